@@ -1,0 +1,1 @@
+//! Program generators and oracles, usable from stable tests.
