@@ -1,1 +1,5 @@
 //! visa-jit.
+#![deny(unsafe_code)]
+
+pub mod isa;
+pub mod module;

@@ -1,0 +1,20 @@
+//! The instruction set: data types, regions, execution masks, opcodes and platforms.
+//!
+//! Everything here is a fact of the ISA (VISA spec, `documentation/visa`) and independent of how a
+//! program is written down (text or binary) and of how it is executed. The opcode table in
+//! [`table`] is the only list of opcodes in the project.
+
+pub mod atomic;
+pub mod exec;
+pub mod lsc;
+pub mod platform;
+pub mod region;
+pub mod table;
+pub mod types;
+
+pub use atomic::AtomicOp;
+pub use exec::{Exec, ExecMask, ExecSize};
+pub use platform::Platform;
+pub use region::{DstRegion, SrcRegion};
+pub use table::{Form, Opcode, OpcodeInfo, Status};
+pub use types::{CmpCond, SrcModifier, Type};

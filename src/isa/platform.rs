@@ -1,0 +1,67 @@
+//! Target platforms as far as they change the meaning of a program.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// A GPU generation. Decides the register size and which opcodes exist.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Platform {
+    /// Gen9 (Skylake).
+    Skl,
+    /// Gen12 LP (Tiger Lake).
+    Tgllp,
+    /// Xe-HPG (Alchemist, `acm-g10`).
+    Dg2,
+    /// Xe-HPC (Ponte Vecchio, XT stepping).
+    Pvc,
+}
+
+impl Platform {
+    /// Every platform, oldest first.
+    pub const ALL: [Platform; 4] = [Platform::Skl, Platform::Tgllp, Platform::Dg2, Platform::Pvc];
+
+    /// Bytes in one general register: 32, or 64 on PVC.
+    pub const fn grf_bytes(self) -> u32 {
+        match self {
+            Platform::Pvc => 64,
+            _ => 32,
+        }
+    }
+
+    /// Minimum lane count to which LSC payload components are padded (VISA.md 2.6).
+    pub const fn lsc_min_lanes(self) -> u32 {
+        16
+    }
+
+    /// The name `ocloc -device` knows it by.
+    pub const fn device(self) -> &'static str {
+        match self {
+            Platform::Skl => "skl",
+            Platform::Tgllp => "tgllp",
+            Platform::Dg2 => "acm-g10",
+            Platform::Pvc => "pvc",
+        }
+    }
+}
+
+impl fmt::Display for Platform {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.device())
+    }
+}
+
+impl FromStr for Platform {
+    type Err = String;
+
+    fn from_str(s: &str) -> Result<Self, String> {
+        match s {
+            "skl" => Ok(Platform::Skl),
+            "tgllp" => Ok(Platform::Tgllp),
+            "acm-g10" | "dg2" => Ok(Platform::Dg2),
+            "pvc" => Ok(Platform::Pvc),
+            _ => Err(format!(
+                "unknown device `{s}`: expected skl, tgllp, acm-g10 or pvc"
+            )),
+        }
+    }
+}

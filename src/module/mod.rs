@@ -1,0 +1,93 @@
+//! A decoded program: arenas of variables, labels and instructions with source positions.
+//!
+//! Both front ends (text and binary) build a [`Module`]; the printer, the validator and the
+//! encoder read it. A module is *decoded*, not *checked*: operands may be out of range until
+//! `valid` has turned a kernel into a `ValidKernel`.
+
+pub mod inst;
+pub mod operand;
+pub mod vars;
+
+pub use inst::*;
+pub use operand::*;
+pub use vars::*;
+
+/// A program file: one kernel, or one stack-call function, with its declarations.
+///
+/// A zebin holds one module for each kernel and each function.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Module {
+    /// `.version major.minor`.
+    pub version: (u32, u32),
+    /// Name after `.kernel` or `.global_function`.
+    pub name: String,
+    /// Which of the two it is.
+    pub kind: ModuleKind,
+    /// `.funcdecl` names.
+    pub funcdecls: Vec<String>,
+    /// Variables of every class.
+    pub vars: Vars,
+    /// `.input` and `.implicit_*` lines in order.
+    pub inputs: Vec<Input>,
+    /// `.kernel_attr` lines in order.
+    pub attrs: Vec<Attr>,
+    /// Labels, in order of first appearance.
+    pub labels: Vec<Label>,
+    /// Instructions in textual order, with `label:` and `.function` as instructions.
+    pub insts: Vec<Inst>,
+}
+
+/// What a module defines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ModuleKind {
+    /// `.kernel`.
+    Kernel,
+    /// `.global_function`.
+    Function,
+}
+
+/// `.kernel_attr NAME[=value]` or an `attrs={…}` entry.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Attr {
+    /// Name as written.
+    pub name: String,
+    /// Value, if any.
+    pub value: AttrValue,
+}
+
+/// Value of an attribute.
+#[derive(Clone, Debug, PartialEq)]
+pub enum AttrValue {
+    /// Name alone.
+    Flag,
+    /// Integer.
+    Int(i64),
+    /// String.
+    Str(String),
+}
+
+/// A line and a column, both counted from 1; 0 when the program did not come from text.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash)]
+pub struct Pos {
+    /// Line, from 1.
+    pub line: u32,
+    /// Column in characters, from 1.
+    pub col: u32,
+}
+
+/// Positions never make two programs different.
+impl PartialEq for Pos {
+    fn eq(&self, _: &Pos) -> bool {
+        true
+    }
+}
+
+impl Module {
+    /// Looks an integer kernel attribute up (`SimdSize`, …), ignoring case.
+    pub fn int_attr(&self, name: &str) -> Option<i64> {
+        self.attrs.iter().find_map(|a| match a.value {
+            AttrValue::Int(v) if a.name.eq_ignore_ascii_case(name) => Some(v),
+            _ => None,
+        })
+    }
+}
