@@ -88,10 +88,10 @@ impl VarId {
     }
 
     /// Index into [`Vars::general`] of a declared variable.
-    pub const fn user_index(self) -> Option<usize> {
+    pub fn user_index(self) -> Option<usize> {
         self.0
             .checked_sub(Self::FIRST_USER)
-            .map_or(None, |i| Some(i as usize))
+            .map(|i| i as usize)
     }
 }
 
