@@ -1,5 +1,7 @@
 //! visa-jit.
 #![deny(unsafe_code)]
 
+pub mod backend;
 pub mod isa;
 pub mod module;
+pub mod ssa;

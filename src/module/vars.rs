@@ -89,9 +89,7 @@ impl VarId {
 
     /// Index into [`Vars::general`] of a declared variable.
     pub fn user_index(self) -> Option<usize> {
-        self.0
-            .checked_sub(Self::FIRST_USER)
-            .map(|i| i as usize)
+        self.0.checked_sub(Self::FIRST_USER).map(|i| i as usize)
     }
 }
 

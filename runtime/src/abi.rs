@@ -1,0 +1,155 @@
+//! Layout shared by compiled code and the runtime. A change here changes [`ABI_VERSION`].
+//!
+//! Compiled code is reached through one function type, [`Entry`], and reaches everything else
+//! through the [`GroupCtx`] it is handed: no external symbol, so that the same bytes serve the
+//! JIT, the disk cache and ahead-of-time objects.
+
+use std::sync::atomic::AtomicU32;
+
+/// Version of this layout.
+pub const ABI_VERSION: u32 = 1;
+
+/// Entries of a surface table; an index is a byte, so a look-up needs no check.
+pub const SURFACES: usize = 256;
+
+/// A compiled kernel: runs hardware threads `first … end` of one work-group until each is finished
+/// or waits at a barrier. Returns a [`Status`].
+///
+/// Threads whose [`ThreadCtx::state`] is [`THREAD_DONE`] are skipped.
+pub type Entry = unsafe extern "C" fn(group: *mut GroupCtx, first: u32, end: u32) -> u32;
+
+/// Result of [`Entry`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Status {
+    /// Every thread in range is finished.
+    Done = 0,
+    /// At least one thread waits at a barrier.
+    Suspended = 1,
+    /// An access faulted under the trap policy.
+    Fault = 2,
+    /// [`LaunchCtx::interrupt`] was set.
+    Interrupted = 3,
+}
+
+/// [`ThreadCtx::state`] of a finished thread.
+pub const THREAD_DONE: u32 = u32::MAX;
+
+/// A bound buffer. `size` 0 for an empty slot.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Surface {
+    /// First byte; valid for `size` bytes.
+    pub base: *mut u8,
+    /// Bytes.
+    pub size: u64,
+}
+
+/// What all groups of a launch share.
+#[derive(Debug)]
+#[repr(C)]
+pub struct LaunchCtx {
+    /// [`SURFACES`] entries.
+    pub surfaces: *const Surface,
+    /// Cross-thread payload (kernel arguments).
+    pub payload: *const u8,
+    /// First address of device memory.
+    pub flat_base: u64,
+    /// Bytes of device memory.
+    pub flat_size: u64,
+    /// Non-zero asks running code to stop at the next back edge.
+    pub interrupt: *const AtomicU32,
+    /// Functions that compiled code may call.
+    pub helpers: *const Helpers,
+}
+
+/// State of one work-group while it runs on one OS thread.
+#[derive(Debug)]
+#[repr(C)]
+pub struct GroupCtx {
+    /// The launch.
+    pub launch: *const LaunchCtx,
+    /// Shared local memory.
+    pub slm: *mut u8,
+    /// Bytes of it.
+    pub slm_size: u64,
+    /// `thread_count` entries.
+    pub threads: *mut ThreadCtx,
+    /// Writable bytes that nobody reads, [`SINK_BYTES`] long: target of masked-off stores.
+    pub sink: *mut u8,
+    /// For the fault helper; opaque to compiled code.
+    pub faults: *mut u8,
+    /// `r0` without dword 5.
+    pub r0: [u32; 16],
+    /// Hardware threads of this group.
+    pub thread_count: u32,
+    /// `%hw_id`.
+    pub hw_id: u32,
+}
+
+/// Length of [`GroupCtx::sink`].
+pub const SINK_BYTES: usize = 256;
+
+/// State of one hardware thread.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct ThreadCtx {
+    /// Three rows (x, y, z) of `simd` 16-bit local ids, rows [`LOCAL_ID_ROW`] words apart.
+    pub local_ids: *const u16,
+    /// Saved values and indirect register storage, zeroed at thread start as far as register storage goes.
+    pub frame: *mut u8,
+    /// Scratch memory.
+    pub scratch: *mut u8,
+    /// Bytes of it.
+    pub scratch_size: u64,
+    /// Bit per lane that exists.
+    pub dispatch_mask: u32,
+    /// 0 before the start, the barrier number while waiting, [`THREAD_DONE`] at the end.
+    pub state: u32,
+    /// Dword 5 of `r0`.
+    pub r0_5: u32,
+    /// Dword 0 of `%sr0`: a distinct hardware-thread number.
+    pub sr0: u32,
+}
+
+/// Words between the rows of [`ThreadCtx::local_ids`].
+pub const LOCAL_ID_ROW: usize = 32;
+
+/// Functions reached by compiled code. Arrays are 8-byte aligned; element `i` of an operand is at
+/// `i * element bytes`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Helpers {
+    /// Float operation under a control register:
+    /// `(op | source bytes << 8 | result bytes << 16, cr0, lanes, operands[3], result)`.
+    /// `op` is `FpEnvOp` of the compiler; element bytes 2, 4 or 8 (2 is binary16).
+    pub fp_env: unsafe extern "C" fn(u32, u32, u32, *const [*const u8; 3], *mut u8),
+    /// Records faulting lanes: `(group, thread, site, lanes, addresses[lane], surface)`; returns non-zero to stop.
+    pub fault: unsafe extern "C" fn(*mut GroupCtx, u32, u32, u32, *const u64, u32) -> u32,
+    /// Time stamp counter.
+    pub tsc: unsafe extern "C" fn() -> u64,
+    /// Float atomic on `*address`: `(op, bytes, address, operand, compare) -> old bits`; `op` 0 add, 1 sub, 2 min, 3 max, 4 compare-exchange.
+    pub float_atomic: unsafe extern "C" fn(u32, u32, *mut u8, u64, u64) -> u64,
+}
+
+/// Codes of [`Helpers::fp_env`]; the compiler's `FpEnvOp` has the same numbers.
+pub mod fp_env {
+    /// `a + b`.
+    pub const ADD: u32 = 0;
+    /// `a * b`.
+    pub const MUL: u32 = 1;
+    /// `a / b`.
+    pub const DIV: u32 = 2;
+    /// `a * b + c`.
+    pub const FMA: u32 = 3;
+    /// Square root.
+    pub const SQRT: u32 = 4;
+    /// Signed integer (of the source bytes, 1 allowed) to float.
+    pub const SI_TO_F: u32 = 5;
+    /// Unsigned integer to float.
+    pub const UI_TO_F: u32 = 6;
+    /// Float to float.
+    pub const F_TO_F: u32 = 7;
+    /// Denormal flush.
+    pub const FLUSH: u32 = 8;
+}

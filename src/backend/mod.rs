@@ -1,0 +1,98 @@
+//! Code generators behind one trait: SSA in, position-independent bytes out.
+
+use crate::ssa::Function;
+
+/// Bounds-check policy of memory accesses (DESIGN 5).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum OobPolicy {
+    /// Out-of-bounds reads give zero, writes are dropped, silently.
+    #[default]
+    ReadZeroSkipWrite,
+    /// The launch stops with a fault record.
+    Trap,
+    /// Like the default, and each access with faulting lanes is recorded.
+    Report,
+}
+
+/// How hard the code generator works.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum OptLevel {
+    /// Fastest to compile.
+    None,
+    /// Default.
+    #[default]
+    Speed,
+}
+
+/// Choices a backend honours; part of the cache key.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct CodegenOptions {
+    /// Out-of-bounds policy.
+    pub oob: OobPolicy,
+    /// Effort.
+    pub opt: OptLevel,
+}
+
+/// Compiled bytes of one kernel, self-contained and position-independent.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CodeObject {
+    /// Machine code; entry point at offset 0.
+    pub code: Vec<u8>,
+    /// Required alignment of the first byte.
+    pub align: u64,
+    /// `(code offset, vISA line)` in ascending order of offset.
+    pub lines: Vec<(u32, u32)>,
+    /// Target triple it was built for.
+    pub triple: target_lexicon::Triple,
+    /// Name of the backend that built it.
+    pub backend: &'static str,
+}
+
+/// Why code could not be generated.
+#[derive(Debug, thiserror::Error)]
+pub enum BackendError {
+    /// The input exceeds a limit of the backend.
+    #[error("{backend}: function `{function}` is too large: {what}")]
+    TooLarge {
+        /// Backend.
+        backend: &'static str,
+        /// Kernel.
+        function: String,
+        /// Which limit.
+        what: String,
+    },
+    /// The host cannot run what the backend makes.
+    #[error("{backend}: {what}")]
+    Environment {
+        /// Backend.
+        backend: &'static str,
+        /// What is missing.
+        what: String,
+    },
+    /// A bug of ours: the backend rejected or panicked on verified SSA.
+    #[error("{backend}: internal error compiling `{function}`: {what}")]
+    Internal {
+        /// Backend.
+        backend: &'static str,
+        /// Kernel.
+        function: String,
+        /// Details.
+        what: String,
+    },
+}
+
+/// A code generator.
+pub trait Backend: Send + Sync {
+    /// Name used by `--backend`.
+    fn name(&self) -> &'static str;
+
+    /// Compiles verified SSA into a function of type [`visa_runtime::abi::Entry`].
+    ///
+    /// # Errors
+    /// See [`BackendError`]; never panics on verified input.
+    fn compile(
+        &self,
+        function: &Function,
+        options: &CodegenOptions,
+    ) -> Result<CodeObject, BackendError>;
+}

@@ -1,0 +1,417 @@
+//! Operations. Each variant's doc gives operand and result types; `N` is the lane count and lane
+//! counts of all operands agree unless said otherwise.
+
+use super::types::{Lane, Ty};
+use crate::isa::AtomicOp;
+
+/// Lane-wise, one operand, result of the same type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum UnOp {
+    /// Two's-complement negation.
+    Neg,
+    /// Bitwise complement; on `i1` logical not.
+    Not,
+    /// Leading zeros; of zero, the width.
+    Clz,
+    /// Trailing zeros; of zero, the width.
+    Ctz,
+    /// Population count.
+    Popcnt,
+    /// Bit reversal.
+    BitRev,
+    /// Float sign flip (exact, also for NaN).
+    FNeg,
+    /// Float sign clear.
+    FAbs,
+    /// Correctly rounded square root.
+    FSqrt,
+    /// Round down to an integer.
+    FFloor,
+    /// Round up.
+    FCeil,
+    /// Round toward zero.
+    FTrunc,
+    /// Round to nearest, ties to even.
+    FNearest,
+}
+
+/// Lane-wise, two operands of the result's type.
+///
+/// Shift and rotate counts are taken modulo the lane width. Shift counts may also be a scalar of
+/// the same lane type applied to all lanes. Integer division never traps: see each variant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BinOp {
+    /// Wrapping add.
+    Add,
+    /// Wrapping subtract.
+    Sub,
+    /// Low half of the product.
+    Mul,
+    /// High half of the signed product.
+    MulHiS,
+    /// High half of the unsigned product.
+    MulHiU,
+    /// Signed quotient; `x/0` is `MAX` for `x >= 0` and `MIN` otherwise, `MIN/-1` is `MIN`.
+    SDiv,
+    /// Unsigned quotient; `x/0` is all ones.
+    UDiv,
+    /// Signed remainder with the sign of the dividend; `x%0` is `x`, `MIN%-1` is 0.
+    SRem,
+    /// Unsigned remainder; `x%0` is `x`.
+    URem,
+    /// Bitwise and; also on `i1`.
+    And,
+    /// Bitwise or; also on `i1`.
+    Or,
+    /// Bitwise exclusive or; also on `i1`.
+    Xor,
+    /// Shift left.
+    Shl,
+    /// Logical shift right.
+    LShr,
+    /// Arithmetic shift right.
+    AShr,
+    /// Rotate left.
+    Rotl,
+    /// Rotate right.
+    Rotr,
+    /// Signed minimum.
+    SMin,
+    /// Signed maximum.
+    SMax,
+    /// Unsigned minimum.
+    UMin,
+    /// Unsigned maximum.
+    UMax,
+    /// Float add, nearest-even, denormals kept (as all plain float operations).
+    FAdd,
+    /// Float subtract.
+    FSub,
+    /// Float multiply.
+    FMul,
+    /// Correctly rounded float divide.
+    FDiv,
+}
+
+/// Integer comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ICond {
+    /// Equal.
+    Eq,
+    /// Not equal.
+    Ne,
+    /// Signed less.
+    Slt,
+    /// Signed less or equal.
+    Sle,
+    /// Signed greater.
+    Sgt,
+    /// Signed greater or equal.
+    Sge,
+    /// Unsigned less.
+    Ult,
+    /// Unsigned less or equal.
+    Ule,
+    /// Unsigned greater.
+    Ugt,
+    /// Unsigned greater or equal.
+    Uge,
+}
+
+/// Float comparison; every condition but `Ne` is false when an operand is NaN, `Ne` is true then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FCond {
+    /// Equal.
+    Eq,
+    /// Not equal or unordered.
+    Ne,
+    /// Less.
+    Lt,
+    /// Less or equal.
+    Le,
+    /// Greater.
+    Gt,
+    /// Greater or equal.
+    Ge,
+}
+
+/// Lane-wise conversion; the result type says the target lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Conv {
+    /// Sign-extend an integer (`i1`: 0 or all ones).
+    SExt,
+    /// Zero-extend an integer (`i1`: 0 or 1).
+    ZExt,
+    /// Keep the low bits of an integer (to `i1`: bit 0).
+    Trunc,
+    /// Signed integer to float, nearest-even.
+    SIToF,
+    /// Unsigned integer to float, nearest-even.
+    UIToF,
+    /// Float to signed integer: truncate, saturate, NaN gives 0.
+    FToSI,
+    /// Float to unsigned integer: truncate, saturate, NaN gives 0.
+    FToUI,
+    /// `f32` to `f64`.
+    FPromote,
+    /// `f64` to `f32`, nearest-even.
+    FDemote,
+    /// Binary16 bits in `i16` to `f32` or `f64`, exact, denormals kept.
+    F16ToF,
+    /// `f32` or `f64` to binary16 bits in `i16`, nearest-even, one rounding, denormals kept.
+    FToF16,
+}
+
+/// Float operations under a run-time `%cr0` (VISA.md 2.4: rounding bits 5:4, denormal bits 6, 7, 10).
+///
+/// Used only where `%cr0` is not known to be "nearest-even, denormals kept".
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u32)]
+pub enum FpEnvOp {
+    /// `a + b`.
+    Add,
+    /// `a * b`.
+    Mul,
+    /// `a / b`.
+    Div,
+    /// `a * b + c`, fused.
+    Fma,
+    /// Square root.
+    Sqrt,
+    /// Signed integer to float.
+    SIToF,
+    /// Unsigned integer to float.
+    UIToF,
+    /// Float to another float width (`f16` as `i16` lanes on either side).
+    FToF,
+    /// Identity apart from denormal flushing.
+    Flush,
+}
+
+/// Memory that an access goes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Space {
+    /// A bound surface: 32-bit byte offsets; the access has a scalar `i32` binding-table operand.
+    Surface,
+    /// Shared local memory of the work-group: 32-bit byte offsets, already masked with `0x0FFF_FFFF`.
+    Slm,
+    /// Device memory: 64-bit addresses, tags already stripped.
+    Flat,
+    /// Per-thread scratch: 32-bit byte offsets.
+    Scratch,
+    /// Storage of register variables that are reached indirectly: 32-bit byte offsets. Never faults:
+    /// out-of-range elements read zero and are not written.
+    Regs,
+}
+
+impl Space {
+    /// Lane type of addresses.
+    pub const fn addr(self) -> Lane {
+        match self {
+            Space::Flat => Lane::I64,
+            _ => Lane::I32,
+        }
+    }
+
+    /// True when accesses carry a surface operand.
+    pub const fn has_surface(self) -> bool {
+        matches!(self, Space::Surface)
+    }
+}
+
+/// Lane-wise memory access.
+///
+/// Lane `i` accesses `comps` elements at `addr[i] + c * elem.bytes()` (added in the width of the
+/// address). Each element is checked by itself: one that is not wholly inside memory reads zero
+/// and is not written. Lanes whose mask bit is clear touch nothing and read zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct MemAccess {
+    /// Which memory.
+    pub space: Space,
+    /// Integer element.
+    pub elem: Lane,
+    /// Elements a lane, 1 … 8; a load has as many results.
+    pub comps: u8,
+    /// Index into [`super::Function::sites`].
+    pub site: u32,
+}
+
+/// Uniform access to `n` consecutive elements at one scalar address; elements are checked one by one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct BlockAccess {
+    /// Which memory.
+    pub space: Space,
+    /// Integer element.
+    pub elem: Lane,
+    /// Element count.
+    pub n: u16,
+    /// Index into [`super::Function::sites`].
+    pub site: u32,
+}
+
+/// Lane-wise atomic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct AtomicAccess {
+    /// Which memory: surface, local or flat.
+    pub space: Space,
+    /// Operation. For `CmpXchg`/`FcmpXchg` the operands are compare, then new.
+    pub op: AtomicOp,
+    /// Integer lane of the memory element, 16, 32 or 64 bits (floats as bits).
+    pub elem: Lane,
+    /// Index into [`super::Function::sites`].
+    pub site: u32,
+}
+
+/// Value that the launch provides. Types are given by [`Input::ty`] where they are fixed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Input {
+    /// Scalar `i16` local id in dimension `dim` of the thread's lane `lane`.
+    LocalId {
+        /// 0 x, 1 y, 2 z.
+        dim: u8,
+        /// Lane of the thread.
+        lane: u8,
+    },
+    /// `<N x i16>` local ids in dimension `dim` of lanes `first … first+N`.
+    LocalIds {
+        /// 0 x, 1 y, 2 z.
+        dim: u8,
+        /// First lane.
+        first: u8,
+    },
+    /// `<simd x i1>` lanes that exist.
+    DispatchMask,
+    /// Any type: bytes of the cross-thread payload at this offset (same for all threads of a launch).
+    Payload(u32),
+    /// Scalar `i32`: dword of `r0` (dword 5 is per thread, the others per group).
+    R0(u8),
+    /// Scalar `i32`: dword of `%sr0`.
+    Sr0(u8),
+    /// Scalar `i32`: `%hw_id`.
+    HwId,
+    /// Scalar `i64`: time stamp; two reads may differ.
+    Tsc,
+    /// Scalar `i32`: which barrier the thread resumes from, 0 at the start.
+    State,
+}
+
+/// An operation.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Op {
+    /// `() -> T` scalar with these bits.
+    Const(u64),
+    /// `() -> <N x T>` lanes with these bits.
+    VecConst(Box<[u64]>),
+    /// `() -> T`.
+    Input(Input),
+    /// `(T) -> T`.
+    Unary(UnOp),
+    /// `(T, T) -> T`.
+    Binary(BinOp),
+    /// `(F, F, F) -> F`: `a * b + c` with one rounding.
+    Fma,
+    /// `(T, T) -> <N x i1>`.
+    ICmp(ICond),
+    /// `(F, F) -> <N x i1>`.
+    FCmp(FCond),
+    /// `(<N x i1> or i1, T, T) -> T`: second operand where the mask is set, else third.
+    Select,
+    /// `(A) -> B`.
+    Convert(Conv),
+    /// `(A) -> B` of the same total bits; lane 0 is the low end.
+    Bitcast,
+    /// `(scalar) -> <N x T>`.
+    Splat,
+    /// `(<N x T>) -> T` lane `k`.
+    ExtractLane(u16),
+    /// `(<N x T>, T) -> <N x T>`.
+    InsertLane(u16),
+    /// `(<A x T>) -> <N x T>` or `(<A x T>, <B x T>) -> <N x T>`: result lane `i` is lane `indices[i]`
+    /// of the operands put end to end. Operands may be scalars (one lane).
+    Shuffle(Box<[u16]>),
+    /// `(<N x i1>) -> i1`: any lane set.
+    MaskAny,
+    /// `(<N x i1>) -> i1`: every lane set.
+    MaskAll,
+    /// `(<N x i1>) -> i32`: bit `i` is lane `i` (N <= 32).
+    MaskToBits,
+    /// `(i32) -> <N x i1>`.
+    BitsToMask,
+    /// `(i32 cr0, operands…) -> T`.
+    FpEnv(FpEnvOp),
+    /// `(mask, addr[, surface]) -> T…`: `comps` results of `<N x elem>`.
+    Load(MemAccess),
+    /// `(mask, addr[, surface], values…) -> ()`.
+    Store(MemAccess),
+    /// `(i1, addr[, surface]) -> <n x elem>`; a false condition reads zeros.
+    BlockLoad(BlockAccess),
+    /// `(i1, addr[, surface], <n x elem>) -> ()`.
+    BlockStore(BlockAccess),
+    /// `(mask, addr[, surface], sources…) -> <N x elem>`: old values; zero where masked off or out of bounds.
+    Atomic(AtomicAccess),
+    /// `() -> ()`: memory fence between this thread and the others.
+    Fence,
+    /// `(T) -> ()`: saves a value in the thread's frame at this byte offset (masks as 32-bit words).
+    FrameStore(u32),
+    /// `() -> T`.
+    FrameLoad(u32),
+    /// `() -> ()`: leaves the function when the launch was interrupted; stands on every back edge.
+    Poll,
+}
+
+impl Op {
+    /// True when the operation must not be removed, duplicated or reordered with other such.
+    pub const fn has_effect(&self) -> bool {
+        matches!(
+            self,
+            Op::Load(_)
+                | Op::Store(_)
+                | Op::BlockLoad(_)
+                | Op::BlockStore(_)
+                | Op::Atomic(_)
+                | Op::Fence
+                | Op::FrameStore(_)
+                | Op::FrameLoad(_)
+                | Op::Poll
+                | Op::Input(Input::Tsc)
+        )
+    }
+}
+
+/// What kind of access a site is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AccessKind {
+    /// Load.
+    Read,
+    /// Store.
+    Write,
+    /// Atomic.
+    Atomic,
+}
+
+/// A memory instruction, for fault records and `explain`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Site {
+    /// Source line in the vISA text, 0 when unknown.
+    pub line: u32,
+    /// Opcode as written, e.g. `gather4_scaled`.
+    pub opcode: &'static str,
+    /// Memory.
+    pub space: Space,
+    /// Read, write or atomic.
+    pub kind: AccessKind,
+    /// Bytes of one element.
+    pub bytes: u32,
+}
+
+impl Input {
+    /// Type of the value, where the variant fixes it.
+    pub const fn ty(self) -> Option<Ty> {
+        match self {
+            Input::LocalId { .. } => Some(Ty::scalar(Lane::I16)),
+            Input::R0(_) | Input::Sr0(_) | Input::HwId | Input::State => Some(Ty::I32),
+            Input::Tsc => Some(Ty::I64),
+            Input::LocalIds { .. } | Input::DispatchMask | Input::Payload(_) => None,
+        }
+    }
+}
