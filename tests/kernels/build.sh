@@ -3,7 +3,7 @@
 #
 # usage: build.sh [name...]        without names: everything
 #
-# Needs ocloc (Debian: intel-opencl-icd), objcopy and python3. Beside the zebins, the
+# Needs ocloc (Debian: intel-opencl-icd) and python3. Beside the zebins, the
 # .visaasm and .ze_info sections are written as plain text to $CORPUS for reading.
 set -eu
 cd "$(dirname "$0")"
@@ -19,8 +19,9 @@ double:tgllp double:acm-g10
 convert_double:tgllp convert_double:acm-g10
 "
 
-# Options beyond the default -cl-std=CL2.0, as name:option.
-EXTRA_OPTIONS="
+# Further builds of a source under another name, as name:source:environment.
+VARIANTS="
+call_stack:call:IGC_FunctionControl=3
 "
 
 excluded() {
@@ -28,29 +29,29 @@ excluded() {
     return 1
 }
 
-options() {
-    printf '%s' "-cl-std=CL2.0"
-    for entry in $EXTRA_OPTIONS; do
-        [ "${entry%%:*}" = "$1" ] && printf ' %s' "${entry#*:}"
-    done
-    return 0
-}
-
 compile() {
     name=$1 device=$2
-    out="$WORK/$device"
+    source=$name environment=
+    for entry in $VARIANTS; do
+        case $entry in "$name":*)
+            entry=${entry#*:}
+            source=${entry%%:*} environment=${entry#*:}
+            ;;
+        esac
+    done
+    out="$WORK/$device/$name"
     mkdir -p "$out" "bin/$device"
-    if ! ocloc compile -file "$name.cl" -device "$device" -out_dir "$out" -output "$name" \
-        --format zebin -options "$(options "$name")" \
+    if ! env $environment ocloc compile -file "$source.cl" -device "$device" -out_dir "$out" -output "$name" \
+        --format zebin -options "-cl-std=CL2.0" \
         -internal_options "-ze-emit-zebin-visa-sections" >"$out/$name.log" 2>&1; then
-        echo "FAILED: $name for $device" >&2
+        echo "$name: ocloc fails for $device" >&2
         cat "$out/$name.log" >&2
         return 1
     fi
-    python3 slim.py "$out/${name}"*.bin "bin/$device/$name.zebin" "$CORPUS/$device" "$name"
+    python3 slim.py "$out"/*.bin "bin/$device/$name.zebin" "$CORPUS/$device" "$name"
 }
 
-[ $# -gt 0 ] || set -- $(ls *.cl | sed 's/\.cl$//')
+[ $# -gt 0 ] || set -- $(ls *.cl | sed 's/\.cl$//') $(for entry in $VARIANTS; do echo "${entry%%:*}"; done)
 status=0
 for name in "$@"; do
     for device in $DEVICES; do

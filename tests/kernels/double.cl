@@ -1,4 +1,4 @@
-// Double precision; results of arith_double are laid out as in arith.cl, then division and sqrt.
+// Double precision; results of arith_double are laid out as in arith.cl.
 
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 

@@ -106,13 +106,14 @@ kernel void divergent_barrier(global uint *out, global const uint *in, local uin
     uint v = in[get_global_id(0)];
     for (uint r = 0; r < rounds; ++r) {
         uint w = v;
-        while (w & 1)
+        for (uint k = 0; k < 9 && (w & 1); ++k)
             w = (w >> 1) + r;
         tile[lid] = w;
         barrier(CLK_LOCAL_MEM_FENCE);
         v = tile[(lid + 1) % size] + (v & 3);
+        bool stop = tile[0] == 77;
         barrier(CLK_LOCAL_MEM_FENCE);
-        if (tile[0] == 0xffffffffu)
+        if (stop)
             break;
     }
     out[get_global_id(0)] = v;

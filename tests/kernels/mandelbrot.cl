@@ -1,4 +1,7 @@
 // Escape-time iteration: every lane leaves the loop at its own time.
+// No contraction beyond the written fma: the counts are then exact.
+
+#pragma OPENCL FP_CONTRACT OFF
 
 kernel void mandelbrot(global int *out, float x0, float y0, float dx, float dy,
                        int width, int limit) {

@@ -6,8 +6,9 @@ and SPIR-V (.spv), which visa-jit does not read. The section headers stay, with 
 zero, so section indices in the symbol table remain valid.
 
 With CORPUS and NAME, also writes each .visaasm section to CORPUS/NAME.KERNEL.visaasm
-and .ze_info to CORPUS/NAME.ze_info.yaml. Sections carry no kernel name: they come in
-the order in which .ze_info lists the kernels, then its functions.
+and .ze_info to CORPUS/NAME.ze_info.yaml. A kernel's section carries no name: they come in
+the order in which .ze_info lists the kernels. A function called through the stack has its own
+section, .visaasm.FUNCTION, behind that of the kernel it was compiled with.
 """
 
 import os
@@ -57,15 +58,21 @@ def dump(data, folder, name):
     info = next(b for n, b in bodies if n == ".ze_info").decode()
     with open(f"{folder}/{name}.ze_info.yaml", "w") as file:
         file.write(info)
-    listed = info.split("\nkernels_misc_info:")[0]
+    listed = re.split(r"\n(?:functions|kernels_misc_info):", info)[0]
     kernels = re.findall(r"^  - name: +'?([\w.$]+)'?$", listed, re.M)
-    texts = [b for n, b in bodies if n == ".visaasm"]
-    if len(texts) < len(kernels):
-        sys.exit(f"{name}: {len(texts)} .visaasm sections for {kernels}")
-    kernels += [f"extra{i}" for i in range(len(texts) - len(kernels))]
-    for kernel, text in zip(kernels, texts):
-        with open(f"{folder}/{name}.{kernel}.visaasm", "wb") as file:
-            file.write(text)
+    owner, count = "", 0
+    for section, body in bodies:
+        if section == ".visaasm":
+            owner, count = kernels[count], count + 1
+            target = f"{name}.{owner}"
+        elif section.startswith(".visaasm."):
+            target = f"{name}.{owner}.{section.removeprefix('.visaasm.')}"
+        else:
+            continue
+        with open(f"{folder}/{target}.visaasm", "wb") as file:
+            file.write(body)
+    if count != len(kernels):
+        sys.exit(f"{name}: {count} .visaasm sections for {kernels}")
 
 
 def main():
