@@ -5,16 +5,19 @@
 //! [`table`] is the only list of opcodes in the project.
 
 pub mod atomic;
+pub mod columns;
 pub mod exec;
 pub mod lsc;
 pub mod platform;
 pub mod region;
+pub mod sampler;
 pub mod table;
 pub mod types;
 
 pub use atomic::AtomicOp;
+pub use columns::{Classes, Family, Form, Modifiers, Platforms, PredKind, Status, TypeClass};
 pub use exec::{Exec, ExecMask, ExecSize};
 pub use platform::Platform;
 pub use region::{DstRegion, SrcRegion};
-pub use table::{Form, Opcode, OpcodeInfo, Status};
+pub use table::{Opcode, OpcodeInfo};
 pub use types::{CmpCond, SrcModifier, Type};
