@@ -11,7 +11,7 @@ pub fn subgroup_ids(items: usize, local: usize, simd: usize) -> Vec<u32> {
         let lid = i % local;
         let size = simd.min(local - lid / simd * simd);
         let count = local.div_ceil(simd);
-        [size, simd.min(local), count, lid / simd, lid % simd, count].map(|v| v as u32)
+        [size, simd, count, lid / simd, lid % simd, count].map(|v| v as u32)
     };
     (0..items).flat_map(item).collect()
 }
