@@ -7,6 +7,7 @@
 # .visaasm and .ze_info sections are written as plain text to $CORPUS for reading.
 set -eu
 cd "$(dirname "$0")"
+HERE=$(pwd)
 
 CORPUS=${CORPUS:-/tmp/visa-corpus}
 DEVICES="skl tgllp acm-g10 pvc"
@@ -41,9 +42,10 @@ compile() {
     done
     out="$WORK/$device/$name"
     mkdir -p "$out" "bin/$device"
-    if ! env $environment ocloc compile -file "$source.cl" -device "$device" -out_dir "$out" -output "$name" \
-        --format zebin -options "-cl-std=CL2.0" \
-        -internal_options "-ze-emit-zebin-visa-sections" >"$out/$name.log" 2>&1; then
+    # From its own folder: the compiler leaves a file behind where it runs.
+    if ! (cd "$out" && env $environment ocloc compile -file "$HERE/$source.cl" -device "$device" \
+        -out_dir "$out" -output "$name" --format zebin -options "-cl-std=CL2.0" \
+        -internal_options "-ze-emit-zebin-visa-sections") >"$out/$name.log" 2>&1; then
         echo "$name: ocloc fails for $device" >&2
         cat "$out/$name.log" >&2
         return 1
