@@ -10,10 +10,19 @@
 //! What it does not model: registers, execution sizes, predicated instructions. Lowering has
 //! turned masks into values; an operation without a mask operand computes all lanes.
 
+pub mod dom;
 pub mod func;
+mod names;
 pub mod op;
+pub mod parse;
+mod parse_op;
+pub mod print;
 pub mod types;
+mod typing;
+pub mod verify;
 
 pub use func::{Block, BlockCall, Function, Inst, InstData, Term, Value, ValueDef};
 pub use op::*;
+pub use parse::{ParseError, parse};
 pub use types::{Lane, Ty};
+pub use verify::{VerifyError, verify};

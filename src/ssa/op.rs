@@ -93,6 +93,16 @@ pub enum BinOp {
     FDiv,
 }
 
+impl BinOp {
+    /// True for shifts and rotates, whose count may be a scalar.
+    pub const fn is_shift(self) -> bool {
+        matches!(
+            self,
+            BinOp::Shl | BinOp::LShr | BinOp::AShr | BinOp::Rotl | BinOp::Rotr
+        )
+    }
+}
+
 /// Integer comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ICond {
@@ -360,6 +370,16 @@ pub enum Op {
 }
 
 impl Op {
+    /// Index of the memory instruction that the operation belongs to.
+    pub const fn site(&self) -> Option<u32> {
+        match self {
+            Op::Load(m) | Op::Store(m) => Some(m.site),
+            Op::BlockLoad(m) | Op::BlockStore(m) => Some(m.site),
+            Op::Atomic(m) => Some(m.site),
+            _ => None,
+        }
+    }
+
     /// True when the operation must not be removed, duplicated or reordered with other such.
     pub const fn has_effect(&self) -> bool {
         matches!(

@@ -67,6 +67,17 @@ impl Lane {
         }
     }
 
+    /// Ones in every bit of the lane.
+    pub const fn mask(self) -> u64 {
+        u64::MAX >> (64 - self.bits())
+    }
+
+    /// The lane's bits as a signed number.
+    pub const fn sign_extend(self, bits: u64) -> i64 {
+        let unused = 64 - self.bits();
+        ((bits << unused) as i64) >> unused
+    }
+
     /// Text spelling.
     pub const fn name(self) -> &'static str {
         match self {
@@ -144,6 +155,15 @@ impl Ty {
     /// Total size in bits.
     pub const fn bits(self) -> u32 {
         self.lane.bits() * self.lanes as u32
+    }
+
+    /// Bytes of a value saved in a thread's frame; masks are 32-bit words.
+    pub const fn frame_bytes(self) -> u32 {
+        if matches!(self.lane, Lane::I1) {
+            4
+        } else {
+            self.bytes()
+        }
     }
 
     /// Total size in bytes; masks count one byte a lane.

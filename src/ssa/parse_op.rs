@@ -1,0 +1,177 @@
+//! Operations with their immediates, as part of the text form.
+
+use super::names::{self, find};
+use super::op::{AtomicAccess, BlockAccess, Input, MemAccess, Op};
+use super::parse::{Cursor, ParseErrorKind, Parsed};
+use super::types::{Lane, Ty};
+
+/// Reads `icmp.slt`, `shuffle[0, 1]`, `const 5` and the like; operands follow. `ty` is the type of
+/// the first result.
+pub(super) fn operation(c: &mut Cursor, ty: Option<Ty>) -> Parsed<Op> {
+    let at = c.mark();
+    let word = c.word();
+    let parts: Vec<&str> = word.split('.').collect();
+    let lane = ty.map_or(Lane::I64, |t| t.lane);
+    let op = match parts.as_slice() {
+        ["const"] => Some(Op::Const(c.literal(lane)?)),
+        ["vconst"] => Some(Op::VecConst(vec_const(c, ty)?)),
+        ["input", name] => input(c, name)?.map(Op::Input),
+        ["input", name, dim] => local_id(c, name, dim)?.map(Op::Input),
+        ["extractlane"] => Some(Op::ExtractLane(index(c)?)),
+        ["insertlane"] => Some(Op::InsertLane(index(c)?)),
+        ["shuffle"] => Some(Op::Shuffle(indices(c)?)),
+        ["framestore"] => Some(Op::FrameStore(index(c)?)),
+        ["frameload"] => Some(Op::FrameLoad(index(c)?)),
+        [name] => plain(name),
+        ["icmp", cond] => find(names::ICOND, cond).map(Op::ICmp),
+        ["fcmp", cond] => find(names::FCOND, cond).map(Op::FCmp),
+        ["fpenv", op] => find(names::FPENV, op).map(Op::FpEnv),
+        _ => memory(c, &parts)?,
+    };
+    match op {
+        Some(op) => Ok(op),
+        None => c.error_at(at, ParseErrorKind::UnknownOperation(word.into())),
+    }
+}
+
+fn plain(name: &str) -> Option<Op> {
+    let fixed = match name {
+        "fma" => Some(Op::Fma),
+        "select" => Some(Op::Select),
+        "bitcast" => Some(Op::Bitcast),
+        "splat" => Some(Op::Splat),
+        "maskany" => Some(Op::MaskAny),
+        "maskall" => Some(Op::MaskAll),
+        "masktobits" => Some(Op::MaskToBits),
+        "bitstomask" => Some(Op::BitsToMask),
+        "fence" => Some(Op::Fence),
+        "poll" => Some(Op::Poll),
+        _ => None,
+    };
+    fixed
+        .or_else(|| find(names::UNARY, name).map(Op::Unary))
+        .or_else(|| find(names::BINARY, name).map(Op::Binary))
+        .or_else(|| find(names::CONVERT, name).map(Op::Convert))
+}
+
+fn index<T: TryFrom<u64>>(c: &mut Cursor) -> Parsed<T> {
+    c.need("[")?;
+    let n = c.number()?;
+    c.need("]")?;
+    Ok(n)
+}
+
+fn indices(c: &mut Cursor) -> Parsed<Box<[u16]>> {
+    c.need("[")?;
+    let mut out = Vec::new();
+    while !c.eat("]") {
+        if !out.is_empty() {
+            c.need(",")?;
+        }
+        out.push(c.number()?);
+    }
+    Ok(out.into())
+}
+
+/// `[1, 2]`, or `[5 ...]` for as many as the type has.
+fn vec_const(c: &mut Cursor, ty: Option<Ty>) -> Parsed<Box<[u64]>> {
+    let ty = ty.unwrap_or(Ty::I64);
+    c.need("[")?;
+    let mut out = Vec::new();
+    while !c.eat("]") {
+        if c.eat("...") {
+            let last = out.last().copied().unwrap_or(0);
+            out.resize(usize::from(ty.lanes), last);
+            c.need("]")?;
+            break;
+        }
+        if !out.is_empty() {
+            c.need(",")?;
+        }
+        out.push(c.literal(ty.lane)?);
+    }
+    Ok(out.into())
+}
+
+fn input(c: &mut Cursor, name: &str) -> Parsed<Option<Input>> {
+    Ok(Some(match name {
+        "dispatchmask" => Input::DispatchMask,
+        "payload" => Input::Payload(index(c)?),
+        "r0" => Input::R0(index(c)?),
+        "sr0" => Input::Sr0(index(c)?),
+        "hwid" => Input::HwId,
+        "tsc" => Input::Tsc,
+        "state" => Input::State,
+        _ => return Ok(None),
+    }))
+}
+
+fn local_id(c: &mut Cursor, name: &str, dim: &str) -> Parsed<Option<Input>> {
+    let Some(dim) = names::DIMS.iter().position(|&d| d == dim) else {
+        return Ok(None);
+    };
+    let dim = dim as u8;
+    Ok(match name {
+        "localid" => Some(Input::LocalId {
+            dim,
+            lane: index(c)?,
+        }),
+        "localids" => Some(Input::LocalIds {
+            dim,
+            first: index(c)?,
+        }),
+        _ => None,
+    })
+}
+
+fn memory(c: &mut Cursor, parts: &[&str]) -> Parsed<Option<Op>> {
+    if let ["atomic", space, op, elem] = parts {
+        let (Some(space), Some(op), Some(elem)) = (
+            find(names::SPACE, space),
+            find(names::ATOMIC, op),
+            find(names::LANE, elem),
+        ) else {
+            return Ok(None);
+        };
+        let site = index(c)?;
+        return Ok(Some(Op::Atomic(AtomicAccess {
+            space,
+            op,
+            elem,
+            site,
+        })));
+    }
+    let [name, space, shape] = parts else {
+        return Ok(None);
+    };
+    let (Some(space), Some((elem, count))) = (find(names::SPACE, space), shape.split_once('x'))
+    else {
+        return Ok(None);
+    };
+    let (Some(elem), Ok(n)) = (find(names::LANE, elem), count.parse::<u16>()) else {
+        return Ok(None);
+    };
+    let site = match *name {
+        "load" | "store" | "blockload" | "blockstore" => index(c)?,
+        _ => return Ok(None),
+    };
+    let lanes = |comps| MemAccess {
+        space,
+        elem,
+        comps,
+        site,
+    };
+    let block = BlockAccess {
+        space,
+        elem,
+        n,
+        site,
+    };
+    Ok(match (*name, u8::try_from(n)) {
+        ("load", Ok(comps)) => Some(Op::Load(lanes(comps))),
+        ("store", Ok(comps)) => Some(Op::Store(lanes(comps))),
+        ("blockload", _) => Some(Op::BlockLoad(block)),
+        ("blockstore", _) => Some(Op::BlockStore(block)),
+        _ => None,
+    })
+}
