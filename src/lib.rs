@@ -2,6 +2,7 @@
 #![deny(unsafe_code)]
 
 pub mod backend;
+pub mod container;
 pub mod isa;
 pub mod module;
 pub mod ssa;
