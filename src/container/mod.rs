@@ -56,6 +56,9 @@ mod worker;
 mod ze_info;
 mod zebin;
 
+#[cfg(test)]
+mod tests;
+
 pub use crate::isa::Platform as Device;
 pub use device::{Inference, infer_device};
 pub use error::{Blame, ContainerError};

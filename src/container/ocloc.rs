@@ -229,10 +229,10 @@ impl Ocloc {
         &self,
         request: &CompileRequest<'_>,
         code: i32,
-        outputs: Vec<(Vec<u8>, Vec<u8>)>,
+        outputs: Vec<Output>,
     ) -> Result<Compiled, ContainerError> {
         let (mut log, mut zebin) = (String::new(), None);
-        for (name, data) in outputs {
+        for Output { name, data } in outputs {
             if name == LOG_NAME {
                 let text = String::from_utf8_lossy(&data);
                 text.trim_matches(['\0', '\n']).clone_into(&mut log);
@@ -260,7 +260,7 @@ impl Ocloc {
     }
 
     /// The call itself: return code, and name and contents of each output.
-    fn run(&self, call: &Call) -> (i32, Vec<(Vec<u8>, Vec<u8>)>) {
+    fn run(&self, call: &Call) -> (i32, Vec<Output>) {
         let argv: Vec<_> = call.argv.iter().map(|arg| arg.as_ptr()).collect();
         let source = call.source.pointers();
         let headers = call.headers.pointers();
@@ -314,11 +314,11 @@ impl Ocloc {
 ///
 /// # Safety
 /// `data` is null or points to `length` bytes; `name` is null or points to a NUL-terminated string.
-unsafe fn copy(data: *const u8, length: u64, name: *const c_char) -> (Vec<u8>, Vec<u8>) {
-    // SAFETY: as the caller promises.
+unsafe fn copy(data: *const u8, length: u64, name: *const c_char) -> Output {
     let name = if name.is_null() {
         &[]
     } else {
+        // SAFETY: as the caller promises.
         unsafe { CStr::from_ptr(name) }.to_bytes()
     };
     let data = match usize::try_from(length) {
@@ -326,7 +326,10 @@ unsafe fn copy(data: *const u8, length: u64, name: *const c_char) -> (Vec<u8>, V
         Ok(length) if !data.is_null() => unsafe { std::slice::from_raw_parts(data, length) },
         _ => &[],
     };
-    (name.to_vec(), data.to_vec())
+    Output {
+        name: name.to_vec(),
+        data: data.to_vec(),
+    }
 }
 
 fn open(name: &OsStr) -> Result<Library, String> {
@@ -334,6 +337,12 @@ fn open(name: &OsStr) -> Result<Library, String> {
     // or naming it.
     unsafe { Library::new(OsString::from(name)) }
         .map_err(|error| format!("{}: {error}", name.display()))
+}
+
+/// One file the compiler made.
+struct Output {
+    name: Vec<u8>,
+    data: Vec<u8>,
 }
 
 /// A call's arguments, owned.

@@ -368,6 +368,23 @@ mod tests {
     }
 
     #[test]
+    fn spirv_compiles_too() {
+        use object::{Object as _, ObjectSection as _};
+        let source = b"kernel void k(global int *x) { *x = 1; }";
+        let Some(result) = compile(&CompileRequest::new("t.cl", source, Device::Dg2)) else {
+            return;
+        };
+        let zebin = result.unwrap().zebin;
+        let elf = object::File::parse(zebin.as_slice()).unwrap();
+        let spirv = elf.section_by_name(".spv").unwrap().data().unwrap();
+        let request = CompileRequest::new("t.spv", spirv, Device::Skl);
+        assert_eq!(request.kind, SourceKind::SpirV);
+        let zebin = Zebin::parse(&compile(&request).unwrap().unwrap().zebin).unwrap();
+        assert_eq!(zebin.kernels[0].name, "k");
+        assert_eq!(infer_device(&zebin).device, Some(Device::Skl));
+    }
+
+    #[test]
     fn spirv_that_makes_the_library_exit_is_an_error() {
         let request = CompileRequest::new("t.spv", b"\x03\x02\x23\x07....", Device::Pvc);
         assert_eq!(request.kind, SourceKind::SpirV);
