@@ -6,3 +6,4 @@ pub mod container;
 pub mod isa;
 pub mod module;
 pub mod ssa;
+pub mod valid;

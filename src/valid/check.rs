@@ -1,0 +1,358 @@
+//! The rules, one function a topic.
+
+use super::place::Places;
+use super::{Target, ValidError};
+use crate::isa::Type;
+use crate::module::*;
+
+fn error(errors: &mut Vec<ValidError>, pos: Pos, message: String) {
+    errors.push(ValidError { pos, message });
+}
+
+/// Dispatch width: the `SimdSize` attribute, 8, 16 or 32 (1 for scalar kernels).
+pub fn simd(module: &Module, errors: &mut Vec<ValidError>) -> u32 {
+    match module.int_attr("SimdSize") {
+        Some(n @ (1 | 8 | 16 | 32)) => n as u32,
+        Some(n) => {
+            error(errors, Pos::default(), format!("SimdSize={n}: expected 1, 8, 16 or 32"));
+            32
+        }
+        // Hand-written text often omits it; the widest thread any instruction needs is safe.
+        None => module
+            .insts
+            .iter()
+            .map(|i| i.exec.mask.first_lane() + i.exec.lanes())
+            .max()
+            .map_or(8, |n| if n <= 8 { 8 } else if n <= 16 { 16 } else { 32 }),
+    }
+}
+
+/// Every label that is used is defined, and refers to a label instruction.
+pub fn labels(module: &Module, errors: &mut Vec<ValidError>) {
+    for label in &module.labels {
+        let ok = label.def.and_then(|i| module.insts.get(i as usize)).is_some_and(|i| matches!(i.body, Body::Label(_)));
+        if !ok {
+            error(errors, Pos::default(), format!("label `{}` is never defined", label.name));
+        }
+    }
+}
+
+/// Inputs name existing variables and fit them.
+pub fn inputs(module: &Module, places: &Places, errors: &mut Vec<ValidError>) {
+    for input in &module.inputs {
+        if let InputVar::General(v) = input.var {
+            if !places.exists(v) {
+                error(errors, input.pos, "input of a variable that does not exist".into());
+            } else if input.size > places.room(v) {
+                error(errors, input.pos, format!("input of {} bytes into {} bytes", input.size, places.room(v)));
+            }
+        }
+    }
+}
+
+struct Ctx<'a> {
+    module: &'a Module,
+    places: &'a Places,
+    target: Target,
+    lanes: u32,
+    pos: Pos,
+    errors: &'a mut Vec<ValidError>,
+}
+
+/// Rules of one instruction.
+pub fn inst(
+    module: &Module,
+    places: &Places,
+    target: Target,
+    simd: u32,
+    inst: &Inst,
+    errors: &mut Vec<ValidError>,
+) {
+    let mut c = Ctx { module, places, target, lanes: inst.exec.lanes(), pos: inst.pos, errors };
+    c.exec(inst, simd);
+    if let Some(p) = inst.pred {
+        c.pred_exists(p.var);
+        // A predicate narrower than the channels it guards would leave channels undecided.
+        let need = match p.control {
+            PredControl::Lanes => inst.exec.mask.first_lane() + c.lanes,
+            _ => 1,
+        };
+        c.pred_bits(p.var, need);
+    }
+    c.body(&inst.body);
+}
+
+impl Ctx<'_> {
+    fn err(&mut self, message: String) {
+        error(self.errors, self.pos, message);
+    }
+
+    fn exec(&mut self, inst: &Inst, simd: u32) {
+        let end = inst.exec.mask.first_lane() + self.lanes;
+        if end > 32 {
+            self.err(format!("{} covers lanes up to {end}; a thread has at most 32", inst.exec));
+        } else if end > simd && !inst.exec.mask.no_mask && self.lanes > 1 {
+            self.err(format!("{} covers lanes up to {end}; the kernel has SimdSize {simd}", inst.exec));
+        }
+    }
+
+    fn pred_exists(&mut self, p: PredId) -> bool {
+        let ok = self.module.vars.pred_bits(p).is_some();
+        if !ok {
+            self.err(format!("predicate P{} does not exist", p.0));
+        }
+        ok
+    }
+
+    fn pred_bits(&mut self, p: PredId, need: u32) {
+        if let Some(bits) = self.module.vars.pred_bits(p) {
+            if bits < need && bits != 1 {
+                self.err(format!("predicate P{} has {bits} bits; the instruction uses {need}", p.0));
+            }
+        }
+    }
+
+    fn var(&mut self, v: VarId) -> Option<Type> {
+        if !self.places.exists(v) {
+            self.err(format!("variable {} does not exist", v.0));
+            return None;
+        }
+        self.module.vars.ty(v)
+    }
+
+    /// Bytes `lo .. hi` relative to the variable lie in its storage.
+    fn within(&mut self, v: VarId, hi: u64) {
+        if v == VarId::NULL {
+            return;
+        }
+        let room = u64::from(self.places.room(v));
+        if hi > room {
+            let name = self.module.vars.general(v).map_or_else(|| format!("V{}", v.0), |g| g.name.clone());
+            self.err(format!("operand reaches byte {hi} of `{name}`, which has {room}"));
+        }
+    }
+
+    fn origin(&mut self, o: Origin, last_element: u32) {
+        if let Some(ty) = self.var(o.var) {
+            let start = u64::from(o.row) * u64::from(self.target.grf()) + u64::from(o.col) * u64::from(ty.bytes());
+            self.within(o.var, start + (u64::from(last_element) + 1) * u64::from(ty.bytes()));
+        }
+    }
+
+    fn raw(&mut self, r: Raw) {
+        if self.var(r.var).is_some() && !r.is_null() {
+            self.within(r.var, u64::from(r.offset) + 1);
+        }
+    }
+
+    fn address(&mut self, a: AddrId, last: u32) {
+        match self.module.vars.address.get(a.0 as usize) {
+            None => self.err(format!("address variable A{} does not exist", a.0)),
+            Some(v) if last >= v.elements => {
+                self.err(format!("element {last} of A{}, which has {}", a.0, v.elements));
+            }
+            Some(_) => {}
+        }
+    }
+
+    fn surface(&mut self, s: SurfaceId) {
+        if s.0 >= SurfaceId::FIRST_USER + self.module.vars.surface.len() as u32 {
+            self.err(format!("surface T{} does not exist", s.0));
+        }
+    }
+
+    fn sampler(&mut self, s: SamplerId) {
+        if s.0 as usize >= self.module.vars.sampler.len() {
+            self.err(format!("sampler S{} does not exist", s.0));
+        }
+    }
+
+    fn src(&mut self, s: &Src) {
+        match s {
+            Src::General { origin, region, .. } => {
+                let last = (0..self.lanes).map(|l| region.element(l)).max().unwrap_or(0);
+                self.origin(*origin, last);
+            }
+            Src::Indirect { indirect, region, .. } => {
+                let last = match region {
+                    IndirectRegion::Single(_) => 0,
+                    IndirectRegion::VxH { width, .. } => (self.lanes - 1) / u32::from((*width).max(1)),
+                };
+                self.address(indirect.addr, u32::from(indirect.index) + last);
+            }
+            Src::Pred(p) => {
+                self.pred_exists(*p);
+            }
+            Src::Address { addr, index, .. } => self.address(*addr, u32::from(*index)),
+            Src::AddressOf { var, offset } => {
+                if self.var(*var).is_some() {
+                    self.within(*var, u64::from(*offset));
+                }
+            }
+            Src::AddressOfSurface { surface, .. } | Src::Surface(surface, _) => self.surface(*surface),
+            Src::Sampler(s, _) => self.sampler(*s),
+            Src::Imm { .. } => {}
+        }
+    }
+
+    fn dst(&mut self, d: &Dst) {
+        match d {
+            Dst::General { origin, region } => {
+                self.origin(*origin, (self.lanes - 1) * u32::from(region.hstride));
+                if matches!(origin.var, VarId::R0 | VarId::SR0 | VarId::CE0 | VarId::HW_ID | VarId::TSC) {
+                    self.err(format!("{} is read-only", PREDEFINED[origin.var.0 as usize].name));
+                }
+            }
+            Dst::Indirect { indirect, .. } => self.address(indirect.addr, u32::from(indirect.index)),
+            Dst::Pred(p) => {
+                self.pred_exists(*p);
+            }
+            Dst::Address { addr, index, width } => {
+                self.address(*addr, (u32::from(*index) + u32::from(*width)).saturating_sub(1));
+            }
+            Dst::Surface(s, _) => self.surface(*s),
+            Dst::Sampler(s, _) => self.sampler(*s),
+        }
+    }
+
+    /// A scalar operand: one element whatever the execution size.
+    fn scalar(&mut self, s: &Src) {
+        let lanes = std::mem::replace(&mut self.lanes, 1);
+        self.src(s);
+        self.lanes = lanes;
+    }
+
+    fn body(&mut self, body: &Body) {
+        match body {
+            Body::Alu(a) => {
+                self.dst(&a.dst);
+                if let Some(d) = &a.dst2 {
+                    self.dst(d);
+                }
+                a.srcs.iter().for_each(|s| self.src(s));
+            }
+            Body::SwitchJmp { index, .. } => self.scalar(index),
+            Body::Ifcall { addr, .. } => self.src(addr),
+            Body::Faddr { dst, .. } => {
+                let lanes = std::mem::replace(&mut self.lanes, 1);
+                self.dst(dst);
+                self.lanes = lanes;
+            }
+            Body::Mem(m) => self.mem(m),
+            Body::Svm(s) => self.svm(s),
+            Body::Lsc(l) => {
+                if let LscSurface::Var(o) = &l.surface {
+                    self.origin(*o, 0);
+                }
+                if let Some(LscScalar::Var(o)) = &l.stride {
+                    self.origin(*o, 0);
+                }
+                [l.addr, l.data, l.src1, l.src2].into_iter().for_each(|r| self.raw(r));
+            }
+            Body::LscBlock2d(b) => {
+                for p in &b.params {
+                    if let LscScalar::Var(o) = p {
+                        self.origin(*o, 0);
+                    }
+                }
+                self.raw(b.data);
+            }
+            Body::LscTyped(t) => {
+                if let LscSurface::Var(o) = &t.surface {
+                    self.origin(*o, 0);
+                }
+                t.coords.iter().chain([&t.data, &t.src1, &t.src2]).for_each(|r| self.raw(*r));
+            }
+            Body::Sample(s) => {
+                if let Some(a) = &s.aoffimmi {
+                    self.scalar(a);
+                }
+                self.surface(s.surface);
+                s.params.iter().chain([&s.dst]).for_each(|r| self.raw(*r));
+            }
+            Body::RawSend(r) => {
+                self.scalar(&r.ex_desc);
+                self.scalar(&r.desc);
+                [r.src0, r.src1, r.dst].into_iter().for_each(|x| self.raw(x));
+            }
+            Body::Dpas(d) => {
+                [d.dst, d.src0, d.src1].into_iter().for_each(|x| self.raw(x));
+                self.origin(d.src2, 0);
+            }
+            Body::Wait(s) => self.scalar(s),
+            Body::Nbarrier { id, count, .. } => {
+                self.scalar(id);
+                if let Some(c) = count {
+                    self.scalar(c);
+                }
+            }
+            Body::Label(_)
+            | Body::Branch(_)
+            | Body::Ret
+            | Body::Fcall { .. }
+            | Body::LscFence { .. }
+            | Body::Fence(_)
+            | Body::Nullary
+            | Body::Sbarrier(_)
+            | Body::File(_)
+            | Body::Loc(_)
+            | Body::Lifetime { .. } => {}
+        }
+    }
+
+    fn mem(&mut self, m: &Mem) {
+        self.surface(m.surface);
+        match &m.kind {
+            MemKind::Oword { offset, data, .. } => {
+                self.scalar(offset);
+                self.raw(*data);
+            }
+            MemKind::Media { x, y, data, .. } => {
+                self.scalar(x);
+                self.scalar(y);
+                self.raw(*data);
+            }
+            MemKind::Gather { global, offsets, data, .. }
+            | MemKind::Gather4Scaled { global, offsets, data, .. }
+            | MemKind::GatherScaled { global, offsets, data, .. } => {
+                self.scalar(global);
+                self.raw(*offsets);
+                self.raw(*data);
+            }
+            MemKind::Typed { coords, data, .. } => {
+                coords.iter().chain([data]).for_each(|r| self.raw(*r));
+            }
+            MemKind::DwordAtomic { offsets, src0, src1, dst, .. } => {
+                [offsets, src0, src1, dst].into_iter().for_each(|r| self.raw(*r));
+            }
+            MemKind::TypedAtomic { coords, src0, src1, dst, .. } => {
+                coords.iter().chain([src0, src1, dst]).for_each(|r| self.raw(*r));
+            }
+            MemKind::Qword { offsets, data, .. } => {
+                self.raw(*offsets);
+                self.raw(*data);
+            }
+        }
+    }
+
+    fn svm(&mut self, s: &Svm) {
+        match s {
+            Svm::Block { addr, data, .. } => {
+                self.scalar(addr);
+                self.raw(*data);
+            }
+            Svm::Gather { addrs, data, .. } => {
+                self.raw(*addrs);
+                self.raw(*data);
+            }
+            Svm::Gather4Scaled { base, offsets, data, .. } => {
+                self.scalar(base);
+                self.raw(*offsets);
+                self.raw(*data);
+            }
+            Svm::Atomic { addrs, src0, src1, dst, .. } => {
+                [addrs, src0, src1, dst].into_iter().for_each(|r| self.raw(*r));
+            }
+        }
+    }
+}
