@@ -1,0 +1,536 @@
+//! Emission helpers and SSA construction.
+//!
+//! [`Builder`] appends operations to a current block and keeps *variables* (register cells,
+//! predicates, masks …) in SSA form in the manner of Braun et al.: a read in a block without a
+//! definition asks the predecessors and becomes a block parameter where they differ. Blocks are
+//! *sealed* once all their predecessors are known.
+
+use std::collections::HashMap;
+
+use crate::ssa::*;
+
+/// A mutable quantity that SSA construction tracks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Var(pub u32);
+
+/// A resume point: what is read here comes out of the thread's frame.
+#[derive(Debug)]
+struct Resume {
+    /// Block that suspends.
+    from: Block,
+    /// Variables read after the barrier, the instruction that loads each, and its frame offset.
+    loads: Vec<(Var, Inst, u32)>,
+}
+
+/// Appends operations to a function under construction.
+pub struct Builder {
+    /// The function.
+    pub f: Function,
+    /// Block that operations go to.
+    pub cur: Block,
+    /// vISA line recorded with new operations.
+    pub line: u32,
+    types: Vec<Ty>,
+    initial: HashMap<Var, Value>,
+    defs: Vec<HashMap<Var, Value>>,
+    preds: Vec<Vec<Block>>,
+    sealed: Vec<bool>,
+    incomplete: Vec<Vec<(Var, Value)>>,
+    resumes: HashMap<Block, Resume>,
+    slots: HashMap<Var, u32>,
+    frame: u32,
+}
+
+impl Builder {
+    /// Starts a function; the current block is the entry.
+    pub fn new(name: &str, simd: u16) -> Builder {
+        let mut b = Builder {
+            f: Function::new(name, simd),
+            cur: Function::ENTRY,
+            line: 0,
+            types: Vec::new(),
+            initial: HashMap::new(),
+            defs: Vec::new(),
+            preds: Vec::new(),
+            sealed: Vec::new(),
+            incomplete: Vec::new(),
+            resumes: HashMap::new(),
+            slots: HashMap::new(),
+            frame: 0,
+        };
+        b.track(Function::ENTRY);
+        b.sealed[0] = true;
+        b
+    }
+
+    fn track(&mut self, b: Block) {
+        let n = b.0 as usize + 1;
+        if self.defs.len() < n {
+            self.defs.resize_with(n, HashMap::new);
+            self.preds.resize_with(n, Vec::new);
+            self.sealed.resize(n, false);
+            self.incomplete.resize_with(n, Vec::new);
+        }
+    }
+
+    /// Adds an unsealed block.
+    pub fn block(&mut self) -> Block {
+        let b = self.f.new_block();
+        self.track(b);
+        b
+    }
+
+    /// Declares a variable that reads as zero until it is written.
+    pub fn var(&mut self, ty: Ty) -> Var {
+        self.types.push(ty);
+        Var(self.types.len() as u32 - 1)
+    }
+
+    /// Type of a variable.
+    pub fn var_ty(&self, v: Var) -> Ty {
+        self.types[v.0 as usize]
+    }
+
+    /// Sets a variable from here on.
+    pub fn write(&mut self, var: Var, value: Value) {
+        debug_assert_eq!(self.f.ty(value), self.var_ty(var), "variable written with another type");
+        self.defs[self.cur.0 as usize].insert(var, value);
+    }
+
+    /// Current value of a variable.
+    pub fn read(&mut self, var: Var) -> Value {
+        let v = self.read_in(var, self.cur);
+        self.f.resolve(v)
+    }
+
+    fn read_in(&mut self, var: Var, block: Block) -> Value {
+        if let Some(&v) = self.defs[block.0 as usize].get(&var) {
+            return v;
+        }
+        let value = if self.resumes.contains_key(&block) {
+            self.resume_load(var, block)
+        } else if !self.sealed[block.0 as usize] {
+            let p = self.f.add_param(block, self.var_ty(var));
+            self.incomplete[block.0 as usize].push((var, p));
+            p
+        } else {
+            match self.preds[block.0 as usize].as_slice() {
+                [] => self.initial_value(var),
+                &[one] => self.read_in(var, one),
+                _ => {
+                    let p = self.f.add_param(block, self.var_ty(var));
+                    self.defs[block.0 as usize].insert(var, p);
+                    self.fill_param(var, block);
+                    p
+                }
+            }
+        };
+        self.defs[block.0 as usize].insert(var, value);
+        value
+    }
+
+    /// Appends the incoming value of `var` to every branch to `block`.
+    fn fill_param(&mut self, var: Var, block: Block) {
+        let mut preds = self.preds[block.0 as usize].clone();
+        preds.sort_unstable();
+        preds.dedup();
+        for p in preds {
+            let v = self.read_in(var, p);
+            let v = self.f.resolve(v);
+            for call in self.f.block_mut(p).term.targets_mut() {
+                if call.block == block {
+                    call.args.push(v);
+                }
+            }
+        }
+    }
+
+    fn initial_value(&mut self, var: Var) -> Value {
+        if let Some(&v) = self.initial.get(&var) {
+            return v;
+        }
+        let ty = self.var_ty(var);
+        let i = if ty.is_scalar() {
+            self.f.make(Op::Const(0), vec![], &[ty], 0)
+        } else {
+            self.f.make(Op::VecConst(vec![0; ty.lanes as usize].into()), vec![], &[ty], 0)
+        };
+        // The entry dominates everything, so one zero serves all uses.
+        self.f.block_mut(Function::ENTRY).insts.insert(0, i);
+        let v = self.f.inst(i).results[0];
+        self.initial.insert(var, v);
+        v
+    }
+
+    fn resume_load(&mut self, var: Var, block: Block) -> Value {
+        let ty = self.var_ty(var);
+        let bytes = if ty.lane == Lane::I1 { 4 } else { ty.bytes() };
+        let next = self.frame;
+        let offset = *self.slots.entry(var).or_insert(next);
+        if offset == next {
+            self.frame = next + bytes.next_multiple_of(16);
+        }
+        let i = self.f.make(Op::FrameLoad(offset), vec![], &[ty], 0);
+        let n = self.resumes[&block].loads.len();
+        self.f.block_mut(block).insts.insert(n, i);
+        let v = self.f.inst(i).results[0];
+        if let Some(r) = self.resumes.get_mut(&block) {
+            r.loads.push((var, i, offset));
+        }
+        v
+    }
+
+    /// Declares that no further predecessor will be added.
+    pub fn seal(&mut self, block: Block) {
+        if std::mem::replace(&mut self.sealed[block.0 as usize], true) {
+            return;
+        }
+        for (var, _) in std::mem::take(&mut self.incomplete[block.0 as usize]) {
+            self.fill_param(var, block);
+        }
+    }
+
+    /// Continues in `block`.
+    pub fn switch_to(&mut self, block: Block) {
+        self.cur = block;
+    }
+
+    fn edge(&mut self, to: Block) -> BlockCall {
+        debug_assert!(!self.sealed[to.0 as usize], "edge into a sealed block");
+        self.preds[to.0 as usize].push(self.cur);
+        BlockCall { block: to, args: Vec::new() }
+    }
+
+    fn end(&mut self, term: Term) {
+        let line = self.line;
+        let block = self.f.block_mut(self.cur);
+        debug_assert!(block.term == Term::None, "block ended twice");
+        block.term = term;
+        block.term_line = line;
+    }
+
+    /// True when the current block has its terminator.
+    pub fn ended(&self) -> bool {
+        self.f.block(self.cur).term != Term::None
+    }
+
+    /// Ends the block with a jump.
+    pub fn jump(&mut self, to: Block) {
+        let c = self.edge(to);
+        self.end(Term::Jump(c));
+    }
+
+    /// Ends the block with a branch on a scalar condition.
+    pub fn branch(&mut self, cond: Value, then: Block, other: Block) {
+        let then = self.edge(then);
+        let other = self.edge(other);
+        self.end(Term::Branch { cond, then, other });
+    }
+
+    /// Ends the block with a switch.
+    pub fn switch(&mut self, index: Value, targets: &[Block], default: Block) {
+        let targets = targets.iter().map(|&t| self.edge(t)).collect();
+        let default = self.edge(default);
+        self.end(Term::Switch { index, targets, default });
+    }
+
+    /// Ends the thread.
+    pub fn ret(&mut self) {
+        self.end(Term::Return);
+    }
+
+    /// Ends the block at barrier `state`; returns the block that continues after it, sealed and without
+    /// predecessors here: the caller links it from the entry switch with [`Builder::link_resume`].
+    pub fn suspend(&mut self, state: u32) -> Block {
+        let from = self.cur;
+        self.end(Term::Suspend(state));
+        let resume = self.block();
+        self.sealed[resume.0 as usize] = true;
+        self.resumes.insert(resume, Resume { from, loads: Vec::new() });
+        resume
+    }
+
+    /// Finishes the function: seals what is open, ends the entry block with a jump to `start` or, when there
+    /// are resume points, a switch on the thread's state; then saves before each barrier what is read after it.
+    pub fn finish(mut self, start: Block, resume: &[Block], regs_bytes: u32) -> Function {
+        for b in 0..self.f.blocks.len() {
+            self.seal(Block(b as u32));
+        }
+        self.store_live_values();
+        // Frame offsets were handed out from 0; register storage comes first.
+        let base = regs_bytes.next_multiple_of(16);
+        for i in &mut self.f.insts {
+            if let Op::FrameLoad(o) | Op::FrameStore(o) = &mut i.op {
+                *o += base;
+            }
+        }
+        self.f.regs_bytes = regs_bytes;
+        self.f.frame_bytes = base + self.frame;
+        self.f.states = resume.len() as u32;
+        if resume.is_empty() {
+            self.f.block_mut(Function::ENTRY).term = Term::Jump(BlockCall { block: start, args: vec![] });
+        } else {
+            let state = self.f.push1(Function::ENTRY, Op::Input(Input::State), vec![], Ty::I32, 0);
+            let call = |b: Block| BlockCall { block: b, args: vec![] };
+            let targets = std::iter::once(start).chain(resume.iter().copied()).map(call).collect();
+            self.f.block_mut(Function::ENTRY).term = Term::Switch { index: state, targets, default: call(start) };
+        }
+        self.f.resolve_aliases();
+        self.f
+    }
+
+    /// A value saved at one barrier may itself be asked for after an earlier one, so this runs to a fixpoint.
+    fn store_live_values(&mut self) {
+        let mut blocks: Vec<Block> = self.resumes.keys().copied().collect();
+        blocks.sort_unstable();
+        let mut done: HashMap<Block, usize> = HashMap::new();
+        loop {
+            let mut changed = false;
+            for &r in &blocks {
+                let from = self.resumes[&r].from;
+                let start = done.get(&r).copied().unwrap_or(0);
+                let loads: Vec<_> = self.resumes[&r].loads[start..].to_vec();
+                done.insert(r, start + loads.len());
+                for (var, load, offset) in loads {
+                    changed = true;
+                    let v = self.read_in(var, from);
+                    let v = self.f.resolve(v);
+                    // What the launch provides again need not be saved.
+                    let again = self.f.def_inst(v).filter(|d| {
+                        matches!(d.op, Op::Const(_) | Op::VecConst(_))
+                            || matches!(d.op, Op::Input(i) if !matches!(i, Input::Tsc | Input::State))
+                    });
+                    if let Some(op) = again.map(|d| d.op.clone()) {
+                        self.f.inst_mut(load).op = op;
+                    } else {
+                        self.f.push(from, Op::FrameStore(offset), vec![v], &[], 0);
+                    }
+                }
+            }
+            if !changed {
+                return;
+            }
+        }
+    }
+
+    // ---- operations ----
+
+    /// Type of a value.
+    pub fn ty(&self, v: Value) -> Ty {
+        self.f.ty(v)
+    }
+
+    /// Appends an operation with one result.
+    pub fn op(&mut self, op: Op, args: Vec<Value>, ty: Ty) -> Value {
+        self.f.push1(self.cur, op, args, ty, self.line)
+    }
+
+    /// Appends an operation without results.
+    pub fn effect(&mut self, op: Op, args: Vec<Value>) {
+        self.f.push(self.cur, op, args, &[], self.line);
+    }
+
+    /// A scalar constant of any lane type, given its bits.
+    pub fn bits(&mut self, lane: Lane, bits: u64) -> Value {
+        let bits = if lane.bits() == 64 { bits } else { bits & ((1 << lane.bits()) - 1) };
+        self.op(Op::Const(bits), vec![], Ty::scalar(lane))
+    }
+
+    /// Scalar `i32`.
+    pub fn i32(&mut self, v: u32) -> Value {
+        self.bits(Lane::I32, u64::from(v))
+    }
+
+    /// Scalar condition.
+    pub fn bool(&mut self, v: bool) -> Value {
+        self.bits(Lane::I1, u64::from(v))
+    }
+
+    /// Scalar `f32`.
+    pub fn f32(&mut self, v: f32) -> Value {
+        self.bits(Lane::F32, u64::from(v.to_bits()))
+    }
+
+    /// Scalar `f64`.
+    pub fn f64(&mut self, v: f64) -> Value {
+        self.bits(Lane::F64, v.to_bits())
+    }
+
+    /// A scalar constant of the type of `like`'s lanes, from a small integer.
+    pub fn int_like(&mut self, like: Value, v: i64) -> Value {
+        let lane = self.ty(like).lane;
+        self.bits(lane, v as u64)
+    }
+
+    /// A vector constant.
+    pub fn vec_const(&mut self, lane: Lane, bits: Vec<u64>) -> Value {
+        if let [one] = bits.as_slice() {
+            return self.bits(lane, *one);
+        }
+        let ty = Ty::vector(lane, bits.len() as u16);
+        self.op(Op::VecConst(bits.into()), vec![], ty)
+    }
+
+    /// Every lane equal to a scalar. A vector of that many lanes is returned as it is.
+    pub fn splat(&mut self, v: Value, lanes: u16) -> Value {
+        let ty = self.ty(v);
+        if ty.lanes == lanes {
+            return v;
+        }
+        debug_assert!(ty.is_scalar(), "splat of a vector");
+        self.op(Op::Splat, vec![v], ty.with_lanes(lanes))
+    }
+
+    /// Gives several values the same lane count by splatting the scalars among them.
+    pub fn level<const N: usize>(&mut self, vs: [Value; N]) -> [Value; N] {
+        let lanes = vs.iter().map(|&v| self.ty(v).lanes).max().unwrap_or(1);
+        vs.map(|v| self.splat(v, lanes))
+    }
+
+    /// One operand, same type.
+    pub fn un(&mut self, op: UnOp, a: Value) -> Value {
+        let ty = self.ty(a);
+        self.op(Op::Unary(op), vec![a], ty)
+    }
+
+    /// Two operands; a scalar is splatted against a vector.
+    pub fn bin(&mut self, op: BinOp, a: Value, b: Value) -> Value {
+        let shift = matches!(op, BinOp::Shl | BinOp::LShr | BinOp::AShr | BinOp::Rotl | BinOp::Rotr);
+        let (a, b) = if shift && self.ty(b).is_scalar() {
+            (a, b)
+        } else {
+            let [a, b] = self.level([a, b]);
+            (a, b)
+        };
+        let ty = self.ty(a);
+        self.op(Op::Binary(op), vec![a, b], ty)
+    }
+
+    /// Two operands, the second a small constant.
+    pub fn bin_imm(&mut self, op: BinOp, a: Value, imm: i64) -> Value {
+        let c = self.int_like(a, imm);
+        self.bin(op, a, c)
+    }
+
+    /// Fused multiply-add.
+    pub fn fma(&mut self, a: Value, b: Value, c: Value) -> Value {
+        let [a, b, c] = self.level([a, b, c]);
+        let ty = self.ty(a);
+        self.op(Op::Fma, vec![a, b, c], ty)
+    }
+
+    /// Integer comparison.
+    pub fn icmp(&mut self, cc: ICond, a: Value, b: Value) -> Value {
+        let [a, b] = self.level([a, b]);
+        let ty = self.ty(a).with_lane(Lane::I1);
+        self.op(Op::ICmp(cc), vec![a, b], ty)
+    }
+
+    /// Float comparison.
+    pub fn fcmp(&mut self, cc: FCond, a: Value, b: Value) -> Value {
+        let [a, b] = self.level([a, b]);
+        let ty = self.ty(a).with_lane(Lane::I1);
+        self.op(Op::FCmp(cc), vec![a, b], ty)
+    }
+
+    /// `mask ? a : b`; a scalar mask decides for all lanes.
+    pub fn select(&mut self, mask: Value, a: Value, b: Value) -> Value {
+        let mask_lanes = self.ty(mask).lanes;
+        let [mut a, mut b] = self.level([a, b]);
+        if mask_lanes > 1 {
+            a = self.splat(a, mask_lanes);
+            b = self.splat(b, mask_lanes);
+        }
+        let ty = self.ty(a);
+        self.op(Op::Select, vec![mask, a, b], ty)
+    }
+
+    /// Conversion to another lane type; the identity when it is the same.
+    pub fn conv(&mut self, conv: Conv, a: Value, lane: Lane) -> Value {
+        let ty = self.ty(a);
+        if ty.lane == lane {
+            return a;
+        }
+        self.op(Op::Convert(conv), vec![a], ty.with_lane(lane))
+    }
+
+    /// Integer to another width, extended by its signedness.
+    pub fn resize(&mut self, a: Value, lane: Lane, signed: bool) -> Value {
+        let from = self.ty(a).lane.bits();
+        if lane.bits() < from {
+            self.conv(Conv::Trunc, a, lane)
+        } else {
+            self.conv(if signed { Conv::SExt } else { Conv::ZExt }, a, lane)
+        }
+    }
+
+    /// Same bits, other type.
+    pub fn bitcast(&mut self, a: Value, ty: Ty) -> Value {
+        if self.ty(a) == ty {
+            return a;
+        }
+        debug_assert_eq!(self.ty(a).bits(), ty.bits(), "bitcast changes the size");
+        self.op(Op::Bitcast, vec![a], ty)
+    }
+
+    /// Same lanes seen as another lane type of the same width.
+    pub fn recast(&mut self, a: Value, lane: Lane) -> Value {
+        let ty = self.ty(a).with_lane(lane);
+        self.bitcast(a, ty)
+    }
+
+    /// One lane of a vector (or the scalar itself).
+    pub fn lane(&mut self, a: Value, k: u16) -> Value {
+        let ty = self.ty(a);
+        if ty.is_scalar() {
+            return a;
+        }
+        self.op(Op::ExtractLane(k), vec![a], ty.with_lanes(1))
+    }
+
+    /// Lanes `indices` of one value; the identity when that is all of them in order.
+    pub fn shuffle(&mut self, a: Value, indices: Vec<u16>) -> Value {
+        let ty = self.ty(a);
+        if indices.len() == ty.lanes as usize && indices.iter().enumerate().all(|(i, &k)| i as u16 == k) {
+            return a;
+        }
+        if let [one] = indices.as_slice() {
+            return self.lane(a, *one);
+        }
+        let out = ty.with_lanes(indices.len() as u16);
+        self.op(Op::Shuffle(indices.into()), vec![a], out)
+    }
+
+    /// Lanes of two values put end to end.
+    pub fn shuffle2(&mut self, a: Value, b: Value, indices: Vec<u16>) -> Value {
+        let out = self.ty(a).with_lanes(indices.len() as u16);
+        self.op(Op::Shuffle(indices.into()), vec![a, b], out)
+    }
+
+    /// Lanes `start .. start + n`.
+    pub fn slice(&mut self, a: Value, start: u16, n: u16) -> Value {
+        self.shuffle(a, (start..start + n).collect())
+    }
+
+    /// Two values end to end.
+    pub fn concat(&mut self, a: Value, b: Value) -> Value {
+        let n = self.ty(a).lanes + self.ty(b).lanes;
+        self.shuffle2(a, b, (0..n).collect())
+    }
+
+    /// Any lane set (a scalar stands for itself).
+    pub fn any(&mut self, m: Value) -> Value {
+        if self.ty(m).is_scalar() { m } else { self.op(Op::MaskAny, vec![m], Ty::BOOL) }
+    }
+
+    /// Every lane set.
+    pub fn all(&mut self, m: Value) -> Value {
+        if self.ty(m).is_scalar() { m } else { self.op(Op::MaskAll, vec![m], Ty::BOOL) }
+    }
+
+    /// `a & !b` on masks.
+    pub fn and_not(&mut self, a: Value, b: Value) -> Value {
+        let nb = self.un(UnOp::Not, b);
+        self.bin(BinOp::And, a, nb)
+    }
+}
