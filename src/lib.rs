@@ -4,6 +4,7 @@
 pub mod backend;
 pub mod container;
 pub mod isa;
+pub mod lower;
 pub mod module;
 pub mod ssa;
 pub mod valid;

@@ -205,7 +205,8 @@ pub enum Space {
     Surface,
     /// Shared local memory of the work-group: 32-bit byte offsets, already masked with `0x0FFF_FFFF`.
     Slm,
-    /// Device memory: 64-bit addresses, tags already stripped.
+    /// Device memory: 64-bit addresses of which bits 63:48 are ignored (generic pointers carry tags there):
+    /// the offset that is checked is `(addr - flat_base) mod 2^48`.
     Flat,
     /// Per-thread scratch: 32-bit byte offsets.
     Scratch,

@@ -1,0 +1,549 @@
+//! Arithmetic, moves, comparisons: instructions from registers to registers.
+
+use super::Lowerer;
+use super::convert::FloatKind;
+use super::error::Fail;
+use super::math;
+use super::operand::{ChannelMask, Operand, lane_of};
+use crate::isa::{CmpCond, Opcode, SrcModifier, Type};
+use crate::module::*;
+use crate::ssa::*;
+
+/// Integer type wide enough for exact results of one operation on these types, at least `dst` wide.
+fn exact_int(types: &[Type]) -> Type {
+    let wide = types.iter().map(|t| t.bytes()).max().unwrap_or(4);
+    let signed = types.iter().any(|t| t.is_signed());
+    match (wide, signed) {
+        (8, true) => Type::Q,
+        (8, false) => Type::Uq,
+        _ => Type::Q,
+    }
+}
+
+impl Lowerer<'_> {
+    /// Lowers any register-to-register instruction.
+    pub(super) fn alu(&mut self, inst: &Inst, a: &Alu) -> Result<(), Fail> {
+        use Opcode as O;
+        match inst.op {
+            O::Mov => self.lower_mov(inst, a),
+            O::Movs => self.lower_movs(a),
+            O::Setp => self.lower_setp(inst, a),
+            O::Cmp => self.lower_cmp(inst, a),
+            O::Sel => self.lower_sel(inst, a),
+            O::Min | O::Max => self.lower_minmax(inst, a),
+            O::And | O::Or | O::Xor | O::Not if matches!(a.dst, Dst::Pred(_)) => self.lower_pred_logic(inst, a),
+            O::AddrAdd => self.lower_addr_add(inst, a),
+            O::Addc | O::Subb => self.lower_carry(inst, a),
+            O::Madw => self.lower_madw(inst, a),
+            _ => {
+                let n = inst.exec.lanes();
+                let mask = self.channel_mask(inst)?;
+                let dst_ty = self.dst_type(&a.dst)?;
+                let srcs = a.srcs.iter().map(|s| self.read(s, n)).collect::<Result<Vec<_>, _>>()?;
+                let (v, ty) = self.compute(inst.op, a, &srcs, dst_ty)?;
+                let v = self.convert(v, ty, dst_ty, a.sat)?;
+                self.write(&a.dst, n, v, mask)
+            }
+        }
+    }
+
+    /// The result of a computing instruction and its type, before conversion to the destination.
+    fn compute(&mut self, op: Opcode, a: &Alu, s: &[Operand], dst: Type) -> Result<(Value, Type), Fail> {
+        use Opcode as O;
+        match op {
+            O::And | O::Or | O::Xor | O::Not | O::Shl | O::Shr | O::Asr | O::Rol | O::Ror | O::Cbit | O::Lzd
+            | O::Fbl | O::Fbh | O::Bfrev | O::Bfe | O::Bfi | O::Bfn => self.logic(op, a, s, dst),
+            _ if s.iter().any(|o| o.ty.is_float()) => self.float_compute(op, s, dst),
+            _ => self.int_compute(op, a.sat, s, dst),
+        }
+    }
+
+    fn int_compute(&mut self, op: Opcode, sat: bool, s: &[Operand], dst: Type) -> Result<(Value, Type), Fail> {
+        use Opcode as O;
+        // Without saturation only the bits that the destination keeps matter.
+        let ty = if sat || dst.is_float() {
+            exact_int(&s.iter().map(|o| o.ty).chain([dst]).collect::<Vec<_>>())
+        } else {
+            dst
+        };
+        if sat && s.iter().any(|o| o.ty.bytes() == 8) {
+            return Fail::unsupported("saturating 64-bit arithmetic");
+        }
+        let lane = lane_of(ty);
+        match (op, s) {
+            (O::Add, [x, y]) => {
+                let (x, y) = (self.int(*x, lane)?, self.int(*y, lane)?);
+                Ok((self.b.bin(BinOp::Add, x, y), ty))
+            }
+            (O::Mul, [x, y]) => {
+                let (x, y) = (self.int(*x, lane)?, self.int(*y, lane)?);
+                Ok((self.b.bin(BinOp::Mul, x, y), ty))
+            }
+            (O::Add3, [x, y, z]) => {
+                let (x, y, z) = (self.int(*x, lane)?, self.int(*y, lane)?, self.int(*z, lane)?);
+                let v = self.b.bin(BinOp::Add, x, y);
+                Ok((self.b.bin(BinOp::Add, v, z), ty))
+            }
+            (O::Mad, [x, y, z]) => {
+                let (x, y, z) = (self.int(*x, lane)?, self.int(*y, lane)?, self.int(*z, lane)?);
+                let v = self.b.bin(BinOp::Mul, x, y);
+                let v = if sat {
+                    let cut = self.b.resize(v, lane_of(dst), true);
+                    self.b.resize(cut, lane, dst.is_signed())
+                } else {
+                    v
+                };
+                Ok((self.b.bin(BinOp::Add, v, z), ty))
+            }
+            (O::Mulh, [x, y]) => self.mulh(*x, *y),
+            (O::Avg, [x, y]) => {
+                let (x, y) = (self.int(*x, Lane::I64)?, self.int(*y, Lane::I64)?);
+                let v = self.b.bin(BinOp::Add, x, y);
+                let v = self.b.bin_imm(BinOp::Add, v, 1);
+                Ok((self.b.bin_imm(BinOp::AShr, v, 1), Type::Q))
+            }
+            (O::Div | O::Mod, [x, y]) => self.divide(op, *x, *y),
+            (O::Dp4a, [x, y, z]) => self.dp4a(*x, *y, *z),
+            _ => Fail::unsupported(format!("integer operands (destination `{dst}`)")),
+        }
+    }
+
+    fn mulh(&mut self, x: Operand, y: Operand) -> Result<(Value, Type), Fail> {
+        let signed = x.ty.is_signed() || y.ty.is_signed();
+        if x.ty.bytes() > 4 || y.ty.bytes() > 4 {
+            return Fail::unsupported("64-bit mulh");
+        }
+        if x.ty.is_signed() == y.ty.is_signed() {
+            let (a, b) = (self.int(x, Lane::I32)?, self.int(y, Lane::I32)?);
+            let op = if signed { BinOp::MulHiS } else { BinOp::MulHiU };
+            return Ok((self.b.bin(op, a, b), if signed { Type::D } else { Type::Ud }));
+        }
+        let (a, b) = (self.int(x, Lane::I64)?, self.int(y, Lane::I64)?);
+        let p = self.b.bin(BinOp::Mul, a, b);
+        let p = self.b.bin_imm(BinOp::LShr, p, 32);
+        Ok((self.b.conv(Conv::Trunc, p, Lane::I32), Type::D))
+    }
+
+    fn divide(&mut self, op: Opcode, x: Operand, y: Operand) -> Result<(Value, Type), Fail> {
+        let wide = x.ty.bytes().max(y.ty.bytes());
+        let mixed = x.ty.is_signed() != y.ty.is_signed();
+        let signed = x.ty.is_signed() || y.ty.is_signed();
+        let lane = match (wide, mixed) {
+            (8, true) => return Fail::unsupported("64-bit division of operands of different signedness"),
+            (8, false) | (4, true) => Lane::I64,
+            _ => Lane::I32,
+        };
+        let (a, b) = (self.int(x, lane)?, self.int(y, lane)?);
+        let bin = match (op, signed) {
+            (Opcode::Div, true) => BinOp::SDiv,
+            (Opcode::Div, false) => BinOp::UDiv,
+            (_, true) => BinOp::SRem,
+            (_, false) => BinOp::URem,
+        };
+        let ty = match (lane, signed) {
+            (Lane::I64, true) => Type::Q,
+            (Lane::I64, false) => Type::Uq,
+            (_, true) => Type::D,
+            (_, false) => Type::Ud,
+        };
+        Ok((self.b.bin(bin, a, b), ty))
+    }
+
+    fn dp4a(&mut self, acc: Operand, x: Operand, y: Operand) -> Result<(Value, Type), Fail> {
+        let mut sum = self.int(acc, Lane::I32)?;
+        let (a, b) = (self.int(x, Lane::I32)?, self.int(y, Lane::I32)?);
+        for k in 0..4 {
+            let mut byte = |l: &mut Self, v: Value, ty: Type| {
+                let v = l.b.bin_imm(BinOp::Shl, v, 24 - 8 * k);
+                l.b.bin_imm(if ty.is_signed() { BinOp::AShr } else { BinOp::LShr }, v, 24)
+            };
+            let (p, q) = (byte(self, a, x.ty), byte(self, b, y.ty));
+            let p = self.b.bin(BinOp::Mul, p, q);
+            sum = self.b.bin(BinOp::Add, sum, p);
+        }
+        Ok((sum, if acc.ty.is_signed() { Type::D } else { Type::Ud }))
+    }
+
+    /// Kind that float operations on these operands are computed in.
+    fn kind(&self, s: &[Operand]) -> Result<FloatKind, Fail> {
+        let mut kind: Option<FloatKind> = None;
+        for o in s {
+            let Some(k) = FloatKind::of(o.ty) else {
+                return Fail::unsupported("integer and float sources in one instruction");
+            };
+            kind = Some(match kind {
+                None => k,
+                Some(old) if old == k => k,
+                Some(FloatKind::Df) => FloatKind::Df,
+                Some(_) if k == FloatKind::Df => FloatKind::Df,
+                Some(_) => FloatKind::F,
+            });
+        }
+        kind.map_or_else(|| Fail::malformed("no float source"), Ok)
+    }
+
+    fn float_compute(&mut self, op: Opcode, s: &[Operand], dst: Type) -> Result<(Value, Type), Fail> {
+        let kind = self.kind(s)?;
+        let types: Vec<Type> = s.iter().map(|o| o.ty).chain([dst]).collect();
+        if self.cr0.plain(&types) {
+            return self.float_plain(op, s, kind);
+        }
+        self.float_env(op, s, kind)
+    }
+
+    /// Nearest-even, denormals kept.
+    fn float_plain(&mut self, op: Opcode, s: &[Operand], kind: FloatKind) -> Result<(Value, Type), Fail> {
+        // Sums and products of 16-bit floats in binary32 lose nothing that a second rounding could show;
+        // a fused product does, so it goes through binary64.
+        let wide = match (kind, op) {
+            (FloatKind::Hf | FloatKind::Bf, Opcode::Mad | Opcode::Lrp) => FloatKind::Df,
+            (FloatKind::Hf | FloatKind::Bf, _) => FloatKind::F,
+            (k, _) => k,
+        };
+        if kind == FloatKind::Bf && wide == FloatKind::Df {
+            return Fail::unsupported("bf multiply-add");
+        }
+        let v = s.iter().map(|o| self.float(*o, wide)).collect::<Result<Vec<_>, _>>()?;
+        let r = self.float_op(op, &v)?;
+        // The result keeps the computing type's name only when nothing is rounded away: a 16-bit operation
+        // rounds once, here, to its own type.
+        if wide == kind { Ok((r, kind.ty())) } else { Ok((self.convert(r, wide.ty(), kind.ty(), false)?, kind.ty())) }
+    }
+
+    fn float_op(&mut self, op: Opcode, v: &[Value]) -> Result<Value, Fail> {
+        use Opcode as O;
+        let b = &mut self.b;
+        Ok(match (op, v) {
+            (O::Add, [x, y]) => b.bin(BinOp::FAdd, *x, *y),
+            (O::Add3, [x, y, z]) => {
+                let t = b.bin(BinOp::FAdd, *x, *y);
+                b.bin(BinOp::FAdd, t, *z)
+            }
+            (O::Mul, [x, y]) => b.bin(BinOp::FMul, *x, *y),
+            (O::Mad, [x, y, z]) => b.fma(*x, *y, *z),
+            (O::Div | O::Divm, [x, y]) => b.bin(BinOp::FDiv, *x, *y),
+            (O::Sqrt | O::Sqrtm, [x]) => b.un(UnOp::FSqrt, *x),
+            (O::Rndd, [x]) => b.un(UnOp::FFloor, *x),
+            (O::Rndu, [x]) => b.un(UnOp::FCeil, *x),
+            (O::Rnde, [x]) => b.un(UnOp::FNearest, *x),
+            (O::Rndz, [x]) => b.un(UnOp::FTrunc, *x),
+            (O::Frc, [x]) => {
+                let floor = b.un(UnOp::FFloor, *x);
+                b.bin(BinOp::FSub, *x, floor)
+            }
+            (O::Lrp, [x, y, z]) => {
+                // s0*s1 + (1 - s0)*s2, as the hardware's two multiply-adds.
+                let one = if b.ty(*x).lane == Lane::F64 { b.f64(1.0) } else { b.f32(1.0) };
+                let rest = b.bin(BinOp::FSub, one, *x);
+                let part = b.bin(BinOp::FMul, rest, *z);
+                b.fma(*x, *y, part)
+            }
+            (O::Inv | O::Exp | O::Log | O::Sin | O::Cos | O::Rsqrt | O::Pow, _) => match math::expand(b, op, v) {
+                Some(r) => r,
+                None => return Fail::unsupported("this operand type of a math function"),
+            },
+            _ => return Fail::unsupported("float operands"),
+        })
+    }
+
+    /// Under a rounding or denormal mode that plain operations do not have.
+    fn float_env(&mut self, op: Opcode, s: &[Operand], kind: FloatKind) -> Result<(Value, Type), Fail> {
+        use Opcode as O;
+        if kind == FloatKind::Bf {
+            return Fail::unsupported("bf arithmetic under this `%cr0`");
+        }
+        let v = s.iter().map(|o| self.float(*o, kind)).collect::<Result<Vec<_>, _>>()?;
+        let lane = lane_of(kind.ty());
+        let env = match op {
+            O::Add => FpEnvOp::Add,
+            O::Mul => FpEnvOp::Mul,
+            O::Div | O::Divm => FpEnvOp::Div,
+            O::Mad => FpEnvOp::Fma,
+            O::Sqrt | O::Sqrtm => FpEnvOp::Sqrt,
+            // The approximate functions and the roundings to integers do not depend on the rounding mode;
+            // denormals are flushed around them.
+            _ => {
+                let flushed = v.iter().map(|&x| self.fp_env(FpEnvOp::Flush, &[x], lane)).collect::<Result<Vec<_>, _>>()?;
+                let wide = if kind == FloatKind::Hf { FloatKind::F } else { kind };
+                let mut args = Vec::new();
+                for x in flushed {
+                    args.push(if kind == FloatKind::Hf { self.b.conv(Conv::F16ToF, x, Lane::F32) } else { x });
+                }
+                let r = self.float_op(op, &args)?;
+                let r = if wide == kind { r } else { self.b.conv(Conv::FToF16, r, Lane::I16) };
+                return Ok((self.fp_env(FpEnvOp::Flush, &[r], lane)?, kind.ty()));
+            }
+        };
+        Ok((self.fp_env(env, &v, lane)?, kind.ty()))
+    }
+
+    fn lower_mov(&mut self, inst: &Inst, a: &Alu) -> Result<(), Fail> {
+        let n = inst.exec.lanes();
+        let [src] = a.srcs.as_slice() else { return Fail::malformed("mov takes one source") };
+        let mask = self.channel_mask(inst)?;
+        let o = self.read(src, n)?;
+        let dst = self.dst_type(&a.dst)?;
+        let v = self.moved(o, dst, a.sat)?;
+        self.write(&a.dst, n, v, mask)
+    }
+
+    /// A source converted to `dst`, modifier applied.
+    fn moved(&mut self, o: Operand, dst: Type, sat: bool) -> Result<Value, Fail> {
+        if o.ty.is_float() {
+            let v = self.modified_float(o)?;
+            let from = if o.ty == Type::Vf { Type::F } else { o.ty };
+            return self.convert(v, from, dst, sat);
+        }
+        if o.modifier == SrcModifier::None {
+            return self.convert(o.value, o.ty, dst, sat);
+        }
+        // A modifier acts on the exact value.
+        let ty = if o.ty.bytes() == 8 { o.ty } else { Type::Q };
+        let v = self.int(o, Lane::I64)?;
+        self.convert(v, ty, dst, sat)
+    }
+
+    fn lower_movs(&mut self, a: &Alu) -> Result<(), Fail> {
+        let [src] = a.srcs.as_slice() else { return Fail::malformed("movs takes one source") };
+        if matches!(a.dst, Dst::Sampler(..)) {
+            // Samplers only matter to sampler messages, which are not lowered.
+            return Ok(());
+        }
+        let o = self.read(src, 1)?;
+        let v = self.b.resize(o.value, Lane::I32, false);
+        match &a.dst {
+            Dst::General { .. } => self.write(&a.dst, 1, v, ChannelMask::All),
+            d => self.write(d, 1, v, ChannelMask::All),
+        }
+    }
+
+    fn lower_setp(&mut self, inst: &Inst, a: &Alu) -> Result<(), Fail> {
+        let ([src], Dst::Pred(p)) = (a.srcs.as_slice(), &a.dst) else {
+            return Fail::malformed("setp takes a predicate and one source");
+        };
+        let (n, first) = (inst.exec.lanes(), inst.exec.mask.first_lane() as u16);
+        let o = self.read(src, n)?;
+        if !o.ty.is_int() {
+            return Fail::unsupported("setp from a float");
+        }
+        let scalar = self.b.ty(o.value).is_scalar() && !matches!(src, Src::General { region, .. } if n > 1 && region.vstride + region.hstride > 0);
+        if scalar {
+            // The whole flag half is written, whatever the mask (VISA.md 2.1).
+            let bits = self.b.resize(o.value, Lane::I32, false);
+            let count = if n <= 16 { 16 } else { 32 };
+            let m = self.b.op(Op::BitsToMask, vec![bits], Ty::mask(count));
+            return self.write_pred(*p, u32::from(count), m, ChannelMask::All, first & 16);
+        }
+        let mask = self.exec_mask(inst);
+        let bit = self.b.conv(Conv::Trunc, o.value, Lane::I1);
+        self.write_pred(*p, n, bit, mask, first)
+    }
+
+    fn lower_pred_logic(&mut self, inst: &Inst, a: &Alu) -> Result<(), Fail> {
+        let Dst::Pred(p) = a.dst else { return Fail::malformed("predicate destination expected") };
+        let (n, first) = (inst.exec.lanes() as u16, inst.exec.mask.first_lane() as u16);
+        let mut args = Vec::new();
+        for s in &a.srcs {
+            let Src::Pred(q) = s else { return Fail::unsupported("predicate and number in one logic instruction") };
+            let whole = self.read_pred(*q)?;
+            let bits = self.b.ty(whole).lanes;
+            if first + n > bits && bits != 1 {
+                return Fail::malformed("predicate operand is narrower than the execution size");
+            }
+            let v = if bits == 1 { self.b.splat(whole, n) } else { self.b.slice(whole, first, n) };
+            args.push(v);
+        }
+        let v = match (inst.op, args.as_slice()) {
+            (Opcode::Not, [x]) => self.b.un(UnOp::Not, *x),
+            (Opcode::And, [x, y]) => self.b.bin(BinOp::And, *x, *y),
+            (Opcode::Or, [x, y]) => self.b.bin(BinOp::Or, *x, *y),
+            (Opcode::Xor, [x, y]) => self.b.bin(BinOp::Xor, *x, *y),
+            _ => return Fail::malformed("wrong number of predicate sources"),
+        };
+        // A flag-register operation: the execution mask has no say (VISA.md 2.1).
+        self.write_pred(p, u32::from(n), v, ChannelMask::All, first)
+    }
+
+    /// Lane-wise comparison of exact values.
+    pub(super) fn compare(&mut self, cond: CmpCond, x: Operand, y: Operand) -> Result<Value, Fail> {
+        if x.ty.is_float() || y.ty.is_float() {
+            let kind = self.kind(&[x, y])?;
+            let wide = if matches!(kind, FloatKind::Hf | FloatKind::Bf) { FloatKind::F } else { kind };
+            let (mut a, mut b) = (self.float(x, wide)?, self.float(y, wide)?);
+            if !self.cr0.plain(&[x.ty, y.ty]) && kind == wide {
+                let lane = lane_of(kind.ty());
+                a = self.fp_env(FpEnvOp::Flush, &[a], lane)?;
+                b = self.fp_env(FpEnvOp::Flush, &[b], lane)?;
+            }
+            let cc = match cond {
+                CmpCond::Eq => FCond::Eq,
+                CmpCond::Ne => FCond::Ne,
+                CmpCond::Gt => FCond::Gt,
+                CmpCond::Ge => FCond::Ge,
+                CmpCond::Lt => FCond::Lt,
+                CmpCond::Le => FCond::Le,
+            };
+            return Ok(self.b.fcmp(cc, a, b));
+        }
+        // A modifier can leave the type's range, so such operands are compared wider.
+        let plain = x.modifier == SrcModifier::None && y.modifier == SrcModifier::None;
+        let same = x.ty.is_signed() == y.ty.is_signed();
+        let wide = x.ty.bytes().max(y.ty.bytes());
+        let (lane, signed) = match (plain && same, wide) {
+            (true, 8) => (Lane::I64, x.ty.is_signed()),
+            (true, 4) => (Lane::I32, x.ty.is_signed()),
+            (true, w) => (if w == 1 { Lane::I8 } else { Lane::I16 }, x.ty.is_signed()),
+            (false, 8) if same => (Lane::I64, x.ty.is_signed()),
+            (false, 8) => return self.compare_mixed64(cond, x, y),
+            (false, _) => (Lane::I64, true),
+        };
+        let (a, b) = (self.int(x, lane)?, self.int(y, lane)?);
+        Ok(self.b.icmp(int_cond(cond, signed), a, b))
+    }
+
+    /// Signed against unsigned quadwords: a negative one is below every unsigned one.
+    fn compare_mixed64(&mut self, cond: CmpCond, x: Operand, y: Operand) -> Result<Value, Fail> {
+        let (a, b) = (self.int(x, Lane::I64)?, self.int(y, Lane::I64)?);
+        let signed = if x.ty.is_signed() { a } else { b };
+        let negative = {
+            let zero = self.b.int_like(signed, 0);
+            self.b.icmp(ICond::Slt, signed, zero)
+        };
+        let plain = self.b.icmp(int_cond(cond, false), a, b);
+        let when_negative = match cond {
+            CmpCond::Eq => false,
+            CmpCond::Ne => true,
+            CmpCond::Lt | CmpCond::Le => x.ty.is_signed(),
+            CmpCond::Gt | CmpCond::Ge => y.ty.is_signed(),
+        };
+        let fixed = self.b.bool(when_negative);
+        let lanes = self.b.ty(plain).lanes;
+        let negative = self.b.splat(negative, lanes);
+        Ok(self.b.select(negative, fixed, plain))
+    }
+
+    fn lower_cmp(&mut self, inst: &Inst, a: &Alu) -> Result<(), Fail> {
+        let ([x, y], Some(cond)) = (a.srcs.as_slice(), a.cond) else {
+            return Fail::malformed("cmp takes a condition and two sources");
+        };
+        let n = inst.exec.lanes();
+        let (x, y) = (self.read(x, n)?, self.read(y, n)?);
+        let c = self.compare(cond, x, y)?;
+        let mask = self.channel_mask(inst)?;
+        if let Dst::Pred(p) = a.dst {
+            return self.write_pred(p, n, c, mask, inst.exec.mask.first_lane() as u16);
+        }
+        let ty = self.dst_type(&a.dst)?;
+        let ones = self.b.conv(Conv::SExt, c, lane_of(ty).as_int());
+        let ones = self.b.recast(ones, lane_of(ty));
+        self.write(&a.dst, n, ones, mask)
+    }
+
+    fn lower_sel(&mut self, inst: &Inst, a: &Alu) -> Result<(), Fail> {
+        let [x, y] = a.srcs.as_slice() else { return Fail::malformed("sel takes two sources") };
+        let n = inst.exec.lanes();
+        let dst = self.dst_type(&a.dst)?;
+        let (x, y) = (self.read(x, n)?, self.read(y, n)?);
+        let (x, y) = (self.moved(x, dst, a.sat)?, self.moved(y, dst, a.sat)?);
+        let v = match inst.pred {
+            None => x,
+            Some(p) => match self.guard(inst, p)? {
+                ChannelMask::All => x,
+                ChannelMask::Uniform(m) | ChannelMask::Lanes(m) => self.b.select(m, x, y),
+            },
+        };
+        let mask = self.exec_mask(inst);
+        self.write(&a.dst, n, v, mask)
+    }
+
+    fn lower_minmax(&mut self, inst: &Inst, a: &Alu) -> Result<(), Fail> {
+        let [x, y] = a.srcs.as_slice() else { return Fail::malformed("min/max take two sources") };
+        let n = inst.exec.lanes();
+        let dst = self.dst_type(&a.dst)?;
+        let (x, y) = (self.read(x, n)?, self.read(y, n)?);
+        // `sel.lt` / `sel.ge`: the first source where the comparison holds, else the second.
+        let cond = if inst.op == Opcode::Min { CmpCond::Lt } else { CmpCond::Ge };
+        let c = self.compare(cond, x, y)?;
+        let (a_v, b_v) = (self.moved(x, dst, a.sat)?, self.moved(y, dst, a.sat)?);
+        // With one NaN the other operand is the result: a NaN first source already fails the comparison.
+        let c = if y.ty.is_float() {
+            let wide = if y.ty == Type::Df { FloatKind::Df } else { FloatKind::F };
+            let f = self.float(y, wide)?;
+            let nan = self.b.fcmp(FCond::Ne, f, f);
+            let [c, nan] = self.b.level([c, nan]);
+            self.b.bin(BinOp::Or, c, nan)
+        } else {
+            c
+        };
+        let v = self.b.select(c, a_v, b_v);
+        let mask = self.exec_mask(inst);
+        self.write(&a.dst, n, v, mask)
+    }
+
+    fn lower_addr_add(&mut self, inst: &Inst, a: &Alu) -> Result<(), Fail> {
+        let [x, y] = a.srcs.as_slice() else { return Fail::malformed("addr_add takes two sources") };
+        let n = inst.exec.lanes();
+        let mask = self.exec_mask(inst);
+        let (x, y) = (self.read(x, n)?, self.read(y, n)?);
+        let (x, y) = (self.int(x, Lane::I16)?, self.int(y, Lane::I16)?);
+        let v = self.b.bin(BinOp::Add, x, y);
+        self.write(&a.dst, n, v, mask)
+    }
+
+    fn lower_carry(&mut self, inst: &Inst, a: &Alu) -> Result<(), Fail> {
+        let ([x, y], Some(second)) = (a.srcs.as_slice(), &a.dst2) else {
+            return Fail::malformed("two destinations and two sources expected");
+        };
+        let n = inst.exec.lanes();
+        let mask = self.channel_mask(inst)?;
+        let (x, y) = (self.read(x, n)?, self.read(y, n)?);
+        let (x, y) = (self.int(x, Lane::I32)?, self.int(y, Lane::I32)?);
+        let (v, c) = if inst.op == Opcode::Addc {
+            let v = self.b.bin(BinOp::Add, x, y);
+            (v, self.b.icmp(ICond::Ult, v, x))
+        } else {
+            (self.b.bin(BinOp::Sub, x, y), self.b.icmp(ICond::Ult, x, y))
+        };
+        let carry = self.b.conv(Conv::ZExt, c, Lane::I32);
+        let (t, u) = (self.dst_type(&a.dst)?, self.dst_type(second)?);
+        let v = self.convert(v, Type::Ud, t, false)?;
+        let carry = self.convert(carry, Type::Ud, u, false)?;
+        self.write(&a.dst, n, v, mask)?;
+        self.write(second, n, carry, mask)
+    }
+
+    /// 32 x 32 + 32 to 64 bits: low dwords, then high dwords in the next whole registers.
+    fn lower_madw(&mut self, inst: &Inst, a: &Alu) -> Result<(), Fail> {
+        let ([x, y, z], Dst::General { origin, region }) = (a.srcs.as_slice(), &a.dst) else {
+            return Fail::malformed("madw takes three sources and a register");
+        };
+        let n = inst.exec.lanes();
+        let mask = self.channel_mask(inst)?;
+        let (x, y, z) = (self.read(x, n)?, self.read(y, n)?, self.read(z, n)?);
+        let (x, y, z) = (self.int(x, Lane::I64)?, self.int(y, Lane::I64)?, self.int(z, Lane::I64)?);
+        let p = self.b.bin(BinOp::Mul, x, y);
+        let s = self.b.bin(BinOp::Add, p, z);
+        let lo = self.b.conv(Conv::Trunc, s, Lane::I32);
+        let hi = self.b.bin_imm(BinOp::LShr, s, 32);
+        let hi = self.b.conv(Conv::Trunc, hi, Lane::I32);
+        let rows = (n * 4).div_ceil(self.grf) as u16;
+        let high = Dst::General { origin: Origin { row: origin.row + rows, ..*origin }, region: *region };
+        self.write(&a.dst, n, lo, mask)?;
+        self.write(&high, n, hi, mask)
+    }
+}
+
+fn int_cond(cond: CmpCond, signed: bool) -> ICond {
+    match (cond, signed) {
+        (CmpCond::Eq, _) => ICond::Eq,
+        (CmpCond::Ne, _) => ICond::Ne,
+        (CmpCond::Gt, true) => ICond::Sgt,
+        (CmpCond::Gt, false) => ICond::Ugt,
+        (CmpCond::Ge, true) => ICond::Sge,
+        (CmpCond::Ge, false) => ICond::Uge,
+        (CmpCond::Lt, true) => ICond::Slt,
+        (CmpCond::Lt, false) => ICond::Ult,
+        (CmpCond::Le, true) => ICond::Sle,
+        (CmpCond::Le, false) => ICond::Ule,
+    }
+}

@@ -1,0 +1,360 @@
+//! Emission of control flow: execution masks, parked lanes, subroutines, barriers.
+//!
+//! Each flow block has a *head* where control arrives. At a join the head first adds the lanes
+//! that wait there. The execution mask never is empty while a block's own instructions run.
+
+use super::error::Fail;
+use super::flow::{Decision, decision};
+use super::{Lowerer, build::Var};
+use crate::isa::Opcode;
+use crate::module::{Body, Inst, LabelId, PredControl, Predicate};
+use crate::ssa::*;
+
+/// SSA side of the flow plan.
+#[derive(Default)]
+pub struct Control {
+    /// Where control arrives at each flow block.
+    pub heads: Vec<Block>,
+    /// Lanes waiting at each join.
+    wait: Vec<Option<Var>>,
+    /// Where each subroutine ends.
+    exits: Vec<Block>,
+    /// Lanes that have returned from each subroutine and wait for the rest.
+    exit_wait: Vec<Option<Var>>,
+    /// Call site that each subroutine returns to.
+    selector: Vec<Option<Var>>,
+    /// Blocks that continue after barriers.
+    pub resumes: Vec<Block>,
+}
+
+impl Lowerer<'_> {
+    /// Creates the blocks and mask variables of the plan.
+    pub fn plan_control(&mut self) {
+        let mask = Ty::mask(self.simd);
+        let heads = self.flow.blocks.iter().map(|_| self.b.block()).collect();
+        let wait = self.flow.blocks.iter().map(|b| b.join.then(|| self.b.var(mask))).collect();
+        let subs = self.flow.subs.len();
+        let exits = (0..subs).map(|_| self.b.block()).collect();
+        let exit_wait = (0..subs).map(|_| Some(self.b.var(mask))).collect();
+        let selector = (0..subs).map(|s| (s > 0).then(|| self.b.var(Ty::I32))).collect();
+        self.ctl = Control { heads, wait, exits, exit_wait, selector, resumes: Vec::new() };
+    }
+
+    /// Starts emission of flow block `b`.
+    pub fn enter_block(&mut self, b: usize) {
+        let head = self.ctl.heads[b];
+        if !self.flow.blocks[b].late_preds {
+            self.b.seal(head);
+        }
+        self.b.switch_to(head);
+        if let Some(wait) = self.ctl.wait[b] {
+            let em = self.b.read(self.em);
+            let parked = self.b.read(wait);
+            let em = self.b.bin(BinOp::Or, em, parked);
+            self.b.write(self.em, em);
+            let none = self.empty_mask();
+            self.b.write(wait, none);
+            if self.flow.blocks[b].check {
+                let any = self.b.any(em);
+                let body = self.b.block();
+                let skip = self.skip_target(b);
+                self.b.branch(any, body, skip);
+                self.b.seal(body);
+                self.b.switch_to(body);
+            }
+        }
+    }
+
+    /// Falls out of block `b` at its textual end.
+    pub fn leave_block(&mut self, b: usize) {
+        if self.b.ended() {
+            return;
+        }
+        match self.flow.next(b) {
+            Some(n) => self.b.jump(self.ctl.heads[n]),
+            None => self.b.jump(self.ctl.exits[self.flow.blocks[b].func]),
+        }
+    }
+
+    /// Emits the ends of subroutines: the kernel's is the thread's end, others go back to their callers.
+    pub fn emit_exits(&mut self) {
+        for s in 0..self.flow.subs.len() {
+            let exit = self.ctl.exits[s];
+            self.b.seal(exit);
+            self.b.switch_to(exit);
+            if s == 0 {
+                self.b.ret();
+                continue;
+            }
+            if let Some(wait) = self.ctl.exit_wait[s] {
+                let em = self.b.read(self.em);
+                let parked = self.b.read(wait);
+                let em = self.b.bin(BinOp::Or, em, parked);
+                self.b.write(self.em, em);
+                let none = self.empty_mask();
+                self.b.write(wait, none);
+            }
+            let callers: Vec<Block> = self
+                .flow
+                .calls
+                .iter()
+                .filter(|&&(_, callee)| callee == s)
+                .map(|&(b, _)| match self.flow.next(b) {
+                    Some(n) => self.ctl.heads[n],
+                    None => self.ctl.exits[self.flow.blocks[b].func],
+                })
+                .collect();
+            match (callers.as_slice(), self.ctl.selector[s]) {
+                ([], _) | (_, None) => self.b.ret(),
+                ([one], _) => self.b.jump(*one),
+                ([first, ..], Some(sel)) => {
+                    let first = *first;
+                    let index = self.b.read(sel);
+                    self.b.switch(index, &callers, first);
+                }
+            }
+        }
+    }
+
+    fn empty_mask(&mut self) -> Value {
+        self.b.vec_const(Lane::I1, vec![0; self.simd as usize])
+    }
+
+    /// Where control goes when no lane is left at the end of block `b`.
+    fn skip_target(&self, b: usize) -> Block {
+        match self.flow.next_join(b) {
+            Some(j) => self.ctl.heads[j],
+            None => self.ctl.exits[self.flow.blocks[b].func],
+        }
+    }
+
+    fn fall_target(&self, b: usize) -> Block {
+        match self.flow.next(b) {
+            Some(n) => self.ctl.heads[n],
+            None => self.ctl.exits[self.flow.blocks[b].func],
+        }
+    }
+
+    /// Parks `lanes` at join `t`.
+    fn park(&mut self, t: usize, lanes: Value) {
+        if let Some(wait) = self.ctl.wait[t] {
+            let old = self.b.read(wait);
+            let new = self.b.bin(BinOp::Or, old, lanes);
+            self.b.write(wait, new);
+        }
+    }
+
+    /// The decision of a uniform branch as a scalar; `None` when it is unconditional.
+    fn uniform_condition(&mut self, pred: Option<Predicate>, first_lane: u32) -> Result<Option<Value>, Fail> {
+        let Some(p) = pred else { return Ok(None) };
+        let whole = self.read_pred(p.var)?;
+        let c = match p.control {
+            PredControl::Any => self.b.any(whole),
+            PredControl::All => self.b.all(whole),
+            PredControl::Lanes => {
+                let lanes = self.b.ty(whole).lanes;
+                self.b.lane(whole, (first_lane as u16).min(lanes - 1))
+            }
+        };
+        Ok(Some(if p.inverted { self.b.un(UnOp::Not, c) } else { c }))
+    }
+
+    /// Lanes of the whole thread for which a lane-wise branch is taken.
+    fn taken_lanes(&mut self, inst: &Inst) -> Result<Value, Fail> {
+        let em = self.b.read(self.em);
+        let taken = self.channel_mask(inst)?.lanes(&mut self.b, inst.exec.lanes() as u16);
+        let (first, n) = (inst.exec.mask.first_lane() as u16, inst.exec.lanes() as u16);
+        if n == self.simd {
+            return Ok(self.b.bin(BinOp::And, taken, em));
+        }
+        let none = self.empty_mask();
+        let indices = (0..self.simd).map(|l| if l >= first && l < first + n { self.simd + l - first } else { l });
+        let wide = self.b.shuffle2(none, taken, indices.collect());
+        Ok(self.b.bin(BinOp::And, wide, em))
+    }
+
+    /// Emits the terminator of flow block `b`.
+    pub fn lower_terminator(&mut self, b: usize, inst: &Inst) -> Result<(), Fail> {
+        match (&inst.body, inst.op) {
+            (Body::Branch(l), Opcode::Goto) => self.lower_goto(b, inst, *l),
+            (Body::Branch(l), Opcode::Jmp) => self.lower_jmp(b, inst, *l),
+            (Body::Branch(l), Opcode::Call) => self.lower_call(b, inst, *l),
+            (Body::Ret, Opcode::Ret) => self.lower_ret(b, inst),
+            (Body::SwitchJmp { index, targets }, _) => {
+                let index = self.scalar_int(index, Lane::I32)?;
+                let blocks: Vec<Block> = targets.iter().map(|&l| self.ctl.heads[self.flow.target(l)]).collect();
+                let Some(&first) = blocks.first() else { return Fail::malformed("no targets") };
+                self.b.effect(Op::Poll, vec![]);
+                self.b.switch(index, &blocks, first);
+                Ok(())
+            }
+            _ => Fail::unsupported("this kind of branch is not lowered"),
+        }
+    }
+
+    fn same_function(&self, b: usize, t: usize) -> Result<(), Fail> {
+        if self.flow.blocks[b].func == self.flow.blocks[t].func {
+            Ok(())
+        } else {
+            Fail::malformed("branch into another subroutine")
+        }
+    }
+
+    fn lower_goto(&mut self, b: usize, inst: &Inst, l: LabelId) -> Result<(), Fail> {
+        let t = self.flow.target(l);
+        self.same_function(b, t)?;
+        let head = self.ctl.heads[t];
+        if decision(inst) == Decision::Lanes {
+            let taken = self.taken_lanes(inst)?;
+            let em = self.b.read(self.em);
+            let rest = self.b.and_not(em, taken);
+            if t > b {
+                self.park(t, taken);
+                self.b.write(self.em, rest);
+                let any = self.b.any(rest);
+                let (fall, skip) = (self.fall_target(b), self.skip_target(b));
+                self.b.branch(any, fall, skip);
+            } else {
+                match self.flow.next(b) {
+                    Some(n) => self.park(n, rest),
+                    None => self.finish_lanes(b, rest),
+                }
+                self.b.write(self.em, taken);
+                self.b.effect(Op::Poll, vec![]);
+                let any = self.b.any(taken);
+                let fall = self.fall_target(b);
+                self.b.branch(any, head, fall);
+            }
+            return Ok(());
+        }
+        let cond = self.uniform_condition(inst.pred, inst.exec.mask.first_lane())?;
+        let fall = self.fall_target(b);
+        let parks = self.flow.parks_at(b, &self.kernel.module().insts).is_some();
+        if parks {
+            if let Some(c) = cond {
+                let park = self.b.block();
+                self.b.branch(c, park, fall);
+                self.b.seal(park);
+                self.b.switch_to(park);
+            }
+            let em = self.b.read(self.em);
+            self.park(t, em);
+            let none = self.empty_mask();
+            self.b.write(self.em, none);
+            let skip = self.skip_target(b);
+            self.b.jump(skip);
+            return Ok(());
+        }
+        if t <= b {
+            self.b.effect(Op::Poll, vec![]);
+        }
+        match cond {
+            Some(c) => self.b.branch(c, head, fall),
+            None => self.b.jump(head),
+        }
+        Ok(())
+    }
+
+    /// Lanes that leave block `b`'s subroutine for good.
+    fn finish_lanes(&mut self, b: usize, lanes: Value) {
+        let func = self.flow.blocks[b].func;
+        if let (Some(wait), true) = (self.ctl.exit_wait[func], func > 0) {
+            let old = self.b.read(wait);
+            let new = self.b.bin(BinOp::Or, old, lanes);
+            self.b.write(wait, new);
+        }
+    }
+
+    fn lower_jmp(&mut self, b: usize, inst: &Inst, l: LabelId) -> Result<(), Fail> {
+        let t = self.flow.target(l);
+        self.same_function(b, t)?;
+        let cond = self.uniform_condition(inst.pred, 0)?;
+        if t <= b {
+            self.b.effect(Op::Poll, vec![]);
+        }
+        let (head, fall) = (self.ctl.heads[t], self.fall_target(b));
+        match cond {
+            Some(c) => self.b.branch(c, head, fall),
+            None => self.b.jump(head),
+        }
+        Ok(())
+    }
+
+    fn lower_ret(&mut self, b: usize, inst: &Inst) -> Result<(), Fail> {
+        let func = self.flow.blocks[b].func;
+        let leaving = if decision(inst) == Decision::Lanes {
+            self.taken_lanes(inst)?
+        } else if let Some(c) = self.uniform_condition(inst.pred, inst.exec.mask.first_lane())? {
+            let em = self.b.read(self.em);
+            let wide = self.b.splat(c, self.simd);
+            self.b.bin(BinOp::And, em, wide)
+        } else {
+            let em = self.b.read(self.em);
+            if self.flow.next_join(b).is_none() {
+                let exit = self.ctl.exits[func];
+                self.b.jump(exit);
+                return Ok(());
+            }
+            em
+        };
+        let em = self.b.read(self.em);
+        let rest = self.b.and_not(em, leaving);
+        self.finish_lanes(b, leaving);
+        self.b.write(self.em, rest);
+        let (fall, skip) = (self.fall_target(b), self.skip_target(b));
+        if inst.pred.is_none() {
+            self.b.jump(skip);
+        } else {
+            let any = self.b.any(rest);
+            self.b.branch(any, fall, skip);
+        }
+        Ok(())
+    }
+
+    fn lower_call(&mut self, b: usize, inst: &Inst, l: LabelId) -> Result<(), Fail> {
+        let t = self.flow.target(l);
+        let Some(sub) = self.flow.sub_at(t) else { return Fail::malformed("call of a label that is no subroutine") };
+        let site = self.flow.calls.iter().filter(|&&(_, s)| s == sub).position(|&(c, _)| c == b).unwrap_or(0);
+        if inst.pred.is_some() {
+            let taken = if decision(inst) == Decision::Lanes {
+                self.taken_lanes(inst)?
+            } else {
+                let c = self.uniform_condition(inst.pred, inst.exec.mask.first_lane())?;
+                let em = self.b.read(self.em);
+                match c {
+                    Some(c) => {
+                        let wide = self.b.splat(c, self.simd);
+                        self.b.bin(BinOp::And, em, wide)
+                    }
+                    None => em,
+                }
+            };
+            let em = self.b.read(self.em);
+            let rest = self.b.and_not(em, taken);
+            if let Some(n) = self.flow.next(b) {
+                self.park(n, rest);
+            }
+            self.b.write(self.em, taken);
+            let any = self.b.any(taken);
+            let body = self.b.block();
+            let fall = self.fall_target(b);
+            self.b.branch(any, body, fall);
+            self.b.seal(body);
+            self.b.switch_to(body);
+        }
+        if let Some(sel) = self.ctl.selector[sub] {
+            let v = self.b.i32(site as u32);
+            self.b.write(sel, v);
+        }
+        self.b.jump(self.ctl.heads[t]);
+        Ok(())
+    }
+
+    /// Emits a work-group barrier.
+    pub fn lower_barrier(&mut self) {
+        let state = self.ctl.resumes.len() as u32 + 1;
+        let resume = self.b.suspend(state);
+        self.ctl.resumes.push(resume);
+        self.b.switch_to(resume);
+    }
+}

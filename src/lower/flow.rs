@@ -1,0 +1,320 @@
+//! The control-flow plan: basic blocks of the vISA program and where parked lanes are picked up.
+//!
+//! Blocks keep textual order, which is what reconvergence is defined by (VISA.md 2.2): a lane that
+//! branches away waits at its target, and control continues at the textually earliest block where a
+//! lane waits. Such blocks are *joins*. The plan is static; masks are computed by `control`.
+
+use crate::isa::Opcode;
+use crate::module::{Body, Inst, LabelId, PredControl};
+use crate::valid::ValidKernel;
+
+/// A basic block of the vISA program.
+#[derive(Clone, Debug)]
+pub struct FlowBlock {
+    /// First instruction.
+    pub first: usize,
+    /// One past the last instruction.
+    pub end: usize,
+    /// Subroutine it belongs to; 0 is the kernel body.
+    pub func: usize,
+    /// Lanes may wait here.
+    pub join: bool,
+    /// Arrivals may find no lane here, so that the mask must be tested.
+    pub check: bool,
+    /// Predecessors may be met later in the text.
+    pub late_preds: bool,
+}
+
+/// A subroutine: a range of blocks.
+#[derive(Clone, Copy, Debug)]
+pub struct SubRange {
+    /// First block.
+    pub first: usize,
+    /// One past the last block.
+    pub end: usize,
+}
+
+/// The plan.
+#[derive(Debug)]
+pub struct Flow {
+    /// Blocks in textual order.
+    pub blocks: Vec<FlowBlock>,
+    /// Subroutines, the kernel body first.
+    pub subs: Vec<SubRange>,
+    label_block: Vec<usize>,
+    /// Call sites: `(calling block, called subroutine)`.
+    pub calls: Vec<(usize, usize)>,
+}
+
+/// How a branch decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// All active lanes together.
+    Uniform,
+    /// Lane by lane.
+    Lanes,
+}
+
+/// How a `goto` decides: lane by lane only if it covers several channels under a lane predicate.
+pub fn decision(inst: &Inst) -> Decision {
+    match inst.pred {
+        Some(p) if inst.exec.lanes() > 1 && p.control == PredControl::Lanes => Decision::Lanes,
+        _ => Decision::Uniform,
+    }
+}
+
+fn ends_block(inst: &Inst) -> bool {
+    matches!(inst.body, Body::Branch(_) | Body::Ret | Body::SwitchJmp { .. })
+}
+
+impl Flow {
+    /// Plans a kernel.
+    pub fn new(kernel: &ValidKernel) -> Flow {
+        let module = kernel.module();
+        let insts = &module.insts;
+        let mut blocks: Vec<FlowBlock> = Vec::new();
+        let mut subs: Vec<SubRange> = Vec::new();
+        let mut label_block = vec![0; module.labels.len()];
+        let mut start = true;
+        for (i, inst) in insts.iter().enumerate() {
+            let label = if let Body::Label(l) = inst.body { Some(l) } else { None };
+            let new_sub = inst.op == Opcode::Subroutine && !subs.is_empty() && !blocks.is_empty();
+            // `.function` and the label behind it open the same block.
+            let opens_sub = inst.op == Opcode::Subroutine;
+            let continues = label.is_some()
+                && blocks.last().is_some_and(|b| (b.first..i).all(|k| matches!(insts[k].body, Body::Label(_))));
+            if start || opens_sub || (label.is_some() && !continues) {
+                if subs.is_empty() || new_sub {
+                    if let Some(s) = subs.last_mut() {
+                        s.end = blocks.len();
+                    }
+                    subs.push(SubRange { first: blocks.len(), end: blocks.len() });
+                }
+                if let Some(b) = blocks.last_mut() {
+                    b.end = i;
+                }
+                blocks.push(FlowBlock {
+                    first: i,
+                    end: insts.len(),
+                    func: subs.len() - 1,
+                    join: false,
+                    check: false,
+                    late_preds: opens_sub,
+                });
+                start = false;
+            }
+            if let Some(l) = label {
+                if let Some(slot) = label_block.get_mut(l.0 as usize) {
+                    *slot = blocks.len() - 1;
+                }
+            }
+            if ends_block(inst) {
+                start = true;
+            }
+        }
+        if let Some(s) = subs.last_mut() {
+            s.end = blocks.len();
+        }
+        let mut flow = Flow { blocks, subs, label_block, calls: Vec::new() };
+        flow.find_calls(insts);
+        flow.find_joins(insts);
+        flow.find_checks(insts);
+        flow
+    }
+
+    /// Block of a label.
+    pub fn target(&self, l: LabelId) -> usize {
+        self.label_block.get(l.0 as usize).copied().unwrap_or(0)
+    }
+
+    /// Last instruction of a block, if it decides where control goes.
+    pub fn terminator<'a>(&self, b: usize, insts: &'a [Inst]) -> Option<&'a Inst> {
+        let block = &self.blocks[b];
+        insts.get(block.first..block.end)?.last().filter(|i| ends_block(i))
+    }
+
+    /// The next join after `b` in its subroutine.
+    pub fn next_join(&self, b: usize) -> Option<usize> {
+        let end = self.subs[self.blocks[b].func].end;
+        (b + 1..end).find(|&j| self.blocks[j].join)
+    }
+
+    /// The textually next block in the same subroutine.
+    pub fn next(&self, b: usize) -> Option<usize> {
+        (b + 1 < self.subs[self.blocks[b].func].end).then_some(b + 1)
+    }
+
+    /// Subroutine that starts at a block.
+    pub fn sub_at(&self, block: usize) -> Option<usize> {
+        self.subs.iter().position(|s| s.first == block)
+    }
+
+    fn find_calls(&mut self, insts: &[Inst]) {
+        for b in 0..self.blocks.len() {
+            if let Some(Inst { op: Opcode::Call, body: Body::Branch(l), .. }) = self.terminator(b, insts) {
+                let target = self.target(*l);
+                if let Some(sub) = self.sub_at(target) {
+                    self.calls.push((b, sub));
+                }
+                if let Some(n) = self.next(b) {
+                    self.blocks[n].late_preds = true;
+                }
+            }
+        }
+    }
+
+    fn find_joins(&mut self, insts: &[Inst]) {
+        for b in 0..self.blocks.len() {
+            match self.terminator(b, insts) {
+                Some(i @ Inst { body: Body::Branch(l), op: Opcode::Goto, .. }) => {
+                    let t = self.target(*l);
+                    if t <= b {
+                        self.blocks[t].late_preds = true;
+                    }
+                    if decision(i) == Decision::Lanes {
+                        if t > b {
+                            self.blocks[t].join = true;
+                        } else if let Some(n) = self.next(b) {
+                            self.blocks[n].join = true;
+                        }
+                    }
+                }
+                Some(Inst { body: Body::Branch(l), op: Opcode::Jmp, .. }) => {
+                    let t = self.target(*l);
+                    if t <= b {
+                        self.blocks[t].late_preds = true;
+                    }
+                }
+                Some(Inst { body: Body::SwitchJmp { targets, .. }, .. }) => {
+                    for t in targets.iter().map(|&l| self.target(l)).collect::<Vec<_>>() {
+                        if t <= b {
+                            self.blocks[t].late_preds = true;
+                        }
+                    }
+                }
+                // Lanes that do not make a predicated call wait behind it.
+                Some(Inst { op: Opcode::Call, pred: Some(_), .. }) => {
+                    if let Some(n) = self.next(b) {
+                        self.blocks[n].join = true;
+                    }
+                }
+                _ => {}
+            }
+        }
+        // A uniform forward branch over a join parks its lanes, which makes its target a join.
+        loop {
+            let mut changed = false;
+            for b in 0..self.blocks.len() {
+                if let Some(t) = self.parks_at(b, insts) {
+                    changed |= !std::mem::replace(&mut self.blocks[t].join, true);
+                }
+            }
+            if !changed {
+                return;
+            }
+        }
+    }
+
+    /// Target of a uniform forward `goto` at the end of `b` that has a join in between.
+    pub fn parks_at(&self, b: usize, insts: &[Inst]) -> Option<usize> {
+        match self.terminator(b, insts) {
+            Some(i @ Inst { body: Body::Branch(l), op: Opcode::Goto, .. }) if decision(i) == Decision::Uniform => {
+                let t = self.target(*l);
+                (t > b && self.next_join(b).is_some_and(|j| j < t)).then_some(t)
+            }
+            _ => None,
+        }
+    }
+
+    /// A join is tested unless every arrival is known to bring or find a lane.
+    fn find_checks(&mut self, insts: &[Inst]) {
+        for b in 0..self.blocks.len() {
+            let Some(inst) = self.terminator(b, insts) else { continue };
+            let skip = self.next_join(b);
+            let target = match (&inst.body, inst.op) {
+                (Body::Branch(l), Opcode::Goto) => {
+                    let t = self.target(*l);
+                    let parks = self.parks_at(b, insts).is_some();
+                    if decision(inst) == Decision::Lanes && t <= b {
+                        // Control falls to the next block only with lanes waiting there.
+                        None
+                    } else if parks || decision(inst) == Decision::Lanes {
+                        Some(t)
+                    } else {
+                        None
+                    }
+                }
+                (Body::Ret, _) => Some(usize::MAX),
+                _ => None,
+            };
+            if let (Some(t), Some(j)) = (target, skip) {
+                if j != t {
+                    self.blocks[j].check = true;
+                }
+            }
+        }
+        // An empty join passes control on to the next one.
+        for b in 0..self.blocks.len() {
+            if self.blocks[b].check {
+                if let Some(j) = self.next_join(b) {
+                    self.blocks[j].check = true;
+                }
+            }
+        }
+        // A subroutine may be entered with lanes that all wait for its end.
+        for s in &self.subs[1.min(self.subs.len())..] {
+            for b in s.first..s.end {
+                if self.blocks[b].join {
+                    self.blocks[b].check = true;
+                }
+            }
+        }
+    }
+
+    /// Blocks that control may reach from the end of `b`.
+    pub fn successors(&self, b: usize, insts: &[Inst]) -> Vec<usize> {
+        let mut out: Vec<usize> = Vec::new();
+        match self.terminator(b, insts) {
+            None => out.extend(self.next(b)),
+            Some(i) => {
+                match &i.body {
+                    Body::Branch(l) => out.push(self.target(*l)),
+                    Body::SwitchJmp { targets, .. } => out.extend(targets.iter().map(|&l| self.target(l))),
+                    _ => {
+                        let func = self.blocks[b].func;
+                        out.extend(
+                            self.calls.iter().filter(|&&(_, s)| s == func && func != 0).filter_map(|&(c, _)| self.next(c)),
+                        );
+                    }
+                }
+                out.extend(self.next(b));
+                out.extend(self.next_join(b));
+            }
+        }
+        if self.blocks[b].join {
+            out.extend(self.next_join(b));
+        }
+        out
+    }
+
+    /// True when a subroutine calls itself, directly or through others.
+    pub fn recursive(&self) -> bool {
+        let n = self.subs.len();
+        let mut reach = vec![vec![false; n]; n];
+        for &(b, s) in &self.calls {
+            reach[self.blocks[b].func][s] = true;
+        }
+        for k in 0..n {
+            for i in 0..n {
+                if reach[i][k] {
+                    for j in 0..n {
+                        if reach[k][j] {
+                            reach[i][j] = true;
+                        }
+                    }
+                }
+            }
+        }
+        (0..n).any(|i| reach[i][i])
+    }
+}

@@ -1,0 +1,348 @@
+//! Legacy surface messages: what is read and written where, and how payloads lie in registers
+//! (VISA.md 2.6).
+
+use super::Lowerer;
+use super::error::Fail;
+use super::operand::ChannelMask;
+use super::regs::Pattern;
+use crate::isa::{AtomicOp, Opcode};
+use crate::module::*;
+use crate::ssa::*;
+
+/// SLM addresses may carry bit 28; only the low 28 bits count (VISA.md 0.8).
+const SLM_MASK: i64 = 0x0FFF_FFFF;
+
+/// A resolved surface.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SurfaceRef {
+    /// Memory.
+    pub space: Space,
+    /// Binding-table index, for [`Space::Surface`].
+    pub index: Option<Value>,
+}
+
+/// One lane-wise message after address calculation.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Message {
+    /// Memory.
+    pub surface: SurfaceRef,
+    /// Element in memory.
+    pub elem: Lane,
+    /// Addresses, one a lane.
+    pub addr: Value,
+    /// Lanes.
+    pub lanes: u32,
+    /// Enabled channels.
+    pub mask: ChannelMask,
+}
+
+/// Operands of an atomic, in the order of the SSA operation (compare before new).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AtomicOperands {
+    /// Operation.
+    pub op: AtomicOp,
+    /// First operand.
+    pub first: Raw,
+    /// Second operand.
+    pub second: Raw,
+    /// Old value.
+    pub dst: Raw,
+    /// Lane type of the operands in registers.
+    pub reg: Lane,
+}
+
+impl Lowerer<'_> {
+    /// Reads `n` consecutive lanes of a payload.
+    pub(super) fn payload(&mut self, raw: Raw, at: u32, n: u32, lane: Lane) -> Result<Value, Fail> {
+        if raw.is_null() {
+            let zero = self.b.bits(lane, 0);
+            return Ok(self.b.splat(zero, n as u16));
+        }
+        let place = self.kernel.place(raw.var);
+        let p = Pattern::packed(place.root, place.offset + raw.offset + at, n, lane);
+        let v = self.regs.read(&mut self.b, &p)?;
+        Ok(self.b.splat(v, n as u16))
+    }
+
+    /// Writes consecutive lanes of a payload; `soft` for block messages.
+    pub(super) fn set_payload(
+        &mut self,
+        raw: Raw,
+        at: u32,
+        value: Value,
+        mask: Option<Value>,
+        soft: bool,
+    ) -> Result<(), Fail> {
+        if raw.is_null() {
+            return Ok(());
+        }
+        let place = self.kernel.place(raw.var);
+        let ty = self.b.ty(value);
+        let mut p = Pattern::packed(place.root, place.offset + raw.offset + at, u32::from(ty.lanes), ty.lane);
+        p.soft = soft;
+        self.regs.write(&mut self.b, &p, value, mask)
+    }
+
+    /// Reads a block payload.
+    pub(super) fn block_payload(&mut self, raw: Raw, n: u32, lane: Lane) -> Result<Value, Fail> {
+        let place = self.kernel.place(raw.var);
+        let mut p = Pattern::packed(place.root, place.offset + raw.offset, n, lane);
+        p.soft = true;
+        let v = self.regs.read(&mut self.b, &p)?;
+        Ok(self.b.splat(v, n as u16))
+    }
+
+    /// Registers one memory instruction for fault records.
+    pub(super) fn site(&mut self, inst: &Inst, space: Space, kind: AccessKind, bytes: u32) -> u32 {
+        let sites = &mut self.b.f.sites;
+        sites.push(Site { line: inst.pos.line, opcode: inst.op.mnemonic(), space, kind, bytes });
+        sites.len() as u32 - 1
+    }
+
+    /// What a surface variable stands for here.
+    pub(super) fn resolve_surface(&mut self, s: SurfaceId) -> Result<SurfaceRef, Fail> {
+        if s == SurfaceId::SLM {
+            return Ok(SurfaceRef { space: Space::Slm, index: None });
+        }
+        if s == SurfaceId::SCRATCH {
+            // Offsets are relative to the thread's own scratch: `r0.5` gives a scratch base of 0.
+            return Ok(SurfaceRef { space: Space::Scratch, index: None });
+        }
+        let Some(var) = self.surface_var(s) else {
+            return Fail::unsupported(format!("surface {}", PREDEFINED_SURFACES.get(s.0 as usize).unwrap_or(&"T?")));
+        };
+        let index = self.b.read(var);
+        self.surface_index(index)
+    }
+
+    /// A binding-table index, with the reserved ones resolved (VISA.md 2.6).
+    pub(super) fn surface_index(&mut self, index: Value) -> Result<SurfaceRef, Fail> {
+        match self.b.f.def_inst(index).map(|d| &d.op) {
+            Some(Op::Const(254)) => Ok(SurfaceRef { space: Space::Slm, index: None }),
+            Some(Op::Const(n @ (252 | 253 | 255))) => Fail::unsupported(format!("reserved surface index {n}")),
+            _ => Ok(SurfaceRef { space: Space::Surface, index: Some(index) }),
+        }
+    }
+
+    fn offsets(&mut self, surface: SurfaceRef, addr: Value) -> Value {
+        if surface.space == Space::Slm { self.b.bin_imm(BinOp::And, addr, SLM_MASK) } else { addr }
+    }
+
+    /// `(global + offset[i]) * scale` in 32 bits.
+    fn element_addresses(
+        &mut self,
+        surface: SurfaceRef,
+        global: &Src,
+        offsets: Raw,
+        lanes: u32,
+        scale: u32,
+    ) -> Result<Value, Fail> {
+        let g = self.scalar_int(global, Lane::I32)?;
+        let o = self.payload(offsets, 0, lanes, Lane::I32)?;
+        let sum = self.b.bin(BinOp::Add, o, g);
+        let addr = match scale {
+            1 => sum,
+            _ => self.b.bin_imm(BinOp::Shl, sum, i64::from(scale.trailing_zeros())),
+        };
+        Ok(self.offsets(surface, addr))
+    }
+
+    fn access_args(&mut self, m: &Message) -> Vec<Value> {
+        let mask = m.mask.lanes(&mut self.b, m.lanes as u16);
+        let addr = self.b.splat(m.addr, m.lanes as u16);
+        let mut args = vec![mask, addr];
+        args.extend(m.surface.index);
+        args
+    }
+
+    /// Lane-wise load of `comps` elements a lane.
+    pub(super) fn load(&mut self, inst: &Inst, m: &Message, comps: u32) -> Vec<Value> {
+        let site = self.site(inst, m.surface.space, AccessKind::Read, m.elem.bytes());
+        let access = MemAccess { space: m.surface.space, elem: m.elem, comps: comps as u8, site };
+        let args = self.access_args(m);
+        let tys = vec![Ty::vector(m.elem, m.lanes as u16); comps as usize];
+        let i = self.b.f.push(self.b.cur, Op::Load(access), args, &tys, self.b.line);
+        self.b.f.inst(i).results.clone()
+    }
+
+    /// Lane-wise store.
+    pub(super) fn store(&mut self, inst: &Inst, m: &Message, values: &[Value]) {
+        let site = self.site(inst, m.surface.space, AccessKind::Write, m.elem.bytes());
+        let access = MemAccess { space: m.surface.space, elem: m.elem, comps: values.len() as u8, site };
+        let mut args = self.access_args(m);
+        for &v in values {
+            args.push(self.b.splat(v, m.lanes as u16));
+        }
+        self.b.effect(Op::Store(access), args);
+    }
+
+    /// Uniform load of `n` consecutive elements into a payload.
+    pub(super) fn block_load(&mut self, inst: &Inst, m: &Message, n: u32, data: Raw) -> Result<(), Fail> {
+        let site = self.site(inst, m.surface.space, AccessKind::Read, m.elem.bytes());
+        let access = BlockAccess { space: m.surface.space, elem: m.elem, n: n as u16, site };
+        let args = self.access_args(m);
+        let v = self.b.op(Op::BlockLoad(access), args, Ty::vector(m.elem, n as u16));
+        self.set_payload(data, 0, v, m.mask.value(), true)
+    }
+
+    /// Uniform store of `n` consecutive elements out of a payload.
+    pub(super) fn block_store(&mut self, inst: &Inst, m: &Message, n: u32, data: Raw) -> Result<(), Fail> {
+        let v = self.block_payload(data, n, m.elem)?;
+        let site = self.site(inst, m.surface.space, AccessKind::Write, m.elem.bytes());
+        let access = BlockAccess { space: m.surface.space, elem: m.elem, n: n as u16, site };
+        let mut args = self.access_args(m);
+        args.push(v);
+        self.b.effect(Op::BlockStore(access), args);
+        Ok(())
+    }
+
+    /// Lane-wise atomic with its payloads.
+    pub(super) fn atomic(&mut self, inst: &Inst, m: &Message, a: &AtomicOperands) -> Result<(), Fail> {
+        let n = a.op.sources();
+        if (n >= 1 && a.first.is_null()) || (n == 2 && a.second.is_null()) {
+            return Fail::malformed("an atomic operand is missing");
+        }
+        let mut values = Vec::new();
+        for raw in [a.first, a.second].into_iter().take(n) {
+            let v = self.payload(raw, 0, m.lanes, a.reg)?;
+            values.push(self.b.resize(v, m.elem, false));
+        }
+        let site = self.site(inst, m.surface.space, AccessKind::Atomic, m.elem.bytes());
+        let access = AtomicAccess { space: m.surface.space, op: a.op, elem: m.elem, site };
+        let mut args = self.access_args(m);
+        args.extend(values);
+        let old = self.b.op(Op::Atomic(access), args, Ty::vector(m.elem, m.lanes as u16));
+        let old = self.b.resize(old, a.reg, false);
+        self.set_payload(a.dst, 0, old, m.mask.value(), false)
+    }
+
+    /// Lowers a legacy surface message.
+    pub(super) fn mem(&mut self, inst: &Inst, mem: &Mem) -> Result<(), Fail> {
+        use Opcode as O;
+        let lanes = inst.exec.lanes();
+        match &mem.kind {
+            MemKind::Oword { owords, offset, data } => {
+                let surface = self.resolve_surface(mem.surface)?;
+                let o = self.scalar_int(offset, Lane::I32)?;
+                let addr = if inst.op == O::OwordLdUnaligned { o } else { self.b.bin_imm(BinOp::Shl, o, 4) };
+                let addr = self.offsets(surface, addr);
+                let m = Message { surface, elem: Lane::I32, addr, lanes: 1, mask: ChannelMask::All };
+                let n = u32::from(*owords) * 4;
+                if inst.op == O::OwordSt { self.block_store(inst, &m, n, *data) } else { self.block_load(inst, &m, n, *data) }
+            }
+            MemKind::Gather { bytes, global, offsets, data, .. } => {
+                let surface = self.resolve_surface(mem.surface)?;
+                let addr = self.element_addresses(surface, global, *offsets, lanes, u32::from(*bytes))?;
+                self.dword_lanes(inst, surface, addr, u32::from(*bytes), *data, inst.op == O::Scatter)
+            }
+            MemKind::GatherScaled { bytes, global, offsets, data } => {
+                let surface = self.resolve_surface(mem.surface)?;
+                let addr = self.element_addresses(surface, global, *offsets, lanes, 1)?;
+                self.dword_lanes(inst, surface, addr, u32::from(*bytes), *data, inst.op == O::ScatterScaled)
+            }
+            MemKind::Gather4Scaled { channels, global, offsets, data } => {
+                let surface = self.resolve_surface(mem.surface)?;
+                let addr = self.element_addresses(surface, global, *offsets, lanes, 1)?;
+                let mask = self.channel_mask(inst)?;
+                let m = Message { surface, elem: Lane::I32, addr, lanes, mask };
+                self.channels(inst, &m, *channels, *data, inst.op == O::Scatter4Scaled)
+            }
+            MemKind::DwordAtomic { op, width, offsets, src0, src1, dst } => {
+                let surface = self.resolve_surface(mem.surface)?;
+                let o = self.payload(*offsets, 0, lanes, Lane::I32)?;
+                let addr = self.offsets(surface, o);
+                let mask = self.channel_mask(inst)?;
+                let (elem, reg) = atomic_lanes(*width);
+                let m = Message { surface, elem, addr, lanes, mask };
+                self.atomic(inst, &m, &legacy_operands(*op, *src0, *src1, *dst, reg))
+            }
+            _ => Fail::unsupported("not lowered yet"),
+        }
+    }
+
+    /// One element a lane, one dword a lane in the register; upper bits of narrow loads are zero.
+    fn dword_lanes(
+        &mut self,
+        inst: &Inst,
+        surface: SurfaceRef,
+        addr: Value,
+        bytes: u32,
+        data: Raw,
+        store: bool,
+    ) -> Result<(), Fail> {
+        let lanes = inst.exec.lanes();
+        let mask = self.channel_mask(inst)?;
+        let Some(elem) = Lane::int(bytes) else { return Fail::malformed(format!("element of {bytes} bytes")) };
+        let m = Message { surface, elem, addr, lanes, mask };
+        if store {
+            let v = self.payload(data, 0, lanes, Lane::I32)?;
+            let v = self.b.resize(v, elem, false);
+            self.store(inst, &m, &[v]);
+            return Ok(());
+        }
+        let v = self.load(inst, &m, 1);
+        let v = self.b.resize(v[0], Lane::I32, false);
+        self.set_payload(data, 0, v, mask.value(), false)
+    }
+
+    /// Dword channels: enabled ones follow each other in the register, each from a new register on.
+    ///
+    /// A gap in the channel mask leaves a gap in memory, not in the register.
+    pub(super) fn channels(
+        &mut self,
+        inst: &Inst,
+        m: &Message,
+        channels: Channels,
+        data: Raw,
+        store: bool,
+    ) -> Result<(), Fail> {
+        let stride = (m.lanes * 4).max(self.grf);
+        let enabled: Vec<u32> = channels.iter().collect();
+        if enabled.is_empty() {
+            return Fail::malformed("no channel is enabled");
+        }
+        // Runs of adjacent channels are one access of several components.
+        let mut position = 0;
+        let mut at = 0;
+        while at < enabled.len() {
+            let mut n = 1;
+            while at + n < enabled.len() && enabled[at + n] == enabled[at] + n as u32 {
+                n += 1;
+            }
+            let addr = match enabled[at] {
+                0 => m.addr,
+                c => self.b.bin_imm(BinOp::Add, m.addr, i64::from(c) * 4),
+            };
+            let part = Message { addr, ..*m };
+            if store {
+                let mut values = Vec::new();
+                for k in 0..n as u32 {
+                    values.push(self.payload(data, (position + k) * stride, m.lanes, Lane::I32)?);
+                }
+                self.store(inst, &part, &values);
+            } else {
+                for (k, v) in self.load(inst, &part, n as u32).into_iter().enumerate() {
+                    self.set_payload(data, (position + k as u32) * stride, v, m.mask.value(), false)?;
+                }
+            }
+            position += n as u32;
+            at += n;
+        }
+        Ok(())
+    }
+}
+
+/// Memory element and register lane of a legacy atomic.
+pub(super) fn atomic_lanes(width: AtomicWidth) -> (Lane, Lane) {
+    match width {
+        AtomicWidth::W16 => (Lane::I16, Lane::I32),
+        AtomicWidth::W32 => (Lane::I32, Lane::I32),
+        AtomicWidth::W64 => (Lane::I64, Lane::I64),
+    }
+}
+
+/// Legacy messages name the new value of `cmpxchg` first, but the compare value of `fcmpwr` first (VISA.md 2.6).
+pub(super) fn legacy_operands(op: AtomicOp, src0: Raw, src1: Raw, dst: Raw, reg: Lane) -> AtomicOperands {
+    let (first, second) = if op == AtomicOp::CmpXchg { (src1, src0) } else { (src0, src1) };
+    AtomicOperands { op, first, second, dst, reg }
+}

@@ -1,0 +1,222 @@
+//! vISA to SSA.
+//!
+//! Guarantees: the function computes what the reference semantics say for every lane (DESIGN 4),
+//! register variables are SSA values (only variables whose address is taken stay in memory), masks
+//! are values, divergence is explicit branches. Does not optimise: dead code, repeated work and
+//! selects that nobody can observe are left to `passes`.
+//!
+//! Lowering runs twice over the program: once to record how registers are accessed ([`cells`]),
+//! once to emit.
+
+mod alu;
+mod build;
+mod cells;
+mod control;
+mod convert;
+mod error;
+mod flow;
+mod fpmode;
+mod logic;
+mod lsc;
+mod math;
+mod mem;
+mod operand;
+mod payload;
+mod regs;
+mod svm;
+
+pub use error::LowerError;
+pub use payload::{InputSource, LocalIdShape, PayloadMap};
+
+use build::{Builder, Var};
+use cells::Recorder;
+use control::Control;
+use error::Fail;
+use flow::Flow;
+use fpmode::Cr0;
+use regs::RegFile;
+
+use crate::isa::{Opcode, Status};
+use crate::module::{Body, Inst, PredId, SurfaceId};
+use crate::ssa::{Block, Function, Lane, Op, Ty, Value};
+use crate::valid::ValidKernel;
+
+/// State of lowering one kernel.
+pub(crate) struct Lowerer<'k> {
+    kernel: &'k ValidKernel,
+    payload: &'k PayloadMap,
+    simd: u16,
+    grf: u32,
+    b: Builder,
+    regs: RegFile,
+    flow: Flow,
+    ctl: Control,
+    start: Block,
+    preds: Vec<Var>,
+    addrs: Vec<Var>,
+    surfaces: Vec<Var>,
+    em: Var,
+    cr0: Cr0,
+}
+
+/// Lowers a kernel.
+///
+/// # Errors
+/// [`LowerError::Unsupported`] names the first instruction that is not lowered.
+pub fn lower(kernel: &ValidKernel, name: &str, payload: &PayloadMap) -> Result<Function, LowerError> {
+    let flow = Flow::new(kernel);
+    if flow.recursive() {
+        return Err(LowerError::Unsupported {
+            pos: Default::default(),
+            opcode: "call",
+            why: "recursive subroutines".into(),
+        });
+    }
+    let modes = fpmode::analyse(kernel, &flow);
+    let mut first = Lowerer::new(kernel, name, payload, flow, None);
+    first.record(&modes)?;
+    let recorder = first.regs.recorder.take().unwrap_or_default();
+    let flow = first.flow;
+    let mut second = Lowerer::new(kernel, name, payload, flow, Some(&recorder));
+    second.emit(&modes)?;
+    let regs_bytes = second.regs.memory_bytes();
+    if regs_bytes > 1 << 16 {
+        return Err(LowerError::TooLarge { what: format!("{regs_bytes} bytes of registers reached by address") });
+    }
+    Ok(second.finish(regs_bytes))
+}
+
+impl<'k> Lowerer<'k> {
+    fn new(
+        kernel: &'k ValidKernel,
+        name: &str,
+        payload: &'k PayloadMap,
+        flow: Flow,
+        recorder: Option<&Recorder>,
+    ) -> Lowerer<'k> {
+        let simd = kernel.simd() as u16;
+        let mut b = Builder::new(name, simd);
+        let vars = &kernel.module().vars;
+        let preds = vars.predicate.iter().map(|p| b.var(Ty::mask(p.elements as u16))).collect();
+        let addrs = vars
+            .address
+            .iter()
+            .map(|a| b.var(Ty::vector(Lane::I16, a.elements as u16)))
+            .collect();
+        let surfaces = (0..vars.surface.len()).map(|_| b.var(Ty::I32)).collect();
+        let em = b.var(Ty::mask(simd));
+        let regs = match recorder {
+            None => RegFile::recording(kernel.roots()),
+            Some(r) => RegFile::new(kernel.roots(), r, &mut b),
+        };
+        Lowerer {
+            kernel,
+            payload,
+            simd,
+            grf: kernel.target().grf(),
+            b,
+            regs,
+            flow,
+            ctl: Control::default(),
+            start: Function::ENTRY,
+            preds,
+            addrs,
+            surfaces,
+            em,
+            cr0: Cr0::Unknown,
+        }
+    }
+
+    /// First run: every instruction once, in textual order, in one block.
+    fn record(&mut self, modes: &[Option<Cr0>]) -> Result<(), LowerError> {
+        let insts = &self.kernel.module().insts;
+        for b in 0..self.flow.blocks.len() {
+            self.cr0 = modes[b].unwrap_or(Cr0::Unknown);
+            for inst in &insts[self.flow.blocks[b].first..self.flow.blocks[b].end] {
+                let done = match &inst.body {
+                    Body::SwitchJmp { index, .. } => self.scalar_int(index, Lane::I32).map(|_| ()),
+                    Body::Branch(_) | Body::Ret => Ok(()),
+                    _ if inst.op == Opcode::Barrier => Ok(()),
+                    _ => self.instruction(inst),
+                };
+                done.map_err(|f| f.at(inst.pos, inst.op.mnemonic()))?;
+                self.cr0 = fpmode::step(self.kernel, self.cr0, inst);
+            }
+        }
+        Ok(())
+    }
+
+    /// Second run.
+    fn emit(&mut self, modes: &[Option<Cr0>]) -> Result<(), LowerError> {
+        let insts = &self.kernel.module().insts;
+        self.plan_control();
+        let start = self.b.block();
+        self.b.seal(start);
+        self.b.switch_to(start);
+        self.define_inputs().map_err(|f| f.at(Default::default(), ".input"))?;
+        match self.ctl.heads.first() {
+            Some(&head) => self.b.jump(head),
+            None => self.b.ret(),
+        }
+        self.start = start;
+        for b in 0..self.flow.blocks.len() {
+            self.enter_block(b);
+            self.cr0 = modes[b].unwrap_or(Cr0::Unknown);
+            let (first, end) = (self.flow.blocks[b].first, self.flow.blocks[b].end);
+            let has_term = self.flow.terminator(b, insts).is_some();
+            for (i, inst) in insts.iter().enumerate().take(end).skip(first) {
+                self.b.line = inst.pos.line;
+                let done = if has_term && i + 1 == end {
+                    self.lower_terminator(b, inst)
+                } else if inst.op == Opcode::Barrier {
+                    self.lower_barrier();
+                    Ok(())
+                } else {
+                    self.instruction(inst)
+                };
+                done.map_err(|f| f.at(inst.pos, inst.op.mnemonic()))?;
+                self.cr0 = fpmode::step(self.kernel, self.cr0, inst);
+            }
+            self.leave_block(b);
+        }
+        self.emit_exits();
+        Ok(())
+    }
+
+    fn finish(self, regs_bytes: u32) -> Function {
+        let mut f = self.b.finish(self.start, &self.ctl.resumes, regs_bytes);
+        f.slm_bytes = self.kernel.module().int_attr("SLMSize").map_or(0, |kb| (kb.clamp(0, 1 << 16) as u32) * 1024);
+        f
+    }
+
+    /// One instruction that does not end a block.
+    fn instruction(&mut self, inst: &Inst) -> Result<(), Fail> {
+        if inst.op.info().status == Status::Rejected {
+            return Fail::unsupported("not part of compute kernels");
+        }
+        match &inst.body {
+            Body::Label(_) | Body::File(_) | Body::Loc(_) | Body::Lifetime { .. } => Ok(()),
+            Body::Alu(a) => self.alu(inst, a),
+            Body::Mem(m) => self.mem(inst, m),
+            Body::Svm(s) => self.svm(inst, s),
+            Body::Lsc(l) => self.lsc(inst, l),
+            Body::Fence(_) | Body::LscFence { .. } => {
+                self.b.effect(Op::Fence, vec![]);
+                Ok(())
+            }
+            Body::Nullary if inst.op != Opcode::Barrier => Ok(()),
+            _ => Fail::unsupported("not lowered yet"),
+        }
+    }
+
+    fn read_pred(&mut self, p: PredId) -> Result<Value, Fail> {
+        match self.preds.get((p.0 as usize).wrapping_sub(1)) {
+            Some(&v) => Ok(self.b.read(v)),
+            None => Fail::malformed("unknown predicate"),
+        }
+    }
+
+    fn surface_var(&self, s: SurfaceId) -> Option<Var> {
+        self.surfaces.get((s.0 as usize).checked_sub(SurfaceId::FIRST_USER as usize)?).copied()
+    }
+}
