@@ -36,11 +36,7 @@ impl Builder {
     }
 
     fn section(mut self, name: &str, bytes: impl AsRef<[u8]>) -> Self {
-        self.raw(
-            name,
-            SectionKind::Metadata,
-            bytes.as_ref(),
-        );
+        self.raw(name, SectionKind::Metadata, bytes.as_ref());
         self
     }
 

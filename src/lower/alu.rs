@@ -6,6 +6,7 @@ use super::error::Fail;
 use super::math;
 use super::operand::{ChannelMask, Operand, lane_of};
 use crate::isa::{CmpCond, Opcode, SrcModifier, Type};
+use crate::module::Inst;
 use crate::module::*;
 use crate::ssa::*;
 
@@ -31,7 +32,9 @@ impl Lowerer<'_> {
             O::Cmp => self.lower_cmp(inst, a),
             O::Sel => self.lower_sel(inst, a),
             O::Min | O::Max => self.lower_minmax(inst, a),
-            O::And | O::Or | O::Xor | O::Not if matches!(a.dst, Dst::Pred(_)) => self.lower_pred_logic(inst, a),
+            O::And | O::Or | O::Xor | O::Not if matches!(a.dst, Dst::Pred(_)) => {
+                self.lower_pred_logic(inst, a)
+            }
             O::AddrAdd => self.lower_addr_add(inst, a),
             O::Addc | O::Subb => self.lower_carry(inst, a),
             O::Madw => self.lower_madw(inst, a),
@@ -39,7 +42,11 @@ impl Lowerer<'_> {
                 let n = inst.exec.lanes();
                 let mask = self.channel_mask(inst)?;
                 let dst_ty = self.dst_type(&a.dst)?;
-                let srcs = a.srcs.iter().map(|s| self.read(s, n)).collect::<Result<Vec<_>, _>>()?;
+                let srcs = a
+                    .srcs
+                    .iter()
+                    .map(|s| self.read(s, n))
+                    .collect::<Result<Vec<_>, _>>()?;
                 let (v, ty) = self.compute(inst.op, a, &srcs, dst_ty)?;
                 let v = self.convert(v, ty, dst_ty, a.sat)?;
                 self.write(&a.dst, n, v, mask)
@@ -48,17 +55,44 @@ impl Lowerer<'_> {
     }
 
     /// The result of a computing instruction and its type, before conversion to the destination.
-    fn compute(&mut self, op: Opcode, a: &Alu, s: &[Operand], dst: Type) -> Result<(Value, Type), Fail> {
+    fn compute(
+        &mut self,
+        op: Opcode,
+        a: &Alu,
+        s: &[Operand],
+        dst: Type,
+    ) -> Result<(Value, Type), Fail> {
         use Opcode as O;
         match op {
-            O::And | O::Or | O::Xor | O::Not | O::Shl | O::Shr | O::Asr | O::Rol | O::Ror | O::Cbit | O::Lzd
-            | O::Fbl | O::Fbh | O::Bfrev | O::Bfe | O::Bfi | O::Bfn => self.logic(op, a, s, dst),
+            O::And
+            | O::Or
+            | O::Xor
+            | O::Not
+            | O::Shl
+            | O::Shr
+            | O::Asr
+            | O::Rol
+            | O::Ror
+            | O::Cbit
+            | O::Lzd
+            | O::Fbl
+            | O::Fbh
+            | O::Bfrev
+            | O::Bfe
+            | O::Bfi
+            | O::Bfn => self.logic(op, a, s, dst),
             _ if s.iter().any(|o| o.ty.is_float()) => self.float_compute(op, s, dst),
             _ => self.int_compute(op, a.sat, s, dst),
         }
     }
 
-    fn int_compute(&mut self, op: Opcode, sat: bool, s: &[Operand], dst: Type) -> Result<(Value, Type), Fail> {
+    fn int_compute(
+        &mut self,
+        op: Opcode,
+        sat: bool,
+        s: &[Operand],
+        dst: Type,
+    ) -> Result<(Value, Type), Fail> {
         use Opcode as O;
         // Without saturation only the bits that the destination keeps matter.
         let ty = if sat || dst.is_float() {
@@ -80,12 +114,20 @@ impl Lowerer<'_> {
                 Ok((self.b.bin(BinOp::Mul, x, y), ty))
             }
             (O::Add3, [x, y, z]) => {
-                let (x, y, z) = (self.int(*x, lane)?, self.int(*y, lane)?, self.int(*z, lane)?);
+                let (x, y, z) = (
+                    self.int(*x, lane)?,
+                    self.int(*y, lane)?,
+                    self.int(*z, lane)?,
+                );
                 let v = self.b.bin(BinOp::Add, x, y);
                 Ok((self.b.bin(BinOp::Add, v, z), ty))
             }
             (O::Mad, [x, y, z]) => {
-                let (x, y, z) = (self.int(*x, lane)?, self.int(*y, lane)?, self.int(*z, lane)?);
+                let (x, y, z) = (
+                    self.int(*x, lane)?,
+                    self.int(*y, lane)?,
+                    self.int(*z, lane)?,
+                );
                 let v = self.b.bin(BinOp::Mul, x, y);
                 let v = if sat {
                     let cut = self.b.resize(v, lane_of(dst), true);
@@ -116,7 +158,10 @@ impl Lowerer<'_> {
         if x.ty.is_signed() == y.ty.is_signed() {
             let (a, b) = (self.int(x, Lane::I32)?, self.int(y, Lane::I32)?);
             let op = if signed { BinOp::MulHiS } else { BinOp::MulHiU };
-            return Ok((self.b.bin(op, a, b), if signed { Type::D } else { Type::Ud }));
+            return Ok((
+                self.b.bin(op, a, b),
+                if signed { Type::D } else { Type::Ud },
+            ));
         }
         let (a, b) = (self.int(x, Lane::I64)?, self.int(y, Lane::I64)?);
         let p = self.b.bin(BinOp::Mul, a, b);
@@ -129,7 +174,9 @@ impl Lowerer<'_> {
         let mixed = x.ty.is_signed() != y.ty.is_signed();
         let signed = x.ty.is_signed() || y.ty.is_signed();
         let lane = match (wide, mixed) {
-            (8, true) => return Fail::unsupported("64-bit division of operands of different signedness"),
+            (8, true) => {
+                return Fail::unsupported("64-bit division of operands of different signedness");
+            }
             (8, false) | (4, true) => Lane::I64,
             _ => Lane::I32,
         };
@@ -155,13 +202,28 @@ impl Lowerer<'_> {
         for k in 0..4 {
             let mut byte = |l: &mut Self, v: Value, ty: Type| {
                 let v = l.b.bin_imm(BinOp::Shl, v, 24 - 8 * k);
-                l.b.bin_imm(if ty.is_signed() { BinOp::AShr } else { BinOp::LShr }, v, 24)
+                l.b.bin_imm(
+                    if ty.is_signed() {
+                        BinOp::AShr
+                    } else {
+                        BinOp::LShr
+                    },
+                    v,
+                    24,
+                )
             };
             let (p, q) = (byte(self, a, x.ty), byte(self, b, y.ty));
             let p = self.b.bin(BinOp::Mul, p, q);
             sum = self.b.bin(BinOp::Add, sum, p);
         }
-        Ok((sum, if acc.ty.is_signed() { Type::D } else { Type::Ud }))
+        Ok((
+            sum,
+            if acc.ty.is_signed() {
+                Type::D
+            } else {
+                Type::Ud
+            },
+        ))
     }
 
     /// Kind that float operations on these operands are computed in.
@@ -182,7 +244,12 @@ impl Lowerer<'_> {
         kind.map_or_else(|| Fail::malformed("no float source"), Ok)
     }
 
-    fn float_compute(&mut self, op: Opcode, s: &[Operand], dst: Type) -> Result<(Value, Type), Fail> {
+    fn float_compute(
+        &mut self,
+        op: Opcode,
+        s: &[Operand],
+        dst: Type,
+    ) -> Result<(Value, Type), Fail> {
         let kind = self.kind(s)?;
         let types: Vec<Type> = s.iter().map(|o| o.ty).chain([dst]).collect();
         if self.cr0.plain(&types) {
@@ -192,7 +259,12 @@ impl Lowerer<'_> {
     }
 
     /// Nearest-even, denormals kept.
-    fn float_plain(&mut self, op: Opcode, s: &[Operand], kind: FloatKind) -> Result<(Value, Type), Fail> {
+    fn float_plain(
+        &mut self,
+        op: Opcode,
+        s: &[Operand],
+        kind: FloatKind,
+    ) -> Result<(Value, Type), Fail> {
         // Sums and products of 16-bit floats in binary32 lose nothing that a second rounding could show;
         // a fused product does, so it goes through binary64.
         let wide = match (kind, op) {
@@ -203,11 +275,18 @@ impl Lowerer<'_> {
         if kind == FloatKind::Bf && wide == FloatKind::Df {
             return Fail::unsupported("bf multiply-add");
         }
-        let v = s.iter().map(|o| self.float(*o, wide)).collect::<Result<Vec<_>, _>>()?;
+        let v = s
+            .iter()
+            .map(|o| self.float(*o, wide))
+            .collect::<Result<Vec<_>, _>>()?;
         let r = self.float_op(op, &v)?;
         // The result keeps the computing type's name only when nothing is rounded away: a 16-bit operation
         // rounds once, here, to its own type.
-        if wide == kind { Ok((r, kind.ty())) } else { Ok((self.convert(r, wide.ty(), kind.ty(), false)?, kind.ty())) }
+        if wide == kind {
+            Ok((r, kind.ty()))
+        } else {
+            Ok((self.convert(r, wide.ty(), kind.ty(), false)?, kind.ty()))
+        }
     }
 
     fn float_op(&mut self, op: Opcode, v: &[Value]) -> Result<Value, Fail> {
@@ -233,26 +312,40 @@ impl Lowerer<'_> {
             }
             (O::Lrp, [x, y, z]) => {
                 // s0*s1 + (1 - s0)*s2, as the hardware's two multiply-adds.
-                let one = if b.ty(*x).lane == Lane::F64 { b.f64(1.0) } else { b.f32(1.0) };
+                let one = if b.ty(*x).lane == Lane::F64 {
+                    b.f64(1.0)
+                } else {
+                    b.f32(1.0)
+                };
                 let rest = b.bin(BinOp::FSub, one, *x);
                 let part = b.bin(BinOp::FMul, rest, *z);
                 b.fma(*x, *y, part)
             }
-            (O::Inv | O::Exp | O::Log | O::Sin | O::Cos | O::Rsqrt | O::Pow, _) => match math::expand(b, op, v) {
-                Some(r) => r,
-                None => return Fail::unsupported("this operand type of a math function"),
-            },
+            (O::Inv | O::Exp | O::Log | O::Sin | O::Cos | O::Rsqrt | O::Pow, _) => {
+                match math::expand(b, op, v) {
+                    Some(r) => r,
+                    None => return Fail::unsupported("this operand type of a math function"),
+                }
+            }
             _ => return Fail::unsupported("float operands"),
         })
     }
 
     /// Under a rounding or denormal mode that plain operations do not have.
-    fn float_env(&mut self, op: Opcode, s: &[Operand], kind: FloatKind) -> Result<(Value, Type), Fail> {
+    fn float_env(
+        &mut self,
+        op: Opcode,
+        s: &[Operand],
+        kind: FloatKind,
+    ) -> Result<(Value, Type), Fail> {
         use Opcode as O;
         if kind == FloatKind::Bf {
             return Fail::unsupported("bf arithmetic under this `%cr0`");
         }
-        let v = s.iter().map(|o| self.float(*o, kind)).collect::<Result<Vec<_>, _>>()?;
+        let v = s
+            .iter()
+            .map(|o| self.float(*o, kind))
+            .collect::<Result<Vec<_>, _>>()?;
         let lane = lane_of(kind.ty());
         let env = match op {
             O::Add => FpEnvOp::Add,
@@ -263,14 +356,29 @@ impl Lowerer<'_> {
             // The approximate functions and the roundings to integers do not depend on the rounding mode;
             // denormals are flushed around them.
             _ => {
-                let flushed = v.iter().map(|&x| self.fp_env(FpEnvOp::Flush, &[x], lane)).collect::<Result<Vec<_>, _>>()?;
-                let wide = if kind == FloatKind::Hf { FloatKind::F } else { kind };
+                let flushed = v
+                    .iter()
+                    .map(|&x| self.fp_env(FpEnvOp::Flush, &[x], lane))
+                    .collect::<Result<Vec<_>, _>>()?;
+                let wide = if kind == FloatKind::Hf {
+                    FloatKind::F
+                } else {
+                    kind
+                };
                 let mut args = Vec::new();
                 for x in flushed {
-                    args.push(if kind == FloatKind::Hf { self.b.conv(Conv::F16ToF, x, Lane::F32) } else { x });
+                    args.push(if kind == FloatKind::Hf {
+                        self.b.conv(Conv::F16ToF, x, Lane::F32)
+                    } else {
+                        x
+                    });
                 }
                 let r = self.float_op(op, &args)?;
-                let r = if wide == kind { r } else { self.b.conv(Conv::FToF16, r, Lane::I16) };
+                let r = if wide == kind {
+                    r
+                } else {
+                    self.b.conv(Conv::FToF16, r, Lane::I16)
+                };
                 return Ok((self.fp_env(FpEnvOp::Flush, &[r], lane)?, kind.ty()));
             }
         };
@@ -279,7 +387,9 @@ impl Lowerer<'_> {
 
     fn lower_mov(&mut self, inst: &Inst, a: &Alu) -> Result<(), Fail> {
         let n = inst.exec.lanes();
-        let [src] = a.srcs.as_slice() else { return Fail::malformed("mov takes one source") };
+        let [src] = a.srcs.as_slice() else {
+            return Fail::malformed("mov takes one source");
+        };
         let mask = self.channel_mask(inst)?;
         let o = self.read(src, n)?;
         let dst = self.dst_type(&a.dst)?;
@@ -304,7 +414,9 @@ impl Lowerer<'_> {
     }
 
     fn lower_movs(&mut self, a: &Alu) -> Result<(), Fail> {
-        let [src] = a.srcs.as_slice() else { return Fail::malformed("movs takes one source") };
+        let [src] = a.srcs.as_slice() else {
+            return Fail::malformed("movs takes one source");
+        };
         if matches!(a.dst, Dst::Sampler(..)) {
             // Samplers only matter to sampler messages, which are not lowered.
             return Ok(());
@@ -326,7 +438,8 @@ impl Lowerer<'_> {
         if !o.ty.is_int() {
             return Fail::unsupported("setp from a float");
         }
-        let scalar = self.b.ty(o.value).is_scalar() && !matches!(src, Src::General { region, .. } if n > 1 && region.vstride + region.hstride > 0);
+        let scalar = self.b.ty(o.value).is_scalar()
+            && !matches!(src, Src::General { region, .. } if n > 1 && region.vstride + region.hstride > 0);
         if scalar {
             // The whole flag half is written, whatever the mask (VISA.md 2.1).
             let bits = self.b.resize(o.value, Lane::I32, false);
@@ -340,17 +453,25 @@ impl Lowerer<'_> {
     }
 
     fn lower_pred_logic(&mut self, inst: &Inst, a: &Alu) -> Result<(), Fail> {
-        let Dst::Pred(p) = a.dst else { return Fail::malformed("predicate destination expected") };
+        let Dst::Pred(p) = a.dst else {
+            return Fail::malformed("predicate destination expected");
+        };
         let (n, first) = (inst.exec.lanes() as u16, inst.exec.mask.first_lane() as u16);
         let mut args = Vec::new();
         for s in &a.srcs {
-            let Src::Pred(q) = s else { return Fail::unsupported("predicate and number in one logic instruction") };
+            let Src::Pred(q) = s else {
+                return Fail::unsupported("predicate and number in one logic instruction");
+            };
             let whole = self.read_pred(*q)?;
             let bits = self.b.ty(whole).lanes;
             if first + n > bits && bits != 1 {
                 return Fail::malformed("predicate operand is narrower than the execution size");
             }
-            let v = if bits == 1 { self.b.splat(whole, n) } else { self.b.slice(whole, first, n) };
+            let v = if bits == 1 {
+                self.b.splat(whole, n)
+            } else {
+                self.b.slice(whole, first, n)
+            };
             args.push(v);
         }
         let v = match (inst.op, args.as_slice()) {
@@ -368,7 +489,11 @@ impl Lowerer<'_> {
     pub(super) fn compare(&mut self, cond: CmpCond, x: Operand, y: Operand) -> Result<Value, Fail> {
         if x.ty.is_float() || y.ty.is_float() {
             let kind = self.kind(&[x, y])?;
-            let wide = if matches!(kind, FloatKind::Hf | FloatKind::Bf) { FloatKind::F } else { kind };
+            let wide = if matches!(kind, FloatKind::Hf | FloatKind::Bf) {
+                FloatKind::F
+            } else {
+                kind
+            };
             let (mut a, mut b) = (self.float(x, wide)?, self.float(y, wide)?);
             if !self.cr0.plain(&[x.ty, y.ty]) && kind == wide {
                 let lane = lane_of(kind.ty());
@@ -440,7 +565,9 @@ impl Lowerer<'_> {
     }
 
     fn lower_sel(&mut self, inst: &Inst, a: &Alu) -> Result<(), Fail> {
-        let [x, y] = a.srcs.as_slice() else { return Fail::malformed("sel takes two sources") };
+        let [x, y] = a.srcs.as_slice() else {
+            return Fail::malformed("sel takes two sources");
+        };
         let n = inst.exec.lanes();
         let dst = self.dst_type(&a.dst)?;
         let (x, y) = (self.read(x, n)?, self.read(y, n)?);
@@ -457,17 +584,27 @@ impl Lowerer<'_> {
     }
 
     fn lower_minmax(&mut self, inst: &Inst, a: &Alu) -> Result<(), Fail> {
-        let [x, y] = a.srcs.as_slice() else { return Fail::malformed("min/max take two sources") };
+        let [x, y] = a.srcs.as_slice() else {
+            return Fail::malformed("min/max take two sources");
+        };
         let n = inst.exec.lanes();
         let dst = self.dst_type(&a.dst)?;
         let (x, y) = (self.read(x, n)?, self.read(y, n)?);
         // `sel.lt` / `sel.ge`: the first source where the comparison holds, else the second.
-        let cond = if inst.op == Opcode::Min { CmpCond::Lt } else { CmpCond::Ge };
+        let cond = if inst.op == Opcode::Min {
+            CmpCond::Lt
+        } else {
+            CmpCond::Ge
+        };
         let c = self.compare(cond, x, y)?;
         let (a_v, b_v) = (self.moved(x, dst, a.sat)?, self.moved(y, dst, a.sat)?);
         // With one NaN the other operand is the result: a NaN first source already fails the comparison.
         let c = if y.ty.is_float() {
-            let wide = if y.ty == Type::Df { FloatKind::Df } else { FloatKind::F };
+            let wide = if y.ty == Type::Df {
+                FloatKind::Df
+            } else {
+                FloatKind::F
+            };
             let f = self.float(y, wide)?;
             let nan = self.b.fcmp(FCond::Ne, f, f);
             let [c, nan] = self.b.level([c, nan]);
@@ -481,7 +618,9 @@ impl Lowerer<'_> {
     }
 
     fn lower_addr_add(&mut self, inst: &Inst, a: &Alu) -> Result<(), Fail> {
-        let [x, y] = a.srcs.as_slice() else { return Fail::malformed("addr_add takes two sources") };
+        let [x, y] = a.srcs.as_slice() else {
+            return Fail::malformed("addr_add takes two sources");
+        };
         let n = inst.exec.lanes();
         let mask = self.exec_mask(inst);
         let (x, y) = (self.read(x, n)?, self.read(y, n)?);
@@ -520,14 +659,24 @@ impl Lowerer<'_> {
         let n = inst.exec.lanes();
         let mask = self.channel_mask(inst)?;
         let (x, y, z) = (self.read(x, n)?, self.read(y, n)?, self.read(z, n)?);
-        let (x, y, z) = (self.int(x, Lane::I64)?, self.int(y, Lane::I64)?, self.int(z, Lane::I64)?);
+        let (x, y, z) = (
+            self.int(x, Lane::I64)?,
+            self.int(y, Lane::I64)?,
+            self.int(z, Lane::I64)?,
+        );
         let p = self.b.bin(BinOp::Mul, x, y);
         let s = self.b.bin(BinOp::Add, p, z);
         let lo = self.b.conv(Conv::Trunc, s, Lane::I32);
         let hi = self.b.bin_imm(BinOp::LShr, s, 32);
         let hi = self.b.conv(Conv::Trunc, hi, Lane::I32);
         let rows = (n * 4).div_ceil(self.grf) as u16;
-        let high = Dst::General { origin: Origin { row: origin.row + rows, ..*origin }, region: *region };
+        let high = Dst::General {
+            origin: Origin {
+                row: origin.row + rows,
+                ..*origin
+            },
+            region: *region,
+        };
         self.write(&a.dst, n, lo, mask)?;
         self.write(&high, n, hi, mask)
     }

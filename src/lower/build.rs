@@ -93,7 +93,11 @@ impl Builder {
 
     /// Sets a variable from here on.
     pub fn write(&mut self, var: Var, value: Value) {
-        debug_assert_eq!(self.f.ty(value), self.var_ty(var), "variable written with another type");
+        debug_assert_eq!(
+            self.f.ty(value),
+            self.var_ty(var),
+            "variable written with another type"
+        );
         self.defs[self.cur.0 as usize].insert(var, value);
     }
 
@@ -153,7 +157,12 @@ impl Builder {
         let i = if ty.is_scalar() {
             self.f.make(Op::Const(0), vec![], &[ty], 0)
         } else {
-            self.f.make(Op::VecConst(vec![0; ty.lanes as usize].into()), vec![], &[ty], 0)
+            self.f.make(
+                Op::VecConst(vec![0; ty.lanes as usize].into()),
+                vec![],
+                &[ty],
+                0,
+            )
         };
         // The entry dominates everything, so one zero serves all uses.
         self.f.block_mut(Function::ENTRY).insts.insert(0, i);
@@ -198,7 +207,10 @@ impl Builder {
     fn edge(&mut self, to: Block) -> BlockCall {
         debug_assert!(!self.sealed[to.0 as usize], "edge into a sealed block");
         self.preds[to.0 as usize].push(self.cur);
-        BlockCall { block: to, args: Vec::new() }
+        BlockCall {
+            block: to,
+            args: Vec::new(),
+        }
     }
 
     fn end(&mut self, term: Term) {
@@ -231,7 +243,11 @@ impl Builder {
     pub fn switch(&mut self, index: Value, targets: &[Block], default: Block) {
         let targets = targets.iter().map(|&t| self.edge(t)).collect();
         let default = self.edge(default);
-        self.end(Term::Switch { index, targets, default });
+        self.end(Term::Switch {
+            index,
+            targets,
+            default,
+        });
     }
 
     /// Ends the thread.
@@ -246,7 +262,13 @@ impl Builder {
         self.end(Term::Suspend(state));
         let resume = self.block();
         self.sealed[resume.0 as usize] = true;
-        self.resumes.insert(resume, Resume { from, loads: Vec::new() });
+        self.resumes.insert(
+            resume,
+            Resume {
+                from,
+                loads: Vec::new(),
+            },
+        );
         resume
     }
 
@@ -268,12 +290,27 @@ impl Builder {
         self.f.frame_bytes = base + self.frame;
         self.f.states = resume.len() as u32;
         if resume.is_empty() {
-            self.f.block_mut(Function::ENTRY).term = Term::Jump(BlockCall { block: start, args: vec![] });
+            self.f.block_mut(Function::ENTRY).term = Term::Jump(BlockCall {
+                block: start,
+                args: vec![],
+            });
         } else {
-            let state = self.f.push1(Function::ENTRY, Op::Input(Input::State), vec![], Ty::I32, 0);
-            let call = |b: Block| BlockCall { block: b, args: vec![] };
-            let targets = std::iter::once(start).chain(resume.iter().copied()).map(call).collect();
-            self.f.block_mut(Function::ENTRY).term = Term::Switch { index: state, targets, default: call(start) };
+            let state = self
+                .f
+                .push1(Function::ENTRY, Op::Input(Input::State), vec![], Ty::I32, 0);
+            let call = |b: Block| BlockCall {
+                block: b,
+                args: vec![],
+            };
+            let targets = std::iter::once(start)
+                .chain(resume.iter().copied())
+                .map(call)
+                .collect();
+            self.f.block_mut(Function::ENTRY).term = Term::Switch {
+                index: state,
+                targets,
+                default: call(start),
+            };
         }
         self.f.resolve_aliases();
         self.f
@@ -332,7 +369,11 @@ impl Builder {
 
     /// A scalar constant of any lane type, given its bits.
     pub fn bits(&mut self, lane: Lane, bits: u64) -> Value {
-        let bits = if lane.bits() == 64 { bits } else { bits & ((1 << lane.bits()) - 1) };
+        let bits = if lane.bits() == 64 {
+            bits
+        } else {
+            bits & ((1 << lane.bits()) - 1)
+        };
         self.op(Op::Const(bits), vec![], Ty::scalar(lane))
     }
 
@@ -395,7 +436,10 @@ impl Builder {
 
     /// Two operands; a scalar is splatted against a vector.
     pub fn bin(&mut self, op: BinOp, a: Value, b: Value) -> Value {
-        let shift = matches!(op, BinOp::Shl | BinOp::LShr | BinOp::AShr | BinOp::Rotl | BinOp::Rotr);
+        let shift = matches!(
+            op,
+            BinOp::Shl | BinOp::LShr | BinOp::AShr | BinOp::Rotl | BinOp::Rotr
+        );
         let (a, b) = if shift && self.ty(b).is_scalar() {
             (a, b)
         } else {
@@ -491,7 +535,9 @@ impl Builder {
     /// Lanes `indices` of one value; the identity when that is all of them in order.
     pub fn shuffle(&mut self, a: Value, indices: Vec<u16>) -> Value {
         let ty = self.ty(a);
-        if indices.len() == ty.lanes as usize && indices.iter().enumerate().all(|(i, &k)| i as u16 == k) {
+        if indices.len() == ty.lanes as usize
+            && indices.iter().enumerate().all(|(i, &k)| i as u16 == k)
+        {
             return a;
         }
         if let [one] = indices.as_slice() {
@@ -520,12 +566,20 @@ impl Builder {
 
     /// Any lane set (a scalar stands for itself).
     pub fn any(&mut self, m: Value) -> Value {
-        if self.ty(m).is_scalar() { m } else { self.op(Op::MaskAny, vec![m], Ty::BOOL) }
+        if self.ty(m).is_scalar() {
+            m
+        } else {
+            self.op(Op::MaskAny, vec![m], Ty::BOOL)
+        }
     }
 
     /// Every lane set.
     pub fn all(&mut self, m: Value) -> Value {
-        if self.ty(m).is_scalar() { m } else { self.op(Op::MaskAll, vec![m], Ty::BOOL) }
+        if self.ty(m).is_scalar() {
+            m
+        } else {
+            self.op(Op::MaskAll, vec![m], Ty::BOOL)
+        }
     }
 
     /// `a & !b` on masks.

@@ -51,12 +51,20 @@ pub struct Recorder {
 impl Recorder {
     /// Notes an access to bytes `lo..hi`.
     pub fn touch(&mut self, root: RootId, lo: u32, hi: u32, lane: Lane, lanes: u32, soft: bool) {
-        *self.touches.entry(root).or_default().entry(Touch { lo, hi, lane, soft }).or_insert(0) += lanes;
+        *self
+            .touches
+            .entry(root)
+            .or_default()
+            .entry(Touch { lo, hi, lane, soft })
+            .or_insert(0) += lanes;
     }
 
     /// Cuts every touched root into cells, in ascending order and without overlap.
     pub fn partition(&self) -> BTreeMap<RootId, Vec<Cell>> {
-        self.touches.iter().map(|(&root, touches)| (root, partition(touches))).collect()
+        self.touches
+            .iter()
+            .map(|(&root, touches)| (root, partition(touches)))
+            .collect()
     }
 }
 
@@ -96,7 +104,14 @@ fn partition(touches: &BTreeMap<Touch, u32>) -> Vec<Cell> {
         }
         pieces.sort_unstable();
     }
-    pieces.into_iter().map(|(lo, hi)| Cell { lo, hi, lane: lane_of(lo, hi, touches) }).collect()
+    pieces
+        .into_iter()
+        .map(|(lo, hi)| Cell {
+            lo,
+            hi,
+            lane: lane_of(lo, hi, touches),
+        })
+        .collect()
 }
 
 /// Cuts an overlong run where the fewest accesses are split, at register-sized steps.
@@ -107,8 +122,11 @@ fn cut(run: (u32, u32), touches: &BTreeMap<Touch, u32>) -> Vec<(u32, u32)> {
         let best = (1..=MAX_CELL_BYTES / 32)
             .map(|k| lo + 32 * k)
             .min_by_key(|&at| {
-                let split: u32 =
-                    touches.iter().filter(|(t, _)| !t.soft && t.lo < at && t.hi > at).map(|(_, n)| n).sum();
+                let split: u32 = touches
+                    .iter()
+                    .filter(|(t, _)| !t.soft && t.lo < at && t.hi > at)
+                    .map(|(_, n)| n)
+                    .sum();
                 (split, std::cmp::Reverse(at))
             })
             .unwrap_or(lo + MAX_CELL_BYTES);
@@ -129,16 +147,25 @@ fn lane_of(lo: u32, hi: u32, touches: &BTreeMap<Touch, u32>) -> Lane {
     let bytes = hi - lo;
     let fits = |l: Lane| {
         let e = l.bytes();
-        bytes % e == 0 && touches.keys().filter(|t| !t.soft && t.lo < hi && t.hi > lo && t.lo >= lo).all(|t| {
-            // Lanes of accesses that start inside must not straddle ours more than their own size allows.
-            l.bytes() <= t.lane.bytes() || (t.lo - lo) % t.lane.bytes() == 0
-        })
+        bytes % e == 0
+            && touches
+                .keys()
+                .filter(|t| !t.soft && t.lo < hi && t.hi > lo && t.lo >= lo)
+                .all(|t| {
+                    // Lanes of accesses that start inside must not straddle ours more than their own size allows.
+                    l.bytes() <= t.lane.bytes() || (t.lo - lo) % t.lane.bytes() == 0
+                })
     };
     votes
         .into_iter()
         .filter(|&(l, _)| fits(l))
         .max_by_key(|&(_, n)| n)
         .map(|(l, _)| l)
-        .or_else(|| [8, 4, 2, 1].into_iter().filter(|e| bytes % e == 0).find_map(Lane::int))
+        .or_else(|| {
+            [8, 4, 2, 1]
+                .into_iter()
+                .filter(|e| bytes % e == 0)
+                .find_map(Lane::int)
+        })
         .unwrap_or(Lane::I8)
 }

@@ -32,12 +32,26 @@ impl Lowerer<'_> {
     pub fn plan_control(&mut self) {
         let mask = Ty::mask(self.simd);
         let heads = self.flow.blocks.iter().map(|_| self.b.block()).collect();
-        let wait = self.flow.blocks.iter().map(|b| b.join.then(|| self.b.var(mask))).collect();
+        let wait = self
+            .flow
+            .blocks
+            .iter()
+            .map(|b| b.join.then(|| self.b.var(mask)))
+            .collect();
         let subs = self.flow.subs.len();
         let exits = (0..subs).map(|_| self.b.block()).collect();
         let exit_wait = (0..subs).map(|_| Some(self.b.var(mask))).collect();
-        let selector = (0..subs).map(|s| (s > 0).then(|| self.b.var(Ty::I32))).collect();
-        self.ctl = Control { heads, wait, exits, exit_wait, selector, resumes: Vec::new() };
+        let selector = (0..subs)
+            .map(|s| (s > 0).then(|| self.b.var(Ty::I32)))
+            .collect();
+        self.ctl = Control {
+            heads,
+            wait,
+            exits,
+            exit_wait,
+            selector,
+            resumes: Vec::new(),
+        };
     }
 
     /// Starts emission of flow block `b`.
@@ -145,7 +159,11 @@ impl Lowerer<'_> {
     }
 
     /// The decision of a uniform branch as a scalar; `None` when it is unconditional.
-    fn uniform_condition(&mut self, pred: Option<Predicate>, first_lane: u32) -> Result<Option<Value>, Fail> {
+    fn uniform_condition(
+        &mut self,
+        pred: Option<Predicate>,
+        first_lane: u32,
+    ) -> Result<Option<Value>, Fail> {
         let Some(p) = pred else { return Ok(None) };
         let whole = self.read_pred(p.var)?;
         let c = match p.control {
@@ -156,19 +174,31 @@ impl Lowerer<'_> {
                 self.b.lane(whole, (first_lane as u16).min(lanes - 1))
             }
         };
-        Ok(Some(if p.inverted { self.b.un(UnOp::Not, c) } else { c }))
+        Ok(Some(if p.inverted {
+            self.b.un(UnOp::Not, c)
+        } else {
+            c
+        }))
     }
 
     /// Lanes of the whole thread for which a lane-wise branch is taken.
     fn taken_lanes(&mut self, inst: &Inst) -> Result<Value, Fail> {
         let em = self.b.read(self.em);
-        let taken = self.channel_mask(inst)?.lanes(&mut self.b, inst.exec.lanes() as u16);
+        let taken = self
+            .channel_mask(inst)?
+            .lanes(&mut self.b, inst.exec.lanes() as u16);
         let (first, n) = (inst.exec.mask.first_lane() as u16, inst.exec.lanes() as u16);
         if n == self.simd {
             return Ok(self.b.bin(BinOp::And, taken, em));
         }
         let none = self.empty_mask();
-        let indices = (0..self.simd).map(|l| if l >= first && l < first + n { self.simd + l - first } else { l });
+        let indices = (0..self.simd).map(|l| {
+            if l >= first && l < first + n {
+                self.simd + l - first
+            } else {
+                l
+            }
+        });
         let wide = self.b.shuffle2(none, taken, indices.collect());
         Ok(self.b.bin(BinOp::And, wide, em))
     }
@@ -182,8 +212,13 @@ impl Lowerer<'_> {
             (Body::Ret, Opcode::Ret) => self.lower_ret(b, inst),
             (Body::SwitchJmp { index, targets }, _) => {
                 let index = self.scalar_int(index, Lane::I32)?;
-                let blocks: Vec<Block> = targets.iter().map(|&l| self.ctl.heads[self.flow.target(l)]).collect();
-                let Some(&first) = blocks.first() else { return Fail::malformed("no targets") };
+                let blocks: Vec<Block> = targets
+                    .iter()
+                    .map(|&l| self.ctl.heads[self.flow.target(l)])
+                    .collect();
+                let Some(&first) = blocks.first() else {
+                    return Fail::malformed("no targets");
+                };
                 self.b.effect(Op::Poll, vec![]);
                 self.b.switch(index, &blocks, first);
                 Ok(())
@@ -313,8 +348,16 @@ impl Lowerer<'_> {
 
     fn lower_call(&mut self, b: usize, inst: &Inst, l: LabelId) -> Result<(), Fail> {
         let t = self.flow.target(l);
-        let Some(sub) = self.flow.sub_at(t) else { return Fail::malformed("call of a label that is no subroutine") };
-        let site = self.flow.calls.iter().filter(|&&(_, s)| s == sub).position(|&(c, _)| c == b).unwrap_or(0);
+        let Some(sub) = self.flow.sub_at(t) else {
+            return Fail::malformed("call of a label that is no subroutine");
+        };
+        let site = self
+            .flow
+            .calls
+            .iter()
+            .filter(|&&(_, s)| s == sub)
+            .position(|&(c, _)| c == b)
+            .unwrap_or(0);
         if inst.pred.is_some() {
             let taken = if decision(inst) == Decision::Lanes {
                 self.taken_lanes(inst)?

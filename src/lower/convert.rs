@@ -45,7 +45,11 @@ impl FloatKind {
 
 fn int_range(ty: Type) -> (i128, i128) {
     let bits = ty.bytes() * 8;
-    if ty.is_signed() { (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) } else { (0, (1 << bits) - 1) }
+    if ty.is_signed() {
+        (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
+    } else {
+        (0, (1 << bits) - 1)
+    }
 }
 
 impl Lowerer<'_> {
@@ -65,8 +69,16 @@ impl Lowerer<'_> {
             SrcModifier::Neg => self.b.un(UnOp::Neg, v),
             SrcModifier::Abs | SrcModifier::NegAbs => {
                 let neg = self.b.un(UnOp::Neg, v);
-                let abs = if o.ty.is_signed() { self.b.bin(BinOp::SMax, v, neg) } else { v };
-                if o.modifier == SrcModifier::Abs { abs } else { self.b.un(UnOp::Neg, abs) }
+                let abs = if o.ty.is_signed() {
+                    self.b.bin(BinOp::SMax, v, neg)
+                } else {
+                    v
+                };
+                if o.modifier == SrcModifier::Abs {
+                    abs
+                } else {
+                    self.b.un(UnOp::Neg, abs)
+                }
             }
         };
         Ok(self.b.resize(v, lane, o.ty.is_signed()))
@@ -142,11 +154,15 @@ impl Lowerer<'_> {
                     self.float_to_float(v, from, Type::F)?
                 };
                 if !plain {
-                    return Fail::unsupported("conversion to bf under a rounding mode other than nearest-even");
+                    return Fail::unsupported(
+                        "conversion to bf under a rounding mode other than nearest-even",
+                    );
                 }
                 Ok(self.f_to_bf(f))
             }
-            (Type::Hf, Type::F | Type::Df) if plain => Ok(self.b.conv(Conv::F16ToF, v, lane_of(to))),
+            (Type::Hf, Type::F | Type::Df) if plain => {
+                Ok(self.b.conv(Conv::F16ToF, v, lane_of(to)))
+            }
             (Type::F | Type::Df, Type::Hf) if plain => Ok(self.b.conv(Conv::FToF16, v, Lane::I16)),
             (Type::F, Type::Df) if plain => Ok(self.b.conv(Conv::FPromote, v, Lane::F64)),
             (Type::Df, Type::F) if plain => Ok(self.b.conv(Conv::FDemote, v, Lane::F32)),
@@ -174,7 +190,11 @@ impl Lowerer<'_> {
             return Fail::unsupported("integer to bf");
         }
         if !self.cr0.plain(&[to]) {
-            let op = if signed { FpEnvOp::SIToF } else { FpEnvOp::UIToF };
+            let op = if signed {
+                FpEnvOp::SIToF
+            } else {
+                FpEnvOp::UIToF
+            };
             return self.fp_env(op, &[v], lane_of(to));
         }
         let conv = if signed { Conv::SIToF } else { Conv::UIToF };
@@ -192,7 +212,11 @@ impl Lowerer<'_> {
             Type::Bf => (self.float_to_float(v, Type::Bf, Type::F)?, Type::F),
             _ => (v, from),
         };
-        let conv = if to.is_signed() { Conv::FToSI } else { Conv::FToUI };
+        let conv = if to.is_signed() {
+            Conv::FToSI
+        } else {
+            Conv::FToUI
+        };
         Ok(self.b.conv(conv, v, lane_of(to)))
     }
 
@@ -200,7 +224,11 @@ impl Lowerer<'_> {
     fn saturate_int(&mut self, v: Value, from: Type, to: Type) -> Value {
         let signed = from.is_signed();
         let (own, target) = (lane_of(from), lane_of(to));
-        let lane = if own.bits() > target.bits() { own } else { target };
+        let lane = if own.bits() > target.bits() {
+            own
+        } else {
+            target
+        };
         let mut v = self.b.resize(v, lane, signed);
         let (from_lo, from_hi) = int_range(from);
         let (to_lo, to_hi) = int_range(to);
@@ -250,7 +278,11 @@ impl Lowerer<'_> {
                     let f = self.int_to_float(v, from, kind)?;
                     (self.saturate_float(f), kind)
                 };
-                if from.is_float() { self.float_to_float(v, from, to) } else { self.int_to_float(v, from, to) }
+                if from.is_float() {
+                    self.float_to_float(v, from, to)
+                } else {
+                    self.int_to_float(v, from, to)
+                }
             }
         }
     }

@@ -64,7 +64,10 @@ pub fn decision(inst: &Inst) -> Decision {
 }
 
 fn ends_block(inst: &Inst) -> bool {
-    matches!(inst.body, Body::Branch(_) | Body::Ret | Body::SwitchJmp { .. })
+    matches!(
+        inst.body,
+        Body::Branch(_) | Body::Ret | Body::SwitchJmp { .. }
+    )
 }
 
 impl Flow {
@@ -77,18 +80,27 @@ impl Flow {
         let mut label_block = vec![0; module.labels.len()];
         let mut start = true;
         for (i, inst) in insts.iter().enumerate() {
-            let label = if let Body::Label(l) = inst.body { Some(l) } else { None };
+            let label = if let Body::Label(l) = inst.body {
+                Some(l)
+            } else {
+                None
+            };
             let new_sub = inst.op == Opcode::Subroutine && !subs.is_empty() && !blocks.is_empty();
             // `.function` and the label behind it open the same block.
             let opens_sub = inst.op == Opcode::Subroutine;
             let continues = label.is_some()
-                && blocks.last().is_some_and(|b| (b.first..i).all(|k| matches!(insts[k].body, Body::Label(_))));
+                && blocks
+                    .last()
+                    .is_some_and(|b| (b.first..i).all(|k| matches!(insts[k].body, Body::Label(_))));
             if start || opens_sub || (label.is_some() && !continues) {
                 if subs.is_empty() || new_sub {
                     if let Some(s) = subs.last_mut() {
                         s.end = blocks.len();
                     }
-                    subs.push(SubRange { first: blocks.len(), end: blocks.len() });
+                    subs.push(SubRange {
+                        first: blocks.len(),
+                        end: blocks.len(),
+                    });
                 }
                 if let Some(b) = blocks.last_mut() {
                     b.end = i;
@@ -115,7 +127,12 @@ impl Flow {
         if let Some(s) = subs.last_mut() {
             s.end = blocks.len();
         }
-        let mut flow = Flow { blocks, subs, label_block, calls: Vec::new() };
+        let mut flow = Flow {
+            blocks,
+            subs,
+            label_block,
+            calls: Vec::new(),
+        };
         flow.find_calls(insts);
         flow.find_joins(insts);
         flow.find_checks(insts);
@@ -130,7 +147,10 @@ impl Flow {
     /// Last instruction of a block, if it decides where control goes.
     pub fn terminator<'a>(&self, b: usize, insts: &'a [Inst]) -> Option<&'a Inst> {
         let block = &self.blocks[b];
-        insts.get(block.first..block.end)?.last().filter(|i| ends_block(i))
+        insts
+            .get(block.first..block.end)?
+            .last()
+            .filter(|i| ends_block(i))
     }
 
     /// The next join after `b` in its subroutine.
@@ -151,7 +171,12 @@ impl Flow {
 
     fn find_calls(&mut self, insts: &[Inst]) {
         for b in 0..self.blocks.len() {
-            if let Some(Inst { op: Opcode::Call, body: Body::Branch(l), .. }) = self.terminator(b, insts) {
+            if let Some(Inst {
+                op: Opcode::Call,
+                body: Body::Branch(l),
+                ..
+            }) = self.terminator(b, insts)
+            {
                 let target = self.target(*l);
                 if let Some(sub) = self.sub_at(target) {
                     self.calls.push((b, sub));
@@ -166,7 +191,13 @@ impl Flow {
     fn find_joins(&mut self, insts: &[Inst]) {
         for b in 0..self.blocks.len() {
             match self.terminator(b, insts) {
-                Some(i @ Inst { body: Body::Branch(l), op: Opcode::Goto, .. }) => {
+                Some(
+                    i @ Inst {
+                        body: Body::Branch(l),
+                        op: Opcode::Goto,
+                        ..
+                    },
+                ) => {
                     let t = self.target(*l);
                     if t <= b {
                         self.blocks[t].late_preds = true;
@@ -179,13 +210,20 @@ impl Flow {
                         }
                     }
                 }
-                Some(Inst { body: Body::Branch(l), op: Opcode::Jmp, .. }) => {
+                Some(Inst {
+                    body: Body::Branch(l),
+                    op: Opcode::Jmp,
+                    ..
+                }) => {
                     let t = self.target(*l);
                     if t <= b {
                         self.blocks[t].late_preds = true;
                     }
                 }
-                Some(Inst { body: Body::SwitchJmp { targets, .. }, .. }) => {
+                Some(Inst {
+                    body: Body::SwitchJmp { targets, .. },
+                    ..
+                }) => {
                     for t in targets.iter().map(|&l| self.target(l)).collect::<Vec<_>>() {
                         if t <= b {
                             self.blocks[t].late_preds = true;
@@ -193,7 +231,11 @@ impl Flow {
                     }
                 }
                 // Lanes that do not make a predicated call wait behind it.
-                Some(Inst { op: Opcode::Call, pred: Some(_), .. }) => {
+                Some(Inst {
+                    op: Opcode::Call,
+                    pred: Some(_),
+                    ..
+                }) => {
                     if let Some(n) = self.next(b) {
                         self.blocks[n].join = true;
                     }
@@ -218,7 +260,13 @@ impl Flow {
     /// Target of a uniform forward `goto` at the end of `b` that has a join in between.
     pub fn parks_at(&self, b: usize, insts: &[Inst]) -> Option<usize> {
         match self.terminator(b, insts) {
-            Some(i @ Inst { body: Body::Branch(l), op: Opcode::Goto, .. }) if decision(i) == Decision::Uniform => {
+            Some(
+                i @ Inst {
+                    body: Body::Branch(l),
+                    op: Opcode::Goto,
+                    ..
+                },
+            ) if decision(i) == Decision::Uniform => {
                 let t = self.target(*l);
                 (t > b && self.next_join(b).is_some_and(|j| j < t)).then_some(t)
             }
@@ -229,7 +277,9 @@ impl Flow {
     /// A join is tested unless every arrival is known to bring or find a lane.
     fn find_checks(&mut self, insts: &[Inst]) {
         for b in 0..self.blocks.len() {
-            let Some(inst) = self.terminator(b, insts) else { continue };
+            let Some(inst) = self.terminator(b, insts) else {
+                continue;
+            };
             let skip = self.next_join(b);
             let target = match (&inst.body, inst.op) {
                 (Body::Branch(l), Opcode::Goto) => {
@@ -279,11 +329,16 @@ impl Flow {
             Some(i) => {
                 match &i.body {
                     Body::Branch(l) => out.push(self.target(*l)),
-                    Body::SwitchJmp { targets, .. } => out.extend(targets.iter().map(|&l| self.target(l))),
+                    Body::SwitchJmp { targets, .. } => {
+                        out.extend(targets.iter().map(|&l| self.target(l)))
+                    }
                     _ => {
                         let func = self.blocks[b].func;
                         out.extend(
-                            self.calls.iter().filter(|&&(_, s)| s == func && func != 0).filter_map(|&(c, _)| self.next(c)),
+                            self.calls
+                                .iter()
+                                .filter(|&&(_, s)| s == func && func != 0)
+                                .filter_map(|&(c, _)| self.next(c)),
                         );
                     }
                 }

@@ -42,8 +42,12 @@ impl Cr0 {
 
 /// Value after an instruction.
 pub fn step(kernel: &ValidKernel, state: Cr0, inst: &Inst) -> Cr0 {
-    let Body::Alu(a) = &inst.body else { return state };
-    let Dst::General { origin, .. } = &a.dst else { return state };
+    let Body::Alu(a) = &inst.body else {
+        return state;
+    };
+    let Dst::General { origin, .. } = &a.dst else {
+        return state;
+    };
     let place = kernel.place(origin.var);
     if kernel.roots().get(place.root.0 as usize).map(|r| r.var) != Some(VarId::CR0) {
         return state;
@@ -57,7 +61,11 @@ pub fn step(kernel: &ValidKernel, state: Cr0, inst: &Inst) -> Cr0 {
 fn operation(op: Opcode, a: &Alu, state: Cr0) -> Cr0 {
     let value = |s: &Src| match (s, state) {
         (Src::Imm { bits, .. }, _) => Some(*bits as u32),
-        (Src::General { origin, .. }, Cr0::Known(v)) if origin.var == VarId::CR0 && origin.col == 0 => Some(v),
+        (Src::General { origin, .. }, Cr0::Known(v))
+            if origin.var == VarId::CR0 && origin.col == 0 =>
+        {
+            Some(v)
+        }
         _ => None,
     };
     let known = match (op, a.srcs.as_slice()) {

@@ -53,7 +53,9 @@ impl Lowerer<'_> {
                 let x = self.int(*x, lane_of(dst))?;
                 Ok((self.b.un(UnOp::Not, x), dst))
             }
-            (O::Shl | O::Shr | O::Asr | O::Rol | O::Ror, [x, y]) => self.shift(op, *x, *y, dst, a.sat),
+            (O::Shl | O::Shr | O::Asr | O::Rol | O::Ror, [x, y]) => {
+                self.shift(op, *x, *y, dst, a.sat)
+            }
             (O::Cbit, [x]) => {
                 let lane = lane_of(x.ty);
                 let v = self.int(*x, lane)?;
@@ -86,7 +88,11 @@ impl Lowerer<'_> {
             (O::Bfi, [width, offset, insert, base]) => self.bfi(*width, *offset, *insert, *base),
             (O::Bfn, [x, y, z]) => {
                 let lane = lane_of(dst);
-                let (x, y, z) = (self.int(*x, lane)?, self.int(*y, lane)?, self.int(*z, lane)?);
+                let (x, y, z) = (
+                    self.int(*x, lane)?,
+                    self.int(*y, lane)?,
+                    self.int(*z, lane)?,
+                );
                 Ok((self.bfn(a.bfn, x, y, z), dst))
             }
             _ => Fail::malformed("wrong number of sources"),
@@ -118,7 +124,18 @@ impl Lowerer<'_> {
             }
             let v = self.int(x, lane)?;
             let n = self.int(count, lane)?;
-            return Ok((self.b.bin(if op == O::Rol { BinOp::Rotl } else { BinOp::Rotr }, v, n), dst));
+            return Ok((
+                self.b.bin(
+                    if op == O::Rol {
+                        BinOp::Rotl
+                    } else {
+                        BinOp::Rotr
+                    },
+                    v,
+                    n,
+                ),
+                dst,
+            ));
         }
         let wide = dst.bytes() == 8 || x.ty.bytes() == 8;
         let lane = if wide { Lane::I64 } else { Lane::I32 };
@@ -156,7 +173,12 @@ impl Lowerer<'_> {
         }
     }
 
-    fn bfe(&mut self, width: Operand, offset: Operand, value: Operand) -> Result<(Value, Type), Fail> {
+    fn bfe(
+        &mut self,
+        width: Operand,
+        offset: Operand,
+        value: Operand,
+    ) -> Result<(Value, Type), Fail> {
         let w = self.int(width, Lane::I32)?;
         let o = self.int(offset, Lane::I32)?;
         let v = self.int(value, Lane::I32)?;
@@ -168,7 +190,9 @@ impl Lowerer<'_> {
         let c32 = self.b.i32(32);
         let up = self.b.bin(BinOp::Sub, c32, w);
         let top = self.b.bin(BinOp::Shl, low, up);
-        let down = self.b.bin(if sign { BinOp::AShr } else { BinOp::LShr }, top, up);
+        let down = self
+            .b
+            .bin(if sign { BinOp::AShr } else { BinOp::LShr }, top, up);
         let zero = self.b.i32(0);
         let none = self.b.icmp(ICond::Eq, w, zero);
         let r = self.b.select(none, zero, down);

@@ -4,6 +4,7 @@ use super::Lowerer;
 use super::error::Fail;
 use super::mem::{AtomicOperands, Message, SurfaceRef};
 use crate::isa::lsc::{AddrModel, AddrSize, DataSize, LscOp, Sfid};
+use crate::module::Inst;
 use crate::module::*;
 use crate::ssa::*;
 
@@ -26,10 +27,18 @@ impl Lowerer<'_> {
         let lanes = inst.exec.lanes();
         let mask = self.channel_mask(inst)?;
         let addr = self.lsc_address(inst, l, surface)?;
-        let m = Message { surface, elem: element(l.data_size), addr, lanes, mask };
+        let m = Message {
+            surface,
+            elem: element(l.data_size),
+            addr,
+            lanes,
+            mask,
+        };
         let store = matches!(l.op, LscOp::Store | LscOp::StoreQuad | LscOp::StoreStrided);
         match l.op {
-            LscOp::Load | LscOp::Store | LscOp::LoadStrided | LscOp::StoreStrided if l.transposed => {
+            LscOp::Load | LscOp::Store | LscOp::LoadStrided | LscOp::StoreStrided
+                if l.transposed =>
+            {
                 self.lsc_block(inst, l, &m, store)
             }
             LscOp::Load | LscOp::Store | LscOp::LoadStrided | LscOp::StoreStrided => {
@@ -39,8 +48,18 @@ impl Lowerer<'_> {
                 self.lsc_quad(inst, l, &m, store)
             }
             LscOp::Atomic(op) => {
-                let reg = if l.data_size == DataSize::D64 { Lane::I64 } else { Lane::I32 };
-                let a = AtomicOperands { op, first: l.src1, second: l.src2, dst: l.data, reg };
+                let reg = if l.data_size == DataSize::D64 {
+                    Lane::I64
+                } else {
+                    Lane::I32
+                };
+                let a = AtomicOperands {
+                    op,
+                    first: l.src1,
+                    second: l.src2,
+                    dst: l.data,
+                    reg,
+                };
                 self.atomic(inst, &m, &a)
             }
             _ => Fail::unsupported("this LSC operation is not lowered yet"),
@@ -49,10 +68,16 @@ impl Lowerer<'_> {
 
     fn lsc_surface(&mut self, l: &Lsc) -> Result<SurfaceRef, Fail> {
         if l.sfid == Sfid::Slm {
-            return Ok(SurfaceRef { space: Space::Slm, index: None });
+            return Ok(SurfaceRef {
+                space: Space::Slm,
+                index: None,
+            });
         }
         match (l.model, &l.surface) {
-            (AddrModel::Flat, _) => Ok(SurfaceRef { space: Space::Flat, index: None }),
+            (AddrModel::Flat, _) => Ok(SurfaceRef {
+                space: Space::Flat,
+                index: None,
+            }),
             (AddrModel::Bti, LscSurface::Imm(n)) => {
                 let v = self.b.i32(*n as u32);
                 self.surface_index(v)
@@ -75,7 +100,10 @@ impl Lowerer<'_> {
                 };
                 let v = self.scalar_int(&src, Lane::I32)?;
                 if self.regs.recorder.is_some() || self.from_scratch_base(v) {
-                    Ok(SurfaceRef { space: Space::Scratch, index: None })
+                    Ok(SurfaceRef {
+                        space: Space::Scratch,
+                        index: None,
+                    })
                 } else {
                     Fail::unsupported("`ss` surface that is not the thread's scratch space")
                 }
@@ -88,8 +116,10 @@ impl Lowerer<'_> {
     fn from_scratch_base(&self, v: Value) -> bool {
         match self.b.f.def_inst(self.b.f.resolve(v)) {
             Some(d) => match d.op {
-                Op::Input(Input::R0(5)) => true,
-                Op::Binary(BinOp::LShr | BinOp::And) => d.args.first().is_some_and(|&a| self.from_scratch_base(a)),
+                Op::Input(crate::ssa::Input::R0(5)) => true,
+                Op::Binary(BinOp::LShr | BinOp::And) => {
+                    d.args.first().is_some_and(|&a| self.from_scratch_base(a))
+                }
                 _ => false,
             },
             None => false,
@@ -98,7 +128,11 @@ impl Lowerer<'_> {
 
     fn lsc_address(&mut self, inst: &Inst, l: &Lsc, surface: SurfaceRef) -> Result<Value, Fail> {
         let strided = matches!(l.op, LscOp::LoadStrided | LscOp::StoreStrided);
-        let lanes = if l.transposed || strided { 1 } else { inst.exec.lanes() };
+        let lanes = if l.transposed || strided {
+            1
+        } else {
+            inst.exec.lanes()
+        };
         let lane = match l.addr_size {
             AddrSize::A16 => Lane::I16,
             AddrSize::A32 => Lane::I32,
@@ -106,7 +140,11 @@ impl Lowerer<'_> {
         };
         let a = self.payload(l.addr, 0, lanes, lane)?;
         let a = self.b.resize(a, surface.space.addr(), false);
-        let mut a = if l.offset == 0 { a } else { self.b.bin_imm(BinOp::Add, a, i64::from(l.offset)) };
+        let mut a = if l.offset == 0 {
+            a
+        } else {
+            self.b.bin_imm(BinOp::Add, a, i64::from(l.offset))
+        };
         if strided {
             let step = match &l.stride {
                 None => self.b.int_like(a, i64::from(l.data_size.memory_bytes())),
@@ -121,11 +159,17 @@ impl Lowerer<'_> {
                 }
             };
             let n = inst.exec.lanes();
-            let ids = self.b.vec_const(surface.space.addr(), (0..u64::from(n)).collect());
+            let ids = self
+                .b
+                .vec_const(surface.space.addr(), (0..u64::from(n)).collect());
             let steps = self.b.bin(BinOp::Mul, ids, step);
             a = self.b.bin(BinOp::Add, a, steps);
         }
-        Ok(if surface.space == Space::Slm { self.b.bin_imm(BinOp::And, a, 0x0FFF_FFFF) } else { a })
+        Ok(if surface.space == Space::Slm {
+            self.b.bin_imm(BinOp::And, a, 0x0FFF_FFFF)
+        } else {
+            a
+        })
     }
 
     /// Transposed: one address, elements one after the other.
@@ -137,7 +181,11 @@ impl Lowerer<'_> {
             return Fail::unsupported("transposed elements other than d32 and d64");
         }
         let n = u32::from(l.elems);
-        if store { self.block_store(inst, m, n, l.data) } else { self.block_load(inst, m, n, l.data) }
+        if store {
+            self.block_store(inst, m, n, l.data)
+        } else {
+            self.block_load(inst, m, n, l.data)
+        }
     }
 
     /// Bytes from one component to the next: lanes are padded to the message's minimum (VISA.md 2.6).
@@ -146,7 +194,14 @@ impl Lowerer<'_> {
         (lanes * l.data_size.register_bytes()).max(self.grf)
     }
 
-    fn lsc_vector(&mut self, inst: &Inst, l: &Lsc, m: &Message, n: u32, store: bool) -> Result<(), Fail> {
+    fn lsc_vector(
+        &mut self,
+        inst: &Inst,
+        l: &Lsc,
+        m: &Message,
+        n: u32,
+        store: bool,
+    ) -> Result<(), Fail> {
         if n > 8 {
             return Fail::unsupported(format!("{n} elements a lane"));
         }
@@ -169,21 +224,33 @@ impl Lowerer<'_> {
     fn lsc_source(&mut self, l: &Lsc, at: u32, m: &Message) -> Result<Value, Fail> {
         let reg = Lane::int(l.data_size.register_bytes()).unwrap_or(Lane::I32);
         let v = self.payload(l.data, at, m.lanes, reg)?;
-        let v = if l.data_size == DataSize::D16c32h { self.b.bin_imm(BinOp::LShr, v, 16) } else { v };
+        let v = if l.data_size == DataSize::D16c32h {
+            self.b.bin_imm(BinOp::LShr, v, 16)
+        } else {
+            v
+        };
         Ok(self.b.resize(v, m.elem, false))
     }
 
     fn lsc_result(&mut self, l: &Lsc, v: Value) -> Value {
         let reg = Lane::int(l.data_size.register_bytes()).unwrap_or(Lane::I32);
         let v = self.b.resize(v, reg, false);
-        if l.data_size == DataSize::D16c32h { self.b.bin_imm(BinOp::Shl, v, 16) } else { v }
+        if l.data_size == DataSize::D16c32h {
+            self.b.bin_imm(BinOp::Shl, v, 16)
+        } else {
+            v
+        }
     }
 
     /// Channels as in the legacy quad messages, with LSC padding.
     fn lsc_quad(&mut self, inst: &Inst, l: &Lsc, m: &Message, store: bool) -> Result<(), Fail> {
         let stride = self.component_stride(l, m.lanes);
         for (position, c) in l.channels.iter().enumerate() {
-            let addr = if c == 0 { m.addr } else { self.b.bin_imm(BinOp::Add, m.addr, i64::from(c) * 4) };
+            let addr = if c == 0 {
+                m.addr
+            } else {
+                self.b.bin_imm(BinOp::Add, m.addr, i64::from(c) * 4)
+            };
             let part = Message { addr, ..*m };
             let at = position as u32 * stride;
             if store {

@@ -8,7 +8,11 @@ use crate::ssa::*;
 pub fn expand(b: &mut Builder, op: Opcode, v: &[Value]) -> Option<Value> {
     match (op, v) {
         (Opcode::Inv, [x]) => {
-            let one = if b.ty(*x).lane == Lane::F64 { b.f64(1.0) } else { b.f32(1.0) };
+            let one = if b.ty(*x).lane == Lane::F64 {
+                b.f64(1.0)
+            } else {
+                b.f32(1.0)
+            };
             Some(b.bin(BinOp::FDiv, one, *x))
         }
         _ => None,

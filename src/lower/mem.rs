@@ -6,6 +6,7 @@ use super::error::Fail;
 use super::operand::ChannelMask;
 use super::regs::Pattern;
 use crate::isa::{AtomicOp, Opcode};
+use crate::module::Inst;
 use crate::module::*;
 use crate::ssa::*;
 
@@ -78,7 +79,12 @@ impl Lowerer<'_> {
         }
         let place = self.kernel.place(raw.var);
         let ty = self.b.ty(value);
-        let mut p = Pattern::packed(place.root, place.offset + raw.offset + at, u32::from(ty.lanes), ty.lane);
+        let mut p = Pattern::packed(
+            place.root,
+            place.offset + raw.offset + at,
+            u32::from(ty.lanes),
+            ty.lane,
+        );
         p.soft = soft;
         self.regs.write(&mut self.b, &p, value, mask)
     }
@@ -95,21 +101,36 @@ impl Lowerer<'_> {
     /// Registers one memory instruction for fault records.
     pub(super) fn site(&mut self, inst: &Inst, space: Space, kind: AccessKind, bytes: u32) -> u32 {
         let sites = &mut self.b.f.sites;
-        sites.push(Site { line: inst.pos.line, opcode: inst.op.mnemonic(), space, kind, bytes });
+        sites.push(Site {
+            line: inst.pos.line,
+            opcode: inst.op.mnemonic(),
+            space,
+            kind,
+            bytes,
+        });
         sites.len() as u32 - 1
     }
 
     /// What a surface variable stands for here.
     pub(super) fn resolve_surface(&mut self, s: SurfaceId) -> Result<SurfaceRef, Fail> {
         if s == SurfaceId::SLM {
-            return Ok(SurfaceRef { space: Space::Slm, index: None });
+            return Ok(SurfaceRef {
+                space: Space::Slm,
+                index: None,
+            });
         }
         if s == SurfaceId::SCRATCH {
             // Offsets are relative to the thread's own scratch: `r0.5` gives a scratch base of 0.
-            return Ok(SurfaceRef { space: Space::Scratch, index: None });
+            return Ok(SurfaceRef {
+                space: Space::Scratch,
+                index: None,
+            });
         }
         let Some(var) = self.surface_var(s) else {
-            return Fail::unsupported(format!("surface {}", PREDEFINED_SURFACES.get(s.0 as usize).unwrap_or(&"T?")));
+            return Fail::unsupported(format!(
+                "surface {}",
+                PREDEFINED_SURFACES.get(s.0 as usize).unwrap_or(&"T?")
+            ));
         };
         let index = self.b.read(var);
         self.surface_index(index)
@@ -118,14 +139,26 @@ impl Lowerer<'_> {
     /// A binding-table index, with the reserved ones resolved (VISA.md 2.6).
     pub(super) fn surface_index(&mut self, index: Value) -> Result<SurfaceRef, Fail> {
         match self.b.f.def_inst(index).map(|d| &d.op) {
-            Some(Op::Const(254)) => Ok(SurfaceRef { space: Space::Slm, index: None }),
-            Some(Op::Const(n @ (252 | 253 | 255))) => Fail::unsupported(format!("reserved surface index {n}")),
-            _ => Ok(SurfaceRef { space: Space::Surface, index: Some(index) }),
+            Some(Op::Const(254)) => Ok(SurfaceRef {
+                space: Space::Slm,
+                index: None,
+            }),
+            Some(Op::Const(n @ (252 | 253 | 255))) => {
+                Fail::unsupported(format!("reserved surface index {n}"))
+            }
+            _ => Ok(SurfaceRef {
+                space: Space::Surface,
+                index: Some(index),
+            }),
         }
     }
 
     fn offsets(&mut self, surface: SurfaceRef, addr: Value) -> Value {
-        if surface.space == Space::Slm { self.b.bin_imm(BinOp::And, addr, SLM_MASK) } else { addr }
+        if surface.space == Space::Slm {
+            self.b.bin_imm(BinOp::And, addr, SLM_MASK)
+        } else {
+            addr
+        }
     }
 
     /// `(global + offset[i]) * scale` in 32 bits.
@@ -142,7 +175,9 @@ impl Lowerer<'_> {
         let sum = self.b.bin(BinOp::Add, o, g);
         let addr = match scale {
             1 => sum,
-            _ => self.b.bin_imm(BinOp::Shl, sum, i64::from(scale.trailing_zeros())),
+            _ => self
+                .b
+                .bin_imm(BinOp::Shl, sum, i64::from(scale.trailing_zeros())),
         };
         Ok(self.offsets(surface, addr))
     }
@@ -158,17 +193,30 @@ impl Lowerer<'_> {
     /// Lane-wise load of `comps` elements a lane.
     pub(super) fn load(&mut self, inst: &Inst, m: &Message, comps: u32) -> Vec<Value> {
         let site = self.site(inst, m.surface.space, AccessKind::Read, m.elem.bytes());
-        let access = MemAccess { space: m.surface.space, elem: m.elem, comps: comps as u8, site };
+        let access = MemAccess {
+            space: m.surface.space,
+            elem: m.elem,
+            comps: comps as u8,
+            site,
+        };
         let args = self.access_args(m);
         let tys = vec![Ty::vector(m.elem, m.lanes as u16); comps as usize];
-        let i = self.b.f.push(self.b.cur, Op::Load(access), args, &tys, self.b.line);
+        let i = self
+            .b
+            .f
+            .push(self.b.cur, Op::Load(access), args, &tys, self.b.line);
         self.b.f.inst(i).results.clone()
     }
 
     /// Lane-wise store.
     pub(super) fn store(&mut self, inst: &Inst, m: &Message, values: &[Value]) {
         let site = self.site(inst, m.surface.space, AccessKind::Write, m.elem.bytes());
-        let access = MemAccess { space: m.surface.space, elem: m.elem, comps: values.len() as u8, site };
+        let access = MemAccess {
+            space: m.surface.space,
+            elem: m.elem,
+            comps: values.len() as u8,
+            site,
+        };
         let mut args = self.access_args(m);
         for &v in values {
             args.push(self.b.splat(v, m.lanes as u16));
@@ -177,19 +225,43 @@ impl Lowerer<'_> {
     }
 
     /// Uniform load of `n` consecutive elements into a payload.
-    pub(super) fn block_load(&mut self, inst: &Inst, m: &Message, n: u32, data: Raw) -> Result<(), Fail> {
+    pub(super) fn block_load(
+        &mut self,
+        inst: &Inst,
+        m: &Message,
+        n: u32,
+        data: Raw,
+    ) -> Result<(), Fail> {
         let site = self.site(inst, m.surface.space, AccessKind::Read, m.elem.bytes());
-        let access = BlockAccess { space: m.surface.space, elem: m.elem, n: n as u16, site };
+        let access = BlockAccess {
+            space: m.surface.space,
+            elem: m.elem,
+            n: n as u16,
+            site,
+        };
         let args = self.access_args(m);
-        let v = self.b.op(Op::BlockLoad(access), args, Ty::vector(m.elem, n as u16));
+        let v = self
+            .b
+            .op(Op::BlockLoad(access), args, Ty::vector(m.elem, n as u16));
         self.set_payload(data, 0, v, m.mask.value(), true)
     }
 
     /// Uniform store of `n` consecutive elements out of a payload.
-    pub(super) fn block_store(&mut self, inst: &Inst, m: &Message, n: u32, data: Raw) -> Result<(), Fail> {
+    pub(super) fn block_store(
+        &mut self,
+        inst: &Inst,
+        m: &Message,
+        n: u32,
+        data: Raw,
+    ) -> Result<(), Fail> {
         let v = self.block_payload(data, n, m.elem)?;
         let site = self.site(inst, m.surface.space, AccessKind::Write, m.elem.bytes());
-        let access = BlockAccess { space: m.surface.space, elem: m.elem, n: n as u16, site };
+        let access = BlockAccess {
+            space: m.surface.space,
+            elem: m.elem,
+            n: n as u16,
+            site,
+        };
         let mut args = self.access_args(m);
         args.push(v);
         self.b.effect(Op::BlockStore(access), args);
@@ -197,7 +269,12 @@ impl Lowerer<'_> {
     }
 
     /// Lane-wise atomic with its payloads.
-    pub(super) fn atomic(&mut self, inst: &Inst, m: &Message, a: &AtomicOperands) -> Result<(), Fail> {
+    pub(super) fn atomic(
+        &mut self,
+        inst: &Inst,
+        m: &Message,
+        a: &AtomicOperands,
+    ) -> Result<(), Fail> {
         let n = a.op.sources();
         if (n >= 1 && a.first.is_null()) || (n == 2 && a.second.is_null()) {
             return Fail::malformed("an atomic operand is missing");
@@ -208,10 +285,17 @@ impl Lowerer<'_> {
             values.push(self.b.resize(v, m.elem, false));
         }
         let site = self.site(inst, m.surface.space, AccessKind::Atomic, m.elem.bytes());
-        let access = AtomicAccess { space: m.surface.space, op: a.op, elem: m.elem, site };
+        let access = AtomicAccess {
+            space: m.surface.space,
+            op: a.op,
+            elem: m.elem,
+            site,
+        };
         let mut args = self.access_args(m);
         args.extend(values);
-        let old = self.b.op(Op::Atomic(access), args, Ty::vector(m.elem, m.lanes as u16));
+        let old = self
+            .b
+            .op(Op::Atomic(access), args, Ty::vector(m.elem, m.lanes as u16));
         let old = self.b.resize(old, a.reg, false);
         self.set_payload(a.dst, 0, old, m.mask.value(), false)
     }
@@ -221,39 +305,107 @@ impl Lowerer<'_> {
         use Opcode as O;
         let lanes = inst.exec.lanes();
         match &mem.kind {
-            MemKind::Oword { owords, offset, data } => {
+            MemKind::Oword {
+                owords,
+                offset,
+                data,
+            } => {
                 let surface = self.resolve_surface(mem.surface)?;
                 let o = self.scalar_int(offset, Lane::I32)?;
-                let addr = if inst.op == O::OwordLdUnaligned { o } else { self.b.bin_imm(BinOp::Shl, o, 4) };
+                let addr = if inst.op == O::OwordLdUnaligned {
+                    o
+                } else {
+                    self.b.bin_imm(BinOp::Shl, o, 4)
+                };
                 let addr = self.offsets(surface, addr);
-                let m = Message { surface, elem: Lane::I32, addr, lanes: 1, mask: ChannelMask::All };
+                let m = Message {
+                    surface,
+                    elem: Lane::I32,
+                    addr,
+                    lanes: 1,
+                    mask: ChannelMask::All,
+                };
                 let n = u32::from(*owords) * 4;
-                if inst.op == O::OwordSt { self.block_store(inst, &m, n, *data) } else { self.block_load(inst, &m, n, *data) }
+                if inst.op == O::OwordSt {
+                    self.block_store(inst, &m, n, *data)
+                } else {
+                    self.block_load(inst, &m, n, *data)
+                }
             }
-            MemKind::Gather { bytes, global, offsets, data, .. } => {
+            MemKind::Gather {
+                bytes,
+                global,
+                offsets,
+                data,
+                ..
+            } => {
                 let surface = self.resolve_surface(mem.surface)?;
-                let addr = self.element_addresses(surface, global, *offsets, lanes, u32::from(*bytes))?;
-                self.dword_lanes(inst, surface, addr, u32::from(*bytes), *data, inst.op == O::Scatter)
+                let addr =
+                    self.element_addresses(surface, global, *offsets, lanes, u32::from(*bytes))?;
+                self.dword_lanes(
+                    inst,
+                    surface,
+                    addr,
+                    u32::from(*bytes),
+                    *data,
+                    inst.op == O::Scatter,
+                )
             }
-            MemKind::GatherScaled { bytes, global, offsets, data } => {
+            MemKind::GatherScaled {
+                bytes,
+                global,
+                offsets,
+                data,
+            } => {
                 let surface = self.resolve_surface(mem.surface)?;
                 let addr = self.element_addresses(surface, global, *offsets, lanes, 1)?;
-                self.dword_lanes(inst, surface, addr, u32::from(*bytes), *data, inst.op == O::ScatterScaled)
+                self.dword_lanes(
+                    inst,
+                    surface,
+                    addr,
+                    u32::from(*bytes),
+                    *data,
+                    inst.op == O::ScatterScaled,
+                )
             }
-            MemKind::Gather4Scaled { channels, global, offsets, data } => {
+            MemKind::Gather4Scaled {
+                channels,
+                global,
+                offsets,
+                data,
+            } => {
                 let surface = self.resolve_surface(mem.surface)?;
                 let addr = self.element_addresses(surface, global, *offsets, lanes, 1)?;
                 let mask = self.channel_mask(inst)?;
-                let m = Message { surface, elem: Lane::I32, addr, lanes, mask };
+                let m = Message {
+                    surface,
+                    elem: Lane::I32,
+                    addr,
+                    lanes,
+                    mask,
+                };
                 self.channels(inst, &m, *channels, *data, inst.op == O::Scatter4Scaled)
             }
-            MemKind::DwordAtomic { op, width, offsets, src0, src1, dst } => {
+            MemKind::DwordAtomic {
+                op,
+                width,
+                offsets,
+                src0,
+                src1,
+                dst,
+            } => {
                 let surface = self.resolve_surface(mem.surface)?;
                 let o = self.payload(*offsets, 0, lanes, Lane::I32)?;
                 let addr = self.offsets(surface, o);
                 let mask = self.channel_mask(inst)?;
                 let (elem, reg) = atomic_lanes(*width);
-                let m = Message { surface, elem, addr, lanes, mask };
+                let m = Message {
+                    surface,
+                    elem,
+                    addr,
+                    lanes,
+                    mask,
+                };
                 self.atomic(inst, &m, &legacy_operands(*op, *src0, *src1, *dst, reg))
             }
             _ => Fail::unsupported("not lowered yet"),
@@ -272,8 +424,16 @@ impl Lowerer<'_> {
     ) -> Result<(), Fail> {
         let lanes = inst.exec.lanes();
         let mask = self.channel_mask(inst)?;
-        let Some(elem) = Lane::int(bytes) else { return Fail::malformed(format!("element of {bytes} bytes")) };
-        let m = Message { surface, elem, addr, lanes, mask };
+        let Some(elem) = Lane::int(bytes) else {
+            return Fail::malformed(format!("element of {bytes} bytes"));
+        };
+        let m = Message {
+            surface,
+            elem,
+            addr,
+            lanes,
+            mask,
+        };
         if store {
             let v = self.payload(data, 0, lanes, Lane::I32)?;
             let v = self.b.resize(v, elem, false);
@@ -322,7 +482,13 @@ impl Lowerer<'_> {
                 self.store(inst, &part, &values);
             } else {
                 for (k, v) in self.load(inst, &part, n as u32).into_iter().enumerate() {
-                    self.set_payload(data, (position + k as u32) * stride, v, m.mask.value(), false)?;
+                    self.set_payload(
+                        data,
+                        (position + k as u32) * stride,
+                        v,
+                        m.mask.value(),
+                        false,
+                    )?;
                 }
             }
             position += n as u32;
@@ -342,7 +508,23 @@ pub(super) fn atomic_lanes(width: AtomicWidth) -> (Lane, Lane) {
 }
 
 /// Legacy messages name the new value of `cmpxchg` first, but the compare value of `fcmpwr` first (VISA.md 2.6).
-pub(super) fn legacy_operands(op: AtomicOp, src0: Raw, src1: Raw, dst: Raw, reg: Lane) -> AtomicOperands {
-    let (first, second) = if op == AtomicOp::CmpXchg { (src1, src0) } else { (src0, src1) };
-    AtomicOperands { op, first, second, dst, reg }
+pub(super) fn legacy_operands(
+    op: AtomicOp,
+    src0: Raw,
+    src1: Raw,
+    dst: Raw,
+    reg: Lane,
+) -> AtomicOperands {
+    let (first, second) = if op == AtomicOp::CmpXchg {
+        (src1, src0)
+    } else {
+        (src0, src1)
+    };
+    AtomicOperands {
+        op,
+        first,
+        second,
+        dst,
+        reg,
+    }
 }

@@ -63,7 +63,11 @@ pub(crate) struct Lowerer<'k> {
 ///
 /// # Errors
 /// [`LowerError::Unsupported`] names the first instruction that is not lowered.
-pub fn lower(kernel: &ValidKernel, name: &str, payload: &PayloadMap) -> Result<Function, LowerError> {
+pub fn lower(
+    kernel: &ValidKernel,
+    name: &str,
+    payload: &PayloadMap,
+) -> Result<Function, LowerError> {
     let flow = Flow::new(kernel);
     if flow.recursive() {
         return Err(LowerError::Unsupported {
@@ -81,7 +85,9 @@ pub fn lower(kernel: &ValidKernel, name: &str, payload: &PayloadMap) -> Result<F
     second.emit(&modes)?;
     let regs_bytes = second.regs.memory_bytes();
     if regs_bytes > 1 << 16 {
-        return Err(LowerError::TooLarge { what: format!("{regs_bytes} bytes of registers reached by address") });
+        return Err(LowerError::TooLarge {
+            what: format!("{regs_bytes} bytes of registers reached by address"),
+        });
     }
     Ok(second.finish(regs_bytes))
 }
@@ -97,7 +103,11 @@ impl<'k> Lowerer<'k> {
         let simd = kernel.simd() as u16;
         let mut b = Builder::new(name, simd);
         let vars = &kernel.module().vars;
-        let preds = vars.predicate.iter().map(|p| b.var(Ty::mask(p.elements as u16))).collect();
+        let preds = vars
+            .predicate
+            .iter()
+            .map(|p| b.var(Ty::mask(p.elements as u16)))
+            .collect();
         let addrs = vars
             .address
             .iter()
@@ -153,7 +163,8 @@ impl<'k> Lowerer<'k> {
         let start = self.b.block();
         self.b.seal(start);
         self.b.switch_to(start);
-        self.define_inputs().map_err(|f| f.at(Default::default(), ".input"))?;
+        self.define_inputs()
+            .map_err(|f| f.at(Default::default(), ".input"))?;
         match self.ctl.heads.first() {
             Some(&head) => self.b.jump(head),
             None => self.b.ret(),
@@ -185,7 +196,11 @@ impl<'k> Lowerer<'k> {
 
     fn finish(self, regs_bytes: u32) -> Function {
         let mut f = self.b.finish(self.start, &self.ctl.resumes, regs_bytes);
-        f.slm_bytes = self.kernel.module().int_attr("SLMSize").map_or(0, |kb| (kb.clamp(0, 1 << 16) as u32) * 1024);
+        f.slm_bytes = self
+            .kernel
+            .module()
+            .int_attr("SLMSize")
+            .map_or(0, |kb| (kb.clamp(0, 1 << 16) as u32) * 1024);
         f
     }
 
@@ -217,6 +232,8 @@ impl<'k> Lowerer<'k> {
     }
 
     fn surface_var(&self, s: SurfaceId) -> Option<Var> {
-        self.surfaces.get((s.0 as usize).checked_sub(SurfaceId::FIRST_USER as usize)?).copied()
+        self.surfaces
+            .get((s.0 as usize).checked_sub(SurfaceId::FIRST_USER as usize)?)
+            .copied()
     }
 }

@@ -5,7 +5,9 @@ use super::build::Builder;
 use super::error::Fail;
 use super::regs::Pattern;
 use crate::isa::{SrcModifier, Type};
+use crate::module::Inst;
 use crate::module::*;
+use crate::ssa::Input;
 use crate::ssa::*;
 
 /// Which channels of an instruction are enabled.
@@ -41,10 +43,13 @@ impl ChannelMask {
     fn and(self, b: &mut Builder, other: ChannelMask) -> ChannelMask {
         match (self, other) {
             (ChannelMask::All, m) | (m, ChannelMask::All) => m,
-            (ChannelMask::Uniform(x), ChannelMask::Uniform(y)) => ChannelMask::Uniform(b.bin(BinOp::And, x, y)),
-            (ChannelMask::Uniform(x) | ChannelMask::Lanes(x), ChannelMask::Uniform(y) | ChannelMask::Lanes(y)) => {
-                ChannelMask::Lanes(b.bin(BinOp::And, x, y))
+            (ChannelMask::Uniform(x), ChannelMask::Uniform(y)) => {
+                ChannelMask::Uniform(b.bin(BinOp::And, x, y))
             }
+            (
+                ChannelMask::Uniform(x) | ChannelMask::Lanes(x),
+                ChannelMask::Uniform(y) | ChannelMask::Lanes(y),
+            ) => ChannelMask::Lanes(b.bin(BinOp::And, x, y)),
         }
     }
 }
@@ -105,7 +110,10 @@ impl Lowerer<'_> {
             let lane = self.b.lane(em, first.min(self.simd - 1));
             ChannelMask::Uniform(lane)
         } else {
-            ChannelMask::Lanes(self.b.slice(em, first, n.min(self.simd - first.min(self.simd - 1))))
+            ChannelMask::Lanes(
+                self.b
+                    .slice(em, first, n.min(self.simd - first.min(self.simd - 1))),
+            )
         }
     }
 
@@ -121,12 +129,22 @@ impl Lowerer<'_> {
             PredControl::Lanes if n == 1 => (self.b.lane(whole, first), true),
             PredControl::Lanes => (self.b.slice(whole, first, n), false),
         };
-        let v = if p.inverted { self.b.un(UnOp::Not, v) } else { v };
-        Ok(if uniform { ChannelMask::Uniform(v) } else { ChannelMask::Lanes(v) })
+        let v = if p.inverted {
+            self.b.un(UnOp::Not, v)
+        } else {
+            v
+        };
+        Ok(if uniform {
+            ChannelMask::Uniform(v)
+        } else {
+            ChannelMask::Lanes(v)
+        })
     }
 
     fn start_of(&self, o: Origin) -> Result<(crate::valid::RootId, u32, Type), Fail> {
-        let Some(ty) = self.kernel.module().vars.ty(o.var) else { return Fail::malformed("unknown variable") };
+        let Some(ty) = self.kernel.module().vars.ty(o.var) else {
+            return Fail::malformed("unknown variable");
+        };
         let place = self.kernel.place(o.var);
         let at = place.offset + u32::from(o.row) * self.grf + u32::from(o.col) * ty.bytes();
         Ok((place.root, at, ty))
@@ -135,7 +153,11 @@ impl Lowerer<'_> {
     /// Reads a source of `lanes` channels.
     pub fn read(&mut self, s: &Src, lanes: u32) -> Result<Operand, Fail> {
         match s {
-            Src::General { origin, region, modifier } => {
+            Src::General {
+                origin,
+                region,
+                modifier,
+            } => {
                 let (root, start, ty) = self.start_of(*origin)?;
                 let value = if origin.var == VarId::TSC {
                     self.read_tsc(*origin)
@@ -143,15 +165,34 @@ impl Lowerer<'_> {
                     let em = self.b.read(self.em);
                     self.b.op(Op::MaskToBits, vec![em], Ty::I32)
                 } else {
-                    let offsets = (0..lanes).map(|l| start + region.element(l) * ty.bytes()).collect();
-                    let p = Pattern { root, offsets, lane: lane_of(ty), soft: false };
+                    let offsets = (0..lanes)
+                        .map(|l| start + region.element(l) * ty.bytes())
+                        .collect();
+                    let p = Pattern {
+                        root,
+                        offsets,
+                        lane: lane_of(ty),
+                        soft: false,
+                    };
                     self.regs.read(&mut self.b, &p)?
                 };
-                Ok(Operand { value, ty, modifier: *modifier })
+                Ok(Operand {
+                    value,
+                    ty,
+                    modifier: *modifier,
+                })
             }
-            Src::Indirect { indirect, region, modifier } => {
+            Src::Indirect {
+                indirect,
+                region,
+                modifier,
+            } => {
                 let value = self.read_indirect(indirect, *region, lanes)?;
-                Ok(Operand { value, ty: indirect.ty, modifier: *modifier })
+                Ok(Operand {
+                    value,
+                    ty: indirect.ty,
+                    modifier: *modifier,
+                })
             }
             Src::Imm { bits, ty } => Ok(self.immediate(*bits, *ty, lanes)),
             Src::Pred(p) => {
@@ -161,7 +202,11 @@ impl Lowerer<'_> {
                 } else {
                     self.b.op(Op::MaskToBits, vec![m], Ty::I32)
                 };
-                Ok(Operand { value, ty: Type::Ud, modifier: SrcModifier::None })
+                Ok(Operand {
+                    value,
+                    ty: Type::Ud,
+                    modifier: SrcModifier::None,
+                })
             }
             Src::Address { addr, index, .. } => {
                 let var = self.addr_var(*addr)?;
@@ -172,17 +217,33 @@ impl Lowerer<'_> {
                     return Fail::malformed("address operand is shorter than the execution size");
                 }
                 let value = self.b.slice(v, u16::from(*index), n);
-                Ok(Operand { value, ty: Type::Uw, modifier: SrcModifier::None })
+                Ok(Operand {
+                    value,
+                    ty: Type::Uw,
+                    modifier: SrcModifier::None,
+                })
             }
             Src::AddressOf { var, offset } => {
                 let place = self.kernel.place(*var);
                 let at = self.regs.address(place.root) + place.offset + offset;
                 let value = self.b.bits(Lane::I16, u64::from(at));
-                Ok(Operand { value, ty: Type::Uw, modifier: SrcModifier::None })
+                Ok(Operand {
+                    value,
+                    ty: Type::Uw,
+                    modifier: SrcModifier::None,
+                })
             }
             Src::Surface(s, _) => match self.surface_var(*s) {
-                Some(v) => Ok(Operand { value: self.b.read(v), ty: Type::Ud, modifier: SrcModifier::None }),
-                None => Ok(Operand { value: self.b.i32(s.0), ty: Type::Ud, modifier: SrcModifier::None }),
+                Some(v) => Ok(Operand {
+                    value: self.b.read(v),
+                    ty: Type::Ud,
+                    modifier: SrcModifier::None,
+                }),
+                None => Ok(Operand {
+                    value: self.b.i32(s.0),
+                    ty: Type::Ud,
+                    modifier: SrcModifier::None,
+                }),
             },
             Src::AddressOfSurface { .. } | Src::Sampler(..) => Fail::unsupported("state operand"),
         }
@@ -203,18 +264,30 @@ impl Lowerer<'_> {
             Type::V | Type::Uv => {
                 let lane = |l: u32| {
                     let nibble = (bits >> (4 * (l % 8))) & 15;
-                    if ty == Type::V && nibble >= 8 { nibble | 0xfff0 } else { nibble }
+                    if ty == Type::V && nibble >= 8 {
+                        nibble | 0xfff0
+                    } else {
+                        nibble
+                    }
                 };
                 let v = self.b.vec_const(Lane::I16, (0..lanes).map(lane).collect());
                 (v, if ty == Type::V { Type::W } else { Type::Uw })
             }
             Type::Vf => {
-                let lane = |l: u32| u64::from(restricted_float((bits >> (8 * (l % 4))) as u8).to_bits());
-                (self.b.vec_const(Lane::F32, (0..lanes).map(lane).collect()), Type::F)
+                let lane =
+                    |l: u32| u64::from(restricted_float((bits >> (8 * (l % 4))) as u8).to_bits());
+                (
+                    self.b.vec_const(Lane::F32, (0..lanes).map(lane).collect()),
+                    Type::F,
+                )
             }
             _ => (self.b.bits(lane_of(ty), bits), ty),
         };
-        Operand { value, ty, modifier: SrcModifier::None }
+        Operand {
+            value,
+            ty,
+            modifier: SrcModifier::None,
+        }
     }
 
     fn addr_var(&self, a: AddrId) -> Result<super::build::Var, Fail> {
@@ -235,17 +308,28 @@ impl Lowerer<'_> {
         let picked = if steps.iter().all(|&(k, _)| k == steps[0].0) {
             self.b.lane(v, u16::from(i.index) + steps[0].0)
         } else {
-            self.b.shuffle(v, steps.iter().map(|&(k, _)| u16::from(i.index) + k).collect())
+            self.b.shuffle(
+                v,
+                steps.iter().map(|&(k, _)| u16::from(i.index) + k).collect(),
+            )
         };
         let add = self.b.vec_const(
             Lane::I16,
-            steps.iter().map(|&(_, o)| u64::from((i64::from(i.offset) + i64::from(o)) as u16)).collect(),
+            steps
+                .iter()
+                .map(|&(_, o)| u64::from((i64::from(i.offset) + i64::from(o)) as u16))
+                .collect(),
         );
         let sum = self.b.bin(BinOp::Add, picked, add);
         Ok(self.b.conv(Conv::ZExt, sum, Lane::I32))
     }
 
-    fn read_indirect(&mut self, i: &Indirect, region: IndirectRegion, lanes: u32) -> Result<Value, Fail> {
+    fn read_indirect(
+        &mut self,
+        i: &Indirect,
+        region: IndirectRegion,
+        lanes: u32,
+    ) -> Result<Value, Fail> {
         let size = i.ty.bytes();
         let steps: Vec<(u16, u32)> = (0..lanes)
             .map(|l| match region {
@@ -262,32 +346,57 @@ impl Lowerer<'_> {
         let n = steps.len() as u16;
         let mask = ChannelMask::All.lanes(&mut self.b, n);
         let elem = lane_of(i.ty).as_int();
-        let access = MemAccess { space: Space::Regs, elem, comps: 1, site: u32::MAX };
-        let v = self.b.op(Op::Load(access), vec![mask, addr], Ty::vector(elem, n));
+        let access = MemAccess {
+            space: Space::Regs,
+            elem,
+            comps: 1,
+            site: u32::MAX,
+        };
+        let v = self
+            .b
+            .op(Op::Load(access), vec![mask, addr], Ty::vector(elem, n));
         Ok(self.b.recast(v, lane_of(i.ty)))
     }
 
     /// Writes a value of the destination's own lane type under the channel mask.
-    pub fn write(&mut self, d: &Dst, lanes: u32, value: Value, mask: ChannelMask) -> Result<(), Fail> {
+    pub fn write(
+        &mut self,
+        d: &Dst,
+        lanes: u32,
+        value: Value,
+        mask: ChannelMask,
+    ) -> Result<(), Fail> {
         match d {
             Dst::General { origin, region } => {
                 if origin.var == VarId::NULL {
                     return Ok(());
                 }
                 let (root, start, ty) = self.start_of(*origin)?;
-                let p = Pattern::strided(root, start, lanes, u32::from(region.hstride) * ty.bytes(), lane_of(ty));
+                let p = Pattern::strided(
+                    root,
+                    start,
+                    lanes,
+                    u32::from(region.hstride) * ty.bytes(),
+                    lane_of(ty),
+                );
                 self.regs.write(&mut self.b, &p, value, mask.value())
             }
             Dst::Indirect { indirect, region } => {
                 let size = indirect.ty.bytes();
-                let steps: Vec<(u16, u32)> =
-                    (0..lanes).map(|l| (0, l * u32::from(region.hstride) * size)).collect();
+                let steps: Vec<(u16, u32)> = (0..lanes)
+                    .map(|l| (0, l * u32::from(region.hstride) * size))
+                    .collect();
                 let addr = self.indirect_offsets(indirect, &steps)?;
                 let n = lanes as u16;
                 let value = self.b.splat(value, n);
                 let value = self.b.recast(value, lane_of(indirect.ty).as_int());
                 let mask = mask.lanes(&mut self.b, n);
-                let access = MemAccess { space: Space::Regs, elem: self.b.ty(value).lane, comps: 1, site: u32::MAX };
+                let access = MemAccess {
+                    space: Space::Regs,
+                    elem: self.b.ty(value).lane,
+                    comps: 1,
+                    site: u32::MAX,
+                };
                 self.b.effect(Op::Store(access), vec![mask, addr, value]);
                 Ok(())
             }
@@ -297,7 +406,9 @@ impl Lowerer<'_> {
                 let total = self.b.ty(old).lanes;
                 let n = lanes as u16;
                 if u16::from(*index) + n > total {
-                    return Fail::malformed("address destination is shorter than the execution size");
+                    return Fail::malformed(
+                        "address destination is shorter than the execution size",
+                    );
                 }
                 let value = self.b.splat(value, n);
                 let part = self.b.slice(old, u16::from(*index), n);
@@ -310,7 +421,9 @@ impl Lowerer<'_> {
                 Ok(())
             }
             Dst::Surface(s, _) => {
-                let Some(var) = self.surface_var(*s) else { return Fail::malformed("write to a predefined surface") };
+                let Some(var) = self.surface_var(*s) else {
+                    return Fail::malformed("write to a predefined surface");
+                };
                 self.b.write(var, value);
                 Ok(())
             }
@@ -385,6 +498,14 @@ pub fn insert(b: &mut Builder, old: Value, value: Value, at: u16) -> Value {
         let ty = b.ty(old);
         return b.op(Op::InsertLane(at), vec![old, value], ty);
     }
-    let idx = (0..total).map(|l| if l >= at && l < at + n { total + l - at } else { l }).collect();
+    let idx = (0..total)
+        .map(|l| {
+            if l >= at && l < at + n {
+                total + l - at
+            } else {
+                l
+            }
+        })
+        .collect();
     b.shuffle2(old, value, idx)
 }

@@ -46,30 +46,44 @@ pub struct PayloadMap {
 impl Lowerer<'_> {
     /// Defines what is live at the start of a thread.
     pub(super) fn define_inputs(&mut self) -> Result<(), Fail> {
-        let mask = self.b.op(Op::Input(Input::DispatchMask), vec![], Ty::mask(self.simd));
+        let mask = self
+            .b
+            .op(Op::Input(Input::DispatchMask), vec![], Ty::mask(self.simd));
         self.b.write(self.em, mask);
         self.define_predefined()?;
         let module = self.kernel.module();
         for (i, input) in module.inputs.iter().enumerate() {
-            let InputVar::General(var) = input.var else { continue };
-            let source = self.payload.inputs.get(i).copied().unwrap_or(InputSource::Zero);
+            let InputVar::General(var) = input.var else {
+                continue;
+            };
+            let source = self
+                .payload
+                .inputs
+                .get(i)
+                .copied()
+                .unwrap_or(InputSource::Zero);
             let place = self.kernel.place(var);
             let (lo, hi) = (place.offset, place.offset + input.size);
             let shape = self.payload.local_ids;
             match source {
                 InputSource::Zero => {}
                 InputSource::Payload(at) => {
-                    self.regs.define_input(&mut self.b, place.root, lo, hi, |b, o, ty| {
-                        b.op(Op::Input(Input::Payload(at + o)), vec![], ty)
-                    })?;
+                    self.regs
+                        .define_input(&mut self.b, place.root, lo, hi, |b, o, ty| {
+                            b.op(Op::Input(Input::Payload(at + o)), vec![], ty)
+                        })?;
                 }
                 InputSource::R0(at) => {
-                    self.regs.define_input(&mut self.b, place.root, lo, hi, |b, o, ty| r0(b, at + o, ty))?;
+                    self.regs
+                        .define_input(&mut self.b, place.root, lo, hi, |b, o, ty| {
+                            r0(b, at + o, ty)
+                        })?;
                 }
                 InputSource::LocalIds { dim, lane } => {
-                    self.regs.define_input(&mut self.b, place.root, lo, hi, |b, o, ty| {
-                        local_ids(b, dim, lane + (o / 2) as u8, ty, shape)
-                    })?;
+                    self.regs
+                        .define_input(&mut self.b, place.root, lo, hi, |b, o, ty| {
+                            local_ids(b, dim, lane + (o / 2) as u8, ty, shape)
+                        })?;
                 }
             }
         }
@@ -78,18 +92,27 @@ impl Lowerer<'_> {
 
     fn define_predefined(&mut self) -> Result<(), Fail> {
         let bytes = |l: &Self, v: VarId| l.kernel.roots().get(v.0 as usize).map_or(0, |r| r.bytes);
-        let mut define = |l: &mut Self, v: VarId, f: &dyn Fn(&mut super::build::Builder, u32, Ty) -> Value| {
-            let (root, n) = (l.kernel.place(v).root, bytes(l, v));
-            l.regs.define_input(&mut l.b, root, 0, n, f)
-        };
+        let mut define =
+            |l: &mut Self, v: VarId, f: &dyn Fn(&mut super::build::Builder, u32, Ty) -> Value| {
+                let (root, n) = (l.kernel.place(v).root, bytes(l, v));
+                l.regs.define_input(&mut l.b, root, 0, n, f)
+            };
         define(self, VarId::R0, &r0)?;
         define(self, VarId::GROUP_ID_X, &|b, o, ty| r0(b, 4 + o, ty))?;
         define(self, VarId::GROUP_ID_Y, &|b, o, ty| r0(b, 24 + o, ty))?;
         define(self, VarId::GROUP_ID_Z, &|b, o, ty| r0(b, 28 + o, ty))?;
-        define(self, VarId::SR0, &|b, o, ty| dwords(b, ty, |b, k| {
-            b.op(Op::Input(Input::Sr0(((o / 4) as u16 + k) as u8)), vec![], Ty::I32)
-        }))?;
-        define(self, VarId::HW_ID, &|b, _, ty| dwords(b, ty, |b, _| b.op(Op::Input(Input::HwId), vec![], Ty::I32)))
+        define(self, VarId::SR0, &|b, o, ty| {
+            dwords(b, ty, |b, k| {
+                b.op(
+                    Op::Input(Input::Sr0(((o / 4) as u16 + k) as u8)),
+                    vec![],
+                    Ty::I32,
+                )
+            })
+        })?;
+        define(self, VarId::HW_ID, &|b, _, ty| {
+            dwords(b, ty, |b, _| b.op(Op::Input(Input::HwId), vec![], Ty::I32))
+        })
     }
 }
 
@@ -118,24 +141,53 @@ fn r0(b: &mut super::build::Builder, at: u32, ty: Ty) -> Value {
         let v = b.bin_imm(BinOp::LShr, word, i64::from(at % 4 * 8));
         return b.resize(v, ty.lane, false);
     }
-    dwords(b, ty, |b, k| b.op(Op::Input(Input::R0((at / 4) as u8 + k as u8)), vec![], Ty::I32))
+    dwords(b, ty, |b, k| {
+        b.op(
+            Op::Input(Input::R0((at / 4) as u8 + k as u8)),
+            vec![],
+            Ty::I32,
+        )
+    })
 }
 
-fn local_ids(b: &mut super::build::Builder, dim: u8, lane: u8, ty: Ty, shape: LocalIdShape) -> Value {
+fn local_ids(
+    b: &mut super::build::Builder,
+    dim: u8,
+    lane: u8,
+    ty: Ty,
+    shape: LocalIdShape,
+) -> Value {
     let lanes = (ty.bytes() / 2).max(1) as u16;
     let words = Ty::vector(Lane::I16, lanes);
     let v = match shape {
-        LocalIdShape::General if lanes == 1 => b.op(Op::Input(Input::LocalId { dim, lane }), vec![], words),
-        LocalIdShape::General => b.op(Op::Input(Input::LocalIds { dim, first: lane }), vec![], words),
+        LocalIdShape::General if lanes == 1 => {
+            b.op(Op::Input(Input::LocalId { dim, lane }), vec![], words)
+        }
+        LocalIdShape::General => b.op(
+            Op::Input(Input::LocalIds { dim, first: lane }),
+            vec![],
+            words,
+        ),
         LocalIdShape::Row => {
-            let base = b.op(Op::Input(Input::LocalId { dim, lane: 0 }), vec![], Ty::scalar(Lane::I16));
+            let base = b.op(
+                Op::Input(Input::LocalId { dim, lane: 0 }),
+                vec![],
+                Ty::scalar(Lane::I16),
+            );
             if dim == 0 {
-                let steps = b.vec_const(Lane::I16, (0..lanes).map(|l| u64::from(u16::from(lane) + l)).collect());
+                let steps = b.vec_const(
+                    Lane::I16,
+                    (0..lanes).map(|l| u64::from(u16::from(lane) + l)).collect(),
+                );
                 b.bin(BinOp::Add, base, steps)
             } else {
                 b.splat(base, lanes)
             }
         }
     };
-    if ty.bytes() < 2 { b.resize(v, ty.lane, false) } else { b.bitcast(v, ty) }
+    if ty.bytes() < 2 {
+        b.resize(v, ty.lane, false)
+    } else {
+        b.bitcast(v, ty)
+    }
 }

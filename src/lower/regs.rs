@@ -29,7 +29,12 @@ pub struct Pattern {
 impl Pattern {
     /// `n` lanes `stride` bytes apart.
     pub fn strided(root: RootId, start: u32, n: u32, stride: u32, lane: Lane) -> Pattern {
-        Pattern { root, offsets: (0..n).map(|i| start + i * stride).collect(), lane, soft: false }
+        Pattern {
+            root,
+            offsets: (0..n).map(|i| start + i * stride).collect(),
+            lane,
+            soft: false,
+        }
     }
 
     /// `n` consecutive lanes.
@@ -85,7 +90,12 @@ impl RegFile {
                 storage.insert(root, Storage::Cells(cells));
             }
         }
-        RegFile { roots: roots.to_vec(), storage, recorder: None, memory_bytes }
+        RegFile {
+            roots: roots.to_vec(),
+            storage,
+            recorder: None,
+            memory_bytes,
+        }
     }
 
     /// Bytes of register storage in memory.
@@ -108,7 +118,9 @@ impl RegFile {
         let (lo, hi) = p.hull();
         let room = self.roots.get(p.root.0 as usize).map_or(0, |r| r.bytes);
         if hi > room {
-            return Fail::malformed(format!("operand reaches byte {hi} of a variable that has {room}"));
+            return Fail::malformed(format!(
+                "operand reaches byte {hi} of a variable that has {room}"
+            ));
         }
         if let Some(r) = &mut self.recorder {
             r.touch(p.root, lo, hi, p.lane, p.offsets.len() as u32, p.soft);
@@ -120,7 +132,11 @@ impl RegFile {
     pub fn read(&mut self, b: &mut Builder, p: &Pattern) -> Result<Value, Fail> {
         self.check(p)?;
         let uniform = p.offsets.iter().all(|&o| Some(&o) == p.offsets.first());
-        let offsets = if uniform { &p.offsets[..1] } else { &p.offsets[..] };
+        let offsets = if uniform {
+            &p.offsets[..1]
+        } else {
+            &p.offsets[..]
+        };
         if self.recorder.is_some() {
             let zero = b.bits(p.lane, 0);
             return Ok(b.splat(zero, offsets.len() as u16));
@@ -134,7 +150,13 @@ impl RegFile {
 
     /// Writes lanes: `value` has one lane for each offset, or is a scalar for all of them. Lanes whose mask
     /// bit is clear keep their bytes. When several lanes name the same bytes the last one wins.
-    pub fn write(&mut self, b: &mut Builder, p: &Pattern, value: Value, mask: Option<Value>) -> Result<(), Fail> {
+    pub fn write(
+        &mut self,
+        b: &mut Builder,
+        p: &Pattern,
+        value: Value,
+        mask: Option<Value>,
+    ) -> Result<(), Fail> {
         self.check(p)?;
         if self.recorder.is_some() {
             return Ok(());
@@ -185,7 +207,11 @@ impl RegFile {
                 }
             }
             Some(Storage::Cells(cells)) => {
-                let hit: Vec<(Cell, Var)> = cells.iter().copied().filter(|(c, _)| c.lo < hi && c.hi > lo).collect();
+                let hit: Vec<(Cell, Var)> = cells
+                    .iter()
+                    .copied()
+                    .filter(|(c, _)| c.lo < hi && c.hi > lo)
+                    .collect();
                 for (c, var) in hit {
                     if c.lo >= lo && c.hi <= hi {
                         let v = payload(b, c.lo - lo, c.ty());
@@ -206,7 +232,9 @@ impl RegFile {
 }
 
 fn consecutive(offsets: &[u32], lane: Lane) -> bool {
-    offsets.windows(2).all(|w| w[1] == w[0].wrapping_add(lane.bytes()))
+    offsets
+        .windows(2)
+        .all(|w| w[1] == w[0].wrapping_add(lane.bytes()))
 }
 
 const REGS_SITE: u32 = u32::MAX;
@@ -217,12 +245,25 @@ fn read_memory(b: &mut Builder, at: u32, offsets: &[u32], lane: Lane) -> Value {
     let v = if consecutive(offsets, lane) {
         let yes = b.bool(true);
         let addr = b.i32(at + offsets[0]);
-        let access = BlockAccess { space: Space::Regs, elem: int, n, site: REGS_SITE };
+        let access = BlockAccess {
+            space: Space::Regs,
+            elem: int,
+            n,
+            site: REGS_SITE,
+        };
         b.op(Op::BlockLoad(access), vec![yes, addr], Ty::vector(int, n))
     } else {
         let mask = b.vec_const(Lane::I1, vec![1; n as usize]);
-        let addr = b.vec_const(Lane::I32, offsets.iter().map(|&o| u64::from(at + o)).collect());
-        let access = MemAccess { space: Space::Regs, elem: int, comps: 1, site: REGS_SITE };
+        let addr = b.vec_const(
+            Lane::I32,
+            offsets.iter().map(|&o| u64::from(at + o)).collect(),
+        );
+        let access = MemAccess {
+            space: Space::Regs,
+            elem: int,
+            comps: 1,
+            site: REGS_SITE,
+        };
         b.op(Op::Load(access), vec![mask, addr], Ty::vector(int, n))
     };
     b.recast(v, lane)
@@ -235,12 +276,25 @@ fn write_memory(b: &mut Builder, at: u32, offsets: &[u32], value: Value) {
     if consecutive(offsets, lane) {
         let yes = b.bool(true);
         let addr = b.i32(at + offsets[0]);
-        let access = BlockAccess { space: Space::Regs, elem: lane.as_int(), n, site: REGS_SITE };
+        let access = BlockAccess {
+            space: Space::Regs,
+            elem: lane.as_int(),
+            n,
+            site: REGS_SITE,
+        };
         b.effect(Op::BlockStore(access), vec![yes, addr, value]);
     } else {
         let mask = b.vec_const(Lane::I1, vec![1; n as usize]);
-        let addr = b.vec_const(Lane::I32, offsets.iter().map(|&o| u64::from(at + o)).collect());
-        let access = MemAccess { space: Space::Regs, elem: lane.as_int(), comps: 1, site: REGS_SITE };
+        let addr = b.vec_const(
+            Lane::I32,
+            offsets.iter().map(|&o| u64::from(at + o)).collect(),
+        );
+        let access = MemAccess {
+            space: Space::Regs,
+            elem: lane.as_int(),
+            comps: 1,
+            site: REGS_SITE,
+        };
         b.effect(Op::Store(access), vec![mask, addr, value]);
     }
 }
@@ -261,7 +315,9 @@ fn read_cells(b: &mut Builder, cells: &[(Cell, Var)], offsets: &[u32], lane: Lan
         return read_lanes(b, v, *cell, offsets, lane);
     }
     // Several cells: take each lane from the cell it starts in; lanes that straddle cells go byte by byte.
-    let straddles = offsets.iter().any(|&o| !hit.iter().any(|(c, _)| c.lo <= o && o + size <= c.hi));
+    let straddles = offsets
+        .iter()
+        .any(|&o| !hit.iter().any(|(c, _)| c.lo <= o && o + size <= c.hi));
     if straddles && size > 1 {
         let half = Lane::int(size / 2).unwrap_or(Lane::I8);
         let parts: Vec<u32> = offsets.iter().flat_map(|&o| [o, o + size / 2]).collect();
@@ -271,8 +327,9 @@ fn read_cells(b: &mut Builder, cells: &[(Cell, Var)], offsets: &[u32], lane: Lan
     let mut acc: Option<Value> = None;
     let mut order: Vec<usize> = Vec::new();
     for (cell, var) in hit {
-        let here: Vec<usize> =
-            (0..offsets.len()).filter(|&i| cell.lo <= offsets[i] && offsets[i] + size <= cell.hi).collect();
+        let here: Vec<usize> = (0..offsets.len())
+            .filter(|&i| cell.lo <= offsets[i] && offsets[i] + size <= cell.hi)
+            .collect();
         if here.is_empty() {
             continue;
         }
@@ -285,7 +342,9 @@ fn read_cells(b: &mut Builder, cells: &[(Cell, Var)], offsets: &[u32], lane: Lan
             Some(a) => b.concat(a, v),
         });
     }
-    let Some(all) = acc else { return b.bits(lane, 0) };
+    let Some(all) = acc else {
+        return b.bits(lane, 0);
+    };
     let mut place = vec![0u16; offsets.len()];
     for (at, &i) in order.iter().enumerate() {
         place[i] = at as u16;
@@ -318,7 +377,10 @@ fn read_lanes(b: &mut Builder, v: Value, cell: Cell, offsets: &[u32], lane: Lane
     }
     // Misaligned against the cell: gather the bytes.
     let view = b.bitcast(v, Ty::vector(Lane::I8, bytes as u16));
-    let idx: Vec<u16> = rel.iter().flat_map(|&r| (r..r + s).map(|k| k as u16)).collect();
+    let idx: Vec<u16> = rel
+        .iter()
+        .flat_map(|&r| (r..r + s).map(|k| k as u16))
+        .collect();
     let v = b.shuffle(view, idx);
     b.bitcast(v, Ty::vector(lane, offsets.len() as u16))
 }
@@ -326,7 +388,9 @@ fn read_lanes(b: &mut Builder, v: Value, cell: Cell, offsets: &[u32], lane: Lane
 fn write_cells(b: &mut Builder, cells: &[(Cell, Var)], offsets: &[u32], value: Value) {
     let lane = b.ty(value).lane;
     let s = lane.bytes();
-    let straddles = offsets.iter().any(|&o| !cells.iter().any(|(c, _)| c.lo <= o && o + s <= c.hi));
+    let straddles = offsets
+        .iter()
+        .any(|&o| !cells.iter().any(|(c, _)| c.lo <= o && o + s <= c.hi));
     if straddles && s > 1 {
         let half = Lane::int(s / 2).unwrap_or(Lane::I8);
         let parts: Vec<u32> = offsets.iter().flat_map(|&o| [o, o + s / 2]).collect();
@@ -336,12 +400,17 @@ fn write_cells(b: &mut Builder, cells: &[(Cell, Var)], offsets: &[u32], value: V
     let lo = offsets.iter().copied().min().unwrap_or(0);
     let hi = offsets.iter().copied().max().unwrap_or(0) + s;
     for (cell, var) in cells.iter().filter(|(c, _)| c.lo < hi && c.hi > lo) {
-        let here: Vec<u16> =
-            (0..offsets.len()).filter(|&i| cell.lo <= offsets[i] && offsets[i] < cell.hi).map(|i| i as u16).collect();
+        let here: Vec<u16> = (0..offsets.len())
+            .filter(|&i| cell.lo <= offsets[i] && offsets[i] < cell.hi)
+            .map(|i| i as u16)
+            .collect();
         if here.is_empty() {
             continue;
         }
-        let rel: Vec<u32> = here.iter().map(|&i| offsets[i as usize] - cell.lo).collect();
+        let rel: Vec<u32> = here
+            .iter()
+            .map(|&i| offsets[i as usize] - cell.lo)
+            .collect();
         let part = b.shuffle(value, here);
         write_lanes(b, *cell, *var, &rel, part);
     }
@@ -360,7 +429,12 @@ fn write_lanes(b: &mut Builder, cell: Cell, var: Var, rel: &[u32], value: Value)
             value
         } else {
             let old = b.read(var);
-            put(b, old, value, &rel.iter().map(|r| (r / e) as usize).collect::<Vec<_>>())
+            put(
+                b,
+                old,
+                value,
+                &rel.iter().map(|r| (r / e) as usize).collect::<Vec<_>>(),
+            )
         };
         b.write(var, new);
         return;
@@ -386,13 +460,19 @@ fn write_lanes(b: &mut Builder, cell: Cell, var: Var, rel: &[u32], value: Value)
     // Another view of the cell: lanes of the access where they are aligned, else bytes.
     let old = b.read(var);
     let ty = b.ty(old);
-    let view = if bytes % s == 0 && rel.iter().all(|r| r % s == 0) { s } else { 1 };
+    let view = if bytes % s == 0 && rel.iter().all(|r| r % s == 0) {
+        s
+    } else {
+        1
+    };
     let view_lane = Lane::int(view).unwrap_or(Lane::I8);
     let old = b.bitcast(old, Ty::vector(view_lane, (bytes / view) as u16));
     let n = rel.len() as u32 * s / view;
     let value = b.bitcast(value, Ty::vector(view_lane, n as u16));
-    let at: Vec<usize> =
-        rel.iter().flat_map(|&r| (0..s / view).map(move |k| (r / view + k) as usize)).collect();
+    let at: Vec<usize> = rel
+        .iter()
+        .flat_map(|&r| (0..s / view).map(move |k| (r / view + k) as usize))
+        .collect();
     let new = put(b, old, value, &at);
     let new = b.bitcast(new, ty);
     b.write(var, new);

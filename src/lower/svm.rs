@@ -4,24 +4,50 @@ use super::Lowerer;
 use super::error::Fail;
 use super::mem::{Message, SurfaceRef, atomic_lanes, legacy_operands};
 use super::operand::ChannelMask;
+use crate::module::Inst;
 use crate::module::*;
 use crate::ssa::*;
 
 /// Device memory.
-const FLAT: SurfaceRef = SurfaceRef { space: Space::Flat, index: None };
+const FLAT: SurfaceRef = SurfaceRef {
+    space: Space::Flat,
+    index: None,
+};
 
 impl Lowerer<'_> {
     /// Lowers an `svm_*` message.
     pub(super) fn svm(&mut self, inst: &Inst, svm: &Svm) -> Result<(), Fail> {
         let lanes = inst.exec.lanes();
         match svm {
-            Svm::Block { store, owords, addr, data, .. } => {
+            Svm::Block {
+                store,
+                owords,
+                addr,
+                data,
+                ..
+            } => {
                 let addr = self.scalar_int(addr, Lane::I64)?;
-                let m = Message { surface: FLAT, elem: Lane::I32, addr, lanes: 1, mask: ChannelMask::All };
+                let m = Message {
+                    surface: FLAT,
+                    elem: Lane::I32,
+                    addr,
+                    lanes: 1,
+                    mask: ChannelMask::All,
+                };
                 let n = u32::from(*owords) * 4;
-                if *store { self.block_store(inst, &m, n, *data) } else { self.block_load(inst, &m, n, *data) }
+                if *store {
+                    self.block_store(inst, &m, n, *data)
+                } else {
+                    self.block_load(inst, &m, n, *data)
+                }
             }
-            Svm::Gather { store, bytes, blocks, addrs, data } => {
+            Svm::Gather {
+                store,
+                bytes,
+                blocks,
+                addrs,
+                data,
+            } => {
                 let addr = self.payload(*addrs, 0, lanes, Lane::I64)?;
                 let mask = self.channel_mask(inst)?;
                 if *bytes == 1 {
@@ -30,24 +56,55 @@ impl Lowerer<'_> {
                 let Some(elem) = Lane::int(u32::from(*bytes)) else {
                     return Fail::malformed(format!("block of {bytes} bytes"));
                 };
-                let m = Message { surface: FLAT, elem, addr, lanes, mask };
+                let m = Message {
+                    surface: FLAT,
+                    elem,
+                    addr,
+                    lanes,
+                    mask,
+                };
                 let stride = (lanes * u32::from(*bytes)).next_multiple_of(self.grf);
                 self.components(inst, &m, u32::from(*blocks), stride, *data, *store)
             }
-            Svm::Gather4Scaled { store, channels, base, offsets, data } => {
+            Svm::Gather4Scaled {
+                store,
+                channels,
+                base,
+                offsets,
+                data,
+            } => {
                 let base = self.scalar_int(base, Lane::I64)?;
                 let o = self.payload(*offsets, 0, lanes, Lane::I32)?;
                 let o = self.b.conv(Conv::ZExt, o, Lane::I64);
                 let addr = self.b.bin(BinOp::Add, o, base);
                 let mask = self.channel_mask(inst)?;
-                let m = Message { surface: FLAT, elem: Lane::I32, addr, lanes, mask };
+                let m = Message {
+                    surface: FLAT,
+                    elem: Lane::I32,
+                    addr,
+                    lanes,
+                    mask,
+                };
                 self.channels(inst, &m, *channels, *data, *store)
             }
-            Svm::Atomic { op, width, addrs, src0, src1, dst } => {
+            Svm::Atomic {
+                op,
+                width,
+                addrs,
+                src0,
+                src1,
+                dst,
+            } => {
                 let addr = self.payload(*addrs, 0, lanes, Lane::I64)?;
                 let mask = self.channel_mask(inst)?;
                 let (elem, reg) = atomic_lanes(*width);
-                let m = Message { surface: FLAT, elem, addr, lanes, mask };
+                let m = Message {
+                    surface: FLAT,
+                    elem,
+                    addr,
+                    lanes,
+                    mask,
+                };
                 self.atomic(inst, &m, &legacy_operands(*op, *src0, *src1, *dst, reg))
             }
         }
@@ -64,9 +121,17 @@ impl Lowerer<'_> {
         store: bool,
     ) -> Result<(), Fail> {
         let lanes = inst.exec.lanes();
-        let Some(elem) = Lane::int(bytes) else { return Fail::malformed(format!("{bytes} byte blocks")) };
+        let Some(elem) = Lane::int(bytes) else {
+            return Fail::malformed(format!("{bytes} byte blocks"));
+        };
         let reg = if bytes == 8 { Lane::I64 } else { Lane::I32 };
-        let m = Message { surface: FLAT, elem, addr, lanes, mask };
+        let m = Message {
+            surface: FLAT,
+            elem,
+            addr,
+            lanes,
+            mask,
+        };
         if store {
             let v = self.payload(data, 0, lanes, reg)?;
             let v = self.b.resize(v, elem, false);

@@ -14,7 +14,11 @@ pub fn simd(module: &Module, errors: &mut Vec<ValidError>) -> u32 {
     match module.int_attr("SimdSize") {
         Some(n @ (1 | 8 | 16 | 32)) => n as u32,
         Some(n) => {
-            error(errors, Pos::default(), format!("SimdSize={n}: expected 1, 8, 16 or 32"));
+            error(
+                errors,
+                Pos::default(),
+                format!("SimdSize={n}: expected 1, 8, 16 or 32"),
+            );
             32
         }
         // Hand-written text often omits it; the widest thread any instruction needs is safe.
@@ -23,16 +27,31 @@ pub fn simd(module: &Module, errors: &mut Vec<ValidError>) -> u32 {
             .iter()
             .map(|i| i.exec.mask.first_lane() + i.exec.lanes())
             .max()
-            .map_or(8, |n| if n <= 8 { 8 } else if n <= 16 { 16 } else { 32 }),
+            .map_or(8, |n| {
+                if n <= 8 {
+                    8
+                } else if n <= 16 {
+                    16
+                } else {
+                    32
+                }
+            }),
     }
 }
 
 /// Every label that is used is defined, and refers to a label instruction.
 pub fn labels(module: &Module, errors: &mut Vec<ValidError>) {
     for label in &module.labels {
-        let ok = label.def.and_then(|i| module.insts.get(i as usize)).is_some_and(|i| matches!(i.body, Body::Label(_)));
+        let ok = label
+            .def
+            .and_then(|i| module.insts.get(i as usize))
+            .is_some_and(|i| matches!(i.body, Body::Label(_)));
         if !ok {
-            error(errors, Pos::default(), format!("label `{}` is never defined", label.name));
+            error(
+                errors,
+                Pos::default(),
+                format!("label `{}` is never defined", label.name),
+            );
         }
     }
 }
@@ -42,9 +61,21 @@ pub fn inputs(module: &Module, places: &Places, errors: &mut Vec<ValidError>) {
     for input in &module.inputs {
         if let InputVar::General(v) = input.var {
             if !places.exists(v) {
-                error(errors, input.pos, "input of a variable that does not exist".into());
+                error(
+                    errors,
+                    input.pos,
+                    "input of a variable that does not exist".into(),
+                );
             } else if input.size > places.room(v) {
-                error(errors, input.pos, format!("input of {} bytes into {} bytes", input.size, places.room(v)));
+                error(
+                    errors,
+                    input.pos,
+                    format!(
+                        "input of {} bytes into {} bytes",
+                        input.size,
+                        places.room(v)
+                    ),
+                );
             }
         }
     }
@@ -68,7 +99,14 @@ pub fn inst(
     inst: &Inst,
     errors: &mut Vec<ValidError>,
 ) {
-    let mut c = Ctx { module, places, target, lanes: inst.exec.lanes(), pos: inst.pos, errors };
+    let mut c = Ctx {
+        module,
+        places,
+        target,
+        lanes: inst.exec.lanes(),
+        pos: inst.pos,
+        errors,
+    };
     c.exec(inst, simd);
     if let Some(p) = inst.pred {
         c.pred_exists(p.var);
@@ -90,9 +128,15 @@ impl Ctx<'_> {
     fn exec(&mut self, inst: &Inst, simd: u32) {
         let end = inst.exec.mask.first_lane() + self.lanes;
         if end > 32 {
-            self.err(format!("{} covers lanes up to {end}; a thread has at most 32", inst.exec));
+            self.err(format!(
+                "{} covers lanes up to {end}; a thread has at most 32",
+                inst.exec
+            ));
         } else if end > simd && !inst.exec.mask.no_mask && self.lanes > 1 {
-            self.err(format!("{} covers lanes up to {end}; the kernel has SimdSize {simd}", inst.exec));
+            self.err(format!(
+                "{} covers lanes up to {end}; the kernel has SimdSize {simd}",
+                inst.exec
+            ));
         }
     }
 
@@ -107,7 +151,10 @@ impl Ctx<'_> {
     fn pred_bits(&mut self, p: PredId, need: u32) {
         if let Some(bits) = self.module.vars.pred_bits(p) {
             if bits < need && bits != 1 {
-                self.err(format!("predicate P{} has {bits} bits; the instruction uses {need}", p.0));
+                self.err(format!(
+                    "predicate P{} has {bits} bits; the instruction uses {need}",
+                    p.0
+                ));
             }
         }
     }
@@ -127,15 +174,25 @@ impl Ctx<'_> {
         }
         let room = u64::from(self.places.room(v));
         if hi > room {
-            let name = self.module.vars.general(v).map_or_else(|| format!("V{}", v.0), |g| g.name.clone());
-            self.err(format!("operand reaches byte {hi} of `{name}`, which has {room}"));
+            let name = self
+                .module
+                .vars
+                .general(v)
+                .map_or_else(|| format!("V{}", v.0), |g| g.name.clone());
+            self.err(format!(
+                "operand reaches byte {hi} of `{name}`, which has {room}"
+            ));
         }
     }
 
     fn origin(&mut self, o: Origin, last_element: u32) {
         if let Some(ty) = self.var(o.var) {
-            let start = u64::from(o.row) * u64::from(self.target.grf()) + u64::from(o.col) * u64::from(ty.bytes());
-            self.within(o.var, start + (u64::from(last_element) + 1) * u64::from(ty.bytes()));
+            let start = u64::from(o.row) * u64::from(self.target.grf())
+                + u64::from(o.col) * u64::from(ty.bytes());
+            self.within(
+                o.var,
+                start + (u64::from(last_element) + 1) * u64::from(ty.bytes()),
+            );
         }
     }
 
@@ -149,7 +206,10 @@ impl Ctx<'_> {
         match self.module.vars.address.get(a.0 as usize) {
             None => self.err(format!("address variable A{} does not exist", a.0)),
             Some(v) if last >= v.elements => {
-                self.err(format!("element {last} of A{}, which has {}", a.0, v.elements));
+                self.err(format!(
+                    "element {last} of A{}, which has {}",
+                    a.0, v.elements
+                ));
             }
             Some(_) => {}
         }
@@ -170,13 +230,20 @@ impl Ctx<'_> {
     fn src(&mut self, s: &Src) {
         match s {
             Src::General { origin, region, .. } => {
-                let last = (0..self.lanes).map(|l| region.element(l)).max().unwrap_or(0);
+                let last = (0..self.lanes)
+                    .map(|l| region.element(l))
+                    .max()
+                    .unwrap_or(0);
                 self.origin(*origin, last);
             }
-            Src::Indirect { indirect, region, .. } => {
+            Src::Indirect {
+                indirect, region, ..
+            } => {
                 let last = match region {
                     IndirectRegion::Single(_) => 0,
-                    IndirectRegion::VxH { width, .. } => (self.lanes - 1) / u32::from((*width).max(1)),
+                    IndirectRegion::VxH { width, .. } => {
+                        (self.lanes - 1) / u32::from((*width).max(1))
+                    }
                 };
                 self.address(indirect.addr, u32::from(indirect.index) + last);
             }
@@ -189,7 +256,9 @@ impl Ctx<'_> {
                     self.within(*var, u64::from(*offset));
                 }
             }
-            Src::AddressOfSurface { surface, .. } | Src::Surface(surface, _) => self.surface(*surface),
+            Src::AddressOfSurface { surface, .. } | Src::Surface(surface, _) => {
+                self.surface(*surface)
+            }
             Src::Sampler(s, _) => self.sampler(*s),
             Src::Imm { .. } => {}
         }
@@ -199,16 +268,27 @@ impl Ctx<'_> {
         match d {
             Dst::General { origin, region } => {
                 self.origin(*origin, (self.lanes - 1) * u32::from(region.hstride));
-                if matches!(origin.var, VarId::R0 | VarId::SR0 | VarId::CE0 | VarId::HW_ID | VarId::TSC) {
-                    self.err(format!("{} is read-only", PREDEFINED[origin.var.0 as usize].name));
+                if matches!(
+                    origin.var,
+                    VarId::R0 | VarId::SR0 | VarId::CE0 | VarId::HW_ID | VarId::TSC
+                ) {
+                    self.err(format!(
+                        "{} is read-only",
+                        PREDEFINED[origin.var.0 as usize].name
+                    ));
                 }
             }
-            Dst::Indirect { indirect, .. } => self.address(indirect.addr, u32::from(indirect.index)),
+            Dst::Indirect { indirect, .. } => {
+                self.address(indirect.addr, u32::from(indirect.index))
+            }
             Dst::Pred(p) => {
                 self.pred_exists(*p);
             }
             Dst::Address { addr, index, width } => {
-                self.address(*addr, (u32::from(*index) + u32::from(*width)).saturating_sub(1));
+                self.address(
+                    *addr,
+                    (u32::from(*index) + u32::from(*width)).saturating_sub(1),
+                );
             }
             Dst::Surface(s, _) => self.surface(*s),
             Dst::Sampler(s, _) => self.sampler(*s),
@@ -247,7 +327,9 @@ impl Ctx<'_> {
                 if let Some(LscScalar::Var(o)) = &l.stride {
                     self.origin(*o, 0);
                 }
-                [l.addr, l.data, l.src1, l.src2].into_iter().for_each(|r| self.raw(r));
+                [l.addr, l.data, l.src1, l.src2]
+                    .into_iter()
+                    .for_each(|r| self.raw(r));
             }
             Body::LscBlock2d(b) => {
                 for p in &b.params {
@@ -261,7 +343,10 @@ impl Ctx<'_> {
                 if let LscSurface::Var(o) = &t.surface {
                     self.origin(*o, 0);
                 }
-                t.coords.iter().chain([&t.data, &t.src1, &t.src2]).for_each(|r| self.raw(*r));
+                t.coords
+                    .iter()
+                    .chain([&t.data, &t.src1, &t.src2])
+                    .for_each(|r| self.raw(*r));
             }
             Body::Sample(s) => {
                 if let Some(a) = &s.aoffimmi {
@@ -273,10 +358,14 @@ impl Ctx<'_> {
             Body::RawSend(r) => {
                 self.scalar(&r.ex_desc);
                 self.scalar(&r.desc);
-                [r.src0, r.src1, r.dst].into_iter().for_each(|x| self.raw(x));
+                [r.src0, r.src1, r.dst]
+                    .into_iter()
+                    .for_each(|x| self.raw(x));
             }
             Body::Dpas(d) => {
-                [d.dst, d.src0, d.src1].into_iter().for_each(|x| self.raw(x));
+                [d.dst, d.src0, d.src1]
+                    .into_iter()
+                    .for_each(|x| self.raw(x));
                 self.origin(d.src2, 0);
             }
             Body::Wait(s) => self.scalar(s),
@@ -312,9 +401,24 @@ impl Ctx<'_> {
                 self.scalar(y);
                 self.raw(*data);
             }
-            MemKind::Gather { global, offsets, data, .. }
-            | MemKind::Gather4Scaled { global, offsets, data, .. }
-            | MemKind::GatherScaled { global, offsets, data, .. } => {
+            MemKind::Gather {
+                global,
+                offsets,
+                data,
+                ..
+            }
+            | MemKind::Gather4Scaled {
+                global,
+                offsets,
+                data,
+                ..
+            }
+            | MemKind::GatherScaled {
+                global,
+                offsets,
+                data,
+                ..
+            } => {
                 self.scalar(global);
                 self.raw(*offsets);
                 self.raw(*data);
@@ -322,11 +426,28 @@ impl Ctx<'_> {
             MemKind::Typed { coords, data, .. } => {
                 coords.iter().chain([data]).for_each(|r| self.raw(*r));
             }
-            MemKind::DwordAtomic { offsets, src0, src1, dst, .. } => {
-                [offsets, src0, src1, dst].into_iter().for_each(|r| self.raw(*r));
+            MemKind::DwordAtomic {
+                offsets,
+                src0,
+                src1,
+                dst,
+                ..
+            } => {
+                [offsets, src0, src1, dst]
+                    .into_iter()
+                    .for_each(|r| self.raw(*r));
             }
-            MemKind::TypedAtomic { coords, src0, src1, dst, .. } => {
-                coords.iter().chain([src0, src1, dst]).for_each(|r| self.raw(*r));
+            MemKind::TypedAtomic {
+                coords,
+                src0,
+                src1,
+                dst,
+                ..
+            } => {
+                coords
+                    .iter()
+                    .chain([src0, src1, dst])
+                    .for_each(|r| self.raw(*r));
             }
             MemKind::Qword { offsets, data, .. } => {
                 self.raw(*offsets);
@@ -345,13 +466,26 @@ impl Ctx<'_> {
                 self.raw(*addrs);
                 self.raw(*data);
             }
-            Svm::Gather4Scaled { base, offsets, data, .. } => {
+            Svm::Gather4Scaled {
+                base,
+                offsets,
+                data,
+                ..
+            } => {
                 self.scalar(base);
                 self.raw(*offsets);
                 self.raw(*data);
             }
-            Svm::Atomic { addrs, src0, src1, dst, .. } => {
-                [addrs, src0, src1, dst].into_iter().for_each(|r| self.raw(*r));
+            Svm::Atomic {
+                addrs,
+                src0,
+                src1,
+                dst,
+                ..
+            } => {
+                [addrs, src0, src1, dst]
+                    .into_iter()
+                    .for_each(|r| self.raw(*r));
             }
         }
     }

@@ -101,5 +101,14 @@ pub fn validate(module: Module, target: Target) -> Result<ValidKernel, ValidErro
         }
         check::inst(&module, &places, target, simd, inst, &mut errors);
     }
-    if errors.is_empty() { Ok(ValidKernel { module, target, simd, places }) } else { Err(ValidErrors(errors)) }
+    if errors.is_empty() {
+        Ok(ValidKernel {
+            module,
+            target,
+            simd,
+            places,
+        })
+    } else {
+        Err(ValidErrors(errors))
+    }
 }

@@ -44,29 +44,47 @@ impl Places {
         let grf = target.grf();
         let mut roots: Vec<Root> = PREDEFINED
             .iter()
-            .map(|p| Root { var: p.id, bytes: (p.elements * p.ty.bytes()).next_multiple_of(grf) })
+            .map(|p| Root {
+                var: p.id,
+                bytes: (p.elements * p.ty.bytes()).next_multiple_of(grf),
+            })
             .collect();
         let mut places: Vec<Place> = (0..VarId::FIRST_USER)
-            .map(|i| Place { root: RootId(i.min(PREDEFINED.len() as u32 - 1)), offset: 0 })
+            .map(|i| Place {
+                root: RootId(i.min(PREDEFINED.len() as u32 - 1)),
+                offset: 0,
+            })
             .collect();
         let mut root_of = vec![None; module.vars.general.len()];
         for (i, v) in module.vars.general.iter().enumerate() {
             if v.alias.is_none() {
                 root_of[i] = Some(RootId(roots.len() as u32));
-                roots.push(Root { var: VarId(VarId::FIRST_USER + i as u32), bytes: 0 });
+                roots.push(Root {
+                    var: VarId(VarId::FIRST_USER + i as u32),
+                    bytes: 0,
+                });
             }
         }
         for i in 0..module.vars.general.len() {
             let place = follow(module, &root_of, i).unwrap_or_else(|message| {
-                errors.push(ValidError { pos: module.vars.general[i].pos, message });
-                Place { root: RootId(0), offset: 0 }
+                errors.push(ValidError {
+                    pos: module.vars.general[i].pos,
+                    message,
+                });
+                Place {
+                    root: RootId(0),
+                    offset: 0,
+                }
             });
             let v = &module.vars.general[i];
             let end = u64::from(place.offset) + u64::from(v.elements) * u64::from(v.ty.bytes());
             if end > u64::from(MAX_ROOT_BYTES) {
                 errors.push(ValidError {
                     pos: v.pos,
-                    message: format!("`{}` needs {end} bytes of registers; the limit is {MAX_ROOT_BYTES}", v.name),
+                    message: format!(
+                        "`{}` needs {end} bytes of registers; the limit is {MAX_ROOT_BYTES}",
+                        v.name
+                    ),
                 });
             } else {
                 let root = &mut roots[place.root.0 as usize];
@@ -79,12 +97,16 @@ impl Places {
 
     /// Where a variable starts; unknown ids give `%null` (validation has refused them).
     pub fn place(&self, var: VarId) -> Place {
-        self.places.get(var.0 as usize).copied().unwrap_or(Place { root: RootId(0), offset: 0 })
+        self.places.get(var.0 as usize).copied().unwrap_or(Place {
+            root: RootId(0),
+            offset: 0,
+        })
     }
 
     /// True when the id names a variable.
     pub fn exists(&self, var: VarId) -> bool {
-        (var.0 as usize) < PREDEFINED.len() || (var.0 >= VarId::FIRST_USER && (var.0 as usize) < self.places.len())
+        (var.0 as usize) < PREDEFINED.len()
+            || (var.0 >= VarId::FIRST_USER && (var.0 as usize) < self.places.len())
     }
 
     /// All roots.
@@ -106,20 +128,29 @@ fn follow(module: &Module, root_of: &[Option<RootId>], start: usize) -> Result<P
         let v = &module.vars.general[at];
         let Some((parent, bytes)) = v.alias else {
             let root = root_of[at].unwrap_or(RootId(0));
-            let offset = u32::try_from(offset).map_err(|_| format!("alias offset of `{}` overflows", v.name))?;
+            let offset = u32::try_from(offset)
+                .map_err(|_| format!("alias offset of `{}` overflows", v.name))?;
             return Ok(Place { root, offset });
         };
         offset += u64::from(bytes);
         if parent.is_predefined() {
             if parent.0 as usize >= PREDEFINED.len() {
-                return Err(format!("`{}` is an alias of an unknown predefined variable", v.name));
+                return Err(format!(
+                    "`{}` is an alias of an unknown predefined variable",
+                    v.name
+                ));
             }
-            let offset = u32::try_from(offset).map_err(|_| format!("alias offset of `{}` overflows", v.name))?;
-            return Ok(Place { root: RootId(parent.0), offset });
+            let offset = u32::try_from(offset)
+                .map_err(|_| format!("alias offset of `{}` overflows", v.name))?;
+            return Ok(Place {
+                root: RootId(parent.0),
+                offset,
+            });
         }
-        at = parent.user_index().filter(|&i| i < module.vars.general.len()).ok_or_else(|| {
-            format!("`{}` is an alias of a variable that does not exist", v.name)
-        })?;
+        at = parent
+            .user_index()
+            .filter(|&i| i < module.vars.general.len())
+            .ok_or_else(|| format!("`{}` is an alias of a variable that does not exist", v.name))?;
     }
     Err(format!(
         "alias chain of `{}` is longer than {MAX_ALIAS_DEPTH} or goes in a circle",
