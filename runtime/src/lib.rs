@@ -1,5 +1,48 @@
 //! What a compiled vISA kernel needs at run time: memory, surfaces, launch, barriers.
 //!
 //! This crate knows no compiler; it is all that a program linking ahead-of-time kernels needs.
+//! A kernel is one function of type [`abi::Entry`] and a [`KernelMeta`]:
+//!
+//! 1. [`DeviceMemory`] holds the buffers, a [`SurfaceTable`] binds them.
+//! 2. [`Kernel`] joins the function with its metadata. Finished bytes become a function through
+//!    [`CodeHandle`] (feature `jit`); a linked function is used as it is.
+//! 3. [`PreparedLaunch`] fixes the launch shape and builds everything that does not depend on arguments.
+//! 4. [`PreparedLaunch::run`] runs all work-groups, on the calling thread or a [`WorkerPool`], and
+//!    returns a [`LaunchReport`]: faults are values in it, never signals.
+//!
+//! Nothing here panics on what a caller passes; sizes are checked against [`limits`].
+
+#![deny(unsafe_op_in_unsafe_fn)]
 
 pub mod abi;
+mod bytes;
+#[cfg(feature = "jit")]
+mod code;
+mod error;
+mod fault;
+mod helpers;
+mod interrupt;
+mod kernel;
+mod launch;
+pub mod limits;
+mod memory;
+mod meta;
+mod payload;
+mod pool;
+mod surface;
+
+#[cfg(feature = "jit")]
+pub use code::{CodeError, CodeHandle};
+pub use error::LaunchError;
+pub use fault::Fault;
+pub use helpers::HELPERS;
+pub use interrupt::Interrupter;
+pub use kernel::{Kernel, KernelCode};
+pub use launch::{
+    Arguments, FaultAction, LaunchOptions, LaunchReport, LaunchShape, LaunchStatus, PreparedLaunch,
+};
+pub use memory::{Buffer, DeviceMemory, Element, MemoryError};
+pub use meta::KernelMeta;
+pub use payload::{Payload, PayloadPatch};
+pub use pool::{PoolError, WorkerPool};
+pub use surface::SurfaceTable;

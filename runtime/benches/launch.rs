@@ -1,0 +1,3 @@
+//! Cost of a launch.
+
+fn main() {}

@@ -1,0 +1,37 @@
+//! Functions that compiled code calls, gathered in one table.
+//!
+//! All are leaf functions that keep the caller's floating-point environment and touch only what
+//! their arguments point at.
+
+mod atomic;
+mod fp_env;
+mod half;
+mod soft;
+#[cfg(target_arch = "x86_64")]
+mod x86;
+
+use crate::abi::Helpers;
+
+/// The table for [`crate::abi::LaunchCtx::helpers`].
+pub static HELPERS: Helpers = Helpers {
+    fp_env: fp_env::fp_env,
+    fault: crate::fault::fault,
+    tsc,
+    float_atomic: atomic::float_atomic,
+};
+
+/// [`Helpers::tsc`]: the processor's time stamp counter.
+#[cfg(target_arch = "x86_64")]
+unsafe extern "C" fn tsc() -> u64 {
+    // SAFETY: every x86-64 processor has the instruction.
+    unsafe { std::arch::x86_64::_rdtsc() }
+}
+
+/// [`Helpers::tsc`]: nanoseconds since the first call.
+#[cfg(not(target_arch = "x86_64"))]
+unsafe extern "C" fn tsc() -> u64 {
+    use std::sync::OnceLock;
+    use std::time::Instant;
+    static START: OnceLock<Instant> = OnceLock::new();
+    START.get_or_init(Instant::now).elapsed().as_nanos() as u64
+}

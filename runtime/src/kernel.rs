@@ -1,0 +1,65 @@
+//! A kernel that can be launched: code and metadata together.
+
+#[cfg(feature = "jit")]
+use crate::CodeHandle;
+use crate::abi::Entry;
+use crate::error::LaunchError;
+use crate::meta::KernelMeta;
+use std::sync::Arc;
+
+/// Code of a kernel.
+#[derive(Clone, Debug)]
+pub enum KernelCode {
+    /// Installed at run time; kept alive by the kernel.
+    #[cfg(feature = "jit")]
+    Installed(CodeHandle),
+    /// Part of the program, or of a library that is never unloaded.
+    Linked(Entry),
+}
+
+impl KernelCode {
+    /// The function.
+    pub fn entry(&self) -> Entry {
+        match self {
+            #[cfg(feature = "jit")]
+            KernelCode::Installed(code) => code.entry(),
+            KernelCode::Linked(entry) => *entry,
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Inner {
+    meta: KernelMeta,
+    code: KernelCode,
+}
+
+/// A kernel. Cloning gives another handle.
+#[derive(Clone, Debug)]
+pub struct Kernel(Arc<Inner>);
+
+impl Kernel {
+    /// Joins code and metadata.
+    ///
+    /// # Errors
+    /// [`LaunchError::Meta`] when a field is out of range.
+    ///
+    /// # Safety
+    /// `code` must be a function of type [`Entry`] for this processor and this
+    /// [`crate::abi::ABI_VERSION`] that, given a group laid out by `meta`, touches nothing but the
+    /// memory the [`crate::abi`] hands it: what a code generator makes of verified input.
+    pub unsafe fn new(meta: KernelMeta, code: KernelCode) -> Result<Kernel, LaunchError> {
+        meta.check()?;
+        Ok(Kernel(Arc::new(Inner { meta, code })))
+    }
+
+    /// Metadata.
+    pub fn meta(&self) -> &KernelMeta {
+        &self.0.meta
+    }
+
+    /// The function.
+    pub fn entry(&self) -> Entry {
+        self.0.code.entry()
+    }
+}

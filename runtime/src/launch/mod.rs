@@ -1,0 +1,352 @@
+//! Launching a kernel: all its work-groups, on one thread or several.
+//!
+//! [`PreparedLaunch`] holds what depends on the kernel and the launch shape only: sizes of groups,
+//! tables of local ids, memory for the groups that run at one time. [`PreparedLaunch::run`] adds
+//! arguments and runs; without a pool it neither allocates nor waits for another thread.
+//! The same prepared launch may run on several threads at once.
+//!
+//! A group runs on one worker from start to end. At a barrier its threads are suspended in their
+//! frames and the entry is called again, until all are finished. Local memory, scratch and
+//! register storage read zero when a group starts, so results do not depend on which worker ran it.
+
+mod shape;
+mod worker;
+
+pub(crate) use shape::GroupShape;
+pub use shape::LaunchShape;
+
+use crate::error::LaunchError;
+use crate::fault::Fault;
+use crate::interrupt::{Deadline, Interrupter, RUN, STOP_DEADLINE, STOP_FAULT, StopWord};
+use crate::kernel::Kernel;
+use crate::limits::{MAX_FAULT_RECORDS, MAX_SLM_BYTES, MAX_WORKER_BYTES};
+use crate::memory::{DeviceMemory, MemoryError};
+use crate::payload::Payload;
+use crate::pool::WorkerPool;
+use crate::surface::SurfaceTable;
+use shape::KINDS;
+use std::sync::atomic::Ordering;
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+use worker::{Job, Worker};
+
+/// What a launch is given.
+#[derive(Clone, Debug, Default)]
+pub struct Arguments {
+    /// Cross-thread payload.
+    pub payload: Payload,
+    /// Surface table.
+    pub surfaces: SurfaceTable,
+    /// Memory of flat addresses; without it every flat access is out of bounds.
+    pub memory: Option<DeviceMemory>,
+    /// Bytes of shared local memory beyond what the kernel itself declares.
+    pub extra_slm: u32,
+}
+
+/// What a fault that compiled code reports does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FaultAction {
+    /// It is counted and recorded, and the kernel goes on.
+    #[default]
+    Record,
+    /// It is counted and recorded, and the launch ends.
+    Stop,
+}
+
+/// How to run.
+#[derive(Clone, Copy, Debug)]
+pub struct LaunchOptions<'a> {
+    /// Workers; without a pool everything runs on the calling thread.
+    pub pool: Option<&'a WorkerPool>,
+    /// Can stop the launch from another thread.
+    pub interrupter: Option<&'a Interrupter>,
+    /// When the launch is stopped.
+    pub deadline: Option<Instant>,
+    /// What faults do.
+    pub on_fault: FaultAction,
+    /// Scratch memory reads zero at thread start; else it reads anything this kernel left there.
+    pub zero_scratch: bool,
+}
+
+impl Default for LaunchOptions<'_> {
+    fn default() -> Self {
+        LaunchOptions {
+            pool: None,
+            interrupter: None,
+            deadline: None,
+            on_fault: FaultAction::Record,
+            zero_scratch: true,
+        }
+    }
+}
+
+/// How a launch ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LaunchStatus {
+    /// All groups ran to their end.
+    Completed,
+    /// A fault stopped it.
+    Faulted,
+    /// An [`Interrupter`] stopped it.
+    Interrupted,
+    /// It was stopped at its deadline.
+    DeadlineExceeded,
+}
+
+/// What a launch did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LaunchReport {
+    /// How it ended.
+    pub status: LaunchStatus,
+    /// Groups that ran to their end.
+    pub groups: u64,
+    /// Hardware threads of those groups.
+    pub threads: u64,
+    /// First faults, at most [`MAX_FAULT_RECORDS`], ordered by group, thread and lane. With
+    /// several workers it is not fixed which are kept.
+    pub faults: Vec<Fault>,
+    /// All faults, one for each lane.
+    pub fault_count: u64,
+}
+
+/// A kernel with a launch shape, ready to run.
+#[derive(Debug)]
+pub struct PreparedLaunch {
+    kernel: Kernel,
+    shape: LaunchShape,
+    /// Number of groups.
+    total: u64,
+    /// Shapes of the kinds of groups that occur.
+    kinds: [Option<GroupShape>; KINDS],
+    /// Hardware threads of the largest group.
+    threads: u32,
+    /// States of launches that do not run now.
+    idle: Mutex<Vec<RunState>>,
+}
+
+/// What one run needs; kept for the next one.
+#[derive(Debug, Default)]
+struct RunState {
+    stop: StopWord,
+    workers: Vec<Worker>,
+}
+
+impl PreparedLaunch {
+    /// Checks the shape and builds everything that does not depend on arguments, memory for the
+    /// first worker included.
+    ///
+    /// # Errors
+    /// [`LaunchError`] for shapes that the kernel or the limits forbid.
+    pub fn new(kernel: &Kernel, shape: LaunchShape) -> Result<PreparedLaunch, LaunchError> {
+        let meta = kernel.meta();
+        let total = shape.check(meta)?;
+        let mut kinds = [const { None }; KINDS];
+        let mut threads = 0;
+        if total != 0 {
+            for (kind, slot) in kinds.iter_mut().enumerate() {
+                let Some(local) = shape.group_size(kind) else {
+                    continue;
+                };
+                let group =
+                    GroupShape::new(local, meta).ok_or(LaunchError::GroupTooLarge(local))?;
+                threads = threads.max(group.threads);
+                *slot = Some(group);
+            }
+        }
+        let wanted = (meta.frame_stride() + meta.scratch_stride()) * u64::from(threads);
+        if wanted > MAX_WORKER_BYTES {
+            return Err(LaunchError::GroupMemory {
+                what: "frames and scratch",
+                wanted,
+                limit: MAX_WORKER_BYTES,
+            });
+        }
+        let launch = PreparedLaunch {
+            kernel: kernel.clone(),
+            shape,
+            total,
+            kinds,
+            threads,
+            idle: Mutex::new(Vec::new()),
+        };
+        if total != 0 {
+            let mut state = RunState::default();
+            launch.grow(&mut state, 1, meta.slm_bytes)?;
+            launch.put_back(state);
+        }
+        Ok(launch)
+    }
+
+    /// The kernel.
+    pub fn kernel(&self) -> &Kernel {
+        &self.kernel
+    }
+
+    /// The shape.
+    pub fn shape(&self) -> LaunchShape {
+        self.shape
+    }
+
+    /// Work-groups of a run.
+    pub fn groups(&self) -> u64 {
+        self.total
+    }
+
+    /// Hardware threads that exist at one time when running on this pool: `%sr0` (compacted) is
+    /// below it. Kernels with stack calls need private memory for so many.
+    pub fn hw_threads(&self, pool: Option<&WorkerPool>) -> u64 {
+        self.workers(pool) as u64 * u64::from(self.threads)
+    }
+
+    /// Runs all groups.
+    ///
+    /// # Errors
+    /// [`LaunchError`] for arguments that do not fit the kernel; nothing ran then. Faults and
+    /// interruption are no errors but part of the report.
+    pub fn run(
+        &self,
+        arguments: &Arguments,
+        options: &LaunchOptions<'_>,
+    ) -> Result<LaunchReport, LaunchError> {
+        let slm = self.check(arguments)?;
+        if self.total == 0 {
+            return Ok(LaunchReport {
+                status: LaunchStatus::Completed,
+                groups: 0,
+                threads: 0,
+                faults: Vec::new(),
+                fault_count: 0,
+            });
+        }
+        let partial = self.partial_payloads(&arguments.payload)?;
+        let count = self.workers(options.pool);
+        self.check_numbers(count)?;
+        let mut state = self.check_out();
+        self.grow(&mut state, count, slm)?;
+        state.stop.store(RUN, Ordering::Relaxed);
+        let watched = options.interrupter.map(|i| i.watch(&state.stop));
+        let deadline = options.deadline.map(|at| Deadline::watch(at, &state.stop));
+        let deadline = deadline.transpose().map_err(MemoryError::System)?;
+        let RunState { stop, workers } = &mut state;
+        let job = Job::new(self, arguments, &partial, options, (stop, count as u64));
+        let workers = &mut workers[..count];
+        match (options.pool, workers) {
+            (Some(pool), workers) if count > 1 => {
+                pool.each(workers, |worker| worker.run(&job, slm, false));
+            }
+            (_, [first, ..]) => first.run(&job, slm, true),
+            (_, []) => {}
+        }
+        drop((watched, deadline));
+        let report = self.report(&mut state, count);
+        self.put_back(state);
+        report
+    }
+
+    /// Workers of a run on this pool.
+    fn workers(&self, pool: Option<&WorkerPool>) -> usize {
+        let workers = pool.map_or(1, WorkerPool::workers);
+        workers.min(usize::try_from(self.total).unwrap_or(usize::MAX))
+    }
+
+    /// Checks arguments; returns the bytes of shared local memory.
+    fn check(&self, arguments: &Arguments) -> Result<u32, LaunchError> {
+        let meta = self.kernel.meta();
+        let (given, wanted) = (arguments.payload.len(), meta.payload_bytes as usize);
+        if given < wanted {
+            return Err(LaunchError::Payload { given, wanted });
+        }
+        let slm = u64::from(meta.slm_bytes) + u64::from(arguments.extra_slm);
+        match u32::try_from(slm) {
+            Ok(slm) if slm <= MAX_SLM_BYTES => Ok(slm),
+            _ => Err(LaunchError::GroupMemory {
+                what: "shared local memory",
+                wanted: slm,
+                limit: MAX_SLM_BYTES.into(),
+            }),
+        }
+    }
+
+    /// `%sr0` must tell all hardware threads apart.
+    fn check_numbers(&self, workers: usize) -> Result<(), LaunchError> {
+        let wanted = workers as u64 * u64::from(self.threads);
+        let limit = 1u64 << self.kernel.meta().sr0_bits.count_ones();
+        if wanted > limit {
+            return Err(LaunchError::TooManyThreads { wanted, limit });
+        }
+        Ok(())
+    }
+
+    /// Payloads of partial groups, where they differ.
+    fn partial_payloads(&self, full: &Payload) -> Result<[Option<Payload>; KINDS], LaunchError> {
+        let mut payloads = [const { None }; KINDS];
+        if full.varies() {
+            for (payload, shape) in payloads.iter_mut().zip(&self.kinds).skip(1) {
+                if let Some(shape) = shape {
+                    *payload = Some(full.for_group(shape.local)?);
+                }
+            }
+        }
+        Ok(payloads)
+    }
+
+    fn check_out(&self) -> RunState {
+        let idle = self.idle.lock();
+        let state = idle.unwrap_or_else(PoisonError::into_inner).pop();
+        state.unwrap_or_default()
+    }
+
+    fn put_back(&self, state: RunState) {
+        let idle = self.idle.lock();
+        idle.unwrap_or_else(PoisonError::into_inner).push(state);
+    }
+
+    /// Makes sure of `count` workers with `slm` bytes of shared local memory each.
+    fn grow(&self, state: &mut RunState, count: usize, slm: u32) -> Result<(), LaunchError> {
+        let no_room = || LaunchError::GroupMemory {
+            what: "memory",
+            wanted: u64::MAX,
+            limit: MAX_WORKER_BYTES,
+        };
+        for worker in &mut state.workers {
+            worker.reserve_slm(slm).ok_or_else(no_room)?;
+        }
+        while state.workers.len() < count {
+            let index = state.workers.len() as u32;
+            let worker = Worker::new(self.kernel.meta(), self.threads, index, slm);
+            state.workers.push(worker.ok_or_else(no_room)?);
+        }
+        Ok(())
+    }
+
+    fn report(&self, state: &mut RunState, count: usize) -> Result<LaunchReport, LaunchError> {
+        let mut report = LaunchReport {
+            status: LaunchStatus::Completed,
+            groups: 0,
+            threads: 0,
+            faults: Vec::new(),
+            fault_count: 0,
+        };
+        for worker in &mut state.workers[..count] {
+            if let Some(status) = worker.tally.bad_status {
+                let kernel = self.kernel.meta().name.clone();
+                return Err(LaunchError::Status { kernel, status });
+            }
+            report.groups += worker.tally.groups;
+            report.threads += worker.tally.threads;
+            report.fault_count += worker.faults.count;
+            report.faults.append(&mut worker.faults.records);
+        }
+        report.faults.sort_unstable();
+        report.faults.truncate(MAX_FAULT_RECORDS);
+        // A request that came after the last group changed nothing.
+        if report.groups != self.total {
+            report.status = match state.stop.load(Ordering::Relaxed) {
+                STOP_FAULT => LaunchStatus::Faulted,
+                STOP_DEADLINE => LaunchStatus::DeadlineExceeded,
+                _ => LaunchStatus::Interrupted,
+            };
+        }
+        Ok(report)
+    }
+}

@@ -1,0 +1,181 @@
+//! Launch shapes: how many groups there are, how large each is, and the local ids of its lanes.
+
+use crate::abi::LOCAL_ID_ROW;
+use crate::bytes::AlignedBytes;
+use crate::error::LaunchError;
+use crate::limits::MAX_GROUP_LANES;
+use crate::meta::KernelMeta;
+
+/// Work-items of a launch, in three dimensions.
+///
+/// `global` need not be a multiple of `local`: the last group of a dimension is then smaller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LaunchShape {
+    /// Work-items; 0 in a dimension runs nothing.
+    pub global: [u32; 3],
+    /// Work-items of a full group.
+    pub local: [u32; 3],
+    /// First global id.
+    pub offset: [u32; 3],
+}
+
+impl LaunchShape {
+    /// A shape without offset.
+    pub fn new(global: [u32; 3], local: [u32; 3]) -> LaunchShape {
+        LaunchShape {
+            global,
+            local,
+            offset: [0; 3],
+        }
+    }
+
+    /// Groups in each dimension.
+    pub fn groups(&self) -> [u32; 3] {
+        std::array::from_fn(|d| self.global[d].div_ceil(self.local[d].max(1)))
+    }
+
+    /// Checks the shape against the kernel and returns the number of groups.
+    pub(crate) fn check(&self, meta: &KernelMeta) -> Result<u64, LaunchError> {
+        if self.local.contains(&0) {
+            return Err(LaunchError::ZeroLocal(self.local));
+        }
+        let lanes = self.local.into_iter().try_fold(1u32, u32::checked_mul);
+        if lanes.is_none_or(|lanes| lanes > MAX_GROUP_LANES) {
+            return Err(LaunchError::GroupTooLarge(self.local));
+        }
+        if let Some(required) = meta.required_local_size
+            && required != self.local
+        {
+            return Err(LaunchError::RequiredLocal {
+                given: self.local,
+                required,
+            });
+        }
+        for dim in 0..3 {
+            let (global, offset) = (self.global[dim], self.offset[dim]);
+            if u64::from(global) + u64::from(offset) > 1 << 32 {
+                return Err(LaunchError::GlobalRange {
+                    dim,
+                    global,
+                    offset,
+                });
+            }
+        }
+        let groups = self.groups();
+        groups
+            .into_iter()
+            .try_fold(1u64, |n, g| n.checked_mul(g.into()))
+            .ok_or(LaunchError::TooManyGroups(groups))
+    }
+
+    /// Size of the groups of kind `kind`: bit `d` set for the last, smaller group of dimension
+    /// `d`. `None` when the launch has no such group.
+    pub(crate) fn group_size(&self, kind: usize) -> Option<[u32; 3]> {
+        let mut size = self.local;
+        for (dim, size) in size.iter_mut().enumerate() {
+            let rest = self.global[dim] % self.local[dim];
+            if kind >> dim & 1 != 0 {
+                *size = rest;
+            } else if self.global[dim] < self.local[dim] {
+                return None;
+            }
+        }
+        size.iter().all(|&s| s != 0).then_some(size)
+    }
+}
+
+/// Kinds of groups: full or partial in each dimension.
+pub(crate) const KINDS: usize = 8;
+
+/// Groups of one size.
+#[derive(Debug)]
+pub(crate) struct GroupShape {
+    /// Work-items.
+    pub local: [u32; 3],
+    /// Hardware threads.
+    pub threads: u32,
+    /// Lanes of the last thread that exist.
+    pub last_mask: u32,
+    /// Lanes of the other threads.
+    pub full_mask: u32,
+    simd: u32,
+    walk: [usize; 3],
+    /// Local-id tables of all threads, or one table of zeros.
+    ids: AlignedBytes,
+    /// Bytes from one thread's table to the next, 0 when there is only one.
+    stride: usize,
+}
+
+/// Bytes of one thread's local-id table.
+const TABLE: usize = 3 * LOCAL_ID_ROW * size_of::<u16>();
+
+impl GroupShape {
+    /// Builds the shape of groups of `local` work-items (not zero, at most [`MAX_GROUP_LANES`]).
+    pub(crate) fn new(local: [u32; 3], meta: &KernelMeta) -> Option<GroupShape> {
+        let simd = u32::from(meta.simd);
+        let lanes = local.into_iter().try_fold(1u32, u32::checked_mul)?;
+        let threads = lanes.div_ceil(simd);
+        let mask = |lanes: u32| u32::MAX >> (32 - lanes);
+        let tables = if meta.needs_local_ids { threads } else { 1 };
+        let mut shape = GroupShape {
+            local,
+            threads,
+            last_mask: mask(lanes - (threads - 1) * simd),
+            full_mask: mask(simd),
+            simd,
+            walk: meta.walk_order.map(usize::from),
+            ids: AlignedBytes::zeroed(u64::from(tables) * TABLE as u64)?,
+            stride: 0,
+        };
+        if meta.needs_local_ids {
+            shape.stride = TABLE;
+            shape.fill_ids();
+        }
+        Some(shape)
+    }
+
+    /// Local id of a lane; ids of lanes that do not exist run on in the slowest dimension.
+    pub(crate) fn local_id(&self, thread: u32, lane: u32) -> [u32; 3] {
+        let mut linear = thread.wrapping_mul(self.simd).wrapping_add(lane);
+        let [fast, middle, slow] = self.walk;
+        let mut id = [0; 3];
+        id[fast] = linear % self.local[fast];
+        linear /= self.local[fast];
+        id[middle] = linear % self.local[middle];
+        id[slow] = linear / self.local[middle];
+        id
+    }
+
+    /// Table of a thread's local ids.
+    pub(crate) fn ids(&self, thread: u32) -> *const u16 {
+        let table = thread as usize * self.stride;
+        self.ids.as_ptr().wrapping_add(table).cast()
+    }
+
+    /// Lanes of a thread that exist.
+    pub(crate) fn mask(&self, thread: u32) -> u32 {
+        if thread + 1 == self.threads {
+            self.last_mask
+        } else {
+            self.full_mask
+        }
+    }
+
+    fn fill_ids(&mut self) {
+        for thread in 0..self.threads {
+            let table = self.ids(thread).cast_mut();
+            for lane in 0..self.simd {
+                let id = self.local_id(thread, lane);
+                for (dim, id) in id.into_iter().enumerate() {
+                    // SAFETY: a table has three rows of `LOCAL_ID_ROW` words and the lane is below
+                    // that; the tables are owned and not shared yet.
+                    unsafe {
+                        table
+                            .add(dim * LOCAL_ID_ROW + lane as usize)
+                            .write(id as u16)
+                    }
+                }
+            }
+        }
+    }
+}

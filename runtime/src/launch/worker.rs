@@ -1,0 +1,331 @@
+//! One worker of a launch: memory for one group at a time, and the loop that runs groups in it.
+
+use super::shape::{GroupShape, KINDS};
+use super::{Arguments, LaunchOptions, LaunchShape};
+use crate::abi::{Entry, GroupCtx, LaunchCtx, SINK_BYTES, Status, THREAD_DONE, ThreadCtx};
+use crate::bytes::{AlignedBytes, round_line};
+use crate::fault::FaultSink;
+use crate::helpers::HELPERS;
+use crate::interrupt::{RUN, STOP_ERROR, STOP_FAULT, stop};
+use crate::meta::KernelMeta;
+use crate::payload::Payload;
+use crate::surface::nothing;
+use std::ops::Range;
+use std::ptr::{null, null_mut};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// What the workers of one launch share.
+pub(super) struct Job<'a> {
+    pub entry: Entry,
+    pub meta: &'a KernelMeta,
+    pub shape: LaunchShape,
+    /// Groups in each dimension.
+    pub groups: [u32; 3],
+    pub kinds: &'a [Option<GroupShape>; KINDS],
+    /// One for each kind, as payloads may differ.
+    contexts: [LaunchCtx; KINDS],
+    pub stop: &'a AtomicU32,
+    /// Next group that no worker has taken.
+    next: AtomicU64,
+    total: u64,
+    /// Groups that a worker takes at a time.
+    chunk: u64,
+    stop_on_fault: bool,
+    zero_scratch: bool,
+}
+
+// SAFETY: the pointers in the contexts are into the arguments, which the launch borrows for its
+// whole time; workers only read the contexts.
+unsafe impl Sync for Job<'_> {}
+
+impl<'a> Job<'a> {
+    pub(super) fn new(
+        launch: &'a super::PreparedLaunch,
+        arguments: &Arguments,
+        partial: &[Option<Payload>; KINDS],
+        options: &LaunchOptions<'_>,
+        (stop, workers): (&'a AtomicU32, u64),
+    ) -> Job<'a> {
+        let (flat_base, flat_size) = match &arguments.memory {
+            Some(memory) => (memory.base(), memory.size()),
+            None => (nothing() as u64, 0),
+        };
+        let contexts = std::array::from_fn(|kind| LaunchCtx {
+            surfaces: arguments.surfaces.as_ptr(),
+            payload: partial[kind]
+                .as_ref()
+                .unwrap_or(&arguments.payload)
+                .as_ptr(),
+            flat_base,
+            flat_size,
+            interrupt: stop,
+            helpers: &raw const HELPERS,
+        });
+        let total = launch.total;
+        Job {
+            entry: launch.kernel.entry(),
+            meta: launch.kernel.meta(),
+            shape: launch.shape,
+            groups: launch.shape.groups(),
+            kinds: &launch.kinds,
+            contexts,
+            stop,
+            next: AtomicU64::new(0),
+            total,
+            // Several helpings for each worker even out groups of unequal cost.
+            chunk: (total / (workers * 16)).clamp(1, 4096),
+            stop_on_fault: options.on_fault == super::FaultAction::Stop,
+            zero_scratch: options.zero_scratch,
+        }
+    }
+
+    /// Takes the next groups that nobody has; all of them when there is one worker.
+    fn take(&self, alone: bool) -> Range<u64> {
+        let chunk = if alone { self.total } else { self.chunk };
+        let start = self.next.load(Ordering::Relaxed);
+        if start >= self.total {
+            return 0..0;
+        }
+        let start = self
+            .next
+            .fetch_add(chunk, Ordering::Relaxed)
+            .min(self.total);
+        start..start.saturating_add(chunk).min(self.total)
+    }
+
+    /// Id of the group with a linear number, x fastest.
+    fn group_id(&self, linear: u64) -> [u32; 3] {
+        let [x, y, _] = self.groups.map(u64::from);
+        [
+            (linear % x) as u32,
+            (linear / x % y) as u32,
+            (linear / x / y) as u32,
+        ]
+    }
+
+    /// Id after `id`, x fastest.
+    fn next_id(&self, mut id: [u32; 3]) -> [u32; 3] {
+        for dim in 0..2 {
+            id[dim] += 1;
+            if id[dim] < self.groups[dim] {
+                return id;
+            }
+            id[dim] = 0;
+        }
+        id[2] = id[2].wrapping_add(1);
+        id
+    }
+
+    /// Kind of a group: bit `d` set where it is the last and smaller one.
+    fn kind(&self, id: [u32; 3]) -> usize {
+        let partial = |d: usize| {
+            let last = id[d] + 1 == self.groups[d];
+            usize::from(last && !self.shape.global[d].is_multiple_of(self.shape.local[d])) << d
+        };
+        partial(0) | partial(1) | partial(2)
+    }
+}
+
+/// What a worker did.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Tally {
+    /// Groups that ran to their end.
+    pub groups: u64,
+    /// Their hardware threads.
+    pub threads: u64,
+    /// A status that is none, returned by the code.
+    pub bad_status: Option<u32>,
+}
+
+/// Memory for one group at a time; reused by all groups and launches that a worker runs.
+#[derive(Debug)]
+pub(super) struct Worker {
+    threads: Box<[ThreadCtx]>,
+    /// Owns what the frame pointers in `threads` point at.
+    _frames: AlignedBytes,
+    scratch: AlignedBytes,
+    slm: AlignedBytes,
+    sink: AlignedBytes,
+    /// First hardware-thread number.
+    first_thread: u32,
+    /// Kind of group that `threads` is laid out for.
+    kind: Option<usize>,
+    pub faults: FaultSink,
+    pub tally: Tally,
+}
+
+// SAFETY: the pointers in `threads` and `faults` are into the worker's own memory or into the
+// prepared launch that owns the worker; one thread uses a worker at a time.
+unsafe impl Send for Worker {}
+
+impl Worker {
+    /// Memory for groups of up to `threads` hardware threads. `None` when there is no such size.
+    pub(super) fn new(meta: &KernelMeta, threads: u32, index: u32, slm: u32) -> Option<Worker> {
+        let frames = AlignedBytes::zeroed(meta.frame_stride() * u64::from(threads))?;
+        let scratch = AlignedBytes::zeroed(meta.scratch_stride() * u64::from(threads))?;
+        let first_thread = index.checked_mul(threads)?;
+        let contexts = (0..threads).map(|thread| {
+            let at = |block: &AlignedBytes, stride: u64| {
+                block
+                    .as_ptr()
+                    .wrapping_add(thread as usize * stride as usize)
+            };
+            let number = first_thread.wrapping_add(thread);
+            ThreadCtx {
+                local_ids: null(),
+                frame: at(&frames, meta.frame_stride()),
+                scratch: at(&scratch, meta.scratch_stride()),
+                scratch_size: meta.scratch_bytes.into(),
+                dispatch_mask: 0,
+                state: THREAD_DONE,
+                r0_5: number & 0x3FF,
+                sr0: meta.sr0(number),
+            }
+        });
+        Some(Worker {
+            threads: contexts.collect(),
+            _frames: frames,
+            scratch,
+            slm: AlignedBytes::zeroed(round_line(slm.into()))?,
+            sink: AlignedBytes::zeroed(SINK_BYTES as u64)?,
+            first_thread,
+            kind: None,
+            faults: FaultSink {
+                records: Vec::new(),
+                count: 0,
+                stop: false,
+                shape: null(),
+                offset: [0; 3],
+                enqueued: [1; 3],
+            },
+            tally: Tally::default(),
+        })
+    }
+
+    /// Makes room for `slm` bytes of shared local memory. `None` when there is no such size.
+    pub(super) fn reserve_slm(&mut self, slm: u32) -> Option<()> {
+        if self.slm.len() < slm as usize {
+            self.slm = AlignedBytes::zeroed(round_line(slm.into()))?;
+        }
+        Some(())
+    }
+
+    /// Runs groups until none are left or the launch is stopped.
+    pub(super) fn run(&mut self, job: &Job<'_>, slm_size: u32, alone: bool) {
+        self.tally = Tally::default();
+        self.faults.records.clear();
+        self.faults.count = 0;
+        self.faults.stop = job.stop_on_fault;
+        self.faults.offset = job.shape.offset;
+        self.faults.enqueued = job.shape.local;
+        let mut group = GroupCtx {
+            launch: null(),
+            slm: self.slm.as_ptr(),
+            slm_size: slm_size.into(),
+            threads: self.threads.as_mut_ptr(),
+            sink: self.sink.as_ptr(),
+            faults: null_mut(),
+            r0: [0; 16],
+            thread_count: 0,
+            hw_id: self.first_thread,
+        };
+        loop {
+            let range = job.take(alone);
+            if range.is_empty() {
+                return;
+            }
+            let mut id = job.group_id(range.start);
+            for _ in range {
+                if job.stop.load(Ordering::Relaxed) != RUN {
+                    return;
+                }
+                if !self.run_group(job, &mut group, id) {
+                    return;
+                }
+                id = job.next_id(id);
+            }
+        }
+    }
+
+    /// Runs one group; false when the launch has to end.
+    fn run_group(&mut self, job: &Job<'_>, group: &mut GroupCtx, id: [u32; 3]) -> bool {
+        let kind = job.kind(id);
+        let Some(shape) = &job.kinds[kind] else {
+            // Preparation made a shape of every kind that occurs.
+            return self.fail(job, u32::MAX);
+        };
+        self.lay_out(kind, shape);
+        self.clear(job, shape.threads, group.slm_size);
+        group.launch = &raw const job.contexts[kind];
+        group.thread_count = shape.threads;
+        [group.r0[1], group.r0[6], group.r0[7]] = id;
+        self.faults.shape = shape;
+        // Derived anew each time: the kernel's pointers must not outlive a use of what they point at.
+        group.threads = self.threads.as_mut_ptr();
+        group.faults = (&raw mut self.faults).cast();
+        let group: *mut GroupCtx = group;
+        loop {
+            // SAFETY: `Kernel::new` was promised a function that keeps to this layout; everything
+            // the contexts point at outlives the call and is used by this thread or shared raw.
+            let status = unsafe { (job.entry)(group, 0, shape.threads) };
+            match status {
+                s if s == Status::Done as u32 => break,
+                s if s == Status::Suspended as u32 => {
+                    if job.stop.load(Ordering::Relaxed) != RUN {
+                        return false;
+                    }
+                }
+                s if s == Status::Fault as u32 => {
+                    stop(job.stop, STOP_FAULT);
+                    return false;
+                }
+                s if s == Status::Interrupted as u32 => return false,
+                other => return self.fail(job, other),
+            }
+        }
+        self.tally.groups += 1;
+        self.tally.threads += u64::from(shape.threads);
+        true
+    }
+
+    fn fail(&mut self, job: &Job<'_>, status: u32) -> bool {
+        self.tally.bad_status = Some(status);
+        stop(job.stop, STOP_ERROR);
+        false
+    }
+
+    /// Sets what depends on the kind of group.
+    fn lay_out(&mut self, kind: usize, shape: &GroupShape) {
+        if self.kind == Some(kind) {
+            return;
+        }
+        for (number, thread) in (0..shape.threads).zip(&mut self.threads) {
+            thread.local_ids = shape.ids(number);
+            thread.dispatch_mask = shape.mask(number);
+        }
+        self.kind = Some(kind);
+    }
+
+    /// Brings threads to their start, and memory to zero.
+    fn clear(&mut self, job: &Job<'_>, threads: u32, slm_size: u64) {
+        let threads = threads as usize;
+        let meta = job.meta;
+        for thread in &mut self.threads[..threads] {
+            thread.state = 0;
+            if meta.regs_bytes != 0 {
+                // SAFETY: a frame is at least `regs_bytes` long (checked metadata), owned by this
+                // worker, and no group runs in it now.
+                unsafe { thread.frame.write_bytes(0, meta.regs_bytes as usize) }
+            }
+        }
+        if slm_size != 0 {
+            // SAFETY: the block has `slm_size` bytes, owned as above.
+            unsafe { self.slm.as_ptr().write_bytes(0, slm_size as usize) }
+        }
+        if job.zero_scratch && meta.scratch_bytes != 0 {
+            let bytes = threads * meta.scratch_stride() as usize;
+            // SAFETY: `threads` strides were allocated, owned as above.
+            unsafe { self.scratch.as_ptr().write_bytes(0, bytes) }
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! Every bound of the runtime, on one screen. Exceeding one is a typed error, never a panic.
+
+/// Work-items of a work-group: product of the local sizes.
+pub const MAX_GROUP_LANES: u32 = 1024;
+
+/// Lanes of a hardware thread.
+pub const MAX_SIMD: u16 = 32;
+
+/// Bytes of shared local memory of a work-group (the largest device has 128 KiB).
+pub const MAX_SLM_BYTES: u32 = 1 << 20;
+
+/// Bytes of a hardware thread's frame: indirect register storage and values saved at barriers.
+pub const MAX_FRAME_BYTES: u32 = 1 << 20;
+
+/// Bytes of a hardware thread's scratch memory.
+pub const MAX_SCRATCH_BYTES: u32 = 4 << 20;
+
+/// Bytes of all frames, scratch and local memory that one worker holds for a launch.
+pub const MAX_WORKER_BYTES: u64 = 1 << 30;
+
+/// Bytes of the cross-thread payload.
+pub const MAX_PAYLOAD_BYTES: usize = 1 << 16;
+
+/// Fault records kept of one launch; all faults are counted.
+pub const MAX_FAULT_RECORDS: usize = 64;
+
+/// Workers of a pool.
+pub const MAX_WORKERS: usize = 256;
+
+/// Bytes of machine code of one kernel.
+pub const MAX_CODE_BYTES: usize = 256 << 20;
+
+/// Largest alignment of machine code, in bytes.
+pub const MAX_CODE_ALIGN: u64 = 4096;
+
+/// Address range reserved by [`crate::DeviceMemory::new`], in bytes.
+pub const DEFAULT_MEMORY_BYTES: u64 = 64 << 30;
+
+/// Largest address range of a device memory, in bytes.
+pub const MAX_MEMORY_BYTES: u64 = 1 << 45;
+
+/// Part of a device memory's reservation set aside for buffers flush against unreadable pages, in bytes.
+pub const GUARDED_BYTES: u64 = 1 << 30;
+
+/// First address that device memory never reaches: user addresses stay below 2^47, so that bit 47
+/// is clear and stripping or sign-extending to 48 bits changes nothing.
+pub const ADDRESS_END: u64 = 1 << 47;

@@ -1,0 +1,153 @@
+//! Handles to allocated device memory.
+
+use super::{DeviceMemory, MemoryError, Origin, copy};
+use std::sync::Arc;
+
+#[derive(Debug)]
+struct Allocation {
+    memory: DeviceMemory,
+    start: *mut u8,
+    len: u64,
+    origin: Origin,
+}
+
+// SAFETY: the pointer is into memory that `memory` keeps mapped; all accesses are raw copies.
+unsafe impl Send for Allocation {}
+// SAFETY: as above; concurrent copies are defined byte by byte.
+unsafe impl Sync for Allocation {}
+
+impl Drop for Allocation {
+    fn drop(&mut self) {
+        self.memory.0.free(self.origin);
+    }
+}
+
+/// An allocated range of device memory, freed with its last handle. Cloning gives another handle.
+///
+/// A kernel still running with the address of a freed buffer reaches whatever is allocated there
+/// next, as on a GPU; it cannot reach anything else.
+#[derive(Clone, Debug)]
+pub struct Buffer(Arc<Allocation>);
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// A number that a buffer can hold: every bit pattern is a value and there is no padding.
+pub trait Element: sealed::Sealed + Copy + Default + 'static {}
+
+macro_rules! elements {
+    ($($t:ty)*) => { $(impl sealed::Sealed for $t {} impl Element for $t {})* };
+}
+elements!(u8 i8 u16 i16 u32 i32 u64 i64 f32 f64);
+
+fn bytes_of<T: Element>(items: &[T]) -> &[u8] {
+    // SAFETY: `Element` is sealed; its types have no padding, so all bytes are initialised.
+    unsafe { std::slice::from_raw_parts(items.as_ptr().cast(), size_of_val(items)) }
+}
+
+fn bytes_of_mut<T: Element>(items: &mut [T]) -> &mut [u8] {
+    // SAFETY: as above, and every bit pattern is a value.
+    unsafe { std::slice::from_raw_parts_mut(items.as_mut_ptr().cast(), size_of_val(items)) }
+}
+
+impl Buffer {
+    pub(super) fn new(memory: DeviceMemory, start: *mut u8, len: u64, origin: Origin) -> Buffer {
+        Buffer(Arc::new(Allocation {
+            memory,
+            start,
+            len,
+            origin,
+        }))
+    }
+
+    /// Address that kernels see.
+    pub fn address(&self) -> u64 {
+        self.0.start as u64
+    }
+
+    /// Bytes.
+    pub fn len(&self) -> u64 {
+        self.0.len
+    }
+
+    /// True when there are no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.0.len == 0
+    }
+
+    /// The memory it was allocated from.
+    pub fn memory(&self) -> &DeviceMemory {
+        &self.0.memory
+    }
+
+    /// First byte, for surface tables; valid as long as a handle lives.
+    pub(crate) fn start(&self) -> *mut u8 {
+        self.0.start
+    }
+
+    /// Copies bytes from `offset` (in bytes) to `to`.
+    ///
+    /// # Errors
+    /// [`MemoryError::OutOfRange`]; nothing is copied then.
+    pub fn read(&self, offset: u64, to: &mut [u8]) -> Result<(), MemoryError> {
+        let at = self.checked(offset, to.len() as u64)?;
+        // SAFETY: in range and open while the handle lives; no Rust reference covers device memory.
+        unsafe { copy::copy_out(to, at) };
+        Ok(())
+    }
+
+    /// Copies bytes to `offset` (in bytes).
+    ///
+    /// # Errors
+    /// [`MemoryError::OutOfRange`]; nothing is copied then.
+    pub fn write(&self, offset: u64, from: &[u8]) -> Result<(), MemoryError> {
+        let at = self.checked(offset, from.len() as u64)?;
+        // SAFETY: as in `read`.
+        unsafe { copy::copy_in(at, from) };
+        Ok(())
+    }
+
+    /// Sets every byte.
+    pub fn fill(&self, byte: u8) {
+        // SAFETY: the whole buffer, as in `read`.
+        unsafe { copy::fill(self.0.start, self.0.len as usize, byte) };
+    }
+
+    /// Copies numbers from `offset` (in bytes, any alignment) to `to`.
+    ///
+    /// # Errors
+    /// [`MemoryError::OutOfRange`]; nothing is copied then.
+    pub fn read_slice<T: Element>(&self, offset: u64, to: &mut [T]) -> Result<(), MemoryError> {
+        self.read(offset, bytes_of_mut(to))
+    }
+
+    /// Copies numbers to `offset` (in bytes, any alignment).
+    ///
+    /// # Errors
+    /// [`MemoryError::OutOfRange`]; nothing is copied then.
+    pub fn write_slice<T: Element>(&self, offset: u64, from: &[T]) -> Result<(), MemoryError> {
+        self.write(offset, bytes_of(from))
+    }
+
+    /// All bytes.
+    pub fn to_vec(&self) -> Vec<u8> {
+        self.to_vec_of()
+    }
+
+    /// All whole numbers; bytes after the last one are left out.
+    pub fn to_vec_of<T: Element>(&self) -> Vec<T> {
+        let mut items = vec![T::default(); self.0.len as usize / size_of::<T>()];
+        // SAFETY: no longer than the buffer; as in `read`.
+        unsafe { copy::copy_out(bytes_of_mut(&mut items), self.0.start) };
+        items
+    }
+
+    fn checked(&self, offset: u64, len: u64) -> Result<*mut u8, MemoryError> {
+        let size = self.0.len;
+        if offset > size || len > size - offset {
+            return Err(MemoryError::OutOfRange { offset, len, size });
+        }
+        Ok(self.0.start.wrapping_add(offset as usize))
+    }
+}

@@ -1,0 +1,174 @@
+//! What the runtime has to know about a kernel beside its code.
+
+use crate::bytes::round_line;
+use crate::error::LaunchError;
+use crate::limits::{
+    MAX_FRAME_BYTES, MAX_PAYLOAD_BYTES, MAX_SCRATCH_BYTES, MAX_SIMD, MAX_SLM_BYTES,
+};
+
+/// Metadata of a compiled kernel, filled in by whoever compiled or loaded it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KernelMeta {
+    /// Name, for messages.
+    pub name: String,
+    /// Lanes of a hardware thread: 1, 8, 16 or 32 (any count up to [`MAX_SIMD`] is accepted).
+    pub simd: u16,
+    /// Bytes of a register: 32 or 64. Informative.
+    pub grf_bytes: u16,
+    /// Bytes of a thread's frame; the first `regs_bytes` are zeroed at thread start.
+    pub frame_bytes: u32,
+    /// Bytes of indirect register storage at the start of the frame.
+    pub regs_bytes: u32,
+    /// Number of barriers, 0 for kernels that never wait.
+    pub states: u32,
+    /// Bytes of shared local memory of a group; [`crate::Arguments::extra_slm`] comes on top.
+    pub slm_bytes: u32,
+    /// Bytes of scratch memory of a hardware thread.
+    pub scratch_bytes: u32,
+    /// Dimensions from the fastest to the slowest in which lanes are numbered: a permutation of 0, 1, 2.
+    pub walk_order: [u8; 3],
+    /// Bytes of cross-thread payload that the code may read.
+    pub payload_bytes: u32,
+    /// Group size that the kernel was compiled for.
+    pub required_local_size: Option<[u32; 3]>,
+    /// True when the code reads local ids.
+    pub needs_local_ids: bool,
+    /// Bits of `%sr0` that number hardware threads, in which thread numbers 0, 1, 2 … are spread
+    /// out from the lowest bit: the inverse of the compaction in kernels with stack calls.
+    pub sr0_bits: u32,
+}
+
+impl Default for KernelMeta {
+    fn default() -> KernelMeta {
+        KernelMeta {
+            name: String::new(),
+            simd: 16,
+            grf_bytes: 32,
+            frame_bytes: 0,
+            regs_bytes: 0,
+            states: 0,
+            slm_bytes: 0,
+            scratch_bytes: 0,
+            walk_order: [0, 1, 2],
+            payload_bytes: 0,
+            required_local_size: None,
+            needs_local_ids: true,
+            sr0_bits: u32::MAX,
+        }
+    }
+}
+
+impl KernelMeta {
+    /// Checks every field against its limit.
+    ///
+    /// # Errors
+    /// [`LaunchError::Meta`] naming the field.
+    pub fn check(&self) -> Result<(), LaunchError> {
+        let limited = [
+            ("simd", u64::from(self.simd), u64::from(MAX_SIMD)),
+            (
+                "frame_bytes",
+                self.frame_bytes.into(),
+                MAX_FRAME_BYTES.into(),
+            ),
+            (
+                "regs_bytes",
+                self.regs_bytes.into(),
+                self.frame_bytes.into(),
+            ),
+            ("slm_bytes", self.slm_bytes.into(), MAX_SLM_BYTES.into()),
+            (
+                "scratch_bytes",
+                self.scratch_bytes.into(),
+                MAX_SCRATCH_BYTES.into(),
+            ),
+            (
+                "payload_bytes",
+                self.payload_bytes.into(),
+                MAX_PAYLOAD_BYTES as u64,
+            ),
+        ];
+        let bad = |field, value| LaunchError::Meta {
+            kernel: self.name.clone(),
+            field,
+            value,
+        };
+        for (field, value, limit) in limited {
+            if value > limit {
+                return Err(bad(field, value));
+            }
+        }
+        if self.simd == 0 {
+            return Err(bad("simd", 0));
+        }
+        let mut dims = self.walk_order;
+        dims.sort_unstable();
+        if dims != [0, 1, 2] {
+            let [x, y, z] = self.walk_order.map(u64::from);
+            return Err(bad("walk_order", x * 100 + y * 10 + z));
+        }
+        Ok(())
+    }
+
+    /// Bytes from one thread's frame to the next.
+    pub(crate) fn frame_stride(&self) -> u64 {
+        round_line(self.frame_bytes.into())
+    }
+
+    /// Bytes from one thread's scratch to the next.
+    pub(crate) fn scratch_stride(&self) -> u64 {
+        round_line(self.scratch_bytes.into())
+    }
+
+    /// `%sr0` of hardware thread `number`: its bits spread over [`KernelMeta::sr0_bits`].
+    pub(crate) fn sr0(&self, mut number: u32) -> u32 {
+        let mut places = self.sr0_bits;
+        let mut sr0 = 0;
+        while places != 0 && number != 0 {
+            let place = places & places.wrapping_neg();
+            if number & 1 != 0 {
+                sr0 |= place;
+            }
+            number >>= 1;
+            places &= !place;
+        }
+        sr0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sr0_leaves_holes() {
+        // Compaction drops bits 3 and 6: `(x & 7) | ((x >> 1) & !7)`, then the same at 6.
+        let meta = KernelMeta {
+            sr0_bits: 0x7FFF & !0b100_1000,
+            ..KernelMeta::default()
+        };
+        assert_eq!(meta.sr0(7), 7);
+        assert_eq!(meta.sr0(8), 0x10);
+        assert_eq!(meta.sr0(31), 0x37);
+        assert_eq!(meta.sr0(32), 0x80);
+        assert_eq!(KernelMeta::default().sr0(0xDEAD_BEEF), 0xDEAD_BEEF);
+    }
+
+    #[test]
+    fn bad_fields_are_named() {
+        let check = |change: fn(&mut KernelMeta)| {
+            let mut meta = KernelMeta::default();
+            change(&mut meta);
+            match meta.check() {
+                Err(LaunchError::Meta { field, .. }) => field,
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(check(|m| m.simd = 0), "simd");
+        assert_eq!(check(|m| m.simd = 33), "simd");
+        assert_eq!(check(|m| m.regs_bytes = 1), "regs_bytes");
+        assert_eq!(check(|m| m.slm_bytes = u32::MAX), "slm_bytes");
+        assert_eq!(check(|m| m.walk_order = [0, 1, 1]), "walk_order");
+        assert!(KernelMeta::default().check().is_ok());
+    }
+}

@@ -1,0 +1,132 @@
+//! The surface table of a launch: what each binding-table index stands for.
+
+use crate::abi::{SURFACES, Surface};
+use crate::error::LaunchError;
+use crate::memory::{Buffer, MemoryError};
+use std::collections::BTreeMap;
+
+/// What empty slots point at: readable, so that not even a speculated load of a wrong index faults.
+static NOTHING: [u8; 64] = [0; 64];
+
+/// A table of [`SURFACES`] surfaces. Bound buffers live at least as long as the table.
+#[derive(Debug)]
+pub struct SurfaceTable {
+    entries: Box<[Surface; SURFACES]>,
+    /// Keeps bound buffers alive.
+    buffers: BTreeMap<u8, Buffer>,
+}
+
+// SAFETY: the pointers are into buffers that the table keeps alive, or the caller of `bind_raw`
+// vouches for them; kernels access them as shared memory.
+unsafe impl Send for SurfaceTable {}
+// SAFETY: as above; `&SurfaceTable` only reads the entries.
+unsafe impl Sync for SurfaceTable {}
+
+impl Default for SurfaceTable {
+    fn default() -> SurfaceTable {
+        SurfaceTable::new()
+    }
+}
+
+impl Clone for SurfaceTable {
+    fn clone(&self) -> SurfaceTable {
+        SurfaceTable {
+            entries: self.entries.clone(),
+            buffers: self.buffers.clone(),
+        }
+    }
+}
+
+impl SurfaceTable {
+    /// A table of empty slots: every access through it is out of bounds.
+    pub fn new() -> SurfaceTable {
+        SurfaceTable {
+            entries: Box::new([empty(); SURFACES]),
+            buffers: BTreeMap::new(),
+        }
+    }
+
+    /// Binds a whole buffer.
+    ///
+    /// # Errors
+    /// [`LaunchError::SurfaceIndex`] when there is no such index.
+    pub fn bind(&mut self, index: u32, buffer: &Buffer) -> Result<(), LaunchError> {
+        self.bind_range(index, buffer, 0, buffer.len())
+    }
+
+    /// Binds `len` bytes of a buffer from byte `offset`.
+    ///
+    /// # Errors
+    /// [`LaunchError::SurfaceIndex`], or [`LaunchError::Memory`] when the range is not in the buffer.
+    pub fn bind_range(
+        &mut self,
+        index: u32,
+        buffer: &Buffer,
+        offset: u64,
+        len: u64,
+    ) -> Result<(), LaunchError> {
+        let size = buffer.len();
+        if offset > size || len > size - offset {
+            return Err(MemoryError::OutOfRange { offset, len, size }.into());
+        }
+        let slot = self.slot(index)?;
+        self.entries[usize::from(slot)] = Surface {
+            base: buffer.start().wrapping_add(offset as usize),
+            size: len,
+        };
+        self.buffers.insert(slot, buffer.clone());
+        Ok(())
+    }
+
+    /// Binds any memory.
+    ///
+    /// # Errors
+    /// [`LaunchError::SurfaceIndex`].
+    ///
+    /// # Safety
+    /// `surface.base` must stay readable and writable for `surface.size` bytes, and no Rust
+    /// reference may cover them, whenever a launch uses this table or a clone of it.
+    pub unsafe fn bind_raw(&mut self, index: u32, surface: Surface) -> Result<(), LaunchError> {
+        let slot = self.slot(index)?;
+        self.entries[usize::from(slot)] = surface;
+        self.buffers.remove(&slot);
+        Ok(())
+    }
+
+    /// Empties a slot.
+    ///
+    /// # Errors
+    /// [`LaunchError::SurfaceIndex`].
+    pub fn clear(&mut self, index: u32) -> Result<(), LaunchError> {
+        let slot = self.slot(index)?;
+        self.entries[usize::from(slot)] = empty();
+        self.buffers.remove(&slot);
+        Ok(())
+    }
+
+    /// Address and length in bytes of a bound surface.
+    pub fn get(&self, index: u32) -> Option<(u64, u64)> {
+        let surface = self.entries.get(index as usize)?;
+        (surface.size != 0).then_some((surface.base as u64, surface.size))
+    }
+
+    pub(crate) fn as_ptr(&self) -> *const Surface {
+        self.entries.as_ptr()
+    }
+
+    fn slot(&self, index: u32) -> Result<u8, LaunchError> {
+        u8::try_from(index).map_err(|_| LaunchError::SurfaceIndex(index))
+    }
+}
+
+fn empty() -> Surface {
+    Surface {
+        base: nothing(),
+        size: 0,
+    }
+}
+
+/// Address of [`NOTHING`]; never written, as its surface has no bytes.
+pub(crate) fn nothing() -> *mut u8 {
+    NOTHING.as_ptr().cast_mut()
+}
