@@ -6,5 +6,6 @@ pub mod container;
 pub mod isa;
 pub mod lower;
 pub mod module;
+pub mod passes;
 pub mod ssa;
 pub mod valid;

@@ -1,5 +1,13 @@
 //! The SSA IR: text form, verifier, evaluator and passes.
 
+#[path = "ssa/eval.rs"]
+mod eval;
+#[path = "ssa/gen.rs"]
+mod generate;
+#[path = "ssa/golden.rs"]
+mod golden;
+#[path = "ssa/random.rs"]
+mod random;
 #[path = "ssa/text.rs"]
 mod text;
 #[path = "ssa/verify.rs"]

@@ -11,12 +11,15 @@
 //! turned masks into values; an operation without a mask operand computes all lanes.
 
 pub mod dom;
+pub mod eval;
+pub mod fp_env;
 pub mod func;
 mod names;
 pub mod op;
 pub mod parse;
 mod parse_op;
 pub mod print;
+pub mod scalar;
 pub mod types;
 mod typing;
 pub mod verify;

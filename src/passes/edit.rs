@@ -1,0 +1,97 @@
+//! What passes share: looking through definitions, and rewriting blocks in place.
+
+use crate::ssa::{BinOp, Block, Function, Inst, Op, Ty, UnOp, Value};
+
+/// Lanes of a constant.
+pub(super) fn const_lanes(f: &Function, v: Value) -> Option<&[u64]> {
+    match &f.def_inst(v)?.op {
+        Op::Const(bits) => Some(std::slice::from_ref(bits)),
+        Op::VecConst(bits) => Some(bits),
+        _ => None,
+    }
+}
+
+/// Bits of a constant whose lanes are all the same.
+pub(super) fn uniform_const(f: &Function, v: Value) -> Option<u64> {
+    let (&first, rest) = const_lanes(f, v)?.split_first()?;
+    rest.iter().all(|&b| b == first).then_some(first)
+}
+
+/// Operands of `v` if it is this operation.
+pub(super) fn binary(f: &Function, v: Value, op: BinOp) -> Option<(Value, Value)> {
+    let data = f.def_inst(v).filter(|d| d.op == Op::Binary(op))?;
+    Some((data.args[0], data.args[1]))
+}
+
+/// Operand of `v` if it is this operation.
+pub(super) fn unary(f: &Function, v: Value, op: UnOp) -> Option<Value> {
+    let data = f.def_inst(v).filter(|d| d.op == Op::Unary(op))?;
+    Some(data.args[0])
+}
+
+/// The operation that makes a constant with the same bits in each lane.
+pub(super) fn const_op(ty: Ty, bits: u64) -> Op {
+    lanes_op(vec![bits; usize::from(ty.lanes)])
+}
+
+/// The operation that makes a constant of these lanes.
+pub(super) fn lanes_op(lanes: Vec<u64>) -> Op {
+    match lanes.as_slice() {
+        [bits] => Op::Const(*bits),
+        _ => Op::VecConst(lanes.into()),
+    }
+}
+
+/// Rewrites the instructions of a function block by block; new ones go before the current one.
+pub(super) struct Rewriter<'f> {
+    pub(super) f: &'f mut Function,
+    out: Vec<Inst>,
+    line: u32,
+    /// Changes made.
+    pub(super) changes: usize,
+}
+
+impl<'f> Rewriter<'f> {
+    pub(super) fn new(f: &'f mut Function) -> Self {
+        Rewriter {
+            f,
+            out: Vec::new(),
+            line: 0,
+            changes: 0,
+        }
+    }
+
+    /// Calls `each` for the instructions of a block in order, with aliases in their operands
+    /// resolved. Instructions stay unless `each` says false.
+    pub(super) fn block(&mut self, b: Block, mut each: impl FnMut(&mut Self, Inst) -> bool) {
+        let insts = std::mem::take(&mut self.f.block_mut(b).insts);
+        self.out = Vec::with_capacity(insts.len());
+        for i in insts {
+            self.line = self.f.inst(i).line;
+            self.resolve(i);
+            if each(self, i) {
+                self.out.push(i);
+            }
+        }
+        self.f.block_mut(b).insts = std::mem::take(&mut self.out);
+    }
+
+    fn resolve(&mut self, i: Inst) {
+        for n in 0..self.f.inst(i).args.len() {
+            let v = self.f.inst(i).args[n];
+            self.f.inst_mut(i).args[n] = self.f.resolve(v);
+        }
+    }
+
+    /// Adds an instruction before the current one.
+    pub(super) fn emit(&mut self, op: Op, args: Vec<Value>, ty: Ty) -> Value {
+        let i = self.f.make(op, args, &[ty], self.line);
+        self.out.push(i);
+        self.f.inst(i).results[0]
+    }
+
+    /// Adds a constant with the same bits in each lane.
+    pub(super) fn constant(&mut self, ty: Ty, bits: u64) -> Value {
+        self.emit(const_op(ty, bits), Vec::new(), ty)
+    }
+}

@@ -1,0 +1,340 @@
+//! Integer and bitwise rules; `and`, `or`, `xor` and `not` are also mask algebra.
+
+use super::super::edit::{Rewriter, binary as bin, unary as un, uniform_const};
+use super::{Action, Subject};
+use crate::ssa::{BinOp, Conv, Function, ICond, Lane, Op, Ty, UnOp, Value};
+use Action::{Become, Same, Uniform};
+
+pub(super) fn binary(r: &mut Rewriter, s: &Subject) -> Option<Action> {
+    let Op::Binary(op) = s.op else {
+        return None;
+    };
+    if s.ty.lane.is_float() {
+        return None;
+    }
+    let (a, b) = (s.args[0], s.args[1]);
+    if commutes(op) && uniform_const(r.f, a).is_some() && uniform_const(r.f, b).is_none() {
+        return Some(Become(s.op.clone(), vec![b, a]));
+    }
+    if a == b
+        && let Some(action) = same_operands(op, a)
+    {
+        return Some(action);
+    }
+    if let Some(c) = uniform_const(r.f, b) {
+        let action = with_constant(r, s, op, c).or_else(|| chain(r, s, op, c));
+        if action.is_some() {
+            return action;
+        }
+    }
+    match op {
+        BinOp::And | BinOp::Or => logic(r.f, s, op, a, b)
+            .or_else(|| logic(r.f, s, op, b, a))
+            .or_else(|| without(r, s, op, a, b))
+            .or_else(|| without(r, s, op, b, a)),
+        BinOp::Add => bin(r.f, a, BinOp::Sub)
+            .filter(|&(_, y)| y == b)
+            .map(|(x, _)| Same(x)),
+        BinOp::Sub => match bin(r.f, a, BinOp::Add) {
+            Some((x, y)) if y == b => Some(Same(x)),
+            Some((x, y)) if x == b => Some(Same(y)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn commutes(op: BinOp) -> bool {
+    use BinOp::{Add, And, Mul, MulHiS, MulHiU, Or, SMax, SMin, UMax, UMin, Xor};
+    matches!(
+        op,
+        Add | And | Mul | MulHiS | MulHiU | Or | SMax | SMin | UMax | UMin | Xor
+    )
+}
+
+fn same_operands(op: BinOp, a: Value) -> Option<Action> {
+    match op {
+        BinOp::Sub | BinOp::Xor => Some(Uniform(0)),
+        BinOp::And | BinOp::Or => Some(Same(a)),
+        BinOp::SMin | BinOp::SMax | BinOp::UMin | BinOp::UMax => Some(Same(a)),
+        _ => None,
+    }
+}
+
+/// Rules for `x op c`.
+fn with_constant(r: &mut Rewriter, s: &Subject, op: BinOp, c: u64) -> Option<Action> {
+    let (x, lane) = (s.args[0], s.ty.lane);
+    let (ones, width) = (lane.mask(), u64::from(lane.bits()));
+    match op {
+        BinOp::Add | BinOp::Or | BinOp::Xor if c == 0 => Some(Same(x)),
+        BinOp::Sub => {
+            let minus = r.constant(s.ty, c.wrapping_neg() & ones);
+            Some(Become(Op::Binary(BinOp::Add), vec![x, minus]))
+        }
+        BinOp::And if c == ones => Some(Same(x)),
+        BinOp::And | BinOp::Mul if c == 0 => Some(Uniform(0)),
+        BinOp::Or if c == ones => Some(Uniform(ones)),
+        BinOp::Xor if c == ones => Some(Become(Op::Unary(UnOp::Not), vec![x])),
+        BinOp::And => zero_extended(r.f, x)
+            .filter(|from| from.mask() & !c == 0)
+            .map(|_| Same(x)),
+        BinOp::Mul | BinOp::UDiv | BinOp::SDiv if c == 1 => Some(Same(x)),
+        BinOp::Mul | BinOp::UDiv if c.is_power_of_two() => {
+            let shift = if op == BinOp::Mul {
+                BinOp::Shl
+            } else {
+                BinOp::LShr
+            };
+            let count = r.constant(s.ty, u64::from(c.trailing_zeros()));
+            Some(Become(Op::Binary(shift), vec![x, count]))
+        }
+        BinOp::URem if c.is_power_of_two() => {
+            let low = r.constant(s.ty, c - 1);
+            Some(Become(Op::Binary(BinOp::And), vec![x, low]))
+        }
+        _ if op.is_shift() && c % width == 0 => Some(Same(x)),
+        BinOp::UMin if c == 0 => Some(Uniform(0)),
+        BinOp::UMin if c == ones => Some(Same(x)),
+        BinOp::UMax if c == 0 => Some(Same(x)),
+        BinOp::UMax if c == ones => Some(Uniform(ones)),
+        _ => None,
+    }
+}
+
+/// The lane that `v` was zero-extended from.
+fn zero_extended(f: &Function, v: Value) -> Option<Lane> {
+    let data = f.def_inst(v)?;
+    (data.op == Op::Convert(Conv::ZExt)).then(|| f.ty(data.args[0]).lane)
+}
+
+/// `(x op d) op c` with both constant.
+fn chain(r: &mut Rewriter, s: &Subject, op: BinOp, c: u64) -> Option<Action> {
+    let (x, d) = bin(r.f, s.args[0], op)?;
+    let d = uniform_const(r.f, d)?;
+    let (ones, width) = (s.ty.lane.mask(), u64::from(s.ty.lane.bits()));
+    let joined = match op {
+        BinOp::Add => c.wrapping_add(d) & ones,
+        BinOp::Mul => c.wrapping_mul(d) & ones,
+        BinOp::And => c & d,
+        BinOp::Or => c | d,
+        BinOp::Xor => c ^ d,
+        BinOp::Shl | BinOp::LShr if c % width + d % width >= width => return Some(Uniform(0)),
+        BinOp::AShr => (c % width + d % width).min(width - 1),
+        BinOp::Shl | BinOp::LShr => c % width + d % width,
+        BinOp::UMin => c.min(d),
+        BinOp::UMax => c.max(d),
+        _ => return None,
+    };
+    let joined = r.constant(s.ty, joined);
+    Some(Become(Op::Binary(op), vec![x, joined]))
+}
+
+/// Rules for `a & b` and, with both operations exchanged, for `a | b`.
+fn logic(f: &Function, s: &Subject, op: BinOp, a: Value, b: Value) -> Option<Action> {
+    let (dual, zero) = match op {
+        BinOp::And => (BinOp::Or, 0),
+        _ => (BinOp::And, s.ty.lane.mask()),
+    };
+    // a & !a = 0
+    if un(f, a, UnOp::Not) == Some(b) {
+        return Some(Uniform(zero));
+    }
+    // a & (a | y) = a
+    if let Some((x, y)) = bin(f, b, dual) {
+        if x == a || y == a {
+            return Some(Same(a));
+        }
+        // a & (!a | y) = a & y
+        for (x, y) in [(x, y), (y, x)] {
+            if complements(f, x, a) {
+                return Some(Become(s.op.clone(), vec![a, y]));
+            }
+        }
+        // (x | y) & (x | !y) = x
+        if let Some((p, q)) = bin(f, a, dual) {
+            for (x, y) in [(x, y), (y, x)] {
+                for (p, q) in [(p, q), (q, p)] {
+                    if x == p && complements(f, y, q) {
+                        return Some(Same(x));
+                    }
+                }
+            }
+        }
+    }
+    // a & (a & y) = a & y, a & (!a & y) = 0
+    if let Some((x, y)) = bin(f, b, op) {
+        if x == a || y == a {
+            return Some(Same(b));
+        }
+        if complements(f, x, a) || complements(f, y, a) {
+            return Some(Uniform(zero));
+        }
+    }
+    None
+}
+
+/// `a & !(a & y)` is `a & !y`, and `a & !(a | y)` is 0; dually for `|`.
+fn without(r: &mut Rewriter, s: &Subject, op: BinOp, a: Value, b: Value) -> Option<Action> {
+    let (dual, zero) = match op {
+        BinOp::And => (BinOp::Or, 0),
+        _ => (BinOp::And, s.ty.lane.mask()),
+    };
+    let inner = un(r.f, b, UnOp::Not)?;
+    if let Some((x, y)) = bin(r.f, inner, dual)
+        && (x == a || y == a)
+    {
+        return Some(Uniform(zero));
+    }
+    let (x, y) = bin(r.f, inner, op)?;
+    let other = match (x == a, y == a) {
+        (true, _) => y,
+        (_, true) => x,
+        _ => return None,
+    };
+    let not = match un(r.f, other, UnOp::Not) {
+        Some(z) => z,
+        None => r.emit(Op::Unary(UnOp::Not), vec![other], s.ty),
+    };
+    Some(Become(s.op.clone(), vec![a, not]))
+}
+
+fn complements(f: &Function, a: Value, b: Value) -> bool {
+    un(f, a, UnOp::Not) == Some(b) || un(f, b, UnOp::Not) == Some(a)
+}
+
+pub(super) fn unary(r: &mut Rewriter, s: &Subject) -> Option<Action> {
+    let Op::Unary(op @ (UnOp::Not | UnOp::Neg | UnOp::BitRev)) = s.op else {
+        return None;
+    };
+    let x = s.args[0];
+    if let Some(inner) = un(r.f, x, op) {
+        return Some(Same(inner));
+    }
+    if op == UnOp::Neg {
+        let (a, b) = bin(r.f, x, BinOp::Sub)?;
+        return Some(Become(Op::Binary(BinOp::Sub), vec![b, a]));
+    }
+    None
+}
+
+/// The condition with its operands exchanged.
+fn swapped(c: ICond) -> ICond {
+    match c {
+        ICond::Slt => ICond::Sgt,
+        ICond::Sle => ICond::Sge,
+        ICond::Sgt => ICond::Slt,
+        ICond::Sge => ICond::Sle,
+        ICond::Ult => ICond::Ugt,
+        ICond::Ule => ICond::Uge,
+        ICond::Ugt => ICond::Ult,
+        ICond::Uge => ICond::Ule,
+        ICond::Eq | ICond::Ne => c,
+    }
+}
+
+pub(super) fn icmp(r: &mut Rewriter, s: &Subject) -> Option<Action> {
+    let Op::ICmp(cond) = s.op else {
+        return None;
+    };
+    let (a, b) = (s.args[0], s.args[1]);
+    if a == b {
+        use ICond::{Eq, Sge, Sle, Uge, Ule};
+        return Some(Uniform(matches!(cond, Eq | Sle | Sge | Ule | Uge).into()));
+    }
+    if uniform_const(r.f, a).is_some() && uniform_const(r.f, b).is_none() {
+        return Some(Become(Op::ICmp(swapped(cond)), vec![b, a]));
+    }
+    let c = uniform_const(r.f, b)?;
+    let lane = r.f.ty(a).lane;
+    match (cond, c) {
+        (ICond::Ult, 0) => return Some(Uniform(0)),
+        (ICond::Uge, 0) => return Some(Uniform(1)),
+        (ICond::Ule, c) if c == lane.mask() => return Some(Uniform(1)),
+        (ICond::Ugt, c) if c == lane.mask() => return Some(Uniform(0)),
+        (ICond::Ugt, 0) => return Some(Become(Op::ICmp(ICond::Ne), vec![a, b])),
+        (ICond::Ule, 0) => return Some(Become(Op::ICmp(ICond::Eq), vec![a, b])),
+        _ => {}
+    }
+    if !matches!(cond, ICond::Eq | ICond::Ne) {
+        return None;
+    }
+    if lane == Lane::I1 {
+        // m == 1, m != 0 are m; the others its complement.
+        let keep = (cond == ICond::Eq) == (c == 1);
+        return Some(if keep {
+            Same(a)
+        } else {
+            Become(Op::Unary(UnOp::Not), vec![a])
+        });
+    }
+    compare_mask(r, cond, c, a)
+}
+
+/// Comparison of an extended or packed mask with zero.
+fn compare_mask(r: &mut Rewriter, cond: ICond, c: u64, a: Value) -> Option<Action> {
+    let f = &*r.f;
+    let data = f.def_inst(a)?;
+    let mask = *data.args.first()?;
+    let is_mask = f.ty(mask).lane == Lane::I1;
+    let set = match data.op {
+        Op::Convert(Conv::ZExt) if is_mask => 1,
+        Op::Convert(Conv::SExt) if is_mask => f.ty(a).lane.mask(),
+        Op::MaskToBits => return compare_bits(r, cond, c, mask),
+        _ => return None,
+    };
+    match (c, cond) {
+        (0, ICond::Ne) => Some(Same(mask)),
+        (0, _) => Some(Become(Op::Unary(UnOp::Not), vec![mask])),
+        (c, ICond::Eq) if c == set => Some(Same(mask)),
+        (c, ICond::Ne) if c == set => Some(Become(Op::Unary(UnOp::Not), vec![mask])),
+        (_, cond) => Some(Uniform((cond == ICond::Ne).into())),
+    }
+}
+
+/// Comparison of a packed mask with none or all of its bits.
+fn compare_bits(r: &mut Rewriter, cond: ICond, c: u64, mask: Value) -> Option<Action> {
+    let op = match c {
+        0 => Op::MaskAny,
+        c if c == u64::MAX >> (64 - r.f.ty(mask).lanes) => Op::MaskAll,
+        _ => return None,
+    };
+    if (cond == ICond::Ne) == (c == 0) {
+        return Some(Become(op, vec![mask]));
+    }
+    let set = r.emit(op, vec![mask], Ty::BOOL);
+    Some(Become(Op::Unary(UnOp::Not), vec![set]))
+}
+
+pub(super) fn convert(r: &mut Rewriter, s: &Subject) -> Option<Action> {
+    let Op::Convert(conv) = s.op else {
+        return None;
+    };
+    let data = r.f.def_inst(s.args[0])?;
+    let (x, inner) = (*data.args.first()?, data.op.clone());
+    let from = r.f.ty(x).lane;
+    match (conv, inner) {
+        (Conv::Trunc, Op::Convert(ext @ (Conv::SExt | Conv::ZExt))) => {
+            Some(match s.ty.lane.bits().cmp(&from.bits()) {
+                std::cmp::Ordering::Equal => Same(x),
+                std::cmp::Ordering::Less => Become(Op::Convert(Conv::Trunc), vec![x]),
+                std::cmp::Ordering::Greater => Become(Op::Convert(ext), vec![x]),
+            })
+        }
+        (Conv::Trunc, Op::Convert(Conv::Trunc)) => Some(Become(s.op.clone(), vec![x])),
+        (Conv::Trunc, Op::Binary(BinOp::And)) => {
+            let mask = uniform_const(r.f, data.args[1])?;
+            (mask & s.ty.lane.mask() == s.ty.lane.mask()).then(|| Become(s.op.clone(), vec![x]))
+        }
+        (Conv::ZExt, Op::Convert(Conv::ZExt)) | (Conv::SExt, Op::Convert(Conv::SExt)) => {
+            Some(Become(s.op.clone(), vec![x]))
+        }
+        (Conv::SExt, Op::Convert(Conv::ZExt)) => Some(Become(Op::Convert(Conv::ZExt), vec![x])),
+        (Conv::ZExt, Op::Convert(Conv::Trunc)) if from == s.ty.lane => {
+            let low = r.f.ty(s.args[0]).lane.mask();
+            let low = r.constant(s.ty, low);
+            Some(Become(Op::Binary(BinOp::And), vec![x, low]))
+        }
+        (Conv::FDemote, Op::Convert(Conv::FPromote)) => Some(Same(x)),
+        _ => None,
+    }
+}

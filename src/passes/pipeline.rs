@@ -1,0 +1,109 @@
+//! The ordered list of passes and its driver.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use super::{cfg, dce, fold, gvn};
+use crate::ssa::{Function, VerifyError, verify};
+
+/// A pass: changes the function and returns how many changes it made.
+pub type Pass = fn(&mut Function) -> usize;
+
+/// Passes by name.
+pub const PASSES: &[(&str, Pass)] = &[
+    ("fold", fold::run),
+    ("cfg", cfg::run),
+    ("gvn", gvn::run),
+    ("dce", dce::run),
+];
+
+/// Names of [`PASSES`] in the order they run; a name may occur several times.
+pub const ORDER: &[&str] = &["fold", "cfg", "gvn", "fold", "cfg", "gvn", "dce"];
+
+/// What runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PassOptions {
+    /// Names of passes that are left out.
+    pub disabled: BTreeSet<&'static str>,
+    /// Verify after each pass.
+    pub verify: bool,
+}
+
+impl Default for PassOptions {
+    /// All passes; the verifier runs in builds with debug assertions.
+    fn default() -> Self {
+        PassOptions {
+            disabled: BTreeSet::new(),
+            verify: cfg!(debug_assertions),
+        }
+    }
+}
+
+impl PassOptions {
+    /// No pass at all.
+    pub fn none() -> Self {
+        PassOptions {
+            disabled: PASSES.iter().map(|&(name, _)| name).collect(),
+            ..PassOptions::default()
+        }
+    }
+}
+
+/// What one run of a pass did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PassStats {
+    /// Pass.
+    pub name: &'static str,
+    /// Changes it made.
+    pub changes: usize,
+    /// Instructions in live blocks afterwards.
+    pub insts: usize,
+    /// Time it took, without the verifier.
+    pub time: Duration,
+}
+
+/// A pass left an invalid function: a bug of ours.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("pass `{pass}` left an invalid function: {}", errors.first().map_or_else(String::new, ToString::to_string))]
+pub struct PassError {
+    /// Pass.
+    pub pass: &'static str,
+    /// What the verifier says.
+    pub errors: Vec<VerifyError>,
+}
+
+/// Runs the enabled passes in order.
+///
+/// # Errors
+/// [`PassError`] when the verifier runs and rejects what a pass left.
+pub fn optimize(f: &mut Function, options: &PassOptions) -> Result<Vec<PassStats>, PassError> {
+    let mut stats = Vec::new();
+    for name in ORDER {
+        let pass = PASSES.iter().find(|(n, _)| n == name);
+        let Some(&(name, pass)) = pass.filter(|(n, _)| !options.disabled.contains(n)) else {
+            continue;
+        };
+        let start = Instant::now();
+        let changes = pass(f);
+        let time = start.elapsed();
+        if options.verify {
+            verify(f).map_err(|errors| PassError { pass: name, errors })?;
+        }
+        stats.push(PassStats {
+            name,
+            changes,
+            insts: f.order.iter().map(|&b| f.block(b).insts.len()).sum(),
+            time,
+        });
+    }
+    Ok(stats)
+}
+
+/// Runs one pass by name; false when there is none.
+pub fn run_pass(f: &mut Function, name: &str) -> bool {
+    let pass = PASSES.iter().find(|(n, _)| *n == name);
+    if let Some((_, pass)) = pass {
+        pass(f);
+    }
+    pass.is_some()
+}
