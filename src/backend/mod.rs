@@ -1,5 +1,7 @@
 //! Code generators behind one trait: SSA in, position-independent bytes out.
 
+pub mod cranelift;
+
 use crate::ssa::Function;
 
 /// Bounds-check policy of memory accesses (DESIGN 5).

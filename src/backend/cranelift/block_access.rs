@@ -1,0 +1,238 @@
+//! Uniform accesses to consecutive elements.
+//!
+//! One test decides for the whole block; when it fails, a loop goes through the elements.
+
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{self, InstBuilder, Value as V, types};
+
+use super::emit::{DATA, Emit};
+use super::memory::Region;
+use super::value::{piece_type, scalar_type};
+use crate::backend::OobPolicy;
+use crate::ssa::{BlockAccess, Lane, Space, Ty, Value};
+
+/// Operands of a block access.
+struct Block {
+    access: BlockAccess,
+    cond: Value,
+    addr: V,
+    surface: V,
+    region: Region,
+}
+
+impl Block {
+    fn ty(&self) -> Ty {
+        Ty::vector(self.access.elem, self.access.n)
+    }
+}
+
+impl Emit<'_> {
+    fn block_operands(&mut self, access: BlockAccess, args: &[Value]) -> Block {
+        let surface = access.space.has_surface().then(|| args[2]);
+        let region = self.region(access.space, surface);
+        let surface = match surface {
+            Some(s) => self.scalar(s),
+            None => self.iconst(types::I32, 0),
+        };
+        Block {
+            access,
+            cond: args[0],
+            addr: self.scalar(args[1]),
+            surface,
+            region,
+        }
+    }
+
+    /// A block load.
+    pub fn block_load(&mut self, access: BlockAccess, args: &[Value], out: Value) {
+        let block = self.block_operands(access, args);
+        let ty = block.ty();
+        let done = self.new_block();
+        let types: Vec<ir::Type> = if ty.is_scalar() {
+            vec![scalar_type(ty.lane)]
+        } else {
+            vec![piece_type(ty.lane); super::value::piece_count(ty)]
+        };
+        let results: Vec<V> = types
+            .into_iter()
+            .map(|t| self.func.dfg.append_block_param(done, t))
+            .collect();
+        self.whole_or_not(
+            &block,
+            |e, pointer| {
+                let parts = e.load_value(pointer, 0, ty, DATA);
+                e.jump(done, &parts);
+            },
+            |e| {
+                let slot = e.slot(ty.bytes());
+                e.clear_slot(slot, ty.bytes());
+                e.element_loop(&block, |e, pointer, offset| {
+                    let v = e.ins().load(scalar_type(ty.lane), DATA, pointer, 0);
+                    let at = e.slot_addr(slot, 0);
+                    let at = e.ins().iadd(at, offset);
+                    e.ins().store(DATA, v, at, 0);
+                });
+                let parts = e.unspill(slot, ty);
+                e.jump(done, &parts);
+            },
+        );
+        self.block = done;
+        self.bind(out, results);
+    }
+
+    /// A block store.
+    pub fn block_store(&mut self, access: BlockAccess, args: &[Value]) {
+        let block = self.block_operands(access, args);
+        let ty = block.ty();
+        let data = Self::data_args(access.space, args)[0];
+        let parts = self.parts(data);
+        let done = self.new_block();
+        self.whole_or_not(
+            &block,
+            |e, pointer| {
+                e.store_value(pointer, 0, ty, &parts);
+                e.jump(done, &[]);
+            },
+            |e| {
+                let slot = e.slot(ty.bytes());
+                e.spill(slot, &parts);
+                e.element_loop(&block, |e, pointer, offset| {
+                    let at = e.slot_addr(slot, 0);
+                    let at = e.ins().iadd(at, offset);
+                    let v = e.ins().load(scalar_type(ty.lane), DATA, at, 0);
+                    e.ins().store(DATA, v, pointer, 0);
+                });
+                e.jump(done, &[]);
+            },
+        );
+        self.block = done;
+    }
+
+    /// Branches to `whole` with a pointer when the condition holds and all bytes are inside, else
+    /// to `not`. Both end with a jump.
+    fn whole_or_not(
+        &mut self,
+        block: &Block,
+        whole: impl FnOnce(&mut Self, V),
+        not: impl FnOnce(&mut Self),
+    ) {
+        let fast = self.new_block();
+        let slow = self.new_cold_block();
+        let base = self.base(block.region);
+        let size = self.size(block.region);
+        let offset = if block.access.space == Space::Flat {
+            self.ins().isub(block.addr, base)
+        } else {
+            self.ins().uextend(types::I64, block.addr)
+        };
+        let bytes = i64::from(block.ty().bytes());
+        // offset <= size - bytes, written so that neither side wraps.
+        let fits = self
+            .ins()
+            .icmp_imm_u(IntCC::UnsignedGreaterThanOrEqual, size, bytes);
+        let room = self.ins().iadd_imm_s(size, -bytes);
+        let below = self
+            .ins()
+            .icmp(IntCC::UnsignedLessThanOrEqual, offset, room);
+        let ok = self.ins().band(fits, below);
+        let ok = match self.scalar_const(block.cond) {
+            Some(1) => ok,
+            _ => {
+                let cond = self.scalar(block.cond);
+                self.ins().band(ok, cond)
+            }
+        };
+        self.branch(ok, fast, slow);
+        let off = std::mem::replace(&mut self.cache.off, true);
+        self.block = fast;
+        let pointer = self.ins().iadd(base, offset);
+        whole(self, pointer);
+        self.block = slow;
+        not(self);
+        self.cache.off = off;
+    }
+
+    /// Calls `each` with pointer and byte offset of every element that is inside, when the
+    /// condition holds; under a fault policy, reports the first that is not.
+    fn element_loop(&mut self, block: &Block, each: impl FnOnce(&mut Self, V, V)) {
+        let elem = block.access.elem;
+        let head = self.new_cold_block();
+        let test = self.new_cold_block();
+        let access = self.new_cold_block();
+        let next = self.new_cold_block();
+        let end = self.new_cold_block();
+        let index = self.func.dfg.append_block_param(head, types::I64);
+        let zero = self.iconst(types::I64, 0);
+        let cond = self.scalar(block.cond);
+        let limit = self.wide_limit(block.region, elem.bytes());
+        let base = self.base(block.region);
+        let args = [ir::BlockArg::Value(zero)];
+        self.ins().brif(cond, head, &args, end, &[]);
+
+        self.block = head;
+        let bytes = i64::from(block.ty().bytes());
+        let more = self.ins().icmp_imm_u(IntCC::UnsignedLessThan, index, bytes);
+        self.branch(more, test, end);
+
+        self.block = test;
+        let (offset, address) = self.element_offset(block, base, index);
+        let inside = self.ins().icmp(IntCC::UnsignedLessThan, offset, limit);
+        let outside = if self.options.oob == OobPolicy::ReadZeroSkipWrite
+            || block.access.space == Space::Regs
+        {
+            next
+        } else {
+            self.new_cold_block()
+        };
+        self.branch(inside, access, outside);
+        if outside != next {
+            self.block = outside;
+            self.report_element(block, address);
+            self.jump(next, &[]);
+        }
+
+        self.block = access;
+        let pointer = self.ins().iadd(base, offset);
+        each(self, pointer, index);
+        self.jump(next, &[]);
+
+        self.block = next;
+        let following = self.ins().iadd_imm_u(index, i64::from(elem.bytes()));
+        self.jump(head, &[following]);
+        self.block = end;
+    }
+
+    /// Offset in the region, and address, of the element at a byte index.
+    fn element_offset(&mut self, block: &Block, base: V, index: V) -> (V, V) {
+        if block.access.space == Space::Flat {
+            let address = self.ins().iadd(block.addr, index);
+            return (self.ins().isub(address, base), address);
+        }
+        let low = self.ins().ireduce(types::I32, index);
+        let address = self.ins().iadd(block.addr, low);
+        let wide = self.ins().uextend(types::I64, address);
+        (wide, wide)
+    }
+
+    fn report_element(&mut self, block: &Block, address: V) {
+        let one = self.iconst(types::I32, 1);
+        let lanes = super::memory::Lanes {
+            count: 1,
+            mask: block.cond,
+            addr: vec![address],
+            region: block.region,
+            surface: block.surface,
+            flat: true,
+        };
+        self.report(&lanes, one, block.access.site);
+    }
+
+    /// Zeroes a slot.
+    pub fn clear_slot(&mut self, slot: ir::StackSlot, bytes: u32) {
+        let zero = self.vconst(piece_type(Lane::I8), 0);
+        let addr = self.slot_addr(slot, 0);
+        for i in 0..bytes.div_ceil(16) {
+            self.ins().store(DATA, zero, addr, 16 * i as i32);
+        }
+    }
+}

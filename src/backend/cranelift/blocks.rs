@@ -1,0 +1,320 @@
+//! The thread loop and control flow.
+//!
+//! ```text
+//! entry(group, first, end) -> head(index, status) -> check -> thread_start -> body ... -> next -> head
+//! ```
+//!
+//! `check` skips finished threads. The body is the SSA function: `Return` marks the thread
+//! finished, `Suspend` remembers the barrier; both go on with the next thread.
+
+use std::mem::{offset_of, size_of};
+
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{
+    self, BlockArg, BlockCall as ClifCall, InstBuilder, JumpTableData, MemFlagsData, Type,
+    Value as V, types,
+};
+use visa_runtime::abi::{GroupCtx, LaunchCtx, Status, THREAD_DONE, ThreadCtx};
+
+use super::emit::{DATA, Emit};
+use super::mask::MaskRepr;
+use super::mask_plan::Form;
+use super::value::{Val, int_lane, piece_count, piece_type, scalar_type};
+use crate::ssa::{Block, BlockCall, Function, Lane, Term, Ty};
+
+/// Lanes a mask can have in bits form.
+const MAX_MASK_LANES: u16 = 32;
+
+impl Emit<'_> {
+    /// Translates the whole function.
+    pub fn program(&mut self) {
+        let f = self.f;
+        let too_wide = f
+            .values
+            .iter()
+            .find(|v| v.ty.lane == Lane::I1 && v.ty.lanes > MAX_MASK_LANES);
+        if let Some(v) = too_wide {
+            return self.bug(format!("a mask of type {}", v.ty));
+        }
+        let order = reverse_postorder(f);
+        let waits = order
+            .iter()
+            .any(|&b| matches!(f.block(b).term, Term::Suspend(_)));
+        let head = self.thread_loop(waits);
+        for &block in &order {
+            self.declare(block);
+        }
+        for &block in &order {
+            self.body(block);
+        }
+        self.close(head, waits);
+    }
+
+    /// Everything around the body; returns the loop head.
+    fn thread_loop(&mut self, waits: bool) -> ir::Block {
+        let entry = self.ctx.entry;
+        let params = [types::I64, types::I32, types::I32]
+            .map(|ty| self.func.dfg.append_block_param(entry, ty));
+        let [group, _, end] = params;
+        self.ctx.group = Some(group);
+        let head = self.new_block();
+        let check = self.new_block();
+        let start = self.new_block();
+        let exit = self.new_block();
+        let next = self.new_block();
+        let index = self.func.dfg.append_block_param(head, types::I32);
+        let status = waits.then(|| self.func.dfg.append_block_param(head, types::I32));
+
+        self.block = head;
+        let over = self
+            .ins()
+            .icmp(IntCC::UnsignedGreaterThanOrEqual, index, end);
+        self.branch(over, exit, check);
+
+        self.block = check;
+        let threads = self.group_field(offset_of!(GroupCtx, threads), types::I64);
+        let wide = self.ins().uextend(types::I64, index);
+        let offset = self
+            .ins()
+            .imul_imm_u(wide, size_of::<ThreadCtx>() as i64);
+        let thread = self.ins().iadd(threads, offset);
+        let state = self.ins().load(
+            types::I32,
+            DATA,
+            thread,
+            offset_of!(ThreadCtx, state) as i32,
+        );
+        let done = self
+            .ins()
+            .icmp_imm_u(IntCC::Equal, state, i64::from(THREAD_DONE));
+        let args: Vec<BlockArg> = status.iter().map(|&s| s.into()).collect();
+        self.ins().brif(done, next, &args, start, &[]);
+
+        self.block = exit;
+        let result = match status {
+            Some(s) => s,
+            None => self.iconst(types::I32, Status::Done as u64),
+        };
+        self.ins().return_(&[result]);
+
+        self.block = next;
+        let carried = waits.then(|| self.func.dfg.append_block_param(next, types::I32));
+        let following = self.ins().iadd_imm_u(index, 1);
+        let args: Vec<V> = [following].into_iter().chain(carried).collect();
+        self.jump(head, &args);
+
+        self.ctx.thread_start = Some(start);
+        self.ctx.next = Some(next);
+        self.ctx.index = Some(index);
+        self.ctx.thread = Some(thread);
+        self.ctx.state = Some(state);
+        self.ctx.status = status;
+        head
+    }
+
+    /// Terminates the blocks that grew on demand.
+    fn close(&mut self, head: ir::Block, waits: bool) {
+        self.set_line(0);
+        self.block = self.ctx.entry;
+        let first = self.func.dfg.block_params(self.ctx.entry)[1];
+        let zero = waits.then(|| self.iconst(types::I32, Status::Done as u64));
+        let args: Vec<V> = [first].into_iter().chain(zero).collect();
+        self.jump(head, &args);
+        let body = self.blocks[Function::ENTRY.0 as usize];
+        if let (Some(start), Some(body)) = (self.ctx.thread_start, body) {
+            self.block = start;
+            self.jump(body, &[]);
+        }
+    }
+
+    /// Creates a block with its parameters.
+    fn declare(&mut self, block: Block) {
+        let f = self.f;
+        let here = self.new_block();
+        self.blocks[block.0 as usize] = Some(here);
+        for &param in &f.block(block).params {
+            let ty = f.ty(param);
+            let mut add = |t: Type, n: usize| -> Vec<V> {
+                (0..n)
+                    .map(|_| self.func.dfg.append_block_param(here, t))
+                    .collect()
+            };
+            let val = if ty.lane == Lane::I1 && !ty.is_scalar() {
+                Val::Mask(match self.plan.form(param) {
+                    Form::Bits => MaskRepr::Bits(add(types::I32, 1)[0]),
+                    Form::Vec(width) => {
+                        let lane = int_lane(width);
+                        let n = piece_count(Ty::vector(lane, ty.lanes));
+                        MaskRepr::Vec(width, add(piece_type(lane), n))
+                    }
+                })
+            } else if ty.is_scalar() {
+                Val::Parts(add(scalar_type(ty.lane), 1))
+            } else {
+                Val::Parts(add(piece_type(ty.lane), piece_count(ty)))
+            };
+            self.vals[param.0 as usize] = val;
+        }
+    }
+
+    fn body(&mut self, block: Block) {
+        let Some(here) = self.blocks[block.0 as usize] else {
+            return;
+        };
+        self.block = here;
+        self.cache = Default::default();
+        let f = self.f;
+        for &inst in &f.block(block).insts {
+            self.instruction(inst);
+        }
+        self.set_line(f.block(block).term_line);
+        self.terminator(&f.block(block).term);
+    }
+
+    fn terminator(&mut self, term: &Term) {
+        match term {
+            Term::None => {
+                self.bug("block without a terminator");
+                self.finish_thread(0, None);
+            }
+            Term::Jump(call) => {
+                let (to, args) = self.edge(call);
+                self.ins().jump(to, &args);
+            }
+            Term::Branch { cond, then, other } => {
+                let cond = self.scalar(*cond);
+                let (then, then_args) = self.edge(then);
+                let (other, other_args) = self.edge(other);
+                self.ins()
+                    .brif(cond, then, &then_args, other, &other_args);
+            }
+            Term::Switch {
+                index,
+                targets,
+                default,
+            } => {
+                let index = self.scalar(*index);
+                let default = self.clif_call(default);
+                let calls: Vec<ClifCall> = targets.iter().map(|t| self.clif_call(t)).collect();
+                let table = JumpTableData::new(default, &calls);
+                let table = self.func.create_jump_table(table);
+                self.ins().br_table(index, table);
+            }
+            Term::Return => self.finish_thread(u64::from(THREAD_DONE), self.ctx.status),
+            Term::Suspend(state) => {
+                let status = self.iconst(types::I32, Status::Suspended as u64);
+                self.finish_thread(u64::from(*state), Some(status));
+            }
+        }
+    }
+
+    /// Stores the thread's state and goes on with the next thread.
+    fn finish_thread(&mut self, state: u64, status: Option<V>) {
+        let (Some(thread), Some(next)) = (self.ctx.thread, self.ctx.next) else {
+            return;
+        };
+        let v = self.iconst(types::I32, state);
+        let at = offset_of!(ThreadCtx, state) as i32;
+        self.ins().store(DATA, v, thread, at);
+        let args: Vec<V> = status.into_iter().collect();
+        self.jump(next, &args);
+    }
+
+    fn clif_call(&mut self, call: &BlockCall) -> ClifCall {
+        let (to, args) = self.edge(call);
+        ClifCall::new(to, args, &mut self.func.dfg.value_lists)
+    }
+
+    /// Target and arguments of a branch, each mask in the form its parameter has.
+    fn edge(&mut self, call: &BlockCall) -> (ir::Block, Vec<BlockArg>) {
+        let f = self.f;
+        let mut args = Vec::new();
+        for (&param, &arg) in f.block(call.block).params.iter().zip(&call.args) {
+            let ty = f.ty(param);
+            if ty.lane == Lane::I1 && !ty.is_scalar() {
+                match self.plan.form(param) {
+                    Form::Bits => args.push(self.mask_bits(arg).into()),
+                    Form::Vec(width) => {
+                        args.extend(self.mask_vec(arg, width).into_iter().map(BlockArg::from));
+                    }
+                }
+            } else {
+                args.extend(self.parts(arg).into_iter().map(BlockArg::from));
+            }
+        }
+        let to = self.blocks[call.block.0 as usize];
+        (to.unwrap_or(self.ctx.entry), args)
+    }
+
+    /// Leaves when the launch was interrupted.
+    pub fn poll(&mut self) {
+        let flag = self.launch_field(offset_of!(LaunchCtx, interrupt), types::I64);
+        // An atomic load: a plain one could be merged with the poll of an earlier loop.
+        let set = self
+            .ins()
+            .atomic_load(types::I32, MemFlagsData::trusted(), flag);
+        let leave = match self.ctx.interrupted {
+            Some(block) => block,
+            None => {
+                let block = self.leave_block(Status::Interrupted);
+                self.ctx.interrupted = Some(block);
+                block
+            }
+        };
+        let go_on = self.new_block();
+        self.branch(set, leave, go_on);
+        self.block = go_on;
+    }
+
+    /// Block that returns with `Fault`.
+    pub fn fault_exit(&mut self) -> ir::Block {
+        if let Some(block) = self.ctx.fault {
+            return block;
+        }
+        let block = self.leave_block(Status::Fault);
+        self.ctx.fault = Some(block);
+        block
+    }
+
+    fn leave_block(&mut self, status: Status) -> ir::Block {
+        let block = self.new_cold_block();
+        let here = std::mem::replace(&mut self.block, block);
+        let v = self.iconst(types::I32, status as u64);
+        self.ins().return_(&[v]);
+        self.block = here;
+        block
+    }
+}
+
+/// Reachable blocks, each after the blocks that dominate it.
+fn reverse_postorder(f: &Function) -> Vec<Block> {
+    let mut seen = vec![false; f.blocks.len()];
+    let mut order = Vec::new();
+    let mut stack: Vec<(Block, Vec<Block>)> = Vec::new();
+    let targets = |b: Block| -> Vec<Block> {
+        f.block(b)
+            .term
+            .targets()
+            .iter()
+            .map(|call| call.block)
+            .collect()
+    };
+    seen[Function::ENTRY.0 as usize] = true;
+    stack.push((Function::ENTRY, targets(Function::ENTRY)));
+    while let Some((block, pending)) = stack.last_mut() {
+        let block = *block;
+        match pending.pop() {
+            Some(next) if seen[next.0 as usize] => {}
+            Some(next) => {
+                seen[next.0 as usize] = true;
+                stack.push((next, targets(next)));
+            }
+            None => {
+                order.push(block);
+                stack.pop();
+            }
+        }
+    }
+    order.reverse();
+    order
+}

@@ -1,0 +1,331 @@
+//! What compiled code reads from the launch, group and thread contexts.
+//!
+//! Fields that stay the same while the entry point runs are loaded once in its first block, fields
+//! of the thread once in a block that every thread passes; both grow on demand while the body is
+//! translated, and get their terminators at the end.
+
+use std::collections::HashMap;
+use std::mem::offset_of;
+
+use cranelift_codegen::ir::{self, InstBuilder, Type, Value as V, types};
+use visa_runtime::abi::{GroupCtx, LOCAL_ID_ROW, LaunchCtx, ThreadCtx};
+
+use super::emit::{DATA, Emit, READONLY};
+use super::mask::{MaskRepr, full};
+use super::value::{is_padded, piece_count, piece_type, scalar_type};
+use crate::ssa::{Input, Lane, Ty, Value};
+
+/// Blocks of the thread loop and what is known in them.
+pub(super) struct Context {
+    /// First block of the function: group and launch fields.
+    pub entry: ir::Block,
+    /// First block of a thread: its fields.
+    pub thread_start: Option<ir::Block>,
+    /// Increments the thread number.
+    pub next: Option<ir::Block>,
+    /// Leaves with `Interrupted`.
+    pub interrupted: Option<ir::Block>,
+    /// Leaves with `Fault`.
+    pub fault: Option<ir::Block>,
+    /// The `GroupCtx`.
+    pub group: Option<V>,
+    /// Number of the thread.
+    pub index: Option<V>,
+    /// Its `ThreadCtx`.
+    pub thread: Option<V>,
+    /// Its state when it was resumed.
+    pub state: Option<V>,
+    /// Status so far, when threads can wait.
+    pub status: Option<V>,
+    cached: HashMap<Key, V>,
+}
+
+/// A value made once, in the first block of the function or of the thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Key {
+    /// Field of the group.
+    Group(usize, Type),
+    /// Field of the launch.
+    Launch(usize, Type),
+    /// Field of the thread.
+    Thread(usize, Type),
+    /// Bytes of the payload.
+    Payload(u32, Type),
+    /// Base of a surface with a constant index.
+    SurfaceBase(u8),
+    /// Its size, at most `u32::MAX`.
+    SurfaceSize(u8),
+    /// See `memory.rs`: a pointer that may be accessed, whatever the size.
+    SafeBase(super::memory::Place, u32),
+    /// First offset that is out of bounds for an element of so many bytes.
+    Limit(super::memory::Place, u32),
+    /// The same in every lane.
+    LimitSplat(super::memory::Place, u32),
+    /// A named value of `memory.rs` for device memory.
+    FlatBias,
+    /// A pointer in every 64-bit lane.
+    Splat(V),
+}
+
+impl Context {
+    /// Empty, with the function's first block.
+    pub fn new(entry: ir::Block) -> Context {
+        Context {
+            entry,
+            thread_start: None,
+            next: None,
+            interrupted: None,
+            fault: None,
+            group: None,
+            index: None,
+            thread: None,
+            state: None,
+            status: None,
+            cached: HashMap::new(),
+        }
+    }
+}
+
+impl Emit<'_> {
+    /// A value that is made once in the entry block.
+    pub fn hoisted(&mut self, key: Key, make: impl FnOnce(&mut Self) -> V) -> V {
+        self.once(key, self.ctx.entry, make)
+    }
+
+    /// A value that is made once a thread.
+    pub fn per_thread(&mut self, key: Key, make: impl FnOnce(&mut Self) -> V) -> V {
+        match self.ctx.thread_start {
+            Some(block) => self.once(key, block, make),
+            None => make(self),
+        }
+    }
+
+    fn once(&mut self, key: Key, block: ir::Block, make: impl FnOnce(&mut Self) -> V) -> V {
+        if let Some(&v) = self.ctx.cached.get(&key) {
+            return v;
+        }
+        let here = std::mem::replace(&mut self.block, block);
+        let consts = std::mem::take(&mut self.cache);
+        self.cache.off = true;
+        let v = make(self);
+        self.cache = consts;
+        self.block = here;
+        self.ctx.cached.insert(key, v);
+        v
+    }
+
+    fn need(&mut self, v: Option<V>) -> V {
+        v.unwrap_or_else(|| {
+            self.bug("context value used outside the thread loop");
+            self.iconst(types::I64, 0)
+        })
+    }
+
+    /// The `GroupCtx`.
+    pub fn group(&mut self) -> V {
+        self.need(self.ctx.group)
+    }
+
+    /// The thread's number.
+    pub fn thread_index(&mut self) -> V {
+        self.need(self.ctx.index)
+    }
+
+    /// Field of the group.
+    pub fn group_field(&mut self, offset: usize, ty: Type) -> V {
+        self.hoisted(Key::Group(offset, ty), |e| {
+            let group = e.group();
+            e.ins().load(ty, READONLY, group, offset as i32)
+        })
+    }
+
+    /// Field of the launch.
+    pub fn launch_field(&mut self, offset: usize, ty: Type) -> V {
+        let launch = self.group_field(offset_of!(GroupCtx, launch), types::I64);
+        self.hoisted(Key::Launch(offset, ty), |e| {
+            e.ins().load(ty, READONLY, launch, offset as i32)
+        })
+    }
+
+    /// Field of the thread.
+    pub fn thread_field(&mut self, offset: usize, ty: Type) -> V {
+        let thread = self.need(self.ctx.thread);
+        self.per_thread(Key::Thread(offset, ty), |e| {
+            e.ins().load(ty, DATA, thread, offset as i32)
+        })
+    }
+
+    /// The helper table.
+    pub fn helpers(&mut self) -> V {
+        self.launch_field(offset_of!(LaunchCtx, helpers), types::I64)
+    }
+
+    /// Where masked-off stores go.
+    pub fn sink(&mut self) -> V {
+        self.group_field(offset_of!(GroupCtx, sink), types::I64)
+    }
+
+    /// The thread's frame.
+    pub fn frame(&mut self) -> V {
+        self.thread_field(offset_of!(ThreadCtx, frame), types::I64)
+    }
+
+    /// A launch-provided value.
+    pub fn input(&mut self, input: Input, out: Value) {
+        let ty = self.ty(out);
+        let v = match input {
+            Input::LocalId { dim, lane } => {
+                let ids = self.thread_field(offset_of!(ThreadCtx, local_ids), types::I64);
+                let at = local_id_offset(dim, lane);
+                self.ins().load(types::I16, DATA, ids, at)
+            }
+            Input::LocalIds { dim, first } => {
+                let ids = self.thread_field(offset_of!(ThreadCtx, local_ids), types::I64);
+                let parts = self.load_value(ids, local_id_offset(dim, first), ty, DATA);
+                return self.bind(out, parts);
+            }
+            Input::DispatchMask => {
+                let bits = self.thread_field(offset_of!(ThreadCtx, dispatch_mask), types::I32);
+                let bits = if ty.lanes >= 32 {
+                    bits
+                } else {
+                    self.ins()
+                        .band_imm_u(bits, full(ty.lanes).cast_signed())
+                };
+                return self.bind_mask(out, MaskRepr::Bits(bits));
+            }
+            Input::Payload(offset) => {
+                let parts = self.payload(offset, ty);
+                return self.bind(out, parts);
+            }
+            Input::R0(5) => self.thread_field(offset_of!(ThreadCtx, r0_5), types::I32),
+            Input::R0(word) if word < 16 => {
+                let at = offset_of!(GroupCtx, r0) + 4 * usize::from(word);
+                self.group_field(at, types::I32)
+            }
+            Input::Sr0(0) => self.thread_field(offset_of!(ThreadCtx, sr0), types::I32),
+            Input::R0(_) | Input::Sr0(_) => self.iconst(types::I32, 0),
+            Input::HwId => self.group_field(offset_of!(GroupCtx, hw_id), types::I32),
+            Input::Tsc => self.call_tsc(),
+            Input::State => self.need(self.ctx.state),
+        };
+        self.bind(out, vec![v]);
+    }
+
+    fn payload(&mut self, offset: u32, ty: Ty) -> Vec<V> {
+        let payload = self.launch_field(offset_of!(LaunchCtx, payload), types::I64);
+        if ty.is_scalar() {
+            let want = scalar_type(ty.lane);
+            let v = self.hoisted(Key::Payload(offset, want), |e| {
+                e.ins()
+                    .load(want, READONLY, payload, offset.cast_signed())
+            });
+            return vec![v];
+        }
+        self.load_value(payload, offset.cast_signed(), ty, READONLY)
+    }
+
+    /// Loads exactly the bytes of a scalar or vector.
+    pub fn load_value(&mut self, addr: V, offset: i32, ty: Ty, flags: ir::MemFlagsData) -> Vec<V> {
+        if ty.is_scalar() {
+            return vec![self.ins().load(scalar_type(ty.lane), flags, addr, offset)];
+        }
+        let whole = ty.bytes() as usize / 16;
+        let mut parts: Vec<V> = (0..whole)
+            .map(|i| {
+                let at = offset + 16 * i as i32;
+                self.ins().load(piece_type(ty.lane), flags, addr, at)
+            })
+            .collect();
+        if is_padded(ty) {
+            let at = offset + 16 * whole as i32;
+            let tail = ty.bytes() % 16;
+            parts.push(self.load_tail(addr, at, tail, ty.lane, flags));
+        }
+        debug_assert_eq!(parts.len(), piece_count(ty));
+        parts
+    }
+
+    /// A piece of which only the first `bytes` bytes are in memory.
+    fn load_tail(&mut self, addr: V, offset: i32, bytes: u32, lane: Lane, flags: ir::MemFlagsData) -> V {
+        let mut piece: Option<V> = None;
+        let mut at = 0;
+        for width in [8, 4, 2, 1] {
+            if bytes & width == 0 {
+                continue;
+            }
+            let part = super::value::int_lane(width);
+            let v = self
+                .ins()
+                .load(scalar_type(part), flags, addr, offset + at as i32);
+            let ty = piece_type(part);
+            let into = match piece {
+                None => self.vconst(ty, 0),
+                Some(p) => self.cast(p, ty),
+            };
+            piece = Some(self.ins().insertlane(into, v, (at / width) as u8));
+            at += width;
+        }
+        let piece = piece.unwrap_or_else(|| self.vconst(types::I8X16, 0));
+        self.cast(piece, piece_type(lane))
+    }
+
+    /// Stores exactly the bytes of a scalar or vector.
+    pub fn store_value(&mut self, addr: V, offset: i32, ty: Ty, parts: &[V]) {
+        if ty.is_scalar() {
+            self.ins().store(DATA, parts[0], addr, offset);
+            return;
+        }
+        let whole = ty.bytes() as usize / 16;
+        for (i, &piece) in parts.iter().take(whole).enumerate() {
+            self.ins().store(DATA, piece, addr, offset + 16 * i as i32);
+        }
+        if let Some(&piece) = parts.get(whole) {
+            let mut at = 0;
+            for width in [8, 4, 2, 1] {
+                if ty.bytes() % 16 & width == 0 {
+                    continue;
+                }
+                let part = super::value::int_lane(width);
+                let cast = self.cast_piece(piece, part);
+                let v = self.ins().extractlane(cast, (at / width) as u8);
+                let to = offset + 16 * whole as i32 + at as i32;
+                self.ins().store(DATA, v, addr, to);
+                at += width;
+            }
+        }
+    }
+
+    /// Saves a value in the thread's frame; masks are 32-bit words.
+    pub fn frame_store(&mut self, offset: u32, v: Value) {
+        let ty = self.ty(v);
+        let frame = self.frame();
+        if ty.lane == Lane::I1 && !ty.is_scalar() {
+            let bits = self.mask_bits(v);
+            self.ins().store(DATA, bits, frame, offset.cast_signed());
+            return;
+        }
+        let parts = self.parts(v);
+        self.store_value(frame, offset.cast_signed(), ty, &parts);
+    }
+
+    /// Reads what [`Emit::frame_store`] saved.
+    pub fn frame_load(&mut self, offset: u32, out: Value) {
+        let ty = self.ty(out);
+        let frame = self.frame();
+        if ty.lane == Lane::I1 && !ty.is_scalar() {
+            let bits = self
+                .ins()
+                .load(types::I32, DATA, frame, offset.cast_signed());
+            return self.bind_mask(out, MaskRepr::Bits(bits));
+        }
+        let parts = self.load_value(frame, offset.cast_signed(), ty, DATA);
+        self.bind(out, parts);
+    }
+}
+
+fn local_id_offset(dim: u8, lane: u8) -> i32 {
+    let word = usize::from(dim) * LOCAL_ID_ROW + usize::from(lane);
+    2 * word as i32
+}
+

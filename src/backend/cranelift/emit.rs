@@ -1,0 +1,327 @@
+//! State of one function's translation and the small tools every other file uses.
+
+use std::collections::HashMap;
+
+use cranelift_codegen::ir::{
+    self, BlockArg, DataFlowGraph, Endianness, Inst, InstBuilder, InstBuilderBase, InstructionData,
+    MemFlagsData, SourceLoc, StackSlot, StackSlotData, StackSlotKind, Type, Value as V, types,
+};
+
+use super::mask_plan::MaskPlan;
+use super::value::{Val, piece_type, scalar_type};
+use super::{Target, context::Context, internal};
+use crate::backend::{BackendError, CodegenOptions};
+use crate::ssa::{self, Function, Lane, Ty};
+
+/// Translates one SSA function. Fields that other files need are visible to them; the methods
+/// here know Cranelift, not the SSA.
+pub(super) struct Emit<'a> {
+    /// The SSA.
+    pub f: &'a Function,
+    /// Policies.
+    pub options: &'a CodegenOptions,
+    /// What the target has.
+    pub target: Target,
+    /// The Cranelift function under construction.
+    pub func: ir::Function,
+    /// Block that new instructions go to.
+    pub block: ir::Block,
+    loc: SourceLoc,
+    /// Translation of every SSA value met so far.
+    pub vals: Vec<Val>,
+    /// Which form each mask is kept in.
+    pub plan: MaskPlan,
+    /// Cranelift block of every SSA block.
+    pub blocks: Vec<Option<ir::Block>>,
+    /// Blocks and values of the thread loop, and loads from the contexts.
+    pub ctx: Context,
+    /// Constants and mask conversions made in the current SSA block. Empty in side blocks.
+    pub cache: BlockCache,
+    bug: Option<String>,
+}
+
+/// Values that can be reused until the SSA block ends.
+#[derive(Default)]
+pub(super) struct BlockCache {
+    /// Off while a side block is filled: what is made there does not dominate what follows.
+    pub off: bool,
+    /// Vector constants.
+    pub consts: HashMap<(Type, u128), V>,
+    /// Bits form of masks.
+    pub bits: HashMap<ssa::Value, V>,
+    /// Vector form of masks by lane width in bytes.
+    pub vecs: HashMap<(ssa::Value, u32), Vec<V>>,
+}
+
+/// Translates `f`.
+pub(super) fn build(
+    f: &Function,
+    target: Target,
+    options: &CodegenOptions,
+) -> Result<ir::Function, BackendError> {
+    let mut func = ir::Function::new();
+    func.signature = super::helper::entry_signature(target.call_conv);
+    let entry = func.dfg.make_block();
+    func.layout.append_block(entry);
+    let mut emit = Emit {
+        f,
+        options,
+        target,
+        func,
+        block: entry,
+        loc: SourceLoc::default(),
+        vals: vec![Val::None; f.values.len()],
+        plan: MaskPlan::new(f),
+        blocks: vec![None; f.blocks.len()],
+        ctx: Context::new(entry),
+        cache: BlockCache::default(),
+        bug: None,
+    };
+    emit.program();
+    match emit.bug {
+        Some(what) => Err(internal(f, what)),
+        None => Ok(emit.func),
+    }
+}
+
+/// Appends instructions to one block.
+pub(super) struct Ins<'f> {
+    func: &'f mut ir::Function,
+    block: ir::Block,
+    loc: SourceLoc,
+}
+
+impl<'f> InstBuilderBase<'f> for Ins<'f> {
+    fn data_flow_graph(&self) -> &DataFlowGraph {
+        &self.func.dfg
+    }
+
+    fn data_flow_graph_mut(&mut self) -> &mut DataFlowGraph {
+        &mut self.func.dfg
+    }
+
+    fn build(mut self, data: InstructionData, ctrl: Type) -> (Inst, &'f mut DataFlowGraph) {
+        let inst = self.build_aux_inst(data, ctrl);
+        (inst, &mut self.func.dfg)
+    }
+
+    fn build_aux_inst(&mut self, data: InstructionData, ctrl: Type) -> Inst {
+        let inst = self.func.dfg.make_inst(data);
+        self.func.dfg.make_inst_results(inst, ctrl);
+        self.func.layout.append_inst(inst, self.block);
+        if !self.loc.is_default() {
+            self.func.set_srcloc(inst, self.loc);
+        }
+        inst
+    }
+}
+
+/// Memory that kernels read and write: unaligned, checked by us.
+pub(super) const DATA: MemFlagsData = MemFlagsData::new().with_notrap();
+
+/// Context fields that nobody changes while the entry point runs.
+pub(super) const READONLY: MemFlagsData = MemFlagsData::new()
+    .with_notrap()
+    .with_readonly()
+    .with_can_move();
+
+impl Emit<'_> {
+    /// Appends to the current block.
+    pub fn ins(&mut self) -> Ins<'_> {
+        self.at(self.block)
+    }
+
+    /// Appends to `block`.
+    pub fn at(&mut self, block: ir::Block) -> Ins<'_> {
+        Ins {
+            func: &mut self.func,
+            block,
+            loc: self.loc,
+        }
+    }
+
+    /// Records that the input or this code generator is wrong; the first report is returned to
+    /// the caller in place of code.
+    pub fn bug(&mut self, what: impl Into<String>) {
+        let what = what.into();
+        self.bug.get_or_insert(what);
+    }
+
+    /// Source line of the instructions that follow, 0 for none.
+    pub fn set_line(&mut self, line: u32) {
+        self.loc = if line == 0 {
+            SourceLoc::default()
+        } else {
+            SourceLoc::new(line)
+        };
+    }
+
+    /// A new block at the end of the layout.
+    pub fn new_block(&mut self) -> ir::Block {
+        let block = self.func.dfg.make_block();
+        self.func.layout.append_block(block);
+        block
+    }
+
+    /// A new block that is rarely reached.
+    pub fn new_cold_block(&mut self) -> ir::Block {
+        let block = self.new_block();
+        self.func.layout.set_cold(block);
+        block
+    }
+
+    /// Jumps with plain arguments.
+    pub fn jump(&mut self, to: ir::Block, args: &[V]) {
+        let args: Vec<BlockArg> = args.iter().map(|&v| v.into()).collect();
+        self.ins().jump(to, &args);
+    }
+
+    /// Branches without arguments.
+    pub fn branch(&mut self, cond: V, then: ir::Block, other: ir::Block) {
+        self.ins().brif(cond, then, &[], other, &[]);
+    }
+
+    /// Type of a Cranelift value.
+    pub fn type_of(&self, v: V) -> Type {
+        self.func.dfg.value_type(v)
+    }
+
+    /// An integer constant.
+    pub fn iconst(&mut self, ty: Type, value: u64) -> V {
+        let bits = ty.bits();
+        let value = if bits < 64 {
+            value & ((1 << bits) - 1)
+        } else {
+            value
+        };
+        self.ins().iconst(ty, value.cast_signed())
+    }
+
+    /// A 128-bit constant of piece type `ty`; the low byte is the low end of lane 0.
+    pub fn vconst(&mut self, ty: Type, bytes: u128) -> V {
+        if let Some(&v) = self.cache.consts.get(&(ty, bytes)) {
+            return v;
+        }
+        let data = bytes.to_le_bytes();
+        let handle = self.func.dfg.constants.insert(data.as_slice().into());
+        let v = self.ins().vconst(ty, handle);
+        if !self.cache.off {
+            self.cache.consts.insert((ty, bytes), v);
+        }
+        v
+    }
+
+    /// A piece with `bits` in every lane.
+    pub fn vsplat(&mut self, lane: Lane, bits: u64) -> V {
+        self.vconst(piece_type(lane), splat_bits(lane, bits))
+    }
+
+    /// A scalar constant.
+    pub fn sconst(&mut self, lane: Lane, bits: u64) -> V {
+        match lane {
+            Lane::F32 => self
+                .ins()
+                .f32const(ir::immediates::Ieee32::with_bits(bits as u32)),
+            Lane::F64 => self
+                .ins()
+                .f64const(ir::immediates::Ieee64::with_bits(bits)),
+            _ => self.iconst(scalar_type(lane), bits),
+        }
+    }
+
+    /// `bits` as a scalar or in every lane of a piece.
+    pub fn konst(&mut self, lane: Lane, vector: bool, bits: u64) -> V {
+        if vector {
+            self.vsplat(lane, bits)
+        } else {
+            self.sconst(lane, bits)
+        }
+    }
+
+    /// The same bits as another type of the same size.
+    pub fn cast(&mut self, v: V, ty: Type) -> V {
+        if self.type_of(v) == ty {
+            return v;
+        }
+        let flags = MemFlagsData::new().with_endianness(Endianness::Little);
+        self.ins().bitcast(ty, flags, v)
+    }
+
+    /// The same bits as pieces of `lane`.
+    pub fn cast_piece(&mut self, v: V, lane: Lane) -> V {
+        self.cast(v, piece_type(lane))
+    }
+
+    /// Zero-extends or truncates a scalar integer.
+    pub fn resize(&mut self, v: V, ty: Type) -> V {
+        let have = self.type_of(v).bits();
+        match have.cmp(&ty.bits()) {
+            std::cmp::Ordering::Less => self.ins().uextend(ty, v),
+            std::cmp::Ordering::Equal => v,
+            std::cmp::Ordering::Greater => self.ins().ireduce(ty, v),
+        }
+    }
+
+    /// Byte shuffle of two pieces; the result has the type of the first.
+    pub fn shuffle_bytes(&mut self, a: V, b: V, bytes: [u8; 16]) -> V {
+        let ty = self.type_of(a);
+        let a8 = self.cast(a, types::I8X16);
+        let b8 = self.cast(b, types::I8X16);
+        let mask = self.func.dfg.immediates.push(bytes.as_slice().into());
+        let v = self.ins().shuffle(a8, b8, mask);
+        self.cast(v, ty)
+    }
+
+    /// Lane shuffle of two pieces of the same lane; indices count through both.
+    pub fn shuffle_lanes(&mut self, lane: Lane, a: V, b: V, lanes: &[u8]) -> V {
+        let width = lane.bytes() as u8;
+        let mut bytes = [0u8; 16];
+        for (i, byte) in bytes.iter_mut().enumerate() {
+            let from = lanes[i / usize::from(width)];
+            *byte = from * width + i as u8 % width;
+        }
+        self.shuffle_bytes(a, b, bytes)
+    }
+
+    /// A stack slot of at least `bytes` bytes, a multiple of 16, aligned for pieces.
+    pub fn slot(&mut self, bytes: u32) -> StackSlot {
+        let size = bytes.next_multiple_of(16).max(16);
+        let data = StackSlotData::new(StackSlotKind::ExplicitSlot, size, 4);
+        self.func.create_sized_stack_slot(data)
+    }
+
+    /// Address of a byte of a stack slot.
+    pub fn slot_addr(&mut self, slot: StackSlot, offset: u32) -> V {
+        self.ins()
+            .stack_addr(types::I64, slot, offset.cast_signed())
+    }
+
+    /// Stores whole pieces (or a scalar) to a slot.
+    pub fn spill(&mut self, slot: StackSlot, parts: &[V]) {
+        let addr = self.slot_addr(slot, 0);
+        for (i, &v) in parts.iter().enumerate() {
+            self.ins().store(DATA, v, addr, 16 * i as i32);
+        }
+    }
+
+    /// Loads what [`Emit::spill`] stored, for a value of type `ty`.
+    pub fn unspill(&mut self, slot: StackSlot, ty: Ty) -> Vec<V> {
+        let addr = self.slot_addr(slot, 0);
+        if ty.is_scalar() {
+            return vec![self.ins().load(scalar_type(ty.lane), DATA, addr, 0)];
+        }
+        (0..super::value::piece_count(ty))
+            .map(|i| {
+                self.ins()
+                    .load(piece_type(ty.lane), DATA, addr, 16 * i as i32)
+            })
+            .collect()
+    }
+}
+
+/// 128 bits with `bits` in every lane.
+pub(super) fn splat_bits(lane: Lane, bits: u64) -> u128 {
+    let width = lane.bytes() * 8;
+    let one = u128::from(bits) & ((1u128 << width) - 1);
+    (0..128 / width).fold(0, |all, i| all | one << (i * width))
+}

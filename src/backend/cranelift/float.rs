@@ -1,0 +1,49 @@
+//! Float comparison and fused multiply-add.
+
+use cranelift_codegen::ir::InstBuilder;
+use cranelift_codegen::ir::condcodes::FloatCC;
+
+use super::emit::Emit;
+use super::mask::MaskRepr;
+use crate::ssa::{FCond, FpEnvOp, Value};
+
+/// `%cr0` that means nearest-even and denormals kept for all three float widths.
+const CR0_PLAIN: u64 = 0x4C0;
+
+const fn float_cc(cond: FCond) -> FloatCC {
+    match cond {
+        FCond::Eq => FloatCC::Equal,
+        FCond::Ne => FloatCC::NotEqual,
+        FCond::Lt => FloatCC::LessThan,
+        FCond::Le => FloatCC::LessThanOrEqual,
+        FCond::Gt => FloatCC::GreaterThan,
+        FCond::Ge => FloatCC::GreaterThanOrEqual,
+    }
+}
+
+impl Emit<'_> {
+    /// Float comparison.
+    pub fn fcmp(&mut self, cond: FCond, out: Value, a: Value, b: Value) {
+        let ty = self.ty(a);
+        let cc = float_cc(cond);
+        let operands = [self.parts(a), self.parts(b)];
+        let parts = self.lanewise(&operands, |e, v| e.ins().fcmp(cc, v[0], v[1]));
+        if ty.is_scalar() {
+            return self.bind(out, parts);
+        }
+        self.bind_mask(out, MaskRepr::Vec(ty.lane.bytes(), parts));
+    }
+
+    /// `a * b + c` with one rounding; the helper does it where the target has no instruction.
+    pub fn fma(&mut self, out: Value, args: &[Value]) {
+        let operands: Vec<_> = args.iter().map(|&a| self.parts(a)).collect();
+        let ty = self.ty(out);
+        let result = if self.target.fma {
+            self.lanewise(&operands, |e, v| e.ins().fma(v[0], v[1], v[2]))
+        } else {
+            let cr0 = self.iconst(cranelift_codegen::ir::types::I32, CR0_PLAIN);
+            self.call_fp_env(FpEnvOp::Fma, cr0, ty, &operands, ty)
+        };
+        self.bind(out, result);
+    }
+}

@@ -1,0 +1,99 @@
+//! Calls of the runtime's helpers, through the table in the launch context.
+
+use std::mem::offset_of;
+
+use cranelift_codegen::ir::{
+    AbiParam, InstBuilder, MemFlagsData, Signature, Type, Value as V, types,
+};
+use cranelift_codegen::isa::CallConv;
+use visa_runtime::abi::Helpers;
+
+use super::emit::{Emit, READONLY};
+use super::value::piece_count;
+use crate::ssa::{FpEnvOp, Ty, Value};
+
+/// Signature of [`visa_runtime::abi::Entry`].
+pub(super) fn entry_signature(call_conv: CallConv) -> Signature {
+    signature(
+        call_conv,
+        &[types::I64, types::I32, types::I32],
+        Some(types::I32),
+    )
+}
+
+fn signature(call_conv: CallConv, params: &[Type], result: Option<Type>) -> Signature {
+    let mut s = Signature::new(call_conv);
+    s.params.extend(params.iter().map(|&t| AbiParam::new(t)));
+    s.returns.extend(result.map(AbiParam::new));
+    s
+}
+
+impl Emit<'_> {
+    /// Calls the helper whose pointer is at `offset` in the table.
+    pub fn call_helper(&mut self, offset: usize, result: Option<Type>, args: &[V]) -> Option<V> {
+        let params: Vec<Type> = args.iter().map(|&a| self.type_of(a)).collect();
+        let sig = signature(self.target.call_conv, &params, result);
+        let sig = self.func.import_signature(sig);
+        let table = self.helpers();
+        let callee = self
+            .ins()
+            .load(types::I64, READONLY, table, offset as i32);
+        let call = self.ins().call_indirect(sig, callee, args);
+        result.and_then(|_| self.func.dfg.inst_results(call).first().copied())
+    }
+
+    /// Time stamp.
+    pub fn call_tsc(&mut self) -> V {
+        let v = self.call_helper(offset_of!(Helpers, tsc), Some(types::I64), &[]);
+        v.unwrap_or_else(|| self.iconst(types::I64, 0))
+    }
+
+    /// A float operation under `cr0`.
+    pub fn fp_env(&mut self, op: FpEnvOp, out: Value, args: &[Value]) {
+        let to = self.ty(out);
+        let cr0 = self.scalar(args[0]);
+        let from = args.get(1).map_or(to, |&a| self.ty(a));
+        let operands: Vec<Vec<V>> = args[1..].iter().map(|&a| self.parts(a)).collect();
+        let result = self.call_fp_env(op, cr0, from, &operands, to);
+        self.bind(out, result);
+    }
+
+    /// Calls [`Helpers::fp_env`] with operands and result in stack slots.
+    pub fn call_fp_env(
+        &mut self,
+        op: FpEnvOp,
+        cr0: V,
+        from: Ty,
+        operands: &[Vec<V>],
+        to: Ty,
+    ) -> Vec<V> {
+        let pointers = self.slot(24);
+        for (i, parts) in operands.iter().enumerate().take(3) {
+            let slot = self.slot(16 * parts.len() as u32);
+            self.spill(slot, parts);
+            let data = self.slot_addr(slot, 0);
+            let at = self.slot_addr(pointers, 8 * i as u32);
+            self.ins().store(MemFlagsData::trusted(), data, at, 0);
+        }
+        let result = self.slot(16 * piece_count(to) as u32);
+        let code = op as u32 | from.lane.bytes() << 8 | to.lane.bytes() << 16;
+        let args = [
+            self.iconst(types::I32, u64::from(code)),
+            cr0,
+            self.iconst(types::I32, u64::from(to.lanes)),
+            self.slot_addr(pointers, 0),
+            self.slot_addr(result, 0),
+        ];
+        self.call_helper(offset_of!(Helpers, fp_env), None, &args);
+        self.unspill(result, to)
+    }
+
+    /// Calls [`Helpers::float_atomic`].
+    pub fn call_float_atomic(&mut self, op: u32, bytes: u32, addr: V, operand: V, compare: V) -> V {
+        let op = self.iconst(types::I32, u64::from(op));
+        let bytes = self.iconst(types::I32, u64::from(bytes));
+        let args = [op, bytes, addr, operand, compare];
+        let v = self.call_helper(offset_of!(Helpers, float_atomic), Some(types::I64), &args);
+        v.unwrap_or(operand)
+    }
+}

@@ -1,0 +1,349 @@
+//! Code generation through Cranelift: SSA in, position-independent bytes out.
+//!
+//! Cranelift's vectors are 128 bits wide and many vector operations are missing or make it panic,
+//! so everything is legalised before Cranelift sees it: a vector value is an array of 128-bit
+//! *pieces* (the last one padded with lanes nobody reads), a lane mask is kept either as a bit per
+//! lane in one register or as pieces of all-ones and all-zeros lanes.
+//!
+//! Guarantees: the bytes refer to no external symbol and need no relocation; a panic inside
+//! Cranelift comes back as [`BackendError::Internal`]. No code is made executable here.
+
+mod affine;
+mod atomic;
+mod bits;
+mod block_access;
+mod blocks;
+mod context;
+mod convert;
+mod div;
+mod emit;
+mod fault;
+mod float;
+mod gather;
+mod half;
+mod helper;
+mod int;
+mod mask;
+mod mask_plan;
+mod memory;
+mod ops;
+mod scatter;
+mod shift;
+mod shuffle;
+mod slow_lanes;
+mod value;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use cranelift_codegen::isa::{self, OwnedTargetIsa, TargetIsa};
+use cranelift_codegen::settings::{self, Configurable};
+use cranelift_codegen::{CodegenError, Context, ir};
+use target_lexicon::{Architecture, Triple};
+
+use super::{Backend, BackendError, CodeObject, CodegenOptions, OptLevel};
+use crate::ssa::Function;
+
+/// Name of this backend.
+pub const NAME: &str = "cranelift";
+
+/// Cranelift instructions above which registers are allocated in a single pass: backtracking
+/// allocation takes seconds there (CODEGEN figures: 100,000 instructions take 0.7 s).
+const SINGLE_PASS_INSTS: usize = 150_000;
+
+/// Cranelift instructions above which a function is refused.
+const MAX_INSTS: usize = 1_500_000;
+
+/// Largest stack frame of generated code; beyond it a frame could step over a guard page.
+const MAX_STACK_BYTES: u32 = 512 * 1024;
+
+/// What legalisation must know about the target.
+#[derive(Clone, Copy, Debug)]
+struct Target {
+    /// x86-64, as opposed to AArch64.
+    x64: bool,
+    /// Fused multiply-add is one instruction.
+    fma: bool,
+    /// Calling convention of the entry point and the helpers.
+    call_conv: isa::CallConv,
+}
+
+/// The three ways one target is compiled for.
+struct Isas {
+    none: OwnedTargetIsa,
+    speed: OwnedTargetIsa,
+    single_pass: OwnedTargetIsa,
+}
+
+/// The Cranelift code generator for one target.
+pub struct CraneliftBackend {
+    isas: Isas,
+    target: Target,
+    triple: Triple,
+}
+
+impl CraneliftBackend {
+    /// A generator for the machine it runs on, using the features that machine has.
+    ///
+    /// # Errors
+    /// [`BackendError::Environment`] when the machine is not supported.
+    pub fn host() -> Result<CraneliftBackend, BackendError> {
+        let builder = || {
+            cranelift_native::builder().map_err(|what| BackendError::Environment {
+                backend: NAME,
+                what: what.to_owned(),
+            })
+        };
+        CraneliftBackend::from_builders(&builder)
+    }
+
+    /// A generator for another target. `features` are Cranelift's names of target settings to
+    /// enable, for example `has_avx2`; on x86-64 the base is SSE4.2 (x86-64-v2).
+    ///
+    /// # Errors
+    /// [`BackendError::Environment`] when the target or a feature is not known.
+    pub fn for_triple(triple: Triple, features: &[&str]) -> Result<CraneliftBackend, BackendError> {
+        let environment = |what: String| BackendError::Environment {
+            backend: NAME,
+            what,
+        };
+        let builder = || {
+            let mut b = isa::lookup(triple.clone())
+                .map_err(|e| environment(format!("target {triple}: {e}")))?;
+            if matches!(triple.architecture, Architecture::X86_64) {
+                let base = ["has_sse3", "has_ssse3", "has_sse41", "has_sse42", "has_popcnt"];
+                for name in base {
+                    b.enable(name)
+                        .map_err(|e| environment(format!("feature `{name}`: {e}")))?;
+                }
+            }
+            for name in features {
+                b.enable(name)
+                    .map_err(|e| environment(format!("feature `{name}`: {e}")))?;
+            }
+            Ok(b)
+        };
+        CraneliftBackend::from_builders(&builder)
+    }
+
+    fn from_builders(
+        builder: &dyn Fn() -> Result<isa::Builder, BackendError>,
+    ) -> Result<CraneliftBackend, BackendError> {
+        let finish = |opt: &str, regalloc: &str| -> Result<OwnedTargetIsa, BackendError> {
+            let environment = |what: String| BackendError::Environment {
+                backend: NAME,
+                what,
+            };
+            let flags = shared_flags(opt, regalloc).map_err(|e| environment(e.to_string()))?;
+            builder()?
+                .finish(flags)
+                .map_err(|e| environment(e.to_string()))
+        };
+        let isas = Isas {
+            none: finish("none", "backtracking")?,
+            speed: finish("speed", "backtracking")?,
+            single_pass: finish("none", "single_pass")?,
+        };
+        let triple = isas.speed.triple().clone();
+        let target = describe(isas.speed.as_ref())?;
+        Ok(CraneliftBackend {
+            isas,
+            target,
+            triple,
+        })
+    }
+
+    /// The target that code is generated for.
+    pub fn triple(&self) -> &Triple {
+        &self.triple
+    }
+
+    /// Target settings that are enabled, in a fixed order: part of a cache key.
+    pub fn features(&self) -> Vec<String> {
+        self.isas
+            .speed
+            .isa_flags()
+            .iter()
+            .map(ToString::to_string)
+            .collect()
+    }
+
+    /// Text of the Cranelift IR made for a function before Cranelift optimises it.
+    ///
+    /// # Errors
+    /// As [`Backend::compile`].
+    pub fn clif(
+        &self,
+        function: &Function,
+        options: &CodegenOptions,
+    ) -> Result<String, BackendError> {
+        guarded(function, || {
+            emit::build(function, self.target, options).map(|f| f.display().to_string())
+        })
+    }
+
+    fn generate(
+        &self,
+        function: &Function,
+        options: &CodegenOptions,
+    ) -> Result<CodeObject, BackendError> {
+        let func = emit::build(function, self.target, options)?;
+        let insts = func.dfg.num_insts();
+        if insts > MAX_INSTS {
+            let what = format!("{insts} Cranelift instructions, at most {MAX_INSTS}");
+            return Err(too_large(function, what));
+        }
+        let isa = if insts > SINGLE_PASS_INSTS {
+            &self.isas.single_pass
+        } else {
+            match options.opt {
+                OptLevel::None => &self.isas.none,
+                OptLevel::Speed => &self.isas.speed,
+            }
+        };
+        finish(function, func, isa, &self.triple)
+    }
+}
+
+impl Backend for CraneliftBackend {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn compile(
+        &self,
+        function: &Function,
+        options: &CodegenOptions,
+    ) -> Result<CodeObject, BackendError> {
+        guarded(function, || self.generate(function, options))
+    }
+}
+
+/// Runs `body`, turning a panic into an internal error.
+fn guarded<T>(
+    function: &Function,
+    body: impl FnOnce() -> Result<T, BackendError>,
+) -> Result<T, BackendError> {
+    catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|payload| {
+        let text = payload
+            .downcast_ref::<String>()
+            .map(String::as_str)
+            .or_else(|| payload.downcast_ref::<&str>().copied())
+            .unwrap_or("panic");
+        Err(internal(function, format!("panic: {text}")))
+    })
+}
+
+fn internal(function: &Function, what: String) -> BackendError {
+    BackendError::Internal {
+        backend: NAME,
+        function: function.name.clone(),
+        what,
+    }
+}
+
+fn too_large(function: &Function, what: String) -> BackendError {
+    BackendError::TooLarge {
+        backend: NAME,
+        function: function.name.clone(),
+        what,
+    }
+}
+
+fn shared_flags(opt: &str, regalloc: &str) -> settings::SetResult<settings::Flags> {
+    let mut flags = settings::builder();
+    flags.set("opt_level", opt)?;
+    flags.set("regalloc_algorithm", regalloc)?;
+    flags.set("is_pic", "true")?;
+    flags.set("enable_probestack", "false")?;
+    flags.set("preserve_frame_pointers", "false")?;
+    flags.set("unwind_info", "false")?;
+    let verify = if cfg!(debug_assertions) { "true" } else { "false" };
+    flags.set("enable_verifier", verify)?;
+    Ok(settings::Flags::new(flags))
+}
+
+fn describe(isa: &dyn TargetIsa) -> Result<Target, BackendError> {
+    let on = |name: &str| {
+        isa.isa_flags()
+            .iter()
+            .any(|v| v.name == name && v.as_bool() == Some(true))
+    };
+    let environment = |what: String| BackendError::Environment {
+        backend: NAME,
+        what,
+    };
+    let call_conv = isa::CallConv::triple_default(isa.triple());
+    match isa.triple().architecture {
+        Architecture::X86_64 => {
+            if !(on("has_ssse3") && on("has_sse41")) {
+                return Err(environment("x86-64 without SSE4.1".to_owned()));
+            }
+            Ok(Target {
+                x64: true,
+                fma: on("has_fma") && on("has_avx"),
+                call_conv,
+            })
+        }
+        Architecture::Aarch64(_) => Ok(Target {
+            x64: false,
+            fma: true,
+            call_conv,
+        }),
+        other => Err(environment(format!("architecture {other} is not supported"))),
+    }
+}
+
+/// Machine code of a finished Cranelift function.
+fn finish(
+    function: &Function,
+    func: ir::Function,
+    isa: &Arc<dyn TargetIsa>,
+    triple: &Triple,
+) -> Result<CodeObject, BackendError> {
+    let mut ctx = Context::for_function(func);
+    let compiled = match ctx.compile(isa.as_ref(), &mut Default::default()) {
+        Ok(compiled) => compiled,
+        Err(e) => {
+            return Err(match e.inner {
+                CodegenError::CodeTooLarge | CodegenError::ImplLimitExceeded => {
+                    too_large(function, e.inner.to_string())
+                }
+                other => internal(function, format!("{other:?}")),
+            });
+        }
+    };
+    if let Some(reloc) = compiled.buffer.relocs().first() {
+        return Err(internal(function, format!("relocation {reloc:?}")));
+    }
+    let stack = compiled.buffer.frame_layout().map_or(0, |l| {
+        l.frame_to_fp_offset
+    });
+    if stack > MAX_STACK_BYTES {
+        let what = format!("a stack frame of {stack} bytes, at most {MAX_STACK_BYTES}");
+        return Err(too_large(function, what));
+    }
+    Ok(CodeObject {
+        code: compiled.buffer.data().to_vec(),
+        align: u64::from(compiled.buffer.alignment).max(16),
+        lines: line_map(compiled),
+        triple: triple.clone(),
+        backend: NAME,
+    })
+}
+
+/// Start offset of every run of code that belongs to one source line.
+fn line_map(compiled: &cranelift_codegen::CompiledCode) -> Vec<(u32, u32)> {
+    let mut lines: Vec<(u32, u32)> = Vec::new();
+    for range in compiled.buffer.get_srclocs_sorted() {
+        let line = if range.loc.is_default() {
+            0
+        } else {
+            range.loc.bits()
+        };
+        if lines.last().is_none_or(|&(_, last)| last != line) {
+            lines.push((range.start, line));
+        }
+    }
+    lines
+}

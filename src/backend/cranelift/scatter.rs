@@ -1,0 +1,85 @@
+//! Lane-wise stores.
+//!
+//! A lane that is disabled or out of bounds stores to the sink. Memory is never read and written
+//! back, because another thread may be writing the bytes in between.
+
+use cranelift_codegen::ir::{InstBuilder, Value as V, types};
+
+use super::emit::{DATA, Emit};
+use super::memory::Lanes;
+use crate::ssa::{Inst, Lane, MemAccess, Value};
+
+impl Emit<'_> {
+    /// A lane-wise store.
+    pub fn store(&mut self, access: MemAccess, args: &[Value], inst: Inst) {
+        if !self.known_access(access) {
+            return;
+        }
+        let lanes = self.lanes(access.space, args);
+        let data: Vec<Vec<V>> = Self::data_args(access.space, args)
+            .iter()
+            .map(|&v| self.parts(v))
+            .collect();
+        self.check_lanes(&lanes, access.elem, access.comps, access.site, access.space);
+        if self.store_affine(access, &lanes, &data, inst) {
+            return;
+        }
+        self.store_general(&lanes, access.elem, &data);
+    }
+
+    /// Every component by itself, for any addresses and mask.
+    pub fn store_general(&mut self, lanes: &Lanes, elem: Lane, data: &[Vec<V>]) {
+        for (c, parts) in data.iter().enumerate() {
+            let addr = self.component_addr(lanes, elem, c as u8);
+            let guards = self.guards(lanes, &addr, elem.bytes());
+            if lanes.count == 1 {
+                self.store_one(lanes, addr[0], guards[0], parts[0]);
+                continue;
+            }
+            let pointers = self.sink_pointers(lanes, &addr, &guards);
+            for (i, pointer) in pointers.into_iter().enumerate() {
+                let v = self.lane_of(elem, parts, i);
+                self.ins().store(DATA, v, pointer, 0);
+            }
+        }
+    }
+
+    fn store_one(&mut self, lanes: &Lanes, addr: V, guard: V, v: V) {
+        let sink = self.sink();
+        let pointer = if lanes.flat {
+            addr
+        } else {
+            let base = self.base(lanes.region);
+            let wide = self.ins().uextend(types::I64, addr);
+            self.ins().iadd(base, wide)
+        };
+        let pointer = self.ins().select(guard, pointer, sink);
+        self.ins().store(DATA, v, pointer, 0);
+    }
+
+    /// One pointer a lane: the element where the guard is set, else the sink.
+    pub fn sink_pointers(&mut self, lanes: &Lanes, addr: &[V], guards: &[V]) -> Vec<V> {
+        if lanes.flat {
+            return self.safe_pointers(lanes, 1, addr, guards);
+        }
+        let base = self.base(lanes.region);
+        let base = self.splat_pointer(lanes.region, base);
+        let sink = self.sink_splat();
+        let mut out = Vec::new();
+        for (&offsets, &guard) in addr.iter().zip(guards) {
+            let (low, high) = self.widen_piece(offsets, false);
+            let (guard_low, guard_high) = self.widen_piece(guard, true);
+            for (offset, guard) in [(low, guard_low), (high, guard_high)] {
+                if out.len() >= usize::from(lanes.count) {
+                    break;
+                }
+                let pointer = self.ins().iadd(base, offset);
+                let safe = self.blend(guard, pointer, sink);
+                out.push(self.ins().extractlane(safe, 0));
+                out.push(self.ins().extractlane(safe, 1));
+            }
+        }
+        out.truncate(usize::from(lanes.count));
+        out
+    }
+}
