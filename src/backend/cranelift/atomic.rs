@@ -10,8 +10,7 @@ use crate::isa::AtomicOp;
 use crate::ssa::{AtomicAccess, Lane, Ty, Value};
 
 /// Atomics are aligned by definition: the address is rounded down first.
-const ALIGNED: cranelift_codegen::ir::MemFlagsData =
-    cranelift_codegen::ir::MemFlagsData::trusted();
+const ALIGNED: cranelift_codegen::ir::MemFlagsData = cranelift_codegen::ir::MemFlagsData::trusted();
 
 impl Emit<'_> {
     /// A lane-wise atomic.
@@ -21,16 +20,16 @@ impl Emit<'_> {
         let mut lanes = self.lanes(access.space, args);
         let low = !u64::from(elem.bytes() - 1);
         let align = self.konst(lanes.addr_lane(), lanes.count > 1, low);
-        lanes.addr = self.lanewise(std::slice::from_ref(&lanes.addr), |e, v| {
+        lanes.offset = self.lanewise(std::slice::from_ref(&lanes.offset), |e, v| {
             e.ins().band(v[0], align)
         });
         self.check_lanes(&lanes, elem, 1, access.site, access.space);
-        let guards = self.guards(&lanes, &lanes.addr.clone(), elem.bytes());
+        let guards = self.guards(&lanes, &lanes.offset, elem.bytes());
         let guards = self.guard_mask(&lanes, guards);
         let bits = self.repr_bits(&guards, lanes.count);
 
-        let addresses = self.slot(16 * lanes.addr.len() as u32);
-        self.spill(addresses, &lanes.addr);
+        let offsets = self.slot(16 * lanes.offset.len() as u32);
+        self.spill(offsets, &lanes.offset);
         let mut sources = Vec::new();
         for &v in Self::data_args(access.space, args) {
             let parts = self.parts(v);
@@ -41,9 +40,12 @@ impl Emit<'_> {
         let result = self.slot(16 * piece_count(ty) as u32);
         self.clear_slot(result, 16 * piece_count(ty) as u32);
         self.set_bits_loop(bits, |e, lane| {
-            let address = e.slot_lane(addresses, lanes.addr_lane(), lane);
-            let pointer = e.lane_pointer(&lanes, address);
-            let operands: Vec<V> = sources.iter().map(|&s| e.slot_lane(s, elem, lane)).collect();
+            let offset = e.slot_lane(offsets, lanes.addr_lane(), lane);
+            let pointer = e.lane_pointer(&lanes, offset);
+            let operands: Vec<V> = sources
+                .iter()
+                .map(|&s| e.slot_lane(s, elem, lane))
+                .collect();
             let old = e.atomic_one(access.op, elem, pointer, &operands);
             let at = e.slot_lane_addr(result, elem, lane);
             e.ins().store(DATA, old, at, 0);
@@ -86,13 +88,10 @@ impl Emit<'_> {
         self.ins().load(scalar_type(elem), DATA, at, 0)
     }
 
-    /// Pointer of an address that is in bounds.
-    pub fn lane_pointer(&mut self, lanes: &Lanes, address: V) -> V {
-        if lanes.flat {
-            return address;
-        }
+    /// Pointer of an offset that is in bounds.
+    pub fn lane_pointer(&mut self, lanes: &Lanes, offset: V) -> V {
         let base = self.base(lanes.region);
-        let wide = self.ins().uextend(types::I64, address);
+        let wide = self.resize(offset, types::I64);
         self.ins().iadd(base, wide)
     }
 

@@ -121,7 +121,7 @@ impl Emit<'_> {
         let base = self.base(block.region);
         let size = self.size(block.region);
         let offset = if block.access.space == Space::Flat {
-            self.ins().isub(block.addr, base)
+            self.flat_offset(block.addr)
         } else {
             self.ins().uextend(types::I64, block.addr)
         };
@@ -175,7 +175,7 @@ impl Emit<'_> {
         self.branch(more, test, end);
 
         self.block = test;
-        let (offset, address) = self.element_offset(block, base, index);
+        let (offset, address) = self.element_offset(block, index);
         let inside = self.ins().icmp(IntCC::UnsignedLessThan, offset, limit);
         let outside = if self.options.oob == OobPolicy::ReadZeroSkipWrite
             || block.access.space == Space::Regs
@@ -203,10 +203,10 @@ impl Emit<'_> {
     }
 
     /// Offset in the region, and address, of the element at a byte index.
-    fn element_offset(&mut self, block: &Block, base: V, index: V) -> (V, V) {
+    fn element_offset(&mut self, block: &Block, index: V) -> (V, V) {
         if block.access.space == Space::Flat {
             let address = self.ins().iadd(block.addr, index);
-            return (self.ins().isub(address, base), address);
+            return (self.flat_offset(address), address);
         }
         let low = self.ins().ireduce(types::I32, index);
         let address = self.ins().iadd(block.addr, low);
@@ -220,6 +220,7 @@ impl Emit<'_> {
             count: 1,
             mask: block.cond,
             addr: vec![address],
+            offset: vec![address],
             region: block.region,
             surface: block.surface,
             flat: true,

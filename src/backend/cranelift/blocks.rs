@@ -74,9 +74,7 @@ impl Emit<'_> {
         self.block = check;
         let threads = self.group_field(offset_of!(GroupCtx, threads), types::I64);
         let wide = self.ins().uextend(types::I64, index);
-        let offset = self
-            .ins()
-            .imul_imm_u(wide, size_of::<ThreadCtx>() as i64);
+        let offset = self.ins().imul_imm_u(wide, size_of::<ThreadCtx>() as i64);
         let thread = self.ins().iadd(threads, offset);
         let state = self.ins().load(
             types::I32,
@@ -185,8 +183,7 @@ impl Emit<'_> {
                 let cond = self.scalar(*cond);
                 let (then, then_args) = self.edge(then);
                 let (other, other_args) = self.edge(other);
-                self.ins()
-                    .brif(cond, then, &then_args, other, &other_args);
+                self.ins().brif(cond, then, &then_args, other, &other_args);
             }
             Term::Switch {
                 index,

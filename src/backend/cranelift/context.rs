@@ -61,8 +61,6 @@ pub(super) enum Key {
     Limit(super::memory::Place, u32),
     /// The same in every lane.
     LimitSplat(super::memory::Place, u32),
-    /// A named value of `memory.rs` for device memory.
-    FlatBias,
     /// A pointer in every 64-bit lane.
     Splat(V),
 }
@@ -189,8 +187,7 @@ impl Emit<'_> {
                 let bits = if ty.lanes >= 32 {
                     bits
                 } else {
-                    self.ins()
-                        .band_imm_u(bits, full(ty.lanes).cast_signed())
+                    self.ins().band_imm_u(bits, full(ty.lanes).cast_signed())
                 };
                 return self.bind_mask(out, MaskRepr::Bits(bits));
             }
@@ -217,8 +214,7 @@ impl Emit<'_> {
         if ty.is_scalar() {
             let want = scalar_type(ty.lane);
             let v = self.hoisted(Key::Payload(offset, want), |e| {
-                e.ins()
-                    .load(want, READONLY, payload, offset.cast_signed())
+                e.ins().load(want, READONLY, payload, offset.cast_signed())
             });
             return vec![v];
         }
@@ -247,7 +243,14 @@ impl Emit<'_> {
     }
 
     /// A piece of which only the first `bytes` bytes are in memory.
-    fn load_tail(&mut self, addr: V, offset: i32, bytes: u32, lane: Lane, flags: ir::MemFlagsData) -> V {
+    fn load_tail(
+        &mut self,
+        addr: V,
+        offset: i32,
+        bytes: u32,
+        lane: Lane,
+        flags: ir::MemFlagsData,
+    ) -> V {
         let mut piece: Option<V> = None;
         let mut at = 0;
         for width in [8, 4, 2, 1] {
@@ -328,4 +331,3 @@ fn local_id_offset(dim: u8, lane: u8) -> i32 {
     let word = usize::from(dim) * LOCAL_ID_ROW + usize::from(lane);
     2 * word as i32
 }
-

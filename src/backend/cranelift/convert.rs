@@ -148,8 +148,7 @@ impl Emit<'_> {
             Conv::FDemote => self.demote_pieces(from, to, parts, false),
             Conv::F16ToF => {
                 let floats = from.with_lane(Lane::F32);
-                let words =
-                    self.extend_pieces(from, from.with_lane(Lane::I32), parts, false);
+                let words = self.extend_pieces(from, from.with_lane(Lane::I32), parts, false);
                 let result = self.lanewise(&[words], |e, v| e.half_to_float(v[0]));
                 self.promote_pieces(floats, to, result)
             }

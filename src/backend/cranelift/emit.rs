@@ -222,9 +222,7 @@ impl Emit<'_> {
             Lane::F32 => self
                 .ins()
                 .f32const(ir::immediates::Ieee32::with_bits(bits as u32)),
-            Lane::F64 => self
-                .ins()
-                .f64const(ir::immediates::Ieee64::with_bits(bits)),
+            Lane::F64 => self.ins().f64const(ir::immediates::Ieee64::with_bits(bits)),
             _ => self.iconst(scalar_type(lane), bits),
         }
     }

@@ -19,8 +19,8 @@ impl Emit<'_> {
         }
         let mut inside: Option<Vec<V>> = None;
         for c in 0..comps {
-            let addr = self.component_addr(lanes, elem, c);
-            let here = self.in_bounds(lanes, &addr, elem.bytes());
+            let offset = self.component(lanes, elem, c);
+            let here = self.in_bounds(lanes, &offset, elem.bytes());
             inside = Some(match inside {
                 None => here,
                 Some(all) => self.lanewise(&[all, here], |e, v| e.ins().band(v[0], v[1])),

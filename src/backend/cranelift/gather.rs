@@ -8,7 +8,7 @@ use cranelift_codegen::ir::{InstBuilder, Value as V, types};
 use super::emit::{DATA, Emit};
 use super::memory::Lanes;
 use super::value::{per_piece, piece_type, scalar_type};
-use crate::ssa::{Inst, Lane, MemAccess, Ty, Value};
+use crate::ssa::{Inst, Lane, MemAccess, Value};
 
 impl Emit<'_> {
     /// A lane-wise load.
@@ -35,76 +35,56 @@ impl Emit<'_> {
     pub fn load_general(&mut self, lanes: &Lanes, elem: Lane, comps: u8) -> Vec<Vec<V>> {
         (0..comps)
             .map(|c| {
-                let addr = self.component_addr(lanes, elem, c);
-                let guards = self.guards(lanes, &addr, elem.bytes());
+                let offset = self.component(lanes, elem, c);
+                let guards = self.guards(lanes, &offset, elem.bytes());
                 if lanes.count == 1 {
-                    vec![self.load_one(lanes, elem, addr[0], guards[0])]
+                    vec![self.load_one(lanes, elem, offset[0], guards[0])]
                 } else {
-                    self.gather(lanes, elem, &addr, guards)
+                    self.gather(lanes, elem, &offset, guards)
                 }
             })
             .collect()
     }
 
-    fn load_one(&mut self, lanes: &Lanes, elem: Lane, addr: V, guard: V) -> V {
-        let pointer = self.scalar_pointer(lanes, addr, guard, elem.bytes());
+    fn load_one(&mut self, lanes: &Lanes, elem: Lane, offset: V, guard: V) -> V {
+        let base = self.safe_base(lanes.region, elem.bytes());
+        let zero = self.iconst(scalar_type(lanes.addr_lane()), 0);
+        let safe = self.ins().select(guard, offset, zero);
+        let wide = self.resize(safe, types::I64);
+        let pointer = self.ins().iadd(base, wide);
         let ty = scalar_type(elem);
         let v = self.ins().load(ty, DATA, pointer, 0);
         let zero = self.iconst(ty, 0);
         self.ins().select(guard, v, zero)
     }
 
-    /// Pointer of a scalar access, to harmless memory when the guard is clear.
-    pub fn scalar_pointer(&mut self, lanes: &Lanes, addr: V, guard: V, bytes: u32) -> V {
-        if lanes.flat {
-            let sink = self.sink();
-            return self.ins().select(guard, addr, sink);
-        }
-        let base = self.safe_base(lanes.region, bytes);
-        let zero = self.iconst(types::I32, 0);
-        let offset = self.ins().select(guard, addr, zero);
-        let wide = self.ins().uextend(types::I64, offset);
-        self.ins().iadd(base, wide)
-    }
-
-    fn gather(&mut self, lanes: &Lanes, elem: Lane, addr: &[V], guards: Vec<V>) -> Vec<V> {
-        let pointers = self.safe_pointers(lanes, elem.bytes(), addr, &guards);
-        let ty = Ty::vector(elem, lanes.count);
+    fn gather(&mut self, lanes: &Lanes, elem: Lane, offset: &[V], guards: Vec<V>) -> Vec<V> {
+        let pointers = self.safe_pointers(lanes, elem.bytes(), offset, &guards);
         let loaded: Vec<V> = pointers
             .chunks(per_piece(elem))
             .map(|chunk| self.load_piece(elem, chunk))
             .collect();
         let mask = self.guard_mask(lanes, guards);
-        let mask = self.repr_vec(&mask, ty.lanes, elem.bytes());
+        let mask = self.repr_vec(&mask, lanes.count, elem.bytes());
         self.mask_pieces(&mask, loaded)
     }
 
-    /// One pointer a lane: the element where the guard is set, else harmless memory.
+    /// One pointer a lane: the element where the guard is set, else the safe base.
     pub fn safe_pointers(
         &mut self,
         lanes: &Lanes,
         bytes: u32,
-        addr: &[V],
+        offset: &[V],
         guards: &[V],
     ) -> Vec<V> {
-        let count = usize::from(lanes.count);
-        if lanes.flat {
-            let sink = self.sink_splat();
-            let safe = self.lanewise(&[guards.to_vec(), addr.to_vec()], |e, v| {
-                e.blend(v[0], v[1], sink)
-            });
-            return (0..count)
-                .map(|i| self.lane_of(Lane::I64, &safe, i))
-                .collect();
-        }
         let base = self.safe_base(lanes.region, bytes);
-        let safe = self.lanewise(&[guards.to_vec(), addr.to_vec()], |e, v| {
+        let safe = self.lanewise(&[guards.to_vec(), offset.to_vec()], |e, v| {
             e.ins().band(v[1], v[0])
         });
-        (0..count)
+        (0..usize::from(lanes.count))
             .map(|i| {
-                let offset = self.lane_of(Lane::I32, &safe, i);
-                let wide = self.ins().uextend(types::I64, offset);
+                let offset = self.lane_of(lanes.addr_lane(), &safe, i);
+                let wide = self.resize(offset, types::I64);
                 self.ins().iadd(base, wide)
             })
             .collect()

@@ -29,7 +29,9 @@ impl Emit<'_> {
         let scaled = self.ins().fmul(as_float, scale);
         let scaled = self.cast(scaled, types::I32X4);
         let largest = self.vsplat(Lane::I32, 0x7BFF);
-        let special = self.ins().icmp(IntCC::SignedGreaterThan, magnitude, largest);
+        let special = self
+            .ins()
+            .icmp(IntCC::SignedGreaterThan, magnitude, largest);
         let infinity = self.vsplat(Lane::I32, F32_INFINITY);
         let exponent = self.ins().band(special, infinity);
         let value = self.ins().bor(scaled, exponent);

@@ -35,9 +35,7 @@ impl Emit<'_> {
         let sig = signature(self.target.call_conv, &params, result);
         let sig = self.func.import_signature(sig);
         let table = self.helpers();
-        let callee = self
-            .ins()
-            .load(types::I64, READONLY, table, offset as i32);
+        let callee = self.ins().load(types::I64, READONLY, table, offset as i32);
         let call = self.ins().call_indirect(sig, callee, args);
         result.and_then(|_| self.func.dfg.inst_results(call).first().copied())
     }

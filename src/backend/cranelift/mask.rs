@@ -315,10 +315,7 @@ impl Emit<'_> {
         let repr = match self.logic_form(out, &[a]) {
             Form::Bits => {
                 let bits = self.mask_bits(a);
-                MaskRepr::Bits(
-                    self.ins()
-                        .bxor_imm_u(bits, full(lanes).cast_signed()),
-                )
+                MaskRepr::Bits(self.ins().bxor_imm_u(bits, full(lanes).cast_signed()))
             }
             Form::Vec(width) => {
                 let pieces = self.mask_vec(a, width);
@@ -377,11 +374,13 @@ impl Emit<'_> {
                 .iter()
                 .all(|&v| self.mask_const(v).is_some() || has(v, form))
         };
-        let natural = operands.iter().find_map(|v| match &self.vals[v.0 as usize] {
-            Val::Mask(MaskRepr::Vec(w, _)) => Some(Form::Vec(*w)),
-            Val::Mask(MaskRepr::Bits(_)) => Some(Form::Bits),
-            _ => None,
-        });
+        let natural = operands
+            .iter()
+            .find_map(|v| match &self.vals[v.0 as usize] {
+                Val::Mask(MaskRepr::Vec(w, _)) => Some(Form::Vec(*w)),
+                Val::Mask(MaskRepr::Bits(_)) => Some(Form::Bits),
+                _ => None,
+            });
         match natural {
             Some(form) if !free(planned) && free(form) => form,
             _ => planned,

@@ -16,6 +16,9 @@ use super::emit::{Emit, READONLY};
 use super::mask::{MaskRepr, full};
 use crate::ssa::{Lane, MemAccess, Space, Value};
 
+/// Bits of a flat address that count.
+const FLAT_OFFSET: u64 = (1 << 48) - 1;
+
 /// A region known while compiling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Place {
@@ -46,8 +49,11 @@ pub(super) struct Lanes {
     pub count: u16,
     /// Mask operand.
     pub mask: Value,
-    /// Addresses: scalar or pieces, `i64` for flat accesses, else `i32`.
+    /// Addresses as the program gave them, for fault records: scalar or pieces, `i64` for flat
+    /// accesses, else `i32`.
     pub addr: Vec<V>,
+    /// Offsets in the region, of the same types.
+    pub offset: Vec<V>,
     /// Where.
     pub region: Region,
     /// Surface index for fault records, 0 where there is none.
@@ -72,14 +78,43 @@ impl Emit<'_> {
             Some(s) => self.scalar(s),
             None => self.iconst(types::I32, 0),
         };
+        let flat = space == Space::Flat;
+        let count = self.ty(args[1]).lanes;
+        let addr = self.parts(args[1]);
+        let offset = if flat {
+            self.flat_offsets(&addr, count > 1)
+        } else {
+            addr.clone()
+        };
         Lanes {
-            count: self.ty(args[1]).lanes,
+            count,
             mask: args[0],
-            addr: self.parts(args[1]),
+            addr,
+            offset,
             region,
             surface,
-            flat: space == Space::Flat,
+            flat,
         }
+    }
+
+    /// Offsets in device memory; address bits 63:48 may hold a tag and do not count.
+    fn flat_offsets(&mut self, addr: &[V], vector: bool) -> Vec<V> {
+        let base = self.base(Region::Known(Place::Flat));
+        let base = if vector {
+            self.splat_pointer(Region::Known(Place::Flat), base)
+        } else {
+            base
+        };
+        let keep = self.konst(Lane::I64, vector, FLAT_OFFSET);
+        self.lanewise(&[addr.to_vec()], |e, v| {
+            let offset = e.ins().isub(v[0], base);
+            e.ins().band(offset, keep)
+        })
+    }
+
+    /// Offset in device memory of a scalar address.
+    pub fn flat_offset(&mut self, addr: V) -> V {
+        self.flat_offsets(&[addr], false)[0]
     }
 
     /// Operands after mask, address and surface.
@@ -108,9 +143,7 @@ impl Emit<'_> {
         };
         let index = self.ins().band_imm_u(index, SURFACES as i64 - 1);
         let wide = self.ins().uextend(types::I64, index);
-        let offset = self
-            .ins()
-            .imul_imm_u(wide, size_of::<Surface>() as i64);
+        let offset = self.ins().imul_imm_u(wide, size_of::<Surface>() as i64);
         let table = self.launch_field(offset_of!(LaunchCtx, surfaces), types::I64);
         let entry = self.ins().iadd(table, offset);
         let base = self.surface_field(entry, offset_of!(Surface, base));
@@ -120,15 +153,12 @@ impl Emit<'_> {
     }
 
     fn surface_field(&mut self, entry: V, offset: usize) -> V {
-        self.ins()
-            .load(types::I64, READONLY, entry, offset as i32)
+        self.ins().load(types::I64, READONLY, entry, offset as i32)
     }
 
     fn clamp_size(&mut self, size: V) -> V {
         let most = self.iconst(types::I64, u64::from(u32::MAX));
-        let over = self
-            .ins()
-            .icmp(IntCC::UnsignedGreaterThan, size, most);
+        let over = self.ins().icmp(IntCC::UnsignedGreaterThan, size, most);
         self.ins().select(over, most, size)
     }
 
@@ -172,9 +202,7 @@ impl Emit<'_> {
                 let size = self.thread_field(offset_of!(ThreadCtx, scratch_size), types::I64);
                 self.clamp_size(size)
             }
-            Region::Known(Place::Regs) => {
-                self.iconst(types::I64, u64::from(self.f.regs_bytes))
-            }
+            Region::Known(Place::Regs) => self.iconst(types::I64, u64::from(self.f.regs_bytes)),
             Region::Known(Place::Flat) => {
                 self.launch_field(offset_of!(LaunchCtx, flat_size), types::I64)
             }
@@ -274,77 +302,61 @@ impl Emit<'_> {
         self.hoisted(Key::Splat(sink), |e| e.ins().splat(types::I64X2, sink))
     }
 
-    /// `flat_base + 2^63`: subtracting it from an address turns the unsigned comparison with the
-    /// limit into a signed one.
-    pub fn flat_bias(&mut self) -> V {
-        let base = self.base(Region::Known(Place::Flat));
-        self.hoisted(Key::FlatBias, |e| {
-            let top = e.iconst(types::I64, 1 << 63);
-            e.ins().iadd(base, top)
-        })
-    }
-
-    /// Flat limit minus 2^63, as [`Emit::flat_bias`].
-    pub fn flat_limit(&mut self, bytes: u32) -> V {
-        let region = Region::Known(Place::Flat);
-        self.hoisted(Key::Limit(Place::Flat, bytes), |e| {
-            let limit = e.wide_limit(region, bytes);
-            let top = e.iconst(types::I64, 1 << 63);
-            e.ins().iadd(limit, top)
-        })
-    }
-
-    /// Addresses of component `c`.
-    pub fn component_addr(&mut self, lanes: &Lanes, elem: Lane, c: u8) -> Vec<V> {
-        let offset = u64::from(elem.bytes()) * u64::from(c);
-        if offset == 0 {
-            return lanes.addr.clone();
+    /// Offsets of component `c`.
+    pub fn component(&mut self, lanes: &Lanes, elem: Lane, c: u8) -> Vec<V> {
+        let distance = u64::from(elem.bytes()) * u64::from(c);
+        if distance == 0 {
+            return lanes.offset.clone();
         }
-        let by = self.konst(lanes.addr_lane(), lanes.count > 1, offset);
-        self.lanewise(std::slice::from_ref(&lanes.addr), |e, v| {
-            e.ins().iadd(v[0], by)
+        let vector = lanes.count > 1;
+        let by = self.konst(lanes.addr_lane(), vector, distance);
+        let keep = lanes
+            .flat
+            .then(|| self.konst(Lane::I64, vector, FLAT_OFFSET));
+        self.lanewise(std::slice::from_ref(&lanes.offset), |e, v| {
+            let sum = e.ins().iadd(v[0], by);
+            match keep {
+                Some(keep) => e.ins().band(sum, keep),
+                None => sum,
+            }
         })
     }
 
     /// Lanes whose element of `bytes` bytes is inside: `i8`, or pieces as wide as the addresses.
-    pub fn in_bounds(&mut self, lanes: &Lanes, addr: &[V], bytes: u32) -> Vec<V> {
+    pub fn in_bounds(&mut self, lanes: &Lanes, offset: &[V], bytes: u32) -> Vec<V> {
         if lanes.count == 1 {
-            return vec![self.scalar_in_bounds(lanes, addr[0], bytes)];
+            let limit = if lanes.flat {
+                self.flat_limit(bytes)
+            } else {
+                self.limit(lanes.region, bytes)
+            };
+            return vec![self.ins().icmp(IntCC::UnsignedLessThan, offset[0], limit)];
         }
         if lanes.flat {
-            let bias = self.flat_bias();
+            // Offsets and limits are below 2^63: the signed comparison is one instruction.
             let limit = self.flat_limit(bytes);
-            let bias = self.hoisted(Key::Splat(bias), |e| e.ins().splat(types::I64X2, bias));
             let limit = self.hoisted(Key::Splat(limit), |e| e.ins().splat(types::I64X2, limit));
-            return self.lanewise(&[addr.to_vec()], |e, v| {
-                let biased = e.ins().isub(v[0], bias);
-                e.ins().icmp(IntCC::SignedGreaterThan, limit, biased)
+            return self.lanewise(&[offset.to_vec()], |e, v| {
+                e.ins().icmp(IntCC::SignedGreaterThan, limit, v[0])
             });
         }
         let limit = self.limit_splat(lanes.region, bytes);
-        self.lanewise(&[addr.to_vec()], |e, v| {
+        self.lanewise(&[offset.to_vec()], |e, v| {
             // Two instructions and a complement that folds into the `and` which follows.
-            let outside = e
-                .ins()
-                .icmp(IntCC::UnsignedGreaterThanOrEqual, v[0], limit);
+            let outside = e.ins().icmp(IntCC::UnsignedGreaterThanOrEqual, v[0], limit);
             e.ins().bnot(outside)
         })
     }
 
-    fn scalar_in_bounds(&mut self, lanes: &Lanes, addr: V, bytes: u32) -> V {
-        if lanes.flat {
-            let bias = self.flat_bias();
-            let limit = self.flat_limit(bytes);
-            let biased = self.ins().isub(addr, bias);
-            return self.ins().icmp(IntCC::SignedLessThan, biased, limit);
-        }
-        let limit = self.limit(lanes.region, bytes);
-        self.ins().icmp(IntCC::UnsignedLessThan, addr, limit)
+    fn flat_limit(&mut self, bytes: u32) -> V {
+        self.hoisted(Key::Limit(Place::Flat, bytes), |e| {
+            e.wide_limit(Region::Known(Place::Flat), bytes)
+        })
     }
 
     /// In-bounds lanes that are also enabled.
-    pub fn guards(&mut self, lanes: &Lanes, addr: &[V], bytes: u32) -> Vec<V> {
-        let inside = self.in_bounds(lanes, addr, bytes);
+    pub fn guards(&mut self, lanes: &Lanes, offset: &[V], bytes: u32) -> Vec<V> {
+        let inside = self.in_bounds(lanes, offset, bytes);
         if let Some(bits) = self.mask_const(lanes.mask)
             && bits == full(lanes.count)
         {

@@ -111,7 +111,13 @@ impl CraneliftBackend {
             let mut b = isa::lookup(triple.clone())
                 .map_err(|e| environment(format!("target {triple}: {e}")))?;
             if matches!(triple.architecture, Architecture::X86_64) {
-                let base = ["has_sse3", "has_ssse3", "has_sse41", "has_sse42", "has_popcnt"];
+                let base = [
+                    "has_sse3",
+                    "has_ssse3",
+                    "has_sse41",
+                    "has_sse42",
+                    "has_popcnt",
+                ];
                 for name in base {
                     b.enable(name)
                         .map_err(|e| environment(format!("feature `{name}`: {e}")))?;
@@ -258,7 +264,11 @@ fn shared_flags(opt: &str, regalloc: &str) -> settings::SetResult<settings::Flag
     flags.set("enable_probestack", "false")?;
     flags.set("preserve_frame_pointers", "false")?;
     flags.set("unwind_info", "false")?;
-    let verify = if cfg!(debug_assertions) { "true" } else { "false" };
+    let verify = if cfg!(debug_assertions) {
+        "true"
+    } else {
+        "false"
+    };
     flags.set("enable_verifier", verify)?;
     Ok(settings::Flags::new(flags))
 }
@@ -290,7 +300,9 @@ fn describe(isa: &dyn TargetIsa) -> Result<Target, BackendError> {
             fma: true,
             call_conv,
         }),
-        other => Err(environment(format!("architecture {other} is not supported"))),
+        other => Err(environment(format!(
+            "architecture {other} is not supported"
+        ))),
     }
 }
 
@@ -316,9 +328,10 @@ fn finish(
     if let Some(reloc) = compiled.buffer.relocs().first() {
         return Err(internal(function, format!("relocation {reloc:?}")));
     }
-    let stack = compiled.buffer.frame_layout().map_or(0, |l| {
-        l.frame_to_fp_offset
-    });
+    let stack = compiled
+        .buffer
+        .frame_layout()
+        .map_or(0, |l| l.frame_to_fp_offset);
     if stack > MAX_STACK_BYTES {
         let what = format!("a stack frame of {stack} bytes, at most {MAX_STACK_BYTES}");
         return Err(too_large(function, what));

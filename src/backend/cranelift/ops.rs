@@ -239,9 +239,7 @@ impl Emit<'_> {
         }
         if ty.lane == Lane::I1 {
             let bits = self.mask_bits(a);
-            let kept = self
-                .ins()
-                .band_imm_u(bits, i64::from(!(1u32 << k)));
+            let kept = self.ins().band_imm_u(bits, i64::from(!(1u32 << k)));
             let wide = self.ins().uextend(types::I32, v);
             let placed = self.ins().ishl_imm_u(wide, i64::from(k));
             let merged = self.ins().bor(kept, placed);

@@ -30,13 +30,13 @@ impl Emit<'_> {
     /// Every component by itself, for any addresses and mask.
     pub fn store_general(&mut self, lanes: &Lanes, elem: Lane, data: &[Vec<V>]) {
         for (c, parts) in data.iter().enumerate() {
-            let addr = self.component_addr(lanes, elem, c as u8);
-            let guards = self.guards(lanes, &addr, elem.bytes());
+            let offset = self.component(lanes, elem, c as u8);
+            let guards = self.guards(lanes, &offset, elem.bytes());
             if lanes.count == 1 {
-                self.store_one(lanes, addr[0], guards[0], parts[0]);
+                self.store_one(lanes, offset[0], guards[0], parts[0]);
                 continue;
             }
-            let pointers = self.sink_pointers(lanes, &addr, &guards);
+            let pointers = self.sink_pointers(lanes, &offset, &guards);
             for (i, pointer) in pointers.into_iter().enumerate() {
                 let v = self.lane_of(elem, parts, i);
                 self.ins().store(DATA, v, pointer, 0);
@@ -44,33 +44,32 @@ impl Emit<'_> {
         }
     }
 
-    fn store_one(&mut self, lanes: &Lanes, addr: V, guard: V, v: V) {
+    fn store_one(&mut self, lanes: &Lanes, offset: V, guard: V, v: V) {
         let sink = self.sink();
-        let pointer = if lanes.flat {
-            addr
-        } else {
-            let base = self.base(lanes.region);
-            let wide = self.ins().uextend(types::I64, addr);
-            self.ins().iadd(base, wide)
-        };
+        let base = self.base(lanes.region);
+        let wide = self.resize(offset, types::I64);
+        let pointer = self.ins().iadd(base, wide);
         let pointer = self.ins().select(guard, pointer, sink);
         self.ins().store(DATA, v, pointer, 0);
     }
 
     /// One pointer a lane: the element where the guard is set, else the sink.
-    pub fn sink_pointers(&mut self, lanes: &Lanes, addr: &[V], guards: &[V]) -> Vec<V> {
-        if lanes.flat {
-            return self.safe_pointers(lanes, 1, addr, guards);
-        }
+    pub fn sink_pointers(&mut self, lanes: &Lanes, offset: &[V], guards: &[V]) -> Vec<V> {
         let base = self.base(lanes.region);
         let base = self.splat_pointer(lanes.region, base);
         let sink = self.sink_splat();
-        let mut out = Vec::new();
-        for (&offsets, &guard) in addr.iter().zip(guards) {
-            let (low, high) = self.widen_piece(offsets, false);
-            let (guard_low, guard_high) = self.widen_piece(guard, true);
-            for (offset, guard) in [(low, guard_low), (high, guard_high)] {
-                if out.len() >= usize::from(lanes.count) {
+        let count = usize::from(lanes.count);
+        let mut out = Vec::with_capacity(count);
+        for (&offsets, &guard) in offset.iter().zip(guards) {
+            let halves = if lanes.flat {
+                vec![(offsets, guard)]
+            } else {
+                let (low, high) = self.widen_piece(offsets, false);
+                let (guard_low, guard_high) = self.widen_piece(guard, true);
+                vec![(low, guard_low), (high, guard_high)]
+            };
+            for (offset, guard) in halves {
+                if out.len() >= count {
                     break;
                 }
                 let pointer = self.ins().iadd(base, offset);
@@ -79,7 +78,7 @@ impl Emit<'_> {
                 out.push(self.ins().extractlane(safe, 1));
             }
         }
-        out.truncate(usize::from(lanes.count));
+        out.truncate(count);
         out
     }
 }

@@ -19,9 +19,7 @@ impl Emit<'_> {
             let count = self.scalar(b);
             vec![self.shift_scalar(op, parts[0], count)]
         } else if let Some(count) = self.uniform_count(b) {
-            self.lanewise(&[parts], |e, v| {
-                e.shift_uniform(op, ty.lane, v[0], count)
-            })
+            self.lanewise(&[parts], |e, v| e.shift_uniform(op, ty.lane, v[0], count))
         } else {
             let counts = self.parts(b);
             self.lanewise(&[parts, counts], |e, v| {

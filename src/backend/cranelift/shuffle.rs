@@ -103,7 +103,10 @@ impl Emit<'_> {
             }
         }
         if let [only] = distinct[..]
-            && wanted.iter().enumerate().all(|(i, w)| usize::from(w.1) == i)
+            && wanted
+                .iter()
+                .enumerate()
+                .all(|(i, w)| usize::from(w.1) == i)
         {
             return only;
         }

@@ -204,9 +204,7 @@ impl Emit<'_> {
     pub fn set_lane(&mut self, lane: Lane, parts: &mut [V], index: usize, value: V) {
         let per = per_piece(lane);
         let at = index / per;
-        parts[at] = self
-            .ins()
-            .insertlane(parts[at], value, (index % per) as u8);
+        parts[at] = self.ins().insertlane(parts[at], value, (index % per) as u8);
     }
 
     /// Pieces made of scalars, in lane order.

@@ -1,0 +1,234 @@
+//! Compiles SSA and runs it against hand-made contexts.
+
+use std::ptr;
+use std::sync::atomic::AtomicU32;
+
+use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
+use visa_jit::backend::cranelift::CraneliftBackend;
+use visa_jit::backend::{Backend, CodeObject, CodegenOptions, OobPolicy, OptLevel};
+use visa_jit::ssa::{Function, verify};
+use visa_runtime::abi::{
+    Entry, GroupCtx, Helpers, LaunchCtx, SINK_BYTES, SURFACES, Surface, ThreadCtx,
+};
+use visa_runtime::{CodeHandle, HELPERS};
+
+/// Options with the default policy.
+pub const SPEED: CodegenOptions = CodegenOptions {
+    oob: OobPolicy::ReadZeroSkipWrite,
+    opt: OptLevel::Speed,
+};
+
+/// Options that compile fastest.
+pub const NONE: CodegenOptions = CodegenOptions {
+    oob: OobPolicy::ReadZeroSkipWrite,
+    opt: OptLevel::None,
+};
+
+/// Parses and verifies text.
+pub fn function(text: &str) -> Function {
+    let f = visa_jit::ssa::parse(text).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    if let Err(errors) = verify(&f) {
+        panic!("{}\n{text}", errors[0]);
+    }
+    f
+}
+
+/// Machine code for the host.
+pub fn compile(f: &Function, options: &CodegenOptions) -> CodeObject {
+    thread_local! {
+        static BACKEND: CraneliftBackend = CraneliftBackend::host().unwrap();
+    }
+    BACKEND.with(|backend| {
+        backend
+            .compile(f, options)
+            .unwrap_or_else(|e| panic!("{e}\n{f}"))
+    })
+}
+
+/// Bytes that end (and, page by page, begin) at inaccessible pages.
+pub struct Guarded {
+    map: *mut u8,
+    pages: usize,
+    len: usize,
+}
+
+const PAGE: usize = 4096;
+
+impl Guarded {
+    /// `len` bytes flush against the page after them.
+    pub fn new(len: usize) -> Guarded {
+        let pages = len.div_ceil(PAGE).max(1);
+        let total = (pages + 2) * PAGE;
+        // SAFETY: a fresh private mapping.
+        let map = unsafe {
+            mmap_anonymous(
+                ptr::null_mut(),
+                total,
+                ProtFlags::empty(),
+                MapFlags::PRIVATE,
+            )
+            .unwrap()
+        };
+        // SAFETY: inside the mapping just made.
+        unsafe {
+            mprotect(
+                map.cast::<u8>().add(PAGE).cast(),
+                pages * PAGE,
+                MprotectFlags::READ | MprotectFlags::WRITE,
+            )
+            .unwrap();
+        }
+        Guarded {
+            map: map.cast(),
+            pages,
+            len,
+        }
+    }
+
+    /// With contents.
+    pub fn of(bytes: &[u8]) -> Guarded {
+        let g = Guarded::new(bytes.len());
+        g.write(bytes);
+        g
+    }
+
+    /// First byte.
+    pub fn base(&self) -> *mut u8 {
+        // SAFETY: inside the mapping.
+        unsafe { self.map.add(PAGE + self.pages * PAGE - self.len) }
+    }
+
+    /// Length.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Replaces the contents.
+    pub fn write(&self, bytes: &[u8]) {
+        assert!(bytes.len() <= self.len);
+        // SAFETY: `len` bytes are writable.
+        unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), self.base(), bytes.len()) }
+    }
+
+    /// The contents.
+    pub fn read(&self) -> Vec<u8> {
+        // SAFETY: `len` bytes are readable.
+        unsafe { std::slice::from_raw_parts(self.base(), self.len) }.to_vec()
+    }
+}
+
+impl Drop for Guarded {
+    fn drop(&mut self) {
+        // SAFETY: the mapping made in `new`.
+        unsafe { munmap(self.map.cast(), (self.pages + 2) * PAGE).unwrap() }
+    }
+}
+
+/// Everything an entry point reads and writes.
+pub struct Rig {
+    /// Surface table.
+    pub surfaces: Vec<Surface>,
+    /// Payload bytes.
+    pub payload: Guarded,
+    /// Frames, one a thread.
+    pub frames: Vec<Guarded>,
+    /// Scratch, one a thread.
+    pub scratch: Vec<Guarded>,
+    /// Shared local memory.
+    pub slm: Guarded,
+    /// Device memory.
+    pub flat: Guarded,
+    /// Interruption request.
+    pub interrupt: AtomicU32,
+    /// Threads.
+    pub threads: Vec<ThreadCtx>,
+    /// Helper table.
+    pub helpers: Helpers,
+    /// Argument of the fault helper.
+    pub faults: *mut u8,
+    local_ids: Vec<u16>,
+    sink: Vec<u8>,
+}
+
+impl Rig {
+    /// `threads` threads with frames of `frame` bytes.
+    pub fn new(threads: usize, frame: usize) -> Rig {
+        let frames: Vec<Guarded> = (0..threads).map(|_| Guarded::new(frame)).collect();
+        let scratch: Vec<Guarded> = (0..threads).map(|_| Guarded::new(100)).collect();
+        let local_ids: Vec<u16> = (0..96).collect();
+        let threads = frames
+            .iter()
+            .zip(&scratch)
+            .enumerate()
+            .map(|(i, (frame, scratch))| ThreadCtx {
+                local_ids: local_ids.as_ptr(),
+                frame: frame.base(),
+                scratch: scratch.base(),
+                scratch_size: scratch.len() as u64,
+                dispatch_mask: u32::MAX,
+                state: 0,
+                r0_5: 1000 + i as u32,
+                sr0: 2000 + i as u32,
+            })
+            .collect();
+        let empty = Surface {
+            base: ptr::null_mut(),
+            size: 0,
+        };
+        Rig {
+            surfaces: vec![empty; SURFACES],
+            payload: Guarded::new(8192),
+            frames,
+            scratch,
+            slm: Guarded::new(256),
+            flat: Guarded::new(256),
+            interrupt: AtomicU32::new(0),
+            threads,
+            helpers: HELPERS,
+            faults: ptr::null_mut(),
+            local_ids,
+            sink: vec![0; SINK_BYTES],
+        }
+    }
+
+    /// Binds memory to a surface.
+    pub fn bind(&mut self, index: usize, memory: &Guarded) {
+        self.surfaces[index] = Surface {
+            base: memory.base(),
+            size: memory.len() as u64,
+        };
+    }
+
+    /// Runs all threads once; returns the status.
+    pub fn run(&mut self, entry: Entry) -> u32 {
+        assert_eq!(self.local_ids.len(), 96);
+        let launch = LaunchCtx {
+            surfaces: self.surfaces.as_ptr(),
+            payload: self.payload.base(),
+            flat_base: self.flat.base() as u64,
+            flat_size: self.flat.len() as u64,
+            interrupt: &raw const self.interrupt,
+            helpers: &raw const self.helpers,
+        };
+        let mut group = GroupCtx {
+            launch: &raw const launch,
+            slm: self.slm.base(),
+            slm_size: self.slm.len() as u64,
+            threads: self.threads.as_mut_ptr(),
+            sink: self.sink.as_mut_ptr(),
+            faults: self.faults,
+            r0: std::array::from_fn(|i| 100 + i as u32),
+            thread_count: self.threads.len() as u32,
+            hw_id: 77,
+        };
+        let count = self.threads.len() as u32;
+        // SAFETY: the code was generated for this ABI and every pointer outlives the call.
+        unsafe { entry(&raw mut group, 0, count) }
+    }
+}
+
+/// Compiles for the host and installs.
+pub fn install(f: &Function, options: &CodegenOptions) -> CodeHandle {
+    let object = compile(f, options);
+    CodeHandle::install(&object.code, object.align).unwrap()
+}
