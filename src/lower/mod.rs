@@ -219,9 +219,21 @@ impl<'k> Lowerer<'k> {
                 self.b.effect(Op::Fence, vec![]);
                 Ok(())
             }
+            Body::Faddr { name, dst } => self.faddr(name, dst),
             Body::Nullary if inst.op != Opcode::Barrier => Ok(()),
             _ => Fail::unsupported("not lowered yet"),
         }
+    }
+
+    /// Address of a program-scope variable, which the launcher puts behind the arguments.
+    fn faddr(&mut self, name: &str, dst: &crate::module::Dst) -> Result<(), Fail> {
+        let Some(&at) = self.payload.symbols.get(name) else {
+            return Fail::unsupported(format!("address of `{name}`, which is not a program-scope variable"));
+        };
+        let ty = self.dst_type(dst)?;
+        let v = self.b.op(Op::Input(crate::ssa::Input::Payload(at)), vec![], Ty::I64);
+        let v = self.convert(v, crate::isa::Type::Uq, ty, false)?;
+        self.write(dst, 1, v, operand::ChannelMask::All)
     }
 
     fn read_pred(&mut self, p: PredId) -> Result<Value, Fail> {

@@ -41,6 +41,8 @@ pub struct PayloadMap {
     pub inputs: Vec<InputSource>,
     /// Shape of local ids.
     pub local_ids: LocalIdShape,
+    /// Payload offset of the address of each symbol that `faddr` may ask for.
+    pub symbols: std::collections::BTreeMap<String, u32>,
 }
 
 impl Lowerer<'_> {

@@ -1,0 +1,151 @@
+//! From `.ze_info` to what lowering and the launcher need: where inputs come from, what arguments there are.
+
+use std::collections::BTreeMap;
+
+use super::error::Error;
+use super::kernel::{ArgKind, Argument};
+use crate::container::names::{ArgType, MemoryAddressing, MemorySpace};
+use crate::container::{ArgInfo, KernelInfo, PayloadLayout, PayloadSource};
+use crate::lower::{InputSource, LocalIdShape, PayloadMap};
+use crate::module::{Body, InputVar, Module};
+
+/// Cross-thread payload with room for the addresses of symbols behind the arguments.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct PayloadPlan {
+    pub map: PayloadMap,
+    /// Bytes, symbols included.
+    pub bytes: u32,
+}
+
+/// Symbols that a program asks the address of.
+pub(crate) fn symbols(module: &Module) -> Vec<String> {
+    let mut names: Vec<String> = module
+        .insts
+        .iter()
+        .filter_map(|i| if let Body::Faddr { name, .. } = &i.body { Some(name.clone()) } else { None })
+        .collect();
+    names.sort();
+    names.dedup();
+    names
+}
+
+fn with_symbols(inputs: Vec<InputSource>, size: u32, known: &[String]) -> PayloadPlan {
+    let mut at = size.next_multiple_of(8);
+    let mut slots = BTreeMap::new();
+    for name in known {
+        slots.insert(name.clone(), at);
+        at += 8;
+    }
+    PayloadPlan { map: PayloadMap { inputs, local_ids: LocalIdShape::General, symbols: slots }, bytes: at }
+}
+
+/// The plan of a zebin kernel. `known` are the symbols whose address the program has.
+pub(crate) fn plan(
+    kernel: &str,
+    module: &Module,
+    layout: &PayloadLayout,
+    known: &[String],
+) -> Result<PayloadPlan, Error> {
+    let mut inputs = Vec::new();
+    for input in &module.inputs {
+        let source = match input.var {
+            InputVar::General(_) => match layout.classify(input.offset, input.size) {
+                Some(PayloadSource::R0 { offset }) => InputSource::R0(offset),
+                Some(PayloadSource::Unused) => InputSource::Zero,
+                Some(PayloadSource::LocalId { dim, first_lane, .. }) => {
+                    InputSource::LocalIds { dim: dim as u8, lane: first_lane as u8 }
+                }
+                Some(PayloadSource::PackedLocalIds { .. }) => {
+                    return Err(Error::Unsupported { kernel: kernel.into(), what: "packed local ids (SIMD1)".into() });
+                }
+                Some(PayloadSource::CrossThread { payload_offset }) => InputSource::Payload(payload_offset),
+                None => {
+                    return Err(Error::Arguments {
+                        kernel: kernel.into(),
+                        what: format!(
+                            ".input at offset {} size {} is neither r0, local ids nor an argument of .ze_info",
+                            input.offset, input.size
+                        ),
+                    });
+                }
+            },
+            _ => InputSource::Zero,
+        };
+        inputs.push(source);
+    }
+    let size = layout.cross_thread_size.next_multiple_of(layout.grf_bytes.max(1));
+    Ok(with_symbols(inputs, size, known))
+}
+
+/// The plan of a kernel without `.ze_info`: inputs are bound by name at launch, each at its own register offset.
+///
+/// 16-bit inputs in the rows right behind `r0` are taken for local ids, as the compiler lays them out.
+pub(crate) fn plan_text(module: &Module, grf: u32, simd: u32) -> PayloadPlan {
+    let per_dim = (2 * simd.max(16)).next_multiple_of(grf);
+    let ids = 3 * per_dim;
+    let mut size = 0;
+    let mut inputs = Vec::new();
+    for input in &module.inputs {
+        let words = match input.var {
+            InputVar::General(v) => module.vars.ty(v).is_some_and(|t| t.bytes() == 2),
+            _ => false,
+        };
+        let source = if !matches!(input.var, InputVar::General(_)) {
+            InputSource::Zero
+        } else if input.offset + input.size <= grf {
+            InputSource::R0(input.offset)
+        } else if words && input.offset >= grf && input.offset + input.size <= grf + ids && input.size >= 16 {
+            let at = input.offset - grf;
+            InputSource::LocalIds { dim: (at / per_dim) as u8, lane: ((at % per_dim) / 2) as u8 }
+        } else {
+            size = size.max(input.offset.saturating_add(input.size));
+            InputSource::Payload(input.offset)
+        };
+        inputs.push(source);
+    }
+    with_symbols(inputs, size, &[])
+}
+
+/// Source-level arguments.
+pub(crate) fn arguments(info: &KernelInfo, names: &[ArgInfo]) -> Vec<Argument> {
+    (0..info.arg_count())
+        .map(|index| {
+            let named = names.iter().find(|a| a.index == index);
+            Argument {
+                index,
+                name: named.map_or_else(String::new, |a| a.name.clone()),
+                type_name: named.map_or_else(String::new, |a| a.type_and_size().0.to_owned()),
+                kind: kind(info, index),
+            }
+        })
+        .collect()
+}
+
+fn kind(info: &KernelInfo, index: u32) -> ArgKind {
+    let stateful = info.binding_table_indices.iter().find(|b| b.arg_index == index).map(|b| b.bti_value);
+    let mut kind = ArgKind::Unused;
+    for p in info.payload_arguments.iter().filter(|p| p.arg_index == Some(index)) {
+        match (&p.arg_type, &p.addrspace, &p.addrmode) {
+            (ArgType::ByValue, ..) => {
+                let end = p.source_offset.unwrap_or(0).saturating_add(p.size);
+                let size = if let ArgKind::Value { size } = kind { size.max(end) } else { end };
+                kind = ArgKind::Value { size };
+            }
+            (ArgType::ByPointer, Some(MemorySpace::Image), _) => kind = ArgKind::Image,
+            (ArgType::ByPointer, Some(MemorySpace::Sampler), _) => kind = ArgKind::Sampler,
+            (ArgType::ByPointer, _, Some(MemoryAddressing::Slm)) => {
+                kind = ArgKind::Local { alignment: p.slm_alignment.unwrap_or(16) };
+            }
+            (ArgType::ByPointer, space, mode) => {
+                let before = matches!(kind, ArgKind::Buffer { stateless: true, .. });
+                kind = ArgKind::Buffer {
+                    stateful,
+                    stateless: before || (*mode == Some(MemoryAddressing::Stateless) && p.size > 0),
+                    constant: *space == Some(MemorySpace::Constant),
+                };
+            }
+            _ => {}
+        }
+    }
+    kind
+}

@@ -1,0 +1,154 @@
+//! The top error: one variant a layer.
+
+use crate::backend::BackendError;
+use crate::container::{Blame, ContainerError};
+use crate::front::text::Diagnostics;
+use crate::lower::LowerError;
+use crate::valid::ValidErrors;
+use visa_runtime::{LaunchError, MemoryError};
+
+/// Whose turn it is to act on an error; decides the exit code of the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// The input or the call is wrong.
+    Input,
+    /// Right, but not implemented.
+    Unsupported,
+    /// Something on the machine is missing.
+    Environment,
+    /// Our bug.
+    Internal,
+}
+
+/// Any error of the library.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A container could not be read, or a source not compiled to one.
+    #[error(transparent)]
+    Container(#[from] ContainerError),
+    /// vISA text is malformed.
+    #[error("{0}")]
+    Text(Diagnostics),
+    /// A kernel breaks rules of the ISA.
+    #[error("kernel `{kernel}` is not valid:\n{errors}")]
+    Valid {
+        /// Kernel.
+        kernel: String,
+        /// Broken rules.
+        errors: ValidErrors,
+    },
+    /// A kernel could not be lowered.
+    #[error("kernel `{kernel}`: {error}")]
+    Lower {
+        /// Kernel.
+        kernel: String,
+        /// Why.
+        error: LowerError,
+    },
+    /// A kernel needs something of its environment that is not implemented.
+    #[error("kernel `{kernel}`: unsupported: {what}")]
+    Unsupported {
+        /// Kernel.
+        kernel: String,
+        /// What.
+        what: String,
+    },
+    /// Code generation failed.
+    #[error("{0}")]
+    Backend(std::sync::Arc<BackendError>),
+    /// A bug: a pass or lowering made malformed SSA.
+    #[error("internal error: kernel `{kernel}`: {what}")]
+    Internal {
+        /// Kernel.
+        kernel: String,
+        /// Details.
+        what: String,
+    },
+    /// A launch does not fit its kernel.
+    #[error("{0}")]
+    Launch(std::sync::Arc<LaunchError>),
+    /// Arguments do not fit the kernel; all problems in one message.
+    #[error("kernel `{kernel}`: {what}")]
+    Arguments {
+        /// Kernel.
+        kernel: String,
+        /// What is wrong.
+        what: String,
+    },
+    /// The file has no such kernel.
+    #[error("no kernel `{name}`; the file has {}", known.join(", "))]
+    NoKernel {
+        /// Asked for.
+        name: String,
+        /// What there is.
+        known: Vec<String>,
+    },
+    /// The platform is not known.
+    #[error("cannot tell which device the file was compiled for ({reason}); name it with --device")]
+    UnknownPlatform {
+        /// Why not.
+        reason: String,
+    },
+    /// Device memory or executable memory.
+    #[error("{0}")]
+    Memory(String),
+}
+
+impl Error {
+    /// Whose turn it is.
+    pub fn exit_class(&self) -> Class {
+        match self {
+            Error::Container(e) => match e.blame() {
+                Blame::Input | Blame::Limit => Class::Input,
+                Blame::Unsupported => Class::Unsupported,
+                Blame::Environment => Class::Environment,
+            },
+            Error::Lower { error: LowerError::Unsupported { .. }, .. } | Error::Unsupported { .. } => Class::Unsupported,
+            Error::Backend(e) => match **e {
+                BackendError::TooLarge { .. } => Class::Unsupported,
+                BackendError::Environment { .. } => Class::Environment,
+                BackendError::Internal { .. } => Class::Internal,
+            },
+            Error::Internal { .. } => Class::Internal,
+            Error::Memory(_) => Class::Environment,
+            _ => Class::Input,
+        }
+    }
+}
+
+impl From<Diagnostics> for Error {
+    fn from(e: Diagnostics) -> Error {
+        Error::Text(e)
+    }
+}
+
+impl From<BackendError> for Error {
+    fn from(e: BackendError) -> Error {
+        Error::Backend(std::sync::Arc::new(e))
+    }
+}
+
+impl From<LaunchError> for Error {
+    fn from(e: LaunchError) -> Error {
+        Error::Launch(std::sync::Arc::new(e))
+    }
+}
+
+impl From<MemoryError> for Error {
+    fn from(e: MemoryError) -> Error {
+        Error::Memory(e.to_string())
+    }
+}
+
+impl From<visa_runtime::PoolError> for Error {
+    fn from(e: visa_runtime::PoolError) -> Error {
+        Error::Memory(e.to_string())
+    }
+}
+
+impl From<crate::backend::InstallError> for Error {
+    fn from(e: crate::backend::InstallError) -> Error {
+        Error::Memory(e.to_string())
+    }
+}

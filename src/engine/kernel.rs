@@ -1,0 +1,222 @@
+//! Kernels: what they want, and their code.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::Engine;
+use super::abi::PayloadPlan;
+use super::cache::{Compiled, Key};
+use super::error::Error;
+use super::program::ProgramData;
+use crate::backend::{CodegenOptions, OobPolicy, install};
+use crate::container::KernelInfo;
+use crate::container::names::BufferType;
+use crate::lower::{self, LocalIdShape};
+use crate::passes;
+use crate::ssa::{self, verify};
+use crate::valid::ValidKernel;
+use visa_runtime::KernelMeta;
+
+/// What an argument is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ArgKind {
+    /// Bytes by value.
+    Value {
+        /// Bytes.
+        size: u32,
+    },
+    /// Pointer to global or constant memory.
+    Buffer {
+        /// Bound at this binding-table index.
+        stateful: Option<u32>,
+        /// Its address is passed as well, or only that.
+        stateless: bool,
+        /// In the constant address space.
+        constant: bool,
+    },
+    /// Pointer to local memory, whose size the launch decides.
+    Local {
+        /// Bytes.
+        alignment: u32,
+    },
+    /// Image.
+    Image,
+    /// Sampler.
+    Sampler,
+    /// The compiled code does not use it.
+    Unused,
+}
+
+/// A source-level argument.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Argument {
+    /// Position.
+    pub index: u32,
+    /// Name, empty when the file does not say.
+    pub name: String,
+    /// OpenCL type, empty when the file does not say.
+    pub type_name: String,
+    /// What it is.
+    pub kind: ArgKind,
+}
+
+pub(crate) struct KernelParts {
+    pub engine: Engine,
+    pub name: String,
+    pub text: String,
+    pub valid: ValidKernel,
+    pub plan: PayloadPlan,
+    pub info: Option<KernelInfo>,
+    pub arguments: Vec<Argument>,
+    pub data: Arc<ProgramData>,
+}
+
+struct Inner {
+    parts: KernelParts,
+    digest: [u8; 32],
+}
+
+/// A kernel of a program. Cloning gives another handle.
+#[derive(Clone)]
+pub struct Kernel(Arc<Inner>);
+
+impl Kernel {
+    pub(crate) fn new(parts: KernelParts) -> Kernel {
+        let mut h = blake3::Hasher::new();
+        for part in [
+            env!("CARGO_PKG_VERSION").as_bytes(),
+            parts.name.as_bytes(),
+            parts.text.as_bytes(),
+            format!("{:?} {:?} {:?}", parts.valid.target(), parts.plan.map, parts.engine.0.options.passes).as_bytes(),
+        ] {
+            h.update(&(part.len() as u64).to_le_bytes());
+            h.update(part);
+        }
+        let digest = *h.finalize().as_bytes();
+        Kernel(Arc::new(Inner { parts, digest }))
+    }
+
+    pub(crate) fn parts(&self) -> &KernelParts {
+        &self.0.parts
+    }
+
+    /// Name.
+    pub fn name(&self) -> &str {
+        &self.0.parts.name
+    }
+
+    /// Lanes of a hardware thread.
+    pub fn simd(&self) -> u32 {
+        self.0.parts.valid.simd()
+    }
+
+    /// The vISA text.
+    pub fn text(&self) -> &str {
+        &self.0.parts.text
+    }
+
+    /// The decoded, checked program.
+    pub fn valid(&self) -> &ValidKernel {
+        &self.0.parts.valid
+    }
+
+    /// Arguments in order; empty for kernels from text.
+    pub fn arguments(&self) -> &[Argument] {
+        &self.0.parts.arguments
+    }
+
+    /// Shared local memory that the kernel declares, in bytes.
+    pub fn slm_bytes(&self) -> u32 {
+        match &self.0.parts.info {
+            Some(i) => i.execution_env.slm_size,
+            None => self.valid().module().int_attr("SLMSize").map_or(0, |kb| kb.clamp(0, 128) as u32 * 1024),
+        }
+    }
+
+    /// Number of barriers the file declares.
+    pub fn barriers(&self) -> u32 {
+        self.0.parts.info.as_ref().map_or(0, |i| i.execution_env.barrier_count)
+    }
+
+    /// Group size that the kernel was compiled for.
+    pub fn required_local_size(&self) -> Option<[u32; 3]> {
+        self.0.parts.info.as_ref()?.execution_env.required_work_group_size
+    }
+
+    /// Scratch bytes of a hardware thread.
+    pub fn scratch_bytes(&self) -> u32 {
+        let buffers = self.0.parts.info.as_ref().map(|i| i.per_thread_memory_buffers.as_slice());
+        buffers.unwrap_or(&[]).iter().filter(|b| b.kind == BufferType::Scratch).map(|b| b.size).max().unwrap_or(0)
+    }
+
+    fn lowered(&self, shape: LocalIdShape) -> Result<ssa::Function, Error> {
+        let p = self.parts();
+        let map = lower::PayloadMap { local_ids: shape, ..p.plan.map.clone() };
+        lower::lower(&p.valid, &p.name, &map).map_err(|error| Error::Lower { kernel: p.name.clone(), error })
+    }
+
+    fn optimised(&self, shape: LocalIdShape) -> Result<ssa::Function, Error> {
+        let mut f = self.lowered(shape)?;
+        let internal = |what: String| Error::Internal { kernel: self.name().into(), what };
+        verify(&f).map_err(|e| internal(format!("lowering made malformed SSA: {}", e[0])))?;
+        passes::run(&mut f, &self.parts().engine.0.options.passes).map_err(|e| internal(e.to_string()))?;
+        Ok(f)
+    }
+
+    /// The SSA of the general specialisation.
+    ///
+    /// # Errors
+    /// When the kernel cannot be lowered.
+    pub fn ssa(&self, optimised: bool) -> Result<ssa::Function, Error> {
+        if optimised { self.optimised(LocalIdShape::General) } else { self.lowered(LocalIdShape::General) }
+    }
+
+    /// Code of the general specialisation.
+    ///
+    /// # Errors
+    /// When the kernel cannot be lowered or compiled.
+    pub fn code(&self, oob: OobPolicy) -> Result<Arc<Compiled>, Error> {
+        self.compiled(LocalIdShape::General, oob).map(|(c, _)| c)
+    }
+
+    /// Code of a specialisation, and whether it was in the cache.
+    pub(crate) fn compiled(&self, shape: LocalIdShape, oob: OobPolicy) -> Result<(Arc<Compiled>, bool), Error> {
+        let engine = &self.parts().engine.0;
+        let codegen = CodegenOptions { oob, opt: engine.options.opt };
+        let key = Key {
+            kernel: self.0.digest,
+            local_ids: shape,
+            codegen: codegen.clone(),
+            backend: engine.backend.name(),
+        };
+        let (code, hit) = engine.cache.get(key, || self.compile(shape, &codegen));
+        Ok((code?, hit))
+    }
+
+    fn compile(&self, shape: LocalIdShape, codegen: &CodegenOptions) -> Result<Compiled, Error> {
+        let start = Instant::now();
+        let f = self.optimised(shape)?;
+        let object = self.parts().engine.0.backend.compile(&f, codegen)?;
+        let kernel = install(&object, self.meta(&f))?;
+        Ok(Compiled { object, kernel, sites: f.sites, time: start.elapsed() })
+    }
+
+    fn meta(&self, f: &ssa::Function) -> KernelMeta {
+        let p = self.parts();
+        let walk = p.info.as_ref().and_then(|i| i.execution_env.work_group_walk_order_dimensions);
+        KernelMeta {
+            name: p.name.clone(),
+            simd: f.simd,
+            grf_bytes: p.valid.target().grf() as u16,
+            frame_bytes: f.frame_bytes,
+            regs_bytes: f.regs_bytes,
+            states: f.states,
+            slm_bytes: self.slm_bytes(),
+            scratch_bytes: self.scratch_bytes(),
+            walk_order: walk.map_or([0, 1, 2], |w| w.map(|d| d as u8)),
+            payload_bytes: p.plan.bytes,
+            required_local_size: self.required_local_size(),
+            ..KernelMeta::default()
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! The façade: programs in, launches out.
+//!
+//! [`Engine`] owns device memory, the code generator and the in-memory code cache; a [`Program`] is a
+//! loaded file; a [`Kernel`] is launched with a [`Launch`]. All are cheap handles that may be used
+//! from several threads. Each specialisation of a kernel is compiled once, however many threads ask.
+//!
+//! ```
+//! use visa_jit::{Arg, Engine, Launch};
+//! # fn main() -> Result<(), visa_jit::Error> {
+//! let engine = Engine::new()?;
+//! let zebin = include_bytes!("../../tests/kernels/bin/skl/saxpy.zebin");
+//! let program = engine.program_from_zebin(zebin, None)?;
+//! let x = engine.memory().alloc_from(&[1.0f32, 2.0, 3.0, 4.0])?;
+//! let y = engine.memory().alloc_from(&[10.0f32; 4])?;
+//! // kernel void saxpy(global float *y, global const float *x, float a)
+//! let launch = Launch::new([4, 1, 1])
+//!     .arg(0, Arg::Buffer(y.clone()))
+//!     .arg(1, Arg::Buffer(x))
+//!     .arg(2, 2.0f32.to_le_bytes().to_vec());
+//! program.kernel("saxpy")?.launch(&launch)?;
+//! assert_eq!(y.to_vec_of::<f32>(), [12.0, 14.0, 16.0, 18.0]);
+//! # Ok(())
+//! # }
+//! ```
+
+mod abi;
+mod cache;
+mod error;
+mod kernel;
+mod launch;
+mod program;
+
+pub use cache::{CacheStats, Compiled};
+pub use error::{Class, Error};
+pub use kernel::{ArgKind, Argument, Kernel};
+pub use launch::{Arg, FaultRecord, Launch, Prepared, Report};
+pub use program::Program;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use visa_runtime::{DeviceMemory, WorkerPool};
+
+use crate::backend::cranelift::CraneliftBackend;
+use crate::backend::{Backend, OptLevel};
+use crate::container::Zebin;
+use crate::isa::Platform;
+use crate::passes::PassOptions;
+use cache::CodeCache;
+
+/// How an engine is set up.
+#[derive(Clone, Debug)]
+pub struct EngineOptions {
+    /// Bytes of address space reserved for device memory.
+    pub memory_bytes: u64,
+    /// Effort of the code generator.
+    pub opt: OptLevel,
+    /// Which passes run.
+    pub passes: PassOptions,
+}
+
+impl Default for EngineOptions {
+    fn default() -> Self {
+        EngineOptions { memory_bytes: 64 << 30, opt: OptLevel::Speed, passes: PassOptions::default() }
+    }
+}
+
+pub(crate) struct Inner {
+    pub memory: DeviceMemory,
+    pub backend: Box<dyn Backend>,
+    pub options: EngineOptions,
+    pub cache: CodeCache,
+    pools: Mutex<HashMap<usize, Arc<WorkerPool>>>,
+}
+
+/// Loads and runs programs. Cloning gives another handle.
+#[derive(Clone)]
+pub struct Engine(pub(crate) Arc<Inner>);
+
+impl Engine {
+    /// An engine for this machine.
+    ///
+    /// # Errors
+    /// When the machine cannot run generated code or address space cannot be reserved.
+    pub fn new() -> Result<Engine, Error> {
+        Engine::with_options(EngineOptions::default())
+    }
+
+    /// An engine with chosen options.
+    ///
+    /// # Errors
+    /// As [`Engine::new`].
+    pub fn with_options(options: EngineOptions) -> Result<Engine, Error> {
+        let memory = DeviceMemory::with_capacity(options.memory_bytes)?;
+        Engine::with_memory(options, memory)
+    }
+
+    /// An engine on existing device memory.
+    ///
+    /// # Errors
+    /// When the machine cannot run generated code.
+    pub fn with_memory(options: EngineOptions, memory: DeviceMemory) -> Result<Engine, Error> {
+        let backend = CraneliftBackend::host()?;
+        Ok(Engine(Arc::new(Inner {
+            memory,
+            backend: Box::new(backend),
+            options,
+            cache: CodeCache::default(),
+            pools: Mutex::default(),
+        })))
+    }
+
+    /// Device memory that kernels of this engine see.
+    pub fn memory(&self) -> &DeviceMemory {
+        &self.0.memory
+    }
+
+    /// Name of the code generator.
+    pub fn backend(&self) -> &'static str {
+        self.0.backend.name()
+    }
+
+    /// How often compiled code was found and made.
+    pub fn cache_stats(&self) -> CacheStats {
+        self.0.cache.stats()
+    }
+
+    /// Loads a zebin with vISA sections. `platform` overrides what the file says it was built for.
+    ///
+    /// # Errors
+    /// For malformed files, and when the platform can neither be read off the file nor was given.
+    pub fn program_from_zebin(&self, bytes: &[u8], platform: Option<Platform>) -> Result<Program, Error> {
+        let zebin = Zebin::parse(bytes)?;
+        Program::from_zebin(self.clone(), zebin, platform)
+    }
+
+    /// Loads vISA text. `file` names it in messages.
+    ///
+    /// # Errors
+    /// All syntax and validation errors of the text.
+    pub fn program_from_text(&self, file: &str, text: &str, platform: Platform) -> Result<Program, Error> {
+        Program::from_text(self.clone(), file, text, platform)
+    }
+
+    /// A pool of `n` workers, made once.
+    pub(crate) fn pool(&self, n: usize) -> Result<Option<Arc<WorkerPool>>, Error> {
+        if n <= 1 {
+            return Ok(None);
+        }
+        let mut pools = self.0.pools.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(pool) = pools.get(&n) {
+            return Ok(Some(pool.clone()));
+        }
+        let pool = Arc::new(WorkerPool::new(n)?);
+        pools.insert(n, pool.clone());
+        Ok(Some(pool))
+    }
+}
