@@ -246,7 +246,10 @@ impl Kernel {
     pub fn prepare(&self, launch: &Launch) -> Result<Prepared, Error> {
         self.check_arguments(launch)?;
         let local = launch.local.or(self.required_local_size()).unwrap_or_else(|| default_local(launch.global));
-        let ids = if local[1] == 1 && local[2] == 1 || (local[0] != 0 && local[0] % self.simd() == 0) {
+        // Partial groups keep one dimension, but in several they may break rows that whole groups keep.
+        let whole_rows =
+            local[0] != 0 && local[0] % self.simd() == 0 && launch.global[0] % local[0] == 0;
+        let ids = if (local[1] == 1 && local[2] == 1) || whole_rows {
             self.row_shape()
         } else {
             LocalIdShape::General
