@@ -2,6 +2,10 @@
 
 pub mod cranelift;
 
+mod install;
+
+pub use install::{InstallError, install};
+
 use crate::ssa::Function;
 
 /// Bounds-check policy of memory accesses (DESIGN 5).

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::error::Error;
 use super::kernel::{ArgKind, Argument};
-use crate::container::names::{ArgType, MemoryAddressing, MemorySpace};
+use crate::container::{ArgType, MemoryAddressing, MemorySpace};
 use crate::container::{ArgInfo, KernelInfo, PayloadLayout, PayloadSource};
 use crate::lower::{InputSource, LocalIdShape, PayloadMap};
 use crate::module::{Body, InputVar, Module};

@@ -10,7 +10,7 @@ use super::error::Error;
 use super::program::ProgramData;
 use crate::backend::{CodegenOptions, OobPolicy, install};
 use crate::container::KernelInfo;
-use crate::container::names::BufferType;
+use crate::container::BufferType;
 use crate::lower::{self, LocalIdShape};
 use crate::passes;
 use crate::ssa::{self, verify};
@@ -159,7 +159,7 @@ impl Kernel {
         let mut f = self.lowered(shape)?;
         let internal = |what: String| Error::Internal { kernel: self.name().into(), what };
         verify(&f).map_err(|e| internal(format!("lowering made malformed SSA: {}", e[0])))?;
-        passes::run(&mut f, &self.parts().engine.0.options.passes).map_err(|e| internal(e.to_string()))?;
+        passes::optimize(&mut f, &self.parts().engine.0.options.passes).map_err(|e| internal(e.to_string()))?;
         Ok(f)
     }
 

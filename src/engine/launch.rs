@@ -9,7 +9,7 @@ use super::error::Error;
 use super::kernel::{ArgKind, Kernel};
 use crate::backend::OobPolicy;
 use crate::container::PayloadArgument;
-use crate::container::names::{ArgType, BufferType, BufferUsage, MemoryAddressing};
+use crate::container::{ArgType, BufferType, BufferUsage, MemoryAddressing};
 use crate::lower::{InputSource, LocalIdShape};
 use crate::module::InputVar;
 use crate::ssa::{AccessKind, Space};
