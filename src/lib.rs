@@ -3,7 +3,9 @@
 
 pub mod backend;
 pub mod container;
+pub mod front;
 pub mod isa;
+pub mod limits;
 pub mod lower;
 pub mod module;
 pub mod passes;
