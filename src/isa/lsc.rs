@@ -194,3 +194,64 @@ impl LscOp {
             .map(|(t, c, _)| (*t, *c))
     }
 }
+
+/// Gives an enum its spelling in text and its code in the binary format (VISA.md 3.4).
+macro_rules! spelled {
+    ($ty:ident { $($variant:ident $name:literal $code:literal,)* }) => {
+        impl $ty {
+            /// Every value with its spelling and binary code.
+            pub const SPELLINGS: &'static [(&'static str, u8, $ty)] = &[$(($name, $code, $ty::$variant),)*];
+
+            /// Spelling in text.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $($ty::$variant => $name,)*
+                }
+            }
+
+            /// Code in the binary format.
+            pub const fn code(self) -> u8 {
+                match self {
+                    $($ty::$variant => $code,)*
+                }
+            }
+
+            /// The value with this spelling.
+            pub fn from_name(name: &str) -> Option<$ty> {
+                Self::SPELLINGS.iter().find(|(n, ..)| *n == name).map(|(.., v)| *v)
+            }
+
+            /// The value with this binary code.
+            pub fn from_code(code: u8) -> Option<$ty> {
+                Self::SPELLINGS.iter().find(|(_, c, _)| *c == code).map(|(.., v)| *v)
+            }
+        }
+    };
+}
+
+spelled! { Sfid { Ugm "ugm" 0, Ugml "ugml" 1, Tgm "tgm" 2, Slm "slm" 3, Urb "urb" 4, } }
+spelled! { AddrModel { Flat "flat" 1, Bss "bss" 2, Ss "ss" 3, Bti "bti" 4, Arg "arg" 5, } }
+spelled! { AddrSize { A16 "a16" 1, A32 "a32" 2, A64 "a64" 3, } }
+spelled! { DataSize {
+    D8 "d8" 1, D16 "d16" 2, D32 "d32" 3, D64 "d64" 4, D8c32 "d8c32" 5, D16c32 "d16c32" 6, D16c32h "d16c32h" 7,
+} }
+spelled! { Scope {
+    Group "group" 0, Local "local" 1, Tile "tile" 2, Gpu "gpu" 3, Gpus "gpus" 4, Sysrel "sysrel" 5, Sysacq "sysacq" 6,
+} }
+
+/// Spelling of cache controls; the index is the binary code (`module::Caching`).
+pub const CACHE_CONTROLS: [&str; 7] = ["df", "uc", "ca", "wb", "wt", "st", "ri"];
+
+/// Spelling of the cache operations of a fence; the index is the binary code.
+pub const FENCE_OPS: [&str; 7] = [
+    "none",
+    "evict",
+    "invalidate",
+    "discard",
+    "clean",
+    "flushl3",
+    "type6",
+];
+
+/// Vector lengths that a message may have.
+pub const VECTOR_LENGTHS: [u8; 8] = [1, 2, 3, 4, 8, 16, 32, 64];

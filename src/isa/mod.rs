@@ -6,6 +6,8 @@
 
 pub mod atomic;
 pub mod columns;
+pub mod doc;
+pub mod dpas;
 pub mod exec;
 pub mod lsc;
 pub mod platform;

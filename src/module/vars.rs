@@ -170,6 +170,49 @@ pub enum Align {
     Word64,
 }
 
+impl Align {
+    /// Every alignment, in the order of the binary format's codes, with its spelling.
+    pub const ALL: [(Align, &'static str); 10] = [
+        (Align::Byte, "byte"),
+        (Align::Word, "word"),
+        (Align::Dword, "dword"),
+        (Align::Qword, "qword"),
+        (Align::Oword, "oword"),
+        (Align::Grf, "GRF"),
+        (Align::Grf2, "GRFx2"),
+        (Align::Hword, "hword"),
+        (Align::Word32, "wordx32"),
+        (Align::Word64, "wordx64"),
+    ];
+
+    /// Spelling in text.
+    pub fn name(self) -> &'static str {
+        Align::ALL
+            .into_iter()
+            .find(|(a, _)| *a == self)
+            .map_or("byte", |(_, name)| name)
+    }
+
+    /// The alignment with this spelling; a number of bytes is one too.
+    pub fn from_name(name: &str) -> Option<Align> {
+        match name {
+            "1" => Some(Align::Byte),
+            "2" => Some(Align::Word),
+            "4" => Some(Align::Dword),
+            "8" => Some(Align::Qword),
+            "16" => Some(Align::Oword),
+            "32" => Some(Align::Hword),
+            "64" | "32word" => Some(Align::Word32),
+            "128" | "64word" => Some(Align::Word64),
+            "2GRF" => Some(Align::Grf2),
+            _ => Align::ALL
+                .into_iter()
+                .find(|(_, n)| *n == name)
+                .map(|(a, _)| a),
+        }
+    }
+}
+
 /// A declared general variable.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GeneralVar {

@@ -1,0 +1,117 @@
+//! Documentation of the opcode table as Markdown.
+
+use super::{
+    Classes, Family, Modifiers, Opcode, OpcodeInfo, Platform, Platforms, PredKind, Status,
+    TypeClass,
+};
+use std::fmt::Write as _;
+
+/// The whole table, one section a family.
+pub fn markdown() -> String {
+    let mut out = String::from(
+        "# Instructions\n\n\
+         Generated from `src/isa/table.rs` by `cargo run -p xtask -- docs`; do not edit.\n\n\
+         *Status*: `full` is read, validated, interpreted and compiled; `decode` is read, written and validated;\n\
+         `rejected` is known by name and refused. *Operands* lists what a destination and the sources may be and\n\
+         their element types. *Sat*: `.sat` is allowed. *Modifiers*: `arith` is `(-) (abs) (-abs)`, `logic` is `(~)`.\n\n",
+    );
+    out.push_str(&summary());
+    for family in Family::ALL {
+        out.push_str(&section(family));
+    }
+    out
+}
+
+/// Number of opcodes by status.
+pub fn summary() -> String {
+    let count = |s: Status| Opcode::ALL.iter().filter(|o| o.info().status == s).count();
+    format!(
+        "{} opcodes: {} full, {} decode, {} rejected.\n",
+        Opcode::ALL.len(),
+        count(Status::Full),
+        count(Status::DecodeOnly),
+        count(Status::Rejected)
+    )
+}
+
+/// One family as a heading and a table.
+pub fn section(family: Family) -> String {
+    let mut out = format!(
+        "\n## {}\n\n| number | text | operands | sat | modifiers | predicate | platforms | status | semantics |\n\
+         |---|---|---|---|---|---|---|---|---|\n",
+        family.title()
+    );
+    for op in Opcode::ALL {
+        let row = op.info();
+        if row.family == family {
+            let _ = writeln!(out, "{}", line(row));
+        }
+    }
+    out
+}
+
+fn line(row: &OpcodeInfo) -> String {
+    let number = match row.sub {
+        0 => format!("0x{:02X}", row.number),
+        sub => format!("0x{:02X}/{sub}", row.number),
+    };
+    let text: Vec<String> = row.mnemonics.iter().map(|m| format!("`{m}`")).collect();
+    format!(
+        "| {number} | {} | {} | {} | {} | {} | {} | {} | {} |",
+        text.join(" "),
+        operands(row),
+        if row.saturation { "yes" } else { "" },
+        match row.modifiers {
+            Modifiers::None => "",
+            Modifiers::Arith => "arith",
+            Modifiers::Logic => "logic",
+        },
+        match row.predicate {
+            PredKind::None => "",
+            PredKind::Guard => "guard",
+            PredKind::Selector => "selector",
+            PredKind::Output => "output",
+            PredKind::Ignored => "ignored",
+        },
+        platforms(row.platforms),
+        match row.status {
+            Status::Full => "full",
+            Status::DecodeOnly => "decode",
+            Status::Rejected => "rejected",
+        },
+        row.semantics.replace('|', "\\|")
+    )
+}
+
+fn operands(row: &OpcodeInfo) -> String {
+    let side = |classes: Classes, types: TypeClass| match (classes.names().join("/"), types) {
+        (names, TypeClass::None) => names,
+        (names, types) => format!("{names} ({})", types.describe()),
+    };
+    let sources = match row.sources {
+        0 => side(row.src, row.src_types),
+        n => format!("{n} × {}", side(row.src, row.src_types)),
+    };
+    match (row.dst == Classes::NONE, row.src == Classes::NONE) {
+        (true, true) => String::new(),
+        (true, false) => sources,
+        (false, true) => format!("{} ←", side(row.dst, row.dst_types)),
+        (false, false) => format!("{} ← {sources}", side(row.dst, row.dst_types)),
+    }
+}
+
+fn platforms(set: Platforms) -> String {
+    if set == Platforms::ALL {
+        return "all".into();
+    }
+    let names: Vec<&str> = Platform::ALL
+        .into_iter()
+        .filter(|p| set.contains(*p))
+        .map(Platform::device)
+        .collect();
+    if names.is_empty() {
+        "later".into()
+    } else {
+        names.join(" ")
+    }
+}

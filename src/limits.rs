@@ -1,0 +1,30 @@
+//! Every bound on input in one place. Exceeding one is a typed error, never a crash.
+
+/// Bytes of a text file.
+pub const MAX_TEXT_BYTES: usize = 64 << 20;
+/// Instructions of one kernel or function, labels included.
+pub const MAX_INSTS: usize = 1 << 20;
+/// Variables of one kernel or function, of each class.
+pub const MAX_VARS: usize = 1 << 20;
+/// Labels of one kernel or function.
+pub const MAX_LABELS: usize = 1 << 20;
+/// `.input`, `.kernel_attr` and `.funcdecl` lines, each.
+pub const MAX_DIRECTIVES: usize = 1 << 16;
+/// Bytes of an identifier.
+pub const MAX_NAME_BYTES: usize = 1024;
+/// Bytes of a string literal, before escapes are decoded.
+pub const MAX_STRING_BYTES: usize = 4096;
+/// Declaration scopes inside each other.
+pub const MAX_SCOPES: usize = 64;
+/// Parentheses and operators inside each other in an integer expression.
+pub const MAX_EXPR_DEPTH: usize = 32;
+/// Tokens of one statement.
+pub const MAX_TOKENS: usize = 1 << 16;
+/// Targets of `switchjmp`.
+pub const MAX_SWITCH_TARGETS: usize = 255;
+/// Parameters of a sampler message.
+pub const MAX_SAMPLE_PARAMS: usize = 16;
+/// Elements of a general variable.
+pub const MAX_ELEMENTS: u32 = 65535;
+/// Errors reported for one file.
+pub const MAX_ERRORS: usize = 100;
