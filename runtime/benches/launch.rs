@@ -1,3 +1,165 @@
-//! Cost of a launch.
+//! Cost of a launch, of handing out groups, of installing code and of the helpers.
+//!
+//! `cargo bench -p visa-runtime`
 
-fn main() {}
+use divan::{Bencher, black_box};
+use std::time::{Duration, Instant};
+use visa_runtime::abi::{GroupCtx, Status, THREAD_DONE, fp_env};
+use visa_runtime::{
+    Arguments, DeviceMemory, HELPERS, Interrupter, Kernel, KernelCode, KernelMeta, LaunchOptions,
+    LaunchShape, PreparedLaunch, WorkerPool,
+};
+
+fn main() {
+    divan::main();
+}
+
+/// Finishes all threads at once.
+unsafe extern "C" fn empty(group: *mut GroupCtx, first: u32, end: u32) -> u32 {
+    for thread in first..end {
+        // SAFETY: called by the launch with a valid group.
+        unsafe { (*(*group).threads.add(thread as usize)).state = THREAD_DONE };
+    }
+    Status::Done as u32
+}
+
+fn prepare(meta: KernelMeta, global: u32, local: u32) -> PreparedLaunch {
+    // SAFETY: the entry touches states only.
+    let kernel = unsafe { Kernel::new(meta, KernelCode::Linked(empty)) };
+    let shape = LaunchShape::new([global, 1, 1], [local, 1, 1]);
+    match kernel.and_then(|kernel| PreparedLaunch::new(&kernel, shape)) {
+        Ok(launch) => launch,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+fn launch(bencher: Bencher<'_, '_>, launch: &PreparedLaunch, options: LaunchOptions<'_>) {
+    let memory = DeviceMemory::new().ok();
+    let arguments = Arguments {
+        memory,
+        ..Arguments::default()
+    };
+    bencher.bench(|| black_box(launch).run(black_box(&arguments), &options));
+}
+
+/// One group of one thread.
+#[divan::bench]
+fn one_empty_group(bencher: Bencher<'_, '_>) {
+    launch(
+        bencher,
+        &prepare(KernelMeta::default(), 16, 16),
+        LaunchOptions::default(),
+    );
+}
+
+/// The same with an interrupter and a deadline far away.
+#[divan::bench]
+fn one_empty_group_interruptible(bencher: Bencher<'_, '_>) {
+    let interrupter = Interrupter::new();
+    let options = LaunchOptions {
+        interrupter: Some(&interrupter),
+        deadline: Some(Instant::now() + Duration::from_secs(3600)),
+        ..LaunchOptions::default()
+    };
+    launch(bencher, &prepare(KernelMeta::default(), 16, 16), options);
+}
+
+/// One group of 16 threads with 1 KiB of registers each, 8 KiB of scratch each, 32 KiB of local memory.
+#[divan::bench]
+fn one_group_with_memory(bencher: Bencher<'_, '_>) {
+    let meta = KernelMeta {
+        frame_bytes: 2048,
+        regs_bytes: 1024,
+        scratch_bytes: 8192,
+        slm_bytes: 32768,
+        ..KernelMeta::default()
+    };
+    launch(bencher, &prepare(meta, 256, 256), LaunchOptions::default());
+}
+
+/// Ten thousand groups of 16 threads; divide by 10,000.
+#[divan::bench(args = [1, 2])]
+fn ten_thousand_groups(bencher: Bencher<'_, '_>, workers: usize) {
+    let pool = WorkerPool::new(workers).ok();
+    let options = LaunchOptions {
+        pool: pool.as_ref(),
+        ..LaunchOptions::default()
+    };
+    launch(
+        bencher,
+        &prepare(KernelMeta::default(), 2_560_000, 256),
+        options,
+    );
+}
+
+/// Two groups on two workers: what waking a thread costs.
+#[divan::bench]
+fn two_groups_on_two_workers(bencher: Bencher<'_, '_>) {
+    let pool = WorkerPool::new(2).ok();
+    let options = LaunchOptions {
+        pool: pool.as_ref(),
+        ..LaunchOptions::default()
+    };
+    launch(bencher, &prepare(KernelMeta::default(), 32, 16), options);
+}
+
+/// Preparing a launch with groups of 256, 8 kinds of group at most.
+#[divan::bench]
+fn preparation(bencher: Bencher<'_, '_>) {
+    let launch = prepare(KernelMeta::default(), 16, 16);
+    let shape = LaunchShape::new([1000, 1, 1], [256, 1, 1]);
+    bencher.bench(|| PreparedLaunch::new(black_box(launch.kernel()), shape));
+}
+
+/// Installing and dropping code of some bytes.
+#[cfg(feature = "jit")]
+#[divan::bench(args = [100, 10_000, 1_000_000])]
+fn install_and_drop(bencher: Bencher<'_, '_>, bytes: usize) {
+    let code = vec![0xC3; bytes];
+    bencher.bench(|| visa_runtime::CodeHandle::install(black_box(&code), 16));
+}
+
+/// Reserving device memory.
+#[divan::bench]
+fn device_memory() -> Option<DeviceMemory> {
+    DeviceMemory::new().ok()
+}
+
+/// Allocating and freeing a buffer.
+#[divan::bench(args = [64, 65536, 1 << 20])]
+fn buffer(bencher: Bencher<'_, '_>, bytes: u64) {
+    if let Ok(memory) = DeviceMemory::new() {
+        bencher.bench(|| memory.alloc(black_box(bytes)));
+    }
+}
+
+/// Copying a MiB into a buffer.
+#[divan::bench]
+fn write_one_mib(bencher: Bencher<'_, '_>) {
+    let bytes = vec![1u8; 1 << 20];
+    if let Some(buffer) = DeviceMemory::new().ok().and_then(|m| m.alloc(1 << 20).ok()) {
+        bencher.bench(|| buffer.write(0, black_box(&bytes)));
+    }
+}
+
+/// One call of `fp_env` on sixteen lanes, toward zero with denormals kept.
+#[divan::bench(args = [
+    ("add f32", fp_env::ADD, 4, 4),
+    ("fma f32", fp_env::FMA, 4, 4),
+    ("div f64", fp_env::DIV, 8, 8),
+    ("add f16", fp_env::ADD, 2, 2),
+    ("i32 to f32", fp_env::SI_TO_F, 4, 4),
+    ("u32 to f32", fp_env::UI_TO_F, 4, 4),
+    ("f32 to f16", fp_env::F_TO_F, 4, 2),
+])]
+fn fp_env_16_lanes(bencher: Bencher<'_, '_>, (_, op, source, result): (&str, u32, u32, u32)) {
+    let operand = [0x3F80_0000_3F80_0000u64; 16];
+    let operands = [operand.as_ptr().cast::<u8>(); 3];
+    let mut out = [0u64; 16];
+    let packed = op | source << 8 | result << 16;
+    let out = out.as_mut_ptr().cast::<u8>();
+    bencher.bench_local(|| {
+        // SAFETY: operands and result have sixteen elements of up to eight bytes.
+        unsafe { (HELPERS.fp_env)(black_box(packed), 0x4F0, 16, &raw const operands, out) }
+    });
+}

@@ -7,6 +7,8 @@ mod atomic;
 mod fp_env;
 mod half;
 mod soft;
+#[cfg(test)]
+mod tests;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 

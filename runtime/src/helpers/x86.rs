@@ -268,9 +268,22 @@ unsafe fn halves(call: &Call) {
     unsafe {
         call.each(|sources| {
             let [a, b, c] = sources.map(|bits| half::widen(call.env.flush(2, bits) as u16));
-            let odd = to_odd(call.op, env, [a, b, c]);
+            let odd = match to_odd(call.op, env, [a, b, c]) {
+                // Terms that cancel give +0 toward zero, but -0 toward minus infinity.
+                0 if call.env.round == Round::Down && opposite(call.op, [a, b, c]) => 1 << 63,
+                odd => odd,
+            };
             half::narrow(odd, call.env.round).into()
         });
+    }
+}
+
+/// True for sums whose two terms have different signs.
+fn opposite(code: u32, [a, b, c]: [u64; 3]) -> bool {
+    match code {
+        op::ADD => (a ^ b) >> 63 != 0,
+        op::FMA => (a ^ b ^ c) >> 63 != 0,
+        _ => false,
     }
 }
 

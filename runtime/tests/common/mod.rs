@@ -1,5 +1,9 @@
 //! What the tests share: entries written in Rust instead of compiled kernels.
 
+#![allow(dead_code, reason = "each test binary uses a part")]
+
+pub mod maps;
+
 use visa_runtime::abi::{Entry, GroupCtx, ThreadCtx};
 use visa_runtime::{Kernel, KernelCode, KernelMeta};
 
