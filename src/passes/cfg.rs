@@ -15,6 +15,7 @@ pub fn run(f: &mut Function) -> usize {
     changes += unreachable(f);
     changes += redundant_params(f);
     changes += thread(f);
+    changes += branches(f);
     changes += unreachable(f);
     changes += merge(f);
     f.resolve_aliases();

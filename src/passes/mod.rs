@@ -11,5 +11,6 @@ mod edit;
 mod fold;
 mod gvn;
 pub mod pipeline;
+mod uniform;
 
 pub use pipeline::{PassError, PassOptions, PassStats, optimize, run_pass};

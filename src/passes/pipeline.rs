@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use super::{cfg, dce, fold, gvn};
+use super::{cfg, dce, fold, gvn, uniform};
 use crate::ssa::{Function, VerifyError, verify};
 
 /// A pass: changes the function and returns how many changes it made.
@@ -14,11 +14,12 @@ pub const PASSES: &[(&str, Pass)] = &[
     ("fold", fold::run),
     ("cfg", cfg::run),
     ("gvn", gvn::run),
+    ("uniform", uniform::run),
     ("dce", dce::run),
 ];
 
 /// Names of [`PASSES`] in the order they run; a name may occur several times.
-pub const ORDER: &[&str] = &["fold", "cfg", "gvn", "fold", "cfg", "gvn", "dce"];
+pub const ORDER: &[&str] = &["fold", "cfg", "gvn", "uniform", "fold", "cfg", "gvn", "dce"];
 
 /// What runs.
 #[derive(Clone, Debug, PartialEq, Eq)]

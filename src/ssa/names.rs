@@ -74,49 +74,6 @@ table!(ATOMIC: AtomicOp {
 /// Dimensions of local ids.
 pub(super) const DIMS: [&str; 3] = ["x", "y", "z"];
 
-/// Opcodes a site may come from; the parser accepts these alone, because [`super::Site::opcode`] is
-/// a static string.
-pub(super) const SITE_OPCODES: &[&str] = &[
-    "gather",
-    "gather_scaled",
-    "gather4_scaled",
-    "gather4_typed",
-    "scatter",
-    "scatter_scaled",
-    "scatter4_scaled",
-    "scatter4_typed",
-    "dword_atomic",
-    "typed_atomic",
-    "svm_gather",
-    "svm_scatter",
-    "svm_gather4scaled",
-    "svm_scatter4scaled",
-    "svm_block_ld",
-    "svm_block_st",
-    "svm_atomic",
-    "oword_ld",
-    "oword_ld_unaligned",
-    "oword_st",
-    "media_ld",
-    "media_st",
-    "lsc_load",
-    "lsc_load_strided",
-    "lsc_load_quad",
-    "lsc_load_block2d",
-    "lsc_store",
-    "lsc_store_strided",
-    "lsc_store_quad",
-    "lsc_store_block2d",
-    "lsc_atomic",
-    "lsc_fence",
-    "svm_gather4",
-    "svm_scatter4",
-    "raw_send",
-    "raw_sends",
-    "indirect",
-    "spill",
-];
-
 #[cfg(test)]
 mod tests {
     use super::*;

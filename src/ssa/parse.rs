@@ -10,6 +10,7 @@ use super::func::{Inst, ValueDef};
 use super::names;
 use super::op::Site;
 use super::types::{Lane, Ty};
+use crate::isa::Opcode;
 
 /// Why a text is not a function.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -321,7 +322,7 @@ impl Parser<'_> {
         let bytes = self.cursor.number()?;
         let at = self.cursor.mark();
         let name = self.cursor.string()?;
-        let Some(&opcode) = names::SITE_OPCODES.iter().find(|&&n| n == name) else {
+        let Some(opcode) = Opcode::from_mnemonic(&name).map(Opcode::mnemonic) else {
             return self
                 .cursor
                 .error_at(at, ParseErrorKind::UnknownOpcode(name));

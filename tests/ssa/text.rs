@@ -6,7 +6,7 @@ use visa_jit::ssa::{parse, verify};
 const ALL: &str = r#"function "every \"op\"" simd 16 regs 64 frame 256 states 2 slm 1024
 site 0 = read surface 4 "gather4_scaled" line 12
 site 1 = write flat 8 "svm_scatter" line 13
-site 2 = atomic slm 4 "lsc_atomic" line 14
+site 2 = atomic slm 4 "dword_atomic" line 14
 
 bb0:
   %0: <16 x i1> = input.dispatchmask
@@ -48,7 +48,7 @@ bb1:
   %34: <16 x i32>, %35: <16 x i32> = load.surface.i32x2[0] %0, %16, %1  ; line 12 gather4_scaled
   %36: <16 x i64> = sext %34
   store.flat.i64x1[1] %0, %36, %36  ; line 13 svm_scatter
-  %37: <16 x i32> = atomic.slm.cmpxchg.i32[2] %0, %34, %35, %34  ; line 14 lsc_atomic
+  %37: <16 x i32> = atomic.slm.cmpxchg.i32[2] %0, %34, %35, %34  ; line 14 dword_atomic
   %38: <64 x i8> = blockload.scratch.i8x64[0] %30, %1  ; gather4_scaled
   blockstore.regs.i8x64[1] %31, %1, %38  ; svm_scatter
   framestore[64] %37
