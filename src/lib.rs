@@ -14,6 +14,6 @@ pub mod ssa;
 pub mod valid;
 
 pub use engine::{
-    Arg, ArgKind, Argument, CacheStats, Class, Compiled, Engine, EngineOptions, Error, FaultRecord, Kernel, Launch,
-    Prepared, Program, Report,
+    Arg, ArgKind, Argument, CacheStats, Class, Compiled, Engine, EngineOptions, Error, FaultRecord,
+    Kernel, Launch, Prepared, Program, Report,
 };

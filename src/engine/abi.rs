@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::error::Error;
 use super::kernel::{ArgKind, Argument};
-use crate::container::{ArgType, MemoryAddressing, MemorySpace};
 use crate::container::{ArgInfo, KernelInfo, PayloadLayout, PayloadSource};
+use crate::container::{ArgType, MemoryAddressing, MemorySpace};
 use crate::lower::{InputSource, LocalIdShape, PayloadMap};
 use crate::module::{Body, InputVar, Module};
 
@@ -22,7 +22,13 @@ pub(crate) fn symbols(module: &Module) -> Vec<String> {
     let mut names: Vec<String> = module
         .insts
         .iter()
-        .filter_map(|i| if let Body::Faddr { name, .. } = &i.body { Some(name.clone()) } else { None })
+        .filter_map(|i| {
+            if let Body::Faddr { name, .. } = &i.body {
+                Some(name.clone())
+            } else {
+                None
+            }
+        })
         .collect();
     names.sort();
     names.dedup();
@@ -36,7 +42,14 @@ fn with_symbols(inputs: Vec<InputSource>, size: u32, known: &[String]) -> Payloa
         slots.insert(name.clone(), at);
         at += 8;
     }
-    PayloadPlan { map: PayloadMap { inputs, local_ids: LocalIdShape::General, symbols: slots }, bytes: at }
+    PayloadPlan {
+        map: PayloadMap {
+            inputs,
+            local_ids: LocalIdShape::General,
+            symbols: slots,
+        },
+        bytes: at,
+    }
 }
 
 /// The plan of a zebin kernel. `known` are the symbols whose address the program has.
@@ -52,13 +65,21 @@ pub(crate) fn plan(
             InputVar::General(_) => match layout.classify(input.offset, input.size) {
                 Some(PayloadSource::R0 { offset }) => InputSource::R0(offset),
                 Some(PayloadSource::Unused) => InputSource::Zero,
-                Some(PayloadSource::LocalId { dim, first_lane, .. }) => {
-                    InputSource::LocalIds { dim: dim as u8, lane: first_lane as u8 }
-                }
+                Some(PayloadSource::LocalId {
+                    dim, first_lane, ..
+                }) => InputSource::LocalIds {
+                    dim: dim as u8,
+                    lane: first_lane as u8,
+                },
                 Some(PayloadSource::PackedLocalIds { .. }) => {
-                    return Err(Error::Unsupported { kernel: kernel.into(), what: "packed local ids (SIMD1)".into() });
+                    return Err(Error::Unsupported {
+                        kernel: kernel.into(),
+                        what: "packed local ids (SIMD1)".into(),
+                    });
                 }
-                Some(PayloadSource::CrossThread { payload_offset }) => InputSource::Payload(payload_offset),
+                Some(PayloadSource::CrossThread { payload_offset }) => {
+                    InputSource::Payload(payload_offset)
+                }
                 None => {
                     return Err(Error::Arguments {
                         kernel: kernel.into(),
@@ -73,7 +94,9 @@ pub(crate) fn plan(
         };
         inputs.push(source);
     }
-    let size = layout.cross_thread_size.next_multiple_of(layout.grf_bytes.max(1));
+    let size = layout
+        .cross_thread_size
+        .next_multiple_of(layout.grf_bytes.max(1));
     Ok(with_symbols(inputs, size, known))
 }
 
@@ -94,9 +117,16 @@ pub(crate) fn plan_text(module: &Module, grf: u32, simd: u32) -> PayloadPlan {
             InputSource::Zero
         } else if input.offset + input.size <= grf {
             InputSource::R0(input.offset)
-        } else if words && input.offset >= grf && input.offset + input.size <= grf + ids && input.size >= 16 {
+        } else if words
+            && input.offset >= grf
+            && input.offset + input.size <= grf + ids
+            && input.size >= 16
+        {
             let at = input.offset - grf;
-            InputSource::LocalIds { dim: (at / per_dim) as u8, lane: ((at % per_dim) / 2) as u8 }
+            InputSource::LocalIds {
+                dim: (at / per_dim) as u8,
+                lane: ((at % per_dim) / 2) as u8,
+            }
         } else {
             size = size.max(input.offset.saturating_add(input.size));
             InputSource::Payload(input.offset)
@@ -122,22 +152,42 @@ pub(crate) fn arguments(info: &KernelInfo, names: &[ArgInfo]) -> Vec<Argument> {
 }
 
 fn kind(info: &KernelInfo, index: u32) -> ArgKind {
-    let stateful = info.binding_table_indices.iter().find(|b| b.arg_index == index).map(|b| b.bti_value);
+    let stateful = info
+        .binding_table_indices
+        .iter()
+        .find(|b| b.arg_index == index)
+        .map(|b| b.bti_value);
     let mut kind = ArgKind::Unused;
-    for p in info.payload_arguments.iter().filter(|p| p.arg_index == Some(index)) {
+    for p in info
+        .payload_arguments
+        .iter()
+        .filter(|p| p.arg_index == Some(index))
+    {
         match (&p.arg_type, &p.addrspace, &p.addrmode) {
             (ArgType::ByValue, ..) => {
                 let end = p.source_offset.unwrap_or(0).saturating_add(p.size);
-                let size = if let ArgKind::Value { size } = kind { size.max(end) } else { end };
+                let size = if let ArgKind::Value { size } = kind {
+                    size.max(end)
+                } else {
+                    end
+                };
                 kind = ArgKind::Value { size };
             }
             (ArgType::ByPointer, Some(MemorySpace::Image), _) => kind = ArgKind::Image,
             (ArgType::ByPointer, Some(MemorySpace::Sampler), _) => kind = ArgKind::Sampler,
             (ArgType::ByPointer, _, Some(MemoryAddressing::Slm)) => {
-                kind = ArgKind::Local { alignment: p.slm_alignment.unwrap_or(16) };
+                kind = ArgKind::Local {
+                    alignment: p.slm_alignment.unwrap_or(16),
+                };
             }
             (ArgType::ByPointer, space, mode) => {
-                let before = matches!(kind, ArgKind::Buffer { stateless: true, .. });
+                let before = matches!(
+                    kind,
+                    ArgKind::Buffer {
+                        stateless: true,
+                        ..
+                    }
+                );
                 kind = ArgKind::Buffer {
                     stateful,
                     stateless: before || (*mode == Some(MemoryAddressing::Stateless) && p.size > 0),

@@ -104,7 +104,11 @@ impl Error {
                 Blame::Unsupported => Class::Unsupported,
                 Blame::Environment => Class::Environment,
             },
-            Error::Lower { error: LowerError::Unsupported { .. }, .. } | Error::Unsupported { .. } => Class::Unsupported,
+            Error::Lower {
+                error: LowerError::Unsupported { .. },
+                ..
+            }
+            | Error::Unsupported { .. } => Class::Unsupported,
             Error::Backend(e) => match **e {
                 BackendError::TooLarge { .. } => Class::Unsupported,
                 BackendError::Environment { .. } => Class::Environment,

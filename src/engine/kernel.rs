@@ -9,8 +9,8 @@ use super::cache::{Compiled, Key};
 use super::error::Error;
 use super::program::ProgramData;
 use crate::backend::{CodegenOptions, OobPolicy, install};
-use crate::container::KernelInfo;
 use crate::container::BufferType;
+use crate::container::KernelInfo;
 use crate::lower::{self, LocalIdShape};
 use crate::passes;
 use crate::ssa::{self, verify};
@@ -87,7 +87,13 @@ impl Kernel {
             env!("CARGO_PKG_VERSION").as_bytes(),
             parts.name.as_bytes(),
             parts.text.as_bytes(),
-            format!("{:?} {:?} {:?}", parts.valid.target(), parts.plan.map, parts.engine.0.options.passes).as_bytes(),
+            format!(
+                "{:?} {:?} {:?}",
+                parts.valid.target(),
+                parts.plan.map,
+                parts.engine.0.options.passes
+            )
+            .as_bytes(),
         ] {
             h.update(&(part.len() as u64).to_le_bytes());
             h.update(part);
@@ -129,37 +135,71 @@ impl Kernel {
     pub fn slm_bytes(&self) -> u32 {
         match &self.0.parts.info {
             Some(i) => i.execution_env.slm_size,
-            None => self.valid().module().int_attr("SLMSize").map_or(0, |kb| kb.clamp(0, 128) as u32 * 1024),
+            None => self
+                .valid()
+                .module()
+                .int_attr("SLMSize")
+                .map_or(0, |kb| kb.clamp(0, 128) as u32 * 1024),
         }
     }
 
     /// Number of barriers the file declares.
     pub fn barriers(&self) -> u32 {
-        self.0.parts.info.as_ref().map_or(0, |i| i.execution_env.barrier_count)
+        self.0
+            .parts
+            .info
+            .as_ref()
+            .map_or(0, |i| i.execution_env.barrier_count)
     }
 
     /// Group size that the kernel was compiled for.
     pub fn required_local_size(&self) -> Option<[u32; 3]> {
-        self.0.parts.info.as_ref()?.execution_env.required_work_group_size
+        self.0
+            .parts
+            .info
+            .as_ref()?
+            .execution_env
+            .required_work_group_size
     }
 
     /// Scratch bytes of a hardware thread.
     pub fn scratch_bytes(&self) -> u32 {
-        let buffers = self.0.parts.info.as_ref().map(|i| i.per_thread_memory_buffers.as_slice());
-        buffers.unwrap_or(&[]).iter().filter(|b| b.kind == BufferType::Scratch).map(|b| b.size).max().unwrap_or(0)
+        let buffers = self
+            .0
+            .parts
+            .info
+            .as_ref()
+            .map(|i| i.per_thread_memory_buffers.as_slice());
+        buffers
+            .unwrap_or(&[])
+            .iter()
+            .filter(|b| b.kind == BufferType::Scratch)
+            .map(|b| b.size)
+            .max()
+            .unwrap_or(0)
     }
 
     fn lowered(&self, shape: LocalIdShape) -> Result<ssa::Function, Error> {
         let p = self.parts();
-        let map = lower::PayloadMap { local_ids: shape, ..p.plan.map.clone() };
-        lower::lower(&p.valid, &p.name, &map).map_err(|error| Error::Lower { kernel: p.name.clone(), error })
+        let map = lower::PayloadMap {
+            local_ids: shape,
+            ..p.plan.map.clone()
+        };
+        lower::lower(&p.valid, &p.name, &map).map_err(|error| Error::Lower {
+            kernel: p.name.clone(),
+            error,
+        })
     }
 
     fn optimised(&self, shape: LocalIdShape) -> Result<ssa::Function, Error> {
         let mut f = self.lowered(shape)?;
-        let internal = |what: String| Error::Internal { kernel: self.name().into(), what };
+        let internal = |what: String| Error::Internal {
+            kernel: self.name().into(),
+            what,
+        };
         verify(&f).map_err(|e| internal(format!("lowering made malformed SSA: {}", e[0])))?;
-        passes::optimize(&mut f, &self.parts().engine.0.options.passes).map_err(|e| internal(e.to_string()))?;
+        passes::optimize(&mut f, &self.parts().engine.0.options.passes)
+            .map_err(|e| internal(e.to_string()))?;
         Ok(f)
     }
 
@@ -168,7 +208,11 @@ impl Kernel {
     /// # Errors
     /// When the kernel cannot be lowered.
     pub fn ssa(&self, optimised: bool) -> Result<ssa::Function, Error> {
-        if optimised { self.optimised(LocalIdShape::General) } else { self.lowered(LocalIdShape::General) }
+        if optimised {
+            self.optimised(LocalIdShape::General)
+        } else {
+            self.lowered(LocalIdShape::General)
+        }
     }
 
     /// Code of the general specialisation.
@@ -180,9 +224,16 @@ impl Kernel {
     }
 
     /// Code of a specialisation, and whether it was in the cache.
-    pub(crate) fn compiled(&self, shape: LocalIdShape, oob: OobPolicy) -> Result<(Arc<Compiled>, bool), Error> {
+    pub(crate) fn compiled(
+        &self,
+        shape: LocalIdShape,
+        oob: OobPolicy,
+    ) -> Result<(Arc<Compiled>, bool), Error> {
         let engine = &self.parts().engine.0;
-        let codegen = CodegenOptions { oob, opt: engine.options.opt };
+        let codegen = CodegenOptions {
+            oob,
+            opt: engine.options.opt,
+        };
         let key = Key {
             kernel: self.0.digest,
             local_ids: shape,
@@ -198,12 +249,20 @@ impl Kernel {
         let f = self.optimised(shape)?;
         let object = self.parts().engine.0.backend.compile(&f, codegen)?;
         let kernel = install(&object, self.meta(&f))?;
-        Ok(Compiled { object, kernel, sites: f.sites, time: start.elapsed() })
+        Ok(Compiled {
+            object,
+            kernel,
+            sites: f.sites,
+            time: start.elapsed(),
+        })
     }
 
     fn meta(&self, f: &ssa::Function) -> KernelMeta {
         let p = self.parts();
-        let walk = p.info.as_ref().and_then(|i| i.execution_env.work_group_walk_order_dimensions);
+        let walk = p
+            .info
+            .as_ref()
+            .and_then(|i| i.execution_env.work_group_walk_order_dimensions);
         KernelMeta {
             name: p.name.clone(),
             simd: f.simd,

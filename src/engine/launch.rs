@@ -14,8 +14,8 @@ use crate::lower::{InputSource, LocalIdShape};
 use crate::module::InputVar;
 use crate::ssa::{AccessKind, Space};
 use visa_runtime::{
-    Arguments, Buffer, FaultAction, Interrupter, LaunchOptions, LaunchShape, LaunchStatus, Payload, PayloadPatch,
-    PreparedLaunch, SurfaceTable, WorkerPool,
+    Arguments, Buffer, FaultAction, Interrupter, LaunchOptions, LaunchShape, LaunchStatus, Payload,
+    PayloadPatch, PreparedLaunch, SurfaceTable, WorkerPool,
 };
 
 /// One argument of a launch.
@@ -187,7 +187,11 @@ pub struct FaultRecord {
 
 impl std::fmt::Display for FaultRecord {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} line {}: `{}` {} of {} bytes out of bounds: {}", self.kernel, self.line, self.opcode, self.access, self.bytes, self.space)?;
+        write!(
+            f,
+            "{} line {}: `{}` {} of {} bytes out of bounds: {}",
+            self.kernel, self.line, self.opcode, self.access, self.bytes, self.space
+        )?;
         if let Some(s) = self.surface {
             write!(f, " {s}")?;
         }
@@ -245,7 +249,10 @@ impl Kernel {
     /// For arguments and shapes that do not fit, and kernels that cannot be compiled.
     pub fn prepare(&self, launch: &Launch) -> Result<Prepared, Error> {
         self.check_arguments(launch)?;
-        let local = launch.local.or(self.required_local_size()).unwrap_or_else(|| default_local(launch.global));
+        let local = launch
+            .local
+            .or(self.required_local_size())
+            .unwrap_or_else(|| default_local(launch.global));
         // Partial groups keep one dimension, but in several they may break rows that whole groups keep.
         let whole_rows =
             local[0] != 0 && local[0] % self.simd() == 0 && launch.global[0] % local[0] == 0;
@@ -255,7 +262,10 @@ impl Kernel {
             LocalIdShape::General
         };
         let (code, hit) = self.compiled(ids, launch.oob)?;
-        let shape = LaunchShape { offset: launch.offset, ..LaunchShape::new(launch.global, local) };
+        let shape = LaunchShape {
+            offset: launch.offset,
+            ..LaunchShape::new(launch.global, local)
+        };
         let prepared = PreparedLaunch::new(&code.kernel, shape)?;
         let engine = &self.parts().engine;
         let pool = engine.pool(launch.threads)?;
@@ -285,8 +295,16 @@ impl Kernel {
 
     /// Other walk orders number lanes along another dimension.
     fn row_shape(&self) -> LocalIdShape {
-        let walk = self.parts().info.as_ref().and_then(|i| i.execution_env.work_group_walk_order_dimensions);
-        if walk.is_none_or(|w| w == [0, 1, 2]) { LocalIdShape::Row } else { LocalIdShape::General }
+        let walk = self
+            .parts()
+            .info
+            .as_ref()
+            .and_then(|i| i.execution_env.work_group_walk_order_dimensions);
+        if walk.is_none_or(|w| w == [0, 1, 2]) {
+            LocalIdShape::Row
+        } else {
+            LocalIdShape::General
+        }
     }
 
     /// Every argument given, of the right kind; all problems in one message.
@@ -309,34 +327,66 @@ impl Kernel {
                 (_, None) => problems.push(format!("{what} is missing")),
                 (ArgKind::Value { size }, Some(Arg::Bytes(b))) if b.len() as u32 == size => {}
                 (ArgKind::Value { size }, Some(Arg::Bytes(b))) => {
-                    problems.push(format!("{what} takes {size} bytes by value, not {}", b.len()));
+                    problems.push(format!(
+                        "{what} takes {size} bytes by value, not {}",
+                        b.len()
+                    ));
                 }
-                (ArgKind::Value { size }, Some(_)) => problems.push(format!("{what} takes {size} bytes by value")),
+                (ArgKind::Value { size }, Some(_)) => {
+                    problems.push(format!("{what} takes {size} bytes by value"))
+                }
                 (ArgKind::Buffer { .. }, Some(Arg::Buffer(_) | Arg::Null)) => {}
-                (ArgKind::Buffer { .. }, Some(_)) => problems.push(format!("{what} takes a buffer")),
+                (ArgKind::Buffer { .. }, Some(_)) => {
+                    problems.push(format!("{what} takes a buffer"))
+                }
                 (ArgKind::Local { .. }, Some(Arg::Local(_))) => {}
-                (ArgKind::Local { .. }, Some(_)) => problems.push(format!("{what} takes a size of local memory")),
+                (ArgKind::Local { .. }, Some(_)) => {
+                    problems.push(format!("{what} takes a size of local memory"))
+                }
             }
         }
         if self.parts().info.is_some() {
-            for index in launch.args.keys().filter(|&&i| i as usize >= self.arguments().len()) {
-                problems.push(format!("there is no argument {index}; the kernel has {}", self.arguments().len()));
+            for index in launch
+                .args
+                .keys()
+                .filter(|&&i| i as usize >= self.arguments().len())
+            {
+                problems.push(format!(
+                    "there is no argument {index}; the kernel has {}",
+                    self.arguments().len()
+                ));
             }
         }
         if problems.is_empty() {
             return Ok(());
         }
-        Err(Error::Arguments { kernel: self.name().into(), what: problems.join("; ") })
+        Err(Error::Arguments {
+            kernel: self.name().into(),
+            what: problems.join("; "),
+        })
     }
 
     /// Memory behind `private_base_stateless`: so many bytes for each lane of each hardware thread that can exist.
-    fn private_memory(&self, launch: &PreparedLaunch, pool: Option<&WorkerPool>) -> Result<Option<Buffer>, Error> {
-        let Some(info) = &self.parts().info else { return Ok(None) };
+    fn private_memory(
+        &self,
+        launch: &PreparedLaunch,
+        pool: Option<&WorkerPool>,
+    ) -> Result<Option<Buffer>, Error> {
+        let Some(info) = &self.parts().info else {
+            return Ok(None);
+        };
         let each: u64 = info
             .per_thread_memory_buffers
             .iter()
             .filter(|b| b.kind == BufferType::Global && b.usage == BufferUsage::PrivateSpace)
-            .map(|b| u64::from(b.size) * if b.is_simt_thread { u64::from(self.simd()) } else { 1 })
+            .map(|b| {
+                u64::from(b.size)
+                    * if b.is_simt_thread {
+                        u64::from(self.simd())
+                    } else {
+                        1
+                    }
+            })
             .sum();
         if each == 0 {
             return Ok(None);
@@ -346,7 +396,12 @@ impl Kernel {
     }
 
     /// Builds the payload and the surface table.
-    fn layout(&self, launch: &Launch, shape: LaunchShape, private: Option<&Buffer>) -> Result<Arguments, Error> {
+    fn layout(
+        &self,
+        launch: &Launch,
+        shape: LaunchShape,
+        private: Option<&Buffer>,
+    ) -> Result<Arguments, Error> {
         let parts = self.parts();
         let mut out = Arguments {
             payload: Payload::new(parts.plan.bytes as usize)?,
@@ -386,23 +441,36 @@ impl Kernel {
         slm: &mut u32,
         out: &mut Arguments,
     ) -> Result<(), Error> {
-        let unsupported = |what: String| Error::Unsupported { kernel: self.name().into(), what };
+        let unsupported = |what: String| Error::Unsupported {
+            kernel: self.name().into(),
+            what,
+        };
         let at = p.offset as usize;
         let three = |v: [u32; 3]| -> Vec<u8> {
-            v.iter().flat_map(|x| x.to_le_bytes()).take(p.size as usize).collect()
+            v.iter()
+                .flat_map(|x| x.to_le_bytes())
+                .take(p.size as usize)
+                .collect()
         };
         let arg = p.arg_index.and_then(|i| launch.args.get(&i));
         match &p.arg_type {
             ArgType::GlobalIdOffset => out.payload.set(at, &three(shape.offset))?,
             ArgType::LocalSize => {
                 out.payload.set(at, &three(shape.local))?;
-                out.payload.patch(PayloadPatch::LocalSize { offset: p.offset })?;
+                out.payload
+                    .patch(PayloadPatch::LocalSize { offset: p.offset })?;
             }
             ArgType::EnqueuedLocalSize => out.payload.set(at, &three(shape.local))?,
             ArgType::GlobalSize => out.payload.set(at, &three(shape.global))?,
             ArgType::GroupCount => out.payload.set(at, &three(shape.groups()))?,
             ArgType::WorkDimensions => {
-                let dims = if shape.global[2] > 1 { 3u32 } else if shape.global[1] > 1 { 2 } else { 1 };
+                let dims = if shape.global[2] > 1 {
+                    3u32
+                } else if shape.global[1] > 1 {
+                    2
+                } else {
+                    1
+                };
                 out.payload.set(at, &dims.to_le_bytes())?;
             }
             ArgType::ByValue => {
@@ -417,21 +485,28 @@ impl Kernel {
                 Some(MemoryAddressing::Slm) => {
                     if let Some(Arg::Local(bytes)) = arg {
                         let start = slm.next_multiple_of(p.slm_alignment.unwrap_or(16).max(1));
-                        out.payload.set(at, &u64::from(start).to_le_bytes()[..(p.size as usize).min(8)])?;
+                        out.payload.set(
+                            at,
+                            &u64::from(start).to_le_bytes()[..(p.size as usize).min(8)],
+                        )?;
                         *slm = start.saturating_add(*bytes);
                     }
                 }
-                Some(MemoryAddressing::Bindless) => return Err(unsupported("bindless buffer arguments".into())),
+                Some(MemoryAddressing::Bindless) => {
+                    return Err(unsupported("bindless buffer arguments".into()));
+                }
                 _ if p.size > 0 => {
                     if let Some(Arg::Buffer(b)) = arg {
-                        out.payload.set(at, &b.address().to_le_bytes()[..(p.size as usize).min(8)])?;
+                        out.payload
+                            .set(at, &b.address().to_le_bytes()[..(p.size as usize).min(8)])?;
                     }
                 }
                 _ => {}
             },
             ArgType::BufferAddress => {
                 if let Some(Arg::Buffer(b)) = arg {
-                    out.payload.set(at, &b.address().to_le_bytes()[..(p.size as usize).min(8)])?;
+                    out.payload
+                        .set(at, &b.address().to_le_bytes()[..(p.size as usize).min(8)])?;
                 }
             }
             // Surfaces start exactly at their buffers.
@@ -442,8 +517,14 @@ impl Kernel {
                 }
             }
             ArgType::ConstBase | ArgType::GlobalBase => {
-                let wanted = if p.arg_type == ArgType::ConstBase { ".data.const" } else { ".data.global" };
-                return Err(unsupported(format!("base address of {wanted} as an argument")));
+                let wanted = if p.arg_type == ArgType::ConstBase {
+                    ".data.const"
+                } else {
+                    ".data.global"
+                };
+                return Err(unsupported(format!(
+                    "base address of {wanted} as an argument"
+                )));
             }
             // Present in every kernel of a program with some option; harmless unless read.
             ArgType::PrintfBuffer => return Err(unsupported("printf".into())),
@@ -458,7 +539,10 @@ impl Kernel {
         for (&bti, buffer) in &launch.surfaces {
             out.surfaces.bind(bti, buffer)?;
         }
-        let bad = |what: String| Error::Arguments { kernel: self.name().into(), what };
+        let bad = |what: String| Error::Arguments {
+            kernel: self.name().into(),
+            what,
+        };
         for (name, bytes) in &launch.inputs {
             let found = module.inputs.iter().enumerate().find(|(_, i)| match i.var {
                 InputVar::General(v) => module.vars.general(v).is_some_and(|g| g.name == *name),
@@ -468,11 +552,19 @@ impl Kernel {
                 return Err(bad(format!("no .input `{name}`")));
             };
             if bytes.len() as u32 != input.size {
-                return Err(bad(format!("input `{name}` takes {} bytes, not {}", input.size, bytes.len())));
+                return Err(bad(format!(
+                    "input `{name}` takes {} bytes, not {}",
+                    input.size,
+                    bytes.len()
+                )));
             }
             match parts.plan.map.inputs.get(index) {
                 Some(InputSource::Payload(at)) => out.payload.set(*at as usize, bytes)?,
-                _ => return Err(bad(format!("input `{name}` is filled by the launch (r0 or local ids)"))),
+                _ => {
+                    return Err(bad(format!(
+                        "input `{name}` is filled by the launch (r0 or local ids)"
+                    )));
+                }
             }
         }
         Ok(())
@@ -483,7 +575,15 @@ impl Kernel {
 fn default_local(global: [u32; 3]) -> [u32; 3] {
     let x = global[0].max(1);
     let best = (1..=x.min(256)).rev().find(|d| x % d == 0).unwrap_or(1);
-    [if best >= 32 || best == x { best } else { 256.min(x) }, 1, 1]
+    [
+        if best >= 32 || best == x {
+            best
+        } else {
+            256.min(x)
+        },
+        1,
+        1,
+    ]
 }
 
 impl Prepared {
@@ -497,7 +597,11 @@ impl Prepared {
             pool: self.pool.as_deref(),
             interrupter: self.interrupter.as_ref(),
             deadline: self.deadline.map(|d| start + d),
-            on_fault: if self.oob == OobPolicy::Trap { FaultAction::Stop } else { FaultAction::Record },
+            on_fault: if self.oob == OobPolicy::Trap {
+                FaultAction::Stop
+            } else {
+                FaultAction::Record
+            },
             ..LaunchOptions::default()
         };
         let r = self.launch.run(&self.arguments, &options)?;

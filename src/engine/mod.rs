@@ -61,7 +61,11 @@ pub struct EngineOptions {
 
 impl Default for EngineOptions {
     fn default() -> Self {
-        EngineOptions { memory_bytes: 64 << 30, opt: OptLevel::Speed, passes: PassOptions::default() }
+        EngineOptions {
+            memory_bytes: 64 << 30,
+            opt: OptLevel::Speed,
+            passes: PassOptions::default(),
+        }
     }
 }
 
@@ -129,7 +133,11 @@ impl Engine {
     ///
     /// # Errors
     /// For malformed files, and when the platform can neither be read off the file nor was given.
-    pub fn program_from_zebin(&self, bytes: &[u8], platform: Option<Platform>) -> Result<Program, Error> {
+    pub fn program_from_zebin(
+        &self,
+        bytes: &[u8],
+        platform: Option<Platform>,
+    ) -> Result<Program, Error> {
         let zebin = Zebin::parse(bytes)?;
         Program::from_zebin(self.clone(), zebin, platform)
     }
@@ -138,7 +146,12 @@ impl Engine {
     ///
     /// # Errors
     /// All syntax and validation errors of the text.
-    pub fn program_from_text(&self, file: &str, text: &str, platform: Platform) -> Result<Program, Error> {
+    pub fn program_from_text(
+        &self,
+        file: &str,
+        text: &str,
+        platform: Platform,
+    ) -> Result<Program, Error> {
         Program::from_text(self.clone(), file, text, platform)
     }
 

@@ -6,7 +6,9 @@ use super::Engine;
 use super::abi;
 use super::error::Error;
 use super::kernel::{Kernel, KernelParts};
-use crate::container::{PayloadLayout, RelocationKind, RelocationPlace, SymbolPlace, Zebin, ZebinKernel, infer_device};
+use crate::container::{
+    PayloadLayout, RelocationKind, RelocationPlace, SymbolPlace, Zebin, ZebinKernel, infer_device,
+};
 use crate::front::text;
 use crate::isa::Platform;
 use crate::valid::{Target, ValidKernel, validate};
@@ -32,24 +34,34 @@ pub(crate) struct ProgramData {
 fn upload(engine: &Engine, zebin: &Zebin) -> Result<ProgramData, Error> {
     let mut data = ProgramData::default();
     for section in &zebin.data {
-        let buffer = engine.memory().alloc(section.size.max(section.bytes.len() as u64))?;
+        let buffer = engine
+            .memory()
+            .alloc(section.size.max(section.bytes.len() as u64))?;
         buffer.write(0, &section.bytes)?;
         data.sections.push(buffer);
     }
     for s in &zebin.symbols {
         if let SymbolPlace::Data(i) = s.place {
             if let Some(b) = data.sections.get(i) {
-                data.symbols.push((s.name.clone(), b.address().wrapping_add(s.value)));
+                data.symbols
+                    .push((s.name.clone(), b.address().wrapping_add(s.value)));
             }
         }
     }
     for r in &zebin.relocations {
-        let RelocationPlace::Data(i) = r.place else { continue };
-        let target = r.symbol.and_then(|s| zebin.symbols.get(s)).and_then(|s| match s.place {
-            SymbolPlace::Data(d) => Some(data.sections.get(d)?.address().wrapping_add(s.value)),
-            _ => None,
-        });
-        let (Some(buffer), Some(target)) = (data.sections.get(i), target) else { continue };
+        let RelocationPlace::Data(i) = r.place else {
+            continue;
+        };
+        let target = r
+            .symbol
+            .and_then(|s| zebin.symbols.get(s))
+            .and_then(|s| match s.place {
+                SymbolPlace::Data(d) => Some(data.sections.get(d)?.address().wrapping_add(s.value)),
+                _ => None,
+            });
+        let (Some(buffer), Some(target)) = (data.sections.get(i), target) else {
+            continue;
+        };
         let bytes = match r.kind {
             RelocationKind::Address => 8,
             _ => 4,
@@ -57,25 +69,44 @@ fn upload(engine: &Engine, zebin: &Zebin) -> Result<ProgramData, Error> {
         let mut old = [0u8; 8];
         buffer.read(r.offset, &mut old[..bytes])?;
         let value = target.wrapping_add(r.addend.map_or(u64::from_le_bytes(old), |a| a as u64));
-        let value = if r.kind == RelocationKind::AddressHigh32 { value >> 32 } else { value };
+        let value = if r.kind == RelocationKind::AddressHigh32 {
+            value >> 32
+        } else {
+            value
+        };
         buffer.write(r.offset, &value.to_le_bytes()[..bytes])?;
     }
     Ok(data)
 }
 
-fn check(name: &str, module: crate::module::Module, platform: Platform) -> Result<ValidKernel, Error> {
-    validate(module, Target { platform }).map_err(|errors| Error::Valid { kernel: name.into(), errors })
+fn check(
+    name: &str,
+    module: crate::module::Module,
+    platform: Platform,
+) -> Result<ValidKernel, Error> {
+    validate(module, Target { platform }).map_err(|errors| Error::Valid {
+        kernel: name.into(),
+        errors,
+    })
 }
 
 impl Program {
-    pub(super) fn from_zebin(engine: Engine, zebin: Zebin, platform: Option<Platform>) -> Result<Program, Error> {
+    pub(super) fn from_zebin(
+        engine: Engine,
+        zebin: Zebin,
+        platform: Option<Platform>,
+    ) -> Result<Program, Error> {
         let (platform, reason) = match platform {
             Some(p) => (p, "as asked for".to_owned()),
             None => {
                 let told = infer_device(&zebin);
                 match told.device {
                     Some(p) => (p, told.reason),
-                    None => return Err(Error::UnknownPlatform { reason: told.reason }),
+                    None => {
+                        return Err(Error::UnknownPlatform {
+                            reason: told.reason,
+                        });
+                    }
                 }
             }
         };
@@ -84,10 +115,19 @@ impl Program {
         for k in zebin.launchable() {
             kernels.push(zebin_kernel(&engine, &zebin, k, platform, &data)?);
         }
-        Ok(Program { kernels: Arc::new(kernels), platform, reason })
+        Ok(Program {
+            kernels: Arc::new(kernels),
+            platform,
+            reason,
+        })
     }
 
-    pub(super) fn from_text(engine: Engine, file: &str, source: &str, platform: Platform) -> Result<Program, Error> {
+    pub(super) fn from_text(
+        engine: Engine,
+        file: &str,
+        source: &str,
+        platform: Platform,
+    ) -> Result<Program, Error> {
         let module = text::parse(file, source)?;
         let name = module.name.clone();
         let valid = check(&name, module, platform)?;
@@ -102,7 +142,11 @@ impl Program {
             arguments: Vec::new(),
             data: Arc::default(),
         });
-        Ok(Program { kernels: Arc::new(vec![kernel]), platform, reason: "as asked for".into() })
+        Ok(Program {
+            kernels: Arc::new(vec![kernel]),
+            platform,
+            reason: "as asked for".into(),
+        })
     }
 
     /// Kernels in file order.
@@ -115,10 +159,13 @@ impl Program {
     /// # Errors
     /// [`Error::NoKernel`] with the names there are.
     pub fn kernel(&self, name: &str) -> Result<&Kernel, Error> {
-        self.kernels.iter().find(|k| k.name() == name).ok_or_else(|| Error::NoKernel {
-            name: name.into(),
-            known: self.kernels.iter().map(|k| k.name().to_owned()).collect(),
-        })
+        self.kernels
+            .iter()
+            .find(|k| k.name() == name)
+            .ok_or_else(|| Error::NoKernel {
+                name: name.into(),
+                known: self.kernels.iter().map(|k| k.name().to_owned()).collect(),
+            })
     }
 
     /// Device the program was compiled for.
@@ -139,7 +186,10 @@ fn zebin_kernel(
     platform: Platform,
     data: &Arc<ProgramData>,
 ) -> Result<Kernel, Error> {
-    let module = text::parse(&format!("{} ({})", k.name, k.visa.section_name), &k.visa.text)?;
+    let module = text::parse(
+        &format!("{} ({})", k.name, k.visa.section_name),
+        &k.visa.text,
+    )?;
     let valid = check(&k.name, module, platform)?;
     let layout = PayloadLayout::new(&k.info, platform)?;
     let known: Vec<String> = abi::symbols(valid.module())

@@ -228,10 +228,14 @@ impl<'k> Lowerer<'k> {
     /// Address of a program-scope variable, which the launcher puts behind the arguments.
     fn faddr(&mut self, name: &str, dst: &crate::module::Dst) -> Result<(), Fail> {
         let Some(&at) = self.payload.symbols.get(name) else {
-            return Fail::unsupported(format!("address of `{name}`, which is not a program-scope variable"));
+            return Fail::unsupported(format!(
+                "address of `{name}`, which is not a program-scope variable"
+            ));
         };
         let ty = self.dst_type(dst)?;
-        let v = self.b.op(Op::Input(crate::ssa::Input::Payload(at)), vec![], Ty::I64);
+        let v = self
+            .b
+            .op(Op::Input(crate::ssa::Input::Payload(at)), vec![], Ty::I64);
         let v = self.convert(v, crate::isa::Type::Uq, ty, false)?;
         self.write(dst, 1, v, operand::ChannelMask::All)
     }

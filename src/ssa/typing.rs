@@ -299,7 +299,8 @@ impl Shape<'_> {
             _ => return self.require(false, "is no memory operation"),
         };
         let site = self.op.site().unwrap_or(u32::MAX);
-        if site as usize >= f.sites.len() {
+        // Register storage cannot fault, so its accesses need no site.
+        if space != Space::Regs && site as usize >= f.sites.len() {
             let n = f.sites.len();
             return self.broken(Rule::Sites, format!("site {site} of {n}"));
         }

@@ -17,7 +17,7 @@
 //! | V13 lanes | lane counts are 1 … `MAX_LANES`, `simd` is 1, 8, 16 or 32 |
 //! | V14 inputs | dimensions, lanes and register numbers of inputs exist, with a type they can have |
 //! | V15 memory | mask, address, surface and elements of an access fit its memory |
-//! | V16 sites | the site of an access exists |
+//! | V16 sites | the site of an access exists (register storage has none) |
 //! | V17 frame | saved values lie between the register storage and the end of the frame |
 //!
 //! Not checked: that the program means what the kernel says, or that values are saved before they
