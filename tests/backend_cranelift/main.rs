@@ -1,6 +1,11 @@
 //! The Cranelift backend against expectations computed here.
 
+mod cases;
+mod memory;
+mod ops;
 mod rig;
+mod targets;
+mod threads;
 
 use rig::{NONE, Rig, SPEED, function, install};
 

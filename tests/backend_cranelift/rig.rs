@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicU32;
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
 use visa_jit::backend::cranelift::CraneliftBackend;
 use visa_jit::backend::{Backend, CodeObject, CodegenOptions, OobPolicy, OptLevel};
-use visa_jit::ssa::{Function, verify};
+use visa_jit::ssa::{Function, Space, verify};
 use visa_runtime::abi::{
     Entry, GroupCtx, Helpers, LaunchCtx, SINK_BYTES, SURFACES, Surface, ThreadCtx,
 };
@@ -132,12 +132,10 @@ pub struct Rig {
     pub payload: Guarded,
     /// Frames, one a thread.
     pub frames: Vec<Guarded>,
-    /// Scratch, one a thread.
-    pub scratch: Vec<Guarded>,
-    /// Shared local memory.
-    pub slm: Guarded,
-    /// Device memory.
-    pub flat: Guarded,
+    /// Shared local memory and its size.
+    pub slm_at: (*mut u8, u64),
+    /// Device memory and its size.
+    pub flat_at: (*mut u8, u64),
     /// Interruption request.
     pub interrupt: AtomicU32,
     /// Threads.
@@ -154,17 +152,15 @@ impl Rig {
     /// `threads` threads with frames of `frame` bytes.
     pub fn new(threads: usize, frame: usize) -> Rig {
         let frames: Vec<Guarded> = (0..threads).map(|_| Guarded::new(frame)).collect();
-        let scratch: Vec<Guarded> = (0..threads).map(|_| Guarded::new(100)).collect();
         let local_ids: Vec<u16> = (0..96).collect();
         let threads = frames
             .iter()
-            .zip(&scratch)
             .enumerate()
-            .map(|(i, (frame, scratch))| ThreadCtx {
+            .map(|(i, frame)| ThreadCtx {
                 local_ids: local_ids.as_ptr(),
                 frame: frame.base(),
-                scratch: scratch.base(),
-                scratch_size: scratch.len() as u64,
+                scratch: ptr::null_mut(),
+                scratch_size: 0,
                 dispatch_mask: u32::MAX,
                 state: 0,
                 r0_5: 1000 + i as u32,
@@ -179,9 +175,8 @@ impl Rig {
             surfaces: vec![empty; SURFACES],
             payload: Guarded::new(8192),
             frames,
-            scratch,
-            slm: Guarded::new(256),
-            flat: Guarded::new(256),
+            slm_at: (ptr::null_mut(), 0),
+            flat_at: (ptr::null_mut(), 0),
             interrupt: AtomicU32::new(0),
             threads,
             helpers: HELPERS,
@@ -199,21 +194,37 @@ impl Rig {
         };
     }
 
+    /// Makes memory the only one of its space.
+    pub fn place(&mut self, space: Space, index: usize, memory: &Guarded) {
+        let (base, size) = (memory.base(), memory.len() as u64);
+        match space {
+            Space::Surface => self.bind(index, memory),
+            Space::Slm => self.slm_at = (base, size),
+            Space::Flat => self.flat_at = (base, size),
+            Space::Scratch => {
+                for t in &mut self.threads {
+                    (t.scratch, t.scratch_size) = (base, size);
+                }
+            }
+            Space::Regs => {}
+        }
+    }
+
     /// Runs all threads once; returns the status.
     pub fn run(&mut self, entry: Entry) -> u32 {
         assert_eq!(self.local_ids.len(), 96);
         let launch = LaunchCtx {
             surfaces: self.surfaces.as_ptr(),
             payload: self.payload.base(),
-            flat_base: self.flat.base() as u64,
-            flat_size: self.flat.len() as u64,
+            flat_base: self.flat_at.0 as u64,
+            flat_size: self.flat_at.1,
             interrupt: &raw const self.interrupt,
             helpers: &raw const self.helpers,
         };
         let mut group = GroupCtx {
             launch: &raw const launch,
-            slm: self.slm.base(),
-            slm_size: self.slm.len() as u64,
+            slm: self.slm_at.0,
+            slm_size: self.slm_at.1,
             threads: self.threads.as_mut_ptr(),
             sink: self.sink.as_mut_ptr(),
             faults: self.faults,

@@ -308,7 +308,10 @@ impl Emit<'_> {
             self.ins().store(DATA, bits, frame, offset.cast_signed());
             return;
         }
-        let parts = self.parts(v);
+        let mut parts = self.parts(v);
+        if ty.lane == Lane::I1 {
+            parts[0] = self.resize(parts[0], types::I32);
+        }
         self.store_value(frame, offset.cast_signed(), ty, &parts);
     }
 
@@ -322,6 +325,7 @@ impl Emit<'_> {
                 .load(types::I32, DATA, frame, offset.cast_signed());
             return self.bind_mask(out, MaskRepr::Bits(bits));
         }
+        // A condition is a word too; its low byte is the value.
         let parts = self.load_value(frame, offset.cast_signed(), ty, DATA);
         self.bind(out, parts);
     }

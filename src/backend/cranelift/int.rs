@@ -40,36 +40,20 @@ impl Emit<'_> {
         self.bind_mask(out, MaskRepr::Vec(ty.lane.bytes(), parts));
     }
 
-    /// Comparison of conditions, set being 1 unsigned and -1 signed.
+    /// Equality of conditions.
     fn icmp_conditions(&mut self, cond: ICond, out: Value, a: Value, b: Value) {
         let lanes = self.ty(a).lanes;
         let (ma, mb) = (self.mask(a), self.mask(b));
         let (x, y) = (self.repr_bits(&ma, lanes), self.repr_bits(&mb, lanes));
-        let every = super::mask::full(lanes).cast_signed();
-        let not = |e: &mut Self, v: V| e.ins().bxor_imm_u(v, every);
-        let bits = match cond {
-            ICond::Ne => self.ins().bxor(x, y),
+        let mut bits = self.ins().bxor(x, y);
+        match cond {
+            ICond::Ne => {}
             ICond::Eq => {
-                let differ = self.ins().bxor(x, y);
-                not(self, differ)
+                let every = super::mask::full(lanes).cast_signed();
+                bits = self.ins().bxor_imm_u(bits, every);
             }
-            ICond::Ult | ICond::Sgt => {
-                let nx = not(self, x);
-                self.ins().band(nx, y)
-            }
-            ICond::Ugt | ICond::Slt => {
-                let ny = not(self, y);
-                self.ins().band(x, ny)
-            }
-            ICond::Ule | ICond::Sge => {
-                let nx = not(self, x);
-                self.ins().bor(nx, y)
-            }
-            ICond::Uge | ICond::Sle => {
-                let ny = not(self, y);
-                self.ins().bor(x, ny)
-            }
-        };
+            _ => self.bug(format!("{cond:?} of conditions")),
+        }
         self.bind_mask(out, MaskRepr::Bits(bits));
     }
 

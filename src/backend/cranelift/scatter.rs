@@ -27,17 +27,22 @@ impl Emit<'_> {
         self.store_general(&lanes, access.elem, &data);
     }
 
-    /// Every component by itself, for any addresses and mask.
+    /// Every component by itself, for any addresses and mask. Lanes store one after the other, so
+    /// that of lanes that overlap the highest wins.
     pub fn store_general(&mut self, lanes: &Lanes, elem: Lane, data: &[Vec<V>]) {
+        let mut pointers: Vec<Vec<V>> = Vec::new();
         for (c, parts) in data.iter().enumerate() {
             let offset = self.component(lanes, elem, c as u8);
             let guards = self.guards(lanes, &offset, elem.bytes());
             if lanes.count == 1 {
                 self.store_one(lanes, offset[0], guards[0], parts[0]);
-                continue;
+            } else {
+                pointers.push(self.sink_pointers(lanes, &offset, &guards));
             }
-            let pointers = self.sink_pointers(lanes, &offset, &guards);
-            for (i, pointer) in pointers.into_iter().enumerate() {
+        }
+        for i in 0..usize::from(lanes.count) {
+            for (safe, parts) in pointers.iter().zip(data) {
+                let pointer = self.lane_of(Lane::I64, safe, i);
                 let v = self.lane_of(elem, parts, i);
                 self.ins().store(DATA, v, pointer, 0);
             }
@@ -53,13 +58,12 @@ impl Emit<'_> {
         self.ins().store(DATA, v, pointer, 0);
     }
 
-    /// One pointer a lane: the element where the guard is set, else the sink.
+    /// Pieces of pointers: the element where the guard is set, else the sink.
     pub fn sink_pointers(&mut self, lanes: &Lanes, offset: &[V], guards: &[V]) -> Vec<V> {
         let base = self.base(lanes.region);
         let base = self.splat_pointer(lanes.region, base);
         let sink = self.sink_splat();
-        let count = usize::from(lanes.count);
-        let mut out = Vec::with_capacity(count);
+        let mut out = Vec::new();
         for (&offsets, &guard) in offset.iter().zip(guards) {
             let halves = if lanes.flat {
                 vec![(offsets, guard)]
@@ -69,16 +73,12 @@ impl Emit<'_> {
                 vec![(low, guard_low), (high, guard_high)]
             };
             for (offset, guard) in halves {
-                if out.len() >= count {
-                    break;
+                if 2 * out.len() < usize::from(lanes.count) {
+                    let pointer = self.ins().iadd(base, offset);
+                    out.push(self.blend(guard, pointer, sink));
                 }
-                let pointer = self.ins().iadd(base, offset);
-                let safe = self.blend(guard, pointer, sink);
-                out.push(self.ins().extractlane(safe, 0));
-                out.push(self.ins().extractlane(safe, 1));
             }
         }
-        out.truncate(count);
         out
     }
 }

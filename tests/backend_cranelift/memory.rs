@@ -1,0 +1,379 @@
+//! Memory accesses flush against inaccessible pages, against the SSA evaluator.
+
+use visa_jit::backend::{CodegenOptions, OobPolicy, OptLevel};
+use visa_jit::isa::AtomicOp;
+use visa_jit::ssa::eval::{self, Bytes, Inputs, Thread};
+use visa_jit::ssa::{
+    AccessKind, AtomicAccess, BlockAccess, Function, Lane, MemAccess, Op, Site, Space, Term, Ty,
+    Value, verify,
+};
+
+use crate::cases::{INTS, Rng, payload};
+use crate::rig::{Guarded, NONE, Rig, SPEED, install};
+
+const SIZES: [usize; 9] = [0, 1, 3, 4, 7, 63, 64, 200, 4096];
+const SPACES: [Space; 5] = [
+    Space::Surface,
+    Space::Slm,
+    Space::Flat,
+    Space::Scratch,
+    Space::Regs,
+];
+const STRIDE: u32 = 512;
+const REGS: u32 = 104;
+const RESULTS: u32 = 128;
+
+/// An access in the making.
+struct Access {
+    op: Op,
+    space: Space,
+    lanes: u16,
+    /// Constant surface index, else from the payload.
+    constant: bool,
+    /// Full mask, else from the payload.
+    full: bool,
+    sources: Vec<Ty>,
+    results: Vec<Ty>,
+}
+
+/// Index of the bound surface.
+const INDEX: u32 = 3;
+
+impl Access {
+    fn function(&self) -> Function {
+        let mut f = Function::new("access", 32);
+        f.regs_bytes = REGS;
+        f.frame_bytes = RESULTS;
+        f.sites.push(Site {
+            line: 5,
+            opcode: "gather_scaled",
+            space: self.space,
+            kind: AccessKind::Read,
+            bytes: 4,
+        });
+        let entry = Function::ENTRY;
+        let block = matches!(self.op, Op::BlockLoad(_) | Op::BlockStore(_));
+        let lanes = if block { 1 } else { self.lanes };
+        let mask = Ty::mask(lanes);
+        let mask = if self.full && lanes > 1 {
+            let ones = vec![1; usize::from(lanes)];
+            f.push1(entry, Op::VecConst(ones.into()), vec![], mask, 0)
+        } else if self.full {
+            f.push1(entry, Op::Const(1), vec![], mask, 0)
+        } else {
+            payload(&mut f, 0, mask)
+        };
+        let addr = payload(&mut f, STRIDE, Ty::vector(self.space.addr(), lanes));
+        let mut args: Vec<Value> = vec![mask, addr];
+        if self.space.has_surface() {
+            let index = if self.constant {
+                f.push1(entry, Op::Const(INDEX.into()), vec![], Ty::I32, 0)
+            } else {
+                payload(&mut f, 2 * STRIDE, Ty::I32)
+            };
+            args.push(index);
+        }
+        for (i, &ty) in self.sources.iter().enumerate() {
+            args.push(payload(&mut f, (3 + i as u32) * STRIDE, ty));
+        }
+        let inst = f.push(entry, self.op.clone(), args, &self.results, 0);
+        for (i, v) in f.inst(inst).results.clone().into_iter().enumerate() {
+            let at = f.frame_bytes.next_multiple_of(16);
+            f.push(entry, Op::FrameStore(at), vec![v], &[], 0);
+            f.frame_bytes = at + self.results[i].frame_bytes();
+        }
+        f.block_mut(entry).term = Term::Return;
+        if let Err(errors) = verify(&f) {
+            panic!("{}\n{f}", errors[0]);
+        }
+        f
+    }
+
+    fn check(&self, rng: &mut Rng, rounds: usize) {
+        let f = self.function();
+        crate::targets::compiles_elsewhere(&f);
+        let silent = OobPolicy::ReadZeroSkipWrite;
+        for options in [NONE, SPEED] {
+            for oob in [silent, OobPolicy::Report] {
+                let options = CodegenOptions {
+                    oob,
+                    ..options.clone()
+                };
+                if oob == silent || options.opt == OptLevel::Speed {
+                    self.check_with(&f, &options, rng, rounds);
+                }
+            }
+        }
+    }
+
+    fn check_with(&self, f: &Function, options: &CodegenOptions, rng: &mut Rng, rounds: usize) {
+        let code = install(f, options);
+        let mut rig = Rig::new(1, f.frame_bytes as usize);
+        for round in 0..rounds {
+            let size = SIZES[round % SIZES.len()];
+            let mut contents: Vec<u8> = (0..size).map(|_| rng.next() as u8).collect();
+            self.make_numbers(&mut contents, rng);
+            let memory = Guarded::of(&contents);
+            rig.place(self.space, INDEX as usize, &memory);
+            let regs: Vec<u8> = (0..REGS).map(|_| rng.next() as u8).collect();
+            rig.frames[0].write(&vec![0; f.frame_bytes as usize]);
+            rig.frames[0].write(&regs);
+            let limit = if self.space == Space::Regs {
+                REGS as usize
+            } else {
+                size
+            };
+            let (native, model) = self.operands(rng, limit, memory.base() as u64);
+            rig.payload.write(&native);
+            rig.threads[0].state = 0;
+            assert_eq!(rig.run(code.entry()), 0);
+
+            let mut thread = Thread::new(f);
+            thread.frame[..regs.len()].copy_from_slice(&regs);
+            let mut bytes = model_memory(self.space, &contents);
+            let inputs = Inputs {
+                payload: model,
+                ..Inputs::default()
+            };
+            eval::run(f, &inputs, &mut thread, &mut bytes, 1000);
+            let frame = rig.frames[0].read();
+            let want = &thread.frame;
+            assert_eq!(&frame, want, "frame, {size} bytes, {options:?}\n{f}");
+            let after = model_contents(self.space, &bytes);
+            assert_eq!(memory.read(), after, "memory, {options:?}\n{f}");
+        }
+    }
+
+    /// Float atomics get small whole numbers: which NaN an operation gives is not defined.
+    fn make_numbers(&self, bytes: &mut [u8], rng: &mut Rng) {
+        let Op::Atomic(access) = &self.op else {
+            return;
+        };
+        if !access.op.is_float() {
+            return;
+        }
+        for chunk in bytes.chunks_exact_mut(access.elem.bytes() as usize) {
+            let number = rng.below(9) as f32 - 4.0;
+            match chunk.len() {
+                4 => chunk.copy_from_slice(&number.to_le_bytes()),
+                _ => chunk.copy_from_slice(&f64::from(number).to_le_bytes()),
+            }
+        }
+    }
+
+    /// Payload for the code and for the evaluator: addresses of device memory differ.
+    fn operands(&self, rng: &mut Rng, limit: usize, base: u64) -> (Vec<u8>, Vec<u8>) {
+        let mut native = vec![0u8; 8192];
+        for b in &mut native {
+            *b = rng.next() as u8;
+        }
+        self.make_numbers(&mut native[3 * STRIDE as usize..], rng);
+        if rng.below(4) == 0 {
+            native[..4].copy_from_slice(&[0xFF; 4]);
+        }
+        let at = 2 * STRIDE as usize;
+        let index = if rng.below(8) == 0 { 9 } else { INDEX };
+        native[at..at + 4].copy_from_slice(&index.to_le_bytes());
+        let mut model = native.clone();
+        let spread = rng.below(4);
+        let start = rng.below(limit + 8);
+        for lane in 0..32usize {
+            let offset = match spread {
+                0 => (start + 4 * lane) as u64,
+                1 => (start + 64 * lane) as u64,
+                _ => match rng.below(8) {
+                    0 => rng.next(),
+                    1 => (limit as u64).wrapping_sub(rng.below(12) as u64),
+                    2 => 0u64.wrapping_sub(rng.below(12) as u64),
+                    _ => rng.below(limit + 4) as u64,
+                },
+            };
+            let offset = if matches!(self.op, Op::Atomic(_)) {
+                offset & !7
+            } else {
+                offset
+            };
+            let put = |bytes: &mut [u8], v: u64| {
+                if self.space == Space::Flat {
+                    bytes[STRIDE as usize + 8 * lane..][..8].copy_from_slice(&v.to_le_bytes());
+                } else {
+                    let v = v as u32;
+                    bytes[STRIDE as usize + 4 * lane..][..4].copy_from_slice(&v.to_le_bytes());
+                }
+            };
+            if self.space == Space::Flat {
+                let low = offset & 0xFFFF_FFFF_FFFF;
+                let tag = rng.next() << 48;
+                let address = base.wrapping_add(low) & 0xFFFF_FFFF_FFFF | tag;
+                put(&mut native, address);
+                let wraps = Bytes::FLAT_BASE.wrapping_add(low) & 0xFFFF_FFFF_FFFF;
+                put(&mut model, wraps);
+            } else {
+                put(&mut native, offset);
+                put(&mut model, offset);
+            }
+        }
+        (native, model)
+    }
+}
+
+fn model_memory(space: Space, contents: &[u8]) -> Bytes {
+    let mut bytes = Bytes::default();
+    match space {
+        Space::Surface => {
+            bytes.surfaces = vec![Vec::new(); 16];
+            bytes.surfaces[INDEX as usize] = contents.to_vec();
+        }
+        Space::Slm => bytes.slm = contents.to_vec(),
+        Space::Scratch => bytes.scratch = contents.to_vec(),
+        _ => bytes.flat = contents.to_vec(),
+    }
+    bytes
+}
+
+fn model_contents(space: Space, bytes: &Bytes) -> Vec<u8> {
+    match space {
+        Space::Surface => bytes.surfaces[INDEX as usize].clone(),
+        Space::Slm => bytes.slm.clone(),
+        Space::Scratch => bytes.scratch.clone(),
+        _ => bytes.flat.clone(),
+    }
+}
+
+fn each_access(mut body: impl FnMut(Access, MemAccess)) {
+    for space in SPACES {
+        for elem in INTS {
+            for lanes in [1, 3, 8, 16, 32] {
+                for comps in [1, 2, 3, 4, 8] {
+                    if comps > 4 && elem != Lane::I32 || comps == 3 && lanes == 32 {
+                        continue;
+                    }
+                    for constant in [true, false] {
+                        if !constant && (space != Space::Surface || comps > 2) {
+                            continue;
+                        }
+                        let access = MemAccess {
+                            space,
+                            elem,
+                            comps,
+                            site: 0,
+                        };
+                        let tys = vec![Ty::vector(elem, lanes); usize::from(comps)];
+                        let shape = Access {
+                            op: Op::Fence,
+                            space,
+                            lanes,
+                            constant,
+                            full: lanes == 16 && elem != Lane::I8,
+                            sources: tys.clone(),
+                            results: tys,
+                        };
+                        body(shape, access);
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn loads() {
+    let mut rng = Rng(31);
+    each_access(|shape, access| {
+        let case = Access {
+            op: Op::Load(access),
+            sources: Vec::new(),
+            ..shape
+        };
+        case.check(&mut rng, 18);
+    });
+}
+
+#[test]
+fn stores() {
+    let mut rng = Rng(32);
+    each_access(|shape, access| {
+        let case = Access {
+            op: Op::Store(access),
+            results: Vec::new(),
+            ..shape
+        };
+        case.check(&mut rng, 18);
+    });
+}
+
+#[test]
+fn blocks() {
+    let mut rng = Rng(33);
+    for space in SPACES {
+        for elem in INTS {
+            for n in [1, 2, 5, 16, 64, 128] {
+                let ty = Ty::vector(elem, n);
+                if ty.bytes() > STRIDE {
+                    continue;
+                }
+                let access = BlockAccess {
+                    space,
+                    elem,
+                    n,
+                    site: 0,
+                };
+                for load in [true, false] {
+                    let case = Access {
+                        op: if load {
+                            Op::BlockLoad(access)
+                        } else {
+                            Op::BlockStore(access)
+                        },
+                        space,
+                        lanes: 1,
+                        constant: n != 5,
+                        full: n == 16,
+                        sources: if load { vec![] } else { vec![ty] },
+                        results: if load { vec![ty] } else { vec![] },
+                    };
+                    case.check(&mut rng, 27);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn atomics() {
+    use AtomicOp::{
+        Add, And, CmpXchg, Dec, Fadd, FcmpXchg, Fmax, Fmin, Fsub, Inc, Load, Or, PreDec, Smax,
+        Smin, Sub, Umax, Umin, Xchg, Xor,
+    };
+    let mut rng = Rng(34);
+    for space in [Space::Surface, Space::Slm, Space::Flat] {
+        for elem in [Lane::I16, Lane::I32, Lane::I64] {
+            for lanes in [1, 8, 16, 32] {
+                for op in [
+                    Add, Sub, Inc, Dec, PreDec, Umin, Umax, Smin, Smax, Xchg, CmpXchg, And, Or,
+                    Xor, Fmax, Fmin, FcmpXchg, Fadd, Fsub, Load,
+                ] {
+                    let ty = Ty::vector(elem, lanes);
+                    let case = Access {
+                        op: Op::Atomic(AtomicAccess {
+                            space,
+                            op,
+                            elem,
+                            site: 0,
+                        }),
+                        space,
+                        lanes,
+                        constant: true,
+                        full: false,
+                        sources: vec![ty; op.sources()],
+                        results: vec![ty],
+                    };
+                    if op.is_float() && elem == Lane::I16 {
+                        continue;
+                    }
+                    case.check(&mut rng, 9);
+                }
+            }
+        }
+    }
+}

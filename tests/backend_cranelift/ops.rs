@@ -1,0 +1,390 @@
+//! Every operation without effect, on all lane types and counts.
+
+use visa_jit::ssa::{BinOp, Conv, FCond, FpEnvOp, ICond, Lane, Op, Ty, UnOp};
+
+use crate::cases::{Arg, Case, FLOATS, INTS, LANES, Rng};
+
+const ROUNDS: usize = 12;
+
+fn each_ty(lanes: &[Lane], mut body: impl FnMut(Ty)) {
+    for &lane in lanes {
+        for n in LANES {
+            body(Ty::vector(lane, n));
+        }
+    }
+}
+
+#[test]
+fn integer_unary() {
+    let mut rng = Rng(11);
+    each_ty(&INTS, |ty| {
+        use UnOp::{BitRev, Clz, Ctz, Neg, Not, Popcnt};
+        for op in [Neg, Not, Clz, Ctz, Popcnt, BitRev] {
+            Case::new(Op::Unary(op), &[ty], ty).check(&mut rng, ROUNDS);
+        }
+    });
+}
+
+#[test]
+fn float_unary() {
+    let mut rng = Rng(12);
+    each_ty(&FLOATS, |ty| {
+        use UnOp::{FAbs, FCeil, FFloor, FNearest, FNeg, FSqrt, FTrunc};
+        for op in [FNeg, FAbs, FSqrt, FFloor, FCeil, FTrunc, FNearest] {
+            Case::new(Op::Unary(op), &[ty], ty).check(&mut rng, ROUNDS);
+        }
+    });
+}
+
+#[test]
+fn integer_arithmetic() {
+    use BinOp::{Add, And, Mul, MulHiS, MulHiU, Or, SMax, SMin, Sub, UMax, UMin, Xor};
+    let mut rng = Rng(13);
+    each_ty(&INTS, |ty| {
+        for op in [
+            Add, Sub, Mul, MulHiS, MulHiU, And, Or, Xor, SMin, SMax, UMin, UMax,
+        ] {
+            Case::new(Op::Binary(op), &[ty, ty], ty).check(&mut rng, ROUNDS);
+        }
+    });
+}
+
+#[test]
+fn division() {
+    let mut rng = Rng(14);
+    each_ty(&INTS, |ty| {
+        for op in [BinOp::SDiv, BinOp::UDiv, BinOp::SRem, BinOp::URem] {
+            Case::new(Op::Binary(op), &[ty, ty], ty).check(&mut rng, 3 * ROUNDS);
+        }
+    });
+}
+
+#[test]
+fn shifts() {
+    let mut rng = Rng(15);
+    each_ty(&INTS, |ty| {
+        use BinOp::{AShr, LShr, Rotl, Rotr, Shl};
+        let uneven: Vec<u64> = (0..u64::from(ty.lanes)).map(|i| i * 7 % 97).collect();
+        for op in [Shl, LShr, AShr, Rotl, Rotr] {
+            let counts = [
+                Arg::Input(ty),
+                Arg::Splat(ty),
+                Arg::Input(Ty::scalar(ty.lane)),
+                Arg::Const(ty, vec![3; usize::from(ty.lanes)]),
+                Arg::Const(ty, vec![77; usize::from(ty.lanes)]),
+                Arg::Const(ty, uneven.clone()),
+            ];
+            for count in counts {
+                let case = Case {
+                    op: Op::Binary(op),
+                    args: vec![Arg::Input(ty), count],
+                    results: vec![ty],
+                };
+                case.check(&mut rng, ROUNDS);
+            }
+        }
+    });
+}
+
+#[test]
+fn float_arithmetic() {
+    let mut rng = Rng(16);
+    each_ty(&FLOATS, |ty| {
+        for op in [BinOp::FAdd, BinOp::FSub, BinOp::FMul, BinOp::FDiv] {
+            Case::new(Op::Binary(op), &[ty, ty], ty).check(&mut rng, ROUNDS);
+        }
+        Case::new(Op::Fma, &[ty, ty, ty], ty).check(&mut rng, ROUNDS);
+    });
+}
+
+const ICONDS: [ICond; 10] = [
+    ICond::Eq,
+    ICond::Ne,
+    ICond::Slt,
+    ICond::Sle,
+    ICond::Sgt,
+    ICond::Sge,
+    ICond::Ult,
+    ICond::Ule,
+    ICond::Ugt,
+    ICond::Uge,
+];
+
+#[test]
+fn comparisons() {
+    let mut rng = Rng(17);
+    each_ty(&[Lane::I1], |ty| {
+        for cond in [ICond::Eq, ICond::Ne] {
+            Case::new(Op::ICmp(cond), &[ty, ty], ty).check(&mut rng, ROUNDS);
+        }
+    });
+    each_ty(&INTS, |ty| {
+        for cond in ICONDS {
+            let mask = ty.with_lane(Lane::I1);
+            Case::new(Op::ICmp(cond), &[ty, ty], mask).check(&mut rng, ROUNDS);
+        }
+    });
+    each_ty(&FLOATS, |ty| {
+        use FCond::{Eq, Ge, Gt, Le, Lt, Ne};
+        for cond in [Eq, Ne, Lt, Le, Gt, Ge] {
+            let mask = ty.with_lane(Lane::I1);
+            Case::new(Op::FCmp(cond), &[ty, ty], mask).check(&mut rng, ROUNDS);
+        }
+    });
+}
+
+#[test]
+fn selects() {
+    let mut rng = Rng(18);
+    let lanes = [INTS.as_slice(), &FLOATS, &[Lane::I1]].concat();
+    each_ty(&lanes, |ty| {
+        let mask = ty.with_lane(Lane::I1);
+        Case::new(Op::Select, &[mask, ty, ty], ty).check(&mut rng, ROUNDS);
+        Case::new(Op::Select, &[Ty::BOOL, ty, ty], ty).check(&mut rng, ROUNDS);
+    });
+}
+
+#[test]
+fn masks() {
+    let mut rng = Rng(19);
+    each_ty(&[Lane::I1], |ty| {
+        Case::new(Op::Unary(UnOp::Not), &[ty], ty).check(&mut rng, ROUNDS);
+        for op in [BinOp::And, BinOp::Or, BinOp::Xor] {
+            Case::new(Op::Binary(op), &[ty, ty], ty).check(&mut rng, ROUNDS);
+        }
+        Case::new(Op::MaskAny, &[ty], Ty::BOOL).check(&mut rng, ROUNDS);
+        Case::new(Op::MaskAll, &[ty], Ty::BOOL).check(&mut rng, ROUNDS);
+        Case::new(Op::MaskToBits, &[ty], Ty::I32).check(&mut rng, ROUNDS);
+        Case::new(Op::BitsToMask, &[Ty::I32], ty).check(&mut rng, ROUNDS);
+        Case::new(Op::Splat, &[Ty::BOOL], ty).check(&mut rng, ROUNDS);
+        for &lane in &INTS {
+            let ints = ty.with_lane(lane);
+            Case::new(Op::Convert(Conv::SExt), &[ty], ints).check(&mut rng, ROUNDS);
+            Case::new(Op::Convert(Conv::ZExt), &[ty], ints).check(&mut rng, ROUNDS);
+            Case::new(Op::Convert(Conv::Trunc), &[ints], ty).check(&mut rng, ROUNDS);
+        }
+    });
+}
+
+#[test]
+fn conversions() {
+    let mut rng = Rng(20);
+    let mut check = |conv: Conv, from: Lane, to: Lane| {
+        for n in LANES {
+            let (from, to) = (Ty::vector(from, n), Ty::vector(to, n));
+            Case::new(Op::Convert(conv), &[from], to).check(&mut rng, 2 * ROUNDS);
+        }
+    };
+    for a in INTS {
+        for b in INTS {
+            if a.bits() < b.bits() {
+                check(Conv::SExt, a, b);
+                check(Conv::ZExt, a, b);
+                check(Conv::Trunc, b, a);
+            }
+        }
+        for float in FLOATS {
+            check(Conv::SIToF, a, float);
+            check(Conv::UIToF, a, float);
+            check(Conv::FToSI, float, a);
+            check(Conv::FToUI, float, a);
+        }
+    }
+    check(Conv::FPromote, Lane::F32, Lane::F64);
+    check(Conv::FDemote, Lane::F64, Lane::F32);
+    for float in FLOATS {
+        check(Conv::F16ToF, Lane::I16, float);
+        check(Conv::FToF16, float, Lane::I16);
+    }
+}
+
+/// All halves to float and back; all floats near the edges of binary16.
+#[test]
+fn halves() {
+    let mut rng = Rng(21);
+    let ty = Ty::vector(Lane::I16, 32);
+    for float in FLOATS {
+        let wide = ty.with_lane(float);
+        for first in (0..=0xFFFFu64).step_by(2048) {
+            let values: Vec<u64> = (0..32).map(|i| first + i * 64 + rng.next() % 64).collect();
+            let case = Case {
+                op: Op::Convert(Conv::F16ToF),
+                args: vec![Arg::Const(ty, values)],
+                results: vec![wide],
+            };
+            case.check(&mut rng, 1);
+        }
+        for exponent in -30..18 {
+            let values: Vec<u64> = (0..32)
+                .map(|i| {
+                    let step = f64::from(i % 16) / 16.0;
+                    let near = if i < 16 { 0.0 } else { 2f64.powi(-40) };
+                    let x = (1.0 + step / 64.0 + near) * 2f64.powi(exponent);
+                    match float {
+                        Lane::F32 => u64::from((x as f32).to_bits()),
+                        _ => x.to_bits(),
+                    }
+                })
+                .collect();
+            let case = Case {
+                op: Op::Convert(Conv::FToF16),
+                args: vec![Arg::Const(wide, values)],
+                results: vec![ty],
+            };
+            case.check(&mut rng, 1);
+        }
+    }
+}
+
+#[test]
+fn bitcasts() {
+    let mut rng = Rng(22);
+    let lanes = [INTS.as_slice(), &FLOATS].concat();
+    for &from in &lanes {
+        for n in LANES {
+            let bits = from.bits() * u32::from(n);
+            for &to in &lanes {
+                if bits.is_multiple_of(to.bits()) {
+                    let to = Ty::vector(to, (bits / to.bits()) as u16);
+                    let from = Ty::vector(from, n);
+                    Case::new(Op::Bitcast, &[from], to).check(&mut rng, 4);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn lanes() {
+    let mut rng = Rng(23);
+    let all = [INTS.as_slice(), &FLOATS, &[Lane::I1]].concat();
+    each_ty(&all, |ty| {
+        let one = Ty::scalar(ty.lane);
+        Case::new(Op::Splat, &[one], ty).check(&mut rng, 4);
+        for k in [0, 1, 2, 7, 15, 31] {
+            if k < ty.lanes {
+                Case::new(Op::ExtractLane(k), &[ty], one).check(&mut rng, 4);
+                Case::new(Op::InsertLane(k), &[ty, one], ty).check(&mut rng, 4);
+            }
+        }
+    });
+}
+
+#[test]
+fn shuffles() {
+    let mut rng = Rng(24);
+    let all = [INTS.as_slice(), &FLOATS, &[Lane::I1]].concat();
+    for &lane in &all {
+        for (a, b) in [
+            (8, 0),
+            (16, 0),
+            (32, 0),
+            (8, 8),
+            (16, 16),
+            (4, 1),
+            (1, 1),
+            (5, 3),
+            (24, 8),
+        ] {
+            for (name, n, pick) in patterns(a + b) {
+                let indices: Vec<u16> = (0..n).map(|i| pick(i, &mut rng)).collect();
+                let mut args = vec![Ty::vector(lane, a)];
+                if b > 0 {
+                    args.push(Ty::vector(lane, b));
+                }
+                assert!(indices.iter().all(|&i| i < a + b), "{name}");
+                let case = Case::new(Op::Shuffle(indices.into()), &args, Ty::vector(lane, n));
+                case.check(&mut rng, 3);
+            }
+        }
+    }
+}
+
+type Pattern = (&'static str, u16, Box<dyn Fn(u16, &mut Rng) -> u16>);
+
+fn patterns(total: u16) -> Vec<Pattern> {
+    let mut all: Vec<Pattern> = Vec::new();
+    let mut add = |name, n: u16, f: Box<dyn Fn(u16, &mut Rng) -> u16>| {
+        if (1..=32).contains(&n) {
+            all.push((name, n, f));
+        }
+    };
+    add("same", total, Box::new(|i, _| i));
+    add("low half", total / 2, Box::new(|i, _| i));
+    add("high half", total / 2, Box::new(move |i, _| i + total / 2));
+    add("even", total / 2, Box::new(|i, _| 2 * i));
+    add("odd", total / 2, Box::new(|i, _| 2 * i + 1));
+    add("stride 4", total / 4, Box::new(|i, _| 4 * i));
+    add("twice", total, Box::new(|i, _| i / 2));
+    add(
+        "interleave",
+        total,
+        Box::new(move |i, _| (i / 2 + i % 2 * (total / 2)) % total),
+    );
+    add("reverse", total, Box::new(move |i, _| total - 1 - i));
+    add("rotate", total, Box::new(move |i, _| (i + 3) % total));
+    add("splat", 16, Box::new(move |_, _| total - 1));
+    add("one", 1, Box::new(move |_, _| total / 2));
+    add(
+        "any",
+        5,
+        Box::new(move |_, r| r.below(usize::from(total)) as u16),
+    );
+    add(
+        "any",
+        16,
+        Box::new(move |_, r| r.below(usize::from(total)) as u16),
+    );
+    add(
+        "any",
+        32,
+        Box::new(move |_, r| r.below(usize::from(total)) as u16),
+    );
+    all
+}
+
+#[test]
+fn operations_under_a_control_register() {
+    let mut rng = Rng(25);
+    let mut check = |op: FpEnvOp, args: &[Ty], to: Ty| {
+        for cr0 in [0u64, 0x4C0, 0x10, 0x20, 0x30, 0x4F0] {
+            let mut all = vec![Arg::Const(Ty::I32, vec![cr0])];
+            all.extend(args.iter().map(|&ty| Arg::Input(ty)));
+            let case = Case {
+                op: Op::FpEnv(op),
+                args: all,
+                results: vec![to],
+            };
+            case.check(&mut rng, 3);
+        }
+    };
+    for n in [1, 3, 8, 16, 32] {
+        for float in FLOATS {
+            let ty = Ty::vector(float, n);
+            for op in [FpEnvOp::Add, FpEnvOp::Mul, FpEnvOp::Div] {
+                check(op, &[ty, ty], ty);
+            }
+            check(FpEnvOp::Fma, &[ty, ty, ty], ty);
+            check(FpEnvOp::Sqrt, &[ty], ty);
+            check(FpEnvOp::Flush, &[ty], ty);
+            for int in INTS {
+                check(FpEnvOp::SIToF, &[ty.with_lane(int)], ty);
+                check(FpEnvOp::UIToF, &[ty.with_lane(int)], ty);
+            }
+        }
+        let (half, single, double) = (
+            Ty::vector(Lane::I16, n),
+            Ty::vector(Lane::F32, n),
+            Ty::vector(Lane::F64, n),
+        );
+        for (from, to) in [
+            (half, single),
+            (single, half),
+            (single, double),
+            (double, single),
+            (double, half),
+        ] {
+            check(FpEnvOp::FToF, &[from], to);
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! The thread loop, barriers, interruption, inputs, faults, source lines.
+
+use std::sync::Mutex;
+use std::sync::atomic::Ordering;
+
+use visa_jit::backend::cranelift::CraneliftBackend;
+use visa_jit::backend::{Backend, CodegenOptions, OobPolicy, OptLevel};
+use visa_jit::ssa::Space;
+use visa_runtime::abi::{GroupCtx, Status, THREAD_DONE};
+
+use crate::rig::{Guarded, NONE, Rig, SPEED, compile, function, install};
+
+fn word(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap())
+}
+
+const INPUTS: &str = r#"function "inputs" simd 16 frame 256
+
+bb0:
+  %0: i32 = input.r0[1]
+  framestore[0] %0
+  %1: i32 = input.r0[5]
+  framestore[4] %1
+  %2: i32 = input.sr0[0]
+  framestore[8] %2
+  %3: i32 = input.hwid
+  framestore[12] %3
+  %4: <16 x i16> = input.localids.y[3]
+  framestore[16] %4
+  %5: i16 = input.localid.z[2]
+  framestore[48] %5
+  %6: <16 x i1> = input.dispatchmask
+  framestore[52] %6
+  %8: i64 = input.tsc
+  framestore[64] %8
+  %9: <5 x i16> = input.payload[6]
+  framestore[72] %9
+  fence
+  return
+"#;
+
+#[test]
+fn inputs() {
+    for options in [NONE, SPEED] {
+        let code = install(&function(INPUTS), &options);
+        let mut rig = Rig::new(2, 256);
+        let bytes: Vec<u8> = (0..64).collect();
+        rig.payload.write(&bytes);
+        rig.threads[1].dispatch_mask = 0xFFFF_1234;
+        assert_eq!(rig.run(code.entry()), Status::Done as u32);
+        let out = rig.frames[1].read();
+        assert_eq!(word(&out, 0), 101);
+        assert_eq!(word(&out, 4), 1001);
+        assert_eq!(word(&out, 8), 2001);
+        assert_eq!(word(&out, 12), 77);
+        for i in 0..16u16 {
+            let at = 16 + 2 * usize::from(i);
+            assert_eq!(u16::from_le_bytes([out[at], out[at + 1]]), 32 + 3 + i);
+        }
+        assert_eq!(u16::from_le_bytes([out[48], out[49]]), 64 + 2);
+        assert_eq!(word(&out, 52), 0x1234);
+        assert_ne!(u64::from_le_bytes(out[64..72].try_into().unwrap()), 0);
+        assert_eq!(&out[72..82], &bytes[6..16]);
+        assert_eq!(&out[82..96], &[0; 14]);
+    }
+}
+
+const BARRIERS: &str = r#"function "barriers" simd 8 frame 64 states 2
+
+bb0:
+  %0: i32 = input.state
+  switch %0, [bb1, bb2], bb3
+bb1:
+  %1: i32 = input.r0[5]
+  framestore[0] %1
+  suspend 1
+bb2:
+  %2: i32 = frameload[0]
+  %3: i32 = add %2, %2
+  framestore[0] %3
+  suspend 2
+bb3:
+  %4: i32 = frameload[0]
+  %5: i32 = const 5
+  %6: i32 = add %4, %5
+  framestore[0] %6
+  return
+"#;
+
+#[test]
+fn barriers_suspend_and_resume() {
+    for options in [NONE, SPEED] {
+        let code = install(&function(BARRIERS), &options);
+        let mut rig = Rig::new(4, 64);
+        rig.threads[2].state = THREAD_DONE;
+        assert_eq!(rig.run(code.entry()), Status::Suspended as u32);
+        assert_eq!(rig.threads[0].state, 1);
+        assert_eq!(rig.run(code.entry()), Status::Suspended as u32);
+        assert_eq!(rig.threads[3].state, 2);
+        assert_eq!(rig.run(code.entry()), Status::Done as u32);
+        for (i, frame) in rig.frames.iter().enumerate() {
+            let want = if i == 2 { 0 } else { 2 * (1000 + i as u32) + 5 };
+            assert_eq!(word(&frame.read(), 0), want);
+            assert_eq!(rig.threads[i].state, THREAD_DONE);
+        }
+        assert_eq!(rig.run(code.entry()), Status::Done as u32);
+    }
+}
+
+const LOOPS: &str = r#"function "loops" simd 8 frame 16
+
+bb0:
+  %0: i32 = const 0
+  %1: i32 = const 1
+  %2: i32 = input.payload[0]
+  jump bb1(%0)
+bb1(%3: i32):
+  poll
+  %4: i32 = add %3, %1
+  %5: i1 = icmp.eq %4, %2
+  branch %5, bb2(%0), bb1(%4)
+bb2(%6: i32):
+  poll
+  %7: i32 = add %6, %1
+  %8: i1 = icmp.eq %7, %0
+  branch %8, bb3, bb2(%7)
+bb3:
+  return
+"#;
+
+#[test]
+fn interruption_leaves_every_loop() {
+    for options in [NONE, SPEED] {
+        let code = install(&function(LOOPS), &options);
+        for bound in [1u32, 0] {
+            let mut rig = Rig::new(1, 16);
+            rig.payload.write(&bound.to_le_bytes());
+            rig.interrupt.store(1, Ordering::Relaxed);
+            assert_eq!(rig.run(code.entry()), Status::Interrupted as u32);
+        }
+        // The second loop, reached with the flag clear, sees it being set.
+        let mut rig = Rig::new(1, 16);
+        rig.payload.write(&1u32.to_le_bytes());
+        let flag = &raw const rig.interrupt as usize;
+        let setter = std::thread::spawn(move || {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            // SAFETY: `rig` lives until this thread is joined.
+            let flag = unsafe { &*(flag as *const std::sync::atomic::AtomicU32) };
+            flag.store(1, Ordering::Relaxed);
+        });
+        let status = rig.run(code.entry());
+        setter.join().unwrap();
+        // 2^32 turns take over a second; without the poll the loop would end as done.
+        assert_eq!(status, Status::Interrupted as u32);
+    }
+}
+
+/// What the fault helper was called with.
+#[derive(Clone, Debug, PartialEq)]
+struct Call {
+    thread: u32,
+    site: u32,
+    lanes: u32,
+    addresses: Vec<u64>,
+    surface: u32,
+}
+
+static CALLS: Mutex<Vec<Call>> = Mutex::new(Vec::new());
+
+unsafe extern "C" fn record(
+    group: *mut GroupCtx,
+    thread: u32,
+    site: u32,
+    lanes: u32,
+    addresses: *const u64,
+    surface: u32,
+) -> u32 {
+    // SAFETY: called by generated code with its own group and an array as long as the lanes.
+    let (stop, addresses) = unsafe {
+        let count = 32 - lanes.leading_zeros() as usize;
+        let all = std::slice::from_raw_parts(addresses, count);
+        ((*group).faults as usize as u32, all.to_vec())
+    };
+    CALLS.lock().unwrap().push(Call {
+        thread,
+        site,
+        lanes,
+        addresses,
+        surface,
+    });
+    stop
+}
+
+const FAULTS: &str = r#"function "faults" simd 8 frame 64
+site 0 = read surface 4 "gather4_scaled" line 12
+site 1 = write slm 4 "scatter_scaled" line 13
+site 2 = read surface 4 "oword_ld" line 14
+site 3 = atomic surface 4 "lsc_atomic" line 15
+
+bb0:
+  %0: i32 = input.payload[0]
+  %1: <8 x i1> = bitstomask %0
+  %2: <8 x i32> = vconst [0, 4, 8, 12, 16, 20, 24, 28]
+  %3: i32 = const 3
+  %4: <8 x i32>, %5: <8 x i32> = load.surface.i32x2[0] %1, %2, %3
+  framestore[0] %4
+  store.slm.i32x1[1] %1, %2, %4
+  %6: i1 = const 1
+  %7: i32 = const 12
+  %8: <4 x i32> = blockload.surface.i32x4[2] %6, %7, %3
+  %9: <8 x i32> = atomic.surface.inc.i32[3] %1, %2, %3
+  framestore[32] %8
+  return
+"#;
+
+#[test]
+fn faults_are_reported() {
+    let f = function(FAULTS);
+    for (oob, opt, stop) in [
+        (OobPolicy::Report, OptLevel::Speed, 0),
+        (OobPolicy::Report, OptLevel::None, 1),
+        (OobPolicy::Trap, OptLevel::Speed, 1),
+        (OobPolicy::Trap, OptLevel::None, 0),
+    ] {
+        let code = install(&f, &CodegenOptions { oob, opt });
+        let mut rig = Rig::new(2, 64);
+        let surface = Guarded::new(20);
+        let slm = Guarded::new(16);
+        rig.bind(3, &surface);
+        rig.place(Space::Slm, 0, &slm);
+        rig.helpers.fault = record;
+        rig.faults = stop as *mut u8;
+        rig.payload.write(&0b1011_1001u32.to_le_bytes());
+        CALLS.lock().unwrap().clear();
+        let status = rig.run(code.entry());
+        let calls = CALLS.lock().unwrap().clone();
+        let first = Call {
+            thread: 0,
+            site: 0,
+            lanes: 0b1011_0000,
+            addresses: (0..8).map(|i| 4 * i).collect(),
+            surface: 3,
+        };
+        assert_eq!(calls[0], first);
+        if oob == OobPolicy::Trap && stop == 1 {
+            assert_eq!(status, Status::Fault as u32);
+            assert_eq!(calls.len(), 1);
+            assert_eq!(rig.threads[0].state, 0);
+            continue;
+        }
+        assert_eq!(status, Status::Done as u32);
+        // Per thread: load, store, two block elements, atomic.
+        assert_eq!(calls.len(), 10);
+        assert_eq!((calls[1].site, calls[1].lanes), (1, 0b1011_0000));
+        assert_eq!((calls[2].site, calls[2].lanes), (2, 1));
+        assert_eq!(calls[2].addresses, [20]);
+        assert_eq!(calls[3].addresses, [24]);
+        assert_eq!((calls[4].site, calls[4].lanes), (3, 0b1010_0000));
+        assert_eq!((calls[5].thread, calls[5].site), (1, 0));
+        assert_eq!(word(&surface.read(), 0), 2);
+    }
+}
+
+#[test]
+fn lines_are_recorded() {
+    let f = function(FAULTS.replace("2, %3\n", "2, %3  ; line 12\n").as_str());
+    let object = compile(&f, &SPEED);
+    assert!(object.lines.iter().any(|&(_, line)| line == 12));
+    assert!(object.lines.is_sorted());
+    let last = object.lines.last().unwrap();
+    assert!((last.0 as usize) < object.code.len());
+}
+
+#[test]
+fn the_interface_names_itself() {
+    let backend = CraneliftBackend::host().unwrap();
+    assert_eq!(backend.name(), "cranelift");
+    assert!(backend.features().iter().any(|f| f.starts_with("has_")));
+    let clif = backend.clif(&function(FAULTS), &SPEED).unwrap();
+    assert!(clif.contains("block0"));
+}
