@@ -10,6 +10,7 @@ mod dce;
 mod edit;
 mod fold;
 mod gvn;
+mod masks;
 pub mod pipeline;
 mod uniform;
 

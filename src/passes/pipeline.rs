@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use super::{cfg, dce, fold, gvn, uniform};
+use super::{cfg, dce, fold, gvn, masks, uniform};
 use crate::ssa::{Function, VerifyError, verify};
 
 /// A pass: changes the function and returns how many changes it made.
@@ -15,6 +15,7 @@ pub const PASSES: &[(&str, Pass)] = &[
     ("cfg", cfg::run),
     ("gvn", gvn::run),
     ("uniform", uniform::run),
+    ("masks", masks::run),
     ("dce", dce::run),
 ];
 

@@ -1,0 +1,385 @@
+//! Demanded lanes: under which mask the lanes of each vector are observed.
+//!
+//! A backward fixed point from effects and branches. The demand of a value is nothing, the lanes of one
+//! mask, or all lanes; it starts at nothing and only grows, so that values carried around a loop
+//! are demanded no further than somebody outside sees them. A mask that is not defined at a block's
+//! start is replaced by one that contains it, or by all lanes, when demand crosses an edge.
+//!
+//! Afterwards `select(m, a, b)` whose demanded lanes all lie in `m` is `a`, and `x & m` as well is `x`.
+
+use super::facts::{Facts, Part, window};
+use crate::ssa::dom::DomTree;
+use crate::ssa::{BinOp, Block, Function, Inst, Lane, Op, Value, ValueDef};
+
+/// Observed lanes of a vector; of a scalar, nothing or all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Demand {
+    Nothing,
+    Under(Part),
+    All,
+}
+
+/// Times that the demand of a value may grow before it is taken to be all lanes.
+const GROWTH: u8 = 6;
+
+/// Drops selects and conjunctions that nobody can observe.
+pub(super) fn run(f: &mut Function, dom: &DomTree, facts: &mut Facts) -> usize {
+    let mut pass = Pass {
+        demand: vec![Demand::Nothing; f.values.len()],
+        grown: vec![0; f.values.len()],
+        place: places(f),
+        args: vec![Vec::new(); f.values.len()],
+        work: Vec::new(),
+        f,
+        dom,
+        facts,
+    };
+    pass.roots();
+    while let Some(v) = pass.work.pop() {
+        match pass.f.def(v) {
+            ValueDef::Result(i, _) => pass.operands(i, pass.demand[v.0 as usize]),
+            ValueDef::Param(b, _) => pass.edges(b, v),
+            ValueDef::Alias(to) => pass.raise(to, pass.demand[v.0 as usize]),
+        }
+    }
+    let replacements = pass.replacements();
+    for &(from, to) in &replacements {
+        f.replace(from, to);
+    }
+    replacements.len()
+}
+
+struct Pass<'a> {
+    f: &'a Function,
+    dom: &'a DomTree,
+    facts: &'a mut Facts,
+    demand: Vec<Demand>,
+    grown: Vec<u8>,
+    /// Block and position of definitions.
+    place: Vec<Option<(Block, u32)>>,
+    /// Arguments of each parameter, with the whole argument list they come from.
+    args: Vec<Vec<(Block, usize)>>,
+    work: Vec<Value>,
+}
+
+fn places(f: &Function) -> Vec<Option<(Block, u32)>> {
+    let mut places = vec![None; f.values.len()];
+    for &b in &f.order {
+        for p in &f.block(b).params {
+            places[p.0 as usize] = Some((b, 0));
+        }
+        for (n, &i) in f.block(b).insts.iter().enumerate() {
+            for r in &f.inst(i).results {
+                places[r.0 as usize] = Some((b, n as u32 + 1));
+            }
+        }
+    }
+    places
+}
+
+impl Pass<'_> {
+    fn raise(&mut self, v: Value, by: Demand) {
+        let v = self.f.resolve(v);
+        let n = v.0 as usize;
+        let by = match by {
+            Demand::Under(_) if self.f.ty(v).is_scalar() => Demand::All,
+            Demand::Under(part) => {
+                Demand::Under(window(self.f, self.resolved(part), self.f.ty(v).lanes))
+            }
+            other => other,
+        };
+        let mut joined = self.join(self.demand[n], by, self.f.ty(v).lanes);
+        if joined == self.demand[n] {
+            return;
+        }
+        self.grown[n] += 1;
+        if self.grown[n] > GROWTH {
+            joined = Demand::All;
+        }
+        self.demand[n] = joined;
+        self.work.push(v);
+    }
+
+    fn resolved(&self, part: Part) -> Part {
+        Part {
+            mask: self.f.resolve(part.mask),
+            ..part
+        }
+    }
+
+    fn join(&mut self, a: Demand, b: Demand, lanes: u16) -> Demand {
+        match (a, b) {
+            (Demand::Nothing, d) | (d, Demand::Nothing) => d,
+            (Demand::All, _) | (_, Demand::All) => Demand::All,
+            (Demand::Under(a), Demand::Under(b)) if a == b => Demand::Under(a),
+            (Demand::Under(a), Demand::Under(b)) => {
+                // A common superset: one of the two, or a mask that one was made from.
+                let mut candidates = vec![a, b];
+                self.supersets(a, lanes, 3, &mut candidates);
+                self.supersets(b, lanes, 3, &mut candidates);
+                let found = candidates.into_iter().find(|&c| {
+                    self.above(c, a)
+                        && self.above(c, b)
+                        && self.facts.subset(self.f, a, c, lanes)
+                        && self.facts.subset(self.f, b, c, lanes)
+                });
+                found.map_or(Demand::All, Demand::Under)
+            }
+        }
+    }
+
+    /// True when `a` is defined wherever `b` is, so that both speak of the same moment.
+    fn above(&self, a: Part, b: Part) -> bool {
+        let place = |p: Part| self.place[p.mask.0 as usize];
+        match (place(a), place(b)) {
+            (Some((x, n)), Some((y, m))) if x == y => n <= m || n == 0,
+            (Some((x, _)), Some((y, _))) => self.dom.dominates(x, y),
+            _ => false,
+        }
+    }
+
+    /// Masks that contain `part`, nearest first.
+    fn supersets(&self, part: Part, lanes: u16, depth: usize, out: &mut Vec<Part>) {
+        if depth == 0 || out.len() > 12 {
+            return;
+        }
+        let mut next = Vec::new();
+        if let Some(data) = self.f.def_inst(part.mask)
+            && data.op == Op::Binary(BinOp::And)
+        {
+            next.extend(data.args.iter().map(|&a| self.f.resolve(a)));
+        }
+        next.extend(self.facts.supersets(part.mask));
+        for mask in next {
+            let wider = window(self.f, Part { mask, ..part }, lanes);
+            if !out.contains(&wider) {
+                out.push(wider);
+                self.supersets(wider, lanes, depth - 1, out);
+            }
+        }
+    }
+
+    /// What effects and branches observe.
+    fn roots(&mut self) {
+        for &b in self.dom.rpo() {
+            let block = self.f.block(b);
+            for &i in &block.insts {
+                if self.f.inst(i).op.has_effect() {
+                    self.effect(i);
+                }
+            }
+            if let Some(v) = block.term.condition() {
+                self.raise(v, Demand::All);
+            }
+            for (n, call) in block.term.targets().into_iter().enumerate() {
+                for &p in &self.f.block(call.block).params {
+                    self.args[p.0 as usize].push((b, n));
+                }
+            }
+        }
+        // Edges were not all known when the first demands arrived.
+        self.work
+            .extend((0..self.demand.len() as u32).map(Value).filter(|v| {
+                let param = matches!(self.f.def(*v), ValueDef::Param(..));
+                param && self.demand[v.0 as usize] != Demand::Nothing
+            }));
+    }
+
+    /// Memory accesses see addresses and data of their enabled lanes only.
+    fn effect(&mut self, i: Inst) {
+        let data = self.f.inst(i);
+        let under = match data.op {
+            Op::Load(_) | Op::Store(_) | Op::Atomic(_) => Demand::Under(Part {
+                mask: data.args[0],
+                first: 0,
+            }),
+            _ => Demand::All,
+        };
+        for (n, &a) in data.args.iter().enumerate() {
+            self.raise(a, if n == 0 { Demand::All } else { under });
+        }
+    }
+
+    /// Passes the demand of a result on to the operands.
+    fn operands(&mut self, i: Inst, d: Demand) {
+        let data = self.f.inst(i);
+        if data.op.has_effect() {
+            return;
+        }
+        let result = data.results[0];
+        match &data.op {
+            Op::Select if !self.f.ty(data.args[0]).is_scalar() => self.select(i, d),
+            Op::Binary(BinOp::And) if self.f.ty(result).lane == Lane::I1 => self.and(i, d),
+            op if lane_wise(op) => {
+                for &a in &data.args {
+                    self.raise(a, d);
+                }
+            }
+            Op::Bitcast if self.f.ty(data.args[0]).lanes == self.f.ty(result).lanes => {
+                self.raise(data.args[0], d);
+            }
+            _ => {
+                for &a in &data.args {
+                    self.raise(a, Demand::All);
+                }
+            }
+        }
+    }
+
+    fn select(&mut self, i: Inst, d: Demand) {
+        let &[m, a, b] = self.f.inst(i).args.as_slice() else {
+            return;
+        };
+        self.raise(m, d);
+        let lanes = self.f.ty(a).lanes;
+        let mask = window(
+            self.f,
+            Part {
+                mask: self.f.resolve(m),
+                first: 0,
+            },
+            lanes,
+        );
+        // Of the first side, lanes of both masks; either contains them.
+        let first = match d {
+            Demand::All => Demand::Under(mask),
+            Demand::Under(seen) if self.facts.subset(self.f, mask, seen, lanes) => {
+                Demand::Under(mask)
+            }
+            other => other,
+        };
+        let hidden =
+            matches!(d, Demand::Under(seen) if self.facts.subset(self.f, seen, mask, lanes));
+        self.raise(a, first);
+        self.raise(b, if hidden { Demand::Nothing } else { d });
+    }
+
+    /// Of one operand, only lanes in the other are seen; not of both at once.
+    fn and(&mut self, i: Inst, d: Demand) {
+        let &[x, y] = self.f.inst(i).args.as_slice() else {
+            return;
+        };
+        let (x, y) = (self.f.resolve(x), self.f.resolve(y));
+        let (seen, mask) = match (self.narrows(x), self.narrows(y)) {
+            (true, false) => (y, x),
+            (false, true) => (x, y),
+            _ => {
+                self.raise(x, d);
+                self.raise(y, d);
+                return;
+            }
+        };
+        self.raise(mask, d);
+        let lanes = self.f.ty(x).lanes;
+        let part = window(self.f, Part { mask, first: 0 }, lanes);
+        match d {
+            Demand::All => self.raise(seen, Demand::Under(part)),
+            other => self.raise(seen, other),
+        }
+    }
+
+    /// True for execution masks: those that facts speak of, and parts of them.
+    fn narrows(&self, v: Value) -> bool {
+        let part = window(self.f, Part { mask: v, first: 0 }, self.f.ty(v).lanes);
+        let dispatch = |v| {
+            let data = self.f.def_inst(v);
+            data.is_some_and(|d| matches!(d.op, Op::Input(_)))
+        };
+        self.facts.known(part.mask) || dispatch(part.mask)
+    }
+
+    /// Passes the demand of a parameter on to its arguments.
+    fn edges(&mut self, b: Block, p: Value) {
+        let ValueDef::Param(_, index) = self.f.def(p) else {
+            return;
+        };
+        let d = self.demand[p.0 as usize];
+        let lanes = self.f.ty(p).lanes;
+        for (from, n) in self.args[p.0 as usize].clone() {
+            let call = self.f.block(from).term.targets()[n];
+            let arg = call.args[usize::from(index)];
+            let d = match d {
+                Demand::Under(part) => self.translate(part, b, &call.args, lanes),
+                other => other,
+            };
+            self.raise(arg, d);
+        }
+    }
+
+    /// A demand at the start of `b` as one at the end of a predecessor.
+    fn translate(&self, part: Part, b: Block, args: &[Value], lanes: u16) -> Demand {
+        let mut candidates = vec![part];
+        self.supersets(part, lanes, 4, &mut candidates);
+        for c in candidates {
+            match self.f.def(c.mask) {
+                ValueDef::Param(home, n) if home == b => {
+                    return Demand::Under(Part {
+                        mask: args[usize::from(n)],
+                        ..c
+                    });
+                }
+                _ => {}
+            }
+            let home = self.place[c.mask.0 as usize];
+            if home.is_some_and(|(home, _)| home != b && self.dom.dominates(home, b)) {
+                return Demand::Under(c);
+            }
+        }
+        Demand::All
+    }
+
+    /// Values that equal an operand in all lanes that are demanded.
+    fn replacements(&mut self) -> Vec<(Value, Value)> {
+        let mut out = Vec::new();
+        for &b in self.dom.rpo() {
+            for &i in &self.f.block(b).insts {
+                let data = self.f.inst(i);
+                let [result] = *data.results.as_slice() else {
+                    continue;
+                };
+                let Demand::Under(seen) = self.demand[result.0 as usize] else {
+                    continue;
+                };
+                let lanes = self.f.ty(result).lanes;
+                let part = |v| Part {
+                    mask: self.f.resolve(v),
+                    first: 0,
+                };
+                match (&data.op, data.args.as_slice()) {
+                    (Op::Select, &[m, a, other]) if !self.f.ty(m).is_scalar() => {
+                        if self.facts.subset(self.f, seen, part(m), lanes) {
+                            out.push((result, a));
+                        } else if self.facts.disjoint(self.f, seen, part(m), lanes) {
+                            out.push((result, other));
+                        }
+                    }
+                    (Op::Binary(BinOp::And), &[x, y]) if self.f.ty(x).lane == Lane::I1 => {
+                        for (keep, drop) in [(x, y), (y, x)] {
+                            if self.facts.subset(self.f, seen, part(drop), lanes) {
+                                out.push((result, keep));
+                                break;
+                            }
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+        out
+    }
+}
+
+/// True for operations that compute each lane from the same lane of their operands.
+fn lane_wise(op: &Op) -> bool {
+    matches!(
+        op,
+        Op::Unary(_)
+            | Op::Binary(_)
+            | Op::Fma
+            | Op::ICmp(_)
+            | Op::FCmp(_)
+            | Op::Select
+            | Op::Convert(_)
+            | Op::FpEnv(_)
+    )
+}

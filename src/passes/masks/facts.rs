@@ -1,0 +1,378 @@
+//! What is known about masks: a decision procedure for subset and equality.
+//!
+//! A mask is expanded through `and`, `or`, `xor`, `not`, `select` and shuffles that cut out
+//! consecutive lanes into a truth table over at most eight *atoms*, masks that are not looked into.
+//! Facts about atoms (subsets, unions) restrict the rows that count. A claim that holds in every
+//! remaining row holds for every lane; one that does not is merely unknown.
+
+use std::collections::HashMap;
+
+use super::super::edit::const_lanes;
+use crate::ssa::{BinOp, Function, Op, UnOp, Value};
+
+/// Lanes of a mask from `first` on; how many follows from what they are compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Part {
+    pub(super) mask: Value,
+    pub(super) first: u16,
+}
+
+/// A relation that holds lane by lane wherever its values are defined.
+#[derive(Clone, Debug)]
+pub(super) enum Fact {
+    /// The first has no lane that the second has not.
+    Subset(Value, Value),
+    /// The masks together are the last one.
+    Union(Vec<Value>, Value),
+}
+
+impl Fact {
+    fn values(&self) -> Vec<Value> {
+        match self {
+            Fact::Subset(a, b) => vec![*a, *b],
+            Fact::Union(parts, whole) => parts.iter().copied().chain([*whole]).collect(),
+        }
+    }
+}
+
+const ATOMS: usize = 8;
+/// Depths of expansion that are tried in turn.
+const DEPTHS: [usize; 3] = [6, 3, 1];
+/// Facts about one atom that are looked at.
+const FACTS: usize = 8;
+
+/// A boolean function of eight atoms: bit `n` is its value where atom `k` is bit `k` of `n`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Table([u64; 4]);
+
+impl Table {
+    const FALSE: Table = Table([0; 4]);
+    const TRUE: Table = Table([u64::MAX; 4]);
+
+    fn atom(k: usize) -> Table {
+        const LOW: [u64; 6] = [
+            0xaaaa_aaaa_aaaa_aaaa,
+            0xcccc_cccc_cccc_cccc,
+            0xf0f0_f0f0_f0f0_f0f0,
+            0xff00_ff00_ff00_ff00,
+            0xffff_0000_ffff_0000,
+            0xffff_ffff_0000_0000,
+        ];
+        match k {
+            6 => Table([0, u64::MAX, 0, u64::MAX]),
+            7 => Table([0, 0, u64::MAX, u64::MAX]),
+            _ => Table([LOW[k]; 4]),
+        }
+    }
+
+    fn zip(self, other: Table, f: impl Fn(u64, u64) -> u64) -> Table {
+        Table(std::array::from_fn(|i| f(self.0[i], other.0[i])))
+    }
+
+    fn and(self, other: Table) -> Table {
+        self.zip(other, |a, b| a & b)
+    }
+
+    fn or(self, other: Table) -> Table {
+        self.zip(other, |a, b| a | b)
+    }
+
+    fn xor(self, other: Table) -> Table {
+        self.zip(other, |a, b| a ^ b)
+    }
+
+    fn not(self) -> Table {
+        self.xor(Table::TRUE)
+    }
+}
+
+/// The known facts, by the values they are about.
+#[derive(Default)]
+pub(super) struct Facts {
+    about: HashMap<Value, Vec<Fact>>,
+    /// Answers to subset questions since the last new fact.
+    answers: HashMap<(Part, Part, u16), bool>,
+}
+
+impl Facts {
+    pub(super) fn add(&mut self, fact: Fact) {
+        for v in fact.values() {
+            self.about.entry(v).or_default().push(fact.clone());
+        }
+        self.answers.clear();
+    }
+
+    /// Forgets the last fact added, which was about `values`.
+    pub(super) fn remove_last(&mut self, fact: &Fact) {
+        for v in fact.values() {
+            if let Some(list) = self.about.get_mut(&v) {
+                list.pop();
+            }
+        }
+        self.answers.clear();
+    }
+
+    /// True when a fact mentions the mask.
+    pub(super) fn known(&self, v: Value) -> bool {
+        self.about.get(&v).is_some_and(|l| !l.is_empty())
+    }
+
+    /// True when a union that `v` is a part of is known.
+    pub(super) fn is_union_known(&self, v: Value) -> bool {
+        let mut facts = self.about.get(&v).into_iter().flatten();
+        facts.any(|fact| matches!(fact, Fact::Union(parts, _) if parts.first() == Some(&v)))
+    }
+
+    /// Masks that contain `v` by a fact.
+    pub(super) fn supersets(&self, v: Value) -> impl Iterator<Item = Value> + '_ {
+        let facts = self.about.get(&v).into_iter().flatten();
+        facts.filter_map(move |fact| match fact {
+            Fact::Subset(a, b) if *a == v => Some(*b),
+            Fact::Union(parts, whole) if parts.contains(&v) => Some(*whole),
+            _ => None,
+        })
+    }
+
+    /// Every lane of `a` is a lane of `b`, looking at `lanes` lanes.
+    pub(super) fn subset(&mut self, f: &Function, a: Part, b: Part, lanes: u16) -> bool {
+        if a == b {
+            return true;
+        }
+        let key = (a, b, lanes);
+        if let Some(&known) = self.answers.get(&key) {
+            return known;
+        }
+        let answer = self.never(f, lanes, |q| {
+            let (a, b) = (q.table(a, q.depth), q.table(b, q.depth));
+            a.and(b.not())
+        });
+        self.answers.insert(key, answer);
+        answer
+    }
+
+    /// No lane is in both.
+    pub(super) fn disjoint(&self, f: &Function, a: Part, b: Part, lanes: u16) -> bool {
+        self.never(f, lanes, |q| q.table(a, q.depth).and(q.table(b, q.depth)))
+    }
+
+    /// The union of some masks is `whole`.
+    pub(super) fn is_union(&self, f: &Function, parts: &[Value], whole: Value) -> bool {
+        self.never(f, f.ty(whole).lanes, |q| {
+            let union = q.union(parts);
+            union.xor(q.union(&[whole]))
+        })
+    }
+
+    /// Every lane of `a` is in one of `parts`.
+    pub(super) fn covered(&self, f: &Function, a: Value, parts: &[Value]) -> bool {
+        self.never(f, f.ty(a).lanes, |q| {
+            let union = q.union(parts);
+            q.union(&[a]).and(union.not())
+        })
+    }
+
+    fn never(&self, f: &Function, lanes: u16, claim: impl Fn(&mut Query) -> Table) -> bool {
+        DEPTHS.iter().any(|&depth| {
+            let mut q = Query::new(f, self, lanes, depth);
+            let bad = claim(&mut q);
+            !q.full && (bad == Table::FALSE || q.related_rows(bad) == Table::FALSE)
+        })
+    }
+
+    /// A mask that equals the union of `parts` when the masks `empty` have no lane.
+    pub(super) fn union_atom(
+        &self,
+        f: &Function,
+        parts: &[Value],
+        empty: &[Value],
+    ) -> Option<Value> {
+        let lanes = f.ty(*parts.first()?).lanes;
+        let mut q = Query::new(f, self, lanes, DEPTHS[0]);
+        let union = q.union(parts);
+        let none = q.union(empty);
+        if q.full {
+            return None;
+        }
+        let rows = q.related_rows(none.not());
+        let equal = |k: &usize| union.xor(Table::atom(*k)).and(rows) == Table::FALSE;
+        let whole = |part: Part| part.first == 0 && f.ty(part.mask).lanes == lanes;
+        let mut atoms = (0..q.atoms.len()).filter(equal).map(|k| q.atoms[k]);
+        atoms.find(|&a| whole(a)).map(|a| a.mask)
+    }
+}
+
+struct Query<'a> {
+    f: &'a Function,
+    facts: &'a Facts,
+    lanes: u16,
+    depth: usize,
+    atoms: Vec<Part>,
+    /// There were more atoms than there is room for: nothing is known.
+    full: bool,
+}
+
+impl<'a> Query<'a> {
+    fn new(f: &'a Function, facts: &'a Facts, lanes: u16, depth: usize) -> Self {
+        Query {
+            f,
+            facts,
+            lanes,
+            depth,
+            atoms: Vec::new(),
+            full: false,
+        }
+    }
+
+    fn union(&mut self, parts: &[Value]) -> Table {
+        parts.iter().fold(Table::FALSE, |sum, &mask| {
+            let t = self.table(Part { mask, first: 0 }, self.depth);
+            sum.or(t)
+        })
+    }
+
+    /// `rows` without those that facts about the atoms, and about atoms these bring in, rule out.
+    fn related_rows(&mut self, mut rows: Table) -> Table {
+        let mut next = 0;
+        while let Some(&atom) = self.atoms.get(next) {
+            next += 1;
+            let facts = self.facts.about.get(&atom.mask);
+            for fact in facts.into_iter().flatten().take(FACTS) {
+                let atoms = self.atoms.len();
+                let holds = self.holds(fact, atom.first);
+                if self.full {
+                    // No room for this fact.
+                    self.full = false;
+                    self.atoms.truncate(atoms);
+                } else {
+                    rows = rows.and(holds);
+                }
+            }
+        }
+        rows
+    }
+
+    /// Rows in which a fact holds for the lanes from `first` on.
+    fn holds(&mut self, fact: &Fact, first: u16) -> Table {
+        let mut table = |&mask: &Value| self.table(Part { mask, first }, 2);
+        match fact {
+            Fact::Subset(a, b) => table(a).not().or(table(b)),
+            Fact::Union(parts, whole) => {
+                let union = parts.iter().fold(Table::FALSE, |sum, p| sum.or(table(p)));
+                union.xor(table(whole)).not()
+            }
+        }
+    }
+
+    fn table(&mut self, part: Part, depth: usize) -> Table {
+        let part = window(self.f, part, self.lanes);
+        let range = usize::from(part.first)..usize::from(part.first + self.lanes);
+        if let Some(lanes) = const_lanes(self.f, part.mask).and_then(|l| l.get(range)) {
+            if lanes.iter().all(|&m| m == 0) {
+                return Table::FALSE;
+            }
+            if lanes.iter().all(|&m| m != 0) {
+                return Table::TRUE;
+            }
+        }
+        let f = self.f;
+        let data = match f.def_inst(part.mask) {
+            Some(data) if depth > 0 => data,
+            _ => return self.atom(part),
+        };
+        let mut arg = |n: usize| {
+            let mask = data.args[n];
+            self.table(Part { mask, ..part }, depth - 1)
+        };
+        match data.op {
+            Op::Binary(BinOp::And) => arg(0).and(arg(1)),
+            Op::Binary(BinOp::Or) => arg(0).or(arg(1)),
+            Op::Binary(BinOp::Xor) => arg(0).xor(arg(1)),
+            Op::Unary(UnOp::Not) => arg(0).not(),
+            Op::Select if f.ty(data.args[0]) == f.ty(data.args[1]) => {
+                let m = arg(0);
+                m.and(arg(1)).or(m.not().and(arg(2)))
+            }
+            _ => self.atom(part),
+        }
+    }
+
+    fn atom(&mut self, part: Part) -> Table {
+        let k = self.atoms.iter().position(|&a| a == part);
+        let k = k.unwrap_or_else(|| {
+            self.atoms.push(part);
+            self.atoms.len() - 1
+        });
+        self.full |= k >= ATOMS;
+        Table::atom(k.min(ATOMS - 1))
+    }
+}
+
+/// Looks through shuffles that cut out consecutive lanes.
+pub(super) fn window(f: &Function, mut part: Part, lanes: u16) -> Part {
+    while let Some(data) = f.def_inst(part.mask) {
+        let Op::Shuffle(indices) = &data.op else {
+            break;
+        };
+        let range = usize::from(part.first)..usize::from(part.first + lanes);
+        let Some([start, rest @ ..]) = indices.get(range) else {
+            break;
+        };
+        if !rest.iter().zip(1..).all(|(&i, n)| i == start + n) {
+            break;
+        }
+        let (first, end) = (*start, start + lanes);
+        let width = f.ty(data.args[0]).lanes;
+        part = match data.args.as_slice() {
+            &[a, ..] if end <= width => Part { mask: a, first },
+            &[_, b] if first >= width => Part {
+                mask: b,
+                first: first - width,
+            },
+            _ => break,
+        };
+    }
+    part
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ssa::parse;
+
+    #[test]
+    fn subsets_through_algebra_windows_and_facts() {
+        let f = parse(
+            "function \"f\" simd 16
+bb0:
+  %0: <16 x i1> = input.dispatchmask
+  %1: i32 = input.payload[0]
+  %2: <16 x i1> = bitstomask %1
+  %3: <16 x i1> = and %0, %2
+  %4: <16 x i1> = not %3
+  %5: <16 x i1> = and %0, %4
+  %6: <8 x i1> = shuffle[8, 9, 10, 11, 12, 13, 14, 15] %3
+  %7: i32 = input.payload[4]
+  %8: <16 x i1> = bitstomask %7
+  return
+",
+        )
+        .unwrap();
+        let at = |n, first| Part {
+            mask: Value(n),
+            first,
+        };
+        let mut facts = Facts::default();
+        assert!(facts.subset(&f, at(3, 0), at(0, 0), 16));
+        assert!(!facts.subset(&f, at(0, 0), at(3, 0), 16));
+        assert!(facts.disjoint(&f, at(3, 0), at(5, 0), 16));
+        assert!(facts.subset(&f, at(6, 0), at(0, 8), 8));
+        assert!(!facts.subset(&f, at(6, 0), at(0, 0), 8));
+        assert!(facts.is_union(&f, &[Value(3), Value(5)], Value(0)));
+        assert!(!facts.subset(&f, at(8, 0), at(0, 0), 16));
+        facts.add(Fact::Subset(Value(8), Value(3)));
+        assert!(facts.subset(&f, at(8, 0), at(0, 0), 16));
+        facts.add(Fact::Union(vec![Value(8), Value(2)], Value(0)));
+        let union = [Value(8), Value(2)];
+        assert_eq!(facts.union_atom(&f, &union, &[]), Some(Value(0)));
+    }
+}

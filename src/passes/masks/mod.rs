@@ -1,0 +1,29 @@
+//! Mask facts: what lanes can observe, and which masks rejoin to which.
+//!
+//! Guarantees, as far as [`facts`] can prove the relations between masks:
+//! - a select, or the mask of an `and`, that no reader can see the other side of is dropped ([`demand`]);
+//! - the union of the lanes that left a loop and those that stay is the mask the loop started with, and
+//!   likewise at joins of branches ([`partition`]);
+//! - a branch on `maskany` is decided where a dominating branch tells ([`branches`]).
+//!
+//! Relations that need arithmetic, and masks in integer registers, are not looked into.
+
+mod branches;
+mod demand;
+mod facts;
+mod partition;
+
+use crate::ssa::Function;
+use crate::ssa::dom::DomTree;
+
+/// Runs the pass.
+pub fn run(f: &mut Function) -> usize {
+    let dom = DomTree::new(f);
+    let mut facts = facts::Facts::default();
+    let mut changes = partition::run(f, &dom, &mut facts);
+    f.resolve_aliases();
+    changes += demand::run(f, &dom, &mut facts);
+    changes += branches::run(f, &dom, &mut facts);
+    f.resolve_aliases();
+    changes
+}
