@@ -1,0 +1,526 @@
+//! Runs the kernels of `tests/kernels` and compares what they leave in memory.
+//!
+//! A test file names a zebin and a function; [`on_devices!`] makes one test of it for each device.
+//! The function builds [`Job`]s: arguments in order, what each output must be. A mismatch does not
+//! stop the test: all of them are reported together, naming device, kernel, size, index and values.
+//! A file that uses this also has `mod reference`.
+
+#![allow(dead_code, reason = "each test file uses a part")]
+
+use std::cell::RefCell;
+use std::fmt::{Debug, Write as _};
+use std::path::PathBuf;
+
+use visa_jit::backend::OobPolicy;
+use visa_jit::{Arg, Engine, EngineOptions, Kernel, Launch, Program};
+use visa_runtime::{Buffer, Element, LaunchStatus};
+
+use crate::reference::ulp::error_f32;
+
+/// Devices that the kernels are compiled for.
+pub const DEVICES: [&str; 4] = ["skl", "tgllp", "acm-g10", "pvc"];
+
+/// Files that a device has no zebin of: it has no double precision.
+const ABSENT: [(&str, &str); 4] = [
+    ("tgllp", "double"),
+    ("tgllp", "convert_double"),
+    ("acm-g10", "double"),
+    ("acm-g10", "convert_double"),
+];
+
+/// Global and local sizes of one-dimensional launches for kernels that take any: nothing, one item,
+/// odd sizes, whole and partial hardware threads and groups, many groups.
+pub const SIZES: [(u32, u32); 8] = [
+    (0, 1),
+    (1, 1),
+    (7, 7),
+    (33, 33),
+    (64, 16),
+    (61, 20),
+    (1000, 125),
+    (4096, 256),
+];
+
+/// The size for sweeps: several groups, the last one partial. Every [`Job`] of this size also runs on two threads,
+/// and with all policies if it says [`Job::policies`].
+pub const SWEEP: (u32, u32) = (333, 32);
+
+/// `on_devices!(name, "file", body)`: a module `name` with a test for each device, which calls
+/// `body(&Target)` with `tests/kernels/bin/DEVICE/file.zebin`.
+#[macro_export]
+macro_rules! on_devices {
+    ($name:ident, $file:literal, $body:expr) => {
+        mod $name {
+            #[allow(unused_imports, reason = "the body may be named relative to the file")]
+            use super::*;
+            #[test]
+            fn skl() {
+                support::run("skl", $file, $body);
+            }
+            #[test]
+            fn tgllp() {
+                support::run("tgllp", $file, $body);
+            }
+            #[test]
+            fn acm_g10() {
+                support::run("acm-g10", $file, $body);
+            }
+            #[test]
+            fn pvc() {
+                support::run("pvc", $file, $body);
+            }
+        }
+    };
+}
+
+/// A loaded file on a device, and what went wrong so far.
+pub struct Target {
+    pub device: &'static str,
+    pub file: &'static str,
+    pub engine: Engine,
+    pub program: Program,
+    failures: RefCell<Vec<String>>,
+}
+
+/// Runs a test body on a device; fails with everything that the body found.
+pub fn run(device: &'static str, file: &'static str, body: impl Fn(&Target)) {
+    let path: PathBuf = [
+        env!("CARGO_MANIFEST_DIR"),
+        "tests",
+        "kernels",
+        "bin",
+        device,
+        &format!("{file}.zebin"),
+    ]
+    .iter()
+    .collect();
+    if ABSENT.contains(&(device, file)) {
+        assert!(
+            !path.exists(),
+            "{} exists: drop it from ABSENT",
+            path.display()
+        );
+        return;
+    }
+    let bytes = std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let options = EngineOptions {
+        memory_bytes: 1 << 30,
+        ..EngineOptions::default()
+    };
+    let engine = Engine::with_options(options).unwrap();
+    let program = engine
+        .program_from_zebin(&bytes, None)
+        .unwrap_or_else(|e| panic!("{device} {file}: {e}"));
+    let target = Target {
+        device,
+        file,
+        engine,
+        program,
+        failures: RefCell::default(),
+    };
+    body(&target);
+    let failures = target.failures.into_inner();
+    let shown = failures
+        .iter()
+        .take(60)
+        .fold(String::new(), |text, f| text + f + "\n");
+    assert!(failures.is_empty(), "{} failures:\n{shown}", failures.len());
+}
+
+impl Target {
+    /// Kernels by name; the test fails at its end for one that is missing.
+    pub fn kernel(&self, name: &str) -> Option<&Kernel> {
+        let kernel = self.program.kernel(name);
+        if let Err(e) = &kernel {
+            self.fail(format!("{} {}: {e}", self.device, self.file));
+        }
+        kernel.ok()
+    }
+
+    /// A launch of a kernel over `global` items in groups of `local`.
+    pub fn job(&self, kernel: &str, (global, local): (u32, u32)) -> Job<'_> {
+        self.job_3d(kernel, [global, 1, 1], [local, 1, 1])
+    }
+
+    /// A launch over three dimensions.
+    pub fn job_3d(&self, kernel: &str, global: [u32; 3], local: [u32; 3]) -> Job<'_> {
+        Job {
+            target: self,
+            kernel: kernel.to_owned(),
+            global,
+            local,
+            offset: [0; 3],
+            slots: Vec::new(),
+            threads: [global, local] == [[SWEEP.0, 1, 1], [SWEEP.1, 1, 1]],
+            policies: false,
+        }
+    }
+
+    /// Notes a failure.
+    pub fn fail(&self, what: String) {
+        self.failures.borrow_mut().push(what);
+    }
+}
+
+/// What becomes of a buffer.
+#[derive(Clone, Copy, PartialEq)]
+enum Use {
+    Input,
+    Output,
+}
+
+type Show = Box<dyn Fn(usize) -> String>;
+
+enum Slot {
+    Buffer {
+        bytes: Vec<u8>,
+        used: Use,
+        show: Show,
+        length: usize,
+    },
+    Value(Vec<u8>),
+    Local(u32),
+}
+
+/// A launch being put together; arguments are added in order.
+pub struct Job<'a> {
+    target: &'a Target,
+    kernel: String,
+    global: [u32; 3],
+    local: [u32; 3],
+    offset: [u32; 3],
+    slots: Vec<Slot>,
+    threads: bool,
+    policies: bool,
+}
+
+/// The bytes of numbers, as memory holds them.
+fn bytes_of<T: Element>(engine: &Engine, items: &[T]) -> Vec<u8> {
+    engine.memory().alloc_from(items).unwrap().to_vec()
+}
+
+impl<'a> Job<'a> {
+    fn buffer<T: Element + Debug>(mut self, items: &[T], used: Use) -> Self {
+        let bytes = bytes_of(&self.target.engine, items);
+        let items = items.to_vec();
+        let length = items.len();
+        let show =
+            Box::new(move |i: usize| items.get(i).map_or_else(String::new, |v| format!("{v:?}")));
+        self.slots.push(Slot::Buffer {
+            bytes,
+            used,
+            show,
+            length,
+        });
+        self
+    }
+
+    /// A buffer that the kernel must leave as it is.
+    #[must_use]
+    pub fn input<T: Element + Debug>(self, items: &[T]) -> Self {
+        self.buffer(items, Use::Input)
+    }
+
+    /// A buffer that the kernel reads and writes.
+    #[must_use]
+    pub fn in_out<T: Element + Debug>(self, items: &[T]) -> Self {
+        self.buffer(items, Use::Output)
+    }
+
+    /// A buffer of `length` numbers to write, full of `0xa5` before.
+    #[must_use]
+    pub fn output<T: Element>(mut self, length: usize) -> Self {
+        let bytes = vec![0xa5; length * size_of::<T>()];
+        let show = Box::new(|_| String::new());
+        self.slots.push(Slot::Buffer {
+            bytes,
+            used: Use::Output,
+            show,
+            length,
+        });
+        self
+    }
+
+    /// An argument by value.
+    #[must_use]
+    pub fn value(mut self, value: impl Into<Arg>) -> Self {
+        match value.into() {
+            Arg::Bytes(bytes) => self.slots.push(Slot::Value(bytes)),
+            other => panic!("not a value: {other:?}"),
+        }
+        self
+    }
+
+    /// Local memory of `bytes` bytes.
+    #[must_use]
+    pub fn local_memory(mut self, bytes: u32) -> Self {
+        self.slots.push(Slot::Local(bytes));
+        self
+    }
+
+    /// Global offset.
+    #[must_use]
+    pub fn offset(mut self, offset: [u32; 3]) -> Self {
+        self.offset = offset;
+        self
+    }
+
+    /// Whether to run again on two threads, which must give the same bytes. Not for kernels whose results depend on
+    /// the order of groups. Default: for jobs of size [`SWEEP`].
+    #[must_use]
+    pub fn threads(mut self, yes: bool) -> Self {
+        self.threads = yes;
+        self
+    }
+
+    /// If the size is [`SWEEP`], runs again with each policy for accesses out of bounds, and must give the same bytes
+    /// without a fault. Each policy costs a compilation.
+    #[must_use]
+    pub fn policies(mut self) -> Self {
+        self.policies = [self.global, self.local] == [[SWEEP.0, 1, 1], [SWEEP.1, 1, 1]];
+        self
+    }
+
+    fn context(&self) -> String {
+        let size = |v: [u32; 3]| {
+            if v[1..] == [1, 1] {
+                v[0].to_string()
+            } else {
+                format!("{v:?}")
+            }
+        };
+        let mut text = format!(
+            "{} {} size {}",
+            self.target.device,
+            self.kernel,
+            size(self.global)
+        );
+        let _ = write!(text, " local {}", size(self.local));
+        if self.offset != [0; 3] {
+            let _ = write!(text, " offset {:?}", self.offset);
+        }
+        text
+    }
+
+    /// One launch on fresh buffers; what each buffer holds afterwards, `None` for other arguments.
+    fn once(&self, oob: OobPolicy, threads: usize) -> Result<Vec<Option<Buffer>>, String> {
+        let memory = self.target.engine.memory();
+        let mut launch = Launch::new(self.global)
+            .local(self.local)
+            .offset(self.offset)
+            .oob(oob)
+            .threads(threads);
+        let mut buffers = Vec::new();
+        for (i, slot) in self.slots.iter().enumerate() {
+            let (arg, buffer) = match slot {
+                Slot::Buffer { bytes, .. } => {
+                    let buffer = memory.alloc_from(bytes).map_err(|e| e.to_string())?;
+                    (Arg::from(&buffer), Some(buffer))
+                }
+                Slot::Value(bytes) => (Arg::Bytes(bytes.clone()), None),
+                Slot::Local(bytes) => (Arg::Local(*bytes), None),
+            };
+            launch = launch.arg(i as u32, arg);
+            buffers.push(buffer);
+        }
+        let kernel = self
+            .target
+            .program
+            .kernel(&self.kernel)
+            .map_err(|e| e.to_string())?;
+        let report = kernel.launch(&launch).map_err(|e| e.to_string())?;
+        if report.status != LaunchStatus::Completed || report.fault_count != 0 {
+            let first = report
+                .faults
+                .first()
+                .map_or_else(String::new, ToString::to_string);
+            return Err(format!(
+                "{:?}, {} faults: {first}",
+                report.status, report.fault_count
+            ));
+        }
+        Ok(buffers)
+    }
+
+    /// Runs, and once more for each variation asked for. `None` when a launch failed, which is noted.
+    pub fn run(self) -> Option<Done<'a>> {
+        let context = self.context();
+        let fail = |what: String| self.target.fail(format!("{context}: {what}"));
+        let buffers = match self.once(OobPolicy::ReadZeroSkipWrite, 1) {
+            Ok(buffers) => buffers,
+            Err(e) => {
+                fail(e);
+                return None;
+            }
+        };
+        let mut runs = Vec::new();
+        if self.threads {
+            runs.push(("2 threads", OobPolicy::ReadZeroSkipWrite, 2));
+        }
+        if self.policies {
+            runs.push(("policy trap", OobPolicy::Trap, 1));
+            runs.push(("policy report", OobPolicy::Report, 1));
+        }
+        for (what, oob, threads) in runs {
+            match self.once(oob, threads) {
+                Err(e) => fail(format!("{what}: {e}")),
+                Ok(again) => {
+                    for (i, pair) in again.iter().zip(&buffers).enumerate() {
+                        let (Some(a), Some(b)) = pair else { continue };
+                        let (a, b) = (a.to_vec(), b.to_vec());
+                        if let Some(at) = (0..a.len()).find(|&k| a[k] != b[k]) {
+                            fail(format!(
+                                "{what}: argument {i} differs from the first run at byte {at}"
+                            ));
+                        }
+                    }
+                }
+            }
+        }
+        for (i, slot) in self.slots.iter().enumerate() {
+            if let (
+                Slot::Buffer {
+                    bytes,
+                    used: Use::Input,
+                    ..
+                },
+                Some(b),
+            ) = (slot, &buffers[i])
+            {
+                let now = b.to_vec();
+                if let Some(at) = (0..now.len()).find(|&k| now[k] != bytes[k]) {
+                    fail(format!("input argument {i} was written at byte {at}"));
+                }
+            }
+        }
+        Some(Done {
+            job: self,
+            context,
+            buffers,
+        })
+    }
+}
+
+/// A launch that ran.
+pub struct Done<'a> {
+    job: Job<'a>,
+    context: String,
+    buffers: Vec<Option<Buffer>>,
+}
+
+/// Equality of results: all NaNs are equal, and so are both zeros.
+pub trait Same: Element + Debug {
+    fn same(self, other: Self) -> bool;
+}
+
+macro_rules! same {
+    ($($t:ty)*) => { $(impl Same for $t {
+        #[allow(clippy::eq_op, clippy::float_cmp, reason = "NaN")]
+        fn same(self, other: Self) -> bool {
+            self == other || (self != self && other != other)
+        }
+    })* };
+}
+same!(u8 i8 u16 i16 u32 i32 u64 i64 f32 f64);
+
+impl Done<'_> {
+    /// What the buffer at an argument holds now.
+    pub fn get<T: Element>(&self, arg: usize) -> Vec<T> {
+        self.buffers[arg]
+            .as_ref()
+            .expect("argument is a buffer")
+            .to_vec_of::<T>()
+    }
+
+    /// Notes a failure.
+    pub fn fail(&self, what: &str) {
+        self.job.target.fail(format!("{}: {what}", self.context));
+    }
+
+    /// Every number of the buffer is as wanted.
+    pub fn exact<T: Same>(&self, arg: usize, want: &[T]) -> &Self {
+        self.all(arg, want, |got: T, want: T| got.same(want))
+    }
+
+    /// Halves, carried as their bits.
+    pub fn halves(&self, arg: usize, want: &[u16]) -> &Self {
+        self.all(arg, want, same_half)
+    }
+
+    /// Floats within `limit` ulp of exact results.
+    pub fn ulp(&self, arg: usize, want: &[f64], limit: f64) -> &Self {
+        self.all(arg, want, |got: f32, want| error_f32(got, want) <= limit)
+    }
+
+    /// Floats within `limit` of exact results.
+    pub fn within(&self, arg: usize, want: &[f64], limit: f64) -> &Self {
+        self.all(arg, want, |got: f32, want| {
+            let got = f64::from(got);
+            got == want || (got - want).abs() <= limit || (got.is_nan() && want.is_nan())
+        })
+    }
+
+    /// Every number of the buffer passes a comparison with what is wanted in its place.
+    pub fn all<T: Element + Debug, W: Copy + Debug>(
+        &self,
+        arg: usize,
+        want: &[W],
+        equal: impl Fn(T, W) -> bool,
+    ) -> &Self {
+        let got = self.get::<T>(arg);
+        if got.len() != want.len() {
+            self.fail(&format!(
+                "argument {arg} has {} results, the reference {}",
+                got.len(),
+                want.len()
+            ));
+            return self;
+        }
+        let bad: Vec<usize> = (0..got.len())
+            .filter(|&i| !equal(got[i], want[i]))
+            .collect();
+        let Some(&first) = bad.first() else {
+            return self;
+        };
+        let mut text = format!("argument {arg}: {} of {} differ", bad.len(), got.len());
+        for &i in [first]
+            .iter()
+            .chain(bad.last().filter(|&&last| last != first))
+        {
+            let _ = write!(text, "; [{i}] is {:?}, not {:?}", got[i], want[i]);
+            text += &self.inputs_at(i, got.len());
+        }
+        self.fail(&text);
+        self
+    }
+
+    /// Where a result comes from, when the buffer has so many results for each item.
+    fn inputs_at(&self, index: usize, length: usize) -> String {
+        let items = self.job.global.iter().product::<u32>() as usize;
+        if items == 0 || length % items != 0 {
+            return String::new();
+        }
+        let each = length / items;
+        let item = index / each;
+        let mut text = format!(" (item {item}, result {} of {each}", index % each);
+        for (i, slot) in self.job.slots.iter().enumerate() {
+            if let Slot::Buffer { show, length, .. } = slot {
+                let shown = if *length == items {
+                    show(item)
+                } else {
+                    String::new()
+                };
+                if !shown.is_empty() {
+                    let _ = write!(text, ", argument {i} {shown}");
+                }
+            }
+        }
+        text + ")"
+    }
+}
+
+/// Equal halves: all NaNs, both zeros.
+pub fn same_half(a: u16, b: u16) -> bool {
+    let nan = |v: u16| v & 0x7fff > 0x7c00;
+    a == b || (nan(a) && nan(b)) || (a | b) & 0x7fff == 0
+}
