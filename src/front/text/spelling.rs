@@ -53,6 +53,16 @@ pub(super) fn is_identifier(name: &str) -> bool {
         && bytes.all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
+/// True when `name` can stand in front of a colon in the first column.
+pub(super) fn is_label(name: &str) -> bool {
+    let special = |b: u8| matches!(b, b'_' | b'$' | b'@' | b'?');
+    let mut bytes = name.bytes();
+    bytes
+        .next()
+        .is_some_and(|b| b.is_ascii_alphabetic() || special(b))
+        && bytes.all(|b| b.is_ascii_alphanumeric() || special(b) || b == b'-')
+}
+
 /// True when `name` is a keyword of the vendor's assembler.
 pub(super) fn is_reserved(name: &str) -> bool {
     KEYWORDS.contains(&name) || crate::isa::Opcode::from_mnemonic(name).is_some()

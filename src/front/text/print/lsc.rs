@@ -32,7 +32,7 @@ impl Printer<'_> {
         self.out.write_str(model.name())?;
         match surface {
             LscSurface::None => Ok(()),
-            LscSurface::Imm(v) => write!(self.out, "(0x{v:x})"),
+            LscSurface::Imm(v) => write!(self.out, "(0x{v:X})"),
             LscSurface::Var(o) => {
                 self.out.push('(');
                 self.element(*o)?;
@@ -54,7 +54,7 @@ impl Printer<'_> {
 
     fn scalar(&mut self, s: &LscScalar) -> fmt::Result {
         match s {
-            LscScalar::Imm(v) => write!(self.out, "0x{v:x}"),
+            LscScalar::Imm(v) => write!(self.out, "0x{v:X}"),
             LscScalar::Var(o) => self.element(*o),
         }
     }
@@ -144,7 +144,13 @@ impl Printer<'_> {
 
     fn typed_address(&mut self, l: &LscTyped) -> fmt::Result {
         self.space(l.model, &l.surface)?;
-        for (i, coord) in l.coords.iter().enumerate() {
+        // The vendor's printer writes all four, its assembler takes no `%null` here; absent means null.
+        let used = l
+            .coords
+            .iter()
+            .rposition(|c| !c.is_null())
+            .map_or(1, |last| last.saturating_add(1));
+        for (i, coord) in l.coords.iter().take(used).enumerate() {
             self.out.push_str(if i == 0 { "[" } else { ", " });
             self.payload(*coord)?;
         }

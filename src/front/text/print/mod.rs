@@ -14,6 +14,7 @@ use crate::isa::dpas::precision_name;
 use crate::isa::sampler::SamplerOp;
 use crate::isa::{Form, Opcode};
 use crate::module::*;
+use std::borrow::Cow;
 use std::fmt::{self, Write};
 
 /// Column at which the `/// $n` comment of an instruction starts, counted from 0.
@@ -52,10 +53,16 @@ impl<'m> Printer<'m> {
                 let quoted = quote(name);
                 // The vendor's printer ends every subroutine but the first with a line of blanks.
                 let gap = if index == 0 { "" } else { "    \n" };
-                return write!(self.out, "{gap}.function {quoted}\n\n{name}:\n");
+                write!(self.out, "{gap}.function {quoted}\n\n")?;
+                // The label repeats the name; a name that no label can have stands in the directive alone.
+                return if spelling::is_label(name) {
+                    writeln!(self.out, "{name}:")
+                } else {
+                    Ok(())
+                };
             }
             (Body::Label(id), _) => {
-                let name = self.label(*id);
+                let name = self.block_label(*id);
                 return write!(self.out, "\n{name}:\n");
             }
             (Body::File(name), _) => return writeln!(self.out, "    FILE {}", quote(name)),
@@ -195,7 +202,9 @@ impl<'m> Printer<'m> {
         }
         write!(self.out, ".{} {} ", letters(s.channels, RGBA), inst.exec)?;
         if let Some(offset) = &s.aoffimmi {
-            self.out.push(' ');
+            if inst.op != Opcode::Gather43d {
+                self.out.push(' ');
+            }
             self.src(offset)?;
         }
         if let Some(sampler) = s.sampler {
@@ -300,8 +309,27 @@ impl<'m> Printer<'m> {
             .map_or("?", |l| l.name.as_str())
     }
 
+    /// Name of a block. Binary programs may use characters that a label line cannot have.
+    fn block_label(&self, id: LabelId) -> Cow<'m, str> {
+        let name = self.label(id);
+        if spelling::is_label(name) {
+            return Cow::Borrowed(name);
+        }
+        let fit = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
+        Cow::Owned(format!("_{}", name.chars().map(fit).collect::<String>()))
+    }
+
     fn target(&self, id: LabelId) -> String {
-        symbol(self.label(id))
+        let subroutine = self
+            .module
+            .labels
+            .get(id.0 as usize)
+            .is_some_and(|l| l.subroutine);
+        if subroutine {
+            symbol(self.label(id))
+        } else {
+            symbol(&self.block_label(id))
+        }
     }
 }
 
