@@ -60,7 +60,7 @@ impl TextError {
         writeln!(f, "error: {}", self.message)?;
         writeln!(f, "{gutter}--> {file}:{}:{}", self.pos.line, self.pos.col)?;
         writeln!(f, "{gutter} |")?;
-        writeln!(f, "{number} | {line}")?;
+        writeln!(f, "{}", format!("{number} | {line}").trim_end())?;
         // Tabs are kept so that the caret stands under its character whatever the tab width.
         let pad: String = line
             .chars()

@@ -38,6 +38,11 @@ impl<'s> Parser<'s> {
         self.tokens.get(self.at.checked_sub(1)?).copied()
     }
 
+    /// End of what has been taken since `first`.
+    pub(super) fn previous_end(&self, first: Token) -> u32 {
+        self.previous().map_or(first.end, |p| p.end)
+    }
+
     /// Text of the token `ahead` places after the next.
     pub(super) fn nth_text(&self, ahead: usize) -> &'s str {
         self.text(self.nth(self.at.saturating_add(ahead)))

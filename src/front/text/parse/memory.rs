@@ -136,6 +136,20 @@ impl<'s> Parser<'s> {
 
     fn atomic_op(&mut self) -> PResult<AtomicOp> {
         let names: Vec<&str> = LEGACY_ATOMICS.iter().map(|(n, ..)| *n).collect();
+        // The ISA's documentation has other names than its tools for these two.
+        let documented = [("imin", "minsint"), ("imax", "maxsint")];
+        if let Some((_, real)) = documented.into_iter().find(|(d, _)| self.suffix_is(d)) {
+            let token = self.peek2();
+            let message = format!("unknown atomic operation `{}`", self.text(token));
+            let hint = format!("the signed operations are `minsint` and `maxsint`: write `{real}`");
+            return Err(self.error_full(
+                token,
+                ErrorKind::Syntax,
+                message,
+                String::new(),
+                Some(hint),
+            ));
+        }
         self.suffix_of("an atomic operation", &names, AtomicOp::from_legacy_name)
     }
 

@@ -188,16 +188,15 @@ impl<'s> Parser<'s> {
         } else {
             None
         };
+        let whole = Token {
+            end: self.previous_end(first),
+            ..first
+        };
         let m = self.mnemonic()?;
         let pred = match (pred, m.row.predicate) {
             (Some(_), PredKind::None) => {
-                return Err(self.error_full(
-                    first,
-                    ErrorKind::Syntax,
-                    format!("`{}` takes no predicate", m.text),
-                    String::new(),
-                    None,
-                ));
+                let message = format!("`{}` takes no predicate", m.text);
+                return Err(self.error(whole, ErrorKind::Syntax, message));
             }
             (Some(_), PredKind::Ignored) => None,
             (pred, _) => pred,

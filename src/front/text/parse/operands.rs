@@ -286,6 +286,17 @@ impl<'s> Parser<'s> {
         if !matches!(sym, Sym::General(_) | Sym::Surface(_)) {
             return Err(self.wrong_class(token, sym, "a general variable or a surface"));
         }
+        if self.is(b'(') && self.glued() {
+            let at = self.peek();
+            let hint = format!("write the offset in bytes: `&{}[32]`", self.text(token));
+            return Err(self.error_full(
+                at,
+                ErrorKind::Syntax,
+                "an address has no row and column".into(),
+                "expected `[bytes]` or the next operand".into(),
+                Some(hint),
+            ));
+        }
         let offset = if self.eat(b'[') {
             let offset = self.uint32("a byte offset")?;
             self.expect(b']', "`]`")?;

@@ -236,6 +236,7 @@ impl<'s> Parser<'s> {
 }
 
 /// The candidate that a person most likely meant: same but for case, or at most a third of the letters off.
+/// Names that differ in digits only (`V0033`, `V0034`) are no misspellings of each other.
 pub(super) fn closest<'a>(
     name: &str,
     candidates: impl Iterator<Item = &'a str>,
@@ -246,7 +247,8 @@ pub(super) fn closest<'a>(
     if name.is_empty() || name.len() > LONGEST {
         return None;
     }
-    let limit = (name.len() / 3).max(1);
+    let letters = |s: &str| -> String { s.chars().filter(|c| !c.is_ascii_digit()).collect() };
+    let limit = name.len() / 3;
     let mut best: Option<(usize, &str)> = None;
     for candidate in candidates.take(CANDIDATES) {
         if candidate.len().abs_diff(name.len()) > limit || candidate.len() > LONGEST {
@@ -257,30 +259,37 @@ pub(super) fn closest<'a>(
         } else {
             distance(name.as_bytes(), candidate.as_bytes())
         };
-        if d <= limit && best.is_none_or(|(b, _)| d < b) {
+        let numbered = d > 0 && letters(name) == letters(candidate);
+        if d <= limit && !numbered && best.is_none_or(|(b, _)| d < b) {
             best = Some((d, candidate));
         }
     }
     best.map(|(_, c)| c)
 }
 
-/// Edit distance.
+/// Edit distance in which swapping two neighbours is one edit.
 fn distance(a: &[u8], b: &[u8]) -> usize {
     let mut row: Vec<usize> = (0..=b.len()).collect();
+    let mut above = row.clone();
+    let at = |row: &[usize], i: usize| row.get(i).copied().unwrap_or(usize::MAX);
+    let mut previous = None;
     for (i, x) in a.iter().enumerate() {
-        let mut diagonal = i;
-        let mut left = i.saturating_add(1);
-        if let Some(first) = row.first_mut() {
-            *first = left;
+        let mut next = vec![i.saturating_add(1)];
+        let mut left_letter = None;
+        for (j, y) in b.iter().enumerate() {
+            let insert = at(&next, j).saturating_add(1);
+            let delete = at(&row, j.saturating_add(1)).saturating_add(1);
+            let substitute = at(&row, j).saturating_add(usize::from(x != y));
+            let swapped = previous == Some(y) && left_letter == Some(x);
+            let swap = match j.checked_sub(1) {
+                Some(two_left) if swapped => at(&above, two_left).saturating_add(1),
+                _ => usize::MAX,
+            };
+            next.push(insert.min(delete).min(substitute).min(swap));
+            left_letter = Some(y);
         }
-        for (cell, y) in row.iter_mut().skip(1).zip(b) {
-            let substitute = diagonal.saturating_add(usize::from(x != y));
-            diagonal = *cell;
-            left = substitute
-                .min(diagonal.saturating_add(1))
-                .min(left.saturating_add(1));
-            *cell = left;
-        }
+        previous = Some(x);
+        above = std::mem::replace(&mut row, next);
     }
     row.last().copied().unwrap_or(0)
 }
@@ -293,7 +302,8 @@ mod tests {
     fn edit_distance() {
         assert_eq!(distance(b"kitten", b"sitting"), 3);
         assert_eq!(distance(b"", b"ab"), 2);
-        assert_eq!(distance(b"V0032", b"V0033"), 1);
+        assert_eq!(distance(b"mov", b"mvo"), 1);
+        assert_eq!(distance(b"abcd", b"badc"), 2);
     }
 
     #[test]
@@ -302,5 +312,6 @@ mod tests {
         assert_eq!(closest("SCATTER", names.into_iter()), Some("scatter"));
         assert_eq!(closest("gathr", names.into_iter()), Some("gather"));
         assert_eq!(closest("dpas", names.into_iter()), None);
+        assert_eq!(closest("V0033", ["V0034"].into_iter()), None);
     }
 }
