@@ -1,7 +1,8 @@
 //! Damaged programs: an answer, not a crash, and quickly.
 
 use std::time::{Duration, Instant};
-use visa_jit::front::text::{parse, print};
+use visa_jit::front::text::{ErrorKind, parse, print};
+use visa_jit::limits;
 
 /// SplitMix64: the same cases on every machine.
 struct Random(u64);
@@ -178,4 +179,48 @@ fn hostile_shapes_are_bounded() {
             case.get(..40)
         );
     }
+}
+
+/// Exceeding a bound is an error of its own kind.
+#[test]
+fn limits_are_typed_errors() {
+    let head = ".version 4.1\n.kernel k\n.decl V v_type=G type=d num_elts=1\n";
+    let name = "n".repeat(limits::MAX_NAME_BYTES + 1);
+    let cases = [
+        format!(
+            ".kernel_attr A=\"{}\"\n",
+            "a".repeat(limits::MAX_STRING_BYTES)
+        ),
+        format!(".decl {name} v_type=P num_elts=1\n"),
+        format!(".funcdecl {name}\n"),
+        format!("{name}:\n"),
+        "{\n".repeat(limits::MAX_SCOPES),
+        format!(
+            ".decl W v_type=G type=d num_elts={}1",
+            "(".repeat(limits::MAX_EXPR_DEPTH + 2)
+        ),
+        format!("yield{}\n", " .".repeat(limits::MAX_TOKENS)),
+        "yield\n".repeat(limits::MAX_INSTS + 1),
+        ".kernel_attr A\n".repeat(limits::MAX_DIRECTIVES + 1),
+        format!(
+            "switchjmp (1) 0x0:ud (L{})\nL:\n",
+            ",L".repeat(limits::MAX_SWITCH_TARGETS)
+        ),
+        format!(
+            ".decl S v_type=S num_elts=1\nsample_3d.R (8) 0x0:uw S %bss V.0{}\n",
+            " V.0".repeat(limits::MAX_SAMPLE_PARAMS + 1)
+        ),
+        " ".repeat(limits::MAX_TEXT_BYTES),
+    ];
+    for case in cases {
+        let result = parse("limit", &format!("{head}{case}"));
+        let kind = result.err().and_then(|e| e.errors.first().map(|e| e.kind));
+        assert_eq!(kind, Some(ErrorKind::Limit), "{:?}", case.get(..40));
+    }
+    let many = parse(
+        "limit",
+        &format!("{head}{}", "x\n".repeat(limits::MAX_ERRORS * 2)),
+    );
+    let errors = many.err().map(|e| (e.errors.len(), e.stopped));
+    assert_eq!(errors, Some((limits::MAX_ERRORS, true)));
 }

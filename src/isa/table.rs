@@ -224,7 +224,7 @@ opcodes! {
     Shr 0x25/0 ["shr"] Logic Alu 2 : GEN Int <- GEN_IMM Int; _ Arith Guard ALL DecodeOnly "logical shift right"
     Asr 0x26/0 ["asr"] Logic Alu 2 : GEN Int <- GEN_IMM Int; _ Arith Guard ALL DecodeOnly "arithmetic shift right"
     Cbit 0x27/0 ["cbit"] Logic Alu 1 : GEN Int32 <- GEN_IMM Int32; _ _ Guard ALL DecodeOnly "population count"
-    Fbl 0x2E/0 ["fbl"] Logic Alu 1 : GEN D32 <- GEN_IMM D32; _ _ Guard ALL DecodeOnly "index of the lowest set bit, 0xffffffff if none"
+    Fbl 0x2E/0 ["fbl"] Logic Alu 1 : GEN D32 <- GEN_IMM Int32; _ _ Guard ALL DecodeOnly "index of the lowest set bit, 0xffffffff if none"
     Fbh 0x2F/0 ["fbh"] Logic Alu 1 : GEN D32 <- GEN_IMM D32; _ _ Guard ALL DecodeOnly "distance from the top of the first bit that differs from the sign, 0xffffffff if none"
     Bfe 0x46/0 ["bfe"] Logic Alu 3 : GEN D32 <- GEN_IMM D32; _ _ Guard ALL DecodeOnly "bit field extract: width, offset, value"
     Bfi 0x47/0 ["bfi"] Logic Alu 4 : GEN D32 <- GEN_IMM D32; _ _ Guard ALL DecodeOnly "bit field insert: width, offset, insert, base"

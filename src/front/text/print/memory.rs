@@ -71,6 +71,15 @@ impl Printer<'_> {
                 self.spaced_raw(*offsets)?;
                 self.spaced_raw(*data)
             }
+            kind => self.mem_payloads(inst, &t, kind),
+        }
+    }
+
+    /// Messages whose operands are all payloads.
+    fn mem_payloads(&mut self, inst: &Inst, t: &str, kind: &MemKind) -> fmt::Result {
+        let name = inst.op.mnemonic();
+        let exec = inst.exec;
+        match kind {
             MemKind::Typed {
                 channels,
                 coords,
@@ -115,6 +124,11 @@ impl Printer<'_> {
                 write!(self.out, "{name}.{blocks} {exec} {t}")?;
                 self.raws(&[*offsets, *data])
             }
+            MemKind::Oword { .. }
+            | MemKind::Media { .. }
+            | MemKind::Gather { .. }
+            | MemKind::GatherScaled { .. }
+            | MemKind::Gather4Scaled { .. } => Ok(()),
         }
     }
 
