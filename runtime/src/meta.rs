@@ -34,7 +34,9 @@ pub struct KernelMeta {
     /// True when the code reads local ids.
     pub needs_local_ids: bool,
     /// Bits of `%sr0` that number hardware threads, in which thread numbers 0, 1, 2 … are spread
-    /// out from the lowest bit: the inverse of the compaction in kernels with stack calls.
+    /// out from the lowest bit: the inverse of the compaction in kernels with stack calls, which
+    /// is `0x3FB7` in code for DG2 (bits 3 and 6 drop out of 14) and `0x7F37` for PVC (3, 6 and 7
+    /// of 15).
     pub sr0_bits: u32,
 }
 
@@ -140,17 +142,21 @@ impl KernelMeta {
 mod tests {
     use super::*;
 
+    /// The compaction in kernels of DG2 and PVC, as the compiler writes it.
     #[test]
-    fn sr0_leaves_holes() {
-        // Compaction drops bits 3 and 6: `(x & 7) | ((x >> 1) & !7)`, then the same at 6.
-        let meta = KernelMeta {
-            sr0_bits: 0x7FFF & !0b100_1000,
-            ..KernelMeta::default()
-        };
-        assert_eq!(meta.sr0(7), 7);
-        assert_eq!(meta.sr0(8), 0x10);
-        assert_eq!(meta.sr0(31), 0x37);
-        assert_eq!(meta.sr0(32), 0x80);
+    fn compaction_gives_the_thread_number_back() {
+        for (sr0_bits, mask, shift) in [(0x3FB7, 0x3FFF, 1), (0x7F37, 0x7FFF, 2)] {
+            let meta = KernelMeta {
+                sr0_bits,
+                ..KernelMeta::default()
+            };
+            for number in 0..1 << sr0_bits.count_ones() {
+                let x = meta.sr0(number) & mask;
+                let x = x & 0x3F | x >> shift & 0xFFFF_FFC0;
+                let x = x & 7 | x >> 1 & 0xFFFF_FFF8;
+                assert_eq!(x, number);
+            }
+        }
         assert_eq!(KernelMeta::default().sr0(0xDEAD_BEEF), 0xDEAD_BEEF);
     }
 

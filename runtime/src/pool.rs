@@ -1,6 +1,7 @@
 //! Worker threads that work-groups are spread over.
 
 use crate::limits::MAX_WORKERS;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// Why a pool could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -51,21 +52,113 @@ impl WorkerPool {
         self.workers
     }
 
-    /// Runs `work` once for each item, the first on this thread; returns when all are done.
-    pub(crate) fn each<T: Send>(&self, items: &mut [T], work: impl Fn(&mut T) + Sync) {
-        let Some(threads) = &self.threads else {
-            items.iter_mut().for_each(work);
-            return;
-        };
+    /// Runs `work` on the first item here and offers the others to the threads; returns when no
+    /// thread works on an item any more.
+    ///
+    /// An item whose turn has not come when `work` on the first one returns is left alone: the
+    /// threads may be busy with another launch for long. So `work` on one item must do what is
+    /// left to do, whatever becomes of the others.
+    pub(crate) fn share<T: Send>(&self, items: &mut [T], work: impl Fn(&mut T) + Sync) {
         let Some((first, others)) = items.split_first_mut() else {
             return;
         };
-        let work = &work;
-        threads.in_place_scope(|scope| {
-            for item in others {
-                scope.spawn(move |_| work(item));
-            }
-            work(first);
-        });
+        let Some(threads) = &self.threads else {
+            return work(first);
+        };
+        let offer = Arc::new(Offer::default());
+        // Waits also when `work` unwinds: the threads must not outlive what they borrow.
+        let _closed = Closed(&offer);
+        for item in others {
+            let task = Task::new(item, &work);
+            let offer = offer.clone();
+            threads.spawn(move || {
+                if let Some(_started) = offer.start() {
+                    // SAFETY: the offer was open when this started, so `share` has not returned
+                    // and does not before this ends; each task has an item of its own.
+                    unsafe { task.run() }
+                }
+            });
+        }
+        work(first);
+    }
+}
+
+/// One item and what to do with it, without their types and lifetimes.
+struct Task {
+    item: *mut (),
+    work: *const (),
+    call: unsafe fn(*const (), *mut ()),
+}
+
+// SAFETY: made only from a `T: Send`, of which it is the exclusive use, and an `F: Sync`.
+unsafe impl Send for Task {}
+
+impl Task {
+    fn new<T: Send, F: Fn(&mut T) + Sync>(item: &mut T, work: &F) -> Task {
+        /// # Safety
+        /// The pointers must be a live `F` and a live `T` that nobody else uses.
+        unsafe fn call<T, F: Fn(&mut T)>(work: *const (), item: *mut ()) {
+            // SAFETY: as promised.
+            unsafe { (*work.cast::<F>())(&mut *item.cast::<T>()) }
+        }
+        Task {
+            item: (&raw mut *item).cast(),
+            work: (&raw const *work).cast(),
+            call: call::<T, F>,
+        }
+    }
+
+    /// # Safety
+    /// Item and function must be alive, and nobody else may use the item.
+    unsafe fn run(&self) {
+        // SAFETY: as promised; the pointers have the types that `call` was made for.
+        unsafe { (self.call)(self.work, self.item) }
+    }
+}
+
+/// Items that threads may still start on, and how many they work on.
+#[derive(Default)]
+struct Offer {
+    state: Mutex<(bool, usize)>,
+    ended: Condvar,
+}
+
+impl Offer {
+    fn lock(&self) -> MutexGuard<'_, (bool, usize)> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins work on an item, unless the offer is closed.
+    fn start(&self) -> Option<Started<'_>> {
+        let mut state = self.lock();
+        if state.0 {
+            return None;
+        }
+        state.1 += 1;
+        Some(Started(self))
+    }
+}
+
+/// Work on an item until dropped.
+struct Started<'a>(&'a Offer);
+
+impl Drop for Started<'_> {
+    fn drop(&mut self) {
+        self.0.lock().1 -= 1;
+        self.0.ended.notify_one();
+    }
+}
+
+/// Closes the offer when dropped, and waits for the items that were started.
+struct Closed<'a>(&'a Offer);
+
+impl Drop for Closed<'_> {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        state.0 = true;
+        while state.1 != 0 {
+            let woken = self.0.ended.wait(state);
+            state = woken.unwrap_or_else(PoisonError::into_inner);
+        }
     }
 }

@@ -683,3 +683,73 @@ fn one_launch_on_many_threads_at_once() {
         }
     });
 }
+
+/// A launch whose pool is busy does its work alone instead of waiting.
+#[test]
+fn a_busy_pool_does_not_hold_up_other_launches() {
+    unsafe extern "C" fn finish(group: *mut GroupCtx, first: u32, end: u32) -> u32 {
+        // SAFETY: called by the launch with a valid group.
+        unsafe { threads_of(group, first, end).for_each(|t| t.state = THREAD_DONE) };
+        DONE
+    }
+    let pool = WorkerPool::new(2).unwrap();
+    let shape = LaunchShape::new([64, 1, 1], [16, 1, 1]);
+    let endless = PreparedLaunch::new(&kernel(meta(), spin), shape).unwrap();
+    let short = PreparedLaunch::new(&kernel(meta(), finish), shape).unwrap();
+    let interrupter = Interrupter::new();
+    std::thread::scope(|scope| {
+        let (pool, interrupter, endless) = (&pool, &interrupter, &endless);
+        scope.spawn(move || {
+            let options = LaunchOptions {
+                pool: Some(pool),
+                interrupter: Some(interrupter),
+                ..LaunchOptions::default()
+            };
+            let report = endless.run(&Arguments::default(), &options).unwrap();
+            assert_eq!(
+                (report.status, report.groups),
+                (LaunchStatus::Interrupted, 0)
+            );
+        });
+        std::thread::sleep(Duration::from_millis(20));
+        for _ in 0..100 {
+            let options = LaunchOptions {
+                pool: Some(pool),
+                ..LaunchOptions::default()
+            };
+            let report = short.run(&Arguments::default(), &options).unwrap();
+            assert_eq!((report.status, report.groups), (LaunchStatus::Completed, 4));
+        }
+        interrupter.interrupt();
+    });
+}
+
+/// Kernels round to nearest and keep denormals whatever the host program does.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn the_hosts_float_mode_does_not_reach_kernels() {
+    fn mxcsr() -> u32 {
+        let mut value = 0u32;
+        // SAFETY: stores a register to a local.
+        unsafe { std::arch::asm!("stmxcsr [{0}]", in(reg) &raw mut value) };
+        value
+    }
+    fn set(value: u32) {
+        // SAFETY: a valid control word.
+        unsafe { std::arch::asm!("ldmxcsr [{0}]", in(reg) &raw const value) };
+    }
+    unsafe extern "C" fn look(_: *mut GroupCtx, _: u32, _: u32) -> u32 {
+        assert_eq!(mxcsr() & 0xFFC0, 0x1F80);
+        DONE
+    }
+    let shape = LaunchShape::new([16, 1, 1], [16, 1, 1]);
+    let launch = PreparedLaunch::new(&kernel(meta(), look), shape).unwrap();
+    let before = mxcsr();
+    // Toward zero, both flushes on.
+    set(0xFFC0);
+    let report = launch.run(&Arguments::default(), &LaunchOptions::default());
+    let after = mxcsr();
+    set(before);
+    assert_eq!(report.unwrap().groups, 1);
+    assert_eq!(after & 0xFFC0, 0xFFC0);
+}

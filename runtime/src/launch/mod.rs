@@ -9,6 +9,7 @@
 //! frames and the entry is called again, until all are finished. Local memory, scratch and
 //! register storage read zero when a group starts, so results do not depend on which worker ran it.
 
+mod float_mode;
 mod shape;
 mod worker;
 
@@ -230,9 +231,10 @@ impl PreparedLaunch {
         let RunState { stop, workers } = &mut state;
         let job = Job::new(self, arguments, &partial, options, (stop, count as u64));
         let workers = &mut workers[..count];
+        workers.iter_mut().for_each(|worker| worker.reset(&job));
         match (options.pool, workers) {
             (Some(pool), workers) if count > 1 => {
-                pool.each(workers, |worker| worker.run(&job, slm, false));
+                pool.share(workers, |worker| worker.run(&job, slm, false));
             }
             (_, [first, ..]) => first.run(&job, slm, true),
             (_, []) => {}

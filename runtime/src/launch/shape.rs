@@ -1,7 +1,7 @@
 //! Launch shapes: how many groups there are, how large each is, and the local ids of its lanes.
 
 use crate::abi::LOCAL_ID_ROW;
-use crate::bytes::AlignedBytes;
+use crate::bytes::{AlignedBytes, LINE};
 use crate::error::LaunchError;
 use crate::limits::MAX_GROUP_LANES;
 use crate::meta::KernelMeta;
@@ -124,7 +124,8 @@ impl GroupShape {
             full_mask: mask(simd),
             simd,
             walk: meta.walk_order.map(usize::from),
-            ids: AlignedBytes::zeroed(u64::from(tables) * TABLE as u64)?,
+            // A spare line: a vector load of the last lanes may read a whole register.
+            ids: AlignedBytes::zeroed(u64::from(tables) * TABLE as u64 + LINE as u64)?,
             stride: 0,
         };
         if meta.needs_local_ids {

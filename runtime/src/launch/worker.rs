@@ -1,5 +1,6 @@
 //! One worker of a launch: memory for one group at a time, and the loop that runs groups in it.
 
+use super::float_mode::FloatMode;
 use super::shape::{GroupShape, KINDS};
 use super::{Arguments, LaunchOptions, LaunchShape};
 use crate::abi::{Entry, GroupCtx, LaunchCtx, SINK_BYTES, Status, THREAD_DONE, ThreadCtx};
@@ -210,14 +211,19 @@ impl Worker {
         Some(())
     }
 
-    /// Runs groups until none are left or the launch is stopped.
-    pub(super) fn run(&mut self, job: &Job<'_>, slm_size: u32, alone: bool) {
+    /// Forgets the launch before.
+    pub(super) fn reset(&mut self, job: &Job<'_>) {
         self.tally = Tally::default();
         self.faults.records.clear();
         self.faults.count = 0;
         self.faults.stop = job.stop_on_fault;
         self.faults.offset = job.shape.offset;
         self.faults.enqueued = job.shape.local;
+    }
+
+    /// Runs groups until none are left or the launch is stopped.
+    pub(super) fn run(&mut self, job: &Job<'_>, slm_size: u32, alone: bool) {
+        let _mode = FloatMode::set_default();
         let mut group = GroupCtx {
             launch: null(),
             slm: self.slm.as_ptr(),

@@ -1,0 +1,80 @@
+//! The layout that compiled code relies on. A change here is a new [`ABI_VERSION`]: code in caches
+//! and ahead-of-time objects was made for the old one.
+
+use std::mem::{offset_of, size_of};
+use visa_runtime::abi::{
+    ABI_VERSION, GroupCtx, Helpers, LOCAL_ID_ROW, LaunchCtx, SINK_BYTES, SURFACES, Status, Surface,
+    THREAD_DONE, ThreadCtx,
+};
+
+#[test]
+fn layout_of_version_1() {
+    assert_eq!(ABI_VERSION, 1);
+    assert_eq!(
+        (SURFACES, SINK_BYTES, LOCAL_ID_ROW, THREAD_DONE),
+        (256, 256, 32, u32::MAX)
+    );
+    let status = [
+        Status::Done,
+        Status::Suspended,
+        Status::Fault,
+        Status::Interrupted,
+    ];
+    assert_eq!(status.map(|s| s as u32), [0, 1, 2, 3]);
+    assert_eq!(
+        (
+            size_of::<Surface>(),
+            offset_of!(Surface, base),
+            offset_of!(Surface, size)
+        ),
+        (16, 0, 8)
+    );
+    let launch = [
+        offset_of!(LaunchCtx, surfaces),
+        offset_of!(LaunchCtx, payload),
+        offset_of!(LaunchCtx, flat_base),
+        offset_of!(LaunchCtx, flat_size),
+        offset_of!(LaunchCtx, interrupt),
+        offset_of!(LaunchCtx, helpers),
+    ];
+    assert_eq!(
+        (launch, size_of::<LaunchCtx>()),
+        ([0, 8, 16, 24, 32, 40], 48)
+    );
+    let group = [
+        offset_of!(GroupCtx, launch),
+        offset_of!(GroupCtx, slm),
+        offset_of!(GroupCtx, slm_size),
+        offset_of!(GroupCtx, threads),
+        offset_of!(GroupCtx, sink),
+        offset_of!(GroupCtx, faults),
+        offset_of!(GroupCtx, r0),
+        offset_of!(GroupCtx, thread_count),
+        offset_of!(GroupCtx, hw_id),
+    ];
+    assert_eq!(
+        (group, size_of::<GroupCtx>()),
+        ([0, 8, 16, 24, 32, 40, 48, 112, 116], 120)
+    );
+    let thread = [
+        offset_of!(ThreadCtx, local_ids),
+        offset_of!(ThreadCtx, frame),
+        offset_of!(ThreadCtx, scratch),
+        offset_of!(ThreadCtx, scratch_size),
+        offset_of!(ThreadCtx, dispatch_mask),
+        offset_of!(ThreadCtx, state),
+        offset_of!(ThreadCtx, r0_5),
+        offset_of!(ThreadCtx, sr0),
+    ];
+    assert_eq!(
+        (thread, size_of::<ThreadCtx>()),
+        ([0, 8, 16, 24, 32, 36, 40, 44], 48)
+    );
+    let helpers = [
+        offset_of!(Helpers, fp_env),
+        offset_of!(Helpers, fault),
+        offset_of!(Helpers, tsc),
+        offset_of!(Helpers, float_atomic),
+    ];
+    assert_eq!(helpers, [0, 8, 16, 24]);
+}
