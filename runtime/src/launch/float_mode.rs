@@ -28,10 +28,10 @@ impl Drop for FloatMode {
     }
 }
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", not(miri)))]
 use x86_64::{Control, DEFAULT, MODE, read, write};
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", not(miri)))]
 mod x86_64 {
     use std::arch::asm;
 
@@ -55,10 +55,10 @@ mod x86_64 {
     }
 }
 
-#[cfg(target_arch = "aarch64")]
+#[cfg(all(target_arch = "aarch64", not(miri)))]
 use aarch64::{Control, DEFAULT, MODE, read, write};
 
-#[cfg(target_arch = "aarch64")]
+#[cfg(all(target_arch = "aarch64", not(miri)))]
 mod aarch64 {
     use std::arch::asm;
 
@@ -82,11 +82,11 @@ mod aarch64 {
     }
 }
 
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+#[cfg(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
 use other::{Control, DEFAULT, MODE, read, write};
 
 /// Elsewhere the environment is taken to be the default.
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+#[cfg(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
 mod other {
     pub(super) type Control = u32;
     pub(super) const DEFAULT: Control = 0;
