@@ -76,7 +76,8 @@ impl Emit<'_> {
         self.block = end;
     }
 
-    fn slot_lane_addr(&mut self, slot: StackSlot, elem: Lane, lane: V) -> V {
+    /// Address of one lane of a vector in a slot.
+    pub fn slot_lane_addr(&mut self, slot: StackSlot, elem: Lane, lane: V) -> V {
         let base = self.slot_addr(slot, 0);
         let offset = self.ins().imul_imm_u(lane, i64::from(elem.bytes()));
         self.ins().iadd(base, offset)

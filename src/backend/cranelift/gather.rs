@@ -106,9 +106,4 @@ impl Emit<'_> {
         }
         piece.unwrap_or_else(|| self.vconst(ty, 0))
     }
-
-    /// Loads of several consecutive components, a record a lane. Not yet special.
-    fn load_records(&mut self, _access: MemAccess, _lanes: &Lanes) -> Option<Vec<Vec<V>>> {
-        None
-    }
 }

@@ -181,7 +181,7 @@ impl Emit<'_> {
     }
 
     /// Gathers one bit a lane, narrowing to bytes first when there are several pieces.
-    fn vec_to_bits(&mut self, width: u32, pieces: &[V], lanes: u16) -> V {
+    pub fn vec_to_bits(&mut self, width: u32, pieces: &[V], lanes: u16) -> V {
         let mut width = width;
         let mut pieces = pieces.to_vec();
         while width > 1 && (pieces.len() > 1 || width == 2) {
@@ -268,7 +268,8 @@ impl Emit<'_> {
         }
     }
 
-    fn pieces_test(&mut self, pieces: &[V], all: bool) -> V {
+    /// Any or all lanes of a mask in vector form without padding.
+    pub fn pieces_test(&mut self, pieces: &[V], all: bool) -> V {
         let mut level = pieces.to_vec();
         while level.len() > 1 {
             level = level

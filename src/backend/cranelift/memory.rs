@@ -17,7 +17,7 @@ use super::mask::{MaskRepr, full};
 use crate::ssa::{Lane, MemAccess, Space, Value};
 
 /// Bits of a flat address that count.
-const FLAT_OFFSET: u64 = (1 << 48) - 1;
+pub(super) const FLAT_OFFSET: u64 = (1 << 48) - 1;
 
 /// A region known while compiling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -348,7 +348,8 @@ impl Emit<'_> {
         })
     }
 
-    fn flat_limit(&mut self, bytes: u32) -> V {
+    /// The limit in device memory.
+    pub fn flat_limit(&mut self, bytes: u32) -> V {
         self.hoisted(Key::Limit(Place::Flat, bytes), |e| {
             e.wide_limit(Region::Known(Place::Flat), bytes)
         })

@@ -27,6 +27,7 @@ mod mask;
 mod mask_plan;
 mod memory;
 mod ops;
+mod records;
 mod scatter;
 mod shift;
 mod shuffle;

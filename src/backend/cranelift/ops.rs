@@ -176,6 +176,9 @@ impl Emit<'_> {
             }
         } else {
             let mask = self.mask_vec(c, ty.lane.bytes());
+            if let Some(result) = self.select_count(ty.lane, &mask, a, b) {
+                return self.bind(out, result);
+            }
             let direct = self.is_min_max(c, a, b);
             self.lanewise(&[mask, operands.0, operands.1], |e, v| {
                 if direct {
@@ -187,6 +190,29 @@ impl Emit<'_> {
             })
         };
         self.bind(out, result);
+    }
+
+    /// `mask ? b + 1 : b` is `b - mask`, a set lane being -1; likewise `b - 1`.
+    fn select_count(&mut self, lane: Lane, mask: &[V], a: Value, b: Value) -> Option<Vec<V>> {
+        let def = self.def_op(a)?;
+        let step = match (&def.op, def.args.as_slice()) {
+            (Op::Binary(BinOp::Add), &[x, k]) if x == b => k,
+            (Op::Binary(BinOp::Add), &[k, x]) if x == b => k,
+            _ => return None,
+        };
+        let up = match self.uniform_const(step)? {
+            1 => true,
+            bits if bits == super::value::low_bits(lane) => false,
+            _ => return None,
+        };
+        let operands = [mask.to_vec(), self.parts(b)];
+        Some(self.lanewise(&operands, |e, v| {
+            if up {
+                e.ins().isub(v[1], v[0])
+            } else {
+                e.ins().iadd(v[1], v[0])
+            }
+        }))
     }
 
     /// Compare-and-select that Cranelift knows as one minimum or maximum instruction.

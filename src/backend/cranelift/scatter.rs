@@ -24,7 +24,9 @@ impl Emit<'_> {
         if self.store_affine(access, &lanes, &data, inst) {
             return;
         }
-        self.store_general(&lanes, access.elem, &data);
+        if !self.store_records(access, &lanes, &data) {
+            self.store_general(&lanes, access.elem, &data);
+        }
     }
 
     /// Every component by itself, for any addresses and mask. Lanes store one after the other, so
