@@ -3,6 +3,7 @@
 mod cases;
 mod memory;
 mod ops;
+mod random;
 mod rig;
 mod targets;
 mod threads;
