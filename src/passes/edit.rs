@@ -42,6 +42,16 @@ pub(super) fn lanes_op(lanes: Vec<u64>) -> Op {
     }
 }
 
+/// Takes blocks that `order` does not name out of the layout, for passes that change parameters
+/// and see the edges of reachable blocks only.
+pub(super) fn drop_unreachable(f: &mut Function, order: &[Block]) {
+    let mut live = vec![false; f.blocks.len()];
+    for b in order {
+        live[b.0 as usize] = true;
+    }
+    f.order.retain(|b| live[b.0 as usize]);
+}
+
 /// Rewrites the instructions of a function block by block; new ones go before the current one.
 pub(super) struct Rewriter<'f> {
     pub(super) f: &'f mut Function,
@@ -88,6 +98,11 @@ impl<'f> Rewriter<'f> {
         let i = self.f.make(op, args, &[ty], self.line);
         self.out.push(i);
         self.f.inst(i).results[0]
+    }
+
+    /// Puts the current instruction here, for ones that follow it; `each` then says false.
+    pub(super) fn place(&mut self, i: Inst) {
+        self.out.push(i);
     }
 
     /// Adds a constant with the same bits in each lane.

@@ -12,6 +12,7 @@ mod fold;
 mod gvn;
 mod masks;
 pub mod pipeline;
+mod shape;
 mod uniform;
 
 pub use pipeline::{PassError, PassOptions, PassStats, optimize, run_pass};

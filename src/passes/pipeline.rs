@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use super::{cfg, dce, fold, gvn, masks, uniform};
+use super::{cfg, dce, fold, gvn, masks, shape, uniform};
 use crate::ssa::{Function, VerifyError, verify};
 
 /// A pass: changes the function and returns how many changes it made.
@@ -17,10 +17,14 @@ pub const PASSES: &[(&str, Pass)] = &[
     ("uniform", uniform::run),
     ("masks", masks::run),
     ("dce", dce::run),
+    ("shape", shape::run),
 ];
 
 /// Names of [`PASSES`] in the order they run; a name may occur several times.
-pub const ORDER: &[&str] = &["fold", "cfg", "gvn", "uniform", "fold", "cfg", "gvn", "dce"];
+pub const ORDER: &[&str] = &[
+    "fold", "cfg", "gvn", "uniform", "fold", "cfg", "gvn", "masks", "fold", "cfg", "gvn", "dce",
+    "shape",
+];
 
 /// What runs.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,13 +5,14 @@
 //! conditions of selects and uniform shift counts become scalar operands. Does not look into
 //! memory: a load from one address stays a vector load (its shape says so).
 
-use super::edit::{Rewriter, uniform_const};
+use super::edit::{Rewriter, drop_unreachable, uniform_const};
 use crate::ssa::dom::reverse_post_order;
 use crate::ssa::{BinOp, Block, Conv, Function, Inst, InstData, Op, Term, Ty, Value, ValueDef};
 
 /// Runs the pass.
 pub fn run(f: &mut Function) -> usize {
     let order = reverse_post_order(f);
+    drop_unreachable(f, &order);
     let uniform = analyse(f, &order);
     let mut pass = Pass {
         scalar: vec![None; f.values.len()],

@@ -1,6 +1,9 @@
 //! Functions: arenas of blocks, instructions and values, with the few edits that passes need.
 
+use std::collections::BTreeMap;
+
 use super::op::{Op, Site};
+use super::shape::Shape;
 use super::types::Ty;
 
 /// A value.
@@ -161,6 +164,8 @@ pub struct Function {
     pub states: u32,
     /// Shared local memory the program itself declares, in bytes.
     pub slm_bytes: u32,
+    /// What is known about addresses and masks of accesses; empty until the pass `shape` has run.
+    pub shapes: BTreeMap<Inst, Shape>,
 }
 
 impl Function {
@@ -178,6 +183,7 @@ impl Function {
             frame_bytes: 0,
             states: 0,
             slm_bytes: 0,
+            shapes: BTreeMap::new(),
         };
         f.new_block();
         f
@@ -299,8 +305,14 @@ impl Function {
         v
     }
 
-    /// Rewrites every operand so that no live use refers to an alias.
+    /// Rewrites every operand so that no live use refers to an alias, and takes operations without
+    /// effect whose result is one out of their blocks.
     pub fn resolve_aliases(&mut self) {
+        for b in 0..self.blocks.len() {
+            let mut insts = std::mem::take(&mut self.blocks[b].insts);
+            insts.retain(|&i| !self.is_replaced(i));
+            self.blocks[b].insts = insts;
+        }
         for i in 0..self.insts.len() {
             let mut args = std::mem::take(&mut self.insts[i].args);
             for a in &mut args {
@@ -320,6 +332,13 @@ impl Function {
             }
             self.blocks[b].term = term;
         }
+    }
+
+    /// True for an operation without effect whose result is an alias of another value.
+    pub fn is_replaced(&self, i: Inst) -> bool {
+        let data = self.inst(i);
+        let alias = |&v: &Value| matches!(self.def(v), ValueDef::Alias(_));
+        !data.op.has_effect() && data.results.first().is_some_and(alias)
     }
 
     /// Predecessor blocks of each block, in layout order, one entry an edge.

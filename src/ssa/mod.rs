@@ -20,6 +20,7 @@ pub mod parse;
 mod parse_op;
 pub mod print;
 pub mod scalar;
+pub mod shape;
 pub mod types;
 mod typing;
 pub mod verify;

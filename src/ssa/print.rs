@@ -15,7 +15,7 @@
 //! ```
 //!
 //! Numbers are those of the arenas, so that a message about `%12` can be found in the text. Dead
-//! instructions, values and blocks are not printed. Printing never fails, also on functions that
+//! instructions, values and blocks are not printed; shapes of accesses are comments. Printing never fails, also on functions that
 //! the verifier rejects.
 
 use std::fmt;
@@ -23,6 +23,7 @@ use std::fmt;
 use super::func::{Block, BlockCall, Function, InstData, Term, Value};
 use super::names::{self, spell};
 use super::op::{Input, Op, Space};
+use super::shape::Shape;
 use super::types::{Lane, Ty};
 
 impl fmt::Display for Value {
@@ -76,9 +77,28 @@ impl fmt::Display for Function {
             writeln!(f, ":")?;
             for &i in &block.insts {
                 inst(self, self.inst(i), f)?;
+                if let Some(shape) = self.shapes.get(&i) {
+                    writeln!(f, "  ; {shape}")?;
+                }
             }
             write!(f, "  {}", block.term)?;
             comment(block.term_line, "", f)?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "shape:")?;
+        if let Some(a) = self.addr {
+            write!(f, " base {} stride {}", a.base, a.stride)?;
+            if let Some(guard) = a.guard {
+                write!(f, " if {guard}")?;
+            }
+        }
+        if let Some(all) = self.mask_all {
+            write!(f, " all {all}")?;
         }
         Ok(())
     }

@@ -7,7 +7,7 @@
 //! | V3 end | every block has a terminator other than `None` |
 //! | V4 owner | an instruction stands at one place; its results and a block's parameters say so |
 //! | V5 dominance | a value is used where its definition dominates, later in the same block or in dominated blocks |
-//! | V6 alias | no operand is an alias |
+//! | V6 alias | no operand is an alias, nor the result of an operation without effect |
 //! | V7 arguments | a branch passes one value of the right type to each parameter |
 //! | V8 condition | a branch tests a scalar `i1`, a switch a scalar `i32` |
 //! | V9 suspend | states are 1 … `states`, and the state is read only if there are any |
@@ -19,6 +19,7 @@
 //! | V15 memory | mask, address, surface and elements of an access fit its memory |
 //! | V16 sites | the site of an access exists (register storage has none) |
 //! | V17 frame | saved values lie between the register storage and the end of the frame |
+//! | V18 shapes | the scalars of an access's shape are defined above it, with the type of its addresses or `i1` |
 //!
 //! Not checked: that the program means what the kernel says, or that values are saved before they
 //! are loaded from the frame.
@@ -52,6 +53,7 @@ pub enum Rule {
     Memory,
     Sites,
     Frame,
+    Shapes,
 }
 
 /// A broken rule.
@@ -184,6 +186,10 @@ impl Verifier<'_> {
                         continue;
                     }
                 }
+                if f.is_replaced(i) {
+                    let text = "the result is an alias".into();
+                    self.error(Rule::Alias, b, Some(i), text);
+                }
                 for (n, &r) in f.inst(i).results.iter().enumerate() {
                     let def = ValueDef::Result(i, n as u16);
                     if !self.defined_as(r, def) {
@@ -228,6 +234,7 @@ impl Verifier<'_> {
                 for &a in &f.inst(i).args {
                     self.use_of(a, (b, n as u32 + 1), Some(i), &dom, &places);
                 }
+                self.shape(i, (b, n as u32 + 1), &dom, &places);
                 if let Err((rule, text)) = typing::check(f, f.inst(i)) {
                     let text = format!("{}: {text}", self.name(i));
                     self.error(rule, b, Some(i), text);
@@ -242,6 +249,28 @@ impl Verifier<'_> {
                 self.use_of(a, (b, u32::MAX), None, &dom, &places);
             }
             self.term(b);
+        }
+    }
+
+    fn shape(&mut self, i: Inst, at: (Block, u32), dom: &DomTree, places: &[Option<(Block, u32)>]) {
+        let f = self.f;
+        let Some(shape) = f.shapes.get(&i) else {
+            return;
+        };
+        let Some(&addr) = f.inst(i).args.get(1) else {
+            self.error(Rule::Shapes, at.0, Some(i), "shape of no access".into());
+            return;
+        };
+        let lane = Ty::scalar(f.ty(addr).lane);
+        let base = shape.addr.map(|a| (a.base, lane));
+        let guard = shape.addr.and_then(|a| a.guard).map(|v| (v, Ty::BOOL));
+        let all = shape.mask_all.map(|v| (v, Ty::BOOL));
+        for (v, ty) in [base, guard, all].into_iter().flatten() {
+            if v.0 as usize >= f.values.len() || f.ty(v) != ty {
+                self.error(Rule::Shapes, at.0, Some(i), format!("{v} is no {ty}"));
+            } else {
+                self.use_of(v, at, Some(i), dom, places);
+            }
         }
     }
 

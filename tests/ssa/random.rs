@@ -3,9 +3,10 @@
 use crate::generate::{function, observe};
 use visa_jit::passes::pipeline::{ORDER, PASSES};
 use visa_jit::passes::{PassOptions, optimize, run_pass};
-use visa_jit::ssa::{parse, verify};
+use visa_jit::ssa::shape::Affine;
+use visa_jit::ssa::*;
 
-const SEEDS: u64 = 2000;
+const SEEDS: u64 = 1500;
 
 fn check(seed: u64, order: &[&'static str]) {
     let mut f = function(seed);
@@ -34,11 +35,86 @@ fn the_pipeline_keeps_the_meaning() {
 
 #[test]
 fn each_pass_alone_keeps_the_meaning() {
-    for seed in SEEDS..SEEDS + 500 {
+    for seed in SEEDS..SEEDS + 300 {
         for (name, _) in PASSES {
             check(seed, &[name, name]);
         }
     }
+}
+
+/// The function with code in front of each access that writes to surface 1 if its shape is wrong.
+fn with_shape_tests(f: &Function) -> (Function, usize) {
+    let mut g = f.clone();
+    let mut tested = 0;
+    for &b in &f.order {
+        g.block_mut(b).insts.clear();
+        for &i in &f.block(b).insts {
+            if let Some(&shape) = f.shapes.get(&i) {
+                tested += 1;
+                let (mask, addr) = (f.inst(i).args[0], f.inst(i).args[1]);
+                if let Some(a) = shape.addr {
+                    test_addresses(&mut g, b, addr, a);
+                }
+                if let Some(all) = shape.mask_all {
+                    let really = g.push1(b, Op::MaskAll, vec![mask], Ty::BOOL, 0);
+                    report(&mut g, b, all, really);
+                }
+            }
+            g.block_mut(b).insts.push(i);
+        }
+    }
+    g.shapes.clear();
+    verify(&g).unwrap_or_else(|e| panic!("{}\n{f}", e[0]));
+    (g, tested)
+}
+
+fn test_addresses(g: &mut Function, b: Block, addr: Value, a: Affine) {
+    let ty = g.ty(addr);
+    let lanes = (0..i64::from(ty.lanes)).map(|n| (n * a.stride) as u64 & ty.lane.mask());
+    let steps = g.push1(b, Op::VecConst(lanes.collect()), vec![], ty, 0);
+    let base = g.push1(b, Op::Splat, vec![a.base], ty, 0);
+    let even = g.push1(b, Op::Binary(BinOp::Add), vec![base, steps], ty, 0);
+    let mask = ty.with_lane(Lane::I1);
+    let same = g.push1(b, Op::ICmp(ICond::Eq), vec![addr, even], mask, 0);
+    let same = g.push1(b, Op::MaskAll, vec![same], Ty::BOOL, 0);
+    let always = g.push1(b, Op::Const(1), vec![], Ty::BOOL, 0);
+    report(g, b, a.guard.unwrap_or(always), same);
+}
+
+/// Writes to surface 1 when `claim` holds but `fact` does not.
+fn report(g: &mut Function, b: Block, claim: Value, fact: Value) {
+    let not = g.push1(b, Op::Unary(UnOp::Not), vec![fact], Ty::BOOL, 0);
+    let bad = g.push1(b, Op::Binary(BinOp::And), vec![claim, not], Ty::BOOL, 0);
+    let at = g.push1(b, Op::Const(0), vec![], Ty::I32, 0);
+    let surface = g.push1(b, Op::Const(1), vec![], Ty::I32, 0);
+    let marker = g.push1(b, Op::Const(0x5bad_5bad), vec![], Ty::I32, 0);
+    let access = BlockAccess {
+        space: Space::Surface,
+        elem: Lane::I32,
+        n: 1,
+        site: 0,
+    };
+    let args = vec![bad, at, surface, marker];
+    g.push(b, Op::BlockStore(access), args, &[], 0);
+}
+
+#[test]
+fn shapes_are_true_at_run_time() {
+    let mut tested = 0;
+    for seed in 0..SEEDS {
+        let mut f = function(seed);
+        let options = PassOptions {
+            verify: true,
+            ..PassOptions::default()
+        };
+        optimize(&mut f, &options).unwrap();
+        let (g, n) = with_shape_tests(&f);
+        tested += n;
+        for s in [seed, seed + 1] {
+            assert!(observe(&f, s) == observe(&g, s), "seed {seed}\n{g}");
+        }
+    }
+    assert!(tested > 1000, "{tested} accesses with shapes");
 }
 
 #[test]

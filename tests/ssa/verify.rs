@@ -1,5 +1,6 @@
 //! Each rule of the verifier has a function that breaks it and no other.
 
+use visa_jit::ssa::shape::{Affine, Shape};
 use visa_jit::ssa::verify::Rule;
 use visa_jit::ssa::{Block, Function, Inst, Op, Ty, Value, ValueDef, parse, verify};
 
@@ -102,8 +103,12 @@ fn v6_alias() {
     let mut f = body(&["%6: i32 = neg %1", "%7: i32 = neg %6", "return"]);
     f.replace(Value(6), Value(1));
     assert_eq!(broken(&f), [Rule::Alias]);
-    f.resolve_aliases();
-    assert_eq!(broken(&f), []);
+    let mut resolved = f.clone();
+    resolved.resolve_aliases();
+    assert_eq!(broken(&resolved), []);
+    // Without the instruction that made it, the operand alone is wrong.
+    f.block_mut(Function::ENTRY).insts.remove(6);
+    assert_eq!(broken(&f), [Rule::Alias]);
 }
 
 #[test]
@@ -252,6 +257,26 @@ fn v17_frame() {
     assert_op_breaks(Rule::Frame, "%6: <8 x i64> = frameload[16]");
     assert_op_breaks(Rule::Frame, "framestore[61] %0");
     assert_eq!(broken(&body(&["framestore[60] %0", "return"])), []);
+}
+
+#[test]
+fn v18_shapes() {
+    let store = "store.slm.i32x1[0] %0, %2, %2";
+    let mut f = body(&[store, "%6: i32 = const 1", "return"]);
+    let access = f.block(Function::ENTRY).insts[6];
+    let mut shape = |base: Option<Value>, mask_all| {
+        let addr = base.map(|base| Affine {
+            base,
+            stride: 4,
+            guard: None,
+        });
+        f.shapes.insert(access, Shape { addr, mask_all });
+        broken(&f)
+    };
+    assert_eq!(shape(Some(Value(1)), Some(Value(3))), []);
+    assert_eq!(shape(Some(Value(5)), None), [Rule::Shapes]);
+    assert_eq!(shape(None, Some(Value(1))), [Rule::Shapes]);
+    assert_eq!(shape(Some(Value(6)), None), [Rule::Dominance]);
 }
 
 /// Operations that passes and lowering build by hand keep the rules too.

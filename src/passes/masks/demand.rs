@@ -260,7 +260,7 @@ impl Pass<'_> {
             return;
         };
         let (x, y) = (self.f.resolve(x), self.f.resolve(y));
-        let (seen, mask) = match (self.narrows(x), self.narrows(y)) {
+        let (seen, mask) = match (self.narrows(x, 4), self.narrows(y, 4)) {
             (true, false) => (y, x),
             (false, true) => (x, y),
             _ => {
@@ -278,14 +278,22 @@ impl Pass<'_> {
         }
     }
 
-    /// True for execution masks: those that facts speak of, and parts of them.
-    fn narrows(&self, v: Value) -> bool {
+    /// True for execution masks: those that facts speak of, dispatched lanes, and parts of these.
+    fn narrows(&self, v: Value, depth: usize) -> bool {
         let part = window(self.f, Part { mask: v, first: 0 }, self.f.ty(v).lanes);
-        let dispatch = |v| {
-            let data = self.f.def_inst(v);
-            data.is_some_and(|d| matches!(d.op, Op::Input(_)))
-        };
-        self.facts.known(part.mask) || dispatch(part.mask)
+        if self.facts.known(part.mask) {
+            return true;
+        }
+        self.f
+            .def_inst(part.mask)
+            .is_some_and(|data| match data.op {
+                Op::Input(_) => true,
+                Op::Binary(BinOp::And) if depth > 0 => data
+                    .args
+                    .iter()
+                    .any(|&a| self.narrows(self.f.resolve(a), depth - 1)),
+                _ => false,
+            })
     }
 
     /// Passes the demand of a parameter on to its arguments.

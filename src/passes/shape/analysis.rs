@@ -1,0 +1,206 @@
+//! Which integer vectors are evenly spaced: an optimistic fixed point over the function.
+
+use crate::passes::edit::{const_lanes, uniform_const};
+use crate::ssa::{BinOp, Block, Conv, Function, InstData, Lane, Op, Value};
+
+/// What is known about the lanes of a vector.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Spacing {
+    /// Not computed yet.
+    Unseen,
+    /// Lane `i` is lane 0 plus `i * stride`, in the width of the lane.
+    Even {
+        /// Distance of neighbours, sign-extended from the lane.
+        stride: i64,
+        /// Only where a run-time test holds.
+        guarded: bool,
+    },
+    /// Nothing.
+    Any,
+}
+
+impl Spacing {
+    fn join(self, other: Spacing) -> Spacing {
+        match (self, other) {
+            (Spacing::Unseen, s) | (s, Spacing::Unseen) => s,
+            (
+                Spacing::Even { stride, guarded },
+                Spacing::Even {
+                    stride: s,
+                    guarded: g,
+                },
+            ) if stride == s => Spacing::Even {
+                stride,
+                guarded: guarded || g,
+            },
+            _ => Spacing::Any,
+        }
+    }
+}
+
+/// Spacing of every value.
+pub(super) fn run(f: &Function, order: &[Block]) -> Vec<Spacing> {
+    let mut known = vec![Spacing::Unseen; f.values.len()];
+    loop {
+        let mut changed = false;
+        for &b in order {
+            for &i in &f.block(b).insts {
+                let data = f.inst(i);
+                for &r in &data.results {
+                    let s = result(f, data, r, &known);
+                    changed |= std::mem::replace(&mut known[r.0 as usize], s) != s;
+                }
+            }
+            for call in f.block(b).term.targets() {
+                for (&p, &a) in f.block(call.block).params.iter().zip(&call.args) {
+                    let s = known[p.0 as usize].join(known[a.0 as usize]);
+                    changed |= std::mem::replace(&mut known[p.0 as usize], s) != s;
+                }
+            }
+        }
+        if !changed {
+            return known;
+        }
+    }
+}
+
+/// Arguments that each parameter receives.
+pub(super) fn incoming(f: &Function) -> Vec<Vec<Value>> {
+    let mut args = vec![Vec::new(); f.values.len()];
+    for &b in &f.order {
+        for call in f.block(b).term.targets() {
+            for (&p, &a) in f.block(call.block).params.iter().zip(&call.args) {
+                args[p.0 as usize].push(a);
+            }
+        }
+    }
+    args
+}
+
+fn even(lane: Lane, stride: i64, guarded: bool) -> Spacing {
+    let stride = lane.sign_extend(stride as u64);
+    Spacing::Even { stride, guarded }
+}
+
+fn result(f: &Function, data: &InstData, r: Value, known: &[Spacing]) -> Spacing {
+    let ty = f.ty(r);
+    let lane = ty.lane;
+    if ty.is_scalar() || lane.is_float() || lane == Lane::I1 {
+        return Spacing::Any;
+    }
+    let arg = |n: usize| known[data.args[n].0 as usize];
+    match &data.op {
+        Op::Splat => even(lane, 0, false),
+        Op::VecConst(bits) => sequence(bits, lane),
+        Op::Binary(op) => binary(f, *op, data, lane, known),
+        Op::Convert(Conv::Trunc) => map(arg(0), |s, g| even(lane, s, g)),
+        Op::Convert(Conv::SExt | Conv::ZExt) if f.ty(data.args[0]).lane != Lane::I1 => {
+            let from = f.ty(data.args[0]).lane;
+            map(arg(0), |s, g| extended(s, g, ty.lanes, from.bits()))
+        }
+        Op::Shuffle(indices) if data.args.len() == 1 => match steps(indices) {
+            Some(step) => map(arg(0), |s, g| even(lane, s.wrapping_mul(step), g)),
+            None => Spacing::Any,
+        },
+        Op::Select if f.ty(data.args[0]).is_scalar() => arg(1).join(arg(2)),
+        _ => Spacing::Any,
+    }
+}
+
+fn map(s: Spacing, f: impl Fn(i64, bool) -> Spacing) -> Spacing {
+    match s {
+        Spacing::Even { stride, guarded } => f(stride, guarded),
+        other => other,
+    }
+}
+
+/// Constants that form an arithmetic sequence.
+fn sequence(bits: &[u64], lane: Lane) -> Spacing {
+    let difference = |w: &[u64]| lane.sign_extend(w[1].wrapping_sub(w[0]));
+    let mut steps = bits.windows(2).map(difference);
+    match steps.next() {
+        Some(first) if steps.all(|s| s == first) => even(lane, first, false),
+        _ => Spacing::Any,
+    }
+}
+
+/// Distance of the indices of a shuffle, if it is the same everywhere.
+fn steps(indices: &[u16]) -> Option<i64> {
+    let mut steps = indices
+        .windows(2)
+        .map(|w| i64::from(w[1]) - i64::from(w[0]));
+    let first = steps.next()?;
+    steps.all(|s| s == first).then_some(first)
+}
+
+/// After an extension from `width` bits the lanes are even only if none wraps, which is tested at run time.
+///
+/// The test sees the ends alone, which is enough while all lanes together span less than the width.
+fn extended(stride: i64, guarded: bool, lanes: u16, width: u32) -> Spacing {
+    let span = i128::from(stride).abs() * i128::from(lanes - 1);
+    if stride == 0 {
+        return Spacing::Even { stride, guarded };
+    }
+    if span >= 1 << width {
+        return Spacing::Any;
+    }
+    Spacing::Even {
+        stride,
+        guarded: true,
+    }
+}
+
+fn binary(f: &Function, op: BinOp, data: &InstData, lane: Lane, known: &[Spacing]) -> Spacing {
+    let (a, b) = (data.args[0], data.args[1]);
+    let (x, y) = (known[a.0 as usize], known[b.0 as usize]);
+    let constant = uniform_const(f, b);
+    match (op, constant) {
+        (BinOp::Add | BinOp::Sub, _) => {
+            let sign = if op == BinOp::Add { 1 } else { -1 };
+            map(x, |s, g| {
+                map(y, |t, h| {
+                    even(lane, s.wrapping_add(t.wrapping_mul(sign)), g || h)
+                })
+            })
+        }
+        (BinOp::Mul, Some(c)) => map(x, |s, g| even(lane, s.wrapping_mul(c as i64), g)),
+        (BinOp::Shl, Some(c)) => {
+            let count = c % u64::from(lane.bits());
+            map(x, |s, g| even(lane, s.wrapping_shl(count as u32), g))
+        }
+        // Low bits: like an extension from that width.
+        (BinOp::And, Some(c)) if c != 0 && (c & c.wrapping_add(1)) == 0 => {
+            let lanes = f.ty(a).lanes;
+            map(x, |s, g| extended(s, g, lanes, c.count_ones()))
+        }
+        _ => uniform_operands(f, b, x, y),
+    }
+}
+
+/// Any lane-wise operation on equal lanes gives equal lanes.
+fn uniform_operands(f: &Function, b: Value, x: Spacing, y: Spacing) -> Spacing {
+    let scalar = Spacing::Even {
+        stride: 0,
+        guarded: false,
+    };
+    let y = if f.ty(b).is_scalar() { scalar } else { y };
+    map(x, |s, g| {
+        map(y, |t, h| {
+            if s == 0 && t == 0 {
+                Spacing::Even {
+                    stride: 0,
+                    guarded: g || h,
+                }
+            } else {
+                Spacing::Any
+            }
+        })
+    })
+}
+
+/// Lane 0 of a vector constant.
+pub(super) fn first_lane(f: &Function, v: Value) -> u64 {
+    const_lanes(f, v)
+        .and_then(|l| l.first().copied())
+        .unwrap_or(0)
+}

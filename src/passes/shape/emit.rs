@@ -1,0 +1,307 @@
+//! Scalar bases, guards and "all lanes" conditions, made beside the vectors they belong to.
+
+use super::analysis::{Spacing, first_lane};
+use crate::passes::edit::Rewriter;
+use crate::ssa::shape::Affine;
+use crate::ssa::{
+    BinOp, Block, Conv, Function, ICond, Input, Inst, Lane, Op, Term, Ty, Value, ValueDef,
+};
+
+/// Scalars made for vectors and masks.
+pub(super) struct Made {
+    base: Vec<Option<Value>>,
+    guard: Vec<Option<Value>>,
+    all: Vec<Option<Value>>,
+}
+
+impl Made {
+    /// Shape of an address.
+    pub(super) fn affine(&self, v: Value, spacing: &[Spacing]) -> Option<Affine> {
+        let Spacing::Even { stride, .. } = spacing[v.0 as usize] else {
+            return None;
+        };
+        Some(Affine {
+            base: self.base[v.0 as usize]?,
+            stride,
+            guard: self.guard[v.0 as usize],
+        })
+    }
+
+    /// Condition under which all lanes of a mask are set.
+    pub(super) fn all(&self, v: Value) -> Option<Value> {
+        self.all[v.0 as usize]
+    }
+}
+
+/// Makes what is needed; nothing that exists is changed apart from new block parameters.
+pub(super) fn run(
+    f: &mut Function,
+    order: &[Block],
+    spacing: &[Spacing],
+    bases: &[bool],
+    masks: &[bool],
+) -> Made {
+    let n = f.values.len();
+    let mut emit = Emit {
+        spacing,
+        made: Made {
+            base: vec![None; n],
+            guard: vec![None; n],
+            all: vec![None; n],
+        },
+    };
+    let mut carried: Vec<(Block, Value)> = Vec::new();
+    for &b in order {
+        for p in f.block(b).params.clone() {
+            if bases[p.0 as usize] {
+                emit.param(f, b, p);
+                carried.push((b, p));
+            }
+        }
+    }
+    let mut rewriter = Rewriter::new(f);
+    for &b in order {
+        rewriter.block(b, |r, i| {
+            if let [v] = *r.f.inst(i).results.as_slice()
+                && (v.0 as usize) < n
+            {
+                if bases[v.0 as usize] {
+                    emit.base(r, i, v);
+                }
+                if masks[v.0 as usize] {
+                    // Behind the mask itself, because it may be tested directly.
+                    return emit.mask(r, i, v);
+                }
+            }
+            true
+        });
+    }
+    emit.arguments(f, order, &carried);
+    emit.made
+}
+
+/// True when a comparison holds in all lanes if it holds in the first and the last one.
+pub(super) fn compares_ends(
+    f: &Function,
+    spacing: &[Spacing],
+    cond: ICond,
+    args: &[Value],
+) -> bool {
+    let stride = |v: Value| match spacing[v.0 as usize] {
+        Spacing::Even { stride, .. } => Some(stride),
+        _ => None,
+    };
+    let (Some(a), Some(b)) = (stride(args[0]), stride(args[1])) else {
+        return false;
+    };
+    let ty = f.ty(args[0]);
+    let span = i128::from(a).abs() * i128::from(ty.lanes - 1);
+    let ordered = !matches!(cond, ICond::Eq | ICond::Ne);
+    b == 0 && (a == 0 || ordered && ty.lane != Lane::I64 && span < 1 << ty.lane.bits())
+}
+
+struct Emit<'a> {
+    spacing: &'a [Spacing],
+    made: Made,
+}
+
+impl Emit<'_> {
+    fn stride(&self, v: Value) -> i64 {
+        match self.spacing[v.0 as usize] {
+            Spacing::Even { stride, .. } => stride,
+            _ => 0,
+        }
+    }
+
+    fn guarded(&self, v: Value) -> bool {
+        matches!(
+            self.spacing[v.0 as usize],
+            Spacing::Even { guarded: true, .. }
+        )
+    }
+
+    /// Scalar parameters for a vector one.
+    fn param(&mut self, f: &mut Function, b: Block, p: Value) {
+        let n = p.0 as usize;
+        let lane = f.ty(p).lane;
+        self.made.base[n] = Some(f.add_param(b, Ty::scalar(lane)));
+        if self.guarded(p) {
+            self.made.guard[n] = Some(f.add_param(b, Ty::BOOL));
+        }
+    }
+
+    /// The scalar of an operand, which is itself if it is one.
+    fn scalar(&self, f: &Function, v: Value) -> Option<Value> {
+        if f.ty(v).is_scalar() {
+            return Some(v);
+        }
+        self.made.base[v.0 as usize]
+    }
+
+    fn both(&self, r: &mut Rewriter, a: Option<Value>, b: Option<Value>) -> Option<Value> {
+        match (a, b) {
+            (Some(a), Some(b)) if a != b => {
+                Some(r.emit(Op::Binary(BinOp::And), vec![a, b], Ty::BOOL))
+            }
+            (a, b) => a.or(b),
+        }
+    }
+
+    /// Lane 0 of `v` as a scalar, and the condition under which its lanes are even.
+    fn base(&mut self, r: &mut Rewriter, i: Inst, v: Value) {
+        let data = r.f.inst(i).clone();
+        let ty = Ty::scalar(r.f.ty(v).lane);
+        let guards = data
+            .args
+            .iter()
+            .filter(|a| (a.0 as usize) < self.spacing.len());
+        let guards: Vec<Value> = guards
+            .filter_map(|a| self.made.guard[a.0 as usize])
+            .collect();
+        let mut guard = None;
+        for g in guards {
+            guard = self.both(r, guard, Some(g));
+        }
+        let args: Option<Vec<Value>> = data.args.iter().map(|&a| self.scalar(r.f, a)).collect();
+        let Some(args) = args else {
+            return;
+        };
+        let base = match &data.op {
+            Op::Splat => args[0],
+            Op::VecConst(_) => r.constant(ty, first_lane(r.f, v)),
+            Op::Shuffle(indices) => {
+                let stride = self.stride(data.args[0]);
+                let skip = stride.wrapping_mul(i64::from(indices[0]));
+                self.offset(r, args[0], skip)
+            }
+            op => r.emit(op.clone(), args.clone(), ty),
+        };
+        let limits = matches!(
+            data.op,
+            Op::Convert(Conv::SExt | Conv::ZExt) | Op::Binary(BinOp::And)
+        );
+        let from = data.args.first().copied();
+        if let (true, Some(from)) = (limits, from)
+            && self.stride(from) != 0
+        {
+            let test = self.no_wrap(r, &data.op, &args, base, from);
+            guard = self.both(r, guard, Some(test));
+        }
+        self.made.base[v.0 as usize] = Some(base);
+        self.made.guard[v.0 as usize] = guard;
+    }
+
+    /// `x + constant`.
+    fn offset(&self, r: &mut Rewriter, x: Value, by: i64) -> Value {
+        let ty = r.f.ty(x);
+        let by = by as u64 & ty.lane.mask();
+        if by == 0 {
+            return x;
+        }
+        let by = r.constant(ty, by);
+        r.emit(Op::Binary(BinOp::Add), vec![x, by], ty)
+    }
+
+    /// Tests that the last lane, taken through the same operation, is as far from the first as it should be.
+    fn no_wrap(
+        &self,
+        r: &mut Rewriter,
+        op: &Op,
+        args: &[Value],
+        base: Value,
+        from: Value,
+    ) -> Value {
+        let span = self
+            .stride(from)
+            .wrapping_mul(i64::from(r.f.ty(from).lanes - 1));
+        let last = self.offset(r, args[0], span);
+        let mut args = args.to_vec();
+        args[0] = last;
+        let ty = r.f.ty(base);
+        let last = r.emit(op.clone(), args, ty);
+        let distance = r.emit(Op::Binary(BinOp::Sub), vec![last, base], ty);
+        let expected = r.constant(ty, span as u64 & ty.lane.mask());
+        r.emit(Op::ICmp(ICond::Eq), vec![distance, expected], Ty::BOOL)
+    }
+
+    /// The condition under which all lanes of a mask are set; false when the instruction was placed here.
+    fn mask(&mut self, r: &mut Rewriter, i: Inst, v: Value) -> bool {
+        let data = r.f.inst(i).clone();
+        let lookup = |emit: &Self, a: Value| emit.made.all.get(a.0 as usize).copied().flatten();
+        let (all, placed) = match &data.op {
+            Op::Splat => (Some(data.args[0]), false),
+            Op::VecConst(bits) => {
+                let all = bits.iter().all(|&m| m != 0);
+                (Some(r.constant(Ty::BOOL, all.into())), false)
+            }
+            Op::Input(Input::DispatchMask) | Op::Shuffle(_) => {
+                r.place(i);
+                (Some(r.emit(Op::MaskAll, vec![v], Ty::BOOL)), true)
+            }
+            Op::Binary(BinOp::And) => {
+                let (a, b) = (lookup(self, data.args[0]), lookup(self, data.args[1]));
+                let both = a.is_some() && b.is_some();
+                (if both { self.both(r, a, b) } else { None }, false)
+            }
+            Op::ICmp(cond) => (self.compare(r, *cond, &data.args), false),
+            _ => (None, false),
+        };
+        self.made.all[v.0 as usize] = all;
+        !placed
+    }
+
+    /// A comparison of even lanes with one value holds everywhere if it holds at both ends and no
+    /// lane wraps between them.
+    fn compare(&mut self, r: &mut Rewriter, cond: ICond, args: &[Value]) -> Option<Value> {
+        let (a, b) = (self.scalar(r.f, args[0])?, self.scalar(r.f, args[1])?);
+        let (ga, gb) = (
+            self.made.guard[args[0].0 as usize],
+            self.made.guard[args[1].0 as usize],
+        );
+        let guard = self.both(r, ga, gb);
+        let first = r.emit(Op::ICmp(cond), vec![a, b], Ty::BOOL);
+        let mut all = self.both(r, guard, Some(first));
+        let stride = self.stride(args[0]);
+        if stride != 0 {
+            let span = stride.wrapping_mul(i64::from(r.f.ty(args[0]).lanes - 1));
+            let last = self.offset(r, a, span);
+            let holds = r.emit(Op::ICmp(cond), vec![last, b], Ty::BOOL);
+            all = self.both(r, all, Some(holds));
+            let signed = matches!(cond, ICond::Slt | ICond::Sle | ICond::Sgt | ICond::Sge);
+            let extend = Op::Convert(if signed { Conv::SExt } else { Conv::ZExt });
+            let wide = r.emit(extend.clone(), vec![a], Ty::I64);
+            let test = self.no_wrap(r, &extend, &[a], wide, args[0]);
+            all = self.both(r, all, Some(test));
+        }
+        all
+    }
+
+    /// Passes bases and guards to the new parameters.
+    fn arguments(&self, f: &mut Function, order: &[Block], carried: &[(Block, Value)]) {
+        let mut by_block: Vec<Vec<Value>> = vec![Vec::new(); f.blocks.len()];
+        for &(b, p) in carried {
+            by_block[b.0 as usize].push(p);
+        }
+        for &b in order {
+            let mut term = std::mem::replace(&mut f.block_mut(b).term, Term::None);
+            for call in term.targets_mut() {
+                for &p in &by_block[call.block.0 as usize] {
+                    let ValueDef::Param(_, n) = f.def(p) else {
+                        continue;
+                    };
+                    let arg = call.args[usize::from(n)];
+                    let base = self.made.base[arg.0 as usize];
+                    call.args.extend(base);
+                    if self.guarded(p) {
+                        let guard = match self.made.guard[arg.0 as usize] {
+                            Some(g) => g,
+                            None => f.push1(b, Op::Const(1), Vec::new(), Ty::BOOL, 0),
+                        };
+                        call.args.push(guard);
+                    }
+                }
+            }
+            f.block_mut(b).term = term;
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Address shapes: which accesses go to evenly spaced addresses, and when all their lanes are enabled.
+//!
+//! Guarantees: [`crate::ssa::Function::shapes`] has an entry for each lane-wise load, store and atomic of which
+//! something is known. Where a fact depends on an extension not wrapping between the first and the last lane,
+//! a scalar guard tests that at run time. The scalars are new instructions (and block parameters, for
+//! addresses carried around loops) beside the vector ones; nothing else changes. Runs last: other
+//! passes take the scalars for dead.
+//!
+//! Not done: addresses put together from halves, lanes that repeat (`0 0 1 1`), local ids of unknown layout.
+
+mod analysis;
+mod emit;
+
+use std::collections::BTreeMap;
+
+use super::edit::drop_unreachable;
+use crate::ssa::dom::reverse_post_order;
+use crate::ssa::shape::Shape;
+use crate::ssa::{BinOp, Function, Inst, Op, Value};
+use analysis::Spacing;
+
+/// How deep a mask is looked into.
+const MASK_DEPTH: usize = 6;
+
+/// Runs the pass.
+pub fn run(f: &mut Function) -> usize {
+    f.shapes = BTreeMap::new();
+    let order = reverse_post_order(f);
+    drop_unreachable(f, &order);
+    let spacing = analysis::run(f, &order);
+    let accesses: Vec<Inst> = order
+        .iter()
+        .flat_map(|&b| f.block(b).insts.iter().copied())
+        .filter(|&i| is_access(f, i))
+        .collect();
+    let mut needs = Needs {
+        f,
+        spacing: &spacing,
+        incoming: analysis::incoming(f),
+        bases: vec![false; f.values.len()],
+        masks: vec![false; f.values.len()],
+    };
+    for &i in &accesses {
+        needs.access(i);
+    }
+    let (bases, masks) = (needs.bases, needs.masks);
+    let made = emit::run(f, &order, &spacing, &bases, &masks);
+    for i in accesses {
+        let args = &f.inst(i).args;
+        let shape = Shape {
+            addr: made.affine(args[1], &spacing),
+            mask_all: made.all(args[0]),
+        };
+        if shape != Shape::default() {
+            f.shapes.insert(i, shape);
+        }
+    }
+    f.shapes.len()
+}
+
+fn is_access(f: &Function, i: Inst) -> bool {
+    let data = f.inst(i);
+    let lane_wise = matches!(data.op, Op::Load(_) | Op::Store(_) | Op::Atomic(_));
+    lane_wise && !f.ty(data.args[0]).is_scalar()
+}
+
+/// Which vectors need a scalar base, and which masks a scalar "all".
+struct Needs<'a> {
+    f: &'a Function,
+    spacing: &'a [Spacing],
+    /// Arguments by parameter.
+    incoming: Vec<Vec<Value>>,
+    bases: Vec<bool>,
+    masks: Vec<bool>,
+}
+
+impl Needs<'_> {
+    fn access(&mut self, i: Inst) {
+        let (mask, addr) = (self.f.inst(i).args[0], self.f.inst(i).args[1]);
+        self.base(addr);
+        self.mask(mask, MASK_DEPTH);
+    }
+
+    /// Marks what the base of `v` is computed from.
+    fn base(&mut self, v: Value) {
+        let mut work = vec![v];
+        while let Some(v) = work.pop() {
+            let n = v.0 as usize;
+            let even = matches!(self.spacing[n], Spacing::Even { .. });
+            if even && !std::mem::replace(&mut self.bases[n], true) {
+                match self.f.def_inst(v) {
+                    Some(data) => work.extend(&data.args),
+                    None => work.extend(&self.incoming[n]),
+                }
+            }
+        }
+    }
+
+    /// Marks masks that a scalar can be derived for; false when it cannot.
+    fn mask(&mut self, v: Value, depth: usize) -> bool {
+        if self.masks[v.0 as usize] {
+            return true;
+        }
+        let Some(data) = self.f.def_inst(v) else {
+            return false;
+        };
+        let args = &data.args;
+        let known = match data.op {
+            Op::Splat | Op::VecConst(_) | Op::Input(_) => true,
+            Op::Shuffle(_) => {
+                let from = self.f.def_inst(args[0]);
+                from.is_some_and(|d| matches!(d.op, Op::Input(_)))
+            }
+            Op::Binary(BinOp::And) if depth > 0 => {
+                let first = self.mask(args[0], depth - 1);
+                first && self.mask(args[1], depth - 1)
+            }
+            Op::ICmp(cond) => {
+                let known = emit::compares_ends(self.f, self.spacing, cond, args);
+                if known {
+                    self.base(args[0]);
+                    self.base(args[1]);
+                }
+                known
+            }
+            _ => false,
+        };
+        self.masks[v.0 as usize] = known;
+        known
+    }
+}
