@@ -4,7 +4,7 @@
 
 use divan::{Bencher, black_box};
 use std::time::{Duration, Instant};
-use visa_runtime::abi::{GroupCtx, Status, THREAD_DONE, fp_env};
+use visa_runtime::abi::{Entry, GroupCtx, Status, THREAD_DONE, fp_env};
 use visa_runtime::{
     Arguments, DeviceMemory, HELPERS, Interrupter, Kernel, KernelCode, KernelMeta, LaunchOptions,
     LaunchShape, PreparedLaunch, WorkerPool,
@@ -23,9 +23,22 @@ unsafe extern "C" fn empty(group: *mut GroupCtx, first: u32, end: u32) -> u32 {
     Status::Done as u32
 }
 
+/// Computes for some ten microseconds.
+unsafe extern "C" fn busy(_: *mut GroupCtx, _: u32, _: u32) -> u32 {
+    let sum = (0..10_000u64).fold(1, |x, i| {
+        black_box(x ^ i).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+    });
+    black_box(sum);
+    Status::Done as u32
+}
+
 fn prepare(meta: KernelMeta, global: u32, local: u32) -> PreparedLaunch {
-    // SAFETY: the entry touches states only.
-    let kernel = unsafe { Kernel::new(meta, KernelCode::Linked(empty)) };
+    prepare_entry(empty, meta, global, local)
+}
+
+fn prepare_entry(entry: Entry, meta: KernelMeta, global: u32, local: u32) -> PreparedLaunch {
+    // SAFETY: the entries touch states only.
+    let kernel = unsafe { Kernel::new(meta, KernelCode::Linked(entry)) };
     let shape = LaunchShape::new([global, 1, 1], [local, 1, 1]);
     match kernel.and_then(|kernel| PreparedLaunch::new(&kernel, shape)) {
         Ok(launch) => launch,
@@ -92,7 +105,19 @@ fn ten_thousand_groups(bencher: Bencher<'_, '_>, workers: usize) {
     );
 }
 
-/// Two groups on two workers: what waking a thread costs.
+/// Ten thousand groups that compute: how well workers share them.
+#[divan::bench(args = [1, 2], sample_count = 10)]
+fn ten_thousand_busy_groups(bencher: Bencher<'_, '_>, workers: usize) {
+    let pool = WorkerPool::new(workers).ok();
+    let options = LaunchOptions {
+        pool: pool.as_ref(),
+        ..LaunchOptions::default()
+    };
+    let prepared = prepare_entry(busy, KernelMeta::default(), 160_000, 16);
+    launch(bencher, &prepared, options);
+}
+
+/// Two groups on two workers: what offering a group to a thread costs.
 #[divan::bench]
 fn two_groups_on_two_workers(bencher: Bencher<'_, '_>) {
     let pool = WorkerPool::new(2).ok();
