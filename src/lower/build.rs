@@ -36,6 +36,8 @@ pub struct Builder {
     preds: Vec<Vec<Block>>,
     sealed: Vec<bool>,
     incomplete: Vec<Vec<(Var, Value)>>,
+    /// Parameters whose incoming values are still to be added.
+    pending: Vec<(Var, Block, Value)>,
     resumes: HashMap<Block, Resume>,
     slots: HashMap<Var, u32>,
     frame: u32,
@@ -54,6 +56,7 @@ impl Builder {
             preds: Vec::new(),
             sealed: Vec::new(),
             incomplete: Vec::new(),
+            pending: Vec::new(),
             resumes: HashMap::new(),
             slots: HashMap::new(),
             frame: 0,
@@ -104,46 +107,70 @@ impl Builder {
     /// Current value of a variable.
     pub fn read(&mut self, var: Var) -> Value {
         let v = self.read_in(var, self.cur);
+        self.fill_params();
         self.f.resolve(v)
     }
 
+    /// Value of a variable at the end of a block. Parameters that this makes are filled by
+    /// [`Builder::fill_params`]: a work list, because chains of joins are as long as kernels are.
     fn read_in(&mut self, var: Var, block: Block) -> Value {
-        if let Some(&v) = self.defs[block.0 as usize].get(&var) {
-            return v;
-        }
-        let value = if self.resumes.contains_key(&block) {
-            self.resume_load(var, block)
-        } else if !self.sealed[block.0 as usize] {
-            let p = self.f.add_param(block, self.var_ty(var));
-            self.incomplete[block.0 as usize].push((var, p));
-            p
-        } else {
-            match self.preds[block.0 as usize].as_slice() {
-                [] => self.initial_value(var),
-                &[one] => self.read_in(var, one),
+        let mut path = Vec::new();
+        let mut at = block;
+        let value = loop {
+            let b = at.0 as usize;
+            if let Some(&v) = self.defs[b].get(&var) {
+                break v;
+            }
+            if self.resumes.contains_key(&at) {
+                break self.resume_load(var, at);
+            }
+            if !self.sealed[b] {
+                let p = self.f.add_param(at, self.var_ty(var));
+                self.incomplete[b].push((var, p));
+                break p;
+            }
+            match self.preds[b].as_slice() {
+                // Unreachable code may go round in circles without any definition.
+                &[one] if path.len() <= self.preds.len() => {
+                    path.push(at);
+                    at = one;
+                }
+                [] | [_] => break self.initial_value(var),
                 _ => {
-                    let p = self.f.add_param(block, self.var_ty(var));
-                    self.defs[block.0 as usize].insert(var, p);
-                    self.fill_param(var, block);
-                    p
+                    let p = self.f.add_param(at, self.var_ty(var));
+                    self.pending.push((var, at, p));
+                    break p;
                 }
             }
         };
-        self.defs[block.0 as usize].insert(var, value);
+        self.defs[at.0 as usize].insert(var, value);
+        for b in path {
+            self.defs[b.0 as usize].insert(var, value);
+        }
         value
     }
 
-    /// Appends the incoming value of `var` to every branch to `block`.
-    fn fill_param(&mut self, var: Var, block: Block) {
-        let mut preds = self.preds[block.0 as usize].clone();
-        preds.sort_unstable();
-        preds.dedup();
-        for p in preds {
-            let v = self.read_in(var, p);
-            let v = self.f.resolve(v);
-            for call in self.f.block_mut(p).term.targets_mut() {
-                if call.block == block {
-                    call.args.push(v);
+    /// Appends the incoming values of new parameters to the branches that reach their blocks.
+    fn fill_params(&mut self) {
+        while let Some((var, block, param)) = self.pending.pop() {
+            let ValueDef::Param(_, index) = self.f.def(param) else {
+                continue;
+            };
+            let index = usize::from(index);
+            let mut preds = self.preds[block.0 as usize].clone();
+            preds.sort_unstable();
+            preds.dedup();
+            for p in preds {
+                let v = self.read_in(var, p);
+                let v = self.f.resolve(v);
+                for call in self.f.block_mut(p).term.targets_mut() {
+                    if call.block == block {
+                        // Parameters are filled in any order; gaps are closed before the list is empty.
+                        if call.args.len() <= index {
+                            call.args.resize(index + 1, v);
+                        }
+                        call.args[index] = v;
+                    }
                 }
             }
         }
@@ -194,9 +221,10 @@ impl Builder {
         if std::mem::replace(&mut self.sealed[block.0 as usize], true) {
             return;
         }
-        for (var, _) in std::mem::take(&mut self.incomplete[block.0 as usize]) {
-            self.fill_param(var, block);
+        for (var, param) in std::mem::take(&mut self.incomplete[block.0 as usize]) {
+            self.pending.push((var, block, param));
         }
+        self.fill_params();
     }
 
     /// Continues in `block`.
@@ -331,6 +359,7 @@ impl Builder {
                 for (var, load, offset) in loads {
                     changed = true;
                     let v = self.read_in(var, from);
+                    self.fill_params();
                     let v = self.f.resolve(v);
                     // What the launch provides again need not be saved.
                     let again = self.f.def_inst(v).filter(|d| {

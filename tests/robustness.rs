@@ -1,0 +1,347 @@
+//! Broken input: truncated, bit-flipped and token-edited programs and containers end in a typed error or
+//! in success, never in a panic, a hang or an internal error.
+//!
+//! Every case is a pure function of its number, so a failure names what to run again:
+//! `CASE=123 cargo test --test robustness`.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use visa_jit::isa::Platform;
+use visa_jit::{Class, Engine, EngineOptions, Error};
+
+/// Cases of the plain run.
+const CASES: u64 = 100_000;
+/// Longest time one case may take.
+const LIMIT: Duration = Duration::from_secs(1);
+/// One case in this many goes through the code generator as well.
+const COMPILED: u64 = 100;
+
+struct Rng(u64);
+
+impl Rng {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, n: usize) -> usize {
+        (self.next() % n.max(1) as u64) as usize
+    }
+}
+
+/// Words that make edits reach deeper than random bytes would.
+const WORDS: &[&str] = &[
+    "0",
+    "1",
+    "-1",
+    "255",
+    "65535",
+    "4294967295",
+    "0x0:ud",
+    "0xffffffff:d",
+    "0x7f800000:f",
+    "0x8000:hf",
+    "0x1:q",
+    "0xff:b",
+    "0x76543210:v",
+    "<0;1,0>",
+    "<1;1,0>",
+    "<2;1,0>",
+    "<4;4,1>",
+    "<8;8,1>",
+    "<16;16,1>",
+    "<32;1,0>",
+    "<1>",
+    "<2>",
+    "<4>",
+    "(M1, 1)",
+    "(M1, 8)",
+    "(M1, 16)",
+    "(M1, 32)",
+    "(M5, 16)",
+    "(M8, 4)",
+    "(M5_NM, 16)",
+    "(M1_NM, 1)",
+    "(NoMask, 32)",
+    "P1",
+    "!P1",
+    "P1.any",
+    "%null",
+    "%r0",
+    "%cr0",
+    "%slm",
+    "%scratch",
+    "T6",
+    "T0",
+    "V0032",
+    "V0048",
+    "A0(0)<1>",
+    "r[A0(0),16]<1;1,0>:d",
+    "r[A0(0)]<1>:b",
+    "mov",
+    "add",
+    "mul",
+    "mad",
+    "cmp.lt",
+    "cmp.ne",
+    "sel",
+    "setp",
+    "shl",
+    "asr",
+    "shr",
+    "bfe",
+    "bfi",
+    "addc",
+    "madw",
+    "mulh",
+    "div",
+    "mod",
+    "exp",
+    "inv",
+    "sqrt",
+    "goto",
+    "jmp",
+    "call",
+    "ret",
+    "barrier",
+    "gather4_scaled.RGBA",
+    "scatter4_scaled.R",
+    "gather_scaled.2",
+    "scatter.4",
+    "oword_ld",
+    "dword_atomic.add",
+    "svm_gather.4.1",
+    "lsc_load.ugm",
+    "flat[V0048]:a64",
+    "V0048:d32x4",
+    "_main_0",
+    "_0_010",
+    ".sat",
+    "(-)",
+    "(abs)",
+    "(~)",
+    "\"",
+    "/*",
+    "//",
+    "\\",
+    ":",
+    ",",
+    ".",
+    "[",
+    ")",
+    "\u{e9}",
+];
+
+fn edit_text(source: &str, rng: &mut Rng) -> String {
+    let mut lines: Vec<String> = source.lines().map(str::to_owned).collect();
+    for _ in 0..1 + rng.below(3) {
+        let at = rng.below(lines.len());
+        let other = rng.below(lines.len());
+        match rng.below(9) {
+            0 => {
+                lines.remove(at);
+            }
+            1 => lines.swap(at, other),
+            2 => {
+                let copy = lines[other].clone();
+                lines.insert(at, copy);
+            }
+            3 => lines.truncate(at.max(1)),
+            _ => {
+                let mut words: Vec<&str> = lines[at].split_inclusive(' ').collect();
+                if words.is_empty() {
+                    words.push("");
+                }
+                let w = rng.below(words.len());
+                let new = format!("{} ", WORDS[rng.below(WORDS.len())]);
+                match rng.below(3) {
+                    0 => words[w] = &new,
+                    1 => words.insert(w, &new),
+                    _ => {
+                        words.remove(w);
+                    }
+                }
+                lines[at] = words.concat();
+            }
+        }
+        if lines.is_empty() {
+            lines.push(String::new());
+        }
+    }
+    lines.join("\n")
+}
+
+fn edit_bytes(source: &[u8], rng: &mut Rng) -> Vec<u8> {
+    let mut bytes = source.to_vec();
+    match rng.below(8) {
+        0 => bytes.truncate(rng.below(source.len())),
+        _ => {
+            for _ in 0..1 + rng.below(4) {
+                let at = rng.below(bytes.len());
+                bytes[at] ^= 1 << rng.below(8);
+            }
+        }
+    }
+    bytes
+}
+
+struct Corpus {
+    texts: Vec<(Platform, String)>,
+    zebins: Vec<Vec<u8>>,
+}
+
+/// Small kernels of every kind, so that a case is cheap and an edit hits something.
+fn corpus(engine: &Engine) -> Corpus {
+    let names = [
+        "saxpy",
+        "gather",
+        "mandelbrot",
+        "reduction",
+        "histogram",
+        "loops",
+        "switch",
+        "private",
+        "call",
+        "stencil",
+        "block_copy",
+        "atomics",
+    ];
+    let mut out = Corpus {
+        texts: Vec::new(),
+        zebins: Vec::new(),
+    };
+    for platform in Platform::ALL {
+        for name in names {
+            let path = format!(
+                "{}/tests/kernels/bin/{platform}/{name}.zebin",
+                env!("CARGO_MANIFEST_DIR")
+            );
+            let bytes = std::fs::read(&path).unwrap_or_else(|e| panic!("{path}: {e}"));
+            let program = engine
+                .program_from_zebin(&bytes, None)
+                .expect("checked-in zebin loads");
+            let texts = program
+                .kernels()
+                .iter()
+                .map(|k| (platform, k.text().to_owned()));
+            out.texts
+                .extend(texts.filter(|(_, t)| t.lines().count() < 260));
+            if bytes.len() < 150_000 {
+                out.zebins.push(bytes);
+            }
+        }
+    }
+    assert!(
+        out.texts.len() > 40 && out.zebins.len() > 8,
+        "{} texts, {} zebins",
+        out.texts.len(),
+        out.zebins.len()
+    );
+    out
+}
+
+/// Runs one case through everything; the counters say how far cases get.
+fn case(engine: &Engine, corpus: &Corpus, n: u64, reached: &[AtomicU64; 3]) -> Result<(), Error> {
+    let mut rng = Rng(n.wrapping_mul(0x2545_F491_4F6C_DD1D));
+    let program = if n % 10 == 0 {
+        let bytes = edit_bytes(&corpus.zebins[rng.below(corpus.zebins.len())], &mut rng);
+        engine.program_from_zebin(&bytes, None)?
+    } else {
+        let (platform, text) = &corpus.texts[rng.below(corpus.texts.len())];
+        let text = if rng.below(6) == 0 {
+            String::from_utf8_lossy(&edit_bytes(text.as_bytes(), &mut rng)).into_owned()
+        } else {
+            edit_text(text, &mut rng)
+        };
+        engine.program_from_text("case.visaasm", &text, *platform)?
+    };
+    reached[0].fetch_add(1, Ordering::Relaxed);
+    // A container holds many kernels; one of them is enough.
+    let count = program.kernels().len();
+    let Some(kernel) = program.kernels().get(rng.below(count)) else {
+        return Ok(());
+    };
+    kernel.ssa(true)?;
+    reached[1].fetch_add(1, Ordering::Relaxed);
+    if n % COMPILED == 1 {
+        kernel.code(Default::default())?;
+        reached[2].fetch_add(1, Ordering::Relaxed);
+    }
+    Ok(())
+}
+
+#[test]
+fn broken_input_is_a_typed_error() {
+    let engine = Engine::with_options(EngineOptions {
+        memory_bytes: 1 << 32,
+        ..EngineOptions::default()
+    })
+    .expect("engine");
+    let corpus = corpus(&engine);
+    let (first, last) = match std::env::var("CASE").ok().and_then(|s| s.parse().ok()) {
+        Some(n) => (n, n + 1),
+        None => (0, CASES),
+    };
+    let next = AtomicU64::new(first);
+    let reached = [AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0)];
+    let failures: Mutex<Vec<String>> = Mutex::new(Vec::new());
+    std::panic::set_hook(Box::new(|_| {}));
+    std::thread::scope(|s| {
+        for _ in 0..2 {
+            s.spawn(|| {
+                loop {
+                    let n = next.fetch_add(1, Ordering::Relaxed);
+                    if n >= last || failures.lock().is_ok_and(|f| f.len() >= 20) {
+                        return;
+                    }
+                    if std::env::var_os("LOG").is_some() {
+                        eprintln!("case {n}");
+                    }
+                    let start = Instant::now();
+                    let result =
+                        catch_unwind(AssertUnwindSafe(|| case(&engine, &corpus, n, &reached)));
+                    let time = start.elapsed();
+                    let problem = match result {
+                        Err(p) => Some(format!(
+                            "panic: {}",
+                            p.downcast_ref::<String>()
+                                .cloned()
+                                .or_else(|| p.downcast_ref::<&str>().map(|s| (*s).to_owned()))
+                                .unwrap_or_default()
+                        )),
+                        Ok(Err(e)) if e.exit_class() == Class::Internal => Some(e.to_string()),
+                        _ if time > LIMIT => Some(format!("took {time:?}")),
+                        _ => None,
+                    };
+                    if let (Some(p), Ok(mut f)) = (problem, failures.lock()) {
+                        f.push(format!("case {n}: {p}"));
+                    }
+                }
+            });
+        }
+    });
+    let _ = std::panic::take_hook();
+    let [loaded, lowered, compiled] = reached.map(AtomicU64::into_inner);
+    println!(
+        "{} cases: {loaded} loaded, {lowered} lowered, {compiled} compiled",
+        last - first
+    );
+    let failures = failures.into_inner().unwrap_or_default();
+    assert!(
+        failures.is_empty(),
+        "{} failures:\n{}",
+        failures.len(),
+        failures.join("\n")
+    );
+    // Edits that all fail in the parser would prove nothing about the rest.
+    assert!(
+        last - first == 1 || lowered > CASES / 10,
+        "only {lowered} cases reached lowering"
+    );
+}
