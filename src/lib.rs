@@ -2,6 +2,7 @@
 #![deny(unsafe_code)]
 
 pub mod backend;
+pub mod cli;
 pub mod container;
 pub mod engine;
 pub mod front;

@@ -1,3 +1,7 @@
-//! The command line.
+//! The command line; see [`visa_jit::cli`].
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    visa_jit::cli::main()
+}

@@ -1,0 +1,103 @@
+//! `asm`: the machine code of a kernel, with the vISA it came from.
+
+use std::fmt::Write as _;
+
+use iced_x86::{Decoder, DecoderOptions, Formatter, NasmFormatter};
+use target_lexicon::Architecture;
+
+use super::exit::Failure;
+use crate::backend::CodeObject;
+
+/// Bytes of code shown on a line; the longest instruction has 15.
+const SHOWN_BYTES: usize = 8;
+
+/// Disassembles `code`; `source` is the vISA text its line table refers to.
+pub fn listing(kernel: &str, code: &CodeObject, source: &str) -> Result<String, Failure> {
+    if code.triple.architecture != Architecture::X86_64 {
+        return Err(Failure::unsupported(format!(
+            "machine code for {} cannot be disassembled: only x86_64 can",
+            code.triple
+        )));
+    }
+    let lines: Vec<_> = source.lines().collect();
+    let mut marks = code.lines.iter().peekable();
+    let mut last = 0;
+    let mut out = format!(
+        "; kernel {kernel}: {} bytes for {}, made by {}\n",
+        code.code.len(),
+        code.triple,
+        code.backend
+    );
+    let mut formatter = NasmFormatter::new();
+    for instruction in &mut Decoder::with_ip(64, &code.code, 0, DecoderOptions::NONE) {
+        let start = usize::try_from(instruction.ip()).unwrap_or(usize::MAX);
+        let mut line = last;
+        while let Some((_, next)) = marks.next_if(|(at, _)| u64::from(*at) <= instruction.ip()) {
+            line = *next;
+        }
+        if line != last {
+            last = line;
+            comment(&mut out, line, &lines);
+        }
+        let bytes = code.code.get(start..start.saturating_add(instruction.len()));
+        let mut text = String::new();
+        formatter.format(&instruction, &mut text);
+        row(&mut out, start, bytes.unwrap_or(&[]), &text);
+    }
+    Ok(out)
+}
+
+fn comment(out: &mut String, line: u32, lines: &[&str]) {
+    let index = usize::try_from(line).ok().and_then(|line| line.checked_sub(1));
+    if let Some(index) = index {
+        let text = lines.get(index).map_or("", |text| text.trim());
+        let _ = writeln!(out, "; {line}: {text}");
+    }
+}
+
+fn row(out: &mut String, at: usize, bytes: &[u8], text: &str) {
+    let mut hex = String::new();
+    for byte in bytes.iter().take(SHOWN_BYTES) {
+        let _ = write!(hex, "{byte:02x}");
+    }
+    let more = if bytes.len() > SHOWN_BYTES { "+" } else { "" };
+    let hex = format!("{hex}{more}");
+    let width = SHOWN_BYTES.saturating_mul(2).saturating_add(1);
+    let _ = writeln!(out, "  {at:06x}  {hex:width$}  {text}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::exit::Exit;
+
+    fn code(triple: &str) -> CodeObject {
+        CodeObject {
+            code: vec![0x48, 0x89, 0xc8, 0x31, 0xc0, 0xc3],
+            align: 16,
+            lines: vec![(0, 2), (5, 1)],
+            triple: triple.parse().unwrap(),
+            backend: "test",
+        }
+    }
+
+    #[test]
+    fn lines_stand_before_their_code() {
+        let text = listing("k", &code("x86_64-unknown-linux-gnu"), "ret\n  mov x\n").unwrap();
+        assert_eq!(
+            text,
+            "; kernel k: 6 bytes for x86_64-unknown-linux-gnu, made by test\n\
+             ; 2: mov x\n\
+             \x20 000000  4889c8             mov rax,rcx\n\
+             \x20 000003  31c0               xor eax,eax\n\
+             ; 1: ret\n\
+             \x20 000005  c3                 ret\n"
+        );
+    }
+
+    #[test]
+    fn other_architectures_are_unsupported() {
+        let failure = listing("k", &code("aarch64-unknown-linux-gnu"), "").unwrap_err();
+        assert_eq!(failure.exit, Exit::Unsupported);
+    }
+}

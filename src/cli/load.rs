@@ -1,0 +1,217 @@
+//! From FILE to a program: finds out what a file is, and compiles sources.
+
+use std::io::Read;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use super::exit::{Failure, tell};
+use crate::container::{
+    CompileRequest, ContainerError, Zebin, compile_in_worker, limits::MAX_FILE_BYTES,
+};
+use crate::engine::{Engine, Program};
+use crate::isa::Platform;
+
+/// Hidden subcommand that runs the vendor's compiler in a process of its own.
+pub const WORKER: &str = "__ocloc-worker";
+/// How long a compilation may take.
+const COMPILE_TIMEOUT: Duration = Duration::from_secs(300);
+/// What sources are compiled for when nobody says.
+const DEFAULT_DEVICE: Platform = Platform::Skl;
+
+/// A file's contents, by what they are.
+#[derive(Clone, Debug)]
+pub enum Contents {
+    /// A zebin.
+    Zebin(Vec<u8>),
+    /// vISA text.
+    Text(String),
+}
+
+/// A file that has been read, and compiled if it was a source.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// The path, for messages.
+    pub name: String,
+    /// What is in it.
+    pub contents: Contents,
+    /// The device asked for, or compiled for.
+    pub device: Option<Platform>,
+}
+
+/// What a file is, before anything is compiled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Zebin,
+    Text,
+    Source,
+}
+
+/// Reads a file; sources are compiled for `device`.
+pub fn load(path: &Path, device: Option<Platform>) -> Result<Loaded, Failure> {
+    let name = path.display().to_string();
+    let bytes = read(path)?;
+    let (contents, device) = match detect(path, &bytes)? {
+        Kind::Zebin => (Contents::Zebin(bytes), device),
+        Kind::Text => (Contents::Text(text(&name, bytes)?), device),
+        Kind::Source => {
+            let device = device.unwrap_or(DEFAULT_DEVICE);
+            (Contents::Zebin(compile(path, &bytes, device)?), Some(device))
+        }
+    };
+    Ok(Loaded {
+        name,
+        contents,
+        device,
+    })
+}
+
+impl Loaded {
+    /// Loads it into an engine.
+    pub fn program(&self, engine: &Engine) -> Result<Program, Failure> {
+        match &self.contents {
+            Contents::Zebin(bytes) => engine
+                .program_from_zebin(bytes, self.device)
+                .map_err(|error| self.failure(error)),
+            Contents::Text(text) => {
+                let Some(device) = self.device else {
+                    return Err(Failure::usage(format!(
+                        "{}: vISA text does not say which device it is for; \
+                         add --platform skl, tgllp, acm-g10 or pvc",
+                        self.name
+                    )));
+                };
+                // Diagnostics of the text name the file themselves.
+                Ok(engine.program_from_text(&self.name, text, device)?)
+            }
+        }
+    }
+
+    /// Whether it is vISA text, which has surfaces and inputs where a compiled kernel has arguments.
+    pub fn is_text(&self) -> bool {
+        matches!(self.contents, Contents::Text(_))
+    }
+
+    /// Reads a zebin.
+    pub fn zebin(&self, bytes: &[u8]) -> Result<Zebin, Failure> {
+        Zebin::parse(bytes).map_err(|error| self.failure(error))
+    }
+
+    /// Names the file in front of an error.
+    fn failure(&self, error: impl Into<Failure>) -> Failure {
+        let failure = error.into();
+        Failure {
+            message: format!("{}: {}", self.name, failure.message),
+            ..failure
+        }
+    }
+}
+
+/// Reads a file of at most [`MAX_FILE_BYTES`].
+fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+    let failed = |error| Failure::file("read", path, error);
+    let file = std::fs::File::open(path).map_err(failed)?;
+    let mut bytes = Vec::new();
+    let limit = MAX_FILE_BYTES as u64;
+    file.take(limit.saturating_add(1))
+        .read_to_end(&mut bytes)
+        .map_err(failed)?;
+    if bytes.len() as u64 > limit {
+        return Err(Failure::usage(format!(
+            "{}: the file is larger than the limit of {limit} bytes",
+            path.display()
+        )));
+    }
+    Ok(bytes)
+}
+
+/// By its first bytes, else by the ending of its name.
+fn detect(path: &Path, bytes: &[u8]) -> Result<Kind, Failure> {
+    if bytes.starts_with(b"\x7fELF") {
+        return Ok(Kind::Zebin);
+    }
+    // Both byte orders.
+    if bytes.starts_with(b"\x03\x02\x23\x07") || bytes.starts_with(b"\x07\x23\x02\x03") {
+        return Ok(Kind::Source);
+    }
+    let extension = path.extension().map(|ending| ending.to_ascii_lowercase());
+    match extension.as_ref().and_then(|ending| ending.to_str()) {
+        Some("visaasm" | "asm") => return Ok(Kind::Text),
+        Some("cl") => return Ok(Kind::Source),
+        Some("spv") => {
+            return Err(Failure::usage(format!(
+                "{}: not SPIR-V, whatever its name says: the file does not start with its magic number",
+                path.display()
+            )));
+        }
+        _ => {}
+    }
+    let start = bytes.trim_ascii_start();
+    if start.starts_with(b".version") || start.starts_with(b".kernel") {
+        return Ok(Kind::Text);
+    }
+    // The container reader knows many other formats by sight, and what to do about them.
+    let seen = match Zebin::parse(bytes) {
+        Err(error @ ContainerError::NotZebin { .. }) => error.to_string(),
+        _ => "not a zebin".to_owned(),
+    };
+    Err(Failure::usage(format!(
+        "{}: {seen}\nexpected a zebin, SPIR-V, or a file named .visaasm or .cl",
+        path.display()
+    )))
+}
+
+fn text(name: &str, bytes: Vec<u8>) -> Result<String, Failure> {
+    String::from_utf8(bytes).map_err(|error| {
+        Failure::usage(format!(
+            "{name}: not UTF-8 text (first bad byte at {:#x})",
+            error.utf8_error().valid_up_to()
+        ))
+    })
+}
+
+/// Compiles a source in a process of its own: the vendor's compiler may exit or crash.
+fn compile(path: &Path, source: &[u8], device: Platform) -> Result<Vec<u8>, Failure> {
+    let me = std::env::current_exe().map_err(|error| {
+        Failure::environment(format!("cannot start the compiler's process: {error}"))
+    })?;
+    let mut worker = Command::new(me);
+    worker.arg(WORKER);
+    let name = path.file_name().map(|name| name.to_string_lossy());
+    let request = CompileRequest::new(name.as_deref().unwrap_or("kernel.cl"), source, device);
+    let compiled = compile_in_worker(worker, &request, COMPILE_TIMEOUT)?;
+    if !compiled.log.is_empty() {
+        tell(&compiled.log);
+    }
+    Ok(compiled.zebin)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind(name: &str, bytes: &[u8]) -> Result<Kind, String> {
+        detect(Path::new(name), bytes).map_err(|failure| failure.message)
+    }
+
+    #[test]
+    fn content_comes_before_the_name() {
+        assert_eq!(kind("a.cl", b"\x7fELF"), Ok(Kind::Zebin));
+        assert_eq!(kind("a.bin", b"\x03\x02\x23\x07"), Ok(Kind::Source));
+        assert_eq!(kind("a.VISAASM", b""), Ok(Kind::Text));
+        assert_eq!(kind("a.asm", b"x"), Ok(Kind::Text));
+        assert_eq!(kind("a.cl", b"kernel"), Ok(Kind::Source));
+        assert_eq!(kind("a", b"\n.version 4.1\n"), Ok(Kind::Text));
+    }
+
+    #[test]
+    fn what_is_not_known_is_refused() {
+        let error = kind("a.spv", b"x").unwrap_err();
+        assert!(error.starts_with("a.spv: not SPIR-V"), "{error}");
+        let error = kind("a.txt", b"hello").unwrap_err();
+        assert!(error.starts_with("a.txt: not a zebin: "), "{error}");
+        assert!(error.ends_with("expected a zebin, SPIR-V, or a file named .visaasm or .cl"));
+        let error = kind("a", b"").unwrap_err();
+        assert!(error.starts_with("a: not a zebin: "), "{error}");
+    }
+}

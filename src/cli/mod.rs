@@ -1,0 +1,239 @@
+//! The command line.
+//!
+//! Each subcommand is one module; this one holds their arguments, decides which runs, and turns what
+//! happened into an exit code. Results go to standard output, everything else to standard error.
+//! A reader of standard output that goes away is no error.
+
+#![deny(
+    unsafe_code,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects
+)]
+#![cfg_attr(
+    test,
+    allow(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::indexing_slicing,
+        clippy::arithmetic_side_effects,
+        reason = "a test that meets the unexpected should stop"
+    )
+)]
+
+mod asm;
+mod content;
+mod exit;
+mod list;
+mod load;
+mod npy;
+mod report;
+mod run;
+mod spec;
+mod values;
+
+use std::io::{self, Write};
+use std::panic::{self, AssertUnwindSafe};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::backend::OobPolicy;
+use crate::container;
+use crate::engine::{Engine, Kernel};
+use crate::isa::{Platform, doc};
+use exit::{Exit, Failure, tell};
+use load::{Loaded, load};
+
+/// What SPECs are, for `run --help`.
+const SPEC_HELP: &str = "\
+SPEC:
+  TYPE:V[,V…]            a value, or a vector of values
+  file:PATH              a buffer: the bytes of a file, or the elements of a .npy
+  zero:BYTES             a buffer of zeros
+  fill:TYPE:VALUE:COUNT  a buffer of one value
+  iota:TYPE:COUNT        a buffer of 0, 1, 2, …
+  rand:TYPE:COUNT:SEED   a buffer of random numbers: integers of the whole range, floats in [0, 1)
+  local:BYTES            local memory
+  null                   a null pointer
+  TYPE is i8, u8, i16, u16, i32, u32, i64, u64, f16, f32 or f64
+
+INDEX is an argument's index as `list` shows it; for .visaasm it is the BTI of a --surface.
+After a fault under --oob trap, --print and --save show how far the kernel came.";
+
+/// Runs Intel vISA kernels on this machine's CPU
+#[derive(Parser, Debug)]
+#[command(name = "visa-jit", version, after_help = exit::HELP)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// Run a kernel
+    #[command(after_help = run_help())]
+    Run(Box<run::RunArgs>),
+    /// List the kernels of a file with their arguments
+    #[command(after_help = exit::HELP)]
+    List(FileArgs),
+    /// Print the vISA text of a file's kernels
+    #[command(after_help = exit::HELP)]
+    Disasm(KernelArgs),
+    /// Print the intermediate representation of a kernel
+    #[command(after_help = exit::HELP)]
+    Ssa {
+        #[command(flatten)]
+        kernel: KernelArgs,
+        /// As lowered, before any pass
+        #[arg(long)]
+        raw: bool,
+    },
+    /// Print the machine code of a kernel
+    #[command(after_help = exit::HELP)]
+    Asm(KernelArgs),
+    /// Print the table of instructions
+    #[command(after_help = exit::HELP)]
+    Isa,
+    /// Compile one source for the parent process
+    #[command(name = load::WORKER, hide = true)]
+    Worker,
+}
+
+fn run_help() -> String {
+    format!("{SPEC_HELP}\n\n{}", exit::HELP)
+}
+
+#[derive(Args, Debug)]
+struct FileArgs {
+    /// A zebin, a .cl or .spv source, or .visaasm text
+    file: PathBuf,
+    /// The device to compile sources for, or what a zebin or .visaasm was compiled for
+    #[arg(
+        long,
+        value_name = "skl|tgllp|acm-g10|pvc",
+        visible_alias = "platform"
+    )]
+    device: Option<Platform>,
+}
+
+#[derive(Args, Debug)]
+struct KernelArgs {
+    #[command(flatten)]
+    file: FileArgs,
+    /// One kernel of the file
+    #[arg(long, value_name = "NAME")]
+    kernel: Option<String>,
+}
+
+/// Runs the program with this process's arguments.
+pub fn main() -> ExitCode {
+    panic::set_hook(Box::new(|info| {
+        tell(&format!("internal error, please report: {info}"));
+    }));
+    let exit = panic::catch_unwind(AssertUnwindSafe(parse_and_run)).unwrap_or(Exit::Internal);
+    ExitCode::from(exit as u8)
+}
+
+fn parse_and_run() -> Exit {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version come this way too; a reader that went away is no error.
+            let _ = error.print();
+            return match error.exit_code() {
+                0 => Exit::Fine,
+                _ => Exit::Usage,
+            };
+        }
+    };
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    let result = dispatch(&cli.command, &mut out)
+        .and_then(|exit| out.flush().map(|()| exit).map_err(Failure::output));
+    // What a broken pipe left in the buffer must not be written again on drop.
+    let _ = out.into_parts();
+    match result {
+        Ok(exit) => exit,
+        Err(failure) => {
+            if !failure.message.is_empty() {
+                let title = match failure.exit {
+                    Exit::Internal => "internal error, please report: ",
+                    _ if failure.message.starts_with("error: ") => "",
+                    _ => "error: ",
+                };
+                tell(&format!("{title}{}", failure.message));
+            }
+            failure.exit
+        }
+    }
+}
+
+fn dispatch(command: &Command, out: &mut dyn Write) -> Result<Exit, Failure> {
+    let text = match command {
+        Command::Run(args) => return run::run(args, out),
+        Command::Worker => {
+            container::serve_ocloc_worker().map_err(Failure::output)?;
+            String::new()
+        }
+        Command::List(args) => list::list(&args.load()?)?,
+        Command::Disasm(args) => list::disasm(&args.file.load()?, args.kernel.as_deref())?,
+        Command::Ssa { kernel, raw } => {
+            kernel.look(|kernel| Ok(format!("{}\n", kernel.ssa(!raw)?)))?
+        }
+        Command::Asm(args) => args.look(|kernel| {
+            let code = kernel.code(OobPolicy::default())?;
+            asm::listing(kernel.name(), code.object(), kernel.text())
+        })?,
+        Command::Isa => doc::markdown(),
+    };
+    out.write_all(text.as_bytes()).map_err(Failure::output)?;
+    Ok(Exit::Fine)
+}
+
+impl FileArgs {
+    fn load(&self) -> Result<Loaded, Failure> {
+        load(&self.file, self.device)
+    }
+}
+
+impl KernelArgs {
+    /// Loads the file and looks at one of its kernels.
+    fn look(
+        &self,
+        look: impl FnOnce(&Kernel) -> Result<String, Failure>,
+    ) -> Result<String, Failure> {
+        let file = self.file.load()?;
+        let program = file.program(&Engine::new()?)?;
+        look(run::pick(&file.name, &program, self.kernel.as_deref())?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn exit_codes_are_documented() {
+        for code in [
+            Exit::Fine,
+            Exit::Faulted,
+            Exit::Usage,
+            Exit::Unsupported,
+            Exit::Environment,
+            Exit::Internal,
+        ] {
+            let line = format!("\n  {:<4}", code as u8);
+            assert!(exit::HELP.contains(&line), "{code:?}");
+        }
+    }
+}

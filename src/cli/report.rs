@@ -1,0 +1,157 @@
+//! What a run did, as one JSON object or as a few lines for people.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::engine::{FaultRecord, Report};
+use crate::isa::Platform;
+
+/// Faults shown to people; the rest is a number.
+const SHOWN_FAULTS: usize = 16;
+
+/// What one invocation of `run` did.
+#[derive(Clone, Debug)]
+pub struct Summary<'a> {
+    /// Kernel.
+    pub kernel: &'a str,
+    /// Device it was compiled for.
+    pub device: Platform,
+    /// Lanes of a hardware thread.
+    pub simd: u32,
+    /// The last run, which is the only one that can have faulted under `--oob trap`.
+    pub last: Report,
+    /// Run time of each repeat.
+    pub runs: Vec<Duration>,
+}
+
+/// The object of `--json`. Scripts rely on its keys and their types.
+#[derive(Serialize)]
+struct Json<'a> {
+    kernel: &'a str,
+    backend: &'a str,
+    device: &'a str,
+    simd: u32,
+    groups: u64,
+    threads: u64,
+    compile_ms: f64,
+    cache: &'a str,
+    run_ms: Vec<f64>,
+    faults: Vec<JsonFault<'a>>,
+}
+
+#[derive(Serialize)]
+struct JsonFault<'a> {
+    kernel: &'a str,
+    line: u32,
+    opcode: &'a str,
+    access: &'a str,
+    space: &'a str,
+    surface: Option<u32>,
+    address: u64,
+    bytes: u32,
+    group: [u32; 3],
+    local_id: [u32; 3],
+    global_id: [u64; 3],
+    thread: u32,
+    lane: u32,
+}
+
+impl<'a> From<&'a FaultRecord> for JsonFault<'a> {
+    fn from(fault: &'a FaultRecord) -> JsonFault<'a> {
+        JsonFault {
+            kernel: &fault.kernel,
+            line: fault.line,
+            opcode: fault.opcode,
+            access: fault.access,
+            space: fault.space,
+            surface: fault.surface,
+            address: fault.address,
+            bytes: fault.bytes,
+            group: fault.group,
+            local_id: fault.local_id,
+            global_id: fault.global_id,
+            thread: fault.thread,
+            lane: fault.lane,
+        }
+    }
+}
+
+impl Summary<'_> {
+    /// The object of `--json`, on one line.
+    pub fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(&Json {
+            kernel: self.kernel,
+            backend: self.last.backend,
+            device: self.device.device(),
+            simd: self.simd,
+            groups: self.last.groups,
+            threads: self.last.threads,
+            compile_ms: milliseconds(self.last.compile),
+            cache: self.cache(),
+            run_ms: self.runs.iter().copied().map(milliseconds).collect(),
+            faults: self.last.faults.iter().map(JsonFault::from).collect(),
+        })
+    }
+
+    /// One line for people.
+    pub fn human(&self) -> String {
+        let mut text = format!(
+            "{}: SIMD{} of {}, {} group(s), {} thread(s); compiled by {} in {} ({}); ran in {}",
+            self.kernel,
+            self.simd,
+            self.device,
+            self.last.groups,
+            self.last.threads,
+            self.last.backend,
+            shown(self.last.compile),
+            self.cache(),
+            shown(self.median()),
+        );
+        if self.runs.len() > 1 {
+            let least = self.runs.iter().min().copied().unwrap_or_default();
+            let most = self.runs.iter().max().copied().unwrap_or_default();
+            let _ = write!(
+                text,
+                " (median of {}; {} to {})",
+                self.runs.len(),
+                shown(least),
+                shown(most)
+            );
+        }
+        text
+    }
+
+    /// The faults for people; empty when there are none.
+    pub fn faults(&self) -> String {
+        let mut text = String::new();
+        for fault in self.last.faults.iter().take(SHOWN_FAULTS) {
+            let _ = writeln!(text, "fault: {fault}");
+        }
+        let listed = self.last.faults.len().min(SHOWN_FAULTS) as u64;
+        let more = self.last.fault_count.saturating_sub(listed);
+        if more > 0 {
+            let _ = writeln!(text, "fault: … and {more} more");
+        }
+        text
+    }
+
+    fn cache(&self) -> &'static str {
+        if self.last.cache_hit { "hit" } else { "miss" }
+    }
+
+    fn median(&self) -> Duration {
+        let mut runs = self.runs.clone();
+        runs.sort_unstable();
+        runs.get(runs.len().wrapping_div(2)).copied().unwrap_or_default()
+    }
+}
+
+fn milliseconds(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}
+
+fn shown(time: Duration) -> String {
+    format!("{:.3} ms", milliseconds(time))
+}

@@ -1,0 +1,708 @@
+//! `run`: binds the arguments of one kernel, runs it, and hands the results out.
+
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::path::PathBuf;
+use std::thread;
+
+use clap::{Args, ValueEnum};
+use visa_runtime::{Buffer, DeviceMemory, LaunchStatus};
+
+use super::content::{Content, is_npy};
+use super::exit::{Exit, Failure, tell};
+use super::load::load;
+use super::report::Summary;
+use super::spec::{ArgSpec, Extent, NamedSpec, Print, Save, Spec, SurfaceSpec};
+use super::values::{Class, ElementType, Scalar};
+use super::{list, npy};
+use crate::backend::OobPolicy;
+use crate::engine::{Arg, ArgKind, Argument, Engine, Kernel, Launch, Program};
+use crate::isa::Platform;
+
+/// Bytes of an `--input`; all registers of a thread together have fewer.
+const MAX_INPUT_BYTES: u64 = 64 << 10;
+/// What a buffer argument can be given.
+const BUFFER_FORMS: &str = "file:PATH, zero:BYTES, fill:TYPE:VALUE:COUNT, iota:TYPE:COUNT, \
+    rand:TYPE:COUNT:SEED or null";
+
+/// Arguments of `run`.
+#[derive(Args, Debug)]
+pub struct RunArgs {
+    /// A zebin, a .cl or .spv source, or .visaasm text
+    file: PathBuf,
+    /// The kernel to run; may be left out if the file has one
+    #[arg(long, value_name = "NAME")]
+    kernel: Option<String>,
+    /// Work-items in each dimension
+    #[arg(long, value_name = "X[,Y[,Z]]")]
+    global: Extent,
+    /// Work-items of a group; chosen to fit if left out
+    #[arg(long, value_name = "X[,Y[,Z]]")]
+    local: Option<Extent>,
+    /// An argument; without INDEX, the next one that is not given
+    #[arg(long = "arg", value_name = "[INDEX=]SPEC", allow_hyphen_values = true)]
+    args: Vec<ArgSpec>,
+    /// Write a buffer to a file after the run: raw bytes, or .npy by the path's ending
+    #[arg(long, value_name = "INDEX=PATH")]
+    save: Vec<Save>,
+    /// Print the first COUNT elements of a buffer after the run
+    #[arg(long, value_name = "INDEX=TYPE:COUNT")]
+    print: Vec<Print>,
+    /// The code generator
+    #[arg(long, value_name = "NAME", default_value = "cranelift")]
+    backend: String,
+    /// OS threads to spread work-groups over; one for each processor if left out
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+    /// What an access out of bounds does: read zero and skip the write, stop, or go on and report
+    #[arg(long, value_enum, default_value = "zero")]
+    oob: Oob,
+    /// Run so many times, each time from the same buffer contents
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..))]
+    repeat: u32,
+    /// Print one JSON object on standard output; --print then goes to standard error
+    #[arg(long)]
+    json: bool,
+    /// The device to compile sources for, or what a zebin was compiled for
+    #[arg(long, value_name = "skl|tgllp|acm-g10|pvc", visible_alias = "platform")]
+    device: Option<Platform>,
+    /// .visaasm only: the contents of a surface
+    #[arg(long = "surface", value_name = "BTI=SPEC")]
+    surfaces: Vec<SurfaceSpec>,
+    /// .visaasm only: the bytes of an .input variable
+    #[arg(long = "input", value_name = "NAME=SPEC")]
+    inputs: Vec<NamedSpec>,
+}
+
+/// `--oob`.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Oob {
+    Zero,
+    Trap,
+    Report,
+}
+
+impl From<Oob> for OobPolicy {
+    fn from(oob: Oob) -> OobPolicy {
+        match oob {
+            Oob::Zero => OobPolicy::ReadZeroSkipWrite,
+            Oob::Trap => OobPolicy::Trap,
+            Oob::Report => OobPolicy::Report,
+        }
+    }
+}
+
+/// Runs.
+pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<Exit, Failure> {
+    check_backend(&args.backend)?;
+    let file = load(&args.file, args.device)?;
+    let engine = Engine::new()?;
+    let program = file.program(&engine)?;
+    let kernel = pick(&file.name, &program, args.kernel.as_deref())?;
+    let mut binding = Binding::new(engine.memory());
+    let launch = Launch::new(args.global.0)
+        .oob(args.oob.into())
+        .threads(usize::from(args.threads.unwrap_or_else(processors)));
+    let launch = match args.local {
+        Some(local) => launch.local(local.0),
+        None => launch,
+    };
+    let launch = if file.is_text() {
+        binding.text(args, launch)?
+    } else {
+        binding.arguments(args, kernel, launch)?
+    };
+    binding.check_results(args)?;
+    let summary = execute(args, kernel, program.platform(), &launch, &binding)?;
+    let faulted = summary.last.status == LaunchStatus::Faulted;
+
+    let mut printed = String::new();
+    for print in &args.print {
+        printed.push_str(&binding.shown(print)?);
+    }
+    for save in &args.save {
+        binding.save(save)?;
+    }
+    if !args.json {
+        out.write_all(printed.as_bytes()).map_err(Failure::output)?;
+        out.flush().map_err(Failure::output)?;
+        tell(&summary.human());
+    } else {
+        if !printed.is_empty() {
+            tell(&printed);
+        }
+        let json = summary.json().map_err(|error| Failure {
+            exit: Exit::Internal,
+            message: error.to_string(),
+        })?;
+        writeln!(out, "{json}").map_err(Failure::output)?;
+    }
+    let faults = summary.faults();
+    if !faults.is_empty() {
+        tell(&faults);
+    }
+    Ok(if faulted { Exit::Faulted } else { Exit::Fine })
+}
+
+/// Refuses code generators that this program does not have.
+fn check_backend(name: &str) -> Result<(), Failure> {
+    match name {
+        "cranelift" => Ok(()),
+        "llvm" if cfg!(feature = "llvm") => Err(Failure::unsupported(
+            "the llvm backend is not built yet; use --backend cranelift",
+        )),
+        "llvm" => Err(Failure::unsupported(
+            "this program was built without the llvm backend: install llvm-19-dev and build with \
+             `cargo build --features llvm`, or use --backend cranelift",
+        )),
+        other => Err(Failure::usage(format!(
+            "unknown backend `{other}`: expected cranelift, or llvm (cargo feature `llvm`, \
+             package llvm-19-dev)"
+        ))),
+    }
+}
+
+fn processors() -> u16 {
+    let found = thread::available_parallelism().map_or(1, usize::from);
+    u16::try_from(found).unwrap_or(u16::MAX)
+}
+
+/// The kernel asked for, or the only one.
+pub fn pick<'a>(
+    file: &str,
+    program: &'a Program,
+    name: Option<&str>,
+) -> Result<&'a Kernel, Failure> {
+    let kernels = program.kernels();
+    let names = || kernels.iter().map(Kernel::name).collect::<Vec<_>>();
+    match (name, kernels) {
+        (Some(name), _) => kernels
+            .iter()
+            .find(|kernel| kernel.name() == name)
+            .ok_or_else(|| Failure::usage(list::no_kernel(file, name, &names()))),
+        (None, [only]) => Ok(only),
+        (None, []) => Err(Failure::usage(format!("{file} has no kernels"))),
+        (None, _) => Err(Failure::usage(format!(
+            "{file} has {} kernels; choose one with --kernel: {}",
+            kernels.len(),
+            names().join(", ")
+        ))),
+    }
+}
+
+/// Runs as often as asked for, or until a fault stops it.
+fn execute<'a>(
+    args: &RunArgs,
+    kernel: &'a Kernel,
+    device: Platform,
+    launch: &Launch,
+    binding: &Binding<'_>,
+) -> Result<Summary<'a>, Failure> {
+    let prepared = kernel.prepare(launch)?;
+    let mut last = prepared.run()?;
+    let mut runs = vec![last.run];
+    for _ in 1..args.repeat {
+        if last.status != LaunchStatus::Completed {
+            break;
+        }
+        binding.refill()?;
+        last = prepared.run()?;
+        runs.push(last.run);
+    }
+    Ok(Summary {
+        kernel: kernel.name(),
+        device,
+        simd: kernel.simd(),
+        last,
+        runs,
+    })
+}
+
+/// A buffer that results can be taken from.
+struct Bound {
+    index: u32,
+    buffer: Buffer,
+    content: Content,
+    /// Element type for `.npy`.
+    ty: ElementType,
+}
+
+/// The buffers of a launch, by argument or binding-table index.
+struct Binding<'a> {
+    memory: &'a DeviceMemory,
+    /// "arg" or "surface".
+    noun: &'static str,
+    bound: Vec<Bound>,
+}
+
+impl<'a> Binding<'a> {
+    fn new(memory: &'a DeviceMemory) -> Binding<'a> {
+        Binding {
+            memory,
+            noun: "arg",
+            bound: Vec::new(),
+        }
+    }
+
+    /// Binds surfaces and inputs of vISA text.
+    fn text(&mut self, args: &RunArgs, mut launch: Launch) -> Result<Launch, Failure> {
+        if !args.args.is_empty() {
+            return Err(Failure::usage(
+                "a kernel from vISA text has no arguments: use --surface BTI=SPEC and --input NAME=SPEC",
+            ));
+        }
+        self.noun = "surface";
+        let mut seen = BTreeSet::new();
+        for SurfaceSpec { bti, spec } in &args.surfaces {
+            if !seen.insert(*bti) {
+                return Err(Failure::usage(format!("--surface {bti} is given twice")));
+            }
+            let Some(content) = Content::of(spec)? else {
+                return Err(Failure::usage(format!(
+                    "--surface {bti}={spec}: {} cannot be a surface; write {}",
+                    spec.noun(),
+                    BUFFER_FORMS.trim_end_matches(" or null"),
+                )));
+            };
+            let buffer = self.bind(*bti, content, None)?;
+            launch = launch.surface(*bti, buffer);
+        }
+        let mut seen = BTreeSet::new();
+        for NamedSpec { name, spec } in &args.inputs {
+            if !seen.insert(name) {
+                return Err(Failure::usage(format!("--input {name} is given twice")));
+            }
+            launch = launch.input(name.clone(), input(name, spec)?);
+        }
+        Ok(launch)
+    }
+
+    /// Binds the arguments of a compiled kernel.
+    fn arguments(
+        &mut self,
+        args: &RunArgs,
+        kernel: &Kernel,
+        mut launch: Launch,
+    ) -> Result<Launch, Failure> {
+        if !args.surfaces.is_empty() || !args.inputs.is_empty() {
+            return Err(Failure::usage(
+                "--surface and --input are for vISA text; a compiled kernel takes --arg",
+            ));
+        }
+        let known = kernel.arguments();
+        let given = numbered(&args.args)?;
+        let mut problems = Vec::new();
+        let mut unsupported = Vec::new();
+        for (index, spec) in &given {
+            let Some(argument) = known.iter().find(|argument| argument.index == *index) else {
+                problems.push(format!(
+                    "there is no argument {index}: kernel `{}` has {}",
+                    kernel.name(),
+                    known.len()
+                ));
+                continue;
+            };
+            match passed(argument, spec) {
+                Ok(Passed::Bytes(bytes)) => launch = launch.arg(*index, Arg::Bytes(bytes)),
+                Ok(Passed::Local(bytes)) => launch = launch.arg(*index, Arg::Local(bytes)),
+                Ok(Passed::Null) => launch = launch.arg(*index, Arg::Null),
+                Ok(Passed::Buffer) => {
+                    if let Some(content) = Content::of(spec)? {
+                        let buffer = self.bind(*index, content, Some(&argument.type_name))?;
+                        launch = launch.arg(*index, Arg::Buffer(buffer));
+                    }
+                }
+                Ok(Passed::Nothing) => {}
+                Err(problem) => problems.push(problem),
+            }
+        }
+        for argument in known {
+            if matches!(argument.kind, ArgKind::Image | ArgKind::Sampler) {
+                unsupported.push(format!("{}: not supported", described(argument)));
+            } else if argument.kind != ArgKind::Unused
+                && !given.iter().any(|(index, _)| *index == argument.index)
+            {
+                problems.push(format!(
+                    "{} is missing; for example --arg {}={}",
+                    described(argument),
+                    argument.index,
+                    example(argument)
+                ));
+            }
+        }
+        match (unsupported.is_empty(), problems.is_empty()) {
+            (false, _) => Err(Failure::unsupported(unsupported.join("\n"))),
+            (true, false) => Err(Failure::usage(problems.join("\n"))),
+            (true, true) => Ok(launch),
+        }
+    }
+
+    fn bind(
+        &mut self,
+        index: u32,
+        content: Content,
+        type_name: Option<&str>,
+    ) -> Result<Buffer, Failure> {
+        let declared = type_name.and_then(ElementType::from_opencl);
+        let ty = content.ty.or(declared.map(|(ty, _)| ty));
+        let buffer = content.alloc(self.memory)?;
+        self.bound.push(Bound {
+            index,
+            buffer: buffer.clone(),
+            content,
+            ty: ty.unwrap_or(ElementType::U8),
+        });
+        Ok(buffer)
+    }
+
+    fn find(&self, option: &str, index: u32) -> Result<&Bound, Failure> {
+        let found = self.bound.iter().find(|bound| bound.index == index);
+        found.ok_or_else(|| {
+            let known: Vec<_> = self.bound.iter().map(|b| b.index.to_string()).collect();
+            let known = match known.as_slice() {
+                [] => "there are none".to_owned(),
+                known => format!("there is {}", known.join(", ")),
+            };
+            Failure::usage(format!(
+                "{option} {index}: {} {index} is not a buffer of this launch; {known}",
+                self.noun
+            ))
+        })
+    }
+
+    /// Checks what can be checked of `--print` and `--save` before the run.
+    fn check_results(&self, args: &RunArgs) -> Result<(), Failure> {
+        for print in &args.print {
+            let bound = self.find("--print", print.index)?;
+            let wanted = print.count.saturating_mul(print.ty.size() as u64);
+            if wanted > bound.buffer.len() {
+                return Err(Failure::usage(format!(
+                    "--print {}={}:{} wants {wanted} bytes, but the buffer has {}",
+                    print.index,
+                    print.ty,
+                    print.count,
+                    bound.buffer.len()
+                )));
+            }
+        }
+        for save in &args.save {
+            self.find("--save", save.index)?;
+        }
+        Ok(())
+    }
+
+    /// Gives every buffer its first contents again.
+    fn refill(&self) -> Result<(), Failure> {
+        for bound in &self.bound {
+            bound.content.fill(&bound.buffer)?;
+        }
+        Ok(())
+    }
+
+    /// The line of one `--print`.
+    fn shown(&self, print: &Print) -> Result<String, Failure> {
+        let bound = self.find("--print", print.index)?;
+        let wanted = print.count.saturating_mul(print.ty.size() as u64);
+        let mut bytes = vec![0; usize::try_from(wanted).unwrap_or(usize::MAX)];
+        bound.buffer.read(0, &mut bytes)?;
+        let mut line = format!("{} {}: {}[{}] =", self.noun, print.index, print.ty, print.count);
+        for element in bytes.chunks_exact(print.ty.size()) {
+            line.push(' ');
+            line.push_str(&Scalar::from_bytes(print.ty, element).to_string());
+        }
+        line.push('\n');
+        Ok(line)
+    }
+
+    /// Carries one `--save` out.
+    fn save(&self, save: &Save) -> Result<(), Failure> {
+        let bound = self.find("--save", save.index)?;
+        let data = bound.buffer.to_vec();
+        let write = || {
+            if !is_npy(&save.path) {
+                return std::fs::write(&save.path, &data);
+            }
+            let file = std::fs::File::create(&save.path)?;
+            npy::write(std::io::BufWriter::new(file), bound.ty, &data)
+        };
+        write().map_err(|error| Failure::file("write", &save.path, error))
+    }
+}
+
+/// Gives specs without an index the lowest indexes that are free.
+fn numbered(args: &[ArgSpec]) -> Result<Vec<(u32, &Spec)>, Failure> {
+    let mut taken = BTreeSet::new();
+    for index in args.iter().filter_map(|arg| arg.index) {
+        if !taken.insert(index) {
+            return Err(Failure::usage(format!("argument {index} is given twice")));
+        }
+    }
+    let mut free = (0..=u32::MAX).filter(|index| !taken.contains(index));
+    let place = |arg: &ArgSpec| arg.index.or_else(|| free.next());
+    let indexes: Vec<_> = args.iter().filter_map(place).collect();
+    Ok(indexes.into_iter().zip(args.iter().map(|arg| &arg.spec)).collect())
+}
+
+/// How one argument is handed over.
+#[derive(Debug, PartialEq, Eq)]
+enum Passed {
+    Bytes(Vec<u8>),
+    Local(u32),
+    Buffer,
+    Null,
+    Nothing,
+}
+
+/// Fits a spec to an argument, or says why it does not.
+fn passed(argument: &Argument, spec: &Spec) -> Result<Passed, String> {
+    let described = described(argument);
+    let wrong = |forms: &str| {
+        Err(format!(
+            "{described}, but {spec} is {}; write {forms}",
+            spec.noun()
+        ))
+    };
+    match (argument.kind, spec) {
+        (ArgKind::Value { size }, Spec::Values(ty, values)) => {
+            value(argument, size, *ty, values).map(Passed::Bytes)
+        }
+        (ArgKind::Value { .. }, _) => wrong(&example(argument)),
+        (ArgKind::Local { .. }, Spec::Local(bytes)) => Ok(Passed::Local(*bytes)),
+        (ArgKind::Local { .. }, _) => wrong("local:BYTES"),
+        (ArgKind::Buffer { .. }, Spec::Null) => Ok(Passed::Null),
+        (ArgKind::Buffer { .. }, Spec::Values(..) | Spec::Local(_)) => wrong(BUFFER_FORMS),
+        (ArgKind::Buffer { .. }, _) => Ok(Passed::Buffer),
+        // A buffer is still made, so that --save and --print find it.
+        (ArgKind::Unused, Spec::Values(..) | Spec::Local(_) | Spec::Null) => Ok(Passed::Nothing),
+        (ArgKind::Unused, _) => Ok(Passed::Buffer),
+        (ArgKind::Image | ArgKind::Sampler, _) => Ok(Passed::Nothing),
+    }
+}
+
+/// The bytes of a by-value argument.
+fn value(
+    argument: &Argument,
+    size: u32,
+    ty: ElementType,
+    values: &[Scalar],
+) -> Result<Vec<u8>, String> {
+    let declared = ElementType::from_opencl(&argument.type_name);
+    let mut bytes: Vec<u8> = values.iter().flat_map(|v| v.bytes().to_vec()).collect();
+    let size = usize::try_from(size).unwrap_or(usize::MAX);
+    // OpenCL gives vectors of three the size of four.
+    if declared.is_some_and(|(element, lanes)| {
+        lanes == 3 && element.size() == ty.size() && values.len() == 3
+    }) {
+        bytes.resize(size, 0);
+    }
+    if bytes.len() != size {
+        return Err(format!(
+            "{}, but {} has {} bytes; write {}",
+            described(argument),
+            Spec::Values(ty, values.to_vec()),
+            bytes.len(),
+            example(argument)
+        ));
+    }
+    if let Some((element, _)) = declared {
+        let float = |ty: ElementType| ty.class() == Class::Float;
+        if float(element) != float(ty) {
+            tell(&format!(
+                "warning: {}, and {} passes its bits as they are",
+                described(argument),
+                Spec::Values(ty, values.to_vec()),
+            ));
+        }
+    }
+    Ok(bytes)
+}
+
+/// Index, name and nature of an argument: "argument 2 `a` is a value of type float (4 bytes)".
+fn described(argument: &Argument) -> String {
+    let name = match argument.name.as_str() {
+        "" => String::new(),
+        name => format!(" `{name}`"),
+    };
+    let ty = match argument.type_name.as_str() {
+        "" => String::new(),
+        ty => format!(" of type {ty}"),
+    };
+    let plural = |size| if size == 1 { "" } else { "s" };
+    let nature = match argument.kind {
+        ArgKind::Value { size } => format!("a value{ty} ({size} byte{})", plural(size)),
+        ArgKind::Buffer { constant: true, .. } => format!("a constant buffer{ty}"),
+        ArgKind::Buffer { .. } => format!("a global buffer{ty}"),
+        ArgKind::Local { .. } => format!("local memory{ty}"),
+        ArgKind::Image => format!("an image{ty}"),
+        ArgKind::Sampler => "a sampler".to_owned(),
+        ArgKind::Unused => format!("not used{ty}"),
+    };
+    format!("argument {}{name} is {nature}", argument.index)
+}
+
+/// A SPEC of the right kind for an argument.
+fn example(argument: &Argument) -> String {
+    let declared = ElementType::from_opencl(&argument.type_name);
+    match argument.kind {
+        ArgKind::Value { size } => match declared {
+            Some((ty, lanes)) => {
+                let lanes = usize::try_from(lanes).unwrap_or(1).clamp(1, 16);
+                format!("{ty}:{}", vec!["V"; lanes].join(","))
+            }
+            None => match size {
+                1 => "u8:V".to_owned(),
+                2 => "u16:V".to_owned(),
+                4 => "u32:V".to_owned(),
+                8 => "u64:V".to_owned(),
+                _ => format!("u8:V,V,… ({size} values)"),
+            },
+        },
+        ArgKind::Local { .. } => "local:BYTES".to_owned(),
+        _ => match declared {
+            Some((ty, _)) => format!("fill:{ty}:0:COUNT"),
+            None => "zero:BYTES".to_owned(),
+        },
+    }
+}
+
+/// The bytes of an `--input`.
+fn input(name: &str, spec: &Spec) -> Result<Vec<u8>, Failure> {
+    let Some(content) = Content::of(spec)? else {
+        return Err(Failure::usage(format!(
+            "--input {name}={spec}: {} has no bytes; write TYPE:VALUE[,VALUE…], file:PATH or another buffer",
+            spec.noun()
+        )));
+    };
+    if content.len() > MAX_INPUT_BYTES {
+        return Err(Failure::usage(format!(
+            "--input {name}={spec} has {} bytes; registers hold at most {MAX_INPUT_BYTES}",
+            content.len()
+        )));
+    }
+    content.to_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn argument(type_name: &str, kind: ArgKind) -> Argument {
+        Argument {
+            index: 2,
+            name: "a".to_owned(),
+            type_name: type_name.to_owned(),
+            kind,
+        }
+    }
+
+    fn fit(argument: &Argument, spec: &str) -> Result<Passed, String> {
+        passed(argument, &spec.parse().unwrap())
+    }
+
+    const BUFFER: ArgKind = ArgKind::Buffer {
+        stateful: Some(0),
+        stateless: false,
+        constant: false,
+    };
+
+    #[test]
+    fn values_have_the_size_of_their_argument() {
+        let float = argument("float", ArgKind::Value { size: 4 });
+        assert_eq!(
+            fit(&float, "f32:1"),
+            Ok(Passed::Bytes(1_f32.to_le_bytes().to_vec()))
+        );
+        assert_eq!(
+            fit(&float, "f64:1").unwrap_err(),
+            "argument 2 `a` is a value of type float (4 bytes), but f64:1 has 8 bytes; write f32:V"
+        );
+        assert_eq!(
+            fit(&float, "zero:4").unwrap_err(),
+            "argument 2 `a` is a value of type float (4 bytes), but zero:4 is a buffer; write f32:V"
+        );
+        assert_eq!(
+            fit(&float, "null").unwrap_err(),
+            "argument 2 `a` is a value of type float (4 bytes), but null is a null pointer; write f32:V"
+        );
+        let record = argument("struct record", ArgKind::Value { size: 12 });
+        assert_eq!(
+            fit(&record, "u32:1").unwrap_err(),
+            "argument 2 `a` is a value of type struct record (12 bytes), but u32:1 has 4 bytes; \
+             write u8:V,V,… (12 values)"
+        );
+    }
+
+    #[test]
+    fn vectors() {
+        let three = argument("float3", ArgKind::Value { size: 16 });
+        let Ok(Passed::Bytes(bytes)) = fit(&three, "f32:1,2,3") else {
+            panic!("not passed")
+        };
+        assert_eq!(bytes.len(), 16);
+        let four = argument("int4", ArgKind::Value { size: 16 });
+        assert_eq!(
+            fit(&four, "i32:1,2,3").unwrap_err(),
+            "argument 2 `a` is a value of type int4 (16 bytes), but i32:1,2,3 has 12 bytes; \
+             write i32:V,V,V,V"
+        );
+    }
+
+    #[test]
+    fn pointers_take_buffers() {
+        let pointer = argument("float*", BUFFER);
+        assert_eq!(fit(&pointer, "zero:4"), Ok(Passed::Buffer));
+        assert_eq!(fit(&pointer, "null"), Ok(Passed::Null));
+        assert_eq!(
+            fit(&pointer, "f32:1").unwrap_err(),
+            "argument 2 `a` is a global buffer of type float*, but f32:1 is a value; write \
+             file:PATH, zero:BYTES, fill:TYPE:VALUE:COUNT, iota:TYPE:COUNT, rand:TYPE:COUNT:SEED or null"
+        );
+        let local = argument("float*", ArgKind::Local { alignment: 4 });
+        assert_eq!(fit(&local, "local:64"), Ok(Passed::Local(64)));
+        assert_eq!(
+            fit(&local, "zero:64").unwrap_err(),
+            "argument 2 `a` is local memory of type float*, but zero:64 is a buffer; write local:BYTES"
+        );
+        assert_eq!(
+            fit(&pointer, "local:64").unwrap_err(),
+            "argument 2 `a` is a global buffer of type float*, but local:64 is local memory; write \
+             file:PATH, zero:BYTES, fill:TYPE:VALUE:COUNT, iota:TYPE:COUNT, rand:TYPE:COUNT:SEED or null"
+        );
+    }
+
+    #[test]
+    fn free_indexes_are_filled_in_order() {
+        let args: Vec<ArgSpec> = ["1=null", "zero:1", "zero:2", "0=zero:3"]
+            .iter()
+            .map(|text| text.parse().unwrap())
+            .collect();
+        let given = numbered(&args).unwrap();
+        let indexes: Vec<_> = given.iter().map(|(index, _)| *index).collect();
+        assert_eq!(indexes, [1, 2, 3, 0]);
+        let twice: Vec<ArgSpec> = vec!["1=null".parse().unwrap(), "1=null".parse().unwrap()];
+        assert_eq!(
+            numbered(&twice).unwrap_err().message,
+            "argument 1 is given twice"
+        );
+    }
+
+    #[test]
+    fn backends() {
+        assert!(check_backend("cranelift").is_ok());
+        let llvm = check_backend("llvm").unwrap_err();
+        assert_eq!(llvm.exit, Exit::Unsupported);
+        let other = check_backend("gcc").unwrap_err();
+        assert_eq!(other.exit, Exit::Usage);
+        assert!(other.message.contains("llvm-19-dev"));
+    }
+
+    #[test]
+    fn inputs_are_bytes() {
+        let bytes = input("V0040", &"u16:1,2".parse().unwrap());
+        assert_eq!(bytes, Ok(vec![1, 0, 2, 0]));
+        let failure = input("V0040", &Spec::Null).unwrap_err();
+        assert_eq!(failure.exit, Exit::Usage);
+        let failure = input("V0040", &"zero:65537".parse().unwrap()).unwrap_err();
+        assert!(failure.message.contains("at most 65536"));
+    }
+}
