@@ -39,7 +39,9 @@ pub fn listing(kernel: &str, code: &CodeObject, source: &str) -> Result<String, 
             last = line;
             comment(&mut out, line, &lines);
         }
-        let bytes = code.code.get(start..start.saturating_add(instruction.len()));
+        let bytes = code
+            .code
+            .get(start..start.saturating_add(instruction.len()));
         let mut text = String::new();
         formatter.format(&instruction, &mut text);
         row(&mut out, start, bytes.unwrap_or(&[]), &text);
@@ -48,7 +50,9 @@ pub fn listing(kernel: &str, code: &CodeObject, source: &str) -> Result<String, 
 }
 
 fn comment(out: &mut String, line: u32, lines: &[&str]) {
-    let index = usize::try_from(line).ok().and_then(|line| line.checked_sub(1));
+    let index = usize::try_from(line)
+        .ok()
+        .and_then(|line| line.checked_sub(1));
     if let Some(index) = index {
         let text = lines.get(index).map_or("", |text| text.trim());
         let _ = writeln!(out, "; {line}: {text}");

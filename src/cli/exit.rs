@@ -6,6 +6,7 @@ use std::path::Path;
 
 use crate::container::{Blame, ContainerError};
 use crate::engine::{Class, Error};
+use crate::front::text::ErrorKind;
 
 /// Exit codes; scripts rely on the numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,6 +95,8 @@ pub fn tell(message: &str) {
 impl From<Error> for Failure {
     fn from(error: Error) -> Failure {
         let exit = match error.exit_class() {
+            // Text whose only fault is that it needs what is not modelled is not malformed.
+            _ if is_unsupported_text(&error) => Exit::Unsupported,
             Class::Input => Exit::Usage,
             Class::Unsupported => Exit::Unsupported,
             Class::Environment => Exit::Environment,
@@ -103,6 +106,16 @@ impl From<Error> for Failure {
             exit,
             message: error.to_string(),
         }
+    }
+}
+
+fn is_unsupported_text(error: &Error) -> bool {
+    match error {
+        Error::Text(found) => found
+            .errors
+            .iter()
+            .all(|error| error.kind == ErrorKind::Unsupported),
+        _ => false,
     }
 }
 
@@ -123,5 +136,40 @@ impl From<ContainerError> for Failure {
 impl From<visa_runtime::MemoryError> for Failure {
     fn from(error: visa_runtime::MemoryError) -> Failure {
         Failure::environment(error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_of_errors_have_their_codes() {
+        let kernel = || "k".to_owned();
+        let what = || "w".to_owned();
+        let code = |error: Error| Failure::from(error).exit;
+        let internal = Error::Internal {
+            kernel: kernel(),
+            what: what(),
+        };
+        assert_eq!(code(internal), Exit::Internal);
+        let unsupported = Error::Unsupported {
+            kernel: kernel(),
+            what: what(),
+        };
+        assert_eq!(code(unsupported), Exit::Unsupported);
+        assert_eq!(code(Error::Memory(what())), Exit::Environment);
+        let missing = ContainerError::OclocMissing { detail: what() };
+        assert_eq!(Failure::from(missing).exit, Exit::Environment);
+        let broken = ContainerError::Inconsistent(what());
+        assert_eq!(code(Error::Container(broken)), Exit::Usage);
+    }
+
+    #[test]
+    fn a_broken_pipe_is_silent() {
+        let failure = Failure::output(io::ErrorKind::BrokenPipe.into());
+        assert_eq!((failure.exit, failure.message.as_str()), (Exit::Fine, ""));
+        let failure = Failure::output(io::ErrorKind::StorageFull.into());
+        assert_eq!(failure.exit, Exit::Environment);
     }
 }

@@ -48,7 +48,10 @@ fn choose(file: &str, known: &[&String], wanted: Option<&str>) -> Result<(), Fai
 /// Says which kernels a file has instead of the one asked for.
 pub fn no_kernel(file: &str, name: &str, known: &[impl AsRef<str>]) -> String {
     let known: Vec<_> = known.iter().map(AsRef::as_ref).collect();
-    format!("{file} has no kernel `{name}`; it has: {}", known.join(", "))
+    format!(
+        "{file} has no kernel `{name}`; it has: {}",
+        known.join(", ")
+    )
 }
 
 fn parse(name: &str, source: &str) -> Result<Module, Failure> {
@@ -122,7 +125,11 @@ fn summary(info: &KernelInfo) -> String {
     }
     let private = info.per_thread_memory_buffers.iter();
     for buffer in private.filter(|buffer| buffer.size > 0) {
-        let per = if buffer.is_simt_thread { "lane" } else { "thread" };
+        let per = if buffer.is_simt_thread {
+            "lane"
+        } else {
+            "thread"
+        };
         parts.push(format!("{} bytes of {} a {per}", buffer.size, buffer.usage));
     }
     parts.join(", ")

@@ -56,7 +56,10 @@ pub fn load(path: &Path, device: Option<Platform>) -> Result<Loaded, Failure> {
         Kind::Text => (Contents::Text(text(&name, bytes)?), device),
         Kind::Source => {
             let device = device.unwrap_or(DEFAULT_DEVICE);
-            (Contents::Zebin(compile(path, &bytes, device)?), Some(device))
+            (
+                Contents::Zebin(compile(path, &bytes, device)?),
+                Some(device),
+            )
         }
     };
     Ok(Loaded {

@@ -144,7 +144,9 @@ impl Summary<'_> {
     fn median(&self) -> Duration {
         let mut runs = self.runs.clone();
         runs.sort_unstable();
-        runs.get(runs.len().wrapping_div(2)).copied().unwrap_or_default()
+        runs.get(runs.len().wrapping_div(2))
+            .copied()
+            .unwrap_or_default()
     }
 }
 

@@ -322,9 +322,9 @@ impl<'a> Binding<'a> {
             } else if argument.kind != ArgKind::Unused
                 && !given.iter().any(|(index, _)| *index == argument.index)
             {
+                let (name, nature) = name_and_nature(argument);
                 problems.push(format!(
-                    "{} is missing; for example --arg {}={}",
-                    described(argument),
+                    "{name} is missing: {nature}, for example --arg {}={}",
                     argument.index,
                     example(argument)
                 ));
@@ -405,7 +405,10 @@ impl<'a> Binding<'a> {
         let wanted = print.count.saturating_mul(print.ty.size() as u64);
         let mut bytes = vec![0; usize::try_from(wanted).unwrap_or(usize::MAX)];
         bound.buffer.read(0, &mut bytes)?;
-        let mut line = format!("{} {}: {}[{}] =", self.noun, print.index, print.ty, print.count);
+        let mut line = format!(
+            "{} {}: {}[{}] =",
+            self.noun, print.index, print.ty, print.count
+        );
         for element in bytes.chunks_exact(print.ty.size()) {
             line.push(' ');
             line.push_str(&Scalar::from_bytes(print.ty, element).to_string());
@@ -440,7 +443,10 @@ fn numbered(args: &[ArgSpec]) -> Result<Vec<(u32, &Spec)>, Failure> {
     let mut free = (0..=u32::MAX).filter(|index| !taken.contains(index));
     let place = |arg: &ArgSpec| arg.index.or_else(|| free.next());
     let indexes: Vec<_> = args.iter().filter_map(place).collect();
-    Ok(indexes.into_iter().zip(args.iter().map(|arg| &arg.spec)).collect())
+    Ok(indexes
+        .into_iter()
+        .zip(args.iter().map(|arg| &arg.spec))
+        .collect())
 }
 
 /// How one argument is handed over.
@@ -517,8 +523,8 @@ fn value(
     Ok(bytes)
 }
 
-/// Index, name and nature of an argument: "argument 2 `a` is a value of type float (4 bytes)".
-fn described(argument: &Argument) -> String {
+/// "argument 2 `a`" and "a value of type float (4 bytes)".
+fn name_and_nature(argument: &Argument) -> (String, String) {
     let name = match argument.name.as_str() {
         "" => String::new(),
         name => format!(" `{name}`"),
@@ -537,7 +543,13 @@ fn described(argument: &Argument) -> String {
         ArgKind::Sampler => "a sampler".to_owned(),
         ArgKind::Unused => format!("not used{ty}"),
     };
-    format!("argument {}{name} is {nature}", argument.index)
+    (format!("argument {}{name}", argument.index), nature)
+}
+
+/// "argument 2 `a` is a value of type float (4 bytes)".
+fn described(argument: &Argument) -> String {
+    let (name, nature) = name_and_nature(argument);
+    format!("{name} is {nature}")
 }
 
 /// A SPEC of the right kind for an argument.

@@ -145,7 +145,9 @@ fn sized(ty: ElementType, text: &str) -> Result<u64, String> {
     let n = count(text)?;
     match n.checked_mul(ty.size() as u64) {
         Some(_) => Ok(n),
-        None => Err(format!("{n} elements of {ty} are more than memory can hold")),
+        None => Err(format!(
+            "{n} elements of {ty} are more than memory can hold"
+        )),
     }
 }
 
@@ -319,9 +321,8 @@ impl FromStr for Extent {
             let Some(place) = places.next() else {
                 return Err(format!("`{text}` has more than three dimensions"));
             };
-            let size = parse_count(part).map_err(|_| {
-                format!("`{text}` is not of the form X[,Y[,Z]] with whole numbers")
-            })?;
+            let size = parse_count(part)
+                .map_err(|_| format!("`{text}` is not of the form X[,Y[,Z]] with whole numbers"))?;
             *place = u32::try_from(size)
                 .map_err(|_| format!("{size} is too large (at most {})", u32::MAX))?;
         }
@@ -350,10 +351,7 @@ mod tests {
             read("f32:1.5,-2"),
             Spec::Values(f32, vec![scalar(f32, "1.5"), scalar(f32, "-2")])
         );
-        assert_eq!(
-            read("file:a:b=c.npy"),
-            Spec::File("a:b=c.npy".into())
-        );
+        assert_eq!(read("file:a:b=c.npy"), Spec::File("a:b=c.npy".into()));
         assert_eq!(read("zero:16"), Spec::Zero(16));
         assert_eq!(read("fill:u8:0xff:3"), Spec::Fill(scalar(u8, "255"), 3));
         assert_eq!(read("iota:f32:4"), Spec::Iota(f32, 4));
@@ -378,10 +376,7 @@ mod tests {
             assert_eq!(error(text), format!("`{text}` {NOT_A_SPEC}"));
         }
         assert_eq!(error("file:"), "file: needs a path: file:PATH");
-        assert_eq!(
-            error("f32:"),
-            "`` is not a number of type f32"
-        );
+        assert_eq!(error("f32:"), "`` is not a number of type f32");
         assert_eq!(
             error("u8:1,,2"),
             "`` is not an integer (decimal, 0x… or 0b…)"
@@ -433,7 +428,10 @@ mod tests {
             read("99999999999=null").unwrap_err(),
             "index 99999999999 is too large"
         );
-        assert_eq!(read("x=null").unwrap_err(), format!("`x=null` {NOT_A_SPEC}"));
+        assert_eq!(
+            read("x=null").unwrap_err(),
+            format!("`x=null` {NOT_A_SPEC}")
+        );
     }
 
     #[test]
@@ -450,7 +448,10 @@ mod tests {
             (2, ElementType::U16, 8)
         );
         let error = |text: &str| text.parse::<Print>().unwrap_err();
-        assert_eq!(error("2=u16"), "`2=u16` is not of the form INDEX=TYPE:COUNT");
+        assert_eq!(
+            error("2=u16"),
+            "`2=u16` is not of the form INDEX=TYPE:COUNT"
+        );
         assert_eq!(
             error("u16:8"),
             "`u16:8` is not of the form INDEX=TYPE:COUNT"

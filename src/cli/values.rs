@@ -492,9 +492,6 @@ mod tests {
             parse_count("-1").unwrap_err(),
             "`-1` is out of range (0 to 18446744073709551615)"
         );
-        assert_eq!(
-            parse_count("4k").unwrap_err(),
-            "`4k` is not a whole number"
-        );
+        assert_eq!(parse_count("4k").unwrap_err(), "`4k` is not a whole number");
     }
 }
