@@ -4,8 +4,8 @@ use visa_jit::backend::{CodegenOptions, OobPolicy, OptLevel};
 use visa_jit::isa::AtomicOp;
 use visa_jit::ssa::eval::{self, Bytes, Inputs, Thread};
 use visa_jit::ssa::{
-    AccessKind, AtomicAccess, BlockAccess, Function, Lane, MemAccess, Op, Site, Space, Term, Ty,
-    Value, verify,
+    AccessKind, AtomicAccess, BinOp, BlockAccess, Function, Lane, MemAccess, Op, Site, Space, Term,
+    Ty, Value, verify,
 };
 
 use crate::cases::{INTS, Rng, payload};
@@ -32,6 +32,8 @@ struct Access {
     constant: bool,
     /// Full mask, else from the payload.
     full: bool,
+    /// Addresses: a scalar and so many bytes from lane to lane; else from the payload.
+    stride: Option<u32>,
     sources: Vec<Ty>,
     results: Vec<Ty>,
 }
@@ -63,7 +65,11 @@ impl Access {
         } else {
             payload(&mut f, 0, mask)
         };
-        let addr = payload(&mut f, STRIDE, Ty::vector(self.space.addr(), lanes));
+        let addr_ty = Ty::vector(self.space.addr(), lanes);
+        let addr = match self.stride {
+            None => payload(&mut f, STRIDE, addr_ty),
+            Some(stride) => even_addresses(&mut f, addr_ty, stride, self.lanes == 3),
+        };
         let mut args: Vec<Value> = vec![mask, addr];
         if self.space.has_surface() {
             let index = if self.constant {
@@ -217,6 +223,22 @@ impl Access {
     }
 }
 
+/// Scalar from the payload (or 8) plus a multiple of the lane number.
+fn even_addresses(f: &mut Function, ty: Ty, stride: u32, known: bool) -> Value {
+    let entry = Function::ENTRY;
+    let first = if known {
+        f.push1(entry, Op::Const(8), vec![], Ty::scalar(ty.lane), 0)
+    } else {
+        payload(f, STRIDE, Ty::scalar(ty.lane))
+    };
+    let splat = f.push1(entry, Op::Splat, vec![first], ty, 0);
+    let steps: Vec<u64> = (0..u64::from(ty.lanes))
+        .map(|i| i * u64::from(stride))
+        .collect();
+    let steps = f.push1(entry, Op::VecConst(steps.into()), vec![], ty, 0);
+    f.push1(entry, Op::Binary(BinOp::Add), vec![splat, steps], ty, 0)
+}
+
 fn model_memory(space: Space, contents: &[u8]) -> Bytes {
     let mut bytes = Bytes::default();
     match space {
@@ -240,7 +262,14 @@ fn model_contents(space: Space, bytes: &Bytes) -> Vec<u8> {
     }
 }
 
+/// All combinations with `VISA_FULL` set, else every seventh.
 fn each_access(mut body: impl FnMut(Access, MemAccess)) {
+    let every = if std::env::var_os("VISA_FULL").is_some() {
+        1
+    } else {
+        7
+    };
+    let mut number = 0;
     for space in SPACES {
         for elem in INTS {
             for lanes in [1, 3, 8, 16, 32] {
@@ -250,6 +279,10 @@ fn each_access(mut body: impl FnMut(Access, MemAccess)) {
                     }
                     for constant in [true, false] {
                         if !constant && (space != Space::Surface || comps > 2) {
+                            continue;
+                        }
+                        number += 1;
+                        if number % every != 0 {
                             continue;
                         }
                         let access = MemAccess {
@@ -265,6 +298,7 @@ fn each_access(mut body: impl FnMut(Access, MemAccess)) {
                             lanes,
                             constant,
                             full: lanes == 16 && elem != Lane::I8,
+                            stride: None,
                             sources: tys.clone(),
                             results: tys,
                         };
@@ -303,6 +337,41 @@ fn stores() {
 }
 
 #[test]
+fn even_strides() {
+    let mut rng = Rng(35);
+    for load in [true, false] {
+        each_access(|shape, access| {
+            let record = access.elem.bytes() * u32::from(access.comps);
+            for stride in [0, record, 2 * record] {
+                let shape = Access {
+                    stride: Some(stride),
+                    sources: shape.sources.clone(),
+                    results: shape.results.clone(),
+                    op: Op::Fence,
+                    ..shape
+                };
+                let case = if load {
+                    Access {
+                        op: Op::Load(access),
+                        sources: Vec::new(),
+                        ..shape
+                    }
+                } else {
+                    Access {
+                        op: Op::Store(access),
+                        results: Vec::new(),
+                        ..shape
+                    }
+                };
+                if case.lanes > 1 && !(case.lanes == 3 && access.space == Space::Flat) {
+                    case.check(&mut rng, 18);
+                }
+            }
+        });
+    }
+}
+
+#[test]
 fn blocks() {
     let mut rng = Rng(33);
     for space in SPACES {
@@ -329,6 +398,7 @@ fn blocks() {
                         lanes: 1,
                         constant: n != 5,
                         full: n == 16,
+                        stride: None,
                         sources: if load { vec![] } else { vec![ty] },
                         results: if load { vec![ty] } else { vec![] },
                     };
@@ -365,6 +435,7 @@ fn atomics() {
                         lanes,
                         constant: true,
                         full: false,
+                        stride: None,
                         sources: vec![ty; op.sources()],
                         results: vec![ty],
                     };

@@ -195,7 +195,7 @@ const FAULTS: &str = r#"function "faults" simd 8 frame 64
 site 0 = read surface 4 "gather4_scaled" line 12
 site 1 = write slm 4 "scatter_scaled" line 13
 site 2 = read surface 4 "oword_ld" line 14
-site 3 = atomic surface 4 "lsc_atomic" line 15
+site 3 = atomic surface 4 "dword_atomic" line 15
 
 bb0:
   %0: i32 = input.payload[0]

@@ -8,27 +8,31 @@ use cranelift_codegen::ir::{InstBuilder, Value as V, types};
 use super::emit::{DATA, Emit};
 use super::memory::Lanes;
 use super::value::{per_piece, piece_type, scalar_type};
-use crate::ssa::{Inst, Lane, MemAccess, Value};
+use crate::ssa::{Lane, MemAccess, Value};
 
 impl Emit<'_> {
     /// A lane-wise load.
-    pub fn load(&mut self, access: MemAccess, args: &[Value], out: &[Value], inst: Inst) {
+    pub fn load(&mut self, access: MemAccess, args: &[Value], out: &[Value]) {
         if !self.known_access(access) {
             return;
         }
         let lanes = self.lanes(access.space, args);
-        self.check_lanes(&lanes, access.elem, access.comps, access.site, access.space);
-        let general = |e: &mut Self| e.load_general(&lanes, access.elem, access.comps);
-        let results = match self.load_affine(access, &lanes, inst) {
+        let results = match self.load_affine(access, &lanes, args[1]) {
             Some(results) => results,
-            None => match self.load_records(access, &lanes) {
-                Some(results) => results,
-                None => general(self),
-            },
+            None => self.load_any(access, &lanes),
         };
         for (&v, parts) in out.iter().zip(results) {
             self.bind(v, parts);
         }
+    }
+
+    /// Load from addresses of unknown shape.
+    pub fn load_any(&mut self, access: MemAccess, lanes: &Lanes) -> Vec<Vec<V>> {
+        if let Some(results) = self.load_records(access, lanes) {
+            return results;
+        }
+        self.check_lanes(lanes, access.elem, access.comps, access.site, access.space);
+        self.load_general(lanes, access.elem, access.comps)
     }
 
     /// Every component by itself, for any addresses and mask.

@@ -80,6 +80,7 @@ impl Emit<'_> {
         self.jump(done, &loaded.concat());
 
         self.block = slow;
+        self.check_lanes(lanes, elem, comps, access.site, access.space);
         let loaded = self.slow_load(lanes, elem, comps);
         self.jump(done, &loaded.concat());
         self.cache.off = off;
@@ -103,6 +104,7 @@ impl Emit<'_> {
         self.jump(done, &[]);
 
         self.block = slow;
+        self.check_lanes(lanes, access.elem, access.comps, access.site, access.space);
         self.slow_store(lanes, access.elem, data);
         self.jump(done, &[]);
         self.cache.off = off;

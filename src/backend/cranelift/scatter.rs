@@ -7,11 +7,11 @@ use cranelift_codegen::ir::{InstBuilder, Value as V, types};
 
 use super::emit::{DATA, Emit};
 use super::memory::Lanes;
-use crate::ssa::{Inst, Lane, MemAccess, Value};
+use crate::ssa::{Lane, MemAccess, Value};
 
 impl Emit<'_> {
     /// A lane-wise store.
-    pub fn store(&mut self, access: MemAccess, args: &[Value], inst: Inst) {
+    pub fn store(&mut self, access: MemAccess, args: &[Value]) {
         if !self.known_access(access) {
             return;
         }
@@ -20,12 +20,16 @@ impl Emit<'_> {
             .iter()
             .map(|&v| self.parts(v))
             .collect();
-        self.check_lanes(&lanes, access.elem, access.comps, access.site, access.space);
-        if self.store_affine(access, &lanes, &data, inst) {
-            return;
+        if !self.store_affine(access, &lanes, args[1], &data) {
+            self.store_any(access, &lanes, &data);
         }
-        if !self.store_records(access, &lanes, &data) {
-            self.store_general(&lanes, access.elem, &data);
+    }
+
+    /// Store to addresses of unknown shape.
+    pub fn store_any(&mut self, access: MemAccess, lanes: &Lanes, data: &[Vec<V>]) {
+        if !self.store_records(access, lanes, data) {
+            self.check_lanes(lanes, access.elem, access.comps, access.site, access.space);
+            self.store_general(lanes, access.elem, data);
         }
     }
 

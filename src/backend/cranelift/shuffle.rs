@@ -77,7 +77,7 @@ impl Emit<'_> {
     }
 
     /// Pieces of `ty` whose lanes are taken from `pieces`.
-    fn pieces_from(&mut self, ty: Ty, pieces: &[V], sources: &[Source]) -> Vec<V> {
+    pub fn pieces_from(&mut self, ty: Ty, pieces: &[V], sources: &[Source]) -> Vec<V> {
         let per = per_piece(ty.lane);
         let mut out: Vec<V> = Vec::with_capacity(piece_count(ty));
         let mut last: Option<Vec<(V, u8)>> = None;
