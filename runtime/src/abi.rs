@@ -7,7 +7,7 @@
 use std::sync::atomic::AtomicU32;
 
 /// Version of this layout.
-pub const ABI_VERSION: u32 = 1;
+pub const ABI_VERSION: u32 = 2;
 
 /// Entries of a surface table; an index is a byte, so a look-up needs no check.
 pub const SURFACES: usize = 256;
@@ -83,8 +83,6 @@ pub struct GroupCtx {
     pub r0: [u32; 16],
     /// Hardware threads of this group.
     pub thread_count: u32,
-    /// `%hw_id`.
-    pub hw_id: u32,
 }
 
 /// Length of [`GroupCtx::sink`].
@@ -110,6 +108,8 @@ pub struct ThreadCtx {
     pub r0_5: u32,
     /// Dword 0 of `%sr0`: a distinct hardware-thread number.
     pub sr0: u32,
+    /// `%hw_id`: counts the hardware threads that exist at one time.
+    pub hw_id: u32,
 }
 
 /// Words between the rows of [`ThreadCtx::local_ids`].

@@ -9,7 +9,7 @@ use visa_runtime::abi::{
 
 #[test]
 fn layout_of_version_1() {
-    assert_eq!(ABI_VERSION, 1);
+    assert_eq!(ABI_VERSION, 2);
     assert_eq!(
         (SURFACES, SINK_BYTES, LOCAL_ID_ROW, THREAD_DONE),
         (256, 256, 32, u32::MAX)
@@ -50,11 +50,10 @@ fn layout_of_version_1() {
         offset_of!(GroupCtx, faults),
         offset_of!(GroupCtx, r0),
         offset_of!(GroupCtx, thread_count),
-        offset_of!(GroupCtx, hw_id),
     ];
     assert_eq!(
         (group, size_of::<GroupCtx>()),
-        ([0, 8, 16, 24, 32, 40, 48, 112, 116], 120)
+        ([0, 8, 16, 24, 32, 40, 48, 112], 120)
     );
     let thread = [
         offset_of!(ThreadCtx, local_ids),
@@ -65,10 +64,11 @@ fn layout_of_version_1() {
         offset_of!(ThreadCtx, state),
         offset_of!(ThreadCtx, r0_5),
         offset_of!(ThreadCtx, sr0),
+        offset_of!(ThreadCtx, hw_id),
     ];
     assert_eq!(
         (thread, size_of::<ThreadCtx>()),
-        ([0, 8, 16, 24, 32, 36, 40, 44], 48)
+        ([0, 8, 16, 24, 32, 36, 40, 44, 48], 56)
     );
     let helpers = [
         offset_of!(Helpers, fp_env),

@@ -60,6 +60,17 @@ pub struct Argument {
     pub kind: ArgKind,
 }
 
+impl Argument {
+    /// Bytes of a scalar type below 32 bits. `.ze_info` gives such arguments the size of their place, 4.
+    pub(crate) fn narrow_bytes(&self) -> Option<usize> {
+        match self.type_name.as_str() {
+            "bool" | "char" | "uchar" => Some(1),
+            "short" | "ushort" | "half" => Some(2),
+            _ => None,
+        }
+    }
+}
+
 pub(crate) struct KernelParts {
     pub engine: Engine,
     pub name: String,

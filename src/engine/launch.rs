@@ -325,7 +325,8 @@ impl Kernel {
                 }
                 (ArgKind::Unused, _) => {}
                 (_, None) => problems.push(format!("{what} is missing")),
-                (ArgKind::Value { size }, Some(Arg::Bytes(b))) if b.len() as u32 == size => {}
+                (ArgKind::Value { size }, Some(Arg::Bytes(b)))
+                    if b.len() as u32 == size || a.narrow_bytes() == Some(b.len()) => {}
                 (ArgKind::Value { size }, Some(Arg::Bytes(b))) => {
                     problems.push(format!(
                         "{what} takes {size} bytes by value, not {}",
@@ -476,7 +477,9 @@ impl Kernel {
             ArgType::ByValue => {
                 if let Some(Arg::Bytes(bytes)) = arg {
                     let from = p.source_offset.unwrap_or(0) as usize;
-                    if let Some(part) = bytes.get(from..from + p.size as usize) {
+                    // Narrow types are shorter than their place; the rest of it stays zero.
+                    let end = (from + p.size as usize).min(bytes.len());
+                    if let Some(part) = bytes.get(from..end) {
                         out.payload.set(at, part)?;
                     }
                 }

@@ -30,7 +30,10 @@ impl Platform {
 
     /// Minimum lane count to which LSC payload components are padded (VISA.md 2.6).
     pub const fn lsc_min_lanes(self) -> u32 {
-        16
+        match self {
+            Platform::Dg2 => 8,
+            _ => 16,
+        }
     }
 
     /// The name `ocloc -device` knows it by.

@@ -74,8 +74,19 @@ impl Lowerer<'_> {
                 data,
             } => {
                 let base = self.scalar_int(base, Lane::I64)?;
-                let o = self.payload(*offsets, 0, lanes, Lane::I32)?;
-                let o = self.b.conv(Conv::ZExt, o, Lane::I64);
+                // The compiler passes whole addresses as 64-bit offsets from base 0.
+                let wide = self
+                    .kernel
+                    .module()
+                    .vars
+                    .ty(offsets.var)
+                    .is_some_and(|t| t.bytes() == 8);
+                let o = if wide {
+                    self.payload(*offsets, 0, lanes, Lane::I64)?
+                } else {
+                    let o = self.payload(*offsets, 0, lanes, Lane::I32)?;
+                    self.b.conv(Conv::ZExt, o, Lane::I64)
+                };
                 let addr = self.b.bin(BinOp::Add, o, base);
                 let mask = self.channel_mask(inst)?;
                 let m = Message {

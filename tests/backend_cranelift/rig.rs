@@ -165,6 +165,7 @@ impl Rig {
                 state: 0,
                 r0_5: 1000 + i as u32,
                 sr0: 2000 + i as u32,
+                hw_id: 3000 + i as u32,
             })
             .collect();
         let empty = Surface {
@@ -230,7 +231,6 @@ impl Rig {
             faults: self.faults,
             r0: std::array::from_fn(|i| 100 + i as u32),
             thread_count: self.threads.len() as u32,
-            hw_id: 77,
         };
         let count = self.threads.len() as u32;
         // SAFETY: the code was generated for this ABI and every pointer outlives the call.

@@ -52,7 +52,7 @@ fn inputs() {
         assert_eq!(word(&out, 0), 101);
         assert_eq!(word(&out, 4), 1001);
         assert_eq!(word(&out, 8), 2001);
-        assert_eq!(word(&out, 12), 77);
+        assert_eq!(word(&out, 12), 3001);
         for i in 0..16u16 {
             let at = 16 + 2 * usize::from(i);
             assert_eq!(u16::from_le_bytes([out[at], out[at + 1]]), 32 + 3 + i);

@@ -147,8 +147,6 @@ pub(super) struct Worker {
     scratch: AlignedBytes,
     slm: AlignedBytes,
     sink: AlignedBytes,
-    /// First hardware-thread number.
-    first_thread: u32,
     /// Kind of group that `threads` is laid out for.
     kind: Option<usize>,
     pub faults: FaultSink,
@@ -181,6 +179,7 @@ impl Worker {
                 state: THREAD_DONE,
                 r0_5: number & 0x3FF,
                 sr0: meta.sr0(number),
+                hw_id: number,
             }
         });
         Some(Worker {
@@ -189,7 +188,6 @@ impl Worker {
             scratch,
             slm: AlignedBytes::zeroed(round_line(slm.into()))?,
             sink: AlignedBytes::zeroed(SINK_BYTES as u64)?,
-            first_thread,
             kind: None,
             faults: FaultSink {
                 records: Vec::new(),
@@ -233,7 +231,6 @@ impl Worker {
             faults: null_mut(),
             r0: [0; 16],
             thread_count: 0,
-            hw_id: self.first_thread,
         };
         loop {
             let range = job.take(alone);

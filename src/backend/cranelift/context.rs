@@ -202,7 +202,7 @@ impl Emit<'_> {
             }
             Input::Sr0(0) => self.thread_field(offset_of!(ThreadCtx, sr0), types::I32),
             Input::R0(_) | Input::Sr0(_) => self.iconst(types::I32, 0),
-            Input::HwId => self.group_field(offset_of!(GroupCtx, hw_id), types::I32),
+            Input::HwId => self.thread_field(offset_of!(ThreadCtx, hw_id), types::I32),
             Input::Tsc => self.call_tsc(),
             Input::State => self.need(self.ctx.state),
         };
