@@ -11,6 +11,7 @@ use super::program::ProgramData;
 use crate::backend::{CodegenOptions, OobPolicy, install};
 use crate::container::BufferType;
 use crate::container::KernelInfo;
+use crate::isa::Platform;
 use crate::lower::{self, LocalIdShape};
 use crate::passes;
 use crate::ssa::{self, verify};
@@ -286,7 +287,19 @@ impl Kernel {
             walk_order: walk.map_or([0, 1, 2], |w| w.map(|d| d as u8)),
             payload_bytes: p.plan.bytes,
             required_local_size: self.required_local_size(),
+            sr0_bits: sr0_bits(p.valid.target().platform),
             ..KernelMeta::default()
         }
+    }
+}
+
+/// Bits of `%sr0` that stack-call kernels keep when they number hardware threads (VISA.md 4.2: the others
+/// are squeezed out).
+const fn sr0_bits(platform: Platform) -> u32 {
+    match platform {
+        Platform::Dg2 => 0x3FB7,
+        Platform::Pvc => 0x7F37,
+        // No kernel of these platforms compacts the number.
+        Platform::Skl | Platform::Tgllp => u32::MAX,
     }
 }

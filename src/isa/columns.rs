@@ -160,8 +160,10 @@ pub enum Form {
 /// How much of an opcode this project runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Status {
-    /// Read, validated, interpreted and compiled.
+    /// Every form the ISA allows is compiled.
     Full,
+    /// Compiled; forms that are not are refused by name.
+    Partial,
     /// Read, written and validated, not executed.
     DecodeOnly,
     /// Known by name; a typed error says that it is not supported.

@@ -26,9 +26,10 @@ pub fn markdown() -> String {
 pub fn summary() -> String {
     let count = |s: Status| Opcode::ALL.iter().filter(|o| o.info().status == s).count();
     format!(
-        "{} opcodes: {} full, {} decode, {} rejected.\n",
+        "{} opcodes: {} full, {} partial, {} decode, {} rejected.\n",
         Opcode::ALL.len(),
         count(Status::Full),
+        count(Status::Partial),
         count(Status::DecodeOnly),
         count(Status::Rejected)
     )
@@ -76,6 +77,7 @@ fn line(row: &OpcodeInfo) -> String {
         platforms(row.platforms),
         match row.status {
             Status::Full => "full",
+            Status::Partial => "partial",
             Status::DecodeOnly => "decode",
             Status::Rejected => "rejected",
         },
