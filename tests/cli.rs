@@ -123,6 +123,24 @@ fn groups_local_memory_and_threads() {
 }
 
 #[test]
+fn values_of_every_width() {
+    for device in ["skl", "tgllp", "acm-g10", "pvc"] {
+        let file = format!("tests/kernels/bin/{device}/block_copy.zebin");
+        let args = [
+            "run", &file, "--kernel", "fill", "--global", "2", "--arg", "zero:2", "--arg",
+            "zero:4", "--arg", "zero:8", "--arg", "zero:16", "--arg", "u8:1", "--arg", "u16:2",
+            "--arg", "u32:3", "--arg", "u64:4", "--print", "0=u8:2", "--print", "1=u16:2",
+            "--print", "2=u32:2", "--print", "3=u64:2",
+        ];
+        assert_eq!(
+            ok(&args).stdout,
+            "arg 0: u8[2] = 1 1\narg 1: u16[2] = 2 2\narg 2: u32[2] = 3 3\narg 3: u64[2] = 4 4\n",
+            "{device}"
+        );
+    }
+}
+
+#[test]
 fn an_empty_range_runs_nothing() {
     let output = ok(&[
         "run", SAXPY, "--kernel", "saxpy", "--global", "0", "--arg", "zero:0", "--arg", "null",

@@ -145,7 +145,13 @@ fn arguments(info: &KernelInfo, args: &[ArgInfo]) -> Vec<[String; 4]> {
             let (name, ty) = source.map_or(("?", "?".to_owned()), |arg| {
                 (arg.name.as_str(), declared(arg))
             });
-            [index.to_string(), name.to_owned(), ty, passing(info, index)]
+            let size = source.and_then(|arg| arg.type_and_size().1);
+            [
+                index.to_string(),
+                name.to_owned(),
+                ty,
+                passing(info, index, size),
+            ]
         })
         .collect()
 }
@@ -159,8 +165,8 @@ fn declared(arg: &ArgInfo) -> String {
     }
 }
 
-/// How the argument reaches the kernel.
-fn passing(info: &KernelInfo, index: u32) -> String {
+/// How the argument reaches the kernel; `size` is that of its type.
+fn passing(info: &KernelInfo, index: u32, size: Option<u32>) -> String {
     let entries: Vec<_> = info
         .payload_arguments
         .iter()
@@ -169,12 +175,12 @@ fn passing(info: &KernelInfo, index: u32) -> String {
     if let Some(pointer) = entries.iter().find(|e| e.arg_type == ArgType::ByPointer) {
         return pointer_passing(info, index, pointer, &entries);
     }
-    let end = entries
+    let slot = entries
         .iter()
         .filter(|entry| entry.arg_type == ArgType::ByValue)
         .map(|e| e.source_offset.unwrap_or(0).saturating_add(e.size))
         .max();
-    match end {
+    match slot.map(|slot| size.unwrap_or(slot)) {
         Some(1) => "value, 1 byte".to_owned(),
         Some(bytes) => format!("value, {bytes} bytes"),
         None => match entries.first() {

@@ -485,31 +485,40 @@ fn passed(argument: &Argument, spec: &Spec) -> Result<Passed, String> {
     }
 }
 
-/// The bytes of a by-value argument.
+/// Bytes that a value of the argument's type has; the compiler may give it a larger `slot`.
+fn value_size(argument: &Argument, slot: u32) -> usize {
+    let slot = usize::try_from(slot).unwrap_or(usize::MAX);
+    let declared = ElementType::from_opencl(&argument.type_name).map(|(ty, lanes)| {
+        // OpenCL gives vectors of three the size of four.
+        let lanes = if lanes == 3 { 4 } else { lanes };
+        ty.size()
+            .saturating_mul(usize::try_from(lanes).unwrap_or(usize::MAX))
+    });
+    declared.filter(|size| *size <= slot).unwrap_or(slot)
+}
+
+/// The bytes of a by-value argument, with zeros up to the size of its slot.
 fn value(
     argument: &Argument,
-    size: u32,
+    slot: u32,
     ty: ElementType,
     values: &[Scalar],
 ) -> Result<Vec<u8>, String> {
     let declared = ElementType::from_opencl(&argument.type_name);
     let mut bytes: Vec<u8> = values.iter().flat_map(|v| v.bytes().to_vec()).collect();
-    let size = usize::try_from(size).unwrap_or(usize::MAX);
-    // OpenCL gives vectors of three the size of four.
-    if declared.is_some_and(|(element, lanes)| {
-        lanes == 3 && element.size() == ty.size() && values.len() == 3
-    }) {
-        bytes.resize(size, 0);
-    }
-    if bytes.len() != size {
+    let three = declared.is_some_and(|(element, lanes)| {
+        lanes == 3 && values.len() == 3 && element.size() == ty.size()
+    });
+    if !three && bytes.len() != value_size(argument, slot) {
+        let given = Spec::Values(ty, values.to_vec());
         return Err(format!(
-            "{}, but {} has {} bytes; write {}",
+            "{}, but {given} has {}; write {}",
             described(argument),
-            Spec::Values(ty, values.to_vec()),
-            bytes.len(),
+            counted(bytes.len()),
             example(argument)
         ));
     }
+    bytes.resize(usize::try_from(slot).unwrap_or(usize::MAX), 0);
     if let Some((element, _)) = declared {
         let float = |ty: ElementType| ty.class() == Class::Float;
         if float(element) != float(ty) {
@@ -523,6 +532,11 @@ fn value(
     Ok(bytes)
 }
 
+fn counted(bytes: usize) -> String {
+    let plural = if bytes == 1 { "" } else { "s" };
+    format!("{bytes} byte{plural}")
+}
+
 /// "argument 2 `a`" and "a value of type float (4 bytes)".
 fn name_and_nature(argument: &Argument) -> (String, String) {
     let name = match argument.name.as_str() {
@@ -533,9 +547,10 @@ fn name_and_nature(argument: &Argument) -> (String, String) {
         "" => String::new(),
         ty => format!(" of type {ty}"),
     };
-    let plural = |size| if size == 1 { "" } else { "s" };
     let nature = match argument.kind {
-        ArgKind::Value { size } => format!("a value{ty} ({size} byte{})", plural(size)),
+        ArgKind::Value { size } => {
+            format!("a value{ty} ({})", counted(value_size(argument, size)))
+        }
         ArgKind::Buffer { constant: true, .. } => format!("a constant buffer{ty}"),
         ArgKind::Buffer { .. } => format!("a global buffer{ty}"),
         ArgKind::Local { .. } => format!("local memory{ty}"),
@@ -641,6 +656,16 @@ mod tests {
             fit(&record, "u32:1").unwrap_err(),
             "argument 2 `a` is a value of type struct record (12 bytes), but u32:1 has 4 bytes; \
              write u8:V,V,… (12 values)"
+        );
+    }
+
+    #[test]
+    fn narrow_values_fill_their_slot() {
+        let char = argument("char", ArgKind::Value { size: 4 });
+        assert_eq!(fit(&char, "i8:-1"), Ok(Passed::Bytes(vec![255, 0, 0, 0])));
+        assert_eq!(
+            fit(&char, "i32:1").unwrap_err(),
+            "argument 2 `a` is a value of type char (1 byte), but i32:1 has 4 bytes; write i8:V"
         );
     }
 
