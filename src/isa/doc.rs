@@ -11,8 +11,8 @@ pub fn markdown() -> String {
     let mut out = String::from(
         "# Instructions\n\n\
          Generated from `src/isa/table.rs` by `cargo run -p xtask -- docs`; do not edit.\n\n\
-         *Status*: `full` is read, validated, interpreted and compiled; `decode` is read, written and validated;\n\
-         `rejected` is known by name and refused. *Operands* lists what a destination and the sources may be and\n\
+         *Status*: `full`: every form is compiled; `partial`: forms that are not are refused by name; `decode`: read,\n\
+         written and validated only; `rejected`: known by name and refused. *Operands* lists what a destination and the sources may be and\n\
          their element types. *Sat*: `.sat` is allowed. *Modifiers*: `arith` is `(-) (abs) (-abs)`, `logic` is `(~)`.\n\n",
     );
     out.push_str(&summary());
