@@ -4,8 +4,8 @@ use visa_jit::backend::{CodegenOptions, OobPolicy, OptLevel};
 use visa_jit::isa::AtomicOp;
 use visa_jit::ssa::eval::{self, Bytes, Inputs, Thread};
 use visa_jit::ssa::{
-    AccessKind, AtomicAccess, BinOp, BlockAccess, Function, Lane, MemAccess, Op, Site, Space, Term,
-    Ty, Value, verify,
+    AccessKind, AtomicAccess, BinOp, BlockAccess, Conv, Function, Lane, MemAccess, Op, Site, Space,
+    Term, Ty, Value, verify,
 };
 
 use crate::cases::{INTS, Rng, payload};
@@ -33,7 +33,7 @@ struct Access {
     /// Full mask, else from the payload.
     full: bool,
     /// Addresses: a scalar and so many bytes from lane to lane; else from the payload.
-    stride: Option<u32>,
+    stride: Option<i64>,
     sources: Vec<Ty>,
     results: Vec<Ty>,
 }
@@ -68,7 +68,7 @@ impl Access {
         let addr_ty = Ty::vector(self.space.addr(), lanes);
         let addr = match self.stride {
             None => payload(&mut f, STRIDE, addr_ty),
-            Some(stride) => even_addresses(&mut f, addr_ty, stride, self.lanes == 3),
+            Some(stride) => even_addresses(&mut f, addr_ty, stride, self.lanes),
         };
         let mut args: Vec<Value> = vec![mask, addr];
         if self.space.has_surface() {
@@ -96,7 +96,10 @@ impl Access {
     }
 
     fn check(&self, rng: &mut Rng, rounds: usize) {
-        let f = self.function();
+        let mut f = self.function();
+        if self.stride.is_some() && rng.below(4) != 0 {
+            assert!(visa_jit::passes::run_pass(&mut f, "shape"));
+        }
         crate::targets::compiles_elsewhere(&f);
         let silent = OobPolicy::ReadZeroSkipWrite;
         for options in [NONE, SPEED] {
@@ -223,20 +226,31 @@ impl Access {
     }
 }
 
-/// Scalar from the payload (or 8) plus a multiple of the lane number.
-fn even_addresses(f: &mut Function, ty: Ty, stride: u32, known: bool) -> Value {
+/// Scalar from the payload (or 8) plus a multiple of the lane number; for some lane counts
+/// computed in 16 bits, so that the addresses may wrap.
+fn even_addresses(f: &mut Function, ty: Ty, stride: i64, lanes: u16) -> Value {
     let entry = Function::ENTRY;
-    let first = if known {
+    let wide = ty;
+    let ty = if lanes == 16 {
+        ty.with_lane(Lane::I16)
+    } else {
+        ty
+    };
+    let first = if lanes == 3 {
         f.push1(entry, Op::Const(8), vec![], Ty::scalar(ty.lane), 0)
     } else {
         payload(f, STRIDE, Ty::scalar(ty.lane))
     };
     let splat = f.push1(entry, Op::Splat, vec![first], ty, 0);
-    let steps: Vec<u64> = (0..u64::from(ty.lanes))
-        .map(|i| i * u64::from(stride))
+    let steps: Vec<u64> = (0..i64::from(ty.lanes))
+        .map(|i| (i * stride).cast_unsigned() & ty.lane.mask())
         .collect();
     let steps = f.push1(entry, Op::VecConst(steps.into()), vec![], ty, 0);
-    f.push1(entry, Op::Binary(BinOp::Add), vec![splat, steps], ty, 0)
+    let sum = f.push1(entry, Op::Binary(BinOp::Add), vec![splat, steps], ty, 0);
+    if ty == wide {
+        return sum;
+    }
+    f.push1(entry, Op::Convert(Conv::ZExt), vec![sum], wide, 0)
 }
 
 fn model_memory(space: Space, contents: &[u8]) -> Bytes {
@@ -341,8 +355,8 @@ fn even_strides() {
     let mut rng = Rng(35);
     for load in [true, false] {
         each_access(|shape, access| {
-            let record = access.elem.bytes() * u32::from(access.comps);
-            for stride in [0, record, 2 * record] {
+            let record = i64::from(access.elem.bytes()) * i64::from(access.comps);
+            for stride in [0, record, 2 * record, -record, 4 - record] {
                 let shape = Access {
                     stride: Some(stride),
                     sources: shape.sources.clone(),
@@ -363,7 +377,8 @@ fn even_strides() {
                         ..shape
                     }
                 };
-                if case.lanes > 1 && !(case.lanes == 3 && access.space == Space::Flat) {
+                if case.lanes > 1 && !(access.space == Space::Flat && [3, 16].contains(&case.lanes))
+                {
                     case.check(&mut rng, 18);
                 }
             }

@@ -1,5 +1,6 @@
 //! Fast paths of accesses whose addresses run evenly over the lanes: `base + lane * stride`.
 //!
+//! Shapes come from the function's table, or from a short look at the address where it has none.
 //! One test decides for all lanes: the shape holds, and the whole run of bytes is inside. A packed
 //! run is then a few vector loads or stores, a stride of zero one scalar load. Loads need no full
 //! mask, since reading memory that is inside disturbs nobody; stores do.
@@ -10,8 +11,9 @@ use cranelift_codegen::ir::{self, InstBuilder, Value as V, types};
 use super::emit::{DATA, Emit};
 use super::mask::full;
 use super::memory::{Lanes, Place, Region};
+use super::records::record_bytes;
 use super::value::{piece_count, piece_type, scalar_type};
-use crate::ssa::{BinOp, MemAccess, Op, Space, Ty, Value};
+use crate::ssa::{BinOp, Inst, Lane, MemAccess, Op, Space, Ty, Value};
 
 /// How the addresses of an access run.
 #[derive(Clone, Copy)]
@@ -24,6 +26,57 @@ pub(super) struct Affine {
     stride: u64,
     /// Condition under which it holds; always when there is none.
     guard: Option<V>,
+    /// Condition under which all lanes are enabled, where that is cheaper than to test the mask.
+    mask_all: Option<V>,
+}
+
+/// What a stride makes of an access.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// All lanes at one address.
+    Same,
+    /// One record after the other.
+    Packed,
+    /// Records with gaps, or backwards.
+    Spread,
+}
+
+/// The bytes of an access with even addresses.
+#[derive(Clone, Copy)]
+struct Run {
+    kind: Kind,
+    stride: i64,
+    /// Distance of the lowest byte from lane 0's address.
+    lowest: i64,
+    /// Bytes from the lowest to the highest.
+    bytes: u64,
+}
+
+/// Longest run that one test covers.
+const MAX_RUN: u64 = 1 << 24;
+
+impl Run {
+    fn new(access: MemAccess, count: u16, stride: u64, addr: Lane, load: bool) -> Option<Run> {
+        let stride = addr.sign_extend(stride);
+        let record = u64::from(access.elem.bytes()) * u64::from(access.comps);
+        let kind = match stride {
+            0 => Kind::Same,
+            s if s.cast_unsigned() == record => Kind::Packed,
+            _ => Kind::Spread,
+        };
+        let distance = stride.checked_mul(i64::from(count) - 1)?;
+        let last = match kind {
+            Kind::Spread if load => u64::from(record_bytes(access.elem, access.comps)),
+            _ => record,
+        };
+        let bytes = distance.unsigned_abs().checked_add(last)?;
+        (bytes <= MAX_RUN).then_some(Run {
+            kind,
+            stride,
+            lowest: distance.min(0),
+            bytes,
+        })
+    }
 }
 
 /// `scalars + offset + lane * stride`.
@@ -39,10 +92,21 @@ const MAX_DEPTH: u32 = 4;
 
 impl Emit<'_> {
     /// Shape of a vector of addresses.
-    fn affine(&mut self, addr: Value) -> Option<Affine> {
+    fn affine(&mut self, addr: Value, inst: Inst) -> Option<Affine> {
         let ty = self.ty(addr);
         if ty.is_scalar() {
             return None;
+        }
+        let shape = self.f.shapes.get(&inst).copied().unwrap_or_default();
+        let mask_all = shape.mask_all.map(|v| self.scalar(v));
+        if let Some(addr) = shape.addr {
+            return Some(Affine {
+                base: self.scalar(addr.base),
+                known: self.scalar_const(addr.base),
+                stride: addr.stride.cast_unsigned() & ty.lane.mask(),
+                guard: addr.guard.map(|v| self.scalar(v)),
+                mask_all,
+            });
         }
         let sum = self.sum_of(addr, MAX_DEPTH)?;
         let low = ty.lane.mask();
@@ -66,6 +130,7 @@ impl Emit<'_> {
             known,
             stride: sum.stride & low,
             guard: None,
+            mask_all,
         })
     }
 
@@ -112,28 +177,26 @@ impl Emit<'_> {
         access: MemAccess,
         lanes: &Lanes,
         addr: Value,
+        inst: Inst,
     ) -> Option<Vec<Vec<V>>> {
-        let shape = self.affine(addr)?;
-        let record = u64::from(access.elem.bytes()) * u64::from(access.comps);
-        let broadcast = shape.stride == 0;
-        if !(broadcast || shape.stride == record) {
-            return None;
-        }
-        let count = if broadcast { 1 } else { u64::from(lanes.count) };
-        let bytes = (record * count) as u32;
+        let shape = self.affine(addr, inst)?;
+        let run = Run::new(access, lanes.count, shape.stride, lanes.addr_lane(), true)?;
         let inside = |e: &mut Self| {
             let pointer = e.run_pointer(lanes, shape.base);
-            let parts = if broadcast {
-                e.load_broadcast(access, lanes.count, pointer)
-            } else {
-                e.load_packed(access, lanes.count, pointer)
+            let parts = match run.kind {
+                Kind::Same => e.load_broadcast(access, lanes.count, pointer),
+                Kind::Packed => e.load_packed(access, lanes.count, pointer),
+                Kind::Spread => {
+                    let pointers = e.spread_pointers(lanes.count, pointer, run.stride);
+                    e.load_from(access.elem, access.comps, &pointers)
+                }
             };
             e.clear_disabled(access, lanes, parts)
         };
-        if self.surely_inside(access.space, shape, bytes) {
+        if self.surely_inside(access.space, shape, run) {
             return Some(inside(self));
         }
-        let ok = self.run_inside(lanes, shape, bytes);
+        let ok = self.run_inside(lanes, shape, run);
         let (fast, other, done) = self.two_ways(ok, shape.guard.is_none());
         let ty = Ty::vector(access.elem, lanes.count);
         let results: Vec<Vec<V>> = (0..access.comps)
@@ -167,33 +230,40 @@ impl Emit<'_> {
         lanes: &Lanes,
         addr: Value,
         data: &[Vec<V>],
+        inst: Inst,
     ) -> bool {
-        let Some(shape) = self.affine(addr) else {
+        let Some(shape) = self.affine(addr, inst) else {
             return false;
         };
-        let record = u64::from(access.elem.bytes()) * u64::from(access.comps);
-        if shape.stride != record {
+        let run = Run::new(access, lanes.count, shape.stride, lanes.addr_lane(), false);
+        let Some(run) = run.filter(|run| run.kind != Kind::Same) else {
             return false;
-        }
-        let bytes = (record * u64::from(lanes.count)) as u32;
+        };
         let every = self.mask_const(lanes.mask) == Some(full(lanes.count));
-        let packed = |e: &mut Self| {
+        let all_at_once = |e: &mut Self| {
             let pointer = e.run_pointer(lanes, shape.base);
-            e.store_packed(access, lanes.count, pointer, data);
+            if run.kind == Kind::Packed {
+                return e.store_packed(access, lanes.count, pointer, data);
+            }
+            let pointers = e.spread_pointers(lanes.count, pointer, run.stride);
+            e.store_to(access, lanes.count, data, |_, i| pointers[i]);
         };
-        if every && self.surely_inside(access.space, shape, bytes) {
-            packed(self);
+        if every && self.surely_inside(access.space, shape, run) {
+            all_at_once(self);
             return true;
         }
-        let mut ok = self.run_inside(lanes, shape, bytes);
+        let mut ok = self.run_inside(lanes, shape, run);
         if !every {
-            let all = self.mask_test(lanes.mask, true);
+            let all = match shape.mask_all {
+                Some(all) => all,
+                None => self.mask_test(lanes.mask, true),
+            };
             ok = self.ins().band(ok, all);
         }
         let (fast, other, done) = self.two_ways(ok, every && shape.guard.is_none());
         let off = std::mem::replace(&mut self.cache.off, true);
         self.block = fast;
-        packed(self);
+        all_at_once(self);
         self.jump(done, &[]);
         self.block = other;
         self.store_any(access, lanes, data);
@@ -216,25 +286,42 @@ impl Emit<'_> {
     }
 
     /// A run whose place is known while compiling.
-    fn surely_inside(&self, space: Space, shape: Affine, bytes: u32) -> bool {
+    fn surely_inside(&self, space: Space, shape: Affine, run: Run) -> bool {
+        let end = |at: u64| at.checked_add_signed(run.lowest).map(|low| low + run.bytes);
         space == Space::Regs
             && shape.guard.is_none()
             && shape
                 .known
-                .is_some_and(|at| at + u64::from(bytes) <= u64::from(self.f.regs_bytes))
+                .and_then(end)
+                .is_some_and(|end| end <= u64::from(self.f.regs_bytes))
     }
 
-    fn run_inside(&mut self, lanes: &Lanes, shape: Affine, bytes: u32) -> V {
+    fn run_inside(&mut self, lanes: &Lanes, shape: Affine, run: Run) -> V {
+        let bytes = run.bytes as u32;
+        let mut base = shape.base;
+        if run.lowest != 0 {
+            base = self.ins().iadd_imm_s(base, run.lowest);
+        }
         let (offset, limit) = if lanes.flat {
-            (self.flat_offset(shape.base), self.flat_limit(bytes))
+            (self.flat_offset(base), self.flat_limit(bytes))
         } else {
-            (shape.base, self.limit(lanes.region, bytes))
+            (base, self.limit(lanes.region, bytes))
         };
         let inside = self.ins().icmp(IntCC::UnsignedLessThan, offset, limit);
         match shape.guard {
             Some(guard) => self.ins().band(inside, guard),
             None => inside,
         }
+    }
+
+    /// Pointers of all lanes, as offsets that addressing modes take.
+    fn spread_pointers(&mut self, count: u16, pointer: V, stride: i64) -> Vec<V> {
+        (0..i64::from(count))
+            .map(|i| match i * stride {
+                0 => pointer,
+                distance => self.ins().iadd_imm_s(pointer, distance),
+            })
+            .collect()
     }
 
     fn run_pointer(&mut self, lanes: &Lanes, base: V) -> V {

@@ -8,16 +8,16 @@ use cranelift_codegen::ir::{InstBuilder, Value as V, types};
 use super::emit::{DATA, Emit};
 use super::memory::Lanes;
 use super::value::{per_piece, piece_type, scalar_type};
-use crate::ssa::{Lane, MemAccess, Value};
+use crate::ssa::{Inst, Lane, MemAccess, Value};
 
 impl Emit<'_> {
     /// A lane-wise load.
-    pub fn load(&mut self, access: MemAccess, args: &[Value], out: &[Value]) {
+    pub fn load(&mut self, access: MemAccess, args: &[Value], out: &[Value], inst: Inst) {
         if !self.known_access(access) {
             return;
         }
         let lanes = self.lanes(access.space, args);
-        let results = match self.load_affine(access, &lanes, args[1]) {
+        let results = match self.load_affine(access, &lanes, args[1], inst) {
             Some(results) => results,
             None => self.load_any(access, &lanes),
         };
@@ -66,7 +66,7 @@ impl Emit<'_> {
         let pointers = self.safe_pointers(lanes, elem.bytes(), offset, &guards);
         let loaded: Vec<V> = pointers
             .chunks(per_piece(elem))
-            .map(|chunk| self.load_piece(elem, chunk))
+            .map(|chunk| self.load_piece(elem, chunk, 0))
             .collect();
         let mask = self.guard_mask(lanes, guards);
         let mask = self.repr_vec(&mask, lanes.count, elem.bytes());
@@ -94,11 +94,12 @@ impl Emit<'_> {
             .collect()
     }
 
-    fn load_piece(&mut self, elem: Lane, pointers: &[V]) -> V {
+    /// One element from each of as many pointers as a piece has lanes, or fewer.
+    pub fn load_piece(&mut self, elem: Lane, pointers: &[V], at: i32) -> V {
         let (ty, scalar) = (piece_type(elem), scalar_type(elem));
         let mut piece: Option<V> = None;
         for (i, &pointer) in pointers.iter().enumerate() {
-            let v = self.ins().load(scalar, DATA, pointer, 0);
+            let v = self.ins().load(scalar, DATA, pointer, at);
             piece = Some(match piece {
                 None if elem.bytes() >= 4 => self.ins().scalar_to_vector(ty, v),
                 None => {

@@ -16,8 +16,8 @@ impl Emit<'_> {
         let args = data.args.as_slice();
         self.set_line(data.line);
         match &data.op {
-            Op::Load(access) => return self.load(*access, args, &data.results),
-            Op::Store(access) => return self.store(*access, args),
+            Op::Load(access) => return self.load(*access, args, &data.results, inst),
+            Op::Store(access) => return self.store(*access, args, inst),
             Op::BlockStore(access) => return self.block_store(*access, args),
             Op::Fence => {
                 self.ins().fence();

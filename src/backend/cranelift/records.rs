@@ -39,6 +39,15 @@ fn groups(elem: Lane, comps: u8) -> Vec<Group> {
         .collect()
 }
 
+/// Bytes that loading a record reads, padding of the last group included.
+pub(super) fn record_bytes(elem: Lane, comps: u8) -> u32 {
+    if comps == 1 || elem.bytes() < 4 {
+        return elem.bytes() * u32::from(comps);
+    }
+    let last = groups(elem, comps).last().copied();
+    last.map_or(0, |g| g.first as u32 * elem.bytes() + g.bytes)
+}
+
 impl Emit<'_> {
     /// True for accesses that this file speeds up.
     fn is_record(access: MemAccess, lanes: &Lanes) -> bool {
@@ -53,9 +62,7 @@ impl Emit<'_> {
         let (elem, comps) = (access.elem, access.comps);
         let ty = Ty::vector(elem, lanes.count);
         let split = groups(elem, comps);
-        let bytes = split
-            .last()
-            .map_or(0, |g| g.first as u32 * elem.bytes() + g.bytes);
+        let bytes = record_bytes(elem, comps);
         let (guards, bad) = self.record_guards(lanes, bytes);
         let (fast, slow, done) = self.fork(bad);
         let results: Vec<Vec<V>> = (0..comps)
@@ -68,7 +75,8 @@ impl Emit<'_> {
 
         self.block = fast;
         let off = std::mem::replace(&mut self.cache.off, true);
-        let mut loaded = self.load_groups(lanes, elem, bytes, &guards, &split);
+        let pointers = self.safe_pointers(lanes, bytes, &lanes.offset, &guards);
+        let mut loaded = self.load_groups(elem, &pointers, &split);
         if self.mask_const(lanes.mask) != Some(full(lanes.count)) {
             let mask = self.guard_mask(lanes, guards);
             let mask = self.repr_vec(&mask, lanes.count, elem.bytes());
@@ -100,7 +108,9 @@ impl Emit<'_> {
 
         self.block = fast;
         let off = std::mem::replace(&mut self.cache.off, true);
-        self.store_groups(lanes, access, &pointers, data);
+        self.store_to(access, lanes.count, data, |e, i| {
+            e.lane_of(Lane::I64, &pointers, i)
+        });
         self.jump(done, &[]);
 
         self.block = slow;
@@ -133,15 +143,24 @@ impl Emit<'_> {
         (fast, slow, done)
     }
 
-    fn load_groups(
-        &mut self,
-        lanes: &Lanes,
-        elem: Lane,
-        bytes: u32,
-        guards: &[V],
-        split: &[Group],
-    ) -> Vec<Vec<V>> {
-        let pointers = self.safe_pointers(lanes, bytes, &lanes.offset, guards);
+    /// All components of the records at `pointers`, one a lane, of which [`record_bytes`] bytes are
+    /// inside.
+    pub fn load_from(&mut self, elem: Lane, comps: u8, pointers: &[V]) -> Vec<Vec<V>> {
+        if comps > 1 && elem.bytes() >= 4 {
+            return self.load_groups(elem, pointers, &groups(elem, comps));
+        }
+        (0..i32::from(comps))
+            .map(|c| {
+                let at = c * elem.bytes().cast_signed();
+                pointers
+                    .chunks(per_piece(elem))
+                    .map(|chunk| self.load_piece(elem, chunk, at))
+                    .collect()
+            })
+            .collect()
+    }
+
+    fn load_groups(&mut self, elem: Lane, pointers: &[V], split: &[Group]) -> Vec<Vec<V>> {
         let mut out: Vec<Vec<V>> = Vec::new();
         for group in split {
             let at = (group.first as u32 * elem.bytes()).cast_signed();
@@ -212,8 +231,26 @@ impl Emit<'_> {
         ]
     }
 
-    fn store_groups(&mut self, lanes: &Lanes, access: MemAccess, pointers: &[V], data: &[Vec<V>]) {
+    /// Stores records, each to the pointer that `pointer` gives for its lane.
+    pub fn store_to(
+        &mut self,
+        access: MemAccess,
+        count: u16,
+        data: &[Vec<V>],
+        mut pointer: impl FnMut(&mut Self, usize) -> V,
+    ) {
         let elem = access.elem;
+        if data.len() == 1 || elem.bytes() < 4 {
+            for i in 0..usize::from(count) {
+                let to = pointer(self, i);
+                for (c, parts) in data.iter().enumerate() {
+                    let v = self.lane_of(elem, parts, i);
+                    let at = c as u32 * elem.bytes();
+                    self.ins().store(DATA, v, to, at.cast_signed());
+                }
+            }
+            return;
+        }
         let per = per_piece(elem);
         let split = groups(elem, access.comps);
         for p in 0..data[0].len() {
@@ -226,10 +263,10 @@ impl Emit<'_> {
                     self.transpose(elem, &columns)
                 })
                 .collect();
-            for i in (0..per).take_while(|i| p * per + i < usize::from(lanes.count)) {
-                let pointer = self.lane_of(Lane::I64, pointers, p * per + i);
+            for i in (0..per).take_while(|i| p * per + i < usize::from(count)) {
+                let to = pointer(self, p * per + i);
                 for (group, rows) in split.iter().zip(&rows) {
-                    self.store_row(elem, rows[i], *group, pointer);
+                    self.store_row(elem, rows[i], *group, to);
                 }
             }
         }

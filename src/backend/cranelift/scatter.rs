@@ -7,11 +7,11 @@ use cranelift_codegen::ir::{InstBuilder, Value as V, types};
 
 use super::emit::{DATA, Emit};
 use super::memory::Lanes;
-use crate::ssa::{Lane, MemAccess, Value};
+use crate::ssa::{Inst, Lane, MemAccess, Value};
 
 impl Emit<'_> {
     /// A lane-wise store.
-    pub fn store(&mut self, access: MemAccess, args: &[Value]) {
+    pub fn store(&mut self, access: MemAccess, args: &[Value], inst: Inst) {
         if !self.known_access(access) {
             return;
         }
@@ -20,7 +20,7 @@ impl Emit<'_> {
             .iter()
             .map(|&v| self.parts(v))
             .collect();
-        if !self.store_affine(access, &lanes, args[1], &data) {
+        if !self.store_affine(access, &lanes, args[1], &data, inst) {
             self.store_any(access, &lanes, &data);
         }
     }
