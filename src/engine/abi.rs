@@ -136,9 +136,19 @@ pub(crate) fn plan_text(module: &Module, grf: u32, simd: u32) -> PayloadPlan {
     with_symbols(inputs, size, &[])
 }
 
+/// More than any compiler lets pass.
+const MAX_ARGUMENTS: u32 = 4096;
+
 /// Source-level arguments.
 pub(crate) fn arguments(info: &KernelInfo, names: &[ArgInfo]) -> Vec<Argument> {
-    (0..info.arg_count())
+    // The compiler drops trailing arguments that it does not need from one list but not from the other.
+    let count = names
+        .iter()
+        .map(|a| a.index.saturating_add(1))
+        .max()
+        .unwrap_or(0)
+        .max(info.arg_count());
+    (0..count.min(MAX_ARGUMENTS))
         .map(|index| {
             let named = names.iter().find(|a| a.index == index);
             Argument {

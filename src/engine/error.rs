@@ -2,7 +2,7 @@
 
 use crate::backend::BackendError;
 use crate::container::{Blame, ContainerError};
-use crate::front::text::Diagnostics;
+use crate::front::text::{Diagnostics, ErrorKind};
 use crate::lower::LowerError;
 use crate::valid::ValidErrors;
 use visa_runtime::{LaunchError, MemoryError};
@@ -104,6 +104,9 @@ impl Error {
                 Blame::Unsupported => Class::Unsupported,
                 Blame::Environment => Class::Environment,
             },
+            Error::Text(d) if d.errors.iter().all(|e| e.kind == ErrorKind::Unsupported) => {
+                Class::Unsupported
+            }
             Error::Lower {
                 error: LowerError::Unsupported { .. },
                 ..

@@ -23,7 +23,7 @@ use visa_runtime::KernelMeta;
 pub enum ArgKind {
     /// Bytes by value.
     Value {
-        /// Bytes.
+        /// Bytes of its slot in the payload.
         size: u32,
     },
     /// Pointer to global or constant memory.

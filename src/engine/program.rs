@@ -18,6 +18,8 @@ use visa_runtime::Buffer;
 #[derive(Clone)]
 pub struct Program {
     kernels: Arc<Vec<Kernel>>,
+    /// Kernels that could not be loaded; the others are none the worse for it.
+    broken: Arc<Vec<(String, Error)>>,
     platform: Platform,
     reason: String,
 }
@@ -112,11 +114,19 @@ impl Program {
         };
         let data = Arc::new(upload(&engine, &zebin)?);
         let mut kernels = Vec::new();
+        let mut broken = Vec::new();
         for k in zebin.launchable() {
-            kernels.push(zebin_kernel(&engine, &zebin, k, platform, &data)?);
+            match zebin_kernel(&engine, &zebin, k, platform, &data) {
+                Ok(kernel) => kernels.push(kernel),
+                Err(error) => broken.push((k.name.clone(), error)),
+            }
+        }
+        if let (true, Some((_, error))) = (kernels.is_empty(), broken.first()) {
+            return Err(error.clone());
         }
         Ok(Program {
             kernels: Arc::new(kernels),
+            broken: Arc::new(broken),
             platform,
             reason,
         })
@@ -144,12 +154,13 @@ impl Program {
         });
         Ok(Program {
             kernels: Arc::new(vec![kernel]),
+            broken: Arc::default(),
             platform,
             reason: "as asked for".into(),
         })
     }
 
-    /// Kernels in file order.
+    /// Kernels in file order, as far as they could be loaded.
     pub fn kernels(&self) -> &[Kernel] {
         &self.kernels
     }
@@ -157,8 +168,11 @@ impl Program {
     /// The kernel of this name.
     ///
     /// # Errors
-    /// [`Error::NoKernel`] with the names there are.
+    /// [`Error::NoKernel`] with the names there are; the kernel's own error when it could not be loaded.
     pub fn kernel(&self, name: &str) -> Result<&Kernel, Error> {
+        if let Some((_, error)) = self.broken.iter().find(|(n, _)| n == name) {
+            return Err(error.clone());
+        }
         self.kernels
             .iter()
             .find(|k| k.name() == name)
