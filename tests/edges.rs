@@ -1,0 +1,20 @@
+//! Memory at its edges: every memory instruction on surfaces, local memory, scratch and device memory that
+//! end (or start) at unreadable pages, with offsets inside, across and outside, under every mask and
+//! out-of-bounds policy, against models on plain bytes.
+//!
+//! One compiled kernel serves all cases of an instruction: offsets, mask and data come from a surface.
+
+#[path = "edges/cases.rs"]
+mod cases;
+#[path = "edges/kernel.rs"]
+mod kernel;
+#[path = "edges/layout.rs"]
+mod layout;
+#[path = "edges/legacy.rs"]
+mod legacy;
+#[path = "edges/machine.rs"]
+mod machine;
+#[path = "edges/rig.rs"]
+mod rig;
+#[path = "reference/rng.rs"]
+mod rng;

@@ -1,0 +1,366 @@
+//! Runs shapes on memory flush against unreadable pages and compares with their models.
+
+use std::time::Instant;
+
+use visa_jit::backend::{OobPolicy, OptLevel};
+use visa_jit::{Engine, EngineOptions, Launch, Prepared, Report};
+use visa_runtime::{Buffer, DeviceMemory, LaunchStatus};
+
+use super::cases::case;
+use super::kernel::{DATA_AT, SCRATCH_BYTES, SLM_BYTES, Shape};
+use super::machine::{Case, Fault, Machine, Space};
+use super::rng::Rng;
+
+/// Sizes of surfaces.
+pub const SIZES: [u64; 8] = [0, 1, 3, 4, 63, 64, 4095, 4096];
+
+/// Sizes of device memory, and whether its end (or its start) is flush.
+const FLAT: [(u64, bool); 6] = [
+    (4096, true),
+    (4095, true),
+    (63, true),
+    (1, true),
+    (64, false),
+    (4095, false),
+];
+
+const POLICIES: [OobPolicy; 3] = [
+    OobPolicy::ReadZeroSkipWrite,
+    OobPolicy::Report,
+    OobPolicy::Trap,
+];
+
+/// How much to run.
+#[derive(Clone, Copy, Debug)]
+pub struct Effort {
+    /// Cases for each memory of the default policy; the others get a quarter.
+    pub cases: usize,
+    /// All sizes, or two of them.
+    pub sizes: &'static [u64],
+    /// All policies, or the default one.
+    pub policies: bool,
+}
+
+/// What was run.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Tally {
+    pub shapes: u64,
+    pub compiled: u64,
+    pub cases: u64,
+    pub faults: u64,
+}
+
+/// Engines and memory that shapes share.
+pub struct Rig {
+    engine: Engine,
+    outside: DeviceMemory,
+    rng: Rng,
+    pub tally: Tally,
+    failures: Vec<String>,
+    start: Instant,
+}
+
+fn options() -> EngineOptions {
+    EngineOptions {
+        memory_bytes: 1 << 24,
+        opt: OptLevel::Speed,
+        ..EngineOptions::default()
+    }
+}
+
+/// Numbers that tell every byte from its neighbours.
+fn pattern(size: usize) -> Vec<u8> {
+    (0..size as u32)
+        .map(|i| (i.wrapping_mul(0x9e37_79b1) >> 19) as u8 | 1)
+        .collect()
+}
+
+struct Bench<'a> {
+    shape: &'a Shape,
+    prepared: Prepared,
+    inputs: Buffer,
+    target: Buffer,
+    results: Buffer,
+    policy: OobPolicy,
+    line: u32,
+    before: Vec<u8>,
+}
+
+impl Rig {
+    pub fn new(seed: u64) -> Rig {
+        Rig {
+            engine: Engine::with_options(options()).unwrap(),
+            outside: DeviceMemory::with_capacity(1 << 24).unwrap(),
+            rng: Rng::new(seed),
+            tally: Tally::default(),
+            failures: Vec::new(),
+            start: Instant::now(),
+        }
+    }
+
+    /// Panics with what went wrong, and says how much was run.
+    pub fn finish(self, what: &str) {
+        let t = self.tally;
+        println!(
+            "{what}: {} shapes, {} compilations, {} cases, {} faults expected, {:.1} s",
+            t.shapes,
+            t.compiled,
+            t.cases,
+            t.faults,
+            self.start.elapsed().as_secs_f64()
+        );
+        assert!(
+            self.failures.is_empty(),
+            "{what}: {} shapes wrong, first ones:\n{}",
+            self.failures.len(),
+            self.failures[..self.failures.len().min(12)].join("\n")
+        );
+    }
+
+    /// Runs a shape on all its memories and policies.
+    pub fn run(&mut self, shape: &Shape, effort: Effort) {
+        self.tally.shapes += 1;
+        if let Err(e) = self.shape(shape, effort) {
+            let at = shape.text.replace("{x}", "");
+            self.failures.push(format!(
+                "{} {:?} simd {} (lane {} x {}{}) `{at}`: {e}",
+                shape.platform,
+                shape.guard,
+                shape.simd,
+                shape.first,
+                shape.lanes,
+                if shape.no_mask { " NM" } else { "" }
+            ));
+        }
+    }
+
+    fn shape(&mut self, shape: &Shape, effort: Effort) -> Result<(), String> {
+        let policies = if effort.policies { &POLICIES[..] } else { &POLICIES[..1] };
+        match shape.space {
+            Space::Surface => {
+                for &policy in policies {
+                    self.tally.compiled += 1;
+                    for &size in effort.sizes {
+                        for end in [true, false] {
+                            let memory = self.outside.clone();
+                            let target = if end {
+                                memory.alloc_flush_end(size)
+                            } else {
+                                memory.alloc_flush_start(size)
+                            };
+                            let engine = self.engine.clone();
+                            self.memory(shape, &engine, target.unwrap(), policy, effort)?;
+                        }
+                    }
+                }
+            }
+            Space::Slm | Space::Scratch => {
+                for &policy in policies {
+                    self.tally.compiled += 1;
+                    let bytes = if shape.space == Space::Slm { SLM_BYTES } else { SCRATCH_BYTES };
+                    let target = self.outside.alloc(bytes as u64).unwrap();
+                    let engine = self.engine.clone();
+                    let effort = Effort { cases: 4 * effort.cases, ..effort };
+                    self.memory(shape, &engine, target, policy, effort)?;
+                }
+            }
+            Space::Flat => {
+                for &policy in policies {
+                    let sizes = if policy == OobPolicy::ReadZeroSkipWrite && effort.sizes.len() > 2 {
+                        &FLAT[..]
+                    } else {
+                        &FLAT[1..2]
+                    };
+                    for &(size, end) in sizes {
+                        self.tally.compiled += 1;
+                        let memory = if end {
+                            DeviceMemory::exact(size)
+                        } else {
+                            DeviceMemory::exact_start(size)
+                        }
+                        .unwrap();
+                        let target = if end {
+                            memory.alloc_flush_end(size)
+                        } else {
+                            memory.alloc_flush_start(size)
+                        };
+                        let engine = Engine::with_memory(options(), memory).unwrap();
+                        self.memory(shape, &engine, target.unwrap(), policy, effort)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn memory(
+        &mut self,
+        shape: &Shape,
+        engine: &Engine,
+        target: Buffer,
+        policy: OobPolicy,
+        effort: Effort,
+    ) -> Result<(), String> {
+        let inputs = self.outside.alloc((DATA_AT + shape.data_size()) as u64).unwrap();
+        let results = self.outside.alloc(shape.data_size() as u64).unwrap();
+        let program = engine
+            .program_from_text("edge", &shape.kernel(SCRATCH_BYTES), shape.platform)
+            .map_err(|e| e.to_string())?;
+        let mut launch = Launch::new([shape.simd, 1, 1])
+            .local([shape.simd, 1, 1])
+            .oob(policy)
+            .surface(1, inputs.clone())
+            .surface(2, results.clone());
+        if shape.space != Space::Flat {
+            launch = launch.surface(0, target.clone());
+        }
+        let prepared = program.kernels()[0]
+            .prepare(&launch)
+            .map_err(|e| e.to_string())?;
+        let bench = Bench {
+            before: pattern(target.len() as usize),
+            line: shape.line(),
+            shape,
+            prepared,
+            inputs,
+            target,
+            results,
+            policy,
+        };
+        let cases = if policy == OobPolicy::ReadZeroSkipWrite {
+            effort.cases
+        } else {
+            effort.cases.div_ceil(4)
+        };
+        let (size, base) = (bench.target.len(), bench.target.address());
+        // Which cases a policy sees differs, so that they do not all test the same ones.
+        let first = self.rng.below(1000) as usize * usize::from(cases < 12);
+        for n in 0..cases {
+            let case = case(&mut self.rng, shape, size, base, first + n);
+            self.tally.cases += 1;
+            self.tally.faults += bench
+                .run(&case)
+                .map_err(|e| format!("{policy:?}, {size} bytes: {e}\n  {}", bench.show(&case)))?;
+        }
+        Ok(())
+    }
+}
+
+impl Bench<'_> {
+    fn show(&self, case: &Case) -> String {
+        let s = self.shape;
+        let on = s.enabled(case.mask);
+        let base = self.target.address();
+        let mut out = format!("enabled {on:#x}, base {base:#x}, scalar {:#x}, offsets", case.scalar);
+        for (i, o) in case.offsets.iter().enumerate() {
+            let off = if on >> i & 1 == 0 { "off:" } else { "" };
+            out.push_str(&format!(" {off}{o:#x}"));
+        }
+        out
+    }
+
+    /// Runs one case; the number of faults it should have.
+    fn run(&self, case: &Case) -> Result<u64, String> {
+        let s = self.shape;
+        let mut want = Machine {
+            space: s.space,
+            base: self.target.address(),
+            memory: self.before.clone(),
+            data: vec![0; s.data_size()],
+            faults: Vec::new(),
+            first: s.first,
+            enabled: s.enabled(case.mask),
+        };
+        want.data[..case.data.len()].copy_from_slice(&case.data);
+        // Control flow skips an instruction that no lane of the thread reaches.
+        (s.model)(case, &mut want);
+
+        self.inputs.write(0, &s.inputs(case)).unwrap();
+        self.target.write(0, &self.before).unwrap();
+        self.results.fill(0xa5);
+        let report = self.prepared.run().map_err(|e| e.to_string())?;
+        let (memory, data) = (self.target.to_vec(), self.results.to_vec());
+
+        let stops = self.policy == OobPolicy::Trap && !want.faults.is_empty();
+        let status = if stops { LaunchStatus::Faulted } else { LaunchStatus::Completed };
+        if report.status != status {
+            return Err(format!("ended {:?}, expected {status:?}: {:?}", report.status, want.faults));
+        }
+        let count = want.faults.len() as u64;
+        if self.policy != OobPolicy::ReadZeroSkipWrite {
+            self.faults(&report, &want)?;
+        } else if report.fault_count != 0 {
+            return Err("faults are reported under the default policy".into());
+        }
+        if stops {
+            if data.iter().any(|&b| b != 0xa5) {
+                return Err("the kernel went on after a fault".into());
+            }
+            for (i, &b) in memory.iter().enumerate() {
+                if b != self.before[i] && b != want.memory[i] {
+                    return Err(format!("memory byte {i} is {b:#x} after a fault"));
+                }
+            }
+            return Ok(count);
+        }
+        differ("memory", &memory, &want.memory)?;
+        differ("payload", &data, &want.data)?;
+        Ok(count)
+    }
+
+    fn faults(&self, report: &Report, want: &Machine) -> Result<(), String> {
+        let s = self.shape;
+        let space = match s.space {
+            Space::Surface => "surface",
+            Space::Slm => "local memory",
+            Space::Scratch => "scratch",
+            Space::Flat => "device memory",
+        };
+        for f in &report.faults {
+            let known = want
+                .faults
+                .iter()
+                .any(|w| (w.lane, w.address) == (f.lane, f.address));
+            let ok = known
+                && f.line == self.line
+                && f.opcode == s.opcode
+                && f.access == s.access
+                && f.space == space
+                && f.surface == (s.space == Space::Surface).then_some(0)
+                && f.local_id == [f.lane, 0, 0]
+                && f.global_id == [u64::from(f.lane), 0, 0];
+            if !ok {
+                return Err(format!("unexpected record `{f}`, want line {} of {:?}", self.line, want.faults));
+            }
+        }
+        let count = want.faults.len() as u64;
+        if self.policy == OobPolicy::Report {
+            if report.fault_count != count {
+                return Err(format!(
+                    "{} faults, expected {count}: {:?}",
+                    report.fault_count, want.faults
+                ));
+            }
+            // Every lane is named, unless there are too many.
+            let named = |w: &Fault| report.faults.iter().any(|f| (f.lane, f.address) == (w.lane, w.address));
+            if report.faults.len() as u64 == count && !want.faults.iter().all(named) {
+                return Err(format!("records {:?}, expected {:?}", report.faults, want.faults));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn differ(what: &str, got: &[u8], want: &[u8]) -> Result<(), String> {
+    let wrong: Vec<usize> = (0..want.len()).filter(|&i| got[i] != want[i]).collect();
+    let Some(&i) = wrong.first() else {
+        return Ok(());
+    };
+    let end = (i + 16).min(want.len());
+    Err(format!(
+        "{what}: {} bytes differ, first at {i}: {:02x?}, expected {:02x?}",
+        wrong.len(),
+        &got[i..end],
+        &want[i..end]
+    ))
+}

@@ -1,0 +1,63 @@
+//! Runs every `filetests/**/*.visaasm`: on each platform and under each out-of-bounds policy that the
+//! file names, through the library, against what its directives expect (`filetests/README.md`).
+//!
+//! `FILETEST=part-of-a-path` restricts the run to some files.
+
+#[path = "filetests/driver/data.rs"]
+mod data;
+#[path = "filetests/driver/run.rs"]
+mod run;
+#[path = "filetests/driver/spec.rs"]
+mod spec;
+
+use std::path::{Path, PathBuf};
+
+fn files(dir: &Path, out: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files(&path, out);
+        } else if path.extension().is_some_and(|e| e == "visaasm") {
+            out.push(path);
+        }
+    }
+}
+
+#[test]
+fn filetests() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/filetests");
+    let filter = std::env::var("FILETEST").unwrap_or_default();
+    let mut all = Vec::new();
+    files(&root, &mut all);
+    all.sort();
+    all.retain(|f| f.to_string_lossy().contains(&filter));
+    let mut engines = run::Engines::default();
+    let mut total = run::Tally::default();
+    let mut failures = Vec::new();
+    for path in &all {
+        let name = path.strip_prefix(&root).unwrap().display().to_string();
+        let text = std::fs::read_to_string(path).unwrap();
+        match spec::parse(&text) {
+            Ok(spec) => {
+                let tally = run::file(&name, &text, &spec, &mut engines, &mut failures);
+                total.add(tally);
+            }
+            Err(e) => failures.push(format!("{name}: {e}")),
+        }
+    }
+    println!(
+        "{} files, {} file x platform, {} launches, {} assertions, {} failures",
+        all.len(),
+        total.platforms,
+        total.launches,
+        total.assertions,
+        failures.len()
+    );
+    assert!(!all.is_empty(), "no file matches `{filter}`");
+    assert!(
+        failures.is_empty(),
+        "{} failures:\n{}",
+        failures.len(),
+        failures.join("\n")
+    );
+}

@@ -1,0 +1,221 @@
+//! Runs one file and compares.
+
+use std::collections::BTreeMap;
+
+use visa_jit::backend::OobPolicy;
+use visa_jit::isa::Platform;
+use visa_jit::{Engine, Error, FaultRecord, Launch, Report};
+use visa_runtime::{Buffer, LaunchStatus};
+
+use super::spec::{Expect, Input, Spec};
+
+/// What was done.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Tally {
+    pub platforms: u64,
+    pub launches: u64,
+    pub assertions: u64,
+}
+
+impl Tally {
+    pub fn add(&mut self, other: Tally) {
+        self.platforms += other.platforms;
+        self.launches += other.launches;
+        self.assertions += other.assertions;
+    }
+}
+
+/// One engine for all files.
+#[derive(Default)]
+pub struct Engines(Option<Engine>);
+
+impl Engines {
+    fn get(&mut self) -> &Engine {
+        self.0.get_or_insert_with(|| Engine::new().unwrap())
+    }
+}
+
+/// Runs a file on its platforms; adds what fails.
+pub fn file(
+    name: &str,
+    text: &str,
+    spec: &Spec,
+    engines: &mut Engines,
+    failures: &mut Vec<String>,
+) -> Tally {
+    let mut tally = Tally::default();
+    for &platform in &spec.platforms {
+        tally.platforms += 1;
+        for &policy in &spec.policies {
+            let mut run = Run {
+                spec,
+                platform,
+                policy,
+                tally: &mut tally,
+                problems: Vec::new(),
+            };
+            run.go(name, text, engines.get());
+            for p in std::mem::take(&mut run.problems) {
+                failures.push(format!("{name} on {platform}, {policy:?}: {p}"));
+            }
+        }
+    }
+    tally
+}
+
+struct Run<'a> {
+    spec: &'a Spec,
+    platform: Platform,
+    policy: OobPolicy,
+    tally: &'a mut Tally,
+    problems: Vec<String>,
+}
+
+impl Run<'_> {
+    fn check(&mut self, ok: bool, what: impl FnOnce() -> String) {
+        self.tally.assertions += 1;
+        if !ok {
+            self.problems.push(what());
+        }
+    }
+
+    fn go(&mut self, name: &str, text: &str, engine: &Engine) {
+        let result = self.launch(name, text, engine);
+        self.tally.launches += 1;
+        match result {
+            Err(e) => {
+                let message = e.to_string();
+                if self.spec.errors.is_empty() {
+                    self.check(false, || message.clone());
+                }
+                for wanted in &self.spec.errors {
+                    self.check(message.contains(wanted), || {
+                        format!("expected an error with `{wanted}`, got: {message}")
+                    });
+                }
+            }
+            Ok(_) if !self.spec.errors.is_empty() => {
+                self.check(false, || format!("ran, but expected {:?}", self.spec.errors));
+            }
+            Ok((report, surfaces)) => self.results(&report, &surfaces),
+        }
+    }
+
+    fn launch(
+        &self,
+        name: &str,
+        text: &str,
+        engine: &Engine,
+    ) -> Result<(Report, BTreeMap<u32, Buffer>), Error> {
+        let program = engine.program_from_text(name, text, self.platform)?;
+        let mut launch = Launch::new(self.spec.global).oob(self.policy);
+        if let Some(local) = self.spec.local {
+            launch = launch.local(local);
+        }
+        let mut surfaces = BTreeMap::new();
+        for (&index, surface) in &self.spec.surfaces {
+            let buffer = engine.memory().alloc_from(&surface.bytes)?;
+            surfaces.insert(index, buffer.clone());
+            launch = launch.surface(index, buffer);
+        }
+        for (var, value) in &self.spec.inputs {
+            let bytes = match value {
+                Input::Bytes(b) => b.clone(),
+                Input::Address(s, offset) => {
+                    let address = surfaces.get(s).map_or(0, Buffer::address);
+                    address.wrapping_add_signed(*offset).to_le_bytes().to_vec()
+                }
+            };
+            launch = launch.input(var.clone(), bytes);
+        }
+        let report = program.kernels()[0].launch(&launch)?;
+        Ok((report, surfaces))
+    }
+
+    fn results(&mut self, report: &Report, surfaces: &BTreeMap<u32, Buffer>) {
+        let wanted = self.spec.faults.clone().unwrap_or_default();
+        let stops = wanted.count > 0 && self.policy == OobPolicy::Trap;
+        let status = if stops { LaunchStatus::Faulted } else { LaunchStatus::Completed };
+        self.check(report.status == status, || {
+            format!("ended {:?}, expected {status:?}; {}", report.status, first(report))
+        });
+        if self.policy == OobPolicy::Report {
+            self.check(report.fault_count == wanted.count, || {
+                format!("{} faults, expected {}; {}", report.fault_count, wanted.count, first(report))
+            });
+        }
+        if self.policy != OobPolicy::ReadZeroSkipWrite && wanted.count > 0 {
+            for (field, value) in &wanted.first {
+                let got = report.faults.first().map_or_else(String::new, |f| part(f, field));
+                self.check(got == *value, || {
+                    format!("first fault has {field}={got}, expected {value}; {}", first(report))
+                });
+            }
+        }
+        // A stopped launch may leave anything that was written before it stopped.
+        if stops {
+            return;
+        }
+        let before = &self.spec.surfaces;
+        for e in &self.spec.expects {
+            if e.platform.is_some_and(|p| p != self.platform) {
+                continue;
+            }
+            let (Some(old), Some(buffer)) = (before.get(&e.surface), surfaces.get(&e.surface)) else {
+                self.check(false, || format!("line {}: no surface {}", e.line, e.surface));
+                continue;
+            };
+            self.compare(e, &old.bytes, &buffer.to_vec());
+        }
+    }
+
+    fn compare(&mut self, e: &Expect, old: &[u8], new: &[u8]) {
+        let want = e.bytes.as_deref().unwrap_or(old);
+        let Some(got) = new.get(e.at..e.at + want.len()) else {
+            self.check(false, || format!("line {}: beyond the end of surface {}", e.line, e.surface));
+            return;
+        };
+        let mut wrong = Vec::new();
+        let mut count = 0;
+        for (i, (w, g)) in want.chunks(e.ty.bytes).zip(got.chunks(e.ty.bytes)).enumerate() {
+            self.tally.assertions += 1;
+            if !e.ty.same(w, g) {
+                count += 1;
+                if wrong.len() < 6 {
+                    wrong.push(format!("[{i}] is {}, expected {}", e.ty.show(g), e.ty.show(w)));
+                }
+            }
+        }
+        if count > 0 {
+            self.problems.push(format!(
+                "line {}: surface {}: {count} of {} elements differ: {}",
+                e.line,
+                e.surface,
+                want.len() / e.ty.bytes,
+                wrong.join("; ")
+            ));
+        }
+    }
+}
+
+fn first(report: &Report) -> String {
+    report.faults.first().map_or_else(|| "no fault".into(), |f| format!("first fault: {f}"))
+}
+
+fn part(f: &FaultRecord, field: &str) -> String {
+    match field {
+        "line" => f.line.to_string(),
+        "opcode" => f.opcode.to_owned(),
+        "access" => f.access.to_owned(),
+        "space" => f.space.replace(' ', "-"),
+        "surface" => f.surface.map_or_else(String::new, |s| s.to_string()),
+        "address" => format!("{:#x}", f.address),
+        "bytes" => f.bytes.to_string(),
+        "thread" => f.thread.to_string(),
+        "lane" => f.lane.to_string(),
+        "group" => f.group[0].to_string(),
+        "local_id" => f.local_id[0].to_string(),
+        "global_id" => f.global_id[0].to_string(),
+        _ => format!("(no field `{field}`)"),
+    }
+}
