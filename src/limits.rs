@@ -10,6 +10,8 @@ pub const MAX_VARS: usize = 1 << 20;
 pub const MAX_LABELS: usize = 1 << 20;
 /// `.input`, `.kernel_attr` and `.funcdecl` lines, each.
 pub const MAX_DIRECTIVES: usize = 1 << 16;
+/// Scratch bytes of a hardware thread of a kernel from text that uses scratch memory; text does not say how many it needs.
+pub const TEXT_SCRATCH_BYTES: u32 = 8192;
 /// Bytes of an identifier.
 pub const MAX_NAME_BYTES: usize = 1024;
 /// Bytes of a string literal, before escapes are decoded.

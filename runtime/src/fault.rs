@@ -49,10 +49,10 @@ impl FaultSink {
             if self.records.len() >= MAX_FAULT_RECORDS {
                 continue;
             }
+            let address = addresses.wrapping_add(lane as usize);
             // SAFETY: the caller passes an address for each lane of the mask. The shape is set
             // before a group runs and lives as long as the launch.
-            let (address, shape) =
-                unsafe { (addresses.add(lane as usize).read_unaligned(), &*self.shape) };
+            let (address, shape) = unsafe { (address.read_unaligned(), &*self.shape) };
             let local_id = shape.local_id(base.thread, lane);
             let mut global_id = [0; 3];
             for (dim, id) in global_id.iter_mut().enumerate() {
@@ -74,7 +74,7 @@ impl FaultSink {
 /// [`crate::abi::Helpers::fault`].
 ///
 /// # Safety
-/// `group` must be the group that runs, `addresses` valid up to the highest lane of `lanes`.
+/// `group` must be the group that runs, `addresses` valid at each lane of `lanes`.
 pub(crate) unsafe extern "C" fn fault(
     group: *mut GroupCtx,
     thread: u32,

@@ -12,9 +12,10 @@ use crate::backend::{CodegenOptions, OobPolicy, install};
 use crate::container::BufferType;
 use crate::container::KernelInfo;
 use crate::isa::Platform;
+use crate::limits::TEXT_SCRATCH_BYTES;
 use crate::lower::{self, LocalIdShape};
 use crate::passes;
-use crate::ssa::{self, verify};
+use crate::ssa::{self, Space, verify};
 use crate::valid::ValidKernel;
 use visa_runtime::KernelMeta;
 
@@ -174,7 +175,7 @@ impl Kernel {
             .required_work_group_size
     }
 
-    /// Scratch bytes of a hardware thread.
+    /// Scratch bytes of a hardware thread, as the file declares them.
     pub fn scratch_bytes(&self) -> u32 {
         let buffers = self
             .0
@@ -283,7 +284,11 @@ impl Kernel {
             regs_bytes: f.regs_bytes,
             states: f.states,
             slm_bytes: self.slm_bytes(),
-            scratch_bytes: self.scratch_bytes(),
+            scratch_bytes: match p.info {
+                Some(_) => self.scratch_bytes(),
+                None if f.sites.iter().any(|s| s.space == Space::Scratch) => TEXT_SCRATCH_BYTES,
+                None => 0,
+            },
             walk_order: walk.map_or([0, 1, 2], |w| w.map(|d| d as u8)),
             payload_bytes: p.plan.bytes,
             required_local_size: self.required_local_size(),

@@ -246,11 +246,7 @@ impl Lowerer<'_> {
     fn lsc_quad(&mut self, inst: &Inst, l: &Lsc, m: &Message, store: bool) -> Result<(), Fail> {
         let stride = self.component_stride(l, m.lanes);
         for (position, c) in l.channels.iter().enumerate() {
-            let addr = if c == 0 {
-                m.addr
-            } else {
-                self.b.bin_imm(BinOp::Add, m.addr, i64::from(c) * 4)
-            };
+            let addr = self.beyond(m.surface, m.addr, c * 4);
             let part = Message { addr, ..*m };
             let at = position as u32 * stride;
             if store {

@@ -107,6 +107,7 @@ impl Lowerer<'_> {
             space,
             kind,
             bytes,
+            first_lane: inst.exec.mask.first_lane() as u8,
         });
         sites.len() as u32 - 1
     }
@@ -161,7 +162,37 @@ impl Lowerer<'_> {
         }
     }
 
-    /// `(global + offset[i]) * scale` in 32 bits.
+    /// `addr + bytes`; an offset beyond 32 bits becomes the last one, which is outside of any region.
+    pub(super) fn beyond(&mut self, surface: SurfaceRef, addr: Value, bytes: u32) -> Value {
+        if bytes == 0 {
+            return addr;
+        }
+        let addr = match surface.space {
+            Space::Flat | Space::Slm => addr,
+            _ => self
+                .b
+                .bin_imm(BinOp::UMin, addr, i64::from(u32::MAX - bytes)),
+        };
+        self.b.bin_imm(BinOp::Add, addr, i64::from(bytes))
+    }
+
+    /// `index << shift`; an offset beyond 32 bits becomes the last one, which is outside of any region.
+    /// Local memory wraps, since only the low bits of its offsets count.
+    fn scaled(&mut self, surface: SurfaceRef, index: Value, shift: u32) -> Value {
+        if shift == 0 {
+            return index;
+        }
+        let addr = self.b.bin_imm(BinOp::Shl, index, i64::from(shift));
+        if surface.space == Space::Slm {
+            return addr;
+        }
+        let most = self.b.int_like(index, i64::from(u32::MAX >> shift));
+        let over = self.b.icmp(ICond::Ugt, index, most);
+        let last = self.b.int_like(index, i64::from(u32::MAX));
+        self.b.select(over, last, addr)
+    }
+
+    /// `(global + offset[i]) * scale`: added in 32 bits, scaled without wrapping.
     fn element_addresses(
         &mut self,
         surface: SurfaceRef,
@@ -173,12 +204,7 @@ impl Lowerer<'_> {
         let g = self.scalar_int(global, Lane::I32)?;
         let o = self.payload(offsets, 0, lanes, Lane::I32)?;
         let sum = self.b.bin(BinOp::Add, o, g);
-        let addr = match scale {
-            1 => sum,
-            _ => self
-                .b
-                .bin_imm(BinOp::Shl, sum, i64::from(scale.trailing_zeros())),
-        };
+        let addr = self.scaled(surface, sum, scale.trailing_zeros());
         Ok(self.offsets(surface, addr))
     }
 
@@ -315,7 +341,7 @@ impl Lowerer<'_> {
                 let addr = if inst.op == O::OwordLdUnaligned {
                     o
                 } else {
-                    self.b.bin_imm(BinOp::Shl, o, 4)
+                    self.scaled(surface, o, 4)
                 };
                 let addr = self.offsets(surface, addr);
                 let m = Message {
@@ -469,10 +495,7 @@ impl Lowerer<'_> {
             while at + n < enabled.len() && enabled[at + n] == enabled[at] + n as u32 {
                 n += 1;
             }
-            let addr = match enabled[at] {
-                0 => m.addr,
-                c => self.b.bin_imm(BinOp::Add, m.addr, i64::from(c) * 4),
-            };
+            let addr = self.beyond(m.surface, m.addr, enabled[at] * 4);
             let part = Message { addr, ..*m };
             if store {
                 let mut values = Vec::new();

@@ -374,15 +374,12 @@ impl Eval<'_> {
 }
 
 impl Place {
-    /// The element `index` after this one; offsets wrap at the width of the memory's addresses.
+    /// The element `index` after this one; 32-bit offsets do not wrap.
     fn element(self, index: u64, elem: Lane) -> Place {
         let address = self
             .address
             .wrapping_add(index.wrapping_mul(u64::from(elem.bytes())));
-        Place {
-            address: address & self.space.addr().mask(),
-            ..self
-        }
+        Place { address, ..self }
     }
 }
 

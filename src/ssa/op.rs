@@ -232,9 +232,9 @@ impl Space {
 
 /// Lane-wise memory access.
 ///
-/// Lane `i` accesses `comps` elements at `addr[i] + c * elem.bytes()` (added in the width of the
-/// address). Each element is checked by itself: one that is not wholly inside memory reads zero
-/// and is not written. Lanes whose mask bit is clear touch nothing and read zero.
+/// Lane `i` accesses `comps` elements at `addr[i] + c * elem.bytes()`. 32-bit offsets are added in
+/// 64 bits, so that an element beyond the last offset is outside and not back at the start. Each element is checked by
+/// itself: one that is not wholly inside memory reads zero and is not written. Lanes whose mask bit is clear touch nothing and read zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MemAccess {
     /// Which memory.
@@ -247,7 +247,8 @@ pub struct MemAccess {
     pub site: u32,
 }
 
-/// Uniform access to `n` consecutive elements at one scalar address; elements are checked one by one.
+/// Uniform access to `n` consecutive elements at one scalar address; elements are checked one by one,
+/// and 32-bit offsets do not wrap, as in [`MemAccess`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BlockAccess {
     /// Which memory.
@@ -423,6 +424,8 @@ pub struct Site {
     pub kind: AccessKind,
     /// Bytes of one element.
     pub bytes: u32,
+    /// Lane of the thread that lane 0 of the access is.
+    pub first_lane: u8,
 }
 
 impl Input {

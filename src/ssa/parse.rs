@@ -329,12 +329,18 @@ impl Parser<'_> {
         };
         self.cursor.need("line")?;
         let line = self.cursor.number()?;
+        let first_lane = if self.cursor.eat("lane") {
+            self.cursor.number()?
+        } else {
+            0
+        };
         self.func.sites.push(Site {
             line,
             opcode,
             space,
             kind,
             bytes,
+            first_lane,
         });
         Ok(())
     }

@@ -118,11 +118,15 @@ fn header(func: &Function, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     writeln!(f)?;
     for (i, s) in func.sites.iter().enumerate() {
         let (kind, space) = (spell(names::KIND, &s.kind), spell(names::SPACE, &s.space));
-        writeln!(
+        write!(
             f,
             "site {i} = {kind} {space} {} \"{}\" line {}",
             s.bytes, s.opcode, s.line
         )?;
+        if s.first_lane != 0 {
+            write!(f, " lane {}", s.first_lane)?;
+        }
+        writeln!(f)?;
     }
     writeln!(f)
 }

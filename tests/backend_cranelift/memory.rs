@@ -52,6 +52,7 @@ impl Access {
             space: self.space,
             kind: AccessKind::Read,
             bytes: 4,
+            first_lane: 0,
         });
         let entry = Function::ENTRY;
         let block = matches!(self.op, Op::BlockLoad(_) | Op::BlockStore(_));

@@ -13,9 +13,25 @@ fn place(rng: &mut Rng, shape: &Shape, size: u64, kind: u32) -> u64 {
     let last = size.saturating_sub(w);
     let flat = shape.space == Space::Flat;
     let far: &[u64] = if flat {
-        &[1 << 32, 1 << 31, 1 << 46, 1 << 47, 0xffff_0000_0000, 1 << 12, 1 << 20]
+        &[
+            1 << 32,
+            1 << 31,
+            1 << 46,
+            1 << 47,
+            0xffff_0000_0000,
+            1 << 12,
+            1 << 20,
+        ]
     } else {
-        &[0x1000_0000, 0x4000_0000, 0x8000_0000, 0xc000_0000, 0x7fff_ffff, 1 << 12, 1 << 20]
+        &[
+            0x1000_0000,
+            0x4000_0000,
+            0x8000_0000,
+            0xc000_0000,
+            0x7fff_ffff,
+            1 << 12,
+            1 << 20,
+        ]
     };
     match kind {
         // Inside.
@@ -60,7 +76,8 @@ pub fn case(rng: &mut Rng, shape: &Shape, size: u64, base: u64, n: usize) -> Cas
         .collect();
     if style == 3 {
         // Consecutive accesses around the end.
-        let start = (size.wrapping_sub(r.bytes * u64::from(rng.below(lanes as u32 + 2)))) / r.unit * r.unit;
+        let start =
+            (size.wrapping_sub(r.bytes * u64::from(rng.below(lanes as u32 + 2)))) / r.unit * r.unit;
         for (i, p) in places.iter_mut().enumerate() {
             *p = start.wrapping_add(r.bytes * i as u64);
         }
@@ -77,8 +94,16 @@ pub fn case(rng: &mut Rng, shape: &Shape, size: u64, base: u64, n: usize) -> Cas
     let step = r.unit * r.align;
     let unit = |p: u64| -> u64 {
         // Round to what the message can address, then to units.
-        let p = if step > 1 { p.wrapping_sub(p % step) } else { p };
-        if r.unit == 1 { p } else { ((p as i64) / r.unit as i64) as u64 }
+        let p = if step > 1 {
+            p.wrapping_sub(p % step)
+        } else {
+            p
+        };
+        if r.unit == 1 {
+            p
+        } else {
+            ((p as i64) / r.unit as i64) as u64
+        }
     };
     let tag = |rng: &mut Rng, v: u64| {
         if shape.space == Space::Flat && rng.below(8) == 0 {
@@ -88,7 +113,11 @@ pub fn case(rng: &mut Rng, shape: &Shape, size: u64, base: u64, n: usize) -> Cas
         }
     };
     let mut out = Case {
-        mask: if n < 2 * MASKS.len() { MASKS[n / 2] } else { rng.next_u32() },
+        mask: if n < 2 * MASKS.len() {
+            MASKS[n / 2]
+        } else {
+            rng.next_u32()
+        },
         ..Case::default()
     };
     match r.scalar {
@@ -104,9 +133,9 @@ pub fn case(rng: &mut Rng, shape: &Shape, size: u64, base: u64, n: usize) -> Cas
             let narrow = shape.space == Space::Flat && shape.offset_bytes == 4;
             out.scalar = if narrow {
                 {
-                let below = 4 * u64::from(rng.below(4));
-                tag(rng, base.wrapping_sub(below))
-            }
+                    let below = 4 * u64::from(rng.below(4));
+                    tag(rng, base.wrapping_sub(below))
+                }
             } else {
                 scalar
             };
@@ -116,9 +145,17 @@ pub fn case(rng: &mut Rng, shape: &Shape, size: u64, base: u64, n: usize) -> Cas
                 out.scalar.wrapping_add_signed(r.immediate)
             };
             for p in &places {
-                let target = if shape.space == Space::Flat { base.wrapping_add(*p) } else { unit(*p) };
+                let target = if shape.space == Space::Flat {
+                    base.wrapping_add(*p)
+                } else {
+                    unit(*p)
+                };
                 let o = wrap(target.wrapping_sub(from));
-                out.offsets.push(if narrow || shape.space != Space::Flat { o } else { tag(rng, o) });
+                out.offsets.push(if narrow || shape.space != Space::Flat {
+                    o
+                } else {
+                    tag(rng, o)
+                });
             }
         }
     }
@@ -130,7 +167,11 @@ pub fn case(rng: &mut Rng, shape: &Shape, size: u64, base: u64, n: usize) -> Cas
 /// Moves lanes away that would touch a byte of an earlier one: who wins is not defined.
 fn spread(places: &mut [u64], shape: &Shape) {
     let r = &shape.reach;
-    let bits = if shape.space == Space::Slm { 0x0fff_ffff } else { u64::MAX };
+    let bits = if shape.space == Space::Slm {
+        0x0fff_ffff
+    } else {
+        u64::MAX
+    };
     let step = r.unit * r.align;
     for i in 0..places.len() {
         let clash = |a: u64, b: u64| {

@@ -118,7 +118,11 @@ impl Shape {
     /// Lanes of the instruction that a mask of the thread's lanes enables.
     pub fn enabled(&self, mask: u32) -> u32 {
         let all = u32::MAX >> (32 - self.lanes);
-        let mask = if self.guard == Guard::Inverted { !mask } else { mask };
+        let mask = if self.guard == Guard::Inverted {
+            !mask
+        } else {
+            mask
+        };
         match self.guard {
             Guard::None => all,
             _ => mask >> self.first & all,
@@ -204,7 +208,11 @@ impl Shape {
             Guard::Inverted => "(!P1) ",
             _ => "",
         };
-        let _ = writeln!(k, "    {guard}{} // here", self.text.replace("{x}", &self.exec()));
+        let _ = writeln!(
+            k,
+            "    {guard}{} // here",
+            self.text.replace("{x}", &self.exec())
+        );
         k.push_str("SKIP:\n");
         for b in (0..data).step_by(128) {
             let _ = writeln!(k, "    oword_st (8) T8 {:#x}:ud DATA.{b}", b / 16);

@@ -93,7 +93,11 @@ impl Layout {
             let from = begin(self.start, m.space, case, lane as usize);
             for (c, &element) in self.elements.iter().enumerate() {
                 let at = from.wrapping_add(u64::from(element * self.memory));
-                let (number, first) = if self.block { (c as u32, c) } else { self.access(c) };
+                let (number, first) = if self.block {
+                    (c as u32, c)
+                } else {
+                    self.access(c)
+                };
                 let address = from.wrapping_add(u64::from(self.elements[first] * self.memory));
                 let slot = c as u32 * self.stride + lane * self.register;
                 each(m, (number, lane, address), at, slot);

@@ -28,7 +28,13 @@ pub struct Lanes {
 
 impl Lanes {
     pub fn new(simd: u32, first: u32, lanes: u32, guard: Guard) -> Lanes {
-        Lanes { simd, first, lanes, guard, no_mask: false }
+        Lanes {
+            simd,
+            first,
+            lanes,
+            guard,
+            no_mask: false,
+        }
     }
 }
 
@@ -60,15 +66,28 @@ pub fn access(
         access: if store { "write" } else { "read" },
         offset_bytes,
         data_bytes: layout.data_bytes(l.lanes),
-        reach: Reach { bytes: layout.reach(), overlap: !store, ..reach },
-        model: Box::new(move |case, m| if store { layout.store(case, m) } else { layout.load(case, m) }),
+        reach: Reach {
+            bytes: layout.reach(),
+            overlap: !store,
+            ..reach
+        },
+        model: Box::new(move |case, m| {
+            if store {
+                layout.store(case, m)
+            } else {
+                layout.load(case, m)
+            }
+        }),
     }
 }
 
 /// `gather` and `scatter`: offsets in elements.
 pub fn gather(platform: Platform, l: Lanes, space: Space, size: u32, store: bool) -> Shape {
     let opcode = if store { "scatter" } else { "gather" };
-    let text = format!("{opcode}.{size} {{x}} {} HEAD(0,1)<0;1,0> OFF.0 DATA.0", surface(space));
+    let text = format!(
+        "{opcode}.{size} {{x}} {} HEAD(0,1)<0;1,0> OFF.0 DATA.0",
+        surface(space)
+    );
     let layout = Layout {
         start: Start::Elements(u64::from(size)),
         memory: size,
@@ -78,14 +97,25 @@ pub fn gather(platform: Platform, l: Lanes, space: Space, size: u32, store: bool
         stride: 0,
         block: false,
     };
-    let reach = Reach { unit: u64::from(size), scalar: Scalar::Added, ..Reach::default() };
+    let reach = Reach {
+        unit: u64::from(size),
+        scalar: Scalar::Added,
+        ..Reach::default()
+    };
     access(platform, l, space, text, opcode, layout, store, reach)
 }
 
 /// `gather_scaled` and `scatter_scaled`: offsets in bytes.
 pub fn gather_scaled(platform: Platform, l: Lanes, space: Space, size: u32, store: bool) -> Shape {
-    let opcode = if store { "scatter_scaled" } else { "gather_scaled" };
-    let text = format!("{opcode}.{size} {{x}} {} HEAD(0,1)<0;1,0> OFF.0 DATA.0", surface(space));
+    let opcode = if store {
+        "scatter_scaled"
+    } else {
+        "gather_scaled"
+    };
+    let text = format!(
+        "{opcode}.{size} {{x}} {} HEAD(0,1)<0;1,0> OFF.0 DATA.0",
+        surface(space)
+    );
     let layout = Layout {
         start: Start::Bytes,
         memory: size,
@@ -95,13 +125,21 @@ pub fn gather_scaled(platform: Platform, l: Lanes, space: Space, size: u32, stor
         stride: 0,
         block: false,
     };
-    let reach = Reach { scalar: Scalar::Added, ..Reach::default() };
+    let reach = Reach {
+        scalar: Scalar::Added,
+        ..Reach::default()
+    };
     access(platform, l, space, text, opcode, layout, store, reach)
 }
 
 /// `RGBA` letters of a channel set.
 pub fn letters(set: u32) -> String {
-    "RGBA".chars().enumerate().filter(|(i, _)| set >> i & 1 != 0).map(|(_, c)| c).collect()
+    "RGBA"
+        .chars()
+        .enumerate()
+        .filter(|(i, _)| set >> i & 1 != 0)
+        .map(|(_, c)| c)
+        .collect()
 }
 
 /// Numbers of the channels of a set.
@@ -111,7 +149,11 @@ pub fn channels(set: u32) -> Vec<u32> {
 
 /// `gather4_scaled` and `scatter4_scaled`: aligned byte offsets.
 pub fn gather4(platform: Platform, l: Lanes, space: Space, set: u32, store: bool) -> Shape {
-    let opcode = if store { "scatter4_scaled" } else { "gather4_scaled" };
+    let opcode = if store {
+        "scatter4_scaled"
+    } else {
+        "gather4_scaled"
+    };
     let text = format!(
         "{opcode}.{} {{x}} {} HEAD(0,1)<0;1,0> OFF.0 DATA.0",
         letters(set),
@@ -126,14 +168,25 @@ pub fn gather4(platform: Platform, l: Lanes, space: Space, set: u32, store: bool
         stride: (4 * l.lanes).max(platform.grf_bytes()),
         block: false,
     };
-    let reach = Reach { scalar: Scalar::Added, align: 4, ..Reach::default() };
+    let reach = Reach {
+        scalar: Scalar::Added,
+        align: 4,
+        ..Reach::default()
+    };
     access(platform, l, space, text, opcode, layout, store, reach)
 }
 
 /// `oword_ld`, `oword_ld_unaligned` and `oword_st`.
 pub fn oword(platform: Platform, space: Space, opcode: &'static str, owords: u32) -> Shape {
-    let unit = if opcode == "oword_ld_unaligned" { 1 } else { 16 };
-    let text = format!("{opcode} ({owords}) {} HEAD(0,1)<0;1,0> DATA.0", surface(space));
+    let unit = if opcode == "oword_ld_unaligned" {
+        1
+    } else {
+        16
+    };
+    let text = format!(
+        "{opcode} ({owords}) {} HEAD(0,1)<0;1,0> DATA.0",
+        surface(space)
+    );
     let layout = Layout {
         start: Start::Block(unit),
         memory: 4,
@@ -143,12 +196,29 @@ pub fn oword(platform: Platform, space: Space, opcode: &'static str, owords: u32
         stride: 4,
         block: true,
     };
-    let reach = Reach { scalar: Scalar::Alone, unit, ..Reach::default() };
+    let reach = Reach {
+        scalar: Scalar::Alone,
+        unit,
+        ..Reach::default()
+    };
     let l = Lanes::new(16, 0, 1, Guard::None);
-    access(platform, l, space, text, opcode, layout, opcode == "oword_st", reach)
+    access(
+        platform,
+        l,
+        space,
+        text,
+        opcode,
+        layout,
+        opcode == "oword_st",
+        reach,
+    )
 }
 
-const ALL: Effort = Effort { cases: 40, sizes: &SIZES, policies: true };
+const ALL: Effort = Effort {
+    cases: 40,
+    sizes: &SIZES,
+    policies: true,
+};
 
 #[test]
 fn legacy_surfaces() {
@@ -157,11 +227,41 @@ fn legacy_surfaces() {
     for store in [false, true] {
         for size in [1, 2, 4] {
             for space in [Space::Surface, Space::Slm, Space::Scratch] {
-                rig.run(&gather(p, Lanes::new(16, 0, 16, Guard::Flow), space, size, store), ALL);
-                rig.run(&gather_scaled(p, Lanes::new(16, 0, 16, Guard::Predicate), space, size, store), ALL);
+                rig.run(
+                    &gather(p, Lanes::new(16, 0, 16, Guard::Flow), space, size, store),
+                    ALL,
+                );
+                rig.run(
+                    &gather_scaled(
+                        p,
+                        Lanes::new(16, 0, 16, Guard::Predicate),
+                        space,
+                        size,
+                        store,
+                    ),
+                    ALL,
+                );
             }
-            rig.run(&gather(p, Lanes::new(8, 0, 8, Guard::Flow), Space::Surface, size, store), ALL);
-            rig.run(&gather(p, Lanes::new(32, 16, 1, Guard::Flow), Space::Surface, size, store), ALL);
+            rig.run(
+                &gather(
+                    p,
+                    Lanes::new(8, 0, 8, Guard::Flow),
+                    Space::Surface,
+                    size,
+                    store,
+                ),
+                ALL,
+            );
+            rig.run(
+                &gather(
+                    p,
+                    Lanes::new(32, 16, 1, Guard::Flow),
+                    Space::Surface,
+                    size,
+                    store,
+                ),
+                ALL,
+            );
             for lanes in [1, 2, 4, 8, 32] {
                 let l = Lanes::new(32, 0, lanes, Guard::Inverted);
                 rig.run(&gather_scaled(p, l, Space::Surface, size, store), ALL);
@@ -173,7 +273,16 @@ fn legacy_surfaces() {
         }
         for set in [1, 6, 9, 15] {
             for (space, platform) in [(Space::Slm, p), (Space::Scratch, Platform::Pvc)] {
-                rig.run(&gather4(platform, Lanes::new(16, 0, 8, Guard::Flow), space, set, store), ALL);
+                rig.run(
+                    &gather4(
+                        platform,
+                        Lanes::new(16, 0, 8, Guard::Flow),
+                        space,
+                        set,
+                        store,
+                    ),
+                    ALL,
+                );
             }
         }
     }

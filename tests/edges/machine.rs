@@ -83,7 +83,12 @@ impl Machine {
         let f = Fault {
             access: who.0,
             lane: self.first + who.1,
-            address: who.2,
+            // Offsets beyond 32 bits are reported as the last one.
+            address: if self.space == Space::Flat {
+                who.2
+            } else {
+                who.2.min(0xffff_ffff)
+            },
         };
         if !self.faults.contains(&f) {
             self.faults.push(f);

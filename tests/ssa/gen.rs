@@ -134,6 +134,7 @@ pub fn function(seed: u64) -> Function {
         space: Space::Surface,
         kind: AccessKind::Read,
         bytes: 4,
+        first_lane: 0,
     });
     let budget = 20 + rng.below(80);
     let mut g = Generator {

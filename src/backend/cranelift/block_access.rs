@@ -208,10 +208,9 @@ impl Emit<'_> {
             let address = self.ins().iadd(block.addr, index);
             return (self.flat_offset(address), address);
         }
-        let low = self.ins().ireduce(types::I32, index);
-        let address = self.ins().iadd(block.addr, low);
-        let wide = self.ins().uextend(types::I64, address);
-        (wide, wide)
+        let first = self.ins().uextend(types::I64, block.addr);
+        let offset = self.ins().iadd(first, index);
+        (offset, offset)
     }
 
     fn report_element(&mut self, block: &Block, address: V) {

@@ -20,7 +20,8 @@ impl Emit<'_> {
         let mut inside: Option<Vec<V>> = None;
         for c in 0..comps {
             let offset = self.component(lanes, elem, c);
-            let here = self.in_bounds(lanes, &offset, elem.bytes());
+            let (from, bytes) = self.extent(lanes, elem, c, &offset);
+            let here = self.in_bounds(lanes, &from, bytes);
             inside = Some(match inside {
                 None => here,
                 Some(all) => self.lanewise(&[all, here], |e, v| e.ins().band(v[0], v[1])),
@@ -57,12 +58,15 @@ impl Emit<'_> {
             let at = self.slot_addr(slot, 8 * u32::from(i));
             self.ins().store(super::emit::DATA, wide, at, 0);
         }
+        // Records number lanes as the thread does.
+        let first = self.f.sites.get(site as usize).map_or(0, |s| s.first_lane);
+        let addresses = self.slot_addr(slot, 0);
         let args = [
             self.group(),
             self.thread_index(),
             self.iconst(types::I32, u64::from(site)),
-            faulting,
-            self.slot_addr(slot, 0),
+            self.ins().ishl_imm_u(faulting, i64::from(first)),
+            self.ins().iadd_imm_s(addresses, -8 * i64::from(first)),
             lanes.surface,
         ];
         let stop = self.call_helper(offset_of!(Helpers, fault), Some(types::I32), &args);

@@ -40,7 +40,8 @@ impl Emit<'_> {
         (0..comps)
             .map(|c| {
                 let offset = self.component(lanes, elem, c);
-                let guards = self.guards(lanes, &offset, elem.bytes());
+                let (from, bytes) = self.extent(lanes, elem, c, &offset);
+                let guards = self.guards(lanes, &from, bytes);
                 if lanes.count == 1 {
                     vec![self.load_one(lanes, elem, offset[0], guards[0])]
                 } else {

@@ -322,6 +322,16 @@ impl Emit<'_> {
         })
     }
 
+    /// Offset and bytes that must be inside for component `c`, which is at `component`: as 32-bit offsets
+    /// may wrap, there it is everything from the lane's offset to the end of the component.
+    pub fn extent(&self, lanes: &Lanes, elem: Lane, c: u8, component: &[V]) -> (Vec<V>, u32) {
+        if lanes.flat {
+            (component.to_vec(), elem.bytes())
+        } else {
+            (lanes.offset.clone(), elem.bytes() * (u32::from(c) + 1))
+        }
+    }
+
     /// Lanes whose element of `bytes` bytes is inside: `i8`, or pieces as wide as the addresses.
     pub fn in_bounds(&mut self, lanes: &Lanes, offset: &[V], bytes: u32) -> Vec<V> {
         if lanes.count == 1 {

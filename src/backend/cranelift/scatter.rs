@@ -39,7 +39,8 @@ impl Emit<'_> {
         let mut pointers: Vec<Vec<V>> = Vec::new();
         for (c, parts) in data.iter().enumerate() {
             let offset = self.component(lanes, elem, c as u8);
-            let guards = self.guards(lanes, &offset, elem.bytes());
+            let (from, bytes) = self.extent(lanes, elem, c as u8, &offset);
+            let guards = self.guards(lanes, &from, bytes);
             if lanes.count == 1 {
                 self.store_one(lanes, offset[0], guards[0], parts[0]);
             } else {

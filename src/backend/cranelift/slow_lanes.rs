@@ -68,6 +68,7 @@ impl Emit<'_> {
 
     /// Whether a component is inside, and its pointer, which is the sink's when it is not.
     fn lane_component(&mut self, lanes: &Lanes, elem: Lane, offset: V, c: u8) -> (V, V) {
+        let from = offset;
         let mut offset = offset;
         if c > 0 {
             let distance = i64::from(elem.bytes()) * i64::from(c);
@@ -77,12 +78,13 @@ impl Emit<'_> {
                 offset = self.ins().band(offset, keep);
             }
         }
-        let limit = if lanes.flat {
-            self.flat_limit(elem.bytes())
+        let (from, limit) = if lanes.flat {
+            (offset, self.flat_limit(elem.bytes()))
         } else {
-            self.limit(lanes.region, elem.bytes())
+            let (_, bytes) = self.extent(lanes, elem, c, &[]);
+            (from, self.limit(lanes.region, bytes))
         };
-        let inside = self.ins().icmp(IntCC::UnsignedLessThan, offset, limit);
+        let inside = self.ins().icmp(IntCC::UnsignedLessThan, from, limit);
         let pointer = self.lane_pointer(lanes, offset);
         let sink = self.sink();
         (inside, self.ins().select(inside, pointer, sink))

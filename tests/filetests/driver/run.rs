@@ -95,7 +95,9 @@ impl Run<'_> {
                 }
             }
             Ok(_) if !self.spec.errors.is_empty() => {
-                self.check(false, || format!("ran, but expected {:?}", self.spec.errors));
+                self.check(false, || {
+                    format!("ran, but expected {:?}", self.spec.errors)
+                });
             }
             Ok((report, surfaces)) => self.results(&report, &surfaces),
         }
@@ -135,20 +137,39 @@ impl Run<'_> {
     fn results(&mut self, report: &Report, surfaces: &BTreeMap<u32, Buffer>) {
         let wanted = self.spec.faults.clone().unwrap_or_default();
         let stops = wanted.count > 0 && self.policy == OobPolicy::Trap;
-        let status = if stops { LaunchStatus::Faulted } else { LaunchStatus::Completed };
+        let status = if stops {
+            LaunchStatus::Faulted
+        } else {
+            LaunchStatus::Completed
+        };
         self.check(report.status == status, || {
-            format!("ended {:?}, expected {status:?}; {}", report.status, first(report))
+            format!(
+                "ended {:?}, expected {status:?}; {}",
+                report.status,
+                first(report)
+            )
         });
         if self.policy == OobPolicy::Report {
             self.check(report.fault_count == wanted.count, || {
-                format!("{} faults, expected {}; {}", report.fault_count, wanted.count, first(report))
+                format!(
+                    "{} faults, expected {}; {}",
+                    report.fault_count,
+                    wanted.count,
+                    first(report)
+                )
             });
         }
         if self.policy != OobPolicy::ReadZeroSkipWrite && wanted.count > 0 {
             for (field, value) in &wanted.first {
-                let got = report.faults.first().map_or_else(String::new, |f| part(f, field));
+                let got = report
+                    .faults
+                    .first()
+                    .map_or_else(String::new, |f| part(f, field));
                 self.check(got == *value, || {
-                    format!("first fault has {field}={got}, expected {value}; {}", first(report))
+                    format!(
+                        "first fault has {field}={got}, expected {value}; {}",
+                        first(report)
+                    )
                 });
             }
         }
@@ -161,8 +182,11 @@ impl Run<'_> {
             if e.platform.is_some_and(|p| p != self.platform) {
                 continue;
             }
-            let (Some(old), Some(buffer)) = (before.get(&e.surface), surfaces.get(&e.surface)) else {
-                self.check(false, || format!("line {}: no surface {}", e.line, e.surface));
+            let (Some(old), Some(buffer)) = (before.get(&e.surface), surfaces.get(&e.surface))
+            else {
+                self.check(false, || {
+                    format!("line {}: no surface {}", e.line, e.surface)
+                });
                 continue;
             };
             self.compare(e, &old.bytes, &buffer.to_vec());
@@ -172,17 +196,27 @@ impl Run<'_> {
     fn compare(&mut self, e: &Expect, old: &[u8], new: &[u8]) {
         let want = e.bytes.as_deref().unwrap_or(old);
         let Some(got) = new.get(e.at..e.at + want.len()) else {
-            self.check(false, || format!("line {}: beyond the end of surface {}", e.line, e.surface));
+            self.check(false, || {
+                format!("line {}: beyond the end of surface {}", e.line, e.surface)
+            });
             return;
         };
         let mut wrong = Vec::new();
         let mut count = 0;
-        for (i, (w, g)) in want.chunks(e.ty.bytes).zip(got.chunks(e.ty.bytes)).enumerate() {
+        for (i, (w, g)) in want
+            .chunks(e.ty.bytes)
+            .zip(got.chunks(e.ty.bytes))
+            .enumerate()
+        {
             self.tally.assertions += 1;
             if !e.ty.same(w, g) {
                 count += 1;
                 if wrong.len() < 6 {
-                    wrong.push(format!("[{i}] is {}, expected {}", e.ty.show(g), e.ty.show(w)));
+                    wrong.push(format!(
+                        "[{i}] is {}, expected {}",
+                        e.ty.show(g),
+                        e.ty.show(w)
+                    ));
                 }
             }
         }
@@ -199,7 +233,10 @@ impl Run<'_> {
 }
 
 fn first(report: &Report) -> String {
-    report.faults.first().map_or_else(|| "no fault".into(), |f| format!("first fault: {f}"))
+    report
+        .faults
+        .first()
+        .map_or_else(|| "no fault".into(), |f| format!("first fault: {f}"))
 }
 
 fn part(f: &FaultRecord, field: &str) -> String {

@@ -156,7 +156,9 @@ fn directive(
                 first: Vec::new(),
             };
             for w in words {
-                let (k, v) = w.split_once('=').ok_or_else(|| format!("`{w}`: expected name=value"))?;
+                let (k, v) = w
+                    .split_once('=')
+                    .ok_or_else(|| format!("`{w}`: expected name=value"))?;
                 faults.first.push((k.to_owned(), v.to_owned()));
             }
             spec.faults = Some(faults);
@@ -189,7 +191,9 @@ fn three(text: &str) -> Result<[u32; 3], String> {
 
 /// `TYPE[COUNT] = values`.
 fn typed(text: &str) -> Result<(Type, Option<Vec<u8>>), String> {
-    let (head, list) = text.split_once('=').ok_or("expected TYPE[COUNT] = values")?;
+    let (head, list) = text
+        .split_once('=')
+        .ok_or("expected TYPE[COUNT] = values")?;
     let (ty, count) = array(head.trim())?;
     Ok((ty, Some(values(ty, count, list)?)))
 }
@@ -203,7 +207,10 @@ fn input(text: &str) -> Result<Input, String> {
             Some(t) => t.parse().map_err(|_| format!("`{t}` is no offset"))?,
             None => 0,
         };
-        return Ok(Input::Address(number(words.first().unwrap_or(&""))?, offset));
+        return Ok(Input::Address(
+            number(words.first().unwrap_or(&""))?,
+            offset,
+        ));
     }
     let ty = Type::parse(head)?;
     let mut bytes = Vec::new();
