@@ -7,7 +7,7 @@
 use std::sync::atomic::AtomicU32;
 
 /// Version of this layout.
-pub const ABI_VERSION: u32 = 2;
+pub const ABI_VERSION: u32 = 3;
 
 /// Entries of a surface table; an index is a byte, so a look-up needs no check.
 pub const SURFACES: usize = 256;
@@ -79,7 +79,7 @@ pub struct GroupCtx {
     pub sink: *mut u8,
     /// For the fault helper; opaque to compiled code.
     pub faults: *mut u8,
-    /// `r0` without dword 5.
+    /// `r0` without dwords 2 and 5.
     pub r0: [u32; 16],
     /// Hardware threads of this group.
     pub thread_count: u32,
@@ -104,6 +104,9 @@ pub struct ThreadCtx {
     pub dispatch_mask: u32,
     /// 0 before the start, the barrier number while waiting, [`THREAD_DONE`] at the end.
     pub state: u32,
+    /// Dword 2 of `r0`: from XeHP on its low byte is the thread's number in the group, from which kernels take the
+    /// sub-group id.
+    pub r0_2: u32,
     /// Dword 5 of `r0`.
     pub r0_5: u32,
     /// Dword 0 of `%sr0`: a distinct hardware-thread number.

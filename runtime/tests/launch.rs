@@ -140,6 +140,7 @@ fn lanes_beyond_the_group() {
                         std::array::from_fn(|d| thread.local_ids.add(d * LOCAL_ID_ROW + l).read())
                     })
                     .collect();
+                assert_eq!(thread.r0_2, thread.r0_5);
                 match thread.r0_5 {
                     0 => assert_eq!(thread.dispatch_mask, 0xFF),
                     _ => {

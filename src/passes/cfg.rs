@@ -202,7 +202,10 @@ fn merge(f: &mut Function) -> usize {
         if gone[b.0 as usize] {
             continue;
         }
-        while let Term::Jump(call) = &f.block(b).term {
+        loop {
+            let Term::Jump(call) = &f.block(b).term else {
+                break;
+            };
             let next = call.block;
             if next == b || preds[next.0 as usize].len() != 1 {
                 break;

@@ -295,7 +295,7 @@ pub enum Input {
     DispatchMask,
     /// Any type: bytes of the cross-thread payload at this offset (same for all threads of a launch).
     Payload(u32),
-    /// Scalar `i32`: dword of `r0` (dword 5 is per thread, the others per group).
+    /// Scalar `i32`: dword of `r0` (dwords 2 and 5 are per thread, the others per group).
     R0(u8),
     /// Scalar `i32`: dword of `%sr0`.
     Sr0(u8),

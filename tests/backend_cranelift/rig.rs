@@ -163,6 +163,7 @@ impl Rig {
                 scratch_size: 0,
                 dispatch_mask: u32::MAX,
                 state: 0,
+                r0_2: 4000 + i as u32,
                 r0_5: 1000 + i as u32,
                 sr0: 2000 + i as u32,
                 hw_id: 3000 + i as u32,

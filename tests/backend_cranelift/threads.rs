@@ -35,6 +35,8 @@ bb0:
   framestore[64] %8
   %9: <5 x i16> = input.payload[6]
   framestore[72] %9
+  %10: i32 = input.r0[2]
+  framestore[96] %10
   fence
   return
 "#;
@@ -62,6 +64,7 @@ fn inputs() {
         assert_ne!(u64::from_le_bytes(out[64..72].try_into().unwrap()), 0);
         assert_eq!(&out[72..82], &bytes[6..16]);
         assert_eq!(&out[82..96], &[0; 14]);
+        assert_eq!(word(&out, 96), 4001);
     }
 }
 

@@ -153,6 +153,7 @@ impl Target {
             slots: Vec::new(),
             threads: [global, local] == [[SWEEP.0, 1, 1], [SWEEP.1, 1, 1]],
             policies: false,
+            workers: 1,
         }
     }
 
@@ -192,6 +193,7 @@ pub struct Job<'a> {
     slots: Vec<Slot>,
     threads: bool,
     policies: bool,
+    workers: usize,
 }
 
 /// The bytes of numbers, as memory holds them.
@@ -281,6 +283,28 @@ impl<'a> Job<'a> {
         self
     }
 
+    /// On two threads and with each policy, whatever the size.
+    #[must_use]
+    pub fn every_way(mut self) -> Self {
+        self.threads = true;
+        self.policies = true;
+        self
+    }
+
+    /// Runs on so many threads in the first place: for results that depend on the order of groups.
+    #[must_use]
+    pub fn workers(mut self, workers: usize) -> Self {
+        self.workers = workers;
+        self
+    }
+
+    /// Runs, and looks at what came out unless the launch failed.
+    pub fn check(self, look: impl FnOnce(&Done<'_>)) {
+        if let Some(done) = self.run() {
+            look(&done);
+        }
+    }
+
     fn context(&self) -> String {
         let size = |v: [u32; 3]| {
             if v[1..] == [1, 1] {
@@ -346,7 +370,7 @@ impl<'a> Job<'a> {
     pub fn run(self) -> Option<Done<'a>> {
         let context = self.context();
         let fail = |what: String| self.target.fail(format!("{context}: {what}"));
-        let buffers = match self.once(OobPolicy::ReadZeroSkipWrite, 1) {
+        let buffers = match self.once(OobPolicy::ReadZeroSkipWrite, self.workers) {
             Ok(buffers) => buffers,
             Err(e) => {
                 fail(e);

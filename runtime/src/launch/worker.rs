@@ -177,6 +177,7 @@ impl Worker {
                 scratch_size: meta.scratch_bytes.into(),
                 dispatch_mask: 0,
                 state: THREAD_DONE,
+                r0_2: thread & 0xFF,
                 r0_5: number & 0x3FF,
                 sr0: meta.sr0(number),
                 hw_id: number,

@@ -195,6 +195,7 @@ impl Emit<'_> {
                 let parts = self.payload(offset, ty);
                 return self.bind(out, parts);
             }
+            Input::R0(2) => self.thread_field(offset_of!(ThreadCtx, r0_2), types::I32),
             Input::R0(5) => self.thread_field(offset_of!(ThreadCtx, r0_5), types::I32),
             Input::R0(word) if word < 16 => {
                 let at = offset_of!(GroupCtx, r0) + 4 * usize::from(word);

@@ -1,0 +1,243 @@
+//! Launches beside and after each other: compiled once, right from any number of threads.
+
+mod reference;
+
+use std::sync::Barrier;
+use std::thread;
+
+use reference::rng::Rng;
+use reference::{linear, reduce, sort};
+use visa_jit::backend::OobPolicy;
+use visa_jit::{Engine, EngineOptions, Kernel, Launch, Program};
+
+fn engine() -> Engine {
+    let options = EngineOptions {
+        memory_bytes: 1 << 30,
+        ..EngineOptions::default()
+    };
+    Engine::with_options(options).unwrap()
+}
+
+fn program(engine: &Engine, device: &str, file: &str) -> Program {
+    let root = env!("CARGO_MANIFEST_DIR");
+    let bytes = std::fs::read(format!("{root}/tests/kernels/bin/{device}/{file}.zebin")).unwrap();
+    engine.program_from_zebin(&bytes, None).unwrap()
+}
+
+/// Runs saxpy over `n` items and checks it.
+fn saxpy(engine: &Engine, kernel: &Kernel, n: u32, seed: u64, threads: usize, oob: OobPolicy) {
+    let mut rng = Rng::new(seed);
+    let y = rng.floats(n as usize, -9.0, 9.0);
+    let x = rng.floats(n as usize, -9.0, 9.0);
+    let a = rng.float(-2.0, 2.0);
+    let (by, bx) = (
+        engine.memory().alloc_from(&y).unwrap(),
+        engine.memory().alloc_from(&x).unwrap(),
+    );
+    let launch = Launch::new([n, 1, 1])
+        .threads(threads)
+        .oob(oob)
+        .arg(0, &by)
+        .arg(1, &bx)
+        .arg(2, a);
+    let report = kernel.launch(&launch).unwrap();
+    assert_eq!(report.fault_count, 0);
+    assert_eq!(by.to_vec_of::<f32>(), linear::saxpy(&y, &x, a), "size {n}");
+}
+
+#[test]
+fn launching_again_compiles_nothing() {
+    let engine = engine();
+    let program = program(&engine, "skl", "saxpy");
+    let kernel = program.kernel("saxpy").unwrap();
+    let zero = OobPolicy::ReadZeroSkipWrite;
+    assert_eq!(engine.cache_stats().misses, 0, "loading compiles nothing");
+    saxpy(&engine, kernel, 100, 1, 1, zero);
+    assert_eq!(engine.cache_stats().misses, 1);
+    for (seed, n) in [0u32, 1, 33, 100, 5000].into_iter().enumerate() {
+        saxpy(&engine, kernel, n, seed as u64, 1 + seed % 2, zero);
+    }
+    let stats = engine.cache_stats();
+    assert_eq!((stats.misses, stats.hits), (1, 5));
+    // The same file loaded again has the same code.
+    let again = self::program(&engine, "skl", "saxpy");
+    saxpy(&engine, again.kernel("saxpy").unwrap(), 64, 9, 1, zero);
+    assert_eq!(engine.cache_stats().misses, 1);
+    // Another policy is other code, and another kernel is.
+    saxpy(&engine, kernel, 100, 1, 1, OobPolicy::Trap);
+    assert_eq!(engine.cache_stats().misses, 2);
+    saxpy(&engine, kernel, 100, 1, 1, OobPolicy::Trap);
+    assert_eq!(engine.cache_stats().misses, 2);
+    let report = {
+        let y = engine.memory().alloc_from(&[1.0f32]).unwrap();
+        let launch = Launch::new([1, 1, 1])
+            .arg(0, &y)
+            .arg(1, &y)
+            .arg(2, 1.0f32)
+            .arg(3, 1i32);
+        let guarded = program.kernel("saxpy_guarded").unwrap();
+        let first = guarded.launch(&launch).unwrap();
+        assert!(!first.cache_hit);
+        guarded.launch(&launch).unwrap()
+    };
+    assert!(report.cache_hit);
+    assert_eq!(engine.cache_stats().misses, 3);
+}
+
+#[test]
+fn a_prepared_launch_runs_again() {
+    let engine = engine();
+    let program = program(&engine, "pvc", "saxpy");
+    let (y, x) = (vec![1.0f32; 77], vec![2.0f32; 77]);
+    let by = engine.memory().alloc_from(&y).unwrap();
+    let bx = engine.memory().alloc_from(&x).unwrap();
+    let launch = Launch::new([77, 1, 1])
+        .arg(0, &by)
+        .arg(1, &bx)
+        .arg(2, 0.5f32);
+    let prepared = program.kernel("saxpy").unwrap().prepare(&launch).unwrap();
+    for _ in 0..10 {
+        prepared.run().unwrap();
+    }
+    assert_eq!(by.to_vec_of::<f32>(), vec![11.0; 77]);
+    let stats = engine.cache_stats();
+    assert_eq!((stats.misses, stats.hits), (1, 0));
+}
+
+/// Many threads ask for the same code at the same moment: one compiles, the others wait for it.
+#[test]
+fn threads_asking_at_once_compile_once() {
+    const ASKING: usize = 16;
+    for file in ["saxpy", "reduction"] {
+        let engine = engine();
+        let program = program(&engine, "acm-g10", file);
+        let name = if file == "saxpy" {
+            "saxpy"
+        } else {
+            "reduce_sum"
+        };
+        let start = Barrier::new(ASKING);
+        let codes: Vec<_> = thread::scope(|s| {
+            let asking: Vec<_> = (0..ASKING)
+                .map(|_| {
+                    s.spawn(|| {
+                        let kernel = program.kernel(name).unwrap();
+                        start.wait();
+                        kernel.code(OobPolicy::Report).unwrap()
+                    })
+                })
+                .collect();
+            asking.into_iter().map(|t| t.join().unwrap()).collect()
+        });
+        assert!(codes.iter().all(|c| std::sync::Arc::ptr_eq(c, &codes[0])));
+        let stats = engine.cache_stats();
+        assert_eq!((stats.misses, stats.hits), (1, ASKING as u64 - 1), "{name}");
+    }
+}
+
+/// Several threads launch at once on one engine: the same kernel, others, with and without worker threads.
+#[test]
+fn launches_side_by_side() {
+    const SIDES: u64 = 6;
+    const ROUNDS: u64 = 8;
+    let engine = engine();
+    let skl = program(&engine, "skl", "saxpy");
+    let pvc = program(&engine, "pvc", "saxpy");
+    let reduction = program(&engine, "tgllp", "reduction");
+    let bitonic = program(&engine, "acm-g10", "bitonic");
+    let start = Barrier::new(SIDES as usize);
+    thread::scope(|s| {
+        for side in 0..SIDES {
+            let (engine, start) = (&engine, &start);
+            let (skl, pvc, reduction, bitonic) = (&skl, &pvc, &reduction, &bitonic);
+            s.spawn(move || {
+                start.wait();
+                for round in 0..ROUNDS {
+                    let seed = side * 100 + round;
+                    let threads = 1 + (seed % 3) as usize;
+                    let program = if side % 2 == 0 { skl } else { pvc };
+                    let kernel = program.kernel("saxpy").unwrap();
+                    let n = 1 + seed as u32 * 37;
+                    saxpy(engine, kernel, n, seed, threads, OobPolicy::Trap);
+                    sums(engine, reduction, seed, threads);
+                    slices(engine, bitonic, seed, threads);
+                }
+            });
+        }
+    });
+    let stats = engine.cache_stats();
+    assert_eq!(stats.misses, 4, "two of saxpy, one of each other");
+    assert_eq!(stats.hits + stats.misses, 3 * SIDES * ROUNDS);
+}
+
+fn sums(engine: &Engine, program: &Program, seed: u64, threads: usize) {
+    let values = Rng::new(seed).floats(64 * 20, -5.0, 5.0);
+    let input = engine.memory().alloc_from(&values).unwrap();
+    let output = engine.memory().alloc_from(&[0.0f32; 20]).unwrap();
+    let launch = Launch::new([64 * 20, 1, 1])
+        .local([64, 1, 1])
+        .threads(threads)
+        .arg(0, &output)
+        .arg(1, &input)
+        .arg(2, visa_jit::Arg::Local(256));
+    program
+        .kernel("reduce_sum")
+        .unwrap()
+        .launch(&launch)
+        .unwrap();
+    assert_eq!(output.to_vec_of::<f32>(), reduce::reduce_sum(&values, 64));
+}
+
+fn slices(engine: &Engine, program: &Program, seed: u64, threads: usize) {
+    let values: Vec<i32> = Rng::new(seed)
+        .words(32 * 9)
+        .iter()
+        .map(|&v| v as i32)
+        .collect();
+    let data = engine.memory().alloc_from(&values).unwrap();
+    let launch = Launch::new([32 * 9, 1, 1])
+        .local([32, 1, 1])
+        .threads(threads)
+        .arg(0, &data)
+        .arg(1, visa_jit::Arg::Local(128));
+    program
+        .kernel("bitonic_group")
+        .unwrap()
+        .launch(&launch)
+        .unwrap();
+    assert_eq!(data.to_vec_of::<i32>(), sort::sorted_slices(&values, 32));
+}
+
+/// One prepared launch run from several threads: each run only adds to cells of its own kernel, atomically.
+#[test]
+fn one_prepared_launch_from_several_threads() {
+    let engine = engine();
+    let program = program(&engine, "tgllp", "histogram");
+    let values = Rng::new(3).bytes(3000);
+    let bins = engine.memory().alloc_from(&[0u32; 256]).unwrap();
+    let input = engine.memory().alloc_from(&values).unwrap();
+    let launch = Launch::new([3000, 1, 1])
+        .local([100, 1, 1])
+        .threads(2)
+        .arg(0, &bins)
+        .arg(1, &input)
+        .arg(2, 3000u32);
+    for name in ["histogram_global", "histogram_local_array"] {
+        bins.write(0, &[0; 1024]).unwrap();
+        let prepared = program.kernel(name).unwrap().prepare(&launch).unwrap();
+        thread::scope(|s| {
+            for _ in 0..4 {
+                s.spawn(|| {
+                    for _ in 0..5 {
+                        prepared.run().unwrap();
+                    }
+                });
+            }
+        });
+        let mut want = [0u32; 256];
+        for &v in &values {
+            want[usize::from(v)] += 20;
+        }
+        assert_eq!(bins.to_vec_of::<u32>(), want, "{name}");
+    }
+}
