@@ -1,0 +1,248 @@
+//! The architecture's rules, checked by reading the source: dependencies point one way, `unsafe`
+//! and foreign crates stay where they belong, files stay small enough to read.
+//!
+//! The rules and their reasons are in `ARCHITECTURE.md`. Comments do not count; everything else of
+//! a file does, its unit tests too.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Modules of the compiler crate, and those each may name.
+const LAYERS: &[(&str, &[&str])] = &[
+    ("limits", &[]),
+    ("isa", &[]),
+    ("module", &["isa", "limits"]),
+    ("front", &["module", "isa", "limits"]),
+    ("container", &["isa", "limits"]),
+    ("valid", &["module", "isa", "limits"]),
+    ("ssa", &["isa"]),
+    ("lower", &["valid", "module", "isa", "ssa", "limits"]),
+    ("passes", &["ssa"]),
+    ("backend", &["ssa", "isa"]),
+    (
+        "engine",
+        &[
+            "backend",
+            "container",
+            "front",
+            "isa",
+            "limits",
+            "lower",
+            "module",
+            "passes",
+            "ssa",
+            "valid",
+        ],
+    ),
+    (
+        "cli",
+        &["engine", "backend", "container", "front", "isa", "module"],
+    ),
+];
+
+/// Foreign crates, and the only places that may name them.
+const FENCED: &[(&str, &[&str])] = &[
+    (
+        "cranelift_codegen",
+        &["src/backend/", "runtime/src/code.rs"],
+    ),
+    ("cranelift_frontend", &["src/backend/"]),
+    ("cranelift_jit", &["runtime/src/code.rs"]),
+    ("cranelift_module", &["runtime/src/code.rs"]),
+    ("cranelift_native", &["src/backend/", "runtime/src/code.rs"]),
+    ("inkwell", &["src/backend/"]),
+    ("iced_x86", &["src/cli/"]),
+    ("clap", &["src/cli/"]),
+    ("libloading", &["src/container/ocloc.rs"]),
+    ("serde_saphyr", &["src/container/"]),
+    ("visa_jit", &["src/bin/", "fuzzing/", "xtask/", "examples/"]),
+    (
+        "visa_runtime",
+        &[
+            "src/backend/",
+            "src/engine/",
+            "src/cli/",
+            "fuzzing/",
+            "examples/",
+        ],
+    ),
+];
+
+/// Where `unsafe` may stand in what is shipped.
+const UNSAFE: &[&str] = &["runtime/", "src/backend/", "src/container/ocloc.rs"];
+
+/// Lines of a file.
+const MAX_LINES: usize = 800;
+/// Files that may be longer: tables and other lists, nothing with logic in it.
+const LONG: &[&str] = &[];
+
+struct Source {
+    /// Path from the root of the repository.
+    path: String,
+    lines: usize,
+    /// The text without line comments.
+    code: String,
+}
+
+impl Source {
+    /// Module of the compiler crate that the file belongs to.
+    fn layer(&self) -> Option<&str> {
+        let inside = self.path.strip_prefix("src/")?;
+        let name = inside.split('/').next()?;
+        Some(name.strip_suffix(".rs").unwrap_or(name))
+    }
+
+    fn is_in(&self, places: &[&str]) -> bool {
+        places.iter().any(|place| self.path.starts_with(place))
+    }
+
+    /// What follows each occurrence of a whole word.
+    fn after<'a>(&'a self, word: &'a str) -> impl Iterator<Item = &'a str> {
+        let inside = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
+        self.code.match_indices(word).filter_map(move |(at, _)| {
+            let (before, rest) = (&self.code[..at], &self.code[at + word.len()..]);
+            let whole = !inside(before.chars().next_back()) && !inside(rest.chars().next());
+            whole.then_some(rest)
+        })
+    }
+}
+
+fn collect(root: &Path, dir: &Path, found: &mut Vec<Source>) {
+    let Ok(entries) = fs::read_dir(dir) else {
+        return; // Not every directory exists at all times.
+    };
+    for path in entries.map(|entry| entry.unwrap().path()) {
+        if path.is_dir() {
+            collect(root, &path, found);
+        } else if path.extension().is_some_and(|ending| ending == "rs") {
+            let text = fs::read_to_string(&path).unwrap();
+            let code = |line: &str| line.split("//").next().unwrap_or("").to_owned();
+            found.push(Source {
+                path: path.strip_prefix(root).unwrap().display().to_string(),
+                lines: text.lines().count(),
+                code: text.lines().map(code).collect::<Vec<_>>().join("\n"),
+            });
+        }
+    }
+}
+
+fn sources(dirs: &[&str]) -> Vec<Source> {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let mut found = Vec::new();
+    for dir in dirs {
+        collect(&root, &root.join(dir), &mut found);
+    }
+    assert!(!found.is_empty());
+    found
+}
+
+/// What is built into programs, not their tests.
+fn shipped() -> Vec<Source> {
+    sources(&["src", "runtime/src", "fuzzing/src", "xtask/src", "examples"])
+}
+
+/// The identifier that a path goes on with; empty for `{` and `*`.
+fn next_name(rest: &str) -> Option<&str> {
+    let rest = rest.strip_prefix("::")?;
+    let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_');
+    Some(&rest[..end.unwrap_or(rest.len())])
+}
+
+#[track_caller]
+fn none(problems: &[String]) {
+    assert!(problems.is_empty(), "\n{}", problems.join("\n"));
+}
+
+#[test]
+fn layers_name_only_what_lies_below_them() {
+    let mut problems = Vec::new();
+    for file in sources(&["src"]) {
+        let layer = file.layer().unwrap();
+        if matches!(layer, "lib" | "bin") {
+            continue;
+        }
+        let Some((_, below)) = LAYERS.iter().find(|(name, _)| *name == layer) else {
+            problems.push(format!("{}: no rule for the module `{layer}`", file.path));
+            continue;
+        };
+        for name in file.after("crate").filter_map(next_name) {
+            if name != layer && !below.contains(&name) {
+                problems.push(format!("{}: names crate::{name}", file.path));
+            }
+        }
+    }
+    none(&problems);
+}
+
+/// Of the instruction set a backend knows one thing, the names of atomic operations, which the IR uses too; of
+/// the runtime the layout of what compiled code is handed. `install.rs` is where both sides meet.
+#[test]
+fn backends_see_the_ir_and_the_abi() {
+    let mut problems = Vec::new();
+    for file in sources(&["src/backend"]) {
+        let isa = file
+            .after("crate")
+            .filter_map(|rest| rest.strip_prefix("::isa"));
+        for name in isa.filter_map(next_name).filter(|name| *name != "AtomicOp") {
+            problems.push(format!("{}: names crate::isa::{name}", file.path));
+        }
+        if file.path != "src/backend/install.rs" {
+            let runtime = file.after("visa_runtime").filter_map(next_name);
+            for name in runtime.filter(|name| *name != "abi") {
+                problems.push(format!("{}: names visa_runtime::{name}", file.path));
+            }
+        }
+    }
+    none(&problems);
+}
+
+#[test]
+fn foreign_crates_stay_where_they_belong() {
+    let mut problems = Vec::new();
+    for file in shipped() {
+        for (name, places) in FENCED {
+            if !file.is_in(places) && file.after(name).filter_map(next_name).next().is_some() {
+                problems.push(format!("{}: names {name}", file.path));
+            }
+        }
+    }
+    none(&problems);
+}
+
+#[test]
+fn the_runtime_knows_no_compiler() {
+    let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/runtime/Cargo.toml");
+    let manifest = fs::read_to_string(manifest).unwrap();
+    assert!(
+        !manifest.contains("visa-jit"),
+        "runtime depends on visa-jit"
+    );
+}
+
+#[test]
+fn unsafe_code_is_fenced() {
+    let outside = |file: &Source| !file.is_in(UNSAFE) && file.after("unsafe").next().is_some();
+    let found: Vec<String> = shipped()
+        .into_iter()
+        .filter(outside)
+        .map(|file| format!("{}: unsafe", file.path))
+        .collect();
+    none(&found);
+}
+
+#[test]
+fn files_are_small() {
+    let mut problems = Vec::new();
+    for file in sources(&[
+        "src", "runtime", "fuzzing", "xtask", "examples", "benches", "tests",
+    ]) {
+        let exempt = LONG.contains(&file.path.as_str());
+        if file.lines > MAX_LINES && !exempt {
+            problems.push(format!("{}: {} lines", file.path, file.lines));
+        }
+        if file.lines <= MAX_LINES && exempt {
+            problems.push(format!("{}: need not be in LONG", file.path));
+        }
+    }
+    none(&problems);
+}
