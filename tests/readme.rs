@@ -5,9 +5,12 @@ use std::fmt::Write as _;
 use std::fs;
 use std::process::Command;
 
-use visa_jit::isa::{Family, Opcode, Status};
+use visa_jit::isa::{Family, Opcode, OpcodeInfo, Status};
 
 const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/README.md");
+/// Around the table.
+const FROM: &str = "<!-- opcodes -->\n";
+const TO: &str = "<!-- /opcodes -->";
 
 /// The text between two markers, markers excluded.
 fn between<'a>(text: &'a str, from: &str, to: &str) -> &'a str {
@@ -30,69 +33,58 @@ fn the_first_command_prints_what_the_readme_says() {
     assert_eq!(String::from_utf8(ran.stdout).unwrap(), output);
 }
 
-/// Instructions of each family by status, and the names of those that are not wholly compiled.
+/// Instructions of each family by status: how many, and the names of those that are not wholly compiled.
 fn table() -> String {
-    let mut out = String::from(
-        "\n| family | compiled | partly | read | rejected | partly or only read |\n|---|---|---|---|---|---|\n",
-    );
+    let mut out =
+        String::from("\n| family | compiled | partly | read | rejected |\n|---|---|---|---|---|\n");
     for family in Family::ALL {
-        let rows = || {
-            Opcode::ALL
+        let cell = |status, named| {
+            let rows: Vec<_> = Opcode::ALL
                 .iter()
                 .map(|op| op.info())
-                .filter(|row| row.family == family)
+                .filter(|row| row.family == family && row.status == status)
+                .collect();
+            let names: String = rows
+                .iter()
+                .map(|row| format!(" `{}`", short(row)))
+                .collect();
+            match (rows.len(), named) {
+                (0, _) => String::new(),
+                (n, true) => format!("{n}:{names}"),
+                (n, false) => n.to_string(),
+            }
         };
-        let count = |status| match rows().filter(|row| row.status == status).count() {
-            0 => String::new(),
-            n => n.to_string(),
-        };
-        let names: Vec<String> = rows()
-            .filter(|row| matches!(row.status, Status::Partial | Status::DecodeOnly))
-            .map(|row| {
-                format!(
-                    "`{}`",
-                    if row.mnemonics.len() > 8 {
-                        short(row.name)
-                    } else {
-                        row.mnemonics[0].to_owned()
-                    }
-                )
-            })
-            .collect();
         let _ = writeln!(
             out,
-            "| {} | {} | {} | {} | {} | {} |",
+            "| {} | {} | {} | {} | {} |",
             family.title(),
-            count(Status::Full),
-            count(Status::Partial),
-            count(Status::DecodeOnly),
-            count(Status::Rejected),
-            names.join(" ")
+            cell(Status::Full, false),
+            cell(Status::Partial, true),
+            cell(Status::DecodeOnly, true),
+            cell(Status::Rejected, false)
         );
     }
     out.push('\n');
     out
 }
 
-/// Rows with many mnemonics go by their family name.
-fn short(name: &str) -> String {
-    let mut out = String::new();
-    for c in name.chars() {
-        if c.is_uppercase() && !out.is_empty() {
-            out.push('_');
-        }
-        out.extend(c.to_lowercase());
+/// The mnemonic; rows that stand for many go by their own name.
+fn short(row: &OpcodeInfo) -> String {
+    match row.mnemonics {
+        [few @ ..] if few.len() <= 2 => few[0].to_owned(),
+        _ => row.name.to_lowercase(),
     }
-    out
 }
 
 #[test]
 fn the_table_of_instructions_is_fresh() {
     let text = fs::read_to_string(PATH).unwrap();
-    let old = between(&text, "<!-- opcodes -->\n", "<!-- /opcodes -->");
+    let old = between(&text, FROM, TO);
     let new = table();
     if std::env::var_os("BLESS").is_some() {
-        fs::write(PATH, text.replacen(old, &new, 1)).unwrap();
+        let (head, tail) = text.split_once(FROM).unwrap();
+        let tail = tail.split_once(TO).unwrap().1;
+        fs::write(PATH, format!("{head}{FROM}{new}{TO}{tail}")).unwrap();
     } else {
         assert!(old == new, "README.md is stale; BLESS=1 rewrites its table");
     }
