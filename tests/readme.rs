@@ -44,10 +44,7 @@ fn table() -> String {
                 .map(|op| op.info())
                 .filter(|row| row.family == family && row.status == status)
                 .collect();
-            let names: String = rows
-                .iter()
-                .map(|row| format!(" `{}`", short(row)))
-                .collect();
+            let names: String = rows.iter().map(|row| short(row)).collect();
             match (rows.len(), named) {
                 (0, _) => String::new(),
                 (n, true) => format!("{n}:{names}"),
@@ -68,12 +65,10 @@ fn table() -> String {
     out
 }
 
-/// The mnemonic; rows that stand for many go by their own name.
+/// The first mnemonic, with dots where it stands for more than two.
 fn short(row: &OpcodeInfo) -> String {
-    match row.mnemonics {
-        [few @ ..] if few.len() <= 2 => few[0].to_owned(),
-        _ => row.name.to_lowercase(),
-    }
+    let more = if row.mnemonics.len() > 2 { " …" } else { "" };
+    format!(" `{}`{more}", row.mnemonics[0])
 }
 
 #[test]
