@@ -30,3 +30,10 @@ pub const MAX_SAMPLE_PARAMS: usize = 16;
 pub const MAX_ELEMENTS: u32 = 65535;
 /// Errors reported for one file.
 pub const MAX_ERRORS: usize = 100;
+
+/// Basic blocks of one kernel that lowering takes; the plan of joins is quadratic in them at worst. The largest
+/// kernel seen in the wild has 57,000 instructions and a few thousand blocks.
+pub const MAX_BLOCKS: usize = 20_000;
+
+/// SSA values of one kernel while it is lowered.
+pub const MAX_SSA_VALUES: usize = 4_000_000;

@@ -82,7 +82,7 @@ fn run_loops(t: &Target) {
             }
         }
         let group = size.1 as usize;
-        if n % group == 0 {
+        if n.is_multiple_of(group) {
             for rounds in [0, 1, 6] {
                 let job = t
                     .job("divergent_barrier", size)

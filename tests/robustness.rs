@@ -249,7 +249,7 @@ fn corpus(engine: &Engine) -> Corpus {
 /// Runs one case through everything; the counters say how far cases get.
 fn case(engine: &Engine, corpus: &Corpus, n: u64, reached: &[AtomicU64; 3]) -> Result<(), Error> {
     let mut rng = Rng(n.wrapping_mul(0x2545_F491_4F6C_DD1D));
-    let program = if n % 10 == 0 {
+    let program = if n.is_multiple_of(10) {
         let bytes = edit_bytes(&corpus.zebins[rng.below(corpus.zebins.len())], &mut rng);
         engine.program_from_zebin(&bytes, None)?
     } else {

@@ -254,8 +254,9 @@ impl Kernel {
             .or(self.required_local_size())
             .unwrap_or_else(|| default_local(launch.global));
         // Partial groups keep one dimension, but in several they may break rows that whole groups keep.
-        let whole_rows =
-            local[0] != 0 && local[0] % self.simd() == 0 && launch.global[0] % local[0] == 0;
+        let whole_rows = local[0] != 0
+            && local[0].is_multiple_of(self.simd())
+            && launch.global[0].is_multiple_of(local[0]);
         let ids = if (local[1] == 1 && local[2] == 1) || whole_rows {
             self.row_shape()
         } else {
@@ -577,7 +578,10 @@ impl Kernel {
 /// The largest divisor of the x size up to 256, or 256 with a partial last group when that is small.
 fn default_local(global: [u32; 3]) -> [u32; 3] {
     let x = global[0].max(1);
-    let best = (1..=x.min(256)).rev().find(|d| x % d == 0).unwrap_or(1);
+    let best = (1..=x.min(256))
+        .rev()
+        .find(|d| x.is_multiple_of(*d))
+        .unwrap_or(1);
     [
         if best >= 32 || best == x {
             best

@@ -43,11 +43,11 @@ fn upload(engine: &Engine, zebin: &Zebin) -> Result<ProgramData, Error> {
         data.sections.push(buffer);
     }
     for s in &zebin.symbols {
-        if let SymbolPlace::Data(i) = s.place {
-            if let Some(b) = data.sections.get(i) {
-                data.symbols
-                    .push((s.name.clone(), b.address().wrapping_add(s.value)));
-            }
+        if let SymbolPlace::Data(i) = s.place
+            && let Some(b) = data.sections.get(i)
+        {
+            data.symbols
+                .push((s.name.clone(), b.address().wrapping_add(s.value)));
         }
     }
     for r in &zebin.relocations {

@@ -200,7 +200,7 @@ impl Lowerer<'_> {
         let mut sum = self.int(acc, Lane::I32)?;
         let (a, b) = (self.int(x, Lane::I32)?, self.int(y, Lane::I32)?);
         for k in 0..4 {
-            let mut byte = |l: &mut Self, v: Value, ty: Type| {
+            let byte = |l: &mut Self, v: Value, ty: Type| {
                 let v = l.b.bin_imm(BinOp::Shl, v, 24 - 8 * k);
                 l.b.bin_imm(
                     if ty.is_signed() {

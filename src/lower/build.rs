@@ -7,6 +7,7 @@
 
 use std::collections::HashMap;
 
+use crate::limits::MAX_SSA_VALUES;
 use crate::ssa::*;
 
 /// A mutable quantity that SSA construction tracks.
@@ -36,6 +37,8 @@ pub struct Builder {
     preds: Vec<Vec<Block>>,
     sealed: Vec<bool>,
     incomplete: Vec<Vec<(Var, Value)>>,
+    /// Set when the function outgrew [`MAX_SSA_VALUES`] and is no longer meaningful.
+    pub too_large: bool,
     /// Parameters whose incoming values are still to be added.
     pending: Vec<(Var, Block, Value)>,
     resumes: HashMap<Block, Resume>,
@@ -56,6 +59,7 @@ impl Builder {
             preds: Vec::new(),
             sealed: Vec::new(),
             incomplete: Vec::new(),
+            too_large: false,
             pending: Vec::new(),
             resumes: HashMap::new(),
             slots: HashMap::new(),
@@ -123,6 +127,12 @@ impl Builder {
             }
             if self.resumes.contains_key(&at) {
                 break self.resume_load(var, at);
+            }
+            let full = self.f.values.len() >= MAX_SSA_VALUES;
+            self.too_large |= full;
+            if full {
+                // The result is thrown away: any value of the type will do.
+                break self.initial_value(var);
             }
             if !self.sealed[b] {
                 let p = self.f.add_param(at, self.var_ty(var));
@@ -302,11 +312,15 @@ impl Builder {
 
     /// Finishes the function: seals what is open, ends the entry block with a jump to `start` or, when there
     /// are resume points, a switch on the thread's state; then saves before each barrier what is read after it.
-    pub fn finish(mut self, start: Block, resume: &[Block], regs_bytes: u32) -> Function {
+    /// `None` when the function outgrew its limit.
+    pub fn finish(mut self, start: Block, resume: &[Block], regs_bytes: u32) -> Option<Function> {
         for b in 0..self.f.blocks.len() {
             self.seal(Block(b as u32));
         }
         self.store_live_values();
+        if self.too_large {
+            return None;
+        }
         // Frame offsets were handed out from 0; register storage comes first.
         let base = regs_bytes.next_multiple_of(16);
         for i in &mut self.f.insts {
@@ -341,7 +355,7 @@ impl Builder {
             };
         }
         self.f.resolve_aliases();
-        self.f
+        Some(self.f)
     }
 
     /// A value saved at one barrier may itself be asked for after an earlier one, so this runs to a fixpoint.

@@ -147,13 +147,13 @@ fn lane_of(lo: u32, hi: u32, touches: &BTreeMap<Touch, u32>) -> Lane {
     let bytes = hi - lo;
     let fits = |l: Lane| {
         let e = l.bytes();
-        bytes % e == 0
+        bytes.is_multiple_of(e)
             && touches
                 .keys()
                 .filter(|t| !t.soft && t.lo < hi && t.hi > lo && t.lo >= lo)
                 .all(|t| {
                     // Lanes of accesses that start inside must not straddle ours more than their own size allows.
-                    l.bytes() <= t.lane.bytes() || (t.lo - lo) % t.lane.bytes() == 0
+                    l.bytes() <= t.lane.bytes() || (t.lo - lo).is_multiple_of(t.lane.bytes())
                 })
     };
     votes
@@ -164,7 +164,7 @@ fn lane_of(lo: u32, hi: u32, touches: &BTreeMap<Touch, u32>) -> Lane {
         .or_else(|| {
             [8, 4, 2, 1]
                 .into_iter()
-                .filter(|e| bytes % e == 0)
+                .filter(|e| bytes.is_multiple_of(*e))
                 .find_map(Lane::int)
         })
         .unwrap_or(Lane::I8)

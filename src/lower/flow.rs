@@ -5,6 +5,7 @@
 //! lane waits. Such blocks are *joins*. The plan is static; masks are computed by `control`.
 
 use crate::isa::Opcode;
+use crate::limits::MAX_BLOCKS;
 use crate::module::{Body, Inst, LabelId, PredControl};
 use crate::valid::ValidKernel;
 
@@ -71,8 +72,8 @@ fn ends_block(inst: &Inst) -> bool {
 }
 
 impl Flow {
-    /// Plans a kernel.
-    pub fn new(kernel: &ValidKernel) -> Flow {
+    /// Plans a kernel; `None` when it has more than [`MAX_BLOCKS`] blocks.
+    pub fn new(kernel: &ValidKernel) -> Option<Flow> {
         let module = kernel.module();
         let insts = &module.insts;
         let mut blocks: Vec<FlowBlock> = Vec::new();
@@ -115,10 +116,10 @@ impl Flow {
                 });
                 start = false;
             }
-            if let Some(l) = label {
-                if let Some(slot) = label_block.get_mut(l.0 as usize) {
-                    *slot = blocks.len() - 1;
-                }
+            if let Some(l) = label
+                && let Some(slot) = label_block.get_mut(l.0 as usize)
+            {
+                *slot = blocks.len() - 1;
             }
             if ends_block(inst) {
                 start = true;
@@ -133,10 +134,13 @@ impl Flow {
             label_block,
             calls: Vec::new(),
         };
+        if flow.blocks.len() > MAX_BLOCKS {
+            return None;
+        }
         flow.find_calls(insts);
         flow.find_joins(insts);
         flow.find_checks(insts);
-        flow
+        Some(flow)
     }
 
     /// Block of a label.
@@ -166,7 +170,7 @@ impl Flow {
 
     /// Subroutine that starts at a block.
     pub fn sub_at(&self, block: usize) -> Option<usize> {
-        self.subs.iter().position(|s| s.first == block)
+        self.subs.binary_search_by_key(&block, |s| s.first).ok()
     }
 
     fn find_calls(&mut self, insts: &[Inst]) {
@@ -297,18 +301,18 @@ impl Flow {
                 (Body::Ret, _) => Some(usize::MAX),
                 _ => None,
             };
-            if let (Some(t), Some(j)) = (target, skip) {
-                if j != t {
-                    self.blocks[j].check = true;
-                }
+            if let (Some(t), Some(j)) = (target, skip)
+                && j != t
+            {
+                self.blocks[j].check = true;
             }
         }
         // An empty join passes control on to the next one.
         for b in 0..self.blocks.len() {
-            if self.blocks[b].check {
-                if let Some(j) = self.next_join(b) {
-                    self.blocks[j].check = true;
-                }
+            if self.blocks[b].check
+                && let Some(j) = self.next_join(b)
+            {
+                self.blocks[j].check = true;
             }
         }
         // A subroutine may be entered with lanes that all wait for its end.
@@ -354,22 +358,26 @@ impl Flow {
 
     /// True when a subroutine calls itself, directly or through others.
     pub fn recursive(&self) -> bool {
+        // Subroutines are taken away as long as one calls none that is left; a circle stays.
         let n = self.subs.len();
-        let mut reach = vec![vec![false; n]; n];
-        for &(b, s) in &self.calls {
-            reach[self.blocks[b].func][s] = true;
+        let mut callers: Vec<Vec<usize>> = vec![Vec::new(); n];
+        let mut pending = vec![0usize; n];
+        for &(b, callee) in &self.calls {
+            let caller = self.blocks[b].func;
+            callers[callee].push(caller);
+            pending[caller] += 1;
         }
-        for k in 0..n {
-            for i in 0..n {
-                if reach[i][k] {
-                    for j in 0..n {
-                        if reach[k][j] {
-                            reach[i][j] = true;
-                        }
-                    }
+        let mut ready: Vec<usize> = (0..n).filter(|&s| pending[s] == 0).collect();
+        let mut gone = 0;
+        while let Some(s) = ready.pop() {
+            gone += 1;
+            for &c in &callers[s] {
+                pending[c] -= 1;
+                if pending[c] == 0 {
+                    ready.push(c);
                 }
             }
         }
-        (0..n).any(|i| reach[i][i])
+        gone < n
     }
 }

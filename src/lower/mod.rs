@@ -37,6 +37,7 @@ use fpmode::Cr0;
 use regs::RegFile;
 
 use crate::isa::{Opcode, Status};
+use crate::limits::{MAX_BLOCKS, MAX_SSA_VALUES};
 use crate::module::{Body, Inst, PredId, SurfaceId};
 use crate::ssa::{Block, Function, Lane, Op, Ty, Value};
 use crate::valid::ValidKernel;
@@ -68,7 +69,9 @@ pub fn lower(
     name: &str,
     payload: &PayloadMap,
 ) -> Result<Function, LowerError> {
-    let flow = Flow::new(kernel);
+    let flow = Flow::new(kernel).ok_or_else(|| LowerError::TooLarge {
+        what: format!("more than {MAX_BLOCKS} basic blocks"),
+    })?;
     if flow.recursive() {
         return Err(LowerError::Unsupported {
             pos: Default::default(),
@@ -89,7 +92,11 @@ pub fn lower(
             what: format!("{regs_bytes} bytes of registers reached by address"),
         });
     }
-    Ok(second.finish(regs_bytes))
+    second
+        .finish(regs_bytes)
+        .ok_or_else(|| LowerError::TooLarge {
+            what: format!("more than {MAX_SSA_VALUES} SSA values"),
+        })
 }
 
 impl<'k> Lowerer<'k> {
@@ -140,8 +147,8 @@ impl<'k> Lowerer<'k> {
     /// First run: every instruction once, in textual order, in one block.
     fn record(&mut self, modes: &[Option<Cr0>]) -> Result<(), LowerError> {
         let insts = &self.kernel.module().insts;
-        for b in 0..self.flow.blocks.len() {
-            self.cr0 = modes[b].unwrap_or(Cr0::Unknown);
+        for (b, mode) in modes.iter().enumerate().take(self.flow.blocks.len()) {
+            self.cr0 = mode.unwrap_or(Cr0::Unknown);
             for inst in &insts[self.flow.blocks[b].first..self.flow.blocks[b].end] {
                 let done = match &inst.body {
                     Body::SwitchJmp { index, .. } => self.scalar_int(index, Lane::I32).map(|_| ()),
@@ -170,9 +177,9 @@ impl<'k> Lowerer<'k> {
             None => self.b.ret(),
         }
         self.start = start;
-        for b in 0..self.flow.blocks.len() {
+        for (b, mode) in modes.iter().enumerate().take(self.flow.blocks.len()) {
             self.enter_block(b);
-            self.cr0 = modes[b].unwrap_or(Cr0::Unknown);
+            self.cr0 = mode.unwrap_or(Cr0::Unknown);
             let (first, end) = (self.flow.blocks[b].first, self.flow.blocks[b].end);
             let has_term = self.flow.terminator(b, insts).is_some();
             for (i, inst) in insts.iter().enumerate().take(end).skip(first) {
@@ -194,14 +201,14 @@ impl<'k> Lowerer<'k> {
         Ok(())
     }
 
-    fn finish(self, regs_bytes: u32) -> Function {
-        let mut f = self.b.finish(self.start, &self.ctl.resumes, regs_bytes);
+    fn finish(self, regs_bytes: u32) -> Option<Function> {
+        let mut f = self.b.finish(self.start, &self.ctl.resumes, regs_bytes)?;
         f.slm_bytes = self
             .kernel
             .module()
             .int_attr("SLMSize")
             .map_or(0, |kb| (kb.clamp(0, 1 << 16) as u32) * 1024);
-        f
+        Some(f)
     }
 
     /// One instruction that does not end a block.

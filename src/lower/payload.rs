@@ -94,7 +94,7 @@ impl Lowerer<'_> {
 
     fn define_predefined(&mut self) -> Result<(), Fail> {
         let bytes = |l: &Self, v: VarId| l.kernel.roots().get(v.0 as usize).map_or(0, |r| r.bytes);
-        let mut define =
+        let define =
             |l: &mut Self, v: VarId, f: &dyn Fn(&mut super::build::Builder, u32, Ty) -> Value| {
                 let (root, n) = (l.kernel.place(v).root, bytes(l, v));
                 l.regs.define_input(&mut l.b, root, 0, n, f)
@@ -137,7 +137,7 @@ fn dwords(
 }
 
 fn r0(b: &mut super::build::Builder, at: u32, ty: Ty) -> Value {
-    if at % 4 != 0 {
+    if !at.is_multiple_of(4) {
         // Part of a dword.
         let word = b.op(Op::Input(Input::R0((at / 4) as u8)), vec![], Ty::I32);
         let v = b.bin_imm(BinOp::LShr, word, i64::from(at % 4 * 8));

@@ -361,7 +361,7 @@ fn read_lanes(b: &mut Builder, v: Value, cell: Cell, offsets: &[u32], lane: Lane
         return b.recast(v, lane);
     }
     let phase = rel[0] % e;
-    if s < e && rel.iter().all(|r| r % e == phase) && phase % s == 0 {
+    if s < e && rel.iter().all(|r| r % e == phase) && phase.is_multiple_of(s) {
         // The same part of each lane: arithmetic keeps facts about the lanes visible.
         let v = b.recast(v, cell.lane.as_int());
         let v = b.shuffle(v, rel.iter().map(|r| (r / e) as u16).collect());
@@ -370,7 +370,7 @@ fn read_lanes(b: &mut Builder, v: Value, cell: Cell, offsets: &[u32], lane: Lane
         return b.recast(v, lane);
     }
     let bytes = cell.hi - cell.lo;
-    if bytes % s == 0 && rel.iter().all(|r| r % s == 0) {
+    if bytes.is_multiple_of(s) && rel.iter().all(|r| r % s == 0) {
         let v = b.bitcast(v, Ty::vector(lane.as_int(), (bytes / s) as u16));
         let v = b.shuffle(v, rel.iter().map(|r| (r / s) as u16).collect());
         return b.recast(v, lane);
@@ -441,7 +441,7 @@ fn write_lanes(b: &mut Builder, cell: Cell, var: Var, rel: &[u32], value: Value)
     }
     let phase = rel[0] % e;
     let distinct = rel.windows(2).all(|w| w[0] / e < w[1] / e);
-    if s < e && distinct && rel.iter().all(|r| r % e == phase) && phase % s == 0 {
+    if s < e && distinct && rel.iter().all(|r| r % e == phase) && phase.is_multiple_of(s) {
         let old = b.read(var);
         let old_int = b.recast(old, cell.lane.as_int());
         let at: Vec<usize> = rel.iter().map(|r| (r / e) as usize).collect();
@@ -460,7 +460,7 @@ fn write_lanes(b: &mut Builder, cell: Cell, var: Var, rel: &[u32], value: Value)
     // Another view of the cell: lanes of the access where they are aligned, else bytes.
     let old = b.read(var);
     let ty = b.ty(old);
-    let view = if bytes % s == 0 && rel.iter().all(|r| r % s == 0) {
+    let view = if bytes.is_multiple_of(s) && rel.iter().all(|r| r % s == 0) {
         s
     } else {
         1

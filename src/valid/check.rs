@@ -149,13 +149,14 @@ impl Ctx<'_> {
     }
 
     fn pred_bits(&mut self, p: PredId, need: u32) {
-        if let Some(bits) = self.module.vars.pred_bits(p) {
-            if bits < need && bits != 1 {
-                self.err(format!(
-                    "predicate P{} has {bits} bits; the instruction uses {need}",
-                    p.0
-                ));
-            }
+        if let Some(bits) = self.module.vars.pred_bits(p)
+            && bits < need
+            && bits != 1
+        {
+            self.err(format!(
+                "predicate P{} has {bits} bits; the instruction uses {need}",
+                p.0
+            ));
         }
     }
 

@@ -89,7 +89,7 @@ pub fn case(rng: &mut Rng, shape: &Shape, size: u64, base: u64, n: usize) -> Cas
     let scalar = match r.scalar {
         Scalar::None => 0,
         _ if rng.below(3) == 0 => 0,
-        _ => rng.next_u64() >> (64 - scalar_bits) / r.unit * r.unit,
+        _ => rng.next_u64() >> ((64 - scalar_bits) / r.unit * r.unit),
     };
     let step = r.unit * r.align;
     let unit = |p: u64| -> u64 {

@@ -521,7 +521,7 @@ impl Done<'_> {
     /// Where a result comes from, when the buffer has so many results for each item.
     fn inputs_at(&self, index: usize, length: usize) -> String {
         let items = self.job.global.iter().product::<u32>() as usize;
-        if items == 0 || length % items != 0 {
+        if items == 0 || !length.is_multiple_of(items) {
             return String::new();
         }
         let each = length / items;

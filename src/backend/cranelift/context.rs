@@ -287,7 +287,7 @@ impl Emit<'_> {
         if let Some(&piece) = parts.get(whole) {
             let mut at = 0;
             for width in [8, 4, 2, 1] {
-                if ty.bytes() % 16 & width == 0 {
+                if (ty.bytes() % 16) & width == 0 {
                     continue;
                 }
                 let part = super::value::int_lane(width);

@@ -253,6 +253,10 @@ impl Emit<'_> {
         }
         let per = per_piece(elem);
         let split = groups(elem, access.comps);
+        #[expect(
+            clippy::needless_range_loop,
+            reason = "indexes every component's pieces, not one list"
+        )]
         for p in 0..data[0].len() {
             let rows: Vec<Vec<V>> = split
                 .iter()
