@@ -60,7 +60,7 @@ macro_rules! opcodes {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u8)]
         pub enum Opcode {
-            $(#[doc = $doc] $variant,)*
+            $(#[doc = concat!("`", $doc, "`")] $variant,)*
         }
 
         /// The rows, indexed by discriminant.

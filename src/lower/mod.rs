@@ -5,7 +5,7 @@
 //! are values, divergence is explicit branches. Does not optimise: dead code, repeated work and
 //! selects that nobody can observe are left to `passes`.
 //!
-//! Lowering runs twice over the program: once to record how registers are accessed ([`cells`]),
+//! Lowering runs twice over the program: once to record how registers are accessed (`cells`),
 //! once to emit.
 
 mod alu;

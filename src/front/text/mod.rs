@@ -2,7 +2,7 @@
 //!
 //! [`parse`] reads everything that the assembler of IGC 1.0.12504 accepts and this project models, and the
 //! later spellings where they are unambiguous. It reports every error of a file, not only the first.
-//! [`print`] writes the vendor's layout, byte for byte where the compiler itself wrote the file, so that
+//! [`print()`] writes the vendor's layout, byte for byte where the compiler itself wrote the file, so that
 //! the result can be compared with `diff` and given back to the vendor's tools.
 //!
 //! A parsed module is decoded, not checked: `valid` decides whether it makes sense.
