@@ -4,8 +4,8 @@ use visa_jit::backend::{CodegenOptions, OobPolicy, OptLevel};
 use visa_jit::isa::AtomicOp;
 use visa_jit::ssa::eval::{self, Bytes, Inputs, Thread};
 use visa_jit::ssa::{
-    AccessKind, AtomicAccess, BinOp, BlockAccess, Conv, Function, Lane, MemAccess, Op, Site, Space,
-    Term, Ty, Value, verify,
+    AccessKind, AtomicAccess, BinOp, BlockAccess, Conv, Function, Input, Lane, MemAccess, Op, Site,
+    Space, Term, Ty, Value, verify,
 };
 
 use crate::cases::{INTS, Rng, payload};
@@ -135,6 +135,8 @@ impl Access {
             };
             let (native, model) = self.operands(rng, limit, memory.base() as u64);
             rig.payload.write(&native);
+            let local_ids = local_ids(rng);
+            rig.set_local_ids(&local_ids);
             rig.threads[0].state = 0;
             assert_eq!(rig.run(code.entry()), 0);
 
@@ -143,6 +145,7 @@ impl Access {
             let mut bytes = model_memory(self.space, &contents);
             let inputs = Inputs {
                 payload: model,
+                local_ids,
                 ..Inputs::default()
             };
             eval::run(f, &inputs, &mut thread, &mut bytes, 1000);
@@ -232,6 +235,9 @@ impl Access {
 fn even_addresses(f: &mut Function, ty: Ty, stride: i64, lanes: u16) -> Value {
     let entry = Function::ENTRY;
     let wide = ty;
+    if lanes == 8 {
+        return id_addresses(f, ty, stride);
+    }
     let ty = if lanes == 16 {
         ty.with_lane(Lane::I16)
     } else {
@@ -252,6 +258,36 @@ fn even_addresses(f: &mut Function, ty: Ty, stride: i64, lanes: u16) -> Value {
         return sum;
     }
     f.push1(entry, Op::Convert(Conv::ZExt), vec![sum], wide, 0)
+}
+
+/// Scalar from the payload plus a multiple of local ids.
+fn id_addresses(f: &mut Function, ty: Ty, stride: i64) -> Value {
+    let entry = Function::ENTRY;
+    let dim = if stride == 0 { 1 } else { 0 };
+    let factor = if stride == 0 { 4 } else { stride };
+    let input = Op::Input(Input::LocalIds { dim, first: 2 });
+    let ids = f.push1(entry, input, vec![], ty.with_lane(Lane::I16), 0);
+    let ids = f.push1(entry, Op::Convert(Conv::ZExt), vec![ids], ty, 0);
+    let factors = vec![factor.cast_unsigned() & ty.lane.mask(); usize::from(ty.lanes)];
+    let factors = f.push1(entry, Op::VecConst(factors.into()), vec![], ty, 0);
+    let steps = f.push1(entry, Op::Binary(BinOp::Mul), vec![ids, factors], ty, 0);
+    let first = payload(f, STRIDE, Ty::scalar(ty.lane));
+    let splat = f.push1(entry, Op::Splat, vec![first], ty, 0);
+    f.push1(entry, Op::Binary(BinOp::Add), vec![splat, steps], ty, 0)
+}
+
+/// Local ids: in order, all equal, or any.
+fn local_ids(rng: &mut Rng) -> [[u16; 32]; 3] {
+    let kind = rng.below(3);
+    let row = |rng: &mut Rng, kind: usize| {
+        let first = rng.below(5) as u16;
+        std::array::from_fn(|i| match kind {
+            0 => first + i as u16,
+            1 => first,
+            _ => rng.below(16) as u16,
+        })
+    };
+    [row(rng, kind), row(rng, kind / 2 + 1), row(rng, 1)]
 }
 
 fn model_memory(space: Space, contents: &[u8]) -> Bytes {

@@ -212,6 +212,14 @@ impl Rig {
         }
     }
 
+    /// Replaces the local ids of all threads.
+    pub fn set_local_ids(&mut self, ids: &[[u16; 32]; 3]) {
+        self.local_ids = ids.concat();
+        for t in &mut self.threads {
+            t.local_ids = self.local_ids.as_ptr();
+        }
+    }
+
     /// Runs all threads once; returns the status.
     pub fn run(&mut self, entry: Entry) -> u32 {
         assert_eq!(self.local_ids.len(), 96);

@@ -1,6 +1,6 @@
 //! Fast paths of accesses whose addresses run evenly over the lanes: `base + lane * stride`.
 //!
-//! Shapes come from the function's table, or from a short look at the address where it has none.
+//! Shapes come from the function's table, or from `local_shape` where it has none.
 //! One test decides for all lanes: the shape holds, and the whole run of bytes is inside. A packed
 //! run is then a few vector loads or stores, a stride of zero one scalar load. Loads need no full
 //! mask, since reading memory that is inside disturbs nobody; stores do.
@@ -13,21 +13,21 @@ use super::mask::full;
 use super::memory::{Lanes, Place, Region};
 use super::records::record_bytes;
 use super::value::{piece_count, piece_type, scalar_type};
-use crate::ssa::{BinOp, Inst, Lane, MemAccess, Op, Space, Ty, Value};
+use crate::ssa::{Inst, MemAccess, Space, Ty, Value};
 
 /// How the addresses of an access run.
 #[derive(Clone, Copy)]
 pub(super) struct Affine {
     /// Address of lane 0.
-    base: V,
+    pub base: V,
     /// The same, when it is a constant.
-    known: Option<u64>,
+    pub known: Option<u64>,
     /// Bytes from lane to lane.
-    stride: u64,
+    pub stride: i64,
     /// Condition under which it holds; always when there is none.
-    guard: Option<V>,
+    pub guard: Option<V>,
     /// Condition under which all lanes are enabled, where that is cheaper than to test the mask.
-    mask_all: Option<V>,
+    pub mask_all: Option<V>,
 }
 
 /// What a stride makes of an access.
@@ -56,8 +56,7 @@ struct Run {
 const MAX_RUN: u64 = 1 << 24;
 
 impl Run {
-    fn new(access: MemAccess, count: u16, stride: u64, addr: Lane, load: bool) -> Option<Run> {
-        let stride = addr.sign_extend(stride);
+    fn new(access: MemAccess, count: u16, stride: i64, load: bool) -> Option<Run> {
         let record = u64::from(access.elem.bytes()) * u64::from(access.comps);
         let kind = match stride {
             0 => Kind::Same,
@@ -79,96 +78,24 @@ impl Run {
     }
 }
 
-/// `scalars + offset + lane * stride`.
-#[derive(Default)]
-struct Sum {
-    scalars: Vec<Value>,
-    offset: u64,
-    stride: u64,
-}
-
-/// Depth to which address expressions are followed.
-const MAX_DEPTH: u32 = 4;
-
 impl Emit<'_> {
     /// Shape of a vector of addresses.
     fn affine(&mut self, addr: Value, inst: Inst) -> Option<Affine> {
-        let ty = self.ty(addr);
-        if ty.is_scalar() {
+        if self.ty(addr).is_scalar() {
             return None;
         }
         let shape = self.f.shapes.get(&inst).copied().unwrap_or_default();
         let mask_all = shape.mask_all.map(|v| self.scalar(v));
-        if let Some(addr) = shape.addr {
-            return Some(Affine {
-                base: self.scalar(addr.base),
-                known: self.scalar_const(addr.base),
-                stride: addr.stride.cast_unsigned() & ty.lane.mask(),
-                guard: addr.guard.map(|v| self.scalar(v)),
-                mask_all,
-            });
-        }
-        let sum = self.sum_of(addr, MAX_DEPTH)?;
-        let low = ty.lane.mask();
-        let mut base: Option<V> = None;
-        for &s in &sum.scalars {
-            let v = self.scalar(s);
-            base = Some(match base {
-                None => v,
-                Some(b) => self.ins().iadd(b, v),
-            });
-        }
-        let known = sum.scalars.is_empty().then_some(sum.offset & low);
-        let offset = sum.offset & low;
-        let base = match base {
-            None => self.iconst(scalar_type(ty.lane), offset),
-            Some(b) if offset == 0 => b,
-            Some(b) => self.ins().iadd_imm_u(b, offset.cast_signed()),
+        let Some(addr) = shape.addr else {
+            return self.local_shape(addr, mask_all);
         };
         Some(Affine {
-            base,
-            known,
-            stride: sum.stride & low,
-            guard: None,
+            base: self.scalar(addr.base),
+            known: self.scalar_const(addr.base),
+            stride: addr.stride,
+            guard: addr.guard.map(|v| self.scalar(v)),
             mask_all,
         })
-    }
-
-    fn sum_of(&self, v: Value, depth: u32) -> Option<Sum> {
-        let def = self.def_op(v)?;
-        match &def.op {
-            Op::Splat => Some(match self.scalar_const(def.args[0]) {
-                Some(offset) => Sum {
-                    offset,
-                    ..Sum::default()
-                },
-                None => Sum {
-                    scalars: vec![def.args[0]],
-                    ..Sum::default()
-                },
-            }),
-            Op::VecConst(lanes) => {
-                let low = self.ty(v).lane.mask();
-                let stride = lanes.get(1)?.wrapping_sub(lanes[0]) & low;
-                let even = lanes
-                    .windows(2)
-                    .all(|pair| pair[1].wrapping_sub(pair[0]) & low == stride);
-                even.then_some(Sum {
-                    offset: lanes[0],
-                    stride,
-                    ..Sum::default()
-                })
-            }
-            Op::Binary(BinOp::Add) if depth > 0 => {
-                let mut a = self.sum_of(def.args[0], depth - 1)?;
-                let b = self.sum_of(def.args[1], depth - 1)?;
-                a.scalars.extend(b.scalars);
-                a.offset = a.offset.wrapping_add(b.offset);
-                a.stride = a.stride.wrapping_add(b.stride);
-                Some(a)
-            }
-            _ => None,
-        }
     }
 
     /// Load through one address; `None` where no shape is known that helps.
@@ -180,7 +107,7 @@ impl Emit<'_> {
         inst: Inst,
     ) -> Option<Vec<Vec<V>>> {
         let shape = self.affine(addr, inst)?;
-        let run = Run::new(access, lanes.count, shape.stride, lanes.addr_lane(), true)?;
+        let run = Run::new(access, lanes.count, shape.stride, true)?;
         let inside = |e: &mut Self| {
             let pointer = e.run_pointer(lanes, shape.base);
             let parts = match run.kind {
@@ -235,7 +162,7 @@ impl Emit<'_> {
         let Some(shape) = self.affine(addr, inst) else {
             return false;
         };
-        let run = Run::new(access, lanes.count, shape.stride, lanes.addr_lane(), false);
+        let run = Run::new(access, lanes.count, shape.stride, false);
         let Some(run) = run.filter(|run| run.kind != Kind::Same) else {
             return false;
         };

@@ -61,6 +61,8 @@ pub(super) enum Key {
     Limit(super::memory::Place, u32),
     /// The same in every lane.
     LimitSplat(super::memory::Place, u32),
+    /// Test of local ids.
+    EvenIds(super::local_shape::Ids),
     /// A pointer in every 64-bit lane.
     Splat(V),
 }
@@ -332,7 +334,8 @@ impl Emit<'_> {
     }
 }
 
-fn local_id_offset(dim: u8, lane: u8) -> i32 {
+/// Byte offset of a local id in the thread's rows.
+pub(super) fn local_id_offset(dim: u8, lane: u8) -> i32 {
     let word = usize::from(dim) * LOCAL_ID_ROW + usize::from(lane);
     2 * word as i32
 }

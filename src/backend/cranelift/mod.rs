@@ -23,6 +23,7 @@ mod gather;
 mod half;
 mod helper;
 mod int;
+mod local_shape;
 mod mask;
 mod mask_plan;
 mod memory;

@@ -255,6 +255,13 @@ pub(super) const fn low_bits(lane: Lane) -> u64 {
     u64::MAX >> (64 - lane.bits())
 }
 
+/// Piece `p` of the vector whose lane `i` is `i * step`.
+pub(super) fn splat_step(lane: Lane, p: usize, step: u64) -> u128 {
+    let per = per_piece(lane);
+    let lanes: Vec<u64> = (0..(p + 1) * per).map(|i| i as u64 * step).collect();
+    constant_piece(lane, &lanes, p)
+}
+
 /// Bytes of piece `p` of a constant vector, zero beyond its end.
 fn constant_piece(lane: Lane, lanes: &[u64], p: usize) -> u128 {
     let per = per_piece(lane);
