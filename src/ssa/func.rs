@@ -1,6 +1,6 @@
 //! Functions: arenas of blocks, instructions and values, with the few edits that passes need.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::op::{Op, Site};
 use super::shape::Shape;
@@ -166,6 +166,8 @@ pub struct Function {
     pub slm_bytes: u32,
     /// What is known about addresses and masks of accesses; empty until the pass `shape` has run.
     pub shapes: BTreeMap<Inst, Shape>,
+    /// Loads whose masked-off lanes nobody observes: a backend may leave anything there instead of zero.
+    pub quiet: BTreeSet<Inst>,
 }
 
 impl Function {
@@ -184,6 +186,7 @@ impl Function {
             states: 0,
             slm_bytes: 0,
             shapes: BTreeMap::new(),
+            quiet: BTreeSet::new(),
         };
         f.new_block();
         f

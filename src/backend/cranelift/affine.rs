@@ -108,6 +108,7 @@ impl Emit<'_> {
     ) -> Option<Vec<Vec<V>>> {
         let shape = self.affine(addr, inst)?;
         let run = Run::new(access, lanes.count, shape.stride, true)?;
+        let quiet = self.f.quiet.contains(&inst);
         let inside = |e: &mut Self| {
             let pointer = e.run_pointer(lanes, shape.base);
             let parts = match run.kind {
@@ -118,7 +119,11 @@ impl Emit<'_> {
                     e.load_from(access.elem, access.comps, &pointers)
                 }
             };
-            e.clear_disabled(access, lanes, parts)
+            if quiet {
+                parts
+            } else {
+                e.clear_disabled(access, lanes, parts)
+            }
         };
         if self.surely_inside(access.space, shape, run) {
             return Some(inside(self));

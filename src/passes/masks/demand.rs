@@ -5,7 +5,8 @@
 //! are demanded no further than somebody outside sees them. A mask that is not defined at a block's
 //! start is replaced by one that contains it, or by all lanes, when demand crosses an edge.
 //!
-//! Afterwards `select(m, a, b)` whose demanded lanes all lie in `m` is `a`, and `x & m` as well is `x`.
+//! Afterwards `select(m, a, b)` whose demanded lanes all lie in `m` is `a`, and `x & m` as well is `x`; loads of which
+//! nobody observes disabled lanes are noted in [`Function::quiet`].
 
 use super::facts::{Facts, Part, window};
 use crate::ssa::dom::DomTree;
@@ -43,6 +44,8 @@ pub(super) fn run(f: &mut Function, dom: &DomTree, facts: &mut Facts) -> usize {
         }
     }
     let replacements = pass.replacements();
+    let quiet = pass.quiet_loads();
+    f.quiet.extend(quiet);
     for &(from, to) in &replacements {
         f.replace(from, to);
     }
@@ -334,6 +337,36 @@ impl Pass<'_> {
             }
         }
         Demand::All
+    }
+
+    /// Loads of which only enabled lanes are demanded.
+    fn quiet_loads(&mut self) -> Vec<Inst> {
+        let mut out = Vec::new();
+        for &b in self.dom.rpo() {
+            for &i in &self.f.block(b).insts {
+                let data = self.f.inst(i);
+                let (Op::Load(_), Some(&mask)) = (&data.op, data.args.first()) else {
+                    continue;
+                };
+                let lanes = self.f.ty(mask).lanes;
+                let mask = Part {
+                    mask: self.f.resolve(mask),
+                    first: 0,
+                };
+                let quiet = data
+                    .results
+                    .iter()
+                    .all(|r| match self.demand[r.0 as usize] {
+                        Demand::Nothing => true,
+                        Demand::Under(seen) => self.facts.subset(self.f, seen, mask, lanes),
+                        Demand::All => false,
+                    });
+                if quiet && lanes > 1 {
+                    out.push(i);
+                }
+            }
+        }
+        out
     }
 
     /// Values that equal an operand in all lanes that are demanded.

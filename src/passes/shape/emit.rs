@@ -183,6 +183,7 @@ impl Emit<'_> {
         let from = data.args.first().copied();
         if let (true, Some(from)) = (limits, from)
             && self.stride(from) != 0
+            && !is_small_id(r.f, from)
         {
             let test = self.no_wrap(r, &data.op, &args, base, from);
             guard = self.both(r, guard, Some(test));
@@ -303,5 +304,28 @@ impl Emit<'_> {
             }
             f.block_mut(b).term = term;
         }
+    }
+}
+
+/// Local ids counted up from the thread's first: a group has at most 1024 work-items, so that neither
+/// the ids nor those of lanes that do not exist come near the end of their 16 bits.
+fn is_small_id(f: &Function, v: Value) -> bool {
+    let Some(data) = f.def_inst(v) else {
+        return false;
+    };
+    let id = |v: Value| {
+        f.def_inst(v).is_some_and(|d| {
+            d.op == Op::Splat
+                && f.def_inst(d.args[0])
+                    .is_some_and(|d| matches!(d.op, Op::Input(Input::LocalId { .. })))
+        })
+    };
+    let step = |v: Value| {
+        f.def_inst(v)
+            .is_some_and(|d| matches!(&d.op, Op::VecConst(bits) if bits.iter().all(|&b| b < 64)))
+    };
+    match (&data.op, data.args.as_slice()) {
+        (Op::Binary(BinOp::Add), &[a, b]) => (id(a) && step(b)) || (id(b) && step(a)),
+        _ => false,
     }
 }
