@@ -202,10 +202,7 @@ fn merge(f: &mut Function) -> usize {
         if gone[b.0 as usize] {
             continue;
         }
-        loop {
-            let Term::Jump(call) = &f.block(b).term else {
-                break;
-            };
+        while let Term::Jump(call) = &f.block(b).term {
             let next = call.block;
             if next == b || preds[next.0 as usize].len() != 1 {
                 break;

@@ -98,7 +98,6 @@ where
 fn sqrt<F: Format>(x: F, round: Round) -> F
 where
     Double: FloatConvert<F>,
-    F: FloatConvert<Quad>,
     Quad: FloatConvert<F>,
 {
     if x.is_nan() || x.is_negative() && x.is_non_zero() {

@@ -60,7 +60,7 @@ pub fn observe(f: &Function, seed: u64) -> Observed {
         payload,
         ..Inputs::default()
     };
-    if seed % 3 == 0 {
+    if seed.is_multiple_of(3) {
         inputs.dispatch_mask = u32::MAX;
     }
     let mut thread = Thread::new(f);

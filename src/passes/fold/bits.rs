@@ -92,7 +92,7 @@ fn with_constant(r: &mut Rewriter, s: &Subject, op: BinOp, c: u64) -> Option<Act
             let low = r.constant(s.ty, c - 1);
             Some(Become(Op::Binary(BinOp::And), vec![x, low]))
         }
-        _ if op.is_shift() && c % width == 0 => Some(Same(x)),
+        _ if op.is_shift() && c.is_multiple_of(width) => Some(Same(x)),
         BinOp::UMin if c == 0 => Some(Uniform(0)),
         BinOp::UMin if c == ones => Some(Same(x)),
         BinOp::UMax if c == 0 => Some(Same(x)),

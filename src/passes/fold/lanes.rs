@@ -89,6 +89,9 @@ fn shuffle(r: &mut Rewriter, s: &Subject, indices: &[u16]) -> Option<Action> {
         .iter()
         .map(|&i| source(r.f, &s.args, i))
         .collect::<Option<_>>()?;
+    if let Some(action) = half_mask(r, s, indices) {
+        return Some(action);
+    }
     let traced: Vec<(Value, u16)> = direct.iter().map(|&at| through(r.f, at)).collect();
     if let Some(action) = whole(r, s, &traced) {
         return Some(action);
@@ -102,6 +105,25 @@ fn shuffle(r: &mut Rewriter, s: &Subject, indices: &[u16]) -> Option<Action> {
         }
     }
     None
+}
+
+/// Part of `a & b` where `a` or `b` was itself put together from parts: the parts are combined
+/// instead. Code split into halves makes masks whole and cuts them up again.
+fn half_mask(r: &mut Rewriter, s: &Subject, indices: &[u16]) -> Option<Action> {
+    let &[v] = s.args.as_slice() else {
+        return None;
+    };
+    let data = r.f.def_inst(v)?;
+    let and = Op::Binary(BinOp::And);
+    let &[a, b] = data.args.as_slice() else {
+        return None;
+    };
+    let made = |v| matches!(r.f.def_inst(v), Some(d) if matches!(d.op, Op::Shuffle(_)));
+    if s.ty.lane != Lane::I1 || data.op != and || !made(a) && !made(b) {
+        return None;
+    }
+    let [a, b] = [a, b].map(|v| r.emit(Op::Shuffle(indices.into()), vec![v], s.ty));
+    Some(Become(and, vec![a, b]))
 }
 
 /// Where a lane of a shuffle or splat comes from, one step back.

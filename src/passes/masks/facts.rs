@@ -322,9 +322,9 @@ pub(super) fn window(f: &Function, mut part: Part, lanes: u16) -> Part {
         }
         let (first, end) = (*start, start + lanes);
         let width = f.ty(data.args[0]).lanes;
-        part = match data.args.as_slice() {
-            &[a, ..] if end <= width => Part { mask: a, first },
-            &[_, b] if first >= width => Part {
+        part = match *data.args.as_slice() {
+            [a, ..] if end <= width => Part { mask: a, first },
+            [_, b] if first >= width => Part {
                 mask: b,
                 first: first - width,
             },
