@@ -1,10 +1,10 @@
 //! Builds one-operation functions and compares what the code and the SSA evaluator make of them.
 
-use visa_jit::backend::CodegenOptions;
 use visa_jit::ssa::eval::{self, Bytes, Inputs, Thread};
 use visa_jit::ssa::{Conv, Function, Input, Lane, Op, Term, Ty, Value, verify};
 
-use crate::rig::{NONE, Rig, SPEED, install};
+use crate::rig::{NONE, Rig, SPEED, install, install_base};
+use visa_runtime::CodeHandle;
 
 /// Lane counts that tests go through.
 pub const LANES: [u16; 9] = [1, 2, 3, 4, 5, 8, 16, 24, 32];
@@ -186,13 +186,12 @@ impl Case {
     pub fn check(&self, rng: &mut Rng, rounds: usize) {
         let f = self.function();
         crate::targets::compiles_elsewhere(&f);
-        for options in [NONE, SPEED] {
-            self.check_with(&f, &options, rng, rounds);
+        for code in [install(&f, &NONE), install(&f, &SPEED), install_base(&f)] {
+            self.check_with(&f, &code, rng, rounds);
         }
     }
 
-    fn check_with(&self, f: &Function, options: &CodegenOptions, rng: &mut Rng, rounds: usize) {
-        let code = install(f, options);
+    fn check_with(&self, f: &Function, code: &CodeHandle, rng: &mut Rng, rounds: usize) {
         let mut rig = Rig::new(1, f.frame_bytes as usize);
         for _ in 0..rounds {
             let mut bytes = vec![0; 8192];
@@ -218,7 +217,7 @@ impl Case {
                     || matches!(self.op, Op::FpEnv(_)) && ty.lane == Lane::I16;
                 if let Err(text) = same(&thread.frame[at..], &got[at..], ty, half) {
                     let operands = self.show(&bytes);
-                    panic!("{text}\n{operands}{options:?}\n{f}");
+                    panic!("{text}\n{operands}{f}");
                 }
             }
         }

@@ -1,6 +1,7 @@
 //! The Cranelift backend against expectations computed here.
 
 mod cases;
+mod limits;
 mod memory;
 mod ops;
 mod random;

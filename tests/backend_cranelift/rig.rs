@@ -3,6 +3,8 @@
 use std::ptr;
 use std::sync::atomic::AtomicU32;
 
+use target_lexicon::Triple;
+
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
 use visa_jit::backend::cranelift::CraneliftBackend;
 use visa_jit::backend::{Backend, CodeObject, CodegenOptions, OobPolicy, OptLevel};
@@ -43,6 +45,20 @@ pub fn compile(f: &Function, options: &CodegenOptions) -> CodeObject {
             .compile(f, options)
             .unwrap_or_else(|e| panic!("{e}\n{f}"))
     })
+}
+
+/// Installed code for the host's architecture without the features beyond our base, so that what
+/// is emulated there runs too.
+pub fn install_base(f: &Function) -> CodeHandle {
+    thread_local! {
+        static BACKEND: CraneliftBackend = CraneliftBackend::for_triple(Triple::host(), &[]).unwrap();
+    }
+    let object = BACKEND.with(|backend| {
+        backend
+            .compile(f, &SPEED)
+            .unwrap_or_else(|e| panic!("{e}\n{f}"))
+    });
+    CodeHandle::install(&object.code, object.align).unwrap()
 }
 
 /// Bytes that end (and, page by page, begin) at inaccessible pages.

@@ -46,6 +46,10 @@ impl Emit<'_> {
         }
         for &block in &order {
             self.body(block);
+            if self.func.dfg.num_insts() > super::MAX_INSTS {
+                // The caller refuses the function; what is missing does not matter.
+                return;
+            }
         }
         self.close(head, waits);
     }
@@ -164,6 +168,9 @@ impl Emit<'_> {
         let f = self.f;
         for &inst in &f.block(block).insts {
             self.instruction(inst);
+            if self.func.dfg.num_insts() > super::MAX_INSTS {
+                return;
+            }
         }
         self.set_line(f.block(block).term_line);
         self.terminator(&f.block(block).term);
