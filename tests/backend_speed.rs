@@ -92,7 +92,8 @@ bb3(%50: {w}):
     text
 }
 
-fn saxpy(n: u16, full: bool) -> String {
+/// `ids` is an operation that gives the position of each lane in its thread.
+fn saxpy(n: u16, full: bool, ids: &str) -> String {
     let (v, w, m) = (
         format!("<{n} x f32>"),
         format!("<{n} x i32>"),
@@ -111,7 +112,7 @@ site 2 = write surface 4 "scatter4_scaled" line 14
 
 bb0:
   %0: {m} = {mask}
-  %1: <{n} x i16> = input.localids.x[0]
+  %1: <{n} x i16> = {ids}
   %2: {w} = zext %1
   %3: i32 = input.r0[5]
   %4: {w} = splat %3
@@ -167,7 +168,7 @@ fn time_mandelbrot(entry: Entry, n: u16) -> f64 {
     time.as_secs_f64() * 1e9 / work
 }
 
-fn time_saxpy(entry: Entry, n: u16) -> f64 {
+fn time_saxpy(entry: Entry, n: u16, lanes: u32) -> f64 {
     const THREADS: usize = 64;
     let mut rig = Rig::new(THREADS, 0);
     let elements = THREADS * usize::from(n) + 32;
@@ -175,7 +176,7 @@ fn time_saxpy(entry: Entry, n: u16) -> f64 {
     rig.bind(0, &x);
     rig.bind(1, &y);
     for (i, t) in rig.threads.iter_mut().enumerate() {
-        t.dispatch_mask = ((1u64 << n) - 1) as u32;
+        t.dispatch_mask = ((1u64 << n) - 1) as u32 & lanes;
         t.r0_5 = i as u32 * u32::from(n);
     }
     let time = best(300, || {
@@ -224,10 +225,20 @@ fn speed() {
             let name = format!("mandelbrot {n} {}", if all { "selected" } else { "free" });
             report(&name, &f, &|entry| time_mandelbrot(entry, n));
         }
-        for full in [false, true] {
-            let f = function(&saxpy(n, full));
-            let name = format!("saxpy {n} {}", if full { "full mask" } else { "masked" });
-            report(&name, &f, &|entry| time_saxpy(entry, n));
+        let count: Vec<String> = (0..n).map(|i| i.to_string()).collect();
+        let count = format!("vconst [{}]", count.join(", "));
+        let shuffled: Vec<String> = (0..n).map(|i| (i * 5 % n).to_string()).collect();
+        let shuffled = format!("vconst [{}]", shuffled.join(", "));
+        for (name, full, ids, lanes) in [
+            ("tested ids", false, "input.localids.x[0]", u32::MAX),
+            ("known ids", false, &*count, u32::MAX),
+            ("half of lanes", false, &*count, 0x5555_5555),
+            ("full mask", true, &*count, u32::MAX),
+            ("any order", false, &*shuffled, u32::MAX),
+        ] {
+            let f = function(&saxpy(n, full, ids));
+            let name = format!("saxpy {n} {name}");
+            report(&name, &f, &|entry| time_saxpy(entry, n, lanes));
         }
     }
 }

@@ -300,11 +300,12 @@ fn shuffles() {
     }
 }
 
-type Pattern = (&'static str, u16, Box<dyn Fn(u16, &mut Rng) -> u16>);
+type Pick = Box<dyn Fn(u16, &mut Rng) -> u16>;
+type Pattern = (&'static str, u16, Pick);
 
 fn patterns(total: u16) -> Vec<Pattern> {
     let mut all: Vec<Pattern> = Vec::new();
-    let mut add = |name, n: u16, f: Box<dyn Fn(u16, &mut Rng) -> u16>| {
+    let mut add = |name, n: u16, f: Pick| {
         if (1..=32).contains(&n) {
             all.push((name, n, f));
         }

@@ -207,6 +207,14 @@ impl Emit<'_> {
         match conv {
             Conv::Trunc => Some(from.blurred(wrap(to.lane, stride))),
             Conv::SExt | Conv::ZExt if lane != Lane::I1 => {
+                if let Some(Op::VecConst(lanes)) = self.def_op(source).map(|d| &d.op) {
+                    let extend = |&bits: &u64| match conv {
+                        Conv::SExt => lane.sign_extend(bits).cast_unsigned(),
+                        _ => bits & lane.mask(),
+                    };
+                    let lanes: Vec<u64> = lanes.iter().map(extend).collect();
+                    return sequence(&lanes, to.lane);
+                }
                 let ids = self
                     .def_op(source)
                     .is_some_and(|d| matches!(d.op, Op::Input(_)));
