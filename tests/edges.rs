@@ -4,6 +4,8 @@
 //!
 //! One compiled kernel serves all cases of an instruction: offsets, mask and data come from a surface.
 
+#[path = "edges/atomics.rs"]
+mod atomics;
 #[path = "edges/cases.rs"]
 mod cases;
 #[path = "edges/kernel.rs"]
@@ -12,9 +14,14 @@ mod kernel;
 mod layout;
 #[path = "edges/legacy.rs"]
 mod legacy;
+#[path = "edges/lsc.rs"]
+mod lsc;
 #[path = "edges/machine.rs"]
 mod machine;
 #[path = "edges/rig.rs"]
 mod rig;
+#[allow(dead_code, reason = "shared with other tests")]
 #[path = "reference/rng.rs"]
 mod rng;
+#[path = "edges/svm.rs"]
+mod svm;

@@ -145,6 +145,12 @@ impl Opcode {
         self.info().mnemonics.first().copied().unwrap_or("")
     }
 
+    /// The table's copy of a mnemonic, if it is one.
+    pub fn known_mnemonic(text: &str) -> Option<&'static str> {
+        let row = Opcode::from_mnemonic(text)?.info();
+        row.mnemonics.iter().copied().find(|m| *m == text)
+    }
+
     /// The opcode a mnemonic selects (exact, lower case, without suffixes other than those that select a row).
     ///
     /// `lsc_*` mnemonics give [`Opcode::Lsc`]; the shared function in the suffix tells typed ones apart.

@@ -3,6 +3,7 @@
 use super::Lowerer;
 use super::error::Fail;
 use super::mem::{AtomicOperands, Message, SurfaceRef};
+use crate::isa::Opcode;
 use crate::isa::lsc::{AddrModel, AddrSize, DataSize, LscOp, Sfid};
 use crate::module::Inst;
 use crate::module::*;
@@ -99,7 +100,10 @@ impl Lowerer<'_> {
                     modifier: crate::isa::SrcModifier::None,
                 };
                 let v = self.scalar_int(&src, Lane::I32)?;
-                if self.regs.recorder.is_some() || self.from_scratch_base(v) {
+                if self.regs.recorder.is_some()
+                    || self.from_scratch_base(v)
+                    || self.holds_scratch_base(o.var)
+                {
                     Ok(SurfaceRef {
                         space: Space::Scratch,
                         index: None,
@@ -124,6 +128,37 @@ impl Lowerer<'_> {
             },
             None => false,
         }
+    }
+
+    /// True when everything that computes the variable computes it from `r0.5` and immediates: where control
+    /// flow meets, its value says nothing.
+    fn holds_scratch_base(&self, var: VarId) -> bool {
+        let root = self.kernel.place(var).root;
+        let is_r0_5 = |s: &Src| match s {
+            Src::General { origin, .. } => {
+                let place = self.kernel.place(origin.var);
+                let r0 = self.kernel.place(VarId::R0);
+                let at = u32::from(origin.row) * self.grf + u32::from(origin.col) * 4;
+                place.root == r0.root && place.offset + at == 20
+            }
+            _ => false,
+        };
+        let mut found = false;
+        for inst in &self.kernel.module().insts {
+            let Body::Alu(alu) = &inst.body else { continue };
+            let Dst::General { origin, .. } = &alu.dst else {
+                continue;
+            };
+            if self.kernel.place(origin.var).root != root {
+                continue;
+            }
+            let computes = matches!(inst.op, Opcode::Shr | Opcode::And | Opcode::Mov);
+            if !computes || !alu.srcs.first().is_some_and(is_r0_5) {
+                return false;
+            }
+            found = true;
+        }
+        found
     }
 
     fn lsc_address(&mut self, inst: &Inst, l: &Lsc, surface: SurfaceRef) -> Result<Value, Fail> {

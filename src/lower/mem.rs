@@ -103,7 +103,7 @@ impl Lowerer<'_> {
         let sites = &mut self.b.f.sites;
         sites.push(Site {
             line: inst.pos.line,
-            opcode: inst.op.mnemonic(),
+            opcode: inst.mnemonic(),
             space,
             kind,
             bytes,

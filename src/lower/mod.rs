@@ -156,7 +156,7 @@ impl<'k> Lowerer<'k> {
                     _ if inst.op == Opcode::Barrier => Ok(()),
                     _ => self.instruction(inst),
                 };
-                done.map_err(|f| f.at(inst.pos, inst.op.mnemonic()))?;
+                done.map_err(|f| f.at(inst.pos, inst.mnemonic()))?;
                 self.cr0 = fpmode::step(self.kernel, self.cr0, inst);
             }
         }
@@ -192,7 +192,7 @@ impl<'k> Lowerer<'k> {
                 } else {
                     self.instruction(inst)
                 };
-                done.map_err(|f| f.at(inst.pos, inst.op.mnemonic()))?;
+                done.map_err(|f| f.at(inst.pos, inst.mnemonic()))?;
                 self.cr0 = fpmode::step(self.kernel, self.cr0, inst);
             }
             self.leave_block(b);

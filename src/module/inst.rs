@@ -22,6 +22,20 @@ pub struct Inst {
     pub pos: Pos,
 }
 
+impl Inst {
+    /// Mnemonic as written, without suffixes. LSC messages share a row of the table, but not their names.
+    pub fn mnemonic(&self) -> &'static str {
+        let op = match &self.body {
+            Body::Lsc(l) => l.op,
+            Body::LscTyped(t) => t.op,
+            Body::LscBlock2d(b) if b.store => LscOp::StoreBlock2d,
+            Body::LscBlock2d(_) => LscOp::LoadBlock2d,
+            _ => return self.op.mnemonic(),
+        };
+        op.spelling().map_or(self.op.mnemonic(), |s| s.0)
+    }
+}
+
 /// Operands by shape.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Body {

@@ -322,7 +322,7 @@ impl Parser<'_> {
         let bytes = self.cursor.number()?;
         let at = self.cursor.mark();
         let name = self.cursor.string()?;
-        let Some(opcode) = Opcode::from_mnemonic(&name).map(Opcode::mnemonic) else {
+        let Some(opcode) = Opcode::known_mnemonic(&name) else {
             return self
                 .cursor
                 .error_at(at, ParseErrorKind::UnknownOpcode(name));

@@ -167,15 +167,16 @@ pub fn case(rng: &mut Rng, shape: &Shape, size: u64, base: u64, n: usize) -> Cas
 /// Moves lanes away that would touch a byte of an earlier one: who wins is not defined.
 fn spread(places: &mut [u64], shape: &Shape) {
     let r = &shape.reach;
-    let bits = if shape.space == Space::Slm {
-        0x0fff_ffff
-    } else {
-        u64::MAX
+    let bits = match shape.space {
+        Space::Slm => 28,
+        // Offsets from a 64-bit base.
+        Space::Flat if shape.offset_bytes == 4 => 32,
+        _ => 64,
     };
     let step = r.unit * r.align;
     for i in 0..places.len() {
         let clash = |a: u64, b: u64| {
-            let d = (a & bits).wrapping_sub(b & bits) as i64;
+            let d = (a.wrapping_sub(b) << (64 - bits)) as i64 >> (64 - bits);
             d.unsigned_abs() < r.bytes + step
         };
         if (0..i).any(|k| clash(places[i], places[k])) {

@@ -30,6 +30,9 @@ pub enum Guard {
 /// What an instruction does.
 pub type Model = Box<dyn Fn(&Case, &mut Machine)>;
 
+/// Changes a case, given the memory that it will meet (and a random number).
+pub type Adjust = Box<dyn Fn(&mut Case, &Machine, u64)>;
+
 /// An instruction to test.
 pub struct Shape {
     pub platform: Platform,
@@ -44,7 +47,7 @@ pub struct Shape {
     /// The instruction; `{x}` stands for execution mask and size.
     pub text: String,
     /// Name that fault records give.
-    pub opcode: &'static str,
+    pub opcode: String,
     pub space: Space,
     /// `read`, `write` or `atomic`.
     pub access: &'static str,
@@ -54,6 +57,10 @@ pub struct Shape {
     pub data_bytes: u32,
     pub model: Model,
     pub reach: Reach,
+    /// Memory and sources hold ordinary floats.
+    pub floats: bool,
+    /// Changes the sources of a case to suit the memory.
+    pub adjust: Option<Adjust>,
 }
 
 /// How test offsets are made.
@@ -71,8 +78,6 @@ pub struct Reach {
     pub overlap: bool,
     /// Added to every offset by the text.
     pub immediate: i64,
-    /// Bytes between the lanes' accesses, where the hardware adds them.
-    pub stride: u64,
 }
 
 /// Meaning of the scalar operand.
@@ -95,7 +100,6 @@ impl Default for Reach {
             scalar: Scalar::None,
             overlap: false,
             immediate: 0,
-            stride: 0,
         }
     }
 }
@@ -125,6 +129,11 @@ impl Shape {
         };
         match self.guard {
             Guard::None => all,
+            // Without a mask all lanes run, if any lane of the thread comes here.
+            Guard::Flow if self.no_mask => {
+                let thread = u32::MAX >> (32 - self.simd);
+                if mask & thread == 0 { 0 } else { all }
+            }
             _ => mask >> self.first & all,
         }
     }
@@ -157,6 +166,7 @@ impl Shape {
              .decl DATA v_type=G type=ud num_elts={} align=GRF\n\
              .decl TMP v_type=G type=ud num_elts=32 align=GRF\n\
              .decl N v_type=G type=ud num_elts=1 align=dword\n\
+             .decl BASE v_type=G type=ud num_elts=1 align=dword\n\
              .decl P1 v_type=P num_elts={simd}\n.decl P2 v_type=P num_elts={simd}\n\
              .decl T6 v_type=T num_elts=1\n.decl T7 v_type=T num_elts=1\n.decl T8 v_type=T num_elts=1\n",
             256 / self.offset_bytes,
@@ -169,6 +179,9 @@ impl Shape {
             ".function \"main\"\n    movs (M1_NM, 1) T6(0) 0x0:ud\n    movs (M1_NM, 1) T7(0) 0x1:ud\n    \
              movs (M1_NM, 1) T8(0) 0x2:ud\n    oword_ld (2) T7 0x0:ud HEAD.0\n",
         );
+        if self.text.contains("BASE") {
+            k.push_str("    shr (M1_NM, 1) BASE(0,0)<1> %r0(0,5)<0;1,0> 0x4:ud\n");
+        }
         let copy = |k: &mut String, at: usize, bytes: usize, var: &str| {
             for b in (0..bytes).step_by(128) {
                 let _ = writeln!(k, "    oword_ld (8) T7 {:#x}:ud {var}.{b}", (at + b) / 16);

@@ -15,8 +15,8 @@ pub enum Start {
     Block64,
     /// `offset`, 64 bits.
     Address,
-    /// `scalar + offset`, 64 bits and 32 bits.
-    BasePlus,
+    /// `scalar + offset`: 64 bits, and the bits of this mask.
+    BasePlus(u64),
     /// `offset + immediate`.
     Lsc(i64),
     /// Offset 0 plus `lane * stride`.
@@ -51,7 +51,7 @@ pub fn begin(start: Start, space: Space, case: &Case, lane: usize) -> u64 {
         Start::Block(size) => u64::from(case.scalar as u32) * size,
         Start::Block64 => case.scalar,
         Start::Address => offset,
-        Start::BasePlus => case.scalar.wrapping_add(u64::from(offset as u32)),
+        Start::BasePlus(bits) => case.scalar.wrapping_add(offset & bits),
         Start::Lsc(imm) => offset.wrapping_add_signed(imm),
         Start::Strided(imm, stride) => case.offsets[0]
             .wrapping_add_signed(imm)

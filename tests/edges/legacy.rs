@@ -61,11 +61,13 @@ pub fn access(
         no_mask: l.no_mask,
         guard: l.guard,
         text,
-        opcode,
+        opcode: opcode.into(),
         space,
         access: if store { "write" } else { "read" },
         offset_bytes,
         data_bytes: layout.data_bytes(l.lanes),
+        floats: false,
+        adjust: None,
         reach: Reach {
             bytes: layout.reach(),
             overlap: !store,
@@ -214,10 +216,11 @@ pub fn oword(platform: Platform, space: Space, opcode: &'static str, owords: u32
     )
 }
 
-const ALL: Effort = Effort {
+pub const ALL: Effort = Effort {
     cases: 40,
     sizes: &SIZES,
     policies: true,
+    all_masks: false,
 };
 
 #[test]

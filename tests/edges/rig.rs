@@ -39,6 +39,8 @@ pub struct Effort {
     pub sizes: &'static [u64],
     /// All policies, or the default one.
     pub policies: bool,
+    /// Masks are counted through.
+    pub all_masks: bool,
 }
 
 /// What was run.
@@ -69,10 +71,16 @@ fn options() -> EngineOptions {
 }
 
 /// Numbers that tell every byte from its neighbours.
-fn pattern(size: usize) -> Vec<u8> {
+fn pattern(size: usize, floats: bool) -> Vec<u8> {
+    let byte = |i: u32| (i.wrapping_mul(0x9e37_79b1) >> 19) as u8 | 1;
     (0..size as u32)
-        .map(|i| (i.wrapping_mul(0x9e37_79b1) >> 19) as u8 | 1)
+        .map(|i| if floats { float_byte(byte(i)) } else { byte(i) })
         .collect()
+}
+
+/// A byte of which floats of any width are ordinary ones.
+fn float_byte(b: u8) -> u8 {
+    0x3c + (b & 7) | b & 0x80
 }
 
 struct Bench<'a> {
@@ -233,7 +241,7 @@ impl Rig {
             .prepare(&launch)
             .map_err(|e| e.to_string())?;
         let bench = Bench {
-            before: pattern(target.len() as usize),
+            before: pattern(target.len() as usize, shape.floats),
             line: shape.line(),
             shape,
             prepared,
@@ -251,7 +259,19 @@ impl Rig {
         // Which cases a policy sees differs, so that they do not all test the same ones.
         let first = self.rng.below(1000) as usize * usize::from(cases < 12);
         for n in 0..cases {
-            let case = case(&mut self.rng, shape, size, base, first + n);
+            let mut case = case(&mut self.rng, shape, size, base, first + n);
+            if effort.all_masks {
+                case.mask = n as u32;
+            }
+            if shape.floats {
+                for s in &mut case.sources {
+                    s.iter_mut().for_each(|b| *b = float_byte(*b));
+                }
+            }
+            if let Some(adjust) = &shape.adjust {
+                let machine = bench.machine(&case);
+                adjust(&mut case, &machine, self.rng.next_u64());
+            }
             self.tally.cases += 1;
             self.tally.faults += bench
                 .run(&case)
@@ -277,10 +297,10 @@ impl Bench<'_> {
         out
     }
 
-    /// Runs one case; the number of faults it should have.
-    fn run(&self, case: &Case) -> Result<u64, String> {
+    /// State before the instruction.
+    fn machine(&self, case: &Case) -> Machine {
         let s = self.shape;
-        let mut want = Machine {
+        let mut machine = Machine {
             space: s.space,
             base: self.target.address(),
             memory: self.before.clone(),
@@ -289,8 +309,14 @@ impl Bench<'_> {
             first: s.first,
             enabled: s.enabled(case.mask),
         };
-        want.data[..case.data.len()].copy_from_slice(&case.data);
-        // Control flow skips an instruction that no lane of the thread reaches.
+        machine.data[..case.data.len()].copy_from_slice(&case.data);
+        machine
+    }
+
+    /// Runs one case; the number of faults it should have.
+    fn run(&self, case: &Case) -> Result<u64, String> {
+        let s = self.shape;
+        let mut want = self.machine(case);
         (s.model)(case, &mut want);
 
         self.inputs.write(0, &s.inputs(case)).unwrap();
