@@ -23,5 +23,7 @@ mod rig;
 #[allow(dead_code, reason = "shared with other tests")]
 #[path = "reference/rng.rs"]
 mod rng;
+#[path = "edges/seeds.rs"]
+mod seeds;
 #[path = "edges/svm.rs"]
 mod svm;
