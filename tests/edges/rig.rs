@@ -185,7 +185,9 @@ impl Rig {
             }
             Space::Flat => {
                 for &policy in policies {
-                    let sizes = if policy == OobPolicy::ReadZeroSkipWrite && effort.sizes.len() > 2
+                    let sizes = if policy == OobPolicy::ReadZeroSkipWrite
+                        && effort.policies
+                        && effort.sizes.len() > 2
                     {
                         &FLAT[..]
                     } else {
