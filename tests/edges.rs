@@ -8,6 +8,8 @@
 mod atomics;
 #[path = "edges/cases.rs"]
 mod cases;
+#[path = "edges/even.rs"]
+mod even;
 #[path = "edges/kernel.rs"]
 mod kernel;
 #[path = "edges/layout.rs"]

@@ -155,6 +155,7 @@ fn atomic(
         },
         floats: o.legacy.starts_with('f'),
         adjust: Some(Box::new(adjust)),
+        even: None,
     }
 }
 

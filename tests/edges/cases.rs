@@ -82,7 +82,19 @@ pub fn case(rng: &mut Rng, shape: &Shape, size: u64, base: u64, n: usize) -> Cas
             *p = start.wrapping_add(r.bytes * i as u64);
         }
     }
-    if !r.overlap {
+    if let Some(stride) = shape.even {
+        // The first lane somewhere, or any lane at the edge.
+        let lane = i64::from(rng.below(lanes as u32));
+        let kind = [1, 2, 3, 5][rng.below(4) as usize];
+        let edge = place(rng, shape, size, kind);
+        let start = match style {
+            0 | 2 => places[0],
+            _ => edge.wrapping_sub((stride * lane) as u64),
+        };
+        for (i, p) in places.iter_mut().enumerate() {
+            *p = start.wrapping_add((stride * i as i64) as u64);
+        }
+    } else if !r.overlap {
         spread(&mut places, shape);
     }
     let scalar_bits = if shape.space == Space::Flat { 64 } else { 32 };
@@ -151,11 +163,8 @@ pub fn case(rng: &mut Rng, shape: &Shape, size: u64, base: u64, n: usize) -> Cas
                     unit(*p)
                 };
                 let o = wrap(target.wrapping_sub(from));
-                out.offsets.push(if narrow || shape.space != Space::Flat {
-                    o
-                } else {
-                    tag(rng, o)
-                });
+                let plain = narrow || shape.even.is_some() || shape.space != Space::Flat;
+                out.offsets.push(if plain { o } else { tag(rng, o) });
             }
         }
     }

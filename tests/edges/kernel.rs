@@ -61,6 +61,8 @@ pub struct Shape {
     pub floats: bool,
     /// Changes the sources of a case to suit the memory.
     pub adjust: Option<Adjust>,
+    /// Bytes from one lane's offset to the next: the kernel computes them from the first one.
+    pub even: Option<i64>,
 }
 
 /// How test offsets are made.
@@ -167,6 +169,8 @@ impl Shape {
              .decl TMP v_type=G type=ud num_elts=32 align=GRF\n\
              .decl N v_type=G type=ud num_elts=1 align=dword\n\
              .decl BASE v_type=G type=ud num_elts=1 align=dword\n\
+             .decl LANE v_type=G type=uw num_elts=32 align=GRF\n\
+             .decl STEPS v_type=G type=d num_elts=32 align=GRF\n\
              .decl P1 v_type=P num_elts={simd}\n.decl P2 v_type=P num_elts={simd}\n\
              .decl T6 v_type=T num_elts=1\n.decl T7 v_type=T num_elts=1\n.decl T8 v_type=T num_elts=1\n",
             256 / self.offset_bytes,
@@ -187,7 +191,10 @@ impl Shape {
                 let _ = writeln!(k, "    oword_ld (8) T7 {:#x}:ud {var}.{b}", (at + b) / 16);
             }
         };
-        copy(&mut k, 128, 256, "OFF");
+        match self.even {
+            None => copy(&mut k, 128, 256, "OFF"),
+            Some(stride) => k.push_str(&self.even_offsets(stride)),
+        }
         if self.text.contains("SRC0") {
             copy(&mut k, 384, 256, "SRC0");
         }
@@ -237,12 +244,32 @@ impl Shape {
         k
     }
 
+    /// Offsets that run evenly from a scalar.
+    fn even_offsets(&self, stride: i64) -> String {
+        let start = if self.offset_bytes == 8 {
+            "WIDE(0,1)"
+        } else {
+            "HEAD(0,2)"
+        };
+        format!(
+            "    mov (M1_NM, 8) LANE(0,0)<1> 0x76543210:v\n    \
+             add (M1_NM, 8) LANE(0,8)<1> LANE(0,0)<1;1,0> 0x8:uw\n    \
+             add (M1_NM, 16) LANE(0,16)<1> LANE(0,0)<1;1,0> 0x10:uw\n    \
+             mul (M1_NM, {0}) STEPS(0,0)<1> LANE(0,0)<1;1,0> {1:#x}:d\n    \
+             add (M1_NM, {0}) OFF(0,0)<1> STEPS(0,0)<1;1,0> {start}<0;1,0>\n",
+            self.lanes, stride as i32
+        )
+    }
+
     /// Contents of the surface with inputs.
     pub fn inputs(&self, case: &Case) -> Vec<u8> {
         let mut out = vec![0; DATA_AT + self.data_size()];
         out[..4].copy_from_slice(&case.mask.to_le_bytes());
         out[4..8].copy_from_slice(&(case.scalar as u32).to_le_bytes());
         out[16..24].copy_from_slice(&case.scalar.to_le_bytes());
+        let first = case.offsets.first().copied().unwrap_or(0);
+        out[8..12].copy_from_slice(&(first as u32).to_le_bytes());
+        out[24..32].copy_from_slice(&first.to_le_bytes());
         let n = self.offset_bytes as usize;
         for (i, o) in case.offsets.iter().enumerate() {
             out[128 + i * n..][..n].copy_from_slice(&o.to_le_bytes()[..n]);

@@ -68,6 +68,7 @@ pub fn access(
         data_bytes: layout.data_bytes(l.lanes),
         floats: false,
         adjust: None,
+        even: None,
         reach: Reach {
             bytes: layout.reach(),
             overlap: !store,

@@ -9,13 +9,13 @@ use super::machine::Space;
 use super::rig::{Effort, Rig};
 
 /// Name, bytes in memory, bytes in the register, upper half.
-type Size = (&'static str, u32, u32, bool);
+pub type Size = (&'static str, u32, u32, bool);
 
 const D8C32: Size = ("d8c32", 1, 4, false);
-const D16C32: Size = ("d16c32", 2, 4, false);
+pub const D16C32: Size = ("d16c32", 2, 4, false);
 const D16C32H: Size = ("d16c32h", 2, 4, true);
-const D32: Size = ("d32", 4, 4, false);
-const D64: Size = ("d64", 8, 8, false);
+pub const D32: Size = ("d32", 4, 4, false);
+pub const D64: Size = ("d64", 8, 8, false);
 const D8: Size = ("d8", 1, 1, false);
 const D16: Size = ("d16", 2, 2, false);
 
@@ -41,7 +41,7 @@ fn component(platform: Platform, lanes: u32, register: u32) -> u32 {
     (lanes.max(least) * register).max(platform.grf_bytes())
 }
 
-struct Message {
+pub struct Message {
     platform: Platform,
     lanes: Lanes,
     space: Space,
@@ -53,7 +53,7 @@ struct Message {
 }
 
 impl Message {
-    fn new(platform: Platform, lanes: Lanes, space: Space, store: bool) -> Message {
+    pub fn new(platform: Platform, lanes: Lanes, space: Space, store: bool) -> Message {
         Message {
             platform,
             lanes,
@@ -103,7 +103,7 @@ impl Message {
     }
 
     /// `n` elements a lane.
-    fn vector(&self, size: Size, n: u32) -> Shape {
+    pub fn vector(&self, size: Size, n: u32) -> Shape {
         let (name, memory, register, upper) = size;
         let layout = Layout {
             start: Start::Lsc(self.immediate),

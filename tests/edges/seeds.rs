@@ -155,6 +155,7 @@ impl Form {
             reach,
             floats: false,
             adjust: None,
+            even: None,
         }
     }
 

@@ -43,7 +43,7 @@ fn block(owords: u32, store: bool) -> Shape {
 }
 
 /// `svm_gather` and `svm_scatter`. Bytes are packed into a dword or a qword a lane.
-fn gather(platform: Platform, l: Lanes, bytes: u32, blocks: u32, store: bool) -> Shape {
+pub fn gather(platform: Platform, l: Lanes, bytes: u32, blocks: u32, store: bool) -> Shape {
     let opcode = if store { "svm_scatter" } else { "svm_gather" };
     let text = format!("{opcode}.{bytes}.{blocks} {{x}} OFF.0 DATA.0");
     let packed = bytes == 1;
