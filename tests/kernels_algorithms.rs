@@ -8,14 +8,14 @@ use reference::options::{self, Market};
 use reference::rng::Rng;
 use reference::sort::sorted;
 use reference::{gather, linear, nbody, sha256, sort, stencil};
-use support::{SIZES, SWEEP, Target};
+use support::{LARGE, SIZES, SWEEP, Target};
 use visa_jit::Launch;
 
 on_devices!(saxpy_kernels, "saxpy", run_saxpy);
 
 fn run_saxpy(t: &Target) {
     let mut rng = Rng::new(1);
-    for size in SIZES.into_iter().chain([SWEEP]) {
+    for size in SIZES.into_iter().chain([SWEEP, LARGE]) {
         let n = size.0 as usize;
         let mut x = rng.floats(n, -100.0, 100.0);
         let y = rng.floats(n, -100.0, 100.0);
@@ -67,7 +67,7 @@ on_devices!(gather_kernels, "gather", run_gather);
 
 fn run_gather(t: &Target) {
     let mut rng = Rng::new(2);
-    for size in SIZES.into_iter().chain([SWEEP]) {
+    for size in SIZES.into_iter().chain([SWEEP, LARGE]) {
         let n = size.0 as usize;
         for entries in [1usize, 301] {
             let index: Vec<u32> = (0..n).map(|_| rng.below(entries as u32)).collect();
@@ -158,8 +158,7 @@ fn run_sgemm(t: &Target) {
             .input(&b)
             .value((n / columns) as i32)
             .value(k as i32);
-        let job = if n == 48 { job.every_way() } else { job };
-        job.check(|r| {
+        job.every_way(n == 48).check(|r| {
             r.exact(0, &linear::sgemm(&a, &b, n, k));
         });
     };
@@ -216,8 +215,7 @@ fn run_mandelbrot(t: &Target) {
                 .value(width as i32)
                 .value(limit);
             let all = limit == 60 && width == 64;
-            let job = if all { job.every_way() } else { job };
-            job.check(|r| {
+            job.every_way(all).check(|r| {
                 r.exact(0, &fractal::mandelbrot(float, w, h, limit));
             });
             let job = t
@@ -229,7 +227,7 @@ fn run_mandelbrot(t: &Target) {
                 .value(fixed.dy)
                 .value(width as i32)
                 .value(limit);
-            job.threads(all).check(|r| {
+            job.every_way(all).check(|r| {
                 r.exact(0, &fractal::mandelbrot_fixed(fixed, w, h, limit));
             });
         }
@@ -254,8 +252,7 @@ fn run_stencil(t: &Target) {
                 .input(&ints)
                 .value(width as i32)
                 .value(height as i32);
-            let mean = if all { mean.every_way() } else { mean };
-            mean.check(|r| {
+            mean.every_way(all).check(|r| {
                 r.exact(0, &stencil::stencil_mean(&ints, w, h));
             });
             let floats = rng.floats(size, -10.0, 10.0);
@@ -266,8 +263,7 @@ fn run_stencil(t: &Target) {
                 .input(&weights)
                 .value(width as i32)
                 .value(height as i32);
-            let weighted = if all { weighted.every_way() } else { weighted };
-            weighted.check(|r| {
+            weighted.every_way(all).check(|r| {
                 r.exact(0, &stencil::stencil_weighted(&floats, &weights, w, h));
             });
             let cells: Vec<u8> = rng.bytes(size).iter().map(|b| b & 1).collect();
@@ -276,7 +272,7 @@ fn run_stencil(t: &Target) {
                 .input(&cells)
                 .value(width as i32)
                 .value(height as i32)
-                .threads(all)
+                .every_way(all)
                 .check(|r| {
                     r.exact(0, &stencil::life(&cells, w, h));
                 });
@@ -368,8 +364,7 @@ fn run_nbody(t: &Target) {
             } else {
                 job
             };
-            let job = if n == 99 { job.every_way() } else { job };
-            job.check(|r| {
+            job.every_way(n == 99).check(|r| {
                 r.within(0, &places, limit(&places));
                 r.within(1, &speeds, limit(&speeds));
             });
@@ -419,8 +414,7 @@ fn run_bitonic(t: &Target) {
             .job("bitonic_group", (n, local))
             .in_out(&data)
             .local_memory(4 * local);
-        let job = if n == 256 { job.every_way() } else { job };
-        job.check(|r| {
+        job.every_way(n == 256).check(|r| {
             r.exact(0, &sort::sorted_slices(&data, local as usize));
         });
     }

@@ -7,7 +7,7 @@ mod support;
 use reference::ndrange::Shape;
 use reference::rng::Rng;
 use reference::{atomics, histogram, ndrange, reduce, scan, subgroup};
-use support::{SIZES, SWEEP, Target};
+use support::{LARGE, SIZES, SWEEP, Target};
 
 /// Whole groups of powers of two.
 const POWERS: [(u32, u32); 7] = [
@@ -43,8 +43,7 @@ fn run_reduction(t: &Target) {
             .output::<f32>(groups)
             .input(&floats)
             .local_memory(4 * local);
-        let job = if size == POWER { job.every_way() } else { job };
-        job.check(|r| {
+        job.every_way(size == POWER).check(|r| {
             r.exact(0, &reduce::reduce_sum(&floats, local as usize));
         });
         // Few values, so that there are ties.
@@ -56,7 +55,7 @@ fn run_reduction(t: &Target) {
             .input(&values)
             .local_memory(4 * local)
             .local_memory(4 * local)
-            .threads(size == POWER)
+            .every_way(size == POWER)
             .check(|r| {
                 r.exact(0, &best);
                 r.exact(1, &value);
@@ -69,8 +68,7 @@ fn run_reduction(t: &Target) {
             .output::<i32>(groups)
             .input(&values)
             .value(n as u32);
-        let job = if groups == 5 { job.every_way() } else { job };
-        job.check(|r| {
+        job.every_way(groups == 5).check(|r| {
             r.exact(0, &reduce::reduce_sum_fixed(&values, groups, n));
         });
     }
@@ -80,7 +78,7 @@ on_devices!(scan_kernels, "scan", run_scan);
 
 fn run_scan(t: &Target) {
     let mut rng = Rng::new(22);
-    for size @ (n, local) in SIZES.into_iter().chain([SWEEP]) {
+    for size @ (n, local) in SIZES.into_iter().chain([SWEEP, LARGE]) {
         let (items, group) = (n as usize, local as usize);
         let values = ints(&mut rng, items);
         t.job("scan_inclusive", size)
@@ -125,7 +123,7 @@ fn run_scan(t: &Target) {
             .output::<u32>(n as usize)
             .input(&values)
             .local_memory(4 * local)
-            .threads(size == POWER)
+            .every_way(size == POWER)
             .check(|r| {
                 r.exact(0, &scan::scan_exclusive(&values, local as usize));
             });
@@ -136,7 +134,7 @@ on_devices!(histogram_kernels, "histogram", run_histogram);
 
 fn run_histogram(t: &Target) {
     let mut rng = Rng::new(23);
-    for size @ (items, local) in SIZES.into_iter().chain([SWEEP]) {
+    for size @ (items, local) in SIZES.into_iter().chain([SWEEP, LARGE]) {
         for n in [0, items as usize / 2, items as usize] {
             let input = rng.bytes(n);
             let bins = rng.words(256).iter().map(|b| b >> 8).collect::<Vec<_>>();
@@ -187,7 +185,7 @@ fn run_histogram(t: &Target) {
                 .value(n as u32)
                 .local_memory(4 * 128)
                 .local_memory(4 * 128)
-                .threads(items == 1000)
+                .every_way(items == 1000)
                 .check(|r| {
                     r.exact(0, &want);
                     r.exact(
@@ -224,8 +222,7 @@ fn run_subgroup(t: &Target) {
             .job("subgroup_reduce", size)
             .output::<i32>(7 * n)
             .input(&values);
-        let job = if all { job.every_way() } else { job };
-        job.check(|r| {
+        job.every_way(all).check(|r| {
             r.exact(0, &subgroup::subgroup_reduce(&values));
         });
         let floats = small_floats(&mut rng, n);
@@ -235,7 +232,7 @@ fn run_subgroup(t: &Target) {
             .output::<f32>(n)
             .output::<f32>(n)
             .input(&floats)
-            .threads(all)
+            .every_way(all)
             .check(|r| {
                 r.exact(0, &sum);
                 r.exact(1, &smallest);
@@ -247,7 +244,7 @@ fn run_subgroup(t: &Target) {
             .output::<i64>(n)
             .output::<u64>(n)
             .input(&longs)
-            .threads(all)
+            .every_way(all)
             .check(|r| {
                 r.exact(0, &sum);
                 r.exact(1, &largest);
@@ -261,12 +258,7 @@ fn run_subgroup(t: &Target) {
                 .input(&words)
                 .input(&index)
                 .value(lane);
-            let job = if all && lane == 7 {
-                job.every_way()
-            } else {
-                job
-            };
-            job.check(|r| {
+            job.every_way(all && lane == 7).check(|r| {
                 r.exact(
                     0,
                     &subgroup::subgroup_shuffle(&words, &index, lane as usize),
@@ -278,7 +270,7 @@ fn run_subgroup(t: &Target) {
             .output::<u64>(n)
             .input(&wide)
             .input(&index)
-            .threads(all)
+            .every_way(all)
             .check(|r| {
                 r.exact(0, &subgroup::subgroup_shuffle_wide(&wide, &index));
             });
@@ -298,14 +290,14 @@ fn run_subgroup(t: &Target) {
         t.job("subgroup_block", size)
             .output::<u32>(2 * n)
             .input(&blocks)
-            .threads(all)
+            .every_way(all)
             .check(|r| {
                 r.exact(0, &subgroup::subgroup_block(&blocks));
             });
         t.job("subgroup_divergent", size)
             .output::<i32>(n)
             .input(&values)
-            .threads(all)
+            .every_way(all)
             .check(|r| {
                 r.exact(0, &subgroup::subgroup_divergent(&values));
             });
@@ -341,7 +333,7 @@ fn run_ndrange(t: &Target) {
         let every = [[40, 7, 1], [12, 6, 4]].contains(&global);
         job("ndrange", offset)
             .output::<u32>(26 * items)
-            .threads(every)
+            .every_way(every)
             .check(|r| {
                 r.exact(0, &ndrange::ndrange(shape));
             });
@@ -373,8 +365,7 @@ fn run_ndrange(t: &Target) {
             .output::<u32>(items)
             .value(global[0])
             .value(global[1]);
-        let job = if every { job.every_way() } else { job };
-        job.check(|r| {
+        job.every_way(every).check(|r| {
             r.exact(0, &ndrange::ndrange_3d(centred));
         });
     }
@@ -401,7 +392,7 @@ on_devices!(atomics_kernels, "atomics", run_atomics);
 
 fn run_atomics(t: &Target) {
     let mut rng = Rng::new(25);
-    for size @ (n, local) in SIZES.into_iter().chain([SWEEP]) {
+    for size @ (n, local) in SIZES.into_iter().chain([SWEEP, LARGE]) {
         let n = n as usize;
         let words = rng.words(n);
         let cells: [u32; 8] = rng.words(8).try_into().unwrap();

@@ -11,7 +11,9 @@ use std::cell::RefCell;
 use std::fmt::{Debug, Write as _};
 use std::path::PathBuf;
 
-use visa_jit::backend::OobPolicy;
+use visa_jit::backend::{OobPolicy, OptLevel};
+use visa_jit::passes::PassOptions;
+use visa_jit::passes::pipeline::PASSES;
 use visa_jit::{Arg, Engine, EngineOptions, Kernel, Launch, Program};
 use visa_runtime::{Buffer, Element, LaunchStatus};
 
@@ -40,6 +42,9 @@ pub const SIZES: [(u32, u32); 8] = [
     (1000, 125),
     (4096, 256),
 ];
+
+/// For kernels that are cheap to compute: many groups, the last one partial.
+pub const LARGE: (u32, u32) = (100_003, 192);
 
 /// The size for sweeps: several groups, the last one partial. Every [`Job`] of this size also runs on two threads,
 /// and with all policies if it says [`Job::policies`].
@@ -105,7 +110,7 @@ pub fn run(device: &'static str, file: &'static str, body: impl Fn(&Target)) {
     let bytes = std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     let options = EngineOptions {
         memory_bytes: 1 << 30,
-        ..EngineOptions::default()
+        ..narrowed()
     };
     let engine = Engine::with_options(options).unwrap();
     let program = engine
@@ -125,6 +130,22 @@ pub fn run(device: &'static str, file: &'static str, body: impl Fn(&Target)) {
         .take(60)
         .fold(String::new(), |text, f| text + f + "\n");
     assert!(failures.is_empty(), "{} failures:\n{shown}", failures.len());
+}
+
+/// To find who is to blame for a mismatch, the environment may leave out parts of the compiler:
+/// `VISA_JIT_TEST_WITHOUT` is `all` or names passes, separated by commas; `opt` lowers the effort of the code generator.
+fn narrowed() -> EngineOptions {
+    let mut options = EngineOptions::default();
+    let without = std::env::var("VISA_JIT_TEST_WITHOUT").unwrap_or_default();
+    for name in without.split(',').filter(|name| !name.is_empty()) {
+        match PASSES.iter().find(|pass| pass.0 == name) {
+            Some(pass) => drop(options.passes.disabled.insert(pass.0)),
+            None if name == "all" => options.passes = PassOptions::none(),
+            None if name == "opt" => options.opt = OptLevel::None,
+            None => panic!("no pass `{name}` to leave out"),
+        }
+    }
+    options
 }
 
 impl Target {
@@ -151,7 +172,7 @@ impl Target {
             local,
             offset: [0; 3],
             slots: Vec::new(),
-            threads: [global, local] == [[SWEEP.0, 1, 1], [SWEEP.1, 1, 1]],
+            threads: [SWEEP, LARGE].contains(&(global[0], local[0])) && global[1..] == [1, 1],
             policies: false,
             workers: 1,
         }
@@ -268,7 +289,7 @@ impl<'a> Job<'a> {
     }
 
     /// Whether to run again on two threads, which must give the same bytes. Not for kernels whose results depend on
-    /// the order of groups. Default: for jobs of size [`SWEEP`].
+    /// the order of groups. Default: for jobs of size [`SWEEP`] or [`LARGE`].
     #[must_use]
     pub fn threads(mut self, yes: bool) -> Self {
         self.threads = yes;
@@ -283,11 +304,11 @@ impl<'a> Job<'a> {
         self
     }
 
-    /// On two threads and with each policy, whatever the size.
+    /// Whether to run again on two threads and with each policy, whatever the size.
     #[must_use]
-    pub fn every_way(mut self) -> Self {
-        self.threads = true;
-        self.policies = true;
+    pub fn every_way(mut self, yes: bool) -> Self {
+        self.threads = yes;
+        self.policies = yes;
         self
     }
 
