@@ -83,6 +83,10 @@ fn element(start: Start, bytes: u32, case: &Case, m: &Machine, lane: u32) -> (u6
     (at, base.wrapping_add(offset & !u64::from(bytes - 1)))
 }
 
+#[allow(
+    clippy::too_many_arguments,
+    reason = "a table row of facts about one message"
+)]
 fn atomic(
     platform: Platform,
     l: Lanes,

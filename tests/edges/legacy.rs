@@ -39,6 +39,10 @@ impl Lanes {
 }
 
 /// A load or store from its layout.
+#[allow(
+    clippy::too_many_arguments,
+    reason = "a table row of facts about one message"
+)]
 pub fn access(
     platform: Platform,
     l: Lanes,

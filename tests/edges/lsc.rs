@@ -182,7 +182,7 @@ const GUARDS: [Guard; 3] = [Guard::Flow, Guard::Predicate, Guard::Inverted];
 
 /// Policies and all sizes for part of the shapes.
 fn effort(n: usize) -> Effort {
-    if n % 4 == 0 {
+    if n.is_multiple_of(4) {
         ALL
     } else {
         Effort {
@@ -206,12 +206,12 @@ fn lsc_vectors() {
                 };
                 for &length in lengths {
                     n += 1;
-                    let (platform, simd) = if n % 2 == 0 {
+                    let (platform, simd) = if n.is_multiple_of(2) {
                         (Platform::Dg2, 16)
                     } else {
                         (Platform::Pvc, 32)
                     };
-                    let lanes = if length < 4 && n % 5 == 0 {
+                    let lanes = if length < 4 && n.is_multiple_of(5) {
                         simd
                     } else {
                         [8, 16, 1][n % 3]
@@ -264,7 +264,7 @@ fn lsc_blocks_quads_strides() {
                     if length == 1 {
                         continue;
                     }
-                    let guard = if n % 2 == 0 {
+                    let guard = if n.is_multiple_of(2) {
                         Guard::None
                     } else {
                         Guard::Predicate

@@ -80,7 +80,7 @@ fn pattern(size: usize, floats: bool) -> Vec<u8> {
 
 /// A byte of which floats of any width are ordinary ones.
 fn float_byte(b: u8) -> u8 {
-    0x3c + (b & 7) | b & 0x80
+    (0x3c + (b & 7)) | (b & 0x80)
 }
 
 struct Bench<'a> {

@@ -306,7 +306,7 @@ fn gather_scaled_forms() {
                 masks(exec, true, |lanes| {
                     n += 1;
                     let platform = PLATFORMS[n % 2];
-                    let space = if n % 5 == 0 {
+                    let space = if n.is_multiple_of(5) {
                         Space::Slm
                     } else {
                         Space::Surface
@@ -340,7 +340,7 @@ fn scatter4_scaled_forms() {
                         return;
                     }
                     let platform = PLATFORMS[n % 2];
-                    let space = if n % 7 == 0 {
+                    let space = if n.is_multiple_of(7) {
                         Space::Slm
                     } else {
                         Space::Surface
