@@ -195,7 +195,7 @@ fn effort(n: usize) -> Effort {
 #[test]
 fn lsc_vectors() {
     let mut rig = Rig::new(3);
-    let mut n = 0;
+    let mut n = 0usize;
     for store in [false, true] {
         for space in SPACES {
             for size in [D8C32, D16C32, D16C32H, D32, D64, D8, D16] {
@@ -255,7 +255,7 @@ fn lsc_vectors() {
 #[test]
 fn lsc_blocks_quads_strides() {
     let mut rig = Rig::new(4);
-    let mut n = 0;
+    let mut n = 0usize;
     for store in [false, true] {
         for space in SPACES {
             for (size, lengths) in [(D32, [1, 2, 8, 16, 64]), (D64, [1, 3, 4, 16, 32])] {

@@ -237,7 +237,7 @@ const PLATFORMS: [Platform; 2] = [Platform::Skl, Platform::Pvc];
 
 /// Every mask that lanes fit, with and without `NM`, each under one of the guards.
 fn masks(lanes: u32, predicates: bool, mut each: impl FnMut(Lanes)) {
-    let mut n = 0;
+    let mut n = 0usize;
     for first in (0..32).step_by(4).filter(|f| f + lanes <= 32) {
         for no_mask in [false, true] {
             n += 1;
@@ -261,7 +261,7 @@ fn scatter_forms() {
     for opcode in ["scatter", "gather"] {
         for size in [1, 2, 4] {
             for exec in [1, 8, 16] {
-                let mut n = 0;
+                let mut n = 0usize;
                 masks(exec, false, |lanes| {
                     n += 1;
                     let platform = PLATFORMS[n / 2 % 2];
@@ -302,7 +302,7 @@ fn gather_scaled_forms() {
     for opcode in ["gather_scaled", "scatter_scaled"] {
         for size in [1, 2, 4] {
             for exec in [1, 2, 4, 8, 16, 32] {
-                let mut n = 0;
+                let mut n = 0usize;
                 masks(exec, true, |lanes| {
                     n += 1;
                     let platform = PLATFORMS[n % 2];
