@@ -336,7 +336,7 @@ fn scatter4_scaled_forms() {
                 let mut n = set as usize;
                 masks(exec, true, |lanes| {
                     n += 1;
-                    if opcode == "gather4_scaled" && n % 3 != 0 {
+                    if opcode == "gather4_scaled" && !n.is_multiple_of(3) {
                         return;
                     }
                     let platform = PLATFORMS[n % 2];
