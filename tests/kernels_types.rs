@@ -335,13 +335,16 @@ fn arith_integer<T: Integer + Same>(t: &Target, rng: &mut Rng, size: (u32, u32),
     }
 }
 
+/// A reference of three inputs.
+type Ternary<F> = fn(&[F], &[F], &[F]) -> Vec<F>;
+
 fn float_arith<F: Bits>(
     t: &Target,
     size: (u32, u32),
     x: &[u64],
     y: &[u64],
     z: &[u64],
-    reference: fn(&[F], &[F], &[F]) -> Vec<F>,
+    reference: Ternary<F>,
 ) {
     let inputs = [x, y, z].map(of_bits::<F>);
     let job = t

@@ -8,8 +8,8 @@ use visa_runtime::abi::{
 };
 
 #[test]
-fn layout_of_version_1() {
-    assert_eq!(ABI_VERSION, 2);
+fn layout_of_version_3() {
+    assert_eq!(ABI_VERSION, 3);
     assert_eq!(
         (SURFACES, SINK_BYTES, LOCAL_ID_ROW, THREAD_DONE),
         (256, 256, 32, u32::MAX)
@@ -62,13 +62,14 @@ fn layout_of_version_1() {
         offset_of!(ThreadCtx, scratch_size),
         offset_of!(ThreadCtx, dispatch_mask),
         offset_of!(ThreadCtx, state),
+        offset_of!(ThreadCtx, r0_2),
         offset_of!(ThreadCtx, r0_5),
         offset_of!(ThreadCtx, sr0),
         offset_of!(ThreadCtx, hw_id),
     ];
     assert_eq!(
         (thread, size_of::<ThreadCtx>()),
-        ([0, 8, 16, 24, 32, 36, 40, 44, 48], 56)
+        ([0, 8, 16, 24, 32, 36, 40, 44, 48, 52], 56)
     );
     let helpers = [
         offset_of!(Helpers, fp_env),

@@ -373,6 +373,8 @@ bb0:
         assert!(facts.subset(&f, at(8, 0), at(0, 0), 16));
         facts.add(Fact::Union(vec![Value(8), Value(2)], Value(0)));
         let union = [Value(8), Value(2)];
-        assert_eq!(facts.union_atom(&f, &union, &[]), Some(Value(0)));
+        // The facts make the second mask equal to the whole, so either name is right.
+        let found = facts.union_atom(&f, &union, &[]);
+        assert!(matches!(found, Some(Value(0 | 2))), "{found:?}");
     }
 }
