@@ -3,23 +3,11 @@
 use super::Lowerer;
 use super::convert::FloatKind;
 use super::error::Fail;
-use super::math;
 use super::operand::{ChannelMask, Operand, lane_of};
 use crate::isa::{CmpCond, Opcode, SrcModifier, Type};
 use crate::module::Inst;
 use crate::module::*;
 use crate::ssa::*;
-
-/// Integer type wide enough for exact results of one operation on these types, at least `dst` wide.
-fn exact_int(types: &[Type]) -> Type {
-    let wide = types.iter().map(|t| t.bytes()).max().unwrap_or(4);
-    let signed = types.iter().any(|t| t.is_signed());
-    match (wide, signed) {
-        (8, true) => Type::Q,
-        (8, false) => Type::Uq,
-        _ => Type::Q,
-    }
-}
 
 impl Lowerer<'_> {
     /// Lowers any register-to-register instruction.
@@ -27,7 +15,7 @@ impl Lowerer<'_> {
         use Opcode as O;
         match inst.op {
             O::Mov => self.lower_mov(inst, a),
-            O::Movs => self.lower_movs(a),
+            O::Movs => self.lower_movs(inst, a),
             O::Setp => self.lower_setp(inst, a),
             O::Cmp => self.lower_cmp(inst, a),
             O::Sel => self.lower_sel(inst, a),
@@ -38,6 +26,19 @@ impl Lowerer<'_> {
             O::AddrAdd => self.lower_addr_add(inst, a),
             O::Addc | O::Subb => self.lower_carry(inst, a),
             O::Madw => self.lower_madw(inst, a),
+            O::Dp2
+            | O::Dp3
+            | O::Dp4
+            | O::Dph
+            | O::Line
+            | O::Plane
+            | O::Lrp
+            | O::Sad2
+            | O::Sad2add => self.lower_groups(inst, a),
+            O::Fcvt => self.lower_fcvt(inst, a),
+            O::Srnd => self.lower_srnd(inst, a),
+            O::Add3o => self.lower_add3o(inst, a),
+            O::Invm | O::Rsqtm => self.lower_seed(inst, a),
             _ => {
                 let n = inst.exec.lanes();
                 let mask = self.channel_mask(inst)?;
@@ -86,305 +87,6 @@ impl Lowerer<'_> {
         }
     }
 
-    fn int_compute(
-        &mut self,
-        op: Opcode,
-        sat: bool,
-        s: &[Operand],
-        dst: Type,
-    ) -> Result<(Value, Type), Fail> {
-        use Opcode as O;
-        // Without saturation only the bits that the destination keeps matter.
-        let ty = if sat || dst.is_float() {
-            exact_int(&s.iter().map(|o| o.ty).chain([dst]).collect::<Vec<_>>())
-        } else {
-            dst
-        };
-        if sat && s.iter().any(|o| o.ty.bytes() == 8) {
-            return Fail::unsupported("saturating 64-bit arithmetic");
-        }
-        let lane = lane_of(ty);
-        match (op, s) {
-            (O::Add, [x, y]) => {
-                let (x, y) = (self.int(*x, lane)?, self.int(*y, lane)?);
-                Ok((self.b.bin(BinOp::Add, x, y), ty))
-            }
-            (O::Mul, [x, y]) => {
-                let (x, y) = (self.int(*x, lane)?, self.int(*y, lane)?);
-                Ok((self.b.bin(BinOp::Mul, x, y), ty))
-            }
-            (O::Add3, [x, y, z]) => {
-                let (x, y, z) = (
-                    self.int(*x, lane)?,
-                    self.int(*y, lane)?,
-                    self.int(*z, lane)?,
-                );
-                let v = self.b.bin(BinOp::Add, x, y);
-                Ok((self.b.bin(BinOp::Add, v, z), ty))
-            }
-            (O::Mad, [x, y, z]) => {
-                let (x, y, z) = (
-                    self.int(*x, lane)?,
-                    self.int(*y, lane)?,
-                    self.int(*z, lane)?,
-                );
-                let v = self.b.bin(BinOp::Mul, x, y);
-                let v = if sat {
-                    let cut = self.b.resize(v, lane_of(dst), true);
-                    self.b.resize(cut, lane, dst.is_signed())
-                } else {
-                    v
-                };
-                Ok((self.b.bin(BinOp::Add, v, z), ty))
-            }
-            (O::Mulh, [x, y]) => self.mulh(*x, *y),
-            (O::Avg, [x, y]) => {
-                let (x, y) = (self.int(*x, Lane::I64)?, self.int(*y, Lane::I64)?);
-                let v = self.b.bin(BinOp::Add, x, y);
-                let v = self.b.bin_imm(BinOp::Add, v, 1);
-                Ok((self.b.bin_imm(BinOp::AShr, v, 1), Type::Q))
-            }
-            (O::Div | O::Mod, [x, y]) => self.divide(op, *x, *y),
-            (O::Dp4a, [x, y, z]) => self.dp4a(*x, *y, *z),
-            _ => Fail::unsupported(format!("integer operands (destination `{dst}`)")),
-        }
-    }
-
-    fn mulh(&mut self, x: Operand, y: Operand) -> Result<(Value, Type), Fail> {
-        let signed = x.ty.is_signed() || y.ty.is_signed();
-        if x.ty.bytes() > 4 || y.ty.bytes() > 4 {
-            return Fail::unsupported("64-bit mulh");
-        }
-        if x.ty.is_signed() == y.ty.is_signed() {
-            let (a, b) = (self.int(x, Lane::I32)?, self.int(y, Lane::I32)?);
-            let op = if signed { BinOp::MulHiS } else { BinOp::MulHiU };
-            return Ok((
-                self.b.bin(op, a, b),
-                if signed { Type::D } else { Type::Ud },
-            ));
-        }
-        let (a, b) = (self.int(x, Lane::I64)?, self.int(y, Lane::I64)?);
-        let p = self.b.bin(BinOp::Mul, a, b);
-        let p = self.b.bin_imm(BinOp::LShr, p, 32);
-        Ok((self.b.conv(Conv::Trunc, p, Lane::I32), Type::D))
-    }
-
-    fn divide(&mut self, op: Opcode, x: Operand, y: Operand) -> Result<(Value, Type), Fail> {
-        let wide = x.ty.bytes().max(y.ty.bytes());
-        let mixed = x.ty.is_signed() != y.ty.is_signed();
-        let signed = x.ty.is_signed() || y.ty.is_signed();
-        let lane = match (wide, mixed) {
-            (8, true) => {
-                return Fail::unsupported("64-bit division of operands of different signedness");
-            }
-            (8, false) | (4, true) => Lane::I64,
-            _ => Lane::I32,
-        };
-        let (a, b) = (self.int(x, lane)?, self.int(y, lane)?);
-        let bin = match (op, signed) {
-            (Opcode::Div, true) => BinOp::SDiv,
-            (Opcode::Div, false) => BinOp::UDiv,
-            (_, true) => BinOp::SRem,
-            (_, false) => BinOp::URem,
-        };
-        let ty = match (lane, signed) {
-            (Lane::I64, true) => Type::Q,
-            (Lane::I64, false) => Type::Uq,
-            (_, true) => Type::D,
-            (_, false) => Type::Ud,
-        };
-        Ok((self.b.bin(bin, a, b), ty))
-    }
-
-    fn dp4a(&mut self, acc: Operand, x: Operand, y: Operand) -> Result<(Value, Type), Fail> {
-        let mut sum = self.int(acc, Lane::I32)?;
-        let (a, b) = (self.int(x, Lane::I32)?, self.int(y, Lane::I32)?);
-        for k in 0..4 {
-            let byte = |l: &mut Self, v: Value, ty: Type| {
-                let v = l.b.bin_imm(BinOp::Shl, v, 24 - 8 * k);
-                l.b.bin_imm(
-                    if ty.is_signed() {
-                        BinOp::AShr
-                    } else {
-                        BinOp::LShr
-                    },
-                    v,
-                    24,
-                )
-            };
-            let (p, q) = (byte(self, a, x.ty), byte(self, b, y.ty));
-            let p = self.b.bin(BinOp::Mul, p, q);
-            sum = self.b.bin(BinOp::Add, sum, p);
-        }
-        Ok((
-            sum,
-            if acc.ty.is_signed() {
-                Type::D
-            } else {
-                Type::Ud
-            },
-        ))
-    }
-
-    /// Kind that float operations on these operands are computed in.
-    fn kind(&self, s: &[Operand]) -> Result<FloatKind, Fail> {
-        let mut kind: Option<FloatKind> = None;
-        for o in s {
-            let Some(k) = FloatKind::of(o.ty) else {
-                return Fail::unsupported("integer and float sources in one instruction");
-            };
-            kind = Some(match kind {
-                None => k,
-                Some(old) if old == k => k,
-                Some(FloatKind::Df) => FloatKind::Df,
-                Some(_) if k == FloatKind::Df => FloatKind::Df,
-                Some(_) => FloatKind::F,
-            });
-        }
-        kind.map_or_else(|| Fail::malformed("no float source"), Ok)
-    }
-
-    fn float_compute(
-        &mut self,
-        op: Opcode,
-        s: &[Operand],
-        dst: Type,
-    ) -> Result<(Value, Type), Fail> {
-        let kind = self.kind(s)?;
-        let types: Vec<Type> = s.iter().map(|o| o.ty).chain([dst]).collect();
-        if self.cr0.plain(&types) {
-            return self.float_plain(op, s, kind);
-        }
-        self.float_env(op, s, kind)
-    }
-
-    /// Nearest-even, denormals kept.
-    fn float_plain(
-        &mut self,
-        op: Opcode,
-        s: &[Operand],
-        kind: FloatKind,
-    ) -> Result<(Value, Type), Fail> {
-        // Sums and products of 16-bit floats in binary32 lose nothing that a second rounding could show;
-        // a fused product does, so it goes through binary64.
-        let wide = match (kind, op) {
-            (FloatKind::Hf | FloatKind::Bf, Opcode::Mad | Opcode::Lrp) => FloatKind::Df,
-            (FloatKind::Hf | FloatKind::Bf, _) => FloatKind::F,
-            (k, _) => k,
-        };
-        if kind == FloatKind::Bf && wide == FloatKind::Df {
-            return Fail::unsupported("bf multiply-add");
-        }
-        let v = s
-            .iter()
-            .map(|o| self.float(*o, wide))
-            .collect::<Result<Vec<_>, _>>()?;
-        let r = self.float_op(op, &v)?;
-        // The result keeps the computing type's name only when nothing is rounded away: a 16-bit operation
-        // rounds once, here, to its own type.
-        if wide == kind {
-            Ok((r, kind.ty()))
-        } else {
-            Ok((self.convert(r, wide.ty(), kind.ty(), false)?, kind.ty()))
-        }
-    }
-
-    fn float_op(&mut self, op: Opcode, v: &[Value]) -> Result<Value, Fail> {
-        use Opcode as O;
-        let b = &mut self.b;
-        Ok(match (op, v) {
-            (O::Add, [x, y]) => b.bin(BinOp::FAdd, *x, *y),
-            (O::Add3, [x, y, z]) => {
-                let t = b.bin(BinOp::FAdd, *x, *y);
-                b.bin(BinOp::FAdd, t, *z)
-            }
-            (O::Mul, [x, y]) => b.bin(BinOp::FMul, *x, *y),
-            (O::Mad, [x, y, z]) => b.fma(*x, *y, *z),
-            (O::Div | O::Divm, [x, y]) => b.bin(BinOp::FDiv, *x, *y),
-            (O::Sqrt | O::Sqrtm, [x]) => b.un(UnOp::FSqrt, *x),
-            (O::Rndd, [x]) => b.un(UnOp::FFloor, *x),
-            (O::Rndu, [x]) => b.un(UnOp::FCeil, *x),
-            (O::Rnde, [x]) => b.un(UnOp::FNearest, *x),
-            (O::Rndz, [x]) => b.un(UnOp::FTrunc, *x),
-            (O::Frc, [x]) => {
-                let floor = b.un(UnOp::FFloor, *x);
-                b.bin(BinOp::FSub, *x, floor)
-            }
-            (O::Lrp, [x, y, z]) => {
-                // s0*s1 + (1 - s0)*s2, as the hardware's two multiply-adds.
-                let one = if b.ty(*x).lane == Lane::F64 {
-                    b.f64(1.0)
-                } else {
-                    b.f32(1.0)
-                };
-                let rest = b.bin(BinOp::FSub, one, *x);
-                let part = b.bin(BinOp::FMul, rest, *z);
-                b.fma(*x, *y, part)
-            }
-            (O::Inv | O::Exp | O::Log | O::Sin | O::Cos | O::Rsqrt | O::Pow, _) => {
-                match math::expand(b, op, v) {
-                    Some(r) => r,
-                    None => return Fail::unsupported("this operand type of a math function"),
-                }
-            }
-            _ => return Fail::unsupported("float operands"),
-        })
-    }
-
-    /// Under a rounding or denormal mode that plain operations do not have.
-    fn float_env(
-        &mut self,
-        op: Opcode,
-        s: &[Operand],
-        kind: FloatKind,
-    ) -> Result<(Value, Type), Fail> {
-        use Opcode as O;
-        if kind == FloatKind::Bf {
-            return Fail::unsupported("bf arithmetic under this `%cr0`");
-        }
-        let v = s
-            .iter()
-            .map(|o| self.float(*o, kind))
-            .collect::<Result<Vec<_>, _>>()?;
-        let lane = lane_of(kind.ty());
-        let env = match op {
-            O::Add => FpEnvOp::Add,
-            O::Mul => FpEnvOp::Mul,
-            O::Div | O::Divm => FpEnvOp::Div,
-            O::Mad => FpEnvOp::Fma,
-            O::Sqrt | O::Sqrtm => FpEnvOp::Sqrt,
-            // The approximate functions and the roundings to integers do not depend on the rounding mode;
-            // denormals are flushed around them.
-            _ => {
-                let flushed = v
-                    .iter()
-                    .map(|&x| self.fp_env(FpEnvOp::Flush, &[x], lane))
-                    .collect::<Result<Vec<_>, _>>()?;
-                let wide = if kind == FloatKind::Hf {
-                    FloatKind::F
-                } else {
-                    kind
-                };
-                let mut args = Vec::new();
-                for x in flushed {
-                    args.push(if kind == FloatKind::Hf {
-                        self.b.conv(Conv::F16ToF, x, Lane::F32)
-                    } else {
-                        x
-                    });
-                }
-                let r = self.float_op(op, &args)?;
-                let r = if wide == kind {
-                    r
-                } else {
-                    self.b.conv(Conv::FToF16, r, Lane::I16)
-                };
-                return Ok((self.fp_env(FpEnvOp::Flush, &[r], lane)?, kind.ty()));
-            }
-        };
-        Ok((self.fp_env(env, &v, lane)?, kind.ty()))
-    }
-
     fn lower_mov(&mut self, inst: &Inst, a: &Alu) -> Result<(), Fail> {
         let n = inst.exec.lanes();
         let [src] = a.srcs.as_slice() else {
@@ -408,25 +110,51 @@ impl Lowerer<'_> {
             return self.convert(o.value, o.ty, dst, sat);
         }
         // A modifier acts on the exact value.
+        if o.ty.bytes() == 8 && (sat || dst.is_float()) {
+            return self.moved_quadword(o, dst, sat);
+        }
         let ty = if o.ty.bytes() == 8 { o.ty } else { Type::Q };
         let v = self.int(o, Lane::I64)?;
         self.convert(v, ty, dst, sat)
     }
 
-    fn lower_movs(&mut self, a: &Alu) -> Result<(), Fail> {
+    /// A quadword whose modifier may have taken it out of its type.
+    fn moved_quadword(&mut self, o: Operand, dst: Type, sat: bool) -> Result<Value, Fail> {
+        let w = self.wide(o)?;
+        if dst.is_int() {
+            return self.saturate_wide(w, dst);
+        }
+        // Rounded with the sign in place: the other way round where the mode has a direction.
+        let m = self.magnitude(w);
+        let plus = self.convert(m.bits, Type::Uq, dst, sat)?;
+        let mode = self.cr0;
+        self.cr0 = mode.mirrored();
+        let minus = self.convert(m.bits, Type::Uq, dst, false);
+        self.cr0 = mode;
+        let minus = if sat {
+            let lane = lane_of(dst);
+            self.b.bits(lane, 0)
+        } else {
+            self.modified_float(Operand {
+                value: minus?,
+                ty: dst,
+                modifier: SrcModifier::Neg,
+            })?
+        };
+        Ok(self.b.select(m.negative, minus, plus))
+    }
+
+    /// Copies handles, element by element; the ISA gives the instruction no mask.
+    fn lower_movs(&mut self, inst: &Inst, a: &Alu) -> Result<(), Fail> {
         let [src] = a.srcs.as_slice() else {
             return Fail::malformed("movs takes one source");
         };
-        if matches!(a.dst, Dst::Sampler(..)) {
-            // Samplers only matter to sampler messages, which are not lowered.
-            return Ok(());
-        }
-        let o = self.read(src, 1)?;
-        let v = self.b.resize(o.value, Lane::I32, false);
-        match &a.dst {
-            Dst::General { .. } => self.write(&a.dst, 1, v, ChannelMask::All),
-            d => self.write(d, 1, v, ChannelMask::All),
-        }
+        let n = inst.exec.lanes();
+        let o = self.read(src, n)?;
+        let v = self.b.resize(o.value, Lane::I32, o.ty.is_signed());
+        let dst = self.dst_type(&a.dst)?;
+        let v = self.b.resize(v, lane_of(dst).as_int(), false);
+        self.write(&a.dst, n, v, ChannelMask::All)
     }
 
     fn lower_setp(&mut self, inst: &Inst, a: &Alu) -> Result<(), Fail> {

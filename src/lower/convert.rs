@@ -116,10 +116,19 @@ impl Lowerer<'_> {
     pub fn cr0_value(&mut self) -> Result<Value, Fail> {
         match self.cr0 {
             Cr0::Known(v) => Ok(self.b.i32(v)),
-            Cr0::Unknown => {
+            Cr0::Unknown | Cr0::Mirrored => {
                 let root = self.kernel.place(crate::module::VarId::CR0).root;
                 let p = super::regs::Pattern::packed(root, 0, 1, Lane::I32);
-                self.regs.read(&mut self.b, &p)
+                let live = self.regs.read(&mut self.b, &p)?;
+                if self.cr0 == Cr0::Unknown {
+                    return Ok(live);
+                }
+                // Bits 5 and 4 differ in the two directed modes.
+                let other = self.b.bin_imm(BinOp::LShr, live, 1);
+                let differ = self.b.bin(BinOp::Xor, live, other);
+                let differ = self.b.bin_imm(BinOp::And, differ, 0x10);
+                let both = self.b.bin_imm(BinOp::Mul, differ, 3);
+                Ok(self.b.bin(BinOp::Xor, live, both))
             }
         }
     }
@@ -147,19 +156,7 @@ impl Lowerer<'_> {
                 let f = self.b.recast(wide, Lane::F32);
                 self.float_to_float(f, Type::F, to)
             }
-            (_, Type::Bf) => {
-                let f = if from == Type::Df {
-                    return Fail::unsupported("df to bf");
-                } else {
-                    self.float_to_float(v, from, Type::F)?
-                };
-                if !plain {
-                    return Fail::unsupported(
-                        "conversion to bf under a rounding mode other than nearest-even",
-                    );
-                }
-                Ok(self.f_to_bf(f))
-            }
+            (_, Type::Bf) => self.float_to_bf(v, from),
             (Type::Hf, Type::F | Type::Df) if plain => {
                 Ok(self.b.conv(Conv::F16ToF, v, lane_of(to)))
             }
@@ -168,6 +165,38 @@ impl Lowerer<'_> {
             (Type::Df, Type::F) if plain => Ok(self.b.conv(Conv::FDemote, v, Lane::F32)),
             _ => self.fp_env(FpEnvOp::FToF, &[v], lane_of(to)),
         }
+    }
+
+    /// Conversion to bf rounds to nearest even whatever `%cr0` says: that is the only rounding the hardware's
+    /// conversion has (VISA.md 2.4).
+    fn float_to_bf(&mut self, v: Value, from: Type) -> Result<Value, Fail> {
+        let plain = self.cr0.plain(&[from]);
+        let v = if plain {
+            v
+        } else {
+            self.fp_env(FpEnvOp::Flush, &[v], lane_of(from))?
+        };
+        let f = match from {
+            Type::Df => self.df_to_odd_f(v),
+            Type::Hf => self.b.conv(Conv::F16ToF, v, Lane::F32),
+            _ => v,
+        };
+        Ok(self.f_to_bf(f))
+    }
+
+    /// binary64 to binary32, rounded to odd: a second rounding then gives what one rounding would.
+    fn df_to_odd_f(&mut self, d: Value) -> Value {
+        let near = self.b.conv(Conv::FDemote, d, Lane::F32);
+        let back = self.b.conv(Conv::FPromote, near, Lane::F64);
+        let inexact = self.b.fcmp(FCond::Ne, back, d);
+        let (far, own) = (self.b.un(UnOp::FAbs, back), self.b.un(UnOp::FAbs, d));
+        let above = self.b.fcmp(FCond::Gt, far, own);
+        let step = self.b.conv(Conv::SExt, above, Lane::I32);
+        let bits = self.b.recast(near, Lane::I32);
+        let below = self.b.bin(BinOp::Add, bits, step);
+        let odd = self.b.bin_imm(BinOp::Or, below, 1);
+        let bits = self.b.select(inexact, odd, bits);
+        self.b.recast(bits, Lane::F32)
     }
 
     /// Nearest-even with quiet NaNs.
@@ -187,7 +216,15 @@ impl Lowerer<'_> {
     fn int_to_float(&mut self, v: Value, from: Type, to: Type) -> Result<Value, Fail> {
         let signed = from.is_signed();
         if to == Type::Bf {
-            return Fail::unsupported("integer to bf");
+            let v = if from.bytes() == 8 {
+                self.sticky_quadword(v)
+            } else {
+                v
+            };
+            let conv = if signed { Conv::SIToF } else { Conv::UIToF };
+            let d = self.b.conv(conv, v, Lane::F64);
+            let f = self.df_to_odd_f(d);
+            return Ok(self.f_to_bf(f));
         }
         if !self.cr0.plain(&[to]) {
             let op = if signed {
@@ -204,6 +241,23 @@ impl Lowerer<'_> {
             return Ok(self.b.conv(Conv::FToF16, d, Lane::I16));
         }
         Ok(self.b.conv(conv, v, lane_of(to)))
+    }
+
+    /// A quadword that binary64 holds exactly and that rounds to few bits as `v` does: beyond 2^53 the low
+    /// bits are gathered into one.
+    fn sticky_quadword(&mut self, v: Value) -> Value {
+        let low = self.b.bin_imm(BinOp::And, v, 0x7ff);
+        let zero = self.b.int_like(v, 0);
+        let some = self.b.icmp(ICond::Ne, low, zero);
+        let some = self.b.conv(Conv::ZExt, some, Lane::I64);
+        let some = self.b.bin_imm(BinOp::Shl, some, 11);
+        let high = self.b.bin(BinOp::Sub, v, low);
+        let gathered = self.b.bin(BinOp::Or, high, some);
+        let top = self.b.bin_imm(BinOp::AShr, v, 52);
+        let top = self.b.bin_imm(BinOp::Add, top, 1);
+        let two = self.b.int_like(v, 2);
+        let large = self.b.icmp(ICond::Uge, top, two);
+        self.b.select(large, gathered, v)
     }
 
     fn float_to_int(&mut self, v: Value, from: Type, to: Type) -> Result<Value, Fail> {

@@ -24,9 +24,20 @@ pub enum Cr0 {
     Known(u32),
     /// Anything.
     Unknown,
+    /// Anything, with up and down exchanged; only while one operation is lowered.
+    Mirrored,
 }
 
 impl Cr0 {
+    /// The mode that rounds a magnitude as this one rounds the negative number.
+    pub fn mirrored(self) -> Cr0 {
+        match self {
+            Cr0::Known(v) if matches!(v & ROUNDING, 0x10 | 0x20) => Cr0::Known(v ^ ROUNDING),
+            Cr0::Unknown => Cr0::Mirrored,
+            known => known,
+        }
+    }
+
     /// True when operations on these types round to nearest even and keep denormals.
     pub fn plain(self, types: &[Type]) -> bool {
         let Cr0::Known(v) = self else { return false };

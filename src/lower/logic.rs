@@ -118,24 +118,7 @@ impl Lowerer<'_> {
     ) -> Result<(Value, Type), Fail> {
         use Opcode as O;
         if matches!(op, O::Rol | O::Ror) {
-            let lane = lane_of(dst);
-            if lane.bits() < 16 {
-                return Fail::unsupported("rotation of bytes");
-            }
-            let v = self.int(x, lane)?;
-            let n = self.int(count, lane)?;
-            return Ok((
-                self.b.bin(
-                    if op == O::Rol {
-                        BinOp::Rotl
-                    } else {
-                        BinOp::Rotr
-                    },
-                    v,
-                    n,
-                ),
-                dst,
-            ));
+            return self.rotate(op, x, count, dst);
         }
         let wide = dst.bytes() == 8 || x.ty.bytes() == 8;
         let lane = if wide { Lane::I64 } else { Lane::I32 };
@@ -143,7 +126,10 @@ impl Lowerer<'_> {
         match op {
             O::Shl if sat => {
                 if wide {
-                    return Fail::unsupported("saturating 64-bit shift");
+                    let x = self.wide(x)?;
+                    let n = self.b.bin_imm(BinOp::And, n, 63);
+                    let shifted = self.wide_shl(x, n);
+                    return Ok((self.saturate_wide(shifted, dst)?, dst));
                 }
                 // Computed exactly in 64 bits: a 32-bit value shifted by at most 31.
                 let v = self.int(x, Lane::I64)?;
@@ -171,6 +157,35 @@ impl Lowerer<'_> {
                 Ok((self.b.bin(bin, v, n), ty))
             }
         }
+    }
+
+    /// Rotation at the width of the wider of result and rotated value, as the vendor's assembler does it: it
+    /// widens a narrow value, zeros above, and cuts a wide result.
+    fn rotate(
+        &mut self,
+        op: Opcode,
+        x: Operand,
+        count: Operand,
+        dst: Type,
+    ) -> Result<(Value, Type), Fail> {
+        let (own, target) = (lane_of(x.ty), lane_of(dst));
+        if own.bits() < 16 || target.bits() < 16 {
+            return Fail::malformed("rotation of bytes");
+        }
+        let lane = if own.bits() > target.bits() {
+            own
+        } else {
+            target
+        };
+        let v = self.int(x, own)?;
+        let v = self.b.resize(v, lane, false);
+        let n = self.int(count, lane)?;
+        let rotate = if op == Opcode::Rol {
+            BinOp::Rotl
+        } else {
+            BinOp::Rotr
+        };
+        Ok((self.b.bin(rotate, v, n), unsigned(lane)))
     }
 
     fn bfe(

@@ -14,8 +14,11 @@ mod cells;
 mod control;
 mod convert;
 mod error;
+mod float_arith;
 mod flow;
 mod fpmode;
+mod groups;
+mod int_arith;
 mod logic;
 mod lsc;
 mod math;
@@ -23,7 +26,9 @@ mod mem;
 mod operand;
 mod payload;
 mod regs;
+mod small_float;
 mod svm;
+mod wide;
 
 pub use error::LowerError;
 pub use payload::{InputSource, LocalIdShape, PayloadMap};
@@ -55,7 +60,8 @@ pub(crate) struct Lowerer<'k> {
     start: Block,
     preds: Vec<Var>,
     addrs: Vec<Var>,
-    surfaces: Vec<Var>,
+    surfaces: Vec<Vec<Var>>,
+    samplers: Vec<Vec<Var>>,
     em: Var,
     cr0: Cr0,
 }
@@ -120,7 +126,8 @@ impl<'k> Lowerer<'k> {
             .iter()
             .map(|a| b.var(Ty::vector(Lane::I16, a.elements as u16)))
             .collect();
-        let surfaces = (0..vars.surface.len()).map(|_| b.var(Ty::I32)).collect();
+        let surfaces = state_vars(&vars.surface, &mut b);
+        let samplers = state_vars(&vars.sampler, &mut b);
         let em = b.var(Ty::mask(simd));
         let regs = match recorder {
             None => RegFile::recording(kernel.roots()),
@@ -139,6 +146,7 @@ impl<'k> Lowerer<'k> {
             preds,
             addrs,
             surfaces,
+            samplers,
             em,
             cr0: Cr0::Unknown,
         }
@@ -255,8 +263,19 @@ impl<'k> Lowerer<'k> {
     }
 
     fn surface_var(&self, s: SurfaceId) -> Option<Var> {
-        self.surfaces
-            .get((s.0 as usize).checked_sub(SurfaceId::FIRST_USER as usize)?)
-            .copied()
+        let index = (s.0 as usize).checked_sub(SurfaceId::FIRST_USER as usize)?;
+        self.surfaces.get(index)?.first().copied()
     }
+}
+
+/// The elements of surface or sampler variables that operands can name: an index of a byte and 32 channels.
+fn state_vars(vars: &[crate::module::OtherVar], b: &mut Builder) -> Vec<Vec<Var>> {
+    const MOST: u32 = 256 + 32;
+    vars.iter()
+        .map(|v| {
+            (0..v.elements.clamp(1, MOST))
+                .map(|_| b.var(Ty::I32))
+                .collect()
+        })
+        .collect()
 }

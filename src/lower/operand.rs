@@ -1,7 +1,7 @@
 //! Operands: which lanes of which bytes, channel masks, address registers.
 
 use super::Lowerer;
-use super::build::Builder;
+use super::build::{Builder, Var};
 use super::error::Fail;
 use super::regs::Pattern;
 use crate::isa::{SrcModifier, Type};
@@ -233,19 +233,56 @@ impl Lowerer<'_> {
                     modifier: SrcModifier::None,
                 })
             }
-            Src::Surface(s, _) => match self.surface_var(*s) {
-                Some(v) => Ok(Operand {
-                    value: self.b.read(v),
-                    ty: Type::Ud,
-                    modifier: SrcModifier::None,
-                }),
-                None => Ok(Operand {
-                    value: self.b.i32(s.0),
-                    ty: Type::Ud,
-                    modifier: SrcModifier::None,
-                }),
-            },
-            Src::AddressOfSurface { .. } | Src::Sampler(..) => Fail::unsupported("state operand"),
+            Src::Surface(s, first) => self.read_surface(*s, *first, lanes),
+            Src::Sampler(s, first) => {
+                let elements = state_elements(self.samplers.get(s.0 as usize), *first, lanes)?;
+                Ok(self.read_state(&elements))
+            }
+            Src::AddressOfSurface { .. } => Fail::unsupported("address of a surface"),
+        }
+    }
+
+    fn read_surface(&mut self, s: SurfaceId, first: u8, lanes: u32) -> Result<Operand, Fail> {
+        let Some(index) = s.0.checked_sub(SurfaceId::FIRST_USER) else {
+            // Predefined surfaces have fixed binding-table indices (VISA.md 2.3).
+            let index = match s {
+                SurfaceId::SLM => 254,
+                SurfaceId::BSS => 252,
+                SurfaceId::SCRATCH => 255,
+                other => other.0,
+            };
+            return Ok(Operand {
+                value: self.b.i32(index),
+                ty: Type::Ud,
+                modifier: SrcModifier::None,
+            });
+        };
+        let elements = state_elements(self.surfaces.get(index as usize), first, lanes)?;
+        Ok(self.read_state(&elements))
+    }
+
+    fn read_state(&mut self, elements: &[Var]) -> Operand {
+        let n = elements.len() as u16;
+        let mut value = self.b.read(elements[0]);
+        if n > 1 {
+            value = self.b.splat(value, n);
+        }
+        for (k, &e) in elements.iter().enumerate().skip(1) {
+            let one = self.b.read(e);
+            let ty = self.b.ty(value);
+            value = self.b.op(Op::InsertLane(k as u16), vec![value, one], ty);
+        }
+        Operand {
+            value,
+            ty: Type::Ud,
+            modifier: SrcModifier::None,
+        }
+    }
+
+    fn write_state(&mut self, elements: &[Var], value: Value) {
+        for (k, &e) in elements.iter().enumerate() {
+            let one = self.b.lane(value, k as u16);
+            self.b.write(e, one);
         }
     }
 
@@ -290,7 +327,7 @@ impl Lowerer<'_> {
         }
     }
 
-    fn addr_var(&self, a: AddrId) -> Result<super::build::Var, Fail> {
+    fn addr_var(&self, a: AddrId) -> Result<Var, Fail> {
         match self.addrs.get(a.0 as usize) {
             Some(&v) => Ok(v),
             None => Fail::malformed("unknown address variable"),
@@ -420,15 +457,20 @@ impl Lowerer<'_> {
                 self.b.write(var, new);
                 Ok(())
             }
-            Dst::Surface(s, _) => {
-                let Some(var) = self.surface_var(*s) else {
+            Dst::Surface(s, first) => {
+                let Some(index) = s.0.checked_sub(SurfaceId::FIRST_USER) else {
                     return Fail::malformed("write to a predefined surface");
                 };
-                self.b.write(var, value);
+                let elements = state_elements(self.surfaces.get(index as usize), *first, lanes)?;
+                self.write_state(&elements, value);
+                Ok(())
+            }
+            Dst::Sampler(s, first) => {
+                let elements = state_elements(self.samplers.get(s.0 as usize), *first, lanes)?;
+                self.write_state(&elements, value);
                 Ok(())
             }
             Dst::Pred(p) => self.write_pred(*p, lanes, value, mask, 0),
-            Dst::Sampler(..) => Fail::unsupported("sampler state"),
         }
     }
 
@@ -485,6 +527,15 @@ impl Lowerer<'_> {
     pub fn scalar_int(&mut self, s: &Src, lane: Lane) -> Result<Value, Fail> {
         let o = self.read(s, 1)?;
         self.int(o, lane)
+    }
+}
+
+/// Elements `first .. first + lanes` of a surface or sampler variable.
+fn state_elements(var: Option<&Vec<Var>>, first: u8, lanes: u32) -> Result<Vec<Var>, Fail> {
+    let first = usize::from(first);
+    match var.and_then(|v| v.get(first..first + lanes as usize)) {
+        Some(elements) => Ok(elements.to_vec()),
+        None => Fail::malformed("more elements than the state variable has"),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Typed values of directives.
 
-use half::f16;
+use half::{bf16, f16};
 
 /// Element type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,11 +9,11 @@ pub struct Type {
     pub name: &'static str,
     /// Bytes.
     pub bytes: usize,
-    /// `i`, `u` or `f`.
+    /// `i`, `u`, `f`, or `b` of bf16.
     pub class: u8,
 }
 
-const TYPES: [Type; 11] = [
+const TYPES: [Type; 12] = [
     ty("i8", 1),
     ty("u8", 1),
     ty("i16", 2),
@@ -23,6 +23,7 @@ const TYPES: [Type; 11] = [
     ty("i64", 8),
     ty("u64", 8),
     ty("f16", 2),
+    ty("bf16", 2),
     ty("f32", 4),
     ty("f64", 8),
 ];
@@ -43,9 +44,10 @@ impl Type {
     /// Bytes of one value.
     pub fn value(self, text: &str) -> Result<Vec<u8>, String> {
         let bad = || format!("`{text}` is no {}", self.name);
-        if self.class == b'f' && !text.starts_with("0x") {
+        if self.is_float() && !text.starts_with("0x") {
             let v: f64 = text.parse().map_err(|_| bad())?;
             return Ok(match self.bytes {
+                2 if self.class == b'b' => bf16::from_f64(v).to_le_bytes().to_vec(),
                 2 => f16::from_f64(v).to_le_bytes().to_vec(),
                 4 => (v as f32).to_le_bytes().to_vec(),
                 _ => v.to_le_bytes().to_vec(),
@@ -74,6 +76,7 @@ impl Type {
         wide[..bytes.len()].copy_from_slice(bytes);
         let bits = u64::from_le_bytes(wide);
         match (self.class, self.bytes) {
+            (b'b', _) => format!("{} (0x{bits:x})", bf16::from_bits(bits as u16)),
             (b'f', 2) => format!("{} (0x{bits:x})", f16::from_bits(bits as u16)),
             (b'f', 4) => format!("{} (0x{bits:x})", f32::from_bits(bits as u32)),
             (b'f', _) => format!("{} (0x{bits:x})", f64::from_bits(bits)),
@@ -81,11 +84,16 @@ impl Type {
         }
     }
 
+    fn is_float(self) -> bool {
+        matches!(self.class, b'f' | b'b')
+    }
+
     fn is_nan(self, bytes: &[u8]) -> bool {
-        if self.class != b'f' {
+        if !self.is_float() {
             return false;
         }
         match *bytes {
+            [a, b] if self.class == b'b' => bf16::from_le_bytes([a, b]).is_nan(),
             [a, b] => f16::from_le_bytes([a, b]).is_nan(),
             [a, b, c, d] => f32::from_le_bytes([a, b, c, d]).is_nan(),
             [a, b, c, d, e, f, g, h] => f64::from_le_bytes([a, b, c, d, e, f, g, h]).is_nan(),
@@ -121,7 +129,7 @@ pub fn values(ty: Type, count: usize, text: &str) -> Result<Vec<u8>, String> {
             let (first, step) = (number(0, 0)?, number(1, 1)?);
             for i in 0..count as i64 {
                 let v = first.wrapping_add(step.wrapping_mul(i));
-                if ty.class == b'f' {
+                if ty.is_float() {
                     out.extend(ty.value(&v.to_string())?);
                 } else {
                     out.extend(&v.to_le_bytes()[..ty.bytes]);
