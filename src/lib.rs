@@ -27,6 +27,7 @@ pub mod cli;
 pub mod container;
 pub mod engine;
 pub mod front;
+pub mod interp;
 pub mod isa;
 pub mod limits;
 pub mod lower;

@@ -31,7 +31,7 @@ fn filetests() {
     files(&root, &mut all);
     all.sort();
     all.retain(|f| f.to_string_lossy().contains(&filter));
-    let mut engines = run::Engines::default();
+    let engines = run::Engines::default();
     let mut total = run::Tally::default();
     let mut failures = Vec::new();
     for path in &all {
@@ -39,7 +39,7 @@ fn filetests() {
         let text = std::fs::read_to_string(path).unwrap();
         match spec::parse(&text) {
             Ok(spec) => {
-                let tally = run::file(&name, &text, &spec, &mut engines, &mut failures);
+                let tally = run::file(&name, &text, &spec, &engines, &mut failures);
                 total.add(tally);
             }
             Err(e) => failures.push(format!("{name}: {e}")),

@@ -15,6 +15,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("front", &["module", "isa", "limits"]),
     ("container", &["isa", "limits"]),
     ("valid", &["module", "isa", "limits"]),
+    ("interp", &["valid", "module", "isa", "limits"]),
     ("ssa", &["isa"]),
     ("lower", &["valid", "module", "isa", "ssa", "limits"]),
     ("passes", &["ssa"]),
@@ -25,6 +26,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "backend",
             "container",
             "front",
+            "interp",
             "isa",
             "limits",
             "lower",
@@ -36,7 +38,15 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
     (
         "cli",
-        &["engine", "backend", "container", "front", "isa", "module"],
+        &[
+            "engine",
+            "backend",
+            "container",
+            "front",
+            "interp",
+            "isa",
+            "module",
+        ],
     ),
 ];
 
@@ -61,6 +71,7 @@ const FENCED: &[(&str, &[&str])] = &[
         &[
             "src/backend/",
             "src/engine/",
+            "src/interp/",
             "src/cli/",
             "fuzzing/",
             "examples/",

@@ -1,5 +1,6 @@
 //! Errors of preparing and starting a launch.
 
+use crate::group::ProgramError;
 use crate::limits::MAX_GROUP_LANES;
 use crate::memory::MemoryError;
 
@@ -85,6 +86,14 @@ pub enum LaunchError {
     /// Device memory.
     #[error(transparent)]
     Memory(#[from] MemoryError),
+    /// A kernel that is a program gave up.
+    #[error("kernel `{kernel}`: {error}")]
+    Program {
+        /// Kernel.
+        kernel: String,
+        /// Why.
+        error: ProgramError,
+    },
     /// Our bug: the code returned something that is no status.
     #[error("internal error: kernel `{kernel}` returned status {status}")]
     Status {

@@ -4,6 +4,7 @@
 use crate::CodeHandle;
 use crate::abi::Entry;
 use crate::error::LaunchError;
+use crate::group::GroupProgram;
 use crate::meta::KernelMeta;
 use std::sync::Arc;
 
@@ -15,15 +16,18 @@ pub enum KernelCode {
     Installed(CodeHandle),
     /// Part of the program, or of a library that is never unloaded.
     Linked(Entry),
+    /// No machine code: a program in the host's language.
+    Program(Arc<dyn GroupProgram>),
 }
 
 impl KernelCode {
-    /// The function.
-    pub fn entry(&self) -> Entry {
+    /// The function, unless it is a program.
+    pub fn entry(&self) -> Option<Entry> {
         match self {
             #[cfg(feature = "jit")]
-            KernelCode::Installed(code) => code.entry(),
-            KernelCode::Linked(entry) => *entry,
+            KernelCode::Installed(code) => Some(code.entry()),
+            KernelCode::Linked(entry) => Some(*entry),
+            KernelCode::Program(_) => None,
         }
     }
 }
@@ -53,13 +57,26 @@ impl Kernel {
         Ok(Kernel(Arc::new(Inner { meta, code })))
     }
 
+    /// A kernel that a program runs.
+    ///
+    /// # Errors
+    /// [`LaunchError::Meta`] when a field is out of range.
+    pub fn from_program(
+        meta: KernelMeta,
+        program: Arc<dyn GroupProgram>,
+    ) -> Result<Kernel, LaunchError> {
+        meta.check()?;
+        let code = KernelCode::Program(program);
+        Ok(Kernel(Arc::new(Inner { meta, code })))
+    }
+
     /// Metadata.
     pub fn meta(&self) -> &KernelMeta {
         &self.0.meta
     }
 
-    /// The function.
-    pub fn entry(&self) -> Entry {
-        self.0.code.entry()
+    /// The code.
+    pub fn code(&self) -> &KernelCode {
+        &self.0.code
     }
 }

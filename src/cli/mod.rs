@@ -25,6 +25,7 @@
 )]
 
 mod asm;
+mod backend;
 mod content;
 mod exit;
 mod list;

@@ -8,6 +8,7 @@ use std::thread;
 use clap::{Args, ValueEnum};
 use visa_runtime::{Buffer, DeviceMemory, LaunchStatus};
 
+use super::backend::BackendArgs;
 use super::content::{Content, is_npy};
 use super::exit::{Exit, Failure, tell};
 use super::load::load;
@@ -48,9 +49,8 @@ pub struct RunArgs {
     /// Print the first COUNT elements of a buffer after the run
     #[arg(long, value_name = "INDEX=TYPE:COUNT")]
     print: Vec<Print>,
-    /// The code generator
-    #[arg(long, value_name = "NAME", default_value = "cranelift")]
-    backend: String,
+    #[command(flatten)]
+    backend: BackendArgs,
     /// OS threads to spread work-groups over; one for each processor if left out
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
@@ -94,15 +94,20 @@ impl From<Oob> for OobPolicy {
 
 /// Runs.
 pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<Exit, Failure> {
-    check_backend(&args.backend)?;
+    let options = args.backend.options()?;
     let file = load(&args.file, args.device)?;
-    let engine = Engine::new()?;
+    let engine = Engine::with_options(options)?;
     let program = file.program(&engine)?;
     let kernel = pick(&file.name, &program, args.kernel.as_deref())?;
     let mut binding = Binding::new(engine.memory());
     let launch = Launch::new(args.global.0)
         .oob(args.oob.into())
-        .threads(usize::from(args.threads.unwrap_or_else(processors)));
+        .threads(match args.threads {
+            // Lines of several threads would mix.
+            _ if args.backend.traces() => 1,
+            Some(threads) => usize::from(threads),
+            None => usize::from(processors()),
+        });
     let launch = match args.local {
         Some(local) => launch.local(local.0),
         None => launch,
@@ -142,24 +147,6 @@ pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<Exit, Failure> {
         tell(&faults);
     }
     Ok(if faulted { Exit::Faulted } else { Exit::Fine })
-}
-
-/// Refuses code generators that this program does not have.
-fn check_backend(name: &str) -> Result<(), Failure> {
-    match name {
-        "cranelift" => Ok(()),
-        "llvm" if cfg!(feature = "llvm") => Err(Failure::unsupported(
-            "the llvm backend is not built yet; use --backend cranelift",
-        )),
-        "llvm" => Err(Failure::unsupported(
-            "this program was built without the llvm backend: install llvm-19-dev and build with \
-             `cargo build --features llvm`, or use --backend cranelift",
-        )),
-        other => Err(Failure::usage(format!(
-            "unknown backend `{other}`: expected cranelift, or llvm (cargo feature `llvm`, \
-             package llvm-19-dev)"
-        ))),
-    }
 }
 
 fn processors() -> u16 {
@@ -721,16 +708,6 @@ mod tests {
             numbered(&twice).unwrap_err().message,
             "argument 1 is given twice"
         );
-    }
-
-    #[test]
-    fn backends() {
-        assert!(check_backend("cranelift").is_ok());
-        let llvm = check_backend("llvm").unwrap_err();
-        assert_eq!(llvm.exit, Exit::Unsupported);
-        let other = check_backend("gcc").unwrap_err();
-        assert_eq!(other.exit, Exit::Usage);
-        assert!(other.message.contains("llvm-19-dev"));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use super::error::Error;
 use super::kernel::{ArgKind, Argument};
 use crate::container::{ArgInfo, KernelInfo, PayloadLayout, PayloadSource};
 use crate::container::{ArgType, MemoryAddressing, MemorySpace};
+use crate::interp;
 use crate::lower::{InputSource, LocalIdShape, PayloadMap};
 use crate::module::{Body, InputVar, Module};
 
@@ -98,6 +99,20 @@ pub(crate) fn plan(
         .cross_thread_size
         .next_multiple_of(layout.grf_bytes.max(1));
     Ok(with_symbols(inputs, size, known))
+}
+
+/// Where the interpreter finds what a kernel reads at its start.
+pub(crate) fn interp_inputs(map: &PayloadMap) -> interp::Inputs {
+    let source = |s: &InputSource| match *s {
+        InputSource::R0(at) => interp::Input::R0(at),
+        InputSource::LocalIds { dim, lane } => interp::Input::LocalIds { dim, lane },
+        InputSource::Payload(at) => interp::Input::Payload(at),
+        InputSource::Zero => interp::Input::Zero,
+    };
+    interp::Inputs {
+        inputs: map.inputs.iter().map(source).collect(),
+        symbols: map.symbols.clone(),
+    }
 }
 
 /// The plan of a kernel without `.ze_info`: inputs are bound by name at launch, each at its own register offset.

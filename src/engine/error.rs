@@ -3,6 +3,7 @@
 use crate::backend::BackendError;
 use crate::container::{Blame, ContainerError};
 use crate::front::text::{Diagnostics, ErrorKind};
+use crate::interp::InterpError;
 use crate::lower::LowerError;
 use crate::valid::ValidErrors;
 use visa_runtime::{LaunchError, MemoryError};
@@ -45,6 +46,14 @@ pub enum Error {
         kernel: String,
         /// Why.
         error: LowerError,
+    },
+    /// A kernel could not be interpreted, or not to its end.
+    #[error("kernel `{kernel}`: {error}")]
+    Interp {
+        /// Kernel.
+        kernel: String,
+        /// Why.
+        error: InterpError,
     },
     /// A kernel needs something of its environment that is not implemented.
     #[error("kernel `{kernel}`: unsupported: {what}")]
@@ -111,7 +120,15 @@ impl Error {
                 error: LowerError::Unsupported { .. },
                 ..
             }
+            | Error::Interp {
+                error: InterpError::Unsupported { .. },
+                ..
+            }
             | Error::Unsupported { .. } => Class::Unsupported,
+            Error::Interp {
+                error: InterpError::Trace { .. },
+                ..
+            } => Class::Environment,
             Error::Backend(e) => match **e {
                 BackendError::TooLarge { .. } => Class::Unsupported,
                 BackendError::Environment { .. } => Class::Environment,
@@ -138,6 +155,14 @@ impl From<BackendError> for Error {
 
 impl From<LaunchError> for Error {
     fn from(e: LaunchError) -> Error {
+        if let LaunchError::Program { kernel, error } = &e
+            && let Some(error) = error.downcast_ref::<InterpError>()
+        {
+            return Error::Interp {
+                kernel: kernel.clone(),
+                error: error.clone(),
+            };
+        }
         Error::Launch(std::sync::Arc::new(e))
     }
 }

@@ -1,16 +1,17 @@
 //! Kernels: what they want, and their code.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::Engine;
-use super::abi::PayloadPlan;
+use super::abi::{self, PayloadPlan};
 use super::cache::{Compiled, Key};
 use super::error::Error;
 use super::program::ProgramData;
 use crate::backend::{CodegenOptions, OobPolicy, install};
 use crate::container::BufferType;
 use crate::container::KernelInfo;
+use crate::interp::{self, InterpOptions};
 use crate::isa::Platform;
 use crate::limits::TEXT_SCRATCH_BYTES;
 use crate::lower::{self, LocalIdShape};
@@ -73,11 +74,18 @@ impl Argument {
     }
 }
 
+/// A kernel ready to be interpreted.
+pub(crate) struct Interpreted {
+    pub program: Arc<interp::Program>,
+    pub kernel: visa_runtime::Kernel,
+    pub time: Duration,
+}
+
 pub(crate) struct KernelParts {
     pub engine: Engine,
     pub name: String,
     pub text: String,
-    pub valid: ValidKernel,
+    pub valid: Arc<ValidKernel>,
     pub plan: PayloadPlan,
     pub info: Option<KernelInfo>,
     pub arguments: Vec<Argument>,
@@ -261,7 +269,13 @@ impl Kernel {
         let start = Instant::now();
         let f = self.optimised(shape)?;
         let object = self.parts().engine.0.backend.compile(&f, codegen)?;
-        let kernel = install(&object, self.meta(&f))?;
+        let meta = KernelMeta {
+            frame_bytes: f.frame_bytes,
+            regs_bytes: f.regs_bytes,
+            states: f.states,
+            ..self.meta(f.sites.iter().any(|s| s.space == Space::Scratch))
+        };
+        let kernel = install(&object, meta)?;
         Ok(Compiled {
             object,
             kernel,
@@ -270,7 +284,36 @@ impl Kernel {
         })
     }
 
-    fn meta(&self, f: &ssa::Function) -> KernelMeta {
+    /// The kernel as a program of the interpreter.
+    pub(crate) fn interpreted(
+        &self,
+        options: &InterpOptions,
+        oob: OobPolicy,
+    ) -> Result<Interpreted, Error> {
+        let start = Instant::now();
+        let p = self.parts();
+        let options = InterpOptions {
+            report: oob != OobPolicy::ReadZeroSkipWrite,
+            ..options.clone()
+        };
+        let program =
+            interp::Program::new(p.valid.clone(), abi::interp_inputs(&p.plan.map), options)
+                .map_err(|error| Error::Interp {
+                    kernel: p.name.clone(),
+                    error,
+                })?;
+        let program = Arc::new(program);
+        let meta = self.meta(program.uses_scratch());
+        let kernel = visa_runtime::Kernel::from_program(meta, program.clone())?;
+        Ok(Interpreted {
+            program,
+            kernel,
+            time: start.elapsed(),
+        })
+    }
+
+    /// What the runtime has to know, apart from what code generation decides.
+    fn meta(&self, scratch: bool) -> KernelMeta {
         let p = self.parts();
         let walk = p
             .info
@@ -278,15 +321,12 @@ impl Kernel {
             .and_then(|i| i.execution_env.work_group_walk_order_dimensions);
         KernelMeta {
             name: p.name.clone(),
-            simd: f.simd,
+            simd: p.valid.simd() as u16,
             grf_bytes: p.valid.target().grf() as u16,
-            frame_bytes: f.frame_bytes,
-            regs_bytes: f.regs_bytes,
-            states: f.states,
             slm_bytes: self.slm_bytes(),
             scratch_bytes: match p.info {
                 Some(_) => self.scratch_bytes(),
-                None if f.sites.iter().any(|s| s.space == Space::Scratch) => TEXT_SCRATCH_BYTES,
+                None if scratch => TEXT_SCRATCH_BYTES,
                 None => 0,
             },
             walk_order: walk.map_or([0, 1, 2], |w| w.map(|d| d as u8)),

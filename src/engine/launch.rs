@@ -6,13 +6,14 @@ use std::time::{Duration, Instant};
 
 use super::cache::Compiled;
 use super::error::Error;
-use super::kernel::{ArgKind, Kernel};
+use super::kernel::{ArgKind, Interpreted, Kernel};
 use crate::backend::OobPolicy;
 use crate::container::PayloadArgument;
 use crate::container::{ArgType, BufferType, BufferUsage, MemoryAddressing};
+use crate::interp;
 use crate::lower::{InputSource, LocalIdShape};
 use crate::module::InputVar;
-use crate::ssa::{AccessKind, Space};
+use crate::ssa::{AccessKind, Site, Space};
 use visa_runtime::{
     Arguments, Buffer, FaultAction, Interrupter, LaunchOptions, LaunchShape, LaunchStatus, Payload,
     PayloadPatch, PreparedLaunch, SurfaceTable, WorkerPool,
@@ -227,11 +228,25 @@ pub struct Report {
     pub backend: &'static str,
 }
 
+/// What runs.
+enum Code {
+    Compiled { code: Arc<Compiled>, hit: bool },
+    Interpreted(Interpreted),
+}
+
+impl Code {
+    fn kernel(&self) -> &visa_runtime::Kernel {
+        match self {
+            Code::Compiled { code, .. } => &code.kernel,
+            Code::Interpreted(code) => &code.kernel,
+        }
+    }
+}
+
 /// A launch with everything ready; may be run again and again, also from several threads.
 pub struct Prepared {
     kernel: Kernel,
-    code: Arc<Compiled>,
-    hit: bool,
+    code: Code,
     launch: PreparedLaunch,
     arguments: Arguments,
     pool: Option<Arc<WorkerPool>>,
@@ -262,12 +277,18 @@ impl Kernel {
         } else {
             LocalIdShape::General
         };
-        let (code, hit) = self.compiled(ids, launch.oob)?;
+        let code = match &self.parts().engine.0.options.interpret {
+            Some(options) => Code::Interpreted(self.interpreted(options, launch.oob)?),
+            None => {
+                let (code, hit) = self.compiled(ids, launch.oob)?;
+                Code::Compiled { code, hit }
+            }
+        };
         let shape = LaunchShape {
             offset: launch.offset,
             ..LaunchShape::new(launch.global, local)
         };
-        let prepared = PreparedLaunch::new(&code.kernel, shape)?;
+        let prepared = PreparedLaunch::new(code.kernel(), shape)?;
         let engine = &self.parts().engine;
         let pool = engine.pool(launch.threads)?;
         let private = self.private_memory(&prepared, pool.as_deref())?;
@@ -275,7 +296,6 @@ impl Kernel {
         Ok(Prepared {
             kernel: self.clone(),
             code,
-            hit,
             launch: prepared,
             arguments,
             pool,
@@ -619,46 +639,102 @@ impl Prepared {
             threads: r.threads,
             faults: r.faults.iter().map(|f| self.record(f)).collect(),
             fault_count: r.fault_count,
-            compile: self.code.time,
-            cache_hit: self.hit,
+            compile: match &self.code {
+                Code::Compiled { code, .. } => code.time,
+                Code::Interpreted(code) => code.time,
+            },
+            cache_hit: matches!(self.code, Code::Compiled { hit: true, .. }),
             run,
-            backend: self.code.object.backend,
+            backend: match &self.code {
+                Code::Compiled { code, .. } => code.object.backend,
+                Code::Interpreted(_) => super::INTERPRETER,
+            },
         })
     }
 
-    /// The code that runs.
-    pub fn code(&self) -> &Compiled {
-        &self.code
+    /// The code that runs; `None` when the kernel is interpreted.
+    pub fn code(&self) -> Option<&Compiled> {
+        match &self.code {
+            Code::Compiled { code, .. } => Some(code),
+            Code::Interpreted(_) => None,
+        }
     }
 
     fn record(&self, f: &visa_runtime::Fault) -> FaultRecord {
-        let site = self.code.sites.get(f.site as usize);
-        let space = site.map(|s| s.space);
+        let place = match &self.code {
+            Code::Compiled { code, .. } => code.sites.get(f.site as usize).map(compiled_site),
+            Code::Interpreted(code) => code.program.site(f.site).map(interpreted_site),
+        };
+        let place = place.unwrap_or(Place {
+            line: 0,
+            opcode: "?",
+            access: "access",
+            space: "registers",
+            surface: false,
+            bytes: 0,
+        });
         FaultRecord {
             kernel: self.kernel.name().to_owned(),
-            line: site.map_or(0, |s| s.line),
-            opcode: site.map_or("?", |s| s.opcode),
-            access: match site.map(|s| s.kind) {
-                Some(AccessKind::Read) => "read",
-                Some(AccessKind::Write) => "write",
-                Some(AccessKind::Atomic) => "atomic",
-                None => "access",
-            },
-            space: match space {
-                Some(Space::Surface) => "surface",
-                Some(Space::Slm) => "local memory",
-                Some(Space::Flat) => "device memory",
-                Some(Space::Scratch) => "scratch",
-                Some(Space::Regs) | None => "registers",
-            },
-            surface: (space == Some(Space::Surface)).then_some(f.surface),
+            line: place.line,
+            opcode: place.opcode,
+            access: place.access,
+            space: place.space,
+            surface: place.surface.then_some(f.surface),
             address: f.address,
-            bytes: site.map_or(0, |s| s.bytes),
+            bytes: place.bytes,
             group: f.group,
             local_id: f.local_id,
             global_id: f.global_id,
             thread: f.thread,
             lane: f.lane,
         }
+    }
+}
+
+/// Where in a kernel an access is, in the words of fault records.
+struct Place {
+    line: u32,
+    opcode: &'static str,
+    access: &'static str,
+    space: &'static str,
+    /// It goes to a surface.
+    surface: bool,
+    bytes: u32,
+}
+
+fn compiled_site(s: &Site) -> Place {
+    Place {
+        line: s.line,
+        opcode: s.opcode,
+        access: match s.kind {
+            AccessKind::Read => "read",
+            AccessKind::Write => "write",
+            AccessKind::Atomic => "atomic",
+        },
+        space: match s.space {
+            Space::Surface => "surface",
+            Space::Slm => "local memory",
+            Space::Flat => "device memory",
+            Space::Scratch => "scratch",
+            Space::Regs => "registers",
+        },
+        surface: s.space == Space::Surface,
+        bytes: s.bytes,
+    }
+}
+
+fn interpreted_site(s: interp::Site) -> Place {
+    Place {
+        line: s.line,
+        opcode: s.opcode,
+        access: s.access,
+        space: match s.space {
+            interp::Space::Surface => "surface",
+            interp::Space::Local => "local memory",
+            interp::Space::Device => "device memory",
+            interp::Space::Scratch => "scratch",
+        },
+        surface: s.space == interp::Space::Surface,
+        bytes: s.bytes,
     }
 }

@@ -44,9 +44,13 @@ use visa_runtime::{DeviceMemory, WorkerPool};
 use crate::backend::cranelift::CraneliftBackend;
 use crate::backend::{Backend, OptLevel};
 use crate::container::Zebin;
+use crate::interp::InterpOptions;
 use crate::isa::Platform;
 use crate::passes::PassOptions;
 use cache::CodeCache;
+
+/// Name of the interpreter where code generators have theirs.
+pub(crate) const INTERPRETER: &str = "interp";
 
 /// How an engine is set up.
 #[derive(Clone, Debug)]
@@ -57,6 +61,9 @@ pub struct EngineOptions {
     pub opt: OptLevel,
     /// Which passes run.
     pub passes: PassOptions,
+    /// Kernels are not compiled but interpreted, in this way: slow, and the definition of what they mean. The
+    /// policy for accesses out of bounds is the launch's.
+    pub interpret: Option<InterpOptions>,
 }
 
 impl Default for EngineOptions {
@@ -65,6 +72,7 @@ impl Default for EngineOptions {
             memory_bytes: 64 << 30,
             opt: OptLevel::Speed,
             passes: PassOptions::default(),
+            interpret: None,
         }
     }
 }
@@ -119,9 +127,12 @@ impl Engine {
         &self.0.memory
     }
 
-    /// Name of the code generator.
+    /// Name of the code generator, or of the interpreter.
     pub fn backend(&self) -> &'static str {
-        self.0.backend.name()
+        match self.0.options.interpret {
+            Some(_) => INTERPRETER,
+            None => self.0.backend.name(),
+        }
     }
 
     /// How often compiled code was found and made.

@@ -158,7 +158,7 @@ unaligned!(u16 u32 u64);
 ///
 /// # Safety
 /// As [`float_atomic`].
-unsafe fn swap(bytes: u32, address: *mut u8, old: u64, new: u64) -> Result<(), u64> {
+pub(crate) unsafe fn swap(bytes: u32, address: *mut u8, old: u64, new: u64) -> Result<(), u64> {
     macro_rules! aligned {
         ($atomic:ty, $bits:ty) => {
             // SAFETY: accessible by the caller's promise, alignment checked.

@@ -12,6 +12,8 @@ mod tests;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
+pub(crate) use atomic::swap;
+
 use crate::abi::Helpers;
 
 /// The table for [`crate::abi::LaunchCtx::helpers`].

@@ -330,6 +330,10 @@ impl PreparedLaunch {
             fault_count: 0,
         };
         for worker in &mut state.workers[..count] {
+            if let Some(error) = worker.tally.error.take() {
+                let kernel = self.kernel.meta().name.clone();
+                return Err(LaunchError::Program { kernel, error });
+            }
             if let Some(status) = worker.tally.bad_status {
                 let kernel = self.kernel.meta().name.clone();
                 return Err(LaunchError::Status { kernel, status });

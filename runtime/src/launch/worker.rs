@@ -3,11 +3,13 @@
 use super::float_mode::FloatMode;
 use super::shape::{GroupShape, KINDS};
 use super::{Arguments, LaunchOptions, LaunchShape};
-use crate::abi::{Entry, GroupCtx, LaunchCtx, SINK_BYTES, Status, THREAD_DONE, ThreadCtx};
+use crate::abi::{GroupCtx, LaunchCtx, SINK_BYTES, Status, THREAD_DONE, ThreadCtx};
 use crate::bytes::{AlignedBytes, round_line};
 use crate::fault::FaultSink;
+use crate::group::{GroupView, ProgramError};
 use crate::helpers::HELPERS;
 use crate::interrupt::{RUN, STOP_ERROR, STOP_FAULT, stop};
+use crate::kernel::KernelCode;
 use crate::meta::KernelMeta;
 use crate::payload::Payload;
 use crate::surface::nothing;
@@ -17,7 +19,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// What the workers of one launch share.
 pub(super) struct Job<'a> {
-    pub entry: Entry,
+    pub code: &'a KernelCode,
     pub meta: &'a KernelMeta,
     pub shape: LaunchShape,
     /// Groups in each dimension.
@@ -64,7 +66,7 @@ impl<'a> Job<'a> {
         });
         let total = launch.total;
         Job {
-            entry: launch.kernel.entry(),
+            code: launch.kernel.code(),
             meta: launch.kernel.meta(),
             shape: launch.shape,
             groups: launch.shape.groups(),
@@ -128,7 +130,7 @@ impl<'a> Job<'a> {
 }
 
 /// What a worker did.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Tally {
     /// Groups that ran to their end.
     pub groups: u64,
@@ -136,6 +138,8 @@ pub(super) struct Tally {
     pub threads: u64,
     /// A status that is none, returned by the code.
     pub bad_status: Option<u32>,
+    /// Why a program gave up.
+    pub error: Option<ProgramError>,
 }
 
 /// Memory for one group at a time; reused by all groups and launches that a worker runs.
@@ -269,10 +273,7 @@ impl Worker {
         group.faults = (&raw mut self.faults).cast();
         let group: *mut GroupCtx = group;
         loop {
-            // SAFETY: `Kernel::new` was promised a function that keeps to this layout; everything
-            // the contexts point at outlives the call and is used by this thread or shared raw.
-            let status = unsafe { (job.entry)(group, 0, shape.threads) };
-            match status {
+            match self.call(job, group, shape.threads) {
                 s if s == Status::Done as u32 => break,
                 s if s == Status::Suspended as u32 => {
                     if job.stop.load(Ordering::Relaxed) != RUN {
@@ -290,6 +291,31 @@ impl Worker {
         self.tally.groups += 1;
         self.tally.threads += u64::from(shape.threads);
         true
+    }
+
+    /// Runs the threads of a group until each is finished or waits; a status of [`crate::abi::Status`].
+    fn call(&mut self, job: &Job<'_>, group: *mut GroupCtx, threads: u32) -> u32 {
+        if let KernelCode::Program(program) = job.code {
+            // SAFETY: the group is laid out for the launch, whose arguments have at least that much payload.
+            let mut view = unsafe { GroupView::new(group, job.meta.payload_bytes) };
+            return match program.run(&mut view) {
+                Ok(status) => status as u32,
+                Err(error) => {
+                    self.tally_error(error);
+                    u32::MAX
+                }
+            };
+        }
+        match job.code.entry() {
+            // SAFETY: `Kernel::new` was promised a function that keeps to this layout; everything
+            // the contexts point at outlives the call and is used by this thread or shared raw.
+            Some(entry) => unsafe { entry(group, 0, threads) },
+            None => u32::MAX,
+        }
+    }
+
+    fn tally_error(&mut self, error: ProgramError) {
+        self.tally.error = Some(error);
     }
 
     fn fail(&mut self, job: &Job<'_>, status: u32) -> bool {

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use visa_jit::backend::OobPolicy;
+use visa_jit::interp::InterpOptions;
 use visa_jit::isa::Platform;
-use visa_jit::{Engine, Error, FaultRecord, Launch, Report};
+use visa_jit::{Engine, EngineOptions, Error, FaultRecord, Launch, Report};
 use visa_runtime::{Buffer, LaunchStatus};
 
 use super::spec::{Expect, Input, Spec};
@@ -25,13 +26,20 @@ impl Tally {
     }
 }
 
-/// One engine for all files.
-#[derive(Default)]
-pub struct Engines(Option<Engine>);
+/// Every engine, by name; one of each for all files.
+pub struct Engines(Vec<(&'static str, Engine)>);
 
-impl Engines {
-    fn get(&mut self) -> &Engine {
-        self.0.get_or_insert_with(|| Engine::new().unwrap())
+impl Default for Engines {
+    fn default() -> Engines {
+        let interpret = EngineOptions {
+            interpret: Some(InterpOptions::default()),
+            ..EngineOptions::default()
+        };
+        let all = [EngineOptions::default(), interpret].map(|options| {
+            let engine = Engine::with_options(options).unwrap();
+            (engine.backend(), engine)
+        });
+        Engines(all.into())
     }
 }
 
@@ -40,13 +48,17 @@ pub fn file(
     name: &str,
     text: &str,
     spec: &Spec,
-    engines: &mut Engines,
+    engines: &Engines,
     failures: &mut Vec<String>,
 ) -> Tally {
     let mut tally = Tally::default();
     for &platform in &spec.platforms {
         tally.platforms += 1;
-        for &policy in &spec.policies {
+        let runs = spec
+            .policies
+            .iter()
+            .flat_map(|&policy| engines.0.iter().map(move |(name, e)| (policy, *name, e)));
+        for (policy, which, engine) in runs {
             let mut run = Run {
                 spec,
                 platform,
@@ -54,9 +66,9 @@ pub fn file(
                 tally: &mut tally,
                 problems: Vec::new(),
             };
-            run.go(name, text, engines.get());
+            run.go(name, text, engine);
             for p in std::mem::take(&mut run.problems) {
-                failures.push(format!("{name} on {platform}, {policy:?}: {p}"));
+                failures.push(format!("{name} on {platform}, {which}, {policy:?}: {p}"));
             }
         }
     }

@@ -1,0 +1,300 @@
+//! Kernels that are no machine code: what a program sees of the work-group that it runs.
+//!
+//! A [`GroupProgram`] takes the place of an [`crate::abi::Entry`]; everything around it (groups, partial
+//! threads, fault records, interruption, workers) is the same. It reaches memory through a [`GroupView`],
+//! whose methods check every access against the region that it names: nothing here is unsafe to call.
+//! Elements of 1, 2, 4 and 8 bytes that are aligned are read and written in one piece.
+
+use crate::abi::{GroupCtx, LOCAL_ID_ROW, SURFACES, Status, ThreadCtx};
+use crate::helpers::{self, HELPERS};
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
+
+/// Why a program gave up; whoever made the program knows the type.
+pub type ProgramError = Arc<dyn std::error::Error + Send + Sync>;
+
+/// Runs work-groups, one call for each, on any thread.
+pub trait GroupProgram: Send + Sync + std::fmt::Debug {
+    /// Runs all hardware threads of a group to their end.
+    ///
+    /// # Errors
+    /// When the program cannot go on; the launch ends with [`crate::LaunchError::Program`].
+    fn run(&self, group: &mut GroupView<'_>) -> Result<Status, ProgramError>;
+}
+
+/// Memory that an access names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Region {
+    /// A bound surface; only the low 8 bits of the index count. Addresses are byte offsets.
+    Surface(u32),
+    /// Shared local memory. Addresses are byte offsets.
+    Local,
+    /// Scratch of a hardware thread. Addresses are byte offsets.
+    Scratch(u32),
+    /// Device memory. Bits 63:48 of addresses do not count.
+    Device,
+}
+
+/// Bits of a flat address that count.
+const ADDRESS_BITS: u64 = (1 << 48) - 1;
+
+/// A work-group while it runs.
+#[derive(Debug)]
+pub struct GroupView<'a> {
+    group: *mut GroupCtx,
+    payload_bytes: u32,
+    _borrow: PhantomData<&'a mut GroupCtx>,
+}
+
+impl<'a> GroupView<'a> {
+    /// # Safety
+    /// `group` and everything it points at must be laid out as [`crate::abi`] says and stay so for `'a`; the
+    /// payload has at least `payload_bytes` bytes.
+    pub(crate) unsafe fn new(group: *mut GroupCtx, payload_bytes: u32) -> GroupView<'a> {
+        GroupView {
+            group,
+            payload_bytes,
+            _borrow: PhantomData,
+        }
+    }
+
+    fn ctx(&self) -> &GroupCtx {
+        // SAFETY: valid by the constructor's promise; only this thread uses the context.
+        unsafe { &*self.group }
+    }
+
+    fn thread(&self, thread: u32) -> Option<&ThreadCtx> {
+        let ctx = self.ctx();
+        // SAFETY: the table has `thread_count` entries.
+        (thread < ctx.thread_count).then(|| unsafe { &*ctx.threads.add(thread as usize) })
+    }
+
+    /// Hardware threads.
+    pub fn threads(&self) -> u32 {
+        self.ctx().thread_count
+    }
+
+    /// Group id.
+    pub fn id(&self) -> [u32; 3] {
+        let r0 = &self.ctx().r0;
+        [r0[1], r0[6], r0[7]]
+    }
+
+    /// `r0` of a hardware thread.
+    pub fn r0(&self, thread: u32) -> [u32; 16] {
+        let mut r0 = self.ctx().r0;
+        if let Some(t) = self.thread(thread) {
+            (r0[2], r0[5]) = (t.r0_2, t.r0_5);
+        }
+        r0
+    }
+
+    /// Bit for each lane of a hardware thread that exists.
+    pub fn dispatch_mask(&self, thread: u32) -> u32 {
+        self.thread(thread).map_or(0, |t| t.dispatch_mask)
+    }
+
+    /// Dword 0 of `%sr0`.
+    pub fn sr0(&self, thread: u32) -> u32 {
+        self.thread(thread).map_or(0, |t| t.sr0)
+    }
+
+    /// `%hw_id`.
+    pub fn hw_id(&self, thread: u32) -> u32 {
+        self.thread(thread).map_or(0, |t| t.hw_id)
+    }
+
+    /// Local id of a lane in dimension `dim` (0 x, 1 y, 2 z); 0 outside of the table.
+    pub fn local_id(&self, thread: u32, dim: usize, lane: usize) -> u16 {
+        match self.thread(thread) {
+            // SAFETY: a thread's table has three rows of that many words.
+            Some(t) if dim < 3 && lane < LOCAL_ID_ROW => unsafe {
+                t.local_ids.add(dim * LOCAL_ID_ROW + lane).read()
+            },
+            _ => 0,
+        }
+    }
+
+    /// A byte of the cross-thread payload; 0 beyond its end.
+    pub fn payload(&self, at: u32) -> u8 {
+        if at >= self.payload_bytes {
+            return 0;
+        }
+        // SAFETY: inside the payload, which nobody writes while the launch runs.
+        unsafe { (*self.ctx().launch).payload.add(at as usize).read() }
+    }
+
+    /// Time stamp counter.
+    pub fn tsc(&self) -> u64 {
+        // SAFETY: the helper has no requirements.
+        unsafe { (HELPERS.tsc)() }
+    }
+
+    /// True once the launch has been asked to stop.
+    pub fn interrupted(&self) -> bool {
+        // SAFETY: the word outlives the launch.
+        unsafe { (*(*self.ctx().launch).interrupt).load(Ordering::Relaxed) != 0 }
+    }
+
+    /// Orders this thread's accesses to memory.
+    pub fn fence(&self) {
+        fence(Ordering::SeqCst);
+    }
+
+    /// First byte and bytes of a region. Regions with 32-bit offsets count as at most `u32::MAX` bytes.
+    fn region(&self, region: Region) -> (*mut u8, u64) {
+        let ctx = self.ctx();
+        let most = u64::from(u32::MAX);
+        match region {
+            Region::Surface(index) => {
+                let index = index as usize % SURFACES;
+                // SAFETY: the table has that many entries and outlives the launch.
+                let surface = unsafe { *(*ctx.launch).surfaces.add(index) };
+                (surface.base, surface.size.min(most))
+            }
+            Region::Local => (ctx.slm, ctx.slm_size.min(most)),
+            Region::Scratch(thread) => match self.thread(thread) {
+                Some(t) => (t.scratch, t.scratch_size.min(most)),
+                None => (std::ptr::null_mut(), 0),
+            },
+            Region::Device => {
+                // SAFETY: the launch outlives the group.
+                let launch = unsafe { &*ctx.launch };
+                (launch.flat_base as *mut u8, launch.flat_size)
+            }
+        }
+    }
+
+    /// Where an element is, if it is wholly inside its region. `aligned` rounds its offset down to its size first.
+    fn element(&self, region: Region, address: u64, bytes: u32, aligned: bool) -> Option<*mut u8> {
+        let (base, size) = self.region(region);
+        let mut offset = match region {
+            Region::Device => address.wrapping_sub(base as u64) & ADDRESS_BITS,
+            _ => address,
+        };
+        if aligned {
+            offset &= !(u64::from(bytes) - 1);
+        }
+        let inside = u64::from(bytes) <= size && offset <= size - u64::from(bytes);
+        inside.then(|| base.wrapping_add(offset as usize))
+    }
+
+    /// Offset in device memory of an address.
+    pub fn position(&self, address: u64) -> u64 {
+        let (base, _) = self.region(Region::Device);
+        address.wrapping_sub(base as u64) & ADDRESS_BITS
+    }
+
+    /// The element of 1, 2, 4 or 8 bytes at `address`, zero-extended; `None` unless it is wholly inside.
+    pub fn read(&self, region: Region, address: u64, bytes: u32) -> Option<u64> {
+        let at = self.element(region, address, checked(bytes)?, false)?;
+        // SAFETY: in bounds.
+        Some(unsafe { load(at, bytes) })
+    }
+
+    /// Writes the low bytes of `bits`; false (and nothing is written) unless the element is wholly inside.
+    pub fn write(&mut self, region: Region, address: u64, bytes: u32, bits: u64) -> bool {
+        let at = checked(bytes).and_then(|b| self.element(region, address, b, false));
+        match at {
+            // SAFETY: in bounds.
+            Some(at) => unsafe { store(at, bytes, bits) },
+            None => return false,
+        }
+        true
+    }
+
+    /// Replaces an element of 2, 4 or 8 bytes by `new` of it, atomically; the offset is rounded down to a
+    /// multiple of the size first. Returns the old bits, `None` unless the element is wholly inside.
+    /// `new` may be called several times.
+    pub fn update(
+        &mut self,
+        region: Region,
+        address: u64,
+        bytes: u32,
+        mut new: impl FnMut(u64) -> u64,
+    ) -> Option<u64> {
+        if !matches!(bytes, 2 | 4 | 8) {
+            return None;
+        }
+        let at = self.element(region, address, bytes, true)?;
+        // SAFETY: in bounds.
+        let mut old = unsafe { load(at, bytes) };
+        loop {
+            // SAFETY: in bounds.
+            match unsafe { helpers::swap(bytes, at, old, new(old)) } {
+                Ok(()) => return Some(old),
+                Err(seen) => old = seen,
+            }
+        }
+    }
+
+    /// True when an element is wholly inside its region, its offset rounded down to its size if `aligned`.
+    pub fn inside(&self, region: Region, address: u64, bytes: u32, aligned: bool) -> bool {
+        self.element(region, address, bytes.max(1), aligned)
+            .is_some()
+    }
+
+    /// Records faults of the lanes in a mask; true when the launch has to stop. `addresses` are indexed by lane,
+    /// `surface` is the binding-table index where there is one.
+    pub fn fault(
+        &mut self,
+        thread: u32,
+        site: u32,
+        lanes: u32,
+        addresses: &[u64; 32],
+        surface: u32,
+    ) -> bool {
+        let addresses = addresses.as_ptr();
+        // SAFETY: the group is the one that runs; there is an address for each of 32 lanes.
+        unsafe { (HELPERS.fault)(self.group, thread, site, lanes, addresses, surface) != 0 }
+    }
+}
+
+fn checked(bytes: u32) -> Option<u32> {
+    matches!(bytes, 1 | 2 | 4 | 8).then_some(bytes)
+}
+
+macro_rules! access {
+    ($($bytes:literal $int:ty, $atomic:ty;)*) => {
+        /// # Safety
+        /// `at` must be readable for `bytes` (1, 2, 4 or 8) bytes.
+        unsafe fn load(at: *mut u8, bytes: u32) -> u64 {
+            // SAFETY: as promised. Aligned elements are read atomically, as other threads may write them; of others
+            // each byte is some byte that was there.
+            unsafe {
+                match bytes {
+                    $($bytes if at.cast::<$int>().is_aligned() => {
+                        <$atomic>::from_ptr(at.cast()).load(Ordering::Relaxed) as u64
+                    })*
+                    n => (0..n as usize).fold(0, |bits, i| {
+                        let byte = AtomicU8::from_ptr(at.add(i)).load(Ordering::Relaxed);
+                        bits | u64::from(byte) << (8 * i)
+                    }),
+                }
+            }
+        }
+
+        /// # Safety
+        /// `at` must be writable for `bytes` (1, 2, 4 or 8) bytes.
+        unsafe fn store(at: *mut u8, bytes: u32, bits: u64) {
+            // SAFETY: as promised and above.
+            unsafe {
+                match bytes {
+                    $($bytes if at.cast::<$int>().is_aligned() => {
+                        <$atomic>::from_ptr(at.cast()).store(bits as $int, Ordering::Relaxed)
+                    })*
+                    n => (0..n as usize).for_each(|i| {
+                        AtomicU8::from_ptr(at.add(i)).store((bits >> (8 * i)) as u8, Ordering::Relaxed)
+                    }),
+                }
+            }
+        }
+    };
+}
+access! {
+    1 u8, AtomicU8;
+    2 u16, AtomicU16;
+    4 u32, AtomicU32;
+    8 u64, AtomicU64;
+}

@@ -1,0 +1,315 @@
+//! Memory accesses of messages: elements in and out of bounds, faults, atomics (VISA.md 2.6).
+//!
+//! Each element is checked by itself: one that is not wholly inside its region reads zero and is not written. A
+//! fault record is made for each lane of an access; a message may consist of several accesses (`part`).
+
+use visa_runtime::Region;
+
+use super::error::Halt;
+use super::lanes::{Lanes, MAX, bits, up};
+use super::machine::Machine;
+use crate::isa::AtomicOp;
+use crate::module::{Inst, Raw};
+
+/// Local-memory addresses may carry bit 28; only the low 28 bits count (VISA.md 0.8).
+pub(super) const LOCAL_MASK: u64 = 0x0FFF_FFFF;
+
+/// Kinds of memory, in the order of their codes in site numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Space {
+    /// A bound surface.
+    Surface,
+    /// Shared local memory.
+    Local,
+    /// Scratch of the thread.
+    Scratch,
+    /// Device memory.
+    Device,
+}
+
+impl Space {
+    /// All of them.
+    pub const ALL: [Space; 4] = [Space::Surface, Space::Local, Space::Scratch, Space::Device];
+
+    /// Name in traces.
+    const fn name(self) -> &'static str {
+        match self {
+            Space::Surface => "surface",
+            Space::Local => "local",
+            Space::Scratch => "scratch",
+            Space::Device => "device",
+        }
+    }
+}
+
+/// Sites of one instruction.
+pub(super) const SITES: u32 = 64;
+
+/// Number of a site: where an access stands in the program and what it reaches.
+pub(super) fn site(at: usize, part: u32, space: Space) -> u32 {
+    (at as u32)
+        .wrapping_mul(SITES)
+        .wrapping_add((part & 15).wrapping_mul(4))
+        .wrapping_add(space as u32)
+}
+
+/// Memory that a message names.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Memory {
+    /// What it is.
+    pub space: Space,
+    /// Binding-table index of surfaces, else 0.
+    pub surface: u32,
+}
+
+impl Memory {
+    /// Device memory.
+    pub const DEVICE: Memory = Memory {
+        space: Space::Device,
+        surface: 0,
+    };
+    /// Shared local memory.
+    pub const LOCAL: Memory = Memory {
+        space: Space::Local,
+        surface: 0,
+    };
+    /// Scratch.
+    pub const SCRATCH: Memory = Memory {
+        space: Space::Scratch,
+        surface: 0,
+    };
+
+    /// An address `bytes` further. Offsets have 32 bits: one beyond becomes the last, which is outside of any region.
+    pub fn beyond(self, address: u64, bytes: u64) -> u64 {
+        let sum = address.wrapping_add(bytes);
+        match self.space {
+            Space::Device => sum,
+            _ => sum.min(u32::MAX.into()),
+        }
+    }
+
+    /// `index * scale`, limited likewise. Local memory wraps, as only the low bits of its offsets count.
+    pub fn scaled(self, index: u64, scale: u64) -> u64 {
+        let product = index.wrapping_mul(scale);
+        match self.space {
+            Space::Local => product & LOCAL_MASK,
+            _ => product.min(u32::MAX.into()),
+        }
+    }
+
+    /// An address as it is looked up.
+    pub fn masked(self, address: u64) -> u64 {
+        match self.space {
+            Space::Local => address & LOCAL_MASK,
+            _ => address,
+        }
+    }
+}
+
+/// A lane-wise access.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Access {
+    /// Where to.
+    pub memory: Memory,
+    /// Address of each channel.
+    pub address: Lanes,
+    /// Bytes of an element.
+    pub bytes: u32,
+    /// Consecutive elements of a lane.
+    pub count: usize,
+    /// Enabled channels.
+    pub enabled: u32,
+    /// Which access of the message.
+    pub part: u32,
+}
+
+impl Access {
+    fn at(&self, lane: usize, element: usize) -> u64 {
+        let distance = (element as u64).wrapping_mul(self.bytes.into());
+        self.address.get(lane).wrapping_add(distance)
+    }
+}
+
+/// Operands of an atomic, the compare value before the new one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Atomic {
+    /// Operation.
+    pub op: AtomicOp,
+    /// First operand.
+    pub first: Raw,
+    /// Second operand.
+    pub second: Raw,
+    /// Old value.
+    pub dst: Raw,
+    /// Bytes of an operand in a register.
+    pub register: usize,
+}
+
+impl Machine<'_, '_, '_> {
+    fn region(&self, memory: Memory) -> Region {
+        match memory.space {
+            Space::Surface => Region::Surface(memory.surface),
+            Space::Local => Region::Local,
+            Space::Scratch => Region::Scratch(self.number),
+            Space::Device => Region::Device,
+        }
+    }
+
+    /// Records faulting channels, if anybody wants to know.
+    fn report(
+        &mut self,
+        inst: &Inst,
+        memory: Memory,
+        part: u32,
+        channels: u32,
+        address: &Lanes,
+    ) -> Result<(), Halt> {
+        if channels == 0 || !self.program.options.report {
+            return Ok(());
+        }
+        // Records number lanes as the thread does.
+        let first = inst.exec.mask.first_lane();
+        let mut addresses = [0; MAX];
+        for (lane, to) in addresses.iter_mut().enumerate() {
+            *to = address.get(lane.saturating_sub(first as usize));
+        }
+        let site = site(self.at, part, memory.space);
+        let lanes = up(channels, first);
+        if self
+            .group
+            .fault(self.number, site, lanes, &addresses, memory.surface)
+        {
+            return Err(Halt::Fault);
+        }
+        Ok(())
+    }
+
+    fn check(&mut self, inst: &Inst, a: &Access, aligned: bool) -> Result<(), Halt> {
+        let region = self.region(a.memory);
+        let mut outside = 0;
+        for lane in bits(a.enabled) {
+            let whole =
+                (0..a.count).all(|k| self.group.inside(region, a.at(lane, k), a.bytes, aligned));
+            if !whole {
+                outside |= up(1, lane as u32);
+            }
+        }
+        self.report(inst, a.memory, a.part, outside, &a.address)
+    }
+
+    /// Loads `count` elements a lane; element `k` of all lanes is entry `k`.
+    pub fn load(&mut self, inst: &Inst, a: &Access) -> Result<Vec<Lanes>, Halt> {
+        self.check(inst, a, false)?;
+        let region = self.region(a.memory);
+        let mut out = vec![Lanes::default(); a.count];
+        for lane in bits(a.enabled) {
+            for (k, values) in out.iter_mut().enumerate() {
+                let v = self.group.read(region, a.at(lane, k), a.bytes);
+                values.set(lane, v.unwrap_or(0));
+            }
+        }
+        Ok(out)
+    }
+
+    /// Stores; of lanes that overlap the highest wins.
+    pub fn store_lanes(&mut self, inst: &Inst, a: &Access, values: &[Lanes]) -> Result<(), Halt> {
+        self.check(inst, a, false)?;
+        let region = self.region(a.memory);
+        for lane in bits(a.enabled) {
+            for (k, v) in values.iter().enumerate() {
+                let (at, v) = (a.at(lane, k), v.get(lane));
+                if self.group.write(region, at, a.bytes, v) {
+                    self.note(a.memory, at, v, a.bytes);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, memory: Memory, at: u64, v: u64, bytes: u32) {
+        if let Some(w) = &mut self.written {
+            let v = v & super::number::mask(bytes);
+            match memory.space {
+                // Addresses differ from run to run, positions in device memory do not.
+                Space::Device => w.memory("device", self.group.position(at), v),
+                Space::Surface => w.memory(&format!("surface{}", memory.surface), at, v),
+                other => w.memory(other.name(), at, v),
+            }
+        }
+    }
+
+    /// Consecutive elements of channel 0 into a payload. Each element out of bounds is a fault of its own.
+    pub fn load_block(&mut self, inst: &Inst, a: &Access, data: Raw) -> Result<(), Halt> {
+        let region = self.region(a.memory);
+        let mut all = Vec::with_capacity(a.count);
+        for k in 0..a.count {
+            let at = a.at(0, k);
+            let v = self.group.read(region, at, a.bytes);
+            if v.is_none() && a.enabled != 0 {
+                self.report(inst, a.memory, a.part, 1, &Lanes::all(at))?;
+            }
+            all.push(v.unwrap_or(0));
+        }
+        if a.enabled != 0 {
+            for (k, v) in all.into_iter().enumerate() {
+                self.set_payload(data, 0, k, a.bytes as usize, v)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A payload to consecutive elements from channel 0's address on.
+    pub fn store_block(&mut self, inst: &Inst, a: &Access, data: Raw) -> Result<(), Halt> {
+        let region = self.region(a.memory);
+        let values = (0..a.count)
+            .map(|k| self.payload(data, 0, k, a.bytes as usize))
+            .collect::<Result<Vec<_>, _>>()?;
+        if a.enabled == 0 {
+            return Ok(());
+        }
+        for (k, v) in values.into_iter().enumerate() {
+            let at = a.at(0, k);
+            if self.group.write(region, at, a.bytes, v) {
+                self.note(a.memory, at, v, a.bytes);
+            } else {
+                self.report(inst, a.memory, a.part, 1, &Lanes::all(at))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// One atomic a lane, in ascending order. Offsets are rounded down to a multiple of the element.
+    pub fn atomic(&mut self, inst: &Inst, a: &Access, atomic: &Atomic) -> Result<(), Halt> {
+        let n = atomic.op.sources();
+        if (n >= 1 && atomic.first.is_null()) || (n == 2 && atomic.second.is_null()) {
+            return Halt::malformed("an atomic operand is missing");
+        }
+        if !matches!(a.bytes, 2 | 4 | 8) {
+            return Halt::unsupported(format!("atomics on {} bytes", a.bytes));
+        }
+        let operand = |m: &Self, raw: Raw, lane: usize| {
+            let v = m.payload(raw, 0, lane, atomic.register)?;
+            Ok(v & super::number::mask(a.bytes))
+        };
+        let (mut first, mut second) = (Lanes::default(), Lanes::default());
+        for lane in bits(a.enabled) {
+            first.set(lane, operand(self, atomic.first, lane)?);
+            second.set(lane, operand(self, atomic.second, lane)?);
+        }
+        self.check(inst, a, true)?;
+        let region = self.region(a.memory);
+        let mut out = Lanes::default();
+        for lane in bits(a.enabled) {
+            let (x, y) = (first.get(lane), second.get(lane));
+            let new = |old| super::atomic::result(atomic.op, a.bytes, old, x, y);
+            let old = self.group.update(region, a.address.get(lane), a.bytes, new);
+            if let Some(old) = old {
+                let predec = atomic.op == AtomicOp::PreDec;
+                let back = if predec { new(old) } else { old };
+                out.set(lane, back);
+                self.note(a.memory, a.address.get(lane), new(old), a.bytes);
+            }
+        }
+        self.set_payload_lanes(atomic.dst, 0, atomic.register, &out, a.enabled)
+    }
+}

@@ -1,0 +1,94 @@
+//! What can be refused before anything runs, so that an unsupported kernel is an error and not half a result.
+//!
+//! Forms that only show while an instruction runs are errors then.
+
+use super::error::{Halt, InterpError};
+use super::{Inputs, NOT_YET};
+use crate::isa::lsc::{AddrModel, DataSize, LscOp, Sfid};
+use crate::isa::{Opcode, Status};
+use crate::module::*;
+use crate::valid::ValidKernel;
+
+/// Checks every instruction, in textual order.
+pub(super) fn program(kernel: &ValidKernel, inputs: &Inputs) -> Result<(), InterpError> {
+    for inst in &kernel.module().insts {
+        let checked = instruction(inst, inputs);
+        if let Some(error) = checked
+            .err()
+            .and_then(|halt| halt.at(inst.pos, inst.mnemonic()))
+        {
+            return Err(error);
+        }
+    }
+    Ok(())
+}
+
+fn instruction(inst: &Inst, inputs: &Inputs) -> Result<(), Halt> {
+    let row = inst.op.info();
+    if row.status == Status::Rejected {
+        return Halt::unsupported("not part of compute kernels");
+    }
+    match &inst.body {
+        Body::Alu(_) if row.status == Status::DecodeOnly => Halt::unsupported(NOT_YET),
+        Body::Alu(_)
+        | Body::Label(_)
+        | Body::Branch(_)
+        | Body::SwitchJmp { .. }
+        | Body::LscFence { .. }
+        | Body::Fence(_)
+        | Body::File(_)
+        | Body::Loc(_)
+        | Body::Lifetime { .. } => Ok(()),
+        Body::Ret if inst.op == Opcode::Ret => Ok(()),
+        Body::Nullary if inst.op != Opcode::Breakpoint => Ok(()),
+        Body::Faddr { name, .. } if inputs.symbols.contains_key(name) => Ok(()),
+        Body::Faddr { name, .. } => Halt::unsupported(format!(
+            "address of `{name}`, which is not a program-scope variable"
+        )),
+        Body::Mem(m) => mem(m),
+        Body::Svm(_) => Ok(()),
+        Body::Lsc(l) => lsc(l),
+        _ => Halt::unsupported(NOT_YET),
+    }
+}
+
+fn mem(m: &Mem) -> Result<(), Halt> {
+    match m.kind {
+        MemKind::Oword { .. }
+        | MemKind::Gather { .. }
+        | MemKind::GatherScaled { .. }
+        | MemKind::Gather4Scaled { .. }
+        | MemKind::DwordAtomic { .. } => Ok(()),
+        _ => Halt::unsupported(NOT_YET),
+    }
+}
+
+fn lsc(l: &Lsc) -> Result<(), Halt> {
+    let known = match l.op {
+        LscOp::Load | LscOp::Store | LscOp::LoadStrided | LscOp::StoreStrided => true,
+        LscOp::LoadQuad | LscOp::StoreQuad => l.data_size == DataSize::D32,
+        LscOp::Atomic(_) => true,
+        _ => false,
+    };
+    if !known {
+        return Halt::unsupported(NOT_YET);
+    }
+    if l.scale != 1 {
+        return Halt::unsupported("an address scale other than 1");
+    }
+    match (l.sfid, l.model, &l.surface) {
+        (Sfid::Slm, ..) | (_, AddrModel::Flat, _) => Ok(()),
+        (_, AddrModel::Bti, LscSurface::Imm(_) | LscSurface::Var(_)) => Ok(()),
+        (_, AddrModel::Ss, LscSurface::Var(_)) => Ok(()),
+        (_, model, _) => Halt::unsupported(format!("address model {model:?}").to_lowercase()),
+    }
+}
+
+/// True when an instruction names scratch memory.
+pub(super) fn uses_scratch(module: &Module) -> bool {
+    module.insts.iter().any(|i| match &i.body {
+        Body::Mem(m) => m.surface == SurfaceId::SCRATCH,
+        Body::Lsc(l) => l.sfid != Sfid::Slm && l.model == AddrModel::Ss,
+        _ => false,
+    })
+}

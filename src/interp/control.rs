@@ -1,0 +1,210 @@
+//! Divergence: where each lane of a thread is, and which lanes run next (VISA.md 2.2).
+//!
+//! A lane that branches waits at its target; execution continues at the textually earliest instruction where a
+//! lane waits, with all lanes that wait there. A call opens a frame of its own: the lanes that make it run to
+//! their return before any lane of the caller goes on.
+//!
+//! Decided here, as VISA.md leaves it open:
+//! * `jmp` and `switchjmp` move the active lanes only, so that no lane that waits is lost; the lanes that they move
+//!   wait at the target like any others when somebody waits before it.
+//! * `ret` in the kernel ends the active lanes, whatever its execution size; others go on.
+//! * Falling off the end of a subroutine is a return.
+
+use std::collections::BTreeMap;
+
+/// One call, or the kernel's own body.
+#[derive(Clone, Debug)]
+struct Frame {
+    /// Lanes that wait, by the instruction they wait at.
+    waiting: BTreeMap<usize, u32>,
+    /// Lanes that have returned and wait for the rest.
+    returned: u32,
+    /// Where they go on in the caller.
+    back: usize,
+    /// Which subroutine it runs.
+    subroutine: usize,
+}
+
+/// Where the lanes of a thread are.
+#[derive(Clone, Debug)]
+pub(super) struct Control {
+    frames: Vec<Frame>,
+    /// Next instruction.
+    pub pc: usize,
+    /// Lanes that execute it: the execution mask.
+    pub active: u32,
+}
+
+impl Control {
+    /// All lanes of `mask` at the first instruction.
+    pub fn new(mask: u32) -> Control {
+        Control {
+            frames: vec![Frame {
+                waiting: BTreeMap::new(),
+                returned: 0,
+                back: 0,
+                subroutine: 0,
+            }],
+            pc: 0,
+            active: mask,
+        }
+    }
+
+    /// Calls inside each other now.
+    pub fn depth(&self) -> usize {
+        self.frames.len().saturating_sub(1)
+    }
+
+    /// The subroutine that the active lanes are in.
+    pub fn subroutine(&self) -> usize {
+        self.frames.last().map_or(0, |frame| frame.subroutine)
+    }
+
+    /// Makes active lanes wait at an instruction of the same subroutine.
+    pub fn send(&mut self, lanes: u32, to: usize) {
+        let lanes = lanes & self.active;
+        self.active &= !lanes;
+        if lanes != 0
+            && let Some(frame) = self.frames.last_mut()
+        {
+            let there = frame.waiting.entry(to).or_insert(0);
+            *there |= lanes;
+        }
+    }
+
+    /// Active lanes return from their subroutine, or end.
+    pub fn leave(&mut self, lanes: u32) {
+        let lanes = lanes & self.active;
+        self.active &= !lanes;
+        if let Some(frame) = self.frames.last_mut() {
+            frame.returned |= lanes;
+        }
+    }
+
+    /// Active lanes call a subroutine at `entry`, to go on at `back` when all of them have returned. The other
+    /// active lanes wait at `back`.
+    pub fn call(&mut self, lanes: u32, (subroutine, entry): (usize, usize), back: usize) {
+        let lanes = lanes & self.active;
+        let rest = self.active & !lanes;
+        self.send(rest, back);
+        if lanes != 0 {
+            self.frames.push(Frame {
+                waiting: BTreeMap::new(),
+                returned: 0,
+                back,
+                subroutine,
+            });
+            self.active = lanes;
+            self.pc = entry;
+        }
+    }
+
+    /// After an instruction: puts the lanes at the earliest place in charge. False when none is left.
+    pub fn settle(&mut self) -> bool {
+        loop {
+            let Some(frame) = self.frames.last_mut() else {
+                return false;
+            };
+            let earliest = frame.waiting.first_key_value().map(|(&at, _)| at);
+            match earliest {
+                Some(at) if self.active == 0 || at <= self.pc => {
+                    let there = frame.waiting.remove(&at).unwrap_or(0);
+                    if self.active != 0 && at < self.pc {
+                        let here = frame.waiting.entry(self.pc).or_insert(0);
+                        *here |= self.active;
+                        self.active = 0;
+                    }
+                    self.active |= there;
+                    self.pc = at;
+                    return true;
+                }
+                _ if self.active != 0 => return true,
+                _ => {
+                    let (returned, back) = (frame.returned, frame.back);
+                    self.frames.pop();
+                    if self.frames.is_empty() {
+                        return false;
+                    }
+                    self.active = returned;
+                    self.pc = back;
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_earliest_waiting_lanes_run_first() {
+        let mut c = Control::new(0b1111);
+        c.send(0b0001, 9);
+        c.pc = 1;
+        assert!(c.settle());
+        assert_eq!((c.pc, c.active), (1, 0b1110));
+        c.send(0b0110, 5);
+        c.pc = 2;
+        assert!(c.settle());
+        assert_eq!((c.pc, c.active), (2, 0b1000));
+        c.pc = 5;
+        assert!(c.settle());
+        assert_eq!((c.pc, c.active), (5, 0b1110));
+        c.pc = 9;
+        assert!(c.settle());
+        assert_eq!((c.pc, c.active), (9, 0b1111));
+        c.leave(0b1111);
+        assert!(!c.settle());
+    }
+
+    #[test]
+    fn a_backward_branch_leaves_the_rest_behind() {
+        let mut c = Control::new(0b11);
+        c.pc = 7;
+        c.send(0b01, 3);
+        assert!(c.settle());
+        assert_eq!((c.pc, c.active), (3, 0b01));
+        c.pc = 7;
+        assert!(c.settle());
+        assert_eq!((c.pc, c.active), (7, 0b11));
+    }
+
+    #[test]
+    fn a_jump_over_waiting_lanes_waits_for_them() {
+        let mut c = Control::new(0b11);
+        c.send(0b01, 4);
+        c.send(0b10, 8);
+        assert!(c.settle());
+        assert_eq!((c.pc, c.active), (4, 0b01));
+    }
+
+    #[test]
+    fn calls_keep_the_callers_lanes_waiting() {
+        let mut c = Control::new(0b111);
+        c.send(0b001, 2);
+        c.call(0b010, (1, 20), 6);
+        assert!(c.settle());
+        assert_eq!((c.pc, c.active, c.depth()), (20, 0b010, 1));
+        c.leave(0b010);
+        assert!(c.settle());
+        // Lane 0 waits earlier in the caller than where the call returns to.
+        assert_eq!((c.pc, c.active, c.depth()), (2, 0b001, 0));
+        c.pc = 6;
+        assert!(c.settle());
+        assert_eq!((c.pc, c.active), (6, 0b111));
+    }
+
+    #[test]
+    fn lanes_that_return_wait_for_the_others() {
+        let mut c = Control::new(0b11);
+        c.call(0b11, (1, 10), 1);
+        c.leave(0b01);
+        c.pc = 11;
+        assert!(c.settle());
+        assert_eq!((c.pc, c.active), (11, 0b10));
+        c.leave(0b10);
+        assert!(c.settle());
+        assert_eq!((c.pc, c.active), (1, 0b11));
+    }
+}

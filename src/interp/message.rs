@@ -1,0 +1,404 @@
+//! Legacy surface messages and `svm_*`: addresses, and how payloads lie in registers (VISA.md 2.6).
+
+use super::access::{Access, Atomic, Memory};
+use super::error::Halt;
+use super::lanes::Lanes;
+use super::machine::Machine;
+use super::number::mask;
+use crate::isa::{AtomicOp, Opcode};
+use crate::module::*;
+
+/// Reserved binding-table index of shared local memory.
+const LOCAL_INDEX: u32 = 254;
+
+/// Memory that a binding-table index names, the reserved ones included.
+pub(super) fn surface_index(index: u32) -> Result<Memory, Halt> {
+    match index {
+        LOCAL_INDEX => Ok(Memory::LOCAL),
+        252 | 253 | 255 => Halt::unsupported(format!("reserved surface index {index}")),
+        _ => Ok(Memory {
+            space: super::access::Space::Surface,
+            surface: index,
+        }),
+    }
+}
+
+/// Legacy messages name the new value of `cmpxchg` first, but the compare value of `fcmpwr` first.
+fn legacy_atomic(op: AtomicOp, src0: Raw, src1: Raw, dst: Raw, register: usize) -> Atomic {
+    let (first, second) = if op == AtomicOp::CmpXchg {
+        (src1, src0)
+    } else {
+        (src0, src1)
+    };
+    Atomic {
+        op,
+        first,
+        second,
+        dst,
+        register,
+    }
+}
+
+/// Bytes of an atomic's element in memory and in a register.
+fn atomic_bytes(width: AtomicWidth) -> (u32, usize) {
+    match width {
+        AtomicWidth::W16 => (2, 4),
+        AtomicWidth::W32 => (4, 4),
+        AtomicWidth::W64 => (8, 8),
+    }
+}
+
+impl Machine<'_, '_, '_> {
+    /// What a surface variable stands for here.
+    fn surface(&mut self, s: SurfaceId) -> Result<Memory, Halt> {
+        match s {
+            SurfaceId::SLM => Ok(Memory::LOCAL),
+            // Offsets are relative to the thread's own scratch: `r0.5` gives a base of 0.
+            SurfaceId::SCRATCH => Ok(Memory::SCRATCH),
+            _ => match self.t.surface(s) {
+                Some(index) => surface_index(*index),
+                None => Halt::unsupported(format!(
+                    "surface {}",
+                    PREDEFINED_SURFACES.get(s.0 as usize).unwrap_or(&"T?")
+                )),
+            },
+        }
+    }
+
+    /// `(global + offset[i]) * scale`: the sum has 32 bits, the product is not cut.
+    fn element_addresses(
+        &mut self,
+        memory: Memory,
+        global: &Src,
+        offsets: Raw,
+        lanes: u32,
+        scale: u64,
+    ) -> Result<Lanes, Halt> {
+        let global = self.scalar(global)?;
+        let mut out = Lanes::default();
+        for i in 0..lanes as usize {
+            let sum = self.payload(offsets, 0, i, 4)?.wrapping_add(global) & mask(4);
+            out.set(i, memory.masked(memory.scaled(sum, scale)));
+        }
+        Ok(out)
+    }
+
+    /// Lanes of a payload.
+    pub fn payload_lanes(
+        &self,
+        raw: Raw,
+        at: usize,
+        lanes: u32,
+        bytes: usize,
+    ) -> Result<Lanes, Halt> {
+        let mut out = Lanes::default();
+        for i in 0..lanes as usize {
+            out.set(i, self.payload(raw, at, i, bytes)?);
+        }
+        Ok(out)
+    }
+
+    /// A legacy surface message.
+    pub fn mem(&mut self, inst: &Inst, mem: &Mem) -> Result<(), Halt> {
+        let lanes = inst.exec.lanes();
+        if let MemKind::Oword {
+            owords,
+            offset,
+            data,
+        } = &mem.kind
+        {
+            return self.oword(inst, mem.surface, *owords, offset, *data);
+        }
+        let memory = match &mem.kind {
+            MemKind::Gather { .. }
+            | MemKind::GatherScaled { .. }
+            | MemKind::Gather4Scaled { .. }
+            | MemKind::DwordAtomic { .. } => self.surface(mem.surface)?,
+            _ => return Halt::unsupported(super::NOT_YET),
+        };
+        let enabled = self.enabled(inst)?;
+        match &mem.kind {
+            MemKind::Gather {
+                bytes,
+                global,
+                offsets,
+                data,
+                ..
+            } => {
+                let scale = u64::from(*bytes);
+                let address = self.element_addresses(memory, global, *offsets, lanes, scale)?;
+                let a = one(memory, address, u32::from(*bytes), enabled);
+                self.dwords(inst, &a, *data, inst.op == Opcode::Scatter)
+            }
+            MemKind::GatherScaled {
+                bytes,
+                global,
+                offsets,
+                data,
+            } => {
+                let address = self.element_addresses(memory, global, *offsets, lanes, 1)?;
+                let a = one(memory, address, u32::from(*bytes), enabled);
+                self.dwords(inst, &a, *data, inst.op == Opcode::ScatterScaled)
+            }
+            MemKind::Gather4Scaled {
+                channels,
+                global,
+                offsets,
+                data,
+            } => {
+                let address = self.element_addresses(memory, global, *offsets, lanes, 1)?;
+                let a = one(memory, address, 4, enabled);
+                self.channels(
+                    inst,
+                    &a,
+                    *channels,
+                    *data,
+                    inst.op == Opcode::Scatter4Scaled,
+                )
+            }
+            MemKind::DwordAtomic {
+                op,
+                width,
+                offsets,
+                src0,
+                src1,
+                dst,
+            } => {
+                let address = self.payload_lanes(*offsets, 0, lanes, 4)?;
+                let address = Lanes::each(|i| memory.masked(address.get(i)));
+                let (bytes, register) = atomic_bytes(*width);
+                let atomic = legacy_atomic(*op, *src0, *src1, *dst, register);
+                self.atomic(inst, &one(memory, address, bytes, enabled), &atomic)
+            }
+            _ => Halt::unsupported(super::NOT_YET),
+        }
+    }
+
+    /// Block of owords; no mask has a say.
+    fn oword(
+        &mut self,
+        inst: &Inst,
+        surface: SurfaceId,
+        owords: u8,
+        offset: &Src,
+        data: Raw,
+    ) -> Result<(), Halt> {
+        let memory = self.surface(surface)?;
+        let offset = self.scalar(offset)? & mask(4);
+        let scale = if inst.op == Opcode::OwordLdUnaligned {
+            1
+        } else {
+            16
+        };
+        let address = memory.masked(memory.scaled(offset, scale));
+        let a = Access {
+            count: usize::from(owords).saturating_mul(4),
+            ..one(memory, Lanes::all(address), 4, 1)
+        };
+        if inst.op == Opcode::OwordSt {
+            self.store_block(inst, &a, data)
+        } else {
+            self.load_block(inst, &a, data)
+        }
+    }
+
+    /// One element and one dword of registers a lane; what a narrow load leaves above its bits is zero here.
+    fn dwords(&mut self, inst: &Inst, a: &Access, data: Raw, store: bool) -> Result<(), Halt> {
+        self.packed(inst, a, data, 4, store)
+    }
+
+    /// One element a lane, each in `register` bytes.
+    fn packed(
+        &mut self,
+        inst: &Inst,
+        a: &Access,
+        data: Raw,
+        register: usize,
+        store: bool,
+    ) -> Result<(), Halt> {
+        if store {
+            let v = self.payload_lanes(data, 0, inst.exec.lanes(), register)?;
+            return self.store_lanes(inst, a, &[v]);
+        }
+        let values = self.load(inst, a)?;
+        for v in &values {
+            self.set_payload_lanes(data, 0, register, v, a.enabled)?;
+        }
+        Ok(())
+    }
+
+    /// Dword channels: enabled ones follow each other in the registers, each from a new register on. A gap in the
+    /// channel mask is a gap in memory. Adjacent channels are one access.
+    fn channels(
+        &mut self,
+        inst: &Inst,
+        a: &Access,
+        channels: Channels,
+        data: Raw,
+        store: bool,
+    ) -> Result<(), Halt> {
+        let lanes = inst.exec.lanes();
+        let stride = (lanes as usize).saturating_mul(4).max(self.grf());
+        let mut runs: Vec<(u32, usize)> = Vec::new();
+        for c in channels.iter() {
+            match runs.last_mut() {
+                Some((first, n)) if first.wrapping_add(*n as u32) == c => {
+                    *n = n.saturating_add(1);
+                }
+                _ => runs.push((c, 1)),
+            }
+        }
+        if runs.is_empty() {
+            return Halt::malformed("no channel is enabled");
+        }
+        // All sources are read before anything is written.
+        let mut values = Vec::new();
+        if store {
+            for position in 0..channels.count() as usize {
+                let at = position.saturating_mul(stride);
+                values.push(self.payload_lanes(data, at, lanes, 4)?);
+            }
+        }
+        let mut position = 0usize;
+        for (part, (first, n)) in runs.into_iter().enumerate() {
+            let distance = u64::from(first).wrapping_mul(4);
+            let part = Access {
+                address: Lanes::each(|i| a.memory.beyond(a.address.get(i), distance)),
+                count: n,
+                part: part as u32,
+                ..*a
+            };
+            let end = position.saturating_add(n);
+            if store {
+                let run = values.get(position..end).unwrap_or(&[]);
+                self.store_lanes(inst, &part, run)?;
+            } else {
+                for (k, v) in self.load(inst, &part)?.iter().enumerate() {
+                    let at = position.saturating_add(k).saturating_mul(stride);
+                    self.set_payload_lanes(data, at, 4, v, a.enabled)?;
+                }
+            }
+            position = end;
+        }
+        Ok(())
+    }
+
+    /// An `svm_*` message.
+    pub fn svm(&mut self, inst: &Inst, svm: &Svm) -> Result<(), Halt> {
+        let lanes = inst.exec.lanes();
+        match svm {
+            Svm::Block {
+                store,
+                owords,
+                addr,
+                data,
+                ..
+            } => {
+                let address = self.scalar(addr)?;
+                let a = Access {
+                    count: usize::from(*owords).saturating_mul(4),
+                    ..one(Memory::DEVICE, Lanes::all(address), 4, 1)
+                };
+                if *store {
+                    self.store_block(inst, &a, *data)
+                } else {
+                    self.load_block(inst, &a, *data)
+                }
+            }
+            Svm::Gather {
+                store,
+                bytes,
+                blocks,
+                addrs,
+                data,
+            } => {
+                let address = self.payload_lanes(*addrs, 0, lanes, 8)?;
+                let enabled = self.enabled(inst)?;
+                if *bytes == 1 {
+                    // 1, 2 or 4 bytes are in the lane's dword, 8 in its qword.
+                    let bytes = u32::from(*blocks);
+                    let a = one(Memory::DEVICE, address, bytes, enabled);
+                    return self.packed(inst, &a, *data, if bytes == 8 { 8 } else { 4 }, *store);
+                }
+                let a = Access {
+                    count: usize::from(*blocks),
+                    ..one(Memory::DEVICE, address, u32::from(*bytes), enabled)
+                };
+                let register = usize::from(*bytes);
+                let stride = (lanes as usize)
+                    .saturating_mul(register)
+                    .next_multiple_of(self.grf().max(1));
+                self.components(inst, &a, *data, register, stride, *store)
+            }
+            Svm::Gather4Scaled {
+                store,
+                channels,
+                base,
+                offsets,
+                data,
+            } => {
+                let base = self.scalar(base)?;
+                // The compiler passes whole addresses as 64-bit offsets from base 0.
+                let wide = self.var_type(offsets.var)?.bytes() == 8;
+                let bytes = if wide { 8 } else { 4 };
+                let offsets = self.payload_lanes(*offsets, 0, lanes, bytes)?;
+                let address = Lanes::each(|i| offsets.get(i).wrapping_add(base));
+                let enabled = self.enabled(inst)?;
+                let a = one(Memory::DEVICE, address, 4, enabled);
+                self.channels(inst, &a, *channels, *data, *store)
+            }
+            Svm::Atomic {
+                op,
+                width,
+                addrs,
+                src0,
+                src1,
+                dst,
+            } => {
+                let address = self.payload_lanes(*addrs, 0, lanes, 8)?;
+                let enabled = self.enabled(inst)?;
+                let (bytes, register) = atomic_bytes(*width);
+                let atomic = legacy_atomic(*op, *src0, *src1, *dst, register);
+                self.atomic(inst, &one(Memory::DEVICE, address, bytes, enabled), &atomic)
+            }
+        }
+    }
+
+    /// Consecutive elements a lane; component `c` is at byte `c * stride` of the payload.
+    pub fn components(
+        &mut self,
+        inst: &Inst,
+        a: &Access,
+        data: Raw,
+        register: usize,
+        stride: usize,
+        store: bool,
+    ) -> Result<(), Halt> {
+        if a.count > 8 {
+            return Halt::unsupported(format!("{} elements a lane", a.count));
+        }
+        let lanes = inst.exec.lanes();
+        if store {
+            let values = (0..a.count)
+                .map(|c| self.payload_lanes(data, c.saturating_mul(stride), lanes, register))
+                .collect::<Result<Vec<_>, _>>()?;
+            return self.store_lanes(inst, a, &values);
+        }
+        for (c, v) in self.load(inst, a)?.iter().enumerate() {
+            self.set_payload_lanes(data, c.saturating_mul(stride), register, v, a.enabled)?;
+        }
+        Ok(())
+    }
+}
+
+/// An access of one element a lane.
+pub(super) fn one(memory: Memory, address: Lanes, bytes: u32, enabled: u32) -> Access {
+    Access {
+        memory,
+        address,
+        bytes,
+        count: 1,
+        enabled,
+        part: 0,
+    }
+}

@@ -1,0 +1,233 @@
+//! The reference interpreter: what instructions mean, carried out one lane at a time.
+//!
+//! It executes a [`ValidKernel`] directly, on a register file of bytes as the ISA lays them out, and is written for
+//! obviousness from the specification, not for speed. It is the definition that compiled code is held to: what the
+//! specification leaves open is decided here, where a comment says so, and nothing of it is shared with the
+//! compilers. Around it everything is the same: [`Program`] is a [`visa_runtime::GroupProgram`], launched by the
+//! runtime with its groups, partial threads, policies for accesses out of bounds, faults and interruption.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `run` | loops over threads and instructions |
+//! | `machine` | masks, predicates, operands, regions |
+//! | `control`, `flow` | divergence, branches, calls |
+//! | `moves`, `arith`, `logic`, `math` | instructions on registers |
+//! | `number`, `float` | numbers and conversions |
+//! | `message`, `lsc`, `access`, `atomic` | instructions on memory |
+//!
+//! Kernels are untrusted: nothing here panics, whatever they hold.
+#![forbid(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::indexing_slicing,
+        clippy::arithmetic_side_effects
+    )
+)]
+
+mod access;
+mod arith;
+mod atomic;
+mod check;
+mod control;
+mod error;
+mod float;
+mod flow;
+mod lanes;
+mod logic;
+mod lsc;
+mod machine;
+mod math;
+mod message;
+mod moves;
+mod number;
+mod run;
+mod state;
+mod trace;
+
+pub use access::Space;
+pub use error::InterpError;
+pub use trace::Trace;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::isa::lsc::LscOp;
+use crate::module::{Body, Inst, MemKind, Svm};
+use crate::valid::ValidKernel;
+use flow::Places;
+use state::Layout;
+
+/// What [`InterpError::Unsupported`] says of whole instructions.
+const NOT_YET: &str = "not interpreted";
+
+/// Calls inside each other, unless [`InterpOptions::max_call_depth`] says otherwise.
+pub const MAX_CALL_DEPTH: u32 = 1024;
+
+/// What fills a byte of the thread's first registers (VISA.md 4.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// `r0`, from this byte.
+    R0(u32),
+    /// Local ids, 16-bit words.
+    LocalIds {
+        /// 0 x, 1 y, 2 z.
+        dim: u8,
+        /// First lane.
+        lane: u8,
+    },
+    /// Cross-thread payload from this byte.
+    Payload(u32),
+    /// Nothing: zero.
+    Zero,
+}
+
+/// Where what a kernel reads at its start comes from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Inputs {
+    /// Source of each `.input`, in order.
+    pub inputs: Vec<Input>,
+    /// Payload offset of the address of each symbol that `faddr` may ask for.
+    pub symbols: BTreeMap<String, u32>,
+}
+
+/// How to interpret.
+#[derive(Clone, Debug)]
+pub struct InterpOptions {
+    /// Instructions that each hardware thread may execute; labels and marks do not count. Not limited if `None`.
+    pub fuel: Option<u64>,
+    /// Calls that may be inside each other.
+    pub max_call_depth: u32,
+    /// Accesses out of bounds are reported to the launch, which counts them and decides whether to stop.
+    pub report: bool,
+    /// Receives a line for each instruction.
+    pub trace: Option<Trace>,
+}
+
+impl Default for InterpOptions {
+    fn default() -> InterpOptions {
+        InterpOptions {
+            fuel: None,
+            max_call_depth: MAX_CALL_DEPTH,
+            report: false,
+            trace: None,
+        }
+    }
+}
+
+/// A kernel ready to be interpreted.
+#[derive(Debug)]
+pub struct Program {
+    kernel: Arc<ValidKernel>,
+    inputs: Inputs,
+    options: InterpOptions,
+    layout: Layout,
+    places: Places,
+}
+
+/// Where in the program an access is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Site {
+    /// Line in the text.
+    pub line: u32,
+    /// Mnemonic.
+    pub opcode: &'static str,
+    /// `read`, `write` or `atomic`.
+    pub access: &'static str,
+    /// What it reaches.
+    pub space: Space,
+    /// Bytes of an element.
+    pub bytes: u32,
+}
+
+impl Program {
+    /// Lays a kernel's registers out and checks that everything in it can be interpreted.
+    ///
+    /// # Errors
+    /// [`InterpError::Unsupported`] for the first instruction that cannot, [`InterpError::TooLarge`].
+    pub fn new(
+        kernel: Arc<ValidKernel>,
+        inputs: Inputs,
+        options: InterpOptions,
+    ) -> Result<Program, InterpError> {
+        check::program(&kernel, &inputs)?;
+        let layout = Layout::new(&kernel)?;
+        let places = Places::new(kernel.module());
+        Ok(Program {
+            kernel,
+            inputs,
+            options,
+            layout,
+            places,
+        })
+    }
+
+    /// True when the kernel reaches scratch memory by name.
+    pub fn uses_scratch(&self) -> bool {
+        check::uses_scratch(self.kernel.module())
+    }
+
+    /// What a site number of a fault record stands for.
+    pub fn site(&self, number: u32) -> Option<Site> {
+        let at = number.checked_div(access::SITES)? as usize;
+        let inst = self.kernel.module().insts.get(at)?;
+        let space = Space::ALL.get((number % 4) as usize).copied()?;
+        let (access, bytes) = described(inst)?;
+        Some(Site {
+            line: inst.pos.line,
+            opcode: inst.mnemonic(),
+            access,
+            space,
+            bytes,
+        })
+    }
+}
+
+/// Kind and element bytes of a memory instruction.
+fn described(inst: &Inst) -> Option<(&'static str, u32)> {
+    use crate::isa::Opcode as O;
+    let kind = |store| if store { "write" } else { "read" };
+    let width = |w: &crate::module::AtomicWidth| match w {
+        crate::module::AtomicWidth::W16 => 2,
+        crate::module::AtomicWidth::W32 => 4,
+        crate::module::AtomicWidth::W64 => 8,
+    };
+    Some(match &inst.body {
+        Body::Mem(m) => {
+            let store = matches!(
+                inst.op,
+                O::OwordSt | O::Scatter | O::ScatterScaled | O::Scatter4Scaled
+            );
+            match &m.kind {
+                MemKind::Gather { bytes, .. } | MemKind::GatherScaled { bytes, .. } => {
+                    (kind(store), u32::from(*bytes))
+                }
+                MemKind::DwordAtomic { width: w, .. } => ("atomic", width(w)),
+                _ => (kind(store), 4),
+            }
+        }
+        Body::Svm(s) => match s {
+            Svm::Block { store, .. } | Svm::Gather4Scaled { store, .. } => (kind(*store), 4),
+            Svm::Gather {
+                store,
+                bytes: 1,
+                blocks,
+                ..
+            } => (kind(*store), u32::from(*blocks)),
+            Svm::Gather { store, bytes, .. } => (kind(*store), u32::from(*bytes)),
+            Svm::Atomic { width: w, .. } => ("atomic", width(w)),
+        },
+        Body::Lsc(l) => {
+            let bytes = l.data_size.memory_bytes();
+            match l.op {
+                LscOp::Atomic(_) => ("atomic", bytes),
+                LscOp::Store | LscOp::StoreQuad | LscOp::StoreStrided => ("write", bytes),
+                _ => ("read", bytes),
+            }
+        }
+        _ => return None,
+    })
+}

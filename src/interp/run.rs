@@ -1,0 +1,248 @@
+//! The loops: threads of a group, instructions of a thread.
+
+use std::sync::Arc;
+
+use visa_runtime::abi::Status;
+use visa_runtime::{GroupProgram, GroupView, ProgramError};
+
+use super::error::{Halt, InterpError};
+use super::machine::Machine;
+use super::state::Thread;
+use super::trace::Written;
+use super::{Input, Program};
+use crate::isa::Opcode;
+use crate::module::*;
+
+/// Instructions between two looks at whether the launch is to stop.
+const POLL: u64 = 256;
+
+/// Why a thread does not go on.
+enum Stop {
+    /// It is at its end.
+    Done,
+    /// It waits at a barrier.
+    Barrier,
+    /// The launch ends.
+    Launch(Status),
+}
+
+impl GroupProgram for Program {
+    fn run(&self, group: &mut GroupView<'_>) -> Result<Status, ProgramError> {
+        self.group(group).map_err(|e| Arc::new(e) as ProgramError)
+    }
+}
+
+impl Program {
+    /// Runs each thread to its end or to a barrier, again and again until all are at their end.
+    fn group(&self, group: &mut GroupView<'_>) -> Result<Status, InterpError> {
+        let mut threads: Vec<Thread> = (0..group.threads())
+            .map(|number| self.start(group, number))
+            .collect();
+        loop {
+            for (number, thread) in (0..).zip(&mut threads) {
+                if thread.done {
+                    continue;
+                }
+                match self.thread(group, number, thread)? {
+                    Stop::Done => thread.done = true,
+                    Stop::Barrier => {}
+                    Stop::Launch(status) => return Ok(status),
+                }
+            }
+            if threads.iter().all(|t| t.done) {
+                return Ok(Status::Done);
+            }
+            if group.interrupted() {
+                return Ok(Status::Interrupted);
+            }
+        }
+    }
+
+    /// A thread with its inputs.
+    fn start(&self, group: &GroupView<'_>, number: u32) -> Thread {
+        let mut t = Thread::new(&self.kernel, &self.layout, group.dispatch_mask(number));
+        let r0 = group.r0(number);
+        let word = |k: usize| r0.get(k).copied().unwrap_or(0);
+        let mut dwords = |var: VarId, words: &[u32]| {
+            let place = self.kernel.place(var);
+            for (k, &w) in words.iter().enumerate() {
+                let offset = (place.offset as usize).saturating_add(k.saturating_mul(4));
+                if let Ok(at) = self.layout.at(place.root, offset, 4) {
+                    t.set(at, 4, w.into());
+                }
+            }
+        };
+        dwords(VarId::R0, &r0);
+        dwords(VarId::GROUP_ID_X, &[word(1)]);
+        dwords(VarId::GROUP_ID_Y, &[word(6)]);
+        dwords(VarId::GROUP_ID_Z, &[word(7)]);
+        dwords(VarId::SR0, &[group.sr0(number)]);
+        dwords(VarId::HW_ID, &[group.hw_id(number)]);
+        let inputs = &self.kernel.module().inputs;
+        for (input, &source) in inputs.iter().zip(&self.inputs.inputs) {
+            let InputVar::General(var) = input.var else {
+                continue;
+            };
+            let place = self.kernel.place(var);
+            for k in 0..input.size {
+                let byte = input_byte(group, number, &r0, source, k);
+                let offset = (place.offset as usize).saturating_add(k as usize);
+                if let Ok(at) = self.layout.at(place.root, offset, 1) {
+                    t.set(at, 1, byte.into());
+                }
+            }
+        }
+        t
+    }
+
+    fn thread(
+        &self,
+        group: &mut GroupView<'_>,
+        number: u32,
+        t: &mut Thread,
+    ) -> Result<Stop, InterpError> {
+        let insts = &self.kernel.module().insts;
+        loop {
+            if !t.control.settle() {
+                return Ok(Stop::Done);
+            }
+            let at = t.control.pc;
+            let inst = insts.get(at);
+            // What falls off the end of a subroutine returns.
+            let inside = self.places.subroutine(at) == t.control.subroutine();
+            let Some(inst) = inst.filter(|_| inside) else {
+                t.control.leave(u32::MAX);
+                continue;
+            };
+            t.control.pc = at.saturating_add(1);
+            if !executes(inst) {
+                continue;
+            }
+            t.executed = t.executed.saturating_add(1);
+            if let Some(limit) = self.options.fuel
+                && t.executed > limit
+            {
+                let pos = inst.pos;
+                return Err(InterpError::Fuel { pos, limit });
+            }
+            if t.executed.is_multiple_of(POLL) && group.interrupted() {
+                return Ok(Stop::Launch(Status::Interrupted));
+            }
+            if let Some(stop) = self.instruction(group, number, t, at, inst)? {
+                return Ok(stop);
+            }
+        }
+    }
+
+    fn instruction(
+        &self,
+        group: &mut GroupView<'_>,
+        number: u32,
+        t: &mut Thread,
+        at: usize,
+        inst: &Inst,
+    ) -> Result<Option<Stop>, InterpError> {
+        let active = t.control.active;
+        let mut m = Machine {
+            program: self,
+            group,
+            number,
+            t,
+            at,
+            written: self.options.trace.as_ref().map(|_| Written::default()),
+        };
+        let done = m.execute(inst);
+        let fault = match done {
+            Ok(()) => false,
+            Err(halt) => match halt.at(inst.pos, inst.mnemonic()) {
+                Some(error) => return Err(error),
+                None => true,
+            },
+        };
+        if let (Some(trace), Some(written)) = (&self.options.trace, &m.written) {
+            let [x, y, z] = m.group.id();
+            trace.line(&format!(
+                "group {x},{y},{z} thread {number} line {}: {} mask={active:#010x}{}",
+                inst.pos.line,
+                inst.mnemonic(),
+                written.text()
+            ))?;
+        }
+        Ok(if fault {
+            Some(Stop::Launch(Status::Fault))
+        } else if inst.op == Opcode::Barrier {
+            Some(Stop::Barrier)
+        } else {
+            None
+        })
+    }
+}
+
+/// False for labels and other marks in the text.
+fn executes(inst: &Inst) -> bool {
+    !matches!(
+        inst.body,
+        Body::Label(_) | Body::File(_) | Body::Loc(_) | Body::Lifetime { .. }
+    )
+}
+
+/// Byte `k` of an input.
+fn input_byte(group: &GroupView<'_>, number: u32, r0: &[u32; 16], source: Input, k: u32) -> u8 {
+    let byte = |word: u64, k: u32| word.wrapping_shr((k & 7).wrapping_mul(8)) as u8;
+    match source {
+        Input::Zero => 0,
+        Input::Payload(at) => group.payload(at.saturating_add(k)),
+        Input::R0(at) => {
+            let k = at.saturating_add(k);
+            let word = r0.get((k / 4) as usize).copied().unwrap_or(0);
+            byte(word.into(), k % 4)
+        }
+        Input::LocalIds { dim, lane } => {
+            let lane = usize::from(lane).saturating_add((k / 2) as usize);
+            byte(group.local_id(number, usize::from(dim), lane).into(), k % 2)
+        }
+    }
+}
+
+impl Machine<'_, '_, '_> {
+    /// One instruction.
+    fn execute(&mut self, inst: &Inst) -> Result<(), Halt> {
+        match &inst.body {
+            Body::Alu(a) => self.alu(inst, a),
+            Body::Branch(l) => self.branch(inst, *l),
+            Body::Ret => self.ret(inst),
+            Body::SwitchJmp { index, targets } => self.switch(index, targets),
+            Body::Mem(m) => self.mem(inst, m),
+            Body::Svm(s) => self.svm(inst, s),
+            Body::Lsc(l) => self.lsc(inst, l),
+            Body::Faddr { name, dst } => self.faddr(name, dst),
+            Body::Fence(_) | Body::LscFence { .. } => {
+                self.group.fence();
+                Ok(())
+            }
+            // Barriers are the thread loop's; the others are hints.
+            Body::Nullary if inst.op != Opcode::Breakpoint => Ok(()),
+            Body::Label(_) | Body::File(_) | Body::Loc(_) | Body::Lifetime { .. } => Ok(()),
+            _ => Halt::unsupported(super::NOT_YET),
+        }
+    }
+
+    fn alu(&mut self, inst: &Inst, a: &Alu) -> Result<(), Halt> {
+        use Opcode as O;
+        match inst.op {
+            O::Mov => self.mov(inst, a),
+            O::Movs => self.movs(a),
+            O::Setp => self.setp(inst, a),
+            O::Cmp => self.cmp(inst, a),
+            O::Sel => self.sel(inst, a),
+            O::Min | O::Max => self.min_max(inst, a),
+            O::And | O::Or | O::Xor | O::Not if matches!(a.dst, Dst::Pred(_)) => {
+                self.pred_logic(inst, a)
+            }
+            O::AddrAdd => self.addr_add(inst, a),
+            O::Addc | O::Subb => self.carry(inst, a),
+            O::Madw => self.madw(inst, a),
+            _ => self.lanewise(inst, a),
+        }
+    }
+}
