@@ -1,15 +1,15 @@
 //! Arithmetic: each channel's result from its sources (VISA.md 2.4, 2.5).
 //!
 //! Integers are computed exactly and then cut to the destination, or clamped with `.sat`. Floats are computed in the
-//! type of the sources (binary32 for a mixture of narrow ones, binary64 with any `df`), rounded once to that type,
+//! type of the sources, or a wider one (`Channel::format`), rounded once to that type,
 //! and converted to the destination.
 
 use super::error::Halt;
 use super::float::{Env, FloatOp, Format, canonical};
 use super::machine::Operand;
 use super::math;
-use super::number::{Number, mask, wrap};
-use crate::isa::{Opcode, Type};
+use super::number::{Number, range, wrap};
+use crate::isa::{Opcode, SrcModifier, Type};
 
 /// A channel of an arithmetic instruction.
 pub(super) struct Channel<'a> {
@@ -23,6 +23,8 @@ pub(super) struct Channel<'a> {
     pub i: usize,
     /// Rounding and denormals.
     pub env: Env,
+    /// The result is clamped.
+    pub sat: bool,
 }
 
 impl Channel<'_> {
@@ -44,7 +46,7 @@ impl Channel<'_> {
             .collect::<Result<_, _>>()?;
         Ok(match (self.op, ints.as_slice()) {
             (O::Add, [x, y]) => x.wrapping_add(*y),
-            (O::Mul, [x, y]) => product(*x, *y),
+            (O::Mul, [x, y]) => self.product(*x, *y),
             (O::Add3, [x, y, z]) => x.wrapping_add(*y).wrapping_add(*z),
             // The product is cut to the destination before the sum (VISA.md 2.5).
             (O::Mad, [x, y, z]) => self.cut(x.wrapping_mul(*y)).wrapping_add(*z),
@@ -69,11 +71,42 @@ impl Channel<'_> {
         }
     }
 
-    /// High half of the product of 32-bit numbers; a modifier's result is cut to the source's type first, as there is
-    /// no 33rd bit to multiply.
+    /// High half of the exact product: of 64 bits, or of 128 with a quadword among the sources.
     fn mulh(&self, x: i128, y: i128) -> i128 {
-        let [a, b] = self.s else { return 0 };
-        wrap(a.ty, x).wrapping_mul(wrap(b.ty, y)).wrapping_shr(32)
+        if self.widest() < 8 {
+            return x.wrapping_mul(y).wrapping_shr(32);
+        }
+        // By halves, as the exact product may need more than 128 bits.
+        let low = |v: i128| v & i128::from(u32::MAX);
+        let high = |v: i128| v.wrapping_shr(32);
+        let middle = high(low(x).wrapping_mul(low(y))).wrapping_add(high(x).wrapping_mul(low(y)));
+        let other = low(middle).wrapping_add(low(x).wrapping_mul(high(y)));
+        high(x)
+            .wrapping_mul(high(y))
+            .wrapping_add(high(middle))
+            .wrapping_add(high(other))
+    }
+
+    /// The product. Only that of two huge unsigned quadwords needs more bits; its low ones are right, and with `.sat`
+    /// it is greater than any number.
+    fn product(&self, x: i128, y: i128) -> i128 {
+        match x.checked_mul(y) {
+            None if self.sat => i128::MAX,
+            _ => x.wrapping_mul(y),
+        }
+    }
+
+    /// Bytes of the widest source.
+    fn widest(&self) -> u32 {
+        self.s.iter().map(|o| o.ty.bytes()).max().unwrap_or(4)
+    }
+
+    /// True when a source may be below zero, by its type or by its modifier.
+    fn may_be_negative(&self) -> bool {
+        let negates = |m| matches!(m, SrcModifier::Neg | SrcModifier::NegAbs);
+        self.s
+            .iter()
+            .any(|o| o.ty.is_signed() || negates(o.modifier))
     }
 
     fn signs(&self) -> [bool; 2] {
@@ -83,49 +116,42 @@ impl Channel<'_> {
         }
     }
 
-    /// Truncating quotient, remainder with the sign of the dividend. VISA.md 2.5 leaves open what a division by zero
-    /// gives. Here: the quotient is the greatest number (the least for a negative dividend), the remainder
-    /// the dividend. The greatest is that of the width in which division is done: 32 bits, or 64 where a source
-    /// has 64 or only that holds sources of 32 bits and different signs.
+    /// Quotient toward zero and remainder with the sign of the dividend, of exact values.
+    ///
+    /// VISA.md 2.5 leaves division by zero open. Here the remainder is the dividend, and the quotient the number
+    /// furthest from zero on the dividend's side in the execution type: a dword, or a quadword if a source is one;
+    /// signed if a source may be negative.
     fn divide(&self, x: i128, y: i128) -> i128 {
-        let widest = self.s.iter().map(|o| o.ty.bytes()).max().unwrap_or(4);
-        let mixed =
-            self.s.iter().any(|o| o.ty.is_signed()) && !self.s.iter().all(|o| o.ty.is_signed());
-        let signed = self.s.iter().any(|o| o.ty.is_signed());
-        let wide = widest == 8 || (widest == 4 && mixed);
-        let ty = match (wide, signed) {
+        let ty = match (self.widest() == 8, self.may_be_negative()) {
             (false, true) => Type::D,
             (false, false) => Type::Ud,
             (true, true) => Type::Q,
             (true, false) => Type::Uq,
         };
-        let (x, y) = (wrap(ty, x), wrap(ty, y));
-        let all = i128::from(mask(ty.bytes()));
+        let (least, most) = range(ty);
         match (self.op, y) {
             (Opcode::Mod, 0) => x,
-            (Opcode::Mod, _) => x.wrapping_rem(y),
-            (_, 0) if !signed => all,
-            (_, 0) if x < 0 => wrap(ty, all.wrapping_shr(1).wrapping_add(1)),
-            (_, 0) => all.wrapping_shr(1),
-            _ => wrap(ty, x.wrapping_div(y)),
+            (Opcode::Mod, _) => x.checked_rem(y).unwrap_or(0),
+            (_, 0) if x < 0 => least,
+            (_, 0) => most,
+            _ => x.checked_div(y).unwrap_or(0),
         }
     }
 
-    /// Format in which float sources are computed.
+    /// Format in which float sources are computed: `df` if there is one, `hf` if all sources are and the destination is
+    /// no `f`, else `f`. There is no arithmetic on `bf` by itself: it is a narrow form of `f`.
     fn format(&self) -> Result<Format, Halt> {
-        let mut format = None;
-        for o in self.s {
-            let Some(own) = Format::of(o.ty) else {
-                return Halt::unsupported("integer and float sources in one instruction");
-            };
-            format = Some(match format {
-                None => own,
-                Some(old) if old == own => own,
-                Some(old) if old == Format::Df || own == Format::Df => Format::Df,
-                Some(_) => Format::F,
-            });
+        if self.s.iter().any(|o| o.ty.is_int()) {
+            return Halt::malformed("integer and float sources in one instruction");
         }
-        format.map_or_else(|| Halt::malformed("no float source"), Ok)
+        let half = self.s.iter().all(|o| o.ty == Type::Hf);
+        Ok(if self.s.iter().any(|o| o.ty == Type::Df) {
+            Format::Df
+        } else if half && self.dst != Type::F {
+            Format::Hf
+        } else {
+            Format::F
+        })
     }
 
     fn float(&self) -> Result<Number, Halt> {
@@ -142,9 +168,18 @@ impl Channel<'_> {
             // The hardware's quotient and root are approximate; these are correctly rounded.
             (O::Div | O::Divm, 2) => FloatOp::Div,
             (O::Sqrt | O::Sqrtm, 1) => FloatOp::Sqrt,
+            (O::Frc, 1) => return self.fraction(format, v).map(|r| Number::Float(format, r)),
             _ => return self.function(format, v).map(|r| Number::Float(format, r)),
         };
         Ok(Number::Float(format, self.env.compute(op, format, v)))
+    }
+
+    /// `x - floor(x)`; the difference rounds for numbers just below zero.
+    fn fraction(&self, format: Format, [x, ..]: [u64; 3]) -> Result<u64, Halt> {
+        let x = self.env.flush(format, x);
+        let floor = format.value(x).floor().to_bits();
+        let floor = Env::PLAIN.convert(Format::Df, format, floor);
+        Ok(self.env.compute(FloatOp::Sub, format, [x, floor, 0]))
     }
 
     /// Functions that do not depend on the rounding mode: denormals are flushed around them; `hf` and `bf` are computed
@@ -153,28 +188,26 @@ impl Channel<'_> {
         let v = v.map(|x| self.env.flush(format, x));
         let result = match format {
             Format::Df => {
-                let [x, y, z] = v.map(f64::from_bits);
-                self.double(x, y, z)?.to_bits()
+                let [x, ..] = v.map(f64::from_bits);
+                self.double(x)?.to_bits()
             }
             _ => {
                 let single = v.map(|x| format.value(x) as f32);
-                let [x, y, z] = single;
-                let r = self.single(x, y, z)?;
+                let [x, y, _] = single;
+                let r = self.single(x, y)?;
                 Env::PLAIN.convert(Format::F, format, u64::from(r.to_bits()))
             }
         };
         Ok(self.env.flush(format, canonical(format, result)))
     }
 
-    fn single(&self, x: f32, y: f32, z: f32) -> Result<f32, Halt> {
+    fn single(&self, x: f32, y: f32) -> Result<f32, Halt> {
         use Opcode as O;
         Ok(match (self.op, self.s.len()) {
             (O::Rndd, 1) => x.floor(),
             (O::Rndu, 1) => x.ceil(),
             (O::Rnde, 1) => x.round_ties_even(),
             (O::Rndz, 1) => x.trunc(),
-            (O::Frc, 1) => x - x.floor(),
-            (O::Lrp, 3) => x.mul_add(y, (1.0 - x) * z),
             (O::Exp, 1) => math::exp2(x),
             (O::Log, 1) => math::log2(x),
             (O::Sin, 1) => math::sin(x),
@@ -186,26 +219,18 @@ impl Channel<'_> {
         })
     }
 
-    fn double(&self, x: f64, y: f64, z: f64) -> Result<f64, Halt> {
+    fn double(&self, x: f64) -> Result<f64, Halt> {
         use Opcode as O;
         Ok(match (self.op, self.s.len()) {
             (O::Rndd, 1) => x.floor(),
             (O::Rndu, 1) => x.ceil(),
             (O::Rnde, 1) => x.round_ties_even(),
             (O::Rndz, 1) => x.trunc(),
-            (O::Frc, 1) => x - x.floor(),
-            (O::Lrp, 3) => x.mul_add(y, (1.0 - x) * z),
             (O::Inv, 1) => 1.0 / x,
             (O::Rsqrt, 1) => math::rsqrt_double(x),
             _ => return self.unsupported("double-precision operands"),
         })
     }
-}
-
-/// Exact where it fits 127 bits, which every product but those of two huge unsigned quadwords does; of these the low
-/// bits are right, and nothing else is visible, as integer products do not saturate.
-fn product(x: i128, y: i128) -> i128 {
-    x.wrapping_mul(y)
 }
 
 /// `acc` plus the products of four pairs of bytes.

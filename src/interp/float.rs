@@ -197,7 +197,8 @@ impl Env {
         self.flush(format, canonical(format, r.to_bits() as u64))
     }
 
-    /// From one format to another. The same format is a copy.
+    /// From one format to another. The same format is a copy. To `bf` it is to nearest, whatever the mode: that is the
+    /// only rounding the hardware's conversion has (VISA.md 2.4).
     pub fn convert(self, from: Format, to: Format, bits: u64) -> u64 {
         if from == to {
             return bits;
@@ -223,9 +224,7 @@ impl Env {
             Format::Hf => FloatConvert::<Half>::convert_r(wide, round, lossy)
                 .value
                 .to_bits(),
-            Format::Bf => FloatConvert::<BFloat>::convert_r(wide, round, lossy)
-                .value
-                .to_bits(),
+            Format::Bf => FloatConvert::<BFloat>::convert(wide, lossy).value.to_bits(),
             Format::F => FloatConvert::<Single>::convert_r(wide, round, lossy)
                 .value
                 .to_bits(),
@@ -241,7 +240,7 @@ impl Env {
         let round = self.round();
         let bits = match to {
             Format::Hf => Half::from_i128_r(value, round).value.to_bits(),
-            Format::Bf => BFloat::from_i128_r(value, round).value.to_bits(),
+            Format::Bf => BFloat::from_i128(value).value.to_bits(),
             Format::F => Single::from_i128_r(value, round).value.to_bits(),
             Format::Df => Double::from_i128_r(value, round).value.to_bits(),
         };

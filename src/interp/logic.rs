@@ -25,7 +25,10 @@ pub(super) fn result(
         (O::Xor, [x, y]) => x ^ y,
         (O::Not, [x]) => !x,
         (O::Shl | O::Shr | O::Asr, [x, y]) => shift(op, s, dst, *x, *y),
-        (O::Rol | O::Ror, [x, y]) => rotate(op, dst, *x, *y)?,
+        (O::Rol | O::Ror, [x, y]) => {
+            let own = s.first().map_or(dst, |o| o.ty);
+            rotate(op, own, dst, *x, *y)?
+        }
         (O::Cbit, [x]) => {
             let own = s.first().map_or(8, |o| o.ty.bytes());
             i128::from((*x as u64 & mask(own)).count_ones())
@@ -71,23 +74,25 @@ fn shift(op: Opcode, s: &[Operand], dst: Type, x: i128, count: i128) -> i128 {
     }
 }
 
-/// Within the width of the destination, by a count modulo that width.
-fn rotate(op: Opcode, dst: Type, x: i128, count: i128) -> Result<i128, Halt> {
-    let bits = dst.bytes().wrapping_mul(8);
-    if bits < 16 {
-        return Halt::unsupported("rotation of bytes");
+/// At the width of the wider of result and rotated value: a narrow value gets zeros above, a wide result is cut.
+/// The specification counts in the source's width alone; with mixed widths the vendor's assembler widens first.
+fn rotate(op: Opcode, own: Type, dst: Type, x: i128, count: i128) -> Result<i128, Halt> {
+    if own.bytes() < 2 || dst.bytes() < 2 {
+        return Halt::malformed("rotation of bytes");
     }
-    let x = x as u64 & mask(dst.bytes());
-    let left = (count as u32) & bits.wrapping_sub(1);
+    let bits = own.bytes().max(dst.bytes()).wrapping_mul(8);
+    let x = x as u64 & mask(own.bytes());
+    let turn = (count as u32) & bits.wrapping_sub(1);
     let left = if op == Opcode::Rol {
-        left
+        turn
     } else {
-        bits.wrapping_sub(left) & bits.wrapping_sub(1)
+        bits.wrapping_sub(turn) & bits.wrapping_sub(1)
     };
     if left == 0 {
         return Ok(x.into());
     }
-    Ok((x.wrapping_shl(left) | x.wrapping_shr(bits.wrapping_sub(left))).into())
+    let turned = x.wrapping_shl(left) | x.wrapping_shr(bits.wrapping_sub(left));
+    Ok((turned & mask(bits / 8)).into())
 }
 
 /// Width and offset count modulo 32; a field that reaches past bit 31 reads zeros there, a width of 0 gives 0.
@@ -149,9 +154,9 @@ mod tests {
 
     #[test]
     fn rotations() {
-        assert_eq!(rotate(Opcode::Rol, Type::Uw, 0x8001, 1), Ok(3));
-        assert_eq!(rotate(Opcode::Ror, Type::Ud, 1, 33), Ok(1 << 31));
-        assert_eq!(rotate(Opcode::Rol, Type::Uq, 5, 64), Ok(5));
-        assert!(rotate(Opcode::Rol, Type::Ub, 5, 1).is_err());
+        assert_eq!(rotate(Opcode::Rol, Type::Uw, Type::Uw, 0x8001, 1), Ok(3));
+        assert_eq!(rotate(Opcode::Ror, Type::Ud, Type::Ud, 1, 33), Ok(1 << 31));
+        assert_eq!(rotate(Opcode::Rol, Type::Uq, Type::Uq, 5, 64), Ok(5));
+        assert!(rotate(Opcode::Rol, Type::Ub, Type::Ub, 5, 1).is_err());
     }
 }

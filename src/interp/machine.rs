@@ -262,11 +262,9 @@ impl Machine<'_, '_, '_> {
                     true,
                 ))
             }
-            Src::Surface(s, _) => {
-                let index = self.t.surface(*s).map_or(s.0, |index| *index);
-                Ok(Operand::plain(Lanes::all(index.into()), Type::Ud, true))
+            Src::AddressOfSurface { .. } | Src::Surface(..) | Src::Sampler(..) => {
+                Halt::unsupported("state operand")
             }
-            Src::AddressOfSurface { .. } | Src::Sampler(..) => Halt::unsupported("state operand"),
         }
     }
 
@@ -364,13 +362,8 @@ impl Machine<'_, '_, '_> {
                         w.address(*addr, k, v as u16);
                     }
                 }
-                Dst::Surface(s, _) => match self.t.surface(*s) {
-                    Some(index) => *index = v as u32,
-                    None => return Halt::malformed("write to a predefined surface"),
-                },
                 Dst::Pred(p) => self.set_pred(*p, up(v as u32 & 1, i as u32), up(1, i as u32))?,
-                // Samplers matter to sampler messages only, which there are none of.
-                Dst::Sampler(..) => {}
+                Dst::Surface(..) | Dst::Sampler(..) => return Halt::unsupported("state operand"),
             }
         }
         Ok(())

@@ -79,13 +79,7 @@ fn poly_long(x: f64, c: &[f64]) -> f64 {
 
 /// Between -152 and 130, where powers of two are 0 and infinite; NaN stays.
 fn clamp(x: f64) -> f64 {
-    if x < -152.0 {
-        -152.0
-    } else if x > 130.0 {
-        130.0
-    } else {
-        x
-    }
+    x.clamp(-152.0, 130.0)
 }
 
 /// `2^(n + r)`, the integer `n + 254` in the low bits of `t`: as two factors, so that only the last product rounds.

@@ -56,7 +56,7 @@ impl Machine<'_, '_, '_> {
             // Offsets are relative to the thread's own scratch: `r0.5` gives a base of 0.
             SurfaceId::SCRATCH => Ok(Memory::SCRATCH),
             _ => match self.t.surface(s) {
-                Some(index) => surface_index(*index),
+                Some(index) => surface_index(index),
                 None => Halt::unsupported(format!(
                     "surface {}",
                     PREDEFINED_SURFACES.get(s.0 as usize).unwrap_or(&"T?")

@@ -11,7 +11,7 @@
 //! | `run` | loops over threads and instructions |
 //! | `machine` | masks, predicates, operands, regions |
 //! | `control`, `flow` | divergence, branches, calls |
-//! | `moves`, `arith`, `logic`, `math` | instructions on registers |
+//! | `moves`, `arith`, `logic`, `math`, `groups`, `special` | instructions on registers |
 //! | `number`, `float` | numbers and conversions |
 //! | `message`, `lsc`, `access`, `atomic` | instructions on memory |
 //!
@@ -36,6 +36,7 @@ mod control;
 mod error;
 mod float;
 mod flow;
+mod groups;
 mod lanes;
 mod logic;
 mod lsc;
@@ -45,6 +46,7 @@ mod message;
 mod moves;
 mod number;
 mod run;
+mod special;
 mod state;
 mod trace;
 

@@ -2,7 +2,7 @@
 
 use super::error::Halt;
 use super::float::Format;
-use super::lanes::{Lanes, bit, down, first, up};
+use super::lanes::{Lanes, bit, down, first, first as first_bits, up};
 use super::machine::{Machine, Operand};
 use super::number::{Number, convert, mask};
 use crate::isa::{CmpCond, Opcode};
@@ -45,18 +45,52 @@ impl Machine<'_, '_, '_> {
         self.put(a, enabled, |m, i| m.moved(&o, i))
     }
 
-    /// `movs`: one handle, whatever the masks.
-    pub fn movs(&mut self, a: &Alu) -> Result<(), Halt> {
+    /// `movs`: consecutive elements, whatever lanes are enabled. Predefined surfaces stand for their fixed indices.
+    pub fn movs(&mut self, inst: &Inst, a: &Alu) -> Result<(), Halt> {
         let [src] = a.srcs.as_slice() else {
             return Halt::malformed("movs takes one source");
         };
-        if matches!(a.dst, Dst::Sampler(..)) {
-            // Samplers matter to sampler messages only.
-            return Ok(());
+        let n = inst.exec.lanes();
+        let v = match src {
+            Src::Surface(s, _) if s.0 < SurfaceId::FIRST_USER => Lanes::all(u64::from(match *s {
+                SurfaceId::SLM => 254,
+                SurfaceId::BSS => 252,
+                SurfaceId::SCRATCH => 255,
+                other => other.0,
+            })),
+            Src::Surface(s, first) => {
+                let index = s.0.wrapping_sub(SurfaceId::FIRST_USER);
+                state(self.t.surfaces.get(index as usize), *first, n)?
+            }
+            Src::Sampler(s, first) => state(self.t.samplers.get(s.0 as usize), *first, n)?,
+            other => {
+                let o = self.read(other, n)?;
+                Lanes::each(|i| o.lanes.get(i) & mask(4))
+            }
+        };
+        let (variable, first) = match &a.dst {
+            Dst::Surface(s, _) if s.0 < SurfaceId::FIRST_USER => {
+                return Halt::malformed("write to a predefined surface");
+            }
+            Dst::Surface(s, first) => {
+                let index = s.0.wrapping_sub(SurfaceId::FIRST_USER);
+                (self.t.surfaces.get_mut(index as usize), *first)
+            }
+            Dst::Sampler(s, first) => (self.t.samplers.get_mut(s.0 as usize), *first),
+            d => return self.write(d, &v, first_bits(n)),
+        };
+        let from = usize::from(first);
+        let part = variable.and_then(|e| e.get_mut(from..from.saturating_add(n as usize)));
+        let Some(part) = part else {
+            return Halt::malformed(TOO_MANY);
+        };
+        for (i, element) in part.iter_mut().enumerate() {
+            *element = v.get(i) as u32;
         }
-        let o = self.read(src, 1)?;
-        let v = Lanes::all(o.lanes.get(0) & mask(4));
-        self.write(&a.dst, &v, 1)
+        if let Some(w) = &mut self.written {
+            w.state(matches!(a.dst, Dst::Sampler(..)), v.get(0));
+        }
+        Ok(())
     }
 
     /// `sel`: the predicate selects, the execution mask enables.
@@ -296,9 +330,6 @@ impl Machine<'_, '_, '_> {
             .collect::<Result<Vec<_>, _>>()?;
         let (env, dst) = (self.env(), self.dst_type(&a.dst)?);
         let logic = is_logic(inst.op);
-        if a.sat && !logic && srcs.iter().any(|o| o.ty.bytes() == 8 && o.ty.is_int()) {
-            return Halt::unsupported("saturating 64-bit arithmetic");
-        }
         self.put(a, enabled, |_, i| {
             if logic {
                 return super::logic::result(inst.op, a.bfn, &srcs, dst, i).map(Number::Int);
@@ -309,9 +340,21 @@ impl Machine<'_, '_, '_> {
                 dst,
                 i,
                 env,
+                sat: a.sat,
             };
             channel.result()
         })
+    }
+}
+
+const TOO_MANY: &str = "more elements than the state variable has";
+
+/// Elements of a surface or sampler variable.
+fn state(variable: Option<&Vec<u32>>, first: u8, n: u32) -> Result<Lanes, Halt> {
+    let first = usize::from(first);
+    match variable.and_then(|v| v.get(first..first.saturating_add(n as usize))) {
+        Some(part) => Ok(Lanes::each(|i| part.get(i).copied().unwrap_or(0).into())),
+        None => Halt::malformed(TOO_MANY),
     }
 }
 

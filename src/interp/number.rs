@@ -45,21 +45,15 @@ pub(super) fn wrap(ty: Type, value: i128) -> i128 {
     }
 }
 
-/// An integer operand with its modifier, which acts on the exact value. There is nothing wider than 64 bits to hold
-/// the negative of an unsigned quadword or of the least signed one: these wrap.
+/// An integer operand with its modifier, which acts on the exact value.
 pub(super) fn integer(ty: Type, bits: u64, modifier: SrcModifier) -> i128 {
     let value = wrap(ty, bits.into());
-    let modified = match modifier {
+    match modifier {
         SrcModifier::None => value,
         SrcModifier::Neg => value.wrapping_neg(),
         SrcModifier::Abs => value.wrapping_abs(),
         SrcModifier::NegAbs => value.wrapping_abs().wrapping_neg(),
         SrcModifier::Not => !value,
-    };
-    if ty.bytes() == 8 {
-        wrap(ty, modified)
-    } else {
-        modified
     }
 }
 
@@ -106,10 +100,7 @@ mod tests {
         assert_eq!(integer(Type::B, 0x80, SrcModifier::Neg), 128);
         assert_eq!(integer(Type::Ub, 0x80, SrcModifier::Neg), -128);
         assert_eq!(integer(Type::Ud, 5, SrcModifier::Neg), -5);
-        assert_eq!(
-            integer(Type::Q, 1 << 63, SrcModifier::Abs),
-            i128::from(i64::MIN)
-        );
+        assert_eq!(integer(Type::Q, 1 << 63, SrcModifier::Abs), 1 << 63);
         assert_eq!(integer(Type::W, 0xFFFF, SrcModifier::Not), 0);
     }
 

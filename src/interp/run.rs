@@ -231,7 +231,7 @@ impl Machine<'_, '_, '_> {
         use Opcode as O;
         match inst.op {
             O::Mov => self.mov(inst, a),
-            O::Movs => self.movs(a),
+            O::Movs => self.movs(inst, a),
             O::Setp => self.setp(inst, a),
             O::Cmp => self.cmp(inst, a),
             O::Sel => self.sel(inst, a),
@@ -242,6 +242,11 @@ impl Machine<'_, '_, '_> {
             O::AddrAdd => self.addr_add(inst, a),
             O::Addc | O::Subb => self.carry(inst, a),
             O::Madw => self.madw(inst, a),
+            O::Fcvt => self.fcvt(inst, a),
+            O::Srnd => self.srnd(inst, a),
+            O::Add3o => self.add3o(inst, a),
+            O::Invm | O::Rsqtm => self.seed(inst, a),
+            op if super::groups::is_group(op) => self.group(inst, a),
             _ => self.lanewise(inst, a),
         }
     }

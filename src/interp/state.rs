@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::control::Control;
 use super::error::{Halt, InterpError};
-use crate::module::{Body, Inst, PREDEFINED, Src, SurfaceId, VarId};
+use crate::module::{Body, Inst, OtherVar, PREDEFINED, Src, SurfaceId, VarId};
 use crate::valid::{RootId, ValidKernel};
 
 /// Largest part of the register file that address registers can reach: they have 16 bits.
@@ -140,8 +140,10 @@ pub(super) struct Thread {
     pub preds: Vec<u32>,
     /// Elements of each address variable.
     pub addrs: Vec<Vec<u16>>,
-    /// Binding-table index in each declared surface variable.
-    pub surfaces: Vec<u32>,
+    /// Binding-table indices in each declared surface variable.
+    pub surfaces: Vec<Vec<u32>>,
+    /// Handles in each sampler variable.
+    pub samplers: Vec<Vec<u32>>,
     /// Where the lanes are.
     pub control: Control,
     /// Instructions executed.
@@ -162,7 +164,8 @@ impl Thread {
                 .iter()
                 .map(|a| vec![0; a.elements as usize])
                 .collect(),
-            surfaces: vec![0; vars.surface.len()],
+            surfaces: states(&vars.surface),
+            samplers: states(&vars.sampler),
             control: Control::new(mask),
             executed: 0,
             done: mask == 0,
@@ -194,9 +197,17 @@ impl Thread {
         }
     }
 
-    /// The binding-table index in a declared surface variable.
-    pub fn surface(&mut self, s: SurfaceId) -> Option<&mut u32> {
+    /// The binding-table index that messages through a declared surface variable use.
+    pub fn surface(&self, s: SurfaceId) -> Option<u32> {
         let index = s.0.checked_sub(SurfaceId::FIRST_USER)?;
-        self.surfaces.get_mut(index as usize)
+        self.surfaces.get(index as usize)?.first().copied()
     }
+}
+
+/// Elements of state variables, as many as operands can name.
+fn states(vars: &[OtherVar]) -> Vec<Vec<u32>> {
+    const MOST: u32 = 256 + 32;
+    vars.iter()
+        .map(|v| vec![0; v.elements.clamp(1, MOST) as usize])
+        .collect()
 }

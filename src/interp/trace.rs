@@ -68,6 +68,12 @@ impl Written {
         self.add(format_args!("A{}[{k}]={v:#x}", a.0));
     }
 
+    /// The first of some state elements.
+    pub fn state(&mut self, sampler: bool, v: u64) {
+        let name = if sampler { "sampler" } else { "surface" };
+        self.add(format_args!("{name}={v:#x}"));
+    }
+
     /// An element of memory.
     pub fn memory(&mut self, space: &str, address: u64, v: u64) {
         self.add(format_args!("{space}[{address:#x}]={v:#x}"));
