@@ -14,15 +14,6 @@ use crate::ssa::*;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Var(pub u32);
 
-/// A resume point: what is read here comes out of the thread's frame.
-#[derive(Debug)]
-struct Resume {
-    /// Block that suspends.
-    from: Block,
-    /// Variables read after the barrier, the instruction that loads each, and its frame offset.
-    loads: Vec<(Var, Inst, u32)>,
-}
-
 /// Appends operations to a function under construction.
 pub struct Builder {
     /// The function.
@@ -41,9 +32,6 @@ pub struct Builder {
     pub too_large: bool,
     /// Parameters whose incoming values are still to be added.
     pending: Vec<(Var, Block, Value)>,
-    resumes: HashMap<Block, Resume>,
-    slots: HashMap<Var, u32>,
-    frame: u32,
 }
 
 impl Builder {
@@ -61,9 +49,6 @@ impl Builder {
             incomplete: Vec::new(),
             too_large: false,
             pending: Vec::new(),
-            resumes: HashMap::new(),
-            slots: HashMap::new(),
-            frame: 0,
         };
         b.track(Function::ENTRY);
         b.sealed[0] = true;
@@ -124,9 +109,6 @@ impl Builder {
             let b = at.0 as usize;
             if let Some(&v) = self.defs[b].get(&var) {
                 break v;
-            }
-            if self.resumes.contains_key(&at) {
-                break self.resume_load(var, at);
             }
             let full = self.f.values.len() >= MAX_SSA_VALUES;
             self.too_large |= full;
@@ -208,24 +190,6 @@ impl Builder {
         v
     }
 
-    fn resume_load(&mut self, var: Var, block: Block) -> Value {
-        let ty = self.var_ty(var);
-        let bytes = if ty.lane == Lane::I1 { 4 } else { ty.bytes() };
-        let next = self.frame;
-        let offset = *self.slots.entry(var).or_insert(next);
-        if offset == next {
-            self.frame = next + bytes.next_multiple_of(16);
-        }
-        let i = self.f.make(Op::FrameLoad(offset), vec![], &[ty], 0);
-        let n = self.resumes[&block].loads.len();
-        self.f.block_mut(block).insts.insert(n, i);
-        let v = self.f.inst(i).results[0];
-        if let Some(r) = self.resumes.get_mut(&block) {
-            r.loads.push((var, i, offset));
-        }
-        v
-    }
-
     /// Declares that no further predecessor will be added.
     pub fn seal(&mut self, block: Block) {
         if std::mem::replace(&mut self.sealed[block.0 as usize], true) {
@@ -293,104 +257,23 @@ impl Builder {
         self.end(Term::Return);
     }
 
-    /// Ends the block at barrier `state`; returns the block that continues after it, sealed and without
-    /// predecessors here: the caller links it from the entry switch with [`Builder::link_resume`].
-    pub fn suspend(&mut self, state: u32) -> Block {
-        let from = self.cur;
-        self.end(Term::Suspend(state));
-        let resume = self.block();
-        self.sealed[resume.0 as usize] = true;
-        self.resumes.insert(
-            resume,
-            Resume {
-                from,
-                loads: Vec::new(),
-            },
-        );
-        resume
-    }
-
-    /// Finishes the function: seals what is open, ends the entry block with a jump to `start` or, when there
-    /// are resume points, a switch on the thread's state; then saves before each barrier what is read after it.
+    /// Finishes the function: seals what is open and ends the entry block with a jump to `start`.
     /// `None` when the function outgrew its limit.
-    pub fn finish(mut self, start: Block, resume: &[Block], regs_bytes: u32) -> Option<Function> {
+    pub fn finish(mut self, start: Block, regs_bytes: u32) -> Option<Function> {
         for b in 0..self.f.blocks.len() {
             self.seal(Block(b as u32));
         }
-        self.store_live_values();
         if self.too_large {
             return None;
         }
-        // Frame offsets were handed out from 0; register storage comes first.
-        let base = regs_bytes.next_multiple_of(16);
-        for i in &mut self.f.insts {
-            if let Op::FrameLoad(o) | Op::FrameStore(o) = &mut i.op {
-                *o += base;
-            }
-        }
         self.f.regs_bytes = regs_bytes;
-        self.f.frame_bytes = base + self.frame;
-        self.f.states = resume.len() as u32;
-        if resume.is_empty() {
-            self.f.block_mut(Function::ENTRY).term = Term::Jump(BlockCall {
-                block: start,
-                args: vec![],
-            });
-        } else {
-            let state = self
-                .f
-                .push1(Function::ENTRY, Op::Input(Input::State), vec![], Ty::I32, 0);
-            let call = |b: Block| BlockCall {
-                block: b,
-                args: vec![],
-            };
-            let targets = std::iter::once(start)
-                .chain(resume.iter().copied())
-                .map(call)
-                .collect();
-            self.f.block_mut(Function::ENTRY).term = Term::Switch {
-                index: state,
-                targets,
-                default: call(start),
-            };
-        }
+        self.f.frame_bytes = regs_bytes.next_multiple_of(16);
+        self.f.block_mut(Function::ENTRY).term = Term::Jump(BlockCall {
+            block: start,
+            args: vec![],
+        });
         self.f.resolve_aliases();
         Some(self.f)
-    }
-
-    /// A value saved at one barrier may itself be asked for after an earlier one, so this runs to a fixpoint.
-    fn store_live_values(&mut self) {
-        let mut blocks: Vec<Block> = self.resumes.keys().copied().collect();
-        blocks.sort_unstable();
-        let mut done: HashMap<Block, usize> = HashMap::new();
-        loop {
-            let mut changed = false;
-            for &r in &blocks {
-                let from = self.resumes[&r].from;
-                let start = done.get(&r).copied().unwrap_or(0);
-                let loads: Vec<_> = self.resumes[&r].loads[start..].to_vec();
-                done.insert(r, start + loads.len());
-                for (var, load, offset) in loads {
-                    changed = true;
-                    let v = self.read_in(var, from);
-                    self.fill_params();
-                    let v = self.f.resolve(v);
-                    // What the launch provides again need not be saved.
-                    let again = self.f.def_inst(v).filter(|d| {
-                        matches!(d.op, Op::Const(_) | Op::VecConst(_))
-                            || matches!(d.op, Op::Input(i) if !matches!(i, Input::Tsc | Input::State))
-                    });
-                    if let Some(op) = again.map(|d| d.op.clone()) {
-                        self.f.inst_mut(load).op = op;
-                    } else {
-                        self.f.push(from, Op::FrameStore(offset), vec![v], &[], 0);
-                    }
-                }
-            }
-            if !changed {
-                return;
-            }
-        }
     }
 
     // ---- operations ----

@@ -1,4 +1,4 @@
-//! Emission of control flow: execution masks, parked lanes, subroutines, barriers.
+//! Emission of control flow: execution masks, parked lanes, subroutines.
 //!
 //! Each flow block has a *head* where control arrives. At a join the head first adds the lanes
 //! that wait there. The execution mask never is empty while a block's own instructions run.
@@ -23,8 +23,6 @@ pub struct Control {
     exit_wait: Vec<Option<Var>>,
     /// Call site that each subroutine returns to.
     selector: Vec<Option<Var>>,
-    /// Blocks that continue after barriers.
-    pub resumes: Vec<Block>,
 }
 
 impl Lowerer<'_> {
@@ -50,7 +48,6 @@ impl Lowerer<'_> {
             exits,
             exit_wait,
             selector,
-            resumes: Vec::new(),
         };
     }
 
@@ -391,13 +388,5 @@ impl Lowerer<'_> {
         }
         self.b.jump(self.ctl.heads[t]);
         Ok(())
-    }
-
-    /// Emits a work-group barrier.
-    pub fn lower_barrier(&mut self) {
-        let state = self.ctl.resumes.len() as u32 + 1;
-        let resume = self.b.suspend(state);
-        self.ctl.resumes.push(resume);
-        self.b.switch_to(resume);
     }
 }

@@ -161,7 +161,6 @@ impl<'k> Lowerer<'k> {
                 let done = match &inst.body {
                     Body::SwitchJmp { index, .. } => self.scalar_int(index, Lane::I32).map(|_| ()),
                     Body::Branch(_) | Body::Ret => Ok(()),
-                    _ if inst.op == Opcode::Barrier => Ok(()),
                     _ => self.instruction(inst),
                 };
                 done.map_err(|f| f.at(inst.pos, inst.mnemonic()))?;
@@ -194,9 +193,6 @@ impl<'k> Lowerer<'k> {
                 self.b.line = inst.pos.line;
                 let done = if has_term && i + 1 == end {
                     self.lower_terminator(b, inst)
-                } else if inst.op == Opcode::Barrier {
-                    self.lower_barrier();
-                    Ok(())
                 } else {
                     self.instruction(inst)
                 };
@@ -210,7 +206,7 @@ impl<'k> Lowerer<'k> {
     }
 
     fn finish(self, regs_bytes: u32) -> Option<Function> {
-        let mut f = self.b.finish(self.start, &self.ctl.resumes, regs_bytes)?;
+        let mut f = self.b.finish(self.start, regs_bytes)?;
         f.slm_bytes = self
             .kernel
             .module()
@@ -235,7 +231,12 @@ impl<'k> Lowerer<'k> {
                 Ok(())
             }
             Body::Faddr { name, dst } => self.faddr(name, dst),
-            Body::Nullary if inst.op != Opcode::Barrier => Ok(()),
+            Body::Nullary => {
+                if inst.op == Opcode::Barrier {
+                    self.b.effect(Op::Barrier, vec![]);
+                }
+                Ok(())
+            }
             _ => Fail::unsupported("not lowered yet"),
         }
     }

@@ -13,6 +13,7 @@ mod gvn;
 mod masks;
 pub mod pipeline;
 mod shape;
+mod suspend;
 mod uniform;
 
 pub use pipeline::{PassError, PassOptions, PassStats, optimize, run_pass};

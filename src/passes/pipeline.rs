@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use super::{cfg, dce, fold, gvn, masks, shape, uniform};
+use super::{cfg, dce, fold, gvn, masks, shape, suspend, uniform};
 use crate::ssa::{Function, VerifyError, verify};
 
 /// A pass: changes the function and returns how many changes it made.
@@ -20,10 +20,16 @@ pub const PASSES: &[(&str, Pass)] = &[
     ("shape", shape::run),
 ];
 
-/// Names of [`PASSES`] in the order they run; a name may occur several times.
+/// Passes that make the form that backends expect, which cannot be switched off. They leave functions alone that have it.
+pub const MANDATORY: &[(&str, Pass)] = &[("suspend", suspend::run)];
+
+/// Names of [`PASSES`] and [`MANDATORY`] ones in the order they run; a name may occur several times.
+///
+/// Before `suspend`, barriers are instructions and all passes see through them. Dead code goes before, so
+/// that it is not saved, and after: originals of what is computed again.
 pub const ORDER: &[&str] = &[
     "fold", "cfg", "gvn", "uniform", "fold", "cfg", "gvn", "masks", "fold", "cfg", "gvn", "dce",
-    "shape",
+    "suspend", "dce", "shape",
 ];
 
 /// What runs.
@@ -46,7 +52,7 @@ impl Default for PassOptions {
 }
 
 impl PassOptions {
-    /// No pass at all.
+    /// None but the [`MANDATORY`] ones.
     pub fn none() -> Self {
         PassOptions {
             disabled: PASSES.iter().map(|&(name, _)| name).collect(),
@@ -78,20 +84,22 @@ pub struct PassError {
     pub errors: Vec<VerifyError>,
 }
 
-/// Runs the enabled passes in order.
+/// Runs the enabled passes in order. Statistics leave out mandatory passes that had nothing to do.
 ///
 /// # Errors
 /// [`PassError`] when the verifier runs and rejects what a pass left.
 pub fn optimize(f: &mut Function, options: &PassOptions) -> Result<Vec<PassStats>, PassError> {
     let mut stats = Vec::new();
     for name in ORDER {
-        let pass = PASSES.iter().find(|(n, _)| n == name);
-        let Some(&(name, pass)) = pass.filter(|(n, _)| !options.disabled.contains(n)) else {
+        let Some((name, pass)) = find(name).filter(|(n, _)| !options.disabled.contains(n)) else {
             continue;
         };
         let start = Instant::now();
         let changes = pass(f);
         let time = start.elapsed();
+        if changes == 0 && MANDATORY.iter().any(|&(n, _)| n == name) {
+            continue;
+        }
         if options.verify {
             verify(f).map_err(|errors| PassError { pass: name, errors })?;
         }
@@ -105,9 +113,14 @@ pub fn optimize(f: &mut Function, options: &PassOptions) -> Result<Vec<PassStats
     Ok(stats)
 }
 
+fn find(name: &str) -> Option<(&'static str, Pass)> {
+    let mut all = PASSES.iter().chain(MANDATORY);
+    all.find(|(n, _)| *n == name).copied()
+}
+
 /// Runs one pass by name; false when there is none.
 pub fn run_pass(f: &mut Function, name: &str) -> bool {
-    let pass = PASSES.iter().find(|(n, _)| *n == name);
+    let pass = find(name);
     if let Some((_, pass)) = pass {
         pass(f);
     }

@@ -5,7 +5,7 @@
 //! thread runs at a time; other threads run between two calls of [`run`] (at barriers).
 
 use super::fp_env::fp_env;
-use super::func::{BlockCall, Function, InstData, Term, Value};
+use super::func::{Block, BlockCall, Function, Inst, InstData, Term, Value};
 use super::op::{AtomicAccess, Input, Op, Space};
 use super::scalar;
 use super::types::{Lane, Ty};
@@ -65,10 +65,22 @@ pub struct Inputs {
 pub struct Thread {
     /// Register storage and saved values.
     pub frame: Vec<u8>,
-    /// 0 at the start, else the barrier it waits at.
+    /// 0 at the start, else the barrier it waits at: the number of its `suspend`, or of the
+    /// [`Op::Barrier`] in layout order, from 1.
     pub state: u32,
     /// Number of time stamps taken; the next time stamp.
     pub stamps: u64,
+    /// Where it goes on, and with what, when it waits at an [`Op::Barrier`].
+    waiting: Option<Waiting>,
+}
+
+/// A thread that waits in the middle of a block keeps all its values.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Waiting {
+    block: Block,
+    /// Position of the instruction after the barrier.
+    next: usize,
+    values: Vec<Vec<u64>>,
 }
 
 impl Thread {
@@ -78,6 +90,7 @@ impl Thread {
             frame: vec![0; f.frame_bytes as usize],
             state: 0,
             stamps: 0,
+            waiting: None,
         }
     }
 }
@@ -101,14 +114,20 @@ pub fn run(
     memory: &mut dyn Memory,
     fuel: u64,
 ) -> Outcome {
+    let start = Waiting {
+        block: Function::ENTRY,
+        next: 0,
+        values: vec![Vec::new(); f.values.len()],
+    };
+    let from = thread.waiting.take().unwrap_or(start);
     let mut eval = Eval {
         f,
         inputs,
         thread,
         memory,
-        values: vec![Vec::new(); f.values.len()],
+        values: from.values,
     };
-    eval.run(fuel)
+    eval.run(from.block, from.next, fuel)
 }
 
 struct Eval<'a> {
@@ -121,17 +140,20 @@ struct Eval<'a> {
 }
 
 impl Eval<'_> {
-    fn run(&mut self, mut fuel: u64) -> Outcome {
-        let mut block = Function::ENTRY;
+    fn run(&mut self, mut block: Block, mut first: usize, mut fuel: u64) -> Outcome {
         loop {
             let data = self.f.block(block);
-            for &i in &data.insts {
+            for (n, &i) in data.insts.iter().enumerate().skip(first) {
                 if fuel == 0 {
                     return Outcome::OutOfFuel;
                 }
                 fuel -= 1;
+                if self.f.inst(i).op == Op::Barrier {
+                    return self.wait(block, n);
+                }
                 self.inst(self.f.inst(i));
             }
+            first = 0;
             let call = match &data.term {
                 Term::Jump(to) => to,
                 Term::Branch { cond, then, other } => {
@@ -161,6 +183,23 @@ impl Eval<'_> {
         }
     }
 
+    /// Stops at the barrier that is instruction `n` of a block.
+    fn wait(&mut self, block: Block, n: usize) -> Outcome {
+        let barrier = |&&i: &&Inst| self.f.inst(i).op == Op::Barrier;
+        let earlier = self.f.order.iter().take_while(|&&b| b != block);
+        let before: usize = earlier
+            .map(|&b| self.f.block(b).insts.iter().filter(barrier).count())
+            .sum();
+        let here = self.f.block(block).insts[..=n].iter().filter(barrier);
+        self.thread.state = (before + here.count()) as u32;
+        self.thread.waiting = Some(Waiting {
+            block,
+            next: n + 1,
+            values: std::mem::take(&mut self.values),
+        });
+        Outcome::Suspended
+    }
+
     /// All arguments are read before any parameter is written.
     fn enter(&mut self, call: &BlockCall) {
         let args: Vec<Vec<u64>> = call.args.iter().map(|&a| self.get(a).to_vec()).collect();
@@ -182,7 +221,7 @@ impl Eval<'_> {
             | Op::Atomic(_)
             | Op::FrameLoad(_)
             | Op::FrameStore(_) => self.memory_op(data),
-            Op::Fence | Op::Poll => Vec::new(),
+            Op::Fence | Op::Poll | Op::Barrier => Vec::new(),
             Op::Input(Input::Tsc) => {
                 self.thread.stamps += 1;
                 vec![vec![self.thread.stamps]]

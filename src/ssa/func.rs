@@ -160,7 +160,7 @@ pub struct Function {
     pub regs_bytes: u32,
     /// Total bytes of a thread's frame: register storage, then values saved across barriers.
     pub frame_bytes: u32,
-    /// Number of barriers (highest `Suspend` state); 0 when threads never wait.
+    /// Highest `Suspend` state; 0 when threads never wait, or wait at [`super::Op::Barrier`]s.
     pub states: u32,
     /// Shared local memory the program itself declares, in bytes.
     pub slm_bytes: u32,

@@ -1,8 +1,9 @@
 //! The SSA IR between lowering and code generation.
 //!
 //! One [`Function`] is the program of **one hardware thread** (`simd` lanes) of one kernel. Values
-//! are scalars or vectors `<N x T>`; joins are block parameters; a kernel with barriers has a
-//! switch in its entry block that resumes after the barrier the thread stopped at.
+//! are scalars or vectors `<N x T>`; joins are block parameters. A barrier is an instruction like
+//! others, until the last passes end the block there (`suspend`) and give the function a switch in its entry
+//! block that resumes where the thread stopped.
 //!
 //! Guarantees after `verify`: every use is dominated by its definition, types agree with each
 //! operation's rule, branch arguments match block parameters.

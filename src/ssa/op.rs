@@ -363,6 +363,10 @@ pub enum Op {
     Atomic(AtomicAccess),
     /// `() -> ()`: memory fence between this thread and the others.
     Fence,
+    /// `() -> ()`: waits until every thread of the group that is not finished has come here. Values stay, memory may be
+    /// another afterwards. The pass `suspend` makes a [`super::Term::Suspend`] and a resume block of it, so backends
+    /// do not see it.
+    Barrier,
     /// `(T) -> ()`: saves a value in the thread's frame at this byte offset (masks as 32-bit words).
     FrameStore(u32),
     /// `() -> T`.
@@ -392,6 +396,7 @@ impl Op {
                 | Op::BlockStore(_)
                 | Op::Atomic(_)
                 | Op::Fence
+                | Op::Barrier
                 | Op::FrameStore(_)
                 | Op::FrameLoad(_)
                 | Op::Poll

@@ -45,6 +45,7 @@ fn plain(name: &str) -> Option<Op> {
         "masktobits" => Some(Op::MaskToBits),
         "bitstomask" => Some(Op::BitsToMask),
         "fence" => Some(Op::Fence),
+        "barrier" => Some(Op::Barrier),
         "poll" => Some(Op::Poll),
         _ => None,
     };

@@ -209,6 +209,7 @@ impl fmt::Display for OpText<'_> {
             Op::BitsToMask => f.write_str("bitstomask"),
             Op::FpEnv(op) => write!(f, "fpenv.{}", spell(names::FPENV, op)),
             Op::Fence => f.write_str("fence"),
+            Op::Barrier => f.write_str("barrier"),
             Op::FrameStore(at) => write!(f, "framestore[{at}]"),
             Op::FrameLoad(at) => write!(f, "frameload[{at}]"),
             Op::Poll => f.write_str("poll"),

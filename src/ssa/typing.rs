@@ -30,6 +30,7 @@ pub(super) fn check(f: &Function, data: &InstData) -> Result<(), Broken> {
         Op::FrameStore(at) => frame(f, *at, shape.exactly::<1, 0>()?.0[0]),
         Op::FrameLoad(at) => frame(f, *at, shape.exactly::<0, 1>()?.1[0]),
         Op::Fence | Op::Poll => shape.exactly::<0, 0>().map(|_| ()),
+        Op::Barrier => shape.barrier(f),
         Op::Input(input) => shape.input(f, *input),
         _ => shape.pure(),
     }
@@ -289,6 +290,14 @@ impl Shape<'_> {
             return Ok(());
         }
         self.broken(Rule::Inputs, format!("input.{input} does not exist as {r}"))
+    }
+
+    fn barrier(&self, f: &Function) -> Result<(), Broken> {
+        self.exactly::<0, 0>()?;
+        if f.states > 0 {
+            return self.broken(Rule::Suspend, "barrier in a function that suspends");
+        }
+        Ok(())
     }
 
     fn memory(&self, f: &Function) -> Result<(), Broken> {

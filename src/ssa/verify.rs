@@ -10,7 +10,7 @@
 //! | V6 alias | no operand is an alias, nor the result of an operation without effect |
 //! | V7 arguments | a branch passes one value of the right type to each parameter |
 //! | V8 condition | a branch tests a scalar `i1`, a switch a scalar `i32` |
-//! | V9 suspend | states are 1 … `states`, and the state is read only if there are any |
+//! | V9 suspend | states are 1 … `states`, and the state is read only if there are any; then there are no barriers |
 //! | V10 types | operand and result types follow the operation's rule |
 //! | V11 constants | a constant has one literal a lane, with no bits above the lane |
 //! | V12 lane numbers | extracted, inserted and shuffled lanes exist |

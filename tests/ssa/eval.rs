@@ -148,6 +148,33 @@ bb3:
 }
 
 #[test]
+fn a_thread_goes_on_behind_a_barrier_with_its_values() {
+    let f = function(
+        "frame 8",
+        "  %0: i32 = const 5
+  barrier
+  jump bb1
+bb1:
+  %1: i32 = add %0, %0
+  framestore[0] %1
+  barrier
+  framestore[4] %0
+  return
+",
+    );
+    let mut thread = Thread::new(&f);
+    let mut step = || {
+        let inputs = Inputs::default();
+        let outcome = run(&f, &inputs, &mut thread, &mut Bytes::default(), 100);
+        (outcome, thread.state, words(&thread.frame))
+    };
+    let suspended = Outcome::Suspended;
+    assert_eq!(step(), (suspended, 1, vec![0, 0]));
+    assert_eq!(step(), (suspended, 2, vec![10, 0]));
+    assert_eq!(step(), (Outcome::Done, 2, vec![10, 5]));
+}
+
+#[test]
 fn fuel_ends_an_endless_loop() {
     let f = function("", "  jump bb1\nbb1:\n  poll\n  jump bb1\n");
     assert_eq!(execute(&f, &mut Bytes::default()).0, Outcome::OutOfFuel);

@@ -1,4 +1,4 @@
-//! Random functions: lane-wise code, diamonds, uniform and divergent loops, memory. Deterministic by seed.
+//! Random functions: lane-wise code, diamonds, uniform and divergent loops, memory, barriers. Deterministic by seed.
 //!
 //! Every function ends by itself, and what it computes is stored where [`observe`] sees it.
 
@@ -38,11 +38,18 @@ impl Rng {
 #[derive(Debug, PartialEq)]
 pub struct Observed {
     outcome: Outcome,
-    thread: Thread,
+    /// Barriers passed.
+    waits: u32,
+    stamps: u64,
+    /// What the program itself put there.
+    frame: Vec<u8>,
     memory: Bytes,
 }
 
-/// Runs a function on inputs made from `seed`.
+/// Barriers that a run is followed through.
+const MAX_WAITS: u32 = 200;
+
+/// Runs a function on inputs made from `seed`. At barriers, other threads write to memory.
 pub fn observe(f: &Function, seed: u64) -> Observed {
     let mut rng = Rng::new(seed);
     let mut bytes = |n: usize| -> Vec<u8> { (0..n).map(|_| rng.next() as u8).collect() };
@@ -64,10 +71,23 @@ pub fn observe(f: &Function, seed: u64) -> Observed {
         inputs.dispatch_mask = u32::MAX;
     }
     let mut thread = Thread::new(f);
-    let outcome = run(f, &inputs, &mut thread, &mut memory, 20_000);
+    let mut waits = 0;
+    let outcome = loop {
+        let outcome = run(f, &inputs, &mut thread, &mut memory, 20_000);
+        if outcome != Outcome::Suspended || waits == MAX_WAITS {
+            break outcome;
+        }
+        waits += 1;
+        for byte in memory.slm.iter_mut().chain(&mut memory.surfaces[0]) {
+            *byte = byte.wrapping_mul(5).wrapping_add(waits as u8);
+        }
+    };
+    thread.frame.truncate(FRAME as usize);
     Observed {
         outcome,
-        thread,
+        waits,
+        stamps: thread.stamps,
+        frame: thread.frame,
         memory,
     }
 }
@@ -82,6 +102,8 @@ pub struct Generator {
     block: Block,
     lanes: u16,
     budget: usize,
+    /// Emit barriers.
+    barriers: bool,
 }
 
 const INTS: [Lane; 4] = [Lane::I8, Lane::I16, Lane::I32, Lane::I64];
@@ -144,6 +166,7 @@ pub fn function(seed: u64) -> Function {
         block: Function::ENTRY,
         lanes,
         budget,
+        barriers: seed.is_multiple_of(3),
     };
     g.inputs();
     g.region(3);
@@ -577,6 +600,9 @@ impl Generator {
                 return;
             }
             self.budget -= 1;
+            if self.barriers && self.rng.chance(12) {
+                self.f.push(self.block, Op::Barrier, vec![], &[], 0);
+            }
             match self.rng.below(14) {
                 0 if depth > 0 => self.diamond(depth),
                 1 if depth > 0 => self.counted_loop(depth),

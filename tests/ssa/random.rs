@@ -1,7 +1,7 @@
 //! Random functions mean the same after each pass.
 
 use crate::generate::{function, observe};
-use visa_jit::passes::pipeline::{ORDER, PASSES};
+use visa_jit::passes::pipeline::{MANDATORY, ORDER, PASSES};
 use visa_jit::passes::{PassOptions, optimize, run_pass};
 use visa_jit::ssa::shape::Affine;
 use visa_jit::ssa::*;
@@ -36,8 +36,50 @@ fn the_pipeline_keeps_the_meaning() {
 #[test]
 fn each_pass_alone_keeps_the_meaning() {
     for seed in SEEDS..SEEDS + 300 {
-        for (name, _) in PASSES {
+        for (name, _) in PASSES.iter().chain(MANDATORY) {
             check(seed, &[name, name]);
+        }
+    }
+}
+
+fn barriers(f: &Function) -> usize {
+    let insts = f.order.iter().flat_map(|&b| &f.block(b).insts);
+    insts.filter(|&&i| f.inst(i).op == Op::Barrier).count()
+}
+
+#[test]
+fn a_thread_split_at_its_barriers_does_the_same() {
+    let (mut split, mut saved) = (0, 0);
+    for seed in 0..2 * SEEDS {
+        let f = function(seed);
+        let n = barriers(&f);
+        if n == 0 {
+            continue;
+        }
+        let mut g = f.clone();
+        run_pass(&mut g, "suspend");
+        verify(&g).unwrap_or_else(|e| panic!("seed {seed}: {}\n{f}\n{g}", e[0]));
+        assert_eq!((barriers(&g), g.states as usize), (0, n), "seed {seed}");
+        for s in [seed, seed + 1, seed + 2] {
+            assert!(observe(&f, s) == observe(&g, s), "seed {seed}\n{f}\n{g}");
+        }
+        split += n;
+        saved += (g.frame_bytes - f.frame_bytes) as usize;
+    }
+    assert!(
+        split > 1000 && saved > 10_000,
+        "{split} barriers, {saved} bytes"
+    );
+}
+
+#[test]
+fn suspend_leaves_functions_without_barriers_alone() {
+    for seed in 0..200 {
+        let f = function(seed);
+        if barriers(&f) == 0 {
+            let mut g = f.clone();
+            run_pass(&mut g, "suspend");
+            assert!(f == g, "seed {seed}");
         }
     }
 }
@@ -138,4 +180,15 @@ fn a_disabled_pass_does_not_run() {
             .unwrap()
             .is_empty()
     );
+}
+
+#[test]
+fn barriers_are_split_when_all_passes_are_off() {
+    let mut f = (0..).map(function).find(|f| barriers(f) > 0).unwrap();
+    let stats = optimize(&mut f, &PassOptions::none()).unwrap();
+    assert_eq!(
+        stats.iter().map(|s| s.name).collect::<Vec<_>>(),
+        ["suspend"]
+    );
+    assert_eq!(barriers(&f), 0);
 }

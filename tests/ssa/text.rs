@@ -69,6 +69,15 @@ fn printing_a_parsed_function_gives_the_same_text() {
     verify(&f).unwrap();
 }
 
+/// A function has barriers or suspends, not both.
+#[test]
+fn barriers_have_a_text_form() {
+    let text = "function \"f\" simd 8\n\nbb0:\n  barrier  ; line 7\n  return\n";
+    let f = parse(text).unwrap();
+    assert_eq!(f.to_string(), text);
+    verify(&f).unwrap();
+}
+
 #[test]
 fn gaps_in_numbers_are_kept() {
     let text = "function \"f\" simd 8\n\nbb0:\n  %7: i32 = const 1\n  jump bb5(%7)\n\

@@ -133,6 +133,10 @@ fn v8_condition() {
 fn v9_suspend() {
     assert_breaks(Rule::Suspend, &["suspend 1"]);
     assert_op_breaks(Rule::Suspend, "%6: i32 = input.state");
+    assert_eq!(broken(&body(&["barrier", "return"])), []);
+    let mut both = body(&["barrier", "suspend 1"]);
+    both.states = 1;
+    assert_eq!(broken(&both), [Rule::Suspend]);
 }
 
 #[test]

@@ -62,6 +62,7 @@ impl Emit<'_> {
             | Op::Store(_)
             | Op::BlockStore(_)
             | Op::Fence
+            | Op::Barrier
             | Op::FrameStore(_)
             | Op::Poll => {}
         }
