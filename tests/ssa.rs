@@ -6,6 +6,8 @@ mod eval;
 mod generate;
 #[path = "ssa/golden.rs"]
 mod golden;
+#[path = "ssa/observe.rs"]
+mod observe;
 #[path = "ssa/random.rs"]
 mod random;
 #[path = "ssa/text.rs"]

@@ -1,7 +1,7 @@
 //! Pass tests in files: `passes/<name>.ssa` holds cases, each a line `; case <title>: <passes>`, a
 //! function, a line `; gives`, and the function that comes out. `BLESS=1` rewrites the results.
 
-use crate::generate::observe;
+use crate::observe::observe;
 use std::path::{Path, PathBuf};
 use visa_jit::passes::run_pass;
 use visa_jit::ssa::{Function, parse, verify};

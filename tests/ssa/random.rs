@@ -1,6 +1,7 @@
 //! Random functions mean the same after each pass.
 
-use crate::generate::{function, observe};
+use crate::generate::function;
+use crate::observe::observe;
 use visa_jit::passes::pipeline::{MANDATORY, ORDER, PASSES};
 use visa_jit::passes::{PassOptions, optimize, run_pass};
 use visa_jit::ssa::shape::Affine;

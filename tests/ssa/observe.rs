@@ -1,0 +1,63 @@
+//! Runs a function with the evaluator, through its barriers, and says what is left behind.
+
+use crate::generate::{FRAME, Rng};
+use visa_jit::ssa::Function;
+use visa_jit::ssa::eval::{Bytes, Inputs, Outcome, Thread, run};
+
+/// What a run left behind.
+#[derive(Debug, PartialEq)]
+pub struct Observed {
+    outcome: Outcome,
+    /// Barriers passed.
+    waits: u32,
+    stamps: u64,
+    /// What the program itself put there.
+    frame: Vec<u8>,
+    memory: Bytes,
+}
+
+/// Barriers that a run is followed through.
+const MAX_WAITS: u32 = 200;
+
+/// Runs a function on inputs made from `seed`. At barriers, other threads write to memory.
+pub fn observe(f: &Function, seed: u64) -> Observed {
+    let mut rng = Rng::new(seed);
+    let mut bytes = |n: usize| -> Vec<u8> { (0..n).map(|_| rng.next() as u8).collect() };
+    let mut memory = Bytes {
+        surfaces: vec![bytes(256), bytes(64)],
+        slm: bytes(128),
+        scratch: bytes(64),
+        flat: bytes(64),
+    };
+    let payload = bytes(64);
+    let ids = |step: u16| std::array::from_fn(|lane| lane as u16 * step + step);
+    let mut inputs = Inputs {
+        local_ids: [ids(1), ids(0), ids(3)],
+        dispatch_mask: rng.next() as u32 | rng.next() as u32,
+        payload,
+        ..Inputs::default()
+    };
+    if seed.is_multiple_of(3) {
+        inputs.dispatch_mask = u32::MAX;
+    }
+    let mut thread = Thread::new(f);
+    let mut waits = 0;
+    let outcome = loop {
+        let outcome = run(f, &inputs, &mut thread, &mut memory, 20_000);
+        if outcome != Outcome::Suspended || waits == MAX_WAITS {
+            break outcome;
+        }
+        waits += 1;
+        for byte in memory.slm.iter_mut().chain(&mut memory.surfaces[0]) {
+            *byte = byte.wrapping_mul(5).wrapping_add(waits as u8);
+        }
+    };
+    thread.frame.truncate(FRAME as usize);
+    Observed {
+        outcome,
+        waits,
+        stamps: thread.stamps,
+        frame: thread.frame,
+        memory,
+    }
+}
