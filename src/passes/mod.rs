@@ -2,8 +2,8 @@
 //!
 //! Each pass is a file whose head says what it guarantees and what it does not do. A pass takes a
 //! verified function and leaves a verified one that computes the same on every input; it can be
-//! switched off by name, so that a wrong answer can be traced to it. All are near-linear in the size of the
-//! function.
+//! switched off by name, so that a wrong answer can be traced to it. Only `suspend`, which makes the form
+//! that backends expect, always runs. All are near-linear in the size of the function.
 
 mod cfg;
 mod dce;

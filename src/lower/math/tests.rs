@@ -278,7 +278,7 @@ fn by_ssa(op: Opcode, lane: Lane, operands: &[&[u64]]) -> Option<Vec<u64>> {
     let result = expand(&mut b, op, &v)?;
     assert_eq!(b.ty(result), b.ty(v[0]));
     b.ret();
-    let f = b.finish(start, &[], 0).expect("small");
+    let f = b.finish(start, 0).expect("small");
     verify(&f).expect("well-formed");
 
     let mut lanes = vec![Vec::new(); f.values.len()];

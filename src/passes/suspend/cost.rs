@@ -49,10 +49,9 @@ pub(super) fn of(f: &Function, data: &InstData) -> Option<u32> {
             BinOp::Rotl | BinOp::Rotr => 2,
             _ => 1,
         },
-        Op::Unary(op) => match op {
-            UnOp::FSqrt | UnOp::Clz | UnOp::Ctz | UnOp::Popcnt | UnOp::BitRev => return None,
-            _ => 1,
-        },
+        Op::Unary(UnOp::FSqrt | UnOp::Clz | UnOp::Ctz | UnOp::Popcnt | UnOp::BitRev) => {
+            return None;
+        }
         Op::Convert(conv) => match conv {
             Conv::SExt | Conv::ZExt | Conv::Trunc => 1,
             Conv::SIToF | Conv::UIToF => 2,

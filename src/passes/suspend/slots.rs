@@ -78,6 +78,9 @@ struct Slot {
 /// Most slots that a value is compared with before it gets one of its own.
 const SLOTS: usize = 256;
 
+/// Most stores of a value that are compared with each other.
+const STORES: usize = 64;
+
 /// Slots of the saved values.
 pub(super) struct Frame {
     offsets: BTreeMap<Value, u32>,
@@ -97,15 +100,7 @@ impl Frame {
             let Some(home) = regions.home(v) else {
                 continue;
             };
-            let reached = |b: Block| regions.dom.dominates(home, b);
-            let (mut life, ends) = live_from(f, regions, loads, reached);
-            let deepest = ends.iter().map(|&b| regions.depth(b)).max();
-            let mut how = Stores::Ends(ends);
-            if deepest > Some(regions.depth(home)) {
-                life = live_from(f, regions, loads, |b| b == home).0;
-                life.starts.add(home);
-                how = Stores::Behind;
-            }
+            let (life, how) = stored(f, regions, home, loads);
             stores.insert(v, (home, how));
             lives.push((v, life));
         }
@@ -186,6 +181,26 @@ impl Frame {
             }
         }
     }
+}
+
+/// Where to store what `home` defines, so that it can be loaded at the starts of `loads`.
+fn stored(f: &Function, regions: &Regions, home: Block, loads: &[Block]) -> (Life, Stores) {
+    let dom = &regions.dom;
+    let (life, ends) = live_from(f, regions, loads, |b| dom.dominates(home, b));
+    if ends.iter().any(|&b| regions.depth(b) > regions.depth(home)) {
+        let (mut life, _) = live_from(f, regions, loads, |b| b == home);
+        life.starts.add(home);
+        return (life, Stores::Behind);
+    }
+    // Below another store the value is in its slot already: `home` is not between the two.
+    let below = |&b: &Block| ends.iter().any(|&x| x != b && dom.dominates(x, b));
+    if ends.len() > STORES || !ends.iter().any(below) {
+        return (life, Stores::Ends(ends));
+    }
+    let mut first = ends.clone();
+    first.retain(|b| !below(b));
+    let (life, ends) = live_from(f, regions, loads, |b| first.contains(&b));
+    (life, Stores::Ends(ends))
 }
 
 /// Where a value must be in its slot to be loaded at the starts of `loads`, back to blocks that `reached` says have the
