@@ -47,6 +47,8 @@ fn instruction(inst: &Inst, inputs: &Inputs) -> Result<(), Halt> {
         )),
         Body::Mem(m) => mem(m),
         Body::Svm(_) => Ok(()),
+        Body::Dpas(_) if inst.op == Opcode::Dpas => Ok(()),
+        Body::Dpas(_) => Halt::unsupported("a matrix shared with another hardware thread"),
         Body::Lsc(l) => lsc(l),
         _ => Halt::unsupported(NOT_YET),
     }

@@ -187,9 +187,18 @@ impl Machine<'_, '_, '_> {
     /// Position in the file of an element `element` elements past an origin.
     pub fn element(&self, o: Origin, ty: Type, element: usize) -> Result<usize, Halt> {
         let size = ty.bytes() as usize;
-        let at = self
-            .start(o, ty)
-            .saturating_add(element.saturating_mul(size));
+        self.bytes_past(o, ty, element.saturating_mul(size), size)
+    }
+
+    /// Position in the file of `size` bytes, `bytes` past an origin.
+    pub fn bytes_past(
+        &self,
+        o: Origin,
+        ty: Type,
+        bytes: usize,
+        size: usize,
+    ) -> Result<usize, Halt> {
+        let at = self.start(o, ty).saturating_add(bytes);
         let root = self.program.kernel.place(o.var).root;
         self.program.layout.at(root, at, size)
     }

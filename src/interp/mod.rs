@@ -11,7 +11,7 @@
 //! | `run` | loops over threads and instructions |
 //! | `machine` | masks, predicates, operands, regions |
 //! | `control`, `flow` | divergence, branches, calls |
-//! | `moves`, `arith`, `logic`, `math`, `groups`, `special` | instructions on registers |
+//! | `moves`, `arith`, `logic`, `math`, `groups`, `special`, `dpas` | instructions on registers |
 //! | `number`, `float` | numbers and conversions |
 //! | `message`, `lsc`, `access`, `atomic` | instructions on memory |
 //!
@@ -33,6 +33,7 @@ mod arith;
 mod atomic;
 mod check;
 mod control;
+mod dpas;
 mod error;
 mod float;
 mod flow;

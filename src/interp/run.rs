@@ -214,6 +214,7 @@ impl Machine<'_, '_, '_> {
             Body::SwitchJmp { index, targets } => self.switch(index, targets),
             Body::Mem(m) => self.mem(inst, m),
             Body::Svm(s) => self.svm(inst, s),
+            Body::Dpas(d) if inst.op == Opcode::Dpas => self.dpas(inst, d),
             Body::Lsc(l) => self.lsc(inst, l),
             Body::Faddr { name, dst } => self.faddr(name, dst),
             Body::Fence(_) | Body::LscFence { .. } => {

@@ -12,6 +12,7 @@ use std::fmt::{Debug, Write as _};
 use std::path::PathBuf;
 
 use visa_jit::backend::{OobPolicy, OptLevel};
+use visa_jit::interp::InterpOptions;
 use visa_jit::passes::PassOptions;
 use visa_jit::passes::pipeline::PASSES;
 use visa_jit::{Arg, Engine, EngineOptions, Kernel, Launch, Program};
@@ -50,6 +51,12 @@ pub const LARGE: (u32, u32) = (100_003, 192);
 /// and with all policies if it says [`Job::policies`].
 pub const SWEEP: (u32, u32) = (333, 32);
 
+/// Launches of at most so many work-items also run on the interpreter, which must leave the same bytes.
+const INTERPRETED: u64 = 400;
+
+/// The file whose kernels keep state from launch to launch: compiled code runs them more often.
+const STATEFUL: &str = "global_state";
+
 /// `on_devices!(name, "file", body)`: a module `name` with a test for each device, which calls
 /// `body(&Target)` with `tests/kernels/bin/DEVICE/file.zebin`.
 #[macro_export]
@@ -84,6 +91,8 @@ pub struct Target {
     pub file: &'static str,
     pub engine: Engine,
     pub program: Program,
+    /// The same file on the interpreter.
+    interpreted: (Engine, Program),
     failures: RefCell<Vec<String>>,
 }
 
@@ -116,11 +125,19 @@ pub fn run(device: &'static str, file: &'static str, body: impl Fn(&Target)) {
     let program = engine
         .program_from_zebin(&bytes, None)
         .unwrap_or_else(|e| panic!("{device} {file}: {e}"));
+    let interpreted = Engine::with_options(EngineOptions {
+        memory_bytes: 1 << 30,
+        interpret: Some(InterpOptions::default()),
+        ..EngineOptions::default()
+    })
+    .unwrap();
+    let definition = interpreted.program_from_zebin(&bytes, None).unwrap();
     let target = Target {
         device,
         file,
         engine,
         program,
+        interpreted: (interpreted, definition),
         failures: RefCell::default(),
     };
     body(&target);
@@ -134,10 +151,13 @@ pub fn run(device: &'static str, file: &'static str, body: impl Fn(&Target)) {
 
 /// To find who is to blame for a mismatch, the environment may leave out parts of the compiler:
 /// `VISA_JIT_TEST_WITHOUT` is `all` or names passes, separated by commas; `opt` lowers the effort of the code generator.
+///
+/// `interp` leaves out the comparison with the interpreter.
 fn narrowed() -> EngineOptions {
     let mut options = EngineOptions::default();
     let without = std::env::var("VISA_JIT_TEST_WITHOUT").unwrap_or_default();
-    for name in without.split(',').filter(|name| !name.is_empty()) {
+    let names = without.split(',');
+    for name in names.filter(|name| !name.is_empty() && *name != "interp") {
         match PASSES.iter().find(|pass| pass.0 == name) {
             Some(pass) => drop(options.passes.disabled.insert(pass.0)),
             None if name == "all" => options.passes = PassOptions::none(),
@@ -146,6 +166,11 @@ fn narrowed() -> EngineOptions {
         }
     }
     options
+}
+
+fn left_out(name: &str) -> bool {
+    let without = std::env::var("VISA_JIT_TEST_WITHOUT").unwrap_or_default();
+    without.split(',').any(|n| n == name)
 }
 
 impl Target {
@@ -199,6 +224,8 @@ enum Slot {
         used: Use,
         show: Show,
         length: usize,
+        /// Bytes of an element.
+        element: usize,
     },
     Value(Vec<u8>),
     Local(u32),
@@ -234,6 +261,7 @@ impl<'a> Job<'a> {
             used,
             show,
             length,
+            element: size_of::<T>(),
         });
         self
     }
@@ -260,6 +288,7 @@ impl<'a> Job<'a> {
             used: Use::Output,
             show,
             length,
+            element: size_of::<T>(),
         });
         self
     }
@@ -349,7 +378,17 @@ impl<'a> Job<'a> {
 
     /// One launch on fresh buffers; what each buffer holds afterwards, `None` for other arguments.
     fn once(&self, oob: OobPolicy, threads: usize) -> Result<Vec<Option<Buffer>>, String> {
-        let memory = self.target.engine.memory();
+        self.once_on(&self.target.engine, &self.target.program, oob, threads)
+    }
+
+    fn once_on(
+        &self,
+        engine: &Engine,
+        program: &Program,
+        oob: OobPolicy,
+        threads: usize,
+    ) -> Result<Vec<Option<Buffer>>, String> {
+        let memory = engine.memory();
         let mut launch = Launch::new(self.global)
             .local(self.local)
             .offset(self.offset)
@@ -368,11 +407,7 @@ impl<'a> Job<'a> {
             launch = launch.arg(i as u32, arg);
             buffers.push(buffer);
         }
-        let kernel = self
-            .target
-            .program
-            .kernel(&self.kernel)
-            .map_err(|e| e.to_string())?;
+        let kernel = program.kernel(&self.kernel).map_err(|e| e.to_string())?;
         let report = kernel.launch(&launch).map_err(|e| e.to_string())?;
         if report.status != LaunchStatus::Completed || report.fault_count != 0 {
             let first = report
@@ -385,6 +420,33 @@ impl<'a> Job<'a> {
             ));
         }
         Ok(buffers)
+    }
+
+    /// Runs on the interpreter; what differs from the buffers of compiled code.
+    fn interpret(&self, compiled: &[Option<Buffer>]) -> Vec<String> {
+        let (engine, program) = &self.target.interpreted;
+        let buffers = match self.once_on(engine, program, OobPolicy::default(), 1) {
+            Ok(buffers) => buffers,
+            Err(e) => return vec![format!("interpreter: {e}")],
+        };
+        let mut problems = Vec::new();
+        for (i, (pair, slot)) in buffers.iter().zip(compiled).zip(&self.slots).enumerate() {
+            let ((Some(a), Some(b)), Slot::Buffer { element, .. }) = (pair, slot) else {
+                continue;
+            };
+            let (a, b) = (a.to_vec(), b.to_vec());
+            let pairs = a.chunks(*element).zip(b.chunks(*element)).enumerate();
+            let wrong: Vec<_> = pairs
+                .filter(|(_, (a, b))| a != b && !(is_nan(a) && is_nan(b)))
+                .collect();
+            if let Some((at, (a, b))) = wrong.first() {
+                problems.push(format!(
+                    "argument {i}: {} elements differ; [{at}] is {a:02x?} interpreted, {b:02x?} compiled",
+                    wrong.len()
+                ));
+            }
+        }
+        problems
     }
 
     /// Runs, and once more for each variation asked for. `None` when a launch failed, which is noted.
@@ -422,6 +484,11 @@ impl<'a> Job<'a> {
                 }
             }
         }
+        let items: u64 = self.global.iter().map(|&n| u64::from(n)).product();
+        let stateless = self.target.file != STATEFUL;
+        if self.workers == 1 && items <= INTERPRETED && stateless && !left_out("interp") {
+            self.interpret(&buffers).into_iter().for_each(&fail);
+        }
         for (i, slot) in self.slots.iter().enumerate() {
             if let (
                 Slot::Buffer {
@@ -443,6 +510,16 @@ impl<'a> Job<'a> {
             context,
             buffers,
         })
+    }
+}
+
+/// True for the bytes of a NaN of a float type of that size; the payload is nobody's.
+fn is_nan(bytes: &[u8]) -> bool {
+    match *bytes {
+        [a, b] => u16::from_le_bytes([a, b]) & 0x7FFF > 0x7C00,
+        [a, b, c, d] => f32::from_le_bytes([a, b, c, d]).is_nan(),
+        [a, b, c, d, e, f, g, h] => f64::from_le_bytes([a, b, c, d, e, f, g, h]).is_nan(),
+        _ => false,
     }
 }
 
