@@ -113,15 +113,28 @@ fn loops_with_lanes_that_leave() {
 /// A jump is taken by the active lanes and loses none of those that wait on the way.
 #[test]
 fn jumps_pass_over_waiting_lanes() {
-    let body = format!(
-        "    cmp.lt (M1, 16) P1 N(0,0)<1;1,0> 0x4:ud\n    (P1) goto (M1, 16) SOME\n    \
-         add (M1, 16) V(0,0)<1> V(0,0)<1;1,0> 0x10:ud\n    jmp (M1, 1) ALL\nSOME:\n    \
-         add (M1, 16) V(0,0)<1> V(0,0)<1;1,0> 0x1:ud\nALL:\n    \
-         add (M1, 16) V(0,0)<1> V(0,0)<1;1,0> 0x100:ud\n{STORE}"
-    );
-    let (_, out) = run(&interpreter(InterpOptions::default()), &body).unwrap();
-    let want = |n: u32| if n < 4 { 0x101 } else { 0x110 };
-    assert_eq!(out, (0..16).map(want).collect::<Vec<u32>>());
+    let conditional = "setp (M1_NM, 16) P2 0x1:ud\n    (P2) jmp (M1, 1) ALL";
+    let never = "setp (M1_NM, 16) P2 0xfffe:ud\n    (P2) jmp (M1, 1) ALL\n    goto (M1, 1) ALL";
+    for jump in [
+        "jmp (M1, 1) ALL",
+        conditional,
+        never,
+        "switchjmp (M1, 1) 0x1:ud (SOME, ALL)",
+        "switchjmp (M1, 1) 0x5:ud (ALL, SOME)",
+    ] {
+        let body = format!(
+            "    cmp.lt (M1, 16) P1 N(0,0)<1;1,0> 0x4:ud\n    (P1) goto (M1, 16) SOME\n    \
+             add (M1, 16) V(0,0)<1> V(0,0)<1;1,0> 0x10:ud\n    {jump}\nSOME:\n    \
+             add (M1, 16) V(0,0)<1> V(0,0)<1;1,0> 0x1:ud\nALL:\n    \
+             add (M1, 16) V(0,0)<1> V(0,0)<1;1,0> 0x100:ud\n{STORE}"
+        );
+        let want = |n: u32| if n < 4 { 0x101 } else { 0x110 };
+        assert_eq!(
+            both(&body),
+            (0..16).map(want).collect::<Vec<u32>>(),
+            "{jump}"
+        );
+    }
 }
 
 #[derive(Clone, Default)]

@@ -209,15 +209,29 @@ impl Lowerer<'_> {
             (Body::Ret, Opcode::Ret) => self.lower_ret(b, inst),
             (Body::SwitchJmp { index, targets }, _) => {
                 let index = self.scalar_int(index, Lane::I32)?;
-                let blocks: Vec<Block> = targets
+                let parks = self.flow.parks_at(b, &self.kernel.module().insts);
+                let targets: Vec<usize> = targets.iter().map(|&l| self.flow.target(l)).collect();
+                let waits: Vec<Option<Block>> = targets
                     .iter()
-                    .map(|&l| self.ctl.heads[self.flow.target(l)])
+                    .map(|t| parks.contains(t).then(|| self.b.block()))
+                    .collect();
+                let blocks: Vec<Block> = waits
+                    .iter()
+                    .zip(&targets)
+                    .map(|(wait, &t)| wait.unwrap_or(self.ctl.heads[t]))
                     .collect();
                 let Some(&first) = blocks.first() else {
                     return Fail::malformed("no targets");
                 };
                 self.b.effect(Op::Poll, vec![]);
                 self.b.switch(index, &blocks, first);
+                for (wait, t) in waits.into_iter().zip(targets) {
+                    if let Some(wait) = wait {
+                        self.b.seal(wait);
+                        self.b.switch_to(wait);
+                        self.wait_at(b, t);
+                    }
+                }
                 Ok(())
             }
             _ => Fail::unsupported("this kind of branch is not lowered"),
@@ -260,31 +274,42 @@ impl Lowerer<'_> {
             return Ok(());
         }
         let cond = self.uniform_condition(inst.pred, inst.exec.mask.first_lane())?;
+        self.branch_together(b, t, cond);
+        Ok(())
+    }
+
+    /// All active lanes go to block `t`, on a condition: at once, or to wait there where others wait on the way.
+    fn branch_together(&mut self, b: usize, t: usize, cond: Option<Value>) {
         let fall = self.fall_target(b);
-        let parks = self.flow.parks_at(b, &self.kernel.module().insts).is_some();
-        if parks {
+        let parks = self.flow.parks_at(b, &self.kernel.module().insts);
+        if parks.contains(&t) {
             if let Some(c) = cond {
                 let park = self.b.block();
                 self.b.branch(c, park, fall);
                 self.b.seal(park);
                 self.b.switch_to(park);
             }
-            let em = self.b.read(self.em);
-            self.park(t, em);
-            let none = self.empty_mask();
-            self.b.write(self.em, none);
-            let skip = self.skip_target(b);
-            self.b.jump(skip);
-            return Ok(());
+            self.wait_at(b, t);
+            return;
         }
         if t <= b {
             self.b.effect(Op::Poll, vec![]);
         }
+        let head = self.ctl.heads[t];
         match cond {
             Some(c) => self.b.branch(c, head, fall),
             None => self.b.jump(head),
         }
-        Ok(())
+    }
+
+    /// The active lanes wait at join `t`; control goes from block `b` to the next join.
+    fn wait_at(&mut self, b: usize, t: usize) {
+        let em = self.b.read(self.em);
+        self.park(t, em);
+        let none = self.empty_mask();
+        self.b.write(self.em, none);
+        let skip = self.skip_target(b);
+        self.b.jump(skip);
     }
 
     /// Lanes that leave block `b`'s subroutine for good.
@@ -301,14 +326,7 @@ impl Lowerer<'_> {
         let t = self.flow.target(l);
         self.same_function(b, t)?;
         let cond = self.uniform_condition(inst.pred, 0)?;
-        if t <= b {
-            self.b.effect(Op::Poll, vec![]);
-        }
-        let (head, fall) = (self.ctl.heads[t], self.fall_target(b));
-        match cond {
-            Some(c) => self.b.branch(c, head, fall),
-            None => self.b.jump(head),
-        }
+        self.branch_together(b, t, cond);
         Ok(())
     }
 

@@ -251,7 +251,7 @@ impl Flow {
         loop {
             let mut changed = false;
             for b in 0..self.blocks.len() {
-                if let Some(t) = self.parks_at(b, insts) {
+                for t in self.parks_at(b, insts) {
                     changed |= !std::mem::replace(&mut self.blocks[t].join, true);
                 }
             }
@@ -261,21 +261,31 @@ impl Flow {
         }
     }
 
-    /// Target of a uniform forward `goto` at the end of `b` that has a join in between.
-    pub fn parks_at(&self, b: usize, insts: &[Inst]) -> Option<usize> {
-        match self.terminator(b, insts) {
+    /// Targets of a uniform forward branch at the end of `b` that have a join in between: lanes that go there wait,
+    /// so that those that wait on the way run first.
+    pub fn parks_at(&self, b: usize, insts: &[Inst]) -> Vec<usize> {
+        let mut targets: Vec<usize> = match self.terminator(b, insts) {
             Some(
                 i @ Inst {
                     body: Body::Branch(l),
                     op: Opcode::Goto,
                     ..
                 },
-            ) if decision(i) == Decision::Uniform => {
-                let t = self.target(*l);
-                (t > b && self.next_join(b).is_some_and(|j| j < t)).then_some(t)
-            }
-            _ => None,
-        }
+            ) if decision(i) == Decision::Uniform => vec![self.target(*l)],
+            Some(Inst {
+                body: Body::Branch(l),
+                op: Opcode::Jmp,
+                ..
+            }) => vec![self.target(*l)],
+            Some(Inst {
+                body: Body::SwitchJmp { targets, .. },
+                ..
+            }) => targets.iter().map(|&l| self.target(l)).collect(),
+            _ => Vec::new(),
+        };
+        let join = self.next_join(b);
+        targets.retain(|&t| t > b && join.is_some_and(|j| j < t));
+        targets
     }
 
     /// A join is tested unless every arrival is known to bring or find a lane.
@@ -288,7 +298,7 @@ impl Flow {
             let target = match (&inst.body, inst.op) {
                 (Body::Branch(l), Opcode::Goto) => {
                     let t = self.target(*l);
-                    let parks = self.parks_at(b, insts).is_some();
+                    let parks = !self.parks_at(b, insts).is_empty();
                     if decision(inst) == Decision::Lanes && t <= b {
                         // Control falls to the next block only with lanes waiting there.
                         None
@@ -299,6 +309,9 @@ impl Flow {
                     }
                 }
                 (Body::Ret, _) => Some(usize::MAX),
+                (Body::Branch(_), Opcode::Jmp) | (Body::SwitchJmp { .. }, _) => {
+                    self.parks_at(b, insts).first().copied()
+                }
                 _ => None,
             };
             if let (Some(t), Some(j)) = (target, skip)
