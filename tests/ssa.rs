@@ -10,6 +10,8 @@ mod golden;
 mod observe;
 #[path = "ssa/random.rs"]
 mod random;
+#[path = "ssa/strips.rs"]
+mod strips;
 #[path = "ssa/text.rs"]
 mod text;
 #[path = "ssa/verify.rs"]

@@ -13,6 +13,7 @@ mod gvn;
 mod masks;
 pub mod pipeline;
 mod shape;
+mod strips;
 mod suspend;
 mod uniform;
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use super::{cfg, dce, fold, gvn, masks, shape, suspend, uniform};
+use super::{cfg, dce, fold, gvn, masks, shape, strips, suspend, uniform};
 use crate::ssa::{Function, VerifyError, verify};
 
 /// A pass: changes the function and returns how many changes it made.
@@ -17,6 +17,7 @@ pub const PASSES: &[(&str, Pass)] = &[
     ("uniform", uniform::run),
     ("masks", masks::run),
     ("dce", dce::run),
+    ("strips", strips::run),
     ("shape", shape::run),
 ];
 
@@ -29,7 +30,7 @@ pub const MANDATORY: &[(&str, Pass)] = &[("suspend", suspend::run)];
 /// that it is not saved, and after: originals of what is computed again.
 pub const ORDER: &[&str] = &[
     "fold", "cfg", "gvn", "uniform", "fold", "cfg", "gvn", "masks", "fold", "cfg", "gvn", "dce",
-    "suspend", "dce", "shape",
+    "strips", "cfg", "suspend", "dce", "shape",
 ];
 
 /// What runs.

@@ -29,6 +29,21 @@ pub(super) fn binary(r: &mut Rewriter, s: &Subject) -> Option<Action> {
     if commutes && uniform_const(r.f, a).is_some() && uniform_const(r.f, b).is_none() {
         return Some(Become(s.op.clone(), vec![b, a]));
     }
+    let negated = |v| un(r.f, v, UnOp::FNeg);
+    match op {
+        BinOp::FAdd | BinOp::FSub if negated(b).is_some() => {
+            let turned = if op == BinOp::FAdd {
+                BinOp::FSub
+            } else {
+                BinOp::FAdd
+            };
+            return negated(b).map(|y| Become(Op::Binary(turned), vec![a, y]));
+        }
+        BinOp::FAdd if negated(a).is_some() => {
+            return negated(a).map(|x| Become(Op::Binary(BinOp::FSub), vec![b, x]));
+        }
+        _ => {}
+    }
     let c = uniform_const(r.f, b)?;
     let minus_zero = 1 << (lane.bits() - 1);
     match op {

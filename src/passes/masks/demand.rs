@@ -275,10 +275,13 @@ impl Pass<'_> {
         self.raise(mask, d);
         let lanes = self.f.ty(x).lanes;
         let part = window(self.f, Part { mask, first: 0 }, lanes);
-        match d {
-            Demand::All => self.raise(seen, Demand::Under(part)),
-            other => self.raise(seen, other),
-        }
+        // Lanes of both masks are seen; either contains them, and the nearer one goes on to say more.
+        let d = match d {
+            Demand::All => Demand::Under(part),
+            Demand::Under(by) if self.facts.subset(self.f, part, by, lanes) => Demand::Under(part),
+            other => other,
+        };
+        self.raise(seen, d);
     }
 
     /// True for execution masks: those that facts speak of, dispatched lanes, and parts of these.
