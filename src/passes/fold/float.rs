@@ -16,6 +16,13 @@ fn one(lane: Lane) -> u64 {
     }
 }
 
+fn two(lane: Lane) -> u64 {
+    match lane {
+        Lane::F32 => u64::from(2f32.to_bits()),
+        _ => 2f64.to_bits(),
+    }
+}
+
 pub(super) fn binary(r: &mut Rewriter, s: &Subject) -> Option<Action> {
     let Op::Binary(op) = s.op else {
         return None;
@@ -48,6 +55,8 @@ pub(super) fn binary(r: &mut Rewriter, s: &Subject) -> Option<Action> {
     let minus_zero = 1 << (lane.bits() - 1);
     match op {
         BinOp::FMul | BinOp::FDiv if c == one(lane) => Some(Same(a)),
+        // The same bits in every rounding of either, and no constant to keep in a register.
+        BinOp::FMul if c == two(lane) => Some(Become(Op::Binary(BinOp::FAdd), vec![a, a])),
         BinOp::FAdd if c == minus_zero => Some(Same(a)),
         BinOp::FSub if c == 0 => Some(Same(a)),
         _ => None,
