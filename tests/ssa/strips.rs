@@ -103,7 +103,7 @@ fn function(seed: u64) -> String {
     let starts = outside[outside.len() - carried..].join(", ");
     let _ = writeln!(t.out, "  jump bb1({em}, {starts}, {zero})");
     let exit_args = body(&mut t, carried, &outside, &vector, &mask);
-    let _ = write!(t.out, "bb4({exit_args}):\n");
+    let _ = writeln!(t.out, "bb4({exit_args}):");
     let leaving: Vec<String> = exit_args
         .split(", ")
         .map(|p| p.split(':').next().unwrap_or_default().to_owned())
