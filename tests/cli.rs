@@ -69,6 +69,40 @@ fn saxpy(more: &[&str]) -> Vec<&'static str> {
 }
 
 #[test]
+fn the_interpreter_is_a_backend() {
+    let output = ok(&saxpy(&["--backend", "interp", "--print", "0=f32:8"]));
+    assert_eq!(output.stdout, SAXPY_RESULT);
+    let output = visa_jit(&saxpy(&["--backend", "interp", "--fuel", "3"]));
+    assert_eq!(output.code, 2, "{}", output.stderr);
+    assert!(output.stderr.contains("out of fuel"), "{}", output.stderr);
+    let output = visa_jit(&saxpy(&["--fuel", "3"]));
+    assert_eq!(output.code, 2);
+    assert!(output.stderr.contains("add --backend interp"));
+}
+
+#[test]
+fn traces_go_where_they_are_asked_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let files = ["first", "second"].map(|name| {
+        let path = dir.path().join(name);
+        let trace = format!("--trace={}", path.display());
+        ok(&saxpy(&["--backend", "interp", "--threads", "2", &trace]));
+        std::fs::read_to_string(path).unwrap()
+    });
+    assert!(files[0].starts_with("group 0,0,0 thread 0 line "));
+    assert_eq!(files[0], files[1]);
+    let output = ok(&saxpy(&[
+        "--backend",
+        "interp",
+        "--trace",
+        "--print",
+        "0=f32:8",
+    ]));
+    assert_eq!(output.stdout, SAXPY_RESULT);
+    assert!(output.stderr.contains(&files[0]), "{}", output.stderr);
+}
+
+#[test]
 fn saxpy_on_every_device() {
     for device in ["skl", "tgllp", "acm-g10", "pvc"] {
         let file = format!("tests/kernels/bin/{device}/saxpy.zebin");

@@ -98,12 +98,17 @@ impl Summary<'_> {
     /// One line for people.
     pub fn human(&self) -> String {
         let mut text = format!(
-            "{}: SIMD{} of {}, {} group(s), {} thread(s); compiled by {} in {} ({}); ran in {}",
+            "{}: SIMD{} of {}, {} group(s), {} thread(s); {} {} in {} ({}); ran in {}",
             self.kernel,
             self.simd,
             self.device,
             self.last.groups,
             self.last.threads,
+            if self.last.backend == "interp" {
+                "prepared by"
+            } else {
+                "compiled by"
+            },
             self.last.backend,
             shown(self.last.compile),
             self.cache(),

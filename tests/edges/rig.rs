@@ -62,10 +62,12 @@ pub struct Rig {
     start: Instant,
 }
 
+/// With `VISA_JIT_TEST_INTERP` set, everything runs on the interpreter: it has the same edges and the same records.
 fn options() -> EngineOptions {
     EngineOptions {
         memory_bytes: 1 << 24,
         opt: OptLevel::Speed,
+        interpret: std::env::var_os("VISA_JIT_TEST_INTERP").map(|_| Default::default()),
         ..EngineOptions::default()
     }
 }
