@@ -334,7 +334,7 @@ opcodes! {
     RawSends 0x7A/0 ["raw_sends", "raw_sendsc", "raw_sends_eot", "raw_sendsc_eot"] Misc RawSends 0 : RAW Any <- GEN_IMM Ud; _ _ Guard ALL DecodeOnly "hardware message with a split payload"
     RawSendg 0x93/0 ["raw_sendg", "raw_sendgc", "raw_sendg_eot", "raw_sendgc_eot"] Misc Unparsed 0 : RAW Any <- GEN_IMM Uq; _ _ Guard NONE Rejected "hardware message with a 64-bit descriptor"
     Lifetime 0x7B/0 ["lifetime"] Misc Lifetime 0 : NONE None <- NONE None; _ _ _ ALL Full "start or end of the life of a variable"
-    Dpas 0x83/0 ["dpas"] Misc Dpas 0 : RAW Any <- RAW Any; _ _ _ FROM_DG2 DecodeOnly "systolic matrix multiply and accumulate: dst = s0 + s2 * s1"
+    Dpas 0x83/0 ["dpas"] Misc Dpas 0 : RAW Any <- RAW Any; _ _ _ FROM_DG2 Full "systolic matrix multiply and accumulate: dst = s0 + s2 * s1"
     Breakpoint 0x94/0 ["breakpoint"] Misc Nullary 0 : NONE None <- NONE None; _ _ _ NONE DecodeOnly "debug breakpoint"
     Bdpas 0x99/0 ["bdpas"] Misc Unparsed 0 : RAW Any <- RAW Any; _ _ _ NONE Rejected "dpas with block scaling"
 }

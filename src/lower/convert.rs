@@ -200,7 +200,7 @@ impl Lowerer<'_> {
     }
 
     /// Nearest-even with quiet NaNs.
-    fn f_to_bf(&mut self, f: Value) -> Value {
+    pub(super) fn f_to_bf(&mut self, f: Value) -> Value {
         let bits = self.b.recast(f, Lane::I32);
         let lsb = self.b.bin_imm(BinOp::LShr, bits, 16);
         let lsb = self.b.bin_imm(BinOp::And, lsb, 1);

@@ -13,6 +13,7 @@ mod build;
 mod cells;
 mod control;
 mod convert;
+mod dpas;
 mod error;
 mod float_arith;
 mod flow;
@@ -230,6 +231,10 @@ impl<'k> Lowerer<'k> {
                 self.b.effect(Op::Fence, vec![]);
                 Ok(())
             }
+            Body::Dpas(d) if inst.op == Opcode::Dpas => self.lower_dpas(inst, d),
+            Body::Dpas(_) => Fail::unsupported(
+                "takes registers of another hardware thread, which runs by itself here",
+            ),
             Body::Faddr { name, dst } => self.faddr(name, dst),
             Body::Nullary => {
                 if inst.op == Opcode::Barrier {

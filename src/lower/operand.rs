@@ -141,7 +141,7 @@ impl Lowerer<'_> {
         })
     }
 
-    fn start_of(&self, o: Origin) -> Result<(crate::valid::RootId, u32, Type), Fail> {
+    pub(super) fn start_of(&self, o: Origin) -> Result<(crate::valid::RootId, u32, Type), Fail> {
         let Some(ty) = self.kernel.module().vars.ty(o.var) else {
             return Fail::malformed("unknown variable");
         };
