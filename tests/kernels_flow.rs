@@ -148,6 +148,7 @@ fn run_switch(t: &Target) {
 }
 
 on_devices!(call_kernels, "call", run_call);
+on_devices!(stack_call_kernels, "call_stack", run_call);
 
 fn run_call(t: &Target) {
     let mut rng = Rng::new(13);

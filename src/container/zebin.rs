@@ -283,6 +283,14 @@ impl Zebin {
             .or_else(|| named().find(shared))
     }
 
+    /// Whether some function of this name had its address taken, so that every kernel sees it.
+    pub fn is_shared(&self, name: &str) -> bool {
+        self.functions.iter().any(|function| {
+            let owner = function.owner.and_then(|owner| self.kernels.get(owner));
+            function.name == name && owner.is_none_or(|owner| owner.info.is_symbol_table())
+        })
+    }
+
     /// The variable `name`: its data section (index in [`Zebin::data`]) and offset there.
     pub fn variable(&self, name: &str) -> Option<(usize, u64)> {
         self.symbols.iter().find_map(|symbol| match symbol.place {

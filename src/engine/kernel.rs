@@ -85,6 +85,8 @@ pub(crate) struct KernelParts {
     pub engine: Engine,
     pub name: String,
     pub text: String,
+    /// Texts of the functions that were linked in from other sections.
+    pub functions: String,
     pub valid: Arc<ValidKernel>,
     pub plan: PayloadPlan,
     pub info: Option<KernelInfo>,
@@ -108,6 +110,7 @@ impl Kernel {
             env!("CARGO_PKG_VERSION").as_bytes(),
             parts.name.as_bytes(),
             parts.text.as_bytes(),
+            parts.functions.as_bytes(),
             format!(
                 "{:?} {:?} {:?}",
                 parts.valid.target(),

@@ -7,10 +7,13 @@ use super::abi;
 use super::error::Error;
 use super::kernel::{Kernel, KernelParts};
 use crate::container::{
-    PayloadLayout, RelocationKind, RelocationPlace, SymbolPlace, Zebin, ZebinKernel, infer_device,
+    PayloadLayout, RelocationKind, RelocationPlace, SymbolPlace, VisaText, Zebin, ZebinFunction,
+    ZebinKernel, infer_device,
 };
 use crate::front::text;
 use crate::isa::Platform;
+use crate::module::link::{Function, function_address, references};
+use crate::module::{Module, ModuleKind, link};
 use crate::valid::{Target, ValidKernel, validate};
 use visa_runtime::Buffer;
 
@@ -33,7 +36,7 @@ pub(crate) struct ProgramData {
     pub symbols: Vec<(String, u64)>,
 }
 
-fn upload(engine: &Engine, zebin: &Zebin) -> Result<ProgramData, Error> {
+fn upload(engine: &Engine, zebin: &Zebin, functions: &[&str]) -> Result<ProgramData, Error> {
     let mut data = ProgramData::default();
     for section in &zebin.data {
         let buffer = engine
@@ -59,7 +62,10 @@ fn upload(engine: &Engine, zebin: &Zebin) -> Result<ProgramData, Error> {
             .and_then(|s| zebin.symbols.get(s))
             .and_then(|s| match s.place {
                 SymbolPlace::Data(d) => Some(data.sections.get(d)?.address().wrapping_add(s.value)),
-                _ => None,
+                _ => functions
+                    .binary_search(&s.name.as_str())
+                    .ok()
+                    .map(|i| u64::from(function_address(i as u32))),
             });
         let (Some(buffer), Some(target)) = (data.sections.get(i), target) else {
             continue;
@@ -112,7 +118,7 @@ impl Program {
                 }
             }
         };
-        let data = Arc::new(upload(&engine, &zebin)?);
+        let data = Arc::new(upload(&engine, &zebin, &function_names(&zebin))?);
         let mut kernels = Vec::new();
         let mut broken = Vec::new();
         for k in zebin.launchable() {
@@ -138,22 +144,43 @@ impl Program {
         source: &str,
         platform: Platform,
     ) -> Result<Program, Error> {
-        let module = text::parse(file, source)?;
-        let name = module.name.clone();
-        let valid = check(&name, module, platform)?;
-        let plan = abi::plan_text(valid.module(), platform.grf_bytes(), valid.simd());
-        let kernel = Kernel::new(KernelParts {
-            engine,
-            name,
-            text: source.to_owned(),
-            valid: Arc::new(valid),
-            plan,
-            info: None,
-            arguments: Vec::new(),
-            data: Arc::default(),
-        });
+        let modules = text::parse_all(file, source)?;
+        let (functions, kernels): (Vec<Module>, Vec<Module>) = modules
+            .into_iter()
+            .partition(|m| m.kind == ModuleKind::Function);
+        // A lone function is loaded like a kernel, so that it can be looked at.
+        let (kernels, functions) = if kernels.is_empty() {
+            (functions, Vec::new())
+        } else {
+            (kernels, functions)
+        };
+        let functions: Vec<Function> = (0..)
+            .zip(functions)
+            .map(|(index, module)| Function {
+                index,
+                address_taken: false,
+                module,
+            })
+            .collect();
+        let mut loaded = Vec::new();
+        for module in kernels {
+            let name = module.name.clone();
+            let valid = check(&name, link(module, functions.clone()), platform)?;
+            let plan = abi::plan_text(valid.module(), platform.grf_bytes(), valid.simd());
+            loaded.push(Kernel::new(KernelParts {
+                engine: engine.clone(),
+                name,
+                text: source.to_owned(),
+                functions: String::new(),
+                valid: Arc::new(valid),
+                plan,
+                info: None,
+                arguments: Vec::new(),
+                data: Arc::default(),
+            }));
+        }
         Ok(Program {
-            kernels: Arc::new(vec![kernel]),
+            kernels: Arc::new(loaded),
             broken: Arc::default(),
             platform,
             reason: "as asked for".into(),
@@ -193,6 +220,49 @@ impl Program {
     }
 }
 
+/// Names of the program's stack-call functions in the order of their addresses.
+fn function_names(zebin: &Zebin) -> Vec<&str> {
+    let mut names: Vec<&str> = zebin.functions.iter().map(|f| f.name.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+/// Functions that a kernel may call, with their numbers: those that it or they name, and those whose address
+/// is taken anywhere if it or they call by address.
+fn reachable<'z>(
+    zebin: &'z Zebin,
+    caller: usize,
+    kernel: &Module,
+    parse: impl Fn(&str, &VisaText) -> Result<Module, text::Diagnostics>,
+) -> Result<Vec<(u32, &'z ZebinFunction)>, Error> {
+    let all = function_names(zebin);
+    let mut wanted = vec![false; all.len()];
+    let mut found = Vec::new();
+    let mut work = Vec::new();
+    let visit = |module: &Module, wanted: &mut Vec<bool>, work: &mut Vec<usize>| {
+        let (names, indirect) = references(module);
+        let shared = all.iter().filter(|n| indirect && zebin.is_shared(n));
+        for name in names.iter().chain(shared) {
+            if let Ok(i) = all.binary_search(name)
+                && !std::mem::replace(&mut wanted[i], true)
+            {
+                work.push(i);
+            }
+        }
+    };
+    visit(kernel, &mut wanted, &mut work);
+    while let Some(i) = work.pop() {
+        let Some(f) = zebin.function(caller, all[i]) else {
+            continue;
+        };
+        found.push((i as u32, f));
+        visit(&parse(&f.name, &f.visa)?, &mut wanted, &mut work);
+    }
+    found.sort_unstable_by_key(|(i, _)| *i);
+    Ok(found)
+}
+
 fn zebin_kernel(
     engine: &Engine,
     zebin: &Zebin,
@@ -200,11 +270,22 @@ fn zebin_kernel(
     platform: Platform,
     data: &Arc<ProgramData>,
 ) -> Result<Kernel, Error> {
-    let module = text::parse(
-        &format!("{} ({})", k.name, k.visa.section_name),
-        &k.visa.text,
-    )?;
-    let valid = check(&k.name, module, platform)?;
+    let parse = |name: &str, visa: &VisaText| {
+        text::parse(&format!("{name} ({})", visa.section_name), &visa.text)
+    };
+    let module = parse(&k.name, &k.visa)?;
+    let caller = zebin.kernels.iter().position(|other| other.name == k.name);
+    let mut functions = Vec::new();
+    let mut texts = String::new();
+    for (index, f) in reachable(zebin, caller.unwrap_or(0), &module, parse)? {
+        texts.push_str(&f.visa.text);
+        functions.push(Function {
+            index,
+            address_taken: zebin.is_shared(&f.name),
+            module: parse(&f.name, &f.visa)?,
+        });
+    }
+    let valid = check(&k.name, link(module, functions), platform)?;
     let layout = PayloadLayout::new(&k.info, platform)?;
     let known: Vec<String> = abi::symbols(valid.module())
         .into_iter()
@@ -216,6 +297,7 @@ fn zebin_kernel(
         engine: engine.clone(),
         name: k.name.clone(),
         text: k.visa.text.clone(),
+        functions: texts,
         valid: Arc::new(valid),
         plan,
         info: Some(k.info.clone()),

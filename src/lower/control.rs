@@ -4,11 +4,13 @@
 //! that wait there. The execution mask never is empty while a block's own instructions run.
 
 use super::error::Fail;
-use super::flow::{Decision, decision};
+use super::flow::{Decision, decision, leaves_lanes};
 use super::{Lowerer, build::Var};
 use crate::isa::Opcode;
+use crate::module::link::ADDRESS_FORM;
 use crate::module::{Body, Inst, LabelId, PredControl, Predicate};
 use crate::ssa::*;
+use std::collections::BTreeMap;
 
 /// SSA side of the flow plan.
 #[derive(Default)]
@@ -23,6 +25,8 @@ pub struct Control {
     exit_wait: Vec<Option<Var>>,
     /// Call site that each subroutine returns to.
     selector: Vec<Option<Var>>,
+    /// Where calls return to that have something to restore before they go on, by calling block.
+    returns: BTreeMap<usize, Block>,
 }
 
 impl Lowerer<'_> {
@@ -48,6 +52,7 @@ impl Lowerer<'_> {
             exits,
             exit_wait,
             selector,
+            returns: BTreeMap::new(),
         };
     }
 
@@ -110,9 +115,9 @@ impl Lowerer<'_> {
                 .calls
                 .iter()
                 .filter(|&&(_, callee)| callee == s)
-                .map(|&(b, _)| match self.flow.next(b) {
-                    Some(n) => self.ctl.heads[n],
-                    None => self.ctl.exits[self.flow.blocks[b].func],
+                .map(|&(b, _)| {
+                    let restores = self.ctl.returns.get(&b).copied();
+                    restores.unwrap_or_else(|| self.fall_target(b))
                 })
                 .collect();
             match (callers.as_slice(), self.ctl.selector[s]) {
@@ -205,8 +210,23 @@ impl Lowerer<'_> {
         match (&inst.body, inst.op) {
             (Body::Branch(l), Opcode::Goto) => self.lower_goto(b, inst, *l),
             (Body::Branch(l), Opcode::Jmp) => self.lower_jmp(b, inst, *l),
-            (Body::Branch(l), Opcode::Call) => self.lower_call(b, inst, *l),
-            (Body::Ret, Opcode::Ret) => self.lower_ret(b, inst),
+            (Body::Branch(l), Opcode::Call) => {
+                if self.flow.sub_at(self.flow.target(*l)).is_none() {
+                    return Fail::malformed("call of a label that is no subroutine");
+                }
+                self.lower_call(b, inst, None)
+            }
+            (Body::Fcall { name, .. }, _) => {
+                if self.flow.callees(b).next().is_none() {
+                    return Fail::unsupported(format!("function `{name}` is not in the file"));
+                }
+                self.lower_call(b, inst, None)
+            }
+            (Body::Ifcall { addr, .. }, _) => {
+                let addr = self.scalar_int(addr, Lane::I32)?;
+                self.lower_call(b, inst, Some(addr))
+            }
+            (Body::Ret, Opcode::Ret | Opcode::Fret) => self.lower_ret(b, inst),
             (Body::SwitchJmp { index, targets }, _) => {
                 let index = self.scalar_int(index, Lane::I32)?;
                 let parks = self.flow.parks_at(b, &self.kernel.module().insts);
@@ -361,11 +381,107 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    fn lower_call(&mut self, b: usize, inst: &Inst, l: LabelId) -> Result<(), Fail> {
-        let t = self.flow.target(l);
-        let Some(sub) = self.flow.sub_at(t) else {
-            return Fail::malformed("call of a label that is no subroutine");
+    /// A call of the block's callees: the only one, or the one at an address.
+    fn lower_call(&mut self, b: usize, inst: &Inst, address: Option<Value>) -> Result<(), Fail> {
+        if leaves_lanes(inst, u32::from(self.simd)) {
+            self.leave_lanes(b, inst)?;
+        }
+        let stack = inst.op != Opcode::Call;
+        let back = self.b.block();
+        if stack && inst.exec.lanes() == 1 {
+            // A scalar stack call runs with all lanes that exist; the caller's are back afterwards.
+            let saved = self.b.var(Ty::mask(self.simd));
+            let em = self.b.read(self.em);
+            self.b.write(saved, em);
+            let all = Op::Input(Input::DispatchMask);
+            let all = self.b.op(all, vec![], Ty::mask(self.simd));
+            self.b.write(self.em, all);
+            self.enter_callees(b, address, back)?;
+            self.b.switch_to(back);
+            let em = self.b.read(saved);
+            self.b.write(self.em, em);
+        } else {
+            self.enter_callees(b, address, back)?;
+            self.b.switch_to(back);
+        }
+        let fall = self.fall_target(b);
+        self.b.jump(fall);
+        Ok(())
+    }
+
+    /// Parks the lanes that do not make a call behind it, and goes on where some do.
+    fn leave_lanes(&mut self, b: usize, inst: &Inst) -> Result<(), Fail> {
+        let wide = inst.exec.lanes() > 1 && inst.op != Opcode::Call;
+        let taken = if wide || decision(inst) == Decision::Lanes {
+            self.taken_lanes(inst)?
+        } else {
+            let em = self.b.read(self.em);
+            match self.uniform_condition(inst.pred, inst.exec.mask.first_lane())? {
+                Some(c) => {
+                    let wide = self.b.splat(c, self.simd);
+                    self.b.bin(BinOp::And, em, wide)
+                }
+                None => em,
+            }
         };
+        let em = self.b.read(self.em);
+        let rest = self.b.and_not(em, taken);
+        match self.flow.next(b) {
+            Some(n) => self.park(n, rest),
+            None => self.finish_lanes(b, rest),
+        }
+        self.b.write(self.em, taken);
+        let any = self.b.any(taken);
+        let body = self.b.block();
+        let fall = self.fall_target(b);
+        self.b.branch(any, body, fall);
+        self.b.seal(body);
+        self.b.switch_to(body);
+        Ok(())
+    }
+
+    /// Goes to the callee, which comes back to `back`. An address that is no function's calls nothing.
+    fn enter_callees(&mut self, b: usize, address: Option<Value>, back: Block) -> Result<(), Fail> {
+        self.ctl.returns.insert(b, back);
+        let callees: Vec<usize> = self.flow.callees(b).collect();
+        let Some(address) = address else {
+            if let Some(&sub) = callees.first() {
+                self.enter_callee(b, sub);
+            }
+            return Ok(());
+        };
+        let functions = &self.kernel.module().functions;
+        let functions: Vec<_> = functions.iter().filter(|f| f.address_taken).collect();
+        let (first, step) = ADDRESS_FORM;
+        let most = functions.iter().map(|f| f.address).max().unwrap_or(0);
+        let count = most.saturating_sub(first) / step + 1;
+        let numbers: Vec<(u32, usize)> = functions
+            .iter()
+            .zip(&callees)
+            .map(|(f, &sub)| ((f.address - first) / step, sub))
+            .collect();
+        // Rotated by the step's bits, an address that is none has a large number.
+        let number = self.b.bin_imm(BinOp::Sub, address, i64::from(first));
+        let number = self
+            .b
+            .bin_imm(BinOp::Rotr, number, i64::from(step.trailing_zeros()));
+        let mut doors = vec![back; count as usize];
+        let mut entries = Vec::new();
+        for &(n, sub) in &numbers {
+            let door = self.b.block();
+            doors[n as usize] = door;
+            entries.push((door, sub));
+        }
+        self.b.switch(number, &doors, back);
+        for (door, sub) in entries {
+            self.b.seal(door);
+            self.b.switch_to(door);
+            self.enter_callee(b, sub);
+        }
+        Ok(())
+    }
+
+    fn enter_callee(&mut self, b: usize, sub: usize) {
         let site = self
             .flow
             .calls
@@ -373,38 +489,11 @@ impl Lowerer<'_> {
             .filter(|&&(_, s)| s == sub)
             .position(|&(c, _)| c == b)
             .unwrap_or(0);
-        if inst.pred.is_some() {
-            let taken = if decision(inst) == Decision::Lanes {
-                self.taken_lanes(inst)?
-            } else {
-                let c = self.uniform_condition(inst.pred, inst.exec.mask.first_lane())?;
-                let em = self.b.read(self.em);
-                match c {
-                    Some(c) => {
-                        let wide = self.b.splat(c, self.simd);
-                        self.b.bin(BinOp::And, em, wide)
-                    }
-                    None => em,
-                }
-            };
-            let em = self.b.read(self.em);
-            let rest = self.b.and_not(em, taken);
-            if let Some(n) = self.flow.next(b) {
-                self.park(n, rest);
-            }
-            self.b.write(self.em, taken);
-            let any = self.b.any(taken);
-            let body = self.b.block();
-            let fall = self.fall_target(b);
-            self.b.branch(any, body, fall);
-            self.b.seal(body);
-            self.b.switch_to(body);
-        }
         if let Some(sel) = self.ctl.selector[sub] {
             let v = self.b.i32(site as u32);
             self.b.write(sel, v);
         }
-        self.b.jump(self.ctl.heads[t]);
-        Ok(())
+        let first = self.flow.subs[sub].first;
+        self.b.jump(self.ctl.heads[first]);
     }
 }

@@ -6,7 +6,7 @@
 
 use crate::isa::Opcode;
 use crate::limits::MAX_BLOCKS;
-use crate::module::{Body, Inst, LabelId, PredControl};
+use crate::module::{Body, Inst, LabelId, LinkedFunction, Module, PredControl};
 use crate::valid::ValidKernel;
 
 /// A basic block of the vISA program.
@@ -64,10 +64,24 @@ pub fn decision(inst: &Inst) -> Decision {
     }
 }
 
+/// True for calls that some active lanes may not make: predicated ones, and stack calls of a part of the lanes.
+pub fn leaves_lanes(inst: &Inst, simd: u32) -> bool {
+    let n = inst.exec.lanes();
+    match inst.op {
+        Opcode::Call => inst.pred.is_some(),
+        Opcode::Fcall | Opcode::Ifcall => inst.pred.is_some() || (n > 1 && n < simd),
+        _ => false,
+    }
+}
+
 fn ends_block(inst: &Inst) -> bool {
     matches!(
         inst.body,
-        Body::Branch(_) | Body::Ret | Body::SwitchJmp { .. }
+        Body::Branch(_)
+            | Body::Ret
+            | Body::SwitchJmp { .. }
+            | Body::Fcall { .. }
+            | Body::Ifcall { .. }
     )
 }
 
@@ -137,8 +151,8 @@ impl Flow {
         if flow.blocks.len() > MAX_BLOCKS {
             return None;
         }
-        flow.find_calls(insts);
-        flow.find_joins(insts);
+        flow.find_calls(module);
+        flow.find_joins(insts, kernel.simd());
         flow.find_checks(insts);
         Some(flow)
     }
@@ -173,26 +187,49 @@ impl Flow {
         self.subs.binary_search_by_key(&block, |s| s.first).ok()
     }
 
-    fn find_calls(&mut self, insts: &[Inst]) {
+    /// Subroutine of a linked function.
+    fn sub_of(&self, f: &LinkedFunction) -> Option<usize> {
+        self.sub_at(self.target(f.entry))
+    }
+
+    fn find_calls(&mut self, module: &Module) {
         for b in 0..self.blocks.len() {
-            if let Some(Inst {
-                op: Opcode::Call,
-                body: Body::Branch(l),
-                ..
-            }) = self.terminator(b, insts)
-            {
-                let target = self.target(*l);
-                if let Some(sub) = self.sub_at(target) {
-                    self.calls.push((b, sub));
+            let Some(inst) = self.terminator(b, &module.insts) else {
+                continue;
+            };
+            let callees: Vec<usize> = match &inst.body {
+                Body::Branch(l) if inst.op == Opcode::Call => {
+                    self.sub_at(self.target(*l)).into_iter().collect()
                 }
-                if let Some(n) = self.next(b) {
-                    self.blocks[n].late_preds = true;
+                Body::Fcall { name, .. } => module
+                    .functions
+                    .iter()
+                    .filter(|f| f.name == *name)
+                    .filter_map(|f| self.sub_of(f))
+                    .take(1)
+                    .collect(),
+                Body::Ifcall { .. } => {
+                    let taken = module.functions.iter().filter(|f| f.address_taken);
+                    taken.filter_map(|f| self.sub_of(f)).collect()
                 }
+                _ => continue,
+            };
+            self.calls.extend(callees.into_iter().map(|sub| (b, sub)));
+            if let Some(n) = self.next(b) {
+                self.blocks[n].late_preds = true;
             }
         }
     }
 
-    fn find_joins(&mut self, insts: &[Inst]) {
+    /// Subroutines that the end of a block may call.
+    pub fn callees(&self, b: usize) -> impl Iterator<Item = usize> + '_ {
+        self.calls
+            .iter()
+            .filter(move |&&(c, _)| c == b)
+            .map(|&(_, s)| s)
+    }
+
+    fn find_joins(&mut self, insts: &[Inst], simd: u32) {
         for b in 0..self.blocks.len() {
             match self.terminator(b, insts) {
                 Some(
@@ -234,12 +271,8 @@ impl Flow {
                         }
                     }
                 }
-                // Lanes that do not make a predicated call wait behind it.
-                Some(Inst {
-                    op: Opcode::Call,
-                    pred: Some(_),
-                    ..
-                }) => {
+                // Lanes that do not make a call wait behind it.
+                Some(i) if leaves_lanes(i, simd) => {
                     if let Some(n) = self.next(b) {
                         self.blocks[n].join = true;
                     }
@@ -348,6 +381,9 @@ impl Flow {
                     Body::Branch(l) => out.push(self.target(*l)),
                     Body::SwitchJmp { targets, .. } => {
                         out.extend(targets.iter().map(|&l| self.target(l)))
+                    }
+                    Body::Fcall { .. } | Body::Ifcall { .. } => {
+                        out.extend(self.callees(b).map(|s| self.subs[s].first));
                     }
                     _ => {
                         let func = self.blocks[b].func;

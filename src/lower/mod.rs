@@ -161,7 +161,8 @@ impl<'k> Lowerer<'k> {
             for inst in &insts[self.flow.blocks[b].first..self.flow.blocks[b].end] {
                 let done = match &inst.body {
                     Body::SwitchJmp { index, .. } => self.scalar_int(index, Lane::I32).map(|_| ()),
-                    Body::Branch(_) | Body::Ret => Ok(()),
+                    Body::Ifcall { addr, .. } => self.scalar_int(addr, Lane::I32).map(|_| ()),
+                    Body::Branch(_) | Body::Ret | Body::Fcall { .. } => Ok(()),
                     _ => self.instruction(inst),
                 };
                 done.map_err(|f| f.at(inst.pos, inst.mnemonic()))?;
@@ -246,14 +247,21 @@ impl<'k> Lowerer<'k> {
         }
     }
 
-    /// Address of a program-scope variable, which the launcher puts behind the arguments.
+    /// Address of a function, which is a constant, or of a program-scope variable, which the launcher puts behind
+    /// the arguments.
     fn faddr(&mut self, name: &str, dst: &crate::module::Dst) -> Result<(), Fail> {
+        let ty = self.dst_type(dst)?;
+        let functions = &self.kernel.module().functions;
+        if let Some(f) = functions.iter().find(|f| f.name == name) {
+            let v = self.b.bits(Lane::I64, u64::from(f.address));
+            let v = self.convert(v, crate::isa::Type::Uq, ty, false)?;
+            return self.write(dst, 1, v, operand::ChannelMask::All);
+        }
         let Some(&at) = self.payload.symbols.get(name) else {
             return Fail::unsupported(format!(
-                "address of `{name}`, which is not a program-scope variable"
+                "address of `{name}`, which is neither a function nor a program-scope variable of the file"
             ));
         };
-        let ty = self.dst_type(dst)?;
         let v = self
             .b
             .op(Op::Input(crate::ssa::Input::Payload(at)), vec![], Ty::I64);

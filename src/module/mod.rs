@@ -5,10 +5,14 @@
 //! `valid` has turned a kernel into a `ValidKernel`.
 
 pub mod inst;
+pub mod link;
 pub mod operand;
 pub mod vars;
 
+use crate::isa::{Exec, Opcode};
+
 pub use inst::*;
+pub use link::{LinkedFunction, link};
 pub use operand::*;
 pub use vars::*;
 
@@ -35,6 +39,8 @@ pub struct Module {
     pub labels: Vec<Label>,
     /// Instructions in textual order, with `label:` and `.function` as instructions.
     pub insts: Vec<Inst>,
+    /// Stack-call functions that [`link()`] appended; empty in a module as decoded.
+    pub functions: Vec<LinkedFunction>,
 }
 
 /// What a module defines.

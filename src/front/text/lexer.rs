@@ -74,12 +74,18 @@ fn is_word(b: u8) -> bool {
 }
 
 impl<'s> Lexer<'s> {
+    #[cfg(test)]
     pub fn new(src: &'s str) -> Lexer<'s> {
+        Lexer::at_line(src, 1)
+    }
+
+    /// For text that starts at this line of its file.
+    pub fn at_line(src: &'s str, line: u32) -> Lexer<'s> {
         Lexer {
             src,
             bytes: src.as_bytes(),
             at: 0,
-            line: 1,
+            line,
         }
     }
 

@@ -23,5 +23,5 @@ mod print;
 mod spelling;
 
 pub use error::{Diagnostics, ErrorKind, TextError};
-pub use parse::parse;
+pub use parse::{parse, parse_all};
 pub use print::print;

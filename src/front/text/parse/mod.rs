@@ -57,7 +57,11 @@ struct Mnemonic<'s> {
 /// `file_name` is used in error messages only. Either the whole program was understood, or every error
 /// found (up to [`crate::limits::MAX_ERRORS`]) is returned.
 pub fn parse(file_name: &str, source: &str) -> Result<Module, Diagnostics> {
-    let mut parser = Parser::new(source);
+    parse_at(file_name, source, 1)
+}
+
+fn parse_at(file_name: &str, source: &str, line: u32) -> Result<Module, Diagnostics> {
+    let mut parser = Parser::new(source, line);
     if source.len() > MAX_TEXT_BYTES {
         let start = Token {
             kind: TokenKind::End,
@@ -75,11 +79,40 @@ pub fn parse(file_name: &str, source: &str) -> Result<Module, Diagnostics> {
     parser.finish(file_name)
 }
 
+/// Reads a file of one or more modules, each of which starts with `.version` in the first column: a kernel and
+/// the functions that it calls, say. Lines are counted through the whole file.
+///
+/// # Errors
+/// Those of the first module that has some.
+pub fn parse_all(file_name: &str, source: &str) -> Result<Vec<Module>, Diagnostics> {
+    let opens = |at: usize| match at.checked_sub(1) {
+        None => true,
+        Some(before) => source.as_bytes().get(before) == Some(&b'\n'),
+    };
+    let starts: Vec<usize> = source
+        .match_indices(".version")
+        .map(|(at, _)| at)
+        .filter(|&at| opens(at))
+        .collect();
+    let mut modules = Vec::new();
+    let mut line = 1u32;
+    // What stands in front of the first `.version` belongs to it.
+    let mut start = 0;
+    for next in starts.into_iter().skip(1).chain([source.len()]) {
+        let part = source.get(start..next).unwrap_or("");
+        modules.push(parse_at(file_name, part, line)?);
+        let lines = part.bytes().filter(|&b| b == b'\n').count();
+        line = line.saturating_add(u32::try_from(lines).unwrap_or(u32::MAX));
+        start = next;
+    }
+    Ok(modules)
+}
+
 impl<'s> Parser<'s> {
-    fn new(src: &'s str) -> Parser<'s> {
+    fn new(src: &'s str, line: u32) -> Parser<'s> {
         Parser {
             src,
-            lexer: Lexer::new(src),
+            lexer: Lexer::at_line(src, line),
             tokens: Vec::new(),
             at: 0,
             head: Head { line: 1, start: 0 },
@@ -95,6 +128,7 @@ impl<'s> Parser<'s> {
                 attrs: Vec::new(),
                 labels: Vec::new(),
                 insts: Vec::new(),
+                functions: Vec::new(),
             },
             seen_version: false,
             seen_kernel: false,
