@@ -59,6 +59,9 @@ pub fn file(
             .iter()
             .flat_map(|&policy| engines.0.iter().map(move |(name, e)| (policy, *name, e)));
         for (policy, which, engine) in runs {
+            if !spec.engines.is_empty() && !spec.engines.iter().any(|e| e == which) {
+                continue;
+            }
             let mut run = Run {
                 spec,
                 platform,

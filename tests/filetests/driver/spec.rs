@@ -50,6 +50,8 @@ pub struct Faults {
 pub struct Spec {
     pub platforms: Vec<Platform>,
     pub policies: Vec<OobPolicy>,
+    /// Names of the engines to run on; empty for all.
+    pub engines: Vec<String>,
     pub global: [u32; 3],
     pub local: Option<[u32; 3]>,
     pub surfaces: BTreeMap<u32, Surface>,
@@ -59,8 +61,9 @@ pub struct Spec {
     pub errors: Vec<String>,
 }
 
-const NAMES: [&str; 9] = [
-    "platform", "policy", "global", "local", "surface", "input", "expect", "faults", "error",
+const NAMES: [&str; 10] = [
+    "platform", "policy", "engine", "global", "local", "surface", "input", "expect", "faults",
+    "error",
 ];
 
 const POLICIES: [(&str, OobPolicy); 3] = [
@@ -74,6 +77,7 @@ pub fn parse(text: &str) -> Result<Spec, String> {
     let mut spec = Spec {
         platforms: Platform::ALL.to_vec(),
         policies: POLICIES.map(|p| p.1).to_vec(),
+        engines: Vec::new(),
         global: [1; 3],
         local: None,
         surfaces: BTreeMap::new(),
@@ -120,6 +124,9 @@ fn directive(
             let policies: Option<Vec<_>> = value.split_whitespace().map(find).collect();
             spec.policies = policies.ok_or("expected zero, trap or report")?;
         }
+        ("engine", []) => spec
+            .engines
+            .extend(value.split_whitespace().map(str::to_owned)),
         ("global", []) => spec.global = three(value)?,
         ("local", []) => spec.local = Some(three(value)?),
         ("surface", [index]) => {
