@@ -6,6 +6,7 @@
 //! branches or turn branches into selects.
 
 use super::edit::{const_lanes, lanes_op, unary, uniform_const};
+use super::params;
 use crate::ssa::dom::reverse_post_order;
 use crate::ssa::{Block, BlockCall, Function, Term, UnOp, Value, ValueDef};
 
@@ -13,6 +14,12 @@ use crate::ssa::{Block, BlockCall, Function, Term, UnOp, Value, ValueDef};
 pub fn run(f: &mut Function) -> usize {
     let mut changes = branches(f);
     changes += unreachable(f);
+    let together = params::replace_redundant(f);
+    if together > 0 {
+        drop_params(f);
+        f.resolve_aliases();
+    }
+    changes += together;
     changes += redundant_params(f);
     changes += thread(f);
     changes += branches(f);

@@ -11,6 +11,7 @@ mod edit;
 mod fold;
 mod gvn;
 mod masks;
+mod params;
 pub mod pipeline;
 mod shape;
 mod strips;

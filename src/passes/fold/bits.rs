@@ -1,7 +1,7 @@
 //! Integer and bitwise rules; `and`, `or`, `xor` and `not` are also mask algebra.
 
 use super::super::edit::{Rewriter, binary as bin, unary as un, uniform_const};
-use super::{Action, Subject};
+use super::{Action, Subject, range};
 use crate::ssa::{BinOp, Conv, Function, ICond, Lane, Op, Ty, UnOp, Value};
 use Action::{Become, Same, Uniform};
 
@@ -75,9 +75,8 @@ fn with_constant(r: &mut Rewriter, s: &Subject, op: BinOp, c: u64) -> Option<Act
         BinOp::And | BinOp::Mul if c == 0 => Some(Uniform(0)),
         BinOp::Or if c == ones => Some(Uniform(ones)),
         BinOp::Xor if c == ones => Some(Become(Op::Unary(UnOp::Not), vec![x])),
-        BinOp::And => zero_extended(r.f, x)
-            .filter(|from| from.mask() & !c == 0)
-            .map(|_| Same(x)),
+        // Every bit that x can have stays.
+        BinOp::And => (range::ones(range::most(r.f, x)) & !c == 0).then_some(Same(x)),
         BinOp::Mul | BinOp::UDiv | BinOp::SDiv if c == 1 => Some(Same(x)),
         BinOp::Mul | BinOp::UDiv if c.is_power_of_two() => {
             let shift = if op == BinOp::Mul {
@@ -99,12 +98,6 @@ fn with_constant(r: &mut Rewriter, s: &Subject, op: BinOp, c: u64) -> Option<Act
         BinOp::UMax if c == ones => Some(Uniform(ones)),
         _ => None,
     }
-}
-
-/// The lane that `v` was zero-extended from.
-fn zero_extended(f: &Function, v: Value) -> Option<Lane> {
-    let data = f.def_inst(v)?;
-    (data.op == Op::Convert(Conv::ZExt)).then(|| f.ty(data.args[0]).lane)
 }
 
 /// `(x op d) op c` with both constant.

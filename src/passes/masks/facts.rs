@@ -102,6 +102,13 @@ impl Facts {
         self.answers.clear();
     }
 
+    /// Adds that `v` is part of a mask that so many others are part of, too, that looking at all these is no use.
+    pub(super) fn add_part(&mut self, v: Value, whole: Value) {
+        let list = self.about.entry(v).or_default();
+        list.push(Fact::Subset(v, whole));
+        self.answers.clear();
+    }
+
     /// Forgets the last fact added, which was about `values`.
     pub(super) fn remove_last(&mut self, fact: &Fact) {
         for v in fact.values() {

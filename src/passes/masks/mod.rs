@@ -1,6 +1,7 @@
 //! Mask facts: what lanes can observe, and which masks rejoin to which.
 //!
 //! Guarantees, as far as [`facts`] can prove the relations between masks:
+//! - execution masks, however they are carried around, are lanes of the dispatch mask ([`dispatched`]);
 //! - a select, or the mask of an `and`, that no reader can see the other side of is dropped ([`demand`]);
 //! - the union of the lanes that left a loop and those that stay is the mask the loop started with, and
 //!   likewise at joins of branches ([`partition`]);
@@ -10,6 +11,7 @@
 
 mod branches;
 mod demand;
+mod dispatched;
 mod facts;
 mod partition;
 

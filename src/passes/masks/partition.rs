@@ -14,6 +14,7 @@ const PARAMS: usize = 16;
 
 /// Finds facts about block parameters, and replaces unions that are some other mask.
 pub(super) fn run(f: &mut Function, dom: &DomTree, facts: &mut Facts) -> usize {
+    super::dispatched::run(f, dom, facts);
     let headers: Vec<Loop> = loops(f, dom);
     // Inner loops first: what they guarantee is part of the proof for the outer ones.
     for l in headers.iter().rev() {
