@@ -35,5 +35,10 @@ pub const MAX_ERRORS: usize = 100;
 /// kernel seen in the wild has 57,000 instructions and a few thousand blocks.
 pub const MAX_BLOCKS: usize = 20_000;
 
+/// Recursive calls inside each other; one more is not made and counts as an access out of bounds.
+pub const MAX_CALL_DEPTH: u32 = 256;
+/// Subroutines of one kernel that call each other in circles.
+pub const MAX_RECURSIVE_SUBS: usize = 64;
+
 /// SSA values of one kernel while it is lowered.
 pub const MAX_SSA_VALUES: usize = 4_000_000;

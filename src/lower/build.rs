@@ -22,7 +22,7 @@ pub struct Builder {
     pub cur: Block,
     /// vISA line recorded with new operations.
     pub line: u32,
-    types: Vec<Ty>,
+    pub(super) types: Vec<Ty>,
     initial: HashMap<Var, Value>,
     defs: Vec<HashMap<Var, Value>>,
     preds: Vec<Vec<Block>>,
@@ -30,6 +30,8 @@ pub struct Builder {
     incomplete: Vec<Vec<(Var, Value)>>,
     /// Set when the function outgrew [`MAX_SSA_VALUES`] and is no longer meaningful.
     pub too_large: bool,
+    /// Activations that recursive calls save.
+    pub stack: super::recursion::CallStack,
     /// Parameters whose incoming values are still to be added.
     pending: Vec<(Var, Block, Value)>,
 }
@@ -48,6 +50,7 @@ impl Builder {
             sealed: Vec::new(),
             incomplete: Vec::new(),
             too_large: false,
+            stack: super::recursion::CallStack::default(),
             pending: Vec::new(),
         };
         b.track(Function::ENTRY);
@@ -110,6 +113,9 @@ impl Builder {
             if let Some(&v) = self.defs[b].get(&var) {
                 break v;
             }
+            if let Some(v) = self.restored(var, at) {
+                break v;
+            }
             let full = self.f.values.len() >= MAX_SSA_VALUES;
             self.too_large |= full;
             if full {
@@ -140,6 +146,13 @@ impl Builder {
             self.defs[b.0 as usize].insert(var, value);
         }
         value
+    }
+
+    /// Value of a variable at the end of any block.
+    pub fn value_at_end(&mut self, var: Var, block: Block) -> Value {
+        let v = self.read_in(var, block);
+        self.fill_params();
+        self.f.resolve(v)
     }
 
     /// Appends the incoming values of new parameters to the branches that reach their blocks.
@@ -266,6 +279,16 @@ impl Builder {
         if self.too_large {
             return None;
         }
+        let above = regs_bytes.next_multiple_of(64);
+        let stack = self.save_activations(above);
+        if self.too_large {
+            return None;
+        }
+        let regs_bytes = if stack == 0 {
+            regs_bytes
+        } else {
+            above.saturating_add(stack)
+        };
         self.f.regs_bytes = regs_bytes;
         self.f.frame_bytes = regs_bytes.next_multiple_of(16);
         self.f.block_mut(Function::ENTRY).term = Term::Jump(BlockCall {

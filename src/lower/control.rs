@@ -25,6 +25,10 @@ pub struct Control {
     exit_wait: Vec<Option<Var>>,
     /// Call site that each subroutine returns to.
     selector: Vec<Option<Var>>,
+    /// Saved scalar-call masks, by calling block.
+    saved: BTreeMap<usize, Var>,
+    /// Calls in progress, when there are circles of calls.
+    pub depth: Option<Var>,
     /// Where calls return to that have something to restore before they go on, by calling block.
     returns: BTreeMap<usize, Block>,
 }
@@ -46,14 +50,39 @@ impl Lowerer<'_> {
         let selector = (0..subs)
             .map(|s| (s > 0).then(|| self.b.var(Ty::I32)))
             .collect();
+        let insts = &self.kernel.module().insts;
+        let scalar: Vec<usize> = (0..self.flow.blocks.len())
+            .filter(|&b| {
+                let end = self.flow.terminator(b, insts);
+                end.is_some_and(is_scalar_call)
+            })
+            .collect();
+        let saved = scalar.into_iter().map(|b| (b, self.b.var(mask))).collect();
         self.ctl = Control {
             heads,
             wait,
             exits,
             exit_wait,
             selector,
+            saved,
+            depth: None,
             returns: BTreeMap::new(),
         };
+    }
+
+    /// Masks and return sites of a subroutine's activation.
+    pub fn control_vars(&self, sub: usize) -> Vec<Var> {
+        let Some(range) = self.flow.subs.get(sub) else {
+            return Vec::new();
+        };
+        let waits = self.ctl.wait[range.first..range.end].iter().flatten();
+        let saved = self.ctl.saved.range(range.first..range.end).map(|(_, v)| v);
+        let own = [self.ctl.exit_wait[sub], self.ctl.selector[sub]];
+        waits
+            .chain(saved)
+            .copied()
+            .chain(own.into_iter().flatten())
+            .collect()
     }
 
     /// Starts emission of flow block `b`.
@@ -144,7 +173,7 @@ impl Lowerer<'_> {
         }
     }
 
-    fn fall_target(&self, b: usize) -> Block {
+    pub(super) fn fall_target(&self, b: usize) -> Block {
         match self.flow.next(b) {
             Some(n) => self.ctl.heads[n],
             None => self.ctl.exits[self.flow.blocks[b].func],
@@ -386,22 +415,20 @@ impl Lowerer<'_> {
         if leaves_lanes(inst, u32::from(self.simd)) {
             self.leave_lanes(b, inst)?;
         }
-        let stack = inst.op != Opcode::Call;
         let back = self.b.block();
-        if stack && inst.exec.lanes() == 1 {
+        if let Some(&saved) = self.ctl.saved.get(&b) {
             // A scalar stack call runs with all lanes that exist; the caller's are back afterwards.
-            let saved = self.b.var(Ty::mask(self.simd));
             let em = self.b.read(self.em);
             self.b.write(saved, em);
             let all = Op::Input(Input::DispatchMask);
             let all = self.b.op(all, vec![], Ty::mask(self.simd));
             self.b.write(self.em, all);
-            self.enter_callees(b, address, back)?;
+            self.enter_callees(b, inst, address, back)?;
             self.b.switch_to(back);
             let em = self.b.read(saved);
             self.b.write(self.em, em);
         } else {
-            self.enter_callees(b, address, back)?;
+            self.enter_callees(b, inst, address, back)?;
             self.b.switch_to(back);
         }
         let fall = self.fall_target(b);
@@ -441,8 +468,15 @@ impl Lowerer<'_> {
     }
 
     /// Goes to the callee, which comes back to `back`. An address that is no function's calls nothing.
-    fn enter_callees(&mut self, b: usize, address: Option<Value>, back: Block) -> Result<(), Fail> {
+    fn enter_callees(
+        &mut self,
+        b: usize,
+        inst: &Inst,
+        address: Option<Value>,
+        back: Block,
+    ) -> Result<(), Fail> {
         self.ctl.returns.insert(b, back);
+        self.enter_activation(b, inst, back)?;
         let callees: Vec<usize> = self.flow.callees(b).collect();
         let Some(address) = address else {
             if let Some(&sub) = callees.first() {
@@ -496,4 +530,8 @@ impl Lowerer<'_> {
         let first = self.flow.subs[sub].first;
         self.b.jump(self.ctl.heads[first]);
     }
+}
+
+fn is_scalar_call(inst: &Inst) -> bool {
+    matches!(inst.op, Opcode::Fcall | Opcode::Ifcall) && inst.exec.lanes() == 1
 }

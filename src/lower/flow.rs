@@ -4,6 +4,8 @@
 //! branches away waits at its target, and control continues at the textually earliest block where a
 //! lane waits. Such blocks are *joins*. The plan is static; masks are computed by `control`.
 
+use std::collections::BTreeSet;
+
 use crate::isa::Opcode;
 use crate::limits::MAX_BLOCKS;
 use crate::module::{Body, Inst, LabelId, LinkedFunction, Module, PredControl};
@@ -45,6 +47,7 @@ pub struct Flow {
     label_block: Vec<usize>,
     /// Call sites: `(calling block, called subroutine)`.
     pub calls: Vec<(usize, usize)>,
+    circles: BTreeSet<usize>,
 }
 
 /// How a branch decides.
@@ -147,11 +150,13 @@ impl Flow {
             subs,
             label_block,
             calls: Vec::new(),
+            circles: BTreeSet::new(),
         };
         if flow.blocks.len() > MAX_BLOCKS {
             return None;
         }
         flow.find_calls(module);
+        flow.circles = flow.find_circles();
         flow.find_joins(insts, kernel.simd());
         flow.find_checks(insts);
         Some(flow)
@@ -405,8 +410,8 @@ impl Flow {
         out
     }
 
-    /// True when a subroutine calls itself, directly or through others.
-    pub fn recursive(&self) -> bool {
+    /// Subroutines that call themselves, directly or through others; and some that call those.
+    fn find_circles(&self) -> BTreeSet<usize> {
         // Subroutines are taken away as long as one calls none that is left; a circle stays.
         let n = self.subs.len();
         let mut callers: Vec<Vec<usize>> = vec![Vec::new(); n];
@@ -417,9 +422,9 @@ impl Flow {
             pending[caller] += 1;
         }
         let mut ready: Vec<usize> = (0..n).filter(|&s| pending[s] == 0).collect();
-        let mut gone = 0;
+        let mut left: BTreeSet<usize> = (0..n).collect();
         while let Some(s) = ready.pop() {
-            gone += 1;
+            left.remove(&s);
             for &c in &callers[s] {
                 pending[c] -= 1;
                 if pending[c] == 0 {
@@ -427,6 +432,13 @@ impl Flow {
                 }
             }
         }
-        gone < n
+        // Nothing calls the kernel's own body.
+        left.remove(&0);
+        left
+    }
+
+    /// See `find_circles`.
+    pub fn circles(&self) -> &BTreeSet<usize> {
+        &self.circles
     }
 }

@@ -26,6 +26,7 @@ mod math;
 mod mem;
 mod operand;
 mod payload;
+mod recursion;
 mod regs;
 mod small_float;
 mod svm;
@@ -79,13 +80,6 @@ pub fn lower(
     let flow = Flow::new(kernel).ok_or_else(|| LowerError::TooLarge {
         what: format!("more than {MAX_BLOCKS} basic blocks"),
     })?;
-    if flow.recursive() {
-        return Err(LowerError::Unsupported {
-            pos: Default::default(),
-            opcode: "call",
-            why: "recursive subroutines".into(),
-        });
-    }
     let modes = fpmode::analyse(kernel, &flow);
     let mut first = Lowerer::new(kernel, name, payload, flow, None);
     first.record(&modes)?;
@@ -176,6 +170,8 @@ impl<'k> Lowerer<'k> {
     fn emit(&mut self, modes: &[Option<Cr0>]) -> Result<(), LowerError> {
         let insts = &self.kernel.module().insts;
         self.plan_control();
+        self.plan_recursion()
+            .map_err(|f| f.at(Default::default(), "call"))?;
         let start = self.b.block();
         self.b.seal(start);
         self.b.switch_to(start);

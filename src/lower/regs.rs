@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use super::build::{Builder, Var};
 use super::cells::{Cell, Recorder};
 use super::error::Fail;
+use crate::module::VarId;
 use crate::ssa::*;
 use crate::valid::{Root, RootId};
 
@@ -101,6 +102,28 @@ impl RegFile {
     /// Bytes of register storage in memory.
     pub fn memory_bytes(&self) -> u32 {
         self.memory_bytes
+    }
+
+    /// Every cell with the variable at the origin of its root.
+    pub fn cells(&self) -> impl Iterator<Item = (VarId, Var)> + '_ {
+        self.storage.iter().flat_map(move |(root, s)| {
+            let var = self.roots.get(root.0 as usize).map(|r| r.var);
+            let cells = match s {
+                Storage::Cells(cells) => cells.as_slice(),
+                Storage::Memory(_) => &[],
+            };
+            cells
+                .iter()
+                .filter_map(move |(_, cell)| Some((var?, *cell)))
+        })
+    }
+
+    /// Variables whose roots live in memory.
+    pub fn memory_vars(&self) -> impl Iterator<Item = VarId> + '_ {
+        self.storage
+            .iter()
+            .filter(|(_, s)| matches!(s, Storage::Memory(_)))
+            .filter_map(|(root, _)| self.roots.get(root.0 as usize).map(|r| r.var))
     }
 
     /// Position of a root in register storage, for address-of. Takes the address in the recording run.

@@ -22,6 +22,8 @@ pub struct LinkedFunction {
     pub address: u32,
     /// Some code may hold its address: only such functions are called by address.
     pub address_taken: bool,
+    /// First general, address, predicate, sampler and surface variable of its own, as indices into [`Vars`].
+    pub first_vars: [u32; 5],
 }
 
 /// A function to link.
@@ -139,6 +141,13 @@ fn append(kernel: &mut Module, function: Function) {
         entry,
         address: function_address(index),
         address_taken,
+        first_vars: [
+            shift.general,
+            shift.address,
+            shift.predicate,
+            shift.sampler,
+            shift.surface,
+        ],
     });
 }
 
