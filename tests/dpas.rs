@@ -2,8 +2,9 @@
 //! pair of precisions, every repeat count and depth, on both register sizes.
 
 use half::{bf16, f16};
+use visa_jit::interp::InterpOptions;
 use visa_jit::isa::Platform;
-use visa_jit::{Engine, Launch};
+use visa_jit::{Engine, EngineOptions, Launch};
 
 /// xorshift64*.
 struct Random(u64);
@@ -218,13 +219,28 @@ fn same(ty: &str, a: u32, b: u32) -> bool {
     a == b || !matches!(ty, "d" | "ud") && float(a, ty).is_nan() && float(b, ty).is_nan()
 }
 
-fn check(engine: &Engine, s: &Shape, r: &mut Random, lanes: Option<u32>) {
+/// Compiled code and the interpreter.
+fn engines() -> [Engine; 2] {
+    let interpret = EngineOptions {
+        interpret: Some(InterpOptions::default()),
+        ..EngineOptions::default()
+    };
+    [EngineOptions::default(), interpret].map(|o| Engine::with_options(o).unwrap())
+}
+
+fn check(engines: &[Engine], s: &Shape, r: &mut Random, lanes: Option<u32>) {
     let int = width(s.precisions[0]) <= 8;
     let data = Data {
         src0: fill(r, 128, if int { "ud" } else { s.src0.unwrap_or("ud") }),
         src1: fill(r, 128, s.precisions[0]),
         src2: fill(r, 64, s.precisions[1]),
     };
+    for engine in engines {
+        check_on(engine, s, &data, lanes);
+    }
+}
+
+fn check_on(engine: &Engine, s: &Shape, data: &Data, lanes: Option<u32>) {
     let alloc = |words: &[u32]| engine.memory().alloc_from(words).unwrap();
     let out = alloc(&[0xa5a5_a5a5; 128]);
     let program = engine
@@ -245,7 +261,7 @@ fn check(engine: &Engine, s: &Shape, r: &mut Random, lanes: Option<u32>) {
         .launch(&launch)
         .unwrap_or_else(|e| panic!("{s:?}: {e}"));
     let got = out.to_vec_of::<u32>();
-    let want = expected(s, &data);
+    let want = expected(s, data);
     let wide = size(s.dst) * 8;
     for i in 0..512 / size(s.dst) {
         let new = bits(&got, i * wide, wide);
@@ -270,7 +286,7 @@ fn platforms() -> [Platform; 2] {
 
 #[test]
 fn integers_are_exact() {
-    let engine = Engine::new().unwrap();
+    let engines = engines();
     let mut r = Random(0x1234_5678_9abc_def1);
     for platform in platforms() {
         for (i, (p1, ..)) in INTS.into_iter().enumerate() {
@@ -284,7 +300,7 @@ fn integers_are_exact() {
                     dst: if i % 2 == 0 { "d" } else { "ud" },
                     src0: [None, Some("d"), Some("ud")][(i + j) % 3],
                 };
-                check(&engine, &s, &mut r, None);
+                check(&engines, &s, &mut r, None);
             }
         }
     }
@@ -292,7 +308,7 @@ fn integers_are_exact() {
 
 #[test]
 fn floats_accumulate_in_the_stated_order() {
-    let engine = Engine::new().unwrap();
+    let engines = engines();
     let mut r = Random(0xfeed_f00d_1234_5677);
     for platform in platforms() {
         for (p, types) in [
@@ -311,7 +327,7 @@ fn floats_accumulate_in_the_stated_order() {
                             dst,
                             src0,
                         };
-                        check(&engine, &s, &mut r, None);
+                        check(&engines, &s, &mut r, None);
                     }
                 }
             }
@@ -321,7 +337,7 @@ fn floats_accumulate_in_the_stated_order() {
 
 #[test]
 fn depths_repeats_and_masks() {
-    let engine = Engine::new().unwrap();
+    let engines = engines();
     let mut r = Random(0x0dd0_5eed_0dd0_5eed);
     for platform in platforms() {
         for repeat in 1..=8 {
@@ -337,7 +353,7 @@ fn depths_repeats_and_masks() {
                         src0: Some(if float { "f" } else { "d" }),
                     };
                     let lanes = (repeat % 2 == 0).then(|| s.lanes() - repeat / 2);
-                    check(&engine, &s, &mut r, lanes);
+                    check(&engines, &s, &mut r, lanes);
                 }
             }
         }
