@@ -6,8 +6,8 @@ use divan::{Bencher, black_box};
 use std::time::{Duration, Instant};
 use visa_runtime::abi::{Entry, GroupCtx, Status, THREAD_DONE, fp_env};
 use visa_runtime::{
-    Arguments, DeviceMemory, HELPERS, Interrupter, Kernel, KernelCode, KernelMeta, LaunchOptions,
-    LaunchShape, PreparedLaunch, WorkerPool,
+    Arguments, DeviceMemory, Interrupter, Kernel, KernelCode, KernelMeta, LaunchOptions,
+    LaunchShape, PreparedLaunch, WorkerPool, helpers,
 };
 
 fn main() {
@@ -185,6 +185,6 @@ fn fp_env_16_lanes(bencher: Bencher<'_, '_>, (_, op, source, result): (&str, u32
     let out = out.as_mut_ptr().cast::<u8>();
     bencher.bench_local(|| {
         // SAFETY: operands and result have sixteen elements of up to eight bytes.
-        unsafe { (HELPERS.fp_env)(black_box(packed), 0x4F0, 16, &raw const operands, out) }
+        unsafe { (helpers().fp_env)(black_box(packed), 0x4F0, 16, &raw const operands, out) }
     });
 }

@@ -7,7 +7,7 @@
 use std::sync::atomic::AtomicU32;
 
 /// Version of this layout.
-pub const ABI_VERSION: u32 = 3;
+pub const ABI_VERSION: u32 = 4;
 
 /// Entries of a surface table; an index is a byte, so a look-up needs no check.
 pub const SURFACES: usize = 256;
@@ -133,6 +133,49 @@ pub struct Helpers {
     pub tsc: unsafe extern "C" fn() -> u64,
     /// Float atomic on `*address`: `(op, bytes, address, operand, compare) -> old bits`; `op` 0 add, 1 sub, 2 min, 3 max, 4 compare-exchange.
     pub float_atomic: unsafe extern "C" fn(u32, u32, *mut u8, u64, u64) -> u64,
+    /// Lane-wise load, see [`Message`].
+    pub load: Message,
+    /// Lane-wise store, see [`Message`]. Lanes store one after the other, so that of lanes that
+    /// overlap the highest wins, and no byte of another lane's is touched.
+    pub store: Message,
+}
+
+/// Lane-wise access to memory: `(group, thread, shape, index, lanes, block) -> faulting lanes`.
+///
+/// `shape` is made by [`message::shape`]. `index` is the binding-table index (its low byte) of a
+/// surface, the size of register storage, and ignored elsewhere. `lanes` has a bit for each
+/// enabled lane and none beyond the lane count. `block` is 16-byte aligned: the addresses (32 bits
+/// each, 64 in device memory), padded to 16 bytes, then component after component a vector of one
+/// element a lane, each padded to 16 bytes; operands of a store, results of a load. Padding
+/// of results is unspecified.
+///
+/// Component `c` of a lane is at its offset plus `c` elements, added in 64 bits, modulo 2^48 in device
+/// memory. Each element is checked by itself: what is not wholly inside reads zero and is not
+/// written, nor is anything of a lane that is not enabled. The result has a bit for each enabled lane of
+/// which an element is not inside.
+pub type Message =
+    unsafe extern "C" fn(*const GroupCtx, *const ThreadCtx, u32, u32, u32, *mut u8) -> u32;
+
+/// Operand `shape` of [`Message`].
+pub mod message {
+    /// A surface.
+    pub const SURFACE: u32 = 0;
+    /// Shared local memory.
+    pub const SLM: u32 = 1;
+    /// Scratch memory of the thread.
+    pub const SCRATCH: u32 = 2;
+    /// Register storage of the thread.
+    pub const REGS: u32 = 3;
+    /// Device memory: 64-bit addresses of which bits 63:48 are ignored.
+    pub const FLAT: u32 = 4;
+    /// A store that stores nothing when a lane faults.
+    pub const ALL_OR_NONE: u32 = 1 << 5;
+
+    /// Elements of `bytes` (1, 2, 4 or 8) bytes, `comps` of them a lane (up to 64), `lanes` up to
+    /// 32, in `place`.
+    pub const fn shape(place: u32, bytes: u32, comps: u32, lanes: u32) -> u32 {
+        bytes.trailing_zeros() | place << 2 | lanes << 8 | comps << 16
+    }
 }
 
 /// Codes of [`Helpers::fp_env`]; the compiler's `FpEnvOp` has the same numbers.

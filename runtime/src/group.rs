@@ -6,7 +6,7 @@
 //! Elements of 1, 2, 4 and 8 bytes that are aligned are read and written in one piece.
 
 use crate::abi::{GroupCtx, LOCAL_ID_ROW, SURFACES, Status, ThreadCtx};
-use crate::helpers::{self, HELPERS};
+use crate::helpers::{self, helpers};
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
@@ -128,7 +128,7 @@ impl<'a> GroupView<'a> {
     /// Time stamp counter.
     pub fn tsc(&self) -> u64 {
         // SAFETY: the helper has no requirements.
-        unsafe { (HELPERS.tsc)() }
+        unsafe { (helpers().tsc)() }
     }
 
     /// True once the launch has been asked to stop.
@@ -247,7 +247,7 @@ impl<'a> GroupView<'a> {
     ) -> bool {
         let addresses = addresses.as_ptr();
         // SAFETY: the group is the one that runs; there is an address for each of 32 lanes.
-        unsafe { (HELPERS.fault)(self.group, thread, site, lanes, addresses, surface) != 0 }
+        unsafe { (helpers().fault)(self.group, thread, site, lanes, addresses, surface) != 0 }
     }
 }
 

@@ -37,7 +37,7 @@ pub use code::{CodeError, CodeHandle};
 pub use error::LaunchError;
 pub use fault::Fault;
 pub use group::{GroupProgram, GroupView, ProgramError, Region};
-pub use helpers::HELPERS;
+pub use helpers::helpers;
 pub use interrupt::Interrupter;
 pub use kernel::{Kernel, KernelCode};
 pub use launch::{

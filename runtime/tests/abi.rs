@@ -4,12 +4,12 @@
 use std::mem::{offset_of, size_of};
 use visa_runtime::abi::{
     ABI_VERSION, GroupCtx, Helpers, LOCAL_ID_ROW, LaunchCtx, SINK_BYTES, SURFACES, Status, Surface,
-    THREAD_DONE, ThreadCtx,
+    THREAD_DONE, ThreadCtx, message,
 };
 
 #[test]
-fn layout_of_version_3() {
-    assert_eq!(ABI_VERSION, 3);
+fn layout_of_version_4() {
+    assert_eq!(ABI_VERSION, 4);
     assert_eq!(
         (SURFACES, SINK_BYTES, LOCAL_ID_ROW, THREAD_DONE),
         (256, 256, 32, u32::MAX)
@@ -76,6 +76,20 @@ fn layout_of_version_3() {
         offset_of!(Helpers, fault),
         offset_of!(Helpers, tsc),
         offset_of!(Helpers, float_atomic),
+        offset_of!(Helpers, load),
+        offset_of!(Helpers, store),
     ];
-    assert_eq!(helpers, [0, 8, 16, 24]);
+    assert_eq!(helpers, [0, 8, 16, 24, 32, 40]);
+    assert_eq!(
+        [
+            message::SURFACE,
+            message::SLM,
+            message::SCRATCH,
+            message::REGS,
+            message::FLAT,
+            message::ALL_OR_NONE,
+            message::shape(message::FLAT, 8, 3, 16),
+        ],
+        [0, 1, 2, 3, 4, 32, 0x3_1013]
+    );
 }

@@ -12,7 +12,7 @@ use visa_jit::ssa::{Function, Space, verify};
 use visa_runtime::abi::{
     Entry, GroupCtx, Helpers, LaunchCtx, SINK_BYTES, SURFACES, Surface, ThreadCtx,
 };
-use visa_runtime::{CodeHandle, HELPERS};
+use visa_runtime::{CodeHandle, helpers};
 
 /// Options with the default policy.
 pub const SPEED: CodegenOptions = CodegenOptions {
@@ -197,7 +197,7 @@ impl Rig {
             flat_at: (ptr::null_mut(), 0),
             interrupt: AtomicU32::new(0),
             threads,
-            helpers: HELPERS,
+            helpers: *helpers(),
             faults: ptr::null_mut(),
             local_ids,
             sink: vec![0; SINK_BYTES],

@@ -6,6 +6,11 @@
 mod atomic;
 mod fp_env;
 mod half;
+mod message;
+#[cfg(test)]
+mod message_tests;
+#[cfg(target_arch = "x86_64")]
+mod message_x86;
 mod soft;
 #[cfg(test)]
 mod tests;
@@ -16,13 +21,32 @@ pub(crate) use atomic::swap;
 
 use crate::abi::Helpers;
 
-/// The table for [`crate::abi::LaunchCtx::helpers`].
-pub static HELPERS: Helpers = Helpers {
+/// The table with what every processor can run.
+static PORTABLE: Helpers = Helpers {
     fp_env: fp_env::fp_env,
     fault: crate::fault::fault,
     tsc,
     float_atomic: atomic::float_atomic,
+    load: message::load,
+    store: message::store,
 };
+
+/// The table for processors with AVX-512; the same results.
+#[cfg(target_arch = "x86_64")]
+static WIDE: Helpers = Helpers {
+    load: message_x86::load,
+    store: message_x86::store,
+    ..PORTABLE
+};
+
+/// The table for [`crate::abi::LaunchCtx::helpers`] that suits this processor.
+pub fn helpers() -> &'static Helpers {
+    #[cfg(target_arch = "x86_64")]
+    if message_x86::available() {
+        return &WIDE;
+    }
+    &PORTABLE
+}
 
 /// [`Helpers::tsc`]: the processor's time stamp counter.
 #[cfg(target_arch = "x86_64")]

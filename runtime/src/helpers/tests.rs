@@ -1,7 +1,7 @@
 //! The processor's path of `fp_env` against the software path, and float atomics.
 
 use super::fp_env::{Call, Env};
-use super::{HELPERS, soft};
+use super::{PORTABLE, soft};
 use crate::abi::fp_env as op;
 
 /// Cases of each operation, width and rounding mode.
@@ -10,10 +10,10 @@ const CASES: usize = 100_000;
 const LANES: usize = 31;
 
 /// Xorshift with multiplication.
-struct Random(u64);
+pub(super) struct Random(pub u64);
 
 impl Random {
-    fn next(&mut self) -> u64 {
+    pub fn next(&mut self) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;
@@ -126,7 +126,7 @@ fn check(random: &mut Random, code: u32, source: u32, result: u32, cr0: u32) {
     let operands = packed.each_ref().map(|p| p.as_ptr().cast::<u8>());
     // SAFETY: three operands and a result of LANES elements each.
     unsafe {
-        (HELPERS.fp_env)(
+        (PORTABLE.fp_env)(
             code | source << 8 | result << 16,
             cr0,
             LANES as u32,
@@ -278,7 +278,7 @@ fn unknown_operations_write_nothing() {
     ] {
         let mut out = [u64::MAX; 4];
         // SAFETY: operands and result have four elements of up to eight bytes.
-        unsafe { (HELPERS.fp_env)(packed, 0, 4, &raw const operands, out.as_mut_ptr().cast()) };
+        unsafe { (PORTABLE.fp_env)(packed, 0, 4, &raw const operands, out.as_mut_ptr().cast()) };
         assert_eq!(out, [u64::MAX; 4], "{packed:#x}");
     }
 }
@@ -294,7 +294,7 @@ fn float_atomics() {
             memory[offset..offset + n].copy_from_slice(&old.to_le_bytes()[..n]);
             let at = memory.as_mut_ptr().wrapping_add(offset);
             // SAFETY: `bytes` bytes of a local array.
-            let was = unsafe { (HELPERS.float_atomic)(code, bytes, at, operand, compare) };
+            let was = unsafe { (PORTABLE.float_atomic)(code, bytes, at, operand, compare) };
             assert_eq!(was, old, "returns the old bits");
             let mut now = [0; 8];
             now[..n].copy_from_slice(&memory[offset..offset + n]);
@@ -344,7 +344,7 @@ fn concurrent_float_adds_lose_nothing() {
                 for _ in 0..10_000 {
                     // SAFETY: the word lives for the whole scope and is only used atomically.
                     unsafe {
-                        (HELPERS.float_atomic)(
+                        (PORTABLE.float_atomic)(
                             0,
                             4,
                             word.as_ptr().cast(),
@@ -362,6 +362,6 @@ fn concurrent_float_adds_lose_nothing() {
 #[test]
 fn time_goes_on() {
     // SAFETY: no preconditions.
-    let (a, b) = unsafe { ((HELPERS.tsc)(), (HELPERS.tsc)()) };
+    let (a, b) = unsafe { ((PORTABLE.tsc)(), (PORTABLE.tsc)()) };
     assert!(b >= a);
 }

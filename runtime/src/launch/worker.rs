@@ -7,7 +7,7 @@ use crate::abi::{GroupCtx, LaunchCtx, SINK_BYTES, Status, THREAD_DONE, ThreadCtx
 use crate::bytes::{AlignedBytes, round_line};
 use crate::fault::FaultSink;
 use crate::group::{GroupView, ProgramError};
-use crate::helpers::HELPERS;
+use crate::helpers::helpers;
 use crate::interrupt::{RUN, STOP_ERROR, STOP_FAULT, stop};
 use crate::kernel::KernelCode;
 use crate::meta::KernelMeta;
@@ -62,7 +62,7 @@ impl<'a> Job<'a> {
             flat_base,
             flat_size,
             interrupt: stop,
-            helpers: &raw const HELPERS,
+            helpers: helpers(),
         });
         let total = launch.total;
         Job {

@@ -1,0 +1,417 @@
+//! Lane-wise loads and stores, one call a message: the way for addresses of any shape.
+//!
+//! Generated code writes the operands in pieces of 16 bytes and reads the results in such pieces.
+//! A processor forwards what was just stored to a load that lies within one store, so operands are
+//! read in pieces at most and results are put together before they are written.
+
+use crate::abi::{GroupCtx, ThreadCtx, message};
+
+/// Offsets in device memory have 48 bits.
+pub(super) const FLAT_OFFSET: u64 = (1 << 48) - 1;
+
+/// Most components of a lane.
+const MAX_COMPS: usize = 64;
+
+/// Lanes of a message at most.
+const MAX_LANES: usize = 32;
+
+/// What lanes read that read nothing.
+static ZEROS: [u64; MAX_COMPS] = [0; MAX_COMPS];
+
+/// The memory that an access goes to.
+#[derive(Clone, Copy)]
+pub(super) struct Region {
+    pub base: *mut u8,
+    /// Bytes.
+    pub size: u64,
+    /// Address of the first byte; offsets count from it.
+    pub first: u64,
+}
+
+/// Operands of one call, decoded.
+#[derive(Clone, Copy)]
+pub(super) struct Access {
+    pub region: Region,
+    /// 64-bit addresses.
+    pub flat: bool,
+    pub all_or_none: bool,
+    pub bytes_log2: u32,
+    /// Lane count.
+    pub count: usize,
+    pub comps: usize,
+    /// Enabled lanes.
+    pub enabled: u32,
+    pub addresses: *const u8,
+    /// First component.
+    pub data: *mut u8,
+}
+
+impl Access {
+    /// # Safety
+    /// The arguments must be those of a [`crate::abi::Message`] from the group that runs.
+    #[inline(always)]
+    pub unsafe fn new(
+        group: *const GroupCtx,
+        thread: *const ThreadCtx,
+        shape: u32,
+        index: u32,
+        enabled: u32,
+        block: *mut u8,
+    ) -> Access {
+        let place = shape >> 2 & 7;
+        let count = (shape >> 8 & 63) as usize;
+        let flat = place == message::FLAT;
+        let address_bytes = count << if flat { 3 } else { 2 };
+        Access {
+            // SAFETY: as promised.
+            region: unsafe { Region::new(group, thread, place, index) },
+            flat,
+            all_or_none: shape & message::ALL_OR_NONE != 0,
+            bytes_log2: shape & 3,
+            count,
+            comps: (shape >> 16 & 127) as usize,
+            enabled,
+            addresses: block,
+            data: block.wrapping_add(address_bytes.next_multiple_of(16)),
+        }
+    }
+
+    /// Offset of a lane in the region.
+    ///
+    /// # Safety
+    /// `lane` must be below the lane count.
+    #[inline(always)]
+    pub unsafe fn offset(&self, lane: usize) -> u64 {
+        // SAFETY: the block has an address for each lane, aligned as the block is.
+        unsafe {
+            if self.flat {
+                let address = self.addresses.cast::<u64>().add(lane).read();
+                address.wrapping_sub(self.region.first) & FLAT_OFFSET
+            } else {
+                self.addresses.cast::<u32>().add(lane).read().into()
+            }
+        }
+    }
+
+    /// Offset of component `c` of a lane that is at `offset`.
+    #[inline(always)]
+    fn component(&self, offset: u64, c: usize, bytes: u64) -> u64 {
+        let at = offset + c as u64 * bytes;
+        if self.flat { at & FLAT_OFFSET } else { at }
+    }
+
+    /// Number of offsets at which `bytes` bytes are inside.
+    #[inline(always)]
+    pub fn limit(&self, bytes: u64) -> u64 {
+        (self.region.size + 1).saturating_sub(bytes)
+    }
+
+    /// Bytes from component to component in the block.
+    #[inline(always)]
+    fn row(&self, bytes: usize) -> usize {
+        (self.count * bytes).next_multiple_of(16)
+    }
+}
+
+impl Region {
+    /// # Safety
+    /// As [`Access::new`].
+    #[inline(always)]
+    unsafe fn new(
+        group: *const GroupCtx,
+        thread: *const ThreadCtx,
+        place: u32,
+        index: u32,
+    ) -> Region {
+        // SAFETY: group, thread, launch and the whole surface table are valid by the caller's promise.
+        let (base, size) = unsafe {
+            match place {
+                message::SURFACE => {
+                    let surfaces = (*(*group).launch).surfaces;
+                    let surface = surfaces.add(usize::from(index as u8));
+                    ((*surface).base, (*surface).size)
+                }
+                message::SLM => ((*group).slm, (*group).slm_size),
+                message::SCRATCH => ((*thread).scratch, (*thread).scratch_size),
+                message::REGS => ((*thread).frame, index.into()),
+                _ => {
+                    let launch = (*group).launch;
+                    let first = (*launch).flat_base;
+                    return Region {
+                        base: first as *mut u8,
+                        size: (*launch).flat_size,
+                        first,
+                    };
+                }
+            }
+        };
+        Region {
+            base,
+            size: size.min(u32::MAX.into()),
+            first: 0,
+        }
+    }
+}
+
+/// An element, and 16 bytes of them.
+trait Element: Copy + Default {
+    /// Elements in a piece.
+    const PER: usize;
+
+    /// Writes a piece made of the elements that `each` gives, in one store where possible.
+    ///
+    /// # Safety
+    /// `to` must be valid for 16 bytes and aligned to them.
+    unsafe fn write_piece(to: *mut u8, each: impl FnMut(usize) -> Self);
+}
+
+macro_rules! element {
+    ($t:ty, $signed:ty, $per:literal, $set:ident, $($i:literal)*) => {
+        impl Element for $t {
+            const PER: usize = $per;
+
+            #[inline(always)]
+            unsafe fn write_piece(to: *mut u8, mut each: impl FnMut(usize) -> Self) {
+                let lanes: [$t; $per] = std::array::from_fn(&mut each);
+                #[cfg(target_arch = "x86_64")]
+                {
+                    // An array of elements may be written one by one; a vector is not.
+                    use std::arch::x86_64 as x86;
+                    // SAFETY: writable and aligned by the caller's promise; every x86-64 has SSE2.
+                    unsafe {
+                        let piece = x86::$set($(lanes[$i] as $signed),*);
+                        x86::_mm_store_si128(to.cast(), piece);
+                    }
+                }
+                #[cfg(not(target_arch = "x86_64"))]
+                // SAFETY: as promised.
+                unsafe {
+                    to.cast::<[$t; $per]>().write(lanes);
+                }
+            }
+        }
+    };
+}
+element!(u8, i8, 16, _mm_set_epi8, 15 14 13 12 11 10 9 8 7 6 5 4 3 2 1 0);
+element!(u16, i16, 8, _mm_set_epi16, 7 6 5 4 3 2 1 0);
+element!(u32, i32, 4, _mm_set_epi32, 3 2 1 0);
+element!(u64, i64, 2, _mm_set_epi64x, 1 0);
+
+/// [`crate::abi::Helpers::load`].
+///
+/// # Safety
+/// The arguments must be as [`crate::abi::Message`] says, from the group that runs.
+pub(crate) unsafe extern "C" fn load(
+    group: *const GroupCtx,
+    thread: *const ThreadCtx,
+    shape: u32,
+    index: u32,
+    enabled: u32,
+    block: *mut u8,
+) -> u32 {
+    // SAFETY: as promised.
+    unsafe { load_access(&Access::new(group, thread, shape, index, enabled, block)) }
+}
+
+/// Loads of every shape.
+///
+/// # Safety
+/// The access must be of the group that runs.
+pub(super) unsafe fn load_access(a: &Access) -> u32 {
+    // SAFETY: as promised.
+    unsafe {
+        match a.bytes_log2 {
+            0 => load_lanes::<u8>(a),
+            1 => load_lanes::<u16>(a),
+            2 => load_lanes::<u32>(a),
+            _ => load_lanes::<u64>(a),
+        }
+    }
+}
+
+/// # Safety
+/// As [`load_access`], with elements of type `T`.
+unsafe fn load_lanes<T: Element>(a: &Access) -> u32 {
+    let mut faulting = 0;
+    let mut first = 0;
+    while first < a.count {
+        // SAFETY: as promised; the branch gives whole pieces a loop of known length.
+        faulting |= unsafe {
+            if first + T::PER <= a.count {
+                load_piece::<T>(a, first, T::PER)
+            } else {
+                load_piece::<T>(a, first, a.count - first)
+            }
+        };
+        first += T::PER;
+    }
+    faulting
+}
+
+/// Loads `lanes` lanes from `first` on, which make one piece of each component.
+///
+/// # Safety
+/// As [`load_lanes`].
+#[inline(always)]
+unsafe fn load_piece<T: Element>(a: &Access, first: usize, lanes: usize) -> u32 {
+    let bytes = size_of::<T>() as u64;
+    let whole = a.limit(bytes * a.comps as u64);
+    let mut pointers = [ZEROS.as_ptr().cast::<u8>(); 16];
+    let mut partial = 0;
+    for (i, pointer) in pointers.iter_mut().enumerate().take(lanes) {
+        // SAFETY: the lane exists.
+        let offset = unsafe { a.offset(first + i) };
+        let enabled = a.enabled >> (first + i) & 1;
+        let inside = u32::from(offset < whole);
+        let from = a.region.base.wrapping_add(offset as usize).cast_const();
+        *pointer = std::hint::select_unpredictable(enabled & inside != 0, from, *pointer);
+        partial |= (enabled & !inside) << (first + i);
+    }
+    let row = a.row(size_of::<T>());
+    let to = a.data.wrapping_add(first * size_of::<T>());
+    for c in 0..a.comps {
+        // SAFETY: a pointer has all components inside, or is that of the zeros. The block has room for
+        // all components in whole pieces.
+        unsafe {
+            T::write_piece(to.wrapping_add(c * row), |i| {
+                pointers[i].cast::<T>().add(c).read_unaligned()
+            });
+        }
+    }
+    if a.comps > 1 && partial != 0 {
+        // SAFETY: as promised.
+        unsafe { load_elements::<T>(a, partial) };
+    }
+    partial
+}
+
+/// Loads the elements that are inside of lanes that are not wholly so.
+///
+/// # Safety
+/// As [`load_lanes`], for enabled lanes.
+#[cold]
+unsafe fn load_elements<T: Element>(a: &Access, lanes: u32) {
+    let bytes = size_of::<T>();
+    let limit = a.limit(bytes as u64);
+    for lane in (0..a.count).filter(|lane| lanes >> lane & 1 != 0) {
+        // SAFETY: the lane exists, an element is read when it is inside, and the block has room for it.
+        unsafe {
+            let offset = a.offset(lane);
+            for c in 0..a.comps {
+                let at = a.component(offset, c, bytes as u64);
+                let v = if at < limit {
+                    let from = a.region.base.add(at as usize);
+                    from.cast::<T>().read_unaligned()
+                } else {
+                    T::default()
+                };
+                let to = a.data.add(c * a.row(bytes) + lane * bytes);
+                to.cast::<T>().write(v);
+            }
+        }
+    }
+}
+
+/// [`crate::abi::Helpers::store`].
+///
+/// # Safety
+/// The arguments must be as [`crate::abi::Message`] says, from the group that runs.
+pub(crate) unsafe extern "C" fn store(
+    group: *const GroupCtx,
+    thread: *const ThreadCtx,
+    shape: u32,
+    index: u32,
+    enabled: u32,
+    block: *mut u8,
+) -> u32 {
+    // SAFETY: as promised.
+    unsafe { store_access(&Access::new(group, thread, shape, index, enabled, block)) }
+}
+
+/// Stores of every shape.
+///
+/// # Safety
+/// The access must be of the group that runs.
+pub(super) unsafe fn store_access(a: &Access) -> u32 {
+    // SAFETY: as promised.
+    unsafe {
+        match a.bytes_log2 {
+            0 => store_lanes::<u8>(a),
+            1 => store_lanes::<u16>(a),
+            2 => store_lanes::<u32>(a),
+            _ => store_lanes::<u64>(a),
+        }
+    }
+}
+
+/// # Safety
+/// As [`store_access`], with elements of type `T`.
+unsafe fn store_lanes<T: Element>(a: &Access) -> u32 {
+    let bytes = size_of::<T>();
+    let whole = a.limit((bytes * a.comps) as u64);
+    let row = a.row(bytes);
+    if a.all_or_none {
+        // SAFETY: as promised.
+        let faulting = unsafe { outside(a, whole) };
+        if faulting != 0 {
+            return faulting;
+        }
+    }
+    let mut faulting = 0;
+    let mut left = a.enabled;
+    while left != 0 {
+        let lane = left.trailing_zeros() as usize;
+        left &= left - 1;
+        // SAFETY: the lane exists. All its components are inside, or each is tested.
+        unsafe {
+            let offset = a.offset(lane);
+            let from = a.data.add(lane * bytes);
+            if offset < whole {
+                let to = a.region.base.add(offset as usize).cast::<T>();
+                for c in 0..a.comps {
+                    let v = from.add(c * row).cast::<T>().read();
+                    to.add(c).write_unaligned(v);
+                }
+            } else {
+                faulting |= 1 << lane;
+                if a.comps > 1 {
+                    store_elements::<T>(a, offset, from);
+                }
+            }
+        }
+    }
+    faulting
+}
+
+/// Enabled lanes that are at or over a limit.
+///
+/// # Safety
+/// As [`store_access`].
+pub(super) unsafe fn outside(a: &Access, limit: u64) -> u32 {
+    (0..a.count.min(MAX_LANES)).fold(0, |bits, lane| {
+        // SAFETY: the lane exists.
+        let outside = unsafe { a.offset(lane) } >= limit;
+        bits | (u32::from(outside) << lane & a.enabled)
+    })
+}
+
+/// Stores the elements that are inside of a lane that is not wholly so.
+///
+/// # Safety
+/// As [`store_lanes`]; `from` points at the lane's first component.
+#[cold]
+unsafe fn store_elements<T: Element>(a: &Access, offset: u64, from: *const u8) {
+    let bytes = size_of::<T>();
+    let limit = a.limit(bytes as u64);
+    for c in 0..a.comps {
+        let at = a.component(offset, c, bytes as u64);
+        if at < limit {
+            // SAFETY: the element is inside.
+            unsafe {
+                let v = from.add(c * a.row(bytes)).cast::<T>().read();
+                let to = a.region.base.add(at as usize);
+                to.cast::<T>().write_unaligned(v);
+            }
+        }
+    }
+}
