@@ -131,8 +131,10 @@ pub struct Helpers {
     pub fault: unsafe extern "C" fn(*mut GroupCtx, u32, u32, u32, *const u64, u32) -> u32,
     /// Time stamp counter.
     pub tsc: unsafe extern "C" fn() -> u64,
-    /// Float atomic on `*address`: `(op, bytes, address, operand, compare) -> old bits`; `op` 0 add, 1 sub, 2 min, 3 max, 4 compare-exchange.
-    pub float_atomic: unsafe extern "C" fn(u32, u32, *mut u8, u64, u64) -> u64,
+    /// Lane-wise atomics, see [`Message`]; operations are the compiler's `AtomicOp`. Addresses are
+    /// rounded down to multiples of the element. The vectors are the operands (compare, then
+    /// new), and the old values (after [`atomic::PRE_DEC`] the new) replace the first.
+    pub atomic: Message,
     /// Lane-wise load, see [`Message`].
     pub load: Message,
     /// Lane-wise store, see [`Message`]. Lanes store one after the other, so that of lanes that
@@ -168,8 +170,10 @@ pub mod message {
     pub const REGS: u32 = 3;
     /// Device memory: 64-bit addresses of which bits 63:48 are ignored.
     pub const FLAT: u32 = 4;
-    /// A store that stores nothing when a lane faults.
+    /// A store or atomic that leaves memory as it is when a lane faults.
     pub const ALL_OR_NONE: u32 = 1 << 5;
+    /// Position of an atomic's operation.
+    pub const ATOMIC_SHIFT: u32 = 24;
 
     /// Elements of `bytes` (1, 2, 4 or 8) bytes, `comps` of them a lane (up to 64), `lanes` up to
     /// 32, in `place`.
@@ -198,4 +202,48 @@ pub mod fp_env {
     pub const F_TO_F: u32 = 7;
     /// Denormal flush.
     pub const FLUSH: u32 = 8;
+}
+
+/// Operations of [`Helpers::atomic`]; the compiler's `AtomicOp` has the same numbers.
+pub mod atomic {
+    /// `old + a`.
+    pub const ADD: u32 = 0;
+    /// `old - a`.
+    pub const SUB: u32 = 1;
+    /// `old + 1`.
+    pub const INC: u32 = 2;
+    /// `old - 1`.
+    pub const DEC: u32 = 3;
+    /// `old - 1`; the result is the new value.
+    pub const PRE_DEC: u32 = 4;
+    /// Unsigned minimum.
+    pub const UMIN: u32 = 5;
+    /// Unsigned maximum.
+    pub const UMAX: u32 = 6;
+    /// Signed minimum.
+    pub const SMIN: u32 = 7;
+    /// Signed maximum.
+    pub const SMAX: u32 = 8;
+    /// `a`.
+    pub const XCHG: u32 = 9;
+    /// `b` where `old` is `a`.
+    pub const CMP_XCHG: u32 = 10;
+    /// `old & a`.
+    pub const AND: u32 = 11;
+    /// `old | a`.
+    pub const OR: u32 = 12;
+    /// `old ^ a`.
+    pub const XOR: u32 = 13;
+    /// Float maximum.
+    pub const FMAX: u32 = 14;
+    /// Float minimum.
+    pub const FMIN: u32 = 15;
+    /// `b` where `old` equals `a` as a float.
+    pub const FCMP_XCHG: u32 = 16;
+    /// Float sum.
+    pub const FADD: u32 = 17;
+    /// Float difference.
+    pub const FSUB: u32 = 18;
+    /// `old`.
+    pub const LOAD: u32 = 19;
 }

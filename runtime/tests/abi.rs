@@ -75,7 +75,7 @@ fn layout_of_version_4() {
         offset_of!(Helpers, fp_env),
         offset_of!(Helpers, fault),
         offset_of!(Helpers, tsc),
-        offset_of!(Helpers, float_atomic),
+        offset_of!(Helpers, atomic),
         offset_of!(Helpers, load),
         offset_of!(Helpers, store),
     ];
@@ -88,8 +88,9 @@ fn layout_of_version_4() {
             message::REGS,
             message::FLAT,
             message::ALL_OR_NONE,
+            message::ATOMIC_SHIFT,
             message::shape(message::FLAT, 8, 3, 16),
         ],
-        [0, 1, 2, 3, 4, 32, 0x3_1013]
+        [0, 1, 2, 3, 4, 32, 24, 0x3_1013]
     );
 }

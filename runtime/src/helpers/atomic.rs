@@ -1,74 +1,213 @@
-//! Float atomics: a compare-and-swap loop, as no processor has them all.
+//! Lane-wise atomics. What no processor has is a compare-and-swap loop.
 
 use super::fp_env::{Call, Env};
+use super::message::Access;
 use super::soft;
-use crate::abi::fp_env as op;
+use crate::abi::{GroupCtx, ThreadCtx, atomic as code, fp_env as op, message};
 use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 
-/// Codes of [`crate::abi::Helpers::float_atomic`].
-const ADD: u32 = 0;
-const SUB: u32 = 1;
-const MIN: u32 = 2;
-const MAX: u32 = 3;
-const CMPXCHG: u32 = 4;
+/// [`crate::abi::Helpers::atomic`].
+///
+/// # Safety
+/// The arguments must be as [`crate::abi::Message`] says, from the group that runs.
+pub(crate) unsafe extern "C" fn atomic(
+    group: *const GroupCtx,
+    thread: *const ThreadCtx,
+    shape: u32,
+    index: u32,
+    enabled: u32,
+    block: *mut u8,
+) -> u32 {
+    // SAFETY: as promised.
+    let a = unsafe { Access::new(group, thread, shape, index, enabled, block) };
+    let bytes = 1 << a.bytes_log2;
+    let limit = a.limit(bytes);
+    // SAFETY: the lane exists.
+    let offset = |lane| unsafe { a.offset(lane) } & !(bytes - 1);
+    let faulting = (0..a.count).fold(0, |bits, lane| {
+        bits | (u32::from(offset(lane) >= limit) << lane & enabled)
+    });
+    if a.all_or_none && faulting != 0 {
+        return faulting;
+    }
+    let row = a.row(bytes as usize);
+    for lane in 0..a.count {
+        let at = a.data.wrapping_add(lane * bytes as usize);
+        let mut old = 0;
+        if (enabled & !faulting) >> lane & 1 != 0 {
+            // SAFETY: the element is inside; the block has as many operands as the operation has.
+            old = unsafe {
+                let operands = match shape >> message::ATOMIC_SHIFT {
+                    code::INC | code::DEC | code::PRE_DEC | code::LOAD => [0; 2],
+                    code::CMP_XCHG | code::FCMP_XCHG => {
+                        [at, at.wrapping_add(row)].map(|p| element(a.bytes_log2, p))
+                    }
+                    _ => [element(a.bytes_log2, at), 0],
+                };
+                let address = a.region.base.add(offset(lane) as usize);
+                one(
+                    shape >> message::ATOMIC_SHIFT,
+                    bytes as u32,
+                    address,
+                    operands,
+                )
+            };
+        }
+        // SAFETY: the block has room for a result.
+        unsafe {
+            match a.bytes_log2 {
+                1 => at.cast::<u16>().write(old as u16),
+                2 => at.cast::<u32>().write(old as u32),
+                _ => at.cast::<u64>().write(old),
+            }
+        }
+    }
+    faulting
+}
 
-/// [`crate::abi::Helpers::float_atomic`]: returns the old bits. A minimum or maximum with one NaN
-/// is the other operand, of zeros the negative is the smaller; compare-exchange compares as
-/// floats. Denormals are kept, sums round to nearest-even.
+/// An element of a block.
+///
+/// # Safety
+/// It must be readable and aligned.
+unsafe fn element(bytes_log2: u32, at: *const u8) -> u64 {
+    // SAFETY: as promised.
+    unsafe {
+        match bytes_log2 {
+            1 => at.cast::<u16>().read().into(),
+            2 => at.cast::<u32>().read().into(),
+            _ => at.cast::<u64>().read(),
+        }
+    }
+}
+
+/// One atomic: returns the old bits, after [`code::PRE_DEC`] the new.
+///
+/// A float minimum or maximum with one NaN is the other operand, of zeros the negative is the
+/// smaller; compare-exchange compares as floats. Denormals are kept, sums round to nearest-even.
 ///
 /// # Safety
 /// `address` must be readable and writable for `bytes` (2, 4 or 8) bytes; any alignment works, but
-/// off x86-64 an unaligned element is atomic among float atomics only.
-pub(crate) unsafe extern "C" fn float_atomic(
-    code: u32,
-    bytes: u32,
-    address: *mut u8,
-    operand: u64,
-    compare: u64,
-) -> u64 {
+/// off x86-64 an unaligned element is atomic among atomics of this file only.
+pub(super) unsafe fn one(op: u32, bytes: u32, address: *mut u8, [a, b]: [u64; 2]) -> u64 {
+    let summand = match op {
+        code::ADD => Some(a),
+        code::SUB => Some(a.wrapping_neg()),
+        code::INC => Some(1),
+        code::DEC | code::PRE_DEC => Some(u64::MAX),
+        _ => None,
+    };
+    // SAFETY: as promised.
+    unsafe {
+        if op == code::LOAD {
+            return load(bytes, address);
+        }
+        let old = match summand.and_then(|v| add(bytes, address, v)) {
+            Some(old) => old,
+            None => update(bytes, address, |old| changed(op, bytes, old, [a, b])),
+        };
+        match op {
+            code::PRE_DEC => old.wrapping_sub(1),
+            _ => old,
+        }
+    }
+}
+
+/// Adds in one instruction, where the element is aligned; returns the old bits.
+///
+/// # Safety
+/// As [`one`].
+unsafe fn add(bytes: u32, address: *mut u8, v: u64) -> Option<u64> {
+    macro_rules! aligned {
+        ($atomic:ty, $bits:ty) => {
+            // SAFETY: accessible by the caller's promise, alignment checked.
+            unsafe { <$atomic>::from_ptr(address.cast()) }
+                .fetch_add(v as $bits, Ordering::SeqCst)
+                .into()
+        };
+    }
+    match bytes {
+        2 if address.cast::<u16>().is_aligned() => Some(aligned!(AtomicU16, u16)),
+        4 if address.cast::<u32>().is_aligned() => Some(aligned!(AtomicU32, u32)),
+        8 if address.cast::<u64>().is_aligned() => Some(aligned!(AtomicU64, u64)),
+        _ => None,
+    }
+}
+
+/// Replaces an element by what `new` makes of it; returns the old bits.
+///
+/// # Safety
+/// As [`one`].
+unsafe fn update(bytes: u32, address: *mut u8, new: impl Fn(u64) -> u64) -> u64 {
     // SAFETY: as promised.
     let mut old = unsafe { load(bytes, address) };
     loop {
-        let new = match bytes {
-            2 => half(code, old, operand, compare),
-            4 => single(code, old, operand, compare),
-            _ => double(code, old, operand, compare),
-        };
         // SAFETY: as promised.
-        match unsafe { swap(bytes, address, old, new) } {
+        match unsafe { swap(bytes, address, old, new(old)) } {
             Ok(()) => return old,
             Err(seen) => old = seen,
         }
     }
 }
 
+/// What an operation makes of an element; bits beyond the element do not count.
+fn changed(op: u32, bytes: u32, old: u64, [a, b]: [u64; 2]) -> u64 {
+    let signed = |v: u64| super::fp_env::sign_extend(v, bytes);
+    match op {
+        code::ADD => old.wrapping_add(a),
+        code::SUB => old.wrapping_sub(a),
+        code::INC => old.wrapping_add(1),
+        code::DEC | code::PRE_DEC => old.wrapping_sub(1),
+        code::UMIN => old.min(a),
+        code::UMAX => old.max(a),
+        code::SMIN if signed(a) < signed(old) => a,
+        code::SMAX if signed(a) > signed(old) => a,
+        code::XCHG => a,
+        code::CMP_XCHG if old == a => b,
+        code::AND => old & a,
+        code::OR => old | a,
+        code::XOR => old ^ a,
+        code::FMAX..=code::FSUB => {
+            let (operand, compare) = match op {
+                code::FCMP_XCHG => (b, a),
+                _ => (a, 0),
+            };
+            match bytes {
+                2 => half(op, old, operand, compare),
+                4 => single(op, old, operand, compare),
+                _ => double(op, old, operand, compare),
+            }
+        }
+        _ => old,
+    }
+}
+
 macro_rules! native {
     ($name:ident, $float:ty, $bits:ty) => {
-        fn $name(code: u32, old: u64, operand: u64, compare: u64) -> u64 {
+        fn $name(op: u32, old: u64, operand: u64, compare: u64) -> u64 {
             let [a, b, c] = [old, operand, compare].map(|x| <$float>::from_bits(x as $bits));
-            let result = match code {
-                ADD => a + b,
-                SUB => a - b,
-                MIN | MAX if a.is_nan() => b,
-                MIN | MAX if b.is_nan() => a,
-                MIN if a == b => <$float>::from_bits(a.to_bits() | b.to_bits()),
-                MAX if a == b => <$float>::from_bits(a.to_bits() & b.to_bits()),
-                MIN => {
+            let result = match op {
+                code::FADD => a + b,
+                code::FSUB => a - b,
+                code::FMIN | code::FMAX if a.is_nan() => b,
+                code::FMIN | code::FMAX if b.is_nan() => a,
+                code::FMIN if a == b => <$float>::from_bits(a.to_bits() | b.to_bits()),
+                code::FMAX if a == b => <$float>::from_bits(a.to_bits() & b.to_bits()),
+                code::FMIN => {
                     if a < b {
                         a
                     } else {
                         b
                     }
                 }
-                MAX => {
+                code::FMAX => {
                     if a > b {
                         a
                     } else {
                         b
                     }
                 }
-                CMPXCHG if a == c => b,
+                code::FCMP_XCHG if a == c => b,
                 _ => a,
             };
             result.to_bits().into()
@@ -79,7 +218,7 @@ native!(single, f32, u32);
 native!(double, f64, u64);
 
 /// Binary16 by way of `f32`, except for sums, which are rounded once.
-fn half(code: u32, old: u64, operand: u64, compare: u64) -> u64 {
+fn half(what: u32, old: u64, operand: u64, compare: u64) -> u64 {
     let wide = |bits: u64| {
         let value = f64::from_bits(super::half::widen(bits as u16)) as f32;
         u64::from(value.to_bits())
@@ -89,8 +228,8 @@ fn half(code: u32, old: u64, operand: u64, compare: u64) -> u64 {
         let narrow = super::half::narrow(f64::from(result).to_bits(), Env::DEFAULT.round);
         u64::from(narrow)
     };
-    match code {
-        ADD | SUB => {
+    match what {
+        code::FADD | code::FSUB => {
             let call = Call {
                 op: op::ADD,
                 source: 2,
@@ -100,11 +239,11 @@ fn half(code: u32, old: u64, operand: u64, compare: u64) -> u64 {
                 operands: [null(); 3],
                 out: null_mut(),
             };
-            let sign = if code == SUB { 1 << 15 } else { 0 };
+            let sign = if what == code::FSUB { 1 << 15 } else { 0 };
             soft::lane(&call, [old & 0xFFFF, (operand ^ sign) & 0xFFFF, 0])
         }
-        MIN | MAX => chosen(single(code, wide(old), wide(operand), 0)),
-        CMPXCHG if f32::from_bits(wide(old) as u32) == f32::from_bits(wide(compare) as u32) => {
+        code::FMIN | code::FMAX => chosen(single(what, wide(old), wide(operand), 0)),
+        code::FCMP_XCHG if f32::from_bits(wide(old) as u32) == f32::from_bits(wide(compare) as u32) => {
             operand
         }
         _ => old,
@@ -157,7 +296,7 @@ unaligned!(u16 u32 u64);
 /// Stores `new` if `old` is there; else returns what is.
 ///
 /// # Safety
-/// As [`float_atomic`].
+/// As [`one`].
 pub(crate) unsafe fn swap(bytes: u32, address: *mut u8, old: u64, new: u64) -> Result<(), u64> {
     macro_rules! aligned {
         ($atomic:ty, $bits:ty) => {
@@ -183,7 +322,7 @@ pub(crate) unsafe fn swap(bytes: u32, address: *mut u8, old: u64, new: u64) -> R
 }
 
 /// # Safety
-/// As [`float_atomic`].
+/// As [`one`].
 #[cfg(target_arch = "x86_64")]
 unsafe fn swap_unaligned(bytes: u32, address: *mut u8, old: u64, new: u64) -> Result<(), u64> {
     use std::arch::asm;
@@ -206,7 +345,7 @@ unsafe fn swap_unaligned(bytes: u32, address: *mut u8, old: u64, new: u64) -> Re
 }
 
 /// # Safety
-/// As [`float_atomic`].
+/// As [`one`].
 #[cfg(not(target_arch = "x86_64"))]
 unsafe fn swap_unaligned(bytes: u32, address: *mut u8, old: u64, new: u64) -> Result<(), u64> {
     use std::sync::{Mutex, PoisonError};

@@ -108,7 +108,7 @@ impl Access {
 
     /// Bytes from component to component in the block.
     #[inline(always)]
-    fn row(&self, bytes: usize) -> usize {
+    pub fn row(&self, bytes: usize) -> usize {
         (self.count * bytes).next_multiple_of(16)
     }
 }

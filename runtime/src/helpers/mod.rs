@@ -26,7 +26,7 @@ static PORTABLE: Helpers = Helpers {
     fp_env: fp_env::fp_env,
     fault: crate::fault::fault,
     tsc,
-    float_atomic: atomic::float_atomic,
+    atomic: atomic::atomic,
     load: message::load,
     store: message::store,
 };

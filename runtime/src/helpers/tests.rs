@@ -1,7 +1,8 @@
 //! The processor's path of `fp_env` against the software path, and float atomics.
 
 use super::fp_env::{Call, Env};
-use super::{PORTABLE, soft};
+use super::{PORTABLE, atomic, soft};
+use crate::abi::atomic::{FADD, FCMP_XCHG, FMAX, FMIN, FSUB};
 use crate::abi::fp_env as op;
 
 /// Cases of each operation, width and rounding mode.
@@ -287,6 +288,10 @@ fn unknown_operations_write_nothing() {
 fn float_atomics() {
     /// Applies an atomic to `old` at every alignment; returns what is stored then.
     fn apply(code: u32, bytes: u32, old: u64, operand: u64, compare: u64) -> u64 {
+        let operands = match code {
+            FCMP_XCHG => [compare, operand],
+            _ => [operand, 0],
+        };
         let mut stored = None;
         for offset in 0..8 {
             let mut memory = [0x55u8; 24];
@@ -294,7 +299,7 @@ fn float_atomics() {
             memory[offset..offset + n].copy_from_slice(&old.to_le_bytes()[..n]);
             let at = memory.as_mut_ptr().wrapping_add(offset);
             // SAFETY: `bytes` bytes of a local array.
-            let was = unsafe { (PORTABLE.float_atomic)(code, bytes, at, operand, compare) };
+            let was = unsafe { atomic::one(code, bytes, at, operands) };
             assert_eq!(was, old, "returns the old bits");
             let mut now = [0; 8];
             now[..n].copy_from_slice(&memory[offset..offset + n]);
@@ -309,30 +314,30 @@ fn float_atomics() {
         let [old, operand, compare] = [old, operand, compare].map(|x| x.to_bits().into());
         f32::from_bits(apply(code, 4, old, operand, compare) as u32)
     };
-    assert_eq!(single(0, 1.5, 2.25, 0.0), 3.75);
-    assert_eq!(single(1, 1.5, 2.25, 0.0), -0.75);
-    assert_eq!(single(2, 1.5, -2.0, 0.0), -2.0);
-    assert_eq!(single(3, 1.5, -2.0, 0.0), 1.5);
-    assert_eq!(single(2, f32::NAN, -2.0, 0.0), -2.0);
-    assert_eq!(single(3, 4.0, f32::NAN, 0.0), 4.0);
-    assert!(single(2, 0.0, -0.0, 0.0).is_sign_negative());
-    assert!(single(3, -0.0, 0.0, 0.0).is_sign_positive());
-    assert_eq!(single(4, 5.0, 9.0, 5.0), 9.0);
-    assert_eq!(single(4, 5.0, 9.0, 6.0), 5.0);
-    assert_eq!(single(4, -0.0, 9.0, 0.0), 9.0, "compares as floats");
-    assert!(single(4, f32::NAN, 9.0, f32::NAN).is_nan());
+    assert_eq!(single(FADD, 1.5, 2.25, 0.0), 3.75);
+    assert_eq!(single(FSUB, 1.5, 2.25, 0.0), -0.75);
+    assert_eq!(single(FMIN, 1.5, -2.0, 0.0), -2.0);
+    assert_eq!(single(FMAX, 1.5, -2.0, 0.0), 1.5);
+    assert_eq!(single(FMIN, f32::NAN, -2.0, 0.0), -2.0);
+    assert_eq!(single(FMAX, 4.0, f32::NAN, 0.0), 4.0);
+    assert!(single(FMIN, 0.0, -0.0, 0.0).is_sign_negative());
+    assert!(single(FMAX, -0.0, 0.0, 0.0).is_sign_positive());
+    assert_eq!(single(FCMP_XCHG, 5.0, 9.0, 5.0), 9.0);
+    assert_eq!(single(FCMP_XCHG, 5.0, 9.0, 6.0), 5.0);
+    assert_eq!(single(FCMP_XCHG, -0.0, 9.0, 0.0), 9.0, "compares as floats");
+    assert!(single(FCMP_XCHG, f32::NAN, 9.0, f32::NAN).is_nan());
     let double = |code, old: f64, operand: f64| {
         f64::from_bits(apply(code, 8, old.to_bits(), operand.to_bits(), 0))
     };
-    assert_eq!(double(0, 1e300, 1e284), 1e300 + 1e284);
-    assert_eq!(double(1, 1.0, 0.25), 0.75);
+    assert_eq!(double(FADD, 1e300, 1e284), 1e300 + 1e284);
+    assert_eq!(double(FSUB, 1.0, 0.25), 0.75);
     // Halves: 1.0 + 2^-11 is a tie that goes to even; 1.0 + 2^-10 is exact.
-    assert_eq!(apply(0, 2, 0x3C00, 0x1000, 0), 0x3C00);
-    assert_eq!(apply(0, 2, 0x3C00, 0x1400, 0), 0x3C01);
-    assert_eq!(apply(1, 2, 0x3C00, 0x3C00, 0), 0);
-    assert_eq!(apply(2, 2, 0xC000, 0x3C00, 0), 0xC000);
-    assert_eq!(apply(3, 2, 0xC000, 0x3C00, 0), 0x3C00);
-    assert_eq!(apply(4, 2, 0x3C00, 0x4000, 0x3C00), 0x4000);
+    assert_eq!(apply(FADD, 2, 0x3C00, 0x1000, 0), 0x3C00);
+    assert_eq!(apply(FADD, 2, 0x3C00, 0x1400, 0), 0x3C01);
+    assert_eq!(apply(FSUB, 2, 0x3C00, 0x3C00, 0), 0);
+    assert_eq!(apply(FMIN, 2, 0xC000, 0x3C00, 0), 0xC000);
+    assert_eq!(apply(FMAX, 2, 0xC000, 0x3C00, 0), 0x3C00);
+    assert_eq!(apply(FCMP_XCHG, 2, 0x3C00, 0x4000, 0x3C00), 0x4000);
 }
 
 #[test]
@@ -344,13 +349,7 @@ fn concurrent_float_adds_lose_nothing() {
                 for _ in 0..10_000 {
                     // SAFETY: the word lives for the whole scope and is only used atomically.
                     unsafe {
-                        (PORTABLE.float_atomic)(
-                            0,
-                            4,
-                            word.as_ptr().cast(),
-                            1.0f32.to_bits().into(),
-                            0,
-                        )
+                        atomic::one(FADD, 4, word.as_ptr().cast(), [1.0f32.to_bits().into(), 0])
                     };
                 }
             });

@@ -52,9 +52,6 @@ struct Run {
     bytes: u64,
 }
 
-/// Lanes up to which straight code is as short as a loop over lanes.
-const FEW_LANES: u16 = 8;
-
 /// Longest run that one test covers.
 const MAX_RUN: u64 = 1 << 24;
 
@@ -146,12 +143,7 @@ impl Emit<'_> {
         let parts = inside(self);
         self.jump(done, &parts.concat());
         self.block = other;
-        let parts = if shape.guard.is_none() {
-            self.check_lanes(lanes, access.elem, access.comps, access.site, access.space);
-            self.slow_load(lanes, access.elem, access.comps)
-        } else {
-            self.load_any(access, lanes)
-        };
+        let parts = self.load_any(access, lanes);
         self.jump(done, &parts.concat());
         self.cache.off = off;
         self.block = done;
@@ -201,13 +193,7 @@ impl Emit<'_> {
         all_at_once(self);
         self.jump(done, &[]);
         self.block = other;
-        if shape.guard.is_none() && lanes.count > FEW_LANES {
-            // Only some lanes enabled, or the edge of memory: a loop is as fast and much shorter.
-            self.check_lanes(lanes, access.elem, access.comps, access.site, access.space);
-            self.slow_store(lanes, access.elem, data);
-        } else {
-            self.store_any(access, lanes, data);
-        }
+        self.store_any(access, lanes, data);
         self.jump(done, &[]);
         self.cache.off = off;
         self.block = done;

@@ -4,6 +4,7 @@
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, InstBuilder, Value as V, types};
+use visa_runtime::abi::message;
 
 use super::emit::{DATA, Emit};
 use super::memory::Region;
@@ -219,12 +220,12 @@ impl Emit<'_> {
             count: 1,
             mask: block.cond,
             addr: vec![address],
-            offset: vec![address],
             region: block.region,
             surface: block.surface,
             flat: true,
+            place: message::FLAT,
         };
-        self.report(&lanes, one, block.access.site);
+        self.report(&lanes, one, block.access.site, |_| ());
     }
 
     /// Zeroes a slot.

@@ -37,6 +37,8 @@ pub(super) struct Context {
     pub state: Option<V>,
     /// Status so far, when threads can wait.
     pub status: Option<V>,
+    /// Addresses and data of lane-wise accesses, one after the other.
+    pub message: Option<ir::StackSlot>,
     cached: HashMap<Key, V>,
 }
 
@@ -59,12 +61,8 @@ pub(super) enum Key {
     SafeBase(super::memory::Place, u32),
     /// First offset that is out of bounds for an element of so many bytes.
     Limit(super::memory::Place, u32),
-    /// The same in every lane.
-    LimitSplat(super::memory::Place, u32),
     /// Test of local ids.
     EvenIds(super::local_shape::Ids),
-    /// A pointer in every 64-bit lane.
-    Splat(V),
 }
 
 impl Context {
@@ -81,6 +79,7 @@ impl Context {
             thread: None,
             state: None,
             status: None,
+            message: None,
             cached: HashMap::new(),
         }
     }
@@ -131,6 +130,11 @@ impl Emit<'_> {
         self.need(self.ctx.index)
     }
 
+    /// The thread's `ThreadCtx`.
+    pub fn thread(&mut self) -> V {
+        self.need(self.ctx.thread)
+    }
+
     /// Field of the group.
     pub fn group_field(&mut self, offset: usize, ty: Type) -> V {
         self.hoisted(Key::Group(offset, ty), |e| {
@@ -149,7 +153,7 @@ impl Emit<'_> {
 
     /// Field of the thread.
     pub fn thread_field(&mut self, offset: usize, ty: Type) -> V {
-        let thread = self.need(self.ctx.thread);
+        let thread = self.thread();
         self.per_thread(Key::Thread(offset, ty), |e| {
             e.ins().load(ty, DATA, thread, offset as i32)
         })

@@ -85,13 +85,4 @@ impl Emit<'_> {
         self.call_helper(offset_of!(Helpers, fp_env), None, &args);
         self.unspill(result, to)
     }
-
-    /// Calls [`Helpers::float_atomic`].
-    pub fn call_float_atomic(&mut self, op: u32, bytes: u32, addr: V, operand: V, compare: V) -> V {
-        let op = self.iconst(types::I32, u64::from(op));
-        let bytes = self.iconst(types::I32, u64::from(bytes));
-        let args = [op, bytes, addr, operand, compare];
-        let v = self.call_helper(offset_of!(Helpers, float_atomic), Some(types::I64), &args);
-        v.unwrap_or(operand)
-    }
 }

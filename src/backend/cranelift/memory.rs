@@ -9,11 +9,10 @@ use std::mem::{offset_of, size_of};
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value as V, types};
-use visa_runtime::abi::{GroupCtx, LaunchCtx, SURFACES, Surface, ThreadCtx};
+use visa_runtime::abi::{GroupCtx, LaunchCtx, SURFACES, Surface, ThreadCtx, message};
 
 use super::context::Key;
 use super::emit::{Emit, READONLY};
-use super::mask::{MaskRepr, full};
 use crate::ssa::{Lane, MemAccess, Space, Value};
 
 /// Bits of a flat address that count.
@@ -52,14 +51,14 @@ pub(super) struct Lanes {
     /// Addresses as the program gave them, for fault records: scalar or pieces, `i64` for flat
     /// accesses, else `i32`.
     pub addr: Vec<V>,
-    /// Offsets in the region, of the same types.
-    pub offset: Vec<V>,
     /// Where.
     pub region: Region,
     /// Surface index for fault records, 0 where there is none.
     pub surface: V,
     /// Device memory: 64-bit addresses.
     pub flat: bool,
+    /// The same for the runtime.
+    pub place: u32,
 }
 
 impl Lanes {
@@ -81,40 +80,29 @@ impl Emit<'_> {
         let flat = space == Space::Flat;
         let count = self.ty(args[1]).lanes;
         let addr = self.parts(args[1]);
-        let offset = if flat {
-            self.flat_offsets(&addr, count > 1)
-        } else {
-            addr.clone()
+        let place = match space {
+            Space::Surface => message::SURFACE,
+            Space::Slm => message::SLM,
+            Space::Scratch => message::SCRATCH,
+            Space::Regs => message::REGS,
+            Space::Flat => message::FLAT,
         };
         Lanes {
             count,
             mask: args[0],
             addr,
-            offset,
             region,
             surface,
             flat,
+            place,
         }
     }
 
-    /// Offsets in device memory; address bits 63:48 may hold a tag and do not count.
-    fn flat_offsets(&mut self, addr: &[V], vector: bool) -> Vec<V> {
-        let base = self.base(Region::Known(Place::Flat));
-        let base = if vector {
-            self.splat_pointer(Region::Known(Place::Flat), base)
-        } else {
-            base
-        };
-        let keep = self.konst(Lane::I64, vector, FLAT_OFFSET);
-        self.lanewise(&[addr.to_vec()], |e, v| {
-            let offset = e.ins().isub(v[0], base);
-            e.ins().band(offset, keep)
-        })
-    }
-
-    /// Offset in device memory of a scalar address.
+    /// Offset in device memory; address bits 63:48 may hold a tag and do not count.
     pub fn flat_offset(&mut self, addr: V) -> V {
-        self.flat_offsets(&[addr], false)[0]
+        let base = self.base(Region::Known(Place::Flat));
+        let offset = self.ins().isub(addr, base);
+        self.ins().band_imm_u(offset, FLAT_OFFSET.cast_signed())
     }
 
     /// Operands after mask, address and surface.
@@ -252,19 +240,6 @@ impl Emit<'_> {
         )
     }
 
-    fn limit_splat(&mut self, region: Region, bytes: u32) -> V {
-        if let Region::Known(Place::Regs) = region {
-            let limit = (self.f.regs_bytes + 1).saturating_sub(bytes);
-            return self.vsplat(Lane::I32, u64::from(limit));
-        }
-        let limit = self.limit(region, bytes);
-        self.placed(
-            region,
-            |place| Key::LimitSplat(place, bytes),
-            |e| e.ins().splat(types::I32X4, limit),
-        )
-    }
-
     /// Base that can be accessed at offset 0 with `bytes` bytes, whatever the size.
     pub fn safe_base(&mut self, region: Region, bytes: u32) -> V {
         let base = self.base(region);
@@ -287,75 +262,41 @@ impl Emit<'_> {
         )
     }
 
-    /// A pointer of the launch or group in both lanes of a piece.
-    pub fn splat_pointer(&mut self, region: Region, pointer: V) -> V {
-        self.placed(
-            region,
-            |_| Key::Splat(pointer),
-            |e| e.ins().splat(types::I64X2, pointer),
-        )
-    }
-
-    /// The sink in both lanes of a piece.
-    pub fn sink_splat(&mut self) -> V {
-        let sink = self.sink();
-        self.hoisted(Key::Splat(sink), |e| e.ins().splat(types::I64X2, sink))
-    }
-
-    /// Offsets of component `c`.
-    pub fn component(&mut self, lanes: &Lanes, elem: Lane, c: u8) -> Vec<V> {
-        let distance = u64::from(elem.bytes()) * u64::from(c);
-        if distance == 0 {
-            return lanes.offset.clone();
-        }
-        let vector = lanes.count > 1;
-        let by = self.konst(lanes.addr_lane(), vector, distance);
-        let keep = lanes
-            .flat
-            .then(|| self.konst(Lane::I64, vector, FLAT_OFFSET));
-        self.lanewise(std::slice::from_ref(&lanes.offset), |e, v| {
-            let sum = e.ins().iadd(v[0], by);
-            match keep {
-                Some(keep) => e.ins().band(sum, keep),
-                None => sum,
-            }
-        })
-    }
-
-    /// Offset and bytes that must be inside for component `c`, which is at `component`: as 32-bit offsets
-    /// may wrap, there it is everything from the lane's offset to the end of the component.
-    pub fn extent(&self, lanes: &Lanes, elem: Lane, c: u8, component: &[V]) -> (Vec<V>, u32) {
+    /// Offset in the region of a scalar access.
+    pub fn offset(&mut self, lanes: &Lanes) -> V {
         if lanes.flat {
-            (component.to_vec(), elem.bytes())
+            self.flat_offset(lanes.addr[0])
         } else {
-            (lanes.offset.clone(), elem.bytes() * (u32::from(c) + 1))
+            lanes.addr[0]
         }
     }
 
-    /// Lanes whose element of `bytes` bytes is inside: `i8`, or pieces as wide as the addresses.
-    pub fn in_bounds(&mut self, lanes: &Lanes, offset: &[V], bytes: u32) -> Vec<V> {
-        if lanes.count == 1 {
-            let limit = if lanes.flat {
-                self.flat_limit(bytes)
-            } else {
-                self.limit(lanes.region, bytes)
-            };
-            return vec![self.ins().icmp(IntCC::UnsignedLessThan, offset[0], limit)];
+    /// Offset of component `c` of a scalar access, and whether it is inside. As 32-bit offsets may
+    /// wrap, there everything from the first component on must be.
+    pub fn component(&mut self, lanes: &Lanes, offset: V, elem: Lane, c: u8) -> (V, V) {
+        let distance = elem.bytes() * u32::from(c);
+        let mut at = offset;
+        if distance > 0 {
+            at = self.ins().iadd_imm_u(at, i64::from(distance));
         }
-        if lanes.flat {
-            // Offsets and limits are below 2^63: the signed comparison is one instruction.
-            let limit = self.flat_limit(bytes);
-            let limit = self.hoisted(Key::Splat(limit), |e| e.ins().splat(types::I64X2, limit));
-            return self.lanewise(&[offset.to_vec()], |e, v| {
-                e.ins().icmp(IntCC::SignedGreaterThan, limit, v[0])
-            });
+        let (from, limit) = if lanes.flat {
+            if distance > 0 {
+                at = self.ins().band_imm_u(at, FLAT_OFFSET.cast_signed());
+            }
+            (at, self.flat_limit(elem.bytes()))
+        } else {
+            (offset, self.limit(lanes.region, distance + elem.bytes()))
+        };
+        (at, self.ins().icmp(IntCC::UnsignedLessThan, from, limit))
+    }
+
+    /// Whether a scalar access that is `inside` is also enabled.
+    pub fn guard(&mut self, lanes: &Lanes, inside: V) -> V {
+        if self.mask_const(lanes.mask) == Some(1) {
+            return inside;
         }
-        let limit = self.limit_splat(lanes.region, bytes);
-        self.lanewise(&[offset.to_vec()], |e, v| {
-            // Two instructions and a complement that folds into the `and` which follows.
-            let outside = e.ins().icmp(IntCC::UnsignedGreaterThanOrEqual, v[0], limit);
-            e.ins().bnot(outside)
-        })
+        let mask = self.scalar(lanes.mask);
+        self.ins().band(mask, inside)
     }
 
     /// The limit in device memory.
@@ -363,31 +304,6 @@ impl Emit<'_> {
         self.hoisted(Key::Limit(Place::Flat, bytes), |e| {
             e.wide_limit(Region::Known(Place::Flat), bytes)
         })
-    }
-
-    /// In-bounds lanes that are also enabled.
-    pub fn guards(&mut self, lanes: &Lanes, offset: &[V], bytes: u32) -> Vec<V> {
-        let inside = self.in_bounds(lanes, offset, bytes);
-        if let Some(bits) = self.mask_const(lanes.mask)
-            && bits == full(lanes.count)
-        {
-            return inside;
-        }
-        if lanes.count == 1 {
-            let mask = self.scalar(lanes.mask);
-            return vec![self.ins().band(mask, inside[0])];
-        }
-        let mask = self.mask_vec(lanes.mask, lanes.addr_lane().bytes());
-        self.lanewise(&[mask, inside], |e, v| e.ins().band(v[0], v[1]))
-    }
-
-    /// Guards as a mask.
-    pub fn guard_mask(&mut self, lanes: &Lanes, guards: Vec<V>) -> MaskRepr {
-        if lanes.count == 1 {
-            MaskRepr::Bits(self.resize(guards[0], types::I32))
-        } else {
-            MaskRepr::Vec(lanes.addr_lane().bytes(), guards)
-        }
     }
 
     /// Checks that an access is one this generator knows.

@@ -9,7 +9,6 @@
 //! Cranelift comes back as [`BackendError::Internal`]. No code is made executable here.
 
 mod affine;
-mod atomic;
 mod bits;
 mod block_access;
 mod blocks;
@@ -19,7 +18,6 @@ mod div;
 mod emit;
 mod fault;
 mod float;
-mod gather;
 mod half;
 mod helper;
 mod int;
@@ -27,12 +25,11 @@ mod local_shape;
 mod mask;
 mod mask_plan;
 mod memory;
+mod message;
 mod ops;
 mod records;
-mod scatter;
 mod shift;
 mod shuffle;
-mod slow_lanes;
 mod value;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

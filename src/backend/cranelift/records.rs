@@ -1,14 +1,10 @@
-//! Accesses of several consecutive components a lane, as one record a lane.
-//!
-//! When the whole record of every enabled lane is inside, each lane moves 16 (or 8) bytes at a
-//! time and the pieces are transposed; otherwise a loop goes through the lanes.
+//! Accesses of several consecutive components a lane, as one record a lane: each lane moves 16 (or
+//! 8) bytes at a time and the pieces are transposed.
 
-use cranelift_codegen::ir::{self, InstBuilder, Value as V};
+use cranelift_codegen::ir::{InstBuilder, Value as V};
 
 use super::emit::{DATA, Emit};
-use super::mask::full;
-use super::memory::Lanes;
-use super::value::{per_piece, piece_count, piece_type, scalar_type};
+use super::value::{per_piece, piece_type, scalar_type};
 use crate::ssa::{Lane, MemAccess, Ty};
 
 /// A run of components that is moved together.
@@ -49,100 +45,6 @@ pub(super) fn record_bytes(elem: Lane, comps: u8) -> u32 {
 }
 
 impl Emit<'_> {
-    /// True for accesses that this file speeds up.
-    fn is_record(access: MemAccess, lanes: &Lanes) -> bool {
-        access.comps > 1 && access.elem.bytes() >= 4 && lanes.count > 1
-    }
-
-    /// Load of records; `None` for accesses that are none.
-    pub fn load_records(&mut self, access: MemAccess, lanes: &Lanes) -> Option<Vec<Vec<V>>> {
-        if !Self::is_record(access, lanes) {
-            return None;
-        }
-        let (elem, comps) = (access.elem, access.comps);
-        let ty = Ty::vector(elem, lanes.count);
-        let split = groups(elem, comps);
-        let bytes = record_bytes(elem, comps);
-        let (guards, bad) = self.record_guards(lanes, bytes);
-        let (fast, slow, done) = self.fork(bad);
-        let results: Vec<Vec<V>> = (0..comps)
-            .map(|_| {
-                (0..piece_count(ty))
-                    .map(|_| self.func.dfg.append_block_param(done, piece_type(elem)))
-                    .collect()
-            })
-            .collect();
-
-        self.block = fast;
-        let off = std::mem::replace(&mut self.cache.off, true);
-        let pointers = self.safe_pointers(lanes, bytes, &lanes.offset, &guards);
-        let mut loaded = self.load_groups(elem, &pointers, &split);
-        if self.mask_const(lanes.mask) != Some(full(lanes.count)) {
-            let mask = self.guard_mask(lanes, guards);
-            let mask = self.repr_vec(&mask, lanes.count, elem.bytes());
-            loaded = loaded
-                .into_iter()
-                .map(|pieces| self.mask_pieces(&mask, pieces))
-                .collect();
-        }
-        self.jump(done, &loaded.concat());
-
-        self.block = slow;
-        self.check_lanes(lanes, elem, comps, access.site, access.space);
-        let loaded = self.slow_load(lanes, elem, comps);
-        self.jump(done, &loaded.concat());
-        self.cache.off = off;
-        self.block = done;
-        Some(results)
-    }
-
-    /// Store of records; false for accesses that are none.
-    pub fn store_records(&mut self, access: MemAccess, lanes: &Lanes, data: &[Vec<V>]) -> bool {
-        if !Self::is_record(access, lanes) {
-            return false;
-        }
-        let bytes = u32::from(access.comps) * access.elem.bytes();
-        let (guards, bad) = self.record_guards(lanes, bytes);
-        let pointers = self.sink_pointers(lanes, &lanes.offset, &guards);
-        let (fast, slow, done) = self.fork(bad);
-
-        self.block = fast;
-        let off = std::mem::replace(&mut self.cache.off, true);
-        self.store_to(access, lanes.count, data, |e, i| {
-            e.lane_of(Lane::I64, &pointers, i)
-        });
-        self.jump(done, &[]);
-
-        self.block = slow;
-        self.check_lanes(lanes, access.elem, access.comps, access.site, access.space);
-        self.slow_store(lanes, access.elem, data);
-        self.jump(done, &[]);
-        self.cache.off = off;
-        self.block = done;
-        true
-    }
-
-    /// Enabled lanes with the whole record inside, and whether any enabled lane is not one.
-    fn record_guards(&mut self, lanes: &Lanes, bytes: u32) -> (Vec<V>, V) {
-        let width = lanes.addr_lane().bytes();
-        let inside = self.in_bounds(lanes, &lanes.offset, bytes);
-        let mask = self.mask_vec(lanes.mask, width);
-        let operands = [mask, inside];
-        let guards = self.lanewise(&operands, |e, v| e.ins().band(v[0], v[1]));
-        let missing = self.lanewise(&operands, |e, v| e.ins().band_not(v[0], v[1]));
-        let bad = self.any_lane(&missing, width, lanes.count);
-        (guards, bad)
-    }
-
-    /// Blocks of a branch: usual, rare, and after.
-    fn fork(&mut self, rare: V) -> (ir::Block, ir::Block, ir::Block) {
-        let fast = self.new_block();
-        let slow = self.new_cold_block();
-        let done = self.new_block();
-        self.branch(rare, slow, fast);
-        (fast, slow, done)
-    }
-
     /// All components of the records at `pointers`, one a lane, of which [`record_bytes`] bytes are
     /// inside.
     pub fn load_from(&mut self, elem: Lane, comps: u8, pointers: &[V]) -> Vec<Vec<V>> {
@@ -288,13 +190,21 @@ impl Emit<'_> {
         }
     }
 
-    /// Any lane of a mask in vector form.
-    pub fn any_lane(&mut self, pieces: &[V], width: u32, lanes: u16) -> V {
-        if u32::from(lanes) * width == 16 * pieces.len() as u32 {
-            return self.pieces_test(pieces, false);
+    /// One element from each of as many pointers as a piece has lanes, or fewer.
+    fn load_piece(&mut self, elem: Lane, pointers: &[V], at: i32) -> V {
+        let (ty, scalar) = (piece_type(elem), scalar_type(elem));
+        let mut piece: Option<V> = None;
+        for (i, &pointer) in pointers.iter().enumerate() {
+            let v = self.ins().load(scalar, DATA, pointer, at);
+            piece = Some(match piece {
+                None if elem.bytes() >= 4 => self.ins().scalar_to_vector(ty, v),
+                None => {
+                    let zero = self.vconst(ty, 0);
+                    self.ins().insertlane(zero, v, 0)
+                }
+                Some(p) => self.ins().insertlane(p, v, i as u8),
+            });
         }
-        let bits = self.vec_to_bits(width, pieces, lanes);
-        self.ins()
-            .icmp_imm_u(ir::condcodes::IntCC::NotEqual, bits, 0)
+        piece.unwrap_or_else(|| self.vconst(ty, 0))
     }
 }

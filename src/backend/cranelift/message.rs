@@ -1,0 +1,260 @@
+//! Lane-wise loads, stores and atomics for addresses of any shape: vectors go to the runtime in
+//! one call a message, which keeps the code short; scalars are inline.
+
+use std::mem::offset_of;
+
+use cranelift_codegen::ir::{InstBuilder, StackSlot, Value as V, types};
+use visa_runtime::abi::{Helpers, message};
+
+use super::emit::{DATA, Emit};
+use super::memory::Lanes;
+use super::value::{piece_count, scalar_type};
+use crate::backend::OobPolicy;
+use crate::ssa::{AtomicAccess, Inst, Lane, MemAccess, Space, Ty, Value};
+
+/// A call of a [`visa_runtime::abi::Message`].
+#[derive(Clone, Copy)]
+struct Call {
+    /// Offset in the table.
+    helper: usize,
+    shape: u32,
+    /// Surface index, or size of register storage.
+    index: V,
+    enabled: V,
+    /// Addresses and data.
+    block: StackSlot,
+    /// Byte of the block where data starts.
+    data: u32,
+}
+
+impl Emit<'_> {
+    /// A lane-wise load.
+    pub fn load(&mut self, access: MemAccess, args: &[Value], out: &[Value], inst: Inst) {
+        if !self.known_access(access) {
+            return;
+        }
+        let lanes = self.lanes(access.space, args);
+        let results = match self.load_affine(access, &lanes, args[1], inst) {
+            Some(results) => results,
+            None => self.load_any(access, &lanes),
+        };
+        for (&v, parts) in out.iter().zip(results) {
+            self.bind(v, parts);
+        }
+    }
+
+    /// A lane-wise store.
+    pub fn store(&mut self, access: MemAccess, args: &[Value], inst: Inst) {
+        if !self.known_access(access) {
+            return;
+        }
+        let lanes = self.lanes(access.space, args);
+        let data: Vec<Vec<V>> = Self::data_args(access.space, args)
+            .iter()
+            .map(|&v| self.parts(v))
+            .collect();
+        if !self.store_affine(access, &lanes, args[1], &data, inst) {
+            self.store_any(access, &lanes, &data);
+        }
+    }
+
+    /// Load from addresses of unknown shape.
+    pub fn load_any(&mut self, access: MemAccess, lanes: &Lanes) -> Vec<Vec<V>> {
+        if lanes.count == 1 {
+            return self.load_scalar(access, lanes);
+        }
+        let (elem, comps) = (access.elem, access.comps);
+        let rows = usize::from(comps);
+        let call = self.message(offset_of!(Helpers, load), lanes, elem, rows, &[]);
+        let faulting = self.send(call);
+        if self.records_faults(access.space) {
+            self.report(lanes, faulting, access.site, |_| ());
+        }
+        (0..u32::from(comps))
+            .map(|row| self.message_row(call, row, Ty::vector(elem, lanes.count)))
+            .collect()
+    }
+
+    /// Store to addresses of unknown shape.
+    pub fn store_any(&mut self, access: MemAccess, lanes: &Lanes, data: &[Vec<V>]) {
+        if lanes.count == 1 {
+            return self.store_scalar(access, lanes, data);
+        }
+        let helper = offset_of!(Helpers, store);
+        let call = self.message(helper, lanes, access.elem, data.len(), data);
+        self.send_or_report(call, lanes, access.space, access.site);
+    }
+
+    /// A lane-wise atomic.
+    pub fn atomic(&mut self, access: AtomicAccess, args: &[Value], out: Value) {
+        let lanes = self.lanes(access.space, args);
+        let data: Vec<Vec<V>> = Self::data_args(access.space, args)
+            .iter()
+            .map(|&v| self.parts(v))
+            .collect();
+        let rows = data.len().max(1);
+        let helper = offset_of!(Helpers, atomic);
+        let mut call = self.message(helper, &lanes, access.elem, rows, &data);
+        call.shape |= (access.op as u32) << message::ATOMIC_SHIFT;
+        self.send_or_report(call, &lanes, access.space, access.site);
+        let parts = self.message_row(call, 0, Ty::vector(access.elem, lanes.count));
+        self.bind(out, parts);
+    }
+
+    /// True when an access of a space that faults must be reported.
+    pub fn records_faults(&self, space: Space) -> bool {
+        self.options.oob != OobPolicy::ReadZeroSkipWrite && space != Space::Regs
+    }
+
+    /// Writes a message's addresses and data, `rows` vectors of which `data` are the first.
+    fn message(
+        &mut self,
+        helper: usize,
+        lanes: &Lanes,
+        elem: Lane,
+        rows: usize,
+        data: &[Vec<V>],
+    ) -> Call {
+        let addresses = 16 * piece_count(Ty::vector(lanes.addr_lane(), lanes.count)) as u32;
+        let row = 16 * piece_count(Ty::vector(elem, lanes.count)) as u32;
+        let block = self.message_block(addresses + row * rows as u32);
+        let to = self.slot_addr(block, 0);
+        let vectors = std::iter::once((0, &lanes.addr));
+        let vectors = vectors.chain((addresses..).step_by(row as usize).zip(data));
+        for (at, parts) in vectors {
+            for (i, &v) in parts.iter().enumerate() {
+                let at = at + 16 * i as u32;
+                self.ins().store(DATA, v, to, at.cast_signed());
+            }
+        }
+        let (place, count) = (lanes.place, u32::from(lanes.count));
+        let index = match place {
+            message::REGS => self.iconst(types::I32, u64::from(self.f.regs_bytes)),
+            _ => lanes.surface,
+        };
+        let enabled = match lanes.count {
+            1 => {
+                let bit = self.scalar(lanes.mask);
+                self.resize(bit, types::I32)
+            }
+            _ => self.mask_bits(lanes.mask),
+        };
+        Call {
+            helper,
+            shape: message::shape(place, elem.bytes(), rows as u32, count),
+            index,
+            enabled,
+            block,
+            data: addresses,
+        }
+    }
+
+    /// The function's slot for messages, made as large as the largest.
+    fn message_block(&mut self, bytes: u32) -> StackSlot {
+        let slot = match self.ctx.message {
+            Some(slot) => slot,
+            None => self.slot(bytes),
+        };
+        let data = &mut self.func.sized_stack_slots[slot];
+        data.size = data.size.max(bytes);
+        self.ctx.message = Some(slot);
+        slot
+    }
+
+    /// Calls the runtime; returns the lanes that fault.
+    fn send(&mut self, call: Call) -> V {
+        let thread = self.thread();
+        let args = [
+            self.group(),
+            thread,
+            self.iconst(types::I32, u64::from(call.shape)),
+            call.index,
+            call.enabled,
+            self.slot_addr(call.block, 0),
+        ];
+        let faulting = self.call_helper(call.helper, Some(types::I32), &args);
+        faulting.unwrap_or(call.enabled)
+    }
+
+    /// Calls the runtime for something that changes memory: after faults were reported, when it
+    /// goes on then.
+    fn send_or_report(&mut self, mut call: Call, lanes: &Lanes, space: Space, site: u32) {
+        if !self.records_faults(space) {
+            self.send(call);
+            return;
+        }
+        call.shape |= message::ALL_OR_NONE;
+        let faulting = self.send(call);
+        call.shape &= !message::ALL_OR_NONE;
+        self.report(lanes, faulting, site, |e| {
+            e.send(call);
+        });
+    }
+
+    /// A vector of a message that the runtime has answered.
+    fn message_row(&mut self, call: Call, row: u32, ty: Ty) -> Vec<V> {
+        let from = self.slot_addr(call.block, 0);
+        let at = call.data + row * 16 * piece_count(ty) as u32;
+        let whole = Ty::vector(ty.lane, ty.lanes.next_multiple_of(16 / ty.lane.bytes() as u16));
+        let ty = if ty.is_scalar() { ty } else { whole };
+        self.load_value(from, at.cast_signed(), ty, DATA)
+    }
+
+    fn load_scalar(&mut self, access: MemAccess, lanes: &Lanes) -> Vec<Vec<V>> {
+        let elem = access.elem;
+        self.check_scalar(access, lanes);
+        let offset = self.offset(lanes);
+        (0..access.comps)
+            .map(|c| {
+                let (at, inside) = self.component(lanes, offset, elem, c);
+                let guard = self.guard(lanes, inside);
+                let base = self.safe_base(lanes.region, elem.bytes());
+                let zero = self.iconst(scalar_type(lanes.addr_lane()), 0);
+                let safe = self.ins().select(guard, at, zero);
+                let wide = self.resize(safe, types::I64);
+                let pointer = self.ins().iadd(base, wide);
+                let ty = scalar_type(elem);
+                let v = self.ins().load(ty, DATA, pointer, 0);
+                let zero = self.iconst(ty, 0);
+                vec![self.ins().select(guard, v, zero)]
+            })
+            .collect()
+    }
+
+    fn store_scalar(&mut self, access: MemAccess, lanes: &Lanes, data: &[Vec<V>]) {
+        self.check_scalar(access, lanes);
+        let offset = self.offset(lanes);
+        for (c, parts) in data.iter().enumerate() {
+            let (at, inside) = self.component(lanes, offset, access.elem, c as u8);
+            let guard = self.guard(lanes, inside);
+            let sink = self.sink();
+            let base = self.base(lanes.region);
+            let wide = self.resize(at, types::I64);
+            let pointer = self.ins().iadd(base, wide);
+            let pointer = self.ins().select(guard, pointer, sink);
+            self.ins().store(DATA, parts[0], pointer, 0);
+        }
+    }
+
+    /// Reports a scalar access of which any component is outside.
+    fn check_scalar(&mut self, access: MemAccess, lanes: &Lanes) {
+        if !self.records_faults(access.space) {
+            return;
+        }
+        let offset = self.offset(lanes);
+        let enabled = self.scalar(lanes.mask);
+        let mut faulting: Option<V> = None;
+        for c in 0..access.comps {
+            let (_, inside) = self.component(lanes, offset, access.elem, c);
+            let outside = self.ins().band_not(enabled, inside);
+            faulting = Some(match faulting {
+                Some(f) => self.ins().bor(f, outside),
+                None => outside,
+            });
+        }
+        if let Some(faulting) = faulting {
+            let faulting = self.resize(faulting, types::I32);
+            self.report(lanes, faulting, access.site, |_| ());
+        }
+    }
+}
