@@ -140,6 +140,11 @@ pub struct Helpers {
     /// Lane-wise store, see [`Message`]. Lanes store one after the other, so that of lanes that
     /// overlap the highest wins, and no byte of another lane's is touched.
     pub store: Message,
+    /// [`Helpers::load`] that on x86-64 with the System V convention changes no register, nor
+    /// returns anything: for calls beside a path that should not have to save its registers.
+    pub load_quiet: Message,
+    /// The same of [`Helpers::store`].
+    pub store_quiet: Message,
 }
 
 /// Lane-wise access to memory: `(group, thread, shape, index, lanes, block) -> faulting lanes`.

@@ -78,8 +78,10 @@ fn layout_of_version_4() {
         offset_of!(Helpers, atomic),
         offset_of!(Helpers, load),
         offset_of!(Helpers, store),
+        offset_of!(Helpers, load_quiet),
+        offset_of!(Helpers, store_quiet),
     ];
-    assert_eq!(helpers, [0, 8, 16, 24, 32, 40]);
+    assert_eq!(helpers, [0, 8, 16, 24, 32, 40, 48, 56]);
     assert_eq!(
         [
             message::SURFACE,

@@ -1,8 +1,8 @@
-//! Lane-wise accesses of single 4- and 8-byte elements with AVX-512, eight lanes at a time.
+//! Lane-wise accesses of single 4- and 8-byte elements with AVX-512, sixteen lanes at a time.
 //!
 //! Lanes that lie one after the other, all or some of them enabled, are one masked access, which
-//! touches nothing of the other lanes. The others go one by one: hardware gathers and scatters are
-//! no faster.
+//! touches nothing of the other lanes. The others go one by one, as hardware gathers and scatters are
+//! slower where all lanes take part.
 
 use super::message::{self, Access, FLAT_OFFSET};
 use crate::abi::{GroupCtx, ThreadCtx};
@@ -15,20 +15,26 @@ pub(super) fn available() -> bool {
         && std::is_x86_feature_detected!("bmi1")
 }
 
-/// Eight lanes of an access.
-struct Octet {
-    /// Offsets in the region.
+/// Bias of offsets for instructions that take signed ones.
+const BIAS: usize = 1 << 31;
+
+/// Eight or sixteen lanes of an access.
+struct Chunk {
+    /// 32-bit offsets of the lanes that are inside.
     offsets: __m512i,
     /// Lanes that are enabled and inside.
-    inside: __mmask8,
+    inside: __mmask16,
     /// Lanes that are enabled and not inside.
-    outside: __mmask8,
+    outside: __mmask16,
 }
 
 /// True for accesses that this file has code for.
 #[inline(always)]
 fn handles(a: &Access) -> bool {
-    a.comps == 1 && a.bytes_log2 >= 2 && a.count.is_multiple_of(8)
+    a.comps == 1
+        && a.bytes_log2 >= 2
+        && a.count.is_multiple_of(8)
+        && a.region.size <= u32::MAX.into()
 }
 
 /// [`crate::abi::Helpers::load`].
@@ -93,7 +99,7 @@ pub(super) unsafe extern "C" fn store(
     }
 }
 
-/// Reads as many bytes in pieces of 16, as they were written.
+/// Reads 32 bytes in pieces of 16, as they were written.
 ///
 /// # Safety
 /// `from` must be readable for 32 bytes.
@@ -105,157 +111,275 @@ unsafe fn two_pieces(from: *const u8) -> __m256i {
     unsafe { _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(from.read()), from.add(1).read()) }
 }
 
+/// Reads 64 bytes, or the first half of them, in pieces of 16.
+///
 /// # Safety
-/// `from` must be readable for 64 bytes.
+/// `from` must be readable for so many bytes.
 #[target_feature(enable = "avx512f,avx512vl,bmi1")]
 #[inline]
-unsafe fn four_pieces(from: *const u8) -> __m512i {
+unsafe fn four_pieces(from: *const u8, half: bool) -> __m512i {
     // SAFETY: as promised.
     unsafe {
-        let low = _mm512_castsi256_si512(two_pieces(from));
+        let low = _mm512_zextsi256_si512(two_pieces(from));
+        if half {
+            return low;
+        }
         _mm512_inserti64x4::<1>(low, two_pieces(from.wrapping_add(32)))
     }
 }
 
+/// Writes 64 bytes, or the first half of them.
+///
 /// # Safety
-/// The access must be of the group that runs and have lanes `first … first + 8`.
+/// `to` must be writable for so many bytes.
 #[target_feature(enable = "avx512f,avx512vl,bmi1")]
 #[inline]
-unsafe fn octet<const FLAT: bool, const BYTES: usize>(a: &Access, first: usize) -> Octet {
-    // SAFETY: the block has an address for each lane.
-    let offsets = unsafe {
-        if FLAT {
-            let addresses = four_pieces(a.addresses.add(8 * first));
-            let base = _mm512_set1_epi64(a.region.first as i64);
-            let offset = _mm512_sub_epi64(addresses, base);
-            _mm512_and_si512(offset, _mm512_set1_epi64(FLAT_OFFSET as i64))
+unsafe fn write(to: *mut u8, half: bool, v: __m512i) {
+    // SAFETY: as promised.
+    unsafe {
+        if half {
+            _mm256_storeu_si256(to.cast(), _mm512_castsi512_si256(v));
         } else {
-            _mm512_cvtepu32_epi64(two_pieces(a.addresses.add(4 * first)))
+            _mm512_storeu_si512(to.cast(), v);
         }
-    };
-    let enabled = (a.enabled >> first) as __mmask8;
-    let limit = _mm512_set1_epi64(a.limit(BYTES as u64) as i64);
-    let inside = _mm512_mask_cmplt_epu64_mask(enabled, offsets, limit);
-    Octet {
-        offsets,
-        inside,
-        outside: enabled & !inside,
     }
 }
 
-impl Octet {
+/// Offsets of eight lanes in device memory.
+///
+/// # Safety
+/// `from` must be readable for 64 bytes.
+#[target_feature(enable = "avx512f,avx512vl,bmi1")]
+#[inline]
+unsafe fn flat_offsets(a: &Access, from: *const u8) -> __m512i {
+    // SAFETY: as promised.
+    let addresses = unsafe { four_pieces(from, false) };
+    let first = _mm512_set1_epi64(a.region.first as i64);
+    let keep = _mm512_set1_epi64(FLAT_OFFSET as i64);
+    _mm512_and_si512(_mm512_sub_epi64(addresses, first), keep)
+}
+
+impl Chunk {
+    /// # Safety
+    /// The access must be of the group that runs and have the lanes: sixteen, or eight when `half`.
+    #[target_feature(enable = "avx512f,avx512vl,bmi1")]
+    #[inline]
+    unsafe fn new<const FLAT: bool, const BYTES: u64>(
+        a: &Access,
+        first: usize,
+        half: bool,
+    ) -> Chunk {
+        let enabled = (a.enabled >> first) as __mmask16;
+        let limit = a.limit(BYTES);
+        // SAFETY: the block has an address for each lane.
+        let (offsets, inside) = unsafe {
+            if FLAT {
+                let from = a.addresses.add(8 * first);
+                let limit = _mm512_set1_epi64(limit as i64);
+                let low = flat_offsets(a, from);
+                let inside = _mm512_mask_cmplt_epu64_mask(enabled as __mmask8, low, limit);
+                let low = _mm512_zextsi256_si512(_mm512_cvtepi64_epi32(low));
+                if half {
+                    (low, inside.into())
+                } else {
+                    let high = flat_offsets(a, from.add(64));
+                    let k = _mm512_mask_cmplt_epu64_mask((enabled >> 8) as __mmask8, high, limit);
+                    let high = _mm512_cvtepi64_epi32(high);
+                    let inside = __mmask16::from(inside) | __mmask16::from(k) << 8;
+                    (_mm512_inserti64x4::<1>(low, high), inside)
+                }
+            } else {
+                let offsets = four_pieces(a.addresses.add(4 * first), half);
+                let limit = _mm512_set1_epi32(limit as i32);
+                let inside = _mm512_mask_cmplt_epu32_mask(enabled, offsets, limit);
+                (offsets, inside)
+            }
+        };
+        Chunk {
+            offsets,
+            inside,
+            outside: enabled & !inside,
+        }
+    }
+
     /// Offset of lane 0 when those inside lie one after the other.
     #[target_feature(enable = "avx512f,avx512vl,bmi1")]
     #[inline]
-    fn run<const BYTES: usize>(&self) -> Option<u64> {
+    fn run<const BYTES: u64>(&self) -> Option<usize> {
         // Where an even run would have lane 0, seen from each lane.
-        let bytes = BYTES as i64;
-        let steps = _mm512_setr_epi64(
-            0,
-            bytes,
-            2 * bytes,
-            3 * bytes,
-            4 * bytes,
-            5 * bytes,
-            6 * bytes,
-            7 * bytes,
-        );
-        let starts = _mm512_sub_epi64(self.offsets, steps);
-        let start = _mm512_maskz_compress_epi64(self.inside, starts);
-        let start = _mm_cvtsi128_si64(_mm512_castsi512_si128(start));
-        let other = _mm512_mask_cmpneq_epi64_mask(self.inside, starts, _mm512_set1_epi64(start));
-        (other == 0).then_some(start as u64)
+        let steps = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+        let steps = match BYTES {
+            4 => _mm512_slli_epi32::<2>(steps),
+            _ => _mm512_slli_epi32::<3>(steps),
+        };
+        let starts = _mm512_sub_epi32(self.offsets, steps);
+        let start = _mm512_maskz_compress_epi32(self.inside, starts);
+        let start = _mm_cvtsi128_si32(_mm512_castsi512_si128(start));
+        let other = _mm512_mask_cmpneq_epi32_mask(self.inside, starts, _mm512_set1_epi32(start));
+        // The last lane's offset must not have wrapped.
+        let start = start.cast_unsigned();
+        (other == 0 && u64::from(start) + 15 * BYTES <= u32::MAX.into()).then_some(start as usize)
+    }
+}
+
+/// Element of a lane that is inside. Its address is read again, as it was written.
+///
+/// # Safety
+/// The lane must exist.
+#[inline(always)]
+unsafe fn at<const FLAT: bool>(a: &Access, lane: usize) -> *mut u8 {
+    // SAFETY: the block has an address for each lane.
+    unsafe {
+        if FLAT {
+            let address = a.addresses.cast::<u64>().add(lane).read();
+            let offset = address.wrapping_sub(a.region.first) & FLAT_OFFSET;
+            a.region.base.wrapping_add(offset as usize)
+        } else {
+            let offset = a.addresses.cast::<u32>().add(lane).read();
+            a.region.base.wrapping_add(offset as usize)
+        }
     }
 }
 
 /// # Safety
 /// The access must be of the group that runs, with offsets and elements as the parameters say.
 #[target_feature(enable = "avx512f,avx512vl,bmi1")]
-unsafe fn load_lanes<const FLAT: bool, const BYTES: usize>(a: &Access) -> u32 {
+unsafe fn load_lanes<const FLAT: bool, const BYTES: u64>(a: &Access) -> u32 {
     let mut faulting = 0;
-    for first in (0..a.count).step_by(8) {
+    for first in (0..a.count).step_by(16) {
+        let half = first + 16 > a.count;
         // SAFETY: the lanes exist; lanes inside are read, the others are not touched. The block has
         // room for the results.
         unsafe {
-            let lanes = octet::<FLAT, BYTES>(a, first);
+            let lanes = Chunk::new::<FLAT, BYTES>(a, first, half);
             faulting |= u32::from(lanes.outside) << first;
-            let to = a.data.add(BYTES * first);
-            let base = a.region.base;
-            let inside = lanes.inside;
-            match lanes.run::<BYTES>() {
-                Some(start) if BYTES == 4 => {
-                    let from = base.wrapping_add(start as usize);
-                    let v = _mm256_maskz_loadu_epi32(inside, from.cast());
-                    _mm256_storeu_si256(to.cast(), v);
+            let to = a.data.add(BYTES as usize * first);
+            let k = lanes.inside;
+            if let Some(start) = lanes.run::<BYTES>() {
+                let from = a.region.base.wrapping_add(start);
+                if BYTES == 4 {
+                    write(to, half, _mm512_maskz_loadu_epi32(k, from.cast()));
+                    continue;
                 }
-                Some(start) => {
-                    let from = base.wrapping_add(start as usize);
-                    let v = _mm512_maskz_loadu_epi64(inside, from.cast());
-                    _mm512_storeu_si512(to.cast(), v);
+                let v = _mm512_maskz_loadu_epi64(k as __mmask8, from.cast());
+                write(to, false, v);
+                if !half {
+                    let k = (k >> 8) as __mmask8;
+                    let v = _mm512_maskz_loadu_epi64(k, from.wrapping_add(64).cast());
+                    write(to.add(64), false, v);
                 }
-                None if BYTES == 4 => {
-                    let zero = _mm256_setzero_si256();
-                    let v = _mm512_mask_i64gather_epi32::<1>(
-                        zero,
-                        inside,
-                        lanes.offsets,
-                        base.cast(),
-                    );
-                    _mm256_storeu_si256(to.cast(), v);
-                }
-                None => {
-                    let zero = _mm512_setzero_si512();
-                    let v = _mm512_mask_i64gather_epi64::<1>(
-                        zero,
-                        inside,
-                        lanes.offsets,
-                        base.cast(),
-                    );
-                    _mm512_storeu_si512(to.cast(), v);
-                }
+            } else if k == __mmask16::MAX {
+                load_sixteen::<FLAT, BYTES>(a, first, to);
+            } else {
+                gather::<BYTES>(a.region.base, &lanes, to, half);
             }
         }
     }
     faulting
 }
 
+/// Loads sixteen lanes.
+///
+/// # Safety
+/// They must be inside, `to` writable for as many elements.
+#[target_feature(enable = "avx512f,avx512vl,bmi1")]
+#[inline]
+unsafe fn load_sixteen<const FLAT: bool, const BYTES: u64>(a: &Access, first: usize, to: *mut u8) {
+    let to = to.cast::<__m128i>();
+    // SAFETY: as promised.
+    unsafe {
+        let at = |lane: usize| at::<FLAT>(a, first + lane);
+        if BYTES == 4 {
+            let one = |lane| at(lane).cast::<i32>().read_unaligned();
+            for q in 0..4 {
+                let [a, b, c, d] = [0, 1, 2, 3].map(|i| one(4 * q + i));
+                to.add(q).write(_mm_setr_epi32(a, b, c, d));
+            }
+        } else {
+            let one = |lane| at(lane).cast::<i64>().read_unaligned();
+            for q in 0..8 {
+                to.add(q).write(_mm_set_epi64x(one(2 * q + 1), one(2 * q)));
+            }
+        }
+    }
+}
+
+/// Loads the lanes that are inside; the others read zero.
+///
+/// # Safety
+/// `to` must be writable for all lanes.
+#[target_feature(enable = "avx512f,avx512vl,bmi1")]
+#[inline]
+unsafe fn gather<const BYTES: u64>(base: *const u8, lanes: &Chunk, to: *mut u8, half: bool) {
+    let k = lanes.inside;
+    let base = base.wrapping_add(BIAS);
+    let offsets = _mm512_xor_si512(lanes.offsets, _mm512_set1_epi32(i32::MIN));
+    let zero = _mm512_setzero_si512();
+    // SAFETY: lanes inside are readable, no other is touched.
+    unsafe {
+        if BYTES == 4 {
+            let v = _mm512_mask_i32gather_epi32::<1>(zero, k, offsets, base.cast());
+            return write(to, half, v);
+        }
+        let low = _mm512_castsi512_si256(offsets);
+        let v = _mm512_mask_i32gather_epi64::<1>(zero, k as __mmask8, low, base.cast());
+        write(to, false, v);
+        if !half {
+            let high = _mm512_extracti64x4_epi64::<1>(offsets);
+            let k = (k >> 8) as __mmask8;
+            let v = _mm512_mask_i32gather_epi64::<1>(zero, k, high, base.cast());
+            write(to.add(64), false, v);
+        }
+    }
+}
+
 /// # Safety
 /// As [`load_lanes`].
 #[target_feature(enable = "avx512f,avx512vl,bmi1")]
-unsafe fn store_lanes<const FLAT: bool, const BYTES: usize>(a: &Access) -> u32 {
+unsafe fn store_lanes<const FLAT: bool, const BYTES: u64>(a: &Access) -> u32 {
     let mut faulting = 0;
-    for first in (0..a.count).step_by(8) {
+    for first in (0..a.count).step_by(16) {
+        let half = first + 16 > a.count;
         // SAFETY: the lanes exist and the block has their data; lanes inside are written, no byte
         // of another is.
         unsafe {
-            let lanes = octet::<FLAT, BYTES>(a, first);
+            let lanes = Chunk::new::<FLAT, BYTES>(a, first, half);
             faulting |= u32::from(lanes.outside) << first;
-            let from = a.data.add(BYTES * first);
-            let base = a.region.base;
-            match lanes.run::<BYTES>() {
-                Some(start) if BYTES == 4 => {
-                    let to = base.wrapping_add(start as usize);
-                    _mm256_mask_storeu_epi32(to.cast(), lanes.inside, two_pieces(from));
+            let from = a.data.add(BYTES as usize * first);
+            let k = lanes.inside;
+            if let Some(start) = lanes.run::<BYTES>() {
+                let to = a.region.base.wrapping_add(start);
+                if BYTES == 4 {
+                    _mm512_mask_storeu_epi32(to.cast(), k, four_pieces(from, half));
+                    continue;
                 }
-                Some(start) => {
-                    let to = base.wrapping_add(start as usize);
-                    _mm512_mask_storeu_epi64(to.cast(), lanes.inside, four_pieces(from));
+                let v = four_pieces(from, false);
+                _mm512_mask_storeu_epi64(to.cast(), k as __mmask8, v);
+                if !half {
+                    let v = four_pieces(from.add(64), false);
+                    _mm512_mask_storeu_epi64(to.wrapping_add(64).cast(), (k >> 8) as __mmask8, v);
                 }
-                None => {
-                    let mut left = u32::from(lanes.inside);
-                    while left != 0 {
-                        let lane = left.trailing_zeros() as usize;
-                        left &= left - 1;
-                        let to = base.add(a.offset(first + lane) as usize);
-                        if BYTES == 4 {
-                            let v = from.cast::<u32>().add(lane).read();
-                            to.cast::<u32>().write_unaligned(v);
-                        } else {
-                            let v = from.cast::<u64>().add(lane).read();
-                            to.cast::<u64>().write_unaligned(v);
-                        }
-                    }
+                continue;
+            }
+            let one = |lane: usize| {
+                let to = at::<FLAT>(a, first + lane);
+                if BYTES == 4 {
+                    let v = from.cast::<u32>().add(lane).read();
+                    to.cast::<u32>().write_unaligned(v);
+                } else {
+                    let v = from.cast::<u64>().add(lane).read();
+                    to.cast::<u64>().write_unaligned(v);
                 }
+            };
+            if k == __mmask16::MAX {
+                (0..16).for_each(one);
+                continue;
+            }
+            let mut left = u32::from(k);
+            while left != 0 {
+                let lane = left.trailing_zeros() as usize;
+                left &= left - 1;
+                one(lane);
             }
         }
     }

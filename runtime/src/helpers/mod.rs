@@ -11,6 +11,7 @@ mod message;
 mod message_tests;
 #[cfg(target_arch = "x86_64")]
 mod message_x86;
+mod quiet;
 mod soft;
 #[cfg(test)]
 mod tests;
@@ -29,6 +30,8 @@ static PORTABLE: Helpers = Helpers {
     atomic: atomic::atomic,
     load: message::load,
     store: message::store,
+    load_quiet: quiet::load,
+    store_quiet: quiet::store,
 };
 
 /// The table for processors with AVX-512; the same results.
@@ -36,6 +39,8 @@ static PORTABLE: Helpers = Helpers {
 static WIDE: Helpers = Helpers {
     load: message_x86::load,
     store: message_x86::store,
+    load_quiet: quiet::wide_load,
+    store_quiet: quiet::wide_store,
     ..PORTABLE
 };
 

@@ -11,6 +11,7 @@ use cranelift_codegen::ir::{self, InstBuilder, Value as V, types};
 use super::emit::{DATA, Emit};
 use super::mask::full;
 use super::memory::{Lanes, Place, Region};
+use super::message::Way;
 use super::records::record_bytes;
 use super::value::{piece_count, piece_type, scalar_type};
 use crate::ssa::{Inst, MemAccess, Space, Ty, Value};
@@ -143,7 +144,7 @@ impl Emit<'_> {
         let parts = inside(self);
         self.jump(done, &parts.concat());
         self.block = other;
-        let parts = self.load_any(access, lanes);
+        let parts = self.load_any(access, lanes, Way::Other);
         self.jump(done, &parts.concat());
         self.cache.off = off;
         self.block = done;
@@ -193,7 +194,7 @@ impl Emit<'_> {
         all_at_once(self);
         self.jump(done, &[]);
         self.block = other;
-        self.store_any(access, lanes, data);
+        self.store_any(access, lanes, data, Way::Other);
         self.jump(done, &[]);
         self.cache.off = off;
         self.block = done;

@@ -159,11 +159,6 @@ impl Emit<'_> {
         })
     }
 
-    /// The helper table.
-    pub fn helpers(&mut self) -> V {
-        self.launch_field(offset_of!(LaunchCtx, helpers), types::I64)
-    }
-
     /// Where masked-off stores go.
     pub fn sink(&mut self) -> V {
         self.group_field(offset_of!(GroupCtx, sink), types::I64)

@@ -6,9 +6,9 @@ use cranelift_codegen::ir::{
     AbiParam, InstBuilder, MemFlagsData, Signature, Type, Value as V, types,
 };
 use cranelift_codegen::isa::CallConv;
-use visa_runtime::abi::Helpers;
+use visa_runtime::abi::{GroupCtx, Helpers, LaunchCtx};
 
-use super::emit::{Emit, READONLY};
+use super::emit::{DATA, Emit};
 use super::value::piece_count;
 use crate::ssa::{FpEnvOp, Ty, Value};
 
@@ -31,11 +31,35 @@ fn signature(call_conv: CallConv, params: &[Type], result: Option<Type>) -> Sign
 impl Emit<'_> {
     /// Calls the helper whose pointer is at `offset` in the table.
     pub fn call_helper(&mut self, offset: usize, result: Option<Type>, args: &[V]) -> Option<V> {
+        self.call_table(self.target.call_conv, offset, result, args)
+    }
+
+    /// Calls a helper that keeps all registers.
+    pub fn call_quiet(&mut self, offset: usize, args: &[V]) {
+        self.call_table(CallConv::PreserveAll, offset, None, args);
+    }
+
+    fn call_table(
+        &mut self,
+        call_conv: CallConv,
+        offset: usize,
+        result: Option<Type>,
+        args: &[V],
+    ) -> Option<V> {
         let params: Vec<Type> = args.iter().map(|&a| self.type_of(a)).collect();
-        let sig = signature(self.target.call_conv, &params, result);
-        let sig = self.func.import_signature(sig);
-        let table = self.helpers();
-        let callee = self.ins().load(types::I64, READONLY, table, offset as i32);
+        let sig = signature(call_conv, &params, result);
+        let known = self.func.dfg.signatures.iter().find(|(_, s)| **s == sig);
+        let sig = match known.map(|(known, _)| known) {
+            Some(known) => known,
+            None => self.func.import_signature(sig),
+        };
+        // Loaded where it is used: hoisted, the pointers would occupy registers or the prologue.
+        let group = self.group();
+        let at = offset_of!(GroupCtx, launch) as i32;
+        let launch = self.ins().load(types::I64, DATA, group, at);
+        let at = offset_of!(LaunchCtx, helpers) as i32;
+        let table = self.ins().load(types::I64, DATA, launch, at);
+        let callee = self.ins().load(types::I64, DATA, table, offset as i32);
         let call = self.ins().call_indirect(sig, callee, args);
         result.and_then(|_| self.func.dfg.inst_results(call).first().copied())
     }

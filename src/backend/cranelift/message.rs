@@ -4,6 +4,7 @@
 use std::mem::offset_of;
 
 use cranelift_codegen::ir::{InstBuilder, StackSlot, Value as V, types};
+use cranelift_codegen::isa::CallConv;
 use visa_runtime::abi::{Helpers, message};
 
 use super::emit::{DATA, Emit};
@@ -12,11 +13,22 @@ use super::value::{piece_count, scalar_type};
 use crate::backend::OobPolicy;
 use crate::ssa::{AtomicAccess, Inst, Lane, MemAccess, Space, Ty, Value};
 
+/// How often a message is sent.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    /// Each time.
+    Only,
+    /// When the usual path cannot be taken, which should not pay for the call.
+    Other,
+}
+
 /// A call of a [`visa_runtime::abi::Message`].
 #[derive(Clone, Copy)]
 struct Call {
     /// Offset in the table.
     helper: usize,
+    /// The function keeps all registers and has no result.
+    quiet: bool,
     shape: u32,
     /// Surface index, or size of register storage.
     index: V,
@@ -36,7 +48,7 @@ impl Emit<'_> {
         let lanes = self.lanes(access.space, args);
         let results = match self.load_affine(access, &lanes, args[1], inst) {
             Some(results) => results,
-            None => self.load_any(access, &lanes),
+            None => self.load_any(access, &lanes, Way::Only),
         };
         for (&v, parts) in out.iter().zip(results) {
             self.bind(v, parts);
@@ -54,18 +66,22 @@ impl Emit<'_> {
             .map(|&v| self.parts(v))
             .collect();
         if !self.store_affine(access, &lanes, args[1], &data, inst) {
-            self.store_any(access, &lanes, &data);
+            self.store_any(access, &lanes, &data, Way::Only);
         }
     }
 
     /// Load from addresses of unknown shape.
-    pub fn load_any(&mut self, access: MemAccess, lanes: &Lanes) -> Vec<Vec<V>> {
+    pub fn load_any(&mut self, access: MemAccess, lanes: &Lanes, way: Way) -> Vec<Vec<V>> {
         if lanes.count == 1 {
             return self.load_scalar(access, lanes);
         }
         let (elem, comps) = (access.elem, access.comps);
         let rows = usize::from(comps);
-        let call = self.message(offset_of!(Helpers, load), lanes, elem, rows, &[]);
+        let mut call = self.message(offset_of!(Helpers, load), lanes, elem, rows, &[]);
+        if self.can_be_quiet(way, access.space) {
+            call.quiet = true;
+            call.helper = offset_of!(Helpers, load_quiet);
+        }
         let faulting = self.send(call);
         if self.records_faults(access.space) {
             self.report(lanes, faulting, access.site, |_| ());
@@ -76,12 +92,16 @@ impl Emit<'_> {
     }
 
     /// Store to addresses of unknown shape.
-    pub fn store_any(&mut self, access: MemAccess, lanes: &Lanes, data: &[Vec<V>]) {
+    pub fn store_any(&mut self, access: MemAccess, lanes: &Lanes, data: &[Vec<V>], way: Way) {
         if lanes.count == 1 {
             return self.store_scalar(access, lanes, data);
         }
         let helper = offset_of!(Helpers, store);
-        let call = self.message(helper, lanes, access.elem, data.len(), data);
+        let mut call = self.message(helper, lanes, access.elem, data.len(), data);
+        if self.can_be_quiet(way, access.space) {
+            call.quiet = true;
+            call.helper = offset_of!(Helpers, store_quiet);
+        }
         self.send_or_report(call, lanes, access.space, access.site);
     }
 
@@ -104,6 +124,12 @@ impl Emit<'_> {
     /// True when an access of a space that faults must be reported.
     pub fn records_faults(&self, space: Space) -> bool {
         self.options.oob != OobPolicy::ReadZeroSkipWrite && space != Space::Regs
+    }
+
+    /// True where a function that keeps all registers is there, and worth while.
+    fn can_be_quiet(&self, way: Way, space: Space) -> bool {
+        let system_v = self.target.x64 && self.target.call_conv == CallConv::SystemV;
+        way == Way::Other && system_v && !self.records_faults(space)
     }
 
     /// Writes a message's addresses and data, `rows` vectors of which `data` are the first.
@@ -141,6 +167,7 @@ impl Emit<'_> {
         };
         Call {
             helper,
+            quiet: false,
             shape: message::shape(place, elem.bytes(), rows as u32, count),
             index,
             enabled,
@@ -161,7 +188,7 @@ impl Emit<'_> {
         slot
     }
 
-    /// Calls the runtime; returns the lanes that fault.
+    /// Calls the runtime; returns the lanes that fault, which nobody reads after a quiet call.
     fn send(&mut self, call: Call) -> V {
         let thread = self.thread();
         let args = [
@@ -172,6 +199,10 @@ impl Emit<'_> {
             call.enabled,
             self.slot_addr(call.block, 0),
         ];
+        if call.quiet {
+            self.call_quiet(call.helper, &args);
+            return call.enabled;
+        }
         let faulting = self.call_helper(call.helper, Some(types::I32), &args);
         faulting.unwrap_or(call.enabled)
     }
