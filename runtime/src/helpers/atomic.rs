@@ -24,7 +24,7 @@ pub(crate) unsafe extern "C" fn atomic(
     let bytes = 1 << a.bytes_log2;
     let limit = a.limit(bytes);
     // SAFETY: the lane exists.
-    let offset = |lane| unsafe { a.offset(lane) } & !(bytes - 1);
+    let offset = |lane| unsafe { a.any_offset(lane) } & !(bytes - 1);
     let faulting = (0..a.count).fold(0, |bits, lane| {
         bits | (u32::from(offset(lane) >= limit) << lane & enabled)
     });
@@ -243,7 +243,9 @@ fn half(what: u32, old: u64, operand: u64, compare: u64) -> u64 {
             soft::lane(&call, [old & 0xFFFF, (operand ^ sign) & 0xFFFF, 0])
         }
         code::FMIN | code::FMAX => chosen(single(what, wide(old), wide(operand), 0)),
-        code::FCMP_XCHG if f32::from_bits(wide(old) as u32) == f32::from_bits(wide(compare) as u32) => {
+        code::FCMP_XCHG
+            if f32::from_bits(wide(old) as u32) == f32::from_bits(wide(compare) as u32) =>
+        {
             operand
         }
         _ => old,

@@ -13,7 +13,7 @@ pub(super) const FLAT_OFFSET: u64 = (1 << 48) - 1;
 const MAX_COMPS: usize = 64;
 
 /// Lanes of a message at most.
-const MAX_LANES: usize = 32;
+const MAX_LANES: u32 = 32;
 
 /// What lanes read that read nothing.
 static ZEROS: [u64; MAX_COMPS] = [0; MAX_COMPS];
@@ -76,19 +76,35 @@ impl Access {
         }
     }
 
-    /// Offset of a lane in the region.
+    /// Offset of a lane in the region; `FLAT` as the access says.
     ///
     /// # Safety
     /// `lane` must be below the lane count.
     #[inline(always)]
-    pub unsafe fn offset(&self, lane: usize) -> u64 {
+    pub unsafe fn offset<const FLAT: bool>(&self, lane: usize) -> u64 {
         // SAFETY: the block has an address for each lane, aligned as the block is.
         unsafe {
-            if self.flat {
+            if FLAT {
                 let address = self.addresses.cast::<u64>().add(lane).read();
                 address.wrapping_sub(self.region.first) & FLAT_OFFSET
             } else {
                 self.addresses.cast::<u32>().add(lane).read().into()
+            }
+        }
+    }
+
+    /// [`Access::offset`] where the kind of address is not known while compiling.
+    ///
+    /// # Safety
+    /// The same.
+    #[inline(always)]
+    pub unsafe fn any_offset(&self, lane: usize) -> u64 {
+        // SAFETY: as promised.
+        unsafe {
+            if self.flat {
+                self.offset::<true>(lane)
+            } else {
+                self.offset::<false>(lane)
             }
         }
     }
@@ -218,54 +234,83 @@ pub(crate) unsafe extern "C" fn load(
 /// # Safety
 /// The access must be of the group that runs.
 pub(super) unsafe fn load_access(a: &Access) -> u32 {
+    let whole = a.limit(a.comps as u64 * (1 << a.bytes_log2));
     // SAFETY: as promised.
     unsafe {
-        match a.bytes_log2 {
-            0 => load_lanes::<u8>(a),
-            1 => load_lanes::<u16>(a),
-            2 => load_lanes::<u32>(a),
-            _ => load_lanes::<u64>(a),
+        let outside = match a.flat {
+            true => outside::<true>(a, whole),
+            false => outside::<false>(a, whole),
+        };
+        load_known(a, outside)
+    }
+}
+
+/// Loads of every shape, given the enabled lanes that are not wholly inside; returns those.
+///
+/// # Safety
+/// The access must be of the group that runs, and the lanes right.
+pub(super) unsafe fn load_known(a: &Access, outside: u32) -> u32 {
+    // SAFETY: as promised.
+    unsafe {
+        match (a.bytes_log2, a.flat) {
+            (0, false) => load_lanes::<u8, false>(a, outside),
+            (0, true) => load_lanes::<u8, true>(a, outside),
+            (1, false) => load_lanes::<u16, false>(a, outside),
+            (1, true) => load_lanes::<u16, true>(a, outside),
+            (2, false) => load_lanes::<u32, false>(a, outside),
+            (2, true) => load_lanes::<u32, true>(a, outside),
+            (_, false) => load_lanes::<u64, false>(a, outside),
+            (_, true) => load_lanes::<u64, true>(a, outside),
         }
     }
+    outside
 }
 
 /// # Safety
-/// As [`load_access`], with elements of type `T`.
-unsafe fn load_lanes<T: Element>(a: &Access) -> u32 {
-    let mut faulting = 0;
+/// As [`load_known`], with elements of type `T`; `FLAT` as the access says.
+unsafe fn load_lanes<T: Element, const FLAT: bool>(a: &Access, outside: u32) {
+    let inside = a.enabled & !outside;
+    let every = inside == u32::MAX >> (MAX_LANES - a.count as u32);
     let mut first = 0;
     while first < a.count {
-        // SAFETY: as promised; the branch gives whole pieces a loop of known length.
-        faulting |= unsafe {
-            if first + T::PER <= a.count {
-                load_piece::<T>(a, first, T::PER)
+        // SAFETY: as promised; the branches give whole pieces loops of known length, without tests
+        // when nothing is to be tested.
+        unsafe {
+            if first + T::PER > a.count {
+                load_piece::<T, FLAT, false>(a, inside, first, a.count - first);
+            } else if every {
+                load_piece::<T, FLAT, true>(a, inside, first, T::PER);
             } else {
-                load_piece::<T>(a, first, a.count - first)
+                load_piece::<T, FLAT, false>(a, inside, first, T::PER);
             }
-        };
+        }
         first += T::PER;
     }
-    faulting
+    if a.comps > 1 && outside != 0 {
+        // SAFETY: as promised.
+        unsafe { load_elements::<T>(a, outside) };
+    }
 }
 
-/// Loads `lanes` lanes from `first` on, which make one piece of each component.
+/// Loads `lanes` lanes from `first` on, which make one piece of each component. Those that are not
+/// `inside` read zero; when `EVERY`, all are.
 ///
 /// # Safety
 /// As [`load_lanes`].
 #[inline(always)]
-unsafe fn load_piece<T: Element>(a: &Access, first: usize, lanes: usize) -> u32 {
-    let bytes = size_of::<T>() as u64;
-    let whole = a.limit(bytes * a.comps as u64);
+unsafe fn load_piece<T: Element, const FLAT: bool, const EVERY: bool>(
+    a: &Access,
+    inside: u32,
+    first: usize,
+    lanes: usize,
+) {
     let mut pointers = [ZEROS.as_ptr().cast::<u8>(); 16];
-    let mut partial = 0;
     for (i, pointer) in pointers.iter_mut().enumerate().take(lanes) {
         // SAFETY: the lane exists.
-        let offset = unsafe { a.offset(first + i) };
-        let enabled = a.enabled >> (first + i) & 1;
-        let inside = u32::from(offset < whole);
+        let offset = unsafe { a.offset::<FLAT>(first + i) };
         let from = a.region.base.wrapping_add(offset as usize).cast_const();
-        *pointer = std::hint::select_unpredictable(enabled & inside != 0, from, *pointer);
-        partial |= (enabled & !inside) << (first + i);
+        let inside = EVERY || inside >> (first + i) & 1 != 0;
+        *pointer = std::hint::select_unpredictable(inside, from, *pointer);
     }
     let row = a.row(size_of::<T>());
     let to = a.data.wrapping_add(first * size_of::<T>());
@@ -278,11 +323,6 @@ unsafe fn load_piece<T: Element>(a: &Access, first: usize, lanes: usize) -> u32 
             });
         }
     }
-    if a.comps > 1 && partial != 0 {
-        // SAFETY: as promised.
-        unsafe { load_elements::<T>(a, partial) };
-    }
-    partial
 }
 
 /// Loads the elements that are inside of lanes that are not wholly so.
@@ -296,7 +336,7 @@ unsafe fn load_elements<T: Element>(a: &Access, lanes: u32) {
     for lane in (0..a.count).filter(|lane| lanes >> lane & 1 != 0) {
         // SAFETY: the lane exists, an element is read when it is inside, and the block has room for it.
         unsafe {
-            let offset = a.offset(lane);
+            let offset = a.any_offset(lane);
             for c in 0..a.comps {
                 let at = a.component(offset, c, bytes as u64);
                 let v = if at < limit {
@@ -335,24 +375,28 @@ pub(crate) unsafe extern "C" fn store(
 pub(super) unsafe fn store_access(a: &Access) -> u32 {
     // SAFETY: as promised.
     unsafe {
-        match a.bytes_log2 {
-            0 => store_lanes::<u8>(a),
-            1 => store_lanes::<u16>(a),
-            2 => store_lanes::<u32>(a),
-            _ => store_lanes::<u64>(a),
+        match (a.bytes_log2, a.flat) {
+            (0, false) => store_lanes::<u8, false>(a),
+            (0, true) => store_lanes::<u8, true>(a),
+            (1, false) => store_lanes::<u16, false>(a),
+            (1, true) => store_lanes::<u16, true>(a),
+            (2, false) => store_lanes::<u32, false>(a),
+            (2, true) => store_lanes::<u32, true>(a),
+            (_, false) => store_lanes::<u64, false>(a),
+            (_, true) => store_lanes::<u64, true>(a),
         }
     }
 }
 
 /// # Safety
-/// As [`store_access`], with elements of type `T`.
-unsafe fn store_lanes<T: Element>(a: &Access) -> u32 {
+/// As [`store_access`], with elements of type `T`; `FLAT` as the access says.
+unsafe fn store_lanes<T: Element, const FLAT: bool>(a: &Access) -> u32 {
     let bytes = size_of::<T>();
     let whole = a.limit((bytes * a.comps) as u64);
     let row = a.row(bytes);
     if a.all_or_none {
         // SAFETY: as promised.
-        let faulting = unsafe { outside(a, whole) };
+        let faulting = unsafe { outside::<FLAT>(a, whole) };
         if faulting != 0 {
             return faulting;
         }
@@ -364,7 +408,7 @@ unsafe fn store_lanes<T: Element>(a: &Access) -> u32 {
         left &= left - 1;
         // SAFETY: the lane exists. All its components are inside, or each is tested.
         unsafe {
-            let offset = a.offset(lane);
+            let offset = a.offset::<FLAT>(lane);
             let from = a.data.add(lane * bytes);
             if offset < whole {
                 let to = a.region.base.add(offset as usize).cast::<T>();
@@ -383,16 +427,18 @@ unsafe fn store_lanes<T: Element>(a: &Access) -> u32 {
     faulting
 }
 
-/// Enabled lanes that are at or over a limit.
+/// Enabled lanes that are at or over a limit; `FLAT` as the access says.
 ///
 /// # Safety
-/// As [`store_access`].
-pub(super) unsafe fn outside(a: &Access, limit: u64) -> u32 {
-    (0..a.count.min(MAX_LANES)).fold(0, |bits, lane| {
+/// The access must be of the group that runs.
+#[inline(always)]
+pub(super) unsafe fn outside<const FLAT: bool>(a: &Access, limit: u64) -> u32 {
+    let bits = (0..a.count).fold(0, |bits, lane| {
         // SAFETY: the lane exists.
-        let outside = unsafe { a.offset(lane) } >= limit;
-        bits | (u32::from(outside) << lane & a.enabled)
-    })
+        let outside = unsafe { a.offset::<FLAT>(lane) } >= limit;
+        bits | u32::from(outside) << lane
+    });
+    bits & a.enabled
 }
 
 /// Stores the elements that are inside of a lane that is not wholly so.

@@ -105,7 +105,12 @@ impl Case {
                 let enabled = self.enabled >> lane & 1 != 0;
                 let want = self.element(c, lane, base, size).filter(|_| enabled);
                 let want = want.map_or(&[0; 8][..self.bytes], |at| &contents[at..][..self.bytes]);
-                assert_eq!(got, want, "lane {lane}, component {c} of {:#x}", self.shape());
+                assert_eq!(
+                    got,
+                    want,
+                    "lane {lane}, component {c} of {:#x}",
+                    self.shape()
+                );
             }
         }
         assert_eq!(memory.read(), contents, "a load stored");

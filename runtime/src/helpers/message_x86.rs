@@ -28,13 +28,16 @@ struct Chunk {
     outside: __mmask16,
 }
 
+/// True for accesses whose offsets this file can compare.
+#[inline(always)]
+fn compares(a: &Access) -> bool {
+    a.count.is_multiple_of(8) && a.region.size <= u32::MAX.into()
+}
+
 /// True for accesses that this file has code for.
 #[inline(always)]
 fn handles(a: &Access) -> bool {
-    a.comps == 1
-        && a.bytes_log2 >= 2
-        && a.count.is_multiple_of(8)
-        && a.region.size <= u32::MAX.into()
+    a.comps == 1 && a.bytes_log2 >= 2 && compares(a)
 }
 
 /// [`crate::abi::Helpers::load`].
@@ -54,6 +57,9 @@ pub(super) unsafe extern "C" fn load(
     unsafe {
         let a = Access::new(group, thread, shape, index, enabled, block);
         if !handles(&a) {
+            if compares(&a) {
+                return message::load_known(&a, outside(&a));
+            }
             return message::load_access(&a);
         }
         match (a.flat, a.bytes_log2) {
@@ -85,7 +91,7 @@ pub(super) unsafe extern "C" fn store(
             return message::store_access(&a);
         }
         if a.all_or_none {
-            let faulting = message::outside(&a, a.limit(1 << a.bytes_log2));
+            let faulting = outside(&a);
             if faulting != 0 {
                 return faulting;
             }
@@ -162,15 +168,11 @@ unsafe fn flat_offsets(a: &Access, from: *const u8) -> __m512i {
 impl Chunk {
     /// # Safety
     /// The access must be of the group that runs and have the lanes: sixteen, or eight when `half`.
+    /// Those with offsets below `limit` are inside.
     #[target_feature(enable = "avx512f,avx512vl,bmi1")]
     #[inline]
-    unsafe fn new<const FLAT: bool, const BYTES: u64>(
-        a: &Access,
-        first: usize,
-        half: bool,
-    ) -> Chunk {
+    unsafe fn new<const FLAT: bool>(a: &Access, limit: u64, first: usize, half: bool) -> Chunk {
         let enabled = (a.enabled >> first) as __mmask16;
-        let limit = a.limit(BYTES);
         // SAFETY: the block has an address for each lane.
         let (offsets, inside) = unsafe {
             if FLAT {
@@ -222,23 +224,35 @@ impl Chunk {
     }
 }
 
+/// Enabled lanes of which some component is not inside.
+///
+/// # Safety
+/// The access must be of the group that runs, one that [`compares`] accepts.
+#[target_feature(enable = "avx512f,avx512vl,bmi1")]
+unsafe fn outside(a: &Access) -> u32 {
+    let limit = a.limit(a.comps as u64 * (1 << a.bytes_log2));
+    (0..a.count).step_by(16).fold(0, |bits, first| {
+        let half = first + 16 > a.count;
+        // SAFETY: the lanes exist.
+        let lanes = unsafe {
+            match a.flat {
+                true => Chunk::new::<true>(a, limit, first, half),
+                false => Chunk::new::<false>(a, limit, first, half),
+            }
+        };
+        bits | u32::from(lanes.outside) << first
+    })
+}
+
 /// Element of a lane that is inside. Its address is read again, as it was written.
 ///
 /// # Safety
 /// The lane must exist.
 #[inline(always)]
 unsafe fn at<const FLAT: bool>(a: &Access, lane: usize) -> *mut u8 {
-    // SAFETY: the block has an address for each lane.
-    unsafe {
-        if FLAT {
-            let address = a.addresses.cast::<u64>().add(lane).read();
-            let offset = address.wrapping_sub(a.region.first) & FLAT_OFFSET;
-            a.region.base.wrapping_add(offset as usize)
-        } else {
-            let offset = a.addresses.cast::<u32>().add(lane).read();
-            a.region.base.wrapping_add(offset as usize)
-        }
-    }
+    // SAFETY: as promised.
+    let offset = unsafe { a.offset::<FLAT>(lane) };
+    a.region.base.wrapping_add(offset as usize)
 }
 
 /// # Safety
@@ -246,12 +260,13 @@ unsafe fn at<const FLAT: bool>(a: &Access, lane: usize) -> *mut u8 {
 #[target_feature(enable = "avx512f,avx512vl,bmi1")]
 unsafe fn load_lanes<const FLAT: bool, const BYTES: u64>(a: &Access) -> u32 {
     let mut faulting = 0;
+    let limit = a.limit(BYTES);
     for first in (0..a.count).step_by(16) {
         let half = first + 16 > a.count;
         // SAFETY: the lanes exist; lanes inside are read, the others are not touched. The block has
         // room for the results.
         unsafe {
-            let lanes = Chunk::new::<FLAT, BYTES>(a, first, half);
+            let lanes = Chunk::new::<FLAT>(a, limit, first, half);
             faulting |= u32::from(lanes.outside) << first;
             let to = a.data.add(BYTES as usize * first);
             let k = lanes.inside;
@@ -338,12 +353,13 @@ unsafe fn gather<const BYTES: u64>(base: *const u8, lanes: &Chunk, to: *mut u8, 
 #[target_feature(enable = "avx512f,avx512vl,bmi1")]
 unsafe fn store_lanes<const FLAT: bool, const BYTES: u64>(a: &Access) -> u32 {
     let mut faulting = 0;
+    let limit = a.limit(BYTES);
     for first in (0..a.count).step_by(16) {
         let half = first + 16 > a.count;
         // SAFETY: the lanes exist and the block has their data; lanes inside are written, no byte
         // of another is.
         unsafe {
-            let lanes = Chunk::new::<FLAT, BYTES>(a, first, half);
+            let lanes = Chunk::new::<FLAT>(a, limit, first, half);
             faulting |= u32::from(lanes.outside) << first;
             let from = a.data.add(BYTES as usize * first);
             let k = lanes.inside;

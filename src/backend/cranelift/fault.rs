@@ -13,13 +13,7 @@ use crate::backend::OobPolicy;
 impl Emit<'_> {
     /// Calls the fault helper when any bit is set; under `Trap` leaves the function. When it goes on,
     /// `then` comes next.
-    pub fn report(
-        &mut self,
-        lanes: &Lanes,
-        faulting: V,
-        site: u32,
-        then: impl FnOnce(&mut Self),
-    ) {
+    pub fn report(&mut self, lanes: &Lanes, faulting: V, site: u32, then: impl FnOnce(&mut Self)) {
         let cold = self.new_cold_block();
         let go_on = self.new_block();
         self.branch(faulting, cold, go_on);

@@ -226,7 +226,10 @@ impl Emit<'_> {
     fn message_row(&mut self, call: Call, row: u32, ty: Ty) -> Vec<V> {
         let from = self.slot_addr(call.block, 0);
         let at = call.data + row * 16 * piece_count(ty) as u32;
-        let whole = Ty::vector(ty.lane, ty.lanes.next_multiple_of(16 / ty.lane.bytes() as u16));
+        let whole = Ty::vector(
+            ty.lane,
+            ty.lanes.next_multiple_of(16 / ty.lane.bytes() as u16),
+        );
         let ty = if ty.is_scalar() { ty } else { whole };
         self.load_value(from, at.cast_signed(), ty, DATA)
     }
@@ -286,6 +289,41 @@ impl Emit<'_> {
         if let Some(faulting) = faulting {
             let faulting = self.resize(faulting, types::I32);
             self.report(lanes, faulting, access.site, |_| ());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::isa::AtomicOp;
+    use visa_runtime::abi::atomic as code;
+
+    #[test]
+    fn atomic_operations_have_the_numbers_of_the_runtime() {
+        let pairs = [
+            (AtomicOp::Add, code::ADD),
+            (AtomicOp::Sub, code::SUB),
+            (AtomicOp::Inc, code::INC),
+            (AtomicOp::Dec, code::DEC),
+            (AtomicOp::PreDec, code::PRE_DEC),
+            (AtomicOp::Umin, code::UMIN),
+            (AtomicOp::Umax, code::UMAX),
+            (AtomicOp::Smin, code::SMIN),
+            (AtomicOp::Smax, code::SMAX),
+            (AtomicOp::Xchg, code::XCHG),
+            (AtomicOp::CmpXchg, code::CMP_XCHG),
+            (AtomicOp::And, code::AND),
+            (AtomicOp::Or, code::OR),
+            (AtomicOp::Xor, code::XOR),
+            (AtomicOp::Fmax, code::FMAX),
+            (AtomicOp::Fmin, code::FMIN),
+            (AtomicOp::FcmpXchg, code::FCMP_XCHG),
+            (AtomicOp::Fadd, code::FADD),
+            (AtomicOp::Fsub, code::FSUB),
+            (AtomicOp::Load, code::LOAD),
+        ];
+        for (op, number) in pairs {
+            assert_eq!(op as u32, number, "{op:?}");
         }
     }
 }
