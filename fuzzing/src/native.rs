@@ -1,0 +1,135 @@
+//! Engines that generate code, through the library's façade.
+
+use std::time::Duration;
+
+use visa_jit::backend::OptLevel;
+use visa_jit::isa::Platform;
+use visa_jit::passes::PassOptions;
+use visa_jit::{Class, EngineOptions, Error, Kernel};
+use visa_runtime::{DeviceMemory, LaunchStatus};
+
+use crate::engines::{Input, Launch, Loaded, Machine, Outcome, Stop};
+
+/// Programs after which an engine is replaced: its cache keeps what it compiled.
+const PROGRAMS: usize = 128;
+/// A launch is given up after this long.
+const DEADLINE: Duration = Duration::from_secs(5);
+/// Device memory of an engine.
+const MEMORY: u64 = 1 << 26;
+
+/// All passes, and the code generator's optimiser.
+pub fn optimised() -> EngineOptions {
+    EngineOptions {
+        memory_bytes: MEMORY,
+        ..EngineOptions::default()
+    }
+}
+
+/// All passes, no optimiser.
+pub fn plain() -> EngineOptions {
+    EngineOptions {
+        opt: OptLevel::None,
+        ..optimised()
+    }
+}
+
+/// What lowering makes, as it is.
+pub fn unoptimised() -> EngineOptions {
+    EngineOptions {
+        passes: PassOptions::none(),
+        ..plain()
+    }
+}
+
+struct Native {
+    options: EngineOptions,
+    memory: DeviceMemory,
+    engine: visa_jit::Engine,
+    programs: usize,
+}
+
+/// A machine with these options.
+///
+/// # Panics
+/// When this computer cannot run generated code.
+pub fn machine(options: EngineOptions) -> Box<dyn Machine> {
+    let memory = DeviceMemory::with_capacity(options.memory_bytes).expect("address space");
+    let engine = fresh(&options, &memory);
+    Box::new(Native {
+        options,
+        memory,
+        engine,
+        programs: 0,
+    })
+}
+
+fn fresh(options: &EngineOptions, memory: &DeviceMemory) -> visa_jit::Engine {
+    visa_jit::Engine::with_memory(options.clone(), memory.clone()).expect("an engine")
+}
+
+/// An error as a reason to stop.
+pub fn stop(e: &Error) -> Stop {
+    if e.exit_class() == Class::Internal {
+        Stop::Broken(e.to_string())
+    } else {
+        Stop::Refused(e.to_string())
+    }
+}
+
+impl Machine for Native {
+    fn load(&mut self, text: &str, platform: Platform) -> Result<Box<dyn Loaded>, Stop> {
+        self.programs += 1;
+        if self.programs.is_multiple_of(PROGRAMS) {
+            self.engine = fresh(&self.options, &self.memory);
+        }
+        let program = self
+            .engine
+            .program_from_text("generated", text, platform)
+            .map_err(|e| stop(&e))?;
+        let kernel = program.kernels()[0].clone();
+        Ok(Box::new(Program {
+            kernel,
+            memory: self.memory.clone(),
+        }))
+    }
+}
+
+struct Program {
+    kernel: Kernel,
+    memory: DeviceMemory,
+}
+
+impl Program {
+    fn launch(&self, given: &Launch) -> Result<Outcome, Error> {
+        let mut launch = visa_jit::Launch::new([given.lanes, 1, 1])
+            .local([given.lanes, 1, 1])
+            .deadline(DEADLINE);
+        let mut buffers = Vec::new();
+        for (i, bytes) in given.surfaces.iter().enumerate() {
+            let buffer = self.memory.alloc_from(bytes)?;
+            launch = launch.surface(i as u32, buffer.clone());
+            buffers.push(buffer);
+        }
+        for (name, value) in &given.inputs {
+            let bytes = match value {
+                Input::Bytes(bytes) => bytes.clone(),
+                Input::Address(s) => buffers[*s as usize].address().to_le_bytes().to_vec(),
+            };
+            launch = launch.input(name.clone(), bytes);
+        }
+        let report = self.kernel.launch(&launch)?;
+        Ok(match report.status {
+            LaunchStatus::Completed => Ok(buffers.iter().map(visa_runtime::Buffer::to_vec).collect()),
+            LaunchStatus::DeadlineExceeded | LaunchStatus::Interrupted => Err(Stop::Timeout),
+            LaunchStatus::Faulted => Err(Stop::Faulted(
+                report.faults.first().map_or_else(String::new, ToString::to_string),
+            )),
+        })
+    }
+}
+
+impl Loaded for Program {
+    fn run(&self, launch: &Launch) -> Outcome {
+        self.launch(launch).unwrap_or_else(|e| Err(stop(&e)))
+    }
+}
