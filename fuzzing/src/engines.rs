@@ -79,11 +79,30 @@ pub struct Engine {
 
 /// Every engine. The first is what users run; the last ones are independent of code generators.
 pub const ENGINES: &[Engine] = &[
-    Engine { name: "cranelift", make: || native::machine(native::optimised()) },
-    Engine { name: "cranelift-plain", make: || native::machine(native::plain()) },
-    Engine { name: "cranelift-unoptimised", make: || native::machine(native::unoptimised()) },
-    Engine { name: "ssa", make: || evaluator::machine(false) },
-    Engine { name: "ssa-optimised", make: || evaluator::machine(true) },
+    Engine {
+        name: "cranelift",
+        make: || native::machine(native::optimised()),
+    },
+    Engine {
+        name: "cranelift-plain",
+        make: || native::machine(native::plain()),
+    },
+    Engine {
+        name: "cranelift-unoptimised",
+        make: || native::machine(native::unoptimised()),
+    },
+    Engine {
+        name: "interp",
+        make: || native::machine(native::interpreted()),
+    },
+    Engine {
+        name: "ssa",
+        make: || evaluator::machine(false),
+    },
+    Engine {
+        name: "ssa-optimised",
+        make: || evaluator::machine(true),
+    },
 ];
 
 /// Engines by name.
@@ -96,6 +115,19 @@ pub fn named(names: &[&str]) -> Vec<Engine> {
         .iter()
         .map(|n| find(n).unwrap_or_else(|| panic!("no engine `{n}`")))
         .collect()
+}
+
+/// Runs part of an engine; a panic is a bug of its.
+///
+/// # Errors
+/// Those of `run`, and [`Stop::Broken`] for a panic.
+pub fn guarded<T>(run: impl FnOnce() -> Result<T, Stop>) -> Result<T, Stop> {
+    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run));
+    result.unwrap_or_else(|p| {
+        let text = p.downcast_ref::<String>().cloned();
+        let text = text.or_else(|| p.downcast_ref::<&str>().map(|s| (*s).to_owned()));
+        Err(Stop::Broken(format!("panic: {}", text.unwrap_or_default())))
+    })
 }
 
 /// Elements of one type in a surface, for comparison: NaNs of a float type equal each other.

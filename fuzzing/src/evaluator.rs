@@ -8,7 +8,7 @@ use visa_jit::module::InputVar;
 use visa_jit::ssa::eval::{Inputs, Memory, Outcome as End, Place, Thread, run};
 use visa_jit::ssa::{Function, Space, verify};
 
-use crate::engines::{Input, Launch, Loaded, Machine, Outcome, Stop};
+use crate::engines::{Input, Launch, Loaded, Machine, Outcome, Stop, guarded};
 use crate::native::stop;
 
 /// IR instructions that a thread may execute.
@@ -38,6 +38,12 @@ pub fn machine(optimised: bool) -> Box<dyn Machine> {
 
 impl Machine for Evaluator {
     fn load(&mut self, text: &str, platform: Platform) -> Result<Box<dyn Loaded>, Stop> {
+        guarded(|| self.program(text, platform))
+    }
+}
+
+impl Evaluator {
+    fn program(&mut self, text: &str, platform: Platform) -> Result<Box<dyn Loaded>, Stop> {
         let program = self
             .engine
             .program_from_text("generated", text, platform)
@@ -70,6 +76,12 @@ struct Program {
 
 impl Loaded for Program {
     fn run(&self, launch: &Launch) -> Outcome {
+        guarded(|| self.evaluate(launch))
+    }
+}
+
+impl Program {
+    fn evaluate(&self, launch: &Launch) -> Outcome {
         let mut payload = Vec::new();
         for (name, value) in &launch.inputs {
             let bytes = match value {
@@ -113,10 +125,16 @@ struct World {
 impl World {
     fn element(&mut self, place: Place, bytes: u32) -> Option<&mut [u8]> {
         let (memory, at) = match place.space {
-            Space::Surface => (self.surfaces.get_mut(place.surface as usize)?, place.address),
+            Space::Surface => (
+                self.surfaces.get_mut(place.surface as usize)?,
+                place.address,
+            ),
             Space::Flat => {
                 let surface = (place.address / FLAT).checked_sub(1)?;
-                (self.surfaces.get_mut(surface as usize)?, place.address % FLAT)
+                (
+                    self.surfaces.get_mut(surface as usize)?,
+                    place.address % FLAT,
+                )
             }
             Space::Slm => (&mut self.slm, place.address),
             Space::Scratch => (&mut self.scratch, place.address),

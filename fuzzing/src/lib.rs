@@ -12,7 +12,7 @@
 pub mod engines;
 mod evaluator;
 pub mod flow;
-// pub mod kernels;
+pub mod kernels;
 mod native;
 pub mod rng;
-// pub mod sweep;
+pub mod sweep;

@@ -1,14 +1,15 @@
-//! Engines that generate code, through the library's façade.
+//! Engines behind the library's façade: those that generate code, and the reference interpreter.
 
 use std::time::Duration;
 
 use visa_jit::backend::OptLevel;
+use visa_jit::interp::InterpOptions;
 use visa_jit::isa::Platform;
 use visa_jit::passes::PassOptions;
 use visa_jit::{Class, EngineOptions, Error, Kernel};
 use visa_runtime::{DeviceMemory, LaunchStatus};
 
-use crate::engines::{Input, Launch, Loaded, Machine, Outcome, Stop};
+use crate::engines::{Input, Launch, Loaded, Machine, Outcome, Stop, guarded};
 
 /// Programs after which an engine is replaced: its cache keeps what it compiled.
 const PROGRAMS: usize = 128;
@@ -38,6 +39,14 @@ pub fn unoptimised() -> EngineOptions {
     EngineOptions {
         passes: PassOptions::none(),
         ..plain()
+    }
+}
+
+/// The reference interpreter.
+pub fn interpreted() -> EngineOptions {
+    EngineOptions {
+        interpret: Some(InterpOptions::default()),
+        ..optimised()
     }
 }
 
@@ -78,6 +87,12 @@ pub fn stop(e: &Error) -> Stop {
 
 impl Machine for Native {
     fn load(&mut self, text: &str, platform: Platform) -> Result<Box<dyn Loaded>, Stop> {
+        guarded(|| self.program(text, platform))
+    }
+}
+
+impl Native {
+    fn program(&mut self, text: &str, platform: Platform) -> Result<Box<dyn Loaded>, Stop> {
         self.programs += 1;
         if self.programs.is_multiple_of(PROGRAMS) {
             self.engine = fresh(&self.options, &self.memory);
@@ -119,10 +134,15 @@ impl Program {
         }
         let report = self.kernel.launch(&launch)?;
         Ok(match report.status {
-            LaunchStatus::Completed => Ok(buffers.iter().map(visa_runtime::Buffer::to_vec).collect()),
+            LaunchStatus::Completed => {
+                Ok(buffers.iter().map(visa_runtime::Buffer::to_vec).collect())
+            }
             LaunchStatus::DeadlineExceeded | LaunchStatus::Interrupted => Err(Stop::Timeout),
             LaunchStatus::Faulted => Err(Stop::Faulted(
-                report.faults.first().map_or_else(String::new, ToString::to_string),
+                report
+                    .faults
+                    .first()
+                    .map_or_else(String::new, ToString::to_string),
             )),
         })
     }
@@ -130,6 +150,6 @@ impl Program {
 
 impl Loaded for Program {
     fn run(&self, launch: &Launch) -> Outcome {
-        self.launch(launch).unwrap_or_else(|e| Err(stop(&e)))
+        guarded(|| self.launch(launch).unwrap_or_else(|e| Err(stop(&e))))
     }
 }

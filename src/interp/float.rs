@@ -203,6 +203,10 @@ impl Env {
         if from == to {
             return bits;
         }
+        // A shift, which the mode has no say in (VISA.md 2.4).
+        if (from, to) == (Format::Bf, Format::F) {
+            return canonical(to, bits << 16);
+        }
         let bits = u128::from(self.flush(from, bits));
         let r = match from {
             Format::Hf => self.narrow(Half::from_bits(bits), to),

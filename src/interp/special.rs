@@ -144,8 +144,8 @@ impl Machine<'_, '_, '_> {
 fn tf32(x: u64) -> u64 {
     let (sign, size) = (x & 1 << 31, x & 0x7FFF_FFFF);
     if Format::F.is_nan(x) {
-        // Quiet, and a NaN without its low bits too.
-        return sign | (size & !0x1FFF) | 0x0040_0000;
+        // The one NaN, as of every operation: integers hold the format, so that its bits are seen.
+        return Format::F.nan();
     }
     if size < 0x0080_0000 {
         return sign;
@@ -157,9 +157,10 @@ fn tf32(x: u64) -> u64 {
 /// The upper byte of an hf, rounded to nearest even, or by random bits that are added below it.
 fn bf8(x: u64, random: Option<u64>) -> u64 {
     let (sign, size) = (x & 0x8000, x & 0x7FFF);
-    let size = if Format::Hf.is_nan(x) {
-        size | 0x200
-    } else if size == 0x7C00 {
+    if Format::Hf.is_nan(x) {
+        return Format::Hf.nan().wrapping_shr(8);
+    }
+    let size = if size == 0x7C00 {
         size
     } else {
         let odd = size.wrapping_shr(8) & 1;

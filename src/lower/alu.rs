@@ -246,8 +246,11 @@ impl Lowerer<'_> {
             (true, 8) => (Lane::I64, x.ty.is_signed()),
             (true, 4) => (Lane::I32, x.ty.is_signed()),
             (true, w) => (if w == 1 { Lane::I8 } else { Lane::I16 }, x.ty.is_signed()),
-            (false, 8) if same => (Lane::I64, x.ty.is_signed()),
-            (false, 8) => return self.compare_mixed64(cond, x, y),
+            (false, 8) if plain => return self.compare_mixed64(cond, x, y),
+            (false, 8) => {
+                let (a, b) = (self.wide(x)?, self.wide(y)?);
+                return Ok(self.wide_compare(cond, a, b));
+            }
             (false, _) => (Lane::I64, true),
         };
         let (a, b) = (self.int(x, lane)?, self.int(y, lane)?);
@@ -410,7 +413,7 @@ impl Lowerer<'_> {
     }
 }
 
-fn int_cond(cond: CmpCond, signed: bool) -> ICond {
+pub(super) fn int_cond(cond: CmpCond, signed: bool) -> ICond {
     match (cond, signed) {
         (CmpCond::Eq, _) => ICond::Eq,
         (CmpCond::Ne, _) => ICond::Ne,

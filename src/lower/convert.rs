@@ -310,12 +310,31 @@ impl Lowerer<'_> {
         self.b.select(positive, top, zero)
     }
 
+    /// Clamps a 16-bit float. On the way through f its bits do not change, so that no mode has a say.
+    fn saturate_half(&mut self, v: Value, ty: Type) -> Value {
+        if ty == Type::Hf {
+            let f = self.b.conv(Conv::F16ToF, v, Lane::F32);
+            let f = self.saturate_float(f);
+            return self.b.conv(Conv::FToF16, f, Lane::I16);
+        }
+        let wide = self.b.conv(Conv::ZExt, v, Lane::I32);
+        let wide = self.b.bin_imm(BinOp::Shl, wide, 16);
+        let f = self.b.recast(wide, Lane::F32);
+        let f = self.saturate_float(f);
+        let bits = self.b.recast(f, Lane::I32);
+        let high = self.b.bin_imm(BinOp::LShr, bits, 16);
+        self.b.conv(Conv::Trunc, high, Lane::I16)
+    }
+
     /// Converts a result from `from` to `to`, saturating if asked (VISA.md 2.4).
     pub fn convert(&mut self, v: Value, from: Type, to: Type, sat: bool) -> Result<Value, Fail> {
         match (from.is_float(), to.is_float()) {
             (false, false) if sat => Ok(self.saturate_int(v, from, to)),
             (false, false) => Ok(self.b.resize(v, lane_of(to), from.is_signed())),
             (true, false) => self.float_to_int(v, from, to),
+            (true, true) if sat && from == to && matches!(from, Type::Hf | Type::Bf) => {
+                Ok(self.saturate_half(v, from))
+            }
             (_, true) => {
                 let (v, from) = if !sat {
                     (v, from)

@@ -2,9 +2,10 @@
 //! or divided: sums and products of quadwords, and operands whose modifier takes them out of 64 bits.
 
 use super::Lowerer;
+use super::alu::int_cond;
 use super::error::Fail;
 use super::operand::{Operand, lane_of};
-use crate::isa::{SrcModifier, Type};
+use crate::isa::{CmpCond, SrcModifier, Type};
 use crate::ssa::*;
 
 /// A signed 128-bit number in two's complement.
@@ -127,6 +128,15 @@ impl Lowerer<'_> {
     pub(super) fn xor_masks(&mut self, x: Value, y: Value) -> Value {
         let [x, y] = self.b.level([x, y]);
         self.b.bin(BinOp::Xor, x, y)
+    }
+
+    /// Comparison: the high halves decide, where they are equal the low ones.
+    pub(super) fn wide_compare(&mut self, cond: CmpCond, x: Wide, y: Wide) -> Value {
+        let [xh, yh, xl, yl] = self.b.level([x.hi, y.hi, x.lo, y.lo]);
+        let same = self.b.icmp(ICond::Eq, xh, yh);
+        let high = self.b.icmp(int_cond(cond, true), xh, yh);
+        let low = self.b.icmp(int_cond(cond, false), xl, yl);
+        self.b.select(same, low, high)
     }
 
     /// Clamps to the range of an integer type.

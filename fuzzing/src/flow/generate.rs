@@ -11,7 +11,11 @@ pub fn graph(seed: u64) -> Graph {
     let mut rng = Rng::new(seed);
     let platform = *rng.pick(&[Platform::Skl, Platform::Skl, Platform::Dg2, Platform::Pvc]);
     let simd = *rng.pick(&[8, 16, 16, 32]);
-    let split = if rng.chance(75) { simd } else { *rng.pick(&[8, 16]) };
+    let split = if rng.chance(75) {
+        simd
+    } else {
+        *rng.pick(&[8, 16])
+    };
     let mut count = *rng.pick(&[1, 1, 2, 3]);
     // The body as a subroutine: lanes that return early wait for the others instead of ending.
     let wrapped = rng.chance(40);
@@ -36,7 +40,12 @@ pub fn graph(seed: u64) -> Graph {
         block.id = id;
         id += 1;
     }
-    Graph { platform, simd, split, subs }
+    Graph {
+        platform,
+        simd,
+        split,
+        subs,
+    }
 }
 
 /// A launch of a graph.
@@ -44,7 +53,11 @@ pub fn given(graph: &Graph, seed: u64) -> Given {
     let mut rng = Rng::new(seed ^ 0x5eed);
     let short = rng.below(graph.simd as usize) as u32;
     Given {
-        lanes: if rng.chance(70) { graph.simd } else { graph.simd - short },
+        lanes: if rng.chance(70) {
+            graph.simd
+        } else {
+            graph.simd - short
+        },
         hash: std::array::from_fn(|_| rng.bits() as u32),
         fuel: std::array::from_fn(|_| rng.below(24) as i32),
         uniform: rng.bits() as u32,
@@ -105,14 +118,18 @@ impl<'r> Body<'r> {
         Uniform {
             bit: self.rng.below(32) as u8,
             inverted: self.rng.chance(50),
-            form: *self.rng.pick(&[Form::Scalar, Form::Scalar, Form::Any, Form::All]),
+            form: *self
+                .rng
+                .pick(&[Form::Scalar, Form::Scalar, Form::Any, Form::All]),
         }
     }
 
     /// A forward decision.
     fn forward(&mut self) -> How {
         match self.rng.below(10) {
-            0 => How::Always { wide: self.rng.chance(50) },
+            0 => How::Always {
+                wide: self.rng.chance(50),
+            },
             1 | 2 => How::Uniform(self.uniform()),
             _ => self.lanes(false),
         }
@@ -133,18 +150,31 @@ impl<'r> Body<'r> {
     }
 
     fn early_return(&mut self) -> Term {
-        Term::Ret(if self.rng.chance(25) { How::Uniform(self.uniform()) } else { self.lanes(false) })
+        Term::Ret(if self.rng.chance(25) {
+            How::Uniform(self.uniform())
+        } else {
+            self.lanes(false)
+        })
     }
 
     /// Lanes without fuel leave for `to`, so that the uniform backward branch behind ends.
     fn tired(to: usize) -> Term {
         let test = Test::Tired;
-        Term::Goto(How::Lanes(Lanes { test, inverted: false, fuel: false }), to)
+        Term::Goto(
+            How::Lanes(Lanes {
+                test,
+                inverted: false,
+                fuel: false,
+            }),
+            to,
+        )
     }
 
     fn back(&mut self) -> How {
         if self.rng.chance(60) {
-            How::Always { wide: self.rng.chance(30) }
+            How::Always {
+                wide: self.rng.chance(30),
+            }
         } else {
             How::Uniform(self.uniform())
         }
@@ -181,7 +211,11 @@ impl<'r> Body<'r> {
         let term = match self.rng.below(10) {
             0..=2 if !self.loops.is_empty() => {
                 let (leave, again) = self.loops[self.rng.below(self.loops.len())];
-                let how = if self.rng.chance(20) { How::Uniform(self.uniform()) } else { self.lanes(false) };
+                let how = if self.rng.chance(20) {
+                    How::Uniform(self.uniform())
+                } else {
+                    self.lanes(false)
+                };
                 Term::Goto(how, if self.rng.chance(50) { leave } else { again })
             }
             3 => self.early_return(),
@@ -193,7 +227,11 @@ impl<'r> Body<'r> {
 
     fn branch(&mut self, budget: usize, both: bool) {
         let (other, end) = (self.label(), self.label());
-        let how = if self.rng.chance(20) { How::Uniform(self.uniform()) } else { self.lanes(false) };
+        let how = if self.rng.chance(20) {
+            How::Uniform(self.uniform())
+        } else {
+            self.lanes(false)
+        };
         self.push(Term::Goto(how, other));
         self.statements(budget.div_ceil(2));
         if both {

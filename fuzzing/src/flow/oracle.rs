@@ -22,7 +22,11 @@ impl Lane<'_> {
     }
 
     fn uniform(&self, u: Uniform) -> bool {
-        let Uniform { bit, inverted, form } = u;
+        let Uniform {
+            bit,
+            inverted,
+            form,
+        } = u;
         // All bits of the predicate are equal, so that the three forms say the same.
         let (Form::Scalar | Form::Any | Form::All) = form;
         (self.given.uniform >> bit & 1 != 0) != inverted
@@ -43,7 +47,11 @@ impl Lane<'_> {
         while self.steps < MOST_STEPS {
             let block = &graph.subs[sub][at];
             let mixed = self.hash.wrapping_mul(FACTOR);
-            self.hash = if block.xor { mixed ^ block.id } else { mixed.wrapping_add(block.id) };
+            self.hash = if block.xor {
+                mixed ^ block.id
+            } else {
+                mixed.wrapping_add(block.id)
+            };
             self.steps += 1;
             self.fuel -= 1;
             marks[block.id as usize / 32] |= 1 << (block.id % 32);

@@ -34,8 +34,15 @@ impl Writer<'_> {
     fn head(&mut self) {
         let n = self.graph.simd;
         self.out.push_str(".version 4.1\n.kernel \"graph\"\n");
-        for (name, ty, at) in [("HASH", "ud", 512), ("FUEL", "d", 640), ("STEPS", "ud", 768)] {
-            let _ = writeln!(self.out, ".decl {name} v_type=G type={ty} num_elts=32 align=GRF");
+        for (name, ty, at) in [
+            ("HASH", "ud", 512),
+            ("FUEL", "d", 640),
+            ("STEPS", "ud", 768),
+        ] {
+            let _ = writeln!(
+                self.out,
+                ".decl {name} v_type=G type={ty} num_elts=32 align=GRF"
+            );
             let _ = writeln!(self.out, ".input {name} offset={at} size=128");
         }
         let _ = write!(
@@ -85,7 +92,11 @@ impl Writer<'_> {
             self.lanes(&format!("mul {{d}} {{s}} {FACTOR:#x}:ud"), "HASH", "HASH");
             self.lanes(&format!("xor {{d}} {{s}} {id:#x}:ud"), "HASH", "HASH");
         } else {
-            self.lanes(&format!("mad {{d}} {{s}} {FACTOR:#x}:ud {id:#x}:ud"), "HASH", "HASH");
+            self.lanes(
+                &format!("mad {{d}} {{s}} {FACTOR:#x}:ud {id:#x}:ud"),
+                "HASH",
+                "HASH",
+            );
         }
         self.lanes("add {d} {s} 0x1:ud", "STEPS", "STEPS");
         self.lanes("add {d} {s} -1:d", "FUEL", "FUEL");
@@ -118,7 +129,10 @@ impl Writer<'_> {
     /// Sets all bits of `P3` alike; gives the predicate and the execution size.
     fn uniform_test(&mut self, u: Uniform) -> (String, u32) {
         let n = self.graph.simd;
-        self.line(&format!("and (M1_NM, 1) U(0,0)<1> GIVEN(0,0)<0;1,0> {:#x}:ud", 1u32 << u.bit));
+        self.line(&format!(
+            "and (M1_NM, 1) U(0,0)<1> GIVEN(0,0)<0;1,0> {:#x}:ud",
+            1u32 << u.bit
+        ));
         self.line(&format!("cmp.ne (M1_NM, {n}) P3 U(0,0)<0;1,0> 0x0:ud"));
         let not = if u.inverted { "!" } else { "" };
         match u.form {
@@ -150,12 +164,17 @@ impl Writer<'_> {
             }
             Term::Switch { shift, targets } => {
                 let names: Vec<String> = targets.iter().map(|t| format!("L{sub}_{t}")).collect();
-                self.line(&format!("shr (M1_NM, 1) U(0,0)<1> GIVEN(0,0)<0;1,0> {shift:#x}:ud"));
+                self.line(&format!(
+                    "shr (M1_NM, 1) U(0,0)<1> GIVEN(0,0)<0;1,0> {shift:#x}:ud"
+                ));
                 self.line(&format!(
                     "and (M1_NM, 1) U(0,0)<1> U(0,0)<0;1,0> {:#x}:ud",
                     targets.len() - 1
                 ));
-                self.line(&format!("switchjmp (M1, 1) U(0,0)<0;1,0> ({})", names.join(", ")));
+                self.line(&format!(
+                    "switchjmp (M1, 1) U(0,0)<0;1,0> ({})",
+                    names.join(", ")
+                ));
             }
             Term::Call(how, callee) => {
                 let (pred, n) = self.how(*how);

@@ -1,0 +1,79 @@
+//! A kernel with a launch as a file test (`tests/filetests/README.md`).
+
+use std::fmt::Write;
+
+use visa_jit::isa::Type;
+
+use super::{Kernel, RESULT};
+use crate::engines::{Input, Launch, bits};
+
+/// Numbers of `size` bytes, repetitions gathered.
+fn numbers(bytes: &[u8], size: usize) -> String {
+    let mut out = String::new();
+    let mut items = bytes.chunks(size).map(bits).peekable();
+    while let Some(v) = items.next() {
+        let mut n = 1;
+        while items.peek() == Some(&v) {
+            items.next();
+            n += 1;
+        }
+        let _ = write!(out, " {v:#x}");
+        if n > 1 {
+            let _ = write!(out, "*{n}");
+        }
+    }
+    out
+}
+
+fn name(ty: Type) -> (&'static str, usize) {
+    match ty {
+        Type::Ub | Type::B | Type::Bool => ("u8", 1),
+        Type::Uw | Type::W | Type::V | Type::Uv => ("u16", 2),
+        Type::Ud | Type::D => ("u32", 4),
+        Type::Uq | Type::Q => ("u64", 8),
+        Type::Hf => ("f16", 2),
+        Type::Bf => ("bf16", 2),
+        Type::F | Type::Vf => ("f32", 4),
+        Type::Df => ("f64", 8),
+    }
+}
+
+/// The text of the file; `expected` are the surfaces after the launch.
+pub fn text(kernel: &Kernel, launch: &Launch, expected: &[Vec<u8>], why: &str) -> String {
+    let text = kernel.text();
+    let mut out = String::new();
+    for line in why.lines() {
+        let _ = writeln!(out, "// {line}");
+    }
+    let lanes = launch.lanes;
+    let _ = write!(
+        out,
+        "// platform: {}\n// policy: zero\n// global: {lanes}\n// local: {lanes}\n",
+        kernel.platform
+    );
+    for (i, surface) in launch.surfaces.iter().enumerate() {
+        let n = surface.len() / 4;
+        let _ = writeln!(out, "// surface {i}: u32[{n}] ={}", numbers(surface, 4));
+    }
+    for (var, value) in &launch.inputs {
+        let _ = match value {
+            Input::Bytes(b) => writeln!(out, "// input {var}: u8{}", numbers(b, 1)),
+            Input::Address(s) => writeln!(out, "// input {var}: address {s}"),
+        };
+    }
+    for region in kernel.regions() {
+        let (ty, size) = name(region.ty);
+        let bytes = &expected[region.surface][region.at..region.at + region.count * size];
+        // Variables that the kernel does not use are not stored.
+        if region.surface == RESULT && bytes.iter().all(|b| *b == 0) {
+            continue;
+        }
+        let (s, at, n) = (region.surface, region.at, region.count);
+        let _ = writeln!(
+            out,
+            "// expect surface {s} at {at}: {ty}[{n}] ={}",
+            numbers(bytes, size)
+        );
+    }
+    out + &text
+}

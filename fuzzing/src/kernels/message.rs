@@ -1,0 +1,372 @@
+//! Random messages, after the rows of the opcode table.
+//!
+//! Lanes that store or return old values have a place each. Lanes that load may go anywhere in a surface and
+//! past its end; flat addresses stay inside the buffer, since what lies around it is not defined.
+
+use visa_jit::isa::{Form, Opcode, OpcodeInfo, Platform, Status, Type};
+
+use super::generate::Generator;
+use super::{FLOATS, MEMORY, MEMORY_BYTES};
+use crate::sweep::inst::{Registers, Shape};
+
+/// Rows of messages that run on a platform; those of forms without a generator are left out.
+pub fn rows(platform: Platform) -> Vec<&'static OpcodeInfo> {
+    let runs = |row: &&OpcodeInfo| {
+        row.platforms.contains(platform)
+            && matches!(row.status, Status::Full | Status::Partial)
+            && matches!(
+                row.form,
+                Form::Oword
+                    | Form::Gather
+                    | Form::GatherScaled
+                    | Form::Gather4Scaled
+                    | Form::DwordAtomic
+                    | Form::SvmBlock
+                    | Form::SvmGather
+                    | Form::SvmGather4Scaled
+                    | Form::SvmAtomic
+                    | Form::Lsc
+            )
+    };
+    Opcode::ALL
+        .iter()
+        .map(|op| op.info())
+        .filter(runs)
+        .collect()
+}
+
+/// What a message works on.
+struct Target {
+    surface: String,
+    /// Variable of the payload.
+    data: String,
+}
+
+impl Generator<'_> {
+    /// A surface, and a variable of numbers that belong there.
+    fn target(&mut self) -> Option<Target> {
+        let floats = self.rng.chance(20);
+        let ty = if floats { Type::F } else { Type::Ud };
+        let surface = match (floats, self.rng.below(5)) {
+            (true, _) => format!("T{}", 6 + FLOATS),
+            (false, 0) => "%slm".into(),
+            (false, _) => format!("T{}", 6 + MEMORY),
+        };
+        Some(Target {
+            surface,
+            data: self.variable(ty)?,
+        })
+    }
+
+    /// A variable with storage of its own: payloads start at its first byte.
+    fn variable(&mut self, ty: Type) -> Option<String> {
+        let all: Vec<&str> = self
+            .kernel
+            .variables
+            .iter()
+            .filter(|v| v.ty == ty)
+            .map(|v| v.name.as_str())
+            .collect();
+        if all.is_empty() {
+            None
+        } else {
+            Some((*self.rng.pick(&all)).to_owned())
+        }
+    }
+
+    fn lanes(&mut self, sizes: &[u32]) -> Shape {
+        let fit: Vec<u32> = sizes
+            .iter()
+            .copied()
+            .filter(|n| *n <= self.kernel.simd)
+            .collect();
+        let lanes = *self.rng.pick(&fit);
+        let first = lanes * self.rng.below((self.kernel.simd / lanes) as usize) as u32;
+        Shape {
+            first,
+            lanes,
+            no_mask: self.rng.chance(10),
+        }
+    }
+
+    /// Puts an offset of its own for each lane into `OFF`, `unit` bytes or more apart.
+    fn apart(&mut self, shape: Shape, unit: u32, room: u32, lines: &mut Vec<String>) {
+        let n = shape.lanes;
+        let most = room / unit / n;
+        let stride = unit * (1 + self.rng.below(most.clamp(1, 3) as usize) as u32);
+        let base = unit * self.rng.below(8) as u32;
+        lines.push(format!(
+            "and (M1_NM, {n}) OFF(0,0)<1> LANE(0,0)<1;1,0> 0x1f:ud"
+        ));
+        lines.push(format!(
+            "mul (M1_NM, {n}) OFF(0,0)<1> OFF(0,0)<1;1,0> {stride:#x}:ud"
+        ));
+        lines.push(format!(
+            "add (M1_NM, {n}) OFF(0,0)<1> OFF(0,0)<1;1,0> {base:#x}:ud"
+        ));
+    }
+
+    /// Puts any offsets into `OFF`: multiples of `unit` up to `limit`, a power of two.
+    fn anywhere(&mut self, shape: Shape, unit: u32, limit: u32, lines: &mut Vec<String>) {
+        let n = shape.lanes;
+        let (name, _) = self
+            .kernel
+            .source(&mut self.rng, Type::Ud)
+            .unwrap_or_default();
+        let mask = (limit - 1) & !(unit - 1);
+        lines.push(format!(
+            "and (M1_NM, {n}) OFF(0,0)<1> {name}(0,0)<1;1,0> {mask:#x}:ud"
+        ));
+    }
+
+    fn guard(&mut self) -> String {
+        let not = if self.rng.chance(40) { "!" } else { "" };
+        match self.rng.below(6) {
+            0 | 1 => format!("({not}{}) ", self.rng.pick(&["P1", "P2", "P3", "P4"])),
+            2 => format!("({not}P1{}) ", self.rng.pick(&[".any", ".all"])),
+            _ => String::new(),
+        }
+    }
+
+    /// Offsets for a load or a store in bytes; loads pass the end of a surface now and then.
+    fn offsets(&mut self, store: bool, shape: Shape, unit: u32, lines: &mut Vec<String>) {
+        if store {
+            self.apart(shape, unit, MEMORY_BYTES / 2, lines);
+        } else {
+            let limit = if self.rng.chance(25) {
+                2 * MEMORY_BYTES
+            } else {
+                MEMORY_BYTES
+            };
+            self.anywhere(shape, unit.min(4), limit, lines);
+        }
+    }
+
+    /// Turns `OFF` into flat addresses in `ADDR`.
+    fn addresses(&mut self, shape: Shape, lines: &mut Vec<String>) {
+        let n = shape.lanes;
+        lines.push(format!(
+            "add (M1_NM, {n}) ADDR(0,0)<1> OFF(0,0)<1;1,0> BASE(0,0)<0;1,0>"
+        ));
+    }
+}
+
+/// A message of a row, with what prepares it.
+pub(super) fn lines(g: &mut Generator<'_>, row: &'static OpcodeInfo) -> Option<Vec<String>> {
+    let mut lines = Vec::new();
+    let name = row.opcode.mnemonic();
+    let text = match row.form {
+        Form::Oword => {
+            let t = g.target()?;
+            let n = *g.rng.pick(&[1, 2, 4, 8]);
+            let limit = if name == "oword_ld_unaligned" {
+                0x800
+            } else {
+                0x80
+            };
+            let at = if g.rng.chance(10) {
+                limit - 2
+            } else {
+                g.rng.below(limit / 2)
+            } & !3;
+            format!("{name} ({n}) {} {at:#x}:ud {}.0", t.surface, t.data)
+        }
+        Form::Gather | Form::GatherScaled => elements(g, row, &mut lines)?,
+        Form::Gather4Scaled => {
+            let t = g.target()?;
+            let shape = g.lanes(&[8, 16]);
+            let channels = *g.rng.pick(&["R", "RG", "RGB", "RGBA", "GA", "B"]);
+            g.offsets(name.starts_with("scatter"), shape, 16, &mut lines);
+            format!(
+                "{}{name}.{channels} {} {} 0x0:ud OFF.0 {}.0",
+                g.guard(),
+                shape.text(),
+                t.surface,
+                t.data
+            )
+        }
+        Form::DwordAtomic => {
+            let surface = if g.rng.chance(25) {
+                "%slm".into()
+            } else {
+                format!("T{}", 6 + MEMORY)
+            };
+            let shape = g.lanes(&[8, 16]);
+            let (op, sources, dst) = atomic(g, shape, &mut lines)?;
+            format!(
+                "{}{name}.{op} {} {surface} OFF.0 {sources} {dst}",
+                g.guard(),
+                shape.text()
+            )
+        }
+        Form::SvmAtomic => {
+            let shape = g.lanes(&[8]);
+            let (op, sources, dst) = atomic(g, shape, &mut lines)?;
+            g.addresses(shape, &mut lines);
+            format!(
+                "{}{name}.{op} {} ADDR.0 {dst} {sources}",
+                g.guard(),
+                shape.text()
+            )
+        }
+        Form::SvmBlock => {
+            let data = g.variable(Type::Ud)?;
+            let n = *g.rng.pick(&[1, 2, 4, 8]);
+            let at = 16 * g.rng.below(100);
+            lines.push(format!(
+                "add (M1_NM, 1) ADDR(0,0)<1> BASE(0,0)<0;1,0> {at:#x}:ud"
+            ));
+            format!("{name} ({n}) ADDR(0,0)<0;1,0> {data}.0")
+        }
+        Form::SvmGather => {
+            let data = g.variable(Type::Ud)?;
+            let shape = g.lanes(&[8, 16]);
+            let (block, count) = *g.rng.pick(&[(4, 1), (4, 2), (1, 1), (1, 4), (1, 2)]);
+            flat(g, name, shape, 4 * count, &mut lines);
+            format!(
+                "{}{name}.{block}.{count} {} ADDR.0 {data}.0",
+                g.guard(),
+                shape.text()
+            )
+        }
+        Form::SvmGather4Scaled => {
+            let data = g.variable(Type::Ud)?;
+            let shape = g.lanes(&[8, 16]);
+            let channels = *g.rng.pick(&["R", "RG", "RGBA"]);
+            flat(g, name, shape, 16, &mut lines);
+            format!(
+                "{}{name}.{channels} {} BASE(0,0)<0;1,0> OFF.0 {data}.0",
+                g.guard(),
+                shape.text()
+            )
+        }
+        Form::Lsc => lsc(g, &mut lines)?,
+        _ => return None,
+    };
+    lines.push(text);
+    Some(lines)
+}
+
+/// Messages of one element a lane.
+fn elements(g: &mut Generator<'_>, row: &OpcodeInfo, lines: &mut Vec<String>) -> Option<String> {
+    let name = row.opcode.mnemonic();
+    let mut t = g.target()?;
+    let shape = g.lanes(&[8, 16]);
+    let float = t.surface == format!("T{}", 6 + FLOATS);
+    let bytes = if float { 4 } else { *g.rng.pick(&[1, 2, 4, 4]) };
+    let store = name.starts_with("scatter");
+    // Upper bits of short elements are not defined, so they go to a variable that is cut afterwards.
+    if !float && !store && bytes < 4 {
+        t.data = g.variable(Type::Ud)?;
+    }
+    g.offsets(store, shape, bytes, lines);
+    if row.form == Form::Gather {
+        lines.push(format!(
+            "shr (M1_NM, {0}) OFF(0,0)<1> OFF(0,0)<1;1,0> {1:#x}:ud",
+            shape.lanes,
+            bytes.ilog2()
+        ));
+        return Some(format!(
+            "{name}.{bytes} {} {} 0x0:ud OFF.0 {}.0",
+            shape.text(),
+            t.surface,
+            t.data
+        ));
+    }
+    Some(format!(
+        "{}{name}.{bytes} {} {} 0x0:ud OFF.0 {}.0",
+        g.guard(),
+        shape.text(),
+        t.surface,
+        t.data
+    ))
+}
+
+/// Offsets in `OFF` and addresses in `ADDR` for messages with flat addresses.
+fn flat(g: &mut Generator<'_>, name: &str, shape: Shape, bytes: u32, lines: &mut Vec<String>) {
+    if name.contains("scatter") || name.contains("store") {
+        g.apart(shape, bytes, MEMORY_BYTES / 2, lines);
+    } else {
+        // Half of the buffer, so that the last lane's last element is inside too.
+        g.anywhere(shape, 4, MEMORY_BYTES / 2, lines);
+    }
+    g.addresses(shape, lines);
+}
+
+/// Operation, sources and destination of an atomic; `OFF` is set.
+fn atomic(
+    g: &mut Generator<'_>,
+    shape: Shape,
+    lines: &mut Vec<String>,
+) -> Option<(&'static str, String, String)> {
+    let ops = [
+        "add", "sub", "inc", "dec", "min", "max", "xchg", "cmpxchg", "and", "or", "xor", "minsint",
+        "maxsint",
+    ];
+    let op = *g.rng.pick(&ops);
+    let (a, b) = (g.variable(Type::Ud)?, g.variable(Type::Ud)?);
+    let sources = match op {
+        "inc" | "dec" => "%null.0 %null.0".into(),
+        "cmpxchg" => format!("{a}.0 {b}.0"),
+        _ => format!("{a}.0 %null.0"),
+    };
+    g.apart(shape, 4, MEMORY_BYTES / 2, lines);
+    let dst = g.variable(Type::Ud)?;
+    let dst = if g.rng.chance(30) {
+        "%null.0".into()
+    } else {
+        format!("{dst}.0")
+    };
+    Some((op, sources, dst))
+}
+
+fn lsc(g: &mut Generator<'_>, lines: &mut Vec<String>) -> Option<String> {
+    let data = g.variable(Type::Ud)?;
+    let shape = g.lanes(if g.kernel.platform == Platform::Pvc {
+        &[8, 16, 32]
+    } else {
+        &[8, 16]
+    });
+    let name = *g.rng.pick(&[
+        "lsc_load",
+        "lsc_store",
+        "lsc_load",
+        "lsc_store",
+        "lsc_atomic_iadd",
+        "lsc_atomic_xor",
+        "lsc_atomic_umax",
+    ]);
+    let atomic = name.starts_with("lsc_atomic");
+    let count = if atomic { 1 } else { *g.rng.pick(&[1, 1, 2]) };
+    if atomic {
+        g.apart(shape, 4, MEMORY_BYTES / 2, lines);
+        g.addresses(shape, lines);
+    } else {
+        flat(g, name, shape, 4 * count, lines);
+    }
+    let (sfid, address) = match g.rng.below(3) {
+        0 => ("slm", "flat[OFF]:a32".to_owned()),
+        1 => ("ugm", format!("bti({MEMORY:#x})[OFF]:a32")),
+        _ => ("ugm", "flat[ADDR]:a64".to_owned()),
+    };
+    let vector = if count == 1 {
+        String::new()
+    } else {
+        format!("x{count}")
+    };
+    let payload = format!("{data}:d32{vector}");
+    let (guard, exec) = (g.guard(), shape.text());
+    Some(match name {
+        "lsc_load" => format!("{guard}{name}.{sfid} {exec} {payload} {address}"),
+        "lsc_store" => format!("{guard}{name}.{sfid} {exec} {address} {payload}"),
+        _ => {
+            let source = g.variable(Type::Ud)?;
+            let dst = if g.rng.chance(50) {
+                "%null:d32".into()
+            } else {
+                payload
+            };
+            format!("{guard}{name}.{sfid} {exec} {dst} {address} {source} %null")
+        }
+    })
+}

@@ -1,0 +1,91 @@
+//! Every instruction that computes, in every form, on engines that must agree bit for bit.
+//!
+//! `OPCODE=mnemonic` restricts the sweep to one row.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+use visa_fuzzing::engines::{ENGINES, Engine, named};
+use visa_fuzzing::sweep::{Effort, machines, row, rows};
+
+fn sweep(engines: &[Engine], effort: Effort) {
+    let start = Instant::now();
+    let filter = std::env::var("OPCODE").ok();
+    let mut rows = rows();
+    rows.retain(|r| filter.as_ref().is_none_or(|f| r.opcode.mnemonic() == f));
+    let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    std::thread::scope(|s| {
+        for _ in 0..2 {
+            s.spawn(|| {
+                let mut machines = machines(engines);
+                while let Some(r) = rows.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let tally = row(r, effort, &mut machines);
+                    done.lock().unwrap().push((r.opcode, tally));
+                }
+            });
+        }
+    });
+    let mut done = done.into_inner().unwrap();
+    done.sort_by_key(|(op, _)| *op);
+    println!(
+        "{:10} {:>11} {:>8} {:>8} {:>8} mismatches",
+        "opcode", "types", "forms", "cases", "refused"
+    );
+    let mut failures = Vec::new();
+    let mut cases = 0;
+    for (op, t) in &done {
+        let types = format!("{}/{}", t.types.1, t.types.0);
+        println!(
+            "{:10} {types:>11} {:>8} {:>8} {:>8} {}",
+            op.mnemonic(),
+            t.instructions,
+            t.cases,
+            t.refused,
+            t.mismatches.len()
+        );
+        for why in &t.reasons {
+            println!("           refused: {why}");
+        }
+        cases += t.cases;
+        let shown = if filter.is_some() { 20 } else { 3 };
+        failures.extend(
+            t.mismatches
+                .iter()
+                .take(shown)
+                .map(|m| format!("{}: {m}", op.mnemonic())),
+        );
+        if t.cases < effort.instructions * effort.launches {
+            failures.push(format!("{}: only {} cases", op.mnemonic(), t.cases));
+        }
+    }
+    let names: Vec<&str> = engines.iter().map(|e| e.name).collect();
+    println!(
+        "{} opcodes, {cases} cases on {}, {:.1} s",
+        done.len(),
+        names.join(", "),
+        start.elapsed().as_secs_f64()
+    );
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+#[test]
+fn engines_agree_on_every_instruction() {
+    let effort = Effort {
+        instructions: 128,
+        launches: 8,
+    };
+    sweep(&named(&["interp", "cranelift"]), effort);
+}
+
+#[test]
+#[ignore = "minutes: more forms on every engine"]
+fn every_engine_agrees_on_every_instruction() {
+    let effort = Effort {
+        instructions: 4096,
+        launches: 8,
+    };
+    let mut engines = named(&["interp"]);
+    engines.extend(ENGINES.iter().filter(|e| e.name != "interp"));
+    sweep(&engines, effort);
+}
