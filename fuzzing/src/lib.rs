@@ -16,3 +16,10 @@ pub mod kernels;
 mod native;
 pub mod rng;
 pub mod sweep;
+
+/// The range that the environment variable `SEEDS` asks for, as `100..200`.
+pub fn seeds() -> Option<std::ops::Range<u64>> {
+    let text = std::env::var("SEEDS").ok()?;
+    let (from, to) = text.split_once("..")?;
+    Some(from.parse().ok()?..to.parse().ok()?)
+}

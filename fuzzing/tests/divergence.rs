@@ -1,6 +1,6 @@
 //! Random control flow: every engine leaves the traces that each lane leaves when it runs alone.
 //!
-//! `SEED=n` runs one graph on every engine and prints it.
+//! `SEED=n` runs one graph on every engine and prints it, `SEEDS=a..b` those on every engine.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -91,6 +91,9 @@ fn lanes_go_their_own_ways() {
     if let Some(seed) = one() {
         println!("{}", text(&generate::graph(seed)));
         return sweep("one", ENGINES, seed..seed + 1);
+    }
+    if let Some(seeds) = visa_fuzzing::seeds() {
+        return sweep("some", ENGINES, seeds);
     }
     sweep("evaluated", &named(&["ssa", "interp"]), 0..20_000);
 }

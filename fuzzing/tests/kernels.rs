@@ -1,6 +1,6 @@
 //! Random kernels on engines that must agree.
 //!
-//! `SEED=n` runs one kernel and prints it. A failing kernel is reduced and written as a file test to the
+//! `SEED=n` runs one kernel and prints it, `SEEDS=a..b` those on every engine. A failing kernel is reduced and written as a file test to the
 //! directory `REPRO` (default: the system's temporary directory).
 
 use std::collections::BTreeMap;
@@ -204,6 +204,9 @@ fn engines_agree_on_random_kernels() {
     if let Some(seed) = std::env::var("SEED").ok().and_then(|s| s.parse().ok()) {
         println!("{}", kernel(seed).text());
         return sweep(&every(), seed..seed + 1, 8);
+    }
+    if let Some(seeds) = visa_fuzzing::seeds() {
+        return sweep(&every(), seeds, 8);
     }
     sweep(&named(&["interp", "cranelift"]), 0..400, 4);
 }

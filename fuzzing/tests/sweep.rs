@@ -1,6 +1,6 @@
 //! Every instruction that computes, in every form, on engines that must agree bit for bit.
 //!
-//! `OPCODE=mnemonic` restricts the sweep to one row.
+//! `OPCODE=mnemonic` restricts the sweep to one row, `FORMS=n` changes the number of instructions a row.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -71,8 +71,9 @@ fn sweep(engines: &[Engine], effort: Effort) {
 
 #[test]
 fn engines_agree_on_every_instruction() {
+    let forms = std::env::var("FORMS").ok().and_then(|n| n.parse().ok());
     let effort = Effort {
-        instructions: 128,
+        instructions: forms.unwrap_or(128),
         launches: 8,
     };
     sweep(&named(&["interp", "cranelift"]), effort);
