@@ -35,10 +35,8 @@ pub fn graph(seed: u64) -> Graph {
         }
         subs.push(b.finish());
     }
-    let mut id = 0;
-    for block in subs.iter_mut().flatten() {
+    for (id, block) in (0..).zip(subs.iter_mut().flatten()) {
         block.id = id;
-        id += 1;
     }
     Graph {
         platform,

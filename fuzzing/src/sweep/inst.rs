@@ -201,7 +201,7 @@ fn region(rng: &mut Rng, lanes: u32, elements: u32) -> Option<(u32, String)> {
 
 fn modifier(rng: &mut Rng, row: &OpcodeInfo) -> &'static str {
     match row.modifiers {
-        Modifiers::Arith if rng.chance(35) => *rng.pick(&["(-)", "(abs)", "(-abs)"]),
+        Modifiers::Arith if rng.chance(35) => rng.pick::<&str>(&["(-)", "(abs)", "(-abs)"]),
         Modifiers::Logic if rng.chance(35) => "(~)",
         _ => "",
     }

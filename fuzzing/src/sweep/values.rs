@@ -90,7 +90,7 @@ fn float(rng: &mut Rng, exponent: u32, mantissa: u32) -> u64 {
         7 => 1 << mantissa,
         8 => infinity - 1,
         // Powers of two, halves, small integers and their neighbours.
-        9 => rng.bits() % (infinity >> mantissa) << mantissa,
+        9 => (rng.bits() % (infinity >> mantissa)) << mantissa,
         10 => one - (1 << mantissa),
         11 | 12 => {
             let near = one + ((rng.below(9) as u64) << mantissa);
