@@ -88,9 +88,10 @@ impl Channel<'_> {
     }
 
     /// The product. Only that of two huge unsigned quadwords needs more bits; its low ones are right, and with `.sat`
-    /// it is greater than any number.
+    /// it lies beyond any number on its side.
     fn product(&self, x: i128, y: i128) -> i128 {
         match x.checked_mul(y) {
+            None if self.sat && (x < 0) != (y < 0) => i128::MIN,
             None if self.sat => i128::MAX,
             _ => x.wrapping_mul(y),
         }

@@ -3,7 +3,7 @@
 use super::Lowerer;
 use super::error::Fail;
 use super::operand::{Operand, lane_of};
-use crate::isa::{Opcode, Type};
+use crate::isa::{Opcode, SrcModifier, Type};
 use crate::module::Alu;
 use crate::ssa::*;
 
@@ -146,6 +146,18 @@ impl Lowerer<'_> {
                 let v = self.int(x, lane_of(x.ty))?;
                 let v = self.b.resize(v, lane, false);
                 Ok((self.b.bin(BinOp::LShr, v, n), unsigned(lane)))
+            }
+            // A modifier takes the least number out of its type.
+            _ if x.ty.is_signed() && x.ty.bytes() >= 4 && x.modifier != SrcModifier::None => {
+                if wide {
+                    let x = self.wide(x)?;
+                    let n = self.b.bin_imm(BinOp::And, n, 63);
+                    return Ok((self.wide_shr(x, n), Type::Q));
+                }
+                let v = self.int(x, Lane::I64)?;
+                let n = self.b.bin_imm(BinOp::And, n, 31);
+                let n = self.b.resize(n, Lane::I64, false);
+                Ok((self.b.bin(BinOp::AShr, v, n), Type::Q))
             }
             _ => {
                 let v = self.int(x, lane)?;

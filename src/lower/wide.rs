@@ -86,6 +86,16 @@ impl Lowerer<'_> {
         Wide { lo, hi }
     }
 
+    /// The low 64 bits of `x >> n` for `n` from 0 to 63.
+    pub(super) fn wide_shr(&mut self, x: Wide, n: Value) -> Value {
+        let low = self.b.bin(BinOp::LShr, x.lo, n);
+        // What comes down from the high half: shifted by 64 - n in two steps, as above.
+        let down = self.b.bin_imm(BinOp::Shl, x.hi, 1);
+        let rest = self.b.un(UnOp::Not, n);
+        let down = self.b.bin(BinOp::Shl, down, rest);
+        self.b.bin(BinOp::Or, low, down)
+    }
+
     /// Sign and magnitude of a number between -2^64 and 2^64.
     pub(super) fn magnitude(&mut self, w: Wide) -> Magnitude {
         let zero = self.b.int_like(w.hi, 0);
