@@ -11,22 +11,25 @@ use crate::sweep::inst::{Registers, Shape};
 
 /// Rows of messages that run on a platform; those of forms without a generator are left out.
 pub fn rows(platform: Platform) -> Vec<&'static OpcodeInfo> {
+    let generated = |form: Form| match form {
+        Form::Oword
+        | Form::Gather
+        | Form::GatherScaled
+        | Form::Gather4Scaled
+        | Form::DwordAtomic
+        | Form::SvmBlock
+        | Form::SvmGather
+        | Form::SvmGather4Scaled
+        | Form::SvmAtomic
+        | Form::Lsc => true,
+        // Matrices for 16 lanes are larger than the variables here.
+        Form::Dpas => platform == Platform::Dg2,
+        _ => false,
+    };
     let runs = |row: &&OpcodeInfo| {
         row.platforms.contains(platform)
             && matches!(row.status, Status::Full | Status::Partial)
-            && matches!(
-                row.form,
-                Form::Oword
-                    | Form::Gather
-                    | Form::GatherScaled
-                    | Form::Gather4Scaled
-                    | Form::DwordAtomic
-                    | Form::SvmBlock
-                    | Form::SvmGather
-                    | Form::SvmGather4Scaled
-                    | Form::SvmAtomic
-                    | Form::Lsc
-            )
+            && generated(row.form)
     };
     Opcode::ALL
         .iter()
@@ -241,6 +244,7 @@ pub(super) fn lines(g: &mut Generator<'_>, row: &'static OpcodeInfo) -> Option<V
             )
         }
         Form::Lsc => lsc(g, &mut lines)?,
+        Form::Dpas => matrices(g, name)?,
         _ => return None,
     };
     lines.push(text);
@@ -318,6 +322,29 @@ fn atomic(
         format!("{dst}.0")
     };
     Some((op, sources, dst))
+}
+
+/// A product of matrices on eight lanes; floats have a destination of their own type.
+fn matrices(g: &mut Generator<'_>, name: &str) -> Option<String> {
+    let floats = g.rng.chance(30);
+    let (a, b, ty) = if floats {
+        let p = *g.rng.pick(&["hf", "bf"]);
+        (p, p, Type::F)
+    } else {
+        let all = ["s8", "u8", "s4", "u4", "s2", "u2"];
+        (*g.rng.pick(&all), *g.rng.pick(&all), Type::Ud)
+    };
+    let (dst, acc) = (g.variable(ty)?, g.variable(ty)?);
+    let acc = if g.rng.chance(25) {
+        "%null".into()
+    } else {
+        acc
+    };
+    let (x, y) = (g.variable(Type::Ud)?, g.variable(Type::Ud)?);
+    let repeat = 1 + g.rng.below(8);
+    Some(format!(
+        "{name}.{a}.{b}.8.{repeat} (M1, 8) {dst}.0 {acc}.0 {x}.0 {y}(0,0)"
+    ))
 }
 
 fn lsc(g: &mut Generator<'_>, lines: &mut Vec<String>) -> Option<String> {
