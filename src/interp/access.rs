@@ -156,7 +156,7 @@ impl Machine<'_, '_, '_> {
     }
 
     /// Records faulting channels, if anybody wants to know.
-    fn report(
+    pub fn report(
         &mut self,
         inst: &Inst,
         memory: Memory,

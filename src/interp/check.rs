@@ -2,6 +2,7 @@
 //!
 //! Forms that only show while an instruction runs are errors then.
 
+use super::calls::missing;
 use super::error::{Halt, InterpError};
 use super::{Inputs, NOT_YET};
 use crate::isa::lsc::{AddrModel, DataSize, LscOp, Sfid};
@@ -11,8 +12,9 @@ use crate::valid::ValidKernel;
 
 /// Checks every instruction, in textual order.
 pub(super) fn program(kernel: &ValidKernel, inputs: &Inputs) -> Result<(), InterpError> {
-    for inst in &kernel.module().insts {
-        let checked = instruction(inst, inputs);
+    let module = kernel.module();
+    for inst in &module.insts {
+        let checked = instruction(module, inst, inputs);
         if let Some(error) = checked
             .err()
             .and_then(|halt| halt.at(inst.pos, inst.mnemonic()))
@@ -23,7 +25,19 @@ pub(super) fn program(kernel: &ValidKernel, inputs: &Inputs) -> Result<(), Inter
     Ok(())
 }
 
-fn instruction(inst: &Inst, inputs: &Inputs) -> Result<(), Halt> {
+/// A function that was linked to the kernel.
+pub(super) fn function<'m>(module: &'m Module, name: &str) -> Option<&'m LinkedFunction> {
+    module.functions.iter().find(|f| f.name == name)
+}
+
+/// Why a symbol has no address.
+pub(super) fn unknown(name: &str) -> String {
+    format!(
+        "address of `{name}`, which is neither a function nor a program-scope variable of the file"
+    )
+}
+
+fn instruction(module: &Module, inst: &Inst, inputs: &Inputs) -> Result<(), Halt> {
     let row = inst.op.info();
     if row.status == Status::Rejected {
         return Halt::unsupported("not part of compute kernels");
@@ -39,12 +53,13 @@ fn instruction(inst: &Inst, inputs: &Inputs) -> Result<(), Halt> {
         | Body::File(_)
         | Body::Loc(_)
         | Body::Lifetime { .. } => Ok(()),
-        Body::Ret if inst.op == Opcode::Ret => Ok(()),
+        Body::Ret | Body::Ifcall { .. } => Ok(()),
+        Body::Fcall { name, .. } if function(module, name).is_some() => Ok(()),
+        Body::Fcall { name, .. } => Halt::unsupported(missing(name)),
         Body::Nullary if inst.op != Opcode::Breakpoint => Ok(()),
+        Body::Faddr { name, .. } if function(module, name).is_some() => Ok(()),
         Body::Faddr { name, .. } if inputs.symbols.contains_key(name) => Ok(()),
-        Body::Faddr { name, .. } => Halt::unsupported(format!(
-            "address of `{name}`, which is not a program-scope variable"
-        )),
+        Body::Faddr { name, .. } => Halt::unsupported(unknown(name)),
         Body::Mem(m) => mem(m),
         Body::Svm(_) => Ok(()),
         Body::Dpas(_) if inst.op == Opcode::Dpas => Ok(()),

@@ -2,7 +2,8 @@
 //!
 //! A lane that branches waits at its target; execution continues at the textually earliest instruction where a
 //! lane waits, with all lanes that wait there. A call opens a frame of its own: the lanes that make it run to
-//! their return before any lane of the caller goes on.
+//! their return before any lane of the caller goes on. Which lanes make a call is said in [`super::flow`] and
+//! [`super::calls`].
 //!
 //! Decided here, as VISA.md leaves it open:
 //! * `jmp` and `switchjmp` move the active lanes only, so that no lane that waits is lost; the lanes that they move
@@ -11,6 +12,21 @@
 //! * Falling off the end of a subroutine is a return.
 
 use std::collections::BTreeMap;
+
+use super::calls::Kept;
+
+/// What a call enters.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Entry {
+    /// The subroutine.
+    pub subroutine: usize,
+    /// Its first instruction.
+    pub at: usize,
+    /// All lanes of the thread enter it, whoever calls.
+    pub everybody: bool,
+    /// Variables of the caller's activation.
+    pub kept: Option<Box<Kept>>,
+}
 
 /// One call, or the kernel's own body.
 #[derive(Clone, Debug)]
@@ -23,30 +39,48 @@ struct Frame {
     back: usize,
     /// Which subroutine it runs.
     subroutine: usize,
+    /// Lanes of the caller that go on there, if not those that have returned.
+    callers: Option<u32>,
+    /// See [`Entry::kept`].
+    kept: Option<Box<Kept>>,
+}
+
+impl Frame {
+    fn new(subroutine: usize, back: usize) -> Frame {
+        Frame {
+            waiting: BTreeMap::new(),
+            returned: 0,
+            back,
+            subroutine,
+            callers: None,
+            kept: None,
+        }
+    }
 }
 
 /// Where the lanes of a thread are.
 #[derive(Clone, Debug)]
 pub(super) struct Control {
     frames: Vec<Frame>,
+    /// All lanes of the thread.
+    all: u32,
     /// Next instruction.
     pub pc: usize,
     /// Lanes that execute it: the execution mask.
     pub active: u32,
+    /// Variables of activations that have just been returned to, innermost first.
+    pub returned_to: Vec<Kept>,
 }
 
 impl Control {
     /// All lanes of `mask` at the first instruction.
     pub fn new(mask: u32) -> Control {
         Control {
-            frames: vec![Frame {
-                waiting: BTreeMap::new(),
-                returned: 0,
-                back: 0,
-                subroutine: 0,
-            }],
+            frames: vec![Frame::new(0, 0)],
+            all: mask,
             pc: 0,
             active: mask,
+            returned_to: Vec::new(),
         }
     }
 
@@ -81,21 +115,20 @@ impl Control {
         }
     }
 
-    /// Active lanes call a subroutine at `entry`, to go on at `back` when all of them have returned. The other
+    /// Active lanes call a subroutine, to go on at `back` when all of them have returned. The other
     /// active lanes wait at `back`.
-    pub fn call(&mut self, lanes: u32, (subroutine, entry): (usize, usize), back: usize) {
+    pub fn call(&mut self, lanes: u32, entry: Entry, back: usize) {
         let lanes = lanes & self.active;
         let rest = self.active & !lanes;
         self.send(rest, back);
         if lanes != 0 {
             self.frames.push(Frame {
-                waiting: BTreeMap::new(),
-                returned: 0,
-                back,
-                subroutine,
+                callers: entry.everybody.then_some(lanes),
+                kept: entry.kept,
+                ..Frame::new(entry.subroutine, back)
             });
-            self.active = lanes;
-            self.pc = entry;
+            self.active = if entry.everybody { self.all } else { lanes };
+            self.pc = entry.at;
         }
     }
 
@@ -120,13 +153,14 @@ impl Control {
                 }
                 _ if self.active != 0 => return true,
                 _ => {
-                    let (returned, back) = (frame.returned, frame.back);
+                    self.active = frame.callers.unwrap_or(frame.returned);
+                    self.pc = frame.back;
+                    self.returned_to.extend(frame.kept.take().map(|kept| *kept));
                     self.frames.pop();
                     if self.frames.is_empty() {
+                        self.active = 0;
                         return false;
                     }
-                    self.active = returned;
-                    self.pc = back;
                 }
             }
         }
@@ -136,6 +170,14 @@ impl Control {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn entry(subroutine: usize, at: usize) -> Entry {
+        Entry {
+            subroutine,
+            at,
+            ..Entry::default()
+        }
+    }
 
     #[test]
     fn the_earliest_waiting_lanes_run_first() {
@@ -183,7 +225,7 @@ mod tests {
     fn calls_keep_the_callers_lanes_waiting() {
         let mut c = Control::new(0b111);
         c.send(0b001, 2);
-        c.call(0b010, (1, 20), 6);
+        c.call(0b010, entry(1, 20), 6);
         assert!(c.settle());
         assert_eq!((c.pc, c.active, c.depth()), (20, 0b010, 1));
         c.leave(0b010);
@@ -198,7 +240,7 @@ mod tests {
     #[test]
     fn lanes_that_return_wait_for_the_others() {
         let mut c = Control::new(0b11);
-        c.call(0b11, (1, 10), 1);
+        c.call(0b11, entry(1, 10), 1);
         c.leave(0b01);
         c.pc = 11;
         assert!(c.settle());
@@ -206,5 +248,22 @@ mod tests {
         c.leave(0b10);
         assert!(c.settle());
         assert_eq!((c.pc, c.active), (1, 0b11));
+    }
+
+    #[test]
+    fn a_call_of_everybody_gives_the_callers_lanes_back() {
+        let mut c = Control::new(0b111);
+        c.send(0b001, 8);
+        let all = Entry {
+            everybody: true,
+            ..entry(1, 20)
+        };
+        c.call(0b010, all, 6);
+        assert!(c.settle());
+        assert_eq!((c.pc, c.active), (20, 0b111));
+        c.leave(0b111);
+        assert!(c.settle());
+        // Lane 2 was active and did not call.
+        assert_eq!((c.pc, c.active), (6, 0b110));
     }
 }

@@ -33,14 +33,6 @@ pub enum InterpError {
         /// Instructions.
         limit: u64,
     },
-    /// Calls inside each other.
-    #[error("line {}: calls are nested deeper than {limit}", pos.line)]
-    CallDepth {
-        /// The call.
-        pos: Pos,
-        /// Calls.
-        limit: u32,
-    },
     /// The kernel exceeds a fixed limit.
     #[error("kernel is too large: {what}")]
     TooLarge {
@@ -62,8 +54,6 @@ pub(super) enum Halt {
     Unsupported(String),
     /// See [`InterpError::Malformed`].
     Malformed(String),
-    /// See [`InterpError::CallDepth`].
-    CallDepth(u32),
     /// An access was out of bounds and the launch stops at the first.
     Fault,
 }
@@ -84,7 +74,6 @@ impl Halt {
         Some(match self {
             Halt::Unsupported(why) => InterpError::Unsupported { pos, opcode, why },
             Halt::Malformed(why) => InterpError::Malformed { pos, opcode, why },
-            Halt::CallDepth(limit) => InterpError::CallDepth { pos, limit },
             Halt::Fault => return None,
         })
     }

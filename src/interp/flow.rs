@@ -1,5 +1,7 @@
-//! Branches, calls and returns: which lanes take them (VISA.md 2.2). What then happens is in [`super::control`].
+//! Branches, calls and returns: which lanes take them (VISA.md 2.2). What then happens is in [`super::control`];
+//! stack calls are in [`super::calls`].
 
+use super::control::Entry;
 use super::error::Halt;
 use super::lanes::{bit, first, up};
 use super::machine::Machine;
@@ -21,12 +23,17 @@ impl Places {
     /// Finds them.
     pub fn new(module: &Module) -> Places {
         let mut starts = vec![0];
-        let insts = module.insts.iter().enumerate();
-        let subroutines = insts.filter(|(_, i)| i.op == Opcode::Subroutine);
-        // The first one is the kernel's, whatever precedes it.
-        starts.extend(subroutines.skip(1).map(|(at, _)| at));
         let end = module.insts.len();
         let label = |l: &Label| l.def.map_or(end, |at| at as usize);
+        let functions = module.functions.first();
+        let entry = functions.and_then(|f| module.labels.get(f.entry.0 as usize));
+        let linked = entry.map_or(end, label);
+        let insts = module.insts.iter().enumerate();
+        let subroutines = insts.filter(|(_, i)| i.op == Opcode::Subroutine);
+        // The first one is the kernel's, whatever precedes it; unless the kernel has none.
+        let mut subroutines = subroutines.map(|(at, _)| at).peekable();
+        subroutines.next_if(|&at| at < linked);
+        starts.extend(subroutines);
         Places {
             starts,
             labels: module.labels.iter().map(label).collect(),
@@ -37,6 +44,11 @@ impl Places {
     /// Instruction of a label.
     pub fn label(&self, l: LabelId) -> usize {
         self.labels.get(l.0 as usize).copied().unwrap_or(self.end)
+    }
+
+    /// Number of subroutines, with the kernel's body.
+    pub fn count(&self) -> usize {
+        self.starts.len()
     }
 
     /// Subroutine that an instruction belongs to; 0 is the kernel's body.
@@ -57,7 +69,7 @@ impl Places {
 impl Machine<'_, '_, '_> {
     /// Lanes of the thread for which a branch is taken. A branch decides lane by lane if it has several channels and
     /// a predicate that is not reduced, else for all active lanes together.
-    fn taken(&self, inst: &Inst) -> Result<u32, Halt> {
+    pub fn taken(&self, inst: &Inst) -> Result<u32, Halt> {
         let active = self.t.control.active;
         let lane = inst.exec.mask.first_lane();
         match inst.pred {
@@ -115,24 +127,23 @@ impl Machine<'_, '_, '_> {
                 if !self.program.places.entry(self.program.kernel.module(), to) {
                     return Halt::malformed("call of a label that is no subroutine");
                 }
-                let limit = self.program.options.max_call_depth;
-                if self.t.control.depth() >= limit as usize {
-                    return Err(Halt::CallDepth(limit));
-                }
                 let (taken, back) = (self.taken(inst)?, self.t.control.pc);
-                let entry = (self.program.places.subroutine(to), to);
-                self.t.control.call(taken, entry, back);
+                if taken != 0 && self.may_call(inst, to, false)? {
+                    let entry = Entry {
+                        subroutine: self.program.places.subroutine(to),
+                        at: to,
+                        ..Entry::default()
+                    };
+                    self.t.control.call(taken, entry, back);
+                }
             }
             _ => return Halt::unsupported("this kind of branch"),
         }
         Ok(())
     }
 
-    /// `ret`.
+    /// `ret` and `fret`.
     pub fn ret(&mut self, inst: &Inst) -> Result<(), Halt> {
-        if inst.op != Opcode::Ret {
-            return Halt::unsupported(super::NOT_YET);
-        }
         let taken = self.taken(inst)?;
         self.t.control.leave(taken);
         Ok(())

@@ -10,7 +10,7 @@
 //! |---|---|
 //! | `run` | loops over threads and instructions |
 //! | `machine` | masks, predicates, operands, regions |
-//! | `control`, `flow` | divergence, branches, calls |
+//! | `control`, `flow`, `calls` | divergence, branches, subroutines, functions |
 //! | `moves`, `arith`, `logic`, `math`, `groups`, `special`, `dpas` | instructions on registers |
 //! | `number`, `float` | numbers and conversions |
 //! | `message`, `lsc`, `access`, `atomic` | instructions on memory |
@@ -31,6 +31,7 @@
 mod access;
 mod arith;
 mod atomic;
+mod calls;
 mod check;
 mod control;
 mod dpas;
@@ -59,16 +60,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::isa::lsc::LscOp;
+use crate::limits::MAX_CALL_DEPTH;
 use crate::module::{Body, Inst, MemKind, Svm};
 use crate::valid::ValidKernel;
+use calls::Functions;
 use flow::Places;
 use state::Layout;
 
 /// What [`InterpError::Unsupported`] says of whole instructions.
 const NOT_YET: &str = "not interpreted";
-
-/// Calls inside each other, unless [`InterpOptions::max_call_depth`] says otherwise.
-pub const MAX_CALL_DEPTH: u32 = 1024;
 
 /// What fills a byte of the thread's first registers (VISA.md 4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,7 +102,7 @@ pub struct Inputs {
 pub struct InterpOptions {
     /// Instructions that each hardware thread may execute; labels and marks do not count. Not limited if `None`.
     pub fuel: Option<u64>,
-    /// Calls that may be inside each other.
+    /// Recursive calls that may be inside each other. One more is not made and counts as an access out of bounds.
     pub max_call_depth: u32,
     /// Accesses out of bounds are reported to the launch, which counts them and decides whether to stop.
     pub report: bool,
@@ -129,6 +129,7 @@ pub struct Program {
     options: InterpOptions,
     layout: Layout,
     places: Places,
+    functions: Functions,
 }
 
 /// Where in the program an access is.
@@ -159,12 +160,15 @@ impl Program {
         check::program(&kernel, &inputs)?;
         let layout = Layout::new(&kernel)?;
         let places = Places::new(kernel.module());
+        let depth = options.max_call_depth;
+        let functions = Functions::new(&kernel, &layout, &places, depth)?;
         Ok(Program {
             kernel,
             inputs,
             options,
             layout,
             places,
+            functions,
         })
     }
 
@@ -231,6 +235,8 @@ fn described(inst: &Inst) -> Option<(&'static str, u32)> {
                 _ => ("read", bytes),
             }
         }
+        // A call that is too deep.
+        Body::Branch(_) | Body::Fcall { .. } | Body::Ifcall { .. } => ("write", 4),
         _ => return None,
     })
 }

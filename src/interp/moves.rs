@@ -1,5 +1,6 @@
 //! Moves, selections, comparisons, predicates, address registers, and instructions with two results.
 
+use super::check::{function, unknown};
 use super::error::Halt;
 use super::float::Format;
 use super::lanes::{Lanes, bit, down, first, first as first_bits, up};
@@ -303,18 +304,21 @@ impl Machine<'_, '_, '_> {
         self.write(&above, &high, enabled)
     }
 
-    /// `faddr`: the address of a program-scope variable, which the launch puts behind the arguments.
+    /// `faddr`: the address of a function, or of a program-scope variable, which the launch puts behind the arguments.
     pub fn faddr(&mut self, name: &str, dst: &Dst) -> Result<(), Halt> {
-        let Some(&at) = self.program.inputs.symbols.get(name) else {
-            return Halt::unsupported(format!(
-                "address of `{name}`, which is not a program-scope variable"
-            ));
+        let function = function(self.program.kernel.module(), name);
+        let address = match (function, self.program.inputs.symbols.get(name)) {
+            (Some(f), _) => f.address.into(),
+            (None, Some(&at)) => {
+                let mut bytes = [0; 8];
+                for (k, byte) in bytes.iter_mut().enumerate() {
+                    *byte = self.group.payload(at.saturating_add(k as u32));
+                }
+                u64::from_le_bytes(bytes)
+            }
+            (None, None) => return Halt::unsupported(unknown(name)),
         };
-        let mut bytes = [0; 8];
-        for (k, byte) in bytes.iter_mut().enumerate() {
-            *byte = self.group.payload(at.saturating_add(k as u32));
-        }
-        let number = Number::Int(u64::from_le_bytes(bytes).into());
+        let number = Number::Int(address.into());
         let v = convert(self.env(), number, self.dst_type(dst)?, false);
         self.write(dst, &Lanes::all(v), 1)
     }

@@ -103,7 +103,7 @@ impl Program {
     ) -> Result<Stop, InterpError> {
         let insts = &self.kernel.module().insts;
         loop {
-            if !t.control.settle() {
+            if !t.settle() {
                 return Ok(Stop::Done);
             }
             let at = t.control.pc;
@@ -211,6 +211,8 @@ impl Machine<'_, '_, '_> {
             Body::Alu(a) => self.alu(inst, a),
             Body::Branch(l) => self.branch(inst, *l),
             Body::Ret => self.ret(inst),
+            Body::Fcall { name, .. } => self.fcall(inst, name),
+            Body::Ifcall { addr, .. } => self.ifcall(inst, addr),
             Body::SwitchJmp { index, targets } => self.switch(index, targets),
             Body::Mem(m) => self.mem(inst, m),
             Body::Svm(s) => self.svm(inst, s),

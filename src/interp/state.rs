@@ -104,6 +104,13 @@ impl Layout {
         Some((name, at.wrapping_sub(*start)))
     }
 
+    /// Positions that a root has in the file.
+    pub fn span(&self, root: RootId) -> std::ops::Range<usize> {
+        let id = root.0 as usize;
+        let start = self.start.get(id).copied().unwrap_or(0);
+        start..self.end.get(id).copied().unwrap_or(start)
+    }
+
     /// Address of a root whose address is taken.
     pub fn address(&self, root: RootId) -> usize {
         self.start.get(root.0 as usize).copied().unwrap_or(0)
@@ -170,6 +177,15 @@ impl Thread {
             executed: 0,
             done: mask == 0,
         }
+    }
+
+    /// After an instruction: see [`Control::settle`]. Activations that are returned to have their variables again.
+    pub fn settle(&mut self) -> bool {
+        let more = self.control.settle();
+        for kept in std::mem::take(&mut self.control.returned_to) {
+            kept.restore(self);
+        }
+        more
     }
 
     /// A little-endian number of up to 8 bytes; bytes past the file are zero.

@@ -57,9 +57,6 @@ const INTERPRETED: u64 = 400;
 /// The file whose kernels keep state from launch to launch: compiled code runs them more often.
 const STATEFUL: &str = "global_state";
 
-/// The file whose kernels call functions through the stack, which the interpreter does not do yet.
-const STACK_CALLS: &str = "call_stack";
-
 /// `on_devices!(name, "file", body)`: a module `name` with a test for each device, which calls
 /// `body(&Target)` with `tests/kernels/bin/DEVICE/file.zebin`.
 #[macro_export]
@@ -488,7 +485,7 @@ impl<'a> Job<'a> {
             }
         }
         let items: u64 = self.global.iter().map(|&n| u64::from(n)).product();
-        let stateless = ![STATEFUL, STACK_CALLS].contains(&self.target.file);
+        let stateless = self.target.file != STATEFUL;
         if self.workers == 1 && items <= INTERPRETED && stateless && !left_out("interp") {
             self.interpret(&buffers).into_iter().for_each(&fail);
         }
