@@ -7,7 +7,7 @@
 use std::sync::atomic::AtomicU32;
 
 /// Version of this layout.
-pub const ABI_VERSION: u32 = 4;
+pub const ABI_VERSION: u32 = 5;
 
 /// Entries of a surface table; an index is a byte, so a look-up needs no check.
 pub const SURFACES: usize = 256;
@@ -15,7 +15,8 @@ pub const SURFACES: usize = 256;
 /// A compiled kernel: runs hardware threads `first … end` of one work-group until each is finished
 /// or waits at a barrier. Returns a [`Status`].
 ///
-/// Threads whose [`ThreadCtx::state`] is [`THREAD_DONE`] are skipped.
+/// In kernels with barriers, threads whose [`ThreadCtx::state`] is [`THREAD_DONE`] are skipped. Kernels without any do not
+/// look at it; they run the [`GroupCtx::following`] groups as well, all of the same shape, before they return.
 pub type Entry = unsafe extern "C" fn(group: *mut GroupCtx, first: u32, end: u32) -> u32;
 
 /// Result of [`Entry`].
@@ -83,6 +84,8 @@ pub struct GroupCtx {
     pub r0: [u32; 16],
     /// Hardware threads of this group.
     pub thread_count: u32,
+    /// Groups next in x that the call runs too, each with dword 1 of `r0` one higher, where it is left; 0 for kernels with barriers.
+    pub following: u32,
 }
 
 /// Length of [`GroupCtx::sink`].

@@ -8,8 +8,8 @@ use visa_runtime::abi::{
 };
 
 #[test]
-fn layout_of_version_4() {
-    assert_eq!(ABI_VERSION, 4);
+fn layout_of_version_5() {
+    assert_eq!(ABI_VERSION, 5);
     assert_eq!(
         (SURFACES, SINK_BYTES, LOCAL_ID_ROW, THREAD_DONE),
         (256, 256, 32, u32::MAX)
@@ -50,10 +50,11 @@ fn layout_of_version_4() {
         offset_of!(GroupCtx, faults),
         offset_of!(GroupCtx, r0),
         offset_of!(GroupCtx, thread_count),
+        offset_of!(GroupCtx, following),
     ];
     assert_eq!(
         (group, size_of::<GroupCtx>()),
-        ([0, 8, 16, 24, 32, 40, 48, 112], 120)
+        ([0, 8, 16, 24, 32, 40, 48, 112, 116], 120)
     );
     let thread = [
         offset_of!(ThreadCtx, local_ids),

@@ -154,6 +154,10 @@ pub struct Rig {
     pub flat_at: (*mut u8, u64),
     /// Interruption request.
     pub interrupt: AtomicU32,
+    /// Groups that the call runs beside the first.
+    pub following: u32,
+    /// The group that ran last.
+    pub last_group: u32,
     /// Threads.
     pub threads: Vec<ThreadCtx>,
     /// Helper table.
@@ -196,6 +200,8 @@ impl Rig {
             slm_at: (ptr::null_mut(), 0),
             flat_at: (ptr::null_mut(), 0),
             interrupt: AtomicU32::new(0),
+            following: 0,
+            last_group: 0,
             threads,
             helpers: *helpers(),
             faults: ptr::null_mut(),
@@ -256,10 +262,13 @@ impl Rig {
             faults: self.faults,
             r0: std::array::from_fn(|i| 100 + i as u32),
             thread_count: self.threads.len() as u32,
+            following: self.following,
         };
         let count = self.threads.len() as u32;
         // SAFETY: the code was generated for this ABI and every pointer outlives the call.
-        unsafe { entry(&raw mut group, 0, count) }
+        let status = unsafe { entry(&raw mut group, 0, count) };
+        self.last_group = group.r0[1];
+        status
     }
 }
 

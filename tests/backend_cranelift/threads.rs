@@ -110,6 +110,34 @@ fn barriers_suspend_and_resume() {
     }
 }
 
+const GROUPS: &str = r#"function "groups" simd 8 frame 16
+
+bb0:
+  %0: i32 = frameload[0]
+  %1: i32 = input.r0[1]
+  %2: i32 = add %0, %1
+  framestore[0] %2
+  fence
+  return
+"#;
+
+#[test]
+fn one_call_runs_the_groups_that_follow() {
+    for options in [NONE, SPEED] {
+        let code = install(&function(GROUPS), &options);
+        for following in [0, 1, 5] {
+            let mut rig = Rig::new(3, 16);
+            rig.following = following;
+            assert_eq!(rig.run(code.entry()), Status::Done as u32);
+            assert_eq!(rig.last_group, 101 + following);
+            for frame in &rig.frames {
+                let sum: u32 = (101..=101 + following).sum();
+                assert_eq!(word(&frame.read(), 0), sum);
+            }
+        }
+    }
+}
+
 const LOOPS: &str = r#"function "loops" simd 8 frame 16
 
 bb0:

@@ -17,6 +17,9 @@ use std::ops::Range;
 use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+/// Groups that one call runs at most, so that a launch can be stopped between them.
+const MOST_GROUPS: u64 = 64;
+
 /// What the workers of one launch share.
 pub(super) struct Job<'a> {
     pub code: &'a KernelCode,
@@ -106,17 +109,26 @@ impl<'a> Job<'a> {
         ]
     }
 
-    /// Id after `id`, x fastest.
-    fn next_id(&self, mut id: [u32; 3]) -> [u32; 3] {
-        for dim in 0..2 {
-            id[dim] += 1;
-            if id[dim] < self.groups[dim] {
-                return id;
-            }
-            id[dim] = 0;
+    /// How many groups behind `id` in its row one call may run as well, out of `left` with it: those that differ
+    /// in nothing but their number and leave nothing behind that has to be cleared.
+    fn following(&self, id: [u32; 3], left: u64, slm_size: u32) -> u32 {
+        let meta = self.meta;
+        let clears = slm_size != 0 || meta.regs_bytes != 0 || meta.scratch_bytes != 0;
+        if meta.states != 0 || clears || !self.is_native() {
+            return 0;
         }
-        id[2] = id[2].wrapping_add(1);
-        id
+        let kind = self.kind(id);
+        let mut last = self.groups[0] - 1;
+        if last != id[0] && self.kind([last, id[1], id[2]]) != kind {
+            last -= 1;
+        }
+        let most = left.min(MOST_GROUPS) as u32;
+        (last - id[0]).min(most - 1)
+    }
+
+    /// Compiled code, as opposed to a program that is interpreted.
+    fn is_native(&self) -> bool {
+        !matches!(self.code, KernelCode::Program(_))
     }
 
     /// Kind of a group: bit `d` set where it is the last and smaller one.
@@ -236,27 +248,30 @@ impl Worker {
             faults: null_mut(),
             r0: [0; 16],
             thread_count: 0,
+            following: 0,
         };
         loop {
             let range = job.take(alone);
             if range.is_empty() {
                 return;
             }
-            let mut id = job.group_id(range.start);
-            for _ in range {
+            let mut linear = range.start;
+            while linear < range.end {
                 if job.stop.load(Ordering::Relaxed) != RUN {
                     return;
                 }
-                if !self.run_group(job, &mut group, id) {
+                let id = job.group_id(linear);
+                group.following = job.following(id, range.end - linear, slm_size);
+                if !self.run_groups(job, &mut group, id) {
                     return;
                 }
-                id = job.next_id(id);
+                linear += 1 + u64::from(group.following);
             }
         }
     }
 
-    /// Runs one group; false when the launch has to end.
-    fn run_group(&mut self, job: &Job<'_>, group: &mut GroupCtx, id: [u32; 3]) -> bool {
+    /// Runs a group and those that follow it; false when the launch has to end.
+    fn run_groups(&mut self, job: &Job<'_>, group: &mut GroupCtx, id: [u32; 3]) -> bool {
         let kind = job.kind(id);
         let Some(shape) = &job.kinds[kind] else {
             // Preparation made a shape of every kind that occurs.
@@ -282,15 +297,29 @@ impl Worker {
                 }
                 s if s == Status::Fault as u32 => {
                     stop(job.stop, STOP_FAULT);
+                    self.count(group, id, shape);
                     return false;
                 }
-                s if s == Status::Interrupted as u32 => return false,
+                s if s == Status::Interrupted as u32 => {
+                    self.count(group, id, shape);
+                    return false;
+                }
                 other => return self.fail(job, other),
             }
         }
         self.tally.groups += 1;
         self.tally.threads += u64::from(shape.threads);
+        self.count(group, id, shape);
         true
+    }
+
+    /// Counts the groups from `first` that were left behind on the way to the one that ran last.
+    fn count(&mut self, group: *const GroupCtx, first: [u32; 3], shape: &GroupShape) {
+        // SAFETY: the caller's group, which no code runs on now.
+        let last = unsafe { (*group).r0[1] };
+        let behind = u64::from(last.wrapping_sub(first[0]));
+        self.tally.groups += behind;
+        self.tally.threads += behind * u64::from(shape.threads);
     }
 
     /// Runs the threads of a group until each is finished or waits; a status of [`crate::abi::Status`].
@@ -340,9 +369,9 @@ impl Worker {
     fn clear(&mut self, job: &Job<'_>, threads: u32, slm_size: u64) {
         let threads = threads as usize;
         let meta = job.meta;
-        for thread in &mut self.threads[..threads] {
-            thread.state = 0;
-            if meta.regs_bytes != 0 {
+        if meta.states != 0 || meta.regs_bytes != 0 || !job.is_native() {
+            for thread in &mut self.threads[..threads] {
+                thread.state = 0;
                 // SAFETY: a frame is at least `regs_bytes` long (checked metadata), owned by this
                 // worker, and no group runs in it now.
                 unsafe { thread.frame.write_bytes(0, meta.regs_bytes as usize) }

@@ -4,8 +4,9 @@
 //! entry(group, first, end) -> head(index, status) -> check -> thread_start -> body ... -> next -> head
 //! ```
 //!
-//! `check` skips finished threads. The body is the SSA function: `Return` marks the thread
-//! finished, `Suspend` remembers the barrier; both go on with the next thread.
+//! In functions with barriers, `check` skips finished threads, `Return` marks the thread finished and `Suspend` remembers the
+//! barrier; both go on with the next thread. Functions without run group after group in the same way: `head` is reached
+//! through `groups(id)`, to which the end of the thread loop returns until the last group is done.
 
 use std::mem::{offset_of, size_of};
 
@@ -16,11 +17,15 @@ use cranelift_codegen::ir::{
 };
 use visa_runtime::abi::{GroupCtx, LaunchCtx, Status, THREAD_DONE, ThreadCtx};
 
+use super::context::Key;
 use super::emit::{DATA, Emit};
 use super::mask::MaskRepr;
 use super::mask_plan::Form;
 use super::value::{Val, int_lane, piece_count, piece_type, scalar_type};
 use crate::ssa::{Block, BlockCall, Function, Lane, Term, Ty};
+
+/// Offset of the group's number in x.
+const GROUP_X: i32 = offset_of!(GroupCtx, r0) as i32 + 4;
 
 /// Lanes a mask can have in bits form.
 const MAX_MASK_LANES: u16 = 32;
@@ -40,6 +45,7 @@ impl Emit<'_> {
         let waits = order
             .iter()
             .any(|&b| matches!(f.block(b).term, Term::Suspend(_)));
+        self.ctx.waits = waits;
         let head = self.thread_loop(waits);
         for &block in &order {
             self.declare(block);
@@ -59,8 +65,10 @@ impl Emit<'_> {
         let entry = self.ctx.entry;
         let params = [types::I64, types::I32, types::I32]
             .map(|ty| self.func.dfg.append_block_param(entry, ty));
-        let [group, _, end] = params;
+        let [group, first, end] = params;
         self.ctx.group = Some(group);
+        let groups = (!waits).then(|| self.new_block());
+        let id = groups.map(|b| self.func.dfg.append_block_param(b, types::I32));
         let head = self.new_block();
         let check = self.new_block();
         let start = self.new_block();
@@ -80,24 +88,23 @@ impl Emit<'_> {
         let wide = self.ins().uextend(types::I64, index);
         let offset = self.ins().imul_imm_u(wide, size_of::<ThreadCtx>() as i64);
         let thread = self.ins().iadd(threads, offset);
-        let state = self.ins().load(
-            types::I32,
-            DATA,
-            thread,
-            offset_of!(ThreadCtx, state) as i32,
-        );
-        let done = self
-            .ins()
-            .icmp_imm_u(IntCC::Equal, state, i64::from(THREAD_DONE));
-        let args: Vec<BlockArg> = status.iter().map(|&s| s.into()).collect();
-        self.ins().brif(done, next, &args, start, &[]);
+        match status {
+            Some(status) => self.skip_finished(thread, status, start, next),
+            None => self.jump(start, &[]),
+        }
 
         self.block = exit;
-        let result = match status {
-            Some(s) => s,
-            None => self.iconst(types::I32, Status::Done as u64),
-        };
-        self.ins().return_(&[result]);
+        match (groups, id, status) {
+            (Some(groups), Some(id), _) => {
+                self.next_group(groups, id);
+                self.block = groups;
+                self.jump(head, &[first]);
+            }
+            (_, _, status) => {
+                let result = status.unwrap_or(group);
+                self.ins().return_(&[result]);
+            }
+        }
 
         self.block = next;
         let carried = waits.then(|| self.func.dfg.append_block_param(next, types::I32));
@@ -109,18 +116,61 @@ impl Emit<'_> {
         self.ctx.next = Some(next);
         self.ctx.index = Some(index);
         self.ctx.thread = Some(thread);
-        self.ctx.state = Some(state);
         self.ctx.status = status;
-        head
+        self.ctx.group_x = id;
+        groups.unwrap_or(head)
+    }
+
+    /// Goes to the next thread if this one is finished.
+    fn skip_finished(&mut self, thread: V, status: V, start: ir::Block, next: ir::Block) {
+        let at = offset_of!(ThreadCtx, state) as i32;
+        let state = self.ins().load(types::I32, DATA, thread, at);
+        let done = self
+            .ins()
+            .icmp_imm_u(IntCC::Equal, state, i64::from(THREAD_DONE));
+        self.ins().brif(done, next, &[status.into()], start, &[]);
+        self.ctx.state = Some(state);
+    }
+
+    /// Goes on with the next group, or returns after the last one.
+    fn next_group(&mut self, groups: ir::Block, id: V) {
+        let last = self.last_group();
+        let done = self.ins().icmp(IntCC::Equal, id, last);
+        let (over, more) = (self.new_block(), self.new_block());
+        self.branch(done, over, more);
+        self.block = more;
+        let following = self.ins().iadd_imm_u(id, 1);
+        let group = self.group();
+        // For fault records, and to tell how far the call came.
+        self.ins().store(DATA, following, group, GROUP_X);
+        self.jump(groups, &[following]);
+        self.block = over;
+        let result = self.iconst(types::I32, Status::Done as u64);
+        self.ins().return_(&[result]);
+    }
+
+    /// Number in x of the last group of this call.
+    fn last_group(&mut self) -> V {
+        self.hoisted(Key::LastGroup, |e| {
+            let group = e.group();
+            let first = e.ins().load(types::I32, DATA, group, GROUP_X);
+            let at = offset_of!(GroupCtx, following) as i32;
+            let more = e.ins().load(types::I32, DATA, group, at);
+            e.ins().iadd(first, more)
+        })
     }
 
     /// Terminates the blocks that grew on demand.
     fn close(&mut self, head: ir::Block, waits: bool) {
         self.set_line(0);
         self.block = self.ctx.entry;
-        let first = self.func.dfg.block_params(self.ctx.entry)[1];
-        let zero = waits.then(|| self.iconst(types::I32, Status::Done as u64));
-        let args: Vec<V> = [first].into_iter().chain(zero).collect();
+        let args = if waits {
+            let first = self.func.dfg.block_params(self.ctx.entry)[1];
+            vec![first, self.iconst(types::I32, Status::Done as u64)]
+        } else {
+            let group = self.group();
+            vec![self.ins().load(types::I32, DATA, group, GROUP_X)]
+        };
         self.jump(head, &args);
         let body = self.blocks[Function::ENTRY.0 as usize];
         if let (Some(start), Some(body)) = (self.ctx.thread_start, body) {
@@ -217,9 +267,11 @@ impl Emit<'_> {
         let (Some(thread), Some(next)) = (self.ctx.thread, self.ctx.next) else {
             return;
         };
-        let v = self.iconst(types::I32, state);
-        let at = offset_of!(ThreadCtx, state) as i32;
-        self.ins().store(DATA, v, thread, at);
+        if self.ctx.waits {
+            let v = self.iconst(types::I32, state);
+            let at = offset_of!(ThreadCtx, state) as i32;
+            self.ins().store(DATA, v, thread, at);
+        }
         let args: Vec<V> = status.into_iter().collect();
         self.jump(next, &args);
     }

@@ -39,6 +39,10 @@ pub(super) struct Context {
     pub status: Option<V>,
     /// Addresses and data of lane-wise accesses, one after the other.
     pub message: Option<ir::StackSlot>,
+    /// The function has barriers.
+    pub waits: bool,
+    /// Number of the group in x, where one call runs several.
+    pub group_x: Option<V>,
     cached: HashMap<Key, V>,
 }
 
@@ -51,6 +55,8 @@ pub(super) enum Key {
     Launch(usize, Type),
     /// Field of the thread.
     Thread(usize, Type),
+    /// Number in x of the last group that the call runs.
+    LastGroup,
     /// Bytes of the payload.
     Payload(u32, Type),
     /// Base of a surface with a constant index.
@@ -80,6 +86,8 @@ impl Context {
             state: None,
             status: None,
             message: None,
+            waits: false,
+            group_x: None,
             cached: HashMap::new(),
         }
     }
@@ -198,6 +206,7 @@ impl Emit<'_> {
             }
             Input::R0(2) => self.thread_field(offset_of!(ThreadCtx, r0_2), types::I32),
             Input::R0(5) => self.thread_field(offset_of!(ThreadCtx, r0_5), types::I32),
+            Input::R0(1) if self.ctx.group_x.is_some() => self.need(self.ctx.group_x),
             Input::R0(word) if word < 16 => {
                 let at = offset_of!(GroupCtx, r0) + 4 * usize::from(word);
                 self.group_field(at, types::I32)
@@ -206,7 +215,10 @@ impl Emit<'_> {
             Input::R0(_) | Input::Sr0(_) => self.iconst(types::I32, 0),
             Input::HwId => self.thread_field(offset_of!(ThreadCtx, hw_id), types::I32),
             Input::Tsc => self.call_tsc(),
-            Input::State => self.need(self.ctx.state),
+            Input::State => match self.ctx.state {
+                Some(state) => state,
+                None => self.iconst(types::I32, 0),
+            },
         };
         self.bind(out, vec![v]);
     }
