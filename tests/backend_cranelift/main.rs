@@ -38,6 +38,9 @@ bb0:
                 assert_eq!(got, i * i + (i + 8) * (i + 8));
             }
         }
-        assert!(rig.threads.iter().all(|t| t.state == 0), "no barriers, no states");
+        assert!(
+            rig.threads.iter().all(|t| t.state == 0),
+            "no barriers, no states"
+        );
     }
 }

@@ -14,7 +14,7 @@ use super::memory::{Lanes, Place, Region};
 use super::message::Way;
 use super::records::record_bytes;
 use super::value::{piece_count, piece_type, scalar_type};
-use crate::ssa::{Inst, MemAccess, Space, Ty, Value};
+use crate::ssa::{Inst, MemAccess, Op, Space, Ty, Value};
 
 /// How the addresses of an access run.
 #[derive(Clone, Copy)]
@@ -85,17 +85,24 @@ impl Emit<'_> {
         if self.ty(addr).is_scalar() {
             return None;
         }
+        if let Some(shape) = self.shape_of(inst) {
+            return Some(shape);
+        }
         let shape = self.f.shapes.get(&inst).copied().unwrap_or_default();
         let mask_all = shape.mask_all.map(|v| self.scalar(v));
-        let Some(addr) = shape.addr else {
-            return self.local_shape(addr, mask_all);
-        };
+        self.local_shape(addr, mask_all)
+    }
+
+    /// Shape of an access in the function's table.
+    fn shape_of(&mut self, inst: Inst) -> Option<Affine> {
+        let shape = self.f.shapes.get(&inst)?;
+        let addr = shape.addr?;
         Some(Affine {
             base: self.scalar(addr.base),
             known: self.scalar_const(addr.base),
             stride: addr.stride,
             guard: addr.guard.map(|v| self.scalar(v)),
-            mask_all,
+            mask_all: shape.mask_all.map(|v| self.scalar(v)),
         })
     }
 
@@ -109,27 +116,10 @@ impl Emit<'_> {
     ) -> Option<Vec<Vec<V>>> {
         let shape = self.affine(addr, inst)?;
         let run = Run::new(access, lanes.count, shape.stride, true)?;
-        let quiet = self.f.quiet.contains(&inst);
-        let inside = |e: &mut Self| {
-            let pointer = e.run_pointer(lanes, shape.base);
-            let parts = match run.kind {
-                Kind::Same => e.load_broadcast(access, lanes.count, pointer),
-                Kind::Packed => e.load_packed(access, lanes.count, pointer),
-                Kind::Spread => {
-                    let pointers = e.spread_pointers(lanes.count, pointer, run.stride);
-                    e.load_from(access.elem, access.comps, &pointers)
-                }
-            };
-            if quiet {
-                parts
-            } else {
-                e.clear_disabled(access, lanes, parts)
-            }
-        };
         if self.surely_inside(access.space, shape, run) {
-            return Some(inside(self));
+            return Some(self.load_run(access, lanes, shape, run, inst));
         }
-        let ok = self.run_inside(lanes, shape, run);
+        let ok = self.run_inside((lanes.flat, lanes.region), shape, run);
         let (fast, other, done) = self.two_ways(ok, shape.guard.is_none());
         let ty = Ty::vector(access.elem, lanes.count);
         let results: Vec<Vec<V>> = (0..access.comps)
@@ -141,7 +131,7 @@ impl Emit<'_> {
             .collect();
         let off = std::mem::replace(&mut self.cache.off, true);
         self.block = fast;
-        let parts = inside(self);
+        let parts = self.load_run(access, lanes, shape, run, inst);
         self.jump(done, &parts.concat());
         self.block = other;
         let parts = self.load_any(access, lanes, Way::Other);
@@ -149,6 +139,31 @@ impl Emit<'_> {
         self.cache.off = off;
         self.block = done;
         Some(results)
+    }
+
+    /// A load whose bytes are known to be inside.
+    fn load_run(
+        &mut self,
+        access: MemAccess,
+        lanes: &Lanes,
+        shape: Affine,
+        run: Run,
+        inst: Inst,
+    ) -> Vec<Vec<V>> {
+        let pointer = self.run_pointer(lanes, shape.base);
+        let parts = match run.kind {
+            Kind::Same => self.load_broadcast(access, lanes.count, pointer),
+            Kind::Packed => self.load_packed(access, lanes.count, pointer),
+            Kind::Spread => {
+                let pointers = self.spread_pointers(lanes.count, pointer, run.stride);
+                self.load_from(access.elem, access.comps, &pointers)
+            }
+        };
+        if self.f.quiet.contains(&inst) || self.is_full(lanes.mask) {
+            parts
+        } else {
+            self.clear_disabled(access, lanes, parts)
+        }
     }
 
     /// Store through one address; false where no shape is known that helps.
@@ -168,30 +183,19 @@ impl Emit<'_> {
             return false;
         };
         let every = self.mask_const(lanes.mask) == Some(full(lanes.count));
-        let all_at_once = |e: &mut Self| {
-            let pointer = e.run_pointer(lanes, shape.base);
-            if run.kind == Kind::Packed {
-                return e.store_packed(access, lanes.count, pointer, data);
-            }
-            let pointers = e.spread_pointers(lanes.count, pointer, run.stride);
-            e.store_to(access, lanes.count, data, |_, i| pointers[i]);
-        };
         if every && self.surely_inside(access.space, shape, run) {
-            all_at_once(self);
+            self.store_run(access, lanes, shape, run, data);
             return true;
         }
-        let mut ok = self.run_inside(lanes, shape, run);
+        let mut ok = self.run_inside((lanes.flat, lanes.region), shape, run);
         if !every {
-            let all = match shape.mask_all {
-                Some(all) => all,
-                None => self.mask_test(lanes.mask, true),
-            };
+            let all = self.all_enabled(lanes.mask, shape);
             ok = self.ins().band(ok, all);
         }
         let (fast, other, done) = self.two_ways(ok, every && shape.guard.is_none());
         let off = std::mem::replace(&mut self.cache.off, true);
         self.block = fast;
-        all_at_once(self);
+        self.store_run(access, lanes, shape, run, data);
         self.jump(done, &[]);
         self.block = other;
         self.store_any(access, lanes, data, Way::Other);
@@ -199,6 +203,98 @@ impl Emit<'_> {
         self.cache.off = off;
         self.block = done;
         true
+    }
+
+    /// A store of all lanes whose bytes are known to be inside.
+    fn store_run(
+        &mut self,
+        access: MemAccess,
+        lanes: &Lanes,
+        shape: Affine,
+        run: Run,
+        data: &[Vec<V>],
+    ) {
+        let pointer = self.run_pointer(lanes, shape.base);
+        if run.kind == Kind::Packed {
+            return self.store_packed(access, lanes.count, pointer, data);
+        }
+        let pointers = self.spread_pointers(lanes.count, pointer, run.stride);
+        self.store_to(access, lanes.count, data, |_, i| pointers[i]);
+    }
+
+    /// Condition under which all lanes of an access are enabled.
+    fn all_enabled(&mut self, mask: Value, shape: Affine) -> V {
+        match shape.mask_all {
+            Some(all) => all,
+            None => self.mask_test(mask, true),
+        }
+    }
+
+    /// True for accesses that one test can decide, by what the function's table says of them.
+    pub fn has_run(&self, inst: Inst) -> bool {
+        let (data, shape) = (self.f.inst(inst), self.f.shapes.get(&inst));
+        let Some(addr) = shape.and_then(|s| s.addr) else {
+            return false;
+        };
+        let run = |access, load| Run::new(access, self.ty(data.args[1]).lanes, addr.stride, load);
+        match &data.op {
+            Op::Load(access) => run(*access, true).is_some(),
+            Op::Store(access) => run(*access, false).is_some_and(|r| r.kind != Kind::Same),
+            _ => false,
+        }
+    }
+
+    /// Condition under which a version for whole runs may do the access: everything is inside, and of a
+    /// store every lane enabled. `None` where it always may. The operands but the address must have been
+    /// translated.
+    pub fn run_test(&mut self, inst: Inst) -> Option<V> {
+        let data = self.f.inst(inst);
+        let (access, load) = match &data.op {
+            Op::Load(access) => (*access, true),
+            Op::Store(access) => (*access, false),
+            _ => return None,
+        };
+        let lanes = self.lanes_of_run(access.space, &data.args);
+        let shape = self.shape_of(inst)?;
+        let run = Run::new(access, lanes.count, shape.stride, load)?;
+        let inside = (!self.surely_inside(access.space, shape, run))
+            .then(|| self.run_inside((lanes.flat, lanes.region), shape, run));
+        let every = load || self.mask_const(lanes.mask) == Some(full(lanes.count));
+        let all = (!every).then(|| self.all_enabled(lanes.mask, shape));
+        match (inside, all) {
+            (Some(inside), Some(all)) => Some(self.ins().band(inside, all)),
+            (one, other) => one.or(other),
+        }
+    }
+
+    /// Does an access in the version for whole runs.
+    pub fn run_access(&mut self, inst: Inst) {
+        let f = self.f;
+        let data = f.inst(inst);
+        self.set_line(data.line);
+        let Some(shape) = self.shape_of(inst) else {
+            return self.bug("an access without a shape in a version for whole runs");
+        };
+        match &data.op {
+            Op::Load(access) => {
+                let lanes = self.lanes_of_run(access.space, &data.args);
+                if let Some(run) = Run::new(*access, lanes.count, shape.stride, true) {
+                    let results = self.load_run(*access, &lanes, shape, run, inst);
+                    for (&v, parts) in data.results.iter().zip(results) {
+                        self.bind(v, parts);
+                    }
+                }
+            }
+            Op::Store(access) => {
+                let lanes = self.lanes_of_run(access.space, &data.args);
+                let values = Self::data_args(access.space, &data.args).iter();
+                let values: Vec<Vec<V>> = values.map(|&v| self.parts(v)).collect();
+                if let Some(run) = Run::new(*access, lanes.count, shape.stride, false) {
+                    self.store_run(*access, &lanes, shape, run, &values);
+                }
+            }
+            _ => self.bug("no access"),
+        }
     }
 
     fn two_ways(&mut self, ok: V, rarely: bool) -> (ir::Block, ir::Block, ir::Block) {
@@ -224,16 +320,16 @@ impl Emit<'_> {
                 .is_some_and(|end| end <= u64::from(self.f.regs_bytes))
     }
 
-    fn run_inside(&mut self, lanes: &Lanes, shape: Affine, run: Run) -> V {
+    fn run_inside(&mut self, (flat, region): (bool, Region), shape: Affine, run: Run) -> V {
         let bytes = run.bytes as u32;
         let mut base = shape.base;
         if run.lowest != 0 {
             base = self.ins().iadd_imm_s(base, run.lowest);
         }
-        let (offset, limit) = if lanes.flat {
+        let (offset, limit) = if flat {
             (self.flat_offset(base), self.flat_limit(bytes))
         } else {
-            (base, self.limit(lanes.region, bytes))
+            (base, self.limit(region, bytes))
         };
         let inside = self.ins().icmp(IntCC::UnsignedLessThan, offset, limit);
         match shape.guard {

@@ -216,6 +216,9 @@ impl Emit<'_> {
         self.block = here;
         self.cache = Default::default();
         let f = self.f;
+        if self.in_versions(block) {
+            return;
+        }
         for &inst in &f.block(block).insts {
             self.instruction(inst);
             if self.func.dfg.num_insts() > super::MAX_INSTS {
@@ -226,7 +229,7 @@ impl Emit<'_> {
         self.terminator(&f.block(block).term);
     }
 
-    fn terminator(&mut self, term: &Term) {
+    pub fn terminator(&mut self, term: &Term) {
         match term {
             Term::None => {
                 self.bug("block without a terminator");

@@ -3,15 +3,16 @@
 use std::collections::HashMap;
 
 use cranelift_codegen::ir::{
-    self, BlockArg, DataFlowGraph, Endianness, Inst, InstBuilder, InstBuilderBase, InstructionData,
-    MemFlagsData, SourceLoc, StackSlot, StackSlotData, StackSlotKind, Type, Value as V, types,
+    self, BlockArg, DataFlowGraph, Endianness, Inst as ClifInst, InstBuilder, InstBuilderBase,
+    InstructionData, MemFlagsData, SourceLoc, StackSlot, StackSlotData, StackSlotKind, Type,
+    Value as V, types,
 };
 
 use super::mask_plan::MaskPlan;
 use super::value::{Val, piece_type, scalar_type};
 use super::{Target, context::Context, internal};
 use crate::backend::{BackendError, CodegenOptions};
-use crate::ssa::{self, Function, Lane, Ty};
+use crate::ssa::{self, Function, Inst, Lane, Ty};
 
 /// Translates one SSA function. Fields that other files need are visible to them; the methods
 /// here know Cranelift, not the SSA.
@@ -37,11 +38,19 @@ pub(super) struct Emit<'a> {
     pub ctx: Context,
     /// Constants and mask conversions made in the current SSA block. Empty in side blocks.
     pub cache: BlockCache,
+    /// Accesses that go to the runtime whatever their shape: in the version of a block for anything but whole runs.
+    pub by_message: Vec<Inst>,
+    /// Masks that are full in the version of a block that is translated.
+    pub full_masks: Vec<ssa::Value>,
+    /// Values that other blocks use than the one they are made in.
+    pub escapes: Vec<bool>,
+    /// Values that the end of the current block uses, while it is translated in versions.
+    pub ending: Option<Vec<ssa::Value>>,
     bug: Option<String>,
 }
 
 /// Values that can be reused until the SSA block ends.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct BlockCache {
     /// Off while a side block is filled: what is made there does not dominate what follows.
     pub off: bool,
@@ -75,6 +84,10 @@ pub(super) fn build(
         blocks: vec![None; f.blocks.len()],
         ctx: Context::new(entry),
         cache: BlockCache::default(),
+        by_message: Vec::new(),
+        full_masks: Vec::new(),
+        escapes: super::versions::escapes(f),
+        ending: None,
         bug: None,
     };
     emit.program();
@@ -100,12 +113,12 @@ impl<'f> InstBuilderBase<'f> for Ins<'f> {
         &mut self.func.dfg
     }
 
-    fn build(mut self, data: InstructionData, ctrl: Type) -> (Inst, &'f mut DataFlowGraph) {
+    fn build(mut self, data: InstructionData, ctrl: Type) -> (ClifInst, &'f mut DataFlowGraph) {
         let inst = self.build_aux_inst(data, ctrl);
         (inst, &mut self.func.dfg)
     }
 
-    fn build_aux_inst(&mut self, data: InstructionData, ctrl: Type) -> Inst {
+    fn build_aux_inst(&mut self, data: InstructionData, ctrl: Type) -> ClifInst {
         let inst = self.func.dfg.make_inst(data);
         self.func.dfg.make_inst_results(inst, ctrl);
         self.func.layout.append_inst(inst, self.block);

@@ -5,7 +5,7 @@ use cranelift_codegen::ir::condcodes::FloatCC;
 
 use super::emit::Emit;
 use super::mask::MaskRepr;
-use crate::ssa::{FCond, FpEnvOp, Value};
+use crate::ssa::{FCond, FpEnvOp, Op, Value};
 
 /// `%cr0` that means nearest-even and denormals kept for all three float widths.
 const CR0_PLAIN: u64 = 0x4C0;
@@ -36,8 +36,18 @@ impl Emit<'_> {
 
     /// `a * b + c` with one rounding; the helper does it where the target has no instruction.
     pub fn fma(&mut self, out: Value, args: &[Value]) {
-        let operands: Vec<_> = args.iter().map(|&a| self.parts(a)).collect();
+        let mut operands: Vec<_> = args.iter().map(|&a| self.parts(a)).collect();
         let ty = self.ty(out);
+        // The first operand's register takes the result: better not one that is the same for every thread.
+        let stays = |v: Value| {
+            matches!(
+                self.def_op(v).map(|d| &d.op),
+                Some(Op::Splat | Op::VecConst(_))
+            )
+        };
+        if stays(args[0]) && !stays(args[1]) {
+            operands.swap(0, 1);
+        }
         let result = if self.target.fma {
             self.lanewise(&operands, |e, v| e.ins().fma(v[0], v[1], v[2]))
         } else {

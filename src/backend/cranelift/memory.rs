@@ -71,6 +71,14 @@ impl Lanes {
 impl Emit<'_> {
     /// Reads mask, address and surface operands.
     pub fn lanes(&mut self, space: Space, args: &[Value]) -> Lanes {
+        Lanes {
+            addr: self.parts(args[1]),
+            ..self.lanes_of_run(space, args)
+        }
+    }
+
+    /// The same without the addresses, for accesses that go by their shape.
+    pub fn lanes_of_run(&mut self, space: Space, args: &[Value]) -> Lanes {
         let surface = space.has_surface().then(|| args[2]);
         let region = self.region(space, surface);
         let surface = match surface {
@@ -79,7 +87,6 @@ impl Emit<'_> {
         };
         let flat = space == Space::Flat;
         let count = self.ty(args[1]).lanes;
-        let addr = self.parts(args[1]);
         let place = match space {
             Space::Surface => message::SURFACE,
             Space::Slm => message::SLM,
@@ -90,7 +97,7 @@ impl Emit<'_> {
         Lanes {
             count,
             mask: args[0],
-            addr,
+            addr: Vec::new(),
             region,
             surface,
             flat,

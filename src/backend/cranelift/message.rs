@@ -46,9 +46,13 @@ impl Emit<'_> {
             return;
         }
         let lanes = self.lanes(access.space, args);
-        let results = match self.load_affine(access, &lanes, args[1], inst) {
-            Some(results) => results,
-            None => self.load_any(access, &lanes, Way::Only),
+        let results = if self.by_message.contains(&inst) {
+            self.load_any(access, &lanes, Way::Other)
+        } else {
+            match self.load_affine(access, &lanes, args[1], inst) {
+                Some(results) => results,
+                None => self.load_any(access, &lanes, Way::Only),
+            }
         };
         for (&v, parts) in out.iter().zip(results) {
             self.bind(v, parts);
@@ -65,7 +69,9 @@ impl Emit<'_> {
             .iter()
             .map(|&v| self.parts(v))
             .collect();
-        if !self.store_affine(access, &lanes, args[1], &data, inst) {
+        if self.by_message.contains(&inst) {
+            self.store_any(access, &lanes, &data, Way::Other);
+        } else if !self.store_affine(access, &lanes, args[1], &data, inst) {
             self.store_any(access, &lanes, &data, Way::Only);
         }
     }

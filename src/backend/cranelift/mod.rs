@@ -31,6 +31,7 @@ mod records;
 mod shift;
 mod shuffle;
 mod value;
+mod versions;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

@@ -1,0 +1,317 @@
+//! Blocks in two versions: one for when every evenly spaced access stays inside memory and every store has
+//! all its lanes, and one for everything else.
+//!
+//! A test for each access cuts a block into pieces with a branch each, and values that live across them.
+//! One test for all of them leaves straight code, in which loads become operands; the other version
+//! may then be small, and sends its accesses to the runtime.
+//!
+//! ```text
+//!  what comes first, what the tests need ─► all inside? ─┬─► runs     ─► end
+//!                                                        └─► messages ─► end
+//! ```
+//!
+//! Where other blocks use a value that the versions make, both go on to one block that takes it.
+
+use cranelift_codegen::ir::{self, BlockArg, InstBuilder, Value as V};
+
+use super::emit::Emit;
+use super::mask::MaskRepr;
+use super::mask_plan::Form;
+use super::value::{Val, int_lane, piece_count, piece_type, scalar_type};
+use crate::ssa::{Block, Function, Inst, Lane, Op, Ty, Value, ValueDef};
+
+/// Accesses from which a version of their own pays.
+const MIN_RUNS: usize = 2;
+
+/// Instructions beside the accesses that are translated twice, for each access: what stands between loads at the start
+/// and stores at the end of a long computation is not worth it.
+const TWICE: usize = 6;
+
+/// Longest block that is looked at, in instructions.
+const MAX_BLOCK: usize = 1000;
+
+/// Which instructions go where.
+struct Plan {
+    /// In front of the test.
+    first: Vec<Inst>,
+    /// In both versions.
+    rest: Vec<Inst>,
+    /// Accesses that the test is about; part of `rest`.
+    runs: Vec<Inst>,
+    /// Values of `rest` that other blocks use.
+    out: Vec<Value>,
+}
+
+/// Values that other blocks use than the one they are made in, arguments of branches apart.
+pub(super) fn escapes(f: &Function) -> Vec<bool> {
+    let mut home: Vec<Option<Block>> = vec![None; f.values.len()];
+    for &b in &f.order {
+        let results = f.block(b).insts.iter().flat_map(|&i| &f.inst(i).results);
+        for v in f.block(b).params.iter().chain(results) {
+            home[v.0 as usize] = Some(b);
+        }
+    }
+    let mut escapes = vec![false; f.values.len()];
+    for &b in &f.order {
+        let mut used = |v: Value| {
+            if home[v.0 as usize] != Some(b) {
+                escapes[v.0 as usize] = true;
+            }
+        };
+        for i in &f.block(b).insts {
+            f.inst(*i).args.iter().copied().for_each(&mut used);
+            let shape = f.shapes.get(i).copied().unwrap_or_default();
+            let addr = shape.addr.map(|a| [Some(a.base), a.guard]);
+            let scalars = addr.into_iter().flatten().chain([shape.mask_all]);
+            scalars.flatten().for_each(&mut used);
+        }
+        let term = &f.block(b).term;
+        term.condition().into_iter().for_each(&mut used);
+        for call in term.targets() {
+            call.args.iter().copied().for_each(&mut used);
+        }
+    }
+    escapes
+}
+
+impl Emit<'_> {
+    /// Translates a block in two versions; false, and nothing done, when it is not one for that.
+    pub fn in_versions(&mut self, block: Block) -> bool {
+        let Some(plan) = self.plan_versions(block) else {
+            return false;
+        };
+        for &i in &plan.first {
+            self.instruction(i);
+        }
+        let tests: Vec<V> = plan.runs.iter().filter_map(|&i| self.run_test(i)).collect();
+        let Some(ok) = self.all_of(&tests) else {
+            return self.straight(block, &plan);
+        };
+        let (runs, messages) = (self.new_block(), self.new_cold_block());
+        let join = (!plan.out.is_empty()).then(|| self.new_block());
+        self.branch(ok, runs, messages);
+        let cache = self.cache.clone();
+
+        self.block = runs;
+        self.run_version(&plan);
+        self.leave_version(block, &plan, join);
+
+        self.block = messages;
+        self.cache = cache.clone();
+        self.by_message.clone_from(&plan.runs);
+        for &i in &plan.rest {
+            self.instruction(i);
+        }
+        self.by_message.clear();
+        self.leave_version(block, &plan, join);
+
+        if let Some(join) = join {
+            self.block = join;
+            self.cache = cache;
+            for &v in &plan.out {
+                self.vals[v.0 as usize] = self.joined(join, v);
+            }
+            self.end(block);
+        }
+        true
+    }
+
+    /// Every access is known to be inside: one version.
+    fn straight(&mut self, block: Block, plan: &Plan) -> bool {
+        self.run_version(plan);
+        self.end(block);
+        true
+    }
+
+    fn end(&mut self, block: Block) {
+        let data = self.f.block(block);
+        self.set_line(data.term_line);
+        self.terminator(&data.term);
+    }
+
+    fn all_of(&mut self, tests: &[V]) -> Option<V> {
+        let (&first, others) = tests.split_first()?;
+        Some(others.iter().fold(first, |all, &t| self.ins().band(all, t)))
+    }
+
+    /// The version for whole runs; leaves out what only computes addresses.
+    fn run_version(&mut self, plan: &Plan) {
+        let needed = self.needed(plan);
+        self.full_masks = self.stored_masks(plan);
+        for (&i, needed) in plan.rest.iter().zip(needed) {
+            if plan.runs.contains(&i) {
+                self.run_access(i);
+            } else if needed {
+                self.instruction(i);
+            }
+        }
+        self.full_masks.clear();
+    }
+
+    fn stored_masks(&self, plan: &Plan) -> Vec<Value> {
+        let data = plan.runs.iter().map(|&i| self.f.inst(i));
+        let stores = data.filter(|d| matches!(d.op, Op::Store(_)));
+        stores.map(|d| d.args[0]).collect()
+    }
+
+    /// True for masks that are known to be full here.
+    pub fn is_full(&self, mask: Value) -> bool {
+        self.full_masks.contains(&mask)
+    }
+
+    /// Which instructions of `rest` somebody uses when runs go by their shapes.
+    fn needed(&self, plan: &Plan) -> Vec<bool> {
+        let mut used: Vec<Value> = plan.out.clone();
+        let mut needed = vec![false; plan.rest.len()];
+        for (n, &i) in plan.rest.iter().enumerate().rev() {
+            let data = self.f.inst(i);
+            let run = plan.runs.contains(&i);
+            let result = |v: &Value| used.contains(v) || self.leaves(*v);
+            needed[n] = run || data.op.has_effect() || data.results.iter().any(result);
+            if needed[n] {
+                let skipped = usize::from(run);
+                let args = data.args.iter().enumerate();
+                used.extend(args.filter(|(k, _)| *k != skipped || !run).map(|(_, &a)| a));
+                let shape = self.f.shapes.get(&i).copied().unwrap_or_default();
+                let addr = shape.addr.map(|a| [Some(a.base), a.guard]);
+                let scalars = addr.into_iter().flatten().chain([shape.mask_all]);
+                used.extend(scalars.flatten());
+            }
+        }
+        needed
+    }
+
+    /// True for values that the end of their block, or another block uses.
+    fn leaves(&self, v: Value) -> bool {
+        let home = match self.f.def(v) {
+            ValueDef::Result(..) => self.ending.as_ref(),
+            _ => None,
+        };
+        self.escapes[v.0 as usize] || home.is_some_and(|used| used.contains(&v))
+    }
+
+    /// Goes to the block where the versions meet, or to the end of the block.
+    fn leave_version(&mut self, block: Block, plan: &Plan, join: Option<ir::Block>) {
+        let Some(join) = join else {
+            return self.end(block);
+        };
+        let mut args: Vec<BlockArg> = Vec::new();
+        for &v in &plan.out {
+            let parts = match self.mask_form(v) {
+                Some(Form::Bits) => vec![self.mask_bits(v)],
+                Some(Form::Vec(width)) => self.mask_vec(v, width),
+                None => self.parts(v),
+            };
+            args.extend(parts.into_iter().map(BlockArg::from));
+        }
+        self.ins().jump(join, &args);
+    }
+
+    fn mask_form(&self, v: Value) -> Option<Form> {
+        let ty = self.ty(v);
+        (ty.lane == Lane::I1 && !ty.is_scalar()).then(|| self.plan.form(v))
+    }
+
+    /// Parameters of `join` for a value.
+    pub fn joined(&mut self, join: ir::Block, v: Value) -> Val {
+        let ty = self.ty(v);
+        let mut add = |t: ir::Type, n: usize| -> Vec<V> {
+            let dfg = &mut self.func.dfg;
+            (0..n).map(|_| dfg.append_block_param(join, t)).collect()
+        };
+        if ty.lane == Lane::I1 && !ty.is_scalar() {
+            return Val::Mask(match self.plan.form(v) {
+                Form::Bits => MaskRepr::Bits(add(ir::types::I32, 1)[0]),
+                Form::Vec(width) => {
+                    let lane = int_lane(width);
+                    let n = piece_count(Ty::vector(lane, ty.lanes));
+                    MaskRepr::Vec(width, add(piece_type(lane), n))
+                }
+            });
+        }
+        Val::Parts(if ty.is_scalar() {
+            add(scalar_type(ty.lane), 1)
+        } else {
+            add(piece_type(ty.lane), piece_count(ty))
+        })
+    }
+
+    fn plan_versions(&mut self, block: Block) -> Option<Plan> {
+        let f = self.f;
+        let data = f.block(block);
+        let insts = &data.insts;
+        if insts.len() > MAX_BLOCK {
+            return None;
+        }
+        let start = insts.iter().position(|&i| self.has_run(i))?;
+        let late = late_values(f, &insts[start..]);
+        let is_late = |v: &Value| late.contains(v);
+        let runs: Vec<Inst> = insts[start..]
+            .iter()
+            .copied()
+            .filter(|&i| self.has_run(i) && !self.test_operands(i).iter().any(is_late))
+            .collect();
+        if runs.len() < MIN_RUNS {
+            return None;
+        }
+        let mut wanted: Vec<Value> = runs.iter().flat_map(|&i| self.test_operands(i)).collect();
+        let mut early = vec![false; insts.len()];
+        for (n, &i) in insts.iter().enumerate().rev() {
+            let data = f.inst(i);
+            early[n] = n < start || data.results.iter().any(|r| wanted.contains(r));
+            if early[n] {
+                wanted.extend(&data.args);
+            }
+        }
+        let part = |first: bool| {
+            let chosen = insts.iter().zip(&early).filter(move |&(_, &e)| e == first);
+            chosen.map(|(&i, _)| i).collect::<Vec<Inst>>()
+        };
+        let (first, rest) = (part(true), part(false));
+        if rest.len() > runs.len() * (TWICE + 1) {
+            return None;
+        }
+        let results = rest.iter().flat_map(|&i| f.inst(i).results.iter().copied());
+        let out = results.filter(|v| self.escapes[v.0 as usize]).collect();
+        let targets = data.term.targets();
+        let ending = targets.iter().flat_map(|call| call.args.iter().copied());
+        self.ending = Some(ending.chain(data.term.condition()).collect());
+        Some(Plan {
+            first,
+            rest,
+            runs,
+            out,
+        })
+    }
+
+    /// What the test of an access reads.
+    fn test_operands(&self, i: Inst) -> Vec<Value> {
+        let data = self.f.inst(i);
+        let shape = self.f.shapes.get(&i).copied().unwrap_or_default();
+        let addr = shape.addr.map(|a| [Some(a.base), a.guard]);
+        let mut out: Vec<Value> = addr.into_iter().flatten().flatten().collect();
+        match (&data.op, shape.mask_all) {
+            (Op::Store(_), Some(all)) => out.push(all),
+            (Op::Store(_), None) => out.push(data.args[0]),
+            _ => {}
+        }
+        if let Op::Load(access) | Op::Store(access) = &data.op
+            && access.space.has_surface()
+        {
+            out.push(data.args[2]);
+        }
+        out
+    }
+}
+
+/// Results that depend on an effect of these instructions.
+fn late_values(f: &Function, insts: &[Inst]) -> Vec<Value> {
+    let mut late: Vec<Value> = Vec::new();
+    for &i in insts {
+        let data = f.inst(i);
+        if data.op.has_effect() || data.args.iter().any(|a| late.contains(a)) {
+            late.extend(&data.results);
+        }
+    }
+    late
+}
