@@ -271,11 +271,18 @@ impl Emit<'_> {
         if rest.len() > runs.len() * (TWICE + 1) {
             return None;
         }
-        let results = rest.iter().flat_map(|&i| f.inst(i).results.iter().copied());
-        let out = results.filter(|v| self.escapes[v.0 as usize]).collect();
         let targets = data.term.targets();
         let ending = targets.iter().flat_map(|call| call.args.iter().copied());
-        self.ending = Some(ending.chain(data.term.condition()).collect());
+        let ending: Vec<Value> = ending.chain(data.term.condition()).collect();
+        let made = || rest.iter().flat_map(|&i| f.inst(i).results.iter().copied());
+        // With one end for both versions, what the end uses has to get there too.
+        let out = if made().any(|v| self.escapes[v.0 as usize]) {
+            let leaves = |v: &Value| self.escapes[v.0 as usize] || ending.contains(v);
+            made().filter(leaves).collect()
+        } else {
+            Vec::new()
+        };
+        self.ending = Some(ending);
         Some(Plan {
             first,
             rest,
