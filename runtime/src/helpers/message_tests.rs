@@ -155,6 +155,7 @@ impl Case {
             faults: null_mut(),
             r0: [0; 16],
             thread_count: 1,
+            following: 0,
         };
         let thread = ThreadCtx {
             local_ids: null(),
@@ -336,6 +337,7 @@ fn an_unbound_surface_is_outside() {
         faults: null_mut(),
         r0: [0; 16],
         thread_count: 1,
+        following: 0,
     };
     for place in [message::SURFACE, message::SLM, message::FLAT] {
         case.place = place;
