@@ -16,7 +16,8 @@ pub const SURFACES: usize = 256;
 /// or waits at a barrier. Returns a [`Status`].
 ///
 /// In kernels with barriers, threads whose [`ThreadCtx::state`] is [`THREAD_DONE`] are skipped. Kernels without any do not
-/// look at it; they run the [`GroupCtx::following`] groups as well, all of the same shape, before they return.
+/// look at it; if their metadata says so, they run the [`GroupCtx::following`] groups as well, all of the same shape, before
+/// they return.
 pub type Entry = unsafe extern "C" fn(group: *mut GroupCtx, first: u32, end: u32) -> u32;
 
 /// Result of [`Entry`].

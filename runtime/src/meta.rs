@@ -21,6 +21,8 @@ pub struct KernelMeta {
     pub regs_bytes: u32,
     /// Number of barriers, 0 for kernels that never wait.
     pub states: u32,
+    /// The code runs the groups of [`crate::abi::GroupCtx::following`] too; kernels with barriers never do.
+    pub runs_following: bool,
     /// Bytes of shared local memory of a group; [`crate::Arguments::extra_slm`] comes on top.
     pub slm_bytes: u32,
     /// Bytes of scratch memory of a hardware thread.
@@ -49,6 +51,7 @@ impl Default for KernelMeta {
             frame_bytes: 0,
             regs_bytes: 0,
             states: 0,
+            runs_following: false,
             slm_bytes: 0,
             scratch_bytes: 0,
             walk_order: [0, 1, 2],

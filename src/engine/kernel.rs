@@ -276,6 +276,7 @@ impl Kernel {
             frame_bytes: f.frame_bytes,
             regs_bytes: f.regs_bytes,
             states: f.states,
+            runs_following: f.states == 0,
             ..self.meta(f.sites.iter().any(|s| s.space == Space::Scratch))
         };
         let kernel = install(&object, meta)?;

@@ -114,7 +114,7 @@ impl<'a> Job<'a> {
     fn following(&self, id: [u32; 3], left: u64, slm_size: u32) -> u32 {
         let meta = self.meta;
         let clears = slm_size != 0 || meta.regs_bytes != 0 || meta.scratch_bytes != 0;
-        if meta.states != 0 || clears || !self.is_native() {
+        if !meta.runs_following || meta.states != 0 || clears {
             return 0;
         }
         let kind = self.kind(id);
@@ -124,11 +124,6 @@ impl<'a> Job<'a> {
         }
         let most = left.min(MOST_GROUPS) as u32;
         (last - id[0]).min(most - 1)
-    }
-
-    /// Compiled code, as opposed to a program that is interpreted.
-    fn is_native(&self) -> bool {
-        !matches!(self.code, KernelCode::Program(_))
     }
 
     /// Kind of a group: bit `d` set where it is the last and smaller one.
@@ -369,7 +364,7 @@ impl Worker {
     fn clear(&mut self, job: &Job<'_>, threads: u32, slm_size: u64) {
         let threads = threads as usize;
         let meta = job.meta;
-        if meta.states != 0 || meta.regs_bytes != 0 || !job.is_native() {
+        if !meta.runs_following || meta.states != 0 || meta.regs_bytes != 0 {
             for thread in &mut self.threads[..threads] {
                 thread.state = 0;
                 // SAFETY: a frame is at least `regs_bytes` long (checked metadata), owned by this
