@@ -23,19 +23,17 @@ fn files(dir: &Path, out: &mut Vec<PathBuf>) {
     }
 }
 
-#[test]
-fn filetests() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/filetests");
-    let filter = std::env::var("FILETEST").unwrap_or_default();
-    let mut all = Vec::new();
-    files(&root, &mut all);
-    all.sort();
-    all.retain(|f| f.to_string_lossy().contains(&filter));
+const WORKERS: usize = 2;
+
+fn every_nth<'a>(
+    root: &Path,
+    paths: impl Iterator<Item = &'a PathBuf>,
+) -> (run::Tally, Vec<String>) {
     let engines = run::Engines::default();
     let mut total = run::Tally::default();
     let mut failures = Vec::new();
-    for path in &all {
-        let name = path.strip_prefix(&root).unwrap().display().to_string();
+    for path in paths {
+        let name = path.strip_prefix(root).unwrap().display().to_string();
         let text = std::fs::read_to_string(path).unwrap();
         match spec::parse(&text) {
             Ok(spec) => {
@@ -45,6 +43,32 @@ fn filetests() {
             Err(e) => failures.push(format!("{name}: {e}")),
         }
     }
+    (total, failures)
+}
+
+#[test]
+fn filetests() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/filetests");
+    let filter = std::env::var("FILETEST").unwrap_or_default();
+    let mut all = Vec::new();
+    files(&root, &mut all);
+    all.sort();
+    all.retain(|f| f.to_string_lossy().contains(&filter));
+    let (total, failures) = std::thread::scope(|s| {
+        let (all, root) = (&all, &root);
+        let workers: Vec<_> = (0..WORKERS)
+            .map(|n| s.spawn(move || every_nth(root, all.iter().skip(n).step_by(WORKERS))))
+            .collect();
+        let mut total = run::Tally::default();
+        let mut failures = Vec::new();
+        for worker in workers {
+            let (tally, failed) = worker.join().unwrap();
+            total.add(tally);
+            failures.extend(failed);
+        }
+        failures.sort();
+        (total, failures)
+    });
     println!(
         "{} files, {} file x platform, {} launches, {} assertions, {} failures",
         all.len(),

@@ -8,7 +8,7 @@ use super::flow::{Decision, decision, leaves_lanes};
 use super::{Lowerer, build::Var};
 use crate::isa::Opcode;
 use crate::module::link::ADDRESS_FORM;
-use crate::module::{Body, Inst, LabelId, PredControl, Predicate};
+use crate::module::{Body, IndirectRegion, Inst, LabelId, PredControl, Predicate, Src};
 use crate::ssa::*;
 use std::collections::BTreeMap;
 
@@ -252,6 +252,9 @@ impl Lowerer<'_> {
                 self.lower_call(b, inst, None)
             }
             (Body::Ifcall { addr, .. }, _) => {
+                if !same_in_all(addr, inst.exec.lanes()) {
+                    return Fail::unsupported("an address for each lane");
+                }
                 let addr = self.scalar_int(addr, Lane::I32)?;
                 self.lower_call(b, inst, Some(addr))
             }
@@ -425,8 +428,7 @@ impl Lowerer<'_> {
             self.b.write(self.em, all);
             self.enter_callees(b, inst, address, back)?;
             self.b.switch_to(back);
-            let em = self.b.read(saved);
-            self.b.write(self.em, em);
+            self.give_lanes_back(b);
         } else {
             self.enter_callees(b, inst, address, back)?;
             self.b.switch_to(back);
@@ -434,6 +436,14 @@ impl Lowerer<'_> {
         let fall = self.fall_target(b);
         self.b.jump(fall);
         Ok(())
+    }
+
+    /// Restores the execution mask behind a scalar stack call, made or not; others keep theirs.
+    pub(super) fn give_lanes_back(&mut self, b: usize) {
+        if let Some(&saved) = self.ctl.saved.get(&b) {
+            let em = self.b.read(saved);
+            self.b.write(self.em, em);
+        }
     }
 
     /// Parks the lanes that do not make a call behind it, and goes on where some do.
@@ -529,6 +539,19 @@ impl Lowerer<'_> {
         }
         let first = self.flow.subs[sub].first;
         self.b.jump(self.ctl.heads[first]);
+    }
+}
+
+/// True when every channel of a source reads the same element.
+fn same_in_all(src: &Src, lanes: u32) -> bool {
+    match src {
+        Src::General { region, .. }
+        | Src::Indirect {
+            region: IndirectRegion::Single(region),
+            ..
+        } => (1..lanes).all(|l| region.element(l) == region.element(0)),
+        Src::Imm { .. } => true,
+        _ => lanes == 1,
     }
 }
 

@@ -293,6 +293,7 @@ impl Lowerer<'_> {
         self.b.seal(over);
         self.b.switch_to(over);
         self.depth_fault(inst);
+        self.give_lanes_back(b);
         let fall = self.fall_target(b);
         self.b.jump(fall);
         self.b.switch_to(go);

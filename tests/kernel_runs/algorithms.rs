@@ -1,14 +1,11 @@
 //! Whole algorithms without communication between work-items, on every device, against the references.
 
-mod reference;
-mod support;
-
-use reference::fractal::{self, View};
-use reference::options::{self, Market};
-use reference::rng::Rng;
-use reference::sort::sorted;
-use reference::{gather, linear, nbody, sha256, sort, stencil};
-use support::{LARGE, SIZES, SWEEP, Target};
+use crate::reference::fractal::{self, View};
+use crate::reference::options::{self, Market};
+use crate::reference::rng::Rng;
+use crate::reference::sort::sorted;
+use crate::reference::{gather, linear, nbody, sha256, sort, stencil};
+use crate::support::{LARGE, SIZES, SWEEP, Target};
 use visa_jit::Launch;
 
 on_devices!(saxpy_kernels, "saxpy", run_saxpy);

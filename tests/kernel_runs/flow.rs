@@ -1,11 +1,8 @@
 //! Control flow, private memory, contiguous copies and program-scope state, on every device, against the references.
 
-mod reference;
-mod support;
-
-use reference::rng::Rng;
-use reference::{call, copy, loops, private, sort, state, switch};
-use support::{SIZES, SWEEP, Target};
+use crate::reference::rng::Rng;
+use crate::reference::{call, copy, loops, private, sort, state, switch};
+use crate::support::{SIZES, SWEEP, Target};
 
 fn ints(rng: &mut Rng, count: usize, bound: u32) -> Vec<i32> {
     (0..count)

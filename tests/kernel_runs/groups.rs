@@ -1,13 +1,10 @@
 //! Work-items that meet: local memory, barriers, sub-groups, atomics; and where they are. On every device, against the
 //! references.
 
-mod reference;
-mod support;
-
-use reference::ndrange::Shape;
-use reference::rng::Rng;
-use reference::{atomics, histogram, ndrange, reduce, scan, subgroup};
-use support::{LARGE, SIZES, SWEEP, Target};
+use crate::reference::ndrange::Shape;
+use crate::reference::rng::Rng;
+use crate::reference::{atomics, histogram, ndrange, reduce, scan, subgroup};
+use crate::support::{LARGE, SIZES, SWEEP, Target};
 
 /// Whole groups of powers of two.
 const POWERS: [(u32, u32); 7] = [

@@ -1,13 +1,10 @@
 //! Conversions, arithmetic, division and bit operations on every type, on every device, against the references.
 
-mod reference;
-mod support;
-
-use reference::float::{DOUBLE, FLOAT, Format, HALF};
-use reference::integer::Integer;
-use reference::rng::Rng;
-use reference::{arith, bits, convert, divide, linear};
-use support::{SIZES, SWEEP, Same, Target};
+use crate::reference::float::{DOUBLE, FLOAT, Format, HALF};
+use crate::reference::integer::Integer;
+use crate::reference::rng::Rng;
+use crate::reference::{arith, bits, convert, divide, linear};
+use crate::support::{SIZES, SWEEP, Same, Target};
 use visa_runtime::Element;
 
 /// Edge values first, as many as fit, then random ones of all magnitudes.
@@ -106,7 +103,7 @@ impl Bits for u16 {
         bits as u16
     }
     fn like(self, want: u16) -> bool {
-        support::same_half(self, want)
+        crate::support::same_half(self, want)
     }
 }
 

@@ -1,11 +1,8 @@
 //! Mathematical functions on every device, within the error that OpenCL allows.
 
-mod reference;
-mod support;
-
-use reference::rng::Rng;
-use reference::{half, math, ulp};
-use support::{SIZES, SWEEP, Target, same_half};
+use crate::reference::rng::Rng;
+use crate::reference::{half, math, ulp};
+use crate::support::{SIZES, SWEEP, Target, same_half};
 
 const FEW: [(u32, u32); 4] = [SIZES[0], SIZES[1], SIZES[3], SWEEP];
 

@@ -1,0 +1,15 @@
+//! Real kernels, as the vendor's compiler emits them for each device, against references written in Rust: every out-of-bounds
+//! policy, one and several threads, sizes from nothing to large, on the compiled engine and on the interpreter.
+
+#[path = "kernel_runs/algorithms.rs"]
+mod algorithms;
+#[path = "kernel_runs/flow.rs"]
+mod flow;
+#[path = "kernel_runs/groups.rs"]
+mod groups;
+#[path = "kernel_runs/math.rs"]
+mod math;
+mod reference;
+mod support;
+#[path = "kernel_runs/types.rs"]
+mod types;
