@@ -1,6 +1,10 @@
 //! Real kernels, as the vendor's compiler emits them for each device, against references written in Rust: every out-of-bounds
 //! policy, one and several threads, sizes from nothing to large, on the compiled engine and on the interpreter.
 
+mod reference;
+#[macro_use]
+mod support;
+
 #[path = "kernel_runs/algorithms.rs"]
 mod algorithms;
 #[path = "kernel_runs/flow.rs"]
@@ -9,7 +13,5 @@ mod flow;
 mod groups;
 #[path = "kernel_runs/math.rs"]
 mod math;
-mod reference;
-mod support;
 #[path = "kernel_runs/types.rs"]
 mod types;
