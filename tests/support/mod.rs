@@ -67,19 +67,19 @@ macro_rules! on_devices {
             use super::*;
             #[test]
             fn skl() {
-                crate::support::run("skl", $file, $body);
+                $crate::support::run("skl", $file, $body);
             }
             #[test]
             fn tgllp() {
-                crate::support::run("tgllp", $file, $body);
+                $crate::support::run("tgllp", $file, $body);
             }
             #[test]
             fn acm_g10() {
-                crate::support::run("acm-g10", $file, $body);
+                $crate::support::run("acm-g10", $file, $body);
             }
             #[test]
             fn pvc() {
-                crate::support::run("pvc", $file, $body);
+                $crate::support::run("pvc", $file, $body);
             }
         }
     };
