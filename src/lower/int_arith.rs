@@ -184,7 +184,7 @@ impl Lowerer<'_> {
         let same = x.ty.is_signed() == y.ty.is_signed() && !any_modified(&s);
         let lane = match (wide, same) {
             (true, true) if !(sat && signed) => Lane::I64,
-            (true, _) => return self.divide_wide(op, sat, x, y, dst),
+            (true, _) => return self.divide_wide(op, (sat, signed), x, y, dst),
             (false, true) if !sat => Lane::I32,
             _ => return self.divide_exact(op, x, y, signed),
         };
@@ -229,7 +229,7 @@ impl Lowerer<'_> {
     fn divide_wide(
         &mut self,
         op: Opcode,
-        sat: bool,
+        (sat, signed): (bool, bool),
         x: Operand,
         y: Operand,
         dst: Type,
@@ -246,9 +246,13 @@ impl Lowerer<'_> {
             let quotient = self.b.bin(BinOp::UDiv, mx.bits, my.bits);
             let zero = self.b.int_like(my.bits, 0);
             let by_zero = self.b.icmp(ICond::Eq, my.bits, zero);
-            // MAX, or MIN as the magnitude above it.
-            let below = self.b.conv(Conv::ZExt, mx.negative, Lane::I64);
-            let most = self.b.bin_imm(BinOp::Add, below, i64::MAX);
+            let most = if signed {
+                // MAX, or MIN as the magnitude above it.
+                let below = self.b.conv(Conv::ZExt, mx.negative, Lane::I64);
+                self.b.bin_imm(BinOp::Add, below, i64::MAX)
+            } else {
+                self.b.int_like(my.bits, -1)
+            };
             let negative = self.xor_masks(mx.negative, my.negative);
             let m = Magnitude {
                 negative,
