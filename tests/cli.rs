@@ -236,6 +236,22 @@ fn npy_types_come_from_the_spec_or_the_kernel() {
 }
 
 #[test]
+fn kernels_print_to_standard_output() {
+    let file = "tests/kernels/bin/skl/printf.zebin";
+    let args = ["run", file, "--kernel", "print_strings", "--global", "1"];
+    let value = ["--arg", "i8:122", "--threads", "2"];
+    let text = "az constant      right|left  |cu % table text\nanother item, (nil)\nno arguments\n";
+    for backend in ["cranelift", "interp"] {
+        let engine = ["--backend", backend];
+        let output = ok(&[&args[..], &value, &engine].concat());
+        assert_eq!(output.stdout, text);
+        let output = ok(&[&args[..], &value, &engine, &["--json", "--repeat", "2"]].concat());
+        let json: Value = serde_json::from_str(&output.stdout).unwrap();
+        assert_eq!(json["printf"], text);
+    }
+}
+
+#[test]
 fn json_has_exactly_its_keys() {
     let output = ok(&saxpy(&["--json", "--repeat", "4", "--print", "0=f32:1"]));
     assert_eq!(output.stdout.lines().count(), 1);
@@ -257,6 +273,7 @@ fn json_has_exactly_its_keys() {
             "faults",
             "groups",
             "kernel",
+            "printf",
             "run_ms",
             "simd",
             "threads",

@@ -13,5 +13,7 @@ mod flow;
 mod groups;
 #[path = "kernel_runs/math.rs"]
 mod math;
+#[path = "kernel_runs/program.rs"]
+mod program;
 #[path = "kernel_runs/types.rs"]
 mod types;

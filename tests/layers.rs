@@ -20,6 +20,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("lower", &["valid", "module", "isa", "ssa", "limits"]),
     ("passes", &["ssa"]),
     ("backend", &["ssa", "isa"]),
+    ("printf", &["limits"]),
     (
         "engine",
         &[
@@ -32,6 +33,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "lower",
             "module",
             "passes",
+            "printf",
             "ssa",
             "valid",
         ],

@@ -38,6 +38,7 @@ struct Json<'a> {
     compile_ms: f64,
     cache: &'a str,
     run_ms: Vec<f64>,
+    printf: &'a str,
     faults: Vec<JsonFault<'a>>,
 }
 
@@ -91,6 +92,7 @@ impl Summary<'_> {
             compile_ms: milliseconds(self.last.compile),
             cache: self.cache(),
             run_ms: self.runs.iter().copied().map(milliseconds).collect(),
+            printf: &String::from_utf8_lossy(&self.last.printed),
             faults: self.last.faults.iter().map(JsonFault::from).collect(),
         })
     }

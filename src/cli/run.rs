@@ -57,7 +57,7 @@ pub struct RunArgs {
     /// What an access out of bounds does: read zero and skip the write, stop, or go on and report
     #[arg(long, value_enum, default_value = "zero")]
     oob: Oob,
-    /// Run so many times, each time from the same buffer contents
+    /// Run so many times, each time from the same buffer contents; what the last run prints with printf is shown
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..))]
     repeat: u32,
     /// Print one JSON object on standard output; --print then goes to standard error
@@ -129,6 +129,8 @@ pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<Exit, Failure> {
         binding.save(save)?;
     }
     if !args.json {
+        out.write_all(&summary.last.printed)
+            .map_err(Failure::output)?;
         out.write_all(printed.as_bytes()).map_err(Failure::output)?;
         out.flush().map_err(Failure::output)?;
         tell(&summary.human());
@@ -141,6 +143,9 @@ pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<Exit, Failure> {
             message: error.to_string(),
         })?;
         writeln!(out, "{json}").map_err(Failure::output)?;
+    }
+    if let Some(problem) = &summary.last.print_problem {
+        tell(&format!("warning: printf: {problem}"));
     }
     let faults = summary.faults();
     if !faults.is_empty() {

@@ -7,16 +7,16 @@ use std::time::{Duration, Instant};
 use super::cache::Compiled;
 use super::error::Error;
 use super::kernel::{ArgKind, Interpreted, Kernel};
+use super::layout::Own;
+use super::printed::PrintBuffer;
 use crate::backend::OobPolicy;
-use crate::container::PayloadArgument;
-use crate::container::{ArgType, BufferType, BufferUsage, MemoryAddressing};
 use crate::interp;
-use crate::lower::{InputSource, LocalIdShape};
-use crate::module::InputVar;
+use crate::lower::LocalIdShape;
+use crate::printf::Output;
 use crate::ssa::{AccessKind, Site, Space};
 use visa_runtime::{
-    Arguments, Buffer, FaultAction, Interrupter, LaunchOptions, LaunchShape, LaunchStatus, Payload,
-    PayloadPatch, PreparedLaunch, SurfaceTable, WorkerPool,
+    Arguments, Buffer, FaultAction, Interrupter, LaunchOptions, LaunchShape, LaunchStatus,
+    PreparedLaunch, WorkerPool,
 };
 
 /// One argument of a launch.
@@ -65,9 +65,9 @@ pub struct Launch {
     pub(crate) global: [u32; 3],
     local: Option<[u32; 3]>,
     offset: [u32; 3],
-    args: BTreeMap<u32, Arg>,
-    surfaces: BTreeMap<u32, Buffer>,
-    inputs: BTreeMap<String, Vec<u8>>,
+    pub(super) args: BTreeMap<u32, Arg>,
+    pub(super) surfaces: BTreeMap<u32, Buffer>,
+    pub(super) inputs: BTreeMap<String, Vec<u8>>,
     threads: usize,
     oob: OobPolicy,
     interrupter: Option<Interrupter>,
@@ -226,6 +226,10 @@ pub struct Report {
     pub run: Duration,
     /// Code generator.
     pub backend: &'static str,
+    /// What the kernel printed.
+    pub printed: Vec<u8>,
+    /// Why that is not all, or not what the kernel meant.
+    pub print_problem: Option<String>,
 }
 
 /// What runs.
@@ -255,6 +259,7 @@ pub struct Prepared {
     deadline: Option<Duration>,
     /// Keeps private memory alive.
     _private: Option<Buffer>,
+    printing: Option<PrintBuffer>,
 }
 
 impl Kernel {
@@ -290,9 +295,19 @@ impl Kernel {
         };
         let prepared = PreparedLaunch::new(code.kernel(), shape)?;
         let engine = &self.parts().engine;
-        let pool = engine.pool(launch.threads)?;
+        let printing = self.print_buffer()?;
+        // What is printed has an order only if groups run one after the other.
+        let pool = engine.pool(if printing.is_some() {
+            1
+        } else {
+            launch.threads
+        })?;
         let private = self.private_memory(&prepared, pool.as_deref())?;
-        let arguments = self.layout(launch, shape, private.as_ref())?;
+        let own = Own {
+            private: private.as_ref(),
+            printing: printing.as_ref(),
+        };
+        let arguments = self.layout(launch, shape, &own)?;
         Ok(Prepared {
             kernel: self.clone(),
             code,
@@ -303,6 +318,7 @@ impl Kernel {
             interrupter: launch.interrupter.clone(),
             deadline: launch.deadline,
             _private: private,
+            printing,
         })
     }
 
@@ -387,212 +403,6 @@ impl Kernel {
             what: problems.join("; "),
         })
     }
-
-    /// Memory behind `private_base_stateless`: so many bytes for each lane of each hardware thread that can exist.
-    fn private_memory(
-        &self,
-        launch: &PreparedLaunch,
-        pool: Option<&WorkerPool>,
-    ) -> Result<Option<Buffer>, Error> {
-        let Some(info) = &self.parts().info else {
-            return Ok(None);
-        };
-        let each: u64 = info
-            .per_thread_memory_buffers
-            .iter()
-            .filter(|b| b.kind == BufferType::Global && b.usage == BufferUsage::PrivateSpace)
-            .map(|b| {
-                u64::from(b.size)
-                    * if b.is_simt_thread {
-                        u64::from(self.simd())
-                    } else {
-                        1
-                    }
-            })
-            .sum();
-        if each == 0 {
-            return Ok(None);
-        }
-        let bytes = each.saturating_mul(launch.hw_threads(pool));
-        Ok(Some(self.parts().engine.memory().alloc(bytes)?))
-    }
-
-    /// Builds the payload and the surface table.
-    fn layout(
-        &self,
-        launch: &Launch,
-        shape: LaunchShape,
-        private: Option<&Buffer>,
-    ) -> Result<Arguments, Error> {
-        let parts = self.parts();
-        let mut out = Arguments {
-            payload: Payload::new(parts.plan.bytes as usize)?,
-            surfaces: SurfaceTable::new(),
-            memory: Some(parts.engine.memory().clone()),
-            extra_slm: 0,
-        };
-        for (name, &at) in &parts.plan.map.symbols {
-            if let Some((_, address)) = parts.data.symbols.iter().find(|(n, _)| n == name) {
-                out.payload.set(at as usize, &address.to_le_bytes())?;
-            }
-        }
-        let Some(info) = &parts.info else {
-            self.layout_text(launch, &mut out)?;
-            return Ok(out);
-        };
-        for b in &info.binding_table_indices {
-            if let Some(Arg::Buffer(buffer)) = launch.args.get(&b.arg_index) {
-                out.surfaces.bind(b.bti_value, buffer)?;
-            }
-        }
-        let mut slm = 0u32;
-        for p in &info.payload_arguments {
-            self.fill(p, launch, shape, private, &mut slm, &mut out)?;
-        }
-        // The runtime rounds as the driver does: the declared part comes first, arguments behind it.
-        out.extra_slm = slm.next_multiple_of(1024).min(1 << 20) * u32::from(slm > 0);
-        Ok(out)
-    }
-
-    fn fill(
-        &self,
-        p: &PayloadArgument,
-        launch: &Launch,
-        shape: LaunchShape,
-        private: Option<&Buffer>,
-        slm: &mut u32,
-        out: &mut Arguments,
-    ) -> Result<(), Error> {
-        let unsupported = |what: String| Error::Unsupported {
-            kernel: self.name().into(),
-            what,
-        };
-        let at = p.offset as usize;
-        let three = |v: [u32; 3]| -> Vec<u8> {
-            v.iter()
-                .flat_map(|x| x.to_le_bytes())
-                .take(p.size as usize)
-                .collect()
-        };
-        let arg = p.arg_index.and_then(|i| launch.args.get(&i));
-        match &p.arg_type {
-            ArgType::GlobalIdOffset => out.payload.set(at, &three(shape.offset))?,
-            ArgType::LocalSize => {
-                out.payload.set(at, &three(shape.local))?;
-                out.payload
-                    .patch(PayloadPatch::LocalSize { offset: p.offset })?;
-            }
-            ArgType::EnqueuedLocalSize => out.payload.set(at, &three(shape.local))?,
-            ArgType::GlobalSize => out.payload.set(at, &three(shape.global))?,
-            ArgType::GroupCount => out.payload.set(at, &three(shape.groups()))?,
-            ArgType::WorkDimensions => {
-                let dims = if shape.global[2] > 1 {
-                    3u32
-                } else if shape.global[1] > 1 {
-                    2
-                } else {
-                    1
-                };
-                out.payload.set(at, &dims.to_le_bytes())?;
-            }
-            ArgType::ByValue => {
-                if let Some(Arg::Bytes(bytes)) = arg {
-                    let from = p.source_offset.unwrap_or(0) as usize;
-                    // Narrow types are shorter than their place; the rest of it stays zero.
-                    let end = (from + p.size as usize).min(bytes.len());
-                    if let Some(part) = bytes.get(from..end) {
-                        out.payload.set(at, part)?;
-                    }
-                }
-            }
-            ArgType::ByPointer => match p.addrmode {
-                Some(MemoryAddressing::Slm) => {
-                    if let Some(Arg::Local(bytes)) = arg {
-                        let start = slm.next_multiple_of(p.slm_alignment.unwrap_or(16).max(1));
-                        out.payload.set(
-                            at,
-                            &u64::from(start).to_le_bytes()[..(p.size as usize).min(8)],
-                        )?;
-                        *slm = start.saturating_add(*bytes);
-                    }
-                }
-                Some(MemoryAddressing::Bindless) => {
-                    return Err(unsupported("bindless buffer arguments".into()));
-                }
-                _ if p.size > 0 => {
-                    if let Some(Arg::Buffer(b)) = arg {
-                        out.payload
-                            .set(at, &b.address().to_le_bytes()[..(p.size as usize).min(8)])?;
-                    }
-                }
-                _ => {}
-            },
-            ArgType::BufferAddress => {
-                if let Some(Arg::Buffer(b)) = arg {
-                    out.payload
-                        .set(at, &b.address().to_le_bytes()[..(p.size as usize).min(8)])?;
-                }
-            }
-            // Surfaces start exactly at their buffers.
-            ArgType::BufferOffset => out.payload.set(at, &[0; 4])?,
-            ArgType::PrivateBase => {
-                if let Some(b) = private {
-                    out.payload.set(at, &b.address().to_le_bytes())?;
-                }
-            }
-            ArgType::ConstBase | ArgType::GlobalBase => {
-                let wanted = if p.arg_type == ArgType::ConstBase {
-                    ".data.const"
-                } else {
-                    ".data.global"
-                };
-                return Err(unsupported(format!(
-                    "base address of {wanted} as an argument"
-                )));
-            }
-            // Present in every kernel of a program with some option; harmless unless read.
-            ArgType::PrintfBuffer => return Err(unsupported("printf".into())),
-            other => return Err(unsupported(format!("implicit argument `{other}`"))),
-        }
-        Ok(())
-    }
-
-    fn layout_text(&self, launch: &Launch, out: &mut Arguments) -> Result<(), Error> {
-        let parts = self.parts();
-        let module = parts.valid.module();
-        for (&bti, buffer) in &launch.surfaces {
-            out.surfaces.bind(bti, buffer)?;
-        }
-        let bad = |what: String| Error::Arguments {
-            kernel: self.name().into(),
-            what,
-        };
-        for (name, bytes) in &launch.inputs {
-            let found = module.inputs.iter().enumerate().find(|(_, i)| match i.var {
-                InputVar::General(v) => module.vars.general(v).is_some_and(|g| g.name == *name),
-                _ => false,
-            });
-            let Some((index, input)) = found else {
-                return Err(bad(format!("no .input `{name}`")));
-            };
-            if bytes.len() as u32 != input.size {
-                return Err(bad(format!(
-                    "input `{name}` takes {} bytes, not {}",
-                    input.size,
-                    bytes.len()
-                )));
-            }
-            match parts.plan.map.inputs.get(index) {
-                Some(InputSource::Payload(at)) => out.payload.set(*at as usize, bytes)?,
-                _ => {
-                    return Err(bad(format!(
-                        "input `{name}` is filled by the launch (r0 or local ids)"
-                    )));
-                }
-            }
-        }
-        Ok(())
-    }
 }
 
 /// The largest divisor of the x size up to 256, or 256 with a partial last group when that is small.
@@ -631,8 +441,13 @@ impl Prepared {
             },
             ..LaunchOptions::default()
         };
+        let printing = self.printing.as_ref().map(PrintBuffer::start).transpose()?;
         let r = self.launch.run(&self.arguments, &options)?;
         let run = start.elapsed();
+        let printed = match printing {
+            Some(printing) => printing.finish()?,
+            None => Output::default(),
+        };
         Ok(Report {
             status: r.status,
             groups: r.groups,
@@ -649,6 +464,8 @@ impl Prepared {
                 Code::Compiled { code, .. } => code.object.backend,
                 Code::Interpreted(_) => super::INTERPRETER,
             },
+            printed: printed.text,
+            print_problem: printed.problem,
         })
     }
 

@@ -28,6 +28,8 @@ mod cache;
 mod error;
 mod kernel;
 mod launch;
+mod layout;
+mod printed;
 mod program;
 
 pub use cache::{CacheStats, Compiled};

@@ -7,8 +7,8 @@ use super::abi;
 use super::error::Error;
 use super::kernel::{Kernel, KernelParts};
 use crate::container::{
-    PayloadLayout, RelocationKind, RelocationPlace, SymbolPlace, VisaText, Zebin, ZebinFunction,
-    ZebinKernel, infer_device,
+    ContainerError, PayloadLayout, RelocationKind, RelocationPlace, SymbolPlace, VisaText, Zebin,
+    ZebinFunction, ZebinKernel, infer_device,
 };
 use crate::front::text;
 use crate::isa::Platform;
@@ -57,22 +57,34 @@ fn upload(engine: &Engine, zebin: &Zebin, functions: &[&str]) -> Result<ProgramD
         let RelocationPlace::Data(i) = r.place else {
             continue;
         };
-        let target = r
-            .symbol
-            .and_then(|s| zebin.symbols.get(s))
-            .and_then(|s| match s.place {
-                SymbolPlace::Data(d) => Some(data.sections.get(d)?.address().wrapping_add(s.value)),
-                _ => functions
-                    .binary_search(&s.name.as_str())
-                    .ok()
-                    .map(|i| u64::from(function_address(i as u32))),
-            });
-        let (Some(buffer), Some(target)) = (data.sections.get(i), target) else {
+        let Some(buffer) = data.sections.get(i) else {
             continue;
         };
+        let symbol = r.symbol.and_then(|s| zebin.symbols.get(s));
+        let target = symbol.and_then(|s| match s.place {
+            SymbolPlace::Data(d) => Some(data.sections.get(d)?.address().wrapping_add(s.value)),
+            _ => functions
+                .binary_search(&s.name.as_str())
+                .ok()
+                .map(|i| u64::from(function_address(i as u32))),
+        });
+        let unsupported = |what: String| {
+            let section = zebin.data.get(i).map_or("data", |s| s.name.as_str());
+            let at = r.offset;
+            Error::Container(ContainerError::Unsupported(format!(
+                "{section} at {at:#x}: {what}"
+            )))
+        };
+        let target = target.ok_or_else(|| {
+            let name = symbol.map_or("?", |s| s.name.as_str());
+            unsupported(format!(
+                "address of `{name}`, which the file does not define"
+            ))
+        })?;
         let bytes = match r.kind {
             RelocationKind::Address => 8,
-            _ => 4,
+            RelocationKind::AddressLow32 | RelocationKind::AddressHigh32 => 4,
+            other => return Err(unsupported(format!("relocation {other:?}"))),
         };
         let mut old = [0u8; 8];
         buffer.read(r.offset, &mut old[..bytes])?;

@@ -203,6 +203,12 @@ impl Target {
         }
     }
 
+    /// The compiled engine and the interpreter, each with the program.
+    pub fn engines(&self) -> [(&Engine, &Program); 2] {
+        let (engine, program) = &self.interpreted;
+        [(&self.engine, &self.program), (engine, program)]
+    }
+
     /// Notes a failure.
     pub fn fail(&self, what: String) {
         self.failures.borrow_mut().push(what);
@@ -377,7 +383,7 @@ impl<'a> Job<'a> {
     }
 
     /// One launch on fresh buffers; what each buffer holds afterwards, `None` for other arguments.
-    fn once(&self, oob: OobPolicy, threads: usize) -> Result<Vec<Option<Buffer>>, String> {
+    fn once(&self, oob: OobPolicy, threads: usize) -> Result<Ran, String> {
         self.once_on(&self.target.engine, &self.target.program, oob, threads)
     }
 
@@ -387,7 +393,7 @@ impl<'a> Job<'a> {
         program: &Program,
         oob: OobPolicy,
         threads: usize,
-    ) -> Result<Vec<Option<Buffer>>, String> {
+    ) -> Result<Ran, String> {
         let memory = engine.memory();
         let mut launch = Launch::new(self.global)
             .local(self.local)
@@ -419,18 +425,33 @@ impl<'a> Job<'a> {
                 report.status, report.fault_count
             ));
         }
-        Ok(buffers)
+        if let Some(problem) = report.print_problem {
+            return Err(format!("printf: {problem}"));
+        }
+        Ok(Ran {
+            buffers,
+            printed: report.printed,
+        })
     }
 
-    /// Runs on the interpreter; what differs from the buffers of compiled code.
-    fn interpret(&self, compiled: &[Option<Buffer>]) -> Vec<String> {
+    /// Runs on the interpreter; what differs from what compiled code did.
+    fn interpret(&self, compiled: &Ran) -> Vec<String> {
         let (engine, program) = &self.target.interpreted;
-        let buffers = match self.once_on(engine, program, OobPolicy::default(), 1) {
-            Ok(buffers) => buffers,
+        let ran = match self.once_on(engine, program, OobPolicy::default(), 1) {
+            Ok(ran) => ran,
             Err(e) => return vec![format!("interpreter: {e}")],
         };
         let mut problems = Vec::new();
-        for (i, (pair, slot)) in buffers.iter().zip(compiled).zip(&self.slots).enumerate() {
+        if ran.printed != compiled.printed {
+            let text = |ran: &Ran| String::from_utf8_lossy(&ran.printed).into_owned();
+            problems.push(format!(
+                "interpreted it prints {:?}, compiled {:?}",
+                text(&ran),
+                text(compiled)
+            ));
+        }
+        let pairs = ran.buffers.iter().zip(&compiled.buffers);
+        for (i, (pair, slot)) in pairs.zip(&self.slots).enumerate() {
             let ((Some(a), Some(b)), Slot::Buffer { element, .. }) = (pair, slot) else {
                 continue;
             };
@@ -453,8 +474,8 @@ impl<'a> Job<'a> {
     pub fn run(self) -> Option<Done<'a>> {
         let context = self.context();
         let fail = |what: String| self.target.fail(format!("{context}: {what}"));
-        let buffers = match self.once(OobPolicy::ReadZeroSkipWrite, self.workers) {
-            Ok(buffers) => buffers,
+        let ran = match self.once(OobPolicy::ReadZeroSkipWrite, self.workers) {
+            Ok(ran) => ran,
             Err(e) => {
                 fail(e);
                 return None;
@@ -472,7 +493,10 @@ impl<'a> Job<'a> {
             match self.once(oob, threads) {
                 Err(e) => fail(format!("{what}: {e}")),
                 Ok(again) => {
-                    for (i, pair) in again.iter().zip(&buffers).enumerate() {
+                    if again.printed != ran.printed {
+                        fail(format!("{what}: something else is printed"));
+                    }
+                    for (i, pair) in again.buffers.iter().zip(&ran.buffers).enumerate() {
                         let (Some(a), Some(b)) = pair else { continue };
                         let (a, b) = (a.to_vec(), b.to_vec());
                         if let Some(at) = (0..a.len()).find(|&k| a[k] != b[k]) {
@@ -487,7 +511,7 @@ impl<'a> Job<'a> {
         let items: u64 = self.global.iter().map(|&n| u64::from(n)).product();
         let stateless = self.target.file != STATEFUL;
         if self.workers == 1 && items <= INTERPRETED && stateless && !left_out("interp") {
-            self.interpret(&buffers).into_iter().for_each(&fail);
+            self.interpret(&ran).into_iter().for_each(&fail);
         }
         for (i, slot) in self.slots.iter().enumerate() {
             if let (
@@ -497,7 +521,7 @@ impl<'a> Job<'a> {
                     ..
                 },
                 Some(b),
-            ) = (slot, &buffers[i])
+            ) = (slot, &ran.buffers[i])
             {
                 let now = b.to_vec();
                 if let Some(at) = (0..now.len()).find(|&k| now[k] != bytes[k]) {
@@ -508,7 +532,8 @@ impl<'a> Job<'a> {
         Some(Done {
             job: self,
             context,
-            buffers,
+            buffers: ran.buffers,
+            printed: ran.printed,
         })
     }
 }
@@ -523,11 +548,18 @@ fn is_nan(bytes: &[u8]) -> bool {
     }
 }
 
+/// What a launch left behind.
+struct Ran {
+    buffers: Vec<Option<Buffer>>,
+    printed: Vec<u8>,
+}
+
 /// A launch that ran.
 pub struct Done<'a> {
     job: Job<'a>,
     context: String,
     buffers: Vec<Option<Buffer>>,
+    printed: Vec<u8>,
 }
 
 /// Equality of results: all NaNs are equal, and so are both zeros.
@@ -557,6 +589,21 @@ impl Done<'_> {
     /// Notes a failure.
     pub fn fail(&self, what: &str) {
         self.job.target.fail(format!("{}: {what}", self.context));
+    }
+
+    /// The kernel printed this.
+    pub fn prints(&self, want: &str) -> &Self {
+        let got = String::from_utf8_lossy(&self.printed);
+        if got != want {
+            let lines = got.lines().zip(want.lines());
+            let first = lines.enumerate().find(|(_, (a, b))| a != b);
+            self.fail(&format!(
+                "prints {} bytes, the reference {}; first different line: {first:?}",
+                got.len(),
+                want.len()
+            ));
+        }
+        self
     }
 
     /// Every number of the buffer is as wanted.

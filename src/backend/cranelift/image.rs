@@ -1,0 +1,88 @@
+//! Messages to typed surfaces and the sampler: one call of the runtime each.
+
+use std::mem::offset_of;
+
+use cranelift_codegen::ir::{InstBuilder, types};
+use visa_runtime::abi::{Helpers, image as code};
+
+use super::emit::{DATA, Emit};
+use super::value::piece_count;
+use crate::ssa::{ImageAccess, ImageOp, Lane, Space, Ty, Value};
+
+/// Rows of a message's block: three coordinates, four channels.
+const ROWS: u32 = 7;
+
+impl Emit<'_> {
+    /// An image message.
+    pub fn image(&mut self, access: ImageAccess, args: &[Value], out: &[Value]) {
+        let lanes = self.lanes(Space::Surface, args);
+        let sampler = self.scalar(args[3]);
+        let ty = Ty::vector(Lane::I32, lanes.count);
+        let row = 16 * piece_count(ty) as u32;
+        let block = self.message_block(row * ROWS);
+        let to = self.slot_addr(block, 0);
+        let rows = [args[1]].into_iter().chain(args[4..].iter().copied());
+        for (k, v) in rows.enumerate() {
+            for (i, part) in self.parts(v).into_iter().enumerate() {
+                let at = row * k as u32 + 16 * i as u32;
+                self.ins().store(DATA, part, to, at.cast_signed());
+            }
+        }
+        let enabled = if lanes.count == 1 {
+            let bit = self.scalar(lanes.mask);
+            self.resize(bit, types::I32)
+        } else {
+            self.mask_bits(lanes.mask)
+        };
+        let (op, atomic) = match access.op {
+            ImageOp::Atomic(op) => (code::ATOMIC, op as u32),
+            op => (number(op), 0),
+        };
+        let shape = op
+            | u32::from(lanes.count) << 8
+            | u32::from(access.channels) << code::CHANNEL_SHIFT
+            | atomic << code::ATOMIC_SHIFT;
+        let faults = matches!(access.op, ImageOp::Read | ImageOp::Write | ImageOp::Atomic(_));
+        let send = |e: &mut Self, shape: u32| {
+            let args = [
+                e.group(),
+                e.iconst(types::I32, u64::from(shape)),
+                lanes.surface,
+                sampler,
+                enabled,
+                e.slot_addr(block, 0),
+            ];
+            e.call_helper(offset_of!(Helpers, image), Some(types::I32), &args)
+        };
+        if faults && self.records_faults(Space::Surface) {
+            if let Some(faulting) = send(self, shape | code::CHECK) {
+                self.report(&lanes, faulting, access.site, |_| ());
+            }
+        }
+        send(self, shape);
+        let from = self.slot_addr(block, 0);
+        let padded = match lanes.count {
+            1 => ty,
+            n => Ty::vector(Lane::I32, n.next_multiple_of(4)),
+        };
+        for (k, &v) in out.iter().enumerate() {
+            let at = row * (3 + k as u32);
+            let parts = self.load_value(from, at.cast_signed(), padded, DATA);
+            self.bind(v, parts);
+        }
+    }
+}
+
+/// The runtime's number of an operation.
+fn number(op: ImageOp) -> u32 {
+    match op {
+        ImageOp::Read => code::READ,
+        ImageOp::Write => code::WRITE,
+        ImageOp::Fetch => code::FETCH,
+        ImageOp::Sample => code::SAMPLE,
+        ImageOp::Info => code::INFO,
+        ImageOp::BlockRead => code::BLOCK_READ,
+        ImageOp::BlockWrite => code::BLOCK_WRITE,
+        ImageOp::Atomic(_) => code::ATOMIC,
+    }
+}
