@@ -101,4 +101,18 @@ impl Module {
             _ => None,
         })
     }
+
+    /// First instruction of each subroutine, in textual order, that of the kernel's own body first. The first
+    /// `.function` names that body, whatever precedes it, unless it is a linked function's.
+    pub fn subroutine_starts(&self) -> Vec<usize> {
+        let linked = self.functions.first().and_then(|f| {
+            let label = self.labels.get(f.entry.0 as usize)?;
+            Some(label.def? as usize)
+        });
+        let insts = self.insts.iter().enumerate();
+        let marks = insts.filter(|(_, i)| i.op == Opcode::Subroutine);
+        let mut marks = marks.map(|(at, _)| at).peekable();
+        marks.next_if(|&at| linked.is_none_or(|linked| at < linked));
+        std::iter::once(0).chain(marks).collect()
+    }
 }

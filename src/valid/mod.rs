@@ -6,6 +6,7 @@
 //! that is an `Unsupported` error of the stage that meets it.
 
 mod check;
+mod flow;
 pub mod place;
 
 pub use place::{Place, Root, RootId};
@@ -94,6 +95,7 @@ pub fn validate(module: Module, target: Target) -> Result<ValidKernel, ValidErro
     let simd = check::simd(&module, &mut errors);
     let places = place::Places::resolve(&module, target, &mut errors);
     check::labels(&module, &mut errors);
+    flow::branches(&module, &mut errors);
     check::inputs(&module, &places, &mut errors);
     for inst in &module.insts {
         if errors.len() >= 100 {
