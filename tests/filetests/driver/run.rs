@@ -1,6 +1,7 @@
 //! Runs one file and compares.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use visa_jit::backend::OobPolicy;
 use visa_jit::interp::InterpOptions;
@@ -26,13 +27,27 @@ impl Tally {
     }
 }
 
-/// Every engine, by name; one of each for all files.
+/// Instructions that the interpreter gives each hardware thread, so that what does not end fails and does not hang.
+const FUEL: u64 = 1_000_000;
+/// Time that a launch of compiled code has, for the same reason.
+const DEADLINE: Duration = Duration::from_secs(60);
+
+/// Every engine, by name; one of each for all files of a fuel.
 pub struct Engines(Vec<(&'static str, Engine)>);
 
 impl Default for Engines {
     fn default() -> Engines {
+        Engines::with_fuel(FUEL)
+    }
+}
+
+impl Engines {
+    fn with_fuel(fuel: u64) -> Engines {
         let interpret = EngineOptions {
-            interpret: Some(InterpOptions::default()),
+            interpret: Some(InterpOptions {
+                fuel: Some(fuel),
+                ..InterpOptions::default()
+            }),
             ..EngineOptions::default()
         };
         let all = [EngineOptions::default(), interpret].map(|options| {
@@ -52,6 +67,8 @@ pub fn file(
     failures: &mut Vec<String>,
 ) -> Tally {
     let mut tally = Tally::default();
+    let own = spec.fuel.map(Engines::with_fuel);
+    let engines = own.as_ref().unwrap_or(engines);
     for &platform in &spec.platforms {
         tally.platforms += 1;
         let runs = spec
@@ -125,7 +142,9 @@ impl Run<'_> {
         engine: &Engine,
     ) -> Result<(Report, BTreeMap<u32, Buffer>), Error> {
         let program = engine.program_from_text(name, text, self.platform)?;
-        let mut launch = Launch::new(self.spec.global).oob(self.policy);
+        let mut launch = Launch::new(self.spec.global)
+            .oob(self.policy)
+            .deadline(DEADLINE);
         if let Some(local) = self.spec.local {
             launch = launch.local(local);
         }

@@ -52,6 +52,8 @@ pub struct Spec {
     pub policies: Vec<OobPolicy>,
     /// Names of the engines to run on; empty for all.
     pub engines: Vec<String>,
+    /// Instructions that the interpreter gives each hardware thread, if not the usual number.
+    pub fuel: Option<u64>,
     pub global: [u32; 3],
     pub local: Option<[u32; 3]>,
     pub surfaces: BTreeMap<u32, Surface>,
@@ -61,9 +63,9 @@ pub struct Spec {
     pub errors: Vec<String>,
 }
 
-const NAMES: [&str; 10] = [
-    "platform", "policy", "engine", "global", "local", "surface", "input", "expect", "faults",
-    "error",
+const NAMES: [&str; 11] = [
+    "platform", "policy", "engine", "fuel", "global", "local", "surface", "input", "expect",
+    "faults", "error",
 ];
 
 const POLICIES: [(&str, OobPolicy); 3] = [
@@ -78,6 +80,7 @@ pub fn parse(text: &str) -> Result<Spec, String> {
         platforms: Platform::ALL.to_vec(),
         policies: POLICIES.map(|p| p.1).to_vec(),
         engines: Vec::new(),
+        fuel: None,
         global: [1; 3],
         local: None,
         surfaces: BTreeMap::new(),
@@ -127,6 +130,7 @@ fn directive(
         ("engine", []) => spec
             .engines
             .extend(value.split_whitespace().map(str::to_owned)),
+        ("fuel", []) => spec.fuel = Some(number(value)?.into()),
         ("global", []) => spec.global = three(value)?,
         ("local", []) => spec.local = Some(three(value)?),
         ("surface", [index]) => {
