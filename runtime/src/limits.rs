@@ -9,8 +9,9 @@ pub const MAX_SIMD: u16 = 32;
 /// Bytes of shared local memory of a work-group (the largest device has 128 KiB).
 pub const MAX_SLM_BYTES: u32 = 1 << 20;
 
-/// Bytes of a hardware thread's frame: indirect register storage and values saved at barriers.
-pub const MAX_FRAME_BYTES: u32 = 1 << 20;
+/// Bytes of a hardware thread's frame: indirect register storage, what recursive calls save of it and of other
+/// registers, and values saved at barriers.
+pub const MAX_FRAME_BYTES: u32 = 32 << 20;
 
 /// Bytes of a hardware thread's scratch memory.
 pub const MAX_SCRATCH_BYTES: u32 = 4 << 20;

@@ -2,13 +2,16 @@
 //!
 //! What functions share is the predefined variables: `%arg`, `%retval`, `%sp`, `%fp` …; prologues and frames in memory
 //! are explicit instructions. An activation of a function has the variables that the function declares to itself: they
-//! are kept while it waits for a call. Subroutines of `call` use the variables of the function that they are part of.
+//! are kept while it waits for a call that may lead back to it. Subroutines of `call` use the variables of the function
+//! that they are part of.
 //!
 //! Decided here, as VISA.md leaves it open:
 //! * A stack call of several channels is made by the lanes of its execution mask; one of one channel takes all lanes of
 //!   the thread into the function, and the lanes that made it go on afterwards.
 //! * An address that no function has, or a function whose address nobody took, calls nothing.
 //! * Lanes with different addresses call one function after the other.
+//! * What a callee writes through an address into its caller's variables stays there if the call cannot lead back, and
+//!   is gone after the return if it can.
 //! * Calls that may lead back to where they stand are limited in depth. One that would be deeper is not made, and is
 //!   reported as a write to the null address. The call that the kernel's body makes does not count.
 
@@ -227,7 +230,7 @@ impl Machine<'_, '_, '_> {
         };
         let lanes = self.callers(inst)?;
         if lanes != 0 && self.may_call(inst, to, false)? {
-            self.stack_call(inst, lanes, to);
+            self.stack_call(inst, lanes, to, false);
         }
         Ok(())
     }
@@ -259,7 +262,7 @@ impl Machine<'_, '_, '_> {
         if self.may_call(inst, target, true)?
             && let Some(to) = to
         {
-            self.stack_call(inst, same, to);
+            self.stack_call(inst, same, to, true);
         }
         Ok(())
     }
@@ -275,23 +278,28 @@ impl Machine<'_, '_, '_> {
 
     /// Whether a call of what starts at `to` is not too deep; reported if it is.
     pub fn may_call(&mut self, inst: &Inst, to: usize, by_address: bool) -> Result<bool, Halt> {
-        let functions = &self.program.functions;
-        let circular = if by_address {
-            functions.circular_by_address
-        } else {
-            let sub = self.program.places.subroutine(to);
-            functions.circular.get(sub).copied().unwrap_or(false)
-        };
         let limit = self.program.options.max_call_depth as usize;
-        if !circular || self.t.control.depth() <= limit {
+        if !self.circular(to, by_address) || self.t.control.depth() <= limit {
             return Ok(true);
         }
         self.report(inst, Memory::DEVICE, 0, 1, &Lanes::all(0))?;
         Ok(false)
     }
 
-    fn stack_call(&mut self, inst: &Inst, lanes: u32, to: usize) {
+    /// Whether a call of what starts at `to` may lead to itself.
+    fn circular(&self, to: usize, by_address: bool) -> bool {
+        let functions = &self.program.functions;
+        if by_address {
+            return functions.circular_by_address;
+        }
+        let sub = self.program.places.subroutine(to);
+        functions.circular.get(sub).copied().unwrap_or(false)
+    }
+
+    fn stack_call(&mut self, inst: &Inst, lanes: u32, to: usize, by_address: bool) {
+        // Without a circle nothing but an address could reach the caller's variables.
         let around = self.program.functions.around(self.at);
+        let around = around.filter(|_| self.circular(to, by_address));
         let kept = around.map(|f| Box::new(Kept::of(self.t, f)));
         let entry = Entry {
             subroutine: self.program.places.subroutine(to),

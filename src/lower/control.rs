@@ -8,7 +8,7 @@ use super::flow::{Decision, decision, leaves_lanes};
 use super::{Lowerer, build::Var};
 use crate::isa::Opcode;
 use crate::module::link::ADDRESS_FORM;
-use crate::module::{Body, IndirectRegion, Inst, LabelId, PredControl, Predicate, Src};
+use crate::module::{Body, Inst, LabelId, PredControl, Predicate, Src};
 use crate::ssa::*;
 use std::collections::BTreeMap;
 
@@ -251,13 +251,7 @@ impl Lowerer<'_> {
                 }
                 self.lower_call(b, inst, None)
             }
-            (Body::Ifcall { addr, .. }, _) => {
-                if !same_in_all(addr, inst.exec.lanes()) {
-                    return Fail::unsupported("an address for each lane");
-                }
-                let addr = self.scalar_int(addr, Lane::I32)?;
-                self.lower_call(b, inst, Some(addr))
-            }
+            (Body::Ifcall { addr, .. }, _) => self.lower_call(b, inst, Some(addr)),
             (Body::Ret, Opcode::Ret | Opcode::Fret) => self.lower_ret(b, inst),
             (Body::SwitchJmp { index, targets }, _) => {
                 let index = self.scalar_int(index, Lane::I32)?;
@@ -414,10 +408,15 @@ impl Lowerer<'_> {
     }
 
     /// A call of the block's callees: the only one, or the one at an address.
-    fn lower_call(&mut self, b: usize, inst: &Inst, address: Option<Value>) -> Result<(), Fail> {
+    fn lower_call(&mut self, b: usize, inst: &Inst, address: Option<&Src>) -> Result<(), Fail> {
         if leaves_lanes(inst, u32::from(self.simd)) {
             self.leave_lanes(b, inst)?;
         }
+        let address = match address {
+            Some(a) if self.flow.blocks[b].repeats => Some(self.first_address(b, inst, a)?),
+            Some(a) => Some(self.scalar_int(a, Lane::I32)?),
+            None => None,
+        };
         let back = self.b.block();
         if let Some(&saved) = self.ctl.saved.get(&b) {
             // A scalar stack call runs with all lanes that exist; the caller's are back afterwards.
@@ -426,24 +425,78 @@ impl Lowerer<'_> {
             let all = Op::Input(Input::DispatchMask);
             let all = self.b.op(all, vec![], Ty::mask(self.simd));
             self.b.write(self.em, all);
-            self.enter_callees(b, inst, address, back)?;
-            self.b.switch_to(back);
-            self.give_lanes_back(b);
-        } else {
-            self.enter_callees(b, inst, address, back)?;
-            self.b.switch_to(back);
         }
-        let fall = self.fall_target(b);
-        self.b.jump(fall);
+        self.enter_callees(b, inst, address, back)?;
+        self.b.switch_to(back);
+        self.go_on_behind(b);
         Ok(())
     }
 
-    /// Restores the execution mask behind a scalar stack call, made or not; others keep theirs.
-    pub(super) fn give_lanes_back(&mut self, b: usize) {
+    /// The address of the lowest active lane. Active lanes with other addresses stay behind, to come here again.
+    fn first_address(&mut self, b: usize, inst: &Inst, src: &Src) -> Result<Value, Fail> {
+        let (first, n) = (inst.exec.mask.first_lane() as u16, inst.exec.lanes() as u16);
+        let addresses = self.lane_addresses(src, inst.exec.lanes())?;
+        let zero = self.b.i32(0);
+        let zero = self.b.splat(zero, self.simd);
+        let channel = |l: u16| l.checked_sub(first).filter(|&c| c < n);
+        let places = (0..self.simd).map(|l| channel(l).map_or(l, |c| self.simd + c));
+        let addresses = self.b.shuffle2(zero, addresses, places.collect());
+        let em = self.b.read(self.em);
+        let mask = self.b.ty(em);
+        let bits = self.b.op(Op::MaskToBits, vec![em], Ty::I32);
+        let minus = self.b.un(UnOp::Neg, bits);
+        let lowest = self.b.bin(BinOp::And, bits, minus);
+        let lowest = self.b.op(Op::BitsToMask, vec![lowest], mask);
+        let mut address = self.b.select(lowest, addresses, zero);
+        while self.b.ty(address).lanes > 1 {
+            let half = self.b.ty(address).lanes / 2;
+            let (low, high) = (
+                self.b.slice(address, 0, half),
+                self.b.slice(address, half, half),
+            );
+            address = self.b.bin(BinOp::Or, low, high);
+        }
+        let same = self.b.icmp(ICond::Eq, addresses, address);
+        let go = self.b.bin(BinOp::And, em, same);
+        let stay = self.b.and_not(em, same);
+        self.park(b, stay);
+        self.b.write(self.em, go);
+        Ok(address)
+    }
+
+    /// The addresses of an indirect call's channels.
+    pub(super) fn lane_addresses(&mut self, src: &Src, lanes: u32) -> Result<Value, Fail> {
+        let addresses = self.read(src, lanes)?;
+        let addresses = self.int(addresses, Lane::I32)?;
+        Ok(self.b.splat(addresses, lanes as u16))
+    }
+
+    /// Behind a call, made or not: a scalar stack call gives the lanes back that it was made by; when lanes of other
+    /// addresses stayed behind, they are next, while those that have returned wait.
+    pub(super) fn go_on_behind(&mut self, b: usize) {
         if let Some(&saved) = self.ctl.saved.get(&b) {
             let em = self.b.read(saved);
             self.b.write(self.em, em);
         }
+        let fall = self.fall_target(b);
+        let (true, Some(wait)) = (self.flow.blocks[b].repeats, self.ctl.wait[b]) else {
+            self.b.jump(fall);
+            return;
+        };
+        let others = self.b.read(wait);
+        let any = self.b.any(others);
+        let again = self.b.block();
+        self.b.branch(any, again, fall);
+        self.b.seal(again);
+        self.b.switch_to(again);
+        let em = self.b.read(self.em);
+        match self.flow.next(b) {
+            Some(n) => self.park(n, em),
+            None => self.finish_lanes(b, em),
+        }
+        let none = self.empty_mask();
+        self.b.write(self.em, none);
+        self.b.jump(self.ctl.heads[b]);
     }
 
     /// Parks the lanes that do not make a call behind it, and goes on where some do.
@@ -539,19 +592,6 @@ impl Lowerer<'_> {
         }
         let first = self.flow.subs[sub].first;
         self.b.jump(self.ctl.heads[first]);
-    }
-}
-
-/// True when every channel of a source reads the same element.
-fn same_in_all(src: &Src, lanes: u32) -> bool {
-    match src {
-        Src::General { region, .. }
-        | Src::Indirect {
-            region: IndirectRegion::Single(region),
-            ..
-        } => (1..lanes).all(|l| region.element(l) == region.element(0)),
-        Src::Imm { .. } => true,
-        _ => lanes == 1,
     }
 }
 

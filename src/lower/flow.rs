@@ -8,7 +8,9 @@ use std::collections::BTreeSet;
 
 use crate::isa::Opcode;
 use crate::limits::MAX_BLOCKS;
-use crate::module::{Body, Inst, LabelId, LinkedFunction, Module, PredControl};
+use crate::module::{
+    Body, IndirectRegion, Inst, LabelId, LinkedFunction, Module, PredControl, Src,
+};
 use crate::valid::ValidKernel;
 
 /// A basic block of the vISA program.
@@ -26,6 +28,8 @@ pub struct FlowBlock {
     pub check: bool,
     /// Predecessors may be met later in the text.
     pub late_preds: bool,
+    /// A call with an address for each lane, by itself: lanes wait here until those of other addresses are back.
+    pub repeats: bool,
 }
 
 /// A subroutine: a range of blocks.
@@ -77,6 +81,27 @@ pub fn leaves_lanes(inst: &Inst, simd: u32) -> bool {
     }
 }
 
+/// True for calls whose lanes may have different addresses.
+fn repeats(inst: &Inst) -> bool {
+    match &inst.body {
+        Body::Ifcall { addr, .. } => !same_in_all(addr, inst.exec.lanes()),
+        _ => false,
+    }
+}
+
+/// True when every channel of a source reads the same element.
+fn same_in_all(src: &Src, lanes: u32) -> bool {
+    match src {
+        Src::General { region, .. }
+        | Src::Indirect {
+            region: IndirectRegion::Single(region),
+            ..
+        } => (1..lanes).all(|l| region.element(l) == region.element(0)),
+        Src::Imm { .. } => true,
+        _ => lanes == 1,
+    }
+}
+
 fn ends_block(inst: &Inst) -> bool {
     matches!(
         inst.body,
@@ -97,20 +122,22 @@ impl Flow {
         let mut subs: Vec<SubRange> = Vec::new();
         let mut label_block = vec![0; module.labels.len()];
         let mut start = true;
+        let starts = module.subroutine_starts();
         for (i, inst) in insts.iter().enumerate() {
             let label = if let Body::Label(l) = inst.body {
                 Some(l)
             } else {
                 None
             };
-            let new_sub = inst.op == Opcode::Subroutine && !subs.is_empty() && !blocks.is_empty();
+            let new_sub = !subs.is_empty() && starts.binary_search(&i).is_ok();
             // `.function` and the label behind it open the same block.
             let opens_sub = inst.op == Opcode::Subroutine;
+            let repeats = repeats(inst);
             let continues = label.is_some()
                 && blocks
                     .last()
                     .is_some_and(|b| (b.first..i).all(|k| matches!(insts[k].body, Body::Label(_))));
-            if start || opens_sub || (label.is_some() && !continues) {
+            if start || opens_sub || repeats || (label.is_some() && !continues) {
                 if subs.is_empty() || new_sub {
                     if let Some(s) = subs.last_mut() {
                         s.end = blocks.len();
@@ -127,9 +154,10 @@ impl Flow {
                     first: i,
                     end: insts.len(),
                     func: subs.len() - 1,
-                    join: false,
+                    join: repeats,
                     check: false,
-                    late_preds: opens_sub,
+                    late_preds: opens_sub || repeats,
+                    repeats,
                 });
                 start = false;
             }
@@ -276,8 +304,8 @@ impl Flow {
                         }
                     }
                 }
-                // Lanes that do not make a call wait behind it.
-                Some(i) if leaves_lanes(i, simd) => {
+                // Lanes that do not make a call, or have made it before others, wait behind it.
+                Some(i) if leaves_lanes(i, simd) || self.blocks[b].repeats => {
                     if let Some(n) = self.next(b) {
                         self.blocks[n].join = true;
                     }
@@ -392,12 +420,12 @@ impl Flow {
                     }
                     _ => {
                         let func = self.blocks[b].func;
-                        out.extend(
-                            self.calls
-                                .iter()
-                                .filter(|&&(_, s)| s == func && func != 0)
-                                .filter_map(|&(c, _)| self.next(c)),
-                        );
+                        let callers = self.calls.iter();
+                        let callers = callers.filter(|&&(_, s)| s == func && func != 0);
+                        for &(c, _) in callers {
+                            out.extend(self.next(c));
+                            out.extend(self.blocks[c].repeats.then_some(c));
+                        }
                     }
                 }
                 out.extend(self.next(b));

@@ -155,6 +155,9 @@ impl<'k> Lowerer<'k> {
             for inst in &insts[self.flow.blocks[b].first..self.flow.blocks[b].end] {
                 let done = match &inst.body {
                     Body::SwitchJmp { index, .. } => self.scalar_int(index, Lane::I32).map(|_| ()),
+                    Body::Ifcall { addr, .. } if self.flow.blocks[b].repeats => {
+                        self.lane_addresses(addr, inst.exec.lanes()).map(|_| ())
+                    }
                     Body::Ifcall { addr, .. } => self.scalar_int(addr, Lane::I32).map(|_| ()),
                     Body::Branch(_) | Body::Ret | Body::Fcall { .. } => Ok(()),
                     _ => self.instruction(inst),

@@ -361,6 +361,24 @@ impl Lowerer<'_> {
         Ok(self.b.conv(Conv::ZExt, sum, Lane::I32))
     }
 
+    /// Register storage also holds the activations that recursive calls save: addresses do not reach them.
+    fn inside_storage(&mut self, addr: Value, size: u32, mask: Value) -> Value {
+        if self.ctl.depth.is_none() {
+            return mask;
+        }
+        match self.regs.memory_bytes().checked_sub(size) {
+            Some(last) => {
+                let last = self.b.i32(last);
+                let inside = self.b.icmp(ICond::Ule, addr, last);
+                self.b.bin(BinOp::And, mask, inside)
+            }
+            None => {
+                let lanes = self.b.ty(mask).lanes;
+                self.b.vec_const(Lane::I1, vec![0; lanes.into()])
+            }
+        }
+    }
+
     fn read_indirect(
         &mut self,
         i: &Indirect,
@@ -382,6 +400,7 @@ impl Lowerer<'_> {
         let addr = self.indirect_offsets(i, steps)?;
         let n = steps.len() as u16;
         let mask = ChannelMask::All.lanes(&mut self.b, n);
+        let mask = self.inside_storage(addr, size, mask);
         let elem = lane_of(i.ty).as_int();
         let access = MemAccess {
             space: Space::Regs,
@@ -428,6 +447,7 @@ impl Lowerer<'_> {
                 let value = self.b.splat(value, n);
                 let value = self.b.recast(value, lane_of(indirect.ty).as_int());
                 let mask = mask.lanes(&mut self.b, n);
+                let mask = self.inside_storage(addr, size, mask);
                 let access = MemAccess {
                     space: Space::Regs,
                     elem: self.b.ty(value).lane,

@@ -7,16 +7,18 @@
 //! access out of bounds.
 //!
 //! An activation of a function owns the function's variables. Subroutines of `call` share theirs with whoever
-//! calls them (VISA.md 2.2), so that only masks and return sites are theirs.
+//! calls them (VISA.md 2.2), so that only masks and return sites are theirs. Variables that are reached by address
+//! have one place in storage for all activations: they are copied to the stack before the call, and back after it.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use super::Lowerer;
 use super::build::{Builder, Var};
 use super::error::Fail;
 use crate::isa::Opcode;
 use crate::limits::{MAX_CALL_DEPTH, MAX_RECURSIVE_SUBS};
-use crate::module::{Inst as VisaInst, VarId};
+use crate::module::Inst as VisaInst;
 use crate::ssa::*;
 
 /// What a variable belongs to.
@@ -66,6 +68,15 @@ fn saved_type(ty: Ty) -> Ty {
     }
 }
 
+/// The largest type that copies a part of this many bytes.
+fn piece(bytes: u32) -> Ty {
+    let lane = [Lane::I64, Lane::I32, Lane::I16, Lane::I8];
+    let lane = lane.into_iter().find(|l| l.bytes() <= bytes);
+    let lane = lane.unwrap_or(Lane::I8);
+    let lanes = (bytes / lane.bytes()).clamp(1, 32);
+    Ty::vector(lane, 1 << lanes.ilog2())
+}
+
 fn stack_access(ty: Ty) -> BlockAccess {
     BlockAccess {
         space: Space::Regs,
@@ -106,6 +117,26 @@ impl Builder {
             _ if saved != ty => self.f.push1(block, Op::Bitcast, vec![v], ty, 0),
             _ => v,
         })
+    }
+
+    /// Copies ranges of register storage one behind the other to an address of the stack, or back from it.
+    fn copy_storage(&mut self, ranges: &[Range<u32>], stack: Value, save: bool) {
+        let mut offset = 0;
+        for range in ranges {
+            let mut at = range.start;
+            while at < range.end {
+                let ty = piece(range.end - at);
+                let place = self.i32(at);
+                let other = self.bin_imm(BinOp::Add, stack, i64::from(offset));
+                let (from, to) = if save { (place, other) } else { (other, place) };
+                let access = stack_access(ty);
+                let yes = self.bool(true);
+                let v = self.op(Op::BlockLoad(access), vec![yes, from], ty);
+                self.effect(Op::BlockStore(access), vec![yes, to, v]);
+                at += ty.bytes();
+                offset += ty.bytes();
+            }
+        }
     }
 
     fn stack_address(&mut self, block: Block, base: Value, offset: u32) -> Value {
@@ -279,11 +310,10 @@ impl Lowerer<'_> {
             unit: self.unit_of(caller),
             control: inst.op == Opcode::Call,
         };
-        if !owner.control && self.kernel_has_memory(owner.unit) {
-            return Fail::unsupported(
-                "recursion of a function whose registers are reached by address",
-            );
-        }
+        let storage = match owner.control {
+            true => Vec::new(),
+            false => self.storage_of(owner.unit),
+        };
         let depth = self.b.read(depth_var);
         let limit = self.b.i32(MAX_CALL_DEPTH);
         let fits = self.b.icmp(ICond::Ult, depth, limit);
@@ -293,11 +323,10 @@ impl Lowerer<'_> {
         self.b.seal(over);
         self.b.switch_to(over);
         self.depth_fault(inst);
-        self.give_lanes_back(b);
-        let fall = self.fall_target(b);
-        self.b.jump(fall);
+        self.go_on_behind(b);
         self.b.switch_to(go);
         let base = self.b.activation(depth);
+        self.b.copy_storage(&storage, base, true);
         let enter = self.b.block();
         self.b.jump(enter);
         self.b.seal(enter);
@@ -321,6 +350,8 @@ impl Lowerer<'_> {
         let depth = self.b.bin_imm(BinOp::Sub, depth, 1);
         self.b.write(depth_var, depth);
         let base_after = self.b.activation(depth);
+        self.b.copy_storage(&storage, base_after, false);
+        let bytes: u32 = storage.iter().map(|r| r.end - r.start).sum();
         self.b.stack.restores.insert(
             back,
             Restore {
@@ -328,26 +359,28 @@ impl Lowerer<'_> {
                 base: [base, base_after],
                 owner,
                 loads: Vec::new(),
-                bytes: 0,
+                bytes: bytes.next_multiple_of(16),
             },
         );
         self.b.switch_to(enter);
         Ok(())
     }
 
-    fn kernel_has_memory(&self, unit: usize) -> bool {
+    /// Where the variables of a function that are reached by address lie in register storage.
+    fn storage_of(&self, unit: usize) -> Vec<Range<u32>> {
         let functions = &self.kernel.module().functions;
         let Some(f) = functions.get(unit.wrapping_sub(1)) else {
-            return false;
+            return Vec::new();
         };
         let first = f.first_vars[0] as usize;
         let end = functions
             .get(unit)
             .map_or(usize::MAX, |f| f.first_vars[0] as usize);
-        self.regs
-            .memory_vars()
-            .filter_map(VarId::user_index)
-            .any(|i| (first..end).contains(&i))
+        let places = self.regs.memory_vars();
+        places
+            .filter(|(var, _)| var.user_index().is_some_and(|i| (first..end).contains(&i)))
+            .map(|(_, place)| place)
+            .collect()
     }
 
     /// A call that is not made shows as a store at the null address.

@@ -6,6 +6,7 @@
 //! access is noted.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use super::build::{Builder, Var};
 use super::cells::{Cell, Recorder};
@@ -118,12 +119,15 @@ impl RegFile {
         })
     }
 
-    /// Variables whose roots live in memory.
-    pub fn memory_vars(&self) -> impl Iterator<Item = VarId> + '_ {
-        self.storage
-            .iter()
-            .filter(|(_, s)| matches!(s, Storage::Memory(_)))
-            .filter_map(|(root, _)| self.roots.get(root.0 as usize).map(|r| r.var))
+    /// Variables whose roots live in memory, and where.
+    pub fn memory_vars(&self) -> impl Iterator<Item = (VarId, Range<u32>)> + '_ {
+        self.storage.iter().filter_map(|(root, s)| match s {
+            Storage::Memory(at) => {
+                let root = self.roots.get(root.0 as usize)?;
+                Some((root.var, *at..at.saturating_add(root.bytes)))
+            }
+            Storage::Cells(_) => None,
+        })
     }
 
     /// Position of a root in register storage, for address-of. Takes the address in the recording run.
