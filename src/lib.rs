@@ -22,6 +22,7 @@
 
 #![deny(unsafe_code)]
 
+pub mod artifact;
 pub mod backend;
 pub mod cli;
 pub mod container;
@@ -38,6 +39,6 @@ pub mod ssa;
 pub mod valid;
 
 pub use engine::{
-    Arg, ArgKind, Argument, CacheStats, Class, Compiled, Engine, EngineOptions, Error, FaultRecord,
-    Kernel, Launch, Prepared, Program, Report,
+    Arg, ArgKind, Argument, CacheStats, Class, Compiled, DiskCache, Engine, EngineOptions, Error,
+    FaultRecord, Kernel, Launch, Origin, Prepared, Program, Report,
 };

@@ -1,5 +1,16 @@
 //! Every bound on input in one place. Exceeding one is a typed error, never a crash.
 
+/// Defines the bounds and the list of them.
+macro_rules! limits {
+    ($($(#[$doc:meta])* pub const $name:ident: $ty:ty = $value:expr;)*) => {
+        $($(#[$doc])* pub const $name: $ty = $value;)*
+
+        /// Every bound with its name: part of cache keys.
+        pub const ALL: &[(&str, u64)] = &[$((stringify!($name), $name as u64),)*];
+    };
+}
+
+limits! {
 /// Bytes of a text file.
 pub const MAX_TEXT_BYTES: usize = 64 << 20;
 /// Instructions of one kernel or function, labels included.
@@ -53,3 +64,4 @@ pub const MAX_PRINTF_FIELD: usize = 4096;
 pub const MAX_PRINTF_VECTOR: u32 = 16;
 /// Bytes of text that one launch prints.
 pub const MAX_PRINTED_BYTES: usize = 64 << 20;
+}

@@ -21,9 +21,11 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("passes", &["ssa"]),
     ("backend", &["ssa", "isa"]),
     ("printf", &["limits"]),
+    ("artifact", &["ssa", "isa"]),
     (
         "engine",
         &[
+            "artifact",
             "backend",
             "container",
             "front",
@@ -42,6 +44,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         "cli",
         &[
             "engine",
+            "artifact",
             "backend",
             "container",
             "front",
@@ -66,11 +69,14 @@ const FENCED: &[(&str, &[&str])] = &[
     ("iced_x86", &["src/cli/"]),
     ("clap", &["src/cli/"]),
     ("libloading", &["src/container/ocloc.rs"]),
+    ("etcetera", &["src/engine/disk.rs"]),
+    ("postcard", &["src/artifact/", "runtime/src/linked/"]),
     ("serde_saphyr", &["src/container/"]),
     ("visa_jit", &["src/bin/", "fuzzing/", "xtask/", "examples/"]),
     (
         "visa_runtime",
         &[
+            "src/artifact/",
             "src/backend/",
             "src/engine/",
             "src/interp/",

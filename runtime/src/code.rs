@@ -183,7 +183,24 @@ impl JITMemoryProvider for Provider {
         unsafe { mprotect(mapping.start().cast(), mapping.len(), flags) }
             .map_err(|e| ModuleError::Allocation { err: e.into() })?;
         self.slot.put(pages);
+        #[cfg(all(debug_assertions, target_os = "linux"))]
+        watch_mappings();
         Ok(())
+    }
+}
+
+/// Looks, now and then while a test suite runs, for a mapping of this process that is writable and executable.
+#[cfg(all(debug_assertions, target_os = "linux"))]
+fn watch_mappings() {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    static INSTALLED: AtomicU32 = AtomicU32::new(0);
+    if INSTALLED.fetch_add(1, Ordering::Relaxed).is_multiple_of(64) {
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+        let bad = maps.lines().find(|line| {
+            let protection = line.split(' ').nth(1).unwrap_or("");
+            protection.contains('w') && protection.contains('x')
+        });
+        debug_assert!(bad.is_none(), "writable and executable: {bad:?}");
     }
 }
 

@@ -26,6 +26,7 @@ mod interrupt;
 mod kernel;
 mod launch;
 pub mod limits;
+pub mod linked;
 mod memory;
 mod meta;
 mod payload;

@@ -7,7 +7,7 @@ use crate::limits::{
 };
 
 /// Metadata of a compiled kernel, filled in by whoever compiled or loaded it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct KernelMeta {
     /// Name, for messages.
     pub name: String,

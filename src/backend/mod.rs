@@ -6,10 +6,12 @@ mod install;
 
 pub use install::{InstallError, install};
 
+use std::collections::BTreeMap;
+
 use crate::ssa::Function;
 
 /// Bounds-check policy of memory accesses (DESIGN 5).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize)]
 pub enum OobPolicy {
     /// Out-of-bounds reads give zero, writes are dropped, silently.
     #[default]
@@ -21,7 +23,7 @@ pub enum OobPolicy {
 }
 
 /// How hard the code generator works.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize)]
 pub enum OptLevel {
     /// Fastest to compile.
     None,
@@ -31,7 +33,7 @@ pub enum OptLevel {
 }
 
 /// Choices a backend honours; part of the cache key.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, serde::Serialize)]
 pub struct CodegenOptions {
     /// Out-of-bounds policy.
     pub oob: OobPolicy,
@@ -52,6 +54,27 @@ pub struct CodeObject {
     pub triple: target_lexicon::Triple,
     /// Name of the backend that built it.
     pub backend: &'static str,
+}
+
+/// What decides, beside function and options, which bytes a backend makes; part of the cache key.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Identity {
+    /// Name of the backend.
+    pub name: &'static str,
+    /// Version of the code generator.
+    pub version: String,
+    /// Target.
+    #[serde(serialize_with = "displayed")]
+    pub triple: target_lexicon::Triple,
+    /// Settings of the target and their values, CPU features among them.
+    pub features: BTreeMap<String, String>,
+}
+
+fn displayed<S: serde::Serializer>(
+    value: &impl std::fmt::Display,
+    to: S,
+) -> Result<S::Ok, S::Error> {
+    to.collect_str(value)
 }
 
 /// Why code could not be generated.
@@ -91,6 +114,9 @@ pub enum BackendError {
 pub trait Backend: Send + Sync {
     /// Name used by `--backend`.
     fn name(&self) -> &'static str;
+
+    /// What else the bytes depend on.
+    fn identity(&self) -> Identity;
 
     /// Compiles verified SSA into a function of type [`visa_runtime::abi::Entry`].
     ///

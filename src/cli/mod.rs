@@ -26,6 +26,7 @@
 
 mod asm;
 mod backend;
+mod cache;
 mod content;
 mod exit;
 mod list;
@@ -97,6 +98,9 @@ enum Command {
     /// Print the machine code of a kernel
     #[command(after_help = exit::HELP)]
     Asm(KernelArgs),
+    /// Look after the cache of compiled kernels
+    #[command(subcommand, after_help = exit::HELP)]
+    Cache(cache::CacheCommand),
     /// Print the table of instructions
     #[command(after_help = exit::HELP)]
     Isa,
@@ -185,6 +189,11 @@ fn dispatch(command: &Command, out: &mut dyn Write) -> Result<Exit, Failure> {
             let code = kernel.code(OobPolicy::default())?;
             asm::listing(kernel.name(), code.object(), kernel.text())
         })?,
+        Command::Cache(command) => {
+            let (text, exit) = cache::cache(command)?;
+            out.write_all(text.as_bytes()).map_err(Failure::output)?;
+            return Ok(exit);
+        }
         Command::Isa => doc::markdown(),
     };
     out.write_all(text.as_bytes()).map_err(Failure::output)?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::engine::{FaultRecord, Report};
+use crate::engine::{FaultRecord, Origin, Report};
 use crate::isa::Platform;
 
 /// Faults shown to people; the rest is a number.
@@ -145,7 +145,11 @@ impl Summary<'_> {
     }
 
     fn cache(&self) -> &'static str {
-        if self.last.cache_hit { "hit" } else { "miss" }
+        match self.last.origin {
+            Origin::Compiled => "miss",
+            Origin::Memory => "hit",
+            Origin::Disk => "disk",
+        }
     }
 
     fn median(&self) -> Duration {

@@ -9,6 +9,7 @@ use clap::{Args, ValueEnum};
 use visa_runtime::{Buffer, DeviceMemory, LaunchStatus};
 
 use super::backend::BackendArgs;
+use super::cache::OptionalCache;
 use super::content::{Content, is_npy};
 use super::exit::{Exit, Failure, tell};
 use super::load::load;
@@ -51,6 +52,8 @@ pub struct RunArgs {
     print: Vec<Print>,
     #[command(flatten)]
     backend: BackendArgs,
+    #[command(flatten)]
+    cache: OptionalCache,
     /// OS threads to spread work-groups over; one for each processor if left out
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
@@ -76,9 +79,12 @@ pub struct RunArgs {
 
 /// `--oob`.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Oob {
+pub enum Oob {
+    /// Read zero, skip the write
     Zero,
+    /// Stop
     Trap,
+    /// Go on, and report
     Report,
 }
 
@@ -94,7 +100,8 @@ impl From<Oob> for OobPolicy {
 
 /// Runs.
 pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<Exit, Failure> {
-    let options = args.backend.options()?;
+    let mut options = args.backend.options()?;
+    options.disk = args.cache.find();
     let file = load(&args.file, args.device)?;
     let engine = Engine::with_options(options)?;
     let program = file.program(&engine)?;

@@ -1,19 +1,20 @@
-//! The in-memory code cache: one compilation for each key, however many threads ask.
+//! The in-memory code cache: one compilation (or look at the disk) for each key, however many threads ask.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
+use super::disk::Disk;
 use super::error::Error;
 use crate::backend::{CodeObject, CodegenOptions};
 use crate::lower::LocalIdShape;
 use crate::ssa::Site;
 
-/// What compiled code depends on.
+/// What compiled code depends on within an engine, whose other options do not change; [`super::key`] has all of it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
-    /// Digest of the program text, target, payload map and passes.
+    /// Digest of what is compiled.
     pub kernel: [u8; 32],
     /// Specialisation on local ids.
     pub local_ids: LocalIdShape,
@@ -30,6 +31,18 @@ pub struct Compiled {
     pub(crate) kernel: visa_runtime::Kernel,
     pub(crate) sites: Vec<Site>,
     pub(crate) time: Duration,
+    pub(crate) from_disk: bool,
+}
+
+/// Where a launch had its code from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// It was compiled.
+    Compiled,
+    /// It was in memory.
+    Memory,
+    /// It was on disk.
+    Disk,
 }
 
 impl Compiled {
@@ -38,7 +51,7 @@ impl Compiled {
         &self.object
     }
 
-    /// Time from module to installed code.
+    /// Time from module, or cache entry, to installed code.
     pub fn compile_time(&self) -> Duration {
         self.time
     }
@@ -47,10 +60,16 @@ impl Compiled {
 /// Look-ups since the engine was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheStats {
-    /// Found.
+    /// Found in memory.
     pub hits: u64,
-    /// Compiled.
+    /// Compiled, or tried to.
     pub misses: u64,
+    /// Found on disk.
+    pub disk_hits: u64,
+    /// Found on disk but not fit for use, and removed.
+    pub disk_purged: u64,
+    /// Compiled but not written to disk: no room, no permission.
+    pub disk_unwritten: u64,
 }
 
 type Slot = Arc<OnceLock<Result<Arc<Compiled>, Error>>>;
@@ -60,33 +79,46 @@ pub(crate) struct CodeCache {
     slots: Mutex<HashMap<Key, Slot>>,
     hits: AtomicU64,
     misses: AtomicU64,
+    disk_hits: AtomicU64,
 }
 
 impl CodeCache {
-    /// The code for a key, made by `compile` if nobody has; the flag says it was there.
+    /// The code for a key, made by `compile` if nobody has, and where it was.
     pub fn get(
         &self,
         key: Key,
         compile: impl FnOnce() -> Result<Compiled, Error>,
-    ) -> (Result<Arc<Compiled>, Error>, bool) {
+    ) -> (Result<Arc<Compiled>, Error>, Origin) {
         let slot = {
             let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
             slots.entry(key).or_default().clone()
         };
-        let mut made = false;
+        let mut origin = Origin::Memory;
         let result = slot.get_or_init(|| {
-            made = true;
-            compile().map(Arc::new)
+            let made = compile().map(Arc::new);
+            origin = match &made {
+                Ok(code) if code.from_disk => Origin::Disk,
+                _ => Origin::Compiled,
+            };
+            made
         });
-        let counter = if made { &self.misses } else { &self.hits };
+        let counter = match origin {
+            Origin::Memory => &self.hits,
+            Origin::Disk => &self.disk_hits,
+            Origin::Compiled => &self.misses,
+        };
         counter.fetch_add(1, Ordering::Relaxed);
-        (result.clone(), !made)
+        (result.clone(), origin)
     }
 
-    pub fn stats(&self) -> CacheStats {
+    pub fn stats(&self, disk: Option<&Disk>) -> CacheStats {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         CacheStats {
-            hits: self.hits.load(Ordering::Relaxed),
-            misses: self.misses.load(Ordering::Relaxed),
+            hits: read(&self.hits),
+            misses: read(&self.misses),
+            disk_hits: read(&self.disk_hits),
+            disk_purged: disk.map_or(0, |d| read(&d.purged)),
+            disk_unwritten: disk.map_or(0, |d| read(&d.unwritten)),
         }
     }
 }

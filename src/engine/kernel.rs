@@ -5,10 +5,12 @@ use std::time::{Duration, Instant};
 
 use super::Engine;
 use super::abi::{self, PayloadPlan};
-use super::cache::{Compiled, Key};
+use super::cache::{self, Compiled, Origin};
 use super::error::Error;
+use super::key::{KernelPart, KeyParts};
 use super::program::ProgramData;
-use crate::backend::{CodegenOptions, OobPolicy, install};
+use crate::artifact::Artifact;
+use crate::backend::{Backend, CodeObject, CodegenOptions, OobPolicy, install};
 use crate::container::BufferType;
 use crate::container::KernelInfo;
 use crate::interp::{self, InterpOptions};
@@ -85,7 +87,7 @@ pub(crate) struct KernelParts {
     pub engine: Engine,
     pub name: String,
     pub text: String,
-    /// Texts of the functions that were linked in from other sections.
+    /// Functions that were linked in from other sections: how they are linked, and their texts.
     pub functions: String,
     pub valid: Arc<ValidKernel>,
     pub plan: PayloadPlan,
@@ -96,6 +98,7 @@ pub(crate) struct KernelParts {
 
 struct Inner {
     parts: KernelParts,
+    key: KernelPart,
     digest: [u8; 32],
 }
 
@@ -105,25 +108,15 @@ pub struct Kernel(Arc<Inner>);
 
 impl Kernel {
     pub(crate) fn new(parts: KernelParts) -> Kernel {
-        let mut h = blake3::Hasher::new();
-        for part in [
-            env!("CARGO_PKG_VERSION").as_bytes(),
-            parts.name.as_bytes(),
-            parts.text.as_bytes(),
-            parts.functions.as_bytes(),
-            format!(
-                "{:?} {:?} {:?}",
-                parts.valid.target(),
-                parts.plan.map,
-                parts.engine.0.options.passes
-            )
-            .as_bytes(),
-        ] {
-            h.update(&(part.len() as u64).to_le_bytes());
-            h.update(part);
-        }
-        let digest = *h.finalize().as_bytes();
-        Kernel(Arc::new(Inner { parts, digest }))
+        let key = KernelPart::new(
+            parts.valid.target().platform,
+            &parts.text,
+            &parts.functions,
+            &parts.plan,
+            parts.meta(true),
+        );
+        let digest = key.digest();
+        Kernel(Arc::new(Inner { parts, key, digest }))
     }
 
     pub(crate) fn parts(&self) -> &KernelParts {
@@ -157,14 +150,7 @@ impl Kernel {
 
     /// Shared local memory that the kernel declares, in bytes.
     pub fn slm_bytes(&self) -> u32 {
-        match &self.0.parts.info {
-            Some(i) => i.execution_env.slm_size,
-            None => self
-                .valid()
-                .module()
-                .int_attr("SLMSize")
-                .map_or(0, |kb| kb.clamp(0, 128) as u32 * 1024),
-        }
+        self.0.parts.slm_bytes()
     }
 
     /// Number of barriers the file declares.
@@ -178,29 +164,12 @@ impl Kernel {
 
     /// Group size that the kernel was compiled for.
     pub fn required_local_size(&self) -> Option<[u32; 3]> {
-        self.0
-            .parts
-            .info
-            .as_ref()?
-            .execution_env
-            .required_work_group_size
+        self.0.parts.required_local_size()
     }
 
     /// Scratch bytes of a hardware thread, as the file declares them.
     pub fn scratch_bytes(&self) -> u32 {
-        let buffers = self
-            .0
-            .parts
-            .info
-            .as_ref()
-            .map(|i| i.per_thread_memory_buffers.as_slice());
-        buffers
-            .unwrap_or(&[])
-            .iter()
-            .filter(|b| b.kind == BufferType::Scratch)
-            .map(|b| b.size)
-            .max()
-            .unwrap_or(0)
+        self.0.parts.scratch_bytes()
     }
 
     fn lowered(&self, shape: LocalIdShape) -> Result<ssa::Function, Error> {
@@ -247,44 +216,123 @@ impl Kernel {
         self.compiled(LocalIdShape::General, oob).map(|(c, _)| c)
     }
 
-    /// Code of a specialisation, and whether it was in the cache.
+    /// Code of a specialisation, and where it was.
     pub(crate) fn compiled(
         &self,
         shape: LocalIdShape,
         oob: OobPolicy,
-    ) -> Result<(Arc<Compiled>, bool), Error> {
+    ) -> Result<(Arc<Compiled>, Origin), Error> {
         let engine = &self.parts().engine.0;
-        let codegen = CodegenOptions {
-            oob,
-            opt: engine.options.opt,
-        };
-        let key = Key {
+        let codegen = self.codegen(oob);
+        let key = cache::Key {
             kernel: self.0.digest,
             local_ids: shape,
             codegen: codegen.clone(),
-            backend: engine.backend.name(),
+            backend: engine.identity.name,
         };
-        let (code, hit) = engine.cache.get(key, || self.compile(shape, &codegen));
-        Ok((code?, hit))
+        let (code, origin) = engine.cache.get(key, || self.compile(shape, &codegen));
+        Ok((code?, origin))
+    }
+
+    fn codegen(&self, oob: OobPolicy) -> CodegenOptions {
+        CodegenOptions {
+            oob,
+            opt: self.parts().engine.0.options.opt,
+        }
+    }
+
+    /// Key of a specialisation in the disk cache.
+    pub(crate) fn disk_key(
+        &self,
+        shape: LocalIdShape,
+        oob: OobPolicy,
+    ) -> Option<crate::artifact::Key> {
+        let engine = &self.parts().engine.0;
+        let codegen = self.codegen(oob);
+        let passes = &engine.options.passes;
+        KeyParts::new(&engine.identity, &codegen, passes, &self.0.key, shape).key()
+    }
+
+    /// Keys of all specialisations under a policy, each with the launches it is for.
+    pub(crate) fn cache_keys(&self, oob: OobPolicy) -> Vec<(&'static str, crate::artifact::Key)> {
+        let general = (LocalIdShape::General, "other launches");
+        let shapes = match self.row_shape() {
+            LocalIdShape::General => vec![general],
+            row => vec![(row, "rows of local ids"), general],
+        };
+        let key = |(shape, name)| Some((name, self.disk_key(shape, oob)?));
+        shapes.into_iter().filter_map(key).collect()
     }
 
     fn compile(&self, shape: LocalIdShape, codegen: &CodegenOptions) -> Result<Compiled, Error> {
         let start = Instant::now();
+        let engine = &self.parts().engine.0;
+        let place = engine
+            .disk
+            .as_ref()
+            .and_then(|disk| Some((disk, self.disk_key(shape, codegen.oob)?)));
+        if let Some((disk, key)) = &place
+            && let Some(found) = disk.load(key)
+            && let Ok(code) = self.installed(found, true, start)
+        {
+            return Ok(code);
+        }
+        let artifact = self.generate(engine.backend.as_ref(), shape, codegen)?;
+        if let Some((disk, key)) = &place {
+            disk.save(key, &artifact);
+        }
+        self.installed(artifact, false, start)
+    }
+
+    /// Lowers and compiles.
+    pub(crate) fn generate(
+        &self,
+        backend: &dyn Backend,
+        shape: LocalIdShape,
+        codegen: &CodegenOptions,
+    ) -> Result<Artifact, Error> {
         let f = self.optimised(shape)?;
-        let object = self.parts().engine.0.backend.compile(&f, codegen)?;
+        let object = backend.compile(&f, codegen)?;
         let meta = KernelMeta {
             frame_bytes: f.frame_bytes,
             regs_bytes: f.regs_bytes,
             states: f.states,
             runs_following: f.states == 0,
-            ..self.meta(f.sites.iter().any(|s| s.space == Space::Scratch))
+            ..self
+                .parts()
+                .meta(f.sites.iter().any(|s| s.space == Space::Scratch))
         };
-        let kernel = install(&object, meta)?;
+        Ok(Artifact {
+            code: object.code,
+            align: object.align,
+            lines: object.lines,
+            meta,
+            sites: f.sites,
+        })
+    }
+
+    /// Makes an artifact of this engine's backend callable.
+    fn installed(
+        &self,
+        artifact: Artifact,
+        from_disk: bool,
+        start: Instant,
+    ) -> Result<Compiled, Error> {
+        let identity = &self.parts().engine.0.identity;
+        let object = CodeObject {
+            code: artifact.code,
+            align: artifact.align,
+            lines: artifact.lines,
+            triple: identity.triple.clone(),
+            backend: identity.name,
+        };
+        let kernel = install(&object, artifact.meta)?;
         Ok(Compiled {
             object,
             kernel,
-            sites: f.sites,
+            sites: artifact.sites,
             time: start.elapsed(),
+            from_disk,
         })
     }
 
@@ -307,7 +355,7 @@ impl Kernel {
                     error,
                 })?;
         let program = Arc::new(program);
-        let meta = self.meta(program.uses_scratch());
+        let meta = self.parts().meta(program.uses_scratch());
         let kernel = visa_runtime::Kernel::from_program(meta, program.clone())?;
         Ok(Interpreted {
             program,
@@ -315,28 +363,58 @@ impl Kernel {
             time: start.elapsed(),
         })
     }
+}
+
+impl KernelParts {
+    fn slm_bytes(&self) -> u32 {
+        match &self.info {
+            Some(i) => i.execution_env.slm_size,
+            None => self
+                .valid
+                .module()
+                .int_attr("SLMSize")
+                .map_or(0, |kb| kb.clamp(0, 128) as u32 * 1024),
+        }
+    }
+
+    fn required_local_size(&self) -> Option<[u32; 3]> {
+        self.info.as_ref()?.execution_env.required_work_group_size
+    }
+
+    fn scratch_bytes(&self) -> u32 {
+        let buffers = self
+            .info
+            .as_ref()
+            .map(|i| i.per_thread_memory_buffers.as_slice());
+        buffers
+            .unwrap_or(&[])
+            .iter()
+            .filter(|b| b.kind == BufferType::Scratch)
+            .map(|b| b.size)
+            .max()
+            .unwrap_or(0)
+    }
 
     /// What the runtime has to know, apart from what code generation decides.
     fn meta(&self, scratch: bool) -> KernelMeta {
-        let p = self.parts();
-        let walk = p
+        let walk = self
             .info
             .as_ref()
             .and_then(|i| i.execution_env.work_group_walk_order_dimensions);
         KernelMeta {
-            name: p.name.clone(),
-            simd: p.valid.simd() as u16,
-            grf_bytes: p.valid.target().grf() as u16,
+            name: self.name.clone(),
+            simd: self.valid.simd() as u16,
+            grf_bytes: self.valid.target().grf() as u16,
             slm_bytes: self.slm_bytes(),
-            scratch_bytes: match p.info {
+            scratch_bytes: match self.info {
                 Some(_) => self.scratch_bytes(),
                 None if scratch => TEXT_SCRATCH_BYTES,
                 None => 0,
             },
             walk_order: walk.map_or([0, 1, 2], |w| w.map(|d| d as u8)),
-            payload_bytes: p.plan.bytes,
+            payload_bytes: self.plan.bytes,
             required_local_size: self.required_local_size(),
-            sr0_bits: sr0_bits(p.valid.target().platform),
+            sr0_bits: sr0_bits(self.valid.target().platform),
             ..KernelMeta::default()
         }
     }

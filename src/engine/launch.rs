@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::cache::Compiled;
+use super::cache::{Compiled, Origin};
 use super::error::Error;
 use super::kernel::{ArgKind, Interpreted, Kernel};
 use super::layout::Own;
@@ -220,8 +220,8 @@ pub struct Report {
     pub fault_count: u64,
     /// Time to make the code, whenever that was.
     pub compile: Duration,
-    /// The code was in the cache.
-    pub cache_hit: bool,
+    /// Where the code was.
+    pub origin: Origin,
     /// Run time.
     pub run: Duration,
     /// Code generator.
@@ -234,7 +234,7 @@ pub struct Report {
 
 /// What runs.
 enum Code {
-    Compiled { code: Arc<Compiled>, hit: bool },
+    Compiled { code: Arc<Compiled>, origin: Origin },
     Interpreted(Interpreted),
 }
 
@@ -285,8 +285,8 @@ impl Kernel {
         let code = match &self.parts().engine.0.options.interpret {
             Some(options) => Code::Interpreted(self.interpreted(options, launch.oob)?),
             None => {
-                let (code, hit) = self.compiled(ids, launch.oob)?;
-                Code::Compiled { code, hit }
+                let (code, origin) = self.compiled(ids, launch.oob)?;
+                Code::Compiled { code, origin }
             }
         };
         let shape = LaunchShape {
@@ -331,7 +331,7 @@ impl Kernel {
     }
 
     /// Other walk orders number lanes along another dimension.
-    fn row_shape(&self) -> LocalIdShape {
+    pub(super) fn row_shape(&self) -> LocalIdShape {
         let walk = self
             .parts()
             .info
@@ -458,7 +458,10 @@ impl Prepared {
                 Code::Compiled { code, .. } => code.time,
                 Code::Interpreted(code) => code.time,
             },
-            cache_hit: matches!(self.code, Code::Compiled { hit: true, .. }),
+            origin: match self.code {
+                Code::Compiled { origin, .. } => origin,
+                Code::Interpreted(_) => Origin::Compiled,
+            },
             run,
             backend: match &self.code {
                 Code::Compiled { code, .. } => code.object.backend,

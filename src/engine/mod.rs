@@ -2,7 +2,8 @@
 //!
 //! [`Engine`] owns device memory, the code generator and the in-memory code cache; a [`Program`] is a
 //! loaded file; a [`Kernel`] is launched with a [`Launch`]. All are cheap handles that may be used
-//! from several threads. Each specialisation of a kernel is compiled once, however many threads ask.
+//! from several threads. Each specialisation of a kernel is compiled once, however many threads ask, and not even once if
+//! an earlier process left it in the [`DiskCache`].
 //!
 //! ```
 //! use visa_jit::{Arg, Engine, Launch};
@@ -25,14 +26,17 @@
 
 mod abi;
 mod cache;
+mod disk;
 mod error;
 mod kernel;
+mod key;
 mod launch;
 mod layout;
 mod printed;
 mod program;
 
-pub use cache::{CacheStats, Compiled};
+pub use cache::{CacheStats, Compiled, Origin};
+pub use disk::DiskCache;
 pub use error::{Class, Error};
 pub use kernel::{ArgKind, Argument, Kernel};
 pub use launch::{Arg, FaultRecord, Launch, Prepared, Report};
@@ -44,12 +48,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use visa_runtime::{DeviceMemory, WorkerPool};
 
 use crate::backend::cranelift::CraneliftBackend;
-use crate::backend::{Backend, OptLevel};
+use crate::backend::{Backend, Identity, OptLevel};
 use crate::container::Zebin;
 use crate::interp::InterpOptions;
 use crate::isa::Platform;
 use crate::passes::PassOptions;
 use cache::CodeCache;
+use disk::Disk;
 
 /// Name of the interpreter where code generators have theirs.
 pub(crate) const INTERPRETER: &str = "interp";
@@ -66,6 +71,8 @@ pub struct EngineOptions {
     /// Kernels are not compiled but interpreted, in this way: slow, and the definition of what they mean. The
     /// policy for accesses out of bounds is the launch's.
     pub interpret: Option<InterpOptions>,
+    /// Compiled code is kept there for the next process; `None` (the default) for none.
+    pub disk: Option<DiskCache>,
 }
 
 impl Default for EngineOptions {
@@ -75,6 +82,7 @@ impl Default for EngineOptions {
             opt: OptLevel::Speed,
             passes: PassOptions::default(),
             interpret: None,
+            disk: None,
         }
     }
 }
@@ -82,6 +90,8 @@ impl Default for EngineOptions {
 pub(crate) struct Inner {
     pub memory: DeviceMemory,
     pub backend: Box<dyn Backend>,
+    pub identity: Identity,
+    pub disk: Option<Disk>,
     pub options: EngineOptions,
     pub cache: CodeCache,
     pools: Mutex<HashMap<usize, Arc<WorkerPool>>>,
@@ -117,7 +127,9 @@ impl Engine {
         let backend = CraneliftBackend::host()?;
         Ok(Engine(Arc::new(Inner {
             memory,
+            identity: backend.identity(),
             backend: Box::new(backend),
+            disk: options.disk.as_ref().map(Disk::new),
             options,
             cache: CodeCache::default(),
             pools: Mutex::default(),
@@ -139,7 +151,7 @@ impl Engine {
 
     /// How often compiled code was found and made.
     pub fn cache_stats(&self) -> CacheStats {
-        self.0.cache.stats()
+        self.0.cache.stats(self.0.disk.as_ref())
     }
 
     /// Loads a zebin with vISA sections. `platform` overrides what the file says it was built for.

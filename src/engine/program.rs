@@ -290,10 +290,11 @@ fn zebin_kernel(
     let mut functions = Vec::new();
     let mut texts = String::new();
     for (index, f) in reachable(zebin, caller.unwrap_or(0), &module, parse)? {
-        texts.push_str(&f.visa.text);
+        let shared = zebin.is_shared(&f.name);
+        texts.push_str(&format!("{index} {} {shared}\n{}\n", f.name, f.visa.text));
         functions.push(Function {
             index,
-            address_taken: zebin.is_shared(&f.name),
+            address_taken: shared,
             module: parse(&f.name, &f.visa)?,
         });
     }

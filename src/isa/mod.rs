@@ -23,3 +23,9 @@ pub use platform::Platform;
 pub use region::{DstRegion, SrcRegion};
 pub use table::{Opcode, OpcodeInfo};
 pub use types::{CmpCond, SrcModifier, Type};
+
+/// The table's copy of an opcode's name as fault records have it.
+pub fn known_opcode(text: &str) -> Option<&'static str> {
+    let lsc = || lsc::LscOp::from_mnemonic(text)?.spelling().map(|s| s.0);
+    Opcode::known_mnemonic(text).or_else(lsc)
+}

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 /// A GPU generation. Decides the register size and which opcodes exist.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
 pub enum Platform {
     /// Gen9 (Skylake).
     Skl,

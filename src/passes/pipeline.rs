@@ -34,7 +34,7 @@ pub const ORDER: &[&str] = &[
 ];
 
 /// What runs.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct PassOptions {
     /// Names of passes that are left out.
     pub disabled: BTreeSet<&'static str>,

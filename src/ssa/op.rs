@@ -199,7 +199,7 @@ pub enum FpEnvOp {
 }
 
 /// Memory that an access goes to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Space {
     /// A bound surface: 32-bit byte offsets; the access has a scalar `i32` binding-table operand.
     Surface,
@@ -406,7 +406,7 @@ impl Op {
 }
 
 /// What kind of access a site is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum AccessKind {
     /// Load.
     Read,

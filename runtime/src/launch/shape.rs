@@ -29,6 +29,25 @@ impl LaunchShape {
         }
     }
 
+    /// A group size for kernels that take any: the largest divisor of the x size up to 256, or 256 with a partial last
+    /// group when that is small.
+    pub fn default_local(global: [u32; 3]) -> [u32; 3] {
+        let x = global[0].max(1);
+        let divides = |d: &u32| x.is_multiple_of(*d);
+        let best = (1..=x.min(256)).rev().find(divides).unwrap_or(1);
+        let whole = best >= 32 || best == x;
+        [if whole { best } else { x.min(256) }, 1, 1]
+    }
+
+    /// Whether the lanes of every hardware thread of `simd` lanes have consecutive x and equal y and z.
+    pub fn lanes_in_rows(&self, simd: u32, walk_order: [u8; 3]) -> bool {
+        let [x, y, z] = self.local;
+        // Partial groups keep one dimension, but in several they may break rows that whole groups keep.
+        let whole =
+            x != 0 && simd != 0 && x.is_multiple_of(simd) && self.global[0].is_multiple_of(x);
+        walk_order == [0, 1, 2] && ((y == 1 && z == 1) || whole)
+    }
+
     /// Groups in each dimension.
     pub fn groups(&self) -> [u32; 3] {
         std::array::from_fn(|d| self.global[d].div_ceil(self.local[d].max(1)))

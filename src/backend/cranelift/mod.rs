@@ -41,7 +41,7 @@ use cranelift_codegen::settings::{self, Configurable};
 use cranelift_codegen::{CodegenError, Context, ir};
 use target_lexicon::{Architecture, Triple};
 
-use super::{Backend, BackendError, CodeObject, CodegenOptions, OptLevel};
+use super::{Backend, BackendError, CodeObject, CodegenOptions, Identity, OptLevel};
 use crate::ssa::Function;
 
 /// Name of this backend.
@@ -214,6 +214,19 @@ impl CraneliftBackend {
 impl Backend for CraneliftBackend {
     fn name(&self) -> &'static str {
         NAME
+    }
+
+    fn identity(&self) -> Identity {
+        let flags = self.isas.speed.isa_flags();
+        Identity {
+            name: NAME,
+            version: cranelift_codegen::VERSION.to_owned(),
+            triple: self.triple.clone(),
+            features: flags
+                .iter()
+                .map(|flag| (flag.name.to_owned(), flag.value_string()))
+                .collect(),
+        }
     }
 
     fn compile(

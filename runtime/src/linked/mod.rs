@@ -1,0 +1,166 @@
+//! Kernels that were compiled ahead of time and linked into this program, or into a library it has loaded.
+//!
+//! An object file holds for each kernel its code, a record ([`KernelRecord`]) that says what the code needs, and a
+//! [`Descriptor`] that ties them together. [`LinkedKernel::new`] checks all of it before any code is called: ABI, digests of
+//! record and code, processor features.
+
+mod features;
+mod plan;
+mod record;
+
+pub use features::missing_features;
+pub use plan::{ArgValue, LaunchPlan, PlanArgument, PlanError, PlanKind, Slot, SlotSource};
+pub use record::{KernelRecord, RecordError, Records, SiteRecord, Variant, digest, encode};
+
+use crate::abi::{ABI_VERSION, Entry};
+use crate::error::LaunchError;
+use crate::kernel::{Kernel, KernelCode};
+use crate::launch::LaunchShape;
+use std::sync::Arc;
+
+/// First word of a descriptor.
+pub const DESCRIPTOR_MAGIC: u64 = u64::from_le_bytes(*b"VISAJITd");
+
+/// Most code of a variant whose digest is looked at.
+const MAX_CODE: u64 = crate::limits::MAX_CODE_BYTES as u64;
+
+/// What an object file exports for each kernel.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Descriptor {
+    /// [`DESCRIPTOR_MAGIC`].
+    pub magic: u64,
+    /// [`ABI_VERSION`] of the code.
+    pub abi: u32,
+    /// Zero.
+    pub reserved: u32,
+    /// The record.
+    pub record: *const u8,
+    /// Bytes of it.
+    pub record_bytes: u64,
+    /// Code of the record's first and second variant; null where there is none.
+    pub entries: [*const u8; 2],
+}
+
+// SAFETY: a descriptor is read-only data with pointers to read-only data.
+unsafe impl Sync for Descriptor {}
+
+/// Why a linked kernel cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LinkError {
+    /// The descriptor is something else.
+    #[error("not a kernel that visa-jit compiled")]
+    NotAKernel,
+    /// Compiled for another version of the runtime.
+    #[error(
+        "compiled for version {found} of the runtime's ABI; this runtime has version {ABI_VERSION}"
+    )]
+    Abi {
+        /// Its version.
+        found: u32,
+    },
+    /// The record is damaged.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    /// The code is not what was compiled.
+    #[error("kernel `{kernel}`: the code does not fit its digest")]
+    Code {
+        /// Kernel.
+        kernel: String,
+    },
+    /// The processor lacks what the code uses.
+    #[error("kernel `{kernel}` was compiled for a processor with {}, which this one does not have", missing.join(", "))]
+    Features {
+        /// Kernel.
+        kernel: String,
+        /// What is missing.
+        missing: Vec<String>,
+    },
+    /// Compiled for another kind of processor.
+    #[error("kernel `{kernel}` was compiled for {triple}")]
+    Architecture {
+        /// Kernel.
+        kernel: String,
+        /// For what.
+        triple: String,
+    },
+    /// Metadata out of range.
+    #[error(transparent)]
+    Launch(#[from] LaunchError),
+}
+
+/// A kernel that was compiled ahead of time. Cloning gives another handle.
+#[derive(Clone, Debug)]
+pub struct LinkedKernel {
+    record: Arc<KernelRecord>,
+    kernels: Vec<Kernel>,
+}
+
+impl LinkedKernel {
+    /// Checks a descriptor and what it points to.
+    ///
+    /// # Errors
+    /// [`LinkError`] when anything is not as it was compiled, or not for this machine.
+    ///
+    /// # Safety
+    /// `descriptor` must come from an object file that visa-jit wrote (any version of it), and what it points to must stay
+    /// mapped as long as any handle to the kernel or to a launch of it lives.
+    pub unsafe fn new(descriptor: &Descriptor) -> Result<LinkedKernel, LinkError> {
+        if descriptor.magic != DESCRIPTOR_MAGIC || descriptor.record.is_null() {
+            return Err(LinkError::NotAKernel);
+        }
+        if descriptor.abi != ABI_VERSION {
+            return Err(LinkError::Abi {
+                found: descriptor.abi,
+            });
+        }
+        let length = usize::try_from(descriptor.record_bytes).unwrap_or(0);
+        // SAFETY: descriptors of this ABI point to so many bytes, as the caller promises.
+        let bytes = unsafe { std::slice::from_raw_parts(descriptor.record, length) };
+        let record = KernelRecord::decode(bytes)?;
+        record.check_machine()?;
+        let mut kernels = Vec::new();
+        for (variant, &entry) in record.variants.iter().zip(&descriptor.entries) {
+            let damaged = || LinkError::Code {
+                kernel: record.name.clone(),
+            };
+            if entry.is_null() || variant.code_bytes > MAX_CODE {
+                return Err(damaged());
+            }
+            // SAFETY: the record says how long the code is that was put there.
+            let code = unsafe { std::slice::from_raw_parts(entry, variant.code_bytes as usize) };
+            if digest(code) != variant.code_digest {
+                return Err(damaged());
+            }
+            // SAFETY: the bytes are those that a code generator made as a function of this type, by their digest.
+            let entry = unsafe { std::mem::transmute::<*const u8, Entry>(entry) };
+            // SAFETY: made for this ABI and this processor, and described by this metadata, as has been checked.
+            kernels.push(unsafe { Kernel::new(variant.meta.clone(), KernelCode::Linked(entry)) }?);
+        }
+        if kernels.is_empty() || kernels.len() != record.variants.len() {
+            return Err(LinkError::NotAKernel);
+        }
+        Ok(LinkedKernel {
+            record: Arc::new(record),
+            kernels,
+        })
+    }
+
+    /// What the object file says about it.
+    pub fn record(&self) -> &KernelRecord {
+        &self.record
+    }
+
+    /// The code for a launch of this shape, and its place among the record's variants.
+    pub fn variant(&self, shape: &LaunchShape) -> (usize, &Kernel) {
+        let rows = |v: &&(usize, &Variant)| {
+            !v.1.rows || shape.lanes_in_rows(v.1.meta.simd.into(), v.1.meta.walk_order)
+        };
+        let mut variants = self.record.variants.iter().enumerate();
+        // Those for rows come first.
+        let found = variants.by_ref().find(|v| rows(&v));
+        let index = found.map_or(0, |(i, _)| i);
+        (index, &self.kernels[index])
+    }
+}

@@ -1,0 +1,17 @@
+//! Compiled kernels as files: cache entries and the directory that holds them.
+//!
+//! An entry is checked before any of it is used: header, key, and a digest over everything ([`entry`]). [`Store`] shares
+//! a directory with any number of processes; whatever is wrong with an entry makes it a miss, and the entry goes. A digest
+//! tells damage, not malice: who can write to the directory decides what runs, so it has to be the user's own.
+//!
+//! Nothing here compiles or installs anything.
+
+mod entry;
+mod error;
+mod key;
+mod store;
+
+pub use entry::{Artifact, open, seal};
+pub use error::{Defect, StoreError};
+pub use key::{Difference, Key};
+pub use store::{EntryInfo, Store, Swept};

@@ -1,0 +1,289 @@
+//! What compiled code depends on, in one place: the keys of the code caches.
+//!
+//! [`KeyParts`] is serialised as a whole, so a field added to any structure in it is part of every key from then on.
+//! Keys are made from a loaded kernel, without lowering it.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use visa_runtime::KernelMeta;
+
+use super::abi::PayloadPlan;
+use crate::artifact::Key;
+use crate::backend::{CodegenOptions, Identity};
+use crate::isa::Platform;
+use crate::limits;
+use crate::lower::{LocalIdShape, PayloadMap};
+use crate::passes::PassOptions;
+
+/// Which kernel, whatever it is compiled with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct KernelPart {
+    /// Device whose instruction set the text is in.
+    device: Platform,
+    /// Digest of the vISA text.
+    text: String,
+    /// Digest of the functions that were linked in, with their numbers.
+    functions: String,
+    /// Where inputs come from.
+    payload: PayloadMap,
+    /// Name, and what the container says about launches.
+    meta: KernelMeta,
+}
+
+impl KernelPart {
+    pub fn new(
+        device: Platform,
+        text: &str,
+        functions: &str,
+        plan: &PayloadPlan,
+        meta: KernelMeta,
+    ) -> KernelPart {
+        let digest = |text: &str| blake3::hash(text.as_bytes()).to_hex().to_string();
+        KernelPart {
+            device,
+            text: digest(text),
+            functions: digest(functions),
+            payload: plan.map.clone(),
+            meta,
+        }
+    }
+
+    /// Digest of all of it.
+    pub fn digest(&self) -> [u8; 32] {
+        // No map in it has keys that are not strings.
+        Key::new(self).map_or([0; 32], |key| *key.digest())
+    }
+}
+
+/// The program that compiles.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+struct Build {
+    version: &'static str,
+    /// Digest of the sources, which change between versions.
+    sources: &'static str,
+    abi: u32,
+}
+
+/// Everything that compiled code depends on.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct KeyParts<'a> {
+    build: Build,
+    limits: BTreeMap<&'static str, u64>,
+    backend: &'a Identity,
+    codegen: &'a CodegenOptions,
+    passes: &'a PassOptions,
+    kernel: &'a KernelPart,
+    local_ids: LocalIdShape,
+}
+
+impl<'a> KeyParts<'a> {
+    pub fn new(
+        backend: &'a Identity,
+        codegen: &'a CodegenOptions,
+        passes: &'a PassOptions,
+        kernel: &'a KernelPart,
+        local_ids: LocalIdShape,
+    ) -> KeyParts<'a> {
+        KeyParts {
+            build: Build {
+                version: env!("CARGO_PKG_VERSION"),
+                sources: env!("VISA_JIT_SOURCES"),
+                abi: visa_runtime::abi::ABI_VERSION,
+            },
+            limits: limits::ALL.iter().copied().collect(),
+            backend,
+            codegen,
+            passes,
+            kernel,
+            local_ids,
+        }
+    }
+
+    /// The key; `None` would be a bug, and costs the cache, not the result.
+    pub fn key(&self) -> Option<Key> {
+        Key::new(self).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::{OobPolicy, OptLevel};
+    use crate::passes::pipeline::PASSES;
+    use serde_json::Value;
+    use std::collections::BTreeSet;
+
+    fn identity() -> Identity {
+        let backend = crate::backend::cranelift::CraneliftBackend::host().unwrap();
+        crate::backend::Backend::identity(&backend)
+    }
+
+    fn kernel() -> KernelPart {
+        KernelPart::new(
+            Platform::Skl,
+            "text",
+            "",
+            &PayloadPlan::default(),
+            KernelMeta::default(),
+        )
+    }
+
+    /// Every leaf of a JSON value, as the path to it.
+    fn leaves(value: &Value, path: &str, found: &mut Vec<String>) {
+        match value {
+            Value::Object(map) if !map.is_empty() => {
+                for (name, inner) in map {
+                    leaves(inner, &format!("{path}/{name}"), found);
+                }
+            }
+            Value::Array(list) if !list.is_empty() => {
+                for (index, inner) in list.iter().enumerate() {
+                    leaves(inner, &format!("{path}/{index}"), found);
+                }
+            }
+            _ => found.push(path.to_owned()),
+        }
+    }
+
+    fn changed(value: &Value) -> Value {
+        match value {
+            Value::Bool(b) => Value::Bool(!b),
+            Value::Number(n) => Value::from(n.as_u64().unwrap() ^ 1),
+            Value::String(s) => Value::from(format!("{s}x")),
+            Value::Null => Value::from(1),
+            Value::Array(_) => serde_json::json!(["x"]),
+            Value::Object(_) => serde_json::json!({"x": 1}),
+        }
+    }
+
+    /// Walks the structure as it is written: each field, one at a time, makes another key, and the comparison says which.
+    #[test]
+    fn every_field_is_in_the_key() {
+        let (backend, codegen, passes) = (
+            identity(),
+            CodegenOptions::default(),
+            PassOptions::default(),
+        );
+        let kernel = kernel();
+        let parts = KeyParts::new(&backend, &codegen, &passes, &kernel, LocalIdShape::General);
+        let key = parts.key().unwrap();
+        let value: Value = serde_json::from_str(key.text()).unwrap();
+        let mut paths = Vec::new();
+        leaves(&value, "", &mut paths);
+        let mut seen = BTreeSet::from([key.hex()]);
+        for path in &paths {
+            let mut other = value.clone();
+            let leaf = other.pointer_mut(path).unwrap();
+            *leaf = changed(leaf);
+            let other = Key::from_text(other.to_string());
+            assert!(seen.insert(other.hex()), "{path} does not change the key");
+            let found = key.differences(&other);
+            let named = found[0].path.replace('.', "/");
+            // What was empty is named with what is in it now.
+            let path = &path[1..];
+            let same = path.starts_with(&named) || named.starts_with(path);
+            assert!(same, "{path}: {found:?}");
+        }
+        // Each CPU feature and limit is a leaf by itself.
+        let named = |path: &str| paths.iter().any(|p| p == path);
+        for feature in backend.features.keys() {
+            assert!(named(&format!("/backend/features/{feature}")), "{feature}");
+        }
+        assert!(
+            backend
+                .features
+                .keys()
+                .any(|f| f == "has_avx2" || f == "has_lse")
+        );
+        for (limit, _) in limits::ALL {
+            assert!(named(&format!("/limits/{limit}")), "{limit}");
+        }
+    }
+
+    /// The same from the options' side, so that a field that is left out of the key on purpose is seen.
+    #[test]
+    fn every_choice_makes_another_key() {
+        let mut seen = BTreeSet::new();
+        let mut see = |backend: &Identity, codegen, passes, kernel: &KernelPart, ids| {
+            let parts = KeyParts::new(backend, &codegen, &passes, kernel, ids);
+            assert!(seen.insert(parts.key().unwrap().hex()), "{parts:?}");
+        };
+        let (backend, kernel) = (identity(), kernel());
+        let (codegen, passes) = (CodegenOptions::default, PassOptions::default);
+        for oob in [
+            OobPolicy::ReadZeroSkipWrite,
+            OobPolicy::Trap,
+            OobPolicy::Report,
+        ] {
+            for opt in [OptLevel::None, OptLevel::Speed] {
+                for ids in [LocalIdShape::General, LocalIdShape::Row] {
+                    let mut codegen = codegen();
+                    (codegen.oob, codegen.opt) = (oob, opt);
+                    see(&backend, codegen, passes(), &kernel, ids);
+                }
+            }
+        }
+        for (name, _) in PASSES {
+            let passes = PassOptions {
+                disabled: BTreeSet::from([*name]),
+                ..passes()
+            };
+            see(&backend, codegen(), passes, &kernel, LocalIdShape::General);
+        }
+        let verify = PassOptions {
+            verify: !passes().verify,
+            ..passes()
+        };
+        see(&backend, codegen(), verify, &kernel, LocalIdShape::General);
+        for feature in backend.features.keys() {
+            let mut backend = backend.clone();
+            backend
+                .features
+                .insert(feature.clone(), "changed".to_owned());
+            see(
+                &backend,
+                codegen(),
+                passes(),
+                &kernel,
+                LocalIdShape::General,
+            );
+        }
+        let other = Identity {
+            version: "0".to_owned(),
+            ..backend.clone()
+        };
+        see(&other, codegen(), passes(), &kernel, LocalIdShape::General);
+        let metas = [
+            KernelMeta {
+                name: "k".to_owned(),
+                ..KernelMeta::default()
+            },
+            KernelMeta {
+                slm_bytes: 1,
+                ..KernelMeta::default()
+            },
+            KernelMeta {
+                scratch_bytes: 1,
+                ..KernelMeta::default()
+            },
+            KernelMeta {
+                walk_order: [1, 0, 2],
+                ..KernelMeta::default()
+            },
+        ];
+        for meta in metas {
+            let kernel = KernelPart {
+                meta,
+                ..kernel.clone()
+            };
+            see(
+                &backend,
+                codegen(),
+                passes(),
+                &kernel,
+                LocalIdShape::General,
+            );
+        }
+    }
+}

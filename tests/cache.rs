@@ -1,0 +1,255 @@
+//! The disk cache: what an earlier process compiled is used, and nothing else is, whatever happened to it.
+//!
+//! Tests print how many cases of each kind they tried (`--nocapture`). The long ones are `--ignored`.
+
+#[path = "cache/damage.rs"]
+mod damage;
+#[path = "cache/filesystem.rs"]
+mod filesystem;
+#[path = "cache/processes.rs"]
+mod processes;
+#[path = "cache/rig.rs"]
+mod rig;
+
+use rig::{Rig, engine, run, store_of, text};
+use visa_jit::passes::PassOptions;
+use visa_jit::{CacheStats, DiskCache, Engine, EngineOptions, Origin};
+
+#[test]
+fn what_an_earlier_engine_compiled_is_used() {
+    let rig = Rig::new();
+    assert_eq!(run(&rig.engine(), 7), Origin::Compiled);
+    for _ in 0..2 {
+        let later = rig.engine();
+        assert_eq!(run(&later, 7), Origin::Disk);
+        assert_eq!(run(&later, 7), Origin::Memory);
+        let expected = CacheStats {
+            disk_hits: 1,
+            hits: 1,
+            ..CacheStats::default()
+        };
+        assert_eq!(later.cache_stats(), expected);
+    }
+}
+
+#[test]
+fn engines_without_a_cache_write_nothing() {
+    let rig = Rig::new();
+    assert_eq!(run(&engine(None), 1), Origin::Compiled);
+    assert_eq!(run(&engine(None), 1), Origin::Compiled);
+    assert_eq!(rig.store().size(), (0, 0));
+}
+
+/// Other options are other code, and both are kept.
+#[test]
+fn options_have_entries_of_their_own() {
+    let rig = Rig::new();
+    assert_eq!(run(&rig.engine(), 1), Origin::Compiled);
+    let plain = EngineOptions {
+        passes: PassOptions::none(),
+        ..rig.options()
+    };
+    let plain = || Engine::with_options(plain.clone()).unwrap();
+    assert_eq!(run(&plain(), 1), Origin::Compiled);
+    assert_eq!(run(&plain(), 1), Origin::Disk);
+    assert_eq!(run(&rig.engine(), 1), Origin::Disk);
+    assert_eq!(rig.store().size().1, 2);
+}
+
+/// An entry has all that a launch and its fault records need.
+#[test]
+fn faults_of_cached_code_say_where() {
+    let rig = Rig::new();
+    let reports = [(); 2].map(|()| {
+        let engine = rig.engine();
+        let program = text(&engine, 3);
+        let surface = engine.memory().alloc_from(&[9u32; 6]).unwrap();
+        let launch = visa_jit::Launch::new([1, 1, 1])
+            .oob(visa_jit::backend::OobPolicy::Report)
+            .surface(0, surface);
+        program.kernels()[0].launch(&launch).unwrap()
+    });
+    assert_eq!(reports[0].origin, Origin::Compiled);
+    assert_eq!(reports[1].origin, Origin::Disk);
+    assert_eq!(reports[0].fault_count, 4 - 2);
+    assert_eq!(reports[0].faults, reports[1].faults);
+    assert_eq!(reports[1].faults[0].opcode, "lsc_store");
+}
+
+#[test]
+fn the_least_recently_used_entries_go() {
+    let rig = Rig::new();
+    run(&rig.engine(), 0);
+    let (each, _) = rig.store().size();
+    let limit = each * 20;
+    let small = DiskCache {
+        limit,
+        ..rig.cache()
+    };
+    let engine = engine(Some(small.clone()));
+    for n in 1..60 {
+        run(&engine, n);
+        // The first one is used all the time: as if it had been touched after every other.
+        let path = store_of(&rig.engine(), &rig, 0);
+        let now = std::time::SystemTime::now() + std::time::Duration::from_secs(1);
+        let file = std::fs::File::options().write(true).open(path);
+        file.unwrap().set_modified(now).unwrap();
+    }
+    let (bytes, count) = small.store().size();
+    // The size is looked at after each sixteenth of the limit.
+    assert!(bytes <= limit + limit / 8, "{bytes} of {limit}");
+    assert!(count >= 10, "{count} entries left");
+    assert_eq!(run(&rig.engine(), 0), Origin::Disk, "used, so kept");
+    assert_eq!(run(&rig.engine(), 1), Origin::Compiled, "gone");
+    assert_eq!(run(&rig.engine(), 59), Origin::Disk, "new");
+}
+
+#[test]
+fn clearing_removes_entries_and_nothing_else() {
+    let rig = Rig::new();
+    for n in 0..3 {
+        run(&rig.engine(), n);
+    }
+    let mine = rig.dir().join("notes.txt");
+    let shard = store_of(&rig.engine(), &rig, 0);
+    let beside = shard.parent().unwrap().join("other");
+    std::fs::write(&mine, "x").unwrap();
+    std::fs::write(&beside, "x").unwrap();
+    let swept = rig.store().clear();
+    assert_eq!((swept.entries, rig.store().size()), (3, (0, 0)));
+    assert!(mine.exists() && beside.exists());
+    std::fs::remove_file(mine).unwrap();
+    std::fs::remove_file(beside).unwrap();
+    rig.store().clear();
+    assert!(!rig.dir().exists());
+}
+
+/// Cycles of loading, running and dropping leave memory and mappings where they were.
+fn cycles(count: u32) {
+    let rig = Rig::new();
+    let used = || {
+        let word = |at: usize| {
+            let text = std::fs::read_to_string("/proc/self/statm").unwrap();
+            text.split_whitespace()
+                .nth(at)
+                .unwrap()
+                .parse::<f64>()
+                .unwrap()
+        };
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+        (word(1), maps.lines().count() as f64)
+    };
+    let cycle = |n| {
+        run(&rig.engine(), n % 8);
+    };
+    (0..count / 5).for_each(cycle);
+    let before = used();
+    (0..count).for_each(|n| {
+        cycle(n);
+        if n % 4 == 0 {
+            // So that half of them compile.
+            rig.store().clear();
+        }
+    });
+    let after = used();
+    println!(
+        "{count} cycles: resident pages {} -> {}, mappings {} -> {}",
+        before.0, after.0, before.1, after.1
+    );
+    assert!(
+        after.0 <= before.0 * 1.05 + 64.0,
+        "pages {before:?} -> {after:?}"
+    );
+    assert!(
+        after.1 <= before.1 * 1.05 + 2.0,
+        "mappings {before:?} -> {after:?}"
+    );
+}
+
+#[test]
+#[ignore = "a minute; alone in its process, as it counts the process's memory"]
+fn ten_thousand_cycles_leave_nothing() {
+    cycles(10_000);
+}
+
+/// The command: runs use the cache, and `cache` tells about it and looks after it.
+#[test]
+fn the_command_shows_the_cache() {
+    let rig = Rig::new();
+    let command = |args: &[&str]| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_visa-jit"));
+        command.current_dir(env!("CARGO_MANIFEST_DIR"));
+        let output = command
+            .args(args)
+            .arg("--cache-dir")
+            .arg(rig.dir())
+            .output()
+            .unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        (output.status.code().unwrap(), text)
+    };
+    let zebin = "tests/kernels/bin/skl/saxpy.zebin";
+    let saxpy = |more: &[&str]| {
+        let args = [
+            "run",
+            zebin,
+            "--kernel",
+            "saxpy",
+            "--global",
+            "8",
+            "--arg",
+            "iota:f32:8",
+            "--arg",
+            "fill:f32:10:8",
+            "--arg",
+            "f32:2",
+            "--json",
+        ];
+        let (code, json) = command(&[&args, more].concat());
+        assert_eq!(code, 0, "{json}");
+        let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+        json["cache"].as_str().unwrap().to_owned()
+    };
+    let why =
+        |more: &[&str]| command(&[&["cache", "why", zebin, "--kernel", "saxpy"], more].concat());
+    assert!(why(&[]).1.contains("not in the cache, which is empty"));
+    assert_eq!(saxpy(&["--no-cache"]), "miss");
+    assert_eq!(saxpy(&[]), "miss");
+    assert_eq!(saxpy(&["--no-cache"]), "miss");
+    assert_eq!(saxpy(&[]), "disk");
+    assert_eq!(saxpy(&["--backend", "interp"]), "miss");
+
+    let (_, list) = command(&["cache", "list"]);
+    assert!(
+        list.contains("  saxpy  Skl  Row  ReadZeroSkipWrite  cranelift\n"),
+        "{list}"
+    );
+    let (_, text) = why(&[]);
+    assert!(
+        text.contains("saxpy (rows of local ids): in the cache as "),
+        "{text}"
+    );
+    let (_, text) = why(&["--oob", "trap"]);
+    let only = "which differs in\n  codegen.oob: Trap here, ReadZeroSkipWrite there\n";
+    assert!(text.contains(only), "{text}");
+    assert!(command(&["cache", "stats"]).1.contains("entries    1\n"));
+
+    let entry = rig.store().entries().pop().unwrap().path;
+    let mut bytes = std::fs::read(&entry).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    std::fs::write(&entry, bytes).unwrap();
+    let (code, text) = command(&["cache", "verify"]);
+    assert!(
+        code == 1 && text.contains("the digest does not fit"),
+        "{code} {text}"
+    );
+    let (code, text) = command(&["cache", "verify"]);
+    assert_eq!((code, &*text), (0, "0 entries are good, 0 were removed\n"));
+    assert_eq!(saxpy(&[]), "miss");
+    assert!(
+        command(&["cache", "clear"])
+            .1
+            .starts_with("removed 1 entries, ")
+    );
+    assert!(!rig.dir().exists());
+}
