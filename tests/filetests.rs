@@ -10,7 +10,11 @@ mod run;
 #[path = "filetests/driver/spec.rs"]
 mod spec;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+
+use visa_jit::front::text::parse_all;
+use visa_jit::isa::{Opcode, Status};
 
 fn files(dir: &Path, out: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(dir).unwrap() {
@@ -83,5 +87,54 @@ fn filetests() {
         "{} failures:\n{}",
         failures.len(),
         failures.join("\n")
+    );
+}
+
+/// Run lines that every opcode of status `full` has on every engine.
+const RUN_LINES: usize = 10;
+
+/// How many run lines each opcode has in a file: expectations, but no more than there are such instructions.
+fn run_lines(path: &Path, engine: &str, lines: &mut BTreeMap<Opcode, usize>) {
+    let text = std::fs::read_to_string(path).unwrap();
+    let spec = spec::parse(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let runs = spec.errors.is_empty();
+    if !runs || !(spec.engines.is_empty() || spec.engines.iter().any(|e| e == engine)) {
+        return;
+    }
+    let mut held: BTreeMap<Opcode, usize> = BTreeMap::new();
+    let modules = parse_all("file", &text).unwrap_or_else(|e| panic!("{}: {e:?}", path.display()));
+    for inst in modules.iter().flat_map(|m| &m.insts) {
+        *held.entry(inst.op).or_default() += 1;
+    }
+    let faults = usize::from(spec.faults.is_some_and(|f| f.count > 0));
+    for (op, count) in held {
+        *lines.entry(op).or_default() += count.min(spec.expects.len() + faults);
+    }
+}
+
+#[test]
+fn every_full_opcode_has_run_lines() {
+    let mut all = Vec::new();
+    files(
+        &Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/filetests"),
+        &mut all,
+    );
+    let mut missing = Vec::new();
+    for engine in run::Engines::default().names() {
+        let mut lines = BTreeMap::new();
+        for path in &all {
+            run_lines(path, engine, &mut lines);
+        }
+        for op in Opcode::ALL {
+            let n = lines.get(op).copied().unwrap_or(0);
+            if op.info().status == Status::Full && n < RUN_LINES {
+                missing.push(format!("{engine}: `{}` has {n}", op.mnemonic()));
+            }
+        }
+    }
+    assert!(
+        missing.is_empty(),
+        "fewer than {RUN_LINES} run lines:\n{}",
+        missing.join("\n")
     );
 }

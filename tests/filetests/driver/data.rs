@@ -101,9 +101,21 @@ impl Type {
         }
     }
 
-    /// Same bits, or both not a number.
-    pub fn same(self, a: &[u8], b: &[u8]) -> bool {
-        a == b || (self.is_nan(a) && self.is_nan(b))
+    /// Same bits, or both not a number, or floats at most so many units in the last place apart.
+    pub fn near(self, a: &[u8], b: &[u8], within: u64) -> bool {
+        let nans = (self.is_nan(a), self.is_nan(b));
+        let close = || self.place(a).abs_diff(self.place(b)) <= within;
+        a == b || nans == (true, true) || (self.is_float() && nans == (false, false) && close())
+    }
+
+    /// Number of a float among all floats in ascending order; both zeros are 0.
+    fn place(self, bytes: &[u8]) -> i64 {
+        let mut wide = [0; 8];
+        wide[8 - bytes.len()..].copy_from_slice(bytes);
+        let bits = i64::from_le_bytes(wide);
+        let size = bits & i64::MAX;
+        let size = size >> (64 - 8 * bytes.len());
+        if bits < 0 { -size } else { size }
     }
 }
 

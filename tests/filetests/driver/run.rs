@@ -42,6 +42,11 @@ impl Default for Engines {
 }
 
 impl Engines {
+    /// As in the directive `engine`.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> + '_ {
+        self.0.iter().map(|&(name, _)| name)
+    }
+
     fn with_fuel(fuel: u64) -> Engines {
         let interpret = EngineOptions {
             interpret: Some(InterpOptions {
@@ -243,7 +248,7 @@ impl Run<'_> {
             .enumerate()
         {
             self.tally.assertions += 1;
-            if !e.ty.same(w, g) {
+            if !e.ty.near(w, g, e.within) {
                 count += 1;
                 if wrong.len() < 6 {
                     wrong.push(format!(

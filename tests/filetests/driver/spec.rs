@@ -31,6 +31,8 @@ pub struct Expect {
     pub surface: u32,
     /// First byte.
     pub at: usize,
+    /// Units in the last place that floats may differ by.
+    pub within: u64,
     pub ty: Type,
     /// `None`: as before the launch.
     pub bytes: Option<Vec<u8>>,
@@ -145,12 +147,14 @@ fn directive(
                 platform: None,
                 surface: number(index)?,
                 at: 0,
+                within: 0,
                 ty: Type::parse("u8")?,
                 bytes: None,
             };
             for pair in rest.chunks(2) {
                 match pair {
                     ["on", platform] => expect.platform = Some(platform.parse()?),
+                    ["within", units] => expect.within = number(units)?.into(),
                     ["at", byte] => expect.at = number(byte)? as usize,
                     _ => return Err(format!("unknown part `{}` of expect", pair.join(" "))),
                 }

@@ -523,3 +523,13 @@ if __name__ == "__main__":
     move_files()
     group_files()
     small_float_files()
+    import bits
+    import flow
+    import functions
+    import matrices
+    import memory
+    bits.files()
+    functions.files()
+    matrices.files()
+    memory.files()
+    flow.files()

@@ -64,10 +64,12 @@ def vf(byte):
 
 class Case:
     def __init__(self, op, dst, srcs, result, sat=False, n=16, mask="M1", pred="", lanes=None, text=None, after=None,
-                 stride=1):
+                 stride=1, within=0):
         self.op, self.dst, self.srcs, self.result = op, dst, srcs, result
         self.sat, self.n, self.mask, self.pred = sat, n, mask, pred
         self.lanes, self.custom, self.after, self.stride = lanes, text, after, stride
+        # Units in the last place that the result may differ by.
+        self.within = within
 
     def enabled(self, i):
         at = 4 * (int(self.mask[1]) - 1) + i
@@ -118,7 +120,21 @@ def show(bits, t):
     return " ".join(w if n == 1 else f"{w}*{n}" for w, n in words)
 
 
-def write(path, title, cases, tables, platforms, cr0=0x4C0):
+class Pair(Case):
+    """Sixteen channels with two results each: the second ones follow from element 16."""
+
+    def count(self):
+        return 32
+
+    def expected(self, tables):
+        out = super().expected(tables)
+        for i in range(self.n):
+            if self.enabled(i):
+                out[i], out[16 + i] = self.result(i, self, tables)
+        return out
+
+
+def write(path, title, cases, tables, platforms, cr0=0x4C0, decls=()):
     types = sorted({s.ty for c in cases for s in c.srcs if s.imm is None})
     used = sorted({(s.ty, s.table) for c in cases for s in c.srcs if s.imm is None})
     outs = sorted({c.dst for c in cases})
@@ -135,7 +151,8 @@ def write(path, title, cases, tables, platforms, cr0=0x4C0):
     lines.append(f"// surface {OUT}: u32[{at // 4}] = fill 0")
     for c, place in zip(cases, places):
         lines.append(f"//   {c.text()}")
-        lines.append(f"// expect surface {OUT} at {place}: {DATA[c.dst]}[{c.count()}] = {show(c.expected(tables), c.dst)}")
+        within = f" within {c.within}" if c.within else ""
+        lines.append(f"// expect surface {OUT} at {place}{within}: {DATA[c.dst]}[{c.count()}] = {show(c.expected(tables), c.dst)}")
     lines += ["// faults: 0", ".version 4.1", ".kernel \"generated\"", f".kernel_attr SimdSize={LANES}"]
     for t, name in used:
         lines.append(f".decl {t.upper()}_{name} v_type=G type={t} num_elts={LANES} align=GRF")
@@ -144,6 +161,7 @@ def write(path, title, cases, tables, platforms, cr0=0x4C0):
         lines.append(f".decl OUT_{t.upper()} v_type=G type={t} num_elts={room} align=GRF")
         lines.append(f".decl RAW_{t.upper()} v_type=G type=ud num_elts={room * size(t) // 4} align=GRF alias=<OUT_{t.upper()}, 0>")
     lines += [".decl P1 v_type=P num_elts=32", ".decl P2 v_type=P num_elts=32", ".decl T6 v_type=T num_elts=1"]
+    lines += decls
     body = [".function \"main\"", f"    or (M1_NM, 1) %cr0(0,0)<1> %cr0(0,0)<0;1,0> {cr0:#x}:ud",
             f"    setp (M1_NM, 32) P1 {PREDICATE:#x}:ud"]
     for t, name in used:
