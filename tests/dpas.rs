@@ -363,7 +363,7 @@ fn depths_repeats_and_masks() {
 #[test]
 fn what_does_not_fit_is_refused() {
     let engine = Engine::new().unwrap();
-    let base = Shape {
+    let mut base = Shape {
         platform: Platform::Pvc,
         precisions: ["bf", "bf"],
         depth: 8,
@@ -371,10 +371,11 @@ fn what_does_not_fit_is_refused() {
         dst: "f",
         src0: None,
     };
-    let refuse = |text: &str, why: &str| {
-        let program = engine
-            .program_from_text("dpas", text, base.platform)
-            .unwrap();
+    let refuse_on = |platform, text: &str, why: &str| {
+        let program = match engine.program_from_text("dpas", text, platform) {
+            Ok(program) => program,
+            Err(e) => return assert!(e.to_string().contains(why), "{e}"),
+        };
         let launch = Launch::new([16, 1, 1]);
         let e = program.kernels()[0]
             .launch(&launch)
@@ -382,6 +383,7 @@ fn what_does_not_fit_is_refused() {
             .to_string();
         assert!(e.contains("dpas") && e.contains(why), "{e}");
     };
+    let refuse = |text: &str, why: &str| refuse_on(Platform::Pvc, text, why);
     refuse(&text(&base, "M1").replace("bf.bf", "bf.hf"), "differ");
     refuse(
         &text(&base, "M1").replace("type=f ", "type=d "),
@@ -393,6 +395,12 @@ fn what_does_not_fit_is_refused() {
     );
     refuse(&text(&base, "M1").replace("bf.bf", "bf8.bf8"), "`bf8`");
     refuse(
+        &text(&base, "M1").replace("dpas.", "dpasw."),
+        "does not exist on pvc",
+    );
+    base.platform = Platform::Dg2;
+    refuse_on(
+        base.platform,
         &text(&base, "M1").replace("dpas.", "dpasw."),
         "another hardware thread",
     );

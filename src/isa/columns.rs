@@ -221,14 +221,21 @@ impl Classes {
     pub const PRED: Classes = Classes(Self::P);
     /// Address register.
     pub const ADDR: Classes = Classes(Self::A);
-    /// Address register, address of a variable, general or immediate.
-    pub const ADDR_GEN_IMM: Classes = Classes(Self::A | Self::G | Self::I);
     /// General, surface or sampler.
     pub const GEN_STATE: Classes = Classes(Self::G | Self::S);
     /// General, immediate, surface or sampler.
     pub const GEN_IMM_STATE: Classes = Classes(Self::G | Self::I | Self::S);
+    /// Immediate.
+    pub const IMM: Classes = Classes(Self::I);
+    /// Surface or sampler.
+    pub const STATE: Classes = Classes(Self::S);
     /// Message payload.
     pub const RAW: Classes = Classes(Self::R);
+
+    /// True when all members of `other` belong to the set.
+    pub const fn has(self, other: Classes) -> bool {
+        self.0 & other.0 == other.0
+    }
 
     /// General variables, direct or indirect.
     pub const fn general(self) -> bool {
@@ -276,33 +283,43 @@ impl Classes {
     }
 }
 
-/// Element types an operand may have.
+/// Element types an operand may have. The packed immediates `v`, `uv` and `vf` go with words, words and `f`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TypeClass {
     /// No element type.
     None,
-    /// Every type.
+    /// Every type but `bool`.
     Any,
     /// Every integer type.
     Int,
     /// Integers up to 32 bits.
     Int32,
+    /// `uq`, `q`.
+    Int64,
+    /// `w`, `uw`, `d`, `ud`; no packed immediates.
+    WordD32,
+    /// `w`, `uw`, `d`, `ud`, `q`, `uq`.
+    NoByte,
+    /// `b`, `ub`, `w`, `uw`.
+    ByteWord,
     /// `b`, `ub`.
     Byte,
     /// `w`, `uw`.
     Word,
     /// `d`, `ud`.
     D32,
-    /// `ud`; `d` immediates and variables are tolerated by the vendor's tools.
+    /// `ud`.
     Ud,
-    /// `uq`, `q`.
-    Uq,
-    /// Integers or floats; the operands of one instruction are all integers or all floats.
+    /// Integers or floats; which go together is said by [`disagreement`].
     Numeric,
-    /// Every float type.
+    /// `f`, `hf`, `df` and the packed `vf`.
     Float,
     /// `f`, `hf` and the packed `vf`.
     FloatHf,
+    /// `f`, `df` and the packed `vf`.
+    FloatDf,
+    /// `df`.
+    Df,
     /// `f` and the packed `vf`.
     F,
     /// Address element.
@@ -316,17 +333,22 @@ impl TypeClass {
     pub const fn contains(self, ty: Type) -> bool {
         match self {
             TypeClass::None | TypeClass::Predicate => false,
-            TypeClass::Any => true,
-            TypeClass::Numeric => !matches!(ty, Type::Bool),
+            TypeClass::Any | TypeClass::Numeric => !matches!(ty, Type::Bool),
             TypeClass::Int => ty.is_int(),
             TypeClass::Int32 => ty.is_int() && ty.bytes() <= 4,
+            TypeClass::Int64 => matches!(ty, Type::Uq | Type::Q),
+            TypeClass::WordD32 => matches!(ty, Type::W | Type::Uw | Type::D | Type::Ud),
+            TypeClass::NoByte => ty.is_int() && ty.bytes() > 1,
+            TypeClass::ByteWord => ty.is_int() && ty.bytes() <= 2,
             TypeClass::Byte => matches!(ty, Type::B | Type::Ub),
             TypeClass::Word | TypeClass::Address => {
                 matches!(ty, Type::W | Type::Uw | Type::V | Type::Uv)
             }
-            TypeClass::D32 | TypeClass::Ud => matches!(ty, Type::D | Type::Ud),
-            TypeClass::Uq => matches!(ty, Type::Uq | Type::Q),
-            TypeClass::Float => ty.is_float(),
+            TypeClass::D32 => matches!(ty, Type::D | Type::Ud),
+            TypeClass::Ud => matches!(ty, Type::Ud),
+            TypeClass::Float => ty.is_float() && !matches!(ty, Type::Bf),
+            TypeClass::FloatDf => matches!(ty, Type::F | Type::Df | Type::Vf),
+            TypeClass::Df => matches!(ty, Type::Df),
             TypeClass::FloatHf => matches!(ty, Type::F | Type::Hf | Type::Vf),
             TypeClass::F => matches!(ty, Type::F | Type::Vf),
         }
@@ -339,18 +361,40 @@ impl TypeClass {
             TypeClass::Any => "any",
             TypeClass::Int => "integer",
             TypeClass::Int32 => "integer up to 32 bits",
+            TypeClass::Int64 => "q, uq",
+            TypeClass::WordD32 => "w, uw, d, ud",
+            TypeClass::NoByte => "integer of at least 16 bits",
+            TypeClass::ByteWord => "b, ub, w, uw",
             TypeClass::Byte => "b, ub",
             TypeClass::Word => "w, uw",
             TypeClass::D32 => "d, ud",
             TypeClass::Ud => "ud",
-            TypeClass::Uq => "uq",
             TypeClass::Numeric => "all integer or all float",
-            TypeClass::Float => "float",
+            TypeClass::Float => "f, hf, df",
             TypeClass::FloatHf => "f, hf",
+            TypeClass::FloatDf => "f, df",
+            TypeClass::Df => "df",
             TypeClass::F => "f",
             TypeClass::Address => "address",
             TypeClass::Predicate => "predicate",
         }
+    }
+}
+
+/// Why operand types do not go together, as a rule.
+///
+/// Integers mix with integers, `hf` and `bf` with `f`, `df` with nothing.
+pub fn disagreement(types: &[Type]) -> Option<&'static str> {
+    let any = |test: fn(Type) -> bool| types.iter().any(|t| test(*t));
+    let is_df = |t| matches!(t, Type::Df);
+    if any(Type::is_float) && any(Type::is_int) {
+        Some("the operands are all integers or all floats")
+    } else if any(is_df) && !types.iter().all(|t| is_df(*t)) {
+        Some("`df` goes with `df` only")
+    } else if any(|t| t == Type::Bf) && any(|t| t == Type::Hf) {
+        Some("`bf` goes with `bf` and `f` only")
+    } else {
+        None
     }
 }
 
@@ -383,5 +427,22 @@ impl Platforms {
     /// Membership.
     pub const fn contains(self, platform: Platform) -> bool {
         self.0 & (1 << platform as u8) != 0
+    }
+
+    /// `all`, names of devices, or `later`.
+    pub fn names(self) -> String {
+        if self == Platforms::ALL {
+            return "all".into();
+        }
+        let names: Vec<&str> = Platform::ALL
+            .into_iter()
+            .filter(|p| self.contains(*p))
+            .map(Platform::device)
+            .collect();
+        if names.is_empty() {
+            "later".into()
+        } else {
+            names.join(" ")
+        }
     }
 }

@@ -1,9 +1,6 @@
 //! Documentation of the opcode table as Markdown.
 
-use super::{
-    Classes, Family, Modifiers, Opcode, OpcodeInfo, Platform, Platforms, PredKind, Status,
-    TypeClass,
-};
+use super::{Classes, Family, Modifiers, Opcode, OpcodeInfo, PredKind, Status, TypeClass};
 use std::fmt::Write as _;
 
 /// The whole table, one section a family.
@@ -74,7 +71,7 @@ fn line(row: &OpcodeInfo) -> String {
             PredKind::Output => "output",
             PredKind::Ignored => "ignored",
         },
-        platforms(row.platforms),
+        platforms(row),
         match row.status {
             Status::Full => "full",
             Status::Partial => "partial",
@@ -90,30 +87,28 @@ fn operands(row: &OpcodeInfo) -> String {
         (names, TypeClass::None) => names,
         (names, types) => format!("{names} ({})", types.describe()),
     };
+    let source = |i: u8| side(row.src(usize::from(i)), row.src_type(usize::from(i)));
     let sources = match row.sources {
-        0 => side(row.src, row.src_types),
-        n => format!("{n} × {}", side(row.src, row.src_types)),
+        0 => source(0),
+        n if row.sources_differ() => (0..n).map(source).collect::<Vec<_>>().join(", "),
+        n => format!("{n} × {}", source(0)),
     };
-    match (row.dst == Classes::NONE, row.src == Classes::NONE) {
+    let mut out = match (row.dst == Classes::NONE, row.src(0) == Classes::NONE) {
         (true, true) => String::new(),
         (true, false) => sources,
         (false, true) => format!("{} ←", side(row.dst, row.dst_types)),
         (false, false) => format!("{} ← {sources}", side(row.dst, row.dst_types)),
+    };
+    for (i, (to, from)) in row.pairs.iter().enumerate() {
+        let _ = write!(out, "{} {to} ← {from}", if i == 0 { ";" } else { "," });
     }
+    out
 }
 
-fn platforms(set: Platforms) -> String {
-    if set == Platforms::ALL {
-        return "all".into();
+fn platforms(row: &OpcodeInfo) -> String {
+    let mut out = row.platforms.names();
+    for (types, set) in row.limited {
+        let _ = write!(out, "; {}: {}", types.describe(), set.names());
     }
-    let names: Vec<&str> = Platform::ALL
-        .into_iter()
-        .filter(|p| set.contains(*p))
-        .map(Platform::device)
-        .collect();
-    if names.is_empty() {
-        "later".into()
-    } else {
-        names.join(" ")
-    }
+    out
 }

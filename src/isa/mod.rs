@@ -9,6 +9,7 @@ pub mod columns;
 pub mod doc;
 pub mod dpas;
 pub mod exec;
+mod legal;
 pub mod lsc;
 pub mod platform;
 pub mod region;
@@ -17,7 +18,9 @@ pub mod table;
 pub mod types;
 
 pub use atomic::AtomicOp;
-pub use columns::{Classes, Family, Form, Modifiers, Platforms, PredKind, Status, TypeClass};
+pub use columns::{
+    Classes, Family, Form, Modifiers, Platforms, PredKind, Status, TypeClass, disagreement,
+};
 pub use exec::{Exec, ExecMask, ExecSize};
 pub use platform::Platform;
 pub use region::{DstRegion, SrcRegion};

@@ -7,11 +7,16 @@
 //! `Variant number/sub [mnemonics] Family Form sources : dst-classes dst-types <- src-classes src-types ;`
 //! `saturation modifiers predicate platforms status "semantics"`
 //!
-//! `_` means "not allowed" in the saturation, modifier and predicate columns.
+//! `_` means "not allowed" in the saturation, modifier and predicate columns. Where sources differ, their classes or
+//! types are listed in brackets. After the semantics may follow `, on [types platforms, …]`, types that fewer
+//! platforms have than the opcode, and `, pairs [dst src, …]`, the only conversions that exist.
+//! Where the specification and the vendor's assembler differ, a row allows what the assembler takes, unless
+//! the specification gives it no meaning.
 
 use super::columns::*;
 use super::lsc::LSC_MNEMONICS;
 use super::sampler::{GATHER4_MNEMONICS, INFO_MNEMONICS, LOAD_MNEMONICS, SAMPLE_MNEMONICS};
+use super::types::Type;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
@@ -52,10 +57,21 @@ macro_rules! mnemonics {
     };
 }
 
+/// One name for all sources, or one for each in brackets.
+macro_rules! each {
+    ($kind:ident [$($x:ident)*]) => {
+        &[$($kind::$x),*]
+    };
+    ($kind:ident $x:ident) => {
+        &[$kind::$x]
+    };
+}
+
 macro_rules! opcodes {
     ($($variant:ident $number:literal / $sub:literal $text:tt $family:ident $form:ident $n:literal :
-       $dst:ident $dst_ty:ident <- $src:ident $src_ty:ident ;
-       $sat:tt $mods:tt $pred:tt $platforms:ident $status:ident $doc:literal)*) => {
+       $dst:ident $dst_ty:ident <- $src:tt $src_ty:tt ;
+       $sat:tt $mods:tt $pred:tt $platforms:ident $status:ident $doc:literal
+       $(, on [$($on_ty:ident $on:ident),*])? $(, pairs [$($to:ident $from:ident),*])?)*) => {
         /// An instruction of the ISA. Messages with a sub-opcode that changes the operands have one variant each.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u8)]
@@ -75,14 +91,16 @@ macro_rules! opcodes {
             sources: $n,
             dst: Classes::$dst,
             dst_types: TypeClass::$dst_ty,
-            src: Classes::$src,
-            src_types: TypeClass::$src_ty,
+            src_classes: each!(Classes $src),
+            src_types: each!(TypeClass $src_ty),
             saturation: flag!($sat),
             modifiers: mods!($mods),
             predicate: pred!($pred),
             platforms: Platforms::$platforms,
             status: Status::$status,
             semantics: $doc,
+            limited: &[$($((TypeClass::$on_ty, Platforms::$on)),*)?],
+            pairs: &[$($((Type::$to, Type::$from)),*)?],
         },)*];
 
         impl Opcode {
@@ -116,10 +134,10 @@ pub struct OpcodeInfo {
     pub dst: Classes,
     /// Element types of the destination.
     pub dst_types: TypeClass,
-    /// What a source may be.
-    pub src: Classes,
-    /// Element types of the sources.
-    pub src_types: TypeClass,
+    /// What sources may be; the last entry stands for the rest. See [`OpcodeInfo::src`].
+    src_classes: &'static [Classes],
+    /// Element types of the sources; the last entry stands for the rest. See [`OpcodeInfo::src_type`].
+    src_types: &'static [TypeClass],
     /// `.sat` allowed.
     pub saturation: bool,
     /// Source modifiers allowed.
@@ -132,6 +150,31 @@ pub struct OpcodeInfo {
     pub status: Status,
     /// One line for people.
     pub semantics: &'static str,
+    /// Operand types that fewer platforms have than the opcode.
+    pub limited: &'static [(TypeClass, Platforms)],
+    /// Types of destination and first source that go together; empty when all do that the columns allow.
+    pub pairs: &'static [(Type, Type)],
+}
+
+impl OpcodeInfo {
+    /// What source `i` may be.
+    pub fn src(&self, i: usize) -> Classes {
+        let last = self.src_classes.last();
+        let entry = self.src_classes.get(i).or(last);
+        entry.copied().unwrap_or(Classes::NONE)
+    }
+
+    /// Element types of source `i`.
+    pub fn src_type(&self, i: usize) -> TypeClass {
+        let last = self.src_types.last();
+        let entry = self.src_types.get(i).or(last);
+        entry.copied().unwrap_or(TypeClass::None)
+    }
+
+    /// True when the sources differ in class or type.
+    pub fn sources_differ(&self) -> bool {
+        self.src_classes.len() > 1 || self.src_types.len() > 1
+    }
 }
 
 impl Opcode {
@@ -179,7 +222,7 @@ opcodes! {
     // Arithmetic.
     Add 0x01/0 ["add"] Arith Alu 2 : GEN Numeric <- GEN_IMM Numeric; Sat Arith Guard ALL Full "dst = s0 + s1"
     Avg 0x02/0 ["avg"] Arith Alu 2 : GEN Int32 <- GEN_IMM Int32; Sat Arith Guard ALL Full "dst = (s0 + s1 + 1) >> 1 without overflow"
-    Div 0x03/0 ["div"] Arith Alu 2 : GEN Numeric <- GEN_IMM Numeric; Sat Arith Guard ALL Full "dst = s0 / s1; integers truncate (not after tgllp), floats are approximate"
+    Div 0x03/0 ["div"] Arith Alu 2 : GEN Numeric <- GEN_IMM Numeric; Sat Arith Guard ALL Full "dst = s0 / s1; integers truncate (not after tgllp), floats are approximate", on [Int UPTO_TGLLP, Df SKL_PVC]
     Dp2 0x04/0 ["dp2"] Arith Alu 2 : GEN F <- GEN_IMM F; Sat Arith Guard ALL Full "two-component dot product per group of four lanes, broadcast to the group"
     Dp3 0x05/0 ["dp3"] Arith Alu 2 : GEN F <- GEN_IMM F; Sat Arith Guard ALL Full "three-component dot product per group of four lanes"
     Dp4 0x06/0 ["dp4"] Arith Alu 2 : GEN F <- GEN_IMM F; Sat Arith Guard ALL Full "four-component dot product per group of four lanes"
@@ -189,7 +232,7 @@ opcodes! {
     Line 0x0A/0 ["line"] Arith Alu 2 : GEN F <- GEN_IMM F; Sat Arith Guard ALL Full "dst = s0[0] * s1 + s0[3]"
     Log 0x0B/0 ["log"] Arith Alu 1 : GEN FloatHf <- GEN_IMM FloatHf; Sat Arith Guard ALL Full "dst = log2(s0), approximate"
     Mad 0x0C/0 ["mad"] Arith Alu 3 : GEN Numeric <- GEN_IMM Numeric; Sat Arith Guard ALL Full "dst = s0 * s1 + s2; one rounding on floats"
-    Mulh 0x0D/0 ["mulh"] Arith Alu 2 : GEN D32 <- GEN_IMM D32; _ Arith Guard ALL Full "high 32 bits of the 64-bit product"
+    Mulh 0x0D/0 ["mulh"] Arith Alu 2 : GEN D32 <- GEN_IMM Int32; _ Arith Guard ALL Full "high 32 bits of the 64-bit product"
     Lrp 0x0E/0 ["lrp"] Arith Alu 3 : GEN F <- GEN_IMM F; Sat Arith Guard ALL Full "dst = s0 * s1 + (1 - s0) * s2"
     Mod 0x0F/0 ["mod"] Arith Alu 2 : GEN Int <- GEN_IMM Int; _ Arith Guard UPTO_TGLLP Full "integer remainder, sign of the dividend"
     Mul 0x10/0 ["mul"] Arith Alu 2 : GEN Numeric <- GEN_IMM Numeric; Sat Arith Guard ALL Full "product: low part for equal widths, full for q = d * d"
@@ -201,25 +244,25 @@ opcodes! {
     Sad2 0x16/0 ["sad2"] Arith Alu 2 : GEN Word <- GEN_IMM Byte; Sat Arith Guard SKL_ONLY Full "sum of two absolute byte differences, into even lanes"
     Sin 0x17/0 ["sin"] Arith Alu 1 : GEN FloatHf <- GEN_IMM FloatHf; Sat Arith Guard ALL Full "sine of radians, approximate"
     Cos 0x18/0 ["cos"] Arith Alu 1 : GEN FloatHf <- GEN_IMM FloatHf; Sat Arith Guard ALL Full "cosine of radians, approximate"
-    Sqrt 0x19/0 ["sqrt"] Arith Alu 1 : GEN Float <- GEN_IMM Float; Sat Arith Guard ALL Full "square root, approximate"
+    Sqrt 0x19/0 ["sqrt"] Arith Alu 1 : GEN Float <- GEN_IMM Float; Sat Arith Guard ALL Full "square root, approximate", on [Df SKL_PVC]
     Rsqrt 0x1A/0 ["rsqrt"] Arith Alu 1 : GEN FloatHf <- GEN_IMM FloatHf; Sat Arith Guard ALL Full "1 / sqrt(s0), approximate"
-    Inv 0x1B/0 ["inv"] Arith Alu 1 : GEN Float <- GEN_IMM Float; Sat Arith Guard ALL Full "1 / s0, approximate"
-    Srnd 0x1E/0 ["srnd"] Arith Alu 2 : GEN Any <- GEN_IMM Any; _ _ _ PVC_ONLY Full "stochastic rounding f to hf, hf to bf8 with random bits s1"
-    Lzd 0x1F/0 ["lzd"] Arith Alu 1 : GEN D32 <- GEN_IMM D32; _ Arith Guard ALL Full "leading zero count, 32 for zero"
+    Inv 0x1B/0 ["inv"] Arith Alu 1 : GEN Float <- GEN_IMM Float; Sat Arith Guard ALL Full "1 / s0, approximate", on [Df SKL_PVC]
+    Srnd 0x1E/0 ["srnd"] Arith Alu 2 : GEN Any <- GEN_IMM [FloatHf Any]; _ _ _ PVC_ONLY Full "stochastic rounding f to hf, hf to bf8 with random bits s1", pairs [Hf F, Ub Hf]
+    Lzd 0x1F/0 ["lzd"] Arith Alu 1 : GEN D32 <- GEN_IMM Int32; _ Arith Guard ALL Full "leading zero count, 32 for zero"
     Addc 0x49/0 ["addc"] Arith AluPair 2 : GEN Ud <- GEN_IMM Ud; _ Arith Guard ALL Full "dst = s0 + s1, second destination = carry (0 or 1)"
     Subb 0x4A/0 ["subb"] Arith AluPair 2 : GEN Ud <- GEN_IMM Ud; _ Arith Guard ALL Full "dst = s0 - s1, second destination = borrow (0 or 1)"
-    Sad2add 0x6A/0 ["sad2add"] Arith Alu 3 : GEN Word <- GEN_IMM Int; Sat Arith Guard SKL_ONLY Full "sad2 of s0 and s1 plus s2"
+    Sad2add 0x6A/0 ["sad2add"] Arith Alu 3 : GEN Word <- GEN_IMM [Byte Byte Word]; Sat Arith Guard SKL_ONLY Full "sad2 of s0 and s1 plus s2"
     Plane 0x6B/0 ["plane"] Arith Alu 2 : GEN F <- GEN_IMM F; Sat Arith Guard ALL Full "dst = s0[0] * u + s0[1] * v + s0[3]"
-    Sqrtm 0x7E/0 ["sqrtm"] Arith Alu 1 : GEN Float <- GEN_IMM Float; Sat Arith Guard SKL_PVC Full "IEEE square root"
-    Divm 0x7F/0 ["divm"] Arith Alu 2 : GEN Float <- GEN_IMM Float; Sat Arith Guard SKL_PVC Full "IEEE division"
+    Sqrtm 0x7E/0 ["sqrtm"] Arith Alu 1 : GEN FloatDf <- GEN_IMM FloatDf; Sat Arith Guard SKL_PVC Full "IEEE square root"
+    Divm 0x7F/0 ["divm"] Arith Alu 2 : GEN FloatDf <- GEN_IMM FloatDf; Sat Arith Guard SKL_PVC Full "IEEE division"
     Dp4a 0x82/0 ["dp4a"] Arith Alu 3 : GEN D32 <- GEN_IMM D32; Sat _ Guard FROM_TGLLP Full "dst = s0 + sum of four byte products of s1 and s2"
-    Add3 0x84/0 ["add3"] Arith Alu 3 : GEN Int32 <- GEN_IMM Int32; Sat Arith Guard ALL Full "dst = s0 + s1 + s2"
-    Madw 0x91/0 ["madw"] Arith Alu 3 : GEN D32 <- GEN_IMM D32; _ Arith Guard ALL Full "64-bit s0 * s1 + s2: low dwords, then high dwords in the following registers"
-    Add3o 0x92/0 ["add3.o"] Arith Alu 3 : GEN Int32 <- GEN_IMM Int32; _ Arith Output PVC_ONLY Full "add3; the predicate in front receives the overflow bit of each lane"
+    Add3 0x84/0 ["add3"] Arith Alu 3 : GEN WordD32 <- GEN_IMM WordD32; Sat Arith Guard ALL Full "dst = s0 + s1 + s2"
+    Madw 0x91/0 ["madw"] Arith Alu 3 : GEN D32 <- GEN_IMM Int32; _ Arith Guard ALL Full "64-bit s0 * s1 + s2: low dwords, then high dwords in the following registers"
+    Add3o 0x92/0 ["add3.o"] Arith Alu 3 : GEN WordD32 <- GEN_IMM WordD32; _ Arith Output PVC_ONLY Full "add3; the predicate in front receives the overflow bit of each lane"
     Tanh 0x96/0 ["tanh"] Arith Alu 1 : GEN FloatHf <- GEN_IMM FloatHf; Sat Arith Guard NONE DecodeOnly "hyperbolic tangent, approximate"
     Sigm 0x97/0 ["sigm"] Arith Alu 1 : GEN FloatHf <- GEN_IMM FloatHf; Sat Arith Guard NONE DecodeOnly "logistic sigmoid, approximate"
-    Invm 0x9B/0 ["invm"] Arith AluPair 2 : GEN_PRED Float <- GEN_IMM Float; _ Arith Guard SKL_PVC Full "seed of s0 / s1; second destination = early-out predicate"
-    Rsqtm 0x9C/0 ["rsqtm"] Arith AluPair 1 : GEN_PRED Float <- GEN_IMM Float; _ Arith Guard SKL_PVC Full "seed of 1 / sqrt(s0); second destination = early-out predicate"
+    Invm 0x9B/0 ["invm"] Arith AluPair 2 : GEN_PRED FloatDf <- GEN_IMM FloatDf; _ Arith Guard SKL_PVC Full "seed of s0 / s1; second destination = early-out predicate"
+    Rsqtm 0x9C/0 ["rsqtm"] Arith AluPair 1 : GEN_PRED FloatDf <- GEN_IMM FloatDf; _ Arith Guard SKL_PVC Full "seed of 1 / sqrt(s0); second destination = early-out predicate"
 
     // Logic and bit manipulation.
     And 0x20/0 ["and"] Logic Alu 2 : GEN_PRED Int <- GEN_IMM_PRED Int; _ Logic Guard ALL Full "bitwise and, also of predicates"
@@ -235,19 +278,19 @@ opcodes! {
     Bfe 0x46/0 ["bfe"] Logic Alu 3 : GEN D32 <- GEN_IMM D32; _ _ Guard ALL Full "bit field extract: width, offset, value"
     Bfi 0x47/0 ["bfi"] Logic Alu 4 : GEN D32 <- GEN_IMM D32; _ _ Guard ALL Full "bit field insert: width, offset, insert, base"
     Bfrev 0x48/0 ["bfrev"] Logic Alu 1 : GEN D32 <- GEN_IMM D32; _ _ Guard ALL Full "reverse 32 bits"
-    Rol 0x80/0 ["rol"] Logic Alu 2 : GEN Int <- GEN_IMM Int; _ _ Guard FROM_TGLLP Full "rotate left"
-    Ror 0x81/0 ["ror"] Logic Alu 2 : GEN Int <- GEN_IMM Int; _ _ Guard FROM_TGLLP Full "rotate right"
+    Rol 0x80/0 ["rol"] Logic Alu 2 : GEN NoByte <- GEN_IMM NoByte; _ _ Guard FROM_TGLLP Full "rotate left", on [Int64 PVC_ONLY]
+    Ror 0x81/0 ["ror"] Logic Alu 2 : GEN NoByte <- GEN_IMM NoByte; _ _ Guard FROM_TGLLP Full "rotate right", on [Int64 PVC_ONLY]
     Bfn 0x85/0 ["bfn"] Logic Bfn 3 : GEN Int32 <- GEN_IMM Int32; _ Logic Guard ALL Full "any Boolean function of three inputs; its truth table is the suffix"
     Lfsr 0x98/0 ["lfsr"] Logic Unparsed 2 : GEN Ud <- GEN_IMM Ud; _ _ Guard NONE Rejected "pseudo-random number step"
 
     // Moves and comparison.
-    Fcvt 0x1D/0 ["fcvt"] Move Alu 1 : GEN Any <- GEN_IMM Any; _ _ _ PVC_ONLY Full "conversion to and from tf32 (in ud) and bf8 (in ub)"
-    AddrAdd 0x28/0 ["addr_add"] Address Alu 2 : ADDR Address <- ADDR_GEN_IMM Int; _ _ _ ALL Full "address element = address of a variable, or address element, plus bytes"
+    Fcvt 0x1D/0 ["fcvt"] Move Alu 1 : GEN Any <- GEN_IMM Any; _ _ _ PVC_ONLY Full "conversion to and from tf32 (in ud) and bf8 (in ub)", pairs [Ud F, F Ud, Ub Hf, Hf Ub]
+    AddrAdd 0x28/0 ["addr_add"] Address Alu 2 : ADDR Address <- [ADDR GEN_IMM] [Address ByteWord]; _ _ _ ALL Full "address element = address of a variable, or address element, plus bytes"
     Mov 0x29/0 ["mov"] Move Alu 1 : GEN Any <- GEN_IMM_PRED Any; Sat Arith Guard ALL Full "copy with conversion; also predicate to integer"
     Sel 0x2A/0 ["sel"] Move Alu 2 : GEN Numeric <- GEN_IMM Numeric; Sat Arith Selector ALL Full "dst = predicate ? s0 : s1 on every enabled lane"
     Setp 0x2B/0 ["setp"] Move Alu 1 : PRED Predicate <- GEN_IMM Int; _ _ _ ALL Full "predicate = bits of a scalar, or bit 0 of each lane"
     Cmp 0x2C/0 ["cmp"] Compare Cmp 2 : GEN_PRED Any <- GEN_IMM Numeric; _ Arith _ ALL Full "compare into a predicate, or all-ones / zero into a vector"
-    Movs 0x2D/0 ["movs"] Move Alu 1 : GEN_STATE Ud <- GEN_IMM_STATE Ud; _ _ _ ALL Full "move a surface or sampler handle"
+    Movs 0x2D/0 ["movs"] Move Alu 1 : GEN_STATE D32 <- GEN_IMM_STATE Int32; _ _ _ ALL Full "move a surface or sampler handle"
     Min 0x45/0 ["min"] Move Alu 2 : GEN Numeric <- GEN_IMM Numeric; Sat Arith Ignored ALL Full "minimum; the other operand if one is a NaN"
     Max 0x45/1 ["max"] Move Alu 2 : GEN Numeric <- GEN_IMM Numeric; Sat Arith Ignored ALL Full "maximum; the other operand if one is a NaN"
     ShflIdx4 0x95/0 ["shfl_idx4"] Move Alu 2 : GEN Any <- GEN_IMM Any; _ _ Guard NONE DecodeOnly "lane shuffle by index"
@@ -259,40 +302,40 @@ opcodes! {
     Jmp 0x32/0 ["jmp"] Flow Branch 0 : NONE None <- NONE None; _ _ Guard ALL Full "uniform jump; the first bit of the predicate decides"
     Call 0x33/0 ["call"] Flow Branch 0 : NONE None <- NONE None; _ _ Guard ALL Full "subroutine call"
     Ret 0x34/0 ["ret"] Flow Ret 0 : NONE None <- NONE None; _ _ Guard ALL Full "return from a subroutine, or end of the kernel"
-    Ifcall 0x4F/0 ["ifcall"] Flow Ifcall 0 : NONE None <- GEN_IMM Any; _ _ Guard ALL Full "indirect stack call: address, argument registers, return registers"
-    Faddr 0x50/0 ["faddr"] Flow Faddr 0 : GEN Any <- NONE None; _ _ _ ALL Full "address of a symbol"
+    Ifcall 0x4F/0 ["ifcall"] Flow Ifcall 0 : NONE None <- GEN_IMM Int; _ _ Guard ALL Full "indirect stack call: address, argument registers, return registers"
+    Faddr 0x50/0 ["faddr"] Flow Faddr 0 : GEN Int <- NONE None; _ _ _ ALL Full "address of a symbol"
     Fcall 0x67/0 ["fcall"] Flow Fcall 0 : NONE None <- NONE None; _ _ Guard ALL Full "stack call by name"
     Fret 0x68/0 ["fret"] Flow Ret 0 : NONE None <- NONE None; _ _ Guard ALL Full "return from a stack-call function"
     SwitchJmp 0x69/0 ["switchjmp"] Flow SwitchJmp 0 : NONE None <- GEN_IMM Int; _ _ _ SKL_PVC Full "uniform jump to the label an index selects"
     Goto 0x6C/0 ["goto"] Flow Branch 0 : NONE None <- NONE None; _ _ Guard ALL Full "structured branch: lanes whose predicate holds continue at the label"
 
     // Messages on surfaces, legacy spelling.
-    OwordLd 0x35/0 ["oword_ld"] Memory Oword 0 : RAW Any <- GEN_IMM Ud; _ _ _ ALL Full "block load of owords, offset in owords"
-    OwordSt 0x36/0 ["oword_st"] Memory Oword 0 : NONE None <- GEN_IMM Ud; _ _ _ ALL Full "block store of owords, offset in owords"
+    OwordLd 0x35/0 ["oword_ld"] Memory Oword 0 : RAW Any <- GEN_IMM Int32; _ _ _ ALL Full "block load of owords, offset in owords"
+    OwordSt 0x36/0 ["oword_st"] Memory Oword 0 : NONE None <- GEN_IMM Int32; _ _ _ ALL Full "block store of owords, offset in owords"
     MediaLd 0x37/0 ["media_ld"] Memory Media 0 : RAW Any <- GEN_IMM D32; _ _ _ ALL DecodeOnly "2D block load"
     MediaSt 0x38/0 ["media_st"] Memory Media 0 : NONE None <- GEN_IMM D32; _ _ _ ALL DecodeOnly "2D block store"
-    Gather 0x39/0 ["gather"] Memory Gather 0 : RAW Any <- GEN_IMM Ud; _ _ _ ALL Full "load of 1, 2 or 4 bytes a lane, offsets in elements"
-    Scatter 0x3A/0 ["scatter"] Memory Gather 0 : NONE None <- GEN_IMM Ud; _ _ _ ALL Full "store of 1, 2 or 4 bytes a lane, offsets in elements"
-    OwordLdUnaligned 0x3C/0 ["oword_ld_unaligned"] Memory Oword 0 : RAW Any <- GEN_IMM Ud; _ _ _ ALL Full "block load of owords, offset in bytes"
+    Gather 0x39/0 ["gather"] Memory Gather 0 : RAW Any <- GEN_IMM Int32; _ _ _ ALL Full "load of 1, 2 or 4 bytes a lane, offsets in elements"
+    Scatter 0x3A/0 ["scatter"] Memory Gather 0 : NONE None <- GEN_IMM Int32; _ _ _ ALL Full "store of 1, 2 or 4 bytes a lane, offsets in elements"
+    OwordLdUnaligned 0x3C/0 ["oword_ld_unaligned"] Memory Oword 0 : RAW Any <- GEN_IMM Int32; _ _ _ ALL Full "block load of owords, offset in bytes"
     Gather4Typed 0x4B/0 ["gather4_typed"] Memory Typed 0 : RAW Any <- RAW Any; _ _ Guard ALL DecodeOnly "typed surface read at u, v, r, lod"
     Scatter4Typed 0x4C/0 ["scatter4_typed"] Memory Typed 0 : NONE None <- RAW Any; _ _ Guard ALL DecodeOnly "typed surface write at u, v, r, lod"
     TypedAtomic 0x73/0 ["typed_atomic"] Memory TypedAtomic 0 : RAW Any <- RAW Any; _ _ Guard ALL DecodeOnly "atomic on a typed surface"
-    Gather4Scaled 0x74/0 ["gather4_scaled"] Memory Gather4Scaled 0 : RAW Any <- GEN_IMM Ud; _ _ Guard ALL Full "load of up to four dwords a lane at byte offsets"
-    Scatter4Scaled 0x75/0 ["scatter4_scaled"] Memory Gather4Scaled 0 : NONE None <- GEN_IMM Ud; _ _ Guard ALL Full "store of up to four dwords a lane at byte offsets"
-    GatherScaled 0x78/0 ["gather_scaled"] Memory GatherScaled 0 : RAW Any <- GEN_IMM Ud; _ _ Guard ALL Full "load of 1, 2 or 4 bytes a lane at byte offsets"
-    ScatterScaled 0x79/0 ["scatter_scaled"] Memory GatherScaled 0 : NONE None <- GEN_IMM Ud; _ _ Guard ALL Full "store of 1, 2 or 4 bytes a lane at byte offsets"
+    Gather4Scaled 0x74/0 ["gather4_scaled"] Memory Gather4Scaled 0 : RAW Any <- GEN_IMM Int32; _ _ Guard ALL Full "load of up to four dwords a lane at byte offsets"
+    Scatter4Scaled 0x75/0 ["scatter4_scaled"] Memory Gather4Scaled 0 : NONE None <- GEN_IMM Int32; _ _ Guard ALL Full "store of up to four dwords a lane at byte offsets"
+    GatherScaled 0x78/0 ["gather_scaled"] Memory GatherScaled 0 : RAW Any <- GEN_IMM Int32; _ _ Guard ALL Full "load of 1, 2 or 4 bytes a lane at byte offsets"
+    ScatterScaled 0x79/0 ["scatter_scaled"] Memory GatherScaled 0 : NONE None <- GEN_IMM Int32; _ _ Guard ALL Full "store of 1, 2 or 4 bytes a lane at byte offsets"
     DwordAtomic 0x7D/0 ["dword_atomic"] Memory DwordAtomic 0 : RAW Any <- RAW Any; _ _ Guard ALL Full "atomic on a dword (or word) of a surface"
     QwGather 0x86/0 ["qw_gather"] Memory Qword 0 : RAW Any <- RAW Any; _ _ Guard FROM_DG2 DecodeOnly "load of qwords a lane"
     QwScatter 0x87/0 ["qw_scatter"] Memory Qword 0 : NONE None <- RAW Any; _ _ Guard FROM_DG2 DecodeOnly "store of qwords a lane"
 
     // Messages on 64-bit addresses.
-    SvmBlockLd 0x4E/1 ["svm_block_ld"] Svm SvmBlock 0 : RAW Any <- GEN_IMM Uq; _ _ _ ALL Full "block load of owords"
-    SvmBlockSt 0x4E/2 ["svm_block_st"] Svm SvmBlock 0 : NONE None <- GEN_IMM Uq; _ _ _ ALL Full "block store of owords"
+    SvmBlockLd 0x4E/1 ["svm_block_ld"] Svm SvmBlock 0 : RAW Any <- GEN_IMM Int; _ _ _ ALL Full "block load of owords"
+    SvmBlockSt 0x4E/2 ["svm_block_st"] Svm SvmBlock 0 : NONE None <- GEN_IMM Int; _ _ _ ALL Full "block store of owords"
     SvmGather 0x4E/3 ["svm_gather"] Svm SvmGather 0 : RAW Any <- RAW Any; _ _ Guard ALL Full "load of 1 to 8 blocks of 1, 4 or 8 bytes a lane"
     SvmScatter 0x4E/4 ["svm_scatter"] Svm SvmGather 0 : NONE None <- RAW Any; _ _ Guard ALL Full "store of 1 to 8 blocks of 1, 4 or 8 bytes a lane"
     SvmAtomic 0x4E/5 ["svm_atomic"] Svm SvmAtomic 0 : RAW Any <- RAW Any; _ _ Guard ALL Full "atomic on 16, 32 or 64 bits"
-    SvmGather4scaled 0x4E/6 ["svm_gather4scaled"] Svm SvmGather4Scaled 0 : RAW Any <- GEN_IMM Uq; _ _ Guard ALL Full "load of up to four dwords a lane at base plus byte offsets"
-    SvmScatter4scaled 0x4E/7 ["svm_scatter4scaled"] Svm SvmGather4Scaled 0 : NONE None <- GEN_IMM Uq; _ _ Guard ALL Full "store of up to four dwords a lane at base plus byte offsets"
+    SvmGather4scaled 0x4E/6 ["svm_gather4scaled"] Svm SvmGather4Scaled 0 : RAW Any <- GEN_IMM Int; _ _ Guard ALL Full "load of up to four dwords a lane at base plus byte offsets"
+    SvmScatter4scaled 0x4E/7 ["svm_scatter4scaled"] Svm SvmGather4Scaled 0 : NONE None <- GEN_IMM Int; _ _ Guard ALL Full "store of up to four dwords a lane at base plus byte offsets"
 
     // Load/store cache messages.
     Lsc 0x89/0 (LSC_MNEMONICS) Lsc Lsc 0 : RAW Any <- RAW Any; _ _ Guard FROM_DG2 Partial "untyped load, store, atomic and 2D block messages"
@@ -302,7 +345,7 @@ opcodes! {
     // Synchronisation.
     Barrier 0x59/0 ["barrier"] Sync Nullary 0 : NONE None <- NONE None; _ _ _ ALL Full "work-group barrier"
     SamplerCacheFlush 0x5A/0 ["sampler_cache_flush"] Sync Nullary 0 : NONE None <- NONE None; _ _ _ ALL Full "flush the sampler cache"
-    Wait 0x5B/0 ["wait"] Sync Wait 0 : NONE None <- GEN_IMM Any; _ _ _ ALL DecodeOnly "wait for notification registers"
+    Wait 0x5B/0 ["wait"] Sync Wait 0 : NONE None <- GEN_IMM Int; _ _ _ ALL DecodeOnly "wait for notification registers"
     Fence 0x5C/0 ["fence_global", "fence_local", "fence_sw"] Sync Fence 0 : NONE None <- NONE None; _ _ _ ALL Full "memory fence with a mask of options"
     Yield 0x5F/0 ["yield"] Sync Nullary 0 : NONE None <- NONE None; _ _ _ ALL Full "thread switch hint"
     Nbarrier 0x60/0 ["nbarrier"] Sync Nbarrier 0 : NONE None <- GEN_IMM Int; _ _ _ PVC_ONLY DecodeOnly "named barrier, signal or wait"
@@ -330,9 +373,9 @@ opcodes! {
     VmeSic 0x55/0 ["vme_sic"] Misc Unparsed 0 : RAW Any <- RAW Any; _ _ _ SKL_ONLY Rejected "motion estimation, skip and intra check"
     VmeFbr 0x56/0 ["vme_fbr"] Misc Unparsed 0 : RAW Any <- RAW Any; _ _ _ SKL_ONLY Rejected "motion estimation, fractional refinement"
     VmeIdm 0x57/0 ["vme_idm"] Misc Unparsed 0 : RAW Any <- RAW Any; _ _ _ SKL_ONLY Rejected "motion estimation, distortion mesh"
-    RawSend 0x5D/0 ["raw_send", "raw_sendc"] Misc RawSend 0 : RAW Any <- GEN_IMM Ud; _ _ Guard ALL DecodeOnly "hardware message as it is"
-    RawSends 0x7A/0 ["raw_sends", "raw_sendsc", "raw_sends_eot", "raw_sendsc_eot"] Misc RawSends 0 : RAW Any <- GEN_IMM Ud; _ _ Guard ALL DecodeOnly "hardware message with a split payload"
-    RawSendg 0x93/0 ["raw_sendg", "raw_sendgc", "raw_sendg_eot", "raw_sendgc_eot"] Misc Unparsed 0 : RAW Any <- GEN_IMM Uq; _ _ Guard NONE Rejected "hardware message with a 64-bit descriptor"
+    RawSend 0x5D/0 ["raw_send", "raw_sendc"] Misc RawSend 0 : RAW Any <- GEN_IMM D32; _ _ Guard ALL DecodeOnly "hardware message as it is"
+    RawSends 0x7A/0 ["raw_sends", "raw_sendsc", "raw_sends_eot", "raw_sendsc_eot"] Misc RawSends 0 : RAW Any <- GEN_IMM D32; _ _ Guard ALL DecodeOnly "hardware message with a split payload"
+    RawSendg 0x93/0 ["raw_sendg", "raw_sendgc", "raw_sendg_eot", "raw_sendgc_eot"] Misc Unparsed 0 : RAW Any <- GEN_IMM Int64; _ _ Guard NONE Rejected "hardware message with a 64-bit descriptor"
     Lifetime 0x7B/0 ["lifetime"] Misc Lifetime 0 : NONE None <- NONE None; _ _ _ ALL Full "start or end of the life of a variable"
     Dpas 0x83/0 ["dpas"] Misc Dpas 0 : RAW Any <- RAW Any; _ _ _ FROM_DG2 Full "systolic matrix multiply and accumulate: dst = s0 + s2 * s1"
     Breakpoint 0x94/0 ["breakpoint"] Misc Nullary 0 : NONE None <- NONE None; _ _ _ NONE DecodeOnly "debug breakpoint"

@@ -1,5 +1,6 @@
 //! Element types of general variables and immediates, comparison conditions, source modifiers.
 
+use super::Platforms;
 use std::fmt;
 
 /// An element type. Sizes in bytes are given by [`Type::bytes`].
@@ -83,6 +84,20 @@ impl Type {
     /// True for signed integers (`d w b q v`).
     pub const fn is_signed(self) -> bool {
         matches!(self, Type::D | Type::W | Type::B | Type::Q | Type::V)
+    }
+
+    /// Where variables and immediates of the type exist.
+    pub const fn platforms(self) -> Platforms {
+        match self {
+            Type::Bool => Platforms::NONE,
+            Type::Bf => Platforms::FROM_DG2,
+            _ => Platforms::ALL,
+        }
+    }
+
+    /// True for `v`, `uv` and `vf`, which are types of immediates only.
+    pub const fn is_packed(self) -> bool {
+        matches!(self, Type::V | Type::Uv | Type::Vf)
     }
 
     /// The lower-case spelling used in text.

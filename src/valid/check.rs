@@ -1,7 +1,7 @@
 //! The rules, one function a topic.
 
 use super::place::Places;
-use super::{Target, ValidError};
+use super::{Target, ValidError, rules};
 use crate::isa::Type;
 use crate::module::*;
 
@@ -99,6 +99,9 @@ pub fn inst(
     inst: &Inst,
     errors: &mut Vec<ValidError>,
 ) {
+    for message in rules::broken(module, target, inst) {
+        error(errors, inst.pos, message);
+    }
     let mut c = Ctx {
         module,
         places,

@@ -1,13 +1,14 @@
 //! From a decoded [`Module`] to a [`ValidKernel`]: the only way into lowering and the interpreter.
 //!
-//! After validation every variable id, label and predicate resolves, aliases end in storage roots
-//! without cycles, and every register operand lies inside its root's storage, so that later stages
-//! index without asking again. What validation does *not* decide is whether an opcode is supported;
-//! that is an `Unsupported` error of the stage that meets it.
+//! After validation every instruction keeps to its row of the opcode table on the target platform, every
+//! variable id, label and predicate resolves, aliases end in storage roots without cycles, and every register
+//! operand lies inside its root's storage, so that later stages index without asking again. What validation does
+//! *not* decide is whether an opcode is supported; that is an `Unsupported` error of the stage that meets it.
 
 mod check;
 mod flow;
 pub mod place;
+mod rules;
 
 pub use place::{Place, Root, RootId};
 

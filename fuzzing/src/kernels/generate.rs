@@ -4,7 +4,7 @@ use visa_jit::isa::{Form, Opcode, OpcodeInfo, Platform, PredKind, Type, TypeClas
 
 use super::{Alias, ELEMENTS, Kernel, Node, Variable, message};
 use crate::rng::Rng;
-use crate::sweep::inst::{Indirect, Registers, Shape, Types, instruction, types};
+use crate::sweep::inst::{Indirect, Registers, Shape, Types, exists, instruction, types};
 use crate::sweep::rows;
 
 /// Types that integers are chosen from, besides `ud`.
@@ -239,6 +239,7 @@ impl Generator<'_> {
         let mut known: Vec<Type> = self.kernel.variables.iter().map(|v| v.ty).collect();
         known.extend(self.kernel.aliases.iter().map(|a| a.ty));
         let mut all = types(row);
+        all.retain(|t| exists(row, self.kernel.platform, t));
         all.retain(|t| t.srcs.iter().chain([&t.dst]).all(|t| known.contains(t)));
         if all.is_empty() {
             None

@@ -1,6 +1,8 @@
 //! One random instruction from registers to registers, after its row of the opcode table.
 
-use visa_jit::isa::{CmpCond, Form, Modifiers, Opcode, OpcodeInfo, PredKind, Type, TypeClass};
+use visa_jit::isa::{
+    CmpCond, Form, Modifiers, Opcode, OpcodeInfo, Platform, PredKind, Type, TypeClass,
+};
 
 use super::values::{TYPES, immediate};
 use crate::rng::Rng;
@@ -73,75 +75,53 @@ fn members(class: TypeClass) -> Vec<Type> {
     TYPES.into_iter().filter(|t| class.contains(*t)).collect()
 }
 
-/// Every combination of types that a row allows: under `Numeric` all integers or all floats.
+/// Every combination of types that a row allows, on some platform.
 pub fn types(row: &OpcodeInfo) -> Vec<Types> {
-    let mut out = Vec::new();
-    let sources = members(row.src_types);
     let dsts = members(row.dst_types);
     let dsts = if dsts.is_empty() {
         vec![Type::Ud]
     } else {
         dsts
     };
-    let numeric = row.src_types == TypeClass::Numeric;
     let mut tuples: Vec<Vec<Type>> = vec![Vec::new()];
-    for _ in 0..row.sources {
+    for i in 0..usize::from(row.sources) {
+        let sources = members(row.src_type(i));
         let longer = |t: &Vec<Type>| {
-            let first = t.first().copied();
-            let fits = move |s: &&Type| {
-                !numeric || first.is_none_or(|f: Type| f.is_float() == s.is_float())
-            };
             sources
                 .iter()
-                .filter(fits)
                 .map(|s| [t.clone(), vec![*s]].concat())
                 .collect::<Vec<_>>()
         };
         tuples = tuples.iter().flat_map(longer).collect();
     }
+    let mut out = Vec::new();
     for srcs in tuples {
+        let known: Vec<Option<Type>> = srcs.iter().copied().map(Some).collect();
         for &dst in &dsts {
-            // Conversions between integers and floats are for `mov`; `cmp` writes masks of any type.
-            let mixed = srcs.iter().any(|s| s.is_float() != dst.is_float());
-            if numeric && row.dst_types == TypeClass::Numeric && mixed {
-                continue;
-            }
-            let types = Types {
-                dst,
-                srcs: srcs.clone(),
-            };
-            if defined(row.opcode, &types) {
-                out.push(types);
+            // Predicates have no type.
+            let to = Some(dst).filter(|_| row.dst_types != TypeClass::Predicate);
+            if row.type_rule(to, &known).is_none() && defined(row.opcode, &srcs) {
+                out.push(Types {
+                    dst,
+                    srcs: srcs.clone(),
+                });
             }
         }
     }
     out
 }
 
+/// True where the instruction exists with these types.
+pub fn exists(row: &OpcodeInfo, platform: Platform, types: &Types) -> bool {
+    let all = [types.srcs.clone(), vec![types.dst]].concat();
+    row.platform_rule(platform, &all).is_none()
+}
+
 /// Takes away combinations that the table's columns allow but the ISA does not define.
-fn defined(op: Opcode, t: &Types) -> bool {
-    let byte = |t: Type| t.bytes() == 1;
-    match op {
-        // Differences of bytes, added to words.
-        Opcode::Sad2add => byte(t.srcs[0]) && byte(t.srcs[1]) && t.srcs[2].bytes() == 2,
-        Opcode::Rol | Opcode::Ror => !byte(t.dst) && !byte(t.srcs[0]),
-        Opcode::Invm | Opcode::Rsqtm => t
-            .srcs
-            .iter()
-            .chain([&t.dst])
-            .all(|t| matches!(t, Type::F | Type::Df)),
-        // tf32 lives in ud, bf8 in ub.
-        Opcode::Fcvt => matches!(
-            (t.dst, t.srcs[0]),
-            (Type::Ud, Type::F) | (Type::F, Type::Ud) | (Type::Ub, Type::Hf) | (Type::Hf, Type::Ub)
-        ),
-        Opcode::Srnd => {
-            matches!(
-                (t.dst, t.srcs[0]),
-                (Type::Hf, Type::F) | (Type::Ub, Type::Hf)
-            ) && t.srcs[1].is_int()
-                && !t.srcs[1].is_signed()
-        }
+fn defined(op: Opcode, srcs: &[Type]) -> bool {
+    match (op, srcs) {
+        // Random bits are a number.
+        (Opcode::Srnd, [_, random]) => random.is_int() && !random.is_signed(),
         _ => true,
     }
 }
@@ -211,12 +191,12 @@ fn modifier(rng: &mut Rng, row: &OpcodeInfo) -> &'static str {
 fn source(
     rng: &mut Rng,
     row: &OpcodeInfo,
-    ty: Type,
+    (index, ty): (usize, Type),
     lanes: u32,
     regs: &dyn Registers,
     lines: &mut Vec<String>,
 ) -> Option<String> {
-    if row.src.immediate()
+    if row.src(index).immediate()
         && rng.chance(18)
         && let Some(imm) = immediate(rng, ty)
         // A vector of numbers is no bit mask.
@@ -301,8 +281,8 @@ pub fn instruction(
 ) -> Option<()> {
     let mut prepared = Vec::new();
     let mut operands: Vec<String> = dsts.to_vec();
-    for &ty in &types.srcs {
-        operands.push(source(rng, row, ty, shape.lanes, regs, &mut prepared)?);
+    for (i, &ty) in types.srcs.iter().enumerate() {
+        operands.push(source(rng, row, (i, ty), shape.lanes, regs, &mut prepared)?);
     }
     let guard = match row.predicate {
         PredKind::Output => {

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use visa_jit::isa::{Form, Opcode, OpcodeInfo, Platform, PredKind, Type, TypeClass};
 
-use super::inst::{Indirect, Registers, Shape, Types, instruction};
+use super::inst::{Indirect, Registers, Shape, Types, exists, instruction};
 use super::values::{TYPES, value};
 use crate::engines::{Launch, Region};
 use crate::rng::Rng;
@@ -131,6 +131,9 @@ pub fn case(
     types: &Types,
     setting: Setting,
 ) -> Option<Case> {
+    if !exists(row, setting.platform, types) {
+        return None;
+    }
     let mut shape = Shape::any(rng, setting.simd, setting.step());
     // Planes are for 8 or 16 channels.
     if row.opcode == Opcode::Plane {
@@ -142,7 +145,7 @@ pub fn case(
         shape.first = shape.first / shape.lanes * shape.lanes % setting.simd;
     }
     let mut lines = Vec::new();
-    let logic = row.dst.predicate() && row.src.predicate();
+    let logic = row.dst.predicate() && row.src(0).predicate();
     if row.dst_types == TypeClass::Predicate || (logic && rng.chance(25)) {
         return predicate_case(rng, row, types, shape, setting);
     }

@@ -26,8 +26,8 @@ impl<'s> Parser<'s> {
             None => None,
         };
         let mut srcs = Vec::with_capacity(usize::from(row.sources));
-        for _ in 0..row.sources {
-            srcs.push(self.src(row.src)?);
+        for i in 0..row.sources {
+            srcs.push(self.src(row.src(usize::from(i)))?);
         }
         Ok((
             exec,
