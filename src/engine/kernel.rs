@@ -256,10 +256,14 @@ impl Kernel {
     /// Keys of all specialisations under a policy, each with the launches it is for.
     pub(crate) fn cache_keys(&self, oob: OobPolicy) -> Vec<(&'static str, crate::artifact::Key)> {
         let general = (LocalIdShape::General, "other launches");
-        let shapes = match self.row_shape() {
-            LocalIdShape::General => vec![general],
-            row => vec![(row, "rows of local ids"), general],
-        };
+        let mut shapes = vec![general];
+        if self.walks_rows() {
+            shapes = vec![
+                (LocalIdShape::FullRow, "full rows of local ids"),
+                (LocalIdShape::Row, "rows of local ids"),
+                general,
+            ];
+        }
         let key = |(shape, name)| Some((name, self.disk_key(shape, oob)?));
         shapes.into_iter().filter_map(key).collect()
     }

@@ -217,7 +217,11 @@ mod tests {
             OobPolicy::Report,
         ] {
             for opt in [OptLevel::None, OptLevel::Speed] {
-                for ids in [LocalIdShape::General, LocalIdShape::Row] {
+                for ids in [
+                    LocalIdShape::General,
+                    LocalIdShape::Row,
+                    LocalIdShape::FullRow,
+                ] {
                     let mut codegen = codegen();
                     (codegen.oob, codegen.opt) = (oob, opt);
                     see(&backend, codegen, passes(), &kernel, ids);

@@ -277,8 +277,12 @@ impl Kernel {
         let whole_rows = local[0] != 0
             && local[0].is_multiple_of(self.simd())
             && launch.global[0].is_multiple_of(local[0]);
-        let ids = if (local[1] == 1 && local[2] == 1) || whole_rows {
-            self.row_shape()
+        let ids = if !self.walks_rows() {
+            LocalIdShape::General
+        } else if whole_rows {
+            LocalIdShape::FullRow
+        } else if local[1] == 1 && local[2] == 1 {
+            LocalIdShape::Row
         } else {
             LocalIdShape::General
         };
@@ -330,18 +334,14 @@ impl Kernel {
         self.prepare(launch)?.run()
     }
 
-    /// Other walk orders number lanes along another dimension.
-    pub(super) fn row_shape(&self) -> LocalIdShape {
+    /// Lanes are numbered along x first; other walk orders take another dimension.
+    pub(super) fn walks_rows(&self) -> bool {
         let walk = self
             .parts()
             .info
             .as_ref()
             .and_then(|i| i.execution_env.work_group_walk_order_dimensions);
-        if walk.is_none_or(|w| w == [0, 1, 2]) {
-            LocalIdShape::Row
-        } else {
-            LocalIdShape::General
-        }
+        walk.is_none_or(|w| w == [0, 1, 2])
     }
 
     /// Every argument given, of the right kind; all problems in one message.

@@ -422,8 +422,7 @@ impl Lowerer<'_> {
             // A scalar stack call runs with all lanes that exist; the caller's are back afterwards.
             let em = self.b.read(self.em);
             self.b.write(saved, em);
-            let all = Op::Input(Input::DispatchMask);
-            let all = self.b.op(all, vec![], Ty::mask(self.simd));
+            let all = self.dispatched();
             self.b.write(self.em, all);
         }
         self.enter_callees(b, inst, address, back)?;

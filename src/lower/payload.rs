@@ -32,6 +32,8 @@ pub enum LocalIdShape {
     /// The lanes of a thread have consecutive x and equal y and z: the group's x size is a multiple of the
     /// SIMD size, or the group is one-dimensional.
     Row,
+    /// The same, and every thread has all its lanes: the x size of every group is a multiple of the SIMD size.
+    FullRow,
 }
 
 /// The payload of a kernel.
@@ -46,11 +48,20 @@ pub struct PayloadMap {
 }
 
 impl Lowerer<'_> {
+    /// Lanes that exist.
+    pub(super) fn dispatched(&mut self) -> Value {
+        if self.payload.local_ids == LocalIdShape::FullRow {
+            return self
+                .b
+                .vec_const(Lane::I1, vec![1; usize::from(self.simd)]);
+        }
+        let mask = Op::Input(Input::DispatchMask);
+        self.b.op(mask, vec![], Ty::mask(self.simd))
+    }
+
     /// Defines what is live at the start of a thread.
     pub(super) fn define_inputs(&mut self) -> Result<(), Fail> {
-        let mask = self
-            .b
-            .op(Op::Input(Input::DispatchMask), vec![], Ty::mask(self.simd));
+        let mask = self.dispatched();
         self.b.write(self.em, mask);
         self.define_predefined()?;
         let module = self.kernel.module();
@@ -170,7 +181,7 @@ fn local_ids(
             vec![],
             words,
         ),
-        LocalIdShape::Row => {
+        LocalIdShape::Row | LocalIdShape::FullRow => {
             let base = b.op(
                 Op::Input(Input::LocalId { dim, lane: 0 }),
                 vec![],

@@ -44,20 +44,20 @@ enum Kind {
 
 /// The bytes of an access with even addresses.
 #[derive(Clone, Copy)]
-struct Run {
+pub(super) struct Run {
     kind: Kind,
     stride: i64,
     /// Distance of the lowest byte from lane 0's address.
-    lowest: i64,
+    pub lowest: i64,
     /// Bytes from the lowest to the highest.
-    bytes: u64,
+    pub bytes: u64,
 }
 
 /// Longest run that one test covers.
-const MAX_RUN: u64 = 1 << 24;
+pub(super) const MAX_RUN: u64 = 1 << 24;
 
 impl Run {
-    fn new(access: MemAccess, count: u16, stride: i64, load: bool) -> Option<Run> {
+    pub fn new(access: MemAccess, count: u16, stride: i64, load: bool) -> Option<Run> {
         let record = u64::from(access.elem.bytes()) * u64::from(access.comps);
         let kind = match stride {
             0 => Kind::Same,
@@ -116,7 +116,7 @@ impl Emit<'_> {
     ) -> Option<Vec<Vec<V>>> {
         let shape = self.affine(addr, inst)?;
         let run = Run::new(access, lanes.count, shape.stride, true)?;
-        if self.surely_inside(access.space, shape, run) {
+        if self.run_is_inside(access.space, shape, run) {
             return Some(self.load_run(access, lanes, shape, run, inst));
         }
         let ok = self.run_inside((lanes.flat, lanes.region), shape, run);
@@ -150,7 +150,7 @@ impl Emit<'_> {
         run: Run,
         inst: Inst,
     ) -> Vec<Vec<V>> {
-        let pointer = self.run_pointer(lanes, shape.base);
+        let pointer = self.pointer_of_run(lanes, shape.base, inst);
         let parts = match run.kind {
             Kind::Same => self.load_broadcast(access, lanes.count, pointer),
             Kind::Packed => self.load_packed(access, lanes.count, pointer),
@@ -183,8 +183,8 @@ impl Emit<'_> {
             return false;
         };
         let every = self.mask_const(lanes.mask) == Some(full(lanes.count));
-        if every && self.surely_inside(access.space, shape, run) {
-            self.store_run(access, lanes, shape, run, data);
+        if every && self.run_is_inside(access.space, shape, run) {
+            self.store_run(access, lanes, (shape, run), data, inst);
             return true;
         }
         let mut ok = self.run_inside((lanes.flat, lanes.region), shape, run);
@@ -195,7 +195,7 @@ impl Emit<'_> {
         let (fast, other, done) = self.two_ways(ok, every && shape.guard.is_none());
         let off = std::mem::replace(&mut self.cache.off, true);
         self.block = fast;
-        self.store_run(access, lanes, shape, run, data);
+        self.store_run(access, lanes, (shape, run), data, inst);
         self.jump(done, &[]);
         self.block = other;
         self.store_any(access, lanes, data, Way::Other);
@@ -210,11 +210,11 @@ impl Emit<'_> {
         &mut self,
         access: MemAccess,
         lanes: &Lanes,
-        shape: Affine,
-        run: Run,
+        (shape, run): (Affine, Run),
         data: &[Vec<V>],
+        inst: Inst,
     ) {
-        let pointer = self.run_pointer(lanes, shape.base);
+        let pointer = self.pointer_of_run(lanes, shape.base, inst);
         if run.kind == Kind::Packed {
             return self.store_packed(access, lanes.count, pointer, data);
         }
@@ -244,27 +244,18 @@ impl Emit<'_> {
         }
     }
 
-    /// Condition under which a version for whole runs may do the access: everything is inside, and of a
-    /// store every lane enabled. `None` where it always may. The operands but the address must have been
-    /// translated.
-    pub fn run_test(&mut self, inst: Inst) -> Option<V> {
+    /// Conditions, apart from the bounds, under which a version for whole runs may do the access: its lanes are even, and of a
+    /// store all are enabled. The operands but the address must have been translated.
+    pub fn run_conditions(&mut self, inst: Inst) -> [Option<V>; 2] {
         let data = self.f.inst(inst);
-        let (access, load) = match &data.op {
-            Op::Load(access) => (*access, true),
-            Op::Store(access) => (*access, false),
-            _ => return None,
+        let Some(shape) = self.shape_of(inst) else {
+            return [None, None];
         };
-        let lanes = self.lanes_of_run(access.space, &data.args);
-        let shape = self.shape_of(inst)?;
-        let run = Run::new(access, lanes.count, shape.stride, load)?;
-        let inside = (!self.surely_inside(access.space, shape, run))
-            .then(|| self.run_inside((lanes.flat, lanes.region), shape, run));
-        let every = load || self.mask_const(lanes.mask) == Some(full(lanes.count));
-        let all = (!every).then(|| self.all_enabled(lanes.mask, shape));
-        match (inside, all) {
-            (Some(inside), Some(all)) => Some(self.ins().band(inside, all)),
-            (one, other) => one.or(other),
-        }
+        let mask = data.args[0];
+        let count = self.ty(data.args[1]).lanes;
+        let every = matches!(data.op, Op::Load(_)) || self.mask_const(mask) == Some(full(count));
+        let all = (!every).then(|| self.all_enabled(mask, shape));
+        [shape.guard, all]
     }
 
     /// Does an access in the version for whole runs.
@@ -290,7 +281,7 @@ impl Emit<'_> {
                 let values = Self::data_args(access.space, &data.args).iter();
                 let values: Vec<Vec<V>> = values.map(|&v| self.parts(v)).collect();
                 if let Some(run) = Run::new(*access, lanes.count, shape.stride, false) {
-                    self.store_run(*access, &lanes, shape, run, &values);
+                    self.store_run(*access, &lanes, (shape, run), &values, inst);
                 }
             }
             _ => self.bug("no access"),
@@ -310,14 +301,20 @@ impl Emit<'_> {
     }
 
     /// A run whose place is known while compiling.
-    fn surely_inside(&self, space: Space, shape: Affine, run: Run) -> bool {
+    fn run_is_inside(&self, space: Space, shape: Affine, run: Run) -> bool {
+        space == Space::Regs && shape.guard.is_none() && self.in_registers(shape.known, run)
+    }
+
+    /// The same for a run by its address in the function.
+    pub fn surely_inside(&self, space: Space, guarded: bool, base: Value, run: Run) -> bool {
+        space == Space::Regs && !guarded && self.in_registers(self.scalar_const(base), run)
+    }
+
+    fn in_registers(&self, known: Option<u64>, run: Run) -> bool {
         let end = |at: u64| at.checked_add_signed(run.lowest).map(|low| low + run.bytes);
-        space == Space::Regs
-            && shape.guard.is_none()
-            && shape
-                .known
-                .and_then(end)
-                .is_some_and(|end| end <= u64::from(self.f.regs_bytes))
+        known
+            .and_then(end)
+            .is_some_and(|end| end <= u64::from(self.f.regs_bytes))
     }
 
     fn run_inside(&mut self, (flat, region): (bool, Region), shape: Affine, run: Run) -> V {
@@ -346,6 +343,15 @@ impl Emit<'_> {
                 distance => self.ins().iadd_imm_s(pointer, distance),
             })
             .collect()
+    }
+
+    /// Pointer to lane 0, which accesses that share a test have in common.
+    fn pointer_of_run(&mut self, lanes: &Lanes, base: V, inst: Inst) -> V {
+        let mut shared = self.run_pointers.iter();
+        match shared.find(|(i, _)| *i == inst) {
+            Some(&(_, pointer)) => pointer,
+            None => self.run_pointer(lanes, base),
+        }
     }
 
     fn run_pointer(&mut self, lanes: &Lanes, base: V) -> V {

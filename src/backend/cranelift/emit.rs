@@ -42,6 +42,8 @@ pub(super) struct Emit<'a> {
     pub by_message: Vec<Inst>,
     /// Masks that are full in the version of a block that is translated.
     pub full_masks: Vec<ssa::Value>,
+    /// Pointers to lane 0 of accesses that share one, in the version for whole runs.
+    pub run_pointers: Vec<(Inst, V)>,
     /// Values that other blocks use than the one they are made in.
     pub escapes: Vec<bool>,
     /// Values that the end of the current block uses, while it is translated in versions.
@@ -86,6 +88,7 @@ pub(super) fn build(
         cache: BlockCache::default(),
         by_message: Vec::new(),
         full_masks: Vec::new(),
+        run_pointers: Vec::new(),
         escapes: super::versions::escapes(f),
         ending: None,
         bug: None,

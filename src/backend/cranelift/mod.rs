@@ -30,6 +30,7 @@ mod ops;
 mod records;
 mod shift;
 mod shuffle;
+mod stretch;
 mod value;
 mod versions;
 

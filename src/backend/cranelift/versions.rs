@@ -17,6 +17,7 @@ use cranelift_codegen::ir::{self, BlockArg, InstBuilder, Value as V};
 use super::emit::Emit;
 use super::mask::MaskRepr;
 use super::mask_plan::Form;
+use super::stretch::Stretch;
 use super::value::{Val, int_lane, piece_count, piece_type, scalar_type};
 use crate::ssa::{Block, Function, Inst, Lane, Op, Ty, Value, ValueDef};
 
@@ -83,9 +84,9 @@ impl Emit<'_> {
         for &i in &plan.first {
             self.instruction(i);
         }
-        let tests: Vec<V> = plan.runs.iter().filter_map(|&i| self.run_test(i)).collect();
-        let Some(ok) = self.all_of(&tests) else {
-            return self.straight(block, &plan);
+        let stretches = self.stretches(&plan.runs);
+        let Some(ok) = self.all_hold(&plan.runs, &stretches) else {
+            return self.straight(block, &plan, &stretches);
         };
         let (runs, messages) = (self.new_block(), self.new_cold_block());
         let join = (!plan.out.is_empty()).then(|| self.new_block());
@@ -93,7 +94,7 @@ impl Emit<'_> {
         let cache = self.cache.clone();
 
         self.block = runs;
-        self.run_version(&plan);
+        self.run_version(&plan, &stretches);
         self.leave_version(block, &plan, join);
 
         self.block = messages;
@@ -117,8 +118,8 @@ impl Emit<'_> {
     }
 
     /// Every access is known to be inside: one version.
-    fn straight(&mut self, block: Block, plan: &Plan) -> bool {
-        self.run_version(plan);
+    fn straight(&mut self, block: Block, plan: &Plan, stretches: &[Stretch]) -> bool {
+        self.run_version(plan, stretches);
         self.end(block);
         true
     }
@@ -129,14 +130,27 @@ impl Emit<'_> {
         self.terminator(&data.term);
     }
 
-    fn all_of(&mut self, tests: &[V]) -> Option<V> {
+    /// Condition under which the version for whole runs does all accesses; `None` if it always does.
+    fn all_hold(&mut self, runs: &[Inst], stretches: &[Stretch]) -> Option<V> {
+        let mut tests: Vec<V> = stretches.iter().map(|s| self.stretch_inside(s)).collect();
+        for &i in runs {
+            for test in self.run_conditions(i).into_iter().flatten() {
+                if !tests.contains(&test) {
+                    tests.push(test);
+                }
+            }
+        }
         let (&first, others) = tests.split_first()?;
         Some(others.iter().fold(first, |all, &t| self.ins().band(all, t)))
     }
 
     /// The version for whole runs; leaves out what only computes addresses.
-    fn run_version(&mut self, plan: &Plan) {
+    fn run_version(&mut self, plan: &Plan, stretches: &[Stretch]) {
         let needed = self.needed(plan);
+        for s in stretches {
+            let pointers = self.stretch_pointers(s);
+            self.run_pointers.extend(pointers);
+        }
         self.full_masks = self.stored_masks(plan);
         for (&i, needed) in plan.rest.iter().zip(needed) {
             if plan.runs.contains(&i) {
@@ -146,6 +160,7 @@ impl Emit<'_> {
             }
         }
         self.full_masks.clear();
+        self.run_pointers.clear();
     }
 
     fn stored_masks(&self, plan: &Plan) -> Vec<Value> {

@@ -1,7 +1,7 @@
 //! Integer and bitwise rules; `and`, `or`, `xor` and `not` are also mask algebra.
 
 use super::super::edit::{Rewriter, binary as bin, unary as un, uniform_const};
-use super::{Action, Subject, range};
+use super::{Action, Subject, offsets, range};
 use crate::ssa::{BinOp, Conv, Function, ICond, Lane, Op, Ty, UnOp, Value};
 use Action::{Become, Same, Uniform};
 
@@ -26,6 +26,9 @@ pub(super) fn binary(r: &mut Rewriter, s: &Subject) -> Option<Action> {
         if action.is_some() {
             return action;
         }
+    }
+    if let Some(action) = offsets::binary(r, s, op) {
+        return Some(action);
     }
     match op {
         BinOp::And | BinOp::Or => logic(r.f, s, op, a, b)
@@ -302,6 +305,9 @@ pub(super) fn convert(r: &mut Rewriter, s: &Subject) -> Option<Action> {
     let Op::Convert(conv) = s.op else {
         return None;
     };
+    if let Some(action) = offsets::convert(r, s, conv) {
+        return Some(action);
+    }
     let data = r.f.def_inst(s.args[0])?;
     let (x, inner) = (*data.args.first()?, data.op.clone());
     let from = r.f.ty(x).lane;

@@ -10,6 +10,7 @@ mod bits;
 mod float;
 mod lanes;
 mod masks;
+mod offsets;
 mod range;
 
 use super::edit::{Rewriter, const_lanes, const_op, lanes_op};

@@ -1,7 +1,8 @@
 //! Upper bounds of unsigned integers.
 
 use super::super::edit::{const_lanes, uniform_const};
-use crate::ssa::{BinOp, Conv, Function, Lane, Op, Value};
+use crate::ssa::{BinOp, Conv, Function, Input, Lane, Op, Value};
+use visa_runtime::limits::MAX_GROUP_LANES;
 
 /// Depth to which expressions are followed.
 const DEPTH: usize = 8;
@@ -43,6 +44,8 @@ fn below(f: &Function, v: Value, depth: usize) -> u64 {
             let from = f.ty(data.args[0]).lane;
             Some(arg(0)).filter(|&m| m <= from.mask() >> 1 && from != Lane::I1)
         }
+        // Lane 0 of a thread is a work-item of the group.
+        Op::Input(Input::LocalId { lane: 0, .. }) => Some(u64::from(MAX_GROUP_LANES - 1)),
         Op::Select => Some(arg(1).max(arg(2))),
         Op::Splat | Op::ExtractLane(_) => Some(arg(0)),
         Op::Shuffle(_) => (0..data.args.len()).map(arg).max(),

@@ -1,7 +1,7 @@
 //! Scalar bases, guards and "all lanes" conditions, made beside the vectors they belong to.
 
 use super::analysis::{Spacing, first_lane};
-use crate::passes::edit::Rewriter;
+use crate::passes::edit::{Rewriter, uniform_const};
 use crate::ssa::shape::Affine;
 use crate::ssa::{
     BinOp, Block, Conv, Function, ICond, Input, Inst, Lane, Op, Term, Ty, Value, ValueDef,
@@ -174,6 +174,7 @@ impl Emit<'_> {
                 let skip = stride.wrapping_mul(i64::from(indices[0]));
                 self.offset(r, args[0], skip)
             }
+            Op::Binary(BinOp::Add) => self.sum(r, args[0], args[1]),
             op => r.emit(op.clone(), args.clone(), ty),
         };
         let limits = matches!(
@@ -190,6 +191,16 @@ impl Emit<'_> {
         }
         self.made.base[v.0 as usize] = Some(base);
         self.made.guard[v.0 as usize] = guard;
+    }
+
+    /// `x + y`, with a constant last.
+    fn sum(&self, r: &mut Rewriter, x: Value, y: Value) -> Value {
+        let constant = |v| uniform_const(r.f, v);
+        match (constant(x), constant(y)) {
+            (_, Some(by)) => self.offset(r, x, by.cast_signed()),
+            (Some(by), None) => self.offset(r, y, by.cast_signed()),
+            (None, None) => r.emit(Op::Binary(BinOp::Add), vec![x, y], r.f.ty(x)),
+        }
     }
 
     /// `x + constant`.
