@@ -44,9 +44,11 @@ fn root(path: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
-/// The C loops, if a clang is there to build them.
-fn c_loops() -> Option<Library> {
-    let out = std::env::temp_dir().join(format!("visa-jit-loops-{}.so", std::process::id()));
+/// The C loops with vectors of so many bits, if a clang is there to build them.
+fn c_loops(bits: u32) -> Option<Library> {
+    let name = format!("visa-jit-loops-{}-{bits}.so", std::process::id());
+    let out = std::env::temp_dir().join(name);
+    let width = format!("-mprefer-vector-width={bits}");
     for clang in [
         "clang-19", "clang", "clang-18", "clang-17", "clang-16", "clang-15", "clang-14",
     ] {
@@ -54,7 +56,7 @@ fn c_loops() -> Option<Library> {
             .args([
                 "-O3",
                 "-march=native",
-                "-mprefer-vector-width=512",
+                &width,
                 "-ffp-contract=fast",
                 "-shared",
                 "-fPIC",
@@ -64,7 +66,7 @@ fn c_loops() -> Option<Library> {
             .arg(root("benches/loops.c"))
             .status();
         if built.is_ok_and(|s| s.success()) {
-            println!("C: {clang} -O3 -march=native -mprefer-vector-width=512");
+            println!("C: {clang} -O3 -march=native {width}");
             // SAFETY: our own library, which runs no code when it is loaded.
             let library = unsafe { Library::new(&out) }.ok();
             let _ = std::fs::remove_file(&out);
@@ -79,6 +81,8 @@ struct Bench {
     engine: Engine,
     device: String,
     c: Option<Library>,
+    /// The same in vectors as wide as Cranelift has: what the default code generator can come near to.
+    narrow: Option<Library>,
 }
 
 impl Bench {
@@ -154,21 +158,23 @@ impl Bench {
                 .expect("saxpy");
             let (cx, mut cy) = (vec![1.0f32; n], vec![1.0f32; n]);
             type F = unsafe extern "C" fn(*mut f32, *const f32, f32, c_int);
-            let mut call = self.c.as_ref().map(|lib| {
-                // SAFETY: the symbol has this type in loops.c, and both arrays have `n` elements.
-                let f: Symbol<'_, F> = unsafe { lib.get(b"saxpy") }.expect("saxpy in loops.c");
-                let cy = &mut cy;
-                let cx = &cx;
-                move || {
-                    // SAFETY: as above.
-                    unsafe { f(cy.as_mut_ptr(), cx.as_ptr(), 0.5, n as c_int) }
-                }
-            });
-            self.report(
-                &format!("saxpy {n}"),
-                &prepared,
-                call.as_mut().map(|c| c as &mut dyn FnMut()),
-            );
+            for (library, what) in [(&self.c, ""), (&self.narrow, ", C in 128 bits")] {
+                let mut call = library.as_ref().map(|lib| {
+                    // SAFETY: the symbol has this type in loops.c, and both arrays have `n` elements.
+                    let f: Symbol<'_, F> = unsafe { lib.get(b"saxpy") }.expect("saxpy in loops.c");
+                    let cy = &mut cy;
+                    let cx = &cx;
+                    move || {
+                        // SAFETY: as above.
+                        unsafe { f(cy.as_mut_ptr(), cx.as_ptr(), 0.5, n as c_int) }
+                    }
+                });
+                self.report(
+                    &format!("saxpy {n}{what}"),
+                    &prepared,
+                    call.as_mut().map(|c| c as &mut dyn FnMut()),
+                );
+            }
         }
     }
 
@@ -380,7 +386,8 @@ fn main() {
     let bench = Bench {
         engine: Engine::new().expect("engine"),
         device,
-        c: c_loops(),
+        c: c_loops(512),
+        narrow: c_loops(128),
     };
     println!(
         "device {}, one thread, medians of {ROUNDS} rounds",

@@ -51,9 +51,7 @@ impl Lowerer<'_> {
     /// Lanes that exist.
     pub(super) fn dispatched(&mut self) -> Value {
         if self.payload.local_ids == LocalIdShape::FullRow {
-            return self
-                .b
-                .vec_const(Lane::I1, vec![1; usize::from(self.simd)]);
+            return self.b.vec_const(Lane::I1, vec![1; usize::from(self.simd)]);
         }
         let mask = Op::Input(Input::DispatchMask);
         self.b.op(mask, vec![], Ty::mask(self.simd))

@@ -33,9 +33,8 @@ impl Stretch {
 
     /// Takes an access in, if the whole stays short enough for one test.
     fn take(&mut self, other: &Stretch) -> bool {
-        let same = self.space == other.space
-            && self.surface == other.surface
-            && self.root == other.root;
+        let same =
+            self.space == other.space && self.surface == other.surface && self.root == other.root;
         let (from, to) = (self.from.min(other.from), self.to.max(other.to));
         if !same || to.abs_diff(from) > MAX_RUN {
             return false;
