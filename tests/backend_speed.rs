@@ -1,6 +1,9 @@
 //! Speed of generated code and of generating it. Run with
 //! `cargo test --release --test backend_speed -- --ignored --nocapture`.
 
+#[path = "backend_cranelift/generator.rs"]
+#[allow(dead_code, reason = "shared with the other backend tests")]
+mod generator;
 #[path = "backend_cranelift/rig.rs"]
 #[allow(dead_code, reason = "shared with the other backend tests")]
 mod rig;

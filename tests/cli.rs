@@ -623,14 +623,18 @@ fn truncated_zebins_are_2() {
 }
 
 #[test]
+#[cfg(not(feature = "llvm"))]
+fn a_missing_code_generator_is_3() {
+    for part in ["llvm-19-dev", "libpolly-19-dev", "--features llvm"] {
+        let args = &["run", SAXPY, "--global", "1", "--backend", "llvm"];
+        check(&[(3, part, args)]);
+    }
+}
+
+#[test]
 fn what_is_not_implemented_is_3() {
     let text = |file| ["run", file, "--platform", "skl", "--global", "1"];
     check(&[
-        (
-            3,
-            "use --backend cranelift",
-            &["run", SAXPY, "--global", "1", "--backend", "llvm"],
-        ),
         (
             3,
             "unsupported: `raw_send`",

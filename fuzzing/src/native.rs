@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use visa_jit::backend::OptLevel;
+use visa_jit::backend::{OptLevel, Strategy};
 use visa_jit::interp::InterpOptions;
 use visa_jit::isa::Platform;
 use visa_jit::passes::PassOptions;
@@ -29,7 +29,10 @@ pub fn optimised() -> EngineOptions {
 /// All passes, no optimiser.
 pub fn plain() -> EngineOptions {
     EngineOptions {
-        opt: OptLevel::None,
+        strategy: Strategy {
+            opt: OptLevel::None,
+            ..Strategy::default()
+        },
         ..optimised()
     }
 }

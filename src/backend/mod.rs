@@ -1,10 +1,14 @@
 //! Code generators behind one trait: SSA in, position-independent bytes out.
 
 pub mod cranelift;
+#[cfg(feature = "llvm")]
+pub mod llvm;
 
 mod install;
+mod strategy;
 
 pub use install::{InstallError, install};
+pub use strategy::{BackendKind, OptLevel, PassLevel, Strategy};
 
 use std::collections::BTreeMap;
 
@@ -22,16 +26,6 @@ pub enum OobPolicy {
     Report,
 }
 
-/// How hard the code generator works.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize)]
-pub enum OptLevel {
-    /// Fastest to compile.
-    None,
-    /// Default.
-    #[default]
-    Speed,
-}
-
 /// Choices a backend honours; part of the cache key.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, serde::Serialize)]
 pub struct CodegenOptions {
@@ -39,6 +33,8 @@ pub struct CodegenOptions {
     pub oob: OobPolicy,
     /// Effort.
     pub opt: OptLevel,
+    /// Passes of the code generator's own, before it generates code.
+    pub passes: PassLevel,
 }
 
 /// Compiled bytes of one kernel, self-contained and position-independent.
@@ -96,6 +92,14 @@ pub enum BackendError {
         /// Backend.
         backend: &'static str,
         /// What is missing.
+        what: String,
+    },
+    /// The backend does not do what was asked for.
+    #[error("{backend}: {what}")]
+    Strategy {
+        /// Backend.
+        backend: &'static str,
+        /// What, and what it does instead.
         what: String,
     },
     /// A bug of ours: the backend rejected or panicked on verified SSA.

@@ -130,7 +130,7 @@ impl Error {
                 ..
             } => Class::Environment,
             Error::Backend(e) => match **e {
-                BackendError::TooLarge { .. } => Class::Unsupported,
+                BackendError::TooLarge { .. } | BackendError::Strategy { .. } => Class::Unsupported,
                 BackendError::Environment { .. } => Class::Environment,
                 BackendError::Internal { .. } => Class::Internal,
             },

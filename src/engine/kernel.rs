@@ -235,9 +235,11 @@ impl Kernel {
     }
 
     fn codegen(&self, oob: OobPolicy) -> CodegenOptions {
+        let strategy = self.parts().engine.0.options.strategy;
         CodegenOptions {
             oob,
-            opt: self.parts().engine.0.options.opt,
+            opt: strategy.opt,
+            passes: strategy.passes,
         }
     }
 

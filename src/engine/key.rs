@@ -109,7 +109,7 @@ impl<'a> KeyParts<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::{OobPolicy, OptLevel};
+    use crate::backend::{OobPolicy, OptLevel, PassLevel};
     use crate::passes::pipeline::PASSES;
     use serde_json::Value;
     use std::collections::BTreeSet;
@@ -224,7 +224,10 @@ mod tests {
                 ] {
                     let mut codegen = codegen();
                     (codegen.oob, codegen.opt) = (oob, opt);
-                    see(&backend, codegen, passes(), &kernel, ids);
+                    for level in PassLevel::ALL {
+                        codegen.passes = level;
+                        see(&backend, codegen.clone(), passes(), &kernel, ids);
+                    }
                 }
             }
         }

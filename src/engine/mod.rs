@@ -47,8 +47,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use visa_runtime::{DeviceMemory, WorkerPool};
 
-use crate::backend::cranelift::CraneliftBackend;
-use crate::backend::{Backend, Identity, OptLevel};
+use crate::backend::{Backend, Identity, Strategy};
 use crate::container::Zebin;
 use crate::interp::InterpOptions;
 use crate::isa::Platform;
@@ -64,8 +63,8 @@ pub(crate) const INTERPRETER: &str = "interp";
 pub struct EngineOptions {
     /// Bytes of address space reserved for device memory.
     pub memory_bytes: u64,
-    /// Effort of the code generator.
-    pub opt: OptLevel,
+    /// Which code generator, and how hard it works.
+    pub strategy: Strategy,
     /// Which passes run.
     pub passes: PassOptions,
     /// Kernels are not compiled but interpreted, in this way: slow, and the definition of what they mean. The
@@ -79,7 +78,7 @@ impl Default for EngineOptions {
     fn default() -> Self {
         EngineOptions {
             memory_bytes: 64 << 30,
-            opt: OptLevel::Speed,
+            strategy: Strategy::default(),
             passes: PassOptions::default(),
             interpret: None,
             disk: None,
@@ -124,11 +123,11 @@ impl Engine {
     /// # Errors
     /// When the machine cannot run generated code.
     pub fn with_memory(options: EngineOptions, memory: DeviceMemory) -> Result<Engine, Error> {
-        let backend = CraneliftBackend::host()?;
+        let backend = options.strategy.host()?;
         Ok(Engine(Arc::new(Inner {
             memory,
             identity: backend.identity(),
-            backend: Box::new(backend),
+            backend,
             disk: options.disk.as_ref().map(Disk::new),
             options,
             cache: CodeCache::default(),

@@ -185,7 +185,7 @@ impl Case {
     /// Runs at both effort levels with `rounds` sets of operands.
     pub fn check(&self, rng: &mut Rng, rounds: usize) {
         let f = self.function();
-        crate::targets::compiles_elsewhere(&f);
+        crate::generator::compiles_elsewhere(&f);
         for code in [install(&f, &NONE), install(&f, &SPEED), install_base(&f)] {
             self.check_with(&f, &code, rng, rounds);
         }

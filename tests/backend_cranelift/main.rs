@@ -1,6 +1,7 @@
 //! The Cranelift backend against expectations computed here.
 
 mod cases;
+mod generator;
 mod limits;
 mod memory;
 mod ops;

@@ -101,7 +101,7 @@ impl Access {
         if self.stride.is_some() && rng.below(4) != 0 {
             assert!(visa_jit::passes::run_pass(&mut f, "shape"));
         }
-        crate::targets::compiles_elsewhere(&f);
+        crate::generator::compiles_elsewhere(&f);
         let silent = OobPolicy::ReadZeroSkipWrite;
         for options in [NONE, SPEED] {
             for oob in [silent, OobPolicy::Report] {

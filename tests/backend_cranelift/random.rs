@@ -341,7 +341,7 @@ fn random_functions() {
     for seed in 1..=count {
         let mut rng = Rng(seed * 0x9E37_79B9);
         let (f, results) = random_function(&mut rng);
-        crate::targets::compiles_elsewhere(&f);
+        crate::generator::compiles_elsewhere(&f);
         for code in [install(&f, &NONE), install(&f, &SPEED), install_base(&f)] {
             let mut rig = Rig::new(1, f.frame_bytes as usize);
             for _ in 0..4 {

@@ -3,11 +3,9 @@
 use std::ptr;
 use std::sync::atomic::AtomicU32;
 
-use target_lexicon::Triple;
-
+use crate::generator;
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
-use visa_jit::backend::cranelift::CraneliftBackend;
-use visa_jit::backend::{Backend, CodeObject, CodegenOptions, OobPolicy, OptLevel};
+use visa_jit::backend::{Backend, CodeObject, CodegenOptions, OobPolicy, OptLevel, PassLevel};
 use visa_jit::ssa::{Function, Space, verify};
 use visa_runtime::abi::{
     Entry, GroupCtx, Helpers, LaunchCtx, SINK_BYTES, SURFACES, Surface, ThreadCtx,
@@ -18,12 +16,14 @@ use visa_runtime::{CodeHandle, helpers};
 pub const SPEED: CodegenOptions = CodegenOptions {
     oob: OobPolicy::ReadZeroSkipWrite,
     opt: OptLevel::Speed,
+    passes: PassLevel::None,
 };
 
 /// Options that compile fastest.
 pub const NONE: CodegenOptions = CodegenOptions {
     oob: OobPolicy::ReadZeroSkipWrite,
     opt: OptLevel::None,
+    passes: PassLevel::None,
 };
 
 /// Parses and verifies text.
@@ -38,7 +38,7 @@ pub fn function(text: &str) -> Function {
 /// Machine code for the host.
 pub fn compile(f: &Function, options: &CodegenOptions) -> CodeObject {
     thread_local! {
-        static BACKEND: CraneliftBackend = CraneliftBackend::host().unwrap();
+        static BACKEND: generator::Generator = generator::host();
     }
     BACKEND.with(|backend| {
         backend
@@ -51,7 +51,7 @@ pub fn compile(f: &Function, options: &CodegenOptions) -> CodeObject {
 /// is emulated there runs too.
 pub fn install_base(f: &Function) -> CodeHandle {
     thread_local! {
-        static BACKEND: CraneliftBackend = CraneliftBackend::for_triple(Triple::host(), &[]).unwrap();
+        static BACKEND: generator::Generator = generator::base();
     }
     let object = BACKEND.with(|backend| {
         backend

@@ -253,7 +253,12 @@ fn faults_are_reported() {
         (OobPolicy::Trap, OptLevel::Speed, 1),
         (OobPolicy::Trap, OptLevel::None, 0),
     ] {
-        let code = install(&f, &CodegenOptions { oob, opt });
+        let options = CodegenOptions {
+            oob,
+            opt,
+            ..CodegenOptions::default()
+        };
+        let code = install(&f, &options);
         let mut rig = Rig::new(2, 64);
         let surface = Guarded::new(20);
         let slm = Guarded::new(16);

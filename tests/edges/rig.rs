@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use visa_jit::backend::{OobPolicy, OptLevel};
+use visa_jit::backend::OobPolicy;
 use visa_jit::{Engine, EngineOptions, Launch, Prepared, Report};
 use visa_runtime::{Buffer, DeviceMemory, LaunchStatus};
 
@@ -66,7 +66,6 @@ pub struct Rig {
 fn options() -> EngineOptions {
     EngineOptions {
         memory_bytes: 1 << 24,
-        opt: OptLevel::Speed,
         interpret: std::env::var_os("VISA_JIT_TEST_INTERP").map(|_| Default::default()),
         ..EngineOptions::default()
     }

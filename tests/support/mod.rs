@@ -161,7 +161,7 @@ fn narrowed() -> EngineOptions {
         match PASSES.iter().find(|pass| pass.0 == name) {
             Some(pass) => drop(options.passes.disabled.insert(pass.0)),
             None if name == "all" => options.passes = PassOptions::none(),
-            None if name == "opt" => options.opt = OptLevel::None,
+            None if name == "opt" => options.strategy.opt = OptLevel::None,
             None => panic!("no pass `{name}` to leave out"),
         }
     }

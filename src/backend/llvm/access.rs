@@ -1,0 +1,317 @@
+//! Lane-wise loads, stores and atomics for addresses of any shape.
+//!
+//! Scalars are inline. Vectors of 4- and 8-byte elements are gathers and scatters with a mask where the processor has
+//! them and faults are not recorded; everything else, and all atomics, is one call of the runtime a message.
+
+use std::mem::offset_of;
+
+use inkwell::types::BasicTypeEnum;
+use inkwell::values::{InstructionOpcode as I, PointerValue};
+use visa_runtime::abi::{Helpers, message};
+
+use super::emit::{Bug, Emit, Made, V};
+use super::memory::{Lanes, Region};
+use super::types::vector_of;
+use crate::ssa::{AtomicAccess, Function, Inst, Lane, MemAccess, Op, Space, Ty, Value};
+
+/// Bytes of a vector in a message.
+const fn padded(ty: Ty) -> u32 {
+    ty.bytes().next_multiple_of(16)
+}
+
+/// Bytes of the largest message of a function.
+fn message_bytes(f: &Function) -> u32 {
+    let bytes = |i: &Inst| {
+        let data = f.inst(*i);
+        let (space, elem, rows) = match &data.op {
+            Op::Load(m) | Op::Store(m) => (m.space, m.elem, u32::from(m.comps)),
+            Op::Atomic(m) => (m.space, m.elem, m.op.sources().max(1) as u32),
+            _ => return 0,
+        };
+        let lanes = data.args.get(1).map_or(1, |&v| f.ty(v).lanes);
+        padded(Ty::vector(space.addr(), lanes)) + rows * padded(Ty::vector(elem, lanes))
+    };
+    let insts = f.order.iter().flat_map(|&b| &f.block(b).insts);
+    insts.map(bytes).max().unwrap_or(0)
+}
+
+/// A call of a [`visa_runtime::abi::Message`].
+#[derive(Clone, Copy)]
+struct Call<'c> {
+    /// Offset in the table.
+    helper: usize,
+    shape: u32,
+    /// Surface index, or size of register storage.
+    index: V<'c>,
+    enabled: V<'c>,
+    /// Addresses and data.
+    block: PointerValue<'c>,
+    /// Byte of the block where data starts.
+    data: u32,
+    /// Type of a row of data.
+    row: Ty,
+}
+
+impl<'c> Emit<'c, '_> {
+    /// A lane-wise load.
+    pub fn load_lanes(
+        &mut self,
+        access: MemAccess,
+        args: &[Value],
+        out: &[Value],
+        inst: Inst,
+    ) -> Made<()> {
+        let lanes = self.lanes(access.space, args)?;
+        let results = match self.load_run(access, &lanes, args[1], inst)? {
+            Some(results) => results,
+            None => self.load_any(access, &lanes)?,
+        };
+        for (&v, result) in out.iter().zip(results) {
+            self.bind(v, result);
+        }
+        Ok(())
+    }
+
+    /// A lane-wise store.
+    pub fn store_lanes(&mut self, access: MemAccess, args: &[Value], inst: Inst) -> Made<()> {
+        let lanes = self.lanes(access.space, args)?;
+        let data: Vec<V> = Self::data_args(access.space, args)
+            .iter()
+            .map(|&v| self.get(v))
+            .collect::<Made<_>>()?;
+        if !self.store_run(access, &lanes, args[1], &data, inst)? {
+            self.store_any(access, &lanes, &data)?;
+        }
+        Ok(())
+    }
+
+    /// Load from addresses of unknown shape.
+    pub fn load_any(&mut self, access: MemAccess, lanes: &Lanes<'c>) -> Made<Vec<V<'c>>> {
+        if lanes.count == 1 {
+            return self.load_scalar(access, lanes);
+        }
+        if self.gathers(access, lanes) {
+            return self.gather(access, lanes);
+        }
+        let (elem, comps) = (access.elem, u32::from(access.comps));
+        let helper = offset_of!(Helpers, load);
+        let call = self.message(helper, lanes, elem, comps, &[])?;
+        let faulting = self.send(call)?;
+        if self.records_faults(access.space) {
+            let place = (lanes.addr, lanes.count, lanes.surface);
+            self.report(place, faulting, access.site, |_| Ok(()))?;
+        }
+        (0..comps).map(|row| self.message_row(call, row)).collect()
+    }
+
+    /// Store to addresses of unknown shape.
+    pub fn store_any(&mut self, access: MemAccess, lanes: &Lanes<'c>, data: &[V<'c>]) -> Made<()> {
+        if lanes.count == 1 {
+            return self.store_scalar(access, lanes, data);
+        }
+        if let (&[v], true) = (data, self.scatters(access, lanes)) {
+            return self.scatter(access, lanes, v);
+        }
+        let helper = offset_of!(Helpers, store);
+        let rows = data.len() as u32;
+        let call = self.message(helper, lanes, access.elem, rows, data)?;
+        self.send_or_report(call, lanes, access.space, access.site)
+    }
+
+    /// A lane-wise atomic.
+    pub fn atomic(&mut self, access: AtomicAccess, args: &[Value]) -> Made<V<'c>> {
+        let lanes = self.lanes(access.space, args)?;
+        let data: Vec<V> = Self::data_args(access.space, args)
+            .iter()
+            .map(|&v| self.get(v))
+            .collect::<Made<_>>()?;
+        let rows = data.len().max(1) as u32;
+        let helper = offset_of!(Helpers, atomic);
+        let mut call = self.message(helper, &lanes, access.elem, rows, &data)?;
+        call.shape |= (access.op as u32) << message::ATOMIC_SHIFT;
+        self.send_or_report(call, &lanes, access.space, access.site)?;
+        self.message_row(call, 0)
+    }
+
+    /// True where a gather does the access.
+    pub fn gathers(&self, access: MemAccess, lanes: &Lanes<'c>) -> bool {
+        let wide = access.elem.bytes() >= 4 && matches!(lanes.count, 8 | 16 | 32);
+        self.cpu.avx2 && wide && !self.records_faults(access.space)
+    }
+
+    /// True where a scatter does the access: it writes the lanes in order, so that of lanes that overlap the highest
+    /// wins. Of several components, later ones of one lane would win over earlier ones of the next.
+    pub fn scatters(&self, access: MemAccess, lanes: &Lanes<'c>) -> bool {
+        self.cpu.avx512 && access.comps == 1 && self.gathers(access, lanes)
+    }
+
+    /// Pointers to offsets in a region.
+    fn pointers(&mut self, region: Region<'c>, offsets: V<'c>) -> Made<V<'c>> {
+        let lanes = self.as_vector(offsets)?.get_type().get_size();
+        let base = self.base(region)?;
+        let base = self.cast(I::PtrToInt, base, self.int(64).into())?;
+        let base = self.splat(base, lanes as u16)?;
+        let sum = self.op2(I::Add, offsets, base)?;
+        let ty = vector_of(self.ptr_type(), lanes).into();
+        self.cast(I::IntToPtr, sum, ty)
+    }
+
+    fn gather(&mut self, access: MemAccess, lanes: &Lanes<'c>) -> Made<Vec<V<'c>>> {
+        let ty = self.type_of(Ty::vector(access.elem, lanes.count));
+        let offsets = self.offsets(lanes)?;
+        let align = self.i32(1).into();
+        (0..u32::from(access.comps))
+            .map(|c| {
+                let (at, inside) = self.component(lanes, offsets, access.elem, c)?;
+                let mask = self.guard(lanes, inside)?;
+                let from = self.pointers(lanes.region, at)?;
+                let types = [ty, from.get_type()];
+                let callee = self.declare("llvm.masked.gather", &types)?;
+                let zero = ty.const_zero();
+                let v = self.call(callee, &[from, align, mask, zero])?;
+                v.ok_or_else(|| Bug::from("a gather without a result"))
+            })
+            .collect()
+    }
+
+    fn scatter(&mut self, access: MemAccess, lanes: &Lanes<'c>, data: V<'c>) -> Made<()> {
+        let offsets = self.offsets(lanes)?;
+        let (at, inside) = self.component(lanes, offsets, access.elem, 0)?;
+        let mask = self.guard(lanes, inside)?;
+        let to = self.pointers(lanes.region, at)?;
+        let types: [BasicTypeEnum; 2] = [data.get_type(), to.get_type()];
+        let callee = self.declare("llvm.masked.scatter", &types)?;
+        self.call(callee, &[data, to, self.i32(1).into(), mask])?;
+        Ok(())
+    }
+
+    /// Writes a message's addresses and data, `rows` vectors of which `data` are the first.
+    fn message(
+        &mut self,
+        helper: usize,
+        lanes: &Lanes<'c>,
+        elem: Lane,
+        rows: u32,
+        data: &[V<'c>],
+    ) -> Made<Call<'c>> {
+        let row = Ty::vector(elem, lanes.count);
+        let addresses = Ty::vector(lanes.addr_lane(), lanes.count);
+        let start = padded(addresses);
+        let block = match self.ctx.message {
+            Some(block) => block,
+            None => self.slot(message_bytes(self.f))?,
+        };
+        self.ctx.message = Some(block);
+        self.store_value(lanes.addr, addresses, block)?;
+        for (i, &v) in data.iter().enumerate() {
+            let at = start + padded(row) * i as u32;
+            let at = self.offset_const(block, i64::from(at))?;
+            self.store_value(v, row, at)?;
+        }
+        let mask = self.get(lanes.mask)?;
+        let count = u32::from(lanes.count);
+        Ok(Call {
+            helper,
+            shape: message::shape(lanes.place, elem.bytes(), rows, count),
+            index: match lanes.place {
+                message::REGS => self.i32(self.f.regs_bytes).into(),
+                _ => lanes.surface,
+            },
+            enabled: self.mask_bits(mask, lanes.count)?,
+            block,
+            data: start,
+            row,
+        })
+    }
+
+    /// Calls the runtime; returns the lanes that fault.
+    fn send(&mut self, call: Call<'c>) -> Made<V<'c>> {
+        let args = [
+            self.ctx.group()?.into(),
+            self.ctx.thread()?.into(),
+            self.i32(call.shape).into(),
+            call.index,
+            call.enabled,
+            call.block.into(),
+        ];
+        self.call_helper(call.helper, Some(32), &args)?
+            .ok_or_else(|| Bug::from("no answer to a message"))
+    }
+
+    /// Calls the runtime for something that changes memory: after faults were reported, when it goes on then.
+    fn send_or_report(
+        &mut self,
+        mut call: Call<'c>,
+        lanes: &Lanes<'c>,
+        space: Space,
+        site: u32,
+    ) -> Made<()> {
+        if !self.records_faults(space) {
+            return self.send(call).map(|_| ());
+        }
+        call.shape |= message::ALL_OR_NONE;
+        let faulting = self.send(call)?;
+        call.shape &= !message::ALL_OR_NONE;
+        let place = (lanes.addr, lanes.count, lanes.surface);
+        self.report(place, faulting, site, |e| e.send(call).map(|_| ()))
+    }
+
+    /// A vector of a message that the runtime has answered.
+    fn message_row(&mut self, call: Call<'c>, row: u32) -> Made<V<'c>> {
+        let at = i64::from(call.data + row * padded(call.row));
+        let from = self.offset_const(call.block, at)?;
+        self.load_value(call.row, from)
+    }
+
+    fn load_scalar(&mut self, access: MemAccess, lanes: &Lanes<'c>) -> Made<Vec<V<'c>>> {
+        let elem = access.elem;
+        let offset = self.offsets(lanes)?;
+        self.check_scalar(access, lanes, offset)?;
+        (0..u32::from(access.comps))
+            .map(|c| {
+                let (at, inside) = self.component(lanes, offset, elem, c)?;
+                let guard = self.guard(lanes, inside)?;
+                let base = self.safe_base(lanes.region, elem.bytes())?;
+                let safe = self.select(guard, at, self.i64(0))?;
+                let pointer = self.offset(base, self.as_int(safe)?)?;
+                let ty = self.type_of(Ty::scalar(elem));
+                let v = self.load(ty, pointer)?;
+                self.select(guard, v, ty.const_zero())
+            })
+            .collect()
+    }
+
+    fn store_scalar(&mut self, access: MemAccess, lanes: &Lanes<'c>, data: &[V<'c>]) -> Made<()> {
+        let offset = self.offsets(lanes)?;
+        self.check_scalar(access, lanes, offset)?;
+        for (c, &v) in data.iter().enumerate() {
+            let (at, inside) = self.component(lanes, offset, access.elem, c as u32)?;
+            let guard = self.guard(lanes, inside)?;
+            let sink = self.sink()?;
+            let base = self.base(lanes.region)?;
+            let pointer = self.offset(base, self.as_int(at)?)?;
+            let pointer = self.select(guard, pointer, sink)?;
+            let pointer = self.as_ptr(pointer)?;
+            self.store(v, pointer)?;
+        }
+        Ok(())
+    }
+
+    /// Reports a scalar access of which any component is outside.
+    fn check_scalar(&mut self, access: MemAccess, lanes: &Lanes<'c>, offset: V<'c>) -> Made<()> {
+        if !self.records_faults(access.space) {
+            return Ok(());
+        }
+        let mut every: V = self.cx.bool_type().const_all_ones().into();
+        for c in 0..u32::from(access.comps) {
+            let (_, inside) = self.component(lanes, offset, access.elem, c)?;
+            every = self.op2(I::And, every, inside)?;
+        }
+        let outside = self.op2(I::Xor, every, self.cx.bool_type().const_all_ones())?;
+        let enabled = self.get(lanes.mask)?;
+        let faulting = self.op2(I::And, outside, enabled)?;
+        let faulting = self.resize(faulting, 32)?;
+        let place = (lanes.addr, lanes.count, lanes.surface);
+        self.report(place, faulting, access.site, |_| Ok(()))
+    }
+}

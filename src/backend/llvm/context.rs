@@ -1,0 +1,215 @@
+//! What compiled code reads from the launch, group and thread contexts.
+//!
+//! Fields that stay the same while the entry point runs are loaded once in its first block, fields of the thread
+//! once in a block that every thread passes; both grow on demand while the body is translated.
+
+use std::mem::offset_of;
+
+use inkwell::types::BasicTypeEnum;
+use inkwell::values::{BasicValue, PointerValue};
+use visa_runtime::abi::{GroupCtx, LOCAL_ID_ROW, LaunchCtx, ThreadCtx};
+
+use super::emit::{Bug, Emit, Made, V};
+use super::memory::Place;
+use super::types::padded_lanes;
+use crate::ssa::{Input, Lane, Ty, Value};
+
+/// Type of a context field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Field {
+    /// Pointer.
+    Ptr,
+    /// 32 bits.
+    I32,
+    /// 64 bits.
+    I64,
+}
+
+/// A value made once, in the first block of the function or of the thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Key {
+    /// Field of the group.
+    Group(usize, Field),
+    /// Field of the launch.
+    Launch(usize, Field),
+    /// Field of the thread.
+    Thread(usize, Field),
+    /// Number in x of the last group that the call runs.
+    LastGroup,
+    /// Bytes of the payload.
+    Payload(u32, Ty),
+    /// Base of a surface with a constant index.
+    SurfaceBase(u8),
+    /// Its size, at most `u32::MAX`.
+    SurfaceSize(u8),
+    /// A pointer that may be accessed, whatever the size.
+    SafeBase(Place, u32),
+    /// First offset that is out of bounds for an element of so many bytes.
+    Limit(Place, u32),
+}
+
+impl<'c> Emit<'c, '_> {
+    /// A value that is made once in the entry block.
+    pub fn hoisted(
+        &mut self,
+        key: Key,
+        make: impl FnOnce(&mut Self) -> Made<V<'c>>,
+    ) -> Made<V<'c>> {
+        let entry = self.ctx.entry()?;
+        self.once(key, entry, make)
+    }
+
+    /// A value that is made once a thread.
+    pub fn per_thread(
+        &mut self,
+        key: Key,
+        make: impl FnOnce(&mut Self) -> Made<V<'c>>,
+    ) -> Made<V<'c>> {
+        let start = self.ctx.start.ok_or("outside the thread loop")?;
+        self.once(key, start, make)
+    }
+
+    fn once(
+        &mut self,
+        key: Key,
+        block: inkwell::basic_block::BasicBlock<'c>,
+        make: impl FnOnce(&mut Self) -> Made<V<'c>>,
+    ) -> Made<V<'c>> {
+        if let Some(&v) = self.ctx.made.get(&key) {
+            return Ok(v);
+        }
+        let here = self.here()?;
+        self.at(block);
+        let v = make(self)?;
+        self.at(here);
+        self.ctx.made.insert(key, v);
+        Ok(v)
+    }
+
+    fn field_type(&self, field: Field) -> BasicTypeEnum<'c> {
+        match field {
+            Field::Ptr => self.ptr_type(),
+            Field::I32 => self.int(32).into(),
+            Field::I64 => self.int(64).into(),
+        }
+    }
+
+    /// Loads what nobody changes while the entry point runs.
+    pub fn load_constant(&self, ty: BasicTypeEnum<'c>, base: V<'c>, offset: usize) -> Made<V<'c>> {
+        let at = self.offset_const(self.as_ptr(base)?, offset as i64)?;
+        let v = self.load(ty, at)?;
+        let inst = v
+            .as_instruction_value()
+            .ok_or("a load that is no instruction")?;
+        let kind = self.cx.get_kind_id("invariant.load");
+        inst.set_metadata(self.cx.metadata_node(&[]), kind)
+            .map_err(|e| Bug(e.to_string()))?;
+        Ok(v)
+    }
+
+    /// Field of the group.
+    pub fn group_field(&mut self, offset: usize, field: Field) -> Made<V<'c>> {
+        self.hoisted(Key::Group(offset, field), |e| {
+            e.load_constant(e.field_type(field), e.ctx.group()?.into(), offset)
+        })
+    }
+
+    /// Field of the launch.
+    pub fn launch_field(&mut self, offset: usize, field: Field) -> Made<V<'c>> {
+        let launch = self.group_field(offset_of!(GroupCtx, launch), Field::Ptr)?;
+        self.hoisted(Key::Launch(offset, field), |e| {
+            e.load_constant(e.field_type(field), launch, offset)
+        })
+    }
+
+    /// Field of the thread.
+    pub fn thread_field(&mut self, offset: usize, field: Field) -> Made<V<'c>> {
+        let thread = self.ctx.thread()?;
+        self.per_thread(Key::Thread(offset, field), |e| {
+            e.load_constant(e.field_type(field), thread.into(), offset)
+        })
+    }
+
+    /// Where masked-off stores go.
+    pub fn sink(&mut self) -> Made<V<'c>> {
+        self.group_field(offset_of!(GroupCtx, sink), Field::Ptr)
+    }
+
+    /// The thread's frame.
+    pub fn frame(&mut self) -> Made<V<'c>> {
+        self.thread_field(offset_of!(ThreadCtx, frame), Field::Ptr)
+    }
+
+    /// A launch-provided value.
+    pub fn input(&mut self, input: Input, out: Value) -> Made<V<'c>> {
+        let ty = self.ty(out);
+        Ok(match input {
+            Input::LocalId { dim, lane } => self.local_ids(Ty::scalar(Lane::I16), dim, lane)?,
+            Input::LocalIds { dim, first } => self.local_ids(ty, dim, first)?,
+            Input::DispatchMask => {
+                let at = offset_of!(ThreadCtx, dispatch_mask);
+                let bits = self.thread_field(at, Field::I32)?;
+                self.bits_mask(bits, ty.lanes)?
+            }
+            Input::Payload(offset) => {
+                let at = offset_of!(LaunchCtx, payload);
+                let payload = self.launch_field(at, Field::Ptr)?;
+                let load = |e: &mut Self| e.load_constant(e.exact(ty), payload, offset as usize);
+                if ty.is_scalar() {
+                    self.hoisted(Key::Payload(offset, ty), load)?
+                } else {
+                    let v = load(self)?;
+                    self.widen(v, ty.lanes, padded_lanes(ty.lanes))?
+                }
+            }
+            Input::R0(2) => self.thread_field(offset_of!(ThreadCtx, r0_2), Field::I32)?,
+            Input::R0(5) => self.thread_field(offset_of!(ThreadCtx, r0_5), Field::I32)?,
+            Input::R0(word) if word < 16 => match self.ctx.group_x {
+                Some(id) if word == 1 => id.into(),
+                _ => {
+                    let at = offset_of!(GroupCtx, r0) + 4 * usize::from(word);
+                    self.group_field(at, Field::I32)?
+                }
+            },
+            Input::Sr0(0) => self.thread_field(offset_of!(ThreadCtx, sr0), Field::I32)?,
+            Input::R0(_) | Input::Sr0(_) => self.i32(0).into(),
+            Input::HwId => self.thread_field(offset_of!(ThreadCtx, hw_id), Field::I32)?,
+            Input::Tsc => self.call_tsc()?,
+            Input::State => self.ctx.state.unwrap_or_else(|| self.i32(0).into()),
+        })
+    }
+
+    fn local_ids(&mut self, ty: Ty, dim: u8, lane: u8) -> Made<V<'c>> {
+        let ids = self.thread_field(offset_of!(ThreadCtx, local_ids), Field::Ptr)?;
+        let word = usize::from(dim) * LOCAL_ID_ROW + usize::from(lane);
+        let at = self.offset_const(self.as_ptr(ids)?, 2 * word as i64)?;
+        self.load_value(ty, at)
+    }
+
+    fn frame_at(&mut self, offset: u32) -> Made<PointerValue<'c>> {
+        let frame = self.frame()?;
+        self.offset_const(self.as_ptr(frame)?, i64::from(offset))
+    }
+
+    /// Saves a value in the thread's frame; masks are 32-bit words.
+    pub fn frame_store(&mut self, offset: u32, v: Value) -> Made<()> {
+        let at = self.frame_at(offset)?;
+        let (data, ty) = (self.get(v)?, self.ty(v));
+        if ty.lane == Lane::I1 {
+            let bits = self.mask_bits(data, ty.lanes)?;
+            return self.store(bits, at);
+        }
+        self.store_value(data, ty, at)
+    }
+
+    /// Reads what [`Emit::frame_store`] saved.
+    pub fn frame_load(&mut self, offset: u32, out: Value) -> Made<V<'c>> {
+        let at = self.frame_at(offset)?;
+        let ty = self.ty(out);
+        if ty.lane != Lane::I1 {
+            return self.load_value(ty, at);
+        }
+        let bits = self.load(self.int(32).into(), at)?;
+        self.bits_mask(bits, ty.lanes)
+    }
+}

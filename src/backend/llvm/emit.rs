@@ -1,0 +1,487 @@
+//! State of one function's translation and the small tools every other file uses.
+
+use std::collections::HashMap;
+
+use inkwell::basic_block::BasicBlock;
+use inkwell::builder::{Builder, BuilderError};
+use inkwell::context::Context;
+use inkwell::intrinsics::Intrinsic;
+use inkwell::module::Module;
+use inkwell::types::{BasicTypeEnum, VectorType};
+use inkwell::values::{
+    BasicMetadataValueEnum, BasicValue, BasicValueEnum, FunctionValue, InstructionOpcode, IntValue,
+    PhiValue, PointerValue, ValueKind, VectorValue,
+};
+use inkwell::{FloatPredicate, IntPredicate};
+
+use super::cpu::Cpu;
+use super::lines::Lines;
+use super::thread::ThreadLoop;
+use super::types::{padded_lanes, vector_of};
+use crate::backend::CodegenOptions;
+use crate::ssa::{self, Function, Lane, Op, Ty};
+
+/// An LLVM value.
+pub(super) type V<'c> = BasicValueEnum<'c>;
+
+/// Why translation stopped: a bug of this code generator or of whatever made the SSA.
+#[derive(Debug)]
+pub(super) struct Bug(pub String);
+
+/// A result of translation.
+pub(super) type Made<T> = Result<T, Bug>;
+
+impl From<BuilderError> for Bug {
+    fn from(error: BuilderError) -> Bug {
+        Bug(error.to_string())
+    }
+}
+
+impl From<&str> for Bug {
+    fn from(what: &str) -> Bug {
+        Bug(what.to_owned())
+    }
+}
+
+/// A bit for each of so many lanes, of which there are 1 to 32.
+pub(super) const fn low_bits(lanes: u16) -> u32 {
+    u32::MAX >> (32 - lanes as u32)
+}
+
+/// Translates one SSA function into one LLVM function.
+pub(super) struct Emit<'c, 'f> {
+    /// The SSA.
+    pub f: &'f Function,
+    /// Policies.
+    pub options: &'f CodegenOptions,
+    /// What the processor has.
+    pub cpu: &'f Cpu,
+    /// Owner of types and constants.
+    pub cx: &'c Context,
+    /// Owner of the function.
+    pub module: &'f Module<'c>,
+    /// The LLVM function.
+    pub func: FunctionValue<'c>,
+    /// Appends instructions.
+    pub b: Builder<'c>,
+    /// Translation of every SSA value met so far.
+    pub vals: Vec<Option<V<'c>>>,
+    /// LLVM block of every SSA block.
+    pub blocks: Vec<Option<BasicBlock<'c>>>,
+    /// Parameters of every SSA block.
+    pub phis: Vec<Vec<PhiValue<'c>>>,
+    /// Blocks and values of the thread loop, and loads from the contexts.
+    pub ctx: ThreadLoop<'c>,
+    /// Source lines.
+    pub lines: Lines<'c>,
+    intrinsics: HashMap<(&'static str, Vec<Ty>), FunctionValue<'c>>,
+}
+
+impl<'c, 'f> Emit<'c, 'f> {
+    /// Ready to translate `f` into `func`.
+    pub fn new(
+        f: &'f Function,
+        options: &'f CodegenOptions,
+        cpu: &'f Cpu,
+        cx: &'c Context,
+        (module, func): (&'f Module<'c>, FunctionValue<'c>),
+    ) -> Emit<'c, 'f> {
+        Emit {
+            f,
+            options,
+            cpu,
+            cx,
+            module,
+            func,
+            b: cx.create_builder(),
+            vals: vec![None; f.values.len()],
+            blocks: vec![None; f.blocks.len()],
+            phis: vec![Vec::new(); f.blocks.len()],
+            ctx: ThreadLoop::default(),
+            lines: Lines::new(cx, module, func),
+            intrinsics: HashMap::new(),
+        }
+    }
+
+    /// Translation of an SSA value.
+    pub fn get(&mut self, v: ssa::Value) -> Made<V<'c>> {
+        if let Some(made) = self.vals.get(v.0 as usize).copied().flatten() {
+            return Ok(made);
+        }
+        let f = self.f;
+        let made = match f.def_inst(v).map(|d| &d.op) {
+            Some(Op::Const(bits)) => self.konst(self.ty(v), *bits)?,
+            Some(Op::VecConst(lanes)) if self.ty(v).is_scalar() => {
+                self.scalar_bits(self.ty(v).lane, lanes.first().copied().unwrap_or(0))?
+            }
+            Some(Op::VecConst(lanes)) => self.vector_bits(self.ty(v).lane, lanes)?,
+            _ => return Err(Bug(format!("v{} is used before it is made", v.0))),
+        };
+        self.vals[v.0 as usize] = Some(made);
+        Ok(made)
+    }
+
+    /// A scalar integer.
+    pub fn get_int(&mut self, v: ssa::Value) -> Made<IntValue<'c>> {
+        match self.get(v)? {
+            V::IntValue(i) => Ok(i),
+            _ => Err(Bug(format!("v{} is no scalar integer", v.0))),
+        }
+    }
+
+    /// Notes the translation of an SSA value.
+    pub fn bind(&mut self, out: ssa::Value, v: impl Into<V<'c>>) {
+        self.vals[out.0 as usize] = Some(v.into());
+    }
+
+    /// A new block at the end of the function.
+    pub fn new_block(&self) -> BasicBlock<'c> {
+        self.cx.append_basic_block(self.func, "\0")
+    }
+
+    /// The block that instructions are appended to.
+    pub fn here(&self) -> Made<BasicBlock<'c>> {
+        self.b
+            .get_insert_block()
+            .ok_or_else(|| "no current block".into())
+    }
+
+    /// Goes on in another block.
+    pub fn at(&self, block: BasicBlock<'c>) {
+        self.b.position_at_end(block);
+    }
+
+    /// Jumps.
+    pub fn jump(&self, to: BasicBlock<'c>) -> Made<()> {
+        self.b.build_unconditional_branch(to)?;
+        Ok(())
+    }
+
+    /// Branches.
+    pub fn branch(&self, cond: V<'c>, then: BasicBlock<'c>, other: BasicBlock<'c>) -> Made<()> {
+        let cond = self.as_int(cond)?;
+        self.b.build_conditional_branch(cond, then, other)?;
+        Ok(())
+    }
+
+    /// Branches to `then` nearly always, or nearly never.
+    pub fn branch_likely(
+        &self,
+        cond: V<'c>,
+        then: BasicBlock<'c>,
+        other: BasicBlock<'c>,
+        likely: bool,
+    ) -> Made<()> {
+        let cond = self.as_int(cond)?;
+        let branch = self.b.build_conditional_branch(cond, then, other)?;
+        let weights = if likely { [2000, 1] } else { [1, 2000] };
+        let name: BasicMetadataValueEnum = self.cx.metadata_string("branch_weights").into();
+        let [a, b] = weights.map(|w| BasicMetadataValueEnum::from(self.i32(w)));
+        let node = self.cx.metadata_node(&[name, a, b]);
+        let kind = self.cx.get_kind_id("prof");
+        branch
+            .set_metadata(node, kind)
+            .map_err(|e| Bug(e.to_string()))
+    }
+
+    /// A scalar integer.
+    pub fn as_int(&self, v: V<'c>) -> Made<IntValue<'c>> {
+        match v {
+            V::IntValue(i) => Ok(i),
+            _ => Err("not a scalar integer".into()),
+        }
+    }
+
+    /// A vector.
+    pub fn as_vector(&self, v: V<'c>) -> Made<VectorValue<'c>> {
+        match v {
+            V::VectorValue(v) => Ok(v),
+            _ => Err("not a vector".into()),
+        }
+    }
+
+    /// A pointer.
+    pub fn as_ptr(&self, v: V<'c>) -> Made<PointerValue<'c>> {
+        match v {
+            V::PointerValue(p) => Ok(p),
+            _ => Err("not a pointer".into()),
+        }
+    }
+
+    /// An instruction of two operands of one type.
+    pub fn op2(
+        &self,
+        op: InstructionOpcode,
+        a: impl Into<V<'c>>,
+        b: impl Into<V<'c>>,
+    ) -> Made<V<'c>> {
+        Ok(self.b.build_binop(op, a.into(), b.into(), "\0")?)
+    }
+
+    /// A conversion.
+    pub fn cast(
+        &self,
+        op: InstructionOpcode,
+        v: impl Into<V<'c>>,
+        to: BasicTypeEnum<'c>,
+    ) -> Made<V<'c>> {
+        let v = v.into();
+        if v.get_type() == to {
+            return Ok(v);
+        }
+        Ok(self.b.build_cast(op, v, to, "\0")?)
+    }
+
+    /// The same bits as another type.
+    pub fn cast_bits(&self, v: V<'c>, to: BasicTypeEnum<'c>) -> Made<V<'c>> {
+        if v.get_type() == to {
+            return Ok(v);
+        }
+        Ok(self.b.build_bit_cast(v, to, "\0")?)
+    }
+
+    /// Integer comparison, scalar or lane-wise.
+    pub fn icmp(&self, cc: IntPredicate, a: impl Into<V<'c>>, b: impl Into<V<'c>>) -> Made<V<'c>> {
+        Ok(match (a.into(), b.into()) {
+            (V::IntValue(a), V::IntValue(b)) => self.b.build_int_compare(cc, a, b, "\0")?.into(),
+            (V::VectorValue(a), V::VectorValue(b)) => {
+                self.b.build_int_compare(cc, a, b, "\0")?.into()
+            }
+            _ => return Err("comparison of other things than integers".into()),
+        })
+    }
+
+    /// Float comparison, scalar or lane-wise.
+    pub fn fcmp(&self, cc: FloatPredicate, a: V<'c>, b: V<'c>) -> Made<V<'c>> {
+        Ok(match (a, b) {
+            (V::FloatValue(a), V::FloatValue(b)) => {
+                self.b.build_float_compare(cc, a, b, "\0")?.into()
+            }
+            (V::VectorValue(a), V::VectorValue(b)) => {
+                self.b.build_float_compare(cc, a, b, "\0")?.into()
+            }
+            _ => return Err("comparison of other things than floats".into()),
+        })
+    }
+
+    /// `cond ? a : b`; the condition is scalar or a mask.
+    pub fn select(&self, cond: V<'c>, a: impl Into<V<'c>>, b: impl Into<V<'c>>) -> Made<V<'c>> {
+        let (a, b) = (a.into(), b.into());
+        Ok(match cond {
+            V::IntValue(c) => self.b.build_select(c, a, b, "\0")?,
+            V::VectorValue(c) => self.b.build_select(c, a, b, "\0")?,
+            _ => return Err("selection by neither condition nor mask".into()),
+        })
+    }
+
+    /// Zero-extends or truncates integers to lanes of so many bits.
+    pub fn resize(&self, v: impl Into<V<'c>>, bits: u32) -> Made<V<'c>> {
+        let v = v.into();
+        let (have, to): (u32, BasicTypeEnum) = match v {
+            V::IntValue(i) => (i.get_type().get_bit_width(), self.int(bits).into()),
+            V::VectorValue(x) => {
+                let lane = x.get_type().get_element_type();
+                let BasicTypeEnum::IntType(lane) = lane else {
+                    return Err("resizes other lanes than integers".into());
+                };
+                let to = self.int(bits).vec_type(x.get_type().get_size());
+                (lane.get_bit_width(), to.into())
+            }
+            _ => return Err("resizes other things than integers".into()),
+        };
+        let op = if have < bits {
+            InstructionOpcode::ZExt
+        } else {
+            InstructionOpcode::Trunc
+        };
+        self.cast(op, v, to)
+    }
+
+    /// `a + constant`.
+    pub fn add_const(&self, a: IntValue<'c>, constant: i64) -> Made<IntValue<'c>> {
+        if constant == 0 {
+            return Ok(a);
+        }
+        let by = a.get_type().const_int(constant.cast_unsigned(), false);
+        self.as_int(self.op2(InstructionOpcode::Add, a, by)?)
+    }
+
+    /// A pointer moved by bytes.
+    pub fn offset(&self, ptr: PointerValue<'c>, bytes: IntValue<'c>) -> Made<PointerValue<'c>> {
+        // SAFETY: this only builds the instruction, which does not claim to stay inside an object; whoever
+        // accesses memory through the result has tested the offset.
+        let moved = unsafe { self.b.build_gep(self.cx.i8_type(), ptr, &[bytes], "\0") };
+        Ok(moved?)
+    }
+
+    /// A pointer moved by a constant.
+    pub fn offset_const(&self, ptr: PointerValue<'c>, bytes: i64) -> Made<PointerValue<'c>> {
+        if bytes == 0 {
+            return Ok(ptr);
+        }
+        self.offset(ptr, self.i64(bytes.cast_unsigned()))
+    }
+
+    /// Reads memory, at any alignment.
+    pub fn load(&self, to: BasicTypeEnum<'c>, ptr: PointerValue<'c>) -> Made<V<'c>> {
+        let v = self.b.build_load(to, ptr, "\0")?;
+        let inst = v
+            .as_instruction_value()
+            .ok_or("a load that is no instruction")?;
+        inst.set_alignment(1).map_err(|e| Bug(e.to_string()))?;
+        Ok(v)
+    }
+
+    /// Writes memory, at any alignment.
+    pub fn store(&self, v: impl Into<V<'c>>, ptr: PointerValue<'c>) -> Made<()> {
+        let inst = self.b.build_store(ptr, v.into())?;
+        inst.set_alignment(1).map_err(|e| Bug(e.to_string()))
+    }
+
+    /// Room on the stack, allocated when the function is entered.
+    pub fn slot(&mut self, bytes: u32) -> Made<PointerValue<'c>> {
+        let ty = self.cx.i8_type().array_type(bytes.max(1));
+        let (here, entry) = (self.here()?, self.ctx.entry()?);
+        self.at(entry);
+        let slot = self.b.build_alloca(ty, "\0")?;
+        self.at(here);
+        let inst = slot
+            .as_instruction()
+            .ok_or("a slot that is no instruction")?;
+        inst.set_alignment(64).map_err(|e| Bug(e.to_string()))?;
+        Ok(slot)
+    }
+
+    /// A lane of a vector.
+    pub fn lane(&self, v: V<'c>, lane: u32) -> Made<V<'c>> {
+        match v {
+            V::VectorValue(v) => Ok(self.b.build_extract_element(v, self.i32(lane), "\0")?),
+            scalar => Ok(scalar),
+        }
+    }
+
+    /// A vector with one lane replaced.
+    pub fn with_lane(&self, v: V<'c>, one: V<'c>, lane: u32) -> Made<V<'c>> {
+        match v {
+            V::VectorValue(v) => {
+                let index = self.i32(lane);
+                Ok(self.b.build_insert_element(v, one, index, "\0")?.into())
+            }
+            _ => Ok(one),
+        }
+    }
+
+    /// Vectors of one element type and length put end to end, and lanes taken from that. `None` is any value.
+    pub fn shuffle(&self, a: V<'c>, b: Option<V<'c>>, indices: &[Option<u32>]) -> Made<V<'c>> {
+        let a = self.as_vector(a)?;
+        let b = match b {
+            Some(b) => self.as_vector(b)?,
+            None => a.get_type().get_poison(),
+        };
+        let i32_type = self.cx.i32_type();
+        let lanes: Vec<IntValue> = indices
+            .iter()
+            .map(|i| i.map_or(i32_type.get_poison(), |i| self.i32(i)))
+            .collect();
+        let mask = VectorType::const_vector(&lanes);
+        Ok(self.b.build_shuffle_vector(a, b, mask, "\0")?.into())
+    }
+
+    /// Reads a value from memory, exactly its bytes.
+    pub fn load_value(&self, ty: Ty, ptr: PointerValue<'c>) -> Made<V<'c>> {
+        let v = self.load(self.exact(ty), ptr)?;
+        self.widen(v, ty.lanes, padded_lanes(ty.lanes))
+    }
+
+    /// Writes a value to memory, exactly its bytes.
+    pub fn store_value(&self, v: V<'c>, ty: Ty, ptr: PointerValue<'c>) -> Made<()> {
+        let v = self.narrow(v, ty.lanes)?;
+        self.store(v, ptr)
+    }
+
+    /// The first lanes of a vector.
+    pub fn narrow(&self, v: V<'c>, lanes: u16) -> Made<V<'c>> {
+        match v {
+            V::VectorValue(x) if x.get_type().get_size() != u32::from(lanes) => {
+                let first = (0..u32::from(lanes)).map(Some);
+                self.shuffle(v, None, &first.collect::<Vec<_>>())
+            }
+            _ => Ok(v),
+        }
+    }
+
+    /// A vector of `from` lanes (or a scalar) with lanes of zero behind.
+    pub fn widen(&self, v: V<'c>, from: u16, to: u16) -> Made<V<'c>> {
+        if from == to {
+            return Ok(v);
+        }
+        if from == 1 {
+            let zero = vector_of(v.get_type(), u32::from(to)).const_zero();
+            return self.with_lane(zero.into(), v, 0);
+        }
+        let zero = v.get_type().const_zero();
+        let lanes = (0..u32::from(to)).map(|i| Some(i.min(u32::from(from))));
+        self.shuffle(v, Some(zero), &lanes.collect::<Vec<_>>())
+    }
+
+    /// A scalar in every lane.
+    pub fn splat(&self, v: V<'c>, lanes: u16) -> Made<V<'c>> {
+        let lanes = padded_lanes(lanes);
+        if lanes == 1 {
+            return Ok(v);
+        }
+        let ty = vector_of(v.get_type(), u32::from(lanes));
+        let first = self.with_lane(ty.get_poison().into(), v, 0)?;
+        self.shuffle(first, None, &vec![Some(0); usize::from(lanes)])
+    }
+
+    /// Calls an LLVM intrinsic overloaded by `types`.
+    pub fn intrinsic(&mut self, name: &'static str, types: &[Ty], args: &[V<'c>]) -> Made<V<'c>> {
+        let key = (name, types.to_vec());
+        let callee = match self.intrinsics.get(&key) {
+            Some(&known) => known,
+            None => {
+                let types: Vec<BasicTypeEnum> = types.iter().map(|&t| self.type_of(t)).collect();
+                let callee = self.declare(name, &types)?;
+                self.intrinsics.insert(key, callee);
+                callee
+            }
+        };
+        self.call(callee, args)?
+            .ok_or_else(|| Bug(format!("{name} without a result")))
+    }
+
+    /// Declares an LLVM intrinsic.
+    pub fn declare(&self, name: &str, types: &[BasicTypeEnum<'c>]) -> Made<FunctionValue<'c>> {
+        Intrinsic::find(name)
+            .and_then(|i| i.get_declaration(self.module, types))
+            .ok_or_else(|| Bug(format!("LLVM has no {name}")))
+    }
+
+    /// Calls a function of the module.
+    pub fn call(&self, callee: FunctionValue<'c>, args: &[V<'c>]) -> Made<Option<V<'c>>> {
+        let args: Vec<BasicMetadataValueEnum> = args.iter().map(|&a| a.into()).collect();
+        let call = self.b.build_direct_call(callee, &args, "\0")?;
+        Ok(match call.try_as_basic_value() {
+            ValueKind::Basic(v) => Some(v),
+            ValueKind::Instruction(_) => None,
+        })
+    }
+
+    /// Bits of a mask of so many lanes as `i32`, lane 0 lowest.
+    pub fn mask_bits(&self, mask: V<'c>, lanes: u16) -> Made<V<'c>> {
+        let word = self.int(u32::from(padded_lanes(lanes)));
+        let bits = self.cast_bits(mask, word.into())?;
+        let bits = self.resize(bits, 32)?;
+        if padded_lanes(lanes) == lanes {
+            return Ok(bits);
+        }
+        self.op2(InstructionOpcode::And, bits, self.i32(low_bits(lanes)))
+    }
+
+    /// A mask from the low bits of an `i32`.
+    pub fn bits_mask(&self, bits: V<'c>, lanes: u16) -> Made<V<'c>> {
+        let low = self.resize(bits, u32::from(padded_lanes(lanes)))?;
+        self.cast_bits(low, self.type_of(Ty::vector(Lane::I1, lanes)))
+    }
+}

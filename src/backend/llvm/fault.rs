@@ -1,0 +1,61 @@
+//! Fault records under the `Trap` and `Report` policies.
+
+use std::mem::offset_of;
+
+use inkwell::IntPredicate;
+use inkwell::values::InstructionOpcode as I;
+use visa_runtime::abi::Helpers;
+
+use super::emit::{Bug, Emit, Made, V};
+use crate::backend::OobPolicy;
+use crate::ssa::{Lane, Space, Ty};
+
+impl<'c> Emit<'c, '_> {
+    /// True when an access of a space that faults must be reported.
+    pub fn records_faults(&self, space: Space) -> bool {
+        self.options.oob != OobPolicy::ReadZeroSkipWrite && space != Space::Regs
+    }
+
+    /// Calls the fault helper when any bit of `faulting` is set, with the addresses (`i32` or `i64`) of so many lanes
+    /// and the surface; under `Trap` leaves the function. When it goes on, `then` comes next.
+    pub fn report(
+        &mut self,
+        (addr, lanes, surface): (V<'c>, u16, V<'c>),
+        faulting: V<'c>,
+        site: u32,
+        then: impl FnOnce(&mut Self) -> Made<()>,
+    ) -> Made<()> {
+        let (cold, go_on) = (self.new_block(), self.new_block());
+        let any = self.icmp(IntPredicate::NE, faulting, self.i32(0))?;
+        self.branch_likely(any, cold, go_on, false)?;
+        self.at(cold);
+        let wide = self.resize(addr, 64)?;
+        let ty = Ty::vector(Lane::I64, lanes);
+        let slot = self.slot(ty.bytes())?;
+        self.store_value(wide, ty, slot)?;
+        // Records number lanes as the thread does.
+        let first = self.f.sites.get(site as usize).map_or(0, |s| s.first_lane);
+        let args = [
+            self.ctx.group()?.into(),
+            self.ctx.index()?.into(),
+            self.i32(site).into(),
+            self.op2(I::Shl, faulting, self.i32(u32::from(first)))?,
+            self.offset_const(slot, -8 * i64::from(first))?.into(),
+            surface,
+        ];
+        let stop = self
+            .call_helper(offset_of!(Helpers, fault), Some(32), &args)?
+            .ok_or_else(|| Bug::from("no answer to a fault"))?;
+        if self.options.oob == OobPolicy::Trap {
+            let leave = self.fault_exit()?;
+            let ignored = self.new_block();
+            let stop = self.icmp(IntPredicate::NE, stop, self.i32(0))?;
+            self.branch(stop, leave, ignored)?;
+            self.at(ignored);
+        }
+        then(self)?;
+        self.jump(go_on)?;
+        self.at(go_on);
+        Ok(())
+    }
+}

@@ -1,0 +1,82 @@
+//! Calls of the runtime's helpers, through the table in the launch context.
+
+use std::mem::offset_of;
+
+use inkwell::types::{BasicMetadataTypeEnum, BasicType};
+use inkwell::values::{BasicMetadataValueEnum, ValueKind};
+use visa_runtime::abi::{Helpers, LaunchCtx};
+
+use super::context::Field;
+use super::emit::{Bug, Emit, Made, V};
+use crate::ssa::{FpEnvOp, Ty, Value};
+
+impl<'c> Emit<'c, '_> {
+    /// Calls the helper whose pointer is at `offset` in the table. The result is an integer of so many bits, or nothing.
+    pub fn call_helper(
+        &mut self,
+        offset: usize,
+        result: Option<u32>,
+        args: &[V<'c>],
+    ) -> Made<Option<V<'c>>> {
+        let params: Vec<BasicMetadataTypeEnum> = args.iter().map(|a| a.get_type().into()).collect();
+        let ty = match result {
+            Some(bits) => self.int(bits).as_basic_type_enum().fn_type(&params, false),
+            None => self.cx.void_type().fn_type(&params, false),
+        };
+        let table = self.launch_field(offset_of!(LaunchCtx, helpers), Field::Ptr)?;
+        let callee = self.load_constant(self.ptr_type(), table, offset)?;
+        let args: Vec<BasicMetadataValueEnum> = args.iter().map(|&a| a.into()).collect();
+        let callee = self.as_ptr(callee)?;
+        let call = self.b.build_indirect_call(ty, callee, &args, "\0")?;
+        Ok(match call.try_as_basic_value() {
+            ValueKind::Basic(v) => Some(v),
+            ValueKind::Instruction(_) => None,
+        })
+    }
+
+    /// Time stamp.
+    pub fn call_tsc(&mut self) -> Made<V<'c>> {
+        let v = self.call_helper(offset_of!(Helpers, tsc), Some(64), &[])?;
+        v.ok_or_else(|| Bug::from("no time stamp"))
+    }
+
+    /// A float operation under `cr0`.
+    pub fn fp_env(&mut self, op: FpEnvOp, to: Ty, args: &[Value]) -> Made<V<'c>> {
+        let cr0 = self.get(args[0])?;
+        let from = args.get(1).map_or(to, |&a| self.ty(a));
+        let operands: Vec<V> = args[1..]
+            .iter()
+            .map(|&a| self.get(a))
+            .collect::<Made<_>>()?;
+        self.call_fp_env(op, cr0, from, &operands, to)
+    }
+
+    /// Calls [`Helpers::fp_env`] with operands and result in stack slots.
+    pub fn call_fp_env(
+        &mut self,
+        op: FpEnvOp,
+        cr0: V<'c>,
+        from: Ty,
+        operands: &[V<'c>],
+        to: Ty,
+    ) -> Made<V<'c>> {
+        let pointers = self.slot(24)?;
+        for (i, &v) in operands.iter().enumerate().take(3) {
+            let data = self.slot(from.bytes())?;
+            self.store_value(v, from, data)?;
+            let at = self.offset_const(pointers, 8 * i as i64)?;
+            self.store(data, at)?;
+        }
+        let result = self.slot(to.bytes())?;
+        let code = op as u32 | from.lane.bytes() << 8 | to.lane.bytes() << 16;
+        let args = [
+            self.i32(code).into(),
+            cr0,
+            self.i32(u32::from(to.lanes)).into(),
+            pointers.into(),
+            result.into(),
+        ];
+        self.call_helper(offset_of!(Helpers, fp_env), None, &args)?;
+        self.load_value(to, result)
+    }
+}

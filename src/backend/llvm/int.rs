@@ -1,0 +1,94 @@
+//! Integer division and high halves of products.
+//!
+//! Division of vectors goes through doubles, which hold quotients of up to 32 bits exactly; there is no vector
+//! instruction for it, and LLVM would divide lane by lane.
+
+use inkwell::IntPredicate;
+use inkwell::values::InstructionOpcode as I;
+
+use super::emit::{Emit, Made, V};
+use super::types::{lanes_of, padded_lanes};
+use crate::ssa::{BinOp, Lane, Ty};
+
+/// 1.5 * 2^52: a whole number of at most 51 bits added to it stands in the low bits of the sum.
+const TO_LOW_BITS: u64 = 0x4338_0000_0000_0000;
+
+impl<'c> Emit<'c, '_> {
+    /// High half of a product.
+    pub fn multiply_high(&mut self, ty: Ty, signed: bool, a: V<'c>, b: V<'c>) -> Made<V<'c>> {
+        let bits = ty.lane.bits();
+        let double = lanes_of(self.int(2 * bits).into(), padded_lanes(ty.lanes));
+        let extend = if signed { I::SExt } else { I::ZExt };
+        let (a, b) = (self.cast(extend, a, double)?, self.cast(extend, b, double)?);
+        let product = self.op2(I::Mul, a, b)?;
+        let by: V = self.int(2 * bits).const_int(u64::from(bits), false).into();
+        let by = self.splat(by, ty.lanes)?;
+        let high = self.op2(I::LShr, product, by)?;
+        self.cast(I::Trunc, high, self.type_of(ty))
+    }
+
+    /// A division or remainder, defined for every operand.
+    pub fn divide(&mut self, op: BinOp, ty: Ty, a: V<'c>, b: V<'c>) -> Made<V<'c>> {
+        let zero = self.konst(ty, 0)?;
+        let by_zero = self.icmp(IntPredicate::EQ, b, zero)?;
+        let signed = matches!(op, BinOp::SDiv | BinOp::SRem);
+        let rest = matches!(op, BinOp::SRem | BinOp::URem);
+        let quotient = if ty.is_scalar() || ty.lane == Lane::I64 {
+            self.quotient(ty, signed, a, b, by_zero)?
+        } else {
+            self.quotient_by_doubles(ty, signed, a, b)?
+        };
+        if rest {
+            // The quotient of `MIN` and -1 wraps to `MIN`, so that nothing is left.
+            let product = self.op2(I::Mul, quotient, b)?;
+            let rest = self.op2(I::Sub, a, product)?;
+            return self.select(by_zero, a, rest);
+        }
+        let special = if signed {
+            let negative = self.icmp(IntPredicate::SLT, a, zero)?;
+            let most = self.konst(ty, ty.lane.mask() >> 1)?;
+            let least = self.konst(ty, (ty.lane.mask() >> 1) + 1)?;
+            self.select(negative, least, most)?
+        } else {
+            self.konst(ty, u64::MAX)?
+        };
+        self.select(by_zero, special, quotient)
+    }
+
+    /// By division instructions, from which operands that would trap are kept away.
+    fn quotient(
+        &mut self,
+        ty: Ty,
+        signed: bool,
+        a: V<'c>,
+        b: V<'c>,
+        by_zero: V<'c>,
+    ) -> Made<V<'c>> {
+        let one = self.konst(ty, 1)?;
+        let safe = self.select(by_zero, one, b)?;
+        if !signed {
+            return self.op2(I::UDiv, a, safe);
+        }
+        let minus_one = self.konst(ty, u64::MAX)?;
+        let negates = self.icmp(IntPredicate::EQ, b, minus_one)?;
+        let safe = self.select(negates, one, safe)?;
+        let quotient = self.op2(I::SDiv, a, safe)?;
+        let zero = self.konst(ty, 0)?;
+        let negated = self.op2(I::Sub, zero, a)?;
+        self.select(negates, negated, quotient)
+    }
+
+    /// Exact for lanes of up to 32 bits; of a zero divisor, something.
+    fn quotient_by_doubles(&mut self, ty: Ty, signed: bool, a: V<'c>, b: V<'c>) -> Made<V<'c>> {
+        let doubles = ty.with_lane(Lane::F64);
+        let to_double = if signed { I::SIToFP } else { I::UIToFP };
+        let a = self.cast(to_double, a, self.type_of(doubles))?;
+        let b = self.cast(to_double, b, self.type_of(doubles))?;
+        let ratio = self.op2(I::FDiv, a, b)?;
+        let whole = self.intrinsic("llvm.trunc", &[doubles], &[ratio])?;
+        let move_by = self.konst(doubles, TO_LOW_BITS)?;
+        let moved = self.op2(I::FAdd, whole, move_by)?;
+        let bits = self.cast_bits(moved, self.type_of(ty.with_lane(Lane::I64)))?;
+        self.cast(I::Trunc, bits, self.type_of(ty))
+    }
+}

@@ -1,0 +1,324 @@
+//! Memory regions and bounds.
+//!
+//! For an element of `b` bytes a region has a *limit*: the number of offsets at which the element is wholly inside,
+//! `max(size - b + 1, 0)`. An access is in bounds iff its offset is below the limit, one unsigned comparison. 32-bit
+//! spaces count a region as at most `u32::MAX` bytes long. The *safe base* is the region's base, or the sink when not even
+//! offset 0 can be read.
+
+use std::mem::{offset_of, size_of};
+
+use inkwell::IntPredicate;
+use inkwell::values::{InstructionOpcode as I, IntValue, PointerValue};
+use visa_runtime::abi::{GroupCtx, LaunchCtx, SURFACES, Surface, ThreadCtx, message};
+
+use super::context::{Field, Key};
+use super::emit::{Emit, Made, V};
+use crate::ssa::{Lane, Space, Value};
+
+/// Bits of a flat address that count.
+pub(super) const FLAT_OFFSET: u64 = (1 << 48) - 1;
+
+/// A region known while compiling.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Place {
+    /// Surface with this index.
+    Surface(u8),
+    /// Shared local memory.
+    Slm,
+    /// Scratch of the thread.
+    Scratch,
+    /// Register storage of the thread.
+    Regs,
+    /// Device memory.
+    Flat,
+}
+
+/// How an access reaches memory.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Region<'c> {
+    /// Known while compiling.
+    Known(Place),
+    /// Surface whose index is computed: base and size.
+    Computed(V<'c>, V<'c>),
+}
+
+/// Operands of a lane-wise access, common to loads, stores and atomics.
+#[derive(Clone, Copy)]
+pub(super) struct Lanes<'c> {
+    /// Lane count.
+    pub count: u16,
+    /// Mask operand.
+    pub mask: Value,
+    /// Addresses as the program gave them: `i64` for flat accesses, else `i32`.
+    pub addr: V<'c>,
+    /// Where.
+    pub region: Region<'c>,
+    /// Surface index for fault records, 0 where there is none.
+    pub surface: V<'c>,
+    /// Device memory: 64-bit addresses.
+    pub flat: bool,
+    /// The region for the runtime.
+    pub place: u32,
+}
+
+impl Lanes<'_> {
+    /// Lane type of the addresses.
+    pub const fn addr_lane(&self) -> Lane {
+        if self.flat { Lane::I64 } else { Lane::I32 }
+    }
+}
+
+impl<'c> Emit<'c, '_> {
+    /// Reads mask, address and surface operands.
+    pub fn lanes(&mut self, space: Space, args: &[Value]) -> Made<Lanes<'c>> {
+        let surface = space.has_surface().then(|| args[2]);
+        let region = self.region(space, surface)?;
+        Ok(Lanes {
+            count: self.ty(args[1]).lanes,
+            mask: args[0],
+            addr: self.get(args[1])?,
+            region,
+            surface: match surface {
+                Some(s) => self.get(s)?,
+                None => self.i32(0).into(),
+            },
+            flat: space == Space::Flat,
+            place: match space {
+                Space::Surface => message::SURFACE,
+                Space::Slm => message::SLM,
+                Space::Scratch => message::SCRATCH,
+                Space::Regs => message::REGS,
+                Space::Flat => message::FLAT,
+            },
+        })
+    }
+
+    /// Operands after mask, address and surface.
+    pub fn data_args(space: Space, args: &[Value]) -> &[Value] {
+        &args[2 + usize::from(space.has_surface())..]
+    }
+
+    /// Offset in device memory; address bits 63:48 may hold a tag and do not count.
+    pub fn flat_offset(&mut self, addr: V<'c>) -> Made<V<'c>> {
+        let at = offset_of!(LaunchCtx, flat_base);
+        let base = self.launch_field(at, Field::I64)?;
+        let lanes = match addr {
+            V::VectorValue(v) => v.get_type().get_size() as u16, // a power of two
+            _ => 1,
+        };
+        let base = self.splat(base, lanes)?;
+        let low = self.splat(self.i64(FLAT_OFFSET).into(), lanes)?;
+        let offset = self.op2(I::Sub, addr, base)?;
+        self.op2(I::And, offset, low)
+    }
+
+    /// The region of a space.
+    pub fn region(&mut self, space: Space, surface: Option<Value>) -> Made<Region<'c>> {
+        Ok(match (space, surface) {
+            (Space::Slm, _) => Region::Known(Place::Slm),
+            (Space::Scratch, _) => Region::Known(Place::Scratch),
+            (Space::Regs, _) => Region::Known(Place::Regs),
+            (Space::Flat, _) => Region::Known(Place::Flat),
+            (Space::Surface, Some(surface)) => match self.scalar_const(surface) {
+                Some(index) => Region::Known(Place::Surface(index as u8)),
+                None => self.computed_surface(surface)?,
+            },
+            (Space::Surface, None) => return Err("a surface access without its index".into()),
+        })
+    }
+
+    fn computed_surface(&mut self, surface: Value) -> Made<Region<'c>> {
+        let index = self.get(surface)?;
+        let index = self.op2(I::And, index, self.i32(SURFACES as u32 - 1))?;
+        let wide = self.resize(index, 64)?;
+        let size = self.i64(size_of::<Surface>() as u64);
+        let at = self.op2(I::Mul, wide, size)?;
+        let table = self.launch_field(offset_of!(LaunchCtx, surfaces), Field::Ptr)?;
+        let entry = self.offset(self.as_ptr(table)?, self.as_int(at)?)?;
+        let base = self.load_constant(self.ptr_type(), entry.into(), offset_of!(Surface, base))?;
+        let size = offset_of!(Surface, size);
+        let size = self.load_constant(self.int(64).into(), entry.into(), size)?;
+        let size = self.clamp_size(size)?;
+        Ok(Region::Computed(base, size))
+    }
+
+    fn clamp_size(&mut self, size: V<'c>) -> Made<V<'c>> {
+        let most = self.i64(u64::from(u32::MAX));
+        let over = self.icmp(IntPredicate::UGT, size, most)?;
+        self.select(over, most, size)
+    }
+
+    fn surface_at(&mut self, index: u8, field: usize, ty: Field) -> Made<V<'c>> {
+        let table = self.launch_field(offset_of!(LaunchCtx, surfaces), Field::Ptr)?;
+        let at = usize::from(index) * size_of::<Surface>() + field;
+        let key = match ty {
+            Field::Ptr => Key::SurfaceBase(index),
+            _ => Key::SurfaceSize(index),
+        };
+        self.hoisted(key, |e| match ty {
+            Field::Ptr => e.load_constant(e.ptr_type(), table, at),
+            _ => {
+                let size = e.load_constant(e.int(64).into(), table, at)?;
+                e.clamp_size(size)
+            }
+        })
+    }
+
+    /// First byte of a region.
+    pub fn base(&mut self, region: Region<'c>) -> Made<PointerValue<'c>> {
+        let v = match region {
+            Region::Computed(base, _) => base,
+            Region::Known(Place::Surface(index)) => {
+                self.surface_at(index, offset_of!(Surface, base), Field::Ptr)?
+            }
+            Region::Known(Place::Slm) => self.group_field(offset_of!(GroupCtx, slm), Field::Ptr)?,
+            Region::Known(Place::Scratch) => {
+                self.thread_field(offset_of!(ThreadCtx, scratch), Field::Ptr)?
+            }
+            Region::Known(Place::Regs) => self.frame()?,
+            Region::Known(Place::Flat) => {
+                self.launch_field(offset_of!(LaunchCtx, flat_base), Field::Ptr)?
+            }
+        };
+        self.as_ptr(v)
+    }
+
+    /// Size of a region in bytes; at most `u32::MAX` except for device memory.
+    pub fn size(&mut self, region: Region<'c>) -> Made<V<'c>> {
+        match region {
+            Region::Computed(_, size) => Ok(size),
+            Region::Known(Place::Surface(index)) => {
+                self.surface_at(index, offset_of!(Surface, size), Field::I64)
+            }
+            Region::Known(Place::Slm) => {
+                let size = self.group_field(offset_of!(GroupCtx, slm_size), Field::I64)?;
+                self.clamp_size(size)
+            }
+            Region::Known(Place::Scratch) => {
+                let size = self.thread_field(offset_of!(ThreadCtx, scratch_size), Field::I64)?;
+                self.clamp_size(size)
+            }
+            Region::Known(Place::Regs) => Ok(self.i64(u64::from(self.f.regs_bytes)).into()),
+            Region::Known(Place::Flat) => {
+                self.launch_field(offset_of!(LaunchCtx, flat_size), Field::I64)
+            }
+        }
+    }
+
+    /// Makes a value where the region's fields are known: once a call, once a thread, or here.
+    fn placed(
+        &mut self,
+        region: Region<'c>,
+        key: impl FnOnce(Place) -> Key,
+        make: impl FnOnce(&mut Self) -> Made<V<'c>>,
+    ) -> Made<V<'c>> {
+        match region {
+            Region::Computed(..) => make(self),
+            Region::Known(place @ (Place::Scratch | Place::Regs)) => {
+                self.per_thread(key(place), make)
+            }
+            Region::Known(place) => self.hoisted(key(place), make),
+        }
+    }
+
+    /// Number of offsets at which `bytes` bytes are inside, as `i64`.
+    pub fn wide_limit(&mut self, region: Region<'c>, bytes: u32) -> Made<V<'c>> {
+        let size = self.size(region)?;
+        let bytes = i64::from(bytes);
+        let short = self.icmp(IntPredicate::ULT, size, self.i64(bytes.cast_unsigned()))?;
+        let limit = self.add_const(self.as_int(size)?, 1 - bytes)?;
+        self.select(short, self.i64(0), limit)
+    }
+
+    /// The limit, in the width of the region's addresses.
+    pub fn limit(&mut self, region: Region<'c>, bytes: u32) -> Made<IntValue<'c>> {
+        let v = match region {
+            Region::Known(Place::Regs) => {
+                let limit = (self.f.regs_bytes + 1).saturating_sub(bytes);
+                self.i32(limit).into()
+            }
+            Region::Known(Place::Flat) => self.hoisted(Key::Limit(Place::Flat, bytes), |e| {
+                e.wide_limit(region, bytes)
+            })?,
+            _ => self.placed(
+                region,
+                |place| Key::Limit(place, bytes),
+                |e| {
+                    let wide = e.wide_limit(region, bytes)?;
+                    e.resize(wide, 32)
+                },
+            )?,
+        };
+        self.as_int(v)
+    }
+
+    /// Base that can be accessed at offset 0 with `bytes` bytes, whatever the size.
+    pub fn safe_base(&mut self, region: Region<'c>, bytes: u32) -> Made<PointerValue<'c>> {
+        let base = self.base(region)?;
+        if let Region::Known(Place::Regs) = region
+            && bytes <= self.f.regs_bytes
+        {
+            return Ok(base);
+        }
+        let sink = self.sink()?;
+        let safe = self.placed(
+            region,
+            |place| Key::SafeBase(place, bytes),
+            |e| {
+                let size = e.size(region)?;
+                let least = e.i64(u64::from(bytes));
+                let short = e.icmp(IntPredicate::ULT, size, least)?;
+                e.select(short, sink, base)
+            },
+        )?;
+        self.as_ptr(safe)
+    }
+
+    /// Offsets in the region, in the width of its addresses.
+    pub fn offsets(&mut self, lanes: &Lanes<'c>) -> Made<V<'c>> {
+        if lanes.flat {
+            self.flat_offset(lanes.addr)
+        } else {
+            Ok(lanes.addr)
+        }
+    }
+
+    /// Offsets of component `c` as `i64`, and whether it is inside. As 32-bit offsets do not wrap, there everything
+    /// from the first component on must be.
+    pub fn component(
+        &mut self,
+        lanes: &Lanes<'c>,
+        offsets: V<'c>,
+        elem: Lane,
+        c: u32,
+    ) -> Made<(V<'c>, V<'c>)> {
+        let distance = elem.bytes() * c;
+        let n = lanes.count;
+        let wide = self.resize(offsets, 64)?;
+        let mut at = wide;
+        if distance > 0 {
+            let by = self.splat(self.i64(u64::from(distance)).into(), n)?;
+            at = self.op2(I::Add, wide, by)?;
+        }
+        let (tested, limit) = if lanes.flat {
+            if distance > 0 {
+                let low = self.splat(self.i64(FLAT_OFFSET).into(), n)?;
+                at = self.op2(I::And, at, low)?;
+            }
+            (at, self.limit(lanes.region, elem.bytes())?)
+        } else {
+            (offsets, self.limit(lanes.region, distance + elem.bytes())?)
+        };
+        let limit = self.splat(limit.into(), n)?;
+        Ok((at, self.icmp(IntPredicate::ULT, tested, limit)?))
+    }
+
+    /// Which lanes of an access that is `inside` are also enabled.
+    pub fn guard(&mut self, lanes: &Lanes<'c>, inside: V<'c>) -> Made<V<'c>> {
+        if self.is_full(lanes.mask) {
+            return Ok(inside);
+        }
+        let mask = self.get(lanes.mask)?;
+        self.op2(I::And, mask, inside)
+    }
+}

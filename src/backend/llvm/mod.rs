@@ -1,0 +1,278 @@
+//! Code generation through LLVM: SSA in, position-independent bytes out.
+//!
+//! SSA vectors are LLVM vectors of the same length, masks vectors of `i1`; what the processor lacks LLVM splits. Our own
+//! passes have optimised already, so by default none of LLVM's run; its instruction selection and register allocation do.
+//!
+//! Guarantees: the bytes refer to no external symbol and need no relocation; floats are computed as the SSA says, without
+//! contraction or other licence; what LLVM reports comes back as a [`BackendError`]. No code is made executable here.
+#![allow(
+    unsafe_code,
+    reason = "a diagnostic handler, and pointer arithmetic in the IR"
+)]
+
+mod access;
+mod block_access;
+mod context;
+mod convert;
+mod cpu;
+mod emit;
+mod fault;
+mod helper;
+mod int;
+mod lines;
+mod memory;
+mod object;
+mod ops;
+mod runs;
+mod thread;
+mod types;
+
+use std::ffi::{CStr, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use inkwell::attributes::AttributeLoc;
+use inkwell::context::Context;
+use inkwell::llvm_sys::LLVMDiagnosticSeverity;
+use inkwell::llvm_sys::core::{
+    LLVMContextSetDiagnosticHandler, LLVMDisposeMessage, LLVMGetDiagInfoDescription,
+    LLVMGetDiagInfoSeverity,
+};
+use inkwell::llvm_sys::prelude::LLVMDiagnosticInfoRef;
+use inkwell::module::{Linkage, Module};
+use inkwell::passes::PassBuilderOptions;
+use inkwell::targets::{FileType, TargetMachine};
+use inkwell::values::FunctionValue;
+use inkwell::{AddressSpace, OptimizationLevel};
+use target_lexicon::Triple;
+
+use super::{Backend, BackendError, CodeObject, CodegenOptions, Identity, OptLevel, PassLevel};
+use crate::ssa::Function;
+use cpu::Cpu;
+use emit::Emit;
+
+/// Name of this backend.
+pub const NAME: &str = "llvm";
+
+/// Name of the LLVM function.
+const ENTRY: &str = "kernel";
+
+/// Largest stack frame of generated code; beyond it a frame could step over a guard page.
+const MAX_STACK_BYTES: u32 = 512 * 1024;
+
+/// The LLVM code generator for one processor.
+pub struct LlvmBackend {
+    cpu: Cpu,
+}
+
+impl LlvmBackend {
+    /// A generator for the machine it runs on, using the features that machine has.
+    ///
+    /// # Errors
+    /// [`BackendError::Environment`] when the machine is not supported.
+    pub fn host() -> Result<LlvmBackend, BackendError> {
+        Ok(LlvmBackend { cpu: Cpu::host()? })
+    }
+
+    /// A generator for a processor of this machine's architecture by LLVM's name, for example `x86-64-v3`, with LLVM's list
+    /// of further features, for example `+avx512f,-fma`.
+    ///
+    /// # Errors
+    /// [`BackendError::Environment`] when the processor is not supported.
+    pub fn for_cpu(name: &str, features: &str) -> Result<LlvmBackend, BackendError> {
+        let cpu = Cpu::new(name.to_owned(), features.to_owned())?;
+        Ok(LlvmBackend { cpu })
+    }
+
+    /// Text of the LLVM IR made for a function, after LLVM's passes if any run.
+    ///
+    /// # Errors
+    /// As [`Backend::compile`].
+    pub fn ir(
+        &self,
+        function: &Function,
+        options: &CodegenOptions,
+    ) -> Result<String, BackendError> {
+        self.with_module(function, options, |module, _| {
+            Ok(module.print_to_string().to_string())
+        })
+    }
+
+    /// Makes and optimises a module, and hands it on.
+    fn with_module<T>(
+        &self,
+        function: &Function,
+        options: &CodegenOptions,
+        then: impl FnOnce(&Module, &TargetMachine) -> Result<T, BackendError>,
+    ) -> Result<T, BackendError> {
+        let cx = Context::create();
+        let said = Said::default();
+        said.listen(&cx);
+        let machine = self.cpu.machine(match options.opt {
+            OptLevel::None => OptimizationLevel::None,
+            OptLevel::Speed => OptimizationLevel::Default,
+        })?;
+        let module = cx.create_module("kernel");
+        module.set_triple(&machine.get_triple());
+        module.set_data_layout(&machine.get_target_data().get_data_layout());
+        let func = self.declare(&cx, &module);
+        let mut emit = Emit::new(function, options, &self.cpu, &cx, (&module, func));
+        emit.program().map_err(|bug| internal(function, bug.0))?;
+        emit.lines.finish();
+        if cfg!(debug_assertions) {
+            module
+                .verify()
+                .map_err(|e| internal(function, e.to_string()))?;
+        }
+        run_passes(function, &module, &machine, options.passes)?;
+        let result = then(&module, &machine);
+        said.judge(function)?;
+        result
+    }
+
+    /// The entry point, for the processor and with all of its vectors.
+    fn declare<'c>(&self, cx: &'c Context, module: &Module<'c>) -> FunctionValue<'c> {
+        let (ptr, word) = (cx.ptr_type(AddressSpace::default()), cx.i32_type());
+        let ty = word.fn_type(&[ptr.into(), word.into(), word.into()], false);
+        let func = module.add_function(ENTRY, ty, Some(Linkage::External));
+        let stack = MAX_STACK_BYTES.to_string();
+        let width = if self.cpu.avx512 { "512" } else { "256" };
+        let attributes = [
+            ("target-cpu", self.cpu.name.as_str()),
+            ("target-features", self.cpu.features.as_str()),
+            ("prefer-vector-width", width),
+            ("min-legal-vector-width", width),
+            ("warn-stack-size", stack.as_str()),
+            // No calls of memset and the like: there is nothing to call.
+            ("no-builtins", ""),
+        ];
+        for (name, value) in attributes {
+            let attribute = cx.create_string_attribute(name, value);
+            func.add_attribute(AttributeLoc::Function, attribute);
+        }
+        let nounwind = inkwell::attributes::Attribute::get_named_enum_kind_id("nounwind");
+        let nounwind = cx.create_enum_attribute(nounwind, 0);
+        func.add_attribute(AttributeLoc::Function, nounwind);
+        func
+    }
+
+    fn generate(
+        &self,
+        function: &Function,
+        options: &CodegenOptions,
+    ) -> Result<CodeObject, BackendError> {
+        let object = self.with_module(function, options, |module, machine| {
+            let made = machine.write_to_memory_buffer(module, FileType::Object);
+            made.map_err(|e| internal(function, e.to_string()))
+        })?;
+        let linked = object::link(object.as_slice(), ENTRY).map_err(|e| internal(function, e))?;
+        Ok(CodeObject {
+            code: linked.code,
+            align: linked.align,
+            lines: lines::read(&linked.lines, linked.code_bytes).unwrap_or_default(),
+            triple: Triple::host(),
+            backend: NAME,
+        })
+    }
+}
+
+impl Backend for LlvmBackend {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn identity(&self) -> Identity {
+        let (major, minor, patch) = inkwell::support::get_llvm_version();
+        Identity {
+            name: NAME,
+            version: format!("{major}.{minor}.{patch}"),
+            triple: Triple::host(),
+            features: self.cpu.settings(),
+        }
+    }
+
+    fn compile(
+        &self,
+        function: &Function,
+        options: &CodegenOptions,
+    ) -> Result<CodeObject, BackendError> {
+        let generate = AssertUnwindSafe(|| self.generate(function, options));
+        catch_unwind(generate).unwrap_or_else(|payload| {
+            let text = payload.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| payload.downcast_ref::<&str>().copied());
+            let text = text.unwrap_or("panic");
+            Err(internal(function, format!("panic: {text}")))
+        })
+    }
+}
+
+/// Runs LLVM's passes on a module. Its vectorisers stay off: what can be a vector is one, and they turn scalar loads into
+/// gathers, which are slower.
+fn run_passes(
+    function: &Function,
+    module: &Module,
+    machine: &TargetMachine,
+    level: PassLevel,
+) -> Result<(), BackendError> {
+    let passes = match level {
+        PassLevel::None => return Ok(()),
+        PassLevel::O1 => "default<O1>",
+        PassLevel::O2 => "default<O2>",
+        PassLevel::O3 => "default<O3>",
+    };
+    let options = PassBuilderOptions::create();
+    options.set_loop_vectorization(false);
+    options.set_loop_slp_vectorization(false);
+    module
+        .run_passes(passes, machine, options)
+        .map_err(|e| internal(function, e.to_string()))
+}
+
+fn internal(function: &Function, what: impl Into<String>) -> BackendError {
+    BackendError::Internal {
+        backend: NAME,
+        function: function.name.clone(),
+        what: what.into(),
+    }
+}
+
+/// What LLVM had to complain of while it worked. Without a listener it prints, and exits on errors.
+#[derive(Default)]
+struct Said(Box<std::cell::RefCell<Vec<String>>>);
+
+impl Said {
+    fn listen(&self, cx: &Context) {
+        let to: *const std::cell::RefCell<Vec<String>> = &raw const *self.0;
+        // SAFETY: the box outlives the context's use: both belong to one call, and nothing is reported
+        // after it. Reports come on the thread that asked for the work.
+        unsafe { LLVMContextSetDiagnosticHandler(cx.raw(), Some(hear), to.cast_mut().cast()) }
+    }
+
+    /// Errors, of which a stack frame that is too large is the input's.
+    fn judge(&self, function: &Function) -> Result<(), BackendError> {
+        match self.0.borrow().first() {
+            None => Ok(()),
+            Some(what) if what.contains("stack frame size") => Err(BackendError::TooLarge {
+                backend: NAME,
+                function: function.name.clone(),
+                what: what.clone(),
+            }),
+            Some(what) => Err(internal(function, what.clone())),
+        }
+    }
+}
+
+extern "C" fn hear(info: LLVMDiagnosticInfoRef, to: *mut c_void) {
+    // SAFETY: `info` is what LLVM reports, whose description is a string of ours to dispose of; `to` is what
+    // `listen` gave.
+    unsafe {
+        use LLVMDiagnosticSeverity::{LLVMDSNote, LLVMDSRemark};
+        if matches!(LLVMGetDiagInfoSeverity(info), LLVMDSNote | LLVMDSRemark) {
+            return;
+        }
+        let text = LLVMGetDiagInfoDescription(info);
+        let said = CStr::from_ptr(text).to_string_lossy().into_owned();
+        LLVMDisposeMessage(text);
+        let to = &*to.cast::<std::cell::RefCell<Vec<String>>>();
+        to.borrow_mut().push(said);
+    }
+}

@@ -1,0 +1,297 @@
+//! One SSA instruction at a time: finds the operands' translation, calls the file that knows the operation, binds
+//! the result.
+
+use inkwell::values::{InstructionOpcode as I, IntValue};
+use inkwell::{AtomicOrdering, FloatPredicate, IntPredicate};
+
+use super::emit::{Bug, Emit, Made, V, low_bits};
+use super::types::padded_lanes;
+use crate::ssa::{BinOp, FCond, FpEnvOp, ICond, Inst, InstData, Op, Ty, UnOp, Value};
+
+/// `%cr0` that means nearest-even and denormals kept for all three float widths.
+const CR0_PLAIN: u32 = 0x4C0;
+
+const fn int_predicate(cond: ICond) -> IntPredicate {
+    match cond {
+        ICond::Eq => IntPredicate::EQ,
+        ICond::Ne => IntPredicate::NE,
+        ICond::Slt => IntPredicate::SLT,
+        ICond::Sle => IntPredicate::SLE,
+        ICond::Sgt => IntPredicate::SGT,
+        ICond::Sge => IntPredicate::SGE,
+        ICond::Ult => IntPredicate::ULT,
+        ICond::Ule => IntPredicate::ULE,
+        ICond::Ugt => IntPredicate::UGT,
+        ICond::Uge => IntPredicate::UGE,
+    }
+}
+
+const fn float_predicate(cond: FCond) -> FloatPredicate {
+    match cond {
+        FCond::Eq => FloatPredicate::OEQ,
+        FCond::Ne => FloatPredicate::UNE,
+        FCond::Lt => FloatPredicate::OLT,
+        FCond::Le => FloatPredicate::OLE,
+        FCond::Gt => FloatPredicate::OGT,
+        FCond::Ge => FloatPredicate::OGE,
+    }
+}
+
+impl<'c> Emit<'c, '_> {
+    /// Translates an instruction.
+    pub fn instruction(&mut self, inst: Inst) -> Made<()> {
+        let f = self.f;
+        let data = f.inst(inst);
+        let args = data.args.as_slice();
+        self.lines.set(&self.b, data.line);
+        match &data.op {
+            Op::Const(_) | Op::VecConst(_) => return Ok(()),
+            Op::Load(access) => return self.load_lanes(*access, args, &data.results, inst),
+            Op::Store(access) => return self.store_lanes(*access, args, inst),
+            Op::BlockStore(access) => return self.block_store(*access, args),
+            Op::Fence => {
+                let order = AtomicOrdering::SequentiallyConsistent;
+                self.b.build_fence(order, false, "\0")?;
+                return Ok(());
+            }
+            Op::FrameStore(offset) => return self.frame_store(*offset, args[0]),
+            Op::Poll => return self.poll(),
+            Op::Barrier => return Err("a barrier that is still an instruction".into()),
+            _ => {}
+        }
+        let Some(&out) = data.results.first() else {
+            return Err(Bug(format!("{:?} without a result", data.op)));
+        };
+        let v = self.value(data, out)?;
+        self.bind(out, v);
+        Ok(())
+    }
+
+    /// The result of an instruction that has one.
+    fn value(&mut self, data: &InstData, out: Value) -> Made<V<'c>> {
+        let args = data.args.as_slice();
+        let ty = self.ty(out);
+        match &data.op {
+            Op::Input(input) => self.input(*input, out),
+            Op::Unary(op) => self.unary(*op, ty, args[0]),
+            Op::Binary(op) => self.binary(*op, ty, args[0], args[1]),
+            Op::Fma => self.fma(ty, args),
+            Op::ICmp(cond) => {
+                let (a, b) = (self.get(args[0])?, self.get(args[1])?);
+                self.icmp(int_predicate(*cond), a, b)
+            }
+            Op::FCmp(cond) => {
+                let (a, b) = (self.get(args[0])?, self.get(args[1])?);
+                self.fcmp(float_predicate(*cond), a, b)
+            }
+            Op::Select => {
+                let mask = self.get(args[0])?;
+                let (a, b) = (self.get(args[1])?, self.get(args[2])?);
+                self.select(mask, a, b)
+            }
+            Op::Convert(conv) => self.convert(*conv, ty, args[0]),
+            Op::Bitcast => {
+                let (v, from) = (self.get(args[0])?, self.ty(args[0]));
+                let v = self.narrow(v, from.lanes)?;
+                let v = self.cast_bits(v, self.exact(ty))?;
+                self.widen(v, ty.lanes, padded_lanes(ty.lanes))
+            }
+            Op::Splat => {
+                let v = self.get(args[0])?;
+                self.splat(v, ty.lanes)
+            }
+            Op::ExtractLane(k) => {
+                let v = self.get(args[0])?;
+                self.lane(v, u32::from(*k))
+            }
+            Op::InsertLane(k) => {
+                let (v, one) = (self.get(args[0])?, self.get(args[1])?);
+                self.with_lane(v, one, u32::from(*k))
+            }
+            Op::Shuffle(indices) => self.shuffle_values(args, indices),
+            Op::MaskAny => {
+                let bits = self.mask_word(args[0])?;
+                self.icmp(IntPredicate::NE, bits, bits.get_type().const_zero())
+            }
+            Op::MaskAll => self.mask_is_full(args[0]),
+            Op::MaskToBits => {
+                let mask = self.get(args[0])?;
+                self.mask_bits(mask, self.ty(args[0]).lanes)
+            }
+            Op::BitsToMask => {
+                let bits = self.get(args[0])?;
+                self.bits_mask(bits, ty.lanes)
+            }
+            Op::FpEnv(op) => self.fp_env(*op, ty, args),
+            Op::BlockLoad(access) => self.block_load(*access, args),
+            Op::Atomic(access) => self.atomic(*access, args),
+            Op::FrameLoad(offset) => self.frame_load(*offset, out),
+            other => Err(Bug(format!("{other:?} with a result"))),
+        }
+    }
+
+    /// A mask as an integer, of as many bits as it has lanes where that is a power of two.
+    fn mask_word(&mut self, mask: Value) -> Made<IntValue<'c>> {
+        let lanes = self.ty(mask).lanes;
+        let mask = self.get(mask)?;
+        let word = if padded_lanes(lanes) == lanes {
+            self.cast_bits(mask, self.int(u32::from(lanes)).into())?
+        } else {
+            self.mask_bits(mask, lanes)?
+        };
+        self.as_int(word)
+    }
+
+    /// Whether every lane of a mask is set.
+    pub fn mask_is_full(&mut self, mask: Value) -> Made<V<'c>> {
+        let bits = self.mask_word(mask)?;
+        let full = u64::from(low_bits(self.ty(mask).lanes));
+        self.icmp(
+            IntPredicate::EQ,
+            bits,
+            bits.get_type().const_int(full, false),
+        )
+    }
+
+    fn unary(&mut self, op: UnOp, ty: Ty, a: Value) -> Made<V<'c>> {
+        let v = self.get(a)?;
+        match op {
+            UnOp::Neg => {
+                let zero = self.konst(ty, 0)?;
+                self.op2(I::Sub, zero, v)
+            }
+            UnOp::Not => {
+                let ones = self.konst(ty, u64::MAX)?;
+                self.op2(I::Xor, v, ones)
+            }
+            UnOp::FNeg => Ok(match v {
+                V::FloatValue(x) => self.b.build_float_neg(x, "\0")?.into(),
+                other => {
+                    let x = self.as_vector(other)?;
+                    self.b.build_float_neg(x, "\0")?.into()
+                }
+            }),
+            // The second operand: the result for zero is defined.
+            UnOp::Clz => self.intrinsic(
+                "llvm.ctlz",
+                &[ty],
+                &[v, self.cx.bool_type().const_zero().into()],
+            ),
+            UnOp::Ctz => self.intrinsic(
+                "llvm.cttz",
+                &[ty],
+                &[v, self.cx.bool_type().const_zero().into()],
+            ),
+            UnOp::Popcnt => self.intrinsic("llvm.ctpop", &[ty], &[v]),
+            UnOp::BitRev => self.intrinsic("llvm.bitreverse", &[ty], &[v]),
+            UnOp::FAbs => self.intrinsic("llvm.fabs", &[ty], &[v]),
+            UnOp::FSqrt => self.intrinsic("llvm.sqrt", &[ty], &[v]),
+            UnOp::FFloor => self.intrinsic("llvm.floor", &[ty], &[v]),
+            UnOp::FCeil => self.intrinsic("llvm.ceil", &[ty], &[v]),
+            UnOp::FTrunc => self.intrinsic("llvm.trunc", &[ty], &[v]),
+            UnOp::FNearest => self.intrinsic("llvm.roundeven", &[ty], &[v]),
+        }
+    }
+
+    fn binary(&mut self, op: BinOp, ty: Ty, a: Value, b: Value) -> Made<V<'c>> {
+        if op.is_shift() {
+            return self.shift(op, ty, a, b);
+        }
+        let (x, y) = (self.get(a)?, self.get(b)?);
+        match op {
+            BinOp::Add => self.op2(I::Add, x, y),
+            BinOp::Sub => self.op2(I::Sub, x, y),
+            BinOp::Mul => self.op2(I::Mul, x, y),
+            BinOp::And => self.op2(I::And, x, y),
+            BinOp::Or => self.op2(I::Or, x, y),
+            BinOp::Xor => self.op2(I::Xor, x, y),
+            BinOp::FAdd => self.op2(I::FAdd, x, y),
+            BinOp::FSub => self.op2(I::FSub, x, y),
+            BinOp::FMul => self.op2(I::FMul, x, y),
+            BinOp::FDiv => self.op2(I::FDiv, x, y),
+            BinOp::SMin => self.intrinsic("llvm.smin", &[ty], &[x, y]),
+            BinOp::SMax => self.intrinsic("llvm.smax", &[ty], &[x, y]),
+            BinOp::UMin => self.intrinsic("llvm.umin", &[ty], &[x, y]),
+            BinOp::UMax => self.intrinsic("llvm.umax", &[ty], &[x, y]),
+            BinOp::MulHiS => self.multiply_high(ty, true, x, y),
+            BinOp::MulHiU => self.multiply_high(ty, false, x, y),
+            BinOp::SDiv | BinOp::UDiv | BinOp::SRem | BinOp::URem => self.divide(op, ty, x, y),
+            BinOp::Shl | BinOp::LShr | BinOp::AShr | BinOp::Rotl | BinOp::Rotr => {
+                Err("a shift among other operations".into())
+            }
+        }
+    }
+
+    /// Shifts by counts modulo the width; rotations take them so by themselves.
+    fn shift(&mut self, op: BinOp, ty: Ty, a: Value, b: Value) -> Made<V<'c>> {
+        let x = self.get(a)?;
+        let count_ty = self.ty(b);
+        let mut count = self.get(b)?;
+        let rotates = match op {
+            BinOp::Rotl => Some("llvm.fshl"),
+            BinOp::Rotr => Some("llvm.fshr"),
+            _ => None,
+        };
+        if rotates.is_none() {
+            let low = self.konst(count_ty, u64::from(ty.lane.bits()) - 1)?;
+            count = self.op2(I::And, count, low)?;
+        }
+        if count_ty.is_scalar() {
+            count = self.splat(count, ty.lanes)?;
+        }
+        match (rotates, op) {
+            (Some(name), _) => self.intrinsic(name, &[ty], &[x, x, count]),
+            (_, BinOp::Shl) => self.op2(I::Shl, x, count),
+            (_, BinOp::LShr) => self.op2(I::LShr, x, count),
+            _ => self.op2(I::AShr, x, count),
+        }
+    }
+
+    /// `a * b + c` with one rounding; the runtime does it where the processor has no instruction.
+    fn fma(&mut self, ty: Ty, args: &[Value]) -> Made<V<'c>> {
+        let operands: Vec<V> = args.iter().map(|&a| self.get(a)).collect::<Made<_>>()?;
+        if self.cpu.fma {
+            return self.intrinsic("llvm.fma", &[ty], &operands);
+        }
+        let cr0 = self.i32(CR0_PLAIN).into();
+        self.call_fp_env(FpEnvOp::Fma, cr0, ty, &operands, ty)
+    }
+
+    fn shuffle_values(&mut self, args: &[Value], indices: &[u16]) -> Made<V<'c>> {
+        let (first, second) = (args[0], args.get(1).copied());
+        let n = self.ty(first).lanes;
+        if let &[index] = indices {
+            let (from, lane) = match second {
+                Some(second) if index >= n => (second, index - n),
+                _ => (first, index),
+            };
+            let v = self.get(from)?;
+            return self.lane(v, u32::from(lane));
+        }
+        let m = second.map_or(0, |v| self.ty(v).lanes);
+        let a = self.get(first)?;
+        let Some(second) = second else {
+            if n == 1 {
+                return self.splat(a, indices.len() as u16);
+            }
+            return self.shuffle(a, None, &pad(indices.iter().map(|&i| u32::from(i))));
+        };
+        // Both operands of LLVM's shuffle have one type.
+        let b = self.get(second)?;
+        let (from_a, from_b) = (padded_lanes(n), padded_lanes(m));
+        let width = from_a.max(from_b).max(2);
+        let (a, b) = (self.widen(a, from_a, width)?, self.widen(b, from_b, width)?);
+        let picked = indices
+            .iter()
+            .map(|&i| u32::from(if i < n { i } else { i - n + width }));
+        self.shuffle(a, Some(b), &pad(picked))
+    }
+}
+
+/// Indices of a shuffle, padded with the last one.
+fn pad(indices: impl ExactSizeIterator<Item = u32> + Clone) -> Vec<Option<u32>> {
+    let padding = usize::from(padded_lanes(indices.len() as u16)) - indices.len();
+    let last = indices.clone().last().unwrap_or(0);
+    let padding = std::iter::repeat_n(last, padding);
+    indices.chain(padding).map(Some).collect()
+}

@@ -1,0 +1,353 @@
+//! Fast paths of accesses whose addresses run evenly over the lanes: `base + lane * stride`.
+//!
+//! One test decides for all lanes: the shape holds, and the whole run of bytes is inside. A packed run is then one vector
+//! load or store, a stride of zero one scalar load. Loads need no full mask, since reading memory that is inside disturbs
+//! nobody; stores do.
+
+use inkwell::IntPredicate;
+use inkwell::basic_block::BasicBlock;
+use inkwell::values::{InstructionOpcode as I, PointerValue};
+
+use super::emit::{Emit, Made, V};
+use super::memory::{Lanes, Place, Region};
+use super::types::padded_lanes;
+use crate::ssa::{Inst, MemAccess, Space, Ty, Value};
+
+/// How the addresses of an access run.
+#[derive(Clone, Copy)]
+pub(super) struct Affine<'c> {
+    /// Address of lane 0.
+    pub base: V<'c>,
+    /// The same, when it is a constant.
+    pub known: Option<u64>,
+    /// Bytes from lane to lane.
+    pub stride: i64,
+    /// Condition under which it holds; always when there is none.
+    pub guard: Option<V<'c>>,
+    /// Condition under which all lanes are enabled, where that is cheaper than to test the mask.
+    pub mask_all: Option<V<'c>>,
+}
+
+/// What a stride makes of an access.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// All lanes at one address.
+    Same,
+    /// One record after the other.
+    Packed,
+    /// Records with gaps, or backwards.
+    Spread,
+}
+
+/// The bytes of an access with even addresses.
+#[derive(Clone, Copy)]
+struct Run {
+    kind: Kind,
+    stride: i64,
+    /// Distance of the lowest byte from lane 0's address.
+    lowest: i64,
+    /// Bytes from the lowest to the highest.
+    bytes: u64,
+}
+
+/// Longest run that one test covers.
+const MAX_RUN: u64 = 1 << 24;
+
+impl Run {
+    fn new(access: MemAccess, count: u16, stride: i64) -> Option<Run> {
+        let record = u64::from(access.elem.bytes()) * u64::from(access.comps);
+        let kind = match stride {
+            0 => Kind::Same,
+            s if s.cast_unsigned() == record => Kind::Packed,
+            _ => Kind::Spread,
+        };
+        let distance = stride.checked_mul(i64::from(count) - 1)?;
+        let bytes = distance.unsigned_abs().checked_add(record)?;
+        (bytes <= MAX_RUN).then_some(Run {
+            kind,
+            stride,
+            lowest: distance.min(0),
+            bytes,
+        })
+    }
+}
+
+impl<'c> Emit<'c, '_> {
+    /// Shape of a vector of addresses.
+    fn affine(&mut self, addr: Value, inst: Inst) -> Made<Option<Affine<'c>>> {
+        if self.ty(addr).is_scalar() {
+            return Ok(None);
+        }
+        let shape = self.f.shapes.get(&inst).copied().unwrap_or_default();
+        let mask_all = shape.mask_all.map(|v| self.get(v)).transpose()?;
+        let Some(known) = shape.addr else {
+            return Ok(None);
+        };
+        Ok(Some(Affine {
+            base: self.get(known.base)?,
+            known: self.scalar_const(known.base),
+            stride: known.stride,
+            guard: known.guard.map(|v| self.get(v)).transpose()?,
+            mask_all,
+        }))
+    }
+
+    /// Load through one address; `None` where no shape is known that helps.
+    pub fn load_run(
+        &mut self,
+        access: MemAccess,
+        lanes: &Lanes<'c>,
+        addr: Value,
+        inst: Inst,
+    ) -> Made<Option<Vec<V<'c>>>> {
+        let Some(shape) = self.affine(addr, inst)? else {
+            return Ok(None);
+        };
+        let Some(run) = Run::new(access, lanes.count, shape.stride) else {
+            return Ok(None);
+        };
+        if run.kind == Kind::Spread && self.gathers(access, lanes) {
+            return Ok(None);
+        }
+        let quiet = self.f.quiet.contains(&inst) || self.is_full(lanes.mask);
+        if self.surely_inside(access.space, shape, run) {
+            return self.read_run(access, lanes, shape, run, quiet).map(Some);
+        }
+        let ok = self.run_inside(lanes, shape, run)?;
+        let (fast, other, done) = self.two_ways(ok)?;
+        self.at(fast);
+        let a = self.read_run(access, lanes, shape, run, quiet)?;
+        let fast = self.here()?;
+        self.jump(done)?;
+        self.at(other);
+        let b = self.load_any(access, lanes)?;
+        let other = self.here()?;
+        self.jump(done)?;
+        self.at(done);
+        a.into_iter()
+            .zip(b)
+            .map(|(a, b)| {
+                let phi = self.b.build_phi(a.get_type(), "\0")?;
+                phi.add_incoming(&[(&a, fast), (&b, other)]);
+                Ok(phi.as_basic_value())
+            })
+            .collect::<Made<_>>()
+            .map(Some)
+    }
+
+    /// Store through one address; false where no shape is known that helps.
+    pub fn store_run(
+        &mut self,
+        access: MemAccess,
+        lanes: &Lanes<'c>,
+        addr: Value,
+        data: &[V<'c>],
+        inst: Inst,
+    ) -> Made<bool> {
+        let Some(shape) = self.affine(addr, inst)? else {
+            return Ok(false);
+        };
+        let Some(run) = Run::new(access, lanes.count, shape.stride) else {
+            return Ok(false);
+        };
+        let scattered = run.kind == Kind::Spread && self.scatters(access, lanes);
+        if run.kind == Kind::Same || scattered {
+            return Ok(false);
+        }
+        let every = self.is_full(lanes.mask);
+        if every && self.surely_inside(access.space, shape, run) {
+            self.write_run(access, lanes, shape, run, data)?;
+            return Ok(true);
+        }
+        let mut ok = self.run_inside(lanes, shape, run)?;
+        if !every {
+            let all = match shape.mask_all {
+                Some(all) => all,
+                None => self.mask_is_full(lanes.mask)?,
+            };
+            ok = self.op2(I::And, ok, all)?;
+        }
+        let (fast, other, done) = self.two_ways(ok)?;
+        self.at(fast);
+        self.write_run(access, lanes, shape, run, data)?;
+        self.jump(done)?;
+        self.at(other);
+        self.store_any(access, lanes, data)?;
+        self.jump(done)?;
+        self.at(done);
+        Ok(true)
+    }
+
+    /// Blocks for the usual way, the other, and behind both.
+    fn two_ways(&mut self, ok: V<'c>) -> Made<(BasicBlock<'c>, BasicBlock<'c>, BasicBlock<'c>)> {
+        let (fast, other, done) = (self.new_block(), self.new_block(), self.new_block());
+        self.branch_likely(ok, fast, other, true)?;
+        Ok((fast, other, done))
+    }
+
+    /// A run whose place is known while compiling.
+    fn surely_inside(&self, space: Space, shape: Affine, run: Run) -> bool {
+        let end = |at: u64| at.checked_add_signed(run.lowest).map(|low| low + run.bytes);
+        space == Space::Regs
+            && shape.guard.is_none()
+            && shape
+                .known
+                .and_then(end)
+                .is_some_and(|end| end <= u64::from(self.f.regs_bytes))
+    }
+
+    fn run_inside(&mut self, lanes: &Lanes<'c>, shape: Affine<'c>, run: Run) -> Made<V<'c>> {
+        let base = self.add_const(self.as_int(shape.base)?, run.lowest)?;
+        let offset = if lanes.flat {
+            self.flat_offset(base.into())?
+        } else {
+            base.into()
+        };
+        let limit = self.limit(lanes.region, run.bytes as u32)?;
+        let inside = self.icmp(IntPredicate::ULT, offset, limit)?;
+        match shape.guard {
+            Some(guard) => self.op2(I::And, inside, guard),
+            None => Ok(inside),
+        }
+    }
+
+    fn run_pointer(&mut self, lanes: &Lanes<'c>, base: V<'c>) -> Made<PointerValue<'c>> {
+        let (region, offset) = if lanes.flat {
+            (Region::Known(Place::Flat), self.flat_offset(base)?)
+        } else {
+            (lanes.region, self.resize(base, 64)?)
+        };
+        let start = self.base(region)?;
+        self.offset(start, self.as_int(offset)?)
+    }
+
+    /// A load whose bytes are known to be inside.
+    fn read_run(
+        &mut self,
+        access: MemAccess,
+        lanes: &Lanes<'c>,
+        shape: Affine<'c>,
+        run: Run,
+        quiet: bool,
+    ) -> Made<Vec<V<'c>>> {
+        let pointer = self.run_pointer(lanes, shape.base)?;
+        let mut parts = match run.kind {
+            Kind::Same => self.read_same(access, lanes.count, pointer)?,
+            Kind::Packed => self.read_packed(access, lanes.count, pointer)?,
+            Kind::Spread => self.read_spread(access, lanes.count, pointer, run.stride)?,
+        };
+        if !quiet {
+            let mask = self.get(lanes.mask)?;
+            for part in &mut parts {
+                *part = self.select(mask, *part, part.get_type().const_zero())?;
+            }
+        }
+        Ok(parts)
+    }
+
+    fn read_same(
+        &mut self,
+        access: MemAccess,
+        count: u16,
+        pointer: PointerValue<'c>,
+    ) -> Made<Vec<V<'c>>> {
+        let ty = self.type_of(Ty::scalar(access.elem));
+        (0..i64::from(access.comps))
+            .map(|c| {
+                let at = self.offset_const(pointer, c * i64::from(access.elem.bytes()))?;
+                let v = self.load(ty, at)?;
+                self.splat(v, count)
+            })
+            .collect()
+    }
+
+    fn read_packed(
+        &mut self,
+        access: MemAccess,
+        count: u16,
+        pointer: PointerValue<'c>,
+    ) -> Made<Vec<V<'c>>> {
+        let comps = u16::from(access.comps);
+        let ty = Ty::vector(access.elem, count * comps);
+        if comps == 1 {
+            return Ok(vec![self.load_value(ty, pointer)?]);
+        }
+        let all = self.load(self.exact(ty), pointer)?;
+        (0..comps)
+            .map(|c| {
+                let lanes = (0..padded_lanes(count)).map(|i| i.min(count - 1) * comps + c);
+                let lanes = lanes.map(|i| Some(u32::from(i)));
+                self.shuffle(all, None, &lanes.collect::<Vec<_>>())
+            })
+            .collect()
+    }
+
+    fn read_spread(
+        &mut self,
+        access: MemAccess,
+        count: u16,
+        pointer: PointerValue<'c>,
+        stride: i64,
+    ) -> Made<Vec<V<'c>>> {
+        let ty = self.type_of(Ty::vector(access.elem, count));
+        let elem = self.type_of(Ty::scalar(access.elem));
+        (0..i64::from(access.comps))
+            .map(|c| {
+                let mut v: V = ty.const_zero();
+                for i in 0..count {
+                    let at = c * i64::from(access.elem.bytes()) + i64::from(i) * stride;
+                    let at = self.offset_const(pointer, at)?;
+                    let one = self.load(elem, at)?;
+                    v = self.with_lane(v, one, u32::from(i))?;
+                }
+                Ok(v)
+            })
+            .collect()
+    }
+
+    /// A store of all lanes whose bytes are known to be inside.
+    fn write_run(
+        &mut self,
+        access: MemAccess,
+        lanes: &Lanes<'c>,
+        shape: Affine<'c>,
+        run: Run,
+        data: &[V<'c>],
+    ) -> Made<()> {
+        let pointer = self.run_pointer(lanes, shape.base)?;
+        if run.kind == Kind::Packed {
+            let all = self.interleave(data, lanes.count)?;
+            return self.store(all, pointer);
+        }
+        for i in 0..lanes.count {
+            for (c, &v) in data.iter().enumerate() {
+                let at = c as i64 * i64::from(access.elem.bytes()) + i64::from(i) * run.stride;
+                let at = self.offset_const(pointer, at)?;
+                let one = self.lane(v, u32::from(i))?;
+                self.store(one, at)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Records of one lane of each vector, one after the other.
+    fn interleave(&mut self, data: &[V<'c>], count: u16) -> Made<V<'c>> {
+        let first = *data.first().ok_or("a store of nothing")?;
+        let mut all = self.narrow(first, count)?;
+        let mut width = count;
+        for &v in &data[1..] {
+            let v = self.narrow(v, count)?;
+            let v = self.widen(v, count, width)?;
+            // The second operand's lanes count from `width`.
+            let ends = (0..u32::from(width + count)).map(Some);
+            all = self.shuffle(all, Some(v), &ends.collect::<Vec<_>>())?;
+            width += count;
+        }
+        let comps = data.len() as u16;
+        if comps == 1 {
+            return Ok(all);
+        }
+        let order = (0..width).map(|i| Some(u32::from(i % comps * count + i / comps)));
+        self.shuffle(all, None, &order.collect::<Vec<_>>())
+    }
+}

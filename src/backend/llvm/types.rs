@@ -1,0 +1,153 @@
+//! LLVM types and constants of SSA values: a vector of `N` lanes is one `<N x T>`, a mask one `<N x i1>`.
+
+use inkwell::AddressSpace;
+use inkwell::context::Context;
+use inkwell::types::{BasicTypeEnum, IntType, VectorType};
+use inkwell::values::{BasicValueEnum, IntValue};
+
+use super::emit::{Emit, Made, V};
+use crate::ssa::{Lane, Op, Ty, Value};
+
+/// Type of a scalar.
+pub(super) fn scalar_type(cx: &Context, lane: Lane) -> BasicTypeEnum<'_> {
+    match lane {
+        Lane::F32 => cx.f32_type().into(),
+        Lane::F64 => cx.f64_type().into(),
+        _ => int_type(cx, lane.bits()).into(),
+    }
+}
+
+/// Integers of this many bits, of which there are 1 to 512.
+pub(super) fn int_type(cx: &Context, bits: u32) -> IntType<'_> {
+    match bits {
+        1 => cx.bool_type(),
+        8 => cx.i8_type(),
+        16 => cx.i16_type(),
+        32 => cx.i32_type(),
+        64 => cx.i64_type(),
+        _ => std::num::NonZeroU32::new(bits)
+            .and_then(|bits| cx.custom_width_int_type(bits).ok())
+            .unwrap_or(cx.i64_type()),
+    }
+}
+
+/// Vectors of any scalar type.
+pub(super) fn vector_of(scalar: BasicTypeEnum<'_>, lanes: u32) -> VectorType<'_> {
+    match scalar {
+        BasicTypeEnum::FloatType(t) => t.vec_type(lanes),
+        BasicTypeEnum::PointerType(t) => t.vec_type(lanes),
+        BasicTypeEnum::IntType(t) => t.vec_type(lanes),
+        other => other.into_vector_type(),
+    }
+}
+
+/// A scalar type, or vectors of it.
+pub(super) fn lanes_of(scalar: BasicTypeEnum<'_>, lanes: u16) -> BasicTypeEnum<'_> {
+    if lanes == 1 {
+        scalar
+    } else {
+        vector_of(scalar, u32::from(lanes)).into()
+    }
+}
+
+/// Lanes of the LLVM value of an SSA value: the next power of two. LLVM does not get all operations right on other
+/// counts. What the lanes beyond hold is nobody's concern, but it is never undefined: they may end in a division.
+pub(super) const fn padded_lanes(lanes: u16) -> u16 {
+    lanes.next_power_of_two()
+}
+
+impl<'c> Emit<'c, '_> {
+    /// LLVM type of an SSA type in registers.
+    pub fn type_of(&self, ty: Ty) -> BasicTypeEnum<'c> {
+        lanes_of(scalar_type(self.cx, ty.lane), padded_lanes(ty.lanes))
+    }
+
+    /// LLVM type of an SSA type in memory.
+    pub fn exact(&self, ty: Ty) -> BasicTypeEnum<'c> {
+        lanes_of(scalar_type(self.cx, ty.lane), ty.lanes)
+    }
+
+    /// Integers of so many bits.
+    pub fn int(&self, bits: u32) -> IntType<'c> {
+        int_type(self.cx, bits)
+    }
+
+    /// Pointers.
+    pub fn ptr_type(&self) -> BasicTypeEnum<'c> {
+        self.cx.ptr_type(AddressSpace::default()).into()
+    }
+
+    /// SSA type of a value.
+    pub fn ty(&self, v: Value) -> Ty {
+        self.f.ty(v)
+    }
+
+    /// A 32-bit constant.
+    pub fn i32(&self, value: u32) -> IntValue<'c> {
+        self.cx.i32_type().const_int(u64::from(value), false)
+    }
+
+    /// A 64-bit constant.
+    pub fn i64(&self, value: u64) -> IntValue<'c> {
+        self.cx.i64_type().const_int(value, false)
+    }
+
+    /// A scalar with these bits.
+    pub fn scalar_bits(&self, lane: Lane, bits: u64) -> Made<V<'c>> {
+        let int = self.int(lane.bits()).const_int(bits & lane.mask(), false);
+        if lane.is_float() {
+            return self.cast_bits(int.into(), scalar_type(self.cx, lane));
+        }
+        Ok(int.into())
+    }
+
+    /// `bits` in every lane of a type.
+    pub fn konst(&self, ty: Ty, bits: u64) -> Made<V<'c>> {
+        let one = self.scalar_bits(ty.lane, bits)?;
+        if ty.is_scalar() {
+            return Ok(one);
+        }
+        let lanes = usize::from(padded_lanes(ty.lanes));
+        Ok(VectorType::const_vector(&vec![one; lanes]).into())
+    }
+
+    /// A constant of these lanes.
+    pub fn vector_bits(&self, lane: Lane, lanes: &[u64]) -> Made<V<'c>> {
+        let padding = usize::from(padded_lanes(lanes.len() as u16)) - lanes.len();
+        let padding = std::iter::repeat_n(&0, padding);
+        let lanes: Vec<BasicValueEnum> = lanes
+            .iter()
+            .chain(padding)
+            .map(|&bits| self.scalar_bits(lane, bits))
+            .collect::<Made<_>>()?;
+        Ok(VectorType::const_vector(&lanes).into())
+    }
+
+    /// Bits of a scalar constant.
+    pub fn scalar_const(&self, v: Value) -> Option<u64> {
+        match self.f.def_inst(v)?.op {
+            Op::Const(bits) => Some(bits & self.ty(v).lane.mask()),
+            _ => None,
+        }
+    }
+
+    /// Bits that all lanes of a constant have.
+    pub fn uniform_const(&self, v: Value) -> Option<u64> {
+        let def = self.f.def_inst(v)?;
+        match &def.op {
+            Op::Const(_) => self.scalar_const(v),
+            Op::VecConst(lanes) => {
+                let low = self.ty(v).lane.mask();
+                let first = *lanes.first()? & low;
+                lanes.iter().all(|l| l & low == first).then_some(first)
+            }
+            Op::Splat => self.scalar_const(*def.args.first()?),
+            _ => None,
+        }
+    }
+
+    /// True for a mask that is known to be full.
+    pub fn is_full(&self, mask: Value) -> bool {
+        self.uniform_const(mask) == Some(1)
+    }
+}

@@ -1,0 +1,169 @@
+//! How code is generated, as data: which backend, and how hard each of its stages works.
+
+use super::cranelift::{self, CraneliftBackend};
+use super::{Backend, BackendError};
+
+/// A code generator by name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize)]
+pub enum BackendKind {
+    /// Cranelift, the default: compiles fast.
+    #[default]
+    Cranelift,
+    /// LLVM, in builds with the feature `llvm`: vectors of the processor's full width.
+    Llvm,
+}
+
+/// How hard instruction selection and register allocation work.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize)]
+pub enum OptLevel {
+    /// Fastest to compile.
+    None,
+    /// Default.
+    #[default]
+    Speed,
+}
+
+/// Which of the code generator's own passes over its IR run before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize)]
+pub enum PassLevel {
+    /// None: the passes of this crate have done the work.
+    #[default]
+    None,
+    /// LLVM's `O1`.
+    O1,
+    /// LLVM's `O2`.
+    O2,
+    /// LLVM's `O3`.
+    O3,
+}
+
+/// How code is generated; part of the cache key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize)]
+pub struct Strategy {
+    /// Code generator.
+    pub backend: BackendKind,
+    /// Effort of code generation.
+    pub opt: OptLevel,
+    /// Passes of the code generator's own.
+    pub passes: PassLevel,
+}
+
+impl BackendKind {
+    /// All of them, whether this build has them or not.
+    pub const ALL: [BackendKind; 2] = [BackendKind::Cranelift, BackendKind::Llvm];
+
+    /// Spelling on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            BackendKind::Cranelift => cranelift::NAME,
+            BackendKind::Llvm => "llvm",
+        }
+    }
+}
+
+impl PassLevel {
+    /// All of them.
+    pub const ALL: [PassLevel; 4] = [PassLevel::None, PassLevel::O1, PassLevel::O2, PassLevel::O3];
+
+    /// Spelling on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            PassLevel::None => "none",
+            PassLevel::O1 => "O1",
+            PassLevel::O2 => "O2",
+            PassLevel::O3 => "O3",
+        }
+    }
+}
+
+impl OptLevel {
+    /// All of them.
+    pub const ALL: [OptLevel; 2] = [OptLevel::None, OptLevel::Speed];
+
+    /// Spelling on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            OptLevel::None => "none",
+            OptLevel::Speed => "speed",
+        }
+    }
+}
+
+impl Strategy {
+    /// The code generator for the machine it runs on.
+    ///
+    /// # Errors
+    /// [`BackendError::Environment`] when the machine cannot run what it makes, and [`BackendError::Strategy`] when this
+    /// build does not have it or it cannot honour the strategy.
+    pub fn host(&self) -> Result<Box<dyn Backend>, BackendError> {
+        self.check()?;
+        match self.backend {
+            BackendKind::Cranelift => Ok(Box::new(CraneliftBackend::host()?)),
+            BackendKind::Llvm => llvm(),
+        }
+    }
+
+    /// Whether the code generator can honour the strategy.
+    ///
+    /// # Errors
+    /// [`BackendError::Strategy`] says what it cannot.
+    pub fn check(&self) -> Result<(), BackendError> {
+        if self.backend == BackendKind::Cranelift && self.passes != PassLevel::None {
+            return Err(BackendError::Strategy {
+                backend: cranelift::NAME,
+                what: format!(
+                    "has no passes of its own at level {}: use none, or the backend llvm",
+                    self.passes.name()
+                ),
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "llvm")]
+fn llvm() -> Result<Box<dyn Backend>, BackendError> {
+    Ok(Box::new(super::llvm::LlvmBackend::host()?))
+}
+
+#[cfg(not(feature = "llvm"))]
+fn llvm() -> Result<Box<dyn Backend>, BackendError> {
+    Err(BackendError::Strategy {
+        backend: BackendKind::Llvm.name(),
+        what: "this program was built without it: install the packages llvm-19-dev and libpolly-19-dev and \
+               build with `cargo build --features llvm`, or use the backend cranelift"
+            .to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cranelift_has_no_passes() {
+        let mut strategy = Strategy::default();
+        assert!(strategy.check().is_ok());
+        strategy.passes = PassLevel::O2;
+        let error = strategy.check().unwrap_err().to_string();
+        assert!(
+            error.contains("O2") && error.contains("cranelift"),
+            "{error}"
+        );
+        strategy.backend = BackendKind::Llvm;
+        assert!(strategy.check().is_ok());
+    }
+
+    #[test]
+    #[cfg(not(feature = "llvm"))]
+    fn a_missing_backend_says_how_to_get_it() {
+        let strategy = Strategy {
+            backend: BackendKind::Llvm,
+            ..Strategy::default()
+        };
+        let error = strategy.host().err().map(|e| e.to_string()).unwrap();
+        for part in ["llvm-19-dev", "libpolly-19-dev", "--features llvm"] {
+            assert!(error.contains(part), "{error}");
+        }
+    }
+}
