@@ -6,6 +6,8 @@
 
 #[path = "edges/atomics.rs"]
 mod atomics;
+#[path = "edges/block2d.rs"]
+mod block2d;
 #[path = "edges/cases.rs"]
 mod cases;
 #[path = "edges/even.rs"]

@@ -7,7 +7,7 @@
 use std::sync::atomic::AtomicU32;
 
 /// Version of this layout.
-pub const ABI_VERSION: u32 = 5;
+pub const ABI_VERSION: u32 = 6;
 
 /// Entries of a surface table; an index is a byte, so a look-up needs no check.
 pub const SURFACES: usize = 256;
@@ -149,6 +149,55 @@ pub struct Helpers {
     pub load_quiet: Message,
     /// The same of [`Helpers::store`].
     pub store_quiet: Message,
+    /// Loads or stores a rectangle: `(group, thread, shape, block) -> non-zero to stop`. `shape` is made by
+    /// [`rectangle::shape`]. `block` is a [`Rectangle`], 16-byte aligned, with the payload's registers behind it, from
+    /// [`rectangle::DATA`] on. An element outside the surface reads zero and is not written; one inside that is not
+    /// wholly inside device memory likewise, and is recorded as a fault of its own where the shape says so.
+    pub rectangle: unsafe extern "C" fn(*mut GroupCtx, u32, u32, *mut u8) -> u32,
+}
+
+/// Operands of [`Helpers::rectangle`].
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Rectangle {
+    /// Address of the surface.
+    pub base: u64,
+    /// Bytes of a row of the surface, less one.
+    pub width: u32,
+    /// Rows, less one.
+    pub height: u32,
+    /// Bytes from row to row, less one.
+    pub pitch: u32,
+    /// First column, in elements.
+    pub x: i32,
+    /// First row.
+    pub y: i32,
+    /// Number of the memory instruction, for fault records.
+    pub site: u32,
+    /// 0: nothing is read or written.
+    pub enabled: u32,
+}
+
+/// Operand `shape` of [`Helpers::rectangle`].
+pub mod rectangle {
+    /// Byte at which the payload begins.
+    pub const DATA: u32 = 48;
+    /// A store.
+    pub const STORE: u32 = 1 << 2;
+    /// Columns follow each other in registers, not rows.
+    pub const TRANSPOSE: u32 = 1 << 3;
+    /// Elements of a dword come from neighbouring rows (of transposed blocks: columns).
+    pub const PACKED: u32 = 1 << 4;
+    /// Registers have 64 bytes, not 32.
+    pub const WIDE: u32 = 1 << 5;
+    /// Faults are recorded.
+    pub const REPORT: u32 = 1 << 6;
+
+    /// `blocks` (up to 31) of `width` x `height` (up to 255) elements of `bytes` bytes, for the thread's lane
+    /// `lane`, a multiple of four; flags are to be added.
+    pub const fn shape(bytes: u32, blocks: u32, width: u32, height: u32, lane: u32) -> u32 {
+        bytes.trailing_zeros() | (lane / 4) << 7 | width << 10 | height << 18 | blocks << 26
+    }
 }
 
 /// Lane-wise access to memory: `(group, thread, shape, index, lanes, block) -> faulting lanes`.

@@ -226,7 +226,8 @@ impl Machine<'_, '_, '_> {
         Ok(())
     }
 
-    fn note(&mut self, memory: Memory, at: u64, v: u64, bytes: u32) {
+    /// Notes a write for the trace.
+    pub fn note(&mut self, memory: Memory, at: u64, v: u64, bytes: u32) {
         if let Some(w) = &mut self.written {
             let v = v & super::number::mask(bytes);
             match memory.space {
@@ -238,8 +239,16 @@ impl Machine<'_, '_, '_> {
         }
     }
 
-    /// Consecutive elements of channel 0 into a payload. Each element out of bounds is a fault of its own.
-    pub fn load_block(&mut self, inst: &Inst, a: &Access, data: Raw) -> Result<(), Halt> {
+    /// Consecutive elements of channel 0 into a payload, each in `register` bytes, `high` bits up. Each element out of
+    /// bounds is a fault of its own.
+    pub fn load_block(
+        &mut self,
+        inst: &Inst,
+        a: &Access,
+        data: Raw,
+        register: usize,
+        high: u32,
+    ) -> Result<(), Halt> {
         let region = self.region(a.memory);
         let mut all = Vec::with_capacity(a.count);
         for k in 0..a.count {
@@ -252,23 +261,30 @@ impl Machine<'_, '_, '_> {
         }
         if a.enabled != 0 {
             for (k, v) in all.into_iter().enumerate() {
-                self.set_payload(data, 0, k, a.bytes as usize, v)?;
+                self.set_payload(data, 0, k, register, v.wrapping_shl(high))?;
             }
         }
         Ok(())
     }
 
     /// A payload to consecutive elements from channel 0's address on.
-    pub fn store_block(&mut self, inst: &Inst, a: &Access, data: Raw) -> Result<(), Halt> {
+    pub fn store_block(
+        &mut self,
+        inst: &Inst,
+        a: &Access,
+        data: Raw,
+        register: usize,
+        high: u32,
+    ) -> Result<(), Halt> {
         let region = self.region(a.memory);
         let values = (0..a.count)
-            .map(|k| self.payload(data, 0, k, a.bytes as usize))
+            .map(|k| self.payload(data, 0, k, register))
             .collect::<Result<Vec<_>, _>>()?;
         if a.enabled == 0 {
             return Ok(());
         }
         for (k, v) in values.into_iter().enumerate() {
-            let at = a.at(0, k);
+            let (at, v) = (a.at(0, k), v.wrapping_shr(high));
             if self.group.write(region, at, a.bytes, v) {
                 self.note(a.memory, at, v, a.bytes);
             } else {

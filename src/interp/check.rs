@@ -5,7 +5,7 @@
 use super::calls::missing;
 use super::error::{Halt, InterpError};
 use super::{Inputs, NOT_YET};
-use crate::isa::lsc::{AddrModel, DataSize, LscOp, Sfid};
+use crate::isa::lsc::{AddrModel, Sfid};
 use crate::isa::{Opcode, Status};
 use crate::module::*;
 use crate::valid::ValidKernel;
@@ -65,6 +65,7 @@ fn instruction(module: &Module, inst: &Inst, inputs: &Inputs) -> Result<(), Halt
         Body::Dpas(_) if inst.op == Opcode::Dpas => Ok(()),
         Body::Dpas(_) => Halt::unsupported("a matrix shared with another hardware thread"),
         Body::Lsc(l) => lsc(l),
+        Body::LscBlock2d(_) | Body::Sbarrier(_) | Body::Wait(_) => Ok(()),
         _ => Halt::unsupported(NOT_YET),
     }
 }
@@ -75,29 +76,17 @@ fn mem(m: &Mem) -> Result<(), Halt> {
         | MemKind::Gather { .. }
         | MemKind::GatherScaled { .. }
         | MemKind::Gather4Scaled { .. }
+        | MemKind::Qword { .. }
         | MemKind::DwordAtomic { .. } => Ok(()),
         _ => Halt::unsupported(NOT_YET),
     }
 }
 
 fn lsc(l: &Lsc) -> Result<(), Halt> {
-    let known = match l.op {
-        LscOp::Load | LscOp::Store | LscOp::LoadStrided | LscOp::StoreStrided => true,
-        LscOp::LoadQuad | LscOp::StoreQuad => l.data_size == DataSize::D32,
-        LscOp::Atomic(_) => true,
-        _ => false,
-    };
-    if !known {
-        return Halt::unsupported(NOT_YET);
-    }
-    if l.scale != 1 {
-        return Halt::unsupported("an address scale other than 1");
-    }
-    match (l.sfid, l.model, &l.surface) {
-        (Sfid::Slm, ..) | (_, AddrModel::Flat, _) => Ok(()),
-        (_, AddrModel::Bti, LscSurface::Imm(_) | LscSurface::Var(_)) => Ok(()),
-        (_, AddrModel::Ss, LscSurface::Var(_)) => Ok(()),
-        (_, model, _) => Halt::unsupported(format!("address model {model:?}").to_lowercase()),
+    match (l.sfid, l.model) {
+        (Sfid::Slm, _) => Ok(()),
+        (_, AddrModel::Arg) => Halt::unsupported(format!("address model {}", l.model.name())),
+        _ => Ok(()),
     }
 }
 
@@ -105,7 +94,7 @@ fn lsc(l: &Lsc) -> Result<(), Halt> {
 pub(super) fn uses_scratch(module: &Module) -> bool {
     module.insts.iter().any(|i| match &i.body {
         Body::Mem(m) => m.surface == SurfaceId::SCRATCH,
-        Body::Lsc(l) => l.sfid != Sfid::Slm && l.model == AddrModel::Ss,
+        Body::Lsc(l) => l.sfid != Sfid::Slm && matches!(l.model, AddrModel::Ss | AddrModel::Bss),
         _ => false,
     })
 }

@@ -9,15 +9,22 @@ use super::number::mask;
 use crate::isa::lsc::{AddrModel, AddrSize, DataSize, LscOp, Sfid};
 use crate::module::*;
 
+/// Most elements a lane of one access; longer vectors are several.
+const RUN: usize = 8;
+
 impl Machine<'_, '_, '_> {
     /// An untyped message.
     pub fn lsc(&mut self, inst: &Inst, l: &Lsc) -> Result<(), Halt> {
-        if l.scale != 1 {
-            return Halt::unsupported("an address scale other than 1");
+        let enabled = self.enabled(inst)?;
+        if l.op == LscOp::LoadStatus {
+            return self.lsc_status(l, enabled);
+        }
+        // It may bring something to a cache, which nobody can see, and cannot fault.
+        if l.prefetches() {
+            return Ok(());
         }
         let memory = self.lsc_memory(l)?;
         let address = self.lsc_addresses(inst, l, memory)?;
-        let enabled = self.enabled(inst)?;
         let a = one(memory, address, l.data_size.memory_bytes(), enabled);
         let store = matches!(l.op, LscOp::Store | LscOp::StoreQuad | LscOp::StoreStrided);
         match l.op {
@@ -27,17 +34,23 @@ impl Machine<'_, '_, '_> {
                 self.lsc_block(inst, l, &a, store)
             }
             LscOp::Load | LscOp::Store | LscOp::LoadStrided | LscOp::StoreStrided => {
-                let a = Access {
-                    count: usize::from(l.elems),
-                    ..a
-                };
                 self.lsc_vector(inst, l, &a, store)
             }
-            LscOp::LoadQuad | LscOp::StoreQuad if l.data_size == DataSize::D32 => {
+            LscOp::LoadQuad | LscOp::StoreQuad => {
+                if l.transposed || l.elems != 1 {
+                    return Halt::malformed("channels of a vector or a transposed message");
+                }
                 self.lsc_quad(inst, l, &a, store)
             }
             LscOp::Atomic(op) => {
-                let register = if l.data_size == DataSize::D64 { 8 } else { 4 };
+                if l.transposed || l.elems != 1 {
+                    return Halt::malformed("an atomic on a vector or a transposed message");
+                }
+                let register = match l.data_size {
+                    DataSize::D64 => 8,
+                    DataSize::D32 | DataSize::D16c32 => 4,
+                    other => return Halt::unsupported(format!("atomics on {}", other.name())),
+                };
                 let atomic = Atomic {
                     op,
                     first: l.src1,
@@ -51,6 +64,16 @@ impl Machine<'_, '_, '_> {
         }
     }
 
+    /// One bit a channel in the first dword: enabled, and the page exists. The specification means pages of sparse
+    /// resources; there are none here, so that every page exists, whether or not an access to it would be in bounds.
+    /// A message without channels writes nothing.
+    fn lsc_status(&mut self, l: &Lsc, enabled: u32) -> Result<(), Halt> {
+        if enabled == 0 || l.data.is_null() {
+            return Ok(());
+        }
+        self.set_payload(l.data, 0, 0, 4, enabled.into())
+    }
+
     fn lsc_memory(&mut self, l: &Lsc) -> Result<Memory, Halt> {
         if l.sfid == Sfid::Slm {
             return Ok(Memory::LOCAL);
@@ -59,23 +82,11 @@ impl Machine<'_, '_, '_> {
             (AddrModel::Flat, _) => Ok(Memory::DEVICE),
             (AddrModel::Bti, LscSurface::Imm(n)) => surface_index(*n as u32),
             (AddrModel::Bti, LscSurface::Var(o)) => surface_index(self.scalar_at(*o)? as u32),
-            // The only surface in the state heap is the thread's scratch space, whose offset there is `r0.5 >> 4`
-            // (VISA.md 4.2).
-            (AddrModel::Ss, LscSurface::Var(o)) => {
-                let [.., r0_5] = self
-                    .group
-                    .r0(self.number)
-                    .first_chunk::<6>()
-                    .copied()
-                    .unwrap_or([0; 6]);
-                let offset = self.scalar_at(*o)? as u32;
-                if [r0_5.wrapping_shr(4), r0_5 & !0x3FF, r0_5].contains(&offset) {
-                    Ok(Memory::SCRATCH)
-                } else {
-                    Halt::unsupported("`ss` surface that is not the thread's scratch space")
-                }
+            (AddrModel::Ss | AddrModel::Bss, LscSurface::Imm(n)) => Ok(heap_entry(*n as u32)),
+            (AddrModel::Ss | AddrModel::Bss, LscSurface::Var(o)) => {
+                Ok(heap_entry(self.scalar_at(*o)? as u32))
             }
-            (model, _) => Halt::unsupported(format!("address model {model:?}").to_lowercase()),
+            (model, _) => Halt::unsupported(format!("address model {}", model.name())),
         }
     }
 
@@ -94,7 +105,7 @@ impl Machine<'_, '_, '_> {
         };
         let step = match &l.stride {
             _ if !strided => 0,
-            None => l.data_size.memory_bytes().into(),
+            None => l.packed_bytes().into(),
             Some(LscScalar::Imm(n)) => *n,
             Some(LscScalar::Var(o)) => self.scalar_at(*o)?,
         };
@@ -104,6 +115,7 @@ impl Machine<'_, '_, '_> {
             let from = if single { 0 } else { i };
             let address = self
                 .payload(l.addr, 0, from, bytes)?
+                .wrapping_mul(l.scale.into())
                 .wrapping_add(i64::from(l.offset) as u64)
                 .wrapping_add(step.wrapping_mul(i as u64));
             out.set(i, memory.masked(address & keep));
@@ -116,17 +128,15 @@ impl Machine<'_, '_, '_> {
         if inst.exec.lanes() != 1 {
             return Halt::malformed("a transposed message has execution size 1");
         }
-        if !matches!(l.data_size, DataSize::D32 | DataSize::D64) {
-            return Halt::unsupported("transposed elements other than d32 and d64");
-        }
         let a = Access {
             count: usize::from(l.elems),
             ..*a
         };
+        let register = l.data_size.register_bytes() as usize;
         if store {
-            self.store_block(inst, &a, l.data)
+            self.store_block(inst, &a, l.data, register, high(l))
         } else {
-            self.load_block(inst, &a, l.data)
+            self.load_block(inst, &a, l.data, register, high(l))
         }
     }
 
@@ -139,29 +149,37 @@ impl Machine<'_, '_, '_> {
     }
 
     fn lsc_vector(&mut self, inst: &Inst, l: &Lsc, a: &Access, store: bool) -> Result<(), Halt> {
-        if a.count > 8 {
-            return Halt::unsupported(format!("{} elements a lane", a.count));
-        }
         let lanes = inst.exec.lanes();
         let stride = self.component_stride(l, lanes);
         let register = l.data_size.register_bytes() as usize;
-        // Of `d16c32h` the element is the high half of the register's dword.
-        let high = if l.data_size == DataSize::D16c32h {
-            16
-        } else {
-            0
-        };
+        let all: Vec<usize> = (0..usize::from(l.elems)).collect();
+        // All sources are read before anything is written.
+        let mut values = Vec::new();
         if store {
-            let mut values = Vec::new();
-            for c in 0..a.count {
+            for &c in &all {
                 let v = self.payload_lanes(l.data, c.saturating_mul(stride), lanes, register)?;
-                values.push(Lanes::each(|i| v.get(i).wrapping_shr(high)));
+                values.push(Lanes::each(|i| v.get(i).wrapping_shr(high(l))));
             }
-            return self.store_lanes(inst, a, &values);
         }
-        for (c, v) in self.load(inst, a)?.iter().enumerate() {
-            let v = Lanes::each(|i| v.get(i).wrapping_shl(high));
-            self.set_payload_lanes(l.data, c.saturating_mul(stride), register, &v, a.enabled)?;
+        for (part, components) in all.chunks(RUN).enumerate() {
+            let distance = (part as u64)
+                .wrapping_mul(RUN as u64)
+                .wrapping_mul(a.bytes.into());
+            let access = Access {
+                address: Lanes::each(|i| a.memory.beyond(a.address.get(i), distance)),
+                count: components.len(),
+                part: part as u32,
+                ..*a
+            };
+            if store {
+                let values = values.chunks(RUN).nth(part).unwrap_or(&[]);
+                self.store_lanes(inst, &access, values)?;
+                continue;
+            }
+            for (&c, v) in components.iter().zip(self.load(inst, &access)?) {
+                let v = Lanes::each(|i| v.get(i).wrapping_shl(high(l)));
+                self.set_payload_lanes(l.data, c.saturating_mul(stride), register, &v, a.enabled)?;
+            }
         }
         Ok(())
     }
@@ -170,8 +188,9 @@ impl Machine<'_, '_, '_> {
     fn lsc_quad(&mut self, inst: &Inst, l: &Lsc, a: &Access, store: bool) -> Result<(), Halt> {
         let lanes = inst.exec.lanes();
         let stride = self.component_stride(l, lanes);
+        let register = l.data_size.register_bytes() as usize;
         for (position, c) in l.channels.iter().enumerate() {
-            let distance = u64::from(c).wrapping_mul(4);
+            let distance = u64::from(c).wrapping_mul(a.bytes.into());
             let part = Access {
                 address: Lanes::each(|i| a.memory.beyond(a.address.get(i), distance)),
                 part: position as u32,
@@ -179,14 +198,38 @@ impl Machine<'_, '_, '_> {
             };
             let at = position.saturating_mul(stride);
             if store {
-                let v = self.payload_lanes(l.data, at, lanes, 4)?;
+                let v = self.payload_lanes(l.data, at, lanes, register)?;
+                let v = Lanes::each(|i| v.get(i).wrapping_shr(high(l)));
                 self.store_lanes(inst, &part, &[v])?;
             } else {
                 for v in self.load(inst, &part)? {
-                    self.set_payload_lanes(l.data, at, 4, &v, a.enabled)?;
+                    let v = Lanes::each(|i| v.get(i).wrapping_shl(high(l)));
+                    self.set_payload_lanes(l.data, at, register, &v, a.enabled)?;
                 }
             }
         }
         Ok(())
+    }
+}
+
+/// Of `d16c32h` the element is the high half of the register's dword.
+fn high(l: &Lsc) -> u32 {
+    if l.data_size == DataSize::D16c32h {
+        16
+    } else {
+        0
+    }
+}
+
+/// Entries of the surface-state heap are 64 bytes apart. The specification leaves what is in it to the driver; here the
+/// first is the thread's scratch space, where `r0.5 >> 4` points (VISA.md 4.2), followed by the surfaces of the binding
+/// table.
+fn heap_entry(offset: u32) -> Memory {
+    match offset.wrapping_shr(6).checked_sub(1) {
+        None => Memory::SCRATCH,
+        Some(surface) => Memory {
+            space: super::access::Space::Surface,
+            surface,
+        },
     }
 }

@@ -113,6 +113,7 @@ impl Machine<'_, '_, '_> {
             MemKind::Gather { .. }
             | MemKind::GatherScaled { .. }
             | MemKind::Gather4Scaled { .. }
+            | MemKind::Qword { .. }
             | MemKind::DwordAtomic { .. } => self.surface(mem.surface)?,
             _ => return Halt::unsupported(super::NOT_YET),
         };
@@ -170,6 +171,23 @@ impl Machine<'_, '_, '_> {
                 let atomic = legacy_atomic(*op, *src0, *src1, *dst, register);
                 self.atomic(inst, &one(memory, address, bytes, enabled), &atomic)
             }
+            MemKind::Qword {
+                blocks,
+                offsets,
+                data,
+            } => {
+                let address = self.payload_lanes(*offsets, 0, lanes, 4)?;
+                let address = Lanes::each(|i| memory.masked(address.get(i)));
+                let a = Access {
+                    count: usize::from(*blocks),
+                    ..one(memory, address, 8, enabled)
+                };
+                let stride = (lanes as usize)
+                    .saturating_mul(8)
+                    .next_multiple_of(self.grf().max(1));
+                let store = inst.op == Opcode::QwScatter;
+                self.components(inst, &a, *data, 8, stride, store)
+            }
             _ => Halt::unsupported(super::NOT_YET),
         }
     }
@@ -196,9 +214,9 @@ impl Machine<'_, '_, '_> {
             ..one(memory, Lanes::all(address), 4, 1)
         };
         if inst.op == Opcode::OwordSt {
-            self.store_block(inst, &a, data)
+            self.store_block(inst, &a, data, 4, 0)
         } else {
-            self.load_block(inst, &a, data)
+            self.load_block(inst, &a, data, 4, 0)
         }
     }
 
@@ -300,9 +318,9 @@ impl Machine<'_, '_, '_> {
                     ..one(Memory::DEVICE, Lanes::all(address), 4, 1)
                 };
                 if *store {
-                    self.store_block(inst, &a, *data)
+                    self.store_block(inst, &a, *data, 4, 0)
                 } else {
-                    self.load_block(inst, &a, *data)
+                    self.load_block(inst, &a, *data, 4, 0)
                 }
             }
             Svm::Gather {

@@ -13,7 +13,7 @@
 //! | `control`, `flow`, `calls` | divergence, branches, subroutines, functions |
 //! | `moves`, `arith`, `logic`, `math`, `groups`, `special`, `dpas` | instructions on registers |
 //! | `number`, `float` | numbers and conversions |
-//! | `message`, `lsc`, `access`, `atomic` | instructions on memory |
+//! | `message`, `lsc`, `block2d`, `access`, `atomic` | instructions on memory |
 //!
 //! Kernels are untrusted: nothing here panics, whatever they hold.
 #![forbid(unsafe_code)]
@@ -31,6 +31,7 @@
 mod access;
 mod arith;
 mod atomic;
+mod block2d;
 mod calls;
 mod check;
 mod control;
@@ -206,13 +207,14 @@ fn described(inst: &Inst) -> Option<(&'static str, u32)> {
         Body::Mem(m) => {
             let store = matches!(
                 inst.op,
-                O::OwordSt | O::Scatter | O::ScatterScaled | O::Scatter4Scaled
+                O::OwordSt | O::Scatter | O::ScatterScaled | O::Scatter4Scaled | O::QwScatter
             );
             match &m.kind {
                 MemKind::Gather { bytes, .. } | MemKind::GatherScaled { bytes, .. } => {
                     (kind(store), u32::from(*bytes))
                 }
                 MemKind::DwordAtomic { width: w, .. } => ("atomic", width(w)),
+                MemKind::Qword { .. } => (kind(store), 8),
                 _ => (kind(store), 4),
             }
         }
@@ -235,6 +237,7 @@ fn described(inst: &Inst) -> Option<(&'static str, u32)> {
                 _ => ("read", bytes),
             }
         }
+        Body::LscBlock2d(b) => (kind(b.store), b.data_size.memory_bytes()),
         // A call that is too deep.
         Body::Branch(_) | Body::Fcall { .. } | Body::Ifcall { .. } => ("write", 4),
         _ => return None,

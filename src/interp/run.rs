@@ -170,12 +170,18 @@ impl Program {
         }
         Ok(if fault {
             Some(Stop::Launch(Status::Fault))
-        } else if inst.op == Opcode::Barrier {
+        } else if waits(inst) {
             Some(Stop::Barrier)
         } else {
             None
         })
     }
+}
+
+/// True where a thread waits for the others. Of a split barrier that is the wait: threads of a group take turns, so
+/// that nothing a thread does between its signal and its wait could make another one go on earlier.
+fn waits(inst: &Inst) -> bool {
+    inst.op == Opcode::Barrier || inst.body == Body::Sbarrier(false)
 }
 
 /// False for labels and other marks in the text.
@@ -218,11 +224,15 @@ impl Machine<'_, '_, '_> {
             Body::Svm(s) => self.svm(inst, s),
             Body::Dpas(d) if inst.op == Opcode::Dpas => self.dpas(inst, d),
             Body::Lsc(l) => self.lsc(inst, l),
+            Body::LscBlock2d(b) => self.lsc_block2d(inst, b),
             Body::Faddr { name, dst } => self.faddr(name, dst),
-            Body::Fence(_) | Body::LscFence { .. } => {
+            Body::Fence(_) | Body::LscFence { .. } | Body::Sbarrier(_) => {
                 self.group.fence();
                 Ok(())
             }
+            // Waits for threads that this one depends on, as the launch of a thread space says. Launches here are of
+            // groups, and no thread depends on another.
+            Body::Wait(_) => Ok(()),
             // Barriers are the thread loop's; the others are hints.
             Body::Nullary if inst.op != Opcode::Breakpoint => Ok(()),
             Body::Label(_) | Body::File(_) | Body::Loc(_) | Body::Lifetime { .. } => Ok(()),

@@ -325,8 +325,8 @@ opcodes! {
     GatherScaled 0x78/0 ["gather_scaled"] Memory GatherScaled 0 : RAW Any <- GEN_IMM Int32; _ _ Guard ALL Full "load of 1, 2 or 4 bytes a lane at byte offsets"
     ScatterScaled 0x79/0 ["scatter_scaled"] Memory GatherScaled 0 : NONE None <- GEN_IMM Int32; _ _ Guard ALL Full "store of 1, 2 or 4 bytes a lane at byte offsets"
     DwordAtomic 0x7D/0 ["dword_atomic"] Memory DwordAtomic 0 : RAW Any <- RAW Any; _ _ Guard ALL Full "atomic on a dword (or word) of a surface"
-    QwGather 0x86/0 ["qw_gather"] Memory Qword 0 : RAW Any <- RAW Any; _ _ Guard FROM_DG2 DecodeOnly "load of qwords a lane"
-    QwScatter 0x87/0 ["qw_scatter"] Memory Qword 0 : NONE None <- RAW Any; _ _ Guard FROM_DG2 DecodeOnly "store of qwords a lane"
+    QwGather 0x86/0 ["qw_gather"] Memory Qword 0 : RAW Any <- RAW Any; _ _ Guard FROM_DG2 Full "load of qwords a lane"
+    QwScatter 0x87/0 ["qw_scatter"] Memory Qword 0 : NONE None <- RAW Any; _ _ Guard FROM_DG2 Full "store of qwords a lane"
 
     // Messages on 64-bit addresses.
     SvmBlockLd 0x4E/1 ["svm_block_ld"] Svm SvmBlock 0 : RAW Any <- GEN_IMM Int; _ _ _ ALL Full "block load of owords"
@@ -345,11 +345,11 @@ opcodes! {
     // Synchronisation.
     Barrier 0x59/0 ["barrier"] Sync Nullary 0 : NONE None <- NONE None; _ _ _ ALL Full "work-group barrier"
     SamplerCacheFlush 0x5A/0 ["sampler_cache_flush"] Sync Nullary 0 : NONE None <- NONE None; _ _ _ ALL Full "flush the sampler cache"
-    Wait 0x5B/0 ["wait"] Sync Wait 0 : NONE None <- GEN_IMM Int; _ _ _ ALL DecodeOnly "wait for notification registers"
+    Wait 0x5B/0 ["wait"] Sync Wait 0 : NONE None <- GEN_IMM Int; _ _ _ ALL Full "wait for threads of a thread space; nothing in a work-group"
     Fence 0x5C/0 ["fence_global", "fence_local", "fence_sw"] Sync Fence 0 : NONE None <- NONE None; _ _ _ ALL Full "memory fence with a mask of options"
     Yield 0x5F/0 ["yield"] Sync Nullary 0 : NONE None <- NONE None; _ _ _ ALL Full "thread switch hint"
     Nbarrier 0x60/0 ["nbarrier"] Sync Nbarrier 0 : NONE None <- GEN_IMM Int; _ _ _ PVC_ONLY DecodeOnly "named barrier, signal or wait"
-    Sbarrier 0x7C/0 ["sbarrier"] Sync Sbarrier 0 : NONE None <- NONE None; _ _ _ ALL DecodeOnly "split barrier, signal or wait"
+    Sbarrier 0x7C/0 ["sbarrier"] Sync Sbarrier 0 : NONE None <- NONE None; _ _ _ ALL Full "split barrier, signal or wait"
 
     // Images through the sampler.
     Sample 0x40/0 ["sample"] Sampler SampleLegacy 0 : RAW Any <- RAW Any; _ _ _ NO_PVC Rejected "sampler message of media kernels, 8 or 16 lanes"

@@ -3,6 +3,7 @@
 use super::Lowerer;
 use super::error::Fail;
 use super::mem::{AtomicOperands, Message, SurfaceRef};
+use super::operand::ChannelMask;
 use crate::isa::Opcode;
 use crate::isa::lsc::{AddrModel, AddrSize, DataSize, LscOp, Sfid};
 use crate::module::Inst;
@@ -18,21 +19,75 @@ fn element(size: DataSize) -> Lane {
     }
 }
 
+/// True when an operation on `r0.5` takes away the number of the thread, its low ten bits, or leaves them below an
+/// entry of the surface-state heap.
+fn drops_number(op: BinOp, constant: u64) -> bool {
+    match op {
+        BinOp::LShr => (4..32).contains(&constant),
+        BinOp::And => constant & 0x3FF == 0,
+        _ => false,
+    }
+}
+
+/// Most elements a lane of one access; longer vectors are several.
+const RUN: u32 = 8;
+
+/// Index of the binding table, or the thread's scratch space, that an entry of the surface-state heap stands for
+/// under a condition.
+struct Alternative {
+    surface: SurfaceRef,
+    when: Option<Value>,
+}
+
+const SCRATCH: SurfaceRef = SurfaceRef {
+    space: Space::Scratch,
+    index: None,
+};
+
 impl Lowerer<'_> {
     /// Lowers an untyped LSC message.
     pub(super) fn lsc(&mut self, inst: &Inst, l: &Lsc) -> Result<(), Fail> {
-        if l.scale != 1 {
-            return Fail::unsupported("an address scale other than 1");
-        }
-        let surface = self.lsc_surface(l)?;
-        let lanes = inst.exec.lanes();
         let mask = self.channel_mask(inst)?;
+        if l.op == LscOp::LoadStatus {
+            return self.lsc_status(inst, l, mask);
+        }
+        if l.prefetches() {
+            return Ok(());
+        }
+        for a in self.lsc_surfaces(l)? {
+            let mask = match a.when {
+                None => mask,
+                Some(when) => {
+                    let lanes = inst.exec.lanes() as u16;
+                    let on = mask.lanes(&mut self.b, lanes);
+                    let when = self.b.splat(when, lanes);
+                    let both = self.b.bin(BinOp::And, on, when);
+                    if lanes == 1 {
+                        ChannelMask::Uniform(both)
+                    } else {
+                        ChannelMask::Lanes(both)
+                    }
+                }
+            };
+            self.lsc_in(inst, l, a.surface, mask)?;
+        }
+        Ok(())
+    }
+
+    /// A message to one memory.
+    fn lsc_in(
+        &mut self,
+        inst: &Inst,
+        l: &Lsc,
+        surface: SurfaceRef,
+        mask: ChannelMask,
+    ) -> Result<(), Fail> {
         let addr = self.lsc_address(inst, l, surface)?;
         let m = Message {
             surface,
             elem: element(l.data_size),
             addr,
-            lanes,
+            lanes: inst.exec.lanes(),
             mask,
         };
         let store = matches!(l.op, LscOp::Store | LscOp::StoreQuad | LscOp::StoreStrided);
@@ -45,14 +100,20 @@ impl Lowerer<'_> {
             LscOp::Load | LscOp::Store | LscOp::LoadStrided | LscOp::StoreStrided => {
                 self.lsc_vector(inst, l, &m, u32::from(l.elems), store)
             }
-            LscOp::LoadQuad | LscOp::StoreQuad if l.data_size == DataSize::D32 => {
+            LscOp::LoadQuad | LscOp::StoreQuad => {
+                if l.transposed || l.elems != 1 {
+                    return Fail::malformed("channels of a vector or a transposed message");
+                }
                 self.lsc_quad(inst, l, &m, store)
             }
             LscOp::Atomic(op) => {
-                let reg = if l.data_size == DataSize::D64 {
-                    Lane::I64
-                } else {
-                    Lane::I32
+                if l.transposed || l.elems != 1 {
+                    return Fail::malformed("an atomic on a vector or a transposed message");
+                }
+                let reg = match l.data_size {
+                    DataSize::D64 => Lane::I64,
+                    DataSize::D32 | DataSize::D16c32 => Lane::I32,
+                    other => return Fail::unsupported(format!("atomics on {}", other.name())),
                 };
                 let a = AtomicOperands {
                     op,
@@ -67,71 +128,121 @@ impl Lowerer<'_> {
         }
     }
 
-    fn lsc_surface(&mut self, l: &Lsc) -> Result<SurfaceRef, Fail> {
+    /// One bit a channel: enabled, and its page exists. No page here is without memory behind it, as there are no
+    /// sparse resources.
+    fn lsc_status(&mut self, inst: &Inst, l: &Lsc, mask: ChannelMask) -> Result<(), Fail> {
+        let lanes = inst.exec.lanes() as u16;
+        let on = mask.lanes(&mut self.b, lanes);
+        let (bits, any) = if lanes == 1 {
+            (self.b.conv(Conv::ZExt, on, Lane::I32), on)
+        } else {
+            let bits = self.b.op(Op::MaskToBits, vec![on], Ty::I32);
+            (bits, self.b.op(Op::MaskAny, vec![on], Ty::scalar(Lane::I1)))
+        };
+        self.set_payload(l.data, 0, bits, Some(any), false)
+    }
+
+    fn lsc_surfaces(&mut self, l: &Lsc) -> Result<Vec<Alternative>, Fail> {
+        let always = |surface| {
+            Ok(vec![Alternative {
+                surface,
+                when: None,
+            }])
+        };
         if l.sfid == Sfid::Slm {
-            return Ok(SurfaceRef {
+            return always(SurfaceRef {
                 space: Space::Slm,
                 index: None,
             });
         }
         match (l.model, &l.surface) {
-            (AddrModel::Flat, _) => Ok(SurfaceRef {
+            (AddrModel::Flat, _) => always(SurfaceRef {
                 space: Space::Flat,
                 index: None,
             }),
             (AddrModel::Bti, LscSurface::Imm(n)) => {
                 let v = self.b.i32(*n as u32);
-                self.surface_index(v)
+                always(self.surface_index(v)?)
             }
             (AddrModel::Bti, LscSurface::Var(o)) => {
-                let src = Src::General {
-                    origin: *o,
-                    region: crate::isa::SrcRegion::SCALAR,
-                    modifier: crate::isa::SrcModifier::None,
-                };
-                let v = self.scalar_int(&src, Lane::I32)?;
-                self.surface_index(v)
+                let v = self.lsc_scalar(*o, Lane::I32)?;
+                always(self.surface_index(v)?)
             }
-            // OpenCL code uses the surface-state heap for one thing, its scratch space (VISA.md 4.2).
-            (AddrModel::Ss, LscSurface::Var(o)) => {
-                let src = Src::General {
-                    origin: *o,
-                    region: crate::isa::SrcRegion::SCALAR,
-                    modifier: crate::isa::SrcModifier::None,
-                };
-                let v = self.scalar_int(&src, Lane::I32)?;
-                if self.regs.recorder.is_some()
-                    || self.from_scratch_base(v)
-                    || self.holds_scratch_base(o.var)
-                {
-                    Ok(SurfaceRef {
-                        space: Space::Scratch,
-                        index: None,
-                    })
-                } else {
-                    Fail::unsupported("`ss` surface that is not the thread's scratch space")
+            (AddrModel::Ss | AddrModel::Bss, LscSurface::Imm(n)) => {
+                let v = self.b.i32(*n as u32);
+                self.heap_surface(v)
+            }
+            (AddrModel::Ss | AddrModel::Bss, LscSurface::Var(o)) => {
+                let v = self.lsc_scalar(*o, Lane::I32)?;
+                if self.from_scratch_base(v) || self.holds_scratch_base(o.var) {
+                    return always(SCRATCH);
                 }
+                self.heap_surface(v)
             }
-            (model, _) => Fail::unsupported(format!("address model {model:?}").to_lowercase()),
+            (model, _) => Fail::unsupported(format!("address model {}", model.name())),
         }
     }
 
-    /// True when a value is computed from `r0.5` and constants only.
-    fn from_scratch_base(&self, v: Value) -> bool {
-        match self.b.f.def_inst(self.b.f.resolve(v)) {
-            Some(d) => match d.op {
-                Op::Input(crate::ssa::Input::R0(5)) => true,
-                Op::Binary(BinOp::LShr | BinOp::And) => {
-                    d.args.first().is_some_and(|&a| self.from_scratch_base(a))
-                }
-                _ => false,
+    /// Entries of the surface-state heap are 64 bytes apart: the first is the thread's scratch space, the others are the
+    /// surfaces of the binding table.
+    fn heap_surface(&mut self, offset: Value) -> Result<Vec<Alternative>, Fail> {
+        let entry = self.b.bin_imm(BinOp::LShr, offset, 6);
+        let index = self.b.bin_imm(BinOp::Sub, entry, 1);
+        let surface = SurfaceRef {
+            space: Space::Surface,
+            index: Some(index),
+        };
+        if let Some(Op::Const(n)) = self.b.f.def_inst(self.b.f.resolve(entry)).map(|d| &d.op) {
+            let surface = if *n == 0 { SCRATCH } else { surface };
+            return Ok(vec![Alternative {
+                surface,
+                when: None,
+            }]);
+        }
+        let zero = self.b.int_like(entry, 0);
+        let scratch = self.b.icmp(ICond::Eq, entry, zero);
+        let other = self.b.icmp(ICond::Ne, entry, zero);
+        Ok(vec![
+            Alternative {
+                surface,
+                when: Some(other),
             },
-            None => false,
-        }
+            Alternative {
+                surface: SCRATCH,
+                when: Some(scratch),
+            },
+        ])
     }
 
-    /// True when everything that computes the variable computes it from `r0.5` and immediates: where control
-    /// flow meets, its value says nothing.
+    /// One element of a register.
+    pub(super) fn lsc_scalar(&mut self, origin: Origin, lane: Lane) -> Result<Value, Fail> {
+        let src = Src::General {
+            origin,
+            region: crate::isa::SrcRegion::SCALAR,
+            modifier: crate::isa::SrcModifier::None,
+        };
+        self.scalar_int(&src, lane)
+    }
+
+    /// True when a value is `r0.5` without the bits that number the thread, which is the first entry of the heap.
+    fn from_scratch_base(&self, v: Value) -> bool {
+        let f = &self.b.f;
+        let constant = |v: Value| match f.def_inst(f.resolve(v)).map(|d| &d.op) {
+            Some(Op::Const(n)) => Some(*n),
+            _ => None,
+        };
+        let Some(d) = f.def_inst(f.resolve(v)) else {
+            return false;
+        };
+        let (Op::Binary(op), &[a, b]) = (&d.op, d.args.as_slice()) else {
+            return false;
+        };
+        let base = f.def_inst(f.resolve(a)).map(|d| &d.op);
+        matches!(base, Some(Op::Input(crate::ssa::Input::R0(5))))
+            && constant(b).is_some_and(|n| drops_number(*op, n))
+    }
+
+    /// True when everything that computes the variable makes it so: where control flow meets, its value says nothing.
     fn holds_scratch_base(&self, var: VarId) -> bool {
         let root = self.kernel.place(var).root;
         let is_r0_5 = |s: &Src| match s {
@@ -152,8 +263,16 @@ impl Lowerer<'_> {
             if self.kernel.place(origin.var).root != root {
                 continue;
             }
-            let computes = matches!(inst.op, Opcode::Shr | Opcode::And | Opcode::Mov);
-            if !computes || !alu.srcs.first().is_some_and(is_r0_5) {
+            let op = match inst.op {
+                Opcode::Shr => BinOp::LShr,
+                Opcode::And => BinOp::And,
+                _ => return false,
+            };
+            let computes = match alu.srcs.as_slice() {
+                [base, Src::Imm { bits, .. }] => is_r0_5(base) && drops_number(op, *bits),
+                _ => false,
+            };
+            if !computes {
                 return false;
             }
             found = true;
@@ -174,24 +293,18 @@ impl Lowerer<'_> {
             AddrSize::A64 => Lane::I64,
         };
         let a = self.payload(l.addr, 0, lanes, lane)?;
-        let a = self.b.resize(a, surface.space.addr(), false);
-        let mut a = if l.offset == 0 {
-            a
-        } else {
-            self.b.bin_imm(BinOp::Add, a, i64::from(l.offset))
-        };
+        let mut a = self.b.resize(a, surface.space.addr(), false);
+        if l.scale != 1 {
+            a = self.b.bin_imm(BinOp::Mul, a, i64::from(l.scale));
+        }
+        if l.offset != 0 {
+            a = self.b.bin_imm(BinOp::Add, a, i64::from(l.offset));
+        }
         if strided {
             let step = match &l.stride {
-                None => self.b.int_like(a, i64::from(l.data_size.memory_bytes())),
+                None => self.b.int_like(a, i64::from(l.packed_bytes())),
                 Some(LscScalar::Imm(n)) => self.b.int_like(a, *n as i64),
-                Some(LscScalar::Var(o)) => {
-                    let src = Src::General {
-                        origin: *o,
-                        region: crate::isa::SrcRegion::SCALAR,
-                        modifier: crate::isa::SrcModifier::None,
-                    };
-                    self.scalar_int(&src, surface.space.addr())?
-                }
+                Some(LscScalar::Var(o)) => self.lsc_scalar(*o, surface.space.addr())?,
             };
             let n = inst.exec.lanes();
             let ids = self
@@ -212,15 +325,24 @@ impl Lowerer<'_> {
         if inst.exec.lanes() != 1 {
             return Fail::malformed("a transposed message has execution size 1");
         }
-        if !matches!(l.data_size, DataSize::D32 | DataSize::D64) {
-            return Fail::unsupported("transposed elements other than d32 and d64");
-        }
         let n = u32::from(l.elems);
-        if store {
-            self.block_store(inst, m, n, l.data)
-        } else {
-            self.block_load(inst, m, n, l.data)
+        let reg = Lane::int(l.data_size.register_bytes()).unwrap_or(Lane::I32);
+        if reg == m.elem {
+            return if store {
+                self.block_store(inst, m, n, l.data)
+            } else {
+                self.block_load(inst, m, n, l.data)
+            };
         }
+        if store {
+            let v = self.block_payload(l.data, n, reg)?;
+            let v = self.lsc_narrow(l, v);
+            self.store_run(inst, m, n, v);
+            return Ok(());
+        }
+        let v = self.load_run(inst, m, n);
+        let v = self.lsc_result(l, v);
+        self.set_payload(l.data, 0, v, m.mask.value(), true)
     }
 
     /// Bytes from one component to the next: lanes are padded to the message's minimum (VISA.md 2.6).
@@ -229,6 +351,7 @@ impl Lowerer<'_> {
         (lanes * l.data_size.register_bytes()).max(self.grf)
     }
 
+    /// Vectors of more elements than an access has are several accesses.
     fn lsc_vector(
         &mut self,
         inst: &Inst,
@@ -237,21 +360,24 @@ impl Lowerer<'_> {
         n: u32,
         store: bool,
     ) -> Result<(), Fail> {
-        if n > 8 {
-            return Fail::unsupported(format!("{n} elements a lane"));
-        }
         let stride = self.component_stride(l, m.lanes);
-        if store {
-            let mut values = Vec::new();
-            for c in 0..n {
-                values.push(self.lsc_source(l, c * stride, m)?);
+        for first in (0..n).step_by(RUN as usize) {
+            let addr = self.beyond(m.surface, m.addr, first * m.elem.bytes());
+            let part = Message { addr, ..*m };
+            let components = first..(first + RUN).min(n);
+            if store {
+                let mut values = Vec::new();
+                for c in components {
+                    values.push(self.lsc_source(l, c * stride, m)?);
+                }
+                self.store(inst, &part, &values);
+                continue;
             }
-            self.store(inst, m, &values);
-            return Ok(());
-        }
-        for (c, v) in self.load(inst, m, n).into_iter().enumerate() {
-            let v = self.lsc_result(l, v);
-            self.set_payload(l.data, c as u32 * stride, v, m.mask.value(), false)?;
+            let values = self.load(inst, &part, components.len() as u32);
+            for (c, v) in components.zip(values) {
+                let v = self.lsc_result(l, v);
+                self.set_payload(l.data, c * stride, v, m.mask.value(), false)?;
+            }
         }
         Ok(())
     }
@@ -259,12 +385,17 @@ impl Lowerer<'_> {
     fn lsc_source(&mut self, l: &Lsc, at: u32, m: &Message) -> Result<Value, Fail> {
         let reg = Lane::int(l.data_size.register_bytes()).unwrap_or(Lane::I32);
         let v = self.payload(l.data, at, m.lanes, reg)?;
+        Ok(self.lsc_narrow(l, v))
+    }
+
+    /// Elements of registers as elements of memory.
+    fn lsc_narrow(&mut self, l: &Lsc, v: Value) -> Value {
         let v = if l.data_size == DataSize::D16c32h {
             self.b.bin_imm(BinOp::LShr, v, 16)
         } else {
             v
         };
-        Ok(self.b.resize(v, m.elem, false))
+        self.b.resize(v, element(l.data_size), false)
     }
 
     fn lsc_result(&mut self, l: &Lsc, v: Value) -> Value {
@@ -281,15 +412,16 @@ impl Lowerer<'_> {
     fn lsc_quad(&mut self, inst: &Inst, l: &Lsc, m: &Message, store: bool) -> Result<(), Fail> {
         let stride = self.component_stride(l, m.lanes);
         for (position, c) in l.channels.iter().enumerate() {
-            let addr = self.beyond(m.surface, m.addr, c * 4);
+            let addr = self.beyond(m.surface, m.addr, c * m.elem.bytes());
             let part = Message { addr, ..*m };
             let at = position as u32 * stride;
             if store {
-                let v = self.payload(l.data, at, m.lanes, Lane::I32)?;
+                let v = self.lsc_source(l, at, m)?;
                 self.store(inst, &part, &[v]);
             } else {
                 let v = self.load(inst, &part, 1);
-                self.set_payload(l.data, at, v[0], m.mask.value(), false)?;
+                let v = self.lsc_result(l, v[0]);
+                self.set_payload(l.data, at, v, m.mask.value(), false)?;
             }
         }
         Ok(())

@@ -250,7 +250,32 @@ impl Lowerer<'_> {
         self.b.effect(Op::Store(access), args);
     }
 
-    /// Uniform load of `n` consecutive elements into a payload.
+    /// Uniform load of `n` consecutive elements.
+    pub(super) fn load_run(&mut self, inst: &Inst, m: &Message, n: u32) -> Value {
+        let access = self.run(inst, m, AccessKind::Read, n);
+        let args = self.access_args(m);
+        self.b
+            .op(Op::BlockLoad(access), args, Ty::vector(m.elem, n as u16))
+    }
+
+    /// Uniform store of `n` consecutive elements.
+    pub(super) fn store_run(&mut self, inst: &Inst, m: &Message, n: u32, v: Value) {
+        let access = self.run(inst, m, AccessKind::Write, n);
+        let mut args = self.access_args(m);
+        args.push(v);
+        self.b.effect(Op::BlockStore(access), args);
+    }
+
+    fn run(&mut self, inst: &Inst, m: &Message, kind: AccessKind, n: u32) -> BlockAccess {
+        BlockAccess {
+            space: m.surface.space,
+            elem: m.elem,
+            n: n as u16,
+            site: self.site(inst, m.surface.space, kind, m.elem.bytes()),
+        }
+    }
+
+    /// [`Lowerer::load_run`] into a payload.
     pub(super) fn block_load(
         &mut self,
         inst: &Inst,
@@ -258,21 +283,11 @@ impl Lowerer<'_> {
         n: u32,
         data: Raw,
     ) -> Result<(), Fail> {
-        let site = self.site(inst, m.surface.space, AccessKind::Read, m.elem.bytes());
-        let access = BlockAccess {
-            space: m.surface.space,
-            elem: m.elem,
-            n: n as u16,
-            site,
-        };
-        let args = self.access_args(m);
-        let v = self
-            .b
-            .op(Op::BlockLoad(access), args, Ty::vector(m.elem, n as u16));
+        let v = self.load_run(inst, m, n);
         self.set_payload(data, 0, v, m.mask.value(), true)
     }
 
-    /// Uniform store of `n` consecutive elements out of a payload.
+    /// [`Lowerer::store_run`] out of a payload.
     pub(super) fn block_store(
         &mut self,
         inst: &Inst,
@@ -281,16 +296,7 @@ impl Lowerer<'_> {
         data: Raw,
     ) -> Result<(), Fail> {
         let v = self.block_payload(data, n, m.elem)?;
-        let site = self.site(inst, m.surface.space, AccessKind::Write, m.elem.bytes());
-        let access = BlockAccess {
-            space: m.surface.space,
-            elem: m.elem,
-            n: n as u16,
-            site,
-        };
-        let mut args = self.access_args(m);
-        args.push(v);
-        self.b.effect(Op::BlockStore(access), args);
+        self.store_run(inst, m, n, v);
         Ok(())
     }
 
@@ -433,6 +439,24 @@ impl Lowerer<'_> {
                     mask,
                 };
                 self.atomic(inst, &m, &legacy_operands(*op, *src0, *src1, *dst, reg))
+            }
+            MemKind::Qword {
+                blocks,
+                offsets,
+                data,
+            } => {
+                let surface = self.resolve_surface(mem.surface)?;
+                let o = self.payload(*offsets, 0, lanes, Lane::I32)?;
+                let m = Message {
+                    surface,
+                    elem: Lane::I64,
+                    addr: self.offsets(surface, o),
+                    lanes,
+                    mask: self.channel_mask(inst)?,
+                };
+                let stride = (lanes * 8).next_multiple_of(self.grf);
+                let store = inst.op == O::QwScatter;
+                self.components(inst, &m, u32::from(*blocks), stride, *data, store)
             }
             _ => Fail::unsupported("not lowered yet"),
         }

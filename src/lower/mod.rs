@@ -9,6 +9,7 @@
 //! once to emit.
 
 mod alu;
+mod block2d;
 mod build;
 mod cells;
 mod control;
@@ -227,6 +228,7 @@ impl<'k> Lowerer<'k> {
             Body::Mem(m) => self.mem(inst, m),
             Body::Svm(s) => self.svm(inst, s),
             Body::Lsc(l) => self.lsc(inst, l),
+            Body::LscBlock2d(b) => self.lsc_block2d(inst, b),
             Body::Fence(_) | Body::LscFence { .. } => {
                 self.b.effect(Op::Fence, vec![]);
                 Ok(())
@@ -242,6 +244,15 @@ impl<'k> Lowerer<'k> {
                 }
                 Ok(())
             }
+            // Threads of a group take turns, so that one that has signalled may as well be said to have done so when
+            // it waits: nothing that it does in between makes another thread go on.
+            Body::Sbarrier(signal) => {
+                let op = if *signal { Op::Fence } else { Op::Barrier };
+                self.b.effect(op, vec![]);
+                Ok(())
+            }
+            // Waits for threads of another kind of launch, which none here depends on.
+            Body::Wait(_) => Ok(()),
             _ => Fail::unsupported("not lowered yet"),
         }
     }

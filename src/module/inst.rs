@@ -437,6 +437,18 @@ pub struct Lsc {
     pub src2: Raw,
 }
 
+impl Lsc {
+    /// A load whose result nobody gets only warms caches, and reaches no memory.
+    pub fn prefetches(&self) -> bool {
+        matches!(self.op, LscOp::Load | LscOp::LoadStrided | LscOp::LoadQuad) && self.data.is_null()
+    }
+
+    /// Bytes of a lane's elements in memory: the stride of strided forms that name none.
+    pub fn packed_bytes(&self) -> u32 {
+        self.data_size.memory_bytes() * u32::from(self.elems)
+    }
+}
+
 /// `lsc_load_block2d` / `lsc_store_block2d`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LscBlock2d {

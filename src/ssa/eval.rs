@@ -6,7 +6,7 @@
 
 use super::fp_env::fp_env;
 use super::func::{Block, BlockCall, Function, Inst, InstData, Term, Value};
-use super::op::{AtomicAccess, Input, Op, Space};
+use super::op::{Access2d, AtomicAccess, Input, Op, Space};
 use super::scalar;
 use super::types::{Lane, Ty};
 use crate::isa::AtomicOp;
@@ -218,6 +218,8 @@ impl Eval<'_> {
             | Op::Store(_)
             | Op::BlockLoad(_)
             | Op::BlockStore(_)
+            | Op::Load2d(_)
+            | Op::Store2d(_)
             | Op::Atomic(_)
             | Op::FrameLoad(_)
             | Op::FrameStore(_) => self.memory_op(data),
@@ -304,6 +306,16 @@ impl Eval<'_> {
                 }
                 Vec::new()
             }
+            Op::Load2d(m) => self.load2d(data, *m),
+            Op::Store2d(m) => {
+                for (at, place) in self.rectangle(data, *m) {
+                    let (register, lane) = (at / m.lanes(), at % m.lanes());
+                    let v = data.args[7 + register as usize];
+                    let bits = self.get(v)[lane as usize];
+                    self.store(Some(place), 0, m.elem, bits);
+                }
+                Vec::new()
+            }
             Op::Atomic(m) => vec![self.atomic(data, m)],
             Op::FrameStore(at) => {
                 self.frame_store(*at, data.args[0]);
@@ -312,6 +324,47 @@ impl Eval<'_> {
             Op::FrameLoad(at) => vec![self.frame_load(*at, self.f.ty(data.results[0]))],
             _ => Vec::new(),
         }
+    }
+
+    fn load2d(&mut self, data: &InstData, m: Access2d) -> Vec<Vec<u64>> {
+        let lanes = m.lanes() as usize;
+        let mut all = vec![vec![0; lanes]; m.registers() as usize];
+        for (at, place) in self.rectangle(data, m) {
+            let at = at as usize;
+            all[at / lanes][at % lanes] = self.load(Some(place), 0, m.elem);
+        }
+        all
+    }
+
+    /// Elements of a rectangle that are in its surface: position in the payload, and place.
+    fn rectangle(&self, data: &InstData, m: Access2d) -> Vec<(u32, Place)> {
+        let arg = |n: usize| self.get(data.args[n])[0];
+        if arg(0) == 0 {
+            return Vec::new();
+        }
+        let size = i64::from(m.elem.bytes());
+        let (width, height) = (arg(2) as i64 + 1, arg(3) as i64 + 1);
+        let (pitch, x0, y0) = (arg(4) + 1, arg(5) as i32, arg(6) as i32);
+        let mut out = Vec::new();
+        for b in 0..u32::from(m.blocks) {
+            for y in 0..u32::from(m.height) {
+                for x in 0..u32::from(m.width) {
+                    let column = i64::from(x0) + i64::from(b * u32::from(m.width) + x);
+                    let row = i64::from(y0) + i64::from(y);
+                    let inside = column >= 0 && (column + 1) * size <= width;
+                    if inside && (0..height).contains(&row) {
+                        let offset = (row as u64).wrapping_mul(pitch) + (column * size) as u64;
+                        let place = Place {
+                            space: Space::Flat,
+                            surface: 0,
+                            address: arg(1).wrapping_add(offset),
+                        };
+                        out.push((m.position(b, y, x), place));
+                    }
+                }
+            }
+        }
+        out
     }
 
     /// Place of the first element of each lane; none where the mask is clear.

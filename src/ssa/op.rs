@@ -261,6 +261,91 @@ pub struct BlockAccess {
     pub site: u32,
 }
 
+/// Rectangle of elements in device memory: `blocks` of `width` x `height` elements side by side, taken out of a surface
+/// that the operands describe.
+///
+/// Operands are base address (`i64`), bytes of a row less one, rows less one, bytes from row to row less one, and the
+/// first column (in elements) and row of the rectangle (each `i32`, the last two signed). An element outside the surface
+/// reads zero and is not written, without a fault; one inside is checked as in [`MemAccess`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Access2d {
+    /// Integer element.
+    pub elem: Lane,
+    /// Blocks.
+    pub blocks: u8,
+    /// Elements of a row of a block.
+    pub width: u8,
+    /// Rows of a block.
+    pub height: u8,
+    /// Columns follow each other in registers, not rows.
+    pub transpose: bool,
+    /// Elements of a dword come from neighbouring rows (of transposed blocks: columns).
+    pub packed: bool,
+    /// Bytes of a register.
+    pub register: u8,
+    /// Index into [`super::Function::sites`].
+    pub site: u32,
+}
+
+impl Access2d {
+    /// Most registers of a payload.
+    pub const MAX_REGISTERS: u32 = 32;
+
+    /// Elements packed into a dword.
+    pub const fn per_dword(self) -> u32 {
+        if self.packed {
+            4 / self.elem.bytes()
+        } else {
+            1
+        }
+    }
+
+    /// Rows or columns as they lie in registers, and elements of each.
+    const fn runs(self) -> (u32, u32) {
+        if self.transpose {
+            (self.width as u32, self.height as u32)
+        } else {
+            (self.height as u32, self.width as u32)
+        }
+    }
+
+    /// Elements from one block to the next in registers: whole registers.
+    pub const fn block_pitch(self) -> u32 {
+        let (count, length) = self.runs();
+        (count * length.next_power_of_two()).next_multiple_of(self.lanes())
+    }
+
+    /// Place of an element in the payload.
+    pub const fn position(self, block: u32, y: u32, x: u32) -> u32 {
+        let (run, along) = if self.transpose { (x, y) } else { (y, x) };
+        let pitch = self.runs().1.next_power_of_two();
+        let k = self.per_dword();
+        block * self.block_pitch() + run / k * k * pitch + along * k + run % k
+    }
+
+    /// Elements of a register.
+    pub const fn lanes(self) -> u32 {
+        self.register as u32 / self.elem.bytes()
+    }
+
+    /// Registers of the payload.
+    pub const fn registers(self) -> u32 {
+        self.blocks as u32 * self.block_pitch() / self.lanes()
+    }
+
+    /// True when the payload has a size that messages have, and dwords are whole.
+    pub const fn is_possible(self) -> bool {
+        let sizes = self.blocks > 0 && self.width > 0 && self.height > 0;
+        let elem = matches!(self.elem, Lane::I8 | Lane::I16 | Lane::I32 | Lane::I64);
+        if !sizes || !elem || !matches!(self.register, 32 | 64) {
+            return false;
+        }
+        let packs = !self.packed
+            || self.elem.bytes() <= 2 && self.runs().0.is_multiple_of(self.per_dword());
+        packs && self.registers() <= Self::MAX_REGISTERS
+    }
+}
+
 /// Lane-wise atomic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AtomicAccess {
@@ -359,6 +444,11 @@ pub enum Op {
     BlockLoad(BlockAccess),
     /// `(i1, addr[, surface], <n x elem>) -> ()`.
     BlockStore(BlockAccess),
+    /// `(i1, base, width, height, pitch, x, y) -> <L x elem>…`: one result a register, zero where nothing was read; a
+    /// false condition reads zeros.
+    Load2d(Access2d),
+    /// `(i1, base, width, height, pitch, x, y, values…) -> ()`: one value a register.
+    Store2d(Access2d),
     /// `(mask, addr[, surface], sources…) -> <N x elem>`: old values; zero where masked off or out of bounds.
     Atomic(AtomicAccess),
     /// `() -> ()`: memory fence between this thread and the others.
@@ -381,6 +471,7 @@ impl Op {
         match self {
             Op::Load(m) | Op::Store(m) => Some(m.site),
             Op::BlockLoad(m) | Op::BlockStore(m) => Some(m.site),
+            Op::Load2d(m) | Op::Store2d(m) => Some(m.site),
             Op::Atomic(m) => Some(m.site),
             _ => None,
         }
@@ -394,6 +485,8 @@ impl Op {
                 | Op::Store(_)
                 | Op::BlockLoad(_)
                 | Op::BlockStore(_)
+                | Op::Load2d(_)
+                | Op::Store2d(_)
                 | Op::Atomic(_)
                 | Op::Fence
                 | Op::Barrier

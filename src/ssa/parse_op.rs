@@ -1,7 +1,7 @@
 //! Operations with their immediates, as part of the text form.
 
 use super::names::{self, find};
-use super::op::{AtomicAccess, BlockAccess, Input, MemAccess, Op};
+use super::op::{Access2d, AtomicAccess, BlockAccess, Input, MemAccess, Op};
 use super::parse::{Cursor, ParseErrorKind, Parsed};
 use super::types::{Lane, Ty};
 
@@ -125,6 +125,30 @@ fn local_id(c: &mut Cursor, name: &str, dim: &str) -> Parsed<Option<Input>> {
     })
 }
 
+/// `i16`, `2x16x8nt`, `64`.
+fn rectangle(elem: &str, block: &str, register: &str) -> Option<Access2d> {
+    let flag = |c: char| match c {
+        't' => Some(true),
+        'n' => Some(false),
+        _ => None,
+    };
+    let mut chars = block.chars();
+    let packed = flag(chars.next_back()?)?;
+    let transpose = flag(chars.next_back()?)?;
+    let mut sizes = chars.as_str().split('x').map(str::parse);
+    let mut size = || sizes.next()?.ok();
+    Some(Access2d {
+        elem: find(names::LANE, elem)?,
+        blocks: size()?,
+        width: size()?,
+        height: size()?,
+        transpose,
+        packed,
+        register: register.parse().ok()?,
+        site: 0,
+    })
+}
+
 fn memory(c: &mut Cursor, parts: &[&str]) -> Parsed<Option<Op>> {
     if let ["atomic", space, op, elem] = parts {
         let (Some(space), Some(op), Some(elem)) = (
@@ -141,6 +165,16 @@ fn memory(c: &mut Cursor, parts: &[&str]) -> Parsed<Option<Op>> {
             elem,
             site,
         })));
+    }
+    if let [name @ ("load2d" | "store2d"), elem, block, register] = parts {
+        let Some(mut access) = rectangle(elem, block, register) else {
+            return Ok(None);
+        };
+        access.site = index(c)?;
+        return Ok(Some(match *name {
+            "load2d" => Op::Load2d(access),
+            _ => Op::Store2d(access),
+        }));
     }
     let [name, space, shape] = parts else {
         return Ok(None);

@@ -239,6 +239,27 @@ fn memory(op: &Op, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             let (space, elem) = (space(&m.space), m.elem.name());
             write!(f, "{name}.{space}.{elem}x{}[{}]", m.n, m.site)
         }
+        Op::Load2d(m) | Op::Store2d(m) => {
+            let name = if matches!(op, Op::Load2d(_)) {
+                "load2d"
+            } else {
+                "store2d"
+            };
+            let letter = |yes| if yes { 't' } else { 'n' };
+            let order = [letter(m.transpose), letter(m.packed)];
+            write!(
+                f,
+                "{name}.{}.{}x{}x{}{}{}.{}[{}]",
+                m.elem.name(),
+                m.blocks,
+                m.width,
+                m.height,
+                order[0],
+                order[1],
+                m.register,
+                m.site
+            )
+        }
         Op::Atomic(m) => {
             let (space, elem) = (space(&m.space), m.elem.name());
             let op = spell(names::ATOMIC, &m.op);

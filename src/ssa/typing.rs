@@ -1,7 +1,7 @@
 //! The operand and result rule of each operation, as its doc in [`super::op`] states it.
 
 use super::func::{Function, InstData, Value};
-use super::op::{BinOp, Conv, FpEnvOp, ICond, Input, Op, Space, UnOp};
+use super::op::{Access2d, BinOp, Conv, FpEnvOp, ICond, Input, Op, Space, UnOp};
 use super::types::{Lane, Ty};
 use super::verify::Rule;
 
@@ -27,6 +27,7 @@ pub(super) fn check(f: &Function, data: &InstData) -> Result<(), Broken> {
         Op::Load(_) | Op::Store(_) | Op::BlockLoad(_) | Op::BlockStore(_) | Op::Atomic(_) => {
             shape.memory(f)
         }
+        Op::Load2d(m) | Op::Store2d(m) => shape.rectangle(f, *m),
         Op::FrameStore(at) => frame(f, *at, shape.exactly::<1, 0>()?.0[0]),
         Op::FrameLoad(at) => frame(f, *at, shape.exactly::<0, 1>()?.1[0]),
         Op::Fence | Op::Poll => shape.exactly::<0, 0>().map(|_| ()),
@@ -298,6 +299,39 @@ impl Shape<'_> {
             return self.broken(Rule::Suspend, "barrier in a function that suspends");
         }
         Ok(())
+    }
+
+    fn rectangle(&self, f: &Function, m: Access2d) -> Result<(), Broken> {
+        if m.site as usize >= f.sites.len() {
+            let n = f.sites.len();
+            return self.broken(Rule::Sites, format!("site {} of {n}", m.site));
+        }
+        if !m.is_possible() {
+            return self.broken(Rule::Memory, "no such block");
+        }
+        let head = [
+            Ty::scalar(Lane::I1),
+            Ty::I64,
+            Ty::I32,
+            Ty::I32,
+            Ty::I32,
+            Ty::I32,
+            Ty::I32,
+        ];
+        let Some((given, values)) = self.args.split_at_checked(head.len()) else {
+            return self.broken(Rule::Memory, "operands are missing");
+        };
+        let register = Ty::vector(m.elem, m.lanes() as u16);
+        let (moved, none) = match self.op {
+            Op::Load2d(_) => (self.results, values),
+            _ => (values, self.results),
+        };
+        let all = moved.len() == m.registers() as usize && moved.iter().all(|t| *t == register);
+        if given == head && none.is_empty() && all {
+            return Ok(());
+        }
+        let text = format!("needs {} registers of {register}", m.registers());
+        self.broken(Rule::Memory, text)
     }
 
     fn memory(&self, f: &Function) -> Result<(), Broken> {

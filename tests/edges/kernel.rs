@@ -169,6 +169,7 @@ impl Shape {
              .decl TMP v_type=G type=ud num_elts=32 align=GRF\n\
              .decl N v_type=G type=ud num_elts=1 align=dword\n\
              .decl BASE v_type=G type=ud num_elts=1 align=dword\n\
+             .decl HEAP v_type=G type=ud num_elts=1 align=dword\n\
              .decl LANE v_type=G type=uw num_elts=32 align=GRF\n\
              .decl STEPS v_type=G type=d num_elts=32 align=GRF\n\
              .decl P1 v_type=P num_elts={simd}\n.decl P2 v_type=P num_elts={simd}\n\
@@ -185,6 +186,10 @@ impl Shape {
         );
         if self.text.contains("BASE") {
             k.push_str("    shr (M1_NM, 1) BASE(0,0)<1> %r0(0,5)<0;1,0> 0x4:ud\n");
+        }
+        if self.text.contains("HEAP") {
+            // Known when the kernel runs: the first surface's entry in the heap.
+            k.push_str("    mov (M1_NM, 1) HEAP(0,0)<1> HEAD(0,3)<0;1,0>\n");
         }
         let copy = |k: &mut String, at: usize, bytes: usize, var: &str| {
             for b in (0..bytes).step_by(128) {
@@ -267,6 +272,7 @@ impl Shape {
         out[..4].copy_from_slice(&case.mask.to_le_bytes());
         out[4..8].copy_from_slice(&(case.scalar as u32).to_le_bytes());
         out[16..24].copy_from_slice(&case.scalar.to_le_bytes());
+        out[12..16].copy_from_slice(&0x40u32.to_le_bytes());
         let first = case.offsets.first().copied().unwrap_or(0);
         out[8..12].copy_from_slice(&(first as u32).to_le_bytes());
         out[24..32].copy_from_slice(&first.to_le_bytes());

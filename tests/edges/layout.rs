@@ -19,6 +19,8 @@ pub enum Start {
     BasePlus(u64),
     /// `offset + immediate`.
     Lsc(i64),
+    /// `offset * scale + immediate`.
+    Scaled(u64, i64),
     /// Offset 0 plus `lane * stride`.
     Strided(i64, u64),
 }
@@ -53,6 +55,7 @@ pub fn begin(start: Start, space: Space, case: &Case, lane: usize) -> u64 {
         Start::Address => offset,
         Start::BasePlus(bits) => case.scalar.wrapping_add(offset & bits),
         Start::Lsc(imm) => offset.wrapping_add_signed(imm),
+        Start::Scaled(scale, imm) => offset.wrapping_mul(scale).wrapping_add_signed(imm),
         Start::Strided(imm, stride) => case.offsets[0]
             .wrapping_add_signed(imm)
             .wrapping_add(stride.wrapping_mul(lane as u64)),
@@ -60,18 +63,18 @@ pub fn begin(start: Start, space: Space, case: &Case, lane: usize) -> u64 {
     match (space, start) {
         (Space::Flat, _) => at,
         (Space::Slm, _) => at & 0x0fff_ffff,
-        (_, Start::Lsc(_) | Start::Strided(..)) => at & 0xffff_ffff,
+        (_, Start::Lsc(_) | Start::Scaled(..) | Start::Strided(..)) => at & 0xffff_ffff,
         _ => at,
     }
 }
 
 impl Layout {
-    /// Runs of neighbouring elements are one access each, as far as fault records go.
+    /// Runs of up to eight neighbouring elements are one access each, as far as fault records go.
     fn access(&self, c: usize) -> (u32, usize) {
         let mut number = 0;
         let mut first = 0;
         for k in 1..=c {
-            if self.elements[k] != self.elements[k - 1] + 1 {
+            if self.elements[k] != self.elements[k - 1] + 1 || k - first == 8 {
                 number += 1;
                 first = k;
             }

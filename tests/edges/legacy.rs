@@ -183,6 +183,23 @@ pub fn gather4(platform: Platform, l: Lanes, space: Space, set: u32, store: bool
     access(platform, l, space, text, opcode, layout, store, reach)
 }
 
+/// `qw_gather` and `qw_scatter`: byte offsets.
+pub fn qwords(platform: Platform, l: Lanes, space: Space, n: u32, store: bool) -> Shape {
+    let opcode = if store { "qw_scatter" } else { "qw_gather" };
+    let text = format!("{opcode}.{n} {{x}} {} OFF.0 DATA.0", surface(space));
+    let layout = Layout {
+        start: Start::Bytes,
+        memory: 8,
+        register: 8,
+        upper: false,
+        elements: (0..n).collect(),
+        stride: (8 * l.lanes).max(platform.grf_bytes()),
+        block: false,
+    };
+    let reach = Reach::default();
+    access(platform, l, space, text, opcode, layout, store, reach)
+}
+
 /// `oword_ld`, `oword_ld_unaligned` and `oword_st`.
 pub fn oword(platform: Platform, space: Space, opcode: &'static str, owords: u32) -> Shape {
     let unit = if opcode == "oword_ld_unaligned" {
@@ -292,6 +309,17 @@ fn legacy_surfaces() {
                     ALL,
                 );
             }
+        }
+    }
+    for store in [false, true] {
+        for (n, space) in [
+            (1, Space::Surface),
+            (2, Space::Surface),
+            (4, Space::Scratch),
+            (8, Space::Slm),
+        ] {
+            let l = Lanes::new(16, 0, [8, 16][n as usize % 2], Guard::Predicate);
+            rig.run(&qwords(Platform::Pvc, l, space, n, store), ALL);
         }
     }
     for opcode in ["oword_ld", "oword_ld_unaligned", "oword_st"] {

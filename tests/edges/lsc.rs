@@ -41,6 +41,7 @@ fn component(platform: Platform, lanes: u32, register: u32) -> u32 {
     (lanes.max(least) * register).max(platform.grf_bytes())
 }
 
+#[derive(Clone, Copy)]
 pub struct Message {
     platform: Platform,
     lanes: Lanes,
@@ -50,6 +51,9 @@ pub struct Message {
     suffix: &'static str,
     immediate: i64,
     narrow: bool,
+    scale: u64,
+    /// How a surface is named, if not by its index.
+    model: Option<&'static str>,
 }
 
 impl Message {
@@ -62,6 +66,8 @@ impl Message {
             suffix: "",
             immediate: 0,
             narrow: false,
+            scale: 1,
+            model: None,
         }
     }
 
@@ -79,7 +85,13 @@ impl Message {
             _ if self.narrow => 2,
             _ => 4,
         };
-        let (unit, at) = address(self.space, bytes, self.immediate, stride);
+        let (unit, mut at) = address(self.space, bytes, self.immediate, stride);
+        if self.scale != 1 {
+            at = at.replace("[OFF", &format!("[{:#x}*OFF", self.scale));
+        }
+        if let Some(model) = self.model {
+            at = at.replace("bti(0x0)", model).replace("ss(BASE)", model);
+        }
         let text = if self.store {
             format!("{opcode}.{unit} {{x}} {at} DATA:{data}")
         } else {
@@ -95,6 +107,7 @@ impl Message {
             self.store,
             Reach {
                 immediate: self.immediate,
+                unit: self.scale,
                 ..reach
             },
         );
@@ -106,7 +119,11 @@ impl Message {
     pub fn vector(&self, size: Size, n: u32) -> Shape {
         let (name, memory, register, upper) = size;
         let layout = Layout {
-            start: Start::Lsc(self.immediate),
+            start: if self.scale == 1 {
+                Start::Lsc(self.immediate)
+            } else {
+                Start::Scaled(self.scale, self.immediate)
+            },
             memory,
             register,
             upper,
@@ -128,7 +145,7 @@ impl Message {
             start: Start::Lsc(self.immediate),
             memory: size.1,
             register: size.2,
-            upper: false,
+            upper: size.3,
             elements: (0..n).collect(),
             stride: size.2,
             block: true,
@@ -137,35 +154,36 @@ impl Message {
     }
 
     /// Channels; each is an access of its own.
-    fn quad(&self, set: u32) -> Shape {
+    fn quad(&self, (name, memory, register, upper): Size, set: u32) -> Shape {
         let names: String = channels(set)
             .iter()
             .map(|&c| ['x', 'y', 'z', 'w'][c as usize])
             .collect();
         let layout = Layout {
             start: Start::Lsc(self.immediate),
-            memory: 4,
-            register: 4,
-            upper: false,
+            memory,
+            register,
+            upper,
             elements: channels(set),
-            stride: component(self.platform, self.lanes.lanes, 4),
+            stride: component(self.platform, self.lanes.lanes, register),
             block: true,
         };
         let m = Message {
             suffix: "_quad",
             ..*self
         };
-        m.shape(&format!("d32.{names}"), "", layout, Reach::default())
+        m.shape(&format!("{name}.{names}"), "", layout, Reach::default())
     }
 
-    fn strided(&self, size: Size, stride: Option<u64>) -> Shape {
+    fn strided(&self, size: Size, n: u32, stride: Option<u64>) -> Shape {
+        let packed = u64::from(size.1 * n);
         let layout = Layout {
-            start: Start::Strided(self.immediate, stride.unwrap_or(u64::from(size.1))),
+            start: Start::Strided(self.immediate, stride.unwrap_or(packed)),
             memory: size.1,
             register: size.2,
             upper: size.3,
-            elements: vec![0],
-            stride: 0,
+            elements: (0..n).collect(),
+            stride: component(self.platform, self.lanes.lanes, size.2),
             block: false,
         };
         let text = stride.map_or_else(String::new, |s| format!(", {s:#x}"));
@@ -173,7 +191,7 @@ impl Message {
             suffix: "_strided",
             ..*self
         };
-        m.shape(size.0, &text, layout, Reach::default())
+        m.shape(&format!("{}x{n}", size.0), &text, layout, Reach::default())
     }
 }
 
@@ -282,7 +300,7 @@ fn lsc_blocks_quads_strides() {
                 let (platform, lanes) = [(Platform::Dg2, 8), (Platform::Pvc, 16)][n % 2];
                 let l = Lanes::new(16, 0, lanes, GUARDS[n % 3]);
                 let m = Message::new(platform, l, space, store);
-                rig.run(&m.quad(set), effort(n));
+                rig.run(&m.quad(D32, set), effort(n));
             }
             for (size, stride) in [
                 (D32, None),
@@ -294,9 +312,73 @@ fn lsc_blocks_quads_strides() {
                 n += 1;
                 let l = Lanes::new(16, 0, 16, GUARDS[n % 3]);
                 let m = Message::new(Platform::Dg2, l, space, store);
-                rig.run(&m.strided(size, stride), effort(n));
+                rig.run(&m.strided(size, 1, stride), effort(n));
             }
         }
     }
     rig.finish("LSC blocks, quads and strides");
+}
+
+/// Long vectors, narrow elements in every arrangement, scaled addresses, surfaces by their place in the heap.
+#[test]
+fn lsc_other_forms() {
+    let mut rig = Rig::new(12);
+    let mut n = 0usize;
+    const LESS: Effort = Effort {
+        cases: 24,
+        sizes: &[63, 4096],
+        policies: false,
+        all_masks: false,
+    };
+    let mut run = |shape: &Shape, policies: bool| {
+        rig.run(shape, Effort { policies, ..LESS });
+    };
+    for store in [false, true] {
+        for (k, space) in SPACES.into_iter().enumerate() {
+            let mut next = || {
+                n += 1;
+                let lanes = Lanes::new(16, 0, [8, 16][n % 2], GUARDS[n % 3]);
+                Message::new([Platform::Dg2, Platform::Pvc][n % 2], lanes, space, store)
+            };
+            // One lane: a long vector of all sixteen is larger than the register file.
+            let scalar = Lanes::new(16, 4, 1, Guard::Predicate);
+            let long = Message::new(Platform::Dg2, scalar, space, store);
+            run(&long.vector([D32, D64][k % 2], 64), k == 0);
+            run(&next().vector([D32, D8C32, D16, D16C32][k], 16), k == 1);
+            for size in [D8, D16, D8C32, D16C32, D16C32H] {
+                run(&next().vector(size, [2, 3, 4][k % 3]), false);
+                let one = Lanes {
+                    no_mask: true,
+                    ..scalar
+                };
+                let block = Message::new(Platform::Pvc, one, space, store);
+                run(&block.transposed(size, [4, 64, 8, 16][k]), k == 2);
+            }
+            for size in [D64, D8C32, D16C32H] {
+                run(&next().quad(size, [0xb, 0x5, 0xf, 0xc][k]), false);
+            }
+            run(&next().strided(D32, 3, None), false);
+            run(&next().strided(D64, 2, Some(5)), k == 3);
+            for (scale, immediate) in [(4, 0), (3, -16)] {
+                let m = Message {
+                    scale,
+                    immediate,
+                    ..next()
+                };
+                run(&m.vector(D32, 2), scale == 4);
+            }
+        }
+        let l = Lanes::new(16, 0, 16, Guard::Flow);
+        let m = Message::new(Platform::Pvc, l, Space::Surface, store);
+        for model in ["bss(0x40)", "ss(0x40)", "bss(HEAP)", "ss(HEAP)"] {
+            let model = Some(model);
+            run(&Message { model, ..m }.vector(D32, 2), true);
+        }
+        let m = Message::new(Platform::Pvc, l, Space::Scratch, store);
+        for model in ["ss(0x0)", "bss(0x3f)"] {
+            let model = Some(model);
+            run(&Message { model, ..m }.vector(D32, 1), false);
+        }
+    }
+    rig.finish("other LSC forms");
 }

@@ -175,6 +175,53 @@ fn run_sgemm(t: &Target) {
     }
 }
 
+on_devices!(gemm_tile_kernels, "gemm_tile", run_gemm_tile);
+
+/// Tiles at the edges of matrices read zeros and write nothing outside.
+fn run_gemm_tile(t: &Target) {
+    let mut rng = Rng::new(31);
+    for [m, n, k] in [
+        [8usize, 16, 32],
+        [1, 1, 1],
+        [13, 24, 40],
+        [21, 40, 100],
+        [64, 48, 64],
+    ] {
+        let global = [16 * n.div_ceil(16) as u32, m.div_ceil(8) as u32, 1];
+        let all = m == 13;
+        let mut half = |len: usize| -> Vec<u16> {
+            let floats = rng.floats(len, -2.0, 2.0);
+            floats.iter().map(|f| (f.to_bits() >> 16) as u16).collect()
+        };
+        let (a, b) = (half(m * k), half(k * n));
+        t.job_3d("gemm_bf16", global, [16, 1, 1])
+            .output::<f32>(m * n)
+            .input(&a)
+            .input(&b)
+            .value(m as i32)
+            .value(n as i32)
+            .value(k as i32)
+            .every_way(all)
+            .check(|r| {
+                r.exact(0, &linear::gemm_bf16(&a, &b, n, k));
+            });
+        let mut bytes =
+            |len: usize| -> Vec<i8> { (0..len).map(|_| rng.below(256) as i8).collect() };
+        let (a, b) = (bytes(m * k), bytes(k * n));
+        t.job_3d("gemm_int8", global, [16, 1, 1])
+            .output::<i32>(m * n)
+            .input(&a)
+            .input(&b)
+            .value(m as i32)
+            .value(n as i32)
+            .value(k as i32)
+            .every_way(all)
+            .check(|r| {
+                r.exact(0, &linear::gemm_int8(&a, &b, n, k));
+            });
+    }
+}
+
 /// Sizes of pictures, and group sizes: of one row, of several, not dividing the picture.
 const PICTURES: [([u32; 2], [u32; 2]); 5] = [
     ([1, 1], [1, 1]),

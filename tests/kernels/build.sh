@@ -14,8 +14,9 @@ DEVICES="skl tgllp acm-g10 pvc"
 WORK=$(mktemp -d)
 trap 'rm -rf "$WORK"' EXIT
 
-# Sources a device cannot compile, as name:device. No fp64 on Xe-LP and Xe-HPG.
+# Sources a device cannot compile, as name:device. No fp64 on Xe-LP and Xe-HPG, 2D blocks only on Xe-HPC.
 EXCLUDED="
+gemm_tile:skl gemm_tile:tgllp gemm_tile:acm-g10
 double:tgllp double:acm-g10
 convert_double:tgllp convert_double:acm-g10
 "

@@ -27,6 +27,28 @@ pub fn sgemm(a: &[f32], b: &[f32], n: usize, k: usize) -> Vec<f32> {
     (0..rows * n).map(|at| cell(at / n, at % n)).collect()
 }
 
+/// Rows of `a` (`k` long) times columns of `b` (`n` of them), in the order in which `dpas` adds: one fused
+/// multiply-add after the other.
+pub fn gemm_bf16(a: &[u16], b: &[u16], n: usize, k: usize) -> Vec<f32> {
+    let float = |bits: &[u16]| -> Vec<f32> {
+        bits.iter()
+            .map(|&b| f32::from_bits(u32::from(b) << 16))
+            .collect()
+    };
+    sgemm(&float(a), &float(b), n, k)
+}
+
+/// The same of bytes, in 32 bits.
+pub fn gemm_int8(a: &[i8], b: &[i8], n: usize, k: usize) -> Vec<i32> {
+    let cell = |row: usize, col: usize| {
+        (0..k)
+            .map(|i| i32::from(a[row * k + i]) * i32::from(b[i * n + col]))
+            .sum()
+    };
+    let rows = a.len() / k;
+    (0..rows * n).map(|at| cell(at / n, at % n)).collect()
+}
+
 pub fn daxpy(y: &[f64], x: &[f64], a: f64) -> Vec<f64> {
     y.iter().zip(x).map(|(&y, &x)| a.mul_add(x, y)).collect()
 }

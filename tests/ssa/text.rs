@@ -69,6 +69,38 @@ fn printing_a_parsed_function_gives_the_same_text() {
     verify(&f).unwrap();
 }
 
+#[test]
+fn rectangles_have_a_text_form() {
+    let text = r#"function "f" simd 8
+site 0 = read flat 2 "lsc_load_block2d" line 3
+site 1 = write flat 8 "lsc_store_block2d" line 4
+
+bb0:
+  %0: i1 = const 1
+  %1: i64 = const 4096
+  %2: i32 = const 63
+  %3: <32 x i16>, %4: <32 x i16> = load2d.i16.1x16x4nt.64[0] %0, %1, %2, %2, %2, %2, %2  ; line 3 lsc_load_block2d
+  %5: <4 x i64> = vconst [1, 2, 3, 4]
+  store2d.i64.1x3x2nn.32[1] %0, %1, %2, %2, %2, %2, %2, %5, %5  ; line 4 lsc_store_block2d
+  return
+"#;
+    let f = parse(text).unwrap();
+    assert_eq!(f.to_string(), text);
+    verify(&f).unwrap();
+    // The operation says how many registers there are, and of what.
+    for (from, to) in [
+        ("16x4nt.64", "16x8nt.64"),
+        ("16x4nt.64", "16x3nt.64"),
+        ("%5, %5  ;", "%5  ;"),
+        ("load2d.i16", "load2d.i32"),
+        ("[0] %0, %1", "[0] %0, %2"),
+        ("1x3x2nn.32", "1x3x2nn.48"),
+    ] {
+        let text = text.replace(from, to);
+        assert!(verify(&parse(&text).unwrap()).is_err(), "{to}");
+    }
+}
+
 /// A function has barriers or suspends, not both.
 #[test]
 fn barriers_have_a_text_form() {

@@ -23,12 +23,15 @@ use crate::reference::ulp::error_f32;
 /// Devices that the kernels are compiled for.
 pub const DEVICES: [&str; 4] = ["skl", "tgllp", "acm-g10", "pvc"];
 
-/// Files that a device has no zebin of: it has no double precision.
-const ABSENT: [(&str, &str); 4] = [
+/// Files that a device has no zebin of: it has no double precision, or no 2D blocks.
+const ABSENT: [(&str, &str); 7] = [
     ("tgllp", "double"),
     ("tgllp", "convert_double"),
     ("acm-g10", "double"),
     ("acm-g10", "convert_double"),
+    ("skl", "gemm_tile"),
+    ("tgllp", "gemm_tile"),
+    ("acm-g10", "gemm_tile"),
 ];
 
 /// Global and local sizes of one-dimensional launches for kernels that take any: nothing, one item,

@@ -12,6 +12,7 @@ mod message_tests;
 #[cfg(target_arch = "x86_64")]
 mod message_x86;
 mod quiet;
+mod rectangle;
 mod soft;
 #[cfg(test)]
 mod tests;
@@ -32,6 +33,7 @@ static PORTABLE: Helpers = Helpers {
     store: message::store,
     load_quiet: quiet::load,
     store_quiet: quiet::store,
+    rectangle: rectangle::rectangle,
 };
 
 /// The table for processors with AVX-512; the same results.

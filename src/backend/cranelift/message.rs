@@ -183,7 +183,7 @@ impl Emit<'_> {
     }
 
     /// The function's slot for messages, made as large as the largest.
-    fn message_block(&mut self, bytes: u32) -> StackSlot {
+    pub(super) fn message_block(&mut self, bytes: u32) -> StackSlot {
         let slot = match self.ctx.message {
             Some(slot) => slot,
             None => self.slot(bytes),

@@ -28,6 +28,7 @@ mod memory;
 mod message;
 mod ops;
 mod records;
+mod rectangle;
 mod shift;
 mod shuffle;
 mod stretch;

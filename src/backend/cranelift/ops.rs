@@ -19,6 +19,8 @@ impl Emit<'_> {
             Op::Load(access) => return self.load(*access, args, &data.results, inst),
             Op::Store(access) => return self.store(*access, args, inst),
             Op::BlockStore(access) => return self.block_store(*access, args),
+            Op::Load2d(access) => return self.load2d(*access, args, &data.results),
+            Op::Store2d(access) => return self.store2d(*access, args),
             Op::Fence => {
                 self.ins().fence();
                 return;
@@ -61,6 +63,8 @@ impl Emit<'_> {
             Op::Load(_)
             | Op::Store(_)
             | Op::BlockStore(_)
+            | Op::Load2d(_)
+            | Op::Store2d(_)
             | Op::Fence
             | Op::Barrier
             | Op::FrameStore(_)

@@ -1,0 +1,97 @@
+//! Two-dimensional blocks: one call of the runtime a message.
+
+use std::mem::offset_of;
+
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{InstBuilder, StackSlot, types};
+use visa_runtime::abi::{Helpers, Rectangle, rectangle};
+
+use super::emit::{DATA, Emit};
+use crate::backend::OobPolicy;
+use crate::ssa::{Access2d, Space, Ty, Value};
+
+/// Operands before a store's data.
+const HEAD: usize = 7;
+
+impl Emit<'_> {
+    /// A load; one result a register.
+    pub fn load2d(&mut self, access: Access2d, args: &[Value], out: &[Value]) {
+        let block = self.rectangle_operands(access, args);
+        self.send_rectangle(access, block, 0);
+        let from = self.slot_addr(block, 0);
+        for (i, &v) in out.iter().enumerate() {
+            let at = rectangle::DATA + i as u32 * u32::from(access.register);
+            let ty = Ty::vector(access.elem, access.lanes() as u16);
+            let parts = self.load_value(from, at.cast_signed(), ty, DATA);
+            self.bind(v, parts);
+        }
+    }
+
+    /// A store.
+    pub fn store2d(&mut self, access: Access2d, args: &[Value]) {
+        let block = self.rectangle_operands(access, args);
+        let to = self.slot_addr(block, 0);
+        for (i, &v) in args.iter().skip(HEAD).enumerate() {
+            let at = rectangle::DATA + i as u32 * u32::from(access.register);
+            let ty = Ty::vector(access.elem, access.lanes() as u16);
+            let parts = self.parts(v);
+            self.store_value(to, at.cast_signed(), ty, &parts);
+        }
+        self.send_rectangle(access, block, rectangle::STORE);
+    }
+
+    /// Writes the operands where the runtime reads them.
+    fn rectangle_operands(&mut self, access: Access2d, args: &[Value]) -> StackSlot {
+        let bytes = access.registers() * u32::from(access.register);
+        let block = self.message_block(rectangle::DATA + bytes);
+        let to = self.slot_addr(block, 0);
+        let enabled = self.scalar(args[0]);
+        let enabled = self.resize(enabled, types::I32);
+        let site = self.iconst(types::I32, u64::from(access.site));
+        let fields = [
+            offset_of!(Rectangle, base),
+            offset_of!(Rectangle, width),
+            offset_of!(Rectangle, height),
+            offset_of!(Rectangle, pitch),
+            offset_of!(Rectangle, x),
+            offset_of!(Rectangle, y),
+        ];
+        for (field, &v) in fields.into_iter().zip(&args[1..HEAD]) {
+            let v = self.scalar(v);
+            self.ins().store(DATA, v, to, field as i32);
+        }
+        let at = offset_of!(Rectangle, site) as i32;
+        self.ins().store(DATA, site, to, at);
+        let at = offset_of!(Rectangle, enabled) as i32;
+        self.ins().store(DATA, enabled, to, at);
+        block
+    }
+
+    /// Calls the runtime; under `Trap` leaves the function when it says so.
+    fn send_rectangle(&mut self, access: Access2d, block: StackSlot, store: u32) {
+        let lane = self.f.sites.get(access.site as usize);
+        let lane = lane.map_or(0, |s| u32::from(s.first_lane));
+        let [blocks, width, height] = [access.blocks, access.width, access.height].map(u32::from);
+        let flag = |yes: bool, bit: u32| if yes { bit } else { 0 };
+        let shape = rectangle::shape(access.elem.bytes(), blocks, width, height, lane)
+            | store
+            | flag(access.transpose, rectangle::TRANSPOSE)
+            | flag(access.packed, rectangle::PACKED)
+            | flag(access.register == 64, rectangle::WIDE)
+            | flag(self.records_faults(Space::Flat), rectangle::REPORT);
+        let args = [
+            self.group(),
+            self.thread_index(),
+            self.iconst(types::I32, u64::from(shape)),
+            self.slot_addr(block, 0),
+        ];
+        let stop = self.call_helper(offset_of!(Helpers, rectangle), Some(types::I32), &args);
+        if let (OobPolicy::Trap, Some(stop)) = (self.options.oob, stop) {
+            let leave = self.fault_exit();
+            let go_on = self.new_block();
+            let stop = self.ins().icmp_imm_u(IntCC::NotEqual, stop, 0);
+            self.branch(stop, leave, go_on);
+            self.block = go_on;
+        }
+    }
+}
