@@ -97,12 +97,14 @@ impl Emit<'_> {
     fn shape_of(&mut self, inst: Inst) -> Option<Affine> {
         let shape = self.f.shapes.get(&inst)?;
         let addr = shape.addr?;
+        // Only stores ask whether all lanes are enabled; for a load the condition may not be there yet.
+        let store = matches!(self.f.inst(inst).op, Op::Store(_));
         Some(Affine {
             base: self.scalar(addr.base),
             known: self.scalar_const(addr.base),
             stride: addr.stride,
             guard: addr.guard.map(|v| self.scalar(v)),
-            mask_all: shape.mask_all.map(|v| self.scalar(v)),
+            mask_all: shape.mask_all.filter(|_| store).map(|v| self.scalar(v)),
         })
     }
 
