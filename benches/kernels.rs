@@ -347,7 +347,7 @@ impl Bench {
             "sha256",
         ] {
             for k in self.program(name).kernels() {
-                let n = k.valid().module().insts.len();
+                let n = k.valid().expect("has vISA").module().insts.len();
                 let times = (0..5).map(|_| {
                     let engine = Engine::new().expect("engine");
                     let path = root(&format!("tests/kernels/bin/{}/{name}.zebin", self.device));

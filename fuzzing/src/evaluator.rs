@@ -51,7 +51,7 @@ impl Evaluator {
         let kernel = &program.kernels()[0];
         let function = kernel.ssa(self.optimised).map_err(|e| stop(&e))?;
         verify(&function).map_err(|e| Stop::Broken(format!("malformed IR: {}", e[0])))?;
-        let module = kernel.valid().module();
+        let module = kernel.valid().expect("has vISA").module();
         let mut inputs = Vec::new();
         for i in &module.inputs {
             if let InputVar::General(v) = i.var {

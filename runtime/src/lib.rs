@@ -42,7 +42,8 @@ pub use helpers::helpers;
 pub use interrupt::Interrupter;
 pub use kernel::{Kernel, KernelCode};
 pub use launch::{
-    Arguments, FaultAction, LaunchOptions, LaunchReport, LaunchShape, LaunchStatus, PreparedLaunch,
+    Arguments, FaultAction, Lanes, LaunchOptions, LaunchReport, LaunchShape, LaunchStatus,
+    PreparedLaunch,
 };
 pub use memory::{Buffer, DeviceMemory, Element, MemoryError};
 pub use meta::KernelMeta;

@@ -1,4 +1,4 @@
-//! Compiled kernels as files: cache entries and the directory that holds them.
+//! Compiled kernels as files: cache entries and the directory that holds them, object files and their C headers.
 //!
 //! An entry is checked before any of it is used: header, key, and a digest over everything ([`entry`]). [`Store`] shares
 //! a directory with any number of processes; whatever is wrong with an entry makes it a miss, and the entry goes. A digest
@@ -8,10 +8,13 @@
 
 mod entry;
 mod error;
+mod header;
 mod key;
+pub mod object;
 mod store;
 
 pub use entry::{Artifact, open, seal};
 pub use error::{Defect, StoreError};
+pub use header::{c_header, passing};
 pub use key::{Difference, Key};
 pub use store::{EntryInfo, Store, Swept};

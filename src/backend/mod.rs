@@ -5,9 +5,11 @@ pub mod cranelift;
 pub mod llvm;
 
 mod install;
+mod library;
 mod strategy;
 
 pub use install::{InstallError, install};
+pub use library::{LibraryError, load_library};
 pub use strategy::{BackendKind, OptLevel, PassLevel, Strategy};
 
 use std::collections::BTreeMap;

@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 
 use super::exit::Failure;
 use super::load::{Contents, Loaded};
+use crate::artifact::{self, object};
 use crate::container::{
     ArgInfo, ArgType, KernelInfo, MemoryAddressing, MemorySpace, PayloadArgument, Zebin,
     infer_device,
@@ -14,12 +15,14 @@ use crate::container::{
 use crate::engine::Error;
 use crate::front::text;
 use crate::module::{InputVar, Module};
+use visa_runtime::linked::{KernelRecord, PlanArgument};
 
 /// The text of `list`.
 pub fn list(file: &Loaded) -> Result<String, Failure> {
     match &file.contents {
         Contents::Text(source) => Ok(list_text(&file.name, &parse(&file.name, source)?)),
         Contents::Zebin(bytes) => Ok(list_zebin(file, &file.zebin(bytes)?)),
+        Contents::Library(_, bytes) => list_library(&file.name, bytes),
     }
 }
 
@@ -32,6 +35,10 @@ pub fn disasm(file: &Loaded, kernel: Option<&str>) -> Result<String, Failure> {
             Ok(text::print(&module))
         }
         Contents::Zebin(bytes) => disasm_zebin(file, &file.zebin(bytes)?, kernel),
+        Contents::Library(..) => Err(Failure::unsupported(format!(
+            "{}: compiled kernels have no vISA text any more",
+            file.name
+        ))),
     }
 }
 
@@ -101,6 +108,55 @@ fn list_zebin(file: &Loaded, zebin: &Zebin) -> String {
         out.push_str(&columns(&arguments(&kernel.info, args)));
     }
     out
+}
+
+fn list_library(name: &str, bytes: &[u8]) -> Result<String, Failure> {
+    let records = object::records(bytes).map_err(|e| Failure::usage(format!("{name}: {e}")))?;
+    let mut out = format!("{name}: {}, compiled\n", counted(records.len(), "kernel"));
+    for record in records {
+        let _ = writeln!(out, "\n{}: {}", record.name, library_summary(&record));
+        let row = |a: &PlanArgument| {
+            [
+                a.index.to_string(),
+                or(&a.name, "?"),
+                or(&a.type_name, "?"),
+                artifact::passing(a),
+            ]
+        };
+        let rows: Vec<_> = record.plan.arguments.iter().map(row).collect();
+        out.push_str(&columns(&rows));
+    }
+    Ok(out)
+}
+
+fn or(text: &str, other: &str) -> String {
+    if text.is_empty() { other } else { text }.to_owned()
+}
+
+fn library_summary(record: &KernelRecord) -> String {
+    let mut parts = Vec::new();
+    if let Some(variant) = record.variants.first() {
+        parts.push(format!("SIMD{}", variant.meta.simd));
+        parts.push(match variant.meta.slm_bytes {
+            0 => "no local memory".to_owned(),
+            bytes => format!("{bytes} bytes of local memory"),
+        });
+        parts.push(match variant.meta.states {
+            0 => "no barriers".to_owned(),
+            count => counted(usize::try_from(count).unwrap_or(usize::MAX), "barrier"),
+        });
+        if let Some([x, y, z]) = variant.meta.required_local_size {
+            parts.push(format!("local size must be {x},{y},{z}"));
+        }
+    }
+    let code: u64 = record.variants.iter().map(|v| v.code_bytes).sum();
+    parts.push(format!(
+        "{code} bytes of code for {} by {}",
+        record.triple, record.backend
+    ));
+    parts.push(format!("from {}", record.device));
+    parts.push(format!("out of bounds: {}", record.oob));
+    parts.join(", ")
 }
 
 fn counted(count: usize, noun: &str) -> String {

@@ -1,11 +1,12 @@
 //! From FILE to a program: finds out what a file is, and compiles sources.
 
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
 use super::exit::{Failure, tell};
+use crate::artifact::object;
 use crate::container::{
     CompileRequest, ContainerError, Zebin, compile_in_worker, limits::MAX_FILE_BYTES,
 };
@@ -26,6 +27,8 @@ pub enum Contents {
     Zebin(Vec<u8>),
     /// vISA text.
     Text(String),
+    /// An object file or library that `compile` made.
+    Library(PathBuf, Vec<u8>),
 }
 
 /// A file that has been read, and compiled if it was a source.
@@ -45,6 +48,7 @@ enum Kind {
     Zebin,
     Text,
     Source,
+    Library,
 }
 
 /// Reads a file; sources are compiled for `device`.
@@ -53,6 +57,7 @@ pub fn load(path: &Path, device: Option<Platform>) -> Result<Loaded, Failure> {
     let bytes = read(path)?;
     let (contents, device) = match detect(path, &bytes)? {
         Kind::Zebin => (Contents::Zebin(bytes), device),
+        Kind::Library => (Contents::Library(path.to_owned(), bytes), device),
         Kind::Text => (Contents::Text(text(&name, bytes)?), device),
         Kind::Source => {
             let device = device.unwrap_or(DEFAULT_DEVICE);
@@ -76,6 +81,7 @@ impl Loaded {
             Contents::Zebin(bytes) => engine
                 .program_from_zebin(bytes, self.device)
                 .map_err(|error| self.failure(error)),
+            Contents::Library(path, _) => Ok(Program::open_library(engine, path)?),
             Contents::Text(text) => {
                 let Some(device) = self.device else {
                     return Err(Failure::usage(format!(
@@ -88,11 +94,6 @@ impl Loaded {
                 Ok(engine.program_from_text(&self.name, text, device)?)
             }
         }
-    }
-
-    /// Whether it is vISA text, which has surfaces and inputs where a compiled kernel has arguments.
-    pub fn is_text(&self) -> bool {
-        matches!(self.contents, Contents::Text(_))
     }
 
     /// Reads a zebin.
@@ -130,6 +131,11 @@ fn read(path: &Path) -> Result<Vec<u8>, Failure> {
 
 /// By its first bytes, else by the ending of its name.
 fn detect(path: &Path, bytes: &[u8]) -> Result<Kind, Failure> {
+    // ELF, and Mach-O of 64 bits.
+    let compiled = bytes.starts_with(b"\x7fELF") || bytes.starts_with(b"\xcf\xfa\xed\xfe");
+    if compiled && object::holds_kernels(bytes) {
+        return Ok(Kind::Library);
+    }
     if bytes.starts_with(b"\x7fELF") {
         return Ok(Kind::Zebin);
     }

@@ -26,7 +26,9 @@
 
 mod asm;
 mod backend;
+mod batch;
 mod cache;
+mod compile;
 mod content;
 mod exit;
 mod list;
@@ -80,6 +82,9 @@ enum Command {
     /// Run a kernel
     #[command(after_help = run_help())]
     Run(Box<run::RunArgs>),
+    /// Compile kernels ahead of time, to object files and libraries
+    #[command(after_help = exit::HELP)]
+    Compile(Box<compile::CompileArgs>),
     /// List the kernels of a file with their arguments
     #[command(after_help = exit::HELP)]
     List(FileArgs),
@@ -189,8 +194,12 @@ fn dispatch(command: &Command, out: &mut dyn Write) -> Result<Exit, Failure> {
             let code = kernel.code(OobPolicy::default())?;
             asm::listing(kernel.name(), code.object(), kernel.text())
         })?,
-        Command::Cache(command) => {
-            let (text, exit) = cache::cache(command)?;
+        Command::Compile(_) | Command::Cache(_) => {
+            let (text, exit) = match command {
+                Command::Compile(args) => compile::compile(args)?,
+                Command::Cache(command) => cache::cache(command)?,
+                _ => (String::new(), Exit::Fine),
+            };
             out.write_all(text.as_bytes()).map_err(Failure::output)?;
             return Ok(exit);
         }

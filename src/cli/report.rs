@@ -149,6 +149,7 @@ impl Summary<'_> {
             Origin::Compiled => "miss",
             Origin::Memory => "hit",
             Origin::Disk => "disk",
+            Origin::Library => "library",
         }
     }
 

@@ -119,7 +119,7 @@ pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<Exit, Failure> {
         Some(local) => launch.local(local.0),
         None => launch,
     };
-    let launch = if file.is_text() {
+    let launch = if kernel.takes_surfaces() {
         binding.text(args, launch)?
     } else {
         binding.arguments(args, kernel, launch)?

@@ -43,6 +43,8 @@ pub enum Origin {
     Memory,
     /// It was on disk.
     Disk,
+    /// It came with the library that was loaded.
+    Library,
 }
 
 impl Compiled {
@@ -103,7 +105,7 @@ impl CodeCache {
             made
         });
         let counter = match origin {
-            Origin::Memory => &self.hits,
+            Origin::Memory | Origin::Library => &self.hits,
             Origin::Disk => &self.disk_hits,
             Origin::Compiled => &self.misses,
         };

@@ -99,6 +99,16 @@ pub enum Error {
         /// Why not.
         reason: String,
     },
+    /// A library of compiled kernels cannot be used.
+    #[error("{file}: {what}")]
+    Library {
+        /// The file.
+        file: String,
+        /// Why not.
+        what: String,
+        /// The file may be fine, but not on this machine.
+        unusable: bool,
+    },
     /// Device memory or executable memory.
     #[error("{0}")]
     Memory(String),
@@ -135,7 +145,7 @@ impl Error {
                 BackendError::Internal { .. } => Class::Internal,
             },
             Error::Internal { .. } => Class::Internal,
-            Error::Memory(_) => Class::Environment,
+            Error::Memory(_) | Error::Library { unusable: true, .. } => Class::Environment,
             _ => Class::Input,
         }
     }

@@ -8,6 +8,7 @@ use super::abi::{self, PayloadPlan};
 use super::cache::{self, Compiled, Origin};
 use super::error::Error;
 use super::key::{KernelPart, KeyParts};
+use super::library::Linked;
 use super::program::ProgramData;
 use crate::artifact::Artifact;
 use crate::backend::{Backend, CodeObject, CodegenOptions, OobPolicy, install};
@@ -89,11 +90,15 @@ pub(crate) struct KernelParts {
     pub text: String,
     /// Functions that were linked in from other sections: how they are linked, and their texts.
     pub functions: String,
-    pub valid: Arc<ValidKernel>,
+    /// The program; none of a kernel that came compiled.
+    pub valid: Option<Arc<ValidKernel>>,
+    pub platform: Platform,
     pub plan: PayloadPlan,
     pub info: Option<KernelInfo>,
     pub arguments: Vec<Argument>,
     pub data: Arc<ProgramData>,
+    /// Code that came with it.
+    pub linked: Option<Linked>,
 }
 
 struct Inner {
@@ -109,7 +114,7 @@ pub struct Kernel(Arc<Inner>);
 impl Kernel {
     pub(crate) fn new(parts: KernelParts) -> Kernel {
         let key = KernelPart::new(
-            parts.valid.target().platform,
+            parts.platform,
             &parts.text,
             &parts.functions,
             &parts.plan,
@@ -130,7 +135,10 @@ impl Kernel {
 
     /// Lanes of a hardware thread.
     pub fn simd(&self) -> u32 {
-        self.0.parts.valid.simd()
+        match &self.0.parts.valid {
+            Some(valid) => valid.simd(),
+            None => self.0.parts.meta(false).simd.into(),
+        }
     }
 
     /// The vISA text.
@@ -138,9 +146,26 @@ impl Kernel {
         &self.0.parts.text
     }
 
-    /// The decoded, checked program.
-    pub fn valid(&self) -> &ValidKernel {
-        &self.0.parts.valid
+    /// The decoded, checked program; none of a kernel from a library, which has code only.
+    pub fn valid(&self) -> Option<&ValidKernel> {
+        self.0.parts.valid.as_deref()
+    }
+
+    /// Whether launches bind surfaces by index, as with kernels from vISA text.
+    pub fn takes_surfaces(&self) -> bool {
+        match &self.0.parts.linked {
+            Some(linked) => linked.binds_surfaces(),
+            None => self.0.parts.info.is_none(),
+        }
+    }
+
+    /// The program, where one is needed.
+    fn visa(&self) -> Result<&Arc<ValidKernel>, Error> {
+        let parts = self.parts();
+        parts.valid.as_ref().ok_or_else(|| Error::Unsupported {
+            kernel: parts.name.clone(),
+            what: "the library has machine code only, no vISA".to_owned(),
+        })
     }
 
     /// Arguments in order; empty for kernels from text.
@@ -178,7 +203,7 @@ impl Kernel {
             local_ids: shape,
             ..p.plan.map.clone()
         };
-        lower::lower(&p.valid, &p.name, &map).map_err(|error| Error::Lower {
+        lower::lower(self.visa()?, &p.name, &map).map_err(|error| Error::Lower {
             kernel: p.name.clone(),
             error,
         })
@@ -222,6 +247,9 @@ impl Kernel {
         shape: LocalIdShape,
         oob: OobPolicy,
     ) -> Result<(Arc<Compiled>, Origin), Error> {
+        if let Some(linked) = &self.parts().linked {
+            return linked.code(shape, oob);
+        }
         let engine = &self.parts().engine.0;
         let codegen = self.codegen(oob);
         let key = cache::Key {
@@ -234,7 +262,7 @@ impl Kernel {
         Ok((code?, origin))
     }
 
-    fn codegen(&self, oob: OobPolicy) -> CodegenOptions {
+    pub(super) fn codegen(&self, oob: OobPolicy) -> CodegenOptions {
         let strategy = self.parts().engine.0.options.strategy;
         CodegenOptions {
             oob,
@@ -354,12 +382,15 @@ impl Kernel {
             report: oob != OobPolicy::ReadZeroSkipWrite,
             ..options.clone()
         };
-        let program =
-            interp::Program::new(p.valid.clone(), abi::interp_inputs(&p.plan.map), options)
-                .map_err(|error| Error::Interp {
-                    kernel: p.name.clone(),
-                    error,
-                })?;
+        let program = interp::Program::new(
+            self.visa()?.clone(),
+            abi::interp_inputs(&p.plan.map),
+            options,
+        )
+        .map_err(|error| Error::Interp {
+            kernel: p.name.clone(),
+            error,
+        })?;
         let program = Arc::new(program);
         let meta = self.parts().meta(program.uses_scratch());
         let kernel = visa_runtime::Kernel::from_program(meta, program.clone())?;
@@ -373,17 +404,20 @@ impl Kernel {
 
 impl KernelParts {
     fn slm_bytes(&self) -> u32 {
-        match &self.info {
-            Some(i) => i.execution_env.slm_size,
-            None => self
-                .valid
-                .module()
-                .int_attr("SLMSize")
-                .map_or(0, |kb| kb.clamp(0, 128) as u32 * 1024),
+        if let Some(info) = &self.info {
+            return info.execution_env.slm_size;
         }
+        let declared = self
+            .valid
+            .as_ref()
+            .and_then(|v| v.module().int_attr("SLMSize"));
+        declared.map_or(0, |kb| kb.clamp(0, 128) as u32 * 1024)
     }
 
     fn required_local_size(&self) -> Option<[u32; 3]> {
+        if let Some(linked) = &self.linked {
+            return linked.meta().required_local_size;
+        }
         self.info.as_ref()?.execution_env.required_work_group_size
     }
 
@@ -403,14 +437,17 @@ impl KernelParts {
 
     /// What the runtime has to know, apart from what code generation decides.
     fn meta(&self, scratch: bool) -> KernelMeta {
+        if let Some(linked) = &self.linked {
+            return linked.meta();
+        }
         let walk = self
             .info
             .as_ref()
             .and_then(|i| i.execution_env.work_group_walk_order_dimensions);
         KernelMeta {
             name: self.name.clone(),
-            simd: self.valid.simd() as u16,
-            grf_bytes: self.valid.target().grf() as u16,
+            simd: self.valid.as_ref().map_or(0, |v| v.simd()) as u16,
+            grf_bytes: self.platform.grf_bytes() as u16,
             slm_bytes: self.slm_bytes(),
             scratch_bytes: match self.info {
                 Some(_) => self.scratch_bytes(),
@@ -420,7 +457,7 @@ impl KernelParts {
             walk_order: walk.map_or([0, 1, 2], |w| w.map(|d| d as u8)),
             payload_bytes: self.plan.bytes,
             required_local_size: self.required_local_size(),
-            sr0_bits: sr0_bits(self.valid.target().platform),
+            sr0_bits: sr0_bits(self.platform),
             ..KernelMeta::default()
         }
     }

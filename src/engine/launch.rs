@@ -512,17 +512,17 @@ impl Prepared {
 }
 
 /// Where in a kernel an access is, in the words of fault records.
-struct Place {
-    line: u32,
-    opcode: &'static str,
-    access: &'static str,
-    space: &'static str,
+pub(super) struct Place {
+    pub line: u32,
+    pub opcode: &'static str,
+    pub access: &'static str,
+    pub space: &'static str,
     /// It goes to a surface.
-    surface: bool,
-    bytes: u32,
+    pub surface: bool,
+    pub bytes: u32,
 }
 
-fn compiled_site(s: &Site) -> Place {
+pub(super) fn compiled_site(s: &Site) -> Place {
     Place {
         line: s.line,
         opcode: s.opcode,

@@ -25,7 +25,15 @@ impl Kernel {
         launch: &PreparedLaunch,
         pool: Option<&WorkerPool>,
     ) -> Result<Option<Buffer>, Error> {
-        let Some(info) = &self.parts().info else {
+        let parts = self.parts();
+        if let (None, Some(linked)) = (&parts.info, &parts.linked) {
+            let bytes = linked
+                .private_bytes()
+                .saturating_mul(launch.hw_threads(pool));
+            let buffer = (bytes != 0).then(|| parts.engine.memory().alloc(bytes));
+            return Ok(buffer.transpose()?);
+        }
+        let Some(info) = &parts.info else {
             return Ok(None);
         };
         let each: u64 = info
@@ -70,6 +78,9 @@ impl Kernel {
         own: &Own<'_>,
     ) -> Result<Arguments, Error> {
         let parts = self.parts();
+        if let Some(linked) = &parts.linked {
+            return linked.layout(&parts.engine, launch, &shape, own.private);
+        }
         let mut out = Arguments {
             payload: Payload::new(parts.plan.bytes as usize)?,
             surfaces: SurfaceTable::new(),
@@ -207,7 +218,10 @@ impl Kernel {
 
     fn layout_text(&self, launch: &Launch, out: &mut Arguments) -> Result<(), Error> {
         let parts = self.parts();
-        let module = parts.valid.module();
+        let Some(valid) = &parts.valid else {
+            return Ok(());
+        };
+        let module = valid.module();
         for (&bti, buffer) in &launch.surfaces {
             out.surfaces.bind(bti, buffer)?;
         }

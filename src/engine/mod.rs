@@ -25,6 +25,7 @@
 //! ```
 
 mod abi;
+mod aot;
 mod cache;
 mod disk;
 mod error;
@@ -32,6 +33,7 @@ mod kernel;
 mod key;
 mod launch;
 mod layout;
+mod library;
 mod printed;
 mod program;
 

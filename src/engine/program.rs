@@ -184,11 +184,13 @@ impl Program {
                 name,
                 text: source.to_owned(),
                 functions: String::new(),
-                valid: Arc::new(valid),
+                valid: Some(Arc::new(valid)),
+                platform,
                 plan,
                 info: None,
                 arguments: Vec::new(),
                 data: Arc::default(),
+                linked: None,
             }));
         }
         Ok(Program {
@@ -197,6 +199,21 @@ impl Program {
             platform,
             reason: "as asked for".into(),
         })
+    }
+
+    /// A program of kernels that are complete.
+    pub(super) fn of_kernels(kernels: Vec<Kernel>, platform: Platform, reason: String) -> Program {
+        Program {
+            kernels: Arc::new(kernels),
+            broken: Arc::default(),
+            platform,
+            reason,
+        }
+    }
+
+    /// Kernels that could not be loaded, and why.
+    pub fn broken(&self) -> &[(String, Error)] {
+        &self.broken
     }
 
     /// Kernels in file order, as far as they could be loaded.
@@ -311,10 +328,12 @@ fn zebin_kernel(
         name: k.name.clone(),
         text: k.visa.text.clone(),
         functions: texts,
-        valid: Arc::new(valid),
+        valid: Some(Arc::new(valid)),
+        platform,
         plan,
         info: Some(k.info.clone()),
         arguments,
         data: data.clone(),
+        linked: None,
     }))
 }

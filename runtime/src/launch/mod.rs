@@ -14,7 +14,7 @@ mod shape;
 mod worker;
 
 pub(crate) use shape::GroupShape;
-pub use shape::LaunchShape;
+pub use shape::{Lanes, LaunchShape};
 
 use crate::error::LaunchError;
 use crate::fault::Fault;

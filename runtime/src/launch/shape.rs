@@ -6,6 +6,19 @@ use crate::error::LaunchError;
 use crate::limits::MAX_GROUP_LANES;
 use crate::meta::KernelMeta;
 
+/// What is known about the local ids of a hardware thread's lanes, from least to most.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
+)]
+pub enum Lanes {
+    /// Nothing.
+    Any,
+    /// They have consecutive x and equal y and z.
+    Rows,
+    /// The same, and every thread has all its lanes.
+    FullRows,
+}
+
 /// Work-items of a launch, in three dimensions.
 ///
 /// `global` need not be a multiple of `local`: the last group of a dimension is then smaller.
@@ -39,13 +52,20 @@ impl LaunchShape {
         [if whole { best } else { x.min(256) }, 1, 1]
     }
 
-    /// Whether the lanes of every hardware thread of `simd` lanes have consecutive x and equal y and z.
-    pub fn lanes_in_rows(&self, simd: u32, walk_order: [u8; 3]) -> bool {
+    /// How the lanes of every hardware thread of `simd` lanes lie.
+    pub fn lanes(&self, simd: u32, walk_order: [u8; 3]) -> Lanes {
         let [x, y, z] = self.local;
+        if walk_order != [0, 1, 2] {
+            return Lanes::Any;
+        }
         // Partial groups keep one dimension, but in several they may break rows that whole groups keep.
         let whole =
             x != 0 && simd != 0 && x.is_multiple_of(simd) && self.global[0].is_multiple_of(x);
-        walk_order == [0, 1, 2] && ((y == 1 && z == 1) || whole)
+        match (whole, y == 1 && z == 1) {
+            (true, _) => Lanes::FullRows,
+            (false, true) => Lanes::Rows,
+            (false, false) => Lanes::Any,
+        }
     }
 
     /// Groups in each dimension.

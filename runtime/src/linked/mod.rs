@@ -15,7 +15,7 @@ pub use record::{KernelRecord, RecordError, Records, SiteRecord, Variant, digest
 use crate::abi::{ABI_VERSION, Entry};
 use crate::error::LaunchError;
 use crate::kernel::{Kernel, KernelCode};
-use crate::launch::LaunchShape;
+use crate::launch::{Lanes, LaunchShape};
 use std::sync::Arc;
 
 /// First word of a descriptor.
@@ -38,8 +38,8 @@ pub struct Descriptor {
     pub record: *const u8,
     /// Bytes of it.
     pub record_bytes: u64,
-    /// Code of the record's first and second variant; null where there is none.
-    pub entries: [*const u8; 2],
+    /// Code of the record's variants; null where there is none.
+    pub entries: [*const u8; 3],
 }
 
 // SAFETY: a descriptor is read-only data with pointers to read-only data.
@@ -138,7 +138,11 @@ impl LinkedKernel {
             // SAFETY: made for this ABI and this processor, and described by this metadata, as has been checked.
             kernels.push(unsafe { Kernel::new(variant.meta.clone(), KernelCode::Linked(entry)) }?);
         }
-        if kernels.is_empty() || kernels.len() != record.variants.len() {
+        let any = record
+            .variants
+            .last()
+            .is_some_and(|v| v.lanes == Lanes::Any);
+        if !any || kernels.len() != record.variants.len() {
             return Err(LinkError::NotAKernel);
         }
         Ok(LinkedKernel {
@@ -152,15 +156,17 @@ impl LinkedKernel {
         &self.record
     }
 
+    /// The code of the record's variants, in their order.
+    pub fn kernels(&self) -> &[Kernel] {
+        &self.kernels
+    }
+
     /// The code for a launch of this shape, and its place among the record's variants.
     pub fn variant(&self, shape: &LaunchShape) -> (usize, &Kernel) {
-        let rows = |v: &&(usize, &Variant)| {
-            !v.1.rows || shape.lanes_in_rows(v.1.meta.simd.into(), v.1.meta.walk_order)
-        };
-        let mut variants = self.record.variants.iter().enumerate();
-        // Those for rows come first.
-        let found = variants.by_ref().find(|v| rows(&v));
-        let index = found.map_or(0, |(i, _)| i);
+        let fits = |v: &Variant| v.lanes <= shape.lanes(v.meta.simd.into(), v.meta.walk_order);
+        // The last one is for any launch.
+        let last = self.kernels.len() - 1;
+        let index = self.record.variants.iter().position(fits).unwrap_or(last);
         (index, &self.kernels[index])
     }
 }

@@ -4,6 +4,7 @@
 //! at a multiple of eight bytes, as linkers join sections.
 
 use crate::abi::ABI_VERSION;
+use crate::launch::Lanes;
 use crate::linked::{LaunchPlan, LinkError, missing_features};
 use crate::meta::KernelMeta;
 use serde::{Deserialize, Serialize};
@@ -33,8 +34,8 @@ pub struct SiteRecord {
 /// Code of a kernel for some of its launches.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Variant {
-    /// For launches whose lanes are rows of local ids ([`crate::LaunchShape::lanes_in_rows`]); else for any.
-    pub rows: bool,
+    /// For launches whose lanes lie so, or better ([`crate::LaunchShape::lanes`]).
+    pub lanes: Lanes,
     /// Symbol of the code.
     pub symbol: String,
     /// What the runtime has to know.
@@ -66,7 +67,7 @@ pub struct KernelRecord {
     pub oob: String,
     /// How arguments reach the code.
     pub plan: LaunchPlan,
-    /// Code; variants for rows first.
+    /// Code; what is for fewest launches comes first.
     pub variants: Vec<Variant>,
 }
 

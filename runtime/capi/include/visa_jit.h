@@ -1,0 +1,237 @@
+/* Made by cbindgen from runtime/capi/src; do not edit. */
+
+#ifndef VISA_JIT_H
+#define VISA_JIT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+// How a call ended.
+typedef enum visa_jit_status {
+  // It did what it should.
+  VISA_JIT_OK = 0,
+  // It did not; `visa_jit_last_error` says why.
+  VISA_JIT_FAILED = 1,
+} visa_jit_status;
+
+// How a launch ended.
+typedef enum visa_jit_end {
+  // All groups ran to their end.
+  VISA_JIT_COMPLETED = 0,
+  // An access out of bounds stopped it (kernels compiled with `--oob trap`).
+  VISA_JIT_FAULTED = 1,
+  // Another thread stopped it.
+  VISA_JIT_INTERRUPTED = 2,
+} visa_jit_end;
+
+// A buffer in device memory.
+typedef struct visa_jit_buffer visa_jit_buffer;
+
+// What an object file exports for each kernel: `visa_jit_kernel_NAME`, declared in the kernel's header. Opaque.
+typedef struct visa_jit_descriptor visa_jit_descriptor;
+
+// A kernel.
+typedef struct visa_jit_kernel visa_jit_kernel;
+
+// A kernel with a shape and arguments, which may run again and again, with other arguments too.
+typedef struct visa_jit_launch visa_jit_launch;
+
+// Device memory: an address range that kernels can reach. Memory is used as buffers are made.
+typedef struct visa_jit_memory visa_jit_memory;
+
+// What a launch did.
+typedef struct visa_jit_report {
+  // How it ended.
+  enum visa_jit_end end;
+  // Work-groups that ran to their end.
+  uint64_t groups;
+  // Hardware threads of those.
+  uint64_t threads;
+  // Accesses out of bounds, one for each lane; 0 for kernels compiled with `--oob zero`, which do not count them.
+  uint64_t faults;
+  // How many of them `visa_jit_launch_fault` describes.
+  size_t described;
+} visa_jit_report;
+
+// An access out of bounds of one lane. The strings are valid until the launch runs again or is freed.
+typedef struct visa_jit_fault {
+  // Line in the vISA text.
+  uint32_t line;
+  // Instruction.
+  const char *opcode;
+  // Read, write or atomic.
+  const char *access;
+  // Address space.
+  const char *space;
+  // Binding-table index of accesses to surfaces, else -1.
+  int64_t surface;
+  // Byte offset, or address.
+  uint64_t address;
+  // Bytes of the element.
+  uint32_t bytes;
+  // Work-group.
+  uint32_t group[3];
+  // Local id of the lane.
+  uint32_t local_id[3];
+  // Global id of the lane.
+  uint64_t global_id[3];
+  // Hardware thread of the group.
+  uint32_t thread;
+  // Lane of it.
+  uint32_t lane;
+} visa_jit_fault;
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+// Version of the ABI between kernels and this library; kernels that were compiled for another one are refused.
+uint32_t visa_jit_abi_version(void);
+
+// What failed last in this thread, as text; empty if nothing did. Valid until the thread's next call of this library.
+const char *visa_jit_last_error(void);
+
+// Checks a linked kernel: that it was compiled for this library and for this processor, and is as it was compiled. Null if not.
+//
+// # Safety
+// `descriptor` is one that an object file of visa-jit defines, and stays mapped as long as the kernel and its launches are used.
+struct visa_jit_kernel *visa_jit_kernel_new(const struct visa_jit_descriptor *descriptor);
+
+// Frees a kernel. Launches of it live on until they are freed themselves. Null is allowed.
+//
+// # Safety
+// `kernel` is null or from `visa_jit_kernel_new`, and not used again.
+void visa_jit_kernel_free(struct visa_jit_kernel *kernel);
+
+// Name of a kernel, valid until it is freed; null for null.
+//
+// # Safety
+// `kernel` is null or live.
+const char *visa_jit_kernel_name(const struct visa_jit_kernel *kernel);
+
+// Arguments of a kernel; 0 for null.
+//
+// # Safety
+// `kernel` is null or live.
+size_t visa_jit_kernel_argument_count(const struct visa_jit_kernel *kernel);
+
+// A launch of `global` work-items in groups of `local`; a null `local` leaves the choice to the library. Null on failure.
+//
+// # Safety
+// Handles are live; `global` has three numbers, `local` is null or has three.
+struct visa_jit_launch *visa_jit_launch_new(const struct visa_jit_kernel *kernel,
+                                            const struct visa_jit_memory *memory,
+                                            const uint32_t *global,
+                                            const uint32_t *local);
+
+// Frees a launch. Null is allowed.
+//
+// # Safety
+// `launch` is null or from `visa_jit_launch_new`, and not used again.
+void visa_jit_launch_free(struct visa_jit_launch *launch);
+
+// Sets an argument that is passed by value to `bytes` bytes.
+//
+// # Safety
+// `launch` is live and used by no other thread; `from` has so many bytes.
+enum visa_jit_status visa_jit_launch_value(struct visa_jit_launch *launch,
+                                           uint32_t index,
+                                           const void *from,
+                                           size_t bytes);
+
+// Sets an argument to a buffer; a null buffer is a null pointer.
+//
+// # Safety
+// `launch` is live and used by no other thread; `buffer` is null or live.
+enum visa_jit_status visa_jit_launch_buffer(struct visa_jit_launch *launch,
+                                            uint32_t index,
+                                            const struct visa_jit_buffer *buffer);
+
+// Gives an argument in local memory its size.
+//
+// # Safety
+// `launch` is live and used by no other thread.
+enum visa_jit_status visa_jit_launch_local(struct visa_jit_launch *launch, uint32_t index, uint32_t bytes);
+
+// Binds a surface by its index: for kernels that were written in vISA, which have surfaces where others have arguments.
+//
+// # Safety
+// `launch` is live and used by no other thread; `buffer` is live.
+enum visa_jit_status visa_jit_launch_surface(struct visa_jit_launch *launch,
+                                             uint32_t index,
+                                             const struct visa_jit_buffer *buffer);
+
+// Runs a launch on `threads` threads of the system; 0 and 1 are the calling thread. Accesses out of bounds are no failure: they
+// are in the report.
+//
+// # Safety
+// `launch` is live and used by no other thread; `report` is null or has room for one.
+enum visa_jit_status visa_jit_launch_run(struct visa_jit_launch *launch,
+                                         size_t threads,
+                                         struct visa_jit_report *report);
+
+// Describes fault `number` of the last run, from 0 on.
+//
+// # Safety
+// `launch` is live and used by no other thread; `fault` has room for one.
+enum visa_jit_status visa_jit_launch_fault(struct visa_jit_launch *launch,
+                                           size_t number,
+                                           struct visa_jit_fault *fault);
+
+// Device memory for at most `bytes` bytes of buffers; 0 for 64 GiB of addresses. Null on failure.
+struct visa_jit_memory *visa_jit_memory_new(uint64_t bytes);
+
+// Frees a memory. Buffers in it live on until they are freed themselves. Null is allowed.
+//
+// # Safety
+// `memory` is null or from `visa_jit_memory_new`, and not used again.
+void visa_jit_memory_free(struct visa_jit_memory *memory);
+
+// A buffer of `bytes` zero bytes. Null on failure.
+//
+// # Safety
+// `memory` is live.
+struct visa_jit_buffer *visa_jit_buffer_new(const struct visa_jit_memory *memory, uint64_t bytes);
+
+// Frees a buffer. Launches that were given it keep its memory. Null is allowed.
+//
+// # Safety
+// `buffer` is null or from `visa_jit_buffer_new`, and not used again.
+void visa_jit_buffer_free(struct visa_jit_buffer *buffer);
+
+// Bytes of a buffer; 0 for null.
+//
+// # Safety
+// `buffer` is null or live.
+uint64_t visa_jit_buffer_size(const struct visa_jit_buffer *buffer);
+
+// Address of a buffer as kernels see it; 0 for null.
+//
+// # Safety
+// `buffer` is null or live.
+uint64_t visa_jit_buffer_address(const struct visa_jit_buffer *buffer);
+
+// Writes `bytes` bytes to a buffer from byte `offset` on.
+//
+// # Safety
+// `buffer` is live, and `from` has so many bytes.
+enum visa_jit_status visa_jit_buffer_write(const struct visa_jit_buffer *buffer,
+                                           uint64_t offset,
+                                           const void *from,
+                                           size_t bytes);
+
+// Reads `bytes` bytes of a buffer from byte `offset` on.
+//
+// # Safety
+// `buffer` is live, and `to` has room for so many bytes.
+enum visa_jit_status visa_jit_buffer_read(const struct visa_jit_buffer *buffer,
+                                          uint64_t offset,
+                                          void *to,
+                                          size_t bytes);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif  /* VISA_JIT_H */
+/* Sources: cb70779598a96ffc */

@@ -1,0 +1,388 @@
+//! `compile`: kernels to object files and libraries, and to the texts on the way there.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::str::FromStr;
+
+use clap::{Args, ValueEnum};
+use target_lexicon::{OperatingSystem, Triple};
+
+use super::exit::{Exit, Failure};
+use super::load::load;
+use super::run::{Oob, pick};
+use super::{asm, batch};
+use crate::artifact::c_header;
+use crate::artifact::object::{self, ObjectError, ObjectKernel};
+use crate::backend::cranelift::CraneliftBackend;
+use crate::backend::{Backend, CodeObject, CodegenOptions};
+use crate::engine::{Engine, EngineOptions, Kernel};
+use crate::isa::Platform;
+
+/// The C compiler that links, if not the usual one.
+const CC_VARIABLE: &str = "CC";
+/// Address space of engines that only compile.
+const MEMORY_BYTES: u64 = 1 << 30;
+
+/// Arguments of `compile`.
+#[derive(Args, Debug)]
+pub struct CompileArgs {
+    /// Zebins, .cl or .spv sources, .visaasm texts; or a directory of them
+    #[arg(required = true)]
+    pub files: Vec<PathBuf>,
+    /// The file to write; for a directory or several files with `-j`, the directory to write to
+    #[arg(short, long, value_name = "OUT")]
+    pub output: PathBuf,
+    /// What to write; by the ending of OUT if left out
+    #[arg(long, value_enum)]
+    pub emit: Option<Emit>,
+    /// One kernel of the files; all of them if left out
+    #[arg(long, value_name = "NAME")]
+    pub kernel: Option<String>,
+    /// The machine to compile for, such as aarch64-unknown-linux-gnu; this one if left out
+    #[arg(long, value_name = "TRIPLE")]
+    pub target: Option<String>,
+    /// The processor: `native`, or a name such as x86-64-v3, haswell, znver4; a common denominator if left out
+    #[arg(long, value_name = "NAME")]
+    pub cpu: Option<String>,
+    /// The code generator
+    #[arg(long, value_name = "NAME", default_value = "cranelift")]
+    pub backend: String,
+    /// What an access out of bounds does; fixed in the code
+    #[arg(long, value_enum, default_value = "zero")]
+    pub oob: Oob,
+    /// The device to compile sources for, or what a zebin or .visaasm was compiled for
+    #[arg(long, value_name = "skl|tgllp|acm-g10|pvc", visible_alias = "platform")]
+    pub device: Option<Platform>,
+    /// With a directory: files compiled at one time; one for each processor if left out
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub jobs: Option<u16>,
+    /// With a directory: print what happened as one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `--emit`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Emit {
+    /// Object file
+    Obj,
+    /// Shared library, linked with the system's C compiler
+    Shared,
+    /// Static library
+    Static,
+    /// Listing of the machine code
+    Asm,
+    /// Intermediate representation
+    Ssa,
+    /// Intermediate representation of LLVM
+    LlvmIr,
+    /// Intermediate representation of Cranelift
+    Clif,
+    /// C header
+    Header,
+}
+
+impl Emit {
+    /// By the ending of the output's name.
+    fn of(path: &Path) -> Emit {
+        match path.extension().and_then(|e| e.to_str()) {
+            Some("so" | "dylib") => Emit::Shared,
+            Some("a") => Emit::Static,
+            Some("s" | "asm") => Emit::Asm,
+            Some("ssa") => Emit::Ssa,
+            Some("ll") => Emit::LlvmIr,
+            Some("clif") => Emit::Clif,
+            Some("h") => Emit::Header,
+            _ => Emit::Obj,
+        }
+    }
+
+    /// The ending of files with it.
+    pub const fn ending(self) -> &'static str {
+        match self {
+            Emit::Obj => "o",
+            Emit::Shared => "so",
+            Emit::Static => "a",
+            Emit::Asm => "s",
+            Emit::Ssa => "ssa",
+            Emit::LlvmIr => "ll",
+            Emit::Clif => "clif",
+            Emit::Header => "h",
+        }
+    }
+}
+
+/// The code generator for a target, and an engine to load files with.
+pub struct Compiler {
+    backend: CraneliftBackend,
+    engine: Engine,
+    emit: Emit,
+    args: Options,
+}
+
+/// What of the arguments each file needs.
+struct Options {
+    kernel: Option<String>,
+    codegen: CodegenOptions,
+    device: Option<Platform>,
+}
+
+/// What came of one file.
+#[derive(Default)]
+pub struct Compiled {
+    /// Kernels that were compiled.
+    pub kernels: Vec<ObjectKernel>,
+    /// The text, for those kinds of output that are text.
+    text: String,
+    /// Kernels that were not, and why.
+    pub failed: Vec<(String, Failure)>,
+}
+
+/// Carries `compile` out; the text is for standard output.
+pub fn compile(args: &CompileArgs) -> Result<(String, Exit), Failure> {
+    let directory = args.files.iter().any(|file| file.is_dir());
+    if directory || args.jobs.is_some() {
+        return batch::compile(args);
+    }
+    if args.json {
+        return Err(Failure::usage("--json is for directories, or with --jobs"));
+    }
+    let compiler = Compiler::new(args, Emit::of(&args.output))?;
+    let mut all = Compiled::default();
+    for file in &args.files {
+        let mut one = compiler.file(file)?;
+        if let Some((_, failure)) = one.failed.pop() {
+            return Err(failure);
+        }
+        all.kernels.append(&mut one.kernels);
+        all.text.push_str(&one.text);
+    }
+    compiler.write(&args.output, &all)?;
+    Ok((String::new(), Exit::Fine))
+}
+
+impl Compiled {
+    /// Whether there is nothing to write.
+    pub fn is_empty(&self) -> bool {
+        self.kernels.is_empty() && self.text.is_empty()
+    }
+}
+
+impl Compiler {
+    /// `emit` is what is written if the arguments do not say.
+    pub fn new(args: &CompileArgs, emit: Emit) -> Result<Compiler, Failure> {
+        let emit = args.emit.unwrap_or(emit);
+        if args.backend != "cranelift" || emit == Emit::LlvmIr {
+            return Err(Failure::unsupported(format!(
+                "`compile` works with the code generator cranelift, not with {}",
+                if emit == Emit::LlvmIr {
+                    "llvm"
+                } else {
+                    &args.backend
+                }
+            )));
+        }
+        let options = EngineOptions {
+            memory_bytes: MEMORY_BYTES,
+            ..EngineOptions::default()
+        };
+        let codegen = CodegenOptions {
+            oob: args.oob.into(),
+            ..CodegenOptions::default()
+        };
+        Ok(Compiler {
+            backend: backend(args.target.as_deref(), args.cpu.as_deref())?,
+            engine: Engine::with_options(options)?,
+            emit,
+            args: Options {
+                kernel: args.kernel.clone(),
+                codegen,
+                device: args.device,
+            },
+        })
+    }
+
+    /// The kind of output.
+    pub fn emit(&self) -> Emit {
+        self.emit
+    }
+
+    /// Compiles the kernels of a file; those that cannot be are listed with the reason.
+    pub fn file(&self, path: &Path) -> Result<Compiled, Failure> {
+        let file = load(path, self.args.device)?;
+        let program = file.program(&self.engine)?;
+        let mut done = Compiled::default();
+        let kernels = match &self.args.kernel {
+            Some(name) => vec![pick(&file.name, &program, Some(name))?],
+            None => {
+                for (name, error) in program.broken() {
+                    done.failed.push((name.clone(), error.clone().into()));
+                }
+                program.kernels().iter().collect()
+            }
+        };
+        for kernel in kernels {
+            if let Err(failure) = self.kernel(kernel, &mut done) {
+                done.failed.push((kernel.name().to_owned(), failure));
+            }
+        }
+        Ok(done)
+    }
+
+    fn kernel(&self, kernel: &Kernel, done: &mut Compiled) -> Result<(), Failure> {
+        match self.emit {
+            Emit::Ssa => {
+                let _ = writeln!(done.text, "{}", kernel.ssa(true)?);
+            }
+            Emit::Clif => {
+                let function = kernel.ssa(true)?;
+                let clif = self.backend.clif(&function, &self.args.codegen);
+                done.text
+                    .push_str(&clif.map_err(crate::engine::Error::from)?);
+            }
+            _ => {
+                let compiled = kernel.ahead_of_time(&self.backend, self.args.codegen.oob)?;
+                if self.emit == Emit::Asm {
+                    self.listing(kernel, &compiled, &mut done.text)?;
+                }
+                done.kernels.push(compiled);
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    fn listing(
+        &self,
+        kernel: &Kernel,
+        compiled: &ObjectKernel,
+        out: &mut String,
+    ) -> Result<(), Failure> {
+        for (variant, (code, align)) in compiled.record.variants.iter().zip(&compiled.codes) {
+            let object = CodeObject {
+                code: code.clone(),
+                align: *align,
+                lines: Vec::new(),
+                triple: self.backend.triple().clone(),
+                backend: self.backend.name(),
+            };
+            let _ = writeln!(out, "{}:", variant.symbol);
+            out.push_str(&asm::listing(kernel.name(), &object, kernel.text())?);
+        }
+        Ok(())
+    }
+
+    /// Writes the output. What is there is replaced when all of it is ready.
+    pub fn write(&self, output: &Path, done: &Compiled) -> Result<u64, Failure> {
+        let records = || -> Vec<_> { done.kernels.iter().map(|k| k.record.clone()).collect() };
+        let stem = output
+            .file_stem()
+            .map_or_else(String::new, |s| s.to_string_lossy().into_owned());
+        let bytes = match self.emit {
+            Emit::Asm | Emit::Ssa | Emit::Clif | Emit::LlvmIr => done.text.clone().into_bytes(),
+            Emit::Header => c_header(&stem, &records()).into_bytes(),
+            Emit::Obj => self.object(done)?,
+            Emit::Shared | Emit::Static => {
+                let object = self.object(done)?;
+                self.link(output, &stem, &object)?;
+                let size = fs::metadata(output).map_err(|e| Failure::file("write", output, e))?;
+                return Ok(size.len());
+            }
+        };
+        fs::write(output, &bytes).map_err(|error| Failure::file("write", output, error))?;
+        Ok(bytes.len() as u64)
+    }
+
+    fn object(&self, done: &Compiled) -> Result<Vec<u8>, Failure> {
+        object::write(self.backend.triple(), &done.kernels).map_err(|error| match error {
+            ObjectError::Target(_) => Failure::unsupported(error.to_string()),
+            other => Failure::usage(other.to_string()),
+        })
+    }
+
+    /// Links with the system's tools, in a directory beside the output. Names in it do not depend on where it is.
+    fn link(&self, output: &Path, stem: &str, object: &[u8]) -> Result<(), Failure> {
+        let mut work = output.as_os_str().to_owned();
+        work.push(format!(".tmp{}", std::process::id()));
+        let work = PathBuf::from(work);
+        let made = |error| Failure::file("write", &work, error);
+        fs::create_dir(&work).map_err(made)?;
+        let linked = fs::write(work.join(format!("{stem}.o")), object)
+            .map_err(made)
+            .and_then(|()| {
+                self.tool(stem)
+                    .current_dir(&work)
+                    .output()
+                    .map_err(|error| {
+                        Failure::environment(format!("cannot start the linker: {error}"))
+                    })
+            })
+            .and_then(|out| {
+                if out.status.success() {
+                    return fs::rename(work.join("out"), output)
+                        .map_err(|error| Failure::file("write", output, error));
+                }
+                let log = String::from_utf8_lossy(&out.stderr).into_owned();
+                Err(Failure::environment(format!("linking failed:\n{log}")))
+            });
+        let _ = fs::remove_dir_all(&work);
+        linked
+    }
+
+    fn tool(&self, stem: &str) -> Command {
+        let object = format!("{stem}.o");
+        if self.emit == Emit::Static {
+            let mut ar = Command::new("ar");
+            // D: no times, no owners.
+            ar.args(["rcsD", "out", &object]);
+            return ar;
+        }
+        let triple = self.backend.triple();
+        let host = Triple::host();
+        let native = triple.architecture == host.architecture
+            && triple.operating_system == host.operating_system;
+        let usual = if native {
+            "cc".to_owned()
+        } else {
+            format!("{}-linux-gnu-gcc", triple.architecture)
+        };
+        let mut cc = Command::new(std::env::var_os(CC_VARIABLE).unwrap_or(usual.into()));
+        if matches!(
+            triple.operating_system,
+            OperatingSystem::Darwin(_) | OperatingSystem::MacOSX(_)
+        ) {
+            cc.args(["-dynamiclib", "-undefined", "dynamic_lookup"]);
+        } else {
+            cc.args(["-shared", "-nostdlib", "-Wl,--build-id=none"]);
+        }
+        cc.args(["-o", "out", &object]);
+        cc
+    }
+}
+
+/// The code generator for a machine.
+fn backend(target: Option<&str>, cpu: Option<&str>) -> Result<CraneliftBackend, Failure> {
+    let host = Triple::host();
+    let triple = match target {
+        Some(name) => Triple::from_str(name)
+            .map_err(|error| Failure::usage(format!("--target {name}: {error}")))?,
+        None => host.clone(),
+    };
+    let made = match cpu {
+        Some("native") if triple.architecture != host.architecture => {
+            return Err(Failure::usage(format!(
+                "--cpu native is {}, not {triple}",
+                host.architecture
+            )));
+        }
+        Some("native") => CraneliftBackend::host(),
+        Some(cpu) => CraneliftBackend::for_triple(triple, &[cpu]),
+        None => CraneliftBackend::for_triple(triple, &[]),
+    };
+    made.map_err(|error| match (target, cpu) {
+        (None, None) => crate::engine::Error::from(error).into(),
+        _ => Failure::unsupported(error.to_string()),
+    })
+}

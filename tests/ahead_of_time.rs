@@ -1,0 +1,463 @@
+//! `compile`, and what is done with its output: libraries that are loaded, objects for other machines, many files at once.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use visa_jit::artifact::object::records;
+use visa_jit::backend::OobPolicy;
+use visa_jit::{Arg, Engine, EngineOptions, Launch, Origin, Program};
+
+const SAXPY: &str = "tests/kernels/bin/skl/saxpy.zebin";
+
+fn command(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_visa-jit"));
+    command.args(args).current_dir(env!("CARGO_MANIFEST_DIR"));
+    command.env("VISA_JIT_CACHE_DIR", "/dev/null/none");
+    command
+}
+
+#[track_caller]
+fn output(mut command: Command) -> (i32, String, String) {
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = command.output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (status.code().expect("killed"), text(stdout), text(stderr))
+}
+
+/// Runs `compile` on saxpy with further arguments.
+#[track_caller]
+fn compile(to: &Path, more: &[&str]) {
+    let args = [&["compile", SAXPY, "-o", to.to_str().unwrap()], more].concat();
+    let (code, _, errors) = output(command(&args));
+    assert_eq!(code, 0, "{args:?}: {errors}");
+}
+
+fn run(file: &Path, more: &[&str]) -> (i32, String, String) {
+    let file = file.to_str().unwrap();
+    let args = [
+        "run",
+        file,
+        "--kernel",
+        "saxpy",
+        "--global",
+        "8",
+        "--arg",
+        "iota:f32:8",
+        "--arg",
+        "fill:f32:10:8",
+        "--arg",
+        "f32:2",
+        "--print",
+        "0=f32:8",
+    ];
+    output(command(&[&args, more].concat()))
+}
+
+fn engine() -> Engine {
+    let options = EngineOptions {
+        memory_bytes: 1 << 30,
+        ..EngineOptions::default()
+    };
+    Engine::with_options(options).unwrap()
+}
+
+#[test]
+fn libraries_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let library = dir.path().join("saxpy.so");
+    compile(&library, &[]);
+    assert_eq!(
+        fs::read_dir(dir.path()).unwrap().count(),
+        1,
+        "nothing else is left"
+    );
+    let (code, out, errors) = run(&library, &["--json"]);
+    assert_eq!(code, 0, "{errors}");
+    assert!(errors.contains("= 20 21 22 23 24 25 26 27"), "{errors}");
+    let json: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(json["cache"], "library");
+    assert_eq!(json["backend"], "cranelift");
+
+    // The same results as the zebin's, at sizes with whole and partial groups.
+    let engine = engine();
+    let from_library = Program::open_library(&engine, &library).unwrap();
+    let root = env!("CARGO_MANIFEST_DIR");
+    let zebin = fs::read(format!("{root}/{SAXPY}")).unwrap();
+    let from_zebin = engine.program_from_zebin(&zebin, None).unwrap();
+    for (size, local) in [
+        (1u32, [1, 1, 1]),
+        (33, [33, 1, 1]),
+        (100, [16, 1, 1]),
+        (4096, [64, 2, 1]),
+    ] {
+        let mut results = Vec::new();
+        for program in [&from_library, &from_zebin] {
+            let values: Vec<f32> = (0..size).map(|i| i as f32 * 0.37).collect();
+            let y = engine.memory().alloc_from(&values).unwrap();
+            let x = engine.memory().alloc_from(&values).unwrap();
+            let launch = Launch::new([size, 1, 1])
+                .local(local)
+                .threads(2)
+                .arg(0, &y)
+                .arg(1, Arg::Buffer(x))
+                .arg(2, 1.7f32);
+            let report = program.kernel("saxpy").unwrap().launch(&launch).unwrap();
+            results.push((y.to_vec(), report.groups, report.threads));
+        }
+        assert_eq!(results[0], results[1], "{size}");
+    }
+    let kernel = from_library.kernel("saxpy").unwrap();
+    let zebins = from_zebin.kernel("saxpy").unwrap();
+    assert_eq!(kernel.arguments(), zebins.arguments());
+    assert_eq!(
+        (kernel.simd(), kernel.slm_bytes()),
+        (zebins.simd(), zebins.slm_bytes())
+    );
+}
+
+/// Every kernel of the corpus that can be compiled ahead of time gives a library; a few of each kind are run elsewhere.
+#[test]
+fn kernels_with_local_memory_and_barriers_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let library = dir.path().join("r.so");
+    let zebin = "tests/kernels/bin/pvc/reduction.zebin";
+    let args = ["compile", zebin, "-o", library.to_str().unwrap()];
+    let (code, _, errors) = output(command(&args));
+    assert_eq!(code, 0, "{errors}");
+    let (_, kernels, _) = output(command(&["list", zebin]));
+    let (code, listed, errors) = output(command(&["list", library.to_str().unwrap()]));
+    assert_eq!(code, 0, "{errors}");
+    assert!(listed.contains("barrier"), "{listed}");
+    for line in kernels.lines().filter(|l| l.starts_with("reduce_")) {
+        let name = line.split(':').next().unwrap();
+        assert!(listed.contains(&format!("\n{name}: ")), "{name}: {listed}");
+    }
+    let engine = engine();
+    let program = Program::open_library(&engine, &library).unwrap();
+    let bytes = fs::read(format!("{}/{zebin}", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    let zebin = engine.program_from_zebin(&bytes, None).unwrap();
+    let kernel = zebin.kernel("reduce_sum").unwrap();
+    let mut results = Vec::new();
+    for program in [&program, &zebin] {
+        let mut launch = Launch::new([256, 1, 1]).local([64, 1, 1]);
+        let mut buffers = Vec::new();
+        for a in kernel.arguments() {
+            launch = match a.kind {
+                visa_jit::ArgKind::Buffer { .. } => {
+                    let values: Vec<u32> = (0..4096u32).collect();
+                    buffers.push(engine.memory().alloc_from(&values).unwrap());
+                    launch.arg(a.index, buffers.last().unwrap())
+                }
+                visa_jit::ArgKind::Local { .. } => launch.arg(a.index, Arg::Local(1024)),
+                visa_jit::ArgKind::Value { size } => launch.arg(a.index, vec![1; size as usize]),
+                _ => launch,
+            };
+        }
+        let report = program
+            .kernel("reduce_sum")
+            .unwrap()
+            .launch(&launch)
+            .unwrap();
+        assert_eq!(report.fault_count, 0);
+        let origin = (report.origin == Origin::Library) == results.is_empty();
+        assert!(origin, "{:?}", report.origin);
+        results.push(buffers.iter().map(|b| b.to_vec()).collect::<Vec<_>>());
+    }
+    assert_eq!(results[0], results[1]);
+}
+
+#[test]
+fn libraries_have_one_policy() {
+    let dir = tempfile::tempdir().unwrap();
+    let library = dir.path().join("saxpy.so");
+    compile(&library, &["--oob", "trap"]);
+    let (code, _, errors) = run(&library, &[]);
+    assert_eq!(code, 3);
+    assert!(errors.contains("compiled for `trap`"), "{errors}");
+    let (code, _, errors) = run(&library, &["--oob", "trap", "--global", "9"]);
+    assert_ne!(code, 0, "{errors}");
+    // The record says where.
+    let engine = engine();
+    let program = Program::open_library(&engine, &library).unwrap();
+    let y = engine.memory().alloc_from(&[0f32; 4]).unwrap();
+    let launch = Launch::new([8, 1, 1])
+        .oob(OobPolicy::Trap)
+        .arg(0, &y)
+        .arg(1, &y)
+        .arg(2, 1f32);
+    let report = program.kernel("saxpy").unwrap().launch(&launch).unwrap();
+    assert!(
+        report.faults[0].line > 0 && report.faults[0].opcode != "?",
+        "{report:?}"
+    );
+    let (code, _, errors) = run(&library, &["--backend", "interp"]);
+    assert_eq!(code, 3, "{errors}");
+}
+
+#[test]
+fn visa_text_is_compiled_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = "tests/filetests/lsc/transposed_store.visaasm";
+    let library = dir.path().join("t.so");
+    let library = library.to_str().unwrap();
+    let (code, _, errors) = output(command(&[
+        "compile", text, "-o", library, "--device", "pvc",
+    ]));
+    assert_eq!(code, 0, "{errors}");
+    let args = [
+        "run",
+        library,
+        "--global",
+        "1",
+        "--surface",
+        "0=fill:u32:9:6",
+        "--print",
+        "0=u32:6",
+    ];
+    let (code, out, errors) = output(command(&args));
+    assert_eq!(
+        (code, &*out),
+        (0, "surface 0: u32[6] = 9 9 4 4 4 4\n"),
+        "{errors}"
+    );
+}
+
+/// Time and place do not show in the output.
+#[test]
+fn output_is_the_same_everywhere() {
+    let dirs = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    for name in [
+        "saxpy.o",
+        "saxpy.so",
+        "libsaxpy.a",
+        "saxpy.h",
+        "saxpy.s",
+        "saxpy.ssa",
+        "saxpy.clif",
+    ] {
+        let files = dirs.each_ref().map(|dir| {
+            let path = dir.path().join(name);
+            compile(&path, &[]);
+            fs::read(path).unwrap()
+        });
+        assert!(!files[0].is_empty());
+        assert!(files[0] == files[1], "{name} differs");
+    }
+}
+
+#[test]
+fn objects_for_other_machines() {
+    let dir = tempfile::tempdir().unwrap();
+    for (target, start) in [
+        ("x86_64-unknown-linux-gnu", &b"\x7fELF\x02\x01"[..]),
+        ("aarch64-unknown-linux-gnu", b"\x7fELF\x02\x01"),
+        ("x86_64-apple-darwin", b"\xcf\xfa\xed\xfe\x07\0\0\x01"),
+        ("aarch64-apple-darwin", b"\xcf\xfa\xed\xfe\x0c\0\0\x01"),
+    ] {
+        let file = dir.path().join(format!("{target}.o"));
+        compile(&file, &["--target", target]);
+        let bytes = fs::read(&file).unwrap();
+        assert!(bytes.starts_with(start), "{target}");
+        let found = records(&bytes).unwrap();
+        assert!(found.iter().all(|r| r.triple == target), "{target}");
+        assert!(found.iter().any(|r| r.name == "saxpy"));
+        let (code, listed, _) = output(command(&["list", file.to_str().unwrap()]));
+        assert_eq!(code, 0);
+        assert!(
+            listed.contains(target) && listed.contains("  0  y  float*  global buffer"),
+            "{listed}"
+        );
+    }
+    let out = dir.path().join("x.o");
+    for (target, code) in [("riscv64gc-unknown-linux-gnu", 3), ("z80-none", 2)] {
+        let args = [
+            "compile",
+            SAXPY,
+            "-o",
+            out.to_str().unwrap(),
+            "--target",
+            target,
+        ];
+        let (found, _, errors) = output(command(&args));
+        assert_eq!(found, code, "{target}: {errors}");
+        assert!(!out.exists());
+    }
+}
+
+/// What is not a library for this machine is refused before anything in it runs.
+#[test]
+fn wrong_libraries_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let object = dir.path().join("saxpy.o");
+    compile(&object, &[]);
+    let (code, _, errors) = run(&object, &[]);
+    assert_eq!(code, 2);
+    assert!(errors.contains("an object file; link it"), "{errors}");
+
+    let library = dir.path().join("saxpy.so");
+    compile(&library, &[]);
+    let bytes = fs::read(&library).unwrap();
+    let at = |needle: &[u8]| {
+        bytes
+            .windows(needle.len())
+            .position(|w| w == needle)
+            .unwrap()
+    };
+    let code_at = {
+        let record = records(&bytes).unwrap().remove(0);
+        let root = env!("CARGO_MANIFEST_DIR");
+        let engine = engine();
+        let zebin = fs::read(format!("{root}/{SAXPY}")).unwrap();
+        let program = engine.program_from_zebin(&zebin, None).unwrap();
+        let triple = record.triple.parse().unwrap();
+        let backend =
+            visa_jit::backend::cranelift::CraneliftBackend::for_triple(triple, &[]).unwrap();
+        let kernel = program.kernel(&record.name).unwrap();
+        let made = kernel
+            .ahead_of_time(&backend, OobPolicy::default())
+            .unwrap();
+        at(&made.codes[0].0)
+    };
+    let record_at = at(b"VISAJITr");
+    let descriptor_at = at(b"VISAJITd");
+    for (kind, place, says) in [
+        ("code", code_at + 5, "the code does not fit its digest"),
+        ("record", record_at + 100, "the digest does not fit"),
+        ("record's format", record_at + 8, "format"),
+        ("record's ABI", record_at + 12, "ABI"),
+        ("record's magic", record_at, "no kernel record"),
+        ("descriptor's ABI", descriptor_at + 8, "ABI"),
+        ("descriptor's magic", descriptor_at, "not a kernel"),
+    ] {
+        let mut damaged = bytes.clone();
+        damaged[place] ^= 0x40;
+        let file = dir.path().join("damaged.so");
+        fs::write(&file, damaged).unwrap();
+        let (code, _, errors) = run(&file, &[]);
+        assert!(matches!(code, 2 | 4), "{kind}: {code} {errors}");
+        assert!(errors.contains(says), "{kind}: {errors}");
+        println!("damaged {kind} -> 1");
+    }
+    // A processor that does not exist here, or is not this one's kind.
+    let host = visa_jit::backend::cranelift::CraneliftBackend::host().unwrap();
+    if !host.features().iter().any(|f| f == "has_avx512vbmi = true") {
+        let wide = dir.path().join("wide.so");
+        compile(&wide, &["--cpu", "icelake-server"]);
+        let (code, _, errors) = run(&wide, &[]);
+        assert_eq!(code, 4, "{errors}");
+        assert!(errors.contains("this one does not have"), "{errors}");
+    }
+    let zeros = dir.path().join("zeros.so");
+    fs::write(&zeros, [0; 4096]).unwrap();
+    assert!(Program::open_library(&engine(), &zeros).is_err());
+}
+
+#[test]
+fn headers_say_what_a_caller_needs() {
+    let dir = tempfile::tempdir().unwrap();
+    let header = dir.path().join("saxpy.h");
+    compile(&header, &["--kernel", "saxpy"]);
+    let text = fs::read_to_string(header).unwrap();
+    for part in [
+        "#ifndef VISA_JIT_SAXPY_H",
+        "extern const visa_jit_descriptor visa_jit_kernel_saxpy;",
+        "#define SAXPY_ARG_A 2",
+        "Work-group size: any.",
+        "Local memory: 0 bytes.",
+        "Barriers: 0.",
+        " *    0  float* y: global buffer",
+    ] {
+        assert!(text.contains(part), "{part}:\n{text}");
+    }
+    assert!(!text.contains("saxpy_guarded"), "one kernel was asked for");
+}
+
+fn batch(out: &Path, more: &[&str]) -> (i32, String) {
+    let args = [
+        &[
+            "compile",
+            "tests/kernels/bin/skl",
+            "-o",
+            out.to_str().unwrap(),
+        ],
+        more,
+    ]
+    .concat();
+    let (code, text, _) = output(command(&args));
+    (code, text)
+}
+
+/// Files that cannot be compiled are reported, and the others are compiled.
+#[test]
+fn many_files_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let input = dir.path().join("in");
+    fs::create_dir_all(input.join("deep")).unwrap();
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    fs::copy(root.join(SAXPY), input.join("deep/saxpy.zebin")).unwrap();
+    fs::copy(
+        root.join("tests/filetests/lsc/transposed_store.visaasm"),
+        input.join("store.visaasm"),
+    )
+    .unwrap();
+    fs::write(input.join("damaged.zebin"), b"\x7fELF and nothing else").unwrap();
+    fs::write(input.join("notes.txt"), "not a kernel").unwrap();
+    let out = dir.path().join("out");
+    let paths = [input.to_str().unwrap(), out.to_str().unwrap()];
+    let args = [
+        "compile", paths[0], "-o", paths[1], "-j", "2", "--json", "--device", "acm-g10",
+    ];
+    let (code, text, _) = output(command(&args));
+    assert_eq!(code, 2, "{text}");
+    let json: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(json["files"].as_array().unwrap().len(), 3, "{text}");
+    let failed = json["failed"].as_array().unwrap();
+    assert!(
+        failed
+            .iter()
+            .any(|f| f["file"].as_str().unwrap().ends_with("damaged.zebin")),
+        "{text}"
+    );
+    assert!(out.join("store.visaasm.o").exists());
+    let (_, text, _) = output(command(&[
+        "compile", paths[0], "-o", paths[1], "--device", "acm-g10",
+    ]));
+    assert!(
+        text.contains("damaged.zebin") && text.contains(" failed\n"),
+        "{text}"
+    );
+    let (code, _, errors) = output(command(&["compile", "examples/c", "-o", paths[1]]));
+    assert_eq!(code, 2, "{errors}");
+}
+
+/// The whole corpus; how much faster two jobs are than one is printed.
+#[test]
+#[ignore = "compiles every kernel of a device twice"]
+fn the_corpus_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut seconds = Vec::new();
+    for jobs in ["1", "2"] {
+        let (code, text) = batch(&dir.path().join(jobs), &["-j", jobs, "--json"]);
+        let json: Value = serde_json::from_str(&text).unwrap();
+        assert!(matches!(code, 0 | 3), "{text}");
+        seconds.push(json["seconds"].as_f64().unwrap());
+        println!(
+            "{jobs} jobs: {} kernels, {:.2} s",
+            json["kernels"],
+            seconds.last().unwrap()
+        );
+        for failed in json["failed"].as_array().unwrap() {
+            println!(
+                "  {} {}: {}",
+                failed["file"], failed["kernel"], failed["error"]
+            );
+            assert_eq!(failed["code"], 3, "refused for want of something: {failed}");
+        }
+    }
+    println!("two jobs -> {:.2} times one", seconds[0] / seconds[1]);
+}
