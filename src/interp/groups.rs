@@ -9,8 +9,8 @@ use super::float::{Env, FloatOp, Format};
 use super::lanes::{Lanes, bits};
 use super::machine::{Machine, Operand};
 use super::number::{Number, convert};
-use crate::isa::{Opcode, Type};
-use crate::module::{Alu, Inst, Src};
+use crate::isa::{Opcode, SrcRegion, Type};
+use crate::module::{Alu, IndirectRegion, Inst, Src};
 
 /// Binary32 steps under a control register.
 struct Steps(Env);
@@ -36,6 +36,20 @@ pub(super) fn is_group(op: Opcode) -> bool {
         op,
         O::Dp2 | O::Dp3 | O::Dp4 | O::Dph | O::Line | O::Plane | O::Sad2 | O::Sad2add | O::Lrp
     )
+}
+
+/// The source with consecutive elements from where it starts.
+fn consecutive(s: &Src) -> Src {
+    let mut s = s.clone();
+    match &mut s {
+        Src::General { region, .. } => *region = SrcRegion::PACKED,
+        Src::Indirect {
+            region: IndirectRegion::Single(region),
+            ..
+        } => *region = SrcRegion::PACKED,
+        _ => {}
+    }
+    s
 }
 
 impl Machine<'_, '_, '_> {
@@ -105,14 +119,19 @@ impl Machine<'_, '_, '_> {
         Ok(Lanes::each(|i| s.fma(x.get(i), c.get(0), c.get(3))))
     }
 
-    /// `s0[0] * u + s0[1] * v + s0[3]`: for each eight channels the second source has eight `u`, then eight `v`.
+    /// `s0[0] * u + s0[1] * v + s0[3]`: for each eight channels the second source has eight `u`, then eight `v`. Both
+    /// sources are read as consecutive elements: the specification ignores their regions.
     fn plane(&mut self, a: &Alu, n: u32) -> Result<Lanes, Halt> {
         if n > 16 {
             return Halt::malformed("plane works on 8 or 16 channels");
         }
         let groups = n.div_ceil(8);
-        let c = self.singles(a, 0, 4)?;
-        let uv = self.singles(a, 1, groups.wrapping_mul(16))?;
+        let packed = Alu {
+            srcs: a.srcs.iter().map(consecutive).collect(),
+            ..a.clone()
+        };
+        let c = self.singles(&packed, 0, 4)?;
+        let uv = self.singles(&packed, 1, groups.wrapping_mul(16))?;
         let s = Steps(self.env());
         Ok(Lanes::each(|i| {
             let u = (i & !7).wrapping_add(i);

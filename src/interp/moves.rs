@@ -3,7 +3,7 @@
 use super::check::{function, unknown};
 use super::error::Halt;
 use super::float::Format;
-use super::lanes::{Lanes, bit, down, first, first as first_bits, up};
+use super::lanes::{Lanes, bit, down, first, up};
 use super::machine::{Machine, Operand};
 use super::number::{Number, convert, mask};
 use crate::isa::{CmpCond, Opcode};
@@ -46,12 +46,12 @@ impl Machine<'_, '_, '_> {
         self.put(a, enabled, |m, i| m.moved(&o, i))
     }
 
-    /// `movs`: consecutive elements, whatever lanes are enabled. Predefined surfaces stand for their fixed indices.
+    /// `movs`: an element for each enabled lane. Predefined surfaces stand for their fixed indices.
     pub fn movs(&mut self, inst: &Inst, a: &Alu) -> Result<(), Halt> {
         let [src] = a.srcs.as_slice() else {
             return Halt::malformed("movs takes one source");
         };
-        let n = inst.exec.lanes();
+        let (n, enabled) = (inst.exec.lanes(), self.exec_mask(inst));
         let v = match src {
             Src::Surface(s, _) if s.0 < SurfaceId::FIRST_USER => Lanes::all(u64::from(match *s {
                 SurfaceId::SLM => 254,
@@ -66,7 +66,11 @@ impl Machine<'_, '_, '_> {
             Src::Sampler(s, first) => state(self.t.samplers.get(s.0 as usize), *first, n)?,
             other => {
                 let o = self.read(other, n)?;
-                Lanes::each(|i| o.lanes.get(i) & mask(4))
+                let mut v = Lanes::default();
+                for i in 0..n as usize {
+                    v.set(i, o.int(i)? as u64 & mask(4));
+                }
+                v
             }
         };
         let (variable, first) = match &a.dst {
@@ -78,7 +82,7 @@ impl Machine<'_, '_, '_> {
                 (self.t.surfaces.get_mut(index as usize), *first)
             }
             Dst::Sampler(s, first) => (self.t.samplers.get_mut(s.0 as usize), *first),
-            d => return self.write(d, &v, first_bits(n)),
+            d => return self.write(d, &v, enabled),
         };
         let from = usize::from(first);
         let part = variable.and_then(|e| e.get_mut(from..from.saturating_add(n as usize)));
@@ -86,7 +90,9 @@ impl Machine<'_, '_, '_> {
             return Halt::malformed(TOO_MANY);
         };
         for (i, element) in part.iter_mut().enumerate() {
-            *element = v.get(i) as u32;
+            if bit(enabled, i) {
+                *element = v.get(i) as u32;
+            }
         }
         if let Some(w) = &mut self.written {
             w.state(matches!(a.dst, Dst::Sampler(..)), v.get(0));
@@ -207,7 +213,8 @@ impl Machine<'_, '_, '_> {
         self.set_pred(*p, up(value, lane), up(enabled, lane))
     }
 
-    /// `and or xor not` of predicates: operations on the flag register, which no mask has a say in.
+    /// `and or xor not` of predicates: a bit for each enabled lane. The others keep theirs, as the specification has
+    /// it and the vendor's assembler arranges it.
     pub fn pred_logic(&mut self, inst: &Inst, a: &Alu) -> Result<(), Halt> {
         let Dst::Pred(p) = a.dst else {
             return Halt::malformed("predicate destination expected");
@@ -234,7 +241,8 @@ impl Machine<'_, '_, '_> {
             (Opcode::Xor, [x, y]) => x ^ y,
             _ => return Halt::malformed("wrong number of predicate sources"),
         };
-        self.set_pred(p, up(value, lane), up(first(n), lane))
+        let enabled = self.exec_mask(inst);
+        self.set_pred(p, up(value, lane), up(enabled, lane))
     }
 
     /// `addr_add`: in 16 bits.

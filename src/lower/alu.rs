@@ -144,7 +144,7 @@ impl Lowerer<'_> {
         Ok(self.b.select(m.negative, minus, plus))
     }
 
-    /// Copies handles, element by element; the ISA gives the instruction no mask.
+    /// Copies handles, an element for each enabled lane.
     fn lower_movs(&mut self, inst: &Inst, a: &Alu) -> Result<(), Fail> {
         let [src] = a.srcs.as_slice() else {
             return Fail::malformed("movs takes one source");
@@ -154,7 +154,8 @@ impl Lowerer<'_> {
         let v = self.b.resize(o.value, Lane::I32, o.ty.is_signed());
         let dst = self.dst_type(&a.dst)?;
         let v = self.b.resize(v, lane_of(dst).as_int(), false);
-        self.write(&a.dst, n, v, ChannelMask::All)
+        let mask = self.exec_mask(inst);
+        self.write(&a.dst, n, v, mask)
     }
 
     fn lower_setp(&mut self, inst: &Inst, a: &Alu) -> Result<(), Fail> {
@@ -209,8 +210,9 @@ impl Lowerer<'_> {
             (Opcode::Xor, [x, y]) => self.b.bin(BinOp::Xor, *x, *y),
             _ => return Fail::malformed("wrong number of predicate sources"),
         };
-        // A flag-register operation: the execution mask has no say (VISA.md 2.1).
-        self.write_pred(p, u32::from(n), v, ChannelMask::All, first)
+        // Lanes that are switched off keep their bits; the vendor's assembler writes them one by one.
+        let mask = self.exec_mask(inst);
+        self.write_pred(p, u32::from(n), v, mask, first)
     }
 
     /// Lane-wise comparison of exact values.

@@ -9,8 +9,8 @@ use super::Lowerer;
 use super::convert::FloatKind;
 use super::error::Fail;
 use super::operand::{ChannelMask, Operand};
-use crate::isa::{Opcode, Type};
-use crate::module::{Alu, Inst};
+use crate::isa::{Opcode, SrcRegion, Type};
+use crate::module::{Alu, IndirectRegion, Inst, Src};
 use crate::ssa::*;
 
 impl Lowerer<'_> {
@@ -83,10 +83,15 @@ impl Lowerer<'_> {
     }
 
     /// `s0[0] * u + s0[1] * v + s0[3]`; for each eight channels the second source holds eight `u`, then eight `v`.
+    /// Regions do not count: elements follow each other.
     fn plane(&mut self, a: &Alu, n: u32) -> Result<Value, Fail> {
         let groups = n.div_ceil(8);
-        let c = self.float_lanes(a, 0, 4)?;
-        let uv = self.float_lanes(a, 1, 16 * groups)?;
+        let packed = Alu {
+            srcs: a.srcs.iter().map(without_region).collect(),
+            ..a.clone()
+        };
+        let c = self.float_lanes(&packed, 0, 4)?;
+        let uv = self.float_lanes(&packed, 1, 16 * groups)?;
         let part = |l: &mut Self, at: u16| {
             let lanes = (0..n as u16).map(|i| i / 8 * 16 + i % 8 + at).collect();
             l.b.shuffle(uv, lanes)
@@ -147,5 +152,28 @@ impl Lowerer<'_> {
             ChannelMask::Lanes(self.b.bin(BinOp::And, lanes, even))
         };
         self.write(&a.dst, n, v, mask)
+    }
+}
+
+/// A source whose elements follow each other, whatever its region says.
+fn without_region(src: &Src) -> Src {
+    match src.clone() {
+        Src::General {
+            origin, modifier, ..
+        } => Src::General {
+            origin,
+            region: SrcRegion::PACKED,
+            modifier,
+        },
+        Src::Indirect {
+            indirect,
+            region: IndirectRegion::Single(_),
+            modifier,
+        } => Src::Indirect {
+            indirect,
+            region: IndirectRegion::Single(SrcRegion::PACKED),
+            modifier,
+        },
+        other => other,
     }
 }

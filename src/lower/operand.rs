@@ -279,10 +279,21 @@ impl Lowerer<'_> {
         }
     }
 
-    fn write_state(&mut self, elements: &[Var], value: Value) {
+    fn write_state(&mut self, elements: &[Var], value: Value, mask: ChannelMask) {
         for (k, &e) in elements.iter().enumerate() {
-            let one = self.b.lane(value, k as u16);
-            self.b.write(e, one);
+            let new = self.b.lane(value, k as u16);
+            let new = match mask {
+                ChannelMask::All => new,
+                ChannelMask::Uniform(m) => {
+                    let old = self.b.read(e);
+                    self.b.select(m, new, old)
+                }
+                ChannelMask::Lanes(m) => {
+                    let (enabled, old) = (self.b.lane(m, k as u16), self.b.read(e));
+                    self.b.select(enabled, new, old)
+                }
+            };
+            self.b.write(e, new);
         }
     }
 
@@ -482,12 +493,12 @@ impl Lowerer<'_> {
                     return Fail::malformed("write to a predefined surface");
                 };
                 let elements = state_elements(self.surfaces.get(index as usize), *first, lanes)?;
-                self.write_state(&elements, value);
+                self.write_state(&elements, value, mask);
                 Ok(())
             }
             Dst::Sampler(s, first) => {
                 let elements = state_elements(self.samplers.get(s.0 as usize), *first, lanes)?;
-                self.write_state(&elements, value);
+                self.write_state(&elements, value, mask);
                 Ok(())
             }
             Dst::Pred(p) => self.write_pred(*p, lanes, value, mask, 0),

@@ -2,7 +2,7 @@
 
 use super::place::Places;
 use super::{Target, ValidError, rules};
-use crate::isa::Type;
+use crate::isa::{Opcode, Type};
 use crate::module::*;
 
 fn error(errors: &mut Vec<ValidError>, pos: Pos, message: String) {
@@ -120,7 +120,7 @@ pub fn inst(
         };
         c.pred_bits(p.var, need);
     }
-    c.body(&inst.body);
+    c.body(inst.op, &inst.body);
 }
 
 impl Ctx<'_> {
@@ -306,14 +306,36 @@ impl Ctx<'_> {
         self.lanes = lanes;
     }
 
-    fn body(&mut self, body: &Body) {
+    /// A source of an instruction that may look at more elements than it has channels.
+    fn neighbours(&mut self, op: Opcode, i: usize, s: &Src) {
+        use Opcode as O;
+        let lanes = self.lanes;
+        let (read, packed) = match (op, i) {
+            (O::Plane, 0) => (4, true),
+            (O::Plane, _) => (lanes.div_ceil(8) * 16, true),
+            (O::Line, 0) => (4, false),
+            (O::Dp2 | O::Dp3 | O::Dp4 | O::Dph, _) => (lanes.max(4), false),
+            (O::Sad2, _) | (O::Sad2add, 0 | 1) => (lanes.max(2), false),
+            _ => (lanes, false),
+        };
+        if packed && let Src::General { origin, .. } = s {
+            return self.origin(*origin, read - 1);
+        }
+        self.lanes = read;
+        self.src(s);
+        self.lanes = lanes;
+    }
+
+    fn body(&mut self, op: Opcode, body: &Body) {
         match body {
             Body::Alu(a) => {
                 self.dst(&a.dst);
                 if let Some(d) = &a.dst2 {
                     self.dst(d);
                 }
-                a.srcs.iter().for_each(|s| self.src(s));
+                for (i, s) in a.srcs.iter().enumerate() {
+                    self.neighbours(op, i, s);
+                }
             }
             Body::SwitchJmp { index, .. } => self.scalar(index),
             Body::Ifcall { addr, .. } => self.src(addr),

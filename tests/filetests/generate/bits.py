@@ -4,7 +4,7 @@ from generate import *
 
 # Both register sizes; the flow of the others is the same.
 ALL = "skl pvc"
-from kernel import PREDICATE, Pair
+from kernel import ALIVE, PREDICATE, Pair
 
 WORDS32 = [("d", "d", "d"), ("ud", "ud", "ud"), ("w", "w", "w"), ("uw", "uw", "uw"), ("ub", "ub", "ub"), ("b", "b", "b"),
            ("d", "w", "d"), ("uw", "ud", "ud")]
@@ -246,7 +246,7 @@ def predicates():
     cases = []
     two = {"and": lambda x, y: x & y, "or": lambda x, y: x | y, "xor": lambda x, y: x ^ y}
     for op, f in two.items():
-        for n, mask, lanes in ((32, "M1_NM", 0xFFFFFFFF), (16, "M1_NM", 0xFFFF), (16, "M5_NM", 0xFFFF0000), (32, "M1", 0xFFFFFFFF)):
+        for n, mask, lanes in ((32, "M1_NM", 0xFFFFFFFF), (16, "M1_NM", 0xFFFF), (16, "M5_NM", 0xFFFF0000), (32, "M1", (1 << ALIVE) - 1)):
             old = 0x0F0F3355
             value = f(PREDICATE, old) & lanes | old & ~lanes
             cases.append(Case("mov", "ud", [Src("ud", imm=0)], lambda i, c, tables, value=value & 0xFFFFFFFF: value, n=1, mask="M1_NM",
@@ -257,7 +257,7 @@ def predicates():
         cases.append(Case("mov", "ud", [Src("ud", imm=0)], lambda i, c, tables, value=value & 0xFFFFFFFF: value, n=1, mask="M1_NM",
                           text="setp (M1_NM, 32) P2 0xf0f3355:ud",
                           after=[f"not ({mask}, {n}) P2 P1", "mov (M1_NM, 1) OUT_UD(0,0)<1> P2"]))
-    emit("setp/logic", "Logic of predicates, which no mask has a say in.", cases)
+    emit("setp/logic", "Logic of predicates, on every enabled lane.", cases)
 
 
 def pairs():

@@ -350,7 +350,9 @@ def group_files():
                 cases.append(Case(op, "f", [quad("B", 0, mod), Src("f", "C", mod)], f, n=n))
             cases.append(Case(op, "f", [quad("C", 0), Src("f", "B")], f, n=n, sat=True))
             cases.append(Case(op, "f", [quad("C", 0), Src("f", "B")], f, n=n, pred="(P1)"))
-            cases.append(Case(op, "f", [Src("f", "B", region="<0;1,0>", element=lambda i: 0), Src("f", "B")], f, n=n))
+            # A scalar stands for all of line's coefficients; the region of plane's does not count.
+            element = (lambda i: i) if op == "plane" else (lambda i: 0)
+            cases.append(Case(op, "f", [Src("f", "B", region="<0;1,0>", element=element), Src("f", "B")], f, n=n))
         cases.append(Case(op, "f", [quad("B", 0), Src("f", "C")], f, n=8, mask="M7"))
         emit(f"{op}/float", "Multiply-adds with coefficients of the first source.", cases)
 
