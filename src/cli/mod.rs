@@ -28,6 +28,7 @@ mod asm;
 mod backend;
 mod batch;
 mod cache;
+mod compare;
 mod compile;
 mod content;
 mod exit;
@@ -85,6 +86,9 @@ enum Command {
     /// Compile kernels ahead of time, to object files and libraries
     #[command(after_help = exit::HELP)]
     Compile(Box<compile::CompileArgs>),
+    /// Run a kernel under several code-generation strategies, and compare results and times
+    #[command(after_help = run_help())]
+    Compare(Box<compare::CompareArgs>),
     /// List the kernels of a file with their arguments
     #[command(after_help = exit::HELP)]
     List(FileArgs),
@@ -181,6 +185,7 @@ fn parse_and_run() -> Exit {
 fn dispatch(command: &Command, out: &mut dyn Write) -> Result<Exit, Failure> {
     let text = match command {
         Command::Run(args) => return run::run(args, out),
+        Command::Compare(args) => return compare::compare(args, out),
         Command::Worker => {
             container::serve_ocloc_worker().map_err(Failure::output)?;
             String::new()

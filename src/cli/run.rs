@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread;
 
 use clap::{Args, ValueEnum};
@@ -18,7 +18,7 @@ use super::spec::{ArgSpec, Extent, NamedSpec, Print, Save, Spec, SurfaceSpec};
 use super::values::{Class, ElementType, Scalar};
 use super::{list, npy};
 use crate::backend::OobPolicy;
-use crate::engine::{Arg, ArgKind, Argument, Engine, Kernel, Launch, Program};
+use crate::engine::{Arg, ArgKind, Argument, Engine, EngineOptions, Kernel, Launch, Program};
 use crate::isa::Platform;
 
 /// Bytes of an `--input`; all registers of a thread together have fewer.
@@ -61,8 +61,8 @@ pub struct RunArgs {
     #[arg(long, value_enum, default_value = "zero")]
     oob: Oob,
     /// Run so many times, each time from the same buffer contents; what the last run prints with printf is shown
-    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..))]
-    repeat: u32,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    repeat: Option<u32>,
     /// Print one JSON object on standard output; --print then goes to standard error
     #[arg(long)]
     json: bool,
@@ -107,23 +107,7 @@ pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<Exit, Failure> {
     let program = file.program(&engine)?;
     let kernel = pick(&file.name, &program, args.kernel.as_deref())?;
     let mut binding = Binding::new(engine.memory());
-    let launch = Launch::new(args.global.0)
-        .oob(args.oob.into())
-        .threads(match args.threads {
-            // Lines of several threads would mix.
-            _ if args.backend.traces() => 1,
-            Some(threads) => usize::from(threads),
-            None => usize::from(processors()),
-        });
-    let launch = match args.local {
-        Some(local) => launch.local(local.0),
-        None => launch,
-    };
-    let launch = if kernel.takes_surfaces() {
-        binding.text(args, launch)?
-    } else {
-        binding.arguments(args, kernel, launch)?
-    };
+    let launch = launch(args, kernel, &mut binding)?;
     binding.check_results(args)?;
     let summary = execute(args, kernel, program.platform(), &launch, &binding)?;
     let faulted = summary.last.status == LaunchStatus::Faulted;
@@ -161,6 +145,65 @@ pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<Exit, Failure> {
     Ok(if faulted { Exit::Faulted } else { Exit::Fine })
 }
 
+/// The launch that the arguments ask for, with its buffers bound.
+pub fn launch(args: &RunArgs, kernel: &Kernel, binding: &mut Binding) -> Result<Launch, Failure> {
+    let launch = Launch::new(args.global.0)
+        .oob(args.oob.into())
+        .threads(match args.threads {
+            // Lines of several threads would mix.
+            _ if args.backend.traces() => 1,
+            Some(threads) => usize::from(threads),
+            None => usize::from(processors()),
+        });
+    let launch = match args.local {
+        Some(local) => launch.local(local.0),
+        None => launch,
+    };
+    if kernel.takes_surfaces() {
+        binding.text(args, launch)
+    } else {
+        binding.arguments(args, kernel, launch)
+    }
+}
+
+impl RunArgs {
+    /// The file.
+    pub fn file(&self) -> &Path {
+        &self.file
+    }
+
+    /// `--device`.
+    pub fn device(&self) -> Option<Platform> {
+        self.device
+    }
+
+    /// `--kernel`.
+    pub fn kernel(&self) -> Option<&str> {
+        self.kernel.as_deref()
+    }
+
+    /// `--repeat`.
+    pub fn rounds(&self) -> Option<u32> {
+        self.repeat
+    }
+
+    /// `--json`.
+    pub fn json(&self) -> bool {
+        self.json
+    }
+
+    /// An option that shows results, if one is given.
+    pub fn shows_results(&self) -> Option<&'static str> {
+        let save = (!self.save.is_empty()).then_some("--save");
+        save.or((!self.print.is_empty()).then_some("--print"))
+    }
+
+    /// How the engine is to be made, without a disk cache.
+    pub fn engine_options(&self) -> Result<EngineOptions, Failure> {
+        self.backend.options()
+    }
+}
+
 fn processors() -> u16 {
     let found = thread::available_parallelism().map_or(1, usize::from);
     u16::try_from(found).unwrap_or(u16::MAX)
@@ -195,12 +238,12 @@ fn execute<'a>(
     kernel: &'a Kernel,
     device: Platform,
     launch: &Launch,
-    binding: &Binding<'_>,
+    binding: &Binding,
 ) -> Result<Summary<'a>, Failure> {
     let prepared = kernel.prepare(launch)?;
     let mut last = prepared.run()?;
     let mut runs = vec![last.run];
-    for _ in 1..args.repeat {
+    for _ in 1..args.repeat.unwrap_or(1) {
         if last.status != LaunchStatus::Completed {
             break;
         }
@@ -227,17 +270,18 @@ struct Bound {
 }
 
 /// The buffers of a launch, by argument or binding-table index.
-struct Binding<'a> {
-    memory: &'a DeviceMemory,
+pub struct Binding {
+    memory: DeviceMemory,
     /// "arg" or "surface".
     noun: &'static str,
     bound: Vec<Bound>,
 }
 
-impl<'a> Binding<'a> {
-    fn new(memory: &'a DeviceMemory) -> Binding<'a> {
+impl Binding {
+    /// Without buffers.
+    pub fn new(memory: &DeviceMemory) -> Binding {
         Binding {
-            memory,
+            memory: memory.clone(),
             noun: "arg",
             bound: Vec::new(),
         }
@@ -344,7 +388,7 @@ impl<'a> Binding<'a> {
     ) -> Result<Buffer, Failure> {
         let declared = type_name.and_then(ElementType::from_opencl);
         let ty = content.ty.or(declared.map(|(ty, _)| ty));
-        let buffer = content.alloc(self.memory)?;
+        let buffer = content.alloc(&self.memory)?;
         self.bound.push(Bound {
             index,
             buffer: buffer.clone(),
@@ -391,11 +435,17 @@ impl<'a> Binding<'a> {
     }
 
     /// Gives every buffer its first contents again.
-    fn refill(&self) -> Result<(), Failure> {
+    pub fn refill(&self) -> Result<(), Failure> {
         for bound in &self.bound {
             bound.content.fill(&bound.buffer)?;
         }
         Ok(())
+    }
+
+    /// What is in every buffer, by argument or binding-table index.
+    pub fn contents(&self) -> Vec<(u32, Vec<u8>)> {
+        let bound = self.bound.iter();
+        bound.map(|b| (b.index, b.buffer.to_vec())).collect()
     }
 
     /// The line of one `--print`.
