@@ -10,6 +10,8 @@ mod atomics;
 mod block2d;
 #[path = "edges/cases.rs"]
 mod cases;
+#[path = "edges/contention.rs"]
+mod contention;
 #[path = "edges/even.rs"]
 mod even;
 #[path = "edges/kernel.rs"]
@@ -22,6 +24,8 @@ mod legacy;
 mod lsc;
 #[path = "edges/machine.rs"]
 mod machine;
+#[path = "edges/records.rs"]
+mod records;
 #[path = "edges/rig.rs"]
 mod rig;
 #[allow(dead_code, reason = "shared with other tests")]

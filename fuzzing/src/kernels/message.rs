@@ -21,6 +21,7 @@ pub fn rows(platform: Platform) -> Vec<&'static OpcodeInfo> {
         | Form::SvmGather
         | Form::SvmGather4Scaled
         | Form::SvmAtomic
+        | Form::Qword
         | Form::Lsc => true,
         // Matrices for 16 lanes are larger than the variables here.
         Form::Dpas => platform == Platform::Dg2,
@@ -212,6 +213,18 @@ pub(super) fn lines(g: &mut Generator<'_>, row: &'static OpcodeInfo) -> Option<V
                 shape.text()
             )
         }
+        Form::Qword => {
+            let t = g.target()?;
+            let shape = g.lanes(&[8, 16]);
+            let n = if shape.lanes == 8 {
+                1 + g.rng.below(2) as u32
+            } else {
+                1
+            };
+            g.offsets(name == "qw_scatter", shape, 8 * n, &mut lines);
+            let (guard, exec) = (g.guard(), shape.text());
+            format!("{guard}{name}.{n} {exec} {} OFF.0 {}.0", t.surface, t.data)
+        }
         Form::SvmBlock => {
             let data = g.variable(Type::Ud)?;
             let n = *g.rng.pick(&[1, 2, 4, 8]);
@@ -347,53 +360,163 @@ fn matrices(g: &mut Generator<'_>, name: &str) -> Option<String> {
     ))
 }
 
+/// Bytes of a variable.
+const ROOM: u32 = 4 * super::ELEMENTS;
+
+/// Element of an LSC message: name, and bytes in memory.
+const SIZES: [(&str, u32); 6] = [
+    ("d32", 4),
+    ("d32", 4),
+    ("d32", 4),
+    ("d8c32", 1),
+    ("d16c32", 2),
+    ("d16c32h", 2),
+];
+
 fn lsc(g: &mut Generator<'_>, lines: &mut Vec<String>) -> Option<String> {
+    match g.rng.below(12) {
+        0 if g.kernel.platform == Platform::Pvc => return rectangle(g),
+        1 | 2 => return block(g, lines),
+        3 | 4 => return lsc_atomic(g, lines),
+        _ => {}
+    }
     let data = g.variable(Type::Ud)?;
-    let shape = g.lanes(if g.kernel.platform == Platform::Pvc {
+    let shape = lsc_lanes(g);
+    let form = *g.rng.pick(&["", "", "", "_quad", "_strided", "_status"]);
+    let store = form != "_status" && g.rng.chance(50);
+    let (size, bytes) = *g.rng.pick(&SIZES);
+    // Components are padded to a register, and to sixteen lanes on some devices.
+    let stride = (4 * shape.lanes).max(64);
+    let most = ROOM / stride;
+    let count = if form == "_status" {
+        1
+    } else {
+        1 + g.rng.below(most.min(4) as usize) as u32
+    };
+    let name = match (form, store) {
+        ("_status", _) => "lsc_load_status".to_owned(),
+        (_, true) => format!("lsc_store{form}"),
+        _ => format!("lsc_load{form}"),
+    };
+    let reach = if form == "_quad" { 4 } else { count } * bytes;
+    flat(g, &name, shape, reach.max(4), lines);
+    let distance = reach + g.rng.below(9) as u32;
+    let (sfid, mut address) = place(g);
+    if form == "_strided" {
+        address = address.replace("]:", &format!(", {distance:#x}]:"));
+    } else if !address.starts_with("flat[ADDR") && g.rng.chance(20) {
+        address = address.replace("[OFF", "[0x2*OFF+0x4");
+    }
+    let elements = match form {
+        "_quad" => {
+            let letters = ["x", "y", "z", "w"];
+            let set = [0b1, 0b101, 0b1110, 0b1111][count as usize - 1];
+            let chosen = letters
+                .iter()
+                .enumerate()
+                .filter(|(i, _)| set >> i & 1 != 0);
+            format!(".{}", chosen.map(|(_, l)| *l).collect::<String>())
+        }
+        _ if count == 1 => String::new(),
+        _ => format!("x{count}"),
+    };
+    let payload = format!("{data}:{size}{elements}");
+    let (guard, exec) = (g.guard(), shape.text());
+    Some(if store {
+        format!("{guard}{name}.{sfid} {exec} {address} {payload}")
+    } else {
+        format!("{guard}{name}.{sfid} {exec} {payload} {address}")
+    })
+}
+
+fn lsc_lanes(g: &mut Generator<'_>) -> Shape {
+    g.lanes(if g.kernel.platform == Platform::Pvc {
         &[8, 16, 32]
     } else {
         &[8, 16]
-    });
-    let name = *g.rng.pick(&[
-        "lsc_load",
-        "lsc_store",
-        "lsc_load",
-        "lsc_store",
-        "lsc_atomic_iadd",
-        "lsc_atomic_xor",
-        "lsc_atomic_umax",
-    ]);
-    let atomic = name.starts_with("lsc_atomic");
-    let count = if atomic { 1 } else { *g.rng.pick(&[1, 1, 2]) };
-    if atomic {
-        g.apart(shape, 4, MEMORY_BYTES / 2, lines);
-        g.addresses(shape, lines);
-    } else {
-        flat(g, name, shape, 4 * count, lines);
-    }
-    let (sfid, address) = match g.rng.below(3) {
+    })
+}
+
+/// Unit and address of a message whose lanes are at `OFF` or `ADDR`.
+fn place(g: &mut Generator<'_>) -> (&'static str, String) {
+    match g.rng.below(4) {
         0 => ("slm", "flat[OFF]:a32".to_owned()),
         1 => ("ugm", format!("bti({MEMORY:#x})[OFF]:a32")),
-        _ => ("ugm", "flat[ADDR]:a64".to_owned()),
-    };
-    let vector = if count == 1 {
-        String::new()
-    } else {
-        format!("x{count}")
-    };
-    let payload = format!("{data}:d32{vector}");
-    let (guard, exec) = (g.guard(), shape.text());
-    Some(match name {
-        "lsc_load" => format!("{guard}{name}.{sfid} {exec} {payload} {address}"),
-        "lsc_store" => format!("{guard}{name}.{sfid} {exec} {address} {payload}"),
-        _ => {
-            let source = g.variable(Type::Ud)?;
-            let dst = if g.rng.chance(50) {
-                "%null:d32".into()
-            } else {
-                payload
-            };
-            format!("{guard}{name}.{sfid} {exec} {dst} {address} {source} %null")
+        2 => {
+            let model = *g.rng.pick(&["bss", "ss"]);
+            ("ugm", format!("{model}({:#x})[OFF]:a32", 64 * (MEMORY + 1)))
         }
+        _ => ("ugm", "flat[ADDR]:a64".to_owned()),
+    }
+}
+
+fn lsc_atomic(g: &mut Generator<'_>, lines: &mut Vec<String>) -> Option<String> {
+    let name = *g.rng.pick(&[
+        "iadd", "isub", "xor", "and", "or", "umax", "umin", "smax", "smin", "store",
+    ]);
+    let (source, dst) = (g.variable(Type::Ud)?, g.variable(Type::Ud)?);
+    let shape = lsc_lanes(g);
+    g.apart(shape, 4, MEMORY_BYTES / 2, lines);
+    g.addresses(shape, lines);
+    let (sfid, address) = place(g);
+    let dst = if g.rng.chance(50) {
+        "%null:d32".into()
+    } else {
+        format!("{dst}:d32")
+    };
+    let (guard, exec) = (g.guard(), shape.text());
+    Some(format!(
+        "{guard}lsc_atomic_{name}.{sfid} {exec} {dst} {address} {source} %null"
+    ))
+}
+
+/// One lane, elements one after the other.
+fn block(g: &mut Generator<'_>, lines: &mut Vec<String>) -> Option<String> {
+    let data = g.variable(Type::Ud)?;
+    let one = Shape {
+        first: 0,
+        lanes: 1,
+        no_mask: true,
+    };
+    let size = *g.rng.pick(&["d32", "d8", "d16", "d8c32", "d16c32"]);
+    let count = *g.rng.pick(&[1, 2, 3, 4, 8, 16, 32, 64]);
+    let store = g.rng.chance(50);
+    // Half of the buffer, so that flat addresses stay inside.
+    g.anywhere(one, 4, MEMORY_BYTES / 2, lines);
+    g.addresses(one, lines);
+    let (sfid, address) = place(g);
+    let (guard, exec) = (g.guard(), one.text());
+    let payload = format!("{data}:{size}x{count}t");
+    Some(if store {
+        format!("{guard}lsc_store.{sfid} {exec} {address} {payload}")
+    } else {
+        format!("{guard}lsc_load.{sfid} {exec} {payload} {address}")
+    })
+}
+
+/// A two-dimensional block of a surface of 16 rows of 64 bytes, 128 bytes apart.
+fn rectangle(g: &mut Generator<'_>) -> Option<String> {
+    let data = g.variable(Type::Ud)?;
+    let loads = [
+        "d32.8x8nn",
+        "d32.8x8tn",
+        "d16.16x8nn",
+        "d16.16x8nt",
+        "d8.16x16nt",
+        "d16.2x8x4nn",
+        "d8.7x5nn",
+        "d32.3x9tn",
+        "d64.4x6nn",
+    ];
+    let stores = ["d32.8x8nn", "d16.16x8nn", "d8.32x8nn", "d16.5x3nn"];
+    let (x, y) = (g.rng.below(70), g.rng.below(20));
+    let at = format!("flat[BASE, 0x3f, 0xf, 0x7f, {x:#x}, {y:#x}]");
+    let guard = g.guard();
+    Some(if g.rng.chance(40) {
+        let shape = g.rng.pick(&stores);
+        format!("{guard}lsc_store_block2d.ugm (M1_NM, 1) {at} {data}:{shape}")
+    } else {
+        let shape = g.rng.pick(&loads);
+        format!("{guard}lsc_load_block2d.ugm (M1, 16) {data}:{shape} {at}")
     })
 }
