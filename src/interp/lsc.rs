@@ -82,10 +82,10 @@ impl Machine<'_, '_, '_> {
             (AddrModel::Flat, _) => Ok(Memory::DEVICE),
             (AddrModel::Bti, LscSurface::Imm(n)) => surface_index(*n as u32),
             (AddrModel::Bti, LscSurface::Var(o)) => surface_index(self.scalar_at(*o)? as u32),
-            (AddrModel::Ss | AddrModel::Bss, LscSurface::Imm(n)) => Ok(heap_entry(*n as u32)),
-            (AddrModel::Ss | AddrModel::Bss, LscSurface::Var(o)) => {
-                Ok(heap_entry(self.scalar_at(*o)? as u32))
-            }
+            (AddrModel::Ss, LscSurface::Imm(n)) => Ok(heap_entry(*n as u32)),
+            (AddrModel::Ss, LscSurface::Var(o)) => Ok(heap_entry(self.scalar_at(*o)? as u32)),
+            (AddrModel::Bss, LscSurface::Imm(n)) => Ok(bindless(*n as u32)),
+            (AddrModel::Bss, LscSurface::Var(o)) => Ok(bindless(self.scalar_at(*o)? as u32)),
             (model, _) => Halt::unsupported(format!("address model {}", model.name())),
         }
     }
@@ -225,11 +225,16 @@ fn high(l: &Lsc) -> u32 {
 /// first is the thread's scratch space, where `r0.5 >> 4` points (VISA.md 4.2), followed by the surfaces of the binding
 /// table.
 fn heap_entry(offset: u32) -> Memory {
-    match offset.wrapping_shr(6).checked_sub(1) {
-        None => Memory::SCRATCH,
-        Some(surface) => Memory {
-            space: super::access::Space::Surface,
-            surface,
-        },
+    match offset.wrapping_shr(6) {
+        0 => Memory::SCRATCH,
+        _ => bindless(offset),
+    }
+}
+
+/// Bindless surfaces are in the same heap, except that scratch is none of them.
+fn bindless(offset: u32) -> Memory {
+    Memory {
+        space: super::access::Space::Surface,
+        surface: offset.wrapping_shr(6).wrapping_sub(1),
     }
 }

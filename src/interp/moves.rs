@@ -65,6 +65,7 @@ impl Machine<'_, '_, '_> {
             }
             Src::Sampler(s, first) => state(self.t.samplers.get(s.0 as usize), *first, n)?,
             other => {
+                // Shorter numbers become as long as a handle, as in any move.
                 let o = self.read(other, n)?;
                 let mut v = Lanes::default();
                 for i in 0..n as usize {

@@ -168,50 +168,55 @@ impl Lowerer<'_> {
                 let v = self.lsc_scalar(*o, Lane::I32)?;
                 always(self.surface_index(v)?)
             }
+            (AddrModel::Ss, LscSurface::Imm(n)) if (*n as u32) >> 6 == 0 => always(SCRATCH),
             (AddrModel::Ss | AddrModel::Bss, LscSurface::Imm(n)) => {
-                let v = self.b.i32(*n as u32);
-                self.heap_surface(v)
+                let index = ((*n as u32) >> 6).wrapping_sub(1);
+                let index = Some(self.b.i32(index));
+                always(SurfaceRef {
+                    space: Space::Surface,
+                    index,
+                })
             }
-            (AddrModel::Ss | AddrModel::Bss, LscSurface::Var(o)) => {
+            (AddrModel::Bss, LscSurface::Var(o)) => {
+                let v = self.lsc_scalar(*o, Lane::I32)?;
+                always(self.heap_surface(v).0)
+            }
+            (AddrModel::Ss, LscSurface::Var(o)) => {
                 let v = self.lsc_scalar(*o, Lane::I32)?;
                 if self.from_scratch_base(v) || self.holds_scratch_base(o.var) {
                     return always(SCRATCH);
                 }
-                self.heap_surface(v)
+                if matches!(l.op, LscOp::Atomic(_)) && self.regs.recorder.is_none() {
+                    return Fail::unsupported(
+                        "an atomic on an `ss` surface that is only known when the kernel runs",
+                    );
+                }
+                self.either_surface(v)
             }
             (model, _) => Fail::unsupported(format!("address model {}", model.name())),
         }
     }
 
     /// Entries of the surface-state heap are 64 bytes apart: the first is the thread's scratch space, the others are the
-    /// surfaces of the binding table.
-    fn heap_surface(&mut self, offset: Value) -> Result<Vec<Alternative>, Fail> {
+    /// surfaces of the binding table. Gives the surface and its entry.
+    fn heap_surface(&mut self, offset: Value) -> (SurfaceRef, Value) {
         let entry = self.b.bin_imm(BinOp::LShr, offset, 6);
-        let index = self.b.bin_imm(BinOp::Sub, entry, 1);
-        let surface = SurfaceRef {
-            space: Space::Surface,
-            index: Some(index),
-        };
-        if let Some(Op::Const(n)) = self.b.f.def_inst(self.b.f.resolve(entry)).map(|d| &d.op) {
-            let surface = if *n == 0 { SCRATCH } else { surface };
-            return Ok(vec![Alternative {
-                surface,
-                when: None,
-            }]);
-        }
+        let index = Some(self.b.bin_imm(BinOp::Sub, entry, 1));
+        let space = Space::Surface;
+        (SurfaceRef { space, index }, entry)
+    }
+
+    /// The surface, and scratch in case that the entry is the first.
+    fn either_surface(&mut self, offset: Value) -> Result<Vec<Alternative>, Fail> {
+        let (surface, entry) = self.heap_surface(offset);
         let zero = self.b.int_like(entry, 0);
         let scratch = self.b.icmp(ICond::Eq, entry, zero);
         let other = self.b.icmp(ICond::Ne, entry, zero);
-        Ok(vec![
-            Alternative {
-                surface,
-                when: Some(other),
-            },
-            Alternative {
-                surface: SCRATCH,
-                when: Some(scratch),
-            },
-        ])
+        let when = |surface, v| Alternative {
+            surface,
+            when: Some(v),
+        };
+        Ok(vec![when(surface, other), when(SCRATCH, scratch)])
     }
 
     /// One element of a register.

@@ -307,6 +307,9 @@ impl Lowerer<'_> {
         m: &Message,
         a: &AtomicOperands,
     ) -> Result<(), Fail> {
+        if m.surface.space == Space::Scratch {
+            return Fail::unsupported("an atomic on scratch memory");
+        }
         let n = a.op.sources();
         if (n >= 1 && a.first.is_null()) || (n == 2 && a.second.is_null()) {
             return Fail::malformed("an atomic operand is missing");

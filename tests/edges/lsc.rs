@@ -375,7 +375,7 @@ fn lsc_other_forms() {
             run(&Message { model, ..m }.vector(D32, 2), true);
         }
         let m = Message::new(Platform::Pvc, l, Space::Scratch, store);
-        for model in ["ss(0x0)", "bss(0x3f)"] {
+        for model in ["ss(0x0)", "ss(0x3f)"] {
             let model = Some(model);
             run(&Message { model, ..m }.vector(D32, 1), false);
         }
