@@ -220,12 +220,22 @@ fn same(ty: &str, a: u32, b: u32) -> bool {
 }
 
 /// Compiled code and the interpreter.
-fn engines() -> [Engine; 2] {
+fn engines() -> Vec<Engine> {
     let interpret = EngineOptions {
         interpret: Some(InterpOptions::default()),
         ..EngineOptions::default()
     };
-    [EngineOptions::default(), interpret].map(|o| Engine::with_options(o).unwrap())
+    let all = [
+        EngineOptions::default(),
+        #[cfg(feature = "llvm")]
+        EngineOptions {
+            strategy: visa_jit::backend::BackendKind::Llvm.into(),
+            ..EngineOptions::default()
+        },
+        interpret,
+    ];
+    let made = all.into_iter().map(|o| Engine::with_options(o).unwrap());
+    made.collect()
 }
 
 fn check(engines: &[Engine], s: &Shape, r: &mut Random, lanes: Option<u32>) {

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+#[cfg(feature = "llvm")]
+use visa_jit::backend::PassLevel;
 use visa_jit::isa::{Platform, Type};
 
 use crate::{evaluator, native};
@@ -90,6 +92,21 @@ pub const ENGINES: &[Engine] = &[
     Engine {
         name: "cranelift-unoptimised",
         make: || native::machine(native::unoptimised()),
+    },
+    #[cfg(feature = "llvm")]
+    Engine {
+        name: "llvm",
+        make: || native::machine(native::llvm(PassLevel::None)),
+    },
+    #[cfg(feature = "llvm")]
+    Engine {
+        name: "llvm-o2",
+        make: || native::machine(native::llvm(PassLevel::O2)),
+    },
+    #[cfg(feature = "llvm")]
+    Engine {
+        name: "llvm-unoptimised",
+        make: || native::machine(native::llvm_unoptimised()),
     },
     Engine {
         name: "interp",

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+#[cfg(feature = "llvm")]
+use visa_jit::backend::{BackendKind, PassLevel};
 use visa_jit::backend::{OptLevel, Strategy};
 use visa_jit::interp::InterpOptions;
 use visa_jit::isa::Platform;
@@ -42,6 +44,30 @@ pub fn unoptimised() -> EngineOptions {
     EngineOptions {
         passes: PassOptions::none(),
         ..plain()
+    }
+}
+
+/// All passes, and LLVM with passes of its own.
+#[cfg(feature = "llvm")]
+pub fn llvm(passes: PassLevel) -> EngineOptions {
+    EngineOptions {
+        strategy: Strategy {
+            passes,
+            ..BackendKind::Llvm.into()
+        },
+        ..optimised()
+    }
+}
+
+/// What lowering makes, through LLVM with the least effort.
+#[cfg(feature = "llvm")]
+pub fn llvm_unoptimised() -> EngineOptions {
+    EngineOptions {
+        strategy: Strategy {
+            opt: OptLevel::None,
+            ..BackendKind::Llvm.into()
+        },
+        ..unoptimised()
     }
 }
 

@@ -109,6 +109,18 @@ fn lanes_go_their_own_ways_in_generated_code() {
 }
 
 #[test]
+#[cfg(feature = "llvm")]
+fn lanes_go_their_own_ways_in_llvms_code() {
+    if one().is_none() {
+        sweep(
+            "compiled by LLVM",
+            &named(&["llvm", "llvm-unoptimised"]),
+            0..150,
+        );
+    }
+}
+
+#[test]
 #[ignore = "minutes: every graph on every engine"]
 fn lanes_go_their_own_ways_on_every_engine() {
     sweep("all", ENGINES, 0..20_000);

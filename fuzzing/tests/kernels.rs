@@ -212,6 +212,13 @@ fn engines_agree_on_random_kernels() {
 }
 
 #[test]
+#[cfg(feature = "llvm")]
+fn llvm_agrees_on_random_kernels() {
+    let engines = ["interp", "llvm", "llvm-o2", "llvm-unoptimised"];
+    sweep(&named(&engines), 0..60, 4);
+}
+
+#[test]
 #[ignore = "long: 20,000 kernels"]
 fn engines_agree_on_many_random_kernels() {
     sweep(&every(), 0..20_000, 8);

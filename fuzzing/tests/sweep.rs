@@ -80,6 +80,17 @@ fn engines_agree_on_every_instruction() {
 }
 
 #[test]
+#[cfg(feature = "llvm")]
+fn llvm_agrees_on_every_instruction() {
+    let forms = std::env::var("FORMS").ok().and_then(|n| n.parse().ok());
+    let effort = Effort {
+        instructions: forms.unwrap_or(12),
+        launches: 8,
+    };
+    sweep(&named(&["interp", "llvm"]), effort);
+}
+
+#[test]
 #[ignore = "minutes: more forms on every engine"]
 fn every_engine_agrees_on_every_instruction() {
     let effort = Effort {

@@ -61,6 +61,17 @@ impl BackendKind {
     }
 }
 
+impl BackendKind {
+    /// Passes over the SSA that make this code generator's code worse. `strips` cuts vectors into pieces for code generators
+    /// with narrow registers; LLVM has them as wide as the processor does.
+    pub const fn unwanted_passes(self) -> &'static [&'static str] {
+        match self {
+            BackendKind::Cranelift => &[],
+            BackendKind::Llvm => &["strips"],
+        }
+    }
+}
+
 impl PassLevel {
     /// All of them.
     pub const ALL: [PassLevel; 4] = [PassLevel::None, PassLevel::O1, PassLevel::O2, PassLevel::O3];
@@ -85,6 +96,16 @@ impl OptLevel {
         match self {
             OptLevel::None => "none",
             OptLevel::Speed => "speed",
+        }
+    }
+}
+
+impl From<BackendKind> for Strategy {
+    /// The usual strategy of a code generator.
+    fn from(backend: BackendKind) -> Strategy {
+        Strategy {
+            backend,
+            ..Strategy::default()
         }
     }
 }

@@ -124,7 +124,9 @@ impl Engine {
     ///
     /// # Errors
     /// When the machine cannot run generated code.
-    pub fn with_memory(options: EngineOptions, memory: DeviceMemory) -> Result<Engine, Error> {
+    pub fn with_memory(mut options: EngineOptions, memory: DeviceMemory) -> Result<Engine, Error> {
+        let unwanted = options.strategy.backend.unwanted_passes();
+        options.passes.disabled.extend(unwanted);
         let backend = options.strategy.host()?;
         Ok(Engine(Arc::new(Inner {
             memory,

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use visa_jit::backend::OobPolicy;
+use visa_jit::backend::{BackendKind, OobPolicy};
 use visa_jit::{Engine, EngineOptions, Launch, Prepared, Report};
 use visa_runtime::{Buffer, DeviceMemory, LaunchStatus};
 
@@ -62,9 +62,17 @@ pub struct Rig {
     start: Instant,
 }
 
-/// With `VISA_JIT_TEST_INTERP` set, everything runs on the interpreter: it has the same edges and the same records.
+/// With `VISA_JIT_TEST_INTERP` set, everything runs on the interpreter, with `VISA_JIT_TEST_BACKEND=llvm` on LLVM's code:
+/// they have the same edges and the same records.
 fn options() -> EngineOptions {
+    let llvm = std::env::var("VISA_JIT_TEST_BACKEND").as_deref() == Ok("llvm");
+    let kind = if llvm {
+        BackendKind::Llvm
+    } else {
+        BackendKind::Cranelift
+    };
     EngineOptions {
+        strategy: kind.into(),
         memory_bytes: 1 << 24,
         interpret: std::env::var_os("VISA_JIT_TEST_INTERP").map(|_| Default::default()),
         ..EngineOptions::default()

@@ -11,7 +11,7 @@ use std::cell::RefCell;
 use std::fmt::{Debug, Write as _};
 use std::path::PathBuf;
 
-use visa_jit::backend::{OobPolicy, OptLevel};
+use visa_jit::backend::{BackendKind, OobPolicy, OptLevel};
 use visa_jit::interp::InterpOptions;
 use visa_jit::passes::PassOptions;
 use visa_jit::passes::pipeline::PASSES;
@@ -156,8 +156,13 @@ pub fn run(device: &'static str, file: &'static str, body: impl Fn(&Target)) {
 /// `VISA_JIT_TEST_WITHOUT` is `all` or names passes, separated by commas; `opt` lowers the effort of the code generator.
 ///
 /// `interp` leaves out the comparison with the interpreter.
+///
+/// `VISA_JIT_TEST_BACKEND=llvm` compiles with LLVM, in builds that have it.
 fn narrowed() -> EngineOptions {
     let mut options = EngineOptions::default();
+    if std::env::var("VISA_JIT_TEST_BACKEND").as_deref() == Ok("llvm") {
+        options.strategy = BackendKind::Llvm.into();
+    }
     let without = std::env::var("VISA_JIT_TEST_WITHOUT").unwrap_or_default();
     let names = without.split(',');
     for name in names.filter(|name| !name.is_empty() && *name != "interp") {

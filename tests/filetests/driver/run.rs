@@ -55,11 +55,20 @@ impl Engines {
             }),
             ..EngineOptions::default()
         };
-        let all = [EngineOptions::default(), interpret].map(|options| {
+        let all = [
+            EngineOptions::default(),
+            #[cfg(feature = "llvm")]
+            EngineOptions {
+                strategy: visa_jit::backend::BackendKind::Llvm.into(),
+                ..EngineOptions::default()
+            },
+            interpret,
+        ];
+        let made = all.into_iter().map(|options| {
             let engine = Engine::with_options(options).unwrap();
             (engine.backend(), engine)
         });
-        Engines(all.into())
+        Engines(made.collect())
     }
 }
 
