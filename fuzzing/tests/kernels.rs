@@ -215,7 +215,7 @@ fn engines_agree_on_random_kernels() {
 #[cfg(feature = "llvm")]
 fn llvm_agrees_on_random_kernels() {
     let engines = ["interp", "llvm", "llvm-o2", "llvm-unoptimised"];
-    sweep(&named(&engines), 0..60, 4);
+    sweep(&named(&engines), 0..20, 4);
 }
 
 #[test]
