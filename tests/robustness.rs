@@ -1,5 +1,5 @@
 //! Broken input: truncated, bit-flipped and token-edited programs and containers end in a typed error or
-//! in success, never in a panic, a hang or an internal error.
+//! in success, never in a panic, a hang or an internal error. Some of those that load are run by the interpreter.
 //!
 //! Every case is a pure function of its number, so a failure names what to run again:
 //! `CASE=123 cargo test --test robustness`.
@@ -9,8 +9,12 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use visa_jit::backend::OobPolicy;
+use visa_jit::interp::InterpOptions;
 use visa_jit::isa::Platform;
-use visa_jit::{Class, Engine, EngineOptions, Error};
+use visa_jit::module::InputVar;
+use visa_jit::{Class, Engine, EngineOptions, Error, Kernel, Launch};
+use visa_runtime::LaunchStatus;
 
 /// Cases of the plain run.
 const CASES: u64 = 100_000;
@@ -18,6 +22,10 @@ const CASES: u64 = 100_000;
 const LIMIT: Duration = Duration::from_secs(1);
 /// One case in this many goes through the code generator as well.
 const COMPILED: u64 = 100;
+/// One case in this many runs on the interpreter.
+const INTERPRETED: u64 = 16;
+/// Instructions that a hardware thread may execute there.
+const FUEL: u64 = 20_000;
 
 struct Rng(u64);
 
@@ -246,8 +254,72 @@ fn corpus(engine: &Engine) -> Corpus {
     out
 }
 
+/// What cases are loaded with: one that compiles, and the interpreter.
+struct Engines {
+    compiling: Engine,
+    interpreting: Engine,
+}
+
+impl Engines {
+    fn new() -> Engines {
+        let compiling = EngineOptions {
+            memory_bytes: 1 << 32,
+            ..EngineOptions::default()
+        };
+        let interpreting = EngineOptions {
+            interpret: Some(InterpOptions {
+                fuel: Some(FUEL),
+                ..InterpOptions::default()
+            }),
+            ..compiling.clone()
+        };
+        Engines {
+            compiling: Engine::with_options(compiling).expect("engine"),
+            interpreting: Engine::with_options(interpreting).expect("engine"),
+        }
+    }
+}
+
+/// Runs a kernel of a text on surfaces of its own; true if it came to its end.
+fn interpret(engine: &Engine, kernel: &Kernel, rng: &mut Rng) -> Result<bool, Error> {
+    let policies = [
+        OobPolicy::ReadZeroSkipWrite,
+        OobPolicy::Trap,
+        OobPolicy::Report,
+    ];
+    let mut launch = Launch::new([24, 1, 1])
+        .local([24, 1, 1])
+        .threads(1)
+        .oob(policies[rng.below(3)]);
+    for bti in 0..4 {
+        let words: Vec<u32> = (0..64).map(|_| rng.next() as u32 & 31).collect();
+        launch = launch.surface(bti, engine.memory().alloc_from(&words)?);
+    }
+    // Larger ones are local ids and the like, which the launch fills.
+    let module = kernel
+        .valid()
+        .expect("loaded from text or a zebin")
+        .module();
+    for input in module.inputs.iter().filter(|i| i.size <= 8) {
+        let words = (0..input.size.div_ceil(4)).flat_map(|_| [rng.next() as u8 & 15, 0, 0, 0]);
+        let bytes: Vec<u8> = words.take(input.size as usize).collect();
+        if let InputVar::General(var) = input.var
+            && let Some(v) = module.vars.general(var)
+        {
+            launch = launch.input(v.name.clone(), bytes);
+        }
+    }
+    Ok(kernel.launch(&launch)?.status == LaunchStatus::Completed)
+}
+
 /// Runs one case through everything; the counters say how far cases get.
-fn case(engine: &Engine, corpus: &Corpus, n: u64, reached: &[AtomicU64; 3]) -> Result<(), Error> {
+fn case(engines: &Engines, corpus: &Corpus, n: u64, reached: &[AtomicU64; 4]) -> Result<(), Error> {
+    let interpreted = n % INTERPRETED == 3;
+    let engine = if interpreted {
+        &engines.interpreting
+    } else {
+        &engines.compiling
+    };
     let mut rng = Rng(n.wrapping_mul(0x2545_F491_4F6C_DD1D));
     let program = if n.is_multiple_of(10) {
         let bytes = edit_bytes(&corpus.zebins[rng.below(corpus.zebins.len())], &mut rng);
@@ -267,6 +339,11 @@ fn case(engine: &Engine, corpus: &Corpus, n: u64, reached: &[AtomicU64; 3]) -> R
     let Some(kernel) = program.kernels().get(rng.below(count)) else {
         return Ok(());
     };
+    if interpreted {
+        let ended = interpret(engine, kernel, &mut rng)?;
+        reached[3].fetch_add(u64::from(ended), Ordering::Relaxed);
+        return Ok(());
+    }
     kernel.ssa(true)?;
     reached[1].fetch_add(1, Ordering::Relaxed);
     if n % COMPILED == 1 {
@@ -278,18 +355,14 @@ fn case(engine: &Engine, corpus: &Corpus, n: u64, reached: &[AtomicU64; 3]) -> R
 
 #[test]
 fn broken_input_is_a_typed_error() {
-    let engine = Engine::with_options(EngineOptions {
-        memory_bytes: 1 << 32,
-        ..EngineOptions::default()
-    })
-    .expect("engine");
-    let corpus = corpus(&engine);
+    let engines = Engines::new();
+    let corpus = corpus(&engines.compiling);
     let (first, last) = match std::env::var("CASE").ok().and_then(|s| s.parse().ok()) {
         Some(n) => (n, n + 1),
         None => (0, CASES),
     };
     let next = AtomicU64::new(first);
-    let reached = [AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0)];
+    let reached = [(); 4].map(|()| AtomicU64::new(0));
     let failures: Mutex<Vec<String>> = Mutex::new(Vec::new());
     std::panic::set_hook(Box::new(|_| {}));
     std::thread::scope(|s| {
@@ -305,7 +378,7 @@ fn broken_input_is_a_typed_error() {
                     }
                     let start = Instant::now();
                     let result =
-                        catch_unwind(AssertUnwindSafe(|| case(&engine, &corpus, n, &reached)));
+                        catch_unwind(AssertUnwindSafe(|| case(&engines, &corpus, n, &reached)));
                     let time = start.elapsed();
                     let problem = match result {
                         Err(p) => Some(format!(
@@ -327,9 +400,9 @@ fn broken_input_is_a_typed_error() {
         }
     });
     let _ = std::panic::take_hook();
-    let [loaded, lowered, compiled] = reached.map(AtomicU64::into_inner);
+    let [loaded, lowered, compiled, ended] = reached.map(AtomicU64::into_inner);
     println!(
-        "{} cases: {loaded} loaded, {lowered} lowered, {compiled} compiled",
+        "{} cases: {loaded} loaded, {lowered} lowered, {compiled} compiled, {ended} interpreted to their end",
         last - first
     );
     let failures = failures.into_inner().unwrap_or_default();
@@ -343,5 +416,9 @@ fn broken_input_is_a_typed_error() {
     assert!(
         last - first == 1 || lowered > CASES / 10,
         "only {lowered} cases reached lowering"
+    );
+    assert!(
+        last - first == 1 || ended > CASES / INTERPRETED / 10,
+        "only {ended} cases were interpreted to their end"
     );
 }
