@@ -1,4 +1,4 @@
-//! `dpas`: D = C + A × B with C `src0`, B `src1` and A `src2`, matrices in registers (VISA.md 2.7).
+//! `dpas` and `dpasw`: D = C + A × B with C `src0`, B `src1` and A `src2`, matrices in registers (VISA.md 2.7).
 //!
 //! D and C have a row of N = execution size elements for each repeat, A a row of K = depth × operations elements, rows
 //! packed one behind the other. Column n of B is in the dwords of channel n, element k at bit `k * width`.
@@ -6,14 +6,19 @@
 //! Decided here: element (m, n) starts as that of C and takes the products k = 0, 1, … in order. Integers wrap. Floats
 //! accumulate in binary32, each step fused and rounded to nearest with denormals kept, whatever `%cr0` says; a narrow
 //! accumulator is widened before and rounded once after. Enabled channels are columns.
+//!
+//! `dpasw` is that with an A that two fused threads share: the first half of its registers, the larger one of an odd
+//! number, is in the first thread at `src2`, the other half in the second thread, at its own `src2`; both compute with
+//! the whole. Decided here: threads 2k and 2k + 1 of a group are fused. They meet at the instruction, as fused
+//! threads run in step; one whose fused thread is at its end, waits elsewhere, or does not exist, is malformed.
 
 use super::error::Halt;
 use super::float::{Env, FloatOp, Format};
 use super::lanes::bits;
 use super::machine::Machine;
 use super::number::{mask, wrap};
-use crate::isa::Type;
 use crate::isa::dpas::precision_name;
+use crate::isa::{Opcode, Type};
 use crate::module::{Dpas, Inst, Origin, Raw};
 
 /// What the bits of an element of A or B are.
@@ -106,6 +111,10 @@ impl Machine<'_, '_, '_> {
         let k = operations(a, b)?.wrapping_mul(d.depth.into());
         let to = self.matrix_type(d.dst, a)?;
         let enabled = self.enabled(inst)?;
+        let rows = match inst.op {
+            Opcode::Dpasw => self.t.received.take().unwrap_or_default(),
+            _ => self.row_bytes(d.src2, row_size(d, a, k))?,
+        };
         // All sources are read before the first row is written.
         let mut results = Vec::new();
         for row in 0..u32::from(d.repeat) {
@@ -116,7 +125,7 @@ impl Machine<'_, '_, '_> {
                     (row as usize).wrapping_mul(n).wrapping_add(column),
                 )?;
                 let sum = (0..k).try_fold(start, |sum, e| {
-                    let x = self.row_element(d.src2, a, row.wrapping_mul(k).wrapping_add(e))?;
+                    let x = row_element(&rows, a, row.wrapping_mul(k).wrapping_add(e));
                     let y = self.column_element(d.src1, b, e, column, n)?;
                     Ok(step(a, sum, x, y))
                 })?;
@@ -167,13 +176,29 @@ impl Machine<'_, '_, '_> {
         })
     }
 
-    /// Element `e` of A.
-    fn row_element(&self, o: Origin, a: Element, e: u32) -> Result<i128, Halt> {
-        let at = e.wrapping_mul(a.width());
+    /// What this thread has of the A of a `dpasw`.
+    pub fn half_of_rows(&self, d: &Dpas) -> Result<Vec<u8>, Halt> {
+        let (b, a) = (Element::of(d.precision1)?, Element::of(d.precision2)?);
+        let size = row_size(d, a, operations(a, b)?.wrapping_mul(d.depth.into()));
+        let registers = size.div_ceil(self.grf());
+        let first = registers.div_ceil(2).wrapping_mul(self.grf()).min(size);
+        let mine = if self.number.is_multiple_of(2) {
+            first
+        } else {
+            size.saturating_sub(first)
+        };
+        self.row_bytes(d.src2, mine)
+    }
+
+    /// Bytes of A, whose origin counts elements of the variable's type.
+    fn row_bytes(&self, o: Origin, bytes: usize) -> Result<Vec<u8>, Halt> {
         let ty = self.var_type(o.var)?;
-        // The origin counts elements of the variable's type, the matrix bits from there on.
-        let position = self.bytes_past(o, ty, (at / 32).wrapping_mul(4) as usize, 4)?;
-        Ok(a.take(self.t.get(position, 4), at % 32))
+        let mut out = Vec::new();
+        for k in (0..bytes).step_by(4) {
+            let position = self.bytes_past(o, ty, k, 4)?;
+            out.extend_from_slice(&(self.t.get(position, 4) as u32).to_le_bytes());
+        }
+        Ok(out)
     }
 
     /// Element `e` of a column of B.
@@ -190,6 +215,22 @@ impl Machine<'_, '_, '_> {
         let i = row.wrapping_mul(n).wrapping_add(column);
         Ok(b.take(self.payload(src1, 0, i, 4)?, at % 32))
     }
+}
+
+/// Bytes of A, in whole dwords.
+fn row_size(d: &Dpas, a: Element, k: u32) -> usize {
+    let bits = u32::from(d.repeat).wrapping_mul(k).wrapping_mul(a.width());
+    (bits.div_ceil(32) as usize).wrapping_mul(4)
+}
+
+/// Element `e` of A.
+fn row_element(rows: &[u8], a: Element, e: u32) -> i128 {
+    let at = e.wrapping_mul(a.width());
+    let dword = rows.chunks_exact(4).nth((at / 32) as usize);
+    let dword = dword
+        .and_then(|d| d.try_into().ok())
+        .map_or(0, u32::from_le_bytes);
+    a.take(dword.into(), at % 32)
 }
 
 /// `sum + x * y`.

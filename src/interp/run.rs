@@ -7,7 +7,7 @@ use visa_runtime::{GroupProgram, GroupView, ProgramError};
 
 use super::error::{Halt, InterpError};
 use super::machine::Machine;
-use super::state::Thread;
+use super::state::{Thread, Wait};
 use super::trace::Written;
 use super::{Input, Program};
 use crate::isa::Opcode;
@@ -20,8 +20,8 @@ const POLL: u64 = 256;
 enum Stop {
     /// It is at its end.
     Done,
-    /// It waits at a barrier.
-    Barrier,
+    /// It waits.
+    Wait(Wait),
     /// The launch ends.
     Launch(Status),
 }
@@ -40,21 +40,62 @@ impl Program {
             .collect();
         loop {
             for (number, thread) in (0..).zip(&mut threads) {
-                if thread.done {
+                if thread.done || thread.wait != Wait::Nothing {
                     continue;
                 }
                 match self.thread(group, number, thread)? {
                     Stop::Done => thread.done = true,
-                    Stop::Barrier => {}
+                    Stop::Wait(wait) => thread.wait = wait,
                     Stop::Launch(status) => return Ok(status),
                 }
             }
+            let met = self.meet(&mut threads)?;
             if threads.iter().all(|t| t.done) {
                 return Ok(Status::Done);
             }
             if group.interrupted() {
                 return Ok(Status::Interrupted);
             }
+            if !met {
+                for t in &mut threads {
+                    t.wait = Wait::Nothing;
+                }
+            }
+        }
+    }
+
+    /// Fused threads that both wait for each other exchange what they offer and go on; true if there are any.
+    fn meet(&self, threads: &mut [Thread]) -> Result<bool, InterpError> {
+        let mut met = false;
+        for pair in threads.chunks_mut(2) {
+            let [x, y] = pair else { continue };
+            if x.wait != Wait::Fused || y.wait != Wait::Fused {
+                continue;
+            }
+            if x.offered.0 != y.offered.0 {
+                return Err(self.alone(x));
+            }
+            let whole = [x.offered.1.as_slice(), y.offered.1.as_slice()].concat();
+            for t in [x, y] {
+                t.received = Some(whole.clone());
+                t.wait = Wait::Nothing;
+            }
+            met = true;
+        }
+        // The others are at their ends or at barriers, which they do not leave before this one comes there.
+        match threads.iter().find(|t| !met && t.wait == Wait::Fused) {
+            Some(t) => Err(self.alone(t)),
+            None => Ok(met),
+        }
+    }
+
+    /// A thread at `dpasw` whose fused thread does not come there.
+    fn alone(&self, t: &Thread) -> InterpError {
+        let inst = self.kernel.module().insts.get(t.offered.0);
+        InterpError::Malformed {
+            pos: inst.map_or_else(Pos::default, |i| i.pos),
+            opcode: Opcode::Dpasw.mnemonic(),
+            why: "the fused thread, which has half of the matrix, does not come here".into(),
         }
     }
 
@@ -114,6 +155,18 @@ impl Program {
                 t.control.leave(u32::MAX);
                 continue;
             };
+            if let Body::Dpas(d) = &inst.body
+                && inst.op == Opcode::Dpasw
+                && t.received.is_none()
+            {
+                let half = self.half(group, number, t, at, d);
+                match half.map_err(|halt| halt.at(inst.pos, inst.mnemonic())) {
+                    Ok(half) => t.offered = (at, half),
+                    Err(Some(error)) => return Err(error),
+                    Err(None) => return Ok(Stop::Launch(Status::Fault)),
+                }
+                return Ok(Stop::Wait(Wait::Fused));
+            }
             t.control.pc = at.saturating_add(1);
             if !executes(inst) {
                 continue;
@@ -132,6 +185,26 @@ impl Program {
                 return Ok(stop);
             }
         }
+    }
+
+    /// What a thread that has come to `dpasw` offers to the one that it is fused with.
+    fn half(
+        &self,
+        group: &mut GroupView<'_>,
+        number: u32,
+        t: &mut Thread,
+        at: usize,
+        d: &Dpas,
+    ) -> Result<Vec<u8>, Halt> {
+        let m = Machine {
+            program: self,
+            group,
+            number,
+            t,
+            at,
+            written: None,
+        };
+        m.half_of_rows(d)
     }
 
     fn instruction(
@@ -171,7 +244,7 @@ impl Program {
         Ok(if fault {
             Some(Stop::Launch(Status::Fault))
         } else if waits(inst) {
-            Some(Stop::Barrier)
+            Some(Stop::Wait(Wait::Barrier))
         } else {
             None
         })
@@ -222,7 +295,7 @@ impl Machine<'_, '_, '_> {
             Body::SwitchJmp { index, targets } => self.switch(index, targets),
             Body::Mem(m) => self.mem(inst, m),
             Body::Svm(s) => self.svm(inst, s),
-            Body::Dpas(d) if inst.op == Opcode::Dpas => self.dpas(inst, d),
+            Body::Dpas(d) => self.dpas(inst, d),
             Body::Lsc(l) => self.lsc(inst, l),
             Body::LscBlock2d(b) => self.lsc_block2d(inst, b),
             Body::Faddr { name, dst } => self.faddr(name, dst),

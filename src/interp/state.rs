@@ -138,6 +138,17 @@ fn addressed(inst: &Inst) -> Option<Vec<VarId>> {
     Some(a.srcs.iter().filter_map(var).collect())
 }
 
+/// What a thread waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wait {
+    /// Nothing: it runs.
+    Nothing,
+    /// The other threads of its group.
+    Barrier,
+    /// The thread that it is fused with, at `dpasw`.
+    Fused,
+}
+
 /// State of a hardware thread.
 #[derive(Clone, Debug)]
 pub(super) struct Thread {
@@ -157,6 +168,12 @@ pub(super) struct Thread {
     pub executed: u64,
     /// All lanes are at their end.
     pub done: bool,
+    /// Why it does not run.
+    pub wait: Wait,
+    /// Its half of a matrix, while it waits at `dpasw`, and the instruction.
+    pub offered: (usize, Vec<u8>),
+    /// Both halves, when it goes on.
+    pub received: Option<Vec<u8>>,
 }
 
 impl Thread {
@@ -176,6 +193,9 @@ impl Thread {
             control: Control::new(mask),
             executed: 0,
             done: mask == 0,
+            wait: Wait::Nothing,
+            offered: (0, Vec::new()),
+            received: None,
         }
     }
 

@@ -235,7 +235,7 @@ impl<'k> Lowerer<'k> {
             }
             Body::Dpas(d) if inst.op == Opcode::Dpas => self.lower_dpas(inst, d),
             Body::Dpas(_) => Fail::unsupported(
-                "takes registers of another hardware thread, which runs by itself here",
+                "shares registers with another hardware thread; the interpreter runs it, compiled code does not",
             ),
             Body::Faddr { name, dst } => self.faddr(name, dst),
             Body::Nullary => {
