@@ -195,11 +195,12 @@ fn a_deadline_stops_it() {
 #[test]
 fn unsupported_instructions_are_named() {
     let engine = interpreter(InterpOptions::default());
-    let error = run(&engine, "    sbarrier.signal\n    ret (M1, 1)\n").unwrap_err();
+    let text = "    raw_send (M1_NM, 1) 0x3 1 0 0x2000004:ud V.0 %null.0\n    ret (M1, 1)\n";
+    let error = run(&engine, text).unwrap_err();
     assert_eq!(error.exit_class(), Class::Unsupported);
     let message = error.to_string();
     assert!(
-        message.contains("line 14") && message.contains("`sbarrier`"),
+        message.contains("line 14") && message.contains("`raw_send`"),
         "{message}"
     );
 }

@@ -10,6 +10,9 @@ use crate::interp;
 use crate::lower::{InputSource, LocalIdShape, PayloadMap};
 use crate::module::{Body, InputVar, Module};
 
+// What the passes rely on is what the runtime keeps to.
+const _: () = assert!(crate::ssa::MAX_LOCAL_ID + 1 == visa_runtime::limits::MAX_GROUP_LANES as u64);
+
 /// Cross-thread payload with room for the addresses of symbols behind the arguments.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PayloadPlan {

@@ -359,6 +359,9 @@ pub struct AtomicAccess {
     pub site: u32,
 }
 
+/// Greatest local id: groups are no larger (`visa_runtime::limits`).
+pub const MAX_LOCAL_ID: u64 = 1023;
+
 /// Value that the launch provides. Types are given by [`Input::ty`] where they are fixed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Input {

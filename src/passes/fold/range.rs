@@ -1,8 +1,7 @@
 //! Upper bounds of unsigned integers.
 
 use super::super::edit::{const_lanes, uniform_const};
-use crate::ssa::{BinOp, Conv, Function, Input, Lane, Op, Value};
-use visa_runtime::limits::MAX_GROUP_LANES;
+use crate::ssa::{BinOp, Conv, Function, Input, Lane, MAX_LOCAL_ID, Op, Value};
 
 /// Depth to which expressions are followed.
 const DEPTH: usize = 8;
@@ -45,7 +44,7 @@ fn below(f: &Function, v: Value, depth: usize) -> u64 {
             Some(arg(0)).filter(|&m| m <= from.mask() >> 1 && from != Lane::I1)
         }
         // Lane 0 of a thread is a work-item of the group.
-        Op::Input(Input::LocalId { lane: 0, .. }) => Some(u64::from(MAX_GROUP_LANES - 1)),
+        Op::Input(Input::LocalId { lane: 0, .. }) => Some(MAX_LOCAL_ID),
         Op::Select => Some(arg(1).max(arg(2))),
         Op::Splat | Op::ExtractLane(_) => Some(arg(0)),
         Op::Shuffle(_) => (0..data.args.len()).map(arg).max(),
