@@ -51,6 +51,14 @@ pub const MAX_CALL_DEPTH: u32 = 256;
 /// Subroutines of one kernel that call each other in circles.
 pub const MAX_RECURSIVE_SUBS: usize = 64;
 
+/// LLVM instructions of one kernel above which LLVM generates code with its least effort and none of its passes, and of
+/// one block, in whose length its usual effort is superlinear: some 70 us an instruction in blocks of 10,000.
+pub const LLVM_FULL_INSTS: usize = 20_000;
+/// See [`LLVM_FULL_INSTS`].
+pub const LLVM_FULL_BLOCK: usize = 5_000;
+/// LLVM instructions above which a kernel is refused.
+pub const LLVM_MAX_INSTS: usize = 1_000_000;
+
 /// SSA values of one kernel while it is lowered.
 pub const MAX_SSA_VALUES: usize = 4_000_000;
 

@@ -19,7 +19,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("ssa", &["isa"]),
     ("lower", &["valid", "module", "isa", "ssa", "limits"]),
     ("passes", &["ssa"]),
-    ("backend", &["ssa", "isa"]),
+    ("backend", &["ssa", "isa", "limits"]),
     ("printf", &["limits"]),
     ("artifact", &["ssa", "isa"]),
     (

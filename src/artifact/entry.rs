@@ -23,7 +23,7 @@ use crate::ssa::{AccessKind, Site, Space};
 
 const MAGIC: [u8; 8] = *b"VISAJITc";
 /// Version of this layout and of the metadata's.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 const DIGEST_AT: usize = 40;
 const HEADER: usize = 72;
 
@@ -40,6 +40,8 @@ pub struct Artifact {
     pub meta: KernelMeta,
     /// Memory instructions by the numbers that fault records have.
     pub sites: Vec<Site>,
+    /// What the code generator did other than asked for, and why.
+    pub note: Option<String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -47,6 +49,7 @@ struct Metadata {
     meta: KernelMeta,
     lines: Vec<(u32, u32)>,
     sites: Vec<StoredSite>,
+    note: Option<String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -94,6 +97,7 @@ pub fn seal(key: &Key, artifact: &Artifact) -> Result<Vec<u8>, Defect> {
         meta: artifact.meta.clone(),
         lines: artifact.lines.clone(),
         sites: artifact.sites.iter().map(StoredSite::from).collect(),
+        note: artifact.note.clone(),
     })
     .map_err(|_| Defect::Metadata)?;
     let align = u32::try_from(artifact.align).map_err(|_| Defect::Metadata)?;
@@ -198,6 +202,7 @@ fn decode(parts: &Parts<'_>) -> Option<Artifact> {
         lines: metadata.lines,
         meta: metadata.meta,
         sites: sites?,
+        note: metadata.note,
     })
 }
 

@@ -52,6 +52,8 @@ pub struct CodeObject {
     pub triple: target_lexicon::Triple,
     /// Name of the backend that built it.
     pub backend: &'static str,
+    /// What was done other than asked for, and why.
+    pub note: Option<String>,
 }
 
 /// What decides, beside function and options, which bytes a backend makes; part of the cache key.

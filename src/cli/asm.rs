@@ -82,6 +82,7 @@ mod tests {
             lines: vec![(0, 2), (5, 1)],
             triple: triple.parse().unwrap(),
             backend: "test",
+            note: None,
         }
     }
 

@@ -267,6 +267,7 @@ impl Compiler {
                 lines: Vec::new(),
                 triple: self.backend.triple().clone(),
                 backend: self.backend.name(),
+                note: None,
             };
             let _ = writeln!(out, "{}:", variant.symbol);
             out.push_str(&asm::listing(kernel.name(), &object, kernel.text())?);

@@ -127,6 +127,9 @@ impl Summary<'_> {
                 shown(most)
             );
         }
+        if let Some(note) = &self.last.note {
+            let _ = write!(text, "\nnote: {note}");
+        }
         text
     }
 

@@ -342,6 +342,7 @@ impl Kernel {
             lines: object.lines,
             meta,
             sites: f.sites,
+            note: object.note,
         })
     }
 
@@ -359,6 +360,7 @@ impl Kernel {
             lines: artifact.lines,
             triple: identity.triple.clone(),
             backend: identity.name,
+            note: artifact.note,
         };
         let kernel = install(&object, artifact.meta)?;
         Ok(Compiled {

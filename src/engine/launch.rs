@@ -226,6 +226,8 @@ pub struct Report {
     pub run: Duration,
     /// Code generator.
     pub backend: &'static str,
+    /// What the code generator did other than asked for, and why.
+    pub note: Option<String>,
     /// What the kernel printed.
     pub printed: Vec<u8>,
     /// Why that is not all, or not what the kernel meant.
@@ -466,6 +468,10 @@ impl Prepared {
             backend: match &self.code {
                 Code::Compiled { code, .. } => code.object.backend,
                 Code::Interpreted(_) => super::INTERPRETER,
+            },
+            note: match &self.code {
+                Code::Compiled { code, .. } => code.object.note.clone(),
+                Code::Interpreted(_) => None,
             },
             printed: printed.text,
             print_problem: printed.problem,

@@ -96,6 +96,7 @@ fn parts(engine: &Engine, kernel: LinkedKernel, time: Duration) -> KernelParts {
                 lines: Vec::new(),
                 triple: engine.0.identity.triple.clone(),
                 backend: backend_name(&record.backend),
+                note: None,
             },
             kernel: kernel.kernels()[i].clone(),
             sites: variant.sites.iter().map(site).collect(),

@@ -209,7 +209,14 @@ impl CraneliftBackend {
                 OptLevel::Speed => &self.isas.speed,
             }
         };
-        finish(function, func, isa, &self.triple)
+        let object = finish(function, func, isa, &self.triple)?;
+        let note = (insts > SINGLE_PASS_INSTS).then(|| {
+            format!(
+                "{insts} Cranelift instructions are over the limit of {SINGLE_PASS_INSTS} for full effort: registers were \
+                 allocated in a single pass, which makes slower code"
+            )
+        });
+        Ok(CodeObject { note, ..object })
     }
 }
 
@@ -357,6 +364,7 @@ fn finish(
         lines: line_map(compiled),
         triple: triple.clone(),
         backend: NAME,
+        note: None,
     })
 }
 

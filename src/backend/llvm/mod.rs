@@ -46,6 +46,7 @@ use inkwell::{AddressSpace, OptimizationLevel};
 use target_lexicon::Triple;
 
 use super::{Backend, BackendError, CodeObject, CodegenOptions, Identity, OptLevel, PassLevel};
+use crate::limits::{LLVM_FULL_BLOCK, LLVM_FULL_INSTS, LLVM_MAX_INSTS};
 use crate::ssa::Function;
 use cpu::Cpu;
 use emit::Emit;
@@ -92,25 +93,23 @@ impl LlvmBackend {
         function: &Function,
         options: &CodegenOptions,
     ) -> Result<String, BackendError> {
-        self.with_module(function, options, |module, _| {
-            Ok(module.print_to_string().to_string())
-        })
+        let text = |module: &Module, _: &TargetMachine| Ok(module.print_to_string().to_string());
+        self.with_module(function, options, text)
+            .map(|(text, _)| text)
     }
 
-    /// Makes and optimises a module, and hands it on.
+    /// Makes and optimises a module, and hands it on. Also returns what was done with less effort than asked for.
     fn with_module<T>(
         &self,
         function: &Function,
         options: &CodegenOptions,
         then: impl FnOnce(&Module, &TargetMachine) -> Result<T, BackendError>,
-    ) -> Result<T, BackendError> {
+    ) -> Result<(T, Option<String>), BackendError> {
         let cx = Context::create();
         let said = Said::default();
         said.listen(&cx);
-        let machine = self.cpu.machine(match options.opt {
-            OptLevel::None => OptimizationLevel::None,
-            OptLevel::Speed => OptimizationLevel::Default,
-        })?;
+        // What comes before code generation is the same on every level.
+        let machine = self.cpu.machine(OptimizationLevel::None)?;
         let module = cx.create_module("kernel");
         module.set_triple(&machine.get_triple());
         module.set_data_layout(&machine.get_target_data().get_data_layout());
@@ -123,10 +122,19 @@ impl LlvmBackend {
                 .verify()
                 .map_err(|e| internal(function, e.to_string()))?;
         }
-        run_passes(function, &module, &machine, options.passes)?;
+        let note = size(function, func)?;
+        let (opt, passes) = match note {
+            Some(_) => (OptLevel::None, PassLevel::None),
+            None => (options.opt, options.passes),
+        };
+        let machine = match opt {
+            OptLevel::None => machine,
+            OptLevel::Speed => self.cpu.machine(OptimizationLevel::Default)?,
+        };
+        run_passes(function, &module, &machine, passes)?;
         let result = then(&module, &machine);
         said.judge(function)?;
-        result
+        Ok((result?, note))
     }
 
     /// The entry point, for the processor and with all of its vectors.
@@ -160,7 +168,7 @@ impl LlvmBackend {
         function: &Function,
         options: &CodegenOptions,
     ) -> Result<CodeObject, BackendError> {
-        let object = self.with_module(function, options, |module, machine| {
+        let (object, note) = self.with_module(function, options, |module, machine| {
             let made = machine.write_to_memory_buffer(module, FileType::Object);
             made.map_err(|e| internal(function, e.to_string()))
         })?;
@@ -171,6 +179,7 @@ impl LlvmBackend {
             lines: lines::read(&linked.lines, linked.code_bytes).unwrap_or_default(),
             triple: Triple::host(),
             backend: NAME,
+            note,
         })
     }
 }
@@ -203,6 +212,30 @@ impl Backend for LlvmBackend {
             Err(internal(function, format!("panic: {text}")))
         })
     }
+}
+
+/// Why a function gets less effort than asked for, if it is that large.
+fn size(function: &Function, func: FunctionValue) -> Result<Option<String>, BackendError> {
+    let lengths = func
+        .get_basic_block_iter()
+        .map(|block| block.get_instructions().count());
+    let (total, longest) = lengths.fold((0, 0), |(sum, most), n| (sum + n, most.max(n)));
+    if total > LLVM_MAX_INSTS {
+        return Err(BackendError::TooLarge {
+            backend: NAME,
+            function: function.name.clone(),
+            what: format!("{total} LLVM instructions, at most {LLVM_MAX_INSTS}"),
+        });
+    }
+    let over = |what: &str, n: usize, limit: usize| {
+        (n > limit).then(|| {
+            format!(
+                "{n} LLVM instructions in {what} are over the limit of {limit} for full effort: code was generated with the \
+                 least, and is slower"
+            )
+        })
+    };
+    Ok(over("the kernel", total, LLVM_FULL_INSTS).or(over("a block", longest, LLVM_FULL_BLOCK)))
 }
 
 /// Runs LLVM's passes on a module. Its vectorisers stay off: what can be a vector is one, and they turn scalar loads into

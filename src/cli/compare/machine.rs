@@ -87,6 +87,7 @@ mod tests {
             lines: Vec::new(),
             triple: "x86_64-unknown-linux-gnu".parse().unwrap(),
             backend: "test",
+            note: None,
             code,
         };
         let expected = Machine {
