@@ -64,6 +64,7 @@ fn instruction(module: &Module, inst: &Inst, inputs: &Inputs) -> Result<(), Halt
         Body::Svm(_) => Ok(()),
         Body::Dpas(_) => Ok(()),
         Body::Lsc(l) => lsc(l),
+        Body::RawSend(r) => Halt::unsupported(r.describe()),
         Body::LscBlock2d(_) | Body::Sbarrier(_) | Body::Wait(_) => Ok(()),
         _ => Halt::unsupported(NOT_YET),
     }

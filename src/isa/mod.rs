@@ -14,6 +14,7 @@ pub mod lsc;
 pub mod platform;
 pub mod region;
 pub mod sampler;
+pub mod send;
 pub mod table;
 pub mod types;
 

@@ -253,6 +253,7 @@ impl<'k> Lowerer<'k> {
             }
             // Waits for threads of another kind of launch, which none here depends on.
             Body::Wait(_) => Ok(()),
+            Body::RawSend(r) => Fail::unsupported(r.describe()),
             _ => Fail::unsupported("not lowered yet"),
         }
     }

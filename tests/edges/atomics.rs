@@ -1,5 +1,6 @@
 //! Atomics: `dword_atomic`, `svm_atomic`, `lsc_atomic_*`.
 
+use half::f16;
 use visa_jit::isa::Platform;
 
 use super::kernel::{Guard, Reach, Shape};
@@ -26,6 +27,9 @@ fn signed(v: u64, bytes: u32) -> i64 {
 fn float(op: fn(f64, f64) -> f64, a: u64, b: u64, bytes: u32) -> u64 {
     if bytes == 8 {
         op(f64::from_bits(a), f64::from_bits(b)).to_bits()
+    } else if bytes == 2 {
+        let [a, b] = [a, b].map(|v| f16::from_bits(v as u16).to_f64());
+        u64::from(f16::from_f64(op(a, b)).to_bits())
     } else {
         // One rounding: sums of two singles are rounded correctly by way of a double.
         let (a, b) = (f32::from_bits(a as u32), f32::from_bits(b as u32));
@@ -194,14 +198,10 @@ fn atomics() {
     for (n, o) in OPERATIONS.iter().enumerate() {
         let guard = [Guard::Flow, Guard::Predicate][n % 2];
         let effort = if n % 3 == 0 { ALL } else { LESS };
-        let float = o.legacy.starts_with('f');
         let eight = Lanes::new(16, 8 * (n as u32 % 2), 8, guard);
         let sixteen = Lanes::new(32, 16 * (n as u32 % 2), 16, guard);
         if !o.legacy.is_empty() {
             for bytes in [2, 4, 8] {
-                if float && bytes == 2 {
-                    continue;
-                }
                 let (name, w) = (o.legacy, width(bytes));
                 let [a, b] = sources(o, ".0");
                 if bytes < 8 {
@@ -233,9 +233,6 @@ fn atomics() {
         }
         if !o.lsc.is_empty() {
             for bytes in [2, 4, 8] {
-                if float && bytes == 2 {
-                    continue;
-                }
                 let (name, data) = (o.lsc, ["d16c32", "d32", "d64"][bytes as usize / 4]);
                 let [a, b] = sources(o, "");
                 for (space, immediate) in

@@ -11,6 +11,7 @@ use visa_runtime::abi::{Helpers, message};
 
 use super::emit::{Bug, Emit, Made, V};
 use super::memory::{Lanes, Region};
+use super::rectangle::rectangle_bytes;
 use super::types::vector_of;
 use crate::ssa::{AtomicAccess, Function, Inst, Lane, MemAccess, Op, Space, Ty, Value};
 
@@ -26,6 +27,7 @@ fn message_bytes(f: &Function) -> u32 {
         let (space, elem, rows) = match &data.op {
             Op::Load(m) | Op::Store(m) => (m.space, m.elem, u32::from(m.comps)),
             Op::Atomic(m) => (m.space, m.elem, m.op.sources().max(1) as u32),
+            Op::Load2d(m) | Op::Store2d(m) => return rectangle_bytes(*m),
             _ => return 0,
         };
         let lanes = data.args.get(1).map_or(1, |&v| f.ty(v).lanes);
@@ -197,11 +199,7 @@ impl<'c> Emit<'c, '_> {
         let row = Ty::vector(elem, lanes.count);
         let addresses = Ty::vector(lanes.addr_lane(), lanes.count);
         let start = padded(addresses);
-        let block = match self.ctx.message {
-            Some(block) => block,
-            None => self.slot(message_bytes(self.f))?,
-        };
-        self.ctx.message = Some(block);
+        let block = self.message_block()?;
         self.store_value(lanes.addr, addresses, block)?;
         for (i, &v) in data.iter().enumerate() {
             let at = start + padded(row) * i as u32;
@@ -222,6 +220,16 @@ impl<'c> Emit<'c, '_> {
             data: start,
             row,
         })
+    }
+
+    /// The function's slot for messages, as large as the largest.
+    pub fn message_block(&mut self) -> Made<PointerValue<'c>> {
+        let block = match self.ctx.message {
+            Some(block) => block,
+            None => self.slot(message_bytes(self.f))?,
+        };
+        self.ctx.message = Some(block);
+        Ok(block)
     }
 
     /// Calls the runtime; returns the lanes that fault.

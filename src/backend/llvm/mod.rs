@@ -23,6 +23,7 @@ mod lines;
 mod memory;
 mod object;
 mod ops;
+mod rectangle;
 mod runs;
 mod thread;
 mod types;

@@ -1,0 +1,123 @@
+//! Two-dimensional blocks: one call of the runtime a message.
+
+use std::mem::offset_of;
+
+use inkwell::IntPredicate;
+use inkwell::values::PointerValue;
+use visa_runtime::abi::{Helpers, Rectangle, rectangle};
+
+use super::emit::{Bug, Emit, Made, V};
+use crate::backend::OobPolicy;
+use crate::ssa::{Access2d, Space, Ty, Value};
+
+/// Operands before a store's data.
+const HEAD: usize = 7;
+
+/// Bytes of a message.
+pub(super) const fn rectangle_bytes(access: Access2d) -> u32 {
+    rectangle::DATA + access.registers() * access.register as u32
+}
+
+impl<'c> Emit<'c, '_> {
+    /// A load; one result a register.
+    pub fn load2d(&mut self, access: Access2d, args: &[Value], out: &[Value]) -> Made<()> {
+        let block = self.rectangle_operands(access, args)?;
+        self.send_rectangle(access, block, 0)?;
+        for (i, &v) in out.iter().enumerate() {
+            let from = self.register_of(access, block, i)?;
+            let value = self.load_value(register(access), from)?;
+            self.bind(v, value);
+        }
+        Ok(())
+    }
+
+    /// A store.
+    pub fn store2d(&mut self, access: Access2d, args: &[Value]) -> Made<()> {
+        let block = self.rectangle_operands(access, args)?;
+        for (i, &v) in args.iter().skip(HEAD).enumerate() {
+            let to = self.register_of(access, block, i)?;
+            let value = self.get(v)?;
+            self.store_value(value, register(access), to)?;
+        }
+        self.send_rectangle(access, block, rectangle::STORE)
+    }
+
+    fn register_of(
+        &mut self,
+        access: Access2d,
+        block: PointerValue<'c>,
+        i: usize,
+    ) -> Made<PointerValue<'c>> {
+        let at = rectangle::DATA + i as u32 * u32::from(access.register);
+        self.offset_const(block, i64::from(at))
+    }
+
+    /// Writes the operands where the runtime reads them.
+    fn rectangle_operands(&mut self, access: Access2d, args: &[Value]) -> Made<PointerValue<'c>> {
+        let block = self.message_block()?;
+        let enabled = self.get(args[0])?;
+        let enabled = self.resize(enabled, 32)?;
+        let site: V<'c> = self.i32(access.site).into();
+        let mut fields = vec![
+            (offset_of!(Rectangle, site), site),
+            (offset_of!(Rectangle, enabled), enabled),
+        ];
+        let places = [
+            offset_of!(Rectangle, base),
+            offset_of!(Rectangle, width),
+            offset_of!(Rectangle, height),
+            offset_of!(Rectangle, pitch),
+            offset_of!(Rectangle, x),
+            offset_of!(Rectangle, y),
+        ];
+        for (at, &v) in places.into_iter().zip(&args[1..HEAD]) {
+            fields.push((at, self.get(v)?));
+        }
+        for (at, v) in fields {
+            let to = self.offset_const(block, at as i64)?;
+            self.store(v, to)?;
+        }
+        Ok(block)
+    }
+
+    /// Calls the runtime; under `Trap` leaves the function when it says so.
+    fn send_rectangle(
+        &mut self,
+        access: Access2d,
+        block: PointerValue<'c>,
+        store: u32,
+    ) -> Made<()> {
+        let lane = self.f.sites.get(access.site as usize);
+        let lane = lane.map_or(0, |s| u32::from(s.first_lane));
+        let [blocks, width, height] = [access.blocks, access.width, access.height].map(u32::from);
+        let flag = |yes: bool, bit: u32| if yes { bit } else { 0 };
+        let shape = rectangle::shape(access.elem.bytes(), blocks, width, height, lane)
+            | store
+            | flag(access.transpose, rectangle::TRANSPOSE)
+            | flag(access.packed, rectangle::PACKED)
+            | flag(access.register == 64, rectangle::WIDE)
+            | flag(self.records_faults(Space::Flat), rectangle::REPORT);
+        let args = [
+            self.ctx.group()?.into(),
+            self.ctx.index()?.into(),
+            self.i32(shape).into(),
+            block.into(),
+        ];
+        let stop = self
+            .call_helper(offset_of!(Helpers, rectangle), Some(32), &args)?
+            .ok_or_else(|| Bug::from("no answer to a block message"))?;
+        if self.options.oob == OobPolicy::Trap {
+            let leave = self.fault_exit()?;
+            let go_on = self.new_block();
+            let stop = self.icmp(IntPredicate::NE, stop, self.i32(0))?;
+            self.branch(stop, leave, go_on)?;
+            self.at(go_on);
+        }
+        Ok(())
+    }
+}
+
+/// Type of a register of the payload.
+fn register(access: Access2d) -> Ty {
+    Ty::vector(access.elem, access.lanes() as u16)
+}
