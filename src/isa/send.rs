@@ -61,7 +61,10 @@ const CACHE_1: [(u32, &str); 23] = [
 ];
 
 fn find<T: PartialEq + Copy>(table: &[(T, &'static str)], code: T) -> Option<&'static str> {
-    table.iter().find(|(c, _)| *c == code).map(|(_, name)| *name)
+    table
+        .iter()
+        .find(|(c, _)| *c == code)
+        .map(|(_, name)| *name)
 }
 
 /// A message in words: its shared function and type. The descriptor may only be known when the kernel runs.
