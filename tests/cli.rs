@@ -7,6 +7,9 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
+#[path = "cli/kernels.rs"]
+mod kernels;
+
 const SAXPY: &str = "tests/kernels/bin/skl/saxpy.zebin";
 /// y = 0 … 7, x = 10, a = 2.
 const SAXPY_ARGS: [&str; 10] = [
@@ -234,22 +237,6 @@ fn npy_types_come_from_the_spec_or_the_kernel() {
         let header = fs::read(&path).unwrap();
         let header = String::from_utf8_lossy(&header[..128]).into_owned();
         assert!(header.contains(dtype), "{spec}: {header}");
-    }
-}
-
-#[test]
-fn kernels_print_to_standard_output() {
-    let file = "tests/kernels/bin/skl/printf.zebin";
-    let args = ["run", file, "--kernel", "print_strings", "--global", "1"];
-    let value = ["--arg", "i8:122", "--threads", "2"];
-    let text = "az constant      right|left  |cu % table text\nanother item, (nil)\nno arguments\n";
-    for backend in ["cranelift", "interp"] {
-        let engine = ["--backend", backend];
-        let output = ok(&[&args[..], &value, &engine].concat());
-        assert_eq!(output.stdout, text);
-        let output = ok(&[&args[..], &value, &engine, &["--json", "--repeat", "2"]].concat());
-        let json: Value = serde_json::from_str(&output.stdout).unwrap();
-        assert_eq!(json["printf"], text);
     }
 }
 
@@ -565,7 +552,7 @@ fn results_that_cannot_be_had_are_refused_before_the_run() {
         ("--save=7=x.bin", "arg 7 is not a buffer of this launch"),
         (
             "--surface=0=zero:4",
-            "--surface and --input are for vISA text",
+            "--surface, --sampler and --input are for vISA text",
         ),
         ("--arg=0=null", "argument 0 is given twice"),
         ("--arg=9=null", "there is no argument 9"),

@@ -13,6 +13,8 @@ mod division;
 mod flow;
 #[path = "kernel_runs/groups.rs"]
 mod groups;
+#[path = "kernel_runs/images.rs"]
+mod images;
 #[path = "kernel_runs/math.rs"]
 mod math;
 #[path = "kernel_runs/program.rs"]

@@ -7,7 +7,7 @@
 use std::sync::atomic::AtomicU32;
 
 /// Version of this layout.
-pub const ABI_VERSION: u32 = 6;
+pub const ABI_VERSION: u32 = 7;
 
 /// Entries of a surface table; an index is a byte, so a look-up needs no check.
 pub const SURFACES: usize = 256;
@@ -47,6 +47,46 @@ pub struct Surface {
     pub size: u64,
 }
 
+/// A typed surface. All zeros for an empty slot.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Image {
+    /// First texel; all that extents and pitches reach is valid.
+    pub base: *mut u8,
+    /// Bytes from a texel to the next along each coordinate.
+    pub pitch: [u64; 3],
+    /// Texels along each coordinate.
+    pub extent: [u32; 3],
+    /// Channels, bits of a channel << 8, kind of a channel << 16; 0 is no format.
+    pub format: u32,
+    /// Coordinates in use.
+    pub axes: u32,
+    /// Coordinate that counts layers; 3 for none.
+    pub layer_axis: u32,
+}
+
+/// A sampler. All zeros for an empty slot.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct Sampler {
+    /// Coordinates beyond the edges: 0 and 1 the border, 2 the edge, 3 repeated, 4 mirrored.
+    pub address: u32,
+    /// Not 0 where neighbours are mixed.
+    pub linear: u32,
+    /// Not 0 where coordinates run from 0 to 1.
+    pub normalized: u32,
+}
+
+/// Typed surfaces by binding-table index, samplers by theirs.
+#[derive(Clone, Debug)]
+#[repr(C)]
+pub struct ImageTable {
+    /// Typed surfaces.
+    pub images: [Image; SURFACES],
+    /// Samplers.
+    pub samplers: [Sampler; SURFACES],
+}
+
 /// What all groups of a launch share.
 #[derive(Debug)]
 #[repr(C)]
@@ -63,6 +103,8 @@ pub struct LaunchCtx {
     pub interrupt: *const AtomicU32,
     /// Functions that compiled code may call.
     pub helpers: *const Helpers,
+    /// Images and samplers; null for a launch without any.
+    pub images: *const ImageTable,
 }
 
 /// State of one work-group while it runs on one OS thread.
@@ -154,6 +196,8 @@ pub struct Helpers {
     /// [`rectangle::DATA`] on. An element outside the surface reads zero and is not written; one inside that is not
     /// wholly inside device memory likewise, and is recorded as a fault of its own where the shape says so.
     pub rectangle: unsafe extern "C" fn(*mut GroupCtx, u32, u32, *mut u8) -> u32,
+    /// Messages to typed surfaces and the sampler, see [`ImageMessage`].
+    pub image: ImageMessage,
 }
 
 /// Operands of [`Helpers::rectangle`].
@@ -215,6 +259,43 @@ pub mod rectangle {
 /// which an element is not inside.
 pub type Message =
     unsafe extern "C" fn(*const GroupCtx, *const ThreadCtx, u32, u32, u32, *mut u8) -> u32;
+
+/// Access to an image: `(group, shape, surface, sampler, lanes, block) -> faulting lanes`.
+///
+/// `shape` is the operation of [`mod@image`], the lane count << 8 and what else stands there. Of `surface` and `sampler` the
+/// low bytes count. `block` is 16-byte aligned and has seven rows of a dword a lane, padded to 16 bytes: coordinates u, v, r,
+/// and four channels or operands, which results replace. Lanes that are not enabled touch nothing and get zeros.
+///
+/// The result has a bit for each enabled lane of a read, write or atomic whose coordinates are outside. Reads there give what
+/// missing channels give, writes do nothing.
+pub type ImageMessage = unsafe extern "C" fn(*const GroupCtx, u32, u32, u32, u32, *mut u32) -> u32;
+
+/// Operations of [`ImageMessage`].
+pub mod image {
+    /// Texels at integer coordinates.
+    pub const READ: u32 = 0;
+    /// Writes the channels of which bits are set at [`CHANNEL_SHIFT`].
+    pub const WRITE: u32 = 1;
+    /// [`READ`] that never faults: outside is the border.
+    pub const FETCH: u32 = 2;
+    /// Filtered, at float coordinates.
+    pub const SAMPLE: u32 = 3;
+    /// Width, height, depth or layers, levels; u is the level.
+    pub const INFO: u32 = 4;
+    /// Atomic of [`super::atomic`] at [`ATOMIC_SHIFT`] on images of one 32-bit channel; others count as outside.
+    pub const ATOMIC: u32 = 5;
+    /// Up to four bytes of a row, their number in the first operand, from byte u of row v. Beyond the edges the nearest texel
+    /// is read again.
+    pub const BLOCK_READ: u32 = 6;
+    /// The same, written from the second operand, where inside.
+    pub const BLOCK_WRITE: u32 = 7;
+    /// Position of the channel mask.
+    pub const CHANNEL_SHIFT: u32 = 16;
+    /// Only finds the faulting lanes.
+    pub const CHECK: u32 = 1 << 20;
+    /// Position of an atomic's operation.
+    pub const ATOMIC_SHIFT: u32 = 24;
+}
 
 /// Operand `shape` of [`Message`].
 pub mod message {

@@ -5,8 +5,10 @@
 //! whose methods check every access against the region that it names: nothing here is unsafe to call.
 //! Elements of 1, 2, 4 and 8 bytes that are aligned are read and written in one piece.
 
-use crate::abi::{GroupCtx, LOCAL_ID_ROW, SURFACES, Status, ThreadCtx};
+use crate::abi::{GroupCtx, LOCAL_ID_ROW, SURFACES, Sampler, Status, ThreadCtx};
 use crate::helpers::{self, helpers};
+pub use crate::image::sample::Access as ImageLane;
+use crate::image::sample::{self, View, bound};
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
@@ -229,6 +231,41 @@ impl<'a> GroupView<'a> {
         }
     }
 
+    /// The image and the sampler of two indices.
+    fn image_and_sampler(&self, surface: u32, sampler: u32) -> (Option<View<'_>>, Sampler) {
+        // SAFETY: the table outlives the launch.
+        match unsafe { (*self.ctx().launch).images.as_ref() } {
+            Some(table) => bound(table, surface, sampler),
+            None => (None, Sampler::default()),
+        }
+    }
+
+    /// What one lane asks of an image, atomics excepted: the four channels it gets.
+    pub fn image(&mut self, surface: u32, sampler: u32, lane: &ImageLane) -> [u32; 4] {
+        let (view, sampler) = self.image_and_sampler(surface, sampler);
+        // SAFETY: images are bound as the ABI says.
+        unsafe { sample::access(view, sampler, lane) }
+    }
+
+    /// True where a read, write or atomic (an operation of [`crate::abi::image`]) finds no texel.
+    pub fn image_outside(&self, op: u32, surface: u32, at: [u32; 3]) -> bool {
+        let (view, _) = self.image_and_sampler(surface, 0);
+        sample::outside(view, op, at)
+    }
+
+    /// Replaces a texel of one 32-bit channel by `new` of it, atomically; returns the old bits, `None` where there is no such
+    /// texel. `new` may be called several times.
+    pub fn image_update(
+        &mut self,
+        surface: u32,
+        at: [u32; 3],
+        new: impl FnMut(u32) -> u32,
+    ) -> Option<u32> {
+        let (view, _) = self.image_and_sampler(surface, 0);
+        // SAFETY: images are bound as the ABI says.
+        unsafe { view?.update(at, new) }
+    }
+
     /// True when an element is wholly inside its region, its offset rounded down to its size if `aligned`.
     pub fn inside(&self, region: Region, address: u64, bytes: u32, aligned: bool) -> bool {
         self.element(region, address, bytes.max(1), aligned)
@@ -259,7 +296,7 @@ macro_rules! access {
     ($($bytes:literal $int:ty, $atomic:ty;)*) => {
         /// # Safety
         /// `at` must be readable for `bytes` (1, 2, 4 or 8) bytes.
-        unsafe fn load(at: *mut u8, bytes: u32) -> u64 {
+        pub(crate) unsafe fn load(at: *mut u8, bytes: u32) -> u64 {
             // SAFETY: as promised. Aligned elements are read atomically, as other threads may write them; of others
             // each byte is some byte that was there.
             unsafe {
@@ -277,7 +314,7 @@ macro_rules! access {
 
         /// # Safety
         /// `at` must be writable for `bytes` (1, 2, 4 or 8) bytes.
-        unsafe fn store(at: *mut u8, bytes: u32, bits: u64) {
+        pub(crate) unsafe fn store(at: *mut u8, bytes: u32, bits: u64) {
             // SAFETY: as promised and above.
             unsafe {
                 match bytes {

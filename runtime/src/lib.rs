@@ -22,6 +22,7 @@ mod error;
 mod fault;
 mod group;
 mod helpers;
+mod image;
 mod interrupt;
 mod kernel;
 mod launch;
@@ -37,8 +38,11 @@ mod surface;
 pub use code::{CodeError, CodeHandle};
 pub use error::LaunchError;
 pub use fault::Fault;
-pub use group::{GroupProgram, GroupView, ProgramError, Region};
+pub use group::{GroupProgram, GroupView, ImageLane, ProgramError, Region};
 pub use helpers::helpers;
+pub use image::{
+    Addressing, Channel, FormatError, ImageFormat, ImageKind, ImageShape, SamplerState,
+};
 pub use interrupt::Interrupter;
 pub use kernel::{Kernel, KernelCode};
 pub use launch::{

@@ -1,7 +1,8 @@
 //! The surface table of a launch: what each binding-table index stands for.
 
-use crate::abi::{SURFACES, Surface};
+use crate::abi::{Image, ImageTable, SURFACES, Sampler, Surface};
 use crate::error::LaunchError;
+use crate::image::{ImageShape, SamplerState};
 use crate::memory::{Buffer, MemoryError};
 use std::collections::BTreeMap;
 
@@ -14,6 +15,9 @@ pub struct SurfaceTable {
     entries: Box<[Surface; SURFACES]>,
     /// Keeps bound buffers alive.
     buffers: BTreeMap<u8, Buffer>,
+    /// Images and samplers, and what keeps them alive.
+    images: Option<Box<ImageTable>>,
+    image_buffers: BTreeMap<u8, Buffer>,
 }
 
 // SAFETY: the pointers are into buffers that the table keeps alive, or the caller of `bind_raw`
@@ -33,6 +37,8 @@ impl Clone for SurfaceTable {
         SurfaceTable {
             entries: self.entries.clone(),
             buffers: self.buffers.clone(),
+            images: self.images.clone(),
+            image_buffers: self.image_buffers.clone(),
         }
     }
 }
@@ -43,7 +49,76 @@ impl SurfaceTable {
         SurfaceTable {
             entries: Box::new([empty(); SURFACES]),
             buffers: BTreeMap::new(),
+            images: None,
+            image_buffers: BTreeMap::new(),
         }
+    }
+
+    /// Binds an image that a buffer holds from its start. Images have a table of their own: what is bound as a buffer at the
+    /// index stays so.
+    ///
+    /// # Errors
+    /// [`LaunchError::SurfaceIndex`], or [`LaunchError::Memory`] when the buffer is too small.
+    pub fn bind_image(
+        &mut self,
+        index: u32,
+        buffer: &Buffer,
+        shape: &ImageShape,
+    ) -> Result<(), LaunchError> {
+        let slot = self.slot(index)?;
+        let size = buffer.len();
+        let (Some(len), Some(pitch)) = (shape.bytes(), shape.pitches()) else {
+            let (offset, len) = (0, u64::MAX);
+            return Err(MemoryError::OutOfRange { offset, len, size }.into());
+        };
+        if len > size {
+            return Err(MemoryError::OutOfRange {
+                offset: 0,
+                len,
+                size,
+            }
+            .into());
+        }
+        self.image_table().images[usize::from(slot)] = Image {
+            base: buffer.start(),
+            pitch,
+            extent: shape.extents(),
+            // An image without texels has no border either.
+            format: if len == 0 { 0 } else { shape.format.code() },
+            axes: shape.kind.axes(),
+            layer_axis: shape.kind.layer_axis().unwrap_or(3),
+        };
+        self.image_buffers.insert(slot, buffer.clone());
+        Ok(())
+    }
+
+    /// Sets a sampler.
+    ///
+    /// # Errors
+    /// [`LaunchError::SurfaceIndex`].
+    pub fn bind_sampler(&mut self, index: u32, state: SamplerState) -> Result<(), LaunchError> {
+        let slot = self.slot(index)?;
+        self.image_table().samplers[usize::from(slot)] = Sampler {
+            address: state.addressing as u32,
+            linear: state.linear.into(),
+            normalized: state.normalized.into(),
+        };
+        Ok(())
+    }
+
+    fn image_table(&mut self) -> &mut ImageTable {
+        self.images.get_or_insert_with(|| {
+            Box::new(ImageTable {
+                images: [NO_IMAGE; SURFACES],
+                samplers: [Sampler::default(); SURFACES],
+            })
+        })
+    }
+
+    pub(crate) fn images(&self) -> *const ImageTable {
+        self.images
+            .as_deref()
+            .map_or(std::ptr::null(), std::ptr::from_ref)
     }
 
     /// Binds a whole buffer.
@@ -118,6 +193,15 @@ impl SurfaceTable {
         u8::try_from(index).map_err(|_| LaunchError::SurfaceIndex(index))
     }
 }
+
+const NO_IMAGE: Image = Image {
+    base: std::ptr::null_mut(),
+    pitch: [0; 3],
+    extent: [0; 3],
+    format: 0,
+    axes: 0,
+    layer_axis: 0,
+};
 
 fn empty() -> Surface {
     Surface {

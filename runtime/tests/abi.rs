@@ -3,13 +3,13 @@
 
 use std::mem::{offset_of, size_of};
 use visa_runtime::abi::{
-    ABI_VERSION, GroupCtx, Helpers, LOCAL_ID_ROW, LaunchCtx, SINK_BYTES, SURFACES, Status, Surface,
-    THREAD_DONE, ThreadCtx, message,
+    ABI_VERSION, GroupCtx, Helpers, Image, ImageTable, LOCAL_ID_ROW, LaunchCtx, SINK_BYTES,
+    SURFACES, Sampler, Status, Surface, THREAD_DONE, ThreadCtx, message,
 };
 
 #[test]
-fn layout_of_version_5() {
-    assert_eq!(ABI_VERSION, 5);
+fn layout_of_version_7() {
+    assert_eq!(ABI_VERSION, 7);
     assert_eq!(
         (SURFACES, SINK_BYTES, LOCAL_ID_ROW, THREAD_DONE),
         (256, 256, 32, u32::MAX)
@@ -36,10 +36,11 @@ fn layout_of_version_5() {
         offset_of!(LaunchCtx, flat_size),
         offset_of!(LaunchCtx, interrupt),
         offset_of!(LaunchCtx, helpers),
+        offset_of!(LaunchCtx, images),
     ];
     assert_eq!(
         (launch, size_of::<LaunchCtx>()),
-        ([0, 8, 16, 24, 32, 40], 48)
+        ([0, 8, 16, 24, 32, 40, 48], 56)
     );
     let group = [
         offset_of!(GroupCtx, launch),
@@ -81,8 +82,21 @@ fn layout_of_version_5() {
         offset_of!(Helpers, store),
         offset_of!(Helpers, load_quiet),
         offset_of!(Helpers, store_quiet),
+        offset_of!(Helpers, rectangle),
+        offset_of!(Helpers, image),
     ];
-    assert_eq!(helpers, [0, 8, 16, 24, 32, 40, 48, 56]);
+    assert_eq!(helpers, [0, 8, 16, 24, 32, 40, 48, 56, 64, 72]);
+    let image = [
+        offset_of!(Image, base),
+        offset_of!(Image, pitch),
+        offset_of!(Image, extent),
+        offset_of!(Image, format),
+        offset_of!(Image, axes),
+        offset_of!(Image, layer_axis),
+    ];
+    assert_eq!((image, size_of::<Image>()), ([0, 8, 32, 44, 48, 52], 56));
+    let tables = (size_of::<Sampler>(), offset_of!(ImageTable, samplers));
+    assert_eq!(tables, (12, 56 * SURFACES));
     assert_eq!(
         [
             message::SURFACE,

@@ -5,6 +5,7 @@ use std::path::Path;
 use visa_runtime::{Buffer, DeviceMemory};
 
 use super::exit::Failure;
+use super::image::{ImageSpec, is_png, read_png};
 use super::npy;
 use super::spec::Spec;
 use super::values::{ElementType, Random, Scalar};
@@ -30,7 +31,7 @@ enum Bytes {
 }
 
 impl Content {
-    /// The contents that `spec` asks for; `None` for local memory and null pointers.
+    /// The contents that `spec` asks for; `None` for local memory, samplers and null pointers.
     pub fn of(spec: &Spec) -> Result<Option<Content>, Failure> {
         let bytes = match spec {
             Spec::File(path) => return Content::of_file(path).map(Some),
@@ -42,7 +43,8 @@ impl Content {
             Spec::Fill(value, count) => Bytes::Fill(*value, *count),
             Spec::Iota(ty, count) => Bytes::Iota(*ty, *count),
             Spec::Rand { ty, count, seed } => Bytes::Random(*ty, *count, *seed),
-            Spec::Local(_) | Spec::Null => return Ok(None),
+            Spec::Image(image) => Content::image_bytes(image)?,
+            Spec::Local(_) | Spec::Sampler(_) | Spec::Null => return Ok(None),
         };
         let ty = spec.element_type();
         Ok(Some(Content { bytes, ty }))
@@ -62,6 +64,30 @@ impl Content {
             bytes: Bytes::Known(bytes),
             ty: Some(ty),
         })
+    }
+
+    /// What an image holds, as many bytes as it has.
+    fn image_bytes(image: &ImageSpec) -> Result<Bytes, Failure> {
+        let wanted = image.shape.bytes().unwrap_or(u64::MAX);
+        let Some(path) = &image.path else {
+            return Ok(Bytes::Zero(wanted));
+        };
+        if is_png(path) {
+            let file = std::fs::File::open(path);
+            let file = file.map_err(|error| Failure::file("read", path, error))?;
+            return read_png(file, &image.shape)
+                .map(Bytes::Known)
+                .map_err(|message| Failure::usage(format!("{}: {message}", path.display())));
+        }
+        let content = Content::of_file(path)?;
+        if content.len() != wanted {
+            return Err(Failure::usage(format!(
+                "{} has {} bytes, the image {wanted}",
+                path.display(),
+                content.len()
+            )));
+        }
+        Ok(content.bytes)
     }
 
     /// Bytes.

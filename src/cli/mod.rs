@@ -24,6 +24,7 @@
     )
 )]
 
+mod argument;
 mod asm;
 mod backend;
 mod batch;
@@ -32,6 +33,7 @@ mod compare;
 mod compile;
 mod content;
 mod exit;
+mod image;
 mod list;
 mod load;
 mod npy;
@@ -64,6 +66,11 @@ SPEC:
   iota:TYPE:COUNT        a buffer of 0, 1, 2, …
   rand:TYPE:COUNT:SEED   a buffer of random numbers: integers of the whole range, floats in [0, 1)
   local:BYTES            local memory
+  image2d:FORMAT:WxH[:PATH]
+                         an image, also image1d image1d_array image1d_buffer image2d_array image3d; FORMAT is r, rg or
+                         rgba, then 8, 16 or 32, then unorm, snorm, int, uint or float; PATH is raw, .npy or .png
+  sampler:ADDRESS[,linear][,normalized]
+                         ADDRESS is none clamp clamp_to_edge repeat mirrored_repeat
   null                   a null pointer
   TYPE is i8, u8, i16, u16, i32, u32, i64, u64, f16, f32 or f64
 

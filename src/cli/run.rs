@@ -6,27 +6,25 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use clap::{Args, ValueEnum};
-use visa_runtime::{Buffer, DeviceMemory, LaunchStatus};
+use visa_runtime::{Buffer, DeviceMemory, ImageShape, LaunchStatus};
 
+use super::argument::{BUFFER_FORMS, Passed, described, example, name_and_nature, passed};
 use super::backend::BackendArgs;
 use super::cache::OptionalCache;
 use super::content::{Content, is_npy};
 use super::exit::{Exit, Failure, tell};
+use super::image::{check_png, is_png, write_png};
 use super::load::load;
 use super::report::Summary;
 use super::spec::{ArgSpec, Extent, NamedSpec, Print, Save, Spec, SurfaceSpec};
-use super::values::{Class, ElementType, Scalar};
+use super::values::{ElementType, Scalar};
 use super::{list, npy};
 use crate::backend::OobPolicy;
-use crate::engine::{Arg, ArgKind, Argument, Engine, EngineOptions, Kernel, Launch, Program};
+use crate::engine::{Arg, ArgKind, Engine, EngineOptions, Kernel, Launch, Program};
 use crate::isa::Platform;
 
 /// Bytes of an `--input`; all registers of a thread together have fewer.
 const MAX_INPUT_BYTES: u64 = 64 << 10;
-/// What a buffer argument can be given.
-const BUFFER_FORMS: &str = "file:PATH, zero:BYTES, fill:TYPE:VALUE:COUNT, iota:TYPE:COUNT, \
-    rand:TYPE:COUNT:SEED or null";
-
 /// Arguments of `run`.
 #[derive(Args, Debug)]
 pub struct RunArgs {
@@ -44,7 +42,7 @@ pub struct RunArgs {
     /// An argument; without INDEX, the next one that is not given
     #[arg(long = "arg", value_name = "[INDEX=]SPEC", allow_hyphen_values = true)]
     args: Vec<ArgSpec>,
-    /// Write a buffer to a file after the run: raw bytes, or .npy by the path's ending
+    /// Write a buffer or image to a file after the run: raw bytes, or .npy or .png by the path's ending
     #[arg(long, value_name = "INDEX=PATH")]
     save: Vec<Save>,
     /// Print the first COUNT elements of a buffer after the run
@@ -72,6 +70,9 @@ pub struct RunArgs {
     /// .visaasm only: the contents of a surface
     #[arg(long = "surface", value_name = "BTI=SPEC")]
     surfaces: Vec<SurfaceSpec>,
+    /// .visaasm only: a sampler
+    #[arg(long = "sampler", value_name = "INDEX=SPEC")]
+    samplers: Vec<SurfaceSpec>,
     /// .visaasm only: the bytes of an .input variable
     #[arg(long = "input", value_name = "NAME=SPEC")]
     inputs: Vec<NamedSpec>,
@@ -267,6 +268,8 @@ struct Bound {
     content: Content,
     /// Element type for `.npy`.
     ty: ElementType,
+    /// For `.png`.
+    image: Option<ImageShape>,
 }
 
 /// The buffers of a launch, by argument or binding-table index.
@@ -308,7 +311,25 @@ impl Binding {
                 )));
             };
             let buffer = self.bind(*bti, content, None)?;
-            launch = launch.surface(*bti, buffer);
+            if let Spec::Image(image) = spec {
+                self.is_image(image.shape);
+                launch = launch.image(*bti, buffer, image.shape);
+            } else {
+                launch = launch.surface(*bti, buffer);
+            }
+        }
+        let mut seen = BTreeSet::new();
+        for SurfaceSpec { bti: index, spec } in &args.samplers {
+            if !seen.insert(index) {
+                return Err(Failure::usage(format!("--sampler {index} is given twice")));
+            }
+            let Spec::Sampler(state) = spec else {
+                return Err(Failure::usage(format!(
+                    "--sampler {index}={spec}: {} is no sampler; write sampler:ADDRESS",
+                    spec.noun()
+                )));
+            };
+            launch = launch.sampler(*index, *state);
         }
         let mut seen = BTreeSet::new();
         for NamedSpec { name, spec } in &args.inputs {
@@ -327,9 +348,9 @@ impl Binding {
         kernel: &Kernel,
         mut launch: Launch,
     ) -> Result<Launch, Failure> {
-        if !args.surfaces.is_empty() || !args.inputs.is_empty() {
+        if !args.surfaces.is_empty() || !args.samplers.is_empty() || !args.inputs.is_empty() {
             return Err(Failure::usage(
-                "--surface and --input are for vISA text; a compiled kernel takes --arg",
+                "--surface, --sampler and --input are for vISA text; a compiled kernel takes --arg",
             ));
         }
         let known = kernel.arguments();
@@ -347,6 +368,14 @@ impl Binding {
             };
             match passed(argument, spec) {
                 Ok(Passed::Bytes(bytes)) => launch = launch.arg(*index, Arg::Bytes(bytes)),
+                Ok(Passed::Image(shape)) => {
+                    if let Some(content) = Content::of(spec)? {
+                        let buffer = self.bind(*index, content, None)?;
+                        self.is_image(shape);
+                        launch = launch.arg(*index, Arg::Image(buffer, shape));
+                    }
+                }
+                Ok(Passed::Sampler(state)) => launch = launch.arg(*index, Arg::Sampler(state)),
                 Ok(Passed::Local(bytes)) => launch = launch.arg(*index, Arg::Local(bytes)),
                 Ok(Passed::Null) => launch = launch.arg(*index, Arg::Null),
                 Ok(Passed::Buffer) => {
@@ -360,7 +389,7 @@ impl Binding {
             }
         }
         for argument in known {
-            if matches!(argument.kind, ArgKind::Image | ArgKind::Sampler) {
+            if matches!(argument.kind, ArgKind::Image { kind: None, .. }) {
                 unsupported.push(format!("{}: not supported", described(argument)));
             } else if argument.kind != ArgKind::Unused
                 && !given.iter().any(|(index, _)| *index == argument.index)
@@ -394,8 +423,16 @@ impl Binding {
             buffer: buffer.clone(),
             content,
             ty: ty.unwrap_or(ElementType::U8),
+            image: None,
         });
         Ok(buffer)
+    }
+
+    /// The buffer bound last is an image.
+    fn is_image(&mut self, shape: ImageShape) {
+        if let Some(bound) = self.bound.last_mut() {
+            bound.image = Some(shape);
+        }
     }
 
     fn find(&self, option: &str, index: u32) -> Result<&Bound, Failure> {
@@ -429,7 +466,16 @@ impl Binding {
             }
         }
         for save in &args.save {
-            self.find("--save", save.index)?;
+            let bound = self.find("--save", save.index)?;
+            if is_png(&save.path) {
+                check_png(bound.image.as_ref()).map_err(|message| {
+                    Failure::usage(format!(
+                        "--save {}={}: {message}",
+                        save.index,
+                        save.path.display()
+                    ))
+                })?;
+            }
         }
         Ok(())
     }
@@ -471,6 +517,9 @@ impl Binding {
         let bound = self.find("--save", save.index)?;
         let data = bound.buffer.to_vec();
         let write = || {
+            if let (Some(shape), true) = (&bound.image, is_png(&save.path)) {
+                return write_png(std::fs::File::create(&save.path)?, shape, &data);
+            }
             if !is_npy(&save.path) {
                 return std::fs::write(&save.path, &data);
             }
@@ -498,149 +547,6 @@ fn numbered(args: &[ArgSpec]) -> Result<Vec<(u32, &Spec)>, Failure> {
         .collect())
 }
 
-/// How one argument is handed over.
-#[derive(Debug, PartialEq, Eq)]
-enum Passed {
-    Bytes(Vec<u8>),
-    Local(u32),
-    Buffer,
-    Null,
-    Nothing,
-}
-
-/// Fits a spec to an argument, or says why it does not.
-fn passed(argument: &Argument, spec: &Spec) -> Result<Passed, String> {
-    let described = described(argument);
-    let wrong = |forms: &str| {
-        Err(format!(
-            "{described}, but {spec} is {}; write {forms}",
-            spec.noun()
-        ))
-    };
-    match (argument.kind, spec) {
-        (ArgKind::Value { size }, Spec::Values(ty, values)) => {
-            value(argument, size, *ty, values).map(Passed::Bytes)
-        }
-        (ArgKind::Value { .. }, _) => wrong(&example(argument)),
-        (ArgKind::Local { .. }, Spec::Local(bytes)) => Ok(Passed::Local(*bytes)),
-        (ArgKind::Local { .. }, _) => wrong("local:BYTES"),
-        (ArgKind::Buffer { .. }, Spec::Null) => Ok(Passed::Null),
-        (ArgKind::Buffer { .. }, Spec::Values(..) | Spec::Local(_)) => wrong(BUFFER_FORMS),
-        (ArgKind::Buffer { .. }, _) => Ok(Passed::Buffer),
-        // A buffer is still made, so that --save and --print find it.
-        (ArgKind::Unused, Spec::Values(..) | Spec::Local(_) | Spec::Null) => Ok(Passed::Nothing),
-        (ArgKind::Unused, _) => Ok(Passed::Buffer),
-        (ArgKind::Image | ArgKind::Sampler, _) => Ok(Passed::Nothing),
-    }
-}
-
-/// Bytes that a value of the argument's type has; the compiler may give it a larger `slot`.
-fn value_size(argument: &Argument, slot: u32) -> usize {
-    let slot = usize::try_from(slot).unwrap_or(usize::MAX);
-    let declared = ElementType::from_opencl(&argument.type_name).map(|(ty, lanes)| {
-        // OpenCL gives vectors of three the size of four.
-        let lanes = if lanes == 3 { 4 } else { lanes };
-        ty.size()
-            .saturating_mul(usize::try_from(lanes).unwrap_or(usize::MAX))
-    });
-    declared.filter(|size| *size <= slot).unwrap_or(slot)
-}
-
-/// The bytes of a by-value argument, with zeros up to the size of its slot.
-fn value(
-    argument: &Argument,
-    slot: u32,
-    ty: ElementType,
-    values: &[Scalar],
-) -> Result<Vec<u8>, String> {
-    let declared = ElementType::from_opencl(&argument.type_name);
-    let mut bytes: Vec<u8> = values.iter().flat_map(|v| v.bytes().to_vec()).collect();
-    let three = declared.is_some_and(|(element, lanes)| {
-        lanes == 3 && values.len() == 3 && element.size() == ty.size()
-    });
-    if !three && bytes.len() != value_size(argument, slot) {
-        let given = Spec::Values(ty, values.to_vec());
-        return Err(format!(
-            "{}, but {given} has {}; write {}",
-            described(argument),
-            counted(bytes.len()),
-            example(argument)
-        ));
-    }
-    bytes.resize(usize::try_from(slot).unwrap_or(usize::MAX), 0);
-    if let Some((element, _)) = declared {
-        let float = |ty: ElementType| ty.class() == Class::Float;
-        if float(element) != float(ty) {
-            tell(&format!(
-                "warning: {}, and {} passes its bits as they are",
-                described(argument),
-                Spec::Values(ty, values.to_vec()),
-            ));
-        }
-    }
-    Ok(bytes)
-}
-
-fn counted(bytes: usize) -> String {
-    let plural = if bytes == 1 { "" } else { "s" };
-    format!("{bytes} byte{plural}")
-}
-
-/// "argument 2 `a`" and "a value of type float (4 bytes)".
-fn name_and_nature(argument: &Argument) -> (String, String) {
-    let name = match argument.name.as_str() {
-        "" => String::new(),
-        name => format!(" `{name}`"),
-    };
-    let ty = match argument.type_name.as_str() {
-        "" => String::new(),
-        ty => format!(" of type {ty}"),
-    };
-    let nature = match argument.kind {
-        ArgKind::Value { size } => {
-            format!("a value{ty} ({})", counted(value_size(argument, size)))
-        }
-        ArgKind::Buffer { constant: true, .. } => format!("a constant buffer{ty}"),
-        ArgKind::Buffer { .. } => format!("a global buffer{ty}"),
-        ArgKind::Local { .. } => format!("local memory{ty}"),
-        ArgKind::Image => format!("an image{ty}"),
-        ArgKind::Sampler => "a sampler".to_owned(),
-        ArgKind::Unused => format!("not used{ty}"),
-    };
-    (format!("argument {}{name}", argument.index), nature)
-}
-
-/// "argument 2 `a` is a value of type float (4 bytes)".
-fn described(argument: &Argument) -> String {
-    let (name, nature) = name_and_nature(argument);
-    format!("{name} is {nature}")
-}
-
-/// A SPEC of the right kind for an argument.
-fn example(argument: &Argument) -> String {
-    let declared = ElementType::from_opencl(&argument.type_name);
-    match argument.kind {
-        ArgKind::Value { size } => match declared {
-            Some((ty, lanes)) => {
-                let lanes = usize::try_from(lanes).unwrap_or(1).clamp(1, 16);
-                format!("{ty}:{}", vec!["V"; lanes].join(","))
-            }
-            None => match size {
-                1 => "u8:V".to_owned(),
-                2 => "u16:V".to_owned(),
-                4 => "u32:V".to_owned(),
-                8 => "u64:V".to_owned(),
-                _ => format!("u8:V,V,… ({size} values)"),
-            },
-        },
-        ArgKind::Local { .. } => "local:BYTES".to_owned(),
-        _ => match declared {
-            Some((ty, _)) => format!("fill:{ty}:0:COUNT"),
-            None => "zero:BYTES".to_owned(),
-        },
-    }
-}
-
 /// The bytes of an `--input`.
 fn input(name: &str, spec: &Spec) -> Result<Vec<u8>, Failure> {
     let Some(content) = Content::of(spec)? else {
@@ -661,100 +567,6 @@ fn input(name: &str, spec: &Spec) -> Result<Vec<u8>, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn argument(type_name: &str, kind: ArgKind) -> Argument {
-        Argument {
-            index: 2,
-            name: "a".to_owned(),
-            type_name: type_name.to_owned(),
-            kind,
-        }
-    }
-
-    fn fit(argument: &Argument, spec: &str) -> Result<Passed, String> {
-        passed(argument, &spec.parse().unwrap())
-    }
-
-    const BUFFER: ArgKind = ArgKind::Buffer {
-        stateful: Some(0),
-        stateless: false,
-        constant: false,
-    };
-
-    #[test]
-    fn values_have_the_size_of_their_argument() {
-        let float = argument("float", ArgKind::Value { size: 4 });
-        assert_eq!(
-            fit(&float, "f32:1"),
-            Ok(Passed::Bytes(1_f32.to_le_bytes().to_vec()))
-        );
-        assert_eq!(
-            fit(&float, "f64:1").unwrap_err(),
-            "argument 2 `a` is a value of type float (4 bytes), but f64:1 has 8 bytes; write f32:V"
-        );
-        assert_eq!(
-            fit(&float, "zero:4").unwrap_err(),
-            "argument 2 `a` is a value of type float (4 bytes), but zero:4 is a buffer; write f32:V"
-        );
-        assert_eq!(
-            fit(&float, "null").unwrap_err(),
-            "argument 2 `a` is a value of type float (4 bytes), but null is a null pointer; write f32:V"
-        );
-        let record = argument("struct record", ArgKind::Value { size: 12 });
-        assert_eq!(
-            fit(&record, "u32:1").unwrap_err(),
-            "argument 2 `a` is a value of type struct record (12 bytes), but u32:1 has 4 bytes; \
-             write u8:V,V,… (12 values)"
-        );
-    }
-
-    #[test]
-    fn narrow_values_fill_their_slot() {
-        let char = argument("char", ArgKind::Value { size: 4 });
-        assert_eq!(fit(&char, "i8:-1"), Ok(Passed::Bytes(vec![255, 0, 0, 0])));
-        assert_eq!(
-            fit(&char, "i32:1").unwrap_err(),
-            "argument 2 `a` is a value of type char (1 byte), but i32:1 has 4 bytes; write i8:V"
-        );
-    }
-
-    #[test]
-    fn vectors() {
-        let three = argument("float3", ArgKind::Value { size: 16 });
-        let Ok(Passed::Bytes(bytes)) = fit(&three, "f32:1,2,3") else {
-            panic!("not passed")
-        };
-        assert_eq!(bytes.len(), 16);
-        let four = argument("int4", ArgKind::Value { size: 16 });
-        assert_eq!(
-            fit(&four, "i32:1,2,3").unwrap_err(),
-            "argument 2 `a` is a value of type int4 (16 bytes), but i32:1,2,3 has 12 bytes; \
-             write i32:V,V,V,V"
-        );
-    }
-
-    #[test]
-    fn pointers_take_buffers() {
-        let pointer = argument("float*", BUFFER);
-        assert_eq!(fit(&pointer, "zero:4"), Ok(Passed::Buffer));
-        assert_eq!(fit(&pointer, "null"), Ok(Passed::Null));
-        assert_eq!(
-            fit(&pointer, "f32:1").unwrap_err(),
-            "argument 2 `a` is a global buffer of type float*, but f32:1 is a value; write \
-             file:PATH, zero:BYTES, fill:TYPE:VALUE:COUNT, iota:TYPE:COUNT, rand:TYPE:COUNT:SEED or null"
-        );
-        let local = argument("float*", ArgKind::Local { alignment: 4 });
-        assert_eq!(fit(&local, "local:64"), Ok(Passed::Local(64)));
-        assert_eq!(
-            fit(&local, "zero:64").unwrap_err(),
-            "argument 2 `a` is local memory of type float*, but zero:64 is a buffer; write local:BYTES"
-        );
-        assert_eq!(
-            fit(&pointer, "local:64").unwrap_err(),
-            "argument 2 `a` is a global buffer of type float*, but local:64 is local memory; write \
-             file:PATH, zero:BYTES, fill:TYPE:VALUE:COUNT, iota:TYPE:COUNT, rand:TYPE:COUNT:SEED or null"
-        );
-    }
 
     #[test]
     fn free_indexes_are_filled_in_order() {

@@ -8,6 +8,7 @@
 //!       | "iota:" TYPE ":" COUNT      0, 1, 2, …
 //!       | "rand:" TYPE ":" COUNT ":" SEED
 //!       | "local:" BYTES              local memory
+//!       | "image2d:" FORMAT ":" WxH [":" PATH]   and other images and samplers, see [`super::image`]
 //!       | "null"                      a null pointer
 //! TYPE  = i8 u8 i16 u16 i32 u32 i64 u64 f16 f32 f64
 //! ```
@@ -18,6 +19,9 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use visa_runtime::SamplerState;
+
+use super::image::{ImageSpec, element_type, sampler, sampler_text};
 use super::values::{ElementType, Scalar, TYPE_NAMES, parse_count};
 
 /// A parsed SPEC.
@@ -44,6 +48,10 @@ pub enum Spec {
     },
     /// Bytes of local memory.
     Local(u32),
+    /// An image.
+    Image(ImageSpec),
+    /// A sampler.
+    Sampler(SamplerState),
     /// A null pointer.
     Null,
 }
@@ -54,7 +62,8 @@ impl Spec {
         match self {
             Spec::Values(ty, _) | Spec::Iota(ty, _) | Spec::Rand { ty, .. } => Some(*ty),
             Spec::Fill(value, _) => Some(value.ty()),
-            Spec::File(_) | Spec::Zero(_) | Spec::Local(_) | Spec::Null => None,
+            Spec::Image(image) => Some(element_type(image.shape.format)),
+            Spec::File(_) | Spec::Zero(_) | Spec::Local(_) | Spec::Sampler(_) | Spec::Null => None,
         }
     }
 
@@ -63,6 +72,8 @@ impl Spec {
         match self {
             Spec::Values(..) => "a value",
             Spec::Local(_) => "local memory",
+            Spec::Image(_) => "an image",
+            Spec::Sampler(_) => "a sampler",
             Spec::Null => "a null pointer",
             _ => "a buffer",
         }
@@ -102,9 +113,11 @@ impl FromStr for Spec {
                     format!("local:{rest} is too large (at most {} bytes)", u32::MAX)
                 })?))
             }),
-            name => match ElementType::from_name(name) {
-                Some(ty) => values(ty, rest),
-                None => Err(unknown(text)),
+            "sampler" => sampler(rest).map(Spec::Sampler),
+            name => match (ElementType::from_name(name), ImageSpec::parse(name, rest)) {
+                (Some(ty), _) => values(ty, rest),
+                (None, Some(image)) => image.map(Spec::Image),
+                (None, None) => Err(unknown(text)),
             },
         }
     }
@@ -113,7 +126,8 @@ impl FromStr for Spec {
 fn unknown(text: &str) -> String {
     format!(
         "`{text}` is not a SPEC; write TYPE:VALUE (such as f32:2.5), file:PATH, zero:BYTES, \
-         fill:TYPE:VALUE:COUNT, iota:TYPE:COUNT, rand:TYPE:COUNT:SEED, local:BYTES or null"
+         fill:TYPE:VALUE:COUNT, iota:TYPE:COUNT, rand:TYPE:COUNT:SEED, local:BYTES, image2d:FORMAT:WxH[:PATH], \
+         sampler:ADDRESS or null"
     )
 }
 
@@ -167,6 +181,8 @@ impl fmt::Display for Spec {
             Spec::Iota(ty, count) => write!(f, "iota:{ty}:{count}"),
             Spec::Rand { ty, count, seed } => write!(f, "rand:{ty}:{count}:{seed}"),
             Spec::Local(bytes) => write!(f, "local:{bytes}"),
+            Spec::Image(image) => write!(f, "{image}"),
+            Spec::Sampler(state) => write!(f, "sampler:{}", sampler_text(*state)),
             Spec::Null => f.write_str("null"),
         }
     }
@@ -368,7 +384,8 @@ mod tests {
     }
 
     const NOT_A_SPEC: &str = "is not a SPEC; write TYPE:VALUE (such as f32:2.5), file:PATH, zero:BYTES, \
-        fill:TYPE:VALUE:COUNT, iota:TYPE:COUNT, rand:TYPE:COUNT:SEED, local:BYTES or null";
+        fill:TYPE:VALUE:COUNT, iota:TYPE:COUNT, rand:TYPE:COUNT:SEED, local:BYTES, image2d:FORMAT:WxH[:PATH], \
+         sampler:ADDRESS or null";
 
     #[test]
     fn every_error() {

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use super::error::Error;
 use super::kernel::{ArgKind, Argument};
 use crate::container::{ArgInfo, KernelInfo, PayloadLayout, PayloadSource};
-use crate::container::{ArgType, MemoryAddressing, MemorySpace};
+use crate::container::{ArgType, ImageType, MemoryAddressing, MemorySpace};
 use crate::interp;
 use crate::lower::{InputSource, LocalIdShape, PayloadMap};
 use crate::module::{Body, InputVar, Module};
+use visa_runtime::ImageKind;
 
 // What the passes rely on is what the runtime keeps to.
 const _: () = assert!(crate::ssa::MAX_LOCAL_ID + 1 == visa_runtime::limits::MAX_GROUP_LANES as u64);
@@ -179,6 +180,18 @@ pub(crate) fn arguments(info: &KernelInfo, names: &[ArgInfo]) -> Vec<Argument> {
         .collect()
 }
 
+fn image_kind(ty: &ImageType) -> Option<ImageKind> {
+    Some(match ty {
+        ImageType::Buffer => ImageKind::Buffer,
+        ImageType::D1 => ImageKind::D1,
+        ImageType::D1Array => ImageKind::D1Array,
+        ImageType::D2 | ImageType::D2Media | ImageType::D2MediaBlock => ImageKind::D2,
+        ImageType::D2Array => ImageKind::D2Array,
+        ImageType::D3 => ImageKind::D3,
+        _ => return None,
+    })
+}
+
 fn kind(info: &KernelInfo, index: u32) -> ArgKind {
     let stateful = info
         .binding_table_indices
@@ -201,7 +214,12 @@ fn kind(info: &KernelInfo, index: u32) -> ArgKind {
                 };
                 kind = ArgKind::Value { size };
             }
-            (ArgType::ByPointer, Some(MemorySpace::Image), _) => kind = ArgKind::Image,
+            (ArgType::ByPointer, Some(MemorySpace::Image), _) => {
+                kind = ArgKind::Image {
+                    kind: p.image_type.as_ref().and_then(image_kind),
+                    bti: stateful.or(p.bti_value),
+                };
+            }
             (ArgType::ByPointer, Some(MemorySpace::Sampler), _) => kind = ArgKind::Sampler,
             (ArgType::ByPointer, _, Some(MemoryAddressing::Slm)) => {
                 kind = ArgKind::Local {

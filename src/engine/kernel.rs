@@ -21,7 +21,7 @@ use crate::lower::{self, LocalIdShape};
 use crate::passes;
 use crate::ssa::{self, Space, verify};
 use crate::valid::ValidKernel;
-use visa_runtime::KernelMeta;
+use visa_runtime::{ImageKind, KernelMeta};
 
 /// What an argument is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +46,12 @@ pub enum ArgKind {
         alignment: u32,
     },
     /// Image.
-    Image,
+    Image {
+        /// How its coordinates count; `None` for kinds that cannot be given.
+        kind: Option<ImageKind>,
+        /// Binding-table index.
+        bti: Option<u32>,
+    },
     /// Sampler.
     Sampler,
     /// The compiled code does not use it.

@@ -15,8 +15,8 @@ use crate::lower::LocalIdShape;
 use crate::printf::Output;
 use crate::ssa::{AccessKind, Site, Space};
 use visa_runtime::{
-    Arguments, Buffer, FaultAction, Interrupter, LaunchOptions, LaunchShape, LaunchStatus,
-    PreparedLaunch, WorkerPool,
+    Arguments, Buffer, FaultAction, ImageKind, ImageShape, Interrupter, LaunchOptions, LaunchShape,
+    LaunchStatus, PreparedLaunch, SamplerState, WorkerPool,
 };
 
 /// One argument of a launch.
@@ -28,6 +28,10 @@ pub enum Arg {
     Buffer(Buffer),
     /// Local memory of this many bytes.
     Local(u32),
+    /// An image, which a buffer holds from its start: rows and slices without gaps.
+    Image(Buffer, ImageShape),
+    /// A sampler.
+    Sampler(SamplerState),
     /// A null pointer.
     Null,
 }
@@ -67,6 +71,8 @@ pub struct Launch {
     offset: [u32; 3],
     pub(super) args: BTreeMap<u32, Arg>,
     pub(super) surfaces: BTreeMap<u32, Buffer>,
+    pub(super) images: BTreeMap<u32, (Buffer, ImageShape)>,
+    pub(super) samplers: BTreeMap<u32, SamplerState>,
     pub(super) inputs: BTreeMap<String, Vec<u8>>,
     threads: usize,
     oob: OobPolicy,
@@ -83,6 +89,8 @@ impl Launch {
             offset: [0; 3],
             args: BTreeMap::new(),
             surfaces: BTreeMap::new(),
+            images: BTreeMap::new(),
+            samplers: BTreeMap::new(),
             inputs: BTreeMap::new(),
             threads: 1,
             oob: OobPolicy::default(),
@@ -116,6 +124,20 @@ impl Launch {
     #[must_use]
     pub fn surface(mut self, bti: u32, buffer: Buffer) -> Launch {
         self.surfaces.insert(bti, buffer);
+        self
+    }
+
+    /// Binds a typed surface of a kernel from text.
+    #[must_use]
+    pub fn image(mut self, bti: u32, buffer: Buffer, shape: ImageShape) -> Launch {
+        self.images.insert(bti, (buffer, shape));
+        self
+    }
+
+    /// Sets a sampler of a kernel from text.
+    #[must_use]
+    pub fn sampler(mut self, index: u32, state: SamplerState) -> Launch {
+        self.samplers.insert(index, state);
         self
     }
 
@@ -356,10 +378,10 @@ impl Kernel {
                 format!("argument {} (`{} {}`)", a.index, a.type_name, a.name)
             };
             match (a.kind, launch.args.get(&a.index)) {
-                (ArgKind::Image | ArgKind::Sampler, _) => {
+                (ArgKind::Image { kind: None, .. }, _) => {
                     return Err(Error::Unsupported {
                         kernel: self.name().into(),
-                        what: format!("{what} is an image or a sampler"),
+                        what: format!("{what} is an image of a kind that is not known"),
                     });
                 }
                 (ArgKind::Unused, _) => {}
@@ -379,6 +401,13 @@ impl Kernel {
                 (ArgKind::Buffer { .. }, Some(_)) => {
                     problems.push(format!("{what} takes a buffer"))
                 }
+                (ArgKind::Image { kind, .. }, Some(Arg::Image(_, s))) if kind == Some(s.kind) => {}
+                (ArgKind::Image { kind, .. }, Some(_)) => {
+                    let name = kind.map_or("", ImageKind::name);
+                    problems.push(format!("{what} takes an {name}"));
+                }
+                (ArgKind::Sampler, Some(Arg::Sampler(_))) => {}
+                (ArgKind::Sampler, Some(_)) => problems.push(format!("{what} takes a sampler")),
                 (ArgKind::Local { .. }, Some(Arg::Local(_))) => {}
                 (ArgKind::Local { .. }, Some(_)) => {
                     problems.push(format!("{what} takes a size of local memory"))
@@ -444,12 +473,14 @@ impl Prepared {
             ..LaunchOptions::default()
         };
         let printing = self.printing.as_ref().map(PrintBuffer::start).transpose()?;
-        let r = self.launch.run(&self.arguments, &options)?;
+        let r = self.launch.run(&self.arguments, &options);
         let run = start.elapsed();
+        // Also after an error, so that the next launch finds the buffer empty.
         let printed = match printing {
             Some(printing) => printing.finish()?,
             None => Output::default(),
         };
+        let r = r?;
         Ok(Report {
             status: r.status,
             groups: r.groups,

@@ -1,11 +1,13 @@
 //! Arguments into payload and surfaces.
 
 use super::error::Error;
+use super::images;
 use super::kernel::Kernel;
 use super::launch::{Arg, Launch};
 use super::printed::PrintBuffer;
-use crate::container::PayloadArgument;
-use crate::container::{ArgType, BufferType, BufferUsage, MemoryAddressing};
+use crate::container::{
+    ArgType, BufferType, BufferUsage, MemoryAddressing, MemorySpace, PayloadArgument,
+};
 use crate::lower::InputSource;
 use crate::module::InputVar;
 use visa_runtime::{
@@ -97,9 +99,17 @@ impl Kernel {
             return Ok(out);
         };
         for b in &info.binding_table_indices {
-            if let Some(Arg::Buffer(buffer)) = launch.args.get(&b.arg_index) {
-                out.surfaces.bind(b.bti_value, buffer)?;
+            match launch.args.get(&b.arg_index) {
+                Some(Arg::Buffer(buffer)) => out.surfaces.bind(b.bti_value, buffer)?,
+                Some(Arg::Image(buffer, shape)) => {
+                    out.surfaces.bind_image(b.bti_value, buffer, shape)?;
+                }
+                _ => {}
             }
+        }
+        for s in &info.inline_samplers {
+            let state = self.inline_sampler(s)?;
+            out.surfaces.bind_sampler(s.sampler_index, state)?;
         }
         let mut slm = 0u32;
         for p in &info.payload_arguments {
@@ -161,6 +171,11 @@ impl Kernel {
                     }
                 }
             }
+            ArgType::ByPointer if p.size == 0 && p.addrspace == Some(MemorySpace::Sampler) => {
+                if let (Some(Arg::Sampler(state)), Some(index)) = (arg, p.sampler_index) {
+                    out.surfaces.bind_sampler(index, *state)?;
+                }
+            }
             ArgType::ByPointer => match p.addrmode {
                 Some(MemoryAddressing::Slm) => {
                     if let Some(Arg::Local(bytes)) = arg {
@@ -174,6 +189,9 @@ impl Kernel {
                 }
                 Some(MemoryAddressing::Bindless) => {
                     return Err(unsupported("bindless buffer arguments".into()));
+                }
+                _ if p.size > 0 && matches!(arg, Some(Arg::Image(..) | Arg::Sampler(_))) => {
+                    return Err(unsupported("images and samplers by address".into()));
                 }
                 _ if p.size > 0 => {
                     if let Some(Arg::Buffer(b)) = arg {
@@ -211,7 +229,10 @@ impl Kernel {
                     out.payload.set(at, &b.address().to_le_bytes())?;
                 }
             }
-            other => return Err(unsupported(format!("implicit argument `{other}`"))),
+            other => match arg.and_then(|arg| images::property(other, arg)) {
+                Some(value) => out.payload.set(at, &value.to_le_bytes())?,
+                None => return Err(unsupported(format!("implicit argument `{other}`"))),
+            },
         }
         Ok(())
     }
@@ -224,6 +245,12 @@ impl Kernel {
         let module = valid.module();
         for (&bti, buffer) in &launch.surfaces {
             out.surfaces.bind(bti, buffer)?;
+        }
+        for (&bti, (buffer, shape)) in &launch.images {
+            out.surfaces.bind_image(bti, buffer, shape)?;
+        }
+        for (&index, &state) in &launch.samplers {
+            out.surfaces.bind_sampler(index, state)?;
         }
         let bad = |what: String| Error::Arguments {
             kernel: self.name().into(),

@@ -29,6 +29,7 @@ mod aot;
 mod cache;
 mod disk;
 mod error;
+mod images;
 mod kernel;
 mod key;
 mod launch;

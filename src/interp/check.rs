@@ -5,7 +5,8 @@
 use super::calls::missing;
 use super::error::{Halt, InterpError};
 use super::{Inputs, NOT_YET};
-use crate::isa::lsc::{AddrModel, Sfid};
+use crate::isa::lsc::{AddrModel, DataSize, LscOp, Sfid};
+use crate::isa::sampler::{SamplerOp, read_params};
 use crate::isa::{Opcode, Status};
 use crate::module::*;
 use crate::valid::ValidKernel;
@@ -60,25 +61,31 @@ fn instruction(module: &Module, inst: &Inst, inputs: &Inputs) -> Result<(), Halt
         Body::Faddr { name, .. } if function(module, name).is_some() => Ok(()),
         Body::Faddr { name, .. } if inputs.symbols.contains_key(name) => Ok(()),
         Body::Faddr { name, .. } => Halt::unsupported(unknown(name)),
-        Body::Mem(m) => mem(m),
+        Body::Mem(_) => Ok(()),
         Body::Svm(_) => Ok(()),
+        Body::Sample(s) if read_params(inst.op, s.variant).is_some() => Ok(()),
+        Body::Sample(s) => {
+            let name = SamplerOp::from_code(inst.op, s.variant).map_or("?", |op| op.mnemonic);
+            Halt::unsupported(format!("the message `{name}`"))
+        }
         Body::Dpas(_) => Ok(()),
         Body::Lsc(l) => lsc(l),
         Body::RawSend(r) => Halt::unsupported(r.describe()),
         Body::LscBlock2d(_) | Body::Sbarrier(_) | Body::Wait(_) => Ok(()),
+        Body::LscTyped(t) => lsc_typed(t),
         _ => Halt::unsupported(NOT_YET),
     }
 }
 
-fn mem(m: &Mem) -> Result<(), Halt> {
-    match m.kind {
-        MemKind::Oword { .. }
-        | MemKind::Gather { .. }
-        | MemKind::GatherScaled { .. }
-        | MemKind::Gather4Scaled { .. }
-        | MemKind::Qword { .. }
-        | MemKind::DwordAtomic { .. } => Ok(()),
-        _ => Halt::unsupported(NOT_YET),
+fn lsc_typed(t: &LscTyped) -> Result<(), Halt> {
+    if t.data_size != DataSize::D32 {
+        return Halt::unsupported("typed elements other than d32");
+    }
+    let known = matches!(t.op, LscOp::LoadQuad | LscOp::StoreQuad | LscOp::Atomic(_));
+    match (t.model, known) {
+        (AddrModel::Bti, true) => Ok(()),
+        (AddrModel::Bti, false) => Halt::unsupported("this typed message"),
+        (model, _) => Halt::unsupported(format!("address model {model:?}").to_lowercase()),
     }
 }
 

@@ -50,7 +50,7 @@ fn atomic_bytes(width: AtomicWidth) -> (u32, usize) {
 
 impl Machine<'_, '_, '_> {
     /// What a surface variable stands for here.
-    fn surface(&mut self, s: SurfaceId) -> Result<Memory, Halt> {
+    pub fn surface(&mut self, s: SurfaceId) -> Result<Memory, Halt> {
         match s {
             SurfaceId::SLM => Ok(Memory::LOCAL),
             // Offsets are relative to the thread's own scratch: `r0.5` gives a base of 0.
@@ -108,6 +108,22 @@ impl Machine<'_, '_, '_> {
         } = &mem.kind
         {
             return self.oword(inst, mem.surface, *owords, offset, *data);
+        }
+        match &mem.kind {
+            MemKind::Typed {
+                channels,
+                coords,
+                data,
+            } => return self.typed(inst, mem.surface, *channels, coords, *data),
+            MemKind::TypedAtomic {
+                op,
+                coords,
+                src0,
+                src1,
+                dst,
+            } => return self.typed_atomic(inst, mem.surface, *op, coords, [*src0, *src1, *dst]),
+            MemKind::Media { .. } => return self.media(inst, mem),
+            _ => {}
         }
         let memory = match &mem.kind {
             MemKind::Gather { .. }

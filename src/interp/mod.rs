@@ -40,6 +40,7 @@ mod error;
 mod float;
 mod flow;
 mod groups;
+mod image;
 mod lanes;
 mod logic;
 mod lsc;
@@ -207,7 +208,13 @@ fn described(inst: &Inst) -> Option<(&'static str, u32)> {
         Body::Mem(m) => {
             let store = matches!(
                 inst.op,
-                O::OwordSt | O::Scatter | O::ScatterScaled | O::Scatter4Scaled | O::QwScatter
+                O::OwordSt
+                    | O::Scatter
+                    | O::ScatterScaled
+                    | O::Scatter4Scaled
+                    | O::Scatter4Typed
+                    | O::QwScatter
+                    | O::MediaSt
             );
             match &m.kind {
                 MemKind::Gather { bytes, .. } | MemKind::GatherScaled { bytes, .. } => {
@@ -215,6 +222,10 @@ fn described(inst: &Inst) -> Option<(&'static str, u32)> {
                 }
                 MemKind::DwordAtomic { width: w, .. } => ("atomic", width(w)),
                 MemKind::Qword { .. } => (kind(store), 8),
+                MemKind::Typed { channels, .. } => {
+                    (kind(store), channels.count().saturating_mul(4))
+                }
+                MemKind::TypedAtomic { .. } => ("atomic", 4),
                 _ => (kind(store), 4),
             }
         }
@@ -238,6 +249,13 @@ fn described(inst: &Inst) -> Option<(&'static str, u32)> {
             }
         }
         Body::LscBlock2d(b) => (kind(b.store), b.data_size.memory_bytes()),
+        Body::LscTyped(t) => match t.op {
+            LscOp::Atomic(_) => ("atomic", 4),
+            op => {
+                let bytes = t.channels.count().saturating_mul(4);
+                (kind(op == LscOp::StoreQuad), bytes)
+            }
+        },
         // A call that is too deep.
         Body::Branch(_) | Body::Fcall { .. } | Body::Ifcall { .. } => ("write", 4),
         _ => return None,

@@ -295,9 +295,11 @@ impl Machine<'_, '_, '_> {
             Body::SwitchJmp { index, targets } => self.switch(index, targets),
             Body::Mem(m) => self.mem(inst, m),
             Body::Svm(s) => self.svm(inst, s),
+            Body::Sample(s) => self.sample(inst, s),
             Body::Dpas(d) => self.dpas(inst, d),
             Body::Lsc(l) => self.lsc(inst, l),
             Body::LscBlock2d(b) => self.lsc_block2d(inst, b),
+            Body::LscTyped(t) => self.lsc_typed(inst, t),
             Body::Faddr { name, dst } => self.faddr(name, dst),
             Body::Fence(_) | Body::LscFence { .. } | Body::Sbarrier(_) => {
                 self.group.fence();

@@ -310,6 +310,8 @@ pub enum TypeClass {
     D32,
     /// `ud`.
     Ud,
+    /// `ud` and the packed `uv`.
+    UdUv,
     /// Integers or floats; which go together is said by [`disagreement`].
     Numeric,
     /// `f`, `hf`, `df` and the packed `vf`.
@@ -346,6 +348,7 @@ impl TypeClass {
             }
             TypeClass::D32 => matches!(ty, Type::D | Type::Ud),
             TypeClass::Ud => matches!(ty, Type::Ud),
+            TypeClass::UdUv => matches!(ty, Type::Ud | Type::Uv),
             TypeClass::Float => ty.is_float() && !matches!(ty, Type::Bf),
             TypeClass::FloatDf => matches!(ty, Type::F | Type::Df | Type::Vf),
             TypeClass::Df => matches!(ty, Type::Df),
@@ -369,6 +372,7 @@ impl TypeClass {
             TypeClass::Word => "w, uw",
             TypeClass::D32 => "d, ud",
             TypeClass::Ud => "ud",
+            TypeClass::UdUv => "ud, uv",
             TypeClass::Numeric => "all integer or all float",
             TypeClass::Float => "f, hf, df",
             TypeClass::FloatHf => "f, hf",

@@ -50,3 +50,26 @@ impl SamplerOp {
             .find(|op| op.opcode == opcode && op.code == code)
     }
 }
+
+/// Where a read's parameters stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReadParams {
+    /// u, v, r.
+    pub coords: [usize; 3],
+    /// Level of detail, of messages that do not filter.
+    pub level: Option<usize>,
+}
+
+/// Parameters of the messages that read plainly; `None` for those that compare, gather or tell something else. Levels, biases and
+/// gradients of filtered reads have no say where images have one level.
+pub fn read_params(opcode: Opcode, code: u8) -> Option<ReadParams> {
+    let (coords, level) = match (opcode, code) {
+        (Opcode::Sample3d, 0 | 24) | (Opcode::Load3d, 26) => ([0, 1, 2], None),
+        (Opcode::Sample3d, 1 | 2) => ([1, 2, 3], None),
+        (Opcode::Sample3d, 4) => ([0, 3, 6], None),
+        (Opcode::Load3d, 7) => ([0, 1, 3], Some(2)),
+        (Opcode::Info3d, 10) => ([0, usize::MAX, usize::MAX], None),
+        _ => return None,
+    };
+    Some(ReadParams { coords, level })
+}

@@ -249,8 +249,8 @@ opcodes! {
     Inv 0x1B/0 ["inv"] Arith Alu 1 : GEN Float <- GEN_IMM Float; Sat Arith Guard ALL Full "1 / s0, approximate", on [Df SKL_PVC]
     Srnd 0x1E/0 ["srnd"] Arith Alu 2 : GEN Any <- GEN_IMM [FloatHf Any]; _ _ _ PVC_ONLY Full "stochastic rounding f to hf, hf to bf8 with random bits s1", pairs [Hf F, Ub Hf]
     Lzd 0x1F/0 ["lzd"] Arith Alu 1 : GEN D32 <- GEN_IMM Int32; _ Arith Guard ALL Full "leading zero count, 32 for zero"
-    Addc 0x49/0 ["addc"] Arith AluPair 2 : GEN Ud <- GEN_IMM Ud; _ Arith Guard ALL Full "dst = s0 + s1, second destination = carry (0 or 1)"
-    Subb 0x4A/0 ["subb"] Arith AluPair 2 : GEN Ud <- GEN_IMM Ud; _ Arith Guard ALL Full "dst = s0 - s1, second destination = borrow (0 or 1)"
+    Addc 0x49/0 ["addc"] Arith AluPair 2 : GEN Ud <- GEN_IMM UdUv; _ Arith Guard ALL Full "dst = s0 + s1, second destination = carry (0 or 1)"
+    Subb 0x4A/0 ["subb"] Arith AluPair 2 : GEN Ud <- GEN_IMM UdUv; _ Arith Guard ALL Full "dst = s0 - s1, second destination = borrow (0 or 1)"
     Sad2add 0x6A/0 ["sad2add"] Arith Alu 3 : GEN Word <- GEN_IMM [Byte Byte Word]; Sat Arith Guard SKL_ONLY Full "sad2 of s0 and s1 plus s2"
     Plane 0x6B/0 ["plane"] Arith Alu 2 : GEN F <- GEN_IMM F; Sat Arith Guard ALL Full "dst = s0[0] * u + s0[1] * v + s0[3]"
     Sqrtm 0x7E/0 ["sqrtm"] Arith Alu 1 : GEN FloatDf <- GEN_IMM FloatDf; Sat Arith Guard SKL_PVC Full "IEEE square root"
@@ -312,14 +312,14 @@ opcodes! {
     // Messages on surfaces, legacy spelling.
     OwordLd 0x35/0 ["oword_ld"] Memory Oword 0 : RAW Any <- GEN_IMM Int32; _ _ _ ALL Full "block load of owords, offset in owords"
     OwordSt 0x36/0 ["oword_st"] Memory Oword 0 : NONE None <- GEN_IMM Int32; _ _ _ ALL Full "block store of owords, offset in owords"
-    MediaLd 0x37/0 ["media_ld"] Memory Media 0 : RAW Any <- GEN_IMM D32; _ _ _ ALL DecodeOnly "2D block load"
-    MediaSt 0x38/0 ["media_st"] Memory Media 0 : NONE None <- GEN_IMM D32; _ _ _ ALL DecodeOnly "2D block store"
+    MediaLd 0x37/0 ["media_ld"] Memory Media 0 : RAW Any <- GEN_IMM D32; _ _ _ ALL Full "2D block load"
+    MediaSt 0x38/0 ["media_st"] Memory Media 0 : NONE None <- GEN_IMM D32; _ _ _ ALL Full "2D block store"
     Gather 0x39/0 ["gather"] Memory Gather 0 : RAW Any <- GEN_IMM Int32; _ _ _ ALL Full "load of 1, 2 or 4 bytes a lane, offsets in elements"
     Scatter 0x3A/0 ["scatter"] Memory Gather 0 : NONE None <- GEN_IMM Int32; _ _ _ ALL Full "store of 1, 2 or 4 bytes a lane, offsets in elements"
     OwordLdUnaligned 0x3C/0 ["oword_ld_unaligned"] Memory Oword 0 : RAW Any <- GEN_IMM Int32; _ _ _ ALL Full "block load of owords, offset in bytes"
-    Gather4Typed 0x4B/0 ["gather4_typed"] Memory Typed 0 : RAW Any <- RAW Any; _ _ Guard ALL DecodeOnly "typed surface read at u, v, r, lod"
-    Scatter4Typed 0x4C/0 ["scatter4_typed"] Memory Typed 0 : NONE None <- RAW Any; _ _ Guard ALL DecodeOnly "typed surface write at u, v, r, lod"
-    TypedAtomic 0x73/0 ["typed_atomic"] Memory TypedAtomic 0 : RAW Any <- RAW Any; _ _ Guard ALL DecodeOnly "atomic on a typed surface"
+    Gather4Typed 0x4B/0 ["gather4_typed"] Memory Typed 0 : RAW Any <- RAW Any; _ _ Guard ALL Full "typed surface read at u, v, r, lod"
+    Scatter4Typed 0x4C/0 ["scatter4_typed"] Memory Typed 0 : NONE None <- RAW Any; _ _ Guard ALL Full "typed surface write at u, v, r, lod"
+    TypedAtomic 0x73/0 ["typed_atomic"] Memory TypedAtomic 0 : RAW Any <- RAW Any; _ _ Guard ALL Full "atomic on a typed surface"
     Gather4Scaled 0x74/0 ["gather4_scaled"] Memory Gather4Scaled 0 : RAW Any <- GEN_IMM Int32; _ _ Guard ALL Full "load of up to four dwords a lane at byte offsets"
     Scatter4Scaled 0x75/0 ["scatter4_scaled"] Memory Gather4Scaled 0 : NONE None <- GEN_IMM Int32; _ _ Guard ALL Full "store of up to four dwords a lane at byte offsets"
     GatherScaled 0x78/0 ["gather_scaled"] Memory GatherScaled 0 : RAW Any <- GEN_IMM Int32; _ _ Guard ALL Full "load of 1, 2 or 4 bytes a lane at byte offsets"
@@ -339,7 +339,7 @@ opcodes! {
 
     // Load/store cache messages.
     Lsc 0x89/0 (LSC_MNEMONICS) Lsc Lsc 0 : RAW Any <- RAW Any; _ _ Guard FROM_DG2 Partial "untyped load, store, atomic and 2D block messages"
-    LscTyped 0x8A/0 ["lsc_load_quad.tgm", "lsc_store_quad.tgm", "lsc_atomic_*.tgm"] Lsc Lsc 0 : RAW Any <- RAW Any; _ _ Guard FROM_DG2 DecodeOnly "typed load, store and atomic messages"
+    LscTyped 0x8A/0 ["lsc_load_quad.tgm", "lsc_store_quad.tgm", "lsc_atomic_*.tgm"] Lsc Lsc 0 : RAW Any <- RAW Any; _ _ Guard FROM_DG2 Partial "typed load, store and atomic messages"
     LscFence 0x8B/0 ["lsc_fence"] Lsc LscFence 0 : NONE None <- NONE None; _ _ _ FROM_DG2 Full "memory fence with cache operation and scope"
 
     // Synchronisation.
@@ -358,10 +358,10 @@ opcodes! {
     Avs 0x43/0 ["avs"] Sampler Unparsed 0 : RAW Any <- GEN_IMM F; _ _ _ SKL_ONLY Rejected "adaptive video scaler"
     Va 0x44/0 ["va"] Sampler Unparsed 0 : RAW Any <- GEN_IMM F; _ _ _ SKL_ONLY Rejected "video analytics"
     VaSklPlus 0x4D/0 ["va_skl_plus"] Sampler Unparsed 0 : RAW Any <- GEN_IMM F; _ _ _ SKL_ONLY Rejected "video analytics of skl"
-    Sample3d 0x6D/0 (SAMPLE_MNEMONICS) Sampler Sample3d 0 : RAW Any <- RAW Any; _ _ Guard NO_PVC DecodeOnly "filtered image read"
-    Load3d 0x6E/0 (LOAD_MNEMONICS) Sampler Load3d 0 : RAW Any <- RAW Any; _ _ Guard NO_PVC DecodeOnly "texel fetch by integer coordinates"
+    Sample3d 0x6D/0 (SAMPLE_MNEMONICS) Sampler Sample3d 0 : RAW Any <- RAW Any; _ _ Guard NO_PVC Partial "filtered image read"
+    Load3d 0x6E/0 (LOAD_MNEMONICS) Sampler Load3d 0 : RAW Any <- RAW Any; _ _ Guard NO_PVC Partial "texel fetch by integer coordinates"
     Gather43d 0x6F/0 (GATHER4_MNEMONICS) Sampler Sample3d 0 : RAW Any <- RAW Any; _ _ Guard NO_PVC DecodeOnly "one channel of the four texels that a filter would read"
-    Info3d 0x70/0 (INFO_MNEMONICS) Sampler Info3d 0 : RAW Any <- RAW Any; _ _ _ NO_PVC DecodeOnly "size and format of a surface"
+    Info3d 0x70/0 (INFO_MNEMONICS) Sampler Info3d 0 : RAW Any <- RAW Any; _ _ _ NO_PVC Partial "size and format of a surface"
     RtWrite3d 0x71/0 ["rt_write_3d"] Sampler Unparsed 0 : NONE None <- RAW Any; _ _ Guard ALL Rejected "render target write"
     UrbWrite3d 0x72/0 ["urb_write_3d"] Sampler Unparsed 0 : NONE None <- RAW Any; _ _ Guard ALL Rejected "unified return buffer write"
 

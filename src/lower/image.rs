@@ -3,10 +3,12 @@
 
 use super::Lowerer;
 use super::error::Fail;
-use super::mem::{SurfaceRef, legacy_operands};
+use super::mem::{AtomicOperands, SurfaceRef, legacy_operands};
 use super::operand::ChannelMask;
 use crate::isa::Opcode;
-use crate::isa::sampler::read_params;
+use crate::isa::lsc::{AddrModel, DataSize, LscOp};
+use crate::isa::sampler::{SamplerOp, read_params};
+use crate::module::Inst;
 use crate::module::*;
 use crate::ssa::*;
 
@@ -32,7 +34,12 @@ struct Block {
 
 impl Lowerer<'_> {
     fn image_surface(&mut self, s: SurfaceId) -> Result<Value, Fail> {
-        match self.resolve_surface(s)? {
+        let surface = self.resolve_surface(s)?;
+        Self::image_index(surface)
+    }
+
+    fn image_index(surface: SurfaceRef) -> Result<Value, Fail> {
+        match surface {
             SurfaceRef {
                 space: Space::Surface,
                 index: Some(index),
@@ -109,6 +116,18 @@ impl Lowerer<'_> {
         data: Raw,
     ) -> Result<(), Fail> {
         let store = inst.op == Opcode::Scatter4Typed;
+        let surface = self.image_surface(surface)?;
+        self.texels(inst, surface, channels, coords, (data, store))
+    }
+
+    fn texels(
+        &mut self,
+        inst: &Inst,
+        surface: Value,
+        channels: Channels,
+        coords: &[Raw; 4],
+        (data, store): (Raw, bool),
+    ) -> Result<(), Fail> {
         let op = if store { ImageOp::Write } else { ImageOp::Read };
         let m = self.typed_message(inst, surface, op, channels, coords)?;
         if channels.count() == 0 {
@@ -132,7 +151,7 @@ impl Lowerer<'_> {
     fn typed_message(
         &mut self,
         inst: &Inst,
-        surface: SurfaceId,
+        surface: Value,
         op: ImageOp,
         channels: Channels,
         coords: &[Raw; 4],
@@ -145,7 +164,7 @@ impl Lowerer<'_> {
         Ok(ImageMessage {
             op,
             channels,
-            surface: self.image_surface(surface)?,
+            surface,
             sampler: self.b.i32(0),
             lanes,
             mask: self.channel_mask(inst)?,
@@ -166,9 +185,20 @@ impl Lowerer<'_> {
         coords: &[Raw; 4],
         [src0, src1, dst]: [Raw; 3],
     ) -> Result<(), Fail> {
-        let channels = Channels(1);
-        let m = self.typed_message(inst, surface, ImageOp::Atomic(op), channels, coords)?;
+        let surface = self.image_surface(surface)?;
         let a = legacy_operands(op, src0, src1, dst, Lane::I32);
+        self.texel_atomic(inst, surface, coords, &a)
+    }
+
+    fn texel_atomic(
+        &mut self,
+        inst: &Inst,
+        surface: Value,
+        coords: &[Raw; 4],
+        a: &AtomicOperands,
+    ) -> Result<(), Fail> {
+        let op = a.op;
+        let m = self.typed_message(inst, surface, ImageOp::Atomic(op), Channels(1), coords)?;
         let mut values = Vec::new();
         for raw in [a.first, a.second].into_iter().take(op.sources()) {
             if raw.is_null() {
@@ -177,22 +207,59 @@ impl Lowerer<'_> {
             values.push(self.dwords(raw, m.lanes)?);
         }
         let old = self.send_image(inst, &m, &values);
-        self.set_texels(&m, dst, &old)
+        self.set_texels(&m, a.dst, &old)
+    }
+
+    /// `lsc_*.tgm`.
+    pub(super) fn lsc_typed(&mut self, inst: &Inst, t: &LscTyped) -> Result<(), Fail> {
+        if t.data_size != DataSize::D32 {
+            return Fail::unsupported("typed elements other than d32");
+        }
+        let index = match (t.model, &t.surface) {
+            (AddrModel::Bti, LscSurface::Imm(n)) => self.b.i32(*n as u32),
+            (AddrModel::Bti, LscSurface::Var(o)) => {
+                let src = Src::General {
+                    origin: *o,
+                    region: crate::isa::SrcRegion::SCALAR,
+                    modifier: crate::isa::SrcModifier::None,
+                };
+                self.scalar_int(&src, Lane::I32)?
+            }
+            (model, _) => {
+                return Fail::unsupported(format!("address model {model:?}").to_lowercase());
+            }
+        };
+        let surface = Self::image_index(self.surface_index(index)?)?;
+        match t.op {
+            LscOp::LoadQuad | LscOp::StoreQuad => {
+                let data = (t.data, t.op == LscOp::StoreQuad);
+                self.texels(inst, surface, t.channels, &t.coords, data)
+            }
+            LscOp::Atomic(op) => {
+                let a = AtomicOperands {
+                    op,
+                    first: t.src1,
+                    second: t.src2,
+                    dst: t.data,
+                    reg: Lane::I32,
+                };
+                self.texel_atomic(inst, surface, &t.coords, &a)
+            }
+            _ => Fail::unsupported("this typed message"),
+        }
     }
 
     /// `sample_*`, `load_*`, `resinfo`.
     pub(super) fn sample(&mut self, inst: &Inst, s: &Sample) -> Result<(), Fail> {
         let Some(params) = read_params(inst.op, s.variant) else {
-            return Fail::unsupported("this sampler message");
+            let name = SamplerOp::from_code(inst.op, s.variant).map_or("?", |op| op.mnemonic);
+            return Fail::unsupported(format!("the message `{name}`"));
         };
         if s.flags != 0 {
             return Fail::unsupported("suffixes of sampler messages");
         }
-        if let Some(offsets) = &s.aoffimmi {
-            let v = self.scalar_int(offsets, Lane::I32)?;
-            if !matches!(self.b.f.def_inst(v).map(|d| &d.op), Some(Op::Const(0))) {
-                return Fail::unsupported("texel offsets");
-            }
+        if !matches!(s.aoffimmi, None | Some(Src::Imm { bits: 0, .. })) {
+            return Fail::unsupported("texel offsets");
         }
         let lanes = inst.exec.lanes();
         let sampler = match s.sampler {

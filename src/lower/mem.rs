@@ -461,7 +461,19 @@ impl Lowerer<'_> {
                 let store = inst.op == O::QwScatter;
                 self.components(inst, &m, u32::from(*blocks), stride, *data, store)
             }
-            _ => Fail::unsupported("not lowered yet"),
+            MemKind::Typed {
+                channels,
+                coords,
+                data,
+            } => self.typed(inst, mem.surface, *channels, coords, *data),
+            MemKind::TypedAtomic {
+                op,
+                coords,
+                src0,
+                src1,
+                dst,
+            } => self.typed_atomic(inst, mem.surface, *op, coords, [*src0, *src1, *dst]),
+            MemKind::Media { .. } => self.media(inst, mem),
         }
     }
 

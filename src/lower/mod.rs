@@ -20,6 +20,7 @@ mod float_arith;
 mod flow;
 mod fpmode;
 mod groups;
+mod image;
 mod int_arith;
 mod logic;
 mod lsc;
@@ -227,8 +228,10 @@ impl<'k> Lowerer<'k> {
             Body::Alu(a) => self.alu(inst, a),
             Body::Mem(m) => self.mem(inst, m),
             Body::Svm(s) => self.svm(inst, s),
+            Body::Sample(s) => self.sample(inst, s),
             Body::Lsc(l) => self.lsc(inst, l),
             Body::LscBlock2d(b) => self.lsc_block2d(inst, b),
+            Body::LscTyped(t) => self.lsc_typed(inst, t),
             Body::Fence(_) | Body::LscFence { .. } => {
                 self.b.effect(Op::Fence, vec![]);
                 Ok(())

@@ -1,6 +1,6 @@
 //! Spellings of operations in the text form, one row a variant, shared by the printer and the parser.
 
-use super::op::{AccessKind, BinOp, Conv, FCond, FpEnvOp, ICond, Space, UnOp};
+use super::op::{AccessKind, BinOp, Conv, FCond, FpEnvOp, ICond, ImageOp, Space, UnOp};
 use super::types::Lane;
 use crate::isa::AtomicOp;
 
@@ -54,6 +54,17 @@ table!(FPENV: FpEnvOp {
     Add "add" Mul "mul" Div "div" Fma "fma" Sqrt "sqrt" SIToF "sitof" UIToF "uitof" FToF "ftof"
     Flush "flush"
 });
+
+/// Image operations but the atomics, which are spelt `atomic` and their own name.
+pub(super) const IMAGE: Table<ImageOp> = &[
+    (ImageOp::Read, "read"),
+    (ImageOp::Write, "write"),
+    (ImageOp::Fetch, "fetch"),
+    (ImageOp::Sample, "sample"),
+    (ImageOp::Info, "info"),
+    (ImageOp::BlockRead, "blockread"),
+    (ImageOp::BlockWrite, "blockwrite"),
+];
 
 table!(SPACE: Space {
     Surface "surface" Slm "slm" Flat "flat" Scratch "scratch" Regs "regs"

@@ -362,6 +362,60 @@ pub struct AtomicAccess {
 /// Greatest local id: groups are no larger (`visa_runtime::limits`).
 pub const MAX_LOCAL_ID: u64 = 1023;
 
+/// What is done to an image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ImageOp {
+    /// Texels at integer coordinates.
+    Read,
+    /// Writes texels at integer coordinates.
+    Write,
+    /// As `Read`, but coordinates outside are no fault and give the border.
+    Fetch,
+    /// Filtered, at float coordinates.
+    Sample,
+    /// Size of the image; the first coordinate is the level.
+    Info,
+    /// Up to four bytes of a row, from a byte of it; the operand is their number.
+    BlockRead,
+    /// The same written; the second operand has the bytes.
+    BlockWrite,
+    /// Atomic on texels of one 32-bit channel. For `CmpXchg`/`FcmpXchg` the operands are compare, then new.
+    Atomic(AtomicOp),
+}
+
+impl ImageOp {
+    /// Operands behind the coordinates.
+    pub const fn operands(self) -> usize {
+        match self {
+            ImageOp::Read | ImageOp::Fetch | ImageOp::Sample | ImageOp::Info => 0,
+            ImageOp::Write => 4,
+            ImageOp::BlockRead => 1,
+            ImageOp::BlockWrite => 2,
+            ImageOp::Atomic(op) => op.sources(),
+        }
+    }
+
+    /// Results.
+    pub const fn results(self) -> usize {
+        match self {
+            ImageOp::Read | ImageOp::Fetch | ImageOp::Sample | ImageOp::Info => 4,
+            ImageOp::Write | ImageOp::BlockWrite => 0,
+            ImageOp::BlockRead | ImageOp::Atomic(_) => 1,
+        }
+    }
+}
+
+/// Lane-wise access to an image. What a texel is depends on the image, so all values are dwords.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ImageAccess {
+    /// Operation.
+    pub op: ImageOp,
+    /// Channels that a write changes, a bit each.
+    pub channels: u8,
+    /// Index into [`super::Function::sites`].
+    pub site: u32,
+}
+
 /// Value that the launch provides. Types are given by [`Input::ty`] where they are fixed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Input {
@@ -454,6 +508,8 @@ pub enum Op {
     Store2d(Access2d),
     /// `(mask, addr[, surface], sources…) -> <N x elem>`: old values; zero where masked off or out of bounds.
     Atomic(AtomicAccess),
+    /// `(mask, u, surface, sampler, v, r, operands…) -> T…`: surface and sampler are scalar `i32` indices, all else `<N x i32>`.
+    Image(ImageAccess),
     /// `() -> ()`: memory fence between this thread and the others.
     Fence,
     /// `() -> ()`: waits until every thread of the group that is not finished has come here. Values stay, memory may be
@@ -476,6 +532,7 @@ impl Op {
             Op::BlockLoad(m) | Op::BlockStore(m) => Some(m.site),
             Op::Load2d(m) | Op::Store2d(m) => Some(m.site),
             Op::Atomic(m) => Some(m.site),
+            Op::Image(m) => Some(m.site),
             _ => None,
         }
     }
@@ -491,6 +548,7 @@ impl Op {
                 | Op::Load2d(_)
                 | Op::Store2d(_)
                 | Op::Atomic(_)
+                | Op::Image(_)
                 | Op::Fence
                 | Op::Barrier
                 | Op::FrameStore(_)

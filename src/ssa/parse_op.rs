@@ -1,7 +1,7 @@
 //! Operations with their immediates, as part of the text form.
 
 use super::names::{self, find};
-use super::op::{Access2d, AtomicAccess, BlockAccess, Input, MemAccess, Op};
+use super::op::{Access2d, AtomicAccess, BlockAccess, ImageAccess, ImageOp, Input, MemAccess, Op};
 use super::parse::{Cursor, ParseErrorKind, Parsed};
 use super::types::{Lane, Ty};
 
@@ -175,6 +175,21 @@ fn memory(c: &mut Cursor, parts: &[&str]) -> Parsed<Option<Op>> {
             "load2d" => Op::Load2d(access),
             _ => Op::Store2d(access),
         }));
+    }
+    if let ["image", .., last] = parts {
+        let Some((name, channels)) = last.rsplit_once('x') else {
+            return Ok(None);
+        };
+        let op = match parts.len() {
+            2 => find(names::IMAGE, name),
+            3 if parts.get(1) == Some(&"atomic") => find(names::ATOMIC, name).map(ImageOp::Atomic),
+            _ => None,
+        };
+        let (Some(op), Ok(channels)) = (op, channels.parse()) else {
+            return Ok(None);
+        };
+        let site = index(c)?;
+        return Ok(Some(Op::Image(ImageAccess { op, channels, site })));
     }
     let [name, space, shape] = parts else {
         return Ok(None);

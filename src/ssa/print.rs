@@ -22,7 +22,7 @@ use std::fmt;
 
 use super::func::{Block, BlockCall, Function, InstData, Term, Value};
 use super::names::{self, spell};
-use super::op::{Input, Op, Space};
+use super::op::{ImageOp, Input, Op, Space};
 use super::shape::Shape;
 use super::types::{Lane, Ty};
 
@@ -264,6 +264,16 @@ fn memory(op: &Op, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             let (space, elem) = (space(&m.space), m.elem.name());
             let op = spell(names::ATOMIC, &m.op);
             write!(f, "atomic.{space}.{op}.{elem}[{}]", m.site)
+        }
+        Op::Image(m) => {
+            let (channels, site) = (m.channels, m.site);
+            match &m.op {
+                ImageOp::Atomic(op) => {
+                    let op = spell(names::ATOMIC, op);
+                    write!(f, "image.atomic.{op}x{channels}[{site}]")
+                }
+                op => write!(f, "image.{}x{channels}[{site}]", spell(names::IMAGE, op)),
+            }
         }
         _ => f.write_str("?"),
     }

@@ -1,7 +1,7 @@
 //! The operand and result rule of each operation, as its doc in [`super::op`] states it.
 
 use super::func::{Function, InstData, Value};
-use super::op::{Access2d, BinOp, Conv, FpEnvOp, ICond, Input, Op, Space, UnOp};
+use super::op::{Access2d, BinOp, Conv, FpEnvOp, ICond, ImageAccess, Input, Op, Space, UnOp};
 use super::types::{Lane, Ty};
 use super::verify::Rule;
 
@@ -28,6 +28,7 @@ pub(super) fn check(f: &Function, data: &InstData) -> Result<(), Broken> {
             shape.memory(f)
         }
         Op::Load2d(m) | Op::Store2d(m) => shape.rectangle(f, *m),
+        Op::Image(m) => shape.image(f, *m),
         Op::FrameStore(at) => frame(f, *at, shape.exactly::<1, 0>()?.0[0]),
         Op::FrameLoad(at) => frame(f, *at, shape.exactly::<0, 1>()?.1[0]),
         Op::Fence | Op::Poll => shape.exactly::<0, 0>().map(|_| ()),
@@ -373,6 +374,27 @@ impl Shape<'_> {
             usize::from(comps),
             space,
             values,
+        )
+    }
+
+    fn image(&self, f: &Function, m: ImageAccess) -> Result<(), Broken> {
+        if m.site as usize >= f.sites.len() {
+            let n = f.sites.len();
+            return self.broken(Rule::Sites, format!("site {} of {n}", m.site));
+        }
+        let &[mask, u, surface, sampler, ref values @ ..] = self.args else {
+            return self.broken(Rule::Memory, "operands are missing");
+        };
+        let data = Ty::vector(Lane::I32, mask.lanes);
+        let lanes = mask.lane == Lane::I1 && mask.lanes <= MASK_LANES;
+        let count = values.len() == 2 + m.op.operands() && self.results.len() == m.op.results();
+        let same = values.iter().chain(self.results).all(|&t| t == data);
+        if lanes && count && same && u == data && [surface, sampler] == [Ty::I32; 2] {
+            return Ok(());
+        }
+        self.broken(
+            Rule::Memory,
+            "operands or results do not fit the image access",
         )
     }
 

@@ -252,6 +252,7 @@ impl Rig {
             flat_size: self.flat_at.1,
             interrupt: &raw const self.interrupt,
             helpers: &raw const self.helpers,
+            images: std::ptr::null(),
         };
         let mut group = GroupCtx {
             launch: &raw const launch,

@@ -14,11 +14,12 @@ DEVICES="skl tgllp acm-g10 pvc"
 WORK=$(mktemp -d)
 trap 'rm -rf "$WORK"' EXIT
 
-# Sources a device cannot compile, as name:device. No fp64 on Xe-LP and Xe-HPG, 2D blocks only on Xe-HPC.
+# Sources a device cannot compile, as name:device. No fp64 on Xe-LP and Xe-HPG, no sampler on Xe-HPC, 2D blocks only there.
 EXCLUDED="
 gemm_tile:skl gemm_tile:tgllp gemm_tile:acm-g10
 double:tgllp double:acm-g10
 convert_double:tgllp convert_double:acm-g10
+image_sample:pvc image_access:pvc image_filter:pvc
 "
 
 # Further builds of a source under another name, as name:source:environment.

@@ -21,6 +21,7 @@ pub mod fractal;
 pub mod gather;
 pub mod half;
 pub mod histogram;
+pub mod image;
 pub mod integer;
 pub mod linear;
 pub mod loops;

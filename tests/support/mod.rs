@@ -16,15 +16,18 @@ use visa_jit::interp::InterpOptions;
 use visa_jit::passes::PassOptions;
 use visa_jit::passes::pipeline::PASSES;
 use visa_jit::{Arg, Engine, EngineOptions, Kernel, Launch, Program};
-use visa_runtime::{Buffer, Element, LaunchStatus};
+use visa_runtime::{Buffer, Element, ImageShape, LaunchStatus, SamplerState};
 
 use crate::reference::ulp::error_f32;
 
 /// Devices that the kernels are compiled for.
 pub const DEVICES: [&str; 4] = ["skl", "tgllp", "acm-g10", "pvc"];
 
-/// Files that a device has no zebin of: it has no double precision, or no 2D blocks.
-const ABSENT: [(&str, &str); 7] = [
+/// Files that a device has no zebin of: it has no double precision, no sampler, or no 2D blocks.
+const ABSENT: [(&str, &str); 10] = [
+    ("pvc", "image_sample"),
+    ("pvc", "image_access"),
+    ("pvc", "image_filter"),
     ("tgllp", "double"),
     ("tgllp", "convert_double"),
     ("acm-g10", "double"),
@@ -240,7 +243,10 @@ enum Slot {
         length: usize,
         /// Bytes of an element.
         element: usize,
+        /// What is in it, if it is an image.
+        image: Option<ImageShape>,
     },
+    Sampler(SamplerState),
     Value(Vec<u8>),
     Local(u32),
 }
@@ -276,7 +282,40 @@ impl<'a> Job<'a> {
             show,
             length,
             element: size_of::<T>(),
+            image: None,
         });
+        self
+    }
+
+    fn image(mut self, shape: ImageShape, bytes: &[u8], used: Use) -> Self {
+        assert_eq!(shape.bytes(), Some(bytes.len() as u64));
+        self.slots.push(Slot::Buffer {
+            bytes: bytes.to_vec(),
+            used,
+            show: Box::new(|_| String::new()),
+            length: bytes.len(),
+            element: shape.format.channel_bytes() as usize,
+            image: Some(shape),
+        });
+        self
+    }
+
+    /// An image that the kernel must leave as it is.
+    #[must_use]
+    pub fn input_image(self, shape: ImageShape, bytes: &[u8]) -> Self {
+        self.image(shape, bytes, Use::Input)
+    }
+
+    /// An image that the kernel writes.
+    #[must_use]
+    pub fn output_image(self, shape: ImageShape, bytes: &[u8]) -> Self {
+        self.image(shape, bytes, Use::Output)
+    }
+
+    /// A sampler.
+    #[must_use]
+    pub fn sampler(mut self, state: SamplerState) -> Self {
+        self.slots.push(Slot::Sampler(state));
         self
     }
 
@@ -303,6 +342,7 @@ impl<'a> Job<'a> {
             show,
             length,
             element: size_of::<T>(),
+            image: None,
         });
         self
     }
@@ -411,10 +451,15 @@ impl<'a> Job<'a> {
         let mut buffers = Vec::new();
         for (i, slot) in self.slots.iter().enumerate() {
             let (arg, buffer) = match slot {
-                Slot::Buffer { bytes, .. } => {
+                Slot::Buffer { bytes, image, .. } => {
                     let buffer = memory.alloc_from(bytes).map_err(|e| e.to_string())?;
-                    (Arg::from(&buffer), Some(buffer))
+                    let arg = match image {
+                        Some(shape) => Arg::Image(buffer.clone(), *shape),
+                        None => Arg::from(&buffer),
+                    };
+                    (arg, Some(buffer))
                 }
+                Slot::Sampler(state) => (Arg::Sampler(*state), None),
                 Slot::Value(bytes) => (Arg::Bytes(bytes.clone()), None),
                 Slot::Local(bytes) => (Arg::Local(*bytes), None),
             };

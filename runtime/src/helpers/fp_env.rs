@@ -9,7 +9,7 @@ use crate::abi::fp_env as op;
 
 /// Rounding mode, bits 5:4 of the control register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Round {
+pub(crate) enum Round {
     /// To nearest, ties to even.
     Nearest,
     /// Toward plus infinity.

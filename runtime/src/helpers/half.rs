@@ -3,7 +3,7 @@
 use super::fp_env::Round;
 
 /// `f64` bits of a binary16 number; exact. NaNs stay NaNs.
-pub(super) fn widen(bits: u16) -> u64 {
+pub(crate) fn widen(bits: u16) -> u64 {
     let sign = u64::from(bits >> 15) << 63;
     let exponent = u64::from(bits >> 10 & 31);
     let fraction = u64::from(bits & 0x3FF);
@@ -20,7 +20,7 @@ pub(super) fn widen(bits: u16) -> u64 {
 }
 
 /// Binary16 bits of an `f64`, rounded once. NaNs give a quiet NaN.
-pub(super) fn narrow(bits: u64, round: Round) -> u16 {
+pub(crate) fn narrow(bits: u64, round: Round) -> u16 {
     let sign = ((bits >> 63) as u16) << 15;
     let exponent = (bits >> 52 & 0x7FF) as i32 - 1023;
     let fraction = bits & ((1 << 52) - 1);

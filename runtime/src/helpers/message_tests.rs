@@ -145,6 +145,7 @@ impl Case {
             flat_size: size,
             interrupt: null(),
             helpers: null(),
+            images: null(),
         };
         let group = GroupCtx {
             launch: &raw const launch,
@@ -327,6 +328,7 @@ fn an_unbound_surface_is_outside() {
         flat_size: 0,
         interrupt: null(),
         helpers: null(),
+        images: null(),
     };
     let group = GroupCtx {
         launch: &raw const launch,

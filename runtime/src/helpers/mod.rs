@@ -5,7 +5,8 @@
 
 mod atomic;
 mod fp_env;
-mod half;
+pub(crate) mod half;
+mod image;
 mod message;
 #[cfg(test)]
 mod message_tests;
@@ -20,6 +21,7 @@ mod tests;
 mod x86;
 
 pub(crate) use atomic::swap;
+pub(crate) use fp_env::Round;
 
 use crate::abi::Helpers;
 
@@ -34,6 +36,7 @@ static PORTABLE: Helpers = Helpers {
     load_quiet: quiet::load,
     store_quiet: quiet::store,
     rectangle: rectangle::rectangle,
+    image: image::image,
 };
 
 /// The table for processors with AVX-512; the same results.

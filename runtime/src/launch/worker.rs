@@ -66,6 +66,7 @@ impl<'a> Job<'a> {
             flat_size,
             interrupt: stop,
             helpers: helpers(),
+            images: arguments.surfaces.images(),
         });
         let total = launch.total;
         Job {

@@ -42,7 +42,10 @@ impl Emit<'_> {
             | u32::from(lanes.count) << 8
             | u32::from(access.channels) << code::CHANNEL_SHIFT
             | atomic << code::ATOMIC_SHIFT;
-        let faults = matches!(access.op, ImageOp::Read | ImageOp::Write | ImageOp::Atomic(_));
+        let faults = matches!(
+            access.op,
+            ImageOp::Read | ImageOp::Write | ImageOp::Atomic(_)
+        );
         let send = |e: &mut Self, shape: u32| {
             let args = [
                 e.group(),
@@ -54,10 +57,11 @@ impl Emit<'_> {
             ];
             e.call_helper(offset_of!(Helpers, image), Some(types::I32), &args)
         };
-        if faults && self.records_faults(Space::Surface) {
-            if let Some(faulting) = send(self, shape | code::CHECK) {
-                self.report(&lanes, faulting, access.site, |_| ());
-            }
+        if faults
+            && self.records_faults(Space::Surface)
+            && let Some(faulting) = send(self, shape | code::CHECK)
+        {
+            self.report(&lanes, faulting, access.site, |_| ());
         }
         send(self, shape);
         let from = self.slot_addr(block, 0);

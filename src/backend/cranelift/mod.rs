@@ -20,6 +20,7 @@ mod fault;
 mod float;
 mod half;
 mod helper;
+mod image;
 mod int;
 mod local_shape;
 mod mask;

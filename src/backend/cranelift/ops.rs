@@ -27,6 +27,7 @@ impl Emit<'_> {
             }
             Op::FrameStore(offset) => return self.frame_store(*offset, args[0]),
             Op::Poll => return self.poll(),
+            Op::Image(access) => return self.image(*access, args, &data.results),
             _ => {}
         }
         let Some(&out) = data.results.first() else {
@@ -65,6 +66,7 @@ impl Emit<'_> {
             | Op::BlockStore(_)
             | Op::Load2d(_)
             | Op::Store2d(_)
+            | Op::Image(_)
             | Op::Fence
             | Op::Barrier
             | Op::FrameStore(_)

@@ -192,7 +192,7 @@ impl Pass<'_> {
     fn effect(&mut self, i: Inst) {
         let data = self.f.inst(i);
         let under = match data.op {
-            Op::Load(_) | Op::Store(_) | Op::Atomic(_) => Demand::Under(Part {
+            Op::Load(_) | Op::Store(_) | Op::Atomic(_) | Op::Image(_) => Demand::Under(Part {
                 mask: data.args[0],
                 first: 0,
             }),

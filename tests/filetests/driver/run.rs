@@ -166,7 +166,13 @@ impl Run<'_> {
         for (&index, surface) in &self.spec.surfaces {
             let buffer = engine.memory().alloc_from(&surface.bytes)?;
             surfaces.insert(index, buffer.clone());
-            launch = launch.surface(index, buffer);
+            launch = match surface.image {
+                Some(shape) => launch.image(index, buffer, shape),
+                None => launch.surface(index, buffer),
+            };
+        }
+        for (&index, &state) in &self.spec.samplers {
+            launch = launch.sampler(index, state);
         }
         for (var, value) in &self.spec.inputs {
             let bytes = match value {

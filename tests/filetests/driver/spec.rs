@@ -5,12 +5,16 @@ use std::collections::BTreeMap;
 use visa_jit::backend::OobPolicy;
 use visa_jit::isa::Platform;
 
+use visa_runtime::{Addressing, ImageKind, ImageShape, SamplerState};
+
 use super::data::{Type, array, values};
 
 /// A surface before the launch.
 #[derive(Clone, Debug)]
 pub struct Surface {
     pub bytes: Vec<u8>,
+    /// What is in it, if it is an image.
+    pub image: Option<ImageShape>,
 }
 
 /// Bytes of an `.input`.
@@ -59,15 +63,16 @@ pub struct Spec {
     pub global: [u32; 3],
     pub local: Option<[u32; 3]>,
     pub surfaces: BTreeMap<u32, Surface>,
+    pub samplers: BTreeMap<u32, SamplerState>,
     pub inputs: Vec<(String, Input)>,
     pub expects: Vec<Expect>,
     pub faults: Option<Faults>,
     pub errors: Vec<String>,
 }
 
-const NAMES: [&str; 11] = [
-    "platform", "policy", "engine", "fuel", "global", "local", "surface", "input", "expect",
-    "faults", "error",
+const NAMES: [&str; 13] = [
+    "platform", "policy", "engine", "fuel", "global", "local", "surface", "image", "sampler",
+    "input", "expect", "faults", "error",
 ];
 
 const POLICIES: [(&str, OobPolicy); 3] = [
@@ -86,6 +91,7 @@ pub fn parse(text: &str) -> Result<Spec, String> {
         global: [1; 3],
         local: None,
         surfaces: BTreeMap::new(),
+        samplers: BTreeMap::new(),
         inputs: Vec::new(),
         expects: Vec::new(),
         faults: None,
@@ -138,7 +144,23 @@ fn directive(
         ("surface", [index]) => {
             let (_, bytes) = typed(value)?;
             let bytes = bytes.ok_or("a surface needs values")?;
-            spec.surfaces.insert(number(index)?, Surface { bytes });
+            let image = None;
+            spec.surfaces
+                .insert(number(index)?, Surface { bytes, image });
+        }
+        ("image", [index, kind, format, size]) => {
+            let (_, bytes) = typed(value)?;
+            let bytes = bytes.ok_or("an image needs values")?;
+            let shape = image_shape(kind, format, size)?;
+            if shape.bytes() != Some(bytes.len() as u64) {
+                return Err(format!("{} bytes for {shape:?}", bytes.len()));
+            }
+            let image = Some(shape);
+            spec.surfaces
+                .insert(number(index)?, Surface { bytes, image });
+        }
+        ("sampler", [index]) => {
+            spec.samplers.insert(number(index)?, sampler(value)?);
         }
         ("input", [var]) => spec.inputs.push(((*var).to_owned(), input(value)?)),
         ("expect", ["surface", index, rest @ ..]) => {
@@ -182,6 +204,40 @@ fn directive(
         _ => return Err(format!("bad arguments of `{name}`")),
     }
     Ok(())
+}
+
+/// `image2d rgba8unorm 4x3`.
+fn image_shape(kind: &str, format: &str, size: &str) -> Result<ImageShape, String> {
+    use ImageKind::{Buffer, D1, D1Array, D2, D2Array, D3};
+    let kinds = [D1, D1Array, Buffer, D2, D2Array, D3];
+    let known = kinds.into_iter().find(|k| k.name() == kind);
+    let mut extent = [1; 3];
+    for (to, from) in extent.iter_mut().zip(size.split('x')) {
+        *to = number(from)?;
+    }
+    Ok(ImageShape {
+        kind: known.ok_or_else(|| format!("unknown kind `{kind}`"))?,
+        format: format.parse().map_err(|e| format!("{e}"))?,
+        extent,
+    })
+}
+
+/// An address mode, then `linear` and `normalized`.
+fn sampler(text: &str) -> Result<SamplerState, String> {
+    let mut state = SamplerState::default();
+    for word in text.split_whitespace() {
+        match word {
+            "none" => state.addressing = Addressing::None,
+            "clamp" => state.addressing = Addressing::Border,
+            "clamp_to_edge" => state.addressing = Addressing::Edge,
+            "repeat" => state.addressing = Addressing::Repeat,
+            "mirrored_repeat" => state.addressing = Addressing::Mirror,
+            "linear" => state.linear = true,
+            "normalized" => state.normalized = true,
+            _ => return Err(format!("`{word}` says nothing of a sampler")),
+        }
+    }
+    Ok(state)
 }
 
 fn number(text: &str) -> Result<u32, String> {

@@ -528,10 +528,12 @@ if __name__ == "__main__":
     import bits
     import flow
     import functions
+    import images
     import matrices
     import memory
     bits.files()
     functions.files()
+    images.write(ROOT)
     matrices.files()
     memory.files()
     flow.files()

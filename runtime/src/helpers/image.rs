@@ -1,0 +1,67 @@
+//! Messages to typed surfaces and the sampler: lane after lane.
+
+use super::atomic::one;
+use crate::abi::{GroupCtx, ImageTable, image as code};
+use crate::image::sample::{Access, access, bound, outside};
+
+/// [`crate::abi::Helpers::image`].
+///
+/// # Safety
+/// The arguments must be as [`crate::abi::ImageMessage`] says, from the group that runs.
+pub(crate) unsafe extern "C" fn image(
+    group: *const GroupCtx,
+    shape: u32,
+    surface: u32,
+    sampler: u32,
+    enabled: u32,
+    block: *mut u32,
+) -> u32 {
+    // SAFETY: as promised, the launch outlives the group.
+    let table: Option<&ImageTable> = unsafe { (*(*group).launch).images.as_ref() };
+    let (view, sampler) = match table {
+        Some(table) => bound(table, surface, sampler),
+        None => (None, crate::abi::Sampler::default()),
+    };
+    let op = shape & 0xFF;
+    let lanes = shape >> 8 & 0x3F;
+    let row = (lanes as usize).next_multiple_of(4);
+    let mut faulting = 0;
+    for lane in 0..lanes {
+        // SAFETY: the block has seven rows.
+        let element = |k: usize| unsafe { block.add(k * row + lane as usize) };
+        // SAFETY: as above.
+        let read = |k: usize| unsafe { element(k).read() };
+        let on = enabled >> lane & 1 != 0;
+        let at = [read(0), read(1), read(2)];
+        let beyond = on && outside(view, op, at);
+        faulting |= u32::from(beyond) << lane;
+        if shape & code::CHECK != 0 {
+            continue;
+        }
+        let data = [read(3), read(4), read(5), read(6)];
+        let mut result = [0; 4];
+        if on && op == code::ATOMIC {
+            let cell = view.filter(|_| !beyond).and_then(|v| v.cell(at));
+            if let Some(cell) = cell {
+                let operands = [u64::from(data[0]), u64::from(data[1])];
+                // SAFETY: a cell of four bytes.
+                let old = unsafe { one(shape >> code::ATOMIC_SHIFT, 4, cell, operands) };
+                result[0] = old as u32;
+            }
+        } else if on {
+            let lane = Access {
+                op,
+                channels: shape >> code::CHANNEL_SHIFT & 0xF,
+                at,
+                data,
+            };
+            // SAFETY: images are bound as the ABI says.
+            result = unsafe { access(view, sampler, &lane) };
+        }
+        for (k, v) in result.into_iter().enumerate() {
+            // SAFETY: as above.
+            unsafe { element(3 + k).write(v) };
+        }
+    }
+    faulting
+}

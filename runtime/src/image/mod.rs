@@ -1,0 +1,262 @@
+//! Images: typed surfaces, what a texel is, how coordinates find it, filters.
+//!
+//! A texel is read as four 32-bit channels: floats for normalised and float formats, else integers. Channels that a format
+//! lacks read 0, alpha 1. This file names formats, shapes and samplers; [`format`] converts texels, [`sample`] finds and
+//! filters them. Both engines call these functions, as they do the rest of memory: there is one definition of what is in an
+//! image.
+//!
+//! Layout in memory is linear: texels of a row, rows of a slice, slices or layers, without gaps.
+
+pub(crate) mod format;
+pub(crate) mod sample;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::str::FromStr;
+
+/// What the bits of a channel mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u32)]
+pub enum Channel {
+    /// 0 to 1.
+    Unorm = 0,
+    /// -1 to 1.
+    Snorm = 1,
+    /// Signed integer.
+    Int = 2,
+    /// Unsigned integer.
+    Uint = 3,
+    /// Binary16 or binary32.
+    Float = 4,
+}
+
+impl Channel {
+    const ALL: [(Channel, &'static str); 5] = [
+        (Channel::Unorm, "unorm"),
+        (Channel::Snorm, "snorm"),
+        (Channel::Int, "int"),
+        (Channel::Uint, "uint"),
+        (Channel::Float, "float"),
+    ];
+
+    /// True where a texel is read as integers.
+    pub const fn is_integer(self) -> bool {
+        matches!(self, Channel::Int | Channel::Uint)
+    }
+}
+
+/// Format of a texel: channels R, G, B, A in this order, without padding.
+///
+/// ```
+/// use visa_runtime::ImageFormat;
+/// let format: ImageFormat = "rgba8unorm".parse().unwrap();
+/// assert_eq!(format.texel_bytes(), 4);
+/// assert_eq!(format.to_string(), "rgba8unorm");
+/// assert!("rgb8unorm".parse::<ImageFormat>().is_err());
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ImageFormat {
+    channels: u8,
+    bits: u8,
+    channel: Channel,
+}
+
+/// A format that does not exist.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{0}` is no image format; write r, rg or rgba, then 8, 16 or 32, then unorm, snorm, int, uint or float (normalised \
+     ones have 8 or 16 bits, floats 16 or 32)"
+)]
+pub struct FormatError(String);
+
+impl ImageFormat {
+    /// A format of 1, 2 or 4 channels of 8, 16 or 32 bits; `None` for what does not exist.
+    pub fn new(channels: u32, bits: u32, channel: Channel) -> Option<ImageFormat> {
+        let width = match channel {
+            Channel::Unorm | Channel::Snorm => matches!(bits, 8 | 16),
+            Channel::Int | Channel::Uint => matches!(bits, 8 | 16 | 32),
+            Channel::Float => matches!(bits, 16 | 32),
+        };
+        let exists = width && matches!(channels, 1 | 2 | 4);
+        exists.then_some(ImageFormat {
+            channels: channels as u8,
+            bits: bits as u8,
+            channel,
+        })
+    }
+
+    /// Channels.
+    pub const fn channels(self) -> u32 {
+        self.channels as u32
+    }
+
+    /// Bytes of a channel.
+    pub const fn channel_bytes(self) -> u32 {
+        self.bits as u32 / 8
+    }
+
+    /// What a channel means.
+    pub const fn channel(self) -> Channel {
+        self.channel
+    }
+
+    /// Bytes of a texel.
+    pub const fn texel_bytes(self) -> u32 {
+        self.channels() * self.channel_bytes()
+    }
+
+    /// The number for [`crate::abi::Image::format`].
+    pub(crate) const fn code(self) -> u32 {
+        self.channels() | (self.bits as u32) << 8 | (self.channel as u32) << 16
+    }
+
+    /// The format of a number.
+    pub(crate) fn from_code(code: u32) -> Option<ImageFormat> {
+        let (channel, _) = *Channel::ALL.get((code >> 16) as usize)?;
+        ImageFormat::new(code & 0xFF, code >> 8 & 0xFF, channel)
+    }
+}
+
+impl fmt::Display for ImageFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let order = &"rgba"[..usize::from(self.channels)];
+        let name = Channel::ALL[self.channel as usize].1;
+        write!(f, "{order}{}{name}", self.bits)
+    }
+}
+
+impl FromStr for ImageFormat {
+    type Err = FormatError;
+
+    fn from_str(text: &str) -> Result<ImageFormat, FormatError> {
+        let parsed = || {
+            let digits = text.find(|c: char| c.is_ascii_digit())?;
+            let (order, rest) = text.split_at(digits);
+            let word = rest.find(|c: char| !c.is_ascii_digit())?;
+            let (bits, name) = rest.split_at(word);
+            let channels = match order {
+                "r" => 1,
+                "rg" => 2,
+                "rgba" => 4,
+                _ => return None,
+            };
+            let (channel, _) = Channel::ALL.into_iter().find(|(_, n)| *n == name)?;
+            ImageFormat::new(channels, bits.parse().ok()?, channel)
+        };
+        parsed().ok_or_else(|| FormatError(text.to_owned()))
+    }
+}
+
+/// How the coordinates of an image count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ImageKind {
+    /// x.
+    D1,
+    /// x, layer.
+    D1Array,
+    /// x; never filtered.
+    Buffer,
+    /// x, y.
+    D2,
+    /// x, y, layer.
+    D2Array,
+    /// x, y, z.
+    D3,
+}
+
+impl ImageKind {
+    /// Coordinates in use.
+    pub const fn axes(self) -> u32 {
+        match self {
+            ImageKind::D1 | ImageKind::Buffer => 1,
+            ImageKind::D2 | ImageKind::D1Array => 2,
+            ImageKind::D3 | ImageKind::D2Array => 3,
+        }
+    }
+
+    /// OpenCL's name without `_t`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            ImageKind::D1 => "image1d",
+            ImageKind::D1Array => "image1d_array",
+            ImageKind::Buffer => "image1d_buffer",
+            ImageKind::D2 => "image2d",
+            ImageKind::D2Array => "image2d_array",
+            ImageKind::D3 => "image3d",
+        }
+    }
+
+    /// The coordinate that counts layers.
+    pub const fn layer_axis(self) -> Option<u32> {
+        match self {
+            ImageKind::D1Array => Some(1),
+            ImageKind::D2Array => Some(2),
+            _ => None,
+        }
+    }
+}
+
+/// Kind, format and size of an image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ImageShape {
+    /// How coordinates count.
+    pub kind: ImageKind,
+    /// What a texel is.
+    pub format: ImageFormat,
+    /// Texels, or layers, along each coordinate in use; the others do not count.
+    pub extent: [u32; 3],
+}
+
+impl ImageShape {
+    /// The extent, 1 along coordinates that are not in use.
+    pub fn extents(&self) -> [u32; 3] {
+        let axes = self.kind.axes() as usize;
+        std::array::from_fn(|k| if k < axes { self.extent[k] } else { 1 })
+    }
+
+    /// Bytes of the image; `None` when there is no such size.
+    pub fn bytes(&self) -> Option<u64> {
+        let texel = u64::from(self.format.texel_bytes());
+        self.extents()
+            .iter()
+            .try_fold(texel, |bytes, &n| bytes.checked_mul(n.into()))
+    }
+
+    /// Distances in bytes of neighbours along each coordinate; `None` when there is no such size.
+    pub(crate) fn pitches(&self) -> Option<[u64; 3]> {
+        self.bytes()?;
+        let [x, y, _] = self.extents().map(u64::from);
+        let texel = u64::from(self.format.texel_bytes());
+        let row = texel.checked_mul(x)?;
+        Some([texel, row, row.checked_mul(y)?])
+    }
+}
+
+/// What coordinates beyond the edges mean.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[repr(u32)]
+pub enum Addressing {
+    /// The program promises that there are none; they read the border.
+    #[default]
+    None = 0,
+    /// The border: zeros, alpha 1 if the format has no alpha.
+    Border = 1,
+    /// The texel at the edge.
+    Edge = 2,
+    /// The image again, for normalised coordinates.
+    Repeat = 3,
+    /// The image again, every other time reversed, for normalised coordinates.
+    Mirror = 4,
+}
+
+/// How an image is sampled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct SamplerState {
+    /// Coordinates beyond the edges.
+    pub addressing: Addressing,
+    /// Whether neighbours are mixed, else the nearest is taken. Integer formats are never mixed.
+    pub linear: bool,
+    /// Whether coordinates run from 0 to 1, else to the number of texels.
+    pub normalized: bool,
+}

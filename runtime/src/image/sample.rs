@@ -1,0 +1,304 @@
+//! Coordinates to texels, and filters.
+//!
+//! Arithmetic is single precision, one operation after the other as written, so that every engine gives the same bits.
+
+use super::format::{Texel, border, decode, encode, missing};
+use super::{Addressing, ImageFormat};
+use crate::abi::{Image, ImageTable, SURFACES, Sampler, image as op};
+use crate::group::{load, store};
+use crate::helpers::swap;
+
+/// A bound image.
+#[derive(Clone, Copy)]
+pub(crate) struct View<'a> {
+    image: &'a Image,
+    format: ImageFormat,
+}
+
+/// What one lane asks of an image.
+#[derive(Clone, Copy, Debug)]
+pub struct Access {
+    /// One of [`crate::abi::image`].
+    pub op: u32,
+    /// Channels that are written, a bit each.
+    pub channels: u32,
+    /// Coordinates as the message has them.
+    pub at: [u32; 3],
+    /// Operands.
+    pub data: [u32; 4],
+}
+
+/// The image and the sampler of two indices, of which the low bytes count.
+pub(crate) fn bound(table: &ImageTable, surface: u32, sampler: u32) -> (Option<View<'_>>, Sampler) {
+    let image = &table.images[surface as usize % SURFACES];
+    let view = ImageFormat::from_code(image.format).map(|format| View { image, format });
+    (view, table.samplers[sampler as usize % SURFACES])
+}
+
+/// Along one coordinate: two neighbours, of which `None` is the border, and the second one's weight.
+#[derive(Clone, Copy)]
+struct Step {
+    at: [Option<u64>; 2],
+    weight: f32,
+}
+
+impl View<'_> {
+    fn axes(&self) -> usize {
+        (self.image.axes as usize).min(3)
+    }
+
+    /// Where a texel is, if it is inside.
+    fn texel(&self, at: [u64; 3]) -> Option<*mut u8> {
+        let mut offset = 0;
+        for (k, &c) in at.iter().enumerate().take(self.axes()) {
+            if c >= u64::from(self.image.extent[k]) {
+                return None;
+            }
+            offset += c * self.image.pitch[k];
+        }
+        Some(self.image.base.wrapping_add(offset as usize))
+    }
+
+    /// The texel at integer coordinates; what is beyond the edges is not.
+    pub fn inside(&self, at: [u32; 3]) -> Option<*mut u8> {
+        self.texel(at.map(u64::from))
+    }
+
+    /// # Safety
+    /// `from` must be a texel of the image.
+    unsafe fn read(&self, from: *mut u8) -> Texel {
+        let bytes = self.format.channel_bytes();
+        let mut texel = missing(self.format);
+        for (c, value) in (0..self.format.channels()).zip(&mut texel) {
+            // SAFETY: the texel has that many channels.
+            let raw = unsafe { load(from.wrapping_add((c * bytes) as usize), bytes) };
+            *value = decode(self.format, raw as u32);
+        }
+        texel
+    }
+
+    /// # Safety
+    /// `to` must be a texel of the image.
+    unsafe fn write(&self, to: *mut u8, value: Texel, channels: u32) {
+        let bytes = self.format.channel_bytes();
+        let all = (1 << self.format.channels()) - 1;
+        let whole = self.format.texel_bytes();
+        let raw = (0..self.format.channels()).rev().fold(0, |raw, c| {
+            raw << (8 * bytes) | u128::from(encode(self.format, value[c as usize]))
+        });
+        // SAFETY: the texel has that many bytes. In as few pieces as can be, so that texels that two lanes write are one's.
+        unsafe {
+            if channels & all == all && whole <= 8 {
+                return store(to, whole, raw as u64);
+            }
+            for c in (0..self.format.channels()).filter(|c| channels >> c & 1 != 0) {
+                let part = (raw >> (8 * bytes * c)) as u64;
+                store(to.wrapping_add((c * bytes) as usize), bytes, part);
+            }
+        }
+    }
+
+    /// The 32-bit cell that atomics change, if the format is one of a single channel of 32 bits.
+    pub fn cell(&self, at: [u32; 3]) -> Option<*mut u8> {
+        let single = self.format.texel_bytes() == 4 && self.format.channels() == 1;
+        self.inside(at).filter(|_| single)
+    }
+
+    fn size(&self, level: u32) -> Texel {
+        let [x, y, z] = self.image.extent;
+        match (level, self.axes()) {
+            (0, 1) => [x, 0, 0, 1],
+            (0, 2) => [x, y, 0, 1],
+            (0, _) => [x, y, z, 1],
+            _ => [0, 0, 0, 1],
+        }
+    }
+
+    fn step(&self, k: usize, x: f32, sampler: Sampler) -> Step {
+        let size = self.image.extent[k];
+        let edge = |i: i64| Some(i.clamp(0, i64::from(size) - 1) as u64);
+        if self.image.layer_axis as usize == k {
+            let layer = edge(x.round_ties_even() as i64);
+            return Step {
+                at: [layer; 2],
+                weight: 0.0,
+            };
+        }
+        let index = |i: i64| match sampler.address {
+            a if a == Addressing::Repeat as u32 => Some(i.rem_euclid(size.into()) as u64),
+            a if a == Addressing::Edge as u32 || a == Addressing::Mirror as u32 => edge(i),
+            _ => u64::try_from(i).ok().filter(|&i| i < u64::from(size)),
+        };
+        let x = if sampler.normalized != 0 {
+            let folded = match sampler.address {
+                a if a == Addressing::Repeat as u32 => x - x.floor(),
+                a if a == Addressing::Mirror as u32 => {
+                    (x - 2.0 * (0.5 * x).round_ties_even()).abs()
+                }
+                _ => x,
+            };
+            folded * size as f32
+        } else {
+            x
+        };
+        if sampler.linear == 0 || self.format.channel().is_integer() {
+            let i = index(x.floor() as i64);
+            return Step {
+                at: [i; 2],
+                weight: 0.0,
+            };
+        }
+        let x = x - 0.5;
+        let first = x.floor();
+        let i = first as i64;
+        Step {
+            at: [index(i), index(i.saturating_add(1))],
+            weight: x - first,
+        }
+    }
+
+    /// # Safety
+    /// The image must be bound as [`crate::abi`] says.
+    unsafe fn sample(&self, at: [f32; 3], sampler: Sampler) -> Texel {
+        let steps: [Step; 3] = std::array::from_fn(|k| {
+            if k < self.axes() {
+                self.step(k, at[k], sampler)
+            } else {
+                Step {
+                    at: [Some(0); 2],
+                    weight: 0.0,
+                }
+            }
+        });
+        // SAFETY: as promised.
+        unsafe { self.mixed(&steps, 3, [Some(0); 3]) }
+    }
+
+    /// Mixes along the coordinates below `axes`, x first; `at` has the others.
+    ///
+    /// # Safety
+    /// As [`View::sample`].
+    unsafe fn mixed(&self, steps: &[Step; 3], axes: usize, mut at: [Option<u64>; 3]) -> Texel {
+        let Some(k) = axes.checked_sub(1) else {
+            let [Some(x), Some(y), Some(z)] = at else {
+                return border(self.format);
+            };
+            return match self.texel([x, y, z]) {
+                // SAFETY: inside.
+                Some(from) => unsafe { self.read(from) },
+                None => border(self.format),
+            };
+        };
+        let Step { at: [a, b], weight } = steps[k];
+        at[k] = a;
+        // SAFETY: as promised.
+        let first = unsafe { self.mixed(steps, k, at) };
+        if weight == 0.0 {
+            return first;
+        }
+        at[k] = b;
+        // SAFETY: as promised.
+        let second = unsafe { self.mixed(steps, k, at) };
+        std::array::from_fn(|c| {
+            let (a, b) = (f32::from_bits(first[c]), f32::from_bits(second[c]));
+            (a + (b - a) * weight).to_bits()
+        })
+    }
+
+    /// Replaces a cell by what `new` makes of it; the old one.
+    ///
+    /// # Safety
+    /// The image must be bound as [`crate::abi`] says.
+    pub unsafe fn update(&self, at: [u32; 3], mut new: impl FnMut(u32) -> u32) -> Option<u32> {
+        let cell = self.cell(at)?;
+        // SAFETY: the cell is inside.
+        let mut old = unsafe { load(cell, 4) };
+        loop {
+            // SAFETY: as above.
+            match unsafe { swap(4, cell, old, new(old as u32).into()) } {
+                Ok(()) => return Some(old as u32),
+                Err(seen) => old = seen,
+            }
+        }
+    }
+
+    /// Four bytes of a row, of which `data[0]` count, from byte `at[0]` of row `at[1]` on. Beyond the edges the nearest texel
+    /// is read again and nothing is written.
+    ///
+    /// # Safety
+    /// As [`View::update`].
+    unsafe fn block(&self, access: &Access) -> Texel {
+        let texel = i64::from(self.format.texel_bytes());
+        let width = i64::from(self.image.extent[0]) * texel;
+        let height = match self.axes() {
+            1 => 1,
+            _ => i64::from(self.image.extent[1]),
+        };
+        let (x, y) = (access.at[0].cast_signed(), access.at[1].cast_signed());
+        let mut out = 0;
+        for k in 0..access.data[0].min(4) {
+            let byte = i64::from(x) + i64::from(k);
+            let inside = (0..width).contains(&byte) && (0..height).contains(&y.into());
+            if access.op == op::BLOCK_WRITE && !inside {
+                continue;
+            }
+            // The byte of that rank of the texel at the edge.
+            let within = byte.rem_euclid(texel);
+            let column = byte.div_euclid(texel).clamp(0, width / texel - 1);
+            let row = i64::from(y).clamp(0, height - 1);
+            let from = self.texel([column as u64, row as u64, 0]);
+            let Some(from) = from.map(|at| at.wrapping_add(within as usize)) else {
+                continue;
+            };
+            // SAFETY: a byte of a texel that is inside.
+            unsafe {
+                if access.op == op::BLOCK_WRITE {
+                    store(from, 1, u64::from(access.data[1] >> (8 * k)));
+                } else {
+                    out |= (load(from, 1) as u32) << (8 * k);
+                }
+            }
+        }
+        [out, 0, 0, 0]
+    }
+}
+
+/// True where a message of this kind has nothing to do at these coordinates, which counts as out of bounds.
+pub(crate) fn outside(view: Option<View<'_>>, op: u32, at: [u32; 3]) -> bool {
+    let place = match (op, view) {
+        (_, None) => return matches!(op, op::READ | op::WRITE | op::ATOMIC),
+        (op::READ | op::WRITE, Some(view)) => view.inside(at),
+        (op::ATOMIC, Some(view)) => view.cell(at),
+        _ => return false,
+    };
+    place.is_none()
+}
+
+/// Carries out what one lane asks for, atomics excepted.
+///
+/// # Safety
+/// The image must be bound as [`crate::abi`] says.
+pub(crate) unsafe fn access(view: Option<View<'_>>, sampler: Sampler, access: &Access) -> Texel {
+    let Some(view) = view else {
+        return [0; 4];
+    };
+    // SAFETY: as promised.
+    unsafe {
+        match access.op {
+            op::WRITE => {
+                if let Some(to) = view.inside(access.at) {
+                    view.write(to, access.data, access.channels);
+                }
+                [0; 4]
+            }
+            op::SAMPLE => view.sample(access.at.map(f32::from_bits), sampler),
+            op::INFO => view.size(access.at[0]),
+            op::BLOCK_READ | op::BLOCK_WRITE => view.block(access),
+            _ => match (view.inside(access.at), access.op) {
+                (Some(from), _) => view.read(from),
+                (None, op::FETCH) => border(view.format),
+                (None, _) => missing(view.format),
+            },
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! Formats, sizes and samplers by themselves.
+
+use super::format::{border, decode, encode, missing};
+use super::*;
+use crate::{DeviceMemory, SurfaceTable};
+
+fn format(text: &str) -> ImageFormat {
+    text.parse().unwrap()
+}
+
+#[test]
+fn formats_have_names_and_numbers() {
+    let mut count = 0;
+    for channels in 0..6 {
+        for bits in [8, 16, 24, 32, 64] {
+            for (channel, _) in Channel::ALL {
+                let Some(f) = ImageFormat::new(channels, bits, channel) else {
+                    continue;
+                };
+                count += 1;
+                assert_eq!(f.to_string().parse(), Ok(f));
+                assert_eq!(ImageFormat::from_code(f.code()), Some(f));
+            }
+        }
+    }
+    assert_eq!(count, 3 * (2 + 2 + 3 + 3 + 2));
+    assert_eq!(ImageFormat::from_code(0), None);
+    for wrong in [
+        "",
+        "rgba",
+        "rgba8",
+        "r32unorm",
+        "r8float",
+        "bgra8unorm",
+        "r08uint x",
+    ] {
+        assert!(wrong.parse::<ImageFormat>().is_err(), "{wrong}");
+    }
+}
+
+/// Every narrow channel survives being read and written.
+#[test]
+fn channels_survive() {
+    for name in [
+        "r8unorm", "r8snorm", "r8int", "r8uint", "r16unorm", "r16snorm", "r16int", "r16uint",
+        "r16float",
+    ] {
+        let f = format(name);
+        let all = 1u32 << (8 * f.channel_bytes());
+        for raw in 0..all {
+            let value = decode(f, raw);
+            if f.channel() == Channel::Float && f32::from_bits(value).is_nan() {
+                continue;
+            }
+            let least = all / 2;
+            // The least number stands for -1 as well.
+            let want = if f.channel() == Channel::Snorm && raw == least {
+                raw + 1
+            } else {
+                raw
+            };
+            assert_eq!(encode(f, value), want, "{name} {raw:#x}");
+        }
+    }
+}
+
+#[test]
+fn values_are_rounded_and_clamped() {
+    let encoded = |name: &str, v: f32| encode(format(name), v.to_bits());
+    assert_eq!(encoded("r8unorm", 0.5), 128);
+    assert_eq!(encoded("r8unorm", 2.0), 255);
+    assert_eq!(encoded("r8unorm", -1.0), 0);
+    assert_eq!(encoded("r8unorm", f32::NAN), 0);
+    assert_eq!(encoded("r8snorm", -2.0), 0x81);
+    assert_eq!(encoded("r16float", 1e9), 0x7C00);
+    let whole = |name: &str, v: i32| encode(format(name), v.cast_unsigned());
+    assert_eq!(whole("r8int", -1000), 0x80);
+    assert_eq!(whole("r8int", 1000), 0x7F);
+    assert_eq!(whole("r16uint", -1), 0xFFFF);
+    assert_eq!(whole("r32int", -5), 0xFFFF_FFFB);
+    assert_eq!(decode(format("r8snorm"), 0x80), (-1_f32).to_bits());
+    assert_eq!(decode(format("r8int"), 0x80).cast_signed(), -128);
+}
+
+#[test]
+fn missing_channels() {
+    let one = 1_f32.to_bits();
+    assert_eq!(missing(format("rgba8unorm")), [0, 0, 0, one]);
+    assert_eq!(border(format("rgba8unorm")), [0; 4]);
+    assert_eq!(border(format("rg8unorm")), [0, 0, 0, one]);
+    assert_eq!(border(format("r32int")), [0, 0, 0, 1]);
+}
+
+#[test]
+fn images_must_fit_their_buffers() {
+    let memory = DeviceMemory::with_capacity(1 << 20).unwrap();
+    let buffer = memory.alloc(4 * 12).unwrap();
+    let mut table = SurfaceTable::new();
+    let shape = |kind, extent| ImageShape {
+        kind,
+        format: format("rgba8unorm"),
+        extent,
+    };
+    table
+        .bind_image(3, &buffer, &shape(ImageKind::D2, [4, 3, 99]))
+        .unwrap();
+    table
+        .bind_image(4, &buffer, &shape(ImageKind::D3, [2, 3, 2]))
+        .unwrap();
+    for wrong in [[4, 4, 1], [u32::MAX; 3]] {
+        let error = table.bind_image(3, &buffer, &shape(ImageKind::D3, wrong));
+        assert!(error.is_err(), "{wrong:?}");
+    }
+    assert!(
+        table
+            .bind_image(256, &buffer, &shape(ImageKind::D1, [1, 1, 1]))
+            .is_err()
+    );
+}
+
+/// Images flush against unreadable pages on either side, at coordinates of every size: what is outside is never touched.
+#[test]
+fn coordinates_of_every_size_stay_inside() {
+    use super::sample::{Access, access, bound};
+    use crate::abi::image as op;
+    let memory = DeviceMemory::with_capacity(1 << 20).unwrap();
+    let shapes = [
+        (ImageKind::D1, "r8uint", [3, 1, 1]),
+        (ImageKind::D1Array, "rgba32float", [5, 2, 1]),
+        (ImageKind::D2, "rg16snorm", [4, 3, 1]),
+        (ImageKind::D2Array, "r32int", [2, 2, 3]),
+        (ImageKind::D3, "rgba8unorm", [3, 2, 4]),
+        (ImageKind::Buffer, "rgba16float", [7, 1, 1]),
+    ];
+    let odd = [
+        0,
+        1,
+        2,
+        3,
+        7,
+        0x7FFF_FFFF,
+        0x8000_0000,
+        u32::MAX,
+        u32::MAX - 3,
+    ];
+    let floats = [
+        0.0,
+        -0.0,
+        0.5,
+        1.0,
+        -1.0,
+        2.75,
+        1e10,
+        -1e30,
+        f32::MAX,
+        f32::INFINITY,
+        f32::NAN,
+    ];
+    let numbers: Vec<u32> = odd.into_iter().chain(floats.map(f32::to_bits)).collect();
+    let mut count = 0;
+    for (kind, name, extent) in shapes {
+        let shape = ImageShape {
+            kind,
+            format: format(name),
+            extent,
+        };
+        let bytes = shape.bytes().unwrap();
+        for end in [false, true] {
+            let buffer = if end {
+                memory.alloc_flush_end(bytes)
+            } else {
+                memory.alloc_flush_start(bytes)
+            };
+            let mut table = SurfaceTable::new();
+            table.bind_image(0, &buffer.unwrap(), &shape).unwrap();
+            for bits in 0..20_u32 {
+                let state = SamplerState {
+                    addressing: [
+                        Addressing::None,
+                        Addressing::Border,
+                        Addressing::Edge,
+                        Addressing::Repeat,
+                        Addressing::Mirror,
+                    ][bits as usize / 4],
+                    linear: bits & 1 != 0,
+                    normalized: bits & 2 != 0,
+                };
+                table.bind_sampler(bits, state).unwrap();
+            }
+            // SAFETY: the table has images and lives on.
+            let images = unsafe { &*table.images() };
+            for (i, &u) in numbers.iter().enumerate() {
+                for (k, &v) in numbers.iter().enumerate() {
+                    let at = [u, v, numbers[(i + k) % numbers.len()]];
+                    for op in [
+                        op::READ,
+                        op::WRITE,
+                        op::FETCH,
+                        op::BLOCK_READ,
+                        op::BLOCK_WRITE,
+                    ] {
+                        let (view, sampler) = bound(images, 0, 0);
+                        let lane = Access {
+                            op,
+                            channels: 15,
+                            at,
+                            data: [4, 7, 0, 1],
+                        };
+                        // SAFETY: the buffer lives on.
+                        unsafe { access(view, sampler, &lane) };
+                        count += 1;
+                    }
+                    for bits in 0..20 {
+                        let (view, sampler) = bound(images, 0, bits);
+                        let lane = Access {
+                            op: op::SAMPLE,
+                            channels: 15,
+                            at,
+                            data: [0; 4],
+                        };
+                        // SAFETY: as above.
+                        unsafe { access(view, sampler, &lane) };
+                        count += 1;
+                    }
+                }
+            }
+        }
+    }
+    assert_eq!(count, 6 * 2 * 400 * 25);
+}

@@ -1,0 +1,67 @@
+//! What kernels print, and pictures that they are given.
+
+use super::*;
+
+#[test]
+fn kernels_print_to_standard_output() {
+    let file = "tests/kernels/bin/skl/printf.zebin";
+    let args = ["run", file, "--kernel", "print_strings", "--global", "1"];
+    let value = ["--arg", "i8:122", "--threads", "2"];
+    let text = "az constant      right|left  |cu % table text\nanother item, (nil)\nno arguments\n";
+    for backend in ["cranelift", "interp"] {
+        let engine = ["--backend", backend];
+        let output = ok(&[&args[..], &value, &engine].concat());
+        assert_eq!(output.stdout, text);
+        let output = ok(&[&args[..], &value, &engine, &["--json", "--repeat", "2"]].concat());
+        let json: Value = serde_json::from_str(&output.stdout).unwrap();
+        assert_eq!(json["printf"], text);
+    }
+}
+
+#[test]
+fn pictures_go_in_and_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).display().to_string();
+    let texels: Vec<u8> = (0..32).map(|i| i * 7).collect();
+    let file = fs::File::create(path("in.png")).unwrap();
+    let mut encoder = png::Encoder::new(file, 4, 2);
+    encoder.set_color(png::ColorType::Rgba);
+    let mut writer = encoder.write_header().unwrap();
+    writer.write_image_data(&texels).unwrap();
+    writer.finish().unwrap();
+    // To the same size, texels stay as they are.
+    let run = |from: &str, to: &str, save: &str| {
+        let file = "tests/kernels/bin/skl/image_filter.zebin";
+        visa_jit(&[
+            "run", file, "--kernel", "resize", "--global", "4,2", "--arg", from, "--arg", to,
+            "--save", save,
+        ])
+    };
+    let picture = format!("image2d:rgba8unorm:4x2:{}", path("in.png"));
+    let empty = "image2d:rgba8unorm:4x2";
+    for name in ["out.png", "out.bin"] {
+        let output = run(&picture, empty, &format!("1={}", path(name)));
+        assert_eq!(output.code, 0, "{}", output.stderr);
+    }
+    assert_eq!(fs::read(path("out.bin")).unwrap(), texels);
+    let again = format!("image2d:rgba8unorm:4x2:{}", path("out.png"));
+    let output = run(&again, empty, &format!("1={}", path("again.bin")));
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    assert_eq!(fs::read(path("again.bin")).unwrap(), texels);
+    let wrong = |from: &str, to: &str, save: &str, part: &str| {
+        let output = run(from, to, save);
+        assert_eq!(output.code, 2, "{}", output.stderr);
+        assert!(output.stderr.contains(part), "{}", output.stderr);
+    };
+    let save = format!("1={}", path("out.png"));
+    let small = picture.replace("4x2", "4x3");
+    wrong(&small, empty, &save, "4x2 texels, not 4x3");
+    wrong(&picture, "image2d:r32float:4x2", &save, "not r32float");
+    wrong(&picture, "zero:32", &save, "image2d:rgba8unorm:WxH:PATH");
+    wrong(
+        &picture,
+        "image1d:rgba8unorm:4",
+        &save,
+        "an image of type image2d_t",
+    );
+}
