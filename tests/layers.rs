@@ -51,6 +51,8 @@ const LAYERS: &[(&str, &[&str])] = &[
             "interp",
             "isa",
             "module",
+            // Names of passes that `compare` leaves out.
+            "passes",
         ],
     ),
 ];
