@@ -84,3 +84,39 @@ fn the_table_of_instructions_is_fresh() {
         assert!(old == new, "README.md is stale; BLESS=1 rewrites its table");
     }
 }
+
+/// `docs/decisions.md` names code and tests; a test in a file is `path::function`.
+#[test]
+fn decisions_name_code_and_tests_that_exist() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let text = fs::read_to_string(root.join("docs/decisions.md")).unwrap();
+    let mut missing = Vec::new();
+    let mut rows = 0;
+    for line in text.lines().filter(|l| l.starts_with("| ")) {
+        let cells: Vec<&str> = line.split(" | ").collect();
+        let [_, _, code, tests, _] = cells.as_slice() else {
+            panic!("five cells expected: {line}");
+        };
+        if *code == "Code" {
+            continue;
+        }
+        rows += 1;
+        let named = |cell: &str| -> Vec<String> {
+            let mut parts = cell.split('`').skip(1).step_by(2);
+            parts.by_ref().map(str::to_owned).collect()
+        };
+        for names in [named(code), named(tests)] {
+            assert!(!names.is_empty(), "{line}");
+            for name in names {
+                let (path, function) = name.split_once("::").unwrap_or((&name, ""));
+                let source = fs::read_to_string(root.join(path)).unwrap_or_default();
+                let found = function.is_empty() || source.contains(&format!("fn {function}()"));
+                if source.is_empty() || !found {
+                    missing.push(name);
+                }
+            }
+        }
+    }
+    assert!(rows > 40, "{rows}");
+    assert!(missing.is_empty(), "{missing:?}");
+}
