@@ -74,14 +74,14 @@ fn shift(op: Opcode, s: &[Operand], dst: Type, x: i128, count: i128) -> i128 {
     }
 }
 
-/// At the width of the wider of result and rotated value: a narrow value gets zeros above, a wide result is cut.
+/// At the width of the wider of result and rotated value: a narrow value is extended by its sign, a wide result is cut.
 /// The specification counts in the source's width alone; with mixed widths the vendor's assembler widens first.
 fn rotate(op: Opcode, own: Type, dst: Type, x: i128, count: i128) -> Result<i128, Halt> {
     if own.bytes() < 2 || dst.bytes() < 2 {
         return Halt::malformed("rotation of bytes");
     }
     let bits = own.bytes().max(dst.bytes()).wrapping_mul(8);
-    let x = x as u64 & mask(own.bytes());
+    let x = x as u64 & mask(bits / 8);
     let turn = (count as u32) & bits.wrapping_sub(1);
     let left = if op == Opcode::Rol {
         turn

@@ -172,7 +172,7 @@ impl Lowerer<'_> {
     }
 
     /// Rotation at the width of the wider of result and rotated value, as the vendor's assembler does it: it
-    /// widens a narrow value, zeros above, and cuts a wide result.
+    /// extends a narrow value by its sign, and cuts a wide result.
     fn rotate(
         &mut self,
         op: Opcode,
@@ -190,7 +190,7 @@ impl Lowerer<'_> {
             target
         };
         let v = self.int(x, own)?;
-        let v = self.b.resize(v, lane, false);
+        let v = self.b.resize(v, lane, x.ty.is_signed());
         let n = self.int(count, lane)?;
         let rotate = if op == Opcode::Rol {
             BinOp::Rotl

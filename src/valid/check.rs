@@ -1,7 +1,7 @@
 //! The rules, one function a topic.
 
 use super::place::Places;
-use super::{Target, ValidError, rules};
+use super::{Target, ValidError, rules, shapes};
 use crate::isa::{Opcode, Type};
 use crate::module::*;
 
@@ -102,6 +102,7 @@ pub fn inst(
     for message in rules::broken(module, target, inst) {
         error(errors, inst.pos, message);
     }
+    shapes::check(module, target, inst, errors);
     let mut c = Ctx {
         module,
         places,

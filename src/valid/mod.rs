@@ -9,6 +9,7 @@ mod check;
 mod flow;
 pub mod place;
 mod rules;
+mod shapes;
 
 pub use place::{Place, Root, RootId};
 

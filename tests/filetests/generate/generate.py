@@ -206,7 +206,7 @@ def shift_files():
     def rotate(left):
         def f(x, n, c):
             bits = 8 * max(size(c.dst), size(c.srcs[0].own))
-            x &= (1 << 8 * size(c.srcs[0].own)) - 1
+            x &= (1 << bits) - 1
             n = (n if left else -n) % bits
             return (x << n | x >> (bits - n)) & ((1 << bits) - 1)
         return f

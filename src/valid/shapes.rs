@@ -1,0 +1,160 @@
+//! Rules of single instructions that are about numbers, not about classes or types: precisions and sizes of
+//! matrices, elements of messages, elements of address and state variables.
+
+use super::{Target, ValidError};
+use crate::isa::dpas::precision_name;
+use crate::isa::{AtomicOp, Family, Type, lsc::LscOp};
+use crate::module::*;
+
+/// Rules that an instruction breaks.
+pub fn check(module: &Module, target: Target, inst: &Inst, errors: &mut Vec<ValidError>) {
+    let broken = match &inst.body {
+        Body::Alu(a) => alu(module, inst, a),
+        Body::SwitchJmp { targets, .. } if targets.is_empty() => Some("no targets".into()),
+        Body::Dpas(d) => dpas(module, target, inst, d),
+        Body::Lsc(l) => lsc(inst, l),
+        Body::Mem(m) => mem(&m.kind),
+        Body::Svm(s) => svm(s),
+        _ => None,
+    };
+    if let Some(rule) = broken {
+        errors.push(ValidError {
+            pos: inst.pos,
+            message: format!("`{}`: {rule}", inst.mnemonic()),
+        });
+    }
+}
+
+fn alu(module: &Module, inst: &Inst, a: &Alu) -> Option<String> {
+    let n = inst.exec.lanes();
+    let address = |id: &AddrId, index: u8| {
+        let elements = module.vars.address.get(id.0 as usize)?.elements;
+        (u32::from(index) + n > elements)
+            .then(|| "an address operand is shorter than the execution size".to_owned())
+    };
+    let state = |elements: Option<u32>, index: u8| {
+        (u32::from(index) + n > elements?)
+            .then(|| "more elements than the state variable has".to_owned())
+    };
+    let surface = |id: &SurfaceId, index: u8| {
+        let user = id.0.checked_sub(SurfaceId::FIRST_USER)?;
+        state(
+            module.vars.surface.get(user as usize).map(|s| s.elements),
+            index,
+        )
+    };
+    let sampler = |id: &SamplerId, index: u8| {
+        state(
+            module.vars.sampler.get(id.0 as usize).map(|s| s.elements),
+            index,
+        )
+    };
+    // Bits of the flag register, from the instruction's first lane on.
+    let end = inst.exec.mask.first_lane() + n;
+    let bits = |p: &PredId| {
+        let bits = module.vars.pred_bits(*p)?;
+        let narrow = inst.op.info().family == Family::Logic && bits != 1 && bits < end;
+        narrow.then(|| "a predicate operand is narrower than the execution size".to_owned())
+    };
+    let dst = match &a.dst {
+        Dst::Address { addr, index, .. } => address(addr, *index),
+        Dst::Surface(s, _) if s.0 < SurfaceId::FIRST_USER => {
+            Some("a predefined surface is not written".into())
+        }
+        Dst::Surface(s, index) => surface(s, *index),
+        Dst::Sampler(s, index) => sampler(s, *index),
+        _ => None,
+    };
+    dst.or_else(|| {
+        a.srcs.iter().find_map(|s| match s {
+            Src::Address { addr, index, .. } => address(addr, *index),
+            Src::Surface(s, index) => surface(s, *index),
+            Src::Sampler(s, index) => sampler(s, *index),
+            Src::Pred(p) => bits(p),
+            _ => None,
+        })
+    })
+}
+
+fn dpas(module: &Module, target: Target, inst: &Inst, d: &Dpas) -> Option<String> {
+    let wanted = target.grf() / 4;
+    if inst.exec.lanes() != wanted {
+        return Some(format!(
+            "the execution size is {wanted} on {}",
+            target.platform
+        ));
+    }
+    let name = |code| precision_name(code).unwrap_or("");
+    let (b, a) = (name(d.precision1), name(d.precision2));
+    let is_int = |p: &str| {
+        p.strip_prefix(['u', 's'])
+            .is_some_and(|n| n.parse::<u8>().is_ok())
+    };
+    if a != b && !(is_int(a) && is_int(b)) {
+        return Some("the precisions of the two matrices differ, and are not both integers".into());
+    }
+    let fits = |ty: Type| match a {
+        "bf" => matches!(ty, Type::F | Type::Bf),
+        "hf" => matches!(ty, Type::F | Type::Hf),
+        "tf32" => ty == Type::F,
+        _ if is_int(a) => matches!(ty, Type::D | Type::Ud),
+        // Formats of other devices, refused by name where they would be computed with.
+        _ => true,
+    };
+    let types = [d.dst, d.src0].into_iter().filter(|r| !r.is_null());
+    let wrong = types
+        .filter_map(|r| module.vars.ty(r.var))
+        .find(|t| !fits(*t));
+    wrong.map(|t| format!("a `{t}` matrix does not go with precision `{a}`"))
+}
+
+/// An atomic's data operands are there.
+fn operands(op: AtomicOp, first: Raw, second: Raw) -> Option<String> {
+    let n = op.sources();
+    let missing = (n >= 1 && first.is_null()) || (n == 2 && second.is_null());
+    missing.then(|| format!("takes {n} data operands beside the address"))
+}
+
+fn lsc(inst: &Inst, l: &Lsc) -> Option<String> {
+    if l.transposed && inst.exec.lanes() != 1 {
+        return Some("a transposed message has execution size 1".into());
+    }
+    match l.op {
+        LscOp::Atomic(op) => operands(op, l.src1, l.src2),
+        _ => None,
+    }
+}
+
+fn one_of(what: &str, value: u8, allowed: &[u8]) -> Option<String> {
+    let list: Vec<String> = allowed.iter().map(u8::to_string).collect();
+    (!allowed.contains(&value)).then(|| format!("{what} are {}, not {value}", list.join(", ")))
+}
+
+fn channels(c: Channels) -> Option<String> {
+    (c.count() == 0).then(|| "no channel is enabled".into())
+}
+
+fn mem(kind: &MemKind) -> Option<String> {
+    match kind {
+        MemKind::Gather { bytes, .. } | MemKind::GatherScaled { bytes, .. } => {
+            one_of("bytes of an element", *bytes, &[1, 2, 4])
+        }
+        MemKind::Gather4Scaled { channels: c, .. } | MemKind::Typed { channels: c, .. } => {
+            channels(*c)
+        }
+        MemKind::Oword { owords, .. } => one_of("owords", *owords, &[1, 2, 4, 8, 16]),
+        MemKind::DwordAtomic { op, src0, src1, .. }
+        | MemKind::TypedAtomic { op, src0, src1, .. } => operands(*op, *src0, *src1),
+        MemKind::Qword { .. } | MemKind::Media { .. } => None,
+    }
+}
+
+fn svm(s: &Svm) -> Option<String> {
+    match s {
+        Svm::Block { owords, .. } => one_of("owords", *owords, &[1, 2, 4, 8, 16]),
+        Svm::Gather { bytes, blocks, .. } => one_of("bytes of a block", *bytes, &[1, 4, 8])
+            .or_else(|| one_of("blocks", *blocks, &[1, 2, 4, 8])),
+        Svm::Gather4Scaled { channels: c, .. } => channels(*c),
+        Svm::Atomic { op, src0, src1, .. } => operands(*op, *src0, *src1),
+    }
+}
