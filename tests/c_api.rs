@@ -162,7 +162,7 @@ fn valgrind(program: &Path, arguments: &[&str]) {
 fn c_programs_run_kernels() {
     let kit = Kit::new();
     let program = kit.build("saxpy", &[]);
-    let expected = "saxpy: 8 groups, 0 faults, y[999] = 20979, 0 wrong\n\
+    let expected = "saxpy: 4 groups, 0 faults, y[999] = 20979, 0 wrong\n\
         argument 7: there is no argument 7; the kernel has 3\n";
     for threads in ["1", "2", "5"] {
         assert_eq!(succeed(Command::new(&program).arg(threads)), expected);

@@ -4,7 +4,7 @@ use super::error::Error;
 use super::kernel::{ArgKind, Kernel};
 use super::launch::compiled_site;
 use crate::artifact::object::{ObjectKernel, descriptor_symbol, identifier};
-use crate::backend::{Backend, CodegenOptions, OobPolicy};
+use crate::backend::{Backend, CodegenOptions, OobPolicy, cranelift};
 use crate::container::PayloadArgument;
 use crate::container::{ArgType, BufferType, BufferUsage, KernelInfo, MemoryAddressing};
 use crate::lower::{InputSource, LocalIdShape};
@@ -25,7 +25,7 @@ pub(crate) const fn policy_name(oob: OobPolicy) -> &'static str {
 }
 
 impl Kernel {
-    /// Compiles for an object file, with any code generator: for any launch, and again for launches whose lanes lie in rows.
+    /// Compiles for an object file, for any target of Cranelift: for any launch, and again for launches whose lanes lie in rows.
     ///
     /// # Errors
     /// When the kernel cannot be compiled, or needs of its caller what a program without a compiler does not do.
@@ -36,6 +36,10 @@ impl Kernel {
     ) -> Result<ObjectKernel, Error> {
         let plan = self.launch_plan()?;
         let identity = backend.identity();
+        if identity.name != cranelift::NAME {
+            // The runtime could not tell whether a processor has what the code uses: it knows Cranelift's names.
+            return Err(self.unsupported(format_args!("the code generator {}", identity.name)));
+        }
         let codegen = CodegenOptions {
             oob,
             ..self.codegen(oob)

@@ -47,7 +47,18 @@ pub fn run(engine: &Engine, n: u32) -> Origin {
     let launch = Launch::new([1, 1, 1]).surface(0, surface.clone());
     let report = text(engine, n).kernels()[0].launch(&launch).unwrap();
     assert_eq!(surface.to_vec_of::<u32>(), [9, 9, 9, 9, n + 1, n + 1]);
+    no_writable_code();
     report.origin
+}
+
+/// No mapping of this process is writable and executable.
+fn no_writable_code() {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let both = |line: &&str| {
+        let protection = line.split(' ').nth(1).unwrap();
+        protection.contains('w') && protection.contains('x')
+    };
+    assert_eq!(maps.lines().find(both), None);
 }
 
 /// Where the entry of kernel `n` is; it must be there.

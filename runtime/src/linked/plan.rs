@@ -302,3 +302,113 @@ impl Slot {
         out.payload.set(self.offset as usize, &bytes[..fitting])
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn slot(offset: u32, size: u32, source: SlotSource) -> Slot {
+        Slot {
+            offset,
+            size,
+            source,
+        }
+    }
+
+    fn argument(index: u32, kind: PlanKind) -> PlanArgument {
+        PlanArgument {
+            index,
+            name: format!("a{index}"),
+            type_name: String::new(),
+            kind,
+        }
+    }
+
+    fn plan() -> LaunchPlan {
+        let value = |size, narrow| PlanKind::Value { size, narrow };
+        LaunchPlan {
+            arguments: vec![
+                argument(0, value(4, Some(1))),
+                argument(1, PlanKind::Local { alignment: 64 }),
+                argument(2, PlanKind::Local { alignment: 64 }),
+                argument(3, PlanKind::Unused),
+            ],
+            slots: vec![
+                slot(
+                    0,
+                    4,
+                    SlotSource::Value {
+                        argument: 0,
+                        from: 0,
+                    },
+                ),
+                slot(4, 4, SlotSource::Dimensions),
+                slot(
+                    8,
+                    8,
+                    SlotSource::Local {
+                        argument: 1,
+                        alignment: 64,
+                    },
+                ),
+                slot(
+                    16,
+                    8,
+                    SlotSource::Local {
+                        argument: 2,
+                        alignment: 64,
+                    },
+                ),
+                slot(24, 12, SlotSource::GroupCount),
+            ],
+            ..LaunchPlan::default()
+        }
+    }
+
+    fn layout(given: &[(u32, ArgValue)]) -> Result<Arguments, PlanError> {
+        let memory = DeviceMemory::with_capacity(1 << 20).unwrap();
+        let given = given.iter().cloned().collect();
+        let shape = LaunchShape::new([10, 3, 1], [4, 1, 1]);
+        plan().layout(36, &given, &BTreeMap::new(), &shape, &memory, None)
+    }
+
+    #[test]
+    fn values_and_local_memory_are_laid_out() {
+        let local = |bytes| ArgValue::Local(bytes);
+        let narrow = ArgValue::Bytes(vec![7]);
+        let out = layout(&[(0, narrow), (1, local(10)), (2, local(5))]).unwrap();
+        let words: Vec<u32> = out
+            .payload
+            .as_slice()
+            .chunks_exact(4)
+            .map(|w| u32::from_le_bytes(w.try_into().unwrap()))
+            .collect();
+        assert_eq!(words, [7, 2, 0, 0, 64, 0, 3, 3, 1]);
+        assert_eq!(out.extra_slm, 1024);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_named() {
+        let value = ArgValue::Bytes(vec![0; 4]);
+        let problems = |given: &[(u32, ArgValue)]| layout(given).unwrap_err().to_string();
+        let said = problems(&[
+            (0, ArgValue::Bytes(vec![0; 3])),
+            (1, value.clone()),
+            (9, value.clone()),
+        ]);
+        for part in [
+            "argument 0 (`a0`) takes 4 bytes by value, not 3",
+            "argument 1 (`a1`) takes a size of local memory",
+            "argument 2 (`a2`) is missing",
+            "there is no argument 9; the kernel has 4",
+        ] {
+            assert!(said.contains(part), "{said}");
+        }
+        let huge = [
+            (0, value),
+            (1, ArgValue::Local(1)),
+            (2, ArgValue::Local(u32::MAX)),
+        ];
+        assert!(problems(&huge).contains("local memory"));
+    }
+}
