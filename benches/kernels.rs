@@ -378,6 +378,135 @@ impl Bench {
     }
 }
 
+/// Both code generators on the same launches, in turn.
+#[cfg(feature = "llvm")]
+mod generators {
+    use visa_jit::backend::BackendKind;
+    use visa_jit::{Engine, EngineOptions, Launch, Prepared};
+
+    use super::{ROUNDS, median, paired, root};
+
+    /// Arguments of a launch whose buffers lie in an engine's memory.
+    type Arguments = fn(&Engine, Launch) -> Launch;
+
+    fn ones(engine: &Engine, n: usize) -> visa_runtime::Buffer {
+        engine
+            .memory()
+            .alloc_from(&vec![1.0f32; n])
+            .expect("memory")
+    }
+
+    /// File, kernel, global and local size.
+    type Case = (&'static str, &'static str, [u32; 3], [u32; 3], Arguments);
+
+    const CASES: &[Case] = &[
+        ("saxpy", "saxpy", [65536, 1, 1], [256, 1, 1], |e, l| {
+            let n = 65536;
+            l.arg(0, ones(e, n)).arg(1, ones(e, n)).arg(2, 0.5f32)
+        }),
+        ("gather", "gather", [1 << 20, 1, 1], [256, 1, 1], |e, l| {
+            let index = |i: u64| (i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40) as u32 % 8192;
+            let index: Vec<u32> = (0..1 << 20).map(index).collect();
+            let index = e.memory().alloc_from(&index).expect("memory");
+            let l = l.arg(0, ones(e, 1 << 20));
+            l.arg(1, ones(e, 8192)).arg(2, index)
+        }),
+        (
+            "mandelbrot",
+            "mandelbrot",
+            [512, 512, 1],
+            [256, 1, 1],
+            |e, l| {
+                let step = 2.5f32 / 512.0;
+                let l = l.arg(0, ones(e, 512 * 512));
+                let l = l.arg(1, -2.0f32).arg(2, -1.25f32).arg(3, step);
+                l.arg(4, step).arg(5, 512i32).arg(6, 256i32)
+            },
+        ),
+        (
+            "sgemm",
+            "sgemm_tiled",
+            [256, 256, 1],
+            [16, 16, 1],
+            |e, l| {
+                let n = 256 * 256;
+                let l = l.arg(0, ones(e, n)).arg(1, ones(e, n));
+                l.arg(2, ones(e, n)).arg(3, 256i32).arg(4, 256i32)
+            },
+        ),
+    ];
+
+    fn engine(kind: BackendKind) -> Engine {
+        let options = EngineOptions {
+            strategy: kind.into(),
+            ..EngineOptions::default()
+        };
+        Engine::with_options(options).expect("engine")
+    }
+
+    /// Run times.
+    pub fn run(device: &str) {
+        let engines = [BackendKind::Cranelift, BackendKind::Llvm].map(engine);
+        for (file, kernel, global, local, arguments) in CASES {
+            let path = root(&format!("tests/kernels/bin/{device}/{file}.zebin"));
+            let bytes = std::fs::read(path).expect("checked-in zebin");
+            let prepare = |e: &Engine| -> Prepared {
+                let launch = arguments(e, Launch::new(*global).local(*local));
+                let program = e.program_from_zebin(&bytes, None).expect("zebin");
+                let kernel = program.kernel(kernel).expect("kernel");
+                kernel.prepare(&launch).expect("prepares")
+            };
+            let [a, b] = [prepare(&engines[0]), prepare(&engines[1])];
+            let (ta, tb, ratio) = paired(&mut || drop(a.run()), &mut || drop(b.run()));
+            println!("{kernel:<28} cranelift {ta:>9.1} us   llvm {tb:>9.1} us   ratio {ratio:.2}");
+        }
+    }
+
+    /// Compile times, from text in memory to installed code.
+    pub fn compile(device: &str) {
+        let mut ratios = Vec::new();
+        for file in [
+            "saxpy",
+            "gather",
+            "mandelbrot",
+            "reduction",
+            "sgemm",
+            "stencil",
+            "black_scholes",
+            "sha256",
+        ] {
+            let path = root(&format!("tests/kernels/bin/{device}/{file}.zebin"));
+            let bytes = std::fs::read(path).expect("checked-in zebin");
+            let names: Vec<String> = engine(BackendKind::Cranelift)
+                .program_from_zebin(&bytes, None)
+                .map(|p| p.kernels().iter().map(|k| k.name().to_owned()).collect())
+                .expect("zebin");
+            for name in names {
+                let time = |kind| {
+                    let program = engine(kind)
+                        .program_from_zebin(&bytes, None)
+                        .expect("zebin");
+                    let kernel = program.kernel(&name).expect("kernel");
+                    let code = kernel.code(Default::default()).expect("compiles");
+                    let valid = kernel.valid().expect("a kernel from a file");
+                    let n = valid.module().insts.len() as f64;
+                    code.compile_time().as_secs_f64() * 1e6 / n
+                };
+                let pairs = (0..ROUNDS.min(5))
+                    .map(|_| (time(BackendKind::Cranelift), time(BackendKind::Llvm)));
+                let (a, b): (Vec<f64>, Vec<f64>) = pairs.unzip();
+                let (a, b) = (median(a), median(b));
+                ratios.push(b / a);
+                println!("compile {name:<24} cranelift {a:>8.1}   llvm {b:>8.1} us an instruction");
+            }
+        }
+        println!(
+            "compile: llvm takes {:.1} times as long, median",
+            median(ratios)
+        );
+    }
+}
+
 fn main() {
     let device = std::env::args()
         .skip(1)
@@ -393,6 +522,11 @@ fn main() {
         "device {}, one thread, medians of {ROUNDS} rounds",
         bench.device
     );
+    #[cfg(feature = "llvm")]
+    {
+        generators::run(&bench.device);
+        generators::compile(&bench.device);
+    }
     bench.launch_overhead();
     bench.saxpy();
     bench.gather();
