@@ -10,13 +10,14 @@ use inkwell::values::{InstructionOpcode as I, PointerValue};
 use visa_runtime::abi::{Helpers, message};
 
 use super::emit::{Bug, Emit, Made, V};
+use super::image::image_bytes;
 use super::memory::{Lanes, Region};
 use super::rectangle::rectangle_bytes;
 use super::types::vector_of;
 use crate::ssa::{AtomicAccess, Function, Inst, Lane, MemAccess, Op, Space, Ty, Value};
 
 /// Bytes of a vector in a message.
-const fn padded(ty: Ty) -> u32 {
+pub(super) const fn padded(ty: Ty) -> u32 {
     ty.bytes().next_multiple_of(16)
 }
 
@@ -28,6 +29,7 @@ fn message_bytes(f: &Function) -> u32 {
             Op::Load(m) | Op::Store(m) => (m.space, m.elem, u32::from(m.comps)),
             Op::Atomic(m) => (m.space, m.elem, m.op.sources().max(1) as u32),
             Op::Load2d(m) | Op::Store2d(m) => return rectangle_bytes(*m),
+            Op::Image(_) => return image_bytes(data.args.get(1).map_or(1, |&v| f.ty(v).lanes)),
             _ => return 0,
         };
         let lanes = data.args.get(1).map_or(1, |&v| f.ty(v).lanes);

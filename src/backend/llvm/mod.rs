@@ -18,6 +18,7 @@ mod cpu;
 mod emit;
 mod fault;
 mod helper;
+mod image;
 mod int;
 mod lines;
 mod memory;

@@ -49,6 +49,7 @@ impl<'c> Emit<'c, '_> {
             Op::Load(access) => return self.load_lanes(*access, args, &data.results, inst),
             Op::Store(access) => return self.store_lanes(*access, args, inst),
             Op::BlockStore(access) => return self.block_store(*access, args),
+            Op::Image(access) => return self.image(*access, args, &data.results),
             Op::Load2d(access) => return self.load2d(*access, args, &data.results),
             Op::Store2d(access) => return self.store2d(*access, args),
             Op::Fence => {

@@ -1,0 +1,86 @@
+//! Messages to typed surfaces and the sampler: one call of the runtime each.
+
+use std::mem::offset_of;
+
+use visa_runtime::abi::{Helpers, image as code};
+
+use super::access::padded;
+use super::emit::{Bug, Emit, Made, V};
+use crate::ssa::{ImageAccess, ImageOp, Lane, Space, Ty, Value};
+
+/// Rows of a message's block: three coordinates, four channels.
+const ROWS: u32 = 7;
+
+/// Bytes of a message to so many lanes.
+pub(super) const fn image_bytes(lanes: u16) -> u32 {
+    ROWS * padded(Ty::vector(Lane::I32, lanes))
+}
+
+impl<'c> Emit<'c, '_> {
+    /// An image message.
+    pub fn image(&mut self, access: ImageAccess, args: &[Value], out: &[Value]) -> Made<()> {
+        let (mask, u) = (args[0], args[1]);
+        let (surface, sampler) = (self.get(args[2])?, self.get(args[3])?);
+        let ty = self.ty(u);
+        let row = padded(ty);
+        let block = self.message_block()?;
+        let rows = [u].into_iter().chain(args[4..].iter().copied());
+        for (k, v) in rows.enumerate() {
+            let at = self.offset_const(block, i64::from(row) * k as i64)?;
+            let v = self.get(v)?;
+            self.store_value(v, ty, at)?;
+        }
+        let enabled = self.get(mask)?;
+        let enabled = self.mask_bits(enabled, ty.lanes)?;
+        let (op, atomic) = match access.op {
+            ImageOp::Atomic(op) => (code::ATOMIC, op as u32),
+            op => (number(op), 0),
+        };
+        let shape = op
+            | u32::from(ty.lanes) << 8
+            | u32::from(access.channels) << code::CHANNEL_SHIFT
+            | atomic << code::ATOMIC_SHIFT;
+        let send = |e: &mut Self, shape: u32| -> Made<V<'c>> {
+            let args = [
+                e.ctx.group()?.into(),
+                e.i32(shape).into(),
+                surface,
+                sampler,
+                enabled,
+                block.into(),
+            ];
+            e.call_helper(offset_of!(Helpers, image), Some(32), &args)?
+                .ok_or_else(|| Bug::from("no answer to an image message"))
+        };
+        let faults = matches!(
+            access.op,
+            ImageOp::Read | ImageOp::Write | ImageOp::Atomic(_)
+        );
+        if faults && self.records_faults(Space::Surface) {
+            let faulting = send(self, shape | code::CHECK)?;
+            let place = (self.get(u)?, ty.lanes, surface);
+            self.report(place, faulting, access.site, |_| Ok(()))?;
+        }
+        send(self, shape)?;
+        for (k, &v) in out.iter().enumerate() {
+            let at = self.offset_const(block, i64::from(row) * (3 + k as i64))?;
+            let result = self.load_value(ty, at)?;
+            self.bind(v, result);
+        }
+        Ok(())
+    }
+}
+
+/// The runtime's number of an operation.
+fn number(op: ImageOp) -> u32 {
+    match op {
+        ImageOp::Read => code::READ,
+        ImageOp::Write => code::WRITE,
+        ImageOp::Fetch => code::FETCH,
+        ImageOp::Sample => code::SAMPLE,
+        ImageOp::Info => code::INFO,
+        ImageOp::BlockRead => code::BLOCK_READ,
+        ImageOp::BlockWrite => code::BLOCK_WRITE,
+        ImageOp::Atomic(_) => code::ATOMIC,
+    }
+}
