@@ -1,11 +1,11 @@
 //! Random control flow, and what each lane must make of it.
 //!
 //! A [`Graph`] is a kernel whose blocks write a trace: each lane that comes through a block mixes the block's
-//! number into its hash, counts a step and loses one unit of fuel; the block itself leaves a mark that it
-//! ran at all. Lanes decide by their hash, all lanes together by bits that the launch gives, so that a
+//! number into its hash and loses one unit of fuel; the block itself leaves a mark that it ran at all. Lanes decide by their hash, all lanes together by bits that the launch gives, so that a
 //! lane's way never depends on other lanes: [`oracle`] walks it alone, as a scalar program. Backward branches
 //! are taken only with fuel left, so every graph ends.
 
+pub mod census;
 pub mod generate;
 pub mod oracle;
 pub mod text;
@@ -117,6 +117,8 @@ pub struct Graph {
     pub split: u32,
     /// Subroutines, the kernel's body first. Each calls only later ones.
     pub subs: Vec<Vec<Block>>,
+    /// Deepest nesting of branches and loops, in bodies that are nested.
+    pub depth: u32,
 }
 
 /// What a launch gives: a hash and fuel for each lane, and the bits of uniform decisions.
@@ -137,12 +139,10 @@ pub struct Given {
 pub struct Trace {
     /// Hash of each lane.
     pub hash: [u32; 32],
-    /// Blocks that each lane went through.
-    pub steps: [u32; 32],
-    /// Fuel of each lane.
-    pub fuel: [i32; 32],
     /// Bit per block that ran.
     pub marks: [u32; 4],
+    /// Blocks that lanes went through, all together. Memory does not have it.
+    pub steps: u64,
 }
 
 /// Multiplier of the hash.

@@ -1,38 +1,84 @@
 //! Random graphs: half of them nested as compilers make them (branches, loops, breaks, continues, early
 //! returns), half with edges between any blocks.
+//!
+//! Code generation costs time in proportion to blocks and lanes, and what can go wrong between lanes shows in
+//! eight of them as well. So most graphs are small; each [`LARGE`]th has many blocks and up to 32 lanes.
 
 use visa_jit::isa::Platform;
 
 use super::{Block, Form, Given, Graph, How, Lanes, Term, Test, Uniform};
 use crate::rng::Rng;
 
+/// Every so many seeds have a large graph.
+pub const LARGE: u64 = 8;
+
+/// What graphs are drawn from.
+struct Size {
+    /// Lanes of a thread.
+    simd: &'static [u32],
+    /// Subroutines, apart from one that the body may be put into.
+    subs: &'static [usize],
+    /// How often, in percent, it is: then lanes that return early wait for the others instead of ending, and the
+    /// traces are stored in one place.
+    wrapped: usize,
+    /// Most statements of a nested body, and of a nested subroutine, less two.
+    budget: (usize, usize),
+    /// Most blocks of an arbitrary body, and of an arbitrary subroutine, less three.
+    blocks: (usize, usize),
+}
+
+const SMALL: Size = Size {
+    simd: &[8, 8, 8, 8, 8, 8, 8, 16],
+    subs: &[1, 1, 1, 2],
+    wrapped: 70,
+    budget: (5, 2),
+    blocks: (4, 2),
+};
+
+const BIG: Size = Size {
+    simd: &[8, 16, 16, 32],
+    subs: &[1, 1, 2, 3],
+    wrapped: 40,
+    budget: (6, 3),
+    blocks: (7, 4),
+};
+
 /// The graph of a seed.
 pub fn graph(seed: u64) -> Graph {
+    let size = if seed.is_multiple_of(LARGE) {
+        &BIG
+    } else {
+        &SMALL
+    };
     let mut rng = Rng::new(seed);
     let platform = *rng.pick(&[Platform::Skl, Platform::Skl, Platform::Dg2, Platform::Pvc]);
-    let simd = *rng.pick(&[8, 16, 16, 32]);
+    let simd = *rng.pick(size.simd);
     let split = if rng.chance(75) {
         simd
     } else {
         *rng.pick(&[8, 16])
     };
-    let mut count = *rng.pick(&[1, 1, 2, 3]);
-    // The body as a subroutine: lanes that return early wait for the others instead of ending.
-    let wrapped = rng.chance(40);
+    let mut count = *rng.pick(size.subs);
+    let wrapped = rng.chance(size.wrapped);
     count += usize::from(wrapped);
-    let mut subs = Vec::new();
+    let (mut subs, mut depth) = (Vec::new(), 0);
     for s in 0..count {
         let mut b = Body::new(&mut rng, s, count, platform);
         if s == 0 && wrapped {
             b.push(Term::Call(How::Always { wide: true }, 1));
             b.push(Term::Ret(How::Always { wide: false }));
         } else if b.rng.chance(50) {
-            let budget = 2 + b.rng.below(if s == 0 { 6 } else { 3 });
+            let budget = 2 + b
+                .rng
+                .below(if s == 0 { size.budget.0 } else { size.budget.1 });
             b.structured(budget);
         } else {
-            let blocks = 3 + b.rng.below(if s == 0 { 7 } else { 4 });
+            let blocks = 3 + b
+                .rng
+                .below(if s == 0 { size.blocks.0 } else { size.blocks.1 });
             b.arbitrary(blocks);
         }
+        depth = depth.max(b.deepest);
         subs.push(b.finish());
     }
     for (id, block) in (0..).zip(subs.iter_mut().flatten()) {
@@ -43,6 +89,7 @@ pub fn graph(seed: u64) -> Graph {
         simd,
         split,
         subs,
+        depth,
     }
 }
 
@@ -73,6 +120,9 @@ struct Body<'r> {
     labels: Vec<Option<usize>>,
     /// Labels to leave and to repeat the loops around.
     loops: Vec<(usize, usize)>,
+    /// Nested statements around, and the most of them.
+    depth: u32,
+    deepest: u32,
 }
 
 impl<'r> Body<'r> {
@@ -85,6 +135,8 @@ impl<'r> Body<'r> {
             blocks: Vec::new(),
             labels: Vec::new(),
             loops: Vec::new(),
+            depth: 0,
+            deepest: 0,
         }
     }
 
@@ -187,7 +239,12 @@ impl<'r> Body<'r> {
 
     fn statements(&mut self, mut budget: usize) {
         while budget > 0 {
-            let part = 1 + self.rng.below(budget);
+            // All in one statement now and then, for the sake of nesting.
+            let part = if self.rng.chance(40) {
+                budget
+            } else {
+                1 + self.rng.below(budget)
+            };
             self.statement(part);
             budget -= part;
         }
@@ -197,12 +254,15 @@ impl<'r> Body<'r> {
         if budget == 1 {
             return self.simple();
         }
+        self.depth += 1;
+        self.deepest = self.deepest.max(self.depth);
         match self.rng.below(4) {
             0 => self.branch(budget - 1, false),
             1 => self.branch(budget - 1, true),
             2 => self.repeat(budget - 1),
             _ => self.while_loop(budget - 1),
         }
+        self.depth -= 1;
     }
 
     fn simple(&mut self) {

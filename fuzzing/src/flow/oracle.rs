@@ -80,9 +80,8 @@ impl Lane<'_> {
 pub fn run(graph: &Graph, given: &Given) -> Option<Trace> {
     let mut trace = Trace {
         hash: given.hash,
-        steps: [0; 32],
-        fuel: given.fuel,
         marks: [0; 4],
+        steps: 0,
     };
     for l in 0..given.lanes as usize {
         let mut lane = Lane {
@@ -92,7 +91,8 @@ pub fn run(graph: &Graph, given: &Given) -> Option<Trace> {
             steps: 0,
         };
         lane.walk(graph, &mut trace.marks)?;
-        (trace.hash[l], trace.fuel[l], trace.steps[l]) = (lane.hash, lane.fuel, lane.steps);
+        trace.hash[l] = lane.hash;
+        trace.steps += u64::from(lane.steps);
     }
     Some(trace)
 }

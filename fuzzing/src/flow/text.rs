@@ -5,9 +5,6 @@ use std::fmt::Write;
 use super::{FACTOR, Form, Given, Graph, How, Lanes, Term, Test, Trace, Uniform};
 use crate::engines::{Input, Launch};
 
-/// Bytes of the surface with the results.
-const RESULT: usize = 400;
-
 struct Writer<'a> {
     graph: &'a Graph,
     out: String,
@@ -34,25 +31,20 @@ impl Writer<'_> {
     fn head(&mut self) {
         let n = self.graph.simd;
         self.out.push_str(".version 4.1\n.kernel \"graph\"\n");
-        for (name, ty, at) in [
-            ("HASH", "ud", 512),
-            ("FUEL", "d", 640),
-            ("STEPS", "ud", 768),
-        ] {
-            let _ = writeln!(
-                self.out,
-                ".decl {name} v_type=G type={ty} num_elts=32 align=GRF"
-            );
-            let _ = writeln!(self.out, ".input {name} offset={at} size=128");
-        }
+        let (marks, given, all) = (4 * n, 4 * n + 16, 4 * n + 32);
         let _ = write!(
             self.out,
-            ".decl GIVEN v_type=G type=ud num_elts=1 align=GRF\n.input GIVEN offset=896 size=4\n\
-             .decl MARKS v_type=G type=ud num_elts=4 align=GRF\n.input MARKS offset=960 size=16\n\
-             .decl T v_type=G type=ud num_elts=32 align=GRF\n\
+            ".decl TRACE v_type=G type=ud num_elts={} align=GRF\n.input TRACE offset=512 size={all}\n\
+             .decl HASH v_type=G type=ud num_elts={n} alias=<TRACE, 0>\n\
+             .decl MARKS v_type=G type=ud num_elts=4 alias=<TRACE, {marks}>\n\
+             .decl GIVEN v_type=G type=ud num_elts=1 alias=<TRACE, {given}>\n\
+             .decl FUEL v_type=G type=d num_elts={n} align=GRF\n.input FUEL offset=768 size={}\n\
+             .decl T v_type=G type=ud num_elts={n} align=GRF\n\
              .decl U v_type=G type=ud num_elts=1 align=dword\n\
              .decl P1 v_type=P num_elts={n}\n.decl P2 v_type=P num_elts={n}\n.decl P3 v_type=P num_elts={n}\n\
-             .decl T6 v_type=T num_elts=1\n.kernel_attr SimdSize={n}\n"
+             .decl T6 v_type=T num_elts=1\n.kernel_attr SimdSize={n}\n",
+            all / 4,
+            4 * n
         );
     }
 
@@ -98,7 +90,6 @@ impl Writer<'_> {
                 "HASH",
             );
         }
-        self.lanes("add {d} {s} 0x1:ud", "STEPS", "STEPS");
         self.lanes("add {d} {s} -1:d", "FUEL", "FUEL");
     }
 
@@ -192,10 +183,13 @@ impl Writer<'_> {
 
     /// All lanes' registers go to memory, of those that left before too: theirs must not have changed since.
     fn store(&mut self) {
-        for (at, name) in [(0, "HASH"), (8, "STEPS"), (16, "FUEL")] {
-            self.line(&format!("oword_st (8) T6 {at:#x}:ud {name}.0"));
+        // Each message costs as much code as several blocks, so one takes all if it can.
+        let n = self.graph.simd;
+        if n == 8 {
+            return self.line("oword_st (4) T6 0x0:ud TRACE.0");
         }
-        self.line("oword_st (1) T6 0x18:ud MARKS.0");
+        self.line(&format!("oword_st ({}) T6 0x0:ud TRACE.0", n / 4));
+        self.line(&format!("oword_st (1) T6 {:#x}:ud TRACE.{}", n / 4, 4 * n));
     }
 }
 
@@ -204,44 +198,51 @@ fn words(values: &[u32]) -> Vec<u8> {
 }
 
 impl Given {
-    /// As a launch.
-    pub fn launch(&self) -> Launch {
-        let input = |name: &str, values: &[u32]| (name.to_owned(), Input::Bytes(words(values)));
+    /// The registers of `TRACE` with hashes and marks, as memory has them at the end.
+    fn trace(&self, graph: &Graph, hash: &[u32; 32], marks: &[u32; 4]) -> Vec<u8> {
+        let mut out = words(&hash[..graph.simd as usize]);
+        out.extend(words(marks));
+        out.extend(words(&[self.uniform, 0, 0, 0]));
+        out
+    }
+
+    /// As a launch of the graph.
+    pub fn launch(&self, graph: &Graph) -> Launch {
+        let trace = self.trace(graph, &self.hash, &[0; 4]);
+        let fuel = words(&self.fuel.map(|f| f as u32)[..graph.simd as usize]);
         Launch {
             lanes: self.lanes,
-            surfaces: vec![vec![0; RESULT]],
+            surfaces: vec![vec![0; trace.len()]],
             inputs: vec![
-                input("HASH", &self.hash),
-                input("FUEL", &self.fuel.map(|f| f as u32)),
-                input("STEPS", &[0; 32]),
-                input("GIVEN", &[self.uniform]),
-                input("MARKS", &[0; 4]),
+                ("TRACE".into(), Input::Bytes(trace)),
+                ("FUEL".into(), Input::Bytes(fuel)),
             ],
         }
+    }
+
+    /// The surface that a launch with this trace leaves.
+    pub fn expected(&self, graph: &Graph, trace: &Trace) -> Vec<u8> {
+        let mut out = self.trace(graph, &trace.hash, &trace.marks);
+        if graph.simd != 8 {
+            let end = out.len() - 16;
+            out[end..].fill(0);
+        }
+        out
     }
 }
 
 impl Trace {
-    /// As the surface with the results.
-    pub fn bytes(&self) -> Vec<u8> {
-        let fuel = self.fuel.map(|f| f as u32);
-        [&self.hash[..], &self.steps, &fuel, &self.marks]
-            .iter()
-            .flat_map(|v| words(v))
-            .collect()
-    }
-
-    /// The other way round.
-    pub fn from_bytes(bytes: &[u8]) -> Trace {
+    /// What a surface holds.
+    pub fn from_bytes(graph: &Graph, bytes: &[u8]) -> Trace {
+        let simd = graph.simd as usize;
         let word = |i: usize| {
             let bytes = bytes.get(4 * i..4 * i + 4);
             bytes.map_or(0, |b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]))
         };
         Trace {
-            hash: std::array::from_fn(word),
-            steps: std::array::from_fn(|i| word(32 + i)),
-            fuel: std::array::from_fn(|i| word(64 + i) as i32),
-            marks: std::array::from_fn(|i| word(96 + i)),
+            hash: std::array::from_fn(|i| if i < simd { word(i) } else { 0 }),
+            marks: std::array::from_fn(|i| word(simd + i)),
+            steps: 0,
         }
     }
 }
