@@ -5,26 +5,46 @@ pub mod inst;
 pub mod kernel;
 pub mod values;
 
-use visa_jit::isa::{Form, Opcode, OpcodeInfo, Platform, Status};
+use visa_jit::isa::{Family, Form, Opcode, OpcodeInfo, Platform, Status};
 
 use crate::engines::{Engine, Loaded, Machine, Stop, difference};
 use crate::rng::Rng;
 use kernel::{Case, Setting};
 
-/// Rows of the sweep: whatever runs and computes on registers. Messages and control flow have tests of their own,
-/// address registers and handles are only visible through other instructions.
+/// Rows of the sweep: whatever runs and computes on registers. [`elsewhere`] says where the others are tested.
 pub fn rows() -> Vec<&'static OpcodeInfo> {
     let computes = |row: &&OpcodeInfo| {
         matches!(row.form, Form::Alu | Form::AluPair | Form::Cmp | Form::Bfn)
-            && matches!(row.status, Status::Full | Status::Partial)
-            && Platform::ALL.iter().any(|p| row.platforms.contains(*p))
             && row.opcode != Opcode::AddrAdd
     };
-    Opcode::ALL
-        .iter()
-        .map(|op| op.info())
-        .filter(computes)
-        .collect()
+    running().filter(computes).collect()
+}
+
+/// Where a row that runs but is not in the sweep is tested; `None` for rows that belong into it.
+pub fn elsewhere(row: &OpcodeInfo) -> Option<&'static str> {
+    match row.family {
+        Family::Arith | Family::Logic | Family::Move | Family::Compare => None,
+        // Its result is an address, which shows through the indirect operands that the sweep gives other rows.
+        Family::Address => Some("operands of other rows"),
+        Family::Flow => Some(match row.form {
+            Form::Fcall | Form::Ifcall | Form::Faddr => "filetests/calls, kernels",
+            _ if row.opcode == Opcode::Fret => "filetests/calls, kernels",
+            _ => "random graphs",
+        }),
+        Family::Memory | Family::Svm | Family::Lsc => Some("random kernels, edges"),
+        Family::Sync | Family::Sampler => Some("kernels, filetests"),
+        Family::Misc if row.form == Form::Dpas => Some("dpas"),
+        Family::Misc => Some("front_text, kernels"),
+    }
+}
+
+/// Rows that run.
+pub fn running() -> impl Iterator<Item = &'static OpcodeInfo> {
+    let runs = |row: &&OpcodeInfo| {
+        matches!(row.status, Status::Full | Status::Partial)
+            && Platform::ALL.iter().any(|p| row.platforms.contains(*p))
+    };
+    Opcode::ALL.iter().map(|op| op.info()).filter(runs)
 }
 
 /// How much to try.

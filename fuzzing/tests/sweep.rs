@@ -2,12 +2,13 @@
 //!
 //! `OPCODE=mnemonic` restricts the sweep to one row, `FORMS=n` changes the number of instructions a row.
 
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use visa_fuzzing::engines::{ENGINES, Engine, named};
-use visa_fuzzing::sweep::{Effort, machines, row, rows};
+use visa_fuzzing::sweep::{Effort, elsewhere, machines, row, rows, running};
 
 fn sweep(engines: &[Engine], effort: Effort) {
     let start = Instant::now();
@@ -60,6 +61,9 @@ fn sweep(engines: &[Engine], effort: Effort) {
         }
     }
     let names: Vec<&str> = engines.iter().map(|e| e.name).collect();
+    if filter.is_none() {
+        print_others();
+    }
     println!(
         "{} opcodes, {cases} cases on {}, {:.1} s",
         done.len(),
@@ -67,6 +71,30 @@ fn sweep(engines: &[Engine], effort: Effort) {
         start.elapsed().as_secs_f64()
     );
     assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// Rows that run and are not in the sweep, by where they are tested.
+fn print_others() {
+    let swept = rows();
+    let mut others = BTreeMap::<_, Vec<&str>>::new();
+    for row in running().filter(|r| !swept.iter().any(|s| s.opcode == r.opcode)) {
+        let place = elsewhere(row).unwrap_or("nowhere");
+        others.entry(place).or_default().push(row.opcode.mnemonic());
+    }
+    for (place, names) in others {
+        println!("in {place}: {}", names.join(" "));
+    }
+}
+
+/// No row that runs is left out without a word.
+#[test]
+fn every_row_that_runs_is_tested_somewhere() {
+    let swept = rows();
+    for row in running() {
+        let here = swept.iter().any(|s| s.opcode == row.opcode);
+        let there = elsewhere(row).is_some();
+        assert!(here != there, "{}", row.opcode.mnemonic());
+    }
 }
 
 #[test]
