@@ -3,15 +3,30 @@
 //! `SEED=n` runs one kernel and prints it, `SEEDS=a..b` those on every engine. A failing kernel is reduced and written as a file test to the
 //! directory `REPRO` (default: the system's temporary directory).
 
-use std::collections::BTreeMap;
+#[allow(dead_code, reason = "the driver of the file tests, used in part")]
+#[path = "../../tests/filetests/driver/data.rs"]
+mod data;
+#[allow(dead_code, reason = "the driver of the file tests, used in part")]
+#[path = "../../tests/filetests/driver/run.rs"]
+mod run;
+#[allow(dead_code, reason = "the driver of the file tests, used in part")]
+#[path = "../../tests/filetests/driver/spec.rs"]
+mod spec;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use visa_fuzzing::engines::{ENGINES, Engine, Launch, Machine, Outcome, Stop, difference, named};
-use visa_fuzzing::kernels::generate::kernel;
+use visa_fuzzing::engines::{
+    ENGINES, Engine, Launch, Loaded, Machine, Outcome, Stop, difference, named,
+};
+use visa_fuzzing::kernels::generate::{exception, kernel};
 use visa_fuzzing::kernels::reduce::reduce;
 use visa_fuzzing::kernels::{Kernel, filetest};
+use visa_fuzzing::sweep::running;
+use visa_jit::isa::Platform;
 
 /// How far kernels got.
 #[derive(Default)]
@@ -54,8 +69,14 @@ fn disagreement(kernel: &Kernel, launch: &Launch, a: &Outcome, b: &Outcome) -> O
     }
 }
 
-/// Reduces a failing kernel and writes the file test; its path and what is left.
+/// Where file tests are written.
+fn repro_dir() -> PathBuf {
+    std::env::var_os("REPRO").map_or_else(std::env::temp_dir, Into::into)
+}
+
+/// Reduces a failing kernel and writes the file test to `dir`; its path and what is left.
 fn report(
+    dir: &Path,
     seed: u64,
     kernel: &Kernel,
     launch_seed: u64,
@@ -74,8 +95,7 @@ fn report(
         a.is_ok() && disagreement(k, &launch, &a, &b).is_some()
     });
     let launch = small.launch(launch_seed);
-    let mut path = std::env::var_os("REPRO").map_or_else(std::env::temp_dir, Into::into);
-    path.push(format!("random_{seed}.visaasm"));
+    let path = dir.join(format!("random_{seed}.visaasm"));
     if let Ok(expected) = outcome(&mut **reference, &small, &launch) {
         let what = format!("Random kernel {seed}, reduced; {} differed.", other.0);
         let written = std::fs::write(&path, filetest::text(&small, &launch, &expected, &what));
@@ -101,7 +121,17 @@ fn report(
     )
 }
 
-fn check(seed: u64, launches: u64, machines: &mut Machines, s: &Mutex<Statistics>) {
+/// Mnemonics of a kernel's instructions, without suffixes.
+fn mnemonics(text: &str) -> impl Iterator<Item = String> {
+    let lines = text.lines().filter_map(|l| l.strip_prefix("    "));
+    lines.map(|line| {
+        let guarded = line.split_once(") ").filter(|_| line.starts_with('('));
+        let line = guarded.map_or(line, |(_, rest)| rest);
+        line.split([' ', '.']).next().unwrap_or("").to_owned()
+    })
+}
+
+fn check(dir: &Path, seed: u64, launches: u64, machines: &mut Machines, s: &Mutex<Statistics>) {
     let kernel = kernel(seed);
     let text = kernel.text();
     let mut loaded = Vec::new();
@@ -134,7 +164,7 @@ fn check(seed: u64, launches: u64, machines: &mut Machines, s: &Mutex<Statistics
         }
     }
     drop(loaded);
-    let failure = failure.map(|(i, l, why)| report(seed, &kernel, l, machines, i, &why));
+    let failure = failure.map(|(i, l, why)| report(dir, seed, &kernel, l, machines, i, &why));
     let mut s = s.lock().unwrap();
     s.kernels += 1;
     s.launches += runs;
@@ -146,14 +176,8 @@ fn check(seed: u64, launches: u64, machines: &mut Machines, s: &Mutex<Statistics
         let why = why.split_once(": ").map_or(why, |(_, w)| w);
         *s.reasons.entry(why.to_owned()).or_default() += 1;
     }
-    for line in text.lines().filter(|l| l.starts_with("    ")) {
-        let line = line
-            .trim()
-            .split_once(") ")
-            .filter(|_| line.trim().starts_with('('))
-            .map_or(line.trim(), |(_, r)| r);
-        let name = line.split([' ', '.']).next().unwrap_or("");
-        *s.mnemonics.entry(name.to_owned()).or_default() += 1;
+    for name in mnemonics(&text) {
+        *s.mnemonics.entry(name).or_default() += 1;
     }
     s.failures.extend(failure);
 }
@@ -171,7 +195,7 @@ fn sweep(engines: &[Engine], seeds: std::ops::Range<u64>, launches: u64) {
                     if seed >= seeds.end || s.lock().unwrap().failures.len() >= 10 {
                         return;
                     }
-                    check(seed, launches, &mut machines, &s);
+                    check(&repro_dir(), seed, launches, &mut machines, &s);
                 }
             });
         }
@@ -222,6 +246,108 @@ fn llvm_agrees_on_random_kernels() {
 #[ignore = "long: 20,000 kernels"]
 fn engines_agree_on_many_random_kernels() {
     sweep(&every(), 0..20_000, 8);
+}
+
+/// An engine that spoils a word of memory in programs with an `xor`.
+struct Spoiler(Box<dyn Machine>);
+
+struct Spoilt(Box<dyn Loaded>);
+
+impl Machine for Spoiler {
+    fn load(&mut self, text: &str, platform: Platform) -> Result<Box<dyn Loaded>, Stop> {
+        let loaded = self.0.load(text, platform)?;
+        Ok(if text.contains("xor (") {
+            Box::new(Spoilt(loaded))
+        } else {
+            loaded
+        })
+    }
+}
+
+impl Loaded for Spoilt {
+    fn run(&self, launch: &Launch) -> Outcome {
+        let mut surfaces = self.0.run(launch)?;
+        surfaces[visa_fuzzing::kernels::MEMORY][40] ^= 1;
+        Ok(surfaces)
+    }
+}
+
+/// What a mismatch leads to: one instruction is left, in a file that the file tests' driver takes and that holds on
+/// sound engines.
+#[test]
+fn a_failing_kernel_becomes_a_small_file_test() {
+    let interp = named(&["interp"])[0];
+    let mut machines: Machines = vec![
+        ("interp", (interp.make)()),
+        ("spoiler", Box::new(Spoiler((interp.make)()))),
+    ];
+    let (sound, _) = machines.split_at_mut(1);
+    let runs = |seed: &u64| {
+        let k = kernel(*seed);
+        let text = k.text();
+        text.contains("xor (")
+            && text.contains("goto")
+            && outcome(&mut *sound[0].1, &k, &k.launch(seed * 64)).is_ok()
+    };
+    let seed = (0..).find(runs).unwrap();
+    let s = Mutex::new(Statistics::default());
+    let dir = tempfile::tempdir().unwrap();
+    check(dir.path(), seed, 1, &mut machines, &s);
+    let found = s.into_inner().unwrap().failures;
+    assert!(
+        found.len() == 1 && found[0].contains("spoiler"),
+        "{found:?}"
+    );
+
+    let path = dir.path().join(format!("random_{seed}.visaasm"));
+    let text = std::fs::read_to_string(path).unwrap();
+    let set_up = ["oword_", "movs ", "setp ", "%cr0", "ret "];
+    let left = text
+        .lines()
+        .filter(|l| l.starts_with("    ") && !set_up.iter().any(|s| l.contains(s)))
+        .count();
+    assert!(text.contains("xor (") && left <= 2, "{text}");
+    assert!(kernel(seed).size() > 10 * left);
+
+    let spec = spec::parse(&text).unwrap();
+    let mut failures = Vec::new();
+    let tally = run::file(
+        "reduced",
+        &text,
+        &spec,
+        &run::Engines::default(),
+        &mut failures,
+    );
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    assert!(tally.launches >= 2 && tally.assertions >= 2);
+}
+
+/// A row that runs takes part by itself, unless it is an exception.
+#[test]
+fn every_row_that_runs_is_generated() {
+    let mut seen = BTreeSet::new();
+    for seed in 0..1_500 {
+        let text = kernel(seed).text();
+        seen.extend(mnemonics(&text));
+        seen.extend(text.contains(".function").then(|| ".function".to_owned()));
+        seen.extend(text.contains("else_0:").then(|| "label:".to_owned()));
+    }
+    let mut exceptions = BTreeMap::<_, Vec<&str>>::new();
+    for row in running() {
+        let name = row.opcode.mnemonic();
+        let stem = if name.starts_with('.') {
+            name
+        } else {
+            name.split('.').next().unwrap_or("")
+        };
+        match exception(row) {
+            None => assert!(seen.contains(stem), "no kernel has a `{name}`"),
+            Some(why) => exceptions.entry(why).or_default().push(name),
+        }
+    }
+    for (why, names) in exceptions {
+        println!("not in random kernels, {why}: {}", names.join(" "));
+    }
 }
 
 fn every() -> Vec<Engine> {

@@ -57,7 +57,11 @@ pub fn text(kernel: &Kernel, launch: &Launch, expected: &[Vec<u8>], why: &str) -
     }
     for (var, value) in &launch.inputs {
         let _ = match value {
-            Input::Bytes(b) => writeln!(out, "// input {var}: u8{}", numbers(b, 1)),
+            // Repetitions are for arrays only.
+            Input::Bytes(b) => {
+                let all: String = b.iter().map(|b| format!(" {b:#x}")).collect();
+                writeln!(out, "// input {var}: u8{all}")
+            }
             Input::Address(s) => writeln!(out, "// input {var}: address {s}"),
         };
     }

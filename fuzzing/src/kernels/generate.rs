@@ -1,6 +1,6 @@
 //! Random statements.
 
-use visa_jit::isa::{Form, Opcode, OpcodeInfo, Platform, PredKind, Type, TypeClass};
+use visa_jit::isa::{Family, Form, Opcode, OpcodeInfo, Platform, PredKind, Type, TypeClass};
 
 use super::{Alias, ELEMENTS, Kernel, Node, Variable, message};
 use crate::rng::Rng;
@@ -17,6 +17,31 @@ const INTS: [Type; 7] = [
     Type::Uq,
     Type::Q,
 ];
+
+/// Why no random kernel has a row that runs.
+pub fn exception(row: &OpcodeInfo) -> Option<&'static str> {
+    match row.family {
+        Family::Arith | Family::Logic | Family::Move | Family::Compare | Family::Address => None,
+        Family::Flow => match row.opcode {
+            Opcode::Goto | Opcode::Call | Opcode::Ret | Opcode::Label | Opcode::Subroutine => None,
+            // See `crate::flow`; functions of their own need several kernels in a file.
+            _ => Some("uniform jumps and stack calls"),
+        },
+        Family::Memory | Family::Svm | Family::Lsc | Family::Misc
+            if message::generated(row.form) =>
+        {
+            None
+        }
+        Family::Memory | Family::Svm | Family::Lsc | Family::Sampler => {
+            Some("messages without a generator")
+        }
+        Family::Sync => match row.form {
+            Form::Nullary | Form::Fence if row.opcode != Opcode::SamplerCacheFlush => None,
+            _ => Some("no result to compare"),
+        },
+        Family::Misc => Some("no result to compare"),
+    }
+}
 
 /// Statements nest this deep.
 const DEPTH: usize = 2;
@@ -50,7 +75,9 @@ pub fn kernel(seed: u64) -> Kernel {
     let subroutine = g.statements(count, 1);
     g.calls = true;
     let count = 8 + g.rng.below(14);
-    let body = g.statements(count, 0);
+    let mut body = g.statements(count, 0);
+    g.rng = Rng::new(seed ^ 0xba22);
+    g.waits(&mut body);
     kernel.body = body;
     kernel.subroutine = subroutine;
     kernel
@@ -225,6 +252,25 @@ impl Generator<'_> {
             depth: counter,
             most: *self.rng.pick(&[2, 4]),
             body,
+        }
+    }
+
+    /// Puts barriers and what else orders memory between statements that all lanes come through: values stay
+    /// what they are, though at a barrier the program returns and is called again.
+    fn waits(&mut self, body: &mut Vec<Node>) {
+        if self.rng.chance(60) {
+            return;
+        }
+        for _ in 0..1 + self.rng.below(3) {
+            let at = self.rng.below(body.len() + 1);
+            let line = match self.rng.below(5) {
+                0 => "yield",
+                1 => "fence_global.E",
+                2 if self.kernel.platform >= Platform::Dg2 => "lsc_fence.ugm.none.group",
+                2 => "fence_local",
+                _ => "barrier",
+            };
+            body.insert(at, Node::Lines(vec![line.to_owned()]));
         }
     }
 
