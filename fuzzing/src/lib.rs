@@ -9,6 +9,7 @@
 //! [`engines`] is the list of what can run a program. Everything is deterministic by seed, so that a failure
 //! is reproduced by its number. Tests are in `fuzzing/tests`.
 
+pub mod accuracy;
 pub mod engines;
 mod evaluator;
 pub mod flow;

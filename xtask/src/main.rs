@@ -1,6 +1,10 @@
 //! Project chores: regenerates checked-in files.
 //!
-//! `cargo run -p xtask -- docs` writes `docs/isa.md` from the opcode table.
+//! `cargo run -p xtask -- docs` writes `docs/isa.md` from the opcode table;
+//! `cargo run --release -p xtask -- accuracy` measures the math instructions over all arguments (half an hour of
+//! processor time) and writes the tables of `docs/accuracy.md`; names such as `exp` or `hf:exp` restrict it.
+
+mod accuracy;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -8,9 +12,10 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let task = std::env::args().nth(1).unwrap_or_default();
     let done = match task.as_str() {
-        "docs" => docs(),
+        "docs" => docs().map_err(|e| e.to_string()),
+        "accuracy" => accuracy::run(&std::env::args().skip(2).collect::<Vec<_>>()),
         _ => {
-            eprintln!("usage: cargo run -p xtask -- docs");
+            eprintln!("usage: cargo run -p xtask -- docs | accuracy [FUNCTION]...");
             return ExitCode::from(2);
         }
     };
