@@ -187,6 +187,12 @@ fn modifier(rng: &mut Rng, row: &OpcodeInfo) -> &'static str {
     }
 }
 
+/// Type of an immediate that packs a number for each channel.
+fn packed(imm: &str) -> Option<Type> {
+    let (_, name) = imm.rsplit_once(':')?;
+    Type::from_name(name).filter(|t| t.is_packed())
+}
+
 /// A source operand.
 fn source(
     rng: &mut Rng,
@@ -199,6 +205,7 @@ fn source(
     if row.src(index).immediate()
         && rng.chance(18)
         && let Some(imm) = immediate(rng, ty)
+        && packed(&imm).is_none_or(|t| row.src_type(index).contains(t))
         // A vector of numbers is no bit mask.
         && (row.opcode != Opcode::Setp || !imm.ends_with('v'))
     {
