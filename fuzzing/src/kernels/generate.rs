@@ -20,6 +20,10 @@ const INTS: [Type; 7] = [
 
 /// Why no random kernel has a row that runs.
 pub fn exception(row: &OpcodeInfo) -> Option<&'static str> {
+    if row.opcode == Opcode::Dpasw {
+        // Random control flow does not see to that.
+        return Some("fused threads must come to it together");
+    }
     match row.family {
         Family::Arith | Family::Logic | Family::Move | Family::Compare | Family::Address => None,
         Family::Flow => match row.opcode {

@@ -36,8 +36,7 @@ pub fn rows(platform: Platform) -> Vec<&'static OpcodeInfo> {
             && generated(row.form)
             // Matrices for 16 lanes are larger than the variables here.
             && (row.form != Form::Dpas || platform == Platform::Dg2)
-            // Fused threads must come to it together, which random control flow does not see to.
-            && row.opcode != Opcode::Dpasw
+            && super::generate::exception(row).is_none()
     };
     Opcode::ALL
         .iter()
