@@ -181,7 +181,18 @@ impl Lowerer<'_> {
             Type::Hf => self.b.conv(Conv::F16ToF, v, Lane::F32),
             _ => v,
         };
-        Ok(self.f_to_bf(f))
+        let bf = self.f_to_bf(f);
+        // Of these only a df can be smaller than the normal numbers of bf without being a denormal itself.
+        if from != Type::Df || self.cr0.plain(&[Type::Bf]) {
+            return Ok(bf);
+        }
+        let wide = self.b.conv(Conv::ZExt, bf, Lane::I32);
+        let wide = self.b.bin_imm(BinOp::Shl, wide, 16);
+        let f = self.b.recast(wide, Lane::F32);
+        let f = self.fp_env(FpEnvOp::Flush, &[f], Lane::F32)?;
+        let bits = self.b.recast(f, Lane::I32);
+        let bits = self.b.bin_imm(BinOp::LShr, bits, 16);
+        Ok(self.b.conv(Conv::Trunc, bits, Lane::I16))
     }
 
     /// binary64 to binary32, rounded to odd: a second rounding then gives what one rounding would.
