@@ -182,10 +182,12 @@ impl Lowerer<'_> {
         let s = [x, y];
         let (wide, signed) = (widest(&s) == 8, any_signed(&s));
         let same = x.ty.is_signed() == y.ty.is_signed() && !any_modified(&s);
+        // Only a wider destination tells the exact 2^31 from what is left of it in a dword.
+        let exact = sat || (op == Opcode::Div && signed && dst.bytes() == 8);
         let lane = match (wide, same) {
             (true, true) if !(sat && signed) => Lane::I64,
             (true, _) => return self.divide_wide(op, (sat, signed), x, y, dst),
-            (false, true) if !sat => Lane::I32,
+            (false, true) if !exact => Lane::I32,
             _ => return self.divide_exact(op, x, y, signed),
         };
         let (a, b) = (self.int(x, lane)?, self.int(y, lane)?);
