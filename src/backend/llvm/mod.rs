@@ -174,7 +174,18 @@ impl LlvmBackend {
             let made = machine.write_to_memory_buffer(module, FileType::Object);
             made.map_err(|e| internal(function, e.to_string()))
         })?;
-        let linked = object::link(object.as_slice(), ENTRY).map_err(|e| internal(function, e))?;
+        let linked = object::link(object.as_slice(), ENTRY).map_err(|e| match options.passes {
+            PassLevel::None => internal(function, e),
+            // LLVM's passes may find a library function in what they are given; there is no library.
+            level => BackendError::Strategy {
+                backend: NAME,
+                what: format!(
+                    "at pass level {}: `{}`: {e}; use level none",
+                    level.name(),
+                    function.name
+                ),
+            },
+        })?;
         Ok(CodeObject {
             code: linked.code,
             align: linked.align,
