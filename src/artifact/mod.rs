@@ -1,6 +1,6 @@
 //! Compiled kernels as files: cache entries and the directory that holds them, object files and their C headers.
 //!
-//! An entry is checked before any of it is used: header, key, and a digest over everything ([`entry`]). [`Store`] shares
+//! An entry is checked before any of it is used: header, key, and a digest over everything (`entry.rs`). [`Store`] shares
 //! a directory with any number of processes; whatever is wrong with an entry makes it a miss, and the entry goes. A digest
 //! tells damage, not malice: who can write to the directory decides what runs, so it has to be the user's own.
 //!
