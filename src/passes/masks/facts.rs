@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use super::super::edit::const_lanes;
+use super::super::edit::{const_lanes, uniform_const};
 use crate::ssa::{BinOp, Function, Op, UnOp, Value};
 
 /// Lanes of a mask from `first` on; how many follows from what they are compared with.
@@ -204,7 +204,28 @@ impl Facts {
         let equal = |k: &usize| union.xor(Table::atom(*k)).and(rows) == Table::FALSE;
         let whole = |part: Part| part.first == 0 && f.ty(part.mask).lanes == lanes;
         let mut atoms = (0..q.atoms.len()).filter(equal).map(|k| q.atoms[k]);
-        atoms.find(|&a| whole(a)).map(|a| a.mask)
+        if let Some(atom) = atoms.find(|&a| whole(a)) {
+            return Some(atom.mask);
+        }
+        let full = union.not().and(rows) == Table::FALSE;
+        full.then(|| self.full_mask(f, parts, &q.atoms, lanes))?
+    }
+
+    /// A constant with all lanes, which is no atom: one of `parts`, or what a union of atoms is known to be.
+    fn full_mask(
+        &self,
+        f: &Function,
+        parts: &[Value],
+        atoms: &[Part],
+        lanes: u16,
+    ) -> Option<Value> {
+        let about = atoms.iter().filter_map(|a| self.about.get(&a.mask));
+        let wholes = about.flatten().filter_map(|fact| match fact {
+            Fact::Union(_, whole) => Some(*whole),
+            Fact::Subset(..) => None,
+        });
+        let full = |&v: &Value| f.ty(v).lanes == lanes && uniform_const(f, v) == Some(1);
+        parts.iter().copied().chain(wholes).find(full)
     }
 }
 

@@ -116,7 +116,7 @@ fn unions(f: &Function, l: &Loop, facts: &mut Facts) {
         .collect();
     for (n, &em) in l.params.iter().enumerate() {
         let start = l.start[n];
-        if uniform_const(f, start).is_some() || facts.is_union_known(em) {
+        if uniform_const(f, start) == Some(0) || facts.is_union_known(em) {
             continue;
         }
         let shrinks = l.again.iter().all(|args| facts.covered(f, args[n], &[em]));
