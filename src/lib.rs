@@ -40,5 +40,5 @@ pub mod valid;
 
 pub use engine::{
     Arg, ArgKind, Argument, CacheStats, Class, Compiled, DiskCache, Engine, EngineOptions, Error,
-    FaultRecord, Kernel, Launch, Origin, Prepared, Program, Report,
+    FaultRecord, Kernel, Launch, Origin, Prepared, Program, Report, Specialised,
 };

@@ -7,6 +7,8 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
+#[path = "cli/compare.rs"]
+mod compare;
 #[path = "cli/kernels.rs"]
 mod kernels;
 
@@ -720,60 +722,4 @@ fn sources_need_the_compiler() {
         "{}",
         output.stderr
     );
-}
-
-#[test]
-fn strategies_are_compared() {
-    let compare = |more: &[&str]| {
-        let mut args = saxpy(&[]);
-        args[0] = "compare";
-        let more = more.iter().map(|arg| &*String::leak((*arg).to_owned()));
-        args.into_iter().chain(more).collect::<Vec<_>>()
-    };
-    let table = ok(&compare(&["--repeat", "3"])).stdout;
-    assert!(table.contains("compared with the reference interpreter"));
-    assert!(table.contains("relative to `cranelift none`"), "{table}");
-    assert!(table.contains("\ncranelift speed "), "{table}");
-    assert!(!table.contains("WRONG"), "{table}");
-
-    let more = [
-        "--sweep",
-        "no-pass=none,gvn,masks",
-        "--sweep",
-        "opt=none,O2",
-    ];
-    let base = ["--baseline", "no-pass=gvn none", "--repeat", "2"];
-    let json = ok(&compare(&[&more[..], &base, &["--json"]].concat())).stdout;
-    let json: Value = serde_json::from_str(&json).unwrap();
-    let rows = json["strategies"].as_array().unwrap();
-    assert_eq!(rows.len(), 3);
-    for row in rows {
-        assert_eq!(row["same"], Value::Bool(true), "{row}");
-        assert!(row["instructions"].as_u64().unwrap() > 20, "{row}");
-        assert!(row["compile_ms"].as_f64().unwrap() > 0.0, "{row}");
-        assert!(row["run_ms"].as_f64() >= row["least_ms"].as_f64(), "{row}");
-    }
-    assert_eq!(json["baseline"], "no-pass=gvn none");
-    assert!((rows[1]["speed"].as_f64().unwrap() - 1.0).abs() < 1e-9);
-    assert_eq!(json["refused"].as_array().unwrap().len(), 3);
-
-    let csv = ok(&compare(&["--no-verify", "--csv", "--repeat", "1"])).stdout;
-    let columns: Vec<_> = csv.lines().map(|l| l.split(',').count()).collect();
-    assert!(columns.len() >= 3, "{csv}");
-    assert!(columns.iter().all(|&n| n == 14), "{csv}");
-
-    for (wrong, says) in [
-        (
-            &["--sweep", "width=1"][..],
-            "backend, codegen, opt, no-pass",
-        ),
-        (&["--sweep", "codegen=fast"], "none, speed"),
-        (&["--baseline", "x"], "`cranelift speed`"),
-        (&["--save", "0=x"], "--save is for `run`"),
-        (&["--backend", "interp"], "leave out --backend interp"),
-    ] {
-        let output = visa_jit(&compare(wrong));
-        assert_eq!(output.code, 2, "{}", output.stderr);
-        assert!(output.stderr.contains(says), "{}", output.stderr);
-    }
 }

@@ -11,16 +11,55 @@ use crate::backend::CodeObject;
 /// Bytes of code shown on a line; the longest instruction has 15.
 const SHOWN_BYTES: usize = 8;
 
-/// Disassembles `code`; `source` is the vISA text its line table refers to.
-pub fn listing(kernel: &str, code: &CodeObject, source: &str) -> Result<String, Failure> {
+/// A machine instruction.
+pub struct Row {
+    /// Offset of its first byte.
+    pub at: u64,
+    /// Its bytes.
+    pub hex: String,
+    /// The instruction.
+    pub text: String,
+    /// Line of vISA that it came from, 0 for none.
+    pub line: u32,
+}
+
+/// Disassembles `code`.
+pub fn rows(code: &CodeObject) -> Result<Vec<Row>, Failure> {
     if code.triple.architecture != Architecture::X86_64 {
         return Err(Failure::unsupported(format!(
             "machine code for {} cannot be disassembled: only x86_64 can",
             code.triple
         )));
     }
-    let lines: Vec<_> = source.lines().collect();
     let mut marks = code.lines.iter().peekable();
+    let mut line = 0;
+    let mut formatter = NasmFormatter::new();
+    let mut rows = Vec::new();
+    for instruction in &mut Decoder::with_ip(64, &code.code, 0, DecoderOptions::NONE) {
+        let at = instruction.ip();
+        while let Some((_, next)) = marks.next_if(|(mark, _)| u64::from(*mark) <= at) {
+            line = *next;
+        }
+        let start = usize::try_from(at).unwrap_or(usize::MAX);
+        let bytes = code
+            .code
+            .get(start..start.saturating_add(instruction.len()));
+        let mut text = String::new();
+        formatter.format(&instruction, &mut text);
+        rows.push(Row {
+            at,
+            hex: hex(bytes.unwrap_or(&[])),
+            text,
+            line,
+        });
+    }
+    Ok(rows)
+}
+
+/// Disassembles `code`; `source` is the vISA text its line table refers to.
+pub fn listing(kernel: &str, code: &CodeObject, source: &str) -> Result<String, Failure> {
+    let rows = rows(code)?;
+    let lines: Vec<_> = source.lines().collect();
     let mut last = 0;
     let mut out = format!(
         "; kernel {kernel}: {} bytes for {}, made by {}\n",
@@ -28,23 +67,19 @@ pub fn listing(kernel: &str, code: &CodeObject, source: &str) -> Result<String, 
         code.triple,
         code.backend
     );
-    let mut formatter = NasmFormatter::new();
-    for instruction in &mut Decoder::with_ip(64, &code.code, 0, DecoderOptions::NONE) {
-        let start = usize::try_from(instruction.ip()).unwrap_or(usize::MAX);
-        let mut line = last;
-        while let Some((_, next)) = marks.next_if(|(at, _)| u64::from(*at) <= instruction.ip()) {
-            line = *next;
+    let width = SHOWN_BYTES.saturating_mul(2).saturating_add(1);
+    for Row {
+        at,
+        hex,
+        text,
+        line,
+    } in &rows
+    {
+        if *line != last {
+            last = *line;
+            comment(&mut out, last, &lines);
         }
-        if line != last {
-            last = line;
-            comment(&mut out, line, &lines);
-        }
-        let bytes = code
-            .code
-            .get(start..start.saturating_add(instruction.len()));
-        let mut text = String::new();
-        formatter.format(&instruction, &mut text);
-        row(&mut out, start, bytes.unwrap_or(&[]), &text);
+        let _ = writeln!(out, "  {at:06x}  {hex:width$}  {text}");
     }
     Ok(out)
 }
@@ -59,15 +94,16 @@ fn comment(out: &mut String, line: u32, lines: &[&str]) {
     }
 }
 
-fn row(out: &mut String, at: usize, bytes: &[u8], text: &str) {
+/// The first bytes of an instruction.
+fn hex(bytes: &[u8]) -> String {
     let mut hex = String::new();
     for byte in bytes.iter().take(SHOWN_BYTES) {
         let _ = write!(hex, "{byte:02x}");
     }
-    let more = if bytes.len() > SHOWN_BYTES { "+" } else { "" };
-    let hex = format!("{hex}{more}");
-    let width = SHOWN_BYTES.saturating_mul(2).saturating_add(1);
-    let _ = writeln!(out, "  {at:06x}  {hex:width$}  {text}");
+    if bytes.len() > SHOWN_BYTES {
+        hex.push('+');
+    }
+    hex
 }
 
 #[cfg(test)]

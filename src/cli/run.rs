@@ -188,6 +188,15 @@ impl RunArgs {
         self.repeat
     }
 
+    /// The launch's shape, for people.
+    pub fn shape(&self) -> String {
+        let text = |extent: &Extent| extent.0.map(|n| n.to_string()).join(" × ");
+        let groups = self.local.as_ref().map_or_else(String::new, |local| {
+            format!(" in groups of {}", text(local))
+        });
+        format!("{} work-items{groups}", text(&self.global))
+    }
+
     /// `--json`.
     pub fn json(&self) -> bool {
         self.json

@@ -214,7 +214,7 @@ impl Kernel {
         })
     }
 
-    fn optimised(&self, shape: LocalIdShape) -> Result<ssa::Function, Error> {
+    pub(super) fn optimised(&self, shape: LocalIdShape) -> Result<ssa::Function, Error> {
         let mut f = self.lowered(shape)?;
         let internal = |what: String| Error::Internal {
             kernel: self.name().into(),
@@ -290,12 +290,12 @@ impl Kernel {
 
     /// Keys of all specialisations under a policy, each with the launches it is for.
     pub(crate) fn cache_keys(&self, oob: OobPolicy) -> Vec<(&'static str, crate::artifact::Key)> {
-        let general = (LocalIdShape::General, "other launches");
+        let general = (LocalIdShape::General, LocalIdShape::General.launches());
         let mut shapes = vec![general];
         if self.walks_rows() {
             shapes = vec![
-                (LocalIdShape::FullRow, "full rows of local ids"),
-                (LocalIdShape::Row, "rows of local ids"),
+                (LocalIdShape::FullRow, LocalIdShape::FullRow.launches()),
+                (LocalIdShape::Row, LocalIdShape::Row.launches()),
                 general,
             ];
         }

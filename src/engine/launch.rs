@@ -162,6 +162,11 @@ impl Launch {
         self
     }
 
+    /// What out-of-bounds accesses do.
+    pub(super) fn policy(&self) -> OobPolicy {
+        self.oob
+    }
+
     /// Lets another thread stop the launch.
     #[must_use]
     pub fn interrupter(mut self, interrupter: Interrupter) -> Launch {
@@ -293,23 +298,7 @@ impl Kernel {
     /// For arguments and shapes that do not fit, and kernels that cannot be compiled.
     pub fn prepare(&self, launch: &Launch) -> Result<Prepared, Error> {
         self.check_arguments(launch)?;
-        let local = launch
-            .local
-            .or(self.required_local_size())
-            .unwrap_or_else(|| default_local(launch.global));
-        // Partial groups keep one dimension, but in several they may break rows that whole groups keep.
-        let whole_rows = local[0] != 0
-            && local[0].is_multiple_of(self.simd())
-            && launch.global[0].is_multiple_of(local[0]);
-        let ids = if !self.walks_rows() {
-            LocalIdShape::General
-        } else if whole_rows {
-            LocalIdShape::FullRow
-        } else if local[1] == 1 && local[2] == 1 {
-            LocalIdShape::Row
-        } else {
-            LocalIdShape::General
-        };
+        let (local, ids) = self.groups_of(launch);
         let code = match &self.parts().engine.0.options.interpret {
             Some(options) => Code::Interpreted(self.interpreted(options, launch.oob)?),
             None => {
@@ -348,6 +337,28 @@ impl Kernel {
             _private: private,
             printing,
         })
+    }
+
+    /// Size of a launch's groups, and which specialisation it runs.
+    pub(super) fn groups_of(&self, launch: &Launch) -> ([u32; 3], LocalIdShape) {
+        let local = launch
+            .local
+            .or(self.required_local_size())
+            .unwrap_or_else(|| default_local(launch.global));
+        // Partial groups keep one dimension, but in several they may break rows that whole groups keep.
+        let whole_rows = local[0] != 0
+            && local[0].is_multiple_of(self.simd())
+            && launch.global[0].is_multiple_of(local[0]);
+        let ids = if !self.walks_rows() {
+            LocalIdShape::General
+        } else if whole_rows {
+            LocalIdShape::FullRow
+        } else if local[1] == 1 && local[2] == 1 {
+            LocalIdShape::Row
+        } else {
+            LocalIdShape::General
+        };
+        (local, ids)
     }
 
     /// Prepares and runs once.

@@ -37,6 +37,7 @@ mod layout;
 mod library;
 mod printed;
 mod program;
+mod specialised;
 
 pub use cache::{CacheStats, Compiled, Origin};
 pub use disk::DiskCache;
@@ -44,6 +45,7 @@ pub use error::{Class, Error};
 pub use kernel::{ArgKind, Argument, Kernel};
 pub use launch::{Arg, FaultRecord, Launch, Prepared, Report};
 pub use program::Program;
+pub use specialised::Specialised;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -36,6 +36,17 @@ pub enum LocalIdShape {
     FullRow,
 }
 
+impl LocalIdShape {
+    /// The launches it is for, for people.
+    pub const fn launches(self) -> &'static str {
+        match self {
+            LocalIdShape::General => "other launches",
+            LocalIdShape::Row => "rows of local ids",
+            LocalIdShape::FullRow => "full rows of local ids",
+        }
+    }
+}
+
 /// The payload of a kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, serde::Serialize)]
 pub struct PayloadMap {

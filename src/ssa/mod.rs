@@ -29,5 +29,6 @@ pub mod verify;
 pub use func::{Block, BlockCall, Function, Inst, InstData, Term, Value, ValueDef};
 pub use op::*;
 pub use parse::{ParseError, parse};
+pub use print::Line;
 pub use types::{Lane, Ty};
 pub use verify::{VerifyError, verify};

@@ -68,24 +68,66 @@ impl fmt::Display for Term {
 impl fmt::Display for Function {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         header(self, f)?;
-        for &b in &self.order {
-            let block = self.block(b);
-            write!(f, "{b}")?;
-            if !block.params.is_empty() {
-                write!(f, "({})", Typed(self, &block.params))?;
-            }
-            writeln!(f, ":")?;
-            for &i in &block.insts {
-                inst(self, self.inst(i), f)?;
-                if let Some(shape) = self.shapes.get(&i) {
-                    writeln!(f, "  ; {shape}")?;
-                }
-            }
-            write!(f, "  {}", block.term)?;
-            comment(block.term_line, "", f)?;
-        }
-        Ok(())
+        each_line(self, |_, line| line.fmt(f))
     }
+}
+
+/// One line of a function's text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// The text, without its end.
+    pub text: String,
+    /// Line of vISA that it came from, 0 for none.
+    pub line: u32,
+}
+
+impl Function {
+    /// The text without its head, line by line.
+    pub fn lines(&self) -> Vec<Line> {
+        let mut lines = Vec::new();
+        // Writing to a string does not fail.
+        let _ = each_line(self, |line, text| {
+            let text = text.to_string().trim_end().to_owned();
+            lines.push(Line { text, line });
+            Ok(())
+        });
+        lines
+    }
+}
+
+/// Hands out the lines of a function with the lines of vISA they came from.
+fn each_line(
+    func: &Function,
+    mut to: impl FnMut(u32, &dyn fmt::Display) -> fmt::Result,
+) -> fmt::Result {
+    for &b in &func.order {
+        let block = func.block(b);
+        to(
+            0,
+            &fmt::from_fn(|f| {
+                write!(f, "{b}")?;
+                if !block.params.is_empty() {
+                    write!(f, "({})", Typed(func, &block.params))?;
+                }
+                writeln!(f, ":")
+            }),
+        )?;
+        for &i in &block.insts {
+            let data = func.inst(i);
+            to(data.line, &fmt::from_fn(|f| inst(func, data, f)))?;
+            if let Some(shape) = func.shapes.get(&i) {
+                to(data.line, &fmt::from_fn(|f| writeln!(f, "  ; {shape}")))?;
+            }
+        }
+        to(
+            block.term_line,
+            &fmt::from_fn(|f| {
+                write!(f, "  {}", block.term)?;
+                comment(block.term_line, "", f)
+            }),
+        )?;
+    }
+    Ok(())
 }
 
 impl fmt::Display for Shape {

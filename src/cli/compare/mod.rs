@@ -5,20 +5,23 @@
 
 mod axes;
 mod machine;
+mod page;
 mod table;
 
+use std::fs;
 use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
 
 use super::exit::{Exit, Failure, tell};
 use super::load::load;
 use super::run::{self, Binding, RunArgs};
-use crate::engine::{Engine, EngineOptions, Launch, Prepared};
+use crate::engine::{Engine, EngineOptions, Launch, Prepared, Specialised};
 use crate::interp::InterpOptions;
 use axes::{Axis, Choice};
-use machine::Machine;
 use table::{Row, Table};
 use visa_runtime::{DeviceMemory, LaunchStatus};
 
@@ -43,6 +46,9 @@ pub struct CompareArgs {
     /// Print comma-separated values
     #[arg(long, conflicts_with = "json")]
     csv: bool,
+    /// Write a page with a plot, and with vISA, intermediate representation and machine code side by side
+    #[arg(long, value_name = "PATH")]
+    html: Option<PathBuf>,
 }
 
 /// A strategy that runs.
@@ -50,8 +56,8 @@ struct Candidate {
     choice: Choice,
     prepared: Prepared,
     compile: Duration,
-    ssa: usize,
-    machine: Machine,
+    /// The code, with what it was made from.
+    made: Specialised,
     times: Vec<Duration>,
 }
 
@@ -80,12 +86,15 @@ pub fn compare(args: &CompareArgs, out: &mut dyn Write) -> Result<Exit, Failure>
     let baseline = baseline(&choices, args.baseline.as_deref())?;
     let session = Session::new(&args.run)?;
 
+    let rounds = args.run.rounds().unwrap_or(ROUNDS);
+    let bar = bar(choices.len(), rounds);
     let mut candidates = Vec::new();
     let mut outcomes = Vec::new();
     for choice in choices {
         let (candidate, outcome) = session.first_run(choice)?;
         candidates.push(candidate);
         outcomes.push(outcome);
+        bar.inc(1);
     }
     let (reference, outcome) = if args.no_verify {
         let name = candidates.get(baseline).map_or("", |c| &c.choice.name);
@@ -96,21 +105,28 @@ pub fn compare(args: &CompareArgs, out: &mut dyn Write) -> Result<Exit, Failure>
     };
     let differs = |o: &Outcome| outcome.and_then(|expected| difference(o, expected));
     let differences: Vec<Option<String>> = outcomes.iter().map(differs).collect();
-    let wrong = report_differences(&candidates, &differences, &reference);
+    let wrong = bar.suspend(|| report_differences(&candidates, &differences, &reference));
 
-    for _ in 0..args.run.rounds().unwrap_or(ROUNDS) {
+    for _ in 0..rounds {
         for candidate in &mut candidates {
             session.binding.refill()?;
             let report = candidate.prepared.run()?;
             candidate.times.push(report.run);
+            bar.inc(1);
         }
     }
+    bar.finish_and_clear();
     let same = differences.iter().map(Option::is_none);
     let rows = candidates
         .iter()
         .zip(same)
         .map(|(c, same)| Row::new(c, same));
     let table = Table::new(&session.kernel_name, rows.collect(), baseline, refused);
+    if let Some(path) = &args.html {
+        let about = session.about();
+        let page = page::page(&table, &candidates, &session.source, &about, &reference)?;
+        fs::write(path, page).map_err(|error| Failure::file("write", path, error))?;
+    }
     let text = match (args.run.json(), args.csv) {
         (true, _) => table.json()?,
         (_, true) => table.csv(),
@@ -118,6 +134,15 @@ pub fn compare(args: &CompareArgs, out: &mut dyn Write) -> Result<Exit, Failure>
     };
     out.write_all(text.as_bytes()).map_err(Failure::output)?;
     Ok(if wrong { Exit::Internal } else { Exit::Fine })
+}
+
+/// Progress on standard error, if that is a terminal: of compilations, then of runs.
+fn bar(strategies: usize, rounds: u32) -> ProgressBar {
+    let each = u64::from(rounds).saturating_add(1);
+    let steps = u64::try_from(strategies).unwrap_or(u64::MAX);
+    let bar = ProgressBar::new(steps.saturating_mul(each));
+    let style = ProgressStyle::with_template("{bar:40} {pos}/{len} runs, {eta} left");
+    bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }
 
 /// Number of the strategy of this name.
@@ -142,6 +167,8 @@ struct Session<'a> {
     binding: Binding,
     launch: Launch,
     kernel_name: String,
+    /// Text of the kernel.
+    source: String,
 }
 
 impl<'a> Session<'a> {
@@ -159,6 +186,7 @@ impl<'a> Session<'a> {
             binding,
             launch,
             kernel_name: kernel.name().to_owned(),
+            source: kernel.text().to_owned(),
             file,
         })
     }
@@ -170,20 +198,19 @@ impl<'a> Session<'a> {
         let kernel = run::pick(&self.file.name, &program, self.args.kernel())?;
         let prepared = kernel.prepare(&self.launch)?;
         let (outcome, compile) = self.outcome(&prepared)?;
-        let ssa = kernel.ssa(true)?;
-        let insts = ssa.order.iter().map(|&b| ssa.block(b).insts.len()).sum();
-        let machine = prepared
-            .code()
-            .map_or_else(Machine::default, |c| Machine::of(c.object()));
         let candidate = Candidate {
             choice,
             compile,
-            ssa: insts,
-            machine,
+            made: kernel.specialised(&self.launch)?,
             prepared,
             times: Vec::new(),
         };
         Ok((candidate, outcome))
+    }
+
+    /// What runs, in a sentence.
+    fn about(&self) -> String {
+        format!("{}, {}", self.file.name, self.args.shape())
     }
 
     /// The launch as the reference interpreter does it.

@@ -13,42 +13,109 @@ use crate::cli::exit::{Exit, Failure};
 /// One strategy. Scripts rely on the keys.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
-    strategy: String,
+    /// Its values on the axes.
+    pub strategy: String,
     /// Its results are those of the reference.
-    same: bool,
-    compile_ms: f64,
-    /// Instructions of the IR after the passes, in the code for launches of any shape.
-    ssa: usize,
+    pub same: bool,
+    /// From module to installed code.
+    pub compile_ms: f64,
+    /// The launches that this code is for; there is other code for others.
+    pub launches: &'static str,
+    /// Instructions of the IR after the passes.
+    pub ssa: usize,
+    /// What the code is made of.
     #[serde(flatten)]
-    machine: Machine,
-    run_ms: f64,
-    least_ms: f64,
+    pub machine: Machine,
+    /// Median of the runs.
+    pub run_ms: f64,
+    /// Fastest run.
+    pub least_ms: f64,
+    /// Slowest run.
+    #[serde(skip)]
+    pub most_ms: f64,
+    /// All runs.
+    #[serde(skip)]
+    pub times: Vec<f64>,
     /// Distance of the slowest from the fastest run, of the median.
-    spread: f64,
+    pub spread: f64,
     /// Median of the baseline's runs in the same rounds, by this one's: above 1 is faster than it.
-    speed: f64,
+    pub speed: f64,
+}
+
+/// A count of a strategy's code.
+pub struct Count {
+    /// Name for scripts.
+    pub key: &'static str,
+    /// Name for people.
+    pub name: &'static str,
+    /// The count.
+    pub of: fn(&Row) -> usize,
 }
 
 impl Row {
+    /// Counts in the order of their columns.
+    pub const COUNTS: [Count; 7] = [
+        Count {
+            key: "ssa",
+            name: "SSA",
+            of: |row| row.ssa,
+        },
+        Count {
+            key: "bytes",
+            name: "bytes",
+            of: |row| row.machine.bytes,
+        },
+        Count {
+            key: "instructions",
+            name: "instr",
+            of: |row| row.machine.instructions,
+        },
+        Count {
+            key: "stack",
+            name: "stack",
+            of: |row| row.machine.stack,
+        },
+        Count {
+            key: "vector_loads",
+            name: "vloads",
+            of: |row| row.machine.vector_loads,
+        },
+        Count {
+            key: "gathers",
+            name: "gathers",
+            of: |row| row.machine.gathers,
+        },
+        Count {
+            key: "calls",
+            name: "calls",
+            of: |row| row.machine.calls,
+        },
+    ];
+
     /// Without the comparison to the baseline.
     pub fn new(candidate: &Candidate, same: bool) -> Row {
         let times: Vec<f64> = candidate.times.iter().map(milliseconds).collect();
         let run_ms = median(&times);
         let least = times.iter().copied().fold(f64::INFINITY, f64::min);
         let most = times.iter().copied().fold(0.0, f64::max);
+        let least = if times.is_empty() { 0.0 } else { least };
+        let made = &candidate.made;
         Row {
             strategy: candidate.choice.name.clone(),
             same,
             compile_ms: milliseconds(&candidate.compile),
-            ssa: candidate.ssa,
-            machine: candidate.machine,
+            launches: made.launches(),
+            ssa: made.instructions(),
+            machine: Machine::of(made.object()),
             run_ms,
-            least_ms: if times.is_empty() { 0.0 } else { least },
+            least_ms: least,
+            most_ms: most,
             spread: if run_ms > 0.0 {
                 (most - least) / run_ms
             } else {
                 0.0
             },
+            times,
             speed: 1.0,
         }
     }
@@ -67,10 +134,14 @@ fn median(times: &[f64]) -> f64 {
 /// All of them.
 #[derive(Serialize)]
 pub struct Table {
-    kernel: String,
-    baseline: String,
-    strategies: Vec<Row>,
-    refused: Vec<(String, String)>,
+    /// Kernel.
+    pub kernel: String,
+    /// Name of the baseline.
+    pub baseline: String,
+    /// What ran.
+    pub strategies: Vec<Row>,
+    /// What could not, and why.
+    pub refused: Vec<(String, String)>,
 }
 
 impl Table {
@@ -105,25 +176,16 @@ impl Table {
 
     /// A line for each strategy, with a head; names have neither commas nor quotes.
     pub fn csv(&self) -> String {
-        let mut text =
-            "strategy,same,compile_ms,ssa,bytes,instructions,stack,vector_loads,gathers,calls,\
-                        run_ms,least_ms,spread,speed\n"
-                .to_owned();
+        let counts = Row::COUNTS.map(|c| c.key).join(",");
+        let mut text = format!("strategy,same,compile_ms,{counts},run_ms,least_ms,spread,speed\n");
         for row in &self.strategies {
-            let m = row.machine;
+            let counts = Row::COUNTS.map(|c| (c.of)(row).to_string()).join(",");
             let _ = writeln!(
                 text,
-                "{},{},{:.4},{},{},{},{},{},{},{},{:.6},{:.6},{:.4},{:.4}",
+                "{},{},{:.4},{counts},{:.6},{:.6},{:.4},{:.4}",
                 row.strategy,
                 row.same,
                 row.compile_ms,
-                row.ssa,
-                m.bytes,
-                m.instructions,
-                m.stack,
-                m.vector_loads,
-                m.gathers,
-                m.calls,
                 row.run_ms,
                 row.least_ms,
                 row.spread,
@@ -137,39 +199,28 @@ impl Table {
     pub fn text(&self, reference: &str) -> String {
         let names = self.strategies.iter().map(|r| r.strategy.chars().count());
         let width = names.max().unwrap_or(0).max("strategy".len());
+        let launches = self.strategies.first().map_or("", |row| row.launches);
         let mut text = format!(
-            "{}: results compared with {reference}; speed relative to `{}`\n\n\
-             {:width$}  {:>10} {:>6} {:>7} {:>6} {:>6} {:>6} {:>7} {:>6}  {:>10} {:>10} {:>7} {:>6}\n",
-            self.kernel,
-            self.baseline,
-            "strategy",
-            "compile ms",
-            "SSA",
-            "bytes",
-            "instr",
-            "stack",
-            "vloads",
-            "gathers",
-            "calls",
-            "median ms",
-            "least ms",
-            "spread",
-            "speed"
+            "{}: results compared with {reference}; speed relative to `{}`; code for {launches}\n\n\
+             {:width$}  {:>10}",
+            self.kernel, self.baseline, "strategy", "compile ms",
+        );
+        for count in Row::COUNTS {
+            let _ = write!(text, " {:>7}", count.name);
+        }
+        let _ = writeln!(
+            text,
+            "  {:>10} {:>10} {:>7} {:>6}",
+            "median ms", "least ms", "spread", "speed"
         );
         for row in &self.strategies {
-            let m = row.machine;
+            let _ = write!(text, "{:width$}  {:>10.3}", row.strategy, row.compile_ms);
+            for count in Row::COUNTS {
+                let _ = write!(text, " {:>7}", (count.of)(row));
+            }
             let _ = writeln!(
                 text,
-                "{:width$}  {:>10.3} {:>6} {:>7} {:>6} {:>6} {:>6} {:>7} {:>6}  {:>10.4} {:>10.4} {:>6.0}% {:>6.2}{}",
-                row.strategy,
-                row.compile_ms,
-                row.ssa,
-                m.bytes,
-                m.instructions,
-                m.stack,
-                m.vector_loads,
-                m.gathers,
-                m.calls,
+                "  {:>10.4} {:>10.4} {:>6.0}% {:>6.2}{}",
                 row.run_ms,
                 row.least_ms,
                 row.spread * 100.0,
