@@ -7,6 +7,7 @@ pub mod llvm;
 mod install;
 mod library;
 mod strategy;
+mod words;
 
 pub use install::{InstallError, install};
 pub use library::{LibraryError, load_library};

@@ -76,23 +76,8 @@ fn inst_uniform(f: &Function, data: &InstData, uniform: &[bool]) -> bool {
             let same_lanes = f.ty(data.args[0]).lanes == f.ty(*r).lanes;
             same_lanes && uniform[data.args[0].0 as usize]
         }
-        op => lane_wise(op) && data.args.iter().all(|a| uniform[a.0 as usize]),
+        op => op.is_lane_wise() && data.args.iter().all(|a| uniform[a.0 as usize]),
     }
-}
-
-/// True for operations that compute each lane from the same lane of their operands.
-fn lane_wise(op: &Op) -> bool {
-    matches!(
-        op,
-        Op::Unary(_)
-            | Op::Binary(_)
-            | Op::Fma
-            | Op::ICmp(_)
-            | Op::FCmp(_)
-            | Op::Select
-            | Op::Convert(_)
-            | Op::FpEnv(_)
-    )
 }
 
 struct Pass {

@@ -537,6 +537,21 @@ impl Op {
         }
     }
 
+    /// True for operations that compute each lane from the same lane of their operands.
+    pub const fn is_lane_wise(&self) -> bool {
+        matches!(
+            self,
+            Op::Unary(_)
+                | Op::Binary(_)
+                | Op::Fma
+                | Op::ICmp(_)
+                | Op::FCmp(_)
+                | Op::Select
+                | Op::Convert(_)
+                | Op::FpEnv(_)
+        )
+    }
+
     /// True when the operation must not be removed, duplicated or reordered with other such.
     pub const fn has_effect(&self) -> bool {
         matches!(

@@ -41,7 +41,7 @@ impl Emit<'_> {
         if let Some(v) = too_wide {
             return self.bug(format!("a mask of type {}", v.ty));
         }
-        let order = reverse_postorder(f);
+        let order = crate::ssa::dom::reverse_post_order(f);
         let waits = order
             .iter()
             .any(|&b| matches!(f.block(b).term, Term::Suspend(_)));
@@ -343,37 +343,4 @@ impl Emit<'_> {
         self.block = here;
         block
     }
-}
-
-/// Reachable blocks, each after the blocks that dominate it.
-fn reverse_postorder(f: &Function) -> Vec<Block> {
-    let mut seen = vec![false; f.blocks.len()];
-    let mut order = Vec::new();
-    let mut stack: Vec<(Block, Vec<Block>)> = Vec::new();
-    let targets = |b: Block| -> Vec<Block> {
-        f.block(b)
-            .term
-            .targets()
-            .iter()
-            .map(|call| call.block)
-            .collect()
-    };
-    seen[Function::ENTRY.0 as usize] = true;
-    stack.push((Function::ENTRY, targets(Function::ENTRY)));
-    while let Some((block, pending)) = stack.last_mut() {
-        let block = *block;
-        match pending.pop() {
-            Some(next) if seen[next.0 as usize] => {}
-            Some(next) => {
-                seen[next.0 as usize] = true;
-                stack.push((next, targets(next)));
-            }
-            None => {
-                order.push(block);
-                stack.pop();
-            }
-        }
-    }
-    order.reverse();
-    order
 }

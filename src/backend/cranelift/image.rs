@@ -7,7 +7,8 @@ use visa_runtime::abi::{Helpers, image as code};
 
 use super::emit::{DATA, Emit};
 use super::value::piece_count;
-use crate::ssa::{ImageAccess, ImageOp, Lane, Space, Ty, Value};
+use crate::backend::words::{image_faults, image_word};
+use crate::ssa::{ImageAccess, Lane, Space, Ty, Value};
 
 /// Rows of a message's block: three coordinates, four channels.
 const ROWS: u32 = 7;
@@ -34,18 +35,7 @@ impl Emit<'_> {
         } else {
             self.mask_bits(lanes.mask)
         };
-        let (op, atomic) = match access.op {
-            ImageOp::Atomic(op) => (code::ATOMIC, op as u32),
-            op => (number(op), 0),
-        };
-        let shape = op
-            | u32::from(lanes.count) << 8
-            | u32::from(access.channels) << code::CHANNEL_SHIFT
-            | atomic << code::ATOMIC_SHIFT;
-        let faults = matches!(
-            access.op,
-            ImageOp::Read | ImageOp::Write | ImageOp::Atomic(_)
-        );
+        let shape = image_word(access, lanes.count);
         let send = |e: &mut Self, shape: u32| {
             let args = [
                 e.group(),
@@ -57,7 +47,7 @@ impl Emit<'_> {
             ];
             e.call_helper(offset_of!(Helpers, image), Some(types::I32), &args)
         };
-        if faults
+        if image_faults(access.op)
             && self.records_faults(Space::Surface)
             && let Some(faulting) = send(self, shape | code::CHECK)
         {
@@ -74,19 +64,5 @@ impl Emit<'_> {
             let parts = self.load_value(from, at.cast_signed(), padded, DATA);
             self.bind(v, parts);
         }
-    }
-}
-
-/// The runtime's number of an operation.
-fn number(op: ImageOp) -> u32 {
-    match op {
-        ImageOp::Read => code::READ,
-        ImageOp::Write => code::WRITE,
-        ImageOp::Fetch => code::FETCH,
-        ImageOp::Sample => code::SAMPLE,
-        ImageOp::Info => code::INFO,
-        ImageOp::BlockRead => code::BLOCK_READ,
-        ImageOp::BlockWrite => code::BLOCK_WRITE,
-        ImageOp::Atomic(_) => code::ATOMIC,
     }
 }

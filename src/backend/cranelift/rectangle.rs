@@ -8,6 +8,7 @@ use visa_runtime::abi::{Helpers, Rectangle, rectangle};
 
 use super::emit::{DATA, Emit};
 use crate::backend::OobPolicy;
+use crate::backend::words::rectangle_word;
 use crate::ssa::{Access2d, Space, Ty, Value};
 
 /// Operands before a store's data.
@@ -17,7 +18,7 @@ impl Emit<'_> {
     /// A load; one result a register.
     pub fn load2d(&mut self, access: Access2d, args: &[Value], out: &[Value]) {
         let block = self.rectangle_operands(access, args);
-        self.send_rectangle(access, block, 0);
+        self.send_rectangle(access, block, false);
         let from = self.slot_addr(block, 0);
         for (i, &v) in out.iter().enumerate() {
             let at = rectangle::DATA + i as u32 * u32::from(access.register);
@@ -37,7 +38,7 @@ impl Emit<'_> {
             let parts = self.parts(v);
             self.store_value(to, at.cast_signed(), ty, &parts);
         }
-        self.send_rectangle(access, block, rectangle::STORE);
+        self.send_rectangle(access, block, true);
     }
 
     /// Writes the operands where the runtime reads them.
@@ -68,17 +69,11 @@ impl Emit<'_> {
     }
 
     /// Calls the runtime; under `Trap` leaves the function when it says so.
-    fn send_rectangle(&mut self, access: Access2d, block: StackSlot, store: u32) {
+    fn send_rectangle(&mut self, access: Access2d, block: StackSlot, store: bool) {
         let lane = self.f.sites.get(access.site as usize);
         let lane = lane.map_or(0, |s| u32::from(s.first_lane));
-        let [blocks, width, height] = [access.blocks, access.width, access.height].map(u32::from);
-        let flag = |yes: bool, bit: u32| if yes { bit } else { 0 };
-        let shape = rectangle::shape(access.elem.bytes(), blocks, width, height, lane)
-            | store
-            | flag(access.transpose, rectangle::TRANSPOSE)
-            | flag(access.packed, rectangle::PACKED)
-            | flag(access.register == 64, rectangle::WIDE)
-            | flag(self.records_faults(Space::Flat), rectangle::REPORT);
+        let reports = self.records_faults(Space::Flat);
+        let shape = rectangle_word(access, store, lane, reports);
         let args = [
             self.group(),
             self.thread_index(),

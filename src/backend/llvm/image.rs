@@ -6,7 +6,8 @@ use visa_runtime::abi::{Helpers, image as code};
 
 use super::access::padded;
 use super::emit::{Bug, Emit, Made, V};
-use crate::ssa::{ImageAccess, ImageOp, Lane, Space, Ty, Value};
+use crate::backend::words::{image_faults, image_word};
+use crate::ssa::{ImageAccess, Lane, Space, Ty, Value};
 
 /// Rows of a message's block: three coordinates, four channels.
 const ROWS: u32 = 7;
@@ -32,14 +33,7 @@ impl<'c> Emit<'c, '_> {
         }
         let enabled = self.get(mask)?;
         let enabled = self.mask_bits(enabled, ty.lanes)?;
-        let (op, atomic) = match access.op {
-            ImageOp::Atomic(op) => (code::ATOMIC, op as u32),
-            op => (number(op), 0),
-        };
-        let shape = op
-            | u32::from(ty.lanes) << 8
-            | u32::from(access.channels) << code::CHANNEL_SHIFT
-            | atomic << code::ATOMIC_SHIFT;
+        let shape = image_word(access, ty.lanes);
         let send = |e: &mut Self, shape: u32| -> Made<V<'c>> {
             let args = [
                 e.ctx.group()?.into(),
@@ -52,11 +46,7 @@ impl<'c> Emit<'c, '_> {
             e.call_helper(offset_of!(Helpers, image), Some(32), &args)?
                 .ok_or_else(|| Bug::from("no answer to an image message"))
         };
-        let faults = matches!(
-            access.op,
-            ImageOp::Read | ImageOp::Write | ImageOp::Atomic(_)
-        );
-        if faults && self.records_faults(Space::Surface) {
+        if image_faults(access.op) && self.records_faults(Space::Surface) {
             let faulting = send(self, shape | code::CHECK)?;
             let place = (self.get(u)?, ty.lanes, surface);
             self.report(place, faulting, access.site, |_| Ok(()))?;
@@ -68,19 +58,5 @@ impl<'c> Emit<'c, '_> {
             self.bind(v, result);
         }
         Ok(())
-    }
-}
-
-/// The runtime's number of an operation.
-fn number(op: ImageOp) -> u32 {
-    match op {
-        ImageOp::Read => code::READ,
-        ImageOp::Write => code::WRITE,
-        ImageOp::Fetch => code::FETCH,
-        ImageOp::Sample => code::SAMPLE,
-        ImageOp::Info => code::INFO,
-        ImageOp::BlockRead => code::BLOCK_READ,
-        ImageOp::BlockWrite => code::BLOCK_WRITE,
-        ImageOp::Atomic(_) => code::ATOMIC,
     }
 }

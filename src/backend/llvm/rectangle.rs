@@ -8,6 +8,7 @@ use visa_runtime::abi::{Helpers, Rectangle, rectangle};
 
 use super::emit::{Bug, Emit, Made, V};
 use crate::backend::OobPolicy;
+use crate::backend::words::rectangle_word;
 use crate::ssa::{Access2d, Space, Ty, Value};
 
 /// Operands before a store's data.
@@ -22,7 +23,7 @@ impl<'c> Emit<'c, '_> {
     /// A load; one result a register.
     pub fn load2d(&mut self, access: Access2d, args: &[Value], out: &[Value]) -> Made<()> {
         let block = self.rectangle_operands(access, args)?;
-        self.send_rectangle(access, block, 0)?;
+        self.send_rectangle(access, block, false)?;
         for (i, &v) in out.iter().enumerate() {
             let from = self.register_of(access, block, i)?;
             let value = self.load_value(register(access), from)?;
@@ -39,7 +40,7 @@ impl<'c> Emit<'c, '_> {
             let value = self.get(v)?;
             self.store_value(value, register(access), to)?;
         }
-        self.send_rectangle(access, block, rectangle::STORE)
+        self.send_rectangle(access, block, true)
     }
 
     fn register_of(
@@ -85,18 +86,12 @@ impl<'c> Emit<'c, '_> {
         &mut self,
         access: Access2d,
         block: PointerValue<'c>,
-        store: u32,
+        store: bool,
     ) -> Made<()> {
         let lane = self.f.sites.get(access.site as usize);
         let lane = lane.map_or(0, |s| u32::from(s.first_lane));
-        let [blocks, width, height] = [access.blocks, access.width, access.height].map(u32::from);
-        let flag = |yes: bool, bit: u32| if yes { bit } else { 0 };
-        let shape = rectangle::shape(access.elem.bytes(), blocks, width, height, lane)
-            | store
-            | flag(access.transpose, rectangle::TRANSPOSE)
-            | flag(access.packed, rectangle::PACKED)
-            | flag(access.register == 64, rectangle::WIDE)
-            | flag(self.records_faults(Space::Flat), rectangle::REPORT);
+        let reports = self.records_faults(Space::Flat);
+        let shape = rectangle_word(access, store, lane, reports);
         let args = [
             self.ctx.group()?.into(),
             self.ctx.index()?.into(),

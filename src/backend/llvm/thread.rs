@@ -78,7 +78,7 @@ impl<'c> Emit<'c, '_> {
     /// Translates the whole function.
     pub fn program(&mut self) -> Made<()> {
         let f = self.f;
-        let order = reverse_postorder(f);
+        let order = crate::ssa::dom::reverse_post_order(f);
         let suspends = |&b: &Block| matches!(f.block(b).term, Term::Suspend(_));
         self.ctx.waits = order.iter().any(suspends);
         let head = self.thread_loop()?;
@@ -352,32 +352,4 @@ impl<'c> Emit<'c, '_> {
         self.at(here);
         Ok(block)
     }
-}
-
-/// Reachable blocks, each after the blocks that dominate it.
-fn reverse_postorder(f: &Function) -> Vec<Block> {
-    let targets = |b: Block| -> Vec<Block> {
-        let term = &f.block(b).term;
-        term.targets().iter().map(|call| call.block).collect()
-    };
-    let mut seen = vec![false; f.blocks.len()];
-    let mut order = Vec::new();
-    let mut stack = vec![(Function::ENTRY, targets(Function::ENTRY))];
-    seen[Function::ENTRY.0 as usize] = true;
-    while let Some((block, pending)) = stack.last_mut() {
-        let block = *block;
-        match pending.pop() {
-            Some(next) if seen[next.0 as usize] => {}
-            Some(next) => {
-                seen[next.0 as usize] = true;
-                stack.push((next, targets(next)));
-            }
-            None => {
-                order.push(block);
-                stack.pop();
-            }
-        }
-    }
-    order.reverse();
-    order
 }

@@ -213,7 +213,7 @@ impl Pass<'_> {
         match &data.op {
             Op::Select if !self.f.ty(data.args[0]).is_scalar() => self.select(i, d),
             Op::Binary(BinOp::And) if self.f.ty(result).lane == Lane::I1 => self.and(i, d),
-            op if lane_wise(op) => {
+            op if op.is_lane_wise() => {
                 for &a in &data.args {
                     self.raise(a, d);
                 }
@@ -411,19 +411,4 @@ impl Pass<'_> {
         }
         out
     }
-}
-
-/// True for operations that compute each lane from the same lane of their operands.
-fn lane_wise(op: &Op) -> bool {
-    matches!(
-        op,
-        Op::Unary(_)
-            | Op::Binary(_)
-            | Op::Fma
-            | Op::ICmp(_)
-            | Op::FCmp(_)
-            | Op::Select
-            | Op::Convert(_)
-            | Op::FpEnv(_)
-    )
 }
