@@ -1,5 +1,8 @@
 //! `dpas` on random matrices against a reference that walks the ISA's definition element by element: every
-//! pair of precisions, every repeat count and depth, on both register sizes.
+//! pair of precisions, every repeat count and depth, on both register sizes. `dpasw` is in `fused`.
+
+#[path = "dpas/fused.rs"]
+mod fused;
 
 use half::{bf16, f16};
 use visa_jit::interp::InterpOptions;

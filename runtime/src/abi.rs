@@ -7,15 +7,15 @@
 use std::sync::atomic::AtomicU32;
 
 /// Version of this layout.
-pub const ABI_VERSION: u32 = 7;
+pub const ABI_VERSION: u32 = 8;
 
 /// Entries of a surface table; an index is a byte, so a look-up needs no check.
 pub const SURFACES: usize = 256;
 
 /// A compiled kernel: runs hardware threads `first … end` of one work-group until each is finished
-/// or waits at a barrier. Returns a [`Status`].
+/// or waits, at a barrier or for the thread that it exchanges values with ([`crate::Exchange`]). Returns a [`Status`].
 ///
-/// In kernels with barriers, threads whose [`ThreadCtx::state`] is [`THREAD_DONE`] are skipped. Kernels without any do not
+/// In kernels whose threads wait, those whose [`ThreadCtx::state`] is [`THREAD_DONE`] are skipped. Kernels without any do not
 /// look at it; if their metadata says so, they run the [`GroupCtx::following`] groups as well, all of the same shape, before
 /// they return.
 pub type Entry = unsafe extern "C" fn(group: *mut GroupCtx, first: u32, end: u32) -> u32;
@@ -26,7 +26,7 @@ pub type Entry = unsafe extern "C" fn(group: *mut GroupCtx, first: u32, end: u32
 pub enum Status {
     /// Every thread in range is finished.
     Done = 0,
-    /// At least one thread waits at a barrier.
+    /// At least one thread of the range waits.
     Suspended = 1,
     /// An access faulted under the trap policy.
     Fault = 2,

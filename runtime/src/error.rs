@@ -94,6 +94,17 @@ pub enum LaunchError {
         /// Why.
         error: ProgramError,
     },
+    /// A thread waits for the one that it is fused with, which does not come there: it is at its end or elsewhere, or does not
+    /// exist.
+    #[error(
+        "kernel `{kernel}`: line {line}: malformed: `dpasw`: the fused thread, which has half of the matrix, does not come here"
+    )]
+    Alone {
+        /// Kernel.
+        kernel: String,
+        /// Line of the vISA text.
+        line: u32,
+    },
     /// Our bug: the code returned something that is no status.
     #[error("internal error: kernel `{kernel}` returned status {status}")]
     Status {

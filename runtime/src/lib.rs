@@ -50,7 +50,7 @@ pub use launch::{
     PreparedLaunch,
 };
 pub use memory::{Buffer, DeviceMemory, Element, MemoryError};
-pub use meta::KernelMeta;
+pub use meta::{Exchange, KernelMeta};
 pub use payload::{Payload, PayloadPatch};
 pub use pool::{PoolError, WorkerPool};
 pub use surface::SurfaceTable;

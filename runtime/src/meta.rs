@@ -6,6 +6,19 @@ use crate::limits::{
     MAX_FRAME_BYTES, MAX_PAYLOAD_BYTES, MAX_SCRATCH_BYTES, MAX_SIMD, MAX_SLM_BYTES,
 };
 
+/// What fused threads (2k and 2k + 1 of a group) exchange. A thread whose [`crate::abi::ThreadCtx::state`] is one of the last states
+/// has stored `bytes` bytes at `offset` of its frame for the other; it finds those of the other behind them when it goes on, which it
+/// does when both are there.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Exchange {
+    /// Offset in the frame.
+    pub offset: u32,
+    /// Bytes that each thread gives.
+    pub bytes: u32,
+    /// Line of the vISA text of each place where threads exchange, in the order of their states.
+    pub lines: Vec<u32>,
+}
+
 /// Metadata of a compiled kernel, filled in by whoever compiled or loaded it.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct KernelMeta {
@@ -19,9 +32,11 @@ pub struct KernelMeta {
     pub frame_bytes: u32,
     /// Bytes of indirect register storage at the start of the frame.
     pub regs_bytes: u32,
-    /// Number of barriers, 0 for kernels that never wait.
+    /// Number of places where threads wait, 0 for kernels that never do: first the barriers, then the exchanges.
     pub states: u32,
-    /// The code runs the groups of [`crate::abi::GroupCtx::following`] too; kernels with barriers never do.
+    /// The exchanges, if there are any.
+    pub exchange: Option<Exchange>,
+    /// The code runs the groups of [`crate::abi::GroupCtx::following`] too; kernels that wait never do.
     pub runs_following: bool,
     /// Bytes of shared local memory of a group; [`crate::Arguments::extra_slm`] comes on top.
     pub slm_bytes: u32,
@@ -51,6 +66,7 @@ impl Default for KernelMeta {
             frame_bytes: 0,
             regs_bytes: 0,
             states: 0,
+            exchange: None,
             runs_following: false,
             slm_bytes: 0,
             scratch_bytes: 0,
@@ -106,6 +122,15 @@ impl KernelMeta {
         if self.simd == 0 {
             return Err(bad("simd", 0));
         }
+        if let Some(e) = &self.exchange {
+            let end = u64::from(e.offset) + 2 * u64::from(e.bytes);
+            if e.offset < self.regs_bytes || end > u64::from(self.frame_bytes) {
+                return Err(bad("exchange", end));
+            }
+            if e.lines.len() > self.states as usize {
+                return Err(bad("exchange", e.lines.len() as u64));
+            }
+        }
         let mut dims = self.walk_order;
         dims.sort_unstable();
         if dims != [0, 1, 2] {
@@ -113,6 +138,12 @@ impl KernelMeta {
             return Err(bad("walk_order", x * 100 + y * 10 + z));
         }
         Ok(())
+    }
+
+    /// Barriers of the kernel.
+    pub fn barriers(&self) -> u32 {
+        let exchanges = self.exchange.as_ref().map_or(0, |e| e.lines.len());
+        self.states.saturating_sub(exchanges as u32)
     }
 
     /// Bytes from one thread's frame to the next.
@@ -179,5 +210,29 @@ mod tests {
         assert_eq!(check(|m| m.slm_bytes = u32::MAX), "slm_bytes");
         assert_eq!(check(|m| m.walk_order = [0, 1, 1]), "walk_order");
         assert!(KernelMeta::default().check().is_ok());
+    }
+
+    #[test]
+    fn exchanges_lie_in_the_frame_and_are_states() {
+        let check = |offset, bytes, lines: &[u32]| {
+            let meta = KernelMeta {
+                frame_bytes: 96,
+                regs_bytes: 16,
+                states: 3,
+                exchange: Some(Exchange {
+                    offset,
+                    bytes,
+                    lines: lines.to_vec(),
+                }),
+                ..KernelMeta::default()
+            };
+            meta.check().map(|()| meta.barriers()).ok()
+        };
+        assert_eq!(check(32, 32, &[7, 8]), Some(1));
+        assert_eq!(check(16, 40, &[7, 8, 9]), Some(0));
+        assert_eq!(check(16, 41, &[7]), None);
+        assert_eq!(check(8, 32, &[7]), None);
+        assert_eq!(check(u32::MAX, u32::MAX, &[7]), None);
+        assert_eq!(check(32, 32, &[7, 8, 9, 10]), None);
     }
 }

@@ -2,6 +2,8 @@
 //! faults and interruption.
 
 mod common;
+#[path = "launch/fused.rs"]
+mod fused;
 
 use common::{kernel, meta, threads_of};
 use std::collections::HashSet;

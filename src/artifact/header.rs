@@ -56,7 +56,7 @@ fn kernel(out: &mut String, record: &KernelRecord) {
         let _ = writeln!(out, " * Work-group size: {local}.");
         let _ = writeln!(out, " * Lanes of a hardware thread: {}.", meta.simd);
         let _ = writeln!(out, " * Local memory: {} bytes.", meta.slm_bytes);
-        let _ = writeln!(out, " * Barriers: {}.", meta.states);
+        let _ = writeln!(out, " * Barriers: {}.", meta.barriers());
         let _ = writeln!(out, " * Payload: {} bytes.", meta.payload_bytes);
     }
     if record.plan.binds_surfaces {
@@ -109,7 +109,7 @@ fn kernel(out: &mut String, record: &KernelRecord) {
             "#define {upper}_LOCAL_MEMORY {}",
             variant.meta.slm_bytes
         );
-        let _ = writeln!(out, "#define {upper}_BARRIERS {}", variant.meta.states);
+        let _ = writeln!(out, "#define {upper}_BARRIERS {}", variant.meta.barriers());
     }
 }
 

@@ -141,7 +141,7 @@ fn library_summary(record: &KernelRecord) -> String {
             0 => "no local memory".to_owned(),
             bytes => format!("{bytes} bytes of local memory"),
         });
-        parts.push(match variant.meta.states {
+        parts.push(match variant.meta.barriers() {
             0 => "no barriers".to_owned(),
             count => counted(usize::try_from(count).unwrap_or(usize::MAX), "barrier"),
         });

@@ -165,15 +165,22 @@ impl From<BackendError> for Error {
 
 impl From<LaunchError> for Error {
     fn from(e: LaunchError) -> Error {
-        if let LaunchError::Program { kernel, error } = &e
-            && let Some(error) = error.downcast_ref::<InterpError>()
-        {
-            return Error::Interp {
-                kernel: kernel.clone(),
-                error: error.clone(),
-            };
+        let interp = match &e {
+            LaunchError::Program { kernel, error } => {
+                let error = error.downcast_ref::<InterpError>();
+                error.map(|error| (kernel.clone(), error.clone()))
+            }
+            _ => None,
+        };
+        match interp {
+            // As compiled code ends then.
+            Some((kernel, InterpError::Alone { pos })) => {
+                let line = pos.line;
+                Error::Launch(std::sync::Arc::new(LaunchError::Alone { kernel, line }))
+            }
+            Some((kernel, error)) => Error::Interp { kernel, error },
+            None => Error::Launch(std::sync::Arc::new(e)),
         }
-        Error::Launch(std::sync::Arc::new(e))
     }
 }
 

@@ -336,6 +336,7 @@ impl Kernel {
             frame_bytes: f.frame_bytes,
             regs_bytes: f.regs_bytes,
             states: f.states,
+            exchange: f.exchange.as_ref().map(exchange),
             runs_following: f.states == 0,
             ..self
                 .parts()
@@ -467,6 +468,15 @@ impl KernelParts {
             sr0_bits: sr0_bits(self.platform),
             ..KernelMeta::default()
         }
+    }
+}
+
+/// As the runtime has it.
+fn exchange(e: &crate::ssa::Exchange) -> visa_runtime::Exchange {
+    visa_runtime::Exchange {
+        offset: e.offset,
+        bytes: e.bytes,
+        lines: e.lines.clone(),
     }
 }
 

@@ -25,6 +25,12 @@ pub enum InterpError {
         /// Which rule.
         why: String,
     },
+    /// A thread at `dpasw` whose fused thread does not come there.
+    #[error("line {}: malformed: `dpasw`: the fused thread, which has half of the matrix, does not come here", pos.line)]
+    Alone {
+        /// Where.
+        pos: Pos,
+    },
     /// A hardware thread executed as many instructions as it may.
     #[error("line {}: out of fuel: a hardware thread executed {limit} instructions", pos.line)]
     Fuel {

@@ -92,11 +92,8 @@ impl Program {
     /// A thread at `dpasw` whose fused thread does not come there.
     fn alone(&self, t: &Thread) -> InterpError {
         let inst = self.kernel.module().insts.get(t.offered.0);
-        InterpError::Malformed {
-            pos: inst.map_or_else(Pos::default, |i| i.pos),
-            opcode: Opcode::Dpasw.mnemonic(),
-            why: "the fused thread, which has half of the matrix, does not come here".into(),
-        }
+        let pos = inst.map_or_else(Pos::default, |i| i.pos);
+        InterpError::Alone { pos }
     }
 
     /// A thread with its inputs.

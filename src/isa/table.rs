@@ -366,7 +366,7 @@ opcodes! {
     UrbWrite3d 0x72/0 ["urb_write_3d"] Sampler Unparsed 0 : NONE None <- RAW Any; _ _ Guard ALL Rejected "unified return buffer write"
 
     // Everything else.
-    Dpasw 0x1C/0 ["dpasw"] Misc Dpas 0 : RAW Any <- RAW Any; _ _ _ DG2_ONLY Partial "dpas whose A matrix is half and half in two fused threads; only the interpreter runs it"
+    Dpasw 0x1C/0 ["dpasw"] Misc Dpas 0 : RAW Any <- RAW Any; _ _ _ DG2_ONLY Full "dpas whose A matrix is half and half in two fused threads"
     File 0x51/0 ["FILE"] Misc File 0 : NONE None <- NONE None; _ _ _ ALL Full "source file of what follows"
     Loc 0x52/0 ["LOC"] Misc Loc 0 : NONE None <- NONE None; _ _ _ ALL Full "source line of what follows"
     VmeIme 0x54/0 ["vme_ime"] Misc Unparsed 0 : RAW Any <- RAW Any; _ _ _ SKL_ONLY Rejected "integer motion estimation"

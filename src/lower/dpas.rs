@@ -1,4 +1,4 @@
-//! `dpas`: dst = src0 + src2 × src1, matrices in registers (VISA.md 2.7).
+//! `dpas` and `dpasw`: dst = src0 + src2 × src1, matrices in registers (VISA.md 2.7).
 //!
 //! Rows of dst and src0 are packed one behind the other, `N` = execution size elements each. src2 is row-major,
 //! `K` elements a row, and goes to all channels. src1 holds column `n` in the dwords of channel `n`, element
@@ -8,14 +8,18 @@
 //! k = 0, 1, … K-1 one after the other. Integers wrap modulo 2^32. Floats accumulate in f, each step a fused
 //! multiply-add rounded to nearest even with denormals kept, whatever `%cr0` says; an hf or bf accumulator is
 //! widened before the first step and the sum rounded once after the last. The ISA does not fix the order.
+//!
+//! **`dpasw`.** Each of two fused threads has a half of src2 at its own src2: the even one the first half of the
+//! registers, the larger of an odd number. Each gives the other as many registers as that, and takes of what it gets
+//! those that it does not have.
 
 use super::Lowerer;
 use super::error::Fail;
 use super::operand::lane_of;
 use super::regs::Pattern;
-use crate::isa::Type;
 use crate::isa::dpas::precision_name;
-use crate::module::{Dpas, Inst, Raw};
+use crate::isa::{Opcode, Type};
+use crate::module::{Dpas, Inst, Origin, Raw};
 use crate::ssa::*;
 
 /// An element format of src1 or src2.
@@ -85,7 +89,12 @@ impl Lowerer<'_> {
         let k = operations(a, b)? * u32::from(d.depth);
         let dst = self.matrix_type(d.dst, a)?;
         let columns = self.columns(d.src1, b, k, n)?;
-        let rows = self.row_dwords(d, a, k)?;
+        let count = (u32::from(d.repeat) * k * a.bits()).div_ceil(32);
+        let rows = match inst.op {
+            Opcode::Dpasw => self.shared_dwords(d.src2, count)?,
+            _ => self.row_dwords(d.src2, count)?,
+        };
+        let rows: Vec<Value> = (0..count as u16).map(|i| self.b.lane(rows, i)).collect();
         let mut results = Vec::new();
         for r in 0..u32::from(d.repeat) {
             let mut sum = self.accumulator(d.src0, a, r * n, n)?;
@@ -165,13 +174,31 @@ impl Lowerer<'_> {
             .collect())
     }
 
-    /// The dwords of src2, one scalar each.
-    fn row_dwords(&mut self, d: &Dpas, a: Format, k: u32) -> Result<Vec<Value>, Fail> {
-        let count = (u32::from(d.repeat) * k * a.bits()).div_ceil(32);
-        let (root, start, _) = self.start_of(d.src2)?;
+    /// Dwords of src2.
+    fn row_dwords(&mut self, src2: Origin, count: u32) -> Result<Value, Fail> {
+        let (root, start, _) = self.start_of(src2)?;
         let p = Pattern::packed(root, start, count, Lane::I32);
-        let v = self.regs.read(&mut self.b, &p)?;
-        Ok((0..count as u16).map(|i| self.b.lane(v, i)).collect())
+        self.regs.read(&mut self.b, &p)
+    }
+
+    /// Dwords of a src2 of which this thread has one half, and the fused thread the other.
+    fn shared_dwords(&mut self, src2: Origin, count: u32) -> Result<Value, Fail> {
+        let register = self.grf / 4;
+        let first = (count.div_ceil(register).div_ceil(2) * register).min(count);
+        let mine = self.row_dwords(src2, first)?;
+        let ty = Ty::vector(Lane::I32, first as u16);
+        let theirs = self.b.op(Op::Exchange, vec![mine], ty);
+        let number = self.b.op(Op::Input(Input::R0(2)), vec![], Ty::I32);
+        let odd = self.b.bin_imm(BinOp::And, number, 1);
+        let zero = self.b.bits(Lane::I32, 0);
+        let odd = self.b.icmp(ICond::Ne, odd, zero);
+        let head = self.b.select(odd, theirs, mine);
+        let tail = self.b.select(odd, mine, theirs);
+        let indices: Vec<u16> = (0..count as u16).collect();
+        let whole = Ty::vector(Lane::I32, count as u16);
+        Ok(self
+            .b
+            .op(Op::Shuffle(indices.into()), vec![head, tail], whole))
     }
 
     /// The element at bit `at` of dwords, as the number that is computed with.

@@ -236,10 +236,7 @@ impl<'k> Lowerer<'k> {
                 self.b.effect(Op::Fence, vec![]);
                 Ok(())
             }
-            Body::Dpas(d) if inst.op == Opcode::Dpas => self.lower_dpas(inst, d),
-            Body::Dpas(_) => Fail::unsupported(
-                "shares registers with another hardware thread; the interpreter runs it, compiled code does not",
-            ),
+            Body::Dpas(d) => self.lower_dpas(inst, d),
             Body::Faddr { name, dst } => self.faddr(name, dst),
             Body::Nullary => {
                 if inst.op == Opcode::Barrier {

@@ -2,7 +2,7 @@
 //! form. Passes and backends are tested against it.
 //!
 //! Only functions that [`super::verify()`] accepts may be run. Atomics are indivisible because one
-//! thread runs at a time; other threads run between two calls of [`run`] (at barriers).
+//! thread runs at a time; other threads run between two calls of [`run`] (at barriers and exchanges).
 
 use super::fp_env::fp_env;
 use super::func::{Block, BlockCall, Function, Inst, InstData, Term, Value};
@@ -65,12 +65,12 @@ pub struct Inputs {
 pub struct Thread {
     /// Register storage and saved values.
     pub frame: Vec<u8>,
-    /// 0 at the start, else the barrier it waits at: the number of its `suspend`, or of the
-    /// [`Op::Barrier`] in layout order, from 1.
+    /// 0 at the start, else where it waits: the number of its `suspend`, or of the
+    /// operation ([`Op::waits`]) in layout order, from 1.
     pub state: u32,
     /// Number of time stamps taken; the next time stamp.
     pub stamps: u64,
-    /// Where it goes on, and with what, when it waits at an [`Op::Barrier`].
+    /// Where it goes on, and with what, when it waits at an operation.
     waiting: Option<Waiting>,
 }
 
@@ -78,9 +78,37 @@ pub struct Thread {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Waiting {
     block: Block,
-    /// Position of the instruction after the barrier.
+    /// Position of the instruction after the one that waits.
     next: usize,
     values: Vec<Vec<u64>>,
+    /// Of an [`Op::Exchange`]: what the thread gives, and what becomes what it gets.
+    exchange: Option<(Vec<u64>, Value)>,
+}
+
+/// Gives two threads that wait at exchanges what the other one offers; false when they do not wait at the same.
+pub fn exchange(f: &Function, x: &mut Thread, y: &mut Thread) -> bool {
+    if x.state != y.state {
+        return false;
+    }
+    if let (Some(a), Some(b)) = (&mut x.waiting, &mut y.waiting) {
+        let (Some((given_a, to_a)), Some((given_b, to_b))) = (&a.exchange, &b.exchange) else {
+            return false;
+        };
+        a.values[to_a.0 as usize] = given_b.clone();
+        b.values[to_b.0 as usize] = given_a.clone();
+        return true;
+    }
+    let Some(e) = &f.exchange else {
+        return false;
+    };
+    if x.state <= f.states - e.lines.len() as u32 {
+        return false;
+    }
+    let (from, bytes) = (e.offset as usize, e.bytes as usize);
+    let to = from + bytes;
+    x.frame[to..to + bytes].copy_from_slice(&y.frame[from..to]);
+    y.frame[to..to + bytes].copy_from_slice(&x.frame[from..to]);
+    true
 }
 
 impl Thread {
@@ -100,13 +128,13 @@ impl Thread {
 pub enum Outcome {
     /// The thread is finished.
     Done,
-    /// It waits at the barrier in [`Thread::state`].
+    /// It waits where [`Thread::state`] says. Behind an exchange ([`exchange`]) it gets zeros unless another thread gave it something.
     Suspended,
     /// `fuel` instructions were executed before the end.
     OutOfFuel,
 }
 
-/// Runs a verified function from its start, or from the barrier where the thread waits.
+/// Runs a verified function from its start, or from where the thread waits.
 pub fn run(
     f: &Function,
     inputs: &Inputs,
@@ -118,6 +146,7 @@ pub fn run(
         block: Function::ENTRY,
         next: 0,
         values: vec![Vec::new(); f.values.len()],
+        exchange: None,
     };
     let from = thread.waiting.take().unwrap_or(start);
     let mut eval = Eval {
@@ -148,7 +177,7 @@ impl Eval<'_> {
                     return Outcome::OutOfFuel;
                 }
                 fuel -= 1;
-                if self.f.inst(i).op == Op::Barrier {
+                if self.f.inst(i).op.waits() {
                     return self.wait(block, n);
                 }
                 self.inst(self.f.inst(i));
@@ -183,19 +212,27 @@ impl Eval<'_> {
         }
     }
 
-    /// Stops at the barrier that is instruction `n` of a block.
+    /// Stops at instruction `n` of a block.
     fn wait(&mut self, block: Block, n: usize) -> Outcome {
-        let barrier = |&&i: &&Inst| self.f.inst(i).op == Op::Barrier;
+        let waits = |&&i: &&Inst| self.f.inst(i).op.waits();
         let earlier = self.f.order.iter().take_while(|&&b| b != block);
         let before: usize = earlier
-            .map(|&b| self.f.block(b).insts.iter().filter(barrier).count())
+            .map(|&b| self.f.block(b).insts.iter().filter(waits).count())
             .sum();
-        let here = self.f.block(block).insts[..=n].iter().filter(barrier);
+        let insts = &self.f.block(block).insts[..=n];
+        let here = insts.iter().filter(waits);
         self.thread.state = (before + here.count()) as u32;
+        let data = self.f.inst(insts[n]);
+        let exchange = (data.op == Op::Exchange).then(|| {
+            let given = self.get(data.args[0]).to_vec();
+            self.values[data.results[0].0 as usize] = vec![0; given.len()];
+            (given, data.results[0])
+        });
         self.thread.waiting = Some(Waiting {
             block,
             next: n + 1,
             values: std::mem::take(&mut self.values),
+            exchange,
         });
         Outcome::Suspended
     }
@@ -223,7 +260,7 @@ impl Eval<'_> {
             | Op::Atomic(_)
             | Op::FrameLoad(_)
             | Op::FrameStore(_) => self.memory_op(data),
-            Op::Fence | Op::Poll | Op::Barrier => Vec::new(),
+            Op::Fence | Op::Poll | Op::Barrier | Op::Exchange => Vec::new(),
             // There are no images here: reads give zeros.
             Op::Image(_) => {
                 let zeros = |&r: &Value| vec![0; usize::from(self.f.ty(r).lanes)];

@@ -78,7 +78,7 @@ pub enum Term {
     },
     /// The thread is finished.
     Return,
-    /// The thread waits at a barrier and resumes with [`super::Input::State`] equal to this (from 1).
+    /// The thread waits for others and resumes with [`super::Input::State`] equal to this (from 1).
     Suspend(u32),
 }
 
@@ -139,6 +139,18 @@ pub struct ValueData {
     pub def: ValueDef,
 }
 
+/// Suspended threads that exchange values: the last states of a function are such places. In front of one a thread stores
+/// what it gives at `offset` of its frame; behind it, it finds what the other thread gave at `offset + bytes`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exchange {
+    /// Offset in the frame.
+    pub offset: u32,
+    /// Bytes of the largest value.
+    pub bytes: u32,
+    /// Source line of each place, in the order of their states.
+    pub lines: Vec<u32>,
+}
+
 /// The program of one hardware thread.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Function {
@@ -160,8 +172,10 @@ pub struct Function {
     pub regs_bytes: u32,
     /// Total bytes of a thread's frame: register storage, then values saved across barriers.
     pub frame_bytes: u32,
-    /// Highest `Suspend` state; 0 when threads never wait, or wait at [`super::Op::Barrier`]s.
+    /// Highest `Suspend` state; 0 when threads never wait, or wait at operations ([`super::Op::waits`]).
     pub states: u32,
+    /// What fused threads exchange, once the pass `suspend` has run.
+    pub exchange: Option<Exchange>,
     /// Shared local memory the program itself declares, in bytes.
     pub slm_bytes: u32,
     /// What is known about addresses and masks of accesses; empty until the pass `shape` has run.
@@ -184,6 +198,7 @@ impl Function {
             regs_bytes: 0,
             frame_bytes: 0,
             states: 0,
+            exchange: None,
             slm_bytes: 0,
             shapes: BTreeMap::new(),
             quiet: BTreeSet::new(),

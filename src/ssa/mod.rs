@@ -26,7 +26,7 @@ pub mod types;
 mod typing;
 pub mod verify;
 
-pub use func::{Block, BlockCall, Function, Inst, InstData, Term, Value, ValueDef};
+pub use func::{Block, BlockCall, Exchange, Function, Inst, InstData, Term, Value, ValueDef};
 pub use op::*;
 pub use parse::{ParseError, parse};
 pub use print::Line;

@@ -445,7 +445,7 @@ pub enum Input {
     HwId,
     /// Scalar `i64`: time stamp; two reads may differ.
     Tsc,
-    /// Scalar `i32`: which barrier the thread resumes from, 0 at the start.
+    /// Scalar `i32`: which barrier or exchange the thread resumes from, 0 at the start.
     State,
 }
 
@@ -516,6 +516,10 @@ pub enum Op {
     /// another afterwards. The pass `suspend` makes a [`super::Term::Suspend`] and a resume block of it, so backends
     /// do not see it.
     Barrier,
+    /// `(<N x i32>) -> <N x i32>`: gives a value to the thread that this one is fused with, and gets that thread's. Waits until
+    /// it has come to the same instruction; where it does not, the launch ends. Threads 2k and 2k + 1 of a group are
+    /// fused. Memory and the pass `suspend` as with a barrier.
+    Exchange,
     /// `(T) -> ()`: saves a value in the thread's frame at this byte offset (masks as 32-bit words).
     FrameStore(u32),
     /// `() -> T`.
@@ -552,6 +556,11 @@ impl Op {
         )
     }
 
+    /// True where a thread waits for others, and the pass `suspend` ends the block.
+    pub const fn waits(&self) -> bool {
+        matches!(self, Op::Barrier | Op::Exchange)
+    }
+
     /// True when the operation must not be removed, duplicated or reordered with other such.
     pub const fn has_effect(&self) -> bool {
         matches!(
@@ -566,6 +575,7 @@ impl Op {
                 | Op::Image(_)
                 | Op::Fence
                 | Op::Barrier
+                | Op::Exchange
                 | Op::FrameStore(_)
                 | Op::FrameLoad(_)
                 | Op::Poll

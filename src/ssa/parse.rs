@@ -6,7 +6,7 @@
 //! memory linear in its length.
 
 use super::func::{Block, BlockCall, BlockData, Function, InstData, Term, Value, ValueData};
-use super::func::{Inst, ValueDef};
+use super::func::{Exchange, Inst, ValueDef};
 use super::names;
 use super::op::Site;
 use super::types::{Lane, Ty};
@@ -296,6 +296,10 @@ impl Parser<'_> {
             };
             *field = self.cursor.number()?;
         }
+        self.cursor.trivia();
+        if self.cursor.eat("exchange") {
+            self.func.exchange = Some(self.exchange()?);
+        }
         loop {
             self.cursor.trivia();
             if !self.cursor.eat("site") {
@@ -303,6 +307,19 @@ impl Parser<'_> {
             }
             self.site()?;
         }
+    }
+
+    /// `64 bytes at 16 lines [12, 15]`.
+    fn exchange(&mut self) -> Parsed<Exchange> {
+        let bytes = self.cursor.number()?;
+        self.cursor.need("bytes at")?;
+        let offset = self.cursor.number()?;
+        self.cursor.need("lines")?;
+        Ok(Exchange {
+            offset,
+            bytes,
+            lines: super::parse_op::indices(&mut self.cursor)?.into(),
+        })
     }
 
     fn site(&mut self) -> Parsed<()> {

@@ -46,6 +46,7 @@ fn plain(name: &str) -> Option<Op> {
         "bitstomask" => Some(Op::BitsToMask),
         "fence" => Some(Op::Fence),
         "barrier" => Some(Op::Barrier),
+        "exchange" => Some(Op::Exchange),
         "poll" => Some(Op::Poll),
         _ => None,
     };
@@ -62,7 +63,8 @@ fn index<T: TryFrom<u64>>(c: &mut Cursor) -> Parsed<T> {
     Ok(n)
 }
 
-fn indices(c: &mut Cursor) -> Parsed<Box<[u16]>> {
+/// `[1, 2]`.
+pub(super) fn indices<T: TryFrom<u64>>(c: &mut Cursor) -> Parsed<Box<[T]>> {
     c.need("[")?;
     let mut out = Vec::new();
     while !c.eat("]") {

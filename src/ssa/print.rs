@@ -158,6 +158,15 @@ fn header(func: &Function, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, " {name} {n}")?;
     }
     writeln!(f)?;
+    if let Some(e) = &func.exchange {
+        writeln!(
+            f,
+            "exchange {} bytes at {} lines [{}]",
+            e.bytes,
+            e.offset,
+            List(&e.lines)
+        )?;
+    }
     for (i, s) in func.sites.iter().enumerate() {
         let (kind, space) = (spell(names::KIND, &s.kind), spell(names::SPACE, &s.space));
         write!(
@@ -252,6 +261,7 @@ impl fmt::Display for OpText<'_> {
             Op::FpEnv(op) => write!(f, "fpenv.{}", spell(names::FPENV, op)),
             Op::Fence => f.write_str("fence"),
             Op::Barrier => f.write_str("barrier"),
+            Op::Exchange => f.write_str("exchange"),
             Op::FrameStore(at) => write!(f, "framestore[{at}]"),
             Op::FrameLoad(at) => write!(f, "frameload[{at}]"),
             Op::Poll => f.write_str("poll"),

@@ -32,7 +32,8 @@ pub(super) fn check(f: &Function, data: &InstData) -> Result<(), Broken> {
         Op::FrameStore(at) => frame(f, *at, shape.exactly::<1, 0>()?.0[0]),
         Op::FrameLoad(at) => frame(f, *at, shape.exactly::<0, 1>()?.1[0]),
         Op::Fence | Op::Poll => shape.exactly::<0, 0>().map(|_| ()),
-        Op::Barrier => shape.barrier(f),
+        Op::Barrier => shape.exactly::<0, 0>().and_then(|_| shape.waits(f)),
+        Op::Exchange => shape.exchange(f),
         Op::Input(input) => shape.input(f, *input),
         _ => shape.pure(),
     }
@@ -294,12 +295,21 @@ impl Shape<'_> {
         self.broken(Rule::Inputs, format!("input.{input} does not exist as {r}"))
     }
 
-    fn barrier(&self, f: &Function) -> Result<(), Broken> {
-        self.exactly::<0, 0>()?;
+    fn waits(&self, f: &Function) -> Result<(), Broken> {
         if f.states > 0 {
-            return self.broken(Rule::Suspend, "barrier in a function that suspends");
+            return self.broken(
+                Rule::Suspend,
+                "a thread waits here in a function that suspends",
+            );
         }
         Ok(())
+    }
+
+    fn exchange(&self, f: &Function) -> Result<(), Broken> {
+        let ([given], [got]) = self.exactly()?;
+        let dwords = given.lane == Lane::I32 && given == got;
+        self.require(dwords, "needs one type of dwords")?;
+        self.waits(f)
     }
 
     fn rectangle(&self, f: &Function, m: Access2d) -> Result<(), Broken> {

@@ -10,7 +10,7 @@
 //! | V6 alias | no operand is an alias, nor the result of an operation without effect |
 //! | V7 arguments | a branch passes one value of the right type to each parameter |
 //! | V8 condition | a branch tests a scalar `i1`, a switch a scalar `i32` |
-//! | V9 suspend | states are 1 … `states`, and the state is read only if there are any; then there are no barriers |
+//! | V9 suspend | states are 1 … `states`, and the state is read only if there are any; then no operation waits; exchanges are the last of them |
 //! | V10 types | operand and result types follow the operation's rule |
 //! | V11 constants | a constant has one literal a lane, with no bits above the lane |
 //! | V12 lane numbers | extracted, inserted and shuffled lanes exist |
@@ -119,6 +119,17 @@ impl Verifier<'_> {
         if ![1, 8, 16, 32].contains(&f.simd) {
             let text = format!("{} lanes a thread", f.simd);
             self.error(Rule::Lanes, entry, None, text);
+        }
+        if let Some(e) = &f.exchange {
+            let end = u64::from(e.offset) + 2 * u64::from(e.bytes);
+            if e.offset < f.regs_bytes || end > u64::from(f.frame_bytes) {
+                let text = "what threads exchange is outside of the frame".into();
+                self.error(Rule::Frame, entry, None, text);
+            }
+            if e.lines.len() > f.states as usize {
+                let text = format!("{} exchanges in {} states", e.lines.len(), f.states);
+                self.error(Rule::Suspend, entry, None, text);
+            }
         }
         if f.regs_bytes > f.frame_bytes {
             let text = "register storage is larger than the frame".into();

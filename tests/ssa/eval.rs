@@ -1,6 +1,7 @@
 //! The evaluator on memory, barriers and fuel; lane-wise meaning is tested next to its definition.
 
-use visa_jit::ssa::eval::{Bytes, Inputs, Memory, Outcome, Place, Thread, run};
+use visa_jit::passes::run_pass;
+use visa_jit::ssa::eval::{Bytes, Inputs, Memory, Outcome, Place, Thread, exchange, run};
 use visa_jit::ssa::{Function, Space, parse, verify};
 
 fn function(header: &str, body: &str) -> Function {
@@ -172,6 +173,49 @@ bb1:
     assert_eq!(step(), (suspended, 1, vec![0, 0]));
     assert_eq!(step(), (suspended, 2, vec![10, 0]));
     assert_eq!(step(), (Outcome::Done, 2, vec![10, 5]));
+}
+
+/// Before the pass `suspend` and after it.
+#[test]
+fn two_threads_exchange_values() {
+    let mut f = function(
+        "frame 12",
+        "  %0: i32 = input.hwid
+  barrier
+  %1: i32 = exchange %0
+  framestore[0] %1
+  %2: i32 = add %1, %1
+  %3: i32 = exchange %2
+  framestore[4] %3
+  framestore[8] %0
+  return
+",
+    );
+    for _ in 0..2 {
+        let mut threads = [5, 9].map(|hw_id| {
+            let hw_id = Inputs {
+                hw_id,
+                ..Inputs::default()
+            };
+            (hw_id, Thread::new(&f))
+        });
+        let mut met = Vec::new();
+        for _ in 0..4 {
+            for (inputs, thread) in &mut threads {
+                run(&f, inputs, thread, &mut Bytes::default(), 100);
+            }
+            let [(_, x), (_, y)] = &mut threads;
+            met.push(exchange(&f, x, y));
+        }
+        // At the end, a thread keeps the state it had.
+        assert_eq!(met[..3], [false, true, true]);
+        let [x, y] = threads.map(|(_, t)| words(&t.frame[..12]));
+        assert_eq!((x, y), (vec![9, 10, 5], vec![5, 18, 9]));
+        run_pass(&mut f, "suspend");
+        verify(&f).unwrap();
+        let e = f.exchange.as_ref().unwrap();
+        assert_eq!((f.states, e.lines.len()), (3, 2));
+    }
 }
 
 #[test]

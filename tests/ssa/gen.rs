@@ -44,7 +44,7 @@ pub struct Generator {
     block: Block,
     lanes: u16,
     budget: usize,
-    /// Emit barriers.
+    /// Emit barriers and exchanges.
     barriers: bool,
 }
 
@@ -543,7 +543,13 @@ impl Generator {
             }
             self.budget -= 1;
             if self.barriers && self.rng.chance(12) {
-                self.f.push(self.block, Op::Barrier, vec![], &[], 0);
+                if self.rng.chance(50) {
+                    self.f.push(self.block, Op::Barrier, vec![], &[], 0);
+                } else {
+                    let ty = self.shape(Lane::I32);
+                    let given = self.value(ty);
+                    self.push(Op::Exchange, vec![given], ty);
+                }
             }
             match self.rng.below(14) {
                 0 if depth > 0 => self.diamond(depth),

@@ -2,7 +2,7 @@
 
 use crate::generate::{FRAME, Rng};
 use visa_jit::ssa::Function;
-use visa_jit::ssa::eval::{Bytes, Inputs, Outcome, Thread, run};
+use visa_jit::ssa::eval::{Bytes, Inputs, Outcome, Thread, exchange, run};
 
 /// What a run left behind.
 #[derive(Debug, PartialEq)]
@@ -19,7 +19,8 @@ pub struct Observed {
 /// Barriers that a run is followed through.
 const MAX_WAITS: u32 = 200;
 
-/// Runs a function on inputs made from `seed`. At barriers, other threads write to memory.
+/// Runs a function on inputs made from `seed`. Where it waits, other threads write to memory, and it exchanges values with a thread
+/// just like itself.
 pub fn observe(f: &Function, seed: u64) -> Observed {
     let mut rng = Rng::new(seed);
     let mut bytes = |n: usize| -> Vec<u8> { (0..n).map(|_| rng.next() as u8).collect() };
@@ -48,6 +49,8 @@ pub fn observe(f: &Function, seed: u64) -> Observed {
             break outcome;
         }
         waits += 1;
+        let mut twin = thread.clone();
+        exchange(f, &mut thread, &mut twin);
         for byte in memory.slm.iter_mut().chain(&mut memory.surfaces[0]) {
             *byte = byte.wrapping_mul(5).wrapping_add(waits as u8);
         }

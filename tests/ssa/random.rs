@@ -43,9 +43,10 @@ fn each_pass_alone_keeps_the_meaning() {
     }
 }
 
+/// Places where threads wait.
 fn barriers(f: &Function) -> usize {
     let insts = f.order.iter().flat_map(|&b| &f.block(b).insts);
-    insts.filter(|&&i| f.inst(i).op == Op::Barrier).count()
+    insts.filter(|&&i| f.inst(i).op.waits()).count()
 }
 
 #[test]

@@ -111,6 +111,19 @@ fn barriers_have_a_text_form() {
 }
 
 #[test]
+fn exchanges_have_a_text_form() {
+    let text = "function \"f\" simd 8\n\nbb0:\n  %0: <4 x i32> = vconst [7 ...]\n  \
+                %1: <4 x i32> = exchange %0  ; line 7\n  return\n";
+    let f = parse(text).unwrap();
+    assert_eq!(f.to_string(), text);
+    verify(&f).unwrap();
+    let text = "function \"f\" simd 8 frame 64 states 3\nexchange 16 bytes at 32 lines [7, 12]\n\nbb0:\n  return\n";
+    let f = parse(text).unwrap();
+    assert_eq!(f.to_string(), text);
+    verify(&f).unwrap();
+}
+
+#[test]
 fn gaps_in_numbers_are_kept() {
     let text = "function \"f\" simd 8\n\nbb0:\n  %7: i32 = const 1\n  jump bb5(%7)\n\
                 bb5(%3: i32):\n  return\n";

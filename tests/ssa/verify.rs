@@ -2,7 +2,7 @@
 
 use visa_jit::ssa::shape::{Affine, Shape};
 use visa_jit::ssa::verify::Rule;
-use visa_jit::ssa::{Block, Function, Inst, Op, Ty, Value, ValueDef, parse, verify};
+use visa_jit::ssa::{Block, Exchange, Function, Inst, Op, Ty, Value, ValueDef, parse, verify};
 
 /// The rules that a function breaks.
 fn broken(f: &Function) -> Vec<Rule> {
@@ -137,6 +137,25 @@ fn v9_suspend() {
     let mut both = body(&["barrier", "suspend 1"]);
     both.states = 1;
     assert_eq!(broken(&both), [Rule::Suspend]);
+    let mut both = body(&["%6: i32 = exchange %1", "return"]);
+    assert_eq!(broken(&both), []);
+    both.states = 1;
+    assert_eq!(broken(&both), [Rule::Suspend]);
+    assert_op_breaks(Rule::Types, "%6: f32 = exchange %4");
+    let exchange = |offset, bytes, lines: &[u32]| {
+        let mut f = body(&["suspend 1"]);
+        f.states = 1;
+        f.exchange = Some(Exchange {
+            offset,
+            bytes,
+            lines: lines.to_vec(),
+        });
+        broken(&f)
+    };
+    assert_eq!(exchange(16, 24, &[7]), []);
+    assert_eq!(exchange(16, 25, &[7]), [Rule::Frame]);
+    assert_eq!(exchange(8, 16, &[7]), [Rule::Frame]);
+    assert_eq!(exchange(16, 16, &[7, 8]), [Rule::Suspend]);
 }
 
 #[test]

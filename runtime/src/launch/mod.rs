@@ -6,10 +6,12 @@
 //! The same prepared launch may run on several threads at once.
 //!
 //! A group runs on one worker from start to end. At a barrier its threads are suspended in their
-//! frames and the entry is called again, until all are finished. Local memory, scratch and
+//! frames and the entry is called again, until all are finished; threads that exchange values (`fused`) do so
+//! between two calls. Local memory, scratch and
 //! register storage read zero when a group starts, so results do not depend on which worker ran it.
 
 mod float_mode;
+mod fused;
 mod shape;
 mod worker;
 
@@ -333,6 +335,10 @@ impl PreparedLaunch {
             if let Some(error) = worker.tally.error.take() {
                 let kernel = self.kernel.meta().name.clone();
                 return Err(LaunchError::Program { kernel, error });
+            }
+            if let Some(line) = worker.tally.alone {
+                let kernel = self.kernel.meta().name.clone();
+                return Err(LaunchError::Alone { kernel, line });
             }
             if let Some(status) = worker.tally.bad_status {
                 let kernel = self.kernel.meta().name.clone();

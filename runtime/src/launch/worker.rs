@@ -1,6 +1,7 @@
 //! One worker of a launch: memory for one group at a time, and the loop that runs groups in it.
 
 use super::float_mode::FloatMode;
+use super::fused::{self, Next};
 use super::shape::{GroupShape, KINDS};
 use super::{Arguments, LaunchOptions, LaunchShape};
 use crate::abi::{GroupCtx, LaunchCtx, SINK_BYTES, Status, THREAD_DONE, ThreadCtx};
@@ -144,6 +145,8 @@ pub(super) struct Tally {
     pub groups: u64,
     /// Their hardware threads.
     pub threads: u64,
+    /// Line where a thread waited in vain for the one that it is fused with.
+    pub alone: Option<u32>,
     /// A status that is none, returned by the code.
     pub bad_status: Option<u32>,
     /// Why a program gave up.
@@ -283,13 +286,18 @@ impl Worker {
         group.threads = self.threads.as_mut_ptr();
         group.faults = (&raw mut self.faults).cast();
         let group: *mut GroupCtx = group;
+        let mut status = self.call(job, group, 0..shape.threads);
         loop {
-            match self.call(job, group, shape.threads) {
+            match status {
                 s if s == Status::Done as u32 => break,
                 s if s == Status::Suspended as u32 => {
                     if job.stop.load(Ordering::Relaxed) != RUN {
                         return false;
                     }
+                    status = match self.resume(job, group, shape.threads) {
+                        Some(status) => status,
+                        None => return false,
+                    };
                 }
                 s if s == Status::Fault as u32 => {
                     stop(job.stop, STOP_FAULT);
@@ -318,8 +326,34 @@ impl Worker {
         self.tally.threads += behind * u64::from(shape.threads);
     }
 
-    /// Runs the threads of a group until each is finished or waits; a status of [`crate::abi::Status`].
-    fn call(&mut self, job: &Job<'_>, group: *mut GroupCtx, threads: u32) -> u32 {
+    /// Lets threads that all wait or are finished go on, as far as they can; `None` when one waits in vain.
+    fn resume(&mut self, job: &Job<'_>, group: *mut GroupCtx, threads: u32) -> Option<u32> {
+        let Some(exchange) = &job.meta.exchange else {
+            return Some(self.call(job, group, 0..threads));
+        };
+        // SAFETY: the group's code has returned; its threads are laid out for this kernel.
+        match unsafe { fused::meet(group, threads, job.meta, exchange) } {
+            Next::All => Some(self.call(job, group, 0..threads)),
+            Next::Pairs(pairs) => {
+                for k in pairs {
+                    let status = self.call(job, group, 2 * k..2 * k + 2);
+                    if status != Status::Done as u32 && status != Status::Suspended as u32 {
+                        return Some(status);
+                    }
+                }
+                // SAFETY: as above.
+                Some(unsafe { fused::status(group, threads) })
+            }
+            Next::Alone(line) => {
+                self.tally.alone = Some(line);
+                stop(job.stop, STOP_ERROR);
+                None
+            }
+        }
+    }
+
+    /// Runs threads of a group until each is finished or waits; a status of [`crate::abi::Status`]. A program runs all of them.
+    fn call(&mut self, job: &Job<'_>, group: *mut GroupCtx, threads: Range<u32>) -> u32 {
         if let KernelCode::Program(program) = job.code {
             // SAFETY: the group is laid out for the launch, whose arguments have at least that much payload.
             let mut view = unsafe { GroupView::new(group, job.meta.payload_bytes) };
@@ -334,7 +368,7 @@ impl Worker {
         match job.code.entry() {
             // SAFETY: `Kernel::new` was promised a function that keeps to this layout; everything
             // the contexts point at outlives the call and is used by this thread or shared raw.
-            Some(entry) => unsafe { entry(group, 0, threads) },
+            Some(entry) => unsafe { entry(group, threads.start, threads.end) },
             None => u32::MAX,
         }
     }

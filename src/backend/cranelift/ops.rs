@@ -61,6 +61,7 @@ impl Emit<'_> {
             Op::BlockLoad(access) => self.block_load(*access, args, out),
             Op::Atomic(access) => self.atomic(*access, args, out),
             Op::FrameLoad(offset) => self.frame_load(*offset, out),
+            Op::Exchange => self.bug("an exchange that is still an instruction"),
             Op::Load(_)
             | Op::Store(_)
             | Op::BlockStore(_)

@@ -59,7 +59,7 @@ impl<'c> Emit<'c, '_> {
             }
             Op::FrameStore(offset) => return self.frame_store(*offset, args[0]),
             Op::Poll => return self.poll(),
-            Op::Barrier => return Err("a barrier that is still an instruction".into()),
+            op if op.waits() => return Err("a thread waits at an instruction".into()),
             _ => {}
         }
         let Some(&out) = data.results.first() else {

@@ -1,9 +1,10 @@
-//! Barriers become points where the thread's function returns and is called again.
+//! Barriers and exchanges become points where the thread's function returns and is called again.
 //!
-//! Guarantees: no [`Op::Barrier`] is left. The block ends there with `suspend N`; what followed is the *resume block*
-//! `N`, which a switch on `input.state` in the entry block reaches. Values that were live across a barrier are computed
-//! again from what the launch gives, or saved in the thread's frame; which, says [`plan`]. A function without barriers
-//! is not touched. This is no optimisation: it runs when all passes are switched off.
+//! Guarantees: no operation that waits ([`Op::waits`]) is left. The block ends there with `suspend N`; what followed is the
+//! *resume block* `N`, which a switch on `input.state` in the entry block reaches. Of an exchange, the thread stores what it gives
+//! before it ends, and loads what it gets first of all ([`Exchange`](crate::ssa::Exchange)). Values that were live across a barrier are computed
+//! again from what the launch gives, or saved in the thread's frame; which, says [`plan`]. A function that never
+//! waits is not touched. This is no optimisation: it runs when all passes are switched off.
 //!
 //! The split cuts the control flow: a definition dominates less than it did. What it still dominates keeps using it.
 //! Every other use lies below another block that only the entry dominates (a resume block, or a join of what
@@ -30,10 +31,10 @@ use super::edit::drop_unreachable;
 use crate::ssa::Function;
 use crate::ssa::dom::reverse_post_order;
 
-/// Runs the pass; the result is the number of barriers.
+/// Runs the pass; the result is the number of places where threads wait.
 pub fn run(f: &mut Function) -> usize {
     let order = reverse_post_order(f);
-    if !split::has_barriers(f, &order) {
+    if !split::waits(f, &order) {
         return 0;
     }
     drop_unreachable(f, &order);

@@ -1,23 +1,53 @@
-//! Cutting blocks at barriers.
+//! Cutting blocks where threads wait.
 
-use crate::ssa::{Block, BlockCall, Function, Input, Op, Term, Ty};
+use crate::ssa::{Block, BlockCall, Exchange, Function, Input, Inst, Op, Term, Ty};
 
 /// The function after the cut.
 pub(super) struct Pieces {
     /// Blocks such that a value's definition came before its uses before the cut: pieces of a block follow each other.
     pub(super) order: Vec<Block>,
-    /// The block that ends with each barrier, and the one that goes on after it.
+    /// The block that ends with each suspension, and the one that goes on after it, in the order of the states.
     pub(super) suspends: Vec<(Block, Block)>,
 }
 
-/// True when a block of `order` has a barrier.
-pub(super) fn has_barriers(f: &Function, order: &[Block]) -> bool {
-    let mut insts = order.iter().flat_map(|&b| &f.block(b).insts);
-    insts.any(|&i| f.inst(i).op == Op::Barrier)
+fn instructions<'f>(f: &'f Function, order: &'f [Block]) -> impl Iterator<Item = Inst> + 'f {
+    order.iter().flat_map(|&b| &f.block(b).insts).copied()
 }
 
-/// Cuts every block of `order` (a reverse post order) at its barriers and adds the switch.
+/// True when threads wait in a block of `order`.
+pub(super) fn waits(f: &Function, order: &[Block]) -> bool {
+    instructions(f, order).any(|i| f.inst(i).op.waits())
+}
+
+/// The part of the frame for what is exchanged, behind what is there already; adds it.
+fn area(f: &mut Function, order: &[Block]) {
+    let exchanges = instructions(f, order).map(|i| f.inst(i));
+    let given = exchanges
+        .filter(|data| data.op == Op::Exchange)
+        .map(|data| data.args[0]);
+    let Some(bytes) = given.map(|v| f.ty(v).frame_bytes()).max() else {
+        return;
+    };
+    let (offset, bytes) = (
+        f.frame_bytes.next_multiple_of(16),
+        bytes.next_multiple_of(16),
+    );
+    f.frame_bytes = offset + 2 * bytes;
+    f.exchange = Some(Exchange {
+        offset,
+        bytes,
+        lines: Vec::new(),
+    });
+}
+
+/// Cuts every block of `order` (a reverse post order) where threads wait, and adds the switch.
 pub(super) fn run(f: &mut Function, order: &[Block]) -> Pieces {
+    area(f, order);
+    let barriers = instructions(f, order).filter(|&i| f.inst(i).op == Op::Barrier);
+    let mut next = Next {
+        barrier: 1,
+        exchange: barriers.count() as u32 + 1,
+    };
     let start = f.new_block();
     // The first block becomes the switch; the program starts in a new one.
     let data = f.block_mut(Function::ENTRY);
@@ -32,8 +62,14 @@ pub(super) fn run(f: &mut Function, order: &[Block]) -> Pieces {
     };
     for &b in order {
         let b = if b == Function::ENTRY { start } else { b };
-        cut(f, b, &mut pieces);
+        cut(f, b, &mut next, &mut pieces);
     }
+    pieces
+        .suspends
+        .sort_unstable_by_key(|&(b, _)| match f.block(b).term {
+            Term::Suspend(state) => state,
+            _ => 0,
+        });
     f.order = [Function::ENTRY]
         .into_iter()
         .chain(pieces.order.iter().copied())
@@ -54,19 +90,35 @@ pub(super) fn run(f: &mut Function, order: &[Block]) -> Pieces {
     pieces
 }
 
-fn cut(f: &mut Function, mut b: Block, pieces: &mut Pieces) {
+/// States that come next. Barriers have the first ones, so that the runtime can tell the two.
+struct Next {
+    barrier: u32,
+    exchange: u32,
+}
+
+fn cut(f: &mut Function, mut b: Block, next: &mut Next, pieces: &mut Pieces) {
     loop {
         pieces.order.push(b);
         let mut insts = f.block(b).insts.iter();
-        let Some(at) = insts.position(|&i| f.inst(i).op == Op::Barrier) else {
+        let Some(at) = insts.position(|&i| f.inst(i).op.waits()) else {
             return;
         };
         let resume = f.new_block();
-        let state = pieces.suspends.len() as u32 + 1;
-        let line = f.inst(f.block(b).insts[at]).line;
+        let waiting = f.block(b).insts[at];
+        let line = f.inst(waiting).line;
+        let mut rest = f.block_mut(b).insts.split_off(at + 1);
+        f.block_mut(b).insts.pop();
+        let counter = match f.inst(waiting).op {
+            Op::Exchange => &mut next.exchange,
+            _ => &mut next.barrier,
+        };
+        let state = *counter;
+        *counter += 1;
+        if f.inst(waiting).op == Op::Exchange {
+            exchange(f, b, waiting);
+            rest.insert(0, waiting);
+        }
         let data = f.block_mut(b);
-        let rest = data.insts.split_off(at + 1);
-        data.insts.pop();
         let term = std::mem::replace(&mut data.term, Term::Suspend(state));
         let term_line = std::mem::replace(&mut data.term_line, line);
         let data = f.block_mut(resume);
@@ -74,4 +126,20 @@ fn cut(f: &mut Function, mut b: Block, pieces: &mut Pieces) {
         pieces.suspends.push((b, resume));
         b = resume;
     }
+}
+
+/// Stores what an exchange at the end of `b` gives, and makes a load of it.
+fn exchange(f: &mut Function, b: Block, waiting: Inst) {
+    let line = f.inst(waiting).line;
+    let (offset, bytes) = match &mut f.exchange {
+        Some(e) => {
+            e.lines.push(line);
+            (e.offset, e.bytes)
+        }
+        None => return,
+    };
+    let data = f.inst_mut(waiting);
+    data.op = Op::FrameLoad(offset + bytes);
+    let given = std::mem::take(&mut data.args);
+    f.push(b, Op::FrameStore(offset), given, &[], line);
 }

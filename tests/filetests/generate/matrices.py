@@ -157,7 +157,7 @@ def write_fused(shapes):
                      f"    oword_st (8) T6 OFF(0,0)<0;1,0> D.{16 * k}"]
     head = ["// A matrix whose first half is in the registers of one thread and the second half in those of the thread fused with it.",
             "// Written by tests/filetests/generate; expected values are exact arithmetic.",
-            "// platform: acm-g10", "// engine: interp", "// policy: zero", f"// global: {8 * THREADS}", f"// local: {8 * THREADS}",
+            "// platform: acm-g10", "// policy: zero", f"// global: {8 * THREADS}", f"// local: {8 * THREADS}",
             f"// surface 0: u32[{len(data)}] = {' '.join(f'{v:#x}' for v in data)}",
             f"// surface 1: u32[{4 * OUT * THREADS * len(shapes)}] = fill 0"]
     decls = [".version 4.1", ".kernel \"generated\"", ".kernel_attr SimdSize=8"]
