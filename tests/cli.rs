@@ -9,6 +9,8 @@ use tempfile::TempDir;
 
 #[path = "cli/compare.rs"]
 mod compare;
+#[path = "cli/explain.rs"]
+mod explain;
 #[path = "cli/kernels.rs"]
 mod kernels;
 

@@ -14,8 +14,9 @@ pub use library::{LibraryError, load_library};
 pub use strategy::{BackendKind, OptLevel, PassLevel, Strategy};
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
-use crate::ssa::Function;
+use crate::ssa::{Function, Remark};
 
 /// Bounds-check policy of memory accesses (DESIGN 5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize)]
@@ -55,6 +56,31 @@ pub struct CodeObject {
     pub backend: &'static str,
     /// What was done other than asked for, and why.
     pub note: Option<String>,
+}
+
+/// Code, with what was decided on the way to it.
+#[derive(Clone, Debug)]
+pub struct Explained {
+    /// The code, as [`Backend::compile`] makes it.
+    pub object: CodeObject,
+    /// Decisions of the backend.
+    pub remarks: Vec<Remark>,
+    /// How the stack is used.
+    pub stack: StackUse,
+}
+
+/// What tells spilled values from other memory on the stack.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StackUse {
+    /// Bytes from the stack pointer that are the program's; all else of the frame holds spilled and saved registers.
+    Program(Vec<Range<u32>>),
+    /// What the code generator says itself.
+    Counted {
+        /// Stores of spilled values.
+        stores: usize,
+        /// Loads of spilled values.
+        loads: usize,
+    },
 }
 
 /// What decides, beside function and options, which bytes a backend makes; part of the cache key.
@@ -136,4 +162,14 @@ pub trait Backend: Send + Sync {
         function: &Function,
         options: &CodegenOptions,
     ) -> Result<CodeObject, BackendError>;
+
+    /// The same with what was decided on the way, which may take longer.
+    ///
+    /// # Errors
+    /// As [`Backend::compile`].
+    fn explain(
+        &self,
+        function: &Function,
+        options: &CodegenOptions,
+    ) -> Result<Explained, BackendError>;
 }

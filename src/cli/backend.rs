@@ -10,6 +10,7 @@ use super::exit::Failure;
 use crate::backend::{BackendKind, OptLevel, PassLevel, Strategy};
 use crate::engine::EngineOptions;
 use crate::interp::{InterpOptions, Trace};
+use crate::passes::pipeline::PASSES;
 
 /// Arguments of commands that execute kernels.
 #[derive(Args, Debug)]
@@ -24,6 +25,9 @@ pub struct BackendArgs {
     /// llvm only: which of LLVM's own passes run before
     #[arg(long, value_name = "LEVEL", default_value = "none", value_parser = ["none", "O1", "O2", "O3"])]
     opt: String,
+    /// A pass of this program to leave out
+    #[arg(long, value_name = "NAME")]
+    no_pass: Vec<String>,
     /// interp only: stop with an error when a hardware thread has executed so many instructions
     #[arg(long, value_name = "INSTRUCTIONS")]
     fuel: Option<u64>,
@@ -43,13 +47,26 @@ impl BackendArgs {
     pub fn options(&self) -> Result<EngineOptions, Failure> {
         let mut options = EngineOptions::default();
         match self.backend.as_str() {
-            "interp" if self.opt != "none" || self.codegen != "speed" => {
+            "interp"
+                if self.opt != "none" || self.codegen != "speed" || !self.no_pass.is_empty() =>
+            {
                 return Err(Failure::usage(
-                    "--opt and --codegen are for code generators: leave out --backend interp",
+                    "--opt, --codegen and --no-pass are for code generators: leave out --backend interp",
                 ));
             }
             "interp" => options.interpret = Some(self.interpreter()?),
             other => options.strategy = self.strategy(other)?,
+        }
+        for name in &self.no_pass {
+            let known = PASSES.iter().find(|(pass, _)| pass == name);
+            let Some((pass, _)) = known else {
+                let names: Vec<_> = PASSES.iter().map(|(pass, _)| *pass).collect();
+                return Err(Failure::usage(format!(
+                    "--no-pass {name}: there is no such pass; there is {}",
+                    names.join(", ")
+                )));
+            };
+            options.passes.disabled.insert(pass);
         }
         if options.interpret.is_none() && (self.fuel.is_some() || self.trace.is_some()) {
             return Err(Failure::usage(
@@ -113,6 +130,7 @@ mod tests {
             backend: backend.to_owned(),
             codegen: "speed".to_owned(),
             opt: "none".to_owned(),
+            no_pass: Vec::new(),
             fuel: None,
             trace: None,
         }

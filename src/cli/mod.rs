@@ -33,6 +33,7 @@ mod compare;
 mod compile;
 mod content;
 mod exit;
+mod explain;
 mod image;
 mod list;
 mod load;
@@ -114,6 +115,9 @@ enum Command {
     /// Print the machine code of a kernel
     #[command(after_help = exit::HELP)]
     Asm(KernelArgs),
+    /// Say why a kernel's code is as it is: addresses, masks, bounds tests, splits, spills
+    #[command(after_help = exit::HELP)]
+    Explain(Box<explain::ExplainArgs>),
     /// Look after the cache of compiled kernels
     #[command(subcommand, after_help = exit::HELP)]
     Cache(cache::CacheCommand),
@@ -206,6 +210,7 @@ fn dispatch(command: &Command, out: &mut dyn Write) -> Result<Exit, Failure> {
             let code = kernel.code(OobPolicy::default())?;
             asm::listing(kernel.name(), code.object(), kernel.text())
         })?,
+        Command::Explain(args) => explain::explain(args)?,
         Command::Compile(_) | Command::Cache(_) => {
             let (text, exit) = match command {
                 Command::Compile(args) => compile::compile(args)?,

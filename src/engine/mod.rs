@@ -39,13 +39,14 @@ mod printed;
 mod program;
 mod specialised;
 
+pub use crate::ssa::remark::{Bounds, Decision, Remark, Way, Why};
 pub use cache::{CacheStats, Compiled, Origin};
 pub use disk::DiskCache;
 pub use error::{Class, Error};
 pub use kernel::{ArgKind, Argument, Kernel};
 pub use launch::{Arg, FaultRecord, Launch, Prepared, Report};
 pub use program::Program;
-pub use specialised::Specialised;
+pub use specialised::{Access, AddressShape, Specialised};
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

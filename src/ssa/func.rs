@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::op::{Op, Site};
+use super::remark::{Decision, Remark};
 use super::shape::Shape;
 use super::types::Ty;
 
@@ -182,6 +183,8 @@ pub struct Function {
     pub shapes: BTreeMap<Inst, Shape>,
     /// Loads whose masked-off lanes nobody observes: a backend may leave anything there instead of zero.
     pub quiet: BTreeSet<Inst>,
+    /// What passes decided, and why.
+    pub remarks: Vec<Remark>,
 }
 
 impl Function {
@@ -202,9 +205,30 @@ impl Function {
             slm_bytes: 0,
             shapes: BTreeMap::new(),
             quiet: BTreeSet::new(),
+            remarks: Vec::new(),
         };
         f.new_block();
         f
+    }
+
+    /// Notes a decision about an instruction.
+    pub fn remark(&mut self, inst: Inst, decision: Decision) {
+        let line = self.inst(inst).line;
+        self.remarks.push(Remark {
+            line,
+            inst: Some(inst),
+            decision,
+        });
+    }
+
+    /// Notes a decision about the instruction that makes a value, or the start of a block.
+    pub fn remark_value(&mut self, v: Value, decision: Decision) {
+        let line = self.def_inst(v).map_or(0, |data| data.line);
+        self.remarks.push(Remark {
+            line,
+            inst: None,
+            decision,
+        });
     }
 
     /// The entry block.

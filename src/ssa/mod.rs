@@ -20,6 +20,7 @@ pub mod op;
 pub mod parse;
 mod parse_op;
 pub mod print;
+pub mod remark;
 pub mod scalar;
 pub mod shape;
 pub mod types;
@@ -30,5 +31,6 @@ pub use func::{Block, BlockCall, Exchange, Function, Inst, InstData, Term, Value
 pub use op::*;
 pub use parse::{ParseError, parse};
 pub use print::Line;
+pub use remark::Remark;
 pub use types::{Lane, Ty};
 pub use verify::{VerifyError, verify};

@@ -20,7 +20,7 @@
 
 use std::fmt;
 
-use super::func::{Block, BlockCall, Function, InstData, Term, Value};
+use super::func::{Block, BlockCall, Function, Inst, InstData, Term, Value};
 use super::names::{self, spell};
 use super::op::{ImageOp, Input, Op, Space};
 use super::shape::Shape;
@@ -92,6 +92,16 @@ impl Function {
             Ok(())
         });
         lines
+    }
+}
+
+impl Function {
+    /// Name of an operation without its operands and its place in the table of memory instructions.
+    pub fn op_name(&self, inst: Inst) -> String {
+        let op = &self.inst(inst).op;
+        let text = OpText(op, Ty::scalar(Lane::I64)).to_string();
+        let name = text.split_once('[').map_or(text.as_str(), |(name, _)| name);
+        name.to_owned()
     }
 }
 

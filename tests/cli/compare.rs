@@ -40,7 +40,11 @@ fn strategies_are_compared() {
     let csv = ok(&compare(&["--no-verify", "--csv", "--repeat", "1"])).stdout;
     let columns: Vec<_> = csv.lines().map(|l| l.split(',').count()).collect();
     assert!(columns.len() >= 3, "{csv}");
-    assert!(columns.iter().all(|&n| n == 14), "{csv}");
+    assert!(columns.iter().all(|&n| n == 18), "{csv}");
+    // Six accesses, of which two test for all, and none is done lane by lane.
+    let counts = |row: &Value| ["tests", "tests_saved", "one_by_one"].map(|k| row[k].as_u64());
+    assert_eq!(counts(&rows[0]), [Some(2), Some(4), Some(0)], "{}", rows[0]);
+    assert_eq!(rows[0]["launches"], "rows of local ids");
 
     for (wrong, says) in [
         (

@@ -225,6 +225,8 @@ fn loops_in_strips_keep_the_meaning() {
         let before = parsed(seed);
         let mut after = before.clone();
         assert!(run_pass(&mut after, "strips"));
+        // Loops that stay whole are noted too.
+        after.remarks.clear();
         if after == before {
             continue;
         }

@@ -14,6 +14,7 @@ use super::memory::{Lanes, Place, Region};
 use super::message::Way;
 use super::records::record_bytes;
 use super::value::{piece_count, piece_type, scalar_type};
+use crate::ssa::remark::{self, Bounds, Decision, Why};
 use crate::ssa::{Inst, MemAccess, Op, Space, Ty, Value};
 
 /// How the addresses of an access run.
@@ -79,6 +80,17 @@ impl Run {
     }
 }
 
+impl Run {
+    /// The code for it.
+    pub fn way(&self, lanes: u16) -> remark::Way {
+        match self.kind {
+            Kind::Same => remark::Way::Broadcast,
+            Kind::Packed => remark::Way::Vector,
+            Kind::Spread => remark::Way::Lanes(lanes),
+        }
+    }
+}
+
 impl Emit<'_> {
     /// Shape of a vector of addresses.
     fn affine(&mut self, addr: Value, inst: Inst) -> Option<Affine> {
@@ -90,7 +102,13 @@ impl Emit<'_> {
         }
         let shape = self.f.shapes.get(&inst).copied().unwrap_or_default();
         let mask_all = shape.mask_all.map(|v| self.scalar(v));
-        self.local_shape(addr, mask_all)
+        let found = self.local_shape(addr, mask_all)?;
+        let decision = Decision::Addresses {
+            stride: Some(found.stride),
+            why: found.guard.map_or(Why::Proven, |_| Why::TestedIds),
+        };
+        self.remark(inst, decision);
+        Some(found)
     }
 
     /// Shape of an access in the function's table.
@@ -108,6 +126,15 @@ impl Emit<'_> {
         })
     }
 
+    fn remark_run(&mut self, inst: Inst, lanes: u16, run: Run, inside: bool) {
+        let bounds = if inside {
+            Bounds::Removed
+        } else {
+            Bounds::Tested
+        };
+        self.remark_access(inst, run.way(lanes), bounds);
+    }
+
     /// Load through one address; `None` where no shape is known that helps.
     pub fn load_affine(
         &mut self,
@@ -118,7 +145,9 @@ impl Emit<'_> {
     ) -> Option<Vec<Vec<V>>> {
         let shape = self.affine(addr, inst)?;
         let run = Run::new(access, lanes.count, shape.stride, true)?;
-        if self.run_is_inside(access.space, shape, run) {
+        let inside = self.run_is_inside(access.space, shape, run);
+        self.remark_run(inst, lanes.count, run, inside);
+        if inside {
             return Some(self.load_run(access, lanes, shape, run, inst));
         }
         let ok = self.run_inside((lanes.flat, lanes.region), shape, run);
@@ -185,7 +214,9 @@ impl Emit<'_> {
             return false;
         };
         let every = self.mask_const(lanes.mask) == Some(full(lanes.count));
-        if every && self.run_is_inside(access.space, shape, run) {
+        let inside = every && self.run_is_inside(access.space, shape, run);
+        self.remark_run(inst, lanes.count, run, inside);
+        if inside {
             self.store_run(access, lanes, (shape, run), data, inst);
             return true;
         }

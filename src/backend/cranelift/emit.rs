@@ -12,7 +12,8 @@ use super::mask_plan::MaskPlan;
 use super::value::{Val, piece_type, scalar_type};
 use super::{Target, context::Context, internal};
 use crate::backend::{BackendError, CodegenOptions};
-use crate::ssa::{self, Function, Inst, Lane, Ty};
+use crate::ssa::remark::{Bounds, Decision, Way};
+use crate::ssa::{self, Function, Inst, Lane, Remark, Ty};
 
 /// Translates one SSA function. Fields that other files need are visible to them; the methods
 /// here know Cranelift, not the SSA.
@@ -48,6 +49,7 @@ pub(super) struct Emit<'a> {
     pub escapes: Vec<bool>,
     /// Values that the end of the current block uses, while it is translated in versions.
     pub ending: Option<Vec<ssa::Value>>,
+    remarks: Vec<Remark>,
     bug: Option<String>,
 }
 
@@ -69,7 +71,7 @@ pub(super) fn build(
     f: &Function,
     target: Target,
     options: &CodegenOptions,
-) -> Result<ir::Function, BackendError> {
+) -> Result<(ir::Function, Vec<Remark>), BackendError> {
     let mut func = ir::Function::new();
     func.signature = super::helper::entry_signature(target.call_conv);
     let entry = func.dfg.make_block();
@@ -91,12 +93,13 @@ pub(super) fn build(
         run_pointers: Vec::new(),
         escapes: super::versions::escapes(f),
         ending: None,
+        remarks: Vec::new(),
         bug: None,
     };
     emit.program();
     match emit.bug {
         Some(what) => Err(internal(f, what)),
-        None => Ok(emit.func),
+        None => Ok((emit.func, emit.remarks)),
     }
 }
 
@@ -153,6 +156,23 @@ impl Emit<'_> {
             func: &mut self.func,
             block,
             loc: self.loc,
+        }
+    }
+
+    /// Notes a decision about an instruction.
+    pub fn remark(&mut self, inst: Inst, decision: Decision) {
+        let line = self.f.inst(inst).line;
+        self.remarks.push(Remark {
+            line,
+            inst: Some(inst),
+            decision,
+        });
+    }
+
+    /// Notes how an access is done. What the second version of a block does was noted as the first's other way.
+    pub fn remark_access(&mut self, inst: Inst, way: Way, bounds: Bounds) {
+        if !self.by_message.contains(&inst) {
+            self.remark(inst, Decision::Access { way, bounds });
         }
     }
 

@@ -11,7 +11,7 @@ use super::emit::{DATA, Emit};
 use super::memory::Lanes;
 use super::value::{piece_count, scalar_type};
 use crate::backend::OobPolicy;
-use crate::ssa::{AtomicAccess, Inst, Lane, MemAccess, Space, Ty, Value};
+use crate::ssa::{AtomicAccess, Inst, Lane, MemAccess, Space, Ty, Value, remark};
 
 /// How often a message is sent.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -51,7 +51,10 @@ impl Emit<'_> {
         } else {
             match self.load_affine(access, &lanes, args[1], inst) {
                 Some(results) => results,
-                None => self.load_any(access, &lanes, Way::Only),
+                None => {
+                    self.remark_any(inst, lanes.count);
+                    self.load_any(access, &lanes, Way::Only)
+                }
             }
         };
         for (&v, parts) in out.iter().zip(results) {
@@ -72,8 +75,15 @@ impl Emit<'_> {
         if self.by_message.contains(&inst) {
             self.store_any(access, &lanes, &data, Way::Other);
         } else if !self.store_affine(access, &lanes, args[1], &data, inst) {
+            self.remark_any(inst, lanes.count);
             self.store_any(access, &lanes, &data, Way::Only);
         }
+    }
+
+    /// Notes that an access goes to addresses of any shape.
+    fn remark_any(&mut self, inst: Inst, lanes: u16) {
+        let (way, bounds) = remark::any_way(lanes);
+        self.remark_access(inst, way, bounds);
     }
 
     /// Load from addresses of unknown shape.

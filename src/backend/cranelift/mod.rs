@@ -44,7 +44,9 @@ use cranelift_codegen::settings::{self, Configurable};
 use cranelift_codegen::{CodegenError, Context, ir};
 use target_lexicon::{Architecture, Triple};
 
-use super::{Backend, BackendError, CodeObject, CodegenOptions, Identity, OptLevel};
+use super::{
+    Backend, BackendError, CodeObject, CodegenOptions, Explained, Identity, OptLevel, StackUse,
+};
 use crate::ssa::Function;
 
 /// Name of this backend.
@@ -187,7 +189,7 @@ impl CraneliftBackend {
         options: &CodegenOptions,
     ) -> Result<String, BackendError> {
         guarded(function, || {
-            emit::build(function, self.target, options).map(|f| f.display().to_string())
+            emit::build(function, self.target, options).map(|(f, _)| f.display().to_string())
         })
     }
 
@@ -195,8 +197,8 @@ impl CraneliftBackend {
         &self,
         function: &Function,
         options: &CodegenOptions,
-    ) -> Result<CodeObject, BackendError> {
-        let func = emit::build(function, self.target, options)?;
+    ) -> Result<Explained, BackendError> {
+        let (func, remarks) = emit::build(function, self.target, options)?;
         let insts = func.dfg.num_insts();
         if insts > MAX_INSTS {
             let what = format!("{insts} Cranelift instructions, at most {MAX_INSTS}");
@@ -210,14 +212,18 @@ impl CraneliftBackend {
                 OptLevel::Speed => &self.isas.speed,
             }
         };
-        let object = finish(function, func, isa, &self.triple)?;
+        let (object, stack) = finish(function, func, isa, &self.triple)?;
         let note = (insts > SINGLE_PASS_INSTS).then(|| {
             format!(
                 "{insts} Cranelift instructions are over the limit of {SINGLE_PASS_INSTS} for full effort: registers were \
                  allocated in a single pass, which makes slower code"
             )
         });
-        Ok(CodeObject { note, ..object })
+        Ok(Explained {
+            object: CodeObject { note, ..object },
+            remarks,
+            stack,
+        })
     }
 }
 
@@ -244,6 +250,14 @@ impl Backend for CraneliftBackend {
         function: &Function,
         options: &CodegenOptions,
     ) -> Result<CodeObject, BackendError> {
+        self.explain(function, options).map(|made| made.object)
+    }
+
+    fn explain(
+        &self,
+        function: &Function,
+        options: &CodegenOptions,
+    ) -> Result<Explained, BackendError> {
         guarded(function, || self.generate(function, options))
     }
 }
@@ -335,7 +349,8 @@ fn finish(
     func: ir::Function,
     isa: &Arc<dyn TargetIsa>,
     triple: &Triple,
-) -> Result<CodeObject, BackendError> {
+) -> Result<(CodeObject, StackUse), BackendError> {
+    let sizes: Vec<u32> = func.sized_stack_slots.values().map(|s| s.size).collect();
     let mut ctx = Context::for_function(func);
     let compiled = match ctx.compile(isa.as_ref(), &mut Default::default()) {
         Ok(compiled) => compiled,
@@ -359,14 +374,19 @@ fn finish(
         let what = format!("a stack frame of {stack} bytes, at most {MAX_STACK_BYTES}");
         return Err(too_large(function, what));
     }
-    Ok(CodeObject {
+    let slots = compiled.buffer.frame_layout().into_iter();
+    let slots = slots.flat_map(|l| l.stackslots.values().map(|slot| slot.offset));
+    let own = slots.zip(sizes).map(|(at, size)| at..at + size);
+    let stack = StackUse::Program(own.collect());
+    let object = CodeObject {
         code: compiled.buffer.data().to_vec(),
         align: u64::from(compiled.buffer.alignment).max(16),
         lines: line_map(compiled),
         triple: triple.clone(),
         backend: NAME,
         note: None,
-    })
+    };
+    Ok((object, stack))
 }
 
 /// Start offset of every run of code that belongs to one source line.

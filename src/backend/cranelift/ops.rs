@@ -6,7 +6,7 @@ use cranelift_codegen::ir::{InstBuilder, Value as V, types};
 use super::emit::Emit;
 use super::mask::MaskRepr;
 use super::value::scalar_type;
-use crate::ssa::{BinOp, FCond, Inst, Lane, Op, Ty, UnOp, Value};
+use crate::ssa::{BinOp, FCond, Inst, Lane, Op, Ty, UnOp, Value, remark};
 
 impl Emit<'_> {
     /// Translates an instruction.
@@ -15,6 +15,9 @@ impl Emit<'_> {
         let data = f.inst(inst);
         let args = data.args.as_slice();
         self.set_line(data.line);
+        if let Some((way, bounds)) = remark::fixed_way(f, &data.op, args) {
+            self.remark_access(inst, way, bounds);
+        }
         match &data.op {
             Op::Load(access) => return self.load(*access, args, &data.results, inst),
             Op::Store(access) => return self.store(*access, args, inst),

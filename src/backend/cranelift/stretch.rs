@@ -10,6 +10,7 @@ use cranelift_codegen::ir::{InstBuilder, Value as V, types};
 use super::affine::{MAX_RUN, Run};
 use super::emit::Emit;
 use super::memory::{Place, Region};
+use crate::ssa::remark::Bounds;
 use crate::ssa::{BinOp, Inst, MemAccess, Op, Space, Value};
 
 /// Some accesses of one region.
@@ -29,6 +30,16 @@ pub(super) struct Stretch {
 impl Stretch {
     fn bytes(&self) -> u64 {
         self.to.abs_diff(self.from)
+    }
+
+    /// How the bounds of an access are known, if it is one of these: the first stands for the test.
+    pub fn bounds(&self, inst: Inst) -> Option<Bounds> {
+        let place = self.accesses.iter().position(|&(i, _)| i == inst)?;
+        Some(if place == 0 {
+            Bounds::Tested
+        } else {
+            Bounds::Shared
+        })
     }
 
     /// Takes an access in, if the whole stays short enough for one test.

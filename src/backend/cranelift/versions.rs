@@ -14,11 +14,13 @@
 
 use cranelift_codegen::ir::{self, BlockArg, InstBuilder, Value as V};
 
+use super::affine::Run;
 use super::emit::Emit;
 use super::mask::MaskRepr;
 use super::mask_plan::Form;
 use super::stretch::Stretch;
 use super::value::{Val, int_lane, piece_count, piece_type, scalar_type};
+use crate::ssa::remark::{Bounds, Decision};
 use crate::ssa::{Block, Function, Inst, Lane, Op, Ty, Value, ValueDef};
 
 /// Accesses from which a version of their own pays.
@@ -85,9 +87,14 @@ impl Emit<'_> {
             self.instruction(i);
         }
         let stretches = self.stretches(&plan.runs);
+        self.remark_runs(&plan.runs, &stretches);
         let Some(ok) = self.all_hold(&plan.runs, &stretches) else {
             return self.straight(block, &plan, &stretches);
         };
+        if let Some(&first) = plan.runs.first() {
+            let accesses = plan.runs.len() as u32;
+            self.remark(first, Decision::Versions { accesses });
+        }
         let (runs, messages) = (self.new_block(), self.new_cold_block());
         let join = (!plan.out.is_empty()).then(|| self.new_block());
         self.branch(ok, runs, messages);
@@ -115,6 +122,25 @@ impl Emit<'_> {
             self.end(block);
         }
         true
+    }
+
+    /// Notes how the accesses of the version for whole runs are done.
+    fn remark_runs(&mut self, runs: &[Inst], stretches: &[Stretch]) {
+        for &i in runs {
+            let f = self.f;
+            let data = f.inst(i);
+            let (Some(addr), Op::Load(access) | Op::Store(access)) =
+                (f.shapes.get(&i).and_then(|s| s.addr), &data.op)
+            else {
+                continue;
+            };
+            let lanes = self.ty(data.args[1]).lanes;
+            let load = matches!(data.op, Op::Load(_));
+            if let Some(run) = Run::new(*access, lanes, addr.stride, load) {
+                let bounds = stretches.iter().find_map(|s| s.bounds(i));
+                self.remark_access(i, run.way(lanes), bounds.unwrap_or(Bounds::Removed));
+            }
+        }
     }
 
     /// Every access is known to be inside: one version.

@@ -14,6 +14,7 @@ use super::image::image_bytes;
 use super::memory::{Lanes, Region};
 use super::rectangle::rectangle_bytes;
 use super::types::vector_of;
+use crate::ssa::remark::{self, Bounds, Way};
 use crate::ssa::{AtomicAccess, Function, Inst, Lane, MemAccess, Op, Space, Ty, Value};
 
 /// Bytes of a vector in a message.
@@ -68,7 +69,11 @@ impl<'c> Emit<'c, '_> {
         let lanes = self.lanes(access.space, args)?;
         let results = match self.load_run(access, &lanes, args[1], inst)? {
             Some(results) => results,
-            None => self.load_any(access, &lanes)?,
+            None => {
+                let gather = self.gathers(access, &lanes);
+                self.remark_any(inst, lanes.count, gather);
+                self.load_any(access, &lanes)?
+            }
         };
         for (&v, result) in out.iter().zip(results) {
             self.bind(v, result);
@@ -84,9 +89,20 @@ impl<'c> Emit<'c, '_> {
             .map(|&v| self.get(v))
             .collect::<Made<_>>()?;
         if !self.store_run(access, &lanes, args[1], &data, inst)? {
+            let scatter = self.scatters(access, &lanes);
+            self.remark_any(inst, lanes.count, scatter);
             self.store_any(access, &lanes, &data)?;
         }
         Ok(())
+    }
+
+    /// Notes that an access goes to addresses of any shape.
+    fn remark_any(&mut self, inst: Inst, lanes: u16, gather: bool) {
+        let (way, bounds) = match gather {
+            true => (Way::Gather, Bounds::Lanes),
+            false => remark::any_way(lanes),
+        };
+        self.remark_access(inst, way, bounds);
     }
 
     /// Load from addresses of unknown shape.

@@ -19,7 +19,8 @@ use super::lines::Lines;
 use super::thread::ThreadLoop;
 use super::types::{padded_lanes, vector_of};
 use crate::backend::CodegenOptions;
-use crate::ssa::{self, Function, Lane, Op, Ty};
+use crate::ssa::remark::{Bounds, Decision, Way};
+use crate::ssa::{self, Function, Inst, Lane, Op, Remark, Ty};
 
 /// An LLVM value.
 pub(super) type V<'c> = BasicValueEnum<'c>;
@@ -74,6 +75,8 @@ pub(super) struct Emit<'c, 'f> {
     pub ctx: ThreadLoop<'c>,
     /// Source lines.
     pub lines: Lines<'c>,
+    /// What was decided about accesses.
+    pub remarks: Vec<Remark>,
     intrinsics: HashMap<(&'static str, Vec<Ty>), FunctionValue<'c>>,
 }
 
@@ -99,8 +102,18 @@ impl<'c, 'f> Emit<'c, 'f> {
             phis: vec![Vec::new(); f.blocks.len()],
             ctx: ThreadLoop::default(),
             lines: Lines::new(cx, module, func),
+            remarks: Vec::new(),
             intrinsics: HashMap::new(),
         }
+    }
+
+    /// Notes how an access is done.
+    pub fn remark_access(&mut self, inst: Inst, way: Way, bounds: Bounds) {
+        self.remarks.push(Remark {
+            line: self.f.inst(inst).line,
+            inst: Some(inst),
+            decision: Decision::Access { way, bounds },
+        });
     }
 
     /// Translation of an SSA value.

@@ -47,9 +47,12 @@ use inkwell::values::FunctionValue;
 use inkwell::{AddressSpace, OptimizationLevel};
 use target_lexicon::Triple;
 
-use super::{Backend, BackendError, CodeObject, CodegenOptions, Identity, OptLevel, PassLevel};
+use super::{
+    Backend, BackendError, CodeObject, CodegenOptions, Explained, Identity, OptLevel, PassLevel,
+    StackUse,
+};
 use crate::limits::{LLVM_FULL_BLOCK, LLVM_FULL_INSTS, LLVM_MAX_INSTS};
-use crate::ssa::Function;
+use crate::ssa::{Function, Remark};
 use cpu::Cpu;
 use emit::Emit;
 
@@ -97,16 +100,16 @@ impl LlvmBackend {
     ) -> Result<String, BackendError> {
         let text = |module: &Module, _: &TargetMachine| Ok(module.print_to_string().to_string());
         self.with_module(function, options, text)
-            .map(|(text, _)| text)
+            .map(|made| made.value)
     }
 
-    /// Makes and optimises a module, and hands it on. Also returns what was done with less effort than asked for.
+    /// Makes and optimises a module, and hands it on.
     fn with_module<T>(
         &self,
         function: &Function,
         options: &CodegenOptions,
         then: impl FnOnce(&Module, &TargetMachine) -> Result<T, BackendError>,
-    ) -> Result<(T, Option<String>), BackendError> {
+    ) -> Result<Made<T>, BackendError> {
         let cx = Context::create();
         let said = Said::default();
         said.listen(&cx);
@@ -119,6 +122,7 @@ impl LlvmBackend {
         let mut emit = Emit::new(function, options, &self.cpu, &cx, (&module, func));
         emit.program().map_err(|bug| internal(function, bug.0))?;
         emit.lines.finish();
+        let remarks = std::mem::take(&mut emit.remarks);
         if cfg!(debug_assertions) {
             module
                 .verify()
@@ -136,7 +140,11 @@ impl LlvmBackend {
         run_passes(function, &module, &machine, passes)?;
         let result = then(&module, &machine);
         said.judge(function)?;
-        Ok((result?, note))
+        Ok(Made {
+            value: result?,
+            note,
+            remarks,
+        })
     }
 
     /// The entry point, for the processor and with all of its vectors.
@@ -165,15 +173,26 @@ impl LlvmBackend {
         func
     }
 
+    /// Generates code; `count` also counts spills, which generates it a second time.
     fn generate(
         &self,
         function: &Function,
         options: &CodegenOptions,
-    ) -> Result<CodeObject, BackendError> {
-        let (object, note) = self.with_module(function, options, |module, machine| {
-            let made = machine.write_to_memory_buffer(module, FileType::Object);
-            made.map_err(|e| internal(function, e.to_string()))
+        count: bool,
+    ) -> Result<Explained, BackendError> {
+        let made = self.with_module(function, options, |module, machine| {
+            let write = |module: &Module, kind| {
+                let made = machine.write_to_memory_buffer(module, kind);
+                made.map_err(|e| internal(function, e.to_string()))
+            };
+            // Code generation changes the module.
+            let copy = count.then(|| module.clone());
+            let object = write(module, FileType::Object)?;
+            machine.set_asm_verbosity(true);
+            let text = copy.map(|copy| write(&copy, FileType::Assembly));
+            Ok((object, text.transpose()?))
         })?;
+        let (object, text) = made.value;
         let linked = object::link(object.as_slice(), ENTRY).map_err(|e| match options.passes {
             PassLevel::None => internal(function, e),
             // LLVM's passes may find a library function in what they are given; there is no library.
@@ -186,14 +205,54 @@ impl LlvmBackend {
                 ),
             },
         })?;
-        Ok(CodeObject {
+        let object = CodeObject {
             code: linked.code,
             align: linked.align,
             lines: lines::read(&linked.lines, linked.code_bytes).unwrap_or_default(),
             triple: Triple::host(),
             backend: NAME,
-            note,
+            note: made.note,
+        };
+        let text = text.as_ref().map_or(&[][..], |text| text.as_slice());
+        Ok(Explained {
+            object,
+            remarks: made.remarks,
+            stack: spills(&String::from_utf8_lossy(text)),
         })
+    }
+
+    fn caught<T>(
+        function: &Function,
+        make: impl FnOnce() -> Result<T, BackendError>,
+    ) -> Result<T, BackendError> {
+        catch_unwind(AssertUnwindSafe(make)).unwrap_or_else(|payload| {
+            let text = payload.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| payload.downcast_ref::<&str>().copied());
+            let text = text.unwrap_or("panic");
+            Err(internal(function, format!("panic: {text}")))
+        })
+    }
+}
+
+/// What came of a module.
+struct Made<T> {
+    value: T,
+    /// What was done with less effort than asked for.
+    note: Option<String>,
+    remarks: Vec<Remark>,
+}
+
+/// Spills in the text of machine code, by LLVM's comments: `64-byte Spill`, `8-byte Folded Reload`.
+fn spills(text: &str) -> StackUse {
+    let count = |what: &str| {
+        let comments = text.lines().filter_map(|line| line.split_once('#'));
+        comments
+            .filter(|(_, said)| said.trim_end().ends_with(what))
+            .count()
+    };
+    StackUse::Counted {
+        stores: count("Spill"),
+        loads: count("Reload"),
     }
 }
 
@@ -217,13 +276,16 @@ impl Backend for LlvmBackend {
         function: &Function,
         options: &CodegenOptions,
     ) -> Result<CodeObject, BackendError> {
-        let generate = AssertUnwindSafe(|| self.generate(function, options));
-        catch_unwind(generate).unwrap_or_else(|payload| {
-            let text = payload.downcast_ref::<String>().map(String::as_str);
-            let text = text.or_else(|| payload.downcast_ref::<&str>().copied());
-            let text = text.unwrap_or("panic");
-            Err(internal(function, format!("panic: {text}")))
-        })
+        LlvmBackend::caught(function, || self.generate(function, options, false))
+            .map(|made| made.object)
+    }
+
+    fn explain(
+        &self,
+        function: &Function,
+        options: &CodegenOptions,
+    ) -> Result<Explained, BackendError> {
+        LlvmBackend::caught(function, || self.generate(function, options, true))
     }
 }
 

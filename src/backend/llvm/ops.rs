@@ -6,7 +6,7 @@ use inkwell::{AtomicOrdering, FloatPredicate, IntPredicate};
 
 use super::emit::{Bug, Emit, Made, V, low_bits};
 use super::types::padded_lanes;
-use crate::ssa::{BinOp, FCond, FpEnvOp, ICond, Inst, InstData, Op, Ty, UnOp, Value};
+use crate::ssa::{BinOp, FCond, FpEnvOp, ICond, Inst, InstData, Op, Ty, UnOp, Value, remark};
 
 /// `%cr0` that means nearest-even and denormals kept for all three float widths.
 const CR0_PLAIN: u32 = 0x4C0;
@@ -44,6 +44,9 @@ impl<'c> Emit<'c, '_> {
         let data = f.inst(inst);
         let args = data.args.as_slice();
         self.lines.set(&self.b, data.line);
+        if let Some((way, bounds)) = remark::fixed_way(f, &data.op, args) {
+            self.remark_access(inst, way, bounds);
+        }
         match &data.op {
             Op::Const(_) | Op::VecConst(_) => return Ok(()),
             Op::Load(access) => return self.load_lanes(*access, args, &data.results, inst),

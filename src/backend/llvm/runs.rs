@@ -11,6 +11,7 @@ use inkwell::values::{InstructionOpcode as I, PointerValue};
 use super::emit::{Emit, Made, V};
 use super::memory::{Lanes, Place, Region};
 use super::types::padded_lanes;
+use crate::ssa::remark::{Bounds, Way};
 use crate::ssa::{Inst, MemAccess, Space, Ty, Value};
 
 /// How the addresses of an access run.
@@ -110,7 +111,9 @@ impl<'c> Emit<'c, '_> {
             return Ok(None);
         }
         let quiet = self.f.quiet.contains(&inst) || self.is_full(lanes.mask);
-        if self.surely_inside(access.space, shape, run) {
+        let inside = self.surely_inside(access.space, shape, run);
+        self.remark_run(inst, lanes.count, run, inside);
+        if inside {
             return self.read_run(access, lanes, shape, run, quiet).map(Some);
         }
         let ok = self.run_inside(lanes, shape, run)?;
@@ -155,7 +158,9 @@ impl<'c> Emit<'c, '_> {
             return Ok(false);
         }
         let every = self.is_full(lanes.mask);
-        if every && self.surely_inside(access.space, shape, run) {
+        let inside = every && self.surely_inside(access.space, shape, run);
+        self.remark_run(inst, lanes.count, run, inside);
+        if inside {
             self.write_run(access, lanes, shape, run, data)?;
             return Ok(true);
         }
@@ -176,6 +181,20 @@ impl<'c> Emit<'c, '_> {
         self.jump(done)?;
         self.at(done);
         Ok(true)
+    }
+
+    fn remark_run(&mut self, inst: Inst, lanes: u16, run: Run, inside: bool) {
+        let way = match run.kind {
+            Kind::Same => Way::Broadcast,
+            Kind::Packed => Way::Vector,
+            Kind::Spread => Way::Lanes(lanes),
+        };
+        let bounds = if inside {
+            Bounds::Removed
+        } else {
+            Bounds::Tested
+        };
+        self.remark_access(inst, way, bounds);
     }
 
     /// Blocks for the usual way, the other, and behind both.

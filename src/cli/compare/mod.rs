@@ -22,6 +22,7 @@ use super::run::{self, Binding, RunArgs};
 use crate::engine::{Engine, EngineOptions, Launch, Prepared, Specialised};
 use crate::interp::InterpOptions;
 use axes::{Axis, Choice};
+pub use machine::Machine;
 use table::{Row, Table};
 use visa_runtime::{DeviceMemory, LaunchStatus};
 
@@ -201,7 +202,7 @@ impl<'a> Session<'a> {
         let candidate = Candidate {
             choice,
             compile,
-            made: kernel.specialised(&self.launch)?,
+            made: kernel.specialised(Some(&self.launch))?,
             prepared,
             times: Vec::new(),
         };

@@ -26,6 +26,12 @@ pub struct Row {
     /// What the code is made of.
     #[serde(flatten)]
     pub machine: Machine,
+    /// Lanes of accesses that are done lane by lane, in the code or in the runtime.
+    pub one_by_one: usize,
+    /// Accesses that test bounds.
+    pub tests: usize,
+    /// Accesses whose test is another one's, or not needed.
+    pub tests_saved: usize,
     /// Median of the runs.
     pub run_ms: f64,
     /// Fastest run.
@@ -42,6 +48,12 @@ pub struct Row {
     pub speed: f64,
 }
 
+/// What the heads of the table mean.
+pub const LEGEND: &str = "\
+stack: instructions that access it; vloads: of whole vectors; lanes: accessed one by one, here or by the runtime;
+tests: accesses that test bounds; saved: accesses that need no test of their own; `explain` says more
+";
+
 /// A count of a strategy's code.
 pub struct Count {
     /// Name for scripts.
@@ -54,7 +66,7 @@ pub struct Count {
 
 impl Row {
     /// Counts in the order of their columns.
-    pub const COUNTS: [Count; 7] = [
+    pub const COUNTS: [Count; 11] = [
         Count {
             key: "ssa",
             name: "SSA",
@@ -76,6 +88,11 @@ impl Row {
             of: |row| row.machine.stack,
         },
         Count {
+            key: "spills",
+            name: "spills",
+            of: |row| row.machine.spills,
+        },
+        Count {
             key: "vector_loads",
             name: "vloads",
             of: |row| row.machine.vector_loads,
@@ -84,6 +101,21 @@ impl Row {
             key: "gathers",
             name: "gathers",
             of: |row| row.machine.gathers,
+        },
+        Count {
+            key: "one_by_one",
+            name: "lanes",
+            of: |row| row.one_by_one,
+        },
+        Count {
+            key: "tests",
+            name: "tests",
+            of: |row| row.tests,
+        },
+        Count {
+            key: "tests_saved",
+            name: "saved",
+            of: |row| row.tests_saved,
         },
         Count {
             key: "calls",
@@ -100,13 +132,19 @@ impl Row {
         let most = times.iter().copied().fold(0.0, f64::max);
         let least = if times.is_empty() { 0.0 } else { least };
         let made = &candidate.made;
+        let accesses = made.accesses();
+        let lanes = accesses.iter().map(|a| usize::from(a.way.one_by_one()));
+        let saved = accesses.iter().filter(|a| a.bounds.is_saved()).count();
         Row {
             strategy: candidate.choice.name.clone(),
             same,
             compile_ms: milliseconds(&candidate.compile),
             launches: made.launches(),
             ssa: made.instructions(),
-            machine: Machine::of(made.object()),
+            machine: Machine::of(made.object(), made.stack()),
+            one_by_one: lanes.sum(),
+            tests: accesses.len().saturating_sub(saved),
+            tests_saved: saved,
             run_ms,
             least_ms: least,
             most_ms: most,
@@ -228,6 +266,7 @@ impl Table {
                 if row.same { "" } else { "  WRONG RESULT" }
             );
         }
+        text.push_str(LEGEND);
         for (name, why) in &self.refused {
             let _ = writeln!(text, "{name:width$}  not possible: {why}");
         }

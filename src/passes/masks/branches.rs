@@ -5,6 +5,7 @@
 
 use super::facts::{Facts, Part};
 use crate::ssa::dom::DomTree;
+use crate::ssa::remark::Decision;
 use crate::ssa::{Block, Function, Op, Term, Ty, Value};
 
 /// Dominating branches that are looked back at.
@@ -33,6 +34,8 @@ pub(super) fn run(f: &mut Function, dom: &DomTree, facts: &mut Facts) -> usize {
             *cond = constant;
             changes += 1;
         }
+        let what = "a branch on whether a mask has lanes is decided by one before it";
+        f.remark_value(cond, Decision::MaskUsed(what));
     }
     changes
 }

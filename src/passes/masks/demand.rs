@@ -9,7 +9,9 @@
 //! nobody observes disabled lanes are noted in [`Function::quiet`].
 
 use super::facts::{Facts, Part, window};
+use crate::passes::edit::uniform_const;
 use crate::ssa::dom::DomTree;
+use crate::ssa::remark::Decision;
 use crate::ssa::{BinOp, Block, Function, Inst, Lane, Op, Value, ValueDef};
 
 /// Observed lanes of a vector; of a scalar, nothing or all.
@@ -44,12 +46,47 @@ pub(super) fn run(f: &mut Function, dom: &DomTree, facts: &mut Facts) -> usize {
         }
     }
     let replacements = pass.replacements();
-    let quiet = pass.quiet_loads();
+    let (quiet, loud) = pass.quiet_loads();
+    let kept = pass.kept_selects(&replacements);
+    remark(f, &replacements, &kept, (&quiet, &loud));
     f.quiet.extend(quiet);
     for &(from, to) in &replacements {
         f.replace(from, to);
     }
     replacements.len()
+}
+
+/// Notes what was dropped and what was not.
+fn remark(
+    f: &mut Function,
+    dropped: &[(Value, Value)],
+    kept: &[Value],
+    (quiet, loud): (&[Inst], &[Inst]),
+) {
+    for &(v, _) in dropped {
+        let select = f.def_inst(v).is_some_and(|data| data.op == Op::Select);
+        let what = if select {
+            "a select is dropped: nobody sees its other side"
+        } else {
+            "a mask is not narrowed: nobody sees the lanes that it would lose"
+        };
+        f.remark_value(v, Decision::MaskUsed(what));
+    }
+    for &v in kept {
+        let what = "a select under an execution mask stays: its other side may be seen";
+        f.remark_value(v, Decision::MaskMissed(what));
+    }
+    for &i in quiet {
+        if uniform_const(f, f.resolve(f.inst(i).args[0])) == Some(1) {
+            continue;
+        }
+        let what = "disabled lanes of the load may hold anything";
+        f.remark(i, Decision::MaskUsed(what));
+    }
+    for &i in loud {
+        let what = "disabled lanes of the load may be seen, and are set to zero";
+        f.remark(i, Decision::MaskMissed(what));
+    }
 }
 
 struct Pass<'a> {
@@ -342,9 +379,25 @@ impl Pass<'_> {
         Demand::All
     }
 
-    /// Loads of which only enabled lanes are demanded.
-    fn quiet_loads(&mut self) -> Vec<Inst> {
-        let mut out = Vec::new();
+    /// Selects under execution masks that stay.
+    fn kept_selects(&self, dropped: &[(Value, Value)]) -> Vec<Value> {
+        let insts = self.dom.rpo().iter().flat_map(|&b| &self.f.block(b).insts);
+        let selects = insts.map(|&i| self.f.inst(i)).filter(|data| {
+            data.op == Op::Select && !self.f.ty(data.args[0]).is_scalar() && {
+                let mask = self.f.resolve(data.args[0]);
+                uniform_const(self.f, mask).is_none() && self.narrows(mask, 4)
+            }
+        });
+        let results = selects.map(|data| data.results[0]);
+        results
+            .filter(|v| self.demand[v.0 as usize] != Demand::Nothing)
+            .filter(|v| !dropped.iter().any(|(from, _)| from == v))
+            .collect()
+    }
+
+    /// Loads of which only enabled lanes are demanded, and others.
+    fn quiet_loads(&mut self) -> (Vec<Inst>, Vec<Inst>) {
+        let (mut out, mut loud) = (Vec::new(), Vec::new());
         for &b in self.dom.rpo() {
             for &i in &self.f.block(b).insts {
                 let data = self.f.inst(i);
@@ -366,10 +419,12 @@ impl Pass<'_> {
                     });
                 if quiet && lanes > 1 {
                     out.push(i);
+                } else if lanes > 1 && uniform_const(self.f, mask.mask) != Some(1) {
+                    loud.push(i);
                 }
             }
         }
-        out
+        (out, loud)
     }
 
     /// Values that equal an operand in all lanes that are demanded.

@@ -7,6 +7,7 @@
 use super::facts::{Fact, Facts};
 use crate::passes::edit::uniform_const;
 use crate::ssa::dom::DomTree;
+use crate::ssa::remark::Decision;
 use crate::ssa::{BinOp, Block, BlockCall, Function, Lane, Op, Term, Value, ValueDef};
 
 /// Most mask parameters of a loop that are looked at.
@@ -168,6 +169,8 @@ fn rejoin(f: &mut Function, dom: &DomTree, facts: &mut Facts) -> usize {
                 .filter(|&w| parts.contains(&w) || w != result && available(dom, &home, w, b))
                 .or_else(|| joined(f, dom, &home, facts, parts));
             if let Some(whole) = whole {
+                let what = "lanes that come together again are a mask that is there already";
+                f.remark_value(result, Decision::MaskUsed(what));
                 f.replace(result, whole);
                 changes += 1;
             }

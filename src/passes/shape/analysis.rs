@@ -1,7 +1,8 @@
 //! Which integer vectors are evenly spaced: an optimistic fixed point over the function.
 
 use crate::passes::edit::{const_lanes, uniform_const};
-use crate::ssa::{BinOp, Block, Conv, Function, InstData, Lane, Op, Value};
+use crate::ssa::remark::Cause;
+use crate::ssa::{BinOp, Block, Conv, Function, Input, InstData, Lane, Op, Value};
 
 /// What is known about the lanes of a vector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,12 +16,13 @@ pub(super) enum Spacing {
         /// Only where a run-time test holds.
         guarded: bool,
     },
-    /// Nothing.
-    Any,
+    /// Nothing, because of this.
+    Any(Cause, Value),
 }
 
 impl Spacing {
-    fn join(self, other: Spacing) -> Spacing {
+    /// What both have in common at the parameter `at`.
+    fn join(self, other: Spacing, at: Value) -> Spacing {
         match (self, other) {
             (Spacing::Unseen, s) | (s, Spacing::Unseen) => s,
             (
@@ -33,7 +35,9 @@ impl Spacing {
                 stride,
                 guarded: guarded || g,
             },
-            _ => Spacing::Any,
+            (Spacing::Any(..), _) => self,
+            (_, Spacing::Any(..)) => other,
+            _ => Spacing::Any(Cause::Paths, at),
         }
     }
 }
@@ -53,7 +57,7 @@ pub(super) fn run(f: &Function, order: &[Block]) -> Vec<Spacing> {
             }
             for call in f.block(b).term.targets() {
                 for (&p, &a) in f.block(call.block).params.iter().zip(&call.args) {
-                    let s = known[p.0 as usize].join(known[a.0 as usize]);
+                    let s = known[p.0 as usize].join(known[a.0 as usize], p);
                     changed |= std::mem::replace(&mut known[p.0 as usize], s) != s;
                 }
             }
@@ -86,24 +90,39 @@ fn result(f: &Function, data: &InstData, r: Value, known: &[Spacing]) -> Spacing
     let ty = f.ty(r);
     let lane = ty.lane;
     if ty.is_scalar() || lane.is_float() || lane == Lane::I1 {
-        return Spacing::Any;
+        return Spacing::Any(Cause::Operation, r);
     }
     let arg = |n: usize| known[data.args[n].0 as usize];
     match &data.op {
         Op::Splat => even(lane, 0, false),
-        Op::VecConst(bits) => sequence(bits, lane),
-        Op::Binary(op) => binary(f, *op, data, lane, known),
+        Op::VecConst(bits) => sequence(bits, lane, r),
+        Op::Binary(op) => binary(f, *op, data, r, known),
         Op::Convert(Conv::Trunc) => map(arg(0), |s, g| even(lane, s, g)),
         Op::Convert(Conv::SExt | Conv::ZExt) if f.ty(data.args[0]).lane != Lane::I1 => {
             let from = f.ty(data.args[0]).lane;
-            map(arg(0), |s, g| extended(s, g, ty.lanes, from.bits()))
+            map(arg(0), |s, g| extended(s, g, r, (ty.lanes, from.bits())))
         }
         Op::Shuffle(indices) if data.args.len() == 1 => match steps(indices) {
             Some(step) => map(arg(0), |s, g| even(lane, s.wrapping_mul(step), g)),
-            None => Spacing::Any,
+            None => Spacing::Any(Cause::Shuffled, r),
         },
-        Op::Select if f.ty(data.args[0]).is_scalar() => arg(1).join(arg(2)),
-        _ => Spacing::Any,
+        Op::Select if f.ty(data.args[0]).is_scalar() => arg(1).join(arg(2), r),
+        op => Spacing::Any(cause(f, op, data), r),
+    }
+}
+
+/// What an operation that is not followed makes of its result.
+fn cause(f: &Function, op: &Op, data: &InstData) -> Cause {
+    match op {
+        Op::Load(_) | Op::Atomic(_) | Op::Image(_) | Op::BlockLoad(_) | Op::Load2d(_) => {
+            Cause::Loaded
+        }
+        Op::Input(Input::LocalId { .. } | Input::LocalIds { .. }) => Cause::LocalIds,
+        Op::Input(_) => Cause::Input,
+        Op::Select => Cause::Masked,
+        Op::Shuffle(_) => Cause::Shuffled,
+        Op::Convert(_) if f.ty(data.args[0]).lane.is_float() => Cause::Float,
+        _ => Cause::Operation,
     }
 }
 
@@ -115,12 +134,12 @@ fn map(s: Spacing, f: impl Fn(i64, bool) -> Spacing) -> Spacing {
 }
 
 /// Constants that form an arithmetic sequence.
-fn sequence(bits: &[u64], lane: Lane) -> Spacing {
+fn sequence(bits: &[u64], lane: Lane, at: Value) -> Spacing {
     let difference = |w: &[u64]| lane.sign_extend(w[1].wrapping_sub(w[0]));
     let mut steps = bits.windows(2).map(difference);
     match steps.next() {
         Some(first) if steps.all(|s| s == first) => even(lane, first, false),
-        _ => Spacing::Any,
+        _ => Spacing::Any(Cause::Operation, at),
     }
 }
 
@@ -136,13 +155,13 @@ fn steps(indices: &[u16]) -> Option<i64> {
 /// After an extension from `width` bits the lanes are even only if none wraps, which is tested at run time.
 ///
 /// The test sees the ends alone, which is enough while all lanes together span less than the width.
-fn extended(stride: i64, guarded: bool, lanes: u16, width: u32) -> Spacing {
+fn extended(stride: i64, guarded: bool, at: Value, (lanes, width): (u16, u32)) -> Spacing {
     let span = i128::from(stride).abs() * i128::from(lanes - 1);
     if stride == 0 {
         return Spacing::Even { stride, guarded };
     }
     if span >= 1 << width {
-        return Spacing::Any;
+        return Spacing::Any(Cause::Wraps, at);
     }
     Spacing::Even {
         stride,
@@ -150,7 +169,8 @@ fn extended(stride: i64, guarded: bool, lanes: u16, width: u32) -> Spacing {
     }
 }
 
-fn binary(f: &Function, op: BinOp, data: &InstData, lane: Lane, known: &[Spacing]) -> Spacing {
+fn binary(f: &Function, op: BinOp, data: &InstData, r: Value, known: &[Spacing]) -> Spacing {
+    let lane = f.ty(r).lane;
     let (a, b) = (data.args[0], data.args[1]);
     let (x, y) = (known[a.0 as usize], known[b.0 as usize]);
     let constant = uniform_const(f, b);
@@ -171,14 +191,20 @@ fn binary(f: &Function, op: BinOp, data: &InstData, lane: Lane, known: &[Spacing
         // Low bits: like an extension from that width.
         (BinOp::And, Some(c)) if c != 0 && (c & c.wrapping_add(1)) == 0 => {
             let lanes = f.ty(a).lanes;
-            map(x, |s, g| extended(s, g, lanes, c.count_ones()))
+            map(x, |s, g| extended(s, g, r, (lanes, c.count_ones())))
         }
-        _ => uniform_operands(f, b, x, y),
+        _ => {
+            let cause = match op {
+                BinOp::Mul => Cause::Factor,
+                _ => Cause::Operation,
+            };
+            uniform_operands(f, b, (x, y), Spacing::Any(cause, r))
+        }
     }
 }
 
-/// Any lane-wise operation on equal lanes gives equal lanes.
-fn uniform_operands(f: &Function, b: Value, x: Spacing, y: Spacing) -> Spacing {
+/// Any lane-wise operation on equal lanes gives equal lanes, and `other` on others.
+fn uniform_operands(f: &Function, b: Value, (x, y): (Spacing, Spacing), other: Spacing) -> Spacing {
     let scalar = Spacing::Even {
         stride: 0,
         guarded: false,
@@ -192,7 +218,7 @@ fn uniform_operands(f: &Function, b: Value, x: Spacing, y: Spacing) -> Spacing {
                     guarded: g || h,
                 }
             } else {
-                Spacing::Any
+                other
             }
         })
     })

@@ -13,8 +13,9 @@ mod emit;
 
 use std::collections::BTreeMap;
 
-use super::edit::drop_unreachable;
+use super::edit::{drop_unreachable, uniform_const};
 use crate::ssa::dom::reverse_post_order;
+use crate::ssa::remark::{Decision, Why};
 use crate::ssa::shape::Shape;
 use crate::ssa::{BinOp, Function, Inst, Op, Value};
 use analysis::Spacing;
@@ -51,11 +52,37 @@ pub fn run(f: &mut Function) -> usize {
             addr: made.affine(args[1], &spacing),
             mask_all: made.all(args[0]),
         };
+        remark(f, i, shape, &spacing);
         if shape != Shape::default() {
             f.shapes.insert(i, shape);
         }
     }
     f.shapes.len()
+}
+
+/// Notes what was found about an access.
+fn remark(f: &mut Function, i: Inst, shape: Shape, spacing: &[Spacing]) {
+    let &[mask, addr, ..] = f.inst(i).args.as_slice() else {
+        return;
+    };
+    let why = match (shape.addr, spacing.get(addr.0 as usize)) {
+        (Some(addr), _) if addr.guard.is_some() => Why::Tested,
+        (Some(_), _) => Why::Proven,
+        (None, Some(&Spacing::Any(cause, at))) => Why::Unknown {
+            cause,
+            line: f.def_inst(at).map_or(0, |data| data.line),
+        },
+        (None, _) => return,
+    };
+    let stride = shape.addr.map(|addr| addr.stride);
+    f.remark(i, Decision::Addresses { stride, why });
+    if matches!(f.inst(i).op, Op::Store(_)) && uniform_const(f, mask) != Some(1) {
+        let decision = match shape.mask_all {
+            Some(_) => Decision::MaskUsed("whether all lanes store is known from scalars"),
+            None => Decision::MaskMissed("whether all lanes store has to be tested on the mask"),
+        };
+        f.remark(i, decision);
+    }
 }
 
 fn is_access(f: &Function, i: Inst) -> bool {

@@ -27,16 +27,16 @@ struct Check<'a> {
     lanes: u16,
 }
 
-/// The loop of these blocks, header first, if it may run strip by strip and gains by it.
-pub(super) fn check(f: &Function, dom: &DomTree, blocks: Vec<Block>) -> Option<Loop> {
+/// The loop of these blocks, header first, if it may run strip by strip and gains by it; else why not.
+pub(super) fn check(f: &Function, dom: &DomTree, blocks: Vec<Block>) -> Result<Loop, &'static str> {
     let header = blocks[0];
     let insts: usize = blocks.iter().map(|&b| f.block(b).insts.len()).sum();
     if insts > MAX_INSTS || header == Function::ENTRY {
-        return None;
+        return Err("the loop is too long to be copied");
     }
     let lanes = f.simd;
     if lanes <= STRIP || !lanes.is_multiple_of(STRIP) {
-        return None;
+        return Err("a thread has no more lanes than a strip");
     }
     let check = Check {
         f,
@@ -45,21 +45,28 @@ pub(super) fn check(f: &Function, dom: &DomTree, blocks: Vec<Block>) -> Option<L
         blocks: &blocks,
         lanes,
     };
-    if !check.lane_wise() || check.pressure() < PRESSURE || !check.used_inside_only(dom) {
-        return None;
+    if !check.lane_wise() {
+        return Err("an operation of the loop accesses memory or mixes lanes");
+    }
+    if check.pressure() < PRESSURE {
+        return Err("the loop carries few vectors: nothing is gained");
+    }
+    if !check.used_inside_only(dom) {
+        return Err("values of the loop are used behind it other than as they leave it");
     }
     let exits = check.exit_edges();
-    let exit = exits.first()?.block;
+    let exit = exits.first().ok_or("nothing leaves the loop")?.block;
     if exits.iter().any(|e| e.block != exit) {
-        return None;
+        return Err("the loop is left to different places");
     }
     let leaving = (0..f.block(exit).params.len())
         .map(|n| check.leaving(&exits, n))
-        .collect::<Option<Vec<Leaving>>>()?;
+        .collect::<Option<Vec<Leaving>>>()
+        .ok_or("a scalar that the loop makes leaves it")?;
     if !check.frozen(&exits, &leaving) {
-        return None;
+        return Err("lanes may change after they have left, while others go on");
     }
-    Some(Loop {
+    Ok(Loop {
         header,
         blocks,
         exit,

@@ -17,7 +17,8 @@ mod copy;
 mod legal;
 
 use crate::ssa::dom::DomTree;
-use crate::ssa::{Block, Function, Term, Value};
+use crate::ssa::remark::Decision;
+use crate::ssa::{Block, Function, Remark, Term, Value};
 
 /// Lanes of a strip.
 const STRIP: u16 = 8;
@@ -56,12 +57,31 @@ pub fn run(f: &mut Function) -> usize {
     let dom = DomTree::new(f);
     for blocks in innermost(&dom) {
         let blocks = with_ways_out(f, &dom, blocks);
-        if let Some(l) = legal::check(f, &dom, blocks) {
-            copy::into_strips(f, &l);
-            changes += 1;
-        }
+        let line = line(f, &blocks);
+        let decision = match legal::check(f, &dom, blocks) {
+            Ok(l) => {
+                copy::into_strips(f, &l);
+                changes += 1;
+                Decision::Strips {
+                    strips: l.lanes / STRIP,
+                }
+            }
+            Err(why) => Decision::NoStrips(why),
+        };
+        f.remarks.push(Remark {
+            line,
+            inst: None,
+            decision,
+        });
     }
     changes
+}
+
+/// The first line of vISA in some blocks.
+fn line(f: &Function, blocks: &[Block]) -> u32 {
+    let insts = blocks.iter().flat_map(|&b| &f.block(b).insts);
+    let lines = insts.map(|&i| f.inst(i).line).filter(|&line| line > 0);
+    lines.min().unwrap_or(0)
 }
 
 /// The loop and the blocks that only lead out of it to one place, where it has several exits.

@@ -28,8 +28,9 @@ mod slots;
 mod split;
 
 use super::edit::drop_unreachable;
-use crate::ssa::Function;
 use crate::ssa::dom::reverse_post_order;
+use crate::ssa::remark::Decision;
+use crate::ssa::{Function, Remark};
 
 /// Runs the pass; the result is the number of places where threads wait.
 pub fn run(f: &mut Function) -> usize {
@@ -47,5 +48,13 @@ pub fn run(f: &mut Function) -> usize {
     let places = place::Places::new(f, &regions, &plan, uses);
     let frame = slots::Frame::new(f, &regions, &plan, &places);
     place::rewrite(f, &regions, &plan, &places, &frame);
+    f.remarks.push(Remark {
+        line: f.block(pieces.suspends[0].0).term_line,
+        inst: None,
+        decision: Decision::Barriers {
+            count: pieces.suspends.len() as u32,
+            saved: plan.saved(),
+        },
+    });
     pieces.suspends.len()
 }

@@ -62,6 +62,12 @@ impl Plan {
         plan
     }
 
+    /// Values that are saved.
+    pub(super) fn saved(&self) -> u32 {
+        let saved = self.ways.iter().filter(|way| **way == Some(Way::Frame));
+        saved.count() as u32
+    }
+
     /// How `v` is brought across, if it is.
     pub(super) fn way(&self, v: Value) -> Option<Way> {
         self.ways[v.0 as usize]

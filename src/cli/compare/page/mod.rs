@@ -15,7 +15,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use super::Candidate;
-use super::table::{Row, Table};
+use super::table::{LEGEND, Row, Table};
 use crate::cli::asm;
 use crate::cli::exit::{Exit, Failure};
 
@@ -123,7 +123,7 @@ fn counts(out: &mut String, table: &Table) {
         }
         out.push_str("</tr>\n");
     }
-    out.push_str("</table></div>\n");
+    let _ = writeln!(out, "</table></div>\n<p>{}</p>", escaped(LEGEND));
 }
 
 fn refused(out: &mut String, table: &Table) {

@@ -1,0 +1,110 @@
+//! Why code is as it is, as `explain` says.
+
+use super::*;
+
+/// Counts of `way` by shape and bounds, for a kernel of a launch of 64 x 16 in groups of 16.
+struct Explained(Value);
+
+impl Explained {
+    fn new(file: &str, kernel: &str, more: &[&str]) -> Explained {
+        let file = format!("tests/kernels/bin/skl/{file}.zebin");
+        let args = ["explain", &file, "--kernel", kernel, "--json"];
+        let output = ok(&[&args[..], more].concat());
+        Explained(serde_json::from_str(&output.stdout).unwrap())
+    }
+
+    fn of_launch(file: &str, kernel: &str, more: &[&str]) -> Explained {
+        let launch = ["--global", "64,16", "--local", "16"];
+        Explained::new(file, kernel, &[&launch[..], more].concat())
+    }
+
+    /// Accesses of this shape that are done this way, under these bounds.
+    fn count(&self, shape: &str, way: &str, bounds: &str) -> usize {
+        let accesses = self.0["accesses"].as_array().unwrap().iter();
+        let wanted = accesses.filter(|a| {
+            (&a["shape"], &a["way"], &a["bounds"]) == (&shape.into(), &way.into(), &bounds.into())
+        });
+        wanted.count()
+    }
+
+    fn says(&self, list: &str, key: &str, what: &str) -> bool {
+        let items = self.0[list].as_array().unwrap().iter();
+        items
+            .filter_map(|item| item[key].as_str())
+            .any(|text| text.contains(what))
+    }
+}
+
+#[test]
+fn shapes_of_addresses_and_why() {
+    let gather = Explained::of_launch("gather", "gather", &[]);
+    assert_eq!(gather.count("arbitrary", "runtime", "runtime"), 2);
+    assert!(gather.says("accesses", "why", "comes from memory, line 105"));
+    let tiled = Explained::of_launch("sgemm", "sgemm_tiled", &[]);
+    assert!(tiled.count("uniform", "broadcast", "shared") > 1);
+    assert!(tiled.says("split", "what", "cut at 2 barriers"));
+    let long = Explained::of_launch("atomics", "atomics_own_long", &[]);
+    assert!(long.count("strided", "lanes", "tested") > 10);
+    assert!(long.says("accesses", "why", "chosen by a mask"));
+    // Without a launch, the layout of local ids is for the code to find out.
+    let general = Explained::new("gather", "gather", &[]);
+    assert!(general.says("accesses", "why", "once a thread, finds local ids in rows"));
+    assert_eq!(general.0["launches"], "other launches");
+}
+
+#[test]
+fn bounds_are_what_the_code_generator_says() {
+    let saxpy = Explained::of_launch("saxpy", "saxpy", &[]);
+    assert_eq!(saxpy.count("contiguous", "vector", "tested"), 2);
+    assert_eq!(saxpy.count("contiguous", "vector", "shared"), 4);
+    assert!(saxpy.says("split", "what", "one test holds for 6 accesses"));
+    assert_eq!(saxpy.0["bounds"]["shared"], 4);
+    let spilled = saxpy.0["spills"].as_u64().unwrap();
+    assert!(spilled > 0 && spilled < saxpy.0["stack"].as_u64().unwrap());
+}
+
+#[test]
+fn passes_that_are_left_out_decide_nothing() {
+    let mask = "a select is dropped";
+    let mandelbrot = |more: &[&str]| Explained::of_launch("mandelbrot", "mandelbrot", more);
+    let all = mandelbrot(&[]);
+    assert!(all.says("masks", "what", mask));
+    assert!(all.says("split", "what", "runs in 2 strips"));
+    let without = mandelbrot(&["--no-pass", "masks", "--no-pass", "strips"]);
+    assert!(!without.says("masks", "what", mask));
+    assert_eq!(without.0["split"].as_array().unwrap().len(), 0);
+    let naive = Explained::of_launch("sgemm", "sgemm_naive", &[]);
+    assert!(naive.says(
+        "split",
+        "what",
+        "at once: an operation of the loop accesses memory"
+    ));
+}
+
+#[test]
+fn text_names_lines_and_instructions() {
+    let file = "tests/kernels/bin/skl/gather.zebin";
+    let text = ok(&["explain", file, "--kernel", "gather"]).stdout;
+    for part in [
+        "gather: code of cranelift for other launches",
+        "  line 111   gather4_scaled.R (M1, 16) T6 0x0:ud V0060.0 V0062.0\n    load.surface.i32x1, 16 lanes\n    arbitrary: ",
+        "a call of the runtime, 16 lanes one by one; the runtime tests bounds",
+        "bounds tests: 2 runtime, 4 tested",
+        "loads and stores of spilled values",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    for (wrong, says) in [
+        (
+            &["--backend", "interp"][..],
+            "the interpreter makes no code",
+        ),
+        (&["--no-pass", "x"], "fold, cfg, gvn"),
+        (&["--local", "8"], "--global"),
+    ] {
+        let args = ["explain", file, "--kernel", "gather"];
+        let output = visa_jit(&[&args[..], wrong].concat());
+        assert_eq!(output.code, 2, "{}", output.stderr);
+        assert!(output.stderr.contains(says), "{}", output.stderr);
+    }
+}
