@@ -3,7 +3,9 @@
 //! `cargo bench --bench cache`
 
 use std::hint::black_box;
-use std::process::Command;
+use std::io::Read;
+use std::process::{Command, Stdio};
+use std::time::Instant;
 
 use divan::Bencher;
 use visa_jit::backend::OobPolicy;
@@ -15,6 +17,10 @@ const SAXPY: &str = concat!(
 );
 
 fn main() {
+    // Listing and testing benchmarks does not start processes.
+    if std::env::args().any(|arg| arg == "--bench") {
+        starts();
+    }
     divan::main();
 }
 
@@ -80,39 +86,59 @@ fn compiled(bencher: Bencher<'_, '_>) {
         });
 }
 
-/// A process that runs saxpy over eight items, from its start to its end.
-#[divan::bench(args = ["cold", "warm", "nothing"])]
-fn process(bencher: Bencher<'_, '_>, kind: &str) {
+/// Rounds of [`starts`]; each starts every kind of process once, so that all meet the same noise.
+const ROUNDS: usize = 300;
+
+/// Time from starting a process that runs saxpy over eight items to the first byte that it prints, which is a little more than
+/// to the launch: with the code compiled, with the code from the cache, and of a process that only says its version.
+fn starts() {
     let dir = tempfile::tempdir().expect("a directory");
     let cache = dir.path().join("cache");
-    let command = || {
+    let command = |kind: &str| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_visa-jit"));
-        match kind {
-            "nothing" => command.arg("--version"),
-            _ => command.args([
-                "run",
-                SAXPY,
-                "--kernel",
-                "saxpy",
-                "--global",
-                "8",
-                "--arg",
-                "zero:32",
-                "--arg",
-                "zero:32",
-                "--arg",
-                "f32:2",
-                "--threads",
-                "1",
-            ]),
-        };
+        if kind == "version" {
+            command.arg("--version");
+        } else {
+            command.args(["run", SAXPY, "--kernel", "saxpy", "--global", "8"]);
+            command.args(["--arg", "zero:32", "--arg", "zero:32", "--arg", "f32:2"]);
+            command.args(["--print", "0=f32:8"]);
+        }
         match kind {
             "cold" => command.arg("--no-cache"),
             "warm" => command.arg("--cache-dir").arg(&cache),
             _ => &mut command,
         };
+        command.stdout(Stdio::piped()).stderr(Stdio::null());
         command
     };
-    assert!(command().output().is_ok_and(|o| o.status.success()));
-    bencher.bench_local(|| command().output().is_ok());
+    let first_byte = |kind: &str| {
+        let mut command = command(kind);
+        let start = Instant::now();
+        let mut child = command.spawn().expect("the command starts");
+        let mut byte = [0];
+        let read = child.stdout.as_mut().expect("piped").read_exact(&mut byte);
+        let time = start.elapsed();
+        read.expect("it prints something");
+        assert!(child.wait().is_ok_and(|status| status.success()), "{kind}");
+        time
+    };
+    let kinds = ["cold", "warm", "version"];
+    for kind in kinds {
+        first_byte(kind);
+    }
+    let mut times = kinds.map(|_| Vec::new());
+    for _ in 0..ROUNDS {
+        for (kind, times) in kinds.iter().zip(&mut times) {
+            times.push(first_byte(kind));
+        }
+    }
+    let medians = times.map(|mut times| {
+        times.sort();
+        times[ROUNDS / 2]
+    });
+    for (kind, median) in kinds.iter().zip(medians) {
+        println!("start to first byte, {kind:8} median of {ROUNDS}: {median:?}");
+    }
+    let ratio = medians[1].as_secs_f64() / medians[0].as_secs_f64();
+    println!("warm start / cold start: {ratio:.3}");
 }

@@ -34,7 +34,6 @@ pub mod limits;
 pub mod lower;
 pub mod module;
 pub mod passes;
-pub mod printf;
 pub mod ssa;
 pub mod valid;
 

@@ -61,15 +61,4 @@ pub const LLVM_MAX_INSTS: usize = 1_000_000;
 
 /// SSA values of one kernel while it is lowered.
 pub const MAX_SSA_VALUES: usize = 4_000_000;
-
-/// Bytes of the buffer for `printf`. Compiled kernels test their records against this number.
-pub const PRINTF_BUFFER_BYTES: u64 = 4 << 20;
-/// Bytes of a format string, or of a string that `%s` prints; longer ones are cut.
-pub const MAX_PRINTF_STRING: usize = 16 << 10;
-/// Width and precision of a conversion.
-pub const MAX_PRINTF_FIELD: usize = 4096;
-/// Elements of a vector that is printed.
-pub const MAX_PRINTF_VECTOR: u32 = 16;
-/// Bytes of text that one launch prints.
-pub const MAX_PRINTED_BYTES: usize = 64 << 20;
 }

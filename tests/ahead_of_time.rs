@@ -1,5 +1,8 @@
 //! `compile`, and what is done with its output: libraries that are loaded, objects for other machines, many files at once.
 
+#[path = "ahead_of_time/macho.rs"]
+mod macho;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -169,6 +172,105 @@ fn kernels_with_local_memory_and_barriers_run() {
         results.push(buffers.iter().map(|b| b.to_vec()).collect::<Vec<_>>());
     }
     assert_eq!(results[0], results[1]);
+}
+
+/// Compiles a zebin of `skl` to a library.
+fn library(dir: &Path, name: &str) -> PathBuf {
+    let library = dir.join(format!("{name}.so"));
+    let zebin = format!("tests/kernels/bin/skl/{name}.zebin");
+    let args = ["compile", &zebin, "-o", library.to_str().unwrap()];
+    let (code, _, errors) = output(command(&args));
+    assert_eq!(code, 0, "{errors}");
+    library
+}
+
+/// Variables live as long as the program, and its kernels share them; programs do not.
+#[test]
+fn kernels_of_a_library_share_variables() {
+    let dir = tempfile::tempdir().unwrap();
+    let library = library(dir.path(), "global_state");
+    let engine = engine();
+    let open = || Program::open_library(&engine, &library).unwrap();
+    let input = engine.memory().alloc_from(&[2f32; 8]).unwrap();
+    let count = |program: &Program| {
+        let out = engine.memory().alloc_from(&[0f32; 8]).unwrap();
+        let launch = Launch::new([8, 1, 1]).arg(0, &out).arg(1, &input);
+        let kernel = program.kernel("global_count").unwrap();
+        kernel.launch(&launch).unwrap();
+        assert_eq!(
+            out.to_vec_of::<f32>(),
+            [5f32; 8],
+            "a constant of the program"
+        );
+    };
+    let read = |program: &Program| {
+        let out = engine.memory().alloc_from(&[0i32; 4]).unwrap();
+        let launch = Launch::new([4, 1, 1]).arg(0, &out);
+        program
+            .kernel("global_read")
+            .unwrap()
+            .launch(&launch)
+            .unwrap();
+        out.to_vec_of::<i32>()
+    };
+    let (program, other) = (open(), open());
+    assert_eq!(read(&program), [10, 20, 30, 40]);
+    count(&program);
+    count(&program);
+    assert_eq!(read(&program), [14, 24, 34, 44]);
+    assert_eq!(read(&other), [10, 20, 30, 40]);
+}
+
+/// What is printed and drawn by kernels of a library is what those of the zebin print and draw.
+#[test]
+fn libraries_print_and_draw() {
+    let dir = tempfile::tempdir().unwrap();
+    let launches: [(&str, &[&str]); 3] = [
+        (
+            "printf",
+            &["print_hello", "--global", "7", "--arg", "zero:28"],
+        ),
+        (
+            "printf",
+            &["print_strings", "--global", "3", "--arg", "i8:65"],
+        ),
+        (
+            "image_filter",
+            &[
+                "blur",
+                "--global",
+                "4,2",
+                "--arg",
+                "image2d:rgba8unorm:4x2:PIXELS",
+                "--arg",
+                "image2d:rgba8unorm:4x2",
+                "--print",
+                "1=u8:32",
+            ],
+        ),
+    ];
+    for (name, args) in launches {
+        let library = library(dir.path(), name);
+        let zebin = format!("tests/kernels/bin/skl/{name}.zebin");
+        let image = dir.path().join("pixels");
+        fs::write(&image, [7, 80, 90, 200].repeat(8)).unwrap();
+        let args: Vec<String> = args
+            .iter()
+            .map(|a| a.replace("PIXELS", image.to_str().unwrap()))
+            .collect();
+        let said = [library.to_str().unwrap(), &zebin].map(|file| {
+            let mut run = command(&["run", file, "--kernel"]);
+            run.args(&args);
+            let (code, out, errors) = output(run);
+            assert_eq!(code, 0, "{errors}");
+            out
+        });
+        assert_eq!(said[0], said[1], "{name}");
+        assert!(
+            said[0].len() > 20 && said[0].bytes().any(|b| b > b'0'),
+            "{said:?}"
+        );
+    }
 }
 
 #[test]

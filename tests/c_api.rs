@@ -109,28 +109,43 @@ impl Kit {
         }
     }
 
-    /// Compiles saxpy and a C program, links them, and returns the program.
-    fn build(&self, example: &str, options: &[&str]) -> PathBuf {
-        let dir = self.dir.path();
-        for output in ["saxpy.o", "saxpy.h"] {
+    /// Compiles the kernels of a zebin to an object and a header of this name.
+    fn kernels(&self, zebin: &str, name: &str, options: &[&str]) {
+        for ending in ["o", "h"] {
             succeed(
                 Command::new(env!("CARGO_BIN_EXE_visa-jit"))
-                    .args(["compile", "tests/kernels/bin/skl/saxpy.zebin"])
+                    .args(["compile", &format!("tests/kernels/bin/skl/{zebin}.zebin")])
                     .args(options)
                     .arg("-o")
-                    .arg(dir.join(output))
+                    .arg(self.dir.path().join(name).with_extension(ending))
                     .current_dir(root()),
             );
         }
-        let program = dir.join(example);
+    }
+
+    /// Compiles saxpy and a C program, links them, and returns the program.
+    fn build(&self, example: &str, options: &[&str]) -> PathBuf {
+        self.kernels("saxpy", "saxpy", options);
+        self.link(&format!("examples/c/{example}.c"), &["saxpy"])
+    }
+
+    /// Compiles a C program and links it with objects, and with nothing else of ours but the library.
+    fn link(&self, source: &str, objects: &[&str]) -> PathBuf {
+        let dir = self.dir.path();
+        let source = root().join(source);
+        let program = dir.join(source.file_stem().unwrap());
+        let objects = objects.iter().map(|name| dir.join(format!("{name}.o")));
         succeed(
             Command::new("cc")
+                // No Rust toolchain is in sight.
+                .env_clear()
+                .env("PATH", "/usr/bin:/bin")
                 .args(["-std=c99", "-Wall", "-Wextra", "-Werror", "-g", "-I"])
                 .arg(root().join("runtime/capi/include"))
                 .arg("-I")
                 .arg(dir)
-                .arg(root().join(format!("examples/c/{example}.c")))
-                .arg(dir.join("saxpy.o"))
+                .arg(&source)
+                .args(objects)
                 .arg(&self.library)
                 .args(["-lpthread", "-ldl", "-lm", "-o"])
                 .arg(&program),
@@ -169,6 +184,19 @@ fn c_programs_run_kernels() {
     }
     valgrind(&program, &["1"]);
     valgrind(&program, &["2"]);
+    kit.kernels("global_state", "state", &[]);
+    kit.kernels("printf", "texts", &[]);
+    kit.kernels("image_filter", "image_filter", &[]);
+    let program = kit.link("tests/c_api/program.c", &["state", "texts", "image_filter"]);
+    let expected = "counters 12 22 32 42, 7 times the scale is 17.5\n\
+        counters 16 26 36 46, 7 times the scale is 17.5\n\
+        counters 12 22 32 42, 7 times the scale is 17.5\n\
+        lane 0 of 7\nlane 3 of 7\nlane 6 of 7\n\
+        there is no format of 4 channels of 7 bits of this kind\n\
+        kernel `blur`: argument 1 (`image2d_t to`) is missing\n\
+        the picture is the same\n";
+    assert_eq!(succeed(&mut Command::new(&program)), expected);
+    valgrind(&program, &[]);
     let program = kit.build("faults", &["--oob", "report"]);
     let said = succeed(&mut Command::new(&program));
     assert!(said.starts_with("8 faults\n"), "{said}");

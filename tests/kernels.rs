@@ -21,3 +21,18 @@ mod math;
 mod program;
 #[path = "kernel_runs/types.rs"]
 mod types;
+
+/// All of the above from shared libraries: what is compiled ahead of time does the same, with the same arguments, variables,
+/// images and texts.
+#[test]
+#[ignore = "compiles every kernel to a library: minutes"]
+fn from_libraries() {
+    let again = std::process::Command::new(std::env::current_exe().unwrap())
+        .env("VISA_JIT_TEST_BACKEND", "library")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&again.stdout);
+    let line = said.lines().find(|l| l.starts_with("test result"));
+    println!("from libraries: {}", line.unwrap_or("nothing"));
+    assert!(again.status.success(), "{said}");
+}

@@ -32,6 +32,7 @@ mod memory;
 mod meta;
 mod payload;
 mod pool;
+pub mod printf;
 mod surface;
 
 #[cfg(feature = "jit")]

@@ -46,3 +46,18 @@ pub const GUARDED_BYTES: u64 = 1 << 30;
 /// First address that device memory never reaches: user addresses stay below 2^47, so that bit 47
 /// is clear and stripping or sign-extending to 48 bits changes nothing.
 pub const ADDRESS_END: u64 = 1 << 47;
+
+/// Bytes of the buffer for `printf`. Compiled kernels test their records against this number.
+pub const PRINTF_BUFFER_BYTES: u64 = 4 << 20;
+
+/// Bytes of a format string, or of a string that `%s` prints; longer ones are cut.
+pub const MAX_PRINTF_STRING: usize = 16 << 10;
+
+/// Width and precision of a conversion.
+pub const MAX_PRINTF_FIELD: usize = 4096;
+
+/// Elements of a vector that is printed.
+pub const MAX_PRINTF_VECTOR: u32 = 16;
+
+/// Bytes of text that one launch prints.
+pub const MAX_PRINTED_BYTES: usize = 64 << 20;

@@ -1,7 +1,7 @@
-//! One cache entry as bytes: header, key, metadata, code.
+//! One cache entry as bytes: header, key, metadata, code. Outlines of programs are entries too, without code.
 //!
 //! ```text
-//!  0  magic            8 bytes
+//!  0  magic            8 bytes, another one for outlines
 //!  8  format           u32
 //! 12  alignment        u32, of the code
 //! 16  key bytes        u64
@@ -13,6 +13,7 @@
 //!
 //! Numbers are little-endian. The key is the text it was hashed from, so that an entry can say what it was made for.
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use visa_runtime::KernelMeta;
 
@@ -21,11 +22,39 @@ use super::key::Key;
 use crate::isa::known_opcode;
 use crate::ssa::{AccessKind, Site, Space};
 
-const MAGIC: [u8; 8] = *b"VISAJITc";
 /// Version of this layout and of the metadata's.
-pub const FORMAT: u32 = 2;
+pub const FORMAT: u32 = 3;
 const DIGEST_AT: usize = 40;
 const HEADER: usize = 72;
+
+/// What an entry is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EntryKind {
+    /// Code of a kernel.
+    Code,
+    /// What is known of a program without reading its instructions.
+    Outline,
+}
+
+impl EntryKind {
+    /// All of them.
+    pub const ALL: [EntryKind; 2] = [EntryKind::Code, EntryKind::Outline];
+
+    const fn magic(self) -> [u8; 8] {
+        match self {
+            EntryKind::Code => *b"VISAJITc",
+            EntryKind::Outline => *b"VISAJITo",
+        }
+    }
+
+    /// Ending of its files.
+    pub const fn suffix(self) -> &'static str {
+        match self {
+            EntryKind::Code => ".code",
+            EntryKind::Outline => ".outline",
+        }
+    }
+}
 
 /// What a compiled kernel consists of, apart from what its key says.
 #[derive(Clone, Debug, PartialEq)]
@@ -101,9 +130,28 @@ pub fn seal(key: &Key, artifact: &Artifact) -> Result<Vec<u8>, Defect> {
     })
     .map_err(|_| Defect::Metadata)?;
     let align = u32::try_from(artifact.align).map_err(|_| Defect::Metadata)?;
-    let body = [key.text().as_bytes(), &metadata, &artifact.code];
+    Ok(sealed(
+        EntryKind::Code,
+        key,
+        align,
+        &metadata,
+        &artifact.code,
+    ))
+}
+
+/// The bytes of an outline's entry.
+///
+/// # Errors
+/// [`Defect::Metadata`] when it cannot be encoded.
+pub fn seal_outline(key: &Key, outline: &impl Serialize) -> Result<Vec<u8>, Defect> {
+    let metadata = postcard::to_allocvec(outline).map_err(|_| Defect::Metadata)?;
+    Ok(sealed(EntryKind::Outline, key, 1, &metadata, &[]))
+}
+
+fn sealed(kind: EntryKind, key: &Key, align: u32, metadata: &[u8], code: &[u8]) -> Vec<u8> {
+    let body = [key.text().as_bytes(), metadata, code];
     let mut bytes = Vec::with_capacity(HEADER + body.iter().map(|p| p.len()).sum::<usize>());
-    bytes.extend(MAGIC);
+    bytes.extend(kind.magic());
     bytes.extend(FORMAT.to_le_bytes());
     bytes.extend(align.to_le_bytes());
     for part in body {
@@ -117,7 +165,7 @@ pub fn seal(key: &Key, artifact: &Artifact) -> Result<Vec<u8>, Defect> {
     if let Some(place) = bytes.get_mut(DIGEST_AT..HEADER) {
         place.copy_from_slice(&digest);
     }
-    Ok(bytes)
+    bytes
 }
 
 fn digest(bytes: &[u8]) -> [u8; 32] {
@@ -140,7 +188,7 @@ struct Parts<'a> {
     code: &'a [u8],
 }
 
-fn parts(bytes: &[u8]) -> Result<Parts<'_>, Defect> {
+fn parts(kind: EntryKind, bytes: &[u8]) -> Result<Parts<'_>, Defect> {
     let found = bytes.len() as u64;
     let short = Defect::Length {
         found,
@@ -149,7 +197,7 @@ fn parts(bytes: &[u8]) -> Result<Parts<'_>, Defect> {
     if bytes.len() < HEADER {
         return Err(short);
     }
-    if array(bytes, 0) != Some(MAGIC) {
+    if array(bytes, 0) != Some(kind.magic()) {
         return Err(Defect::Magic);
     }
     let word = |at| array(bytes, at).map_or(0, u32::from_le_bytes);
@@ -185,11 +233,23 @@ fn parts(bytes: &[u8]) -> Result<Parts<'_>, Defect> {
 /// # Errors
 /// What is wrong with it.
 pub fn open(bytes: &[u8], key: &Key) -> Result<Artifact, Defect> {
-    let parts = parts(bytes)?;
+    let parts = parts(EntryKind::Code, bytes)?;
     if parts.key != key.text() {
         return Err(Defect::Key);
     }
     decode(&parts).ok_or(Defect::Metadata)
+}
+
+/// The outline in an entry, if it was made for `key`.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn open_outline<T: DeserializeOwned>(bytes: &[u8], key: &Key) -> Result<T, Defect> {
+    let parts = parts(EntryKind::Outline, bytes)?;
+    if parts.key != key.text() {
+        return Err(Defect::Key);
+    }
+    postcard::from_bytes(parts.metadata).map_err(|_| Defect::Metadata)
 }
 
 fn decode(parts: &Parts<'_>) -> Option<Artifact> {
@@ -210,9 +270,12 @@ fn decode(parts: &Parts<'_>) -> Option<Artifact> {
 ///
 /// # Errors
 /// What is wrong with it.
-pub(super) fn inspect(bytes: &[u8]) -> Result<(Key, u64), Defect> {
-    let parts = parts(bytes)?;
-    decode(&parts).ok_or(Defect::Metadata)?;
+pub(super) fn inspect(kind: EntryKind, bytes: &[u8]) -> Result<(Key, u64), Defect> {
+    let parts = parts(kind, bytes)?;
+    // What outlines hold is for those who read them to know.
+    if kind == EntryKind::Code {
+        decode(&parts).ok_or(Defect::Metadata)?;
+    }
     Ok((
         Key::from_text(parts.key.to_owned()),
         parts.code.len() as u64,

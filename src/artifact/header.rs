@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use visa_runtime::linked::{KernelRecord, PlanArgument, PlanKind};
+use visa_runtime::linked::{ArgKind, Argument, KernelRecord};
 
 use super::object::identifier;
 
@@ -126,28 +126,37 @@ fn features(record: &KernelRecord) -> String {
 }
 
 /// How an argument is passed, for people.
-pub fn passing(argument: &PlanArgument) -> String {
+pub fn passing(argument: &Argument) -> String {
+    let bound = |text: &mut String, surface: Option<u32>| {
+        if let Some(surface) = surface {
+            let _ = write!(text, ", surface {surface}");
+        }
+    };
     match argument.kind {
-        PlanKind::Value { size, narrow } => match narrow.unwrap_or(size) {
+        ArgKind::Value { size } => match argument.narrow_bytes().unwrap_or(size as usize) {
             1 => "value, 1 byte".to_owned(),
             bytes => format!("value, {bytes} bytes"),
         },
-        PlanKind::Buffer {
+        ArgKind::Buffer {
             surface,
             address,
             constant,
         } => {
             let space = if constant { "constant" } else { "global" };
             let mut text = format!("{space} buffer");
-            if let Some(surface) = surface {
-                let _ = write!(text, ", surface {surface}");
-            }
+            bound(&mut text, surface);
             if address {
                 text.push_str(", by address");
             }
             text
         }
-        PlanKind::Local { alignment } => format!("local memory, aligned to {alignment}"),
-        PlanKind::Unused => "not used".to_owned(),
+        ArgKind::Local { alignment } => format!("local memory, aligned to {alignment}"),
+        ArgKind::Image { kind, surface } => {
+            let mut text = kind.map_or("image", |kind| kind.name()).to_owned();
+            bound(&mut text, surface);
+            text
+        }
+        ArgKind::Sampler => "sampler".to_owned(),
+        ArgKind::Unused => "not used".to_owned(),
     }
 }

@@ -4,6 +4,8 @@
 //! with pointers to both, which is the only symbol that other files see. The code refers to nothing: what it calls it is
 //! handed. The bytes depend on the kernels alone, not on time, place or order of compilation.
 
+use std::collections::BTreeMap;
+
 use object::macho::{PLATFORM_MACOS, Version};
 use object::read::{File, Object as _, ObjectSection as _};
 use object::write::{
@@ -16,12 +18,13 @@ use object::{
 };
 use target_lexicon::{Architecture, Triple};
 use visa_runtime::abi::ABI_VERSION;
-use visa_runtime::linked::{DESCRIPTOR_MAGIC, KernelRecord, RecordError, Records, encode};
+use visa_runtime::linked::{DESCRIPTOR_MAGIC, KernelRecord, RecordError, Records, digest, encode};
 
 /// Bytes of a descriptor (`visa_runtime::linked::Descriptor`), and where its pointers are.
-const DESCRIPTOR_BYTES: usize = 56;
+const DESCRIPTOR_BYTES: usize = 72;
 const RECORD_AT: u64 = 16;
 const ENTRIES_AT: u64 = 32;
+const DATA_AT: u64 = 56;
 /// Section of records on Mach-O, whose names have two parts.
 const MACHO_SECTION: &str = "__visa_jit";
 /// macOS 11.0, the first on both architectures.
@@ -34,6 +37,8 @@ pub struct ObjectKernel {
     pub record: KernelRecord,
     /// Code and alignment.
     pub codes: Vec<(Vec<u8>, u64)>,
+    /// The program's variables as bytes, if the kernel uses any.
+    pub data: Option<Vec<u8>>,
 }
 
 /// Why an object file cannot be written or read.
@@ -113,6 +118,8 @@ struct Writer {
     file: Object<'static>,
     records: SectionId,
     descriptors: SectionId,
+    /// Variables of programs by their digests.
+    data: BTreeMap<[u8; 32], SymbolId>,
 }
 
 impl Writer {
@@ -134,6 +141,7 @@ impl Writer {
             file,
             records,
             descriptors,
+            data: BTreeMap::new(),
         }
     }
 
@@ -155,6 +163,22 @@ impl Writer {
             section: SymbolSection::Section(section),
             flags: SymbolFlags::None,
         })
+    }
+
+    /// The symbol of a program's variables, which all its kernels point to.
+    fn data(&mut self, data: &[u8]) -> SymbolId {
+        let digest = digest(data);
+        if let Some(symbol) = self.data.get(&digest) {
+            return *symbol;
+        }
+        let section = self.file.section_id(StandardSection::ReadOnlyData);
+        let at = self.file.append_section_data(section, data, 8);
+        let name = format!("visa_jit_data_{}", self.data.len());
+        let range = (at, data.len() as u64);
+        let hidden = SymbolScope::Compilation;
+        let symbol = self.symbol(&name, SymbolKind::Data, hidden, section, range);
+        self.data.insert(digest, symbol);
+        symbol
     }
 
     fn kernel(&mut self, kernel: &ObjectKernel) -> Result<(), ObjectError> {
@@ -181,7 +205,12 @@ impl Writer {
         descriptor.extend(ABI_VERSION.to_le_bytes());
         descriptor.extend([0; 12]);
         descriptor.extend((bytes.len() as u64).to_le_bytes());
-        descriptor.resize(DESCRIPTOR_BYTES, 0);
+        descriptor.resize(DATA_AT as usize + 8, 0);
+        let data = kernel.data.as_deref();
+        descriptor.extend(data.map_or(0, |data| data.len() as u64).to_le_bytes());
+        if let Some(data) = data {
+            pointers.push((DATA_AT, self.data(data)));
+        }
         let at = self
             .file
             .append_section_data(self.descriptors, &descriptor, 8);
@@ -266,5 +295,7 @@ mod tests {
         assert_eq!(offset_of!(Descriptor, record), RECORD_AT as usize);
         assert_eq!(offset_of!(Descriptor, record_bytes), 24);
         assert_eq!(offset_of!(Descriptor, entries), ENTRIES_AT as usize);
+        assert_eq!(offset_of!(Descriptor, data), DATA_AT as usize);
+        assert_eq!(offset_of!(Descriptor, data_bytes), DATA_AT as usize + 8);
     }
 }

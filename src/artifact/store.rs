@@ -10,12 +10,13 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::entry::{self, Artifact};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::entry::{self, Artifact, EntryKind};
 use super::error::{Defect, StoreError};
 use super::key::Key;
 
-/// Ending of entries.
-const SUFFIX: &str = ".code";
 /// Directory for files that are being written.
 const TEMPORARY: &str = "tmp";
 /// Age at which a temporary file has no writer any more.
@@ -39,9 +40,11 @@ pub struct Store {
 /// An entry as it was found.
 #[derive(Clone, Debug)]
 pub struct EntryInfo {
+    /// What it is.
+    pub kind: EntryKind,
     /// The file.
     pub path: PathBuf,
-    /// Key and bytes of code, or what is wrong.
+    /// Key and bytes of code (0 of an outline), or what is wrong.
     pub contents: Result<(Key, u64), Defect>,
     /// Bytes of the file.
     pub bytes: u64,
@@ -62,6 +65,7 @@ pub struct Swept {
 
 /// A file in the directory, unread.
 struct Slot {
+    kind: EntryKind,
     path: PathBuf,
     bytes: u64,
     used: SystemTime,
@@ -87,29 +91,52 @@ impl Store {
         self.limit
     }
 
-    /// Where the entry of a key is.
+    /// Where the code of a key is.
     pub fn path(&self, key: &Key) -> PathBuf {
-        let hex = key.hex();
-        let (first, rest) = hex.split_at(2);
-        self.root.join(first).join(format!("{rest}{SUFFIX}"))
+        self.place(EntryKind::Code, key)
     }
 
-    /// The entry of a key. One that cannot be used is removed.
+    fn place(&self, kind: EntryKind, key: &Key) -> PathBuf {
+        let hex = key.hex();
+        let (first, rest) = hex.split_at(2);
+        let name = format!("{rest}{}", kind.suffix());
+        self.root.join(first).join(name)
+    }
+
+    /// The code of a key. An entry that cannot be used is removed.
     ///
     /// # Errors
     /// Why there is none.
     pub fn load(&self, key: &Key) -> Result<Artifact, Defect> {
+        self.open(EntryKind::Code, key, |bytes| entry::open(bytes, key))
+    }
+
+    /// The outline of a key. An entry that cannot be used is removed.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn load_outline<T: DeserializeOwned>(&self, key: &Key) -> Result<T, Defect> {
+        let open = |bytes: &[u8]| entry::open_outline(bytes, key);
+        self.open(EntryKind::Outline, key, open)
+    }
+
+    fn open<T>(
+        &self,
+        kind: EntryKind,
+        key: &Key,
+        open: impl FnOnce(&[u8]) -> Result<T, Defect>,
+    ) -> Result<T, Defect> {
         self.trust().map_err(|error| match error {
             StoreError::Io { error, .. } if error.kind() == io::ErrorKind::NotFound => {
                 Defect::Absent
             }
             other => Defect::Unreadable(other.to_string()),
         })?;
-        let path = self.path(key);
-        let found = read(&path).and_then(|(bytes, file)| {
-            let artifact = entry::open(&bytes, key)?;
-            mark_used(&file);
-            Ok(artifact)
+        let path = self.place(kind, key);
+        let found = read(&path).and_then(|(bytes, file, found)| {
+            let contents = open(&bytes)?;
+            mark_used(&file, &found);
+            Ok(contents)
         });
         if found
             .as_ref()
@@ -120,17 +147,35 @@ impl Store {
         found
     }
 
-    /// Writes the entry of a key.
+    /// Writes the code of a key.
     ///
     /// # Errors
     /// [`StoreError`]; whatever was there before is still there or gone, and nothing is half written.
     pub fn save(&self, key: &Key, artifact: &Artifact) -> Result<(), StoreError> {
-        let bytes = entry::seal(key, artifact).map_err(|defect| StoreError::Io {
+        self.put(EntryKind::Code, key, entry::seal(key, artifact))
+    }
+
+    /// Writes the outline of a key.
+    ///
+    /// # Errors
+    /// As [`Store::save`].
+    pub fn save_outline(&self, key: &Key, outline: &impl Serialize) -> Result<(), StoreError> {
+        self.put(EntryKind::Outline, key, entry::seal_outline(key, outline))
+    }
+
+    fn put(
+        &self,
+        kind: EntryKind,
+        key: &Key,
+        sealed: Result<Vec<u8>, Defect>,
+    ) -> Result<(), StoreError> {
+        let path = self.place(kind, key);
+        let bytes = sealed.map_err(|defect| StoreError::Io {
             verb: "encode",
-            path: self.path(key),
+            path: path.clone(),
             error: io::Error::other(defect),
         })?;
-        self.write(key, &bytes)?;
+        self.write(&path, key, &bytes)?;
         let length = bytes.len() as u64;
         let written = self.written.fetch_add(length, Ordering::Relaxed) + length;
         // Processes that write one entry each must look as well, though not all of them.
@@ -142,7 +187,7 @@ impl Store {
         Ok(())
     }
 
-    fn write(&self, key: &Key, bytes: &[u8]) -> Result<(), StoreError> {
+    fn write(&self, path: &Path, key: &Key, bytes: &[u8]) -> Result<(), StoreError> {
         let length = bytes.len() as u64;
         let limits = [
             (self.limit, "the cache"),
@@ -159,7 +204,6 @@ impl Store {
                 });
             }
         }
-        let path = self.path(key);
         let temporary = self.root.join(TEMPORARY);
         for dir in [path.parent().unwrap_or(&self.root), &temporary] {
             make_dir(dir).map_err(io_error("create", dir))?;
@@ -167,15 +211,15 @@ impl Store {
         self.trust()?;
         let temporary = temporary.join(temporary_name(key));
         let written = write_synced(&temporary, bytes).and_then(|()| {
-            fs::rename(&temporary, &path).or_else(|error| {
+            fs::rename(&temporary, path).or_else(|error| {
                 // Something that a file does not replace, such as a directory.
-                remove(&path);
-                fs::rename(&temporary, &path).map_err(|_| error)
+                remove(path);
+                fs::rename(&temporary, path).map_err(|_| error)
             })
         });
         written.map_err(|error| {
             let _ = fs::remove_file(&temporary);
-            io_error("write", &path)(error)
+            io_error("write", path)(error)
         })
     }
 
@@ -200,12 +244,13 @@ impl Store {
 
     fn info(&self, slot: Slot) -> EntryInfo {
         let contents = read(&slot.path)
-            .and_then(|(bytes, _)| entry::inspect(&bytes))
+            .and_then(|(bytes, ..)| entry::inspect(slot.kind, &bytes))
             .and_then(|(key, code)| {
-                let named = self.path(&key) == slot.path;
+                let named = self.place(slot.kind, &key) == slot.path;
                 named.then_some((key, code)).ok_or(Defect::Key)
             });
         EntryInfo {
+            kind: slot.kind,
             path: slot.path,
             contents,
             bytes: slot.bytes,
@@ -296,21 +341,25 @@ impl Store {
     }
 
     fn slots(&self) -> Vec<Slot> {
-        let named = |path: &PathBuf| {
-            name(path)
-                .and_then(|n| n.strip_suffix(SUFFIX))
-                .is_some_and(|n| n.len() == 62 && is_hex(n))
+        let kind = |path: &Path| {
+            let name = name(path)?;
+            EntryKind::ALL.into_iter().find(|kind| {
+                let hex = name.strip_suffix(kind.suffix());
+                hex.is_some_and(|n| n.len() == 62 && is_hex(n))
+            })
         };
         let slot = |path: PathBuf| {
+            let kind = kind(&path)?;
             let found = fs::symlink_metadata(&path).ok()?;
             Some(Slot {
+                kind,
                 bytes: found.len(),
                 used: found.modified().unwrap_or(UNIX_EPOCH),
                 path,
             })
         };
         let files = self.shards().into_iter().flat_map(|dir| list(&dir));
-        files.filter(named).filter_map(slot).collect()
+        files.filter_map(slot).collect()
     }
 }
 
@@ -343,7 +392,7 @@ fn remove(path: &Path) -> bool {
         .is_ok()
 }
 
-fn read(path: &Path) -> Result<(Vec<u8>, File), Defect> {
+fn read(path: &Path) -> Result<(Vec<u8>, File, fs::Metadata), Defect> {
     let file = open(path).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Defect::Absent,
         // What a link opened without following it gives.
@@ -364,7 +413,7 @@ fn read(path: &Path) -> Result<(Vec<u8>, File), Defect> {
     let mut bytes = Vec::with_capacity(found.len() as usize);
     let mut limited = (&file).take(MAX_ENTRY_BYTES);
     limited.read_to_end(&mut bytes).map_err(unreadable)?;
-    Ok((bytes, file))
+    Ok((bytes, file, found))
 }
 
 /// Opens for reading what may be anything: links are not followed, and pipes not waited for.
@@ -381,9 +430,9 @@ fn open(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-fn mark_used(file: &File) {
+fn mark_used(file: &File, found: &fs::Metadata) {
     let now = SystemTime::now();
-    let modified = file.metadata().and_then(|m| m.modified());
+    let modified = found.modified();
     if modified.is_ok_and(|m| now.duration_since(m).is_ok_and(|age| age > USE_RESOLUTION)) {
         // An entry that cannot be marked goes a little earlier.
         let _ = file.set_modified(now);

@@ -194,8 +194,8 @@ mod tests {
     }
 
     const BUFFER: ArgKind = ArgKind::Buffer {
-        stateful: Some(0),
-        stateless: false,
+        surface: Some(0),
+        address: false,
         constant: false,
     };
 

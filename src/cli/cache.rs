@@ -10,7 +10,7 @@ use clap::{Args, Subcommand};
 use super::FileArgs;
 use super::exit::{Exit, Failure};
 use super::run::{Oob, pick};
-use crate::artifact::{EntryInfo, Key, Store};
+use crate::artifact::{EntryInfo, EntryKind, Key, Store};
 use crate::engine::{DiskCache, Engine, EngineOptions};
 
 /// Overrides the user's cache directory.
@@ -133,6 +133,14 @@ fn listing(store: &Store) -> String {
     let mut out = String::new();
     for entry in store.entries() {
         let _ = match &entry.contents {
+            Ok((key, _)) if entry.kind == EntryKind::Outline => writeln!(
+                out,
+                "{}  {:>8} bytes of outline  {:>5}  {}",
+                short(key),
+                entry.bytes,
+                age(&entry),
+                outlined(key)
+            ),
             Ok((key, code)) => writeln!(
                 out,
                 "{}  {:>8} bytes of code  {:>8}  {}",
@@ -176,6 +184,19 @@ fn described(key: &Key) -> String {
     shown.join("  ")
 }
 
+/// Digest of the file and device of an outline's key.
+fn outlined(key: &Key) -> String {
+    let part = |name| key.part(&["file", name]).unwrap_or_default();
+    let device = part("device");
+    let device = if device.is_empty() {
+        "as the file says".to_owned()
+    } else {
+        device
+    };
+    let digest: String = part("bytes").chars().take(12).collect();
+    format!("file {digest}  {}  {device}", part("format"))
+}
+
 fn verified(count: u64, bad: &[EntryInfo]) -> String {
     let mut out = String::new();
     for entry in bad {
@@ -211,6 +232,7 @@ fn why(args: &WhyArgs) -> Result<String, Failure> {
     let known: Vec<Key> = store
         .entries()
         .into_iter()
+        .filter(|entry| entry.kind == EntryKind::Code)
         .filter_map(|entry| entry.contents.ok())
         .map(|(key, _)| key)
         .collect();

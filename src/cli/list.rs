@@ -15,7 +15,7 @@ use crate::container::{
 use crate::engine::Error;
 use crate::front::text;
 use crate::module::{InputVar, Module};
-use visa_runtime::linked::{KernelRecord, PlanArgument};
+use visa_runtime::linked::{Argument, KernelRecord};
 
 /// The text of `list`.
 pub fn list(file: &Loaded) -> Result<String, Failure> {
@@ -115,7 +115,7 @@ fn list_library(name: &str, bytes: &[u8]) -> Result<String, Failure> {
     let mut out = format!("{name}: {}, compiled\n", counted(records.len(), "kernel"));
     for record in records {
         let _ = writeln!(out, "\n{}: {}", record.name, library_summary(&record));
-        let row = |a: &PlanArgument| {
+        let row = |a: &Argument| {
             [
                 a.index.to_string(),
                 or(&a.name, "?"),

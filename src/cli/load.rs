@@ -115,8 +115,9 @@ impl Loaded {
 fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     let failed = |error| Failure::file("read", path, error);
     let file = std::fs::File::open(path).map_err(failed)?;
-    let mut bytes = Vec::new();
     let limit = MAX_FILE_BYTES as u64;
+    let expected = file.metadata().map_or(0, |found| found.len().min(limit));
+    let mut bytes = Vec::with_capacity(usize::try_from(expected).unwrap_or(0).saturating_add(1));
     file.take(limit.saturating_add(1))
         .read_to_end(&mut bytes)
         .map_err(failed)?;

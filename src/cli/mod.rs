@@ -43,6 +43,8 @@ mod run;
 mod spec;
 mod values;
 
+use std::env;
+use std::ffi::OsString;
 use std::io::{self, Write};
 use std::panic::{self, AssertUnwindSafe};
 use std::path::PathBuf;
@@ -86,11 +88,25 @@ struct Cli {
     command: Command,
 }
 
+/// The same without all subcommands but one. To describe the others takes longer than a launch of code from the cache.
+#[derive(Parser, Debug)]
+#[command(name = "visa-jit", version)]
+struct CliOfRun {
+    #[command(subcommand)]
+    command: RunCommand,
+}
+
 #[derive(Subcommand, Debug)]
-enum Command {
+enum RunCommand {
     /// Run a kernel
     #[command(after_help = run_help())]
     Run(Box<run::RunArgs>),
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    #[command(flatten)]
+    Run(RunCommand),
     /// Compile kernels ahead of time, to object files and libraries
     #[command(after_help = exit::HELP)]
     Compile(Box<compile::CompileArgs>),
@@ -160,9 +176,16 @@ pub fn main() -> ExitCode {
     ExitCode::from(exit as u8)
 }
 
+fn parse(args: Vec<OsString>) -> Result<Command, clap::Error> {
+    if args.get(1).is_some_and(|name| name == "run") {
+        return Ok(Command::Run(CliOfRun::try_parse_from(args)?.command));
+    }
+    Ok(Cli::try_parse_from(args)?.command)
+}
+
 fn parse_and_run() -> Exit {
-    let cli = match Cli::try_parse() {
-        Ok(cli) => cli,
+    let command = match parse(env::args_os().collect()) {
+        Ok(command) => command,
         Err(error) => {
             // Help and version come this way too; a reader that went away is no error.
             let _ = error.print();
@@ -173,7 +196,7 @@ fn parse_and_run() -> Exit {
         }
     };
     let mut out = io::BufWriter::new(io::stdout().lock());
-    let result = dispatch(&cli.command, &mut out)
+    let result = dispatch(&command, &mut out)
         .and_then(|exit| out.flush().map(|()| exit).map_err(Failure::output));
     // What a broken pipe left in the buffer must not be written again on drop.
     let _ = out.into_parts();
@@ -195,7 +218,7 @@ fn parse_and_run() -> Exit {
 
 fn dispatch(command: &Command, out: &mut dyn Write) -> Result<Exit, Failure> {
     let text = match command {
-        Command::Run(args) => return run::run(args, out),
+        Command::Run(RunCommand::Run(args)) => return run::run(args, out),
         Command::Compare(args) => return compare::compare(args, out),
         Command::Worker => {
             container::serve_ocloc_worker().map_err(Failure::output)?;
@@ -252,6 +275,19 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+        CliOfRun::command().debug_assert();
+    }
+
+    /// What `run` says of itself does not depend on which of the two describes it.
+    #[test]
+    fn run_is_the_same_by_itself() {
+        let help = |error: clap::Error| error.to_string();
+        for more in [&["--help"][..], &["x", "--what"], &[]] {
+            let args = [&["visa-jit", "run"], more].concat();
+            let alone = parse(args.iter().map(OsString::from).collect()).map_err(help);
+            let among = Cli::try_parse_from(&args).map(|cli| cli.command);
+            assert_eq!(alone.unwrap_err(), help(among.unwrap_err()));
+        }
     }
 
     #[test]

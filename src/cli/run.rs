@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::thread;
 
 use clap::{Args, ValueEnum};
 use visa_runtime::{Buffer, DeviceMemory, ImageShape, LaunchStatus};
@@ -148,14 +147,13 @@ pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<Exit, Failure> {
 
 /// The launch that the arguments ask for, with its buffers bound.
 pub fn launch(args: &RunArgs, kernel: &Kernel, binding: &mut Binding) -> Result<Launch, Failure> {
-    let launch = Launch::new(args.global.0)
-        .oob(args.oob.into())
-        .threads(match args.threads {
-            // Lines of several threads would mix.
-            _ if args.backend.traces() => 1,
-            Some(threads) => usize::from(threads),
-            None => usize::from(processors()),
-        });
+    let launch = Launch::new(args.global.0).oob(args.oob.into());
+    let launch = match args.threads {
+        // Lines of several threads would mix.
+        _ if args.backend.traces() => launch.threads(1),
+        Some(threads) => launch.threads(usize::from(threads)),
+        None => launch.threads_of_machine(),
+    };
     let launch = match args.local {
         Some(local) => launch.local(local.0),
         None => launch,
@@ -212,11 +210,6 @@ impl RunArgs {
     pub fn engine_options(&self) -> Result<EngineOptions, Failure> {
         self.backend.options()
     }
-}
-
-fn processors() -> u16 {
-    let found = thread::available_parallelism().map_or(1, usize::from);
-    u16::try_from(found).unwrap_or(u16::MAX)
 }
 
 /// The kernel asked for, or the only one.

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use super::error::Error;
-use super::kernel::{ArgKind, Argument};
 use crate::container::{ArgInfo, KernelInfo, PayloadLayout, PayloadSource};
 use crate::container::{ArgType, ImageType, MemoryAddressing, MemorySpace};
 use crate::interp;
 use crate::lower::{InputSource, LocalIdShape, PayloadMap};
 use crate::module::{Body, InputVar, Module};
 use visa_runtime::ImageKind;
+use visa_runtime::linked::{ArgKind, Argument};
 
 // What the passes rely on is what the runtime keeps to.
 const _: () = assert!(crate::ssa::MAX_LOCAL_ID + 1 == visa_runtime::limits::MAX_GROUP_LANES as u64);
@@ -217,7 +217,7 @@ fn kind(info: &KernelInfo, index: u32) -> ArgKind {
             (ArgType::ByPointer, Some(MemorySpace::Image), _) => {
                 kind = ArgKind::Image {
                     kind: p.image_type.as_ref().and_then(image_kind),
-                    bti: stateful.or(p.bti_value),
+                    surface: stateful.or(p.bti_value),
                 };
             }
             (ArgType::ByPointer, Some(MemorySpace::Sampler), _) => kind = ArgKind::Sampler,
@@ -227,16 +227,10 @@ fn kind(info: &KernelInfo, index: u32) -> ArgKind {
                 };
             }
             (ArgType::ByPointer, space, mode) => {
-                let before = matches!(
-                    kind,
-                    ArgKind::Buffer {
-                        stateless: true,
-                        ..
-                    }
-                );
+                let before = matches!(kind, ArgKind::Buffer { address: true, .. });
                 kind = ArgKind::Buffer {
-                    stateful,
-                    stateless: before || (*mode == Some(MemoryAddressing::Stateless) && p.size > 0),
+                    surface: stateful,
+                    address: before || (*mode == Some(MemoryAddressing::Stateless) && p.size > 0),
                     constant: *space == Some(MemorySpace::Constant),
                 };
             }

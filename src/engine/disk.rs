@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use etcetera::BaseStrategy;
 
+use super::outline::ProgramOutline;
 use crate::artifact::{Artifact, Defect, Key, Store};
 
 /// Bytes that a cache may hold if nobody says.
@@ -62,6 +63,20 @@ impl Disk {
             self.purged.fetch_add(1, Ordering::Relaxed);
         }
         found.ok()
+    }
+
+    pub fn load_outline(&self, key: &Key) -> Option<ProgramOutline> {
+        let found = self.store.load_outline(key);
+        if found.as_ref().is_err_and(|e| *e != Defect::Absent) {
+            self.purged.fetch_add(1, Ordering::Relaxed);
+        }
+        found.ok()
+    }
+
+    pub fn save_outline(&self, key: &Key, outline: &ProgramOutline) {
+        if self.store.save_outline(key, outline).is_err() {
+            self.unwritten.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     /// Writes an entry if that is possible; a cache that cannot be written to is no failure.

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use visa_runtime::KernelMeta;
 
 use super::abi::PayloadPlan;
@@ -17,18 +17,18 @@ use crate::lower::{LocalIdShape, PayloadMap};
 use crate::passes::PassOptions;
 
 /// Which kernel, whatever it is compiled with.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct KernelPart {
     /// Device whose instruction set the text is in.
-    device: Platform,
+    pub device: Platform,
     /// Digest of the vISA text.
     text: String,
     /// Digest of the functions that were linked in, with their numbers.
     functions: String,
     /// Where inputs come from.
-    payload: PayloadMap,
+    pub payload: PayloadMap,
     /// Name, and what the container says about launches.
-    meta: KernelMeta,
+    pub meta: KernelMeta,
 }
 
 impl KernelPart {
@@ -65,6 +65,60 @@ struct Build {
     abi: u32,
 }
 
+impl Build {
+    fn current() -> Build {
+        Build {
+            version: env!("CARGO_PKG_VERSION"),
+            sources: env!("VISA_JIT_SOURCES"),
+            abi: visa_runtime::abi::ABI_VERSION,
+        }
+    }
+}
+
+/// What a file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub(crate) enum FileFormat {
+    Zebin,
+    Text,
+}
+
+/// Everything that a program's outline depends on: the file as it is, so that nothing of it has to be read to look for the
+/// outline.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct FileKey {
+    build: Build,
+    limits: BTreeMap<&'static str, u64>,
+    file: FilePart,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct FilePart {
+    format: FileFormat,
+    /// Digest of its bytes.
+    bytes: String,
+    /// The device asked for.
+    device: Option<Platform>,
+}
+
+impl FileKey {
+    pub fn new(format: FileFormat, digest: &[u8; 32], device: Option<Platform>) -> FileKey {
+        FileKey {
+            build: Build::current(),
+            limits: limits::ALL.iter().copied().collect(),
+            file: FilePart {
+                format,
+                bytes: blake3::Hash::from_bytes(*digest).to_hex().to_string(),
+                device,
+            },
+        }
+    }
+
+    /// The key; `None` would be a bug, and costs the cache, not the result.
+    pub fn key(&self) -> Option<Key> {
+        Key::new(self).ok()
+    }
+}
+
 /// Everything that compiled code depends on.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct KeyParts<'a> {
@@ -86,11 +140,7 @@ impl<'a> KeyParts<'a> {
         local_ids: LocalIdShape,
     ) -> KeyParts<'a> {
         KeyParts {
-            build: Build {
-                version: env!("CARGO_PKG_VERSION"),
-                sources: env!("VISA_JIT_SOURCES"),
-                abi: visa_runtime::abi::ABI_VERSION,
-            },
+            build: Build::current(),
             limits: limits::ALL.iter().copied().collect(),
             backend,
             codegen,
@@ -157,17 +207,9 @@ mod tests {
         }
     }
 
-    /// Walks the structure as it is written: each field, one at a time, makes another key, and the comparison says which.
-    #[test]
-    fn every_field_is_in_the_key() {
-        let (backend, codegen, passes) = (
-            identity(),
-            CodegenOptions::default(),
-            PassOptions::default(),
-        );
-        let kernel = kernel();
-        let parts = KeyParts::new(&backend, &codegen, &passes, &kernel, LocalIdShape::General);
-        let key = parts.key().unwrap();
+    /// Walks a key's structure as it is written: each field, one at a time, makes another key, and the comparison says which.
+    /// Returns the paths of the fields.
+    fn walk(key: &Key) -> Vec<String> {
         let value: Value = serde_json::from_str(key.text()).unwrap();
         let mut paths = Vec::new();
         leaves(&value, "", &mut paths);
@@ -185,6 +227,19 @@ mod tests {
             let same = path.starts_with(&named) || named.starts_with(path);
             assert!(same, "{path}: {found:?}");
         }
+        paths
+    }
+
+    #[test]
+    fn every_field_is_in_the_key() {
+        let (backend, codegen, passes) = (
+            identity(),
+            CodegenOptions::default(),
+            PassOptions::default(),
+        );
+        let kernel = kernel();
+        let parts = KeyParts::new(&backend, &codegen, &passes, &kernel, LocalIdShape::General);
+        let paths = walk(&parts.key().unwrap());
         // Each CPU feature and limit is a leaf by itself.
         let named = |path: &str| paths.iter().any(|p| p == path);
         for feature in backend.features.keys() {
@@ -199,6 +254,26 @@ mod tests {
         for (limit, _) in limits::ALL {
             assert!(named(&format!("/limits/{limit}")), "{limit}");
         }
+    }
+
+    #[test]
+    fn every_field_is_in_the_key_of_a_file() {
+        let device = Some(Platform::Skl);
+        let key = |format, digest, device| FileKey::new(format, &digest, device).key().unwrap();
+        let first = key(FileFormat::Zebin, [1; 32], device);
+        let paths = walk(&first);
+        for (limit, _) in limits::ALL {
+            let path = format!("/limits/{limit}");
+            assert!(paths.contains(&path), "{limit}");
+        }
+        let others = [
+            key(FileFormat::Text, [1; 32], device),
+            key(FileFormat::Zebin, [2; 32], device),
+            key(FileFormat::Zebin, [1; 32], None),
+            key(FileFormat::Zebin, [1; 32], Some(Platform::Pvc)),
+        ];
+        let all: BTreeSet<String> = others.iter().map(Key::hex).collect();
+        assert!(all.len() == others.len() && !all.contains(&first.hex()));
     }
 
     /// The same from the options' side, so that a field that is left out of the key on purpose is seen.

@@ -1,67 +1,23 @@
 //! Launches: arguments into payload and surfaces, then run.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::cache::{Compiled, Origin};
 use super::error::Error;
-use super::kernel::{ArgKind, Interpreted, Kernel};
-use super::layout::Own;
-use super::printed::PrintBuffer;
+use super::kernel::{Interpreted, Kernel};
 use crate::backend::OobPolicy;
 use crate::interp;
 use crate::lower::LocalIdShape;
-use crate::printf::Output;
 use crate::ssa::{AccessKind, Site, Space};
+use visa_runtime::linked::{ArgKind, ArgValue as Arg, Bindings, LaunchMemory, PlanError};
+use visa_runtime::printf::{Output, PrintBuffer};
 use visa_runtime::{
-    Arguments, Buffer, FaultAction, ImageKind, ImageShape, Interrupter, LaunchOptions, LaunchShape,
+    Arguments, Buffer, FaultAction, ImageShape, Interrupter, LaunchOptions, LaunchShape,
     LaunchStatus, PreparedLaunch, SamplerState, WorkerPool,
 };
-
-/// One argument of a launch.
-#[derive(Clone, Debug)]
-pub enum Arg {
-    /// By value: the bytes in memory order.
-    Bytes(Vec<u8>),
-    /// A buffer of the engine's device memory.
-    Buffer(Buffer),
-    /// Local memory of this many bytes.
-    Local(u32),
-    /// An image, which a buffer holds from its start: rows and slices without gaps.
-    Image(Buffer, ImageShape),
-    /// A sampler.
-    Sampler(SamplerState),
-    /// A null pointer.
-    Null,
-}
-
-impl From<Vec<u8>> for Arg {
-    fn from(bytes: Vec<u8>) -> Arg {
-        Arg::Bytes(bytes)
-    }
-}
-
-impl From<Buffer> for Arg {
-    fn from(buffer: Buffer) -> Arg {
-        Arg::Buffer(buffer)
-    }
-}
-
-impl From<&Buffer> for Arg {
-    fn from(buffer: &Buffer) -> Arg {
-        Arg::Buffer(buffer.clone())
-    }
-}
-
-macro_rules! scalars {
-    ($($t:ty)*) => { $(impl From<$t> for Arg {
-        fn from(v: $t) -> Arg {
-            Arg::Bytes(v.to_le_bytes().to_vec())
-        }
-    })* };
-}
-scalars!(i8 u8 i16 u16 i32 u32 i64 u64 f32 f64);
 
 /// What to run a kernel on.
 #[derive(Clone, Debug)]
@@ -70,11 +26,9 @@ pub struct Launch {
     local: Option<[u32; 3]>,
     offset: [u32; 3],
     pub(super) args: BTreeMap<u32, Arg>,
-    pub(super) surfaces: BTreeMap<u32, Buffer>,
-    pub(super) images: BTreeMap<u32, (Buffer, ImageShape)>,
-    pub(super) samplers: BTreeMap<u32, SamplerState>,
+    bound: Bindings,
     pub(super) inputs: BTreeMap<String, Vec<u8>>,
-    threads: usize,
+    threads: Option<usize>,
     oob: OobPolicy,
     interrupter: Option<Interrupter>,
     deadline: Option<Duration>,
@@ -88,11 +42,9 @@ impl Launch {
             local: None,
             offset: [0; 3],
             args: BTreeMap::new(),
-            surfaces: BTreeMap::new(),
-            images: BTreeMap::new(),
-            samplers: BTreeMap::new(),
+            bound: Bindings::default(),
             inputs: BTreeMap::new(),
-            threads: 1,
+            threads: Some(1),
             oob: OobPolicy::default(),
             interrupter: None,
             deadline: None,
@@ -123,21 +75,21 @@ impl Launch {
     /// Binds a surface of a kernel from text.
     #[must_use]
     pub fn surface(mut self, bti: u32, buffer: Buffer) -> Launch {
-        self.surfaces.insert(bti, buffer);
+        self.bound.surfaces.insert(bti, buffer);
         self
     }
 
     /// Binds a typed surface of a kernel from text.
     #[must_use]
     pub fn image(mut self, bti: u32, buffer: Buffer, shape: ImageShape) -> Launch {
-        self.images.insert(bti, (buffer, shape));
+        self.bound.images.insert(bti, (buffer, shape));
         self
     }
 
     /// Sets a sampler of a kernel from text.
     #[must_use]
     pub fn sampler(mut self, index: u32, state: SamplerState) -> Launch {
-        self.samplers.insert(index, state);
+        self.bound.samplers.insert(index, state);
         self
     }
 
@@ -151,7 +103,14 @@ impl Launch {
     /// OS threads to spread work-groups over.
     #[must_use]
     pub fn threads(mut self, threads: usize) -> Launch {
-        self.threads = threads;
+        self.threads = Some(threads);
+        self
+    }
+
+    /// One OS thread for each processor.
+    #[must_use]
+    pub fn threads_of_machine(mut self) -> Launch {
+        self.threads = None;
         self
     }
 
@@ -312,19 +271,21 @@ impl Kernel {
         };
         let prepared = PreparedLaunch::new(code.kernel(), shape)?;
         let engine = &self.parts().engine;
-        let printing = self.print_buffer()?;
+        let memory = engine.memory();
+        let prints = self.plan().prints();
+        let printing = prints.then(|| PrintBuffer::new(memory)).transpose()?;
         // What is printed has an order only if groups run one after the other.
-        let pool = engine.pool(if printing.is_some() {
-            1
-        } else {
-            launch.threads
-        })?;
-        let private = self.private_memory(&prepared, pool.as_deref())?;
-        let own = Own {
+        let most = if prints { 1 } else { prepared.groups() };
+        let pool = engine.pool(launch.threads, most)?;
+        let private = self.plan().private_bytes;
+        let private = private.saturating_mul(prepared.hw_threads(pool.as_deref()));
+        let private = (private != 0).then(|| memory.alloc(private)).transpose()?;
+        let own = LaunchMemory {
             private: private.as_ref(),
             printing: printing.as_ref(),
+            data: Some(&self.parts().data.data),
         };
-        let arguments = self.layout(launch, shape, &own)?;
+        let arguments = self.layout(launch, &shape, own)?;
         Ok(Prepared {
             kernel: self.clone(),
             code,
@@ -371,79 +332,80 @@ impl Kernel {
 
     /// Lanes are numbered along x first; other walk orders take another dimension.
     pub(super) fn walks_rows(&self) -> bool {
-        let walk = self
-            .parts()
-            .info
-            .as_ref()
-            .and_then(|i| i.execution_env.work_group_walk_order_dimensions);
-        walk.is_none_or(|w| w == [0, 1, 2])
+        self.parts().outline.key.meta.walk_order == [0, 1, 2]
     }
 
     /// Every argument given, of the right kind; all problems in one message.
     fn check_arguments(&self, launch: &Launch) -> Result<(), Error> {
-        let mut problems = Vec::new();
-        for a in self.arguments() {
-            let what = if a.name.is_empty() {
-                format!("argument {}", a.index)
-            } else {
-                format!("argument {} (`{} {}`)", a.index, a.type_name, a.name)
-            };
-            match (a.kind, launch.args.get(&a.index)) {
-                (ArgKind::Image { kind: None, .. }, _) => {
-                    return Err(Error::Unsupported {
-                        kernel: self.name().into(),
-                        what: format!("{what} is an image of a kind that is not known"),
-                    });
-                }
-                (ArgKind::Unused, _) => {}
-                (_, None) => problems.push(format!("{what} is missing")),
-                (ArgKind::Value { size }, Some(Arg::Bytes(b)))
-                    if b.len() as u32 == size || a.narrow_bytes() == Some(b.len()) => {}
-                (ArgKind::Value { size }, Some(Arg::Bytes(b))) => {
-                    problems.push(format!(
-                        "{what} takes {size} bytes by value, not {}",
-                        b.len()
-                    ));
-                }
-                (ArgKind::Value { size }, Some(_)) => {
-                    problems.push(format!("{what} takes {size} bytes by value"))
-                }
-                (ArgKind::Buffer { .. }, Some(Arg::Buffer(_) | Arg::Null)) => {}
-                (ArgKind::Buffer { .. }, Some(_)) => {
-                    problems.push(format!("{what} takes a buffer"))
-                }
-                (ArgKind::Image { kind, .. }, Some(Arg::Image(_, s))) if kind == Some(s.kind) => {}
-                (ArgKind::Image { kind, .. }, Some(_)) => {
-                    let name = kind.map_or("", ImageKind::name);
-                    problems.push(format!("{what} takes an {name}"));
-                }
-                (ArgKind::Sampler, Some(Arg::Sampler(_))) => {}
-                (ArgKind::Sampler, Some(_)) => problems.push(format!("{what} takes a sampler")),
-                (ArgKind::Local { .. }, Some(Arg::Local(_))) => {}
-                (ArgKind::Local { .. }, Some(_)) => {
-                    problems.push(format!("{what} takes a size of local memory"))
-                }
-            }
-        }
-        if self.parts().info.is_some() {
-            for index in launch
-                .args
-                .keys()
-                .filter(|&&i| i as usize >= self.arguments().len())
-            {
-                problems.push(format!(
-                    "there is no argument {index}; the kernel has {}",
-                    self.arguments().len()
-                ));
-            }
-        }
-        if problems.is_empty() {
-            return Ok(());
-        }
-        Err(Error::Arguments {
+        let given = self.given(launch)?;
+        self.plan().check(&given).map_err(|e| self.plan_error(e))
+    }
+
+    /// Arguments by their positions; what a kernel from text is given by name as well.
+    fn given<'l>(&self, launch: &'l Launch) -> Result<Cow<'l, BTreeMap<u32, Arg>>, Error> {
+        let plan = self.plan();
+        let bad = |what: String| Error::Arguments {
             kernel: self.name().into(),
-            what: problems.join("; "),
-        })
+            what,
+        };
+        if !plan.binds_surfaces {
+            return match launch.inputs.keys().next() {
+                Some(name) => Err(bad(format!("no .input `{name}`: it takes arguments"))),
+                None => Ok(Cow::Borrowed(&launch.args)),
+            };
+        }
+        let mut given = launch.args.clone();
+        for (name, bytes) in &launch.inputs {
+            let found = plan.arguments.iter().find(|a| a.name == *name);
+            let found = found.ok_or_else(|| {
+                bad(format!(
+                    "no .input `{name}` that a launch sets (r0 and local ids are filled)"
+                ))
+            })?;
+            match found.kind {
+                ArgKind::Value { size } if bytes.len() != size as usize => {
+                    let given = bytes.len();
+                    let what = format!("input `{name}` takes {size} bytes, not {given}");
+                    return Err(bad(what));
+                }
+                _ => given.insert(found.index, Arg::Bytes(bytes.clone())),
+            };
+        }
+        // Inputs that are not given are zero.
+        for a in &plan.arguments {
+            if let ArgKind::Value { size } = a.kind {
+                let zeros = || Arg::Bytes(vec![0; size as usize]);
+                given.entry(a.index).or_insert_with(zeros);
+            }
+        }
+        Ok(Cow::Owned(given))
+    }
+
+    /// Builds the payload and the surface table.
+    fn layout(
+        &self,
+        launch: &Launch,
+        shape: &LaunchShape,
+        own: LaunchMemory<'_>,
+    ) -> Result<Arguments, Error> {
+        let given = self.given(launch)?;
+        let bytes = self.parts().outline.key.meta.payload_bytes;
+        let memory = self.parts().engine.memory();
+        self.plan()
+            .layout(bytes, &given, &launch.bound, shape, memory, own)
+            .map_err(|e| self.plan_error(e))
+    }
+
+    fn plan_error(&self, error: PlanError) -> Error {
+        let kernel = self.name().to_owned();
+        match error {
+            PlanError::Launch(error) => error.into(),
+            PlanError::Unsupported(what) => Error::Unsupported { kernel, what },
+            other => Error::Arguments {
+                kernel,
+                what: other.to_string(),
+            },
+        }
     }
 }
 

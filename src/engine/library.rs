@@ -1,6 +1,5 @@
 //! Kernels from libraries that were compiled ahead of time.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -11,18 +10,17 @@ use super::abi::PayloadPlan;
 use super::aot::policy_name;
 use super::cache::{Compiled, Origin};
 use super::error::Error;
-use super::kernel::{ArgKind, Argument, Kernel, KernelParts};
-use super::launch::{Arg, Launch};
+use super::kernel::{Kernel, KernelParts, Source};
+use super::key::KernelPart;
+use super::outline::{KernelOutline, LoadedData};
 use super::program::Program;
 use crate::artifact::object;
 use crate::backend::{CodeObject, LibraryError, OobPolicy, load_library};
 use crate::isa::{Platform, known_opcode};
 use crate::lower::LocalIdShape;
 use crate::ssa::{AccessKind, Site, Space};
-use visa_runtime::linked::{
-    ArgValue, KernelRecord, LinkedKernel, PlanError, PlanKind, SiteRecord, Variant,
-};
-use visa_runtime::{Arguments, Buffer, KernelMeta, Lanes, LaunchShape};
+use visa_runtime::linked::{DataImage, LinkedKernel, LoadedPrograms, SiteRecord, Variant};
+use visa_runtime::{KernelMeta, Lanes};
 
 /// A kernel that came with its code.
 pub(crate) struct Linked {
@@ -65,12 +63,17 @@ impl Program {
         let platform: Platform = device
             .parse()
             .map_err(|_| failed(false, format!("unknown device `{device}`")))?;
-        let kernels = kernels
+        // Kernels of one program share its variables.
+        let programs = LoadedPrograms::default();
+        let kernels: Result<Vec<Kernel>, Error> = kernels
             .into_iter()
-            .map(|kernel| Kernel::new(parts(engine, kernel, start.elapsed())))
+            .map(|kernel| {
+                let time = start.elapsed();
+                parts(engine, platform, kernel, &programs, time).map(Kernel::new)
+            })
             .collect();
         Ok(Program::of_kernels(
-            kernels,
+            kernels?,
             platform,
             "as the library says".to_owned(),
         ))
@@ -86,7 +89,13 @@ fn is_machine(error: &LibraryError) -> bool {
     )
 }
 
-fn parts(engine: &Engine, kernel: LinkedKernel, time: Duration) -> KernelParts {
+fn parts(
+    engine: &Engine,
+    platform: Platform,
+    kernel: LinkedKernel,
+    programs: &LoadedPrograms,
+    time: Duration,
+) -> Result<KernelParts, Error> {
     let record = kernel.record();
     let codes = record.variants.iter().enumerate().map(|(i, variant)| {
         Arc::new(Compiled {
@@ -104,22 +113,28 @@ fn parts(engine: &Engine, kernel: LinkedKernel, time: Duration) -> KernelParts {
             from_disk: false,
         })
     });
-    KernelParts {
+    let codes = codes.collect();
+    let data = match kernel.data() {
+        Some(image) => programs
+            .get(image, engine.memory())
+            .map_err(|e| Error::Memory(e.to_string()))?,
+        None => Arc::default(),
+    };
+    let any = record.variants.last();
+    let meta = any.map_or_else(KernelMeta::default, |v| v.meta.clone());
+    Ok(KernelParts {
         engine: engine.clone(),
-        name: record.name.clone(),
-        text: String::new(),
-        functions: String::new(),
-        valid: None,
-        platform: record.device.parse().unwrap_or(Platform::Skl),
-        plan: PayloadPlan::default(),
-        info: None,
-        arguments: arguments(record),
-        data: Arc::default(),
-        linked: Some(Linked {
-            codes: codes.collect(),
-            kernel,
+        outline: KernelOutline {
+            plan: record.plan.clone(),
+            barriers: meta.barriers(),
+            key: KernelPart::new(platform, "", "", &PayloadPlan::default(), meta),
+        },
+        data: Arc::new(LoadedData {
+            image: DataImage::default(),
+            data,
         }),
-    }
+        source: Source::Library(Linked { codes, kernel }),
+    })
 }
 
 /// The table's copy of a code generator's name.
@@ -128,33 +143,6 @@ fn backend_name(name: &str) -> &'static str {
         .into_iter()
         .find(|known| *known == name)
         .unwrap_or("library")
-}
-
-fn arguments(record: &KernelRecord) -> Vec<Argument> {
-    if record.plan.binds_surfaces {
-        // Inputs of vISA text have names and no positions.
-        return Vec::new();
-    }
-    let argument = |a: &visa_runtime::linked::PlanArgument| Argument {
-        index: a.index,
-        name: a.name.clone(),
-        type_name: a.type_name.clone(),
-        kind: match a.kind {
-            PlanKind::Value { size, .. } => ArgKind::Value { size },
-            PlanKind::Buffer {
-                surface,
-                address,
-                constant,
-            } => ArgKind::Buffer {
-                stateful: surface,
-                stateless: address,
-                constant,
-            },
-            PlanKind::Local { alignment } => ArgKind::Local { alignment },
-            PlanKind::Unused => ArgKind::Unused,
-        },
-    };
-    record.plan.arguments.iter().map(argument).collect()
 }
 
 fn site(record: &SiteRecord) -> Site {
@@ -179,25 +167,6 @@ fn site(record: &SiteRecord) -> Site {
 }
 
 impl Linked {
-    /// Metadata of its code.
-    pub fn meta(&self) -> KernelMeta {
-        self.kernel
-            .record()
-            .variants
-            .last()
-            .map_or_else(KernelMeta::default, |v| v.meta.clone())
-    }
-
-    /// Whether surfaces are bound by index.
-    pub fn binds_surfaces(&self) -> bool {
-        self.kernel.record().plan.binds_surfaces
-    }
-
-    /// Bytes of private memory of a hardware thread that can exist.
-    pub fn private_bytes(&self) -> u64 {
-        self.kernel.record().plan.private_bytes
-    }
-
     /// Code for launches of a shape. There is one policy, which the library was compiled with.
     pub fn code(
         &self,
@@ -229,66 +198,4 @@ impl Linked {
                 what: "no code for this launch in the library".to_owned(),
             })
     }
-
-    /// Lays arguments out.
-    pub fn layout(
-        &self,
-        engine: &Engine,
-        launch: &Launch,
-        shape: &LaunchShape,
-        private: Option<&Buffer>,
-    ) -> Result<Arguments, Error> {
-        let record = self.kernel.record();
-        let bad = |what: String| Error::Arguments {
-            kernel: record.name.clone(),
-            what,
-        };
-        let mut given = BTreeMap::new();
-        for (&index, arg) in &launch.args {
-            given.insert(
-                index,
-                value(arg).ok_or_else(|| bad(format!("argument {index}: unsupported")))?,
-            );
-        }
-        for (name, bytes) in &launch.inputs {
-            let found = record.plan.arguments.iter().find(|a| a.name == *name);
-            let found =
-                found.ok_or_else(|| bad(format!("no .input `{name}` that a launch sets")))?;
-            given.insert(found.index, ArgValue::Bytes(bytes.clone()));
-        }
-        if record.plan.binds_surfaces {
-            // Inputs that are not given are zero, as with vISA text.
-            for a in &record.plan.arguments {
-                if let PlanKind::Value { size, .. } = a.kind {
-                    let zeros = || ArgValue::Bytes(vec![0; size as usize]);
-                    given.entry(a.index).or_insert_with(zeros);
-                }
-            }
-        }
-        let bytes = self.meta().payload_bytes;
-        let plan = &record.plan;
-        plan.layout(
-            bytes,
-            &given,
-            &launch.surfaces,
-            shape,
-            engine.memory(),
-            private,
-        )
-        .map_err(|error| match error {
-            PlanError::Launch(error) => error.into(),
-            other => bad(other.to_string()),
-        })
-    }
-}
-
-fn value(arg: &Arg) -> Option<ArgValue> {
-    Some(match arg {
-        Arg::Bytes(bytes) => ArgValue::Bytes(bytes.clone()),
-        Arg::Buffer(buffer) => ArgValue::Buffer(buffer.clone()),
-        Arg::Local(bytes) => ArgValue::Local(*bytes),
-        Arg::Null => ArgValue::Null,
-        #[allow(unreachable_patterns, reason = "kinds that libraries do not have")]
-        _ => return None,
-    })
 }

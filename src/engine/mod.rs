@@ -29,24 +29,25 @@ mod aot;
 mod cache;
 mod disk;
 mod error;
-mod images;
 mod kernel;
 mod key;
 mod launch;
-mod layout;
 mod library;
-mod printed;
+mod outline;
+mod plan;
 mod program;
 mod specialised;
+mod variables;
 
 pub use crate::ssa::remark::{Bounds, Decision, Remark, Way, Why};
 pub use cache::{CacheStats, Compiled, Origin};
 pub use disk::DiskCache;
 pub use error::{Class, Error};
-pub use kernel::{ArgKind, Argument, Kernel};
-pub use launch::{Arg, FaultRecord, Launch, Prepared, Report};
+pub use kernel::Kernel;
+pub use launch::{FaultRecord, Launch, Prepared, Report};
 pub use program::Program;
 pub use specialised::{Access, AddressShape, Specialised};
+pub use visa_runtime::linked::{ArgKind, ArgValue as Arg, Argument};
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -60,6 +61,8 @@ use crate::isa::Platform;
 use crate::passes::PassOptions;
 use cache::CodeCache;
 use disk::Disk;
+use key::{FileFormat, FileKey};
+use program::ProgramFile;
 
 /// Name of the interpreter where code generators have theirs.
 pub(crate) const INTERPRETER: &str = "interp";
@@ -170,8 +173,16 @@ impl Engine {
         bytes: &[u8],
         platform: Option<Platform>,
     ) -> Result<Program, Error> {
-        let zebin = Zebin::parse(bytes)?;
-        Program::from_zebin(self.clone(), zebin, platform)
+        let digest = *blake3::hash(bytes).as_bytes();
+        let file = Unread {
+            format: FileFormat::Zebin,
+            name: "",
+            bytes,
+            platform,
+        };
+        self.outlined(&file, &digest, || {
+            Program::from_zebin(self.clone(), Zebin::parse(bytes)?, digest, platform)
+        })
     }
 
     /// Loads vISA text. `file` names it in messages.
@@ -184,11 +195,58 @@ impl Engine {
         text: &str,
         platform: Platform,
     ) -> Result<Program, Error> {
-        Program::from_text(self.clone(), file, text, platform)
+        let unread = Unread {
+            format: FileFormat::Text,
+            name: file,
+            bytes: text.as_bytes(),
+            platform: Some(platform),
+        };
+        let digest = *blake3::hash(text.as_bytes()).as_bytes();
+        self.outlined(&unread, &digest, || {
+            Program::from_text(self.clone(), file, text, platform)
+        })
     }
 
-    /// A pool of `n` workers, made once.
-    pub(crate) fn pool(&self, n: usize) -> Result<Option<Arc<WorkerPool>>, Error> {
+    /// The program of a file: from the outline that was kept of it, else as `read` reads it.
+    fn outlined(
+        &self,
+        file: &Unread<'_>,
+        digest: &[u8; 32],
+        read: impl FnOnce() -> Result<Program, Error>,
+    ) -> Result<Program, Error> {
+        let key = || FileKey::new(file.format, digest, file.platform).key();
+        let place = self.0.disk.as_ref().and_then(|disk| Some((disk, key()?)));
+        let Some((disk, key)) = place else {
+            return read();
+        };
+        if let Some(outline) = disk.load_outline(&key) {
+            let file = ProgramFile {
+                format: file.format,
+                name: file.name.to_owned(),
+                bytes: file.bytes.to_vec(),
+                platform: outline.platform,
+            };
+            return Program::from_outline(self, outline, file);
+        }
+        let program = read()?;
+        if let Some(outline) = program.outline() {
+            disk.save_outline(&key, &outline);
+        }
+        Ok(program)
+    }
+
+    /// A pool of `threads` workers (`None`: one for each processor), made once; of no more than have something to do.
+    pub(crate) fn pool(
+        &self,
+        threads: Option<usize>,
+        most: u64,
+    ) -> Result<Option<Arc<WorkerPool>>, Error> {
+        if most <= 1 || threads.is_some_and(|n| n <= 1) {
+            return Ok(None);
+        }
+        let n =
+            threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+        let n = n.min(usize::try_from(most).unwrap_or(usize::MAX));
         if n <= 1 {
             return Ok(None);
         }
@@ -200,4 +258,12 @@ impl Engine {
         pools.insert(n, pool.clone());
         Ok(Some(pool))
     }
+}
+
+/// A file as it was handed over.
+struct Unread<'a> {
+    format: FileFormat,
+    name: &'a str,
+    bytes: &'a [u8],
+    platform: Option<Platform>,
 }

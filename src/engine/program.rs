@@ -5,17 +5,17 @@ use std::sync::Arc;
 use super::Engine;
 use super::abi;
 use super::error::Error;
-use super::kernel::{Kernel, KernelParts};
-use crate::container::{
-    ContainerError, PayloadLayout, RelocationKind, RelocationPlace, SymbolPlace, VisaText, Zebin,
-    ZebinFunction, ZebinKernel, infer_device,
-};
+use super::kernel::{Kernel, KernelParts, Source, Visa};
+use super::key::{FileFormat, KernelPart};
+use super::outline::{KernelOutline, LoadedData, ProgramOutline, info_meta, text_meta};
+use super::plan::{self, Variables};
+use super::variables::{self, function_names};
+use crate::container::{PayloadLayout, VisaText, Zebin, ZebinFunction, ZebinKernel, infer_device};
 use crate::front::text;
 use crate::isa::Platform;
-use crate::module::link::{Function, function_address, references};
+use crate::module::link::{Function, references};
 use crate::module::{Module, ModuleKind, link};
 use crate::valid::{Target, ValidKernel, validate};
-use visa_runtime::Buffer;
 
 /// A loaded file: its kernels, and its program-scope variables in device memory.
 #[derive(Clone)]
@@ -27,76 +27,39 @@ pub struct Program {
     reason: String,
 }
 
-/// Program-scope data of a zebin, uploaded.
-#[derive(Debug, Default)]
-pub(crate) struct ProgramData {
-    /// One buffer for each data section.
-    pub sections: Vec<Buffer>,
-    /// Address of each variable.
-    pub symbols: Vec<(String, u64)>,
+/// A file whose kernels are read when they are needed: its outline was in the cache.
+pub(crate) struct ProgramFile {
+    pub format: FileFormat,
+    /// For messages.
+    pub name: String,
+    pub bytes: Vec<u8>,
+    pub platform: Platform,
 }
 
-fn upload(engine: &Engine, zebin: &Zebin, functions: &[&str]) -> Result<ProgramData, Error> {
-    let mut data = ProgramData::default();
-    for section in &zebin.data {
-        let buffer = engine
-            .memory()
-            .alloc(section.size.max(section.bytes.len() as u64))?;
-        buffer.write(0, &section.bytes)?;
-        data.sections.push(buffer);
-    }
-    for s in &zebin.symbols {
-        if let SymbolPlace::Data(i) = s.place
-            && let Some(b) = data.sections.get(i)
-        {
-            data.symbols
-                .push((s.name.clone(), b.address().wrapping_add(s.value)));
+impl ProgramFile {
+    /// The vISA of a kernel. It was read before, from the same bytes, when the outline was made.
+    pub fn visa(&self, index: usize) -> Result<Arc<Visa>, Error> {
+        let missing = || Error::NoKernel {
+            name: format!("number {index}"),
+            known: Vec::new(),
+        };
+        match self.format {
+            FileFormat::Zebin => {
+                let zebin = Zebin::parse(&self.bytes)?;
+                let kernel = zebin.launchable().nth(index).ok_or_else(missing)?;
+                let read = zebin_visa(&zebin, kernel, self.platform)?;
+                Ok(Arc::new(read.visa))
+            }
+            FileFormat::Text => {
+                let source = std::str::from_utf8(&self.bytes).map_err(|_| missing())?;
+                let mut all = text_visas(&self.name, source, self.platform)?;
+                if index >= all.len() {
+                    return Err(missing());
+                }
+                Ok(Arc::new(all.swap_remove(index).1))
+            }
         }
     }
-    for r in &zebin.relocations {
-        let RelocationPlace::Data(i) = r.place else {
-            continue;
-        };
-        let Some(buffer) = data.sections.get(i) else {
-            continue;
-        };
-        let symbol = r.symbol.and_then(|s| zebin.symbols.get(s));
-        let target = symbol.and_then(|s| match s.place {
-            SymbolPlace::Data(d) => Some(data.sections.get(d)?.address().wrapping_add(s.value)),
-            _ => functions
-                .binary_search(&s.name.as_str())
-                .ok()
-                .map(|i| u64::from(function_address(i as u32))),
-        });
-        let unsupported = |what: String| {
-            let section = zebin.data.get(i).map_or("data", |s| s.name.as_str());
-            let at = r.offset;
-            Error::Container(ContainerError::Unsupported(format!(
-                "{section} at {at:#x}: {what}"
-            )))
-        };
-        let target = target.ok_or_else(|| {
-            let name = symbol.map_or("?", |s| s.name.as_str());
-            unsupported(format!(
-                "address of `{name}`, which the file does not define"
-            ))
-        })?;
-        let bytes = match r.kind {
-            RelocationKind::Address => 8,
-            RelocationKind::AddressLow32 | RelocationKind::AddressHigh32 => 4,
-            other => return Err(unsupported(format!("relocation {other:?}"))),
-        };
-        let mut old = [0u8; 8];
-        buffer.read(r.offset, &mut old[..bytes])?;
-        let value = target.wrapping_add(r.addend.map_or(u64::from_le_bytes(old), |a| a as u64));
-        let value = if r.kind == RelocationKind::AddressHigh32 {
-            value >> 32
-        } else {
-            value
-        };
-        buffer.write(r.offset, &value.to_le_bytes()[..bytes])?;
-    }
-    Ok(data)
 }
 
 fn check(
@@ -114,6 +77,7 @@ impl Program {
     pub(super) fn from_zebin(
         engine: Engine,
         zebin: Zebin,
+        digest: [u8; 32],
         platform: Option<Platform>,
     ) -> Result<Program, Error> {
         let (platform, reason) = match platform {
@@ -130,12 +94,19 @@ impl Program {
                 }
             }
         };
-        let data = Arc::new(upload(&engine, &zebin, &function_names(&zebin))?);
+        let variables = variables::places(&zebin);
+        let image = variables::image(&zebin, digest)?;
+        let data = Arc::new(LoadedData::new(image, engine.memory())?);
         let mut kernels = Vec::new();
         let mut broken = Vec::new();
         for k in zebin.launchable() {
-            match zebin_kernel(&engine, &zebin, k, platform, &data) {
-                Ok(kernel) => kernels.push(kernel),
+            match zebin_kernel(&zebin, k, platform, &variables) {
+                Ok((outline, visa)) => kernels.push(Kernel::new(KernelParts {
+                    engine: engine.clone(),
+                    outline,
+                    data: data.clone(),
+                    source: Source::Visa(Arc::new(visa)),
+                })),
                 Err(error) => broken.push((k.name.clone(), error)),
             }
         }
@@ -156,48 +127,73 @@ impl Program {
         source: &str,
         platform: Platform,
     ) -> Result<Program, Error> {
-        let modules = text::parse_all(file, source)?;
-        let (functions, kernels): (Vec<Module>, Vec<Module>) = modules
-            .into_iter()
-            .partition(|m| m.kind == ModuleKind::Function);
-        // A lone function is loaded like a kernel, so that it can be looked at.
-        let (kernels, functions) = if kernels.is_empty() {
-            (functions, Vec::new())
-        } else {
-            (kernels, functions)
-        };
-        let functions: Vec<Function> = (0..)
-            .zip(functions)
-            .map(|(index, module)| Function {
-                index,
-                address_taken: false,
-                module,
-            })
-            .collect();
-        let mut loaded = Vec::new();
-        for module in kernels {
-            let name = module.name.clone();
-            let valid = check(&name, link(module, functions.clone()), platform)?;
-            let plan = abi::plan_text(valid.module(), platform.grf_bytes(), valid.simd());
-            loaded.push(Kernel::new(KernelParts {
+        let kernels = text_visas(file, source, platform)?.into_iter();
+        let kernels = kernels.map(|(name, visa)| {
+            let grf = platform.grf_bytes();
+            let payload = abi::plan_text(visa.valid.module(), grf, visa.valid.simd());
+            let meta = text_meta(&name, &visa.valid, platform, &payload);
+            Kernel::new(KernelParts {
                 engine: engine.clone(),
-                name,
-                text: source.to_owned(),
-                functions: String::new(),
-                valid: Some(Arc::new(valid)),
-                platform,
-                plan,
-                info: None,
-                arguments: Vec::new(),
+                outline: KernelOutline {
+                    plan: plan::of_text(visa.valid.module(), &payload),
+                    key: KernelPart::new(platform, &visa.text, "", &payload, meta),
+                    barriers: 0,
+                },
                 data: Arc::default(),
-                linked: None,
-            }));
-        }
+                source: Source::Visa(Arc::new(visa)),
+            })
+        });
         Ok(Program {
-            kernels: Arc::new(loaded),
+            kernels: Arc::new(kernels.collect()),
             broken: Arc::default(),
             platform,
             reason: "as asked for".into(),
+        })
+    }
+
+    /// A program whose outline was kept; its kernels' vISA stays in the file until somebody wants it.
+    pub(super) fn from_outline(
+        engine: &Engine,
+        outline: ProgramOutline,
+        file: ProgramFile,
+    ) -> Result<Program, Error> {
+        let file = Arc::new(file);
+        let data = Arc::new(LoadedData::new(outline.data, engine.memory())?);
+        let kernels = outline.kernels.into_iter().enumerate();
+        let kernels = kernels.map(|(index, outline)| {
+            Kernel::new(KernelParts {
+                engine: engine.clone(),
+                outline,
+                data: data.clone(),
+                source: Source::File {
+                    file: file.clone(),
+                    index,
+                    read: Default::default(),
+                },
+            })
+        });
+        Ok(Program {
+            kernels: Arc::new(kernels.collect()),
+            broken: Arc::default(),
+            platform: outline.platform,
+            reason: outline.reason,
+        })
+    }
+
+    /// What to keep for [`Program::from_outline`]; none if a kernel could not be loaded, so that it is said again why.
+    pub(super) fn outline(&self) -> Option<ProgramOutline> {
+        if !self.broken.is_empty() {
+            return None;
+        }
+        let parts = || self.kernels.iter().map(Kernel::parts);
+        Some(ProgramOutline {
+            platform: self.platform,
+            reason: self.reason.clone(),
+            kernels: parts().map(|p| p.outline.clone()).collect(),
+            data: parts()
+                .next()
+                .map(|p| p.data.image.clone())
+                .unwrap_or_default(),
         })
     }
 
@@ -249,14 +245,6 @@ impl Program {
     }
 }
 
-/// Names of the program's stack-call functions in the order of their addresses.
-fn function_names(zebin: &Zebin) -> Vec<&str> {
-    let mut names: Vec<&str> = zebin.functions.iter().map(|f| f.name.as_str()).collect();
-    names.sort_unstable();
-    names.dedup();
-    names
-}
-
 /// Functions that a kernel may call, with their numbers: those that it or they name, and those whose address
 /// is taken anywhere if it or they call by address.
 fn reachable<'z>(
@@ -292,13 +280,14 @@ fn reachable<'z>(
     Ok(found)
 }
 
-fn zebin_kernel(
-    engine: &Engine,
-    zebin: &Zebin,
-    k: &ZebinKernel,
-    platform: Platform,
-    data: &Arc<ProgramData>,
-) -> Result<Kernel, Error> {
+/// A kernel's vISA with all that it calls.
+struct ZebinVisa {
+    visa: Visa,
+    /// The functions that were linked in: how, and their texts.
+    functions: String,
+}
+
+fn zebin_visa(zebin: &Zebin, k: &ZebinKernel, platform: Platform) -> Result<ZebinVisa, Error> {
     let parse = |name: &str, visa: &VisaText| {
         text::parse(&format!("{name} ({})", visa.section_name), &visa.text)
     };
@@ -315,25 +304,106 @@ fn zebin_kernel(
             module: parse(&f.name, &f.visa)?,
         });
     }
-    let valid = check(&k.name, link(module, functions), platform)?;
-    let layout = PayloadLayout::new(&k.info, platform)?;
-    let known: Vec<String> = abi::symbols(valid.module())
-        .into_iter()
-        .filter(|s| data.symbols.iter().any(|(n, _)| n == s))
-        .collect();
-    let plan = abi::plan(&k.name, valid.module(), &layout, &known)?;
-    let arguments = abi::arguments(&k.info, zebin.ze_info.args_of(&k.name));
-    Ok(Kernel::new(KernelParts {
-        engine: engine.clone(),
-        name: k.name.clone(),
-        text: k.visa.text.clone(),
+    Ok(ZebinVisa {
+        visa: Visa {
+            text: k.visa.text.clone(),
+            valid: Arc::new(check(&k.name, link(module, functions), platform)?),
+        },
         functions: texts,
-        valid: Some(Arc::new(valid)),
-        platform,
-        plan,
-        info: Some(k.info.clone()),
-        arguments,
-        data: data.clone(),
-        linked: None,
-    }))
+    })
+}
+
+fn zebin_kernel(
+    zebin: &Zebin,
+    k: &ZebinKernel,
+    platform: Platform,
+    variables: &Variables,
+) -> Result<(KernelOutline, Visa), Error> {
+    let ZebinVisa { visa, functions } = zebin_visa(zebin, k, platform)?;
+    let layout = PayloadLayout::new(&k.info, platform)?;
+    let known: Vec<String> = abi::symbols(visa.valid.module())
+        .into_iter()
+        .filter(|s| variables.iter().any(|(n, _)| n == s))
+        .collect();
+    let payload = abi::plan(&k.name, visa.valid.module(), &layout, &known)?;
+    let names = zebin.ze_info.args_of(&k.name);
+    let meta = info_meta(&k.info, &visa.valid, platform, &payload);
+    let outline = KernelOutline {
+        plan: plan::of_info(&k.info, names, &payload, variables, visa.valid.simd()),
+        key: KernelPart::new(platform, &visa.text, &functions, &payload, meta),
+        barriers: k.info.execution_env.barrier_count,
+    };
+    Ok((outline, visa))
+}
+
+/// The kernels of a text with their names. A lone function is loaded like a kernel, so that it can be looked at.
+fn text_visas(file: &str, source: &str, platform: Platform) -> Result<Vec<(String, Visa)>, Error> {
+    let modules = text::parse_all(file, source)?;
+    let (functions, kernels): (Vec<Module>, Vec<Module>) = modules
+        .into_iter()
+        .partition(|m| m.kind == ModuleKind::Function);
+    let (kernels, functions) = if kernels.is_empty() {
+        (functions, Vec::new())
+    } else {
+        (kernels, functions)
+    };
+    let functions: Vec<Function> = (0..)
+        .zip(functions)
+        .map(|(index, module)| Function {
+            index,
+            address_taken: false,
+            module,
+        })
+        .collect();
+    let kernels = kernels.into_iter().map(|module| {
+        let name = module.name.clone();
+        let valid = check(&name, link(module, functions.clone()), platform)?;
+        let text = source.to_owned();
+        let valid = Arc::new(valid);
+        Ok((name, Visa { text, valid }))
+    });
+    kernels.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::{DiskCache, EngineOptions, Launch, Origin};
+
+    /// A warm start reads neither `.ze_info` nor vISA, until somebody wants to see it.
+    #[test]
+    fn what_the_cache_has_is_not_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let zebin = include_bytes!("../../tests/kernels/bin/skl/saxpy.zebin");
+        let run = || {
+            let options = EngineOptions {
+                memory_bytes: 1 << 30,
+                disk: Some(DiskCache::at(dir.path().join("cache"))),
+                ..EngineOptions::default()
+            };
+            let engine = Engine::with_options(options).unwrap();
+            let program = engine.program_from_zebin(zebin, None).unwrap();
+            let kernel = program.kernel("saxpy").unwrap().clone();
+            let y = engine.memory().alloc_from(&[1f32; 8]).unwrap();
+            let launch = Launch::new([8, 1, 1]).arg(0, &y).arg(1, &y).arg(2, 2f32);
+            let report = kernel.launch(&launch).unwrap();
+            assert_eq!(y.to_vec_of::<f32>(), [3f32; 8]);
+            (report.origin, kernel)
+        };
+        let (origin, cold) = run();
+        assert_eq!(origin, Origin::Compiled);
+        assert!(matches!(cold.parts().source, Source::Visa(_)));
+        let (origin, warm) = run();
+        assert_eq!(origin, Origin::Disk);
+        let unread = || match &warm.parts().source {
+            Source::File { read, .. } => read.get().is_none(),
+            _ => false,
+        };
+        assert!(unread(), "launched without its vISA");
+        assert_eq!(warm.parts().outline, cold.parts().outline);
+        assert_eq!(warm.text(), cold.text());
+        assert!(!unread() && !warm.text().is_empty());
+        let ssa = |kernel: &Kernel| kernel.ssa(true).unwrap().to_string();
+        assert_eq!(ssa(&warm), ssa(&cold));
+    }
 }

@@ -4,7 +4,9 @@ use std::fmt;
 use std::str::FromStr;
 
 /// A GPU generation. Decides the register size and which opcodes exist.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
 pub enum Platform {
     /// Gen9 (Skylake).
     Skl,

@@ -6,7 +6,7 @@ use crate::module::{InputVar, VarId};
 use crate::ssa::*;
 
 /// What fills a byte of the thread's GRF payload (VISA.md 4.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum InputSource {
     /// `r0`, from this byte.
     R0(u32),
@@ -24,7 +24,9 @@ pub enum InputSource {
 }
 
 /// What is known about the local ids of a thread when code is made; part of the specialisation key.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize,
+)]
 pub enum LocalIdShape {
     /// Nothing.
     #[default]
@@ -48,7 +50,7 @@ impl LocalIdShape {
 }
 
 /// The payload of a kernel.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, serde::Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub struct PayloadMap {
     /// Source of each `.input`, in the order of `Module::inputs`.
     pub inputs: Vec<InputSource>,

@@ -4,62 +4,99 @@ use std::fs;
 use std::path::PathBuf;
 
 use visa_jit::Origin;
-use visa_jit::artifact::{Artifact, Defect, Key, Store, open, seal};
+use visa_jit::artifact::{Artifact, Defect, EntryKind, Key, Store, open, open_outline, seal};
 
 use crate::rig::{Rig, Tally, run, store_of};
+
+/// Where the digest of an entry is.
+const DIGEST: usize = 40;
 
 /// Bytes of the header.
 const HEADER: usize = 72;
 
-/// An entry of a kernel, and all that is needed to put another in its place.
+/// An entry, and all that is needed to put another in its place.
 struct Victim {
+    kind: EntryKind,
     rig: Rig,
     store: Store,
     path: PathBuf,
     key: Key,
     bytes: Vec<u8>,
-    artifact: Artifact,
 }
 
 impl Victim {
-    fn new() -> Victim {
+    fn new(kind: EntryKind) -> Victim {
         let rig = Rig::new();
         assert_eq!(run(&rig.engine(), 1), Origin::Compiled);
         let store = rig.store();
-        let entry = store.entries().pop().unwrap();
+        let mut entries = store.entries().into_iter();
+        let entry = entries.find(|entry| entry.kind == kind).unwrap();
         let (key, _) = entry.contents.unwrap();
         let bytes = fs::read(&entry.path).unwrap();
-        let artifact = open(&bytes, &key).unwrap();
-        assert_eq!(
-            seal(&key, &artifact).unwrap(),
-            bytes,
-            "sealing is reproducible"
-        );
-        Victim {
+        let victim = Victim {
+            kind,
             store,
             path: entry.path,
             key,
             bytes,
-            artifact,
             rig,
+        };
+        assert_eq!(victim.open(&victim.bytes), Ok(()));
+        assert_eq!(victim.sealed(&victim.key), victim.bytes);
+        victim
+    }
+
+    /// One of code and one of an outline.
+    fn all() -> [Victim; 2] {
+        EntryKind::ALL.map(Victim::new)
+    }
+
+    fn open(&self, bytes: &[u8]) -> Result<(), Defect> {
+        match self.kind {
+            EntryKind::Code => open(bytes, &self.key).map(|_| ()),
+            EntryKind::Outline => open_outline(bytes, &self.key),
         }
+    }
+
+    fn load(&self) -> Result<(), Defect> {
+        match self.kind {
+            EntryKind::Code => self.store.load(&self.key).map(|_| ()),
+            EntryKind::Outline => self.store.load_outline(&self.key),
+        }
+    }
+
+    /// The entry with another key, and the right digest.
+    fn sealed(&self, key: &Key) -> Vec<u8> {
+        let old = self.key.text().len();
+        let mut bytes = self.bytes.clone();
+        bytes.splice(HEADER..HEADER + old, key.text().bytes());
+        bytes[16..24].copy_from_slice(&(key.text().len() as u64).to_le_bytes());
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(&bytes[..DIGEST]);
+        hasher.update(&bytes[HEADER..]);
+        bytes[DIGEST..HEADER].copy_from_slice(hasher.finalize().as_bytes());
+        bytes
     }
 
     /// Puts bytes in the entry's place: they must be refused and removed. Returns the reason.
     fn refused(&self, bytes: &[u8]) -> Defect {
         fs::write(&self.path, bytes).unwrap();
-        let defect = self.store.load(&self.key).unwrap_err();
+        let defect = self.load().unwrap_err();
         assert!(!self.path.exists(), "{defect}: the entry is still there");
         defect
     }
 
-    /// The same from outside: the kernel is compiled again and computes the right thing.
+    /// The same from outside: what is gone is made again, and the kernel computes the right thing.
     fn recompiled(&self, bytes: &[u8]) {
         fs::write(&self.path, bytes).unwrap();
         let engine = self.rig.engine();
-        assert_eq!(run(&engine, 1), Origin::Compiled);
+        let (origin, misses) = match self.kind {
+            EntryKind::Code => (Origin::Compiled, 1),
+            EntryKind::Outline => (Origin::Disk, 0),
+        };
+        assert_eq!(run(&engine, 1), origin);
         let stats = engine.cache_stats();
-        assert_eq!((stats.disk_purged, stats.misses), (1, 1));
+        assert_eq!((stats.disk_purged, stats.misses), (1, misses));
         assert_eq!(fs::read(&self.path).unwrap(), self.bytes, "written anew");
     }
 
@@ -70,8 +107,7 @@ impl Victim {
             "{from}: {}",
             self.key.text()
         );
-        let key = Key::from_text(self.key.text().replacen(from, to, 1));
-        seal(&key, &self.artifact).unwrap()
+        self.sealed(&Key::from_text(self.key.text().replacen(from, to, 1)))
     }
 }
 
@@ -83,8 +119,11 @@ fn flipped(bytes: &[u8], bit: usize) -> Vec<u8> {
 
 #[test]
 fn every_truncation_is_refused() {
-    let victim = Victim::new();
-    let mut tally = Tally::default();
+    Victim::all().iter().for_each(truncations);
+}
+
+fn truncations(victim: &Victim) {
+    let mut tally = Tally::of(victim.kind);
     for length in 0..victim.bytes.len() {
         let defect = victim.refused(&victim.bytes[..length]);
         assert_eq!(defect.kind(), "length", "{length}");
@@ -109,8 +148,11 @@ fn every_truncation_is_refused() {
 
 #[test]
 fn every_flipped_bit_of_the_header_is_refused() {
-    let victim = Victim::new();
-    let mut tally = Tally::default();
+    Victim::all().iter().for_each(header_flips);
+}
+
+fn header_flips(victim: &Victim) {
+    let mut tally = Tally::of(victim.kind);
     for bit in 0..HEADER * 8 {
         let defect = victim.refused(&flipped(&victim.bytes, bit));
         tally.add(format!("header bit flipped: {}", defect.kind()));
@@ -123,14 +165,17 @@ fn every_flipped_bit_of_the_header_is_refused() {
 
 #[test]
 fn flipped_bits_of_the_payload_are_refused() {
-    let victim = Victim::new();
-    let mut tally = Tally::default();
+    Victim::all().iter().for_each(payload_flips);
+}
+
+fn payload_flips(victim: &Victim) {
+    let mut tally = Tally::of(victim.kind);
     let bits = (victim.bytes.len() - HEADER) * 8;
     for i in 0..10_000usize {
         // A multiplier without common factors spreads them evenly.
         let bit = HEADER * 8 + i.wrapping_mul(7_919) % bits;
         let bytes = flipped(&victim.bytes, bit);
-        assert_eq!(open(&bytes, &victim.key), Err(Defect::Digest));
+        assert_eq!(victim.open(&bytes), Err(Defect::Digest));
         tally.add("payload bit flipped");
         if i % 50 == 0 {
             assert_eq!(victim.refused(&bytes), Defect::Digest);
@@ -146,13 +191,13 @@ fn flipped_bits_of_the_payload_are_refused() {
 /// Whole and undamaged entries, but not of what is asked for.
 #[test]
 fn entries_of_something_else_are_refused() {
-    let victim = Victim::new();
-    let mut tally = Tally::default();
-    let build = format!("\"version\":\"{}\"", env!("CARGO_PKG_VERSION"));
-    for (kind, from, to) in [
-        ("wrong version", build.as_str(), "\"version\":\"9.9.9\""),
+    let all: &[(&str, &str, &str)] = &[
+        ("wrong version", VERSION, "\"version\":\"9.9.9\""),
         ("wrong ABI", "\"abi\":", "\"abi\":9"),
         ("wrong sources", "\"sources\":\"", "\"sources\":\"0"),
+        ("wrong limit", "\"MAX_BLOCKS\":", "\"MAX_BLOCKS\":1"),
+    ];
+    let code = [
         ("wrong CPU feature", "\"true\"", "\"false\""),
         (
             "wrong backend",
@@ -161,13 +206,32 @@ fn entries_of_something_else_are_refused() {
         ),
         ("wrong kernel", "\"text\":\"", "\"text\":\"0"),
         ("wrong policy", "ReadZeroSkipWrite", "Trap"),
-        ("wrong limit", "\"MAX_BLOCKS\":", "\"MAX_BLOCKS\":1"),
-    ] {
+    ];
+    let outline = [
+        ("wrong file", "\"bytes\":\"", "\"bytes\":\"0"),
+        ("wrong device", "\"Dg2\"", "\"Pvc\""),
+        ("wrong format", "\"Text\"", "\"Zebin\""),
+    ];
+    something_else(&Victim::new(EntryKind::Code), &[all, &code].concat());
+    something_else(&Victim::new(EntryKind::Outline), &[all, &outline].concat());
+}
+
+const VERSION: &str = concat!("\"version\":\"", env!("CARGO_PKG_VERSION"), "\"");
+
+fn something_else(victim: &Victim, cases: &[(&str, &str, &str)]) {
+    let mut tally = Tally::of(victim.kind);
+    for (kind, from, to) in cases {
         let bytes = victim.of_another(from, to);
         assert_eq!(victim.refused(&bytes), Defect::Key, "{kind}");
         victim.recompiled(&bytes);
-        tally.add(kind);
+        tally.add(*kind);
     }
+    // An entry of the other kind, whole, is none of this kind.
+    let other = EntryKind::ALL.into_iter().find(|kind| *kind != victim.kind);
+    let other = fs::read(victim.rig.only(other.unwrap())).unwrap();
+    assert_eq!(victim.refused(&other), Defect::Magic);
+    victim.recompiled(&other);
+    tally.add("wrong kind");
     let mut format = victim.bytes.clone();
     format[8] += 1;
     assert_eq!(victim.refused(&format).kind(), "format");
@@ -183,35 +247,50 @@ fn swapped_entries_are_refused() {
     for n in 0..2 {
         run(&rig.engine(), n);
     }
-    let [a, b] = [0, 1].map(|n| store_of(&rig.engine(), &rig, n));
-    let aside = rig.parent().join("aside");
-    fs::rename(&a, &aside).unwrap();
-    fs::rename(&b, &a).unwrap();
-    fs::rename(&aside, &b).unwrap();
-    let (count, bad) = rig.store().verify();
-    assert_eq!((count, bad.len()), (2, 2), "verifying sees it too");
+    let code = [0, 1].map(|n| store_of(&rig.engine(), &rig, n));
+    let entries = rig.store().entries().into_iter();
+    let outlines = entries.filter(|entry| entry.kind == EntryKind::Outline);
+    let outlines: Vec<PathBuf> = outlines.map(|entry| entry.path).collect();
+    for pair in [&code[..], &outlines] {
+        let aside = rig.parent().join("aside");
+        fs::rename(&pair[0], &aside).unwrap();
+        fs::rename(&pair[1], &pair[0]).unwrap();
+        fs::rename(&aside, &pair[1]).unwrap();
+    }
     let engine = rig.engine();
     for n in 0..2 {
         assert_eq!(run(&engine, n), Origin::Compiled);
     }
+    assert_eq!(engine.cache_stats().disk_purged, 4);
+    for pair in [&code[..], &outlines] {
+        fs::copy(&pair[0], &pair[1]).unwrap();
+    }
+    let (count, bad) = rig.store().verify();
+    assert_eq!((count, bad.len()), (4, 2), "verifying sees it too");
+    let engine = rig.engine();
+    for n in 0..2 {
+        run(&engine, n);
+    }
     for n in 0..2 {
         assert_eq!(run(&rig.engine(), n), Origin::Disk);
     }
-    println!("swapped entries -> 2");
+    println!("swapped entries -> 4");
 }
 
 /// The code and everything else in an entry are what was compiled.
 #[test]
 fn entries_hold_what_was_compiled() {
-    let victim = Victim::new();
+    let victim = Victim::new(EntryKind::Code);
+    let artifact: Artifact = open(&victim.bytes, &victim.key).unwrap();
+    assert_eq!(seal(&victim.key, &artifact).unwrap(), victim.bytes);
     let engine = victim.rig.engine();
     let program = crate::rig::text(&engine, 1);
     let policy = visa_jit::backend::OobPolicy::default();
     let cached = program.kernels()[0].code(policy).unwrap();
-    assert_eq!(cached.object().code, victim.artifact.code);
+    assert_eq!(cached.object().code, artifact.code);
     assert_eq!(
         engine.cache_stats().disk_hits + engine.cache_stats().misses,
         1
     );
-    assert!(!victim.artifact.lines.is_empty() && !victim.artifact.sites.is_empty());
+    assert!(!artifact.lines.is_empty() && !artifact.sites.is_empty());
 }

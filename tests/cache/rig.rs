@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
-use visa_jit::artifact::Store;
+use visa_jit::artifact::{EntryKind, Store};
 use visa_jit::isa::Platform;
 use visa_jit::{DiskCache, Engine, EngineOptions, Launch, Origin, Program};
 
@@ -101,6 +101,14 @@ impl Rig {
         self.cache().store()
     }
 
+    /// Where the only entry of its kind is.
+    pub fn only(&self, kind: EntryKind) -> PathBuf {
+        let entries = self.store().entries().into_iter();
+        let mut found: Vec<_> = entries.filter(|e| e.kind == kind).collect();
+        assert_eq!(found.len(), 1, "{kind:?}");
+        found.remove(0).path
+    }
+
     pub fn options(&self) -> EngineOptions {
         EngineOptions {
             memory_bytes: 1 << 30,
@@ -115,19 +123,26 @@ impl Rig {
 }
 
 /// How many cases of each kind were tried.
-#[derive(Default)]
-pub struct Tally(BTreeMap<String, u64>);
+pub struct Tally(&'static str, BTreeMap<String, u64>);
 
 impl Tally {
+    pub fn of(kind: EntryKind) -> Tally {
+        let name = match kind {
+            EntryKind::Code => "code",
+            EntryKind::Outline => "outline",
+        };
+        Tally(name, BTreeMap::new())
+    }
+
     pub fn add(&mut self, kind: impl Into<String>) {
-        *self.0.entry(kind.into()).or_default() += 1;
+        *self.1.entry(kind.into()).or_default() += 1;
     }
 }
 
 impl Drop for Tally {
     fn drop(&mut self) {
-        for (kind, count) in &self.0 {
-            println!("{kind:<44} -> {count}");
+        for (kind, count) in &self.1 {
+            println!("{:<8} {kind:<44} -> {count}", self.0);
         }
     }
 }

@@ -6,6 +6,54 @@
 #include <stddef.h>
 #include <stdint.h>
 
+// How the coordinates of an image count.
+#define VISA_JIT_IMAGE_1D 0
+
+// x, layer.
+#define VISA_JIT_IMAGE_1D_ARRAY 1
+
+// x; never filtered.
+#define VISA_JIT_IMAGE_1D_BUFFER 2
+
+// x, y.
+#define VISA_JIT_IMAGE_2D 3
+
+// x, y, layer.
+#define VISA_JIT_IMAGE_2D_ARRAY 4
+
+// x, y, z.
+#define VISA_JIT_IMAGE_3D 5
+
+// Channels run from 0 to 1.
+#define VISA_JIT_UNORM 0
+
+// Channels run from -1 to 1.
+#define VISA_JIT_SNORM 1
+
+// Channels are signed integers.
+#define VISA_JIT_INT 2
+
+// Channels are unsigned integers.
+#define VISA_JIT_UINT 3
+
+// Channels are floats.
+#define VISA_JIT_FLOAT 4
+
+// There are no coordinates beyond the edges.
+#define VISA_JIT_ADDRESS_NONE 0
+
+// Beyond the edges is the border.
+#define VISA_JIT_ADDRESS_BORDER 1
+
+// Beyond the edges is the texel at the edge.
+#define VISA_JIT_ADDRESS_EDGE 2
+
+// Beyond the edges is the image again.
+#define VISA_JIT_ADDRESS_REPEAT 3
+
+// Beyond the edges is the image again, every other time reversed.
+#define VISA_JIT_ADDRESS_MIRROR 4
+
 // How a call ended.
 typedef enum visa_jit_status {
   // It did what it should.
@@ -36,8 +84,33 @@ typedef struct visa_jit_kernel visa_jit_kernel;
 // A kernel with a shape and arguments, which may run again and again, with other arguments too.
 typedef struct visa_jit_launch visa_jit_launch;
 
-// Device memory: an address range that kernels can reach. Memory is used as buffers are made.
+// Device memory: an address range that kernels can reach. Memory is used as buffers are made. A program whose kernels are
+// launched in it has its variables there, once, from the first such launch on.
 typedef struct visa_jit_memory visa_jit_memory;
+
+// Kind, format and size of an image.
+typedef struct visa_jit_image {
+  // `VISA_JIT_IMAGE_2D` and the like.
+  uint32_t kind;
+  // Channels of a texel: 1, 2 or 4.
+  uint32_t channels;
+  // Bits of a channel: 8, 16 or 32.
+  uint32_t bits;
+  // `VISA_JIT_UNORM` and the like.
+  uint32_t channel;
+  // Texels, or layers, along each coordinate in use.
+  uint32_t extent[3];
+} visa_jit_image;
+
+// How an image is sampled.
+typedef struct visa_jit_sampler {
+  // `VISA_JIT_ADDRESS_EDGE` and the like.
+  uint32_t address;
+  // 1 where neighbours are mixed, 0 where the nearest is taken.
+  uint32_t linear;
+  // 1 where coordinates run from 0 to 1, 0 where they run to the number of texels.
+  uint32_t normalized;
+} visa_jit_sampler;
 
 // What a launch did.
 typedef struct visa_jit_report {
@@ -161,6 +234,37 @@ enum visa_jit_status visa_jit_launch_surface(struct visa_jit_launch *launch,
                                              uint32_t index,
                                              const struct visa_jit_buffer *buffer);
 
+// Sets an argument to an image that a buffer holds from its start, rows and slices without gaps. Of kernels that were
+// written in vISA, `index` is that of the surface.
+//
+// # Safety
+// `launch` is live and used by no other thread; `buffer` and `image` are live.
+enum visa_jit_status visa_jit_launch_image(struct visa_jit_launch *launch,
+                                           uint32_t index,
+                                           const struct visa_jit_buffer *buffer,
+                                           const struct visa_jit_image *image);
+
+// Sets an argument to a sampler. Of kernels that were written in vISA, `index` is that of the sampler.
+//
+// # Safety
+// `launch` is live and used by no other thread; `sampler` is live.
+enum visa_jit_status visa_jit_launch_sampler(struct visa_jit_launch *launch,
+                                             uint32_t index,
+                                             const struct visa_jit_sampler *sampler);
+
+// What the kernel printed in the last run, as text without NUL bytes; empty if nothing. Valid until the launch runs again or
+// is freed; null for null.
+//
+// # Safety
+// `launch` is null or live.
+const char *visa_jit_launch_printed(const struct visa_jit_launch *launch);
+
+// Why what the kernel printed is not all, or not what it meant; null if it is. Valid as [`visa_jit_launch_printed`] is.
+//
+// # Safety
+// `launch` is null or live.
+const char *visa_jit_launch_print_problem(const struct visa_jit_launch *launch);
+
 // Runs a launch on `threads` threads of the system; 0 and 1 are the calling thread. Accesses out of bounds are no failure: they
 // are in the report.
 //
@@ -234,4 +338,4 @@ enum visa_jit_status visa_jit_buffer_read(const struct visa_jit_buffer *buffer,
 #endif  // __cplusplus
 
 #endif  /* VISA_JIT_H */
-/* Sources: cb70779598a96ffc */
+/* Sources: 67722808b20edd06 */

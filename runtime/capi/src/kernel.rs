@@ -9,7 +9,7 @@ use visa_runtime::linked::{Descriptor, LinkedKernel};
 #[repr(C, align(8))]
 pub struct visa_jit_descriptor {
     /// Not for use.
-    pub opaque: [u64; 7],
+    pub opaque: [u64; 9],
 }
 
 const _: () = assert!(size_of::<visa_jit_descriptor>() == size_of::<Descriptor>());

@@ -1,16 +1,19 @@
 //! Launches: arguments, running, faults.
 
 use std::collections::BTreeMap;
-use std::ffi::{CString, c_void};
+use std::ffi::{CStr, CString, c_char, c_void};
+use std::sync::Arc;
 
 use crate::error::{done, free, made, object, object_mut, visa_jit_status};
 use crate::fault::{visa_jit_end, visa_jit_fault, visa_jit_report};
+use crate::image::{visa_jit_image, visa_jit_sampler};
 use crate::kernel::visa_jit_kernel;
 use crate::memory::{visa_jit_buffer, visa_jit_memory};
-use visa_runtime::linked::{ArgValue, LinkedKernel};
+use visa_runtime::linked::{ArgValue, Bindings, LaunchMemory, LinkedKernel, ProgramData};
+use visa_runtime::printf::{Output, PrintBuffer, Printing};
 use visa_runtime::{
-    Buffer, DeviceMemory, Fault, FaultAction, LaunchOptions, LaunchReport, LaunchShape,
-    LaunchStatus, PreparedLaunch, WorkerPool,
+    DeviceMemory, Fault, FaultAction, LaunchOptions, LaunchReport, LaunchShape, LaunchStatus,
+    PreparedLaunch, WorkerPool,
 };
 
 /// A kernel with a shape and arguments, which may run again and again, with other arguments too.
@@ -22,7 +25,12 @@ pub struct visa_jit_launch {
     variant: usize,
     prepared: PreparedLaunch,
     arguments: BTreeMap<u32, ArgValue>,
-    surfaces: BTreeMap<u32, Buffer>,
+    bound: Bindings,
+    /// Variables of the kernel's program.
+    data: Option<Arc<ProgramData>>,
+    /// What the last run printed, and why that is not all.
+    printed: CString,
+    print_problem: Option<CString>,
     pool: Option<WorkerPool>,
     faults: Vec<Fault>,
     /// Opcode, access and space of each fault.
@@ -44,7 +52,11 @@ pub unsafe extern "C" fn visa_jit_launch_new(
         // SAFETY: as promised.
         let kernel = unsafe { object(kernel, "kernel") }?.kernel.clone();
         // SAFETY: as promised.
-        let memory = unsafe { object(memory, "memory") }?.0.clone();
+        let memory = unsafe { object(memory, "memory") }?;
+        let data = kernel
+            .data()
+            .map(|image| memory.programs.get(image, &memory.memory));
+        let data = data.transpose().map_err(|e| e.to_string())?;
         // SAFETY: as promised.
         let global = *unsafe { object(global.cast::<[u32; 3]>(), "global size") }?;
         // SAFETY: as promised.
@@ -60,12 +72,15 @@ pub unsafe extern "C" fn visa_jit_launch_new(
         let (variant, code) = kernel.variant(&shape);
         let prepared = PreparedLaunch::new(code, shape).map_err(|e| e.to_string())?;
         Ok(visa_jit_launch {
-            memory,
+            memory: memory.memory.clone(),
+            data,
             shape,
             variant,
             prepared,
             arguments: BTreeMap::new(),
-            surfaces: BTreeMap::new(),
+            bound: Bindings::default(),
+            printed: CString::default(),
+            print_problem: None,
             pool: None,
             faults: Vec::new(),
             words: Vec::new(),
@@ -96,15 +111,9 @@ unsafe fn set(
     done(|| {
         // SAFETY: as promised.
         let launch = unsafe { object_mut(launch, "launch") }?;
-        let known = &launch.kernel.record().plan.arguments;
-        if !known.iter().any(|a| a.index == index) {
-            return Err(format!(
-                "there is no argument {index}; the kernel has {}",
-                known.len()
-            ));
-        }
-        launch.arguments.insert(index, value()?);
-        Ok(())
+        launch.check(index)?;
+        let value = value()?;
+        launch.set(index, value)
     })
 }
 
@@ -177,9 +186,84 @@ pub unsafe extern "C" fn visa_jit_launch_surface(
         let launch = unsafe { object_mut(launch, "launch") }?;
         // SAFETY: as promised.
         let buffer = unsafe { object(buffer, "buffer") }?;
-        launch.surfaces.insert(index, buffer.0.clone());
+        launch.bound.surfaces.insert(index, buffer.0.clone());
         Ok(())
     })
+}
+
+/// Sets an argument to an image that a buffer holds from its start, rows and slices without gaps. Of kernels that were
+/// written in vISA, `index` is that of the surface.
+///
+/// # Safety
+/// `launch` is live and used by no other thread; `buffer` and `image` are live.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn visa_jit_launch_image(
+    launch: *mut visa_jit_launch,
+    index: u32,
+    buffer: *const visa_jit_buffer,
+    image: *const visa_jit_image,
+) -> visa_jit_status {
+    done(|| {
+        // SAFETY: as promised.
+        let launch = unsafe { object_mut(launch, "launch") }?;
+        // SAFETY: as promised.
+        let buffer = unsafe { object(buffer, "buffer") }?.0.clone();
+        // SAFETY: as promised.
+        let shape = unsafe { object(image, "image") }?.shape()?;
+        if launch.kernel.record().plan.binds_surfaces {
+            launch.bound.images.insert(index, (buffer, shape));
+            return Ok(());
+        }
+        launch.set(index, ArgValue::Image(buffer, shape))
+    })
+}
+
+/// Sets an argument to a sampler. Of kernels that were written in vISA, `index` is that of the sampler.
+///
+/// # Safety
+/// `launch` is live and used by no other thread; `sampler` is live.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn visa_jit_launch_sampler(
+    launch: *mut visa_jit_launch,
+    index: u32,
+    sampler: *const visa_jit_sampler,
+) -> visa_jit_status {
+    done(|| {
+        // SAFETY: as promised.
+        let launch = unsafe { object_mut(launch, "launch") }?;
+        // SAFETY: as promised.
+        let state = unsafe { object(sampler, "sampler") }?.state()?;
+        if launch.kernel.record().plan.binds_surfaces {
+            launch.bound.samplers.insert(index, state);
+            return Ok(());
+        }
+        launch.set(index, ArgValue::Sampler(state))
+    })
+}
+
+/// What the kernel printed in the last run, as text without NUL bytes; empty if nothing. Valid until the launch runs again or
+/// is freed; null for null.
+///
+/// # Safety
+/// `launch` is null or live.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn visa_jit_launch_printed(launch: *const visa_jit_launch) -> *const c_char {
+    // SAFETY: as promised.
+    unsafe { object(launch, "launch") }.map_or(std::ptr::null(), |l| l.printed.as_ptr())
+}
+
+/// Why what the kernel printed is not all, or not what it meant; null if it is. Valid as [`visa_jit_launch_printed`] is.
+///
+/// # Safety
+/// `launch` is null or live.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn visa_jit_launch_print_problem(
+    launch: *const visa_jit_launch,
+) -> *const c_char {
+    // SAFETY: as promised.
+    let launch = unsafe { object(launch, "launch") };
+    let problem = launch.ok().and_then(|l| l.print_problem.as_deref());
+    problem.map_or(std::ptr::null(), CStr::as_ptr)
 }
 
 /// Runs a launch on `threads` threads of the system; 0 and 1 are the calling thread. Accesses out of bounds are no failure: they
@@ -205,38 +289,59 @@ pub unsafe extern "C" fn visa_jit_launch_run(
     })
 }
 
+/// Text that C can take: it ends at the first NUL byte, so there are none in it.
+fn without_nul(mut text: Vec<u8>) -> CString {
+    text.retain(|byte| *byte != 0);
+    CString::new(text).unwrap_or_default()
+}
+
 impl visa_jit_launch {
+    fn check(&self, index: u32) -> Result<(), String> {
+        let known = &self.kernel.record().plan.arguments;
+        if known.iter().any(|a| a.index == index) {
+            return Ok(());
+        }
+        let count = known.len();
+        Err(format!(
+            "there is no argument {index}; the kernel has {count}"
+        ))
+    }
+
+    fn set(&mut self, index: u32, value: ArgValue) -> Result<(), String> {
+        self.check(index)?;
+        self.arguments.insert(index, value);
+        Ok(())
+    }
+
     fn run(&mut self, threads: usize) -> Result<LaunchReport, String> {
         self.faults.clear();
         self.words.clear();
-        if self.pool.as_ref().map_or(1, WorkerPool::workers) != threads.max(1) {
+        let record = self.kernel.record();
+        let plan = &record.plan;
+        // What is printed has an order only if groups run one after the other.
+        let threads = if plan.prints() { 1 } else { threads.max(1) };
+        if self.pool.as_ref().map_or(1, WorkerPool::workers) != threads {
             self.pool = None;
             if threads > 1 {
                 self.pool = Some(WorkerPool::new(threads).map_err(|e| e.to_string())?);
             }
         }
-        let record = self.kernel.record();
         let pool = self.pool.as_ref();
-        let private = record
-            .plan
-            .private_bytes
-            .saturating_mul(self.prepared.hw_threads(pool));
-        let private = match private {
-            0 => None,
-            bytes => Some(self.memory.alloc(bytes).map_err(|e| e.to_string())?),
+        let private = plan.private_bytes;
+        let private = private.saturating_mul(self.prepared.hw_threads(pool));
+        let private = (private != 0).then(|| self.memory.alloc(private));
+        let private = private.transpose().map_err(|e| e.to_string())?;
+        let printing = plan.prints().then(|| PrintBuffer::new(&self.memory));
+        let printing = printing.transpose().map_err(|e| e.to_string())?;
+        let own = LaunchMemory {
+            private: private.as_ref(),
+            printing: printing.as_ref(),
+            data: self.data.as_deref(),
         };
         let payload = self.prepared.kernel().meta().payload_bytes;
-        let (given, surfaces) = (&self.arguments, &self.surfaces);
-        let arguments = record
-            .plan
-            .layout(
-                payload,
-                given,
-                surfaces,
-                &self.shape,
-                &self.memory,
-                private.as_ref(),
-            )
+        let (given, bound) = (&self.arguments, &self.bound);
+        let arguments = plan
+            .layout(payload, given, bound, &self.shape, &self.memory, own)
             .map_err(|e| format!("kernel `{}`: {e}", record.name))?;
         let options = LaunchOptions {
             pool,
@@ -246,10 +351,14 @@ impl visa_jit_launch {
             },
             ..LaunchOptions::default()
         };
-        let report = self
-            .prepared
-            .run(&arguments, &options)
-            .map_err(|e| e.to_string())?;
+        let records = printing.as_ref().map(PrintBuffer::start);
+        let records = records.transpose().map_err(|e| e.to_string())?;
+        let report = self.prepared.run(&arguments, &options);
+        let printed = records.map(Printing::finish).transpose();
+        let Output { text, problem } = printed.map_err(|e| e.to_string())?.unwrap_or_default();
+        self.printed = without_nul(text);
+        self.print_problem = problem.map(|problem| without_nul(problem.into_bytes()));
+        let report = report.map_err(|e| e.to_string())?;
         self.faults = report.faults.clone();
         Ok(report)
     }

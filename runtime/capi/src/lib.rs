@@ -11,12 +11,14 @@
 
 mod error;
 mod fault;
+mod image;
 mod kernel;
 mod launch;
 mod memory;
 
 pub use error::*;
 pub use fault::*;
+pub use image::*;
 pub use kernel::*;
 pub use launch::*;
 pub use memory::*;

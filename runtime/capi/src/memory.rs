@@ -3,10 +3,16 @@
 use std::ffi::c_void;
 
 use crate::error::{done, free, made, object, visa_jit_status};
+use visa_runtime::linked::LoadedPrograms;
 use visa_runtime::{Buffer, DeviceMemory};
 
-/// Device memory: an address range that kernels can reach. Memory is used as buffers are made.
-pub struct visa_jit_memory(pub(crate) DeviceMemory);
+/// Device memory: an address range that kernels can reach. Memory is used as buffers are made. A program whose kernels are
+/// launched in it has its variables there, once, from the first such launch on.
+pub struct visa_jit_memory {
+    pub(crate) memory: DeviceMemory,
+    /// Those whose kernels were launched in it.
+    pub(crate) programs: LoadedPrograms,
+}
 
 /// A buffer in device memory.
 pub struct visa_jit_buffer(pub(crate) Buffer);
@@ -19,7 +25,10 @@ pub extern "C" fn visa_jit_memory_new(bytes: u64) -> *mut visa_jit_memory {
             0 => DeviceMemory::new(),
             bytes => DeviceMemory::with_capacity(bytes),
         };
-        memory.map(visa_jit_memory).map_err(|e| e.to_string())
+        let programs = LoadedPrograms::default();
+        memory
+            .map(|memory| visa_jit_memory { memory, programs })
+            .map_err(|e| e.to_string())
     })
 }
 
@@ -46,7 +55,7 @@ pub unsafe extern "C" fn visa_jit_buffer_new(
         // SAFETY: as promised.
         let memory = unsafe { object(memory, "memory") }?;
         memory
-            .0
+            .memory
             .alloc(bytes)
             .map(visa_jit_buffer)
             .map_err(|e| e.to_string())

@@ -149,7 +149,7 @@ impl FromStr for ImageFormat {
 }
 
 /// How the coordinates of an image count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum ImageKind {
     /// x.
     D1,
@@ -234,7 +234,9 @@ impl ImageShape {
 }
 
 /// What coordinates beyond the edges mean.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize,
+)]
 #[repr(u32)]
 pub enum Addressing {
     /// The program promises that there are none; they read the border.
@@ -251,7 +253,9 @@ pub enum Addressing {
 }
 
 /// How an image is sampled.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize,
+)]
 pub struct SamplerState {
     /// Coordinates beyond the edges.
     pub addressing: Addressing,

@@ -4,12 +4,20 @@
 //! [`Descriptor`] that ties them together. [`LinkedKernel::new`] checks all of it before any code is called: ABI, digests of
 //! record and code, processor features.
 
+mod argument;
+mod data;
+mod facts;
 mod features;
 mod plan;
 mod record;
 
+pub use argument::{ArgKind, ArgValue, Argument};
+pub use data::{
+    DataError, DataImage, DataPatch, DataSection, LoadedPrograms, PatchPart, ProgramData,
+};
+pub use facts::{ImageFact, SamplerFact};
 pub use features::missing_features;
-pub use plan::{ArgValue, LaunchPlan, PlanArgument, PlanError, PlanKind, Slot, SlotSource};
+pub use plan::{Bindings, LaunchMemory, LaunchPlan, PlanError, Slot, SlotSource};
 pub use record::{KernelRecord, RecordError, Records, SiteRecord, Variant, digest, encode};
 
 use crate::abi::{ABI_VERSION, Entry};
@@ -21,6 +29,8 @@ use std::sync::Arc;
 /// First word of a descriptor.
 pub const DESCRIPTOR_MAGIC: u64 = u64::from_le_bytes(*b"VISAJITd");
 
+/// Most bytes of a program's variables.
+const MAX_DATA: u64 = crate::limits::MAX_MEMORY_BYTES;
 /// Most code of a variant whose digest is looked at.
 const MAX_CODE: u64 = crate::limits::MAX_CODE_BYTES as u64;
 
@@ -40,6 +50,10 @@ pub struct Descriptor {
     pub record_bytes: u64,
     /// Code of the record's variants; null where there is none.
     pub entries: [*const u8; 3],
+    /// The program's variables, a [`DataImage`] as bytes; null where the kernel uses none.
+    pub data: *const u8,
+    /// Bytes of it.
+    pub data_bytes: u64,
 }
 
 // SAFETY: a descriptor is read-only data with pointers to read-only data.
@@ -69,6 +83,12 @@ pub enum LinkError {
         /// Kernel.
         kernel: String,
     },
+    /// The program's variables are not what was compiled.
+    #[error("kernel `{kernel}`: the program's variables do not fit their digest")]
+    Data {
+        /// Kernel.
+        kernel: String,
+    },
     /// The processor lacks what the code uses.
     #[error("kernel `{kernel}` was compiled for a processor with {}, which this one does not have", missing.join(", "))]
     Features {
@@ -95,6 +115,7 @@ pub enum LinkError {
 pub struct LinkedKernel {
     record: Arc<KernelRecord>,
     kernels: Vec<Kernel>,
+    data: Option<Arc<DataImage>>,
 }
 
 impl LinkedKernel {
@@ -145,10 +166,18 @@ impl LinkedKernel {
         if !any || kernels.len() != record.variants.len() {
             return Err(LinkError::NotAKernel);
         }
+        // SAFETY: as above.
+        let data = unsafe { data(descriptor, &record) }?.map(Arc::new);
         Ok(LinkedKernel {
             record: Arc::new(record),
             kernels,
+            data,
         })
+    }
+
+    /// What the program's variables hold at first, if the kernel uses any.
+    pub fn data(&self) -> Option<&DataImage> {
+        self.data.as_deref()
     }
 
     /// What the object file says about it.
@@ -169,4 +198,39 @@ impl LinkedKernel {
         let index = self.record.variants.iter().position(fits).unwrap_or(last);
         (index, &self.kernels[index])
     }
+}
+
+/// The checked contents of the program's variables.
+///
+/// # Safety
+/// As [`LinkedKernel::new`].
+unsafe fn data(
+    descriptor: &Descriptor,
+    record: &KernelRecord,
+) -> Result<Option<DataImage>, LinkError> {
+    let Some(wanted) = record.data_digest else {
+        return Ok(None);
+    };
+    let damaged = || LinkError::Data {
+        kernel: record.name.clone(),
+    };
+    if descriptor.data.is_null() || descriptor.data_bytes > MAX_DATA {
+        return Err(damaged());
+    }
+    // SAFETY: descriptors of this ABI point to so many bytes, as the caller promises.
+    let bytes =
+        unsafe { std::slice::from_raw_parts(descriptor.data, descriptor.data_bytes as usize) };
+    if digest(bytes) != wanted {
+        return Err(damaged());
+    }
+    let image = postcard::from_bytes(bytes).map_err(|_| RecordError::Malformed)?;
+    Ok(Some(image))
+}
+
+/// A program's variables as bytes.
+///
+/// # Errors
+/// [`RecordError::Malformed`] when they cannot be encoded.
+pub fn encode_data(image: &DataImage) -> Result<Vec<u8>, RecordError> {
+    postcard::to_allocvec(image).map_err(|_| RecordError::Malformed)
 }

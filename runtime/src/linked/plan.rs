@@ -1,54 +1,18 @@
 //! How a kernel's arguments become payload and surfaces, for programs that have no compiler to ask.
 
+use super::argument::{ArgKind, ArgValue, Argument};
+use super::data::ProgramData;
+use super::facts::{ImageFact, SamplerFact};
 use crate::error::LaunchError;
+use crate::image::{ImageShape, SamplerState};
 use crate::launch::{Arguments, LaunchShape};
 use crate::limits::MAX_SLM_BYTES;
 use crate::memory::{Buffer, DeviceMemory};
 use crate::payload::{Payload, PayloadPatch};
+use crate::printf::PrintBuffer;
 use crate::surface::SurfaceTable;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-
-/// What an argument is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum PlanKind {
-    /// Bytes by value.
-    Value {
-        /// Bytes of its place in the payload.
-        size: u32,
-        /// Bytes of its type, where that is smaller.
-        narrow: Option<u32>,
-    },
-    /// Pointer to global or constant memory.
-    Buffer {
-        /// Bound at this binding-table index.
-        surface: Option<u32>,
-        /// Its address is passed as well, or only that.
-        address: bool,
-        /// In the constant address space.
-        constant: bool,
-    },
-    /// Pointer to local memory, whose size the launch decides.
-    Local {
-        /// Bytes.
-        alignment: u32,
-    },
-    /// The code does not use it.
-    Unused,
-}
-
-/// An argument as the source declares it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PlanArgument {
-    /// Position.
-    pub index: u32,
-    /// Name, empty when unknown.
-    pub name: String,
-    /// Type in the source, empty when unknown.
-    pub type_name: String,
-    /// What it is.
-    pub kind: PlanKind,
-}
 
 /// What some bytes of the payload are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -86,6 +50,29 @@ pub enum SlotSource {
     },
     /// Address of the threads' private memory.
     PrivateBase,
+    /// Address of the buffer that the kernel prints to.
+    PrintBuffer,
+    /// Address in the program's variables.
+    Data {
+        /// Section.
+        section: u32,
+        /// Byte of it.
+        offset: u64,
+    },
+    /// A property of an argument that is an image.
+    Image {
+        /// Argument.
+        argument: u32,
+        /// Property.
+        fact: ImageFact,
+    },
+    /// A property of an argument that is a sampler.
+    Sampler {
+        /// Argument.
+        argument: u32,
+        /// Property.
+        fact: SamplerFact,
+    },
 }
 
 /// Some bytes of the payload.
@@ -103,28 +90,43 @@ pub struct Slot {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaunchPlan {
     /// Arguments in order.
-    pub arguments: Vec<PlanArgument>,
+    pub arguments: Vec<Argument>,
     /// The payload.
     pub slots: Vec<Slot>,
-    /// Binding-table indices and the arguments bound there.
+    /// Binding-table indices and the arguments bound there, buffers or images.
     pub bindings: Vec<(u32, u32)>,
+    /// Sampler indices and the arguments bound there.
+    pub sampler_bindings: Vec<(u32, u32)>,
+    /// Samplers that are written in the source, by index.
+    pub samplers: Vec<(u32, SamplerState)>,
     /// Surfaces are bound by index, not as arguments: the kernel was written in vISA.
     pub binds_surfaces: bool,
     /// Bytes of private memory of a hardware thread that can exist.
     pub private_bytes: u64,
+    /// What the kernel wants of its launcher that no launcher here does. It can be looked at, not launched.
+    pub unsupported: Option<String>,
 }
 
-/// Value of one argument.
-#[derive(Clone, Debug)]
-pub enum ArgValue {
-    /// By value: the bytes in memory order.
-    Bytes(Vec<u8>),
-    /// A buffer.
-    Buffer(Buffer),
-    /// Local memory of this many bytes.
-    Local(u32),
-    /// A null pointer.
-    Null,
+/// What a launch binds by index, of kernels that were written in vISA.
+#[derive(Clone, Debug, Default)]
+pub struct Bindings {
+    /// Buffers by binding-table index.
+    pub surfaces: BTreeMap<u32, Buffer>,
+    /// Images by binding-table index.
+    pub images: BTreeMap<u32, (Buffer, ImageShape)>,
+    /// Samplers by index.
+    pub samplers: BTreeMap<u32, SamplerState>,
+}
+
+/// Memory of a launch that no argument names.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LaunchMemory<'a> {
+    /// Private memory of all hardware threads.
+    pub private: Option<&'a Buffer>,
+    /// Where the kernel prints to.
+    pub printing: Option<&'a PrintBuffer>,
+    /// The program's variables.
+    pub data: Option<&'a ProgramData>,
 }
 
 /// Why arguments do not make a launch.
@@ -136,51 +138,28 @@ pub enum PlanError {
     /// The launch does not fit.
     #[error(transparent)]
     Launch(#[from] LaunchError),
-}
-
-impl PlanArgument {
-    fn described(&self) -> String {
-        match (self.name.as_str(), self.type_name.as_str()) {
-            ("", _) => format!("argument {}", self.index),
-            (name, "") => format!("argument {} (`{name}`)", self.index),
-            (name, ty) => format!("argument {} (`{ty} {name}`)", self.index),
-        }
-    }
-
-    /// What is wrong with a value, if anything.
-    fn problem(&self, value: Option<&ArgValue>) -> Option<String> {
-        let what = self.described();
-        match (self.kind, value) {
-            (PlanKind::Unused, _)
-            | (PlanKind::Buffer { .. }, Some(ArgValue::Buffer(_) | ArgValue::Null))
-            | (PlanKind::Local { .. }, Some(ArgValue::Local(_))) => None,
-            (_, None) => Some(format!("{what} is missing")),
-            (PlanKind::Value { size, narrow }, Some(ArgValue::Bytes(b)))
-                if b.len() == size as usize || narrow.is_some_and(|n| b.len() == n as usize) =>
-            {
-                None
-            }
-            (PlanKind::Value { size, .. }, Some(ArgValue::Bytes(b))) => Some(format!(
-                "{what} takes {size} bytes by value, not {}",
-                b.len()
-            )),
-            (PlanKind::Value { size, .. }, Some(_)) => {
-                Some(format!("{what} takes {size} bytes by value"))
-            }
-            (PlanKind::Buffer { .. }, Some(_)) => Some(format!("{what} takes a buffer")),
-            (PlanKind::Local { .. }, Some(_)) => {
-                Some(format!("{what} takes a size of local memory"))
-            }
-        }
-    }
+    /// The kernel wants what no launcher here does.
+    #[error("{0} is not supported")]
+    Unsupported(String),
 }
 
 impl LaunchPlan {
     /// Checks that every argument is given, and of the right kind.
     ///
     /// # Errors
-    /// [`PlanError::Arguments`].
+    /// [`PlanError::Arguments`], and [`PlanError::Unsupported`] for kernels that cannot be launched.
     pub fn check(&self, given: &BTreeMap<u32, ArgValue>) -> Result<(), PlanError> {
+        let strange = |a: &&Argument| matches!(a.kind, ArgKind::Image { kind: None, .. });
+        if let Some(argument) = self.arguments.iter().find(strange) {
+            let what = format!(
+                "{}, an image of a kind that is not known,",
+                argument.described()
+            );
+            return Err(PlanError::Unsupported(what));
+        }
+        if let Some(what) = &self.unsupported {
+            return Err(PlanError::Unsupported(what.clone()));
+        }
         let mut problems: Vec<String> = self
             .arguments
             .iter()
@@ -200,7 +179,13 @@ impl LaunchPlan {
         Err(PlanError::Arguments(problems.join("; ")))
     }
 
-    /// Lays arguments out for a launch. `surfaces` are bound by index, behind those of arguments.
+    /// Whether the kernel prints: it needs a buffer for that, and its groups must run one after the other.
+    pub fn prints(&self) -> bool {
+        let mut slots = self.slots.iter();
+        slots.any(|slot| slot.source == SlotSource::PrintBuffer)
+    }
+
+    /// Lays arguments out for a launch. What is bound by index comes on top of what arguments bind.
     ///
     /// # Errors
     /// [`PlanError`].
@@ -208,10 +193,10 @@ impl LaunchPlan {
         &self,
         payload_bytes: u32,
         given: &BTreeMap<u32, ArgValue>,
-        surfaces: &BTreeMap<u32, Buffer>,
+        bound: &Bindings,
         shape: &LaunchShape,
         memory: &DeviceMemory,
-        private: Option<&Buffer>,
+        own: LaunchMemory<'_>,
     ) -> Result<Arguments, PlanError> {
         self.check(given)?;
         let mut out = Arguments {
@@ -220,23 +205,51 @@ impl LaunchPlan {
             memory: Some(memory.clone()),
             extra_slm: 0,
         };
-        for (surface, argument) in &self.bindings {
-            if let Some(ArgValue::Buffer(buffer)) = given.get(argument) {
-                out.surfaces.bind(*surface, buffer)?;
-            }
-        }
-        for (&surface, buffer) in surfaces {
-            out.surfaces.bind(surface, buffer)?;
-        }
+        self.bind(given, bound, &mut out.surfaces)?;
         let mut slm = 0;
         for slot in &self.slots {
-            slot.fill(given, shape, private, &mut slm, &mut out)?;
+            slot.fill(given, shape, own, &mut slm, &mut out)?;
         }
         // As the driver rounds: the declared part comes first, arguments behind it.
         if slm > 0 {
             out.extra_slm = slm.next_multiple_of(1024).min(MAX_SLM_BYTES);
         }
         Ok(out)
+    }
+
+    fn bind(
+        &self,
+        given: &BTreeMap<u32, ArgValue>,
+        bound: &Bindings,
+        table: &mut SurfaceTable,
+    ) -> Result<(), LaunchError> {
+        for (surface, argument) in &self.bindings {
+            match given.get(argument) {
+                Some(ArgValue::Buffer(buffer)) => table.bind(*surface, buffer)?,
+                Some(ArgValue::Image(buffer, shape)) => {
+                    table.bind_image(*surface, buffer, shape)?
+                }
+                _ => {}
+            }
+        }
+        for (index, state) in &self.samplers {
+            table.bind_sampler(*index, *state)?;
+        }
+        for (index, argument) in &self.sampler_bindings {
+            if let Some(ArgValue::Sampler(state)) = given.get(argument) {
+                table.bind_sampler(*index, *state)?;
+            }
+        }
+        for (&surface, buffer) in &bound.surfaces {
+            table.bind(surface, buffer)?;
+        }
+        for (&surface, (buffer, shape)) in &bound.images {
+            table.bind_image(surface, buffer, shape)?;
+        }
+        for (&index, &state) in &bound.samplers {
+            table.bind_sampler(index, state)?;
+        }
+        Ok(())
     }
 }
 
@@ -245,10 +258,10 @@ impl Slot {
         &self,
         given: &BTreeMap<u32, ArgValue>,
         shape: &LaunchShape,
-        private: Option<&Buffer>,
+        own: LaunchMemory<'_>,
         slm: &mut u32,
         out: &mut Arguments,
-    ) -> Result<(), LaunchError> {
+    ) -> Result<(), PlanError> {
         let three = |v: [u32; 3]| v.iter().flat_map(|x| x.to_le_bytes()).collect();
         let bytes: Vec<u8> = match self.source {
             SlotSource::GlobalOffset => three(shape.offset),
@@ -274,20 +287,7 @@ impl Slot {
                 argument,
                 alignment,
             } => match given.get(&argument) {
-                Some(ArgValue::Local(bytes)) => {
-                    let too_much = || LaunchError::GroupMemory {
-                        what: "local memory",
-                        wanted: u64::from(*slm) + u64::from(*bytes),
-                        limit: MAX_SLM_BYTES.into(),
-                    };
-                    let start = slm.checked_next_multiple_of(alignment.max(1));
-                    let start = start.ok_or_else(too_much)?;
-                    let end = start
-                        .checked_add(*bytes)
-                        .filter(|end| *end <= MAX_SLM_BYTES);
-                    *slm = end.ok_or_else(too_much)?;
-                    u64::from(start).to_le_bytes().to_vec()
-                }
+                Some(ArgValue::Local(bytes)) => local(*bytes, alignment, slm)?.to_vec(),
                 _ => Vec::new(),
             },
             SlotSource::Address { argument } => match given.get(&argument) {
@@ -295,12 +295,53 @@ impl Slot {
                 _ => Vec::new(),
             },
             SlotSource::PrivateBase => {
-                private.map_or_else(Vec::new, |b| b.address().to_le_bytes().to_vec())
+                let private = own.private.map(|b| b.address().to_le_bytes().to_vec());
+                private.unwrap_or_default()
             }
+            SlotSource::PrintBuffer => {
+                let address = own.printing.map(PrintBuffer::address);
+                address
+                    .ok_or_else(|| missing("buffer to print to"))?
+                    .to_le_bytes()
+                    .to_vec()
+            }
+            SlotSource::Data { section, offset } => {
+                let address = own.data.and_then(|data| data.address(section, offset));
+                address
+                    .ok_or_else(|| missing("program-scope variable"))?
+                    .to_le_bytes()
+                    .to_vec()
+            }
+            SlotSource::Image { argument, fact } => match given.get(&argument) {
+                Some(ArgValue::Image(_, shape)) => fact.of(shape).to_le_bytes().to_vec(),
+                _ => return Err(missing(&format!("image as argument {argument}"))),
+            },
+            SlotSource::Sampler { argument, fact } => match given.get(&argument) {
+                Some(ArgValue::Sampler(state)) => fact.of(*state).to_le_bytes().to_vec(),
+                _ => return Err(missing(&format!("sampler as argument {argument}"))),
+            },
         };
         let fitting = bytes.len().min(self.size as usize);
-        out.payload.set(self.offset as usize, &bytes[..fitting])
+        Ok(out.payload.set(self.offset as usize, &bytes[..fitting])?)
     }
+}
+
+fn missing(what: &str) -> PlanError {
+    PlanError::Arguments(format!("the kernel needs a {what}"))
+}
+
+/// The offset of `bytes` bytes of local memory behind `used`.
+fn local(bytes: u32, alignment: u32, used: &mut u32) -> Result<[u8; 8], LaunchError> {
+    let too_much = || LaunchError::GroupMemory {
+        what: "local memory",
+        wanted: u64::from(*used) + u64::from(bytes),
+        limit: MAX_SLM_BYTES.into(),
+    };
+    let start = used.checked_next_multiple_of(alignment.max(1));
+    let start = start.ok_or_else(too_much)?;
+    let end = start.checked_add(bytes).filter(|end| *end <= MAX_SLM_BYTES);
+    *used = end.ok_or_else(too_much)?;
+    Ok(u64::from(start).to_le_bytes())
 }
 
 #[cfg(test)]
@@ -315,23 +356,22 @@ mod tests {
         }
     }
 
-    fn argument(index: u32, kind: PlanKind) -> PlanArgument {
-        PlanArgument {
+    fn argument(index: u32, kind: ArgKind) -> Argument {
+        Argument {
             index,
             name: format!("a{index}"),
-            type_name: String::new(),
+            type_name: if index == 0 { "uchar" } else { "" }.to_owned(),
             kind,
         }
     }
 
     fn plan() -> LaunchPlan {
-        let value = |size, narrow| PlanKind::Value { size, narrow };
         LaunchPlan {
             arguments: vec![
-                argument(0, value(4, Some(1))),
-                argument(1, PlanKind::Local { alignment: 64 }),
-                argument(2, PlanKind::Local { alignment: 64 }),
-                argument(3, PlanKind::Unused),
+                argument(0, ArgKind::Value { size: 4 }),
+                argument(1, ArgKind::Local { alignment: 64 }),
+                argument(2, ArgKind::Local { alignment: 64 }),
+                argument(3, ArgKind::Unused),
             ],
             slots: vec![
                 slot(
@@ -369,7 +409,8 @@ mod tests {
         let memory = DeviceMemory::with_capacity(1 << 20).unwrap();
         let given = given.iter().cloned().collect();
         let shape = LaunchShape::new([10, 3, 1], [4, 1, 1]);
-        plan().layout(36, &given, &BTreeMap::new(), &shape, &memory, None)
+        let own = LaunchMemory::default();
+        plan().layout(36, &given, &Bindings::default(), &shape, &memory, own)
     }
 
     #[test]
@@ -397,7 +438,7 @@ mod tests {
             (9, value.clone()),
         ]);
         for part in [
-            "argument 0 (`a0`) takes 4 bytes by value, not 3",
+            "argument 0 (`uchar a0`) takes 4 bytes by value, not 3",
             "argument 1 (`a1`) takes a size of local memory",
             "argument 2 (`a2`) is missing",
             "there is no argument 9; the kernel has 4",
@@ -410,5 +451,37 @@ mod tests {
             (2, ArgValue::Local(u32::MAX)),
         ];
         assert!(problems(&huge).contains("local memory"));
+    }
+
+    #[test]
+    fn what_no_argument_names_must_be_there() {
+        let memory = DeviceMemory::with_capacity(1 << 20).unwrap();
+        let shape = LaunchShape::new([1, 1, 1], [1, 1, 1]);
+        let layout = |source| {
+            let plan = LaunchPlan {
+                slots: vec![slot(0, 8, source)],
+                ..LaunchPlan::default()
+            };
+            let (given, own) = (BTreeMap::new(), LaunchMemory::default());
+            let out = plan.layout(8, &given, &Bindings::default(), &shape, &memory, own);
+            out.unwrap_err().to_string()
+        };
+        let data = SlotSource::Data {
+            section: 0,
+            offset: 0,
+        };
+        assert!(layout(data).contains("program-scope variable"));
+        assert!(layout(SlotSource::PrintBuffer).contains("print"));
+        let image = SlotSource::Image {
+            argument: 3,
+            fact: ImageFact::Width,
+        };
+        assert!(layout(image).contains("image as argument 3"));
+        let plan = LaunchPlan {
+            unsupported: Some("a wish".to_owned()),
+            ..LaunchPlan::default()
+        };
+        let error = plan.check(&BTreeMap::new()).unwrap_err();
+        assert_eq!(error.to_string(), "a wish is not supported");
     }
 }

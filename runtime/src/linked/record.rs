@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 const MAGIC: [u8; 8] = *b"VISAJITr";
 /// Version of the records' layout.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 const HEADER: usize = 56;
 
 /// A memory instruction, for fault records.
@@ -67,6 +67,8 @@ pub struct KernelRecord {
     pub oob: String,
     /// How arguments reach the code.
     pub plan: LaunchPlan,
+    /// Digest of the program's variables, if the kernel uses any.
+    pub data_digest: Option<[u8; 32]>,
     /// Code; what is for fewest launches comes first.
     pub variants: Vec<Variant>,
 }
@@ -230,6 +232,7 @@ mod tests {
             backend: "cranelift".to_owned(),
             oob: "zero".to_owned(),
             plan: LaunchPlan::default(),
+            data_digest: None,
             variants: Vec::new(),
         }
     }

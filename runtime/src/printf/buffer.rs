@@ -2,10 +2,9 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::error::Error;
+use super::{Output, render};
 use crate::limits::{MAX_PRINTF_STRING, PRINTF_BUFFER_BYTES};
-use crate::printf::{Output, render};
-use visa_runtime::{Buffer, DeviceMemory};
+use crate::memory::{Buffer, DeviceMemory, MemoryError};
 
 /// Where the first record goes: behind the number of bytes in use, that the kernel counts up.
 const FIRST: u32 = 4;
@@ -13,16 +12,22 @@ const FIRST: u32 = 4;
 const STEP: usize = 64;
 
 /// A printing kernel's buffer. One launch at a time has it.
-pub(super) struct PrintBuffer {
+#[derive(Debug)]
+pub struct PrintBuffer {
     address: u64,
     buffer: Mutex<Buffer>,
 }
 
 /// The buffer during a launch.
-pub(super) struct Printing<'a>(MutexGuard<'a, Buffer>);
+#[derive(Debug)]
+pub struct Printing<'a>(MutexGuard<'a, Buffer>);
 
 impl PrintBuffer {
-    pub(super) fn new(memory: &DeviceMemory) -> Result<PrintBuffer, Error> {
+    /// An empty one.
+    ///
+    /// # Errors
+    /// When there is no room.
+    pub fn new(memory: &DeviceMemory) -> Result<PrintBuffer, MemoryError> {
         let buffer = memory.alloc(PRINTF_BUFFER_BYTES)?;
         Ok(PrintBuffer {
             address: buffer.address(),
@@ -30,12 +35,16 @@ impl PrintBuffer {
         })
     }
 
-    pub(super) fn address(&self) -> u64 {
+    /// Its address.
+    pub fn address(&self) -> u64 {
         self.address
     }
 
     /// Waits until no other launch has the buffer, and empties it.
-    pub(super) fn start(&self) -> Result<Printing<'_>, Error> {
+    ///
+    /// # Errors
+    /// None that an allocated buffer has.
+    pub fn start(&self) -> Result<Printing<'_>, MemoryError> {
         let buffer = self.buffer.lock().unwrap_or_else(PoisonError::into_inner);
         buffer.write(0, &FIRST.to_le_bytes())?;
         Ok(Printing(buffer))
@@ -44,13 +53,16 @@ impl PrintBuffer {
 
 impl Printing<'_> {
     /// The text. Leaves zeros, so that no later launch finds remains of this one.
-    pub(super) fn finish(self) -> Result<Output, Error> {
+    ///
+    /// # Errors
+    /// None that an allocated buffer has.
+    pub fn finish(self) -> Result<Output, MemoryError> {
         let buffer = &*self.0;
         let mut used = [0; 4];
         buffer.read(0, &mut used)?;
         let used = u64::from(u32::from_le_bytes(used));
         let end = used.clamp(u64::from(FIRST), buffer.len());
-        let mut records = vec![0; (end - u64::from(FIRST)) as usize];
+        let mut records = vec![0; end.saturating_sub(FIRST.into()) as usize];
         buffer.read(u64::from(FIRST), &mut records)?;
         buffer.write(u64::from(FIRST), &vec![0; records.len()])?;
         Ok(render(&records, &|address| {
@@ -73,12 +85,11 @@ fn string(memory: &DeviceMemory, address: u64) -> Option<Vec<u8>> {
                 &part[..1]
             }
         };
-        match part.iter().position(|&byte| byte == 0) {
-            Some(end) => {
-                out.extend_from_slice(&part[..end]);
-                return Some(out);
-            }
-            None => out.extend_from_slice(part),
+        let text = part.iter().take_while(|&&byte| byte != 0);
+        let before = out.len();
+        out.extend(text);
+        if out.len().saturating_sub(before) < part.len() {
+            return Some(out);
         }
     }
     Some(out)

@@ -6,7 +6,7 @@
 //! Any bytes may be given: a kernel can write what it likes to its buffer. Rendering ends at the first record that makes no
 //! sense, and says so in [`Output::problem`]; time and memory are bounded by [`limits`](crate::limits).
 //!
-//! It does not know where the buffer comes from, nor read device memory: whoever calls hands in the bytes and a reader of strings.
+//! [`PrintBuffer`] is where a kernel's records go; rendering itself is handed the bytes and a reader of strings.
 
 #![deny(
     clippy::unwrap_used,
@@ -27,11 +27,14 @@
     )
 )]
 
+mod buffer;
 mod number;
 mod record;
 mod spec;
 #[cfg(test)]
 mod tests;
+
+pub use buffer::{PrintBuffer, Printing};
 
 use crate::limits::MAX_PRINTED_BYTES;
 use record::{Reader, Value};
