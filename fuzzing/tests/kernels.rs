@@ -174,7 +174,10 @@ fn check(dir: &Path, seed: u64, launches: u64, machines: &mut Machines, s: &Mute
     if let Some(why) = invalid {
         let why = why.split_once("line ").map_or(why.as_str(), |(_, w)| w);
         let why = why.split_once(": ").map_or(why, |(_, w)| w);
-        *s.reasons.entry(why.to_owned()).or_default() += 1;
+        // The first error alone; numbers in it (places, sizes) make kinds of what is one kind.
+        let first = why.lines().next().unwrap_or("");
+        let kind = first.replace(|c: char| c.is_ascii_digit(), "");
+        *s.reasons.entry(kind).or_default() += 1;
     }
     for name in mnemonics(&text) {
         *s.mnemonics.entry(name).or_default() += 1;
