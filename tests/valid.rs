@@ -472,6 +472,97 @@ fn outside(row: &OpcodeInfo, dst: Option<Type>, srcs: &[Option<Type>]) -> bool {
     wrong || mixed || each.any(|(i, t)| t.is_some_and(|t| !row.src_type(i).contains(t)))
 }
 
+/// Payloads in the order they are written in: where their names stand, `%null` with none.
+fn payloads(line: &str) -> Vec<Option<(usize, usize)>> {
+    let names = names(line);
+    let mut out = Vec::new();
+    let mut at = line.find(") ").map_or(line.len(), |i| i + 2);
+    for word in line[at..].split(' ') {
+        let name = names.iter().copied().find(|&(a, _)| a == at);
+        let rest = name.map_or("", |(_, b)| &line[b..at + word.len()]);
+        if word == "%null.0" || rest == ".0" || rest == "(0,0)" {
+            out.push(name);
+        }
+        at += word.len() + 1;
+    }
+    out
+}
+
+/// Payloads whose variable is of a type that the row does not allow; how many were refused.
+fn wrong_payloads(op: Opcode, sample: &Sample) -> usize {
+    let row = op.info();
+    let places = payloads(&sample.line);
+    if !row.payloads.is_empty() {
+        assert_eq!(places.len(), row.payloads.len(), "{}", sample.line);
+    }
+    let mut count = 0;
+    for (i, (a, b)) in places
+        .iter()
+        .enumerate()
+        .filter_map(|(i, p)| Some((i, (*p)?)))
+    {
+        for ty in TYPES.into_iter().filter(|t| !row.payload(i).contains(*t)) {
+            let name = variable(ty, 3);
+            let line = format!("{}{name}{}", &sample.line[..a], &sample.line[b..]);
+            let bad = module(&line).unwrap_or_else(|e| panic!("{e}"));
+            let rules =
+                refused(bad, sample.platforms[0]).unwrap_or_else(|| panic!("{line} passes"));
+            let rule = format!("payload {i} has type `{ty}`; allowed: ");
+            assert!(rules.iter().any(|r| r.contains(&rule)), "{line}: {rules:?}");
+            count += 1;
+        }
+    }
+    count
+}
+
+/// As `GenX_IR` of IGC 1.0.12504 has it, on every platform.
+#[test]
+fn data_of_dword_atomics_has_the_operations_type() {
+    for (op, operands, allowed) in [
+        ("add", 1, "ud d"),
+        ("sub", 1, "ud d"),
+        ("inc", 0, "ud"),
+        ("dec", 0, "ud"),
+        ("min", 1, "ud"),
+        ("max", 1, "ud"),
+        ("xchg", 1, "ud"),
+        ("cmpxchg", 2, "ud"),
+        ("and", 1, "ud"),
+        ("or", 1, "ud"),
+        ("xor", 1, "ud"),
+        ("minsint", 1, "d"),
+        ("maxsint", 1, "d"),
+        ("fmax", 1, "f"),
+        ("fmin", 1, "f"),
+        ("fcmpwr", 2, "f"),
+        ("fadd", 1, "f"),
+        ("fsub", 1, "f"),
+        ("add.16", 1, "ud"),
+        ("minsint.16", 1, "ud"),
+        ("fmax.16", 1, "ud"),
+    ] {
+        let good = variable(parse_type(allowed.split(' ').next().unwrap()), 0);
+        // Sources, then the destination.
+        for k in 0..=operands {
+            for ty in TYPES {
+                let mut words = vec![format!("{good}.0"); operands];
+                words.resize(2, "%null.0".into());
+                words.push(format!("{good}.0"));
+                words[if k == operands { 2 } else { k }] = format!("{}.0", variable(ty, 1));
+                let line = format!("dword_atomic.{op} (M1, 8) T6 UD3.0 {}", words.join(" "));
+                let module = module(&line).unwrap_or_else(|e| panic!("{line}: {e}"));
+                let legal = allowed.split(' ').any(|name| parse_type(name) == ty);
+                let refused = refused(module, Platform::Skl);
+                assert_eq!(refused.is_none(), legal, "{line}: {refused:?}");
+            }
+        }
+    }
+}
+
+fn parse_type(name: &str) -> Type {
+    TYPES.into_iter().find(|t| t.name() == name).unwrap()
+}
+
 /// Platforms without the instruction, or without it on some type; how many refused it.
 fn wrong_platforms(op: Opcode, sample: &Sample) -> usize {
     let row = op.info();
@@ -521,7 +612,7 @@ fn reason(op: Opcode, kind: &str) -> &'static str {
         (_, _, Form::Label) => "a label, not written as an instruction",
         ("platform", ..) => "legal on every platform, with every type",
         _ if row.platforms == visa_jit::isa::Platforms::NONE => "on no platform here",
-        ("type", ..) if row.dst.raw() || row.src(0).raw() => "payloads have no type",
+        ("type", ..) if row.dst.raw() || row.src(0).raw() => "payloads of any type",
         ("type", ..) => "no typed operands",
         _ => "no operands",
     }
@@ -554,7 +645,7 @@ fn every_row_has_its_negatives() {
             if !sample.platforms.is_empty() {
                 counts[0] = wrong_classes(op, sample);
                 counts[1] = wrong_names(op, sample);
-                counts[2] = wrong_types(op, sample);
+                counts[2] = wrong_types(op, sample) + wrong_payloads(op, sample);
             }
             counts[3] = wrong_platforms(op, sample);
         }

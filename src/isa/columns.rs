@@ -308,6 +308,8 @@ pub enum TypeClass {
     Word,
     /// `d`, `ud`.
     D32,
+    /// `d`, `ud`, `f`; no packed immediates.
+    Dword,
     /// `ud`.
     Ud,
     /// `ud` and the packed `uv`.
@@ -347,6 +349,7 @@ impl TypeClass {
                 matches!(ty, Type::W | Type::Uw | Type::V | Type::Uv)
             }
             TypeClass::D32 => matches!(ty, Type::D | Type::Ud),
+            TypeClass::Dword => matches!(ty, Type::D | Type::Ud | Type::F),
             TypeClass::Ud => matches!(ty, Type::Ud),
             TypeClass::UdUv => matches!(ty, Type::Ud | Type::Uv),
             TypeClass::Float => ty.is_float() && !matches!(ty, Type::Bf),
@@ -371,6 +374,7 @@ impl TypeClass {
             TypeClass::Byte => "b, ub",
             TypeClass::Word => "w, uw",
             TypeClass::D32 => "d, ud",
+            TypeClass::Dword => "d, ud, f",
             TypeClass::Ud => "ud",
             TypeClass::UdUv => "ud, uv",
             TypeClass::Numeric => "all integer or all float",

@@ -99,6 +99,11 @@ fn operands(row: &OpcodeInfo) -> String {
         (false, true) => format!("{} ←", side(row.dst, row.dst_types)),
         (false, false) => format!("{} ← {sources}", side(row.dst, row.dst_types)),
     };
+    let payloads = row.payloads.iter().map(|types| types.describe());
+    if !row.payloads.is_empty() {
+        let list = payloads.collect::<Vec<_>>().join("; ");
+        let _ = write!(out, ", payloads as written: {list}");
+    }
     for (i, (to, from)) in row.pairs.iter().enumerate() {
         let _ = write!(out, "{} {to} ← {from}", if i == 0 { ";" } else { "," });
     }

@@ -9,7 +9,8 @@
 //!
 //! `_` means "not allowed" in the saturation, modifier and predicate columns. Where sources differ, their classes or
 //! types are listed in brackets. After the semantics may follow `, on [types platforms, …]`, types that fewer
-//! platforms have than the opcode, and `, pairs [dst src, …]`, the only conversions that exist.
+//! platforms have than the opcode, `, pairs [dst src, …]`, the only conversions that exist, and `, payloads [types …]`, types
+//! of a message's or a matrix's variables as they are written, where not all are legal.
 //! Where the specification and the vendor's assembler differ, a row allows what the assembler takes, unless
 //! the specification gives it no meaning.
 
@@ -71,7 +72,7 @@ macro_rules! opcodes {
     ($($variant:ident $number:literal / $sub:literal $text:tt $family:ident $form:ident $n:literal :
        $dst:ident $dst_ty:ident <- $src:tt $src_ty:tt ;
        $sat:tt $mods:tt $pred:tt $platforms:ident $status:ident $doc:literal
-       $(, on [$($on_ty:ident $on:ident),*])? $(, pairs [$($to:ident $from:ident),*])?)*) => {
+       $(, on [$($on_ty:ident $on:ident),*])? $(, pairs [$($to:ident $from:ident),*])? $(, payloads [$($payload:ident)*])?)*) => {
         /// An instruction of the ISA. Messages with a sub-opcode that changes the operands have one variant each.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u8)]
@@ -101,6 +102,7 @@ macro_rules! opcodes {
             semantics: $doc,
             limited: &[$($((TypeClass::$on_ty, Platforms::$on)),*)?],
             pairs: &[$($((Type::$to, Type::$from)),*)?],
+            payloads: &[$($(TypeClass::$payload),*)?],
         },)*];
 
         impl Opcode {
@@ -154,6 +156,8 @@ pub struct OpcodeInfo {
     pub limited: &'static [(TypeClass, Platforms)],
     /// Types of destination and first source that go together; empty when all do that the columns allow.
     pub pairs: &'static [(Type, Type)],
+    /// Element types of the payloads in the order they are written in; those not listed have any. See [`OpcodeInfo::payload`].
+    pub payloads: &'static [TypeClass],
 }
 
 impl OpcodeInfo {
@@ -169,6 +173,11 @@ impl OpcodeInfo {
         let last = self.src_types.last();
         let entry = self.src_types.get(i).or(last);
         entry.copied().unwrap_or(TypeClass::None)
+    }
+
+    /// Element types of payload `i`.
+    pub fn payload(&self, i: usize) -> TypeClass {
+        self.payloads.get(i).copied().unwrap_or(TypeClass::Any)
     }
 
     /// True when the sources differ in class or type.
@@ -314,8 +323,8 @@ opcodes! {
     OwordSt 0x36/0 ["oword_st"] Memory Oword 0 : NONE None <- GEN_IMM Int32; _ _ _ ALL Full "block store of owords, offset in owords"
     MediaLd 0x37/0 ["media_ld"] Memory Media 0 : RAW Any <- GEN_IMM D32; _ _ _ ALL Full "2D block load"
     MediaSt 0x38/0 ["media_st"] Memory Media 0 : NONE None <- GEN_IMM D32; _ _ _ ALL Full "2D block store"
-    Gather 0x39/0 ["gather"] Memory Gather 0 : RAW Any <- GEN_IMM Int32; _ _ _ ALL Full "load of 1, 2 or 4 bytes a lane, offsets in elements"
-    Scatter 0x3A/0 ["scatter"] Memory Gather 0 : NONE None <- GEN_IMM Int32; _ _ _ ALL Full "store of 1, 2 or 4 bytes a lane, offsets in elements"
+    Gather 0x39/0 ["gather"] Memory Gather 0 : RAW Any <- GEN_IMM Int32; _ _ _ ALL Full "load of 1, 2 or 4 bytes a lane, offsets in elements", payloads [Any Dword]
+    Scatter 0x3A/0 ["scatter"] Memory Gather 0 : NONE None <- GEN_IMM Int32; _ _ _ ALL Full "store of 1, 2 or 4 bytes a lane, offsets in elements", payloads [Any Dword]
     OwordLdUnaligned 0x3C/0 ["oword_ld_unaligned"] Memory Oword 0 : RAW Any <- GEN_IMM Int32; _ _ _ ALL Full "block load of owords, offset in bytes"
     Gather4Typed 0x4B/0 ["gather4_typed"] Memory Typed 0 : RAW Any <- RAW Any; _ _ Guard ALL Full "typed surface read at u, v, r, lod"
     Scatter4Typed 0x4C/0 ["scatter4_typed"] Memory Typed 0 : NONE None <- RAW Any; _ _ Guard ALL Full "typed surface write at u, v, r, lod"
@@ -324,7 +333,7 @@ opcodes! {
     Scatter4Scaled 0x75/0 ["scatter4_scaled"] Memory Gather4Scaled 0 : NONE None <- GEN_IMM Int32; _ _ Guard ALL Full "store of up to four dwords a lane at byte offsets"
     GatherScaled 0x78/0 ["gather_scaled"] Memory GatherScaled 0 : RAW Any <- GEN_IMM Int32; _ _ Guard ALL Full "load of 1, 2 or 4 bytes a lane at byte offsets"
     ScatterScaled 0x79/0 ["scatter_scaled"] Memory GatherScaled 0 : NONE None <- GEN_IMM Int32; _ _ Guard ALL Full "store of 1, 2 or 4 bytes a lane at byte offsets"
-    DwordAtomic 0x7D/0 ["dword_atomic"] Memory DwordAtomic 0 : RAW Any <- RAW Any; _ _ Guard ALL Full "atomic on a dword (or word) of a surface"
+    DwordAtomic 0x7D/0 ["dword_atomic"] Memory DwordAtomic 0 : RAW Any <- RAW Any; _ _ Guard ALL Full "atomic on a dword (or word) of a surface", payloads [Ud Dword Dword Dword]
     QwGather 0x86/0 ["qw_gather"] Memory Qword 0 : RAW Any <- RAW Any; _ _ Guard FROM_DG2 Full "load of qwords a lane"
     QwScatter 0x87/0 ["qw_scatter"] Memory Qword 0 : NONE None <- RAW Any; _ _ Guard FROM_DG2 Full "store of qwords a lane"
 
@@ -366,7 +375,7 @@ opcodes! {
     UrbWrite3d 0x72/0 ["urb_write_3d"] Sampler Unparsed 0 : NONE None <- RAW Any; _ _ Guard ALL Rejected "unified return buffer write"
 
     // Everything else.
-    Dpasw 0x1C/0 ["dpasw"] Misc Dpas 0 : RAW Any <- RAW Any; _ _ _ DG2_ONLY Full "dpas whose A matrix is half and half in two fused threads"
+    Dpasw 0x1C/0 ["dpasw"] Misc Dpas 0 : RAW Any <- RAW Any; _ _ _ DG2_ONLY Full "dpas whose A matrix is half and half in two fused threads", payloads [Any Any D32 D32]
     File 0x51/0 ["FILE"] Misc File 0 : NONE None <- NONE None; _ _ _ ALL Full "source file of what follows"
     Loc 0x52/0 ["LOC"] Misc Loc 0 : NONE None <- NONE None; _ _ _ ALL Full "source line of what follows"
     VmeIme 0x54/0 ["vme_ime"] Misc Unparsed 0 : RAW Any <- RAW Any; _ _ _ SKL_ONLY Rejected "integer motion estimation"
@@ -377,7 +386,7 @@ opcodes! {
     RawSends 0x7A/0 ["raw_sends", "raw_sendsc", "raw_sends_eot", "raw_sendsc_eot"] Misc RawSends 0 : RAW Any <- GEN_IMM D32; _ _ Guard ALL DecodeOnly "hardware message with a split payload"
     RawSendg 0x93/0 ["raw_sendg", "raw_sendgc", "raw_sendg_eot", "raw_sendgc_eot"] Misc Unparsed 0 : RAW Any <- GEN_IMM Int64; _ _ Guard NONE Rejected "hardware message with a 64-bit descriptor"
     Lifetime 0x7B/0 ["lifetime"] Misc Lifetime 0 : NONE None <- NONE None; _ _ _ ALL Full "start or end of the life of a variable"
-    Dpas 0x83/0 ["dpas"] Misc Dpas 0 : RAW Any <- RAW Any; _ _ _ FROM_DG2 Full "systolic matrix multiply and accumulate: dst = s0 + s2 * s1"
+    Dpas 0x83/0 ["dpas"] Misc Dpas 0 : RAW Any <- RAW Any; _ _ _ FROM_DG2 Full "systolic matrix multiply and accumulate: dst = s0 + s2 * s1", payloads [Any Any D32 D32]
     Breakpoint 0x94/0 ["breakpoint"] Misc Nullary 0 : NONE None <- NONE None; _ _ _ NONE DecodeOnly "debug breakpoint"
     Bdpas 0x99/0 ["bdpas"] Misc Unparsed 0 : RAW Any <- RAW Any; _ _ _ NONE Rejected "dpas with block scaling"
 }

@@ -3,7 +3,7 @@
 //! Messages name the instruction, the operand as the text counts it, what it is, and what the row allows.
 
 use super::Target;
-use crate::isa::{Classes, Form, Modifiers, OpcodeInfo, PredKind, SrcModifier, Type};
+use crate::isa::{Classes, Form, Modifiers, OpcodeInfo, PredKind, SrcModifier, Type, TypeClass};
 use crate::module::*;
 
 /// What the rules are asked about.
@@ -45,6 +45,7 @@ impl Rules<'_> {
             self.breaks("no predicate is allowed in front".into());
         }
         let inst = self.inst;
+        self.payloads(&payloads(&inst.body));
         match &inst.body {
             Body::Alu(a) => self.alu(a),
             Body::SwitchJmp { index, .. } => self.scalars(&[index]),
@@ -82,6 +83,19 @@ impl Rules<'_> {
             self.src(i, s);
         }
         self.types(None, srcs);
+    }
+
+    fn payloads(&mut self, vars: &[VarId]) {
+        for (i, &v) in vars.iter().enumerate() {
+            let allowed = self.row.payload(i);
+            if let Some(ty) = self.var(v)
+                && allowed != TypeClass::Any
+                && !allowed.contains(ty)
+            {
+                let types = allowed.describe();
+                self.breaks(format!("payload {i} has type `{ty}`; allowed: {types}"));
+            }
+        }
     }
 
     fn alu(&mut self, a: &Alu) {
@@ -214,6 +228,25 @@ impl Rules<'_> {
             Src::Imm { ty, .. } => Some(*ty),
             _ => None,
         }
+    }
+}
+
+/// Payloads in the order they are written in, of bodies some of whose rows say what types these have.
+fn payloads(body: &Body) -> Vec<VarId> {
+    match body {
+        Body::Mem(m) => match &m.kind {
+            MemKind::Gather { offsets, data, .. } => vec![offsets.var, data.var],
+            MemKind::DwordAtomic {
+                offsets,
+                src0,
+                src1,
+                dst,
+                ..
+            } => vec![offsets.var, src0.var, src1.var, dst.var],
+            _ => Vec::new(),
+        },
+        Body::Dpas(d) => vec![d.dst.var, d.src0.var, d.src1.var, d.src2.var],
+        _ => Vec::new(),
     }
 }
 

@@ -13,7 +13,7 @@ pub fn check(module: &Module, target: Target, inst: &Inst, errors: &mut Vec<Vali
         Body::SwitchJmp { targets, .. } if targets.is_empty() => Some("no targets".into()),
         Body::Dpas(d) => dpas(module, target, inst, d),
         Body::Lsc(l) => lsc(inst, l),
-        Body::Mem(m) => mem(&m.kind),
+        Body::Mem(m) => mem(module, &m.kind),
         Body::Svm(s) => svm(s),
         _ => None,
     };
@@ -134,7 +134,25 @@ fn channels(c: Channels) -> Option<String> {
     (c.count() == 0).then(|| "no channel is enabled".into())
 }
 
-fn mem(kind: &MemKind) -> Option<String> {
+/// Data of an atomic on dwords, as the vendor's assembler has it.
+fn atomic_types(module: &Module, op: AtomicOp, width: AtomicWidth, data: &[Raw]) -> Option<String> {
+    let allowed: &[Type] = match op {
+        _ if width == AtomicWidth::W16 => &[Type::Ud],
+        AtomicOp::Add | AtomicOp::Sub => &[Type::Ud, Type::D],
+        AtomicOp::Smin | AtomicOp::Smax => &[Type::D],
+        _ if op.is_float() => &[Type::F],
+        _ => &[Type::Ud],
+    };
+    let mut types = data.iter().filter(|r| !r.is_null());
+    let wrong = types.find_map(|r| module.vars.ty(r.var).filter(|t| !allowed.contains(t)))?;
+    let names: Vec<String> = allowed.iter().map(Type::to_string).collect();
+    Some(format!(
+        "data of type `{wrong}`; allowed for this operation: {}",
+        names.join(", ")
+    ))
+}
+
+fn mem(module: &Module, kind: &MemKind) -> Option<String> {
     match kind {
         MemKind::Gather { bytes, .. } | MemKind::GatherScaled { bytes, .. } => {
             one_of("bytes of an element", *bytes, &[1, 2, 4])
@@ -143,8 +161,16 @@ fn mem(kind: &MemKind) -> Option<String> {
             channels(*c)
         }
         MemKind::Oword { owords, .. } => one_of("owords", *owords, &[1, 2, 4, 8, 16]),
-        MemKind::DwordAtomic { op, src0, src1, .. }
-        | MemKind::TypedAtomic { op, src0, src1, .. } => operands(*op, *src0, *src1),
+        MemKind::DwordAtomic {
+            op,
+            width,
+            src0,
+            src1,
+            dst,
+            ..
+        } => operands(*op, *src0, *src1)
+            .or_else(|| atomic_types(module, *op, *width, &[*src0, *src1, *dst])),
+        MemKind::TypedAtomic { op, src0, src1, .. } => operands(*op, *src0, *src1),
         MemKind::Qword { .. } | MemKind::Media { .. } => None,
     }
 }

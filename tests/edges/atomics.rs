@@ -179,6 +179,17 @@ fn sources(o: &Operation, dot: &str) -> [String; 2] {
     [name(0), name(1)]
 }
 
+/// An operand as a variable of the type that `dword_atomic` takes.
+fn typed(o: &Operation, bytes: u32, operand: &str) -> String {
+    let suffix = match o.legacy {
+        _ if bytes == 2 || operand.starts_with('%') => "",
+        "minsint" | "maxsint" => "_d",
+        name if name.starts_with('f') => "_f",
+        _ => "",
+    };
+    operand.replace(".0", &format!("{suffix}.0"))
+}
+
 fn width(bytes: u32) -> &'static str {
     match bytes {
         2 => ".16",
@@ -208,7 +219,8 @@ fn atomics() {
                     for space in [Space::Surface, Space::Slm] {
                         let l = if space == Space::Slm { sixteen } else { eight };
                         let s = surface(space);
-                        let text = format!("dword_atomic.{name}{w} {{x}} {s} OFF.0 {a} {b} DATA.0");
+                        let [a, b, data] = [&a, &b, "DATA.0"].map(|v| typed(o, bytes, v));
+                        let text = format!("dword_atomic.{name}{w} {{x}} {s} OFF.0 {a} {b} {data}");
                         rig.run(
                             &atomic(Platform::Skl, l, space, text, "dword_atomic", o, bytes, 0),
                             effort,

@@ -157,6 +157,13 @@ impl Shape {
             _ => "uq",
         };
         let data = self.data_size();
+        let mut typed = String::new();
+        for var in ["SRC0", "SRC1", "DATA"] {
+            for ty in ["d", "f"] {
+                let alias = format!("{var}_{ty} v_type=G type={ty} num_elts=32");
+                let _ = writeln!(typed, ".decl {alias} align=GRF alias=<{var}, 0>");
+            }
+        }
         let _ = write!(
             k,
             ".version 4.1\n.kernel \"edge\"\n.kernel_attr SimdSize={simd}\n\
@@ -166,6 +173,7 @@ impl Shape {
              .decl SRC0 v_type=G type=ud num_elts=64 align=GRF\n\
              .decl SRC1 v_type=G type=ud num_elts=64 align=GRF\n\
              .decl DATA v_type=G type=ud num_elts={} align=GRF\n\
+             {typed}\
              .decl TMP v_type=G type=ud num_elts=32 align=GRF\n\
              .decl N v_type=G type=ud num_elts=1 align=dword\n\
              .decl BASE v_type=G type=ud num_elts=1 align=dword\n\

@@ -88,8 +88,8 @@ pub fn kernel(seed: u64) -> Kernel {
 }
 
 fn variables(kernel: &mut Kernel, rng: &mut Rng) {
-    let mut all = vec![Type::Ud, Type::Ud, Type::F, Type::F];
-    for _ in 0..4 {
+    let mut all = vec![Type::Ud, Type::Ud, Type::F, Type::F, Type::D];
+    for _ in 0..3 {
         all.push(*rng.pick(&INTS));
     }
     all.push(*rng.pick(&[Type::Hf, Type::Df, Type::Bf]));

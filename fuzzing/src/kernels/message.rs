@@ -327,14 +327,18 @@ fn atomic(
         "maxsint",
     ];
     let op = *g.rng.pick(&ops);
-    let (a, b) = (g.variable(Type::Ud)?, g.variable(Type::Ud)?);
+    let ty = match op {
+        "minsint" | "maxsint" => Type::D,
+        _ => Type::Ud,
+    };
+    let (a, b) = (g.variable(ty)?, g.variable(ty)?);
     let sources = match op {
         "inc" | "dec" => "%null.0 %null.0".into(),
         "cmpxchg" => format!("{a}.0 {b}.0"),
         _ => format!("{a}.0 %null.0"),
     };
     g.apart(shape, 4, MEMORY_BYTES / 2, lines);
-    let dst = g.variable(Type::Ud)?;
+    let dst = g.variable(ty)?;
     let dst = if g.rng.chance(30) {
         "%null.0".into()
     } else {

@@ -37,7 +37,7 @@ class File:
 
     def __init__(self, name, title, platforms="skl pvc"):
         self.name, self.title, self.platforms = name, title, platforms
-        self.body, self.rows = [], []
+        self.body, self.rows, self.decls = [], [], []
 
     def row(self, lines, out):
         """`out` turns the bytes of the row into what they are afterwards. `@` in a line is where the row starts."""
@@ -68,7 +68,8 @@ class File:
                  "// input IN: address 0", "// input OUT: address 1"]
         for k, memory in enumerate(self.rows):
             lines.append(f"// expect surface 1 at {256 * k}: u32[64] = {words(memory)}")
-        lines += ["// faults: 0", ".version 4.1", ".kernel \"generated\"", f".kernel_attr SimdSize={LANES}", HEAD]
+        lines += ["// faults: 0", ".version 4.1", ".kernel \"generated\"", f".kernel_attr SimdSize={LANES}",
+                  HEAD.replace(".input IN", "\n".join(self.decls + [".input IN"]), 1)]
         with open(os.path.join(ROOT, self.name, "messages.visaasm"), "w") as f:
             f.write("\n".join(lines + self.body + ["    ret (M1, 1)"]) + "\n")
 
@@ -225,6 +226,8 @@ def atomics():
              ("maxsint", lambda o, x, y: max(o, x, key=signed), 1), ("cmpxchg", lambda o, x, y: x if o == y else o, 2)]
     f = File("dword_atomic", "The old value, and what memory holds afterwards.")
     g = File("svm_atomic", "The old value, and what memory holds afterwards.")
+    # Data of the signed operations are of that type.
+    f.decls = [f".decl {v}I v_type=G type=d num_elts=64 align=GRF alias=<{v}, 0>" for v in "DV"]
     for k, (name, new, count) in enumerate(table):
         # Half of the second sources are what memory holds.
         setup = ["mov (M1_NM, 16) S(0,0)<1> ID(0,0)<1;1,0>", f"mov (M1_NM, 8) S(0,4)<1> {SEED:#x}:ud",
@@ -241,7 +244,8 @@ def atomics():
                 put(m, 64 + 4 * i, SEED, 4)
         lines, _ = offsets(4, turn, 256 * len(f.rows))
         show = [f"oword_st (4) T7 {16 * len(f.rows) + 4:#x}:ud V.0"]
-        f.row(setup + more + lines + [f"dword_atomic.{name} (M1, 16) T7 OFF.0 {a} {b} V.0"] + show, out)
+        typed = (a.replace("D", "DI"), "VI.0") if name.endswith("sint") else (a, "V.0")
+        f.row(setup + more + lines + [f"dword_atomic.{name} (M1, 16) T7 OFF.0 {typed[0]} {b} {typed[1]}"] + show, out)
         lines, _ = flat("OUT", 4, turn)
         g.row(setup + more + lines + [f"svm_atomic.{name} (M1, 16) Q.0 V.0 {a} {b}"] + show, out)
     f.write()
