@@ -4,77 +4,19 @@
 //! median of the ratios is printed, so that a change of the machine's speed hits both. The C side is built with
 //! `clang -O3 -march=native -mprefer-vector-width=512` when a clang is installed and left out otherwise.
 
+mod support;
+
 use std::ffi::c_int;
-use std::path::PathBuf;
-use std::process::Command;
-use std::time::Instant;
 
 use libloading::{Library, Symbol};
 use visa_jit::{Engine, Launch, Prepared, Program};
 
-const ROUNDS: usize = 31;
-
-fn median(mut v: Vec<f64>) -> f64 {
-    v.sort_by(f64::total_cmp);
-    v[v.len() / 2]
-}
-
-/// Microseconds of one call.
-fn time(f: &mut dyn FnMut()) -> f64 {
-    let start = Instant::now();
-    f();
-    start.elapsed().as_secs_f64() * 1e6
-}
-
-/// Runs two things in turn; returns the median time of each and the median ratio.
-fn paired(a: &mut dyn FnMut(), b: &mut dyn FnMut()) -> (f64, f64, f64) {
-    a();
-    b();
-    let (mut ta, mut tb, mut ratio) = (Vec::new(), Vec::new(), Vec::new());
-    for _ in 0..ROUNDS {
-        let (x, y) = (time(a), time(b));
-        ta.push(x);
-        tb.push(y);
-        ratio.push(x / y);
-    }
-    (median(ta), median(tb), median(ratio))
-}
-
-fn root(path: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(path)
-}
+use support::{ROUNDS, c_library, median, paired, root, time};
 
 /// The C loops with vectors of so many bits, if a clang is there to build them.
 fn c_loops(bits: u32) -> Option<Library> {
-    let name = format!("visa-jit-loops-{}-{bits}.so", std::process::id());
-    let out = std::env::temp_dir().join(name);
     let width = format!("-mprefer-vector-width={bits}");
-    for clang in [
-        "clang-19", "clang", "clang-18", "clang-17", "clang-16", "clang-15", "clang-14",
-    ] {
-        let built = Command::new(clang)
-            .args([
-                "-O3",
-                "-march=native",
-                &width,
-                "-ffp-contract=fast",
-                "-shared",
-                "-fPIC",
-                "-o",
-            ])
-            .arg(&out)
-            .arg(root("benches/loops.c"))
-            .status();
-        if built.is_ok_and(|s| s.success()) {
-            println!("C: {clang} -O3 -march=native {width}");
-            // SAFETY: our own library, which runs no code when it is loaded.
-            let library = unsafe { Library::new(&out) }.ok();
-            let _ = std::fs::remove_file(&out);
-            return library;
-        }
-    }
-    println!("C: no clang found, its column is left out (apt-get install clang-19)");
-    None
+    c_library("benches/loops.c", &[&width, "-ffp-contract=fast"])
 }
 
 struct Bench {

@@ -140,6 +140,44 @@ fn run_gather(t: &Target) {
     }
 }
 
+on_devices!(kept_kernels, "kept", run_kept);
+
+fn run_kept(t: &Target) {
+    let mut rng = Rng::new(12);
+    for size in SIZES.into_iter().chain([SWEEP]) {
+        let n = size.0 as usize;
+        // Blocks of lanes that all stay, that all go, and mixed ones.
+        let keep: Vec<u32> = (0..n)
+            .map(|i| match i / 64 % 3 {
+                0 => rng.below(2) * 7,
+                blocks => blocks as u32 - 1,
+            })
+            .collect();
+        let index: Vec<u32> = (0..n).map(|_| rng.below(301)).collect();
+        let (table, before) = (rng.floats(301, -1e6, 1e6), rng.floats(n, -1.0, 1.0));
+        t.job("gather_kept", size)
+            .in_out(&before)
+            .input(&table)
+            .input(&index)
+            .input(&keep)
+            .policies()
+            .check(|r| {
+                r.exact(0, &gather::gather_kept(&before, &table, &index, &keep));
+            });
+        let (values, before) = (rng.words(n), rng.words(n));
+        let permutation = rng.permutation(size.0);
+        t.job("scatter_kept", size)
+            .in_out(&before)
+            .input(&values)
+            .input(&permutation)
+            .input(&keep)
+            .policies()
+            .check(|r| {
+                r.exact(0, &gather::scatter_kept(&before, &values, &permutation, &keep));
+            });
+    }
+}
+
 on_devices!(sgemm_kernels, "sgemm", run_sgemm);
 
 fn run_sgemm(t: &Target) {

@@ -1,4 +1,4 @@
-//! Indirect loads and stores (`gather.cl`).
+//! Indirect loads and stores (`gather.cl`, `kept.cl`).
 
 /// `gather`, `gather_wide`, and each half of `gather_narrow`.
 pub fn gather<T: Copy>(table: &[T], index: &[u32]) -> Vec<T> {
@@ -39,6 +39,24 @@ pub fn gather_odd_masked(out: &[f32], table: &[f32], index: &[u32]) -> Vec<f32> 
     (0..out.len()).map(item).collect()
 }
 
+/// Items that are not kept leave `out` alone.
+pub fn gather_kept(out: &[f32], table: &[f32], index: &[u32], keep: &[u32]) -> Vec<f32> {
+    let item = |i: usize| match keep[i] {
+        0 => out[i],
+        _ => table[index[i] as usize],
+    };
+    (0..out.len()).map(item).collect()
+}
+
+/// Items that are not kept write nothing.
+pub fn scatter_kept(out: &[u32], values: &[u32], permutation: &[u32], keep: &[u32]) -> Vec<u32> {
+    let mut out = out.to_vec();
+    for i in (0..values.len()).filter(|&i| keep[i] != 0) {
+        out[permutation[i] as usize] = values[i];
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -53,5 +71,7 @@ mod tests {
         );
         assert_eq!(chase(&[1, 2, 0], 3, 4), [1, 2, 0]);
         assert_eq!(gather_odd_masked(&[9.0, 9.0], &[5.0], &[0, 0]), [5.0, 9.0]);
+        assert_eq!(gather_kept(&[9.0, 9.0], &[5.0], &[0, 0], &[0, 4]), [9.0, 5.0]);
+        assert_eq!(scatter_kept(&[9, 9], &[5, 6], &[1, 0], &[1, 0]), [9, 5]);
     }
 }
