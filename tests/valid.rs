@@ -215,7 +215,7 @@ fn sources(body: &mut Body) -> Vec<&mut Src> {
         Body::SwitchJmp { index, .. } => vec![index],
         Body::Ifcall { addr, .. } => vec![addr],
         Body::Wait(s) => vec![s],
-        Body::Nbarrier { id, count, .. } => [id].into_iter().chain(count).collect(),
+        Body::Nbarrier { id, step } => [id].into_iter().chain(step.operands_mut()).collect(),
         Body::RawSend(r) => vec![&mut r.ex_desc, &mut r.desc],
         Body::Svm(Svm::Block { addr, .. }) => vec![addr],
         Body::Svm(Svm::Gather4Scaled { base, .. }) => vec![base],

@@ -129,6 +129,8 @@ pub struct GroupCtx {
     pub thread_count: u32,
     /// Groups next in x that the call runs too, each with dword 1 of `r0` one higher, where it is left; 0 for kernels with barriers.
     pub following: u32,
+    /// For the helper of named barriers; opaque to compiled code.
+    pub barriers: *mut u8,
 }
 
 /// Length of [`GroupCtx::sink`].
@@ -198,6 +200,29 @@ pub struct Helpers {
     pub rectangle: unsafe extern "C" fn(*mut GroupCtx, u32, u32, *mut u8) -> u32,
     /// Messages to typed surfaces and the sampler, see [`ImageMessage`].
     pub image: ImageMessage,
+    /// A step of a thread at a named barrier: `(group, thread, step, id, role, producers, consumers)`, see
+    /// [`mod@named_barrier`]; the last three count for signals only.
+    pub named_barrier: unsafe extern "C" fn(*mut GroupCtx, u32, u32, u32, u32, u32, u32) -> u32,
+}
+
+/// Named barriers of a group: 0 to 31, of whose numbers the low five bits count, and [`named_barrier::GROUP`].
+///
+/// A barrier waits for a number of producers and one of consumers, of which the low eight bits count; the group's for all
+/// threads that are not finished. When the last signals, those that signalled as consumers may pass, once each,
+/// and the barrier starts anew.
+pub mod named_barrier {
+    /// The thread has come.
+    pub const SIGNAL: u32 = 0;
+    /// Not 0 when the thread may go on behind the barrier. At [`GROUP`] a thread that has not signalled does so first.
+    pub const PASS: u32 = 1;
+    /// The barrier of all threads, in kernels that use others too.
+    pub const GROUP: u32 = 32;
+    /// Role of a thread that signals and waits. Of roles the low two bits count.
+    pub const BOTH: u32 = 0;
+    /// Role of a thread that only signals.
+    pub const PRODUCER: u32 = 1;
+    /// Role of a thread that waits for producers.
+    pub const CONSUMER: u32 = 2;
 }
 
 /// Operands of [`Helpers::rectangle`].

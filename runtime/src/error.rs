@@ -105,6 +105,12 @@ pub enum LaunchError {
         /// Line of the vISA text.
         line: u32,
     },
+    /// Threads of a work-group wait at barriers, and none is left that could let them go.
+    #[error("kernel `{kernel}`: threads wait at named barriers that no other thread will come to")]
+    Deadlock {
+        /// Kernel.
+        kernel: String,
+    },
     /// Our bug: the code returned something that is no status.
     #[error("internal error: kernel `{kernel}` returned status {status}")]
     Status {

@@ -52,10 +52,11 @@ fn layout_of_version_9() {
         offset_of!(GroupCtx, r0),
         offset_of!(GroupCtx, thread_count),
         offset_of!(GroupCtx, following),
+        offset_of!(GroupCtx, barriers),
     ];
     assert_eq!(
         (group, size_of::<GroupCtx>()),
-        ([0, 8, 16, 24, 32, 40, 48, 112, 116], 120)
+        ([0, 8, 16, 24, 32, 40, 48, 112, 116, 120], 128)
     );
     let thread = [
         offset_of!(ThreadCtx, local_ids),
@@ -84,8 +85,9 @@ fn layout_of_version_9() {
         offset_of!(Helpers, store_quiet),
         offset_of!(Helpers, rectangle),
         offset_of!(Helpers, image),
+        offset_of!(Helpers, named_barrier),
     ];
-    assert_eq!(helpers, [0, 8, 16, 24, 32, 40, 48, 56, 64, 72]);
+    assert_eq!(helpers, [0, 8, 16, 24, 32, 40, 48, 56, 64, 72, 80]);
     let image = [
         offset_of!(Image, base),
         offset_of!(Image, pitch),

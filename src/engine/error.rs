@@ -178,6 +178,9 @@ impl From<LaunchError> for Error {
                 let line = pos.line;
                 Error::Launch(std::sync::Arc::new(LaunchError::Alone { kernel, line }))
             }
+            Some((kernel, InterpError::Deadlock)) => {
+                Error::Launch(std::sync::Arc::new(LaunchError::Deadlock { kernel }))
+            }
             Some((kernel, error)) => Error::Interp { kernel, error },
             None => Error::Launch(std::sync::Arc::new(e)),
         }

@@ -71,7 +71,7 @@ fn instruction(module: &Module, inst: &Inst, inputs: &Inputs) -> Result<(), Halt
         Body::Dpas(_) => Ok(()),
         Body::Lsc(l) => lsc(l),
         Body::RawSend(r) => Halt::unsupported(r.describe()),
-        Body::LscBlock2d(_) | Body::Sbarrier(_) | Body::Wait(_) => Ok(()),
+        Body::LscBlock2d(_) | Body::Sbarrier(_) | Body::Nbarrier { .. } | Body::Wait(_) => Ok(()),
         Body::LscTyped(t) => lsc_typed(t),
         _ => Halt::unsupported(NOT_YET),
     }

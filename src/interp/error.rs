@@ -45,6 +45,9 @@ pub enum InterpError {
         /// Which limit.
         what: String,
     },
+    /// Threads wait at barriers, and none is left that could let them go.
+    #[error("threads wait at named barriers that no other thread will come to")]
+    Deadlock,
     /// The trace could not be written.
     #[error("trace: {what}")]
     Trace {

@@ -31,6 +31,7 @@
 mod access;
 mod arith;
 mod atomic;
+mod barrier;
 mod block2d;
 mod calls;
 mod check;

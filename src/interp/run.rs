@@ -5,6 +5,7 @@ use std::sync::Arc;
 use visa_runtime::abi::Status;
 use visa_runtime::{GroupProgram, GroupView, ProgramError};
 
+use super::barrier::Named;
 use super::error::{Halt, InterpError};
 use super::machine::Machine;
 use super::state::{Thread, Wait};
@@ -35,6 +36,7 @@ impl GroupProgram for Program {
 impl Program {
     /// Runs each thread to its end or to a barrier, again and again until all are at their end.
     fn group(&self, group: &mut GroupView<'_>) -> Result<Status, InterpError> {
+        let mut barriers = Named::default();
         let mut threads: Vec<Thread> = (0..group.threads())
             .map(|number| self.start(group, number))
             .collect();
@@ -49,23 +51,22 @@ impl Program {
                     Stop::Launch(status) => return Ok(status),
                 }
             }
-            let met = self.meet(&mut threads)?;
+            let passed = barriers.meet(&mut threads);
+            let met = self.meet(&mut threads, passed)?;
             if threads.iter().all(|t| t.done) {
                 return Ok(Status::Done);
             }
             if group.interrupted() {
                 return Ok(Status::Interrupted);
             }
-            if !met {
-                for t in &mut threads {
-                    t.wait = Wait::Nothing;
-                }
+            if !passed && !met {
+                return Err(InterpError::Deadlock);
             }
         }
     }
 
     /// Fused threads that both wait for each other exchange what they offer and go on; true if there are any.
-    fn meet(&self, threads: &mut [Thread]) -> Result<bool, InterpError> {
+    fn meet(&self, threads: &mut [Thread], passed: bool) -> Result<bool, InterpError> {
         let mut met = false;
         for pair in threads.chunks_mut(2) {
             let [x, y] = pair else { continue };
@@ -83,7 +84,8 @@ impl Program {
             met = true;
         }
         // The others are at their ends or at barriers, which they do not leave before this one comes there.
-        match threads.iter().find(|t| !met && t.wait == Wait::Fused) {
+        let still = !met && !passed;
+        match threads.iter().find(|t| still && t.wait == Wait::Fused) {
             Some(t) => Err(self.alone(t)),
             None => Ok(met),
         }
@@ -240,18 +242,12 @@ impl Program {
         }
         Ok(if fault {
             Some(Stop::Launch(Status::Fault))
-        } else if waits(inst) {
-            Some(Stop::Wait(Wait::Barrier))
+        } else if t.wait != Wait::Nothing {
+            Some(Stop::Wait(t.wait))
         } else {
             None
         })
     }
-}
-
-/// True where a thread waits for the others. Of a split barrier that is the wait: threads of a group take turns, so
-/// that nothing a thread does between its signal and its wait could make another one go on earlier.
-fn waits(inst: &Inst) -> bool {
-    inst.op == Opcode::Barrier || inst.body == Body::Sbarrier(false)
 }
 
 /// False for labels and other marks in the text.
@@ -298,14 +294,23 @@ impl Machine<'_, '_, '_> {
             Body::LscBlock2d(b) => self.lsc_block2d(inst, b),
             Body::LscTyped(t) => self.lsc_typed(inst, t),
             Body::Faddr { name, dst } => self.faddr(name, dst),
-            Body::Fence(_) | Body::LscFence { .. } | Body::Sbarrier(_) => {
+            Body::Fence(_) | Body::LscFence { .. } => {
                 self.group.fence();
                 Ok(())
             }
+            Body::Sbarrier(signal) => {
+                self.barrier(!signal);
+                Ok(())
+            }
+            Body::Nullary if inst.op == Opcode::Barrier => {
+                self.barrier(true);
+                Ok(())
+            }
+            Body::Nbarrier { id, step } => self.nbarrier(id, step),
             // Waits for threads that this one depends on, as the launch of a thread space says. Launches here are of
             // groups, and no thread depends on another.
             Body::Wait(_) => Ok(()),
-            // Barriers are the thread loop's; the others are hints.
+            // Hints.
             Body::Nullary if inst.op != Opcode::Breakpoint => Ok(()),
             Body::Label(_) | Body::File(_) | Body::Loc(_) | Body::Lifetime { .. } => Ok(()),
             _ => Halt::unsupported(super::NOT_YET),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::barrier::Barriers;
 use super::control::Control;
 use super::error::{Halt, InterpError};
 use crate::module::{Body, Inst, OtherVar, PREDEFINED, Src, SurfaceId, VarId};
@@ -143,8 +144,8 @@ fn addressed(inst: &Inst) -> Option<Vec<VarId>> {
 pub(super) enum Wait {
     /// Nothing: it runs.
     Nothing,
-    /// The other threads of its group.
-    Barrier,
+    /// A barrier: one with a number, or [`super::barrier::GROUP`] of all threads.
+    Barrier(u8),
     /// The thread that it is fused with, at `dpasw`.
     Fused,
 }
@@ -174,6 +175,8 @@ pub(super) struct Thread {
     pub offered: (usize, Vec<u8>),
     /// Both halves, when it goes on.
     pub received: Option<Vec<u8>>,
+    /// What it does at barriers.
+    pub barriers: Barriers,
 }
 
 impl Thread {
@@ -196,6 +199,7 @@ impl Thread {
             wait: Wait::Nothing,
             offered: (0, Vec::new()),
             received: None,
+            barriers: Barriers::default(),
         }
     }
 

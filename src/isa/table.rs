@@ -357,7 +357,7 @@ opcodes! {
     Wait 0x5B/0 ["wait"] Sync Wait 0 : NONE None <- GEN_IMM Int; _ _ _ ALL Full "wait for threads of a thread space; nothing in a work-group"
     Fence 0x5C/0 ["fence_global", "fence_local", "fence_sw"] Sync Fence 0 : NONE None <- NONE None; _ _ _ ALL Full "memory fence with a mask of options"
     Yield 0x5F/0 ["yield"] Sync Nullary 0 : NONE None <- NONE None; _ _ _ ALL Full "thread switch hint"
-    Nbarrier 0x60/0 ["nbarrier"] Sync Nbarrier 0 : NONE None <- GEN_IMM Int; _ _ _ PVC_ONLY DecodeOnly "named barrier, signal or wait"
+    Nbarrier 0x60/0 ["nbarrier"] Sync Nbarrier 0 : NONE None <- GEN_IMM Int; _ _ _ PVC_ONLY Full "named barrier, signal or wait"
     Sbarrier 0x7C/0 ["sbarrier"] Sync Sbarrier 0 : NONE None <- NONE None; _ _ _ ALL Full "split barrier, signal or wait"
 
     // Images through the sampler.

@@ -9,6 +9,7 @@
 //! once to emit.
 
 mod alu;
+mod barrier;
 mod block2d;
 mod build;
 mod cells;
@@ -240,17 +241,15 @@ impl<'k> Lowerer<'k> {
             Body::Faddr { name, dst } => self.faddr(name, dst),
             Body::Nullary => {
                 if inst.op == Opcode::Barrier {
-                    self.b.effect(Op::Barrier, vec![]);
+                    self.group_barrier(true);
                 }
                 Ok(())
             }
-            // Threads of a group take turns, so that one that has signalled may as well be said to have done so when
-            // it waits: nothing that it does in between makes another thread go on.
             Body::Sbarrier(signal) => {
-                let op = if *signal { Op::Fence } else { Op::Barrier };
-                self.b.effect(op, vec![]);
+                self.group_barrier(!signal);
                 Ok(())
             }
+            Body::Nbarrier { id, step } => self.nbarrier(id, step),
             // Waits for threads of another kind of launch, which none here depends on.
             Body::Wait(_) => Ok(()),
             Body::RawSend(r) => Fail::unsupported(r.describe()),

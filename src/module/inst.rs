@@ -36,6 +36,55 @@ impl Inst {
     }
 }
 
+/// What `nbarrier` does at its barrier.
+#[derive(Clone, Debug, PartialEq)]
+pub enum NamedBarrier {
+    /// `.wait`.
+    Wait,
+    /// `.signal` by one of so many threads, each of which may wait.
+    Signal {
+        /// Threads.
+        threads: Src,
+    },
+    /// `.signal` by a thread that produces, consumes or does both.
+    SignalAs {
+        /// 0 both, 1 a producer, 2 a consumer.
+        role: Src,
+        /// Producers of this round.
+        producers: Src,
+        /// Consumers of this round.
+        consumers: Src,
+    },
+}
+
+impl NamedBarrier {
+    /// In the order of the text.
+    pub fn operands(&self) -> Vec<&Src> {
+        match self {
+            NamedBarrier::Wait => vec![],
+            NamedBarrier::Signal { threads } => vec![threads],
+            NamedBarrier::SignalAs {
+                role,
+                producers,
+                consumers,
+            } => vec![role, producers, consumers],
+        }
+    }
+
+    /// The same, to be changed.
+    pub fn operands_mut(&mut self) -> Vec<&mut Src> {
+        match self {
+            NamedBarrier::Wait => vec![],
+            NamedBarrier::Signal { threads } => vec![threads],
+            NamedBarrier::SignalAs {
+                role,
+                producers,
+                consumers,
+            } => vec![role, producers, consumers],
+        }
+    }
+}
+
 /// Operands by shape.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Body {
@@ -114,12 +163,10 @@ pub enum Body {
     Sbarrier(bool),
     /// `nbarrier`.
     Nbarrier {
-        /// `.signal` (true) or `.wait`.
-        signal: bool,
         /// Barrier id.
         id: Src,
-        /// Thread count, of `signal`.
-        count: Option<Src>,
+        /// What it does there.
+        step: NamedBarrier,
     },
     /// `FILE "name"`.
     File(String),

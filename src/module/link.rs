@@ -266,9 +266,9 @@ impl Shift {
                 self.var(&mut d.src2.var);
             }
             Body::Wait(s) => self.src(s),
-            Body::Nbarrier { id, count, .. } => {
+            Body::Nbarrier { id, step } => {
                 self.src(id);
-                count.iter_mut().for_each(|c| self.src(c));
+                step.operands_mut().into_iter().for_each(|s| self.src(s));
             }
             Body::Lifetime { var, .. } => match var {
                 LifetimeVar::General(v) => self.var(v),

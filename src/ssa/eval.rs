@@ -261,6 +261,8 @@ impl Eval<'_> {
             | Op::FrameLoad(_)
             | Op::FrameStore(_) => self.memory_op(data),
             Op::Fence | Op::Poll | Op::Barrier | Op::Exchange => Vec::new(),
+            // The thread is alone here, and waits for nobody.
+            Op::NamedBarrier(_) => vec![vec![1]],
             // There are no images here: reads give zeros.
             Op::Image(_) => {
                 let zeros = |&r: &Value| vec![0; usize::from(self.f.ty(r).lanes)];

@@ -520,6 +520,9 @@ pub enum Op {
     /// it has come to the same instruction; where it does not, the launch ends. Threads 2k and 2k + 1 of a group are
     /// fused. Memory and the pass `suspend` as with a barrier.
     Exchange,
+    /// `(i32 id, i32 role, i32 producers, i32 consumers) -> i32`: announces the thread at one of the group's barriers or, of
+    /// [`BarrierStep::Pass`], asks whether it may go on behind it, which only reads the id. Never 0 when it may.
+    NamedBarrier(BarrierStep),
     /// `(T) -> ()`: saves a value in the thread's frame at this byte offset (masks as 32-bit words).
     FrameStore(u32),
     /// `() -> T`.
@@ -576,12 +579,29 @@ impl Op {
                 | Op::Fence
                 | Op::Barrier
                 | Op::Exchange
+                | Op::NamedBarrier(_)
                 | Op::FrameStore(_)
                 | Op::FrameLoad(_)
                 | Op::Poll
                 | Op::Input(Input::Tsc)
         )
     }
+}
+
+/// Number of the barrier of all threads at [`Op::NamedBarrier`].
+pub const GROUP_BARRIER: u32 = 32;
+
+/// Role of a thread that signals and waits at [`Op::NamedBarrier`].
+pub const BOTH_ROLES: u32 = 0;
+
+/// What [`Op::NamedBarrier`] does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BarrierStep {
+    /// Counts the thread.
+    Signal,
+    /// Asks whether all that the barrier waits for have come since the thread signalled. At barrier
+    /// [`GROUP_BARRIER`] a thread that has not signalled does so.
+    Pass,
 }
 
 /// What kind of access a site is.

@@ -1,7 +1,9 @@
 //! Operations with their immediates, as part of the text form.
 
 use super::names::{self, find};
-use super::op::{Access2d, AtomicAccess, BlockAccess, ImageAccess, ImageOp, Input, MemAccess, Op};
+use super::op::{
+    Access2d, AtomicAccess, BarrierStep, BlockAccess, ImageAccess, ImageOp, Input, MemAccess, Op,
+};
 use super::parse::{Cursor, ParseErrorKind, Parsed};
 use super::types::{Lane, Ty};
 
@@ -47,6 +49,8 @@ fn plain(name: &str) -> Option<Op> {
         "fence" => Some(Op::Fence),
         "barrier" => Some(Op::Barrier),
         "exchange" => Some(Op::Exchange),
+        "namedbarrier.signal" => Some(Op::NamedBarrier(BarrierStep::Signal)),
+        "namedbarrier.pass" => Some(Op::NamedBarrier(BarrierStep::Pass)),
         "poll" => Some(Op::Poll),
         _ => None,
     };

@@ -22,7 +22,7 @@ use std::fmt;
 
 use super::func::{Block, BlockCall, Function, Inst, InstData, Term, Value};
 use super::names::{self, spell};
-use super::op::{ImageOp, Input, Op, Space};
+use super::op::{BarrierStep, ImageOp, Input, Op, Space};
 use super::shape::Shape;
 use super::types::{Lane, Ty};
 
@@ -272,6 +272,8 @@ impl fmt::Display for OpText<'_> {
             Op::Fence => f.write_str("fence"),
             Op::Barrier => f.write_str("barrier"),
             Op::Exchange => f.write_str("exchange"),
+            Op::NamedBarrier(BarrierStep::Signal) => f.write_str("namedbarrier.signal"),
+            Op::NamedBarrier(BarrierStep::Pass) => f.write_str("namedbarrier.pass"),
             Op::FrameStore(at) => write!(f, "framestore[{at}]"),
             Op::FrameLoad(at) => write!(f, "frameload[{at}]"),
             Op::Poll => f.write_str("poll"),

@@ -34,6 +34,13 @@ pub(super) fn check(f: &Function, data: &InstData) -> Result<(), Broken> {
         Op::Fence | Op::Poll => shape.exactly::<0, 0>().map(|_| ()),
         Op::Barrier => shape.exactly::<0, 0>().and_then(|_| shape.waits(f)),
         Op::Exchange => shape.exchange(f),
+        Op::NamedBarrier(_) => {
+            let (args, results) = shape.exactly::<4, 1>()?;
+            match args.iter().chain(&results).all(|&t| t == Ty::I32) {
+                true => Ok(()),
+                false => Err((Rule::Types, "operands and result are i32".into())),
+            }
+        }
         Op::Input(input) => shape.input(f, *input),
         _ => shape.pure(),
     }

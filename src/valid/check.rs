@@ -396,11 +396,9 @@ impl Ctx<'_> {
                 self.origin(d.src2, 0);
             }
             Body::Wait(s) => self.scalar(s),
-            Body::Nbarrier { id, count, .. } => {
+            Body::Nbarrier { id, step } => {
                 self.scalar(id);
-                if let Some(c) = count {
-                    self.scalar(c);
-                }
+                step.operands().into_iter().for_each(|s| self.scalar(s));
             }
             Body::Label(_)
             | Body::Branch(_)

@@ -69,9 +69,9 @@ impl Rules<'_> {
             Body::Svm(Svm::Gather4Scaled { base, .. }) => self.scalars(&[base]),
             Body::RawSend(r) => self.scalars(&[&r.ex_desc, &r.desc]),
             Body::Wait(s) => self.scalars(&[s]),
-            Body::Nbarrier { id, count, .. } => {
-                let both: Vec<&Src> = [id].into_iter().chain(count).collect();
-                self.scalars(&both);
+            Body::Nbarrier { id, step } => {
+                let all: Vec<&Src> = [id].into_iter().chain(step.operands()).collect();
+                self.scalars(&all);
             }
             _ => {}
         }

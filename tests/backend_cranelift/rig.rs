@@ -264,6 +264,7 @@ impl Rig {
             r0: std::array::from_fn(|i| 100 + i as u32),
             thread_count: self.threads.len() as u32,
             following: self.following,
+            barriers: std::ptr::null_mut(),
         };
         let count = self.threads.len() as u32;
         // SAFETY: the code was generated for this ABI and every pointer outlives the call.

@@ -157,6 +157,7 @@ impl Case {
             r0: [0; 16],
             thread_count: 1,
             following: 0,
+            barriers: null_mut(),
         };
         let thread = ThreadCtx {
             local_ids: null(),
@@ -340,6 +341,7 @@ fn an_unbound_surface_is_outside() {
         r0: [0; 16],
         thread_count: 1,
         following: 0,
+        barriers: null_mut(),
     };
     for place in [message::SURFACE, message::SLM, message::FLAT] {
         case.place = place;

@@ -113,8 +113,12 @@ pub(super) unsafe extern "C" fn store(
 #[inline]
 unsafe fn two_pieces(from: *const u8) -> __m256i {
     let from = from.cast::<__m128i>();
-    // SAFETY: as promised.
-    unsafe { _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(from.read()), from.add(1).read()) }
+    // Volatile, since the compiler makes one read of two that it may merge.
+    // SAFETY: as promised; the block is aligned to 16 bytes.
+    unsafe {
+        let (low, high) = (from.read_volatile(), from.add(1).read_volatile());
+        _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(low), high)
+    }
 }
 
 /// Reads 64 bytes, or the first half of them, in pieces of 16.

@@ -12,6 +12,7 @@ mod message;
 mod message_tests;
 #[cfg(target_arch = "x86_64")]
 mod message_x86;
+pub(crate) mod named_barrier;
 mod quiet;
 mod rectangle;
 mod soft;
@@ -37,6 +38,7 @@ static PORTABLE: Helpers = Helpers {
     store_quiet: quiet::store,
     rectangle: rectangle::rectangle,
     image: image::image,
+    named_barrier: named_barrier::step,
 };
 
 /// The table for processors with AVX-512; the same results.

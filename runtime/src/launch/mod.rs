@@ -340,6 +340,10 @@ impl PreparedLaunch {
                 let kernel = self.kernel.meta().name.clone();
                 return Err(LaunchError::Alone { kernel, line });
             }
+            if worker.tally.deadlock {
+                let kernel = self.kernel.meta().name.clone();
+                return Err(LaunchError::Deadlock { kernel });
+            }
             if let Some(status) = worker.tally.bad_status {
                 let kernel = self.kernel.meta().name.clone();
                 return Err(LaunchError::Status { kernel, status });

@@ -9,6 +9,7 @@ use crate::bytes::{AlignedBytes, round_line};
 use crate::fault::FaultSink;
 use crate::group::{GroupView, ProgramError};
 use crate::helpers::helpers;
+use crate::helpers::named_barrier::NamedBarriers;
 use crate::interrupt::{RUN, STOP_ERROR, STOP_FAULT, stop};
 use crate::kernel::KernelCode;
 use crate::meta::KernelMeta;
@@ -149,6 +150,8 @@ pub(super) struct Tally {
     pub alone: Option<u32>,
     /// A status that is none, returned by the code.
     pub bad_status: Option<u32>,
+    /// Threads waited for nobody.
+    pub deadlock: bool,
     /// Why a program gave up.
     pub error: Option<ProgramError>,
 }
@@ -162,6 +165,7 @@ pub(super) struct Worker {
     scratch: AlignedBytes,
     slm: AlignedBytes,
     sink: AlignedBytes,
+    barriers: NamedBarriers,
     /// Kind of group that `threads` is laid out for.
     kind: Option<usize>,
     pub faults: FaultSink,
@@ -204,6 +208,7 @@ impl Worker {
             scratch,
             slm: AlignedBytes::zeroed(round_line(slm.into()))?,
             sink: AlignedBytes::zeroed(SINK_BYTES as u64)?,
+            barriers: NamedBarriers::new(threads),
             kind: None,
             faults: FaultSink {
                 records: Vec::new(),
@@ -248,6 +253,7 @@ impl Worker {
             r0: [0; 16],
             thread_count: 0,
             following: 0,
+            barriers: null_mut(),
         };
         loop {
             let range = job.take(alone);
@@ -285,6 +291,8 @@ impl Worker {
         // Derived anew each time: the kernel's pointers must not outlive a use of what they point at.
         group.threads = self.threads.as_mut_ptr();
         group.faults = (&raw mut self.faults).cast();
+        self.barriers.reset();
+        group.barriers = (&raw mut self.barriers).cast();
         let group: *mut GroupCtx = group;
         let mut status = self.call(job, group, 0..shape.threads);
         loop {
@@ -292,6 +300,12 @@ impl Worker {
                 s if s == Status::Done as u32 => break,
                 s if s == Status::Suspended as u32 => {
                     if job.stop.load(Ordering::Relaxed) != RUN {
+                        return false;
+                    }
+                    // SAFETY: the group's pointer is into this worker; no code runs on the group now.
+                    if unsafe { (*(*group).barriers.cast::<NamedBarriers>()).stuck() } {
+                        self.tally.deadlock = true;
+                        stop(job.stop, STOP_ERROR);
                         return false;
                     }
                     status = match self.resume(job, group, shape.threads) {

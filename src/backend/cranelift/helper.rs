@@ -6,11 +6,11 @@ use cranelift_codegen::ir::{
     AbiParam, InstBuilder, MemFlagsData, Signature, Type, Value as V, types,
 };
 use cranelift_codegen::isa::CallConv;
-use visa_runtime::abi::{GroupCtx, Helpers, LaunchCtx};
+use visa_runtime::abi::{GroupCtx, Helpers, LaunchCtx, named_barrier};
 
 use super::emit::{DATA, Emit};
 use super::value::piece_count;
-use crate::ssa::{FpEnvOp, Ty, Value};
+use crate::ssa::{BarrierStep, FpEnvOp, Ty, Value};
 
 /// Signature of [`visa_runtime::abi::Entry`].
 pub(super) fn entry_signature(call_conv: CallConv) -> Signature {
@@ -68,6 +68,22 @@ impl Emit<'_> {
     pub fn call_tsc(&mut self) -> V {
         let v = self.call_helper(offset_of!(Helpers, tsc), Some(types::I64), &[]);
         v.unwrap_or_else(|| self.iconst(types::I64, 0))
+    }
+
+    /// A step at a named barrier.
+    pub fn named_barrier(&mut self, step: BarrierStep, args: &[Value], out: Value) {
+        let step = match step {
+            BarrierStep::Signal => named_barrier::SIGNAL,
+            BarrierStep::Pass => named_barrier::PASS,
+        };
+        let step = self.iconst(types::I32, u64::from(step));
+        let mut operands = vec![self.group(), self.thread_index(), step];
+        operands.extend(args.iter().map(|&a| self.scalar(a)));
+        let at = offset_of!(Helpers, named_barrier);
+        match self.call_helper(at, Some(types::I32), &operands) {
+            Some(v) => self.bind(out, vec![v]),
+            None => self.bug("a step at a barrier without a result"),
+        }
     }
 
     /// A float operation under `cr0`.

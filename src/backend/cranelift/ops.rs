@@ -65,6 +65,7 @@ impl Emit<'_> {
             Op::Atomic(access) => self.atomic(*access, args, out),
             Op::FrameLoad(offset) => self.frame_load(*offset, out),
             Op::Exchange => self.bug("an exchange that is still an instruction"),
+            Op::NamedBarrier(step) => self.named_barrier(*step, args, out),
             Op::Load(_)
             | Op::Store(_)
             | Op::BlockStore(_)

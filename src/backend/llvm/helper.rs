@@ -4,11 +4,11 @@ use std::mem::offset_of;
 
 use inkwell::types::{BasicMetadataTypeEnum, BasicType};
 use inkwell::values::{BasicMetadataValueEnum, ValueKind};
-use visa_runtime::abi::{Helpers, LaunchCtx};
+use visa_runtime::abi::{Helpers, LaunchCtx, named_barrier};
 
 use super::context::Field;
 use super::emit::{Bug, Emit, Made, V};
-use crate::ssa::{FpEnvOp, Ty, Value};
+use crate::ssa::{BarrierStep, FpEnvOp, Ty, Value};
 
 impl<'c> Emit<'c, '_> {
     /// Calls the helper whose pointer is at `offset` in the table. The result is an integer of so many bits, or nothing.
@@ -38,6 +38,21 @@ impl<'c> Emit<'c, '_> {
     pub fn call_tsc(&mut self) -> Made<V<'c>> {
         let v = self.call_helper(offset_of!(Helpers, tsc), Some(64), &[])?;
         v.ok_or_else(|| Bug::from("no time stamp"))
+    }
+
+    /// A step at a named barrier.
+    pub fn named_barrier(&mut self, step: BarrierStep, args: &[Value]) -> Made<V<'c>> {
+        let step = match step {
+            BarrierStep::Signal => named_barrier::SIGNAL,
+            BarrierStep::Pass => named_barrier::PASS,
+        };
+        let (group, thread) = (self.ctx.group()?, self.ctx.index()?);
+        let mut operands = vec![group.into(), thread.into(), self.i32(step).into()];
+        for &a in args {
+            operands.push(self.get(a)?);
+        }
+        let v = self.call_helper(offset_of!(Helpers, named_barrier), Some(32), &operands)?;
+        v.ok_or_else(|| Bug::from("a step at a barrier without a result"))
     }
 
     /// A float operation under `cr0`.

@@ -132,6 +132,7 @@ impl<'c> Emit<'c, '_> {
             Op::BlockLoad(access) => self.block_load(*access, args),
             Op::Atomic(access) => self.atomic(*access, args),
             Op::FrameLoad(offset) => self.frame_load(*offset, out),
+            Op::NamedBarrier(step) => self.named_barrier(*step, args),
             other => Err(Bug(format!("{other:?} with a result"))),
         }
     }

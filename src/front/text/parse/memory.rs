@@ -306,37 +306,19 @@ impl<'s> Parser<'s> {
         let signal = self.signal_or_wait()?;
         let id = self.scalar()?;
         if !signal {
-            return Ok(Body::Nbarrier {
-                signal,
-                id,
-                count: None,
-            });
+            let step = NamedBarrier::Wait;
+            return Ok(Body::Nbarrier { id, step });
         }
-        let at = self.peek();
-        let count = self.scalar()?;
-        if self.peek().kind == super::TokenKind::End {
-            return Ok(Body::Nbarrier {
-                signal,
-                id,
-                count: Some(count),
-            });
-        }
-        let producers = self.scalar()?;
-        let consumers = self.scalar()?;
-        let both = matches!(count, Src::Imm { bits: 0, .. });
-        if !both || producers != consumers {
-            return Err(self.error_full(
-                at,
-                ErrorKind::Unsupported,
-                "a named barrier with separate producers and consumers is not supported".into(),
-                "expected type 0 and equal counts".into(),
-                None,
-            ));
-        }
-        Ok(Body::Nbarrier {
-            signal,
-            id,
-            count: Some(producers),
-        })
+        let first = self.scalar()?;
+        let step = if self.peek().kind == super::TokenKind::End {
+            NamedBarrier::Signal { threads: first }
+        } else {
+            NamedBarrier::SignalAs {
+                role: first,
+                producers: self.scalar()?,
+                consumers: self.scalar()?,
+            }
+        };
+        Ok(Body::Nbarrier { id, step })
     }
 }

@@ -144,16 +144,15 @@ impl<'m> Printer<'m> {
                 self.src(mask)
             }
             Body::Sbarrier(signal) => write!(self.out, "{name}.{}", action(*signal)),
-            Body::Nbarrier { signal, id, count } => {
-                write!(self.out, "{name}.{} ", action(*signal))?;
+            Body::Nbarrier { id, step } => {
+                let signal = !matches!(step, NamedBarrier::Wait);
+                write!(self.out, "{name}.{} ", action(signal))?;
                 self.src(id)?;
-                match count {
-                    Some(count) => {
-                        self.out.push(' ');
-                        self.src(count)
-                    }
-                    None => Ok(()),
+                for operand in step.operands() {
+                    self.out.push(' ');
+                    self.src(operand)?;
                 }
+                Ok(())
             }
             Body::Lifetime { start, var } => {
                 let end = if *start { "start" } else { "end" };

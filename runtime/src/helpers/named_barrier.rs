@@ -1,0 +1,226 @@
+//! Named barriers: counting the threads that come, letting go those that wait.
+
+use crate::abi::{GroupCtx, THREAD_DONE, named_barrier as abi};
+
+/// Barriers with a number, and the group's.
+const BARRIERS: usize = 33;
+
+/// What came since the barrier started anew.
+#[derive(Clone, Copy, Debug, Default)]
+struct Come {
+    producers: u32,
+    consumers: u32,
+}
+
+/// Bits of barriers.
+#[derive(Clone, Copy, Debug, Default)]
+struct Thread {
+    /// It signalled as a consumer, and others have not come yet.
+    waits: u64,
+    /// All came; it has not passed yet.
+    passes: u64,
+}
+
+/// The named barriers of a group.
+#[derive(Debug)]
+pub(crate) struct NamedBarriers {
+    come: [Come; BARRIERS],
+    threads: Box<[Thread]>,
+    /// Signals, and threads that passed.
+    steps: u64,
+    /// Threads that could not pass.
+    refused: u64,
+    /// A group has come here since the last reset.
+    used: bool,
+}
+
+impl NamedBarriers {
+    /// For groups of up to `threads` threads.
+    pub fn new(threads: u32) -> NamedBarriers {
+        NamedBarriers {
+            come: [Come::default(); BARRIERS],
+            threads: vec![Thread::default(); threads as usize].into(),
+            steps: 0,
+            refused: 0,
+            used: false,
+        }
+    }
+
+    /// Before a group.
+    pub fn reset(&mut self) {
+        if std::mem::take(&mut self.used) {
+            self.come = [Come::default(); BARRIERS];
+            self.threads.fill(Thread::default());
+            (self.steps, self.refused) = (0, 0);
+        }
+    }
+
+    /// True when threads were refused and nothing else happened since the last call: nobody is left who could let them go.
+    pub fn stuck(&mut self) -> bool {
+        let (steps, refused) = (self.steps, self.refused);
+        (self.steps, self.refused) = (0, 0);
+        refused != 0 && steps == 0
+    }
+
+    fn signal(&mut self, thread: usize, id: usize, role: u32, wanted: Come) {
+        let (Some(come), Some(t)) = (self.come.get_mut(id), self.threads.get_mut(thread)) else {
+            return;
+        };
+        self.steps += 1;
+        let role = role & 3;
+        come.producers += u32::from(role != abi::CONSUMER);
+        come.consumers += u32::from(role != abi::PRODUCER);
+        if role != abi::PRODUCER {
+            t.waits |= 1 << id;
+        }
+        if come.producers >= wanted.producers & 0xFF && come.consumers >= wanted.consumers & 0xFF {
+            self.release(id);
+        }
+    }
+
+    fn release(&mut self, id: usize) {
+        self.come[id] = Come::default();
+        for t in &mut self.threads {
+            t.passes |= t.waits & 1 << id;
+            t.waits &= !(1 << id);
+        }
+    }
+
+    /// Joins the barrier of all threads, once.
+    fn join(&mut self, thread: usize) {
+        let bit = 1 << abi::GROUP;
+        if let Some(t) = self.threads.get_mut(thread)
+            && (t.waits | t.passes) & bit == 0
+        {
+            t.waits |= bit;
+            self.steps += 1;
+        }
+    }
+
+    /// Lets all threads go, when those that are not `done` have joined.
+    fn meet(&mut self, done: impl Fn(usize) -> bool, count: usize) {
+        let mut threads = self.threads.iter().take(count).enumerate();
+        if threads.all(|(n, t)| t.waits >> abi::GROUP & 1 != 0 || done(n)) {
+            self.release(abi::GROUP as usize);
+        }
+    }
+
+    fn pass(&mut self, thread: usize, id: usize) -> bool {
+        let Some(t) = self.threads.get_mut(thread) else {
+            return true;
+        };
+        let passes = t.passes >> id & 1 != 0;
+        t.passes &= !(1 << id);
+        self.steps += u64::from(passes);
+        self.refused += u64::from(!passes);
+        passes
+    }
+}
+
+/// [`crate::abi::Helpers::named_barrier`].
+///
+/// # Safety
+/// The group must be the one that runs, laid out as [`crate::abi`] says.
+pub(super) unsafe extern "C" fn step(
+    group: *mut GroupCtx,
+    thread: u32,
+    step: u32,
+    id: u32,
+    role: u32,
+    producers: u32,
+    consumers: u32,
+) -> u32 {
+    // SAFETY: the worker that runs the group owns the barriers, and waits for this call.
+    let Some(barriers) = (unsafe { (*group).barriers.cast::<NamedBarriers>().as_mut() }) else {
+        return 1;
+    };
+    barriers.used = true;
+    let thread = thread as usize;
+    let id = if id == abi::GROUP { id } else { id & 31 } as usize;
+    if id == abi::GROUP as usize {
+        barriers.join(thread);
+        // SAFETY: the group has that many threads.
+        let state = |n| unsafe { (*(*group).threads.add(n)).state };
+        // SAFETY: as above.
+        let count = unsafe { (*group).thread_count } as usize;
+        barriers.meet(|n| state(n) == THREAD_DONE, count);
+    } else if step == abi::SIGNAL {
+        let wanted = Come {
+            producers,
+            consumers,
+        };
+        barriers.signal(thread, id, role, wanted);
+    }
+    match step {
+        abi::SIGNAL => 0,
+        _ => barriers.pass(thread, id).into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TWO: Come = Come {
+        producers: 2,
+        consumers: 2,
+    };
+
+    #[test]
+    fn a_barrier_lets_go_those_that_came_and_starts_anew() {
+        let mut b = NamedBarriers::new(3);
+        for _ in 0..3 {
+            b.signal(0, 5, abi::BOTH, TWO);
+            assert!(!b.pass(0, 5));
+            b.signal(2, 5, abi::BOTH, TWO);
+            assert!(!b.pass(1, 5), "never signalled");
+            assert!(!b.pass(0, 4), "another barrier");
+            assert!(b.pass(0, 5) && b.pass(2, 5));
+            assert!(!b.pass(0, 5) && !b.pass(2, 5), "once each");
+        }
+    }
+
+    #[test]
+    fn producers_do_not_wait_and_consumers_do_not_let_go() {
+        let mut b = NamedBarriers::new(3);
+        let wanted = Come {
+            producers: 1,
+            consumers: 2,
+        };
+        b.signal(1, 0, abi::CONSUMER, wanted);
+        b.signal(2, 0, abi::CONSUMER, wanted);
+        assert!(!b.pass(1, 0) && !b.pass(2, 0));
+        b.signal(0, 0, abi::PRODUCER, wanted);
+        assert!(b.pass(1, 0) && b.pass(2, 0) && !b.pass(0, 0));
+    }
+
+    #[test]
+    fn all_threads_meet_but_those_that_are_done() {
+        let mut b = NamedBarriers::new(4);
+        let id = abi::GROUP as usize;
+        for n in [0, 2, 2] {
+            b.join(n);
+            b.meet(|_| false, 3);
+            assert!(!b.pass(n, id));
+        }
+        b.meet(|n| n == 1, 3);
+        assert!(b.pass(0, id) && b.pass(2, id) && !b.pass(1, id));
+    }
+
+    #[test]
+    fn nobody_left_to_come() {
+        let mut b = NamedBarriers::new(2);
+        assert!(!b.stuck());
+        b.signal(0, 1, abi::BOTH, TWO);
+        assert!(!b.pass(0, 1) && !b.stuck(), "a signal was a step");
+        assert!(!b.pass(0, 1) && b.stuck());
+        b.used = true;
+        b.reset();
+        assert!(!b.pass(0, 1));
+        b.signal(1, 1, abi::BOTH, TWO);
+        assert!(
+            !b.pass(1, 1) && !b.stuck(),
+            "the signal before was forgotten"
+        );
+    }
+}

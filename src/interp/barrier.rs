@@ -1,0 +1,157 @@
+//! Barriers: that of all threads, and those with a number, which a part of them meets at.
+//!
+//! A thread that signals leaves a note, which is read when all threads have come as far as they get; those that wait for
+//! what the notes complete go on. Of numbers the low five bits count, of counts the low eight, of roles the low two.
+
+use super::error::Halt;
+use super::machine::Machine;
+use super::state::{Thread, Wait};
+use crate::module::*;
+
+/// The barrier of all threads of a group.
+pub(super) const GROUP: u8 = 32;
+
+/// A thread at the barriers.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Barriers {
+    /// Signals that have not been looked at.
+    signals: Vec<Signal>,
+    /// Barriers whose round it has joined as one that will wait.
+    joined: Vec<u8>,
+    /// Barriers whose round is complete, and behind which it has not gone on yet.
+    open: Vec<u8>,
+}
+
+/// One `nbarrier.signal`.
+#[derive(Clone, Copy, Debug)]
+struct Signal {
+    id: u8,
+    produces: bool,
+    consumes: bool,
+    producers: u64,
+    consumers: u64,
+}
+
+/// Who came to a numbered barrier in this round.
+#[derive(Clone, Copy, Debug, Default)]
+struct Round {
+    producers: u64,
+    consumers: u64,
+}
+
+/// The numbered barriers of a group.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Named([Round; 32]);
+
+impl Barriers {
+    /// Comes to the barrier of all threads; again only after it went on.
+    pub fn join_group(&mut self) {
+        if !self.joined.contains(&GROUP) && !self.open.contains(&GROUP) {
+            self.joined.push(GROUP);
+        }
+    }
+
+    fn open(&mut self, id: u8) {
+        if self.joined.contains(&id) {
+            self.joined.retain(|&other| other != id);
+            self.open.push(id);
+        }
+    }
+}
+
+impl Named {
+    /// Lets threads go on, once no thread can by itself; true when there are any.
+    pub fn meet(&mut self, threads: &mut [Thread]) -> bool {
+        for n in 0..threads.len() {
+            let signals = threads
+                .get_mut(n)
+                .map(|t| std::mem::take(&mut t.barriers.signals));
+            for signal in signals.unwrap_or_default() {
+                self.signal(threads, n, signal);
+            }
+        }
+        let joined = |t: &Thread| t.done || t.barriers.joined.contains(&GROUP);
+        if threads.iter().all(joined) {
+            threads.iter_mut().for_each(|t| t.barriers.open(GROUP));
+        }
+        let mut any = false;
+        for t in threads {
+            if let Wait::Barrier(id) = t.wait
+                && t.barriers.open.contains(&id)
+            {
+                t.barriers.open.retain(|&other| other != id);
+                t.wait = Wait::Nothing;
+                any = true;
+            }
+        }
+        any
+    }
+
+    fn signal(&mut self, threads: &mut [Thread], by: usize, s: Signal) {
+        let Some(round) = self.0.get_mut(usize::from(s.id)) else {
+            return;
+        };
+        round.producers = round.producers.saturating_add(s.produces.into());
+        round.consumers = round.consumers.saturating_add(s.consumes.into());
+        let complete = round.producers >= s.producers && round.consumers >= s.consumers;
+        if let Some(t) = threads.get_mut(by)
+            && s.consumes
+            && !t.barriers.joined.contains(&s.id)
+        {
+            t.barriers.joined.push(s.id);
+        }
+        if complete {
+            *round = Round::default();
+            threads.iter_mut().for_each(|t| t.barriers.open(s.id));
+        }
+    }
+}
+
+impl Machine<'_, '_, '_> {
+    /// `barrier`, or a half of `sbarrier`: comes to the barrier of all threads, and may wait there.
+    pub(super) fn barrier(&mut self, wait: bool) {
+        self.group.fence();
+        self.t.barriers.join_group();
+        if wait {
+            self.t.wait = Wait::Barrier(GROUP);
+        }
+    }
+
+    /// `nbarrier`, without the waiting.
+    pub(super) fn nbarrier(&mut self, id: &Src, step: &NamedBarrier) -> Result<(), Halt> {
+        let id = (self.scalar(id)? & 31) as u8;
+        let signal = match step {
+            NamedBarrier::Wait => {
+                self.t.wait = Wait::Barrier(id);
+                return Ok(());
+            }
+            NamedBarrier::Signal { threads } => {
+                let all = self.scalar(threads)? & 0xFF;
+                Signal {
+                    id,
+                    produces: true,
+                    consumes: true,
+                    producers: all,
+                    consumers: all,
+                }
+            }
+            NamedBarrier::SignalAs {
+                role,
+                producers,
+                consumers,
+            } => {
+                let role = self.scalar(role)? & 3;
+                Signal {
+                    id,
+                    produces: role != 2,
+                    consumes: role != 1,
+                    producers: self.scalar(producers)? & 0xFF,
+                    consumers: self.scalar(consumers)? & 0xFF,
+                }
+            }
+        };
+        self.group.fence();
+        self.t.barriers.signals.push(signal);
+        Ok(())
+    }
+}

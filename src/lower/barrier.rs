@@ -1,0 +1,97 @@
+//! Barriers.
+//!
+//! In a kernel without `nbarrier` the barrier of all threads is [`Op::Barrier`]: threads of a group take turns, and go on when
+//! none can. With named barriers that is not enough, as some threads go on while others wait: there every wait is a
+//! loop that asks whether the thread may pass and lets the others run while it may not, and the barrier of all threads
+//! is one of them.
+
+use super::Lowerer;
+use super::error::Fail;
+use crate::module::{Body, Module, NamedBarrier, Src};
+use crate::ssa::{BOTH_ROLES, BarrierStep, BinOp, GROUP_BARRIER, ICond, Lane, Op, Ty, Value};
+
+/// True for kernels with barriers for a part of the threads.
+pub(super) fn has_named(module: &Module) -> bool {
+    let mut insts = module.insts.iter();
+    insts.any(|i| matches!(i.body, Body::Nbarrier { .. }))
+}
+
+impl Lowerer<'_> {
+    /// `barrier`, or a half of `sbarrier`: comes to the barrier of all threads, and may wait there.
+    pub(super) fn group_barrier(&mut self, wait: bool) {
+        let op = match (has_named(self.kernel.module()), wait) {
+            // A thread that has signalled may as well be said to have done so when it waits: nothing that it does in
+            // between makes another thread go on.
+            (false, false) => Op::Fence,
+            (false, true) => Op::Barrier,
+            (true, _) => {
+                let id = self.b.i32(GROUP_BARRIER);
+                self.b.effect(Op::Fence, vec![]);
+                match wait {
+                    true => self.wait_to_pass(id),
+                    false => {
+                        self.barrier_step(BarrierStep::Signal, [id; 4]);
+                    }
+                }
+                return;
+            }
+        };
+        self.b.effect(op, vec![]);
+    }
+
+    /// `nbarrier`.
+    pub(super) fn nbarrier(&mut self, id: &Src, step: &NamedBarrier) -> Result<(), Fail> {
+        let id = self.low_bits(id, 31)?;
+        let [role, producers, consumers] = match step {
+            NamedBarrier::Wait => {
+                self.wait_to_pass(id);
+                return Ok(());
+            }
+            NamedBarrier::Signal { threads } => {
+                let both = self.b.i32(BOTH_ROLES);
+                let all = self.low_bits(threads, 0xFF)?;
+                [both, all, all]
+            }
+            NamedBarrier::SignalAs {
+                role,
+                producers,
+                consumers,
+            } => {
+                let role = self.low_bits(role, 3)?;
+                let producers = self.low_bits(producers, 0xFF)?;
+                [role, producers, self.low_bits(consumers, 0xFF)?]
+            }
+        };
+        self.b.effect(Op::Fence, vec![]);
+        self.barrier_step(BarrierStep::Signal, [id, role, producers, consumers]);
+        Ok(())
+    }
+
+    fn barrier_step(&mut self, step: BarrierStep, args: [Value; 4]) -> Value {
+        self.b.op(Op::NamedBarrier(step), args.to_vec(), Ty::I32)
+    }
+
+    /// Lets other threads run until this one may go on behind a barrier.
+    fn wait_to_pass(&mut self, id: Value) {
+        let [ask, others, on] = [(); 3].map(|()| self.b.block());
+        self.b.jump(ask);
+        self.b.switch_to(ask);
+        let pass = self.barrier_step(BarrierStep::Pass, [id; 4]);
+        let none = self.b.i32(0);
+        let pass = self.b.icmp(ICond::Ne, pass, none);
+        self.b.branch(pass, on, others);
+        self.b.seal(others);
+        self.b.switch_to(others);
+        self.b.effect(Op::Barrier, vec![]);
+        self.b.jump(ask);
+        self.b.seal(ask);
+        self.b.seal(on);
+        self.b.switch_to(on);
+    }
+
+    fn low_bits(&mut self, s: &Src, mask: u32) -> Result<Value, Fail> {
+        let v = self.scalar_int(s, Lane::I32)?;
+        let mask = self.b.i32(mask);
+        Ok(self.b.bin(BinOp::And, v, mask))
+    }
+}
