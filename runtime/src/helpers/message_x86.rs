@@ -1,8 +1,8 @@
 //! Lane-wise accesses of single 4- and 8-byte elements with AVX-512, sixteen lanes at a time.
 //!
 //! Lanes that lie one after the other, all or some of them enabled, are one masked access, which
-//! touches nothing of the other lanes. The others go one by one, as hardware gathers and scatters are
-//! slower where all lanes take part.
+//! touches nothing of the other lanes. Of the others, sixteen that are all inside go one by one, which is no slower than
+//! hardware gathers and scatters; under a mask those save the tests of single lanes.
 
 use super::message::{self, Access, FLAT_OFFSET};
 use crate::abi::{GroupCtx, ThreadCtx};
@@ -14,9 +14,6 @@ pub(super) fn available() -> bool {
         && std::is_x86_feature_detected!("avx512vl")
         && std::is_x86_feature_detected!("bmi1")
 }
-
-/// Bias of offsets for instructions that take signed ones.
-const BIAS: usize = 1 << 31;
 
 /// Eight or sixteen lanes of an access.
 struct Chunk {
@@ -330,26 +327,36 @@ unsafe fn load_sixteen<const FLAT: bool, const BYTES: u64>(a: &Access, first: us
 #[target_feature(enable = "avx512f,avx512vl,bmi1")]
 #[inline]
 unsafe fn gather<const BYTES: u64>(base: *const u8, lanes: &Chunk, to: *mut u8, half: bool) {
-    let k = lanes.inside;
-    let base = base.wrapping_add(BIAS);
-    let offsets = _mm512_xor_si512(lanes.offsets, _mm512_set1_epi32(i32::MIN));
-    let zero = _mm512_setzero_si512();
+    let [low, high] = wide(lanes.offsets);
+    let (k, k_high) = (lanes.inside as __mmask8, (lanes.inside >> 8) as __mmask8);
     // SAFETY: lanes inside are readable, no other is touched.
     unsafe {
         if BYTES == 4 {
-            let v = _mm512_mask_i32gather_epi32::<1>(zero, k, offsets, base.cast());
-            return write(to, half, v);
+            let zero = _mm256_setzero_si256();
+            let v = _mm512_mask_i64gather_epi32::<1>(zero, k, low, base.cast());
+            _mm256_storeu_si256(to.cast(), v);
+            if !half {
+                let v = _mm512_mask_i64gather_epi32::<1>(zero, k_high, high, base.cast());
+                _mm256_storeu_si256(to.add(32).cast(), v);
+            }
+            return;
         }
-        let low = _mm512_castsi512_si256(offsets);
-        let v = _mm512_mask_i32gather_epi64::<1>(zero, k as __mmask8, low, base.cast());
+        let zero = _mm512_setzero_si512();
+        let v = _mm512_mask_i64gather_epi64::<1>(zero, k, low, base.cast());
         write(to, false, v);
         if !half {
-            let high = _mm512_extracti64x4_epi64::<1>(offsets);
-            let k = (k >> 8) as __mmask8;
-            let v = _mm512_mask_i32gather_epi64::<1>(zero, k, high, base.cast());
+            let v = _mm512_mask_i64gather_epi64::<1>(zero, k_high, high, base.cast());
             write(to.add(64), false, v);
         }
     }
+}
+
+/// Offsets in 64 bits: instructions take those of 32 as signed.
+#[target_feature(enable = "avx512f,avx512vl,bmi1")]
+#[inline]
+fn wide(offsets: __m512i) -> [__m512i; 2] {
+    let high = _mm512_extracti64x4_epi64::<1>(offsets);
+    [_mm512_castsi512_si256(offsets), high].map(|v| _mm512_cvtepu32_epi64(v))
 }
 
 /// # Safety
@@ -395,11 +402,24 @@ unsafe fn store_lanes<const FLAT: bool, const BYTES: u64>(a: &Access) -> u32 {
                 (0..16).for_each(one);
                 continue;
             }
-            let mut left = u32::from(k);
-            while left != 0 {
-                let lane = left.trailing_zeros() as usize;
-                left &= left - 1;
-                one(lane);
+            // Lanes store in order here too.
+            let [low, high] = wide(lanes.offsets);
+            let (k, k_high) = (k as __mmask8, (k >> 8) as __mmask8);
+            let base = a.region.base;
+            if BYTES == 4 {
+                let v = two_pieces(from);
+                _mm512_mask_i64scatter_epi32::<1>(base.cast(), k, low, v);
+                if !half {
+                    let v = two_pieces(from.add(32));
+                    _mm512_mask_i64scatter_epi32::<1>(base.cast(), k_high, high, v);
+                }
+                continue;
+            }
+            let v = four_pieces(from, false);
+            _mm512_mask_i64scatter_epi64::<1>(base.cast(), k, low, v);
+            if !half {
+                let v = four_pieces(from.add(64), false);
+                _mm512_mask_i64scatter_epi64::<1>(base.cast(), k_high, high, v);
             }
         }
     }
