@@ -1,14 +1,15 @@
 //! Indirect loads and stores beside C loops with the same bounds tests.
 //!
-//! `cargo bench --bench lanes [DEVICE]`: five patterns of indices on tables of three sizes, loads and stores; then a kernel
-//! whose addresses are known to be contiguous. Each launch and its C counterpart are run in turn, and the median of the
-//! ratios is printed. Results are compared word for word. The C side is built with `clang -O3 -march=native`.
+//! `cargo bench --bench lanes [DEVICE [PART-OF-A-NAME]] [--gather=WAY]`: five patterns of indices on tables of three sizes,
+//! loads and stores; then a kernel whose addresses are known to be contiguous. Each launch and its C counterpart are run in
+//! turn, and the median of the ratios is printed. Results are compared word for word. The C side is built with
+//! `clang -O3 -march=native`.
 
 mod support;
 
 use libloading::{Library, Symbol};
-use visa_jit::backend::OobPolicy;
-use visa_jit::{Engine, Launch, Prepared};
+use visa_jit::backend::{Gather, OobPolicy, Strategy};
+use visa_jit::{Engine, EngineOptions, Launch, Prepared};
 use visa_runtime::Buffer;
 
 use support::{ROUNDS, c_library, median, paired, root, time};
@@ -156,11 +157,13 @@ impl Bench {
                 unsafe {
                     match keep {
                         None => {
-                            let f: Symbol<'_, Plain> = lib.get(symbol.as_bytes()).expect("in lanes.c");
+                            let f: Symbol<'_, Plain> =
+                                lib.get(symbol.as_bytes()).expect("in lanes.c");
                             f(to, to_n, from, from_n, index, n, n);
                         }
                         Some(k) => {
-                            let f: Symbol<'_, Kept> = lib.get(symbol.as_bytes()).expect("in lanes.c");
+                            let f: Symbol<'_, Kept> =
+                                lib.get(symbol.as_bytes()).expect("in lanes.c");
                             f(to, to_n, from, from_n, index, n, n, k.as_ptr(), n);
                         }
                     }
@@ -241,7 +244,9 @@ fn report(what: &str, target: f64, prepared: &Prepared, c: Option<&mut dyn FnMut
     let (ours, theirs, ratio) = paired(&mut run, c);
     let slow = ratio > target;
     let verdict = if slow { "  over" } else { "" };
-    println!("{what:<34} {ours:>10.1} us   C {theirs:>10.1} us   ratio {ratio:.2} of {target}{verdict}");
+    println!(
+        "{what:<34} {ours:>10.1} us   C {theirs:>10.1} us   ratio {ratio:.2} of {target}{verdict}"
+    );
     slow
 }
 
@@ -249,13 +254,29 @@ fn main() {
     let mut words = std::env::args().skip(1).filter(|a| !a.starts_with('-'));
     let device = words.next().unwrap_or_else(|| "skl".to_owned());
     let only = words.next().unwrap_or_default();
+    let given = std::env::args().find_map(|a| Some(a.strip_prefix("--gather=")?.to_owned()));
+    let gather = Gather::ALL
+        .into_iter()
+        .find(|g| Some(g.name()) == given.as_deref());
+    let strategy = Strategy {
+        gather: gather.unwrap_or_default(),
+        ..Strategy::default()
+    };
+    let options = EngineOptions {
+        strategy,
+        ..EngineOptions::default()
+    };
     let mut bench = Bench {
-        engine: Engine::new().expect("engine"),
+        engine: Engine::with_options(options).expect("engine"),
         device,
         c: c_library("benches/lanes.c", &[]),
         slow: Vec::new(),
     };
-    println!("device {}, one thread, medians of {ROUNDS} rounds", bench.device);
+    println!(
+        "device {}, one thread, gather {}, medians of {ROUNDS} rounds",
+        bench.device,
+        strategy.gather.name()
+    );
     for set in SETS {
         for store in [false, true] {
             for pattern in PATTERNS {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use visa_jit::backend::Gather;
 #[cfg(feature = "llvm")]
 use visa_jit::backend::PassLevel;
 use visa_jit::isa::{Platform, Type};
@@ -92,6 +93,14 @@ pub const ENGINES: &[Engine] = &[
     Engine {
         name: "cranelift-unoptimised",
         make: || native::machine(native::unoptimised()),
+    },
+    Engine {
+        name: "cranelift-select",
+        make: || native::machine(native::gathering(Gather::Select)),
+    },
+    Engine {
+        name: "cranelift-branch",
+        make: || native::machine(native::gathering(Gather::Branch)),
     },
     #[cfg(feature = "llvm")]
     Engine {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 #[cfg(feature = "llvm")]
 use visa_jit::backend::{BackendKind, PassLevel};
-use visa_jit::backend::{OptLevel, Strategy};
+use visa_jit::backend::{Gather, OptLevel, Strategy};
 use visa_jit::interp::InterpOptions;
 use visa_jit::isa::Platform;
 use visa_jit::passes::PassOptions;
@@ -33,6 +33,17 @@ pub fn plain() -> EngineOptions {
     EngineOptions {
         strategy: Strategy {
             opt: OptLevel::None,
+            ..Strategy::default()
+        },
+        ..optimised()
+    }
+}
+
+/// All passes, and another way to reach lanes whose addresses do not run evenly.
+pub fn gathering(gather: Gather) -> EngineOptions {
+    EngineOptions {
+        strategy: Strategy {
+            gather,
             ..Strategy::default()
         },
         ..optimised()

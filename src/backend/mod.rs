@@ -11,7 +11,7 @@ mod words;
 
 pub use install::{InstallError, install};
 pub use library::{LibraryError, load_library};
-pub use strategy::{BackendKind, OptLevel, PassLevel, Strategy};
+pub use strategy::{BackendKind, Gather, OptLevel, PassLevel, Strategy};
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -39,6 +39,8 @@ pub struct CodegenOptions {
     pub opt: OptLevel,
     /// Passes of the code generator's own, before it generates code.
     pub passes: PassLevel,
+    /// Loads and stores of lanes with addresses of their own.
+    pub gather: Gather,
 }
 
 /// Compiled bytes of one kernel, self-contained and position-independent.

@@ -37,6 +37,44 @@ pub enum PassLevel {
     O3,
 }
 
+/// How lanes whose addresses do not run evenly reach memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize)]
+pub enum Gather {
+    /// What measures best on the code generator: `call` on Cranelift, `hardware` on LLVM.
+    #[default]
+    Auto,
+    /// One call of the runtime for all lanes.
+    Call,
+    /// A load or store for each lane, which goes somewhere harmless where the lane is off or outside.
+    Select,
+    /// A branch around the load or store of each lane.
+    Branch,
+    /// The processor's gather and scatter instructions.
+    Hardware,
+}
+
+impl Gather {
+    /// All of them.
+    pub const ALL: [Gather; 5] = [
+        Gather::Auto,
+        Gather::Call,
+        Gather::Select,
+        Gather::Branch,
+        Gather::Hardware,
+    ];
+
+    /// Spelling on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Gather::Auto => "auto",
+            Gather::Call => "call",
+            Gather::Select => "select",
+            Gather::Branch => "branch",
+            Gather::Hardware => "hardware",
+        }
+    }
+}
+
 /// How code is generated; part of the cache key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize)]
 pub struct Strategy {
@@ -46,6 +84,8 @@ pub struct Strategy {
     pub opt: OptLevel,
     /// Passes of the code generator's own.
     pub passes: PassLevel,
+    /// Loads and stores of lanes with addresses of their own.
+    pub gather: Gather,
 }
 
 impl BackendKind {
@@ -138,7 +178,21 @@ impl Strategy {
                 ),
             });
         }
-        Ok(())
+        let refused = |what: &str| {
+            Err(BackendError::Strategy {
+                backend: self.backend.name(),
+                what: what.to_owned(),
+            })
+        };
+        match (self.backend, self.gather) {
+            (BackendKind::Cranelift, Gather::Hardware) => refused(
+                "has no gather instructions, its vectors have 128 bits: use --gather call, select or branch, or the backend llvm",
+            ),
+            (BackendKind::Llvm, Gather::Branch) => refused(
+                "does not branch around single lanes: use --gather call, select or hardware, or the backend cranelift",
+            ),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -173,6 +227,25 @@ mod tests {
         );
         strategy.backend = BackendKind::Llvm;
         assert!(strategy.check().is_ok());
+    }
+
+    #[test]
+    fn each_code_generator_has_its_ways_to_gather() {
+        for (backend, other, refused) in [
+            (BackendKind::Cranelift, "llvm", Gather::Hardware),
+            (BackendKind::Llvm, "cranelift", Gather::Branch),
+        ] {
+            for gather in Gather::ALL {
+                let strategy = Strategy {
+                    backend,
+                    gather,
+                    ..Strategy::default()
+                };
+                let error = strategy.check().err().map(|e| e.to_string());
+                assert_eq!(error.is_some(), gather == refused, "{error:?}");
+                assert!(error.is_none_or(|e| e.contains(other)));
+            }
+        }
     }
 
     #[test]

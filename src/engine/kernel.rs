@@ -237,6 +237,7 @@ impl Kernel {
             oob,
             opt: strategy.opt,
             passes: strategy.passes,
+            gather: strategy.gather,
         }
     }
 

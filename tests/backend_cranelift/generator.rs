@@ -2,7 +2,7 @@
 
 use target_lexicon::Triple;
 use visa_jit::backend::cranelift::CraneliftBackend;
-use visa_jit::backend::{Backend, CodegenOptions, OobPolicy, OptLevel};
+use visa_jit::backend::{Backend, CodegenOptions, Gather, OobPolicy, OptLevel};
 use visa_jit::ssa::Function;
 
 pub type Generator = CraneliftBackend;
@@ -16,6 +16,9 @@ pub fn host() -> Generator {
 pub fn base() -> Generator {
     CraneliftBackend::for_triple(Triple::host(), &[]).unwrap()
 }
+
+/// Ways to gather other than the usual one.
+pub const WAYS: [Gather; 2] = [Gather::Select, Gather::Branch];
 
 /// Compiles a function for AArch64.
 pub fn compiles_elsewhere(f: &Function) {

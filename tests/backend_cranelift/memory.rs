@@ -114,6 +114,23 @@ impl Access {
                 }
             }
         }
+        self.check_ways(&f, rng, rounds);
+    }
+
+    /// The other ways to reach lanes whose addresses have no shape.
+    fn check_ways(&self, f: &Function, rng: &mut Rng, rounds: usize) {
+        if self.stride.is_some() || !matches!(self.op, Op::Load(_) | Op::Store(_)) {
+            return;
+        }
+        for gather in crate::generator::WAYS {
+            let policies = [OobPolicy::ReadZeroSkipWrite, OobPolicy::Report];
+            let options = CodegenOptions {
+                gather,
+                oob: policies[rng.below(2) as usize],
+                ..SPEED
+            };
+            self.check_with(f, &options, rng, rounds);
+        }
     }
 
     fn check_with(&self, f: &Function, options: &CodegenOptions, rng: &mut Rng, rounds: usize) {

@@ -5,7 +5,9 @@ use std::sync::atomic::AtomicU32;
 
 use crate::generator;
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
-use visa_jit::backend::{Backend, CodeObject, CodegenOptions, OobPolicy, OptLevel, PassLevel};
+use visa_jit::backend::{
+    Backend, CodeObject, CodegenOptions, Gather, OobPolicy, OptLevel, PassLevel,
+};
 use visa_jit::ssa::{Function, Space, verify};
 use visa_runtime::abi::{
     Entry, GroupCtx, Helpers, LaunchCtx, SINK_BYTES, SURFACES, Surface, ThreadCtx,
@@ -17,6 +19,7 @@ pub const SPEED: CodegenOptions = CodegenOptions {
     oob: OobPolicy::ReadZeroSkipWrite,
     opt: OptLevel::Speed,
     passes: PassLevel::None,
+    gather: Gather::Auto,
 };
 
 /// Options that compile fastest.
@@ -24,6 +27,7 @@ pub const NONE: CodegenOptions = CodegenOptions {
     oob: OobPolicy::ReadZeroSkipWrite,
     opt: OptLevel::None,
     passes: PassLevel::None,
+    gather: Gather::Auto,
 };
 
 /// Parses and verifies text.

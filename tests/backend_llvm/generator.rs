@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use visa_jit::backend::llvm::LlvmBackend;
-use visa_jit::backend::{Backend, CodegenOptions, OobPolicy};
+use visa_jit::backend::{Backend, CodegenOptions, Gather, OobPolicy};
 use visa_jit::ssa::Function;
 
 pub type Generator = LlvmBackend;
@@ -17,6 +17,9 @@ pub fn host() -> Generator {
 pub fn base() -> Generator {
     LlvmBackend::for_cpu("x86-64-v2", "").unwrap()
 }
+
+/// Ways to gather other than the usual one.
+pub const WAYS: [Gather; 2] = [Gather::Select, Gather::Call];
 
 /// Compiles a function for another processor of this architecture: code is generated, not run.
 pub fn compiles_elsewhere(f: &Function) {

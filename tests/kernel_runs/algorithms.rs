@@ -173,7 +173,10 @@ fn run_kept(t: &Target) {
             .input(&keep)
             .policies()
             .check(|r| {
-                r.exact(0, &gather::scatter_kept(&before, &values, &permutation, &keep));
+                r.exact(
+                    0,
+                    &gather::scatter_kept(&before, &values, &permutation, &keep),
+                );
             });
     }
 }

@@ -1,5 +1,5 @@
 //! Lane-wise loads, stores and atomics for addresses of any shape: vectors go to the runtime in
-//! one call a message, which keeps the code short; scalars are inline.
+//! one call a message, which keeps the code short, unless `lanes.rs` is asked for; scalars are inline.
 
 use std::mem::offset_of;
 
@@ -91,6 +91,9 @@ impl Emit<'_> {
         if lanes.count == 1 {
             return self.load_scalar(access, lanes);
         }
+        if way == Way::Only && self.goes_inline(access, lanes.count) {
+            return vec![self.load_inline(access, lanes)];
+        }
         let (elem, comps) = (access.elem, access.comps);
         let rows = usize::from(comps);
         let mut call = self.message(offset_of!(Helpers, load), lanes, elem, rows, &[]);
@@ -111,6 +114,12 @@ impl Emit<'_> {
     pub fn store_any(&mut self, access: MemAccess, lanes: &Lanes, data: &[Vec<V>], way: Way) {
         if lanes.count == 1 {
             return self.store_scalar(access, lanes, data);
+        }
+        if let (&[v], true) = (
+            &data,
+            way == Way::Only && self.goes_inline(access, lanes.count),
+        ) {
+            return self.store_inline(access, lanes, v);
         }
         let helper = offset_of!(Helpers, store);
         let mut call = self.message(helper, lanes, access.elem, data.len(), data);

@@ -22,6 +22,7 @@ mod half;
 mod helper;
 mod image;
 mod int;
+mod lanes;
 mod local_shape;
 mod mask;
 mod mask_plan;

@@ -15,6 +15,7 @@ use super::memory::{Lanes, Region};
 use super::rectangle::rectangle_bytes;
 use super::types::vector_of;
 use crate::ssa::remark::{self, Bounds, Way};
+use crate::backend::Gather;
 use crate::ssa::{AtomicAccess, Function, Inst, Lane, MemAccess, Op, Space, Ty, Value};
 
 /// Bytes of a vector in a message.
@@ -113,6 +114,9 @@ impl<'c> Emit<'c, '_> {
         if self.gathers(access, lanes) {
             return self.gather(access, lanes);
         }
+        if self.goes_inline(access) {
+            return Ok(vec![self.load_inline(access, lanes)?]);
+        }
         let (elem, comps) = (access.elem, u32::from(access.comps));
         let helper = offset_of!(Helpers, load);
         let call = self.message(helper, lanes, elem, comps, &[])?;
@@ -131,6 +135,9 @@ impl<'c> Emit<'c, '_> {
         }
         if let (&[v], true) = (data, self.scatters(access, lanes)) {
             return self.scatter(access, lanes, v);
+        }
+        if let (&[v], true) = (data, self.goes_inline(access)) {
+            return self.store_inline(access, lanes, v);
         }
         let helper = offset_of!(Helpers, store);
         let rows = data.len() as u32;
@@ -156,7 +163,49 @@ impl<'c> Emit<'c, '_> {
     /// True where a gather does the access.
     pub fn gathers(&self, access: MemAccess, lanes: &Lanes<'c>) -> bool {
         let wide = access.elem.bytes() >= 4 && matches!(lanes.count, 8 | 16 | 32);
-        self.cpu.avx2 && wide && !self.records_faults(access.space)
+        let wanted = matches!(self.options.gather, Gather::Auto | Gather::Hardware);
+        wanted && self.cpu.avx2 && wide && !self.records_faults(access.space)
+    }
+
+    /// True for single elements that the strategy wants to go one by one.
+    fn goes_inline(&self, access: MemAccess) -> bool {
+        let wanted = self.options.gather == Gather::Select && access.comps == 1;
+        wanted && !self.records_faults(access.space)
+    }
+
+    /// Reads each lane, those that are not inside from where that is harmless.
+    fn load_inline(&mut self, access: MemAccess, lanes: &Lanes<'c>) -> Made<V<'c>> {
+        let offsets = self.offsets(lanes)?;
+        let (at, inside) = self.component(lanes, offsets, access.elem, 0)?;
+        let guard = self.guard(lanes, inside)?;
+        let base = self.safe_base(lanes.region, access.elem.bytes())?;
+        let safe = self.select(guard, at, at.get_type().const_zero())?;
+        let ty = self.type_of(Ty::vector(access.elem, lanes.count));
+        let one = self.type_of(Ty::scalar(access.elem));
+        let mut all: V = ty.const_zero();
+        for k in 0..u32::from(lanes.count) {
+            let offset = self.lane(safe, k)?;
+            let from = self.offset(base, self.as_int(offset)?)?;
+            let v = self.load(one, from)?;
+            all = self.with_lane(all, v, k)?;
+        }
+        self.select(guard, all, ty.const_zero())
+    }
+
+    /// Writes each lane in order, those that are not inside to the sink.
+    fn store_inline(&mut self, access: MemAccess, lanes: &Lanes<'c>, data: V<'c>) -> Made<()> {
+        let offsets = self.offsets(lanes)?;
+        let (at, inside) = self.component(lanes, offsets, access.elem, 0)?;
+        let guard = self.guard(lanes, inside)?;
+        let (base, sink) = (self.base(lanes.region)?, self.sink()?);
+        for k in 0..u32::from(lanes.count) {
+            let offset = self.lane(at, k)?;
+            let to = self.offset(base, self.as_int(offset)?)?;
+            let to = self.select(self.lane(guard, k)?, to, sink)?;
+            let to = self.as_ptr(to)?;
+            self.store(self.lane(data, k)?, to)?;
+        }
+        Ok(())
     }
 
     /// True where a scatter does the access: it writes the lanes in order, so that of lanes that overlap the highest

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use crate::backend::{BackendKind, OptLevel, PassLevel};
+use crate::backend::{BackendKind, Gather, OptLevel, PassLevel};
 use crate::cli::exit::Failure;
 use crate::engine::EngineOptions;
 use crate::passes::pipeline::PASSES;
@@ -13,13 +13,15 @@ enum Kind {
     Backend,
     Codegen,
     Opt,
+    Gather,
     NoPass,
 }
 
-const KINDS: [(&str, Kind); 4] = [
+const KINDS: [(&str, Kind); 5] = [
     ("backend", Kind::Backend),
     ("codegen", Kind::Codegen),
     ("opt", Kind::Opt),
+    ("gather", Kind::Gather),
     ("no-pass", Kind::NoPass),
 ];
 
@@ -30,6 +32,7 @@ impl Kind {
             Kind::Backend => BackendKind::ALL.map(BackendKind::name).to_vec(),
             Kind::Codegen => OptLevel::ALL.map(OptLevel::name).to_vec(),
             Kind::Opt => PassLevel::ALL.map(PassLevel::name).to_vec(),
+            Kind::Gather => Gather::ALL.map(Gather::name).to_vec(),
             Kind::NoPass => std::iter::once("none")
                 .chain(PASSES.iter().map(|(name, _)| *name))
                 .collect(),
@@ -51,6 +54,10 @@ impl Kind {
             Kind::Opt => {
                 let found = PassLevel::ALL.into_iter().find(|l| l.name() == value);
                 strategy.passes = found.unwrap_or_default();
+            }
+            Kind::Gather => {
+                let found = Gather::ALL.into_iter().find(|g| g.name() == value);
+                strategy.gather = found.unwrap_or_default();
             }
             Kind::NoPass => {
                 let pass = PASSES.iter().find(|(name, _)| *name == value);
@@ -209,7 +216,7 @@ mod tests {
     fn unknown_names_list_the_known_ones() {
         let no_axis = "width=3".parse::<Axis>().unwrap_err();
         assert!(
-            no_axis.contains("backend, codegen, opt, no-pass"),
+            no_axis.contains("backend, codegen, opt, gather, no-pass"),
             "{no_axis}"
         );
         let no_value = "opt=O7".parse::<Axis>().unwrap_err();

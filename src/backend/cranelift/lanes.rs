@@ -1,0 +1,171 @@
+//! Lane-wise loads and stores of one element a lane without a call, for addresses of any shape: see
+//! [`crate::backend::Gather`].
+//!
+//! Offsets are compared with the limit in vectors. `select` then reads every lane, those that are not inside from offset 0 of
+//! a base where that is harmless, and clears them; it writes those to the sink. `branch` jumps around them.
+
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{BlockArg, InstBuilder, Value as V, types};
+
+use super::emit::{DATA, Emit};
+use super::mask::full;
+use super::memory::{Lanes, Place, Region};
+use super::value::{per_piece, piece_type, scalar_type};
+use crate::backend::Gather;
+use crate::ssa::{Lane, MemAccess};
+
+/// Offsets of the lanes of an access, and which of them are enabled and inside.
+struct Tested {
+    /// Pieces of offsets in the region.
+    offsets: Vec<V>,
+    /// Pieces of masks as wide as the offsets.
+    inside: Vec<V>,
+    lane: Lane,
+}
+
+impl Emit<'_> {
+    /// True for vectors of single elements, where the strategy wants them inline.
+    pub fn goes_inline(&self, access: MemAccess, count: u16) -> bool {
+        let wanted = matches!(self.options.gather, Gather::Select | Gather::Branch);
+        wanted && access.comps == 1 && count > 1
+    }
+
+    /// A load of one element a lane.
+    pub fn load_inline(&mut self, access: MemAccess, lanes: &Lanes) -> Vec<V> {
+        let tested = self.test_lanes(access, lanes);
+        let elem = access.elem;
+        let parts = match self.options.gather {
+            Gather::Branch => return self.load_branching(elem, lanes, &tested),
+            _ => {
+                let pieces = tested.offsets.iter().zip(&tested.inside);
+                let safe: Vec<V> = pieces
+                    .map(|(&offset, &inside)| self.ins().band(offset, inside))
+                    .collect();
+                let base = self.safe_base(lanes.region, elem.bytes());
+                let pointers: Vec<V> = (0..usize::from(lanes.count))
+                    .map(|i| self.pointer_to_lane(base, tested.lane, &safe, i))
+                    .collect();
+                self.load_from(elem, 1, &pointers).concat()
+            }
+        };
+        let width = tested.lane.bytes();
+        let inside = self.mask_rewidth(tested.inside, width, elem.bytes(), lanes.count);
+        self.mask_pieces(&inside, parts)
+    }
+
+    /// A store of one element a lane, in the order of the lanes.
+    pub fn store_inline(&mut self, access: MemAccess, lanes: &Lanes, data: &[V]) {
+        let tested = self.test_lanes(access, lanes);
+        let base = self.base(lanes.region);
+        let bits = self.vec_to_bits(tested.lane.bytes(), &tested.inside, lanes.count);
+        let sink = self.sink();
+        for i in 0..usize::from(lanes.count) {
+            let inside = self.ins().band_imm_u(bits, 1 << i);
+            if self.options.gather == Gather::Branch {
+                let (store, next) = (self.new_block(), self.new_block());
+                self.branch(inside, store, next);
+                self.block = store;
+                let to = self.pointer_to_lane(base, tested.lane, &tested.offsets, i);
+                let v = self.lane_of(access.elem, data, i);
+                self.ins().store(DATA, v, to, 0);
+                self.jump(next, &[]);
+                self.block = next;
+            } else {
+                let to = self.pointer_to_lane(base, tested.lane, &tested.offsets, i);
+                let to = self.ins().select(inside, to, sink);
+                let v = self.lane_of(access.elem, data, i);
+                self.ins().store(DATA, v, to, 0);
+            }
+        }
+    }
+
+    /// Finds the lanes that are enabled and inside; reports those that are enabled and not.
+    fn test_lanes(&mut self, access: MemAccess, lanes: &Lanes) -> Tested {
+        let lane = lanes.addr_lane();
+        let (width, bytes) = (lane.bytes(), access.elem.bytes());
+        let ty = piece_type(lane);
+        let offsets: Vec<V> = if lanes.flat {
+            let first = self.base(Region::Known(Place::Flat));
+            let first = self.ins().splat(ty, first);
+            let keep = self.iconst(types::I64, super::memory::FLAT_OFFSET);
+            let keep = self.ins().splat(ty, keep);
+            let offset = |e: &mut Self, a: V| {
+                let offset = e.ins().isub(a, first);
+                e.ins().band(offset, keep)
+            };
+            lanes.addr.iter().map(|&a| offset(self, a)).collect()
+        } else {
+            lanes.addr.clone()
+        };
+        let limit = match lanes.flat {
+            true => self.flat_limit(bytes),
+            false => self.limit(lanes.region, bytes),
+        };
+        let limit = self.ins().splat(ty, limit);
+        let outside: Vec<V> = offsets
+            .iter()
+            .map(|&offset| {
+                if lanes.flat {
+                    // Both have 48 bits.
+                    let over = IntCC::SignedGreaterThanOrEqual;
+                    return self.ins().icmp(over, offset, limit);
+                }
+                let most = self.ins().umax(offset, limit);
+                self.ins().icmp(IntCC::Equal, most, offset)
+            })
+            .collect();
+        let every = self.mask_const(lanes.mask) == Some(full(lanes.count));
+        let enabled = (!every).then(|| self.mask_vec(lanes.mask, width));
+        if self.records_faults(access.space) {
+            let mut faulting = outside.clone();
+            if let Some(enabled) = &enabled {
+                faulting = self.mask_pieces(enabled, faulting);
+            }
+            let bits = self.vec_to_bits(width, &faulting, lanes.count);
+            self.report(lanes, bits, access.site, |_| ());
+        }
+        let inside = outside.iter().enumerate().map(|(p, &out)| match &enabled {
+            Some(enabled) => self.ins().band_not(enabled[p], out),
+            None => self.ins().bnot(out),
+        });
+        Tested {
+            inside: inside.collect(),
+            offsets,
+            lane,
+        }
+    }
+
+    fn pointer_to_lane(&mut self, base: V, lane: Lane, offsets: &[V], i: usize) -> V {
+        let offset = self.lane_of(lane, offsets, i);
+        let wide = self.resize(offset, types::I64);
+        self.ins().iadd(base, wide)
+    }
+
+    /// Each lane in a block of its own.
+    fn load_branching(&mut self, elem: Lane, lanes: &Lanes, tested: &Tested) -> Vec<V> {
+        let base = self.base(lanes.region);
+        let bits = self.vec_to_bits(tested.lane.bytes(), &tested.inside, lanes.count);
+        let per = per_piece(elem);
+        let pieces = usize::from(lanes.count).div_ceil(per);
+        let mut parts: Vec<V> = (0..pieces)
+            .map(|_| self.vconst(piece_type(elem), 0))
+            .collect();
+        for i in 0..usize::from(lanes.count) {
+            let inside = self.ins().band_imm_u(bits, 1 << i);
+            let (load, other, next) = (self.new_block(), self.new_block(), self.new_block());
+            let param = self.func.dfg.append_block_param(next, piece_type(elem));
+            let part = i / per;
+            self.branch(inside, load, other);
+            self.block = other;
+            self.ins().jump(next, &[BlockArg::from(parts[part])]);
+            self.block = load;
+            let from = self.pointer_to_lane(base, tested.lane, &tested.offsets, i);
+            let v = self.ins().load(scalar_type(elem), DATA, from, 0);
+            let piece = self.ins().insertlane(parts[part], v, (i % per) as u8);
+            self.ins().jump(next, &[BlockArg::from(piece)]);
+            self.block = next;
+            parts[part] = param;
+        }
+        parts
+    }
+}
