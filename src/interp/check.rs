@@ -15,7 +15,7 @@ use crate::valid::ValidKernel;
 pub(super) fn program(kernel: &ValidKernel, inputs: &Inputs) -> Result<(), InterpError> {
     let module = kernel.module();
     for inst in &module.insts {
-        let checked = instruction(module, inst, inputs);
+        let checked = instruction(kernel, inst, inputs);
         if let Some(error) = checked
             .err()
             .and_then(|halt| halt.at(inst.pos, inst.mnemonic()))
@@ -38,7 +38,8 @@ pub(super) fn unknown(name: &str) -> String {
     )
 }
 
-fn instruction(module: &Module, inst: &Inst, inputs: &Inputs) -> Result<(), Halt> {
+fn instruction(kernel: &ValidKernel, inst: &Inst, inputs: &Inputs) -> Result<(), Halt> {
+    let module = kernel.module();
     let row = inst.op.info();
     if row.status == Status::Rejected {
         return Halt::unsupported("not part of compute kernels");
@@ -70,7 +71,10 @@ fn instruction(module: &Module, inst: &Inst, inputs: &Inputs) -> Result<(), Halt
         }
         Body::Dpas(_) => Ok(()),
         Body::Lsc(l) => lsc(l),
-        Body::RawSend(r) => Halt::unsupported(r.describe()),
+        Body::RawSend(r) => match r.decode(inst, kernel.target().platform) {
+            Ok(l) => lsc(&l),
+            Err(what) => Halt::unsupported(what),
+        },
         Body::LscBlock2d(_) | Body::Sbarrier(_) | Body::Nbarrier { .. } | Body::Wait(_) => Ok(()),
         Body::LscTyped(t) => lsc_typed(t),
         _ => Halt::unsupported(NOT_YET),

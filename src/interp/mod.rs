@@ -62,9 +62,10 @@ pub use trace::Trace;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::isa::Platform;
 use crate::isa::lsc::LscOp;
 use crate::limits::MAX_CALL_DEPTH;
-use crate::module::{Body, Inst, MemKind, Svm};
+use crate::module::{Body, Inst, Lsc, MemKind, Svm};
 use crate::valid::ValidKernel;
 use calls::Functions;
 use flow::Places;
@@ -185,7 +186,7 @@ impl Program {
         let at = number.checked_div(access::SITES)? as usize;
         let inst = self.kernel.module().insts.get(at)?;
         let space = Space::ALL.get((number % 4) as usize).copied()?;
-        let (access, bytes) = described(inst)?;
+        let (access, bytes) = described(inst, self.kernel.target().platform)?;
         Some(Site {
             line: inst.pos.line,
             opcode: inst.mnemonic(),
@@ -197,7 +198,7 @@ impl Program {
 }
 
 /// Kind and element bytes of a memory instruction.
-fn described(inst: &Inst) -> Option<(&'static str, u32)> {
+fn described(inst: &Inst, platform: Platform) -> Option<(&'static str, u32)> {
     use crate::isa::Opcode as O;
     let kind = |store| if store { "write" } else { "read" };
     let width = |w: &crate::module::AtomicWidth| match w {
@@ -241,14 +242,8 @@ fn described(inst: &Inst) -> Option<(&'static str, u32)> {
             Svm::Gather { store, bytes, .. } => (kind(*store), u32::from(*bytes)),
             Svm::Atomic { width: w, .. } => ("atomic", width(w)),
         },
-        Body::Lsc(l) => {
-            let bytes = l.data_size.memory_bytes();
-            match l.op {
-                LscOp::Atomic(_) => ("atomic", bytes),
-                LscOp::Store | LscOp::StoreQuad | LscOp::StoreStrided => ("write", bytes),
-                _ => ("read", bytes),
-            }
-        }
+        Body::Lsc(l) => untyped(l),
+        Body::RawSend(r) => untyped(&r.decode(inst, platform).ok()?),
         Body::LscBlock2d(b) => (kind(b.store), b.data_size.memory_bytes()),
         Body::LscTyped(t) => match t.op {
             LscOp::Atomic(_) => ("atomic", 4),
@@ -261,4 +256,13 @@ fn described(inst: &Inst) -> Option<(&'static str, u32)> {
         Body::Branch(_) | Body::Fcall { .. } | Body::Ifcall { .. } => ("write", 4),
         _ => return None,
     })
+}
+
+fn untyped(l: &Lsc) -> (&'static str, u32) {
+    let bytes = l.data_size.memory_bytes();
+    match l.op {
+        LscOp::Atomic(_) => ("atomic", bytes),
+        LscOp::Store | LscOp::StoreQuad | LscOp::StoreStrided => ("write", bytes),
+        _ => ("read", bytes),
+    }
 }

@@ -30,11 +30,12 @@ impl Platform {
         }
     }
 
-    /// Minimum lane count to which LSC payload components are padded (VISA.md 2.6).
+    /// Minimum lane count to which LSC payload components are padded (VISA.md 2.6). Devices before LSC have messages of
+    /// 8 lanes that are the same otherwise.
     pub const fn lsc_min_lanes(self) -> u32 {
         match self {
-            Platform::Dg2 => 8,
-            _ => 16,
+            Platform::Pvc => 16,
+            Platform::Skl | Platform::Tgllp | Platform::Dg2 => 8,
         }
     }
 

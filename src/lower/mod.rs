@@ -252,7 +252,10 @@ impl<'k> Lowerer<'k> {
             Body::Nbarrier { id, step } => self.nbarrier(id, step),
             // Waits for threads of another kind of launch, which none here depends on.
             Body::Wait(_) => Ok(()),
-            Body::RawSend(r) => Fail::unsupported(r.describe()),
+            Body::RawSend(r) => match r.decode(inst, self.kernel.target().platform) {
+                Ok(l) => self.lsc(inst, &l),
+                Err(what) => Fail::unsupported(what),
+            },
             _ => Fail::unsupported("not lowered yet"),
         }
     }

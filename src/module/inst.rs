@@ -596,22 +596,6 @@ pub struct RawSend {
     pub dst: Raw,
 }
 
-impl RawSend {
-    /// The message in words, for errors that name it.
-    pub fn describe(&self) -> String {
-        let constant = |s: &Src| match s {
-            Src::Imm { bits, .. } => Some(*bits as u32),
-            _ => None,
-        };
-        // Where the text does not say it, the shared function is in the extended descriptor.
-        let function = match (self.sfid, constant(&self.ex_desc)) {
-            (0, Some(ex)) => (ex & 0xF) as u8,
-            (sfid, _) => sfid,
-        };
-        crate::isa::send::describe(function, constant(&self.desc))
-    }
-}
-
 /// `dpas.P1.P2.depth.repeat dst src0 src1 src2`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dpas {

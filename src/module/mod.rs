@@ -7,6 +7,7 @@
 pub mod inst;
 pub mod link;
 pub mod operand;
+mod raw_send;
 pub mod vars;
 
 use crate::isa::{Exec, Opcode};
