@@ -4,7 +4,7 @@ use std::time::Duration;
 
 #[cfg(feature = "llvm")]
 use visa_jit::backend::{BackendKind, PassLevel};
-use visa_jit::backend::{Gather, OptLevel, Strategy};
+use visa_jit::backend::{Bounds, Gather, OptLevel, Strategy};
 use visa_jit::interp::InterpOptions;
 use visa_jit::isa::Platform;
 use visa_jit::passes::PassOptions;
@@ -39,11 +39,12 @@ pub fn plain() -> EngineOptions {
     }
 }
 
-/// All passes, and another way to reach lanes whose addresses do not run evenly.
+/// All passes, another way to reach lanes whose addresses do not run evenly, and each access with a test of its own.
 pub fn gathering(gather: Gather) -> EngineOptions {
     EngineOptions {
         strategy: Strategy {
             gather,
+            bounds: Bounds::Inline,
             ..Strategy::default()
         },
         ..optimised()

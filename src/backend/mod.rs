@@ -11,7 +11,7 @@ mod words;
 
 pub use install::{InstallError, install};
 pub use library::{LibraryError, load_library};
-pub use strategy::{BackendKind, Gather, OptLevel, PassLevel, Strategy};
+pub use strategy::{BackendKind, Bounds, Gather, OptLevel, PassLevel, Strategy};
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -41,6 +41,8 @@ pub struct CodegenOptions {
     pub passes: PassLevel,
     /// Loads and stores of lanes with addresses of their own.
     pub gather: Gather,
+    /// Tests of bounds.
+    pub bounds: Bounds,
 }
 
 /// Compiled bytes of one kernel, self-contained and position-independent.

@@ -75,6 +75,33 @@ impl Gather {
     }
 }
 
+/// Where accesses are tested against the bounds of their memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize)]
+pub enum Bounds {
+    /// One test for accesses that have much in common, in front of them, where the code generator can: all even accesses of a
+    /// block, if they are not far apart.
+    #[default]
+    Hoisted,
+    /// Each access by itself.
+    Inline,
+    /// Nowhere: refused, see `docs/decisions.md`.
+    Off,
+}
+
+impl Bounds {
+    /// All of them.
+    pub const ALL: [Bounds; 3] = [Bounds::Hoisted, Bounds::Inline, Bounds::Off];
+
+    /// Spelling on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Bounds::Hoisted => "hoisted",
+            Bounds::Inline => "inline",
+            Bounds::Off => "off",
+        }
+    }
+}
+
 /// How code is generated; part of the cache key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize)]
 pub struct Strategy {
@@ -86,6 +113,8 @@ pub struct Strategy {
     pub passes: PassLevel,
     /// Loads and stores of lanes with addresses of their own.
     pub gather: Gather,
+    /// Tests of bounds.
+    pub bounds: Bounds,
 }
 
 impl BackendKind {
@@ -184,6 +213,12 @@ impl Strategy {
                 what: what.to_owned(),
             })
         };
+        if self.bounds == Bounds::Off {
+            return refused(
+                "tests every access: without bounds tests a kernel could write over the program that runs it; use --bounds \
+                 hoisted or inline",
+            );
+        }
         match (self.backend, self.gather) {
             (BackendKind::Cranelift, Gather::Hardware) => refused(
                 "has no gather instructions, its vectors have 128 bits: use --gather call, select or branch, or the backend llvm",
@@ -227,6 +262,19 @@ mod tests {
         );
         strategy.backend = BackendKind::Llvm;
         assert!(strategy.check().is_ok());
+    }
+
+    #[test]
+    fn no_code_generator_leaves_bounds_untested() {
+        for backend in BackendKind::ALL {
+            for bounds in Bounds::ALL {
+                let strategy = Strategy {
+                    bounds,
+                    ..backend.into()
+                };
+                assert_eq!(strategy.check().is_err(), bounds == Bounds::Off);
+            }
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::exit::Failure;
-use crate::backend::{BackendKind, Gather, OptLevel, PassLevel, Strategy};
+use crate::backend::{BackendKind, Bounds, Gather, OptLevel, PassLevel, Strategy};
 use crate::engine::EngineOptions;
 use crate::interp::{InterpOptions, Trace};
 use crate::passes::pipeline::PASSES;
@@ -33,6 +33,9 @@ pub struct BackendArgs {
     #[arg(long, value_name = "WAY", default_value = "auto",
           value_parser = ["auto", "call", "select", "branch", "hardware"])]
     gather: String,
+    /// Where bounds are tested: in front of accesses that have much in common, or each by itself. `off` is refused
+    #[arg(long, value_name = "WHERE", default_value = "hoisted", value_parser = ["hoisted", "inline", "off"])]
+    bounds: String,
     /// interp only: stop with an error when a hardware thread has executed so many instructions
     #[arg(long, value_name = "INSTRUCTIONS")]
     fuel: Option<u64>,
@@ -54,7 +57,7 @@ impl BackendArgs {
         match self.backend.as_str() {
             "interp" if self.shapes_code() => {
                 return Err(Failure::usage(
-                    "--opt, --codegen, --gather and --no-pass are for code generators: leave out --backend interp",
+                    "--opt, --codegen, --gather, --bounds and --no-pass are for code generators: leave out --backend interp",
                 ));
             }
             "interp" => options.interpret = Some(self.interpreter()?),
@@ -81,7 +84,12 @@ impl BackendArgs {
 
     /// True when something is said that only code generators know.
     fn shapes_code(&self) -> bool {
-        let usual = [("none", &self.opt), ("speed", &self.codegen), ("auto", &self.gather)];
+        let usual = [
+            ("none", &self.opt),
+            ("speed", &self.codegen),
+            ("auto", &self.gather),
+        ];
+        let usual = usual.into_iter().chain([("hoisted", &self.bounds)]);
         usual.into_iter().any(|(usual, given)| usual != given) || !self.no_pass.is_empty()
     }
 
@@ -97,11 +105,13 @@ impl BackendArgs {
         let passes = PassLevel::ALL.into_iter().find(|l| l.name() == self.opt);
         let opt = OptLevel::ALL.into_iter().find(|l| l.name() == self.codegen);
         let gather = Gather::ALL.into_iter().find(|g| g.name() == self.gather);
+        let bounds = Bounds::ALL.into_iter().find(|b| b.name() == self.bounds);
         let strategy = Strategy {
             backend,
             opt: opt.unwrap_or_default(),
             passes: passes.unwrap_or_default(),
             gather: gather.unwrap_or_default(),
+            bounds: bounds.unwrap_or_default(),
         };
         strategy
             .check()
@@ -143,6 +153,7 @@ mod tests {
             opt: "none".to_owned(),
             no_pass: Vec::new(),
             gather: "auto".to_owned(),
+            bounds: "hoisted".to_owned(),
             fuel: None,
             trace: None,
         }

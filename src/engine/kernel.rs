@@ -238,6 +238,7 @@ impl Kernel {
             opt: strategy.opt,
             passes: strategy.passes,
             gather: strategy.gather,
+            bounds: strategy.bounds,
         }
     }
 

@@ -159,7 +159,7 @@ impl<'a> KeyParts<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::{OobPolicy, OptLevel, PassLevel};
+    use crate::backend::{Bounds, Gather, OobPolicy, OptLevel, PassLevel};
     use crate::passes::pipeline::PASSES;
     use serde_json::Value;
     use std::collections::BTreeSet;
@@ -305,6 +305,21 @@ mod tests {
                     }
                 }
             }
+        }
+        let usual = codegen();
+        for gather in Gather::ALL.into_iter().filter(|g| *g != usual.gather) {
+            let codegen = CodegenOptions {
+                gather,
+                ..codegen()
+            };
+            see(&backend, codegen, passes(), &kernel, LocalIdShape::General);
+        }
+        for bounds in Bounds::ALL.into_iter().filter(|b| *b != usual.bounds) {
+            let codegen = CodegenOptions {
+                bounds,
+                ..codegen()
+            };
+            see(&backend, codegen, passes(), &kernel, LocalIdShape::General);
         }
         for (name, _) in PASSES {
             let passes = PassOptions {

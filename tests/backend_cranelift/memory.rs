@@ -126,7 +126,7 @@ impl Access {
             let policies = [OobPolicy::ReadZeroSkipWrite, OobPolicy::Report];
             let options = CodegenOptions {
                 gather,
-                oob: policies[rng.below(2) as usize],
+                oob: policies[rng.below(2)],
                 ..SPEED
             };
             self.check_with(f, &options, rng, rounds);

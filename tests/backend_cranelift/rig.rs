@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicU32;
 use crate::generator;
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
 use visa_jit::backend::{
-    Backend, CodeObject, CodegenOptions, Gather, OobPolicy, OptLevel, PassLevel,
+    Backend, Bounds, CodeObject, CodegenOptions, Gather, OobPolicy, OptLevel, PassLevel,
 };
 use visa_jit::ssa::{Function, Space, verify};
 use visa_runtime::abi::{
@@ -20,6 +20,7 @@ pub const SPEED: CodegenOptions = CodegenOptions {
     opt: OptLevel::Speed,
     passes: PassLevel::None,
     gather: Gather::Auto,
+    bounds: Bounds::Hoisted,
 };
 
 /// Options that compile fastest.
@@ -28,6 +29,7 @@ pub const NONE: CodegenOptions = CodegenOptions {
     opt: OptLevel::None,
     passes: PassLevel::None,
     gather: Gather::Auto,
+    bounds: Bounds::Hoisted,
 };
 
 /// Parses and verifies text.

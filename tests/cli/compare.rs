@@ -49,7 +49,7 @@ fn strategies_are_compared() {
     for (wrong, says) in [
         (
             &["--sweep", "width=1"][..],
-            "backend, codegen, opt, no-pass",
+            "backend, codegen, opt, gather, bounds, no-pass",
         ),
         (&["--sweep", "codegen=fast"], "none, speed"),
         (&["--baseline", "x"], "`cranelift speed`"),

@@ -22,6 +22,7 @@ use super::emit::{DATA, Emit};
 use super::mask::MaskRepr;
 use super::mask_plan::Form;
 use super::value::{Val, int_lane, piece_count, piece_type, scalar_type};
+use crate::backend::Bounds;
 use crate::ssa::{Block, BlockCall, Function, Lane, Term, Ty};
 
 /// Offset of the group's number in x.
@@ -216,7 +217,7 @@ impl Emit<'_> {
         self.block = here;
         self.cache = Default::default();
         let f = self.f;
-        if self.in_versions(block) {
+        if self.options.bounds == Bounds::Hoisted && self.in_versions(block) {
             return;
         }
         for &inst in &f.block(block).insts {

@@ -34,23 +34,49 @@ impl Emit<'_> {
     pub fn load_inline(&mut self, access: MemAccess, lanes: &Lanes) -> Vec<V> {
         let tested = self.test_lanes(access, lanes);
         let elem = access.elem;
-        let parts = match self.options.gather {
-            Gather::Branch => return self.load_branching(elem, lanes, &tested),
-            _ => {
-                let pieces = tested.offsets.iter().zip(&tested.inside);
-                let safe: Vec<V> = pieces
-                    .map(|(&offset, &inside)| self.ins().band(offset, inside))
-                    .collect();
-                let base = self.safe_base(lanes.region, elem.bytes());
-                let pointers: Vec<V> = (0..usize::from(lanes.count))
-                    .map(|i| self.pointer_to_lane(base, tested.lane, &safe, i))
-                    .collect();
-                self.load_from(elem, 1, &pointers).concat()
-            }
-        };
+        if self.options.gather == Gather::Branch {
+            return self.load_branching(elem, lanes, &tested);
+        }
+        let parts = self.load_selecting(elem, lanes, &tested);
         let width = tested.lane.bytes();
         let inside = self.mask_rewidth(tested.inside, width, elem.bytes(), lanes.count);
         self.mask_pieces(&inside, parts)
+    }
+
+    /// As many lanes at a time as a piece of offsets has, unless none of them is inside. The jumps also keep the code
+    /// generator from loading all lanes before it puts the first two together.
+    fn load_selecting(&mut self, elem: Lane, lanes: &Lanes, tested: &Tested) -> Vec<V> {
+        let base = self.safe_base(lanes.region, elem.bytes());
+        let (per, at_once) = (per_piece(elem), per_piece(tested.lane));
+        let ty = piece_type(elem);
+        let zero = self.vconst(ty, 0);
+        let count = usize::from(lanes.count);
+        let mut parts: Vec<V> = vec![zero; count.div_ceil(per)];
+        let pieces = tested.offsets.iter().zip(&tested.inside);
+        for (p, (&offset, &inside)) in pieces.enumerate() {
+            let range = p * at_once..count.min((p + 1) * at_once);
+            let touched = range.start / per..(range.end - 1) / per + 1;
+            let any = self.ins().vany_true(inside);
+            let (load, skip, next) = (self.new_block(), self.new_block(), self.new_block());
+            self.branch(any, load, skip);
+            self.block = skip;
+            let kept: Vec<BlockArg> = touched.clone().map(|k| parts[k].into()).collect();
+            self.ins().jump(next, &kept);
+            self.block = load;
+            let safe = [self.ins().band(offset, inside)];
+            for i in range.clone() {
+                let from = self.pointer_to_lane(base, tested.lane, &safe, i - range.start);
+                let v = self.ins().load(scalar_type(elem), DATA, from, 0);
+                parts[i / per] = self.ins().insertlane(parts[i / per], v, (i % per) as u8);
+            }
+            let loaded: Vec<BlockArg> = touched.clone().map(|k| parts[k].into()).collect();
+            self.ins().jump(next, &loaded);
+            self.block = next;
+            for k in touched {
+                parts[k] = self.func.dfg.append_block_param(next, ty);
+            }
+        }
+        parts
     }
 
     /// A store of one element a lane, in the order of the lanes.

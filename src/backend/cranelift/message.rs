@@ -52,7 +52,7 @@ impl Emit<'_> {
             match self.load_affine(access, &lanes, args[1], inst) {
                 Some(results) => results,
                 None => {
-                    self.remark_any(inst, lanes.count);
+                    self.remark_any(inst, access, lanes.count);
                     self.load_any(access, &lanes, Way::Only)
                 }
             }
@@ -75,14 +75,17 @@ impl Emit<'_> {
         if self.by_message.contains(&inst) {
             self.store_any(access, &lanes, &data, Way::Other);
         } else if !self.store_affine(access, &lanes, args[1], &data, inst) {
-            self.remark_any(inst, lanes.count);
+            self.remark_any(inst, access, lanes.count);
             self.store_any(access, &lanes, &data, Way::Only);
         }
     }
 
     /// Notes that an access goes to addresses of any shape.
-    fn remark_any(&mut self, inst: Inst, lanes: u16) {
-        let (way, bounds) = remark::any_way(lanes);
+    fn remark_any(&mut self, inst: Inst, access: MemAccess, lanes: u16) {
+        let (way, bounds) = match self.goes_inline(access, lanes) {
+            true => (remark::Way::Lanes(lanes), remark::Bounds::Lanes),
+            false => remark::any_way(lanes),
+        };
         self.remark_access(inst, way, bounds);
     }
 
@@ -322,6 +325,13 @@ impl Emit<'_> {
 mod tests {
     use crate::isa::AtomicOp;
     use visa_runtime::abi::atomic as code;
+
+    #[test]
+    fn barriers_have_the_numbers_of_the_runtime() {
+        use visa_runtime::abi::named_barrier;
+        assert_eq!(crate::ssa::GROUP_BARRIER, named_barrier::GROUP);
+        assert_eq!(crate::ssa::BOTH_ROLES, named_barrier::BOTH);
+    }
 
     #[test]
     fn atomic_operations_have_the_numbers_of_the_runtime() {

@@ -14,8 +14,8 @@ use super::image::image_bytes;
 use super::memory::{Lanes, Region};
 use super::rectangle::rectangle_bytes;
 use super::types::vector_of;
-use crate::ssa::remark::{self, Bounds, Way};
 use crate::backend::Gather;
+use crate::ssa::remark::{self, Bounds, Way};
 use crate::ssa::{AtomicAccess, Function, Inst, Lane, MemAccess, Op, Space, Ty, Value};
 
 /// Bytes of a vector in a message.
@@ -72,7 +72,7 @@ impl<'c> Emit<'c, '_> {
             Some(results) => results,
             None => {
                 let gather = self.gathers(access, &lanes);
-                self.remark_any(inst, lanes.count, gather);
+                self.remark_any(inst, (access, lanes.count), gather);
                 self.load_any(access, &lanes)?
             }
         };
@@ -91,16 +91,17 @@ impl<'c> Emit<'c, '_> {
             .collect::<Made<_>>()?;
         if !self.store_run(access, &lanes, args[1], &data, inst)? {
             let scatter = self.scatters(access, &lanes);
-            self.remark_any(inst, lanes.count, scatter);
+            self.remark_any(inst, (access, lanes.count), scatter);
             self.store_any(access, &lanes, &data)?;
         }
         Ok(())
     }
 
     /// Notes that an access goes to addresses of any shape.
-    fn remark_any(&mut self, inst: Inst, lanes: u16, gather: bool) {
+    fn remark_any(&mut self, inst: Inst, (access, lanes): (MemAccess, u16), gather: bool) {
         let (way, bounds) = match gather {
             true => (Way::Gather, Bounds::Lanes),
+            false if self.goes_inline(access, lanes) => (Way::Lanes(lanes), Bounds::Lanes),
             false => remark::any_way(lanes),
         };
         self.remark_access(inst, way, bounds);
@@ -114,7 +115,7 @@ impl<'c> Emit<'c, '_> {
         if self.gathers(access, lanes) {
             return self.gather(access, lanes);
         }
-        if self.goes_inline(access) {
+        if self.goes_inline(access, lanes.count) {
             return Ok(vec![self.load_inline(access, lanes)?]);
         }
         let (elem, comps) = (access.elem, u32::from(access.comps));
@@ -136,7 +137,7 @@ impl<'c> Emit<'c, '_> {
         if let (&[v], true) = (data, self.scatters(access, lanes)) {
             return self.scatter(access, lanes, v);
         }
-        if let (&[v], true) = (data, self.goes_inline(access)) {
+        if let (&[v], true) = (data, self.goes_inline(access, lanes.count)) {
             return self.store_inline(access, lanes, v);
         }
         let helper = offset_of!(Helpers, store);
@@ -168,8 +169,8 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// True for single elements that the strategy wants to go one by one.
-    fn goes_inline(&self, access: MemAccess) -> bool {
-        let wanted = self.options.gather == Gather::Select && access.comps == 1;
+    fn goes_inline(&self, access: MemAccess, lanes: u16) -> bool {
+        let wanted = self.options.gather == Gather::Select && access.comps == 1 && lanes > 1;
         wanted && !self.records_faults(access.space)
     }
 

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use crate::backend::{BackendKind, Gather, OptLevel, PassLevel};
+use crate::backend::{BackendKind, Bounds, Gather, OptLevel, PassLevel};
 use crate::cli::exit::Failure;
 use crate::engine::EngineOptions;
 use crate::passes::pipeline::PASSES;
@@ -14,14 +14,16 @@ enum Kind {
     Codegen,
     Opt,
     Gather,
+    Bounds,
     NoPass,
 }
 
-const KINDS: [(&str, Kind); 5] = [
+const KINDS: [(&str, Kind); 6] = [
     ("backend", Kind::Backend),
     ("codegen", Kind::Codegen),
     ("opt", Kind::Opt),
     ("gather", Kind::Gather),
+    ("bounds", Kind::Bounds),
     ("no-pass", Kind::NoPass),
 ];
 
@@ -33,6 +35,7 @@ impl Kind {
             Kind::Codegen => OptLevel::ALL.map(OptLevel::name).to_vec(),
             Kind::Opt => PassLevel::ALL.map(PassLevel::name).to_vec(),
             Kind::Gather => Gather::ALL.map(Gather::name).to_vec(),
+            Kind::Bounds => Bounds::ALL.map(Bounds::name).to_vec(),
             Kind::NoPass => std::iter::once("none")
                 .chain(PASSES.iter().map(|(name, _)| *name))
                 .collect(),
@@ -58,6 +61,10 @@ impl Kind {
             Kind::Gather => {
                 let found = Gather::ALL.into_iter().find(|g| g.name() == value);
                 strategy.gather = found.unwrap_or_default();
+            }
+            Kind::Bounds => {
+                let found = Bounds::ALL.into_iter().find(|b| b.name() == value);
+                strategy.bounds = found.unwrap_or_default();
             }
             Kind::NoPass => {
                 let pass = PASSES.iter().find(|(name, _)| *name == value);
@@ -216,7 +223,7 @@ mod tests {
     fn unknown_names_list_the_known_ones() {
         let no_axis = "width=3".parse::<Axis>().unwrap_err();
         assert!(
-            no_axis.contains("backend, codegen, opt, gather, no-pass"),
+            no_axis.contains("backend, codegen, opt, gather, bounds, no-pass"),
             "{no_axis}"
         );
         let no_value = "opt=O7".parse::<Axis>().unwrap_err();
