@@ -240,11 +240,9 @@ fn plan(object: &Path) -> String {
     text + "};\n"
 }
 
-/// Code for AArch64, called by a C program that hands it the ABI's structures itself.
-#[test]
-#[ignore = "needs aarch64-linux-gnu-gcc and qemu-aarch64-static"]
-fn aarch64_objects_run() {
-    if !installed("aarch64-linux-gnu-gcc") || !installed("qemu-aarch64-static") {
+/// Code for another processor, called by a C program that hands it the ABI's structures itself, in an emulator.
+fn foreign(target: &str, gcc: &str, emulator: &[&str]) {
+    if !installed(gcc) || !installed(emulator[0]) {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
@@ -257,21 +255,47 @@ fn aarch64_objects_run() {
                 "--kernel",
                 "saxpy",
             ])
-            .args(["--target", "aarch64-unknown-linux-gnu", "-o"])
+            .args(["--target", target, "-o"])
             .arg(&object)
             .current_dir(root()),
     );
     fs::write(dir.path().join("plan.h"), plan(&object)).unwrap();
     let program = dir.path().join("saxpy");
     succeed(
-        Command::new("aarch64-linux-gnu-gcc")
+        Command::new(gcc)
             .args(["-std=c11", "-Wall", "-Werror", "-static", "-I"])
             .arg(dir.path())
             .arg("-o")
             .arg(&program)
-            .arg(root().join("tests/c_api/aarch64.c"))
+            .arg(root().join("tests/c_api/foreign.c"))
             .arg(&object),
     );
-    let said = succeed(Command::new("qemu-aarch64-static").arg(&program));
+    let mut command = Command::new(emulator[0]);
+    let said = succeed(command.args(&emulator[1..]).arg(&program));
     assert_eq!(said, "64 items, 0 wrong\n");
+}
+
+#[test]
+#[ignore = "needs aarch64-linux-gnu-gcc and qemu-aarch64-static"]
+fn aarch64_objects_run() {
+    foreign(
+        "aarch64-unknown-linux-gnu",
+        "aarch64-linux-gnu-gcc",
+        &["qemu-aarch64-static"],
+    );
+}
+
+#[test]
+#[cfg(feature = "riscv64")]
+#[ignore = "needs riscv64-linux-gnu-gcc and qemu-riscv64-static"]
+fn riscv64_objects_run() {
+    foreign(
+        "riscv64gc-unknown-linux-gnu",
+        "riscv64-linux-gnu-gcc",
+        &[
+            "qemu-riscv64-static",
+            "-cpu",
+            "rv64,v=true,vlen=128,vext_spec=v1.0",
+        ],
+    );
 }

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use object::elf::{EF_RISCV_FLOAT_ABI_DOUBLE, ELFOSABI_NONE};
 use object::macho::{PLATFORM_MACOS, Version};
 use object::read::{File, Object as _, ObjectSection as _};
 use object::write::{
@@ -13,8 +14,8 @@ use object::write::{
     SymbolSection,
 };
 use object::{
-    BinaryFormat, Endianness, RelocationEncoding, RelocationFlags, RelocationKind, SectionKind,
-    SymbolFlags, SymbolKind, SymbolScope,
+    BinaryFormat, Endianness, FileFlags, RelocationEncoding, RelocationFlags, RelocationKind,
+    SectionKind, SymbolFlags, SymbolKind, SymbolScope,
 };
 use target_lexicon::{Architecture, Triple};
 use visa_runtime::abi::ABI_VERSION;
@@ -45,7 +46,9 @@ pub struct ObjectKernel {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ObjectError {
     /// There is no object format for the target.
-    #[error("no object files for {0}: Linux and macOS on x86-64 and AArch64 have them")]
+    #[error(
+        "no object files for {0}: Linux and macOS on x86-64 and AArch64 have them, and Linux on RISC-V"
+    )]
     Target(String),
     /// Two kernels want the same symbol.
     #[error("two kernels are named `{0}`; compile them to files of their own")]
@@ -89,14 +92,25 @@ pub fn write(triple: &Triple, kernels: &[ObjectKernel]) -> Result<Vec<u8>, Objec
     let architecture = match triple.architecture {
         Architecture::X86_64 => object::Architecture::X86_64,
         Architecture::Aarch64(_) => object::Architecture::Aarch64,
+        Architecture::Riscv64(_) => object::Architecture::Riscv64,
         _ => return Err(unknown()),
     };
     let format = match triple.binary_format {
         target_lexicon::BinaryFormat::Elf => BinaryFormat::Elf,
-        target_lexicon::BinaryFormat::Macho => BinaryFormat::MachO,
+        target_lexicon::BinaryFormat::Macho if architecture != object::Architecture::Riscv64 => {
+            BinaryFormat::MachO
+        }
         _ => return Err(unknown()),
     };
     let mut file = Object::new(format, architecture, Endianness::Little);
+    if architecture == object::Architecture::Riscv64 {
+        // Linkers refuse to join files of different conventions for floats.
+        file.flags = FileFlags::Elf {
+            os_abi: ELFOSABI_NONE,
+            abi_version: 0,
+            e_flags: EF_RISCV_FLOAT_ABI_DOUBLE,
+        };
+    }
     if format == BinaryFormat::MachO {
         let mut version = MachOBuildVersion::default();
         (version.platform, version.minos, version.sdk) = (PLATFORM_MACOS, MACOS, MACOS);

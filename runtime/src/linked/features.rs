@@ -1,5 +1,6 @@
 //! Processor features by the code generator's names.
 
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 macro_rules! detect {
     ($macro:ident, $name:expr, $($known:literal $feature:tt)*) => {
         match $name {
@@ -43,7 +44,27 @@ fn has(name: &str) -> bool {
     )
 }
 
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+/// Whether this processor has a feature; a name that is not known counts as missing.
+#[cfg(all(target_arch = "riscv64", target_os = "linux"))]
+fn has(name: &str) -> bool {
+    // Of extensions with one letter the kernel tells in the auxiliary vector; others count as missing.
+    let letter = match name {
+        "has_m" => b'm',
+        "has_a" => b'a',
+        "has_f" => b'f',
+        "has_d" => b'd',
+        "has_v" => b'v',
+        _ => return false,
+    };
+    let (hwcap, _) = rustix::param::linux_hwcap();
+    hwcap >> (letter - b'a') & 1 != 0
+}
+
+#[cfg(not(any(
+    target_arch = "x86_64",
+    target_arch = "aarch64",
+    all(target_arch = "riscv64", target_os = "linux")
+)))]
 fn has(_: &str) -> bool {
     false
 }

@@ -66,7 +66,7 @@ const MAX_STACK_BYTES: u32 = 512 * 1024;
 /// What legalisation must know about the target.
 #[derive(Clone, Copy, Debug)]
 struct Target {
-    /// x86-64, as opposed to AArch64.
+    /// x86-64, as opposed to AArch64 and RISC-V.
     x64: bool,
     /// Fused multiply-add is one instruction.
     fma: bool,
@@ -104,7 +104,7 @@ impl CraneliftBackend {
     }
 
     /// A generator for another target. `features` are Cranelift's names of target settings to
-    /// enable, for example `has_avx2`; on x86-64 the base is SSE4.2 (x86-64-v2).
+    /// enable, for example `has_avx2`; on x86-64 the base is SSE4.2 (x86-64-v2), on RISC-V it is RV64GC with the vector extension.
     ///
     /// # Errors
     /// [`BackendError::Environment`] when the target or a feature is not known.
@@ -115,21 +115,8 @@ impl CraneliftBackend {
         };
         let builder = || {
             let mut b = isa::lookup(triple.clone())
-                .map_err(|e| environment(format!("target {triple}: {e}")))?;
-            if matches!(triple.architecture, Architecture::X86_64) {
-                let base = [
-                    "has_sse3",
-                    "has_ssse3",
-                    "has_sse41",
-                    "has_sse42",
-                    "has_popcnt",
-                ];
-                for name in base {
-                    b.enable(name)
-                        .map_err(|e| environment(format!("feature `{name}`: {e}")))?;
-                }
-            }
-            for name in features {
+                .map_err(|e| environment(format!("target {triple}: {}", no_target(&triple, &e))))?;
+            for name in base_features(triple.architecture).iter().chain(features) {
                 b.enable(name)
                     .map_err(|e| environment(format!("feature `{name}`: {e}")))?;
             }
@@ -311,6 +298,33 @@ fn shared_flags(opt: &str, regalloc: &str) -> settings::SetResult<settings::Flag
     Ok(settings::Flags::new(flags))
 }
 
+/// Features that every processor is taken to have.
+fn base_features(architecture: Architecture) -> &'static [&'static str] {
+    match architecture {
+        Architecture::X86_64 => &[
+            "has_sse3",
+            "has_ssse3",
+            "has_sse41",
+            "has_sse42",
+            "has_popcnt",
+        ],
+        // Cranelift has no vectors there but those of the vector extension, and panics where it meets others.
+        Architecture::Riscv64(_) => &["has_m", "has_a", "has_f", "has_d", "has_v"],
+        _ => &[],
+    }
+}
+
+/// Why there is no code generator for a target.
+fn no_target(triple: &Triple, error: &isa::LookupError) -> String {
+    match (triple.architecture, error) {
+        (Architecture::Riscv64(_), isa::LookupError::SupportDisabled) => {
+            "this program was built without its code generator: build with `cargo build --features riscv64`"
+                .to_owned()
+        }
+        _ => error.to_string(),
+    }
+}
+
 fn describe(isa: &dyn TargetIsa) -> Result<Target, BackendError> {
     let on = |name: &str| {
         isa.isa_flags()
@@ -333,7 +347,10 @@ fn describe(isa: &dyn TargetIsa) -> Result<Target, BackendError> {
                 call_conv,
             })
         }
-        Architecture::Aarch64(_) => Ok(Target {
+        Architecture::Riscv64(_) if !on("has_v") => Err(environment(
+            "RISC-V without the vector extension".to_owned(),
+        )),
+        Architecture::Aarch64(_) | Architecture::Riscv64(_) => Ok(Target {
             x64: false,
             fma: true,
             call_conv,

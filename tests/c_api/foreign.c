@@ -1,4 +1,4 @@
-/* Calls saxpy's code as compiled for AArch64, with the structures of runtime/src/abi.rs laid out by hand. `plan.h` is written by
+/* Calls saxpy's code as compiled for another processor, with the structures of runtime/src/abi.rs laid out by hand. `plan.h` is written by
  * the test from the object's record: PAYLOAD, SIMD, and the slots of the payload. */
 #include <stdint.h>
 #include <stdio.h>
