@@ -13,6 +13,8 @@ mod compare;
 mod explain;
 #[path = "cli/kernels.rs"]
 mod kernels;
+#[path = "cli/strategies.rs"]
+mod strategies;
 
 const SAXPY: &str = "tests/kernels/bin/skl/saxpy.zebin";
 /// y = 0 … 7, x = 10, a = 2.

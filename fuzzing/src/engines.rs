@@ -91,6 +91,10 @@ pub const ENGINES: &[Engine] = &[
         make: || native::machine(native::plain()),
     },
     Engine {
+        name: "cranelift-flattened",
+        make: || native::machine(native::flattened()),
+    },
+    Engine {
         name: "cranelift-unoptimised",
         make: || native::machine(native::unoptimised()),
     },

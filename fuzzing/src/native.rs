@@ -4,7 +4,7 @@ use std::time::Duration;
 
 #[cfg(feature = "llvm")]
 use visa_jit::backend::{BackendKind, PassLevel};
-use visa_jit::backend::{Bounds, Gather, OptLevel, Strategy};
+use visa_jit::backend::{Bounds, Gather, Masks, OptLevel, RegAlloc, Strategy, Tuning};
 use visa_jit::interp::InterpOptions;
 use visa_jit::isa::Platform;
 use visa_jit::passes::PassOptions;
@@ -25,6 +25,22 @@ pub fn optimised() -> EngineOptions {
     EngineOptions {
         memory_bytes: MEMORY,
         ..EngineOptions::default()
+    }
+}
+
+/// Work under empty masks done for nobody, and registers allocated in one pass.
+pub fn flattened() -> EngineOptions {
+    let tuning = Tuning {
+        masks: Masks::Select,
+        regalloc: RegAlloc::Fast,
+        ..Tuning::USUAL
+    };
+    EngineOptions {
+        strategy: Strategy {
+            tuning,
+            ..Strategy::default()
+        },
+        ..optimised()
     }
 }
 

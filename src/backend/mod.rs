@@ -7,11 +7,13 @@ pub mod llvm;
 mod install;
 mod library;
 mod strategy;
+mod tuning;
 mod words;
 
 pub use install::{InstallError, install};
 pub use library::{LibraryError, load_library};
 pub use strategy::{BackendKind, Bounds, Gather, OptLevel, PassLevel, Strategy};
+pub use tuning::{Choice, Cpu, Dispatch, Masks, RegAlloc, Tuning, VectorWidth};
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -43,6 +45,8 @@ pub struct CodegenOptions {
     pub gather: Gather,
     /// Tests of bounds.
     pub bounds: Bounds,
+    /// Finer choices.
+    pub tuning: Tuning,
 }
 
 /// Compiled bytes of one kernel, self-contained and position-independent.

@@ -1,6 +1,9 @@
 //! How code is generated, as data: which backend, and how hard each of its stages works.
 
 use super::cranelift::{self, CraneliftBackend};
+#[cfg(feature = "llvm")]
+use super::tuning::Choice;
+use super::tuning::{Cpu, Tuning};
 use super::{Backend, BackendError};
 
 /// A code generator by name.
@@ -115,6 +118,8 @@ pub struct Strategy {
     pub gather: Gather,
     /// Tests of bounds.
     pub bounds: Bounds,
+    /// Finer choices.
+    pub tuning: Tuning,
 }
 
 impl BackendKind {
@@ -188,8 +193,8 @@ impl Strategy {
     pub fn host(&self) -> Result<Box<dyn Backend>, BackendError> {
         self.check()?;
         match self.backend {
-            BackendKind::Cranelift => Ok(Box::new(CraneliftBackend::host()?)),
-            BackendKind::Llvm => llvm(),
+            BackendKind::Cranelift => Ok(Box::new(CraneliftBackend::for_cpu(self.tuning.cpu)?)),
+            BackendKind::Llvm => llvm(self.tuning.cpu),
         }
     }
 
@@ -227,17 +232,26 @@ impl Strategy {
                 "does not branch around single lanes: use --gather call, select or hardware, or the backend cranelift",
             ),
             _ => Ok(()),
-        }
+        }?;
+        let tuned = self.tuning.check(self.backend, self.opt);
+        tuned.map_err(|what| BackendError::Strategy {
+            backend: self.backend.name(),
+            what,
+        })
     }
 }
 
 #[cfg(feature = "llvm")]
-fn llvm() -> Result<Box<dyn Backend>, BackendError> {
-    Ok(Box::new(super::llvm::LlvmBackend::host()?))
+fn llvm(cpu: Cpu) -> Result<Box<dyn Backend>, BackendError> {
+    use super::llvm::LlvmBackend;
+    Ok(Box::new(match cpu {
+        Cpu::Native => LlvmBackend::host()?,
+        level => LlvmBackend::for_cpu(level.name(), "")?,
+    }))
 }
 
 #[cfg(not(feature = "llvm"))]
-fn llvm() -> Result<Box<dyn Backend>, BackendError> {
+fn llvm(_: Cpu) -> Result<Box<dyn Backend>, BackendError> {
     Err(BackendError::Strategy {
         backend: BackendKind::Llvm.name(),
         what: "this program was built without it: install the packages llvm-19-dev and libpolly-19-dev and \

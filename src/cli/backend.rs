@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::exit::Failure;
-use crate::backend::{BackendKind, Bounds, Gather, OptLevel, PassLevel, Strategy};
+use super::tuning::TuningArgs;
+use crate::backend::{BackendKind, Bounds, Gather, OptLevel, PassLevel, Strategy, Tuning};
 use crate::engine::EngineOptions;
 use crate::interp::{InterpOptions, Trace};
 use crate::passes::pipeline::PASSES;
@@ -25,6 +26,8 @@ pub struct BackendArgs {
     /// llvm only: which of LLVM's own passes run before
     #[arg(long, value_name = "LEVEL", default_value = "none", value_parser = ["none", "O1", "O2", "O3"])]
     opt: String,
+    #[command(flatten)]
+    tuning: TuningArgs,
     /// A pass of this program to leave out
     #[arg(long, value_name = "NAME")]
     no_pass: Vec<String>,
@@ -55,9 +58,10 @@ impl BackendArgs {
     pub fn options(&self) -> Result<EngineOptions, Failure> {
         let mut options = EngineOptions::default();
         match self.backend.as_str() {
-            "interp" if self.shapes_code() => {
+            "interp" if self.shapes_code() || self.tuning.tuning() != Tuning::USUAL => {
                 return Err(Failure::usage(
-                    "--opt, --codegen, --gather, --bounds and --no-pass are for code generators: leave out --backend interp",
+                    "--opt, --codegen, --gather, --bounds, --no-pass and what tunes code are for code generators: leave out \
+                     --backend interp",
                 ));
             }
             "interp" => options.interpret = Some(self.interpreter()?),
@@ -112,6 +116,7 @@ impl BackendArgs {
             passes: passes.unwrap_or_default(),
             gather: gather.unwrap_or_default(),
             bounds: bounds.unwrap_or_default(),
+            tuning: self.tuning.tuning(),
         };
         strategy
             .check()
@@ -151,6 +156,7 @@ mod tests {
             backend: backend.to_owned(),
             codegen: "speed".to_owned(),
             opt: "none".to_owned(),
+            tuning: TuningArgs::default(),
             no_pass: Vec::new(),
             gather: "auto".to_owned(),
             bounds: "hoisted".to_owned(),

@@ -41,6 +41,7 @@ mod npy;
 mod report;
 mod run;
 mod spec;
+mod tuning;
 mod values;
 
 use std::env;

@@ -239,6 +239,7 @@ impl Kernel {
             passes: strategy.passes,
             gather: strategy.gather,
             bounds: strategy.bounds,
+            tuning: strategy.tuning,
         }
     }
 

@@ -159,7 +159,7 @@ impl<'a> KeyParts<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::{Bounds, Gather, OobPolicy, OptLevel, PassLevel};
+    use crate::backend::{Bounds, Choice, Gather, OobPolicy, OptLevel, PassLevel, Tuning};
     use crate::passes::pipeline::PASSES;
     use serde_json::Value;
     use std::collections::BTreeSet;
@@ -276,6 +276,34 @@ mod tests {
         assert!(all.len() == others.len() && !all.contains(&first.hex()));
     }
 
+    /// The usual choices with one changed, for each other value of each.
+    fn tunings() -> Vec<Tuning> {
+        fn each<C: Choice>(put: impl Fn(&mut Tuning, C)) -> Vec<Tuning> {
+            let changed = |&choice: &C| {
+                let mut tuning = Tuning::USUAL;
+                put(&mut tuning, choice);
+                tuning
+            };
+            C::ALL.iter().skip(1).map(changed).collect()
+        }
+        // Names every field, so that a new one is not forgotten.
+        let Tuning {
+            width: _,
+            cpu: _,
+            regalloc: _,
+            masks: _,
+            dispatch: _,
+        } = Tuning::USUAL;
+        [
+            each(|t, width| t.width = width),
+            each(|t, cpu| t.cpu = cpu),
+            each(|t, regalloc| t.regalloc = regalloc),
+            each(|t, masks| t.masks = masks),
+            each(|t, dispatch| t.dispatch = dispatch),
+        ]
+        .concat()
+    }
+
     /// The same from the options' side, so that a field that is left out of the key on purpose is seen.
     #[test]
     fn every_choice_makes_another_key() {
@@ -321,6 +349,18 @@ mod tests {
             };
             see(&backend, codegen, passes(), &kernel, LocalIdShape::General);
         }
+        for tuning in tunings() {
+            let codegen = CodegenOptions {
+                tuning,
+                ..codegen()
+            };
+            see(&backend, codegen, passes(), &kernel, LocalIdShape::General);
+        }
+        let flatten = PassOptions {
+            flatten: true,
+            ..passes()
+        };
+        see(&backend, codegen(), flatten, &kernel, LocalIdShape::General);
         for (name, _) in PASSES {
             let passes = PassOptions {
                 disabled: BTreeSet::from([*name]),

@@ -54,7 +54,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use visa_runtime::{DeviceMemory, WorkerPool};
 
-use crate::backend::{Backend, Identity, Strategy};
+use crate::backend::{Backend, Identity, Masks, Strategy};
 use crate::container::Zebin;
 use crate::interp::InterpOptions;
 use crate::isa::Platform;
@@ -134,6 +134,7 @@ impl Engine {
     pub fn with_memory(mut options: EngineOptions, memory: DeviceMemory) -> Result<Engine, Error> {
         let unwanted = options.strategy.backend.unwanted_passes();
         options.passes.disabled.extend(unwanted);
+        options.passes.flatten |= options.strategy.tuning.masks == Masks::Select;
         let backend = options.strategy.host()?;
         Ok(Engine(Arc::new(Inner {
             memory,

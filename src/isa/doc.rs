@@ -9,7 +9,8 @@ pub fn markdown() -> String {
         "# Instructions\n\n\
          Generated from `src/isa/table.rs` by `cargo run -p xtask -- docs`; do not edit.\n\n\
          *Status*: `full`: every form is compiled; `partial`: forms that are not are refused by name; `decode`: read,\n\
-         written and validated only; `rejected`: known by name and refused. *Operands* lists what a destination and the sources may be and\n\
+         written and validated only; `rejected`: known by name and refused. *LLVM*: the same of the backend behind the cargo\n\
+         feature `llvm`; the sweep of opcodes, the file tests and the memory edges run on both. *Operands* lists what a destination and the sources may be and\n\
          their element types. *Sat*: `.sat` is allowed. *Modifiers*: `arith` is `(-) (abs) (-abs)`, `logic` is `(~)`.\n\n",
     );
     out.push_str(&summary());
@@ -35,8 +36,8 @@ pub fn summary() -> String {
 /// One family as a heading and a table.
 pub fn section(family: Family) -> String {
     let mut out = format!(
-        "\n## {}\n\n| number | text | operands | sat | modifiers | predicate | platforms | status | semantics |\n\
-         |---|---|---|---|---|---|---|---|---|\n",
+        "\n## {}\n\n| number | text | operands | sat | modifiers | predicate | platforms | status | LLVM | semantics |\n\
+         |---|---|---|---|---|---|---|---|---|---|\n",
         family.title()
     );
     for op in Opcode::ALL {
@@ -55,7 +56,7 @@ fn line(row: &OpcodeInfo) -> String {
     };
     let text: Vec<String> = row.mnemonics.iter().map(|m| format!("`{m}`")).collect();
     format!(
-        "| {number} | {} | {} | {} | {} | {} | {} | {} | {} |",
+        "| {number} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
         text.join(" "),
         operands(row),
         if row.saturation { "yes" } else { "" },
@@ -72,14 +73,19 @@ fn line(row: &OpcodeInfo) -> String {
             PredKind::Ignored => "ignored",
         },
         platforms(row),
-        match row.status {
-            Status::Full => "full",
-            Status::Partial => "partial",
-            Status::DecodeOnly => "decode",
-            Status::Rejected => "rejected",
-        },
+        word(row.status),
+        word(row.llvm),
         row.semantics.replace('|', "\\|")
     )
+}
+
+const fn word(status: Status) -> &'static str {
+    match status {
+        Status::Full => "full",
+        Status::Partial => "partial",
+        Status::DecodeOnly => "decode",
+        Status::Rejected => "rejected",
+    }
 }
 
 fn operands(row: &OpcodeInfo) -> String {

@@ -9,8 +9,9 @@
 //!
 //! `_` means "not allowed" in the saturation, modifier and predicate columns. Where sources differ, their classes or
 //! types are listed in brackets. After the semantics may follow `, on [types platforms, …]`, types that fewer
-//! platforms have than the opcode, `, pairs [dst src, …]`, the only conversions that exist, and `, payloads [types …]`, types
-//! of a message's or a matrix's variables as they are written, where not all are legal.
+//! platforms have than the opcode, `, pairs [dst src, …]`, the only conversions that exist, `, payloads [types …]`, types
+//! of a message's or a matrix's variables as they are written, where not all are legal, and `, llvm status`, where the LLVM
+//! backend compiles less than the default one.
 //! Where the specification and the vendor's assembler differ, a row allows what the assembler takes, unless
 //! the specification gives it no meaning.
 
@@ -58,6 +59,16 @@ macro_rules! mnemonics {
     };
 }
 
+/// What the LLVM backend compiles: as much as the default one, unless a row says otherwise.
+macro_rules! on_llvm {
+    ($status:ident) => {
+        Status::$status
+    };
+    ($status:ident $llvm:ident) => {
+        Status::$llvm
+    };
+}
+
 /// One name for all sources, or one for each in brackets.
 macro_rules! each {
     ($kind:ident [$($x:ident)*]) => {
@@ -72,7 +83,8 @@ macro_rules! opcodes {
     ($($variant:ident $number:literal / $sub:literal $text:tt $family:ident $form:ident $n:literal :
        $dst:ident $dst_ty:ident <- $src:tt $src_ty:tt ;
        $sat:tt $mods:tt $pred:tt $platforms:ident $status:ident $doc:literal
-       $(, on [$($on_ty:ident $on:ident),*])? $(, pairs [$($to:ident $from:ident),*])? $(, payloads [$($payload:ident)*])?)*) => {
+       $(, on [$($on_ty:ident $on:ident),*])? $(, pairs [$($to:ident $from:ident),*])? $(, payloads [$($payload:ident)*])?
+       $(, llvm $llvm:ident)?)*) => {
         /// An instruction of the ISA. Messages with a sub-opcode that changes the operands have one variant each.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u8)]
@@ -99,6 +111,7 @@ macro_rules! opcodes {
             predicate: pred!($pred),
             platforms: Platforms::$platforms,
             status: Status::$status,
+            llvm: on_llvm!($status $($llvm)?),
             semantics: $doc,
             limited: &[$($((TypeClass::$on_ty, Platforms::$on)),*)?],
             pairs: &[$($((Type::$to, Type::$from)),*)?],
@@ -150,6 +163,8 @@ pub struct OpcodeInfo {
     pub platforms: Platforms,
     /// How much of it this project runs.
     pub status: Status,
+    /// How much of it the LLVM backend compiles.
+    pub llvm: Status,
     /// One line for people.
     pub semantics: &'static str,
     /// Operand types that fewer platforms have than the opcode.

@@ -8,6 +8,7 @@
 mod cfg;
 mod dce;
 mod edit;
+mod flatten;
 mod fold;
 mod gvn;
 mod masks;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use super::{cfg, dce, fold, gvn, masks, shape, strips, suspend, uniform};
+use super::{cfg, dce, flatten, fold, gvn, masks, shape, strips, suspend, uniform};
 use crate::ssa::{Function, VerifyError, verify};
 
 /// A pass: changes the function and returns how many changes it made.
@@ -24,13 +24,16 @@ pub const PASSES: &[(&str, Pass)] = &[
 /// Passes that make the form that backends expect, which cannot be switched off. They leave functions alone that have it.
 pub const MANDATORY: &[(&str, Pass)] = &[("suspend", suspend::run)];
 
-/// Names of [`PASSES`] and [`MANDATORY`] ones in the order they run; a name may occur several times.
+/// Passes that run where they are asked for.
+pub const OPTIONAL: &[(&str, Pass)] = &[("flatten", flatten::run)];
+
+/// Names of [`PASSES`], [`OPTIONAL`] and [`MANDATORY`] ones in the order they run; a name may occur several times.
 ///
 /// Before `suspend`, barriers are instructions and all passes see through them. Dead code goes before, so
 /// that it is not saved, and after: originals of what is computed again.
 pub const ORDER: &[&str] = &[
-    "fold", "cfg", "gvn", "uniform", "fold", "cfg", "gvn", "masks", "fold", "cfg", "gvn", "dce",
-    "strips", "cfg", "suspend", "dce", "shape",
+    "fold", "cfg", "gvn", "uniform", "fold", "cfg", "gvn", "flatten", "masks", "fold", "cfg",
+    "gvn", "dce", "strips", "cfg", "suspend", "dce", "shape",
 ];
 
 /// What runs.
@@ -40,6 +43,8 @@ pub struct PassOptions {
     pub disabled: BTreeSet<&'static str>,
     /// Verify after each pass.
     pub verify: bool,
+    /// Work under empty masks is done for nobody, not jumped over: the pass `flatten` runs.
+    pub flatten: bool,
 }
 
 impl Default for PassOptions {
@@ -48,6 +53,7 @@ impl Default for PassOptions {
         PassOptions {
             disabled: BTreeSet::new(),
             verify: cfg!(debug_assertions),
+            flatten: false,
         }
     }
 }
@@ -92,7 +98,11 @@ pub struct PassError {
 pub fn optimize(f: &mut Function, options: &PassOptions) -> Result<Vec<PassStats>, PassError> {
     let mut stats = Vec::new();
     for name in ORDER {
-        let Some((name, pass)) = find(name).filter(|(n, _)| !options.disabled.contains(n)) else {
+        let wanted = |name: &str| {
+            let optional = OPTIONAL.iter().any(|&(n, _)| n == name);
+            !options.disabled.contains(name) && (options.flatten || !optional)
+        };
+        let Some((name, pass)) = find(name).filter(|(n, _)| wanted(n)) else {
             continue;
         };
         let start = Instant::now();
@@ -115,7 +125,7 @@ pub fn optimize(f: &mut Function, options: &PassOptions) -> Result<Vec<PassStats
 }
 
 fn find(name: &str) -> Option<(&'static str, Pass)> {
-    let mut all = PASSES.iter().chain(MANDATORY);
+    let mut all = PASSES.iter().chain(OPTIONAL).chain(MANDATORY);
     all.find(|(n, _)| *n == name).copied()
 }
 

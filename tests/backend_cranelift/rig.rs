@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicU32;
 use crate::generator;
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
 use visa_jit::backend::{
-    Backend, Bounds, CodeObject, CodegenOptions, Gather, OobPolicy, OptLevel, PassLevel,
+    Backend, Bounds, CodeObject, CodegenOptions, Gather, OobPolicy, OptLevel, PassLevel, Tuning,
 };
 use visa_jit::ssa::{Function, Space, verify};
 use visa_runtime::abi::{
@@ -21,6 +21,7 @@ pub const SPEED: CodegenOptions = CodegenOptions {
     passes: PassLevel::None,
     gather: Gather::Auto,
     bounds: Bounds::Hoisted,
+    tuning: Tuning::USUAL,
 };
 
 /// Options that compile fastest.
@@ -30,6 +31,7 @@ pub const NONE: CodegenOptions = CodegenOptions {
     passes: PassLevel::None,
     gather: Gather::Auto,
     bounds: Bounds::Hoisted,
+    tuning: Tuning::USUAL,
 };
 
 /// Parses and verifies text.

@@ -2,7 +2,7 @@
 
 use crate::generate::function;
 use crate::observe::observe;
-use visa_jit::passes::pipeline::{MANDATORY, ORDER, PASSES};
+use visa_jit::passes::pipeline::{MANDATORY, OPTIONAL, ORDER, PASSES};
 use visa_jit::passes::{PassOptions, optimize, run_pass};
 use visa_jit::ssa::shape::Affine;
 use visa_jit::ssa::*;
@@ -37,7 +37,7 @@ fn the_pipeline_keeps_the_meaning() {
 #[test]
 fn each_pass_alone_keeps_the_meaning() {
     for seed in SEEDS..SEEDS + 300 {
-        for (name, _) in PASSES.iter().chain(MANDATORY) {
+        for (name, _) in PASSES.iter().chain(OPTIONAL).chain(MANDATORY) {
             check(seed, &[name, name]);
         }
     }

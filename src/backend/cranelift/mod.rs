@@ -46,7 +46,8 @@ use cranelift_codegen::{CodegenError, Context, ir};
 use target_lexicon::{Architecture, Triple};
 
 use super::{
-    Backend, BackendError, CodeObject, CodegenOptions, Explained, Identity, OptLevel, StackUse,
+    Backend, BackendError, Choice, CodeObject, CodegenOptions, Cpu, Explained, Identity, OptLevel,
+    RegAlloc, StackUse,
 };
 use crate::ssa::Function;
 
@@ -74,11 +75,12 @@ struct Target {
     call_conv: isa::CallConv,
 }
 
-/// The three ways one target is compiled for.
+/// The ways one target is compiled for: effort of optimisation, and of register allocation.
 struct Isas {
     none: OwnedTargetIsa,
     speed: OwnedTargetIsa,
-    single_pass: OwnedTargetIsa,
+    none_fast: OwnedTargetIsa,
+    speed_fast: OwnedTargetIsa,
 }
 
 /// The Cranelift code generator for one target.
@@ -101,6 +103,17 @@ impl CraneliftBackend {
             })
         };
         CraneliftBackend::from_builders(&builder)
+    }
+
+    /// A generator for this machine's operating system and a processor of a level, which it has to have.
+    ///
+    /// # Errors
+    /// [`BackendError::Environment`] when the level is not one of this architecture.
+    pub fn for_cpu(cpu: Cpu) -> Result<CraneliftBackend, BackendError> {
+        match cpu {
+            Cpu::Native => CraneliftBackend::host(),
+            level => CraneliftBackend::for_triple(Triple::host(), &[level.name()]),
+        }
     }
 
     /// A generator for another target. `features` are Cranelift's names of target settings to
@@ -141,7 +154,8 @@ impl CraneliftBackend {
         let isas = Isas {
             none: finish("none", "backtracking")?,
             speed: finish("speed", "backtracking")?,
-            single_pass: finish("none", "single_pass")?,
+            none_fast: finish("none", "single_pass")?,
+            speed_fast: finish("speed", "single_pass")?,
         };
         let triple = isas.speed.triple().clone();
         let target = describe(isas.speed.as_ref())?;
@@ -193,11 +207,13 @@ impl CraneliftBackend {
             return Err(too_large(function, what));
         }
         let isa = if insts > SINGLE_PASS_INSTS {
-            &self.isas.single_pass
+            &self.isas.none_fast
         } else {
-            match options.opt {
-                OptLevel::None => &self.isas.none,
-                OptLevel::Speed => &self.isas.speed,
+            match (options.opt, options.tuning.regalloc) {
+                (OptLevel::None, RegAlloc::Fast) => &self.isas.none_fast,
+                (OptLevel::Speed, RegAlloc::Fast) => &self.isas.speed_fast,
+                (OptLevel::None, _) => &self.isas.none,
+                (OptLevel::Speed, _) => &self.isas.speed,
             }
         };
         let (object, stack) = finish(function, func, isa, &self.triple)?;

@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use target_lexicon::{Architecture, Triple};
 
 use super::NAME;
-use crate::backend::BackendError;
+use crate::backend::{BackendError, VectorWidth};
 
 /// A processor, by its name and features.
 #[derive(Clone, Debug)]
@@ -28,6 +28,8 @@ pub(super) struct Cpu {
     pub fma: bool,
     /// Conversions from and to binary16.
     pub f16c: bool,
+    /// Bits of the widest vectors.
+    pub vectors: u32,
 }
 
 fn environment(what: impl Into<String>) -> BackendError {
@@ -71,10 +73,12 @@ impl Cpu {
         if !has("sse4.1") {
             return Err(environment("x86-64 without SSE4.1"));
         }
+        let avx512 = ["avx512f", "avx512bw", "avx512dq", "avx512vl"]
+            .iter()
+            .all(|f| has(f));
         Ok(Cpu {
-            avx512: ["avx512f", "avx512bw", "avx512dq", "avx512vl"]
-                .iter()
-                .all(|f| has(f)),
+            avx512,
+            vectors: if avx512 { 512 } else { 256 },
             avx2: has("avx2"),
             fma: has("fma"),
             f16c: has("f16c"),
@@ -85,6 +89,28 @@ impl Cpu {
             name,
             features,
         })
+    }
+
+    /// The same with vectors no wider than that. What AVX brings comes with vectors of 256 bits, so 128 is without it.
+    pub fn with_vectors(&self, width: VectorWidth) -> Result<Cpu, BackendError> {
+        let mut cpu = self.clone();
+        let Some(bits) = width.bits() else {
+            return Ok(cpu);
+        };
+        if bits == 512 && !self.avx512 || bits == 256 && !self.avx2 {
+            return Err(BackendError::Strategy {
+                backend: NAME,
+                what: format!("{} has no vectors of {bits} bits", self.name),
+            });
+        }
+        cpu.vectors = bits;
+        if bits == 128 {
+            (cpu.avx512, cpu.avx2, cpu.fma, cpu.f16c) = (false, false, false, false);
+            let comma = if cpu.features.is_empty() { "" } else { "," };
+            cpu.features.push_str(comma);
+            cpu.features.push_str("-avx");
+        }
+        Ok(cpu)
     }
 
     /// Everything about it that decides which code is made, by name.

@@ -110,16 +110,17 @@ impl LlvmBackend {
         options: &CodegenOptions,
         then: impl FnOnce(&Module, &TargetMachine) -> Result<T, BackendError>,
     ) -> Result<Made<T>, BackendError> {
+        let cpu = self.cpu.with_vectors(options.tuning.width)?;
         let cx = Context::create();
         let said = Said::default();
         said.listen(&cx);
         // What comes before code generation is the same on every level.
-        let machine = self.cpu.machine(OptimizationLevel::None)?;
+        let machine = cpu.machine(OptimizationLevel::None)?;
         let module = cx.create_module("kernel");
         module.set_triple(&machine.get_triple());
         module.set_data_layout(&machine.get_target_data().get_data_layout());
-        let func = self.declare(&cx, &module);
-        let mut emit = Emit::new(function, options, &self.cpu, &cx, (&module, func));
+        let func = declare(&cpu, &cx, &module);
+        let mut emit = Emit::new(function, options, &cpu, &cx, (&module, func));
         emit.program().map_err(|bug| internal(function, bug.0))?;
         emit.lines.finish();
         let remarks = std::mem::take(&mut emit.remarks);
@@ -135,7 +136,7 @@ impl LlvmBackend {
         };
         let machine = match opt {
             OptLevel::None => machine,
-            OptLevel::Speed => self.cpu.machine(OptimizationLevel::Default)?,
+            OptLevel::Speed => cpu.machine(OptimizationLevel::Default)?,
         };
         run_passes(function, &module, &machine, passes)?;
         let result = then(&module, &machine);
@@ -145,32 +146,6 @@ impl LlvmBackend {
             note,
             remarks,
         })
-    }
-
-    /// The entry point, for the processor and with all of its vectors.
-    fn declare<'c>(&self, cx: &'c Context, module: &Module<'c>) -> FunctionValue<'c> {
-        let (ptr, word) = (cx.ptr_type(AddressSpace::default()), cx.i32_type());
-        let ty = word.fn_type(&[ptr.into(), word.into(), word.into()], false);
-        let func = module.add_function(ENTRY, ty, Some(Linkage::External));
-        let stack = MAX_STACK_BYTES.to_string();
-        let width = if self.cpu.avx512 { "512" } else { "256" };
-        let attributes = [
-            ("target-cpu", self.cpu.name.as_str()),
-            ("target-features", self.cpu.features.as_str()),
-            ("prefer-vector-width", width),
-            ("min-legal-vector-width", width),
-            ("warn-stack-size", stack.as_str()),
-            // No calls of memset and the like: there is nothing to call.
-            ("no-builtins", ""),
-        ];
-        for (name, value) in attributes {
-            let attribute = cx.create_string_attribute(name, value);
-            func.add_attribute(AttributeLoc::Function, attribute);
-        }
-        let nounwind = inkwell::attributes::Attribute::get_named_enum_kind_id("nounwind");
-        let nounwind = cx.create_enum_attribute(nounwind, 0);
-        func.add_attribute(AttributeLoc::Function, nounwind);
-        func
     }
 
     /// Generates code; `count` also counts spills, which generates it a second time.
@@ -287,6 +262,32 @@ impl Backend for LlvmBackend {
     ) -> Result<Explained, BackendError> {
         LlvmBackend::caught(function, || self.generate(function, options, true))
     }
+}
+
+/// The entry point, for the processor and with all of its vectors.
+fn declare<'c>(cpu: &Cpu, cx: &'c Context, module: &Module<'c>) -> FunctionValue<'c> {
+    let (ptr, word) = (cx.ptr_type(AddressSpace::default()), cx.i32_type());
+    let ty = word.fn_type(&[ptr.into(), word.into(), word.into()], false);
+    let func = module.add_function(ENTRY, ty, Some(Linkage::External));
+    let stack = MAX_STACK_BYTES.to_string();
+    let width = cpu.vectors.to_string();
+    let attributes = [
+        ("target-cpu", cpu.name.as_str()),
+        ("target-features", cpu.features.as_str()),
+        ("prefer-vector-width", width.as_str()),
+        ("min-legal-vector-width", width.as_str()),
+        ("warn-stack-size", stack.as_str()),
+        // No calls of memset and the like: there is nothing to call.
+        ("no-builtins", ""),
+    ];
+    for (name, value) in attributes {
+        let attribute = cx.create_string_attribute(name, value);
+        func.add_attribute(AttributeLoc::Function, attribute);
+    }
+    let nounwind = inkwell::attributes::Attribute::get_named_enum_kind_id("nounwind");
+    let nounwind = cx.create_enum_attribute(nounwind, 0);
+    func.add_attribute(AttributeLoc::Function, nounwind);
+    func
 }
 
 /// Why a function gets less effort than asked for, if it is that large.

@@ -2,7 +2,9 @@
 
 use std::str::FromStr;
 
-use crate::backend::{BackendKind, Bounds, Gather, OptLevel, PassLevel};
+use crate::backend::{
+    BackendKind, Bounds, Cpu, Dispatch, Gather, Masks, OptLevel, PassLevel, RegAlloc, VectorWidth,
+};
 use crate::cli::exit::Failure;
 use crate::engine::EngineOptions;
 use crate::passes::pipeline::PASSES;
@@ -15,15 +17,25 @@ enum Kind {
     Opt,
     Gather,
     Bounds,
+    VectorWidth,
+    Cpu,
+    RegAlloc,
+    Masks,
+    Dispatch,
     NoPass,
 }
 
-const KINDS: [(&str, Kind); 6] = [
+const KINDS: [(&str, Kind); 11] = [
     ("backend", Kind::Backend),
     ("codegen", Kind::Codegen),
     ("opt", Kind::Opt),
     ("gather", Kind::Gather),
     ("bounds", Kind::Bounds),
+    ("vector-width", Kind::VectorWidth),
+    ("cpu", Kind::Cpu),
+    ("regalloc", Kind::RegAlloc),
+    ("masks", Kind::Masks),
+    ("dispatch", Kind::Dispatch),
     ("no-pass", Kind::NoPass),
 ];
 
@@ -36,6 +48,11 @@ impl Kind {
             Kind::Opt => PassLevel::ALL.map(PassLevel::name).to_vec(),
             Kind::Gather => Gather::ALL.map(Gather::name).to_vec(),
             Kind::Bounds => Bounds::ALL.map(Bounds::name).to_vec(),
+            Kind::VectorWidth => names::<VectorWidth>(),
+            Kind::Cpu => names::<Cpu>(),
+            Kind::RegAlloc => names::<RegAlloc>(),
+            Kind::Masks => names::<Masks>(),
+            Kind::Dispatch => names::<Dispatch>(),
             Kind::NoPass => std::iter::once("none")
                 .chain(PASSES.iter().map(|(name, _)| *name))
                 .collect(),
@@ -66,12 +83,27 @@ impl Kind {
                 let found = Bounds::ALL.into_iter().find(|b| b.name() == value);
                 strategy.bounds = found.unwrap_or_default();
             }
+            Kind::VectorWidth => set(&mut strategy.tuning.width, value),
+            Kind::Cpu => set(&mut strategy.tuning.cpu, value),
+            Kind::RegAlloc => set(&mut strategy.tuning.regalloc, value),
+            Kind::Masks => set(&mut strategy.tuning.masks, value),
+            Kind::Dispatch => set(&mut strategy.tuning.dispatch, value),
             Kind::NoPass => {
                 let pass = PASSES.iter().find(|(name, _)| *name == value);
                 options.passes.disabled.extend(pass.map(|(name, _)| *name));
             }
         }
     }
+}
+
+/// Names of an axis's values.
+fn names<C: crate::backend::Choice>() -> Vec<&'static str> {
+    C::ALL.iter().map(|c| c.name()).collect()
+}
+
+/// Sets a value by a name that is known to be one.
+fn set<C: crate::backend::Choice>(to: &mut C, name: &str) {
+    *to = C::parse(name).unwrap_or_default();
 }
 
 /// `AXIS=VALUE[,VALUE…]` of `--sweep`.
@@ -153,9 +185,11 @@ pub fn choices(
             let extend = |value: &&'static str| {
                 let mut next = choice.clone();
                 axis.kind.set(&mut next.options, value);
-                next.name = match axis.kind {
-                    Kind::NoPass => format!("{} no-pass={value}", next.name),
-                    _ => format!("{} {value}", next.name),
+                let plain = matches!(axis.kind, Kind::Backend | Kind::Codegen | Kind::Opt);
+                let axis = KINDS.iter().find(|(_, kind)| *kind == axis.kind);
+                next.name = match axis.filter(|_| !plain) {
+                    Some((axis, _)) => format!("{} {axis}={value}", next.name),
+                    None => format!("{} {value}", next.name),
                 };
                 next.name = next.name.trim().to_owned();
                 next
@@ -223,7 +257,9 @@ mod tests {
     fn unknown_names_list_the_known_ones() {
         let no_axis = "width=3".parse::<Axis>().unwrap_err();
         assert!(
-            no_axis.contains("backend, codegen, opt, gather, bounds, no-pass"),
+            no_axis.contains(
+                "opt, gather, bounds, vector-width, cpu, regalloc, masks, dispatch, no-pass"
+            ),
             "{no_axis}"
         );
         let no_value = "opt=O7".parse::<Axis>().unwrap_err();

@@ -1,0 +1,134 @@
+//! The axes of a strategy: each value runs right or is refused.
+
+use super::*;
+
+const LOOPS: &str = "tests/kernels/bin/skl/loops.zebin";
+
+/// Compares strategies on loops in divergent branches.
+fn nested(more: &[&str]) -> Output {
+    let args = [
+        "compare",
+        LOOPS,
+        "--kernel",
+        "nested",
+        "--global",
+        "256",
+        "--local",
+        "32",
+        "--arg",
+        "zero:1024",
+        "--arg",
+        "rand:u32:256:7",
+        "--repeat",
+        "1",
+    ];
+    visa_jit(&[&args[..], more].concat())
+}
+
+fn rows(output: &Output) -> (Vec<Value>, Vec<String>) {
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    let json: Value = serde_json::from_str(&output.stdout).unwrap();
+    let rows = json["strategies"].as_array().unwrap().clone();
+    for row in &rows {
+        assert_eq!(row["same"], Value::Bool(true), "{row}");
+    }
+    let refused = json["refused"].as_array().unwrap().iter();
+    let refused = refused.map(|pair| format!("{}: {}", pair[0].as_str().unwrap(), pair[1]));
+    (rows, refused.collect())
+}
+
+fn row<'a>(rows: &'a [Value], name: &str) -> &'a Value {
+    let found = rows.iter().find(|row| row["strategy"] == name);
+    found.unwrap_or_else(|| panic!("no {name}: {rows:?}"))
+}
+
+#[test]
+fn every_value_of_an_axis_runs_right_or_is_refused() {
+    let sweep = |axes: &[&str]| {
+        let axes = axes.iter().flat_map(|axis| ["--sweep", axis]);
+        rows(&nested(&axes.chain(["--json"]).collect::<Vec<_>>()))
+    };
+    let (made, refused) = sweep(&["regalloc=full,fast", "masks=branch,select"]);
+    assert_eq!((made.len(), refused.len()), (4, 0));
+    let count = |name: &str, key: &str| row(&made, name)[key].as_u64().unwrap();
+    let spills = |regalloc: &str| count(&format!("regalloc={regalloc} masks=branch"), "spills");
+    assert!(spills("fast") > spills("full"), "{made:?}");
+    let ssa = |masks: &str| count(&format!("regalloc=full masks={masks}"), "ssa");
+    assert!(ssa("select") < ssa("branch"), "{made:?}");
+
+    let (made, refused) = sweep(&["vector-width=auto,128,256,512"]);
+    assert_eq!((made.len(), refused.len()), (2, 2));
+    for (refused, bits) in refused.iter().zip(["256", "512"]) {
+        assert!(
+            refused.contains(&format!("vectors of 128 bits, not {bits}")),
+            "{refused}"
+        );
+    }
+    let (made, refused) = sweep(&["cpu=native,x86-64-v2,x86-64-v3,x86-64-v4"]);
+    assert_eq!(made.len() + refused.len(), 4);
+    // Without AVX, other instructions.
+    let bytes = |cpu: &str| row(&made, cpu)["bytes"].as_u64();
+    if cfg!(target_arch = "x86_64") && std::arch::is_x86_feature_detected!("avx2") {
+        assert_ne!(bytes("cpu=native"), bytes("cpu=x86-64-v2"));
+    }
+    assert!(
+        refused.iter().all(|why| why.contains("does not run here")),
+        "{refused:?}"
+    );
+}
+
+#[test]
+fn what_no_code_generator_honours_is_an_error() {
+    for (wrong, code, says) in [
+        (["--dispatch", "group"], 3, "use --dispatch thread"),
+        (["--vector-width", "256"], 3, "vectors of 128 bits, not 256"),
+        (["--sweep", "dispatch=group"], 3, "use --dispatch thread"),
+        (["--vector-width", "64"], 2, "auto, 128, 256, 512"),
+        (
+            ["--cpu", "pentium"],
+            2,
+            "native, x86-64-v2, x86-64-v3, x86-64-v4",
+        ),
+        (["--sweep", "masks=maybe"], 2, "auto, select, branch"),
+        (["--sweep", "regalloc=slow"], 2, "auto, fast, full"),
+    ] {
+        let output = nested(&wrong);
+        assert_eq!(output.code, code, "{wrong:?}: {}", output.stderr);
+        assert!(output.stderr.contains(says), "{wrong:?}: {}", output.stderr);
+    }
+}
+
+/// LLVM's vectors are as wide as asked for, in registers too.
+#[test]
+#[cfg(feature = "llvm")]
+fn llvm_keeps_to_the_width() {
+    let dir = tempfile::tempdir().unwrap();
+    let page = dir.path().join("page.html");
+    let widths = ["128", "256", "512"];
+    let made = nested(&[
+        "--backend",
+        "llvm",
+        "--sweep",
+        "vector-width=128,256,512",
+        "--html",
+        page.to_str().unwrap(),
+        "--json",
+    ]);
+    let (made, refused) = rows(&made);
+    assert_eq!(made.len() + refused.len(), widths.len());
+    let page = fs::read_to_string(page).unwrap();
+    let (_, data) = page.split_once("id=\"data\">").unwrap();
+    let data: Value = serde_json::from_str(data.split("</script>").next().unwrap()).unwrap();
+    for strategy in data["strategies"].as_array().unwrap() {
+        let listing = &data["listings"][strategy["machine"].as_u64().unwrap() as usize];
+        let text = listing["rows"].to_string();
+        let name = strategy["name"].as_str().unwrap();
+        let used = ["xmm", "ymm", "zmm"].map(|register| text.contains(register));
+        let wanted = match name {
+            "vector-width=128" => [true, false, false],
+            "vector-width=256" => [used[0], true, false],
+            _ => [used[0], used[1], true],
+        };
+        assert_eq!(used, wanted, "{name}");
+    }
+}
