@@ -70,6 +70,8 @@ fn every_value_of_an_axis_runs_right_or_is_refused() {
     let bytes = |cpu: &str| row(&made, cpu)["bytes"].as_u64();
     if cfg!(target_arch = "x86_64") && std::arch::is_x86_feature_detected!("avx2") {
         assert_ne!(bytes("cpu=native"), bytes("cpu=x86-64-v2"));
+        // A level with AVX2 has AVX, too.
+        assert!(bytes("cpu=x86-64-v3") < bytes("cpu=x86-64-v2"), "{made:?}");
     }
     assert!(
         refused.iter().all(|why| why.contains("does not run here")),

@@ -135,6 +135,18 @@ impl CraneliftBackend {
             }
             Ok(b)
         };
+        // Every processor with AVX2 has AVX, but levels such as x86-64-v3 leave it out, and much with it.
+        let flags = shared_flags("none", "backtracking").map_err(|e| environment(e.to_string()))?;
+        let made = builder()?.finish(flags);
+        let avx = made.is_ok_and(|isa| has(isa.as_ref(), "has_avx2"));
+        let builder = || {
+            let mut b = builder()?;
+            if avx {
+                b.enable("has_avx")
+                    .map_err(|e| environment(format!("feature `has_avx`: {e}")))?;
+            }
+            Ok(b)
+        };
         CraneliftBackend::from_builders(&builder)
     }
 
@@ -341,12 +353,16 @@ fn no_target(triple: &Triple, error: &isa::LookupError) -> String {
     }
 }
 
+/// Whether a target has a feature.
+fn has(isa: &dyn TargetIsa, name: &str) -> bool {
+    let flags = isa.isa_flags();
+    flags
+        .iter()
+        .any(|v| v.name == name && v.as_bool() == Some(true))
+}
+
 fn describe(isa: &dyn TargetIsa) -> Result<Target, BackendError> {
-    let on = |name: &str| {
-        isa.isa_flags()
-            .iter()
-            .any(|v| v.name == name && v.as_bool() == Some(true))
-    };
+    let on = |name: &str| has(isa, name);
     let environment = |what: String| BackendError::Environment {
         backend: NAME,
         what,
