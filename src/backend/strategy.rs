@@ -43,7 +43,8 @@ pub enum PassLevel {
 /// How lanes whose addresses do not run evenly reach memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize)]
 pub enum Gather {
-    /// What measures best on the code generator: `call` on Cranelift, `hardware` on LLVM.
+    /// What measures best on the code generator: on Cranelift `select`, or `call` in functions with many such accesses, whose
+    /// code would get long; on LLVM `hardware`.
     #[default]
     Auto,
     /// One call of the runtime for all lanes.

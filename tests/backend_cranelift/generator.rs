@@ -18,7 +18,7 @@ pub fn base() -> Generator {
 }
 
 /// Ways to gather other than the usual one.
-pub const WAYS: [Gather; 2] = [Gather::Select, Gather::Branch];
+pub const WAYS: [Gather; 2] = [Gather::Call, Gather::Branch];
 
 /// Compiles a function for AArch64.
 pub fn compiles_elsewhere(f: &Function) {

@@ -11,7 +11,7 @@ use cranelift_codegen::ir::{
 use super::mask_plan::MaskPlan;
 use super::value::{Val, piece_type, scalar_type};
 use super::{Target, context::Context, internal};
-use crate::backend::{BackendError, CodegenOptions};
+use crate::backend::{BackendError, CodegenOptions, Gather};
 use crate::ssa::remark::{Bounds, Decision, Way};
 use crate::ssa::{self, Function, Inst, Lane, Remark, Ty};
 
@@ -49,6 +49,8 @@ pub(super) struct Emit<'a> {
     pub escapes: Vec<bool>,
     /// Values that the end of the current block uses, while it is translated in versions.
     pub ending: Option<Vec<ssa::Value>>,
+    /// How lanes whose addresses have no shape reach memory; never [`Gather::Auto`].
+    pub gather: Gather,
     remarks: Vec<Remark>,
     bug: Option<String>,
 }
@@ -93,6 +95,7 @@ pub(super) fn build(
         run_pointers: Vec::new(),
         escapes: super::versions::escapes(f),
         ending: None,
+        gather: super::lanes::gather(f, options.gather),
         remarks: Vec::new(),
         bug: None,
     };

@@ -12,7 +12,29 @@ use super::mask::full;
 use super::memory::{Lanes, Place, Region};
 use super::value::{per_piece, piece_type, scalar_type};
 use crate::backend::Gather;
-use crate::ssa::{Lane, MemAccess};
+use crate::ssa::{Function, Inst, Lane, MemAccess, Op};
+
+/// Most accesses of a function that go inline when nothing is said. Such code is several times as long as a call.
+const MOST_INLINE: usize = 8;
+
+/// What [`Gather::Auto`] is for a function.
+pub(super) fn gather(f: &Function, wanted: Gather) -> Gather {
+    if wanted != Gather::Auto {
+        return wanted;
+    }
+    let arbitrary = |&&i: &&Inst| match &f.inst(i).op {
+        Op::Load(access) | Op::Store(access) => {
+            let shaped = f.shapes.get(&i).is_some_and(|s| s.addr.is_some());
+            access.comps == 1 && !shaped && !f.ty(f.inst(i).args[1]).is_scalar()
+        }
+        _ => false,
+    };
+    let insts = f.order.iter().flat_map(|&b| &f.block(b).insts);
+    match insts.filter(arbitrary).take(MOST_INLINE + 1).count() <= MOST_INLINE {
+        true => Gather::Select,
+        false => Gather::Call,
+    }
+}
 
 /// Offsets of the lanes of an access, and which of them are enabled and inside.
 struct Tested {
@@ -26,7 +48,7 @@ struct Tested {
 impl Emit<'_> {
     /// True for vectors of single elements, where the strategy wants them inline.
     pub fn goes_inline(&self, access: MemAccess, count: u16) -> bool {
-        let wanted = matches!(self.options.gather, Gather::Select | Gather::Branch);
+        let wanted = matches!(self.gather, Gather::Select | Gather::Branch);
         wanted && access.comps == 1 && count > 1
     }
 
@@ -34,7 +56,7 @@ impl Emit<'_> {
     pub fn load_inline(&mut self, access: MemAccess, lanes: &Lanes) -> Vec<V> {
         let tested = self.test_lanes(access, lanes);
         let elem = access.elem;
-        if self.options.gather == Gather::Branch {
+        if self.gather == Gather::Branch {
             return self.load_branching(elem, lanes, &tested);
         }
         let parts = self.load_selecting(elem, lanes, &tested);
@@ -87,7 +109,7 @@ impl Emit<'_> {
         let sink = self.sink();
         for i in 0..usize::from(lanes.count) {
             let inside = self.ins().band_imm_u(bits, 1 << i);
-            if self.options.gather == Gather::Branch {
+            if self.gather == Gather::Branch {
                 let (store, next) = (self.new_block(), self.new_block());
                 self.branch(inside, store, next);
                 self.block = store;
@@ -147,8 +169,13 @@ impl Emit<'_> {
             if let Some(enabled) = &enabled {
                 faulting = self.mask_pieces(enabled, faulting);
             }
-            let bits = self.vec_to_bits(width, &faulting, lanes.count);
-            self.report(lanes, bits, access.site, |_| ());
+            let all = faulting.clone();
+            let all = all.into_iter().reduce(|a, b| self.ins().bor(a, b));
+            if let Some(all) = all {
+                let any = self.ins().vany_true(all);
+                let bits = |e: &mut Self| e.vec_to_bits(width, &faulting, lanes.count);
+                self.report_when(any, lanes, bits, access.site, |_| ());
+            }
         }
         let inside = outside.iter().enumerate().map(|(p, &out)| match &enabled {
             Some(enabled) => self.ins().band_not(enabled[p], out),
