@@ -79,6 +79,9 @@ impl Gather {
     }
 }
 
+/// Bits of the vectors of the least processor with gather instructions, AVX2.
+const GATHER_BITS: u32 = 256;
+
 /// Where accesses are tested against the bounds of their memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize)]
 pub enum Bounds {
@@ -232,6 +235,10 @@ impl Strategy {
             (BackendKind::Llvm, Gather::Branch) => refused(
                 "does not branch around single lanes: use --gather call, select or hardware, or the backend cranelift",
             ),
+            (BackendKind::Llvm, Gather::Hardware) if self.tuning.widest() < GATHER_BITS => refused(
+                "has gather instructions from AVX2 on, with vectors of 256 bits: use --vector-width 256 and --cpu x86-64-v3 or \
+                 more, or --gather call or select",
+            ),
             _ => Ok(()),
         }?;
         let tuned = self.tuning.check(self.backend, self.opt);
@@ -263,6 +270,7 @@ fn llvm(_: Cpu) -> Result<Box<dyn Backend>, BackendError> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tuning::VectorWidth;
     use super::*;
 
     #[test]
@@ -304,10 +312,35 @@ mod tests {
                     gather,
                     ..Strategy::default()
                 };
+                if gather == Gather::Hardware && strategy.tuning.widest() < GATHER_BITS {
+                    continue; // Refused on such a machine; the next test says how.
+                }
                 let error = strategy.check().err().map(|e| e.to_string());
                 assert_eq!(error.is_some(), gather == refused, "{error:?}");
                 assert!(error.is_none_or(|e| e.contains(other)));
             }
+        }
+    }
+
+    #[test]
+    fn narrow_vectors_have_no_gather_instructions() {
+        for (width, cpu) in [
+            (VectorWidth::Bits128, Cpu::Native),
+            (VectorWidth::Auto, Cpu::V2),
+        ] {
+            let mut strategy = Strategy {
+                gather: Gather::Hardware,
+                ..BackendKind::Llvm.into()
+            };
+            (strategy.tuning.width, strategy.tuning.cpu) = (width, cpu);
+            let error = strategy.check().unwrap_err().to_string();
+            assert!(
+                error.contains("--vector-width") && error.contains("--cpu"),
+                "{error}"
+            );
+            // What is not asked for is chosen by what there is.
+            strategy.gather = Gather::Auto;
+            assert!(strategy.check().is_ok());
         }
     }
 

@@ -114,6 +114,14 @@ impl Cpu {
     }
 }
 
+impl Tuning {
+    /// Bits of the widest vectors that code may use: what the processor has, if no less is asked for.
+    pub(super) fn widest(self) -> u32 {
+        let there = self.cpu.widest();
+        self.width.bits().map_or(there, |asked| asked.min(there))
+    }
+}
+
 impl VectorWidth {
     /// The number; none for `auto`.
     pub const fn bits(self) -> Option<u32> {
