@@ -14,7 +14,8 @@
 //! | [`passes`] | a function | a faster function |
 //! | [`backend`] | a function | machine code |
 //!
-//! [`isa`] has the table of instructions, [`limits`] every bound on input. Running compiled code is the
+//! [`isa`] has the table of instructions, [`limits`] every bound on input, [`lines`] the tables from machine code to lines of
+//! vISA and of its source. Running compiled code is the
 //! crate `visa_runtime`, which knows no compiler.
 //!
 //! Kernels are untrusted input: they end in a result, a typed [`Error`] or a [`FaultRecord`].
@@ -31,6 +32,7 @@ pub mod front;
 pub mod interp;
 pub mod isa;
 pub mod limits;
+pub mod lines;
 pub mod lower;
 pub mod module;
 pub mod passes;

@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 const LAYERS: &[(&str, &[&str])] = &[
     ("limits", &[]),
     ("isa", &[]),
-    ("module", &["isa", "limits"]),
+    ("lines", &[]),
+    ("module", &["isa", "limits", "lines"]),
     ("front", &["module", "isa", "limits"]),
     ("container", &["isa", "limits"]),
     ("valid", &["module", "isa", "limits"]),
@@ -19,9 +20,9 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("ssa", &["isa"]),
     ("lower", &["valid", "module", "isa", "ssa", "limits"]),
     ("passes", &["ssa"]),
-    ("backend", &["ssa", "isa", "limits"]),
+    ("backend", &["ssa", "isa", "limits", "lines"]),
     ("printf", &["limits"]),
-    ("artifact", &["ssa", "isa"]),
+    ("artifact", &["ssa", "isa", "lines"]),
     (
         "engine",
         &[
@@ -32,6 +33,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "interp",
             "isa",
             "limits",
+            "lines",
             "lower",
             "module",
             "passes",
@@ -50,6 +52,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "front",
             "interp",
             "isa",
+            "lines",
             "module",
             // Names of passes that `compare` leaves out.
             "passes",

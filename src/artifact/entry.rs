@@ -20,10 +20,11 @@ use visa_runtime::KernelMeta;
 use super::error::Defect;
 use super::key::Key;
 use crate::isa::known_opcode;
+use crate::lines::LineTable;
 use crate::ssa::{AccessKind, Site, Space};
 
 /// Version of this layout and of the metadata's.
-pub const FORMAT: u32 = 3;
+pub const FORMAT: u32 = 4;
 const DIGEST_AT: usize = 40;
 const HEADER: usize = 72;
 
@@ -63,8 +64,8 @@ pub struct Artifact {
     pub code: Vec<u8>,
     /// Required alignment of the first byte.
     pub align: u64,
-    /// `(code offset, vISA line)` in ascending order of offset.
-    pub lines: Vec<(u32, u32)>,
+    /// Lines that the code came from.
+    pub lines: LineTable,
     /// What the runtime has to know.
     pub meta: KernelMeta,
     /// Memory instructions by the numbers that fault records have.
@@ -76,7 +77,7 @@ pub struct Artifact {
 #[derive(Serialize, Deserialize)]
 struct Metadata {
     meta: KernelMeta,
-    lines: Vec<(u32, u32)>,
+    lines: LineTable,
     sites: Vec<StoredSite>,
     note: Option<String>,
 }

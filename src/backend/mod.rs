@@ -18,6 +18,7 @@ pub use tuning::{Choice, Cpu, Dispatch, Masks, RegAlloc, Tuning, VectorWidth};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use crate::lines::LineTable;
 use crate::ssa::{Function, Remark};
 
 /// Bounds-check policy of memory accesses (DESIGN 5).
@@ -56,8 +57,8 @@ pub struct CodeObject {
     pub code: Vec<u8>,
     /// Required alignment of the first byte.
     pub align: u64,
-    /// `(code offset, vISA line)` in ascending order of offset.
-    pub lines: Vec<(u32, u32)>,
+    /// Lines of vISA that the code came from; a backend knows nothing of their source.
+    pub lines: LineTable,
     /// Target triple it was built for.
     pub triple: target_lexicon::Triple,
     /// Name of the backend that built it.

@@ -31,15 +31,10 @@ pub fn rows(code: &CodeObject) -> Result<Vec<Row>, Failure> {
             code.triple
         )));
     }
-    let mut marks = code.lines.iter().peekable();
-    let mut line = 0;
     let mut formatter = NasmFormatter::new();
     let mut rows = Vec::new();
     for instruction in &mut Decoder::with_ip(64, &code.code, 0, DecoderOptions::NONE) {
         let at = instruction.ip();
-        while let Some((_, next)) = marks.next_if(|(mark, _)| u64::from(*mark) <= at) {
-            line = *next;
-        }
         let start = usize::try_from(at).unwrap_or(usize::MAX);
         let bytes = code
             .code
@@ -50,17 +45,18 @@ pub fn rows(code: &CodeObject) -> Result<Vec<Row>, Failure> {
             at,
             hex: hex(bytes.unwrap_or(&[])),
             text,
-            line,
+            line: code.lines.line_at(u32::try_from(at).unwrap_or(u32::MAX)),
         });
     }
     Ok(rows)
 }
 
-/// Disassembles `code`; `source` is the vISA text its line table refers to.
+/// Disassembles `code`; `source` is the vISA text its line table refers to. Lines of what the vISA was compiled from stand
+/// before those of the vISA, where they are known.
 pub fn listing(kernel: &str, code: &CodeObject, source: &str) -> Result<String, Failure> {
     let rows = rows(code)?;
     let lines: Vec<_> = source.lines().collect();
-    let mut last = 0;
+    let (mut last, mut file) = (0, None);
     let mut out = format!(
         "; kernel {kernel}: {} bytes for {}, made by {}\n",
         code.code.len(),
@@ -77,6 +73,12 @@ pub fn listing(kernel: &str, code: &CodeObject, source: &str) -> Result<String, 
     {
         if *line != last {
             last = *line;
+            let from = code.lines.source().at(last);
+            if from.is_some() && from != file {
+                file = from;
+                let (name, line) = from.unwrap_or_default();
+                let _ = writeln!(out, "; {name}:{line}");
+            }
             comment(&mut out, last, &lines);
         }
         let _ = writeln!(out, "  {at:06x}  {hex:width$}  {text}");
@@ -110,12 +112,13 @@ fn hex(bytes: &[u8]) -> String {
 mod tests {
     use super::*;
     use crate::cli::exit::Exit;
+    use crate::lines::{LineTable, SourceMap};
 
     fn code(triple: &str) -> CodeObject {
         CodeObject {
             code: vec![0x48, 0x89, 0xc8, 0x31, 0xc0, 0xc3],
             align: 16,
-            lines: vec![(0, 2), (5, 1)],
+            lines: LineTable::new([(0, 2), (5, 1)]),
             triple: triple.parse().unwrap(),
             backend: "test",
             note: None,
@@ -134,6 +137,17 @@ mod tests {
              ; 1: ret\n\
              \x20 000005  c3                 ret\n"
         );
+    }
+
+    #[test]
+    fn sources_stand_before_the_visa() {
+        let mut code = code("x86_64-unknown-linux-gnu");
+        code.lines = code
+            .lines
+            .with_source(SourceMap::new([(2, Some(("k.cl", 7)))]));
+        let text = listing("k", &code, "ret\n  mov x\n").unwrap();
+        let found: Vec<&str> = text.lines().filter(|l| l.starts_with("; ")).collect();
+        assert_eq!(found[1..], ["; k.cl:7", "; 2: mov x", "; 1: ret"]);
     }
 
     #[test]

@@ -19,6 +19,7 @@ use crate::backend::cranelift::CraneliftBackend;
 use crate::backend::{Backend, CodeObject, CodegenOptions};
 use crate::engine::{Engine, EngineOptions, Kernel};
 use crate::isa::Platform;
+use crate::lines::LineTable;
 
 /// The C compiler that links, if not the usual one.
 const CC_VARIABLE: &str = "CC";
@@ -264,7 +265,7 @@ impl Compiler {
             let object = CodeObject {
                 code: code.clone(),
                 align: *align,
-                lines: Vec::new(),
+                lines: LineTable::default(),
                 triple: self.backend.triple().clone(),
                 backend: self.backend.name(),
                 note: None,

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::engine::{FaultRecord, Origin, Report};
 use crate::isa::Platform;
+use crate::lines::SourceLine;
 
 /// Faults shown to people; the rest is a number.
 const SHOWN_FAULTS: usize = 16;
@@ -46,6 +47,7 @@ struct Json<'a> {
 struct JsonFault<'a> {
     kernel: &'a str,
     line: u32,
+    source: Option<&'a SourceLine>,
     opcode: &'a str,
     access: &'a str,
     space: &'a str,
@@ -64,6 +66,7 @@ impl<'a> From<&'a FaultRecord> for JsonFault<'a> {
         JsonFault {
             kernel: &fault.kernel,
             line: fault.line,
+            source: fault.source.as_ref(),
             opcode: fault.opcode,
             access: fault.access,
             space: fault.space,

@@ -14,6 +14,7 @@ use super::program::ProgramFile;
 use crate::artifact::Artifact;
 use crate::backend::{Backend, CodeObject, CodegenOptions, OobPolicy, install};
 use crate::interp::{self, InterpOptions};
+use crate::lines::SourceMap;
 use crate::lower::{self, LocalIdShape};
 use crate::passes;
 use crate::ssa::{self, Space, verify};
@@ -103,7 +104,8 @@ impl Kernel {
         self.meta().simd.into()
     }
 
-    /// The vISA text; empty for a kernel from a library, which has code only.
+    /// The vISA text, behind it that of the functions which the kernel calls through the stack: what lines of vISA refer to.
+    /// Empty for a kernel from a library, which has code only.
     pub fn text(&self) -> &str {
         self.visa().map_or("", |visa| &visa.text)
     }
@@ -314,11 +316,16 @@ impl Kernel {
         Ok(Artifact {
             code: object.code,
             align: object.align,
-            lines: object.lines,
+            lines: object.lines.with_source(self.sources()?),
             meta,
             sites: f.sites,
             note: object.note,
         })
+    }
+
+    /// Source lines of the kernel's vISA.
+    pub(super) fn sources(&self) -> Result<SourceMap, Error> {
+        Ok(self.visa()?.valid.module().source_map())
     }
 
     /// Makes an artifact of this engine's backend callable.

@@ -10,6 +10,7 @@ use super::error::Error;
 use super::kernel::{Interpreted, Kernel};
 use crate::backend::OobPolicy;
 use crate::interp;
+use crate::lines::SourceLine;
 use crate::lower::LocalIdShape;
 use crate::ssa::{AccessKind, Site, Space};
 use visa_runtime::linked::{ArgKind, ArgValue as Arg, Bindings, LaunchMemory, PlanError};
@@ -148,6 +149,8 @@ pub struct FaultRecord {
     pub kernel: String,
     /// Line in the vISA text.
     pub line: u32,
+    /// Line of the source it was compiled from, where the vISA says so.
+    pub source: Option<SourceLine>,
     /// Instruction.
     pub opcode: &'static str,
     /// Read, write or atomic.
@@ -174,10 +177,14 @@ pub struct FaultRecord {
 
 impl std::fmt::Display for FaultRecord {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} line {}", self.kernel, self.line)?;
+        if let Some(source) = &self.source {
+            write!(f, " ({source})")?;
+        }
         write!(
             f,
-            "{} line {}: `{}` {} of {} bytes out of bounds: {}",
-            self.kernel, self.line, self.opcode, self.access, self.bytes, self.space
+            ": `{}` {} of {} bytes out of bounds: {}",
+            self.opcode, self.access, self.bytes, self.space
         )?;
         if let Some(s) = self.surface {
             write!(f, " {s}")?;
@@ -231,6 +238,14 @@ impl Code {
         match self {
             Code::Compiled { code, .. } => &code.kernel,
             Code::Interpreted(code) => &code.kernel,
+        }
+    }
+
+    /// Line of the source that a line of vISA came from.
+    fn source(&self, kernel: &Kernel, line: u32) -> Option<SourceLine> {
+        match self {
+            Code::Compiled { code, .. } => code.object.lines.source().line_at(line),
+            Code::Interpreted(_) => kernel.valid()?.module().source_map().line_at(line),
         }
     }
 }
@@ -506,6 +521,7 @@ impl Prepared {
         FaultRecord {
             kernel: self.kernel.name().to_owned(),
             line: place.line,
+            source: self.code.source(&self.kernel, place.line),
             opcode: place.opcode,
             access: place.access,
             space: place.space,

@@ -17,6 +17,7 @@ use super::program::Program;
 use crate::artifact::object;
 use crate::backend::{CodeObject, LibraryError, OobPolicy, load_library};
 use crate::isa::{Platform, known_opcode};
+use crate::lines::LineTable;
 use crate::lower::LocalIdShape;
 use crate::ssa::{AccessKind, Site, Space};
 use visa_runtime::linked::{DataImage, LinkedKernel, LoadedPrograms, SiteRecord, Variant};
@@ -102,7 +103,7 @@ fn parts(
             object: CodeObject {
                 code: Vec::new(),
                 align: 1,
-                lines: Vec::new(),
+                lines: LineTable::default(),
                 triple: engine.0.identity.triple.clone(),
                 backend: backend_name(&record.backend),
                 note: None,

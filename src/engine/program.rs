@@ -294,23 +294,37 @@ fn zebin_visa(zebin: &Zebin, k: &ZebinKernel, platform: Platform) -> Result<Zebi
     let module = parse(&k.name, &k.visa)?;
     let caller = zebin.kernels.iter().position(|other| other.name == k.name);
     let mut functions = Vec::new();
-    let mut texts = String::new();
+    let (mut texts, mut text) = (String::new(), k.visa.text.clone());
     for (index, f) in reachable(zebin, caller.unwrap_or(0), &module, parse)? {
         let shared = zebin.is_shared(&f.name);
         texts.push_str(&format!("{index} {} {shared}\n{}\n", f.name, f.visa.text));
+        let mut module = parse(&f.name, &f.visa)?;
+        append_text(&mut text, &f.visa.text, &mut module);
         functions.push(Function {
             index,
             address_taken: shared,
-            module: parse(&f.name, &f.visa)?,
+            module,
         });
     }
     Ok(ZebinVisa {
         visa: Visa {
-            text: k.visa.text.clone(),
+            text,
             valid: Arc::new(check(&k.name, link(module, functions), platform)?),
         },
         functions: texts,
     })
+}
+
+/// Puts a function's text behind a kernel's, and its instructions to the lines where they are then.
+fn append_text(text: &mut String, function: &str, module: &mut Module) {
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
+    let lines = text.lines().count() as u32;
+    text.push_str(function);
+    for inst in module.insts.iter_mut().filter(|i| i.pos.line != 0) {
+        inst.pos.line = inst.pos.line.saturating_add(lines);
+    }
 }
 
 fn zebin_kernel(

@@ -84,10 +84,14 @@ impl Kernel {
         let ssa = self.optimised(shape)?;
         let codegen = self.codegen(oob);
         let made = self.parts().engine.0.backend.explain(&ssa, &codegen)?;
+        let lines = made.object.lines.with_source(self.sources()?);
         Ok(Specialised {
             launches: shape.launches(),
             ssa,
-            object: made.object,
+            object: CodeObject {
+                lines,
+                ..made.object
+            },
             remarks: made.remarks,
             stack: made.stack,
         })

@@ -8,6 +8,7 @@ pub mod inst;
 pub mod link;
 pub mod operand;
 mod raw_send;
+mod source;
 pub mod vars;
 
 use crate::isa::{Exec, Opcode};

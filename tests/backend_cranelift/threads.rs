@@ -301,9 +301,10 @@ fn faults_are_reported() {
 fn lines_are_recorded() {
     let f = function(FAULTS.replace("2, %3\n", "2, %3  ; line 12\n").as_str());
     let object = compile(&f, &SPEED);
-    assert!(object.lines.iter().any(|&(_, line)| line == 12));
-    assert!(object.lines.is_sorted());
-    let last = object.lines.last().unwrap();
+    let rows = object.lines.rows();
+    assert!(rows.iter().any(|&(_, line)| line == 12));
+    assert!(rows.is_sorted());
+    let last = rows.last().unwrap();
     assert!((last.0 as usize) < object.code.len());
 }
 

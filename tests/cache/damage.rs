@@ -292,5 +292,5 @@ fn entries_hold_what_was_compiled() {
         engine.cache_stats().disk_hits + engine.cache_stats().misses,
         1
     );
-    assert!(!artifact.lines.is_empty() && !artifact.sites.is_empty());
+    assert!(!artifact.lines.rows().is_empty() && !artifact.sites.is_empty());
 }

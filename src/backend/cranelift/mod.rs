@@ -49,6 +49,7 @@ use super::{
     Backend, BackendError, Choice, CodeObject, CodegenOptions, Cpu, Explained, Identity, OptLevel,
     RegAlloc, StackUse,
 };
+use crate::lines::LineTable;
 use crate::ssa::Function;
 
 /// Name of this backend.
@@ -439,18 +440,9 @@ fn finish(
     Ok((object, stack))
 }
 
-/// Start offset of every run of code that belongs to one source line.
-fn line_map(compiled: &cranelift_codegen::CompiledCode) -> Vec<(u32, u32)> {
-    let mut lines: Vec<(u32, u32)> = Vec::new();
-    for range in compiled.buffer.get_srclocs_sorted() {
-        let line = if range.loc.is_default() {
-            0
-        } else {
-            range.loc.bits()
-        };
-        if lines.last().is_none_or(|&(_, last)| last != line) {
-            lines.push((range.start, line));
-        }
-    }
-    lines
+/// Lines of the code, from the ranges that have one; what is between them has none.
+fn line_map(compiled: &cranelift_codegen::CompiledCode) -> LineTable {
+    let line = |loc: ir::SourceLoc| if loc.is_default() { 0 } else { loc.bits() };
+    let ranges = compiled.buffer.get_srclocs_sorted().iter();
+    LineTable::new(ranges.flat_map(|range| [(range.start, line(range.loc)), (range.end, 0)]))
 }

@@ -10,6 +10,8 @@ use inkwell::debug_info::{
 use inkwell::module::{FlagBehavior, Module};
 use inkwell::values::FunctionValue;
 
+use crate::lines::LineTable;
+
 /// Gives instructions their lines.
 pub(super) struct Lines<'c> {
     cx: &'c Context,
@@ -72,24 +74,21 @@ impl<'c> Lines<'c> {
     }
 }
 
-/// Start offset of every run of code that belongs to one source line, from a `.debug_line` section whose only function
+/// Lines of the code, from a `.debug_line` section whose only function
 /// starts at offset 0 (its relocations need not be applied).
-pub(super) fn read(section: &[u8], code_bytes: u64) -> Option<Vec<(u32, u32)>> {
+pub(super) fn read(section: &[u8], code_bytes: u64) -> Option<LineTable> {
     let lines = DebugLine::new(section, LittleEndian);
     let program = lines.program(DebugLineOffset(0), 8, None, None).ok()?;
     let mut rows = program.rows();
-    let mut out: Vec<(u32, u32)> = Vec::new();
+    let mut out = Vec::new();
     while let Some((_, row)) = rows.next_row().ok()? {
         let line = row.line().map_or(0, |l| l.get() as u32);
+        // Behind the code are constants.
         if row.end_sequence() || row.address() >= code_bytes {
-            continue;
-        }
-        let start = row.address() as u32;
-        match out.last_mut() {
-            Some((_, last)) if *last == line => {}
-            Some((at, last)) if *at == start => *last = line,
-            _ => out.push((start, line)),
+            out.push((code_bytes as u32, 0));
+        } else {
+            out.push((row.address() as u32, line));
         }
     }
-    Some(out)
+    Some(LineTable::new(out))
 }

@@ -136,7 +136,7 @@ mod tests {
         .concat();
         let object = CodeObject {
             align: 16,
-            lines: Vec::new(),
+            lines: Default::default(),
             triple: "x86_64-unknown-linux-gnu".parse().unwrap(),
             backend: "test",
             note: None,
@@ -160,7 +160,7 @@ mod tests {
         .concat();
         let object = CodeObject {
             align: 16,
-            lines: Vec::new(),
+            lines: Default::default(),
             triple: "x86_64-unknown-linux-gnu".parse().unwrap(),
             backend: "test",
             note: None,

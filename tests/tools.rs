@@ -1,0 +1,31 @@
+//! What profilers and debuggers are told about generated code: lines, symbols, files in their formats.
+
+#[path = "tools/lines.rs"]
+mod lines;
+
+use visa_jit::backend::BackendKind;
+use visa_jit::{Engine, EngineOptions, Kernel};
+
+/// Compiled from `tests/tools/lines.cl` with debug information.
+const ZEBIN: &[u8] = include_bytes!("tools/lines.zebin");
+
+fn options(backend: BackendKind) -> EngineOptions {
+    let mut options = EngineOptions {
+        memory_bytes: 1 << 30,
+        ..EngineOptions::default()
+    };
+    options.strategy.backend = backend;
+    options
+}
+
+/// The code generators of this build.
+fn backends() -> Vec<BackendKind> {
+    let all = BackendKind::ALL.into_iter();
+    all.filter(|b| cfg!(feature = "llvm") || *b == BackendKind::Cranelift)
+        .collect()
+}
+
+fn kernel(engine: &Engine) -> Kernel {
+    let program = engine.program_from_zebin(ZEBIN, None).unwrap();
+    program.kernel("lines").unwrap().clone()
+}
