@@ -1,5 +1,7 @@
 //! `compile`, and what is done with its output: libraries that are loaded, objects for other machines, many files at once.
 
+#[path = "ahead_of_time/llvm.rs"]
+mod llvm;
 #[path = "ahead_of_time/macho.rs"]
 mod macho;
 
@@ -8,8 +10,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use serde_json::Value;
-use visa_jit::artifact::object::records;
+use visa_jit::artifact::object::{ObjectKernel, records};
 use visa_jit::backend::OobPolicy;
+use visa_jit::backend::cranelift::CraneliftBackend;
 use visa_jit::{Arg, Engine, EngineOptions, Launch, Origin, Program};
 
 const SAXPY: &str = "tests/kernels/bin/skl/saxpy.zebin";
@@ -71,9 +74,17 @@ fn engine() -> Engine {
 
 #[test]
 fn libraries_run() {
+    saxpy_runs("cranelift", &[]);
+    // Whatever this processor has, the runtime finds it again.
+    saxpy_runs("cranelift", &["--cpu", "native"]);
+}
+
+/// Compiles saxpy to a library, which computes what the zebin does.
+#[track_caller]
+fn saxpy_runs(backend: &str, options: &[&str]) {
     let dir = tempfile::tempdir().unwrap();
     let library = dir.path().join("saxpy.so");
-    compile(&library, &[]);
+    compile(&library, options);
     assert_eq!(
         fs::read_dir(dir.path()).unwrap().count(),
         1,
@@ -84,7 +95,7 @@ fn libraries_run() {
     assert!(errors.contains("= 20 21 22 23 24 25 26 27"), "{errors}");
     let json: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(json["cache"], "library");
-    assert_eq!(json["backend"], "cranelift");
+    assert_eq!(json["backend"], backend);
 
     // The same results as the zebin's, at sizes with whole and partial groups.
     let engine = engine();
@@ -126,11 +137,16 @@ fn libraries_run() {
 /// Every kernel of the corpus that can be compiled ahead of time gives a library; a few of each kind are run elsewhere.
 #[test]
 fn kernels_with_local_memory_and_barriers_run() {
+    reduction_runs(&[]);
+}
+
+#[track_caller]
+fn reduction_runs(options: &[&str]) {
     let dir = tempfile::tempdir().unwrap();
     let library = dir.path().join("r.so");
     let zebin = "tests/kernels/bin/pvc/reduction.zebin";
     let args = ["compile", zebin, "-o", library.to_str().unwrap()];
-    let (code, _, errors) = output(command(&args));
+    let (code, _, errors) = output(command(&[&args, options].concat()));
     assert_eq!(code, 0, "{errors}");
     let (_, kernels, _) = output(command(&["list", zebin]));
     let (code, listed, errors) = output(command(&["list", library.to_str().unwrap()]));
@@ -332,19 +348,17 @@ fn visa_text_is_compiled_too() {
 /// Time and place do not show in the output.
 #[test]
 fn output_is_the_same_everywhere() {
+    every_output_is_the_same("clif", &[]);
+}
+
+#[track_caller]
+fn every_output_is_the_same(ir: &str, options: &[&str]) {
     let dirs = [(); 2].map(|()| tempfile::tempdir().unwrap());
-    for name in [
-        "saxpy.o",
-        "saxpy.so",
-        "libsaxpy.a",
-        "saxpy.h",
-        "saxpy.s",
-        "saxpy.ssa",
-        "saxpy.clif",
-    ] {
+    for ending in ["o", "so", "a", "h", "s", "ssa", ir] {
+        let name = &format!("saxpy.{ending}");
         let files = dirs.each_ref().map(|dir| {
             let path = dir.path().join(name);
-            compile(&path, &[]);
+            compile(&path, options);
             fs::read(path).unwrap()
         });
         assert!(!files[0].is_empty());
@@ -354,6 +368,11 @@ fn output_is_the_same_everywhere() {
 
 #[test]
 fn objects_for_other_machines() {
+    objects_for_each_machine(&[]);
+}
+
+#[track_caller]
+fn objects_for_each_machine(options: &[&str]) {
     let dir = tempfile::tempdir().unwrap();
     for (target, start) in [
         ("x86_64-unknown-linux-gnu", &b"\x7fELF\x02\x01"[..]),
@@ -362,7 +381,7 @@ fn objects_for_other_machines() {
         ("aarch64-apple-darwin", b"\xcf\xfa\xed\xfe\x0c\0\0\x01"),
     ] {
         let file = dir.path().join(format!("{target}.o"));
-        compile(&file, &["--target", target]);
+        compile(&file, &[&["--target", target], options].concat());
         let bytes = fs::read(&file).unwrap();
         assert!(bytes.starts_with(start), "{target}");
         let found = records(&bytes).unwrap();
@@ -375,6 +394,11 @@ fn objects_for_other_machines() {
             "{listed}"
         );
     }
+}
+
+#[test]
+fn other_machines_are_refused_by_name() {
+    let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("x.o");
     let refused = [
         // What a build with the feature compiles for it is run in `tests/c_api.rs`.
@@ -403,6 +427,19 @@ fn objects_for_other_machines() {
     }
 }
 
+/// A kernel of saxpy's as it goes into an object file.
+fn object_kernel(name: &str) -> ObjectKernel {
+    let root = env!("CARGO_MANIFEST_DIR");
+    let zebin = fs::read(format!("{root}/{SAXPY}")).unwrap();
+    let program = engine().program_from_zebin(&zebin, None).unwrap();
+    let host = CraneliftBackend::host().unwrap();
+    let backend = CraneliftBackend::for_triple(host.triple().clone(), &[]).unwrap();
+    let kernel = program.kernel(name).unwrap();
+    kernel
+        .ahead_of_time(&backend, OobPolicy::default())
+        .unwrap()
+}
+
 /// What is not a library for this machine is refused before anything in it runs.
 #[test]
 fn wrong_libraries_are_refused() {
@@ -422,21 +459,8 @@ fn wrong_libraries_are_refused() {
             .position(|w| w == needle)
             .unwrap()
     };
-    let code_at = {
-        let record = records(&bytes).unwrap().remove(0);
-        let root = env!("CARGO_MANIFEST_DIR");
-        let engine = engine();
-        let zebin = fs::read(format!("{root}/{SAXPY}")).unwrap();
-        let program = engine.program_from_zebin(&zebin, None).unwrap();
-        let triple = record.triple.parse().unwrap();
-        let backend =
-            visa_jit::backend::cranelift::CraneliftBackend::for_triple(triple, &[]).unwrap();
-        let kernel = program.kernel(&record.name).unwrap();
-        let made = kernel
-            .ahead_of_time(&backend, OobPolicy::default())
-            .unwrap();
-        at(&made.codes[0].0)
-    };
+    let mut made = object_kernel(&records(&bytes).unwrap().remove(0).name);
+    let code_at = at(&made.codes[0].0);
     let record_at = at(b"VISAJITr");
     let descriptor_at = at(b"VISAJITd");
     for (kind, place, says) in [
@@ -457,15 +481,20 @@ fn wrong_libraries_are_refused() {
         assert!(errors.contains(says), "{kind}: {errors}");
         println!("damaged {kind} -> 1");
     }
-    // A processor that does not exist here, or is not this one's kind.
-    let host = visa_jit::backend::cranelift::CraneliftBackend::host().unwrap();
-    if !host.features().iter().any(|f| f == "has_avx512vbmi = true") {
-        let wide = dir.path().join("wide.so");
-        compile(&wide, &["--cpu", "icelake-server"]);
-        let (code, _, errors) = run(&wide, &[]);
-        assert_eq!(code, 4, "{errors}");
-        assert!(errors.contains("this one does not have"), "{errors}");
-    }
+    // For a processor with more than any has.
+    made.record.features.push("has_another_idea".to_owned());
+    let triple = made.record.triple.parse().unwrap();
+    let object = visa_jit::artifact::object::write(&triple, &[made]).unwrap();
+    let (other, foreign) = (dir.path().join("other.o"), dir.path().join("other.so"));
+    fs::write(&other, object).unwrap();
+    let mut link = Command::new("cc");
+    link.args(["-shared", "-nostdlib", "-o"])
+        .args([&foreign, &other]);
+    assert_eq!(output(link).0, 0);
+    let (code, _, errors) = run(&foreign, &[]);
+    assert_eq!(code, 4, "{errors}");
+    let says = "a processor with has_another_idea, which this one does not have";
+    assert!(errors.contains(says), "{errors}");
     let zeros = dir.path().join("zeros.so");
     fs::write(&zeros, [0; 4096]).unwrap();
     assert!(Program::open_library(&engine(), &zeros).is_err());

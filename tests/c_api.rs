@@ -241,7 +241,7 @@ fn plan(object: &Path) -> String {
 }
 
 /// Code for another processor, called by a C program that hands it the ABI's structures itself, in an emulator.
-fn foreign(target: &str, gcc: &str, emulator: &[&str]) {
+fn foreign(backend: &str, (target, gcc, emulator): Machine) {
     if !installed(gcc) || !installed(emulator[0]) {
         return;
     }
@@ -255,7 +255,7 @@ fn foreign(target: &str, gcc: &str, emulator: &[&str]) {
                 "--kernel",
                 "saxpy",
             ])
-            .args(["--target", target, "-o"])
+            .args(["--backend", backend, "--target", target, "-o"])
             .arg(&object)
             .current_dir(root()),
     );
@@ -275,27 +275,49 @@ fn foreign(target: &str, gcc: &str, emulator: &[&str]) {
     assert_eq!(said, "64 items, 0 wrong\n");
 }
 
+/// Triple, compiler and emulator.
+type Machine = (&'static str, &'static str, &'static [&'static str]);
+
+const AARCH64: Machine = (
+    "aarch64-unknown-linux-gnu",
+    "aarch64-linux-gnu-gcc",
+    &["qemu-aarch64-static"],
+);
+
+#[cfg(any(feature = "riscv64", feature = "llvm"))]
+const RISCV64: Machine = (
+    "riscv64gc-unknown-linux-gnu",
+    "riscv64-linux-gnu-gcc",
+    &[
+        "qemu-riscv64-static",
+        "-cpu",
+        "rv64,v=true,vlen=128,vext_spec=v1.0",
+    ],
+);
+
 #[test]
 #[ignore = "needs aarch64-linux-gnu-gcc and qemu-aarch64-static"]
 fn aarch64_objects_run() {
-    foreign(
-        "aarch64-unknown-linux-gnu",
-        "aarch64-linux-gnu-gcc",
-        &["qemu-aarch64-static"],
-    );
+    foreign("cranelift", AARCH64);
+}
+
+#[test]
+#[cfg(feature = "llvm")]
+#[ignore = "needs aarch64-linux-gnu-gcc and qemu-aarch64-static"]
+fn llvm_aarch64_objects_run() {
+    foreign("llvm", AARCH64);
 }
 
 #[test]
 #[cfg(feature = "riscv64")]
 #[ignore = "needs riscv64-linux-gnu-gcc and qemu-riscv64-static"]
 fn riscv64_objects_run() {
-    foreign(
-        "riscv64gc-unknown-linux-gnu",
-        "riscv64-linux-gnu-gcc",
-        &[
-            "qemu-riscv64-static",
-            "-cpu",
-            "rv64,v=true,vlen=128,vext_spec=v1.0",
-        ],
-    );
+    foreign("cranelift", RISCV64);
+}
+
+#[test]
+#[cfg(feature = "llvm")]
+#[ignore = "needs riscv64-linux-gnu-gcc and qemu-riscv64-static"]
+fn llvm_riscv64_objects_run() {
+    foreign("llvm", RISCV64);
 }

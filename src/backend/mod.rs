@@ -12,6 +12,8 @@ mod words;
 
 pub use install::{InstallError, install};
 pub use library::{LibraryError, load_library};
+#[cfg(not(feature = "llvm"))]
+pub(crate) use strategy::without_llvm;
 pub use strategy::{BackendKind, Bounds, Gather, OptLevel, PassLevel, Strategy};
 pub use tuning::{Choice, Cpu, Dispatch, Masks, RegAlloc, Tuning, VectorWidth};
 
@@ -161,6 +163,10 @@ pub trait Backend: Send + Sync {
 
     /// What else the bytes depend on.
     fn identity(&self) -> Identity;
+
+    /// Processor features that the code may use, by the names that the runtime knows
+    /// ([`visa_runtime::linked::missing_features`]); none where it may use others, and so can run only where it was made.
+    fn needs(&self) -> Option<Vec<String>>;
 
     /// Compiles verified SSA into a function of type [`visa_runtime::abi::Entry`].
     ///

@@ -140,6 +140,17 @@ impl BackendKind {
 }
 
 impl BackendKind {
+    /// Whether this build has it.
+    ///
+    /// # Errors
+    /// [`BackendError::Strategy`] says what is missing, and how to come by it.
+    pub fn available(self) -> Result<(), BackendError> {
+        if self == BackendKind::Cranelift || cfg!(feature = "llvm") {
+            return Ok(());
+        }
+        Err(without_llvm())
+    }
+
     /// Passes over the SSA that make this code generator's code worse. `strips` cuts vectors into pieces for code generators
     /// with narrow registers; LLVM has them as wide as the processor does.
     pub const fn unwanted_passes(self) -> &'static [&'static str] {
@@ -249,6 +260,16 @@ impl Strategy {
     }
 }
 
+/// What somebody hears who asks for LLVM in a build that does not have it.
+pub(crate) fn without_llvm() -> BackendError {
+    BackendError::Strategy {
+        backend: BackendKind::Llvm.name(),
+        what: "this program was built without it: install the packages llvm-19-dev and libpolly-19-dev and \
+               build with `cargo build --features llvm`, or use the backend cranelift"
+            .to_owned(),
+    }
+}
+
 #[cfg(feature = "llvm")]
 fn llvm(cpu: Cpu) -> Result<Box<dyn Backend>, BackendError> {
     use super::llvm::LlvmBackend;
@@ -260,12 +281,7 @@ fn llvm(cpu: Cpu) -> Result<Box<dyn Backend>, BackendError> {
 
 #[cfg(not(feature = "llvm"))]
 fn llvm(_: Cpu) -> Result<Box<dyn Backend>, BackendError> {
-    Err(BackendError::Strategy {
-        backend: BackendKind::Llvm.name(),
-        what: "this program was built without it: install the packages llvm-19-dev and libpolly-19-dev and \
-               build with `cargo build --features llvm`, or use the backend cranelift"
-            .to_owned(),
-    })
+    Err(without_llvm())
 }
 
 #[cfg(test)]

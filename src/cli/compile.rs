@@ -4,19 +4,18 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
 use target_lexicon::{OperatingSystem, Triple};
 
 use super::exit::{Exit, Failure};
+use super::generator::{self, Generator};
 use super::load::load;
 use super::run::{Oob, pick};
 use super::{asm, batch};
 use crate::artifact::c_header;
 use crate::artifact::object::{self, ObjectError, ObjectKernel};
-use crate::backend::cranelift::CraneliftBackend;
-use crate::backend::{Backend, CodeObject, CodegenOptions};
+use crate::backend::{CodeObject, CodegenOptions};
 use crate::engine::{Engine, EngineOptions, Kernel};
 use crate::isa::Platform;
 use crate::lines::LineTable;
@@ -47,9 +46,10 @@ pub struct CompileArgs {
     /// The processor: `native`, or a name such as x86-64-v3, haswell, znver4; a common denominator if left out
     #[arg(long, value_name = "NAME")]
     pub cpu: Option<String>,
-    /// The code generator
-    #[arg(long, value_name = "NAME", default_value = "cranelift")]
-    pub backend: String,
+    /// The code generator: cranelift, or llvm (in builds with the cargo feature `llvm`); the one whose intermediate
+    /// representation is asked for, or cranelift, if left out
+    #[arg(long, value_name = "NAME")]
+    pub backend: Option<String>,
     /// What an access out of bounds does; fixed in the code
     #[arg(long, value_enum, default_value = "zero")]
     pub oob: Oob,
@@ -117,7 +117,8 @@ impl Emit {
 
 /// The code generator for a target, and an engine to load files with.
 pub struct Compiler {
-    backend: CraneliftBackend,
+    generator: Generator,
+    triple: Triple,
     engine: Engine,
     emit: Emit,
     args: Options,
@@ -175,26 +176,21 @@ impl Compiler {
     /// `emit` is what is written if the arguments do not say.
     pub fn new(args: &CompileArgs, emit: Emit) -> Result<Compiler, Failure> {
         let emit = args.emit.unwrap_or(emit);
-        if args.backend != "cranelift" || emit == Emit::LlvmIr {
-            return Err(Failure::unsupported(format!(
-                "`compile` works with the code generator cranelift, not with {}",
-                if emit == Emit::LlvmIr {
-                    "llvm"
-                } else {
-                    &args.backend
-                }
-            )));
-        }
-        let options = EngineOptions {
+        let kind = generator::kind(args.backend.as_deref(), emit)?;
+        let generator = Generator::new(kind, args.target.as_deref(), args.cpu.as_deref())?;
+        let mut options = EngineOptions {
             memory_bytes: MEMORY_BYTES,
             ..EngineOptions::default()
         };
+        // The engine's own code generator is for this machine, and is not asked.
+        options.passes.disabled.extend(kind.unwanted_passes());
         let codegen = CodegenOptions {
             oob: args.oob.into(),
             ..CodegenOptions::default()
         };
         Ok(Compiler {
-            backend: backend(args.target.as_deref(), args.cpu.as_deref())?,
+            triple: generator.backend().identity().triple,
+            generator,
             engine: Engine::with_options(options)?,
             emit,
             args: Options {
@@ -237,14 +233,13 @@ impl Compiler {
             Emit::Ssa => {
                 let _ = writeln!(done.text, "{}", kernel.ssa(true)?);
             }
-            Emit::Clif => {
-                let function = kernel.ssa(true)?;
-                let clif = self.backend.clif(&function, &self.args.codegen);
-                done.text
-                    .push_str(&clif.map_err(crate::engine::Error::from)?);
+            Emit::Clif | Emit::LlvmIr => {
+                let ir = self.generator.ir(kernel, &self.args.codegen)?;
+                done.text.push_str(&ir);
             }
             _ => {
-                let compiled = kernel.ahead_of_time(&self.backend, self.args.codegen.oob)?;
+                let compiled =
+                    kernel.ahead_of_time(self.generator.backend(), self.args.codegen.oob)?;
                 if self.emit == Emit::Asm {
                     self.listing(kernel, &compiled, &mut done.text)?;
                 }
@@ -266,8 +261,8 @@ impl Compiler {
                 code: code.clone(),
                 align: *align,
                 lines: LineTable::default(),
-                triple: self.backend.triple().clone(),
-                backend: self.backend.name(),
+                triple: self.triple.clone(),
+                backend: self.generator.backend().name(),
                 note: None,
             };
             let _ = writeln!(out, "{}:", variant.symbol);
@@ -298,7 +293,7 @@ impl Compiler {
     }
 
     fn object(&self, done: &Compiled) -> Result<Vec<u8>, Failure> {
-        object::write(self.backend.triple(), &done.kernels).map_err(|error| match error {
+        object::write(&self.triple, &done.kernels).map_err(|error| match error {
             ObjectError::Target(_) => Failure::unsupported(error.to_string()),
             other => Failure::usage(other.to_string()),
         })
@@ -341,7 +336,7 @@ impl Compiler {
             ar.args(["rcsD", "out", &object]);
             return ar;
         }
-        let triple = self.backend.triple();
+        let triple = &self.triple;
         let host = Triple::host();
         let native = triple.architecture == host.architecture
             && triple.operating_system == host.operating_system;
@@ -362,29 +357,4 @@ impl Compiler {
         cc.args(["-o", "out", &object]);
         cc
     }
-}
-
-/// The code generator for a machine.
-fn backend(target: Option<&str>, cpu: Option<&str>) -> Result<CraneliftBackend, Failure> {
-    let host = Triple::host();
-    let triple = match target {
-        Some(name) => Triple::from_str(name)
-            .map_err(|error| Failure::usage(format!("--target {name}: {error}")))?,
-        None => host.clone(),
-    };
-    let made = match cpu {
-        Some("native") if triple.architecture != host.architecture => {
-            return Err(Failure::usage(format!(
-                "--cpu native is {}, not {triple}",
-                host.architecture
-            )));
-        }
-        Some("native") => CraneliftBackend::host(),
-        Some(cpu) => CraneliftBackend::for_triple(triple, &[cpu]),
-        None => CraneliftBackend::for_triple(triple, &[]),
-    };
-    made.map_err(|error| match (target, cpu) {
-        (None, None) => crate::engine::Error::from(error).into(),
-        _ => Failure::unsupported(error.to_string()),
-    })
 }

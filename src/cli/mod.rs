@@ -34,6 +34,7 @@ mod compile;
 mod content;
 mod exit;
 mod explain;
+mod generator;
 mod image;
 mod list;
 mod load;

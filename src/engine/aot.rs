@@ -4,7 +4,7 @@ use super::error::Error;
 use super::kernel::Kernel;
 use super::launch::compiled_site;
 use crate::artifact::object::{ObjectKernel, descriptor_symbol, identifier};
-use crate::backend::{Backend, CodegenOptions, OobPolicy, cranelift};
+use crate::backend::{Backend, CodegenOptions, OobPolicy};
 use crate::lower::LocalIdShape;
 use crate::ssa::Site;
 use visa_runtime::Lanes;
@@ -20,7 +20,7 @@ pub(crate) const fn policy_name(oob: OobPolicy) -> &'static str {
 }
 
 impl Kernel {
-    /// Compiles for an object file, for any target of Cranelift: for any launch, and again for launches whose lanes lie in rows.
+    /// Compiles for an object file, for any target of the code generator: for any launch, and again for launches whose lanes lie in rows.
     ///
     /// # Errors
     /// When the kernel cannot be compiled, or needs of its caller what a program without a compiler does not do.
@@ -38,10 +38,12 @@ impl Kernel {
             .then(|| encode_data(&self.parts().data.image));
         let data = data.transpose().map_err(|e| self.unsupported(e))?;
         let identity = backend.identity();
-        if identity.name != cranelift::NAME {
-            // The runtime could not tell whether a processor has what the code uses: it knows Cranelift's names.
-            return Err(self.unsupported(format_args!("the code generator {}", identity.name)));
-        }
+        let Some(mut features) = backend.needs() else {
+            // The runtime could not tell whether a processor has what the code uses.
+            let name = identity.name;
+            return Err(self.unsupported(format_args!("code of {name} for this processor alone")));
+        };
+        features.sort_unstable();
         let codegen = CodegenOptions {
             oob,
             ..self.codegen(oob)
@@ -69,15 +71,12 @@ impl Kernel {
             });
             codes.push((artifact.code, artifact.align));
         }
-        let enabled = |(name, value): (String, String)| {
-            (name.starts_with("has_") && value == "true").then_some(name)
-        };
         let record = KernelRecord {
             name: self.name().to_owned(),
             symbol: descriptor_symbol(self.name()),
             device: self.parts().outline.key.device.device().to_owned(),
             triple: identity.triple.to_string(),
-            features: identity.features.into_iter().filter_map(enabled).collect(),
+            features,
             backend: identity.name.to_owned(),
             oob: policy_name(oob).to_owned(),
             data_digest: data.as_deref().map(digest),

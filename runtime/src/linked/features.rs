@@ -24,13 +24,17 @@ fn has(name: &str) -> bool {
         "has_bmi1" "bmi1"
         "has_bmi2" "bmi2"
         "has_fma" "fma"
+        "has_f16c" "f16c"
         "has_avx" "avx"
         "has_avx2" "avx2"
+        "has_avx_vnni" "avxvnni"
         "has_avx512f" "avx512f"
+        "has_avx512bw" "avx512bw"
         "has_avx512vl" "avx512vl"
         "has_avx512dq" "avx512dq"
         "has_avx512bitalg" "avx512bitalg"
         "has_avx512vbmi" "avx512vbmi"
+        "has_avx512vnni" "avx512vnni"
     )
 }
 
@@ -41,6 +45,8 @@ fn has(name: &str) -> bool {
         "has_lse" "lse"
         "has_pauth" "paca"
         "has_fp16" "fp16"
+        "has_dotprod" "dotprod"
+        "has_i8mm" "i8mm"
     )
 }
 

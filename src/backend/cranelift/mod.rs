@@ -262,6 +262,13 @@ impl Backend for CraneliftBackend {
         }
     }
 
+    fn needs(&self) -> Option<Vec<String>> {
+        let flags = self.isas.speed.isa_flags();
+        let enabled = flags.iter().filter(|f| f.as_bool() == Some(true));
+        let names = enabled.map(|f| f.name.to_owned());
+        Some(names.filter(|name| name.starts_with("has_")).collect())
+    }
+
     fn compile(
         &self,
         function: &Function,
@@ -328,7 +335,7 @@ fn shared_flags(opt: &str, regalloc: &str) -> settings::SetResult<settings::Flag
 }
 
 /// Features that every processor is taken to have.
-fn base_features(architecture: Architecture) -> &'static [&'static str] {
+pub(crate) fn base_features(architecture: Architecture) -> &'static [&'static str] {
     match architecture {
         Architecture::X86_64 => &[
             "has_sse3",

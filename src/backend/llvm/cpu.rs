@@ -1,14 +1,16 @@
 //! The processor that code is made for, and LLVM's machinery for it.
 
 use inkwell::OptimizationLevel;
-use inkwell::targets::{
-    CodeModel, InitializationConfig, RelocMode, Target, TargetMachine, TargetTriple,
+use inkwell::llvm_sys::target_machine::{
+    LLVMCodeGenOptLevel, LLVMCodeModel, LLVMCreateTargetMachine, LLVMRelocMode,
 };
+use inkwell::targets::{InitializationConfig, Target, TargetMachine, TargetTriple};
 use std::collections::BTreeMap;
+use std::ffi::CString;
 use std::sync::OnceLock;
 use target_lexicon::{Architecture, Triple};
 
-use super::NAME;
+use super::{NAME, environment};
 use crate::backend::{BackendError, VectorWidth};
 
 /// A processor, by its name and features.
@@ -18,8 +20,14 @@ pub(super) struct Cpu {
     pub name: String,
     /// LLVM's feature list, `+avx2,-sse4a,…`.
     pub features: String,
-    /// Target triple, LLVM's spelling.
-    triple: String,
+    /// The processor that instructions are chosen for among those that are there; none for the first one.
+    pub tune: Option<String>,
+    /// The machine.
+    pub target: Triple,
+    /// Target triple that LLVM is given.
+    pub triple: String,
+    /// The features that code may use, by the names that the runtime knows; none where LLVM knows more of them.
+    pub needs: Option<Vec<String>>,
     /// 512-bit vectors, with lane masks for all element sizes and vector lengths.
     pub avx512: bool,
     /// Gathers.
@@ -32,30 +40,30 @@ pub(super) struct Cpu {
     pub vectors: u32,
 }
 
-fn environment(what: impl Into<String>) -> BackendError {
-    BackendError::Environment {
-        backend: NAME,
-        what: what.into(),
-    }
-}
-
 impl Cpu {
     /// The processor this runs on.
     pub fn host() -> Result<Cpu, BackendError> {
         let name = TargetMachine::get_host_cpu_name().to_string();
         let features = TargetMachine::get_host_cpu_features().to_string();
-        Cpu::new(name, features)
+        Cpu::here(name, features)
     }
 
     /// A processor of this machine's architecture by LLVM's name, with these features.
-    pub fn new(name: String, features: String) -> Result<Cpu, BackendError> {
-        if Triple::host().architecture != Architecture::X86_64 {
-            let what = format!(
-                "architecture {} is not supported; use cranelift",
-                Triple::host().architecture
-            );
+    pub fn here(name: String, features: String) -> Result<Cpu, BackendError> {
+        let architecture = Triple::host().architecture;
+        if architecture != Architecture::X86_64 {
+            let what = format!("architecture {architecture} is not supported; use cranelift");
             return Err(environment(what));
         }
+        Cpu::new(architecture, name, features)
+    }
+
+    /// A processor of an architecture. The machine is this one.
+    pub fn new(
+        architecture: Architecture,
+        name: String,
+        features: String,
+    ) -> Result<Cpu, BackendError> {
         let on = |feature: &str| {
             features
                 .split(',')
@@ -70,18 +78,29 @@ impl Cpu {
             _ => &[],
         };
         let has = |feature: &str| on(feature) || levels.contains(&feature);
-        if !has("sse4.1") {
+        let x86 = architecture == Architecture::X86_64;
+        if x86 && !has("sse4.1") {
             return Err(environment("x86-64 without SSE4.1"));
+        }
+        if matches!(architecture, Architecture::Riscv64(_)) && !has("v") {
+            return Err(environment("RISC-V without the vector extension"));
         }
         let avx512 = ["avx512f", "avx512bw", "avx512dq", "avx512vl"]
             .iter()
             .all(|f| has(f));
         Ok(Cpu {
             avx512,
-            vectors: if avx512 { 512 } else { 256 },
+            vectors: match (x86, avx512) {
+                (false, _) => 128,
+                (true, false) => 256,
+                (true, true) => 512,
+            },
             avx2: has("avx2"),
-            fma: has("fma"),
+            fma: !x86 || has("fma"),
             f16c: has("f16c"),
+            tune: None,
+            target: Triple::host(),
+            needs: None,
             triple: TargetMachine::get_default_triple()
                 .as_str()
                 .to_string_lossy()
@@ -104,7 +123,7 @@ impl Cpu {
             });
         }
         cpu.vectors = bits;
-        if bits == 128 {
+        if bits == 128 && self.target.architecture == Architecture::X86_64 {
             (cpu.avx512, cpu.avx2, cpu.fma, cpu.f16c) = (false, false, false, false);
             let comma = if cpu.features.is_empty() { "" } else { "," };
             cpu.features.push_str(comma);
@@ -128,18 +147,45 @@ impl Cpu {
     /// LLVM's code generator for this processor.
     pub fn machine(&self, level: OptimizationLevel) -> Result<TargetMachine, BackendError> {
         static READY: OnceLock<()> = OnceLock::new();
-        READY.get_or_init(|| Target::initialize_x86(&InitializationConfig::default()));
+        READY.get_or_init(|| {
+            let all = InitializationConfig::default();
+            Target::initialize_x86(&all);
+            Target::initialize_aarch64(&all);
+            Target::initialize_riscv(&all);
+        });
         let triple = TargetTriple::create(&self.triple);
         let target = Target::from_triple(&triple).map_err(|e| environment(e.to_string()))?;
-        target
-            .create_target_machine(
-                &triple,
-                &self.name,
-                &self.features,
+        let text = |text: &str| CString::new(text).map_err(|e| environment(e.to_string()));
+        let (name, features) = (text(&self.name)?, text(&self.features)?);
+        let level = match level {
+            OptimizationLevel::None => LLVMCodeGenOptLevel::LLVMCodeGenLevelNone,
+            OptimizationLevel::Less => LLVMCodeGenOptLevel::LLVMCodeGenLevelLess,
+            OptimizationLevel::Default => LLVMCodeGenOptLevel::LLVMCodeGenLevelDefault,
+            OptimizationLevel::Aggressive => LLVMCodeGenOptLevel::LLVMCodeGenLevelAggressive,
+        };
+        let model = match self.target.architecture {
+            // Constants are reached from the instruction, not from its page: code may be put anywhere.
+            Architecture::Aarch64(_) => LLVMCodeModel::LLVMCodeModelTiny,
+            Architecture::Riscv64(_) => LLVMCodeModel::LLVMCodeModelMedium,
+            _ => LLVMCodeModel::LLVMCodeModelSmall,
+        };
+        // SAFETY: target and strings live until the call is over, and LLVM copies what it keeps.
+        let made = unsafe {
+            LLVMCreateTargetMachine(
+                target.as_mut_ptr(),
+                triple.as_ptr(),
+                name.as_ptr(),
+                features.as_ptr(),
                 level,
-                RelocMode::PIC,
-                CodeModel::Small,
+                LLVMRelocMode::LLVMRelocPIC,
+                model,
             )
-            .ok_or_else(|| environment(format!("LLVM has no code generator for {}", self.triple)))
+        };
+        if made.is_null() {
+            let what = format!("LLVM has no code generator for {}", self.triple);
+            return Err(environment(what));
+        }
+        // SAFETY: it was made just now, and nobody else has it.
+        Ok(unsafe { TargetMachine::new(made) })
     }
 }

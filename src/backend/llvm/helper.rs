@@ -2,12 +2,14 @@
 
 use std::mem::offset_of;
 
+use inkwell::attributes::AttributeLoc;
 use inkwell::types::{BasicMetadataTypeEnum, BasicType};
 use inkwell::values::{BasicMetadataValueEnum, ValueKind};
 use visa_runtime::abi::{Helpers, LaunchCtx, named_barrier};
 
 use super::context::Field;
 use super::emit::{Bug, Emit, Made, V};
+use super::extended;
 use crate::ssa::{BarrierStep, FpEnvOp, Ty, Value};
 
 impl<'c> Emit<'c, '_> {
@@ -28,6 +30,18 @@ impl<'c> Emit<'c, '_> {
         let args: Vec<BasicMetadataValueEnum> = args.iter().map(|&a| a.into()).collect();
         let callee = self.as_ptr(callee)?;
         let call = self.b.build_indirect_call(ty, callee, &args, "\0")?;
+        if let Some(extended) = extended(self.cpu, self.cx) {
+            let words = params
+                .iter()
+                .zip(0..)
+                .filter(|(ty, _)| **ty == self.int(32).into());
+            for (_, i) in words {
+                call.add_attribute(AttributeLoc::Param(i), extended);
+            }
+            if result == Some(32) {
+                call.add_attribute(AttributeLoc::Return, extended);
+            }
+        }
         Ok(match call.try_as_basic_value() {
             ValueKind::Basic(v) => Some(v),
             ValueKind::Instruction(_) => None,

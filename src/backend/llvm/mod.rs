@@ -25,14 +25,16 @@ mod memory;
 mod object;
 mod ops;
 mod rectangle;
+mod reloc;
 mod runs;
+mod target;
 mod thread;
 mod types;
 
 use std::ffi::{CStr, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use inkwell::attributes::AttributeLoc;
+use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::context::Context;
 use inkwell::llvm_sys::LLVMDiagnosticSeverity;
 use inkwell::llvm_sys::core::{
@@ -45,7 +47,7 @@ use inkwell::passes::PassBuilderOptions;
 use inkwell::targets::{FileType, TargetMachine};
 use inkwell::values::FunctionValue;
 use inkwell::{AddressSpace, OptimizationLevel};
-use target_lexicon::Triple;
+use target_lexicon::{Architecture, Triple};
 
 use super::{
     Backend, BackendError, CodeObject, CodegenOptions, Explained, Identity, OptLevel, PassLevel,
@@ -85,7 +87,17 @@ impl LlvmBackend {
     /// # Errors
     /// [`BackendError::Environment`] when the processor is not supported.
     pub fn for_cpu(name: &str, features: &str) -> Result<LlvmBackend, BackendError> {
-        let cpu = Cpu::new(name.to_owned(), features.to_owned())?;
+        let cpu = Cpu::here(name.to_owned(), features.to_owned())?;
+        Ok(LlvmBackend { cpu })
+    }
+
+    /// A generator for another machine, or this one, whose code uses the named processor features and no others. The names
+    /// are those that the runtime knows ([`visa_runtime::linked::missing_features`]).
+    ///
+    /// # Errors
+    /// [`BackendError`] when the machine or a feature is not supported.
+    pub fn for_target(triple: &Triple, features: &[String]) -> Result<LlvmBackend, BackendError> {
+        let cpu = target::cpu(triple, features)?;
         Ok(LlvmBackend { cpu })
     }
 
@@ -99,7 +111,7 @@ impl LlvmBackend {
         options: &CodegenOptions,
     ) -> Result<String, BackendError> {
         let text = |module: &Module, _: &TargetMachine| Ok(module.print_to_string().to_string());
-        self.with_module(function, options, text)
+        LlvmBackend::caught(function, || self.with_module(function, options, text))
             .map(|made| made.value)
     }
 
@@ -169,6 +181,15 @@ impl LlvmBackend {
         })?;
         let (object, text) = made.value;
         let linked = object::link(object.as_slice(), ENTRY).map_err(|e| match options.passes {
+            _ if e == reloc::TOO_FAR => BackendError::TooLarge {
+                backend: NAME,
+                function: function.name.clone(),
+                what: format!(
+                    "{} bytes for {}: {e}",
+                    object.as_slice().len(),
+                    self.cpu.target
+                ),
+            },
             PassLevel::None => internal(function, e),
             // LLVM's passes may find a library function in what they are given; there is no library.
             level => BackendError::Strategy {
@@ -184,7 +205,7 @@ impl LlvmBackend {
             code: linked.code,
             align: linked.align,
             lines: lines::read(&linked.lines, linked.code_bytes).unwrap_or_default(),
-            triple: Triple::host(),
+            triple: self.cpu.target.clone(),
             backend: NAME,
             note: made.note,
         };
@@ -241,9 +262,13 @@ impl Backend for LlvmBackend {
         Identity {
             name: NAME,
             version: format!("{major}.{minor}.{patch}"),
-            triple: Triple::host(),
+            triple: self.cpu.target.clone(),
             features: self.cpu.settings(),
         }
+    }
+
+    fn needs(&self) -> Option<Vec<String>> {
+        self.cpu.needs.clone()
     }
 
     fn compile(
@@ -280,14 +305,31 @@ fn declare<'c>(cpu: &Cpu, cx: &'c Context, module: &Module<'c>) -> FunctionValue
         // No calls of memset and the like: there is nothing to call.
         ("no-builtins", ""),
     ];
-    for (name, value) in attributes {
+    let tune = cpu.tune.as_deref().map(|tune| ("tune-cpu", tune));
+    for (name, value) in attributes.into_iter().chain(tune) {
         let attribute = cx.create_string_attribute(name, value);
         func.add_attribute(AttributeLoc::Function, attribute);
     }
-    let nounwind = inkwell::attributes::Attribute::get_named_enum_kind_id("nounwind");
+    let nounwind = Attribute::get_named_enum_kind_id("nounwind");
     let nounwind = cx.create_enum_attribute(nounwind, 0);
     func.add_attribute(AttributeLoc::Function, nounwind);
+    if let Some(extended) = extended(cpu, cx) {
+        func.add_attribute(AttributeLoc::Return, extended);
+    }
     func
+}
+
+/// The attribute of 32-bit numbers that are handed over in registers, where the calling convention says what is above them.
+fn extended(cpu: &Cpu, cx: &Context) -> Option<Attribute> {
+    let riscv = matches!(cpu.target.architecture, Architecture::Riscv64(_));
+    riscv.then(|| cx.create_enum_attribute(Attribute::get_named_enum_kind_id("signext"), 0))
+}
+
+fn environment(what: impl Into<String>) -> BackendError {
+    BackendError::Environment {
+        backend: NAME,
+        what: what.into(),
+    }
 }
 
 /// Why a function gets less effort than asked for, if it is that large.

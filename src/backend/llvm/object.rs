@@ -3,11 +3,11 @@
 //! Code comes first, the constants it reads behind it, and every relocation between the two is applied: they are
 //! relative, so the bytes run wherever they are put. A symbol from outside is an error: nothing would resolve it.
 
-use object::elf::{R_X86_64_PC32, R_X86_64_PC64, R_X86_64_PLT32};
 use object::{
-    Object, ObjectSection, ObjectSymbol, Relocation, RelocationFlags, RelocationTarget,
-    SectionIndex, SectionKind,
+    Object, ObjectSection, ObjectSymbol, Relocation, RelocationTarget, SectionIndex, SectionKind,
 };
+
+use super::reloc::Kind;
 
 /// Linked code.
 pub(super) struct Linked {
@@ -45,10 +45,14 @@ pub(super) fn link(file: &[u8], entry: &str) -> Result<Linked, String> {
     for section in sections.iter().filter(|s| s.index() != text) {
         out.place(section)?;
     }
+    let mut fixes = Vec::new();
     for section in &sections {
         for (at, relocation) in section.relocations() {
-            out.apply(&file, section.index(), at, &relocation)?;
+            fixes.push(out.fix(&file, section.index(), at, &relocation)?);
         }
+    }
+    for fix in &fixes {
+        out.apply(fix, &fixes)?;
     }
     let lines = file.section_by_name(".debug_line");
     let lines = lines.and_then(|s| s.uncompressed_data().ok());
@@ -92,13 +96,14 @@ impl Layout {
         found.map(|s| s.1)
     }
 
-    fn apply<'d>(
-        &mut self,
+    /// Where a relocation stands and what it refers to.
+    fn fix<'d>(
+        &self,
         file: &impl Object<'d>,
         section: SectionIndex,
         at: u64,
         relocation: &Relocation,
-    ) -> Result<(), String> {
+    ) -> Result<Fix, String> {
         let target = match relocation.target() {
             RelocationTarget::Symbol(index) => {
                 let symbol = file.symbol_by_index(index).map_err(|e| e.to_string())?;
@@ -112,25 +117,42 @@ impl Layout {
             }
             other => return Err(format!("relocation to {other:?}")),
         };
-        let place = self.start(section).ok_or("a section without a place")? + at;
-        let value = target
-            .wrapping_add_signed(relocation.addend())
-            .wrapping_sub(place);
-        let bytes = value.to_le_bytes();
-        let size = match relocation.flags() {
-            RelocationFlags::Elf { r_type } if r_type == R_X86_64_PC64 => 8,
-            RelocationFlags::Elf { r_type }
-                if r_type == R_X86_64_PC32 || r_type == R_X86_64_PLT32 =>
-            {
-                i32::try_from(value.cast_signed()).map_err(|_| "a relocation out of range")?;
-                4
+        let flags = relocation.flags();
+        Ok(Fix {
+            place: self.start(section).ok_or("a section without a place")? + at,
+            target: target.wrapping_add_signed(relocation.addend()),
+            kind: Kind::of(file.architecture(), flags)
+                .ok_or_else(|| format!("relocation {flags:?}"))?,
+        })
+    }
+
+    fn apply(&mut self, fix: &Fix, all: &[Fix]) -> Result<(), String> {
+        let distance = match fix.kind {
+            // Refers to the instruction with the upper bits, whose distance it is.
+            Kind::Low => {
+                let upper = |f: &&Fix| f.kind == Kind::High && f.place == fix.target;
+                let upper = all.iter().find(upper);
+                upper.ok_or("lower bits without upper ones")?.distance()
             }
-            other => return Err(format!("relocation {other:?}")),
+            _ => fix.distance(),
         };
-        let place = place as usize;
-        let to = self.bytes.get_mut(place..place + size);
-        to.ok_or("a relocation outside its section")?
-            .copy_from_slice(&bytes[..size]);
-        Ok(())
+        let place = usize::try_from(fix.place).unwrap_or(usize::MAX);
+        let to = self.bytes.get_mut(place..).unwrap_or(&mut []);
+        fix.kind
+            .write(to, fix.target, distance)
+            .map_err(str::to_owned)
+    }
+}
+
+/// A relocation, in bytes from the start of the code.
+struct Fix {
+    place: u64,
+    target: u64,
+    kind: Kind,
+}
+
+impl Fix {
+    fn distance(&self) -> i64 {
+        self.target.wrapping_sub(self.place).cast_signed()
     }
 }
