@@ -7,7 +7,7 @@
 use std::sync::atomic::AtomicU32;
 
 /// Version of this layout.
-pub const ABI_VERSION: u32 = 10;
+pub const ABI_VERSION: u32 = 11;
 
 /// Entries of a surface table; an index is a byte, so a look-up needs no check.
 pub const SURFACES: usize = 256;
@@ -314,6 +314,17 @@ pub mod image {
     pub const BLOCK_READ: u32 = 6;
     /// The same, written from the second operand, where inside.
     pub const BLOCK_WRITE: u32 = 7;
+    /// [`ATOMIC`] on images of one 16-bit channel.
+    pub const ATOMIC_SHORT: u32 = 8;
+    /// [`FETCH`] so many texels away: operands u, v, r, signed. Layers stay.
+    pub const FETCH_OFFSET: u32 = 9;
+    /// [`SAMPLE`] so many texels away, likewise.
+    pub const SAMPLE_OFFSET: u32 = 10;
+    /// One channel, of which a bit is set at [`CHANNEL_SHIFT`], of the four texels that a filter of two dimensions would read, as
+    /// many texels away: lower left, lower right, upper right, upper left.
+    pub const GATHER: u32 = 11;
+    /// Number of samples of a texel.
+    pub const SAMPLES: u32 = 12;
     /// Position of the channel mask.
     pub const CHANNEL_SHIFT: u32 = 16;
     /// Only finds the faulting lanes.

@@ -253,17 +253,18 @@ impl<'a> GroupView<'a> {
         sample::outside(view, op, at)
     }
 
-    /// Replaces a texel of one 32-bit channel by `new` of it, atomically; returns the old bits, `None` where there is no such
-    /// texel. `new` may be called several times.
+    /// Replaces a texel of one channel of `bytes` (2 or 4) bytes by `new` of it, atomically; returns the old bits, `None`
+    /// where there is no such texel. `new` may be called several times.
     pub fn image_update(
         &mut self,
         surface: u32,
         at: [u32; 3],
+        bytes: u32,
         new: impl FnMut(u32) -> u32,
     ) -> Option<u32> {
         let (view, _) = self.image_and_sampler(surface, 0);
         // SAFETY: images are bound as the ABI says.
-        unsafe { view?.update(at, new) }
+        unsafe { view?.update(at, bytes, new) }
     }
 
     /// True when an element is wholly inside its region, its offset rounded down to its size if `aligned`.

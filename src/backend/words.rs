@@ -28,7 +28,12 @@ pub(super) fn image_word(access: ImageAccess, lanes: u16) -> u32 {
         ImageOp::Info => (image::INFO, 0),
         ImageOp::BlockRead => (image::BLOCK_READ, 0),
         ImageOp::BlockWrite => (image::BLOCK_WRITE, 0),
+        ImageOp::FetchOffset => (image::FETCH_OFFSET, 0),
+        ImageOp::SampleOffset => (image::SAMPLE_OFFSET, 0),
+        ImageOp::Gather => (image::GATHER, 0),
+        ImageOp::Samples => (image::SAMPLES, 0),
         ImageOp::Atomic(op) => (image::ATOMIC, op as u32),
+        ImageOp::AtomicShort(op) => (image::ATOMIC_SHORT, op as u32),
     };
     op | u32::from(lanes) << 8
         | u32::from(access.channels) << image::CHANNEL_SHIFT
@@ -37,5 +42,8 @@ pub(super) fn image_word(access: ImageAccess, lanes: u16) -> u32 {
 
 /// True for image messages of which an access outside is a fault; others have rules of their own for it.
 pub(super) fn image_faults(op: ImageOp) -> bool {
-    matches!(op, ImageOp::Read | ImageOp::Write | ImageOp::Atomic(_))
+    matches!(
+        op,
+        ImageOp::Read | ImageOp::Write | ImageOp::Atomic(_) | ImageOp::AtomicShort(_)
+    )
 }

@@ -296,9 +296,6 @@ impl Machine<'_, '_, '_> {
 
     /// One atomic a lane, in ascending order. Offsets are rounded down to a multiple of the element.
     pub fn atomic(&mut self, inst: &Inst, a: &Access, atomic: &Atomic) -> Result<(), Halt> {
-        if a.memory.space == Space::Scratch {
-            return Halt::unsupported("an atomic on scratch memory");
-        }
         let n = atomic.op.sources();
         if (n >= 1 && atomic.first.is_null()) || (n == 2 && atomic.second.is_null()) {
             return Halt::malformed("an atomic operand is missing");

@@ -5,8 +5,8 @@
 use super::calls::missing;
 use super::error::{Halt, InterpError};
 use super::{Inputs, NOT_YET};
-use crate::isa::lsc::{AddrModel, DataSize, LscOp, Sfid};
-use crate::isa::sampler::{SamplerOp, read_params};
+use crate::isa::lsc::{ARG_REFUSED, AddrModel, DataSize, LscOp, Sfid};
+use crate::isa::sampler::{read_params, unread};
 use crate::isa::{Opcode, Status};
 use crate::module::*;
 use crate::valid::ValidKernel;
@@ -65,10 +65,7 @@ fn instruction(kernel: &ValidKernel, inst: &Inst, inputs: &Inputs) -> Result<(),
         Body::Mem(_) => Ok(()),
         Body::Svm(_) => Ok(()),
         Body::Sample(s) if read_params(inst.op, s.variant).is_some() => Ok(()),
-        Body::Sample(s) => {
-            let name = SamplerOp::from_code(inst.op, s.variant).map_or("?", |op| op.mnemonic);
-            Halt::unsupported(format!("the message `{name}`"))
-        }
+        Body::Sample(s) => Halt::unsupported(unread(inst.op, s.variant)),
         Body::Dpas(_) => Ok(()),
         Body::Lsc(l) => lsc(l),
         Body::RawSend(r) => match r.decode(inst, kernel.target().platform) {
@@ -82,21 +79,17 @@ fn instruction(kernel: &ValidKernel, inst: &Inst, inputs: &Inputs) -> Result<(),
 }
 
 fn lsc_typed(t: &LscTyped) -> Result<(), Halt> {
-    if t.data_size != DataSize::D32 {
-        return Halt::unsupported("typed elements other than d32");
-    }
-    let known = matches!(t.op, LscOp::LoadQuad | LscOp::StoreQuad | LscOp::Atomic(_));
-    match (t.model, known) {
-        (AddrModel::Bti, true) => Ok(()),
-        (AddrModel::Bti, false) => Halt::unsupported("this typed message"),
-        (model, _) => Halt::unsupported(format!("address model {model:?}").to_lowercase()),
+    match (t.op, t.data_size) {
+        (LscOp::LoadQuad | LscOp::StoreQuad | LscOp::Atomic(_), DataSize::D32)
+        | (LscOp::Atomic(_), DataSize::D16c32) => Ok(()),
+        (_, size) => Halt::unsupported(format!("typed elements of {}", size.name())),
     }
 }
 
 fn lsc(l: &Lsc) -> Result<(), Halt> {
     match (l.sfid, l.model) {
         (Sfid::Slm, _) => Ok(()),
-        (_, AddrModel::Arg) => Halt::unsupported(format!("address model {}", l.model.name())),
+        (_, AddrModel::Arg) => Halt::unsupported(ARG_REFUSED),
         _ => Ok(()),
     }
 }

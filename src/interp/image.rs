@@ -4,13 +4,17 @@
 use visa_runtime::ImageLane;
 use visa_runtime::abi::image as code;
 
-use super::access::{Memory, Space};
+use super::access::{Atomic, Memory, Space};
 use super::error::Halt;
 use super::lanes::{Lanes, bits, up};
+use super::lsc::bindless;
 use super::machine::Machine;
 use super::message::surface_index;
-use crate::isa::lsc::LscOp;
-use crate::isa::sampler::read_params;
+use super::number::mask;
+use crate::isa::lsc::{AddrModel, DataSize, LscOp};
+use crate::isa::sampler::{
+    IGNORED_FLAGS, OFFSET_SHIFTS, PIXEL_NULL_MASK, SAMPLEINFO, read_params, unread,
+};
 use crate::isa::{AtomicOp, Opcode};
 use crate::module::*;
 
@@ -32,7 +36,8 @@ impl Message {
 }
 
 impl Machine<'_, '_, '_> {
-    fn image_memory(&mut self, s: SurfaceId) -> Result<Memory, Halt> {
+    /// The memory of a surface variable that has texels.
+    pub fn image_memory(&mut self, s: SurfaceId) -> Result<Memory, Halt> {
         let memory = self.surface(s)?;
         Self::with_texels(memory)
     }
@@ -49,6 +54,18 @@ impl Machine<'_, '_, '_> {
             return Halt::unsupported("16-bit payloads of image messages");
         }
         Ok(())
+    }
+
+    /// There is one level: coordinates of lanes that ask for another are outside, further than an offset reaches.
+    fn at_level(&self, u: Lanes, level: Raw, lanes: u32) -> Result<Lanes, Halt> {
+        if level.is_null() {
+            return Ok(u);
+        }
+        let level = self.coordinate(level, lanes)?;
+        let nowhere = u64::from(u32::MAX.wrapping_sub(8));
+        Ok(Lanes::each(|i| {
+            if level.get(i) == 0 { u.get(i) } else { nowhere }
+        }))
     }
 
     fn coordinate(&self, raw: Raw, lanes: u32) -> Result<Lanes, Halt> {
@@ -120,21 +137,15 @@ impl Machine<'_, '_, '_> {
         coords: &[Raw; 4],
     ) -> Result<Message, Halt> {
         let [u, v, r, level] = *coords;
-        if !level.is_null() {
-            return Halt::unsupported("a level of detail");
-        }
         let lanes = inst.exec.lanes();
+        let u = self.at_level(self.coordinate(u, lanes)?, level, lanes)?;
         Ok(Message {
             op,
             channels,
             memory,
             sampler: 0,
             enabled: self.enabled(inst)?,
-            at: [
-                self.coordinate(u, lanes)?,
-                self.coordinate(v, lanes)?,
-                self.coordinate(r, lanes)?,
-            ],
+            at: [u, self.coordinate(v, lanes)?, self.coordinate(r, lanes)?],
         })
     }
 
@@ -185,52 +196,41 @@ impl Machine<'_, '_, '_> {
         self.set_texels(inst, &m, data, &texels)
     }
 
-    /// `typed_atomic`, lane after lane.
-    pub fn typed_atomic(
-        &mut self,
-        inst: &Inst,
-        surface: SurfaceId,
-        op: AtomicOp,
-        coords: &[Raw; 4],
-        [src0, src1, dst]: [Raw; 3],
-    ) -> Result<(), Halt> {
-        let memory = self.image_memory(surface)?;
-        // The new value of `cmpxchg` comes first in the message, the compare value here.
-        let sources = match op {
-            AtomicOp::CmpXchg => [src1, src0],
-            _ => [src0, src1],
-        };
-        self.texel_atomic(inst, memory, op, coords, (sources, dst))
-    }
-
-    /// Operands with the compare value before the new one.
-    fn texel_atomic(
+    /// Atomics on texels of `bytes` bytes, lane after lane.
+    pub fn texel_atomic(
         &mut self,
         inst: &Inst,
         memory: Memory,
-        op: AtomicOp,
         coords: &[Raw; 4],
-        (sources, dst): ([Raw; 2], Raw),
+        atomic: &Atomic,
+        bytes: u32,
     ) -> Result<(), Halt> {
-        let m = self.typed_message(inst, memory, code::ATOMIC, Channels(1), coords)?;
+        let op = atomic.op;
+        let message = match bytes {
+            2 => code::ATOMIC_SHORT,
+            _ => code::ATOMIC,
+        };
+        let m = self.typed_message(inst, memory, message, Channels(1), coords)?;
         let lanes = inst.exec.lanes();
         let mut operands = [Lanes::default(); 2];
+        let sources = [atomic.first, atomic.second];
         for (to, raw) in operands.iter_mut().zip(sources).take(op.sources()) {
             if raw.is_null() {
                 return Halt::malformed("an atomic operand is missing");
             }
-            *to = self.coordinate(raw, lanes)?;
+            let v = self.coordinate(raw, lanes)?;
+            *to = Lanes::each(|i| v.get(i) & mask(bytes));
         }
         self.check_image(inst, &m)?;
         let [first, second] = operands;
         let mut out = [Lanes::default(); 4];
         for lane in bits(m.enabled) {
             let (x, y) = (first.get(lane), second.get(lane));
-            let new = |old: u64| super::atomic::result(op, 4, old, x, y);
+            let new = |old: u64| super::atomic::result(op, bytes, old, x, y);
             let change = |old: u32| new(old.into()) as u32;
             let old = self
                 .group
-                .image_update(m.memory.surface, m.at(lane), change);
+                .image_update(m.memory.surface, m.at(lane), bytes, change);
             if let (Some(old), Some(to)) = (old, out.first_mut()) {
                 let back = if op == AtomicOp::PreDec {
                     change(old)
@@ -240,7 +240,7 @@ impl Machine<'_, '_, '_> {
                 to.set(lane, back.into());
             }
         }
-        self.set_texels(inst, &m, dst, &out)
+        self.set_texels(inst, &m, atomic.dst, &out)
     }
 
     /// `lsc_*.tgm`.
@@ -250,11 +250,31 @@ impl Machine<'_, '_, '_> {
             LscSurface::Var(o) => self.scalar_at(*o)? as u32,
             LscSurface::None => return Halt::malformed("no surface"),
         };
-        let memory = Self::with_texels(surface_index(index)?)?;
+        // It may bring something to a cache, which nobody can see, and cannot fault.
+        if t.op == LscOp::LoadQuad && t.data.is_null() {
+            return Ok(());
+        }
+        let memory = match t.model {
+            AddrModel::Bti => surface_index(index)?,
+            // Scratch has no texels; its entry comes before those of the binding table, where no image is.
+            _ => bindless(index),
+        };
+        let memory = Self::with_texels(memory)?;
         match t.op {
             LscOp::Atomic(op) => {
-                let operands = ([t.src1, t.src2], t.data);
-                self.texel_atomic(inst, memory, op, &t.coords, operands)
+                let atomic = Atomic {
+                    op,
+                    first: t.src1,
+                    second: t.src2,
+                    dst: t.data,
+                    register: 4,
+                };
+                let bytes = if t.data_size == DataSize::D16c32 {
+                    2
+                } else {
+                    4
+                };
+                self.texel_atomic(inst, memory, &t.coords, &atomic, bytes)
             }
             _ => {
                 let data = (t.data, t.op == LscOp::StoreQuad);
@@ -263,16 +283,46 @@ impl Machine<'_, '_, '_> {
         }
     }
 
-    /// `sample_*`, `load_*`, `resinfo`.
+    /// Texels to move along u, v and r, and whether there may be any.
+    fn texel_offsets(
+        &mut self,
+        s: &Sample,
+        each: Option<[Raw; 2]>,
+        lanes: u32,
+    ) -> Result<Option<[Lanes; 3]>, Halt> {
+        let all = match &s.aoffimmi {
+            Some(src) => self.scalar(src)? & 0xFFF,
+            None => 0,
+        };
+        let immediate = matches!(s.aoffimmi, None | Some(Src::Imm { .. })) && all == 0;
+        match each {
+            None if immediate => Ok(None),
+            None => Ok(Some(OFFSET_SHIFTS.map(|at| {
+                let four = all.wrapping_shr(at) & 0xF;
+                // Bit 3 is the sign.
+                let offset = if four < 8 {
+                    four
+                } else {
+                    four.wrapping_sub(16) & mask(4)
+                };
+                Lanes::all(offset)
+            }))),
+            Some([u, v]) if immediate => Ok(Some([
+                self.coordinate(u, lanes)?,
+                self.coordinate(v, lanes)?,
+                Lanes::default(),
+            ])),
+            Some(_) => Halt::unsupported("texel offsets of both kinds"),
+        }
+    }
+
+    /// `sample_*`, `sample4*`, `load_*`, `resinfo`, `sampleinfo`.
     pub fn sample(&mut self, inst: &Inst, s: &Sample) -> Result<(), Halt> {
         let Some(params) = read_params(inst.op, s.variant) else {
-            return Halt::unsupported("this sampler message");
+            return Halt::unsupported(unread(inst.op, s.variant));
         };
-        if s.flags != 0 {
-            return Halt::unsupported("suffixes of sampler messages");
-        }
-        if !matches!(s.aoffimmi, None | Some(Src::Imm { bits: 0, .. })) {
-            return Halt::unsupported("texel offsets");
+        if s.flags & !(IGNORED_FLAGS | PIXEL_NULL_MASK) != 0 {
+            return Halt::malformed("an unknown suffix of a sampler message");
         }
         let lanes = inst.exec.lanes();
         let sampler = match s.sampler {
@@ -290,16 +340,18 @@ impl Machine<'_, '_, '_> {
             self.coordinate(r, lanes)?,
         ];
         if let Some(level) = params.level {
-            // There is one level; coordinates of the others are outside.
-            let level = self.coordinate(param(level), lanes)?;
             let [u, ..] = &mut at;
-            let beyond = u64::from(u32::MAX);
-            *u = Lanes::each(|i| if level.get(i) == 0 { u.get(i) } else { beyond });
+            *u = self.at_level(*u, param(level), lanes)?;
         }
+        let offsets = self.texel_offsets(s, params.offsets.map(|o| o.map(param)), lanes)?;
         let m = Message {
-            op: match inst.op {
-                Opcode::Sample3d => code::SAMPLE,
-                Opcode::Load3d => code::FETCH,
+            op: match (inst.op, &offsets) {
+                (Opcode::Sample3d, None) => code::SAMPLE,
+                (Opcode::Sample3d, Some(_)) => code::SAMPLE_OFFSET,
+                (Opcode::Load3d, None) => code::FETCH,
+                (Opcode::Load3d, Some(_)) => code::FETCH_OFFSET,
+                (Opcode::Gather43d, _) => code::GATHER,
+                _ if s.variant == SAMPLEINFO => code::SAMPLES,
                 _ => code::INFO,
             },
             channels: s.channels,
@@ -308,8 +360,26 @@ impl Machine<'_, '_, '_> {
             enabled: self.enabled(inst)?,
             at,
         };
-        let texels = self.texels(&m, &[Lanes::default(); 4]);
-        self.set_texels(inst, &m, s.dst, &texels)
+        let [u, v, r] = offsets.unwrap_or_default();
+        let texels = self.texels(&m, &[u, v, r, Lanes::default()]);
+        let m = match inst.op {
+            Opcode::Gather43d if m.channels.count() != 1 => {
+                return Halt::malformed("four texels of other than one channel");
+            }
+            Opcode::Gather43d => Message {
+                channels: Channels(0xF),
+                ..m
+            },
+            _ => m,
+        };
+        self.set_texels(inst, &m, s.dst, &texels)?;
+        // No page does not exist: every lane has its bit.
+        if s.flags & PIXEL_NULL_MASK != 0 && m.enabled != 0 && !s.dst.is_null() {
+            let at = (m.channels.count() as usize).saturating_mul(self.channel_stride(inst));
+            let all = up(1, lanes).wrapping_sub(1);
+            self.set_payload(s.dst, at, 0, 4, all.into())?;
+        }
+        Ok(())
     }
 
     /// `media_ld`, `media_st`: rows of a block, each padded to a power of two of at least four bytes; no mask has a say.

@@ -6,7 +6,7 @@ use super::lanes::Lanes;
 use super::machine::Machine;
 use super::message::{one, surface_index};
 use super::number::mask;
-use crate::isa::lsc::{AddrModel, AddrSize, DataSize, LscOp, Sfid};
+use crate::isa::lsc::{ARG_REFUSED, AddrModel, AddrSize, DataSize, LscOp, Sfid};
 use crate::module::*;
 
 /// Most elements a lane of one access; longer vectors are several.
@@ -86,7 +86,8 @@ impl Machine<'_, '_, '_> {
             (AddrModel::Ss, LscSurface::Var(o)) => Ok(heap_entry(self.scalar_at(*o)? as u32)),
             (AddrModel::Bss, LscSurface::Imm(n)) => Ok(bindless(*n as u32)),
             (AddrModel::Bss, LscSurface::Var(o)) => Ok(bindless(self.scalar_at(*o)? as u32)),
-            (model, _) => Halt::unsupported(format!("address model {}", model.name())),
+            (AddrModel::Arg, _) => Halt::unsupported(ARG_REFUSED),
+            _ => Halt::malformed("an address model without a surface"),
         }
     }
 
@@ -232,7 +233,7 @@ fn heap_entry(offset: u32) -> Memory {
 }
 
 /// Bindless surfaces are in the same heap, except that scratch is none of them.
-fn bindless(offset: u32) -> Memory {
+pub(super) fn bindless(offset: u32) -> Memory {
     Memory {
         space: super::access::Space::Surface,
         surface: offset.wrapping_shr(6).wrapping_sub(1),

@@ -117,11 +117,17 @@ impl Machine<'_, '_, '_> {
             } => return self.typed(inst, mem.surface, *channels, coords, *data),
             MemKind::TypedAtomic {
                 op,
+                width,
                 coords,
                 src0,
                 src1,
                 dst,
-            } => return self.typed_atomic(inst, mem.surface, *op, coords, [*src0, *src1, *dst]),
+            } => {
+                let (bytes, register) = atomic_bytes(*width);
+                let atomic = legacy_atomic(*op, *src0, *src1, *dst, register);
+                let memory = self.image_memory(mem.surface)?;
+                return self.texel_atomic(inst, memory, coords, &atomic, bytes);
+            }
             MemKind::Media { .. } => return self.media(inst, mem),
             _ => {}
         }

@@ -227,7 +227,7 @@ fn described(inst: &Inst, platform: Platform) -> Option<(&'static str, u32)> {
                 MemKind::Typed { channels, .. } => {
                     (kind(store), channels.count().saturating_mul(4))
                 }
-                MemKind::TypedAtomic { .. } => ("atomic", 4),
+                MemKind::TypedAtomic { width: w, .. } => ("atomic", width(w)),
                 _ => (kind(store), 4),
             }
         }

@@ -57,6 +57,10 @@ pub enum AddrModel {
     Arg,
 }
 
+/// Why the address model `arg` is refused.
+pub const ARG_REFUSED: &str =
+    "address model arg: what a driver puts at the base of indirect data is not part of the ISA";
+
 /// Width of the address elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AddrSize {

@@ -58,18 +58,56 @@ pub struct ReadParams {
     pub coords: [usize; 3],
     /// Level of detail, of messages that do not filter.
     pub level: Option<usize>,
+    /// Texels to move along u and v, lane by lane.
+    pub offsets: Option<[usize; 2]>,
 }
 
-/// Parameters of the messages that read plainly; `None` for those that compare, gather or tell something else. Levels, biases and
-/// gradients of filtered reads have no say where images have one level.
+/// Parameters of the messages that run; [`unread`] says why others do not. Levels, biases and gradients of filtered reads have no
+/// say where images have one level.
 pub fn read_params(opcode: Opcode, code: u8) -> Option<ReadParams> {
-    let (coords, level) = match (opcode, code) {
-        (Opcode::Sample3d, 0 | 24) | (Opcode::Load3d, 26) => ([0, 1, 2], None),
-        (Opcode::Sample3d, 1 | 2) => ([1, 2, 3], None),
-        (Opcode::Sample3d, 4) => ([0, 3, 6], None),
-        (Opcode::Load3d, 7) => ([0, 1, 3], Some(2)),
-        (Opcode::Info3d, 10) => ([0, usize::MAX, usize::MAX], None),
+    const NONE: usize = usize::MAX;
+    let (coords, level, offsets) = match (opcode, code) {
+        (Opcode::Sample3d, 0 | 24) | (Opcode::Load3d, 26) => ([0, 1, 2], None, None),
+        (Opcode::Sample3d, 1 | 2) => ([1, 2, 3], None, None),
+        (Opcode::Sample3d, 4) => ([0, 3, 6], None, None),
+        (Opcode::Load3d, 7) => ([0, 1, 3], Some(2), None),
+        (Opcode::Gather43d, 8) => ([0, 1, 2], None, None),
+        (Opcode::Gather43d, 13) => ([1, 2, 3], None, None),
+        (Opcode::Gather43d, 17) => ([0, 1, 4], None, Some([2, 3])),
+        (Opcode::Info3d, 10) => ([0, NONE, NONE], None, None),
+        (Opcode::Info3d, SAMPLEINFO) => ([NONE; 3], None, None),
         _ => return None,
     };
-    Some(ReadParams { coords, level })
+    Some(ReadParams {
+        coords,
+        level,
+        offsets,
+    })
 }
+
+/// Why a message without [`read_params`] does not run.
+pub fn unread(opcode: Opcode, code: u8) -> String {
+    let name = SamplerOp::from_code(opcode, code).map_or("?", |op| op.mnemonic);
+    let why = match (opcode, name) {
+        (_, "lod") => {
+            "the distance of neighbouring pixels, which lanes of a compute kernel are not"
+        }
+        (Opcode::Load3d, _) => "texels have one sample here",
+        _ => "a sampler of OpenCL has no function to compare with",
+    };
+    format!("the message `{name}`: {why}")
+}
+
+/// Sub-opcode of `sampleinfo`.
+pub const SAMPLEINFO: u8 = 11;
+
+/// Bits of `flags` of sampler messages that only concern how lanes share samplers and how levels are chosen: nothing where each
+/// thread reads its own sampler and images have one level.
+pub const IGNORED_FLAGS: u8 = 6;
+
+/// Bit of `flags` that asks for a register more, in which each lane has a bit unless its texels come from a page that does not
+/// exist.
+pub const PIXEL_NULL_MASK: u8 = 1;
+
+/// Where the texel offsets of u, v and r stand in a message's immediate, four bits each.
+pub const OFFSET_SHIFTS: [u32; 3] = [8, 4, 0];

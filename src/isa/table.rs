@@ -362,8 +362,8 @@ opcodes! {
     SvmScatter4scaled 0x4E/7 ["svm_scatter4scaled"] Svm SvmGather4Scaled 0 : NONE None <- GEN_IMM Int; _ _ Guard ALL Full "store of up to four dwords a lane at base plus byte offsets"
 
     // Load/store cache messages.
-    Lsc 0x89/0 (LSC_MNEMONICS) Lsc Lsc 0 : RAW Any <- RAW Any; _ _ Guard FROM_DG2 Partial "untyped load, store, atomic and 2D block messages"
-    LscTyped 0x8A/0 ["lsc_load_quad.tgm", "lsc_store_quad.tgm", "lsc_atomic_*.tgm"] Lsc Lsc 0 : RAW Any <- RAW Any; _ _ Guard FROM_DG2 Partial "typed load, store and atomic messages"
+    Lsc 0x89/0 (LSC_MNEMONICS) Lsc Lsc 0 : RAW Any <- RAW Any; _ _ Guard FROM_DG2 Full "untyped load, store, atomic and 2D block messages; not the address model `arg`, whose base and contents are the driver's, nor 2D blocks of local memory, which no device has"
+    LscTyped 0x8A/0 ["lsc_load_quad.tgm", "lsc_store_quad.tgm", "lsc_atomic_*.tgm"] Lsc Lsc 0 : RAW Any <- RAW Any; _ _ Guard FROM_DG2 Full "typed load, store and atomic messages: channels of d32, atomics also of d16c32"
     LscFence 0x8B/0 ["lsc_fence"] Lsc LscFence 0 : NONE None <- NONE None; _ _ _ FROM_DG2 Full "memory fence with cache operation and scope"
 
     // Synchronisation.
@@ -382,10 +382,10 @@ opcodes! {
     Avs 0x43/0 ["avs"] Sampler Unparsed 0 : RAW Any <- GEN_IMM F; _ _ _ SKL_ONLY Rejected "adaptive video scaler"
     Va 0x44/0 ["va"] Sampler Unparsed 0 : RAW Any <- GEN_IMM F; _ _ _ SKL_ONLY Rejected "video analytics"
     VaSklPlus 0x4D/0 ["va_skl_plus"] Sampler Unparsed 0 : RAW Any <- GEN_IMM F; _ _ _ SKL_ONLY Rejected "video analytics of skl"
-    Sample3d 0x6D/0 (SAMPLE_MNEMONICS) Sampler Sample3d 0 : RAW Any <- RAW Any; _ _ Guard NO_PVC Partial "filtered image read"
-    Load3d 0x6E/0 (LOAD_MNEMONICS) Sampler Load3d 0 : RAW Any <- RAW Any; _ _ Guard NO_PVC Partial "texel fetch by integer coordinates"
-    Gather43d 0x6F/0 (GATHER4_MNEMONICS) Sampler Sample3d 0 : RAW Any <- RAW Any; _ _ Guard NO_PVC DecodeOnly "one channel of the four texels that a filter would read"
-    Info3d 0x70/0 (INFO_MNEMONICS) Sampler Info3d 0 : RAW Any <- RAW Any; _ _ _ NO_PVC Partial "size and format of a surface"
+    Sample3d 0x6D/0 (SAMPLE_MNEMONICS) Sampler Sample3d 0 : RAW Any <- RAW Any; _ _ Guard NO_PVC Partial "filtered image read; not with 16-bit payloads, not comparing, for which samplers of OpenCL have no function, nor `lod`, which is about neighbouring pixels"
+    Load3d 0x6E/0 (LOAD_MNEMONICS) Sampler Load3d 0 : RAW Any <- RAW Any; _ _ Guard NO_PVC Partial "texel fetch by integer coordinates, of textures with one sample; not with 16-bit payloads"
+    Gather43d 0x6F/0 (GATHER4_MNEMONICS) Sampler Sample3d 0 : RAW Any <- RAW Any; _ _ Guard NO_PVC Partial "one channel of the four texels that a filter would read; not with 16-bit payloads, not comparing"
+    Info3d 0x70/0 (INFO_MNEMONICS) Sampler Info3d 0 : RAW Any <- RAW Any; _ _ _ NO_PVC Full "size and number of samples of a surface"
     RtWrite3d 0x71/0 ["rt_write_3d"] Sampler Unparsed 0 : NONE None <- RAW Any; _ _ Guard ALL Rejected "render target write"
     UrbWrite3d 0x72/0 ["urb_write_3d"] Sampler Unparsed 0 : NONE None <- RAW Any; _ _ Guard ALL Rejected "unified return buffer write"
 

@@ -3,11 +3,13 @@
 
 use super::Lowerer;
 use super::error::Fail;
-use super::mem::{AtomicOperands, SurfaceRef, legacy_operands};
+use super::mem::{AtomicOperands, SurfaceRef};
 use super::operand::ChannelMask;
 use crate::isa::Opcode;
 use crate::isa::lsc::{AddrModel, DataSize, LscOp};
-use crate::isa::sampler::{SamplerOp, read_params};
+use crate::isa::sampler::{
+    IGNORED_FLAGS, OFFSET_SHIFTS, PIXEL_NULL_MASK, ReadParams, SAMPLEINFO, read_params, unread,
+};
 use crate::module::Inst;
 use crate::module::*;
 use crate::ssa::*;
@@ -23,6 +25,9 @@ struct ImageMessage {
     /// u, v, r.
     at: [Value; 3],
 }
+
+/// Coordinate of lanes that ask for a level which is not there: outside of every image, by more than an offset is long.
+const NOWHERE: i64 = -9;
 
 /// Where a 2D block lies: dwords of a row, rows, bytes that count.
 #[derive(Clone, Copy)]
@@ -65,10 +70,13 @@ impl Lowerer<'_> {
     fn send_image(&mut self, inst: &Inst, m: &ImageMessage, data: &[Value]) -> Vec<Value> {
         let kind = match m.op {
             ImageOp::Write | ImageOp::BlockWrite => AccessKind::Write,
-            ImageOp::Atomic(_) => AccessKind::Atomic,
+            ImageOp::Atomic(_) | ImageOp::AtomicShort(_) => AccessKind::Atomic,
             _ => AccessKind::Read,
         };
-        let bytes = 4 * m.channels.count().max(1);
+        let bytes = match m.op {
+            ImageOp::AtomicShort(_) => 2,
+            _ => 4 * m.channels.count().max(1),
+        };
         let site = self.site(inst, Space::Surface, kind, bytes);
         let access = ImageAccess {
             op: m.op,
@@ -157,10 +165,9 @@ impl Lowerer<'_> {
         coords: &[Raw; 4],
     ) -> Result<ImageMessage, Fail> {
         let [u, v, r, level] = *coords;
-        if !level.is_null() {
-            return Fail::unsupported("a level of detail");
-        }
         let lanes = inst.exec.lanes();
+        let u = self.dwords(u, lanes)?;
+        let u = self.at_level(u, level, lanes)?;
         Ok(ImageMessage {
             op,
             channels,
@@ -168,12 +175,20 @@ impl Lowerer<'_> {
             sampler: self.b.i32(0),
             lanes,
             mask: self.channel_mask(inst)?,
-            at: [
-                self.dwords(u, lanes)?,
-                self.dwords(v, lanes)?,
-                self.dwords(r, lanes)?,
-            ],
+            at: [u, self.dwords(v, lanes)?, self.dwords(r, lanes)?],
         })
+    }
+
+    /// There is one level: the coordinate of lanes that ask for another is outside.
+    fn at_level(&mut self, u: Value, level: Raw, lanes: u32) -> Result<Value, Fail> {
+        if level.is_null() {
+            return Ok(u);
+        }
+        let level = self.dwords(level, lanes)?;
+        let zero = self.b.int_like(level, 0);
+        let other = self.b.icmp(ICond::Ne, level, zero);
+        let nowhere = self.b.int_like(u, NOWHERE);
+        Ok(self.b.select(other, nowhere, u))
     }
 
     /// `typed_atomic`.
@@ -181,13 +196,12 @@ impl Lowerer<'_> {
         &mut self,
         inst: &Inst,
         surface: SurfaceId,
-        op: crate::isa::AtomicOp,
         coords: &[Raw; 4],
-        [src0, src1, dst]: [Raw; 3],
+        a: &AtomicOperands,
+        texel: Lane,
     ) -> Result<(), Fail> {
         let surface = self.image_surface(surface)?;
-        let a = legacy_operands(op, src0, src1, dst, Lane::I32);
-        self.texel_atomic(inst, surface, coords, &a)
+        self.texel_atomic(inst, surface, coords, a, texel)
     }
 
     fn texel_atomic(
@@ -196,9 +210,14 @@ impl Lowerer<'_> {
         surface: Value,
         coords: &[Raw; 4],
         a: &AtomicOperands,
+        texel: Lane,
     ) -> Result<(), Fail> {
         let op = a.op;
-        let m = self.typed_message(inst, surface, ImageOp::Atomic(op), Channels(1), coords)?;
+        let message = match texel {
+            Lane::I16 => ImageOp::AtomicShort(op),
+            _ => ImageOp::Atomic(op),
+        };
+        let m = self.typed_message(inst, surface, message, Channels(1), coords)?;
         let mut values = Vec::new();
         for raw in [a.first, a.second].into_iter().take(op.sources()) {
             if raw.is_null() {
@@ -212,24 +231,26 @@ impl Lowerer<'_> {
 
     /// `lsc_*.tgm`.
     pub(super) fn lsc_typed(&mut self, inst: &Inst, t: &LscTyped) -> Result<(), Fail> {
-        if t.data_size != DataSize::D32 {
-            return Fail::unsupported("typed elements other than d32");
-        }
-        let index = match (t.model, &t.surface) {
-            (AddrModel::Bti, LscSurface::Imm(n)) => self.b.i32(*n as u32),
-            (AddrModel::Bti, LscSurface::Var(o)) => {
-                let src = Src::General {
-                    origin: *o,
-                    region: crate::isa::SrcRegion::SCALAR,
-                    modifier: crate::isa::SrcModifier::None,
-                };
-                self.scalar_int(&src, Lane::I32)?
-            }
-            (model, _) => {
-                return Fail::unsupported(format!("address model {model:?}").to_lowercase());
-            }
+        let texel = match (t.op, t.data_size) {
+            (_, DataSize::D32) => Lane::I32,
+            (LscOp::Atomic(_), DataSize::D16c32) => Lane::I16,
+            (_, size) => return Fail::unsupported(format!("typed elements of {}", size.name())),
         };
-        let surface = Self::image_index(self.surface_index(index)?)?;
+        // A prefetch cannot fault.
+        if t.op == LscOp::LoadQuad && t.data.is_null() {
+            return Ok(());
+        }
+        let index = match &t.surface {
+            LscSurface::Imm(n) => self.b.i32(*n as u32),
+            LscSurface::Var(o) => self.lsc_scalar(*o, Lane::I32)?,
+            LscSurface::None => return Fail::malformed("no surface"),
+        };
+        let surface = match t.model {
+            AddrModel::Bti => self.surface_index(index)?,
+            // Scratch has no texels; its entry comes before those of the binding table, where no image is.
+            _ => self.heap_surface(index).0,
+        };
+        let surface = Self::image_index(surface)?;
         match t.op {
             LscOp::LoadQuad | LscOp::StoreQuad => {
                 let data = (t.data, t.op == LscOp::StoreQuad);
@@ -243,23 +264,19 @@ impl Lowerer<'_> {
                     dst: t.data,
                     reg: Lane::I32,
                 };
-                self.texel_atomic(inst, surface, &t.coords, &a)
+                self.texel_atomic(inst, surface, &t.coords, &a, texel)
             }
             _ => Fail::unsupported("this typed message"),
         }
     }
 
-    /// `sample_*`, `load_*`, `resinfo`.
+    /// `sample_*`, `sample4*`, `load_*`, `resinfo`, `sampleinfo`.
     pub(super) fn sample(&mut self, inst: &Inst, s: &Sample) -> Result<(), Fail> {
         let Some(params) = read_params(inst.op, s.variant) else {
-            let name = SamplerOp::from_code(inst.op, s.variant).map_or("?", |op| op.mnemonic);
-            return Fail::unsupported(format!("the message `{name}`"));
+            return Fail::unsupported(unread(inst.op, s.variant));
         };
-        if s.flags != 0 {
-            return Fail::unsupported("suffixes of sampler messages");
-        }
-        if !matches!(s.aoffimmi, None | Some(Src::Imm { bits: 0, .. })) {
-            return Fail::unsupported("texel offsets");
+        if s.flags & !(IGNORED_FLAGS | PIXEL_NULL_MASK) != 0 {
+            return Fail::malformed("an unknown suffix of a sampler message");
         }
         let lanes = inst.exec.lanes();
         let sampler = match s.sampler {
@@ -274,17 +291,17 @@ impl Lowerer<'_> {
             self.dwords(r, lanes)?,
         ];
         if let Some(level) = params.level {
-            // There is one level; coordinates of the others are outside.
-            let level = self.dwords(param(level), lanes)?;
-            let zero = self.b.int_like(level, 0);
-            let other = self.b.icmp(ICond::Ne, level, zero);
-            let beyond = self.b.int_like(at[0], -1);
-            at[0] = self.b.select(other, beyond, at[0]);
+            at[0] = self.at_level(at[0], param(level), lanes)?;
         }
-        let m = ImageMessage {
-            op: match inst.op {
-                Opcode::Sample3d => ImageOp::Sample,
-                Opcode::Load3d => ImageOp::Fetch,
+        let offsets = self.texel_offsets(s, &params, lanes)?;
+        let mut m = ImageMessage {
+            op: match (inst.op, &offsets) {
+                (Opcode::Sample3d, None) => ImageOp::Sample,
+                (Opcode::Sample3d, _) => ImageOp::SampleOffset,
+                (Opcode::Load3d, None) => ImageOp::Fetch,
+                (Opcode::Load3d, _) => ImageOp::FetchOffset,
+                (Opcode::Gather43d, _) => ImageOp::Gather,
+                _ if s.variant == SAMPLEINFO => ImageOp::Samples,
                 _ => ImageOp::Info,
             },
             channels: s.channels,
@@ -294,8 +311,63 @@ impl Lowerer<'_> {
             mask: self.channel_mask(inst)?,
             at,
         };
-        let values = self.send_image(inst, &m, &[]);
-        self.set_texels(&m, s.dst, &values)
+        let operands = match offsets {
+            None if m.op == ImageOp::Gather => vec![self.b.i32(0); 3],
+            None => Vec::new(),
+            Some(offsets) => offsets.to_vec(),
+        };
+        let values = self.send_image(inst, &m, &operands);
+        if m.op == ImageOp::Gather {
+            if m.channels.count() != 1 {
+                return Fail::malformed("four texels of other than one channel");
+            }
+            m.channels = Channels(0xF);
+        }
+        self.set_texels(&m, s.dst, &values)?;
+        if s.flags & PIXEL_NULL_MASK != 0 {
+            self.no_null_pages(&m, s.dst)?;
+        }
+        Ok(())
+    }
+
+    /// Texels to move along u, v and r; `None` where the message says that there are none.
+    fn texel_offsets(
+        &mut self,
+        s: &Sample,
+        params: &ReadParams,
+        lanes: u32,
+    ) -> Result<Option<[Value; 3]>, Fail> {
+        let all = match &s.aoffimmi {
+            None => None,
+            Some(Src::Imm { bits, .. }) if bits & 0xFFF == 0 => None,
+            Some(src) => Some(self.scalar_int(src, Lane::I32)?),
+        };
+        match (all, params.offsets) {
+            (None, None) => Ok(None),
+            (Some(all), None) => Ok(Some(OFFSET_SHIFTS.map(|at| {
+                let high = self.b.bin_imm(BinOp::Shl, all, i64::from(28 - at));
+                self.b.bin_imm(BinOp::AShr, high, 28)
+            }))),
+            (None, Some([u, v])) => {
+                let param = |k: usize| s.params.get(k).copied().unwrap_or(Raw::NULL);
+                let u = self.dwords(param(u), lanes)?;
+                let v = self.dwords(param(v), lanes)?;
+                Ok(Some([u, v, self.b.i32(0)]))
+            }
+            (Some(_), Some(_)) => Fail::unsupported("texel offsets of both kinds"),
+        }
+    }
+
+    /// The register behind the channels: a bit a lane, as no texel comes from a page that does not exist.
+    fn no_null_pages(&mut self, m: &ImageMessage, dst: Raw) -> Result<(), Fail> {
+        let at = m.channels.count() * self.channel_stride(m.lanes);
+        let on = m.mask.lanes(&mut self.b, m.lanes as u16);
+        let any = match m.lanes {
+            1 => on,
+            _ => self.b.op(Op::MaskAny, vec![on], Ty::scalar(Lane::I1)),
+        };
+        let all = self.b.i32(u32::MAX >> (32 - m.lanes.clamp(1, 32)));
+        self.set_payload(dst, at, all, Some(any), false)
     }
 
     fn sampler_index(&mut self, id: SamplerId) -> Result<Value, Fail> {

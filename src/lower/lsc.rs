@@ -5,7 +5,7 @@ use super::error::Fail;
 use super::mem::{AtomicOperands, Message, SurfaceRef};
 use super::operand::ChannelMask;
 use crate::isa::Opcode;
-use crate::isa::lsc::{AddrModel, AddrSize, DataSize, LscOp, Sfid};
+use crate::isa::lsc::{ARG_REFUSED, AddrModel, AddrSize, DataSize, LscOp, Sfid};
 use crate::module::Inst;
 use crate::module::*;
 use crate::ssa::*;
@@ -186,20 +186,18 @@ impl Lowerer<'_> {
                 if self.from_scratch_base(v) || self.holds_scratch_base(o.var) {
                     return always(SCRATCH);
                 }
-                if matches!(l.op, LscOp::Atomic(_)) && self.regs.recorder.is_none() {
-                    return Fail::unsupported(
-                        "an atomic on an `ss` surface that is only known when the kernel runs",
-                    );
-                }
                 self.either_surface(v)
             }
-            (model, _) => Fail::unsupported(format!("address model {}", model.name())),
+            (AddrModel::Arg, _) => Fail::unsupported(ARG_REFUSED),
+            (model, _) => {
+                Fail::malformed(format!("address model {} without a surface", model.name()))
+            }
         }
     }
 
     /// Entries of the surface-state heap are 64 bytes apart: the first is the thread's scratch space, the others are the
     /// surfaces of the binding table. Gives the surface and its entry.
-    fn heap_surface(&mut self, offset: Value) -> (SurfaceRef, Value) {
+    pub(super) fn heap_surface(&mut self, offset: Value) -> (SurfaceRef, Value) {
         let entry = self.b.bin_imm(BinOp::LShr, offset, 6);
         let index = Some(self.b.bin_imm(BinOp::Sub, entry, 1));
         let space = Space::Surface;

@@ -307,9 +307,6 @@ impl Lowerer<'_> {
         m: &Message,
         a: &AtomicOperands,
     ) -> Result<(), Fail> {
-        if m.surface.space == Space::Scratch {
-            return Fail::unsupported("an atomic on scratch memory");
-        }
         let n = a.op.sources();
         if (n >= 1 && a.first.is_null()) || (n == 2 && a.second.is_null()) {
             return Fail::malformed("an atomic operand is missing");
@@ -468,11 +465,16 @@ impl Lowerer<'_> {
             } => self.typed(inst, mem.surface, *channels, coords, *data),
             MemKind::TypedAtomic {
                 op,
+                width,
                 coords,
                 src0,
                 src1,
                 dst,
-            } => self.typed_atomic(inst, mem.surface, *op, coords, [*src0, *src1, *dst]),
+            } => {
+                let (elem, reg) = atomic_lanes(*width);
+                let a = legacy_operands(*op, *src0, *src1, *dst, reg);
+                self.typed_atomic(inst, mem.surface, coords, &a, elem)
+            }
             MemKind::Media { .. } => self.media(inst, mem),
         }
     }

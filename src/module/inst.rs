@@ -333,10 +333,12 @@ pub enum MemKind {
         /// Old value, or `%null`.
         dst: Raw,
     },
-    /// `typed_atomic.op`.
+    /// `typed_atomic.op[.16]`.
     TypedAtomic {
         /// Operation.
         op: AtomicOp,
+        /// Width of the texel.
+        width: AtomicWidth,
         /// Coordinates `u v r lod`.
         coords: [Raw; 4],
         /// First source.

@@ -64,6 +64,10 @@ pub(super) const IMAGE: Table<ImageOp> = &[
     (ImageOp::Info, "info"),
     (ImageOp::BlockRead, "blockread"),
     (ImageOp::BlockWrite, "blockwrite"),
+    (ImageOp::FetchOffset, "fetchoffset"),
+    (ImageOp::SampleOffset, "sampleoffset"),
+    (ImageOp::Gather, "gather"),
+    (ImageOp::Samples, "samples"),
 ];
 
 table!(SPACE: Space {

@@ -349,7 +349,7 @@ impl Access2d {
 /// Lane-wise atomic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AtomicAccess {
-    /// Which memory: surface, local or flat.
+    /// Which memory: surface, local, flat or scratch.
     pub space: Space,
     /// Operation. For `CmpXchg`/`FcmpXchg` the operands are compare, then new.
     pub op: AtomicOp,
@@ -381,26 +381,47 @@ pub enum ImageOp {
     BlockWrite,
     /// Atomic on texels of one 32-bit channel. For `CmpXchg`/`FcmpXchg` the operands are compare, then new.
     Atomic(AtomicOp),
+    /// The same on texels of one 16-bit channel.
+    AtomicShort(AtomicOp),
+    /// As `Fetch`, the operands u, v, r texels away; layers stay.
+    FetchOffset,
+    /// As `Sample`, the operands u, v, r texels away; layers stay.
+    SampleOffset,
+    /// The named channel of the four texels that a filter of two dimensions would read, as many texels away: lower left, lower
+    /// right, upper right, upper left.
+    Gather,
+    /// Number of samples of a texel.
+    Samples,
 }
 
 impl ImageOp {
     /// Operands behind the coordinates.
     pub const fn operands(self) -> usize {
         match self {
-            ImageOp::Read | ImageOp::Fetch | ImageOp::Sample | ImageOp::Info => 0,
+            ImageOp::Read | ImageOp::Fetch | ImageOp::Sample | ImageOp::Info | ImageOp::Samples => {
+                0
+            }
             ImageOp::Write => 4,
+            ImageOp::FetchOffset | ImageOp::SampleOffset | ImageOp::Gather => 3,
             ImageOp::BlockRead => 1,
             ImageOp::BlockWrite => 2,
-            ImageOp::Atomic(op) => op.sources(),
+            ImageOp::Atomic(op) | ImageOp::AtomicShort(op) => op.sources(),
         }
     }
 
     /// Results.
     pub const fn results(self) -> usize {
         match self {
-            ImageOp::Read | ImageOp::Fetch | ImageOp::Sample | ImageOp::Info => 4,
+            ImageOp::Read
+            | ImageOp::Fetch
+            | ImageOp::Sample
+            | ImageOp::Info
+            | ImageOp::Samples
+            | ImageOp::FetchOffset
+            | ImageOp::SampleOffset
+            | ImageOp::Gather => 4,
             ImageOp::Write | ImageOp::BlockWrite => 0,
-            ImageOp::BlockRead | ImageOp::Atomic(_) => 1,
+            ImageOp::BlockRead | ImageOp::Atomic(_) | ImageOp::AtomicShort(_) => 1,
         }
     }
 }
@@ -410,7 +431,7 @@ impl ImageOp {
 pub struct ImageAccess {
     /// Operation.
     pub op: ImageOp,
-    /// Channels that a write changes, a bit each.
+    /// Channels that a write changes, or the one that a gather reads, a bit each.
     pub channels: u8,
     /// Index into [`super::Function::sites`].
     pub site: u32,

@@ -189,6 +189,9 @@ fn memory(c: &mut Cursor, parts: &[&str]) -> Parsed<Option<Op>> {
         let op = match parts.len() {
             2 => find(names::IMAGE, name),
             3 if parts.get(1) == Some(&"atomic") => find(names::ATOMIC, name).map(ImageOp::Atomic),
+            3 if parts.get(1) == Some(&"atomic16") => {
+                find(names::ATOMIC, name).map(ImageOp::AtomicShort)
+            }
             _ => None,
         };
         let (Some(op), Ok(channels)) = (op, channels.parse()) else {

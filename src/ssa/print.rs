@@ -336,6 +336,10 @@ fn memory(op: &Op, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                     let op = spell(names::ATOMIC, op);
                     write!(f, "image.atomic.{op}x{channels}[{site}]")
                 }
+                ImageOp::AtomicShort(op) => {
+                    let op = spell(names::ATOMIC, op);
+                    write!(f, "image.atomic16.{op}x{channels}[{site}]")
+                }
                 op => write!(f, "image.{}x{channels}[{site}]", spell(names::IMAGE, op)),
             }
         }

@@ -430,7 +430,7 @@ impl Shape<'_> {
             Op::BlockLoad(m) => all(values, 0, data) && all(results, 1, data.with_lanes(m.n)),
             Op::BlockStore(m) => all(values, 1, data.with_lanes(m.n)) && results.is_empty(),
             Op::Atomic(m) => {
-                let place = !matches!(space, Space::Regs | Space::Scratch) && m.elem != Lane::I8;
+                let place = space != Space::Regs && m.elem != Lane::I8;
                 place && all(values, m.op.sources(), data) && all(results, 1, data)
             }
             _ => false,

@@ -3,7 +3,8 @@
 
 use super::{Target, ValidError};
 use crate::isa::dpas::precision_name;
-use crate::isa::{AtomicOp, Family, Type, lsc::LscOp};
+use crate::isa::lsc::{AddrModel, AddrSize, LscOp};
+use crate::isa::{AtomicOp, Family, Type};
 use crate::module::*;
 
 /// Rules that an instruction breaks.
@@ -13,6 +14,7 @@ pub fn check(module: &Module, target: Target, inst: &Inst, errors: &mut Vec<Vali
         Body::SwitchJmp { targets, .. } if targets.is_empty() => Some("no targets".into()),
         Body::Dpas(d) => dpas(module, target, inst, d),
         Body::Lsc(l) => lsc(inst, l),
+        Body::LscTyped(t) => typed(t),
         Body::Mem(m) => mem(module, &m.kind),
         Body::Svm(s) => svm(s),
         _ => None,
@@ -121,6 +123,19 @@ fn lsc(inst: &Inst, l: &Lsc) -> Option<String> {
     }
     match l.op {
         LscOp::Atomic(op) => operands(op, l.src1, l.src2),
+        _ => None,
+    }
+}
+
+fn typed(t: &LscTyped) -> Option<String> {
+    if t.addr_size != AddrSize::A32 {
+        return Some("coordinates are dwords, `a32`".into());
+    }
+    if !matches!(t.model, AddrModel::Bti | AddrModel::Bss | AddrModel::Ss) {
+        return Some("texels are those of a surface: `bti`, `bss` or `ss`".into());
+    }
+    match t.op {
+        LscOp::Atomic(op) => operands(op, t.src1, t.src2),
         _ => None,
     }
 }

@@ -216,7 +216,7 @@ fn atomics() {
                 let (name, w) = (o.legacy, width(bytes));
                 let [a, b] = sources(o, ".0");
                 if bytes < 8 {
-                    for space in [Space::Surface, Space::Slm] {
+                    for space in [Space::Surface, Space::Slm, Space::Scratch] {
                         let l = if space == Space::Slm { sixteen } else { eight };
                         let s = surface(space);
                         let [a, b, data] = [&a, &b, "DATA.0"].map(|v| typed(o, bytes, v));
@@ -247,9 +247,12 @@ fn atomics() {
             for bytes in [2, 4, 8] {
                 let (name, data) = (o.lsc, ["d16c32", "d32", "d64"][bytes as usize / 4]);
                 let [a, b] = sources(o, "");
-                for (space, immediate) in
-                    [(Space::Surface, 0), (Space::Slm, 16), (Space::Flat, -16)]
-                {
+                for (space, immediate) in [
+                    (Space::Surface, 0),
+                    (Space::Slm, 16),
+                    (Space::Flat, -16),
+                    (Space::Scratch, 8),
+                ] {
                     let offset = if space == Space::Flat { 8 } else { 4 };
                     let (unit, at) = address(space, offset, immediate, "");
                     let text = format!("lsc_atomic_{name}.{unit} {{x}} DATA:{data} {at} {a} {b}");

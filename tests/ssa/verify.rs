@@ -262,7 +262,7 @@ fn v15_memory() {
         "blockstore.slm.i32x4[0] %3, %1, %2",
         "%6: <8 x i32> = atomic.slm.add.i32[0] %0, %2",
         "%6: <8 x i32> = atomic.slm.cmpxchg.i32[0] %0, %2, %2",
-        "%6: <8 x i32> = atomic.scratch.inc.i32[0] %0, %2",
+        "%6: <8 x i32> = atomic.regs.inc.i32[0] %0, %2",
     ] {
         assert_op_breaks(Rule::Memory, op);
     }

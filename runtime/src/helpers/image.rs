@@ -40,12 +40,14 @@ pub(crate) unsafe extern "C" fn image(
         }
         let data = [read(3), read(4), read(5), read(6)];
         let mut result = [0; 4];
-        if on && op == code::ATOMIC {
-            let cell = view.filter(|_| !beyond).and_then(|v| v.cell(at));
+        if on && matches!(op, code::ATOMIC | code::ATOMIC_SHORT) {
+            let bytes = if op == code::ATOMIC { 4 } else { 2 };
+            let cell = view.filter(|_| !beyond).and_then(|v| v.cell(at, bytes));
             if let Some(cell) = cell {
-                let operands = [u64::from(data[0]), u64::from(data[1])];
-                // SAFETY: a cell of four bytes.
-                let old = unsafe { one(shape >> code::ATOMIC_SHIFT, 4, cell, operands) };
+                let count = |v: u32| u64::from(v & u32::MAX >> (32 - 8 * bytes));
+                let operands = [count(data[0]), count(data[1])];
+                // SAFETY: a cell of that many bytes.
+                let old = unsafe { one(shape >> code::ATOMIC_SHIFT, bytes, cell, operands) };
                 result[0] = old as u32;
             }
         } else if on {

@@ -98,10 +98,18 @@ impl View<'_> {
         }
     }
 
-    /// The 32-bit cell that atomics change, if the format is one of a single channel of 32 bits.
-    pub fn cell(&self, at: [u32; 3]) -> Option<*mut u8> {
-        let single = self.format.texel_bytes() == 4 && self.format.channels() == 1;
+    /// The cell that atomics change, if the format is one of a single channel of so many bytes.
+    pub fn cell(&self, at: [u32; 3], bytes: u32) -> Option<*mut u8> {
+        let single = self.format.texel_bytes() == bytes && self.format.channels() == 1;
         self.inside(at).filter(|_| single)
+    }
+
+    /// Coordinates so many texels away. Layers stay.
+    fn moved(&self, at: [u32; 3], by: [u32; 3]) -> [u32; 3] {
+        std::array::from_fn(|k| match self.image.layer_axis as usize {
+            layer if layer == k => at[k],
+            _ => at[k].wrapping_add(by[k]),
+        })
     }
 
     fn size(&self, level: u32) -> Texel {
@@ -114,8 +122,10 @@ impl View<'_> {
         }
     }
 
-    fn step(&self, k: usize, x: f32, sampler: Sampler) -> Step {
+    /// `pair` asks for two neighbours, `by` moves so many texels away.
+    fn step(&self, k: usize, x: f32, sampler: Sampler, pair: bool, by: u32) -> Step {
         let size = self.image.extent[k];
+        let by = i64::from(by.cast_signed());
         let edge = |i: i64| Some(i.clamp(0, i64::from(size) - 1) as u64);
         if self.image.layer_axis as usize == k {
             let layer = edge(x.round_ties_even() as i64);
@@ -124,24 +134,35 @@ impl View<'_> {
                 weight: 0.0,
             };
         }
-        let index = |i: i64| match sampler.address {
-            a if a == Addressing::Repeat as u32 => Some(i.rem_euclid(size.into()) as u64),
+        let plain = |i: i64| match sampler.address {
             a if a == Addressing::Edge as u32 || a == Addressing::Mirror as u32 => edge(i),
             _ => u64::try_from(i).ok().filter(|&i| i < u64::from(size)),
+        };
+        // A reflected coordinate would reflect the offset too.
+        let mirror = sampler.address == Addressing::Mirror as u32;
+        let unfolded = mirror && by != 0 && sampler.normalized != 0;
+        let index = |i: i64| match sampler.address {
+            a if a == Addressing::Repeat as u32 => {
+                Some(i.saturating_add(by).rem_euclid(size.into()) as u64)
+            }
+            _ if unfolded => {
+                let last = 2 * i64::from(size) - 1;
+                let i = i.saturating_add(by).rem_euclid(last + 1);
+                edge(i.min(last - i))
+            }
+            _ => plain(i.saturating_add(by)),
         };
         let x = if sampler.normalized != 0 {
             let folded = match sampler.address {
                 a if a == Addressing::Repeat as u32 => x - x.floor(),
-                a if a == Addressing::Mirror as u32 => {
-                    (x - 2.0 * (0.5 * x).round_ties_even()).abs()
-                }
+                _ if mirror && !unfolded => (x - 2.0 * (0.5 * x).round_ties_even()).abs(),
                 _ => x,
             };
             folded * size as f32
         } else {
             x
         };
-        if sampler.linear == 0 || self.format.channel().is_integer() {
+        if !pair {
             let i = index(x.floor() as i64);
             return Step {
                 at: [i; 2],
@@ -157,21 +178,41 @@ impl View<'_> {
         }
     }
 
-    /// # Safety
-    /// The image must be bound as [`crate::abi`] says.
-    unsafe fn sample(&self, at: [f32; 3], sampler: Sampler) -> Texel {
-        let steps: [Step; 3] = std::array::from_fn(|k| {
+    /// Neighbours along all coordinates, two of them along the first `pairs`.
+    fn steps(&self, at: [u32; 3], sampler: Sampler, pairs: usize, by: [u32; 3]) -> [Step; 3] {
+        std::array::from_fn(|k| {
             if k < self.axes() {
-                self.step(k, at[k], sampler)
+                self.step(k, f32::from_bits(at[k]), sampler, k < pairs, by[k])
             } else {
                 Step {
                     at: [Some(0); 2],
                     weight: 0.0,
                 }
             }
-        });
+        })
+    }
+
+    /// # Safety
+    /// The image must be bound as [`crate::abi`] says.
+    unsafe fn sample(&self, at: [u32; 3], sampler: Sampler, by: [u32; 3]) -> Texel {
+        let mixes = sampler.linear != 0 && !self.format.channel().is_integer();
+        let steps = self.steps(at, sampler, if mixes { 3 } else { 0 }, by);
         // SAFETY: as promised.
         unsafe { self.mixed(&steps, 3, [Some(0); 3]) }
+    }
+
+    /// One channel of four texels. Of a third coordinate, the nearest.
+    ///
+    /// # Safety
+    /// As [`View::sample`].
+    unsafe fn gather(&self, at: [u32; 3], sampler: Sampler, by: [u32; 3], channels: u32) -> Texel {
+        let [x, y, z] = self.steps(at, sampler, 2, by);
+        let channel = (channels.trailing_zeros() & 3) as usize;
+        [(0, 1), (1, 1), (1, 0), (0, 0)].map(|(i, k)| {
+            // SAFETY: as promised.
+            let texel = unsafe { self.mixed(&[x, y, z], 0, [x.at[i], y.at[k], z.at[0]]) };
+            texel[channel]
+        })
     }
 
     /// Mixes along the coordinates below `axes`, x first; `at` has the others.
@@ -209,13 +250,18 @@ impl View<'_> {
     ///
     /// # Safety
     /// The image must be bound as [`crate::abi`] says.
-    pub unsafe fn update(&self, at: [u32; 3], mut new: impl FnMut(u32) -> u32) -> Option<u32> {
-        let cell = self.cell(at)?;
+    pub unsafe fn update(
+        &self,
+        at: [u32; 3],
+        bytes: u32,
+        mut new: impl FnMut(u32) -> u32,
+    ) -> Option<u32> {
+        let cell = self.cell(at, bytes)?;
         // SAFETY: the cell is inside.
-        let mut old = unsafe { load(cell, 4) };
+        let mut old = unsafe { load(cell, bytes) };
         loop {
             // SAFETY: as above.
-            match unsafe { swap(4, cell, old, new(old as u32).into()) } {
+            match unsafe { swap(bytes, cell, old, new(old as u32).into()) } {
                 Ok(()) => return Some(old as u32),
                 Err(seen) => old = seen,
             }
@@ -266,9 +312,12 @@ impl View<'_> {
 /// True where a message of this kind has nothing to do at these coordinates, which counts as out of bounds.
 pub(crate) fn outside(view: Option<View<'_>>, op: u32, at: [u32; 3]) -> bool {
     let place = match (op, view) {
-        (_, None) => return matches!(op, op::READ | op::WRITE | op::ATOMIC),
+        (_, None) => {
+            return matches!(op, op::READ | op::WRITE | op::ATOMIC | op::ATOMIC_SHORT);
+        }
         (op::READ | op::WRITE, Some(view)) => view.inside(at),
-        (op::ATOMIC, Some(view)) => view.cell(at),
+        (op::ATOMIC, Some(view)) => view.cell(at, 4),
+        (op::ATOMIC_SHORT, Some(view)) => view.cell(at, 2),
         _ => return false,
     };
     place.is_none()
@@ -282,6 +331,8 @@ pub(crate) unsafe fn access(view: Option<View<'_>>, sampler: Sampler, access: &A
     let Some(view) = view else {
         return [0; 4];
     };
+    let [u, v, r, _] = access.data;
+    let (at, by) = (access.at, [u, v, r]);
     // SAFETY: as promised.
     unsafe {
         match access.op {
@@ -291,7 +342,14 @@ pub(crate) unsafe fn access(view: Option<View<'_>>, sampler: Sampler, access: &A
                 }
                 [0; 4]
             }
-            op::SAMPLE => view.sample(access.at.map(f32::from_bits), sampler),
+            op::SAMPLE => view.sample(at, sampler, [0; 3]),
+            op::SAMPLE_OFFSET => view.sample(at, sampler, by),
+            op::GATHER => view.gather(at, sampler, by, access.channels),
+            op::SAMPLES => [1, 0, 0, 0],
+            op::FETCH_OFFSET => match view.inside(view.moved(at, by)) {
+                Some(from) => view.read(from),
+                None => border(view.format),
+            },
             op::INFO => view.size(access.at[0]),
             op::BLOCK_READ | op::BLOCK_WRITE => view.block(access),
             _ => match (view.inside(access.at), access.op) {

@@ -157,6 +157,7 @@ fn coordinates_of_every_size_stay_inside() {
         f32::NAN,
     ];
     let numbers: Vec<u32> = odd.into_iter().chain(floats.map(f32::to_bits)).collect();
+    let sampling = [op::SAMPLE, op::SAMPLE_OFFSET, op::GATHER];
     let mut count = 0;
     for (kind, name, extent) in shapes {
         let shape = ImageShape {
@@ -196,6 +197,8 @@ fn coordinates_of_every_size_stay_inside() {
                         op::READ,
                         op::WRITE,
                         op::FETCH,
+                        op::FETCH_OFFSET,
+                        op::SAMPLES,
                         op::BLOCK_READ,
                         op::BLOCK_WRITE,
                     ] {
@@ -210,13 +213,13 @@ fn coordinates_of_every_size_stay_inside() {
                         unsafe { access(view, sampler, &lane) };
                         count += 1;
                     }
-                    for bits in 0..20 {
+                    for (bits, op) in (0..20).flat_map(|bits| sampling.map(|op| (bits, op))) {
                         let (view, sampler) = bound(images, 0, bits);
                         let lane = Access {
-                            op: op::SAMPLE,
-                            channels: 15,
+                            op,
+                            channels: 8,
                             at,
-                            data: [0; 4],
+                            data: [v, 7, u, 0],
                         };
                         // SAFETY: as above.
                         unsafe { access(view, sampler, &lane) };
@@ -226,5 +229,5 @@ fn coordinates_of_every_size_stay_inside() {
             }
         }
     }
-    assert_eq!(count, 6 * 2 * 400 * 25);
+    assert_eq!(count, 6 * 2 * 400 * (7 + 3 * 20));
 }

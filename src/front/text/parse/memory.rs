@@ -183,15 +183,17 @@ impl<'s> Parser<'s> {
         Ok((exec, Self::mem(surface, kind)))
     }
 
-    /// `.op (exec) surface u v r lod src0 src1 dst`.
+    /// `.op[.16] (exec) surface u v r lod src0 src1 dst`.
     pub(super) fn typed_atomic(&mut self) -> PResult<(Exec, Body)> {
         let op = self.atomic_op()?;
+        let width = self.atomic_width(&[16, 32])?;
         let exec = self.exec()?;
         let surface = self.surface()?;
         let coords = self.coords()?;
         let (src0, src1, dst) = (self.raw()?, self.raw()?, self.raw()?);
         let kind = MemKind::TypedAtomic {
             op,
+            width,
             coords,
             src0,
             src1,

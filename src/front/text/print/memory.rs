@@ -107,12 +107,18 @@ impl Printer<'_> {
             }
             MemKind::TypedAtomic {
                 op,
+                width,
                 coords,
                 src0,
                 src1,
                 dst,
             } => {
-                write!(self.out, "{name}.{} {exec} {t}", atomic(*op))?;
+                write!(
+                    self.out,
+                    "{name}.{}{} {exec} {t}",
+                    atomic(*op),
+                    suffix(*width)
+                )?;
                 self.raws(coords)?;
                 self.raws(&[*src0, *src1, *dst])
             }
