@@ -41,5 +41,5 @@ pub mod valid;
 
 pub use engine::{
     Arg, ArgKind, Argument, CacheStats, Class, Compiled, DiskCache, Engine, EngineOptions, Error,
-    FaultRecord, Kernel, Launch, Origin, Prepared, Program, Report, Specialised,
+    FaultRecord, Kernel, Launch, Origin, Prepared, Program, Report, Specialised, Tools,
 };

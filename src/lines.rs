@@ -52,10 +52,78 @@ impl LineTable {
         row.map_or(0, |row| row.1)
     }
 
+    /// The lines of one text, for profilers and debuggers: of the vISA, which is in `visa`, or of the source. Code without a
+    /// line has line 0, but for a function's first instructions: they belong to its first line, as C compilers have it.
+    pub fn places(&self, text: Text, visa: &str) -> Places {
+        let source = (text == Text::Source && !self.source.is_empty()).then_some(&self.source);
+        let place = |line: u32| match source {
+            None => (0, line),
+            Some(map) => map.mark(line).unwrap_or_default(),
+        };
+        let mut rows: Vec<Place> = Vec::new();
+        for &(offset, line) in &self.rows {
+            let (file, line) = place(line);
+            let same = |last: &Place| (last.file, last.line) == (file, line);
+            if !rows.last().is_some_and(same) {
+                rows.push(Place { offset, file, line });
+            }
+        }
+        let lines = self.rows.iter().filter(|row| place(row.1).1 != 0);
+        let opening = lines.map(|row| row.1).min().map_or((0, 0), place);
+        let (file, line) = opening;
+        match rows.first_mut() {
+            Some(row) if row.offset == 0 && row.line == 0 => (row.file, row.line) = opening,
+            Some(row) if row.offset == 0 => {}
+            _ => rows.insert(
+                0,
+                Place {
+                    offset: 0,
+                    file,
+                    line,
+                },
+            ),
+        }
+        let files = match source {
+            None => vec![visa.to_owned()],
+            Some(map) => map.files.clone(),
+        };
+        Places { files, rows }
+    }
+
     /// What the vISA was compiled from.
     pub fn source(&self) -> &SourceMap {
         &self.source
     }
+}
+
+/// Which text profilers and debuggers show.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Text {
+    /// The vISA.
+    #[default]
+    Visa,
+    /// What it was compiled from; the vISA where it does not say that.
+    Source,
+}
+
+/// Lines of machine code in the form of profilers and debuggers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Places {
+    /// Files.
+    pub files: Vec<String>,
+    /// Lines in ascending order of offset; each holds up to the next, the last one to the end.
+    pub rows: Vec<Place>,
+}
+
+/// One row of [`Places`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// First byte of the code.
+    pub offset: u32,
+    /// Index into [`Places::files`].
+    pub file: u32,
+    /// Line, 0 for none.
+    pub line: u32,
 }
 
 /// Which lines of source files the lines of vISA came from.
@@ -122,10 +190,16 @@ impl SourceMap {
 
     /// File and line that a line of vISA came from.
     pub fn at(&self, visa: u32) -> Option<(&str, u32)> {
+        let (file, line) = self.mark(visa)?;
+        let file = self.files.get(file as usize)?;
+        Some((file.as_str(), line))
+    }
+
+    /// Index of a file, and a line.
+    fn mark(&self, visa: u32) -> Option<(u32, u32)> {
         let after = self.marks.partition_point(|mark| mark.0 <= visa);
         let &(_, file, line) = self.marks.get(after.checked_sub(1)?)?;
-        let file = self.files.get(file as usize)?;
-        (line != 0).then_some((file.as_str(), line))
+        (line != 0 && (file as usize) < self.files.len()).then_some((file, line))
     }
 
     /// The same as a value of its own.
@@ -149,6 +223,35 @@ mod tests {
         assert_eq!(LineTable::new([(3, 1)]).line_at(2), 0);
         // A row that is replaced may say what the one before it says.
         assert_eq!(LineTable::new([(0, 4), (5, 6), (5, 4)]).rows(), [(0, 4)]);
+    }
+
+    #[test]
+    fn places_are_of_one_text() {
+        let map = SourceMap::new([(4, Some(("a.cl", 9))), (6, None), (7, Some(("b.h", 2)))]);
+        let table = LineTable::new([(0, 0), (3, 7), (5, 4), (8, 5), (9, 6), (12, 0)]);
+        let table = table.with_source(map);
+        let rows = |places: &Places| -> Vec<_> {
+            let row = |r: &Place| (r.offset, places.files[r.file as usize].clone(), r.line);
+            places.rows.iter().map(row).collect()
+        };
+        let named = |rows: &[(u32, &str, u32)]| -> Vec<_> {
+            let row = |r: &(u32, &str, u32)| (r.0, r.1.to_owned(), r.2);
+            rows.iter().map(row).collect()
+        };
+        let visa = table.places(Text::Visa, "v");
+        let expected = [(0, 4), (3, 7), (5, 4), (8, 5), (9, 6), (12, 0)].map(|(a, l)| (a, "v", l));
+        assert_eq!(rows(&visa), named(&expected));
+        let source = table.places(Text::Source, "v");
+        let expected = [
+            (0, "a.cl", 9),
+            (3, "b.h", 2),
+            (5, "a.cl", 9),
+            (9, "a.cl", 0),
+        ];
+        assert_eq!(rows(&source), named(&expected));
+        let without = LineTable::new([(2, 3)]).places(Text::Source, "v");
+        assert_eq!(rows(&without), named(&[(0, "v", 3), (2, "v", 3)]));
+        assert_eq!(LineTable::default().places(Text::Visa, "v").rows[0].line, 0);
     }
 
     #[test]

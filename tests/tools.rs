@@ -1,7 +1,12 @@
 //! What profilers and debuggers are told about generated code: lines, symbols, files in their formats.
 
+#[path = "tools/gdb.rs"]
+mod gdb;
 #[path = "tools/lines.rs"]
 mod lines;
+#[cfg(target_os = "linux")]
+#[path = "tools/perf.rs"]
+mod perf;
 
 use visa_jit::backend::BackendKind;
 use visa_jit::{Engine, EngineOptions, Kernel};

@@ -12,7 +12,7 @@ use crate::memory::map::{Mapping, page_size};
 use cranelift_codegen::isa::OwnedTargetIsa;
 use cranelift_codegen::settings::{self, Configurable};
 use cranelift_jit::{BranchProtection, JITBuilder, JITMemoryKind, JITMemoryProvider, JITModule};
-use cranelift_module::{Module, ModuleError, ModuleResult, default_libcall_names};
+use cranelift_module::{Linkage, Module, ModuleError, ModuleResult, default_libcall_names};
 use rustix::mm::{MprotectFlags, mprotect};
 use std::io;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -62,6 +62,14 @@ impl CodeHandle {
     /// # Errors
     /// See [`CodeError`].
     pub fn install(bytes: &[u8], align: u64) -> Result<CodeHandle, CodeError> {
+        CodeHandle::install_named("kernel", bytes, align)
+    }
+
+    /// The same with a name for profilers: under `perf record` the installer writes it to perf's map of the process.
+    ///
+    /// # Errors
+    /// See [`CodeError`].
+    pub fn install_named(name: &str, bytes: &[u8], align: u64) -> Result<CodeHandle, CodeError> {
         if bytes.is_empty() {
             return Err(CodeError::Empty);
         }
@@ -75,7 +83,7 @@ impl CodeHandle {
         let mut builder = JITBuilder::with_isa(host_isa()?, default_libcall_names());
         builder.memory_provider(Box::new(Provider { slot: slot.clone() }));
         let mut module = JITModule::new(builder);
-        let start = define(&mut module, bytes, align)?;
+        let start = define(&mut module, name, bytes, align)?;
         let pages = slot.take().ok_or(CodeError::Lost)?;
         // SAFETY: `start` is the first of the installed bytes, in pages sealed executable that live
         // as long as the handle. That they are a function of this type is the promise of whoever
@@ -99,9 +107,15 @@ impl CodeHandle {
     }
 }
 
-fn define(module: &mut JITModule, bytes: &[u8], align: u64) -> Result<*const u8, CodeError> {
+fn define(
+    module: &mut JITModule,
+    name: &str,
+    bytes: &[u8],
+    align: u64,
+) -> Result<*const u8, CodeError> {
     let signature = module.make_signature();
-    let id = module.declare_anonymous_function(&signature)?;
+    let name: String = name.chars().filter(|c| !c.is_control()).collect();
+    let id = module.declare_function(&name, Linkage::Local, &signature)?;
     module.define_function_bytes(id, align, bytes, &[])?;
     module.finalize_definitions()?;
     Ok(module.get_finalized_function(id))

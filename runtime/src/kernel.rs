@@ -75,6 +75,12 @@ impl Kernel {
         &self.0.meta
     }
 
+    /// First address of the code; of a program there is none.
+    pub fn address(&self) -> Option<u64> {
+        let entry = self.0.code.entry()?;
+        Some(entry as usize as u64)
+    }
+
     /// The code.
     pub fn code(&self) -> &KernelCode {
         &self.0.code

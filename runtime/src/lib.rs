@@ -34,6 +34,8 @@ mod payload;
 mod pool;
 pub mod printf;
 mod surface;
+#[cfg(feature = "jit")]
+pub mod tools;
 
 #[cfg(feature = "jit")]
 pub use code::{CodeError, CodeHandle};

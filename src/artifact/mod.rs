@@ -1,4 +1,5 @@
-//! Compiled kernels as files: cache entries and the directory that holds them, object files and their C headers.
+//! Compiled kernels as files: cache entries and the directory that holds them, object files and their C headers; what debuggers
+//! are told of code in memory (`image.rs`).
 //!
 //! An entry is checked before any of it is used: header, key, and a digest over everything (`entry.rs`). [`Store`] shares
 //! a directory with any number of processes; whatever is wrong with an entry makes it a miss, and the entry goes. A digest
@@ -6,9 +7,11 @@
 //!
 //! Nothing here compiles or installs anything.
 
+pub mod dwarf;
 mod entry;
 mod error;
 mod header;
+pub mod image;
 mod key;
 pub mod object;
 mod store;

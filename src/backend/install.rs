@@ -20,7 +20,7 @@ pub enum InstallError {
 /// # Errors
 /// See [`InstallError`].
 pub fn install(object: &CodeObject, meta: KernelMeta) -> Result<Kernel, InstallError> {
-    let code = CodeHandle::install(&object.code, object.align)?;
+    let code = CodeHandle::install_named(&meta.name, &object.code, object.align)?;
     // SAFETY: code objects are made by the backends for this ABI from verified SSA, whose accesses are
     // all checked against the memory that the ABI hands over, and `meta` describes the same function.
     Ok(unsafe { Kernel::new(meta, KernelCode::Installed(code)) }?)

@@ -42,6 +42,7 @@ mod npy;
 mod report;
 mod run;
 mod spec;
+mod tools;
 mod tuning;
 mod values;
 

@@ -16,6 +16,7 @@ use super::image::{check_png, is_png, write_png};
 use super::load::load;
 use super::report::Summary;
 use super::spec::{ArgSpec, Extent, NamedSpec, Print, Save, Spec, SurfaceSpec};
+use super::tools::ToolArgs;
 use super::values::{ElementType, Scalar};
 use super::{list, npy};
 use crate::backend::OobPolicy;
@@ -51,6 +52,8 @@ pub struct RunArgs {
     backend: BackendArgs,
     #[command(flatten)]
     cache: OptionalCache,
+    #[command(flatten)]
+    tools: ToolArgs,
     /// OS threads to spread work-groups over; one for each processor if left out
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
@@ -102,6 +105,7 @@ impl From<Oob> for OobPolicy {
 pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<Exit, Failure> {
     let mut options = args.backend.options()?;
     options.disk = args.cache.find();
+    args.tools.apply(&mut options)?;
     let file = load(&args.file, args.device)?;
     let engine = Engine::with_options(options)?;
     let program = file.program(&engine)?;
@@ -204,6 +208,11 @@ impl RunArgs {
     pub fn shows_results(&self) -> Option<&'static str> {
         let save = (!self.save.is_empty()).then_some("--save");
         save.or((!self.print.is_empty()).then_some("--print"))
+    }
+
+    /// An option for profilers and debuggers, if one is given.
+    pub fn tools(&self) -> Option<&'static str> {
+        self.tools.given()
     }
 
     /// How the engine is to be made, without a disk cache.

@@ -10,6 +10,7 @@ use super::error::Error;
 use crate::backend::{CodeObject, CodegenOptions};
 use crate::lower::LocalIdShape;
 use crate::ssa::Site;
+use visa_runtime::tools::DebugImage;
 
 /// What compiled code depends on within an engine, whose other options do not change; [`super::key`] has all of it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -27,6 +28,8 @@ pub(crate) struct Key {
 /// Compiled and installed code of one specialisation.
 #[derive(Debug)]
 pub struct Compiled {
+    /// What debuggers know of it.
+    pub(crate) image: Option<DebugImage>,
     pub(crate) object: CodeObject,
     pub(crate) kernel: visa_runtime::Kernel,
     pub(crate) sites: Vec<Site>,
@@ -51,6 +54,11 @@ impl Compiled {
     /// Machine code with its line table.
     pub fn object(&self) -> &CodeObject {
         &self.object
+    }
+
+    /// The ELF image by which debuggers know the code, if they were told of it ([`crate::Tools::gdb`]).
+    pub fn debug_image(&self) -> Option<&[u8]> {
+        self.image.as_ref().map(DebugImage::image)
     }
 
     /// Time from module, or cache entry, to installed code.

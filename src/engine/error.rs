@@ -112,6 +112,12 @@ pub enum Error {
     /// Device memory or executable memory.
     #[error("{0}")]
     Memory(String),
+    /// Profilers and debuggers cannot be told of code.
+    #[error("{what}")]
+    Tools {
+        /// What failed.
+        what: String,
+    },
 }
 
 impl Error {
@@ -145,7 +151,9 @@ impl Error {
                 BackendError::Internal { .. } => Class::Internal,
             },
             Error::Internal { .. } => Class::Internal,
-            Error::Memory(_) | Error::Library { unusable: true, .. } => Class::Environment,
+            Error::Memory(_) | Error::Tools { .. } | Error::Library { unusable: true, .. } => {
+                Class::Environment
+            }
             _ => Class::Input,
         }
     }

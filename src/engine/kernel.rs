@@ -11,6 +11,7 @@ use super::key::KeyParts;
 use super::library::Linked;
 use super::outline::{KernelOutline, LoadedData};
 use super::program::ProgramFile;
+use super::tools::Announcement;
 use crate::artifact::Artifact;
 use crate::backend::{Backend, CodeObject, CodegenOptions, OobPolicy, install};
 use crate::interp::{self, InterpOptions};
@@ -345,7 +346,18 @@ impl Kernel {
             note: artifact.note,
         };
         let kernel = install(&object, artifact.meta)?;
+        let observers = self.parts().engine.0.observers.as_ref();
+        let image = match (observers, kernel.address()) {
+            (Some(observers), Some(address)) => observers.announce(&Announcement {
+                name: self.name(),
+                text: self.text(),
+                object: &object,
+                address,
+            })?,
+            _ => None,
+        };
         Ok(Compiled {
+            image,
             object,
             kernel,
             sites: artifact.sites,

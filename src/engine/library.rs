@@ -100,6 +100,7 @@ fn parts(
     let record = kernel.record();
     let codes = record.variants.iter().enumerate().map(|(i, variant)| {
         Arc::new(Compiled {
+            image: None,
             object: CodeObject {
                 code: Vec::new(),
                 align: 1,

@@ -37,6 +37,7 @@ mod outline;
 mod plan;
 mod program;
 mod specialised;
+mod tools;
 mod variables;
 
 pub use crate::ssa::remark::{Bounds, Decision, Remark, Way, Why};
@@ -47,6 +48,7 @@ pub use kernel::Kernel;
 pub use launch::{FaultRecord, Launch, Prepared, Report};
 pub use program::Program;
 pub use specialised::{Access, AddressShape, Specialised};
+pub use tools::{DUMP_DIR_ENV, Tools};
 pub use visa_runtime::linked::{ArgKind, ArgValue as Arg, Argument};
 
 use std::collections::HashMap;
@@ -63,6 +65,7 @@ use cache::CodeCache;
 use disk::Disk;
 use key::{FileFormat, FileKey};
 use program::ProgramFile;
+use tools::Observers;
 
 /// Name of the interpreter where code generators have theirs.
 pub(crate) const INTERPRETER: &str = "interp";
@@ -81,6 +84,8 @@ pub struct EngineOptions {
     pub interpret: Option<InterpOptions>,
     /// Compiled code is kept there for the next process; `None` (the default) for none.
     pub disk: Option<DiskCache>,
+    /// Profilers and debuggers that are told of compiled code.
+    pub tools: Tools,
 }
 
 impl Default for EngineOptions {
@@ -91,6 +96,7 @@ impl Default for EngineOptions {
             passes: PassOptions::default(),
             interpret: None,
             disk: None,
+            tools: Tools::default(),
         }
     }
 }
@@ -100,6 +106,7 @@ pub(crate) struct Inner {
     pub backend: Box<dyn Backend>,
     pub identity: Identity,
     pub disk: Option<Disk>,
+    pub observers: Option<Observers>,
     pub options: EngineOptions,
     pub cache: CodeCache,
     pools: Mutex<HashMap<usize, Arc<WorkerPool>>>,
@@ -130,7 +137,7 @@ impl Engine {
     /// An engine on existing device memory.
     ///
     /// # Errors
-    /// When the machine cannot run generated code.
+    /// When the machine cannot run generated code, and when files for profilers cannot be made.
     pub fn with_memory(mut options: EngineOptions, memory: DeviceMemory) -> Result<Engine, Error> {
         let unwanted = options.strategy.backend.unwanted_passes();
         options.passes.disabled.extend(unwanted);
@@ -141,6 +148,7 @@ impl Engine {
             identity: backend.identity(),
             backend,
             disk: options.disk.as_ref().map(Disk::new),
+            observers: Observers::new(&options.tools)?,
             options,
             cache: CodeCache::default(),
             pools: Mutex::default(),

@@ -79,6 +79,11 @@ pub fn compare(args: &CompareArgs, out: &mut dyn Write) -> Result<Exit, Failure>
             "{option} is for `run`: `compare` shows times"
         )));
     }
+    if let Some(option) = args.run.tools() {
+        return Err(Failure::usage(format!(
+            "{option} is for `run`: `compare` runs many codes of one name"
+        )));
+    }
     let options = args.run.engine_options()?;
     if options.interpret.is_some() {
         return Err(Failure::usage(
