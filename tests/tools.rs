@@ -1,5 +1,7 @@
 //! What profilers and debuggers are told about generated code: lines, symbols, files in their formats.
 
+#[path = "tools/files.rs"]
+mod files;
 #[path = "tools/gdb.rs"]
 mod gdb;
 #[path = "tools/lines.rs"]

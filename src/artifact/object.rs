@@ -2,10 +2,11 @@
 //!
 //! For each kernel there is its code, as it would be installed at run time; a record in a section of its own; and a descriptor
 //! with pointers to both, which is the only symbol that other files see. The code refers to nothing: what it calls it is
-//! handed. The bytes depend on the kernels alone, not on time, place or order of compilation.
+//! handed. ELF files have DWARF with lines too. The bytes depend on the kernels alone, not on time, place or order of compilation.
 
 use std::collections::BTreeMap;
 
+use gimli::write::RelocationTarget;
 use object::elf::{EF_RISCV_FLOAT_ABI_DOUBLE, ELFOSABI_NONE};
 use object::macho::{PLATFORM_MACOS, Version};
 use object::read::{File, Object as _, ObjectSection as _};
@@ -20,6 +21,9 @@ use object::{
 use target_lexicon::{Architecture, Triple};
 use visa_runtime::abi::ABI_VERSION;
 use visa_runtime::linked::{DESCRIPTOR_MAGIC, KernelRecord, RecordError, Records, digest, encode};
+
+use super::dwarf::{self, DebugFunction, Start};
+use crate::lines::{LineTable, Places, Text};
 
 /// Bytes of a descriptor (`visa_runtime::linked::Descriptor`), and where its pointers are.
 const DESCRIPTOR_BYTES: usize = 72;
@@ -38,6 +42,10 @@ pub struct ObjectKernel {
     pub record: KernelRecord,
     /// Code and alignment.
     pub codes: Vec<(Vec<u8>, u64)>,
+    /// Lines of each of them.
+    pub lines: Vec<LineTable>,
+    /// Which lines the file has.
+    pub text: Text,
     /// The program's variables as bytes, if the kernel uses any.
     pub data: Option<Vec<u8>>,
 }
@@ -125,6 +133,9 @@ pub fn write(triple: &Triple, kernels: &[ObjectKernel]) -> Result<Vec<u8>, Objec
     for kernel in kernels {
         writer.kernel(kernel)?;
     }
+    if format == BinaryFormat::Elf {
+        writer.debug_information(kernels)?;
+    }
     writer.file.write().map_err(failed)
 }
 
@@ -134,6 +145,8 @@ struct Writer {
     descriptors: SectionId,
     /// Variables of programs by their digests.
     data: BTreeMap<[u8; 32], SymbolId>,
+    /// The kernels' code.
+    codes: Vec<SymbolId>,
 }
 
 impl Writer {
@@ -156,6 +169,7 @@ impl Writer {
             records,
             descriptors,
             data: BTreeMap::new(),
+            codes: Vec::new(),
         }
     }
 
@@ -205,6 +219,7 @@ impl Writer {
             let range = (at, code.len() as u64);
             let symbol = self.symbol(&variant.symbol, SymbolKind::Text, hidden, text, range);
             pointers.push((ENTRIES_AT.saturating_add(8 * i as u64), symbol));
+            self.codes.push(symbol);
         }
         let bytes = encode(record)?;
         let at = self.file.append_section_data(self.records, &bytes, 8);
@@ -250,6 +265,65 @@ impl Writer {
             self.file
                 .add_relocation(self.descriptors, relocation)
                 .map_err(failed)?;
+        }
+        Ok(())
+    }
+}
+
+impl Writer {
+    /// DWARF of all code. Files have relative names, so that the bytes do not depend on where they are made.
+    fn debug_information(&mut self, kernels: &[ObjectKernel]) -> Result<(), ObjectError> {
+        let places = |kernel: &ObjectKernel| -> Vec<Places> {
+            let visa = format!("{}.visaasm", identifier(&kernel.record.name));
+            let lines = kernel.lines.iter();
+            lines
+                .map(|lines| lines.places(kernel.text, &visa))
+                .collect()
+        };
+        let places: Vec<Vec<Places>> = kernels.iter().map(places).collect();
+        let variants = kernels.iter().zip(&places).flat_map(|(kernel, places)| {
+            let variants = kernel.record.variants.iter().zip(&kernel.codes);
+            variants.zip(places)
+        });
+        let functions = variants.enumerate();
+        let functions = functions.map(|(i, ((variant, (code, _)), places))| DebugFunction {
+            name: &variant.symbol,
+            start: Start::Symbol(i),
+            bytes: code.len() as u64,
+            places,
+        });
+        let functions: Vec<_> = functions.collect();
+        let sections = dwarf::sections("kernels", ".", &functions).map_err(failed)?;
+        let named: Vec<_> = sections
+            .iter()
+            .map(|section| {
+                let name = section.id.name().as_bytes().to_vec();
+                let id = self.file.add_section(Vec::new(), name, SectionKind::Debug);
+                self.file.set_section_data(id, section.bytes.clone(), 1);
+                (section.id, id)
+            })
+            .collect();
+        for (section, (_, id)) in sections.iter().zip(&named) {
+            for r in &section.relocations {
+                let symbol = match r.target {
+                    RelocationTarget::Symbol(i) => self.codes.get(i).copied(),
+                    RelocationTarget::Section(to) => {
+                        let found = named.iter().find(|(id, _)| *id == to);
+                        found.map(|(_, id)| self.file.section_symbol(*id))
+                    }
+                };
+                let relocation = Relocation {
+                    offset: r.offset as u64,
+                    symbol: symbol.ok_or_else(|| failed("a reference to nothing"))?,
+                    addend: r.addend,
+                    flags: RelocationFlags::Generic {
+                        kind: RelocationKind::Absolute,
+                        encoding: RelocationEncoding::Generic,
+                        size: r.size.saturating_mul(8),
+                    },
+                };
+                self.file.add_relocation(*id, relocation).map_err(failed)?;
+            }
         }
         Ok(())
     }

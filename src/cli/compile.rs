@@ -18,7 +18,7 @@ use crate::artifact::object::{self, ObjectError, ObjectKernel};
 use crate::backend::{CodeObject, CodegenOptions};
 use crate::engine::{Engine, EngineOptions, Kernel};
 use crate::isa::Platform;
-use crate::lines::LineTable;
+use crate::lines::Text;
 
 /// The C compiler that links, if not the usual one.
 const CC_VARIABLE: &str = "CC";
@@ -50,6 +50,10 @@ pub struct CompileArgs {
     /// representation is asked for, or cranelift, if left out
     #[arg(long, value_name = "NAME")]
     pub backend: Option<String>,
+    /// The lines that debug information of ELF files is about: of vISA, in KERNEL.visaasm, or of the source if the vISA was
+    /// compiled with -g
+    #[arg(long, value_name = "TEXT", default_value = "visa", value_parser = ["visa", "source"])]
+    pub lines: String,
     /// What an access out of bounds does; fixed in the code
     #[arg(long, value_enum, default_value = "zero")]
     pub oob: Oob,
@@ -75,6 +79,8 @@ pub enum Emit {
     Static,
     /// Listing of the machine code
     Asm,
+    /// The vISA of one kernel that debug information refers to
+    Visaasm,
     /// Intermediate representation
     Ssa,
     /// Intermediate representation of LLVM
@@ -92,6 +98,7 @@ impl Emit {
             Some("so" | "dylib") => Emit::Shared,
             Some("a") => Emit::Static,
             Some("s" | "asm") => Emit::Asm,
+            Some("visaasm") => Emit::Visaasm,
             Some("ssa") => Emit::Ssa,
             Some("ll") => Emit::LlvmIr,
             Some("clif") => Emit::Clif,
@@ -107,6 +114,7 @@ impl Emit {
             Emit::Shared => "so",
             Emit::Static => "a",
             Emit::Asm => "s",
+            Emit::Visaasm => "visaasm",
             Emit::Ssa => "ssa",
             Emit::LlvmIr => "ll",
             Emit::Clif => "clif",
@@ -184,6 +192,9 @@ impl Compiler {
         };
         // The engine's own code generator is for this machine, and is not asked.
         options.passes.disabled.extend(kind.unwanted_passes());
+        if args.lines == "source" {
+            options.tools.text = Text::Source;
+        }
         let codegen = CodegenOptions {
             oob: args.oob.into(),
             ..CodegenOptions::default()
@@ -230,6 +241,12 @@ impl Compiler {
 
     fn kernel(&self, kernel: &Kernel, done: &mut Compiled) -> Result<(), Failure> {
         match self.emit {
+            Emit::Visaasm if !done.text.is_empty() => {
+                return Err(Failure::usage(
+                    "lines would not be right in a file with the text of several kernels: choose one with --kernel",
+                ));
+            }
+            Emit::Visaasm => done.text.push_str(kernel.text()),
             Emit::Ssa => {
                 let _ = writeln!(done.text, "{}", kernel.ssa(true)?);
             }
@@ -256,11 +273,12 @@ impl Compiler {
         compiled: &ObjectKernel,
         out: &mut String,
     ) -> Result<(), Failure> {
-        for (variant, (code, align)) in compiled.record.variants.iter().zip(&compiled.codes) {
+        let variants = compiled.record.variants.iter().zip(&compiled.codes);
+        for ((variant, (code, align)), lines) in variants.zip(&compiled.lines) {
             let object = CodeObject {
                 code: code.clone(),
                 align: *align,
-                lines: LineTable::default(),
+                lines: lines.clone(),
                 triple: self.triple.clone(),
                 backend: self.generator.backend().name(),
                 note: None,
@@ -278,7 +296,9 @@ impl Compiler {
             .file_stem()
             .map_or_else(String::new, |s| s.to_string_lossy().into_owned());
         let bytes = match self.emit {
-            Emit::Asm | Emit::Ssa | Emit::Clif | Emit::LlvmIr => done.text.clone().into_bytes(),
+            Emit::Asm | Emit::Visaasm | Emit::Ssa | Emit::Clif | Emit::LlvmIr => {
+                done.text.clone().into_bytes()
+            }
             Emit::Header => c_header(&stem, &records()).into_bytes(),
             Emit::Obj => self.object(done)?,
             Emit::Shared | Emit::Static => {

@@ -58,7 +58,7 @@ impl Kernel {
         } else {
             vec![any]
         };
-        let (mut variants, mut codes) = (Vec::new(), Vec::new());
+        let (mut variants, mut codes, mut lines) = (Vec::new(), Vec::new(), Vec::new());
         for (shape, lanes, suffix) in shapes {
             let artifact = self.generate(backend, shape, &codegen)?;
             variants.push(Variant {
@@ -70,6 +70,7 @@ impl Kernel {
                 sites: artifact.sites.iter().map(site_record).collect(),
             });
             codes.push((artifact.code, artifact.align));
+            lines.push(artifact.lines);
         }
         let record = KernelRecord {
             name: self.name().to_owned(),
@@ -86,6 +87,8 @@ impl Kernel {
         Ok(ObjectKernel {
             record,
             codes,
+            lines,
+            text: self.parts().engine.0.options.tools.text,
             data,
         })
     }

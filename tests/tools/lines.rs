@@ -12,7 +12,7 @@ use visa_jit::{DiskCache, Launch};
 const SOURCE: &str = include_str!("lines.cl");
 
 /// Line of the source that has this text.
-fn line(text: &str) -> u32 {
+pub fn line(text: &str) -> u32 {
     let found = SOURCE.lines().position(|l| l.contains(text));
     1 + found.unwrap() as u32
 }
