@@ -6,6 +6,7 @@ use visa_jit::backend::Gather;
 #[cfg(feature = "llvm")]
 use visa_jit::backend::PassLevel;
 use visa_jit::isa::{Platform, Type};
+use visa_runtime::{ImageShape, SamplerState};
 
 use crate::{evaluator, native};
 
@@ -25,6 +26,10 @@ pub struct Launch {
     pub lanes: u32,
     /// Surface `i` is bound at binding-table index `i`.
     pub surfaces: Vec<Vec<u8>>,
+    /// Surfaces that are images.
+    pub images: Vec<(u32, ImageShape)>,
+    /// Sampler `i` has index `i`.
+    pub samplers: Vec<SamplerState>,
     /// `.input` variables by name.
     pub inputs: Vec<(String, Input)>,
 }
@@ -63,6 +68,11 @@ pub trait Machine {
     /// # Errors
     /// When the engine does not accept it.
     fn load(&mut self, text: &str, platform: Platform) -> Result<Box<dyn Loaded>, Stop>;
+
+    /// Whether it has images.
+    fn images(&self) -> bool {
+        true
+    }
 }
 
 /// A program that can be run any number of times.

@@ -40,6 +40,10 @@ impl Machine for Evaluator {
     fn load(&mut self, text: &str, platform: Platform) -> Result<Box<dyn Loaded>, Stop> {
         guarded(|| self.program(text, platform))
     }
+
+    fn images(&self) -> bool {
+        false
+    }
 }
 
 impl Evaluator {

@@ -7,6 +7,7 @@
 
 pub mod filetest;
 pub mod generate;
+pub mod image;
 mod message;
 pub mod reduce;
 
@@ -109,6 +110,8 @@ pub struct Kernel {
     pub simd: u32,
     /// `%cr0`.
     pub mode: u32,
+    /// Has images.
+    pub images: bool,
     /// Variables.
     pub variables: Vec<Variable>,
     /// Their aliases.
@@ -249,6 +252,7 @@ impl Kernel {
             ("LANE", "ud", 32),
             ("OFF", "ud", 32),
             ("ADDR", "uq", 32),
+            ("HEAP", "ud", 1),
             ("CNT0", "d", 32),
             ("CNT1", "d", 32),
         ] {
@@ -262,11 +266,19 @@ impl Kernel {
         for s in 6..10 {
             let _ = writeln!(t, ".decl T{s} v_type=T num_elts=1");
         }
+        if self.images {
+            for line in image::declarations() {
+                let _ = writeln!(t, "{line}");
+            }
+        }
         t += ".input LANE offset=512 size=128\n.input STEPS offset=640 size=64\n.input BASE offset=704 size=8\n\
               .function \"main\"\n\nmain:\n";
         let mut line = |l: &str| t += &format!("    {l}\n");
         for s in 6..10 {
             line(&format!("movs (M1_NM, 1) T{s}(0) {:#x}:ud", s - 6));
+        }
+        if self.images {
+            image::handles().iter().for_each(|l| line(l));
         }
         line("and (M1_NM, 1) %cr0(0,0)<1> %cr0(0,0)<0;1,0> 0xfffffb0f:ud");
         line(&format!(
@@ -283,6 +295,15 @@ impl Kernel {
             v.copy("oword_ld", "T6").iter().for_each(|l| line(l));
         }
         t
+    }
+
+    /// Lines of the statements that are no branches.
+    pub fn lines(&self) -> impl Iterator<Item = &String> {
+        let flat = self.body.iter().chain(&self.subroutine);
+        flat.flat_map(|n| match n {
+            Node::Lines(lines) => lines.as_slice(),
+            _ => &[],
+        })
     }
 
     /// Number of instructions, apart from loading and storing.
@@ -339,19 +360,34 @@ impl Kernel {
             .flat_map(|_| (8 * rng.below(11) as u16).to_le_bytes())
             .collect();
         let short = rng.below(self.simd as usize) as u32;
-        Launch {
-            lanes: if rng.chance(60) {
-                self.simd
-            } else {
-                self.simd - short
-            },
+        let lanes = if rng.chance(60) {
+            self.simd
+        } else {
+            self.simd - short
+        };
+        let mut launch = Launch {
+            lanes,
             surfaces: vec![initial, memory, vec![0; self.bytes() as usize], floats],
             inputs: vec![
                 ("LANE".into(), Input::Bytes(lane)),
                 ("STEPS".into(), Input::Bytes(steps)),
                 ("BASE".into(), Input::Address(MEMORY as u32)),
             ],
+            ..Launch::default()
+        };
+        if self.images {
+            for (i, image) in image::IMAGES.iter().enumerate() {
+                let number = |_| (value(&mut rng, image.region) as u32).to_le_bytes();
+                launch
+                    .surfaces
+                    .push((0..image.dwords()).flat_map(number).collect());
+                launch
+                    .images
+                    .push(((image::FIRST + i) as u32, image.shape()));
+            }
+            launch.samplers = image::SAMPLERS.to_vec();
         }
+        launch
     }
 
     /// What engines must agree on.
@@ -371,6 +407,26 @@ impl Kernel {
         let mut out: Vec<Region> = self.variables.iter().map(variable).collect();
         out.push(memory(MEMORY, Type::Ud));
         out.push(memory(FLOATS, Type::F));
+        if self.images {
+            for (i, image) in image::IMAGES.iter().enumerate() {
+                out.push(Region {
+                    surface: image::FIRST + i,
+                    at: 0,
+                    count: image.dwords() as usize,
+                    ty: image.region,
+                });
+            }
+        }
         out
     }
+}
+
+/// Mnemonics of a text's instructions, without suffixes.
+pub fn mnemonics(text: &str) -> impl Iterator<Item = String> {
+    let lines = text.lines().filter_map(|l| l.strip_prefix("    "));
+    lines.map(|line| {
+        let guarded = line.split_once(") ").filter(|_| line.starts_with('('));
+        let line = guarded.map_or(line, |(_, rest)| rest);
+        line.split([' ', '.']).next().unwrap_or("").to_owned()
+    })
 }

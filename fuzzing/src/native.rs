@@ -179,8 +179,15 @@ impl Program {
         let mut buffers = Vec::new();
         for (i, bytes) in given.surfaces.iter().enumerate() {
             let buffer = self.memory.alloc_from(bytes)?;
-            launch = launch.surface(i as u32, buffer.clone());
+            let image = given.images.iter().find(|(at, _)| *at == i as u32);
+            launch = match image {
+                Some((at, shape)) => launch.image(*at, buffer.clone(), *shape),
+                None => launch.surface(i as u32, buffer.clone()),
+            };
             buffers.push(buffer);
+        }
+        for (i, state) in given.samplers.iter().enumerate() {
+            launch = launch.sampler(i as u32, *state);
         }
         for (name, value) in &given.inputs {
             let bytes = match value {

@@ -31,8 +31,10 @@ pub fn elsewhere(row: &OpcodeInfo) -> Option<&'static str> {
             _ if row.opcode == Opcode::Fret => "filetests/calls, kernels",
             _ => "random graphs",
         }),
-        Family::Memory | Family::Svm | Family::Lsc => Some("random kernels, edges"),
-        Family::Sync | Family::Sampler => Some("kernels, filetests"),
+        Family::Memory | Family::Svm | Family::Lsc | Family::Sampler => {
+            Some("the sweep of messages, random kernels, edges")
+        }
+        Family::Sync => Some("kernels, filetests"),
         Family::Misc if row.form == Form::Dpas => Some("dpas"),
         Family::Misc => Some("front_text, kernels"),
     }

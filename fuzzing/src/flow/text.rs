@@ -217,6 +217,7 @@ impl Given {
                 ("TRACE".into(), Input::Bytes(trace)),
                 ("FUEL".into(), Input::Bytes(fuel)),
             ],
+            ..Launch::default()
         }
     }
 

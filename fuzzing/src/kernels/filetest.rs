@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use visa_jit::isa::Type;
+use visa_runtime::{Addressing, ImageShape, SamplerState};
 
 use super::{Kernel, RESULT};
 use crate::engines::{Input, Launch, bits};
@@ -38,6 +39,26 @@ fn name(ty: Type) -> (&'static str, usize) {
     }
 }
 
+fn image_text(index: usize, shape: &ImageShape) -> String {
+    let axes = shape.kind.axes() as usize;
+    let sizes: Vec<String> = shape.extent[..axes].iter().map(u32::to_string).collect();
+    let (kind, format) = (shape.kind.name(), shape.format);
+    format!("image {index} {kind} {format} {}", sizes.join("x"))
+}
+
+fn sampler_text(state: SamplerState) -> String {
+    let address = match state.addressing {
+        Addressing::None => "none",
+        Addressing::Border => "clamp",
+        Addressing::Edge => "clamp_to_edge",
+        Addressing::Repeat => "repeat",
+        Addressing::Mirror => "mirrored_repeat",
+    };
+    let flag = |yes, name| if yes { name } else { "" };
+    let linear = flag(state.linear, " linear");
+    format!("{address}{linear}{}", flag(state.normalized, " normalized"))
+}
+
 /// The text of the file; `expected` are the surfaces after the launch.
 pub fn text(kernel: &Kernel, launch: &Launch, expected: &[Vec<u8>], why: &str) -> String {
     let text = kernel.text();
@@ -53,7 +74,12 @@ pub fn text(kernel: &Kernel, launch: &Launch, expected: &[Vec<u8>], why: &str) -
     );
     for (i, surface) in launch.surfaces.iter().enumerate() {
         let n = surface.len() / 4;
-        let _ = writeln!(out, "// surface {i}: u32[{n}] ={}", numbers(surface, 4));
+        let image = launch.images.iter().find(|(at, _)| *at == i as u32);
+        let what = image.map_or_else(|| format!("surface {i}"), |(_, s)| image_text(i, s));
+        let _ = writeln!(out, "// {what}: u32[{n}] ={}", numbers(surface, 4));
+    }
+    for (i, state) in launch.samplers.iter().enumerate() {
+        let _ = writeln!(out, "// sampler {i}: {}", sampler_text(*state));
     }
     for (var, value) in &launch.inputs {
         let _ = match value {

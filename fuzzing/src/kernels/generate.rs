@@ -2,7 +2,7 @@
 
 use visa_jit::isa::{Family, Form, Opcode, OpcodeInfo, Platform, PredKind, Type, TypeClass};
 
-use super::{Alias, ELEMENTS, Kernel, Node, Variable, message};
+use super::{Alias, ELEMENTS, Kernel, Node, Variable, image, message};
 use crate::rng::Rng;
 use crate::sweep::inst::{Indirect, Registers, Shape, Types, exists, instruction, types};
 use crate::sweep::rows;
@@ -31,8 +31,8 @@ pub fn exception(row: &OpcodeInfo) -> Option<&'static str> {
             // See `crate::flow`; functions of their own need several kernels in a file.
             _ => Some("uniform jumps and stack calls"),
         },
-        Family::Memory | Family::Svm | Family::Lsc | Family::Misc
-            if message::generated(row.form) =>
+        Family::Memory | Family::Svm | Family::Lsc | Family::Sampler | Family::Misc
+            if message::generated(row.form) || image::needs_images(row) =>
         {
             None
         }
@@ -58,6 +58,8 @@ pub fn kernel(seed: u64) -> Kernel {
         platform,
         simd: *rng.pick(&[8, 16, 16, 32]),
         mode: *rng.pick(&[0x4c0, 0x4c0, 0x4c0, 0x4c0, 0x4f0, 0x4d0, 0]),
+        // Not of all kernels, as the evaluator has no images.
+        images: Rng::new(seed ^ 0x1a6e).chance(25),
         variables: Vec::new(),
         aliases: Vec::new(),
         body: Vec::new(),
@@ -69,7 +71,7 @@ pub fn kernel(seed: u64) -> Kernel {
             .into_iter()
             .filter(|r| r.platforms.contains(platform))
             .collect(),
-        messages: message::rows(platform),
+        messages: message::rows(platform, kernel.images),
         kernel: &kernel,
         rng,
         loops: 0,
@@ -84,6 +86,58 @@ pub fn kernel(seed: u64) -> Kernel {
     g.waits(&mut body);
     kernel.body = body;
     kernel.subroutine = subroutine;
+    kernel
+}
+
+/// Rows of messages with a generator.
+pub fn message_rows() -> Vec<&'static OpcodeInfo> {
+    let of = |p| message::rows(p, true);
+    let mut all: Vec<_> = Platform::ALL.into_iter().flat_map(of).collect();
+    all.sort_by_key(|r| r.opcode);
+    all.dedup_by_key(|r| r.opcode);
+    // Matrices are no message to memory, and long to compile.
+    all.retain(|r| r.family != Family::Misc);
+    all
+}
+
+/// A kernel of messages of one row, one after the other, without anything in between but what computes their addresses.
+pub fn messages(seed: u64, row: &'static OpcodeInfo, count: usize) -> Kernel {
+    let mut rng = Rng::new(seed ^ 0x3e55);
+    let all: Vec<Platform> = Platform::ALL
+        .into_iter()
+        .filter(|p| {
+            message::rows(*p, true)
+                .iter()
+                .any(|r| r.opcode == row.opcode)
+        })
+        .collect();
+    let mut kernel = Kernel {
+        platform: *rng.pick(&all),
+        simd: *rng.pick(&[8, 16, 16, 32]),
+        mode: 0x4c0,
+        images: image::needs_images(row),
+        variables: Vec::new(),
+        aliases: Vec::new(),
+        body: Vec::new(),
+        subroutine: Vec::new(),
+    };
+    variables(&mut kernel, &mut rng);
+    let mut g = Generator {
+        rows: Vec::new(),
+        messages: vec![row],
+        kernel: &kernel,
+        rng,
+        loops: 0,
+        calls: false,
+    };
+    let mut body = Vec::new();
+    for _ in 0..20 * count {
+        body.extend(g.message());
+        if body.len() == count {
+            break;
+        }
+    }
+    kernel.body = body;
     kernel
 }
 

@@ -6,7 +6,7 @@
 use visa_jit::isa::{Form, Opcode, OpcodeInfo, Platform, Status, Type};
 
 use super::generate::Generator;
-use super::{FLOATS, MEMORY, MEMORY_BYTES};
+use super::{FLOATS, MEMORY, MEMORY_BYTES, image};
 use crate::sweep::inst::{Registers, Shape};
 
 /// Forms that have a generator here.
@@ -28,12 +28,13 @@ pub(super) fn generated(form: Form) -> bool {
     )
 }
 
-/// Rows of messages that run on a platform; those of forms without a generator are left out.
-pub fn rows(platform: Platform) -> Vec<&'static OpcodeInfo> {
+/// Rows of messages that run on a platform, with images or without; those of forms without a generator are left out.
+pub fn rows(platform: Platform, images: bool) -> Vec<&'static OpcodeInfo> {
     let runs = |row: &&OpcodeInfo| {
         row.platforms.contains(platform)
             && matches!(row.status, Status::Full | Status::Partial)
-            && generated(row.form)
+            && (generated(row.form) || image::needs_images(row))
+            && (images || !image::needs_images(row))
             // Matrices for 16 lanes are larger than the variables here.
             && (row.form != Form::Dpas || platform == Platform::Dg2)
             && super::generate::exception(row).is_none()
@@ -57,9 +58,10 @@ impl Generator<'_> {
     fn target(&mut self) -> Option<Target> {
         let floats = self.rng.chance(20);
         let ty = if floats { Type::F } else { Type::Ud };
-        let surface = match (floats, self.rng.below(5)) {
+        let surface = match (floats, self.rng.below(6)) {
             (true, _) => format!("T{}", 6 + FLOATS),
             (false, 0) => "%slm".into(),
+            (false, 1) => "%scratch".into(),
             (false, _) => format!("T{}", 6 + MEMORY),
         };
         Some(Target {
@@ -69,7 +71,7 @@ impl Generator<'_> {
     }
 
     /// A variable with storage of its own: payloads start at its first byte.
-    fn variable(&mut self, ty: Type) -> Option<String> {
+    pub(super) fn variable(&mut self, ty: Type) -> Option<String> {
         let all: Vec<&str> = self
             .kernel
             .variables
@@ -84,7 +86,7 @@ impl Generator<'_> {
         }
     }
 
-    fn lanes(&mut self, sizes: &[u32]) -> Shape {
+    pub(super) fn lanes(&mut self, sizes: &[u32]) -> Shape {
         let fit: Vec<u32> = sizes
             .iter()
             .copied()
@@ -129,7 +131,7 @@ impl Generator<'_> {
         ));
     }
 
-    fn guard(&mut self) -> String {
+    pub(super) fn guard(&mut self) -> String {
         let not = if self.rng.chance(40) { "!" } else { "" };
         match self.rng.below(6) {
             0 | 1 => format!("({not}{}) ", self.rng.pick(&["P1", "P2", "P3", "P4"])),
@@ -166,6 +168,7 @@ pub(super) fn lines(g: &mut Generator<'_>, row: &'static OpcodeInfo) -> Option<V
     let mut lines = Vec::new();
     let name = row.opcode.mnemonic();
     let text = match row.form {
+        _ if image::needs_images(row) => image::message(g, row, &mut lines)?,
         Form::Oword => {
             let t = g.target()?;
             let n = *g.rng.pick(&[1, 2, 4, 8]);
@@ -196,10 +199,10 @@ pub(super) fn lines(g: &mut Generator<'_>, row: &'static OpcodeInfo) -> Option<V
             )
         }
         Form::DwordAtomic => {
-            let surface = if g.rng.chance(25) {
-                "%slm".into()
-            } else {
-                format!("T{}", 6 + MEMORY)
+            let surface = match g.rng.below(6) {
+                0 => "%slm".into(),
+                1 => "%scratch".into(),
+                _ => format!("T{}", 6 + MEMORY),
             };
             let shape = g.lanes(&[8, 16]);
             let (op, sources, dst) = atomic(g, shape, &mut lines)?;
@@ -411,7 +414,7 @@ fn lsc(g: &mut Generator<'_>, lines: &mut Vec<String>) -> Option<String> {
     let reach = if form == "_quad" { 4 } else { count } * bytes;
     flat(g, &name, shape, reach.max(4), lines);
     let distance = reach + g.rng.below(9) as u32;
-    let (sfid, mut address) = place(g);
+    let (sfid, mut address) = place(g, lines);
     if form == "_strided" {
         address = address.replace("]:", &format!(", {distance:#x}]:"));
     } else if !address.starts_with("flat[ADDR") && g.rng.chance(20) {
@@ -448,35 +451,88 @@ fn lsc_lanes(g: &mut Generator<'_>) -> Shape {
 }
 
 /// Unit and address of a message whose lanes are at `OFF` or `ADDR`.
-fn place(g: &mut Generator<'_>) -> (&'static str, String) {
-    match g.rng.below(4) {
+fn place(g: &mut Generator<'_>, lines: &mut Vec<String>) -> (&'static str, String) {
+    match g.rng.below(6) {
         0 => ("slm", "flat[OFF]:a32".to_owned()),
         1 => ("ugm", format!("bti({MEMORY:#x})[OFF]:a32")),
         2 => {
             let model = *g.rng.pick(&["bss", "ss"]);
             ("ugm", format!("{model}({:#x})[OFF]:a32", 64 * (MEMORY + 1)))
         }
+        3 => {
+            // Scratch, known or not, or the surface.
+            let entry = 64 * (MEMORY + 1);
+            lines.push(match g.rng.below(3) {
+                0 => "shr (M1_NM, 1) HEAP(0,0)<1> %r0(0,5)<0;1,0> 0x4:ud".to_owned(),
+                _ => format!(
+                    "and (M1_NM, 1) HEAP(0,0)<1> LANE(0,{})<0;1,0> {entry:#x}:ud",
+                    g.rng.below(32)
+                ),
+            });
+            ("ugm", "ss(HEAP)[OFF]:a32".to_owned())
+        }
         _ => ("ugm", "flat[ADDR]:a64".to_owned()),
     }
 }
 
+/// Operations of atomics, and the number of operands; the last ones are of floats.
+const ATOMICS: [(&str, usize); 19] = [
+    ("iinc", 0),
+    ("idec", 0),
+    ("load", 0),
+    ("store", 1),
+    ("iadd", 1),
+    ("isub", 1),
+    ("smin", 1),
+    ("smax", 1),
+    ("umin", 1),
+    ("umax", 1),
+    ("icas", 2),
+    ("and", 1),
+    ("or", 1),
+    ("xor", 1),
+    ("fadd", 1),
+    ("fsub", 1),
+    ("fmin", 1),
+    ("fmax", 1),
+    ("fcas", 2),
+];
+
+/// First operation on floats.
+const OF_FLOATS: usize = 14;
+
 fn lsc_atomic(g: &mut Generator<'_>, lines: &mut Vec<String>) -> Option<String> {
-    let name = *g.rng.pick(&[
-        "iadd", "isub", "xor", "and", "or", "umax", "umin", "smax", "smin", "store",
-    ]);
-    let (source, dst) = (g.variable(Type::Ud)?, g.variable(Type::Ud)?);
+    let k = g.rng.below(ATOMICS.len());
+    let (name, n) = ATOMICS[k];
+    let floats = k >= OF_FLOATS;
+    let ty = if floats { Type::F } else { Type::Ud };
     let shape = lsc_lanes(g);
-    g.apart(shape, 4, MEMORY_BYTES / 2, lines);
+    let (size, bytes) = match floats {
+        true => ("d32", 4),
+        false => *g
+            .rng
+            .pick(&[("d32", 4), ("d32", 4), ("d16c32", 2), ("d64", 8)]),
+    };
+    g.apart(shape, bytes, MEMORY_BYTES / 2, lines);
     g.addresses(shape, lines);
-    let (sfid, address) = place(g);
-    let dst = if g.rng.chance(50) {
-        "%null:d32".into()
+    let (sfid, address) = match floats {
+        true => ("ugm", format!("bti({FLOATS:#x})[OFF]:a32")),
+        false => place(g, lines),
+    };
+    let mut operands = ["%null".to_owned(), "%null".to_owned()];
+    for o in operands.iter_mut().take(n) {
+        *o = g.variable(ty)?;
+    }
+    let dst = g.variable(ty)?;
+    let dst = if g.rng.chance(25) {
+        "%null".into()
     } else {
-        format!("{dst}:d32")
+        dst
     };
     let (guard, exec) = (g.guard(), shape.text());
+    let [first, second] = operands;
     Some(format!(
-        "{guard}lsc_atomic_{name}.{sfid} {exec} {dst} {address} {source} %null"
+        "{guard}lsc_atomic_{name}.{sfid} {exec} {dst}:{size} {address} {first} {second}"
     ))
 }
 
@@ -494,7 +550,7 @@ fn block(g: &mut Generator<'_>, lines: &mut Vec<String>) -> Option<String> {
     // Half of the buffer, so that flat addresses stay inside.
     g.anywhere(one, 4, MEMORY_BYTES / 2, lines);
     g.addresses(one, lines);
-    let (sfid, address) = place(g);
+    let (sfid, address) = place(g, lines);
     let (guard, exec) = (g.guard(), one.text());
     let payload = format!("{data}:{size}x{count}t");
     Some(if store {
@@ -527,6 +583,7 @@ fn rectangle(g: &mut Generator<'_>) -> Option<String> {
         format!("{guard}lsc_store_block2d.ugm (M1_NM, 1) {at} {data}:{shape}")
     } else {
         let shape = g.rng.pick(&loads);
-        format!("{guard}lsc_load_block2d.ugm (M1, 16) {data}:{shape} {at}")
+        let exec = g.kernel.simd.min(16);
+        format!("{guard}lsc_load_block2d.ugm (M1, {exec}) {data}:{shape} {at}")
     })
 }

@@ -450,6 +450,7 @@ impl Kernel {
             },
             surfaces: vec![sources, results],
             inputs: Vec::new(),
+            ..Launch::default()
         }
     }
 }

@@ -1,0 +1,188 @@
+//! Messages by themselves: kernels of nothing but messages of one row, on engines that must agree on registers, surfaces and images.
+//!
+//! `OPCODE=mnemonic` restricts it to one row, `FORMS=n` changes the number of messages a row.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+use visa_fuzzing::engines::{ENGINES, Engine, Machine, difference, named};
+use visa_fuzzing::kernels::generate::{message_rows, messages};
+use visa_fuzzing::kernels::mnemonics;
+use visa_jit::isa::sampler::{SamplerOp, read_params};
+use visa_jit::isa::{Family, OpcodeInfo};
+
+/// Messages of a kernel.
+const BATCH: usize = 8;
+
+/// What was tried of a row.
+#[derive(Default)]
+struct Tally {
+    /// Messages times launches, by mnemonic.
+    cases: BTreeMap<String, usize>,
+    kernels: usize,
+    mismatches: Vec<String>,
+}
+
+type Machines = Vec<(&'static str, Box<dyn Machine>)>;
+
+/// One kernel; what engines disagree about.
+fn kernel(
+    seed: u64,
+    row: &'static OpcodeInfo,
+    launches: u64,
+    machines: &mut Machines,
+    tally: &mut Tally,
+) -> Result<(), String> {
+    let kernel = messages(seed, row, BATCH);
+    let text = kernel.text();
+    let mut loaded = Vec::new();
+    for (name, machine) in machines.iter_mut() {
+        if kernel.images && !machine.images() {
+            continue;
+        }
+        let program = machine.load(&text, kernel.platform);
+        loaded.push((*name, program.map_err(|e| format!("{name}: {e}\n{text}"))?));
+    }
+    for n in 0..launches {
+        let launch = kernel.launch(seed * 64 + n);
+        let mut results = Vec::new();
+        for (name, program) in &loaded {
+            let result = program.run(&launch);
+            results.push((*name, result.map_err(|e| format!("{name}: {e}\n{text}"))?));
+        }
+        let Some(((first, want), rest)) = results.split_first() else {
+            return Err("no engine".into());
+        };
+        for (name, got) in rest {
+            let Some((r, element, want, got)) = difference(want, got, &kernel.regions()) else {
+                continue;
+            };
+            return Err(format!(
+                "{} simd {} lanes {}, region {r} element {element}: {first} {want:#x}, {name} {got:#x}\n{text}",
+                kernel.platform, kernel.simd, launch.lanes
+            ));
+        }
+    }
+    let body: String = kernel.lines().map(|l| format!("    {l}\n")).collect();
+    for (line, name) in body.lines().zip(mnemonics(&body)) {
+        let typed = if line.contains(".tgm") { ".tgm" } else { "" };
+        if row.mnemonics.iter().any(|m| named_by(m, &name, typed)) {
+            *tally.cases.entry(format!("{name}{typed}")).or_default() += launches as usize;
+        }
+    }
+    tally.kernels += 1;
+    Ok(())
+}
+
+/// True when a spelling of the table covers a message.
+fn named_by(spelling: &str, name: &str, typed: &str) -> bool {
+    match spelling.strip_suffix("*.tgm") {
+        Some(stem) => typed == ".tgm" && name.starts_with(stem),
+        None => spelling == format!("{name}{typed}"),
+    }
+}
+
+/// Spellings of a row that run.
+fn spellings(row: &OpcodeInfo) -> Vec<&'static str> {
+    let runs = |m: &&str| {
+        row.family != Family::Sampler
+            || SamplerOp::from_mnemonic(m)
+                .is_none_or(|op| read_params(op.opcode, op.code).is_some())
+    };
+    row.mnemonics.iter().copied().filter(runs).collect()
+}
+
+fn sweep(engines: &[Engine], count: usize, launches: u64) {
+    let start = Instant::now();
+    let filter = std::env::var("OPCODE").ok();
+    let count = std::env::var("FORMS")
+        .ok()
+        .and_then(|n| n.parse().ok())
+        .unwrap_or(count);
+    let mut rows = message_rows();
+    rows.retain(|r| {
+        filter
+            .as_ref()
+            .is_none_or(|f| r.mnemonics.contains(&f.as_str()))
+    });
+    let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    std::thread::scope(|s| {
+        for _ in 0..2 {
+            s.spawn(|| {
+                let mut machines: Machines = engines.iter().map(|e| (e.name, (e.make)())).collect();
+                while let Some(row) = rows.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let mut tally = Tally::default();
+                    // Rows of many messages get as many of each.
+                    let many = |m: &&str| if m.contains('*') { 12 } else { 1 };
+                    let spelled: usize = spellings(row).iter().map(many).sum();
+                    let kernels = (count * spelled.div_ceil(2)).div_ceil(BATCH);
+                    for seed in 0..kernels as u64 {
+                        let run = kernel(seed, row, launches, &mut machines, &mut tally);
+                        tally.mismatches.extend(run.err());
+                        if tally.mismatches.len() == 3 {
+                            break;
+                        }
+                    }
+                    done.lock().unwrap().push((*row, tally));
+                }
+            });
+        }
+    });
+    let mut done = done.into_inner().unwrap();
+    done.sort_by_key(|(row, _)| row.opcode);
+    let (mut failures, mut cases, mut kernels) = (Vec::new(), 0, 0);
+    for (row, tally) in &done {
+        for (name, n) in &tally.cases {
+            println!("{name:24} {n:>7} cases");
+            cases += n;
+        }
+        kernels += tally.kernels;
+        failures.extend(
+            tally
+                .mismatches
+                .iter()
+                .map(|m| format!("{}: {m}", row.opcode.mnemonic())),
+        );
+        for m in spellings(row) {
+            let covered = tally.cases.keys().any(|k| {
+                let (name, typed) = k
+                    .split_once('.')
+                    .map_or((k.as_str(), ""), |(n, _)| (n, ".tgm"));
+                named_by(m, name, typed)
+            });
+            if !covered {
+                failures.push(format!("no case of `{m}`"));
+            }
+        }
+    }
+    let names: Vec<&str> = engines.iter().map(|e| e.name).collect();
+    println!(
+        "{} rows, {kernels} kernels, {cases} cases on {}, {} mismatches, {:.1} s",
+        done.len(),
+        names.join(", "),
+        failures.len(),
+        start.elapsed().as_secs_f64()
+    );
+    assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+}
+
+#[test]
+fn engines_agree_on_every_message() {
+    sweep(&named(&["interp", "cranelift"]), 48, 4);
+}
+
+#[test]
+#[cfg(feature = "llvm")]
+fn llvm_agrees_on_every_message() {
+    sweep(&named(&["interp", "llvm"]), 16, 4);
+}
+
+#[test]
+#[ignore = "minutes: more messages on every engine"]
+fn every_engine_agrees_on_every_message() {
+    let mut engines = named(&["interp"]);
+    engines.extend(ENGINES.iter().filter(|e| e.name != "interp"));
+    sweep(&engines, 1024, 8);
+}
