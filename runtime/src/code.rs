@@ -203,12 +203,15 @@ impl JITMemoryProvider for Provider {
     }
 }
 
-/// Looks, now and then while a test suite runs, for a mapping of this process that is writable and executable.
+/// Looks, now and then while a test suite runs, for a mapping of this process that is writable and executable; each time if
+/// `VISA_JIT_WATCH_MAPPINGS` is set, as `cargo run -p xtask -- mappings` does.
 #[cfg(all(debug_assertions, target_os = "linux"))]
 fn watch_mappings() {
     use std::sync::atomic::{AtomicU32, Ordering};
     static INSTALLED: AtomicU32 = AtomicU32::new(0);
-    if INSTALLED.fetch_add(1, Ordering::Relaxed).is_multiple_of(64) {
+    static EACH: OnceLock<bool> = OnceLock::new();
+    let each = *EACH.get_or_init(|| std::env::var_os("VISA_JIT_WATCH_MAPPINGS").is_some());
+    if each || INSTALLED.fetch_add(1, Ordering::Relaxed).is_multiple_of(64) {
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
         let bad = maps.lines().find(|line| {
             let protection = line.split(' ').nth(1).unwrap_or("");

@@ -3,19 +3,27 @@
 //! `cargo run -p xtask -- docs` writes `docs/isa.md` from the opcode table;
 //! `cargo run --release -p xtask -- accuracy` measures the math instructions over all arguments (half an hour of
 //! processor time) and writes the tables of `docs/accuracy.md`; names such as `exp` or `hf:exp` restrict it.
+//! `cargo run -p xtask -- mappings` runs all tests under `strace` and fails if memory was writable and executable; arguments
+//! go to `cargo test --workspace`.
 
 mod accuracy;
+mod mappings;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let task = std::env::args().nth(1).unwrap_or_default();
+    let arguments: Vec<_> = std::env::args().skip(2).collect();
     let done = match task.as_str() {
         "docs" => docs().map_err(|e| e.to_string()),
-        "accuracy" => accuracy::run(&std::env::args().skip(2).collect::<Vec<_>>()),
+        "accuracy" => accuracy::run(&arguments),
+        "mappings" => mappings::run(&arguments),
+        "traced" => mappings::traced(&arguments),
         _ => {
-            eprintln!("usage: cargo run -p xtask -- docs | accuracy [FUNCTION]...");
+            eprintln!(
+                "usage: cargo run -p xtask -- docs | accuracy [FUNCTION]... | mappings [ARGUMENT]..."
+            );
             return ExitCode::from(2);
         }
     };
