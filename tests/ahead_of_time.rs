@@ -1,5 +1,7 @@
 //! `compile`, and what is done with its output: libraries that are loaded, objects for other machines, many files at once.
 
+#[path = "ahead_of_time/batch.rs"]
+mod batch;
 #[path = "ahead_of_time/llvm.rs"]
 mod llvm;
 #[path = "ahead_of_time/macho.rs"]
@@ -500,6 +502,41 @@ fn wrong_libraries_are_refused() {
     assert!(Program::open_library(&engine(), &zeros).is_err());
 }
 
+/// What an object file says of its kernels is read only as it was written.
+#[test]
+fn damaged_objects_say_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("saxpy.o");
+    compile(&file, &["--kernel", "saxpy"]);
+    let bytes = fs::read(&file).unwrap();
+    let whole = records(&bytes).unwrap();
+    for length in 0..bytes.len() {
+        // What linkers append may be missing; the record may not.
+        let found = records(&bytes[..length]);
+        assert!(found.is_err() || found == Ok(whole.clone()), "{length}");
+    }
+    println!("object truncated -> {}", bytes.len());
+    let record_at = bytes.windows(8).position(|w| w == b"VISAJITr").unwrap();
+    let length = visa_runtime::linked::encode(&whole[0]).unwrap().len();
+    for bit in record_at * 8..(record_at + length) * 8 {
+        let mut damaged = bytes.clone();
+        damaged[bit / 8] ^= 1 << (bit % 8);
+        let found = records(&damaged);
+        // Records are filled up to multiples of eight bytes.
+        let filling = bit / 8 > record_at + length - 8 && found == Ok(whole.clone());
+        assert!(found.is_err() || filling, "{bit}");
+    }
+    println!("record bit flipped -> {}", length * 8);
+    for i in 0..10_000usize {
+        let mut damaged = bytes.clone();
+        let bit = i.wrapping_mul(7_919) % (bytes.len() * 8);
+        damaged[bit / 8] ^= 1 << (bit % 8);
+        let found = records(&damaged);
+        assert!(found.is_err() || found == Ok(whole.clone()), "{bit}");
+    }
+    println!("object bit flipped -> 10000");
+}
+
 #[test]
 fn headers_say_what_a_caller_needs() {
     let dir = tempfile::tempdir().unwrap();
@@ -518,89 +555,4 @@ fn headers_say_what_a_caller_needs() {
         assert!(text.contains(part), "{part}:\n{text}");
     }
     assert!(!text.contains("saxpy_guarded"), "one kernel was asked for");
-}
-
-fn batch(out: &Path, more: &[&str]) -> (i32, String) {
-    let args = [
-        &[
-            "compile",
-            "tests/kernels/bin/skl",
-            "-o",
-            out.to_str().unwrap(),
-        ],
-        more,
-    ]
-    .concat();
-    let (code, text, _) = output(command(&args));
-    (code, text)
-}
-
-/// Files that cannot be compiled are reported, and the others are compiled.
-#[test]
-fn many_files_at_once() {
-    let dir = tempfile::tempdir().unwrap();
-    let input = dir.path().join("in");
-    fs::create_dir_all(input.join("deep")).unwrap();
-    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-    fs::copy(root.join(SAXPY), input.join("deep/saxpy.zebin")).unwrap();
-    fs::copy(
-        root.join("tests/filetests/lsc/transposed_store.visaasm"),
-        input.join("store.visaasm"),
-    )
-    .unwrap();
-    fs::write(input.join("damaged.zebin"), b"\x7fELF and nothing else").unwrap();
-    fs::write(input.join("notes.txt"), "not a kernel").unwrap();
-    let out = dir.path().join("out");
-    let paths = [input.to_str().unwrap(), out.to_str().unwrap()];
-    let args = [
-        "compile", paths[0], "-o", paths[1], "-j", "2", "--json", "--device", "acm-g10",
-    ];
-    let (code, text, _) = output(command(&args));
-    assert_eq!(code, 2, "{text}");
-    let json: Value = serde_json::from_str(&text).unwrap();
-    assert_eq!(json["files"].as_array().unwrap().len(), 3, "{text}");
-    let failed = json["failed"].as_array().unwrap();
-    assert!(
-        failed
-            .iter()
-            .any(|f| f["file"].as_str().unwrap().ends_with("damaged.zebin")),
-        "{text}"
-    );
-    assert!(out.join("store.visaasm.o").exists());
-    let (_, text, _) = output(command(&[
-        "compile", paths[0], "-o", paths[1], "--device", "acm-g10",
-    ]));
-    assert!(
-        text.contains("damaged.zebin") && text.contains(" failed\n"),
-        "{text}"
-    );
-    let (code, _, errors) = output(command(&["compile", "examples/c", "-o", paths[1]]));
-    assert_eq!(code, 2, "{errors}");
-}
-
-/// The whole corpus; how much faster two jobs are than one is printed.
-#[test]
-#[ignore = "compiles every kernel of a device twice"]
-fn the_corpus_at_once() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut seconds = Vec::new();
-    for jobs in ["1", "2"] {
-        let (code, text) = batch(&dir.path().join(jobs), &["-j", jobs, "--json"]);
-        let json: Value = serde_json::from_str(&text).unwrap();
-        assert!(matches!(code, 0 | 3), "{text}");
-        seconds.push(json["seconds"].as_f64().unwrap());
-        println!(
-            "{jobs} jobs: {} kernels, {:.2} s",
-            json["kernels"],
-            seconds.last().unwrap()
-        );
-        for failed in json["failed"].as_array().unwrap() {
-            println!(
-                "  {} {}: {}",
-                failed["file"], failed["kernel"], failed["error"]
-            );
-            assert_eq!(failed["code"], 3, "refused for want of something: {failed}");
-        }
-    }
-    println!("two jobs -> {:.2} times one", seconds[0] / seconds[1]);
 }

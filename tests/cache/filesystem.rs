@@ -1,7 +1,7 @@
 //! What a file system can do to a cache.
 
 use std::fs::{self, Permissions};
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
@@ -184,11 +184,22 @@ fn the_command_survives_permissions_and_limits() {
     assert_eq!(saxpy("", &rig), "miss");
     assert_eq!(saxpy("", &rig), "disk");
     println!("ordinary user -> 2");
-    let entry = rig_entry(&rig);
+    let entry = rig_entry(&rig, "code");
     mode(&entry, 0);
     assert_eq!(saxpy("", &rig), "miss");
     assert_eq!(saxpy("", &rig), "disk");
-    println!("unreadable entry -> 1");
+    println!("unreadable code -> 1");
+    // The file is read then, and its code found.
+    let outline = rig_entry(&rig, "outline");
+    mode(&outline, 0);
+    assert_eq!(saxpy("", &rig), "disk");
+    assert_eq!(fs::metadata(&outline).unwrap().mode() & 0o777, 0o600);
+    println!("unreadable outline -> 1");
+    let dirs = [entry.parent().unwrap(), &rig.dir().join("tmp"), &rig.dir()];
+    dirs.iter().for_each(|dir| mode(dir, 0o500));
+    assert_eq!(saxpy("", &rig), "disk");
+    dirs.iter().for_each(|dir| mode(dir, 0o700));
+    println!("read-only directory -> 1");
     // Nothing can be removed or written, so it is a miss each time.
     mode(&entry, 0);
     for dir in [entry.parent().unwrap(), &rig.dir().join("tmp"), &rig.dir()] {
@@ -211,14 +222,14 @@ fn the_command_survives_permissions_and_limits() {
     assert_eq!(saxpy("", &rig), "disk");
 }
 
-fn rig_entry(rig: &Rig) -> std::path::PathBuf {
+fn rig_entry(rig: &Rig, ending: &str) -> std::path::PathBuf {
     // Its owner is another user, so that it is looked for without the store.
     let shards = fs::read_dir(rig.dir()).unwrap().flatten();
     let mut files = shards
         .filter(|shard| shard.file_name().len() == 2)
         .flat_map(|shard| fs::read_dir(shard.path()).unwrap().flatten());
     files
-        .find(|file| file.path().extension().is_some_and(|e| e == "code"))
+        .find(|file| file.path().extension().is_some_and(|e| e == ending))
         .unwrap()
         .path()
 }

@@ -1,0 +1,153 @@
+//! Many files at once.
+
+use super::*;
+
+/// A directory of two kernels, a text with an instruction that is not supported, a damaged file, and a file that is no kernel.
+fn mixture(dir: &Path) -> PathBuf {
+    let input = dir.join("in");
+    fs::create_dir_all(input.join("deep")).unwrap();
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    for (from, to) in [
+        (SAXPY, "deep/saxpy.zebin"),
+        (
+            "tests/filetests/lsc/transposed_store.visaasm",
+            "store.visaasm",
+        ),
+        (
+            "tests/filetests/errors/unsupported_line.visaasm",
+            "media.visaasm",
+        ),
+    ] {
+        fs::copy(root.join(from), input.join(to)).unwrap();
+    }
+    fs::write(input.join("damaged.zebin"), b"\x7fELF and nothing else").unwrap();
+    fs::write(input.join("notes.txt"), "not a kernel").unwrap();
+    input
+}
+
+/// Files that cannot be compiled are reported, and the others are compiled.
+#[test]
+fn many_files_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let (input, out) = (mixture(dir.path()), dir.path().join("out"));
+    let paths = [input.to_str().unwrap(), out.to_str().unwrap()];
+    let args = [
+        "compile", paths[0], "-o", paths[1], "-j", "2", "--device", "acm-g10",
+    ];
+    let (code, text, _) = output(command(&[&args[..], &["--json"]].concat()));
+    assert_eq!(code, 2, "{text}");
+    let json: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(json["files"].as_array().unwrap().len(), 4, "{text}");
+    let failed = json["failed"].as_array().unwrap();
+    let of = |name: &str| {
+        let named = |f: &&Value| f["file"].as_str().unwrap().ends_with(name);
+        failed
+            .iter()
+            .find(named)
+            .unwrap_or_else(|| panic!("{text}"))
+    };
+    assert_eq!(failed.len(), 2, "{text}");
+    assert_eq!(of("damaged.zebin")["code"], 2);
+    assert_eq!(of("damaged.zebin")["kernel"], "");
+    assert_eq!(of("media.visaasm")["code"], 3);
+    let said = of("media.visaasm")["error"].as_str().unwrap();
+    assert!(said.contains("media_ld"), "{said}");
+    let kernel = of("media.visaasm")["kernel"].as_str().unwrap();
+    assert!(!kernel.is_empty(), "{text}");
+    assert!(out.join("store.visaasm.o").exists());
+    assert!(out.join("deep/saxpy.o").exists());
+    let (code, text, errors) = output(command(&args));
+    assert_eq!(code, 2);
+    assert!(
+        text.contains("4 files in ") && text.contains("; 2 failed\n"),
+        "{text}"
+    );
+    let lines: Vec<_> = text.lines().skip(1).collect();
+    assert!(lines[0].contains("damaged.zebin"), "{text}");
+    assert!(
+        lines[1].contains(kernel) && lines[1].contains("media_ld"),
+        "{text}"
+    );
+    // Nobody looks at a progress bar in a pipe.
+    assert_eq!(errors, "");
+    let (code, _, errors) = output(command(&["compile", "examples/c", "-o", paths[1]]));
+    assert_eq!(code, 2, "{errors}");
+}
+
+/// On a terminal a bar shows how far it is, and goes away.
+#[test]
+fn progress_is_for_terminals() {
+    let dir = tempfile::tempdir().unwrap();
+    let (input, out) = (mixture(dir.path()), dir.path().join("out"));
+    let mut line = format!("{} compile", env!("CARGO_BIN_EXE_visa-jit"));
+    for part in [
+        &input,
+        Path::new("-o"),
+        &out,
+        Path::new("-j1 --device acm-g10"),
+    ] {
+        line.push_str(&format!(" {}", part.display()));
+    }
+    let mut script = Command::new("script");
+    script
+        .args(["-qec", &line, "/dev/null"])
+        .env("TERM", "xterm");
+    if script.output().is_err() {
+        println!("skipped: script (of bsdutils) is not installed");
+        return;
+    }
+    let (code, seen, _) = output(script);
+    assert_eq!(code, 2, "{seen}");
+    assert!(
+        seen.contains("/4 files, ") && seen.contains(" left"),
+        "{seen:?}"
+    );
+    assert!(seen.contains('█') || seen.contains('░'), "{seen:?}");
+    let (_, last) = seen.rsplit_once(" left").unwrap();
+    assert!(
+        last.contains("\x1b[2K") && last.contains("; 2 failed"),
+        "{seen:?}"
+    );
+}
+
+fn batch(out: &Path, more: &[&str]) -> (i32, String) {
+    let args = [
+        &[
+            "compile",
+            "tests/kernels/bin/skl",
+            "-o",
+            out.to_str().unwrap(),
+        ],
+        more,
+    ]
+    .concat();
+    let (code, text, _) = output(command(&args));
+    (code, text)
+}
+
+/// The whole corpus; how much faster two jobs are than one is printed.
+#[test]
+#[ignore = "compiles every kernel of a device twice"]
+fn the_corpus_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut seconds = Vec::new();
+    for jobs in ["1", "2"] {
+        let (code, text) = batch(&dir.path().join(jobs), &["-j", jobs, "--json"]);
+        let json: Value = serde_json::from_str(&text).unwrap();
+        assert!(matches!(code, 0 | 3), "{text}");
+        seconds.push(json["seconds"].as_f64().unwrap());
+        println!(
+            "{jobs} jobs: {} kernels, {:.2} s",
+            json["kernels"],
+            seconds.last().unwrap()
+        );
+        for failed in json["failed"].as_array().unwrap() {
+            println!(
+                "  {} {}: {}",
+                failed["file"], failed["kernel"], failed["error"]
+            );
+            assert_eq!(failed["code"], 3, "refused for want of something: {failed}");
+        }
+    }
+    println!("two jobs -> {:.2} times one", seconds[0] / seconds[1]);
+}
