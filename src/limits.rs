@@ -1,7 +1,7 @@
 //! Every bound on input in one place. Exceeding one is a typed error, never a crash.
 
-/// Defines the bounds and the list of them.
-macro_rules! limits {
+/// Defines bounds and the list of them.
+macro_rules! bounds {
     ($($(#[$doc:meta])* pub const $name:ident: $ty:ty = $value:expr;)*) => {
         $($(#[$doc])* pub const $name: $ty = $value;)*
 
@@ -10,7 +10,9 @@ macro_rules! limits {
     };
 }
 
-limits! {
+pub(crate) use bounds;
+
+bounds! {
 /// Bytes of a text file.
 pub const MAX_TEXT_BYTES: usize = 64 << 20;
 /// Instructions of one kernel or function, labels included.

@@ -214,7 +214,9 @@ fn the_command_shows_the_cache() {
     };
     let why =
         |more: &[&str]| command(&[&["cache", "why", zebin, "--kernel", "saxpy"], more].concat());
-    assert!(why(&[]).1.contains("not in the cache, which is empty"));
+    let (_, text) = why(&[]);
+    let none = "not in the cache, which has none\n";
+    assert_eq!(text.matches(none).count(), 1 + 3, "{text}");
     assert_eq!(saxpy(&["--no-cache"]), "miss");
     assert_eq!(saxpy(&[]), "miss");
     assert_eq!(saxpy(&["--no-cache"]), "miss");
@@ -231,9 +233,22 @@ fn the_command_shows_the_cache() {
         text.contains("saxpy (rows of local ids): in the cache as "),
         "{text}"
     );
+    let outline = format!("{zebin} (outline of the program): ");
+    assert!(
+        text.starts_with(&format!("{outline}in the cache as ")),
+        "{text}"
+    );
     let (_, text) = why(&["--oob", "trap"]);
     let only = "which differs in\n  codegen.oob: Trap here, ReadZeroSkipWrite there\n";
     assert!(text.contains(only), "{text}");
+    let (_, text) = why(&["--no-pass", "gvn"]);
+    let only = "which differs in\n  passes.disabled: [\"gvn\"] here, [] there\n";
+    assert!(text.contains(only), "{text}");
+    let (_, text) = why(&["--device", "skl"]);
+    let only = "Zebin  as the file says), which differs in\n  file.device: Skl here, none there\n";
+    assert!(text.contains(only), "{text}");
+    let (code, text) = command(&["cache", "why", zebin, "--backend", "interp"]);
+    assert_eq!((code, &*text), (2, ""));
     assert!(command(&["cache", "stats"]).1.contains("entries    2\n"));
 
     assert!(list.contains("  Zebin  as the file says\n"), "{list}");

@@ -1,5 +1,16 @@
 //! Every bound of the runtime, on one screen. Exceeding one is a typed error, never a panic.
 
+/// Defines bounds, and `ALL`, the list of them with their names.
+macro_rules! bounds {
+    ($($(#[$doc:meta])* pub const $name:ident: $ty:ty = $value:expr;)*) => {
+        $($(#[$doc])* pub const $name: $ty = $value;)*
+
+        /// Every bound with its name: part of cache keys.
+        pub const ALL: &[(&str, u64)] = &[$((stringify!($name), $name as u64),)*];
+    };
+}
+
+bounds! {
 /// Work-items of a work-group: product of the local sizes.
 pub const MAX_GROUP_LANES: u32 = 1024;
 
@@ -61,3 +72,4 @@ pub const MAX_PRINTF_VECTOR: u32 = 16;
 
 /// Bytes of text that one launch prints.
 pub const MAX_PRINTED_BYTES: usize = 64 << 20;
+}

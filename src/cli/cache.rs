@@ -8,10 +8,11 @@ use std::time::SystemTime;
 use clap::{Args, Subcommand};
 
 use super::FileArgs;
+use super::backend::BackendArgs;
 use super::exit::{Exit, Failure};
 use super::run::{Oob, pick};
 use crate::artifact::{EntryInfo, EntryKind, Key, Store};
-use crate::engine::{DiskCache, Engine, EngineOptions};
+use crate::engine::{DiskCache, Engine};
 
 /// Overrides the user's cache directory.
 const DIR_VARIABLE: &str = "VISA_JIT_CACHE_DIR";
@@ -78,8 +79,8 @@ impl OptionalCache {
 pub enum CacheCommand {
     /// List the kernels in the cache, the most recently used first
     List(CacheArgs),
-    /// Say whether a kernel is in the cache, or how it differs from the nearest one that is
-    Why(WhyArgs),
+    /// Say whether a file's outline and its kernels are in the cache, or how they differ from the nearest that are
+    Why(Box<WhyArgs>),
     /// Check every entry and remove what is damaged
     Verify(CacheArgs),
     /// Remove all entries
@@ -99,6 +100,8 @@ pub struct WhyArgs {
     /// As of `run`
     #[arg(long, value_enum, default_value = "zero")]
     oob: Oob,
+    #[command(flatten)]
+    backend: BackendArgs,
     #[command(flatten)]
     place: CacheArgs,
 }
@@ -222,32 +225,55 @@ fn stats(store: &Store) -> String {
 fn why(args: &WhyArgs) -> Result<String, Failure> {
     let cache = args.place.required()?;
     let store = cache.store();
+    let options = args.backend.options()?;
+    if options.interpret.is_some() {
+        return Err(Failure::usage(
+            "--backend interp compiles nothing: the cache holds what code generators make",
+        ));
+    }
     let file = args.file.load()?;
-    let engine = Engine::with_options(EngineOptions::default())?;
+    let outline = file.outline_key().ok_or_else(|| {
+        Failure::usage(format!(
+            "{}: a library holds its code, and is not looked for in the cache",
+            file.name
+        ))
+    })?;
+    let engine = Engine::with_options(options)?;
     let program = file.program(&engine)?;
     let kernels = match &args.kernel {
         Some(name) => vec![pick(&file.name, &program, Some(name))?],
         None => program.kernels().iter().collect(),
     };
-    let known: Vec<Key> = store
-        .entries()
-        .into_iter()
-        .filter(|entry| entry.kind == EntryKind::Code)
-        .filter_map(|entry| entry.contents.ok())
-        .map(|(key, _)| key)
-        .collect();
-    let mut out = String::new();
+    let (mut codes, mut outlines) = (Vec::new(), Vec::new());
+    for entry in store.entries() {
+        let known = match entry.kind {
+            EntryKind::Code => &mut codes,
+            EntryKind::Outline => &mut outlines,
+        };
+        known.extend(entry.contents.ok().map(|(key, _)| key));
+    }
+    let mut out = format!("{} (outline of the program): ", file.name);
+    match program.broken().first() {
+        Some((kernel, error)) => {
+            let _ = writeln!(
+                out,
+                "never in the cache, as kernel `{kernel}` cannot be loaded: {error}"
+            );
+        }
+        None => explain(&mut out, &outline, &outlines, outlined),
+    }
+    let name = |key: &Key| key.part(&["kernel", "meta", "name"]).unwrap_or_default();
     for kernel in kernels {
         for (launches, key) in kernel.cache_keys(args.oob.into()) {
             let _ = write!(out, "{} ({launches}): ", kernel.name());
-            explain(&mut out, &key, &known);
+            explain(&mut out, &key, &codes, name);
         }
     }
     Ok(out)
 }
 
 /// Whether `key` is there, or what separates it from the key that has most in common with it.
-fn explain(out: &mut String, key: &Key, known: &[Key]) {
+fn explain(out: &mut String, key: &Key, known: &[Key], name: impl Fn(&Key) -> String) {
     if known.contains(key) {
         let _ = writeln!(out, "in the cache as {}", short(key));
         return;
@@ -257,16 +283,14 @@ fn explain(out: &mut String, key: &Key, known: &[Key]) {
         .map(|other| (key.differences(other), other))
         .min_by_key(|(differences, _)| differences.len());
     let Some((differences, nearest)) = nearest else {
-        let _ = writeln!(out, "not in the cache, which is empty");
+        let _ = writeln!(out, "not in the cache, which has none");
         return;
     };
     let _ = writeln!(
         out,
         "not in the cache; the nearest entry is {} ({}), which differs in",
         short(nearest),
-        nearest
-            .part(&["kernel", "meta", "name"])
-            .unwrap_or_default()
+        name(nearest)
     );
     for d in differences {
         let _ = writeln!(

@@ -6,11 +6,11 @@ use std::process::Command;
 use std::time::Duration;
 
 use super::exit::{Failure, tell};
-use crate::artifact::object;
+use crate::artifact::{Key, object};
 use crate::container::{
     CompileRequest, ContainerError, Zebin, compile_in_worker, limits::MAX_FILE_BYTES,
 };
-use crate::engine::{Engine, Program};
+use crate::engine::{Engine, FileContents, Program};
 use crate::isa::Platform;
 
 /// Hidden subcommand that runs the vendor's compiler in a process of its own.
@@ -94,6 +94,16 @@ impl Loaded {
                 Ok(engine.program_from_text(&self.name, text, device)?)
             }
         }
+    }
+
+    /// Key of its outline in the disk cache; libraries have none.
+    pub fn outline_key(&self) -> Option<Key> {
+        let contents = match &self.contents {
+            Contents::Zebin(bytes) => FileContents::Zebin(bytes),
+            Contents::Text(text) => FileContents::Text(text),
+            Contents::Library(..) => return None,
+        };
+        Engine::outline_key(contents, self.device)
     }
 
     /// Reads a zebin.

@@ -1,5 +1,6 @@
 //! Every bound the container readers keep, on one screen.
 
+crate::limits::bounds! {
 /// Bytes in a zebin file.
 pub const MAX_FILE_BYTES: usize = 256 << 20;
 /// Sections in a zebin file (ELF's own limit without extended numbering).
@@ -26,6 +27,8 @@ pub const MAX_PAYLOAD_BYTES: u32 = 64 << 10;
 pub const OCLOC_STACK_BYTES: usize = 64 << 20;
 /// Bytes exchanged with a compiler worker in one direction.
 pub const MAX_WORKER_BYTES: u64 = 1 << 30;
+}
+
 /// How many bytes may be copied out of a file of `len` bytes. Sections and names of a real file do not
 /// overlap; those of a hostile one may all be the same megabyte.
 pub const fn copy_budget(len: usize) -> u64 {

@@ -11,6 +11,7 @@ use visa_runtime::KernelMeta;
 use super::abi::PayloadPlan;
 use crate::artifact::Key;
 use crate::backend::{CodegenOptions, Identity};
+use crate::container;
 use crate::isa::Platform;
 use crate::limits;
 use crate::lower::{LocalIdShape, PayloadMap};
@@ -75,6 +76,25 @@ impl Build {
     }
 }
 
+/// Every bound on what is read, compiled and run, by name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+struct Limits {
+    compiler: BTreeMap<&'static str, u64>,
+    container: BTreeMap<&'static str, u64>,
+    runtime: BTreeMap<&'static str, u64>,
+}
+
+impl Limits {
+    fn current() -> Limits {
+        let map = |all: &[(&'static str, u64)]| all.iter().copied().collect();
+        Limits {
+            compiler: map(limits::ALL),
+            container: map(container::limits::ALL),
+            runtime: map(visa_runtime::limits::ALL),
+        }
+    }
+}
+
 /// What a file is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(crate) enum FileFormat {
@@ -87,7 +107,7 @@ pub(crate) enum FileFormat {
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct FileKey {
     build: Build,
-    limits: BTreeMap<&'static str, u64>,
+    limits: Limits,
     file: FilePart,
 }
 
@@ -104,7 +124,7 @@ impl FileKey {
     pub fn new(format: FileFormat, digest: &[u8; 32], device: Option<Platform>) -> FileKey {
         FileKey {
             build: Build::current(),
-            limits: limits::ALL.iter().copied().collect(),
+            limits: Limits::current(),
             file: FilePart {
                 format,
                 bytes: blake3::Hash::from_bytes(*digest).to_hex().to_string(),
@@ -123,7 +143,7 @@ impl FileKey {
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct KeyParts<'a> {
     build: Build,
-    limits: BTreeMap<&'static str, u64>,
+    limits: Limits,
     backend: &'a Identity,
     codegen: &'a CodegenOptions,
     passes: &'a PassOptions,
@@ -141,7 +161,7 @@ impl<'a> KeyParts<'a> {
     ) -> KeyParts<'a> {
         KeyParts {
             build: Build::current(),
-            limits: limits::ALL.iter().copied().collect(),
+            limits: Limits::current(),
             backend,
             codegen,
             passes,
@@ -230,6 +250,32 @@ mod tests {
         paths
     }
 
+    /// Each bound is a leaf by itself, and all the source's bounds are there.
+    #[track_caller]
+    fn limits_are_in(paths: &[String]) {
+        for (part, all, source) in [
+            ("compiler", limits::ALL, include_str!("../limits.rs")),
+            (
+                "container",
+                container::limits::ALL,
+                include_str!("../container/limits.rs"),
+            ),
+            (
+                "runtime",
+                visa_runtime::limits::ALL,
+                include_str!("../../runtime/src/limits.rs"),
+            ),
+        ] {
+            let constants = source.lines().filter(|l| l.starts_with("pub const "));
+            let functions = source.matches("pub const fn").count();
+            assert_eq!(constants.count(), all.len() + functions, "{part}");
+            for (limit, _) in all {
+                let path = format!("/limits/{part}/{limit}");
+                assert!(paths.contains(&path), "{path}");
+            }
+        }
+    }
+
     #[test]
     fn every_field_is_in_the_key() {
         let (backend, codegen, passes) = (
@@ -251,9 +297,7 @@ mod tests {
                 .keys()
                 .any(|f| f == "has_avx2" || f == "has_lse")
         );
-        for (limit, _) in limits::ALL {
-            assert!(named(&format!("/limits/{limit}")), "{limit}");
-        }
+        limits_are_in(&paths);
     }
 
     #[test]
@@ -262,10 +306,7 @@ mod tests {
         let key = |format, digest, device| FileKey::new(format, &digest, device).key().unwrap();
         let first = key(FileFormat::Zebin, [1; 32], device);
         let paths = walk(&first);
-        for (limit, _) in limits::ALL {
-            let path = format!("/limits/{limit}");
-            assert!(paths.contains(&path), "{limit}");
-        }
+        limits_are_in(&paths);
         let others = [
             key(FileFormat::Text, [1; 32], device),
             key(FileFormat::Zebin, [2; 32], device),

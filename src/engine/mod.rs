@@ -216,6 +216,18 @@ impl Engine {
         })
     }
 
+    /// Key of a file's outline in the disk cache: of a zebin, or of vISA text.
+    pub(crate) fn outline_key(
+        contents: FileContents<'_>,
+        platform: Option<Platform>,
+    ) -> Option<crate::artifact::Key> {
+        let (format, bytes) = match contents {
+            FileContents::Zebin(bytes) => (FileFormat::Zebin, bytes),
+            FileContents::Text(text) => (FileFormat::Text, text.as_bytes()),
+        };
+        FileKey::new(format, blake3::hash(bytes).as_bytes(), platform).key()
+    }
+
     /// The program of a file: from the outline that was kept of it, else as `read` reads it.
     fn outlined(
         &self,
@@ -267,6 +279,14 @@ impl Engine {
         pools.insert(n, pool.clone());
         Ok(Some(pool))
     }
+}
+
+/// What is in a file.
+pub(crate) enum FileContents<'a> {
+    /// A zebin.
+    Zebin(&'a [u8]),
+    /// vISA text.
+    Text(&'a str),
 }
 
 /// A file as it was handed over.
