@@ -14,6 +14,8 @@ mod cases;
 mod contention;
 #[path = "edges/even.rs"]
 mod even;
+#[path = "edges/images.rs"]
+mod images;
 #[path = "edges/kernel.rs"]
 mod kernel;
 #[path = "edges/layout.rs"]

@@ -56,6 +56,14 @@ impl Machine<'_, '_, '_> {
             // Offsets are relative to the thread's own scratch: `r0.5` gives a base of 0.
             SurfaceId::SCRATCH => Ok(Memory::SCRATCH),
             _ => match self.t.surface(s) {
+                // Entries of the heap, as LSC messages find them.
+                Some(word) if s == SurfaceId::BSS => {
+                    let shift = self.program.kernel.target().platform.bindless_shift();
+                    Ok(Memory {
+                        space: super::access::Space::Surface,
+                        surface: word.wrapping_shr(shift).wrapping_sub(1),
+                    })
+                }
                 Some(index) => surface_index(index),
                 None => Halt::unsupported(format!(
                     "surface {}",

@@ -75,6 +75,7 @@ impl Machine<'_, '_, '_> {
             }
         };
         let (variable, first) = match &a.dst {
+            Dst::Surface(SurfaceId::BSS, first) => (self.t.surfaces.last_mut(), *first),
             Dst::Surface(s, _) if s.0 < SurfaceId::FIRST_USER => {
                 return Halt::malformed("write to a predefined surface");
             }

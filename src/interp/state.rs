@@ -191,7 +191,8 @@ impl Thread {
                 .iter()
                 .map(|a| vec![0; a.elements as usize])
                 .collect(),
-            surfaces: states(&vars.surface),
+            // Behind those of the kernel, `%bss`.
+            surfaces: states(&vars.surface).into_iter().chain([vec![0]]).collect(),
             samplers: states(&vars.sampler),
             control: Control::new(mask),
             executed: 0,
@@ -237,8 +238,11 @@ impl Thread {
         }
     }
 
-    /// The binding-table index that messages through a declared surface variable use.
+    /// The binding-table index that messages through a declared surface variable use, or the word of `%bss`.
     pub fn surface(&self, s: SurfaceId) -> Option<u32> {
+        if s == SurfaceId::BSS {
+            return self.surfaces.last()?.first().copied();
+        }
         let index = s.0.checked_sub(SurfaceId::FIRST_USER)?;
         self.surfaces.get(index as usize)?.first().copied()
     }

@@ -19,6 +19,14 @@ pub enum Platform {
 }
 
 impl Platform {
+    /// Lowest bit of the number of a surface's state in the word that legacy messages find bindless surfaces by.
+    pub const fn bindless_shift(self) -> u32 {
+        match self {
+            Platform::Skl | Platform::Tgllp => 12,
+            Platform::Dg2 | Platform::Pvc => 6,
+        }
+    }
+
     /// Every platform, oldest first.
     pub const ALL: [Platform; 4] = [Platform::Skl, Platform::Tgllp, Platform::Dg2, Platform::Pvc];
 

@@ -134,7 +134,19 @@ impl Lowerer<'_> {
             ));
         };
         let index = self.b.read(var);
+        if s == SurfaceId::BSS {
+            return Ok(self.bindless(index));
+        }
         self.surface_index(index)
+    }
+
+    /// Entries of the heap are what LSC messages find there, except that scratch is none of them.
+    fn bindless(&mut self, word: Value) -> SurfaceRef {
+        let shift = self.kernel.target().platform.bindless_shift();
+        let entry = self.b.bin_imm(BinOp::LShr, word, i64::from(shift));
+        let index = Some(self.b.bin_imm(BinOp::Sub, entry, 1));
+        let space = Space::Surface;
+        SurfaceRef { space, index }
     }
 
     /// A binding-table index, with the reserved ones resolved (VISA.md 2.6).

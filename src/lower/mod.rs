@@ -124,7 +124,9 @@ impl<'k> Lowerer<'k> {
             .iter()
             .map(|a| b.var(Ty::vector(Lane::I16, a.elements as u16)))
             .collect();
-        let surfaces = state_vars(&vars.surface, &mut b);
+        let mut surfaces = state_vars(&vars.surface, &mut b);
+        // Behind those of the kernel, `%bss`.
+        surfaces.push(vec![b.var(Ty::I32)]);
         let samplers = state_vars(&vars.sampler, &mut b);
         let em = b.var(Ty::mask(simd));
         let regs = match recorder {
@@ -290,8 +292,16 @@ impl<'k> Lowerer<'k> {
     }
 
     fn surface_var(&self, s: SurfaceId) -> Option<Var> {
-        let index = (s.0 as usize).checked_sub(SurfaceId::FIRST_USER as usize)?;
-        self.surfaces.get(index)?.first().copied()
+        self.surface_elements(s)?.first().copied()
+    }
+
+    /// Elements of a surface variable that can be written.
+    fn surface_elements(&self, s: SurfaceId) -> Option<&Vec<Var>> {
+        if s == SurfaceId::BSS {
+            return self.surfaces.last();
+        }
+        let index = s.0.checked_sub(SurfaceId::FIRST_USER)?;
+        self.surfaces.get(index as usize)
     }
 }
 

@@ -489,10 +489,11 @@ impl Lowerer<'_> {
                 Ok(())
             }
             Dst::Surface(s, first) => {
-                let Some(index) = s.0.checked_sub(SurfaceId::FIRST_USER) else {
+                let all = self.surface_elements(*s);
+                if all.is_none() && s.0 < SurfaceId::FIRST_USER {
                     return Fail::malformed("write to a predefined surface");
-                };
-                let elements = state_elements(self.surfaces.get(index as usize), *first, lanes)?;
+                }
+                let elements = state_elements(all, *first, lanes)?;
                 self.write_state(&elements, value, mask);
                 Ok(())
             }

@@ -60,8 +60,9 @@ fn alu(module: &Module, inst: &Inst, a: &Alu) -> Option<String> {
     };
     let dst = match &a.dst {
         Dst::Address { addr, index, .. } => address(addr, *index),
+        Dst::Surface(SurfaceId::BSS, index) => state(Some(1), *index),
         Dst::Surface(s, _) if s.0 < SurfaceId::FIRST_USER => {
-            Some("a predefined surface is not written".into())
+            Some("a predefined surface other than `%bss` is not written".into())
         }
         Dst::Surface(s, index) => surface(s, *index),
         Dst::Sampler(s, index) => sampler(s, *index),

@@ -64,7 +64,7 @@ pub struct Rig {
 
 /// With `VISA_JIT_TEST_INTERP` set, everything runs on the interpreter, with `VISA_JIT_TEST_BACKEND=llvm` on LLVM's code:
 /// they have the same edges and the same records.
-fn options() -> EngineOptions {
+pub fn options() -> EngineOptions {
     let llvm = std::env::var("VISA_JIT_TEST_BACKEND").as_deref() == Ok("llvm");
     let kind = if llvm {
         BackendKind::Llvm

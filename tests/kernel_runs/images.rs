@@ -169,42 +169,74 @@ fn run_kinds(t: &Target) {
         ("store_2d_array", ImageKind::D2Array, "rgba32uint", 4),
     ];
     for (kernel, kind, name, n) in stores {
-        let shape = shape(kind, format(name), [6, 5, 3]);
-        let mut picture = Picture::random(shape, &mut rng);
-        let before = picture.bytes.clone();
-        let count = shape.bytes().unwrap() as u32 / shape.format.texel_bytes();
-        let at: Vec<[i64; 3]> = match n {
-            0 => (0..i64::from(count) + 5).map(|i| [i, 0, 0]).collect(),
-            _ => rng
-                .permutation(count)
-                .into_iter()
-                .map(|i| [i % 6, i / 6 % 5, i / 30].map(i64::from))
-                .chain([[6, 0, 0], [0, 5, 0], [0, 0, 3]])
-                .collect(),
-        };
-        let value = |rng: &mut Rng| match shape.format.channel() {
-            Channel::Uint => f64::from(rng.next_u32()),
-            _ => f64::from(rng.float(-1.0, 1.0)),
-        };
-        let texels: Vec<Texel> = at
-            .iter()
-            .map(|_| std::array::from_fn(|_| value(&mut rng)))
-            .collect();
-        for (&a, &texel) in at.iter().zip(&texels) {
-            picture.write(a, texel);
-        }
-        let mut job = t
-            .job(kernel, (at.len() as u32, at.len() as u32))
-            .output_image(shape, &before);
-        if n != 0 {
-            job = job.input(&vectors(&at, n));
-        }
-        job.input(&words(&texels, shape.format)).check(|r| {
-            r.exact(0, &picture.bytes);
-        });
+        written(t, kernel, shape(kind, format(name), [6, 5, 3]), n, &mut rng);
     }
     sizes(t);
     brighten(t, &mut rng);
+}
+
+/// Each texel is written once, and some beside the image; coordinates have `n` elements, none for those of the items.
+fn written(t: &Target, kernel: &str, shape: ImageShape, n: usize, rng: &mut Rng) {
+    let mut picture = Picture::random(shape, rng);
+    let before = picture.bytes.clone();
+    let count = shape.bytes().unwrap() as u32 / shape.format.texel_bytes();
+    let at: Vec<[i64; 3]> = match n {
+        0 => (0..i64::from(count) + 5).map(|i| [i, 0, 0]).collect(),
+        _ => rng
+            .permutation(count)
+            .into_iter()
+            .map(|i| [i % 6, i / 6 % 5, i / 30].map(i64::from))
+            .chain([[6, 0, 0], [0, 5, 0], [-1, 0, 0]])
+            .chain((n == 4).then_some([0, 0, 3]))
+            .collect(),
+    };
+    let value = |rng: &mut Rng| match shape.format.channel() {
+        Channel::Uint => f64::from(rng.next_u32()),
+        Channel::Int => f64::from(rng.next_u32().cast_signed()),
+        _ => f64::from(rng.float(-1.0, 1.0)),
+    };
+    let texels: Vec<Texel> = at
+        .iter()
+        .map(|_| std::array::from_fn(|_| value(rng)))
+        .collect();
+    for (&a, &texel) in at.iter().zip(&texels) {
+        picture.write(a, texel);
+    }
+    let mut job = t
+        .job(kernel, (at.len() as u32, at.len() as u32))
+        .output_image(shape, &before);
+    if n != 0 {
+        job = job.input(&vectors(&at, n));
+    }
+    job.input(&words(&texels, shape.format)).check(|r| {
+        r.exact(0, &picture.bytes);
+    });
+}
+
+on_devices!(writes, "image_write", run_writes);
+
+/// Devices without a sampler write images too.
+fn run_writes(t: &Target) {
+    let mut rng = Rng::new(54);
+    for (kernel, kind, name, n) in [
+        ("fill_float", ImageKind::D2, "rgba8unorm", 2),
+        ("fill_float", ImageKind::D2, "rg16float", 2),
+        ("fill_float", ImageKind::D2, "r16snorm", 2),
+        ("fill_int", ImageKind::D2Array, "rgba32int", 4),
+        ("fill_int", ImageKind::D2Array, "rg8int", 4),
+        ("fill_uint", ImageKind::D3, "r16uint", 4),
+        ("fill_uint", ImageKind::D3, "rgba32uint", 4),
+    ] {
+        let format = name.parse().unwrap();
+        written(t, kernel, shape(kind, format, [6, 5, 3]), n, &mut rng);
+    }
+    let image = shape(ImageKind::D2, "r8uint".parse().unwrap(), [7, 3, 1]);
+    t.job("width_height", (1, 1))
+        .output::<u32>(2)
+        .input_image(image, &[0; 21])
+        .check(|r| {
+            r.exact(0, &[7_u32, 3]);
+        });
 }
 
 fn sizes(t: &Target) {

@@ -1,0 +1,453 @@
+//! Typed messages to images flush against unreadable pages, at coordinates inside, at the last texel, just past it, far away and
+//! before the first, under every mask of eight lanes and sampled ones of sixteen.
+
+use visa_jit::backend::OobPolicy;
+use visa_jit::isa::Platform;
+use visa_jit::{Engine, Launch};
+use visa_runtime::{
+    Buffer, DeviceMemory, ImageFormat, ImageKind, ImageShape, LaunchStatus, SamplerState,
+};
+
+use super::rig::options;
+use super::rng::Rng;
+
+/// What a message does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Action {
+    Read,
+    /// Reads and never faults; the border outside.
+    Fetch,
+    Write,
+    Add,
+}
+
+struct Message {
+    action: Action,
+    platform: Platform,
+    /// Channels in their order.
+    channels: &'static [usize],
+    /// `{x}` is the execution size.
+    text: &'static str,
+    /// Bytes of a texel that it works on; any if 0.
+    texel: u32,
+}
+
+const fn message(
+    action: Action,
+    platform: Platform,
+    channels: &'static [usize],
+    texel: u32,
+    text: &'static str,
+) -> Message {
+    Message {
+        action,
+        platform,
+        channels,
+        text,
+        texel,
+    }
+}
+
+const MESSAGES: [Message; 14] = [
+    message(
+        Action::Read,
+        Platform::Skl,
+        &[0, 1, 2, 3],
+        0,
+        "gather4_typed.RGBA {x} T6 U.0 V.0 R.0 %null.0 D.0",
+    ),
+    message(
+        Action::Read,
+        Platform::Pvc,
+        &[1, 3],
+        0,
+        "gather4_typed.GA {x} T6 U.0 V.0 R.0 %null.0 D.0",
+    ),
+    message(
+        Action::Read,
+        Platform::Dg2,
+        &[0, 3],
+        0,
+        "lsc_load_quad.tgm {x} D:d32.xw bti(0x0)[U, V, R]:a32",
+    ),
+    message(
+        Action::Read,
+        Platform::Pvc,
+        &[0],
+        0,
+        "lsc_load_quad.tgm {x} D:d32.x bss(0x40)[U, V, R]:a32",
+    ),
+    message(
+        Action::Fetch,
+        Platform::Tgllp,
+        &[0, 1, 2, 3],
+        0,
+        "load_lz.RGBA {x} 0x0:uw T6 D.0 U.0 V.0 R.0",
+    ),
+    message(
+        Action::Fetch,
+        Platform::Dg2,
+        &[0],
+        0,
+        "sample_lz.R {x} 0x0:uw S0 T6 D.0 FU.0 FV.0 FR.0",
+    ),
+    message(
+        Action::Write,
+        Platform::Tgllp,
+        &[0, 1, 2, 3],
+        0,
+        "scatter4_typed.RGBA {x} T6 U.0 V.0 R.0 %null.0 D.0",
+    ),
+    message(
+        Action::Write,
+        Platform::Pvc,
+        &[1],
+        0,
+        "scatter4_typed.G {x} T6 U.0 V.0 R.0 %null.0 D.0",
+    ),
+    message(
+        Action::Write,
+        Platform::Dg2,
+        &[0, 1],
+        0,
+        "lsc_store_quad.tgm {x} bti(0x0)[U, V, R]:a32 D:d32.xy",
+    ),
+    message(
+        Action::Write,
+        Platform::Pvc,
+        &[0],
+        0,
+        "lsc_store_quad.tgm {x} ss(0x40)[U, V, R]:a32 D:d32.x",
+    ),
+    message(
+        Action::Add,
+        Platform::Skl,
+        &[0],
+        4,
+        "typed_atomic.add {x} T6 U.0 V.0 R.0 %null.0 A.0 %null.0 D.0",
+    ),
+    message(
+        Action::Add,
+        Platform::Pvc,
+        &[0],
+        2,
+        "typed_atomic.add.16 {x} T6 U.0 V.0 R.0 %null.0 A.0 %null.0 D.0",
+    ),
+    message(
+        Action::Add,
+        Platform::Dg2,
+        &[0],
+        4,
+        "lsc_atomic_iadd.tgm {x} D:d32 bti(0x0)[U, V, R]:a32 A %null",
+    ),
+    message(
+        Action::Add,
+        Platform::Pvc,
+        &[0],
+        2,
+        "lsc_atomic_iadd.tgm {x} D:d16c32 ss(0x40)[U, V, R]:a32 A %null",
+    ),
+];
+
+/// Kind, format and extent: images of 0, 1, 3, 4, 63, 64, 4095 and 4096 bytes among them.
+const IMAGES: [(ImageKind, &str, [u32; 3]); 12] = [
+    (ImageKind::D1, "r8uint", [0, 1, 1]),
+    (ImageKind::D1, "r8uint", [1, 1, 1]),
+    (ImageKind::D2, "r8uint", [1, 3, 1]),
+    (ImageKind::D1, "r32uint", [1, 1, 1]),
+    (ImageKind::D3, "r8uint", [7, 3, 3]),
+    (ImageKind::D2, "r32uint", [4, 4, 1]),
+    (ImageKind::D2, "r16uint", [8, 4, 1]),
+    (ImageKind::D2Array, "rg8uint", [4, 4, 2]),
+    (ImageKind::D1, "r8uint", [4095, 1, 1]),
+    (ImageKind::D2, "rgba32uint", [16, 16, 1]),
+    (ImageKind::D3, "r16uint", [32, 8, 8]),
+    (ImageKind::Buffer, "r32uint", [1024, 1, 1]),
+];
+
+/// Bytes of the payload `D`.
+const DATA: usize = 256;
+/// First byte of it among the inputs; coordinates, operands and the mask come before.
+const DATA_AT: usize = 384;
+const MASK_AT: usize = 320;
+
+fn kernel(m: &Message, lanes: u32) -> String {
+    let mut t = format!(".version 4.1\n.kernel \"images\"\n.kernel_attr SimdSize={lanes}\n");
+    for (name, ty, n) in [
+        ("U", "ud", 16),
+        ("V", "ud", 16),
+        ("R", "ud", 16),
+        ("FU", "f", 16),
+        ("FV", "f", 16),
+        ("FR", "f", 16),
+        ("A", "ud", 16),
+        ("M", "ud", 4),
+        ("D", "ud", 64),
+    ] {
+        t += &format!(".decl {name} v_type=G type={ty} num_elts={n} align=GRF\n");
+    }
+    t += ".decl P1 v_type=P num_elts=16\n.decl S0 v_type=S num_elts=1\n.decl T6 v_type=T num_elts=1\n.decl T7 v_type=T \
+          num_elts=1\n.decl T8 v_type=T num_elts=1\n.function \"main\"\nmain:\n    movs (M1_NM, 1) T6(0) 0x0:ud\n    \
+          movs (M1_NM, 1) T7(0) 0x1:ud\n    movs (M1_NM, 1) T8(0) 0x2:ud\n    movs (M1_NM, 1) S0(0) 0x0:ud\n";
+    for (i, name) in ["U", "V", "R", "A"].into_iter().enumerate() {
+        t += &format!("    oword_ld (4) T7 {:#x}:ud {name}.0\n", 4 * i);
+    }
+    t += &format!("    oword_ld (1) T7 {:#x}:ud M.0\n", MASK_AT / 16);
+    for b in [0, 128] {
+        t += &format!("    oword_ld (8) T7 {:#x}:ud D.{b}\n", (DATA_AT + b) / 16);
+    }
+    // In the middle of texels, where nothing is rounded.
+    for (from, to) in [("U", "FU"), ("V", "FV"), ("R", "FR")] {
+        t += &format!(
+            "    mov (M1_NM, 16) {to}(0,0)<1> {from}(0,0)<1;1,0>\n    \
+             add (M1_NM, 16) {to}(0,0)<1> {to}(0,0)<1;1,0> 0x3e800000:f\n"
+        );
+    }
+    t += "    setp (M1_NM, 16) P1 M(0,0)<0;1,0>\n    (P1) ";
+    t += &m.text.replace("{x}", &format!("(M1, {lanes})"));
+    t += "\n    oword_st (8) T8 0x0:ud D.0\n    oword_st (8) T8 0x8:ud D.128\n    ret (M1, 1)\n";
+    t
+}
+
+/// Inputs of one run.
+struct Case {
+    mask: u32,
+    at: Vec<[u32; 3]>,
+    operands: Vec<u32>,
+    data: Vec<u8>,
+}
+
+/// A coordinate along an axis of so many texels.
+fn coordinate(rng: &mut Rng, size: u32, kind: u32) -> u32 {
+    match kind {
+        0..=3 => rng.below(size.max(1)),
+        4 => size.wrapping_sub(1),
+        5 => size,
+        6 => size + 1 + rng.below(8),
+        7 => [1 << 12, 1 << 20, 1 << 30, 0x7fff_ffff][rng.below(4) as usize],
+        8 => (1 + rng.below(4)).wrapping_neg(),
+        9 => 0x8000_0000,
+        _ => rng.next_u32(),
+    }
+}
+
+fn case(rng: &mut Rng, shape: &ImageShape, lanes: u32, action: Action, n: u32) -> Case {
+    let axes = shape.kind.axes() as usize;
+    let mut at: Vec<[u32; 3]> = Vec::new();
+    for lane in 0..lanes {
+        let mut place = [0; 3];
+        for (k, to) in place.iter_mut().enumerate().take(axes) {
+            // All inside but for one axis, or any.
+            let kind = match n % 3 {
+                0 => n / 3 % 11,
+                _ => rng.below(11),
+            };
+            let odd = rng.below(3) as usize == k || n.is_multiple_of(5);
+            *to = coordinate(rng, shape.extent[k], if odd { kind } else { 0 });
+        }
+        // Of lanes that write one texel, any may win.
+        if !matches!(action, Action::Read | Action::Fetch) && at.contains(&place) {
+            place[0] = 0x4000_0000 + lane;
+        }
+        at.push(place);
+    }
+    Case {
+        mask: if lanes == 8 {
+            n & 0xff
+        } else {
+            rng.next_u32() & 0xffff
+        },
+        at,
+        operands: (0..16).map(|_| rng.next_u32()).collect(),
+        data: rng.bytes(DATA),
+    }
+}
+
+impl Case {
+    fn inputs(&self) -> Vec<u8> {
+        let mut out = vec![0; DATA_AT + DATA];
+        let mut put = |at: usize, v: u32| out[at..at + 4].copy_from_slice(&v.to_le_bytes());
+        for (lane, place) in self.at.iter().enumerate() {
+            (0..3).for_each(|k| put(64 * k + 4 * lane, place[k]));
+        }
+        for (lane, v) in self.operands.iter().enumerate() {
+            put(192 + 4 * lane, *v);
+        }
+        put(MASK_AT, self.mask);
+        out[DATA_AT..].copy_from_slice(&self.data);
+        out
+    }
+}
+
+/// Memory, payload and faulting lanes after a message.
+struct Model {
+    memory: Vec<u8>,
+    data: Vec<u8>,
+    faults: u64,
+}
+
+impl Model {
+    fn texel(&self, shape: &ImageShape, at: [u32; 3]) -> Option<usize> {
+        let e = shape.extents();
+        let axes = shape.kind.axes() as usize;
+        if (0..axes).any(|k| at[k] >= e[k]) {
+            return None;
+        }
+        let [x, y, z] = at.map(|c| c as usize);
+        let y = if axes > 1 { y } else { 0 };
+        let z = if axes > 2 { z } else { 0 };
+        let index = (z * e[1] as usize + y) * e[0] as usize + x;
+        Some(index * shape.format.texel_bytes() as usize)
+    }
+
+    fn number(bytes: &[u8]) -> u32 {
+        bytes.iter().rev().fold(0, |v, &b| v << 8 | u32::from(b))
+    }
+
+    fn run(&mut self, m: &Message, shape: &ImageShape, case: &Case) {
+        let lanes = case.at.len();
+        let stride = (4 * lanes).max(m.platform.grf_bytes() as usize);
+        let size = shape.format.channel_bytes() as usize;
+        for (lane, &at) in case.at.iter().enumerate() {
+            if case.mask >> lane & 1 == 0 {
+                continue;
+            }
+            let format = shape.format;
+            let single = m.texel == format.texel_bytes() && format.channels() == 1;
+            let whole = m.texel == 0 || single;
+            let place = self.texel(shape, at).filter(|_| whole);
+            self.faults += u64::from(place.is_none() && m.action != Action::Fetch);
+            for (position, &channel) in m.channels.iter().enumerate() {
+                let slot = position * stride + 4 * lane;
+                let exists = channel < shape.format.channels() as usize;
+                let from = place.filter(|_| exists).map(|p| p + channel * size);
+                let data = &mut self.data;
+                let mut set = |v: u32| data[slot..slot + 4].copy_from_slice(&v.to_le_bytes());
+                match (m.action, from) {
+                    (Action::Write, Some(p)) => {
+                        let v = Self::number(&self.data[slot..slot + 4]);
+                        let most = u32::MAX >> (32 - 8 * size);
+                        self.memory[p..p + size]
+                            .copy_from_slice(&v.min(most).to_le_bytes()[..size]);
+                    }
+                    (Action::Write, None) => {}
+                    (Action::Add, Some(p)) => {
+                        let old = Self::number(&self.memory[p..p + size]);
+                        set(old);
+                        let new = old.wrapping_add(case.operands[lane]);
+                        self.memory[p..p + size].copy_from_slice(&new.to_le_bytes()[..size]);
+                    }
+                    (Action::Add, None) => set(0),
+                    (_, Some(p)) => {
+                        let v = Self::number(&self.memory[p..p + size]);
+                        set(v);
+                    }
+                    // An image without texels is as good as none.
+                    (_, None) if self.memory.is_empty() => set(0),
+                    // Alpha is one where there is none, also in the border.
+                    (Action::Fetch, None) if shape.format.channels() == 4 => set(0),
+                    (_, None) => set(u32::from(channel == 3)),
+                }
+            }
+        }
+    }
+}
+
+fn flush(memory: &DeviceMemory, bytes: u64, end: bool) -> Buffer {
+    let buffer = match end {
+        true => memory.alloc_flush_end(bytes),
+        false => memory.alloc_flush_start(bytes),
+    };
+    buffer.unwrap()
+}
+
+/// Runs cases of one message on one image; how many.
+fn message_on(
+    engine: &Engine,
+    outside: &DeviceMemory,
+    m: &Message,
+    shape: &ImageShape,
+    (lanes, end, policy): (u32, bool, OobPolicy),
+    rng: &mut Rng,
+) -> u32 {
+    let target = flush(outside, shape.bytes().unwrap(), end);
+    let inputs = outside.alloc((DATA_AT + DATA) as u64).unwrap();
+    let results = outside.alloc(DATA as u64).unwrap();
+    let program = engine
+        .program_from_text("images", &kernel(m, lanes), m.platform)
+        .unwrap_or_else(|e| panic!("{}: {e}", m.text));
+    let launch = Launch::new([lanes, 1, 1])
+        .local([lanes, 1, 1])
+        .oob(policy)
+        .image(0, target.clone(), *shape)
+        .surface(1, inputs.clone())
+        .surface(2, results.clone())
+        .sampler(
+            0,
+            SamplerState {
+                addressing: visa_runtime::Addressing::Border,
+                ..SamplerState::default()
+            },
+        );
+    let prepared = program.kernels()[0].prepare(&launch).unwrap();
+    let before = rng.bytes(target.len() as usize);
+    let cases = if lanes == 8 { 256 } else { 64 };
+    for n in 0..cases {
+        let case = case(rng, shape, lanes, m.action, n);
+        let mut want = Model {
+            memory: before.clone(),
+            data: case.data.clone(),
+            faults: 0,
+        };
+        want.run(m, shape, &case);
+        target.write(0, &before).unwrap();
+        inputs.write(0, &case.inputs()).unwrap();
+        let report = prepared.run().unwrap();
+        let what = || {
+            format!(
+                "{} on {shape:?}, end {end}, mask {:#x}, at {:x?}",
+                m.text, case.mask, case.at
+            )
+        };
+        assert_eq!(report.status, LaunchStatus::Completed, "{}", what());
+        if policy == OobPolicy::Report {
+            assert_eq!(report.fault_count, want.faults, "{}", what());
+        }
+        assert_eq!(target.to_vec(), want.memory, "{}", what());
+        assert_eq!(results.to_vec(), want.data, "{}", what());
+    }
+    cases
+}
+
+#[test]
+fn images() {
+    let engine = Engine::with_options(options()).unwrap();
+    let outside = DeviceMemory::with_capacity(1 << 24).unwrap();
+    let mut rng = Rng::new(61);
+    let (mut cases, mut n) = (0, 0_u32);
+    for m in &MESSAGES {
+        for (kind, format, extent) in IMAGES {
+            // Filters clamp layers.
+            if m.text.starts_with("sample") && kind.layer_axis().is_some() {
+                continue;
+            }
+            let shape = ImageShape {
+                kind,
+                format: format.parse::<ImageFormat>().unwrap(),
+                extent,
+            };
+            for end in [true, false] {
+                n += 1;
+                let policy = match n.is_multiple_of(4) {
+                    true => OobPolicy::Report,
+                    false => OobPolicy::ReadZeroSkipWrite,
+                };
+                for lanes in [8, 16] {
+                    let how = (lanes, end, policy);
+                    cases += message_on(&engine, &outside, m, &shape, how, &mut rng);
+                }
+            }
+        }
+    }
+    println!("images: {} messages, {cases} cases", MESSAGES.len());
+}
