@@ -18,6 +18,7 @@ use super::Candidate;
 use super::table::{LEGEND, Row, Table};
 use crate::cli::asm;
 use crate::cli::exit::{Exit, Failure};
+use crate::lines::SourceMap;
 
 /// Strategies whose code is on the page: the baseline and the fastest others.
 const MAX_SHOWN: usize = 8;
@@ -154,7 +155,8 @@ fn shown(table: &Table) -> Vec<usize> {
 }
 
 fn data(table: &Table, candidates: &[Candidate], source: &str) -> Data {
-    let visa = (1..).zip(source.lines().map(str::to_owned));
+    let map = candidates.first().map(|c| c.made.object().lines.source());
+    let visa = visa(source, map.unwrap_or(&SourceMap::default()));
     let mut listings = Listings::default();
     let mut strategies = Vec::new();
     for candidate in shown(table).into_iter().filter_map(|n| candidates.get(n)) {
@@ -170,10 +172,25 @@ fn data(table: &Table, candidates: &[Candidate], source: &str) -> Data {
         });
     }
     Data {
-        visa: listing(visa),
+        visa: listing(visa.into_iter()),
         listings: listings.all,
         strategies,
     }
+}
+
+/// Lines of vISA, each that begins something else with the place in the source that it came from.
+fn visa(source: &str, map: &SourceMap) -> Vec<(u32, String)> {
+    let mut last = None;
+    let lines = (1..).zip(source.lines()).map(|(number, text)| {
+        let from = map.at(number);
+        let new = from != last;
+        last = from;
+        match from.filter(|_| new) {
+            Some((file, line)) => (number, format!("{text}  ; {file}:{line}")),
+            None => (number, text.to_owned()),
+        }
+    });
+    lines.collect()
 }
 
 /// Listings, each once: strategies that differ in the code generator alone have the same IR.
@@ -238,6 +255,14 @@ mod tests {
             escaped("<a href='x'>\"&\"</a>"),
             "&lt;a href=&#39;x&#39;&gt;&quot;&amp;&quot;&lt;/a&gt;"
         );
+    }
+
+    #[test]
+    fn lines_say_where_they_came_from() {
+        let map = SourceMap::new([(2, Some(("k.cl", 7))), (4, None)]);
+        let lines = visa("a\nb\nc\nd", &map);
+        let texts: Vec<&str> = lines.iter().map(|l| l.1.as_str()).collect();
+        assert_eq!(texts, ["a", "b  ; k.cl:7", "c", "d"]);
     }
 
     #[test]
