@@ -160,7 +160,9 @@ impl Observers {
         places: &crate::lines::Places,
     ) -> Result<(), Error> {
         let file = |index: u32| places.files.get(index as usize).map_or("", String::as_str);
-        let lines = places.rows.iter().map(|place| CodeLine {
+        let bytes = kernel.object.code.len();
+        let inside = places.rows.iter().filter(|p| (p.offset as usize) < bytes);
+        let lines = inside.map(|place| CodeLine {
             offset: place.offset,
             file: file(place.file),
             line: place.line,
