@@ -7,7 +7,7 @@
 use std::sync::atomic::AtomicU32;
 
 /// Version of this layout.
-pub const ABI_VERSION: u32 = 11;
+pub const ABI_VERSION: u32 = 12;
 
 /// Entries of a surface table; an index is a byte, so a look-up needs no check.
 pub const SURFACES: usize = 256;
@@ -131,6 +131,8 @@ pub struct GroupCtx {
     pub following: u32,
     /// For the helper of named barriers; opaque to compiled code.
     pub barriers: *mut u8,
+    /// What the helper that keeps all registers and was called last would have returned, see [`Helpers::load_quiet`].
+    pub answer: u32,
 }
 
 /// Length of [`GroupCtx::sink`].
@@ -176,7 +178,7 @@ pub struct Helpers {
     /// `op` is `FpEnvOp` of the compiler; element bytes 2, 4 or 8 (2 is binary16).
     pub fp_env: unsafe extern "C" fn(u32, u32, u32, *const [*const u8; 3], *mut u8),
     /// Records faulting lanes: `(group, thread, site, lanes, addresses[lane], surface)`; returns non-zero to stop.
-    pub fault: unsafe extern "C" fn(*mut GroupCtx, u32, u32, u32, *const u64, u32) -> u32,
+    pub fault: Fault,
     /// Time stamp counter.
     pub tsc: unsafe extern "C" fn() -> u64,
     /// Lane-wise atomics, see [`Message`]; operations are the compiler's `AtomicOp`. Addresses are
@@ -188,8 +190,8 @@ pub struct Helpers {
     /// Lane-wise store, see [`Message`]. Lanes store one after the other, so that of lanes that
     /// overlap the highest wins, and no byte of another lane's is touched.
     pub store: Message,
-    /// [`Helpers::load`] that on x86-64 with the System V convention changes no register, nor
-    /// returns anything: for calls beside a path that should not have to save its registers.
+    /// [`Helpers::load`] that on x86-64 with the System V convention changes no register and leaves its result in
+    /// [`GroupCtx::answer`]: for calls beside a path that should not have to save its registers.
     pub load_quiet: Message,
     /// The same of [`Helpers::store`].
     pub store_quiet: Message,
@@ -203,7 +205,16 @@ pub struct Helpers {
     /// A step of a thread at a named barrier: `(group, thread, step, id, role, producers, consumers)`, see
     /// [`mod@named_barrier`]; the last three count for signals only.
     pub named_barrier: unsafe extern "C" fn(*mut GroupCtx, u32, u32, u32, u32, u32, u32) -> u32,
+    /// [`Helpers::fault`] in the way of [`Helpers::load_quiet`].
+    pub fault_quiet: Fault,
+    /// Stores of sixteen dwords, one after the other, those whose bits are set: `(pointer, bits)`, and the dwords in the
+    /// first four vector registers. Changes no other registers than the mask registers. For code made for x86-64 with AVX-512 and
+    /// the System V convention; elsewhere it is not called.
+    pub store_enabled: unsafe extern "C" fn(*mut u8, u32),
 }
+
+/// Type of [`Helpers::fault`].
+pub type Fault = unsafe extern "C" fn(*mut GroupCtx, u32, u32, u32, *const u64, u32) -> u32;
 
 /// Named barriers of a group: 0 to 31, of whose numbers the low five bits count, and [`named_barrier::GROUP`].
 ///
@@ -283,7 +294,7 @@ pub mod rectangle {
 /// written, nor is anything of a lane that is not enabled. The result has a bit for each enabled lane of
 /// which an element is not inside.
 pub type Message =
-    unsafe extern "C" fn(*const GroupCtx, *const ThreadCtx, u32, u32, u32, *mut u8) -> u32;
+    unsafe extern "C" fn(*mut GroupCtx, *const ThreadCtx, u32, u32, u32, *mut u8) -> u32;
 
 /// Access to an image: `(group, shape, surface, sampler, lanes, block) -> faulting lanes`.
 ///

@@ -8,8 +8,8 @@ use visa_runtime::abi::{
 };
 
 #[test]
-fn layout_of_version_10() {
-    assert_eq!(ABI_VERSION, 10);
+fn layout_of_version_12() {
+    assert_eq!(ABI_VERSION, 12);
     assert_eq!(
         (SURFACES, SINK_BYTES, LOCAL_ID_ROW, THREAD_DONE),
         (256, 256, 32, u32::MAX)
@@ -53,10 +53,11 @@ fn layout_of_version_10() {
         offset_of!(GroupCtx, thread_count),
         offset_of!(GroupCtx, following),
         offset_of!(GroupCtx, barriers),
+        offset_of!(GroupCtx, answer),
     ];
     assert_eq!(
         (group, size_of::<GroupCtx>()),
-        ([0, 8, 16, 24, 32, 40, 48, 112, 116, 120], 128)
+        ([0, 8, 16, 24, 32, 40, 48, 112, 116, 120, 128], 136)
     );
     let thread = [
         offset_of!(ThreadCtx, local_ids),
@@ -86,8 +87,10 @@ fn layout_of_version_10() {
         offset_of!(Helpers, rectangle),
         offset_of!(Helpers, image),
         offset_of!(Helpers, named_barrier),
+        offset_of!(Helpers, fault_quiet),
+        offset_of!(Helpers, store_enabled),
     ];
-    assert_eq!(helpers, [0, 8, 16, 24, 32, 40, 48, 56, 64, 72, 80]);
+    assert_eq!(helpers, [0, 8, 16, 24, 32, 40, 48, 56, 64, 72, 80, 88, 96]);
     let image = [
         offset_of!(Image, base),
         offset_of!(Image, pitch),

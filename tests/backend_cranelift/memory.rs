@@ -34,6 +34,8 @@ struct Access {
     full: bool,
     /// Addresses: a scalar and so many bytes from lane to lane; else from the payload.
     stride: Option<i64>,
+    /// Addresses: a scalar and 32-bit numbers, widened so and shifted by so much; else whole.
+    scaled: Option<(Conv, u8)>,
     sources: Vec<Ty>,
     results: Vec<Ty>,
 }
@@ -67,9 +69,10 @@ impl Access {
             payload(&mut f, 0, mask)
         };
         let addr_ty = Ty::vector(self.space.addr(), lanes);
-        let addr = match self.stride {
-            None => payload(&mut f, STRIDE, addr_ty),
-            Some(stride) => even_addresses(&mut f, addr_ty, stride, self.lanes),
+        let addr = match (self.stride, self.scaled) {
+            (None, None) => payload(&mut f, STRIDE, addr_ty),
+            (Some(stride), _) => even_addresses(&mut f, addr_ty, stride, self.lanes),
+            (None, Some((conv, shift))) => scaled_addresses(&mut f, self.lanes, conv, shift),
         };
         let mut args: Vec<Value> = vec![mask, addr];
         if self.space.has_surface() {
@@ -243,8 +246,67 @@ impl Access {
                 put(&mut model, offset);
             }
         }
+        if let Some((_, shift)) = self.scaled {
+            self.scale(rng, (limit, shift), base, [&mut native, &mut model]);
+        }
         (native, model)
     }
+
+    /// Bases in front of the memory, in it and behind it, sometimes with a tag; numbers that reach all of it, and far away.
+    fn scale(
+        &self,
+        rng: &mut Rng,
+        (limit, shift): (usize, u8),
+        base: u64,
+        payloads: [&mut Vec<u8>; 2],
+    ) {
+        let from = match rng.below(6) {
+            0 => 0u64.wrapping_sub(rng.below(1 << 12) as u64),
+            1 => rng.below(limit + 16) as u64,
+            2 => rng.below(8) as u64 + (1 << 30),
+            _ => 0,
+        };
+        let tag = if rng.below(4) == 0 {
+            rng.next() << 48
+        } else {
+            0
+        };
+        let far = rng.below(3) == 0;
+        let numbers: Vec<u32> = (0..32)
+            .map(|_| match rng.below(8) {
+                0 if far => rng.next() as u32,
+                1 if far => 0u32.wrapping_sub(rng.below(1 << 10) as u32),
+                _ => rng.below((limit >> shift) + usize::from(far) * 4 + 1) as u32,
+            })
+            .collect();
+        // The evaluator knows no tags.
+        for (bytes, (base, tag)) in payloads
+            .into_iter()
+            .zip([(base, tag), (Bytes::FLAT_BASE, 0)])
+        {
+            let base = base.wrapping_add(from) & 0xFFFF_FFFF_FFFF | tag;
+            bytes[BASE as usize..][..8].copy_from_slice(&base.to_le_bytes());
+            for (lane, number) in numbers.iter().enumerate() {
+                bytes[STRIDE as usize + 4 * lane..][..4].copy_from_slice(&number.to_le_bytes());
+            }
+        }
+    }
+}
+
+/// Where the base of scaled addresses is in the payload.
+const BASE: u32 = 2 * STRIDE + 64;
+
+/// As compilers write an element of an array in device memory.
+fn scaled_addresses(f: &mut Function, lanes: u16, conv: Conv, shift: u8) -> Value {
+    let entry = Function::ENTRY;
+    let ty = Ty::vector(Lane::I64, lanes);
+    let base = payload(f, BASE, Ty::I64);
+    let index = payload(f, STRIDE, Ty::vector(Lane::I32, lanes));
+    let wide = f.push1(entry, Op::Convert(conv), vec![index], ty, 0);
+    let by = f.push1(entry, Op::Const(shift.into()), vec![], Ty::I64, 0);
+    let product = f.push1(entry, Op::Binary(BinOp::Shl), vec![wide, by], ty, 0);
+    let base = f.push1(entry, Op::Splat, vec![base], ty, 0);
+    f.push1(entry, Op::Binary(BinOp::Add), vec![product, base], ty, 0)
 }
 
 /// Scalar from the payload (or 8) plus a multiple of the lane number; for some lane counts
@@ -367,6 +429,7 @@ fn each_access(mut body: impl FnMut(Access, MemAccess)) {
                             constant,
                             full: lanes == 16 && elem != Lane::I8,
                             stride: None,
+                            scaled: None,
                             sources: tys.clone(),
                             results: tys,
                         };
@@ -402,6 +465,40 @@ fn stores() {
         };
         case.check(&mut rng, 18);
     });
+}
+
+#[test]
+fn scaled_numbers() {
+    let mut rng = Rng(36);
+    for (number, elem) in INTS.into_iter().enumerate() {
+        for (lanes, conv) in [(8, Conv::ZExt), (16, Conv::SExt), (32, Conv::ZExt)] {
+            for load in [true, false] {
+                let access = MemAccess {
+                    space: Space::Flat,
+                    elem,
+                    comps: 1,
+                    site: 0,
+                };
+                let op = match load {
+                    true => Op::Load(access),
+                    false => Op::Store(access),
+                };
+                let tys = vec![Ty::vector(elem, lanes)];
+                let case = Access {
+                    op,
+                    space: Space::Flat,
+                    lanes,
+                    constant: true,
+                    full: lanes != 16,
+                    stride: None,
+                    scaled: Some((conv, number as u8)),
+                    sources: if load { vec![] } else { tys.clone() },
+                    results: if load { tys } else { vec![] },
+                };
+                case.check(&mut rng, 90);
+            }
+        }
+    }
 }
 
 #[test]
@@ -468,6 +565,7 @@ fn blocks() {
                         constant: n != 5,
                         full: n == 16,
                         stride: None,
+                        scaled: None,
                         sources: if load { vec![] } else { vec![ty] },
                         results: if load { vec![ty] } else { vec![] },
                     };
@@ -505,6 +603,7 @@ fn atomics() {
                         constant: true,
                         full: false,
                         stride: None,
+                        scaled: None,
                         sources: vec![ty; op.sources()],
                         results: vec![ty],
                     };

@@ -273,6 +273,7 @@ impl Rig {
             thread_count: self.threads.len() as u32,
             following: self.following,
             barriers: std::ptr::null_mut(),
+            answer: 0,
         };
         let count = self.threads.len() as u32;
         // SAFETY: the code was generated for this ABI and every pointer outlives the call.

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 /// # Safety
 /// The arguments must be as [`crate::abi::Message`] says, from the group that runs.
 pub(crate) unsafe extern "C" fn atomic(
-    group: *const GroupCtx,
+    group: *mut GroupCtx,
     thread: *const ThreadCtx,
     shape: u32,
     index: u32,

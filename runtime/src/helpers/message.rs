@@ -51,7 +51,7 @@ impl Access {
     /// The arguments must be those of a [`crate::abi::Message`] from the group that runs.
     #[inline(always)]
     pub unsafe fn new(
-        group: *const GroupCtx,
+        group: *mut GroupCtx,
         thread: *const ThreadCtx,
         shape: u32,
         index: u32,
@@ -134,7 +134,7 @@ impl Region {
     /// As [`Access::new`].
     #[inline(always)]
     unsafe fn new(
-        group: *const GroupCtx,
+        group: *mut GroupCtx,
         thread: *const ThreadCtx,
         place: u32,
         index: u32,
@@ -218,7 +218,7 @@ element!(u64, i64, 2, _mm_set_epi64x, 1 0);
 /// # Safety
 /// The arguments must be as [`crate::abi::Message`] says, from the group that runs.
 pub(crate) unsafe extern "C" fn load(
-    group: *const GroupCtx,
+    group: *mut GroupCtx,
     thread: *const ThreadCtx,
     shape: u32,
     index: u32,
@@ -357,7 +357,7 @@ unsafe fn load_elements<T: Element>(a: &Access, lanes: u32) {
 /// # Safety
 /// The arguments must be as [`crate::abi::Message`] says, from the group that runs.
 pub(crate) unsafe extern "C" fn store(
-    group: *const GroupCtx,
+    group: *mut GroupCtx,
     thread: *const ThreadCtx,
     shape: u32,
     index: u32,

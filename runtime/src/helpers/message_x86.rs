@@ -43,7 +43,7 @@ fn handles(a: &Access) -> bool {
 /// As [`message::load`], on a processor for which [`available`] is true.
 #[target_feature(enable = "avx512f,avx512vl,bmi1")]
 pub(super) unsafe extern "C" fn load(
-    group: *const GroupCtx,
+    group: *mut GroupCtx,
     thread: *const ThreadCtx,
     shape: u32,
     index: u32,
@@ -74,7 +74,7 @@ pub(super) unsafe extern "C" fn load(
 /// As [`message::store`], on a processor for which [`available`] is true.
 #[target_feature(enable = "avx512f,avx512vl,bmi1")]
 pub(super) unsafe extern "C" fn store(
-    group: *const GroupCtx,
+    group: *mut GroupCtx,
     thread: *const ThreadCtx,
     shape: u32,
     index: u32,

@@ -39,6 +39,8 @@ static PORTABLE: Helpers = Helpers {
     rectangle: rectangle::rectangle,
     image: image::image,
     named_barrier: named_barrier::step,
+    fault_quiet: quiet::fault,
+    store_enabled: quiet::store_enabled,
 };
 
 /// The table for processors with AVX-512; the same results.

@@ -3,9 +3,13 @@
 //! That convention lets a function change all vector registers, so that a call beside the usual path
 //! makes the usual path save what it holds. These save it themselves.
 
-use super::message;
 #[cfg(all(target_arch = "x86_64", not(windows)))]
-use crate::abi::{GroupCtx, ThreadCtx};
+use std::mem::offset_of;
+
+use super::message;
+use crate::abi::GroupCtx;
+#[cfg(all(target_arch = "x86_64", not(windows)))]
+use crate::abi::ThreadCtx;
 
 #[cfg(not(all(target_arch = "x86_64", not(windows))))]
 pub(super) use message::{load, store};
@@ -13,22 +17,15 @@ pub(super) use message::{load, store};
 #[cfg(all(target_arch = "x86_64", windows))]
 pub(super) use super::message_x86::{load as wide_load, store as wide_store};
 
-/// A function that calls another of the same type and keeps all registers. Upper halves of
+/// A function that calls another of the same type, keeps all registers, and leaves the result in the group. Upper halves of
 /// vector registers are not kept: generated code has 128-bit vectors.
 #[cfg(all(target_arch = "x86_64", not(windows)))]
 macro_rules! quiet {
-    ($name:ident, $of:path) => {
+    ($name:ident($($argument:ident: $ty:ty),* $(,)?), $of:path) => {
         /// # Safety
-        /// As the function that it calls; the result is lost.
+        /// As the function that it calls, and the group must be writable.
         #[unsafe(naked)]
-        pub(super) unsafe extern "C" fn $name(
-            group: *const GroupCtx,
-            thread: *const ThreadCtx,
-            shape: u32,
-            index: u32,
-            enabled: u32,
-            block: *mut u8,
-        ) -> u32 {
+        pub(super) unsafe extern "C" fn $name(group: *mut GroupCtx, $($argument: $ty),*) -> u32 {
             std::arch::naked_asm!(
                 "push rax",
                 "push rcx",
@@ -58,6 +55,9 @@ macro_rules! quiet {
                 "movaps [rsp + 224], xmm14",
                 "movaps [rsp + 240], xmm15",
                 "call {f}",
+                // The group, as it was pushed.
+                "mov rdi, [rsp + 288]",
+                "mov [rdi + {answer}], eax",
                 "movaps xmm0, [rsp]",
                 "movaps xmm1, [rsp + 16]",
                 "movaps xmm2, [rsp + 32]",
@@ -86,15 +86,76 @@ macro_rules! quiet {
                 "pop rax",
                 "ret",
                 f = sym $of,
+                answer = const offset_of!(GroupCtx, answer),
             )
         }
     };
 }
 #[cfg(all(target_arch = "x86_64", not(windows)))]
-quiet!(load, message::load);
+macro_rules! quiet_message {
+    ($name:ident, $of:path) => {
+        quiet!($name(thread: *const ThreadCtx, shape: u32, index: u32, enabled: u32, block: *mut u8), $of);
+    };
+}
 #[cfg(all(target_arch = "x86_64", not(windows)))]
-quiet!(store, message::store);
+quiet_message!(load, message::load);
 #[cfg(all(target_arch = "x86_64", not(windows)))]
-quiet!(wide_load, super::message_x86::load);
+quiet_message!(store, message::store);
 #[cfg(all(target_arch = "x86_64", not(windows)))]
-quiet!(wide_store, super::message_x86::store);
+quiet_message!(wide_load, super::message_x86::load);
+#[cfg(all(target_arch = "x86_64", not(windows)))]
+quiet_message!(wide_store, super::message_x86::store);
+#[cfg(all(target_arch = "x86_64", not(windows)))]
+quiet!(
+    fault(thread: u32, site: u32, lanes: u32, addresses: *const u64, surface: u32),
+    fault_of_table
+);
+
+#[cfg(not(all(target_arch = "x86_64", not(windows))))]
+pub(super) use fault_of_table as fault;
+
+/// [`crate::abi::Helpers::store_enabled`].
+///
+/// # Safety
+/// The processor must have AVX-512VL; the dwords whose bits are set must be writable.
+#[cfg(all(target_arch = "x86_64", not(windows)))]
+#[unsafe(naked)]
+pub(super) unsafe extern "C" fn store_enabled(to: *mut u8, bits: u32) {
+    std::arch::naked_asm!(
+        "kmovw k1, esi",
+        "kshiftrw k2, k1, 4",
+        "kshiftrw k3, k1, 8",
+        "kshiftrw k4, k1, 12",
+        "vmovups [rdi] {{k1}}, xmm0",
+        "vmovups [rdi + 16] {{k2}}, xmm1",
+        "vmovups [rdi + 32] {{k3}}, xmm2",
+        "vmovups [rdi + 48] {{k4}}, xmm3",
+        "ret",
+    )
+}
+
+/// [`crate::abi::Helpers::store_enabled`] where no code calls it.
+#[cfg(not(all(target_arch = "x86_64", not(windows))))]
+pub(super) unsafe extern "C" fn store_enabled(_: *mut u8, _: u32) {
+    std::process::abort();
+}
+
+/// The launch's [`crate::abi::Helpers::fault`].
+///
+/// # Safety
+/// As that function.
+pub(super) unsafe extern "C" fn fault_of_table(
+    group: *mut GroupCtx,
+    thread: u32,
+    site: u32,
+    lanes: u32,
+    addresses: *const u64,
+    surface: u32,
+) -> u32 {
+    // SAFETY: by the caller's promise the group is one that runs, whose launch and table live as long, and the arguments are
+    // those of the function in it.
+    unsafe {
+        let fault = (*(*(*group).launch).helpers).fault;
+        fault(group, thread, site, lanes, addresses, surface)
+    }
+}

@@ -254,6 +254,7 @@ impl Worker {
             thread_count: 0,
             following: 0,
             barriers: null_mut(),
+            answer: 0,
         };
         loop {
             let range = job.take(alone);

@@ -5,8 +5,11 @@
 //! run is then a few vector loads or stores, a stride of zero one scalar load. Loads need no full
 //! mask, since reading memory that is inside disturbs nobody; stores do.
 
+use std::mem::offset_of;
+
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, InstBuilder, Value as V, types};
+use visa_runtime::abi::Helpers;
 
 use super::emit::{DATA, Emit};
 use super::mask::full;
@@ -15,7 +18,7 @@ use super::message::Way;
 use super::records::record_bytes;
 use super::value::{piece_count, piece_type, scalar_type};
 use crate::ssa::remark::{self, Bounds, Decision, Why};
-use crate::ssa::{Inst, MemAccess, Op, Space, Ty, Value};
+use crate::ssa::{Inst, Lane, MemAccess, Op, Space, Ty, Value};
 
 /// How the addresses of an access run.
 #[derive(Clone, Copy)]
@@ -221,14 +224,18 @@ impl Emit<'_> {
             return true;
         }
         let mut ok = self.run_inside((lanes.flat, lanes.region), shape, run);
-        if !every {
-            let all = self.all_enabled(lanes.mask, shape);
+        if let (false, Some(all)) = (every, shape.mask_all) {
             ok = self.ins().band(ok, all);
         }
-        let (fast, other, done) = self.two_ways(ok, every && shape.guard.is_none());
+        let usual = every || shape.mask_all.is_none();
+        let (fast, other, done) = self.two_ways(ok, usual && shape.guard.is_none());
         let off = std::mem::replace(&mut self.cache.off, true);
         self.block = fast;
-        self.store_run(access, lanes, (shape, run), data, inst);
+        if usual && !every {
+            self.store_enabled(access, lanes, (shape, run), data, inst);
+        } else {
+            self.store_run(access, lanes, (shape, run), data, inst);
+        }
         self.jump(done, &[]);
         self.block = other;
         self.store_any(access, lanes, data, Way::Other);
@@ -255,12 +262,69 @@ impl Emit<'_> {
         self.store_to(access, lanes.count, data, |_, i| pointers[i]);
     }
 
-    /// Condition under which all lanes of an access are enabled.
-    fn all_enabled(&mut self, mask: Value, shape: Affine) -> V {
-        match shape.mask_all {
-            Some(all) => all,
-            None => self.mask_test(mask, true),
+    /// A store whose bytes are known to be inside, of lanes that may be any: what is not enabled goes to the sink.
+    fn store_enabled(
+        &mut self,
+        access: MemAccess,
+        lanes: &Lanes,
+        (shape, run): (Affine, Run),
+        data: &[Vec<V>],
+        inst: Inst,
+    ) {
+        let all = self.mask_test(lanes.mask, true);
+        let bits = self.mask_bits(lanes.mask);
+        let pointer = self.pointer_of_run(lanes, shape.base, inst);
+        let (fast, other, done) = self.two_ways(all, false);
+        let off = std::mem::replace(&mut self.cache.off, true);
+        self.block = fast;
+        self.store_run(access, lanes, (shape, run), data, inst);
+        self.jump(done, &[]);
+        self.block = other;
+        match data {
+            [data] if self.stores_masked(access, run) => self.store_masked(pointer, bits, data),
+            _ => {
+                let sink = self.sink();
+                self.store_to(access, lanes.count, data, |e, i| {
+                    let enabled = e.ins().band_imm_u(bits, 1 << i);
+                    let to = e.ins().iadd_imm_s(pointer, i as i64 * run.stride);
+                    e.ins().select(enabled, to, sink)
+                });
+            }
         }
+        self.jump(done, &[]);
+        self.cache.off = off;
+        self.block = done;
+    }
+
+    /// True where the runtime has an instruction for a store of some lanes.
+    fn stores_masked(&self, access: MemAccess, run: Run) -> bool {
+        let there = self.target.masked_stores && self.keeps_registers();
+        there && run.kind == Kind::Packed && access.elem == Lane::I32
+    }
+
+    /// Dwords one after the other, those whose bits are set.
+    fn store_masked(&mut self, pointer: V, bits: V, data: &[V]) {
+        for (k, pieces) in data.chunks(4).enumerate() {
+            let (mut to, mut enabled) = (pointer, bits);
+            if k > 0 {
+                to = self.ins().iadd_imm_s(pointer, 64 * k as i64);
+                enabled = self.ins().ushr_imm_u(bits, 16 * k as i64);
+            }
+            let mut args = vec![to, enabled];
+            // What is missing has no bits.
+            args.extend((0..4).map(|i| pieces[i.min(pieces.len() - 1)]));
+            self.call_quiet(offset_of!(Helpers, store_enabled), &args);
+        }
+    }
+
+    /// True for stores of which nothing but the mask itself says whether all lanes are enabled: if all are is then no
+    /// condition of the usual path.
+    pub fn stores_any_lanes(&self, inst: Inst) -> bool {
+        let (data, shape) = (self.f.inst(inst), self.f.shapes.get(&inst));
+        let count = self.ty(data.args[1]).lanes;
+        matches!(data.op, Op::Store(_))
+            && shape.is_some_and(|s| s.mask_all.is_none())
+            && self.mask_const(data.args[0]) != Some(full(count))
     }
 
     /// True for accesses that one test can decide, by what the function's table says of them.
@@ -278,17 +342,15 @@ impl Emit<'_> {
     }
 
     /// Conditions, apart from the bounds, under which a version for whole runs may do the access: its lanes are even, and of a
-    /// store all are enabled. The operands but the address must have been translated.
+    /// store all are enabled, where that is known without the mask. What they are made of must have been translated.
     pub fn run_conditions(&mut self, inst: Inst) -> [Option<V>; 2] {
         let data = self.f.inst(inst);
         let Some(shape) = self.shape_of(inst) else {
             return [None, None];
         };
-        let mask = data.args[0];
         let count = self.ty(data.args[1]).lanes;
-        let every = matches!(data.op, Op::Load(_)) || self.mask_const(mask) == Some(full(count));
-        let all = (!every).then(|| self.all_enabled(mask, shape));
-        [shape.guard, all]
+        let every = self.mask_const(data.args[0]) == Some(full(count));
+        [shape.guard, shape.mask_all.filter(|_| !every)]
     }
 
     /// Does an access in the version for whole runs.
@@ -313,14 +375,19 @@ impl Emit<'_> {
                 let lanes = self.lanes_of_run(access.space, &data.args);
                 let values = Self::data_args(access.space, &data.args).iter();
                 let values: Vec<Vec<V>> = values.map(|&v| self.parts(v)).collect();
-                if let Some(run) = Run::new(*access, lanes.count, shape.stride, false) {
-                    self.store_run(*access, &lanes, (shape, run), &values, inst);
+                match Run::new(*access, lanes.count, shape.stride, false) {
+                    Some(run) if self.stores_any_lanes(inst) => {
+                        self.store_enabled(*access, &lanes, (shape, run), &values, inst);
+                    }
+                    Some(run) => self.store_run(*access, &lanes, (shape, run), &values, inst),
+                    None => {}
                 }
             }
             _ => self.bug("no access"),
         }
     }
 
+    /// A block for when `ok`, one for when not, which is cold if that is rare, and one that comes after both.
     fn two_ways(&mut self, ok: V, rarely: bool) -> (ir::Block, ir::Block, ir::Block) {
         let fast = self.new_block();
         let other = if rarely {

@@ -219,6 +219,7 @@ impl Emit<'_> {
         let lanes = super::memory::Lanes {
             count: 1,
             mask: block.cond,
+            addresses: None,
             addr: vec![address],
             region: block.region,
             surface: block.surface,

@@ -43,7 +43,12 @@ impl Emit<'_> {
             self.ins().iadd_imm_s(addresses, -8 * i64::from(first)),
             lanes.surface,
         ];
-        let stop = self.call_helper(offset_of!(Helpers, fault), Some(types::I32), &args);
+        let stop = if self.keeps_registers() {
+            self.call_quiet(offset_of!(Helpers, fault_quiet), &args);
+            Some(self.answer())
+        } else {
+            self.call_helper(offset_of!(Helpers, fault), Some(types::I32), &args)
+        };
         if let (OobPolicy::Trap, Some(stop)) = (self.options.oob, stop) {
             let leave = self.fault_exit();
             let ignored = self.new_cold_block();

@@ -34,9 +34,16 @@ impl Emit<'_> {
         self.call_table(self.target.call_conv, offset, result, args)
     }
 
-    /// Calls a helper that keeps all registers.
+    /// Calls a helper that keeps all registers, see [`Self::answer`].
     pub fn call_quiet(&mut self, offset: usize, args: &[V]) {
         self.call_table(CallConv::PreserveAll, offset, None, args);
+    }
+
+    /// What the helper that keeps all registers and was called last has to say.
+    pub fn answer(&mut self) -> V {
+        let group = self.group();
+        let at = offset_of!(GroupCtx, answer) as i32;
+        self.ins().load(types::I32, DATA, group, at)
     }
 
     fn call_table(

@@ -17,6 +17,9 @@ use crate::ssa::{Function, Inst, Lane, MemAccess, Op};
 /// Most accesses of a function that go inline when nothing is said. Such code is several times as long as a call.
 const MOST_INLINE: usize = 8;
 
+/// Lanes that are loaded between two branches.
+const AT_ONCE: usize = 4;
+
 /// What [`Gather::Auto`] is for a function.
 pub(super) fn gather(f: &Function, wanted: Gather) -> Gather {
     if wanted != Gather::Auto {
@@ -36,13 +39,31 @@ pub(super) fn gather(f: &Function, wanted: Gather) -> Gather {
     }
 }
 
+/// How a pointer is made of an offset.
+#[derive(Clone, Copy)]
+pub(super) enum Start {
+    /// It counts from the start of the region.
+    Region,
+    /// It is one.
+    Nowhere,
+    /// From a pointer, in units of bytes of which this is the logarithm.
+    Pointer(V, u8),
+}
+
 /// Offsets of the lanes of an access, and which of them are enabled and inside.
-struct Tested {
-    /// Pieces of offsets in the region.
-    offsets: Vec<V>,
+pub(super) struct Tested {
+    /// Pieces of offsets.
+    pub offsets: Vec<V>,
+    /// What they count from.
+    pub start: Start,
     /// Pieces of masks as wide as the offsets.
-    inside: Vec<V>,
-    lane: Lane,
+    pub inside: Vec<V>,
+    /// The same of lanes that are not inside, whether enabled or not.
+    pub outside: Vec<V>,
+    /// The same of the access's mask, unless it is known to be full.
+    pub enabled: Option<Vec<V>>,
+    /// Lane type of the offsets.
+    pub lane: Lane,
 }
 
 impl Emit<'_> {
@@ -54,40 +75,67 @@ impl Emit<'_> {
 
     /// A load of one element a lane.
     pub fn load_inline(&mut self, access: MemAccess, lanes: &Lanes) -> Vec<V> {
+        if self.asks_once(access.space, lanes) {
+            self.load_whole(access, lanes)
+        } else {
+            self.load_each(access, lanes)
+        }
+    }
+
+    /// A load that asks of each lane whether it is enabled and inside.
+    pub fn load_each(&mut self, access: MemAccess, lanes: &Lanes) -> Vec<V> {
         let tested = self.test_lanes(access, lanes);
         let elem = access.elem;
         if self.gather == Gather::Branch {
             return self.load_branching(elem, lanes, &tested);
         }
-        let parts = self.load_selecting(elem, lanes, &tested);
+        let parts = self.load_pieces(elem, lanes, &tested, false);
         let width = tested.lane.bytes();
         let inside = self.mask_rewidth(tested.inside, width, elem.bytes(), lanes.count);
         self.mask_pieces(&inside, parts)
     }
 
-    /// As many lanes at a time as a piece of offsets has, unless none of them is inside. The jumps also keep the code
-    /// generator from loading all lanes before it puts the first two together.
-    fn load_selecting(&mut self, elem: Lane, lanes: &Lanes, tested: &Tested) -> Vec<V> {
-        let base = self.safe_base(lanes.region, elem.bytes());
-        let (per, at_once) = (per_piece(elem), per_piece(tested.lane));
+    /// Four lanes at a time. Those that are not inside come from a harmless place, and where none is, nothing is loaded; unless
+    /// all are known to be inside.
+    ///
+    /// The branches also keep the code generator from loading all lanes before it puts the first two together. Where nothing
+    /// is left to ask, they ask for the base, which memory that something is inside of always has.
+    pub fn load_pieces(&mut self, elem: Lane, lanes: &Lanes, tested: &Tested, all: bool) -> Vec<V> {
+        let base = match all {
+            true => self.base(lanes.region),
+            false => self.safe_base(lanes.region, elem.bytes()),
+        };
+        let start_of = match tested.start {
+            Start::Region => Some((base, 0)),
+            other => self.start_of(other, lanes),
+        };
+        let (per, offsets) = (per_piece(elem), per_piece(tested.lane));
         let ty = piece_type(elem);
         let zero = self.vconst(ty, 0);
         let count = usize::from(lanes.count);
         let mut parts: Vec<V> = vec![zero; count.div_ceil(per)];
-        let pieces = tested.offsets.iter().zip(&tested.inside);
-        for (p, (&offset, &inside)) in pieces.enumerate() {
-            let range = p * at_once..count.min((p + 1) * at_once);
-            let touched = range.start / per..(range.end - 1) / per + 1;
-            let any = self.ins().vany_true(inside);
+        for start in (0..count).step_by(AT_ONCE) {
+            let range = start..count.min(start + AT_ONCE);
+            let touched = start / per..(range.end - 1) / per + 1;
+            let pieces = start / offsets..(range.end - 1) / offsets + 1;
+            let any = match all {
+                true => base,
+                false => self.pieces_test(&tested.inside[pieces.clone()], false),
+            };
             let (load, skip, next) = (self.new_block(), self.new_block(), self.new_block());
             self.branch(any, load, skip);
             self.block = skip;
             let kept: Vec<BlockArg> = touched.clone().map(|k| parts[k].into()).collect();
             self.ins().jump(next, &kept);
             self.block = load;
-            let safe = [self.ins().band(offset, inside)];
-            for i in range.clone() {
-                let from = self.pointer_to_lane(base, tested.lane, &safe, i - range.start);
+            let mut safe = tested.offsets[pieces.clone()].to_vec();
+            if !all {
+                for (offset, &inside) in safe.iter_mut().zip(&tested.inside[pieces]) {
+                    *offset = self.ins().band(*offset, inside);
+                }
+            }
+            for i in range {
+                let from = self.pointer_to_lane(start_of, tested.lane, &safe, i - start);
                 let v = self.ins().load(scalar_type(elem), DATA, from, 0);
                 parts[i / per] = self.ins().insertlane(parts[i / per], v, (i % per) as u8);
             }
@@ -103,34 +151,97 @@ impl Emit<'_> {
 
     /// A store of one element a lane, in the order of the lanes.
     pub fn store_inline(&mut self, access: MemAccess, lanes: &Lanes, data: &[V]) {
+        let elem = access.elem;
+        if self.asks_once(access.space, lanes) {
+            return self.store_whole(access, lanes, data);
+        }
         let tested = self.test_lanes(access, lanes);
-        let base = self.base(lanes.region);
+        if self.gather == Gather::Branch {
+            return self.store_branching(elem, lanes, &tested, data);
+        }
+        let all = self.pieces_test(&tested.inside, true);
+        let (whole, some, done) = (self.new_block(), self.new_block(), self.new_block());
+        self.branch(all, whole, some);
+        let off = std::mem::replace(&mut self.cache.off, true);
+        self.block = whole;
+        self.store_lanes(elem, lanes, &tested, None, data);
+        self.jump(done, &[]);
+        self.block = some;
+        self.store_inside(elem, lanes, &tested, data);
+        self.jump(done, &[]);
+        self.cache.off = off;
+        self.block = done;
+    }
+
+    /// A store of the lanes that are enabled and inside.
+    pub fn store_inside(&mut self, elem: Lane, lanes: &Lanes, tested: &Tested, data: &[V]) {
         let bits = self.vec_to_bits(tested.lane.bytes(), &tested.inside, lanes.count);
+        self.store_lanes(elem, lanes, tested, Some(bits), data);
+    }
+
+    /// A store of all lanes, or of those whose bits are set: others go to the sink.
+    pub fn store_lanes(
+        &mut self,
+        elem: Lane,
+        lanes: &Lanes,
+        tested: &Tested,
+        bits: Option<V>,
+        data: &[V],
+    ) {
+        let start = self.start_of(tested.start, lanes);
         let sink = self.sink();
         for i in 0..usize::from(lanes.count) {
-            let inside = self.ins().band_imm_u(bits, 1 << i);
-            if self.gather == Gather::Branch {
-                let (store, next) = (self.new_block(), self.new_block());
-                self.branch(inside, store, next);
-                self.block = store;
-                let to = self.pointer_to_lane(base, tested.lane, &tested.offsets, i);
-                let v = self.lane_of(access.elem, data, i);
-                self.ins().store(DATA, v, to, 0);
-                self.jump(next, &[]);
-                self.block = next;
-            } else {
-                let to = self.pointer_to_lane(base, tested.lane, &tested.offsets, i);
-                let to = self.ins().select(inside, to, sink);
-                let v = self.lane_of(access.elem, data, i);
-                self.ins().store(DATA, v, to, 0);
+            let mut to = self.pointer_to_lane(start, tested.lane, &tested.offsets, i);
+            if let Some(bits) = bits {
+                let stored = self.ins().band_imm_u(bits, 1 << i);
+                to = self.ins().select(stored, to, sink);
             }
+            let v = self.lane_of(elem, data, i);
+            self.ins().store(DATA, v, to, 0);
+        }
+    }
+
+    /// Each lane in a block of its own.
+    fn store_branching(&mut self, elem: Lane, lanes: &Lanes, tested: &Tested, data: &[V]) {
+        let start = self.start_of(tested.start, lanes);
+        let bits = self.vec_to_bits(tested.lane.bytes(), &tested.inside, lanes.count);
+        for i in 0..usize::from(lanes.count) {
+            let inside = self.ins().band_imm_u(bits, 1 << i);
+            let (store, next) = (self.new_block(), self.new_block());
+            self.branch(inside, store, next);
+            self.block = store;
+            let to = self.pointer_to_lane(start, tested.lane, &tested.offsets, i);
+            let v = self.lane_of(elem, data, i);
+            self.ins().store(DATA, v, to, 0);
+            self.jump(next, &[]);
+            self.block = next;
         }
     }
 
     /// Finds the lanes that are enabled and inside; reports those that are enabled and not.
-    fn test_lanes(&mut self, access: MemAccess, lanes: &Lanes) -> Tested {
+    pub fn test_lanes(&mut self, access: MemAccess, lanes: &Lanes) -> Tested {
+        let tested = self.compare_lanes(access.elem, lanes);
+        if self.records_faults(access.space) {
+            let mut faulting = tested.outside.clone();
+            if let Some(enabled) = &tested.enabled {
+                faulting = self.mask_pieces(enabled, faulting);
+            }
+            let all = faulting.clone();
+            let all = all.into_iter().reduce(|a, b| self.ins().bor(a, b));
+            if let Some(all) = all {
+                let any = self.ins().vany_true(all);
+                let width = tested.lane.bytes();
+                let bits = |e: &mut Self| e.vec_to_bits(width, &faulting, lanes.count);
+                self.report_when(any, lanes, bits, access.site, |_| ());
+            }
+        }
+        tested
+    }
+
+    /// Finds the lanes that are enabled and inside.
+    pub fn compare_lanes(&mut self, elem: Lane, lanes: &Lanes) -> Tested {
         let lane = lanes.addr_lane();
-        let (width, bytes) = (lane.bytes(), access.elem.bytes());
+        let (width, bytes) = (lane.bytes(), elem.bytes());
         let ty = piece_type(lane);
         let offsets: Vec<V> = if lanes.flat {
             let first = self.base(Region::Known(Place::Flat));
@@ -164,39 +275,50 @@ impl Emit<'_> {
             .collect();
         let every = self.mask_const(lanes.mask) == Some(full(lanes.count));
         let enabled = (!every).then(|| self.mask_vec(lanes.mask, width));
-        if self.records_faults(access.space) {
-            let mut faulting = outside.clone();
-            if let Some(enabled) = &enabled {
-                faulting = self.mask_pieces(enabled, faulting);
-            }
-            let all = faulting.clone();
-            let all = all.into_iter().reduce(|a, b| self.ins().bor(a, b));
-            if let Some(all) = all {
-                let any = self.ins().vany_true(all);
-                let bits = |e: &mut Self| e.vec_to_bits(width, &faulting, lanes.count);
-                self.report_when(any, lanes, bits, access.site, |_| ());
-            }
-        }
         let inside = outside.iter().enumerate().map(|(p, &out)| match &enabled {
             Some(enabled) => self.ins().band_not(enabled[p], out),
             None => self.ins().bnot(out),
         });
         Tested {
             inside: inside.collect(),
+            outside,
+            enabled,
             offsets,
+            start: Start::Region,
             lane,
         }
     }
 
-    fn pointer_to_lane(&mut self, base: V, lane: Lane, offsets: &[V], i: usize) -> V {
+    /// What is added to offsets of an access, and how far they are shifted before.
+    fn start_of(&mut self, start: Start, lanes: &Lanes) -> Option<(V, u8)> {
+        match start {
+            Start::Region => Some((self.base(lanes.region), 0)),
+            Start::Nowhere => None,
+            Start::Pointer(pointer, shift) => Some((pointer, shift)),
+        }
+    }
+
+    fn pointer_to_lane(
+        &mut self,
+        start: Option<(V, u8)>,
+        lane: Lane,
+        offsets: &[V],
+        i: usize,
+    ) -> V {
         let offset = self.lane_of(lane, offsets, i);
-        let wide = self.resize(offset, types::I64);
-        self.ins().iadd(base, wide)
+        let mut wide = self.resize(offset, types::I64);
+        let Some((start, shift)) = start else {
+            return wide;
+        };
+        if shift > 0 {
+            wide = self.ins().ishl_imm_u(wide, i64::from(shift));
+        }
+        self.ins().iadd(start, wide)
     }
 
     /// Each lane in a block of its own.
     fn load_branching(&mut self, elem: Lane, lanes: &Lanes, tested: &Tested) -> Vec<V> {
-        let base = self.base(lanes.region);
+        let start = self.start_of(tested.start, lanes);
         let bits = self.vec_to_bits(tested.lane.bytes(), &tested.inside, lanes.count);
         let per = per_piece(elem);
         let pieces = usize::from(lanes.count).div_ceil(per);
@@ -212,7 +334,7 @@ impl Emit<'_> {
             self.block = other;
             self.ins().jump(next, &[BlockArg::from(parts[part])]);
             self.block = load;
-            let from = self.pointer_to_lane(base, tested.lane, &tested.offsets, i);
+            let from = self.pointer_to_lane(start, tested.lane, &tested.offsets, i);
             let v = self.ins().load(scalar_type(elem), DATA, from, 0);
             let piece = self.ins().insertlane(parts[part], v, (i % per) as u8);
             self.ins().jump(next, &[BlockArg::from(piece)]);

@@ -48,6 +48,8 @@ pub(super) struct Lanes {
     pub count: u16,
     /// Mask operand.
     pub mask: Value,
+    /// Address operand, where there is one for all lanes.
+    pub addresses: Option<Value>,
     /// Addresses as the program gave them, for fault records: scalar or pieces, `i64` for flat
     /// accesses, else `i32`.
     pub addr: Vec<V>,
@@ -97,6 +99,7 @@ impl Emit<'_> {
         Lanes {
             count,
             mask: args[0],
+            addresses: Some(args[1]),
             addr: Vec::new(),
             region,
             surface,

@@ -27,7 +27,7 @@ pub(super) enum Way {
 struct Call {
     /// Offset in the table.
     helper: usize,
-    /// The function keeps all registers and has no result.
+    /// The function keeps all registers.
     quiet: bool,
     shape: u32,
     /// Surface index, or size of register storage.
@@ -100,7 +100,7 @@ impl Emit<'_> {
         let (elem, comps) = (access.elem, access.comps);
         let rows = usize::from(comps);
         let mut call = self.message(offset_of!(Helpers, load), lanes, elem, rows, &[]);
-        if self.can_be_quiet(way, access.space) {
+        if way == Way::Other && self.keeps_registers() {
             call.quiet = true;
             call.helper = offset_of!(Helpers, load_quiet);
         }
@@ -126,7 +126,7 @@ impl Emit<'_> {
         }
         let helper = offset_of!(Helpers, store);
         let mut call = self.message(helper, lanes, access.elem, data.len(), data);
-        if self.can_be_quiet(way, access.space) {
+        if way == Way::Other && self.keeps_registers() {
             call.quiet = true;
             call.helper = offset_of!(Helpers, store_quiet);
         }
@@ -154,10 +154,9 @@ impl Emit<'_> {
         self.options.oob != OobPolicy::ReadZeroSkipWrite && space != Space::Regs
     }
 
-    /// True where a function that keeps all registers is there, and worth while.
-    fn can_be_quiet(&self, way: Way, space: Space) -> bool {
-        let system_v = self.target.x64 && self.target.call_conv == CallConv::SystemV;
-        way == Way::Other && system_v && !self.records_faults(space)
+    /// True where helpers that keep all registers are there.
+    pub fn keeps_registers(&self) -> bool {
+        self.target.x64 && self.target.call_conv == CallConv::SystemV
     }
 
     /// Writes a message's addresses and data, `rows` vectors of which `data` are the first.
@@ -216,7 +215,7 @@ impl Emit<'_> {
         slot
     }
 
-    /// Calls the runtime; returns the lanes that fault, which nobody reads after a quiet call.
+    /// Calls the runtime; returns the lanes that fault.
     fn send(&mut self, call: Call) -> V {
         let thread = self.thread();
         let args = [
@@ -229,7 +228,7 @@ impl Emit<'_> {
         ];
         if call.quiet {
             self.call_quiet(call.helper, &args);
-            return call.enabled;
+            return self.answer();
         }
         let faulting = self.call_helper(call.helper, Some(types::I32), &args);
         faulting.unwrap_or(call.enabled)

@@ -36,6 +36,7 @@ mod shuffle;
 mod stretch;
 mod value;
 mod versions;
+mod whole;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -72,6 +73,8 @@ struct Target {
     x64: bool,
     /// Fused multiply-add is one instruction.
     fma: bool,
+    /// Vectors can be stored under a mask, by [`visa_runtime::abi::Helpers::store_enabled`].
+    masked_stores: bool,
     /// Calling convention of the entry point and the helpers.
     call_conv: isa::CallConv,
 }
@@ -384,6 +387,7 @@ fn describe(isa: &dyn TargetIsa) -> Result<Target, BackendError> {
             Ok(Target {
                 x64: true,
                 fma: on("has_fma") && on("has_avx"),
+                masked_stores: on("has_avx512f") && on("has_avx512vl"),
                 call_conv,
             })
         }
@@ -393,6 +397,7 @@ fn describe(isa: &dyn TargetIsa) -> Result<Target, BackendError> {
         Architecture::Aarch64(_) | Architecture::Riscv64(_) => Ok(Target {
             x64: false,
             fma: true,
+            masked_stores: false,
             call_conv,
         }),
         other => Err(environment(format!(

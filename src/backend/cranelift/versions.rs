@@ -1,5 +1,5 @@
-//! Blocks in two versions: one for when every evenly spaced access stays inside memory and every store has
-//! all its lanes, and one for everything else.
+//! Blocks in two versions: one for when every evenly spaced access stays inside memory and every store of which that is known
+//! in front has all its lanes, and one for everything else.
 //!
 //! A test for each access cuts a block into pieces with a branch each, and values that live across them.
 //! One test for all of them leaves straight code, in which loads become operands; the other version
@@ -190,7 +190,8 @@ impl Emit<'_> {
     }
 
     fn stored_masks(&self, plan: &Plan) -> Vec<Value> {
-        let data = plan.runs.iter().map(|&i| self.f.inst(i));
+        let whole = plan.runs.iter().filter(|&&i| !self.stores_any_lanes(i));
+        let data = whole.map(|&i| self.f.inst(i));
         let stores = data.filter(|d| matches!(d.op, Op::Store(_)));
         stores.map(|d| d.args[0]).collect()
     }
@@ -338,10 +339,8 @@ impl Emit<'_> {
         let shape = self.f.shapes.get(&i).copied().unwrap_or_default();
         let addr = shape.addr.map(|a| [Some(a.base), a.guard]);
         let mut out: Vec<Value> = addr.into_iter().flatten().flatten().collect();
-        match (&data.op, shape.mask_all) {
-            (Op::Store(_), Some(all)) => out.push(all),
-            (Op::Store(_), None) => out.push(data.args[0]),
-            _ => {}
+        if let Op::Store(_) = &data.op {
+            out.extend(shape.mask_all);
         }
         if let Op::Load(access) | Op::Store(access) = &data.op
             && access.space.has_surface()

@@ -1,0 +1,229 @@
+//! Lane-wise accesses that ask first whether all lanes are inside, whether enabled or not.
+//!
+//! That pays where other lanes are faults, which are rare, so that what is done for them need not be fast; under masks, which
+//! then need not be mixed with the test; and in device memory, where the exact test of a lane is long. There, addresses that are a scalar and a scaled 32-bit number a lane are
+//! compared as these numbers, four at a time: what is wide is then made only where it is needed.
+
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{self, InstBuilder, Value as V, types};
+
+use super::emit::Emit;
+use super::lanes::{Start, Tested};
+use super::mask::full;
+use super::memory::{Lanes, Place, Region};
+use super::message::Way;
+use super::value::{per_piece, piece_type};
+use crate::backend::Gather;
+use crate::ssa::{BinOp, Conv, Lane, MemAccess, Op, Space, Value};
+
+/// Addresses `base + (index << shift)`.
+struct Scaled {
+    /// 64 bits.
+    base: Value,
+    /// 32 bits a lane.
+    index: Value,
+    /// At most 3, which pointers can be made with.
+    shift: u8,
+    /// Indices from which on the address is another: sign bits.
+    indices: u64,
+}
+
+impl Emit<'_> {
+    /// True for accesses that are done so.
+    pub fn asks_once(&self, space: Space, lanes: &Lanes) -> bool {
+        let pays = lanes.flat || self.records_faults(space) || !self.every_lane(lanes);
+        self.gather == Gather::Select && pays
+    }
+
+    /// A load of which all lanes are inside, or else one in another way.
+    pub fn load_whole(&mut self, access: MemAccess, lanes: &Lanes) -> Vec<V> {
+        let elem = access.elem;
+        let (fast, other, done) = self.blocks_of_whole(access.space);
+        let tested = self.branch_if_inside(elem, lanes, fast, other);
+        let ty = piece_type(elem);
+        let pieces = usize::from(lanes.count).div_ceil(per_piece(elem));
+        let results = (0..pieces).map(|_| self.func.dfg.append_block_param(done, ty));
+        let results: Vec<V> = results.collect();
+        let off = std::mem::replace(&mut self.cache.off, true);
+        self.block = fast;
+        let mut parts = self.load_pieces(elem, lanes, &tested, true);
+        if !self.every_lane(lanes) {
+            let mask = self.mask_vec(lanes.mask, elem.bytes());
+            parts = self.mask_pieces(&mask, parts);
+        }
+        self.jump(done, &parts);
+        self.block = other;
+        let parts = match self.records_faults(access.space) {
+            true => self.load_any(access, lanes, Way::Other).concat(),
+            false => self.load_each(access, lanes),
+        };
+        self.jump(done, &parts);
+        self.cache.off = off;
+        self.block = done;
+        results
+    }
+
+    /// A store of which all lanes are inside, or else one in another way.
+    pub fn store_whole(&mut self, access: MemAccess, lanes: &Lanes, data: &[V]) {
+        let elem = access.elem;
+        let (fast, other, done) = self.blocks_of_whole(access.space);
+        let tested = self.branch_if_inside(elem, lanes, fast, other);
+        let off = std::mem::replace(&mut self.cache.off, true);
+        self.block = fast;
+        if !self.every_lane(lanes) {
+            let all = self.mask_test(lanes.mask, true);
+            let bits = self.mask_bits(lanes.mask);
+            let (every, some) = (self.new_block(), self.new_block());
+            self.branch(all, every, some);
+            self.block = some;
+            self.store_lanes(elem, lanes, &tested, Some(bits), data);
+            self.jump(done, &[]);
+            self.block = every;
+        }
+        self.store_lanes(elem, lanes, &tested, None, data);
+        self.jump(done, &[]);
+        self.block = other;
+        if self.records_faults(access.space) {
+            self.store_any(access, lanes, &[data.to_vec()], Way::Other);
+        } else {
+            let tested = self.test_lanes(access, lanes);
+            self.store_inside(elem, lanes, &tested, data);
+        }
+        self.jump(done, &[]);
+        self.cache.off = off;
+        self.block = done;
+    }
+
+    fn every_lane(&self, lanes: &Lanes) -> bool {
+        self.mask_const(lanes.mask) == Some(full(lanes.count))
+    }
+
+    /// Blocks for when all lanes are inside, for when not, and for what comes after both.
+    fn blocks_of_whole(&mut self, space: Space) -> (ir::Block, ir::Block, ir::Block) {
+        let fast = self.new_block();
+        let other = match self.records_faults(space) {
+            true => self.new_cold_block(),
+            false => self.new_block(),
+        };
+        (fast, other, self.new_block())
+    }
+
+    /// Goes to `fast` if all lanes, enabled or not, are inside. The offsets that it gives are good there.
+    fn branch_if_inside(
+        &mut self,
+        elem: Lane,
+        lanes: &Lanes,
+        fast: ir::Block,
+        other: ir::Block,
+    ) -> Tested {
+        if !lanes.flat {
+            let tested = self.compare_lanes(elem, lanes);
+            let any = self.pieces_test(&tested.outside, false);
+            self.branch(any, other, fast);
+            return tested;
+        }
+        if let Some(scaled) = lanes.addresses.and_then(|a| self.scaled(a)) {
+            return self.branch_if_scaled_inside(elem, &scaled, fast, other);
+        }
+        // Without a tag, the distance from the base is below the limit; as signed numbers, moved by the sign bit.
+        let base = self.base(Region::Known(Place::Flat));
+        let limit = self.flat_limit(elem.bytes());
+        let [base, limit] = [base, limit].map(|v| {
+            let moved = self.ins().iadd_imm_s(v, i64::MIN);
+            self.ins().splat(types::I64X2, moved)
+        });
+        let inside = lanes.addr.iter().map(|&a| {
+            let distance = self.ins().isub(a, base);
+            self.ins().icmp(IntCC::SignedGreaterThan, limit, distance)
+        });
+        let inside: Vec<V> = inside.collect();
+        let all = self.pieces_test(&inside, true);
+        self.branch(all, fast, other);
+        Tested {
+            inside,
+            outside: Vec::new(),
+            enabled: None,
+            offsets: lanes.addr.clone(),
+            start: Start::Nowhere,
+            lane: Lane::I64,
+        }
+    }
+
+    /// The same by indices: those are good whose elements lie between the base, if it is inside and has no tag, and the end.
+    fn branch_if_scaled_inside(
+        &mut self,
+        elem: Lane,
+        scaled: &Scaled,
+        fast: ir::Block,
+        other: ir::Block,
+    ) -> Tested {
+        let first = self.base(Region::Known(Place::Flat));
+        let limit = self.flat_limit(elem.bytes());
+        let base = self.scalar(scaled.base);
+        let from = self.ins().isub(base, first);
+        let room = self.ins().isub(limit, from);
+        let last = self.ins().iadd_imm_s(room, -1);
+        let last = self.ins().ushr_imm_u(last, i64::from(scaled.shift));
+        let count = self.ins().iadd_imm_s(last, 1);
+        let most = self.iconst(types::I64, scaled.indices);
+        let count = self.ins().umin(count, most);
+        let none = self.iconst(types::I64, 0);
+        let good = self.ins().icmp(IntCC::UnsignedLessThan, from, limit);
+        let count = self.ins().select(good, count, none);
+        let count = self.ins().ireduce(types::I32, count);
+        let count = self.ins().splat(types::I32X4, count);
+        let offsets = self.parts(scaled.index);
+        let outside = offsets.iter().map(|&index| {
+            let most = self.ins().umax(index, count);
+            self.ins().icmp(IntCC::Equal, most, index)
+        });
+        let outside: Vec<V> = outside.collect();
+        let any = self.pieces_test(&outside, false);
+        self.branch(any, other, fast);
+        Tested {
+            inside: Vec::new(),
+            outside,
+            enabled: None,
+            offsets,
+            start: Start::Pointer(base, scaled.shift),
+            lane: Lane::I32,
+        }
+    }
+
+    /// Addresses as a scalar and scaled numbers.
+    fn scaled(&self, addresses: Value) -> Option<Scaled> {
+        let sum = self.def_op(addresses)?;
+        if sum.op != Op::Binary(BinOp::Add) {
+            return None;
+        }
+        let splat = |v: Value| {
+            let data = self.def_op(v)?;
+            (data.op == Op::Splat).then(|| data.args[0])
+        };
+        let (base, product) = match (splat(sum.args[0]), splat(sum.args[1])) {
+            (None, Some(base)) => (base, sum.args[0]),
+            (Some(base), None) => (base, sum.args[1]),
+            _ => return None,
+        };
+        let (wide, shift) = match self.def_op(product) {
+            Some(data) if data.op == Op::Binary(BinOp::Shl) => {
+                (data.args[0], self.uniform_const(data.args[1])?)
+            }
+            _ => (product, 0),
+        };
+        let data = self.def_op(wide)?;
+        let index = *data.args.first()?;
+        let indices = match data.op {
+            Op::Convert(Conv::ZExt) => u64::from(u32::MAX),
+            Op::Convert(Conv::SExt) => 1 << 31,
+            _ => return None,
+        };
+        let fits = self.ty(index).lane == Lane::I32 && shift <= 3;
+        fits.then_some(Scaled {
+            base,
+            index,
+            shift: shift as u8,
+            indices,
+        })
+    }
+}
