@@ -6,6 +6,7 @@ use visa_runtime::abi::image as code;
 
 use super::access::{Atomic, Memory, Space};
 use super::error::Halt;
+use super::float::{Env, Format};
 use super::lanes::{Lanes, bits, up};
 use super::lsc::bindless;
 use super::machine::Machine;
@@ -15,7 +16,7 @@ use crate::isa::lsc::{AddrModel, DataSize, LscOp};
 use crate::isa::sampler::{
     IGNORED_FLAGS, OFFSET_SHIFTS, PIXEL_NULL_MASK, SAMPLEINFO, read_params, unread,
 };
-use crate::isa::{AtomicOp, Opcode};
+use crate::isa::{AtomicOp, Opcode, Type};
 use crate::module::*;
 
 /// A message after its operands were read.
@@ -56,16 +57,59 @@ impl Machine<'_, '_, '_> {
         Ok(())
     }
 
-    /// There is one level: coordinates of lanes that ask for another are outside, further than an offset reaches.
-    fn at_level(&self, u: Lanes, level: Raw, lanes: u32) -> Result<Lanes, Halt> {
-        if level.is_null() {
-            return Ok(u);
+    /// A parameter of a sampler message: dwords, half floats, or words of fetches.
+    fn parameter(&self, op: Opcode, raw: Raw, lanes: u32) -> Result<Lanes, Halt> {
+        if raw.is_null() {
+            return Ok(Lanes::default());
         }
-        let level = self.coordinate(level, lanes)?;
+        match (self.var_type(raw.var)?, op) {
+            (Type::Hf, Opcode::Sample3d | Opcode::Gather43d) => {
+                let half = self.payload_lanes(raw, 0, lanes, 2)?;
+                let float = |i: usize| Env::PLAIN.convert(Format::Hf, Format::F, half.get(i));
+                Ok(Lanes::each(float))
+            }
+            (Type::Uw, Opcode::Load3d) => self.payload_lanes(raw, 0, lanes, 2),
+            _ => self.coordinate(raw, lanes),
+        }
+    }
+
+    /// Results of a sampler message, in dwords or words; the distance of channels in bytes.
+    fn set_sampled(
+        &mut self,
+        inst: &Inst,
+        m: &Message,
+        dst: Raw,
+        values: &[Lanes; 4],
+    ) -> Result<usize, Halt> {
+        let ty = match dst.is_null() {
+            true => Type::Ud,
+            false => self.var_type(dst.var)?,
+        };
+        let narrow = matches!(ty, Type::Hf | Type::Uw | Type::W) && inst.op != Opcode::Info3d;
+        if !narrow {
+            self.set_texels(inst, m, dst, values)?;
+            return Ok(self.channel_stride(inst));
+        }
+        let stride = (inst.exec.lanes() as usize)
+            .saturating_mul(2)
+            .max(self.grf());
+        for (position, channel) in m.channels.iter().enumerate() {
+            let Some(v) = values.get(channel as usize) else {
+                return Halt::malformed("more than four channels");
+            };
+            let v = Lanes::each(|i| match ty {
+                Type::Hf => Env::PLAIN.convert(Format::F, Format::Hf, v.get(i)),
+                _ => v.get(i) & mask(2),
+            });
+            self.set_payload_lanes(dst, position.saturating_mul(stride), 2, &v, m.enabled)?;
+        }
+        Ok(stride)
+    }
+
+    /// There is one level: coordinates of lanes that ask for another are outside, further than an offset reaches.
+    fn at_level(u: Lanes, level: Lanes) -> Lanes {
         let nowhere = u64::from(u32::MAX.wrapping_sub(8));
-        Ok(Lanes::each(|i| {
-            if level.get(i) == 0 { u.get(i) } else { nowhere }
-        }))
+        Lanes::each(|i| if level.get(i) == 0 { u.get(i) } else { nowhere })
     }
 
     fn coordinate(&self, raw: Raw, lanes: u32) -> Result<Lanes, Halt> {
@@ -138,7 +182,9 @@ impl Machine<'_, '_, '_> {
     ) -> Result<Message, Halt> {
         let [u, v, r, level] = *coords;
         let lanes = inst.exec.lanes();
-        let u = self.at_level(self.coordinate(u, lanes)?, level, lanes)?;
+        // A missing level is the first.
+        let level = self.coordinate(level, lanes)?;
+        let u = Self::at_level(self.coordinate(u, lanes)?, level);
         Ok(Message {
             op,
             channels,
@@ -335,13 +381,14 @@ impl Machine<'_, '_, '_> {
         let param = |k: usize| s.params.get(k).copied().unwrap_or(Raw::NULL);
         let [u, v, r] = params.coords.map(param);
         let mut at = [
-            self.coordinate(u, lanes)?,
-            self.coordinate(v, lanes)?,
-            self.coordinate(r, lanes)?,
+            self.parameter(inst.op, u, lanes)?,
+            self.parameter(inst.op, v, lanes)?,
+            self.parameter(inst.op, r, lanes)?,
         ];
         if let Some(level) = params.level {
+            let level = self.parameter(inst.op, param(level), lanes)?;
             let [u, ..] = &mut at;
-            *u = self.at_level(*u, param(level), lanes)?;
+            *u = Self::at_level(*u, level);
         }
         let offsets = self.texel_offsets(s, params.offsets.map(|o| o.map(param)), lanes)?;
         let m = Message {
@@ -372,10 +419,10 @@ impl Machine<'_, '_, '_> {
             },
             _ => m,
         };
-        self.set_texels(inst, &m, s.dst, &texels)?;
+        let stride = self.set_sampled(inst, &m, s.dst, &texels)?;
         // No page does not exist: every lane has its bit.
         if s.flags & PIXEL_NULL_MASK != 0 && m.enabled != 0 && !s.dst.is_null() {
-            let at = (m.channels.count() as usize).saturating_mul(self.channel_stride(inst));
+            let at = (m.channels.count() as usize).saturating_mul(stride);
             let all = up(1, lanes).wrapping_sub(1);
             self.set_payload(s.dst, at, 0, 4, all.into())?;
         }

@@ -5,11 +5,11 @@ use super::Lowerer;
 use super::error::Fail;
 use super::mem::{AtomicOperands, SurfaceRef};
 use super::operand::ChannelMask;
-use crate::isa::Opcode;
 use crate::isa::lsc::{AddrModel, DataSize, LscOp};
 use crate::isa::sampler::{
     IGNORED_FLAGS, OFFSET_SHIFTS, PIXEL_NULL_MASK, ReadParams, SAMPLEINFO, read_params, unread,
 };
+use crate::isa::{Opcode, Type};
 use crate::module::Inst;
 use crate::module::*;
 use crate::ssa::*;
@@ -65,6 +65,57 @@ impl Lowerer<'_> {
             return Fail::unsupported("16-bit payloads of image messages");
         }
         Ok(())
+    }
+
+    /// A parameter of a sampler message as dwords: also halves of floats, and of the integers that fetches have.
+    fn parameter(&mut self, op: Opcode, raw: Raw, lanes: u32) -> Result<Value, Fail> {
+        let ty = match raw.is_null() {
+            true => None,
+            false => self.kernel.module().vars.ty(raw.var),
+        };
+        match (ty, op) {
+            (Some(Type::Hf), Opcode::Sample3d | Opcode::Gather43d) => {
+                let half = self.payload(raw, 0, lanes, Lane::I16)?;
+                let float = self.b.conv(Conv::F16ToF, half, Lane::F32);
+                Ok(self.b.bitcast(float, Ty::vector(Lane::I32, lanes as u16)))
+            }
+            (Some(Type::Uw), Opcode::Load3d) => {
+                let half = self.payload(raw, 0, lanes, Lane::I16)?;
+                Ok(self.b.resize(half, Lane::I32, false))
+            }
+            _ => self.dwords(raw, lanes),
+        }
+    }
+
+    /// Results of a sampler message, and how many bytes lie between channels: floats are rounded to halves, of integers the low
+    /// halves are left.
+    fn set_sampled(
+        &mut self,
+        m: &ImageMessage,
+        op: Opcode,
+        dst: Raw,
+        values: &[Value],
+    ) -> Result<u32, Fail> {
+        let ty = self.kernel.module().vars.ty(dst.var);
+        let narrow = matches!(ty, Some(Type::Hf | Type::Uw | Type::W));
+        if dst.is_null() || !narrow || op == Opcode::Info3d {
+            self.set_texels(m, dst, values)?;
+            return Ok(self.channel_stride(m.lanes));
+        }
+        let stride = (m.lanes * 2).max(self.grf);
+        for (position, channel) in m.channels.iter().enumerate() {
+            let Some(&v) = values.get(channel as usize) else {
+                return Fail::malformed("more than four channels");
+            };
+            let v = if ty == Some(Type::Hf) {
+                let float = self.b.bitcast(v, Ty::vector(Lane::F32, m.lanes as u16));
+                self.b.conv(Conv::FToF16, float, Lane::I16)
+            } else {
+                self.b.resize(v, Lane::I16, false)
+            };
+            self.set_payload(dst, position as u32 * stride, v, m.mask.value(), false)?;
+        }
+        Ok(stride)
     }
 
     fn send_image(&mut self, inst: &Inst, m: &ImageMessage, data: &[Value]) -> Vec<Value> {
@@ -166,8 +217,11 @@ impl Lowerer<'_> {
     ) -> Result<ImageMessage, Fail> {
         let [u, v, r, level] = *coords;
         let lanes = inst.exec.lanes();
-        let u = self.dwords(u, lanes)?;
-        let u = self.at_level(u, level, lanes)?;
+        let mut u = self.dwords(u, lanes)?;
+        if !level.is_null() {
+            let level = self.dwords(level, lanes)?;
+            u = self.at_level(u, level);
+        }
         Ok(ImageMessage {
             op,
             channels,
@@ -180,15 +234,11 @@ impl Lowerer<'_> {
     }
 
     /// There is one level: the coordinate of lanes that ask for another is outside.
-    fn at_level(&mut self, u: Value, level: Raw, lanes: u32) -> Result<Value, Fail> {
-        if level.is_null() {
-            return Ok(u);
-        }
-        let level = self.dwords(level, lanes)?;
+    fn at_level(&mut self, u: Value, level: Value) -> Value {
         let zero = self.b.int_like(level, 0);
         let other = self.b.icmp(ICond::Ne, level, zero);
         let nowhere = self.b.int_like(u, NOWHERE);
-        Ok(self.b.select(other, nowhere, u))
+        self.b.select(other, nowhere, u)
     }
 
     /// `typed_atomic`.
@@ -286,12 +336,13 @@ impl Lowerer<'_> {
         let param = |k: usize| s.params.get(k).copied().unwrap_or(Raw::NULL);
         let [u, v, r] = params.coords.map(param);
         let mut at = [
-            self.dwords(u, lanes)?,
-            self.dwords(v, lanes)?,
-            self.dwords(r, lanes)?,
+            self.parameter(inst.op, u, lanes)?,
+            self.parameter(inst.op, v, lanes)?,
+            self.parameter(inst.op, r, lanes)?,
         ];
         if let Some(level) = params.level {
-            at[0] = self.at_level(at[0], param(level), lanes)?;
+            let level = self.parameter(inst.op, param(level), lanes)?;
+            at[0] = self.at_level(at[0], level);
         }
         let offsets = self.texel_offsets(s, &params, lanes)?;
         let mut m = ImageMessage {
@@ -323,9 +374,9 @@ impl Lowerer<'_> {
             }
             m.channels = Channels(0xF);
         }
-        self.set_texels(&m, s.dst, &values)?;
+        let stride = self.set_sampled(&m, inst.op, s.dst, &values)?;
         if s.flags & PIXEL_NULL_MASK != 0 {
-            self.no_null_pages(&m, s.dst)?;
+            self.no_null_pages(&m, s.dst, stride)?;
         }
         Ok(())
     }
@@ -359,8 +410,8 @@ impl Lowerer<'_> {
     }
 
     /// The register behind the channels: a bit a lane, as no texel comes from a page that does not exist.
-    fn no_null_pages(&mut self, m: &ImageMessage, dst: Raw) -> Result<(), Fail> {
-        let at = m.channels.count() * self.channel_stride(m.lanes);
+    fn no_null_pages(&mut self, m: &ImageMessage, dst: Raw, stride: u32) -> Result<(), Fail> {
+        let at = m.channels.count() * stride;
         let on = m.mask.lanes(&mut self.b, m.lanes as u16);
         let any = match m.lanes {
             1 => on,

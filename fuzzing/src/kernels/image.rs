@@ -139,13 +139,19 @@ pub fn declarations() -> Vec<String> {
     for i in 0..SAMPLERS.len() {
         out.push(format!(".decl S{i} v_type=S num_elts=1"));
     }
-    for (names, ty) in [
+    let coordinates = [
         (["IU", "IV", "IR", "IL"], "ud"),
         (["FU", "FV", "FR", "FL"], "f"),
-    ] {
+        (["WU", "WV", "WR", "WL"], "uw"),
+        (["HU", "HV", "HR", "HL"], "hf"),
+    ];
+    for (names, ty) in coordinates {
         let decl = |n| format!(".decl {n} v_type=G type={ty} num_elts=32 align=GRF");
         out.extend(names.map(decl));
     }
+    // Their low halves.
+    let half = |n| format!(".decl {n}_uw v_type=G type=uw num_elts=64 alias=<{n}, 0>");
+    out.extend(["IU", "IV", "IR", "IL"].map(half));
     out
 }
 
@@ -486,8 +492,20 @@ fn sampled(g: &mut Generator<'_>, row: &OpcodeInfo, lines: &mut Vec<String>) -> 
             surface(i)
         ));
     }
-    let (i, data) = any(g)?;
+    let (i, mut data) = any(g)?;
     let fetches = row.form == Form::Load3d;
+    // Results of 16 bits, of the image's kind.
+    let mut bytes = 4;
+    if g.rng.chance(20) {
+        let narrow = if IMAGES[i].data == Type::F {
+            Type::Hf
+        } else {
+            Type::Uw
+        };
+        if let Some(name) = g.variable(narrow) {
+            (data, bytes) = (name, 2);
+        }
+    }
     if fetches {
         anywhere(g, i, shape, lines);
     } else {
@@ -507,7 +525,8 @@ fn sampled(g: &mut Generator<'_>, row: &OpcodeInfo, lines: &mut Vec<String>) -> 
     };
     let registers = if gathers { 4 } else { channels.len() as u32 };
     // A register more has to fit.
-    let masked = (registers + 1) * (4 * n).max(g.kernel.platform.grf_bytes()) <= 256;
+    let unit = (bytes * n).max(g.kernel.platform.grf_bytes());
+    let masked = (registers + 1) * unit <= super::ELEMENTS * bytes;
     let suffix = match g.rng.below(8) {
         0 if masked => ".pixel_null_mask",
         1 if matches!(name, "sample_3d" | "sample_b") => ".cps",
@@ -523,7 +542,37 @@ fn sampled(g: &mut Generator<'_>, row: &OpcodeInfo, lines: &mut Vec<String>) -> 
         true => String::new(),
         false => format!("S{} ", g.rng.below(SAMPLERS.len())),
     };
-    let parameters: Vec<String> = parameters(name).iter().map(|p| format!("{p}.0")).collect();
+    // Half floats and words instead of the coordinates.
+    let halves = g.rng.chance(20) && name != "sample4_po";
+    if halves {
+        let names = if fetches {
+            ["IU", "IV", "IR", "IL"]
+        } else {
+            ["FU", "FV", "FR", "FL"]
+        };
+        for p in names {
+            let to = if fetches {
+                p.replace('I', "W")
+            } else {
+                p.replace('F', "H")
+            };
+            let from = if fetches {
+                format!("{p}_uw(0,0)<2;1,0>")
+            } else {
+                format!("{p}(0,0)<1;1,0>")
+            };
+            lines.push(format!("mov (M1_NM, {n}) {to}(0,0)<1> {from}"));
+        }
+    }
+    let narrow = |p: &str| match (halves, fetches) {
+        (true, true) => p.replace('I', "W"),
+        (true, false) => p.replace('F', "H"),
+        (false, _) => p.to_owned(),
+    };
+    let parameters: Vec<String> = parameters(name)
+        .iter()
+        .map(|p| format!("{}.0", narrow(p)))
+        .collect();
     Some(format!(
         "{}{name}{suffix}.{channels} {exec} {offset} {sampler}{} {data}.0 {}",
         g.guard(),

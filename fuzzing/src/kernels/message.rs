@@ -390,7 +390,7 @@ fn lsc(g: &mut Generator<'_>, lines: &mut Vec<String>) -> Option<String> {
     match g.rng.below(12) {
         0 if g.kernel.platform == Platform::Pvc => return rectangle(g),
         1 | 2 => return block(g, lines),
-        3 | 4 => return lsc_atomic(g, lines),
+        3..=5 => return lsc_atomic(g, lines),
         _ => {}
     }
     let data = g.variable(Type::Ud)?;
