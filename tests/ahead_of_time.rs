@@ -427,6 +427,29 @@ fn other_machines_are_refused_by_name() {
         assert!(errors.contains(why), "{target}: {errors}");
         assert!(!out.exists());
     }
+    // Objects can be written; what links them is not here.
+    let library = dir.path().join("x.so");
+    let args = [
+        "compile",
+        SAXPY,
+        "-o",
+        library.to_str().unwrap(),
+        "--target",
+    ];
+    for (target, says) in [
+        (
+            "aarch64-apple-darwin",
+            "links libraries for aarch64-apple-darwin",
+        ),
+        ("aarch64-unknown-linux-gnu", "`aarch64-linux-gnu-gcc`"),
+    ] {
+        let mut compile = command(&[&args[..], &[target]].concat());
+        compile.env_remove("CC").env("PATH", dir.path());
+        let (code, _, errors) = output(compile);
+        assert_eq!(code, 4, "{target}: {errors}");
+        assert!(errors.contains(says), "{target}: {errors}");
+    }
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
 }
 
 /// A kernel of saxpy's as it goes into an object file.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use clap::{Args, ValueEnum};
-use target_lexicon::{OperatingSystem, Triple};
+use target_lexicon::{Architecture, OperatingSystem, Triple};
 
 use super::exit::{Exit, Failure};
 use super::generator::{self, Generator};
@@ -325,16 +325,15 @@ impl Compiler {
         work.push(format!(".tmp{}", std::process::id()));
         let work = PathBuf::from(work);
         let made = |error| Failure::file("write", &work, error);
+        let mut tool = self.tool(stem)?;
         fs::create_dir(&work).map_err(made)?;
         let linked = fs::write(work.join(format!("{stem}.o")), object)
             .map_err(made)
             .and_then(|()| {
-                self.tool(stem)
-                    .current_dir(&work)
-                    .output()
-                    .map_err(|error| {
-                        Failure::environment(format!("cannot start the linker: {error}"))
-                    })
+                tool.current_dir(&work).output().map_err(|error| {
+                    let name = tool.get_program().display();
+                    Failure::environment(format!("cannot start `{name}`, which links: {error}"))
+                })
             })
             .and_then(|out| {
                 if out.status.success() {
@@ -348,24 +347,20 @@ impl Compiler {
         linked
     }
 
-    fn tool(&self, stem: &str) -> Command {
+    /// What links, or makes an archive.
+    fn tool(&self, stem: &str) -> Result<Command, Failure> {
         let object = format!("{stem}.o");
         if self.emit == Emit::Static {
             let mut ar = Command::new("ar");
             // D: no times, no owners.
             ar.args(["rcsD", "out", &object]);
-            return ar;
+            return Ok(ar);
         }
         let triple = &self.triple;
-        let host = Triple::host();
-        let native = triple.architecture == host.architecture
-            && triple.operating_system == host.operating_system;
-        let usual = if native {
-            "cc".to_owned()
-        } else {
-            format!("{}-linux-gnu-gcc", triple.architecture)
-        };
-        let mut cc = Command::new(std::env::var_os(CC_VARIABLE).unwrap_or(usual.into()));
+        let mut cc = Command::new(match std::env::var_os(CC_VARIABLE) {
+            Some(cc) => cc,
+            None => linker(triple)?.into(),
+        });
         if matches!(
             triple.operating_system,
             OperatingSystem::Darwin(_) | OperatingSystem::MacOSX(_)
@@ -375,6 +370,26 @@ impl Compiler {
             cc.args(["-shared", "-nostdlib", "-Wl,--build-id=none"]);
         }
         cc.args(["-o", "out", &object]);
-        cc
+        Ok(cc)
     }
+}
+
+/// The C compiler that usually links for a machine.
+fn linker(triple: &Triple) -> Result<String, Failure> {
+    let host = Triple::host();
+    if triple.architecture == host.architecture && triple.operating_system == host.operating_system
+    {
+        return Ok("cc".to_owned());
+    }
+    let architecture = match triple.architecture {
+        Architecture::Riscv64(_) => "riscv64".to_owned(),
+        other => other.to_string(),
+    };
+    if triple.operating_system == OperatingSystem::Linux {
+        return Ok(format!("{architecture}-linux-gnu-gcc"));
+    }
+    Err(Failure::environment(format!(
+        "nothing here links libraries for {triple}: name a C compiler that does in ${CC_VARIABLE}, or write an object file and \
+         link it there"
+    )))
 }
