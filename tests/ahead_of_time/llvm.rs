@@ -46,6 +46,8 @@ fn without_llvm_compile_says_how_to_get_it() {
 #[cfg(feature = "llvm")]
 mod with {
     use super::*;
+    use std::collections::BTreeSet;
+    use visa_jit::backend::llvm::LlvmBackend;
 
     const LLVM: &[&str] = &["--backend", "llvm"];
 
@@ -96,6 +98,36 @@ mod with {
             "{ir}"
         );
         assert_eq!(ir, text("y.ll", &[LLVM, &["--kernel", "saxpy"]].concat()));
+    }
+
+    /// Of each machine: its assembler may leave the addresses of lines to the linker.
+    #[test]
+    fn llvm_code_has_lines() {
+        let root = env!("CARGO_MANIFEST_DIR");
+        let zebin = fs::read(format!("{root}/{SAXPY}")).unwrap();
+        let program = engine().program_from_zebin(&zebin, None).unwrap();
+        let kernel = program.kernel("saxpy").unwrap();
+        let riscv = ["has_m", "has_a", "has_f", "has_d", "has_v"].map(str::to_owned);
+        let found = [
+            ("x86_64-unknown-linux-gnu", &["has_sse42".to_owned()][..]),
+            ("aarch64-unknown-linux-gnu", &[]),
+            ("riscv64gc-unknown-linux-gnu", &riscv),
+        ]
+        .map(|(triple, features)| {
+            let backend = LlvmBackend::for_target(&triple.parse().unwrap(), features).unwrap();
+            let made = kernel
+                .ahead_of_time(&backend, OobPolicy::default())
+                .unwrap();
+            let (rows, bytes) = (made.lines[0].rows(), made.codes[0].0.len());
+            assert!(rows.iter().all(|row| row.0 as usize <= bytes), "{triple}");
+            rows.iter().map(|row| row.1).collect::<BTreeSet<u32>>()
+        });
+        println!("{found:?}");
+        // Instruction selection may leave out a line, not many.
+        assert!(found[0].len() > 10);
+        for other in &found[1..] {
+            assert!(found[0].difference(other).count() <= 3, "{found:?}");
+        }
     }
 
     /// Code uses what its record says and nothing else, and runs where that is.

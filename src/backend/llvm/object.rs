@@ -54,13 +54,15 @@ pub(super) fn link(file: &[u8], entry: &str) -> Result<Linked, String> {
     for fix in &fixes {
         out.apply(fix, &fixes)?;
     }
-    let lines = file.section_by_name(".debug_line");
-    let lines = lines.and_then(|s| s.uncompressed_data().ok());
+    let lines = match file.section_by_name(".debug_line") {
+        Some(section) => out.lines(&file, &section)?,
+        None => Vec::new(),
+    };
     Ok(Linked {
         code: out.bytes,
         code_bytes,
         align: out.align,
-        lines: lines.map_or_else(Vec::new, |d| d.into_owned()),
+        lines,
     })
 }
 
@@ -96,14 +98,28 @@ impl Layout {
         found.map(|s| s.1)
     }
 
-    /// Where a relocation stands and what it refers to.
-    fn fix<'d>(
+    /// Line information, in which some architectures leave differences of addresses to the linker.
+    fn lines<'d>(
         &self,
         file: &impl Object<'d>,
-        section: SectionIndex,
-        at: u64,
-        relocation: &Relocation,
-    ) -> Result<Fix, String> {
+        section: &impl ObjectSection<'d>,
+    ) -> Result<Vec<u8>, String> {
+        let data = section.uncompressed_data().map_err(|e| e.to_string())?;
+        let mut bytes = data.into_owned();
+        for (at, relocation) in section.relocations() {
+            let kind = Kind::of(file.architecture(), relocation.flags());
+            let Some(kind) = kind.filter(|kind| kind.is_sum()) else {
+                continue;
+            };
+            let at = usize::try_from(at).unwrap_or(usize::MAX);
+            let to = bytes.get_mut(at..).unwrap_or(&mut []);
+            kind.write(to, self.target(file, &relocation)?, 0)?;
+        }
+        Ok(bytes)
+    }
+
+    /// What a relocation refers to.
+    fn target<'d>(&self, file: &impl Object<'d>, relocation: &Relocation) -> Result<u64, String> {
         let target = match relocation.target() {
             RelocationTarget::Symbol(index) => {
                 let symbol = file.symbol_by_index(index).map_err(|e| e.to_string())?;
@@ -117,10 +133,21 @@ impl Layout {
             }
             other => return Err(format!("relocation to {other:?}")),
         };
+        Ok(target.wrapping_add_signed(relocation.addend()))
+    }
+
+    /// Where a relocation stands and what it refers to.
+    fn fix<'d>(
+        &self,
+        file: &impl Object<'d>,
+        section: SectionIndex,
+        at: u64,
+        relocation: &Relocation,
+    ) -> Result<Fix, String> {
         let flags = relocation.flags();
         Ok(Fix {
             place: self.start(section).ok_or("a section without a place")? + at,
-            target: target.wrapping_add_signed(relocation.addend()),
+            target: self.target(file, relocation)?,
             kind: Kind::of(file.architecture(), flags)
                 .ok_or_else(|| format!("relocation {flags:?}"))?,
         })

@@ -3,8 +3,8 @@
 
 use object::elf::{
     R_AARCH64_ADR_PREL_LO21, R_AARCH64_LD_PREL_LO19, R_AARCH64_PREL32, R_AARCH64_PREL64,
-    R_RISCV_ADD32, R_RISCV_PCREL_HI20, R_RISCV_PCREL_LO12_I, R_RISCV_SUB32, R_X86_64_PC32,
-    R_X86_64_PC64, R_X86_64_PLT32, RelocationType,
+    R_RISCV_ADD16, R_RISCV_ADD32, R_RISCV_PCREL_HI20, R_RISCV_PCREL_LO12_I, R_RISCV_SUB16,
+    R_RISCV_SUB32, R_X86_64_PC32, R_X86_64_PC64, R_X86_64_PLT32, RelocationType,
 };
 use object::{Architecture, RelocationFlags};
 
@@ -28,6 +28,10 @@ pub(super) enum Kind {
     Add,
     /// Subtracts the target from four bytes.
     Subtract,
+    /// Adds the target to two bytes.
+    AddShort,
+    /// Subtracts the target from two bytes.
+    SubtractShort,
 }
 
 impl Kind {
@@ -53,6 +57,8 @@ impl Kind {
                 (R_RISCV_PCREL_LO12_I, Kind::Low),
                 (R_RISCV_ADD32, Kind::Add),
                 (R_RISCV_SUB32, Kind::Subtract),
+                (R_RISCV_ADD16, Kind::AddShort),
+                (R_RISCV_SUB16, Kind::SubtractShort),
             ],
             _ => &[],
         };
@@ -60,11 +66,27 @@ impl Kind {
         found.map(|(_, kind)| *kind)
     }
 
+    /// Whether it is a part of a difference, which depends on no place.
+    pub fn is_sum(self) -> bool {
+        use Kind::{Add, AddShort, Subtract, SubtractShort};
+        matches!(self, Add | AddShort | Subtract | SubtractShort)
+    }
+
     /// Writes `distance`, from the place to the target, or for sums the `target` itself, to `bytes` at the place.
     pub fn write(self, bytes: &mut [u8], target: u64, distance: i64) -> Result<(), &'static str> {
         if self == Kind::Quad {
             let to = bytes.first_chunk_mut().ok_or(OUTSIDE)?;
             *to = distance.to_le_bytes();
+            return Ok(());
+        }
+        if matches!(self, Kind::AddShort | Kind::SubtractShort) {
+            let to = bytes.first_chunk_mut().ok_or(OUTSIDE)?;
+            let old = u16::from_le_bytes(*to);
+            *to = match self {
+                Kind::AddShort => old.wrapping_add(target as u16),
+                _ => old.wrapping_sub(target as u16),
+            }
+            .to_le_bytes();
             return Ok(());
         }
         let to: &mut [u8; 4] = bytes.first_chunk_mut().ok_or(OUTSIDE)?;
@@ -79,7 +101,9 @@ impl Kind {
         };
         let new = match self {
             Kind::Word => fits(32)?,
-            Kind::Quad => return Err("a number of eight bytes"),
+            Kind::Quad | Kind::AddShort | Kind::SubtractShort => {
+                return Err("a number of another size");
+            }
             Kind::Adr => {
                 let d = fits(21)?;
                 old & 0x9F00_001F | (d & 3) << 29 | (d >> 2 & 0x7_FFFF) << 5
@@ -135,6 +159,8 @@ mod tests {
         assert_eq!(written(Kind::Word, 7, 0, -2), 0xFFFF_FFFE);
         assert_eq!(written(Kind::Add, 7, 5, 0), 12);
         assert_eq!(written(Kind::Subtract, 7, 5, 0), 2);
+        assert_eq!(written(Kind::AddShort, 0x1_FFFF, 2, 0), 0x1_0001);
+        assert_eq!(written(Kind::SubtractShort, 0x1_0001, 2, 0), 0x1_FFFF);
     }
 
     #[test]
