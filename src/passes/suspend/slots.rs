@@ -157,18 +157,19 @@ impl Frame {
     pub(super) fn save(&self, f: &mut Function) {
         f.frame_bytes = self.bytes;
         for (&v, (home, stores)) in &self.stores {
-            let store = |f: &mut Function| -> Inst {
-                f.make(Op::FrameStore(self.offset(v)), vec![v], &[] as &[Ty], 0)
+            // Profiles show what saving costs at the line that is waited at, or behind the one that makes the value.
+            let store = |f: &mut Function, line: u32| -> Inst {
+                f.make(Op::FrameStore(self.offset(v)), vec![v], &[] as &[Ty], line)
             };
             match stores {
                 Stores::Ends(blocks) => {
                     for &b in blocks {
-                        let i = store(f);
+                        let i = store(f, f.block(b).term_line);
                         f.block_mut(b).insts.push(i);
                     }
                 }
                 Stores::Behind => {
-                    let i = store(f);
+                    let i = store(f, f.def_inst(v).map_or(0, |data| data.line));
                     let at = match f.def(v) {
                         ValueDef::Result(def, _) => {
                             let mut insts = f.block(*home).insts.iter();
