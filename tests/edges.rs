@@ -26,6 +26,8 @@ mod legacy;
 mod lsc;
 #[path = "edges/machine.rs"]
 mod machine;
+#[path = "edges/masks.rs"]
+mod masks;
 #[path = "edges/records.rs"]
 mod records;
 #[path = "edges/rig.rs"]

@@ -198,6 +198,41 @@ fn width(bytes: u32) -> &'static str {
     }
 }
 
+/// A message of each kind, with operations of none, one and two operands.
+pub fn of_lanes(l: Lanes) -> Vec<Shape> {
+    let mut out = Vec::new();
+    for o in OPERATIONS
+        .iter()
+        .filter(|o| matches!(o.legacy, "inc" | "add" | "fcmpwr"))
+    {
+        let [a, b] = sources(o, ".0");
+        let s = Space::Surface;
+        let [x, y, data] = [&a, &b, "DATA.0"].map(|v| typed(o, 4, v));
+        let text = format!("dword_atomic.{} {{x}} T6 OFF.0 {x} {y} {data}", o.legacy);
+        out.push(atomic(Platform::Skl, l, s, text, "dword_atomic", o, 4, 0));
+        let text = format!("svm_atomic.{} {{x}} OFF.0 DATA.0 {a} {b}", o.legacy);
+        out.push(atomic(
+            Platform::Pvc,
+            l,
+            Space::Flat,
+            text,
+            "svm_atomic",
+            o,
+            4,
+            0,
+        ));
+        let [a, b] = sources(o, "");
+        let opcode = format!("lsc_atomic_{}", o.lsc);
+        for space in [Space::Surface, Space::Slm, Space::Scratch, Space::Flat] {
+            let offset = if space == Space::Flat { 8 } else { 4 };
+            let (unit, at) = address(space, offset, 0, "");
+            let text = format!("{opcode}.{unit} {{x}} DATA:d32 {at} {a} {b}");
+            out.push(atomic(Platform::Dg2, l, space, text, &opcode, o, 4, 0));
+        }
+    }
+    out
+}
+
 const LESS: Effort = Effort {
     policies: false,
     ..ALL

@@ -154,7 +154,7 @@ impl Message {
     }
 
     /// Channels; each is an access of its own.
-    fn quad(&self, (name, memory, register, upper): Size, set: u32) -> Shape {
+    pub fn quad(&self, (name, memory, register, upper): Size, set: u32) -> Shape {
         let names: String = channels(set)
             .iter()
             .map(|&c| ['x', 'y', 'z', 'w'][c as usize])
@@ -175,7 +175,7 @@ impl Message {
         m.shape(&format!("{name}.{names}"), "", layout, Reach::default())
     }
 
-    fn strided(&self, size: Size, n: u32, stride: Option<u64>) -> Shape {
+    pub fn strided(&self, size: Size, n: u32, stride: Option<u64>) -> Shape {
         let packed = u64::from(size.1 * n);
         let layout = Layout {
             start: Start::Strided(self.immediate, stride.unwrap_or(packed)),

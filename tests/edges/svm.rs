@@ -73,7 +73,7 @@ pub fn gather(platform: Platform, l: Lanes, bytes: u32, blocks: u32, store: bool
 }
 
 /// `svm_gather4scaled` and `svm_scatter4scaled`.
-fn gather4(platform: Platform, l: Lanes, set: u32, store: bool, wide: bool) -> Shape {
+pub fn gather4(platform: Platform, l: Lanes, set: u32, store: bool, wide: bool) -> Shape {
     let opcode = if store {
         "svm_scatter4scaled"
     } else {
