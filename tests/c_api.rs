@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use visa_jit::artifact::object::records;
+use visa_jit::interp::InterpOptions;
+use visa_jit::{ArgKind, Engine, EngineOptions, Launch};
 use visa_runtime::abi::Helpers;
-use visa_runtime::linked::SlotSource;
+use visa_runtime::linked::{Argument, KernelRecord, SlotSource};
 
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
@@ -203,77 +205,205 @@ fn c_programs_run_kernels() {
     valgrind(&program, &[]);
 }
 
-/// The launch plan of the first kernel of an object as C tables.
-fn plan(object: &Path) -> String {
-    let record = records(&fs::read(object).unwrap()).unwrap().remove(0);
+/// Items of a foreign launch, all in one group.
+const ITEMS: u32 = 64;
+/// Bytes of each of its arguments.
+const BYTES: usize = 1 << 15;
+
+/// The launch plan of an object's kernel as C tables; none if it needs more than the C program does.
+fn plan(record: &KernelRecord) -> Option<String> {
     let meta = &record.variants[0].meta;
     let at = |offset: usize| offset / size_of::<usize>();
+    let variants = record.variants.iter().map(|v| format!(" X({})", v.symbol));
     let mut text = format!(
-        "#define PAYLOAD {}\n#define SIMD {}\n\
+        "#define PAYLOAD {}\n#define SIMD {}\n#define BYTES {BYTES}\n#define ARGUMENTS {}\n#define VARIANTS{}\n\
          #define LOAD {}\n#define STORE {}\n#define LOAD_QUIET {}\n#define STORE_QUIET {}\n\
          enum {{ VALUE, ADDRESS, SIZE, ZERO }};\n\
-         static const struct {{ int kind; unsigned offset, size, argument; }} slots[] = {{\n",
+         static const struct {{ int kind; unsigned offset, size, argument, from; }} slots[] = {{\n",
         meta.payload_bytes,
         meta.simd,
+        record.plan.arguments.len(),
+        variants.collect::<String>(),
         at(offset_of!(Helpers, load)),
         at(offset_of!(Helpers, store)),
         at(offset_of!(Helpers, load_quiet)),
         at(offset_of!(Helpers, store_quiet)),
     );
     for slot in &record.plan.slots {
-        let (kind, argument) = match slot.source {
-            SlotSource::Value { argument, .. } => ("VALUE", argument),
-            SlotSource::Address { argument } => ("ADDRESS", argument),
+        let (kind, argument, from) = match slot.source {
+            SlotSource::Value { argument, from } => ("VALUE", argument, from),
+            SlotSource::Address { argument } => ("ADDRESS", argument, 0),
             SlotSource::LocalSize | SlotSource::EnqueuedLocalSize | SlotSource::GlobalSize => {
-                ("SIZE", 0)
+                ("SIZE", 0, 0)
             }
-            SlotSource::GlobalOffset => ("ZERO", 0),
-            other => panic!("saxpy does not need {other:?}"),
+            SlotSource::GlobalOffset => ("ZERO", 0, 0),
+            _ => return None,
         };
         let (offset, size) = (slot.offset, slot.size);
-        text.push_str(&format!("    {{{kind}, {offset}, {size}, {argument}}},\n"));
+        text.push_str(&format!(
+            "    {{{kind}, {offset}, {size}, {argument}, {from}}},\n"
+        ));
     }
     text.push_str("};\nstatic const unsigned bindings[][2] = {\n");
     for (surface, argument) in &record.plan.bindings {
         text.push_str(&format!("    {{{surface}, {argument}}},\n"));
     }
-    text + "};\n"
+    let largest = record.variants.iter().map(|v| v.meta.frame_bytes).max();
+    let alone = meta.slm_bytes == 0 && meta.states == 0 && meta.required_local_size.is_none();
+    let local = |a: &Argument| matches!(a.kind, ArgKind::Local { .. });
+    let plain = record.data_digest.is_none() && !record.plan.arguments.iter().any(local);
+    (alone && plain && largest <= Some(65536)).then(|| text + "};\n")
 }
 
-/// Code for another processor, called by a C program that hands it the ABI's structures itself, in an emulator.
-fn foreign(backend: &str, (target, gcc, emulator): Machine) {
-    if !installed(gcc) || !installed(emulator[0]) {
+/// An argument's bytes: small numbers of its type, none of them zero.
+fn contents(index: u32, type_name: &str) -> Vec<u8> {
+    let number = |i: u32| (i.wrapping_mul(2_654_435_761).rotate_left(8) ^ index) % 61 + 1;
+    let scale = |i: u32| f64::from(number(i)) / 8.0;
+    let mut bytes: Vec<u8> = match type_name.trim_end_matches('*') {
+        "float" => (0..BYTES as u32 / 4)
+            .flat_map(|i| (scale(i) as f32).to_le_bytes())
+            .collect(),
+        "double" => (0..BYTES as u32 / 8)
+            .flat_map(|i| scale(i).to_le_bytes())
+            .collect(),
+        // 1.0 to 1.9
+        "half" => (0..BYTES as u32 / 2)
+            .flat_map(|i| (0x3C00 | (number(i) as u16 * 15)).to_le_bytes())
+            .collect(),
+        "char" | "uchar" => (0..BYTES as u32).map(|i| number(i) as u8).collect(),
+        "short" | "ushort" => (0..BYTES as u32 / 2)
+            .flat_map(|i| (number(i) as u16).to_le_bytes())
+            .collect(),
+        "long" | "ulong" => (0..BYTES as u32 / 8)
+            .flat_map(|i| u64::from(number(i)).to_le_bytes())
+            .collect(),
+        _ => (0..BYTES as u32 / 4)
+            .flat_map(|i| number(i).to_le_bytes())
+            .collect(),
+    };
+    bytes.resize(BYTES, 0);
+    bytes
+}
+
+/// What the interpreter leaves of the same arguments.
+fn interpreted(zebin: &str, record: &KernelRecord, inputs: &[Vec<u8>]) -> Vec<u8> {
+    let options = EngineOptions {
+        interpret: Some(InterpOptions::default()),
+        memory_bytes: 1 << 30,
+        ..EngineOptions::default()
+    };
+    let engine = Engine::with_options(options).unwrap();
+    let zebin = fs::read(root().join(zebin)).unwrap();
+    let program = engine.program_from_zebin(&zebin, None).unwrap();
+    let mut launch = Launch::new([ITEMS, 1, 1]).local([ITEMS, 1, 1]);
+    let mut left = Vec::new();
+    for (argument, input) in record.plan.arguments.iter().zip(inputs) {
+        let buffer = engine.memory().alloc_from(input).unwrap();
+        launch = match argument.kind {
+            ArgKind::Value { size } => launch.arg(argument.index, input[..size as usize].to_vec()),
+            _ => launch.arg(argument.index, &buffer),
+        };
+        left.push(buffer);
+    }
+    let kernel = program.kernel(&record.name).unwrap();
+    kernel.launch(&launch).unwrap();
+    left.iter().flat_map(|buffer| buffer.to_vec()).collect()
+}
+
+/// Kernels of one zebin, all that a program of the C harness can launch: compiled for another processor, called by a C program
+/// that hands them the ABI's structures itself, in an emulator. Returns how many.
+fn foreign(name: &str, backend: &str, (target, gcc, emulator): Machine) -> usize {
+    let zebin = format!("tests/kernels/bin/skl/{name}.zebin");
+    let dir = tempfile::tempdir().unwrap();
+    let object = dir.path().join(format!("{name}.o"));
+    let out = dir.path().to_str().unwrap();
+    let compiled = Command::new(env!("CARGO_BIN_EXE_visa-jit"))
+        .args(["compile", &zebin, "-j1", "--backend", backend])
+        .args(["--target", target, "-o", out])
+        .current_dir(root())
+        .output()
+        .unwrap();
+    assert!(compiled.status.success(), "{compiled:?}");
+    let mut count = 0;
+    for record in records(&fs::read(&object).unwrap()).unwrap() {
+        let Some(plan) = plan(&record) else {
+            continue;
+        };
+        fs::write(dir.path().join("plan.h"), plan).unwrap();
+        let program = dir.path().join(&record.name);
+        succeed(
+            Command::new(gcc)
+                .args(["-std=c11", "-Wall", "-Werror", "-static", "-I"])
+                .arg(dir.path())
+                .arg("-o")
+                .arg(&program)
+                .arg(root().join("tests/c_api/foreign.c"))
+                .arg(&object),
+        );
+        let arguments = record.plan.arguments.iter();
+        let inputs: Vec<_> = arguments.map(|a| contents(a.index, &a.type_name)).collect();
+        let input = dir.path().join("input");
+        fs::write(&input, inputs.concat()).unwrap();
+        let run = Command::new(emulator[0])
+            .args(&emulator[1..])
+            .arg(&program)
+            .stdin(fs::File::open(&input).unwrap())
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&run.stderr);
+        // A fault of the emulator's own, in QEMU 7.2 for RISC-V.
+        let broken = said.contains("Assertion `ctx->insn_start != NULL' failed");
+        if broken || said.contains("another helper") {
+            println!("{target} {backend}: {} skipped: {said}", record.name);
+            continue;
+        }
+        assert!(run.status.success(), "{}: {said}", record.name);
+        let expected = interpreted(&zebin, &record, &inputs);
+        assert_ne!(
+            expected,
+            inputs.concat(),
+            "{}: nothing written",
+            record.name
+        );
+        assert_eq!(run.stdout.len(), expected.len() * record.variants.len());
+        for (variant, left) in record
+            .variants
+            .iter()
+            .zip(run.stdout.chunks(expected.len()))
+        {
+            let wrong = left.iter().zip(&expected).position(|(a, b)| a != b);
+            assert_eq!(wrong, None, "{target} {backend}: {}", variant.symbol);
+        }
+        count += 1;
+    }
+    println!("{target} {backend}: {name} -> {count}");
+    count
+}
+
+/// Every family of instructions that needs no more than loads and stores of the runtime.
+fn foreign_kernels(backend: &str, machine: Machine) {
+    if !installed(machine.1) || !installed(machine.2[0]) {
         return;
     }
-    let dir = tempfile::tempdir().unwrap();
-    let object = dir.path().join("saxpy.o");
-    succeed(
-        Command::new(env!("CARGO_BIN_EXE_visa-jit"))
-            .args([
-                "compile",
-                "tests/kernels/bin/skl/saxpy.zebin",
-                "--kernel",
-                "saxpy",
-            ])
-            .args(["--backend", backend, "--target", target, "-o"])
-            .arg(&object)
-            .current_dir(root()),
-    );
-    fs::write(dir.path().join("plan.h"), plan(&object)).unwrap();
-    let program = dir.path().join("saxpy");
-    succeed(
-        Command::new(gcc)
-            .args(["-std=c11", "-Wall", "-Werror", "-static", "-I"])
-            .arg(dir.path())
-            .arg("-o")
-            .arg(&program)
-            .arg(root().join("tests/c_api/foreign.c"))
-            .arg(&object),
-    );
-    let mut command = Command::new(emulator[0]);
-    let said = succeed(command.args(&emulator[1..]).arg(&program));
-    assert_eq!(said, "64 items, 0 wrong\n");
+    let all = FOREIGN.map(|name| foreign(name, backend, machine));
+    assert!(all.iter().sum::<usize>() >= 100, "{all:?}");
 }
+
+const FOREIGN: [&str; 13] = [
+    "saxpy",
+    "arith",
+    "bits",
+    "switch",
+    "divide",
+    "double",
+    "call",
+    "convert",
+    "convert_double",
+    "math",
+    "math_half",
+    "gather",
+    "pointers",
+];
 
 /// Triple, compiler and emulator.
 type Machine = (&'static str, &'static str, &'static [&'static str]);
@@ -298,26 +428,28 @@ const RISCV64: Machine = (
 #[test]
 #[ignore = "needs aarch64-linux-gnu-gcc and qemu-aarch64-static"]
 fn aarch64_objects_run() {
-    foreign("cranelift", AARCH64);
+    foreign_kernels("cranelift", AARCH64);
 }
 
 #[test]
 #[cfg(feature = "llvm")]
 #[ignore = "needs aarch64-linux-gnu-gcc and qemu-aarch64-static"]
 fn llvm_aarch64_objects_run() {
-    foreign("llvm", AARCH64);
+    foreign_kernels("llvm", AARCH64);
 }
 
 #[test]
 #[cfg(feature = "riscv64")]
 #[ignore = "needs riscv64-linux-gnu-gcc and qemu-riscv64-static"]
 fn riscv64_objects_run() {
-    foreign("cranelift", RISCV64);
+    if installed(RISCV64.1) && installed(RISCV64.2[0]) {
+        assert_eq!(foreign("saxpy", "cranelift", RISCV64), 3);
+    }
 }
 
 #[test]
 #[cfg(feature = "llvm")]
 #[ignore = "needs riscv64-linux-gnu-gcc and qemu-riscv64-static"]
 fn llvm_riscv64_objects_run() {
-    foreign("llvm", RISCV64);
+    foreign_kernels("llvm", RISCV64);
 }
