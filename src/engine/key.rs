@@ -3,9 +3,7 @@
 //! [`KeyParts`] is serialised as a whole, so a field added to any structure in it is part of every key from then on.
 //! Keys are made from a loaded kernel, without lowering it.
 
-use std::collections::BTreeMap;
-
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use visa_runtime::KernelMeta;
 
 use super::abi::PayloadPlan;
@@ -79,19 +77,26 @@ impl Build {
 /// Every bound on what is read, compiled and run, by name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 struct Limits {
-    compiler: BTreeMap<&'static str, u64>,
-    container: BTreeMap<&'static str, u64>,
-    runtime: BTreeMap<&'static str, u64>,
+    compiler: Bounds,
+    container: Bounds,
+    runtime: Bounds,
 }
 
 impl Limits {
-    fn current() -> Limits {
-        let map = |all: &[(&'static str, u64)]| all.iter().copied().collect();
-        Limits {
-            compiler: map(limits::ALL),
-            container: map(container::limits::ALL),
-            runtime: map(visa_runtime::limits::ALL),
-        }
+    const ALL: Limits = Limits {
+        compiler: Bounds(limits::ALL),
+        container: Bounds(container::limits::ALL),
+        runtime: Bounds(visa_runtime::limits::ALL),
+    };
+}
+
+/// Written as a map, in the order of the source; each start of the command writes two keys.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Bounds(&'static [(&'static str, u64)]);
+
+impl Serialize for Bounds {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_map(self.0.iter().copied())
     }
 }
 
@@ -124,7 +129,7 @@ impl FileKey {
     pub fn new(format: FileFormat, digest: &[u8; 32], device: Option<Platform>) -> FileKey {
         FileKey {
             build: Build::current(),
-            limits: Limits::current(),
+            limits: Limits::ALL,
             file: FilePart {
                 format,
                 bytes: blake3::Hash::from_bytes(*digest).to_hex().to_string(),
@@ -161,7 +166,7 @@ impl<'a> KeyParts<'a> {
     ) -> KeyParts<'a> {
         KeyParts {
             build: Build::current(),
-            limits: Limits::current(),
+            limits: Limits::ALL,
             backend,
             codegen,
             passes,
