@@ -227,6 +227,7 @@ impl Emit<'_> {
         if let (false, Some(all)) = (every, shape.mask_all) {
             ok = self.ins().band(ok, all);
         }
+        self.compute_here(data.iter().flatten().copied());
         let usual = every || shape.mask_all.is_none();
         let (fast, other, done) = self.two_ways(ok, usual && shape.guard.is_none());
         let off = std::mem::replace(&mut self.cache.off, true);
@@ -260,6 +261,25 @@ impl Emit<'_> {
         }
         let pointers = self.spread_pointers(lanes.count, pointer, run.stride);
         self.store_to(access, lanes.count, data, |_, i| pointers[i]);
+    }
+
+    /// Uses values. The code generator puts computations where they are used, and where that is several blocks of which none
+    /// comes before the others, in each of them: all that leads to a store would be there once for every way to store.
+    pub fn compute_here(&mut self, pieces: impl Iterator<Item = V>) {
+        let dfg = &self.func.dfg;
+        let computed = |v: &V| match dfg.value_def(*v) {
+            ir::ValueDef::Result(inst, _) => !dfg.insts[inst].opcode().can_load(),
+            _ => false,
+        };
+        let pieces: Vec<V> = pieces.filter(computed).collect();
+        if pieces.is_empty() {
+            return;
+        }
+        let block = self.message_block(16 * pieces.len() as u32);
+        let to = self.slot_addr(block, 0);
+        for (i, v) in pieces.into_iter().enumerate() {
+            self.ins().store(DATA, v, to, 16 * i as i32);
+        }
     }
 
     /// A store whose bytes are known to be inside, of lanes that may be any: what is not enabled goes to the sink.

@@ -159,6 +159,7 @@ impl Emit<'_> {
         if self.gather == Gather::Branch {
             return self.store_branching(elem, lanes, &tested, data);
         }
+        self.compute_here(data.iter().copied());
         let all = self.pieces_test(&tested.inside, true);
         let (whole, some, done) = (self.new_block(), self.new_block(), self.new_block());
         self.branch(all, whole, some);

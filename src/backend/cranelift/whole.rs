@@ -66,6 +66,7 @@ impl Emit<'_> {
     /// A store of which all lanes are inside, or else one in another way.
     pub fn store_whole(&mut self, access: MemAccess, lanes: &Lanes, data: &[V]) {
         let elem = access.elem;
+        self.compute_here(data.iter().copied());
         let (fast, other, done) = self.blocks_of_whole(access.space);
         let tested = self.branch_if_inside(elem, lanes, fast, other);
         let off = std::mem::replace(&mut self.cache.off, true);
