@@ -48,6 +48,9 @@ fn kernel(
         let program = machine.load(&text, kernel.platform);
         loaded.push((*name, program.map_err(|e| format!("{name}: {e}\n{text}"))?));
     }
+    if loaded.len() < 2 {
+        return Err(format!("fewer than two engines run it\n{text}"));
+    }
     for n in 0..launches {
         let launch = kernel.launch(seed * 64 + n);
         let mut results = Vec::new();

@@ -1,10 +1,10 @@
 //! The thread loop, barriers, interruption, inputs, faults, source lines.
 
 use std::sync::Mutex;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use visa_jit::backend::cranelift::CraneliftBackend;
-use visa_jit::backend::{Backend, CodegenOptions, OobPolicy, OptLevel};
+use visa_jit::backend::{Backend, CodegenOptions, Gather, OobPolicy, OptLevel};
 use visa_jit::ssa::Space;
 use visa_runtime::abi::{GroupCtx, Status, THREAD_DONE};
 
@@ -220,6 +220,97 @@ unsafe extern "C" fn record(
         surface,
     });
     stop
+}
+
+const PADDED: &str = r#"function "padded" simd 8 frame 32
+site 0 = read slm 4 "gather_scaled" line 12
+site 1 = write slm 4 "scatter_scaled" line 13
+
+bb0:
+  %0: <3 x i1> = vconst [1 ...]
+  %1: <3 x i32> = input.payload[0]
+  %2: i32 = input.payload[12]
+  %3: <3 x i32> = splat %2
+  %4: <3 x i32> = add %1, %3
+  %5: <3 x i32> = load.slm.i32x1[0] %0, %4
+  framestore[0] %5
+  store.slm.i32x1[1] %0, %4, %5
+  return
+"#;
+
+unsafe extern "C" fn unexpected(
+    _: *mut GroupCtx,
+    _: u32,
+    _: u32,
+    _: u32,
+    _: *const u64,
+    _: u32,
+) -> u32 {
+    UNEXPECTED.fetch_add(1, Ordering::Relaxed);
+    1
+}
+
+static UNEXPECTED: AtomicU32 = AtomicU32::new(0);
+
+/// Three lanes are in a vector of four, of which the last is far outside.
+#[test]
+fn lanes_that_are_not_there_do_not_fault() {
+    let f = function(PADDED);
+    for gather in [Gather::Select, Gather::Call, Gather::Branch] {
+        for oob in [OobPolicy::Report, OobPolicy::Trap] {
+            let options = CodegenOptions {
+                oob,
+                gather,
+                ..SPEED
+            };
+            let code = install(&f, &options);
+            let mut rig = Rig::new(1, 32);
+            let slm = Guarded::of(&[1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0]);
+            rig.place(Space::Slm, 0, &slm);
+            rig.helpers.fault = unexpected;
+            let words = [-1000i32, -996, -992, 1000];
+            rig.payload.write(&words.map(i32::to_le_bytes).concat());
+            assert_eq!(rig.run(code.entry()), Status::Done as u32, "{gather:?}");
+            assert_eq!(UNEXPECTED.load(Ordering::Relaxed), 0, "{gather:?}");
+            let frame = rig.frames[0].read();
+            assert_eq!([0, 4, 8].map(|at| word(&frame, at)), [1, 2, 3]);
+        }
+    }
+}
+
+/// A store of what a chain of so many multiplications gives, under a mask, or to the frame.
+fn chain(length: usize, masked: bool) -> usize {
+    let mut text = String::from(
+        "function \"chain\" simd 16 frame 64\nsite 0 = write slm 4 \"scatter_scaled\" line 1\n\nbb0:\n",
+    );
+    text.push_str("  %0: i32 = input.payload[0]\n  %1: <16 x i1> = bitstomask %0\n");
+    let ramp: Vec<String> = (0..16).map(|i| (4 * i).to_string()).collect();
+    text.push_str(&format!(
+        "  %2: <16 x i32> = vconst [{}]\n",
+        ramp.join(", ")
+    ));
+    // Of the thread: what all have in common is computed before any.
+    text.push_str("  %3: <16 x i16> = input.localids.x[0]\n  %4: <16 x i32> = zext %3\n");
+    for n in 5..5 + length {
+        text.push_str(&format!("  %{n}: <16 x i32> = mul %{}, %4\n", n - 1));
+    }
+    let last = 4 + length;
+    text.push_str(&match masked {
+        true => format!("  store.slm.i32x1[0] %1, %2, %{last}\n"),
+        false => format!("  framestore[0] %{last}\n"),
+    });
+    text.push_str("  return\n");
+    compile(&function(&text), &SPEED).code.len()
+}
+
+/// Cranelift would put the chain into each of the ways to store.
+#[test]
+fn what_a_store_needs_is_computed_once() {
+    let [masked, plain] = [true, false].map(|masked| chain(90, masked) - chain(30, masked));
+    assert!(
+        masked < plain + plain / 4,
+        "{masked} bytes, {plain} without ways"
+    );
 }
 
 const FAULTS: &str = r#"function "faults" simd 8 frame 64

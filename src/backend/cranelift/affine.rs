@@ -12,7 +12,6 @@ use cranelift_codegen::ir::{self, InstBuilder, Value as V, types};
 use visa_runtime::abi::Helpers;
 
 use super::emit::{DATA, Emit};
-use super::mask::full;
 use super::memory::{Lanes, Place, Region};
 use super::message::Way;
 use super::records::record_bytes;
@@ -216,7 +215,7 @@ impl Emit<'_> {
         let Some(run) = run.filter(|run| run.kind != Kind::Same) else {
             return false;
         };
-        let every = self.mask_const(lanes.mask) == Some(full(lanes.count));
+        let every = self.is_const_full(lanes.mask);
         let inside = every && self.run_is_inside(access.space, shape, run);
         self.remark_run(inst, lanes.count, run, inside);
         if inside {
@@ -341,10 +340,9 @@ impl Emit<'_> {
     /// condition of the usual path.
     pub fn stores_any_lanes(&self, inst: Inst) -> bool {
         let (data, shape) = (self.f.inst(inst), self.f.shapes.get(&inst));
-        let count = self.ty(data.args[1]).lanes;
         matches!(data.op, Op::Store(_))
             && shape.is_some_and(|s| s.mask_all.is_none())
-            && self.mask_const(data.args[0]) != Some(full(count))
+            && !self.is_const_full(data.args[0])
     }
 
     /// True for accesses that one test can decide, by what the function's table says of them.
@@ -368,8 +366,7 @@ impl Emit<'_> {
         let Some(shape) = self.shape_of(inst) else {
             return [None, None];
         };
-        let count = self.ty(data.args[1]).lanes;
-        let every = self.mask_const(data.args[0]) == Some(full(count));
+        let every = self.is_const_full(data.args[0]);
         [shape.guard, shape.mask_all.filter(|_| !every)]
     }
 
@@ -532,7 +529,7 @@ impl Emit<'_> {
         lanes: &Lanes,
         parts: Vec<Vec<V>>,
     ) -> Vec<Vec<V>> {
-        if self.mask_const(lanes.mask) == Some(full(lanes.count)) {
+        if self.is_const_full(lanes.mask) {
             return parts;
         }
         let mask = self.mask_vec(lanes.mask, access.elem.bytes());

@@ -14,24 +14,11 @@ impl Emit<'_> {
     /// Calls the fault helper when any bit is set; under `Trap` leaves the function. When it goes on,
     /// `then` comes next.
     pub fn report(&mut self, lanes: &Lanes, faulting: V, site: u32, then: impl FnOnce(&mut Self)) {
-        self.report_when(faulting, lanes, |_| faulting, site, then);
-    }
-
-    /// The same with the bits made once `any` has shown that there are some.
-    pub fn report_when(
-        &mut self,
-        any: V,
-        lanes: &Lanes,
-        bits: impl FnOnce(&mut Self) -> V,
-        site: u32,
-        then: impl FnOnce(&mut Self),
-    ) {
         let cold = self.new_cold_block();
         let go_on = self.new_block();
-        self.branch(any, cold, go_on);
+        self.branch(faulting, cold, go_on);
         self.block = cold;
         let off = std::mem::replace(&mut self.cache.off, true);
-        let faulting = bits(self);
         let addresses = self.wide_addresses(lanes);
         // Records number lanes as the thread does.
         let first = self.f.sites.get(site as usize).map_or(0, |s| s.first_lane);

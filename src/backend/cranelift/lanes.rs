@@ -8,7 +8,6 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{BlockArg, InstBuilder, Value as V, types};
 
 use super::emit::{DATA, Emit};
-use super::mask::full;
 use super::memory::{Lanes, Place, Region};
 use super::value::{per_piece, piece_type, scalar_type};
 use crate::backend::Gather;
@@ -50,20 +49,20 @@ pub(super) enum Start {
     Pointer(V, u8),
 }
 
-/// Offsets of the lanes of an access, and which of them are enabled and inside.
-pub(super) struct Tested {
-    /// Pieces of offsets.
-    pub offsets: Vec<V>,
+/// Where the lanes of an access go.
+pub(super) struct Offsets {
+    /// Vectors of offsets.
+    pub pieces: Vec<V>,
     /// What they count from.
     pub start: Start,
-    /// Pieces of masks as wide as the offsets.
-    pub inside: Vec<V>,
-    /// The same of lanes that are not inside, whether enabled or not.
-    pub outside: Vec<V>,
-    /// The same of the access's mask, unless it is known to be full.
-    pub enabled: Option<Vec<V>>,
-    /// Lane type of the offsets.
+    /// Their lane type.
     pub lane: Lane,
+}
+
+/// Offsets of the lanes of an access, and which lanes are enabled and inside, in masks as wide.
+pub(super) struct Tested {
+    pub offsets: Offsets,
+    pub inside: Vec<V>,
 }
 
 impl Emit<'_> {
@@ -89,27 +88,33 @@ impl Emit<'_> {
         if self.gather == Gather::Branch {
             return self.load_branching(elem, lanes, &tested);
         }
-        let parts = self.load_pieces(elem, lanes, &tested, false);
-        let width = tested.lane.bytes();
+        let parts = self.load_pieces(elem, lanes, &tested.offsets, Some(&tested.inside));
+        let width = tested.offsets.lane.bytes();
         let inside = self.mask_rewidth(tested.inside, width, elem.bytes(), lanes.count);
         self.mask_pieces(&inside, parts)
     }
 
-    /// Four lanes at a time. Those that are not inside come from a harmless place, and where none is, nothing is loaded; unless
-    /// all are known to be inside.
+    /// Four lanes at a time. Those that are not `inside` come from a harmless place, and where none is, nothing is loaded; with
+    /// `None` all are inside.
     ///
     /// The branches also keep the code generator from loading all lanes before it puts the first two together. Where nothing
     /// is left to ask, they ask for the base, which memory that something is inside of always has.
-    pub fn load_pieces(&mut self, elem: Lane, lanes: &Lanes, tested: &Tested, all: bool) -> Vec<V> {
-        let base = match all {
-            true => self.base(lanes.region),
-            false => self.safe_base(lanes.region, elem.bytes()),
+    pub fn load_pieces(
+        &mut self,
+        elem: Lane,
+        lanes: &Lanes,
+        offsets: &Offsets,
+        inside: Option<&[V]>,
+    ) -> Vec<V> {
+        let base = match inside {
+            None => self.base(lanes.region),
+            Some(_) => self.safe_base(lanes.region, elem.bytes()),
         };
-        let start_of = match tested.start {
+        let start_of = match offsets.start {
             Start::Region => Some((base, 0)),
             other => self.start_of(other, lanes),
         };
-        let (per, offsets) = (per_piece(elem), per_piece(tested.lane));
+        let (per, wide) = (per_piece(elem), per_piece(offsets.lane));
         let ty = piece_type(elem);
         let zero = self.vconst(ty, 0);
         let count = usize::from(lanes.count);
@@ -117,10 +122,11 @@ impl Emit<'_> {
         for start in (0..count).step_by(AT_ONCE) {
             let range = start..count.min(start + AT_ONCE);
             let touched = start / per..(range.end - 1) / per + 1;
-            let pieces = start / offsets..(range.end - 1) / offsets + 1;
-            let any = match all {
-                true => base,
-                false => self.pieces_test(&tested.inside[pieces.clone()], false),
+            let pieces = start / wide..(range.end - 1) / wide + 1;
+            let inside = inside.map(|all| &all[pieces.clone()]);
+            let any = match inside {
+                None => base,
+                Some(inside) => self.pieces_test(inside, false),
             };
             let (load, skip, next) = (self.new_block(), self.new_block(), self.new_block());
             self.branch(any, load, skip);
@@ -128,14 +134,12 @@ impl Emit<'_> {
             let kept: Vec<BlockArg> = touched.clone().map(|k| parts[k].into()).collect();
             self.ins().jump(next, &kept);
             self.block = load;
-            let mut safe = tested.offsets[pieces.clone()].to_vec();
-            if !all {
-                for (offset, &inside) in safe.iter_mut().zip(&tested.inside[pieces]) {
-                    *offset = self.ins().band(*offset, inside);
-                }
+            let mut safe = offsets.pieces[pieces].to_vec();
+            for (offset, &inside) in safe.iter_mut().zip(inside.unwrap_or_default()) {
+                *offset = self.ins().band(*offset, inside);
             }
             for i in range {
-                let from = self.pointer_to_lane(start_of, tested.lane, &safe, i - start);
+                let from = self.pointer_to_lane(start_of, offsets.lane, &safe, i - start);
                 let v = self.ins().load(scalar_type(elem), DATA, from, 0);
                 parts[i / per] = self.ins().insertlane(parts[i / per], v, (i % per) as u8);
             }
@@ -165,7 +169,7 @@ impl Emit<'_> {
         self.branch(all, whole, some);
         let off = std::mem::replace(&mut self.cache.off, true);
         self.block = whole;
-        self.store_lanes(elem, lanes, &tested, None, data);
+        self.store_lanes(elem, lanes, &tested.offsets, None, data);
         self.jump(done, &[]);
         self.block = some;
         self.store_inside(elem, lanes, &tested, data);
@@ -176,8 +180,8 @@ impl Emit<'_> {
 
     /// A store of the lanes that are enabled and inside.
     pub fn store_inside(&mut self, elem: Lane, lanes: &Lanes, tested: &Tested, data: &[V]) {
-        let bits = self.vec_to_bits(tested.lane.bytes(), &tested.inside, lanes.count);
-        self.store_lanes(elem, lanes, tested, Some(bits), data);
+        let bits = self.inside_bits(tested, lanes);
+        self.store_lanes(elem, lanes, &tested.offsets, Some(bits), data);
     }
 
     /// A store of all lanes, or of those whose bits are set: others go to the sink.
@@ -185,14 +189,14 @@ impl Emit<'_> {
         &mut self,
         elem: Lane,
         lanes: &Lanes,
-        tested: &Tested,
+        offsets: &Offsets,
         bits: Option<V>,
         data: &[V],
     ) {
-        let start = self.start_of(tested.start, lanes);
+        let start = self.start_of(offsets.start, lanes);
         let sink = self.sink();
         for i in 0..usize::from(lanes.count) {
-            let mut to = self.pointer_to_lane(start, tested.lane, &tested.offsets, i);
+            let mut to = self.pointer_to_lane(start, offsets.lane, &offsets.pieces, i);
             if let Some(bits) = bits {
                 let stored = self.ins().band_imm_u(bits, 1 << i);
                 to = self.ins().select(stored, to, sink);
@@ -204,14 +208,15 @@ impl Emit<'_> {
 
     /// Each lane in a block of its own.
     fn store_branching(&mut self, elem: Lane, lanes: &Lanes, tested: &Tested, data: &[V]) {
-        let start = self.start_of(tested.start, lanes);
-        let bits = self.vec_to_bits(tested.lane.bytes(), &tested.inside, lanes.count);
+        let offsets = &tested.offsets;
+        let start = self.start_of(offsets.start, lanes);
+        let bits = self.inside_bits(tested, lanes);
         for i in 0..usize::from(lanes.count) {
             let inside = self.ins().band_imm_u(bits, 1 << i);
             let (store, next) = (self.new_block(), self.new_block());
             self.branch(inside, store, next);
             self.block = store;
-            let to = self.pointer_to_lane(start, tested.lane, &tested.offsets, i);
+            let to = self.pointer_to_lane(start, offsets.lane, &offsets.pieces, i);
             let v = self.lane_of(elem, data, i);
             self.ins().store(DATA, v, to, 0);
             self.jump(next, &[]);
@@ -219,32 +224,41 @@ impl Emit<'_> {
         }
     }
 
-    /// Finds the lanes that are enabled and inside; reports those that are enabled and not.
-    pub fn test_lanes(&mut self, access: MemAccess, lanes: &Lanes) -> Tested {
-        let tested = self.compare_lanes(access.elem, lanes);
-        if self.records_faults(access.space) {
-            let mut faulting = tested.outside.clone();
-            if let Some(enabled) = &tested.enabled {
-                faulting = self.mask_pieces(enabled, faulting);
-            }
-            let all = faulting.clone();
-            let all = all.into_iter().reduce(|a, b| self.ins().bor(a, b));
-            if let Some(all) = all {
-                let any = self.ins().vany_true(all);
-                let width = tested.lane.bytes();
-                let bits = |e: &mut Self| e.vec_to_bits(width, &faulting, lanes.count);
-                self.report_when(any, lanes, bits, access.site, |_| ());
-            }
-        }
-        tested
+    fn inside_bits(&mut self, tested: &Tested, lanes: &Lanes) -> V {
+        self.vec_to_bits(tested.offsets.lane.bytes(), &tested.inside, lanes.count)
     }
 
-    /// Finds the lanes that are enabled and inside.
-    pub fn compare_lanes(&mut self, elem: Lane, lanes: &Lanes) -> Tested {
+    /// Finds the lanes that are enabled and inside; reports those that are enabled and not.
+    pub fn test_lanes(&mut self, access: MemAccess, lanes: &Lanes) -> Tested {
+        let (offsets, outside) = self.compare_lanes(access.elem, lanes);
+        let width = offsets.lane.bytes();
+        let every = self.is_const_full(lanes.mask);
+        let enabled = (!every).then(|| self.mask_vec(lanes.mask, width));
+        if self.records_faults(access.space) {
+            let faulting = match &enabled {
+                Some(enabled) => self.mask_pieces(enabled, outside.clone()),
+                None => outside.clone(),
+            };
+            // Of the lanes only, as vectors may be longer.
+            let faulting = self.vec_to_bits(width, &faulting, lanes.count);
+            self.report(lanes, faulting, access.site, |_| ());
+        }
+        let inside = outside.iter().enumerate().map(|(p, &out)| match &enabled {
+            Some(enabled) => self.ins().band_not(enabled[p], out),
+            None => self.ins().bnot(out),
+        });
+        Tested {
+            inside: inside.collect(),
+            offsets,
+        }
+    }
+
+    /// Offsets in the region, and masks of those that are not inside, whether enabled or not.
+    pub fn compare_lanes(&mut self, elem: Lane, lanes: &Lanes) -> (Offsets, Vec<V>) {
         let lane = lanes.addr_lane();
-        let (width, bytes) = (lane.bytes(), elem.bytes());
+        let bytes = elem.bytes();
         let ty = piece_type(lane);
-        let offsets: Vec<V> = if lanes.flat {
+        let pieces: Vec<V> = if lanes.flat {
             let first = self.base(Region::Known(Place::Flat));
             let first = self.ins().splat(ty, first);
             let keep = self.iconst(types::I64, super::memory::FLAT_OFFSET);
@@ -262,7 +276,7 @@ impl Emit<'_> {
             false => self.limit(lanes.region, bytes),
         };
         let limit = self.ins().splat(ty, limit);
-        let outside: Vec<V> = offsets
+        let outside = pieces
             .iter()
             .map(|&offset| {
                 if lanes.flat {
@@ -274,20 +288,12 @@ impl Emit<'_> {
                 self.ins().icmp(IntCC::Equal, most, offset)
             })
             .collect();
-        let every = self.mask_const(lanes.mask) == Some(full(lanes.count));
-        let enabled = (!every).then(|| self.mask_vec(lanes.mask, width));
-        let inside = outside.iter().enumerate().map(|(p, &out)| match &enabled {
-            Some(enabled) => self.ins().band_not(enabled[p], out),
-            None => self.ins().bnot(out),
-        });
-        Tested {
-            inside: inside.collect(),
-            outside,
-            enabled,
-            offsets,
+        let offsets = Offsets {
+            pieces,
             start: Start::Region,
             lane,
-        }
+        };
+        (offsets, outside)
     }
 
     /// What is added to offsets of an access, and how far they are shifted before.
@@ -319,8 +325,9 @@ impl Emit<'_> {
 
     /// Each lane in a block of its own.
     fn load_branching(&mut self, elem: Lane, lanes: &Lanes, tested: &Tested) -> Vec<V> {
-        let start = self.start_of(tested.start, lanes);
-        let bits = self.vec_to_bits(tested.lane.bytes(), &tested.inside, lanes.count);
+        let offsets = &tested.offsets;
+        let start = self.start_of(offsets.start, lanes);
+        let bits = self.inside_bits(tested, lanes);
         let per = per_piece(elem);
         let pieces = usize::from(lanes.count).div_ceil(per);
         let mut parts: Vec<V> = (0..pieces)
@@ -335,7 +342,7 @@ impl Emit<'_> {
             self.block = other;
             self.ins().jump(next, &[BlockArg::from(parts[part])]);
             self.block = load;
-            let from = self.pointer_to_lane(start, tested.lane, &tested.offsets, i);
+            let from = self.pointer_to_lane(start, offsets.lane, &offsets.pieces, i);
             let v = self.ins().load(scalar_type(elem), DATA, from, 0);
             let piece = self.ins().insertlane(parts[part], v, (i % per) as u8);
             self.ins().jump(next, &[BlockArg::from(piece)]);

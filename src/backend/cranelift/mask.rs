@@ -51,6 +51,11 @@ impl Emit<'_> {
         }
     }
 
+    /// True for masks that are constants of which every lane is enabled.
+    pub fn is_const_full(&self, v: ssa::Value) -> bool {
+        self.mask_const(v) == Some(full(self.ty(v).lanes))
+    }
+
     /// Bits of a constant mask.
     pub fn mask_const(&self, v: ssa::Value) -> Option<u64> {
         let lanes = self.ty(v).lanes;

@@ -1,15 +1,15 @@
 //! Lane-wise accesses that ask first whether all lanes are inside, whether enabled or not.
 //!
 //! That pays where other lanes are faults, which are rare, so that what is done for them need not be fast; under masks, which
-//! then need not be mixed with the test; and in device memory, where the exact test of a lane is long. There, addresses that are a scalar and a scaled 32-bit number a lane are
-//! compared as these numbers, four at a time: what is wide is then made only where it is needed.
+//! then need not be mixed with the test; and in device memory, where the exact test of a lane is long. There, addresses that are
+//! a scalar and a scaled 32-bit number a lane are compared as these numbers, four at a time: what is wide is then made only where
+//! it is needed.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, InstBuilder, Value as V, types};
 
 use super::emit::Emit;
-use super::lanes::{Start, Tested};
-use super::mask::full;
+use super::lanes::{Offsets, Start};
 use super::memory::{Lanes, Place, Region};
 use super::message::Way;
 use super::value::{per_piece, piece_type};
@@ -31,7 +31,7 @@ struct Scaled {
 impl Emit<'_> {
     /// True for accesses that are done so.
     pub fn asks_once(&self, space: Space, lanes: &Lanes) -> bool {
-        let pays = lanes.flat || self.records_faults(space) || !self.every_lane(lanes);
+        let pays = lanes.flat || self.records_faults(space) || !self.is_const_full(lanes.mask);
         self.gather == Gather::Select && pays
     }
 
@@ -39,15 +39,15 @@ impl Emit<'_> {
     pub fn load_whole(&mut self, access: MemAccess, lanes: &Lanes) -> Vec<V> {
         let elem = access.elem;
         let (fast, other, done) = self.blocks_of_whole(access.space);
-        let tested = self.branch_if_inside(elem, lanes, fast, other);
+        let offsets = self.branch_if_inside(elem, lanes, fast, other);
         let ty = piece_type(elem);
         let pieces = usize::from(lanes.count).div_ceil(per_piece(elem));
         let results = (0..pieces).map(|_| self.func.dfg.append_block_param(done, ty));
         let results: Vec<V> = results.collect();
         let off = std::mem::replace(&mut self.cache.off, true);
         self.block = fast;
-        let mut parts = self.load_pieces(elem, lanes, &tested, true);
-        if !self.every_lane(lanes) {
+        let mut parts = self.load_pieces(elem, lanes, &offsets, None);
+        if !self.is_const_full(lanes.mask) {
             let mask = self.mask_vec(lanes.mask, elem.bytes());
             parts = self.mask_pieces(&mask, parts);
         }
@@ -68,20 +68,20 @@ impl Emit<'_> {
         let elem = access.elem;
         self.compute_here(data.iter().copied());
         let (fast, other, done) = self.blocks_of_whole(access.space);
-        let tested = self.branch_if_inside(elem, lanes, fast, other);
+        let offsets = self.branch_if_inside(elem, lanes, fast, other);
         let off = std::mem::replace(&mut self.cache.off, true);
         self.block = fast;
-        if !self.every_lane(lanes) {
+        if !self.is_const_full(lanes.mask) {
             let all = self.mask_test(lanes.mask, true);
             let bits = self.mask_bits(lanes.mask);
             let (every, some) = (self.new_block(), self.new_block());
             self.branch(all, every, some);
             self.block = some;
-            self.store_lanes(elem, lanes, &tested, Some(bits), data);
+            self.store_lanes(elem, lanes, &offsets, Some(bits), data);
             self.jump(done, &[]);
             self.block = every;
         }
-        self.store_lanes(elem, lanes, &tested, None, data);
+        self.store_lanes(elem, lanes, &offsets, None, data);
         self.jump(done, &[]);
         self.block = other;
         if self.records_faults(access.space) {
@@ -93,10 +93,6 @@ impl Emit<'_> {
         self.jump(done, &[]);
         self.cache.off = off;
         self.block = done;
-    }
-
-    fn every_lane(&self, lanes: &Lanes) -> bool {
-        self.mask_const(lanes.mask) == Some(full(lanes.count))
     }
 
     /// Blocks for when all lanes are inside, for when not, and for what comes after both.
@@ -116,12 +112,12 @@ impl Emit<'_> {
         lanes: &Lanes,
         fast: ir::Block,
         other: ir::Block,
-    ) -> Tested {
+    ) -> Offsets {
         if !lanes.flat {
-            let tested = self.compare_lanes(elem, lanes);
-            let any = self.pieces_test(&tested.outside, false);
+            let (offsets, outside) = self.compare_lanes(elem, lanes);
+            let any = self.pieces_test(&outside, false);
             self.branch(any, other, fast);
-            return tested;
+            return offsets;
         }
         if let Some(scaled) = lanes.addresses.and_then(|a| self.scaled(a)) {
             return self.branch_if_scaled_inside(elem, &scaled, fast, other);
@@ -140,11 +136,8 @@ impl Emit<'_> {
         let inside: Vec<V> = inside.collect();
         let all = self.pieces_test(&inside, true);
         self.branch(all, fast, other);
-        Tested {
-            inside,
-            outside: Vec::new(),
-            enabled: None,
-            offsets: lanes.addr.clone(),
+        Offsets {
+            pieces: lanes.addr.clone(),
             start: Start::Nowhere,
             lane: Lane::I64,
         }
@@ -157,7 +150,7 @@ impl Emit<'_> {
         scaled: &Scaled,
         fast: ir::Block,
         other: ir::Block,
-    ) -> Tested {
+    ) -> Offsets {
         let first = self.base(Region::Known(Place::Flat));
         let limit = self.flat_limit(elem.bytes());
         let base = self.scalar(scaled.base);
@@ -173,19 +166,16 @@ impl Emit<'_> {
         let count = self.ins().select(good, count, none);
         let count = self.ins().ireduce(types::I32, count);
         let count = self.ins().splat(types::I32X4, count);
-        let offsets = self.parts(scaled.index);
-        let outside = offsets.iter().map(|&index| {
+        let pieces = self.parts(scaled.index);
+        let outside = pieces.iter().map(|&index| {
             let most = self.ins().umax(index, count);
             self.ins().icmp(IntCC::Equal, most, index)
         });
         let outside: Vec<V> = outside.collect();
         let any = self.pieces_test(&outside, false);
         self.branch(any, other, fast);
-        Tested {
-            inside: Vec::new(),
-            outside,
-            enabled: None,
-            offsets,
+        Offsets {
+            pieces,
             start: Start::Pointer(base, scaled.shift),
             lane: Lane::I32,
         }
