@@ -1,4 +1,7 @@
-//! Barriers.
+//! Barriers and fences.
+//!
+//! Threads of a group take turns on one thread of the host, each from wait to wait, so all that one has done is there when
+//! the next goes on. Only what reaches other groups is a fence ([`Op::Fence`]).
 //!
 //! In a kernel without `nbarrier` the barrier of all threads is [`Op::Barrier`]: threads of a group take turns, and go on when
 //! none can. With named barriers that is not enough, as some threads go on while others wait: there every wait is a
@@ -7,6 +10,8 @@
 
 use super::Lowerer;
 use super::error::Fail;
+use crate::isa::Platform;
+use crate::isa::lsc::{Scope, Sfid};
 use crate::module::{Body, Module, NamedBarrier, Src};
 use crate::ssa::{BOTH_ROLES, BarrierStep, BinOp, GROUP_BARRIER, ICond, Lane, Op, Ty, Value};
 
@@ -16,17 +21,40 @@ pub(super) fn has_named(module: &Module) -> bool {
     insts.any(|i| matches!(i.body, Body::Nbarrier { .. }))
 }
 
+/// Mask bits of `fence_*`: for local memory, and for the vendor's compiler only.
+const LOCAL: u8 = 1 << 5;
+const SOFTWARE: u8 = 1 << 7;
+
+/// True for fences that order what threads of other groups may see.
+fn reaches_other_groups(body: &Body, platform: Platform) -> bool {
+    match *body {
+        // Before Ice Lake the bit has no meaning.
+        Body::Fence(mask) => {
+            let local = mask & LOCAL != 0 && platform != Platform::Skl;
+            !local && mask & SOFTWARE == 0
+        }
+        Body::LscFence { sfid, scope, .. } => sfid != Sfid::Slm && scope != Scope::Group,
+        _ => true,
+    }
+}
+
 impl Lowerer<'_> {
+    /// `fence_*`, `lsc_fence`.
+    pub(super) fn fence(&mut self, body: &Body) {
+        if reaches_other_groups(body, self.kernel.target().platform) {
+            self.b.effect(Op::Fence, vec![]);
+        }
+    }
+
     /// `barrier`, or a half of `sbarrier`: comes to the barrier of all threads, and may wait there.
     pub(super) fn group_barrier(&mut self, wait: bool) {
         let op = match (has_named(self.kernel.module()), wait) {
             // A thread that has signalled may as well be said to have done so when it waits: nothing that it does in
             // between makes another thread go on.
-            (false, false) => Op::Fence,
+            (false, false) => return,
             (false, true) => Op::Barrier,
             (true, _) => {
                 let id = self.b.i32(GROUP_BARRIER);
-                self.b.effect(Op::Fence, vec![]);
                 match wait {
                     true => self.wait_to_pass(id),
                     false => {
@@ -62,7 +90,6 @@ impl Lowerer<'_> {
                 [role, producers, self.low_bits(consumers, 0xFF)?]
             }
         };
-        self.b.effect(Op::Fence, vec![]);
         self.barrier_step(BarrierStep::Signal, [id, role, producers, consumers]);
         Ok(())
     }
@@ -93,5 +120,36 @@ impl Lowerer<'_> {
         let v = self.scalar_int(s, Lane::I32)?;
         let mask = self.b.i32(mask);
         Ok(self.b.bin(BinOp::And, v, mask))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fences_for_the_own_group_are_none() {
+        let reaches = reaches_other_groups;
+        for platform in Platform::ALL {
+            // `fence_global.E`, `.EL1`, `fence_sw`, `fence_local.E`.
+            assert!(reaches(&Body::Fence(1), platform));
+            assert!(reaches(&Body::Fence(1 | 1 << 6), platform));
+            assert!(!reaches(&Body::Fence(1 << 7), platform));
+            let local = reaches(&Body::Fence(1 | 1 << 5), platform);
+            assert_eq!(local, platform == Platform::Skl);
+            for (sfid, scope, beyond) in [
+                (Sfid::Slm, Scope::Group, false),
+                (Sfid::Slm, Scope::Gpu, false),
+                (Sfid::Ugm, Scope::Group, false),
+                (Sfid::Ugm, Scope::Local, true),
+                (Sfid::Ugm, Scope::Gpu, true),
+                (Sfid::Ugml, Scope::Tile, true),
+                (Sfid::Tgm, Scope::Gpu, true),
+                (Sfid::Ugm, Scope::Sysacq, true),
+            ] {
+                let body = Body::LscFence { sfid, op: 0, scope };
+                assert_eq!(reaches(&body, platform), beyond, "{body:?}");
+            }
+        }
     }
 }

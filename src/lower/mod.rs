@@ -236,7 +236,7 @@ impl<'k> Lowerer<'k> {
             Body::LscBlock2d(b) => self.lsc_block2d(inst, b),
             Body::LscTyped(t) => self.lsc_typed(inst, t),
             Body::Fence(_) | Body::LscFence { .. } => {
-                self.b.effect(Op::Fence, vec![]);
+                self.fence(&inst.body);
                 Ok(())
             }
             Body::Dpas(d) => self.lower_dpas(inst, d),

@@ -531,7 +531,7 @@ pub enum Op {
     Atomic(AtomicAccess),
     /// `(mask, u, surface, sampler, v, r, operands…) -> T…`: surface and sampler are scalar `i32` indices, all else `<N x i32>`.
     Image(ImageAccess),
-    /// `() -> ()`: memory fence between this thread and the others.
+    /// `() -> ()`: memory fence between this thread and those of other groups. Those of its own run when it waits.
     Fence,
     /// `() -> ()`: waits until every thread of the group that is not finished has come here. Values stay, memory may be
     /// another afterwards. The pass `suspend` makes a [`super::Term::Suspend`] and a resume block of it, so backends
