@@ -4,7 +4,7 @@ use std::time::Duration;
 
 #[cfg(feature = "llvm")]
 use visa_jit::backend::{BackendKind, PassLevel};
-use visa_jit::backend::{Bounds, Gather, Masks, OptLevel, RegAlloc, Strategy, Tuning};
+use visa_jit::backend::{Bounds, Dispatch, Gather, Masks, OptLevel, RegAlloc, Strategy, Tuning};
 use visa_jit::interp::InterpOptions;
 use visa_jit::isa::Platform;
 use visa_jit::passes::PassOptions;
@@ -28,10 +28,11 @@ pub fn optimised() -> EngineOptions {
     }
 }
 
-/// Work under empty masks done for nobody, and registers allocated in one pass.
+/// Work under empty masks done for nobody, registers allocated in one pass, and whole groups a call.
 pub fn flattened() -> EngineOptions {
     let tuning = Tuning {
         masks: Masks::Select,
+        dispatch: Dispatch::Group,
         regalloc: RegAlloc::Fast,
         ..Tuning::USUAL
     };

@@ -17,7 +17,7 @@ pub const SURFACES: usize = 256;
 ///
 /// In kernels whose threads wait, those whose [`ThreadCtx::state`] is [`THREAD_DONE`] are skipped. Kernels without any do not
 /// look at it; if their metadata says so, they run the [`GroupCtx::following`] groups as well, all of the same shape, before
-/// they return.
+/// they return. Code may also let threads go on by itself that all wait at barriers; then it returns when they are finished.
 pub type Entry = unsafe extern "C" fn(group: *mut GroupCtx, first: u32, end: u32) -> u32;
 
 /// Result of [`Entry`].

@@ -6,6 +6,7 @@ pub mod llvm;
 
 mod install;
 mod library;
+mod rounds;
 mod strategy;
 mod tuning;
 mod words;

@@ -68,7 +68,8 @@ choice! {
 }
 
 choice! {
-    /// What one pass through the code is for: a hardware thread.
+    /// What a call of the code is for, where threads wait at barriers: `thread` brings each thread to where it waits next, and
+    /// the runtime calls again; `group` goes round until all of them are finished. Other code is the same either way.
     Dispatch { Thread = "thread", Group = "group", }
 }
 
@@ -83,7 +84,7 @@ pub struct Tuning {
     pub regalloc: RegAlloc,
     /// Work under empty masks.
     pub masks: Masks,
-    /// What one pass through the code is for.
+    /// What a call of the code is for.
     pub dispatch: Dispatch,
 }
 
@@ -173,12 +174,6 @@ impl Tuning {
                 "code for {cpu} does not run here, the processor has no {feature}: use --cpu native or a lower level"
             ));
         }
-        if self.dispatch == Dispatch::Group {
-            return Err(
-                "has no code for whole groups in step, each hardware thread runs by itself: use --dispatch thread"
-                    .to_owned(),
-            );
-        }
         if let Some(bits) = self.width.bits() {
             if backend == BackendKind::Cranelift && bits != 128 {
                 return Err(format!(
@@ -227,15 +222,9 @@ mod tests {
             regalloc,
             ..Tuning::default()
         };
-        let group = Tuning {
-            dispatch: Dispatch::Group,
-            ..Tuning::default()
-        };
         for (backend, opt, tuning, part) in [
             (Cranelift, Speed, width(VectorWidth::Bits256), "128 bits"),
             (Cranelift, Speed, width(VectorWidth::Bits512), "llvm"),
-            (Cranelift, Speed, group, "--dispatch thread"),
-            (Llvm, Speed, group, "--dispatch thread"),
             (Llvm, Speed, regalloc(RegAlloc::Fast), "--codegen none"),
             (Llvm, None, regalloc(RegAlloc::Full), "--codegen speed"),
         ] {

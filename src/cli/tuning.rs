@@ -19,7 +19,7 @@ pub struct TuningArgs {
     /// Work under a mask without lanes: branch jumps over it, select does it for nobody; auto is branch
     #[arg(long, value_name = "WAY", value_parser = Masks::parse, default_value = "auto")]
     masks: Masks,
-    /// What one pass through the code is for: thread (group is refused: there is no such code)
+    /// What a call of the code takes through a kernel's barriers: thread (each to its next one) or group (all to their ends)
     #[arg(long, value_name = "UNIT", value_parser = Dispatch::parse, default_value = "thread")]
     dispatch: Dispatch,
 }

@@ -24,7 +24,7 @@ pub(super) fn operation(c: &mut Cursor, ty: Option<Ty>) -> Parsed<Op> {
         ["shuffle"] => Some(Op::Shuffle(indices(c)?)),
         ["framestore"] => Some(Op::FrameStore(index(c)?)),
         ["frameload"] => Some(Op::FrameLoad(index(c)?)),
-        [name] => plain(name),
+        [_] | ["namedbarrier", _] => plain(word),
         ["icmp", cond] => find(names::ICOND, cond).map(Op::ICmp),
         ["fcmp", cond] => find(names::FCOND, cond).map(Op::FCmp),
         ["fpenv", op] => find(names::FPENV, op).map(Op::FpEnv),

@@ -4,8 +4,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use visa_jit::backend::cranelift::CraneliftBackend;
-use visa_jit::backend::{Backend, CodegenOptions, Gather, OobPolicy, OptLevel};
-use visa_jit::ssa::Space;
+use visa_jit::backend::{
+    Backend, BackendError, CodegenOptions, Dispatch, Gather, OobPolicy, OptLevel, Tuning,
+};
+use visa_jit::ssa::{Exchange, Space};
 use visa_runtime::abi::{GroupCtx, Status, THREAD_DONE};
 
 use crate::rig::{Guarded, NONE, Rig, SPEED, compile, function, install};
@@ -107,6 +109,123 @@ fn barriers_suspend_and_resume() {
             assert_eq!(rig.threads[i].state, THREAD_DONE);
         }
         assert_eq!(rig.run(code.entry()), Status::Done as u32);
+    }
+}
+
+/// With whole groups, one call takes all threads from barrier to barrier: none is past one before all have come.
+#[test]
+fn one_call_takes_a_group_through_its_barriers() {
+    let f = function(ROUNDS);
+    for options in [NONE, SPEED].map(whole_groups) {
+        let code = install(&f, &options);
+        let mut rig = Rig::new(4, 64);
+        rig.threads[1].state = THREAD_DONE;
+        let slm = Guarded::of(&[0; 64]);
+        rig.place(Space::Slm, 0, &slm);
+        assert_eq!(rig.run(code.entry()), Status::Done as u32);
+        // Three threads count up, wait, read, wait, in five turns.
+        for (i, frame) in rig.frames.iter().enumerate() {
+            let frame = frame.read();
+            let seen: Vec<u32> = (0..5).map(|turn| word(&frame, 16 + 4 * turn)).collect();
+            let want = if i == 1 { [0; 5] } else { [3, 6, 9, 12, 15] };
+            assert_eq!(seen, want, "thread {i}");
+            assert_eq!(rig.threads[i].state, THREAD_DONE);
+        }
+        // Between two rounds an interruption is seen, though nothing polls in the kernel.
+        let mut rig = Rig::new(2, 64);
+        rig.place(Space::Slm, 0, &slm);
+        rig.interrupt.store(1, Ordering::Relaxed);
+        assert_eq!(rig.run(code.entry()), Status::Interrupted as u32);
+        assert_eq!(rig.threads.iter().map(|t| t.state).max(), Some(1));
+    }
+}
+
+const ROUNDS: &str = r#"function "rounds" simd 8 frame 64 states 2
+site 0 = atomic slm 4 "dword_atomic" line 1
+site 1 = read slm 4 "gather_scaled" line 2
+
+bb0:
+  %0: i32 = input.state
+  switch %0, [bb1, bb2, bb3], bb1
+bb1:
+  %1: i32 = const 0
+  framestore[0] %1
+  jump bb4
+bb4:
+  %2: i1 = const 1
+  %3: i32 = const 0
+  %4: i32 = atomic.slm.inc.i32[0] %2, %3
+  fence
+  suspend 1
+bb2:
+  %5: i1 = const 1
+  %6: i32 = const 0
+  %7: i32 = load.slm.i32x1[1] %5, %6
+  %8: i32 = frameload[0]
+  switch %8, [bb5, bb6, bb7, bb8], bb9
+bb5:
+  framestore[16] %7
+  jump bb10
+bb6:
+  framestore[20] %7
+  jump bb10
+bb7:
+  framestore[24] %7
+  jump bb10
+bb8:
+  framestore[28] %7
+  jump bb10
+bb9:
+  framestore[32] %7
+  jump bb10
+bb10:
+  fence
+  suspend 2
+bb3:
+  %9: i32 = frameload[0]
+  %10: i32 = const 1
+  %11: i32 = add %9, %10
+  framestore[0] %11
+  %12: i32 = const 5
+  %13: i1 = icmp.ult %11, %12
+  branch %13, bb4, bb11
+bb11:
+  return
+"#;
+
+fn whole_groups(options: CodegenOptions) -> CodegenOptions {
+    let tuning = Tuning {
+        dispatch: Dispatch::Group,
+        ..options.tuning
+    };
+    CodegenOptions { tuning, ..options }
+}
+
+/// Who goes on at a named barrier or an exchange is not known to the code.
+#[test]
+fn whole_groups_are_refused_where_threads_wait_for_single_ones() {
+    let named = BARRIERS.replace(
+        "suspend 1",
+        "%9: i32 = const 32\n  %10: i32 = namedbarrier.pass %9, %9, %9, %9\n  suspend 1",
+    );
+    let mut exchanging = function(BARRIERS);
+    exchanging.exchange = Some(Exchange {
+        offset: 0,
+        bytes: 16,
+        lines: vec![1],
+    });
+    let backend = crate::generator::host();
+    for (f, why) in [
+        (function(&named), "named barriers"),
+        (exchanging, "exchange"),
+    ] {
+        let error = backend.compile(&f, &whole_groups(SPEED)).unwrap_err();
+        let said = error.to_string();
+        assert!(matches!(error, BackendError::Strategy { .. }), "{said}");
+        for part in [why, "barriers", "--dispatch thread"] {
+            assert!(said.contains(part), "{said}");
+        }
+        backend.compile(&f, &SPEED).unwrap();
     }
 }
 

@@ -82,9 +82,8 @@ fn every_value_of_an_axis_runs_right_or_is_refused() {
 #[test]
 fn what_no_code_generator_honours_is_an_error() {
     for (wrong, code, says) in [
-        (["--dispatch", "group"], 3, "use --dispatch thread"),
         (["--vector-width", "256"], 3, "vectors of 128 bits, not 256"),
-        (["--sweep", "dispatch=group"], 3, "use --dispatch thread"),
+        (["--sweep", "dispatch=wave"], 2, "thread, group"),
         (["--vector-width", "64"], 2, "auto, 128, 256, 512"),
         (
             ["--cpu", "pentium"],
@@ -98,6 +97,62 @@ fn what_no_code_generator_honours_is_an_error() {
         assert_eq!(output.code, code, "{wrong:?}: {}", output.stderr);
         assert!(output.stderr.contains(says), "{wrong:?}: {}", output.stderr);
     }
+}
+
+/// One call through all barriers gives what many do; where single threads wait for each other, it is refused.
+#[test]
+fn groups_go_through_barriers_in_one_call() {
+    let barriers = [
+        (
+            "reduction.zebin",
+            "reduce_sum",
+            &["zero:64", "rand:f32:4096:1", "local:1024"][..],
+        ),
+        (
+            "histogram.zebin",
+            "histogram_local_array",
+            &["zero:1024", "rand:u8:4096:1", "u32:4000"],
+        ),
+    ];
+    let backends: &[&str] = if cfg!(feature = "llvm") {
+        &["cranelift", "llvm"]
+    } else {
+        &["cranelift"]
+    };
+    for (file, kernel, arguments) in barriers {
+        for backend in backends {
+            let file = format!("tests/kernels/bin/skl/{file}");
+            let mut command = vec!["compare", &file, "--kernel", kernel, "--backend", backend];
+            command.extend([
+                "--global", "4096", "--local", "256", "--repeat", "1", "--json",
+            ]);
+            command.extend(arguments.iter().flat_map(|a| ["--arg", a]));
+            command.extend(["--sweep", "dispatch=thread,group"]);
+            let (made, refused) = rows(&visa_jit(&command));
+            assert_eq!((made.len(), refused.len()), (2, 0), "{refused:?}");
+            let bytes = |dispatch: &str| row(&made, dispatch)["bytes"].as_u64();
+            assert!(bytes("dispatch=group") > bytes("dispatch=thread"));
+        }
+    }
+    let waits = "tests/filetests/barriers/named_pairs.visaasm";
+    let refused = visa_jit(&[
+        "run",
+        waits,
+        "--device",
+        "pvc",
+        "--global",
+        "64",
+        "--local",
+        "64",
+        "--dispatch",
+        "group",
+    ]);
+    assert_eq!(refused.code, 3, "{}", refused.stderr);
+    assert!(
+        refused.stderr.contains("named barriers"),
+        "{}",
+        refused.stderr
+    );
 }
 
 /// LLVM's vectors are as wide as asked for, in registers too.

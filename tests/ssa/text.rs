@@ -117,6 +117,11 @@ fn exchanges_have_a_text_form() {
     let f = parse(text).unwrap();
     assert_eq!(f.to_string(), text);
     verify(&f).unwrap();
+    let text = "function \"f\" simd 8\n\nbb0:\n  %0: i32 = const 32\n  \
+                %1: i32 = namedbarrier.signal %0, %0, %0, %0\n  \
+                %2: i32 = namedbarrier.pass %0, %0, %0, %0\n  return\n";
+    let f = parse(text).unwrap();
+    assert_eq!(f.to_string(), text);
     let text = "function \"f\" simd 8 frame 64 states 3\nexchange 16 bytes at 32 lines [7, 12]\n\nbb0:\n  return\n";
     let f = parse(text).unwrap();
     assert_eq!(f.to_string(), text);

@@ -12,7 +12,7 @@ use std::fmt::{Debug, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use visa_jit::backend::{BackendKind, OobPolicy, OptLevel};
+use visa_jit::backend::{BackendKind, Dispatch, OobPolicy, OptLevel};
 use visa_jit::interp::InterpOptions;
 use visa_jit::passes::PassOptions;
 use visa_jit::passes::pipeline::PASSES;
@@ -164,10 +164,14 @@ pub fn run(device: &'static str, file: &'static str, body: impl Fn(&Target)) {
 /// `interp` leaves out the comparison with the interpreter.
 ///
 /// `VISA_JIT_TEST_BACKEND=llvm` compiles with LLVM, in builds that have it; `library` compiles ahead of time, with one policy.
+/// `VISA_JIT_TEST_DISPATCH=group` takes groups through barriers in one call.
 fn narrowed() -> EngineOptions {
     let mut options = EngineOptions::default();
     if std::env::var("VISA_JIT_TEST_BACKEND").as_deref() == Ok("llvm") {
         options.strategy = BackendKind::Llvm.into();
+    }
+    if std::env::var("VISA_JIT_TEST_DISPATCH").as_deref() == Ok("group") {
+        options.strategy.tuning.dispatch = Dispatch::Group;
     }
     let without = std::env::var("VISA_JIT_TEST_WITHOUT").unwrap_or_default();
     let names = without.split(',');

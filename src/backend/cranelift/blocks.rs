@@ -6,7 +6,8 @@
 //!
 //! In functions with barriers, `check` skips finished threads, `Return` marks the thread finished and `Suspend` remembers the
 //! barrier; both go on with the next thread. Functions without run group after group in the same way: `head` is reached
-//! through `groups(id)`, to which the end of the thread loop returns until the last group is done.
+//! through `groups(id)`, to which the end of the thread loop returns until the last group is done. With barriers, code for whole
+//! groups ([`Rounds::Code`]) returns to `head` likewise, until no thread waits.
 
 use std::mem::{offset_of, size_of};
 
@@ -23,6 +24,7 @@ use super::mask::MaskRepr;
 use super::mask_plan::Form;
 use super::value::{Val, int_lane, piece_count, piece_type, scalar_type};
 use crate::backend::Bounds;
+use crate::backend::rounds::Rounds;
 use crate::ssa::{Block, BlockCall, Function, Lane, Term, Ty};
 
 /// Offset of the group's number in x.
@@ -33,7 +35,7 @@ const MAX_MASK_LANES: u16 = 32;
 
 impl Emit<'_> {
     /// Translates the whole function.
-    pub fn program(&mut self) {
+    pub fn program(&mut self, order: &[Block]) {
         let f = self.f;
         let too_wide = f
             .values
@@ -42,16 +44,12 @@ impl Emit<'_> {
         if let Some(v) = too_wide {
             return self.bug(format!("a mask of type {}", v.ty));
         }
-        let order = crate::ssa::dom::reverse_post_order(f);
-        let waits = order
-            .iter()
-            .any(|&b| matches!(f.block(b).term, Term::Suspend(_)));
-        self.ctx.waits = waits;
+        let waits = self.ctx.rounds != Rounds::None;
         let head = self.thread_loop(waits);
-        for &block in &order {
+        for &block in order {
             self.declare(block);
         }
-        for &block in &order {
+        for &block in order {
             self.body(block);
             if self.func.dfg.num_insts() > super::MAX_INSTS {
                 // The caller refuses the function; what is missing does not matter.
@@ -101,6 +99,9 @@ impl Emit<'_> {
                 self.block = groups;
                 self.jump(head, &[first]);
             }
+            (_, _, Some(status)) if self.ctx.rounds == Rounds::Code => {
+                self.go_round(head, first, status);
+            }
             (_, _, status) => {
                 let result = status.unwrap_or(group);
                 self.ins().return_(&[result]);
@@ -131,6 +132,19 @@ impl Emit<'_> {
             .icmp_imm_u(IntCC::Equal, state, i64::from(THREAD_DONE));
         self.ins().brif(done, next, &[status.into()], start, &[]);
         self.ctx.state = Some(state);
+    }
+
+    /// Lets all threads go on if any of them waits; returns when they are finished.
+    fn go_round(&mut self, head: ir::Block, first: V, status: V) {
+        let (over, again) = (self.new_block(), self.new_block());
+        self.branch(status, again, over);
+        self.block = again;
+        self.poll();
+        let done = self.iconst(types::I32, Status::Done as u64);
+        self.jump(head, &[first, done]);
+        self.block = over;
+        let done = self.iconst(types::I32, Status::Done as u64);
+        self.ins().return_(&[done]);
     }
 
     /// Goes on with the next group, or returns after the last one.
@@ -271,7 +285,7 @@ impl Emit<'_> {
         let (Some(thread), Some(next)) = (self.ctx.thread, self.ctx.next) else {
             return;
         };
-        if self.ctx.waits {
+        if self.ctx.rounds != Rounds::None {
             let v = self.iconst(types::I32, state);
             let at = offset_of!(ThreadCtx, state) as i32;
             self.ins().store(DATA, v, thread, at);

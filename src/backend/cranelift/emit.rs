@@ -11,7 +11,7 @@ use cranelift_codegen::ir::{
 use super::mask_plan::MaskPlan;
 use super::value::{Val, piece_type, scalar_type};
 use super::{Target, context::Context, internal};
-use crate::backend::{BackendError, CodegenOptions, Gather};
+use crate::backend::{BackendError, CodegenOptions, Gather, rounds};
 use crate::ssa::remark::{Bounds, Decision, Way};
 use crate::ssa::{self, Function, Inst, Lane, Remark, Ty};
 
@@ -74,6 +74,8 @@ pub(super) fn build(
     target: Target,
     options: &CodegenOptions,
 ) -> Result<(ir::Function, Vec<Remark>), BackendError> {
+    let order = crate::ssa::dom::reverse_post_order(f);
+    let rounds = rounds::of(super::NAME, f, &order, options.tuning)?;
     let mut func = ir::Function::new();
     func.signature = super::helper::entry_signature(target.call_conv);
     let entry = func.dfg.make_block();
@@ -88,7 +90,7 @@ pub(super) fn build(
         vals: vec![Val::None; f.values.len()],
         plan: MaskPlan::new(f),
         blocks: vec![None; f.blocks.len()],
-        ctx: Context::new(entry),
+        ctx: Context::new(entry, rounds),
         cache: BlockCache::default(),
         by_message: Vec::new(),
         full_masks: Vec::new(),
@@ -99,7 +101,7 @@ pub(super) fn build(
         remarks: Vec::new(),
         bug: None,
     };
-    emit.program();
+    emit.program(&order);
     match emit.bug {
         Some(what) => Err(internal(f, what)),
         None => Ok((emit.func, emit.remarks)),

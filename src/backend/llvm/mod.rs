@@ -51,7 +51,7 @@ use target_lexicon::{Architecture, Triple};
 
 use super::{
     Backend, BackendError, CodeObject, CodegenOptions, Explained, Identity, OptLevel, PassLevel,
-    StackUse,
+    StackUse, rounds,
 };
 use crate::limits::{LLVM_FULL_BLOCK, LLVM_FULL_INSTS, LLVM_MAX_INSTS};
 use crate::ssa::{Function, Remark};
@@ -123,6 +123,8 @@ impl LlvmBackend {
         then: impl FnOnce(&Module, &TargetMachine) -> Result<T, BackendError>,
     ) -> Result<Made<T>, BackendError> {
         let cpu = self.cpu.with_vectors(options.tuning.width)?;
+        let order = crate::ssa::dom::reverse_post_order(function);
+        let rounds = rounds::of(NAME, function, &order, options.tuning)?;
         let cx = Context::create();
         let said = Said::default();
         said.listen(&cx);
@@ -133,7 +135,8 @@ impl LlvmBackend {
         module.set_data_layout(&machine.get_target_data().get_data_layout());
         let func = declare(&cpu, &cx, &module);
         let mut emit = Emit::new(function, options, &cpu, &cx, (&module, func));
-        emit.program().map_err(|bug| internal(function, bug.0))?;
+        emit.program(&order, rounds)
+            .map_err(|bug| internal(function, bug.0))?;
         emit.lines.finish();
         let remarks = std::mem::take(&mut emit.remarks);
         if cfg!(debug_assertions) {

@@ -7,6 +7,7 @@
 //! As in every code generator of this ABI: in functions with barriers, `check` skips finished threads, `Return` marks the
 //! thread finished and `Suspend` remembers the barrier; both go on with the next thread. Functions without run group
 //! after group: `head` is reached through `groups(id)`, to which the end of the loop returns until the last group is done.
+//! With barriers, code for whole groups ([`Rounds::Code`]) returns to `head` likewise, until no thread waits.
 
 use std::collections::HashMap;
 use std::mem::{offset_of, size_of};
@@ -18,6 +19,7 @@ use visa_runtime::abi::{GroupCtx, Status, THREAD_DONE, ThreadCtx};
 
 use super::context::{Field, Key};
 use super::emit::{Bug, Emit, Made, V};
+use crate::backend::rounds::Rounds;
 use crate::ssa::{Block, BlockCall, Function, Term};
 
 /// Offset of the group's number in x.
@@ -45,7 +47,7 @@ pub(super) struct ThreadLoop<'c> {
     pub message: Option<PointerValue<'c>>,
     /// Values made once a call or once a thread.
     pub made: HashMap<Key, V<'c>>,
-    waits: bool,
+    rounds: Rounds,
 }
 
 fn need<T>(v: Option<T>) -> Made<T> {
@@ -76,16 +78,13 @@ impl<'c> ThreadLoop<'c> {
 
 impl<'c> Emit<'c, '_> {
     /// Translates the whole function.
-    pub fn program(&mut self) -> Made<()> {
-        let f = self.f;
-        let order = crate::ssa::dom::reverse_post_order(f);
-        let suspends = |&b: &Block| matches!(f.block(b).term, Term::Suspend(_));
-        self.ctx.waits = order.iter().any(suspends);
+    pub fn program(&mut self, order: &[Block], rounds: Rounds) -> Made<()> {
+        self.ctx.rounds = rounds;
         let head = self.thread_loop()?;
-        for &block in &order {
+        for &block in order {
             self.declare_block(block)?;
         }
-        for &block in &order {
+        for &block in order {
             self.body(block)?;
         }
         self.close(head)
@@ -93,7 +92,7 @@ impl<'c> Emit<'c, '_> {
 
     /// Everything around the body. Returns where the first block goes, and the parameter there.
     fn thread_loop(&mut self) -> Made<(BasicBlock<'c>, PhiValue<'c>)> {
-        let waits = self.ctx.waits;
+        let waits = self.ctx.rounds != Rounds::None;
         let param = |n: u32| self.func.get_nth_param(n).ok_or("a parameter is missing");
         let (group, first, end) = (param(0)?, param(1)?, param(2)?);
         let entry = self.new_block();
@@ -144,7 +143,11 @@ impl<'c> Emit<'c, '_> {
         if let Some((so_far, ended)) = status {
             so_far.add_incoming(&[(&ended.as_basic_value(), next)]);
             self.at(exit);
-            self.b.build_return(Some(&so_far.as_basic_value()))?;
+            if self.ctx.rounds == Rounds::Code {
+                self.go_round(head, index, so_far)?;
+            } else {
+                self.b.build_return(Some(&so_far.as_basic_value()))?;
+            }
             return Ok((head, index));
         }
         let groups = self.new_block();
@@ -156,6 +159,28 @@ impl<'c> Emit<'c, '_> {
         self.at(exit);
         self.next_group(groups, id)?;
         Ok((groups, id))
+    }
+
+    /// Lets all threads go on if any of them waits; returns when they are finished.
+    fn go_round(
+        &mut self,
+        head: BasicBlock<'c>,
+        index: PhiValue<'c>,
+        so_far: PhiValue<'c>,
+    ) -> Made<()> {
+        let (over, again) = (self.new_block(), self.new_block());
+        let done = self.i32(Status::Done as u32);
+        let over_now = self.icmp(IntPredicate::EQ, so_far.as_basic_value(), done)?;
+        self.branch(over_now, over, again)?;
+        self.at(again);
+        self.poll()?;
+        let first = self.func.get_nth_param(1).ok_or("a parameter is missing")?;
+        let from = self.here()?;
+        self.jump(head)?;
+        index.add_incoming(&[(&first, from)]);
+        so_far.add_incoming(&[(&done, from)]);
+        self.at(over);
+        self.leave(Status::Done)
     }
 
     /// Goes on with the next group, or returns after the last one.
