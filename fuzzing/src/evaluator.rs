@@ -142,7 +142,7 @@ impl World {
             }
             Space::Slm => (&mut self.slm, place.address),
             Space::Scratch => (&mut self.scratch, place.address),
-            Space::Regs => return None,
+            Space::Regs | Space::Args => return None,
         };
         let at = usize::try_from(at).ok()?;
         memory.get_mut(at..at.checked_add(bytes as usize)?)

@@ -7,7 +7,7 @@
 use std::sync::atomic::AtomicU32;
 
 /// Version of this layout.
-pub const ABI_VERSION: u32 = 12;
+pub const ABI_VERSION: u32 = 13;
 
 /// Entries of a surface table; an index is a byte, so a look-up needs no check.
 pub const SURFACES: usize = 256;
@@ -105,6 +105,10 @@ pub struct LaunchCtx {
     pub helpers: *const Helpers,
     /// Images and samplers; null for a launch without any.
     pub images: *const ImageTable,
+    /// Indirect data ([`crate::KernelMeta::args_offset`]), which nobody writes.
+    pub args: *const u8,
+    /// Bytes of it.
+    pub args_size: u64,
 }
 
 /// State of one work-group while it runs on one OS thread.
@@ -356,6 +360,8 @@ pub mod message {
     pub const REGS: u32 = 3;
     /// Device memory: 64-bit addresses of which bits 63:48 are ignored.
     pub const FLAT: u32 = 4;
+    /// Indirect data of the launch, for loads only.
+    pub const ARGS: u32 = 5;
     /// A store or atomic that leaves memory as it is when a lane faults.
     pub const ALL_OR_NONE: u32 = 1 << 5;
     /// Position of an atomic's operation.

@@ -31,6 +31,15 @@ pub enum LaunchError {
         /// Size the kernel was compiled for.
         required: [u32; 3],
     },
+    /// The kernel's functions take every group for as large as the others.
+    #[error(
+        "kernel `{kernel}` calls functions that ask for their group's size, of which there is one for all groups: the global \
+         size must be a multiple of the local size"
+    )]
+    MixedGroups {
+        /// Kernel.
+        kernel: String,
+    },
     /// Global ids do not fit 32 bits.
     #[error("dimension {dim}: global size {global} at offset {offset} does not fit 32 bits")]
     GlobalRange {

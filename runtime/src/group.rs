@@ -36,6 +36,8 @@ pub enum Region {
     Scratch(u32),
     /// Device memory. Bits 63:48 of addresses do not count.
     Device,
+    /// Indirect data of the launch: read, never written. Addresses are byte offsets.
+    Args,
 }
 
 /// Bits of a flat address that count.
@@ -165,6 +167,11 @@ impl<'a> GroupView<'a> {
                 let launch = unsafe { &*ctx.launch };
                 (launch.flat_base as *mut u8, launch.flat_size)
             }
+            Region::Args => {
+                // SAFETY: the launch outlives the group.
+                let launch = unsafe { &*ctx.launch };
+                (launch.args.cast_mut(), launch.args_size)
+            }
         }
     }
 
@@ -197,7 +204,10 @@ impl<'a> GroupView<'a> {
 
     /// Writes the low bytes of `bits`; false (and nothing is written) unless the element is wholly inside.
     pub fn write(&mut self, region: Region, address: u64, bytes: u32, bits: u64) -> bool {
-        let at = checked(bytes).and_then(|b| self.element(region, address, b, false));
+        let at = match region {
+            Region::Args => None,
+            _ => checked(bytes).and_then(|b| self.element(region, address, b, false)),
+        };
         match at {
             // SAFETY: in bounds.
             Some(at) => unsafe { store(at, bytes, bits) },
@@ -216,7 +226,7 @@ impl<'a> GroupView<'a> {
         bytes: u32,
         mut new: impl FnMut(u64) -> u64,
     ) -> Option<u64> {
-        if !matches!(bytes, 2 | 4 | 8) {
+        if !matches!(bytes, 2 | 4 | 8) || region == Region::Args {
             return None;
         }
         let at = self.element(region, address, bytes, true)?;

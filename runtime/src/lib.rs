@@ -50,7 +50,7 @@ pub use interrupt::Interrupter;
 pub use kernel::{Kernel, KernelCode};
 pub use launch::{
     Arguments, FaultAction, Lanes, LaunchOptions, LaunchReport, LaunchShape, LaunchStatus,
-    PreparedLaunch,
+    LocalIdTable, PreparedLaunch,
 };
 pub use memory::{Buffer, DeviceMemory, Element, MemoryError};
 pub use meta::{Exchange, KernelMeta};

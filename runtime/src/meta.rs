@@ -46,6 +46,10 @@ pub struct KernelMeta {
     pub walk_order: [u8; 3],
     /// Bytes of cross-thread payload that the code may read.
     pub payload_bytes: u32,
+    /// Where in the payload the indirect data is, which kernels read by the address model `arg`.
+    pub args_offset: u32,
+    /// Bytes of it; 0 for kernels that do not.
+    pub args_bytes: u32,
     /// Group size that the kernel was compiled for.
     pub required_local_size: Option<[u32; 3]>,
     /// True when the code reads local ids.
@@ -72,6 +76,8 @@ impl Default for KernelMeta {
             scratch_bytes: 0,
             walk_order: [0, 1, 2],
             payload_bytes: 0,
+            args_offset: 0,
+            args_bytes: 0,
             required_local_size: None,
             needs_local_ids: true,
             sr0_bits: u32::MAX,
@@ -121,6 +127,10 @@ impl KernelMeta {
         }
         if self.simd == 0 {
             return Err(bad("simd", 0));
+        }
+        let args_end = u64::from(self.args_offset) + u64::from(self.args_bytes);
+        if args_end > u64::from(self.payload_bytes) {
+            return Err(bad("args_bytes", self.args_bytes.into()));
         }
         if let Some(e) = &self.exchange {
             let end = u64::from(e.offset) + 2 * u64::from(e.bytes);

@@ -12,6 +12,25 @@ pub enum PayloadPatch {
         /// Byte offset in the payload.
         offset: u32,
     },
+    /// Bytes that stand at another place of the payload too: they are copied there when all patches before it are made.
+    Copy {
+        /// First byte.
+        from: u32,
+        /// Bytes.
+        bytes: u32,
+        /// Where else they stand.
+        to: u32,
+    },
+}
+
+impl PayloadPatch {
+    /// The range that it writes.
+    fn written(&self) -> (u32, u32) {
+        match *self {
+            PayloadPatch::LocalSize { offset } => (offset, 12),
+            PayloadPatch::Copy { to, bytes, .. } => (to, bytes),
+        }
+    }
 }
 
 /// Payload bytes, aligned to a cache line and zero at first.
@@ -106,30 +125,58 @@ impl Payload {
     /// # Errors
     /// [`LaunchError::PayloadRange`] when it is outside.
     pub fn patch(&mut self, patch: PayloadPatch) -> Result<(), LaunchError> {
-        let PayloadPatch::LocalSize { offset } = patch;
-        let offset = offset as usize;
-        if offset.checked_add(12).is_none_or(|end| end > self.len) {
-            return Err(LaunchError::PayloadRange {
-                offset,
-                len: 12,
-                size: self.len,
-            });
+        let (offset, len) = patch.written();
+        self.range(offset, len)?;
+        if let PayloadPatch::Copy { from, bytes, .. } = patch {
+            self.range(from, bytes)?;
         }
         self.patches.push(patch);
         Ok(())
     }
 
+    /// Copies bytes to another place, here and in the payloads of groups of other sizes.
+    ///
+    /// # Errors
+    /// [`LaunchError::PayloadRange`] when either place is outside.
+    pub fn mirror(&mut self, from: u32, bytes: u32, to: u32) -> Result<(), LaunchError> {
+        self.patch(PayloadPatch::Copy { from, bytes, to })?;
+        let from = from as usize..from as usize + bytes as usize;
+        self.as_mut_slice().copy_within(from, to as usize);
+        Ok(())
+    }
+
+    fn range(&self, offset: u32, len: u32) -> Result<(), LaunchError> {
+        let (offset, len) = (offset as usize, len as usize);
+        match offset.checked_add(len) {
+            Some(end) if end <= self.len => Ok(()),
+            _ => Err(LaunchError::PayloadRange {
+                offset,
+                len,
+                size: self.len,
+            }),
+        }
+    }
+
     /// True when groups of another size need another payload.
     pub(crate) fn varies(&self) -> bool {
-        !self.patches.is_empty()
+        let copies = |p: &PayloadPatch| matches!(p, PayloadPatch::Copy { .. });
+        !self.patches.iter().all(copies)
     }
 
     /// The payload of groups of `local` work-items.
     pub(crate) fn for_group(&self, local: [u32; 3]) -> Result<Payload, LaunchError> {
         let mut payload = self.clone();
-        for &PayloadPatch::LocalSize { offset } in &self.patches {
-            for (dim, size) in local.into_iter().enumerate() {
-                payload.set(offset as usize + 4 * dim, &size.to_le_bytes())?;
+        for &patch in &self.patches {
+            match patch {
+                PayloadPatch::LocalSize { offset } => {
+                    for (dim, size) in local.into_iter().enumerate() {
+                        payload.set(offset as usize + 4 * dim, &size.to_le_bytes())?;
+                    }
+                }
+                PayloadPatch::Copy { from, bytes, to } => {
+                    let from = from as usize..from as usize + bytes as usize;
+                    payload.as_mut_slice().copy_within(from, to as usize);
+                }
             }
         }
         Ok(payload)

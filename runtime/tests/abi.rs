@@ -8,8 +8,8 @@ use visa_runtime::abi::{
 };
 
 #[test]
-fn layout_of_version_12() {
-    assert_eq!(ABI_VERSION, 12);
+fn layout_of_version_13() {
+    assert_eq!(ABI_VERSION, 13);
     assert_eq!(
         (SURFACES, SINK_BYTES, LOCAL_ID_ROW, THREAD_DONE),
         (256, 256, 32, u32::MAX)
@@ -37,10 +37,12 @@ fn layout_of_version_12() {
         offset_of!(LaunchCtx, interrupt),
         offset_of!(LaunchCtx, helpers),
         offset_of!(LaunchCtx, images),
+        offset_of!(LaunchCtx, args),
+        offset_of!(LaunchCtx, args_size),
     ];
     assert_eq!(
         (launch, size_of::<LaunchCtx>()),
-        ([0, 8, 16, 24, 32, 40, 48], 56)
+        ([0, 8, 16, 24, 32, 40, 48, 56, 64], 72)
     );
     let group = [
         offset_of!(GroupCtx, launch),
@@ -109,10 +111,11 @@ fn layout_of_version_12() {
             message::SCRATCH,
             message::REGS,
             message::FLAT,
+            message::ARGS,
             message::ALL_OR_NONE,
             message::ATOMIC_SHIFT,
             message::shape(message::FLAT, 8, 3, 16),
         ],
-        [0, 1, 2, 3, 4, 32, 24, 0x3_1013]
+        [0, 1, 2, 3, 4, 5, 32, 24, 0x3_1013]
     );
 }

@@ -6,10 +6,11 @@ use super::error::Error;
 use crate::container::{ArgInfo, KernelInfo, PayloadLayout, PayloadSource};
 use crate::container::{ArgType, ImageType, MemoryAddressing, MemorySpace};
 use crate::interp;
+use crate::isa::lsc::{AddrModel, Sfid};
 use crate::lower::{InputSource, LocalIdShape, PayloadMap};
-use crate::module::{Body, InputVar, Module};
+use crate::module::{Body, InputVar, Inst, Module};
 use visa_runtime::ImageKind;
-use visa_runtime::linked::{ArgKind, Argument};
+use visa_runtime::linked::{ArgKind, Argument, IMPLICIT_ARGS_BYTES};
 
 // What the passes rely on is what the runtime keeps to.
 const _: () = assert!(crate::ssa::MAX_LOCAL_ID + 1 == visa_runtime::limits::MAX_GROUP_LANES as u64);
@@ -18,8 +19,45 @@ const _: () = assert!(crate::ssa::MAX_LOCAL_ID + 1 == visa_runtime::limits::MAX_
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PayloadPlan {
     pub map: PayloadMap,
-    /// Bytes, symbols included.
+    /// Bytes, symbols and indirect data included.
     pub bytes: u32,
+    /// What kernels read by the address model `arg`, in those that do.
+    pub args: Option<Indirect>,
+}
+
+/// A copy of what the driver puts into the indirect data of a launch, behind everything else in the payload.
+#[derive(Clone, Debug)]
+pub(crate) struct Indirect {
+    /// Where it is in the payload.
+    pub offset: u32,
+    /// Bytes of it.
+    pub bytes: u32,
+    /// The sizes of the launch come first, for functions that are called through the stack.
+    pub implicit: bool,
+    /// The part of the payload that follows.
+    pub arguments: std::ops::Range<u32>,
+}
+
+impl PayloadPlan {
+    fn add_indirect(&mut self, module: &Module, arguments: std::ops::Range<u32>, implicit: bool) {
+        let reads = |i: &Inst| match &i.body {
+            Body::Lsc(l) => l.sfid != Sfid::Slm && l.model == AddrModel::Arg,
+            _ => false,
+        };
+        if !module.insts.iter().any(reads) {
+            return;
+        }
+        let before = if implicit { IMPLICIT_ARGS_BYTES } else { 0 };
+        let bytes = before.saturating_add(arguments.end.saturating_sub(arguments.start));
+        let offset = self.bytes.next_multiple_of(64);
+        self.bytes = offset.saturating_add(bytes);
+        self.args = Some(Indirect {
+            offset,
+            bytes,
+            implicit,
+            arguments,
+        });
+    }
 }
 
 /// Symbols that a program asks the address of.
@@ -54,6 +92,7 @@ fn with_symbols(inputs: Vec<InputSource>, size: u32, known: &[String]) -> Payloa
             symbols: slots,
         },
         bytes: at,
+        args: None,
     }
 }
 
@@ -63,6 +102,7 @@ pub(crate) fn plan(
     module: &Module,
     layout: &PayloadLayout,
     known: &[String],
+    calls_functions: bool,
 ) -> Result<PayloadPlan, Error> {
     let mut inputs = Vec::new();
     for input in &module.inputs {
@@ -102,7 +142,11 @@ pub(crate) fn plan(
     let size = layout
         .cross_thread_size
         .next_multiple_of(layout.grf_bytes.max(1));
-    Ok(with_symbols(inputs, size, known))
+    let mut plan = with_symbols(inputs, size, known);
+    // The driver leaves away what arrives in registers, and fills the last 32 bytes up.
+    let end = layout.cross_thread_size.next_multiple_of(32).min(size);
+    plan.add_indirect(module, layout.inline_bytes.min(end)..end, calls_functions);
+    Ok(plan)
 }
 
 /// Where the interpreter finds what a kernel reads at its start.
@@ -121,7 +165,8 @@ pub(crate) fn interp_inputs(map: &PayloadMap) -> interp::Inputs {
 
 /// The plan of a kernel without `.ze_info`: inputs are bound by name at launch, each at its own register offset.
 ///
-/// 16-bit inputs in the rows right behind `r0` are taken for local ids, as the compiler lays them out.
+/// 16-bit inputs in the rows right behind `r0` are taken for local ids, as the compiler lays them out. Indirect data starts behind
+/// them: nothing says that some of it would arrive in registers.
 pub(crate) fn plan_text(module: &Module, grf: u32, simd: u32) -> PayloadPlan {
     let per_dim = (2 * simd.max(16)).next_multiple_of(grf);
     let ids = 3 * per_dim;
@@ -152,7 +197,17 @@ pub(crate) fn plan_text(module: &Module, grf: u32, simd: u32) -> PayloadPlan {
         };
         inputs.push(source);
     }
-    with_symbols(inputs, size, &[])
+    let mut plan = with_symbols(inputs, size, &[]);
+    let given = module.int_attr("PerThreadInputSize");
+    let has_ids = |s: &InputSource| matches!(s, InputSource::LocalIds { .. });
+    let ids = match given.and_then(|bytes| u32::try_from(bytes).ok()) {
+        Some(bytes) => bytes.checked_next_multiple_of(grf).unwrap_or(size),
+        None if plan.map.inputs.iter().any(has_ids) => ids,
+        None => 0,
+    };
+    let start = grf.saturating_add(ids).min(size);
+    plan.add_indirect(module, start..size, !module.functions.is_empty());
+    plan
 }
 
 /// More than any compiler lets pass.
@@ -238,4 +293,49 @@ fn kind(info: &KernelInfo, index: u32) -> ArgKind {
         }
     }
     kind
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::container::LocalIds;
+    use crate::front::text;
+
+    fn module(body: &str) -> Module {
+        let text = format!(
+            ".version 4.1\n.kernel \"k\"\n.kernel_attr SimdSize=8\n\
+             .decl U v_type=G type=ud num_elts=8 align=GRF\n\
+             .function \"main\"\n    {body}\n    ret (M1, 1)\n"
+        );
+        text::parse("k", &text).unwrap()
+    }
+
+    /// What arrives in registers is not in memory; symbols that only we put into the payload are not either.
+    #[test]
+    fn indirect_data_is_what_does_not_arrive_in_registers() {
+        let layout = |inline_bytes| PayloadLayout {
+            grf_bytes: 32,
+            simd: 8,
+            per_thread_offset: 32,
+            per_thread_size: 96,
+            local_ids: LocalIds::None,
+            cross_thread_offset: 128,
+            cross_thread_size: 70,
+            inline_bytes,
+            inline_gap: 0,
+        };
+        let load = module("lsc_load.ugm (M1, 8) U:d32 arg[U]:a32");
+        let symbols = ["table".to_owned()];
+        let args = |module: &Module, inline, calls| {
+            let plan = plan("k", module, &layout(inline), &symbols, calls).unwrap();
+            plan.args
+                .map(|a| (a.offset, a.bytes, a.implicit, a.arguments))
+        };
+        assert_eq!(args(&load, 0, false), Some((128, 96, false, 0..96)));
+        assert_eq!(args(&load, 32, false), Some((128, 64, false, 32..96)));
+        assert_eq!(args(&load, 128, false), Some((128, 0, false, 96..96)));
+        assert_eq!(args(&load, 32, true), Some((128, 192, true, 32..96)));
+        let other = module("lsc_load.ugm (M1, 8) U:d32 bti(0x1)[U]:a32");
+        assert_eq!(args(&other, 0, true), None);
+    }
 }

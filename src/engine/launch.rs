@@ -13,6 +13,7 @@ use crate::interp;
 use crate::lines::SourceLine;
 use crate::lower::LocalIdShape;
 use crate::ssa::{AccessKind, Site, Space};
+use visa_runtime::LocalIdTable;
 use visa_runtime::linked::{ArgKind, ArgValue as Arg, Bindings, LaunchMemory, PlanError};
 use visa_runtime::printf::{Output, PrintBuffer};
 use visa_runtime::{
@@ -262,6 +263,8 @@ pub struct Prepared {
     deadline: Option<Duration>,
     /// Keeps private memory alive.
     _private: Option<Buffer>,
+    /// Likewise the local ids that functions read.
+    _local_ids: Option<LocalIdTable>,
     printing: Option<PrintBuffer>,
 }
 
@@ -295,10 +298,15 @@ impl Kernel {
         let private = self.plan().private_bytes;
         let private = private.saturating_mul(prepared.hw_threads(pool.as_deref()));
         let private = (private != 0).then(|| memory.alloc(private)).transpose()?;
+        let local_ids = match self.plan().wants_local_ids() {
+            true => prepared.local_id_table(memory)?,
+            false => None,
+        };
         let own = LaunchMemory {
             private: private.as_ref(),
             printing: printing.as_ref(),
             data: Some(&self.parts().data.data),
+            local_ids: local_ids.as_ref(),
         };
         let arguments = self.layout(launch, &shape, own)?;
         Ok(Prepared {
@@ -311,6 +319,7 @@ impl Kernel {
             interrupter: launch.interrupter.clone(),
             deadline: launch.deadline,
             _private: private,
+            _local_ids: local_ids,
             printing,
         })
     }
@@ -563,6 +572,7 @@ pub(super) fn compiled_site(s: &Site) -> Place {
             Space::Flat => "device memory",
             Space::Scratch => "scratch",
             Space::Regs => "registers",
+            Space::Args => "arguments",
         },
         surface: s.space == Space::Surface,
         bytes: s.bytes,
@@ -579,6 +589,7 @@ fn interpreted_site(s: interp::Site) -> Place {
             interp::Space::Local => "local memory",
             interp::Space::Device => "device memory",
             interp::Space::Scratch => "scratch",
+            interp::Space::Args => "arguments",
         },
         surface: s.space == interp::Space::Surface,
         bytes: s.bytes,

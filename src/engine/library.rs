@@ -156,6 +156,7 @@ fn site(record: &SiteRecord) -> Site {
             "local memory" => Space::Slm,
             "device memory" => Space::Flat,
             "scratch" => Space::Scratch,
+            "arguments" => Space::Args,
             _ => Space::Regs,
         },
         kind: match record.access.as_str() {

@@ -110,6 +110,8 @@ fn meta(valid: &ValidKernel, platform: Platform, payload: &PayloadPlan) -> Kerne
         simd: valid.simd() as u16,
         grf_bytes: platform.grf_bytes() as u16,
         payload_bytes: payload.bytes,
+        args_offset: payload.args.as_ref().map_or(0, |a| a.offset),
+        args_bytes: payload.args.as_ref().map_or(0, |a| a.bytes),
         sr0_bits: sr0_bits(platform),
         ..KernelMeta::default()
     }

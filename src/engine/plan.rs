@@ -8,7 +8,7 @@ use crate::container::{
 use crate::lower::InputSource;
 use crate::module::{InputVar, Module};
 use visa_runtime::linked::{
-    ArgKind, Argument, ImageFact, LaunchPlan, SamplerFact, Slot, SlotSource,
+    ArgKind, Argument, IMPLICIT_ARGS_BYTES, ImageFact, LaunchPlan, SamplerFact, Slot, SlotSource,
 };
 use visa_runtime::{Addressing, SamplerState};
 
@@ -68,7 +68,34 @@ pub(super) fn of_info(
             });
         }
     }
+    plan.slots.extend(indirect(payload, simd));
     plan
+}
+
+/// What fills the indirect data, behind all that it holds copies of.
+fn indirect(payload: &PayloadPlan, simd: u32) -> Vec<Slot> {
+    let Some(args) = &payload.args else {
+        return Vec::new();
+    };
+    let before = if args.implicit {
+        IMPLICIT_ARGS_BYTES
+    } else {
+        0
+    };
+    let simd = simd as u8;
+    let implicit = args.implicit.then_some(Slot {
+        offset: args.offset,
+        size: before,
+        source: SlotSource::ImplicitArgs { simd },
+    });
+    let copy = Slot {
+        offset: args.offset.saturating_add(before),
+        size: args.bytes.saturating_sub(before),
+        source: SlotSource::Copy {
+            from: args.arguments.start,
+        },
+    };
+    implicit.into_iter().chain([copy]).collect()
 }
 
 /// Notes what cannot be done; the first such thing is reported.
@@ -170,7 +197,7 @@ fn private_bytes(info: &KernelInfo, simd: u32) -> u64 {
 }
 
 /// The plan of vISA text: inputs in their order are arguments by value, surfaces are bound by index.
-pub(super) fn of_text(module: &Module, payload: &PayloadPlan) -> LaunchPlan {
+pub(super) fn of_text(module: &Module, payload: &PayloadPlan, simd: u32) -> LaunchPlan {
     let mut plan = LaunchPlan {
         binds_surfaces: true,
         ..LaunchPlan::default()
@@ -196,5 +223,6 @@ pub(super) fn of_text(module: &Module, payload: &PayloadPlan) -> LaunchPlan {
             },
         });
     }
+    plan.slots.extend(indirect(payload, simd));
     plan
 }

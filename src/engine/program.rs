@@ -135,7 +135,7 @@ impl Program {
             Kernel::new(KernelParts {
                 engine: engine.clone(),
                 outline: KernelOutline {
-                    plan: plan::of_text(visa.valid.module(), &payload),
+                    plan: plan::of_text(visa.valid.module(), &payload, visa.valid.simd()),
                     key: KernelPart::new(platform, &visa.text, "", &payload, meta),
                     barriers: 0,
                 },
@@ -339,7 +339,12 @@ fn zebin_kernel(
         .into_iter()
         .filter(|s| variables.iter().any(|(n, _)| n == s))
         .collect();
-    let payload = abi::plan(&k.name, visa.valid.module(), &layout, &known)?;
+    let payload = {
+        let calls = !visa.valid.module().functions.is_empty();
+        let env = &k.info.execution_env;
+        let calls = calls || env.has_stack_calls || env.require_iab;
+        abi::plan(&k.name, visa.valid.module(), &layout, &known, calls)?
+    };
     let names = zebin.ze_info.args_of(&k.name);
     let meta = info_meta(&k.info, &visa.valid, platform, &payload);
     let outline = KernelOutline {

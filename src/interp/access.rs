@@ -25,11 +25,19 @@ pub enum Space {
     Scratch,
     /// Device memory.
     Device,
+    /// Indirect data of the launch, which is only read.
+    Args,
 }
 
 impl Space {
     /// All of them.
-    pub const ALL: [Space; 4] = [Space::Surface, Space::Local, Space::Scratch, Space::Device];
+    pub const ALL: [Space; 5] = [
+        Space::Surface,
+        Space::Local,
+        Space::Scratch,
+        Space::Device,
+        Space::Args,
+    ];
 
     /// Name in traces.
     const fn name(self) -> &'static str {
@@ -38,18 +46,19 @@ impl Space {
             Space::Local => "local",
             Space::Scratch => "scratch",
             Space::Device => "device",
+            Space::Args => "arguments",
         }
     }
 }
 
 /// Sites of one instruction.
-pub(super) const SITES: u32 = 64;
+pub(super) const SITES: u32 = 128;
 
 /// Number of a site: where an access stands in the program and what it reaches.
 pub(super) fn site(at: usize, part: u32, space: Space) -> u32 {
     (at as u32)
         .wrapping_mul(SITES)
-        .wrapping_add((part & 15).wrapping_mul(4))
+        .wrapping_add((part & 15).wrapping_mul(8))
         .wrapping_add(space as u32)
 }
 
@@ -71,6 +80,11 @@ impl Memory {
     /// Shared local memory.
     pub const LOCAL: Memory = Memory {
         space: Space::Local,
+        surface: 0,
+    };
+    /// Indirect data.
+    pub const ARGS: Memory = Memory {
+        space: Space::Args,
         surface: 0,
     };
     /// Scratch.
@@ -152,6 +166,7 @@ impl Machine<'_, '_, '_> {
             Space::Local => Region::Local,
             Space::Scratch => Region::Scratch(self.number),
             Space::Device => Region::Device,
+            Space::Args => Region::Args,
         }
     }
 

@@ -5,7 +5,7 @@
 use super::calls::missing;
 use super::error::{Halt, InterpError};
 use super::{Inputs, NOT_YET};
-use crate::isa::lsc::{ARG_REFUSED, AddrModel, DataSize, LscOp, Sfid};
+use crate::isa::lsc::{ARG_WRITTEN, AddrModel, DataSize, LscOp, Sfid};
 use crate::isa::sampler::{read_params, unread};
 use crate::isa::{Opcode, Status};
 use crate::module::*;
@@ -89,7 +89,7 @@ fn lsc_typed(t: &LscTyped) -> Result<(), Halt> {
 fn lsc(l: &Lsc) -> Result<(), Halt> {
     match (l.sfid, l.model) {
         (Sfid::Slm, _) => Ok(()),
-        (_, AddrModel::Arg) => Halt::unsupported(ARG_REFUSED),
+        (_, AddrModel::Arg) if l.writes() => Halt::unsupported(ARG_WRITTEN),
         _ => Ok(()),
     }
 }

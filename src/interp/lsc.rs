@@ -6,7 +6,7 @@ use super::lanes::Lanes;
 use super::machine::Machine;
 use super::message::{one, surface_index};
 use super::number::mask;
-use crate::isa::lsc::{ARG_REFUSED, AddrModel, AddrSize, DataSize, LscOp, Sfid};
+use crate::isa::lsc::{ARG_WRITTEN, AddrModel, AddrSize, DataSize, LscOp, Sfid};
 use crate::module::*;
 
 /// Most elements a lane of one access; longer vectors are several.
@@ -86,7 +86,8 @@ impl Machine<'_, '_, '_> {
             (AddrModel::Ss, LscSurface::Var(o)) => Ok(heap_entry(self.scalar_at(*o)? as u32)),
             (AddrModel::Bss, LscSurface::Imm(n)) => Ok(bindless(*n as u32)),
             (AddrModel::Bss, LscSurface::Var(o)) => Ok(bindless(self.scalar_at(*o)? as u32)),
-            (AddrModel::Arg, _) => Halt::unsupported(ARG_REFUSED),
+            (AddrModel::Arg, _) if l.writes() => Halt::unsupported(ARG_WRITTEN),
+            (AddrModel::Arg, _) => Ok(Memory::ARGS),
             _ => Halt::malformed("an address model without a surface"),
         }
     }

@@ -53,13 +53,13 @@ pub enum AddrModel {
     Ss,
     /// Binding-table index.
     Bti,
-    /// Argument buffer.
+    /// Indirect data of the launch: kernel arguments. Loads only.
     Arg,
 }
 
-/// Why the address model `arg` is refused.
-pub const ARG_REFUSED: &str =
-    "address model arg: what a driver puts at the base of indirect data is not part of the ISA";
+/// Why writes by the address model `arg` are refused.
+pub const ARG_WRITTEN: &str =
+    "writes by address model arg: what becomes of a launch's arguments then is not part of the ISA";
 
 /// Width of the address elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -362,7 +362,7 @@ opcodes! {
     SvmScatter4scaled 0x4E/7 ["svm_scatter4scaled"] Svm SvmGather4Scaled 0 : NONE None <- GEN_IMM Int; _ _ Guard ALL Full "store of up to four dwords a lane at base plus byte offsets"
 
     // Load/store cache messages.
-    Lsc 0x89/0 (LSC_MNEMONICS) Lsc Lsc 0 : RAW Any <- RAW Any; _ _ Guard FROM_DG2 Full "untyped load, store, atomic and 2D block messages; not the address model `arg`, whose base and contents are the driver's, nor 2D blocks of local memory, which no device has"
+    Lsc 0x89/0 (LSC_MNEMONICS) Lsc Lsc 0 : RAW Any <- RAW Any; _ _ Guard FROM_DG2 Full "untyped load, store, atomic and 2D block messages; not writes by the address model `arg`, nor 2D blocks of local memory, which no device has"
     LscTyped 0x8A/0 ["lsc_load_quad.tgm", "lsc_store_quad.tgm", "lsc_atomic_*.tgm"] Lsc Lsc 0 : RAW Any <- RAW Any; _ _ Guard FROM_DG2 Full "typed load, store and atomic messages: channels of d32, atomics also of d16c32"
     LscFence 0x8B/0 ["lsc_fence"] Lsc LscFence 0 : NONE None <- NONE None; _ _ _ FROM_DG2 Full "memory fence with cache operation and scope"
 

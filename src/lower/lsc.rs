@@ -5,7 +5,7 @@ use super::error::Fail;
 use super::mem::{AtomicOperands, Message, SurfaceRef};
 use super::operand::ChannelMask;
 use crate::isa::Opcode;
-use crate::isa::lsc::{ARG_REFUSED, AddrModel, AddrSize, DataSize, LscOp, Sfid};
+use crate::isa::lsc::{ARG_WRITTEN, AddrModel, AddrSize, DataSize, LscOp, Sfid};
 use crate::module::Inst;
 use crate::module::*;
 use crate::ssa::*;
@@ -188,7 +188,11 @@ impl Lowerer<'_> {
                 }
                 self.either_surface(v)
             }
-            (AddrModel::Arg, _) => Fail::unsupported(ARG_REFUSED),
+            (AddrModel::Arg, _) if l.writes() => Fail::unsupported(ARG_WRITTEN),
+            (AddrModel::Arg, _) => always(SurfaceRef {
+                space: Space::Args,
+                index: None,
+            }),
             (model, _) => {
                 Fail::malformed(format!("address model {} without a surface", model.name()))
             }

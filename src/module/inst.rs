@@ -492,6 +492,12 @@ impl Lsc {
         matches!(self.op, LscOp::Load | LscOp::LoadStrided | LscOp::LoadQuad) && self.data.is_null()
     }
 
+    /// A store or an atomic.
+    pub fn writes(&self) -> bool {
+        use LscOp::{Atomic, Store, StoreQuad, StoreStrided};
+        matches!(self.op, Store | StoreStrided | StoreQuad | Atomic(_))
+    }
+
     /// Bytes of a lane's elements in memory: the stride of strided forms that name none.
     pub fn packed_bytes(&self) -> u32 {
         self.data_size.memory_bytes() * u32::from(self.elems)

@@ -662,6 +662,8 @@ pub struct Bytes {
     pub scratch: Vec<u8>,
     /// Device memory.
     pub flat: Vec<u8>,
+    /// Indirect data of the launch.
+    pub args: Vec<u8>,
 }
 
 impl Bytes {
@@ -677,6 +679,7 @@ impl Bytes {
             Space::Slm => (&mut self.slm, place.address),
             Space::Scratch => (&mut self.scratch, place.address),
             Space::Flat => (&mut self.flat, place.address.checked_sub(Self::FLAT_BASE)?),
+            Space::Args => (&mut self.args, place.address),
             Space::Regs => return None,
         };
         let end = at.checked_add(u64::from(bytes))?;

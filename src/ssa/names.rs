@@ -71,7 +71,7 @@ pub(super) const IMAGE: Table<ImageOp> = &[
 ];
 
 table!(SPACE: Space {
-    Surface "surface" Slm "slm" Flat "flat" Scratch "scratch" Regs "regs"
+    Surface "surface" Slm "slm" Flat "flat" Scratch "scratch" Regs "regs" Args "args"
 });
 
 table!(LANE: Lane {

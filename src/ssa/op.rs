@@ -213,6 +213,8 @@ pub enum Space {
     /// Storage of register variables that are reached indirectly: 32-bit byte offsets. Never faults:
     /// out-of-range elements read zero and are not written.
     Regs,
+    /// Indirect data of the launch: 32-bit byte offsets. There are only loads.
+    Args,
 }
 
 impl Space {

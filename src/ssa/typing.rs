@@ -424,13 +424,16 @@ impl Shape<'_> {
     ) -> Result<(), Broken> {
         let all = |tys: &[Ty], n: usize, ty: Ty| tys.len() == n && tys.iter().all(|&t| t == ty);
         let results = self.results;
+        let writable = space != Space::Args;
         let ok = match self.op {
             Op::Load(_) => all(values, 0, data) && all(results, comps, data),
-            Op::Store(_) => all(values, comps, data) && results.is_empty(),
+            Op::Store(_) => writable && all(values, comps, data) && results.is_empty(),
             Op::BlockLoad(m) => all(values, 0, data) && all(results, 1, data.with_lanes(m.n)),
-            Op::BlockStore(m) => all(values, 1, data.with_lanes(m.n)) && results.is_empty(),
+            Op::BlockStore(m) => {
+                writable && all(values, 1, data.with_lanes(m.n)) && results.is_empty()
+            }
             Op::Atomic(m) => {
-                let place = space != Space::Regs && m.elem != Lane::I8;
+                let place = writable && space != Space::Regs && m.elem != Lane::I8;
                 place && all(values, m.op.sources(), data) && all(results, 1, data)
             }
             _ => false,

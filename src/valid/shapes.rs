@@ -3,7 +3,7 @@
 
 use super::{Target, ValidError};
 use crate::isa::dpas::precision_name;
-use crate::isa::lsc::{AddrModel, AddrSize, LscOp};
+use crate::isa::lsc::{AddrModel, AddrSize, LscOp, Sfid};
 use crate::isa::{AtomicOp, Family, Type};
 use crate::module::*;
 
@@ -121,6 +121,9 @@ fn operands(op: AtomicOp, first: Raw, second: Raw) -> Option<String> {
 fn lsc(inst: &Inst, l: &Lsc) -> Option<String> {
     if l.transposed && inst.exec.lanes() != 1 {
         return Some("a transposed message has execution size 1".into());
+    }
+    if l.model == AddrModel::Arg && l.sfid != Sfid::Slm && l.addr_size != AddrSize::A32 {
+        return Some("addresses by `arg` are dwords, `a32`".into());
     }
     match l.op {
         LscOp::Atomic(op) => operands(op, l.src1, l.src2),

@@ -13,13 +13,16 @@ use crate::cases::{INTS, Rng, payload};
 use crate::rig::{Guarded, NONE, Rig, SPEED, install, install_base};
 
 const SIZES: [usize; 9] = [0, 1, 3, 4, 7, 63, 64, 200, 4096];
-const SPACES: [Space; 5] = [
+const SPACES: [Space; 6] = [
     Space::Surface,
     Space::Slm,
     Space::Flat,
     Space::Scratch,
     Space::Regs,
+    Space::Args,
 ];
+/// There are no stores to it.
+const READ_ONLY: Space = Space::Args;
 const STRIDE: u32 = 512;
 const REGS: u32 = 104;
 const RESULTS: u32 = 128;
@@ -393,6 +396,7 @@ fn model_memory(space: Space, contents: &[u8]) -> Bytes {
         }
         Space::Slm => bytes.slm = contents.to_vec(),
         Space::Scratch => bytes.scratch = contents.to_vec(),
+        Space::Args => bytes.args = contents.to_vec(),
         _ => bytes.flat = contents.to_vec(),
     }
     bytes
@@ -403,6 +407,7 @@ fn model_contents(space: Space, bytes: &Bytes) -> Vec<u8> {
         Space::Surface => bytes.surfaces[INDEX as usize].clone(),
         Space::Slm => bytes.slm.clone(),
         Space::Scratch => bytes.scratch.clone(),
+        Space::Args => bytes.args.clone(),
         _ => bytes.flat.clone(),
     }
 }
@@ -473,6 +478,9 @@ fn loads() {
 fn stores() {
     let mut rng = Rng(32);
     each_access(|shape, access| {
+        if access.space == READ_ONLY {
+            return;
+        }
         let case = Access {
             op: Op::Store(access),
             results: Vec::new(),
@@ -521,6 +529,9 @@ fn even_strides() {
     let mut rng = Rng(35);
     for load in [true, false] {
         each_access(|shape, access| {
+            if !load && access.space == READ_ONLY {
+                return;
+            }
             let record = i64::from(access.elem.bytes()) * i64::from(access.comps);
             for stride in [0, record, 2 * record, -record, 4 - record] {
                 let shape = Access {
@@ -568,7 +579,8 @@ fn blocks() {
                     n,
                     site: 0,
                 };
-                for load in [true, false] {
+                let stores = (space != READ_ONLY).then_some(false);
+                for load in [true].into_iter().chain(stores) {
                     let case = Access {
                         op: if load {
                             Op::BlockLoad(access)

@@ -160,6 +160,8 @@ pub struct Rig {
     pub slm_at: (*mut u8, u64),
     /// Device memory and its size.
     pub flat_at: (*mut u8, u64),
+    /// Indirect data: base and bytes.
+    pub args_at: (*mut u8, u64),
     /// Interruption request.
     pub interrupt: AtomicU32,
     /// Groups that the call runs beside the first.
@@ -207,6 +209,7 @@ impl Rig {
             frames,
             slm_at: (ptr::null_mut(), 0),
             flat_at: (ptr::null_mut(), 0),
+            args_at: (ptr::null_mut(), 0),
             interrupt: AtomicU32::new(0),
             following: 0,
             last_group: 0,
@@ -238,6 +241,7 @@ impl Rig {
                     (t.scratch, t.scratch_size) = (base, size);
                 }
             }
+            Space::Args => self.args_at = (base, size),
             Space::Regs => {}
         }
     }
@@ -261,6 +265,8 @@ impl Rig {
             interrupt: &raw const self.interrupt,
             helpers: &raw const self.helpers,
             images: std::ptr::null(),
+            args: self.args_at.0,
+            args_size: self.args_at.1,
         };
         let mut group = GroupCtx {
             launch: &raw const launch,

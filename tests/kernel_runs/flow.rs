@@ -3,6 +3,7 @@
 use crate::reference::rng::Rng;
 use crate::reference::{call, copy, loops, private, sort, state, switch};
 use crate::support::{SIZES, SWEEP, Target};
+use visa_jit::Launch;
 
 fn ints(rng: &mut Rng, count: usize, bound: u32) -> Vec<i32> {
     (0..count)
@@ -174,6 +175,44 @@ fn run_call(t: &Target) {
             .run()
         {
             r.exact(0, &call::call_float(&x, &y));
+        }
+    }
+}
+
+on_devices!(call_ids_kernel, "call_ids", run_call_ids);
+
+/// Functions that find sizes and local ids in memory. Groups of several sizes are refused: there is one in it.
+fn run_call_ids(t: &Target) {
+    let mut rng = Rng::new(31);
+    for (global, local, offset) in [
+        ([1, 1], [1, 1], [0, 0]),
+        ([7, 1], [7, 1], [0, 0]),
+        ([60, 1], [20, 1], [5, 0]),
+        ([333, 1], [37, 1], [0, 0]),
+        ([12, 10], [6, 5], [0, 0]),
+        ([48, 6], [24, 2], [1000, 7]),
+        ([5, 3], [9, 4], [0, 0]),
+    ] {
+        let n = (global[0] * global[1]) as usize;
+        let depths = ints(&mut rng, n, 100);
+        let [g, l, o] = [global, local, offset].map(|[x, y]| [x, y, 1]);
+        let job = t.job_3d("call_ids", g, l).offset([o[0], o[1], 0]);
+        let job = job.output::<i32>(n).input(&depths).policies();
+        if let Some(r) = job.run() {
+            let local = [local[0].min(global[0]), local[1].min(global[1])];
+            r.exact(0, &call::call_ids(&depths, global, local, offset));
+        }
+    }
+    for (engine, program) in t.engines() {
+        let Ok(kernel) = program.kernel("call_ids") else {
+            continue;
+        };
+        let memory = engine.memory().alloc_from(&[0; 61]).unwrap();
+        let launch = Launch::new([61, 1, 1]).local([20, 1, 1]);
+        let launch = launch.arg(0, &memory).arg(1, &memory);
+        let error = kernel.launch(&launch).unwrap_err().to_string();
+        if !error.contains("must be a multiple of the local size") {
+            t.fail(error);
         }
     }
 }

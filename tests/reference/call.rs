@@ -30,6 +30,35 @@ pub fn call_nested(input: &[i32]) -> Vec<i32> {
     input.iter().enumerate().flat_map(item).collect()
 }
 
+/// Of a launch in two dimensions whose groups are all of one size, x fastest.
+pub fn call_ids(input: &[i32], global: [u32; 2], local: [u32; 2], offset: [u32; 2]) -> Vec<i32> {
+    let weigh = |a: i32, b: i32| a.wrapping_mul(31).wrapping_add(b);
+    let dimensions = if global[1] > 1 { 2 } else { 1 };
+    let here = |x: u32, y: u32| {
+        let facts = [
+            x + offset[0],
+            y + offset[1],
+            x % local[0],
+            y % local[1],
+            x / local[0],
+            y / local[1],
+            global[0],
+            local[0],
+            local[0],
+            global[1] / local[1],
+            offset[0],
+            dimensions,
+        ];
+        let facts = facts.map(|fact| fact as i32);
+        facts.into_iter().reduce(weigh).unwrap_or(0)
+    };
+    let item = |(i, &v): (usize, &i32)| {
+        let (x, y) = (i as u32 % global[0], i as u32 / global[0]);
+        (1..=v & 3).fold(here(x, y), weigh)
+    };
+    input.iter().enumerate().map(item).collect()
+}
+
 pub fn call_float(x: &[f32], y: &[f32]) -> Vec<f32> {
     let item = |i: usize| {
         let v = blend(x[i], y[i], (i & 15) as f32 / 16.0);

@@ -29,6 +29,7 @@ pub fn observe(f: &Function, seed: u64) -> Observed {
         slm: bytes(128),
         scratch: bytes(64),
         flat: bytes(64),
+        args: bytes(64),
     };
     let payload = bytes(64);
     let ids = |step: u16| std::array::from_fn(|lane| lane as u16 * step + step);

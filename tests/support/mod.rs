@@ -24,8 +24,8 @@ use crate::reference::ulp::error_f32;
 /// Devices that the kernels are compiled for.
 pub const DEVICES: [&str; 4] = ["skl", "tgllp", "acm-g10", "pvc"];
 
-/// Files that a device has no zebin of: it has no double precision, no sampler, or no 2D blocks.
-const ABSENT: [(&str, &str); 10] = [
+/// Files that a device has no zebin of: it has no double precision, no sampler, or no 2D blocks; or the compiler gives up.
+const ABSENT: [(&str, &str); 12] = [
     ("pvc", "image_sample"),
     ("pvc", "image_access"),
     ("pvc", "image_filter"),
@@ -36,6 +36,8 @@ const ABSENT: [(&str, &str); 10] = [
     ("skl", "gemm_tile"),
     ("tgllp", "gemm_tile"),
     ("acm-g10", "gemm_tile"),
+    ("skl", "call_ids"),
+    ("tgllp", "call_ids"),
 ];
 
 /// Global and local sizes of one-dimensional launches for kernels that take any: nothing, one item,

@@ -333,10 +333,16 @@ impl visa_jit_launch {
         let private = private.transpose().map_err(|e| e.to_string())?;
         let printing = plan.prints().then(|| PrintBuffer::new(&self.memory));
         let printing = printing.transpose().map_err(|e| e.to_string())?;
+        let local_ids = match plan.wants_local_ids() {
+            true => self.prepared.local_id_table(&self.memory),
+            false => Ok(None),
+        };
+        let local_ids = local_ids.map_err(|e| e.to_string())?;
         let own = LaunchMemory {
             private: private.as_ref(),
             printing: printing.as_ref(),
             data: self.data.as_deref(),
+            local_ids: local_ids.as_ref(),
         };
         let payload = self.prepared.kernel().meta().payload_bytes;
         let (given, bound) = (&self.arguments, &self.bound);

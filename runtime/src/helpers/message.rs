@@ -150,6 +150,10 @@ impl Region {
                 message::SLM => ((*group).slm, (*group).slm_size),
                 message::SCRATCH => ((*thread).scratch, (*thread).scratch_size),
                 message::REGS => ((*thread).frame, index.into()),
+                message::ARGS => {
+                    let launch = (*group).launch;
+                    ((*launch).args.cast_mut(), (*launch).args_size)
+                }
                 _ => {
                     let launch = (*group).launch;
                     let first = (*launch).flat_base;

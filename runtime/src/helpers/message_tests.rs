@@ -7,12 +7,13 @@ use crate::abi::{GroupCtx, LaunchCtx, Message, SURFACES, Surface, ThreadCtx, mes
 use crate::memory::DeviceMemory;
 use std::ptr::{null, null_mut};
 
-const PLACES: [u32; 5] = [
+const PLACES: [u32; 6] = [
     message::SURFACE,
     message::SLM,
     message::SCRATCH,
     message::REGS,
     message::FLAT,
+    message::ARGS,
 ];
 
 /// Bytes of a block: addresses and the largest data.
@@ -146,6 +147,8 @@ impl Case {
             interrupt: null(),
             helpers: null(),
             images: null(),
+            args: base,
+            args_size: size,
         };
         let mut group = GroupCtx {
             launch: &raw const launch,
@@ -335,6 +338,8 @@ fn an_unbound_surface_is_outside() {
         interrupt: null(),
         helpers: null(),
         images: null(),
+        args: null(),
+        args_size: 0,
     };
     let mut group = GroupCtx {
         launch: &raw const launch,

@@ -23,7 +23,7 @@ use crate::fault::Fault;
 use crate::interrupt::{Deadline, Interrupter, RUN, STOP_DEADLINE, STOP_FAULT, StopWord};
 use crate::kernel::Kernel;
 use crate::limits::{MAX_FAULT_RECORDS, MAX_SLM_BYTES, MAX_WORKER_BYTES};
-use crate::memory::{DeviceMemory, MemoryError};
+use crate::memory::{Buffer, DeviceMemory, MemoryError};
 use crate::payload::Payload;
 use crate::pool::WorkerPool;
 use crate::surface::SurfaceTable;
@@ -110,6 +110,15 @@ pub struct LaunchReport {
     pub faults: Vec<Fault>,
     /// All faults, one for each lane.
     pub fault_count: u64,
+}
+
+/// What functions find in memory of the groups they run in ([`crate::linked::SlotSource::ImplicitArgs`]), which are all of one size.
+#[derive(Debug)]
+pub struct LocalIdTable {
+    /// Work-items of a group.
+    pub local: [u32; 3],
+    /// Local ids of all threads of a group.
+    pub ids: Buffer,
 }
 
 /// A kernel with a launch shape, ready to run.
@@ -199,6 +208,28 @@ impl PreparedLaunch {
     /// below it. Kernels with stack calls need private memory for so many.
     pub fn hw_threads(&self, pool: Option<&WorkerPool>) -> u64 {
         self.workers(pool) as u64 * u64::from(self.threads)
+    }
+
+    /// Writes the local ids of a group to memory; `None` when there are no groups.
+    ///
+    /// # Errors
+    /// [`LaunchError::Memory`] when there is not enough, [`LaunchError::MixedGroups`] when groups differ in size.
+    pub fn local_id_table(
+        &self,
+        memory: &DeviceMemory,
+    ) -> Result<Option<LocalIdTable>, LaunchError> {
+        let mut kinds = self.kinds.iter().flatten();
+        let table = kinds.next().map(|kind| {
+            Ok::<_, MemoryError>(LocalIdTable {
+                local: kind.local,
+                ids: memory.alloc_from(&kind.id_rows())?,
+            })
+        });
+        if kinds.next().is_some() {
+            let kernel = self.kernel.meta().name.clone();
+            return Err(LaunchError::MixedGroups { kernel });
+        }
+        Ok(table.transpose()?)
     }
 
     /// Runs all groups.

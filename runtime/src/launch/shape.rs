@@ -192,6 +192,20 @@ impl GroupShape {
         self.ids.as_ptr().wrapping_add(table).cast()
     }
 
+    /// Local ids of all threads as the driver lays them out for functions that read them from memory: for each thread a row of
+    /// 16-bit numbers a dimension, of at least 16 lanes.
+    pub(crate) fn id_rows(&self) -> Vec<u16> {
+        let row = self.simd.max(16);
+        let thread = |t| {
+            let ids = (0..3).flat_map(move |dim| (0..row).map(move |lane| (dim, lane)));
+            ids.map(move |(dim, lane)| match lane < self.simd {
+                true => self.local_id(t, lane)[dim] as u16,
+                false => 0,
+            })
+        };
+        (0..self.threads).flat_map(thread).collect()
+    }
+
     /// Lanes of a thread that exist.
     pub(crate) fn mask(&self, thread: u32) -> u32 {
         if thread + 1 == self.threads {

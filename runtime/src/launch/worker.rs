@@ -58,22 +58,26 @@ impl<'a> Job<'a> {
             Some(memory) => (memory.base(), memory.size()),
             None => (nothing() as u64, 0),
         };
-        let contexts = std::array::from_fn(|kind| LaunchCtx {
-            surfaces: arguments.surfaces.as_ptr(),
-            payload: partial[kind]
-                .as_ref()
-                .unwrap_or(&arguments.payload)
-                .as_ptr(),
-            flat_base,
-            flat_size,
-            interrupt: stop,
-            helpers: helpers(),
-            images: arguments.surfaces.images(),
+        let meta = launch.kernel.meta();
+        let contexts = std::array::from_fn(|kind| {
+            let payload = partial[kind].as_ref().unwrap_or(&arguments.payload);
+            LaunchCtx {
+                surfaces: arguments.surfaces.as_ptr(),
+                payload: payload.as_ptr(),
+                flat_base,
+                flat_size,
+                interrupt: stop,
+                helpers: helpers(),
+                images: arguments.surfaces.images(),
+                // Metadata is checked: this is inside the payload.
+                args: payload.as_ptr().wrapping_add(meta.args_offset as usize),
+                args_size: meta.args_bytes.into(),
+            }
         });
         let total = launch.total;
         Job {
             code: launch.kernel.code(),
-            meta: launch.kernel.meta(),
+            meta,
             shape: launch.shape,
             groups: launch.shape.groups(),
             kinds: &launch.kinds,

@@ -8,6 +8,7 @@ mod argument;
 mod data;
 mod facts;
 mod features;
+mod implicit;
 mod plan;
 mod record;
 
@@ -17,6 +18,7 @@ pub use data::{
 };
 pub use facts::{ImageFact, SamplerFact};
 pub use features::missing_features;
+pub use implicit::IMPLICIT_ARGS_BYTES;
 pub use plan::{Bindings, LaunchMemory, LaunchPlan, PlanError, Slot, SlotSource};
 pub use record::{KernelRecord, RecordError, Records, SiteRecord, Variant, digest, encode};
 

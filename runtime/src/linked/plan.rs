@@ -3,9 +3,10 @@
 use super::argument::{ArgKind, ArgValue, Argument};
 use super::data::ProgramData;
 use super::facts::{ImageFact, SamplerFact};
+use super::implicit;
 use crate::error::LaunchError;
 use crate::image::{ImageShape, SamplerState};
-use crate::launch::{Arguments, LaunchShape};
+use crate::launch::{Arguments, LaunchShape, LocalIdTable};
 use crate::limits::MAX_SLM_BYTES;
 use crate::memory::{Buffer, DeviceMemory};
 use crate::payload::{Payload, PayloadPatch};
@@ -58,6 +59,16 @@ pub enum SlotSource {
         section: u32,
         /// Byte of it.
         offset: u64,
+    },
+    /// What stands at another place of the payload from this byte on. All slots of that place come before.
+    Copy {
+        /// First byte.
+        from: u32,
+    },
+    /// The sizes of the launch, for functions that are called through the stack: the driver's `ImplicitArgs`, version 0.
+    ImplicitArgs {
+        /// Lanes of a hardware thread.
+        simd: u8,
     },
     /// A property of an argument that is an image.
     Image {
@@ -127,6 +138,8 @@ pub struct LaunchMemory<'a> {
     pub printing: Option<&'a PrintBuffer>,
     /// The program's variables.
     pub data: Option<&'a ProgramData>,
+    /// Where functions find their local ids.
+    pub local_ids: Option<&'a LocalIdTable>,
 }
 
 /// Why arguments do not make a launch.
@@ -183,6 +196,12 @@ impl LaunchPlan {
     pub fn prints(&self) -> bool {
         let mut slots = self.slots.iter();
         slots.any(|slot| slot.source == SlotSource::PrintBuffer)
+    }
+
+    /// Whether functions look for their local ids in memory ([`LaunchMemory::local_ids`]).
+    pub fn wants_local_ids(&self) -> bool {
+        let mut slots = self.slots.iter();
+        slots.any(|slot| matches!(slot.source, SlotSource::ImplicitArgs { .. }))
     }
 
     /// Lays arguments out for a launch. What is bound by index comes on top of what arguments bind.
@@ -273,11 +292,7 @@ impl Slot {
             SlotSource::EnqueuedLocalSize => three(shape.local),
             SlotSource::GlobalSize => three(shape.global),
             SlotSource::GroupCount => three(shape.groups()),
-            SlotSource::Dimensions => {
-                let [_, y, z] = shape.global;
-                let dimensions: u32 = if z > 1 { 3 } else { 1 + u32::from(y > 1) };
-                dimensions.to_le_bytes().to_vec()
-            }
+            SlotSource::Dimensions => u32::from(dimensions(shape)).to_le_bytes().to_vec(),
             SlotSource::Value { argument, from } => match given.get(&argument) {
                 // Narrow types are shorter than their place; the rest of it stays zero.
                 Some(ArgValue::Bytes(b)) => b.get(from as usize..).unwrap_or(&[]).to_vec(),
@@ -312,6 +327,13 @@ impl Slot {
                     .to_le_bytes()
                     .to_vec()
             }
+            SlotSource::Copy { from } => {
+                return Ok(out.payload.mirror(from, self.size, self.offset)?);
+            }
+            SlotSource::ImplicitArgs { simd } => {
+                let printing = own.printing.map_or(0, PrintBuffer::address);
+                implicit::bytes(shape, simd, printing, own.local_ids)
+            }
             SlotSource::Image { argument, fact } => match given.get(&argument) {
                 Some(ArgValue::Image(_, shape)) => fact.of(shape).to_le_bytes().to_vec(),
                 _ => return Err(missing(&format!("image as argument {argument}"))),
@@ -324,6 +346,12 @@ impl Slot {
         let fitting = bytes.len().min(self.size as usize);
         Ok(out.payload.set(self.offset as usize, &bytes[..fitting])?)
     }
+}
+
+/// Dimensions of a launch, as far as its sizes tell.
+pub(super) fn dimensions(shape: &LaunchShape) -> u8 {
+    let [_, y, z] = shape.global;
+    if z > 1 { 3 } else { 1 + u8::from(y > 1) }
 }
 
 fn missing(what: &str) -> PlanError {
@@ -426,6 +454,32 @@ mod tests {
             .collect();
         assert_eq!(words, [7, 2, 0, 0, 64, 0, 3, 3, 1]);
         assert_eq!(out.extra_slm, 1024);
+    }
+
+    /// Groups of another size have another copy of their size.
+    #[test]
+    fn copies_follow_what_they_are_copies_of() {
+        let memory = DeviceMemory::with_capacity(1 << 20).unwrap();
+        let shape = LaunchShape::new([10, 3, 1], [4, 3, 1]);
+        let copy = SlotSource::Copy { from: 4 };
+        let plan = LaunchPlan {
+            slots: vec![slot(4, 12, SlotSource::LocalSize), slot(20, 16, copy)],
+            ..LaunchPlan::default()
+        };
+        let (given, own) = (BTreeMap::new(), LaunchMemory::default());
+        let lay = |bytes| plan.layout(bytes, &given, &Bindings::default(), &shape, &memory, own);
+        let words = |payload: &Payload| -> Vec<u32> {
+            let words = payload.as_slice().chunks_exact(4);
+            words
+                .map(|w| u32::from_le_bytes(w.try_into().unwrap()))
+                .collect()
+        };
+        let out = lay(36).unwrap();
+        assert_eq!(words(&out.payload), [0, 4, 3, 1, 0, 4, 3, 1, 0]);
+        let other = out.payload.for_group([2, 3, 1]).unwrap();
+        assert_eq!(words(&other), [0, 2, 3, 1, 0, 2, 3, 1, 0]);
+        assert!(out.payload.varies());
+        assert!(lay(35).unwrap_err().to_string().contains("20..20+16"));
     }
 
     #[test]

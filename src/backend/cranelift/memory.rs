@@ -31,6 +31,8 @@ pub(super) enum Place {
     Regs,
     /// Device memory.
     Flat,
+    /// Indirect data of the launch.
+    Args,
 }
 
 /// How an access reaches memory.
@@ -95,6 +97,7 @@ impl Emit<'_> {
             Space::Scratch => message::SCRATCH,
             Space::Regs => message::REGS,
             Space::Flat => message::FLAT,
+            Space::Args => message::ARGS,
         };
         Lanes {
             count,
@@ -127,6 +130,7 @@ impl Emit<'_> {
             Space::Scratch => Region::Known(Place::Scratch),
             Space::Regs => Region::Known(Place::Regs),
             Space::Flat => Region::Known(Place::Flat),
+            Space::Args => Region::Known(Place::Args),
             Space::Surface => match surface.and_then(|s| self.scalar_const(s)) {
                 Some(index) => Region::Known(Place::Surface(index as u8)),
                 None => self.computed_surface(surface),
@@ -177,6 +181,9 @@ impl Emit<'_> {
             Region::Known(Place::Flat) => {
                 self.launch_field(offset_of!(LaunchCtx, flat_base), types::I64)
             }
+            Region::Known(Place::Args) => {
+                self.launch_field(offset_of!(LaunchCtx, args), types::I64)
+            }
         }
     }
 
@@ -203,6 +210,9 @@ impl Emit<'_> {
             Region::Known(Place::Regs) => self.iconst(types::I64, u64::from(self.f.regs_bytes)),
             Region::Known(Place::Flat) => {
                 self.launch_field(offset_of!(LaunchCtx, flat_size), types::I64)
+            }
+            Region::Known(Place::Args) => {
+                self.launch_field(offset_of!(LaunchCtx, args_size), types::I64)
             }
         }
     }

@@ -31,6 +31,8 @@ pub(super) enum Place {
     Regs,
     /// Device memory.
     Flat,
+    /// Indirect data of the launch.
+    Args,
 }
 
 /// How an access reaches memory.
@@ -89,6 +91,7 @@ impl<'c> Emit<'c, '_> {
                 Space::Scratch => message::SCRATCH,
                 Space::Regs => message::REGS,
                 Space::Flat => message::FLAT,
+                Space::Args => message::ARGS,
             },
         })
     }
@@ -119,6 +122,7 @@ impl<'c> Emit<'c, '_> {
             (Space::Scratch, _) => Region::Known(Place::Scratch),
             (Space::Regs, _) => Region::Known(Place::Regs),
             (Space::Flat, _) => Region::Known(Place::Flat),
+            (Space::Args, _) => Region::Known(Place::Args),
             (Space::Surface, Some(surface)) => match self.scalar_const(surface) {
                 Some(index) => Region::Known(Place::Surface(index as u8)),
                 None => self.computed_surface(surface)?,
@@ -179,6 +183,9 @@ impl<'c> Emit<'c, '_> {
             Region::Known(Place::Flat) => {
                 self.launch_field(offset_of!(LaunchCtx, flat_base), Field::Ptr)?
             }
+            Region::Known(Place::Args) => {
+                self.launch_field(offset_of!(LaunchCtx, args), Field::Ptr)?
+            }
         };
         self.as_ptr(v)
     }
@@ -201,6 +208,9 @@ impl<'c> Emit<'c, '_> {
             Region::Known(Place::Regs) => Ok(self.i64(u64::from(self.f.regs_bytes)).into()),
             Region::Known(Place::Flat) => {
                 self.launch_field(offset_of!(LaunchCtx, flat_size), Field::I64)
+            }
+            Region::Known(Place::Args) => {
+                self.launch_field(offset_of!(LaunchCtx, args_size), Field::I64)
             }
         }
     }
