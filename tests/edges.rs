@@ -12,6 +12,8 @@ mod block2d;
 mod cases;
 #[path = "edges/contention.rs"]
 mod contention;
+#[path = "edges/coverage.rs"]
+mod coverage;
 #[path = "edges/even.rs"]
 mod even;
 #[path = "edges/images.rs"]
@@ -28,6 +30,10 @@ mod lsc;
 mod machine;
 #[path = "edges/masks.rs"]
 mod masks;
+#[path = "edges/media.rs"]
+mod media;
+#[path = "edges/raw.rs"]
+mod raw;
 #[path = "edges/records.rs"]
 mod records;
 #[path = "edges/rig.rs"]

@@ -220,9 +220,7 @@ const STORES: [Block; 6] = [
     block(8, 1, 8, 8, NN),
 ];
 
-#[test]
-fn blocks_2d() {
-    let mut rig = Rig::new(13);
+pub fn rectangles(rig: &mut Rig) {
     let all = LOADS.iter().map(|b| (b, false));
     for (n, (b, store)) in all.chain(STORES.iter().map(|b| (b, true))).enumerate() {
         let guard = [Guard::Predicate, Guard::Flow, Guard::None][n % 3];
@@ -240,5 +238,11 @@ fn blocks_2d() {
         let policies = n % 3 == 0;
         rig.run(&shape(platform, l, *b, store), Effort { policies, ..ALL });
     }
+}
+
+#[test]
+fn blocks_2d() {
+    let mut rig = Rig::new(13);
+    rectangles(&mut rig);
     rig.finish("2D blocks");
 }

@@ -17,17 +17,19 @@ enum Action {
     Read,
     /// Reads and never faults; the border outside.
     Fetch,
+    /// The same, of one channel of four texels.
+    Four,
     Write,
     Add,
 }
 
-struct Message {
+pub struct Message {
     action: Action,
     platform: Platform,
     /// Channels in their order.
     channels: &'static [usize],
     /// `{x}` is the execution size.
-    text: &'static str,
+    pub text: &'static str,
     /// Bytes of a texel that it works on; any if 0.
     texel: u32,
 }
@@ -48,7 +50,7 @@ const fn message(
     }
 }
 
-const MESSAGES: [Message; 14] = [
+pub const MESSAGES: [Message; 22] = [
     message(
         Action::Read,
         Platform::Skl,
@@ -90,6 +92,62 @@ const MESSAGES: [Message; 14] = [
         &[0],
         0,
         "sample_lz.R {x} 0x0:uw S0 T6 D.0 FU.0 FV.0 FR.0",
+    ),
+    message(
+        Action::Fetch,
+        Platform::Skl,
+        &[0, 1, 2, 3],
+        0,
+        "load_3d.RGBA {x} 0x0:uw T6 D.0 U.0 V.0 Z.0 R.0",
+    ),
+    message(
+        Action::Fetch,
+        Platform::Tgllp,
+        &[1, 2],
+        0,
+        "sample_3d.GB {x} 0x0:uw S0 T6 D.0 FU.0 FV.0 FR.0",
+    ),
+    message(
+        Action::Fetch,
+        Platform::Skl,
+        &[0],
+        0,
+        "sample_b.R {x} 0x0:uw S0 T6 D.0 Z.0 FU.0 FV.0 FR.0",
+    ),
+    message(
+        Action::Fetch,
+        Platform::Dg2,
+        &[3],
+        0,
+        "sample_l.A {x} 0x0:uw S0 T6 D.0 Z.0 FU.0 FV.0 FR.0",
+    ),
+    message(
+        Action::Fetch,
+        Platform::Tgllp,
+        &[0, 3],
+        0,
+        "sample_d.RA {x} 0x0:uw S0 T6 D.0 FU.0 Z.0 Z.0 FV.0 Z.0 Z.0 FR.0",
+    ),
+    message(
+        Action::Four,
+        Platform::Skl,
+        &[0],
+        0,
+        "sample4.R {x} 0x0:uw S0 T6 D.0 FU.0 FV.0",
+    ),
+    message(
+        Action::Four,
+        Platform::Dg2,
+        &[1],
+        0,
+        "sample4_l.G {x} 0x0:uw S0 T6 D.0 Z.0 FU.0 FV.0",
+    ),
+    message(
+        Action::Four,
+        Platform::Tgllp,
+        &[0],
+        0,
+        "sample4_po.R {x} 0x0:uw S0 T6 D.0 FU.0 FV.0 Z.0 Z.0",
     ),
     message(
         Action::Write,
@@ -181,6 +239,7 @@ fn kernel(m: &Message, lanes: u32) -> String {
         ("FV", "f", 16),
         ("FR", "f", 16),
         ("A", "ud", 16),
+        ("Z", "ud", 16),
         ("M", "ud", 4),
         ("D", "ud", 64),
     ] {
@@ -192,6 +251,7 @@ fn kernel(m: &Message, lanes: u32) -> String {
     for (i, name) in ["U", "V", "R", "A"].into_iter().enumerate() {
         t += &format!("    oword_ld (4) T7 {:#x}:ud {name}.0\n", 4 * i);
     }
+    t += "    mov (M1_NM, 16) Z(0,0)<1> 0x0:ud\n";
     t += &format!("    oword_ld (1) T7 {:#x}:ud M.0\n", MASK_AT / 16);
     for b in [0, 128] {
         t += &format!("    oword_ld (8) T7 {:#x}:ud D.{b}\n", (DATA_AT + b) / 16);
@@ -246,7 +306,7 @@ fn case(rng: &mut Rng, shape: &ImageShape, lanes: u32, action: Action, n: u32) -
             *to = coordinate(rng, shape.extent[k], if odd { kind } else { 0 });
         }
         // Of lanes that write one texel, any may win.
-        if !matches!(action, Action::Read | Action::Fetch) && at.contains(&place) {
+        if !matches!(action, Action::Read | Action::Fetch | Action::Four) && at.contains(&place) {
             place[0] = 0x4000_0000 + lane;
         }
         at.push(place);
@@ -316,7 +376,12 @@ impl Model {
             let single = m.texel == format.texel_bytes() && format.channels() == 1;
             let whole = m.texel == 0 || single;
             let place = self.texel(shape, at).filter(|_| whole);
-            self.faults += u64::from(place.is_none() && m.action != Action::Fetch);
+            let samples = matches!(m.action, Action::Fetch | Action::Four);
+            self.faults += u64::from(place.is_none() && !samples);
+            if m.action == Action::Four {
+                self.four(shape, at, m.channels[0], 4 * lane, stride);
+                continue;
+            }
             for (position, &channel) in m.channels.iter().enumerate() {
                 let slot = position * stride + 4 * lane;
                 let exists = channel < shape.format.channels() as usize;
@@ -353,7 +418,32 @@ impl Model {
     }
 }
 
-fn flush(memory: &DeviceMemory, bytes: u64, end: bool) -> Buffer {
+impl Model {
+    /// One channel of the texels around a point a quarter of a texel behind the first corner of one: it and its neighbours
+    /// before it, lower left first and round.
+    fn four(
+        &mut self,
+        shape: &ImageShape,
+        at: [u32; 3],
+        channel: usize,
+        slot: usize,
+        stride: usize,
+    ) {
+        let size = shape.format.channel_bytes() as usize;
+        let channels = shape.format.channels() as usize;
+        for (position, (left, up)) in [(1, 0), (0, 0), (0, 1), (1, 1)].into_iter().enumerate() {
+            let near = [at[0].wrapping_sub(left), at[1].wrapping_sub(up), at[2]];
+            let v = match self.texel(shape, near).filter(|_| channel < channels) {
+                Some(p) => Self::number(&self.memory[p + channel * size..][..size]),
+                None => 0,
+            };
+            let to = position * stride + slot;
+            self.data[to..to + 4].copy_from_slice(&v.to_le_bytes());
+        }
+    }
+}
+
+pub fn flush(memory: &DeviceMemory, bytes: u64, end: bool) -> Buffer {
     let buffer = match end {
         true => memory.alloc_flush_end(bytes),
         false => memory.alloc_flush_start(bytes),
@@ -427,8 +517,9 @@ fn images() {
     let (mut cases, mut n) = (0, 0_u32);
     for m in &MESSAGES {
         for (kind, format, extent) in IMAGES {
-            // Filters clamp layers.
-            if m.text.starts_with("sample") && kind.layer_axis().is_some() {
+            // Filters clamp layers; four texels are those of a plane.
+            let layers = m.text.starts_with("sample") && kind.layer_axis().is_some();
+            if layers || m.action == Action::Four && kind != ImageKind::D2 {
                 continue;
             }
             let shape = ImageShape {

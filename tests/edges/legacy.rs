@@ -245,9 +245,7 @@ pub const ALL: Effort = Effort {
     all_masks: false,
 };
 
-#[test]
-fn legacy_surfaces() {
-    let mut rig = Rig::new(1);
+pub fn surfaces(rig: &mut Rig) {
     let p = Platform::Skl;
     for store in [false, true] {
         for size in [1, 2, 4] {
@@ -329,5 +327,11 @@ fn legacy_surfaces() {
             }
         }
     }
+}
+
+#[test]
+fn legacy_surfaces() {
+    let mut rig = Rig::new(1);
+    surfaces(&mut rig);
     rig.finish("legacy surface messages");
 }

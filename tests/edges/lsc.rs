@@ -210,9 +210,7 @@ fn effort(n: usize) -> Effort {
     }
 }
 
-#[test]
-fn lsc_vectors() {
-    let mut rig = Rig::new(3);
+pub fn vectors(rig: &mut Rig) {
     let mut n = 0usize;
     for store in [false, true] {
         for space in SPACES {
@@ -267,12 +265,16 @@ fn lsc_vectors() {
             rig.run(&m.vector(D32, 4), effort);
         }
     }
-    rig.finish("LSC vectors");
 }
 
 #[test]
-fn lsc_blocks_quads_strides() {
-    let mut rig = Rig::new(4);
+fn lsc_vectors() {
+    let mut rig = Rig::new(3);
+    vectors(&mut rig);
+    rig.finish("LSC vectors");
+}
+
+pub fn blocks(rig: &mut Rig) {
     let mut n = 0usize;
     for store in [false, true] {
         for space in SPACES {
@@ -316,13 +318,17 @@ fn lsc_blocks_quads_strides() {
             }
         }
     }
+}
+
+#[test]
+fn lsc_blocks_quads_strides() {
+    let mut rig = Rig::new(4);
+    blocks(&mut rig);
     rig.finish("LSC blocks, quads and strides");
 }
 
 /// Long vectors, narrow elements in every arrangement, scaled addresses, surfaces by their place in the heap.
-#[test]
-fn lsc_other_forms() {
-    let mut rig = Rig::new(12);
+pub fn others(rig: &mut Rig) {
     let mut n = 0usize;
     const LESS: Effort = Effort {
         cases: 24,
@@ -380,5 +386,11 @@ fn lsc_other_forms() {
             run(&Message { model, ..m }.vector(D32, 1), false);
         }
     }
+}
+
+#[test]
+fn lsc_other_forms() {
+    let mut rig = Rig::new(12);
+    others(&mut rig);
     rig.finish("other LSC forms");
 }

@@ -115,19 +115,15 @@ impl Machine {
         }
     }
 
-    /// Changes an element; the value before, zero outside.
-    pub fn change(&mut self, who: Who, at: u64, bytes: u32, new: impl Fn(u64) -> u64) -> u64 {
+    /// Changes an element, if it is inside.
+    pub fn change(&mut self, who: Who, at: u64, bytes: u32, new: impl FnOnce(u64) -> u64) {
         match self.place(at, bytes) {
             Some(i) => {
-                let old = little(&self.memory[i..i + bytes as usize]);
-                self.memory[i..i + bytes as usize]
-                    .copy_from_slice(&new(old).to_le_bytes()[..bytes as usize]);
-                old
+                let element = &mut self.memory[i..i + bytes as usize];
+                let new = new(little(element));
+                element.copy_from_slice(&new.to_le_bytes()[..bytes as usize]);
             }
-            None => {
-                self.fault(who);
-                0
-            }
+            None => self.fault(who),
         }
     }
 

@@ -7,7 +7,7 @@ use super::legacy::{self, Lanes};
 use super::lsc::{D16C32, D32, D64, Message};
 use super::machine::Space;
 use super::rig::{Effort, Rig};
-use super::{atomics, svm};
+use super::{atomics, raw, svm};
 
 const EVERY: Effort = Effort {
     cases: 256,
@@ -43,6 +43,7 @@ fn shapes() -> Vec<Shape> {
         }
     }
     out.extend(atomics::of_lanes(predicate));
+    out.extend(raw::of_lanes(flow));
     out
 }
 

@@ -1,5 +1,6 @@
 //! Runs shapes on memory flush against unreadable pages and compares with their models.
 
+use std::collections::BTreeSet;
 use std::time::Instant;
 
 use visa_jit::backend::{BackendKind, OobPolicy};
@@ -58,6 +59,10 @@ pub struct Rig {
     outside: DeviceMemory,
     rng: Rng,
     pub tally: Tally,
+    /// Messages of the shapes so far.
+    pub opcodes: BTreeSet<String>,
+    /// Shapes are only looked at.
+    dry: bool,
     failures: Vec<String>,
     start: Instant,
 }
@@ -110,8 +115,18 @@ impl Rig {
             outside: DeviceMemory::with_capacity(1 << 24).unwrap(),
             rng: Rng::new(seed),
             tally: Tally::default(),
+            opcodes: BTreeSet::new(),
+            dry: false,
             failures: Vec::new(),
             start: Instant::now(),
+        }
+    }
+
+    /// One that runs nothing, to see which messages there are.
+    pub fn dry() -> Rig {
+        Rig {
+            dry: true,
+            ..Rig::new(0)
         }
     }
 
@@ -137,6 +152,10 @@ impl Rig {
     /// Runs a shape on all its memories and policies.
     pub fn run(&mut self, shape: &Shape, effort: Effort) {
         self.tally.shapes += 1;
+        self.opcodes.insert(shape.opcode.clone());
+        if self.dry {
+            return;
+        }
         if let Err(e) = self.shape(shape, effort) {
             let at = shape.text.replace("{x}", "");
             self.failures.push(format!(

@@ -103,9 +103,7 @@ pub fn gather4(platform: Platform, l: Lanes, set: u32, store: bool, wide: bool) 
     shape
 }
 
-#[test]
-fn device_memory() {
-    let mut rig = Rig::new(2);
+pub fn flat(rig: &mut Rig) {
     for store in [false, true] {
         for owords in [1, 2, 4, 8] {
             rig.run(&block(owords, store), ALL);
@@ -137,5 +135,11 @@ fn device_memory() {
             rig.run(&gather4(Platform::Pvc, l, set, store, true), ALL);
         }
     }
+}
+
+#[test]
+fn device_memory() {
+    let mut rig = Rig::new(2);
+    flat(&mut rig);
     rig.finish("messages on device memory");
 }
