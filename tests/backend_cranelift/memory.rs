@@ -278,12 +278,18 @@ impl Access {
         base: u64,
         payloads: [&mut Vec<u8>; 2],
     ) {
-        let from = match rng.below(6) {
-            0 => 0u64.wrapping_sub(rng.below(1 << 12) as u64),
-            1 => rng.below(limit + 16) as u64,
-            2 => rng.below(8) as u64 + (1 << 30),
-            _ => 0,
+        let before = rng.below(1 << 12);
+        // The number that brings such a base to the start of memory, or back to it.
+        let (from, there) = match rng.below(6) {
+            0 => (0u64.wrapping_sub(before as u64), (before >> shift) as u32),
+            1 => {
+                let from = rng.below(limit + 16);
+                (from as u64, 0u32.wrapping_sub((from >> shift) as u32))
+            }
+            2 => (rng.below(8) as u64 + (1 << 30), 0),
+            _ => (0, 0),
         };
+        let there = if rng.below(2) == 0 { there } else { 0 };
         let tag = if rng.below(4) == 0 {
             rng.next() << 48
         } else {
@@ -294,7 +300,10 @@ impl Access {
             .map(|_| match rng.below(8) {
                 0 if far => rng.next() as u32,
                 1 if far => 0u32.wrapping_sub(rng.below(1 << 10) as u32),
-                _ => rng.below((limit >> shift) + usize::from(far) * 4 + 1) as u32,
+                _ => {
+                    let number = rng.below((limit >> shift) + usize::from(far) * 4 + 1);
+                    there.wrapping_add(number as u32)
+                }
             })
             .collect();
         // The evaluator knows no tags.
@@ -520,6 +529,66 @@ fn scaled_numbers() {
                 };
                 case.check(&mut rng, 90);
             }
+        }
+    }
+}
+
+/// Memory of 4 GiB, of which a few pages are touched: the count of numbers that are inside has 33 bits there.
+#[test]
+fn all_scaled_numbers_are_inside() {
+    let access = MemAccess {
+        space: Space::Flat,
+        elem: Lane::I8,
+        comps: 1,
+        site: 0,
+    };
+    let edges = [0, 1, 2, 0x7FFF_FFFE, 0x7FFF_FFFF, 0x8000_0000, 0x8000_0001];
+    let edges = edges.into_iter().chain(u32::MAX - 8..=u32::MAX);
+    let numbers: Vec<u32> = edges.collect();
+    for (conv, from) in [
+        (Conv::ZExt, 0),
+        (Conv::ZExt, 1),
+        (Conv::SExt, (1 << 31) - 1),
+        (Conv::SExt, 1 << 31),
+        (Conv::SExt, (1 << 31) + 1),
+    ] {
+        let case = Access {
+            op: Op::Load(access),
+            space: Space::Flat,
+            lanes: 16,
+            constant: true,
+            full: true,
+            stride: None,
+            scaled: Some((conv, 0)),
+            sources: vec![],
+            results: vec![Ty::vector(Lane::I8, 16)],
+        };
+        let f = case.function();
+        let code = install(&f, &SPEED);
+        for size in [(1usize << 32) - 1, 1 << 32, (1 << 32) + 1] {
+            let memory = Guarded::new(size);
+            let mut rig = Rig::new(1, f.frame_bytes as usize);
+            rig.place(Space::Flat, 0, &memory);
+            let base = (memory.base() as u64).wrapping_add(from);
+            let mut payload = vec![0; rig.payload.len()];
+            payload[BASE as usize..][..8].copy_from_slice(&base.to_le_bytes());
+            let mut want = [0; 16];
+            for (lane, &number) in numbers.iter().cycle().take(16).enumerate() {
+                payload[STRIDE as usize + 4 * lane..][..4].copy_from_slice(&number.to_le_bytes());
+                let wide = match conv {
+                    Conv::SExt => i64::from(number.cast_signed()),
+                    _ => i64::from(number),
+                };
+                let offset = from.cast_signed() + wide;
+                if (0..size as i64).contains(&offset) {
+                    memory.set(offset as usize, 7);
+                    want[lane] = 7;
+                }
+            }
+            rig.payload.write(&payload);
+            assert_eq!(rig.run(code.entry()), 0);
+            let got = &rig.frames[0].read()[RESULTS as usize..][..16];
+            assert_eq!(got, want, "{conv:?} from {from:#x}, {size:#x} bytes");
         }
     }
 }

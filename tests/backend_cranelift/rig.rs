@@ -89,7 +89,8 @@ impl Guarded {
                 ptr::null_mut(),
                 total,
                 ProtFlags::empty(),
-                MapFlags::PRIVATE,
+                // Some is large, and mostly never touched.
+                MapFlags::PRIVATE | MapFlags::NORESERVE,
             )
             .unwrap()
         };
@@ -132,6 +133,13 @@ impl Guarded {
         assert!(bytes.len() <= self.len);
         // SAFETY: `len` bytes are writable.
         unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), self.base(), bytes.len()) }
+    }
+
+    /// Sets one byte.
+    pub fn set(&self, at: usize, byte: u8) {
+        assert!(at < self.len);
+        // SAFETY: `len` bytes are writable.
+        unsafe { self.base().add(at).write(byte) }
     }
 
     /// The contents.

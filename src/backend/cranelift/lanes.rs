@@ -9,6 +9,7 @@ use cranelift_codegen::ir::{BlockArg, InstBuilder, Value as V, types};
 
 use super::emit::{DATA, Emit};
 use super::memory::{Lanes, Place, Region};
+use super::scaled::Compare;
 use super::value::{per_piece, piece_type, scalar_type};
 use crate::backend::Gather;
 use crate::ssa::{Function, Inst, Lane, MemAccess, Op};
@@ -257,6 +258,9 @@ impl Emit<'_> {
     pub fn compare_lanes(&mut self, elem: Lane, lanes: &Lanes) -> (Offsets, Vec<V>) {
         let lane = lanes.addr_lane();
         let bytes = elem.bytes();
+        if let Some(scaled) = self.scaled(lanes).filter(|_| lanes.flat) {
+            return self.compare_scaled(bytes, &scaled, Compare::Exactly);
+        }
         let ty = piece_type(lane);
         let pieces: Vec<V> = if lanes.flat {
             let first = self.base(Region::Known(Place::Flat));
@@ -312,8 +316,10 @@ impl Emit<'_> {
         offsets: &[V],
         i: usize,
     ) -> V {
-        let offset = self.lane_of(lane, offsets, i);
-        let mut wide = self.resize(offset, types::I64);
+        let mut wide = match lane {
+            Lane::I64 => self.lane_of(lane, offsets, i),
+            _ => self.widened(offsets, i),
+        };
         let Some((start, shift)) = start else {
             return wide;
         };
@@ -321,6 +327,19 @@ impl Emit<'_> {
             wide = self.ins().ishl_imm_u(wide, i64::from(shift));
         }
         self.ins().iadd(start, wide)
+    }
+
+    /// A lane of 32 bits as a number of 64. Leaving a vector register is dear, so two lanes go together.
+    fn widened(&mut self, numbers: &[V], i: usize) -> V {
+        let both = self.cast(numbers[i / 4], types::I64X2);
+        let both = self.ins().extractlane(both, (i % 4 / 2) as u8);
+        match i % 2 {
+            0 => {
+                let low = self.ins().ireduce(types::I32, both);
+                self.ins().uextend(types::I64, low)
+            }
+            _ => self.ins().ushr_imm_u(both, 32),
+        }
     }
 
     /// Each lane in a block of its own.

@@ -31,6 +31,7 @@ mod message;
 mod ops;
 mod records;
 mod rectangle;
+mod scaled;
 mod shift;
 mod shuffle;
 mod stretch;

@@ -1,9 +1,7 @@
 //! Lane-wise accesses that ask first whether all lanes are inside, whether enabled or not.
 //!
 //! That pays where other lanes are faults, which are rare, so that what is done for them need not be fast; under masks, which
-//! then need not be mixed with the test; and in device memory, where the exact test of a lane is long. There, addresses that are
-//! a scalar and a scaled 32-bit number a lane are compared as these numbers, four at a time: what is wide is then made only where
-//! it is needed.
+//! then need not be mixed with the test; and in device memory, where the exact test of a lane is longer.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, InstBuilder, Value as V, types};
@@ -12,21 +10,10 @@ use super::emit::Emit;
 use super::lanes::{Offsets, Start};
 use super::memory::{Lanes, Place, Region};
 use super::message::Way;
+use super::scaled::Compare;
 use super::value::{per_piece, piece_type};
 use crate::backend::Gather;
-use crate::ssa::{BinOp, Conv, Lane, MemAccess, Op, Space, Value};
-
-/// Addresses `base + (index << shift)`.
-struct Scaled {
-    /// 64 bits.
-    base: Value,
-    /// 32 bits a lane.
-    index: Value,
-    /// At most 3, which pointers can be made with.
-    shift: u8,
-    /// Indices from which on the address is another: sign bits.
-    indices: u64,
-}
+use crate::ssa::{Lane, MemAccess, Space};
 
 impl Emit<'_> {
     /// True for accesses that are done so.
@@ -113,14 +100,15 @@ impl Emit<'_> {
         fast: ir::Block,
         other: ir::Block,
     ) -> Offsets {
-        if !lanes.flat {
-            let (offsets, outside) = self.compare_lanes(elem, lanes);
+        let scaled = self.scaled(lanes).filter(|_| lanes.flat);
+        if !lanes.flat || scaled.is_some() {
+            let (offsets, outside) = match scaled {
+                Some(scaled) => self.compare_scaled(elem.bytes(), &scaled, Compare::Roughly),
+                None => self.compare_lanes(elem, lanes),
+            };
             let any = self.pieces_test(&outside, false);
             self.branch(any, other, fast);
             return offsets;
-        }
-        if let Some(scaled) = lanes.addresses.and_then(|a| self.scaled(a)) {
-            return self.branch_if_scaled_inside(elem, &scaled, fast, other);
         }
         // Without a tag, the distance from the base is below the limit; as signed numbers, moved by the sign bit.
         let base = self.base(Region::Known(Place::Flat));
@@ -141,80 +129,5 @@ impl Emit<'_> {
             start: Start::Nowhere,
             lane: Lane::I64,
         }
-    }
-
-    /// The same by indices: those are good whose elements lie between the base, if it is inside and has no tag, and the end.
-    fn branch_if_scaled_inside(
-        &mut self,
-        elem: Lane,
-        scaled: &Scaled,
-        fast: ir::Block,
-        other: ir::Block,
-    ) -> Offsets {
-        let first = self.base(Region::Known(Place::Flat));
-        let limit = self.flat_limit(elem.bytes());
-        let base = self.scalar(scaled.base);
-        let from = self.ins().isub(base, first);
-        let room = self.ins().isub(limit, from);
-        let last = self.ins().iadd_imm_s(room, -1);
-        let last = self.ins().ushr_imm_u(last, i64::from(scaled.shift));
-        let count = self.ins().iadd_imm_s(last, 1);
-        let most = self.iconst(types::I64, scaled.indices);
-        let count = self.ins().umin(count, most);
-        let none = self.iconst(types::I64, 0);
-        let good = self.ins().icmp(IntCC::UnsignedLessThan, from, limit);
-        let count = self.ins().select(good, count, none);
-        let count = self.ins().ireduce(types::I32, count);
-        let count = self.ins().splat(types::I32X4, count);
-        let pieces = self.parts(scaled.index);
-        let outside = pieces.iter().map(|&index| {
-            let most = self.ins().umax(index, count);
-            self.ins().icmp(IntCC::Equal, most, index)
-        });
-        let outside: Vec<V> = outside.collect();
-        let any = self.pieces_test(&outside, false);
-        self.branch(any, other, fast);
-        Offsets {
-            pieces,
-            start: Start::Pointer(base, scaled.shift),
-            lane: Lane::I32,
-        }
-    }
-
-    /// Addresses as a scalar and scaled numbers.
-    fn scaled(&self, addresses: Value) -> Option<Scaled> {
-        let sum = self.def_op(addresses)?;
-        if sum.op != Op::Binary(BinOp::Add) {
-            return None;
-        }
-        let splat = |v: Value| {
-            let data = self.def_op(v)?;
-            (data.op == Op::Splat).then(|| data.args[0])
-        };
-        let (base, product) = match (splat(sum.args[0]), splat(sum.args[1])) {
-            (None, Some(base)) => (base, sum.args[0]),
-            (Some(base), None) => (base, sum.args[1]),
-            _ => return None,
-        };
-        let (wide, shift) = match self.def_op(product) {
-            Some(data) if data.op == Op::Binary(BinOp::Shl) => {
-                (data.args[0], self.uniform_const(data.args[1])?)
-            }
-            _ => (product, 0),
-        };
-        let data = self.def_op(wide)?;
-        let index = *data.args.first()?;
-        let indices = match data.op {
-            Op::Convert(Conv::ZExt) => u64::from(u32::MAX),
-            Op::Convert(Conv::SExt) => 1 << 31,
-            _ => return None,
-        };
-        let fits = self.ty(index).lane == Lane::I32 && shift <= 3;
-        fits.then_some(Scaled {
-            base,
-            index,
-            shift: shift as u8,
-            indices,
-        })
     }
 }
