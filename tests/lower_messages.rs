@@ -1,7 +1,7 @@
 //! Registers of memory messages that depend on types and devices, from vISA text.
 
 use visa_jit::isa::Platform;
-use visa_jit::{Engine, Launch};
+use visa_jit::{Engine, EngineOptions, Launch};
 
 const HEAD: &str = ".version 4.1
 .kernel \"k\"
@@ -130,4 +130,94 @@ fn hardware_threads_differ() {
     let out = run(Platform::Skl, 16, 40, decls, body, &[]);
     let want: Vec<u32> = (0..40).map(|i| i / 16).collect();
     assert_eq!(out[..40], want[..]);
+}
+
+/// Messages that are none to memory, or whose descriptors say what is not decoded, are refused by name on every engine.
+#[test]
+fn other_hardware_messages_are_named() {
+    let cases = [
+        (
+            "raw_send (M1_NM, 1) 0x2 1 1 0x2420000:ud V.0 W.0",
+            "sampler",
+        ),
+        (
+            "raw_send (M1_NM, 1) 0x3 1 0 0x2000004:ud V.0 %null.0",
+            "gateway",
+        ),
+        (
+            "raw_sends.6.1.1.0 (M1, 8) 0x6:ud 0x2080007:ud V.0 W.0 %null.0",
+            "unified return buffer",
+        ),
+        (
+            "raw_sends.5.1.1.0 (M1, 8) 0x5:ud 0x20a0000:ud V.0 W.0 %null.0",
+            "render cache",
+        ),
+        (
+            "raw_sends.7.1.0.0 (M1, 8) 0x7:ud 0x2000010:ud V.0 %null.0 %null.0",
+            "thread spawner",
+        ),
+        (
+            "raw_sends.8.1.0.1 (M1, 8) 0x8:ud 0x2100000:ud V.0 %null.0 W.0",
+            "video motion estimation",
+        ),
+        (
+            "raw_sends.9.1.0.1 (M1, 8) 0x9:ud 0x2100000:ud V.0 %null.0 W.0",
+            "constant cache",
+        ),
+        (
+            "raw_sends.10.1.0.1 (M1, 8) 0xa:ud 0x2118000:ud V.0 %null.0 W.0",
+            "untyped atomic",
+        ),
+        (
+            "raw_sends.10.1.0.1 (M1, 8) 0xa:ud 0x2110000:ud V.0 %null.0 W.0",
+            "byte scattered read",
+        ),
+        (
+            "raw_sends.12.1.0.1 (M1, 8) 0xc:ud 0x2112e02:ud V.0 %null.0 W.0",
+            "media block read",
+        ),
+        (
+            "raw_sends.12.1.0.1 (M1, 8) 0xc:ud 0x2114002:ud V.0 %null.0 W.0",
+            "typed surface read",
+        ),
+        (
+            "raw_sends.11.1.0.1 (M1, 8) 0xb:ud 0x2112e02:ud V.0 %null.0 W.0",
+            "shared function 0xb",
+        ),
+        (
+            "raw_sends.12.1.0.1 (M1, 8) V(0,0)<0;1,0> 0x2106e02:ud V.0 %null.0 W.0",
+            "not constants",
+        ),
+        (
+            "raw_sends.12.1.0.1 (M1, 8) 0xc:ud V(0,0)<0;1,0> V.0 %null.0 W.0",
+            "only known when the kernel runs",
+        ),
+        (
+            "raw_sends_eot.3.1.0.0 (M1, 1) 0x0:ud 0x2000010:ud V.0 %null.0 %null.0",
+            "ends the thread",
+        ),
+    ];
+    let interpreted = EngineOptions {
+        interpret: Some(Default::default()),
+        ..EngineOptions::default()
+    };
+    for options in [EngineOptions::default(), interpreted] {
+        let engine = Engine::with_options(options).unwrap();
+        for (line, name) in cases {
+            let text = format!(
+                ".version 4.1\n.kernel \"k\"\n.kernel_attr SimdSize=8\n\
+                 .decl V v_type=G type=ud num_elts=32 align=GRF\n\
+                 .decl W v_type=G type=ud num_elts=32 align=GRF\n\
+                 .function \"main\"\n    {line}\n    ret (M1, 1)\n"
+            );
+            let program = engine.program_from_text("k", &text, Platform::Skl).unwrap();
+            let launch = Launch::new([8, 1, 1]).local([8, 1, 1]);
+            let error = program.kernels()[0]
+                .launch(&launch)
+                .unwrap_err()
+                .to_string();
+            let says = error.contains("line 7") && error.contains("unsupported");
+            assert!(says && error.contains(name), "{line}: {error}");
+        }
+    }
 }

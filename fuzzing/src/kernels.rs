@@ -10,6 +10,7 @@ pub mod generate;
 pub mod image;
 mod message;
 pub mod reduce;
+mod send;
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! Messages by themselves: kernels of nothing but messages of one row, on engines that must agree on registers, surfaces and images.
+//! Messages by themselves: kernels of nothing but messages of one row (of fences, with a store and a load around them), on engines that must agree on registers, surfaces and images.
 //!
 //! `OPCODE=mnemonic` restricts it to one row, `FORMS=n` changes the number of messages a row.
 
@@ -93,6 +93,10 @@ fn named_by(spelling: &str, name: &str, typed: &str) -> bool {
 /// Spellings of a row that run.
 fn spellings(row: &OpcodeInfo) -> Vec<&'static str> {
     let runs = |m: &&str| {
+        // What ends a thread is no message to memory.
+        if m.ends_with("_eot") {
+            return false;
+        }
         row.family != Family::Sampler
             || SamplerOp::from_mnemonic(m)
                 .is_none_or(|op| read_params(op.opcode, op.code).is_some())

@@ -71,8 +71,8 @@ impl RawSend {
         let has_lsc = matches!(platform, Platform::Dg2 | Platform::Pvc);
         let made = match self.function() {
             DATA_CACHE_1 if !has_lsc => self.untyped_surface(inst, desc),
-            SHARED_LOCAL if has_lsc => self.lsc(desc, ex, Sfid::Slm),
-            UNTYPED_GLOBAL if has_lsc => self.lsc(desc, ex, Sfid::Ugm),
+            SHARED_LOCAL if has_lsc => self.lsc(inst, platform, desc, ex, Sfid::Slm),
+            UNTYPED_GLOBAL if has_lsc => self.lsc(inst, platform, desc, ex, Sfid::Ugm),
             _ => None,
         };
         made.ok_or_else(|| self.describe())
@@ -107,7 +107,7 @@ impl RawSend {
 
     /// LSC: bits 5:0 operation, 8:7 width of addresses, 11:9 of data, 14:12 elements, 15 transposed (15:12 channels for
     /// four-channel operations), 30:29 address model; its surface in the extended descriptor.
-    fn lsc(&self, desc: u32, ex: u32, sfid: Sfid) -> Option<Lsc> {
+    fn lsc(&self, inst: &Inst, platform: Platform, desc: u32, ex: u32, sfid: Sfid) -> Option<Lsc> {
         let op = LscOp::from_code((desc & 0x3F) as u8)?;
         let addr_size = AddrSize::from_code((desc >> 7 & 3) as u8)?;
         let data_size = match desc >> 9 & 7 {
@@ -129,11 +129,26 @@ impl RawSend {
                 (*elems, desc >> 15 & 1 != 0, 0)
             }
         };
-        let (data, src1) = match op {
-            LscOp::Load | LscOp::LoadQuad => (self.dst, Raw::NULL),
-            LscOp::Store | LscOp::StoreQuad if self.split => (self.src1, Raw::NULL),
-            LscOp::Atomic(op) if op.sources() == 0 => (self.dst, Raw::NULL),
-            LscOp::Atomic(op) if op.sources() == 1 && self.split => (self.dst, self.src1),
+        let none = Raw::NULL;
+        let (data, src1, src2) = match op {
+            LscOp::Load | LscOp::LoadQuad => (self.dst, none, none),
+            LscOp::Store | LscOp::StoreQuad if self.split => (self.src1, none, none),
+            LscOp::Atomic(op) if op.sources() == 0 => (self.dst, none, none),
+            LscOp::Atomic(op) if op.sources() == 1 && self.split => (self.dst, self.src1, none),
+            // One payload: what to compare with, and behind it what to store.
+            LscOp::Atomic(_) if self.split => {
+                let lanes = inst.exec.lanes().max(platform.lsc_min_lanes());
+                let bytes = lanes.checked_mul(data_size.register_bytes())?;
+                let offset = self
+                    .src1
+                    .offset
+                    .checked_add(bytes.max(platform.grf_bytes()))?;
+                let second = Raw {
+                    offset,
+                    ..self.src1
+                };
+                (self.dst, self.src1, second)
+            }
             _ => return None,
         };
         Some(Lsc {
@@ -149,6 +164,7 @@ impl RawSend {
             addr: self.src0,
             data,
             src1,
+            src2,
             ..PLAIN
         })
     }
@@ -157,7 +173,8 @@ impl RawSend {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::isa::{AtomicOp, Type};
+    use crate::isa::{AtomicOp, Exec, ExecSize, Type};
+    use crate::module::{Body, Pos};
 
     fn send(sfid: u8, desc: u32, ex: u32) -> RawSend {
         let number = |bits: u32| Src::Imm {
@@ -179,10 +196,18 @@ mod tests {
     }
 
     fn lsc(sfid: u8, desc: u32, ex: u32) -> Option<Lsc> {
-        match sfid {
-            SHARED_LOCAL => send(sfid, desc, ex).lsc(desc, ex, Sfid::Slm),
-            _ => send(sfid, desc, ex).lsc(desc, ex, Sfid::Ugm),
-        }
+        let lanes = ExecSize::new(8)?;
+        let inst = Inst {
+            op: crate::isa::Opcode::RawSends,
+            pred: None,
+            exec: Exec {
+                size: lanes,
+                ..Exec::SCALAR
+            },
+            body: Body::Ret,
+            pos: Pos::default(),
+        };
+        send(sfid, desc, ex).decode(&inst, Platform::Dg2).ok()
     }
 
     #[test]
@@ -202,8 +227,10 @@ mod tests {
         assert_eq!(quad.addr_size, AddrSize::A64);
         let add = lsc(UNTYPED_GLOBAL, 0x0410_058C, 0).unwrap();
         assert_eq!(add.op, LscOp::Atomic(AtomicOp::Add));
+        let swap = lsc(UNTYPED_GLOBAL, 0x0410_0592, 0).unwrap();
+        assert_eq!(swap.op, LscOp::Atomic(AtomicOp::CmpXchg));
+        assert_eq!((swap.src1.offset, swap.src2.offset), (0, 32));
         for (desc, ex, why) in [
-            (0x0410_0592, 0, "two operands behind one another"),
             (0x2410_0504, 0, "a bindless surface"),
             (0x0410_0580, 0x1000, "a constant to add"),
             (0x0410_0503, 0, "a block"),

@@ -6,12 +6,15 @@ use visa_jit::isa::{Family, Form, Opcode, OpcodeInfo, Status};
 use super::rig::Rig;
 use super::{atomics, block2d, images, legacy, lsc, media, raw, svm};
 
-/// Spellings of such rows that read and write no memory, and why.
-const REACH_NOTHING: [(&str, &str); 6] = [
+/// Spellings of such rows without cases of their own, and why.
+const LEFT_OUT: [(&str, &str); 6] = [
     ("lsc_load_status", "tells which lanes have pages"),
     ("lsc_fence", "orders"),
-    ("raw_sendc", "depends on threads of graphics"),
-    ("raw_sendsc", "depends on threads of graphics"),
+    (
+        "raw_sendc",
+        "as `raw_send`: it waits for threads of graphics",
+    ),
+    ("raw_sendsc", "as `raw_sends`"),
     ("raw_sends_eot", "ends the thread"),
     ("raw_sendsc_eot", "ends the thread"),
 ];
@@ -31,7 +34,7 @@ fn reaches_memory(row: &OpcodeInfo) -> bool {
 fn spellings(row: &OpcodeInfo) -> impl Iterator<Item = &'static str> {
     let runs = |m: &&str| match SamplerOp::from_mnemonic(m) {
         Some(op) => read_params(op.opcode, op.code).is_some(),
-        None => REACH_NOTHING.iter().all(|(name, _)| name != m),
+        None => LEFT_OUT.iter().all(|(name, _)| name != m),
     };
     row.mnemonics.iter().copied().filter(runs)
 }

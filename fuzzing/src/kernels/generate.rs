@@ -96,7 +96,7 @@ pub fn message_rows() -> Vec<&'static OpcodeInfo> {
     all.sort_by_key(|r| r.opcode);
     all.dedup_by_key(|r| r.opcode);
     // Matrices are no message to memory, and long to compile.
-    all.retain(|r| r.family != Family::Misc);
+    all.retain(|r| r.form != Form::Dpas);
     all
 }
 

@@ -6,7 +6,7 @@
 use visa_jit::isa::{Form, Opcode, OpcodeInfo, Platform, Status, Type};
 
 use super::generate::Generator;
-use super::{FLOATS, MEMORY, MEMORY_BYTES, image};
+use super::{FLOATS, MEMORY, MEMORY_BYTES, image, send};
 use crate::sweep::inst::{Registers, Shape};
 
 /// Forms that have a generator here.
@@ -25,6 +25,10 @@ pub(super) fn generated(form: Form) -> bool {
             | Form::Qword
             | Form::Lsc
             | Form::Dpas
+            | Form::RawSend
+            | Form::RawSends
+            | Form::LscFence
+            | Form::Fence
     )
 }
 
@@ -141,7 +145,13 @@ impl Generator<'_> {
     }
 
     /// Offsets for a load or a store in bytes; loads pass the end of a surface now and then.
-    fn offsets(&mut self, store: bool, shape: Shape, unit: u32, lines: &mut Vec<String>) {
+    pub(super) fn offsets(
+        &mut self,
+        store: bool,
+        shape: Shape,
+        unit: u32,
+        lines: &mut Vec<String>,
+    ) {
         if store {
             self.apart(shape, unit, MEMORY_BYTES / 2, lines);
         } else {
@@ -267,6 +277,8 @@ pub(super) fn lines(g: &mut Generator<'_>, row: &'static OpcodeInfo) -> Option<V
         }
         Form::Lsc => lsc(g, &mut lines)?,
         Form::Dpas => matrices(g, name)?,
+        Form::RawSend | Form::RawSends => send::send(g, row, &mut lines)?,
+        Form::LscFence | Form::Fence => send::fence(g, row, &mut lines)?,
         _ => return None,
     };
     lines.push(text);
@@ -274,7 +286,11 @@ pub(super) fn lines(g: &mut Generator<'_>, row: &'static OpcodeInfo) -> Option<V
 }
 
 /// Messages of one element a lane.
-fn elements(g: &mut Generator<'_>, row: &OpcodeInfo, lines: &mut Vec<String>) -> Option<String> {
+pub(super) fn elements(
+    g: &mut Generator<'_>,
+    row: &OpcodeInfo,
+    lines: &mut Vec<String>,
+) -> Option<String> {
     let name = row.opcode.mnemonic();
     let mut t = g.target()?;
     let shape = g.lanes(&[8, 16]);
@@ -309,7 +325,13 @@ fn elements(g: &mut Generator<'_>, row: &OpcodeInfo, lines: &mut Vec<String>) ->
 }
 
 /// Offsets in `OFF` and addresses in `ADDR` for messages with flat addresses.
-fn flat(g: &mut Generator<'_>, name: &str, shape: Shape, bytes: u32, lines: &mut Vec<String>) {
+pub(super) fn flat(
+    g: &mut Generator<'_>,
+    name: &str,
+    shape: Shape,
+    bytes: u32,
+    lines: &mut Vec<String>,
+) {
     if name.contains("scatter") || name.contains("store") {
         g.apart(shape, bytes, MEMORY_BYTES / 2, lines);
     } else {
@@ -374,7 +396,7 @@ fn matrices(g: &mut Generator<'_>, name: &str) -> Option<String> {
 }
 
 /// Bytes of a variable.
-const ROOM: u32 = 4 * super::ELEMENTS;
+pub(super) const ROOM: u32 = 4 * super::ELEMENTS;
 
 /// Element of an LSC message: name, and bytes in memory.
 const SIZES: [(&str, u32); 6] = [
@@ -442,7 +464,7 @@ fn lsc(g: &mut Generator<'_>, lines: &mut Vec<String>) -> Option<String> {
     })
 }
 
-fn lsc_lanes(g: &mut Generator<'_>) -> Shape {
+pub(super) fn lsc_lanes(g: &mut Generator<'_>) -> Shape {
     g.lanes(if g.kernel.platform == Platform::Pvc {
         &[8, 16, 32]
     } else {

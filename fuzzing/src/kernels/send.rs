@@ -1,0 +1,186 @@
+//! Random messages by their descriptors, and fences between messages.
+//!
+//! Descriptors are put together here from what the hardware's documentation says of their fields, not by the code that reads them.
+
+use visa_jit::isa::{Form, Opcode, OpcodeInfo, Platform, Type};
+
+use super::MEMORY;
+use super::generate::Generator;
+use super::message::{ROOM, elements, flat, lsc_lanes};
+
+/// Elements of LSC messages: code in a descriptor, and bytes in memory. All are dwords in registers.
+const ELEMENTS: [(u32, u32); 5] = [(2, 4), (2, 4), (4, 1), (5, 2), (6, 2)];
+
+/// Lengths of vectors in the order of their codes, as far as they fit.
+const LENGTHS: [u32; 4] = [1, 2, 3, 4];
+
+/// Atomics: operation, and number of operands, which follow each other in one payload.
+const ATOMICS: [(u32, usize); 13] = [
+    (0x08, 0),
+    (0x09, 0),
+    (0x0A, 0),
+    (0x0B, 1),
+    (0x0C, 1),
+    (0x0D, 1),
+    (0x0E, 1),
+    (0x0F, 1),
+    (0x10, 1),
+    (0x11, 1),
+    (0x12, 2),
+    (0x18, 1),
+    (0x1A, 1),
+];
+
+/// What a send carries.
+enum Payload {
+    Load(String),
+    Store(String),
+    /// Operand, and where the old value goes.
+    Atomic(Option<String>, String),
+}
+
+/// A message of a row of sends.
+pub(super) fn send(
+    g: &mut Generator<'_>,
+    row: &OpcodeInfo,
+    lines: &mut Vec<String>,
+) -> Option<String> {
+    let split = row.form == Form::RawSends;
+    match g.kernel.platform {
+        Platform::Dg2 | Platform::Pvc => lsc(g, split, lines),
+        Platform::Skl | Platform::Tgllp => untyped(g, split, lines),
+    }
+}
+
+/// Loads, stores and atomics of the LSC ports: bits 5:0 the operation, 8:7 the width of addresses, 11:9 the element, 14:12 the
+/// length of vectors (15:12 channels of four-channel operations), 30:29 how memory is named; a surface's index in bits 31:24 of
+/// the extended descriptor.
+fn lsc(g: &mut Generator<'_>, split: bool, lines: &mut Vec<String>) -> Option<String> {
+    let shape = lsc_lanes(g);
+    let (element, bytes) = *g.rng.pick(&ELEMENTS);
+    let stride = (4 * shape.lanes).max(64);
+    let most = (ROOM / stride).min(4) as usize;
+    let length = g.rng.below(most);
+    let data = g.variable(Type::Ud)?;
+    let kind = g.rng.below(if split { 4 } else { 3 });
+    let (operation, arrangement, payload, name, reach) = match kind {
+        0 => {
+            let n = LENGTHS[length];
+            (0x00, length as u32, Payload::Load(data), "load", n * bytes)
+        }
+        1 => {
+            let set = [0b1, 0b101, 0b1110, 0b1111][length];
+            (0x02, set, Payload::Load(data), "load", 4 * bytes)
+        }
+        2 => {
+            let all = ATOMICS.iter().filter(|(_, n)| split || *n == 0);
+            let all: Vec<_> = all.collect();
+            let &&(operation, n) = g.rng.pick(&all);
+            let first = if n > 0 { g.variable(Type::Ud) } else { None };
+            let payload = Payload::Atomic(first, data);
+            (operation, 0, payload, "store", 4)
+        }
+        _ if g.rng.chance(50) => {
+            let n = LENGTHS[length];
+            let payload = Payload::Store(data);
+            (0x04, length as u32, payload, "store", n * bytes)
+        }
+        _ => {
+            let set = [0b1, 0b101, 0b1110, 0b1111][length];
+            (0x06, set, Payload::Store(data), "store", 4 * bytes)
+        }
+    };
+    // Atomics on words are on the low halves of dwords.
+    let element = match payload {
+        Payload::Atomic(..) => *g.rng.pick(&[2, 5]),
+        _ => element,
+    };
+    flat(g, name, shape, reach.max(4), lines);
+    let (port, wide, model, address) = match g.rng.below(3) {
+        0 => (14, 2, 0, "OFF.0"),
+        1 => (15, 2, 3, "OFF.0"),
+        _ => (15, 3, 0, "ADDR.0"),
+    };
+    let surface = if model == 3 { MEMORY as u32 } else { 0 };
+    let desc = operation | wide << 7 | element << 9 | arrangement << 12 | model << 29;
+    let sent = (port, desc, surface << 24 | port);
+    Some(text(g, split, sent, &shape.text(), address, payload))
+}
+
+/// Untyped surface reads and writes of data cache 1: bits 18:14 the type, 13:12 lanes, 11:8 channels that are left out, 7:0 the
+/// surface.
+fn untyped(g: &mut Generator<'_>, split: bool, lines: &mut Vec<String>) -> Option<String> {
+    let shape = g.lanes(&[8, 16]);
+    let data = g.variable(Type::Ud)?;
+    let store = split && g.rng.chance(50);
+    let set = *g.rng.pick(&[0x1u32, 0x3, 0x7, 0xf, 0xa, 0x4]);
+    g.offsets(store, shape, 16, lines);
+    let kind = if store { 9 } else { 1 };
+    let lanes = if shape.lanes == 8 { 2 } else { 1 };
+    let desc = kind << 14 | lanes << 12 | (0xf ^ set) << 8 | MEMORY as u32;
+    let payload = match store {
+        true => Payload::Store(data),
+        false => Payload::Load(data),
+    };
+    let sent = (12, desc, 12);
+    Some(text(g, split, sent, &shape.text(), "OFF.0", payload))
+}
+
+fn text(
+    g: &mut Generator<'_>,
+    split: bool,
+    (port, desc, ex): (u32, u32, u32),
+    exec: &str,
+    address: &str,
+    payload: Payload,
+) -> String {
+    let guard = g.guard();
+    // Whether threads of graphics have come so far is nothing here.
+    let conditional = g.rng.chance(20);
+    let (source, destination) = match payload {
+        Payload::Load(data) => ("%null".to_owned(), data),
+        Payload::Store(data) => (data, "%null".to_owned()),
+        Payload::Atomic(first, old) => (first.unwrap_or("%null".to_owned()), old),
+    };
+    let written = u32::from(source != "%null");
+    let read = u32::from(destination != "%null");
+    match (split, conditional) {
+        (false, _) => {
+            let name = if conditional { "raw_sendc" } else { "raw_send" };
+            format!("{guard}{name} {exec} {ex:#x} 1 {read} {desc:#x}:ud {address} {destination}.0")
+        }
+        (true, false) => format!(
+            "{guard}raw_sends.{port}.1.{written}.{read} {exec} {ex:#x}:ud {desc:#x}:ud {address} {source}.0 {destination}.0"
+        ),
+        // The port is in the extended descriptor.
+        (true, true) => format!(
+            "{guard}raw_sendsc.1.{written}.{read} {exec} {ex:#x}:ud {desc:#x}:ud {address} {source}.0 {destination}.0"
+        ),
+    }
+}
+
+/// A store, a fence and a load.
+pub(super) fn fence(
+    g: &mut Generator<'_>,
+    row: &OpcodeInfo,
+    lines: &mut Vec<String>,
+) -> Option<String> {
+    let store = elements(g, Opcode::ScatterScaled.info(), lines)?;
+    lines.push(store);
+    lines.push(if row.form == Form::LscFence {
+        let unit = *g.rng.pick(&["ugm", "slm", "tgm"]);
+        let operation = *g
+            .rng
+            .pick(&["none", "evict", "invalidate", "discard", "clean"]);
+        let scope = *g
+            .rng
+            .pick(&["group", "local", "tile", "gpu", "gpus", "sysrel", "sysacq"]);
+        format!("lsc_fence.{unit}.{operation}.{scope}")
+    } else {
+        let name = *g.rng.pick(&["fence_global", "fence_local", "fence_sw"]);
+        let options = *g.rng.pick(&["", ".E", ".EL1", ".EISCRL1"]);
+        let options = if name == "fence_sw" { "" } else { options };
+        format!("{name}{options}")
+    });
+    elements(g, Opcode::GatherScaled.info(), lines)
+}
