@@ -4,6 +4,7 @@ pub mod cranelift;
 #[cfg(feature = "llvm")]
 pub mod llvm;
 
+mod atomics;
 mod install;
 mod library;
 mod rounds;

@@ -236,7 +236,7 @@ impl fmt::Display for Bounds {
 pub fn fixed_way(f: &Function, op: &Op, args: &[Value]) -> Option<(Way, Bounds)> {
     let lanes = |n: usize| args.get(n).map_or(1, |&v| f.ty(v).lanes);
     match op {
-        Op::Atomic(_) | Op::Image(_) => Some((Way::Runtime(lanes(1)), Bounds::Runtime)),
+        Op::Image(_) => Some((Way::Runtime(lanes(1)), Bounds::Runtime)),
         Op::Load2d(_) | Op::Store2d(_) => Some((Way::Runtime(1), Bounds::Runtime)),
         Op::BlockLoad(m) | Op::BlockStore(m) => {
             let way = if m.n == 1 { Way::Scalar } else { Way::Vector };

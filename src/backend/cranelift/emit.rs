@@ -11,7 +11,7 @@ use cranelift_codegen::ir::{
 use super::mask_plan::MaskPlan;
 use super::value::{Val, piece_type, scalar_type};
 use super::{Target, context::Context, internal};
-use crate::backend::{BackendError, CodegenOptions, Gather, rounds};
+use crate::backend::{BackendError, CodegenOptions, Gather, atomics, rounds};
 use crate::ssa::remark::{Bounds, Decision, Way};
 use crate::ssa::{self, Function, Inst, Lane, Remark, Ty};
 
@@ -39,6 +39,8 @@ pub(super) struct Emit<'a> {
     pub ctx: Context,
     /// Constants and mask conversions made in the current SSA block. Empty in side blocks.
     pub cache: BlockCache,
+    /// Whether each value is read anywhere; empty where nobody asks.
+    pub read: Vec<bool>,
     /// Accesses that go to the runtime whatever their shape: in the version of a block for anything but whole runs.
     pub by_message: Vec<Inst>,
     /// Masks that are full in the version of a block that is translated.
@@ -93,6 +95,7 @@ pub(super) fn build(
         ctx: Context::new(entry, rounds),
         cache: BlockCache::default(),
         by_message: Vec::new(),
+        read: atomics::read_values(f),
         full_masks: Vec::new(),
         run_pointers: Vec::new(),
         escapes: super::versions::escapes(f),

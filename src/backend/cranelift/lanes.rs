@@ -256,48 +256,54 @@ impl Emit<'_> {
 
     /// Offsets in the region, and masks of those that are not inside, whether enabled or not.
     pub fn compare_lanes(&mut self, elem: Lane, lanes: &Lanes) -> (Offsets, Vec<V>) {
-        let lane = lanes.addr_lane();
-        let bytes = elem.bytes();
         if let Some(scaled) = self.scaled(lanes).filter(|_| lanes.flat) {
-            return self.compare_scaled(bytes, &scaled, Compare::Exactly);
+            return self.compare_scaled(elem.bytes(), &scaled, Compare::Exactly);
         }
-        let ty = piece_type(lane);
-        let pieces: Vec<V> = if lanes.flat {
-            let first = self.base(Region::Known(Place::Flat));
-            let first = self.ins().splat(ty, first);
-            let keep = self.iconst(types::I64, super::memory::FLAT_OFFSET);
-            let keep = self.ins().splat(ty, keep);
-            let offset = |e: &mut Self, a: V| {
-                let offset = e.ins().isub(a, first);
-                e.ins().band(offset, keep)
-            };
-            lanes.addr.iter().map(|&a| offset(self, a)).collect()
-        } else {
-            lanes.addr.clone()
+        let pieces = self.lane_offsets(lanes);
+        let outside = self.outside_limit(elem, lanes, &pieces);
+        let offsets = Offsets {
+            pieces,
+            start: Start::Region,
+            lane: lanes.addr_lane(),
         };
+        (offsets, outside)
+    }
+
+    /// Offsets in the region.
+    pub fn lane_offsets(&mut self, lanes: &Lanes) -> Vec<V> {
+        if !lanes.flat {
+            return lanes.addr.clone();
+        }
+        let ty = piece_type(lanes.addr_lane());
+        let first = self.base(Region::Known(Place::Flat));
+        let first = self.ins().splat(ty, first);
+        let keep = self.iconst(types::I64, super::memory::FLAT_OFFSET);
+        let keep = self.ins().splat(ty, keep);
+        let offset = |e: &mut Self, a: V| {
+            let offset = e.ins().isub(a, first);
+            e.ins().band(offset, keep)
+        };
+        lanes.addr.iter().map(|&a| offset(self, a)).collect()
+    }
+
+    /// Masks of offsets at which an element is not inside.
+    pub fn outside_limit(&mut self, elem: Lane, lanes: &Lanes, offsets: &[V]) -> Vec<V> {
+        let bytes = elem.bytes();
         let limit = match lanes.flat {
             true => self.flat_limit(bytes),
             false => self.limit(lanes.region, bytes),
         };
-        let limit = self.ins().splat(ty, limit);
-        let outside = pieces
-            .iter()
-            .map(|&offset| {
-                if lanes.flat {
-                    // Both have 48 bits.
-                    let over = IntCC::SignedGreaterThanOrEqual;
-                    return self.ins().icmp(over, offset, limit);
-                }
-                let most = self.ins().umax(offset, limit);
-                self.ins().icmp(IntCC::Equal, most, offset)
-            })
-            .collect();
-        let offsets = Offsets {
-            pieces,
-            start: Start::Region,
-            lane,
+        let limit = self.ins().splat(piece_type(lanes.addr_lane()), limit);
+        let compare = |&offset: &V| {
+            if lanes.flat {
+                // Both have 48 bits.
+                let over = IntCC::SignedGreaterThanOrEqual;
+                return self.ins().icmp(over, offset, limit);
+            }
+            let most = self.ins().umax(offset, limit);
+            self.ins().icmp(IntCC::Equal, most, offset)
         };
-        (offsets, outside)
+        offsets.iter().map(compare).collect()
     }
 
     /// What is added to offsets of an access, and how far they are shifted before.

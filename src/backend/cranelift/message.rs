@@ -11,7 +11,7 @@ use super::emit::{DATA, Emit};
 use super::memory::Lanes;
 use super::value::{piece_count, scalar_type};
 use crate::backend::OobPolicy;
-use crate::ssa::{AtomicAccess, Inst, Lane, MemAccess, Space, Ty, Value, remark};
+use crate::ssa::{Inst, Lane, MemAccess, Space, Ty, Value, remark};
 
 /// How often a message is sent.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -24,12 +24,12 @@ pub(super) enum Way {
 
 /// A call of a [`visa_runtime::abi::Message`].
 #[derive(Clone, Copy)]
-struct Call {
+pub(super) struct Call {
     /// Offset in the table.
     helper: usize,
     /// The function keeps all registers.
     quiet: bool,
-    shape: u32,
+    pub shape: u32,
     /// Surface index, or size of register storage.
     index: V,
     enabled: V,
@@ -133,22 +133,6 @@ impl Emit<'_> {
         self.send_or_report(call, lanes, access.space, access.site);
     }
 
-    /// A lane-wise atomic.
-    pub fn atomic(&mut self, access: AtomicAccess, args: &[Value], out: Value) {
-        let lanes = self.lanes(access.space, args);
-        let data: Vec<Vec<V>> = Self::data_args(access.space, args)
-            .iter()
-            .map(|&v| self.parts(v))
-            .collect();
-        let rows = data.len().max(1);
-        let helper = offset_of!(Helpers, atomic);
-        let mut call = self.message(helper, &lanes, access.elem, rows, &data);
-        call.shape |= (access.op as u32) << message::ATOMIC_SHIFT;
-        self.send_or_report(call, &lanes, access.space, access.site);
-        let parts = self.message_row(call, 0, Ty::vector(access.elem, lanes.count));
-        self.bind(out, parts);
-    }
-
     /// True when an access of a space that faults must be reported.
     pub fn records_faults(&self, space: Space) -> bool {
         self.options.oob != OobPolicy::ReadZeroSkipWrite && space != Space::Regs
@@ -160,7 +144,7 @@ impl Emit<'_> {
     }
 
     /// Writes a message's addresses and data, `rows` vectors of which `data` are the first.
-    fn message(
+    pub fn message(
         &mut self,
         helper: usize,
         lanes: &Lanes,
@@ -236,7 +220,7 @@ impl Emit<'_> {
 
     /// Calls the runtime for something that changes memory: after faults were reported, when it
     /// goes on then.
-    fn send_or_report(&mut self, mut call: Call, lanes: &Lanes, space: Space, site: u32) {
+    pub fn send_or_report(&mut self, mut call: Call, lanes: &Lanes, space: Space, site: u32) {
         if !self.records_faults(space) {
             self.send(call);
             return;
@@ -250,7 +234,7 @@ impl Emit<'_> {
     }
 
     /// A vector of a message that the runtime has answered.
-    fn message_row(&mut self, call: Call, row: u32, ty: Ty) -> Vec<V> {
+    pub fn message_row(&mut self, call: Call, row: u32, ty: Ty) -> Vec<V> {
         let from = self.slot_addr(call.block, 0);
         let at = call.data + row * 16 * piece_count(ty) as u32;
         let whole = Ty::vector(

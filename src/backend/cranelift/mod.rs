@@ -9,6 +9,7 @@
 //! Cranelift comes back as [`BackendError::Internal`]. No code is made executable here.
 
 mod affine;
+mod atomic;
 mod bits;
 mod block_access;
 mod blocks;

@@ -62,7 +62,7 @@ impl Emit<'_> {
             Op::BitsToMask => self.bits_to_mask(out, args[0]),
             Op::FpEnv(op) => self.fp_env(*op, out, args),
             Op::BlockLoad(access) => self.block_load(*access, args, out),
-            Op::Atomic(access) => self.atomic(*access, args, out),
+            Op::Atomic(access) => self.atomic(*access, args, out, inst),
             Op::FrameLoad(offset) => self.frame_load(*offset, out),
             Op::Exchange => self.bug("an exchange that is still an instruction"),
             Op::NamedBarrier(step) => self.named_barrier(*step, args, out),

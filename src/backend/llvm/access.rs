@@ -16,7 +16,7 @@ use super::rectangle::rectangle_bytes;
 use super::types::vector_of;
 use crate::backend::Gather;
 use crate::ssa::remark::{self, Bounds, Way};
-use crate::ssa::{AtomicAccess, Function, Inst, Lane, MemAccess, Op, Space, Ty, Value};
+use crate::ssa::{Function, Inst, Lane, MemAccess, Op, Space, Ty, Value};
 
 /// Bytes of a vector in a message.
 pub(super) const fn padded(ty: Ty) -> u32 {
@@ -29,7 +29,8 @@ fn message_bytes(f: &Function) -> u32 {
         let data = f.inst(*i);
         let (space, elem, rows) = match &data.op {
             Op::Load(m) | Op::Store(m) => (m.space, m.elem, u32::from(m.comps)),
-            Op::Atomic(m) => (m.space, m.elem, m.op.sources().max(1) as u32),
+            // Old values have a row of their own where no call is made.
+            Op::Atomic(m) => (m.space, m.elem, m.op.sources() as u32 + 1),
             Op::Load2d(m) | Op::Store2d(m) => return rectangle_bytes(*m),
             Op::Image(_) => return image_bytes(data.args.get(1).map_or(1, |&v| f.ty(v).lanes)),
             _ => return 0,
@@ -43,10 +44,10 @@ fn message_bytes(f: &Function) -> u32 {
 
 /// A call of a [`visa_runtime::abi::Message`].
 #[derive(Clone, Copy)]
-struct Call<'c> {
+pub(super) struct Call<'c> {
     /// Offset in the table.
     helper: usize,
-    shape: u32,
+    pub shape: u32,
     /// Surface index, or size of register storage.
     index: V<'c>,
     enabled: V<'c>,
@@ -146,21 +147,6 @@ impl<'c> Emit<'c, '_> {
         self.send_or_report(call, lanes, access.space, access.site)
     }
 
-    /// A lane-wise atomic.
-    pub fn atomic(&mut self, access: AtomicAccess, args: &[Value]) -> Made<V<'c>> {
-        let lanes = self.lanes(access.space, args)?;
-        let data: Vec<V> = Self::data_args(access.space, args)
-            .iter()
-            .map(|&v| self.get(v))
-            .collect::<Made<_>>()?;
-        let rows = data.len().max(1) as u32;
-        let helper = offset_of!(Helpers, atomic);
-        let mut call = self.message(helper, &lanes, access.elem, rows, &data)?;
-        call.shape |= (access.op as u32) << message::ATOMIC_SHIFT;
-        self.send_or_report(call, &lanes, access.space, access.site)?;
-        self.message_row(call, 0)
-    }
-
     /// True where a gather does the access.
     pub fn gathers(&self, access: MemAccess, lanes: &Lanes<'c>) -> bool {
         let wide = access.elem.bytes() >= 4 && matches!(lanes.count, 8 | 16 | 32);
@@ -256,7 +242,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Writes a message's addresses and data, `rows` vectors of which `data` are the first.
-    fn message(
+    pub fn message(
         &mut self,
         helper: usize,
         lanes: &Lanes<'c>,
@@ -315,7 +301,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Calls the runtime for something that changes memory: after faults were reported, when it goes on then.
-    fn send_or_report(
+    pub fn send_or_report(
         &mut self,
         mut call: Call<'c>,
         lanes: &Lanes<'c>,
@@ -333,7 +319,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// A vector of a message that the runtime has answered.
-    fn message_row(&mut self, call: Call<'c>, row: u32) -> Made<V<'c>> {
+    pub fn message_row(&mut self, call: Call<'c>, row: u32) -> Made<V<'c>> {
         let at = i64::from(call.data + row * padded(call.row));
         let from = self.offset_const(call.block, at)?;
         self.load_value(call.row, from)

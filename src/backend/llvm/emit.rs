@@ -18,7 +18,7 @@ use super::cpu::Cpu;
 use super::lines::Lines;
 use super::thread::ThreadLoop;
 use super::types::{padded_lanes, vector_of};
-use crate::backend::CodegenOptions;
+use crate::backend::{CodegenOptions, atomics};
 use crate::ssa::remark::{Bounds, Decision, Way};
 use crate::ssa::{self, Function, Inst, Lane, Op, Remark, Ty};
 
@@ -75,6 +75,8 @@ pub(super) struct Emit<'c, 'f> {
     pub ctx: ThreadLoop<'c>,
     /// Source lines.
     pub lines: Lines<'c>,
+    /// Whether each value is read anywhere; empty where nobody asks.
+    pub read: Vec<bool>,
     /// What was decided about accesses.
     pub remarks: Vec<Remark>,
     intrinsics: HashMap<(&'static str, Vec<Ty>), FunctionValue<'c>>,
@@ -103,6 +105,7 @@ impl<'c, 'f> Emit<'c, 'f> {
             ctx: ThreadLoop::default(),
             lines: Lines::new(cx, module, func),
             remarks: Vec::new(),
+            read: atomics::read_values(f),
             intrinsics: HashMap::new(),
         }
     }

@@ -11,6 +11,7 @@
 )]
 
 mod access;
+mod atomic;
 mod block_access;
 mod context;
 mod convert;

@@ -51,6 +51,7 @@ impl<'c> Emit<'c, '_> {
             Op::Const(_) | Op::VecConst(_) => return Ok(()),
             Op::Load(access) => return self.load_lanes(*access, args, &data.results, inst),
             Op::Store(access) => return self.store_lanes(*access, args, inst),
+            Op::Atomic(access) => return self.atomic(*access, args, &data.results, inst),
             Op::BlockStore(access) => return self.block_store(*access, args),
             Op::Image(access) => return self.image(*access, args, &data.results),
             Op::Load2d(access) => return self.load2d(*access, args, &data.results),
@@ -130,7 +131,6 @@ impl<'c> Emit<'c, '_> {
             }
             Op::FpEnv(op) => self.fp_env(*op, ty, args),
             Op::BlockLoad(access) => self.block_load(*access, args),
-            Op::Atomic(access) => self.atomic(*access, args),
             Op::FrameLoad(offset) => self.frame_load(*offset, out),
             Op::NamedBarrier(step) => self.named_barrier(*step, args),
             other => Err(Bug(format!("{other:?} with a result"))),

@@ -1,0 +1,321 @@
+//! Atomics of integers without a call: the lanes that are enabled and inside, one after the other, in a loop.
+//!
+//! Offsets and operands are put into the slot for messages, from where the loop reads them by the lane's number. Old values
+//! come back the same way, if anybody reads them.
+
+use std::mem::offset_of;
+
+use inkwell::values::{BasicValue, InstructionOpcode as I, IntValue, PointerValue};
+use inkwell::{AtomicOrdering, AtomicRMWBinOp, IntPredicate};
+use target_lexicon::Architecture;
+use visa_runtime::abi::{Helpers, message};
+
+use super::access::padded;
+use super::emit::{Emit, Made, V};
+use super::memory::Lanes;
+use crate::backend::atomics::Atomics;
+use crate::isa::AtomicOp;
+use crate::ssa::remark::{self, Bounds, Way};
+use crate::ssa::{AtomicAccess, Inst, Lane, Op, Ty, Value};
+
+/// Where a lane's operand is.
+#[derive(Clone, Copy)]
+enum Operand<'c> {
+    /// The same for all.
+    Uniform(V<'c>),
+    /// In a row of the slot.
+    Row(PointerValue<'c>),
+}
+
+/// How an element is changed.
+struct Change<'c> {
+    op: AtomicOp,
+    locked: bool,
+    elem: Lane,
+    pointer: PointerValue<'c>,
+    operands: [Option<IntValue<'c>>; 2],
+}
+
+impl<'c> Emit<'c, '_> {
+    /// A lane-wise atomic.
+    pub fn atomic(
+        &mut self,
+        access: AtomicAccess,
+        args: &[Value],
+        results: &[Value],
+        inst: Inst,
+    ) -> Made<()> {
+        let &[out] = results else {
+            return Err("an atomic without one result".into());
+        };
+        let lanes = self.lanes(access.space, args)?;
+        let data = Self::data_args(access.space, args);
+        let any_alignment = self.cpu.target.architecture == Architecture::X86_64;
+        let locked = match Atomics::of(access, any_alignment) {
+            Atomics::Call => {
+                self.remark_access(inst, Way::Runtime(lanes.count), Bounds::Runtime);
+                let old = self.atomic_by_message(access, &lanes, data)?;
+                self.bind(out, old);
+                return Ok(());
+            }
+            Atomics::Plain => false,
+            Atomics::Locked => true,
+        };
+        let (way, bounds) = match lanes.count {
+            1 => remark::any_way(1),
+            n => (Way::Lanes(n), Bounds::Lanes),
+        };
+        self.remark_access(inst, way, bounds);
+        let tested = self.atomic_offsets(access, &lanes)?;
+        let old = match lanes.count {
+            1 => self.atomic_scalar(access, &lanes, data, tested, locked)?,
+            _ => {
+                let read = self.read.get(out.0 as usize).copied().unwrap_or(true);
+                self.atomic_each(access, &lanes, data, tested, (locked, read))?
+            }
+        };
+        self.bind(out, old);
+        Ok(())
+    }
+
+    fn atomic_by_message(
+        &mut self,
+        access: AtomicAccess,
+        lanes: &Lanes<'c>,
+        data: &[Value],
+    ) -> Made<V<'c>> {
+        let data: Vec<V> = data.iter().map(|&v| self.get(v)).collect::<Made<_>>()?;
+        let rows = data.len().max(1) as u32;
+        let helper = offset_of!(Helpers, atomic);
+        let mut call = self.message(helper, lanes, access.elem, rows, &data)?;
+        call.shape |= (access.op as u32) << message::ATOMIC_SHIFT;
+        self.send_or_report(call, lanes, access.space, access.site)?;
+        self.message_row(call, 0)
+    }
+
+    /// Offsets, and which lanes are enabled and inside; others are reported.
+    fn atomic_offsets(&mut self, access: AtomicAccess, lanes: &Lanes<'c>) -> Made<(V<'c>, V<'c>)> {
+        let bytes = access.elem.bytes();
+        let low = !(u64::from(bytes) - 1);
+        let low: V = match lanes.flat {
+            true => self.i64(low).into(),
+            false => self.i32(low as u32).into(),
+        };
+        let low = self.splat(low, lanes.count)?;
+        let offsets = self.offsets(lanes)?;
+        let offsets = self.op2(I::And, offsets, low)?;
+        let limit = self.limit(lanes.region, bytes)?;
+        let limit = self.splat(limit.into(), lanes.count)?;
+        let inside = self.icmp(IntPredicate::ULT, offsets, limit)?;
+        if self.records_faults(access.space) {
+            let mask = self.get(lanes.mask)?;
+            let outside = self.icmp(IntPredicate::UGE, offsets, limit)?;
+            let faulting = self.op2(I::And, mask, outside)?;
+            let faulting = self.mask_bits(faulting, lanes.count)?;
+            let place = (lanes.addr, lanes.count, lanes.surface);
+            self.report(place, faulting, access.site, |_| Ok(()))?;
+        }
+        Ok((offsets, self.guard(lanes, inside)?))
+    }
+
+    fn atomic_scalar(
+        &mut self,
+        access: AtomicAccess,
+        lanes: &Lanes<'c>,
+        data: &[Value],
+        (offset, guard): (V<'c>, V<'c>),
+        locked: bool,
+    ) -> Made<V<'c>> {
+        let mut operands = [None; 2];
+        for (operand, &v) in operands.iter_mut().zip(data) {
+            *operand = Some(self.get_int(v)?);
+        }
+        let base = self.base(lanes.region)?;
+        let wide = self.resize(offset, 64)?;
+        let pointer = self.offset(base, self.as_int(wide)?)?;
+        let zero = self.int(access.elem.bits()).const_zero();
+        let (one, done) = (self.new_block(), self.new_block());
+        let before = self.here()?;
+        self.branch(guard, one, done)?;
+        self.at(one);
+        let old = self.change(&Change {
+            op: access.op,
+            locked,
+            elem: access.elem,
+            pointer,
+            operands,
+        })?;
+        let after = self.here()?;
+        self.jump(done)?;
+        self.at(done);
+        let result = self.b.build_phi(zero.get_type(), "\0")?;
+        result.add_incoming(&[(&zero, before), (&old, after)]);
+        Ok(result.as_basic_value())
+    }
+
+    fn atomic_each(
+        &mut self,
+        access: AtomicAccess,
+        lanes: &Lanes<'c>,
+        data: &[Value],
+        (offsets, guard): (V<'c>, V<'c>),
+        (locked, read): (bool, bool),
+    ) -> Made<V<'c>> {
+        let ty = Ty::vector(access.elem, lanes.count);
+        let addresses = Ty::vector(lanes.addr_lane(), lanes.count);
+        let block = self.message_block()?;
+        self.store_value(offsets, addresses, block)?;
+        let mut at = padded(addresses);
+        let mut operands = [None; 2];
+        for (operand, &v) in operands.iter_mut().zip(data) {
+            *operand = Some(match self.same_in_all(v)? {
+                Some(v) => Operand::Uniform(v),
+                None => {
+                    let row = self.offset_const(block, i64::from(at))?;
+                    let v = self.get(v)?;
+                    self.store_value(v, ty, row)?;
+                    at += padded(ty);
+                    Operand::Row(row)
+                }
+            });
+        }
+        let zero = self.type_of(ty).const_zero();
+        let results = self.offset_const(block, i64::from(at))?;
+        if read {
+            self.store_value(zero, ty, results)?;
+        }
+        let bits = self.mask_bits(guard, lanes.count)?;
+        let base = self.base(lanes.region)?;
+        let (each, done) = (self.new_block(), self.new_block());
+        let before = self.here()?;
+        let none = self.i32(0);
+        let any = self.icmp(IntPredicate::NE, bits, none)?;
+        self.branch(any, each, done)?;
+        self.at(each);
+        let left = self.b.build_phi(self.int(32), "\0")?;
+        let now = left.as_basic_value();
+        // No bit is never asked for.
+        let poison = self.cx.bool_type().const_all_ones().into();
+        let lane = self.intrinsic("llvm.cttz", &[Ty::I32], &[now, poison])?;
+        let lane = self.as_int(self.resize(lane, 64)?)?;
+        let offset = self.load_element(lanes.addr_lane(), block, lane)?;
+        let wide = self.as_int(self.resize(offset, 64)?)?;
+        let mut values = [None; 2];
+        for (value, operand) in values.iter_mut().zip(operands) {
+            let v = match operand {
+                None => continue,
+                Some(Operand::Uniform(v)) => v,
+                Some(Operand::Row(row)) => self.load_element(access.elem, row, lane)?,
+            };
+            *value = Some(self.as_int(v)?);
+        }
+        let old = self.change(&Change {
+            op: access.op,
+            locked,
+            elem: access.elem,
+            pointer: self.offset(base, wide)?,
+            operands: values,
+        })?;
+        if read {
+            let to = self.element_at(access.elem, results, lane)?;
+            self.store(old, to)?;
+        }
+        let less = self.add_const(self.as_int(now)?, -1)?;
+        let rest = self.op2(I::And, now, less)?;
+        let more = self.icmp(IntPredicate::NE, rest, none)?;
+        let after = self.here()?;
+        left.add_incoming(&[(&bits, before), (&rest, after)]);
+        self.branch(more, each, done)?;
+        self.at(done);
+        match read {
+            true => self.load_value(ty, results),
+            false => Ok(zero),
+        }
+    }
+
+    /// The scalar that all lanes of a value have, where its definition says so.
+    fn same_in_all(&mut self, v: Value) -> Made<Option<V<'c>>> {
+        let f = self.f;
+        if let Some(bits) = self.uniform_const(v) {
+            return self.scalar_bits(f.ty(v).lane, bits).map(Some);
+        }
+        match f.def_inst(v) {
+            Some(def) if def.op == Op::Splat => self.get(def.args[0]).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    fn element_at(
+        &self,
+        elem: Lane,
+        row: PointerValue<'c>,
+        lane: IntValue<'c>,
+    ) -> Made<PointerValue<'c>> {
+        let bytes = self.i64(u64::from(elem.bytes()));
+        let distance = self.op2(I::Mul, lane, bytes)?;
+        self.offset(row, self.as_int(distance)?)
+    }
+
+    fn load_element(&self, elem: Lane, row: PointerValue<'c>, lane: IntValue<'c>) -> Made<V<'c>> {
+        let from = self.element_at(elem, row, lane)?;
+        self.load(self.int(elem.bits()).into(), from)
+    }
+
+    /// Changes an element; gives its old value, or after `PreDec` the new.
+    fn change(&self, change: &Change<'c>) -> Made<V<'c>> {
+        let one = self.int(change.elem.bits()).const_int(1, false);
+        let a = change.operands[0].unwrap_or(one);
+        let b = change.operands[1].unwrap_or(a);
+        if change.locked {
+            return self.change_locked(change, a, b);
+        }
+        let old = self.load(self.int(change.elem.bits()).into(), change.pointer)?;
+        let pick = |cc| self.select(self.icmp(cc, old, a)?, old, a);
+        let new = match change.op {
+            AtomicOp::Add | AtomicOp::Inc => self.op2(I::Add, old, a)?,
+            AtomicOp::Sub | AtomicOp::Dec | AtomicOp::PreDec => self.op2(I::Sub, old, a)?,
+            AtomicOp::Umin => pick(IntPredicate::ULT)?,
+            AtomicOp::Umax => pick(IntPredicate::UGT)?,
+            AtomicOp::Smin => pick(IntPredicate::SLT)?,
+            AtomicOp::Smax => pick(IntPredicate::SGT)?,
+            AtomicOp::Xchg => a.into(),
+            AtomicOp::CmpXchg => self.select(self.icmp(IntPredicate::EQ, old, a)?, b, old)?,
+            AtomicOp::And => self.op2(I::And, old, a)?,
+            AtomicOp::Or => self.op2(I::Or, old, a)?,
+            AtomicOp::Xor => self.op2(I::Xor, old, a)?,
+            _ => return Err("an atomic that needs a call".into()),
+        };
+        self.store(new, change.pointer)?;
+        Ok(match change.op {
+            AtomicOp::PreDec => new,
+            _ => old,
+        })
+    }
+
+    /// LLVM takes the element to be aligned, which it may not be; the instruction that it makes does not mind.
+    fn change_locked(&self, change: &Change<'c>, a: IntValue<'c>, b: IntValue<'c>) -> Made<V<'c>> {
+        let order = AtomicOrdering::SequentiallyConsistent;
+        let op = match change.op {
+            AtomicOp::Add | AtomicOp::Inc => AtomicRMWBinOp::Add,
+            AtomicOp::Sub | AtomicOp::Dec | AtomicOp::PreDec => AtomicRMWBinOp::Sub,
+            AtomicOp::Umin => AtomicRMWBinOp::UMin,
+            AtomicOp::Umax => AtomicRMWBinOp::UMax,
+            AtomicOp::Smin => AtomicRMWBinOp::Min,
+            AtomicOp::Smax => AtomicRMWBinOp::Max,
+            AtomicOp::Xchg => AtomicRMWBinOp::Xchg,
+            AtomicOp::And => AtomicRMWBinOp::And,
+            AtomicOp::Or => AtomicRMWBinOp::Or,
+            AtomicOp::Xor => AtomicRMWBinOp::Xor,
+            AtomicOp::CmpXchg => {
+                let pair = self.b.build_cmpxchg(change.pointer, a, b, order, order)?;
+                return Ok(self.b.build_extract_value(pair, 0, "\0")?);
+            }
+            _ => return Err("an atomic that needs a call".into()),
+        };
+        let old = self.b.build_atomicrmw(op, change.pointer, a, order)?;
+        match change.op {
+            AtomicOp::PreDec => self.op2(I::Sub, old, a),
+            _ => Ok(old.as_basic_value_enum()),
+        }
+    }
+}
