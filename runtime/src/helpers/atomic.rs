@@ -31,52 +31,127 @@ pub(crate) unsafe extern "C" fn atomic(
     if a.all_or_none && faulting != 0 {
         return faulting;
     }
-    let row = a.row(bytes as usize);
+    let op = shape >> message::ATOMIC_SHIFT;
+    let lanes = enabled & !faulting;
+    // Threads of a group take turns, so only they see these.
+    let own = matches!(
+        shape >> 2 & 7,
+        message::SLM | message::SCRATCH | message::REGS
+    );
+    // What generated code does not do itself has loops of its own, in which operation and size are constants.
+    macro_rules! constant {
+        ($($op:ident)*) => {
+            // SAFETY: the elements of these lanes are inside; the block has as many operands as the operation has.
+            unsafe {
+                match (op, a.bytes_log2, own) {
+                    $(
+                        (code::$op, 2, true) => each::<true>(&a, lanes, (code::$op, 2)),
+                        (code::$op, 2, false) => each::<false>(&a, lanes, (code::$op, 2)),
+                        (code::$op, 3, true) => each::<true>(&a, lanes, (code::$op, 3)),
+                        (code::$op, 3, false) => each::<false>(&a, lanes, (code::$op, 3)),
+                    )*
+                    _ if own => any::<true>(&a, lanes, (op, a.bytes_log2)),
+                    _ => any::<false>(&a, lanes, (op, a.bytes_log2)),
+                }
+            }
+        };
+    }
+    constant!(FADD FSUB FMIN FMAX FCMP_XCHG LOAD);
+    faulting
+}
+
+/// [`each`] for operations that are not known while this is compiled.
+///
+/// # Safety
+/// The same.
+#[inline(never)]
+unsafe fn any<const OWN: bool>(a: &Access, lanes: u32, operation: (u32, u32)) {
+    // SAFETY: as promised.
+    unsafe { each::<OWN>(a, lanes, operation) }
+}
+
+/// Does the operation, of elements with so many bytes (a logarithm), for each lane of which the bit is set; others get zero.
+///
+/// # Safety
+/// The elements must be inside. Where `OWN` is set, nobody else may reach them meanwhile. The block must have the operands.
+#[inline(always)]
+unsafe fn each<const OWN: bool>(a: &Access, lanes: u32, (op, bytes_log2): (u32, u32)) {
+    let bytes = 1usize << bytes_log2;
+    let row = a.row(bytes);
     for lane in 0..a.count {
-        let at = a.data.wrapping_add(lane * bytes as usize);
+        let at = a.data.wrapping_add(lane * bytes);
         let mut old = 0;
-        if (enabled & !faulting) >> lane & 1 != 0 {
-            // SAFETY: the element is inside; the block has as many operands as the operation has.
+        if lanes >> lane & 1 != 0 {
+            // SAFETY: as promised.
             old = unsafe {
-                let operands = match shape >> message::ATOMIC_SHIFT {
+                let operands = match op {
                     code::INC | code::DEC | code::PRE_DEC | code::LOAD => [0; 2],
                     code::CMP_XCHG | code::FCMP_XCHG => {
-                        [at, at.wrapping_add(row)].map(|p| element(a.bytes_log2, p))
+                        [at, at.wrapping_add(row)].map(|p| element(bytes_log2, p))
                     }
-                    _ => [element(a.bytes_log2, at), 0],
+                    _ => [element(bytes_log2, at), 0],
                 };
-                let address = a.region.base.add(offset(lane) as usize);
-                one(
-                    shape >> message::ATOMIC_SHIFT,
-                    bytes as u32,
-                    address,
-                    operands,
-                )
+                let offset = a.any_offset(lane) & !(bytes as u64 - 1);
+                let address = a.region.base.add(offset as usize);
+                match OWN {
+                    true => own(op, bytes_log2, address, operands),
+                    false => one(op, bytes as u32, address, operands),
+                }
             };
         }
         // SAFETY: the block has room for a result.
-        unsafe {
-            match a.bytes_log2 {
-                1 => at.cast::<u16>().write(old as u16),
-                2 => at.cast::<u32>().write(old as u32),
-                _ => at.cast::<u64>().write(old),
-            }
+        unsafe { put(bytes_log2, at, old) }
+    }
+}
+
+/// [`one`] where nobody else can see the element.
+///
+/// # Safety
+/// The same, and nobody else may access the element meanwhile.
+#[inline(always)]
+unsafe fn own(op: u32, bytes_log2: u32, address: *mut u8, operands: [u64; 2]) -> u64 {
+    // SAFETY: as promised.
+    unsafe {
+        let old = element(bytes_log2, address);
+        let new = changed(op, 1 << bytes_log2, old, operands);
+        if op != code::LOAD {
+            put(bytes_log2, address, new);
+        }
+        match op {
+            code::PRE_DEC => old.wrapping_sub(1),
+            _ => old,
         }
     }
-    faulting
+}
+
+/// Writes an element.
+///
+/// # Safety
+/// It must be writable.
+#[inline(always)]
+unsafe fn put(bytes_log2: u32, at: *mut u8, v: u64) {
+    // SAFETY: as promised.
+    unsafe {
+        match bytes_log2 {
+            1 => at.cast::<u16>().write_unaligned(v as u16),
+            2 => at.cast::<u32>().write_unaligned(v as u32),
+            _ => at.cast::<u64>().write_unaligned(v),
+        }
+    }
 }
 
 /// An element of a block.
 ///
 /// # Safety
-/// It must be readable and aligned.
+/// It must be readable.
+#[inline(always)]
 unsafe fn element(bytes_log2: u32, at: *const u8) -> u64 {
     // SAFETY: as promised.
     unsafe {
         match bytes_log2 {
-            1 => at.cast::<u16>().read().into(),
-            2 => at.cast::<u32>().read().into(),
-            _ => at.cast::<u64>().read(),
+            1 => at.cast::<u16>().read_unaligned().into(),
+            2 => at.cast::<u32>().read_unaligned().into(),
+            _ => at.cast::<u64>().read_unaligned(),
         }
     }
 }
@@ -89,6 +164,7 @@ unsafe fn element(bytes_log2: u32, at: *const u8) -> u64 {
 /// # Safety
 /// `address` must be readable and writable for `bytes` (2, 4 or 8) bytes; any alignment works, but
 /// off x86-64 an unaligned element is atomic among atomics of this file only.
+#[inline(always)]
 pub(super) unsafe fn one(op: u32, bytes: u32, address: *mut u8, [a, b]: [u64; 2]) -> u64 {
     let summand = match op {
         code::ADD => Some(a),
@@ -138,6 +214,7 @@ unsafe fn add(bytes: u32, address: *mut u8, v: u64) -> Option<u64> {
 ///
 /// # Safety
 /// As [`one`].
+#[inline(always)]
 unsafe fn update(bytes: u32, address: *mut u8, new: impl Fn(u64) -> u64) -> u64 {
     // SAFETY: as promised.
     let mut old = unsafe { load(bytes, address) };
@@ -151,6 +228,7 @@ unsafe fn update(bytes: u32, address: *mut u8, new: impl Fn(u64) -> u64) -> u64 
 }
 
 /// What an operation makes of an element; bits beyond the element do not count.
+#[inline(always)]
 fn changed(op: u32, bytes: u32, old: u64, [a, b]: [u64; 2]) -> u64 {
     let signed = |v: u64| super::fp_env::sign_extend(v, bytes);
     match op {
@@ -184,6 +262,7 @@ fn changed(op: u32, bytes: u32, old: u64, [a, b]: [u64; 2]) -> u64 {
 
 macro_rules! native {
     ($name:ident, $float:ty, $bits:ty) => {
+        #[inline(always)]
         fn $name(op: u32, old: u64, operand: u64, compare: u64) -> u64 {
             let [a, b, c] = [old, operand, compare].map(|x| <$float>::from_bits(x as $bits));
             let result = match op {
@@ -254,6 +333,7 @@ fn half(what: u32, old: u64, operand: u64, compare: u64) -> u64 {
 
 /// # Safety
 /// `address` must be readable for `bytes` bytes.
+#[inline(always)]
 unsafe fn load(bytes: u32, address: *mut u8) -> u64 {
     // A compare-and-swap corrects a torn value, so an unaligned plain read will do.
     // SAFETY: as promised; alignment is checked.
