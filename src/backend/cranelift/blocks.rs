@@ -25,7 +25,7 @@ use super::mask_plan::Form;
 use super::value::{Val, int_lane, piece_count, piece_type, scalar_type};
 use crate::backend::Bounds;
 use crate::backend::rounds::Rounds;
-use crate::ssa::{Block, BlockCall, Function, Lane, Term, Ty};
+use crate::ssa::{Block, BlockCall, Function, Lane, Term, Ty, Value};
 
 /// Offset of the group's number in x.
 const GROUP_X: i32 = offset_of!(GroupCtx, r0) as i32 + 4;
@@ -234,7 +234,16 @@ impl Emit<'_> {
         if self.options.bounds == Bounds::Hoisted && self.in_versions(block) {
             return;
         }
-        for &inst in &f.block(block).insts {
+        let insts = &f.block(block).insts;
+        let targets = f.block(block).term.targets();
+        let ending: Vec<Value> = targets
+            .iter()
+            .flat_map(|call| call.args.iter().copied())
+            .collect();
+        let leaves = |v: Value| self.escapes[v.0 as usize] || ending.contains(&v);
+        let pins = self.pins(insts, leaves);
+        for (n, &inst) in insts.iter().enumerate() {
+            self.pin(&pins, n);
             self.instruction(inst);
             if self.func.dfg.num_insts() > super::MAX_INSTS {
                 return;

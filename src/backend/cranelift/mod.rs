@@ -30,6 +30,7 @@ mod mask_plan;
 mod memory;
 mod message;
 mod ops;
+mod pins;
 mod records;
 mod rectangle;
 mod scaled;

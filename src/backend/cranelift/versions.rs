@@ -178,10 +178,16 @@ impl Emit<'_> {
             self.run_pointers.extend(pointers);
         }
         self.full_masks = self.stored_masks(plan);
-        for (&i, needed) in plan.rest.iter().zip(needed) {
+        let rest = plan.rest.iter().zip(needed);
+        let insts: Vec<Inst> = rest
+            .filter_map(|(&i, needed)| needed.then_some(i))
+            .collect();
+        let pins = self.pins(&insts, |v| self.leaves(v));
+        for (n, &i) in insts.iter().enumerate() {
+            self.pin(&pins, n);
             if plan.runs.contains(&i) {
                 self.run_access(i);
-            } else if needed {
+            } else {
                 self.instruction(i);
             }
         }
