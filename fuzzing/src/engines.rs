@@ -109,6 +109,10 @@ pub const ENGINES: &[Engine] = &[
         make: || native::machine(native::unoptimised()),
     },
     Engine {
+        name: "cranelift-separate",
+        make: || native::machine(native::separate()),
+    },
+    Engine {
         name: "cranelift-select",
         make: || native::machine(native::gathering(Gather::Select)),
     },

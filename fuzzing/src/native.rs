@@ -68,6 +68,17 @@ pub fn gathering(gather: Gather) -> EngineOptions {
     }
 }
 
+/// All passes, and tests in front of blocks that accesses do not share.
+pub fn separate() -> EngineOptions {
+    EngineOptions {
+        strategy: Strategy {
+            bounds: Bounds::Separate,
+            ..Strategy::default()
+        },
+        ..optimised()
+    }
+}
+
 /// What lowering makes, as it is.
 pub fn unoptimised() -> EngineOptions {
     EngineOptions {

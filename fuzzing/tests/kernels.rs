@@ -241,6 +241,12 @@ fn llvm_agrees_on_random_kernels() {
     sweep(&named(&engines), 0..20, 4);
 }
 
+/// Accesses that share tests of bounds and pointers, and those that do not.
+#[test]
+fn shared_and_separate_tests_agree() {
+    sweep(&named(&["interp", "cranelift-separate"]), 400..440, 4);
+}
+
 #[test]
 #[ignore = "long: 20,000 kernels"]
 fn engines_agree_on_many_random_kernels() {

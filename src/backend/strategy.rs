@@ -89,7 +89,9 @@ pub enum Bounds {
     /// block, if they are not far apart.
     #[default]
     Hoisted,
-    /// Each access by itself.
+    /// In front of even accesses of a block too, but a test and a pointer for each: halves of one instruction share nothing.
+    Separate,
+    /// Each access by itself, where it is.
     Inline,
     /// Nowhere: refused, see `docs/decisions.md`.
     Off,
@@ -97,12 +99,18 @@ pub enum Bounds {
 
 impl Bounds {
     /// All of them.
-    pub const ALL: [Bounds; 3] = [Bounds::Hoisted, Bounds::Inline, Bounds::Off];
+    pub const ALL: [Bounds; 4] = [
+        Bounds::Hoisted,
+        Bounds::Separate,
+        Bounds::Inline,
+        Bounds::Off,
+    ];
 
     /// Spelling on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Bounds::Hoisted => "hoisted",
+            Bounds::Separate => "separate",
             Bounds::Inline => "inline",
             Bounds::Off => "off",
         }
@@ -236,8 +244,11 @@ impl Strategy {
         if self.bounds == Bounds::Off {
             return refused(
                 "tests every access: without bounds tests a kernel could write over the program that runs it; use --bounds \
-                 hoisted or inline",
+                 hoisted, separate or inline",
             );
+        }
+        if (self.backend, self.bounds) == (BackendKind::Llvm, Bounds::Separate) {
+            return refused("has no tests in front of blocks: use --bounds inline");
         }
         match (self.backend, self.gather) {
             (BackendKind::Cranelift, Gather::Hardware) => refused(
@@ -311,7 +322,9 @@ mod tests {
                     bounds,
                     ..backend.into()
                 };
-                assert_eq!(strategy.check().is_err(), bounds == Bounds::Off);
+                let refused = bounds == Bounds::Off
+                    || (backend, bounds) == (BackendKind::Llvm, Bounds::Separate);
+                assert_eq!(strategy.check().is_err(), refused);
             }
         }
     }

@@ -36,8 +36,9 @@ pub struct BackendArgs {
     #[arg(long, value_name = "WAY", default_value = "auto",
           value_parser = ["auto", "call", "select", "branch", "hardware"])]
     gather: String,
-    /// Where bounds are tested: in front of accesses that have much in common, or each by itself. `off` is refused
-    #[arg(long, value_name = "WHERE", default_value = "hoisted", value_parser = ["hoisted", "inline", "off"])]
+    /// Where bounds are tested: in front of accesses that have much in common, as halves of one instruction have; there, but each
+    /// by itself; or each where it is. `off` is refused
+    #[arg(long, value_name = "WHERE", default_value = "hoisted", value_parser = ["hoisted", "separate", "inline", "off"])]
     bounds: String,
     /// interp only: stop with an error when a hardware thread has executed so many instructions
     #[arg(long, value_name = "INSTRUCTIONS")]

@@ -108,3 +108,16 @@ fn text_names_lines_and_instructions() {
         assert!(output.stderr.contains(says), "{}", output.stderr);
     }
 }
+
+/// Halves of one instruction, a constant distance apart, share a test in front of their block, unless they are told not to.
+#[test]
+fn halves_share_tests_of_bounds_or_not() {
+    let tests = |bounds| {
+        let explained = Explained::of_launch("saxpy", "saxpy", &["--bounds", bounds]);
+        let run = |how| explained.count("contiguous", "vector", how);
+        (run("tested"), run("shared"))
+    };
+    let (tested, shared) = tests("hoisted");
+    assert!(tested > 0 && shared > 0, "{tested} {shared}");
+    assert_eq!(tests("separate"), (tested + shared, 0));
+}

@@ -56,6 +56,8 @@ fn every_value_of_an_axis_runs_right_or_is_refused() {
     let ssa = |masks: &str| count(&format!("regalloc=full masks={masks}"), "ssa");
     assert!(ssa("select") < ssa("branch"), "{made:?}");
 
+    let (made, refused) = sweep(&["bounds=hoisted,separate,inline"]);
+    assert_eq!((made.len(), refused.len()), (3, 0));
     let (made, refused) = sweep(&["vector-width=auto,128,256,512"]);
     assert_eq!((made.len(), refused.len()), (2, 2));
     for (refused, bits) in refused.iter().zip(["256", "512"]) {

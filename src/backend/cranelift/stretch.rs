@@ -10,6 +10,7 @@ use cranelift_codegen::ir::{InstBuilder, Value as V, types};
 use super::affine::{MAX_RUN, Run};
 use super::emit::Emit;
 use super::memory::{Place, Region};
+use crate::backend::Bounds as Tests;
 use crate::ssa::remark::Bounds;
 use crate::ssa::{BinOp, Inst, MemAccess, Op, Space, Value};
 
@@ -57,14 +58,15 @@ impl Stretch {
 }
 
 impl Emit<'_> {
-    /// The accesses of a version for whole runs, put together.
+    /// The accesses of a version for whole runs, put together unless each is to have a test of its own.
     pub fn stretches(&mut self, runs: &[Inst]) -> Vec<Stretch> {
         let mut stretches: Vec<Stretch> = Vec::new();
         for &i in runs {
             let Some(one) = self.stretch_of(i) else {
                 continue;
             };
-            if !stretches.iter_mut().any(|s| s.take(&one)) {
+            let shared = self.options.bounds == Tests::Hoisted;
+            if !(shared && stretches.iter_mut().any(|s| s.take(&one))) {
                 stretches.push(one);
             }
         }

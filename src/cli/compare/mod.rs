@@ -35,7 +35,7 @@ pub struct CompareArgs {
     #[command(flatten)]
     run: RunArgs,
     /// Values of an axis to try; all combinations of several axes run. Axes: backend=cranelift,llvm codegen=none,speed
-    /// opt=none,O1,O2,O3 (llvm's passes) gather=auto,call,select,branch,hardware bounds=hoisted,inline
+    /// opt=none,O1,O2,O3 (llvm's passes) gather=auto,call,select,branch,hardware bounds=hoisted,separate,inline
     /// vector-width=auto,128,256,512 cpu=native,x86-64-v2,x86-64-v3,x86-64-v4 regalloc=auto,fast,full
     /// masks=auto,select,branch dispatch=thread,group no-pass=none,NAME (passes of this program to leave out)
     #[arg(long, value_name = "AXIS=VALUE[,VALUE…]")]
