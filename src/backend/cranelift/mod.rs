@@ -13,6 +13,7 @@ mod atomic;
 mod bits;
 mod block_access;
 mod blocks;
+mod constants;
 mod context;
 mod convert;
 mod div;
@@ -46,7 +47,7 @@ use std::sync::Arc;
 
 use cranelift_codegen::isa::{self, OwnedTargetIsa, TargetIsa};
 use cranelift_codegen::settings::{self, Configurable};
-use cranelift_codegen::{CodegenError, Context, ir};
+use cranelift_codegen::{CodegenError, CodegenResult, CompiledCode, Context, ir};
 use target_lexicon::{Architecture, Triple};
 
 use super::{
@@ -409,6 +410,18 @@ fn describe(isa: &dyn TargetIsa) -> Result<Target, BackendError> {
     }
 }
 
+/// What `Context::compile` does, with a pass of our own between Cranelift's and register allocation.
+fn compiled(ctx: &mut Context, isa: &dyn TargetIsa) -> CodegenResult<CompiledCode> {
+    let control = &mut Default::default();
+    ctx.verify_if(isa)?;
+    ctx.optimize(isa, control)?;
+    constants::bring_near(&mut ctx.func);
+    ctx.verify_if(isa)?;
+    let (func, domtree) = (&ctx.func, &ctx.domtree);
+    let stencil = isa.compile_function(func, domtree, &mut Default::default(), false, control)?;
+    Ok(stencil.apply_params(&func.params))
+}
+
 /// Machine code of a finished Cranelift function.
 fn finish(
     function: &Function,
@@ -418,17 +431,12 @@ fn finish(
 ) -> Result<(CodeObject, StackUse), BackendError> {
     let sizes: Vec<u32> = func.sized_stack_slots.values().map(|s| s.size).collect();
     let mut ctx = Context::for_function(func);
-    let compiled = match ctx.compile(isa.as_ref(), &mut Default::default()) {
-        Ok(compiled) => compiled,
-        Err(e) => {
-            return Err(match e.inner {
-                CodegenError::CodeTooLarge | CodegenError::ImplLimitExceeded => {
-                    too_large(function, e.inner.to_string())
-                }
-                other => internal(function, format!("{other:?}")),
-            });
+    let compiled = compiled(&mut ctx, isa.as_ref()).map_err(|e| match e {
+        CodegenError::CodeTooLarge | CodegenError::ImplLimitExceeded => {
+            too_large(function, e.to_string())
         }
-    };
+        other => internal(function, format!("{other:?}")),
+    })?;
     if let Some(reloc) = compiled.buffer.relocs().first() {
         return Err(internal(function, format!("relocation {reloc:?}")));
     }
@@ -447,7 +455,7 @@ fn finish(
     let object = CodeObject {
         code: compiled.buffer.data().to_vec(),
         align: u64::from(compiled.buffer.alignment).max(16),
-        lines: line_map(compiled),
+        lines: line_map(&compiled),
         triple: triple.clone(),
         backend: NAME,
         note: None,

@@ -1,0 +1,103 @@
+//! Constant vectors in the blocks that use them.
+//!
+//! Cranelift makes one of each, outside of all loops, and register allocation carries it from there to the uses, mostly on the
+//! stack. A reload is as dear as loading the constant itself: such long lives take time to allocate, leave fewer registers for
+//! others, and gain nothing. Scalar constants are made in each block by Cranelift itself.
+
+use std::collections::HashMap;
+
+use cranelift_codegen::cursor::{Cursor, FuncCursor};
+use cranelift_codegen::ir::{
+    Constant, Function, Inst, InstBuilder, InstructionData, Opcode, Type, Value,
+};
+
+/// Makes constant vectors anew in each block, in front of the first use there. It runs after Cranelift's own passes, which would
+/// undo it.
+pub(super) fn bring_near(func: &mut Function) {
+    let mut pos = FuncCursor::new(func);
+    while pos.next_block().is_some() {
+        let mut here: HashMap<Value, Value> = HashMap::new();
+        while let Some(inst) = pos.next_inst() {
+            if constant(pos.func, inst).is_some() {
+                let made = pos.func.dfg.first_result(inst);
+                here.insert(made, made);
+                continue;
+            }
+            let values = pos.func.dfg.inst_values(inst);
+            let used = values.filter_map(|v| Some((v, vector(pos.func, v)?)));
+            let used: Vec<(Value, (Constant, Type))> = used.collect();
+            for &(value, (handle, ty)) in &used {
+                here.entry(value)
+                    .or_insert_with(|| pos.ins().vconst(ty, handle));
+            }
+            if !used.is_empty() {
+                let near = |value| here.get(&value).copied().unwrap_or(value);
+                pos.func.dfg.map_inst_values(inst, near);
+            }
+        }
+    }
+}
+
+/// The constant vector that a value is.
+fn vector(func: &Function, value: Value) -> Option<(Constant, Type)> {
+    let inst = func.dfg.value_def(value).inst()?;
+    Some((constant(func, inst)?, func.dfg.value_type(value)))
+}
+
+/// The constant vector that an instruction makes.
+fn constant(func: &Function, inst: Inst) -> Option<Constant> {
+    match func.dfg.insts[inst] {
+        InstructionData::UnaryConst {
+            opcode: Opcode::Vconst,
+            constant_handle,
+        } => Some(constant_handle),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cranelift_codegen::ir::{ConstantData, InstBuilder, types};
+
+    #[test]
+    fn each_block_has_its_own() {
+        let mut func = Function::new();
+        let blocks = [0; 3].map(|_| func.dfg.make_block());
+        let handle = [1, 2].map(|byte| {
+            let data = [byte; 16];
+            func.dfg.constants.insert(ConstantData::from(&data[..]))
+        });
+        let mut pos = FuncCursor::new(&mut func);
+        for block in blocks {
+            pos.insert_block(block);
+        }
+        pos.goto_bottom(blocks[0]);
+        let [a, b] = handle.map(|handle| pos.ins().vconst(types::I32X4, handle));
+        let first = pos.ins().iadd(a, b);
+        pos.ins().jump(blocks[1], &[]);
+        pos.goto_bottom(blocks[1]);
+        let second = pos.ins().iadd(a, first);
+        let third = pos.ins().iadd(second, a);
+        pos.ins().jump(blocks[2], &[]);
+        pos.goto_bottom(blocks[2]);
+        let fourth = pos.ins().iadd(third, b);
+        pos.ins().return_(&[]);
+
+        bring_near(&mut func);
+        let args = |v| {
+            let inst = func.dfg.value_def(v).unwrap_inst();
+            let args = func.dfg.inst_args(inst);
+            (args[0], args[1])
+        };
+        let block_of = |v| func.layout.inst_block(func.dfg.value_def(v).unwrap_inst());
+        assert_eq!(args(first), (a, b), "what is there already stays");
+        let (again, kept) = args(second);
+        assert_eq!((block_of(again), kept), (Some(blocks[1]), first));
+        assert_eq!(args(third), (second, again), "made once in a block");
+        let (kept, other) = args(fourth);
+        assert_eq!((kept, block_of(other)), (third, Some(blocks[2])));
+        let constants = [again, other].map(|v| vector(&func, v).map(|(c, _)| c));
+        assert_eq!(constants, handle.map(Some));
+    }
+}
