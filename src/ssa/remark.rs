@@ -133,6 +133,8 @@ pub enum Bounds {
     Removed,
     /// A test for each lane.
     Lanes,
+    /// One whether all lanes are inside, and where not, one for each lane.
+    Whole,
     /// The runtime tests.
     Runtime,
 }
@@ -210,6 +212,7 @@ impl Bounds {
             Bounds::Shared => "shared",
             Bounds::Removed => "removed",
             Bounds::Lanes => "lanes",
+            Bounds::Whole => "whole",
             Bounds::Runtime => "runtime",
         }
     }
@@ -227,6 +230,7 @@ impl fmt::Display for Bounds {
             Bounds::Shared => "no bounds test of its own: another access's covers it",
             Bounds::Removed => "no bounds test: surely inside",
             Bounds::Lanes => "a bounds test for each lane",
+            Bounds::Whole => "one bounds test for all lanes; where it fails, one for each",
             Bounds::Runtime => "the runtime tests bounds",
         })
     }

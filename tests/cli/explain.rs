@@ -38,7 +38,10 @@ impl Explained {
 #[test]
 fn shapes_of_addresses_and_why() {
     let gather = Explained::of_launch("gather", "gather", &[]);
-    assert_eq!(gather.count("arbitrary", "lanes", "lanes"), 2);
+    // Threads are half full; under masks all lanes are asked for at once.
+    assert_eq!(gather.count("arbitrary", "lanes", "whole"), 2);
+    let full = Explained::new("gather", "gather", &["--global", "64", "--local", "64"]);
+    assert_eq!(full.count("arbitrary", "lanes", "lanes"), 2);
     assert!(gather.says("accesses", "why", "comes from memory, line 105"));
     let tiled = Explained::of_launch("sgemm", "sgemm_tiled", &[]);
     assert!(tiled.count("uniform", "broadcast", "shared") > 1);
@@ -88,8 +91,8 @@ fn text_names_lines_and_instructions() {
     for part in [
         "gather: code of cranelift for other launches",
         "  line 111   gather4_scaled.R (M1, 16) T6 0x0:ud V0060.0 V0062.0\n    load.surface.i32x1, 16 lanes\n    arbitrary: ",
-        "16 scalars; a bounds test for each lane",
-        "bounds tests: 2 lanes, 4 tested",
+        "16 scalars; one bounds test for all lanes; where it fails, one for each",
+        "bounds tests: 4 tested, 2 whole",
         "loads and stores of spilled values",
     ] {
         assert!(text.contains(part), "{part}: {text}");

@@ -52,7 +52,7 @@ impl Emit<'_> {
             match self.load_affine(access, &lanes, args[1], inst) {
                 Some(results) => results,
                 None => {
-                    self.remark_any(inst, access, lanes.count);
+                    self.remark_any(inst, access, &lanes);
                     self.load_any(access, &lanes, Way::Only)
                 }
             }
@@ -75,16 +75,22 @@ impl Emit<'_> {
         if self.by_message.contains(&inst) {
             self.store_any(access, &lanes, &data, Way::Other);
         } else if !self.store_affine(access, &lanes, args[1], &data, inst) {
-            self.remark_any(inst, access, lanes.count);
+            self.remark_any(inst, access, &lanes);
             self.store_any(access, &lanes, &data, Way::Only);
         }
     }
 
     /// Notes that an access goes to addresses of any shape.
-    fn remark_any(&mut self, inst: Inst, access: MemAccess, lanes: u16) {
-        let (way, bounds) = match self.goes_inline(access, lanes) {
-            true => (remark::Way::Lanes(lanes), remark::Bounds::Lanes),
-            false => remark::any_way(lanes),
+    fn remark_any(&mut self, inst: Inst, access: MemAccess, lanes: &Lanes) {
+        let (way, bounds) = match self.goes_inline(access, lanes.count) {
+            false => remark::any_way(lanes.count),
+            true => {
+                let bounds = match self.asks_once(access.space, lanes) {
+                    true => remark::Bounds::Whole,
+                    false => remark::Bounds::Lanes,
+                };
+                (remark::Way::Lanes(lanes.count), bounds)
+            }
         };
         self.remark_access(inst, way, bounds);
     }
