@@ -14,6 +14,8 @@ mod cases;
 mod contention;
 #[path = "edges/coverage.rs"]
 mod coverage;
+#[path = "edges/duplicates.rs"]
+mod duplicates;
 #[path = "edges/even.rs"]
 mod even;
 #[path = "edges/images.rs"]
@@ -32,6 +34,8 @@ mod machine;
 mod masks;
 #[path = "edges/media.rs"]
 mod media;
+#[path = "edges/order.rs"]
+mod order;
 #[path = "edges/raw.rs"]
 mod raw;
 #[path = "edges/records.rs"]

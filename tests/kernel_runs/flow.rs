@@ -181,7 +181,7 @@ fn run_call(t: &Target) {
 
 on_devices!(call_ids_kernel, "call_ids", run_call_ids);
 
-/// Functions that find sizes and local ids in memory. Groups of several sizes are refused: there is one in it.
+/// Functions that find sizes, local ids and the buffer to print to in memory. Groups of several sizes are refused: there is one in it.
 fn run_call_ids(t: &Target) {
     let mut rng = Rng::new(31);
     for (global, local, offset) in [
@@ -213,6 +213,18 @@ fn run_call_ids(t: &Target) {
         let error = kernel.launch(&launch).unwrap_err().to_string();
         if !error.contains("must be a multiple of the local size") {
             t.fail(error);
+        }
+        // They print, too: lanes in the order in which they come to the end.
+        let Ok(kernel) = program.kernel("print_deep") else {
+            t.fail("no kernel `print_deep`".to_owned());
+            continue;
+        };
+        let launch = Launch::new([8, 1, 1]).local([8, 1, 1]).arg(0, &memory);
+        let printed = kernel.launch(&launch).unwrap().printed;
+        let lines = [0, 4, 1, 5, 2, 6, 3, 7].map(|i| format!("item {i} of 8\n"));
+        let printed = String::from_utf8_lossy(&printed);
+        if printed != lines.concat() || memory.to_vec_of::<i32>()[..4] != [0, 2, 4, 6] {
+            t.fail(format!("printed {printed}"));
         }
     }
 }

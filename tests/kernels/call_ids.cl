@@ -24,3 +24,16 @@ kernel void call_ids(global int *out, global const int *in) {
     size_t i = (get_global_id(1) - get_global_offset(1)) * get_global_size(0) + get_global_id(0) - get_global_offset(0);
     out[i] = here(in[i] & 3);
 }
+
+__attribute__((noinline)) int deep(int rounds, int i) {
+    if (rounds > 0)
+        return deep(rounds - 1, i) + 1;
+    printf("item %d of %d\n", i, (int)get_global_size(0));
+    return i;
+}
+
+// Prints where the recursion ends.
+kernel void print_deep(global int *out) {
+    int i = get_global_id(0);
+    out[i] = deep(i & 3, i);
+}
