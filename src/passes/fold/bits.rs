@@ -1,6 +1,8 @@
 //! Integer and bitwise rules; `and`, `or`, `xor` and `not` are also mask algebra.
 
-use super::super::edit::{Rewriter, binary as bin, unary as un, uniform_const};
+use super::super::edit::{
+    Rewriter, binary as bin, const_lanes, lanes_op, unary as un, uniform_const,
+};
 use super::{Action, Subject, offsets, range};
 use crate::ssa::{BinOp, Conv, Function, ICond, Lane, Op, Ty, UnOp, Value};
 use Action::{Become, Same, Uniform};
@@ -27,6 +29,9 @@ pub(super) fn binary(r: &mut Rewriter, s: &Subject) -> Option<Action> {
             return action;
         }
     }
+    if op == BinOp::Or && adds(r.f, s) {
+        return Some(Become(Op::Binary(BinOp::Add), vec![a, b]));
+    }
     if let Some(action) = offsets::binary(r, s, op) {
         return Some(action);
     }
@@ -45,6 +50,15 @@ pub(super) fn binary(r: &mut Rewriter, s: &Subject) -> Option<Action> {
         },
         _ => None,
     }
+}
+
+/// True for `x | c` where x has none of the constant's bits: that is a sum, and sums are seen through.
+fn adds(f: &Function, s: &Subject) -> bool {
+    let Some(lanes) = const_lanes(f, s.args[1]).filter(|_| s.ty.lane != Lane::I1) else {
+        return false;
+    };
+    let zeros = range::low_zeros(f, s.args[0]);
+    lanes.iter().all(|c| u64::BITS - c.leading_zeros() <= zeros)
 }
 
 fn commutes(op: BinOp) -> bool {
@@ -333,7 +347,45 @@ pub(super) fn convert(r: &mut Rewriter, s: &Subject) -> Option<Action> {
             let low = r.constant(s.ty, low);
             Some(Become(Op::Binary(BinOp::And), vec![x, low]))
         }
+        (Conv::Trunc, Op::Binary(op)) => narrowed(r, s, op),
         (Conv::FDemote, Op::Convert(Conv::FPromote)) => Some(Same(x)),
         _ => None,
     }
+}
+
+/// What was extended only to be computed with and cut off again is computed as it was: low bits depend on low bits.
+fn narrowed(r: &mut Rewriter, s: &Subject, op: BinOp) -> Option<Action> {
+    use BinOp::{Add, And, Mul, Or, Shl, Sub, Xor};
+    if s.ty.is_scalar() || s.ty.lane == Lane::I1 {
+        // Of a scalar there may be an extension to come.
+        return None;
+    }
+    let args = r.f.def_inst(s.args[0])?.args.clone();
+    let before = |f: &Function, v: Value| {
+        let data = f.def_inst(v)?;
+        let extends = matches!(data.op, Op::Convert(Conv::SExt | Conv::ZExt));
+        let x = *data.args.first()?;
+        (extends && f.ty(x) == s.ty).then_some(x)
+    };
+    let (a, b) = (args[0], args[1]);
+    let x = before(r.f, a)?;
+    let y = match op {
+        Shl => {
+            let by = uniform_const(r.f, b)? % u64::from(r.f.ty(a).lane.bits());
+            if by >= u64::from(s.ty.lane.bits()) {
+                return Some(Uniform(0));
+            }
+            r.constant(s.ty, by)
+        }
+        Add | Sub | Mul | And | Or | Xor => match before(r.f, b) {
+            Some(y) => y,
+            None => {
+                let lanes = const_lanes(r.f, b)?;
+                let low = lanes.iter().map(|bits| bits & s.ty.lane.mask()).collect();
+                r.emit(lanes_op(low), Vec::new(), s.ty)
+            }
+        },
+        _ => return None,
+    };
+    Some(Become(Op::Binary(op), vec![x, y]))
 }

@@ -1,4 +1,4 @@
-//! Upper bounds of unsigned integers.
+//! Upper bounds of unsigned integers, and low bits that are zero.
 
 use super::super::edit::{const_lanes, uniform_const};
 use crate::ssa::{BinOp, Conv, Function, Input, Lane, MAX_LOCAL_ID, Op, Value};
@@ -61,4 +61,37 @@ fn shifted(x: u64, by: u64) -> Option<u64> {
 /// All bits up to the highest one of `x`.
 pub(super) fn ones(x: u64) -> u64 {
     u64::MAX.checked_shr(x.leading_zeros()).unwrap_or(0)
+}
+
+/// So many low bits of an integer are zero in every lane.
+pub(super) fn low_zeros(f: &Function, v: Value) -> u32 {
+    zeros(f, v, DEPTH)
+}
+
+fn zeros(f: &Function, v: Value, depth: usize) -> u32 {
+    let bits = f.ty(v).lane.bits();
+    let (Some(data), Some(depth)) = (f.def_inst(v), depth.checked_sub(1)) else {
+        return 0;
+    };
+    if let Some(lanes) = const_lanes(f, v) {
+        let zeros = lanes.iter().map(|bits| bits.trailing_zeros()).min();
+        return zeros.unwrap_or(0).min(bits);
+    }
+    let arg = |n: usize| zeros(f, data.args[n], depth);
+    match &data.op {
+        Op::Binary(BinOp::Add | BinOp::Sub | BinOp::Or | BinOp::Xor) => arg(0).min(arg(1)),
+        Op::Binary(BinOp::And) => arg(0).max(arg(1)),
+        Op::Binary(BinOp::Mul) => arg(0) + arg(1),
+        Op::Binary(BinOp::Shl) => {
+            let by = uniform_const(f, data.args[1]).unwrap_or(0) % u64::from(bits);
+            arg(0) + by as u32
+        }
+        Op::Convert(Conv::ZExt | Conv::SExt | Conv::Trunc) | Op::Splat | Op::ExtractLane(_) => {
+            arg(0)
+        }
+        Op::Select => arg(1).min(arg(2)),
+        Op::Shuffle(_) => (0..data.args.len()).map(arg).min().unwrap_or(0),
+        _ => 0,
+    }
+    .min(bits)
 }
