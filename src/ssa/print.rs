@@ -149,6 +149,9 @@ impl fmt::Display for Shape {
                 write!(f, " if {guard}")?;
             }
         }
+        if let Some(stride) = self.guess {
+            write!(f, " guess {stride}")?;
+        }
         if let Some(all) = self.mask_all {
             write!(f, " all {all}")?;
         }

@@ -22,6 +22,9 @@ pub struct Affine {
 pub struct Shape {
     /// The addresses.
     pub addr: Option<Affine>,
+    /// Bytes from lane to lane that enabled lanes probably have, where addresses are chosen by masks or on different ways.
+    /// Nothing says that it is so.
+    pub guess: Option<i64>,
     /// Scalar `i1`; when it holds every lane of the mask is set, else nothing is known.
     pub mask_all: Option<Value>,
 }

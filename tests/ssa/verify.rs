@@ -293,7 +293,14 @@ fn v18_shapes() {
             stride: 4,
             guard: None,
         });
-        f.shapes.insert(access, Shape { addr, mask_all });
+        f.shapes.insert(
+            access,
+            Shape {
+                addr,
+                mask_all,
+                ..Shape::default()
+            },
+        );
         broken(&f)
     };
     assert_eq!(shape(Some(Value(1)), Some(Value(3))), []);

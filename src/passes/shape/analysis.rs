@@ -42,8 +42,22 @@ impl Spacing {
     }
 }
 
+/// What a fixed point is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Find {
+    /// What holds for all lanes.
+    Facts,
+    /// What probably holds for the lanes that somebody looks at: of a value that a mask chooses, or that comes on different
+    /// ways, constants are what the others get.
+    Guesses,
+}
+
 /// Spacing of every value.
-pub(super) fn run(f: &Function, order: &[Block]) -> Vec<Spacing> {
+pub(super) fn run(f: &Function, order: &[Block], find: Find) -> Vec<Spacing> {
+    let choice = |known: &[Spacing], v: Value| match find {
+        Find::Guesses if uniform_const(f, v).is_some() => Spacing::Unseen,
+        _ => known[v.0 as usize],
+    };
     let mut known = vec![Spacing::Unseen; f.values.len()];
     loop {
         let mut changed = false;
@@ -51,13 +65,19 @@ pub(super) fn run(f: &Function, order: &[Block]) -> Vec<Spacing> {
             for &i in &f.block(b).insts {
                 let data = f.inst(i);
                 for &r in &data.results {
-                    let s = result(f, data, r, &known);
+                    let s = match (&data.op, find) {
+                        (Op::Select, Find::Guesses) if is_address(f, r) => {
+                            let [a, b] = [1, 2].map(|n| choice(&known, data.args[n]));
+                            a.join(b, r)
+                        }
+                        _ => result(f, data, r, &known),
+                    };
                     changed |= std::mem::replace(&mut known[r.0 as usize], s) != s;
                 }
             }
             for call in f.block(b).term.targets() {
                 for (&p, &a) in f.block(call.block).params.iter().zip(&call.args) {
-                    let s = known[p.0 as usize].join(known[a.0 as usize], p);
+                    let s = known[p.0 as usize].join(choice(&known, a), p);
                     changed |= std::mem::replace(&mut known[p.0 as usize], s) != s;
                 }
             }
@@ -81,6 +101,12 @@ pub(super) fn incoming(f: &Function) -> Vec<Vec<Value>> {
     args
 }
 
+/// True for values that may be part of an address.
+fn is_address(f: &Function, v: Value) -> bool {
+    let ty = f.ty(v);
+    !ty.is_scalar() && !ty.lane.is_float() && ty.lane != Lane::I1
+}
+
 fn even(lane: Lane, stride: i64, guarded: bool) -> Spacing {
     let stride = lane.sign_extend(stride as u64);
     Spacing::Even { stride, guarded }
@@ -89,7 +115,7 @@ fn even(lane: Lane, stride: i64, guarded: bool) -> Spacing {
 fn result(f: &Function, data: &InstData, r: Value, known: &[Spacing]) -> Spacing {
     let ty = f.ty(r);
     let lane = ty.lane;
-    if ty.is_scalar() || lane.is_float() || lane == Lane::I1 {
+    if !is_address(f, r) {
         return Spacing::Any(Cause::Operation, r);
     }
     let arg = |n: usize| known[data.args[n].0 as usize];

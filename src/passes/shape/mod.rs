@@ -15,10 +15,10 @@ use std::collections::BTreeMap;
 
 use super::edit::{drop_unreachable, uniform_const};
 use crate::ssa::dom::reverse_post_order;
-use crate::ssa::remark::{Decision, Why};
+use crate::ssa::remark::{Cause, Decision, Why};
 use crate::ssa::shape::Shape;
 use crate::ssa::{BinOp, Function, Inst, Op, Value};
-use analysis::Spacing;
+use analysis::{Find, Spacing};
 
 /// How deep a mask is looked into.
 const MASK_DEPTH: usize = 6;
@@ -28,12 +28,20 @@ pub fn run(f: &mut Function) -> usize {
     f.shapes = BTreeMap::new();
     let order = reverse_post_order(f);
     drop_unreachable(f, &order);
-    let spacing = analysis::run(f, &order);
+    let spacing = analysis::run(f, &order, Find::Facts);
     let accesses: Vec<Inst> = order
         .iter()
         .flat_map(|&b| f.block(b).insts.iter().copied())
         .filter(|&i| is_access(f, i))
         .collect();
+    let chosen = |i: &Inst| {
+        let spacing = spacing[f.inst(*i).args[1].0 as usize];
+        matches!(spacing, Spacing::Any(Cause::Masked | Cause::Paths, _))
+    };
+    let guesses = match accesses.iter().any(chosen) {
+        true => analysis::run(f, &order, Find::Guesses),
+        false => Vec::new(),
+    };
     let mut needs = Needs {
         f,
         spacing: &spacing,
@@ -50,7 +58,15 @@ pub fn run(f: &mut Function) -> usize {
         let args = &f.inst(i).args;
         let shape = Shape {
             addr: made.affine(args[1], &spacing),
+            guess: match guesses.get(args[1].0 as usize) {
+                Some(Spacing::Even { stride, .. }) => Some(*stride),
+                _ => None,
+            },
             mask_all: made.all(args[0]),
+        };
+        let shape = Shape {
+            guess: shape.guess.filter(|_| shape.addr.is_none()),
+            ..shape
         };
         remark(f, i, shape, &spacing);
         if shape != Shape::default() {
