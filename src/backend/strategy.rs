@@ -247,9 +247,6 @@ impl Strategy {
                  hoisted, separate or inline",
             );
         }
-        if (self.backend, self.bounds) == (BackendKind::Llvm, Bounds::Separate) {
-            return refused("has no tests in front of blocks: use --bounds inline");
-        }
         match (self.backend, self.gather) {
             (BackendKind::Cranelift, Gather::Hardware) => refused(
                 "has no gather instructions, its vectors have 128 bits: use --gather call, select or branch, or the backend llvm",
@@ -322,9 +319,7 @@ mod tests {
                     bounds,
                     ..backend.into()
                 };
-                let refused = bounds == Bounds::Off
-                    || (backend, bounds) == (BackendKind::Llvm, Bounds::Separate);
-                assert_eq!(strategy.check().is_err(), refused);
+                assert_eq!(strategy.check().is_err(), bounds == Bounds::Off);
             }
         }
     }

@@ -114,6 +114,8 @@ pub enum Way {
     Broadcast,
     /// Scalars, one after the other.
     Lanes(u16),
+    /// A vector for each lane, one after the other.
+    Records(u16),
     /// The processor's gather or scatter.
     Gather,
     /// A call of the runtime for so many lanes.
@@ -174,6 +176,7 @@ impl fmt::Display for Way {
             Way::Vector => f.write_str("whole vectors"),
             Way::Broadcast => f.write_str("one scalar for all lanes"),
             Way::Lanes(n) => write!(f, "{n} scalars"),
+            Way::Records(n) => write!(f, "{n} vectors, one for each lane"),
             Way::Gather => f.write_str("gather or scatter"),
             Way::Runtime(1) => f.write_str("a call of the runtime"),
             Way::Runtime(n) => write!(f, "a call of the runtime, {n} lanes one by one"),
@@ -197,6 +200,7 @@ impl Way {
             Way::Vector => "vector",
             Way::Broadcast => "broadcast",
             Way::Lanes(_) => "lanes",
+            Way::Records(_) => "records",
             Way::Gather => "gather",
             Way::Runtime(_) => "runtime",
             Way::Scalar => "scalar",

@@ -7,6 +7,7 @@ mod memory;
 mod ops;
 mod random;
 mod rig;
+mod several;
 mod targets;
 mod threads;
 

@@ -14,5 +14,8 @@ mod ops;
 mod random;
 #[path = "../backend_cranelift/rig.rs"]
 mod rig;
+#[path = "../backend_cranelift/several.rs"]
+mod several;
+mod shapes;
 #[path = "../backend_cranelift/threads.rs"]
 mod threads;

@@ -9,14 +9,17 @@ use inkwell::types::BasicTypeEnum;
 use inkwell::values::{InstructionOpcode as I, PointerValue};
 use visa_runtime::abi::{Helpers, message};
 
+use super::context::Key;
 use super::emit::{Bug, Emit, Made, V};
 use super::image::image_bytes;
 use super::memory::{Lanes, Region};
 use super::rectangle::rectangle_bytes;
-use super::types::vector_of;
 use crate::backend::Gather;
 use crate::ssa::remark::{self, Bounds, Way};
 use crate::ssa::{Function, Inst, Lane, MemAccess, Op, Space, Ty, Value};
+
+/// Lanes that are gathered at a time: twice as many take a little more than twice as long.
+const GATHERED: u16 = 8;
 
 /// Bytes of a vector in a message.
 pub(super) const fn padded(ty: Ty) -> u32 {
@@ -68,11 +71,18 @@ impl<'c> Emit<'c, '_> {
         out: &[Value],
         inst: Inst,
     ) -> Made<()> {
+        if let Some((a, at)) = self.versions.inside.get(&inst).copied() {
+            return self.load_inside(&a, at, args, out);
+        }
         let lanes = self.lanes(access.space, args)?;
-        let results = match self.load_run(access, &lanes, args[1], inst)? {
+        let mut results = self.load_run(access, &lanes, args[1], inst)?;
+        if results.is_none() {
+            results = self.load_guess(access, &lanes, inst)?;
+        }
+        let results = match results {
             Some(results) => results,
             None => {
-                let gather = self.gathers(access, &lanes);
+                let gather = self.gathers(access, lanes.count);
                 self.remark_any(inst, (access, lanes.count), gather);
                 self.load_any(access, &lanes)?
             }
@@ -85,13 +95,17 @@ impl<'c> Emit<'c, '_> {
 
     /// A lane-wise store.
     pub fn store_lanes(&mut self, access: MemAccess, args: &[Value], inst: Inst) -> Made<()> {
+        if let Some((a, at)) = self.versions.inside.get(&inst).copied() {
+            return self.store_inside(&a, at, args);
+        }
         let lanes = self.lanes(access.space, args)?;
         let data: Vec<V> = Self::data_args(access.space, args)
             .iter()
             .map(|&v| self.get(v))
             .collect::<Made<_>>()?;
-        if !self.store_run(access, &lanes, args[1], &data, inst)? {
-            let scatter = self.scatters(access, &lanes);
+        let done = self.store_run(access, &lanes, args[1], &data, inst)?;
+        if !done && !self.store_guess(access, &lanes, &data, inst)? {
+            let scatter = self.scatters(access, lanes.count);
             self.remark_any(inst, (access, lanes.count), scatter);
             self.store_any(access, &lanes, &data)?;
         }
@@ -113,7 +127,7 @@ impl<'c> Emit<'c, '_> {
         if lanes.count == 1 {
             return self.load_scalar(access, lanes);
         }
-        if self.gathers(access, lanes) {
+        if self.gathers(access, lanes.count) {
             return self.gather(access, lanes);
         }
         if self.goes_inline(access, lanes.count) {
@@ -135,7 +149,7 @@ impl<'c> Emit<'c, '_> {
         if lanes.count == 1 {
             return self.store_scalar(access, lanes, data);
         }
-        if let (&[v], true) = (data, self.scatters(access, lanes)) {
+        if let (&[v], true) = (data, self.scatters(access, lanes.count)) {
             return self.scatter(access, lanes, v);
         }
         if let (&[v], true) = (data, self.goes_inline(access, lanes.count)) {
@@ -148,8 +162,8 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// True where a gather does the access.
-    pub fn gathers(&self, access: MemAccess, lanes: &Lanes<'c>) -> bool {
-        let wide = access.elem.bytes() >= 4 && matches!(lanes.count, 8 | 16 | 32);
+    pub fn gathers(&self, access: MemAccess, lanes: u16) -> bool {
+        let wide = access.elem.bytes() >= 4 && matches!(lanes, 8 | 16 | 32);
         let wanted = matches!(self.options.gather, Gather::Auto | Gather::Hardware);
         wanted && self.cpu.avx2 && wide && !self.records_faults(access.space)
     }
@@ -197,42 +211,88 @@ impl<'c> Emit<'c, '_> {
 
     /// True where a scatter does the access: it writes the lanes in order, so that of lanes that overlap the highest
     /// wins. Of several components, later ones of one lane would win over earlier ones of the next.
-    pub fn scatters(&self, access: MemAccess, lanes: &Lanes<'c>) -> bool {
+    pub fn scatters(&self, access: MemAccess, lanes: u16) -> bool {
         self.cpu.avx512 && access.comps == 1 && self.gathers(access, lanes)
     }
 
-    /// Pointers to offsets in a region.
+    /// Pointers to offsets in a region. Those of 32 bits stay so wide, which is twice as many at a time: processors take them for
+    /// signed, so they count from the middle of what they reach.
     fn pointers(&mut self, region: Region<'c>, offsets: V<'c>) -> Made<V<'c>> {
-        let lanes = self.as_vector(offsets)?.get_type().get_size();
         let base = self.base(region)?;
-        let base = self.cast(I::PtrToInt, base, self.int(64).into())?;
-        let base = self.splat(base, lanes as u16)?;
-        let sum = self.op2(I::Add, offsets, base)?;
-        let ty = vector_of(self.ptr_type(), lanes).into();
-        self.cast(I::IntToPtr, sum, ty)
+        let index = self.as_vector(offsets)?;
+        let lanes = index.get_type().get_size() as u16; // a power of two
+        if index.get_type() == self.int(64).vec_type(u32::from(lanes)) {
+            return Ok(self.offsets_from(base, index));
+        }
+        let middle = self.middle(region, base)?;
+        let half = self.splat(self.i32(1 << 31).into(), lanes)?;
+        let index = self.op2(I::Xor, index, half)?;
+        Ok(self.offsets_from(middle, self.as_vector(index)?))
     }
 
+    /// What is 2 GiB behind the base.
+    fn middle(&mut self, region: Region<'c>, base: PointerValue<'c>) -> Made<PointerValue<'c>> {
+        let make = |e: &mut Self| e.offset_const(base, 1 << 31).map(V::from);
+        let middle = self.placed(region, Key::Middle, make)?;
+        self.as_ptr(middle)
+    }
+
+    /// Gathers components.
     fn gather(&mut self, access: MemAccess, lanes: &Lanes<'c>) -> Made<Vec<V<'c>>> {
-        let ty = self.type_of(Ty::vector(access.elem, lanes.count));
         let offsets = self.offsets(lanes)?;
-        let align = self.i32(1).into();
         (0..u32::from(access.comps))
             .map(|c| {
-                let (at, inside) = self.component(lanes, offsets, access.elem, c)?;
+                let (at, inside) = self.component_at(lanes, offsets, access.elem, c)?;
                 let mask = self.guard(lanes, inside)?;
-                let from = self.pointers(lanes.region, at)?;
-                let types = [ty, from.get_type()];
-                let callee = self.declare("llvm.masked.gather", &types)?;
-                let zero = ty.const_zero();
-                let v = self.call(callee, &[from, align, mask, zero])?;
-                v.ok_or_else(|| Bug::from("a gather without a result"))
+                self.gather_lanes(access.elem, lanes, at, mask)
             })
             .collect()
     }
 
+    /// Gathers one component, so many lanes at a time as do fastest.
+    pub fn gather_lanes(
+        &mut self,
+        elem: Lane,
+        lanes: &Lanes<'c>,
+        at: V<'c>,
+        mask: V<'c>,
+    ) -> Made<V<'c>> {
+        let count = lanes.count;
+        if count <= GATHERED || elem.bytes() > 4 {
+            return self.gather_one(elem, (lanes.region, count), at, mask);
+        }
+        let mut parts = Vec::new();
+        for first in (0..count).step_by(usize::from(GATHERED)) {
+            let part: Vec<_> = (first..first + GATHERED)
+                .map(|i| Some(u32::from(i)))
+                .collect();
+            let (at, mask) = (
+                self.shuffle(at, None, &part)?,
+                self.shuffle(mask, None, &part)?,
+            );
+            parts.push(self.gather_one(elem, (lanes.region, GATHERED), at, mask)?);
+        }
+        self.end_to_end(parts, GATHERED)
+    }
+
+    fn gather_one(
+        &mut self,
+        elem: Lane,
+        (region, lanes): (Region<'c>, u16),
+        at: V<'c>,
+        mask: V<'c>,
+    ) -> Made<V<'c>> {
+        let ty = self.type_of(Ty::vector(elem, lanes));
+        let from = self.pointers(region, at)?;
+        let callee = self.declare("llvm.masked.gather", &[ty, from.get_type()])?;
+        let args = [from, self.i32(1).into(), mask, ty.const_zero()];
+        let v = self.call(callee, &args)?;
+        v.ok_or_else(|| Bug::from("a gather without a result"))
+    }
+
     fn scatter(&mut self, access: MemAccess, lanes: &Lanes<'c>, data: V<'c>) -> Made<()> {
         let offsets = self.offsets(lanes)?;
-        let (at, inside) = self.component(lanes, offsets, access.elem, 0)?;
+        let (at, inside) = self.component_at(lanes, offsets, access.elem, 0)?;
         let mask = self.guard(lanes, inside)?;
         let to = self.pointers(lanes.region, at)?;
         let types: [BasicTypeEnum; 2] = [data.get_type(), to.get_type()];

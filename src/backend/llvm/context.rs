@@ -44,6 +44,8 @@ pub(super) enum Key {
     SurfaceSize(u8),
     /// A pointer that may be accessed, whatever the size.
     SafeBase(Place, u32),
+    /// What is 2 GiB behind the base of a region.
+    Middle(Place),
     /// First offset that is out of bounds for an element of so many bytes.
     Limit(Place, u32),
 }

@@ -6,11 +6,12 @@ use inkwell::basic_block::BasicBlock;
 use inkwell::builder::{Builder, BuilderError};
 use inkwell::context::Context;
 use inkwell::intrinsics::Intrinsic;
+use inkwell::llvm_sys::core::LLVMBuildGEP2;
 use inkwell::module::Module;
-use inkwell::types::{BasicTypeEnum, VectorType};
+use inkwell::types::{AsTypeRef, BasicTypeEnum, VectorType};
 use inkwell::values::{
-    BasicMetadataValueEnum, BasicValue, BasicValueEnum, FunctionValue, InstructionOpcode, IntValue,
-    PhiValue, PointerValue, ValueKind, VectorValue,
+    AsValueRef, BasicMetadataValueEnum, BasicValue, BasicValueEnum, FunctionValue,
+    InstructionOpcode, IntValue, PhiValue, PointerValue, ValueKind, VectorValue,
 };
 use inkwell::{FloatPredicate, IntPredicate};
 
@@ -18,6 +19,7 @@ use super::cpu::Cpu;
 use super::lines::Lines;
 use super::thread::ThreadLoop;
 use super::types::{padded_lanes, vector_of};
+use super::versions::Versions;
 use crate::backend::{CodegenOptions, atomics};
 use crate::ssa::remark::{Bounds, Decision, Way};
 use crate::ssa::{self, Function, Inst, Lane, Op, Remark, Ty};
@@ -79,6 +81,12 @@ pub(super) struct Emit<'c, 'f> {
     pub read: Vec<bool>,
     /// What was decided about accesses.
     pub remarks: Vec<Remark>,
+    /// What is known where versions of a block are translated.
+    pub versions: Versions<'c>,
+    /// Values that other blocks use, once somebody wants to know.
+    pub escapes: Vec<bool>,
+    /// How often each value is read, once somebody wants to know.
+    pub uses: Vec<u32>,
     intrinsics: HashMap<(&'static str, Vec<Ty>), FunctionValue<'c>>,
 }
 
@@ -106,12 +114,19 @@ impl<'c, 'f> Emit<'c, 'f> {
             lines: Lines::new(cx, module, func),
             remarks: Vec::new(),
             read: atomics::read_values(f),
+            versions: Versions::default(),
+            escapes: Vec::new(),
+            uses: Vec::new(),
             intrinsics: HashMap::new(),
         }
     }
 
     /// Notes how an access is done.
     pub fn remark_access(&mut self, inst: Inst, way: Way, bounds: Bounds) {
+        // What is done when a test fails is not how it is done.
+        if self.versions.any {
+            return;
+        }
         self.remarks.push(Remark {
             line: self.f.inst(inst).line,
             inst: Some(inst),
@@ -328,6 +343,19 @@ impl<'c, 'f> Emit<'c, 'f> {
         // accesses memory through the result has tested the offset.
         let moved = unsafe { self.b.build_gep(self.cx.i8_type(), ptr, &[bytes], "\0") };
         Ok(moved?)
+    }
+
+    /// A pointer moved by each lane's bytes, which are signed.
+    pub fn offsets_from(&self, ptr: PointerValue<'c>, bytes: VectorValue<'c>) -> V<'c> {
+        let mut index = bytes.as_value_ref();
+        let byte = self.cx.i8_type().as_type_ref();
+        // SAFETY: the builder is at the end of a block, and everything is of one context. The instruction does not claim to
+        // stay inside an object, and its result is a vector, as the index is one.
+        unsafe {
+            let from = ptr.as_value_ref();
+            let moved = LLVMBuildGEP2(self.b.as_mut_ptr(), byte, from, &mut index, 1, c"".as_ptr());
+            VectorValue::new(moved).into()
+        }
     }
 
     /// A pointer moved by a constant.

@@ -13,7 +13,7 @@ use visa_runtime::abi::{GroupCtx, LaunchCtx, SURFACES, Surface, ThreadCtx, messa
 
 use super::context::{Field, Key};
 use super::emit::{Emit, Made, V};
-use crate::ssa::{Lane, Space, Value};
+use crate::ssa::{Lane, Space, Ty, Value};
 
 /// Bits of a flat address that count.
 pub(super) const FLAT_OFFSET: u64 = (1 << 48) - 1;
@@ -216,7 +216,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Makes a value where the region's fields are known: once a call, once a thread, or here.
-    fn placed(
+    pub fn placed(
         &mut self,
         region: Region<'c>,
         key: impl FnOnce(Place) -> Key,
@@ -303,12 +303,30 @@ impl<'c> Emit<'c, '_> {
         c: u32,
     ) -> Made<(V<'c>, V<'c>)> {
         let distance = elem.bytes() * c;
-        let n = lanes.count;
+        let (at, inside) = self.component_at(lanes, offsets, elem, c)?;
+        if lanes.flat || distance == 0 {
+            return Ok((self.resize(at, 64)?, inside));
+        }
         let wide = self.resize(offsets, 64)?;
-        let mut at = wide;
+        let by = self.splat(self.i64(u64::from(distance)).into(), lanes.count)?;
+        Ok((self.op2(I::Add, wide, by)?, inside))
+    }
+
+    /// The same in the width of the region's addresses, in which what is outside may wrap.
+    pub fn component_at(
+        &mut self,
+        lanes: &Lanes<'c>,
+        offsets: V<'c>,
+        elem: Lane,
+        c: u32,
+    ) -> Made<(V<'c>, V<'c>)> {
+        let distance = elem.bytes() * c;
+        let n = lanes.count;
+        let mut at = offsets;
         if distance > 0 {
-            let by = self.splat(self.i64(u64::from(distance)).into(), n)?;
-            at = self.op2(I::Add, wide, by)?;
+            let ty = Ty::vector(lanes.addr_lane(), n);
+            let by = self.konst(ty, u64::from(distance))?;
+            at = self.op2(I::Add, offsets, by)?;
         }
         let (tested, limit) = if lanes.flat {
             if distance > 0 {

@@ -31,7 +31,7 @@ pub(super) struct Affine<'c> {
 
 /// What a stride makes of an access.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+pub(super) enum Kind {
     /// All lanes at one address.
     Same,
     /// One record after the other.
@@ -42,20 +42,21 @@ enum Kind {
 
 /// The bytes of an access with even addresses.
 #[derive(Clone, Copy)]
-struct Run {
-    kind: Kind,
+pub(super) struct Run {
+    pub kind: Kind,
     stride: i64,
     /// Distance of the lowest byte from lane 0's address.
-    lowest: i64,
+    pub lowest: i64,
     /// Bytes from the lowest to the highest.
-    bytes: u64,
+    pub bytes: u64,
 }
 
 /// Longest run that one test covers.
-const MAX_RUN: u64 = 1 << 24;
+pub(super) const MAX_RUN: u64 = 1 << 24;
 
 impl Run {
-    fn new(access: MemAccess, count: u16, stride: i64) -> Option<Run> {
+    /// The run of an access with so many lanes, if it is short enough for one test.
+    pub fn new(access: MemAccess, count: u16, stride: i64) -> Option<Run> {
         let record = u64::from(access.elem.bytes()) * u64::from(access.comps);
         let kind = match stride {
             0 => Kind::Same,
@@ -101,13 +102,16 @@ impl<'c> Emit<'c, '_> {
         addr: Value,
         inst: Inst,
     ) -> Made<Option<Vec<V<'c>>>> {
+        if self.versions.any && access.space != Space::Regs {
+            return Ok(None);
+        }
         let Some(shape) = self.affine(addr, inst)? else {
             return Ok(None);
         };
         let Some(run) = Run::new(access, lanes.count, shape.stride) else {
             return Ok(None);
         };
-        if run.kind == Kind::Spread && self.gathers(access, lanes) {
+        if run.kind == Kind::Spread && self.gathers(access, lanes.count) {
             return Ok(None);
         }
         let quiet = self.f.quiet.contains(&inst) || self.is_full(lanes.mask);
@@ -147,13 +151,16 @@ impl<'c> Emit<'c, '_> {
         data: &[V<'c>],
         inst: Inst,
     ) -> Made<bool> {
+        if self.versions.any && access.space != Space::Regs {
+            return Ok(false);
+        }
         let Some(shape) = self.affine(addr, inst)? else {
             return Ok(false);
         };
         let Some(run) = Run::new(access, lanes.count, shape.stride) else {
             return Ok(false);
         };
-        let scattered = run.kind == Kind::Spread && self.scatters(access, lanes);
+        let scattered = run.kind == Kind::Spread && self.scatters(access, lanes.count);
         if run.kind == Kind::Same || scattered {
             return Ok(false);
         }
@@ -165,7 +172,9 @@ impl<'c> Emit<'c, '_> {
             return Ok(true);
         }
         let mut ok = self.run_inside(lanes, shape, run)?;
-        if !every {
+        let masked = !every && shape.mask_all.is_none() && run.kind == Kind::Packed;
+        let masked = masked && self.stores_masked(access, lanes.count);
+        if !every && !masked {
             let all = match shape.mask_all {
                 Some(all) => all,
                 None => self.mask_is_full(lanes.mask)?,
@@ -174,7 +183,14 @@ impl<'c> Emit<'c, '_> {
         }
         let (fast, other, done) = self.two_ways(ok)?;
         self.at(fast);
-        self.write_run(access, lanes, shape, run, data)?;
+        match data {
+            &[v] if masked => {
+                let to = self.run_pointer(lanes, shape.base)?;
+                let mask = self.get(lanes.mask)?;
+                self.store_masked(mask, v, to)?;
+            }
+            _ => self.write_run(access, lanes, shape, run, data)?,
+        }
         self.jump(done)?;
         self.at(other);
         self.store_any(access, lanes, data)?;
@@ -198,7 +214,10 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Blocks for the usual way, the other, and behind both.
-    fn two_ways(&mut self, ok: V<'c>) -> Made<(BasicBlock<'c>, BasicBlock<'c>, BasicBlock<'c>)> {
+    pub fn two_ways(
+        &mut self,
+        ok: V<'c>,
+    ) -> Made<(BasicBlock<'c>, BasicBlock<'c>, BasicBlock<'c>)> {
         let (fast, other, done) = (self.new_block(), self.new_block(), self.new_block());
         self.branch_likely(ok, fast, other, true)?;
         Ok((fast, other, done))
@@ -264,7 +283,8 @@ impl<'c> Emit<'c, '_> {
         Ok(parts)
     }
 
-    fn read_same(
+    /// One record for all lanes.
+    pub fn read_same(
         &mut self,
         access: MemAccess,
         count: u16,
@@ -280,7 +300,8 @@ impl<'c> Emit<'c, '_> {
             .collect()
     }
 
-    fn read_packed(
+    /// One record after the other.
+    pub fn read_packed(
         &mut self,
         access: MemAccess,
         count: u16,
@@ -301,7 +322,8 @@ impl<'c> Emit<'c, '_> {
             .collect()
     }
 
-    fn read_spread(
+    /// Records at even distances.
+    pub fn read_spread(
         &mut self,
         access: MemAccess,
         count: u16,
@@ -334,13 +356,26 @@ impl<'c> Emit<'c, '_> {
         data: &[V<'c>],
     ) -> Made<()> {
         let pointer = self.run_pointer(lanes, shape.base)?;
-        if run.kind == Kind::Packed {
-            let all = self.interleave(data, lanes.count)?;
+        let stride = (run.kind != Kind::Packed).then_some(run.stride);
+        self.write_at(access, lanes.count, stride, data, pointer)
+    }
+
+    /// Stores records one after the other, or at even distances.
+    pub fn write_at(
+        &mut self,
+        access: MemAccess,
+        count: u16,
+        stride: Option<i64>,
+        data: &[V<'c>],
+        pointer: PointerValue<'c>,
+    ) -> Made<()> {
+        let Some(stride) = stride else {
+            let all = self.interleave(data, count)?;
             return self.store(all, pointer);
-        }
-        for i in 0..lanes.count {
+        };
+        for i in 0..count {
             for (c, &v) in data.iter().enumerate() {
-                let at = c as i64 * i64::from(access.elem.bytes()) + i64::from(i) * run.stride;
+                let at = c as i64 * i64::from(access.elem.bytes()) + i64::from(i) * stride;
                 let at = self.offset_const(pointer, at)?;
                 let one = self.lane(v, u32::from(i))?;
                 self.store(one, at)?;

@@ -252,16 +252,12 @@ impl<'c> Emit<'c, '_> {
     }
 
     fn body(&mut self, block: Block) -> Made<()> {
-        let f = self.f;
         self.at(need(self.blocks[block.0 as usize])?);
-        for &inst in &f.block(block).insts {
-            self.instruction(inst)?;
-        }
-        self.lines.set(&self.b, f.block(block).term_line);
-        self.terminator(&f.block(block).term)
+        self.in_versions(block)
     }
 
-    fn terminator(&mut self, term: &Term) -> Made<()> {
+    /// Ends a block.
+    pub fn terminator(&mut self, term: &Term) -> Made<()> {
         match term {
             Term::None => Err("a block without a terminator".into()),
             Term::Jump(call) => {

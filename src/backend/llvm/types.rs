@@ -148,6 +148,6 @@ impl<'c> Emit<'c, '_> {
 
     /// True for a mask that is known to be full.
     pub fn is_full(&self, mask: Value) -> bool {
-        self.uniform_const(mask) == Some(1)
+        self.uniform_const(mask) == Some(1) || self.versions.full.contains(&mask)
     }
 }

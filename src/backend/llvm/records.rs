@@ -1,0 +1,406 @@
+//! Accesses that are known to be inside, and records: the components of a lane, one after the other in memory, as one vector.
+//!
+//! Lanes that load several components get a vector each, and transposing makes vectors of components of them; stores go the
+//! other way. What is only copied from memory to memory stays as it was read, and records that stand side by side are one.
+
+use std::collections::HashMap;
+
+use inkwell::values::{IntValue, PointerValue};
+
+use super::emit::{Emit, Made, V};
+use super::runs::Kind;
+use super::versions::{Access, At};
+use crate::ssa::remark::Way;
+use crate::ssa::{Function, Inst, Lane, MemAccess, Op, Ty, Value, ValueDef};
+
+/// Bytes of a record.
+const RECORD: i64 = 16;
+
+/// Records of a line of the cache.
+const LINE: usize = 4;
+
+/// Records side by side that are copied as one, most of them first.
+const SIDE_BY_SIDE: [usize; 2] = [4, 2];
+
+/// Copies from memory to memory.
+#[derive(Clone, Default)]
+pub(super) struct Copies<'c> {
+    all: Vec<Copied<'c>>,
+    of: HashMap<Inst, usize>,
+}
+
+/// Records that are loaded and stored, and nothing else.
+#[derive(Clone)]
+struct Copied<'c> {
+    /// By address.
+    loads: Vec<Access>,
+    stores: Vec<Access>,
+    /// The last store of the program.
+    last: Inst,
+    /// What was loaded for each lane.
+    rows: Vec<V<'c>>,
+}
+
+/// How often each value is read.
+pub(super) fn uses(f: &Function) -> Vec<u32> {
+    let mut uses = vec![0; f.values.len()];
+    for &b in &f.order {
+        let data = f.block(b);
+        let args = data.insts.iter().flat_map(|&i| &f.inst(i).args);
+        let targets = data.term.targets();
+        let passed = targets.iter().flat_map(|call| &call.args);
+        for v in args.chain(passed).copied().chain(data.term.condition()) {
+            uses[v.0 as usize] += 1;
+        }
+    }
+    uses
+}
+
+/// True if two stores of even distances do not write one byte both: they are apart as a whole, or in every stride.
+fn apart(a: &Access, b: &Access) -> bool {
+    let (Some(s), Some(t)) = (a.stride, b.stride) else {
+        return false;
+    };
+    if !a.beside(b) {
+        return false;
+    }
+    if a.to <= b.from || b.to <= a.from {
+        return true;
+    }
+    let length = |a: &Access| i64::from(a.access.elem.bytes()) * i64::from(a.access.comps);
+    let step = s.saturating_abs();
+    step > 0
+        && s == t
+        && (b.at - a.at).rem_euclid(step) >= length(a)
+        && (a.at - b.at).rem_euclid(step) >= length(b)
+}
+
+impl<'c> Emit<'c, '_> {
+    /// True for accesses of so many lanes that are records.
+    pub fn has_records(&self, access: MemAccess, lanes: u16) -> bool {
+        let wide = matches!((access.elem.bytes(), access.comps), (4, 4) | (8, 2));
+        wide && matches!(lanes, 8 | 16 | 32)
+    }
+
+    /// True for accesses that go by records.
+    pub fn is_record(&self, a: &Access) -> bool {
+        self.has_records(a.access, a.lanes) && a.kind == Kind::Spread
+    }
+
+    /// How an access that is inside is done.
+    pub fn way(&self, a: &Access) -> Way {
+        match a.kind {
+            Kind::Same => Way::Broadcast,
+            Kind::Packed => Way::Vector,
+            Kind::Spread if self.is_record(a) => Way::Records(a.lanes),
+            Kind::Spread => Way::Lanes(a.lanes),
+        }
+    }
+
+    /// Finds records that are only copied; all accesses in question are inside.
+    pub fn plan_copies(&mut self, insts: &[Inst]) {
+        if self.uses.is_empty() {
+            self.uses = uses(self.f);
+        }
+        let mut pairs: Vec<(Access, Access)> = insts
+            .iter()
+            .filter_map(|&i| self.copied(i, insts))
+            .collect();
+        pairs.sort_by_key(|(load, _)| (load.root.0, load.at));
+        let mut left = pairs.as_slice();
+        while !left.is_empty() {
+            let mut lengths = SIDE_BY_SIDE.into_iter();
+            let whole = lengths.find(|&n| left.get(..n).is_some_and(|p| self.one_copy(p, insts)));
+            let (pairs, others) = left.split_at(whole.unwrap_or(1));
+            left = others;
+            let (loads, stores): (Vec<Access>, Vec<Access>) = pairs.iter().copied().unzip();
+            let n = self.versions.copies.all.len();
+            let members = loads.iter().chain(&stores).map(|a| (a.inst, n));
+            self.versions.copies.of.extend(members);
+            let written = |i: &&Inst| stores.iter().any(|s| s.inst == **i);
+            let Some(&last) = insts.iter().rev().find(written) else {
+                continue;
+            };
+            self.versions.copies.all.push(Copied {
+                loads,
+                stores,
+                last,
+                rows: Vec::new(),
+            });
+        }
+    }
+
+    /// A record that is inside.
+    fn record(&self, inst: Inst) -> Option<Access> {
+        let (access, _) = self.versions.inside.get(&inst)?;
+        let record = self.has_records(access.access, access.lanes) && access.kind != Kind::Same;
+        record.then_some(*access)
+    }
+
+    /// The load and the store, if that is what the store writes and nobody else reads it.
+    fn copied(&self, inst: Inst, insts: &[Inst]) -> Option<(Access, Access)> {
+        let f = self.f;
+        let store = self.record(inst).filter(|a| !a.load)?;
+        let data = Self::data_args(store.access.space, &f.inst(inst).args);
+        let ValueDef::Result(from, 0) = f.def(*data.first()?) else {
+            return None;
+        };
+        let load = self
+            .record(from)
+            .filter(|a| a.load && a.lanes == store.lanes)?;
+        let once = |v: &Value| self.uses.get(v.0 as usize) == Some(&1);
+        let quiet = f.quiet.contains(&from) || self.is_full(f.inst(from).args[0]);
+        let free = ![from, inst]
+            .iter()
+            .any(|i| self.versions.copies.of.contains_key(i));
+        let all = f.inst(from).results.as_slice() == data && data.iter().all(once);
+        (all && quiet && free && insts.contains(&from)).then_some((load, store))
+    }
+
+    /// True if copies can be one, of longer records: they are side by side, nothing happens between the loads, and between the
+    /// stores only what writes elsewhere.
+    fn one_copy(&self, pairs: &[(Access, Access)], insts: &[Inst]) -> bool {
+        let (load, store) = pairs[0];
+        let bytes = pairs.len() as i64 * RECORD;
+        let far = |a: &Access| a.stride.is_some_and(|s| s.saturating_abs() >= bytes);
+        let in_line = |first: &Access, a: &Access, n: i64| {
+            first.beside(a)
+                && first.stride == a.stride
+                && first.at.checked_add(n * RECORD) == Some(a.at)
+        };
+        let mut numbered = pairs.iter().zip(0..);
+        if !far(&store)
+            || !numbered.all(|((l, s), n)| in_line(&load, l, n) && in_line(&store, s, n))
+        {
+            return false;
+        }
+        let loads: Vec<Inst> = pairs.iter().map(|(l, _)| l.inst).collect();
+        let stores: Vec<Inst> = pairs.iter().map(|(_, s)| s.inst).collect();
+        let op = |i: &Inst| &self.f.inst(*i).op;
+        let harmless = |i: &Inst| !op(i).has_effect() || matches!(op(i), Op::Load(_));
+        let elsewhere = |i: &Inst| {
+            let known = self.versions.inside.get(i).filter(|(a, _)| !a.load);
+            !op(i).has_effect()
+                || stores.contains(i)
+                || known.is_some_and(|(a, _)| pairs.iter().all(|(_, s)| apart(a, s)))
+        };
+        between(insts, &loads).iter().all(harmless) && between(insts, &stores).iter().all(elsewhere)
+    }
+
+    /// A load that is inside.
+    pub fn load_inside(
+        &mut self,
+        a: &Access,
+        at: At<'c>,
+        args: &[Value],
+        out: &[Value],
+    ) -> Made<()> {
+        if let Some(&n) = self.versions.copies.of.get(&a.inst) {
+            return self.load_copy(n);
+        }
+        let mut parts = match (at, a.kind) {
+            (At::Run(from), Kind::Same) => self.read_same(a.access, a.lanes, from)?,
+            (At::Run(from), Kind::Packed) => self.read_packed(a.access, a.lanes, from)?,
+            _ if self.is_record(a) => self.read_records(a, at)?,
+            (At::Run(from), _) => {
+                self.read_spread(a.access, a.lanes, from, a.stride.unwrap_or(0))?
+            }
+            (At::Lanes(..), _) => return Err("lanes one by one that are no records".into()),
+        };
+        if !self.f.quiet.contains(&a.inst) && !self.is_full(args[0]) {
+            let mask = self.get(args[0])?;
+            for part in &mut parts {
+                *part = self.select(mask, *part, part.get_type().const_zero())?;
+            }
+        }
+        for (&v, part) in out.iter().zip(parts) {
+            self.bind(v, part);
+        }
+        Ok(())
+    }
+
+    /// A store that is inside.
+    pub fn store_inside(&mut self, a: &Access, at: At<'c>, args: &[Value]) -> Made<()> {
+        if let Some(&n) = self.versions.copies.of.get(&a.inst) {
+            return self.store_copy(n, a.inst);
+        }
+        let data: Vec<V> = Self::data_args(a.access.space, args)
+            .iter()
+            .map(|&v| self.get(v))
+            .collect::<Made<_>>()?;
+        match (at, data.as_slice()) {
+            (At::Run(to), &[v]) if a.kind == Kind::Packed && !self.is_full(args[0]) => {
+                let mask = self.get(args[0])?;
+                self.store_masked(mask, v, to)
+            }
+            _ if self.is_record(a) => self.write_records(a, at, &data),
+            (At::Run(to), data) => {
+                let stride = (a.kind == Kind::Spread).then_some(a.stride.unwrap_or(0));
+                self.write_at(a.access, a.lanes, stride, data, to)
+            }
+            _ => Err("lanes one by one that are no records".into()),
+        }
+    }
+
+    /// Where the record of a lane is.
+    fn lane_pointer(&self, a: &Access, at: At<'c>, lane: u16) -> Made<PointerValue<'c>> {
+        match at {
+            At::Run(first) => {
+                let stride = a.stride.ok_or("no distance between lanes")?;
+                self.offset_const(first, i64::from(lane) * stride)
+            }
+            At::Lanes(base, slot, bytes, distance) => {
+                let from = self.offset_const(slot, i64::from(lane) * i64::from(bytes))?;
+                let offset = self.load(self.int(8 * bytes).into(), from)?;
+                let offset = self.resize(offset, 64)?;
+                let record = self.offset(base, self.as_int(offset)?)?;
+                self.offset_const(record, distance)
+            }
+        }
+    }
+
+    fn where_is(&self, inst: Inst) -> Made<At<'c>> {
+        let known = self.versions.inside.get(&inst);
+        Ok(known.ok_or("a copy that is not inside")?.1)
+    }
+
+    /// Loads all records of a copy, with its first load.
+    fn load_copy(&mut self, n: usize) -> Made<()> {
+        let copied = &self.versions.copies.all[n];
+        if !copied.rows.is_empty() {
+            return Ok(());
+        }
+        let (first, bytes) = (copied.loads[0], copied.loads.len() as i64 * RECORD);
+        let at = self.where_is(first.inst)?;
+        let ty = self.exact(Ty::vector(Lane::I32, bytes as u16 / 4));
+        let mut rows = Vec::with_capacity(usize::from(first.lanes));
+        for lane in 0..first.lanes {
+            let from = self.lane_pointer(&first, at, lane)?;
+            rows.push(self.load(ty, from)?);
+        }
+        self.versions.copies.all[n].rows = rows;
+        Ok(())
+    }
+
+    /// Stores all records of a copy, with its last store.
+    fn store_copy(&mut self, n: usize, inst: Inst) -> Made<()> {
+        let copied = &self.versions.copies.all[n];
+        if copied.last != inst {
+            return Ok(());
+        }
+        let (first, rows) = (copied.stores[0], copied.rows.clone());
+        let at = self.where_is(first.inst)?;
+        // Records that fill lines of the cache are written a line at a time.
+        let together = if first.kind == Kind::Packed { LINE } else { 1 };
+        for (rows, lane) in rows.chunks(together).zip((0..).step_by(together)) {
+            let to = self.lane_pointer(&first, at, lane)?;
+            let line = self.end_to_end(rows.to_vec(), RECORD as u16 / 4)?;
+            self.store(line, to)?;
+        }
+        Ok(())
+    }
+
+    /// Components of records.
+    fn read_records(&mut self, a: &Access, at: At<'c>) -> Made<Vec<V<'c>>> {
+        let comps = u16::from(a.access.comps);
+        let ty = self.exact(Ty::vector(a.access.elem, comps));
+        let mut columns = Vec::with_capacity(usize::from(comps));
+        for column in 0..comps {
+            let mut rows = Vec::new();
+            for lane in (column..a.lanes).step_by(usize::from(comps)) {
+                let from = self.lane_pointer(a, at, lane)?;
+                rows.push(self.load(ty, from)?);
+            }
+            columns.push(self.end_to_end(rows, comps)?);
+        }
+        self.transposed(&columns, a.lanes)
+    }
+
+    /// Records of components, each stored by itself, in the order of the lanes.
+    fn write_records(&mut self, a: &Access, at: At<'c>, data: &[V<'c>]) -> Made<()> {
+        let comps = data.len() as u16;
+        let columns = self.transposed(data, a.lanes)?;
+        for lane in 0..a.lanes {
+            let column = columns[usize::from(lane % comps)];
+            let first = u32::from(lane / comps * comps);
+            let row: Vec<_> = (first..first + u32::from(comps)).map(Some).collect();
+            let row = self.shuffle(column, None, &row)?;
+            let to = self.lane_pointer(a, at, lane)?;
+            self.store(row, to)?;
+        }
+        Ok(())
+    }
+
+    /// Vectors of `width` lanes, a power of two of them, as one.
+    pub fn end_to_end(&self, mut parts: Vec<V<'c>>, mut width: u16) -> Made<V<'c>> {
+        while parts.len() > 1 {
+            let ends: Vec<_> = (0..u32::from(2 * width)).map(Some).collect();
+            let pairs = parts.chunks(2);
+            parts = pairs
+                .map(|pair| self.shuffle(pair[0], pair.get(1).copied(), &ends))
+                .collect::<Made<_>>()?;
+            width *= 2;
+        }
+        parts.pop().ok_or_else(|| "no records".into())
+    }
+
+    /// Every square of as many lanes as there are vectors, with rows and columns exchanged; there are two or four.
+    fn transposed(&mut self, v: &[V<'c>], lanes: u16) -> Made<Vec<V<'c>>> {
+        match *v {
+            [a, b] => Ok(vec![
+                self.zip(a, b, (2, 0), lanes)?,
+                self.zip(a, b, (2, 1), lanes)?,
+            ]),
+            [a, b, c, d] => {
+                let mut even = Vec::new();
+                let mut odd = Vec::new();
+                for half in 0..2 {
+                    even.push(self.zip(a, c, (4, half), lanes)?);
+                    odd.push(self.zip(b, d, (4, half), lanes)?);
+                }
+                let mut all = Vec::with_capacity(4);
+                for (&e, &o) in even.iter().zip(&odd) {
+                    for half in 0..2 {
+                        all.push(self.zip(e, o, (4, half), lanes)?);
+                    }
+                }
+                Ok(all)
+            }
+            _ => Err("records of another size".into()),
+        }
+    }
+
+    /// Lanes of two vectors in turn, of one half of each block of lanes.
+    fn zip(&self, a: V<'c>, b: V<'c>, (block, half): (u16, u16), lanes: u16) -> Made<V<'c>> {
+        let lane = |i: u16| {
+            let (start, within) = (i / block * block, i % block);
+            let from = start + half * block / 2 + within / 2;
+            Some(u32::from(from + within % 2 * lanes))
+        };
+        self.shuffle(a, Some(b), &(0..lanes).map(lane).collect::<Vec<_>>())
+    }
+
+    /// True where the enabled lanes of a packed store can be stored as they are.
+    pub fn stores_masked(&self, access: MemAccess, lanes: u16) -> bool {
+        self.cpu.avx512 && access.comps == 1 && matches!(lanes, 8 | 16 | 32)
+    }
+
+    /// Stores the enabled lanes of a vector.
+    pub fn store_masked(&mut self, mask: V<'c>, v: V<'c>, to: PointerValue<'c>) -> Made<()> {
+        let align: IntValue = self.i32(1);
+        let callee = self.declare("llvm.masked.store", &[v.get_type(), self.ptr_type()])?;
+        self.call(callee, &[v, to.into(), align.into(), mask])?;
+        Ok(())
+    }
+}
+
+/// From the first to the last of some instructions.
+fn between<'a>(insts: &'a [Inst], some: &[Inst]) -> &'a [Inst] {
+    let member = |i: &Inst| some.contains(i);
+    let first = insts.iter().position(member);
+    let last = insts.iter().rposition(member);
+    match (first, last) {
+        (Some(first), Some(last)) => &insts[first..=last],
+        _ => &[],
+    }
+}

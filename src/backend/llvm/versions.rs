@@ -1,0 +1,612 @@
+//! Stretches of a block in two versions: one for when every access that can be tested in front is inside memory and every store
+//! has its lanes, and one for everything else.
+//!
+//! A test for each access cuts a block into pieces with a branch each, and values that live across them. One test for all
+//! leaves straight code, in which accesses at constant distances share a pointer; the other version is small, as it sends its
+//! accesses to gathers, scatters and the runtime. In the first version, accesses whose addresses are made from what it
+//! loads are tested when it gets there, and the rest of it is there twice again.
+//!
+//! ```text
+//!  what the tests need ─► all inside? ─┬─► straight accesses ─┬─► end, or what follows
+//!                                      └─► any addresses     ─┘
+//! ```
+
+use std::collections::{HashMap, HashSet};
+
+use inkwell::IntPredicate;
+use inkwell::basic_block::BasicBlock;
+use inkwell::values::{InstructionOpcode as I, PhiValue, PointerValue};
+
+use super::emit::{Emit, Made, V};
+use super::records::Copies;
+use super::runs::{Kind, MAX_RUN, Run};
+use crate::backend as options;
+use crate::ssa::remark::{Bounds, Decision};
+use crate::ssa::{BinOp, Block, Function, Inst, MemAccess, Op, Remark, Space, Value};
+
+/// Accesses from which a version of their own pays; of records, which are slow otherwise, one.
+const MIN_RUNS: usize = 2;
+
+/// Instructions beside the accesses that are translated twice, for each access.
+const TWICE: usize = 6;
+
+/// Instructions behind the last access up to which versions go on to the end of their block.
+const REST: usize = 8;
+
+/// Instructions that are looked at.
+const WINDOW: usize = 1000;
+
+/// Versions in versions.
+const DEPTH: usize = 3;
+
+/// An access that one test of its addresses may find to be inside.
+#[derive(Clone, Copy)]
+pub(super) struct Access {
+    pub inst: Inst,
+    pub access: MemAccess,
+    pub load: bool,
+    pub lanes: u16,
+    surface: Option<Value>,
+    /// What its address is a constant distance from: a scalar for addresses that run evenly, else a vector.
+    pub root: Value,
+    /// That distance, of lane 0.
+    pub at: i64,
+    /// Distance of the lowest byte from the root, of each lane where the root is a vector.
+    pub from: i64,
+    /// Distance of the end.
+    pub to: i64,
+    /// Bytes from lane to lane, where that is known.
+    pub stride: Option<i64>,
+    pub kind: Kind,
+    guard: Option<Value>,
+    /// A mask or a scalar that says whether all lanes are enabled, where they must be.
+    all: Option<Value>,
+}
+
+impl Access {
+    /// True for accesses that have one test and one pointer, if that does not become too long.
+    pub fn beside(&self, other: &Access) -> bool {
+        (self.access.space, self.surface, self.root)
+            == (other.access.space, other.surface, other.root)
+    }
+}
+
+/// Accesses at constant distances from each other.
+struct Stretch<'c> {
+    first: Access,
+    members: Vec<Inst>,
+    from: i64,
+    to: i64,
+    /// Offset of `from` in the region.
+    offset: Option<V<'c>>,
+}
+
+/// Where the bytes of an access are that is inside.
+#[derive(Clone, Copy)]
+pub(super) enum At<'c> {
+    /// Lane 0; the others at even distances.
+    Run(PointerValue<'c>),
+    /// The base of the region, a slot with offsets of the lanes, of so many bytes each, and the distance from there.
+    Lanes(PointerValue<'c>, PointerValue<'c>, u32, i64),
+}
+
+/// What is known in the version that is being translated.
+#[derive(Clone, Default)]
+pub(super) struct Versions<'c> {
+    /// Versions around.
+    depth: usize,
+    /// Nothing about addresses: the version for when a test failed.
+    pub any: bool,
+    /// Accesses that are inside.
+    pub inside: HashMap<Inst, (Access, At<'c>)>,
+    /// Masks with all lanes.
+    pub full: HashSet<Value>,
+    /// Records that are copied from memory to memory.
+    pub copies: Copies<'c>,
+}
+
+/// Where instructions go on.
+enum End<'c> {
+    /// To the end of their block.
+    Block(Block),
+    /// To what follows, with values.
+    Join(BasicBlock<'c>, Vec<(Value, PhiValue<'c>)>),
+}
+
+/// What is there twice.
+struct Plan {
+    /// In front of the test.
+    first: Vec<Inst>,
+    /// In both versions.
+    rest: Vec<Inst>,
+    runs: Vec<Access>,
+    /// Instructions of the block that these are, from the first one on.
+    len: usize,
+}
+
+/// Values that other blocks use than the one they are made in, arguments of branches apart.
+pub(super) fn escapes(f: &Function) -> Vec<bool> {
+    let mut home: Vec<Option<Block>> = vec![None; f.values.len()];
+    for &b in &f.order {
+        let results = f.block(b).insts.iter().flat_map(|&i| &f.inst(i).results);
+        for v in f.block(b).params.iter().chain(results) {
+            home[v.0 as usize] = Some(b);
+        }
+    }
+    let mut escapes = vec![false; f.values.len()];
+    for &b in &f.order {
+        let insts = f.block(b).insts.iter().flat_map(|&i| read(f, i));
+        for v in insts.chain(ending(f, b)) {
+            escapes[v.0 as usize] |= home[v.0 as usize] != Some(b);
+        }
+    }
+    escapes
+}
+
+/// What an instruction reads, with the scalars that say how its addresses run.
+fn read(f: &Function, i: Inst) -> Vec<Value> {
+    let shape = f.shapes.get(&i).copied().unwrap_or_default();
+    let addr = shape.addr.map(|a| [Some(a.base), a.guard]);
+    let scalars = addr.into_iter().flatten().chain([shape.mask_all]).flatten();
+    f.inst(i).args.iter().copied().chain(scalars).collect()
+}
+
+/// True for accesses to register storage, which are known to be inside in most places.
+const fn in_registers(op: &Op) -> bool {
+    matches!(op, Op::Load(access) | Op::Store(access) if matches!(access.space, Space::Regs))
+}
+
+/// What the end of a block reads.
+fn ending(f: &Function, b: Block) -> Vec<Value> {
+    let term = &f.block(b).term;
+    let args = term
+        .targets()
+        .into_iter()
+        .flat_map(|call| call.args.clone());
+    args.chain(term.condition()).collect()
+}
+
+impl<'c> Emit<'c, '_> {
+    /// Translates a block.
+    pub fn in_versions(&mut self, block: Block) -> Made<()> {
+        let insts = &self.f.block(block).insts;
+        self.stretch(insts, &End::Block(block))
+    }
+
+    fn stretch(&mut self, insts: &[Inst], end: &End<'c>) -> Made<()> {
+        let mut at = 0;
+        while let Some(&inst) = insts.get(at) {
+            let Some(plan) = self.plan(&insts[at..]) else {
+                self.instruction(inst)?;
+                at += 1;
+                continue;
+            };
+            at += plan.len;
+            if self.split(plan, &insts[at..], end)? {
+                return Ok(());
+            }
+        }
+        self.leave_to(end)
+    }
+
+    fn leave_to(&mut self, end: &End<'c>) -> Made<()> {
+        match end {
+            End::Block(block) => {
+                let data = self.f.block(*block);
+                self.lines.set(&self.b, data.term_line);
+                self.terminator(&data.term)
+            }
+            End::Join(join, values) => {
+                let from = self.here()?;
+                for (v, phi) in values {
+                    let v = self.get(*v)?;
+                    phi.add_incoming(&[(&v, from)]);
+                }
+                self.jump(*join)
+            }
+        }
+    }
+
+    /// Versions from the first of these instructions on.
+    fn plan(&mut self, insts: &[Inst]) -> Option<Plan> {
+        if self.options.bounds == options::Bounds::Inline
+            || self.versions.any
+            || self.versions.depth >= DEPTH
+        {
+            return None;
+        }
+        self.access(*insts.first()?)?;
+        let insts = &insts[..insts.len().min(WINDOW)];
+        let f = self.f;
+        let mut late: HashSet<Value> = HashSet::new();
+        let mut runs = Vec::new();
+        for (n, &i) in insts.iter().enumerate() {
+            let data = f.inst(i);
+            if data.op.waits() {
+                break;
+            }
+            if let Some(access) = self.access(i)
+                && !self.operands(&access).iter().any(|v| late.contains(v))
+            {
+                runs.push((n, access));
+            }
+            if data.op.has_effect() || data.args.iter().any(|a| late.contains(a)) {
+                late.extend(&data.results);
+            }
+        }
+        // As many accesses as there may be with what is between them.
+        while let Some(&(last, _)) = runs.last() {
+            let early = self.early(&insts[..=last], &runs);
+            let twice = early.iter().filter(|&&early| !early).count();
+            if twice <= runs.len() * (TWICE + 1) {
+                break;
+            }
+            runs.pop();
+        }
+        let record = |(_, a): &(usize, Access)| self.is_record(a);
+        if runs.is_empty() || runs.len() < MIN_RUNS && !runs.iter().any(record) {
+            return None;
+        }
+        let mut len = runs.last()?.0 + 1;
+        // What is known to be inside goes on with what it was loaded from.
+        for (n, i) in insts.iter().enumerate().skip(len) {
+            let known = self.versions.inside.contains_key(i);
+            if !known && f.inst(*i).op.has_effect() || n - len > TWICE {
+                break;
+            }
+            if known {
+                len = n + 1;
+            }
+        }
+        let plain = |&i: &Inst| !f.inst(i).op.has_effect();
+        if insts.len() - len <= REST && insts[len..].iter().all(plain) {
+            len = insts.len();
+        }
+        let early = self.early(&insts[..len], &runs);
+        let part = |first: bool| {
+            let chosen = insts.iter().zip(&early).filter(move |&(_, &e)| e == first);
+            chosen.map(|(&i, _)| i).collect()
+        };
+        Some(Plan {
+            first: part(true),
+            rest: part(false),
+            runs: runs.into_iter().map(|(_, access)| access).collect(),
+            len,
+        })
+    }
+
+    /// Which instructions make what the tests read.
+    fn early(&self, insts: &[Inst], runs: &[(usize, Access)]) -> Vec<bool> {
+        let operands = runs.iter().flat_map(|(_, access)| self.operands(access));
+        let mut wanted: HashSet<Value> = operands.collect();
+        let mut early = vec![false; insts.len()];
+        for (n, &i) in insts.iter().enumerate().rev() {
+            let data = self.f.inst(i);
+            early[n] = data.results.iter().any(|r| wanted.contains(r));
+            if early[n] {
+                wanted.extend(&data.args);
+            }
+        }
+        early
+    }
+
+    /// What the test of an access reads.
+    fn operands(&self, a: &Access) -> Vec<Value> {
+        let vector = (!self.ty(a.root).is_scalar()).then_some(a.root);
+        let values = [Some(a.root), vector, a.guard, a.all, a.surface];
+        values.into_iter().flatten().collect()
+    }
+
+    /// An access that can be tested by itself, if nothing is known about it yet.
+    fn access(&self, inst: Inst) -> Option<Access> {
+        let data = self.f.inst(inst);
+        let (access, load) = match data.op {
+            Op::Load(access) => (access, true),
+            Op::Store(access) => (access, false),
+            _ => return None,
+        };
+        let (mask, addr) = (data.args[0], data.args[1]);
+        let lanes = self.ty(addr).lanes;
+        if lanes == 1 || self.versions.inside.contains_key(&inst) {
+            return None;
+        }
+        let shape = self.f.shapes.get(&inst).copied().unwrap_or_default();
+        let surface = access.space.has_surface().then(|| data.args[2]);
+        let record = self.has_records(access, lanes);
+        let mut found = Access {
+            inst,
+            access,
+            load,
+            lanes,
+            surface,
+            root: addr,
+            at: 0,
+            from: 0,
+            to: i64::from(access.elem.bytes()) * i64::from(access.comps),
+            stride: None,
+            kind: Kind::Spread,
+            guard: None,
+            all: None,
+        };
+        if let Some(known) = shape.addr {
+            let run = Run::new(access, lanes, known.stride)?;
+            let one_by_one = match load {
+                true => self.gathers(access, lanes),
+                false => self.scatters(access, lanes),
+            };
+            let fits = match run.kind {
+                Kind::Packed => true,
+                Kind::Same => load,
+                Kind::Spread => record || !one_by_one,
+            };
+            let known_place =
+                access.space == Space::Regs && self.scalar_const(known.base).is_some();
+            if !fits || known_place {
+                return None;
+            }
+            (found.root, found.at) = self.distance(known.base);
+            found.from = found.at.checked_add(run.lowest)?;
+            found.to = found.from.checked_add_unsigned(run.bytes)?;
+            (found.stride, found.kind, found.guard) = (Some(known.stride), run.kind, known.guard);
+        } else if record {
+            (found.root, found.at) = self.distance(addr);
+            found.from = found.at;
+            found.to = found.to.checked_add(found.at)?;
+        } else {
+            return None;
+        }
+        let masked = found.kind == Kind::Packed && self.stores_masked(access, lanes);
+        if !load && !self.is_full(mask) && (shape.mask_all.is_some() || !masked) {
+            found.all = Some(shape.mask_all.unwrap_or(mask));
+        }
+        Some(found)
+    }
+
+    /// An address as something and a constant distance from it.
+    fn distance(&self, address: Value) -> (Value, i64) {
+        let lane = self.ty(address).lane;
+        let sum = self.f.def_inst(address);
+        let sum = sum.filter(|d| d.op == Op::Binary(BinOp::Add));
+        let parts = sum.and_then(|d| Some((d.args[0], self.uniform_const(d.args[1])?)));
+        match parts {
+            Some((root, by)) => (root, lane.sign_extend(by)),
+            None => (address, 0),
+        }
+    }
+
+    /// Translates versions; true when they went on to the end by themselves.
+    fn split(&mut self, plan: Plan, after: &[Inst], end: &End<'c>) -> Made<bool> {
+        for &i in &plan.first {
+            self.instruction(i)?;
+        }
+        let share = self.options.bounds != options::Bounds::Separate;
+        let mut stretches = together(&plan.runs, share);
+        let ok = self.all_inside(&plan.runs, &mut stretches)?;
+        self.remark_versions(&plan.runs, &stretches);
+        let out = self.handed_on(&plan.rest, after, end);
+        let join = self.join(&plan.rest, after, &out, end)?;
+        let to = join.as_ref().unwrap_or(end);
+        let (fast, other) = (self.new_block(), self.new_block());
+        self.branch_likely(ok, fast, other, true)?;
+        let outside = self.versions.clone();
+
+        self.at(fast);
+        self.versions.depth += 1;
+        self.enter(&plan, &stretches)?;
+        let needed = self.needed(&plan.rest, &out);
+        self.plan_copies(&needed);
+        self.stretch(&needed, to)?;
+        self.versions = outside;
+
+        self.at(other);
+        self.versions.any = true;
+        let needed = self.needed(&plan.rest, &out);
+        self.stretch(&needed, to)?;
+        self.versions.any = false;
+
+        let Some(End::Join(block, values)) = join else {
+            return Ok(true);
+        };
+        self.at(block);
+        for (v, phi) in values {
+            self.bind(v, phi.as_basic_value());
+        }
+        if after.is_empty() {
+            self.leave_to(end)?;
+        }
+        Ok(after.is_empty())
+    }
+
+    /// Values of `rest` that somebody behind it reads.
+    fn handed_on(&mut self, rest: &[Inst], after: &[Inst], end: &End<'c>) -> Vec<Value> {
+        let f = self.f;
+        let mut used: HashSet<Value> = after.iter().flat_map(|&i| read(f, i)).collect();
+        match end {
+            End::Block(block) => used.extend(ending(f, *block)),
+            End::Join(_, values) => used.extend(values.iter().map(|(v, _)| *v)),
+        }
+        if self.escapes.is_empty() {
+            self.escapes = escapes(f);
+        }
+        let made = rest.iter().flat_map(|&i| &f.inst(i).results);
+        made.filter(|v| used.contains(v) || self.escapes[v.0 as usize])
+            .copied()
+            .collect()
+    }
+
+    /// Where the versions meet; nowhere if both can go to the end by themselves.
+    fn join(
+        &mut self,
+        rest: &[Inst],
+        after: &[Inst],
+        out: &[Value],
+        end: &End<'c>,
+    ) -> Made<Option<End<'c>>> {
+        let mut made = rest.iter().flat_map(|&i| &self.f.inst(i).results);
+        let escapes = made.any(|v| self.escapes[v.0 as usize]);
+        let direct = match end {
+            End::Block(_) => !escapes,
+            End::Join(..) => true,
+        };
+        if after.is_empty() && direct {
+            return Ok(None);
+        }
+        let (here, join) = (self.here()?, self.new_block());
+        self.at(join);
+        let mut values = Vec::new();
+        for &v in out {
+            let phi = self.b.build_phi(self.type_of(self.ty(v)), "\0")?;
+            values.push((v, phi));
+        }
+        self.at(here);
+        Ok(Some(End::Join(join, values)))
+    }
+
+    /// Whether all accesses are inside and have their lanes.
+    fn all_inside(&mut self, runs: &[Access], stretches: &mut [Stretch<'c>]) -> Made<V<'c>> {
+        let mut tests = Vec::new();
+        for s in stretches {
+            tests.push(self.stretch_inside(s)?);
+        }
+        let mut seen: HashSet<Value> = HashSet::new();
+        for v in runs.iter().flat_map(|a| [a.guard, a.all]).flatten() {
+            if seen.insert(v) {
+                let whole = !self.ty(v).is_scalar();
+                tests.push(if whole {
+                    self.mask_is_full(v)?
+                } else {
+                    self.get(v)?
+                });
+            }
+        }
+        let mut tests = tests.into_iter();
+        let first = tests.next().ok_or("versions without a test")?;
+        tests.try_fold(first, |all, test| self.op2(I::And, all, test))
+    }
+
+    fn stretch_inside(&mut self, s: &mut Stretch<'c>) -> Made<V<'c>> {
+        let ty = self.ty(s.first.root);
+        let mut start = self.get(s.first.root)?;
+        if s.from != 0 {
+            let by = self.konst(ty, s.from.cast_unsigned())?;
+            start = self.op2(I::Add, start, by)?;
+        }
+        let space = s.first.access.space;
+        if space == Space::Flat {
+            start = self.flat_offset(start)?;
+        }
+        s.offset = Some(start);
+        let region = self.region(space, s.first.surface)?;
+        let limit = self.limit(region, s.to.abs_diff(s.from) as u32)?;
+        let limit = self.splat(limit.into(), ty.lanes)?;
+        let inside = self.icmp(IntPredicate::ULT, start, limit)?;
+        if ty.is_scalar() {
+            return Ok(inside);
+        }
+        let word = self.int(u32::from(ty.lanes));
+        let bits = self.cast_bits(inside, word.into())?;
+        self.icmp(IntPredicate::EQ, bits, word.const_all_ones())
+    }
+
+    /// Notes where the accesses are and which masks are full.
+    fn enter(&mut self, plan: &Plan, stretches: &[Stretch<'c>]) -> Made<()> {
+        for s in stretches {
+            let space = s.first.access.space;
+            let region = self.region(space, s.first.surface)?;
+            let base = self.base(region)?;
+            let offset = s.offset.ok_or("a stretch that was not tested")?;
+            let ty = self.ty(s.first.root);
+            let start = if ty.is_scalar() {
+                let offset = self.resize(offset, 64)?;
+                At::Run(self.offset(base, self.as_int(offset)?)?)
+            } else {
+                let slot = self.slot(ty.bytes())?;
+                self.store_value(offset, ty, slot)?;
+                At::Lanes(base, slot, ty.lane.bytes(), 0)
+            };
+            for a in plan.runs.iter().filter(|a| s.members.contains(&a.inst)) {
+                let distance = a.at - s.from;
+                let at = match start {
+                    At::Run(start) => At::Run(self.offset_const(start, distance)?),
+                    At::Lanes(base, slot, bytes, _) => At::Lanes(base, slot, bytes, distance),
+                };
+                self.versions.inside.insert(a.inst, (*a, at));
+            }
+        }
+        let stores = plan.runs.iter().filter(|a| a.all.is_some());
+        let masks = stores.map(|a| self.f.inst(a.inst).args[0]);
+        self.versions.full.extend(masks);
+        Ok(())
+    }
+
+    /// Instructions of which somebody sees something.
+    fn needed(&self, rest: &[Inst], out: &[Value]) -> Vec<Inst> {
+        let f = self.f;
+        let mut used: HashSet<Value> = out.iter().copied().collect();
+        let mut needed = Vec::new();
+        for &i in rest.iter().rev() {
+            let data = f.inst(i);
+            if !data.op.has_effect() && !data.results.iter().any(|r| used.contains(r)) {
+                continue;
+            }
+            needed.push(i);
+            if self.versions.inside.contains_key(&i) {
+                let args = data.args.iter().enumerate();
+                used.extend(args.filter(|(n, _)| *n != 1).map(|(_, &v)| v));
+            } else if self.versions.any && !in_registers(&data.op) {
+                used.extend(&data.args);
+            } else {
+                used.extend(read(f, i));
+            }
+        }
+        needed.reverse();
+        needed
+    }
+
+    fn remark_versions(&mut self, runs: &[Access], stretches: &[Stretch<'c>]) {
+        if let (Some(first), true) = (runs.first(), runs.len() >= MIN_RUNS) {
+            self.remarks.push(Remark {
+                line: self.f.inst(first.inst).line,
+                inst: Some(first.inst),
+                decision: Decision::Versions {
+                    accesses: runs.len() as u32,
+                },
+            });
+        }
+        for a in runs {
+            let first = stretches.iter().any(|s| s.first.inst == a.inst);
+            let bounds = match a.stride {
+                _ if !first => Bounds::Shared,
+                Some(_) => Bounds::Tested,
+                None => Bounds::Lanes,
+            };
+            let way = self.way(a);
+            self.remark_access(a.inst, way, bounds);
+        }
+    }
+}
+
+/// Accesses at constant distances, put together as long as one test covers them, if they are to share it.
+fn together<'c>(runs: &[Access], share: bool) -> Vec<Stretch<'c>> {
+    let mut stretches: Vec<Stretch> = Vec::new();
+    for a in runs {
+        let (from, to) = (a.from, a.to);
+        let near = stretches.iter_mut().find(|s| {
+            let far = s.to.max(to).abs_diff(s.from.min(from)) > MAX_RUN;
+            share && s.first.beside(a) && !far
+        });
+        if let Some(s) = near {
+            (s.from, s.to) = (s.from.min(from), s.to.max(to));
+            s.members.push(a.inst);
+        } else {
+            stretches.push(Stretch {
+                first: *a,
+                members: vec![a.inst],
+                from,
+                to,
+                offset: None,
+            });
+        }
+    }
+    stretches
+}
