@@ -1,18 +1,37 @@
 //! Messages of `raw_send` and `raw_sends` that are memory messages: read from their descriptors, as the same messages in
 //! LSC spelling.
 //!
-//! Known are loads, stores and atomics of the LSC ports, and untyped surface reads and writes of data cache 1, which
+//! Known are loads, stores and atomics of the LSC ports, and untyped surface reads, writes and atomics of data cache 1, which
 //! devices before LSC have. Everything else is refused by the name of its message. Caching and lengths are not looked at.
 
 use super::{Caching, Channels, Inst, Lsc, LscSurface, Raw, RawSend, Src};
-use crate::isa::Platform;
 use crate::isa::lsc::{AddrModel, AddrSize, DataSize, LscOp, Sfid, VECTOR_LENGTHS};
 use crate::isa::send;
+use crate::isa::{AtomicOp, Platform};
 
 /// Shared functions that have decodable messages.
 const DATA_CACHE_1: u8 = 0xC;
 const SHARED_LOCAL: u8 = 0xE;
 const UNTYPED_GLOBAL: u8 = 0xF;
+
+/// Type of the messages of data cache 1 that are atomics on surfaces.
+const UNTYPED_ATOMIC: u32 = 2;
+
+/// Their operations, but for compare-and-exchange, which has two operands in one payload.
+const SURFACE_ATOMICS: [(u32, AtomicOp); 12] = [
+    (0x1, AtomicOp::And),
+    (0x2, AtomicOp::Or),
+    (0x3, AtomicOp::Xor),
+    (0x4, AtomicOp::Xchg),
+    (0x5, AtomicOp::Inc),
+    (0x6, AtomicOp::Dec),
+    (0x7, AtomicOp::Add),
+    (0x8, AtomicOp::Sub),
+    (0xA, AtomicOp::Smax),
+    (0xB, AtomicOp::Smin),
+    (0xC, AtomicOp::Umax),
+    (0xD, AtomicOp::Umin),
+];
 
 /// Operands of a message, before its operation is known.
 const PLAIN: Lsc = Lsc {
@@ -70,6 +89,9 @@ impl RawSend {
         }
         let has_lsc = matches!(platform, Platform::Dg2 | Platform::Pvc);
         let made = match self.function() {
+            DATA_CACHE_1 if !has_lsc && desc >> 14 & 0x1F == UNTYPED_ATOMIC => {
+                self.untyped_atomic(inst, desc)
+            }
             DATA_CACHE_1 if !has_lsc => self.untyped_surface(inst, desc),
             SHARED_LOCAL if has_lsc => self.lsc(inst, platform, desc, ex, Sfid::Slm),
             UNTYPED_GLOBAL if has_lsc => self.lsc(inst, platform, desc, ex, Sfid::Ugm),
@@ -101,6 +123,31 @@ impl RawSend {
             channels,
             addr: self.src0,
             data,
+            ..PLAIN
+        })
+    }
+
+    /// Untyped atomic of data cache 1 on dwords: bit 13 a result comes back, 12 eight lanes instead of sixteen, 11:8 the operation.
+    fn untyped_atomic(&self, inst: &Inst, desc: u32) -> Option<Lsc> {
+        let lanes = if desc >> 12 & 1 != 0 { 8 } else { 16 };
+        let code = desc >> 8 & 0xF;
+        let (_, op) = SURFACE_ATOMICS.iter().find(|(c, _)| *c == code)?;
+        let src1 = match op.sources() {
+            0 => Raw::NULL,
+            _ if self.split => self.src1,
+            _ => return None,
+        };
+        if desc >> 19 & 1 != 0 || inst.exec.lanes() != lanes {
+            return None;
+        }
+        let returns = desc >> 13 & 1 != 0;
+        Some(Lsc {
+            op: LscOp::Atomic(*op),
+            model: AddrModel::Bti,
+            surface: LscSurface::Imm(u64::from(desc & 0xFF)),
+            addr: self.src0,
+            data: if returns { self.dst } else { Raw::NULL },
+            src1,
             ..PLAIN
         })
     }
@@ -173,7 +220,7 @@ impl RawSend {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::isa::{AtomicOp, Exec, ExecSize, Type};
+    use crate::isa::{Exec, ExecSize, Type};
     use crate::module::{Body, Pos};
 
     fn send(sfid: u8, desc: u32, ex: u32) -> RawSend {
@@ -195,17 +242,23 @@ mod tests {
         }
     }
 
-    fn lsc(sfid: u8, desc: u32, ex: u32) -> Option<Lsc> {
-        let lanes = ExecSize::new(8)?;
-        let inst = Inst {
+    fn nothing() -> Inst {
+        Inst {
             op: crate::isa::Opcode::RawSends,
             pred: None,
-            exec: Exec {
-                size: lanes,
-                ..Exec::SCALAR
-            },
+            exec: Exec::SCALAR,
             body: Body::Ret,
             pos: Pos::default(),
+        }
+    }
+
+    fn lsc(sfid: u8, desc: u32, ex: u32) -> Option<Lsc> {
+        let inst = Inst {
+            exec: Exec {
+                size: ExecSize::new(8)?,
+                ..Exec::SCALAR
+            },
+            ..nothing()
         };
         send(sfid, desc, ex).decode(&inst, Platform::Dg2).ok()
     }
@@ -238,5 +291,35 @@ mod tests {
         ] {
             assert!(lsc(UNTYPED_GLOBAL, desc, ex).is_none(), "{why}");
         }
+    }
+
+    /// Descriptors that the vendor's assembler makes of `dword_atomic` for skl.
+    #[test]
+    fn surface_atomics() {
+        let atomic = |lanes, desc| {
+            let inst = Inst {
+                exec: Exec {
+                    size: ExecSize::new(lanes)?,
+                    ..Exec::SCALAR
+                },
+                ..nothing()
+            };
+            let mut sent = send(DATA_CACHE_1, desc, 0xC);
+            sent.dst = Raw {
+                var: crate::module::VarId::R0,
+                offset: 0,
+            };
+            let message = sent.decode(&inst, Platform::Skl).ok()?;
+            Some((message.op, message.surface, message.data.is_null()))
+        };
+        let of = |op, silent| Some((LscOp::Atomic(op), LscSurface::Imm(3), silent));
+        assert_eq!(atomic(8, 0x0210_B703), of(AtomicOp::Add, false));
+        assert_eq!(atomic(8, 0x0200_9703), of(AtomicOp::Add, true));
+        assert_eq!(atomic(16, 0x0420_A503), of(AtomicOp::Inc, false));
+        assert_eq!(atomic(8, 0x0210_B403), of(AtomicOp::Xchg, false));
+        assert_eq!(atomic(16, 0x0420_AD03), of(AtomicOp::Umin, false));
+        assert_eq!(atomic(8, 0x0210_BA03), of(AtomicOp::Smax, false));
+        assert_eq!(atomic(16, 0x0210_B703), None, "eight lanes");
+        assert_eq!(atomic(8, 0x0210_BE03), None, "two operands");
     }
 }

@@ -107,16 +107,37 @@ fn lsc(g: &mut Generator<'_>, split: bool, lines: &mut Vec<String>) -> Option<St
     Some(text(g, split, sent, &shape.text(), address, payload))
 }
 
-/// Untyped surface reads and writes of data cache 1: bits 18:14 the type, 13:12 lanes, 11:8 channels that are left out, 7:0 the
+/// Untyped surface reads, writes and atomics of data cache 1: bits 18:14 the type, 13:12 lanes, 11:8 channels that are left out, 7:0 the
 /// surface.
 fn untyped(g: &mut Generator<'_>, split: bool, lines: &mut Vec<String>) -> Option<String> {
     let shape = g.lanes(&[8, 16]);
     let data = g.variable(Type::Ud)?;
+    let lanes = shape.lanes;
+    if g.rng.chance(30) {
+        // Atomics on dwords: bit 13 asks for the old value, 12 is of eight lanes, 11:8 the operation, 5 and 6 without operand.
+        let operations: &[u32] = if split {
+            &[1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 12, 13]
+        } else {
+            &[5, 6]
+        };
+        let operation = *g.rng.pick(operations);
+        let first = match operation {
+            5 | 6 => None,
+            _ => g.variable(Type::Ud),
+        };
+        let returns = u32::from(g.rng.chance(70));
+        g.offsets(true, shape, 4, lines);
+        let eight = u32::from(lanes == 8);
+        let desc = 2 << 14 | returns << 13 | eight << 12 | operation << 8 | MEMORY as u32;
+        let payload = Payload::Atomic(first, data);
+        let sent = (12, desc, 12);
+        return Some(text(g, split, sent, &shape.text(), "OFF.0", payload));
+    }
     let store = split && g.rng.chance(50);
     let set = *g.rng.pick(&[0x1u32, 0x3, 0x7, 0xf, 0xa, 0x4]);
     g.offsets(store, shape, 16, lines);
     let kind = if store { 9 } else { 1 };
-    let lanes = if shape.lanes == 8 { 2 } else { 1 };
+    let lanes = if lanes == 8 { 2 } else { 1 };
     let desc = kind << 14 | lanes << 12 | (0xf ^ set) << 8 | MEMORY as u32;
     let payload = match store {
         true => Payload::Store(data),
