@@ -338,4 +338,4 @@ enum visa_jit_status visa_jit_buffer_read(const struct visa_jit_buffer *buffer,
 #endif  // __cplusplus
 
 #endif  /* VISA_JIT_H */
-/* Sources: 67722808b20edd06 */
+/* Sources: 4f93941fee8c35e9 */
