@@ -321,7 +321,7 @@ impl Bench {
 }
 
 /// Both code generators on the same launches, in turn.
-#[cfg(feature = "llvm")]
+#[cfg(feature = "llvm-codegen")]
 mod generators {
     use visa_jit::backend::BackendKind;
     use visa_jit::{Engine, EngineOptions, Launch, Prepared};
@@ -464,7 +464,7 @@ fn main() {
         "device {}, one thread, medians of {ROUNDS} rounds",
         bench.device
     );
-    #[cfg(feature = "llvm")]
+    #[cfg(feature = "llvm-codegen")]
     {
         generators::run(&bench.device);
         generators::compile(&bench.device);

@@ -414,7 +414,7 @@ const AARCH64: Machine = (
     &["qemu-aarch64-static"],
 );
 
-#[cfg(any(feature = "riscv64", feature = "llvm"))]
+#[cfg(any(feature = "riscv64", feature = "llvm-codegen"))]
 const RISCV64: Machine = (
     "riscv64gc-unknown-linux-gnu",
     "riscv64-linux-gnu-gcc",
@@ -432,7 +432,7 @@ fn aarch64_objects_run() {
 }
 
 #[test]
-#[cfg(feature = "llvm")]
+#[cfg(feature = "llvm-codegen")]
 #[ignore = "needs aarch64-linux-gnu-gcc and qemu-aarch64-static"]
 fn llvm_aarch64_objects_run() {
     foreign_kernels("llvm", AARCH64);
@@ -448,7 +448,7 @@ fn riscv64_objects_run() {
 }
 
 #[test]
-#[cfg(feature = "llvm")]
+#[cfg(feature = "llvm-codegen")]
 #[ignore = "needs riscv64-linux-gnu-gcc and qemu-riscv64-static"]
 fn llvm_riscv64_objects_run() {
     foreign_kernels("llvm", RISCV64);

@@ -616,7 +616,7 @@ fn truncated_zebins_are_2() {
 }
 
 #[test]
-#[cfg(not(feature = "llvm"))]
+#[cfg(not(feature = "llvm-codegen"))]
 fn a_missing_code_generator_is_3() {
     for part in ["llvm-19-dev", "libpolly-19-dev", "--features llvm"] {
         let args = &["run", SAXPY, "--global", "1", "--backend", "llvm"];

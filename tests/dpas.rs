@@ -230,7 +230,7 @@ fn engines() -> Vec<Engine> {
     };
     let all = [
         EngineOptions::default(),
-        #[cfg(feature = "llvm")]
+        #[cfg(feature = "llvm-codegen")]
         EngineOptions {
             strategy: visa_jit::backend::BackendKind::Llvm.into(),
             ..EngineOptions::default()

@@ -28,7 +28,7 @@ fn options(backend: BackendKind) -> EngineOptions {
 /// The code generators of this build.
 fn backends() -> Vec<BackendKind> {
     let all = BackendKind::ALL.into_iter();
-    all.filter(|b| cfg!(feature = "llvm") || *b == BackendKind::Cranelift)
+    all.filter(|b| cfg!(feature = "llvm-codegen") || *b == BackendKind::Cranelift)
         .collect()
 }
 

@@ -112,7 +112,7 @@ impl Contender {
         };
         match name {
             "Cranelift" => ours(BackendKind::Cranelift),
-            "LLVM" if cfg!(feature = "llvm") => ours(BackendKind::Llvm),
+            "LLVM" if cfg!(feature = "llvm-codegen") => ours(BackendKind::Llvm),
             "LLVM" => Err("build with --features llvm".to_owned()),
             "C" if threads > 1 => Err("the loops have one thread".to_owned()),
             "C" => {

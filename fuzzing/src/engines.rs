@@ -3,7 +3,7 @@
 use std::fmt;
 
 use visa_jit::backend::Gather;
-#[cfg(feature = "llvm")]
+#[cfg(feature = "llvm-codegen")]
 use visa_jit::backend::PassLevel;
 use visa_jit::isa::{Platform, Type};
 use visa_runtime::{ImageShape, SamplerState};
@@ -120,17 +120,17 @@ pub const ENGINES: &[Engine] = &[
         name: "cranelift-branch",
         make: || native::machine(native::gathering(Gather::Branch)),
     },
-    #[cfg(feature = "llvm")]
+    #[cfg(feature = "llvm-codegen")]
     Engine {
         name: "llvm",
         make: || native::machine(native::llvm(PassLevel::None)),
     },
-    #[cfg(feature = "llvm")]
+    #[cfg(feature = "llvm-codegen")]
     Engine {
         name: "llvm-o2",
         make: || native::machine(native::llvm(PassLevel::O2)),
     },
-    #[cfg(feature = "llvm")]
+    #[cfg(feature = "llvm-codegen")]
     Engine {
         name: "llvm-unoptimised",
         make: || native::machine(native::llvm_unoptimised()),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-#[cfg(feature = "llvm")]
+#[cfg(feature = "llvm-codegen")]
 use visa_jit::backend::{BackendKind, PassLevel};
 use visa_jit::backend::{Bounds, Dispatch, Gather, Masks, OptLevel, RegAlloc, Strategy, Tuning};
 use visa_jit::interp::InterpOptions;
@@ -88,7 +88,7 @@ pub fn unoptimised() -> EngineOptions {
 }
 
 /// All passes, and LLVM with passes of its own.
-#[cfg(feature = "llvm")]
+#[cfg(feature = "llvm-codegen")]
 pub fn llvm(passes: PassLevel) -> EngineOptions {
     EngineOptions {
         strategy: Strategy {
@@ -100,7 +100,7 @@ pub fn llvm(passes: PassLevel) -> EngineOptions {
 }
 
 /// What lowering makes, through LLVM with the least effort.
-#[cfg(feature = "llvm")]
+#[cfg(feature = "llvm-codegen")]
 pub fn llvm_unoptimised() -> EngineOptions {
     EngineOptions {
         strategy: Strategy {

@@ -189,7 +189,7 @@ fn lanes_go_their_own_ways() {
 }
 
 #[test]
-#[cfg(feature = "llvm")]
+#[cfg(feature = "llvm-codegen")]
 fn lanes_go_their_own_ways_in_llvms_code() {
     sweep(&always(&named(&["llvm", "llvm-unoptimised"])), 0..150);
 }

@@ -234,7 +234,7 @@ fn engines_agree_on_random_kernels() {
 }
 
 #[test]
-#[cfg(feature = "llvm")]
+#[cfg(feature = "llvm-codegen")]
 fn llvm_agrees_on_random_kernels() {
     // Not `llvm-o2`: LLVM's passes make calls of `fminf` out of clamps, and such code is refused.
     let engines = ["interp", "llvm", "llvm-unoptimised"];

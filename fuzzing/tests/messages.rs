@@ -185,7 +185,7 @@ fn engines_agree_on_every_message() {
 }
 
 #[test]
-#[cfg(feature = "llvm")]
+#[cfg(feature = "llvm-codegen")]
 fn llvm_agrees_on_every_message() {
     sweep(&named(&["interp", "llvm"]), 16, 4);
 }

@@ -108,7 +108,7 @@ fn engines_agree_on_every_instruction() {
 }
 
 #[test]
-#[cfg(feature = "llvm")]
+#[cfg(feature = "llvm-codegen")]
 fn llvm_agrees_on_every_instruction() {
     let forms = std::env::var("FORMS").ok().and_then(|n| n.parse().ok());
     let effort = Effort {

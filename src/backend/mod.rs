@@ -1,7 +1,7 @@
 //! Code generators behind one trait: SSA in, position-independent bytes out.
 
 pub mod cranelift;
-#[cfg(feature = "llvm")]
+#[cfg(feature = "llvm-codegen")]
 pub mod llvm;
 
 mod atomics;
@@ -14,7 +14,7 @@ mod words;
 
 pub use install::{InstallError, install};
 pub use library::{LibraryError, load_library};
-#[cfg(not(feature = "llvm"))]
+#[cfg(not(feature = "llvm-codegen"))]
 pub(crate) use strategy::without_llvm;
 pub use strategy::{BackendKind, Bounds, Gather, OptLevel, PassLevel, Strategy};
 pub use tuning::{Choice, Cpu, Dispatch, Masks, RegAlloc, Tuning, VectorWidth};

@@ -1,7 +1,7 @@
 //! How code is generated, as data: which backend, and how hard each of its stages works.
 
 use super::cranelift::{self, CraneliftBackend};
-#[cfg(feature = "llvm")]
+#[cfg(feature = "llvm-codegen")]
 use super::tuning::Choice;
 use super::tuning::{Cpu, Tuning};
 use super::{Backend, BackendError};
@@ -153,7 +153,7 @@ impl BackendKind {
     /// # Errors
     /// [`BackendError::Strategy`] says what is missing, and how to come by it.
     pub fn available(self) -> Result<(), BackendError> {
-        if self == BackendKind::Cranelift || cfg!(feature = "llvm") {
+        if self == BackendKind::Cranelift || cfg!(feature = "llvm-codegen") {
             return Ok(());
         }
         Err(without_llvm())
@@ -278,7 +278,7 @@ pub(crate) fn without_llvm() -> BackendError {
     }
 }
 
-#[cfg(feature = "llvm")]
+#[cfg(feature = "llvm-codegen")]
 fn llvm(cpu: Cpu) -> Result<Box<dyn Backend>, BackendError> {
     use super::llvm::LlvmBackend;
     Ok(Box::new(match cpu {
@@ -287,7 +287,7 @@ fn llvm(cpu: Cpu) -> Result<Box<dyn Backend>, BackendError> {
     }))
 }
 
-#[cfg(not(feature = "llvm"))]
+#[cfg(not(feature = "llvm-codegen"))]
 fn llvm(_: Cpu) -> Result<Box<dyn Backend>, BackendError> {
     Err(without_llvm())
 }
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    #[cfg(not(feature = "llvm"))]
+    #[cfg(not(feature = "llvm-codegen"))]
     fn a_missing_backend_says_how_to_get_it() {
         let strategy = Strategy {
             backend: BackendKind::Llvm,

@@ -2,16 +2,16 @@
 
 use std::str::FromStr;
 
-#[cfg(feature = "llvm")]
+#[cfg(feature = "llvm-codegen")]
 use target_lexicon::Architecture;
 use target_lexicon::Triple;
 
 use super::compile::Emit;
 use super::exit::Failure;
 use crate::backend::cranelift::CraneliftBackend;
-#[cfg(feature = "llvm")]
+#[cfg(feature = "llvm-codegen")]
 use crate::backend::cranelift::base_features;
-#[cfg(feature = "llvm")]
+#[cfg(feature = "llvm-codegen")]
 use crate::backend::llvm::LlvmBackend;
 use crate::backend::{Backend, BackendError, BackendKind, CodegenOptions};
 use crate::engine::Kernel;
@@ -21,7 +21,7 @@ pub enum Generator {
     /// Cranelift.
     Cranelift(CraneliftBackend),
     /// LLVM.
-    #[cfg(feature = "llvm")]
+    #[cfg(feature = "llvm-codegen")]
     Llvm(LlvmBackend),
 }
 
@@ -87,7 +87,7 @@ impl Generator {
     pub fn backend(&self) -> &dyn Backend {
         match self {
             Generator::Cranelift(backend) => backend,
-            #[cfg(feature = "llvm")]
+            #[cfg(feature = "llvm-codegen")]
             Generator::Llvm(backend) => backend,
         }
     }
@@ -97,7 +97,7 @@ impl Generator {
         let function = kernel.ssa(true)?;
         let ir = match self {
             Generator::Cranelift(backend) => backend.clif(&function, options),
-            #[cfg(feature = "llvm")]
+            #[cfg(feature = "llvm-codegen")]
             Generator::Llvm(backend) => backend.ir(&function, options),
         };
         Ok(ir.map_err(crate::engine::Error::from)?)
@@ -118,7 +118,7 @@ fn cranelift(triple: Triple, cpu: Option<&str>) -> Result<CraneliftBackend, Back
 }
 
 /// Processors have the same names with both, and what they have Cranelift knows.
-#[cfg(feature = "llvm")]
+#[cfg(feature = "llvm-codegen")]
 fn llvm(triple: &Triple, cpu: Option<&str>) -> Result<Generator, BackendError> {
     let features = match (cpu, triple.architecture) {
         (None, Architecture::Riscv64(_)) => {
@@ -130,7 +130,7 @@ fn llvm(triple: &Triple, cpu: Option<&str>) -> Result<Generator, BackendError> {
     LlvmBackend::for_target(triple, &features).map(Generator::Llvm)
 }
 
-#[cfg(not(feature = "llvm"))]
+#[cfg(not(feature = "llvm-codegen"))]
 fn llvm(_: &Triple, _: Option<&str>) -> Result<Generator, BackendError> {
     Err(crate::backend::without_llvm())
 }

@@ -34,7 +34,7 @@ fn code_generators_have_names() {
 }
 
 #[test]
-#[cfg(not(feature = "llvm"))]
+#[cfg(not(feature = "llvm-codegen"))]
 fn without_llvm_compile_says_how_to_get_it() {
     let says = ["llvm-19-dev", "libpolly-19-dev", "--features llvm"];
     refused("x.o", &["--backend", "llvm"], 3, &says);
@@ -43,7 +43,7 @@ fn without_llvm_compile_says_how_to_get_it() {
     refused("x.o", &["--emit", "llvm-ir"], 3, &says);
 }
 
-#[cfg(feature = "llvm")]
+#[cfg(feature = "llvm-codegen")]
 mod with {
     use super::*;
     use std::collections::BTreeSet;

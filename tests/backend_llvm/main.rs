@@ -1,5 +1,5 @@
 //! The LLVM backend against the same expectations as the Cranelift backend, and some of its own.
-#![cfg(feature = "llvm")]
+#![cfg(feature = "llvm-codegen")]
 
 #[path = "../backend_cranelift/cases.rs"]
 mod cases;

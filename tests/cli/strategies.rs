@@ -116,7 +116,7 @@ fn groups_go_through_barriers_in_one_call() {
             &["zero:1024", "rand:u8:4096:1", "u32:4000"],
         ),
     ];
-    let backends: &[&str] = if cfg!(feature = "llvm") {
+    let backends: &[&str] = if cfg!(feature = "llvm-codegen") {
         &["cranelift", "llvm"]
     } else {
         &["cranelift"]
@@ -159,7 +159,7 @@ fn groups_go_through_barriers_in_one_call() {
 
 /// LLVM's vectors are as wide as asked for, in registers too.
 #[test]
-#[cfg(feature = "llvm")]
+#[cfg(feature = "llvm-codegen")]
 fn llvm_keeps_to_the_width() {
     let dir = tempfile::tempdir().unwrap();
     let page = dir.path().join("page.html");

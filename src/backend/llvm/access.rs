@@ -285,8 +285,7 @@ impl<'c> Emit<'c, '_> {
         let ty = self.type_of(Ty::vector(elem, lanes));
         let from = self.pointers(region, at)?;
         let callee = self.declare("llvm.masked.gather", &[ty, from.get_type()])?;
-        let args = [from, self.i32(1).into(), mask, ty.const_zero()];
-        let v = self.call(callee, &args)?;
+        let v = self.call_masked(callee, &[from], &[mask, ty.const_zero()])?;
         v.ok_or_else(|| Bug::from("a gather without a result"))
     }
 
@@ -297,7 +296,7 @@ impl<'c> Emit<'c, '_> {
         let to = self.pointers(lanes.region, at)?;
         let types: [BasicTypeEnum; 2] = [data.get_type(), to.get_type()];
         let callee = self.declare("llvm.masked.scatter", &types)?;
-        self.call(callee, &[data, to, self.i32(1).into(), mask])?;
+        self.call_masked(callee, &[data, to], &[mask])?;
         Ok(())
     }
 

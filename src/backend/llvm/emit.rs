@@ -502,6 +502,19 @@ impl<'c, 'f> Emit<'c, 'f> {
             .ok_or_else(|| Bug(format!("LLVM has no {name}")))
     }
 
+    /// Calls one of `llvm.masked.*`, for elements at any address: before LLVM 22 that is said in an operand behind the pointer.
+    pub fn call_masked(
+        &self,
+        callee: FunctionValue<'c>,
+        up_to_pointer: &[V<'c>],
+        others: &[V<'c>],
+    ) -> Made<Option<V<'c>>> {
+        let align = cfg!(not(feature = "llvm22")).then(|| self.i32(1).into());
+        let args = up_to_pointer.iter().copied().chain(align);
+        let args: Vec<V> = args.chain(others.iter().copied()).collect();
+        self.call(callee, &args)
+    }
+
     /// Calls a function of the module.
     pub fn call(&self, callee: FunctionValue<'c>, args: &[V<'c>]) -> Made<Option<V<'c>>> {
         let args: Vec<BasicMetadataValueEnum> = args.iter().map(|&a| a.into()).collect();

@@ -97,13 +97,9 @@ impl<'c> Emit<'c, '_> {
         self.at(beside);
         let ty = self.type_of(Ty::vector(access.elem, lanes.count));
         let callee = self.declare("llvm.masked.load", &[ty, self.ptr_type()])?;
-        let args = [
-            guess.first.into(),
-            self.i32(1).into(),
-            guess.mask,
-            ty.const_zero(),
-        ];
-        let a = self.call(callee, &args)?.ok_or("a load without a result")?;
+        let others = [guess.mask, ty.const_zero()];
+        let a = self.call_masked(callee, &[guess.first.into()], &others)?;
+        let a = a.ok_or("a load without a result")?;
         self.jump(done)?;
         self.at(other);
         let b = self.gather_lanes(access.elem, lanes, guess.at, guess.mask)?;

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use inkwell::values::{IntValue, PointerValue};
+use inkwell::values::PointerValue;
 
 use super::emit::{Emit, Made, V};
 use super::runs::Kind;
@@ -387,9 +387,8 @@ impl<'c> Emit<'c, '_> {
 
     /// Stores the enabled lanes of a vector.
     pub fn store_masked(&mut self, mask: V<'c>, v: V<'c>, to: PointerValue<'c>) -> Made<()> {
-        let align: IntValue = self.i32(1);
         let callee = self.declare("llvm.masked.store", &[v.get_type(), self.ptr_type()])?;
-        self.call(callee, &[v, to.into(), align.into(), mask])?;
+        self.call_masked(callee, &[v, to.into()], &[mask])?;
         Ok(())
     }
 }

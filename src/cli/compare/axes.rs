@@ -218,7 +218,7 @@ pub fn choices(
 /// Code generators that this program has.
 fn built() -> Vec<&'static str> {
     let kinds = BackendKind::ALL.into_iter();
-    let built = kinds.filter(|k| *k != BackendKind::Llvm || cfg!(feature = "llvm"));
+    let built = kinds.filter(|k| *k != BackendKind::Llvm || cfg!(feature = "llvm-codegen"));
     built.map(BackendKind::name).collect()
 }
 

@@ -57,7 +57,7 @@ impl Engines {
         };
         let all = [
             EngineOptions::default(),
-            #[cfg(feature = "llvm")]
+            #[cfg(feature = "llvm-codegen")]
             EngineOptions {
                 strategy: visa_jit::backend::BackendKind::Llvm.into(),
                 ..EngineOptions::default()
