@@ -116,6 +116,25 @@ fn lanes_that_a_mask_chooses_are_looked_at() {
     }
 }
 
+/// Where stores under masks would need all lanes, loads beside them went to gathers whenever a lane was missing.
+#[test]
+fn stores_under_masks_need_no_version_with_all_lanes() {
+    let body =
+        "  %6: <16 x i32> = vconst [0, 4, 8, 12, 16, 20, 24, 28, 32, 36, 40, 44, 48, 52, 56, 60]
+  %7: <16 x i32> = add %5, %6
+  %8: <16 x i32> = vconst [64, 64, 64, 64, 64, 64, 64, 64, 64, 64, 64, 64, 64, 64, 64, 64]
+  %9: <16 x i32> = add %7, %8
+  %10: <16 x i1> = icmp.slt %3, %5
+  store.surface.i32x1[0] %10, %7, %2, %3
+  store.surface.i32x1[0] %10, %9, %2, %3
+";
+    let made = ir(body, &SPEED);
+    if made.contains("+avx512f") {
+        let stores = count(&made, "call void @llvm.masked.store");
+        assert_eq!(stores, 2, "{made}");
+    }
+}
+
 #[test]
 fn gathers_take_eight_offsets_as_they_are() {
     let body = "  %8: <16 x i32> = load.surface.i32x1[0] %0, %3, %1

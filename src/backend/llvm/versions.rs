@@ -356,7 +356,7 @@ impl<'c> Emit<'c, '_> {
             return None;
         }
         let masked = found.kind == Kind::Packed && self.stores_masked(access, lanes);
-        if !load && !self.is_full(mask) && (shape.mask_all.is_some() || !masked) {
+        if !load && !self.is_full(mask) && !masked {
             found.all = Some(shape.mask_all.unwrap_or(mask));
         }
         Some(found)
