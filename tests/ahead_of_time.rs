@@ -395,6 +395,16 @@ fn objects_for_each_machine(options: &[&str]) {
             listed.contains(target) && listed.contains("  0  y  float*  global buffer"),
             "{listed}"
         );
+        let file = dir.path().join(format!("{target}.s"));
+        compile(&file, &[&["--target", target], options].concat());
+        let listing = fs::read_to_string(&file).unwrap();
+        assert!(listing.contains(&format!("for {target}")));
+        let (fused, ends) = match target.starts_with("x86") {
+            true => (["mulps ", "vfmadd"], "ret\n"),
+            false => (["fmul v", "fmla v"], "ret\n"),
+        };
+        let named = fused.iter().any(|name| listing.contains(name));
+        assert!(named && listing.contains(ends), "{listing}");
     }
 }
 

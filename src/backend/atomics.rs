@@ -1,7 +1,7 @@
-//! How a code generator does atomics, and which of their results anybody reads.
+//! How a code generator does atomics.
 
 use crate::isa::AtomicOp;
-use crate::ssa::{AtomicAccess, Function, Op, Space, Value};
+use crate::ssa::{AtomicAccess, Space};
 
 /// How an atomic is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,25 +25,4 @@ impl Atomics {
             Space::Surface | Space::Flat | Space::Args => Atomics::Call,
         }
     }
-}
-
-/// Whether each value is read anywhere; nothing in functions without atomics.
-pub(super) fn read_values(f: &Function) -> Vec<bool> {
-    let insts = || f.order.iter().flat_map(|&b| &f.block(b).insts);
-    if !insts().any(|&i| matches!(f.inst(i).op, Op::Atomic(_))) {
-        return Vec::new();
-    }
-    let mut read = vec![false; f.values.len()];
-    let mut see = |v: Value| read[v.0 as usize] = true;
-    for &i in insts() {
-        f.inst(i).args.iter().copied().for_each(&mut see);
-    }
-    for &b in &f.order {
-        let term = &f.block(b).term;
-        term.condition().into_iter().for_each(&mut see);
-        for call in term.targets() {
-            call.args.iter().copied().for_each(&mut see);
-        }
-    }
-    read
 }

@@ -10,6 +10,7 @@ mod library;
 mod rounds;
 mod strategy;
 mod tuning;
+mod uses;
 mod words;
 
 pub use install::{InstallError, install};

@@ -2,14 +2,19 @@
 
 use std::fmt::Write as _;
 
-use iced_x86::{Decoder, DecoderOptions, Formatter, NasmFormatter};
+use iced_x86::{DecoderOptions, Formatter, NasmFormatter};
 use target_lexicon::Architecture;
+use yaxpeax_arch::{Decoder, U8Reader};
+use yaxpeax_arm::armv8::a64::{InstDecoder, Instruction, Operand};
 
 use super::exit::Failure;
 use crate::backend::CodeObject;
 
 /// Bytes of code shown on a line; the longest instruction has 15.
 const SHOWN_BYTES: usize = 8;
+
+/// Bytes of an instruction of AArch64.
+const ARM_BYTES: usize = 4;
 
 /// A machine instruction.
 pub struct Row {
@@ -24,31 +29,75 @@ pub struct Row {
 }
 
 /// Disassembles `code`.
+///
+/// # Errors
+/// Architectures without a disassembler are unsupported.
 pub fn rows(code: &CodeObject) -> Result<Vec<Row>, Failure> {
-    if code.triple.architecture != Architecture::X86_64 {
-        return Err(Failure::unsupported(format!(
-            "machine code for {} cannot be disassembled: only x86_64 can",
+    match code.triple.architecture {
+        Architecture::X86_64 => Ok(x86_rows(code)),
+        Architecture::Aarch64(_) => Ok(arm_rows(code)),
+        _ => Err(Failure::unsupported(format!(
+            "machine code for {} cannot be disassembled: only x86_64 and aarch64 can",
             code.triple
-        )));
+        ))),
     }
-    let mut formatter = NasmFormatter::new();
-    let mut rows = Vec::new();
-    for instruction in &mut Decoder::with_ip(64, &code.code, 0, DecoderOptions::NONE) {
-        let at = instruction.ip();
-        let start = usize::try_from(at).unwrap_or(usize::MAX);
-        let bytes = code
-            .code
-            .get(start..start.saturating_add(instruction.len()));
-        let mut text = String::new();
-        formatter.format(&instruction, &mut text);
-        rows.push(Row {
-            at,
+}
+
+impl Row {
+    fn new(code: &CodeObject, at: usize, len: usize, text: String) -> Row {
+        let bytes = code.code.get(at..at.saturating_add(len));
+        Row {
+            at: at as u64,
             hex: hex(bytes.unwrap_or(&[])),
             text,
             line: code.lines.line_at(u32::try_from(at).unwrap_or(u32::MAX)),
-        });
+        }
     }
-    Ok(rows)
+}
+
+fn x86_rows(code: &CodeObject) -> Vec<Row> {
+    let mut formatter = NasmFormatter::new();
+    let mut decoder = iced_x86::Decoder::with_ip(64, &code.code, 0, DecoderOptions::NONE);
+    let instructions = decoder.iter().map(|instruction| {
+        let mut text = String::new();
+        formatter.format(&instruction, &mut text);
+        let at = usize::try_from(instruction.ip()).unwrap_or(usize::MAX);
+        Row::new(code, at, instruction.len(), text)
+    });
+    instructions.collect()
+}
+
+/// Instructions of four bytes each; what is none is a constant.
+fn arm_rows(code: &CodeObject) -> Vec<Row> {
+    let decoder = InstDecoder::default();
+    let words = code.code.chunks(ARM_BYTES).enumerate();
+    let row = |(n, word): (usize, &[u8])| {
+        let at = n.saturating_mul(ARM_BYTES);
+        let text = match decoder.decode(&mut U8Reader::new(word)) {
+            Ok(instruction) => arm_text(&instruction, at),
+            Err(_) => {
+                let digits: String = word.iter().rev().map(|b| format!("{b:02x}")).collect();
+                format!(".word 0x{digits}")
+            }
+        };
+        Row::new(code, at, word.len(), text)
+    };
+    words.map(row).collect()
+}
+
+/// An instruction with the targets of its branches as offsets in the code, like those at the beginning of rows.
+fn arm_text(instruction: &Instruction, at: usize) -> String {
+    let text = instruction.to_string();
+    let distance = instruction.operands.iter().find_map(|o| match o {
+        Operand::PCOffset(distance) => Some(*distance),
+        _ => None,
+    });
+    match (distance, text.split_once('$')) {
+        (Some(distance), Some((rest, _))) => {
+            format!("{rest}0x{:x}", (at as i64).wrapping_add(distance))
+        }
+        _ => text,
+    }
 }
 
 /// Disassembles `code`; `source` is the vISA text its line table refers to. Lines of what the vISA was compiled from stand
@@ -151,8 +200,30 @@ mod tests {
     }
 
     #[test]
+    fn arm_branches_name_where_they_go() {
+        let mut code = code("aarch64-unknown-linux-gnu");
+        // add x0, x1, x2; cbz w3 back to it; a constant; half a word.
+        let words = [0x8b02_0020_u32, 0x34ff_ffe3, 0xffff_ffff];
+        code.code = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        code.code.extend([0xc0, 0x03]);
+        let rows = rows(&code).unwrap();
+        let texts: Vec<&str> = rows.iter().map(|row| row.text.as_str()).collect();
+        assert_eq!(
+            texts,
+            [
+                "add x0, x1, x2",
+                "cbz w3, 0x0",
+                ".word 0xffffffff",
+                ".word 0x03c0"
+            ]
+        );
+        assert_eq!((rows[1].at, rows[1].hex.as_str()), (4, "e3ffff34"));
+        assert_eq!([rows[0].line, rows[2].line], [2, 1]);
+    }
+
+    #[test]
     fn other_architectures_are_unsupported() {
-        let failure = listing("k", &code("aarch64-unknown-linux-gnu"), "").unwrap_err();
+        let failure = listing("k", &code("riscv64gc-unknown-linux-gnu"), "").unwrap_err();
         assert_eq!(failure.exit, Exit::Unsupported);
     }
 }

@@ -51,15 +51,27 @@ impl Space {
     }
 }
 
+/// Numbers of one part of an instruction: more than there are spaces.
+const SPACES: u32 = 8;
+const _: () = assert!(Space::ALL.len() <= SPACES as usize);
+
+/// Parts of one instruction that have sites of their own.
+const PARTS: u32 = 16;
+
 /// Sites of one instruction.
-pub(super) const SITES: u32 = 128;
+pub(super) const SITES: u32 = PARTS * SPACES;
 
 /// Number of a site: where an access stands in the program and what it reaches.
 pub(super) fn site(at: usize, part: u32, space: Space) -> u32 {
     (at as u32)
         .wrapping_mul(SITES)
-        .wrapping_add((part & 15).wrapping_mul(8))
+        .wrapping_add((part % PARTS).wrapping_mul(SPACES))
         .wrapping_add(space as u32)
+}
+
+/// What a site reaches.
+pub(super) fn space_of(site: u32) -> Option<Space> {
+    Space::ALL.get((site % SPACES) as usize).copied()
 }
 
 /// Memory that a message names.

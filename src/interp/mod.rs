@@ -185,7 +185,7 @@ impl Program {
     pub fn site(&self, number: u32) -> Option<Site> {
         let at = number.checked_div(access::SITES)? as usize;
         let inst = self.kernel.module().insts.get(at)?;
-        let space = Space::ALL.get((number % 8) as usize).copied()?;
+        let space = access::space_of(number)?;
         let (access, bytes) = described(inst, self.kernel.target().platform)?;
         Some(Site {
             line: inst.pos.line,

@@ -11,7 +11,7 @@ use cranelift_codegen::ir::{
 use super::mask_plan::MaskPlan;
 use super::value::{Val, piece_type, scalar_type};
 use super::{Target, context::Context, internal};
-use crate::backend::{BackendError, CodegenOptions, Gather, atomics, rounds};
+use crate::backend::{BackendError, CodegenOptions, Gather, rounds, uses};
 use crate::ssa::remark::{Bounds, Decision, Way};
 use crate::ssa::{self, Function, Inst, Lane, Remark, Ty};
 
@@ -95,10 +95,10 @@ pub(super) fn build(
         ctx: Context::new(entry, rounds),
         cache: BlockCache::default(),
         by_message: Vec::new(),
-        read: atomics::read_values(f),
+        read: uses::of_atomics(f),
         full_masks: Vec::new(),
         run_pointers: Vec::new(),
-        escapes: super::versions::escapes(f),
+        escapes: uses::escapes(f),
         ending: None,
         gather: super::lanes::gather(f, options.gather),
         remarks: Vec::new(),

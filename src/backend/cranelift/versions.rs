@@ -45,38 +45,6 @@ struct Plan {
     out: Vec<Value>,
 }
 
-/// Values that other blocks use than the one they are made in, arguments of branches apart.
-pub(super) fn escapes(f: &Function) -> Vec<bool> {
-    let mut home: Vec<Option<Block>> = vec![None; f.values.len()];
-    for &b in &f.order {
-        let results = f.block(b).insts.iter().flat_map(|&i| &f.inst(i).results);
-        for v in f.block(b).params.iter().chain(results) {
-            home[v.0 as usize] = Some(b);
-        }
-    }
-    let mut escapes = vec![false; f.values.len()];
-    for &b in &f.order {
-        let mut used = |v: Value| {
-            if home[v.0 as usize] != Some(b) {
-                escapes[v.0 as usize] = true;
-            }
-        };
-        for i in &f.block(b).insts {
-            f.inst(*i).args.iter().copied().for_each(&mut used);
-            let shape = f.shapes.get(i).copied().unwrap_or_default();
-            let addr = shape.addr.map(|a| [Some(a.base), a.guard]);
-            let scalars = addr.into_iter().flatten().chain([shape.mask_all]);
-            scalars.flatten().for_each(&mut used);
-        }
-        let term = &f.block(b).term;
-        term.condition().into_iter().for_each(&mut used);
-        for call in term.targets() {
-            call.args.iter().copied().for_each(&mut used);
-        }
-    }
-    escapes
-}
-
 impl Emit<'_> {
     /// Translates a block in two versions; false, and nothing done, when it is not one for that.
     pub fn in_versions(&mut self, block: Block) -> bool {

@@ -20,7 +20,7 @@ use super::lines::Lines;
 use super::thread::ThreadLoop;
 use super::types::{padded_lanes, vector_of};
 use super::versions::Versions;
-use crate::backend::{CodegenOptions, atomics};
+use crate::backend::{CodegenOptions, uses};
 use crate::ssa::remark::{Bounds, Decision, Way};
 use crate::ssa::{self, Function, Inst, Lane, Op, Remark, Ty};
 
@@ -113,7 +113,7 @@ impl<'c, 'f> Emit<'c, 'f> {
             ctx: ThreadLoop::default(),
             lines: Lines::new(cx, module, func),
             remarks: Vec::new(),
-            read: atomics::read_values(f),
+            read: uses::of_atomics(f),
             versions: Versions::default(),
             escapes: Vec::new(),
             uses: Vec::new(),

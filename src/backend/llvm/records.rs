@@ -10,8 +10,9 @@ use inkwell::values::PointerValue;
 use super::emit::{Emit, Made, V};
 use super::runs::Kind;
 use super::versions::{Access, At};
+use crate::backend::uses;
 use crate::ssa::remark::Way;
-use crate::ssa::{Function, Inst, Lane, MemAccess, Op, Ty, Value, ValueDef};
+use crate::ssa::{Inst, Lane, MemAccess, Op, Ty, Value, ValueDef};
 
 /// Bytes of a record.
 const RECORD: i64 = 16;
@@ -39,21 +40,6 @@ struct Copied<'c> {
     last: Inst,
     /// What was loaded for each lane.
     rows: Vec<V<'c>>,
-}
-
-/// How often each value is read.
-pub(super) fn uses(f: &Function) -> Vec<u32> {
-    let mut uses = vec![0; f.values.len()];
-    for &b in &f.order {
-        let data = f.block(b);
-        let args = data.insts.iter().flat_map(|&i| &f.inst(i).args);
-        let targets = data.term.targets();
-        let passed = targets.iter().flat_map(|call| &call.args);
-        for v in args.chain(passed).copied().chain(data.term.condition()) {
-            uses[v.0 as usize] += 1;
-        }
-    }
-    uses
 }
 
 /// True if two stores of even distances do not write one byte both: they are apart as a whole, or in every stride.
@@ -100,7 +86,7 @@ impl<'c> Emit<'c, '_> {
     /// Finds records that are only copied; all accesses in question are inside.
     pub fn plan_copies(&mut self, insts: &[Inst]) {
         if self.uses.is_empty() {
-            self.uses = uses(self.f);
+            self.uses = uses::counts(self.f);
         }
         let mut pairs: Vec<(Access, Access)> = insts
             .iter()

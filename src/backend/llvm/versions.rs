@@ -20,9 +20,9 @@ use inkwell::values::{InstructionOpcode as I, PhiValue, PointerValue};
 use super::emit::{Emit, Made, V};
 use super::records::Copies;
 use super::runs::{Kind, MAX_RUN, Run};
-use crate::backend as options;
+use crate::backend::{self as options, uses};
 use crate::ssa::remark::{Bounds, Decision};
-use crate::ssa::{BinOp, Block, Function, Inst, MemAccess, Op, Remark, Space, Value};
+use crate::ssa::{BinOp, Block, Inst, MemAccess, Op, Remark, Space, Value};
 
 /// Accesses from which a version of their own pays; of records, which are slow otherwise, one.
 const MIN_RUNS: usize = 2;
@@ -124,46 +124,9 @@ struct Plan {
     len: usize,
 }
 
-/// Values that other blocks use than the one they are made in, arguments of branches apart.
-pub(super) fn escapes(f: &Function) -> Vec<bool> {
-    let mut home: Vec<Option<Block>> = vec![None; f.values.len()];
-    for &b in &f.order {
-        let results = f.block(b).insts.iter().flat_map(|&i| &f.inst(i).results);
-        for v in f.block(b).params.iter().chain(results) {
-            home[v.0 as usize] = Some(b);
-        }
-    }
-    let mut escapes = vec![false; f.values.len()];
-    for &b in &f.order {
-        let insts = f.block(b).insts.iter().flat_map(|&i| read(f, i));
-        for v in insts.chain(ending(f, b)) {
-            escapes[v.0 as usize] |= home[v.0 as usize] != Some(b);
-        }
-    }
-    escapes
-}
-
-/// What an instruction reads, with the scalars that say how its addresses run.
-fn read(f: &Function, i: Inst) -> Vec<Value> {
-    let shape = f.shapes.get(&i).copied().unwrap_or_default();
-    let addr = shape.addr.map(|a| [Some(a.base), a.guard]);
-    let scalars = addr.into_iter().flatten().chain([shape.mask_all]).flatten();
-    f.inst(i).args.iter().copied().chain(scalars).collect()
-}
-
 /// True for accesses to register storage, which are known to be inside in most places.
 const fn in_registers(op: &Op) -> bool {
     matches!(op, Op::Load(access) | Op::Store(access) if matches!(access.space, Space::Regs))
-}
-
-/// What the end of a block reads.
-fn ending(f: &Function, b: Block) -> Vec<Value> {
-    let term = &f.block(b).term;
-    let args = term
-        .targets()
-        .into_iter()
-        .flat_map(|call| call.args.clone());
-    args.chain(term.condition()).collect()
 }
 
 impl<'c> Emit<'c, '_> {
@@ -420,13 +383,13 @@ impl<'c> Emit<'c, '_> {
     /// Values of `rest` that somebody behind it reads.
     fn handed_on(&mut self, rest: &[Inst], after: &[Inst], end: &End<'c>) -> Vec<Value> {
         let f = self.f;
-        let mut used: HashSet<Value> = after.iter().flat_map(|&i| read(f, i)).collect();
+        let mut used: HashSet<Value> = after.iter().flat_map(|&i| uses::read(f, i)).collect();
         match end {
-            End::Block(block) => used.extend(ending(f, *block)),
+            End::Block(block) => used.extend(uses::ending(f, *block)),
             End::Join(_, values) => used.extend(values.iter().map(|(v, _)| *v)),
         }
         if self.escapes.is_empty() {
-            self.escapes = escapes(f);
+            self.escapes = uses::escapes(f);
         }
         let made = rest.iter().flat_map(|&i| &f.inst(i).results);
         made.filter(|v| used.contains(v) || self.escapes[v.0 as usize])
@@ -556,7 +519,7 @@ impl<'c> Emit<'c, '_> {
             } else if self.versions.any && !in_registers(&data.op) {
                 used.extend(&data.args);
             } else {
-                used.extend(read(f, i));
+                used.extend(uses::read(f, i));
             }
         }
         needed.reverse();
