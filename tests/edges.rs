@@ -36,6 +36,8 @@ mod masks;
 mod media;
 #[path = "edges/order.rs"]
 mod order;
+#[path = "edges/ports.rs"]
+mod ports;
 #[path = "edges/raw.rs"]
 mod raw;
 #[path = "edges/records.rs"]

@@ -169,7 +169,7 @@ fn other_hardware_messages_are_named() {
             "untyped atomic",
         ),
         (
-            "raw_sends.10.1.0.1 (M1, 8) 0xa:ud 0x2110000:ud V.0 %null.0 W.0",
+            "raw_sends.10.1.0.1 (M1, 8) 0xa:ud 0x2190000:ud V.0 %null.0 W.0",
             "byte scattered read",
         ),
         (
@@ -186,7 +186,7 @@ fn other_hardware_messages_are_named() {
         ),
         (
             "raw_sends.12.1.0.1 (M1, 8) V(0,0)<0;1,0> 0x2106e02:ud V.0 %null.0 W.0",
-            "not constants",
+            "is not a constant",
         ),
         (
             "raw_sends.12.1.0.1 (M1, 8) 0xc:ud V(0,0)<0;1,0> V.0 %null.0 W.0",

@@ -15,6 +15,9 @@ use visa_jit::isa::{
 use visa_jit::module::{Body, Dst, Module, PredId, Src, SurfaceId};
 use visa_jit::valid::{Target, validate};
 
+#[path = "valid/sends.rs"]
+mod sends;
+
 /// Column of the instruction in [`program`].
 const COLUMN: u32 = 5;
 

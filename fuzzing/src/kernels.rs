@@ -9,6 +9,7 @@ pub mod filetest;
 pub mod generate;
 pub mod image;
 mod message;
+mod port;
 pub mod reduce;
 mod send;
 
@@ -228,7 +229,7 @@ impl Kernel {
     fn head(&self, body: &str, sub: &str, used: &[&Variable]) -> String {
         let (simd, text) = (self.simd, format!("{body}{sub}"));
         let mut t = format!(".version 4.1\n.kernel \"random\"\n.kernel_attr SimdSize={simd}\n");
-        if text.contains("slm") {
+        if text.contains("slm") || text.contains("raw_send") {
             t += ".kernel_attr SLMSize=2\n";
         }
         for v in used {

@@ -55,7 +55,7 @@ impl Machine<'_, '_, '_> {
             SurfaceId::SLM => Ok(Memory::LOCAL),
             // Offsets are relative to the thread's own scratch: `r0.5` gives a base of 0.
             SurfaceId::SCRATCH => Ok(Memory::SCRATCH),
-            _ => match self.t.surface(s) {
+            _ => match s.as_entry().or_else(|| self.t.surface(s)) {
                 // Entries of the heap, as LSC messages find them.
                 Some(word) if s == SurfaceId::BSS => {
                     let shift = self.program.kernel.target().platform.bindless_shift();

@@ -62,7 +62,6 @@ pub use trace::Trace;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::isa::Platform;
 use crate::isa::lsc::LscOp;
 use crate::limits::MAX_CALL_DEPTH;
 use crate::module::{Body, Inst, Lsc, MemKind, Svm};
@@ -186,7 +185,7 @@ impl Program {
         let at = number.checked_div(access::SITES)? as usize;
         let inst = self.kernel.module().insts.get(at)?;
         let space = access::space_of(number)?;
-        let (access, bytes) = described(inst, self.kernel.target().platform)?;
+        let (access, bytes) = described(inst)?;
         Some(Site {
             line: inst.pos.line,
             opcode: inst.mnemonic(),
@@ -198,7 +197,7 @@ impl Program {
 }
 
 /// Kind and element bytes of a memory instruction.
-fn described(inst: &Inst, platform: Platform) -> Option<(&'static str, u32)> {
+fn described(inst: &Inst) -> Option<(&'static str, u32)> {
     use crate::isa::Opcode as O;
     let kind = |store| if store { "write" } else { "read" };
     let width = |w: &crate::module::AtomicWidth| match w {
@@ -243,7 +242,6 @@ fn described(inst: &Inst, platform: Platform) -> Option<(&'static str, u32)> {
             Svm::Atomic { width: w, .. } => ("atomic", width(w)),
         },
         Body::Lsc(l) => untyped(l),
-        Body::RawSend(r) => untyped(&r.decode(inst, platform).ok()?),
         Body::LscBlock2d(b) => (kind(b.store), b.data_size.memory_bytes()),
         Body::LscTyped(t) => match t.op {
             LscOp::Atomic(_) => ("atomic", 4),

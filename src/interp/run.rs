@@ -291,10 +291,7 @@ impl Machine<'_, '_, '_> {
             Body::Sample(s) => self.sample(inst, s),
             Body::Dpas(d) => self.dpas(inst, d),
             Body::Lsc(l) => self.lsc(inst, l),
-            Body::RawSend(r) => match r.decode(inst, self.program.kernel.target().platform) {
-                Ok(l) => self.lsc(inst, &l),
-                Err(what) => Halt::unsupported(what),
-            },
+            Body::RawSend(r) => Halt::unsupported(r.refusal()),
             Body::LscBlock2d(b) => self.lsc_block2d(inst, b),
             Body::LscTyped(t) => self.lsc_typed(inst, t),
             Body::Faddr { name, dst } => self.faddr(name, dst),

@@ -1,64 +1,127 @@
-//! Names of hardware messages, for errors about `raw_send`: shared functions and the message types of the data ports.
+//! Hardware messages: shared functions, the message types of the data ports, and their names.
 
-/// Shared functions by number.
-const FUNCTIONS: [(u8, &str); 14] = [
-    (0x0, "null"),
-    (0x2, "sampler"),
-    (0x3, "gateway"),
-    (0x4, "data cache 2"),
-    (0x5, "render cache"),
-    (0x6, "unified return buffer"),
-    (0x7, "thread spawner"),
-    (0x8, "video motion estimation"),
-    (0x9, "constant cache"),
-    (0xA, "data cache 0"),
-    (0xC, "data cache 1"),
-    (0xD, "typed global memory"),
-    (0xE, "shared local memory"),
-    (0xF, "untyped global memory"),
-];
+/// A table of codes with names, and a constant for each code that messages are told apart by.
+macro_rules! codes {
+    ($(#[$doc:meta])* $table:ident $code:ty { $($name:ident $value:literal $text:literal,)* }) => {
+        $(
+            #[doc = concat!("Code of \"", $text, "\".")]
+            pub const $name: $code = $value;
+        )*
 
-/// Message types of data cache 0, bits 17:14 of the descriptor.
-const CACHE_0: [(u32, &str); 11] = [
-    (0x0, "oword block read"),
-    (0x1, "unaligned oword block read"),
-    (0x3, "dword scattered read"),
-    (0x4, "byte scattered read"),
-    (0x5, "qword scattered read"),
-    (0x6, "untyped atomic"),
-    (0x7, "memory fence"),
-    (0x8, "oword block write"),
-    (0xB, "dword scattered write"),
-    (0xC, "byte scattered write"),
-    (0xD, "qword scattered write"),
-];
+        $(#[$doc])*
+        const $table: &[($code, &str)] = &[$(($value, $text),)*];
+    };
+}
+
+/// Shared functions.
+pub mod function {
+    codes! {
+        /// Every function that messages name.
+        ALL u8 {
+            NULL 0x0 "null",
+            SAMPLER 0x2 "sampler",
+            GATEWAY 0x3 "gateway",
+            DATA_CACHE_2 0x4 "data cache 2",
+            RENDER_CACHE 0x5 "render cache",
+            RETURN_BUFFER 0x6 "unified return buffer",
+            SPAWNER 0x7 "thread spawner",
+            MOTION 0x8 "video motion estimation",
+            CONSTANT_CACHE 0x9 "constant cache",
+            DATA_CACHE_0 0xA "data cache 0",
+            DATA_CACHE_1 0xC "data cache 1",
+            TYPED_GLOBAL 0xD "typed global memory",
+            SHARED_LOCAL 0xE "shared local memory",
+            UNTYPED_GLOBAL 0xF "untyped global memory",
+        }
+    }
+
+    /// Name of a function.
+    pub fn name(code: u8) -> Option<&'static str> {
+        super::find(ALL, code)
+    }
+}
+
+/// Message types of data cache 0, bits 18:14 of the descriptor.
+pub mod cache_0 {
+    codes! {
+        /// Every type.
+        ALL u32 {
+            OWORD_READ 0x0 "oword block read",
+            OWORD_READ_UNALIGNED 0x1 "unaligned oword block read",
+            DWORD_READ 0x3 "dword scattered read",
+            BYTE_READ 0x4 "byte scattered read",
+            QWORD_READ 0x5 "qword scattered read",
+            ATOMIC 0x6 "untyped atomic",
+            FENCE 0x7 "memory fence",
+            OWORD_WRITE 0x8 "oword block write",
+            DWORD_WRITE 0xB "dword scattered write",
+            BYTE_WRITE 0xC "byte scattered write",
+            QWORD_WRITE 0xD "qword scattered write",
+        }
+    }
+
+    /// Name of a type; with bit 4 it is one of blocks of scratch memory.
+    pub fn name(code: u32) -> Option<&'static str> {
+        match code >> 4 & 1 {
+            0 => super::find(ALL, code),
+            _ => Some("scratch block"),
+        }
+    }
+}
 
 /// Message types of data cache 1, bits 18:14.
-const CACHE_1: [(u32, &str); 23] = [
-    (0x01, "untyped surface read"),
-    (0x02, "untyped atomic"),
-    (0x03, "untyped 16-bit atomic"),
-    (0x04, "media block read"),
-    (0x05, "typed surface read"),
-    (0x06, "typed atomic"),
-    (0x07, "typed 16-bit atomic"),
-    (0x09, "untyped surface write"),
-    (0x0A, "media block write"),
-    (0x0C, "typed 16-bit counter atomic"),
-    (0x0D, "typed surface write"),
-    (0x10, "A64 scattered read"),
-    (0x11, "A64 untyped surface read"),
-    (0x12, "A64 atomic"),
-    (0x13, "A64 16-bit atomic"),
-    (0x14, "A64 block read"),
-    (0x15, "A64 block write"),
-    (0x19, "A64 untyped surface write"),
-    (0x1A, "A64 scattered write"),
-    (0x1B, "untyped float atomic"),
-    (0x1C, "untyped half atomic"),
-    (0x1D, "A64 float atomic"),
-    (0x1E, "A64 half atomic"),
-];
+pub mod cache_1 {
+    codes! {
+        /// Every type.
+        ALL u32 {
+            READ 0x01 "untyped surface read",
+            ATOMIC 0x02 "untyped atomic",
+            ATOMIC_16 0x03 "untyped 16-bit atomic",
+            MEDIA_READ 0x04 "media block read",
+            TYPED_READ 0x05 "typed surface read",
+            TYPED_ATOMIC 0x06 "typed atomic",
+            TYPED_ATOMIC_16 0x07 "typed 16-bit atomic",
+            WRITE 0x09 "untyped surface write",
+            MEDIA_WRITE 0x0A "media block write",
+            COUNTER 0x0B "counter atomic",
+            COUNTER_16 0x0C "typed 16-bit counter atomic",
+            TYPED_WRITE 0x0D "typed surface write",
+            A64_SCATTERED_READ 0x10 "A64 scattered read",
+            A64_READ 0x11 "A64 untyped surface read",
+            A64_ATOMIC 0x12 "A64 atomic",
+            A64_ATOMIC_16 0x13 "A64 16-bit atomic",
+            A64_BLOCK_READ 0x14 "A64 block read",
+            A64_BLOCK_WRITE 0x15 "A64 block write",
+            A64_WRITE 0x19 "A64 untyped surface write",
+            A64_SCATTERED_WRITE 0x1A "A64 scattered write",
+            FLOAT_ATOMIC 0x1B "untyped float atomic",
+            HALF_ATOMIC 0x1C "untyped half atomic",
+            A64_FLOAT_ATOMIC 0x1D "A64 float atomic",
+            A64_HALF_ATOMIC 0x1E "A64 half atomic",
+        }
+    }
+
+    /// Name of a type.
+    pub fn name(code: u32) -> Option<&'static str> {
+        super::find(ALL, code)
+    }
+}
+
+/// Entries of the binding table that are none: shared local memory, and memory without a surface, coherent with other
+/// devices or not.
+pub mod reserved {
+    /// Shared local memory.
+    pub const LOCAL: u8 = 254;
+    /// No surface; caches are coherent with other devices.
+    pub const STATELESS: u8 = 255;
+    /// No surface; caches are not.
+    pub const STATELESS_NONCOHERENT: u8 = 253;
+    /// The surface is in the extended descriptor.
+    pub const BINDLESS: u8 = 252;
+}
+
+/// Operation of fences among LSC messages, beside those of [`super::lsc::LSC_OPS`].
+pub const LSC_FENCE: u32 = 0x1F;
 
 fn find<T: PartialEq + Copy>(table: &[(T, &'static str)], code: T) -> Option<&'static str> {
     table
@@ -70,7 +133,7 @@ fn find<T: PartialEq + Copy>(table: &[(T, &'static str)], code: T) -> Option<&'s
 /// A message in words: its shared function and type. The descriptor may only be known when the kernel runs.
 pub fn describe(function: u8, descriptor: Option<u32>) -> String {
     let mut out = format!("a message to shared function {function:#x}");
-    if let Some(name) = find(&FUNCTIONS, function) {
+    if let Some(name) = function::name(function) {
         out.push_str(&format!(" ({name})"));
     }
     let Some(d) = descriptor else {
@@ -78,9 +141,12 @@ pub fn describe(function: u8, descriptor: Option<u32>) -> String {
         return out;
     };
     let (code, name) = match function {
-        0xA => (d >> 14 & 0xF, find(&CACHE_0, d >> 14 & 0xF)),
-        0xC => (d >> 14 & 0x1F, find(&CACHE_1, d >> 14 & 0x1F)),
-        0xD..=0xF => {
+        function::DATA_CACHE_0 => (d >> 14 & 0x1F, cache_0::name(d >> 14 & 0x1F)),
+        function::DATA_CACHE_1 => (d >> 14 & 0x1F, cache_1::name(d >> 14 & 0x1F)),
+        function::TYPED_GLOBAL..=function::UNTYPED_GLOBAL if d & 0x3F == LSC_FENCE => {
+            (LSC_FENCE, Some("lsc_fence"))
+        }
+        function::TYPED_GLOBAL..=function::UNTYPED_GLOBAL => {
             let op = super::lsc::LscOp::from_code((d & 0x3F) as u8);
             (d & 0x3F, op.and_then(|op| op.spelling()).map(|s| s.0))
         }

@@ -127,6 +127,10 @@ impl Lowerer<'_> {
                 index: None,
             });
         }
+        if let Some(entry) = s.as_entry() {
+            let index = self.b.i32(entry);
+            return self.surface_index(index);
+        }
         let Some(var) = self.surface_var(s) else {
             return Fail::unsupported(format!(
                 "surface {}",

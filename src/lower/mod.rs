@@ -254,10 +254,7 @@ impl<'k> Lowerer<'k> {
             Body::Nbarrier { id, step } => self.nbarrier(id, step),
             // Waits for threads of another kind of launch, which none here depends on.
             Body::Wait(_) => Ok(()),
-            Body::RawSend(r) => match r.decode(inst, self.kernel.target().platform) {
-                Ok(l) => self.lsc(inst, &l),
-                Err(what) => Fail::unsupported(what),
-            },
+            Body::RawSend(r) => Fail::unsupported(r.refusal()),
             _ => Fail::unsupported("not lowered yet"),
         }
     }

@@ -18,6 +18,8 @@ pub struct Inst {
     pub exec: Exec,
     /// Operands.
     pub body: Body,
+    /// Opcode of the text, where validation has read a hardware message as the instruction that it is.
+    pub written: Option<Opcode>,
     /// Source position.
     pub pos: Pos,
 }
@@ -25,6 +27,9 @@ pub struct Inst {
 impl Inst {
     /// Mnemonic as written, without suffixes. LSC messages share a row of the table, but not their names.
     pub fn mnemonic(&self) -> &'static str {
+        if let Some(op) = self.written {
+            return op.mnemonic();
+        }
         let op = match &self.body {
             Body::Lsc(l) => l.op,
             Body::LscTyped(t) => t.op,
@@ -602,6 +607,8 @@ pub struct RawSend {
     pub src1: Raw,
     /// Result.
     pub dst: Raw,
+    /// Why it is no instruction known here, after validation.
+    pub refused: Option<&'static str>,
 }
 
 /// `dpas.P1.P2.depth.repeat dst src0 src1 src2`.

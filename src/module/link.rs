@@ -113,6 +113,7 @@ fn append(kernel: &mut Module, function: Function) {
                     pred: None,
                     exec: Exec::SCALAR,
                     body: Body::Label(l),
+                    written: None,
                     pos,
                 },
             );

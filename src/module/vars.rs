@@ -33,6 +33,19 @@ impl SurfaceId {
     pub const SCRATCH: SurfaceId = SurfaceId(5);
     /// First id of a declared surface.
     pub const FIRST_USER: u32 = 6;
+
+    /// Ids from here on are entries of the binding table themselves, which messages name without a variable.
+    const FIRST_ENTRY: u32 = u32::MAX - 0xFF;
+
+    /// A surface by its entry in the binding table.
+    pub const fn entry(index: u8) -> SurfaceId {
+        SurfaceId(Self::FIRST_ENTRY + index as u32)
+    }
+
+    /// The entry, of surfaces that are named so.
+    pub const fn as_entry(self) -> Option<u32> {
+        self.0.checked_sub(Self::FIRST_ENTRY)
+    }
 }
 
 /// Ids of predefined general variables.

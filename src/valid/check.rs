@@ -124,6 +124,25 @@ pub fn inst(
     c.body(inst.op, &inst.body);
 }
 
+/// Operands of an instruction that a hardware message was read as: they lie inside their variables.
+pub fn message(
+    module: &Module,
+    places: &Places,
+    target: Target,
+    inst: &Inst,
+    errors: &mut Vec<ValidError>,
+) {
+    let mut c = Ctx {
+        module,
+        places,
+        target,
+        lanes: inst.exec.lanes(),
+        pos: inst.pos,
+        errors,
+    };
+    c.body(inst.op, &inst.body);
+}
+
 impl Ctx<'_> {
     fn err(&mut self, message: String) {
         error(self.errors, self.pos, message);
@@ -221,7 +240,9 @@ impl Ctx<'_> {
     }
 
     fn surface(&mut self, s: SurfaceId) {
-        if s.0 >= SurfaceId::FIRST_USER + self.module.vars.surface.len() as u32 {
+        if s.as_entry().is_none()
+            && s.0 >= SurfaceId::FIRST_USER + self.module.vars.surface.len() as u32
+        {
             self.err(format!("surface T{} does not exist", s.0));
         }
     }

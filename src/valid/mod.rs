@@ -4,6 +4,7 @@
 //! variable id, label and predicate resolves, aliases end in storage roots without cycles, and every register
 //! operand lies inside its root's storage, so that later stages index without asking again. What validation does
 //! *not* decide is whether an opcode is supported; that is an `Unsupported` error of the stage that meets it.
+//! Hardware messages that are memory messages are the instructions of vISA that make them from here on.
 
 mod check;
 mod flow;
@@ -14,7 +15,7 @@ mod shapes;
 pub use place::{Place, Root, RootId};
 
 use crate::isa::Platform;
-use crate::module::{Module, Pos, VarId};
+use crate::module::{Body, Module, Pos, VarId};
 
 /// What a kernel was compiled for; never guessed from the text (VISA.md 0.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -92,10 +93,10 @@ impl ValidKernel {
 ///
 /// # Errors
 /// All rules it breaks, in textual order.
-pub fn validate(module: Module, target: Target) -> Result<ValidKernel, ValidErrors> {
+pub fn validate(mut module: Module, target: Target) -> Result<ValidKernel, ValidErrors> {
     let mut errors = Vec::new();
     let simd = check::simd(&module, &mut errors);
-    let places = place::Places::resolve(&module, target, &mut errors);
+    let mut places = place::Places::resolve(&module, target, &mut errors);
     check::labels(&module, &mut errors);
     flow::branches(&module, &mut errors);
     check::inputs(&module, &places, &mut errors);
@@ -106,6 +107,9 @@ pub fn validate(module: Module, target: Target) -> Result<ValidKernel, ValidErro
         check::inst(&module, &places, target, simd, inst, &mut errors);
     }
     if errors.is_empty() {
+        messages(&mut module, &mut places, target, &mut errors);
+    }
+    if errors.is_empty() {
         Ok(ValidKernel {
             module,
             target,
@@ -114,5 +118,26 @@ pub fn validate(module: Module, target: Target) -> Result<ValidKernel, ValidErro
         })
     } else {
         Err(ValidErrors(errors))
+    }
+}
+
+/// Reads hardware messages as the instructions that they are.
+fn messages(
+    module: &mut Module,
+    places: &mut place::Places,
+    target: Target,
+    errors: &mut Vec<ValidError>,
+) {
+    if !module
+        .insts
+        .iter()
+        .any(|i| matches!(i.body, Body::RawSend(_)))
+    {
+        return;
+    }
+    module.decode_sends(target.platform);
+    *places = place::Places::resolve(module, target, errors);
+    for inst in module.insts.iter().filter(|i| i.written.is_some()) {
+        check::message(module, places, target, inst, errors);
     }
 }

@@ -12,10 +12,10 @@ use super::rig::{Effort, Rig};
 
 /// An operation: legacy name, LSC name, sources, what it stores (old value, first and second source as the
 /// legacy message has them, bytes).
-struct Operation {
-    legacy: &'static str,
+pub struct Operation {
+    pub legacy: &'static str,
     lsc: &'static str,
-    sources: usize,
+    pub sources: usize,
     new: fn(u64, u64, u64, u32) -> u64,
 }
 
@@ -52,7 +52,7 @@ const fn op(
 }
 
 /// Legacy `cmpxchg` names the new value first, `fcmpwr` the value to compare with; LSC always the latter.
-const OPERATIONS: [Operation; 21] = [
+pub const OPERATIONS: [Operation; 21] = [
     op("add", "iadd", 1, |o, a, _, _| o.wrapping_add(a)),
     op("sub", "isub", 1, |o, a, _, _| o.wrapping_sub(a)),
     op("inc", "iinc", 0, |o, _, _, _| o.wrapping_add(1)),
@@ -92,7 +92,7 @@ fn element(start: Start, bytes: u32, case: &Case, m: &Machine, lane: u32) -> (u6
     clippy::too_many_arguments,
     reason = "a table row of facts about one message"
 )]
-fn atomic(
+pub fn atomic(
     platform: Platform,
     l: Lanes,
     space: Space,

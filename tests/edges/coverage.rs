@@ -4,7 +4,7 @@ use visa_jit::isa::sampler::{SamplerOp, read_params};
 use visa_jit::isa::{Family, Form, Opcode, OpcodeInfo, Status};
 
 use super::rig::Rig;
-use super::{atomics, block2d, images, legacy, lsc, media, raw, svm};
+use super::{atomics, block2d, images, legacy, lsc, media, ports, raw, svm};
 
 /// Spellings of such rows without cases of their own, and why.
 const LEFT_OUT: [(&str, &str); 6] = [
@@ -61,6 +61,7 @@ fn every_message_to_memory_has_edges() {
         atomics::all,
         block2d::rectangles,
         raw::sends,
+        ports::ports,
     ] {
         shapes(&mut rig);
     }

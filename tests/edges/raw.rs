@@ -2,9 +2,8 @@
 
 use visa_jit::isa::Platform;
 
-use super::kernel::{Guard, Reach, Shape};
-use super::layout::{Layout, Start};
-use super::legacy::{ALL, Lanes, access, channels};
+use super::kernel::{Guard, Shape};
+use super::legacy::{ALL, Lanes};
 use super::lsc::{D16C32, D32, D64, Message, Size};
 use super::machine::Space;
 use super::rig::{Effort, Rig};
@@ -12,10 +11,13 @@ use super::rig::{Effort, Rig};
 /// Lengths of vectors in the order of their codes.
 const LENGTHS: [u32; 8] = [1, 2, 3, 4, 8, 16, 32, 64];
 
+/// Port, descriptor, extended descriptor, and registers of both sources.
+pub type Sent = (u32, u32, u32, [u32; 2]);
+
 /// Descriptor and extended descriptor of an LSC message, and the port that serves it: bits 5:0 the operation, 8:7 the width
 /// of addresses, 11:9 of data, 15:12 a vector's length or the channels, 30:29 how the surface is named, here by its index in
 /// bits 31:24 of the extended one.
-fn lsc(space: Space, operation: u32, size: Size, arrangement: u32) -> (u32, u32, u32) {
+fn lsc(space: Space, operation: u32, size: Size, arrangement: u32) -> Sent {
     let (port, wide, model) = match space {
         Space::Flat => (15, 3, 0),
         Space::Slm => (14, 2, 0),
@@ -27,53 +29,40 @@ fn lsc(space: Space, operation: u32, size: Size, arrangement: u32) -> (u32, u32,
         _ => 5,
     };
     let desc = operation | wide << 7 | data << 9 | arrangement << 12 | model << 29;
-    (port, desc, port)
+    (port, desc, port, [1, 1])
 }
 
 /// The text of a load or store; what is not split has one payload, and is a load.
-fn text(split: bool, store: bool, (port, desc, ex): (u32, u32, u32)) -> (&'static str, String) {
+fn text(split: bool, store: bool, sent: Sent) -> (&'static str, String) {
+    let (port, desc, ex, [first, second]) = sent;
     match (split, store) {
         (false, _) => (
             "raw_send",
-            format!("raw_send {{x}} {ex:#x} 1 1 {desc:#x}:ud OFF.0 DATA.0"),
+            format!("raw_send {{x}} {ex:#x} {first} 1 {desc:#x}:ud OFF.0 DATA.0"),
         ),
         (true, false) => (
             "raw_sends",
-            format!("raw_sends.{port}.1.0.1 {{x}} {ex:#x}:ud {desc:#x}:ud OFF.0 %null.0 DATA.0"),
+            format!(
+                "raw_sends.{port}.{first}.0.1 {{x}} {ex:#x}:ud {desc:#x}:ud OFF.0 %null.0 DATA.0"
+            ),
         ),
         (true, true) => (
             "raw_sends",
-            format!("raw_sends.{port}.1.1.0 {{x}} {ex:#x}:ud {desc:#x}:ud OFF.0 DATA.0 %null.0"),
+            format!(
+                "raw_sends.{port}.{first}.{second}.0 {{x}} {ex:#x}:ud {desc:#x}:ud OFF.0 DATA.0 %null.0"
+            ),
         ),
     }
 }
 
-fn sent(shape: Shape, split: bool, store: bool, message: (u32, u32, u32)) -> Shape {
+/// A shape whose instruction is a message.
+pub fn sent(shape: Shape, split: bool, store: bool, message: Sent) -> Shape {
     let (opcode, text) = text(split, store, message);
     Shape {
         text,
         opcode: opcode.into(),
         ..shape
     }
-}
-
-/// Dwords at aligned byte offsets; each channel is an access of its own.
-fn untyped(platform: Platform, l: Lanes, set: u32, store: bool) -> Shape {
-    let layout = Layout {
-        start: Start::Bytes,
-        memory: 4,
-        register: 4,
-        upper: false,
-        elements: channels(set),
-        stride: (4 * l.lanes).max(platform.grf_bytes()),
-        block: true,
-    };
-    let reach = Reach {
-        align: 4,
-        ..Reach::default()
-    };
-    let (space, text) = (Space::Surface, String::new());
-    access(platform, l, space, text, "", layout, store, reach)
 }
 
 /// One of each kind.
@@ -122,17 +111,6 @@ pub fn sends(rig: &mut Rig) {
                     let message = lsc(space, operation + 2, size, set);
                     rig.run(&sent(m.quad(size, set), split, store, message), effort);
                 }
-            }
-        }
-        // Untyped surface messages of data cache 1: type, lanes, channels that are left out.
-        for set in [1, 6, 13, 15] {
-            for lanes in [8, 16] {
-                let l = Lanes::new(16, 0, lanes, Guard::Predicate);
-                let platform = [Platform::Skl, Platform::Tgllp][set as usize % 2];
-                let shape = untyped(platform, l, set, store);
-                let kind = if store { 9 } else { 1 };
-                let desc = kind << 14 | (if lanes == 8 { 2 } else { 1 }) << 12 | (15 ^ set) << 8;
-                rig.run(&sent(shape, true, store, (12, desc, 12)), ALL);
             }
         }
     }

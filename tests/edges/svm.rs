@@ -9,7 +9,7 @@ use super::machine::Space;
 use super::rig::{Effort, Rig};
 
 /// `svm_block_ld` and `svm_block_st`.
-fn block(owords: u32, store: bool) -> Shape {
+pub fn block(platform: Platform, owords: u32, store: bool) -> Shape {
     let opcode = if store {
         "svm_block_st"
     } else {
@@ -30,16 +30,7 @@ fn block(owords: u32, store: bool) -> Shape {
     };
     let text = format!("{opcode} ({owords}) WIDE(0,0)<0;1,0> DATA.0");
     let l = Lanes::new(16, 0, 1, Guard::None);
-    access(
-        Platform::Skl,
-        l,
-        Space::Flat,
-        text,
-        opcode,
-        layout,
-        store,
-        reach,
-    )
+    access(platform, l, Space::Flat, text, opcode, layout, store, reach)
 }
 
 /// `svm_gather` and `svm_scatter`. Bytes are packed into a dword or a qword a lane.
@@ -103,10 +94,25 @@ pub fn gather4(platform: Platform, l: Lanes, set: u32, store: bool, wide: bool) 
     shape
 }
 
+/// Channels at 64-bit addresses, which messages have in place of a base and offsets.
+pub fn channels_at(platform: Platform, l: Lanes, set: u32, store: bool) -> Shape {
+    let layout = Layout {
+        start: Start::Address,
+        memory: 4,
+        register: 4,
+        upper: false,
+        elements: channels(set),
+        stride: (4 * l.lanes).max(platform.grf_bytes()),
+        block: false,
+    };
+    let (text, reach) = (String::new(), Reach::default());
+    access(platform, l, Space::Flat, text, "", layout, store, reach)
+}
+
 pub fn flat(rig: &mut Rig) {
     for store in [false, true] {
         for owords in [1, 2, 4, 8] {
-            rig.run(&block(owords, store), ALL);
+            rig.run(&block(Platform::Skl, owords, store), ALL);
         }
         for (k, bytes) in [1, 4, 8].into_iter().enumerate() {
             for (i, blocks) in [1, 2, 4, 8].into_iter().enumerate() {

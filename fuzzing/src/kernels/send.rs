@@ -7,6 +7,7 @@ use visa_jit::isa::{Form, Opcode, OpcodeInfo, Platform, Type};
 use super::MEMORY;
 use super::generate::Generator;
 use super::message::{ROOM, elements, flat, lsc_lanes};
+use super::port::port;
 
 /// Elements of LSC messages: code in a descriptor, and bytes in memory. All are dwords in registers.
 const ELEMENTS: [(u32, u32); 5] = [(2, 4), (2, 4), (4, 1), (5, 2), (6, 2)];
@@ -32,11 +33,19 @@ const ATOMICS: [(u32, usize); 13] = [
 ];
 
 /// What a send carries.
-enum Payload {
+pub(super) enum Payload {
     Load(String),
     Store(String),
     /// Operand, and where the old value goes.
     Atomic(Option<String>, String),
+}
+
+/// A message's port, descriptors, and registers of its first source and of its data.
+pub(super) struct Sent {
+    pub port: u32,
+    pub desc: u32,
+    pub ex: u32,
+    pub registers: [u32; 2],
 }
 
 /// A message of a row of sends.
@@ -47,8 +56,8 @@ pub(super) fn send(
 ) -> Option<String> {
     let split = row.form == Form::RawSends;
     match g.kernel.platform {
-        Platform::Dg2 | Platform::Pvc => lsc(g, split, lines),
-        Platform::Skl | Platform::Tgllp => untyped(g, split, lines),
+        Platform::Dg2 | Platform::Pvc if g.rng.chance(60) => lsc(g, split, lines),
+        _ => port(g, split, lines),
     }
 }
 
@@ -103,59 +112,28 @@ fn lsc(g: &mut Generator<'_>, split: bool, lines: &mut Vec<String>) -> Option<St
     };
     let surface = if model == 3 { MEMORY as u32 } else { 0 };
     let desc = operation | wide << 7 | element << 9 | arrangement << 12 | model << 29;
-    let sent = (port, desc, surface << 24 | port);
+    let sent = Sent {
+        port,
+        desc,
+        ex: surface << 24 | port,
+        registers: [1; 2],
+    };
     Some(text(g, split, sent, &shape.text(), address, payload))
 }
 
-/// Untyped surface reads, writes and atomics of data cache 1: bits 18:14 the type, 13:12 lanes, 11:8 channels that are left out, 7:0 the
-/// surface.
-fn untyped(g: &mut Generator<'_>, split: bool, lines: &mut Vec<String>) -> Option<String> {
-    let shape = g.lanes(&[8, 16]);
-    let data = g.variable(Type::Ud)?;
-    let lanes = shape.lanes;
-    if g.rng.chance(30) {
-        // Atomics on dwords: bit 13 asks for the old value, 12 is of eight lanes, 11:8 the operation, 5 and 6 without operand.
-        let operations: &[u32] = if split {
-            &[1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 12, 13]
-        } else {
-            &[5, 6]
-        };
-        let operation = *g.rng.pick(operations);
-        let first = match operation {
-            5 | 6 => None,
-            _ => g.variable(Type::Ud),
-        };
-        let returns = u32::from(g.rng.chance(70));
-        g.offsets(true, shape, 4, lines);
-        let eight = u32::from(lanes == 8);
-        let desc = 2 << 14 | returns << 13 | eight << 12 | operation << 8 | MEMORY as u32;
-        let payload = Payload::Atomic(first, data);
-        let sent = (12, desc, 12);
-        return Some(text(g, split, sent, &shape.text(), "OFF.0", payload));
-    }
-    let store = split && g.rng.chance(50);
-    let set = *g.rng.pick(&[0x1u32, 0x3, 0x7, 0xf, 0xa, 0x4]);
-    g.offsets(store, shape, 16, lines);
-    let kind = if store { 9 } else { 1 };
-    let lanes = if lanes == 8 { 2 } else { 1 };
-    let desc = kind << 14 | lanes << 12 | (0xf ^ set) << 8 | MEMORY as u32;
-    let payload = match store {
-        true => Payload::Store(data),
-        false => Payload::Load(data),
-    };
-    let sent = (12, desc, 12);
-    Some(text(g, split, sent, &shape.text(), "OFF.0", payload))
-}
-
-fn text(
+pub(super) fn text(
     g: &mut Generator<'_>,
     split: bool,
-    (port, desc, ex): (u32, u32, u32),
+    sent: Sent,
     exec: &str,
     address: &str,
     payload: Payload,
 ) -> String {
-    let guard = g.guard();
+    let Sent { port, ex, .. } = sent;
+    let [first, second] = sent.registers;
+    // Blocks of data caches have a header, and no mask.
+    let block = port < 13 && sent.desc >> 19 & 1 != 0;
+    let guard = if block { String::new() } else { g.guard() };
     // Whether threads of graphics have come so far is nothing here.
     let conditional = g.rng.chance(20);
     let (source, destination) = match payload {
@@ -163,19 +141,22 @@ fn text(
         Payload::Store(data) => (data, "%null".to_owned()),
         Payload::Atomic(first, old) => (first.unwrap_or("%null".to_owned()), old),
     };
-    let written = u32::from(source != "%null");
+    let written = if source == "%null" { 0 } else { second };
     let read = u32::from(destination != "%null");
+    let desc = sent.desc | first << 25 | read << 20;
     match (split, conditional) {
         (false, _) => {
             let name = if conditional { "raw_sendc" } else { "raw_send" };
-            format!("{guard}{name} {exec} {ex:#x} 1 {read} {desc:#x}:ud {address} {destination}.0")
+            format!(
+                "{guard}{name} {exec} {ex:#x} {first} {read} {desc:#x}:ud {address} {destination}.0"
+            )
         }
         (true, false) => format!(
-            "{guard}raw_sends.{port}.1.{written}.{read} {exec} {ex:#x}:ud {desc:#x}:ud {address} {source}.0 {destination}.0"
+            "{guard}raw_sends.{port}.{first}.{written}.{read} {exec} {ex:#x}:ud {desc:#x}:ud {address} {source}.0 {destination}.0"
         ),
         // The port is in the extended descriptor.
         (true, true) => format!(
-            "{guard}raw_sendsc.1.{written}.{read} {exec} {ex:#x}:ud {desc:#x}:ud {address} {source}.0 {destination}.0"
+            "{guard}raw_sendsc.{first}.{written}.{read} {exec} {ex:#x}:ud {desc:#x}:ud {address} {source}.0 {destination}.0"
         ),
     }
 }

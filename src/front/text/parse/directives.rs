@@ -54,6 +54,7 @@ impl<'s> Parser<'s> {
                     pred: None,
                     exec: Exec::SCALAR,
                     body,
+                    written: None,
                     pos,
                 })?;
             }

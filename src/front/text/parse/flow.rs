@@ -30,6 +30,7 @@ impl<'s> Parser<'s> {
                 pred: None,
                 exec: Exec::SCALAR,
                 body: Body::Label(id),
+                written: None,
                 pos,
             })?;
         }
@@ -47,6 +48,7 @@ impl<'s> Parser<'s> {
             pred: None,
             exec: Exec::SCALAR,
             body: Body::Label(id),
+            written: None,
             pos,
         })
     }

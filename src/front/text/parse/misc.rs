@@ -33,6 +33,7 @@ impl<'s> Parser<'s> {
                 src0,
                 src1: Raw::NULL,
                 dst,
+                refused: None,
             }),
         ))
     }
@@ -73,6 +74,7 @@ impl<'s> Parser<'s> {
                 src0,
                 src1,
                 dst,
+                refused: None,
             }),
         ))
     }

@@ -242,6 +242,7 @@ impl<'s> Parser<'s> {
             pred,
             exec,
             body,
+            written: None,
             pos,
         })
     }

@@ -1,0 +1,346 @@
+//! Random messages of the data caches by their descriptors: bits 28:25 the registers of the first source, 24:20 those that come
+//! back, 19 a header, 18:14 the type, 7:0 the surface.
+
+use visa_jit::isa::{Platform, Type};
+
+use super::generate::Generator;
+use super::message::{ROOM, flat};
+use super::send::{Payload, Sent, text};
+use super::{FLOATS, MEMORY, MEMORY_BYTES};
+use crate::sweep::inst::Shape;
+
+const CACHE_0: u32 = 10;
+const CACHE_1: u32 = 12;
+
+/// Shared local memory, and memory without a surface, which is scratch of the thread where offsets have 32 bits.
+const LOCAL: u32 = 254;
+const STATELESS: u32 = 255;
+
+/// Operations on integers by their codes, with the number of operands; those on floats are 1 to 5.
+const INTEGERS: [(u32, usize); 14] = [
+    (0x1, 1),
+    (0x2, 1),
+    (0x3, 1),
+    (0x4, 1),
+    (0x5, 0),
+    (0x6, 0),
+    (0x7, 1),
+    (0x8, 1),
+    (0xA, 1),
+    (0xB, 1),
+    (0xC, 1),
+    (0xD, 1),
+    (0xE, 2),
+    (0xF, 0),
+];
+
+/// What a message is about.
+struct Draw<'g, 'r> {
+    g: &'g mut Generator<'r>,
+    split: bool,
+    lines: &'g mut Vec<String>,
+}
+
+/// Registers of so many bytes.
+fn registers(g: &Generator<'_>, bytes: u32) -> u32 {
+    bytes.div_ceil(g.kernel.platform.grf_bytes())
+}
+
+/// A message of a data cache.
+pub(super) fn port(g: &mut Generator<'_>, split: bool, lines: &mut Vec<String>) -> Option<String> {
+    let mut d = Draw { g, split, lines };
+    let new = matches!(d.g.kernel.platform, Platform::Dg2 | Platform::Pvc);
+    match d.g.rng.below(if new { 11 } else { 10 }) {
+        0 => d.untyped(),
+        1 => d.atomic(false),
+        2 => d.atomic(true),
+        3 => d.bytes(),
+        4 => d.dwords(),
+        5 => d.owords(),
+        6 => d.untyped_64(),
+        7 => d.scattered_64(),
+        8 => d.atomic_64(),
+        9 => d.block_64(),
+        _ => d.qwords(),
+    }
+}
+
+impl Draw<'_, '_> {
+    fn store(&mut self) -> bool {
+        self.split && self.g.rng.chance(50)
+    }
+
+    fn surface(&mut self) -> u32 {
+        *self
+            .g
+            .rng
+            .pick(&[MEMORY as u32, MEMORY as u32, LOCAL, STATELESS])
+    }
+
+    /// A message whose first source has so many bytes, and its data so many.
+    fn sent(
+        &mut self,
+        (port, desc): (u32, u32),
+        [first, data]: [u32; 2],
+        exec: &str,
+        address: &str,
+        payload: Payload,
+    ) -> String {
+        let sent = Sent {
+            port,
+            desc,
+            ex: port,
+            registers: [registers(self.g, first), registers(self.g, data)],
+        };
+        text(self.g, self.split, sent, exec, address, payload)
+    }
+
+    fn payload(&mut self, store: bool) -> Option<Payload> {
+        let data = self.g.variable(Type::Ud)?;
+        Some(match store {
+            true => Payload::Store(data),
+            false => Payload::Load(data),
+        })
+    }
+
+    /// A message of lanes with offsets.
+    fn lanes(
+        &mut self,
+        (port, desc): (u32, u32),
+        shape: Shape,
+        data: u32,
+        store: bool,
+    ) -> Option<String> {
+        let payload = self.payload(store)?;
+        let exec = shape.text();
+        Some(self.sent(
+            (port, desc),
+            [4 * shape.lanes, data],
+            &exec,
+            "OFF.0",
+            payload,
+        ))
+    }
+
+    /// Channels 11:8 that are left out; lanes in 13:12.
+    fn channels(&mut self, lanes: u32) -> (u32, u32) {
+        let most = ROOM / registers(self.g, 4 * lanes) / self.g.kernel.platform.grf_bytes();
+        let sets = [0x1u32, 0x4, 0x3, 0xa, 0x7, 0xf];
+        let fit = sets.into_iter().filter(|s| s.count_ones() <= most);
+        let fit: Vec<u32> = fit.collect();
+        let set = *self.g.rng.pick(&fit);
+        let lanes = if lanes == 8 { 2 } else { 1 };
+        (lanes << 12 | (0xf ^ set) << 8, set.count_ones())
+    }
+
+    fn untyped(&mut self) -> Option<String> {
+        let shape = self.g.lanes(&[8, 16]);
+        let store = self.store();
+        self.g.offsets(store, shape, 16, self.lines);
+        let (fields, n) = self.channels(shape.lanes);
+        let kind = if store { 9 } else { 1 };
+        let desc = kind << 14 | fields | self.surface();
+        let data = n * (4 * shape.lanes).next_multiple_of(self.g.kernel.platform.grf_bytes());
+        self.lanes((CACHE_1, desc), shape, data, store)
+    }
+
+    /// Operation, its operands in one payload, and the old value.
+    fn operation(&mut self, floats: bool) -> Option<(u32, usize, Payload)> {
+        let (ty, all) = match floats {
+            true => (Type::F, vec![(1, 1usize), (2, 1), (3, 2), (4, 1), (5, 1)]),
+            false => (Type::Ud, INTEGERS.to_vec()),
+        };
+        let all: Vec<_> = all
+            .into_iter()
+            .filter(|(_, n)| self.split || *n == 0)
+            .collect();
+        if all.is_empty() {
+            return None;
+        }
+        let (operation, n) = *self.g.rng.pick(&all);
+        let first = if n > 0 {
+            Some(self.g.variable(ty)?)
+        } else {
+            None
+        };
+        let old = self.g.variable(ty)?;
+        Some((operation, n, Payload::Atomic(first, old)))
+    }
+
+    /// Bit 13 asks for the old value, 12 is of eight lanes, 11:8 the operation.
+    fn atomic(&mut self, floats: bool) -> Option<String> {
+        let floats = floats && self.split;
+        let shape = self.g.lanes(&[8, 16]);
+        let (operation, n, payload) = self.operation(floats)?;
+        let returns = u32::from(self.g.rng.chance(70));
+        self.g.offsets(true, shape, 4, self.lines);
+        let eight = u32::from(shape.lanes == 8);
+        let (kind, surface) = match floats {
+            true => (0x1b, FLOATS as u32),
+            false => (*self.g.rng.pick(&[2, 2, 3]), self.surface()),
+        };
+        let desc = kind << 14 | returns << 13 | eight << 12 | operation << 8 | surface;
+        let one = (4 * shape.lanes).next_multiple_of(self.g.kernel.platform.grf_bytes());
+        let (exec, first) = (shape.text(), 4 * shape.lanes);
+        Some(self.sent(
+            (CACHE_1, desc),
+            [first, one * n as u32],
+            &exec,
+            "OFF.0",
+            payload,
+        ))
+    }
+
+    /// Bits 11:10 the bytes of a lane, 8 sixteen lanes.
+    fn bytes(&mut self) -> Option<String> {
+        let shape = self.g.lanes(&[8, 16]);
+        let store = self.store();
+        let size = self.g.rng.below(3) as u32;
+        self.g.offsets(store, shape, 1 << size, self.lines);
+        let kind = if store { 0xc } else { 4 };
+        let sixteen = u32::from(shape.lanes == 16);
+        let desc = kind << 14 | size << 10 | sixteen << 8 | self.surface();
+        self.lanes((CACHE_0, desc), shape, 4 * shape.lanes, store)
+    }
+
+    /// Offsets in dwords; bits 9:8 say two of eight lanes, three of sixteen.
+    fn dwords(&mut self) -> Option<String> {
+        let shape = self.g.lanes(&[8, 16]);
+        let store = self.store();
+        self.g.offsets(store, shape, 4, self.lines);
+        self.lines.push(format!(
+            "shr (M1_NM, {}) OFF(0,0)<1> OFF(0,0)<1;1,0> 0x2:ud",
+            shape.lanes
+        ));
+        let kind = if store { 0xb } else { 3 };
+        let lanes = if shape.lanes == 16 { 3 } else { 2 };
+        let surface = *self.g.rng.pick(&[MEMORY as u32, STATELESS]);
+        let desc = kind << 14 | lanes << 8 | surface;
+        self.lanes((CACHE_0, desc), shape, 4 * shape.lanes, store)
+    }
+
+    /// Bits 11:10 the qwords of a lane.
+    fn qwords(&mut self) -> Option<String> {
+        let shape = self.g.lanes(&[8, 16]);
+        let store = self.store();
+        let n = u32::from(shape.lanes == 8 && self.g.rng.chance(50));
+        self.g.offsets(store, shape, 8 << n, self.lines);
+        let kind = if store { 0xd } else { 5 };
+        let sixteen = u32::from(shape.lanes == 16);
+        let desc = kind << 14 | n << 10 | 1 << 9 | sixteen << 8 | self.surface();
+        self.lanes((CACHE_0, desc), shape, (8 * shape.lanes) << n, store)
+    }
+
+    /// A block: bits 10:8 its size, its place in the header.
+    fn block(&mut self, port: u32, kind: u32, surface: u32, header: &str) -> Option<String> {
+        let store = kind & 8 != 0 || kind == 0x15;
+        let (code, owords) = *self.g.rng.pick(&[(0, 1), (2, 2), (3, 4), (4, 8)]);
+        let payload = self.payload(store)?;
+        let desc = 1 << 19 | kind << 14 | code << 8 | surface;
+        let grf = self.g.kernel.platform.grf_bytes();
+        Some(self.sent(
+            (port, desc),
+            [grf, 16 * owords],
+            "(M1_NM, 8)",
+            header,
+            payload,
+        ))
+    }
+
+    fn owords(&mut self) -> Option<String> {
+        let kind = match self.store() {
+            true => 8,
+            false => self.g.rng.below(2) as u32,
+        };
+        // Local memory has no blocks on the oldest device.
+        let surfaces: &[u32] = match self.g.kernel.platform {
+            Platform::Skl => &[MEMORY as u32, STATELESS],
+            _ => &[MEMORY as u32, STATELESS, LOCAL],
+        };
+        let surface = *self.g.rng.pick(surfaces);
+        let unit = if kind == 1 { 1 } else { 16 };
+        let at = self.g.rng.below(MEMORY_BYTES as usize + 64) as u32 / unit;
+        let at = if kind == 1 { at & !3 } else { at };
+        let dword = |n: u32, v: u32| format!("mov (M1_NM, 1) OFF(0,{n})<1> {v:#x}:ud");
+        self.lines.push(dword(2, at));
+        if surface == STATELESS {
+            self.lines.push(dword(5, self.g.rng.below(0x400) as u32));
+        }
+        self.block(CACHE_0, kind, surface, "OFF.0")
+    }
+
+    fn block_64(&mut self) -> Option<String> {
+        let kind = if self.store() { 0x15 } else { 0x14 };
+        let at = 4 * self.g.rng.below(400);
+        self.lines.push(format!(
+            "add (M1_NM, 1) ADDR(0,0)<1> BASE(0,0)<0;1,0> {at:#x}:ud"
+        ));
+        self.block(CACHE_1, kind, STATELESS, "ADDR.0")
+    }
+
+    /// Addresses in `ADDR`, with and without coherent caches.
+    fn addresses(&mut self, store: bool, shape: Shape, bytes: u32) -> u32 {
+        let name = if store { "store" } else { "load" };
+        flat(self.g, name, shape, bytes, self.lines);
+        *self.g.rng.pick(&[STATELESS, 253])
+    }
+
+    fn untyped_64(&mut self) -> Option<String> {
+        let shape = self.g.lanes(&[8, 16]);
+        let store = self.store();
+        let surface = self.addresses(store, shape, 16);
+        let (fields, n) = self.channels(shape.lanes);
+        let kind = if store { 0x19 } else { 0x11 };
+        let desc = kind << 14 | fields | surface;
+        let data = n * (4 * shape.lanes).next_multiple_of(self.g.kernel.platform.grf_bytes());
+        let payload = self.payload(store)?;
+        let (exec, first) = (shape.text(), 8 * shape.lanes);
+        Some(self.sent((CACHE_1, desc), [first, data], &exec, "ADDR.0", payload))
+    }
+
+    /// Bits 9:8 bytes, dwords or qwords, 11:10 how many, 12 sixteen lanes.
+    fn scattered_64(&mut self) -> Option<String> {
+        let shape = self.g.lanes(&[8, 16]);
+        let store = self.store();
+        let all: [(u32, u32); 6] = [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (2, 0)];
+        let (kind, count) = *self.g.rng.pick(&all);
+        let bytes = [1, 4, 8][kind as usize] << count;
+        let surface = self.addresses(store, shape, bytes);
+        let sixteen = u32::from(shape.lanes == 16);
+        let of = if store { 0x1a } else { 0x10 };
+        let desc = of << 14 | sixteen << 12 | count << 10 | kind << 8 | surface;
+        let grf = self.g.kernel.platform.grf_bytes();
+        let data = match kind {
+            0 => 4 * shape.lanes,
+            1 => (4 * shape.lanes).next_multiple_of(grf) << count,
+            _ => 8 * shape.lanes,
+        };
+        let payload = self.payload(store)?;
+        let (exec, first) = (shape.text(), 8 * shape.lanes);
+        Some(self.sent((CACHE_1, desc), [first, data], &exec, "ADDR.0", payload))
+    }
+
+    fn atomic_64(&mut self) -> Option<String> {
+        let shape = self.g.lanes(&[8]);
+        let (operation, n, payload) = self.operation(false)?;
+        let returns = u32::from(self.g.rng.chance(70));
+        let wide = self.g.rng.chance(30);
+        let kind = if wide {
+            0x12
+        } else {
+            *self.g.rng.pick(&[0x12, 0x13])
+        };
+        let bytes = if wide { 8 } else { 4 };
+        let surface = self.addresses(true, shape, bytes);
+        let desc = kind << 14 | returns << 13 | u32::from(wide) << 12 | operation << 8 | surface;
+        let one = (bytes * shape.lanes).next_multiple_of(self.g.kernel.platform.grf_bytes());
+        let (exec, first) = (shape.text(), 8 * shape.lanes);
+        Some(self.sent(
+            (CACHE_1, desc),
+            [first, one * n as u32],
+            &exec,
+            "ADDR.0",
+            payload,
+        ))
+    }
+}

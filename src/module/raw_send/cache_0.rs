@@ -1,0 +1,202 @@
+//! Data cache 0: blocks of owords, scattered elements, fences.
+//!
+//! Of a descriptor, bits 18:14 say the type, 19 that there is a header, 7:0 the entry of the binding table.
+
+use super::{Decoded, Refusal, Sent};
+use crate::isa::send::{cache_0, reserved};
+use crate::isa::{Exec, Opcode, Platform, Type};
+use crate::module::{Body, Mem, MemKind, Raw, Src, SurfaceId};
+
+/// Number of owords by code; one oword may also be the high half of a register, which no instruction asks for.
+const OWORDS: [Option<u8>; 8] = [
+    Some(1),
+    None,
+    Some(2),
+    Some(4),
+    Some(8),
+    Some(16),
+    None,
+    None,
+];
+
+/// Mask bits of a fence: it is waited for, and it is about local memory.
+const COMMIT: u8 = 1;
+const LOCAL: u8 = 1 << 5;
+
+pub(super) const ZERO: Src = Src::Imm {
+    bits: 0,
+    ty: Type::Ud,
+};
+
+impl Sent<'_> {
+    /// Number of owords of a block, bits 10:8; the rest up to the type is a hint for caches, or of other messages.
+    pub(super) fn owords(&self) -> Result<u8, Refusal> {
+        let known = OWORDS.get(self.bits(10, 8) as usize).copied().flatten();
+        known
+            .filter(|_| self.bits(12, 11) == 0)
+            .ok_or("blocks of this kind are no instruction")
+    }
+
+    /// The surface that bits 7:0 name.
+    pub(super) fn surface(&self) -> Result<SurfaceId, Refusal> {
+        match self.bits(7, 0) as u8 {
+            reserved::LOCAL => Ok(SurfaceId::SLM),
+            reserved::STATELESS => Ok(SurfaceId::SCRATCH),
+            reserved::STATELESS_NONCOHERENT => Err("no instruction names surface 253"),
+            reserved::BINDLESS => Err("its surface is only known when the kernel runs"),
+            entry => Ok(SurfaceId::entry(entry)),
+        }
+    }
+
+    /// Eight lanes, or sixteen with bit 8.
+    fn scattered_lanes(&self) -> u32 {
+        8 << self.bits(8, 8)
+    }
+
+    pub(super) fn cache_0(&mut self) -> Result<Decoded, Refusal> {
+        use Opcode as O;
+        match self.bits(18, 14) {
+            cache_0::OWORD_READ => self.oword_block(O::OwordLd),
+            cache_0::OWORD_READ_UNALIGNED => self.oword_block(O::OwordLdUnaligned),
+            cache_0::OWORD_WRITE => self.oword_block(O::OwordSt),
+            cache_0::DWORD_READ => self.dwords(O::Gather),
+            cache_0::DWORD_WRITE => self.dwords(O::Scatter),
+            cache_0::BYTE_READ => self.bytes(O::GatherScaled),
+            cache_0::BYTE_WRITE => self.bytes(O::ScatterScaled),
+            cache_0::QWORD_READ => self.qwords(O::QwGather),
+            cache_0::QWORD_WRITE => self.qwords(O::QwScatter),
+            cache_0::FENCE => Ok(self.fence()),
+            _ => Err("no instruction is such a message"),
+        }
+    }
+
+    /// A block whose offset is the third dword of the header.
+    fn oword_block(&mut self, op: Opcode) -> Result<Decoded, Refusal> {
+        if self.bits(19, 19) == 0 {
+            return Err("it has no header, which says where the block is");
+        }
+        let owords = self.owords()?;
+        let grf = self.platform.grf_bytes();
+        let bytes = u32::from(owords).saturating_mul(16);
+        let (header, data) = match op {
+            Opcode::OwordSt => {
+                let [header, data] = self.parts([grf, bytes])?;
+                (header, data)
+            }
+            _ => (self.parts([grf])?[0], self.result()?),
+        };
+        let surface = self.surface()?;
+        if surface == SurfaceId::SLM && self.platform == Platform::Skl {
+            return Err("there are no blocks of local memory on this device");
+        }
+        if surface == SurfaceId::SCRATCH && !self.own_scratch(header) {
+            return Err("its header may count from other memory than the thread's scratch");
+        }
+        let offset = self.operand(header, 8, Type::Ud)?;
+        let kind = MemKind::Oword {
+            owords,
+            offset,
+            data,
+        };
+        self.whole(op, Body::Mem(Mem { surface, kind }))
+    }
+
+    /// Offsets of lanes, and data behind them or in the result.
+    pub(super) fn lanes_and_data(
+        &self,
+        addresses: u32,
+        data: u32,
+        store: bool,
+    ) -> Result<(Raw, Raw), Refusal> {
+        if store {
+            let [addresses, data] = self.parts([addresses, data])?;
+            return Ok((addresses, data));
+        }
+        let [addresses] = self.parts([addresses])?;
+        Ok((addresses, self.result()?))
+    }
+
+    /// Dwords at offsets in dwords: bits 9:8 say eight or sixteen lanes.
+    fn dwords(&mut self, op: Opcode) -> Result<Decoded, Refusal> {
+        let store = op == Opcode::Scatter;
+        if self.bits(9, 9) == 0 || self.bits(12, 10) != 0 || (store && self.bits(13, 13) != 0) {
+            return Err("no instruction is such a message");
+        }
+        self.without_header()?;
+        let lanes = self.scattered_lanes();
+        self.for_lanes(lanes, 4)?;
+        let bytes = self.lane_bytes(lanes, 4);
+        let (offsets, data) = self.lanes_and_data(bytes, bytes, store)?;
+        let surface = self.surface()?;
+        if surface == SurfaceId::SLM {
+            return Err("no instruction reaches local memory so");
+        }
+        let kind = MemKind::Gather {
+            bytes: 4,
+            modifier: 0,
+            global: ZERO,
+            offsets,
+            data,
+        };
+        Ok(self.lanewise(op, Body::Mem(Mem { surface, kind })))
+    }
+
+    /// One, two or four bytes, bits 11:10, at offsets in bytes; bit 8 says sixteen lanes.
+    fn bytes(&mut self, op: Opcode) -> Result<Decoded, Refusal> {
+        let store = op == Opcode::ScatterScaled;
+        let size = self.bits(11, 10);
+        let others = self.bits(9, 9) | self.bits(12, 12);
+        if size == 3 || others != 0 || (store && self.bits(13, 13) != 0) {
+            return Err("no instruction is such a message");
+        }
+        self.without_header()?;
+        let lanes = self.scattered_lanes();
+        self.for_lanes(lanes, 4)?;
+        let bytes = self.lane_bytes(lanes, 4);
+        let (offsets, data) = self.lanes_and_data(bytes, bytes, store)?;
+        let kind = MemKind::GatherScaled {
+            bytes: 1 << size,
+            global: ZERO,
+            offsets,
+            data,
+        };
+        let surface = self.surface()?;
+        Ok(self.lanewise(op, Body::Mem(Mem { surface, kind })))
+    }
+
+    /// One, two or four qwords a lane, bits 11:10; bit 8 says sixteen lanes.
+    fn qwords(&mut self, op: Opcode) -> Result<Decoded, Refusal> {
+        let size = self.bits(11, 10);
+        if !op.info().platforms.contains(self.platform) {
+            return Err("no instruction is such a message on this device");
+        }
+        if size == 3 || self.bits(9, 9) == 0 || self.bits(13, 12) != 0 {
+            return Err("no instruction is such a message");
+        }
+        self.without_header()?;
+        let lanes = self.scattered_lanes();
+        self.for_lanes(lanes, 4)?;
+        self.for_lanes(lanes, 8)?;
+        let data = self.lane_bytes(lanes, 8) << size;
+        let store = op == Opcode::QwScatter;
+        let (offsets, data) = self.lanes_and_data(self.lane_bytes(lanes, 4), data, store)?;
+        let kind = MemKind::Qword {
+            blocks: 1 << size,
+            offsets,
+            data,
+        };
+        let surface = self.surface()?;
+        Ok(self.lanewise(op, Body::Mem(Mem { surface, kind })))
+    }
+
+    /// What comes back says only that it is done. A fence under a mask is one for all.
+    fn fence(&self) -> Decoded {
+        let local = self.bits(7, 0) as u8 == reserved::LOCAL;
+        let mask = if local { COMMIT | LOCAL } else { COMMIT };
+        Decoded {
+            op: Opcode::Fence,
+            exec: Exec::SCALAR,
+            body: Body::Fence(mask),
+        }
+    }
+}

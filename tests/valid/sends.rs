@@ -1,0 +1,136 @@
+//! Hardware messages become the instructions of which the vendor's assembler makes them (`sends.txt`).
+
+use visa_jit::front::text::parse;
+use visa_jit::isa::Platform;
+use visa_jit::module::{Body, Inst, SurfaceId, VarId};
+use visa_jit::valid::{Target, ValidKernel, validate};
+
+const TABLE: &str = include_str!("sends.txt");
+
+/// Declarations, what makes the headers, and one line.
+fn kernel(line: &str) -> String {
+    let mut text = String::from(
+        ".version 4.1\n.kernel \"k\"\n.kernel_attr SimdSize=32\n.decl P1 v_type=P num_elts=32\n\
+         .decl T6 v_type=T num_elts=1\n",
+    );
+    for (name, ty, elements) in [
+        ("H", "ud", 16),
+        ("S", "d", 16),
+        ("W", "ud", 16),
+        ("O", "ud", 64),
+        ("A", "uq", 64),
+        ("B", "ud", 256),
+        ("P", "ud", 256),
+        ("D", "d", 64),
+        ("D2", "d", 64),
+        ("F", "f", 64),
+        ("F2", "f", 64),
+        ("ALL", "ud", 256),
+    ] {
+        text += &format!(".decl {name} v_type=G type={ty} num_elts={elements} align=GRF\n");
+    }
+    text += ".decl H64 v_type=G type=uq num_elts=8 align=GRF alias=<H, 0>\n\
+             .decl W64 v_type=G type=uq num_elts=8 align=GRF alias=<W, 0>\n\
+             .function \"main\"\n    movs (M1_NM, 1) T6(0) 0x3:ud\n    \
+             mov (M1_NM, 1) S(0,2)<1> 0x7000f:ud\n    mov (M1_NM, 1) W(0,7)<1> 0x70f:ud\n";
+    text += &format!("    {line}\n    ret (M1, 1)\n");
+    text
+}
+
+fn valid(line: &str, platform: Platform) -> ValidKernel {
+    let module = parse("test", &kernel(line)).unwrap_or_else(|e| panic!("{line}\n{e}"));
+    validate(module, Target { platform }).unwrap_or_else(|e| panic!("{line} on {platform}\n{e}"))
+}
+
+/// The instruction of the line.
+fn inst(k: &ValidKernel) -> &Inst {
+    k.module().insts.iter().rev().nth(1).expect("a line")
+}
+
+/// A number behind some text, and where it ends.
+fn number(text: &str, behind: &str) -> Option<(u32, usize)> {
+    let at = text.find(behind)? + behind.len();
+    let digits = text[at..].find(|c: char| !c.is_ascii_digit())?;
+    Some((text[at..at + digits].parse().ok()?, at + digits))
+}
+
+/// Operands as text, with places in registers instead of variables.
+fn operands(k: &ValidKernel) -> String {
+    let inst = inst(k);
+    let place = |var: u32, byte: u32| {
+        let p = k.place(VarId(var));
+        format!("@{}+{}", p.root.0, p.offset + byte)
+    };
+    let mut text = format!(
+        "{:?} {:?} {:?} {:?}",
+        inst.op, inst.pred, inst.exec, inst.body
+    );
+    let variable = format!("{:?}", SurfaceId(SurfaceId::FIRST_USER));
+    text = text.replace(&variable, &format!("{:?}", SurfaceId::entry(3)));
+    while let Some(at) = text.find("Raw { var: VarId(") {
+        let (var, _) = number(&text[at..], "VarId(").expect("a variable");
+        let (offset, end) = number(&text[at..], "offset: ").expect("an offset");
+        text.replace_range(at..at + end + 2, &place(var, offset));
+    }
+    while let Some(at) = text.find("Origin { var: VarId(") {
+        let (var, _) = number(&text[at..], "VarId(").expect("a variable");
+        let (row, _) = number(&text[at..], "row: ").expect("a row");
+        let (col, end) = number(&text[at..], "col: ").expect("a column");
+        let ty = k.module().vars.ty(VarId(var)).expect("a type");
+        let byte = row * k.target().grf() + col * ty.bytes();
+        let element = format!("{}:{ty}", place(var, byte));
+        text.replace_range(at..at + end + 2, &element);
+    }
+    text
+}
+
+#[test]
+fn messages_are_instructions() {
+    let mut platforms = Vec::new();
+    let mut counted = [0; 2];
+    let mut wrong = String::new();
+    let mut lines = TABLE
+        .lines()
+        .filter(|l| !l.is_empty() && !l.starts_with('#'));
+    while let Some(line) = lines.next() {
+        if let Some(names) = line.strip_prefix("== ") {
+            let all = Platform::ALL.into_iter();
+            platforms = all
+                .filter(|p| {
+                    names
+                        .split(' ')
+                        .any(|n| n == format!("{p:?}").to_lowercase())
+                })
+                .collect();
+            continue;
+        }
+        let message = lines.next().expect("a message");
+        for &platform in &platforms {
+            let sent = valid(message, platform);
+            if let Some(why) = line.strip_prefix("refused: ") {
+                let refusal = match &inst(&sent).body {
+                    Body::RawSend(r) => r.refusal(),
+                    _ => "it is decoded".into(),
+                };
+                if !refusal.ends_with(&format!(": {why}")) {
+                    wrong += &format!("{message}\n{why}\non {platform}: {refusal}\n");
+                }
+                counted[1] += 1;
+                continue;
+            }
+            let row = valid(line, platform);
+            let (is, wanted) = (operands(&sent), operands(&row));
+            if is != wanted {
+                wrong += &format!("{message}\n{line}\non {platform}:\n{is}\n{wanted}\n");
+            }
+            assert!(inst(&sent).mnemonic().starts_with("raw_send"), "{message}");
+            counted[0] += 1;
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+    println!(
+        "{} messages are instructions, {} are refused",
+        counted[0], counted[1]
+    );
+    assert!(counted[0] > 300 && counted[1] > 40, "{counted:?}");
+}
