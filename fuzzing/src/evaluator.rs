@@ -67,6 +67,7 @@ impl Evaluator {
             function,
             inputs,
             slm: kernel.slm_bytes(),
+            r0: platform.grf_bytes() as usize,
         }))
     }
 }
@@ -76,6 +77,8 @@ struct Program {
     /// Offset of each input in the payload.
     inputs: Vec<(String, usize)>,
     slm: u32,
+    /// Bytes of the register in front of the arguments; generated kernels have no local ids there.
+    r0: usize,
 }
 
 impl Loaded for Program {
@@ -97,6 +100,7 @@ impl Program {
             payload.resize(payload.len().max(at + bytes.len()), 0);
             payload[at..at + bytes.len()].copy_from_slice(&bytes);
         }
+        let args = payload.get(self.r0..).unwrap_or(&[]).to_vec();
         let mut inputs = Inputs {
             dispatch_mask: u32::MAX >> (32 - launch.lanes),
             payload,
@@ -107,6 +111,7 @@ impl Program {
             surfaces: launch.surfaces.clone(),
             slm: vec![0; self.slm as usize],
             scratch: vec![0; TEXT_SCRATCH_BYTES as usize],
+            args,
         };
         let mut thread = Thread::new(&self.function);
         loop {
@@ -124,6 +129,8 @@ struct World {
     surfaces: Vec<Vec<u8>>,
     slm: Vec<u8>,
     scratch: Vec<u8>,
+    /// Indirect data: the payload behind `r0`.
+    args: Vec<u8>,
 }
 
 impl World {
@@ -142,7 +149,8 @@ impl World {
             }
             Space::Slm => (&mut self.slm, place.address),
             Space::Scratch => (&mut self.scratch, place.address),
-            Space::Regs | Space::Args => return None,
+            Space::Args => (&mut self.args, place.address),
+            Space::Regs => return None,
         };
         let at = usize::try_from(at).ok()?;
         memory.get_mut(at..at.checked_add(bytes as usize)?)

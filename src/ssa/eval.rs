@@ -540,6 +540,7 @@ fn atomic_new(op: AtomicOp, elem: Lane, old: u64, a: u64, b: u64) -> u64 {
         _ => x.to_bits(),
     };
     let (fold, fa) = (float(old), float(a));
+    let (same, minus) = (fold == fa, f64::is_sign_negative);
     elem.mask()
         & match op {
             AtomicOp::Add => old.wrapping_add(a),
@@ -555,8 +556,9 @@ fn atomic_new(op: AtomicOp, elem: Lane, old: u64, a: u64, b: u64) -> u64 {
             AtomicOp::And => old & a,
             AtomicOp::Or => old | a,
             AtomicOp::Xor => old ^ a,
-            AtomicOp::Fmax => pick(fa > fold || fold.is_nan(), a, old),
-            AtomicOp::Fmin => pick(fa < fold || fold.is_nan(), a, old),
+            // Of zeros, the positive one is the greater.
+            AtomicOp::Fmax => pick(fa > fold || fold.is_nan() || same && !minus(fa), a, old),
+            AtomicOp::Fmin => pick(fa < fold || fold.is_nan() || same && minus(fa), a, old),
             AtomicOp::FcmpXchg => pick(fold == fa, b, old),
             AtomicOp::Fadd => round(fold + fa),
             AtomicOp::Fsub => round(fold - fa),
@@ -697,5 +699,25 @@ impl Memory for Bytes {
         if let Some(to) = self.element(place, bytes) {
             to.copy_from_slice(&bits.to_le_bytes()[..bytes as usize]);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn atomic_extremes_tell_zeros_apart() {
+        let of = |op, old: f32, x: f32| {
+            let bits = |x: f32| u64::from(x.to_bits());
+            atomic_new(op, Lane::I32, bits(old), bits(x), 0) as u32
+        };
+        for (old, x) in [(0.0, -0.0), (-0.0, 0.0)] {
+            assert_eq!(of(AtomicOp::Fmax, old, x), 0.0_f32.to_bits());
+            assert_eq!(of(AtomicOp::Fmin, old, x), (-0.0_f32).to_bits());
+        }
+        let one = 1.0_f32.to_bits();
+        assert_eq!(of(AtomicOp::Fmax, f32::NAN, 1.0), one);
+        assert_eq!(of(AtomicOp::Fmin, 1.0, f32::NAN), one);
     }
 }

@@ -398,6 +398,10 @@ fn matrices(g: &mut Generator<'_>, name: &str) -> Option<String> {
 /// Bytes of a variable.
 pub(super) const ROOM: u32 = 4 * super::ELEMENTS;
 
+/// Where loads of indirect data begin, which has the inputs behind r0: in front of the first one. With what they reach
+/// behind, none comes to the last one.
+const ARGUMENTS: u32 = 0x1A0;
+
 /// Element of an LSC message: name, and bytes in memory.
 const SIZES: [(&str, u32); 6] = [
     ("d32", 4),
@@ -435,10 +439,20 @@ fn lsc(g: &mut Generator<'_>, lines: &mut Vec<String>) -> Option<String> {
     };
     let reach = if form == "_quad" { 4 } else { count } * bytes;
     flat(g, &name, shape, reach.max(4), lines);
-    let distance = reach + g.rng.below(9) as u32;
-    let (sfid, mut address) = place(g, lines);
+    let mut distance = reach + g.rng.below(9) as u32;
+    let arguments = !store && g.rng.chance(15);
+    let (sfid, mut address) = match arguments {
+        true => ("ugm", indirect(g, shape, lines)),
+        false => place(g, lines),
+    };
+    if arguments {
+        distance = distance.min(2);
+    }
     if form == "_strided" {
         address = address.replace("]:", &format!(", {distance:#x}]:"));
+    } else if arguments {
+        let offset = *g.rng.pick(&["[OFF", "[OFF+0x4"]);
+        address = address.replace("[OFF", offset);
     } else if !address.starts_with("flat[ADDR") && g.rng.chance(20) {
         address = address.replace("[OFF", "[0x2*OFF+0x4");
     }
@@ -495,6 +509,19 @@ fn place(g: &mut Generator<'_>, lines: &mut Vec<String>) -> (&'static str, Strin
         }
         _ => ("ugm", "flat[ADDR]:a64".to_owned()),
     }
+}
+
+/// Address of a load of indirect data: of the inputs in front of the buffer's address, which is another for each engine, or
+/// past the end.
+fn indirect(g: &mut Generator<'_>, shape: Shape, lines: &mut Vec<String>) -> String {
+    g.anywhere(shape, 1, 0x80, lines);
+    let past = if g.rng.chance(20) { 0x400 } else { 0 };
+    lines.push(format!(
+        "add (M1_NM, {}) OFF(0,0)<1> OFF(0,0)<1;1,0> {:#x}:ud",
+        shape.lanes,
+        ARGUMENTS + past
+    ));
+    "arg[OFF]:a32".to_owned()
 }
 
 /// Operations of atomics, and the number of operands; the last ones are of floats.
