@@ -63,4 +63,6 @@ pub const LLVM_MAX_INSTS: usize = 1_000_000;
 
 /// SSA values of one kernel while it is lowered.
 pub const MAX_SSA_VALUES: usize = 4_000_000;
+/// Most instructions that are looked at to find what headers of hardware messages hold, all messages of a program together.
+pub const MAX_HEADER_STEPS: u64 = 1 << 26;
 }

@@ -260,7 +260,8 @@ impl Kernel {
         ] {
             let _ = writeln!(t, ".decl {name} v_type=G type={ty} num_elts={n} align=GRF");
         }
-        t += ".decl STEPS v_type=G type=uw num_elts=32 align=GRF\n.decl BASE v_type=G type=uq num_elts=1 align=GRF\n";
+        t += ".decl STEPS v_type=G type=uw num_elts=32 align=GRF\n.decl BASE v_type=G type=uq num_elts=1 align=GRF\n\
+              .decl OFF64 v_type=G type=uq num_elts=16 alias=<OFF, 0>\n";
         for p in ["P1", "P2", "P3", "P4", "PL0", "PL1"] {
             let _ = writeln!(t, ".decl {p} v_type=P num_elts=32");
         }

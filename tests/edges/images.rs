@@ -50,7 +50,7 @@ const fn message(
     }
 }
 
-pub const MESSAGES: [Message; 22] = [
+pub const MESSAGES: [Message; 26] = [
     message(
         Action::Read,
         Platform::Skl,
@@ -205,6 +205,35 @@ pub const MESSAGES: [Message; 22] = [
         2,
         "lsc_atomic_iadd.tgm {x} D:d16c32 ss(0x40)[U, V, R]:a32 A %null",
     ),
+    // Descriptors of three coordinates, which lie behind each other, and the operand behind them.
+    message(
+        Action::Read,
+        Platform::Pvc,
+        &[0, 1, 2, 3],
+        0,
+        "raw_send {x} 0xc 3 4 0x06415000:ud U.0 D.0",
+    ),
+    message(
+        Action::Write,
+        Platform::Pvc,
+        &[0, 1],
+        0,
+        "raw_sends.13.3.2.0 {x} 0xd:ud 0x66003506:ud U.0 D.0 %null.0",
+    ),
+    message(
+        Action::Add,
+        Platform::Pvc,
+        &[0],
+        4,
+        "raw_sends.12.3.1.1 {x} 0xc:ud 0x0611a700:ud U.0 A.0 D.0",
+    ),
+    message(
+        Action::Add,
+        Platform::Pvc,
+        &[0],
+        4,
+        "raw_sends.13.3.1.1 {x} 0xd:ud 0x6610050c:ud U.0 A.0 D.0",
+    ),
 ];
 
 /// Kind, format and extent: images of 0, 1, 3, 4, 63, 64, 4095 and 4096 bytes among them.
@@ -231,10 +260,14 @@ const MASK_AT: usize = 320;
 
 fn kernel(m: &Message, lanes: u32) -> String {
     let mut t = format!(".version 4.1\n.kernel \"images\"\n.kernel_attr SimdSize={lanes}\n");
+    // Coordinates follow each other, as messages by descriptors have them.
+    let stride = (4 * lanes).max(m.platform.grf_bytes());
+    t += ".decl U v_type=G type=ud num_elts=48 align=GRF\n";
+    for (name, n) in [("V", 1), ("R", 2)] {
+        let at = n * stride;
+        t += &format!(".decl {name} v_type=G type=ud num_elts=16 alias=<U, {at}>\n");
+    }
     for (name, ty, n) in [
-        ("U", "ud", 16),
-        ("V", "ud", 16),
-        ("R", "ud", 16),
         ("FU", "f", 16),
         ("FV", "f", 16),
         ("FR", "f", 16),

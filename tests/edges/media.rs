@@ -11,7 +11,7 @@ use super::rig::options;
 use super::rng::Rng;
 
 /// Messages of this file.
-pub const OPCODES: [&str; 2] = ["media_ld", "media_st"];
+pub const OPCODES: [&str; 4] = ["media_ld", "media_st", "raw_send", "raw_sends"];
 
 /// Kind, format and extent: 0, 1, 3, 4, 63, 64, 4095 and 4096 bytes among them.
 const IMAGES: [(ImageKind, &str, [u32; 3]); 11] = [
@@ -44,12 +44,24 @@ const BLOCKS: [(u32, u32); 9] = [
 /// Bytes of the payload.
 const DATA: usize = 256;
 
-fn kernel(opcode: &str, (width, height): (u32, u32)) -> String {
-    let message =
-        format!("{opcode}.nomod ({width},{height}) T6 0 IN(0,0)<0;1,0> IN(0,1)<0;1,0> D.0");
+fn kernel(platform: Platform, opcode: &str, (width, height): (u32, u32)) -> String {
+    let registers = (height * width.next_power_of_two().max(4)).div_ceil(platform.grf_bytes());
+    // By a descriptor the size is in the third dword of the header.
+    let header = format!(
+        "mov (M1_NM, 2) H(0,0)<1> IN(0,0)<1;1,0>\n    mov (M1_NM, 1) H(0,2)<1> {:#x}:ud\n    ",
+        (height - 1) << 16 | (width - 1)
+    );
+    let message = match opcode {
+        "raw_send" => format!("{header}raw_send (M1_NM, 8) 0xc 1 1 0x02190000:ud H.0 D.0"),
+        "raw_sends" => format!(
+            "{header}raw_sends.12.1.{registers}.0 (M1_NM, 8) 0xc:ud 0x020a8000:ud H.0 D.0 %null.0"
+        ),
+        _ => format!("{opcode}.nomod ({width},{height}) T6 0 IN(0,0)<0;1,0> IN(0,1)<0;1,0> D.0"),
+    };
     format!(
         ".version 4.1\n.kernel \"media\"\n.kernel_attr SimdSize=8\n\
          .decl IN v_type=G type=d num_elts=8 align=GRF\n.decl M v_type=G type=ud num_elts=1 alias=<IN, 8>\n\
+         .decl H v_type=G type=ud num_elts=8 align=GRF\n\
          .decl D v_type=G type=ud num_elts=64 align=GRF\n.decl P1 v_type=P num_elts=8\n\
          .decl T6 v_type=T num_elts=1\n.decl T7 v_type=T num_elts=1\n.decl T8 v_type=T num_elts=1\n\
          .function \"main\"\n    movs (M1_NM, 1) T6(0) 0x0:ud\n    movs (M1_NM, 1) T7(0) 0x1:ud\n    \
@@ -124,7 +136,7 @@ fn media_blocks() {
     for (n, opcode) in OPCODES.into_iter().enumerate() {
         for (k, block) in BLOCKS.into_iter().enumerate() {
             let platform = [Platform::Skl, Platform::Dg2, Platform::Pvc][(n + k) % 3];
-            let text = kernel(opcode, block);
+            let text = kernel(platform, opcode, block);
             let program = engine
                 .program_from_text("media", &text, platform)
                 .unwrap_or_else(|e| panic!("{opcode} {block:?}: {e}"));
@@ -156,7 +168,7 @@ fn media_blocks() {
                         data: data.clone(),
                     };
                     if mask != 0 {
-                        want.run(opcode == "media_ld", &shape, block, at);
+                        want.run(matches!(opcode, "media_ld" | "raw_send"), &shape, block, at);
                     }
                     let mut input: Vec<u8> = at.iter().flat_map(|v| v.to_le_bytes()).collect();
                     input.extend(u32::to_le_bytes(mask));

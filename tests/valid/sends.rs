@@ -134,3 +134,55 @@ fn messages_are_instructions() {
     );
     assert!(counted[0] > 300 && counted[1] > 40, "{counted:?}");
 }
+
+/// A block of rows whose header is made by some lines, each in a program of its own: whether its size is known.
+#[test]
+fn sizes_of_blocks_are_known_numbers() {
+    let size = "mov (M1_NM, 1) H(0,2)<1> 0x7000f:ud";
+    let other = "mov (M1_NM, 1) H(0,2)<1> 0x3000f:ud";
+    let copy = "mov (M1_NM, 8) H(0,0)<1> %r0(0,0)<1;1,0>";
+    let cases: [(&[&str], bool); 14] = [
+        (&[copy, size, "mov (M1_NM, 2) H(0,0)<1> 0x1:ud"], true),
+        (&[size, "L1:"], true),
+        (&[size, "L1:", size], true),
+        (&["L1:", other, size], true),
+        (
+            &[
+                size,
+                "mov (M1_NM, 8) O(0,0)<1> 0x0:ud",
+                "oword_ld (2) T6 0x0:ud B.0",
+            ],
+            true,
+        ),
+        (&[], false),
+        (&[size, copy], false),
+        (&[size, "L1:", other, "L2:"], false),
+        (&["mov (M1, 1) H(0,2)<1> 0x7000f:ud"], false),
+        (&["(P1) mov (M1_NM, 1) H(0,2)<1> 0x7000f:ud"], false),
+        (&[size, "mov (M1_NM, 4) H(0,1)<1> 0x3000f:ud"], false),
+        (&[size, "oword_ld (2) T6 0x0:ud H.0"], false),
+        (&["mov (M1_NM, 1) O(0,2)<1> 0x7000f:ud"], false),
+        (
+            &[
+                size,
+                "addr_add (M1_NM, 1) A0(0)<1> &H 0x8:uw",
+                "mov (M1_NM, 1) r[A0(0),0]<1>:ud 0x1:ud",
+            ],
+            false,
+        ),
+    ];
+    for (lines, known) in cases {
+        let text = format!(
+            "{}\n    raw_send (M1_NM, 8) 0xc 1 4 0x02490003:ud H.0 B.0",
+            lines.join("\n    ")
+        );
+        let text = kernel(&text)
+            .replace("    L", "L")
+            .replace(".decl T6", ".decl A0 v_type=A num_elts=1\n.decl T6");
+        let module = parse("test", &text).unwrap_or_else(|e| panic!("{text}\n{e}"));
+        let platform = Platform::Skl;
+        let k = validate(module, Target { platform }).unwrap_or_else(|e| panic!("{text}\n{e}"));
+        let is = matches!(inst(&k).body, Body::Mem(_));
+        assert_eq!(is, known, "{lines:?}");
+    }
+}

@@ -90,6 +90,7 @@ impl Draw<'_, '_> {
             port,
             desc,
             ex: port,
+            heap: false,
             registers: [registers(self.g, first), registers(self.g, data)],
         };
         text(self.g, self.split, sent, exec, address, payload)

@@ -8,6 +8,7 @@ use super::MEMORY;
 use super::generate::Generator;
 use super::message::{ROOM, elements, flat, lsc_lanes};
 use super::port::port;
+use crate::sweep::inst::Shape;
 
 /// Elements of LSC messages: code in a descriptor, and bytes in memory. All are dwords in registers.
 const ELEMENTS: [(u32, u32); 5] = [(2, 4), (2, 4), (4, 1), (5, 2), (6, 2)];
@@ -45,6 +46,8 @@ pub(super) struct Sent {
     pub port: u32,
     pub desc: u32,
     pub ex: u32,
+    /// The surface is in the heap, at `HEAP`.
+    pub heap: bool,
     pub registers: [u32; 2],
 }
 
@@ -56,7 +59,19 @@ pub(super) fn send(
 ) -> Option<String> {
     let split = row.form == Form::RawSends;
     match g.kernel.platform {
-        Platform::Dg2 | Platform::Pvc if g.rng.chance(60) => lsc(g, split, lines),
+        Platform::Dg2 | Platform::Pvc if g.rng.chance(45) => lsc(g, split, lines),
+        Platform::Dg2 | Platform::Pvc if g.rng.chance(45) => {
+            match g.rng.below(if g.kernel.platform == Platform::Pvc {
+                4
+            } else {
+                3
+            }) {
+                0 => strided(g, split, lines),
+                1 => run(g, split, lines),
+                2 => fenced(g, split, lines),
+                _ => rectangle(g, split, lines),
+            }
+        }
         _ => port(g, split, lines),
     }
 }
@@ -105,20 +120,144 @@ fn lsc(g: &mut Generator<'_>, split: bool, lines: &mut Vec<String>) -> Option<St
         _ => element,
     };
     flat(g, name, shape, reach.max(4), lines);
-    let (port, wide, model, address) = match g.rng.below(3) {
-        0 => (14, 2, 0, "OFF.0"),
-        1 => (15, 2, 3, "OFF.0"),
-        _ => (15, 3, 0, "ADDR.0"),
-    };
-    let surface = if model == 3 { MEMORY as u32 } else { 0 };
-    let desc = operation | wide << 7 | element << 9 | arrangement << 12 | model << 29;
-    let sent = Sent {
+    let (mut sent, address) = place(g, split, lines);
+    sent.desc |= operation | element << 9 | arrangement << 12;
+    Some(text(g, split, sent, &shape.text(), address, payload))
+}
+
+/// A memory, and what has the addresses: local, a surface by its index or its place in the heap, scratch, or all.
+fn place(g: &mut Generator<'_>, split: bool, lines: &mut Vec<String>) -> (Sent, &'static str) {
+    let sent = |port: u32, wide: u32, model: u32, surface: u32, heap: bool| Sent {
         port,
-        desc,
+        desc: wide << 7 | model << 29,
         ex: surface << 24 | port,
+        heap,
         registers: [1; 2],
     };
-    Some(text(g, split, sent, &shape.text(), address, payload))
+    match g.rng.below(if split { 5 } else { 3 }) {
+        0 => (sent(14, 2, 0, 0, false), "OFF.0"),
+        1 => (sent(15, 2, 3, MEMORY as u32, false), "OFF.0"),
+        2 => (sent(15, 3, 0, 0, false), "ADDR.0"),
+        n => {
+            let entry = 0x40 * (MEMORY + 1);
+            lines.push(format!("mov (M1_NM, 1) HEAP(0,0)<1> {entry:#x}:ud"));
+            (sent(15, 2, n as u32 - 2, 0, true), "OFF.0")
+        }
+    }
+}
+
+/// Loads and stores of lanes at even distances: an address, and behind two dwords the distance.
+fn strided(g: &mut Generator<'_>, split: bool, lines: &mut Vec<String>) -> Option<String> {
+    let shape = lsc_lanes(g);
+    let store = split && g.rng.chance(50);
+    let data = g.variable(Type::Ud)?;
+    let (element, bytes) = *g.rng.pick(&ELEMENTS);
+    let distance = bytes + g.rng.below(9) as u32;
+    let at = 4 * g.rng.below(64);
+    let flat = g.rng.chance(50);
+    lines.push(match flat {
+        true => format!("add (M1_NM, 1) OFF64(0,0)<1> BASE(0,0)<0;1,0> {at:#x}:ud"),
+        false => format!("mov (M1_NM, 1) OFF(0,0)<1> {at:#x}:ud"),
+    });
+    lines.push(format!("mov (M1_NM, 1) OFF(0,2)<1> {distance:#x}:ud"));
+    let (wide, model, surface) = match flat {
+        true => (3, 0, 0),
+        false => (2, 3, MEMORY as u32),
+    };
+    let operation = if store { 5 } else { 1 };
+    let sent = Sent {
+        port: 15,
+        desc: operation | wide << 7 | element << 9 | model << 29,
+        ex: surface << 24 | 15,
+        heap: false,
+        registers: [1; 2],
+    };
+    let payload = match store {
+        true => Payload::Store(data),
+        false => Payload::Load(data),
+    };
+    Some(text(g, split, sent, &shape.text(), "OFF.0", payload))
+}
+
+/// One lane, elements one after the other: bit 15.
+fn run(g: &mut Generator<'_>, split: bool, lines: &mut Vec<String>) -> Option<String> {
+    let data = g.variable(Type::Ud)?;
+    let store = split && g.rng.chance(50);
+    let one = Shape {
+        first: 0,
+        lanes: 1,
+        no_mask: true,
+    };
+    flat(g, "load", one, 4, lines);
+    let (mut sent, address) = place(g, split, lines);
+    let length = g.rng.below(8) as u32;
+    let operation = if store { 4 } else { 0 };
+    sent.desc |= operation | 2 << 9 | length << 12 | 1 << 15;
+    let payload = match store {
+        true => Payload::Store(data),
+        false => Payload::Load(data),
+    };
+    Some(text(g, split, sent, &one.text(), address, payload))
+}
+
+/// A fence behind a store: bits 11:9 the scope, 14:12 what becomes of caches.
+fn fenced(g: &mut Generator<'_>, split: bool, lines: &mut Vec<String>) -> Option<String> {
+    let store = elements(g, Opcode::ScatterScaled.info(), lines)?;
+    lines.push(store);
+    let (scope, kind) = (g.rng.below(7) as u32, g.rng.below(7) as u32);
+    let port = *g.rng.pick(&[13, 14, 15]);
+    let sent = Sent {
+        port,
+        desc: 0x1f | 2 << 7 | scope << 9 | kind << 12,
+        ex: port,
+        heap: false,
+        registers: [1; 2],
+    };
+    // What comes back is not defined.
+    let payload = Payload::Store("%null".into());
+    let fence = text(g, split, sent, "(M1_NM, 1)", "OFF.0", payload);
+    lines.push(fence);
+    elements(g, Opcode::GatherScaled.info(), lines)
+}
+
+/// A block of a surface of 16 rows of 64 bytes, 128 bytes apart: bit 7 packs, 15 transposes; its size is in the eighth dword.
+fn rectangle(g: &mut Generator<'_>, split: bool, lines: &mut Vec<String>) -> Option<String> {
+    let data = g.variable(Type::Ud)?;
+    // Element, width, height, number, packed, transposed.
+    let loads = [
+        (2, 8, 8, 1, 0, 0),
+        (2, 8, 8, 1, 0, 1),
+        (1, 16, 8, 1, 0, 0),
+        (1, 16, 8, 1, 1, 0),
+        (0, 16, 16, 1, 1, 0),
+        (1, 2, 8, 4, 0, 0),
+        (0, 7, 5, 1, 0, 0),
+        (2, 3, 9, 1, 0, 1),
+        (3, 4, 6, 1, 0, 0),
+    ];
+    let stores = [(2, 8, 8, 1, 0, 0), (1, 16, 8, 1, 0, 0), (1, 5, 3, 1, 0, 0)];
+    let store = split && g.rng.chance(40);
+    let all: &[_] = if store { &stores } else { &loads };
+    let &(element, width, height, number, packed, transposed) = g.rng.pick(all);
+    let size = (width - 1) | (height - 1) << 8 | (number - 1) << 16;
+    let (x, y) = (g.rng.below(70) as u32, g.rng.below(20) as u32);
+    lines.push("mov (M1_NM, 1) OFF64(0,0)<1> BASE(0,0)<0;1,0>".into());
+    for (n, v) in [0x3f, 0xf, 0x7f, x, y, size].into_iter().enumerate() {
+        lines.push(format!("mov (M1_NM, 1) OFF(0,{})<1> {v:#x}:ud", n + 2));
+    }
+    let operation = if store { 7 } else { 3 };
+    let sent = Sent {
+        port: 15,
+        desc: operation | packed << 7 | element << 9 | transposed << 15,
+        ex: 15,
+        heap: false,
+        registers: [1; 2],
+    };
+    let payload = match store {
+        true => Payload::Store(data),
+        false => Payload::Load(data),
+    };
+    Some(text(g, split, sent, "(M1_NM, 1)", "OFF.0", payload))
 }
 
 pub(super) fn text(
@@ -135,7 +274,11 @@ pub(super) fn text(
     let block = port < 13 && sent.desc >> 19 & 1 != 0;
     let guard = if block { String::new() } else { g.guard() };
     // Whether threads of graphics have come so far is nothing here.
-    let conditional = g.rng.chance(20);
+    let conditional = !sent.heap && g.rng.chance(20);
+    let extended = match sent.heap {
+        true => "HEAP(0,0)<0;1,0>".to_owned(),
+        false => format!("{ex:#x}:ud"),
+    };
     let (source, destination) = match payload {
         Payload::Load(data) => ("%null".to_owned(), data),
         Payload::Store(data) => (data, "%null".to_owned()),
@@ -152,11 +295,11 @@ pub(super) fn text(
             )
         }
         (true, false) => format!(
-            "{guard}raw_sends.{port}.{first}.{written}.{read} {exec} {ex:#x}:ud {desc:#x}:ud {address} {source}.0 {destination}.0"
+            "{guard}raw_sends.{port}.{first}.{written}.{read} {exec} {extended} {desc:#x}:ud {address} {source}.0 {destination}.0"
         ),
         // The port is in the extended descriptor.
         (true, true) => format!(
-            "{guard}raw_sendsc.{first}.{written}.{read} {exec} {ex:#x}:ud {desc:#x}:ud {address} {source}.0 {destination}.0"
+            "{guard}raw_sendsc.{first}.{written}.{read} {exec} {extended} {desc:#x}:ud {address} {source}.0 {destination}.0"
         ),
     }
 }

@@ -108,6 +108,12 @@ impl Sent<'_> {
         Some(out)
     }
 
+    /// Counts an instruction that is looked at; `None` when enough have been for all messages of a program.
+    fn step(&self) -> Option<()> {
+        self.steps.set(self.steps.get().checked_sub(1)?);
+        Some(())
+    }
+
     /// True when an instruction is carried out whenever the message is sent.
     fn always(&self, inst: &Inst) -> bool {
         inst.pred.is_none() && inst.exec.mask.no_mask
@@ -118,6 +124,7 @@ impl Sent<'_> {
     fn last_writer(&self, dword: Bytes) -> Option<(&Inst, &Alu, Bytes)> {
         let before = self.module.insts.get(..self.at)?;
         for inst in before.iter().rev() {
+            self.step()?;
             match &inst.body {
                 Body::Alu(a) => {
                     let all = self.written(inst, a)?;
@@ -186,6 +193,7 @@ impl Sent<'_> {
         }
         let mut found = None;
         for inst in &self.module.insts {
+            self.step()?;
             match &inst.body {
                 Body::Alu(a) => {
                     for b in self.written(inst, a)? {

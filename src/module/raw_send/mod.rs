@@ -11,9 +11,12 @@ mod known;
 mod lsc;
 mod payload;
 
+use std::cell::Cell;
+
 use super::{Body, GeneralVar, Inst, Module, RawSend, Src};
 use crate::isa::send::{self, function};
 use crate::isa::{Exec, Opcode, Platform};
+use crate::limits::MAX_HEADER_STEPS;
 
 /// Why a message stands for no instruction known here.
 type Refusal = &'static str;
@@ -35,6 +38,8 @@ struct Sent<'a> {
     platform: Platform,
     /// The descriptor.
     desc: u32,
+    /// Instructions that may be looked at yet, to find numbers in headers.
+    steps: &'a Cell<u64>,
     /// Variables that the instruction needs and the program does not have.
     made: Vec<GeneralVar>,
 }
@@ -68,6 +73,7 @@ impl RawSend {
 impl Module {
     /// Puts instructions in the place of messages that are such; others are told why not.
     pub fn decode_sends(&mut self, platform: Platform) {
+        let steps = Cell::new(MAX_HEADER_STEPS);
         for at in 0..self.insts.len() {
             let Some(inst) = self.insts.get(at) else {
                 continue;
@@ -82,6 +88,7 @@ impl Module {
                 send,
                 platform,
                 desc: constant(&send.desc).unwrap_or(0),
+                steps: &steps,
                 made: Vec::new(),
             };
             let decoded = sent.decode();

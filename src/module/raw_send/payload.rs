@@ -2,6 +2,7 @@
 
 use super::{Refusal, Sent};
 use crate::isa::{SrcModifier, SrcRegion, Type};
+use crate::limits::MAX_VARS;
 use crate::module::{Align, GeneralVar, Origin, Raw, Src, VarId};
 
 /// A place some bytes further.
@@ -84,6 +85,7 @@ impl Sent<'_> {
             .saturating_add(self.made.len());
         let id = u32::try_from(made)
             .ok()
+            .filter(|_| made < MAX_VARS)
             .and_then(|n| n.checked_add(VarId::FIRST_USER))
             .ok_or("there are too many variables")?;
         self.made.push(GeneralVar {
