@@ -52,6 +52,23 @@ fn buffers_are_aligned_disjoint_and_zero() {
     assert!(closed(memory.base() - 1));
 }
 
+/// Where large pages can be used for them.
+#[test]
+fn large_buffers_start_at_large_pages() {
+    const LARGE: u64 = 2 << 20;
+    for before in [100, PAGE + 1, 70_000] {
+        let memory = DeviceMemory::with_capacity(12 * LARGE).unwrap();
+        let _small = memory.alloc(before).unwrap();
+        for len in [LARGE, LARGE + 1, 2 * LARGE] {
+            assert_eq!(memory.alloc(len).unwrap().address() % LARGE, 0);
+        }
+    }
+    // There is room for all of it, though not from such an address on.
+    let memory = DeviceMemory::with_capacity(4 * LARGE).unwrap();
+    let all = memory.alloc(4 * LARGE).unwrap();
+    assert_eq!(all.to_vec_of::<u64>(), vec![0; (4 * LARGE / 8) as usize]);
+}
+
 #[test]
 fn freed_space_is_merged() {
     let memory = DeviceMemory::with_capacity(1 << 20).unwrap();

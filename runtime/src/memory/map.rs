@@ -75,6 +75,17 @@ impl Mapping {
         Ok(())
     }
 
+    /// Asks the system to use large pages for `range`. It may have none, which is no error.
+    pub(crate) fn large_pages(&self, range: Range<usize>) {
+        #[cfg(target_os = "linux")]
+        if let Ok((at, len)) = self.part(range) {
+            // SAFETY: the pages belong to this mapping, and their contents stay.
+            let _ = unsafe { madvise(at.cast(), len, Advice::LinuxHugepage) };
+        }
+        #[cfg(not(target_os = "linux"))]
+        let _ = range;
+    }
+
     fn protect(&self, range: Range<usize>, flags: MprotectFlags) -> io::Result<()> {
         let (at, len) = self.part(range)?;
         // SAFETY: the pages belong to this mapping; no Rust reference points into it.

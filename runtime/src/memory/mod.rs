@@ -33,6 +33,10 @@ const BUFFER_ALIGN: u64 = 64;
 /// Buffers of at least this many bytes get pages of their own.
 const LARGE: u64 = 1 << 16;
 
+/// Buffers of at least this many bytes start at multiples of it, so that the system can use large pages for them. Otherwise what
+/// comes from many pages may wait for their addresses.
+const HUGE: u64 = 1 << 21;
+
 /// Memory is opened in steps of this many bytes.
 const STEP: u64 = 1 << 20;
 
@@ -243,6 +247,7 @@ impl DeviceMemory {
         if !align.is_power_of_two() || align > page_size() as u64 {
             return Err(MemoryError::Alignment(align));
         }
+        let wanted = if len >= HUGE { HUGE } else { align };
         let full = MemoryError::Full {
             wanted: len,
             capacity: self.0.capacity,
@@ -250,7 +255,8 @@ impl DeviceMemory {
         // Distinct buffers get distinct addresses, also empty ones.
         let taken = len.max(1);
         let mut space = self.0.lock();
-        let Some(offset) = space.flat.take_low(taken, align, self.0.base) else {
+        let mut place = |align| space.flat.take_low(taken, align, self.0.base);
+        let Some(offset) = place(wanted).or_else(|| place(align)) else {
             return Err(full);
         };
         self.flat_buffer(&mut space, offset, taken, len)
@@ -375,6 +381,7 @@ impl DeviceMemory {
         // Bytes beyond the size were never within anyone's reach.
         let used = self.size().saturating_sub(offset).min(taken);
         self.0.zero(address, used);
+        self.0.advise(address, len);
         // Growth is published after the pages are open; `size` never shrinks.
         self.0.size.fetch_max(offset + len, Ordering::Release);
         Ok(self.buffer(address, len, Origin::Flat(offset, taken)))
@@ -426,6 +433,17 @@ impl Inner {
             self.fill_zero(last, end);
         } else {
             self.fill_zero(start, end);
+        }
+    }
+
+    /// Asks for large pages where a buffer takes all of one.
+    fn advise(&self, address: u64, len: u64) {
+        let end = address + len;
+        let (first, last) = (address.next_multiple_of(HUGE), end - end % HUGE);
+        let map = self.mapping.start() as u64;
+        if first < last {
+            self.mapping
+                .large_pages((first - map) as usize..(last - map) as usize);
         }
     }
 
