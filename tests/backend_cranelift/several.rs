@@ -79,7 +79,7 @@ impl<'r> Block<'r> {
         if self.rng.below(3) == 0 {
             return payload(&mut self.f, VECTORS + 256 * n, ty);
         }
-        let strides = [4, 16, 64, 32, 48, -16, 0, 8];
+        let strides = [4, 16, 64, 32, 48, -16, 0, 8, 1, 2];
         let stride: i64 = strides[self.rng.below(strides.len())];
         let first = payload(&mut self.f, SCALARS + 8 * n, Ty::scalar(ty.lane));
         let first = self.push(Op::Splat, vec![first], ty);
@@ -98,36 +98,52 @@ impl<'r> Block<'r> {
 
     /// Mask, address and surface of an access.
     fn place(&mut self, root: Value, distance: i64) -> Vec<Value> {
-        let ty = self.address();
-        let by = distance.cast_unsigned() & ty.lane.mask();
-        let by = self.push(
-            Op::VecConst(vec![by; usize::from(self.lanes)].into()),
-            vec![],
-            ty,
-        );
-        let at = self.push(Op::Binary(BinOp::Add), vec![root, by], ty);
+        let part = [0, 8][self.rng.below(2)];
+        let mut at = root;
+        // In one sum, or in two.
+        for by in [part, distance - part] {
+            at = self.moved(at, by);
+        }
         let mask = self.masks[self.rng.below(3)];
         [mask, at].into_iter().chain(self.surface).collect()
     }
 
+    /// Addresses that are moved, if they are.
+    fn moved(&mut self, at: Value, distance: i64) -> Value {
+        if distance == 0 {
+            return at;
+        }
+        let ty = self.address();
+        let by = distance.cast_unsigned() & ty.lane.mask();
+        let by = Op::VecConst(vec![by; usize::from(self.lanes)].into());
+        let by = self.push(by, vec![], ty);
+        self.push(Op::Binary(BinOp::Add), vec![at, by], ty)
+    }
+
     fn access(&mut self) -> MemAccess {
+        let comps = [1, 1, 4, 4, 4][self.rng.below(5)];
+        let elems = [Lane::I32, Lane::I32, Lane::I16, Lane::I8];
         MemAccess {
             space: self.space,
-            elem: Lane::I32,
-            comps: [1, 4, 4, 4][self.rng.below(4)],
+            elem: match comps {
+                1 => elems[self.rng.below(elems.len())],
+                _ => Lane::I32,
+            },
+            comps,
             site: 0,
         }
     }
 
     fn load(&mut self, access: MemAccess, root: Value, distance: i64) -> Vec<Value> {
         let args = self.place(root, distance);
-        let ty = Ty::vector(Lane::I32, self.lanes);
+        let ty = Ty::vector(access.elem, self.lanes);
         let types = vec![ty; usize::from(access.comps)];
         let inst = self
             .f
             .push(Function::ENTRY, Op::Load(access), args, &types, 0);
         let results = self.f.inst(inst).results.clone();
-        if access.comps == 1 && self.rng.below(4) == 0 && self.space != Space::Flat {
+        let address = access.comps == 1 && access.elem == Lane::I32 && self.space != Space::Flat;
+        if address && self.rng.below(4) == 0 {
             // Addresses that come from memory.
             self.roots.push(results[0]);
         }
@@ -164,7 +180,7 @@ impl<'r> Block<'r> {
                 0 => data.reverse(),
                 1 => self.saved.push(data[0]),
                 2 => {
-                    let ty = Ty::vector(Lane::I32, self.lanes);
+                    let ty = Ty::vector(access.elem, self.lanes);
                     data[0] = self.push(Op::Binary(BinOp::Add), vec![data[0], data[0]], ty);
                 }
                 _ => {}

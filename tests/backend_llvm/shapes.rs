@@ -1,11 +1,13 @@
 //! What is made of addresses of some shapes, in LLVM's terms. That it is right the tests shared with Cranelift show
 //! (`several.rs`, `memory.rs`); these fail where it is not done.
 
-use visa_jit::backend::{Bounds, CodegenOptions};
+use visa_jit::backend::llvm::LlvmBackend;
+use visa_jit::backend::{Bounds, CodegenOptions, Gather};
 use visa_jit::passes::run_pass;
+use visa_jit::ssa::Space;
 
 use crate::generator::host;
-use crate::rig::{SPEED, function};
+use crate::rig::{Guarded, Rig, SPEED, function, install};
 
 const HEAD: &str = r#"function "f" simd 16 frame 1024
 site 0 = read surface 4 "gather4_scaled" line 1
@@ -21,9 +23,19 @@ bb0:
 
 /// LLVM's IR of a block behind [`HEAD`].
 fn ir(body: &str, options: &CodegenOptions) -> String {
+    ir_for(&host(), body, options)
+}
+
+fn ir_for(generator: &LlvmBackend, body: &str, options: &CodegenOptions) -> String {
     let mut f = function(&format!("{HEAD}{body}  return\n"));
     assert!(run_pass(&mut f, "shape"));
-    host().ir(&f, options).unwrap()
+    generator.ir(&f, options).unwrap()
+}
+
+/// A processor by its name.
+fn named(cpu: &str) -> LlvmBackend {
+    let features = "+sse4.1,+avx2,+fma,+f16c,+avx512f,+avx512bw,+avx512dq,+avx512vl";
+    LlvmBackend::for_cpu(cpu, features).unwrap()
 }
 
 fn count(ir: &str, what: &str) -> usize {
@@ -148,5 +160,200 @@ fn gathers_take_eight_offsets_as_they_are() {
             "{made}"
         );
         assert_eq!(count(&made, "zext <16 x i32>"), 0, "{made}");
+    }
+}
+
+/// Gathers of one processor take longer than loads, those of another do not.
+#[test]
+fn lanes_are_loaded_one_by_one_where_gathers_are_slow() {
+    let body = "  %8: <16 x i32> = load.surface.i32x1[0] %0, %3, %1
+  framestore[0] %8
+";
+    let loads = |cpu, gather| {
+        let options = CodegenOptions { gather, ..SPEED };
+        count(&ir_for(&named(cpu), body, &options), "load i32, ptr")
+    };
+    let few = loads("znver4", Gather::Hardware);
+    assert_eq!(loads("znver4", Gather::Auto), few + 16);
+    assert_eq!(loads("skylake-avx512", Gather::Auto), few);
+    // Each takes several times as much code, so of many none does.
+    let mut many = String::new();
+    for n in 0..17 {
+        many += &format!(
+            "  %{}: <16 x i32> = load.surface.i32x1[0] %0, %3, %1\n",
+            20 + n
+        );
+        many += &format!("  framestore[{}] %{}\n", 16 * n, 20 + n);
+    }
+    let made = ir_for(&named("znver4"), &many, &SPEED);
+    assert_eq!(count(&made, "load i32, ptr"), few, "{made}");
+}
+
+/// Addresses that are moved twice are still at a constant distance from where they started.
+#[test]
+fn distances_of_several_sums_share_a_test() {
+    let mut body = EVEN.to_owned();
+    for (to, from, distance) in [(8, 7, 1024), (9, 8, 64)] {
+        let by = vec![distance.to_string(); 16].join(", ");
+        body += &format!("  %{}: <16 x i32> = vconst [{by}]\n", to + 10);
+        body += &format!("  %{to}: <16 x i32> = add %{from}, %{}\n", to + 10);
+    }
+    for (n, at) in [7, 8, 9].into_iter().enumerate() {
+        body += &format!(
+            "  %{}: <16 x i32>, %{}: <16 x i32>, %{}: <16 x i32>, %{}: <16 x i32> = load.surface.i32x4[0] %0, %{at}, %1\n",
+            30 + 4 * n,
+            31 + 4 * n,
+            32 + 4 * n,
+            33 + 4 * n
+        );
+        body += &format!("  framestore[{}] %{}\n", 64 * n, 30 + 4 * n);
+    }
+    let made = ir(&body, &SPEED);
+    // One of the loop over threads, one of all accesses.
+    assert_eq!(count(&made, "icmp ult i32"), 1, "{made}");
+}
+
+/// Bytes that probably lie side by side are no call.
+#[test]
+fn narrow_elements_that_a_mask_chooses_are_looked_at() {
+    let body = "  %6: <16 x i32> = vconst [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]
+  %7: <16 x i32> = add %5, %6
+  %8: <16 x i32> = vconst [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]
+  %9: <16 x i1> = icmp.slt %3, %5
+  %10: <16 x i32> = select %9, %7, %8
+  %11: <16 x i8> = load.surface.i8x1[0] %9, %10, %1
+  store.surface.i8x1[0] %9, %10, %2, %11
+";
+    let made = ir_for(&named("znver4"), body, &SPEED);
+    // By the first lane, and by the first one that is enabled.
+    let (loads, stores) = (
+        "call <16 x i8> @llvm.masked.load",
+        "call void @llvm.masked.store",
+    );
+    assert_eq!(
+        (count(&made, loads), count(&made, stores)),
+        (2, 2),
+        "{made}"
+    );
+}
+
+/// Lanes of a surface of nearly 4 GiB, of which some are at its end and some at its start: they follow each other in 32 bits, and
+/// do not lie side by side.
+#[test]
+fn lanes_on_both_sides_of_32_bits_do_not_lie_side_by_side() {
+    let body = "  %6: <16 x i32> = vconst [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]
+  %7: <16 x i32> = add %5, %6
+  %8: <16 x i32> = vconst [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]
+  %9: <16 x i1> = icmp.slt %3, %5
+  %10: <16 x i32> = select %9, %7, %8
+  %11: <16 x i8> = load.surface.i8x1[0] %9, %10, %1
+  framestore[0] %11
+";
+    let mut f = function(&format!("{HEAD}{body}  return\n"));
+    assert!(run_pass(&mut f, "shape"));
+    let code = install(&f, &SPEED);
+    for size in [(1usize << 32) - 1, (1 << 32) - 16, (1 << 32) - 17, 4096] {
+        let memory = Guarded::new(size);
+        let mut rig = Rig::new(1, f.frame_bytes as usize);
+        rig.place(Space::Surface, 1, &memory);
+        let inside = |at: u32| (at as usize) < size;
+        let starts = [0, 5, 16, 8, 40].map(|n: u32| 0u32.wrapping_sub(n));
+        for at in starts
+            .iter()
+            .flat_map(|s| (0..16).map(|i| s.wrapping_add(i)))
+        {
+            if inside(at) {
+                memory.set(at as usize, at as u8 | 1);
+            }
+        }
+        // Enabled lanes are those below the start as signed numbers.
+        for (start, enabled) in starts
+            .into_iter()
+            .flat_map(|s| [0xFFFF, 0xFF00, 0x00FF].map(|m| (s, m)))
+        {
+            let mut payload = vec![0; rig.payload.len()];
+            payload[..4].copy_from_slice(&start.to_le_bytes());
+            let mut want = [0; 16];
+            for lane in 0..16u32 {
+                let on = enabled >> lane & 1 == 1;
+                let below = if on { i32::MIN } else { i32::MAX };
+                payload[64 + 4 * lane as usize..][..4].copy_from_slice(&below.to_le_bytes());
+                let at = start.wrapping_add(lane);
+                if on && inside(at) {
+                    want[lane as usize] = at as u8 | 1;
+                }
+            }
+            rig.payload.write(&payload);
+            rig.threads[0].state = 0;
+            assert_eq!(rig.run(code.entry()), 0);
+            assert_eq!(
+                rig.frames[0].read()[..16],
+                want,
+                "{size:#x}, {start:#x}, {enabled:#x}"
+            );
+        }
+    }
+}
+
+/// Atomics of local memory: straight code for when all lanes are there, beside the loop for some.
+#[test]
+fn atomics_of_all_lanes_are_straight_code() {
+    let body = "  %8: <16 x i32> = atomic.slm.add.i32[0] %0, %3, %3
+  framestore[0] %8
+";
+    let made = ir(body, &SPEED);
+    let loads = count(&made, "add i32");
+    assert!(loads >= 17, "{made}");
+}
+
+const SCATTERED: &str = "  %6: <16 x i32> = vconst [0, 16, 32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 208, 224, 240]
+  %7: <16 x i32> = add %5, %6
+  %8: <16 x i32>, %9: <16 x i32>, %10: <16 x i32>, %11: <16 x i32> = load.surface.i32x4[0] %0, %3, %1
+  store.surface.i32x4[0] %0, %7, %2, %8, %9, %10, %11
+";
+
+#[test]
+fn scattered_records_are_copied_line_by_line() {
+    let made = ir(SCATTERED, &SPEED);
+    // With all loads in front of the first store, and without.
+    assert_eq!(count(&made, "load <4 x i32>"), 32, "{made}");
+    // One surface may be written where it is read.
+    let one = ir(&SCATTERED.replace("%7, %2, %8", "%7, %1, %8"), &SPEED);
+    assert_eq!(count(&one, "load <4 x i32>"), 16, "{one}");
+}
+
+/// Records come from where they were before the first of them is stored.
+#[test]
+fn scattered_records_of_surfaces_over_each_other() {
+    let mut f = function(&format!("{HEAD}{SCATTERED}  return\n"));
+    assert!(run_pass(&mut f, "shape"));
+    let code = install(&f, &SPEED);
+    let before: Vec<u8> = (0..2048u32).map(|i| (i * 7 + i / 256) as u8).collect();
+    // Where the second surface starts in the first, and how long both are.
+    for (start, size) in [
+        (0, 1024),
+        (16, 1024),
+        (1024, 1024),
+        (1023, 1024),
+        (512, 600),
+    ] {
+        let memory = Guarded::of(&before);
+        let mut rig = Rig::new(1, f.frame_bytes as usize);
+        for (surface, from) in [(1, 0), (2, start)] {
+            rig.surfaces[surface].base = memory.base().wrapping_add(from);
+            rig.surfaces[surface].size = size as u64;
+        }
+        let mut payload = vec![0; rig.payload.len()];
+        let mut after = before.clone();
+        payload[..4].copy_from_slice(&32u32.to_le_bytes());
+        for lane in 0..16 {
+            let from = (lane * 5 + 3) % 16 * 16 + 24;
+            payload[64 + 4 * lane..][..4].copy_from_slice(&(from as u32).to_le_bytes());
+            let to = start + 32 + 16 * lane;
+            after[to..to + 16].copy_from_slice(&before[from..from + 16]);
+        }
+        rig.payload.write(&payload);
+        assert_eq!(rig.run(code.entry()), 0);
+        assert!(memory.read() == after, "{start}, {size}");
     }
 }

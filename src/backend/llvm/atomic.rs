@@ -11,12 +11,12 @@ use target_lexicon::Architecture;
 use visa_runtime::abi::{Helpers, message};
 
 use super::access::padded;
-use super::emit::{Emit, Made, V};
+use super::emit::{Emit, Made, V, low_bits};
 use super::memory::Lanes;
 use crate::backend::atomics::Atomics;
 use crate::isa::AtomicOp;
 use crate::ssa::remark::{self, Bounds, Way};
-use crate::ssa::{AtomicAccess, Inst, Lane, Op, Ty, Value};
+use crate::ssa::{AtomicAccess, Function, Inst, Lane, Op, Ty, Value};
 
 /// Where a lane's operand is.
 #[derive(Clone, Copy)]
@@ -25,6 +25,17 @@ enum Operand<'c> {
     Uniform(V<'c>),
     /// In a row of the slot.
     Row(PointerValue<'c>),
+}
+
+/// Most atomics of vectors in a function that have straight code for all lanes beside their loop.
+const MOST_STRAIGHT: usize = 8;
+
+/// True if a function has so few atomics that they may take more code.
+pub(super) fn few_atomics(f: &Function) -> bool {
+    let insts = f.order.iter().flat_map(|&b| &f.block(b).insts);
+    let atomics = insts.filter(|&&i| matches!(f.inst(i).op, Op::Atomic(_)));
+    let vectors = atomics.filter(|&&i| !f.ty(f.inst(i).args[1]).is_scalar());
+    vectors.take(MOST_STRAIGHT + 1).count() <= MOST_STRAIGHT
 }
 
 /// How an element is changed.
@@ -161,6 +172,75 @@ impl<'c> Emit<'c, '_> {
         (offsets, guard): (V<'c>, V<'c>),
         (locked, read): (bool, bool),
     ) -> Made<V<'c>> {
+        let bits = self.mask_bits(guard, lanes.count)?;
+        // What is locked takes so long that the loop does not matter.
+        if locked || !self.few_atomics || !matches!(lanes.count, 8 | 16) {
+            return self.atomic_loop(access, lanes, data, (offsets, bits), (locked, read));
+        }
+        let full = self.icmp(IntPredicate::EQ, bits, self.i32(low_bits(lanes.count)))?;
+        let (every, some, done) = self.two_ways(full)?;
+        self.at(every);
+        let a = self.atomic_straight(access, lanes, data, (offsets, read))?;
+        let every = self.here()?;
+        self.jump(done)?;
+        self.at(some);
+        let b = self.atomic_loop(access, lanes, data, (offsets, bits), (locked, read))?;
+        let some = self.here()?;
+        self.jump(done)?;
+        self.at(done);
+        let old = self.b.build_phi(a.get_type(), "\0")?;
+        old.add_incoming(&[(&a, every), (&b, some)]);
+        Ok(old.as_basic_value())
+    }
+
+    /// All lanes, one after the other in straight code.
+    fn atomic_straight(
+        &mut self,
+        access: AtomicAccess,
+        lanes: &Lanes<'c>,
+        data: &[Value],
+        (offsets, read): (V<'c>, bool),
+    ) -> Made<V<'c>> {
+        let mut all: V = self
+            .type_of(Ty::vector(access.elem, lanes.count))
+            .const_zero();
+        let base = self.base(lanes.region)?;
+        let words = self.lane_words(offsets, Ty::vector(lanes.addr_lane(), lanes.count))?;
+        for lane in 0..lanes.count {
+            let mut operands = [None; 2];
+            for (operand, &v) in operands.iter_mut().zip(data) {
+                let one = match self.same_in_all(v)? {
+                    Some(one) => one,
+                    None => {
+                        let v = self.get(v)?;
+                        self.lane(v, u32::from(lane))?
+                    }
+                };
+                *operand = Some(self.as_int(one)?);
+            }
+            let offset = self.lane_offset(words, lanes.count, lane)?;
+            let old = self.change(&Change {
+                op: access.op,
+                locked: false,
+                elem: access.elem,
+                pointer: self.offset(base, offset)?,
+                operands,
+            })?;
+            if read {
+                all = self.with_lane(all, old, u32::from(lane))?;
+            }
+        }
+        Ok(all)
+    }
+
+    fn atomic_loop(
+        &mut self,
+        access: AtomicAccess,
+        lanes: &Lanes<'c>,
+        data: &[Value],
+        (offsets, bits): (V<'c>, V<'c>),
+        (locked, read): (bool, bool),
+    ) -> Made<V<'c>> {
         let ty = Ty::vector(access.elem, lanes.count);
         let addresses = Ty::vector(lanes.addr_lane(), lanes.count);
         let block = self.message_block()?;
@@ -184,7 +264,6 @@ impl<'c> Emit<'c, '_> {
         if read {
             self.store_value(zero, ty, results)?;
         }
-        let bits = self.mask_bits(guard, lanes.count)?;
         let base = self.base(lanes.region)?;
         let (each, done) = (self.new_block(), self.new_block());
         let before = self.here()?;

@@ -48,6 +48,8 @@ pub(super) enum Key {
     Middle(Place),
     /// First offset that is out of bounds for an element of so many bytes.
     Limit(Place, u32),
+    /// Whether two regions have no byte in common.
+    Apart(Place, Place),
 }
 
 impl<'c> Emit<'c, '_> {

@@ -32,6 +32,8 @@ pub(super) struct Cpu {
     pub avx512: bool,
     /// Gathers.
     pub avx2: bool,
+    /// A gather takes longer than a load for each lane.
+    pub slow_gathers: bool,
     /// Fused multiply-add is one instruction.
     pub fma: bool,
     /// Conversions from and to binary16.
@@ -96,6 +98,8 @@ impl Cpu {
                 (true, true) => 512,
             },
             avx2: has("avx2"),
+            // AMD's are microcode, in front of which everything waits.
+            slow_gathers: name.starts_with("znver"),
             fma: !x86 || has("fma"),
             f16c: has("f16c"),
             tune: None,

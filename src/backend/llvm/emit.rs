@@ -15,8 +15,10 @@ use inkwell::values::{
 };
 use inkwell::{FloatPredicate, IntPredicate};
 
+use super::atomic;
 use super::cpu::Cpu;
 use super::lines::Lines;
+use super::records;
 use super::thread::ThreadLoop;
 use super::types::{padded_lanes, vector_of};
 use super::versions::Versions;
@@ -87,6 +89,10 @@ pub(super) struct Emit<'c, 'f> {
     pub escapes: Vec<bool>,
     /// How often each value is read, once somebody wants to know.
     pub uses: Vec<u32>,
+    /// Whether loads of lanes that are not side by side are few.
+    pub few_gathers: bool,
+    /// Whether atomics are few.
+    pub few_atomics: bool,
     intrinsics: HashMap<(&'static str, Vec<Ty>), FunctionValue<'c>>,
 }
 
@@ -117,6 +123,8 @@ impl<'c, 'f> Emit<'c, 'f> {
             versions: Versions::default(),
             escapes: Vec::new(),
             uses: Vec::new(),
+            few_gathers: records::few_gathers(f),
+            few_atomics: atomic::few_atomics(f),
             intrinsics: HashMap::new(),
         }
     }

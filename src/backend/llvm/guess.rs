@@ -1,10 +1,12 @@
 //! Accesses whose enabled lanes probably lie side by side, though nothing says so: addresses that masks choose, or that come on
 //! different ways.
 //!
-//! From the first lane that is enabled and inside follows where the others would be. One comparison tells whether they are there,
-//! and a masked load or store does the access; otherwise it is a gather or a scatter.
+//! From one lane follows where the others would be. One comparison tells whether those that are enabled and inside are there, and
+//! a masked load or store does the access. The lane is the first one, which is quickly had; if that fails, as it is disabled, the
+//! first one that counts; otherwise it is a gather or a scatter.
 
 use inkwell::IntPredicate;
+use inkwell::basic_block::BasicBlock;
 use inkwell::values::{InstructionOpcode as I, PointerValue};
 
 use super::emit::{Emit, Made, V};
@@ -12,18 +14,19 @@ use super::memory::Lanes;
 use crate::ssa::remark::{Bounds, Way};
 use crate::ssa::{Inst, MemAccess, Ty};
 
-/// An access by what is guessed.
+/// What is to be found out.
 #[derive(Clone, Copy)]
-struct Guess<'c> {
+struct Question<'c> {
     /// Offsets of the lanes.
     at: V<'c>,
     /// Lanes that are enabled and inside.
     mask: V<'c>,
-    /// Whether these lie side by side.
-    holds: V<'c>,
-    /// Where lane 0 is then, if it is anywhere.
-    first: PointerValue<'c>,
+    /// Bytes of an element.
+    bytes: u64,
 }
+
+/// Whether lanes lie side by side, and where lane 0 is then, if it is anywhere.
+type Answer<'c> = (V<'c>, PointerValue<'c>);
 
 impl<'c> Emit<'c, '_> {
     /// True where it is worth to look.
@@ -31,54 +34,108 @@ impl<'c> Emit<'c, '_> {
         let guess = self.f.shapes.get(&inst).and_then(|s| s.guess);
         let beside = guess == Some(i64::from(access.elem.bytes()));
         let plain = !self.versions.any && self.stores_masked(access, lanes);
-        beside && plain && self.gathers(access, lanes)
+        // Without a guess, elements of one or two bytes are a call.
+        let narrow = access.elem.bytes() < 4 && !self.records_faults(access.space);
+        beside && plain && (narrow || self.gathers(access, lanes))
     }
 
-    fn guess(&mut self, access: MemAccess, lanes: &Lanes<'c>) -> Made<Guess<'c>> {
-        let n = lanes.count;
-        let bytes = u64::from(access.elem.bytes());
+    fn question(&mut self, access: MemAccess, lanes: &Lanes<'c>) -> Made<Question<'c>> {
         let offsets = self.offsets(lanes)?;
         let (at, inside) = self.component_at(lanes, offsets, access.elem, 0)?;
-        let mask = self.guard(lanes, inside)?;
-        let steps: Vec<u64> = (0..u64::from(n)).map(|i| i * bytes).collect();
-        let steps = self.vector_bits(lanes.addr_lane(), &steps)?;
-        let start = self.op2(I::Sub, at, steps)?;
+        Ok(Question {
+            at,
+            mask: self.guard(lanes, inside)?,
+            bytes: u64::from(access.elem.bytes()),
+        })
+    }
 
-        // The first lane of the mask; any one if there is none.
-        let bits = self.mask_bits(mask, n)?;
+    /// Distances of the lanes from the first one.
+    fn steps(&mut self, lanes: &Lanes<'c>, bytes: u64) -> Made<V<'c>> {
+        let steps: Vec<u64> = (0..u64::from(lanes.count)).map(|i| i * bytes).collect();
+        self.vector_bits(lanes.addr_lane(), &steps)
+    }
+
+    /// True if no lane that counts is anywhere else than expected.
+    fn all_there(&mut self, q: Question<'c>, expected: V<'c>, lanes: u16) -> Made<V<'c>> {
+        let elsewhere = self.icmp(IntPredicate::NE, q.at, expected)?;
+        let wrong = self.op2(I::And, q.mask, elsewhere)?;
+        let wrong = self.mask_bits(wrong, lanes)?;
+        self.icmp(IntPredicate::EQ, wrong, self.i32(0))
+    }
+
+    /// By the first lane, enabled or not.
+    fn by_first(&mut self, lanes: &Lanes<'c>, q: Question<'c>) -> Made<Answer<'c>> {
+        let first = self.lane(q.at, 0)?;
+        let steps = self.steps(lanes, q.bytes)?;
+        let all = self.splat(first, lanes.count)?;
+        let expected = self.op2(I::Add, all, steps)?;
+        let holds = self.all_there(q, expected, lanes.count)?;
+        self.answer(lanes, q, (holds, first, self.i64(0).into()))
+    }
+
+    /// By the first lane that counts; any one if there is none.
+    fn by_enabled(&mut self, lanes: &Lanes<'c>, q: Question<'c>) -> Made<Answer<'c>> {
+        let n = lanes.count;
+        let bits = self.mask_bits(q.mask, n)?;
         let never = self.cx.bool_type().const_zero().into();
         let first = self.intrinsic("llvm.cttz", &[Ty::I32], &[bits, never])?;
         let first = self.op2(I::And, first, self.i32(u32::from(n) - 1))?;
         let index = self.as_int(first)?;
+        let steps = self.steps(lanes, q.bytes)?;
+        let start = self.op2(I::Sub, q.at, steps)?;
         let from = self
             .b
             .build_extract_element(self.as_vector(start)?, index, "\0")?;
         let all = self.splat(from, n)?;
-        let elsewhere = self.icmp(IntPredicate::NE, start, all)?;
-        let wrong = self.op2(I::And, mask, elsewhere)?;
-        let wrong = self.mask_bits(wrong, n)?;
-        let mut holds = self.icmp(IntPredicate::EQ, wrong, self.i32(0))?;
-
-        // In 64 bits the offset of lane 0 may be below zero. Of lanes that are looked at, none is before the first one, and
-        // none may be behind the end of 32 bits.
+        let expected = self.op2(I::Add, all, steps)?;
+        let holds = self.all_there(q, expected, n)?;
         let lead = self.resize(first, 64)?;
-        let lead = self.op2(I::Mul, lead, self.i64(bytes))?;
+        let lead = self.op2(I::Mul, lead, self.i64(q.bytes))?;
+        self.answer(lanes, q, (holds, from, lead))
+    }
+
+    /// The pointer for lane 0 at an offset, of which the lane that was looked at is so many bytes away. In 64 bits the offset may be
+    /// below zero. Of lanes that count, none is before the one that was looked at, and none may be behind the end of 32 bits.
+    fn answer(
+        &mut self,
+        lanes: &Lanes<'c>,
+        q: Question<'c>,
+        (mut holds, from, lead): (V<'c>, V<'c>, V<'c>),
+    ) -> Made<Answer<'c>> {
         let mut offset = from;
         if !lanes.flat {
             let there = self.op2(I::Add, from, self.resize(lead, 32)?)?;
             let there = self.resize(there, 64)?;
-            let most = self.i64((1 << 32) - u64::from(n) * bytes);
+            let most = self.i64((1 << 32) - u64::from(lanes.count) * q.bytes);
             let near = self.icmp(IntPredicate::ULE, there, most)?;
             holds = self.op2(I::And, holds, near)?;
             offset = self.op2(I::Sub, there, lead)?;
         }
         let base = self.base(lanes.region)?;
-        Ok(Guess {
-            at,
-            mask,
-            holds,
-            first: self.offset(base, self.as_int(offset)?)?,
-        })
+        Ok((holds, self.offset(base, self.as_int(offset)?)?))
+    }
+
+    /// Has an access done both ways that need lanes side by side, and goes on where it has to be done otherwise.
+    fn side_by_side(
+        &mut self,
+        lanes: &Lanes<'c>,
+        q: Question<'c>,
+        done: BasicBlock<'c>,
+        mut access: impl FnMut(&mut Self, PointerValue<'c>) -> Made<()>,
+    ) -> Made<()> {
+        for first in [true, false] {
+            let (holds, place) = match first {
+                true => self.by_first(lanes, q)?,
+                false => self.by_enabled(lanes, q)?,
+            };
+            let (beside, other) = (self.new_block(), self.new_block());
+            self.branch_likely(holds, beside, other, true)?;
+            self.at(beside);
+            access(self, place)?;
+            self.jump(done)?;
+            self.at(other);
+        }
+        Ok(())
     }
 
     /// A load of which enabled lanes may lie side by side.
@@ -92,22 +149,27 @@ impl<'c> Emit<'c, '_> {
             return Ok(None);
         }
         self.remark_access(inst, Way::Vector, Bounds::Lanes);
-        let guess = self.guess(access, lanes)?;
-        let (beside, other, done) = self.two_ways(guess.holds)?;
-        self.at(beside);
+        let q = self.question(access, lanes)?;
+        let done = self.new_block();
         let ty = self.type_of(Ty::vector(access.elem, lanes.count));
         let callee = self.declare("llvm.masked.load", &[ty, self.ptr_type()])?;
-        let others = [guess.mask, ty.const_zero()];
-        let a = self.call_masked(callee, &[guess.first.into()], &others)?;
-        let a = a.ok_or("a load without a result")?;
-        self.jump(done)?;
-        self.at(other);
-        let b = self.gather_lanes(access.elem, lanes, guess.at, guess.mask)?;
-        let end = self.here()?;
+        let mut loaded = Vec::new();
+        self.side_by_side(lanes, q, done, |e, place| {
+            let v = e.call_masked(callee, &[place.into()], &[q.mask, ty.const_zero()])?;
+            loaded.push((v.ok_or("a load without a result")?, e.here()?));
+            Ok(())
+        })?;
+        let v = match self.gathers(access, lanes.count) {
+            true => self.gather_lanes(access.elem, lanes, q.at, q.mask)?,
+            false => self.load_any(access, lanes)?[0],
+        };
+        loaded.push((v, self.here()?));
         self.jump(done)?;
         self.at(done);
         let phi = self.b.build_phi(ty, "\0")?;
-        phi.add_incoming(&[(&a, beside), (&b, end)]);
+        for (v, from) in loaded {
+            phi.add_incoming(&[(&v, from)]);
+        }
         Ok(Some(vec![phi.as_basic_value()]))
     }
 
@@ -123,12 +185,9 @@ impl<'c> Emit<'c, '_> {
             return Ok(false);
         };
         self.remark_access(inst, Way::Vector, Bounds::Lanes);
-        let guess = self.guess(access, lanes)?;
-        let (beside, other, done) = self.two_ways(guess.holds)?;
-        self.at(beside);
-        self.store_masked(guess.mask, v, guess.first)?;
-        self.jump(done)?;
-        self.at(other);
+        let q = self.question(access, lanes)?;
+        let done = self.new_block();
+        self.side_by_side(lanes, q, done, |e, place| e.store_masked(q.mask, v, place))?;
         self.store_any(access, lanes, data)?;
         self.jump(done)?;
         self.at(done);

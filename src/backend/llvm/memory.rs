@@ -215,6 +215,24 @@ impl<'c> Emit<'c, '_> {
         }
     }
 
+    /// Whether two regions have no byte in common.
+    pub fn apart(&mut self, a: Place, b: Place) -> Made<V<'c>> {
+        self.hoisted(Key::Apart(a, b), |e| {
+            let ends = |e: &mut Self, place| -> Made<(V<'c>, V<'c>)> {
+                let region = Region::Known(place);
+                let base = e.base(region)?;
+                let start = e.cast(I::PtrToInt, base, e.int(64).into())?;
+                let size = e.size(region)?;
+                Ok((start, e.op2(I::Add, start, size)?))
+            };
+            let (a_start, a_end) = ends(e, a)?;
+            let (b_start, b_end) = ends(e, b)?;
+            let before = e.icmp(IntPredicate::ULE, a_end, b_start)?;
+            let behind = e.icmp(IntPredicate::ULE, b_end, a_start)?;
+            e.op2(I::Or, before, behind)
+        })
+    }
+
     /// Makes a value where the region's fields are known: once a call, once a thread, or here.
     pub fn placed(
         &mut self,

@@ -5,23 +5,27 @@
 
 use std::collections::HashMap;
 
-use inkwell::values::PointerValue;
+use inkwell::values::{InstructionOpcode as I, IntValue, PointerValue};
 
 use super::emit::{Emit, Made, V};
+use super::memory::Place;
 use super::runs::Kind;
 use super::versions::{Access, At};
-use crate::backend::uses;
+use crate::backend::{Gather, uses};
 use crate::ssa::remark::Way;
-use crate::ssa::{Inst, Lane, MemAccess, Op, Ty, Value, ValueDef};
+use crate::ssa::{Function, Inst, Lane, MemAccess, Op, Space, Ty, Value, ValueDef};
 
 /// Bytes of a record.
 const RECORD: i64 = 16;
 
 /// Records of a line of the cache.
-const LINE: usize = 4;
+const LINE: u16 = 4;
 
 /// Records side by side that are copied as one, most of them first.
 const SIDE_BY_SIDE: [usize; 2] = [4, 2];
+
+/// Most loads in a function that are a load for each lane, which is several times as much code.
+const MOST_SPREAD: usize = 16;
 
 /// Copies from memory to memory.
 #[derive(Clone, Default)]
@@ -40,6 +44,22 @@ struct Copied<'c> {
     last: Inst,
     /// What was loaded for each lane.
     rows: Vec<V<'c>>,
+    /// Nothing that is written lies where they come from, so they are loaded when they are stored.
+    late: bool,
+}
+
+/// True if a function has few loads of lanes that are not side by side, so that they may take more code.
+pub(super) fn few_gathers(f: &Function) -> bool {
+    let gather = |i: &&Inst| match &f.inst(**i).op {
+        Op::Load(access) => {
+            let stride = f.shapes.get(i).and_then(|s| s.addr).map(|a| a.stride);
+            let run = stride.is_some_and(|s| s == 0 || s == i64::from(access.elem.bytes()));
+            access.comps == 1 && !run && !f.ty(f.inst(**i).args[1]).is_scalar()
+        }
+        _ => false,
+    };
+    let insts = f.order.iter().flat_map(|&b| &f.block(b).insts);
+    insts.filter(gather).take(MOST_SPREAD + 1).count() <= MOST_SPREAD
 }
 
 /// True if two stores of even distances do not write one byte both: they are apart as a whole, or in every stride.
@@ -112,8 +132,67 @@ impl<'c> Emit<'c, '_> {
                 stores,
                 last,
                 rows: Vec::new(),
+                late: false,
             });
         }
+    }
+
+    /// Whether no store of these instructions writes where their scattered copies come from, as far as one test for all surfaces
+    /// can tell.
+    pub fn copies_apart(&mut self, insts: &[Inst]) -> Made<Option<V<'c>>> {
+        let f = self.f;
+        let (mut from, mut to) = (Vec::new(), Vec::new());
+        for &i in insts {
+            let data = f.inst(i);
+            let (list, access) = match data.op {
+                Op::Load(access) if self.scattered_copy(i).is_some() => (&mut from, access),
+                Op::Store(access) => (&mut to, access),
+                ref op if op.has_effect() && !matches!(op, Op::Load(_)) => return Ok(None),
+                _ => continue,
+            };
+            let index = match access.space {
+                Space::Surface => self.scalar_const(data.args[2]),
+                _ => None,
+            };
+            let Some(index) = index else {
+                return Ok(None);
+            };
+            let place = Place::Surface(index as u8);
+            if !list.contains(&place) {
+                list.push(place);
+            }
+        }
+        let mut apart = None;
+        for (&a, &b) in from.iter().flat_map(|a| to.iter().map(move |b| (a, b))) {
+            if a == b {
+                return Ok(None);
+            }
+            let test = self.apart(a, b)?;
+            apart = Some(match apart {
+                Some(others) => self.op2(I::And, others, test)?,
+                None => test,
+            });
+        }
+        Ok(apart)
+    }
+
+    /// Has the scattered copies of these instructions loaded when they are stored.
+    pub fn copy_late(&mut self, insts: &[Inst]) {
+        for i in insts {
+            if let Some(n) = self.scattered_copy(*i) {
+                self.versions.copies.all[n].late = true;
+            }
+        }
+    }
+
+    /// The copy that a load belongs to, if it is loaded there, from any addresses, to lines of the cache. Many loads and then many
+    /// stores take longer than a line after the other.
+    fn scattered_copy(&self, load: Inst) -> Option<usize> {
+        let n = *self.versions.copies.of.get(&load)?;
+        let copied = &self.versions.copies.all[n];
+        let early = !copied.late && copied.rows.is_empty();
+        let lines = copied.stores[0].kind == Kind::Packed && copied.loads[0].stride.is_none();
+        (early && lines && copied.loads[0].inst == load).then_some(n)
     }
 
     /// A record that is inside.
@@ -191,7 +270,7 @@ impl<'c> Emit<'c, '_> {
             (At::Run(from), _) => {
                 self.read_spread(a.access, a.lanes, from, a.stride.unwrap_or(0))?
             }
-            (At::Lanes(..), _) => return Err("lanes one by one that are no records".into()),
+            (At::Lanes(..), _) => vec![self.read_lanes(a, at)?],
         };
         if !self.f.quiet.contains(&a.inst) && !self.is_full(args[0]) {
             let mask = self.get(args[0])?;
@@ -224,7 +303,7 @@ impl<'c> Emit<'c, '_> {
                 let stride = (a.kind == Kind::Spread).then_some(a.stride.unwrap_or(0));
                 self.write_at(a.access, a.lanes, stride, data, to)
             }
-            _ => Err("lanes one by one that are no records".into()),
+            _ => Err("a store to any addresses that is no record".into()),
         }
     }
 
@@ -235,14 +314,52 @@ impl<'c> Emit<'c, '_> {
                 let stride = a.stride.ok_or("no distance between lanes")?;
                 self.offset_const(first, i64::from(lane) * stride)
             }
-            At::Lanes(base, slot, bytes, distance) => {
-                let from = self.offset_const(slot, i64::from(lane) * i64::from(bytes))?;
-                let offset = self.load(self.int(8 * bytes).into(), from)?;
-                let offset = self.resize(offset, 64)?;
-                let record = self.offset(base, self.as_int(offset)?)?;
+            At::Lanes(base, words, distance) => {
+                let offset = self.lane_offset(words, a.lanes, lane)?;
+                let record = self.offset(base, offset)?;
                 self.offset_const(record, distance)
             }
         }
+    }
+
+    /// Offsets of an even number of lanes as words of 64 bits. Two of 32 bits leave a vector together, which is half as many
+    /// moves between register files, of which there is one at a time.
+    pub fn lane_words(&self, offsets: V<'c>, ty: Ty) -> Made<V<'c>> {
+        let words = u32::from(ty.lanes) * ty.lane.bytes() / 8;
+        self.cast_bits(offsets, self.int(64).vec_type(words).into())
+    }
+
+    /// The offset of a lane from words of them.
+    pub fn lane_offset(&self, words: V<'c>, lanes: u16, lane: u16) -> Made<IntValue<'c>> {
+        let count = self.as_vector(words)?.get_type().get_size();
+        let each = lanes / count as u16; // at most as many words as lanes
+        let word = self.lane(words, u32::from(lane / each))?;
+        let offset = match (each, lane % each) {
+            (1, _) => word,
+            (_, 0) => self.op2(I::And, word, self.i64(u64::from(u32::MAX)))?,
+            _ => self.op2(I::LShr, word, self.i64(32))?,
+        };
+        self.as_int(offset)
+    }
+
+    /// Loads of one element a lane, at any addresses.
+    fn read_lanes(&mut self, a: &Access, at: At<'c>) -> Made<V<'c>> {
+        let elem = self.type_of(Ty::scalar(a.access.elem));
+        let mut all: V = self
+            .type_of(Ty::vector(a.access.elem, a.lanes))
+            .const_zero();
+        for lane in 0..a.lanes {
+            let from = self.lane_pointer(a, at, lane)?;
+            let one = self.load(elem, from)?;
+            all = self.with_lane(all, one, u32::from(lane))?;
+        }
+        Ok(all)
+    }
+
+    /// True where a load for each lane is faster than a gather, once all are known to be inside.
+    pub fn reads_lanes(&self, access: MemAccess, lanes: u16) -> bool {
+        let gather = self.options.gather == Gather::Auto && self.gathers(access, lanes);
+        gather && access.comps == 1 && self.cpu.slow_gathers && self.few_gathers
     }
 
     fn where_is(&self, inst: Inst) -> Made<At<'c>> {
@@ -253,19 +370,23 @@ impl<'c> Emit<'c, '_> {
     /// Loads all records of a copy, with its first load.
     fn load_copy(&mut self, n: usize) -> Made<()> {
         let copied = &self.versions.copies.all[n];
-        if !copied.rows.is_empty() {
+        if !copied.rows.is_empty() || copied.late {
             return Ok(());
         }
-        let (first, bytes) = (copied.loads[0], copied.loads.len() as i64 * RECORD);
-        let at = self.where_is(first.inst)?;
-        let ty = self.exact(Ty::vector(Lane::I32, bytes as u16 / 4));
-        let mut rows = Vec::with_capacity(usize::from(first.lanes));
-        for lane in 0..first.lanes {
-            let from = self.lane_pointer(&first, at, lane)?;
-            rows.push(self.load(ty, from)?);
-        }
+        let lanes = 0..copied.loads[0].lanes;
+        let rows = lanes.map(|lane| self.load_row(n, lane));
+        let rows = rows.collect::<Made<_>>()?;
         self.versions.copies.all[n].rows = rows;
         Ok(())
+    }
+
+    /// Loads the record of a copy's lane.
+    fn load_row(&self, n: usize, lane: u16) -> Made<V<'c>> {
+        let copied = &self.versions.copies.all[n];
+        let (first, bytes) = (copied.loads[0], copied.loads.len() as i64 * RECORD);
+        let ty = self.exact(Ty::vector(Lane::I32, bytes as u16 / 4));
+        let from = self.lane_pointer(&first, self.where_is(first.inst)?, lane)?;
+        self.load(ty, from)
     }
 
     /// Stores all records of a copy, with its last store.
@@ -278,9 +399,14 @@ impl<'c> Emit<'c, '_> {
         let at = self.where_is(first.inst)?;
         // Records that fill lines of the cache are written a line at a time.
         let together = if first.kind == Kind::Packed { LINE } else { 1 };
-        for (rows, lane) in rows.chunks(together).zip((0..).step_by(together)) {
+        for lane in (0..first.lanes).step_by(usize::from(together)) {
+            let row = |lane: u16| match rows.get(usize::from(lane)) {
+                Some(&row) => Ok(row),
+                None => self.load_row(n, lane),
+            };
+            let rows = (lane..lane + together).map(row).collect::<Made<_>>()?;
+            let line = self.end_to_end(rows, RECORD as u16 / 4)?;
             let to = self.lane_pointer(&first, at, lane)?;
-            let line = self.end_to_end(rows.to_vec(), RECORD as u16 / 4)?;
             self.store(line, to)?;
         }
         Ok(())

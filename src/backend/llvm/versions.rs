@@ -24,7 +24,7 @@ use crate::backend::{self as options, uses};
 use crate::ssa::remark::{Bounds, Decision};
 use crate::ssa::{BinOp, Block, Inst, MemAccess, Op, Remark, Space, Value};
 
-/// Accesses from which a version of their own pays; of records, which are slow otherwise, one.
+/// Accesses from which a version of their own pays; of those that are slow otherwise, one.
 const MIN_RUNS: usize = 2;
 
 /// Instructions beside the accesses that are translated twice, for each access.
@@ -86,8 +86,8 @@ struct Stretch<'c> {
 pub(super) enum At<'c> {
     /// Lane 0; the others at even distances.
     Run(PointerValue<'c>),
-    /// The base of the region, a slot with offsets of the lanes, of so many bytes each, and the distance from there.
-    Lanes(PointerValue<'c>, PointerValue<'c>, u32, i64),
+    /// The base of the region, offsets of the lanes as words of 64 bits, one or two of them a word, and the distance from there.
+    Lanes(PointerValue<'c>, V<'c>, i64),
 }
 
 /// What is known in the version that is being translated.
@@ -206,8 +206,8 @@ impl<'c> Emit<'c, '_> {
             }
             runs.pop();
         }
-        let record = |(_, a): &(usize, Access)| self.is_record(a);
-        if runs.is_empty() || runs.len() < MIN_RUNS && !runs.iter().any(record) {
+        let slow = |(_, a): &(usize, Access)| self.is_record(a) || a.stride.is_none();
+        if runs.is_empty() || runs.len() < MIN_RUNS && !runs.iter().any(slow) {
             return None;
         }
         let mut len = runs.last()?.0 + 1;
@@ -300,7 +300,7 @@ impl<'c> Emit<'c, '_> {
             let fits = match run.kind {
                 Kind::Packed => true,
                 Kind::Same => load,
-                Kind::Spread => record || !one_by_one,
+                Kind::Spread => record || !one_by_one || load && self.reads_lanes(access, lanes),
             };
             let known_place =
                 access.space == Space::Regs && self.scalar_const(known.base).is_some();
@@ -311,7 +311,7 @@ impl<'c> Emit<'c, '_> {
             found.from = found.at.checked_add(run.lowest)?;
             found.to = found.from.checked_add_unsigned(run.bytes)?;
             (found.stride, found.kind, found.guard) = (Some(known.stride), run.kind, known.guard);
-        } else if record {
+        } else if record || load && shape.guess.is_none() && self.reads_lanes(access, lanes) {
             (found.root, found.at) = self.distance(addr);
             found.from = found.at;
             found.to = found.to.checked_add(found.at)?;
@@ -328,13 +328,14 @@ impl<'c> Emit<'c, '_> {
     /// An address as something and a constant distance from it.
     fn distance(&self, address: Value) -> (Value, i64) {
         let lane = self.ty(address).lane;
-        let sum = self.f.def_inst(address);
-        let sum = sum.filter(|d| d.op == Op::Binary(BinOp::Add));
-        let parts = sum.and_then(|d| Some((d.args[0], self.uniform_const(d.args[1])?)));
-        match parts {
-            Some((root, by)) => (root, lane.sign_extend(by)),
-            None => (address, 0),
+        let (mut root, mut distance) = (address, 0u64);
+        while let Some(sum) = self.f.def_inst(root)
+            && sum.op == Op::Binary(BinOp::Add)
+            && let Some(by) = self.uniform_const(sum.args[1])
+        {
+            (root, distance) = (sum.args[0], distance.wrapping_add(by));
         }
+        (root, lane.sign_extend(distance & lane.mask()))
     }
 
     /// Translates versions; true when they went on to the end by themselves.
@@ -358,6 +359,16 @@ impl<'c> Emit<'c, '_> {
         self.enter(&plan, &stretches)?;
         let needed = self.needed(&plan.rest, &out);
         self.plan_copies(&needed);
+        if let Some(apart) = self.copies_apart(&needed)? {
+            let (late, others) = (self.new_block(), self.new_block());
+            self.branch_likely(apart, late, others, true)?;
+            let entered = self.versions.clone();
+            self.at(late);
+            self.copy_late(&needed);
+            self.stretch(&needed, to)?;
+            self.versions = entered;
+            self.at(others);
+        }
         self.stretch(&needed, to)?;
         self.versions = outside;
 
@@ -483,15 +494,13 @@ impl<'c> Emit<'c, '_> {
                 let offset = self.resize(offset, 64)?;
                 At::Run(self.offset(base, self.as_int(offset)?)?)
             } else {
-                let slot = self.slot(ty.bytes())?;
-                self.store_value(offset, ty, slot)?;
-                At::Lanes(base, slot, ty.lane.bytes(), 0)
+                At::Lanes(base, self.lane_words(offset, ty)?, 0)
             };
             for a in plan.runs.iter().filter(|a| s.members.contains(&a.inst)) {
                 let distance = a.at - s.from;
                 let at = match start {
                     At::Run(start) => At::Run(self.offset_const(start, distance)?),
-                    At::Lanes(base, slot, bytes, _) => At::Lanes(base, slot, bytes, distance),
+                    At::Lanes(base, words, _) => At::Lanes(base, words, distance),
                 };
                 self.versions.inside.insert(a.inst, (*a, at));
             }
