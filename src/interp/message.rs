@@ -49,21 +49,28 @@ fn atomic_bytes(width: AtomicWidth) -> (u32, usize) {
 }
 
 impl Machine<'_, '_, '_> {
+    /// Entries of the heap, as LSC messages find them.
+    fn in_heap(&self, word: u32) -> Memory {
+        let shift = self.program.kernel.target().platform.bindless_shift();
+        Memory {
+            space: super::access::Space::Surface,
+            surface: word.wrapping_shr(shift).wrapping_sub(1),
+        }
+    }
+
     /// What a surface variable stands for here.
     pub fn surface(&mut self, s: SurfaceId) -> Result<Memory, Halt> {
+        if let Some(var) = s.as_word() {
+            let (row, col) = (0, 0);
+            let word = self.scalar_at(Origin { var, row, col })? as u32;
+            return Ok(self.in_heap(word));
+        }
         match s {
             SurfaceId::SLM => Ok(Memory::LOCAL),
             // Offsets are relative to the thread's own scratch: `r0.5` gives a base of 0.
             SurfaceId::SCRATCH => Ok(Memory::SCRATCH),
             _ => match s.as_entry().or_else(|| self.t.surface(s)) {
-                // Entries of the heap, as LSC messages find them.
-                Some(word) if s == SurfaceId::BSS => {
-                    let shift = self.program.kernel.target().platform.bindless_shift();
-                    Ok(Memory {
-                        space: super::access::Space::Surface,
-                        surface: word.wrapping_shr(shift).wrapping_sub(1),
-                    })
-                }
+                Some(word) if s == SurfaceId::BSS => Ok(self.in_heap(word)),
                 Some(index) => surface_index(index),
                 None => Halt::unsupported(format!(
                     "surface {}",

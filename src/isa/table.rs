@@ -397,7 +397,7 @@ opcodes! {
     VmeSic 0x55/0 ["vme_sic"] Misc Unparsed 0 : RAW Any <- RAW Any; _ _ _ SKL_ONLY Rejected "motion estimation, skip and intra check"
     VmeFbr 0x56/0 ["vme_fbr"] Misc Unparsed 0 : RAW Any <- RAW Any; _ _ _ SKL_ONLY Rejected "motion estimation, fractional refinement"
     VmeIdm 0x57/0 ["vme_idm"] Misc Unparsed 0 : RAW Any <- RAW Any; _ _ _ SKL_ONLY Rejected "motion estimation, distortion mesh"
-    RawSend 0x5D/0 ["raw_send", "raw_sendc"] Misc RawSend 0 : RAW Any <- GEN_IMM D32; _ _ Guard ALL Partial "hardware message; what memory instructions and fences of this table are sent as is decoded into them, but for blocks whose size no constant says and bindless surfaces of data caches"
+    RawSend 0x5D/0 ["raw_send", "raw_sendc"] Misc RawSend 0 : RAW Any <- GEN_IMM D32; _ _ Guard ALL Partial "hardware message; what memory instructions and fences of this table are sent as is decoded into them, but for two-dimensional blocks whose size no constant says"
     RawSends 0x7A/0 ["raw_sends", "raw_sendsc", "raw_sends_eot", "raw_sendsc_eot"] Misc RawSends 0 : RAW Any <- GEN_IMM D32; _ _ Guard ALL Partial "hardware message with a split payload; decoded as `raw_send` is"
     RawSendg 0x93/0 ["raw_sendg", "raw_sendgc", "raw_sendg_eot", "raw_sendgc_eot"] Misc Unparsed 0 : RAW Any <- GEN_IMM Int64; _ _ Guard NONE Rejected "hardware message with a 64-bit descriptor"
     Lifetime 0x7B/0 ["lifetime"] Misc Lifetime 0 : NONE None <- NONE None; _ _ _ ALL Full "start or end of the life of a variable"

@@ -131,6 +131,11 @@ impl Lowerer<'_> {
             let index = self.b.i32(entry);
             return self.surface_index(index);
         }
+        if let Some(var) = s.as_word() {
+            let (row, col) = (0, 0);
+            let word = self.lsc_scalar(Origin { var, row, col }, Lane::I32)?;
+            return Ok(self.bindless(word));
+        }
         let Some(var) = self.surface_var(s) else {
             return Fail::unsupported(format!(
                 "surface {}",

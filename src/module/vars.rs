@@ -34,12 +34,28 @@ impl SurfaceId {
     /// First id of a declared surface.
     pub const FIRST_USER: u32 = 6;
 
+    /// Ids from here on are words in registers that say which, as the extended descriptors of messages have them.
+    const FIRST_WORD: u32 = 1 << 31;
+
     /// Ids from here on are entries of the binding table themselves, which messages name without a variable.
     const FIRST_ENTRY: u32 = u32::MAX - 0xFF;
 
     /// A surface by its entry in the binding table.
     pub const fn entry(index: u8) -> SurfaceId {
         SurfaceId(Self::FIRST_ENTRY + index as u32)
+    }
+
+    /// A surface by a word as in `%bss`: the first element of a variable of dwords.
+    pub const fn word(var: VarId) -> SurfaceId {
+        SurfaceId(Self::FIRST_WORD | var.0)
+    }
+
+    /// The variable with the word, of surfaces that are named so.
+    pub const fn as_word(self) -> Option<VarId> {
+        if self.0 >= Self::FIRST_WORD && self.0 < Self::FIRST_ENTRY {
+            return Some(VarId(self.0 & !Self::FIRST_WORD));
+        }
+        None
     }
 
     /// The entry, of surfaces that are named so.

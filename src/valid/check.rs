@@ -240,7 +240,9 @@ impl Ctx<'_> {
     }
 
     fn surface(&mut self, s: SurfaceId) {
-        if s.as_entry().is_none()
+        if let Some(var) = s.as_word() {
+            self.var(var);
+        } else if s.as_entry().is_none()
             && s.0 >= SurfaceId::FIRST_USER + self.module.vars.surface.len() as u32
         {
             self.err(format!("surface T{} does not exist", s.0));

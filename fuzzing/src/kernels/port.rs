@@ -15,6 +15,8 @@ const CACHE_1: u32 = 12;
 /// Shared local memory, and memory without a surface, which is scratch of the thread where offsets have 32 bits.
 const LOCAL: u32 = 254;
 const STATELESS: u32 = 255;
+/// A place in the heap of surfaces, in the register of the extended descriptor.
+const IN_HEAP: u32 = 252;
 
 /// Operations on integers by their codes, with the number of operands; those on floats are 1 to 5.
 const INTEGERS: [(u32, usize); 14] = [
@@ -71,10 +73,16 @@ impl Draw<'_, '_> {
     }
 
     fn surface(&mut self) -> u32 {
-        *self
-            .g
-            .rng
-            .pick(&[MEMORY as u32, MEMORY as u32, LOCAL, STATELESS])
+        let memory = MEMORY as u32;
+        let all = [memory, memory, LOCAL, STATELESS, IN_HEAP];
+        let all = if self.split { &all[..] } else { &all[..4] };
+        let surface = *self.g.rng.pick(all);
+        if surface == IN_HEAP {
+            let entry = (memory + 1) << self.g.kernel.platform.bindless_shift();
+            let line = format!("mov (M1_NM, 1) HEAP(0,0)<1> {entry:#x}:ud");
+            self.lines.push(line);
+        }
+        surface
     }
 
     /// A message whose first source has so many bytes, and its data so many.
@@ -90,7 +98,7 @@ impl Draw<'_, '_> {
             port,
             desc,
             ex: port,
-            heap: false,
+            heap: desc & 0xff == IN_HEAP,
             registers: [registers(self.g, first), registers(self.g, data)],
         };
         text(self.g, self.split, sent, exec, address, payload)
@@ -334,8 +342,10 @@ impl Draw<'_, '_> {
         let bytes = if wide { 8 } else { 4 };
         let surface = self.addresses(true, shape, bytes);
         let desc = kind << 14 | returns << 13 | u32::from(wide) << 12 | operation << 8 | surface;
-        let one = (bytes * shape.lanes).next_multiple_of(self.g.kernel.platform.grf_bytes());
-        let (exec, first) = (shape.text(), 8 * shape.lanes);
+        // Eight lanes, or sixteen where registers are twice as long.
+        let lanes = self.g.kernel.platform.grf_bytes() / 4;
+        let one = bytes * lanes;
+        let (exec, first) = (shape.text(), 8 * lanes);
         Some(self.sent(
             (CACHE_1, desc),
             [first, one * n as u32],

@@ -38,12 +38,12 @@ impl Sent<'_> {
     }
 
     /// The surface that bits 7:0 name.
-    pub(super) fn surface(&self) -> Result<SurfaceId, Refusal> {
+    pub(super) fn surface(&mut self) -> Result<SurfaceId, Refusal> {
         match self.bits(7, 0) as u8 {
             reserved::LOCAL => Ok(SurfaceId::SLM),
             reserved::STATELESS => Ok(SurfaceId::SCRATCH),
             reserved::STATELESS_NONCOHERENT => Err("no instruction names surface 253"),
-            reserved::BINDLESS => Err("its surface is only known when the kernel runs"),
+            reserved::BINDLESS => self.word().map(SurfaceId::word),
             entry => Ok(SurfaceId::entry(entry)),
         }
     }

@@ -204,14 +204,14 @@ impl Sent<'_> {
         }
     }
 
-    /// Atomic of eight lanes at 64-bit addresses.
+    /// Atomic at 64-bit addresses of eight lanes, or sixteen where registers are twice as long.
     fn atomic_a64(&mut self, width: AtomicWidth, floats: bool) -> Result<Decoded, Refusal> {
         self.without_header()?;
         self.stateless()?;
         let op = self.operation(floats)?;
-        let lanes = 8;
+        let lanes = self.platform.grf_bytes() / 4;
         let a = Atomic { op, width, lanes };
-        self.for_lanes(lanes, 8)?;
+        self.for_lanes(lanes, 4)?;
         let (front, o) = self.operands(a, &[self.lane_bytes(lanes, 8)])?;
         let addrs = first(&front);
         Ok(self.lanewise(
@@ -297,7 +297,7 @@ impl Sent<'_> {
     }
 
     /// An entry of the binding table with texels.
-    fn texels(&self) -> Result<SurfaceId, Refusal> {
+    fn texels(&mut self) -> Result<SurfaceId, Refusal> {
         match self.surface()? {
             SurfaceId::SLM | SurfaceId::SCRATCH => Err("local memory and scratch have no texels"),
             surface => Ok(surface),
@@ -330,14 +330,16 @@ impl Sent<'_> {
         let store = op == Opcode::Scatter4Typed;
         let behind = if store { channels.count() } else { 0 };
         let mut bytes = self.coordinates(behind)?;
-        let coords = four(&self.all_parts(&bytes)?);
+        let count = bytes.len();
+        if store {
+            bytes.push(self.lane_bytes(lanes, 4).saturating_mul(behind));
+        }
+        let mut places = self.all_parts(&bytes)?;
         let data = match store {
+            true => first(&places.split_off(count)),
             false => self.result()?,
-            true => {
-                bytes.push(self.lane_bytes(lanes, 4).saturating_mul(behind));
-                self.all_parts(&bytes)?.pop().unwrap_or(Raw::NULL)
-            }
         };
+        let coords = four(&places);
         let kind = MemKind::Typed {
             channels,
             coords,
@@ -380,7 +382,7 @@ impl Sent<'_> {
             return Err("lines of one field");
         }
         let grf = self.platform.grf_bytes();
-        let [header] = self.parts([grf])?;
+        let header = self.header()?;
         let Some(size) = self.known(header, 8) else {
             return Err("the size in its header is not known to be the same each time");
         };
@@ -394,7 +396,10 @@ impl Sent<'_> {
                 let bytes = row.saturating_mul(u32::from(height));
                 self.parts([grf, bytes])?[1]
             }
-            _ => self.result()?,
+            _ => {
+                self.parts([grf])?;
+                self.result()?
+            }
         };
         let x = self.operand(header, 0, Type::D)?;
         let y = self.operand(header, 4, Type::D)?;

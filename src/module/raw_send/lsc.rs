@@ -9,9 +9,9 @@ use super::payload::further;
 use super::{Decoded, Refusal, Sent, constant};
 use crate::isa::lsc::{AddrModel, AddrSize, DataSize, LscOp, Scope, Sfid, VECTOR_LENGTHS};
 use crate::isa::send::{LSC_FENCE, function};
-use crate::isa::{Exec, Opcode, SrcModifier, SrcRegion, Type};
+use crate::isa::{Exec, Opcode, Type};
 use crate::module::{
-    Body, Caching, Channels, Lsc, LscBlock2d, LscScalar, LscSurface, LscTyped, Raw, Src,
+    Body, Caching, Channels, Lsc, LscBlock2d, LscScalar, LscSurface, LscTyped, Origin, Raw,
 };
 
 /// Caches are not modelled.
@@ -69,25 +69,13 @@ impl Sent<'_> {
 
     /// The surface: an entry of the binding table in bits 31:24 of the extended descriptor, or of the heap of surface states
     /// in bits 31:11, or in all of a register.
-    fn lsc_surface(&self) -> Result<(AddrModel, LscSurface), Refusal> {
-        let heap = |model| match (&self.send.ex_desc, constant(&self.send.ex_desc)) {
-            (_, Some(ex)) => Ok((model, LscSurface::Imm(u64::from(ex & !0x7FF)))),
-            (
-                Src::General {
-                    origin,
-                    region: SrcRegion::SCALAR,
-                    modifier: SrcModifier::None,
-                },
-                _,
-            ) if self.is_dword(origin.var) => Ok((model, LscSurface::Var(*origin))),
-            _ => Err("its surface is in no register of dwords"),
-        };
+    fn lsc_surface(&mut self) -> Result<(AddrModel, LscSurface), Refusal> {
         match self.bits(30, 29) {
             // The vendor's reader finds nothing else there on these devices.
             0 if self.extended()? >> 12 == 0 => Ok((AddrModel::Flat, LscSurface::None)),
             0 => Err("its extended descriptor has what these devices do not know"),
-            1 => heap(AddrModel::Bss),
-            2 => heap(AddrModel::Ss),
+            1 => Ok((AddrModel::Bss, self.in_heap()?)),
+            2 => Ok((AddrModel::Ss, self.in_heap()?)),
             _ => {
                 let entry = u64::from(self.extended()? >> 24);
                 Ok((AddrModel::Bti, LscSurface::Imm(entry)))
@@ -95,8 +83,12 @@ impl Sent<'_> {
         }
     }
 
-    fn is_dword(&self, var: crate::module::VarId) -> bool {
-        matches!(self.module.vars.ty(var), Some(Type::D | Type::Ud))
+    fn in_heap(&mut self) -> Result<LscSurface, Refusal> {
+        if let Some(ex) = constant(&self.send.ex_desc) {
+            return Ok(LscSurface::Imm(u64::from(ex & !0x7FF)));
+        }
+        let (var, row, col) = (self.word()?, 0, 0);
+        Ok(LscSurface::Var(Origin { var, row, col }))
     }
 
     fn lsc_shape(&self, op: LscOp) -> Result<Shape, Refusal> {
@@ -227,7 +219,8 @@ impl Sent<'_> {
         if !(1..=4).contains(&count) || !all.is_multiple_of(bytes) {
             return Err("its first source is not one to four coordinates");
         }
-        let coords = four(&self.all_parts(&vec![bytes; count as usize])?);
+        let coords = vec![bytes; count as usize];
+        let coords = four(&self.parts_of(&coords, self.first_registers())?);
         let d = self.lsc_data(op, bytes)?;
         // Atomics have no channels, and vISA says the first.
         let channels = match op {

@@ -120,9 +120,10 @@ impl Sent<'_> {
         }
         let has_lsc = matches!(self.platform, Platform::Dg2 | Platform::Pvc);
         let decoded = match self.send.function() {
-            // The extended descriptor of these says the shared function, too.
+            // The extended descriptor may say something else, but for a surface.
             function::DATA_CACHE_0 | function::DATA_CACHE_1
-                if constant(&self.send.ex_desc).is_none() =>
+                if constant(&self.send.ex_desc).is_none()
+                    && self.bits(7, 0) != u32::from(send::reserved::BINDLESS) =>
             {
                 Err("the extended descriptor is not a constant")
             }

@@ -34,11 +34,16 @@ impl Sent<'_> {
         all.try_into().map_err(|_| "its payload ends early")
     }
 
-    /// The same of any number of parts.
+    /// The same of any number of parts, which are the whole message: its first source ends where one of them does.
     pub(super) fn all_parts(&self, bytes: &[u32]) -> Result<Vec<Raw>, Refusal> {
+        self.parts_of(bytes, self.registers())
+    }
+
+    /// The same of parts that are so many registers.
+    pub(super) fn parts_of(&self, bytes: &[u32], registers: u32) -> Result<Vec<Raw>, Refusal> {
         let grf = self.platform.grf_bytes();
         let first = self.first_registers().saturating_mul(grf);
-        let all = self.registers().saturating_mul(grf);
+        let all = registers.saturating_mul(grf);
         let mut start: u32 = 0;
         let mut out = Vec::new();
         for bytes in bytes {
@@ -46,8 +51,8 @@ impl Sent<'_> {
             let place = match start.checked_sub(first) {
                 None if end > first => return Err("a part of its payload lies in both sources"),
                 None => further(self.send.src0, start)?,
-                Some(at) if end <= all => further(self.send.src1, at)?,
-                Some(_) => return Err("its payload ends early"),
+                Some(_) if end > all => return Err("its payload ends early"),
+                Some(at) => further(self.send.src1, at)?,
             };
             if place.is_null() {
                 return Err("a part of its payload is missing");
@@ -55,7 +60,18 @@ impl Sent<'_> {
             out.push(place);
             start = end;
         }
-        Ok(out)
+        match start == all {
+            true => Ok(out),
+            false => Err("its payload is longer than the message"),
+        }
+    }
+
+    /// The header, which is the first register.
+    pub(super) fn header(&self) -> Result<Raw, Refusal> {
+        match self.first_registers() > 0 && !self.send.src0.is_null() {
+            true => Ok(self.send.src0),
+            false => Err("its header is missing"),
+        }
     }
 
     /// Bytes that lanes have in registers.
@@ -98,6 +114,25 @@ impl Sent<'_> {
             pos: self.inst.pos,
         });
         Ok(VarId(id))
+    }
+
+    /// The register of the extended descriptor.
+    pub(super) fn word(&mut self) -> Result<VarId, Refusal> {
+        let Src::General {
+            origin,
+            region: SrcRegion::SCALAR,
+            modifier: SrcModifier::None,
+        } = self.send.ex_desc
+        else {
+            return Err("its surface is in no register");
+        };
+        if !matches!(self.module.vars.ty(origin.var), Some(Type::D | Type::Ud)) {
+            return Err("its surface is in no register of dwords");
+        }
+        let rows = u32::from(origin.row).saturating_mul(self.platform.grf_bytes());
+        let offset = rows.saturating_add(u32::from(origin.col).saturating_mul(4));
+        let var = origin.var;
+        self.variable(Raw { var, offset }, Type::Ud, 1)
     }
 
     /// One element at some byte of a part.
