@@ -62,7 +62,7 @@ fn instruction(kernel: &ValidKernel, inst: &Inst, inputs: &Inputs) -> Result<(),
         Body::Faddr { name, .. } if function(module, name).is_some() => Ok(()),
         Body::Faddr { name, .. } if inputs.symbols.contains_key(name) => Ok(()),
         Body::Faddr { name, .. } => Halt::unsupported(unknown(name)),
-        Body::Mem(_) => Ok(()),
+        Body::Mem(m) => mem(m),
         Body::Svm(_) => Ok(()),
         Body::Sample(s) if read_params(inst.op, s.variant).is_some() => Ok(()),
         Body::Sample(s) => Halt::unsupported(unread(inst.op, s.variant)),
@@ -72,6 +72,15 @@ fn instruction(kernel: &ValidKernel, inst: &Inst, inputs: &Inputs) -> Result<(),
         Body::LscBlock2d(_) | Body::Sbarrier(_) | Body::Nbarrier { .. } | Body::Wait(_) => Ok(()),
         Body::LscTyped(t) => lsc_typed(t),
         _ => Halt::unsupported(NOT_YET),
+    }
+}
+
+fn mem(m: &Mem) -> Result<(), Halt> {
+    match m.kind {
+        MemKind::Media { plane: 1.., .. } => Halt::unsupported("planes of video surfaces"),
+        // Those of the top and of the bottom field.
+        MemKind::Media { modifier: 2.., .. } => Halt::unsupported("lines of one field"),
+        _ => Ok(()),
     }
 }
 

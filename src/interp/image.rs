@@ -432,7 +432,6 @@ impl Machine<'_, '_, '_> {
     /// `media_ld`, `media_st`: rows of a block, each padded to a power of two of at least four bytes; no mask has a say.
     pub fn media(&mut self, inst: &Inst, mem: &Mem) -> Result<(), Halt> {
         let MemKind::Media {
-            plane,
             width,
             height,
             x,
@@ -443,9 +442,6 @@ impl Machine<'_, '_, '_> {
         else {
             return Halt::malformed("no 2D block");
         };
-        if *plane != 0 {
-            return Halt::unsupported("planes of video surfaces");
-        }
         let memory = self.image_memory(mem.surface)?;
         let (x, y) = (self.scalar(x)? as u32, self.scalar(y)? as u32);
         let width = u32::from(*width);

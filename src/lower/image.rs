@@ -37,6 +37,9 @@ struct Block {
     width: u32,
 }
 
+/// Modifiers of media blocks that mean every other line.
+const FIELDS: std::ops::RangeInclusive<u8> = 2..=5;
+
 impl Lowerer<'_> {
     fn image_surface(&mut self, s: SurfaceId) -> Result<Value, Fail> {
         let surface = self.resolve_surface(s)?;
@@ -432,6 +435,7 @@ impl Lowerer<'_> {
     /// `media_ld`, `media_st`: a block of rows, in dwords; no mask has a say.
     pub(super) fn media(&mut self, inst: &Inst, mem: &Mem) -> Result<(), Fail> {
         let MemKind::Media {
+            modifier,
             plane,
             width,
             height,
@@ -445,6 +449,9 @@ impl Lowerer<'_> {
         };
         if *plane != 0 {
             return Fail::unsupported("planes of video surfaces");
+        }
+        if FIELDS.contains(modifier) {
+            return Fail::unsupported("lines of one field");
         }
         let width = u32::from(*width);
         let block = Block {
