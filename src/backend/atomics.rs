@@ -1,7 +1,7 @@
 //! How a code generator does atomics.
 
 use crate::isa::AtomicOp;
-use crate::ssa::{AtomicAccess, Space};
+use crate::ssa::{AtomicAccess, Function, Op, Space};
 
 /// How an atomic is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,4 +25,15 @@ impl Atomics {
             Space::Surface | Space::Flat | Space::Args => Atomics::Call,
         }
     }
+}
+
+/// Most atomics of vectors in a function that have straight code for all lanes beside their loop.
+const MOST_STRAIGHT: usize = 8;
+
+/// True if a function has so few atomics that they may take more code.
+pub(super) fn few(f: &Function) -> bool {
+    let insts = f.order.iter().flat_map(|&b| &f.block(b).insts);
+    let atomics = insts.filter(|&&i| matches!(f.inst(i).op, Op::Atomic(_)));
+    let vectors = atomics.filter(|&&i| !f.ty(f.inst(i).args[1]).is_scalar());
+    vectors.take(MOST_STRAIGHT + 1).count() <= MOST_STRAIGHT
 }

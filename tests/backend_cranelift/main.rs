@@ -8,6 +8,7 @@ mod ops;
 mod random;
 mod rig;
 mod several;
+mod shapes;
 mod targets;
 mod threads;
 

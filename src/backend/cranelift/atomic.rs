@@ -134,22 +134,106 @@ impl Emit<'_> {
         out: Value,
         locked: bool,
     ) {
-        let (elem, read) = (access.elem, self.is_read(out));
+        let read = self.is_read(out);
         let (offsets, bits) = self.atomic_offsets(access, lanes);
+        // What is locked takes so long that the loop does not matter.
+        let old = if locked || !self.few_atomics || !matches!(lanes.count, 8 | 16) {
+            self.atomic_loop(access, lanes, data, (&offsets, bits), (locked, read))
+        } else {
+            self.atomic_straight_or_loop(access, lanes, data, (&offsets, bits), read)
+        };
+        if read {
+            self.bind(out, old);
+        }
+    }
+
+    /// All lanes, one after the other in straight code, if all are there.
+    fn atomic_straight_or_loop(
+        &mut self,
+        access: AtomicAccess,
+        lanes: &Lanes,
+        data: &[Value],
+        (offsets, bits): (&[V], V),
+        read: bool,
+    ) -> Vec<V> {
+        let elem = access.elem;
+        let every = i64::from(u32::MAX >> (32 - u32::from(lanes.count)));
+        let full = self.ins().icmp_imm_u(IntCC::Equal, bits, every);
+        let (straight, some, done) = (self.new_block(), self.new_block(), self.new_block());
+        self.branch(full, straight, some);
+        let off = std::mem::replace(&mut self.cache.off, true);
+        self.block = straight;
+        let base = self.base(lanes.region);
+        let mut all = Vec::new();
+        for lane in 0..usize::from(lanes.count) {
+            let mut operands = [None; 2];
+            for (operand, &v) in operands.iter_mut().zip(data) {
+                *operand = Some(match self.same_in_all(elem, v) {
+                    Some(one) => one,
+                    None => {
+                        let parts = self.parts(v);
+                        self.lane_of(elem, &parts, lane)
+                    }
+                });
+            }
+            let pointer = self.pointer_to_lane(Some((base, 0)), lanes.addr_lane(), offsets, lane);
+            all.push(self.change(&Element {
+                op: access.op,
+                locked: false,
+                ty: scalar_type(elem),
+                pointer,
+                operands,
+            }));
+        }
+        let old = if read {
+            self.from_lanes(elem, &all)
+        } else {
+            Vec::new()
+        };
+        self.jump(done, &old);
+        self.block = some;
+        let old = self.atomic_loop(access, lanes, data, (offsets, bits), (false, read));
+        self.jump(done, &old);
+        self.cache.off = off;
+        self.block = done;
+        let ty = piece_type(elem);
+        let params = old
+            .iter()
+            .map(|_| self.func.dfg.append_block_param(done, ty));
+        params.collect()
+    }
+
+    /// The scalar that all lanes of a value have, where its definition says so.
+    fn same_in_all(&mut self, elem: Lane, v: Value) -> Option<V> {
+        match (self.uniform_const(v), self.splat_of(v)) {
+            (Some(bits), _) => Some(self.sconst(elem, bits)),
+            (None, Some(scalar)) => Some(self.scalar(scalar)),
+            (None, None) => None,
+        }
+    }
+
+    fn atomic_loop(
+        &mut self,
+        access: AtomicAccess,
+        lanes: &Lanes,
+        data: &[Value],
+        (offsets, bits): (&[V], V),
+        (locked, read): (bool, bool),
+    ) -> Vec<V> {
+        let elem = access.elem;
         let ty = Ty::vector(elem, lanes.count);
         let row = 16 * piece_count(ty) as u32;
         let addresses = 16 * offsets.len() as u32;
         let results = addresses + row * data.len() as u32;
         let block = self.message_block(results + if read { row } else { 0 });
         let at = self.slot_addr(block, 0);
-        self.store_pieces(at, 0, &offsets);
+        self.store_pieces(at, 0, offsets);
         let mut operands = [None; 2];
         for (n, &v) in data.iter().enumerate() {
             let start = addresses + row * n as u32;
-            operands[n] = Some(match (self.uniform_const(v), self.splat_of(v)) {
-                (Some(bits), _) => Operand::Uniform(self.sconst(elem, bits)),
-                (None, Some(scalar)) => Operand::Uniform(self.scalar(scalar)),
-                (None, None) => {
+            operands[n] = Some(match self.same_in_all(elem, v) {
+                Some(one) => Operand::Uniform(one),
+                None => {
                     let parts = self.parts(v);
                     self.store_pieces(at, start, &parts);
                     Operand::Row(start)
@@ -192,11 +276,11 @@ impl Emit<'_> {
         self.ins().brif(left, each, &again, done, &[]);
         self.cache.off = off;
         self.block = done;
-        if read {
-            let whole = Ty::vector(elem, ty.lanes.next_multiple_of(16 / elem.bytes() as u16));
-            let parts = self.load_value(at, results.cast_signed(), whole, DATA);
-            self.bind(out, parts);
+        if !read {
+            return Vec::new();
         }
+        let whole = Ty::vector(elem, ty.lanes.next_multiple_of(16 / elem.bytes() as u16));
+        self.load_value(at, results.cast_signed(), whole, DATA)
     }
 
     /// Offsets, and a bit for each lane that is enabled and inside; others are reported.
@@ -209,7 +293,7 @@ impl Emit<'_> {
             .iter()
             .map(|&offset| self.ins().band(offset, aligned))
             .collect();
-        let outside = self.outside_limit(access.elem, lanes, &offsets);
+        let outside = self.outside_limit(access.elem.bytes(), lanes, &offsets);
         // Of the lanes only, as vectors may be longer.
         let outside = self.vec_to_bits(lane.bytes(), &outside, lanes.count);
         let enabled = self.mask_bits(lanes.mask);

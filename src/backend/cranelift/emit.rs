@@ -49,6 +49,12 @@ pub(super) struct Emit<'a> {
     pub run_pointers: Vec<(Inst, V)>,
     /// Values that other blocks use than the one they are made in.
     pub escapes: Vec<bool>,
+    /// Rows that columns were made of: who wants them back needs no transposing.
+    pub rows_of: HashMap<Vec<V>, Vec<V>>,
+    /// Whether loads of records from any addresses are few, so that they may take more code.
+    pub few_records: bool,
+    /// Whether atomics are few, so that they may take more code.
+    pub few_atomics: bool,
     /// Values that the end of the current block uses, while it is translated in versions.
     pub ending: Option<Vec<ssa::Value>>,
     /// How lanes whose addresses have no shape reach memory; never [`Gather::Auto`].
@@ -99,6 +105,9 @@ pub(super) fn build(
         full_masks: Vec::new(),
         run_pointers: Vec::new(),
         escapes: uses::escapes(f),
+        rows_of: HashMap::new(),
+        few_records: super::lanes::few_records(f),
+        few_atomics: crate::backend::atomics::few(f),
         ending: None,
         gather: super::lanes::gather(f, options.gather),
         remarks: Vec::new(),

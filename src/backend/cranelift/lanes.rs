@@ -17,6 +17,9 @@ use crate::ssa::{Function, Inst, Lane, MemAccess, Op};
 /// Most accesses of a function that go inline when nothing is said. Such code is several times as long as a call.
 const MOST_INLINE: usize = 8;
 
+/// Most loads of records from any addresses that go inline.
+const MOST_RECORDS: usize = 4;
+
 /// Lanes that are loaded between two branches.
 const AT_ONCE: usize = 4;
 
@@ -37,6 +40,24 @@ pub(super) fn gather(f: &Function, wanted: Gather) -> Gather {
         true => Gather::Select,
         false => Gather::Call,
     }
+}
+
+/// True for loads of as many bytes a lane as a vector has.
+pub(super) const fn is_record(access: MemAccess) -> bool {
+    access.comps > 1 && access.elem.bytes() * access.comps as u32 == 16
+}
+
+/// True if a function has so few loads of records from any addresses that they may go inline.
+pub(super) fn few_records(f: &Function) -> bool {
+    let records = |&&i: &&Inst| match &f.inst(i).op {
+        Op::Load(access) => {
+            let shaped = f.shapes.get(&i).is_some_and(|s| s.addr.is_some());
+            is_record(*access) && !shaped && !f.ty(f.inst(i).args[1]).is_scalar()
+        }
+        _ => false,
+    };
+    let insts = f.order.iter().flat_map(|&b| &f.block(b).insts);
+    insts.filter(records).take(MOST_RECORDS + 1).count() <= MOST_RECORDS
 }
 
 /// How a pointer is made of an offset.
@@ -260,7 +281,7 @@ impl Emit<'_> {
             return self.compare_scaled(elem.bytes(), &scaled, Compare::Exactly);
         }
         let pieces = self.lane_offsets(lanes);
-        let outside = self.outside_limit(elem, lanes, &pieces);
+        let outside = self.outside_limit(elem.bytes(), lanes, &pieces);
         let offsets = Offsets {
             pieces,
             start: Start::Region,
@@ -286,9 +307,8 @@ impl Emit<'_> {
         lanes.addr.iter().map(|&a| offset(self, a)).collect()
     }
 
-    /// Masks of offsets at which an element is not inside.
-    pub fn outside_limit(&mut self, elem: Lane, lanes: &Lanes, offsets: &[V]) -> Vec<V> {
-        let bytes = elem.bytes();
+    /// Masks of offsets at which so many bytes are not inside.
+    pub fn outside_limit(&mut self, bytes: u32, lanes: &Lanes, offsets: &[V]) -> Vec<V> {
         let limit = match lanes.flat {
             true => self.flat_limit(bytes),
             false => self.limit(lanes.region, bytes),
@@ -315,7 +335,7 @@ impl Emit<'_> {
         }
     }
 
-    fn pointer_to_lane(
+    pub fn pointer_to_lane(
         &mut self,
         start: Option<(V, u8)>,
         lane: Lane,

@@ -11,7 +11,7 @@ use super::emit::{DATA, Emit};
 use super::memory::Lanes;
 use super::value::{piece_count, scalar_type};
 use crate::backend::OobPolicy;
-use crate::ssa::{Inst, Lane, MemAccess, Space, Ty, Value, remark};
+use crate::ssa::{Inst, Lane, MemAccess, Op, Space, Ty, Value, remark};
 
 /// How often a message is sent.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -82,7 +82,11 @@ impl Emit<'_> {
 
     /// Notes that an access goes to addresses of any shape.
     fn remark_any(&mut self, inst: Inst, access: MemAccess, lanes: &Lanes) {
+        let load = matches!(self.f.inst(inst).op, Op::Load(_));
         let (way, bounds) = match self.goes_inline(access, lanes.count) {
+            false if load && self.has_records(access, lanes) => {
+                (remark::Way::Lanes(lanes.count), remark::Bounds::Whole)
+            }
             false => remark::any_way(lanes.count),
             true => {
                 let bounds = match self.asks_once(access.space, lanes) {
@@ -102,6 +106,9 @@ impl Emit<'_> {
         }
         if way == Way::Only && self.goes_inline(access, lanes.count) {
             return vec![self.load_inline(access, lanes)];
+        }
+        if way == Way::Only && self.has_records(access, lanes) {
+            return self.load_records(access, lanes);
         }
         let (elem, comps) = (access.elem, access.comps);
         let rows = usize::from(comps);

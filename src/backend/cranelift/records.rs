@@ -112,6 +112,15 @@ impl Emit<'_> {
 
     /// Rows to columns of a square of as many pieces as a piece has lanes.
     fn transpose(&mut self, elem: Lane, rows: &[V]) -> Vec<V> {
+        if let Some(back) = self.rows_of.get(rows) {
+            return back.clone();
+        }
+        let columns = self.columns(elem, rows);
+        self.rows_of.insert(columns.clone(), rows.to_vec());
+        columns
+    }
+
+    fn columns(&mut self, elem: Lane, rows: &[V]) -> Vec<V> {
         if let [a, b] = *rows {
             return vec![
                 self.shuffle_lanes(elem, a, b, &[0, 2]),

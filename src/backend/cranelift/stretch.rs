@@ -102,12 +102,14 @@ impl Emit<'_> {
     /// An address as something and a constant distance from it.
     fn root(&self, base: Value) -> (Value, i64) {
         let lane = self.ty(base).lane;
-        let sum = self.def_op(base).filter(|d| d.op == Op::Binary(BinOp::Add));
-        let parts = sum.and_then(|d| Some((d.args[0], self.scalar_const(d.args[1])?)));
-        match parts {
-            Some((root, by)) => (root, lane.sign_extend(by)),
-            None => (base, 0),
+        let (mut root, mut distance) = (base, 0u64);
+        while let Some(sum) = self.def_op(root)
+            && sum.op == Op::Binary(BinOp::Add)
+            && let Some(by) = self.scalar_const(sum.args[1])
+        {
+            (root, distance) = (sum.args[0], distance.wrapping_add(by));
         }
+        (root, lane.sign_extend(distance & lane.mask()))
     }
 
     /// Whether all bytes of a stretch are inside.

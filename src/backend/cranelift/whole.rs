@@ -7,7 +7,7 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, InstBuilder, Value as V, types};
 
 use super::emit::Emit;
-use super::lanes::{Offsets, Start};
+use super::lanes::{Offsets, Start, is_record};
 use super::memory::{Lanes, Place, Region};
 use super::message::Way;
 use super::scaled::Compare;
@@ -48,6 +48,46 @@ impl Emit<'_> {
         self.cache.off = off;
         self.block = done;
         results
+    }
+
+    /// True for loads of records that go inline.
+    pub fn has_records(&self, access: MemAccess, lanes: &Lanes) -> bool {
+        let short = is_record(access) && !lanes.flat && matches!(lanes.count, 8 | 16);
+        short && self.few_records && self.gather == Gather::Select
+    }
+
+    /// A load of records that are all inside, each as a vector, or else one by the runtime.
+    pub fn load_records(&mut self, access: MemAccess, lanes: &Lanes) -> Vec<Vec<V>> {
+        let (elem, comps) = (access.elem, access.comps);
+        let (fast, other, done) = self.blocks_of_whole(access.space);
+        let bytes = elem.bytes() * u32::from(comps);
+        let outside = self.outside_limit(bytes, lanes, &lanes.addr);
+        let any = self.pieces_test(&outside, false);
+        self.branch(any, other, fast);
+        let off = std::mem::replace(&mut self.cache.off, true);
+        self.block = fast;
+        let start = Some((self.base(lanes.region), 0));
+        let count = usize::from(lanes.count);
+        let pointers: Vec<V> = (0..count)
+            .map(|i| self.pointer_to_lane(start, lanes.addr_lane(), &lanes.addr, i))
+            .collect();
+        let mut rows = self.load_from(elem, comps, &pointers);
+        if !self.is_const_full(lanes.mask) {
+            let mask = self.mask_vec(lanes.mask, elem.bytes());
+            for parts in &mut rows {
+                *parts = self.mask_pieces(&mask, std::mem::take(parts));
+            }
+        }
+        self.jump(done, &rows.concat());
+        self.block = other;
+        let others = self.load_any(access, lanes, Way::Other);
+        self.jump(done, &others.concat());
+        self.cache.off = off;
+        self.block = done;
+        let ty = piece_type(elem);
+        let param = |_: &V| self.func.dfg.append_block_param(done, ty);
+        let all: Vec<V> = rows.concat().iter().map(param).collect();
+        all.chunks(rows[0].len()).map(<[V]>::to_vec).collect()
     }
 
     /// A store of which all lanes are inside, or else one in another way.

@@ -16,7 +16,7 @@ use super::memory::Lanes;
 use crate::backend::atomics::Atomics;
 use crate::isa::AtomicOp;
 use crate::ssa::remark::{self, Bounds, Way};
-use crate::ssa::{AtomicAccess, Function, Inst, Lane, Op, Ty, Value};
+use crate::ssa::{AtomicAccess, Inst, Lane, Op, Ty, Value};
 
 /// Where a lane's operand is.
 #[derive(Clone, Copy)]
@@ -25,17 +25,6 @@ enum Operand<'c> {
     Uniform(V<'c>),
     /// In a row of the slot.
     Row(PointerValue<'c>),
-}
-
-/// Most atomics of vectors in a function that have straight code for all lanes beside their loop.
-const MOST_STRAIGHT: usize = 8;
-
-/// True if a function has so few atomics that they may take more code.
-pub(super) fn few_atomics(f: &Function) -> bool {
-    let insts = f.order.iter().flat_map(|&b| &f.block(b).insts);
-    let atomics = insts.filter(|&&i| matches!(f.inst(i).op, Op::Atomic(_)));
-    let vectors = atomics.filter(|&&i| !f.ty(f.inst(i).args[1]).is_scalar());
-    vectors.take(MOST_STRAIGHT + 1).count() <= MOST_STRAIGHT
 }
 
 /// How an element is changed.

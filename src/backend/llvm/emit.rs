@@ -15,14 +15,13 @@ use inkwell::values::{
 };
 use inkwell::{FloatPredicate, IntPredicate};
 
-use super::atomic;
 use super::cpu::Cpu;
 use super::lines::Lines;
 use super::records;
 use super::thread::ThreadLoop;
 use super::types::{padded_lanes, vector_of};
 use super::versions::Versions;
-use crate::backend::{CodegenOptions, uses};
+use crate::backend::{CodegenOptions, atomics, uses};
 use crate::ssa::remark::{Bounds, Decision, Way};
 use crate::ssa::{self, Function, Inst, Lane, Op, Remark, Ty};
 
@@ -124,7 +123,7 @@ impl<'c, 'f> Emit<'c, 'f> {
             escapes: Vec::new(),
             uses: Vec::new(),
             few_gathers: records::few_gathers(f),
-            few_atomics: atomic::few_atomics(f),
+            few_atomics: atomics::few(f),
             intrinsics: HashMap::new(),
         }
     }
