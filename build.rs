@@ -74,6 +74,8 @@ fn link_at_fixed_address() {
 }
 
 /// GCC's library for unwinding as an archive, where there is one: a library less to load is a twentieth of such a start.
+/// Cargo takes it for the library of this package, so for every program that is linked with it; shared libraries that are loaded keep
+/// theirs.
 fn link_unwinder() {
     let linker = std::env::var_os("RUSTC_LINKER").unwrap_or_else(|| "cc".into());
     let mut question = Command::new(linker);

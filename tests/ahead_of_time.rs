@@ -399,12 +399,12 @@ fn objects_for_each_machine(options: &[&str]) {
         compile(&file, &[&["--target", target], options].concat());
         let listing = fs::read_to_string(&file).unwrap();
         assert!(listing.contains(&format!("for {target}")));
-        let (fused, ends) = match target.starts_with("x86") {
-            true => (["mulps ", "vfmadd"], "ret\n"),
-            false => (["fmul v", "fmla v"], "ret\n"),
+        let products = match target.starts_with("x86") {
+            true => ["mulps ", "vfmadd"],
+            false => ["fmul v", "fmla v"],
         };
-        let named = fused.iter().any(|name| listing.contains(name));
-        assert!(named && listing.contains(ends), "{listing}");
+        assert!(products.iter().any(|name| listing.contains(name)));
+        assert!(listing.contains("ret\n"), "{listing}");
     }
 }
 

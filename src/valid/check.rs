@@ -103,14 +103,7 @@ pub fn inst(
         error(errors, inst.pos, message);
     }
     shapes::check(module, target, inst, errors);
-    let mut c = Ctx {
-        module,
-        places,
-        target,
-        lanes: inst.exec.lanes(),
-        pos: inst.pos,
-        errors,
-    };
+    let mut c = Ctx::new(module, places, target, inst, errors);
     c.exec(inst, simd);
     if let Some(p) = inst.pred {
         c.pred_exists(p.var);
@@ -132,15 +125,26 @@ pub fn message(
     inst: &Inst,
     errors: &mut Vec<ValidError>,
 ) {
-    let mut c = Ctx {
-        module,
-        places,
-        target,
-        lanes: inst.exec.lanes(),
-        pos: inst.pos,
-        errors,
-    };
-    c.body(inst.op, &inst.body);
+    Ctx::new(module, places, target, inst, errors).body(inst.op, &inst.body);
+}
+
+impl<'a> Ctx<'a> {
+    fn new(
+        module: &'a Module,
+        places: &'a Places,
+        target: Target,
+        inst: &Inst,
+        errors: &'a mut Vec<ValidError>,
+    ) -> Ctx<'a> {
+        Ctx {
+            module,
+            places,
+            target,
+            lanes: inst.exec.lanes(),
+            pos: inst.pos,
+            errors,
+        }
+    }
 }
 
 impl Ctx<'_> {
