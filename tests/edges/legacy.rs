@@ -154,6 +154,19 @@ pub fn channels(set: u32) -> Vec<u32> {
     (0..4).filter(|c| set >> c & 1 != 0).collect()
 }
 
+/// Where the dwords of some channels are: each channel in registers of its own.
+pub fn channel_layout(platform: Platform, l: Lanes, set: u32, start: Start) -> Layout {
+    Layout {
+        start,
+        memory: 4,
+        register: 4,
+        upper: false,
+        elements: channels(set),
+        stride: (4 * l.lanes).max(platform.grf_bytes()),
+        block: false,
+    }
+}
+
 /// `gather4_scaled` and `scatter4_scaled`: aligned byte offsets.
 pub fn gather4(platform: Platform, l: Lanes, space: Space, set: u32, store: bool) -> Shape {
     let opcode = if store {
@@ -166,15 +179,7 @@ pub fn gather4(platform: Platform, l: Lanes, space: Space, set: u32, store: bool
         letters(set),
         surface(space)
     );
-    let layout = Layout {
-        start: Start::Bytes,
-        memory: 4,
-        register: 4,
-        upper: false,
-        elements: channels(set),
-        stride: (4 * l.lanes).max(platform.grf_bytes()),
-        block: false,
-    };
+    let layout = channel_layout(platform, l, set, Start::Bytes);
     let reach = Reach {
         scalar: Scalar::Added,
         align: 4,

@@ -4,7 +4,7 @@ use visa_jit::isa::Platform;
 
 use super::kernel::{Guard, Reach, Scalar, Shape};
 use super::layout::{Layout, Start};
-use super::legacy::{ALL, Lanes, access, channels, letters};
+use super::legacy::{ALL, Lanes, access, channel_layout, letters};
 use super::machine::Space;
 use super::rig::{Effort, Rig};
 
@@ -74,15 +74,8 @@ pub fn gather4(platform: Platform, l: Lanes, set: u32, store: bool, wide: bool) 
         "{opcode}.{} {{x}} WIDE(0,0)<0;1,0> OFF.0 DATA.0",
         letters(set)
     );
-    let layout = Layout {
-        start: Start::BasePlus(if wide { u64::MAX } else { 0xffff_ffff }),
-        memory: 4,
-        register: 4,
-        upper: false,
-        elements: channels(set),
-        stride: (4 * l.lanes).max(platform.grf_bytes()),
-        block: false,
-    };
+    let start = Start::BasePlus(if wide { u64::MAX } else { 0xffff_ffff });
+    let layout = channel_layout(platform, l, set, start);
     let reach = Reach {
         scalar: Scalar::Added,
         ..Reach::default()
@@ -96,15 +89,7 @@ pub fn gather4(platform: Platform, l: Lanes, set: u32, store: bool, wide: bool) 
 
 /// Channels at 64-bit addresses, which messages have in place of a base and offsets.
 pub fn channels_at(platform: Platform, l: Lanes, set: u32, store: bool) -> Shape {
-    let layout = Layout {
-        start: Start::Address,
-        memory: 4,
-        register: 4,
-        upper: false,
-        elements: channels(set),
-        stride: (4 * l.lanes).max(platform.grf_bytes()),
-        block: false,
-    };
+    let layout = channel_layout(platform, l, set, Start::Address);
     let (text, reach) = (String::new(), Reach::default());
     access(platform, l, Space::Flat, text, "", layout, store, reach)
 }
