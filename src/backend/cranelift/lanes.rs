@@ -112,15 +112,18 @@ impl Emit<'_> {
         }
         let parts = self.load_pieces(elem, lanes, &tested.offsets, Some(&tested.inside));
         let width = tested.offsets.lane.bytes();
+        if width == elem.bytes() {
+            return parts;
+        }
         let inside = self.mask_rewidth(tested.inside, width, elem.bytes(), lanes.count);
         self.mask_pieces(&inside, parts)
     }
 
-    /// Four lanes at a time. Those that are not `inside` come from a harmless place, and where none is, nothing is loaded; with
-    /// `None` all are inside.
+    /// Four lanes at a time. Those that are not `inside` come from a harmless place, and are cleared if elements are as wide as
+    /// offsets; with `None` all are inside.
     ///
-    /// The branches also keep the code generator from loading all lanes before it puts the first two together. Where nothing
-    /// is left to ask, they ask for the base, which memory that something is inside of always has.
+    /// Branches keep the code generator from loading all lanes before it puts the first two together. They ask for the base,
+    /// which there always is.
     pub fn load_pieces(
         &mut self,
         elem: Lane,
@@ -146,12 +149,8 @@ impl Emit<'_> {
             let touched = start / per..(range.end - 1) / per + 1;
             let pieces = start / wide..(range.end - 1) / wide + 1;
             let inside = inside.map(|all| &all[pieces.clone()]);
-            let any = match inside {
-                None => base,
-                Some(inside) => self.pieces_test(inside, false),
-            };
             let (load, skip, next) = (self.new_block(), self.new_block(), self.new_block());
-            self.branch(any, load, skip);
+            self.branch(base, load, skip);
             self.block = skip;
             let kept: Vec<BlockArg> = touched.clone().map(|k| parts[k].into()).collect();
             self.ins().jump(next, &kept);
@@ -164,6 +163,11 @@ impl Emit<'_> {
                 let from = self.pointer_to_lane(start_of, offsets.lane, &safe, i - start);
                 let v = self.ins().load(scalar_type(elem), DATA, from, 0);
                 parts[i / per] = self.ins().insertlane(parts[i / per], v, (i % per) as u8);
+            }
+            if let Some(inside) = inside.filter(|_| per == wide) {
+                for (k, &inside) in touched.clone().zip(inside) {
+                    parts[k] = self.ins().band(parts[k], inside);
+                }
             }
             let loaded: Vec<BlockArg> = touched.clone().map(|k| parts[k].into()).collect();
             self.ins().jump(next, &loaded);

@@ -128,12 +128,19 @@ impl Emit<'_> {
         let skipped = self.ins().ishl_imm_u(low, shift);
         let start = self.ins().iadd(from, skipped);
         let start = self.ins().iadd(first, start);
+        let start = self.sink_unless(count, start);
         let offsets = Offsets {
             pieces,
             start: Start::Pointer(start, scaled.shift),
             lane: Lane::I32,
         };
         (offsets, outside)
+    }
+
+    /// A pointer at which something is inside, or where nothing is the sink: one that can be read at any rate.
+    fn sink_unless(&mut self, count: V, pointer: V) -> V {
+        let sink = self.sink();
+        self.ins().select(count, pointer, sink)
     }
 
     /// Numbers less `low`, and which of these are not below a count, of which there can be 2^32.
