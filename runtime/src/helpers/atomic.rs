@@ -156,7 +156,7 @@ unsafe fn element(bytes_log2: u32, at: *const u8) -> u64 {
     }
 }
 
-/// One atomic: returns the old bits, after [`code::PRE_DEC`] the new.
+/// One atomic: returns the old bits, after [`code::PRE_DEC`] the new, and zeros above the element.
 ///
 /// A float minimum or maximum with one NaN is the other operand, of zeros the negative is the
 /// smaller; compare-exchange compares as floats. Denormals are kept, sums round to nearest-even.
@@ -183,7 +183,7 @@ pub(super) unsafe fn one(op: u32, bytes: u32, address: *mut u8, [a, b]: [u64; 2]
             None => update(bytes, address, |old| changed(op, bytes, old, [a, b])),
         };
         match op {
-            code::PRE_DEC => old.wrapping_sub(1),
+            code::PRE_DEC => old.wrapping_sub(1) & u64::MAX >> (64 - 8 * bytes),
             _ => old,
         }
     }
