@@ -12,6 +12,7 @@ mod message;
 mod port;
 pub mod reduce;
 mod send;
+mod texel;
 
 use std::fmt::Write;
 

@@ -10,8 +10,13 @@ use std::time::Instant;
 use visa_fuzzing::engines::{ENGINES, Engine, Machine, difference, named};
 use visa_fuzzing::kernels::generate::{message_rows, messages};
 use visa_fuzzing::kernels::mnemonics;
+use visa_jit::front::text::parse;
+use visa_jit::isa::lsc::LSC_OPS;
 use visa_jit::isa::sampler::{SamplerOp, read_params};
-use visa_jit::isa::{Family, OpcodeInfo};
+use visa_jit::isa::send::{LSC_FENCE, cache_0, cache_1, function};
+use visa_jit::isa::{Family, Form, OpcodeInfo};
+use visa_jit::module::{Body, RawSend, Src};
+use visa_jit::valid::{Target, validate};
 
 /// Messages of a kernel.
 const BATCH: usize = 8;
@@ -117,6 +122,7 @@ fn sweep(engines: &[Engine], count: usize, launches: u64) {
             .as_ref()
             .is_none_or(|f| r.mnemonics.contains(&f.as_str()))
     });
+    assert!(!rows.is_empty(), "no row of messages is {filter:?}");
     let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     std::thread::scope(|s| {
         for _ in 0..2 {
@@ -196,4 +202,96 @@ fn every_engine_agrees_on_every_message() {
     let mut engines = named(&["interp"]);
     engines.extend(ENGINES.iter().filter(|e| e.name != "interp"));
     sweep(&engines, 1024, 8);
+}
+
+/// Messages by their descriptors that no instruction is, so that they are refused.
+const REFUSED: [(u8, u32); 3] = [
+    (function::DATA_CACHE_0, cache_0::ATOMIC),
+    (function::DATA_CACHE_1, cache_1::COUNTER),
+    (function::DATA_CACHE_1, cache_1::COUNTER_16),
+];
+
+/// Every message of the data ports by its shared function and type, with its name.
+fn kinds() -> Vec<(u8, u32, &'static str)> {
+    let mut out = Vec::new();
+    for (port, all) in [
+        (function::DATA_CACHE_0, cache_0::ALL),
+        (function::DATA_CACHE_1, cache_1::ALL),
+    ] {
+        out.extend(all.iter().map(|&(code, name)| (port, code, name)));
+    }
+    for port in [
+        function::TYPED_GLOBAL,
+        function::SHARED_LOCAL,
+        function::UNTYPED_GLOBAL,
+    ] {
+        out.push((port, LSC_FENCE, "lsc_fence"));
+        for &(name, code, _) in LSC_OPS {
+            let exists = match port {
+                function::TYPED_GLOBAL => name.contains("_quad") || name.contains("_atomic"),
+                // Local memory has any bits, and what becomes of those of a NaN is not defined.
+                function::SHARED_LOCAL => {
+                    let defined = |f: &str| !name.ends_with(f);
+                    !name.contains("block2d")
+                        && ["fadd", "fsub", "fmin", "fmax"].iter().all(|f| defined(f))
+                }
+                _ => true,
+            };
+            out.extend(exists.then_some((port, code.into(), name)));
+        }
+    }
+    out.retain(|(port, code, _)| !REFUSED.contains(&(*port, *code)));
+    out
+}
+
+/// Shared function and type of a message.
+fn kind(send: &RawSend) -> (u8, u32) {
+    let number = |s: &Src| match s {
+        Src::Imm { bits, .. } => Some(*bits as u32),
+        _ => None,
+    };
+    let desc = number(&send.desc).expect("a constant descriptor");
+    let port = match send.sfid {
+        0 => number(&send.ex_desc).expect("a constant") as u8 & 0xf,
+        port => port,
+    };
+    match port {
+        function::DATA_CACHE_0 | function::DATA_CACHE_1 => (port, desc >> 14 & 0x1f),
+        _ => (port, desc & 0x3f),
+    }
+}
+
+/// Random messages by their descriptors are of every kind that some instruction is sent as, and none is one that is refused.
+#[test]
+fn every_message_by_its_descriptor_is_drawn() {
+    let mut seen: BTreeMap<(u8, u32), usize> = BTreeMap::new();
+    let sends = |r: &&OpcodeInfo| matches!(r.form, Form::RawSend | Form::RawSends);
+    for row in message_rows().into_iter().filter(sends) {
+        for seed in 0..1200 {
+            let kernel = messages(seed, row, BATCH);
+            let text = kernel.text();
+            let module = parse("random", &text).unwrap_or_else(|e| panic!("{e}\n{text}"));
+            for inst in &module.insts {
+                if let Body::RawSend(send) = &inst.body {
+                    *seen.entry(kind(send)).or_default() += 1;
+                }
+            }
+            let platform = kernel.platform;
+            let valid =
+                validate(module, Target { platform }).unwrap_or_else(|e| panic!("{e}\n{text}"));
+            for inst in &valid.module().insts {
+                if let Body::RawSend(send) = &inst.body {
+                    panic!("{}\n{text}", send.refusal());
+                }
+            }
+        }
+    }
+    let mut missing = Vec::new();
+    for (port, code, name) in kinds() {
+        match seen.get(&(port, code)) {
+            Some(n) => println!("{port:#x} {name:32} {n:>5}"),
+            None => missing.push(format!("{name} of {}", function::name(port).unwrap_or("?"))),
+        }
+    }
+    assert!(missing.is_empty(), "not drawn: {missing:?}");
 }

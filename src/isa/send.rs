@@ -9,7 +9,7 @@ macro_rules! codes {
         )*
 
         $(#[$doc])*
-        const $table: &[($code, &str)] = &[$(($value, $text),)*];
+        pub const $table: &[($code, &str)] = &[$(($value, $text),)*];
     };
 }
 

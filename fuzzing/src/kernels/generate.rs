@@ -115,7 +115,7 @@ pub fn messages(seed: u64, row: &'static OpcodeInfo, count: usize) -> Kernel {
         platform: *rng.pick(&all),
         simd: *rng.pick(&[8, 16, 16, 32]),
         mode: 0x4c0,
-        images: image::needs_images(row),
+        images: image::needs_images(row) || (message::sends(row.form) && rng.chance(40)),
         variables: Vec::new(),
         aliases: Vec::new(),
         body: Vec::new(),

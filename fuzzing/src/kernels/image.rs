@@ -21,7 +21,7 @@ pub struct Image {
     channel: Channel,
     extent: [u32; 3],
     /// Variables that texels are read to.
-    data: Type,
+    pub(super) data: Type,
     /// What its contents are compared as.
     pub region: Type,
 }
@@ -45,9 +45,9 @@ const fn image(
 }
 
 /// Images that atomics change: of 32 bits, of 16, of floats.
-const CELLS: usize = 0;
-const SHORTS: usize = 2;
-const LAYERS: usize = 3;
+pub(super) const CELLS: usize = 0;
+pub(super) const SHORTS: usize = 2;
+pub(super) const LAYERS: usize = 3;
 
 /// All of them; the first is at surface [`FIRST`].
 pub const IMAGES: [Image; 5] = [
@@ -106,6 +106,15 @@ impl Image {
         self.extent.iter().product::<u32>() * self.channels * self.bits / 32
     }
 
+    /// Coordinates that say a texel.
+    pub(super) fn axes(&self) -> usize {
+        match self.kind {
+            ImageKind::D1 | ImageKind::Buffer => 1,
+            ImageKind::D2 | ImageKind::D1Array => 2,
+            ImageKind::D3 | ImageKind::D2Array => 3,
+        }
+    }
+
     /// Texels along a coordinate.
     fn size(&self, axis: usize) -> u32 {
         self.extent[axis]
@@ -152,6 +161,15 @@ pub fn declarations() -> Vec<String> {
     // Their low halves.
     let half = |n| format!(".decl {n}_uw v_type=G type=uw num_elts=64 alias=<{n}, 0>");
     out.extend(["IU", "IV", "IR", "IL"].map(half));
+    // Payloads of messages by their descriptors: coordinates, and data behind them.
+    for p in ["P", "Q"] {
+        out.push(format!(
+            ".decl I{p} v_type=G type=ud num_elts=128 align=GRF"
+        ));
+        out.push(format!(
+            ".decl F{p} v_type=G type=f num_elts=128 alias=<I{p}, 0>"
+        ));
+    }
     out
 }
 
@@ -197,7 +215,7 @@ pub(super) fn message(
 }
 
 /// An image, its variable, and its surface in text.
-fn target(g: &mut Generator<'_>, among: &[usize]) -> Option<(usize, String)> {
+pub(super) fn target(g: &mut Generator<'_>, among: &[usize]) -> Option<(usize, String)> {
     let i = *g.rng.pick(among);
     Some((i, g.variable(IMAGES[i].data)?))
 }
@@ -211,7 +229,7 @@ fn surface(i: usize) -> String {
 }
 
 /// Integer coordinates of any texel, and some beside the image.
-fn anywhere(g: &mut Generator<'_>, i: usize, shape: Shape, lines: &mut Vec<String>) {
+pub(super) fn anywhere(g: &mut Generator<'_>, i: usize, shape: Shape, lines: &mut Vec<String>) {
     let n = shape.lanes;
     for (axis, name) in ["IU", "IV", "IR"].into_iter().enumerate() {
         let (from, _) = g.kernel.source(&mut g.rng, Type::Ud).unwrap_or_default();
@@ -229,7 +247,7 @@ fn anywhere(g: &mut Generator<'_>, i: usize, shape: Shape, lines: &mut Vec<Strin
 }
 
 /// Integer coordinates of a texel for each lane, the last ones beside the image now and then.
-fn apart(g: &mut Generator<'_>, i: usize, shape: Shape, lines: &mut Vec<String>) {
+pub(super) fn apart(g: &mut Generator<'_>, i: usize, shape: Shape, lines: &mut Vec<String>) {
     let n = shape.lanes;
     let mut shift = 0;
     let mut left = 5u32;
@@ -255,7 +273,12 @@ fn apart(g: &mut Generator<'_>, i: usize, shape: Shape, lines: &mut Vec<String>)
 }
 
 /// A payload of levels, most of them the first.
-fn level(g: &mut Generator<'_>, shape: Shape, percent: usize, lines: &mut Vec<String>) -> String {
+pub(super) fn level(
+    g: &mut Generator<'_>,
+    shape: Shape,
+    percent: usize,
+    lines: &mut Vec<String>,
+) -> String {
     if !g.rng.chance(percent) {
         return "%null".into();
     }
@@ -302,7 +325,7 @@ const ATOMICS: [(&str, &str, usize); 19] = [
     ("xor", "xor", 1),
     ("minsint", "smin", 1),
     ("maxsint", "smax", 1),
-    ("add", "load", 0),
+    ("predec", "load", 0),
     ("fmax", "fmax", 1),
     ("fmin", "fmin", 1),
     ("fcmpwr", "fcas", 2),
@@ -310,8 +333,8 @@ const ATOMICS: [(&str, &str, usize); 19] = [
     ("fsub", "fsub", 1),
 ];
 
-/// Index of the only operation that legacy messages lack.
-const LOAD: usize = 13;
+/// The last operation on integers: one that LSC lacks, and one that only LSC has.
+const LAST: usize = 13;
 
 /// An operation, its image, and its operands.
 struct Atomic {
@@ -321,11 +344,10 @@ struct Atomic {
     dst: String,
 }
 
-fn operation(g: &mut Generator<'_>, lsc: bool) -> Option<Atomic> {
+fn operation(g: &mut Generator<'_>) -> Option<Atomic> {
     let k = g.rng.below(ATOMICS.len());
-    let k = if k == LOAD && !lsc { 0 } else { k };
     let (legacy, name, n) = ATOMICS[k];
-    let image = match k > LOAD {
+    let image = match k > LAST {
         true => LAYERS,
         false => *g.rng.pick(&[CELLS, SHORTS]),
     };
@@ -348,7 +370,7 @@ fn operation(g: &mut Generator<'_>, lsc: bool) -> Option<Atomic> {
 }
 
 fn atomic(g: &mut Generator<'_>, lines: &mut Vec<String>) -> Option<String> {
-    let a = operation(g, false)?;
+    let a = operation(g)?;
     let shape = g.lanes(&[8, 16]);
     apart(g, a.image, shape, lines);
     let level = level(g, shape, 15, lines);
@@ -378,7 +400,7 @@ fn place(g: &mut Generator<'_>, i: usize, level: &str) -> String {
 fn lsc(g: &mut Generator<'_>, lines: &mut Vec<String>) -> Option<String> {
     let shape = g.lanes(&[8, 16]);
     if g.rng.chance(70) {
-        let a = operation(g, true)?;
+        let a = operation(g)?;
         apart(g, a.image, shape, lines);
         let level = level(g, shape, 15, lines);
         let size = if a.image == SHORTS { "d16c32" } else { "d32" };

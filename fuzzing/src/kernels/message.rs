@@ -32,6 +32,11 @@ pub(super) fn generated(form: Form) -> bool {
     )
 }
 
+/// True for messages by their descriptors.
+pub(super) fn sends(form: Form) -> bool {
+    matches!(form, Form::RawSend | Form::RawSends)
+}
+
 /// Rows of messages that run on a platform, with images or without; those of forms without a generator are left out.
 pub fn rows(platform: Platform, images: bool) -> Vec<&'static OpcodeInfo> {
     let runs = |row: &&OpcodeInfo| {
@@ -348,8 +353,8 @@ fn atomic(
     lines: &mut Vec<String>,
 ) -> Option<(&'static str, String, String)> {
     let ops = [
-        "add", "sub", "inc", "dec", "min", "max", "xchg", "cmpxchg", "and", "or", "xor", "minsint",
-        "maxsint",
+        "add", "sub", "inc", "dec", "predec", "min", "max", "xchg", "cmpxchg", "and", "or", "xor",
+        "minsint", "maxsint",
     ];
     let op = *g.rng.pick(&ops);
     let ty = match op {
@@ -358,7 +363,7 @@ fn atomic(
     };
     let (a, b) = (g.variable(ty)?, g.variable(ty)?);
     let sources = match op {
-        "inc" | "dec" => "%null.0 %null.0".into(),
+        "inc" | "dec" | "predec" => "%null.0 %null.0".into(),
         "cmpxchg" => format!("{a}.0 {b}.0"),
         _ => format!("{a}.0 %null.0"),
     };

@@ -1,25 +1,25 @@
 //! Random messages of the data caches by their descriptors: bits 28:25 the registers of the first source, 24:20 those that come
 //! back, 19 a header, 18:14 the type, 7:0 the surface.
 
-use visa_jit::isa::{Platform, Type};
+use visa_jit::isa::{Opcode, Platform, Type};
 
 use super::generate::Generator;
-use super::message::{ROOM, flat};
+use super::message::{ROOM, elements, flat};
 use super::send::{Payload, Sent, text};
 use super::{FLOATS, MEMORY, MEMORY_BYTES};
 use crate::sweep::inst::Shape;
 
 const CACHE_0: u32 = 10;
-const CACHE_1: u32 = 12;
+pub(super) const CACHE_1: u32 = 12;
 
 /// Shared local memory, and memory without a surface, which is scratch of the thread where offsets have 32 bits.
 const LOCAL: u32 = 254;
 const STATELESS: u32 = 255;
 /// A place in the heap of surfaces, in the register of the extended descriptor.
-const IN_HEAP: u32 = 252;
+pub(super) const IN_HEAP: u32 = 252;
 
 /// Operations on integers by their codes, with the number of operands; those on floats are 1 to 5.
-const INTEGERS: [(u32, usize); 14] = [
+pub(super) const INTEGERS: [(u32, usize); 14] = [
     (0x1, 1),
     (0x2, 1),
     (0x3, 1),
@@ -35,6 +35,14 @@ const INTEGERS: [(u32, usize); 14] = [
     (0xE, 2),
     (0xF, 0),
 ];
+
+/// What an atomic works on.
+#[derive(Clone, Copy, PartialEq)]
+enum Numbers {
+    Integers,
+    Floats,
+    Halves,
+}
 
 /// What a message is about.
 struct Draw<'g, 'r> {
@@ -52,10 +60,15 @@ fn registers(g: &Generator<'_>, bytes: u32) -> u32 {
 pub(super) fn port(g: &mut Generator<'_>, split: bool, lines: &mut Vec<String>) -> Option<String> {
     let mut d = Draw { g, split, lines };
     let new = matches!(d.g.kernel.platform, Platform::Dg2 | Platform::Pvc);
-    match d.g.rng.below(if new { 11 } else { 10 }) {
+    match d.g.rng.below(if new { 12 } else { 11 }) {
         0 => d.untyped(),
-        1 => d.atomic(false),
-        2 => d.atomic(true),
+        1 => d.atomic(Numbers::Integers),
+        2 => {
+            let numbers =
+                *d.g.rng
+                    .pick(&[Numbers::Floats, Numbers::Floats, Numbers::Halves]);
+            d.atomic(numbers)
+        }
         3 => d.bytes(),
         4 => d.dwords(),
         5 => d.owords(),
@@ -63,6 +76,7 @@ pub(super) fn port(g: &mut Generator<'_>, split: bool, lines: &mut Vec<String>) 
         7 => d.scattered_64(),
         8 => d.atomic_64(),
         9 => d.block_64(),
+        10 => d.fence(),
         _ => d.qwords(),
     }
 }
@@ -154,10 +168,12 @@ impl Draw<'_, '_> {
     }
 
     /// Operation, its operands in one payload, and the old value.
-    fn operation(&mut self, floats: bool) -> Option<(u32, usize, Payload)> {
-        let (ty, all) = match floats {
-            true => (Type::F, vec![(1, 1usize), (2, 1), (3, 2), (4, 1), (5, 1)]),
-            false => (Type::Ud, INTEGERS.to_vec()),
+    fn operation(&mut self, numbers: Numbers, ty: Type) -> Option<(u32, usize, Payload)> {
+        let all = match numbers {
+            Numbers::Integers => INTEGERS.to_vec(),
+            // In registers of integers the bits of a NaN can be seen, and only a comparison makes none.
+            _ if ty != Type::F => vec![(3, 2)],
+            _ => vec![(1, 1), (2, 1), (3, 2), (4, 1), (5, 1)],
         };
         let all: Vec<_> = all
             .into_iter()
@@ -177,16 +193,25 @@ impl Draw<'_, '_> {
     }
 
     /// Bit 13 asks for the old value, 12 is of eight lanes, 11:8 the operation.
-    fn atomic(&mut self, floats: bool) -> Option<String> {
-        let floats = floats && self.split;
+    fn atomic(&mut self, numbers: Numbers) -> Option<String> {
+        let numbers = if self.split {
+            numbers
+        } else {
+            Numbers::Integers
+        };
         let shape = self.g.lanes(&[8, 16]);
-        let (operation, n, payload) = self.operation(floats)?;
+        let ty = match numbers {
+            Numbers::Floats => Type::F,
+            _ => Type::Ud,
+        };
+        let (operation, n, payload) = self.operation(numbers, ty)?;
         let returns = u32::from(self.g.rng.chance(70));
         self.g.offsets(true, shape, 4, self.lines);
         let eight = u32::from(shape.lanes == 8);
-        let (kind, surface) = match floats {
-            true => (0x1b, FLOATS as u32),
-            false => (*self.g.rng.pick(&[2, 2, 3]), self.surface()),
+        let (kind, surface) = match numbers {
+            Numbers::Floats => (0x1b, FLOATS as u32),
+            Numbers::Halves => (0x1c, self.surface()),
+            Numbers::Integers => (*self.g.rng.pick(&[2, 2, 3]), self.surface()),
         };
         let desc = kind << 14 | returns << 13 | eight << 12 | operation << 8 | surface;
         let one = (4 * shape.lanes).next_multiple_of(self.g.kernel.platform.grf_bytes());
@@ -278,6 +303,20 @@ impl Draw<'_, '_> {
         self.block(CACHE_0, kind, surface, "OFF.0")
     }
 
+    /// A fence between a store and a load: bit 13 asks to be told when it is done.
+    fn fence(&mut self) -> Option<String> {
+        let store = elements(self.g, Opcode::ScatterScaled.info(), self.lines)?;
+        self.lines.push(store);
+        let surface = *self.g.rng.pick(&[0, LOCAL]);
+        let desc = 1 << 19 | 7 << 14 | 1 << 13 | surface;
+        let grf = self.g.kernel.platform.grf_bytes();
+        // What comes back is not defined.
+        let nowhere = Payload::Store("%null".into());
+        let fence = self.sent((CACHE_0, desc), [grf, 0], "(M1_NM, 8)", "OFF.0", nowhere);
+        self.lines.push(fence);
+        elements(self.g, Opcode::GatherScaled.info(), self.lines)
+    }
+
     fn block_64(&mut self) -> Option<String> {
         let kind = if self.store() { 0x15 } else { 0x14 };
         let at = 4 * self.g.rng.below(400);
@@ -331,13 +370,19 @@ impl Draw<'_, '_> {
 
     fn atomic_64(&mut self) -> Option<String> {
         let shape = self.g.lanes(&[8]);
-        let (operation, n, payload) = self.operation(false)?;
+        let all = [Numbers::Integers, Numbers::Floats, Numbers::Halves];
+        let numbers = match self.split && self.g.rng.chance(40) {
+            true => *self.g.rng.pick(&all),
+            false => Numbers::Integers,
+        };
+        let (operation, n, payload) = self.operation(numbers, Type::Ud)?;
         let returns = u32::from(self.g.rng.chance(70));
-        let wide = self.g.rng.chance(30);
-        let kind = if wide {
-            0x12
-        } else {
-            *self.g.rng.pick(&[0x12, 0x13])
+        let wide = numbers == Numbers::Integers && self.g.rng.chance(30);
+        let kind = match numbers {
+            Numbers::Floats => 0x1d,
+            Numbers::Halves => 0x1e,
+            Numbers::Integers if wide => 0x12,
+            Numbers::Integers => *self.g.rng.pick(&[0x12, 0x13]),
         };
         let bytes = if wide { 8 } else { 4 };
         let surface = self.addresses(true, shape, bytes);

@@ -4,10 +4,11 @@
 
 use visa_jit::isa::{Form, Opcode, OpcodeInfo, Platform, Type};
 
-use super::MEMORY;
 use super::generate::Generator;
 use super::message::{ROOM, elements, flat, lsc_lanes};
 use super::port::port;
+use super::texel::texel;
+use super::{FLOATS, MEMORY};
 use crate::sweep::inst::Shape;
 
 /// Elements of LSC messages: code in a descriptor, and bytes in memory. All are dwords in registers.
@@ -17,7 +18,7 @@ const ELEMENTS: [(u32, u32); 5] = [(2, 4), (2, 4), (4, 1), (5, 2), (6, 2)];
 const LENGTHS: [u32; 4] = [1, 2, 3, 4];
 
 /// Atomics: operation, and number of operands, which follow each other in one payload.
-const ATOMICS: [(u32, usize); 13] = [
+pub(super) const ATOMICS: [(u32, usize); 14] = [
     (0x08, 0),
     (0x09, 0),
     (0x0A, 0),
@@ -30,14 +31,19 @@ const ATOMICS: [(u32, usize); 13] = [
     (0x11, 1),
     (0x12, 2),
     (0x18, 1),
+    (0x19, 1),
     (0x1A, 1),
 ];
+
+/// The same of floats.
+pub(super) const FLOAT_ATOMICS: [(u32, usize); 5] =
+    [(0x13, 1), (0x14, 1), (0x15, 1), (0x16, 1), (0x17, 2)];
 
 /// What a send carries.
 pub(super) enum Payload {
     Load(String),
     Store(String),
-    /// Operand, and where the old value goes.
+    /// What goes behind addresses, and where the result goes.
     Atomic(Option<String>, String),
 }
 
@@ -58,6 +64,9 @@ pub(super) fn send(
     lines: &mut Vec<String>,
 ) -> Option<String> {
     let split = row.form == Form::RawSends;
+    if g.kernel.images && g.rng.chance(60) {
+        return texel(g, split, lines);
+    }
     match g.kernel.platform {
         Platform::Dg2 | Platform::Pvc if g.rng.chance(45) => lsc(g, split, lines),
         Platform::Dg2 | Platform::Pvc if g.rng.chance(45) => {
@@ -80,6 +89,9 @@ pub(super) fn send(
 /// length of vectors (15:12 channels of four-channel operations), 30:29 how memory is named; a surface's index in bits 31:24 of
 /// the extended descriptor.
 fn lsc(g: &mut Generator<'_>, split: bool, lines: &mut Vec<String>) -> Option<String> {
+    if split && g.rng.chance(10) {
+        return float_atomic(g, lines);
+    }
     let shape = lsc_lanes(g);
     let (element, bytes) = *g.rng.pick(&ELEMENTS);
     let stride = (4 * shape.lanes).max(64);
@@ -88,6 +100,8 @@ fn lsc(g: &mut Generator<'_>, split: bool, lines: &mut Vec<String>) -> Option<St
     let data = g.variable(Type::Ud)?;
     let kind = g.rng.below(if split { 4 } else { 3 });
     let (operation, arrangement, payload, name, reach) = match kind {
+        // Which lanes have pages.
+        0 if g.rng.chance(15) => (0x1b, 0, Payload::Load(data), "load", bytes),
         0 => {
             let n = LENGTHS[length];
             (0x00, length as u32, Payload::Load(data), "load", n * bytes)
@@ -125,6 +139,32 @@ fn lsc(g: &mut Generator<'_>, split: bool, lines: &mut Vec<String>) -> Option<St
     Some(text(g, split, sent, &shape.text(), address, payload))
 }
 
+/// An atomic of floats of their surface, or of any bits in local memory, which a comparison leaves what they are.
+fn float_atomic(g: &mut Generator<'_>, lines: &mut Vec<String>) -> Option<String> {
+    let shape = lsc_lanes(g);
+    let local = g.rng.chance(20);
+    let (port, ty, named, ex) = match local {
+        true => (14, Type::Ud, 0, 14),
+        false => (15, Type::F, 3 << 29, (FLOATS as u32) << 24 | 15),
+    };
+    let (operation, n) = match local {
+        true => (0x17, 2),
+        false => *g.rng.pick(&FLOAT_ATOMICS),
+    };
+    let (first, old) = (g.variable(ty)?, g.variable(ty)?);
+    flat(g, "store", shape, 4, lines);
+    let operand = (4 * shape.lanes).div_ceil(g.kernel.platform.grf_bytes());
+    let sent = Sent {
+        port,
+        desc: operation | 2 << 7 | 2 << 9 | named,
+        ex,
+        heap: false,
+        registers: [1, operand * n as u32],
+    };
+    let payload = Payload::Atomic(Some(first), old);
+    Some(text(g, true, sent, &shape.text(), "OFF.0", payload))
+}
+
 /// A memory, and what has the addresses: local, a surface by its index or its place in the heap, scratch, or all.
 fn place(g: &mut Generator<'_>, split: bool, lines: &mut Vec<String>) -> (Sent, &'static str) {
     let sent = |port: u32, wide: u32, model: u32, surface: u32, heap: bool| Sent {
@@ -154,21 +194,22 @@ fn strided(g: &mut Generator<'_>, split: bool, lines: &mut Vec<String>) -> Optio
     let (element, bytes) = *g.rng.pick(&ELEMENTS);
     let distance = bytes + g.rng.below(9) as u32;
     let at = 4 * g.rng.below(64);
-    let flat = g.rng.chance(50);
+    let (port, flat) = *g.rng.pick(&[(15, true), (15, false), (14, false)]);
     lines.push(match flat {
         true => format!("add (M1_NM, 1) OFF64(0,0)<1> BASE(0,0)<0;1,0> {at:#x}:ud"),
         false => format!("mov (M1_NM, 1) OFF(0,0)<1> {at:#x}:ud"),
     });
     lines.push(format!("mov (M1_NM, 1) OFF(0,2)<1> {distance:#x}:ud"));
-    let (wide, model, surface) = match flat {
-        true => (3, 0, 0),
-        false => (2, 3, MEMORY as u32),
+    let (wide, model, surface) = match (port, flat) {
+        (14, _) => (2, 0, 0),
+        (_, true) => (3, 0, 0),
+        (_, false) => (2, 3, MEMORY as u32),
     };
     let operation = if store { 5 } else { 1 };
     let sent = Sent {
-        port: 15,
+        port,
         desc: operation | wide << 7 | element << 9 | model << 29,
-        ex: surface << 24 | 15,
+        ex: surface << 24 | port,
         heap: false,
         registers: [1; 2],
     };
