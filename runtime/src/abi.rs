@@ -7,7 +7,7 @@
 use std::sync::atomic::AtomicU32;
 
 /// Version of this layout.
-pub const ABI_VERSION: u32 = 13;
+pub const ABI_VERSION: u32 = 14;
 
 /// Entries of a surface table; an index is a byte, so a look-up needs no check.
 pub const SURFACES: usize = 256;
@@ -324,11 +324,17 @@ pub mod image {
     pub const INFO: u32 = 4;
     /// Atomic of [`super::atomic`] at [`ATOMIC_SHIFT`] on images of one 32-bit channel; others count as outside.
     pub const ATOMIC: u32 = 5;
-    /// Up to four bytes of a row, their number in the first operand, from byte u of row v. Beyond the edges the nearest texel
-    /// is read again.
+    /// Up to four bytes of a row, their number in the first operand, from byte u of row v of the rows that r says: all
+    /// ([`ALL_ROWS`]), or every other one. Beyond the edges the nearest texel is read again.
     pub const BLOCK_READ: u32 = 6;
     /// The same, written from the second operand, where inside.
     pub const BLOCK_WRITE: u32 = 7;
+    /// Rows of a block: all of the image's.
+    pub const ALL_ROWS: u32 = 0;
+    /// Rows of a block: the first, the third and so on.
+    pub const TOP_ROWS: u32 = 2;
+    /// Rows of a block: the second, the fourth and so on.
+    pub const BOTTOM_ROWS: u32 = 3;
     /// [`ATOMIC`] on images of one 16-bit channel.
     pub const ATOMIC_SHORT: u32 = 8;
     /// [`FETCH`] so many texels away: operands u, v, r, signed. Layers stay.

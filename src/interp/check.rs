@@ -77,9 +77,9 @@ fn instruction(kernel: &ValidKernel, inst: &Inst, inputs: &Inputs) -> Result<(),
 
 fn mem(m: &Mem) -> Result<(), Halt> {
     match m.kind {
-        MemKind::Media { plane: 1.., .. } => Halt::unsupported("planes of video surfaces"),
-        // Those of the top and of the bottom field.
-        MemKind::Media { modifier: 2.., .. } => Halt::unsupported("lines of one field"),
+        MemKind::Media { plane: 1.., .. } if m.surface.in_heap() => {
+            Halt::unsupported("planes of a surface in the heap")
+        }
         _ => Ok(()),
     }
 }

@@ -429,20 +429,34 @@ impl Machine<'_, '_, '_> {
         Ok(())
     }
 
-    /// `media_ld`, `media_st`: rows of a block, each padded to a power of two of at least four bytes; no mask has a say.
+    /// `media_ld`, `media_st`: rows of a block, each padded to a power of two of at least four bytes; no mask has a say. Rows of a
+    /// field are counted as if there were no others.
     pub fn media(&mut self, inst: &Inst, mem: &Mem) -> Result<(), Halt> {
         let MemKind::Media {
+            modifier,
+            plane,
             width,
             height,
             x,
             y,
             data,
-            ..
         } = &mem.kind
         else {
             return Halt::malformed("no 2D block");
         };
-        let memory = self.image_memory(mem.surface)?;
+        let memory = match *plane {
+            0 => self.image_memory(mem.surface)?,
+            // A surface that many entries of the binding table further, as the vendor's assembler has it.
+            n => match self.t.surface(mem.surface) {
+                Some(index) => Self::with_texels(surface_index(index.wrapping_add(n.into()))?)?,
+                None => return Halt::malformed("a plane of no entry of the binding table"),
+            },
+        };
+        let rows = match modifier {
+            2 | 4 => code::TOP_ROWS,
+            3 | 5 => code::BOTTOM_ROWS,
+            _ => code::ALL_ROWS,
+        };
         let (x, y) = (self.scalar(x)? as u32, self.scalar(y)? as u32);
         let width = u32::from(*width);
         let pitch = width.next_power_of_two().max(4);
@@ -462,7 +476,7 @@ impl Machine<'_, '_, '_> {
                         code::BLOCK_READ
                     },
                     channels: 1,
-                    at: [x.wrapping_add(column), y.wrapping_add(row), 0],
+                    at: [x.wrapping_add(column), y.wrapping_add(row), rows],
                     data: [width.saturating_sub(column).min(4), value, 0, 0],
                 };
                 let [read, ..] = self.group.image(memory.surface, 0, &asked);

@@ -35,15 +35,40 @@ struct Block {
     pitch: u32,
     rows: u32,
     width: u32,
+    field: u32,
 }
 
-/// Modifiers of media blocks that mean every other line.
-const FIELDS: std::ops::RangeInclusive<u8> = 2..=5;
+/// The rows that modifiers of media blocks mean, as the third coordinate of [`ImageOp::BlockRead`]; some modifiers only say that
+/// the surface may have been written.
+const ROWS: [u32; 6] = [0, 0, 2, 3, 2, 3];
 
 impl Lowerer<'_> {
     fn image_surface(&mut self, s: SurfaceId) -> Result<Value, Fail> {
         let surface = self.resolve_surface(s)?;
         Self::image_index(surface)
+    }
+
+    /// A surface of a plane: so many entries of the binding table further, as the vendor's assembler has it.
+    fn plane_surface(&mut self, s: SurfaceId, plane: u8) -> Result<Value, Fail> {
+        if plane == 0 {
+            return self.image_surface(s);
+        }
+        if s.in_heap() {
+            return Fail::unsupported("planes of a surface in the heap");
+        }
+        let Some(var) = self.surface_var(s) else {
+            return Fail::malformed("a plane of no entry of the binding table");
+        };
+        let first = self.b.read(var);
+        // What is known stays known: some entries are reserved.
+        let index = match self.b.f.def_inst(first).map(|d| &d.op) {
+            Some(Op::Const(n)) => {
+                let n = *n as u32;
+                self.b.i32(n.wrapping_add(plane.into()))
+            }
+            _ => self.b.bin_imm(BinOp::Add, first, plane.into()),
+        };
+        Self::image_index(self.surface_index(index)?)
     }
 
     fn image_index(surface: SurfaceRef) -> Result<Value, Fail> {
@@ -447,19 +472,18 @@ impl Lowerer<'_> {
         else {
             return Fail::malformed("no 2D block");
         };
-        if *plane != 0 {
-            return Fail::unsupported("planes of video surfaces");
-        }
-        if FIELDS.contains(modifier) {
-            return Fail::unsupported("lines of one field");
-        }
+        let rows = ROWS.get(usize::from(*modifier));
+        let Some(&field) = rows else {
+            return Fail::malformed("a block of no known rows");
+        };
         let width = u32::from(*width);
         let block = Block {
             pitch: width.next_power_of_two().max(4) / 4,
             rows: u32::from(*height),
             width,
+            field,
         };
-        let surface = self.image_surface(mem.surface)?;
+        let surface = self.plane_surface(mem.surface, *plane)?;
         let corner = [
             self.scalar_int(x, Lane::I32)?,
             self.scalar_int(y, Lane::I32)?,
@@ -498,7 +522,7 @@ impl Lowerer<'_> {
         });
         let x = self.b.splat(x, lanes as u16);
         let y = self.b.splat(y, lanes as u16);
-        let zero = self.b.i32(0);
+        let (zero, field) = (self.b.i32(0), self.b.i32(block.field));
         let m = ImageMessage {
             op: if store {
                 ImageOp::BlockWrite
@@ -513,7 +537,7 @@ impl Lowerer<'_> {
             at: [
                 self.b.bin(BinOp::Add, x, column),
                 self.b.bin(BinOp::Add, y, row),
-                zero,
+                field,
             ],
         };
         if store {

@@ -58,6 +58,11 @@ impl SurfaceId {
         None
     }
 
+    /// True where it is found in the heap of surfaces, not in the binding table.
+    pub fn in_heap(self) -> bool {
+        self == SurfaceId::BSS || self.as_word().is_some()
+    }
+
     /// The entry, of surfaces that are named so.
     pub const fn as_entry(self) -> Option<u32> {
         self.0.checked_sub(Self::FIRST_ENTRY)

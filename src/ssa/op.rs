@@ -377,7 +377,8 @@ pub enum ImageOp {
     Sample,
     /// Size of the image; the first coordinate is the level.
     Info,
-    /// Up to four bytes of a row, from a byte of it; the operand is their number.
+    /// Up to four bytes of a row, from a byte of it; the operand is their number. The third coordinate says among which rows:
+    /// 0 all, 2 and 3 every other one, from the first or the second on.
     BlockRead,
     /// The same written; the second operand has the bytes.
     BlockWrite,

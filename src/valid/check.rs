@@ -372,7 +372,7 @@ impl Ctx<'_> {
                 self.dst(dst);
                 self.lanes = lanes;
             }
-            Body::Mem(m) => self.mem(m),
+            Body::Mem(m) => self.mem(op, m),
             Body::Svm(s) => self.svm(s),
             Body::Lsc(l) => {
                 if let LscSurface::Var(o) = &l.surface {
@@ -441,14 +441,27 @@ impl Ctx<'_> {
         }
     }
 
-    fn mem(&mut self, m: &Mem) {
+    fn mem(&mut self, op: Opcode, m: &Mem) {
         self.surface(m.surface);
         match &m.kind {
             MemKind::Oword { offset, data, .. } => {
                 self.scalar(offset);
                 self.raw(*data);
             }
-            MemKind::Media { x, y, data, .. } => {
+            MemKind::Media {
+                modifier,
+                plane,
+                x,
+                y,
+                data,
+                ..
+            } => {
+                if *plane > 3 {
+                    self.err(format!("there is no plane {plane}; planes are 0 to 3"));
+                }
+                if op == Opcode::MediaSt && *modifier > 3 {
+                    self.err("`media_st` has no such modifier".into());
+                }
                 self.scalar(x);
                 self.scalar(y);
                 self.raw(*data);

@@ -41,10 +41,29 @@ const BLOCKS: [(u32, u32); 9] = [
     (64, 4),
 ];
 
+/// Rows of a block: the modifier of instructions, bits 10:8 of descriptors, and which rows of a surface they are, from one on and
+/// so many apart.
+const ROWS: [(&str, u32, [i64; 2]); 4] = [
+    ("nomod", 0, [0, 1]),
+    ("top", 6, [0, 2]),
+    ("bottom", 7, [1, 2]),
+    ("nomod", 4, [0, 1]),
+];
+
+/// The image's entry of the binding table.
+const IMAGE: u32 = 3;
+
 /// Bytes of the payload.
 const DATA: usize = 256;
 
-fn kernel(platform: Platform, opcode: &str, (width, height): (u32, u32)) -> String {
+fn kernel(platform: Platform, opcode: &str, (width, height): (u32, u32), rows: usize) -> String {
+    let (modifier, bits, _) = ROWS[rows];
+    // The surface of a plane is so many entries behind the first.
+    let plane = (width + height) % (IMAGE + 1);
+    let first = match opcode.starts_with("raw") {
+        true => 0,
+        false => IMAGE - plane,
+    };
     let registers = (height * width.next_power_of_two().max(4)).div_ceil(platform.grf_bytes());
     // By a descriptor the size is in the third dword of the header.
     let header = format!(
@@ -52,11 +71,17 @@ fn kernel(platform: Platform, opcode: &str, (width, height): (u32, u32)) -> Stri
         (height - 1) << 16 | (width - 1)
     );
     let message = match opcode {
-        "raw_send" => format!("{header}raw_send (M1_NM, 8) 0xc 1 1 0x02190000:ud H.0 D.0"),
-        "raw_sends" => format!(
-            "{header}raw_sends.12.1.{registers}.0 (M1_NM, 8) 0xc:ud 0x020a8000:ud H.0 D.0 %null.0"
+        "raw_send" => format!(
+            "{header}raw_send (M1_NM, 8) 0xc 1 1 {:#x}:ud H.0 D.0",
+            0x0219_0000 | bits << 8 | IMAGE
         ),
-        _ => format!("{opcode}.nomod ({width},{height}) T6 0 IN(0,0)<0;1,0> IN(0,1)<0;1,0> D.0"),
+        "raw_sends" => format!(
+            "{header}raw_sends.12.1.{registers}.0 (M1_NM, 8) 0xc:ud {:#x}:ud H.0 D.0 %null.0",
+            0x020a_8000 | bits << 8 | IMAGE
+        ),
+        _ => format!(
+            "{opcode}.{modifier} ({width},{height}) T6 {plane} IN(0,0)<0;1,0> IN(0,1)<0;1,0> D.0"
+        ),
     };
     format!(
         ".version 4.1\n.kernel \"media\"\n.kernel_attr SimdSize=8\n\
@@ -64,7 +89,7 @@ fn kernel(platform: Platform, opcode: &str, (width, height): (u32, u32)) -> Stri
          .decl H v_type=G type=ud num_elts=8 align=GRF\n\
          .decl D v_type=G type=ud num_elts=64 align=GRF\n.decl P1 v_type=P num_elts=8\n\
          .decl T6 v_type=T num_elts=1\n.decl T7 v_type=T num_elts=1\n.decl T8 v_type=T num_elts=1\n\
-         .function \"main\"\n    movs (M1_NM, 1) T6(0) 0x0:ud\n    movs (M1_NM, 1) T7(0) 0x1:ud\n    \
+         .function \"main\"\n    movs (M1_NM, 1) T6(0) {first:#x}:ud\n    movs (M1_NM, 1) T7(0) 0x1:ud\n    \
          movs (M1_NM, 1) T8(0) 0x2:ud\n    oword_ld (2) T7 0x0:ud IN.0\n    oword_ld (8) T7 0x2:ud D.0\n    \
          oword_ld (8) T7 0xa:ud D.128\n    setp (M1_NM, 8) P1 M(0,0)<0;1,0>\n    (!P1) goto (M1, 8) SKIP\n    \
          {message}\nSKIP:\n    oword_st (8) T8 0x0:ud D.0\n    oword_st (8) T8 0x8:ud D.128\n    ret (M1, 1)\n"
@@ -92,9 +117,18 @@ struct Model {
 }
 
 impl Model {
-    fn run(&mut self, load: bool, shape: &ImageShape, block: (u32, u32), at: [i32; 2]) {
+    fn run(
+        &mut self,
+        load: bool,
+        shape: &ImageShape,
+        block: (u32, u32),
+        at: [i32; 2],
+        [first, step]: [i64; 2],
+    ) {
         let texel = i64::from(shape.format.texel_bytes());
         let [w, h, _] = shape.extents().map(i64::from);
+        // Rows that are left when others are left out, an odd one at the end among them.
+        let h = h / step;
         let row_bytes = w * texel;
         let pitch = block.0.next_power_of_two().max(4);
         for row in 0..block.1 {
@@ -113,12 +147,12 @@ impl Model {
                 if load {
                     let (x, y) = (
                         x.div_euclid(texel).clamp(0, (w - 1).max(0)) * texel + x.rem_euclid(texel),
-                        y.clamp(0, (h - 1).max(0)),
+                        y.clamp(0, (h - 1).max(0)) * step + first,
                     );
                     let from = (y * row_bytes + x) as usize;
                     self.data[slot] = if w * h == 0 { 0 } else { self.memory[from] };
                 } else if inside {
-                    self.memory[(y * row_bytes + x) as usize] = self.data[slot];
+                    self.memory[((y * step + first) * row_bytes + x) as usize] = self.data[slot];
                 }
             }
         }
@@ -136,7 +170,8 @@ fn media_blocks() {
     for (n, opcode) in OPCODES.into_iter().enumerate() {
         for (k, block) in BLOCKS.into_iter().enumerate() {
             let platform = [Platform::Skl, Platform::Dg2, Platform::Pvc][(n + k) % 3];
-            let text = kernel(platform, opcode, block);
+            let rows = (n + k / 2) % ROWS.len();
+            let text = kernel(platform, opcode, block, rows);
             let program = engine
                 .program_from_text("media", &text, platform)
                 .unwrap_or_else(|e| panic!("{opcode} {block:?}: {e}"));
@@ -150,7 +185,7 @@ fn media_blocks() {
                 let target = flush(&outside, shape.bytes().unwrap(), (i + k) % 2 == 0);
                 let launch = Launch::new([8, 1, 1])
                     .local([8, 1, 1])
-                    .image(0, target.clone(), shape)
+                    .image(IMAGE, target.clone(), shape)
                     .surface(1, inputs.clone())
                     .surface(2, results.clone());
                 let prepared = program.kernels()[0].prepare(&launch).unwrap();
@@ -168,7 +203,8 @@ fn media_blocks() {
                         data: data.clone(),
                     };
                     if mask != 0 {
-                        want.run(matches!(opcode, "media_ld" | "raw_send"), &shape, block, at);
+                        let load = matches!(opcode, "media_ld" | "raw_send");
+                        want.run(load, &shape, block, at, ROWS[rows].2);
                     }
                     let mut input: Vec<u8> = at.iter().flat_map(|v| v.to_le_bytes()).collect();
                     input.extend(u32::to_le_bytes(mask));
@@ -177,7 +213,9 @@ fn media_blocks() {
                     inputs.write(0, &input).unwrap();
                     target.write(0, &before).unwrap();
                     let report = prepared.run().unwrap();
-                    let what = format!("{opcode} {block:?} of {shape:?} at {at:?}, mask {mask:#x}");
+                    let what = format!(
+                        "{opcode} {block:?} of {shape:?} at {at:?}, mask {mask:#x}, rows {rows}"
+                    );
                     assert_eq!(report.status, LaunchStatus::Completed, "{what}");
                     assert_eq!(report.fault_count, 0, "{what}");
                     assert_eq!(target.to_vec(), want.memory, "{what}");

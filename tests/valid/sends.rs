@@ -225,6 +225,10 @@ fn the_vendors_assembler_agrees() {
             compared += 1;
         }
     }
+    // A plane is the surface that many entries of the binding table further.
+    let plane = "media_ld.nomod (16,8) T6 2 S(0,0)<0;1,0> S(0,1)<0;1,0> B.0";
+    let plane = assembled(&dir, plane, "SKL");
+    assert!(plane.contains("0x02490005"), "{plane}");
     let _ = std::fs::remove_dir_all(&dir);
     assert!(
         wrong.is_empty() && compared > 250,

@@ -439,10 +439,24 @@ fn media(g: &mut Generator<'_>, row: &OpcodeInfo) -> Option<String> {
         .rng
         .below((256 / width.next_power_of_two().max(4)) as usize) as u32;
     let (x, y) = (g.rng.below(80) as i32 - 8, g.rng.below(12) as i32 - 2);
+    let modifiers = [
+        "nomod",
+        "nomod",
+        "top",
+        "bottom",
+        "modified",
+        "top_mod",
+        "bottom_mod",
+    ];
+    // Those that say that a read is of what was written are of reads.
+    let known = if row.opcode == Opcode::MediaLd { 7 } else { 5 };
+    let modifier = modifiers[g.rng.below(known)];
+    // An image is a plane of those in front of it.
+    let plane = g.rng.below(i + 1);
     Some(format!(
-        "{}.nomod ({width},{height}) {} 0 {x}:d {y}:d {data}.0",
+        "{}.{modifier} ({width},{height}) {} {plane} {x}:d {y}:d {data}.0",
         row.opcode.mnemonic(),
-        surface(i)
+        surface(i - plane)
     ))
 }
 

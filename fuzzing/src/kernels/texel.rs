@@ -265,7 +265,7 @@ fn surface(
     }
 }
 
-/// A block of rows: its corner and its size are the first three dwords of the header.
+/// A block of rows, of which bits 10:8 may choose every other one: its corner and its size are the first three dwords of the header.
 fn rows(g: &mut Generator<'_>, split: bool, lines: &mut Vec<String>) -> Option<String> {
     let (image, data) = target(g, &[CELLS, SHORTS])?;
     let width = 1 + g.rng.below(32) as u32;
@@ -304,7 +304,7 @@ fn rows(g: &mut Generator<'_>, split: bool, lines: &mut Vec<String>) -> Option<S
     };
     let fields = Fields {
         port: CACHE_1,
-        desc: 1 << 19 | kind << 14,
+        desc: 1 << 19 | kind << 14 | g.rng.pick(&[0, 0, 4, 6, 7]) << 8,
         image,
         shape,
     };

@@ -268,8 +268,8 @@ impl View<'_> {
         }
     }
 
-    /// Four bytes of a row, of which `data[0]` count, from byte `at[0]` of row `at[1]` on. Beyond the edges the nearest texel
-    /// is read again and nothing is written.
+    /// Four bytes of a row, of which `data[0]` count, from byte `at[0]` of row `at[1]` on, among the rows that `at[2]` says.
+    /// Beyond the edges the nearest texel is read again and nothing is written.
     ///
     /// # Safety
     /// As [`View::update`].
@@ -280,6 +280,15 @@ impl View<'_> {
             1 => 1,
             _ => i64::from(self.image.extent[1]),
         };
+        // A field is half of the rows, of which hardware wants an even number: an odd one out belongs to neither.
+        let (height, step, first) = match access.at[2] {
+            op::TOP_ROWS => (height / 2, 2, 0),
+            op::BOTTOM_ROWS => (height / 2, 2, 1),
+            _ => (height, 1, 0),
+        };
+        if width < texel || height == 0 {
+            return [0; 4];
+        }
         let (x, y) = (access.at[0].cast_signed(), access.at[1].cast_signed());
         let mut out = 0;
         for k in 0..access.data[0].min(4) {
@@ -291,7 +300,7 @@ impl View<'_> {
             // The byte of that rank of the texel at the edge.
             let within = byte.rem_euclid(texel);
             let column = byte.div_euclid(texel).clamp(0, width / texel - 1);
-            let row = i64::from(y).clamp(0, height - 1);
+            let row = i64::from(y).clamp(0, height - 1) * step + first;
             let from = self.texel([column as u64, row as u64, 0]);
             let Some(from) = from.map(|at| at.wrapping_add(within as usize)) else {
                 continue;

@@ -372,15 +372,24 @@ impl Sent<'_> {
         Ok(self.lanewise(Opcode::TypedAtomic, Body::Mem(Mem { surface, kind })))
     }
 
+    /// The rows of a block by bits 10:8, as the modifier that instructions have: bit 10 goes before what the surface says of
+    /// them, 9 says every other row, 8 from the second on. Surfaces here have all rows.
+    fn rows(&self) -> Result<u8, Refusal> {
+        match self.bits(13, 8) {
+            0 | 4 => Ok(0),
+            6 => Ok(2),
+            7 => Ok(3),
+            _ => Err("it has rows that no instruction asks for"),
+        }
+    }
+
     /// A block of rows. Its corner is in the first two dwords of the header, its size in the third: bits 5:0 the width in bytes,
     /// 21:16 the height, both less one.
     fn media(&mut self, op: Opcode) -> Result<Decoded, Refusal> {
         if self.bits(19, 19) == 0 {
             return Err("it has no header, which says where the block is");
         }
-        if self.bits(13, 8) != 0 {
-            return Err("lines of one field");
-        }
+        let modifier = self.rows()?;
         let grf = self.platform.grf_bytes();
         let header = self.header()?;
         let Some(size) = self.known(header, 8) else {
@@ -404,7 +413,7 @@ impl Sent<'_> {
         let x = self.operand(header, 0, Type::D)?;
         let y = self.operand(header, 4, Type::D)?;
         let kind = MemKind::Media {
-            modifier: 0,
+            modifier,
             plane: 0,
             width,
             height,

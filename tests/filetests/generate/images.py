@@ -199,25 +199,29 @@ def blocks(root, rng):
             pitch = max(4, 1 << (w - 1).bit_length())
             # The destination keeps what is beyond the rows.
             block = [rng.getrandbits(8) for _ in range(128)] if store else [0] * 128
+            # Every other row is a field's, which has half of them.
+            modifier, first, step = [("nomod", 0, 1), ("top", 0, 2), ("bottom", 1, 2)][k // 3 % 3]
+            rows = 4 // step
             for row in range(h):
                 for column in range(pitch):
                     cx, cy = x + column, y + row
                     at = row * pitch + column
-                    if store and column < w and 0 <= cx < width and 0 <= cy < 4:
-                        data[cy * width + cx] = block[at]
+                    if store and column < w and 0 <= cx < width and 0 <= cy < rows:
+                        data[(cy * step + first) * width + cx] = block[at]
                     if not store and column < w:
                         texel = min(max(cx // f.texel, 0), 7)
-                        block[at] = data[min(max(cy, 0), 3) * width + texel * f.texel + cx % f.texel]
+                        line = min(max(cy, 0), rows - 1) * step + first
+                        block[at] = data[line * width + texel * f.texel + cx % f.texel]
             body += [f"movs (M1_NM, 1) T6(0) {k:#x}:ud"]
             where = f"({w},{h}) T6 0 {wrap(x):#x}:d {wrap(y):#x}:d D.0"
             if store:
                 directives.append(f"surface {32 + k}: u8[128] = " + " ".join(map(str, block)))
                 directives.append(f"expect surface {k}: u8[{len(data)}] = " + " ".join(map(str, data)))
-                body += [f"movs (M1_NM, 1) T7(0) {32 + k:#x}:ud", "oword_ld (8) T7 0x0:ud D.0", "media_st.nomod " + where]
+                body += [f"movs (M1_NM, 1) T7(0) {32 + k:#x}:ud", "oword_ld (8) T7 0x0:ud D.0", f"media_st.{modifier} {where}"]
             else:
                 directives.append(f"expect surface 32 at {128 * k}: u8[128] = " + " ".join(map(str, block)))
                 body += [f"mov (M1_NM, 16) D({row},0)<1> 0x0:ud" for row in (0, 2)]
-                body += ["media_ld.nomod " + where, f"oword_st (8) T7 {8 * k:#x}:ud D.0"]
+                body += [f"media_ld.{modifier} {where}", f"oword_st (8) T7 {8 * k:#x}:ud D.0"]
         if not store:
             directives.append(f"surface 32: u8[{128 * len(BLOCKS)}] = fill 1")
         name = "media_st" if store else "media_ld"
