@@ -113,10 +113,15 @@ impl Kit {
 
     /// Compiles the kernels of a zebin to an object and a header of this name.
     fn kernels(&self, zebin: &str, name: &str, options: &[&str]) {
+        let file = format!("tests/kernels/bin/skl/{zebin}.zebin");
+        self.compile(&file, name, options);
+    }
+
+    fn compile(&self, file: &str, name: &str, options: &[&str]) {
         for ending in ["o", "h"] {
             succeed(
                 Command::new(env!("CARGO_BIN_EXE_visa-jit"))
-                    .args(["compile", &format!("tests/kernels/bin/skl/{zebin}.zebin")])
+                    .args(["compile", file])
                     .args(options)
                     .arg("-o")
                     .arg(self.dir.path().join(name).with_extension(ending))
@@ -189,14 +194,19 @@ fn c_programs_run_kernels() {
     kit.kernels("global_state", "state", &[]);
     kit.kernels("printf", "texts", &[]);
     kit.kernels("image_filter", "image_filter", &[]);
-    let program = kit.link("tests/c_api/program.c", &["state", "texts", "image_filter"]);
+    let text = "tests/filetests/images/sample_compare.visaasm";
+    kit.compile(text, "sample_compare", &["--platform", "skl"]);
+    let objects = ["state", "texts", "image_filter", "sample_compare"];
+    let program = kit.link("tests/c_api/program.c", &objects);
     let expected = "counters 12 22 32 42, 7 times the scale is 17.5\n\
         counters 16 26 36 46, 7 times the scale is 17.5\n\
         counters 12 22 32 42, 7 times the scale is 17.5\n\
         lane 0 of 7\nlane 3 of 7\nlane 6 of 7\n\
         there is no format of 4 channels of 7 bits of this kind\n\
         kernel `blur`: argument 1 (`image2d_t to`) is missing\n\
-        the picture is the same\n";
+        the picture is the same\n\
+        9 is no comparison\n\
+        less: 0 0 0 0 1 1 1 1, greater: 1 1 0 0 0 0 0 0\n";
     assert_eq!(succeed(&mut Command::new(&program)), expected);
     valgrind(&program, &[]);
     let program = kit.build("faults", &["--oob", "report"]);

@@ -401,6 +401,34 @@ fn disassembled_text_runs() {
     assert_eq!(ok(&args).stdout, SAXPY_RESULT.replace("arg", "surface"));
 }
 
+/// A comparing sample of an image of zeros with 1/2; samplers that are not given compare nothing.
+#[test]
+fn samplers_have_comparisons() {
+    let first = |sampler: &str| {
+        let args = [
+            "run",
+            "tests/filetests/images/sample_compare.visaasm",
+            "--platform",
+            "skl",
+            "--global",
+            "8",
+            "--surface",
+            "0=image1d:r32float:4",
+            "--surface",
+            "1=zero:640",
+            "--sampler",
+            sampler,
+            "--print",
+            "1=f32:8",
+        ];
+        ok(&args).stdout
+    };
+    let greater = first("0=sampler:clamp_to_edge,greater");
+    assert!(greater.contains("1 1 1 1 1 1 1 1"), "{greater}");
+    let other = first("0=sampler:clamp_to_edge");
+    assert!(other.contains("0 0 0 0 0 0 0 0"), "{other}");
+}
+
 #[test]
 fn ssa_and_machine_code() {
     let ssa = ok(&["ssa", SAXPY, "--kernel", "saxpy"]).stdout;

@@ -7,6 +7,8 @@ mod support;
 
 #[path = "kernel_runs/algorithms.rs"]
 mod algorithms;
+#[path = "kernel_runs/comparing.rs"]
+mod comparing;
 #[path = "kernel_runs/division.rs"]
 mod division;
 #[path = "kernel_runs/flow.rs"]

@@ -12,9 +12,8 @@ use visa_fuzzing::kernels::generate::{message_rows, messages};
 use visa_fuzzing::kernels::mnemonics;
 use visa_jit::front::text::parse;
 use visa_jit::isa::lsc::LSC_OPS;
-use visa_jit::isa::sampler::{SamplerOp, read_params};
 use visa_jit::isa::send::{LSC_FENCE, cache_0, cache_1, function};
-use visa_jit::isa::{Family, Form, OpcodeInfo};
+use visa_jit::isa::{Form, OpcodeInfo};
 use visa_jit::module::{Body, RawSend, Src};
 use visa_jit::valid::{Target, validate};
 
@@ -97,15 +96,8 @@ fn named_by(spelling: &str, name: &str, typed: &str) -> bool {
 
 /// Spellings of a row that run.
 fn spellings(row: &OpcodeInfo) -> Vec<&'static str> {
-    let runs = |m: &&str| {
-        // What ends a thread is no message to memory.
-        if m.ends_with("_eot") {
-            return false;
-        }
-        row.family != Family::Sampler
-            || SamplerOp::from_mnemonic(m)
-                .is_none_or(|op| read_params(op.opcode, op.code).is_some())
-    };
+    // What ends a thread is no message to memory.
+    let runs = |m: &&str| !m.ends_with("_eot");
     row.mnemonics.iter().copied().filter(runs).collect()
 }
 

@@ -75,6 +75,8 @@ pub struct Sampler {
     pub linear: u32,
     /// Not 0 where coordinates run from 0 to 1.
     pub normalized: u32,
+    /// A [`crate::Comparison`]: never, less, equal, not greater, greater, not equal, not less, always.
+    pub comparison: u32,
 }
 
 /// Typed surfaces by binding-table index, samplers by theirs.
@@ -306,7 +308,7 @@ pub type Message =
 /// low bytes count. `block` is 16-byte aligned and has seven rows of a dword a lane, padded to 16 bytes: coordinates u, v, r,
 /// and four channels or operands, which results replace. Lanes that are not enabled touch nothing and get zeros.
 ///
-/// The result has a bit for each enabled lane of a read, write or atomic whose coordinates are outside. Reads there give what
+/// The result has a bit for each enabled lane of a read, write, atomic or comparison that is outside. Reads there give what
 /// missing channels give, writes do nothing.
 pub type ImageMessage = unsafe extern "C" fn(*const GroupCtx, u32, u32, u32, u32, *mut u32) -> u32;
 
@@ -346,6 +348,14 @@ pub mod image {
     pub const GATHER: u32 = 11;
     /// Number of samples of a texel.
     pub const SAMPLES: u32 = 12;
+    /// [`SAMPLE_OFFSET`] of texels that are 1 where the comparison of the sampler holds between the fourth operand and their red
+    /// channel, else 0. Images of which nothing can be compared count as outside.
+    pub const COMPARE: u32 = 13;
+    /// [`GATHER`] of such texels.
+    pub const GATHER_COMPARE: u32 = 14;
+    /// Level of detail: 0, of the one level there is, and the logarithm of the longer of two gradients in texels. u, v, r and
+    /// the operands are the distances of neighbours.
+    pub const LOD: u32 = 15;
     /// Position of the channel mask.
     pub const CHANNEL_SHIFT: u32 = 16;
     /// Only finds the faulting lanes.

@@ -44,7 +44,7 @@ pub use fault::Fault;
 pub use group::{GroupProgram, GroupView, ImageLane, ProgramError, Region};
 pub use helpers::helpers;
 pub use image::{
-    Addressing, Channel, FormatError, ImageFormat, ImageKind, ImageShape, SamplerState,
+    Addressing, Channel, Comparison, FormatError, ImageFormat, ImageKind, ImageShape, SamplerState,
 };
 pub use interrupt::Interrupter;
 pub use kernel::{Kernel, KernelCode};

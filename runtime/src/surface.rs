@@ -102,6 +102,7 @@ impl SurfaceTable {
             address: state.addressing as u32,
             linear: state.linear.into(),
             normalized: state.normalized.into(),
+            comparison: state.comparison as u32,
         };
         Ok(())
     }

@@ -8,8 +8,8 @@ use visa_runtime::abi::{
 };
 
 #[test]
-fn layout_of_version_13() {
-    assert_eq!(ABI_VERSION, 13);
+fn layout_of_version_14() {
+    assert_eq!(ABI_VERSION, 14);
     assert_eq!(
         (SURFACES, SINK_BYTES, LOCAL_ID_ROW, THREAD_DONE),
         (256, 256, 32, u32::MAX)
@@ -103,7 +103,7 @@ fn layout_of_version_13() {
     ];
     assert_eq!((image, size_of::<Image>()), ([0, 8, 32, 44, 48, 52], 56));
     let tables = (size_of::<Sampler>(), offset_of!(ImageTable, samplers));
-    assert_eq!(tables, (12, 56 * SURFACES));
+    assert_eq!(tables, (16, 56 * SURFACES));
     assert_eq!(
         [
             message::SURFACE,

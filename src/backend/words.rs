@@ -32,6 +32,9 @@ pub(super) fn image_word(access: ImageAccess, lanes: u16) -> u32 {
         ImageOp::SampleOffset => (image::SAMPLE_OFFSET, 0),
         ImageOp::Gather => (image::GATHER, 0),
         ImageOp::Samples => (image::SAMPLES, 0),
+        ImageOp::Compare => (image::COMPARE, 0),
+        ImageOp::GatherCompare => (image::GATHER_COMPARE, 0),
+        ImageOp::Lod => (image::LOD, 0),
         ImageOp::Atomic(op) => (image::ATOMIC, op as u32),
         ImageOp::AtomicShort(op) => (image::ATOMIC_SHORT, op as u32),
     };
@@ -44,6 +47,11 @@ pub(super) fn image_word(access: ImageAccess, lanes: u16) -> u32 {
 pub(super) fn image_faults(op: ImageOp) -> bool {
     matches!(
         op,
-        ImageOp::Read | ImageOp::Write | ImageOp::Atomic(_) | ImageOp::AtomicShort(_)
+        ImageOp::Read
+            | ImageOp::Write
+            | ImageOp::Atomic(_)
+            | ImageOp::AtomicShort(_)
+            | ImageOp::Compare
+            | ImageOp::GatherCompare
     )
 }

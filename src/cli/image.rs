@@ -6,7 +6,7 @@
 //! FORMAT = r rg rgba, then 8 16 32, then unorm snorm int uint float
 //! "sampler:" ADDRESS {"," FLAG}
 //! ADDRESS = none clamp clamp_to_edge repeat mirrored_repeat
-//! FLAG    = linear normalized
+//! FLAG    = linear normalized, or what comparing samples ask: never less equal lequal greater notequal gequal always
 //! ```
 
 use std::fmt;
@@ -14,7 +14,9 @@ use std::fs::File;
 use std::io::{BufReader, BufWriter};
 use std::path::{Path, PathBuf};
 
-use visa_runtime::{Addressing, Channel, ImageFormat, ImageKind, ImageShape, SamplerState};
+use visa_runtime::{
+    Addressing, Channel, Comparison, ImageFormat, ImageKind, ImageShape, SamplerState,
+};
 
 use super::values::ElementType;
 
@@ -139,12 +141,14 @@ pub fn sampler(text: &str) -> Result<SamplerState, String> {
         ..SamplerState::default()
     };
     for word in words {
-        match word {
-            "linear" => state.linear = true,
-            "normalized" => state.normalized = true,
+        match (word, Comparison::from_name(word)) {
+            ("linear", _) => state.linear = true,
+            ("normalized", _) => state.normalized = true,
+            (_, Some(comparison)) => state.comparison = comparison,
             _ => {
+                let names = Comparison::ALL.map(|(_, name)| name).join(", ");
                 return Err(format!(
-                    "unknown flag `{word}` of a sampler: expected linear or normalized"
+                    "unknown flag `{word}` of a sampler: expected linear or normalized, or a comparison: {names}"
                 ));
             }
         }
@@ -160,6 +164,10 @@ pub fn sampler_text(state: SamplerState) -> String {
         if flag {
             text.push_str(word);
         }
+    }
+    if state.comparison != Comparison::default() {
+        text.push(',');
+        text.push_str(state.comparison.name());
     }
     text
 }
@@ -310,6 +318,8 @@ mod tests {
             "image3d:r32uint:4x3x2",
             "sampler:clamp_to_edge",
             "sampler:mirrored_repeat,linear,normalized",
+            "sampler:clamp,linear,lequal",
+            "sampler:none,always",
         ] {
             let spec: Spec = text.parse().unwrap();
             assert_eq!(spec.to_string(), text);
@@ -325,6 +335,7 @@ mod tests {
             ),
             ("sampler:edge", "expected none, clamp,"),
             ("sampler:none,cubic", "expected linear or normalized"),
+            ("sampler:none,le", "or a comparison: never, less,"),
         ] {
             let error = text.parse::<Spec>().unwrap_err();
             assert!(error.contains(part), "{text}: {error}");

@@ -75,8 +75,9 @@ SPEC:
   image2d:FORMAT:WxH[:PATH]
                          an image, also image1d image1d_array image1d_buffer image2d_array image3d; FORMAT is r, rg or
                          rgba, then 8, 16 or 32, then unorm, snorm, int, uint or float; PATH is raw, .npy or .png
-  sampler:ADDRESS[,linear][,normalized]
-                         ADDRESS is none clamp clamp_to_edge repeat mirrored_repeat
+  sampler:ADDRESS[,linear][,normalized][,COMPARISON]
+                         ADDRESS is none clamp clamp_to_edge repeat mirrored_repeat; COMPARISON, of reference and texel by
+                         sample_c and the like, is never (as without) less equal lequal greater notequal gequal always
   null                   a null pointer
   TYPE is i8, u8, i16, u16, i32, u32, i64, u64, f16, f32 or f64
 

@@ -240,8 +240,13 @@ fn image_kind(ty: &ImageType) -> Option<ImageKind> {
         ImageType::Buffer => ImageKind::Buffer,
         ImageType::D1 => ImageKind::D1,
         ImageType::D1Array => ImageKind::D1Array,
-        ImageType::D2 | ImageType::D2Media | ImageType::D2MediaBlock => ImageKind::D2,
-        ImageType::D2Array => ImageKind::D2Array,
+        ImageType::D2 | ImageType::D2Media | ImageType::D2MediaBlock | ImageType::D2Depth => {
+            ImageKind::D2
+        }
+        ImageType::D2Array | ImageType::D2ArrayDepth => ImageKind::D2Array,
+        // Textures with samples have one here.
+        ImageType::D2Msaa | ImageType::D2MsaaDepth => ImageKind::D2,
+        ImageType::D2ArrayMsaa | ImageType::D2ArrayMsaaDepth => ImageKind::D2Array,
         ImageType::D3 => ImageKind::D3,
         _ => return None,
     })

@@ -10,7 +10,7 @@ use crate::module::{InputVar, Module};
 use visa_runtime::linked::{
     ArgKind, Argument, IMPLICIT_ARGS_BYTES, ImageFact, LaunchPlan, SamplerFact, Slot, SlotSource,
 };
-use visa_runtime::{Addressing, SamplerState};
+use visa_runtime::{Addressing, Comparison, SamplerState};
 
 /// Where a program's variables are: section and byte of each by name.
 pub(super) type Variables = Vec<(String, (u32, u64))>;
@@ -181,6 +181,8 @@ fn inline_sampler(s: &InlineSampler) -> Result<SamplerState, String> {
         addressing,
         linear,
         normalized: s.normalized,
+        // OpenCL has none.
+        comparison: Comparison::Never,
     })
 }
 

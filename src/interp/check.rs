@@ -6,7 +6,7 @@ use super::calls::missing;
 use super::error::{Halt, InterpError};
 use super::{Inputs, NOT_YET};
 use crate::isa::lsc::{ARG_WRITTEN, AddrModel, DataSize, LscOp, Sfid};
-use crate::isa::sampler::{read_params, unread};
+use crate::isa::sampler::refused;
 use crate::isa::{Opcode, Status};
 use crate::module::*;
 use crate::valid::ValidKernel;
@@ -64,8 +64,10 @@ fn instruction(kernel: &ValidKernel, inst: &Inst, inputs: &Inputs) -> Result<(),
         Body::Faddr { name, .. } => Halt::unsupported(unknown(name)),
         Body::Mem(m) => mem(m),
         Body::Svm(_) => Ok(()),
-        Body::Sample(s) if read_params(inst.op, s.variant).is_some() => Ok(()),
-        Body::Sample(s) => Halt::unsupported(unread(inst.op, s.variant)),
+        Body::Sample(s) => match refused(inst.op, s.variant, s.channels.0, inst.exec.lanes()) {
+            Some(why) => Halt::unsupported(why),
+            None => Ok(()),
+        },
         Body::Dpas(_) => Ok(()),
         Body::Lsc(l) => lsc(l),
         Body::RawSend(r) => Halt::unsupported(r.refusal()),

@@ -14,7 +14,8 @@ use super::message::surface_index;
 use super::number::mask;
 use crate::isa::lsc::{AddrModel, DataSize, LscOp};
 use crate::isa::sampler::{
-    IGNORED_FLAGS, OFFSET_SHIFTS, PIXEL_NULL_MASK, SAMPLEINFO, read_params, unread,
+    IGNORED_FLAGS, LOAD_MCS, LOD, OFFSET_SHIFTS, PIXEL_NULL_MASK, QUAD, SAMPLEINFO, read_params,
+    refused,
 };
 use crate::isa::{AtomicOp, Opcode, Type};
 use crate::module::*;
@@ -68,7 +69,7 @@ impl Machine<'_, '_, '_> {
                 let float = |i: usize| Env::PLAIN.convert(Format::Hf, Format::F, half.get(i));
                 Ok(Lanes::each(float))
             }
-            (Type::Uw, Opcode::Load3d) => self.payload_lanes(raw, 0, lanes, 2),
+            (Type::Uw | Type::W, Opcode::Load3d) => self.payload_lanes(raw, 0, lanes, 2),
             _ => self.coordinate(raw, lanes),
         }
     }
@@ -362,11 +363,29 @@ impl Machine<'_, '_, '_> {
         }
     }
 
-    /// `sample_*`, `sample4*`, `load_*`, `resinfo`, `sampleinfo`.
+    /// How far the lane of such a rank in each four is from their first one, for all four. Lanes count that no mask enables.
+    fn gradient(c: &Lanes, rank: usize) -> Lanes {
+        let float = |i: usize| f32::from_bits(c.get(i) as u32);
+        Lanes::each(|i| {
+            let first = i & !(QUAD as usize).wrapping_sub(1);
+            (float(first.wrapping_add(rank)) - float(first))
+                .to_bits()
+                .into()
+        })
+    }
+
+    /// `sample_*`, `sample4*`, `lod`, `load_*`, `resinfo`, `sampleinfo`.
     pub fn sample(&mut self, inst: &Inst, s: &Sample) -> Result<(), Halt> {
-        let Some(params) = read_params(inst.op, s.variant) else {
-            return Halt::unsupported(unread(inst.op, s.variant));
+        let words = match s.params.first() {
+            Some(raw) if !raw.is_null() => self.var_type(raw.var)?.bytes() == 2,
+            _ => false,
         };
+        let Some(params) = read_params(inst.op, s.variant, words) else {
+            return Halt::malformed("an unknown sampler message");
+        };
+        if let Some(why) = refused(inst.op, s.variant, s.channels.0, inst.exec.lanes()) {
+            return Halt::unsupported(why);
+        }
         if s.flags & !(IGNORED_FLAGS | PIXEL_NULL_MASK) != 0 {
             return Halt::malformed("an unknown suffix of a sampler message");
         }
@@ -390,9 +409,21 @@ impl Machine<'_, '_, '_> {
             let [u, ..] = &mut at;
             *u = Self::at_level(*u, level);
         }
-        let offsets = self.texel_offsets(s, params.offsets.map(|o| o.map(param)), lanes)?;
+        let reference = match params.reference {
+            Some(k) => self.parameter(inst.op, param(k), lanes)?,
+            None => Lanes::default(),
+        };
+        let mut offsets = self.texel_offsets(s, params.offsets.map(|o| o.map(param)), lanes)?;
+        if inst.op == Opcode::Sample3d && s.variant == LOD {
+            // Texels may be moved, distances stay.
+            offsets = Some(at.map(|c| Self::gradient(&c, 2)));
+            at = at.map(|c| Self::gradient(&c, 1));
+        }
         let m = Message {
             op: match (inst.op, &offsets) {
+                (Opcode::Sample3d, _) if s.variant == LOD => code::LOD,
+                (Opcode::Sample3d, _) if params.reference.is_some() => code::COMPARE,
+                (Opcode::Gather43d, _) if params.reference.is_some() => code::GATHER_COMPARE,
                 (Opcode::Sample3d, None) => code::SAMPLE,
                 (Opcode::Sample3d, Some(_)) => code::SAMPLE_OFFSET,
                 (Opcode::Load3d, None) => code::FETCH,
@@ -407,8 +438,15 @@ impl Machine<'_, '_, '_> {
             enabled: self.enabled(inst)?,
             at,
         };
+        if params.reference.is_some() {
+            self.check_image(inst, &m)?;
+        }
         let [u, v, r] = offsets.unwrap_or_default();
-        let texels = self.texels(&m, &[u, v, r, Lanes::default()]);
+        // Without samples there is no data that says where they are.
+        let texels = match (inst.op, s.variant) {
+            (Opcode::Load3d, LOAD_MCS) => [Lanes::default(); 4],
+            _ => self.texels(&m, &[u, v, r, reference]),
+        };
         let m = match inst.op {
             Opcode::Gather43d if m.channels.count() != 1 => {
                 return Halt::malformed("four texels of other than one channel");

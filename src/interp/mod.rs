@@ -250,6 +250,7 @@ fn described(inst: &Inst) -> Option<(&'static str, u32)> {
                 (kind(op == LscOp::StoreQuad), bytes)
             }
         },
+        Body::Sample(s) => ("read", s.channels.count().saturating_mul(4)),
         // A call that is too deep.
         Body::Branch(_) | Body::Fcall { .. } | Body::Ifcall { .. } => ("write", 4),
         _ => return None,

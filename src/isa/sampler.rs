@@ -51,9 +51,11 @@ impl SamplerOp {
     }
 }
 
-/// Where a read's parameters stand.
+/// Where a message's parameters stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadParams {
+    /// What texels are compared with.
+    pub reference: Option<usize>,
     /// u, v, r.
     pub coords: [usize; 3],
     /// Level of detail, of messages that do not filter.
@@ -62,41 +64,64 @@ pub struct ReadParams {
     pub offsets: Option<[usize; 2]>,
 }
 
-/// Parameters of the messages that run; [`unread`] says why others do not. Levels, biases and gradients of filtered reads have no
-/// say where images have one level.
-pub fn read_params(opcode: Opcode, code: u8) -> Option<ReadParams> {
+/// Parameters of a message, of `words` where its payloads have 16-bit integers; `None` for what is none. Levels, biases and
+/// gradients of filtered reads have no say where images have one level, nor have samples and their control data where texels
+/// have one sample.
+pub fn read_params(opcode: Opcode, code: u8, words: bool) -> Option<ReadParams> {
     const NONE: usize = usize::MAX;
-    let (coords, level, offsets) = match (opcode, code) {
-        (Opcode::Sample3d, 0 | 24) | (Opcode::Load3d, 26) => ([0, 1, 2], None, None),
-        (Opcode::Sample3d, 1 | 2) => ([1, 2, 3], None, None),
-        (Opcode::Sample3d, 4) => ([0, 3, 6], None, None),
-        (Opcode::Load3d, 7) => ([0, 1, 3], Some(2), None),
-        (Opcode::Gather43d, 8) => ([0, 1, 2], None, None),
-        (Opcode::Gather43d, 13) => ([1, 2, 3], None, None),
-        (Opcode::Gather43d, 17) => ([0, 1, 4], None, Some([2, 3])),
-        (Opcode::Info3d, 10) => ([0, NONE, NONE], None, None),
-        (Opcode::Info3d, SAMPLEINFO) => ([NONE; 3], None, None),
+    // Control data has 64 bits: two dwords or four words.
+    let control = if words { 4 } else { 2 };
+    let (reference, coords, level, offsets) = match (opcode, code) {
+        (Opcode::Sample3d, 0 | 9 | 24) | (Opcode::Load3d, 26) => (None, [0, 1, 2], None, None),
+        (Opcode::Sample3d, 1 | 2) => (None, [1, 2, 3], None, None),
+        (Opcode::Sample3d, 4) => (None, [0, 3, 6], None, None),
+        (Opcode::Sample3d, 3 | 25) => (Some(0), [1, 2, 3], None, None),
+        (Opcode::Sample3d, 5 | 6) => (Some(0), [2, 3, 4], None, None),
+        (Opcode::Sample3d, 20) => (Some(0), [1, 4, 7], None, None),
+        (Opcode::Load3d, 7) => (None, [0, 1, 3], Some(2), None),
+        (Opcode::Load3d, 28) => {
+            let u = 1 + control;
+            (None, [u, u + 1, u + 2], Some(u + 3), None)
+        }
+        (Opcode::Load3d, LOAD_MCS) => (None, [0, 1, 2], Some(3), None),
+        (Opcode::Gather43d, 8) => (None, [0, 1, 2], None, None),
+        (Opcode::Gather43d, 13) => (None, [1, 2, 3], None, None),
+        (Opcode::Gather43d, 16) => (Some(0), [1, 2, 3], None, None),
+        (Opcode::Gather43d, 17) => (None, [0, 1, 4], None, Some([2, 3])),
+        (Opcode::Gather43d, 18) => (Some(0), [1, 2, 5], None, Some([3, 4])),
+        (Opcode::Info3d, 10) => (None, [0, NONE, NONE], None, None),
+        (Opcode::Info3d, SAMPLEINFO) => (None, [NONE; 3], None, None),
         _ => return None,
     };
     Some(ReadParams {
+        reference,
         coords,
         level,
         offsets,
     })
 }
 
-/// Why a message without [`read_params`] does not run.
-pub fn unread(opcode: Opcode, code: u8) -> String {
-    let name = SamplerOp::from_code(opcode, code).map_or("?", |op| op.mnemonic);
-    let why = match (opcode, name) {
-        (_, "lod") => {
-            "the distance of neighbouring pixels, which lanes of a compute kernel are not"
+/// Why a sampler message with known parameters does not run.
+pub fn refused(opcode: Opcode, code: u8, channels: u8, lanes: u32) -> Option<&'static str> {
+    match (opcode, code) {
+        (Opcode::Sample3d, LOD) if lanes < QUAD => {
+            Some("fewer than four lanes, which are neighbours")
         }
-        (Opcode::Load3d, _) => "texels have one sample here",
-        _ => "a sampler of OpenCL has no function to compare with",
-    };
-    format!("the message `{name}`: {why}")
+        (Opcode::Gather43d, 16 | 18) if channels != 1 => {
+            Some("other channels than red, which is what is compared")
+        }
+        _ => None,
+    }
 }
+
+/// Sub-opcode of `lod`.
+pub const LOD: u8 = 9;
+
+/// Sub-opcode of `load_mcs`.
+pub const LOAD_MCS: u8 = 29;
+
+/// Lanes that are neighbours: side by side the first and the second, and the third below the first.
+pub const QUAD: u32 = 4;
 
 /// Sub-opcode of `sampleinfo`.
 pub const SAMPLEINFO: u8 = 11;

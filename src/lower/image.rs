@@ -7,7 +7,8 @@ use super::mem::{AtomicOperands, SurfaceRef};
 use super::operand::ChannelMask;
 use crate::isa::lsc::{AddrModel, DataSize, LscOp};
 use crate::isa::sampler::{
-    IGNORED_FLAGS, OFFSET_SHIFTS, PIXEL_NULL_MASK, ReadParams, SAMPLEINFO, read_params, unread,
+    IGNORED_FLAGS, LOAD_MCS, LOD, OFFSET_SHIFTS, PIXEL_NULL_MASK, QUAD, ReadParams, SAMPLEINFO,
+    read_params, refused,
 };
 use crate::isa::{Opcode, Type};
 use crate::module::Inst;
@@ -107,7 +108,7 @@ impl Lowerer<'_> {
                 let float = self.b.conv(Conv::F16ToF, half, Lane::F32);
                 Ok(self.b.bitcast(float, Ty::vector(Lane::I32, lanes as u16)))
             }
-            (Some(Type::Uw), Opcode::Load3d) => {
+            (Some(Type::Uw | Type::W), Opcode::Load3d) => {
                 let half = self.payload(raw, 0, lanes, Lane::I16)?;
                 Ok(self.b.resize(half, Lane::I32, false))
             }
@@ -348,11 +349,14 @@ impl Lowerer<'_> {
         }
     }
 
-    /// `sample_*`, `sample4*`, `load_*`, `resinfo`, `sampleinfo`.
+    /// `sample_*`, `sample4*`, `lod`, `load_*`, `resinfo`, `sampleinfo`.
     pub(super) fn sample(&mut self, inst: &Inst, s: &Sample) -> Result<(), Fail> {
-        let Some(params) = read_params(inst.op, s.variant) else {
-            return Fail::unsupported(unread(inst.op, s.variant));
+        let Some(params) = self.sample_params(inst.op, s) else {
+            return Fail::malformed("an unknown sampler message");
         };
+        if let Some(why) = refused(inst.op, s.variant, s.channels.0, inst.exec.lanes()) {
+            return Fail::unsupported(why);
+        }
         if s.flags & !(IGNORED_FLAGS | PIXEL_NULL_MASK) != 0 {
             return Fail::malformed("an unknown suffix of a sampler message");
         }
@@ -372,9 +376,21 @@ impl Lowerer<'_> {
             let level = self.parameter(inst.op, param(level), lanes)?;
             at[0] = self.at_level(at[0], level);
         }
-        let offsets = self.texel_offsets(s, &params, lanes)?;
+        let reference = match params.reference {
+            Some(k) => Some(self.parameter(inst.op, param(k), lanes)?),
+            None => None,
+        };
+        let mut offsets = self.texel_offsets(s, &params, lanes)?;
+        let level = (inst.op, s.variant) == (Opcode::Sample3d, LOD);
+        if level {
+            offsets = Some(at.map(|c| self.gradient(c, 2)));
+            at = at.map(|c| self.gradient(c, 1));
+        }
         let mut m = ImageMessage {
             op: match (inst.op, &offsets) {
+                (Opcode::Sample3d, _) if level => ImageOp::Lod,
+                (Opcode::Sample3d, _) if reference.is_some() => ImageOp::Compare,
+                (Opcode::Gather43d, _) if reference.is_some() => ImageOp::GatherCompare,
                 (Opcode::Sample3d, None) => ImageOp::Sample,
                 (Opcode::Sample3d, _) => ImageOp::SampleOffset,
                 (Opcode::Load3d, None) => ImageOp::Fetch,
@@ -390,13 +406,21 @@ impl Lowerer<'_> {
             mask: self.channel_mask(inst)?,
             at,
         };
-        let operands = match offsets {
-            None if m.op == ImageOp::Gather => vec![self.b.i32(0); 3],
+        let mut operands = match offsets {
+            None if inst.op == Opcode::Gather43d || reference.is_some() => vec![self.b.i32(0); 3],
             None => Vec::new(),
             Some(offsets) => offsets.to_vec(),
         };
-        let values = self.send_image(inst, &m, &operands);
-        if m.op == ImageOp::Gather {
+        operands.extend(reference);
+        let values = match (inst.op, s.variant) {
+            // Without samples there is no data that says where they are.
+            (Opcode::Load3d, LOAD_MCS) => {
+                let zero = self.b.i32(0);
+                vec![self.b.splat(zero, lanes as u16); 4]
+            }
+            _ => self.send_image(inst, &m, &operands),
+        };
+        if inst.op == Opcode::Gather43d {
             if m.channels.count() != 1 {
                 return Fail::malformed("four texels of other than one channel");
             }
@@ -407,6 +431,29 @@ impl Lowerer<'_> {
             self.no_null_pages(&m, s.dst, stride)?;
         }
         Ok(())
+    }
+
+    /// Where the parameters of a message stand.
+    fn sample_params(&self, op: Opcode, s: &Sample) -> Option<ReadParams> {
+        let first = s.params.first().filter(|raw| !raw.is_null());
+        let ty = first.and_then(|raw| self.kernel.module().vars.ty(raw.var));
+        read_params(op, s.variant, ty.is_some_and(|ty| ty.bytes() == 2))
+    }
+
+    /// How far the lane of such a rank in each four is from their first one, for all four.
+    fn gradient(&mut self, c: Value, rank: u32) -> Value {
+        let ty = self.b.ty(c);
+        let lanes = u32::from(ty.lanes);
+        let of = |rank: u32| {
+            (0..lanes)
+                .map(|i| ((i & !(QUAD - 1)) + rank) as u16)
+                .collect()
+        };
+        let float = self.b.bitcast(c, Ty::vector(Lane::F32, ty.lanes));
+        let near = self.b.shuffle(float, of(0));
+        let far = self.b.shuffle(float, of(rank));
+        let distance = self.b.bin(BinOp::FSub, far, near);
+        self.b.bitcast(distance, ty)
     }
 
     /// Texels to move along u, v and r; `None` where the message says that there are none.

@@ -5,6 +5,7 @@ use super::Pos;
 use super::operand::*;
 use super::vars::*;
 use crate::isa::lsc::{AddrModel, AddrSize, DataSize, LscOp, Scope, Sfid};
+use crate::isa::sampler::SamplerOp;
 use crate::isa::{AtomicOp, CmpCond, Exec, Opcode};
 
 /// One instruction.
@@ -31,6 +32,10 @@ impl Inst {
             return op.mnemonic();
         }
         let op = match &self.body {
+            Body::Sample(s) => {
+                let message = SamplerOp::from_code(self.op, s.variant);
+                return message.map_or(self.op.mnemonic(), |m| m.mnemonic);
+            }
             Body::Lsc(l) => l.op,
             Body::LscTyped(t) => t.op,
             Body::LscBlock2d(b) if b.store => LscOp::StoreBlock2d,

@@ -68,6 +68,9 @@ pub(super) const IMAGE: Table<ImageOp> = &[
     (ImageOp::SampleOffset, "sampleoffset"),
     (ImageOp::Gather, "gather"),
     (ImageOp::Samples, "samples"),
+    (ImageOp::Compare, "compare"),
+    (ImageOp::GatherCompare, "gathercompare"),
+    (ImageOp::Lod, "lod"),
 ];
 
 table!(SPACE: Space {

@@ -395,6 +395,13 @@ pub enum ImageOp {
     Gather,
     /// Number of samples of a texel.
     Samples,
+    /// As `SampleOffset`, of texels that are 1 where the sampler's comparison holds between the fourth operand and their red
+    /// channel, else 0. Images of which nothing can be compared are as coordinates outside of `Read`.
+    Compare,
+    /// As `Gather`, of such texels.
+    GatherCompare,
+    /// Level of detail, clamped and not, of gradients: one instead of the coordinates, the other as operands.
+    Lod,
 }
 
 impl ImageOp {
@@ -404,8 +411,8 @@ impl ImageOp {
             ImageOp::Read | ImageOp::Fetch | ImageOp::Sample | ImageOp::Info | ImageOp::Samples => {
                 0
             }
-            ImageOp::Write => 4,
-            ImageOp::FetchOffset | ImageOp::SampleOffset | ImageOp::Gather => 3,
+            ImageOp::Write | ImageOp::Compare | ImageOp::GatherCompare => 4,
+            ImageOp::FetchOffset | ImageOp::SampleOffset | ImageOp::Gather | ImageOp::Lod => 3,
             ImageOp::BlockRead => 1,
             ImageOp::BlockWrite => 2,
             ImageOp::Atomic(op) | ImageOp::AtomicShort(op) => op.sources(),
@@ -422,7 +429,10 @@ impl ImageOp {
             | ImageOp::Samples
             | ImageOp::FetchOffset
             | ImageOp::SampleOffset
-            | ImageOp::Gather => 4,
+            | ImageOp::Gather
+            | ImageOp::Compare
+            | ImageOp::GatherCompare
+            | ImageOp::Lod => 4,
             ImageOp::Write | ImageOp::BlockWrite => 0,
             ImageOp::BlockRead | ImageOp::Atomic(_) | ImageOp::AtomicShort(_) => 1,
         }

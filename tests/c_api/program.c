@@ -1,11 +1,12 @@
 /* Kernels that share variables, print, and draw, from C.
  *
- * Linked with objects of global_state, printf and image_filter. */
+ * Linked with objects of global_state, printf, image_filter and sample_compare. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "image_filter.h"
+#include "sample_compare.h"
 #include "state.h"
 #include "texts.h"
 
@@ -90,12 +91,48 @@ static void picture(visa_jit_memory *memory) {
     unsigned char result[sizeof texels];
     check(visa_jit_buffer_read(to, 0, result, sizeof result) == VISA_JIT_OK, "read");
     printf("the picture is %s\n", memcmp(result, texels, sizeof texels) ? "another" : "the same");
-    visa_jit_sampler sampler = {VISA_JIT_ADDRESS_EDGE, 1, 1};
+    visa_jit_sampler sampler = {VISA_JIT_ADDRESS_EDGE, 1, 1, VISA_JIT_COMPARE_NEVER};
     check(visa_jit_launch_sampler(blur, 0, &sampler) == VISA_JIT_OK, "set");
     check(visa_jit_launch_run(blur, 1, NULL) == VISA_JIT_FAILED, "a sampler is no image");
     visa_jit_launch_free(blur);
     visa_jit_buffer_free(from);
     visa_jit_buffer_free(to);
+}
+
+/* Texels compared with 1/2, by a kernel that was written in vISA. */
+static void compare(visa_jit_memory *memory, uint32_t comparison, float result[8]) {
+    float texels[4] = {0.25f, 0.5f, 0.75f, 1.0f};
+    visa_jit_image image = {VISA_JIT_IMAGE_1D, 1, 32, VISA_JIT_FLOAT, {4, 1, 1}};
+    visa_jit_buffer *from = visa_jit_buffer_new(memory, sizeof texels), *to = visa_jit_buffer_new(memory, 640);
+    check(visa_jit_buffer_write(from, 0, texels, sizeof texels) == VISA_JIT_OK, "write");
+    visa_jit_launch *made = launch(memory, &visa_jit_kernel_sample_compare, 8, 1);
+    check(visa_jit_launch_image(made, 0, from, &image) == VISA_JIT_OK, "image");
+    check(visa_jit_launch_surface(made, 1, to) == VISA_JIT_OK, "buffer");
+    visa_jit_sampler sampler = {VISA_JIT_ADDRESS_EDGE, 0, 0, 9};
+    if (comparison == VISA_JIT_COMPARE_LESS) {
+        check(visa_jit_launch_sampler(made, 0, &sampler) == VISA_JIT_FAILED, "wrong");
+        printf("%s\n", visa_jit_last_error());
+    }
+    sampler.comparison = comparison;
+    check(visa_jit_launch_sampler(made, 0, &sampler) == VISA_JIT_OK, "sampler");
+    run(made, 1);
+    check(visa_jit_buffer_read(to, 0, result, 8 * sizeof *result) == VISA_JIT_OK, "read");
+    visa_jit_launch_free(made);
+    visa_jit_buffer_free(from);
+    visa_jit_buffer_free(to);
+}
+
+static void comparisons(visa_jit_memory *memory) {
+    float less[8], greater[8];
+    compare(memory, VISA_JIT_COMPARE_LESS, less);
+    compare(memory, VISA_JIT_COMPARE_GREATER, greater);
+    printf("less:");
+    for (int i = 0; i < 8; i++)
+        printf(" %g", less[i]);
+    printf(", greater:");
+    for (int i = 0; i < 8; i++)
+        printf(" %g", greater[i]);
+    printf("\n");
 }
 
 int main(void) {
@@ -106,6 +143,7 @@ int main(void) {
     variables(other, 1);
     text(memory);
     picture(memory);
+    comparisons(memory);
     visa_jit_memory_free(memory);
     visa_jit_memory_free(other);
     return 0;

@@ -19,8 +19,27 @@ enum Action {
     Fetch,
     /// The same, of one channel of four texels.
     Four,
+    /// Whether a reference is less than texels, of images that can be compared; others fault.
+    Compare,
+    /// The same of four texels.
+    CompareFour,
     Write,
     Add,
+}
+
+impl Action {
+    fn changes(self) -> bool {
+        matches!(self, Action::Write | Action::Add)
+    }
+
+    fn compares(self) -> bool {
+        matches!(self, Action::Compare | Action::CompareFour)
+    }
+
+    /// Reads the texels that a filter of two dimensions does.
+    fn gathers(self) -> bool {
+        matches!(self, Action::Four | Action::CompareFour)
+    }
 }
 
 pub struct Message {
@@ -50,7 +69,7 @@ const fn message(
     }
 }
 
-pub const MESSAGES: [Message; 26] = [
+pub const MESSAGES: [Message; 34] = [
     message(
         Action::Read,
         Platform::Skl,
@@ -148,6 +167,62 @@ pub const MESSAGES: [Message; 26] = [
         &[0],
         0,
         "sample4_po.R {x} 0x0:uw S0 T6 D.0 FU.0 FV.0 Z.0 Z.0",
+    ),
+    message(
+        Action::Compare,
+        Platform::Skl,
+        &[0, 1, 2, 3],
+        0,
+        "sample_c.RGBA {x} 0x0:uw S0 T6 D.0 A.0 FU.0 FV.0 FR.0",
+    ),
+    message(
+        Action::Compare,
+        Platform::Dg2,
+        &[0],
+        0,
+        "sample_c_lz.R {x} 0x0:uw S0 T6 D.0 A.0 FU.0 FV.0 FR.0",
+    ),
+    message(
+        Action::Compare,
+        Platform::Tgllp,
+        &[0, 3],
+        0,
+        "sample_b_c.RA {x} 0x0:uw S0 T6 D.0 A.0 Z.0 FU.0 FV.0 FR.0",
+    ),
+    message(
+        Action::Compare,
+        Platform::Skl,
+        &[0],
+        0,
+        "sample_l_c.R {x} 0x0:uw S0 T6 D.0 A.0 Z.0 FU.0 FV.0 FR.0",
+    ),
+    message(
+        Action::Compare,
+        Platform::Dg2,
+        &[0],
+        0,
+        "sample_d_c.R {x} 0x0:uw S0 T6 D.0 A.0 FU.0 Z.0 Z.0 FV.0 Z.0 Z.0 FR.0",
+    ),
+    message(
+        Action::CompareFour,
+        Platform::Tgllp,
+        &[0],
+        0,
+        "sample4_c.R {x} 0x0:uw S0 T6 D.0 A.0 FU.0 FV.0",
+    ),
+    message(
+        Action::CompareFour,
+        Platform::Skl,
+        &[0],
+        0,
+        "sample4_po_c.R {x} 0x0:uw S0 T6 D.0 A.0 FU.0 FV.0 Z.0 Z.0",
+    ),
+    message(
+        Action::Fetch,
+        Platform::Dg2,
+        &[0, 1, 2, 3],
+        0,
+        "load_2dms_w.RGBA {x} 0x0:uw T6 D.0 A.0 A.0 A.0 U.0 V.0 R.0 Z.0",
     ),
     message(
         Action::Write,
@@ -339,11 +414,17 @@ fn case(rng: &mut Rng, shape: &ImageShape, lanes: u32, action: Action, n: u32) -
             *to = coordinate(rng, shape.extent[k], if odd { kind } else { 0 });
         }
         // Of lanes that write one texel, any may win.
-        if !matches!(action, Action::Read | Action::Fetch | Action::Four) && at.contains(&place) {
+        if action.changes() && at.contains(&place) {
             place[0] = 0x4000_0000 + lane;
         }
         at.push(place);
     }
+    // References about as large as normalised texels.
+    let mut operand = || match action.compares() {
+        true => rng.float(-0.1, 1.1).to_bits(),
+        false => rng.next_u32(),
+    };
+    let operands = (0..16).map(|_| operand()).collect();
     Case {
         mask: if lanes == 8 {
             n & 0xff
@@ -351,7 +432,7 @@ fn case(rng: &mut Rng, shape: &ImageShape, lanes: u32, action: Action, n: u32) -
             rng.next_u32() & 0xffff
         },
         at,
-        operands: (0..16).map(|_| rng.next_u32()).collect(),
+        operands,
         data: rng.bytes(DATA),
     }
 }
@@ -410,6 +491,11 @@ impl Model {
             let whole = m.texel == 0 || single;
             let place = self.texel(shape, at).filter(|_| whole);
             let samples = matches!(m.action, Action::Fetch | Action::Four);
+            if m.action.compares() {
+                let reference = f32::from_bits(case.operands[lane]);
+                self.compare(m, shape, at, reference, (4 * lane, stride));
+                continue;
+            }
             self.faults += u64::from(place.is_none() && !samples);
             if m.action == Action::Four {
                 self.four(shape, at, m.channels[0], 4 * lane, stride);
@@ -451,7 +537,68 @@ impl Model {
     }
 }
 
+/// Formats with as many bits that can be compared, where there are any.
+fn comparable(format: &str) -> &str {
+    match format {
+        "r16uint" => "r16unorm",
+        "r32uint" => "r32float",
+        other => other,
+    }
+}
+
+/// The texel a point lies in and its neighbours before it, lower left first and round: steps to the left and up.
+const AROUND: [(u32, u32); 4] = [(1, 0), (0, 0), (0, 1), (1, 1)];
+
 impl Model {
+    /// 1 where a reference is less than the texel, else 0, the border among the texels.
+    fn compare(
+        &mut self,
+        m: &Message,
+        shape: &ImageShape,
+        at: [u32; 3],
+        reference: f32,
+        (slot, stride): (usize, usize),
+    ) {
+        let name = shape.format.to_string();
+        let known = matches!(name.as_str(), "r16unorm" | "r32float");
+        let known = known && shape.kind != ImageKind::D3;
+        // An image without texels is as good as none, which is no fault.
+        self.faults += u64::from(!known && !self.memory.is_empty());
+        let less = |(left, up): (u32, u32)| {
+            let near = [at[0].wrapping_sub(left), at[1].wrapping_sub(up), at[2]];
+            let place = self.texel(shape, near);
+            let bits = place.map_or(0, |p| {
+                Self::number(&self.memory[p..][..shape.format.texel_bytes() as usize])
+            });
+            match name.as_str() {
+                "r16unorm" => {
+                    let steps = f64::from(reference).clamp(0.0, 1.0) * 65535.0;
+                    (steps.round_ties_even() as u32) < bits
+                }
+                _ => reference < f32::from_bits(bits),
+            }
+        };
+        let answers: Vec<u32> = match (m.action, known && !self.memory.is_empty()) {
+            (_, false) => vec![0; 4],
+            (Action::CompareFour, _) => AROUND
+                .map(|near| f32::from(u8::from(less(near))).to_bits())
+                .to_vec(),
+            _ => {
+                let first = f32::from(u8::from(less((0, 0)))).to_bits();
+                let all = [first, 0, 0, 1_f32.to_bits()];
+                m.channels.iter().map(|&c| all[c]).collect()
+            }
+        };
+        let count = match m.action {
+            Action::CompareFour => 4,
+            _ => m.channels.len(),
+        };
+        for (position, v) in answers.into_iter().take(count).enumerate() {
+            let to = position * stride + slot;
+            self.data[to..to + 4].copy_from_slice(&v.to_le_bytes());
+        }
+    }
+
     /// One channel of the texels around a point a quarter of a texel behind the first corner of one: it and its neighbours
     /// before it, lower left first and round.
     fn four(
@@ -464,7 +611,7 @@ impl Model {
     ) {
         let size = shape.format.channel_bytes() as usize;
         let channels = shape.format.channels() as usize;
-        for (position, (left, up)) in [(1, 0), (0, 0), (0, 1), (1, 1)].into_iter().enumerate() {
+        for (position, (left, up)) in AROUND.into_iter().enumerate() {
             let near = [at[0].wrapping_sub(left), at[1].wrapping_sub(up), at[2]];
             let v = match self.texel(shape, near).filter(|_| channel < channels) {
                 Some(p) => Self::number(&self.memory[p + channel * size..][..size]),
@@ -509,6 +656,7 @@ fn message_on(
             0,
             SamplerState {
                 addressing: visa_runtime::Addressing::Border,
+                comparison: visa_runtime::Comparison::Less,
                 ..SamplerState::default()
             },
         );
@@ -552,9 +700,13 @@ fn images() {
         for (kind, format, extent) in IMAGES {
             // Filters clamp layers; four texels are those of a plane.
             let layers = m.text.starts_with("sample") && kind.layer_axis().is_some();
-            if layers || m.action == Action::Four && kind != ImageKind::D2 {
+            if layers || m.action.gathers() && kind != ImageKind::D2 {
                 continue;
             }
+            let format = match m.action.compares() {
+                true => comparable(format),
+                false => format,
+            };
             let shape = ImageShape {
                 kind,
                 format: format.parse::<ImageFormat>().unwrap(),

@@ -276,9 +276,40 @@ fn brighten(t: &Target, rng: &mut Rng) {
         });
 }
 
+on_devices!(samples, "image_samples", run_samples);
+
+/// Whatever the number of the sample, the texel.
+fn run_samples(t: &Target) {
+    let mut rng = Rng::new(54);
+    let format = |name: &str| name.parse::<ImageFormat>().unwrap();
+    for (kernel, kind, name, n) in [
+        ("samples_float", ImageKind::D2, "rgba8unorm", 2),
+        ("samples_float", ImageKind::D2, "rg32float", 2),
+        ("samples_int", ImageKind::D2, "rgba16int", 2),
+        ("samples_array", ImageKind::D2Array, "rgba16snorm", 4),
+        ("samples_depth", ImageKind::D2, "r32float", 2),
+    ] {
+        let picture = Picture::random(shape(kind, format(name), [8, 5, 3]), &mut rng);
+        let at = around(picture.shape, &mut rng, 64);
+        let want: Vec<Texel> = at.iter().map(|&a| picture.texel(a)).collect();
+        let mut want = words(&want, picture.shape.format);
+        if kernel == "samples_depth" {
+            want = want.into_iter().step_by(4).collect();
+        }
+        t.job(kernel, (64, 32))
+            .output::<u32>(want.len())
+            .input_image(picture.shape, &picture.bytes)
+            .input(&vectors(&at, n))
+            .value(3_i32)
+            .check(|r| {
+                r.exact(0, &want);
+            });
+    }
+}
+
 on_devices!(samplers, "image_sample", run_samplers);
 
-fn states(normalized: bool) -> Vec<SamplerState> {
+pub fn states(normalized: bool) -> Vec<SamplerState> {
     use Addressing::{Border, Edge, Mirror, None, Repeat};
     let modes: &[Addressing] = if normalized {
         &[None, Border, Edge, Repeat, Mirror]
@@ -289,6 +320,7 @@ fn states(normalized: bool) -> Vec<SamplerState> {
         addressing,
         linear,
         normalized,
+        ..SamplerState::default()
     };
     modes
         .iter()
@@ -298,7 +330,7 @@ fn states(normalized: bool) -> Vec<SamplerState> {
 
 /// Coordinates in steps that single precision multiplies exactly, so that no texel is missed by rounding; inside of the image
 /// where what is outside is nobody's business.
-fn spots(picture: &Picture, state: SamplerState, rng: &mut Rng, count: usize) -> Vec<[f32; 3]> {
+pub fn spots(picture: &Picture, state: SamplerState, rng: &mut Rng, count: usize) -> Vec<[f32; 3]> {
     let extents = picture.shape.extents();
     let mut one = |k: usize| {
         let (low, high) = match state.addressing {
@@ -317,7 +349,7 @@ fn spots(picture: &Picture, state: SamplerState, rng: &mut Rng, count: usize) ->
 }
 
 /// Mixed texels, up to the last bits of single precision.
-fn close(got: f32, want: f64) -> bool {
+pub fn close(got: f32, want: f64) -> bool {
     (f64::from(got) - want).abs() <= 2e-6 * want.abs().max(1.0)
 }
 
@@ -342,6 +374,7 @@ fn run_samplers(t: &Target) {
         addressing,
         linear,
         normalized,
+        ..SamplerState::default()
     };
     let picture = Picture::random(flat(format("rgba16float")), &mut rng);
     for (kernel, state) in [
@@ -486,6 +519,7 @@ fn run_pictures(t: &Target) {
         addressing: Addressing::Edge,
         linear: true,
         normalized: true,
+        ..SamplerState::default()
     };
     let resized = |at: [i64; 3]| -> Texel {
         let [x, y, _] = at.map(|c| c as f64 + 0.5);

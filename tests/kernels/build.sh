@@ -20,13 +20,18 @@ EXCLUDED="
 gemm_tile:skl gemm_tile:tgllp gemm_tile:acm-g10
 double:tgllp double:acm-g10
 convert_double:tgllp convert_double:acm-g10
-image_sample:pvc image_access:pvc image_filter:pvc
+image_sample:pvc image_access:pvc image_filter:pvc image_samples:pvc
 call_ids:skl call_ids:tgllp
 "
 
 # Further builds of a source under another name, as name:source:environment.
 VARIANTS="
 call_stack:call:IGC_FunctionControl=3
+"
+
+# Sources that need extensions which Intel's driver only names when graphics is there.
+EXTENDED="
+image_samples
 "
 
 excluded() {
@@ -44,12 +49,14 @@ compile() {
             ;;
         esac
     done
+    extensions=
+    case " $(echo $EXTENDED) " in *" $name "*) extensions=" -cl-ext=+all" ;; esac
     out="$WORK/$device/$name"
     mkdir -p "$out" "bin/$device"
     # From its own folder: the compiler leaves a file behind where it runs.
     if ! (cd "$out" && env $environment ocloc compile -file "$HERE/$source.cl" -device "$device" \
         -out_dir "$out" -output "$name" --format zebin -options "-cl-std=CL2.0" \
-        -internal_options "-ze-emit-zebin-visa-sections") >"$out/$name.log" 2>&1; then
+        -internal_options "-ze-emit-zebin-visa-sections$extensions") >"$out/$name.log" 2>&1; then
         echo "$name: ocloc fails for $device" >&2
         cat "$out/$name.log" >&2
         return 1

@@ -1,8 +1,10 @@
 //! Images as OpenCL C 6.12.14 and the specification's section 8 describe them, in double precision. Only names of formats and
 //! shapes are the project's.
 
+use std::cmp::Ordering;
+
 use half::f16;
-use visa_runtime::{Addressing, Channel, ImageFormat, ImageShape, SamplerState};
+use visa_runtime::{Addressing, Channel, Comparison, ImageFormat, ImageShape, SamplerState};
 
 use super::rng::Rng;
 
@@ -126,6 +128,73 @@ impl Picture {
 
     /// What a sampler gives.
     pub fn sample(&self, state: SamplerState, at: [f64; 3]) -> Texel {
+        self.filtered(state, at, |index| self.texel(index))
+    }
+
+    /// Whether the sampler's comparison holds between a number, as a texel would hold it, and the first channel of a texel.
+    fn holds(&self, state: SamplerState, number: f64, index: [i64; 3]) -> f64 {
+        let number = from_bytes(self.shape.format, &to_bytes(self.shape.format, number));
+        let order = number.partial_cmp(&self.texel(index)[0]);
+        let orders: &[Ordering] = match state.comparison {
+            Comparison::Never => &[],
+            Comparison::Less => &[Ordering::Less],
+            Comparison::Equal => &[Ordering::Equal],
+            Comparison::LessEqual => &[Ordering::Less, Ordering::Equal],
+            Comparison::Greater => &[Ordering::Greater],
+            Comparison::NotEqual => &[Ordering::Less, Ordering::Greater],
+            Comparison::GreaterEqual => &[Ordering::Greater, Ordering::Equal],
+            Comparison::Always => &[Ordering::Less, Ordering::Greater, Ordering::Equal],
+        };
+        f64::from(u8::from(order.is_some_and(|o| orders.contains(&o))))
+    }
+
+    /// The part of the texels under the filter for which the comparison holds.
+    pub fn compare(&self, state: SamplerState, at: [f64; 3], number: f64) -> f64 {
+        self.filtered(state, at, |index| {
+            [self.holds(state, number, index), 0.0, 0.0, 0.0]
+        })[0]
+    }
+
+    /// For which of the four texels around a point it holds: lower left, lower right, upper right, upper left.
+    pub fn compare_four(&self, state: SamplerState, at: [f64; 3], number: f64) -> [f64; 4] {
+        [(false, true), (true, true), (true, false), (false, false)].map(|(right, low)| {
+            let (x, _) = self.neighbour(state, true, 0, at[0], right);
+            let (y, _) = self.neighbour(state, true, 1, at[1], low);
+            let axes = self.shape.kind.axes();
+            let z = match axes {
+                3 => self.neighbour(state, false, 2, at[2], false).0,
+                _ => 0,
+            };
+            self.holds(state, number, [x, y, z])
+        })
+    }
+
+    /// Logarithm of the longer of two distances.
+    pub fn level(&self, state: SamplerState, distances: [[f64; 3]; 2]) -> f64 {
+        let axes = self.shape.kind.axes() as usize;
+        let length = |d: [f64; 3]| {
+            let mut sum = 0.0;
+            for (k, &distance) in d.iter().enumerate().take(axes) {
+                let texels = if state.normalized {
+                    distance * f64::from(self.shape.extent[k])
+                } else {
+                    distance
+                };
+                if self.shape.kind.layer_axis() != Some(k as u32) {
+                    sum += texels * texels;
+                }
+            }
+            sum.sqrt()
+        };
+        length(distances[0]).max(length(distances[1])).log2()
+    }
+
+    fn filtered(
+        &self,
+        state: SamplerState,
+        at: [f64; 3],
+        texel: impl Fn([i64; 3]) -> Texel,
+    ) -> Texel {
         let axes = self.shape.kind.axes() as usize;
         let linear = state.linear && !whole(self.shape.format);
         let mut sum = [0.0; 4];
@@ -144,7 +213,7 @@ impl Picture {
                 weight *= w;
             }
             if weight != 0.0 {
-                let texel = self.texel(index);
+                let texel = texel(index);
                 for (to, v) in sum.iter_mut().zip(texel) {
                     *to += weight * v;
                 }

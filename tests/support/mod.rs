@@ -25,10 +25,11 @@ use crate::reference::ulp::error_f32;
 pub const DEVICES: [&str; 4] = ["skl", "tgllp", "acm-g10", "pvc"];
 
 /// Files that a device has no zebin of: it has no double precision, no sampler, or no 2D blocks; or the compiler gives up.
-const ABSENT: [(&str, &str); 12] = [
+const ABSENT: [(&str, &str); 13] = [
     ("pvc", "image_sample"),
     ("pvc", "image_access"),
     ("pvc", "image_filter"),
+    ("pvc", "image_samples"),
     ("tgllp", "double"),
     ("tgllp", "convert_double"),
     ("acm-g10", "double"),

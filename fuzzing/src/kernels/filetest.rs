@@ -56,7 +56,8 @@ fn sampler_text(state: SamplerState) -> String {
     };
     let flag = |yes, name| if yes { name } else { "" };
     let linear = flag(state.linear, " linear");
-    format!("{address}{linear}{}", flag(state.normalized, " normalized"))
+    let normalized = flag(state.normalized, " normalized");
+    format!("{address}{linear}{normalized} {}", state.comparison.name())
 }
 
 /// The text of the file; `expected` are the surfaces after the launch.

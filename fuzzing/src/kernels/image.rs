@@ -5,7 +5,9 @@
 
 use visa_jit::isa::sampler::{SAMPLER_OPS, read_params};
 use visa_jit::isa::{Form, Opcode, OpcodeInfo, Type};
-use visa_runtime::{Addressing, Channel, ImageFormat, ImageKind, ImageShape, SamplerState};
+use visa_runtime::{
+    Addressing, Channel, Comparison, ImageFormat, ImageKind, ImageShape, SamplerState,
+};
 
 use super::generate::Generator;
 use crate::sweep::inst::{Registers, Shape};
@@ -48,9 +50,11 @@ const fn image(
 pub(super) const CELLS: usize = 0;
 pub(super) const SHORTS: usize = 2;
 pub(super) const LAYERS: usize = 3;
+/// The image of normalised numbers that can be compared; [`LAYERS`] are the other one.
+const DEPTHS: usize = 5;
 
 /// All of them; the first is at surface [`FIRST`].
-pub const IMAGES: [Image; 5] = [
+pub const IMAGES: [Image; 6] = [
     image(
         ImageKind::D2,
         (1, 32, Channel::Uint),
@@ -84,6 +88,13 @@ pub const IMAGES: [Image; 5] = [
         (2, 16, Channel::Int),
         [4, 4, 4],
         Type::Ud,
+        Type::Ud,
+    ),
+    image(
+        ImageKind::D2,
+        (1, 16, Channel::Unorm),
+        [8, 8, 1],
+        Type::F,
         Type::Ud,
     ),
 ];
@@ -122,20 +133,28 @@ impl Image {
 }
 
 /// Samplers of every kernel that has images.
-pub const SAMPLERS: [SamplerState; 6] = [
-    sampler(Addressing::Edge, false, false),
-    sampler(Addressing::Border, true, false),
-    sampler(Addressing::Repeat, true, true),
-    sampler(Addressing::Mirror, true, true),
-    sampler(Addressing::Edge, true, true),
-    sampler(Addressing::None, false, false),
+pub const SAMPLERS: [SamplerState; 8] = [
+    sampler(Addressing::Edge, false, false, Comparison::Less),
+    sampler(Addressing::Border, true, false, Comparison::GreaterEqual),
+    sampler(Addressing::Repeat, true, true, Comparison::LessEqual),
+    sampler(Addressing::Mirror, true, true, Comparison::Equal),
+    sampler(Addressing::Edge, true, true, Comparison::Greater),
+    sampler(Addressing::None, false, false, Comparison::NotEqual),
+    sampler(Addressing::Edge, true, false, Comparison::Always),
+    sampler(Addressing::Border, true, true, Comparison::Never),
 ];
 
-const fn sampler(addressing: Addressing, linear: bool, normalized: bool) -> SamplerState {
+const fn sampler(
+    addressing: Addressing,
+    linear: bool,
+    normalized: bool,
+    comparison: Comparison,
+) -> SamplerState {
     SamplerState {
         addressing,
         linear,
         normalized,
+        comparison,
     }
 }
 
@@ -149,10 +168,10 @@ pub fn declarations() -> Vec<String> {
         out.push(format!(".decl S{i} v_type=S num_elts=1"));
     }
     let coordinates = [
-        (["IU", "IV", "IR", "IL"], "ud"),
-        (["FU", "FV", "FR", "FL"], "f"),
-        (["WU", "WV", "WR", "WL"], "uw"),
-        (["HU", "HV", "HR", "HL"], "hf"),
+        (["IU", "IV", "IR", "IL", "IC"], "ud"),
+        (["FU", "FV", "FR", "FL", "FC"], "f"),
+        (["WU", "WV", "WR", "WL", "WC"], "uw"),
+        (["HU", "HV", "HR", "HL", "HC"], "hf"),
     ];
     for (names, ty) in coordinates {
         let decl = |n| format!(".decl {n} v_type=G type={ty} num_elts=32 align=GRF");
@@ -160,7 +179,7 @@ pub fn declarations() -> Vec<String> {
     }
     // Their low halves.
     let half = |n| format!(".decl {n}_uw v_type=G type=uw num_elts=64 alias=<{n}, 0>");
-    out.extend(["IU", "IV", "IR", "IL"].map(half));
+    out.extend(["IU", "IV", "IR", "IL", "IC"].map(half));
     // Payloads of messages by their descriptors: coordinates, and data behind them.
     for p in ["P", "Q"] {
         out.push(format!(
@@ -221,7 +240,7 @@ pub(super) fn target(g: &mut Generator<'_>, among: &[usize]) -> Option<(usize, S
 }
 
 fn any(g: &mut Generator<'_>) -> Option<(usize, String)> {
-    target(g, &[0, 1, 2, 3, 4])
+    target(g, &[0, 1, 2, 3, 4, 5])
 }
 
 fn surface(i: usize) -> String {
@@ -496,21 +515,43 @@ fn parameters(name: &str) -> &'static [&'static str] {
         "sample_3d" | "sample_lz" | "sample4" => &["FU", "FV", "FR"],
         "sample_b" | "sample_l" | "sample4_l" => &["FL", "FU", "FV", "FR"],
         "sample_d" => &["FU", "FL", "FL", "FV", "FL", "FL", "FR"],
+        "sample_c" | "sample_c_lz" | "sample4_c" => &["FC", "FU", "FV", "FR"],
+        "sample_b_c" | "sample_l_c" => &["FC", "FL", "FU", "FV", "FR"],
+        "sample_d_c" => &["FC", "FU", "FL", "FL", "FV", "FL", "FL", "FR"],
+        "lod" => &["FU", "FV", "FR"],
         "sample4_po" => &["FU", "FV", "IL", "IR", "FR"],
+        "sample4_po_c" => &["FC", "FU", "FV", "IL", "IR", "FR"],
         "load_3d" => &["IU", "IV", "IL", "IR"],
         "load_lz" => &["IU", "IV", "IR"],
+        "load_mcs" => &["IU", "IV", "IR", "IL"],
+        "load_2dms_w" => &["IC", "IC", "IC", "IU", "IV", "IR", "IL"],
         _ => &[],
+    }
+}
+
+/// Numbers to compare texels with: about those of the image, or any.
+fn reference(g: &mut Generator<'_>, shape: Shape, lines: &mut Vec<String>) {
+    let n = shape.lanes;
+    let ty = if g.rng.chance(50) { Type::F } else { Type::Ud };
+    let (from, _) = g.kernel.source(&mut g.rng, ty).unwrap_or_default();
+    lines.push(format!("mov (M1_NM, {n}) FC(0,0)<1> {from}(0,0)<1;1,0>"));
+    if ty == Type::Ud {
+        // From 0 to 1.
+        lines.push(format!(
+            "mul (M1_NM, {n}) FC(0,0)<1> FC(0,0)<1;1,0> 0x2f800000:f"
+        ));
     }
 }
 
 /// Messages of the sampler.
 fn sampled(g: &mut Generator<'_>, row: &OpcodeInfo, lines: &mut Vec<String>) -> Option<String> {
-    let all: Vec<&str> = SAMPLER_OPS
+    let all: Vec<_> = SAMPLER_OPS
         .iter()
-        .filter(|op| op.opcode == row.opcode && read_params(op.opcode, op.code).is_some())
-        .map(|op| op.mnemonic)
+        .filter_map(|op| Some((op, read_params(op.opcode, op.code, false)?)))
+        .filter(|(op, _)| op.opcode == row.opcode)
+        .map(|(op, params)| (op.mnemonic, params.reference.is_some()))
         .collect();
-    let name = *g.rng.pick(&all);
+    let (name, compares) = *g.rng.pick(&all);
     let shape = g.lanes(&[8, 16]);
     let exec = shape.text();
     let n = shape.lanes;
@@ -528,7 +569,14 @@ fn sampled(g: &mut Generator<'_>, row: &OpcodeInfo, lines: &mut Vec<String>) -> 
             surface(i)
         ));
     }
-    let (i, mut data) = any(g)?;
+    // Of others there is nothing but faults to compare.
+    let (i, mut data) = match compares && g.rng.chance(90) {
+        true => target(g, &[LAYERS, DEPTHS])?,
+        false => any(g)?,
+    };
+    if compares {
+        reference(g, shape, lines);
+    }
     let fetches = row.form == Form::Load3d;
     // Results of 16 bits, of the image's kind.
     let mut bytes = 4;
@@ -547,7 +595,8 @@ fn sampled(g: &mut Generator<'_>, row: &OpcodeInfo, lines: &mut Vec<String>) -> 
     } else {
         spots(g, i, shape, lines);
     }
-    if name == "load_3d" || name == "sample4_po" {
+    let moves = matches!(name, "sample4_po" | "sample4_po_c");
+    if matches!(name, "load_3d" | "load_2dms_w") || moves {
         let mask = if fetches { 0x2 } else { 0x8000_0003_u32 };
         let (from, _) = g.kernel.source(&mut g.rng, Type::Ud).unwrap_or_default();
         lines.push(format!(
@@ -556,6 +605,7 @@ fn sampled(g: &mut Generator<'_>, row: &OpcodeInfo, lines: &mut Vec<String>) -> 
     }
     let gathers = row.opcode == Opcode::Gather43d;
     let channels = match gathers {
+        true if compares => "R",
         true => *g.rng.pick(&["R", "G", "B", "A"]),
         false => *g.rng.pick(&CHANNELS),
     };
@@ -569,7 +619,7 @@ fn sampled(g: &mut Generator<'_>, row: &OpcodeInfo, lines: &mut Vec<String>) -> 
         2 if !fetches => ".divS",
         _ => "",
     };
-    let offset = if name == "sample4_po" || g.rng.chance(60) {
+    let offset = if moves || g.rng.chance(60) {
         "0x0:uw".to_owned()
     } else {
         format!("{:#x}:uw", g.rng.below(0x1000))
@@ -579,12 +629,12 @@ fn sampled(g: &mut Generator<'_>, row: &OpcodeInfo, lines: &mut Vec<String>) -> 
         false => format!("S{} ", g.rng.below(SAMPLERS.len())),
     };
     // Half floats and words instead of the coordinates.
-    let halves = g.rng.chance(20) && name != "sample4_po";
+    let halves = g.rng.chance(20) && !moves;
     if halves {
         let names = if fetches {
-            ["IU", "IV", "IR", "IL"]
+            ["IU", "IV", "IR", "IL", "IC"]
         } else {
-            ["FU", "FV", "FR", "FL"]
+            ["FU", "FV", "FR", "FL", "FC"]
         };
         for p in names {
             let to = if fetches {
@@ -605,10 +655,14 @@ fn sampled(g: &mut Generator<'_>, row: &OpcodeInfo, lines: &mut Vec<String>) -> 
         (true, false) => p.replace('F', "H"),
         (false, _) => p.to_owned(),
     };
-    let parameters: Vec<String> = parameters(name)
+    let mut parameters: Vec<String> = parameters(name)
         .iter()
         .map(|p| format!("{}.0", narrow(p)))
         .collect();
+    if halves && name == "load_2dms_w" {
+        // Control data of 64 bits.
+        parameters.splice(1..1, ["WC.0".to_owned(), "WC.0".to_owned()]);
+    }
     Some(format!(
         "{}{name}{suffix}.{channels} {exec} {offset} {sampler}{} {data}.0 {}",
         g.guard(),

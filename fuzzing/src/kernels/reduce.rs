@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn what_fails_is_what_is_left() {
-        let kernel = crate::kernels::generate::kernel(3);
+        let kernel = crate::kernels::generate::kernel(4);
         let all = kernel.text();
         let needle = all
             .lines()

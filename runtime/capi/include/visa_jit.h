@@ -54,6 +54,30 @@
 // Beyond the edges is the image again, every other time reversed.
 #define VISA_JIT_ADDRESS_MIRROR 4
 
+// Nothing compares.
+#define VISA_JIT_COMPARE_NEVER 0
+
+// The reference is less than the texel.
+#define VISA_JIT_COMPARE_LESS 1
+
+// They are equal.
+#define VISA_JIT_COMPARE_EQUAL 2
+
+// The reference is less, or they are equal.
+#define VISA_JIT_COMPARE_LEQUAL 3
+
+// The reference is greater than the texel.
+#define VISA_JIT_COMPARE_GREATER 4
+
+// They are not equal.
+#define VISA_JIT_COMPARE_NOTEQUAL 5
+
+// The reference is greater, or they are equal.
+#define VISA_JIT_COMPARE_GEQUAL 6
+
+// Everything compares.
+#define VISA_JIT_COMPARE_ALWAYS 7
+
 // How a call ended.
 typedef enum visa_jit_status {
   // It did what it should.
@@ -110,6 +134,8 @@ typedef struct visa_jit_sampler {
   uint32_t linear;
   // 1 where coordinates run from 0 to 1, 0 where they run to the number of texels.
   uint32_t normalized;
+  // `VISA_JIT_COMPARE_LESS` and the like: what comparing samples ask of texels.
+  uint32_t comparison;
 } visa_jit_sampler;
 
 // What a launch did.
@@ -338,4 +364,4 @@ enum visa_jit_status visa_jit_buffer_read(const struct visa_jit_buffer *buffer,
 #endif  // __cplusplus
 
 #endif  /* VISA_JIT_H */
-/* Sources: 4f93941fee8c35e9 */
+/* Sources: 12696b6c6267e857 */

@@ -1,6 +1,8 @@
 //! Images and samplers. Numbers come from C, so each is looked at before it means something.
 
-use visa_runtime::{Addressing, Channel, ImageFormat, ImageKind, ImageShape, SamplerState};
+use visa_runtime::{
+    Addressing, Channel, Comparison, ImageFormat, ImageKind, ImageShape, SamplerState,
+};
 
 /// How the coordinates of an image count.
 pub const VISA_JIT_IMAGE_1D: u32 = 0;
@@ -37,6 +39,23 @@ pub const VISA_JIT_ADDRESS_REPEAT: u32 = 3;
 /// Beyond the edges is the image again, every other time reversed.
 pub const VISA_JIT_ADDRESS_MIRROR: u32 = 4;
 
+/// Nothing compares.
+pub const VISA_JIT_COMPARE_NEVER: u32 = 0;
+/// The reference is less than the texel.
+pub const VISA_JIT_COMPARE_LESS: u32 = 1;
+/// They are equal.
+pub const VISA_JIT_COMPARE_EQUAL: u32 = 2;
+/// The reference is less, or they are equal.
+pub const VISA_JIT_COMPARE_LEQUAL: u32 = 3;
+/// The reference is greater than the texel.
+pub const VISA_JIT_COMPARE_GREATER: u32 = 4;
+/// They are not equal.
+pub const VISA_JIT_COMPARE_NOTEQUAL: u32 = 5;
+/// The reference is greater, or they are equal.
+pub const VISA_JIT_COMPARE_GEQUAL: u32 = 6;
+/// Everything compares.
+pub const VISA_JIT_COMPARE_ALWAYS: u32 = 7;
+
 /// Kind, format and size of an image.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
@@ -63,6 +82,8 @@ pub struct visa_jit_sampler {
     pub linear: u32,
     /// 1 where coordinates run from 0 to 1, 0 where they run to the number of texels.
     pub normalized: u32,
+    /// `VISA_JIT_COMPARE_LESS` and the like: what comparing samples ask of texels.
+    pub comparison: u32,
 }
 
 impl visa_jit_image {
@@ -107,10 +128,22 @@ impl visa_jit_sampler {
             VISA_JIT_ADDRESS_MIRROR => Addressing::Mirror,
             other => return Err(format!("{other} is no address mode")),
         };
+        let comparison = match self.comparison {
+            VISA_JIT_COMPARE_NEVER => Comparison::Never,
+            VISA_JIT_COMPARE_LESS => Comparison::Less,
+            VISA_JIT_COMPARE_EQUAL => Comparison::Equal,
+            VISA_JIT_COMPARE_LEQUAL => Comparison::LessEqual,
+            VISA_JIT_COMPARE_GREATER => Comparison::Greater,
+            VISA_JIT_COMPARE_NOTEQUAL => Comparison::NotEqual,
+            VISA_JIT_COMPARE_GEQUAL => Comparison::GreaterEqual,
+            VISA_JIT_COMPARE_ALWAYS => Comparison::Always,
+            other => return Err(format!("{other} is no comparison")),
+        };
         Ok(SamplerState {
             addressing,
             linear: self.linear != 0,
             normalized: self.normalized != 0,
+            comparison,
         })
     }
 }

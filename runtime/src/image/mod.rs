@@ -2,12 +2,14 @@
 //!
 //! A texel is read as four 32-bit channels: floats for normalised and float formats, else integers. Channels that a format
 //! lacks read 0, alpha 1. This file names formats, shapes and samplers; [`format`] converts texels, [`sample`] finds and
-//! filters them. Both engines call these functions, as they do the rest of memory: there is one definition of what is in an
+//! filters them, [`compare`] is about comparing samples, [`lod`] about levels of detail. Both engines call these functions, as they do the rest of memory: there is one definition of what is in an
 //! image.
 //!
 //! Layout in memory is linear: texels of a row, rows of a slice, slices or layers, without gaps.
 
+mod compare;
 pub(crate) mod format;
+mod lod;
 pub(crate) mod sample;
 #[cfg(test)]
 mod tests;
@@ -94,6 +96,15 @@ impl ImageFormat {
     /// Bytes of a channel.
     pub const fn channel_bytes(self) -> u32 {
         self.bits as u32 / 8
+    }
+
+    /// True for formats that comparing samples take. Intel's tables of surface formats have shadow maps of these two and of
+    /// depth formats, which do not exist here; Direct3D names the same.
+    pub const fn compares(self) -> bool {
+        matches!(
+            (self.channels, self.bits, self.channel),
+            (1, 16, Channel::Unorm) | (1, 32, Channel::Float)
+        )
     }
 
     /// What a channel means.
@@ -252,6 +263,56 @@ pub enum Addressing {
     Mirror = 4,
 }
 
+/// What comparing samples (`sample_c` and the like) ask of each texel: `reference OP texel`.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize,
+)]
+#[repr(u32)]
+pub enum Comparison {
+    /// False. What the sampler states of OpenCL's driver say, which know no comparison and leave the field 0.
+    #[default]
+    Never = 0,
+    /// `<`.
+    Less = 1,
+    /// `==`.
+    Equal = 2,
+    /// `<=`.
+    LessEqual = 3,
+    /// `>`.
+    Greater = 4,
+    /// `!=`.
+    NotEqual = 5,
+    /// `>=`.
+    GreaterEqual = 6,
+    /// True.
+    Always = 7,
+}
+
+impl Comparison {
+    /// All of them and their names.
+    pub const ALL: [(Comparison, &'static str); 8] = [
+        (Comparison::Never, "never"),
+        (Comparison::Less, "less"),
+        (Comparison::Equal, "equal"),
+        (Comparison::LessEqual, "lequal"),
+        (Comparison::Greater, "greater"),
+        (Comparison::NotEqual, "notequal"),
+        (Comparison::GreaterEqual, "gequal"),
+        (Comparison::Always, "always"),
+    ];
+
+    /// The comparison of a name.
+    pub fn from_name(name: &str) -> Option<Comparison> {
+        let known = Comparison::ALL.into_iter().find(|(_, n)| *n == name);
+        known.map(|(comparison, _)| comparison)
+    }
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        Comparison::ALL[self as usize].1
+    }
+}
+
 /// How an image is sampled.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize,
@@ -263,4 +324,6 @@ pub struct SamplerState {
     pub linear: bool,
     /// Whether coordinates run from 0 to 1, else to the number of texels.
     pub normalized: bool,
+    /// What messages that compare ask of texels; others do not.
+    pub comparison: Comparison,
 }

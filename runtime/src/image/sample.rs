@@ -2,7 +2,9 @@
 //!
 //! Arithmetic is single precision, one operation after the other as written, so that every engine gives the same bits.
 
+use super::compare::Test;
 use super::format::{Texel, border, decode, encode, missing};
+use super::lod::level;
 use super::{Addressing, ImageFormat};
 use crate::abi::{Image, ImageTable, SURFACES, Sampler, image as op};
 use crate::group::{load, store};
@@ -13,6 +15,8 @@ use crate::helpers::swap;
 pub(crate) struct View<'a> {
     image: &'a Image,
     format: ImageFormat,
+    /// What filters take of texels instead of their colours.
+    test: Option<Test>,
 }
 
 /// What one lane asks of an image.
@@ -31,7 +35,11 @@ pub struct Access {
 /// The image and the sampler of two indices, of which the low bytes count.
 pub(crate) fn bound(table: &ImageTable, surface: u32, sampler: u32) -> (Option<View<'_>>, Sampler) {
     let image = &table.images[surface as usize % SURFACES];
-    let view = ImageFormat::from_code(image.format).map(|format| View { image, format });
+    let view = ImageFormat::from_code(image.format).map(|format| View {
+        image,
+        format,
+        test: None,
+    });
     (view, table.samplers[sampler as usize % SURFACES])
 }
 
@@ -96,6 +104,32 @@ impl View<'_> {
                 store(to.wrapping_add((c * bytes) as usize), bytes, part);
             }
         }
+    }
+
+    /// True where comparing samples have a meaning: of no other formats, and not of volumes, for which Direct3D leaves them
+    /// undefined.
+    fn compares(&self) -> bool {
+        let volume = self.image.axes == 3 && self.image.layer_axis == 3;
+        self.format.compares() && !volume
+    }
+
+    /// The same image, of whose texels filters get answers.
+    fn compared(self, sampler: Sampler, reference: u32) -> Self {
+        let test = Some(Test::new(sampler, self.format, reference));
+        View { test, ..self }
+    }
+
+    /// The level of detail: of the one there is, 0, and as neighbours' coordinates have it.
+    fn level(&self, gradients: [[u32; 3]; 2], sampler: Sampler) -> Texel {
+        let texels = |k: usize, d: u32| match k {
+            _ if k >= self.axes() || self.image.layer_axis as usize == k => 0.0,
+            _ if sampler.normalized != 0 => {
+                f64::from(f32::from_bits(d)) * f64::from(self.image.extent[k])
+            }
+            _ => f64::from(f32::from_bits(d)),
+        };
+        let level = level(gradients.map(|g| std::array::from_fn(|k| texels(k, g[k]))));
+        [0, level.to_bits(), 0, 0]
     }
 
     /// The cell that atomics change, if the format is one of a single channel of so many bytes.
@@ -221,14 +255,16 @@ impl View<'_> {
     /// As [`View::sample`].
     unsafe fn mixed(&self, steps: &[Step; 3], axes: usize, mut at: [Option<u64>; 3]) -> Texel {
         let Some(k) = axes.checked_sub(1) else {
-            let [Some(x), Some(y), Some(z)] = at else {
-                return border(self.format);
+            let place = match at {
+                [Some(x), Some(y), Some(z)] => self.texel([x, y, z]),
+                _ => None,
             };
-            return match self.texel([x, y, z]) {
+            let texel = match place {
                 // SAFETY: inside.
                 Some(from) => unsafe { self.read(from) },
                 None => border(self.format),
             };
+            return self.test.map_or(texel, |test| test.answer(texel));
         };
         let Step { at: [a, b], weight } = steps[k];
         at[k] = a;
@@ -327,6 +363,7 @@ pub(crate) fn outside(view: Option<View<'_>>, op: u32, at: [u32; 3]) -> bool {
         (op::READ | op::WRITE, Some(view)) => view.inside(at),
         (op::ATOMIC, Some(view)) => view.cell(at, 4),
         (op::ATOMIC_SHORT, Some(view)) => view.cell(at, 2),
+        (op::COMPARE | op::GATHER_COMPARE, Some(view)) => return !view.compares(),
         _ => return false,
     };
     place.is_none()
@@ -340,8 +377,12 @@ pub(crate) unsafe fn access(view: Option<View<'_>>, sampler: Sampler, access: &A
     let Some(view) = view else {
         return [0; 4];
     };
-    let [u, v, r, _] = access.data;
+    let [u, v, r, reference] = access.data;
     let (at, by) = (access.at, [u, v, r]);
+    let compares = matches!(access.op, op::COMPARE | op::GATHER_COMPARE);
+    if compares && !view.compares() {
+        return [0; 4];
+    }
     // SAFETY: as promised.
     unsafe {
         match access.op {
@@ -354,6 +395,12 @@ pub(crate) unsafe fn access(view: Option<View<'_>>, sampler: Sampler, access: &A
             op::SAMPLE => view.sample(at, sampler, [0; 3]),
             op::SAMPLE_OFFSET => view.sample(at, sampler, by),
             op::GATHER => view.gather(at, sampler, by, access.channels),
+            op::COMPARE => view.compared(sampler, reference).sample(at, sampler, by),
+            op::GATHER_COMPARE => {
+                let view = view.compared(sampler, reference);
+                view.gather(at, sampler, by, access.channels)
+            }
+            op::LOD => view.level([at, by], sampler),
             op::SAMPLES => [1, 0, 0, 0],
             op::FETCH_OFFSET => match view.inside(view.moved(at, by)) {
                 Some(from) => view.read(from),

@@ -1,6 +1,7 @@
 //! Formats, sizes and samplers by themselves.
 
-use super::format::{border, decode, encode, missing};
+use super::compare::Test;
+use super::format::{Texel, border, decode, encode, missing};
 use super::*;
 use crate::{DeviceMemory, SurfaceTable};
 
@@ -118,6 +119,87 @@ fn images_must_fit_their_buffers() {
     );
 }
 
+#[test]
+fn comparisons_have_names_and_numbers() {
+    for (n, (comparison, name)) in Comparison::ALL.into_iter().enumerate() {
+        assert_eq!(comparison as usize, n);
+        assert_eq!(comparison.name(), name);
+        assert_eq!(Comparison::from_name(name), Some(comparison));
+    }
+    assert_eq!(Comparison::from_name("less_equal"), None);
+    assert_eq!(Comparison::default(), Comparison::Never);
+}
+
+/// What a sampler with this comparison answers of a texel: `Less` of `reference < texel`, for numbers below, at and above it.
+fn answers(comparison: Comparison, name: &str, reference: f32, texel: f32) -> Texel {
+    let sampler = crate::abi::Sampler {
+        comparison: comparison as u32,
+        ..crate::abi::Sampler::default()
+    };
+    let format = format(name);
+    let texel = [decode(format, encode(format, texel.to_bits())), 7, 8, 9];
+    Test::new(sampler, format, reference.to_bits()).answer(texel)
+}
+
+#[test]
+fn comparisons_are_reference_first() {
+    // Below, equal, above, not a number.
+    let rows = [
+        (Comparison::Never, [0, 0, 0, 0]),
+        (Comparison::Less, [1, 0, 0, 0]),
+        (Comparison::Equal, [0, 1, 0, 0]),
+        (Comparison::LessEqual, [1, 1, 0, 0]),
+        (Comparison::Greater, [0, 0, 1, 0]),
+        (Comparison::NotEqual, [1, 0, 1, 1]),
+        (Comparison::GreaterEqual, [0, 1, 1, 0]),
+        (Comparison::Always, [1, 1, 1, 1]),
+    ];
+    for (comparison, want) in rows {
+        for (reference, want) in [-3.5, 0.25, 1e9, f32::NAN].into_iter().zip(want) {
+            let got = answers(comparison, "r32float", reference, 0.25).map(f32::from_bits);
+            assert_eq!(
+                got,
+                [want as f32, 0.0, 0.0, 1.0],
+                "{comparison:?} {reference}"
+            );
+        }
+    }
+}
+
+/// References are rounded as texels are when they are written, and clamped.
+#[test]
+fn references_have_the_format_of_texels() {
+    let red = |comparison, name, reference, texel| {
+        f32::from_bits(answers(comparison, name, reference, texel)[0])
+    };
+    let (equal, less) = (Comparison::Equal, Comparison::Less);
+    assert_eq!(red(equal, "r16unorm", 0.3, 0.3), 1.0);
+    assert_eq!(red(less, "r16unorm", 0.3, 0.3), 0.0);
+    assert_eq!(red(less, "r16unorm", 0.3, 0.300_02), 1.0);
+    assert_eq!(red(equal, "r16unorm", 7.0, 1.0), 1.0);
+    assert_eq!(red(equal, "r16unorm", -7.0, 0.0), 1.0);
+    assert_eq!(red(less, "r16unorm", -7.0, 0.0), 0.0);
+    assert_eq!(red(equal, "r32float", 7.0, 1.0), 0.0);
+    assert_eq!(red(less, "r32float", -7.0, 0.0), 1.0);
+}
+
+#[test]
+fn few_formats_can_be_compared() {
+    for (name, yes) in [
+        ("r16unorm", true),
+        ("r32float", true),
+        ("r8unorm", false),
+        ("r16snorm", false),
+        ("r16float", false),
+        ("r32uint", false),
+        ("r16uint", false),
+        ("rg16unorm", false),
+        ("rgba32float", false),
+    ] {
+        assert_eq!(format(name).compares(), yes, "{name}");
+    }
+}
+
 /// Images flush against unreadable pages on either side, at coordinates of every size: what is outside is never touched.
 #[test]
 fn coordinates_of_every_size_stay_inside() {
@@ -131,6 +213,8 @@ fn coordinates_of_every_size_stay_inside() {
         (ImageKind::D2Array, "r32int", [2, 2, 3]),
         (ImageKind::D3, "rgba8unorm", [3, 2, 4]),
         (ImageKind::Buffer, "rgba16float", [7, 1, 1]),
+        (ImageKind::D2, "r16unorm", [3, 4, 1]),
+        (ImageKind::D1Array, "r32float", [2, 3, 1]),
     ];
     let odd = [
         0,
@@ -157,7 +241,14 @@ fn coordinates_of_every_size_stay_inside() {
         f32::NAN,
     ];
     let numbers: Vec<u32> = odd.into_iter().chain(floats.map(f32::to_bits)).collect();
-    let sampling = [op::SAMPLE, op::SAMPLE_OFFSET, op::GATHER];
+    let sampling = [
+        op::SAMPLE,
+        op::SAMPLE_OFFSET,
+        op::GATHER,
+        op::COMPARE,
+        op::GATHER_COMPARE,
+        op::LOD,
+    ];
     let mut count = 0;
     for (kind, name, extent) in shapes {
         let shape = ImageShape {
@@ -185,6 +276,7 @@ fn coordinates_of_every_size_stay_inside() {
                     ][bits as usize / 4],
                     linear: bits & 1 != 0,
                     normalized: bits & 2 != 0,
+                    comparison: Comparison::ALL[bits as usize % 8].0,
                 };
                 table.bind_sampler(bits, state).unwrap();
             }
@@ -229,5 +321,5 @@ fn coordinates_of_every_size_stay_inside() {
             }
         }
     }
-    assert_eq!(count, 6 * 2 * 400 * (7 + 3 * 20));
+    assert_eq!(count, 8 * 2 * 400 * (7 + 6 * 20));
 }

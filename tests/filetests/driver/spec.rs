@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use visa_jit::backend::OobPolicy;
 use visa_jit::isa::Platform;
 
-use visa_runtime::{Addressing, ImageKind, ImageShape, SamplerState};
+use visa_runtime::{Addressing, Comparison, ImageKind, ImageShape, SamplerState};
 
 use super::data::{Type, array, values};
 
@@ -222,7 +222,7 @@ fn image_shape(kind: &str, format: &str, size: &str) -> Result<ImageShape, Strin
     })
 }
 
-/// An address mode, then `linear` and `normalized`.
+/// An address mode, then `linear`, `normalized` and a comparison.
 fn sampler(text: &str) -> Result<SamplerState, String> {
     let mut state = SamplerState::default();
     for word in text.split_whitespace() {
@@ -234,7 +234,10 @@ fn sampler(text: &str) -> Result<SamplerState, String> {
             "mirrored_repeat" => state.addressing = Addressing::Mirror,
             "linear" => state.linear = true,
             "normalized" => state.normalized = true,
-            _ => return Err(format!("`{word}` says nothing of a sampler")),
+            _ => match Comparison::from_name(word) {
+                Some(comparison) => state.comparison = comparison,
+                None => return Err(format!("`{word}` says nothing of a sampler")),
+            },
         }
     }
     Ok(state)
