@@ -8,6 +8,7 @@ use std::thread;
 use reference::rng::Rng;
 use reference::{linear, reduce, sort};
 use visa_jit::backend::OobPolicy;
+use visa_jit::interp::InterpOptions;
 use visa_jit::{Engine, EngineOptions, Kernel, Launch, Origin, Program};
 
 fn engine() -> Engine {
@@ -245,5 +246,82 @@ fn one_prepared_launch_from_several_threads() {
             want[usize::from(v)] += 20;
         }
         assert_eq!(bins.to_vec_of::<u32>(), want, "{name}");
+    }
+}
+
+/// What a launch of `sgemm_naive` leaves in a matrix that is too small, and its faults: where they are, and of whom.
+fn sgemm(
+    engine: &Engine,
+    program: &Program,
+    global: [u32; 2],
+    local: [u32; 2],
+    oob: OobPolicy,
+) -> (Vec<u32>, Vec<String>) {
+    let (k, n) = (5u32, global[0]);
+    let floats = |seed, n: u32| Rng::new(seed).floats(n as usize, -9.0, 9.0);
+    let memory = engine.memory();
+    let c = memory
+        .alloc_from(&vec![7u32; (n * global[1] - n - 3) as usize])
+        .unwrap();
+    let a = memory.alloc_from(&floats(1, k * global[1])).unwrap();
+    let b = memory.alloc_from(&floats(2, k * n)).unwrap();
+    let launch = Launch::new([global[0], global[1], 1])
+        .local([local[0], local[1], 1])
+        .threads(1)
+        .oob(oob)
+        .arg(0, &c)
+        .arg(1, &a)
+        .arg(2, &b)
+        .arg(3, n as i32)
+        .arg(4, k as i32);
+    let report = program
+        .kernel("sgemm_naive")
+        .unwrap()
+        .launch(&launch)
+        .unwrap();
+    let faults = report.faults.iter().map(|f| format!("{f:?}"));
+    let counted = format!("{} in all", report.fault_count);
+    (c.to_vec_of(), faults.chain([counted]).collect())
+}
+
+/// Groups whose rows are a half or a quarter of a thread have code of their own, which does the same as the definition, to the
+/// last fault; rows that threads do not have as a whole have none, nor have traps.
+#[test]
+fn short_rows_of_local_ids() {
+    let options = EngineOptions {
+        memory_bytes: 1 << 30,
+        interpret: Some(InterpOptions::default()),
+        ..EngineOptions::default()
+    };
+    let definition = Engine::with_options(options).unwrap();
+    let engine = engine();
+    for device in ["skl", "tgllp"] {
+        let compiled = program(&engine, device, "sgemm");
+        let interpreted = program(&definition, device, "sgemm");
+        let before = engine.cache_stats().misses;
+        let report = OobPolicy::Report;
+        for (global, local, oob, codes) in [
+            ([64, 32], [16, 16], report, 1),
+            ([16, 6], [16, 2], report, 1),
+            ([24, 16], [8, 8], report, 2),
+            ([8, 4], [8, 4], report, 2),
+            // Rows that begin in the middle of a thread, groups that are cut off, threads without all their lanes.
+            ([16, 9], [16, 3], report, 3),
+            ([40, 32], [16, 16], report, 3),
+            ([64, 30], [16, 16], report, 3),
+            ([8, 6], [8, 2], report, 3),
+            ([64, 4], [32, 2], report, 4),
+            ([16, 6], [16, 2], OobPolicy::Trap, 5),
+        ] {
+            let ours = sgemm(&engine, &compiled, global, local, oob);
+            let want = sgemm(&definition, &interpreted, global, local, oob);
+            assert!(
+                ours == want,
+                "{device} {global:?} {local:?}\n{ours:?}\n{want:?}"
+            );
+            assert!(ours.1.len() > 1, "there are faults");
+            let misses = engine.cache_stats().misses - before;
+            assert_eq!(misses, codes, "{device} {global:?} {local:?} {oob:?}");
+        }
     }
 }

@@ -113,6 +113,10 @@ pub const ENGINES: &[Engine] = &[
         make: || native::machine(native::separate()),
     },
     Engine {
+        name: "cranelift-rows",
+        make: native::in_rows,
+    },
+    Engine {
         name: "cranelift-select",
         make: || native::machine(native::gathering(Gather::Select)),
     },

@@ -119,8 +119,13 @@ pub fn interpreted() -> EngineOptions {
     }
 }
 
+/// Length of the rows that work-items lie in, where they do.
+const ROW: u32 = 8;
+
 struct Native {
     options: EngineOptions,
+    /// Full threads lie in rows that are shorter.
+    rows: bool,
     memory: DeviceMemory,
     engine: visa_jit::Engine,
     programs: usize,
@@ -131,10 +136,23 @@ struct Native {
 /// # Panics
 /// When this computer cannot run generated code.
 pub fn machine(options: EngineOptions) -> Box<dyn Machine> {
+    native(options, false)
+}
+
+/// A machine with all passes whose threads, if they have all their lanes, lie in rows of eight work-items.
+///
+/// # Panics
+/// When this computer cannot run generated code.
+pub fn in_rows() -> Box<dyn Machine> {
+    native(optimised(), true)
+}
+
+fn native(options: EngineOptions, rows: bool) -> Box<dyn Machine> {
     let memory = DeviceMemory::with_capacity(options.memory_bytes).expect("address space");
     let engine = fresh(&options, &memory);
     Box::new(Native {
         options,
+        rows,
         memory,
         engine,
         programs: 0,
@@ -173,6 +191,7 @@ impl Native {
         let kernel = program.kernels()[0].clone();
         Ok(Box::new(Program {
             kernel,
+            rows: self.rows,
             memory: self.memory.clone(),
         }))
     }
@@ -180,14 +199,19 @@ impl Native {
 
 struct Program {
     kernel: Kernel,
+    rows: bool,
     memory: DeviceMemory,
 }
 
 impl Program {
     fn launch(&self, given: &Launch) -> Result<Outcome, Error> {
-        let mut launch = visa_jit::Launch::new([given.lanes, 1, 1])
-            .local([given.lanes, 1, 1])
-            .deadline(DEADLINE);
+        let in_rows = self.rows && given.lanes > ROW && given.lanes == self.kernel.simd();
+        let shape = match in_rows {
+            true => [ROW, given.lanes / ROW, 1],
+            false => [given.lanes, 1, 1],
+        };
+        let launch = visa_jit::Launch::new(shape).local(shape);
+        let mut launch = launch.deadline(DEADLINE);
         let mut buffers = Vec::new();
         for (i, bytes) in given.surfaces.iter().enumerate() {
             let buffer = self.memory.alloc_from(bytes)?;

@@ -231,6 +231,7 @@ fn engines_agree_on_random_kernels() {
         return sweep(&every(), seeds, 8);
     }
     sweep(&named(&["interp", "cranelift"]), 0..400, 4);
+    sweep(&named(&["interp", "cranelift-rows"]), 400..480, 4);
 }
 
 #[test]

@@ -264,11 +264,12 @@ impl Kernel {
         let general = (LocalIdShape::General, LocalIdShape::General.launches());
         let mut shapes = vec![general];
         if self.walks_rows() {
-            shapes = vec![
-                (LocalIdShape::FullRow, LocalIdShape::FullRow.launches()),
-                (LocalIdShape::Row, LocalIdShape::Row.launches()),
-                general,
-            ];
+            let short = self.short_rows(oob).map(LocalIdShape::ShortRows);
+            let shapes_of_rows = [LocalIdShape::FullRow, LocalIdShape::Row]
+                .into_iter()
+                .chain(short);
+            shapes = shapes_of_rows.map(|s| (s, s.launches())).collect();
+            shapes.push(general);
         }
         let key = |(shape, name)| Some((name, self.disk_key(shape, oob)?));
         shapes.into_iter().filter_map(key).collect()

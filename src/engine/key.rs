@@ -370,6 +370,8 @@ mod tests {
                     LocalIdShape::General,
                     LocalIdShape::Row,
                     LocalIdShape::FullRow,
+                    LocalIdShape::ShortRows(8),
+                    LocalIdShape::ShortRows(16),
                 ] {
                     let mut codegen = codegen();
                     (codegen.oob, codegen.opt) = (oob, opt);

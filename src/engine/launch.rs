@@ -340,10 +340,32 @@ impl Kernel {
             LocalIdShape::FullRow
         } else if local[1] == 1 && local[2] == 1 {
             LocalIdShape::Row
+        } else if let Some(row) = self.short_row(launch, local) {
+            LocalIdShape::ShortRows(row)
         } else {
             LocalIdShape::General
         };
         (local, ids)
+    }
+
+    /// Lengths of rows that there are specialisations for. A trap leaves an access undone, which cannot be said of one that is
+    /// done row by row: there is none for it.
+    pub(super) fn short_rows(&self, oob: OobPolicy) -> impl Iterator<Item = u8> {
+        let simd = self.simd();
+        let rows = [8, 16]
+            .into_iter()
+            .filter(move |&row| u32::from(row) < simd);
+        rows.filter(move |_| oob != OobPolicy::Trap)
+    }
+
+    /// Lanes of a row, if every thread has several whole ones.
+    fn short_row(&self, launch: &Launch, local: [u32; 3]) -> Option<u8> {
+        let row = self
+            .short_rows(launch.oob)
+            .find(|&row| u32::from(row) == local[0])?;
+        let whole = |n: usize| launch.global[n].is_multiple_of(local[n]);
+        let rows = self.simd() / u32::from(row);
+        (local[1].is_multiple_of(rows) && whole(0) && whole(1)).then_some(row)
     }
 
     /// Prepares and runs once.

@@ -188,7 +188,7 @@ impl Linked {
             });
         }
         let lanes = match shape {
-            LocalIdShape::General => Lanes::Any,
+            LocalIdShape::General | LocalIdShape::ShortRows(_) => Lanes::Any,
             LocalIdShape::Row => Lanes::Rows,
             LocalIdShape::FullRow => Lanes::FullRows,
         };

@@ -113,6 +113,7 @@ impl<'k> Lowerer<'k> {
     ) -> Lowerer<'k> {
         let simd = kernel.simd() as u16;
         let mut b = Builder::new(name, simd);
+        b.f.row = payload.local_ids.row();
         let vars = &kernel.module().vars;
         let preds = vars
             .predicate

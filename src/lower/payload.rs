@@ -36,6 +36,9 @@ pub enum LocalIdShape {
     Row,
     /// The same, and every thread has all its lanes: the x size of every group is a multiple of the SIMD size.
     FullRow,
+    /// Every thread has several whole rows of so many lanes, of consecutive y and equal z: the x size of every group is this
+    /// part of the SIMD size, and the y size a multiple of the rows in a thread.
+    ShortRows(u8),
 }
 
 impl LocalIdShape {
@@ -45,7 +48,23 @@ impl LocalIdShape {
             LocalIdShape::General => "other launches",
             LocalIdShape::Row => "rows of local ids",
             LocalIdShape::FullRow => "full rows of local ids",
+            LocalIdShape::ShortRows(8) => "rows of 8 local ids",
+            LocalIdShape::ShortRows(16) => "rows of 16 local ids",
+            LocalIdShape::ShortRows(_) => "short rows of local ids",
         }
+    }
+
+    /// Lanes of a row, where threads have several.
+    pub const fn row(self) -> Option<u16> {
+        match self {
+            LocalIdShape::ShortRows(row) => Some(row as u16),
+            _ => None,
+        }
+    }
+
+    /// True if threads have all their lanes.
+    const fn is_full(self) -> bool {
+        matches!(self, LocalIdShape::FullRow | LocalIdShape::ShortRows(_))
     }
 }
 
@@ -63,7 +82,7 @@ pub struct PayloadMap {
 impl Lowerer<'_> {
     /// Lanes that exist.
     pub(super) fn dispatched(&mut self) -> Value {
-        if self.payload.local_ids == LocalIdShape::FullRow {
+        if self.payload.local_ids.is_full() {
             return self.b.vec_const(Lane::I1, vec![1; usize::from(self.simd)]);
         }
         let mask = Op::Input(Input::DispatchMask);
@@ -174,6 +193,38 @@ fn r0(b: &mut super::build::Builder, at: u32, ty: Ty) -> Value {
     })
 }
 
+/// Local ids of some lanes of a thread that has whole rows.
+fn short_rows(
+    b: &mut super::build::Builder,
+    dim: u8,
+    lanes: std::ops::Range<u16>,
+    row: u8,
+) -> Value {
+    let row = u16::from(row.max(1));
+    let (count, first) = (
+        lanes.len() as u16,
+        Op::Input(Input::LocalId { dim, lane: 0 }),
+    );
+    let constant = |b: &mut super::build::Builder, of: fn(u16, u16) -> u16| {
+        b.vec_const(
+            Lane::I16,
+            lanes.clone().map(|l| of(l, row).into()).collect(),
+        )
+    };
+    match dim {
+        0 => constant(b, |lane, row| lane % row),
+        1 => {
+            let first = b.op(first, vec![], Ty::scalar(Lane::I16));
+            let rows = constant(b, |lane, row| lane / row);
+            b.bin(BinOp::Add, first, rows)
+        }
+        _ => {
+            let first = b.op(first, vec![], Ty::scalar(Lane::I16));
+            b.splat(first, count)
+        }
+    }
+}
+
 fn local_ids(
     b: &mut super::build::Builder,
     dim: u8,
@@ -207,6 +258,9 @@ fn local_ids(
             } else {
                 b.splat(base, lanes)
             }
+        }
+        LocalIdShape::ShortRows(row) => {
+            short_rows(b, dim, u16::from(lane)..u16::from(lane) + lanes, row)
         }
     };
     if ty.bytes() < 2 {

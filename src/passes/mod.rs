@@ -14,6 +14,7 @@ mod gvn;
 mod masks;
 mod params;
 pub mod pipeline;
+mod rows;
 mod shape;
 mod strips;
 mod suspend;

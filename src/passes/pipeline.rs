@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use super::{cfg, dce, flatten, fold, gvn, masks, shape, strips, suspend, uniform};
+use super::{cfg, dce, flatten, fold, gvn, masks, rows, shape, strips, suspend, uniform};
 use crate::ssa::{Function, VerifyError, verify};
 
 /// A pass: changes the function and returns how many changes it made.
@@ -18,6 +18,7 @@ pub const PASSES: &[(&str, Pass)] = &[
     ("masks", masks::run),
     ("dce", dce::run),
     ("strips", strips::run),
+    ("rows", rows::run),
     ("shape", shape::run),
 ];
 
@@ -33,8 +34,12 @@ pub const OPTIONAL: &[(&str, Pass)] = &[("flatten", flatten::run)];
 /// that it is not saved, and after: originals of what is computed again.
 pub const ORDER: &[&str] = &[
     "fold", "cfg", "gvn", "uniform", "fold", "cfg", "gvn", "flatten", "masks", "fold", "cfg",
-    "gvn", "dce", "strips", "cfg", "suspend", "dce", "shape",
+    "gvn", "dce", "strips", "cfg", "rows", "suspend", "dce", "shape",
 ];
+
+/// What runs again behind a pass that changed something: what was the same in all lanes of a thread no more than in some may be
+/// the same in those of a row.
+const BEHIND: &[(&str, &[&str])] = &[("rows", &["uniform", "fold", "gvn"])];
 
 /// What runs.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
@@ -98,30 +103,46 @@ pub struct PassError {
 pub fn optimize(f: &mut Function, options: &PassOptions) -> Result<Vec<PassStats>, PassError> {
     let mut stats = Vec::new();
     for name in ORDER {
-        let wanted = |name: &str| {
-            let optional = OPTIONAL.iter().any(|&(n, _)| n == name);
-            !options.disabled.contains(name) && (options.flatten || !optional)
-        };
-        let Some((name, pass)) = find(name).filter(|(n, _)| wanted(n)) else {
-            continue;
-        };
-        let start = Instant::now();
-        let changes = pass(f);
-        let time = start.elapsed();
-        if changes == 0 && MANDATORY.iter().any(|&(n, _)| n == name) {
-            continue;
+        if run_wanted(f, options, name, &mut stats)? {
+            let behind = BEHIND.iter().filter(|(after, _)| after == name);
+            for again in behind.flat_map(|(_, names)| *names) {
+                run_wanted(f, options, again, &mut stats)?;
+            }
         }
-        if options.verify {
-            verify(f).map_err(|errors| PassError { pass: name, errors })?;
-        }
-        stats.push(PassStats {
-            name,
-            changes,
-            insts: f.order.iter().map(|&b| f.block(b).insts.len()).sum(),
-            time,
-        });
     }
     Ok(stats)
+}
+
+/// Runs a pass if it is enabled; true if it changed something.
+fn run_wanted(
+    f: &mut Function,
+    options: &PassOptions,
+    name: &str,
+    stats: &mut Vec<PassStats>,
+) -> Result<bool, PassError> {
+    let wanted = |name: &str| {
+        let optional = OPTIONAL.iter().any(|&(n, _)| n == name);
+        !options.disabled.contains(name) && (options.flatten || !optional)
+    };
+    let Some((name, pass)) = find(name).filter(|(n, _)| wanted(n)) else {
+        return Ok(false);
+    };
+    let start = Instant::now();
+    let changes = pass(f);
+    let time = start.elapsed();
+    if changes == 0 && MANDATORY.iter().any(|&(n, _)| n == name) {
+        return Ok(false);
+    }
+    if options.verify {
+        verify(f).map_err(|errors| PassError { pass: name, errors })?;
+    }
+    stats.push(PassStats {
+        name,
+        changes,
+        insts: f.order.iter().map(|&b| f.block(b).insts.len()).sum(),
+        time,
+    });
+    Ok(changes > 0)
 }
 
 fn find(name: &str) -> Option<(&'static str, Pass)> {

@@ -159,6 +159,8 @@ pub struct Function {
     pub name: String,
     /// Lanes of a thread: 8, 16 or 32 (1 for scalar kernels).
     pub simd: u16,
+    /// Lanes of a row of local ids, where every thread has several whole rows.
+    pub row: Option<u16>,
     /// Blocks; block 0 is the entry. Blocks not in `order` are dead.
     pub blocks: Vec<BlockData>,
     /// Layout order of live blocks.
@@ -193,6 +195,7 @@ impl Function {
         let mut f = Function {
             name: name.into(),
             simd,
+            row: None,
             blocks: Vec::new(),
             order: Vec::new(),
             insts: Vec::new(),

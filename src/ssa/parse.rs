@@ -288,6 +288,10 @@ impl Parser<'_> {
         self.func.simd = self.cursor.number()?;
         while !self.cursor.peek('\n') && !self.cursor.peek(';') && !self.cursor.rest().is_empty() {
             let field = match self.cursor.word() {
+                "row" => {
+                    self.func.row = Some(self.cursor.number()?);
+                    continue;
+                }
                 "regs" => &mut self.func.regs_bytes,
                 "frame" => &mut self.func.frame_bytes,
                 "states" => &mut self.func.states,

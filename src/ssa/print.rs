@@ -162,6 +162,7 @@ impl fmt::Display for Shape {
 fn header(func: &Function, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     write!(f, "function {:?} simd {}", func.name, func.simd)?;
     let fields = [
+        ("row", func.row.map_or(0, u32::from)),
         ("regs", func.regs_bytes),
         ("frame", func.frame_bytes),
         ("states", func.states),

@@ -14,7 +14,7 @@
 //! | V10 types | operand and result types follow the operation's rule |
 //! | V11 constants | a constant has one literal a lane, with no bits above the lane |
 //! | V12 lane numbers | extracted, inserted and shuffled lanes exist |
-//! | V13 lanes | lane counts are 1 … `MAX_LANES`, `simd` is 1, 8, 16 or 32 |
+//! | V13 lanes | lane counts are 1 … `MAX_LANES`, `simd` is 1, 8, 16 or 32, a row is an even part of it |
 //! | V14 inputs | dimensions, lanes and register numbers of inputs exist, with a type they can have |
 //! | V15 memory | mask, address, surface and elements of an access fit its memory |
 //! | V16 sites | the site of an access exists (register storage has none) |
@@ -118,6 +118,12 @@ impl Verifier<'_> {
         }
         if ![1, 8, 16, 32].contains(&f.simd) {
             let text = format!("{} lanes a thread", f.simd);
+            self.error(Rule::Lanes, entry, None, text);
+        }
+        if let Some(row) = f.row
+            && (row < 2 || row >= f.simd || !f.simd.is_multiple_of(row))
+        {
+            let text = format!("rows of {row} lanes in a thread of {}", f.simd);
             self.error(Rule::Lanes, entry, None, text);
         }
         if let Some(e) = &f.exchange {

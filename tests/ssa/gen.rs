@@ -92,6 +92,7 @@ pub fn function(seed: u64) -> Function {
     let lanes = rng.pick(&[8, 8, 16]);
     let mut f = Function::new("random", lanes);
     f.frame_bytes = FRAME;
+    f.row = [None, Some(lanes / 2), Some(4)][seed as usize % 3];
     f.sites.push(Site {
         line: 0,
         opcode: "gather",

@@ -225,6 +225,11 @@ fn v13_lanes() {
     let mut f = body(&["return"]);
     f.simd = 7;
     assert!(broken(&f).contains(&Rule::Lanes));
+    for row in [0, 1, 3, 8, 16] {
+        let mut f = body(&["return"]);
+        f.row = Some(row);
+        assert!(broken(&f).contains(&Rule::Lanes), "{row}");
+    }
 }
 
 #[test]

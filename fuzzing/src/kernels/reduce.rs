@@ -139,6 +139,7 @@ mod tests {
                     && !l.contains(".decl")
                     && !l.contains(".input")
                     && !l.contains("setp")
+                    && !l.contains("OFF")
             })
             .unwrap()
             .trim()
