@@ -212,6 +212,17 @@ fn kinds() -> Vec<(u8, u32, &'static str)> {
     ] {
         out.extend(all.iter().map(|&(code, name)| (port, code, name)));
     }
+    let written = 1 << 3;
+    out.push((
+        function::DATA_CACHE_0,
+        cache_0::SCRATCH,
+        "scratch block read",
+    ));
+    out.push((
+        function::DATA_CACHE_0,
+        cache_0::SCRATCH | written,
+        "scratch block write",
+    ));
     for port in [
         function::TYPED_GLOBAL,
         function::SHARED_LOCAL,
@@ -248,6 +259,8 @@ fn kind(send: &RawSend) -> (u8, u32) {
         port => port,
     };
     match port {
+        // Of blocks of scratch memory, a bit says that they are written; the others are of something else.
+        function::DATA_CACHE_0 if desc >> 18 & 1 != 0 => (port, desc >> 14 & 0x18),
         function::DATA_CACHE_0 | function::DATA_CACHE_1 => (port, desc >> 14 & 0x1f),
         _ => (port, desc & 0x3f),
     }

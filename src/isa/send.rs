@@ -60,11 +60,14 @@ pub mod cache_0 {
         }
     }
 
-    /// Name of a type; with bit 4 it is one of blocks of scratch memory.
+    /// The first type of blocks of scratch memory, which have bits of the descriptor's other fields in theirs.
+    pub const SCRATCH: u32 = 0x10;
+
+    /// Name of a type.
     pub fn name(code: u32) -> Option<&'static str> {
-        match code >> 4 & 1 {
-            0 => super::find(ALL, code),
-            _ => Some("scratch block"),
+        match code {
+            SCRATCH.. => Some("scratch block"),
+            _ => super::find(ALL, code),
         }
     }
 }
@@ -105,6 +108,12 @@ pub mod cache_1 {
     pub fn name(code: u32) -> Option<&'static str> {
         super::find(ALL, code)
     }
+}
+
+/// Operations of the gateway, bits 2:0.
+pub mod gateway {
+    /// Tells a barrier that a thread has come.
+    pub const BARRIER: u32 = 4;
 }
 
 /// Entries of the binding table that are none: shared local memory, and memory without a surface, coherent with other

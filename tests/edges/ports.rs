@@ -20,11 +20,13 @@ const LESS: Effort = Effort {
     ..ALL
 };
 
-/// The entry of the binding table that a memory has.
-fn entry(space: Space) -> u32 {
+/// The entry of the binding table that a memory has; without a surface there are two, for caches that agree with those of other
+/// devices or not.
+fn entry(space: Space, coherent: bool) -> u32 {
     match space {
         Space::Slm => 254,
-        Space::Scratch | Space::Flat => 255,
+        Space::Scratch | Space::Flat if coherent => 255,
+        Space::Scratch | Space::Flat => 253,
         _ => 0,
     }
 }
@@ -51,7 +53,7 @@ fn scattered(p: Platform, l: Lanes, space: Space, size: u32, store: bool) -> [Sh
     };
     let sixteen = u32::from(l.lanes > 8);
     let kind = if store { 0xc } else { 4 };
-    let desc = kind << 14 | size.ilog2() << 10 | sixteen << 8 | entry(space);
+    let desc = kind << 14 | size.ilog2() << 10 | sixteen << 8 | entry(space, store);
     let shape = plain(legacy::gather_scaled(p, l, space, size, store));
     let lanes = 8 << sixteen;
     let bytes = sent(
@@ -66,7 +68,7 @@ fn scattered(p: Platform, l: Lanes, space: Space, size: u32, store: bool) -> [Sh
         space
     };
     let kind = if store { 0xb } else { 3 };
-    let desc = kind << 14 | (2 | sixteen) << 8 | entry(space);
+    let desc = kind << 14 | (2 | sixteen) << 8 | entry(space, store);
     let shape = plain(legacy::gather(p, l, space, 4, store));
     let dwords = sent(
         shape,
@@ -85,7 +87,7 @@ fn untyped(p: Platform, l: Lanes, space: Space, set: u32, store: bool) -> Shape 
         false => 0,
     };
     let lanes = if l.lanes == 8 { 2 } else { 1 };
-    let fields = lanes << 12 | (15 ^ set) << 8 | entry(space);
+    let fields = lanes << 12 | (15 ^ set) << 8 | entry(space, store);
     if space == Space::Flat {
         let kind = if store { 0x19 } else { 0x11 };
         let shape = svm::channels_at(p, l, set, store);
@@ -124,7 +126,7 @@ fn scattered_64(p: Platform, l: Lanes, bytes: u32, blocks: u32, store: bool) -> 
 fn qwords(p: Platform, l: Lanes, space: Space, n: u32, store: bool) -> Shape {
     let kind = if store { 0xd } else { 5 };
     let sixteen = u32::from(l.lanes > 8);
-    let desc = kind << 14 | n.ilog2() << 10 | 1 << 9 | sixteen << 8 | entry(space);
+    let desc = kind << 14 | n.ilog2() << 10 | 1 << 9 | sixteen << 8 | entry(space, store);
     let data = (8 * l.lanes).next_multiple_of(p.grf_bytes()) * n;
     let data = if store { data } else { 0 };
     let shape = legacy::qwords(p, l, space, n, store);
@@ -152,7 +154,7 @@ fn owords(p: Platform, space: Space, opcode: &'static str, owords: u32) -> Shape
         _ => 8,
     };
     let size = if owords == 1 { 0 } else { owords.ilog2() + 1 };
-    let desc = 1 << 19 | kind << 14 | size << 8 | entry(space);
+    let desc = 1 << 19 | kind << 14 | size << 8 | entry(space, store);
     let data = if store { 16 * owords } else { 0 };
     let m = message(p, CACHE_0, desc, [p.grf_bytes(), data]);
     let shape = legacy::oword(p, space, opcode, owords);
@@ -198,7 +200,11 @@ fn atomics(rig: &mut Rig) {
                     true => bytes == 8,
                     false => lanes == 8,
                 };
-                let desc = kind << 14 | 1 << 13 | u32::from(bit) << 12 | code << 8 | entry(space);
+                let desc = kind << 14
+                    | 1 << 13
+                    | u32::from(bit) << 12
+                    | code << 8
+                    | entry(space, n % 2 == 0);
                 let slot = bytes.max(4) * lanes;
                 let m = message(
                     p,

@@ -15,6 +15,8 @@ pub(super) const CACHE_1: u32 = 12;
 /// Shared local memory, and memory without a surface, which is scratch of the thread where offsets have 32 bits.
 const LOCAL: u32 = 254;
 const STATELESS: u32 = 255;
+/// The same, of which other devices' caches need not know.
+const NONCOHERENT: u32 = 253;
 /// A place in the heap of surfaces, in the register of the extended descriptor.
 pub(super) const IN_HEAP: u32 = 252;
 
@@ -60,7 +62,9 @@ fn registers(g: &Generator<'_>, bytes: u32) -> u32 {
 pub(super) fn port(g: &mut Generator<'_>, split: bool, lines: &mut Vec<String>) -> Option<String> {
     let mut d = Draw { g, split, lines };
     let new = matches!(d.g.kernel.platform, Platform::Dg2 | Platform::Pvc);
-    match d.g.rng.below(if new { 12 } else { 11 }) {
+    // Registers of 64 bytes are not spilled so.
+    let spills = d.g.kernel.platform != Platform::Pvc;
+    match d.g.rng.below(if new { 13 } else { 12 }) {
         0 => d.untyped(),
         1 => d.atomic(Numbers::Integers),
         2 => {
@@ -77,6 +81,7 @@ pub(super) fn port(g: &mut Generator<'_>, split: bool, lines: &mut Vec<String>) 
         8 => d.atomic_64(),
         9 => d.block_64(),
         10 => d.fence(),
+        11 if spills => d.scratch(),
         _ => d.qwords(),
     }
 }
@@ -88,8 +93,8 @@ impl Draw<'_, '_> {
 
     fn surface(&mut self) -> u32 {
         let memory = MEMORY as u32;
-        let all = [memory, memory, LOCAL, STATELESS, IN_HEAP];
-        let all = if self.split { &all[..] } else { &all[..4] };
+        let all = [memory, memory, LOCAL, STATELESS, NONCOHERENT, IN_HEAP];
+        let all = if self.split { &all[..] } else { &all[..5] };
         let surface = *self.g.rng.pick(all);
         if surface == IN_HEAP {
             let entry = (memory + 1) << self.g.kernel.platform.bindless_shift();
@@ -112,7 +117,8 @@ impl Draw<'_, '_> {
             port,
             desc,
             ex: port,
-            heap: desc & 0xff == IN_HEAP,
+            // Blocks of scratch memory have a place there.
+            heap: desc & 0xff == IN_HEAP && (port, desc >> 18 & 1) != (CACHE_0, 1),
             registers: [registers(self.g, first), registers(self.g, data)],
         };
         text(self.g, self.split, sent, exec, address, payload)
@@ -248,7 +254,7 @@ impl Draw<'_, '_> {
         ));
         let kind = if store { 0xb } else { 3 };
         let lanes = if shape.lanes == 16 { 3 } else { 2 };
-        let surface = *self.g.rng.pick(&[MEMORY as u32, STATELESS]);
+        let surface = *self.g.rng.pick(&[MEMORY as u32, STATELESS, NONCOHERENT]);
         let desc = kind << 14 | lanes << 8 | surface;
         self.lanes((CACHE_0, desc), shape, 4 * shape.lanes, store)
     }
@@ -281,6 +287,32 @@ impl Draw<'_, '_> {
         ))
     }
 
+    /// A block of scratch memory: bits 13:12 its size in registers, 11:0 the first, 17 that it is written.
+    fn scratch(&mut self) -> Option<String> {
+        let store = self.store();
+        let size = self.g.rng.below(3) as u32;
+        let header = *self.g.rng.pick(&["OFF.0", "%r0.0"]);
+        if header == "OFF.0" {
+            let line = format!(
+                "mov (M1_NM, 8) OFF(0,0)<1> {:#x}:ud",
+                self.g.rng.below(0x400)
+            );
+            self.lines.push(line);
+        }
+        // The last ones are outside.
+        let at = self.g.rng.below(0x104) as u32;
+        let mode = self.g.rng.below(2) as u32;
+        let desc = 1 << 19 | 1 << 18 | u32::from(store) << 17 | mode << 16 | size << 12 | at;
+        let payload = self.payload(store)?;
+        Some(self.sent(
+            (CACHE_0, desc),
+            [32, 32 << size],
+            "(M1_NM, 8)",
+            header,
+            payload,
+        ))
+    }
+
     fn owords(&mut self) -> Option<String> {
         let kind = match self.store() {
             true => 8,
@@ -288,8 +320,8 @@ impl Draw<'_, '_> {
         };
         // Local memory has no blocks on the oldest device.
         let surfaces: &[u32] = match self.g.kernel.platform {
-            Platform::Skl => &[MEMORY as u32, STATELESS],
-            _ => &[MEMORY as u32, STATELESS, LOCAL],
+            Platform::Skl => &[MEMORY as u32, STATELESS, NONCOHERENT],
+            _ => &[MEMORY as u32, STATELESS, NONCOHERENT, LOCAL],
         };
         let surface = *self.g.rng.pick(surfaces);
         let unit = if kind == 1 { 1 } else { 16 };
@@ -297,7 +329,7 @@ impl Draw<'_, '_> {
         let at = if kind == 1 { at & !3 } else { at };
         let dword = |n: u32, v: u32| format!("mov (M1_NM, 1) OFF(0,{n})<1> {v:#x}:ud");
         self.lines.push(dword(2, at));
-        if surface == STATELESS {
+        if matches!(surface, STATELESS | NONCOHERENT) {
             self.lines.push(dword(5, self.g.rng.below(0x400) as u32));
         }
         self.block(CACHE_0, kind, surface, "OFF.0")
@@ -330,7 +362,7 @@ impl Draw<'_, '_> {
     fn addresses(&mut self, store: bool, shape: Shape, bytes: u32) -> u32 {
         let name = if store { "store" } else { "load" };
         flat(self.g, name, shape, bytes, self.lines);
-        *self.g.rng.pick(&[STATELESS, 253])
+        *self.g.rng.pick(&[STATELESS, NONCOHERENT])
     }
 
     fn untyped_64(&mut self) -> Option<String> {

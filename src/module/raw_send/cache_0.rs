@@ -7,17 +7,21 @@ use crate::isa::send::{cache_0, reserved};
 use crate::isa::{Exec, Opcode, Platform, Type};
 use crate::module::{Body, Mem, MemKind, Raw, Src, SurfaceId};
 
-/// Number of owords by code; one oword may also be the high half of a register, which no instruction asks for.
-const OWORDS: [Option<u8>; 8] = [
-    Some(1),
-    None,
-    Some(2),
-    Some(4),
-    Some(8),
-    Some(16),
-    None,
-    None,
+/// Number of owords by code; one oword may also be the high half of a register, where the vendor's assembler takes no operand.
+const OWORDS: [Result<u8, Refusal>; 8] = [
+    Ok(1),
+    Err("one oword in the high half of a register, which is no operand of an instruction"),
+    Ok(2),
+    Ok(4),
+    Ok(8),
+    Ok(16),
+    Err(OTHER_BLOCK),
+    Err(OTHER_BLOCK),
 ];
+
+const OTHER_BLOCK: Refusal = "blocks of this kind are no instruction";
+pub(super) const NO_HEADER: Refusal = "it has no header, which says where the block is";
+const OTHER_SCRATCH: Refusal = "its header may count from other memory than the thread's scratch";
 
 /// Mask bits of a fence: it is waited for, and it is about local memory.
 const COMMIT: u8 = 1;
@@ -31,18 +35,18 @@ pub(super) const ZERO: Src = Src::Imm {
 impl Sent<'_> {
     /// Number of owords of a block, bits 10:8; the rest up to the type is a hint for caches, or of other messages.
     pub(super) fn owords(&self) -> Result<u8, Refusal> {
-        let known = OWORDS.get(self.bits(10, 8) as usize).copied().flatten();
-        known
-            .filter(|_| self.bits(12, 11) == 0)
-            .ok_or("blocks of this kind are no instruction")
+        match (self.bits(12, 11), OWORDS.get(self.bits(10, 8) as usize)) {
+            (0, Some(known)) => *known,
+            _ => Err(OTHER_BLOCK),
+        }
     }
 
     /// The surface that bits 7:0 name.
     pub(super) fn surface(&mut self) -> Result<SurfaceId, Refusal> {
         match self.bits(7, 0) as u8 {
             reserved::LOCAL => Ok(SurfaceId::SLM),
-            reserved::STATELESS => Ok(SurfaceId::SCRATCH),
-            reserved::STATELESS_NONCOHERENT => Err("no instruction names surface 253"),
+            // The same memory: whether caches agree with other devices is not seen here.
+            reserved::STATELESS | reserved::STATELESS_NONCOHERENT => Ok(SurfaceId::SCRATCH),
             reserved::BINDLESS => self.word().map(SurfaceId::word),
             entry => Ok(SurfaceId::entry(entry)),
         }
@@ -56,6 +60,7 @@ impl Sent<'_> {
     pub(super) fn cache_0(&mut self) -> Result<Decoded, Refusal> {
         use Opcode as O;
         match self.bits(18, 14) {
+            cache_0::SCRATCH.. => self.scratch_block(),
             cache_0::OWORD_READ => self.oword_block(O::OwordLd),
             cache_0::OWORD_READ_UNALIGNED => self.oword_block(O::OwordLdUnaligned),
             cache_0::OWORD_WRITE => self.oword_block(O::OwordSt),
@@ -73,24 +78,16 @@ impl Sent<'_> {
     /// A block whose offset is the third dword of the header.
     fn oword_block(&mut self, op: Opcode) -> Result<Decoded, Refusal> {
         if self.bits(19, 19) == 0 {
-            return Err("it has no header, which says where the block is");
+            return Err(NO_HEADER);
         }
         let owords = self.owords()?;
-        let grf = self.platform.grf_bytes();
-        let bytes = u32::from(owords).saturating_mul(16);
-        let (header, data) = match op {
-            Opcode::OwordSt => {
-                let [header, data] = self.parts([grf, bytes])?;
-                (header, data)
-            }
-            _ => (self.parts([grf])?[0], self.result()?),
-        };
+        let (header, data) = self.header_and_data(owords, op == Opcode::OwordSt)?;
         let surface = self.surface()?;
         if surface == SurfaceId::SLM && self.platform == Platform::Skl {
             return Err("there are no blocks of local memory on this device");
         }
         if surface == SurfaceId::SCRATCH && !self.own_scratch(header) {
-            return Err("its header may count from other memory than the thread's scratch");
+            return Err(OTHER_SCRATCH);
         }
         let offset = self.operand(header, 8, Type::Ud)?;
         let kind = MemKind::Oword {
@@ -98,6 +95,48 @@ impl Sent<'_> {
             offset,
             data,
         };
+        self.whole(op, Body::Mem(Mem { surface, kind }))
+    }
+
+    /// A header, and a block behind it or in the result.
+    fn header_and_data(&self, owords: u8, store: bool) -> Result<(Raw, Raw), Refusal> {
+        let bytes = u32::from(owords).saturating_mul(16);
+        self.lanes_and_data(self.platform.grf_bytes(), bytes, store)
+    }
+
+    /// A block of the thread's scratch memory: bits 13:12 say one, two or four registers of 32 bytes, 11:0 the first, and 17 that
+    /// they are written. Bit 16 is about masks of older devices, and there is none. The vendor's assembler spills so.
+    fn scratch_block(&mut self) -> Result<Decoded, Refusal> {
+        if self.platform == Platform::Pvc {
+            return Err("no instruction is such a message on this device");
+        }
+        if self.bits(19, 19) == 0 {
+            return Err(NO_HEADER);
+        }
+        // Its own bits are where others have the surface, so that none is in a register.
+        self.extended()?;
+        if self.bits(15, 14) != 0 || self.bits(13, 12) == 3 {
+            return Err(OTHER_BLOCK);
+        }
+        let owords = 2 << self.bits(13, 12);
+        let op = match self.bits(17, 17) {
+            0 => Opcode::OwordLd,
+            _ => Opcode::OwordSt,
+        };
+        let (header, data) = self.header_and_data(owords, op == Opcode::OwordSt)?;
+        if !self.own_scratch(header) {
+            return Err(OTHER_SCRATCH);
+        }
+        let offset = Src::Imm {
+            bits: u64::from(self.bits(11, 0)) * 2,
+            ty: Type::Ud,
+        };
+        let kind = MemKind::Oword {
+            owords,
+            offset,
+            data,
+        };
+        let surface = SurfaceId::SCRATCH;
         self.whole(op, Body::Mem(Mem { surface, kind }))
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Of a descriptor, bits 18:14 say the type, 19 that there is a header, 7:0 the entry of the binding table.
 
-use super::cache_0::ZERO;
+use super::cache_0::{NO_HEADER, ZERO};
 use super::{Decoded, Refusal, Sent};
 use crate::isa::send::{cache_1, reserved};
 use crate::isa::{AtomicOp, Opcode, Type};
@@ -271,9 +271,14 @@ impl Sent<'_> {
     /// Owords at the address in the first two dwords of the header.
     fn block_a64(&mut self, store: bool) -> Result<Decoded, Refusal> {
         if self.bits(19, 19) == 0 {
-            return Err("it has no header, which says where the block is");
+            return Err(NO_HEADER);
         }
         self.stateless()?;
+        if self.bits(12, 11) == 1 {
+            return Err(
+                "a block at aligned addresses, which the vendor's assembler sends for no instruction",
+            );
+        }
         let owords = self.owords()?;
         let grf = self.platform.grf_bytes();
         let bytes = u32::from(owords).saturating_mul(16);
@@ -387,7 +392,7 @@ impl Sent<'_> {
     /// 21:16 the height, both less one.
     fn media(&mut self, op: Opcode) -> Result<Decoded, Refusal> {
         if self.bits(19, 19) == 0 {
-            return Err("it has no header, which says where the block is");
+            return Err(NO_HEADER);
         }
         let modifier = self.rows()?;
         let grf = self.platform.grf_bytes();

@@ -148,17 +148,19 @@ impl Sent<'_> {
         written_by_message(body).map(|r| r.is_some_and(reaches))
     }
 
-    /// The number that an instruction puts into a dword of its own.
+    /// The number that an instruction puts into dwords side by side, this one among them.
     fn number(&self, inst: &Inst, a: &Alu, written: Bytes, dword: Bytes) -> Option<u32> {
         let [Src::Imm { bits, ty }] = a.srcs.as_slice() else {
             return None;
         };
-        let Dst::General { origin, .. } = &a.dst else {
+        let Dst::General { origin, region } = &a.dst else {
             return None;
         };
         let to = self.module.vars.ty(origin.var)?;
         let plain = inst.op == Opcode::Mov && !a.sat && matches!(to, Type::D | Type::Ud);
-        if !plain || written != dword {
+        let at = dword.from.checked_sub(written.from)?;
+        let whole = dword.to <= written.to && at.is_multiple_of(4);
+        if !plain || !whole || region.hstride != 1 {
             return None;
         }
         match ty {
@@ -240,13 +242,30 @@ impl Sent<'_> {
                 };
                 *bits as u32 & !THREAD == 0 && written == dword && ud(&a.dst)
             }
-            (Opcode::Mov, [s]) => self.copies_r0(inst, a, s, dword),
+            (Opcode::Mov, [s]) => self.reads_r0(inst, a, s, (dword, BASE)),
             _ => false,
         }
     }
 
-    /// True for copies that put dword `r0.5` into the place of a dword.
-    fn copies_r0(&self, inst: &Inst, a: &Alu, s: &Src, dword: Bytes) -> bool {
+    /// True when a dword of a payload is that of `r0` with these bits left and no others.
+    pub(super) fn masked_r0(&self, payload: Raw, byte: u32, mask: u32) -> bool {
+        let at = u64::from(payload.offset).saturating_add(byte.into());
+        let Some(dword) = bytes_of(self.module, payload.var, at, 4) else {
+            return false;
+        };
+        match self.last_writer(dword) {
+            Some((inst, a, _)) if inst.op == Opcode::And => match a.srcs.as_slice() {
+                [s, Src::Imm { bits, ty: Type::Ud }] => {
+                    *bits as u32 == mask && self.reads_r0(inst, a, s, (dword, byte))
+                }
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+
+    /// True where what an instruction puts into the place of a dword comes from the dword of `r0` at some byte.
+    fn reads_r0(&self, inst: &Inst, a: &Alu, s: &Src, (dword, byte): (Bytes, u32)) -> bool {
         let (
             Dst::General {
                 origin: to,
@@ -282,6 +301,6 @@ impl Sent<'_> {
             ))
         });
         start.from.checked_add(lane.saturating_mul(4)) == Some(dword.from)
-            && read == Some((VarId::R0, 20))
+            && read == Some((VarId::R0, byte.into()))
     }
 }

@@ -7,6 +7,7 @@
 
 mod cache_0;
 mod cache_1;
+mod gateway;
 mod known;
 mod lsc;
 mod payload;
@@ -127,6 +128,7 @@ impl Sent<'_> {
             {
                 Err("the extended descriptor is not a constant")
             }
+            function::GATEWAY => self.gateway(),
             function::DATA_CACHE_0 => self.cache_0(),
             function::DATA_CACHE_1 => self.cache_1(),
             function::SHARED_LOCAL | function::TYPED_GLOBAL | function::UNTYPED_GLOBAL
