@@ -256,6 +256,7 @@ impl Kernel {
             ("OFF", "ud", 32),
             ("ADDR", "uq", 32),
             ("HEAP", "ud", 1),
+            ("HEAD", "ud", 8),
             ("CNT0", "d", 32),
             ("CNT1", "d", 32),
         ] {

@@ -2,7 +2,7 @@
 //!
 //! `OPCODE=mnemonic` restricts it to one row, `FORMS=n` changes the number of messages a row.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
@@ -247,13 +247,20 @@ fn kinds() -> Vec<(u8, u32, &'static str)> {
     out
 }
 
-/// Shared function and type of a message.
-fn kind(send: &RawSend) -> (u8, u32) {
-    let number = |s: &Src| match s {
+fn number(s: &Src) -> Option<u32> {
+    match s {
         Src::Imm { bits, .. } => Some(*bits as u32),
         _ => None,
-    };
-    let desc = number(&send.desc).expect("a constant descriptor");
+    }
+}
+
+fn descriptor(send: &RawSend) -> u32 {
+    number(&send.desc).expect("a constant descriptor")
+}
+
+/// Shared function and type of a message.
+fn kind(send: &RawSend) -> (u8, u32) {
+    let desc = descriptor(send);
     let port = match send.sfid {
         0 => number(&send.ex_desc).expect("a constant") as u8 & 0xf,
         port => port,
@@ -270,6 +277,7 @@ fn kind(send: &RawSend) -> (u8, u32) {
 #[test]
 fn every_message_by_its_descriptor_is_drawn() {
     let mut seen: BTreeMap<(u8, u32), usize> = BTreeMap::new();
+    let mut headed = BTreeSet::new();
     let sends = |r: &&OpcodeInfo| matches!(r.form, Form::RawSend | Form::RawSends);
     for row in message_rows().into_iter().filter(sends) {
         for seed in 0..1200 {
@@ -279,6 +287,7 @@ fn every_message_by_its_descriptor_is_drawn() {
             for inst in &module.insts {
                 if let Body::RawSend(send) = &inst.body {
                     *seen.entry(kind(send)).or_default() += 1;
+                    headed.extend((descriptor(send) >> 19 & 1 != 0).then(|| kind(send)));
                 }
             }
             let platform = kernel.platform;
@@ -290,6 +299,21 @@ fn every_message_by_its_descriptor_is_drawn() {
                 }
             }
         }
+    }
+    let lanes = [
+        (function::DATA_CACHE_0, cache_0::DWORD_READ),
+        (function::DATA_CACHE_0, cache_0::BYTE_READ),
+        (function::DATA_CACHE_1, cache_1::READ),
+        (function::DATA_CACHE_1, cache_1::ATOMIC),
+        (function::DATA_CACHE_1, cache_1::TYPED_READ),
+        (function::DATA_CACHE_1, cache_1::TYPED_WRITE),
+        (function::DATA_CACHE_1, cache_1::TYPED_ATOMIC),
+    ];
+    for message in lanes {
+        assert!(
+            headed.contains(&message),
+            "{message:x?} without headers only"
+        );
     }
     let mut missing = Vec::new();
     for (port, code, name) in kinds() {

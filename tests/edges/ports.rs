@@ -43,6 +43,23 @@ fn plain(mut shape: Shape) -> Shape {
     shape
 }
 
+/// A header that counts from the thread's scratch memory, and has an offset.
+const HEADER: &str =
+    "mov (M1_NM, 8) SRC0(0,0)<1> %r0(0,0)<1;1,0>\n    mov (M1_NM, 1) SRC0(0,2)<1> HEAD(0,1)<0;1,0>";
+
+/// Dwords with an offset of all lanes in a header, which is a source of its own.
+fn together(p: Platform, l: Lanes, space: Space) -> Shape {
+    let sixteen = u32::from(l.lanes > 8);
+    let desc = 1 << 25 | 1 << 19 | 3 << 14 | (2 | sixteen) << 8 | entry(space, l.lanes > 8);
+    let registers = (32u32 << sixteen).div_ceil(p.grf_bytes());
+    let mut shape = legacy::gather(p, l, space, 4, false);
+    shape.opcode = "raw_sends".into();
+    shape.text = format!(
+        "{HEADER}\n    raw_sends.{CACHE_0}.1.{registers}.1 {{x}} 0xa:ud {desc:#x}:ud SRC0.0 OFF.0 DATA.0"
+    );
+    shape
+}
+
 /// Bytes, words and dwords at offsets in bytes, and dwords at offsets in dwords.
 fn scattered(p: Platform, l: Lanes, space: Space, size: u32, store: bool) -> [Shape; 2] {
     let grf = p.grf_bytes();
@@ -158,8 +175,7 @@ fn owords(p: Platform, space: Space, opcode: &'static str, owords: u32) -> Shape
     let data = if store { 16 * owords } else { 0 };
     let m = message(p, CACHE_0, desc, [p.grf_bytes(), data]);
     let shape = legacy::oword(p, space, opcode, owords);
-    let header = "mov (M1_NM, 8) SRC0(0,0)<1> %r0(0,0)<1;1,0>\n    mov (M1_NM, 1) SRC0(0,2)<1> HEAD(0,1)<0;1,0>";
-    block(shape, store, m, header)
+    block(shape, store, m, HEADER)
 }
 
 fn block_64(p: Platform, owords: u32, store: bool) -> Shape {
@@ -283,6 +299,10 @@ pub fn ports(rig: &mut Rig) {
                 for shape in scattered(platforms[n % 4], l, space, size, store) {
                     rig.run(&shape, LESS);
                 }
+            }
+            if !store && space != Space::Slm {
+                let l = Lanes::new(16, 0, [8, 16][n % 2], Guard::Flow);
+                rig.run(&together(platforms[n % 4], l, space), LESS);
             }
             let l = Lanes::new(16, 0, 8, Guard::Predicate);
             rig.run(&qwords(Platform::Dg2, l, space, [1, 2][n % 2], store), LESS);

@@ -32,6 +32,7 @@ fn kernel(line: &str) -> String {
         ("G", "ud", 16),
         ("G2", "ud", 16),
         ("Z", "ud", 16),
+        ("M", "ud", 64),
     ] {
         text += &format!(".decl {name} v_type=G type={ty} num_elts={elements} align=GRF\n");
     }
@@ -40,6 +41,7 @@ fn kernel(line: &str) -> String {
              .function \"main\"\n    movs (M1_NM, 1) T6(0) 0x3:ud\n    \
              mov (M1_NM, 1) S(0,2)<1> 0x7000f:ud\n    mov (M1_NM, 1) W(0,7)<1> 0x70f:ud\n    \
              mov (M1_NM, 8) Z(0,0)<1> 0x0:ud\n    \
+             mov (M1_NM, 8) M(0,0)<1> 0x0:ud\n    mov (M1_NM, 1) M(0,7)<1> 0xffff:ud\n    \
              and (M1_NM, 8) G(0,0)<1> %r0(0,2)<0;1,0> 0x8f000000:ud\n    \
              and (M1_NM, 8) G2(0,0)<1> %r0(0,2)<0;1,0> 0x7f000000:ud\n";
     text += &format!("    {line}\n    ret (M1, 1)\n");

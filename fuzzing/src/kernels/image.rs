@@ -183,10 +183,10 @@ pub fn declarations() -> Vec<String> {
     // Payloads of messages by their descriptors: coordinates, and data behind them.
     for p in ["P", "Q"] {
         out.push(format!(
-            ".decl I{p} v_type=G type=ud num_elts=128 align=GRF"
+            ".decl I{p} v_type=G type=ud num_elts=160 align=GRF"
         ));
         out.push(format!(
-            ".decl F{p} v_type=G type=f num_elts=128 alias=<I{p}, 0>"
+            ".decl F{p} v_type=G type=f num_elts=160 alias=<I{p}, 0>"
         ));
     }
     out

@@ -113,6 +113,25 @@ impl Draw<'_, '_> {
         address: &str,
         payload: Payload,
     ) -> String {
+        let result = match &payload {
+            Payload::Load(data) | Payload::Atomic(None, data) => Some(data.clone()),
+            _ => None,
+        };
+        let lanes = [
+            (CACHE_0, 3),
+            (CACHE_0, 4),
+            (CACHE_1, 1),
+            (CACHE_1, 2),
+            (CACHE_1, 3),
+        ];
+        let kind = (port, desc >> 14 & 0x1f);
+        if let Some(result) = result
+            && self.split
+            && lanes.contains(&kind)
+            && self.g.rng.chance(20)
+        {
+            return self.headed((port, desc), first, exec, (address, result));
+        }
         let sent = Sent {
             port,
             desc,
@@ -122,6 +141,35 @@ impl Draw<'_, '_> {
             registers: [registers(self.g, first), registers(self.g, data)],
         };
         text(self.g, self.split, sent, exec, address, payload)
+    }
+
+    /// A message with a header in front of offsets: for all lanes, and of dwords with an offset for all of them.
+    fn headed(
+        &mut self,
+        (port, desc): (u32, u32),
+        bytes: u32,
+        exec: &str,
+        (address, result): (&str, String),
+    ) -> String {
+        let together = match desc >> 14 & 0x1f {
+            3 if port == CACHE_0 => self.g.rng.below(16),
+            _ => 0,
+        };
+        self.lines.push("mov (M1_NM, 8) HEAD(0,0)<1> 0x0:ud".into());
+        for (n, v) in [(2, together), (7, 0xffff)] {
+            self.lines
+                .push(format!("mov (M1_NM, 1) HEAD(0,{n})<1> {v:#x}:ud"));
+        }
+        let sent = Sent {
+            port,
+            desc: desc | 1 << 19,
+            ex: port,
+            heap: desc & 0xff == IN_HEAP,
+            registers: [1, registers(self.g, bytes)],
+        };
+        let offsets = address.trim_end_matches(".0").to_owned();
+        let payload = Payload::Atomic(Some(offsets), result);
+        text(self.g, self.split, sent, exec, "HEAD.0", payload)
     }
 
     fn payload(&mut self, store: bool) -> Option<Payload> {

@@ -173,7 +173,7 @@ fn part(g: &Generator<'_>, shape: Shape) -> u32 {
 fn message(
     g: &mut Generator<'_>,
     split: bool,
-    f: Fields,
+    mut f: Fields,
     carried: Carried,
     lines: &mut Vec<String>,
 ) -> Option<String> {
@@ -200,9 +200,16 @@ fn message(
         (true, _) => 1 + g.rng.below(count) as u32,
     };
     let whole = first == count as u32;
+    // A header for all lanes.
+    let header = u32::from(f.port == CACHE_1 && g.rng.chance(20));
+    if header != 0 {
+        f.desc |= 1 << 19;
+        lines.push("mov (M1_NM, 8) IP(0,0)<1> 0x0:ud".into());
+        lines.push("mov (M1_NM, 1) IP(0,7)<1> 0xffff:ud".into());
+    }
     for k in 0..parts {
         let (to, row) = match k.checked_sub(first) {
-            None => ("P", k * one),
+            None => ("P", header + k * one),
             Some(_) if whole => break,
             Some(behind) => ("Q", behind * one),
         };
@@ -225,7 +232,13 @@ fn message(
         Some((data, _)) if whole => Some(data),
         _ => Some("IQ".to_owned()),
     };
-    let sent = surface(g, split, &f, [first * one, (parts - first) * one], lines);
+    let sent = surface(
+        g,
+        split,
+        &f,
+        [header + first * one, (parts - first) * one],
+        lines,
+    );
     let result = carried.result.unwrap_or("%null".into());
     let payload = Payload::Atomic(second, result);
     Some(text(g, split, sent, &f.shape.text(), "IP.0", payload))

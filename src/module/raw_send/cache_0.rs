@@ -20,7 +20,6 @@ const OWORDS: [Result<u8, Refusal>; 8] = [
 ];
 
 const OTHER_BLOCK: Refusal = "blocks of this kind are no instruction";
-pub(super) const NO_HEADER: Refusal = "it has no header, which says where the block is";
 const OTHER_SCRATCH: Refusal = "its header may count from other memory than the thread's scratch";
 
 /// Mask bits of a fence: it is waited for, and it is about local memory.
@@ -46,7 +45,12 @@ impl Sent<'_> {
         match self.bits(7, 0) as u8 {
             reserved::LOCAL => Ok(SurfaceId::SLM),
             // The same memory: whether caches agree with other devices is not seen here.
-            reserved::STATELESS | reserved::STATELESS_NONCOHERENT => Ok(SurfaceId::SCRATCH),
+            reserved::STATELESS | reserved::STATELESS_NONCOHERENT => {
+                if self.has_header() && !self.own_scratch(self.header()?) {
+                    return Err(OTHER_SCRATCH);
+                }
+                Ok(SurfaceId::SCRATCH)
+            }
             reserved::BINDLESS => self.word().map(SurfaceId::word),
             entry => Ok(SurfaceId::entry(entry)),
         }
@@ -77,17 +81,11 @@ impl Sent<'_> {
 
     /// A block whose offset is the third dword of the header.
     fn oword_block(&mut self, op: Opcode) -> Result<Decoded, Refusal> {
-        if self.bits(19, 19) == 0 {
-            return Err(NO_HEADER);
-        }
         let owords = self.owords()?;
         let (header, data) = self.header_and_data(owords, op == Opcode::OwordSt)?;
         let surface = self.surface()?;
         if surface == SurfaceId::SLM && self.platform == Platform::Skl {
             return Err("there are no blocks of local memory on this device");
-        }
-        if surface == SurfaceId::SCRATCH && !self.own_scratch(header) {
-            return Err(OTHER_SCRATCH);
         }
         let offset = self.operand(header, 8, Type::Ud)?;
         let kind = MemKind::Oword {
@@ -99,9 +97,21 @@ impl Sent<'_> {
     }
 
     /// A header, and a block behind it or in the result.
-    fn header_and_data(&self, owords: u8, store: bool) -> Result<(Raw, Raw), Refusal> {
+    pub(super) fn header_and_data(&self, owords: u8, store: bool) -> Result<(Raw, Raw), Refusal> {
+        if !self.has_header() {
+            return Err("it has no header, which says where the block is");
+        }
         let bytes = u32::from(owords).saturating_mul(16);
-        self.lanes_and_data(self.platform.grf_bytes(), bytes, store)
+        match store {
+            true => {
+                let [data] = self.behind([bytes])?;
+                Ok((self.header()?, data))
+            }
+            false => {
+                let [] = self.behind([])?;
+                Ok((self.header()?, self.result()?))
+            }
+        }
     }
 
     /// A block of the thread's scratch memory: bits 13:12 say one, two or four registers of 32 bytes, 11:0 the first, and 17 that
@@ -109,9 +119,6 @@ impl Sent<'_> {
     fn scratch_block(&mut self) -> Result<Decoded, Refusal> {
         if self.platform == Platform::Pvc {
             return Err("no instruction is such a message on this device");
-        }
-        if self.bits(19, 19) == 0 {
-            return Err(NO_HEADER);
         }
         // Its own bits are where others have the surface, so that none is in a register.
         self.extended()?;
@@ -148,24 +155,27 @@ impl Sent<'_> {
         store: bool,
     ) -> Result<(Raw, Raw), Refusal> {
         if store {
-            let [addresses, data] = self.parts([addresses, data])?;
+            let [addresses, data] = self.behind([addresses, data])?;
             return Ok((addresses, data));
         }
-        let [addresses] = self.parts([addresses])?;
+        let [addresses] = self.behind([addresses])?;
         Ok((addresses, self.result()?))
     }
 
-    /// Dwords at offsets in dwords: bits 9:8 say eight or sixteen lanes.
+    /// Dwords at offsets in dwords: bits 9:8 say eight or sixteen lanes. A header has an offset of all of them in its third dword.
     fn dwords(&mut self, op: Opcode) -> Result<Decoded, Refusal> {
         let store = op == Opcode::Scatter;
         if self.bits(9, 9) == 0 || self.bits(12, 10) != 0 || (store && self.bits(13, 13) != 0) {
             return Err("no instruction is such a message");
         }
-        self.without_header()?;
         let lanes = self.scattered_lanes();
         self.for_lanes(lanes, 4)?;
         let bytes = self.lane_bytes(lanes, 4);
         let (offsets, data) = self.lanes_and_data(bytes, bytes, store)?;
+        let global = match self.has_header() {
+            true => self.operand(self.header()?, 8, Type::Ud)?,
+            false => ZERO,
+        };
         let surface = self.surface()?;
         if surface == SurfaceId::SLM {
             return Err("no instruction reaches local memory so");
@@ -173,14 +183,15 @@ impl Sent<'_> {
         let kind = MemKind::Gather {
             bytes: 4,
             modifier: 0,
-            global: ZERO,
+            global,
             offsets,
             data,
         };
         Ok(self.lanewise(op, Body::Mem(Mem { surface, kind })))
     }
 
-    /// One, two or four bytes, bits 11:10, at offsets in bytes; bit 8 says sixteen lanes.
+    /// One, two or four bytes, bits 11:10, at offsets in bytes; bit 8 says sixteen lanes. A header may have an offset of all of
+    /// them in its third dword, which the vendor's assembler leaves zero.
     fn bytes(&mut self, op: Opcode) -> Result<Decoded, Refusal> {
         let store = op == Opcode::ScatterScaled;
         let size = self.bits(11, 10);
@@ -188,7 +199,9 @@ impl Sent<'_> {
         if size == 3 || others != 0 || (store && self.bits(13, 13) != 0) {
             return Err("no instruction is such a message");
         }
-        self.without_header()?;
+        if self.has_header() && self.known(self.header()?, 8) != Some(0) {
+            return Err("its header may have an offset of all lanes");
+        }
         let lanes = self.scattered_lanes();
         self.for_lanes(lanes, 4)?;
         let bytes = self.lane_bytes(lanes, 4);

@@ -2,7 +2,7 @@
 //!
 //! Of a descriptor, bits 18:14 say the type, 19 that there is a header, 7:0 the entry of the binding table.
 
-use super::cache_0::{NO_HEADER, ZERO};
+use super::cache_0::ZERO;
 use super::{Decoded, Refusal, Sent};
 use crate::isa::send::{cache_1, reserved};
 use crate::isa::{AtomicOp, Opcode, Type};
@@ -106,7 +106,7 @@ impl Sent<'_> {
 
     /// Channels of dwords at offsets in bytes.
     fn untyped(&mut self, op: Opcode) -> Result<Decoded, Refusal> {
-        self.without_header()?;
+        self.for_all_lanes()?;
         let channels = self.channels()?;
         let lanes = self.untyped_lanes()?;
         self.for_lanes(lanes, 4)?;
@@ -162,7 +162,7 @@ impl Sent<'_> {
     fn operands(&self, a: Atomic, front: &[u32]) -> Result<(Vec<Raw>, Operands), Refusal> {
         let mut bytes = front.to_vec();
         bytes.extend(vec![self.lane_bytes(a.lanes, a.bytes()); a.op.sources()]);
-        let mut front_places = self.all_parts(&bytes)?;
+        let mut front_places = self.all_behind(&bytes)?;
         let (src0, src1) = match (front_places.split_off(front.len()).as_slice(), a.op) {
             (&[compare, new], AtomicOp::CmpXchg) => (new, compare),
             (&[first, second], _) => (first, second),
@@ -178,7 +178,7 @@ impl Sent<'_> {
 
     /// Atomic at offsets in bytes; bit 12 says eight lanes instead of sixteen.
     fn atomic(&mut self, width: AtomicWidth, floats: bool) -> Result<Decoded, Refusal> {
-        self.without_header()?;
+        self.for_all_lanes()?;
         let op = self.operation(floats)?;
         let lanes = 16 >> self.bits(12, 12);
         self.for_lanes(lanes, 4)?;
@@ -270,9 +270,6 @@ impl Sent<'_> {
 
     /// Owords at the address in the first two dwords of the header.
     fn block_a64(&mut self, store: bool) -> Result<Decoded, Refusal> {
-        if self.bits(19, 19) == 0 {
-            return Err(NO_HEADER);
-        }
         self.stateless()?;
         if self.bits(12, 11) == 1 {
             return Err(
@@ -280,9 +277,7 @@ impl Sent<'_> {
             );
         }
         let owords = self.owords()?;
-        let grf = self.platform.grf_bytes();
-        let bytes = u32::from(owords).saturating_mul(16);
-        let (header, data) = self.lanes_and_data(grf, bytes, store)?;
+        let (header, data) = self.header_and_data(owords, store)?;
         let addr = self.operand(header, 0, Type::Uq)?;
         let op = if store {
             Opcode::SvmBlockSt
@@ -318,7 +313,11 @@ impl Sent<'_> {
 
     /// Coordinates u, v, r and the level, as many as there are registers in front of so many others.
     fn coordinates(&self, behind: u32) -> Result<Vec<u32>, Refusal> {
-        match self.registers().saturating_sub(behind) {
+        let front = u32::from(self.has_header());
+        match self
+            .registers()
+            .saturating_sub(front.saturating_add(behind))
+        {
             count @ 1..=4 => Ok(vec![self.platform.grf_bytes(); count as usize]),
             _ => Err("its payload is not one to four coordinates and data"),
         }
@@ -326,7 +325,7 @@ impl Sent<'_> {
 
     /// Texels; bits 13:12 say the first eight lanes of sixteen or the others, which is for messages with a mask in a header.
     fn typed(&mut self, op: Opcode) -> Result<Decoded, Refusal> {
-        self.without_header()?;
+        self.for_all_lanes()?;
         if self.bits(13, 12) != 1 {
             return Err("no instruction has such lanes");
         }
@@ -339,7 +338,7 @@ impl Sent<'_> {
         if store {
             bytes.push(self.lane_bytes(lanes, 4).saturating_mul(behind));
         }
-        let mut places = self.all_parts(&bytes)?;
+        let mut places = self.all_behind(&bytes)?;
         let data = match store {
             true => first(&places.split_off(count)),
             false => self.result()?,
@@ -356,7 +355,7 @@ impl Sent<'_> {
 
     /// Atomic on texels; bit 12 as bits 13:12 above.
     fn typed_atomic(&mut self, width: AtomicWidth) -> Result<Decoded, Refusal> {
-        self.without_header()?;
+        self.for_all_lanes()?;
         if self.bits(12, 12) != 0 {
             return Err("no instruction has such lanes");
         }
@@ -391,8 +390,8 @@ impl Sent<'_> {
     /// A block of rows. Its corner is in the first two dwords of the header, its size in the third: bits 5:0 the width in bytes,
     /// 21:16 the height, both less one.
     fn media(&mut self, op: Opcode) -> Result<Decoded, Refusal> {
-        if self.bits(19, 19) == 0 {
-            return Err(NO_HEADER);
+        if !self.has_header() {
+            return Err("it has no header, which says where the block is");
         }
         let modifier = self.rows()?;
         let grf = self.platform.grf_bytes();

@@ -185,9 +185,21 @@ impl Sent<'_> {
     }
 
     fn without_header(&self) -> Result<(), Refusal> {
-        match self.bits(19, 19) {
-            0 => Ok(()),
-            _ => Err("its header has a say in which lanes take part"),
+        match self.has_header() {
+            false => Ok(()),
+            true => Err("no instruction is such a message with a header"),
+        }
+    }
+
+    /// Refuses headers that keep lanes from taking part: the low half of the eighth dword has a bit for each. The vendor's
+    /// assembler makes such headers, of all lanes, for older devices.
+    fn for_all_lanes(&self) -> Result<(), Refusal> {
+        const MASK: u32 = 28;
+        const ALL: u32 = 0xFFFF;
+        let all = || Some(self.known(self.header().ok()?, MASK)? & ALL == ALL);
+        match !self.has_header() || all() == Some(true) {
+            true => Ok(()),
+            false => Err("its header has a say in which lanes take part"),
         }
     }
 }

@@ -39,6 +39,20 @@ impl Sent<'_> {
         self.parts_of(bytes, self.registers())
     }
 
+    /// The same of parts behind a header, if there is one.
+    pub(super) fn behind<const N: usize>(&self, bytes: [u32; N]) -> Result<[Raw; N], Refusal> {
+        let all = self.all_behind(&bytes)?;
+        all.try_into().map_err(|_| "its payload ends early")
+    }
+
+    /// The same of any number of parts.
+    pub(super) fn all_behind(&self, bytes: &[u32]) -> Result<Vec<Raw>, Refusal> {
+        let mut all = vec![self.platform.grf_bytes(); usize::from(self.has_header())];
+        all.extend(bytes);
+        let mut places = self.all_parts(&all)?;
+        Ok(places.split_off(usize::from(self.has_header())))
+    }
+
     /// The same of parts that are so many registers.
     pub(super) fn parts_of(&self, bytes: &[u32], registers: u32) -> Result<Vec<Raw>, Refusal> {
         let grf = self.platform.grf_bytes();
@@ -64,6 +78,11 @@ impl Sent<'_> {
             true => Ok(out),
             false => Err("its payload is longer than the message"),
         }
+    }
+
+    /// Bit 19 says that there is a header.
+    pub(super) fn has_header(&self) -> bool {
+        self.bits(19, 19) != 0
     }
 
     /// The header, which is the first register.
