@@ -269,8 +269,8 @@ fn assembled(dir: &std::path::Path, line: &str, device: &str) -> String {
         .lines()
         .filter(|l| !l.contains(" mov ") && !l.contains("    and "))
     {
-        // The tool of this version has one spelling of blocks, and reads a base in dwords.
-        let l = l.replace(".unaligned", "").replace("0x0:uq", "0x0:ud");
+        // The tool of this version reads a base in dwords.
+        let l = l.replace("0x0:uq", "0x0:ud");
         if l.starts_with(".function") {
             for d in before
                 .lines()

@@ -403,7 +403,9 @@ impl Draw<'_, '_> {
         self.lines.push(format!(
             "add (M1_NM, 1) ADDR(0,0)<1> BASE(0,0)<0;1,0> {at:#x}:ud"
         ));
-        self.block(CACHE_1, kind, STATELESS, "ADDR.0")
+        // Bit 11 says that the address of a load is of any alignment.
+        let any = u32::from(kind == 0x14 && self.g.rng.chance(50));
+        self.block(CACHE_1, kind, any << 11 | STATELESS, "ADDR.0")
     }
 
     /// Addresses in `ADDR`, with and without coherent caches.

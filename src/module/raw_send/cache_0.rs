@@ -19,7 +19,7 @@ const OWORDS: [Result<u8, Refusal>; 8] = [
     Err(OTHER_BLOCK),
 ];
 
-const OTHER_BLOCK: Refusal = "blocks of this kind are no instruction";
+pub(super) const OTHER_BLOCK: Refusal = "blocks of this kind are no instruction";
 const OTHER_SCRATCH: Refusal = "its header may count from other memory than the thread's scratch";
 
 /// Mask bits of a fence: it is waited for, and it is about local memory.
@@ -32,12 +32,10 @@ pub(super) const ZERO: Src = Src::Imm {
 };
 
 impl Sent<'_> {
-    /// Number of owords of a block, bits 10:8; the rest up to the type is a hint for caches, or of other messages.
+    /// Number of owords of a block, bits 10:8.
     pub(super) fn owords(&self) -> Result<u8, Refusal> {
-        match (self.bits(12, 11), OWORDS.get(self.bits(10, 8) as usize)) {
-            (0, Some(known)) => *known,
-            _ => Err(OTHER_BLOCK),
-        }
+        let known = OWORDS.get(self.bits(10, 8) as usize);
+        known.copied().unwrap_or(Err(OTHER_BLOCK))
     }
 
     /// The surface that bits 7:0 name.
@@ -81,6 +79,10 @@ impl Sent<'_> {
 
     /// A block whose offset is the third dword of the header.
     fn oword_block(&mut self, op: Opcode) -> Result<Decoded, Refusal> {
+        // Bit 13 is a hint for caches.
+        if self.bits(12, 11) != 0 {
+            return Err(OTHER_BLOCK);
+        }
         let owords = self.owords()?;
         let (header, data) = self.header_and_data(owords, op == Opcode::OwordSt)?;
         let surface = self.surface()?;

@@ -2,7 +2,7 @@
 //!
 //! Of a descriptor, bits 18:14 say the type, 19 that there is a header, 7:0 the entry of the binding table.
 
-use super::cache_0::ZERO;
+use super::cache_0::{OTHER_BLOCK, ZERO};
 use super::{Decoded, Refusal, Sent};
 use crate::isa::send::{cache_1, reserved};
 use crate::isa::{AtomicOp, Opcode, Type};
@@ -271,11 +271,12 @@ impl Sent<'_> {
     /// Owords at the address in the first two dwords of the header.
     fn block_a64(&mut self, store: bool) -> Result<Decoded, Refusal> {
         self.stateless()?;
-        if self.bits(12, 11) == 1 {
-            return Err(
-                "a block at aligned addresses, which the vendor's assembler sends for no instruction",
-            );
-        }
+        // The vendor's compiler knows two kinds, one of them of loads alone.
+        let unaligned = match self.bits(12, 11) {
+            0 => false,
+            1 if !store => true,
+            _ => return Err(OTHER_BLOCK),
+        };
         let owords = self.owords()?;
         let (header, data) = self.header_and_data(owords, store)?;
         let addr = self.operand(header, 0, Type::Uq)?;
@@ -289,7 +290,7 @@ impl Sent<'_> {
             Body::Svm(Svm::Block {
                 store,
                 owords,
-                unaligned: true,
+                unaligned,
                 addr,
                 data,
             }),
