@@ -24,6 +24,8 @@ struct Fields {
     desc: u32,
     image: usize,
     shape: Shape,
+    /// Lanes may share texels.
+    reads: bool,
 }
 
 /// What a message carries behind its coordinates: a variable, with so many parts, and what it returns goes to another.
@@ -68,6 +70,7 @@ fn typed(
         desc: kind << 14 | 1 << 12 | (0xf ^ set) << 8,
         image,
         shape,
+        reads: !store,
     };
     let carried = match store {
         true => Carried {
@@ -103,6 +106,7 @@ fn atomic(g: &mut Generator<'_>, split: bool, lines: &mut Vec<String>) -> Option
         desc: kind << 14 | u32::from(returns) << 13 | operation << 8,
         image,
         shape: register_lanes(g),
+        reads: false,
     };
     let carried = operands(g, Type::Ud, n, returns)?;
     message(g, split, fields, carried, lines)
@@ -119,6 +123,7 @@ fn quad(g: &mut Generator<'_>, split: bool, lines: &mut Vec<String>) -> Option<S
         desc: operation | 2 << 7 | 2 << 9 | set << 12,
         image,
         shape: texel_lanes(g),
+        reads: !store,
     };
     let carried = match store {
         true => Carried {
@@ -158,6 +163,7 @@ fn lsc_atomic(g: &mut Generator<'_>, split: bool, lines: &mut Vec<String>) -> Op
         desc: operation | 2 << 7 | element << 9,
         image,
         shape: texel_lanes(g),
+        reads: false,
     };
     let returns = g.rng.chance(70);
     let carried = operands(g, IMAGES[image].data, n, returns)?;
@@ -169,7 +175,25 @@ fn part(g: &Generator<'_>, shape: Shape) -> u32 {
     (4 * shape.lanes).next_multiple_of(g.kernel.platform.grf_bytes())
 }
 
-/// Puts coordinates into a payload, and data behind them where they do not lie in a source of their own.
+/// How the parts of a message lie, each of so many registers: coordinates, then data.
+struct Layout {
+    coordinates: u32,
+    parts: u32,
+    /// Parts of the first source; the others are in the second.
+    first: u32,
+    /// Registers in front of them.
+    header: u32,
+    one: u32,
+}
+
+impl Layout {
+    /// Whether data lies in a source of its own, and need not be copied.
+    fn apart(&self) -> bool {
+        self.first == self.coordinates
+    }
+}
+
+/// A message with coordinates for its lanes.
 fn message(
     g: &mut Generator<'_>,
     split: bool,
@@ -177,11 +201,9 @@ fn message(
     carried: Carried,
     lines: &mut Vec<String>,
 ) -> Option<String> {
-    let reads = carried.data.is_none() && carried.result.is_some();
-    let axes = IMAGES[f.image].axes();
-    let fewest = if reads { 1 } else { axes };
+    let fewest = if f.reads { 1 } else { IMAGES[f.image].axes() };
     let count = fewest + g.rng.below(5 - fewest);
-    if reads {
+    if f.reads {
         anywhere(g, f.image, f.shape, lines);
     } else {
         apart(g, f.image, f.shape, lines);
@@ -189,59 +211,60 @@ fn message(
     if count == 4 {
         level(g, f.shape, 100, lines);
     }
-    let one = part(g, f.shape) / g.kernel.platform.grf_bytes();
-    let parts = count as u32 + carried.data.as_ref().map_or(0, |d| d.1);
-    // LSC has coordinates in its first source, and nothing else.
-    let first = match (split, f.port) {
-        (false, _) => parts,
-        (true, TYPED) => count as u32,
-        // Data lies in one of both.
-        (true, _) if g.rng.chance(20) => parts,
-        (true, _) => 1 + g.rng.below(count) as u32,
+    let coordinates = count as u32;
+    let parts = coordinates + carried.data.as_ref().map_or(0, |d| d.1);
+    let l = Layout {
+        coordinates,
+        parts,
+        // LSC has coordinates in its first source, and nothing else. Data lies in one of both.
+        first: match (split, f.port) {
+            (false, _) => parts,
+            (true, TYPED) => coordinates,
+            (true, _) if g.rng.chance(20) => parts,
+            (true, _) => 1 + g.rng.below(count) as u32,
+        },
+        header: u32::from(f.port == CACHE_1 && g.rng.chance(20)),
+        one: part(g, f.shape) / g.kernel.platform.grf_bytes(),
     };
-    let whole = first == count as u32;
-    // A header for all lanes.
-    let header = u32::from(f.port == CACHE_1 && g.rng.chance(20));
-    if header != 0 {
+    if l.header != 0 {
         f.desc |= 1 << 19;
+        // It is for all lanes.
         lines.push("mov (M1_NM, 8) IP(0,0)<1> 0x0:ud".into());
         lines.push("mov (M1_NM, 1) IP(0,7)<1> 0xffff:ud".into());
     }
-    for k in 0..parts {
-        let (to, row) = match k.checked_sub(first) {
-            None => ("P", header + k * one),
-            Some(_) if whole => break,
-            Some(behind) => ("Q", behind * one),
+    copies(&f, &carried, &l, lines);
+    let second = match carried.data {
+        _ if l.first == parts => None,
+        Some((data, _)) if l.apart() => Some(data),
+        _ => Some("IQ".to_owned()),
+    };
+    let registers = [l.header + l.first * l.one, (parts - l.first) * l.one];
+    let sent = surface(g, split, &f, registers, lines);
+    let result = carried.result.unwrap_or("%null".into());
+    let payload = Payload::Atomic(second, result);
+    Some(text(g, split, sent, &f.shape.text(), "IP.0", payload))
+}
+
+/// Puts coordinates into payloads, and data behind them.
+fn copies(f: &Fields, carried: &Carried, l: &Layout, lines: &mut Vec<String>) {
+    let n = f.shape.lanes;
+    for k in 0..l.parts {
+        let (to, row) = match k.checked_sub(l.first) {
+            None => ("P", l.header + k * l.one),
+            Some(_) if l.apart() => return,
+            Some(behind) => ("Q", behind * l.one),
         };
-        let (from, at) = match (&carried.data, (k as usize).checked_sub(count)) {
-            (Some((data, _)), Some(behind)) => (data.as_str(), behind as u32 * one),
+        let (from, at) = match (&carried.data, k.checked_sub(l.coordinates)) {
+            (Some((data, _)), Some(behind)) => (data.as_str(), behind * l.one),
             _ => (["IU", "IV", "IR", "IL"][k as usize], 0),
         };
         // Floats are copied as such.
-        let ty = match k as usize >= count && IMAGES[f.image].data == Type::F {
-            true => 'F',
-            false => 'I',
-        };
-        let n = f.shape.lanes;
+        let floats = k >= l.coordinates && IMAGES[f.image].data == Type::F;
+        let ty = if floats { 'F' } else { 'I' };
         lines.push(format!(
             "mov (M1_NM, {n}) {ty}{to}({row},0)<1> {from}({at},0)<1;1,0>"
         ));
     }
-    let second = match carried.data {
-        _ if first == parts => None,
-        Some((data, _)) if whole => Some(data),
-        _ => Some("IQ".to_owned()),
-    };
-    let sent = surface(
-        g,
-        split,
-        &f,
-        [header + first * one, (parts - first) * one],
-        lines,
-    );
-    let result = carried.result.unwrap_or("%null".into());
-    let payload = Payload::Atomic(second, result);
-    Some(text(g, split, sent, &f.shape.text(), "IP.0", payload))
 }
 
 /// The message with an image, by its index or its place in the heap.
@@ -320,6 +343,7 @@ fn rows(g: &mut Generator<'_>, split: bool, lines: &mut Vec<String>) -> Option<S
         desc: 1 << 19 | kind << 14 | g.rng.pick(&[0, 0, 4, 6, 7]) << 8,
         image,
         shape,
+        reads: !store,
     };
     let registers = match split {
         true => [1, behind],
