@@ -6,14 +6,15 @@
 //! left whole.
 //!
 //! Guarantees: every lane-wise operation on more lanes than a row is replaced by one for each row, in the order of the lanes.
-//! Operations that mix lanes stay, between vectors put together and cut up. Functions whose accesses are no wider than a
-//! row, or that know nothing of rows ([`Function::row`]), are left alone.
+//! Operations that mix lanes stay, between vectors put together and cut up. Functions that know nothing of rows
+//! ([`Function::row`]), or in which no more addresses are evenly spaced then, are left alone: narrower vectors are more work.
 //!
 //! Not done: views of a vector in other lanes (`bitcast` to narrower ones) are not followed.
 
 use std::collections::{HashMap, HashSet};
 
 use super::edit::{const_lanes, drop_unreachable, lanes_op};
+use super::shape;
 use crate::ssa::dom::reverse_post_order;
 use crate::ssa::{
     BinOp, Block, BlockCall, Function, Input, Inst, InstData, Op, Term, Ty, Value, ValueDef,
@@ -27,6 +28,17 @@ pub fn run(f: &mut Function) -> usize {
     let Some(row) = f.row.filter(|&row| row > 1 && row < f.simd) else {
         return 0;
     };
+    let whole = f.clone();
+    let cut = cut(f, row);
+    if cut == 0 || shape::even_lanes(f) <= shape::even_lanes(&whole) {
+        *f = whole;
+        return 0;
+    }
+    cut
+}
+
+/// Cuts all there is; how many instructions.
+fn cut(f: &mut Function, row: u16) -> usize {
     let order = reverse_post_order(f);
     let mut rows = Rows {
         row,

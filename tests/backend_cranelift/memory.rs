@@ -3,6 +3,7 @@
 use visa_jit::backend::{CodegenOptions, OobPolicy, OptLevel};
 use visa_jit::isa::AtomicOp;
 use visa_jit::ssa::eval::{self, Bytes, Inputs, Thread};
+use visa_jit::ssa::shape::Shape;
 use visa_jit::ssa::{
     AccessKind, AtomicAccess, BinOp, BlockAccess, Conv, Function, Input, Lane, MemAccess, Op, Site,
     Space, Term, Ty, Value, verify,
@@ -137,10 +138,43 @@ impl Access {
             }
         }
         self.check_ways(&f, rng, rounds);
+        if let Some(guess) = self.guessed(&f) {
+            for oob in [silent, OobPolicy::Report] {
+                let options = CodegenOptions { oob, ..SPEED };
+                self.check_with(&guess, &options, rng, 2 * rounds);
+            }
+        }
         if self.stride.is_some() {
             // Where the processor has stores under masks, this does without them.
             self.check_code(&f, &install_base(&f), &SPEED, rng, rounds);
         }
+    }
+
+    /// Bytes of an element, of accesses that have one a lane.
+    fn bytes(&self) -> u32 {
+        match self.op {
+            Op::Load(m) | Op::Store(m) if m.comps == 1 => m.elem.bytes(),
+            _ => 4,
+        }
+    }
+
+    /// The function when lanes are thought to lie side by side.
+    fn guessed(&self, f: &Function) -> Option<Function> {
+        let insts = &f.block(Function::ENTRY).insts;
+        let access = insts.iter().find(|&&i| match f.inst(i).op {
+            Op::Load(m) | Op::Store(m) => m.comps == 1,
+            _ => false,
+        })?;
+        let mut f = f.clone();
+        let shape = Shape {
+            guess: Some(self.bytes().into()),
+            ..Shape::default()
+        };
+        let any = self.stride.is_none() && self.lanes > 1;
+        any.then(|| {
+            f.shapes.insert(*access, shape);
+            f
+        })
     }
 
     /// The other ways to reach lanes whose addresses have no shape.
@@ -243,9 +277,12 @@ impl Access {
         let mut model = native.clone();
         let spread = rng.below(4);
         let start = rng.below(limit + 8);
+        // Of lanes side by side, one may be elsewhere.
+        let stray = rng.below(64);
         for lane in 0..32usize {
             let offset = match spread {
-                0 => (start + 4 * lane) as u64,
+                0 if lane == stray => rng.below(limit + 4) as u64,
+                0 => (start + self.bytes() as usize * lane) as u64,
                 1 => (start + 64 * lane) as u64,
                 _ => match rng.below(8) {
                     0 => rng.next(),
@@ -295,13 +332,20 @@ impl Access {
     ) {
         let before = rng.below(1 << 12);
         // The number that brings such a base to the start of memory, or back to it.
-        let (from, there) = match rng.below(6) {
+        // Where numbers end, with or without a sign.
+        let end = |most: u32, rng: &mut Rng| {
+            let there = most - rng.below(40) as u32;
+            (0u64.wrapping_sub(u64::from(there) << shift), there)
+        };
+        let (from, there) = match rng.below(8) {
             0 => (0u64.wrapping_sub(before as u64), (before >> shift) as u32),
             1 => {
                 let from = rng.below(limit + 16);
                 (from as u64, 0u32.wrapping_sub((from >> shift) as u32))
             }
             2 => (rng.below(8) as u64 + (1 << 30), 0),
+            3 => end(i32::MAX as u32, rng),
+            4 => end(u32::MAX, rng),
             _ => (0, 0),
         };
         let there = if rng.below(2) == 0 { there } else { 0 };
@@ -321,18 +365,30 @@ impl Access {
                 }
             })
             .collect();
-        // The evaluator knows no tags.
-        for (bytes, (base, tag)) in payloads
-            .into_iter()
-            .zip([(base, tag), (Bytes::FLAT_BASE, 0)])
-        {
-            let base = base.wrapping_add(from) & 0xFFFF_FFFF_FFFF | tag;
+        let numbers = match rng.below(3) {
+            0 => side_by_side(rng, numbers),
+            _ => numbers,
+        };
+        let native = base.wrapping_add(from) & 0xFFFF_FFFF_FFFF | tag;
+        // The evaluator knows no tags: all bits count.
+        let model = Bytes::FLAT_BASE.wrapping_add(from);
+        for (bytes, base) in payloads.into_iter().zip([native, model]) {
             bytes[BASE as usize..][..8].copy_from_slice(&base.to_le_bytes());
             for (lane, number) in numbers.iter().enumerate() {
                 bytes[STRIDE as usize + 4 * lane..][..4].copy_from_slice(&number.to_le_bytes());
             }
         }
     }
+}
+
+/// Numbers that follow each other from the first one on; one may be elsewhere.
+fn side_by_side(rng: &mut Rng, numbers: Vec<u32>) -> Vec<u32> {
+    let (first, stray) = (numbers[0], rng.below(64));
+    let number = |(lane, other)| match lane == stray {
+        true => other,
+        false => first.wrapping_add(lane as u32),
+    };
+    numbers.into_iter().enumerate().map(number).collect()
 }
 
 /// Where the base of scaled addresses is in the payload.
@@ -531,6 +587,8 @@ fn scaled_numbers() {
                     false => Op::Store(access),
                 };
                 let tys = vec![Ty::vector(elem, lanes)];
+                // Elements with gaps between them, or that overlap.
+                let shift = if lanes == 8 { (number + 1) % 4 } else { number };
                 let case = Access {
                     op,
                     space: Space::Flat,
@@ -538,7 +596,7 @@ fn scaled_numbers() {
                     constant: true,
                     full: lanes != 16,
                     stride: None,
-                    scaled: Some((conv, number as u8)),
+                    scaled: Some((conv, shift as u8)),
                     sources: if load { vec![] } else { tys.clone() },
                     results: if load { tys } else { vec![] },
                 };

@@ -32,6 +32,18 @@ pub(super) struct Affine {
     pub guard: Option<V>,
     /// Condition under which all lanes are enabled, where that is cheaper than to test the mask.
     pub mask_all: Option<V>,
+    /// The condition may well not hold.
+    pub guess: bool,
+}
+
+impl Affine {
+    /// How an access is done where the condition does not hold.
+    fn other_way(&self) -> Way {
+        match self.guess {
+            true => Way::Only,
+            false => Way::Other,
+        }
+    }
 }
 
 /// What a stride makes of an access.
@@ -125,6 +137,7 @@ impl Emit<'_> {
             stride: addr.stride,
             guard: addr.guard.map(|v| self.scalar(v)),
             mask_all: shape.mask_all.filter(|_| store).map(|v| self.scalar(v)),
+            guess: false,
         })
     }
 
@@ -145,7 +158,8 @@ impl Emit<'_> {
         addr: Value,
         inst: Inst,
     ) -> Option<Vec<Vec<V>>> {
-        let shape = self.affine(addr, inst)?;
+        let shape = self.affine(addr, inst);
+        let shape = shape.or_else(|| self.guessed(access, lanes, inst))?;
         let run = Run::new(access, lanes.count, shape.stride, true)?;
         let inside = self.run_is_inside(access.space, shape, run);
         self.remark_run(inst, lanes.count, run, inside);
@@ -167,7 +181,7 @@ impl Emit<'_> {
         let parts = self.load_run(access, lanes, shape, run, inst);
         self.jump(done, &parts.concat());
         self.block = other;
-        let parts = self.load_any(access, lanes, Way::Other);
+        let parts = self.load_any(access, lanes, shape.other_way());
         self.jump(done, &parts.concat());
         self.cache.off = off;
         self.block = done;
@@ -208,7 +222,8 @@ impl Emit<'_> {
         data: &[Vec<V>],
         inst: Inst,
     ) -> bool {
-        let Some(shape) = self.affine(addr, inst) else {
+        let shape = self.affine(addr, inst);
+        let Some(shape) = shape.or_else(|| self.guessed(access, lanes, inst)) else {
             return false;
         };
         let run = Run::new(access, lanes.count, shape.stride, false);
@@ -238,7 +253,7 @@ impl Emit<'_> {
         }
         self.jump(done, &[]);
         self.block = other;
-        self.store_any(access, lanes, data, Way::Other);
+        self.store_any(access, lanes, data, shape.other_way());
         self.jump(done, &[]);
         self.cache.off = off;
         self.block = done;

@@ -53,6 +53,8 @@ pub(super) struct Emit<'a> {
     pub rows_of: HashMap<Vec<V>, Vec<V>>,
     /// Whether loads of records from any addresses are few, so that they may take more code.
     pub few_records: bool,
+    /// Lanes that are probably side by side are looked at.
+    pub few_guesses: bool,
     /// Whether atomics are few, so that they may take more code.
     pub few_atomics: bool,
     /// Values that the end of the current block uses, while it is translated in versions.
@@ -107,6 +109,7 @@ pub(super) fn build(
         escapes: uses::escapes(f),
         rows_of: HashMap::new(),
         few_records: super::lanes::few_records(f),
+        few_guesses: super::guess::few_guesses(f),
         few_atomics: crate::backend::atomics::few(f),
         ending: None,
         gather: super::lanes::gather(f, options.gather),

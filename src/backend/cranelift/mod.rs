@@ -20,6 +20,7 @@ mod div;
 mod emit;
 mod fault;
 mod float;
+mod guess;
 mod half;
 mod helper;
 mod image;

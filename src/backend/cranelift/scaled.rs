@@ -17,13 +17,13 @@ const TAG_BITS: i64 = 16;
 /// Addresses `base + (index << shift)`.
 pub(super) struct Scaled {
     /// 64 bits.
-    base: Value,
+    pub base: Value,
     /// 32 bits a lane.
-    index: Value,
+    pub index: Value,
     /// At most 3, which pointers can be made with.
-    shift: u8,
+    pub shift: u8,
     /// The index is a signed number.
-    signed: bool,
+    pub signed: bool,
 }
 
 /// How lanes are compared.

@@ -76,6 +76,29 @@ pub fn run(f: &mut Function) -> usize {
     f.shapes.len()
 }
 
+/// Lanes of accesses whose addresses are evenly spaced, or are likely to be.
+pub(super) fn even_lanes(f: &Function) -> usize {
+    let order = reverse_post_order(f);
+    let (facts, guesses) = (
+        analysis::run(f, &order, Find::Facts),
+        analysis::run(f, &order, Find::Guesses),
+    );
+    let insts = order.iter().flat_map(|&b| &f.block(b).insts);
+    let addresses = insts
+        .filter(|&&i| is_access(f, i))
+        .map(|&i| f.inst(i).args[1]);
+    let even = |v: &Value| {
+        let at = v.0 as usize;
+        [&facts, &guesses]
+            .iter()
+            .any(|s| matches!(s[at], Spacing::Even { .. }))
+    };
+    addresses
+        .filter(even)
+        .map(|v| usize::from(f.ty(v).lanes))
+        .sum()
+}
+
 /// Notes what was found about an access.
 fn remark(f: &mut Function, i: Inst, shape: Shape, spacing: &[Spacing]) {
     let &[mask, addr, ..] = f.inst(i).args.as_slice() else {
