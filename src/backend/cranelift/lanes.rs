@@ -149,7 +149,7 @@ impl Emit<'_> {
             let touched = start / per..(range.end - 1) / per + 1;
             let pieces = start / wide..(range.end - 1) / wide + 1;
             let inside = inside.map(|all| &all[pieces.clone()]);
-            let (load, skip, next) = (self.new_block(), self.new_block(), self.new_block());
+            let (load, skip, next) = (self.new_block(), self.new_cold_block(), self.new_block());
             self.branch(base, load, skip);
             self.block = skip;
             let kept: Vec<BlockArg> = touched.clone().map(|k| parts[k].into()).collect();
