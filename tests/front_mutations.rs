@@ -136,7 +136,7 @@ fn mutations_never_crash() {
                     assert!(errors.to_string().len() < 200_000);
                 }
             }
-            assert!(start.elapsed() < Duration::from_secs(1), "{text}");
+            assert!(start.elapsed() < Duration::from_secs(10), "{text}");
         }
     }
     assert!(accepted > 100, "{accepted}");
