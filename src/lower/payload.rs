@@ -107,7 +107,7 @@ impl Lowerer<'_> {
                 .unwrap_or(InputSource::Zero);
             let place = self.kernel.place(var);
             let (lo, hi) = (place.offset, place.offset + input.size);
-            let shape = self.payload.local_ids;
+            let (shape, simd) = (self.payload.local_ids, self.simd);
             match source {
                 InputSource::Zero => {}
                 InputSource::Payload(at) => {
@@ -125,7 +125,14 @@ impl Lowerer<'_> {
                 InputSource::LocalIds { dim, lane } => {
                     self.regs
                         .define_input(&mut self.b, place.root, lo, hi, |b, o, ty| {
-                            local_ids(b, dim, lane + (o / 2) as u8, ty, shape)
+                            let lane = u16::from(lane) + (o / 2) as u16;
+                            let ids = Ids {
+                                dim,
+                                lane,
+                                simd,
+                                shape,
+                            };
+                            local_ids(b, ids, ty)
                         })?;
                 }
             }
@@ -193,48 +200,66 @@ fn r0(b: &mut super::build::Builder, at: u32, ty: Ty) -> Value {
     })
 }
 
-/// Local ids of some lanes of a thread that has whole rows.
-fn short_rows(
-    b: &mut super::build::Builder,
+/// Local ids of a thread, in one dimension.
+#[derive(Clone, Copy)]
+struct Ids {
     dim: u8,
-    lanes: std::ops::Range<u16>,
-    row: u8,
-) -> Value {
-    let row = u16::from(row.max(1));
-    let (count, first) = (
-        lanes.len() as u16,
-        Op::Input(Input::LocalId { dim, lane: 0 }),
-    );
-    let constant = |b: &mut super::build::Builder, of: fn(u16, u16) -> u16| {
-        b.vec_const(
-            Lane::I16,
-            lanes.clone().map(|l| of(l, row).into()).collect(),
-        )
-    };
-    match dim {
-        0 => constant(b, |lane, row| lane % row),
-        1 => {
-            let first = b.op(first, vec![], Ty::scalar(Lane::I16));
-            let rows = constant(b, |lane, row| lane / row);
-            b.bin(BinOp::Add, first, rows)
+    /// First lane.
+    lane: u16,
+    /// Lanes of the thread; what is behind them is zero.
+    simd: u16,
+    shape: LocalIdShape,
+}
+
+impl Ids {
+    /// The first lane's.
+    fn first(self, b: &mut super::build::Builder) -> Value {
+        let input = Input::LocalId {
+            dim: self.dim,
+            lane: 0,
+        };
+        b.op(Op::Input(input), vec![], Ty::scalar(Lane::I16))
+    }
+
+    /// What is known of each lane.
+    fn constant(self, b: &mut super::build::Builder, lanes: u16, of: impl Fn(u16) -> u16) -> Value {
+        let lanes = self.lane..self.lane + lanes;
+        b.vec_const(Lane::I16, lanes.map(|lane| of(lane).into()).collect())
+    }
+
+    /// Those of a thread whose lanes lie in one row, or in whole ones of so many lanes.
+    fn in_rows(self, b: &mut super::build::Builder, lanes: u16, row: Option<u16>) -> Value {
+        let row = row.unwrap_or(self.simd).max(1);
+        let v = match (self.dim, self.shape) {
+            (0, LocalIdShape::ShortRows(_)) => self.constant(b, lanes, |lane| lane % row),
+            (0, _) => {
+                let steps = self.constant(b, lanes, |lane| lane);
+                let first = self.first(b);
+                b.bin(BinOp::Add, first, steps)
+            }
+            (1, LocalIdShape::ShortRows(_)) => {
+                let rows = self.constant(b, lanes, |lane| lane / row);
+                let first = self.first(b);
+                b.bin(BinOp::Add, first, rows)
+            }
+            _ => {
+                let first = self.first(b);
+                b.splat(first, lanes)
+            }
+        };
+        if self.lane + lanes <= self.simd {
+            return v;
         }
-        _ => {
-            let first = b.op(first, vec![], Ty::scalar(Lane::I16));
-            b.splat(first, count)
-        }
+        let there = self.constant(b, lanes, |lane| u16::from(lane < self.simd).wrapping_neg());
+        b.bin(BinOp::And, v, there)
     }
 }
 
-fn local_ids(
-    b: &mut super::build::Builder,
-    dim: u8,
-    lane: u8,
-    ty: Ty,
-    shape: LocalIdShape,
-) -> Value {
+fn local_ids(b: &mut super::build::Builder, ids: Ids, ty: Ty) -> Value {
     let lanes = (ty.bytes() / 2).max(1) as u16;
     let words = Ty::vector(Lane::I16, lanes);
-    let v = match shape {
+    let (dim, lane) = (ids.dim, ids.lane as u8);
+    let v = match ids.shape {
         LocalIdShape::General if lanes == 1 => {
             b.op(Op::Input(Input::LocalId { dim, lane }), vec![], words)
         }
@@ -243,25 +268,7 @@ fn local_ids(
             vec![],
             words,
         ),
-        LocalIdShape::Row | LocalIdShape::FullRow => {
-            let base = b.op(
-                Op::Input(Input::LocalId { dim, lane: 0 }),
-                vec![],
-                Ty::scalar(Lane::I16),
-            );
-            if dim == 0 {
-                let steps = b.vec_const(
-                    Lane::I16,
-                    (0..lanes).map(|l| u64::from(u16::from(lane) + l)).collect(),
-                );
-                b.bin(BinOp::Add, base, steps)
-            } else {
-                b.splat(base, lanes)
-            }
-        }
-        LocalIdShape::ShortRows(row) => {
-            short_rows(b, dim, u16::from(lane)..u16::from(lane) + lanes, row)
-        }
+        shape => ids.in_rows(b, lanes, shape.row()),
     };
     if ty.bytes() < 2 {
         b.resize(v, ty.lane, false)

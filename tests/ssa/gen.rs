@@ -113,6 +113,7 @@ pub fn function(seed: u64) -> Function {
     };
     g.inputs();
     g.region(3);
+    g.store_rows();
     g.store_pool();
     g.terminate(Term::Return);
     g.f
@@ -748,6 +749,26 @@ impl Generator {
     }
 
     /// Saves the last values to the frame; NaNs as zero, because their payload is not defined.
+    /// A store whose addresses are evenly spaced over each row, and not over all lanes.
+    fn store_rows(&mut self) {
+        let Some(row) = self.f.row else {
+            return;
+        };
+        let ty = Ty::vector(Lane::I32, self.lanes);
+        let at = (0..self.lanes).map(|lane| u64::from(lane / row * 64 + lane % row * 4));
+        let at = self.push(Op::VecConst(at.collect()), vec![], ty);
+        let surface = self.push(Op::Const(0), vec![], Ty::I32);
+        let (mask, data) = (self.mask(), self.value(ty));
+        let access = MemAccess {
+            space: Space::Surface,
+            elem: Lane::I32,
+            comps: 1,
+            site: 0,
+        };
+        let args = vec![mask, at, surface, data];
+        self.f.push(self.block, Op::Store(access), args, &[], 0);
+    }
+
     fn store_pool(&mut self) {
         let mut at = 0;
         let pool = std::mem::take(&mut self.pool);

@@ -34,6 +34,23 @@ fn the_pipeline_keeps_the_meaning() {
     }
 }
 
+/// The passes as they run, with those that run again behind others.
+#[test]
+fn optimised_functions_keep_the_meaning() {
+    let mut again = 0;
+    for seed in 0..SEEDS / 3 {
+        let (f, mut g) = (function(seed), function(seed));
+        let stats = optimize(&mut g, &PassOptions::default());
+        let stats = stats.unwrap_or_else(|e| panic!("seed {seed}: {e}"));
+        for s in [seed, seed + 1] {
+            assert!(observe(&f, s) == observe(&g, s), "seed {seed}\n{f}\n{g}");
+        }
+        let behind = stats.windows(2).filter(|w| w[0].name == "rows");
+        again += behind.filter(|w| w[1].name == "uniform").count();
+    }
+    assert!(again > 100, "{again} functions cut into rows");
+}
+
 #[test]
 fn each_pass_alone_keeps_the_meaning() {
     for seed in SEEDS..SEEDS + 300 {

@@ -174,11 +174,16 @@ impl GroupShape {
         Some(shape)
     }
 
-    /// Local id of a lane; ids of lanes that do not exist run on in the slowest dimension.
+    /// Local id of a lane; ids of lanes that do not exist run on in the slowest dimension, and where the fastest is the only one,
+    /// in that: code for such groups counts from the first lane of a thread.
     pub(crate) fn local_id(&self, thread: u32, lane: u32) -> [u32; 3] {
         let mut linear = thread.wrapping_mul(self.simd).wrapping_add(lane);
         let [fast, middle, slow] = self.walk;
         let mut id = [0; 3];
+        if self.local[middle] == 1 && self.local[slow] == 1 {
+            id[fast] = linear;
+            return id;
+        }
         id[fast] = linear % self.local[fast];
         linear /= self.local[fast];
         id[middle] = linear % self.local[middle];
