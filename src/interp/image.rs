@@ -304,7 +304,8 @@ impl Machine<'_, '_, '_> {
         let rows = match modifier {
             2 | 4 => code::TOP_ROWS,
             3 | 5 => code::BOTTOM_ROWS,
-            _ => code::ALL_ROWS,
+            0 | 1 => code::ALL_ROWS,
+            _ => return Halt::malformed("a block of no known rows"),
         };
         let (x, y) = (self.scalar(x)? as u32, self.scalar(y)? as u32);
         let width = u32::from(*width);

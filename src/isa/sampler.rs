@@ -64,7 +64,8 @@ pub struct ReadParams {
     pub offsets: Option<[usize; 2]>,
 }
 
-/// Parameters of a message, of `words` where its payloads have 16-bit integers; `None` for what is none. Levels, biases and
+/// Parameters of a message, of `words` where its payloads, of which the first that there is tells, have 16-bit integers; `None` for
+/// what is none. Levels, biases and
 /// gradients of filtered reads have no say where images have one level, nor have samples and their control data where texels
 /// have one sample.
 pub fn read_params(opcode: Opcode, code: u8, words: bool) -> Option<ReadParams> {

@@ -336,8 +336,8 @@ opcodes! {
     // Messages on surfaces, legacy spelling.
     OwordLd 0x35/0 ["oword_ld"] Memory Oword 0 : RAW Any <- GEN_IMM Int32; _ _ _ ALL Full "block load of owords, offset in owords"
     OwordSt 0x36/0 ["oword_st"] Memory Oword 0 : NONE None <- GEN_IMM Int32; _ _ _ ALL Full "block store of owords, offset in owords"
-    MediaLd 0x37/0 ["media_ld"] Memory Media 0 : RAW Any <- GEN_IMM D32; _ _ _ ALL Full "2D block load, of all rows or those of one field; a plane is so many surfaces further"
-    MediaSt 0x38/0 ["media_st"] Memory Media 0 : NONE None <- GEN_IMM D32; _ _ _ ALL Full "2D block store, of all rows or those of one field; a plane is so many surfaces further"
+    MediaLd 0x37/0 ["media_ld"] Memory Media 0 : RAW Any <- GEN_IMM D32; _ _ _ ALL Partial "2D block load, of all rows or those of one field; a plane is so many surfaces further, but for surfaces in the heap"
+    MediaSt 0x38/0 ["media_st"] Memory Media 0 : NONE None <- GEN_IMM D32; _ _ _ ALL Partial "2D block store, of all rows or those of one field; a plane is so many surfaces further, but for surfaces in the heap"
     Gather 0x39/0 ["gather"] Memory Gather 0 : RAW Any <- GEN_IMM Int32; _ _ _ ALL Full "load of 1, 2 or 4 bytes a lane, offsets in elements", payloads [Any Dword]
     Scatter 0x3A/0 ["scatter"] Memory Gather 0 : NONE None <- GEN_IMM Int32; _ _ _ ALL Full "store of 1, 2 or 4 bytes a lane, offsets in elements", payloads [Any Dword]
     OwordLdUnaligned 0x3C/0 ["oword_ld_unaligned"] Memory Oword 0 : RAW Any <- GEN_IMM Int32; _ _ _ ALL Full "block load of owords, offset in bytes"
@@ -382,9 +382,9 @@ opcodes! {
     Avs 0x43/0 ["avs"] Sampler Unparsed 0 : RAW Any <- GEN_IMM F; _ _ _ SKL_ONLY Rejected "adaptive video scaler"
     Va 0x44/0 ["va"] Sampler Unparsed 0 : RAW Any <- GEN_IMM F; _ _ _ SKL_ONLY Rejected "video analytics"
     VaSklPlus 0x4D/0 ["va_skl_plus"] Sampler Unparsed 0 : RAW Any <- GEN_IMM F; _ _ _ SKL_ONLY Rejected "video analytics of skl"
-    Sample3d 0x6D/0 (SAMPLE_MNEMONICS) Sampler Sample3d 0 : RAW Any <- RAW Any; _ _ Guard NO_PVC Full "filtered image read, also of comparisons with a reference; `lod`: level of detail of four neighbouring lanes"
+    Sample3d 0x6D/0 (SAMPLE_MNEMONICS) Sampler Sample3d 0 : RAW Any <- RAW Any; _ _ Guard NO_PVC Partial "filtered image read, also of comparisons with a reference; `lod`: level of detail of four neighbouring lanes, but on fewer lanes"
     Load3d 0x6E/0 (LOAD_MNEMONICS) Sampler Load3d 0 : RAW Any <- RAW Any; _ _ Guard NO_PVC Full "texel fetch by integer coordinates, of textures with one sample"
-    Gather43d 0x6F/0 (GATHER4_MNEMONICS) Sampler Sample3d 0 : RAW Any <- RAW Any; _ _ Guard NO_PVC Full "one channel of the four texels that a filter would read, or comparisons of it with a reference"
+    Gather43d 0x6F/0 (GATHER4_MNEMONICS) Sampler Sample3d 0 : RAW Any <- RAW Any; _ _ Guard NO_PVC Partial "one channel of the four texels that a filter would read, or comparisons of it with a reference, but for comparisons of other channels than red and for texel offsets of both kinds"
     Info3d 0x70/0 (INFO_MNEMONICS) Sampler Info3d 0 : RAW Any <- RAW Any; _ _ _ NO_PVC Full "size and number of samples of a surface"
     RtWrite3d 0x71/0 ["rt_write_3d"] Sampler Unparsed 0 : NONE None <- RAW Any; _ _ Guard ALL Rejected "render target write"
     UrbWrite3d 0x72/0 ["urb_write_3d"] Sampler Unparsed 0 : NONE None <- RAW Any; _ _ Guard ALL Rejected "unified return buffer write"

@@ -2,8 +2,8 @@
 //!
 //! A texel is read as four 32-bit channels: floats for normalised and float formats, else integers. Channels that a format
 //! lacks read 0, alpha 1. This file names formats, shapes and samplers; [`format`] converts texels, [`sample`] finds and
-//! filters them, [`compare`] is about comparing samples, [`lod`] about levels of detail. Both engines call these functions, as they do the rest of memory: there is one definition of what is in an
-//! image.
+//! filters them, [`compare`] is about comparing samples, [`lod`] about levels of detail. Both engines call these functions, as
+//! they do the rest of memory: there is one definition of what is in an image.
 //!
 //! Layout in memory is linear: texels of a row, rows of a slice, slices or layers, without gaps.
 

@@ -181,6 +181,11 @@ fn references_have_the_format_of_texels() {
     assert_eq!(red(less, "r16unorm", -7.0, 0.0), 0.0);
     assert_eq!(red(equal, "r32float", 7.0, 1.0), 0.0);
     assert_eq!(red(less, "r32float", -7.0, 0.0), 1.0);
+    // NaN counts as 0 where there is none.
+    assert_eq!(red(equal, "r16unorm", f32::NAN, 0.0), 1.0);
+    assert_eq!(red(less, "r16unorm", f32::NAN, 0.3), 1.0);
+    assert_eq!(red(equal, "r32float", f32::NAN, 0.0), 0.0);
+    assert_eq!(red(less, "r32float", f32::NAN, 0.3), 0.0);
 }
 
 #[test]

@@ -28,9 +28,9 @@ struct Operands {
 impl Machine<'_, '_, '_> {
     /// A message of the sampler.
     pub fn sample(&mut self, inst: &Inst, s: &Sample) -> Result<(), Halt> {
-        let words = match s.params.first() {
-            Some(raw) if !raw.is_null() => self.var_type(raw.var)?.bytes() == 2,
-            _ => false,
+        let words = match s.params.iter().find(|raw| !raw.is_null()) {
+            Some(raw) => self.var_type(raw.var)?.bytes() == 2,
+            None => false,
         };
         let Some(params) = read_params(inst.op, s.variant, words) else {
             return Halt::malformed("an unknown sampler message");

@@ -114,7 +114,7 @@ impl Lowerer<'_> {
 
     /// Where the parameters of a message stand.
     fn sample_params(&self, op: Opcode, s: &Sample) -> Option<ReadParams> {
-        let first = s.params.first().filter(|raw| !raw.is_null());
+        let first = s.params.iter().find(|raw| !raw.is_null());
         let ty = first.and_then(|raw| self.kernel.module().vars.ty(raw.var));
         read_params(op, s.variant, ty.is_some_and(|ty| ty.bytes() == 2))
     }
