@@ -126,7 +126,8 @@ typedef struct visa_jit_image {
   uint32_t extent[3];
 } visa_jit_image;
 
-// How an image is sampled.
+// How an image is sampled. The library reads all of it, and `comparison` came with version 14 of the ABI: callers compare
+// `visa_jit_abi_version` with the version that they were written for before they pass one.
 typedef struct visa_jit_sampler {
   // `VISA_JIT_ADDRESS_EDGE` and the like.
   uint32_t address;
@@ -364,4 +365,4 @@ enum visa_jit_status visa_jit_buffer_read(const struct visa_jit_buffer *buffer,
 #endif  // __cplusplus
 
 #endif  /* VISA_JIT_H */
-/* Sources: 12696b6c6267e857 */
+/* Sources: 7a7142d0b7bd0966 */

@@ -72,7 +72,8 @@ pub struct visa_jit_image {
     pub extent: [u32; 3],
 }
 
-/// How an image is sampled.
+/// How an image is sampled. The library reads all of it, and `comparison` came with version 14 of the ABI: callers compare
+/// `visa_jit_abi_version` with the version that they were written for before they pass one.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct visa_jit_sampler {
