@@ -57,7 +57,8 @@ impl LocalIdShape {
     /// Lanes of a row, where threads have several.
     pub const fn row(self) -> Option<u16> {
         match self {
-            LocalIdShape::ShortRows(row) => Some(row as u16),
+            // A row of no lanes would be none.
+            LocalIdShape::ShortRows(row) if row > 0 => Some(row as u16),
             _ => None,
         }
     }
@@ -227,17 +228,16 @@ impl Ids {
         b.vec_const(Lane::I16, lanes.map(|lane| of(lane).into()).collect())
     }
 
-    /// Those of a thread whose lanes lie in one row, or in whole ones of so many lanes.
-    fn in_rows(self, b: &mut super::build::Builder, lanes: u16, row: Option<u16>) -> Value {
-        let row = row.unwrap_or(self.simd).max(1);
-        let v = match (self.dim, self.shape) {
-            (0, LocalIdShape::ShortRows(_)) => self.constant(b, lanes, |lane| lane % row),
-            (0, _) => {
+    /// Those of a thread whose lanes lie in one row, or in whole ones.
+    fn in_rows(self, b: &mut super::build::Builder, lanes: u16) -> Value {
+        let v = match (self.dim, self.shape.row()) {
+            (0, None) => {
                 let steps = self.constant(b, lanes, |lane| lane);
                 let first = self.first(b);
                 b.bin(BinOp::Add, first, steps)
             }
-            (1, LocalIdShape::ShortRows(_)) => {
+            (0, Some(row)) => self.constant(b, lanes, |lane| lane % row),
+            (1, Some(row)) => {
                 let rows = self.constant(b, lanes, |lane| lane / row);
                 let first = self.first(b);
                 b.bin(BinOp::Add, first, rows)
@@ -268,7 +268,9 @@ fn local_ids(b: &mut super::build::Builder, ids: Ids, ty: Ty) -> Value {
             vec![],
             words,
         ),
-        shape => ids.in_rows(b, lanes, shape.row()),
+        LocalIdShape::Row | LocalIdShape::FullRow | LocalIdShape::ShortRows(_) => {
+            ids.in_rows(b, lanes)
+        }
     };
     if ty.bytes() < 2 {
         b.resize(v, ty.lane, false)

@@ -556,18 +556,7 @@ fn sampled(g: &mut Generator<'_>, row: &OpcodeInfo, lines: &mut Vec<String>) -> 
     let exec = shape.text();
     let n = shape.lanes;
     if row.form == Form::Info3d {
-        let (i, data) = (g.rng.below(IMAGES.len()), g.variable(Type::Ud)?);
-        let channels = *g.rng.pick(&CHANNELS);
-        let level = level(g, shape, 40, lines);
-        let level = if name == "resinfo" {
-            format!("{level}.0 ")
-        } else {
-            String::new()
-        };
-        return Some(format!(
-            "{name}.{channels} {exec} {} {level}{data}.0",
-            surface(i)
-        ));
+        return info(g, name, shape, lines);
     }
     // Of others there is nothing but faults to compare.
     let (i, mut data) = match compares && g.rng.chance(90) {
@@ -628,45 +617,65 @@ fn sampled(g: &mut Generator<'_>, row: &OpcodeInfo, lines: &mut Vec<String>) -> 
         true => String::new(),
         false => format!("S{} ", g.rng.below(SAMPLERS.len())),
     };
-    // Half floats and words instead of the coordinates.
     let halves = g.rng.chance(20) && !moves;
-    if halves {
-        let names = if fetches {
-            ["IU", "IV", "IR", "IL", "IC"]
-        } else {
-            ["FU", "FV", "FR", "FL", "FC"]
-        };
-        for p in names {
-            let to = if fetches {
-                p.replace('I', "W")
-            } else {
-                p.replace('F', "H")
-            };
-            let from = if fetches {
-                format!("{p}_uw(0,0)<2;1,0>")
-            } else {
-                format!("{p}(0,0)<1;1,0>")
-            };
-            lines.push(format!("mov (M1_NM, {n}) {to}(0,0)<1> {from}"));
-        }
-    }
-    let narrow = |p: &str| match (halves, fetches) {
-        (true, true) => p.replace('I', "W"),
-        (true, false) => p.replace('F', "H"),
-        (false, _) => p.to_owned(),
+    let parameters = payloads(name, fetches, halves, n, lines);
+    Some(format!(
+        "{}{name}{suffix}.{channels} {exec} {offset} {sampler}{} {data}.0 {}",
+        g.guard(),
+        surface(i),
+        parameters
+    ))
+}
+
+/// Questions about an image.
+fn info(
+    g: &mut Generator<'_>,
+    name: &str,
+    shape: Shape,
+    lines: &mut Vec<String>,
+) -> Option<String> {
+    let (i, data) = (g.rng.below(IMAGES.len()), g.variable(Type::Ud)?);
+    let channels = *g.rng.pick(&CHANNELS);
+    let level = level(g, shape, 40, lines);
+    let level = match name {
+        "resinfo" => format!("{level}.0 "),
+        _ => String::new(),
     };
+    let (exec, surface) = (shape.text(), surface(i));
+    Some(format!(
+        "{name}.{channels} {exec} {surface} {level}{data}.0"
+    ))
+}
+
+/// Parameters of a message of the sampler, or `halves` of them: half floats, and words of fetches.
+fn payloads(name: &str, fetches: bool, halves: bool, n: u32, lines: &mut Vec<String>) -> String {
+    let narrow = |p: &str| match fetches {
+        true => p.replace('I', "W"),
+        false => p.replace('F', "H"),
+    };
+    let names = match fetches {
+        true => ["IU", "IV", "IR", "IL", "IC"],
+        false => ["FU", "FV", "FR", "FL", "FC"],
+    };
+    for p in names.iter().filter(|_| halves) {
+        let (to, low) = (
+            narrow(p),
+            if fetches {
+                "_uw(0,0)<2;1,0>"
+            } else {
+                "(0,0)<1;1,0>"
+            },
+        );
+        lines.push(format!("mov (M1_NM, {n}) {to}(0,0)<1> {p}{low}"));
+    }
     let mut parameters: Vec<String> = parameters(name)
         .iter()
-        .map(|p| format!("{}.0", narrow(p)))
+        .map(|p| if halves { narrow(p) } else { (*p).to_owned() })
+        .map(|p| format!("{p}.0"))
         .collect();
     if halves && name == "load_2dms_w" {
         // Control data of 64 bits.
         parameters.splice(1..1, ["WC.0".to_owned(), "WC.0".to_owned()]);
     }
-    Some(format!(
-        "{}{name}{suffix}.{channels} {exec} {offset} {sampler}{} {data}.0 {}",
-        g.guard(),
-        surface(i),
-        parameters.join(" ")
-    ))
+    parameters.join(" ")
 }

@@ -35,6 +35,23 @@ struct Carried {
     result: Option<String>,
 }
 
+impl Carried {
+    /// The variable of texels' channels, those of a set, which is stored or loaded.
+    fn channels(variable: String, set: u32, store: bool) -> Carried {
+        let count = set.count_ones();
+        match store {
+            true => Carried {
+                data: Some((variable, count)),
+                result: None,
+            },
+            false => Carried {
+                data: None,
+                result: Some(variable),
+            },
+        }
+    }
+}
+
 /// A message to texels or of rows of an image.
 pub(super) fn texel(g: &mut Generator<'_>, split: bool, lines: &mut Vec<String>) -> Option<String> {
     let lsc = matches!(g.kernel.platform, Platform::Dg2 | Platform::Pvc);
@@ -72,16 +89,7 @@ fn typed(
         shape,
         reads: !store,
     };
-    let carried = match store {
-        true => Carried {
-            data: Some((data, set.count_ones())),
-            result: None,
-        },
-        false => Carried {
-            data: None,
-            result: Some(data),
-        },
-    };
+    let carried = Carried::channels(data, set, store);
     message(g, split, fields, carried, lines)
 }
 
@@ -125,16 +133,7 @@ fn quad(g: &mut Generator<'_>, split: bool, lines: &mut Vec<String>) -> Option<S
         shape: texel_lanes(g),
         reads: !store,
     };
-    let carried = match store {
-        true => Carried {
-            data: Some((data, set.count_ones())),
-            result: None,
-        },
-        false => Carried {
-            data: None,
-            result: Some(data),
-        },
-    };
+    let carried = Carried::channels(data, set, store);
     message(g, split, fields, carried, lines)
 }
 

@@ -14,7 +14,7 @@ use super::scaled::Scaled;
 use super::value::{per_piece, piece_type, splat_step};
 use crate::ssa::{Function, Inst, Lane, MemAccess};
 
-/// Most lanes of a function's accesses that are guessed at, of which each is some three instructions more.
+/// Most lanes of a function's accesses that are guessed at, each of which is some more instructions.
 const MOST_LANES: usize = 512;
 
 /// True if a function has so few accesses to guess at that it is done.
