@@ -7,7 +7,7 @@ use std::thread;
 
 use reference::rng::Rng;
 use reference::{linear, reduce, sort};
-use visa_jit::backend::OobPolicy;
+use visa_jit::backend::{Bounds, OobPolicy, Strategy};
 use visa_jit::interp::InterpOptions;
 use visa_jit::{Engine, EngineOptions, Kernel, Launch, Origin, Program};
 
@@ -324,4 +324,34 @@ fn short_rows_of_local_ids() {
             assert_eq!(misses, codes, "{device} {global:?} {local:?} {oob:?}");
         }
     }
+}
+
+/// What is computed for stores at the end of a block is there once, although there are two ways to store it: Cranelift computes
+/// where values are used.
+#[test]
+fn work_in_front_of_stores_is_compiled_once() {
+    let bytes = |bounds| {
+        let options = EngineOptions {
+            strategy: Strategy {
+                bounds,
+                ..Strategy::default()
+            },
+            ..EngineOptions::default()
+        };
+        let engine = Engine::with_options(options).unwrap();
+        let program = program(&engine, "skl", "black_scholes");
+        let launch = Launch::new([64, 1, 1]).local([64, 1, 1]);
+        let kernel = program.kernel("black_scholes").unwrap();
+        kernel
+            .specialised(Some(&launch))
+            .unwrap()
+            .object()
+            .code
+            .len()
+    };
+    let (hoisted, inline) = (bytes(Bounds::Hoisted), bytes(Bounds::Inline));
+    assert!(
+        hoisted < inline * 5 / 4,
+        "{hoisted} bytes, and {inline} with tests where the accesses are"
+    );
 }

@@ -12,6 +12,8 @@
 //!
 //! Where other blocks use a value that the versions make, both go on to one block that takes it.
 
+use std::collections::HashSet;
+
 use cranelift_codegen::ir::{self, BlockArg, InstBuilder, Value as V};
 
 use super::affine::Run;
@@ -26,7 +28,7 @@ use crate::ssa::{Block, Function, Inst, Lane, Op, Ty, Value, ValueDef};
 /// Accesses from which a version of their own pays.
 const MIN_RUNS: usize = 2;
 
-/// Instructions beside the accesses that are translated twice, for each access: what stands between loads at the start
+/// Instructions beside the accesses that are translated twice, or computed twice, for each access: what stands between loads at the start
 /// and stores at the end of a long computation is not worth it.
 const TWICE: usize = 6;
 
@@ -284,9 +286,6 @@ impl Emit<'_> {
             chosen.map(|(&i, _)| i).collect::<Vec<Inst>>()
         };
         let (first, rest) = (part(true), part(false));
-        if rest.len() > runs.len() * (TWICE + 1) {
-            return None;
-        }
         let targets = data.term.targets();
         let ending = targets.iter().flat_map(|call| call.args.iter().copied());
         let ending: Vec<Value> = ending.chain(data.term.condition()).collect();
@@ -298,13 +297,51 @@ impl Emit<'_> {
         } else {
             Vec::new()
         };
-        self.ending = Some(ending);
-        Some(Plan {
+        let plan = Plan {
             first,
             rest,
             runs,
             out,
-        })
+        };
+        let twice = plan.rest.len() + self.sinks(&plan);
+        if twice > plan.runs.len() * (TWICE + 1) {
+            return None;
+        }
+        self.ending = Some(ending);
+        Some(plan)
+    }
+
+    /// How many vectors that are computed in front of the test nobody needs there, but both versions: Cranelift computes them
+    /// in each.
+    fn sinks(&self, plan: &Plan) -> usize {
+        let f = self.f;
+        let mut needed_here: HashSet<Value> = plan
+            .runs
+            .iter()
+            .flat_map(|&i| self.test_operands(i))
+            .collect();
+        let mut needed_behind: HashSet<Value> = HashSet::new();
+        for (&i, needed) in plan.rest.iter().zip(self.needed(plan)) {
+            let data = f.inst(i);
+            let address = |n: usize| n == 1 && plan.runs.contains(&i);
+            let args = data.args.iter().enumerate();
+            let args = args.filter(|&(n, _)| needed && !address(n));
+            needed_behind.extend(args.map(|(_, &a)| a));
+        }
+        let mut sinks = 0;
+        for &i in plan.first.iter().rev() {
+            let data = f.inst(i);
+            let is_in = |set: &HashSet<Value>| data.results.iter().any(|r| set.contains(r));
+            if data.op.has_effect() || is_in(&needed_here) {
+                needed_here.extend(&data.args);
+            } else if is_in(&needed_behind) {
+                needed_behind.extend(&data.args);
+                let vector = data.results.iter().any(|&r| !f.ty(r).is_scalar());
+                let free = matches!(data.op, Op::Const(_) | Op::VecConst(_) | Op::Input(_));
+                sinks += usize::from(vector && !free);
+            }
+        }
+        sinks
     }
 
     /// What the test of an access reads.
