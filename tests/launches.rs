@@ -7,7 +7,7 @@ use std::thread;
 
 use reference::rng::Rng;
 use reference::{linear, reduce, sort};
-use visa_jit::backend::{Bounds, OobPolicy, Strategy};
+use visa_jit::backend::{BackendKind, Bounds, Choice, HalfAccesses, OobPolicy, Strategy};
 use visa_jit::interp::InterpOptions;
 use visa_jit::{Engine, EngineOptions, Kernel, Launch, Origin, Program};
 
@@ -322,6 +322,127 @@ fn short_rows_of_local_ids() {
             assert!(ours.1.len() > 1, "there are faults");
             let misses = engine.cache_stats().misses - before;
             assert_eq!(misses, codes, "{device} {global:?} {local:?} {oob:?}");
+        }
+    }
+}
+
+/// Four bytes a work-item, and indices some of which lie outside of the table.
+fn scattered(
+    engine: &Engine,
+    program: &Program,
+    (name, bytes): (&str, u32),
+    oob: OobPolicy,
+) -> (Vec<Vec<u8>>, Vec<String>) {
+    const ITEMS: u32 = 160;
+    let mut rng = Rng::new(7);
+    let indices = (0..ITEMS).map(|_| rng.below(ITEMS + 20));
+    let memory = engine.memory();
+    // All are short: what is evenly spaced is outside at the end, in both halves of the last thread.
+    let table: Vec<u8> = (0..bytes * (ITEMS - 9)).map(|at| (at * 7) as u8).collect();
+    let indices: Vec<u32> = indices.take(ITEMS as usize - 5).collect();
+    let (out, table, indices) = (
+        memory
+            .alloc_from(&vec![0xa5u8; (bytes * (ITEMS - 20)) as usize])
+            .unwrap(),
+        memory.alloc_from(&table).unwrap(),
+        memory.alloc_from(&indices).unwrap(),
+    );
+    let launch = Launch::new([ITEMS, 1, 1])
+        .local([80, 1, 1])
+        .threads(1)
+        .oob(oob);
+    let launch = launch.arg(0, &out).arg(1, &table).arg(2, &indices);
+    let report = program.kernel(name).unwrap().launch(&launch).unwrap();
+    let faults = report.faults.iter().map(|f| format!("{f:?}"));
+    let counted = format!("{} in all", report.fault_count);
+    (
+        vec![out.to_vec(), table.to_vec()],
+        faults.chain([counted]).collect(),
+    )
+}
+
+/// Accesses that the kernel's compiler cut into halves do the same when they are one again, to the line of each fault.
+#[test]
+fn halves_made_one() {
+    let with = |strategy: Option<Strategy>| {
+        Engine::with_options(EngineOptions {
+            memory_bytes: 1 << 30,
+            interpret: strategy.is_none().then(InterpOptions::default),
+            strategy: strategy.unwrap_or_default(),
+            ..EngineOptions::default()
+        })
+        .unwrap()
+    };
+    let definition = with(None);
+    let there = BackendKind::ALL
+        .into_iter()
+        .filter(|b| b.available().is_ok());
+    let engines: Vec<(Strategy, Engine)> = there
+        .flat_map(|backend| {
+            HalfAccesses::ALL
+                .iter()
+                .map(move |&halves| (backend, halves))
+        })
+        .map(|(backend, halves)| {
+            let mut strategy = Strategy::from(backend);
+            strategy.tuning.halves = halves;
+            (strategy, with(Some(strategy)))
+        })
+        .collect();
+    for device in ["skl", "tgllp", "acm-g10"] {
+        let interpreted = program(&definition, device, "gather");
+        for case in [
+            ("gather", 4),
+            ("gather4", 16),
+            ("gather_wide", 8),
+            ("scatter", 4),
+        ] {
+            for oob in [
+                OobPolicy::Report,
+                OobPolicy::Trap,
+                OobPolicy::ReadZeroSkipWrite,
+            ] {
+                let want = scattered(&definition, &interpreted, case, oob);
+                let lines = |part: &str| want.1.iter().filter(|f| f.contains(part)).count();
+                assert!(oob != OobPolicy::Report || lines("lane: 2") > 0 && lines("lane: 5") > 0);
+                for (strategy, engine) in &engines {
+                    let compiled = program(engine, device, "gather");
+                    let ours = scattered(engine, &compiled, case, oob);
+                    let place = format!("{device} {case:?} {oob:?} {strategy:?}");
+                    assert_eq!(ours.1, want.1, "{place}");
+                    assert!(ours.0 == want.0, "{place}");
+                }
+            }
+        }
+        for (strategy, engine) in &engines {
+            let accesses = |name: &str, oob| {
+                let launch = Launch::new([64, 1, 1]).local([64, 1, 1]).oob(oob);
+                let program = program(engine, device, "gather");
+                let made = program
+                    .kernel(name)
+                    .unwrap()
+                    .specialised(Some(&launch))
+                    .unwrap();
+                made.accesses().len()
+            };
+            let (records, single) = match (strategy.backend, strategy.tuning.halves) {
+                (_, HalfAccesses::Apart) => (6, 6),
+                (_, HalfAccesses::Whole) => (3, 3),
+                (BackendKind::Cranelift, HalfAccesses::Auto) => (5, 6),
+                (BackendKind::Llvm, HalfAccesses::Auto) => (5, 5),
+            };
+            let zero = OobPolicy::ReadZeroSkipWrite;
+            assert_eq!(
+                accesses("gather_wide", zero),
+                records,
+                "{device} {strategy:?}"
+            );
+            assert_eq!(accesses("gather", zero), single, "{device} {strategy:?}");
+            assert_eq!(
+                accesses("gather_wide", OobPolicy::Trap),
+                6,
+                "{device} {strategy:?}"
+            );
         }
     }
 }

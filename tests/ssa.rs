@@ -6,6 +6,8 @@ mod eval;
 mod generate;
 #[path = "ssa/golden.rs"]
 mod golden;
+#[path = "ssa/halves.rs"]
+mod halves;
 #[path = "ssa/observe.rs"]
 mod observe;
 #[path = "ssa/random.rs"]

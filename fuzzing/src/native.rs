@@ -4,7 +4,9 @@ use std::time::Duration;
 
 #[cfg(feature = "llvm-codegen")]
 use visa_jit::backend::{BackendKind, PassLevel};
-use visa_jit::backend::{Bounds, Dispatch, Gather, Masks, OptLevel, RegAlloc, Strategy, Tuning};
+use visa_jit::backend::{
+    Bounds, Dispatch, Gather, HalfAccesses, Masks, OptLevel, RegAlloc, Strategy, Tuning,
+};
 use visa_jit::interp::InterpOptions;
 use visa_jit::isa::Platform;
 use visa_jit::passes::PassOptions;
@@ -56,17 +58,25 @@ pub fn plain() -> EngineOptions {
     }
 }
 
-/// All passes, another way to reach lanes whose addresses do not run evenly, and each access with a test of its own.
+/// All passes, another way to reach lanes whose addresses do not run evenly, each access with a test of its own, and halves of
+/// accesses made one.
 pub fn gathering(gather: Gather) -> EngineOptions {
     EngineOptions {
         strategy: Strategy {
             gather,
             bounds: Bounds::Inline,
+            tuning: WHOLE,
             ..Strategy::default()
         },
         ..optimised()
     }
 }
+
+/// Accesses that are halves of one are one.
+const WHOLE: Tuning = Tuning {
+    halves: HalfAccesses::Whole,
+    ..Tuning::USUAL
+};
 
 /// All passes, and tests in front of blocks that accesses do not share.
 pub fn separate() -> EngineOptions {
@@ -87,12 +97,13 @@ pub fn unoptimised() -> EngineOptions {
     }
 }
 
-/// All passes, and LLVM with passes of its own.
+/// All passes, halves of accesses made one, and LLVM with passes of its own.
 #[cfg(feature = "llvm-codegen")]
 pub fn llvm(passes: PassLevel) -> EngineOptions {
     EngineOptions {
         strategy: Strategy {
             passes,
+            tuning: WHOLE,
             ..BackendKind::Llvm.into()
         },
         ..optimised()

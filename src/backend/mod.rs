@@ -18,7 +18,7 @@ pub use library::{LibraryError, load_library};
 #[cfg(not(feature = "llvm-codegen"))]
 pub(crate) use strategy::without_llvm;
 pub use strategy::{BackendKind, Bounds, Gather, OptLevel, PassLevel, Strategy};
-pub use tuning::{Choice, Cpu, Dispatch, Masks, RegAlloc, Tuning, VectorWidth};
+pub use tuning::{Choice, Cpu, Dispatch, HalfAccesses, Masks, RegAlloc, Tuning, VectorWidth};
 
 use std::collections::BTreeMap;
 use std::ops::Range;

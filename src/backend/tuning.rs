@@ -68,6 +68,11 @@ choice! {
 }
 
 choice! {
+    /// Accesses that a compiler of kernels cut into halves: made one again, left apart, or made one where that measures best.
+    HalfAccesses { Auto = "auto", Apart = "apart", Whole = "whole", }
+}
+
+choice! {
     /// What a call of the code is for, where threads wait at barriers: `thread` brings each thread to where it waits next, and
     /// the runtime calls again; `group` goes round until all of them are finished. Other code is the same either way.
     Dispatch { Thread = "thread", Group = "group", }
@@ -84,6 +89,8 @@ pub struct Tuning {
     pub regalloc: RegAlloc,
     /// Work under empty masks.
     pub masks: Masks,
+    /// Accesses in halves.
+    pub halves: HalfAccesses,
     /// What a call of the code is for.
     pub dispatch: Dispatch,
 }
@@ -163,6 +170,7 @@ impl Tuning {
         cpu: Cpu::Native,
         regalloc: RegAlloc::Auto,
         masks: Masks::Auto,
+        halves: HalfAccesses::Auto,
         dispatch: Dispatch::Thread,
     };
 

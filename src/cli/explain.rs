@@ -61,6 +61,8 @@ struct Report {
 #[derive(Serialize)]
 struct Row {
     line: u32,
+    /// Of upper lanes, where several instructions are one access.
+    upper_lines: Vec<u32>,
     opcode: &'static str,
     op: String,
     lanes: u16,
@@ -147,6 +149,7 @@ fn row(access: &Access) -> Row {
     };
     Row {
         line: access.line,
+        upper_lines: access.upper_lines.clone(),
         opcode: access.opcode,
         op: access.op.clone(),
         lanes: access.lanes,
@@ -278,9 +281,14 @@ fn memory(out: &mut String, access: &Access, lines: &[&str]) {
         1 => String::new(),
         n => format!(", {n} lanes"),
     };
+    let uppers = access.upper_lines.iter().map(|line| format!(" and {line}"));
+    let uppers = match uppers.collect::<String>() {
+        lines if lines.is_empty() => lines,
+        lines => format!(", with those of line{}", lines.trim_start_matches(" and")),
+    };
     let _ = writeln!(
         out,
-        "  line {:<5} {source}\n    {}{lanes}\n    {}{stride}{why}\n    {}; {}",
+        "  line {:<5} {source}\n    {}{lanes}{uppers}\n    {}{stride}{why}\n    {}; {}",
         access.line,
         access.op,
         access.shape.name(),

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::backend::{Choice, Cpu, Dispatch, Masks, RegAlloc, Tuning, VectorWidth};
+use crate::backend::{Choice, Cpu, Dispatch, HalfAccesses, Masks, RegAlloc, Tuning, VectorWidth};
 
 /// Arguments of commands that compile.
 #[derive(Args, Clone, Copy, Debug, Default)]
@@ -19,6 +19,10 @@ pub struct TuningArgs {
     /// Work under a mask without lanes: branch jumps over it, select does it for nobody; auto is branch
     #[arg(long, value_name = "WAY", value_parser = Masks::parse, default_value = "auto")]
     masks: Masks,
+    /// Accesses that the kernel's compiler cut into halves, (M1, 16) and (M5, 16): whole makes them one again, apart leaves them,
+    /// auto makes one of those that the runtime does
+    #[arg(long, value_name = "WAY", value_parser = HalfAccesses::parse, default_value = "auto")]
+    halves: HalfAccesses,
     /// What a call of the code takes through a kernel's barriers: thread (each to its next one) or group (all to their ends)
     #[arg(long, value_name = "UNIT", value_parser = Dispatch::parse, default_value = "thread")]
     dispatch: Dispatch,
@@ -32,6 +36,7 @@ impl TuningArgs {
             cpu: self.cpu,
             regalloc: self.regalloc,
             masks: self.masks,
+            halves: self.halves,
             dispatch: self.dispatch,
         }
     }

@@ -178,15 +178,23 @@ impl Kernel {
         })
     }
 
-    pub(super) fn optimised(&self, shape: LocalIdShape) -> Result<ssa::Function, Error> {
+    pub(super) fn optimised(
+        &self,
+        shape: LocalIdShape,
+        oob: OobPolicy,
+    ) -> Result<ssa::Function, Error> {
         let mut f = self.lowered(shape)?;
         let internal = |what: String| Error::Internal {
             kernel: self.name().into(),
             what,
         };
         verify(&f).map_err(|e| internal(format!("lowering made malformed SSA: {}", e[0])))?;
-        passes::optimize(&mut f, &self.parts().engine.0.options.passes)
-            .map_err(|e| internal(e.to_string()))?;
+        let mut options = self.parts().engine.0.options.passes.clone();
+        if oob == OobPolicy::Trap {
+            // What comes before a trap is done: a lower half, if the trap is in the upper one.
+            options.disabled.insert("halves");
+        }
+        passes::optimize(&mut f, &options).map_err(|e| internal(e.to_string()))?;
         Ok(f)
     }
 
@@ -196,7 +204,7 @@ impl Kernel {
     /// When the kernel cannot be lowered.
     pub fn ssa(&self, optimised: bool) -> Result<ssa::Function, Error> {
         if optimised {
-            self.optimised(LocalIdShape::General)
+            self.optimised(LocalIdShape::General, OobPolicy::default())
         } else {
             self.lowered(LocalIdShape::General)
         }
@@ -302,7 +310,7 @@ impl Kernel {
         shape: LocalIdShape,
         codegen: &CodegenOptions,
     ) -> Result<Artifact, Error> {
-        let f = self.optimised(shape)?;
+        let f = self.optimised(shape, codegen.oob)?;
         let object = backend.compile(&f, codegen)?;
         let meta = KernelMeta {
             frame_bytes: f.frame_bytes,

@@ -185,6 +185,7 @@ impl<'a> KeyParts<'a> {
 mod tests {
     use super::*;
     use crate::backend::{Bounds, Choice, Gather, OobPolicy, OptLevel, PassLevel, Tuning};
+    use crate::passes::Halves;
     use crate::passes::pipeline::PASSES;
     use serde_json::Value;
     use std::collections::BTreeSet;
@@ -338,6 +339,7 @@ mod tests {
             cpu: _,
             regalloc: _,
             masks: _,
+            halves: _,
             dispatch: _,
         } = Tuning::USUAL;
         [
@@ -345,6 +347,7 @@ mod tests {
             each(|t, cpu| t.cpu = cpu),
             each(|t, regalloc| t.regalloc = regalloc),
             each(|t, masks| t.masks = masks),
+            each(|t, halves| t.halves = halves),
             each(|t, dispatch| t.dispatch = dispatch),
         ]
         .concat()
@@ -409,6 +412,10 @@ mod tests {
             ..passes()
         };
         see(&backend, codegen(), flatten, &kernel, LocalIdShape::General);
+        for halves in [Halves::Scattered, Halves::Records] {
+            let passes = PassOptions { halves, ..passes() };
+            see(&backend, codegen(), passes, &kernel, LocalIdShape::General);
+        }
         for (name, _) in PASSES {
             let passes = PassOptions {
                 disabled: BTreeSet::from([*name]),

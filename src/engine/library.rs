@@ -166,6 +166,7 @@ fn site(record: &SiteRecord) -> Site {
         },
         bytes: record.bytes,
         first_lane: 0,
+        parts: Vec::new(),
     }
 }
 

@@ -142,6 +142,10 @@ impl Engine {
         let unwanted = options.strategy.backend.unwanted_passes();
         options.passes.disabled.extend(unwanted);
         options.passes.flatten |= options.strategy.tuning.masks == Masks::Select;
+        match options.strategy.halves() {
+            Some(halves) => options.passes.halves = halves,
+            None => drop(options.passes.disabled.insert("halves")),
+        }
         let backend = options.strategy.host()?;
         Ok(Engine(Arc::new(Inner {
             memory,

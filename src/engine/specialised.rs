@@ -25,6 +25,8 @@ pub struct Specialised {
 pub struct Access {
     /// Line of vISA.
     pub line: u32,
+    /// Lines of the upper lanes, where accesses of several instructions were made one.
+    pub upper_lines: Vec<u32>,
     /// Its instruction there.
     pub opcode: &'static str,
     /// The operation of the IR, for example `load.surface.i32x1`.
@@ -81,7 +83,7 @@ impl Kernel {
     pub fn specialised(&self, launch: Option<&Launch>) -> Result<Specialised, Error> {
         let shape = launch.map_or(LocalIdShape::General, |launch| self.groups_of(launch).1);
         let oob = launch.map_or(OobPolicy::default(), Launch::policy);
-        let ssa = self.optimised(shape)?;
+        let ssa = self.optimised(shape, oob)?;
         let codegen = self.codegen(oob);
         let made = self.parts().engine.0.backend.explain(&ssa, &codegen)?;
         let lines = made.object.lines.with_source(self.sources()?);
@@ -177,8 +179,13 @@ impl Specialised {
             .op
             .site()
             .and_then(|site| self.ssa.sites.get(site as usize));
+        let sites = |site| self.ssa.sites_of_lanes(site, lanes);
+        let parts = data.op.site().map(sites).unwrap_or_default();
+        let part = |&(part, _): &(u32, u32)| self.ssa.sites.get(part as usize);
+        let mut lines = parts.iter().filter_map(part).map(|site| site.line);
         Some(Access {
-            line: data.line,
+            line: lines.next().unwrap_or(data.line),
+            upper_lines: lines.collect(),
             opcode: site.map_or("", |site| site.opcode),
             op: self.ssa.op_name(inst),
             lanes,

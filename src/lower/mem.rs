@@ -108,6 +108,7 @@ impl Lowerer<'_> {
             kind,
             bytes,
             first_lane: inst.exec.mask.first_lane() as u8,
+            parts: Vec::new(),
         });
         sites.len() as u32 - 1
     }

@@ -11,6 +11,7 @@ mod edit;
 mod flatten;
 mod fold;
 mod gvn;
+mod halves;
 mod masks;
 mod params;
 pub mod pipeline;
@@ -20,4 +21,5 @@ mod strips;
 mod suspend;
 mod uniform;
 
+pub use halves::Halves;
 pub use pipeline::{PassError, PassOptions, PassStats, optimize, run_pass};

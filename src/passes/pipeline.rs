@@ -3,30 +3,32 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
+use super::halves::{self, Halves};
 use super::{cfg, dce, flatten, fold, gvn, masks, rows, shape, strips, suspend, uniform};
 use crate::ssa::{Function, VerifyError, verify};
 
 /// A pass: changes the function and returns how many changes it made.
-pub type Pass = fn(&mut Function) -> usize;
+pub type Pass = fn(&mut Function, &PassOptions) -> usize;
 
 /// Passes by name.
 pub const PASSES: &[(&str, Pass)] = &[
-    ("fold", fold::run),
-    ("cfg", cfg::run),
-    ("gvn", gvn::run),
-    ("uniform", uniform::run),
-    ("masks", masks::run),
-    ("dce", dce::run),
-    ("strips", strips::run),
-    ("rows", rows::run),
-    ("shape", shape::run),
+    ("fold", |f, _| fold::run(f)),
+    ("cfg", |f, _| cfg::run(f)),
+    ("gvn", |f, _| gvn::run(f)),
+    ("uniform", |f, _| uniform::run(f)),
+    ("masks", |f, _| masks::run(f)),
+    ("dce", |f, _| dce::run(f)),
+    ("strips", |f, _| strips::run(f)),
+    ("halves", |f, options| halves::run(f, options.halves)),
+    ("rows", |f, _| rows::run(f)),
+    ("shape", |f, _| shape::run(f)),
 ];
 
 /// Passes that make the form that backends expect, which cannot be switched off. They leave functions alone that have it.
-pub const MANDATORY: &[(&str, Pass)] = &[("suspend", suspend::run)];
+pub const MANDATORY: &[(&str, Pass)] = &[("suspend", |f, _| suspend::run(f))];
 
 /// Passes that run where they are asked for.
-pub const OPTIONAL: &[(&str, Pass)] = &[("flatten", flatten::run)];
+pub const OPTIONAL: &[(&str, Pass)] = &[("flatten", |f, _| flatten::run(f))];
 
 /// Names of [`PASSES`], [`OPTIONAL`] and [`MANDATORY`] ones in the order they run; a name may occur several times.
 ///
@@ -34,7 +36,7 @@ pub const OPTIONAL: &[(&str, Pass)] = &[("flatten", flatten::run)];
 /// that it is not saved, and after: originals of what is computed again.
 pub const ORDER: &[&str] = &[
     "fold", "cfg", "gvn", "uniform", "fold", "cfg", "gvn", "flatten", "masks", "fold", "cfg",
-    "gvn", "dce", "strips", "cfg", "rows", "suspend", "dce", "shape",
+    "gvn", "dce", "strips", "cfg", "halves", "rows", "suspend", "dce", "shape",
 ];
 
 /// What runs again behind a pass that changed something: what was the same in all lanes of a thread no more than in some may be
@@ -50,6 +52,8 @@ pub struct PassOptions {
     pub verify: bool,
     /// Work under empty masks is done for nobody, not jumped over: the pass `flatten` runs.
     pub flatten: bool,
+    /// What the pass `halves` is for.
+    pub halves: Halves,
 }
 
 impl Default for PassOptions {
@@ -59,6 +63,7 @@ impl Default for PassOptions {
             disabled: BTreeSet::new(),
             verify: cfg!(debug_assertions),
             flatten: false,
+            halves: Halves::All,
         }
     }
 }
@@ -128,7 +133,7 @@ fn run_wanted(
         return Ok(false);
     };
     let start = Instant::now();
-    let changes = pass(f);
+    let changes = pass(f, options);
     let time = start.elapsed();
     if changes == 0 && MANDATORY.iter().any(|&(n, _)| n == name) {
         return Ok(false);
@@ -154,7 +159,7 @@ fn find(name: &str) -> Option<(&'static str, Pass)> {
 pub fn run_pass(f: &mut Function, name: &str) -> bool {
     let pass = find(name);
     if let Some((_, pass)) = pass {
-        pass(f);
+        pass(f, &PassOptions::default());
     }
     pass.is_some()
 }

@@ -287,6 +287,9 @@ impl Rows<'_> {
         };
         let mut part = whole.clone();
         part.first_lane += (n * self.row) as u8;
+        if part.parts.is_empty() {
+            part.parts.push(site);
+        }
         self.f.sites.push(part);
         self.f.sites.len() as u32 - 1
     }

@@ -302,6 +302,23 @@ impl Function {
         v
     }
 
+    /// Sites that the lanes of an access come from, each with its lanes, a bit each. Numbers of lanes are those of the access.
+    pub fn sites_of_lanes(&self, site: u32, lanes: u16) -> Vec<(u32, u32)> {
+        let whole = self.sites.get(site as usize);
+        let Some(whole) = whole.filter(|s| !s.parts.is_empty()) else {
+            return vec![(site, u32::MAX)];
+        };
+        let start = |&part: &u32| {
+            let first = self.sites.get(part as usize).map_or(0, |s| s.first_lane);
+            u32::from(first.saturating_sub(whole.first_lane)).min(lanes.into())
+        };
+        let below = |end: u32| 1u32.checked_shl(end).unwrap_or(0).wrapping_sub(1);
+        let ends = whole.parts.iter().skip(1).map(start).chain([lanes.into()]);
+        let parts = whole.parts.iter().zip(ends);
+        let parts = parts.map(|(part, end)| (*part, below(end) & !below(start(part))));
+        parts.filter(|&(_, bits)| bits != 0).collect()
+    }
+
     /// Creates an instruction without placing it.
     pub fn make(&mut self, op: Op, args: Vec<Value>, results: &[Ty], line: u32) -> Inst {
         let i = Inst(self.insts.len() as u32);

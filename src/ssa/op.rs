@@ -664,6 +664,9 @@ pub struct Site {
     pub bytes: u32,
     /// Lane of the thread that lane 0 of the access is.
     pub first_lane: u8,
+    /// Sites of the instructions that lanes come from, where passes made one access of several or several of one: each from
+    /// its first lane on, in the order of the lanes. Empty where it is the instruction's own.
+    pub parts: Vec<u32>,
 }
 
 impl Input {

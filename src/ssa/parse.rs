@@ -355,6 +355,11 @@ impl Parser<'_> {
         } else {
             0
         };
+        let parts = if self.cursor.eat("of") {
+            super::parse_op::indices(&mut self.cursor)?.into()
+        } else {
+            Vec::new()
+        };
         self.func.sites.push(Site {
             line,
             opcode,
@@ -362,6 +367,7 @@ impl Parser<'_> {
             kind,
             bytes,
             first_lane,
+            parts,
         });
         Ok(())
     }

@@ -191,6 +191,9 @@ fn header(func: &Function, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if s.first_lane != 0 {
             write!(f, " lane {}", s.first_lane)?;
         }
+        if !s.parts.is_empty() {
+            write!(f, " of [{}]", List(&s.parts))?;
+        }
         writeln!(f)?;
     }
     writeln!(f)

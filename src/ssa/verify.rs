@@ -17,7 +17,7 @@
 //! | V13 lanes | lane counts are 1 … `MAX_LANES`, `simd` is 1, 8, 16 or 32, a row is an even part of it |
 //! | V14 inputs | dimensions, lanes and register numbers of inputs exist, with a type they can have |
 //! | V15 memory | mask, address, surface and elements of an access fit its memory |
-//! | V16 sites | the site of an access exists (register storage has none) |
+//! | V16 sites | the site of an access exists (register storage has none); sites that others are made of exist, are of instructions, and in the order of their lanes |
 //! | V17 frame | saved values lie between the register storage and the end of the frame |
 //! | V18 shapes | the scalars of an access's shape are defined above it, with the type of its addresses or `i1` |
 //!
@@ -141,6 +141,7 @@ impl Verifier<'_> {
             let text = "register storage is larger than the frame".into();
             self.error(Rule::Frame, entry, None, text);
         }
+        self.sites();
         let mut placed = vec![false; f.blocks.len()];
         for &b in &f.order {
             match placed.get_mut(b.0 as usize) {
@@ -159,6 +160,25 @@ impl Verifier<'_> {
             self.end(b, &placed);
         }
         self.owners();
+    }
+
+    fn sites(&mut self) {
+        let sites = &self.f.sites;
+        for (n, site) in sites.iter().enumerate() {
+            let parts: Option<Vec<_>> = site
+                .parts
+                .iter()
+                .map(|&part| sites.get(part as usize))
+                .collect();
+            let fine = parts.is_some_and(|parts| {
+                parts.iter().all(|part| part.parts.is_empty())
+                    && parts.is_sorted_by(|a, b| a.first_lane < b.first_lane)
+            });
+            if !fine {
+                let text = format!("site {n} is made of {:?}", site.parts);
+                self.error(Rule::Sites, Function::ENTRY, None, text);
+            }
+        }
     }
 
     fn end(&mut self, b: Block, placed: &[bool]) {

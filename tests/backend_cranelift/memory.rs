@@ -60,6 +60,7 @@ impl Access {
             kind: AccessKind::Read,
             bytes: 4,
             first_lane: 0,
+            parts: Vec::new(),
         });
         let entry = Function::ENTRY;
         let block = matches!(self.op, Op::BlockLoad(_) | Op::BlockStore(_));

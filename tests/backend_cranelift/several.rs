@@ -40,6 +40,7 @@ impl<'r> Block<'r> {
             kind: AccessKind::Read,
             bytes: 4,
             first_lane: 0,
+            parts: Vec::new(),
         });
         let entry = Function::ENTRY;
         let surface = space

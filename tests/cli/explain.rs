@@ -124,3 +124,29 @@ fn halves_share_tests_of_bounds_or_not() {
     assert!(tested > 0 && shared > 0, "{tested} {shared}");
     assert_eq!(tests("separate"), (tested + shared, 0));
 }
+
+#[test]
+fn halves_that_are_one_name_both_lines() {
+    let whole = Explained::of_launch("gather", "gather", &["--halves", "whole"]);
+    let accesses = whole.0["accesses"].as_array().unwrap();
+    let lines: Vec<_> = accesses
+        .iter()
+        .map(|a| (&a["line"], &a["upper_lines"]))
+        .collect();
+    assert!(
+        lines
+            .iter()
+            .all(|(line, upper)| upper[0].as_u64() > line.as_u64() && upper[1].is_null()),
+        "{lines:?}"
+    );
+    let apart = Explained::of_launch("gather", "gather", &["--halves", "apart"]);
+    let accesses = apart.0["accesses"].as_array().unwrap();
+    assert_eq!((accesses.len(), lines.len()), (6, 3));
+    assert!(accesses.iter().all(|a| a["upper_lines"][0].is_null()));
+    let file = "tests/kernels/bin/skl/gather.zebin";
+    let text = ok(&["explain", file, "--kernel", "gather_wide"]).stdout;
+    assert!(
+        text.contains("load.surface.i32x2, 32 lanes, with those of line 113"),
+        "{text}"
+    );
+}

@@ -100,6 +100,7 @@ pub fn function(seed: u64) -> Function {
         kind: AccessKind::Read,
         bytes: 4,
         first_lane: 0,
+        parts: Vec::new(),
     });
     let budget = 20 + rng.below(80);
     let mut g = Generator {

@@ -276,6 +276,25 @@ fn v15_memory() {
 #[test]
 fn v16_sites() {
     assert_op_breaks(Rule::Sites, "%6: <8 x i32> = load.slm.i32x1[1] %0, %2");
+    // Made of parts that are not there, that are made of parts, or in another order than their lanes.
+    for (lane, parts, fine) in [
+        (4, "0, 1", true),
+        (4, "0, 3", false),
+        (4, "0, 2", false),
+        (4, "1, 0", false),
+        (0, "0, 1", false),
+    ] {
+        let site = |more: &str| format!("read slm 4 \"gather\" line 1{more}");
+        let text = format!(
+            "function \"f\" simd 8\nsite 0 = {}\nsite 1 = {}\nsite 2 = {}\n\nbb0:\n  return\n",
+            site(""),
+            site(&format!(" lane {lane}")),
+            site(&format!(" of [{parts}]")),
+        );
+        let broken = verify(&parse(&text).unwrap()).err();
+        let rules: Option<Vec<Rule>> = broken.map(|e| e.iter().map(|e| e.rule).collect());
+        assert_eq!(rules, (!fine).then(|| vec![Rule::Sites]), "{text}");
+    }
 }
 
 #[test]

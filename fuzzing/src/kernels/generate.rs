@@ -334,8 +334,38 @@ impl Generator<'_> {
 
     fn message(&mut self) -> Option<Node> {
         let row = *self.rng.pick(&self.messages);
-        let lines = message::lines(self, row)?;
+        let mut lines = message::lines(self, row)?;
+        if self.rng.chance(30)
+            && let Some(halves) = lines.last().and_then(|line| self.halves(line))
+        {
+            lines.pop();
+            lines.extend(halves);
+        }
         Some(Node::Lines(lines))
+    }
+
+    /// An instruction for all lanes of a thread as two for half of them each, or one for the lower half of some lanes and the
+    /// same for the upper one: so compilers write what is too wide for a device.
+    fn halves(&self, line: &str) -> Option<[String; 2]> {
+        let (before, rest) = line.split_once("(M")?;
+        let (exec, behind) = rest.split_once(')')?;
+        let (mask, lanes) = exec.split_once(", ")?;
+        let (digits, mask) = match mask.split_once('_') {
+            Some((digits, _)) => (digits, "_NM"),
+            None => (mask, ""),
+        };
+        let (first, mut lanes): (u32, u32) = (digits.parse().ok()?, lanes.parse().ok()?);
+        let first = 4 * (first - 1);
+        // Descriptors say how many lanes there are.
+        if lanes == self.kernel.simd && !before.contains("raw_send") {
+            lanes /= 2;
+        }
+        let pair = lanes >= 8 && first.is_multiple_of(2 * lanes);
+        let there = first + 2 * lanes <= self.kernel.simd;
+        (pair && there).then(|| {
+            let half = |first| format!("{before}(M{}{mask}, {lanes}){behind}", first / 4 + 1);
+            [half(first), half(first + lanes)]
+        })
     }
 
     /// Types of a row that this kernel has variables of.

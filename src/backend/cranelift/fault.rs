@@ -22,20 +22,29 @@ impl Emit<'_> {
         let addresses = self.wide_addresses(lanes);
         // Records number lanes as the thread does.
         let first = self.f.sites.get(site as usize).map_or(0, |s| s.first_lane);
-        let args = [
-            self.group(),
-            self.thread_index(),
-            self.iconst(types::I32, u64::from(site)),
-            self.ins().ishl_imm_u(faulting, i64::from(first)),
-            self.ins().iadd_imm_s(addresses, -8 * i64::from(first)),
-            lanes.surface,
-        ];
-        let stop = if self.keeps_registers() {
-            self.call_quiet(offset_of!(Helpers, fault_quiet), &args);
-            Some(self.answer())
-        } else {
-            self.call_helper(offset_of!(Helpers, fault), Some(types::I32), &args)
-        };
+        let addresses = self.ins().iadd_imm_s(addresses, -8 * i64::from(first));
+        let mut stop = None;
+        let parts = self.f.sites_of_lanes(site, lanes.count);
+        for &(site, bits) in &parts {
+            let ours = match parts.len() {
+                1 => faulting,
+                _ => self.ins().band_imm_u(faulting, i64::from(bits)),
+            };
+            let args = [
+                self.group(),
+                self.thread_index(),
+                self.iconst(types::I32, u64::from(site)),
+                self.ins().ishl_imm_u(ours, i64::from(first)),
+                addresses,
+                lanes.surface,
+            ];
+            stop = if self.keeps_registers() {
+                self.call_quiet(offset_of!(Helpers, fault_quiet), &args);
+                Some(self.answer())
+            } else {
+                self.call_helper(offset_of!(Helpers, fault), Some(types::I32), &args)
+            };
+        }
         if let (OobPolicy::Trap, Some(stop)) = (self.options.oob, stop) {
             let leave = self.fault_exit();
             let ignored = self.new_cold_block();

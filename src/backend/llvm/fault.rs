@@ -35,17 +35,24 @@ impl<'c> Emit<'c, '_> {
         self.store_value(wide, ty, slot)?;
         // Records number lanes as the thread does.
         let first = self.f.sites.get(site as usize).map_or(0, |s| s.first_lane);
-        let args = [
-            self.ctx.group()?.into(),
-            self.ctx.index()?.into(),
-            self.i32(site).into(),
-            self.op2(I::Shl, faulting, self.i32(u32::from(first)))?,
-            self.offset_const(slot, -8 * i64::from(first))?.into(),
-            surface,
-        ];
-        let stop = self
-            .call_helper(offset_of!(Helpers, fault), Some(32), &args)?
-            .ok_or_else(|| Bug::from("no answer to a fault"))?;
+        let mut stop = None;
+        let parts = self.f.sites_of_lanes(site, lanes);
+        for &(site, bits) in &parts {
+            let ours = match parts.len() {
+                1 => faulting,
+                _ => self.op2(I::And, faulting, self.i32(bits))?,
+            };
+            let args = [
+                self.ctx.group()?.into(),
+                self.ctx.index()?.into(),
+                self.i32(site).into(),
+                self.op2(I::Shl, ours, self.i32(u32::from(first)))?,
+                self.offset_const(slot, -8 * i64::from(first))?.into(),
+                surface,
+            ];
+            stop = self.call_helper(offset_of!(Helpers, fault), Some(32), &args)?;
+        }
+        let stop = stop.ok_or_else(|| Bug::from("no answer to a fault"))?;
         if self.options.oob == OobPolicy::Trap {
             let leave = self.fault_exit()?;
             let ignored = self.new_block();

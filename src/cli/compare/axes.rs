@@ -3,7 +3,8 @@
 use std::str::FromStr;
 
 use crate::backend::{
-    BackendKind, Bounds, Cpu, Dispatch, Gather, Masks, OptLevel, PassLevel, RegAlloc, VectorWidth,
+    BackendKind, Bounds, Cpu, Dispatch, Gather, HalfAccesses, Masks, OptLevel, PassLevel, RegAlloc,
+    VectorWidth,
 };
 use crate::cli::exit::Failure;
 use crate::engine::EngineOptions;
@@ -21,11 +22,12 @@ enum Kind {
     Cpu,
     RegAlloc,
     Masks,
+    Halves,
     Dispatch,
     NoPass,
 }
 
-const KINDS: [(&str, Kind); 11] = [
+const KINDS: [(&str, Kind); 12] = [
     ("backend", Kind::Backend),
     ("codegen", Kind::Codegen),
     ("opt", Kind::Opt),
@@ -35,6 +37,7 @@ const KINDS: [(&str, Kind); 11] = [
     ("cpu", Kind::Cpu),
     ("regalloc", Kind::RegAlloc),
     ("masks", Kind::Masks),
+    ("halves", Kind::Halves),
     ("dispatch", Kind::Dispatch),
     ("no-pass", Kind::NoPass),
 ];
@@ -52,6 +55,7 @@ impl Kind {
             Kind::Cpu => names::<Cpu>(),
             Kind::RegAlloc => names::<RegAlloc>(),
             Kind::Masks => names::<Masks>(),
+            Kind::Halves => names::<HalfAccesses>(),
             Kind::Dispatch => names::<Dispatch>(),
             Kind::NoPass => std::iter::once("none")
                 .chain(PASSES.iter().map(|(name, _)| *name))
@@ -87,6 +91,7 @@ impl Kind {
             Kind::Cpu => set(&mut strategy.tuning.cpu, value),
             Kind::RegAlloc => set(&mut strategy.tuning.regalloc, value),
             Kind::Masks => set(&mut strategy.tuning.masks, value),
+            Kind::Halves => set(&mut strategy.tuning.halves, value),
             Kind::Dispatch => set(&mut strategy.tuning.dispatch, value),
             Kind::NoPass => {
                 let pass = PASSES.iter().find(|(name, _)| *name == value);
@@ -258,7 +263,7 @@ mod tests {
         let no_axis = "width=3".parse::<Axis>().unwrap_err();
         assert!(
             no_axis.contains(
-                "opt, gather, bounds, vector-width, cpu, regalloc, masks, dispatch, no-pass"
+                "opt, gather, bounds, vector-width, cpu, regalloc, masks, halves, dispatch, no-pass"
             ),
             "{no_axis}"
         );

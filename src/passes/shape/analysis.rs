@@ -132,6 +132,7 @@ fn result(f: &Function, data: &InstData, r: Value, known: &[Spacing]) -> Spacing
             Some(step) => map(arg(0), |s, g| even(lane, s.wrapping_mul(step), g)),
             None => Spacing::Any(Cause::Shuffled, r),
         },
+        Op::Shuffle(_) if matches!(arg(0), Spacing::Any(..)) => arg(0),
         Op::Select if f.ty(data.args[0]).is_scalar() => arg(1).join(arg(2), r),
         op => Spacing::Any(cause(f, op, data), r),
     }

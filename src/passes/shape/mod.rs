@@ -11,7 +11,7 @@
 mod analysis;
 mod emit;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::edit::{drop_unreachable, uniform_const};
 use crate::ssa::dom::reverse_post_order;
@@ -76,27 +76,30 @@ pub fn run(f: &mut Function) -> usize {
     f.shapes.len()
 }
 
-/// Lanes of accesses whose addresses are evenly spaced, or are likely to be.
-pub(super) fn even_lanes(f: &Function) -> usize {
+/// Accesses whose addresses are evenly spaced, or are likely to be, or are where local ids are.
+pub(super) fn even_accesses(f: &Function) -> BTreeSet<Inst> {
     let order = reverse_post_order(f);
     let (facts, guesses) = (
         analysis::run(f, &order, Find::Facts),
         analysis::run(f, &order, Find::Guesses),
     );
-    let insts = order.iter().flat_map(|&b| &f.block(b).insts);
-    let addresses = insts
-        .filter(|&&i| is_access(f, i))
-        .map(|&i| f.inst(i).args[1]);
-    let even = |v: &Value| {
-        let at = v.0 as usize;
-        [&facts, &guesses]
-            .iter()
-            .any(|s| matches!(s[at], Spacing::Even { .. }))
+    let even = |i: &Inst| {
+        let at = f.inst(*i).args[1].0 as usize;
+        [&facts, &guesses].iter().any(|s| {
+            matches!(
+                s[at],
+                Spacing::Even { .. } | Spacing::Any(Cause::LocalIds, _)
+            )
+        })
     };
-    addresses
-        .filter(even)
-        .map(|v| usize::from(f.ty(v).lanes))
-        .sum()
+    let insts = order.iter().flat_map(|&b| f.block(b).insts.iter().copied());
+    insts.filter(|&i| is_access(f, i)).filter(even).collect()
+}
+
+/// Lanes of such accesses.
+pub(super) fn even_lanes(f: &Function) -> usize {
+    let lanes = |&i: &Inst| usize::from(f.ty(f.inst(i).args[1]).lanes);
+    even_accesses(f).iter().map(lanes).sum()
 }
 
 /// Notes what was found about an access.
