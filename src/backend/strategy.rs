@@ -3,9 +3,8 @@
 use super::cranelift::{self, CraneliftBackend};
 #[cfg(feature = "llvm-codegen")]
 use super::tuning::Choice;
-use super::tuning::{Cpu, HalfAccesses, Tuning};
+use super::tuning::{Cpu, Tuning};
 use super::{Backend, BackendError};
-use crate::passes::Halves;
 
 /// A code generator by name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize)]
@@ -209,17 +208,6 @@ impl From<BackendKind> for Strategy {
 }
 
 impl Strategy {
-    /// Which accesses in halves are made one, if any. One call of the runtime for a pair instead of two pays. Where the code
-    /// generator does the lanes itself halves share their tests, and whole vectors only take more registers.
-    pub const fn halves(&self) -> Option<Halves> {
-        match (self.tuning.halves, self.backend, self.gather) {
-            (HalfAccesses::Whole, ..) => Some(Halves::All),
-            (HalfAccesses::Apart, ..) => None,
-            (_, BackendKind::Llvm, _) | (.., Gather::Call) => Some(Halves::Scattered),
-            (_, BackendKind::Cranelift, _) => Some(Halves::Records),
-        }
-    }
-
     /// The code generator for the machine it runs on.
     ///
     /// # Errors

@@ -56,11 +56,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use visa_runtime::{DeviceMemory, WorkerPool};
 
-use crate::backend::{Backend, Identity, Masks, Strategy};
+use crate::backend::{Backend, BackendKind, Gather, HalfAccesses, Identity, Masks, Strategy};
 use crate::container::Zebin;
 use crate::interp::InterpOptions;
 use crate::isa::Platform;
-use crate::passes::PassOptions;
+use crate::passes::{Halves, PassOptions};
 use cache::CodeCache;
 use disk::Disk;
 use key::{FileFormat, FileKey};
@@ -142,7 +142,7 @@ impl Engine {
         let unwanted = options.strategy.backend.unwanted_passes();
         options.passes.disabled.extend(unwanted);
         options.passes.flatten |= options.strategy.tuning.masks == Masks::Select;
-        match options.strategy.halves() {
+        match halves(&options.strategy) {
             Some(halves) => options.passes.halves = halves,
             None => drop(options.passes.disabled.insert("halves")),
         }
@@ -299,4 +299,15 @@ struct Unread<'a> {
     name: &'a str,
     bytes: &'a [u8],
     platform: Option<Platform>,
+}
+
+/// Which accesses in halves are made one, if any. One call of the runtime for a pair instead of two pays. Where the code
+/// generator does the lanes itself halves share their tests, and whole vectors only take more registers.
+const fn halves(strategy: &Strategy) -> Option<Halves> {
+    match (strategy.tuning.halves, strategy.backend, strategy.gather) {
+        (HalfAccesses::Whole, ..) => Some(Halves::All),
+        (HalfAccesses::Apart, ..) => None,
+        (_, BackendKind::Llvm, _) | (.., Gather::Call) => Some(Halves::Scattered),
+        (_, BackendKind::Cranelift, _) => Some(Halves::Records),
+    }
 }

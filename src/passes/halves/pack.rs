@@ -53,8 +53,8 @@ struct Packer<'f> {
     wholes: Vec<Whole>,
     /// Number of the whole of two halves.
     of: HashMap<(Value, Value), usize>,
-    /// Pairs of the accesses, by results.
-    accessed: HashMap<(Value, Value), usize>,
+    /// Results of the pairs.
+    accessed: HashSet<(Value, Value)>,
     /// New instructions by their places.
     new: BTreeMap<Place, Vec<Inst>>,
 }
@@ -69,7 +69,7 @@ pub(super) fn run(f: &mut Function, pairs: &[Pair]) -> Vec<Inst> {
         f,
         wholes: Vec::new(),
         of: HashMap::new(),
-        accessed: HashMap::new(),
+        accessed: HashSet::new(),
         new: BTreeMap::new(),
     };
     p.plan(pairs);
@@ -91,7 +91,7 @@ fn places(f: &Function, dom: &DomTree) -> Vec<Place> {
 impl Packer<'_> {
     /// Plans what the accesses need, and what that needs.
     fn plan(&mut self, pairs: &[Pair]) {
-        for (n, pair) in pairs.iter().enumerate() {
+        for pair in pairs {
             // Both come from where the upper half is.
             self.places[pair.low.0 as usize] = self.places[pair.high.0 as usize];
             let (low, high) = (self.f.inst(pair.low), self.f.inst(pair.high));
@@ -100,7 +100,7 @@ impl Packer<'_> {
                 .iter()
                 .copied()
                 .zip(high.results.iter().copied());
-            self.accessed.extend(results.map(|halves| (halves, n)));
+            self.accessed.extend(results);
         }
         let mut wanted = Vec::new();
         for pair in pairs {
@@ -176,7 +176,7 @@ impl Packer<'_> {
     }
 
     fn way(&self, low: Value, high: Value) -> Way {
-        if self.accessed.contains_key(&(low, high)) {
+        if self.accessed.contains(&(low, high)) {
             return Way::Accessed;
         }
         let few = self.wholes.len() < self.f.insts.len();
@@ -391,8 +391,11 @@ impl Packer<'_> {
             parts if parts.is_empty() => vec![site],
             parts => parts.clone(),
         };
+        let mut parts = [parts_of(low), parts_of(high)].concat();
+        // Halves of one instruction that a pass cut.
+        parts.dedup();
         let whole = Site {
-            parts: [parts_of(low), parts_of(high)].concat(),
+            parts,
             ..sites[low as usize].clone()
         };
         sites.push(whole);
