@@ -62,8 +62,7 @@ fn instruction(kernel: &ValidKernel, inst: &Inst, inputs: &Inputs) -> Result<(),
         Body::Faddr { name, .. } if function(module, name).is_some() => Ok(()),
         Body::Faddr { name, .. } if inputs.symbols.contains_key(name) => Ok(()),
         Body::Faddr { name, .. } => Halt::unsupported(unknown(name)),
-        Body::Mem(m) => mem(m),
-        Body::Svm(_) => Ok(()),
+        Body::Mem(_) | Body::Svm(_) => Ok(()),
         Body::Sample(s) => match refused(inst.op, s.variant, s.channels.0, inst.exec.lanes()) {
             Some(why) => Halt::unsupported(why),
             None => Ok(()),
@@ -74,15 +73,6 @@ fn instruction(kernel: &ValidKernel, inst: &Inst, inputs: &Inputs) -> Result<(),
         Body::LscBlock2d(_) | Body::Sbarrier(_) | Body::Nbarrier { .. } | Body::Wait(_) => Ok(()),
         Body::LscTyped(t) => lsc_typed(t),
         _ => Halt::unsupported(NOT_YET),
-    }
-}
-
-fn mem(m: &Mem) -> Result<(), Halt> {
-    match m.kind {
-        MemKind::Media { plane: 1.., .. } if m.surface.in_heap() => {
-            Halt::unsupported("planes of a surface in the heap")
-        }
-        _ => Ok(()),
     }
 }
 

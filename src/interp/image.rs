@@ -295,6 +295,8 @@ impl Machine<'_, '_, '_> {
         };
         let memory = match *plane {
             0 => self.image_memory(mem.surface)?,
+            // The heap's surfaces are named by a word of their own: the message has nowhere to put a plane.
+            _ if mem.surface.in_heap() => self.image_memory(mem.surface)?,
             // A surface that many entries of the binding table further, as the vendor's assembler has it.
             n => match self.t.surface(mem.surface) {
                 Some(index) => Self::with_texels(surface_index(index.wrapping_add(n.into()))?)?,

@@ -336,8 +336,8 @@ opcodes! {
     // Messages on surfaces, legacy spelling.
     OwordLd 0x35/0 ["oword_ld"] Memory Oword 0 : RAW Any <- GEN_IMM Int32; _ _ _ ALL Full "block load of owords, offset in owords"
     OwordSt 0x36/0 ["oword_st"] Memory Oword 0 : NONE None <- GEN_IMM Int32; _ _ _ ALL Full "block store of owords, offset in owords"
-    MediaLd 0x37/0 ["media_ld"] Memory Media 0 : RAW Any <- GEN_IMM D32; _ _ _ ALL Partial "2D block load, of all rows or those of one field; a plane is so many surfaces further, but for surfaces in the heap"
-    MediaSt 0x38/0 ["media_st"] Memory Media 0 : NONE None <- GEN_IMM D32; _ _ _ ALL Partial "2D block store, of all rows or those of one field; a plane is so many surfaces further, but for surfaces in the heap"
+    MediaLd 0x37/0 ["media_ld"] Memory Media 0 : RAW Any <- GEN_IMM D32; _ _ _ ALL Full "2D block load, of all rows or those of one field; a plane is so many entries of the binding table further, and none of the heap"
+    MediaSt 0x38/0 ["media_st"] Memory Media 0 : NONE None <- GEN_IMM D32; _ _ _ ALL Full "2D block store, of all rows or those of one field; a plane is so many entries of the binding table further, and none of the heap"
     Gather 0x39/0 ["gather"] Memory Gather 0 : RAW Any <- GEN_IMM Int32; _ _ _ ALL Full "load of 1, 2 or 4 bytes a lane, offsets in elements", payloads [Any Dword]
     Scatter 0x3A/0 ["scatter"] Memory Gather 0 : NONE None <- GEN_IMM Int32; _ _ _ ALL Full "store of 1, 2 or 4 bytes a lane, offsets in elements", payloads [Any Dword]
     OwordLdUnaligned 0x3C/0 ["oword_ld_unaligned"] Memory Oword 0 : RAW Any <- GEN_IMM Int32; _ _ _ ALL Full "block load of owords, offset in bytes"

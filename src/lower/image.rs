@@ -47,13 +47,11 @@ impl Lowerer<'_> {
         Self::image_index(surface)
     }
 
-    /// A surface of a plane: so many entries of the binding table further, as the vendor's assembler has it.
+    /// A surface of a plane: so many entries of the binding table further, as the vendor's assembler has it. A word for the heap
+    /// names one surface, of which no plane has a say.
     fn plane_surface(&mut self, s: SurfaceId, plane: u8) -> Result<Value, Fail> {
-        if plane == 0 {
+        if plane == 0 || s.in_heap() {
             return self.image_surface(s);
-        }
-        if s.in_heap() {
-            return Fail::unsupported("planes of a surface in the heap");
         }
         let Some(var) = self.surface_var(s) else {
             return Fail::malformed("a plane of no entry of the binding table");

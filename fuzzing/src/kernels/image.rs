@@ -228,7 +228,7 @@ pub(super) fn message(
         _ if row.opcode == Opcode::LscTyped => lsc(g, lines),
         Form::Typed => typed(g, row, lines),
         Form::TypedAtomic => atomic(g, lines),
-        Form::Media => media(g, row),
+        Form::Media => media(g, row, lines),
         _ => sampled(g, row, lines),
     }
 }
@@ -451,7 +451,7 @@ fn lsc(g: &mut Generator<'_>, lines: &mut Vec<String>) -> Option<String> {
 }
 
 /// A block of rows, up to the size of a variable.
-fn media(g: &mut Generator<'_>, row: &OpcodeInfo) -> Option<String> {
+fn media(g: &mut Generator<'_>, row: &OpcodeInfo, lines: &mut Vec<String>) -> Option<String> {
     let (i, data) = target(g, &[CELLS, SHORTS])?;
     let width = 1 + g.rng.below(32) as u32;
     let height = 1 + g
@@ -470,12 +470,18 @@ fn media(g: &mut Generator<'_>, row: &OpcodeInfo) -> Option<String> {
     // Those that say that a read is of what was written are of reads.
     let known = if row.opcode == Opcode::MediaLd { 7 } else { 5 };
     let modifier = modifiers[g.rng.below(known)];
-    // An image is a plane of those in front of it.
-    let plane = g.rng.below(i + 1);
+    let (surface, plane) = if g.rng.chance(25) {
+        let word = (FIRST + i + 1) << g.kernel.platform.bindless_shift();
+        lines.push(format!("movs (M1_NM, 1) %bss(0) {word:#x}:ud"));
+        ("%bss".to_owned(), g.rng.below(4))
+    } else {
+        // An image is a plane of those in front of it.
+        let plane = g.rng.below(i + 1);
+        (surface(i - plane), plane)
+    };
     Some(format!(
-        "{}.{modifier} ({width},{height}) {} {plane} {x}:d {y}:d {data}.0",
-        row.opcode.mnemonic(),
-        surface(i - plane)
+        "{}.{modifier} ({width},{height}) {surface} {plane} {x}:d {y}:d {data}.0",
+        row.opcode.mnemonic()
     ))
 }
 
