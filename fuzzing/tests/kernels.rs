@@ -242,10 +242,11 @@ fn llvm_agrees_on_random_kernels() {
     sweep(&named(&engines), 0..20, 4);
 }
 
-/// Accesses that share tests of bounds and pointers, and those that do not.
+/// Accesses that share tests of bounds and pointers, those that do not, and those of which two were made one.
 #[test]
 fn shared_and_separate_tests_agree() {
-    sweep(&named(&["interp", "cranelift-separate"]), 400..440, 4);
+    let engines = ["interp", "cranelift-separate", "cranelift-branch"];
+    sweep(&named(&engines), 400..440, 4);
 }
 
 #[test]
