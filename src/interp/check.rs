@@ -6,7 +6,6 @@ use super::calls::missing;
 use super::error::{Halt, InterpError};
 use super::{Inputs, NOT_YET};
 use crate::isa::lsc::{ARG_WRITTEN, AddrModel, DataSize, LscOp, Sfid};
-use crate::isa::sampler::refused;
 use crate::isa::{Opcode, Status};
 use crate::module::*;
 use crate::valid::ValidKernel;
@@ -62,12 +61,7 @@ fn instruction(kernel: &ValidKernel, inst: &Inst, inputs: &Inputs) -> Result<(),
         Body::Faddr { name, .. } if function(module, name).is_some() => Ok(()),
         Body::Faddr { name, .. } if inputs.symbols.contains_key(name) => Ok(()),
         Body::Faddr { name, .. } => Halt::unsupported(unknown(name)),
-        Body::Mem(_) | Body::Svm(_) => Ok(()),
-        Body::Sample(s) => match refused(inst.op, s.variant, s.channels.0, inst.exec.lanes()) {
-            Some(why) => Halt::unsupported(why),
-            None => Ok(()),
-        },
-        Body::Dpas(_) => Ok(()),
+        Body::Mem(_) | Body::Svm(_) | Body::Sample(_) | Body::Dpas(_) => Ok(()),
         Body::Lsc(l) => lsc(l),
         Body::RawSend(r) => Halt::unsupported(r.refusal()),
         Body::LscBlock2d(_) | Body::Sbarrier(_) | Body::Nbarrier { .. } | Body::Wait(_) => Ok(()),

@@ -102,19 +102,6 @@ pub fn read_params(opcode: Opcode, code: u8, words: bool) -> Option<ReadParams> 
     })
 }
 
-/// Why a sampler message with known parameters does not run.
-pub fn refused(opcode: Opcode, code: u8, channels: u8, lanes: u32) -> Option<&'static str> {
-    match (opcode, code) {
-        (Opcode::Sample3d, LOD) if lanes < QUAD => {
-            Some("fewer than four lanes, which are neighbours")
-        }
-        (Opcode::Gather43d, 16 | 18) if channels != 1 => {
-            Some("other channels than red, which is what is compared")
-        }
-        _ => None,
-    }
-}
-
 /// Sub-opcode of `lod`.
 pub const LOD: u8 = 9;
 

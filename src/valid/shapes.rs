@@ -4,7 +4,8 @@
 use super::{Target, ValidError};
 use crate::isa::dpas::precision_name;
 use crate::isa::lsc::{AddrModel, AddrSize, LscOp, Sfid};
-use crate::isa::{AtomicOp, Family, Type};
+use crate::isa::sampler::read_params;
+use crate::isa::{AtomicOp, Family, Opcode, Platform, Type};
 use crate::module::*;
 
 /// Rules that an instruction breaks.
@@ -17,6 +18,7 @@ pub fn check(module: &Module, target: Target, inst: &Inst, errors: &mut Vec<Vali
         Body::LscTyped(t) => typed(t),
         Body::Mem(m) => mem(module, &m.kind),
         Body::Svm(s) => svm(s),
+        Body::Sample(s) => sampler(target, inst, s),
         _ => None,
     };
     if let Some(rule) = broken {
@@ -129,6 +131,33 @@ fn lsc(inst: &Inst, l: &Lsc) -> Option<String> {
         LscOp::Atomic(op) => operands(op, l.src1, l.src2),
         _ => None,
     }
+}
+
+fn sampler(target: Target, inst: &Inst, s: &Sample) -> Option<String> {
+    if inst.op != Opcode::Info3d && inst.exec.lanes() < 8 {
+        return Some("the execution size is 8, 16 or 32".into());
+    }
+    if inst.op != Opcode::Gather43d {
+        return None;
+    }
+    // Only fetches have words.
+    let params = read_params(inst.op, s.variant, false)?;
+    if params.reference.is_some() && s.channels != Channels(1) {
+        return Some("what is compared is the red channel, `.R`".into());
+    }
+    if params.offsets.is_some() && !matches!(target.platform, Platform::Skl | Platform::Tgllp) {
+        return Some(format!(
+            "platform {} has no texel offsets of each lane",
+            target.platform
+        ));
+    }
+    let none = match &s.aoffimmi {
+        None => true,
+        Some(Src::Imm { bits, .. }) => bits & 0xFFF == 0,
+        Some(_) => false,
+    };
+    (params.offsets.is_some() && !none)
+        .then(|| "lanes have texel offsets of their own; the immediate is 0".into())
 }
 
 fn typed(t: &LscTyped) -> Option<String> {

@@ -4,7 +4,7 @@
 //! each.
 
 use visa_jit::isa::sampler::{SAMPLER_OPS, read_params};
-use visa_jit::isa::{Form, Opcode, OpcodeInfo, Type};
+use visa_jit::isa::{Form, Opcode, OpcodeInfo, Platform, Type};
 use visa_runtime::{
     Addressing, Channel, Comparison, ImageFormat, ImageKind, ImageShape, SamplerState,
 };
@@ -555,6 +555,8 @@ fn sampled(g: &mut Generator<'_>, row: &OpcodeInfo, lines: &mut Vec<String>) -> 
         .iter()
         .filter_map(|op| Some((op, read_params(op.opcode, op.code, false)?)))
         .filter(|(op, _)| op.opcode == row.opcode)
+        // Offsets of each lane.
+        .filter(|(_, params)| params.offsets.is_none() || g.kernel.platform != Platform::Dg2)
         .map(|(op, params)| (op.mnemonic, params.reference.is_some()))
         .collect();
     let (name, compares) = *g.rng.pick(&all);

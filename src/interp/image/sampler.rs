@@ -10,7 +10,7 @@ use crate::interp::machine::Machine;
 use crate::interp::number::mask;
 use crate::isa::sampler::{
     IGNORED_FLAGS, LOAD_MCS, LOD, OFFSET_SHIFTS, PIXEL_NULL_MASK, QUAD, ReadParams, SAMPLEINFO,
-    read_params, refused,
+    read_params,
 };
 use crate::isa::{Opcode, Type};
 use crate::module::*;
@@ -35,9 +35,6 @@ impl Machine<'_, '_, '_> {
         let Some(params) = read_params(inst.op, s.variant, words) else {
             return Halt::malformed("an unknown sampler message");
         };
-        if let Some(why) = refused(inst.op, s.variant, s.channels.0, inst.exec.lanes()) {
-            return Halt::unsupported(why);
-        }
         if s.flags & !(IGNORED_FLAGS | PIXEL_NULL_MASK) != 0 {
             return Halt::malformed("an unknown suffix of a sampler message");
         }
@@ -212,7 +209,7 @@ impl Machine<'_, '_, '_> {
                 self.coordinate(v, lanes)?,
                 Lanes::default(),
             ])),
-            Some(_) => Halt::unsupported("texel offsets of both kinds"),
+            Some(_) => Halt::malformed("texel offsets of both kinds"),
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::ImageMessage;
 use crate::isa::sampler::{
     IGNORED_FLAGS, LOAD_MCS, LOD, OFFSET_SHIFTS, PIXEL_NULL_MASK, QUAD, ReadParams, SAMPLEINFO,
-    read_params, refused,
+    read_params,
 };
 use crate::isa::{Opcode, Type};
 use crate::lower::Lowerer;
@@ -28,9 +28,6 @@ impl Lowerer<'_> {
         let Some(params) = self.sample_params(inst.op, s) else {
             return Fail::malformed("an unknown sampler message");
         };
-        if let Some(why) = refused(inst.op, s.variant, s.channels.0, inst.exec.lanes()) {
-            return Fail::unsupported(why);
-        }
         if s.flags & !(IGNORED_FLAGS | PIXEL_NULL_MASK) != 0 {
             return Fail::malformed("an unknown suffix of a sampler message");
         }
@@ -210,7 +207,7 @@ impl Lowerer<'_> {
                 let v = self.dwords(param(v), lanes)?;
                 Ok(Some([u, v, self.b.i32(0)]))
             }
-            (Some(_), Some(_)) => Fail::unsupported("texel offsets of both kinds"),
+            (Some(_), Some(_)) => Fail::malformed("texel offsets of both kinds"),
         }
     }
 
