@@ -31,6 +31,9 @@ fn kernel(line: &str) -> String {
         ("ALL", "ud", 256),
         ("G", "ud", 16),
         ("G2", "ud", 16),
+        ("G3", "ud", 16),
+        ("G4", "ud", 16),
+        ("G5", "ud", 16),
         ("Z", "ud", 16),
         ("M", "ud", 64),
     ] {
@@ -38,12 +41,22 @@ fn kernel(line: &str) -> String {
     }
     text += ".decl H64 v_type=G type=uq num_elts=8 align=GRF alias=<H, 0>\n\
              .decl W64 v_type=G type=uq num_elts=8 align=GRF alias=<W, 0>\n\
+             .decl R0B v_type=G type=ub num_elts=32 align=GRF alias=<%r0, 0>\n\
+             .decl G3B v_type=G type=ub num_elts=32 align=GRF alias=<G3, 0>\n\
+             .decl G4B v_type=G type=ub num_elts=32 align=GRF alias=<G4, 0>\n\
+             .decl G5B v_type=G type=ub num_elts=32 align=GRF alias=<G5, 0>\n\
              .function \"main\"\n    movs (M1_NM, 1) T6(0) 0x3:ud\n    \
              mov (M1_NM, 1) S(0,2)<1> 0x7000f:ud\n    mov (M1_NM, 1) W(0,7)<1> 0x70f:ud\n    \
              mov (M1_NM, 8) Z(0,0)<1> 0x0:ud\n    \
              mov (M1_NM, 8) M(0,0)<1> 0x0:ud\n    mov (M1_NM, 1) M(0,7)<1> 0xffff:ud\n    \
              and (M1_NM, 8) G(0,0)<1> %r0(0,2)<0;1,0> 0x8f000000:ud\n    \
-             and (M1_NM, 8) G2(0,0)<1> %r0(0,2)<0;1,0> 0x7f000000:ud\n";
+             and (M1_NM, 8) G2(0,0)<1> %r0(0,2)<0;1,0> 0x7f000000:ud\n    \
+             mov (M1_NM, 1) G3(0,2)<1> 0x0:ud\n    \
+             mov (M1_NM, 2) G3B(0,10)<1> R0B(0,11)<0;1,0>\n    \
+             mov (M1_NM, 1) G4(0,2)<1> 0x1:ud\n    \
+             mov (M1_NM, 2) G4B(0,10)<1> R0B(0,11)<0;1,0>\n    \
+             mov (M1_NM, 1) G5(0,2)<1> 0x0:ud\n    \
+             mov (M1_NM, 2) G5B(0,10)<1> R0B(0,11)<1;1,0>\n";
     text += &format!("    {line}\n    ret (M1, 1)\n");
     text
 }

@@ -6,22 +6,22 @@ use crate::isa::{Opcode, Platform};
 use crate::module::Body;
 
 impl Sent<'_> {
-    /// The first half of the group's barrier. The barrier is named by the third dword of the payload, where the vendor's assembler
-    /// leaves some bits of `r0.2`; on newer devices it copies bytes there, which is not followed here.
+    /// The first half of the group's barrier, which the third dword of the payload names, as the vendor's assembler makes it of
+    /// `r0.2`: of older devices it leaves some bits; on others the number is 0, and threads that come and that wait are counted in
+    /// a byte each, both of which are the upper one of `r0.2`.
     pub(super) fn gateway(&mut self) -> Result<Decoded, Refusal> {
+        const NAME: u32 = 8;
         if self.bits(19, 0) != gateway::BARRIER {
             return Err("no instruction is such a message");
         }
-        let name = match self.platform {
-            Platform::Skl => 0x8F00_0000,
-            Platform::Tgllp => 0x7F00_0000,
-            Platform::Dg2 | Platform::Pvc => {
-                return Err("which barrier it is for is not known on this device");
-            }
-        };
         self.extended()?;
         let [payload] = self.parts([self.platform.grf_bytes()])?;
-        if !self.masked_r0(payload, 8, name) {
+        let of_group = match self.platform {
+            Platform::Skl => self.masked_r0(payload, NAME, 0x8F00_0000),
+            Platform::Tgllp => self.masked_r0(payload, NAME, 0x7F00_0000),
+            Platform::Dg2 | Platform::Pvc => self.byte_of_r0_twice(payload, NAME, NAME + 3),
+        };
+        if !of_group {
             return Err("it may be for another barrier than the group's");
         }
         self.whole(Opcode::Sbarrier, Body::Sbarrier(true))

@@ -264,6 +264,53 @@ impl Sent<'_> {
         }
     }
 
+    /// True when the upper half of a dword of a payload is the byte of `r0` at `from`, twice, and the lower half is 0.
+    pub(super) fn byte_of_r0_twice(&self, payload: Raw, byte: u32, from: u32) -> bool {
+        let half = |skipped: u32| {
+            let at = u64::from(payload.offset).checked_add(byte.into())?;
+            bytes_of(self.module, payload.var, at.checked_add(skipped.into())?, 2)
+        };
+        let (Some(low), Some(high)) = (half(0), half(2)) else {
+            return false;
+        };
+        let number = |(inst, a, written)| self.number(inst, a, written, low);
+        let copied = |(inst, a, written)| written == high && self.copies_byte_of_r0(inst, a, from);
+        let low = self.last_writer(low).and_then(number);
+        low.is_some_and(|n| n & 0xFFFF == 0) && self.last_writer(high).is_some_and(copied)
+    }
+
+    /// True when an instruction puts the byte of `r0` at some place into two bytes side by side.
+    fn copies_byte_of_r0(&self, inst: &Inst, a: &Alu, from: u32) -> bool {
+        let (
+            Dst::General { origin: to, region },
+            [
+                Src::General {
+                    origin,
+                    region: read,
+                    modifier,
+                },
+            ],
+        ) = (&a.dst, a.srcs.as_slice())
+        else {
+            return false;
+        };
+        let ub = |o: &Origin| self.module.vars.ty(o.var) == Some(Type::Ub);
+        let plain = inst.op == Opcode::Mov && !a.sat && *modifier == SrcModifier::None;
+        let one = read.element(0) == 0 && read.element(1) == 0;
+        let there = Bytes {
+            root: VarId::R0,
+            from: from.into(),
+            to: u64::from(from).saturating_add(1),
+        };
+        plain
+            && inst.exec.lanes() == 2
+            && ub(to)
+            && ub(origin)
+            && region.hstride == 1
+            && one
+            && self.place(*origin, 1) == Some(there)
+    }
+
     /// True where what an instruction puts into the place of a dword comes from the dword of `r0` at some byte.
     fn reads_r0(&self, inst: &Inst, a: &Alu, s: &Src, (dword, byte): (Bytes, u32)) -> bool {
         let (
