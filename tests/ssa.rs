@@ -16,5 +16,7 @@ mod random;
 mod strips;
 #[path = "ssa/text.rs"]
 mod text;
+#[path = "ssa/twins.rs"]
+mod twins;
 #[path = "ssa/verify.rs"]
 mod verify;

@@ -2,6 +2,7 @@
 
 use crate::generate::{Rng, function};
 use crate::observe::observe;
+use crate::twins::twins;
 use visa_jit::passes::{PassOptions, optimize, run_pass};
 use visa_jit::ssa::*;
 
@@ -81,6 +82,69 @@ fn functions_in_halves_are_optimised_right() {
         stats.unwrap_or_else(|e| panic!("seed {seed}: {e}\n{f}"));
         for s in [seed, seed + 1] {
             assert!(observe(&f, s) == observe(&g, s), "seed {seed}\n{f}\n{g}");
+        }
+    }
+}
+
+/// Values are halves of several wholes, or of none; the halves of an access are not always of one kind.
+#[test]
+fn twins_made_one_keep_the_meaning() {
+    let (mut before, mut after) = (0, 0);
+    for seed in 0..600 {
+        let mut f = twins(seed);
+        scramble(&mut f, &mut Rng::new(seed));
+        if let Err(e) = verify(&f) {
+            panic!("seed {seed}: {}\n{f}", e[0]);
+        }
+        let mut g = f.clone();
+        run_pass(&mut g, "halves");
+        if let Err(e) = verify(&g) {
+            panic!("seed {seed}: {}\n{f}\n{g}", e[0]);
+        }
+        for s in [seed, seed + 1] {
+            assert!(observe(&f, s) == observe(&g, s), "seed {seed}\n{f}\n{g}");
+        }
+        before += accesses(&f);
+        after += accesses(&g);
+    }
+    assert!(after < before * 9 / 10, "{before} accesses, {after} left");
+}
+
+/// A load may leave anything in lanes that are off only if nobody looks at those of either half.
+#[test]
+fn loads_with_lanes_that_are_seen_stay_apart_from_others() {
+    let text = "function \"f\" simd 16 frame 64
+site 0 = read slm 4 \"gather\" line 1
+site 1 = read slm 4 \"gather\" line 2 lane 8
+
+bb0:
+  %0: <16 x i1> = input.dispatchmask
+  %1: <8 x i1> = shuffle[0, 1, 2, 3, 4, 5, 6, 7] %0
+  %2: <8 x i1> = shuffle[8, 9, 10, 11, 12, 13, 14, 15] %0
+  %3: <16 x i32> = input.payload[0]
+  %4: <8 x i32> = shuffle[0, 1, 2, 3, 4, 5, 6, 7] %3
+  %5: <8 x i32> = shuffle[8, 9, 10, 11, 12, 13, 14, 15] %3
+  %6: <8 x i32> = load.slm.i32x1[0] %1, %4
+  %7: <8 x i32> = load.slm.i32x1[1] %2, %5
+  framestore[0] %6
+  framestore[32] %7
+  return
+";
+    let f = parse(text).unwrap();
+    let loads = |f: &Function| -> Vec<Inst> {
+        let insts = f.block(Function::ENTRY).insts.iter().copied();
+        insts
+            .filter(|&i| matches!(f.inst(i).op, Op::Load(_)))
+            .collect()
+    };
+    for (quiet, left) in [(0..0, 1), (0..1, 2), (1..2, 2), (0..2, 1)] {
+        let mut g = f.clone();
+        g.quiet.extend(&loads(&f)[quiet.clone()]);
+        run_pass(&mut g, "halves");
+        let made = loads(&g);
+        assert_eq!(made.len(), left, "{quiet:?}");
+        if left == 1 {
+            assert_eq!(g.quiet.contains(&made[0]), !quiet.is_empty());
         }
     }
 }
