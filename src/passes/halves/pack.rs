@@ -342,7 +342,8 @@ impl Packer<'_> {
         let place = self.places[pair.high.0 as usize];
         let mut op = data.op.clone();
         if let (Some(s), Some(t)) = (op.site(), high.op.site()) {
-            let site = self.site(s, t);
+            let lanes = self.f.ty(data.args[0]).lanes;
+            let site = self.site(s, t, lanes);
             match &mut op {
                 Op::Load(m) | Op::Store(m) => m.site = site,
                 Op::Atomic(m) => m.site = site,
@@ -384,16 +385,15 @@ impl Packer<'_> {
         whole
     }
 
-    /// The site of an access whose lower lanes are those of one and whose upper lanes are those of another.
-    fn site(&mut self, low: u32, high: u32) -> u32 {
-        let sites = &mut self.f.sites;
-        let parts_of = |site: u32| match &sites[site as usize].parts {
-            parts if parts.is_empty() => vec![site],
-            parts => parts.clone(),
-        };
-        let mut parts = [parts_of(low), parts_of(high)].concat();
+    /// The site of an access whose lower lanes, so many, are those of one and whose upper lanes are those of another.
+    fn site(&mut self, low: u32, high: u32, lanes: u16) -> u32 {
+        // A row of a whole names all parts of that.
+        let parts_of = |site| self.f.sites_of_lanes(site, lanes).into_iter();
+        let parts = parts_of(low).chain(parts_of(high));
+        let mut parts: Vec<u32> = parts.map(|(part, _)| part).collect();
         // Halves of one instruction that a pass cut.
         parts.dedup();
+        let sites = &mut self.f.sites;
         let whole = Site {
             parts,
             ..sites[low as usize].clone()
