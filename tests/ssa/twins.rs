@@ -83,8 +83,8 @@ impl Twins {
 
     /// A value in scope, or a constant.
     fn any(&mut self, ty: Ty) -> Value {
-        let fits: Vec<Value> = self.pool.iter().copied().collect();
-        let fits: Vec<Value> = fits.into_iter().filter(|&v| self.f.ty(v) == ty).collect();
+        let fits = self.pool.iter().copied();
+        let fits: Vec<Value> = fits.filter(|&v| self.f.ty(v) == ty).collect();
         if !fits.is_empty() && self.rng.below(25) > 0 {
             let late = self.rng.below(2) == 0;
             let from = if late { fits.len().min(6) } else { fits.len() };
