@@ -20,7 +20,7 @@ pub struct TuningArgs {
     #[arg(long, value_name = "WAY", value_parser = Masks::parse, default_value = "auto")]
     masks: Masks,
     /// Accesses that the kernel's compiler cut into halves, (M1, 16) and (M5, 16): whole makes them one again, apart leaves them,
-    /// auto makes one of those that the runtime does
+    /// auto makes one of some at arbitrary addresses, as measures best on the code generator
     #[arg(long, value_name = "WAY", value_parser = HalfAccesses::parse, default_value = "auto")]
     halves: HalfAccesses,
     /// What a call of the code takes through a kernel's barriers: thread (each to its next one) or group (all to their ends)

@@ -301,8 +301,9 @@ struct Unread<'a> {
     platform: Option<Platform>,
 }
 
-/// Which accesses in halves are made one, if any. One call of the runtime for a pair instead of two pays. Where the code
-/// generator does the lanes itself halves share their tests, and whole vectors only take more registers.
+/// Which accesses in halves are made one, if any. Halves share tests and pointers already, and whole vectors take more registers
+/// and are not jumped over where one half has no lanes. What pays are full masks and arbitrary addresses: on LLVM most of them, on
+/// Cranelift those that are sure to be a call of the runtime.
 const fn halves(strategy: &Strategy) -> Option<Halves> {
     match (strategy.tuning.halves, strategy.backend, strategy.gather) {
         (HalfAccesses::Whole, ..) => Some(Halves::All),

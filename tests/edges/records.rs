@@ -1,7 +1,7 @@
 //! Fault records of both engines are the same, field by field and in the same order: every message, in groups of several
 //! threads with a partial last one.
 
-use visa_jit::backend::OobPolicy;
+use visa_jit::backend::{HalfAccesses, OobPolicy, Strategy};
 use visa_jit::isa::Platform;
 use visa_jit::{Engine, EngineOptions, Launch, Report};
 use visa_runtime::LaunchStatus;
@@ -127,4 +127,90 @@ fn both_engines_record_the_same_faults() {
         }
     }
     println!("{} messages, {records} records", MESSAGES.len());
+}
+
+/// A kernel whose threads of 32 lanes send a message of 16 in two halves.
+fn kernel_in_halves(message: &str) -> String {
+    let upper = message.replace("(M1, 16)", "(M5, 16)");
+    let upper = ["OFF", "FAR", "ADDR"]
+        .iter()
+        .fold(upper, |text, name| text.replace(name, &format!("{name}2")));
+    let half = |suffix: &str, from: u32| {
+        format!(
+            "mul (M1_NM, 16) OFF{suffix}(0,0)<1> X(0,{from})<1;1,0> 0x5:ud\n    \
+             add (M1_NM, 16) OFF{suffix}(0,0)<1> OFF{suffix}(0,0)<1;1,0> %r0(0,1)<0;1,0>\n    \
+             mul (M1_NM, 16) FAR{suffix}(0,0)<1> OFF{suffix}(0,0)<1;1,0> 0x100:ud\n    \
+             mul (M1_NM, 16) ADDR{suffix}(0,0)<1> OFF{suffix}(0,0)<1;1,0> 0x10:ud\n    "
+        )
+    };
+    let decl = |suffix: &str| {
+        format!(
+            ".decl OFF{suffix} v_type=G type=ud num_elts=16 align=GRF\n\
+             .decl FAR{suffix} v_type=G type=ud num_elts=16 align=GRF\n\
+             .decl ADDR{suffix} v_type=G type=uq num_elts=16 align=GRF\n"
+        )
+    };
+    format!(
+        ".version 4.1\n.kernel \"records\"\n.kernel_attr SimdSize=32\n.kernel_attr SLMSize=1\n\
+         .decl X v_type=G type=uw num_elts=32 align=GRF\n{}{}\
+         .decl V v_type=G type=ud num_elts=256 align=GRF\n.decl W v_type=G type=ud num_elts=16 align=GRF\n\
+         .decl Q v_type=G type=uq num_elts=32 align=GRF\n.decl P1 v_type=P num_elts=32\n\
+         .decl T6 v_type=T num_elts=1\n.input X offset=64 size=64\n.function \"main\"\n    \
+         movs (M1_NM, 1) T6(0) 0x0:ud\n    setp (M1_NM, 32) P1 0xe6c49b31:ud\n    {}{}\
+         {message}\n    {upper}\n    ret (M1, 1)\n",
+        decl(""),
+        decl("2"),
+        half("", 0),
+        half("2", 16)
+    )
+}
+
+/// Of messages in halves that became one access, records name the instruction of the lane, in the order of the program.
+#[test]
+fn halves_that_are_one_record_the_same_faults() {
+    let engine = |interpret: bool, halves| {
+        let mut strategy = Strategy::default();
+        strategy.tuning.halves = halves;
+        Engine::with_options(EngineOptions {
+            memory_bytes: 1 << 20,
+            interpret: interpret.then(Default::default),
+            strategy,
+            ..EngineOptions::default()
+        })
+        .unwrap()
+    };
+    let interpreted = engine(true, HalfAccesses::Auto);
+    let compiled = [HalfAccesses::Whole, HalfAccesses::Auto].map(|halves| engine(false, halves));
+    let mut made_one = 0;
+    for message in MESSAGES.iter().filter(|m| m.contains("(M1, 16)")) {
+        let text = kernel_in_halves(message);
+        let program = |engine: &Engine| {
+            let program = engine.program_from_text("records", &text, Platform::Pvc);
+            program.unwrap_or_else(|e| panic!("{message}: {e}"))
+        };
+        for oob in [OobPolicy::Report, OobPolicy::Trap] {
+            let run = |engine: &Engine| {
+                let surface = engine.memory().alloc(84).unwrap();
+                let launch = Launch::new([75, 2, 1]).local([40, 2, 1]).oob(oob);
+                let launch = launch.threads(1).surface(0, surface.clone());
+                let report = program(engine).kernels()[0].launch(&launch).unwrap();
+                let faults: Vec<String> = report.faults.iter().map(|f| format!("{f:?}")).collect();
+                (report.status, report.fault_count, faults, surface.to_vec())
+            };
+            let want = run(&interpreted);
+            assert!(want.1 > 0, "{message} does not fault");
+            for engine in &compiled {
+                assert_eq!(run(engine), want, "{message} {oob:?}");
+            }
+        }
+        let made = program(&compiled[0]).kernels()[0]
+            .specialised(None)
+            .unwrap();
+        made_one += made
+            .accesses()
+            .iter()
+            .filter(|a| !a.upper_lines.is_empty())
+            .count();
+    }
+    assert!(made_one > 15, "{made_one} accesses are made of two");
 }

@@ -28,8 +28,8 @@ use crate::ssa::{Block, Function, Inst, Lane, Op, Ty, Value, ValueDef};
 /// Accesses from which a version of their own pays.
 const MIN_RUNS: usize = 2;
 
-/// Instructions beside the accesses that are translated twice, or computed twice, for each access: what stands between loads at the start
-/// and stores at the end of a long computation is not worth it.
+/// Instructions beside the accesses that are translated twice, or computed twice, for each access: what stands between loads at
+/// the start and stores at the end of a long computation is not worth it.
 const TWICE: usize = 6;
 
 /// Longest block that is looked at, in instructions.

@@ -24,7 +24,7 @@ use crate::ssa::dom::reverse_post_order;
 use crate::ssa::{Function, Inst, InstData, Op, Ty};
 use pairs::Pair;
 
-/// How often accesses are put aside because their addresses are no longer evenly spaced.
+/// How often accesses are put aside because their addresses are no longer evenly spaced, before the function is left alone.
 const ATTEMPTS: usize = 4;
 
 /// Work of an access apart from its lanes, in vectors of 128 bits.

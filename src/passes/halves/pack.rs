@@ -329,7 +329,10 @@ impl Packer<'_> {
 
     /// Adds an instruction in the line and with twice the lanes of the one that makes `low`.
     fn emit(&mut self, place: Place, op: Op, args: Vec<Value>, low: Value) -> Value {
-        let line = self.f.def_inst(low).map_or(0, |data| data.line);
+        let line = self
+            .f
+            .def_inst(self.f.resolve(low))
+            .map_or(0, |data| data.line);
         let i = self.f.make(op, args, &[doubled(self.f.ty(low))], line);
         self.new.entry(place).or_default().push(i);
         self.f.inst(i).results[0]

@@ -76,30 +76,36 @@ pub fn run(f: &mut Function) -> usize {
     f.shapes.len()
 }
 
-/// Accesses whose addresses are evenly spaced, or are likely to be, or are where local ids are.
+/// Accesses whose addresses are evenly spaced, or are likely to be, or as local ids are, whose layout the code tests.
 pub(super) fn even_accesses(f: &Function) -> BTreeSet<Inst> {
+    spaced(f, |s| {
+        matches!(s, Spacing::Even { .. } | Spacing::Any(Cause::LocalIds, _))
+    })
+}
+
+/// Lanes of accesses whose addresses are evenly spaced, or are likely to be.
+pub(super) fn even_lanes(f: &Function) -> usize {
+    let even = spaced(f, |s| matches!(s, Spacing::Even { .. }));
+    let lanes = |&i: &Inst| usize::from(f.ty(f.inst(i).args[1]).lanes);
+    even.iter().map(lanes).sum()
+}
+
+/// Accesses of whose addresses something holds, or is likely to.
+fn spaced(f: &Function, wanted: impl Fn(&Spacing) -> bool) -> BTreeSet<Inst> {
     let order = reverse_post_order(f);
     let (facts, guesses) = (
         analysis::run(f, &order, Find::Facts),
         analysis::run(f, &order, Find::Guesses),
     );
-    let even = |i: &Inst| {
+    let is_wanted = |i: &Inst| {
         let at = f.inst(*i).args[1].0 as usize;
-        [&facts, &guesses].iter().any(|s| {
-            matches!(
-                s[at],
-                Spacing::Even { .. } | Spacing::Any(Cause::LocalIds, _)
-            )
-        })
+        [&facts, &guesses].iter().any(|s| wanted(&s[at]))
     };
     let insts = order.iter().flat_map(|&b| f.block(b).insts.iter().copied());
-    insts.filter(|&i| is_access(f, i)).filter(even).collect()
-}
-
-/// Lanes of such accesses.
-pub(super) fn even_lanes(f: &Function) -> usize {
-    let lanes = |&i: &Inst| usize::from(f.ty(f.inst(i).args[1]).lanes);
-    even_accesses(f).iter().map(lanes).sum()
+    insts
+        .filter(|&i| is_access(f, i))
+        .filter(is_wanted)
+        .collect()
 }
 
 /// Notes what was found about an access.
