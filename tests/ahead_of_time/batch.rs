@@ -15,7 +15,7 @@ fn mixture(dir: &Path) -> PathBuf {
         ),
         (
             "tests/filetests/errors/unsupported_line.visaasm",
-            "media.visaasm",
+            "send.visaasm",
         ),
     ] {
         fs::copy(root.join(from), input.join(to)).unwrap();
@@ -49,10 +49,10 @@ fn many_files_at_once() {
     assert_eq!(failed.len(), 2, "{text}");
     assert_eq!(of("damaged.zebin")["code"], 2);
     assert_eq!(of("damaged.zebin")["kernel"], "");
-    assert_eq!(of("media.visaasm")["code"], 3);
-    let said = of("media.visaasm")["error"].as_str().unwrap();
-    assert!(said.contains("media_ld"), "{said}");
-    let kernel = of("media.visaasm")["kernel"].as_str().unwrap();
+    assert_eq!(of("send.visaasm")["code"], 3);
+    let said = of("send.visaasm")["error"].as_str().unwrap();
+    assert!(said.contains("raw_sends"), "{said}");
+    let kernel = of("send.visaasm")["kernel"].as_str().unwrap();
     assert!(!kernel.is_empty(), "{text}");
     assert!(out.join("store.visaasm.o").exists());
     assert!(out.join("deep/saxpy.o").exists());
@@ -65,7 +65,7 @@ fn many_files_at_once() {
     let lines: Vec<_> = text.lines().skip(1).collect();
     assert!(lines[0].contains("damaged.zebin"), "{text}");
     assert!(
-        lines[1].contains(kernel) && lines[1].contains("media_ld"),
+        lines[1].contains(kernel) && lines[1].contains("raw_sends"),
         "{text}"
     );
     // Nobody looks at a progress bar in a pipe.
