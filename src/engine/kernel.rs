@@ -17,7 +17,7 @@ use crate::backend::{Backend, CodeObject, CodegenOptions, OobPolicy, install};
 use crate::interp::{self, InterpOptions};
 use crate::lines::SourceMap;
 use crate::lower::{self, LocalIdShape};
-use crate::passes;
+use crate::passes::{self, Halves};
 use crate::ssa::{self, Space, verify};
 use crate::valid::ValidKernel;
 use visa_runtime::KernelMeta;
@@ -193,6 +193,10 @@ impl Kernel {
         if oob == OobPolicy::Trap {
             // What comes before a trap is done: a lower half, if the trap is in the upper one.
             options.disabled.insert("halves");
+        }
+        if oob == OobPolicy::Report && options.halves == Halves::Records {
+            // Where faults are recorded, one test decides for all lanes of a load: a pair has one then.
+            options.halves = Halves::Loads;
         }
         passes::optimize(&mut f, &options).map_err(|e| internal(e.to_string()))?;
         Ok(f)

@@ -412,7 +412,7 @@ mod tests {
             ..passes()
         };
         see(&backend, codegen(), flatten, &kernel, LocalIdShape::General);
-        for halves in [Halves::Scattered, Halves::Records] {
+        for halves in [Halves::Scattered, Halves::Loads, Halves::Records] {
             let passes = PassOptions { halves, ..passes() };
             see(&backend, codegen(), passes, &kernel, LocalIdShape::General);
         }

@@ -39,6 +39,8 @@ pub enum Halves {
     /// Those that all lanes of a thread do, at addresses that are not evenly spaced. Not loads of 128 bits a lane, nor atomics
     /// whose results nobody wants.
     Scattered,
+    /// Of these, all but stores of one element a lane.
+    Loads,
     /// Of these, atomics and records of several elements.
     Records,
 }

@@ -24,7 +24,11 @@ pub(super) fn find(f: &Function, which: Halves, apart: &BTreeSet<Inst>) -> Vec<P
         return pairs;
     }
     let uses = use_counts(f);
-    let by_lanes = |i: Inst| which == Halves::Records && is_by_lanes(f, i);
+    let by_lanes = |i: Inst| match (which, &f.inst(i).op) {
+        (Halves::Records, Op::Load(m)) => m.comps == 1,
+        (Halves::Records | Halves::Loads, Op::Store(m)) => m.comps == 1,
+        _ => false,
+    };
     let sent = |i: Inst| !by_lanes(i) && !is_by_itself(f, i, &uses);
     let full = |i: Inst| is_full(f, f.inst(i).args[0]);
     pairs.retain(|p| full(p.low) && full(p.high) && sent(p.low));
@@ -44,14 +48,6 @@ fn is_full(f: &Function, mask: Value) -> bool {
             data.args.len() == 1 && f.def_inst(data.args[0]).is_some_and(dispatch)
         }
         _ => uniform_const(f, mask) == Some(1),
-    }
-}
-
-/// True for what code generators do lane by lane.
-fn is_by_lanes(f: &Function, i: Inst) -> bool {
-    match &f.inst(i).op {
-        Op::Load(m) | Op::Store(m) => m.comps == 1,
-        _ => false,
     }
 }
 
