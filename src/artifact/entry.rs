@@ -114,6 +114,7 @@ impl StoredSite {
             kind: self.kind,
             bytes: self.bytes,
             first_lane: self.first_lane,
+            // Records name sites of instructions only.
             parts: Vec::new(),
         })
     }

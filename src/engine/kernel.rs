@@ -13,7 +13,10 @@ use super::outline::{KernelOutline, LoadedData};
 use super::program::ProgramFile;
 use super::tools::Announcement;
 use crate::artifact::Artifact;
-use crate::backend::{Backend, CodeObject, CodegenOptions, OobPolicy, install};
+use crate::backend::{
+    Backend, BackendKind, CodeObject, CodegenOptions, Gather, HalfAccesses, OobPolicy, Strategy,
+    install,
+};
 use crate::interp::{self, InterpOptions};
 use crate::lines::SourceMap;
 use crate::lower::{self, LocalIdShape};
@@ -181,6 +184,7 @@ impl Kernel {
     pub(super) fn optimised(
         &self,
         shape: LocalIdShape,
+        backend: &str,
         oob: OobPolicy,
     ) -> Result<ssa::Function, Error> {
         let mut f = self.lowered(shape)?;
@@ -190,13 +194,9 @@ impl Kernel {
         };
         verify(&f).map_err(|e| internal(format!("lowering made malformed SSA: {}", e[0])))?;
         let mut options = self.parts().engine.0.options.passes.clone();
-        if oob == OobPolicy::Trap {
-            // What comes before a trap is done: a lower half, if the trap is in the upper one.
-            options.disabled.insert("halves");
-        }
-        if oob == OobPolicy::Report && options.halves == Halves::Records {
-            // Where faults are recorded, one test decides for all lanes of a load: a pair has one then.
-            options.halves = Halves::Loads;
+        match halves(&self.parts().engine.0.options.strategy, backend, oob) {
+            Some(halves) => options.halves = halves,
+            None => drop(options.disabled.insert("halves")),
         }
         passes::optimize(&mut f, &options).map_err(|e| internal(e.to_string()))?;
         Ok(f)
@@ -208,7 +208,11 @@ impl Kernel {
     /// When the kernel cannot be lowered.
     pub fn ssa(&self, optimised: bool) -> Result<ssa::Function, Error> {
         if optimised {
-            self.optimised(LocalIdShape::General, OobPolicy::default())
+            self.optimised(
+                LocalIdShape::General,
+                self.parts().engine.0.identity.name,
+                OobPolicy::default(),
+            )
         } else {
             self.lowered(LocalIdShape::General)
         }
@@ -314,7 +318,7 @@ impl Kernel {
         shape: LocalIdShape,
         codegen: &CodegenOptions,
     ) -> Result<Artifact, Error> {
-        let f = self.optimised(shape, codegen.oob)?;
+        let f = self.optimised(shape, backend.identity().name, codegen.oob)?;
         let object = backend.compile(&f, codegen)?;
         let meta = KernelMeta {
             frame_bytes: f.frame_bytes,
@@ -417,5 +421,22 @@ fn exchange(e: &crate::ssa::Exchange) -> visa_runtime::Exchange {
         offset: e.offset,
         bytes: e.bytes,
         lines: e.lines.clone(),
+    }
+}
+
+/// Which accesses in halves are made one in code of a code generator, if any. Halves share tests and pointers already, and whole
+/// vectors take more registers and are not jumped over where one half has no lanes. What pays are full masks and arbitrary
+/// addresses: on LLVM most of them, on Cranelift what is sure to be a call of the runtime, and loads where faults are recorded, as
+/// one test decides for all their lanes then.
+///
+/// What comes before a trap is done: a lower half, if the trap is in the upper one. So none are one there.
+fn halves(strategy: &Strategy, backend: &str, oob: OobPolicy) -> Option<Halves> {
+    let cranelift = backend == BackendKind::Cranelift.name() && strategy.gather != Gather::Call;
+    match (strategy.tuning.halves, oob) {
+        (HalfAccesses::Apart, _) | (_, OobPolicy::Trap) => None,
+        (HalfAccesses::Whole, _) => Some(Halves::All),
+        (HalfAccesses::Auto, _) if !cranelift => Some(Halves::Scattered),
+        (HalfAccesses::Auto, OobPolicy::Report) => Some(Halves::Loads),
+        (HalfAccesses::Auto, _) => Some(Halves::Records),
     }
 }

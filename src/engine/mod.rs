@@ -56,11 +56,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use visa_runtime::{DeviceMemory, WorkerPool};
 
-use crate::backend::{Backend, BackendKind, Gather, HalfAccesses, Identity, Masks, Strategy};
+use crate::backend::{Backend, Identity, Masks, Strategy};
 use crate::container::Zebin;
 use crate::interp::InterpOptions;
 use crate::isa::Platform;
-use crate::passes::{Halves, PassOptions};
+use crate::passes::PassOptions;
 use cache::CodeCache;
 use disk::Disk;
 use key::{FileFormat, FileKey};
@@ -142,10 +142,6 @@ impl Engine {
         let unwanted = options.strategy.backend.unwanted_passes();
         options.passes.disabled.extend(unwanted);
         options.passes.flatten |= options.strategy.tuning.masks == Masks::Select;
-        match halves(&options.strategy) {
-            Some(halves) => options.passes.halves = halves,
-            None => drop(options.passes.disabled.insert("halves")),
-        }
         let backend = options.strategy.host()?;
         Ok(Engine(Arc::new(Inner {
             memory,
@@ -299,16 +295,4 @@ struct Unread<'a> {
     name: &'a str,
     bytes: &'a [u8],
     platform: Option<Platform>,
-}
-
-/// Which accesses in halves are made one, if any. Halves share tests and pointers already, and whole vectors take more registers
-/// and are not jumped over where one half has no lanes. What pays are full masks and arbitrary addresses: on LLVM most of them, on
-/// Cranelift those that are sure to be a call of the runtime.
-const fn halves(strategy: &Strategy) -> Option<Halves> {
-    match (strategy.tuning.halves, strategy.backend, strategy.gather) {
-        (HalfAccesses::Whole, ..) => Some(Halves::All),
-        (HalfAccesses::Apart, ..) => None,
-        (_, BackendKind::Llvm, _) | (.., Gather::Call) => Some(Halves::Scattered),
-        (_, BackendKind::Cranelift, _) => Some(Halves::Records),
-    }
 }

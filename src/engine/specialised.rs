@@ -83,7 +83,7 @@ impl Kernel {
     pub fn specialised(&self, launch: Option<&Launch>) -> Result<Specialised, Error> {
         let shape = launch.map_or(LocalIdShape::General, |launch| self.groups_of(launch).1);
         let oob = launch.map_or(OobPolicy::default(), Launch::policy);
-        let ssa = self.optimised(shape, oob)?;
+        let ssa = self.optimised(shape, self.parts().engine.0.identity.name, oob)?;
         let codegen = self.codegen(oob);
         let made = self.parts().engine.0.backend.explain(&ssa, &codegen)?;
         let lines = made.object.lines.with_source(self.sources()?);

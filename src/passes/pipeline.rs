@@ -52,7 +52,7 @@ pub struct PassOptions {
     pub verify: bool,
     /// Work under empty masks is done for nobody, not jumped over: the pass `flatten` runs.
     pub flatten: bool,
-    /// What the pass `halves` is for.
+    /// What the pass `halves` is for; engines choose it by their strategies.
     pub halves: Halves,
 }
 

@@ -749,7 +749,6 @@ impl Generator {
         }
     }
 
-    /// Saves the last values to the frame; NaNs as zero, because their payload is not defined.
     /// A store whose addresses are evenly spaced over each row, and not over all lanes.
     fn store_rows(&mut self) {
         let Some(row) = self.f.row else {
@@ -770,6 +769,7 @@ impl Generator {
         self.f.push(self.block, Op::Store(access), args, &[], 0);
     }
 
+    /// Saves the last values to the frame; NaNs as zero, because their payload is not defined.
     fn store_pool(&mut self) {
         let mut at = 0;
         let pool = std::mem::take(&mut self.pool);

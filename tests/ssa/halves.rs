@@ -64,7 +64,6 @@ fn halves_made_one_keep_the_meaning() {
         after += accesses(&g);
         changed += usize::from(accesses(&g) < accesses(&f));
     }
-    println!("{before} {after} {changed}");
     assert!(
         changed > 200 && after < before * 3 / 4,
         "{changed} functions, {before} accesses, {after} left"

@@ -286,6 +286,10 @@ impl Emit<'_> {
             chosen.map(|(&i, _)| i).collect::<Vec<Inst>>()
         };
         let (first, rest) = (part(true), part(false));
+        let most = runs.len() * (TWICE + 1);
+        if rest.len() > most {
+            return None;
+        }
         let targets = data.term.targets();
         let ending = targets.iter().flat_map(|call| call.args.iter().copied());
         let ending: Vec<Value> = ending.chain(data.term.condition()).collect();
@@ -303,12 +307,8 @@ impl Emit<'_> {
             runs,
             out,
         };
-        let twice = plan.rest.len() + self.sinks(&plan);
-        if twice > plan.runs.len() * (TWICE + 1) {
-            return None;
-        }
         self.ending = Some(ending);
-        Some(plan)
+        (plan.rest.len() + self.sinks(&plan) <= most).then_some(plan)
     }
 
     /// How many vectors that are computed in front of the test nobody needs there, but both versions: Cranelift computes them

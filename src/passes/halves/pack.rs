@@ -62,7 +62,7 @@ struct Packer<'f> {
 /// Makes each pair one access; the new ones, in the order of the pairs.
 pub(super) fn run(f: &mut Function, pairs: &[Pair]) -> Vec<Inst> {
     let dom = DomTree::new(f);
-    pairs::gather(f, pairs);
+    pairs::bring_together(f, pairs);
     let mut p = Packer {
         places: places(f, &dom),
         dom,

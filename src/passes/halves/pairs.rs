@@ -166,7 +166,7 @@ pub(super) fn is_same(f: &Function, a: Value, b: Value) -> bool {
 
 /// Puts the halves of each pair next to each other: what depends on the lower one goes behind the upper one. Pairs are in the
 /// order of their blocks, and lie apart.
-pub(super) fn gather(f: &mut Function, pairs: &[Pair]) {
+pub(super) fn bring_together(f: &mut Function, pairs: &[Pair]) {
     for of_block in pairs.chunk_by(|a, b| a.block == b.block) {
         let block = of_block[0].block;
         let mut pairs = of_block.iter().peekable();
