@@ -50,6 +50,8 @@ pub const MAX_BLOCKS: usize = 20_000;
 
 /// Recursive calls inside each other; one more is not made and counts as an access out of bounds.
 pub const MAX_CALL_DEPTH: u32 = 256;
+/// Instructions after which straight-line code asks again whether its launch was interrupted.
+pub const POLL_EVERY: usize = 2048;
 /// Subroutines of one kernel that call each other in circles.
 pub const MAX_RECURSIVE_SUBS: usize = 64;
 
@@ -61,8 +63,8 @@ pub const LLVM_FULL_BLOCK: usize = 5_000;
 /// LLVM instructions above which a kernel is refused.
 pub const LLVM_MAX_INSTS: usize = 1_000_000;
 
-/// SSA values of one kernel while it is lowered.
-pub const MAX_SSA_VALUES: usize = 4_000_000;
+/// SSA values of one kernel while it is lowered: each takes about 1 kB until the kernel is compiled.
+pub const MAX_SSA_VALUES: usize = 1_000_000;
 /// Most instructions that are looked at to find what headers of hardware messages hold, all messages of a program together.
 pub const MAX_HEADER_STEPS: u64 = 1 << 26;
 }

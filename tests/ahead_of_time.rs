@@ -507,7 +507,8 @@ fn wrong_libraries_are_refused() {
         ("descriptor's ABI", descriptor_at + 8, "ABI"),
         ("descriptor's magic", descriptor_at, "not a kernel"),
     ] {
-        let mut damaged = bytes.clone();
+        // Without the digest at the end, as if linked elsewhere.
+        let mut damaged = bytes[..bytes.len() - 40].to_vec();
         damaged[place] ^= 0x40;
         let file = dir.path().join("damaged.so");
         fs::write(&file, damaged).unwrap();
@@ -533,6 +534,27 @@ fn wrong_libraries_are_refused() {
     let zeros = dir.path().join("zeros.so");
     fs::write(&zeros, [0; 4096]).unwrap();
     assert!(Program::open_library(&engine(), &zeros).is_err());
+}
+
+/// The system's loader trusts what it maps, so a damaged library is refused before it gets there.
+#[test]
+fn damaged_libraries_are_not_loaded() {
+    let dir = tempfile::tempdir().unwrap();
+    let library = dir.path().join("saxpy.so");
+    compile(&library, &["--kernel", "saxpy"]);
+    let bytes = fs::read(&library).unwrap();
+    let engine = engine();
+    let file = dir.path().join("damaged.so");
+    // Everything that the loader reads is in the first and last pages.
+    let headers = (0..512).chain(bytes.len() - 2048..bytes.len() - 8);
+    for at in headers.step_by(7) {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 0x81;
+        fs::write(&file, damaged).unwrap();
+        let error = Program::open_library(&engine, &file).err().unwrap();
+        assert!(error.to_string().contains("damaged"), "{at}: {error}");
+    }
+    Program::open_library(&engine, &library).unwrap();
 }
 
 /// What an object file says of its kernels is read only as it was written.

@@ -13,6 +13,8 @@ mod compare;
 mod explain;
 #[path = "cli/kernels.rs"]
 mod kernels;
+#[path = "cli/looks.rs"]
+mod looks;
 #[path = "cli/strategies.rs"]
 mod strategies;
 
@@ -222,6 +224,34 @@ fn npy_files_go_out_and_in() {
             "--arg", "zero:32", "--print", "0=f32:8",
         ];
         assert_eq!(ok(&args).stdout, SAXPY_RESULT);
+    }
+}
+
+#[test]
+fn contents_come_from_regular_files() {
+    let dir = tempfile::tempdir().unwrap();
+    let pipe = dir.path().join("pipe");
+    let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    for file in ["/dev/zero", pipe.to_str().unwrap()] {
+        let y = format!("0=file:{file}");
+        let out = visa_jit(&[
+            "run",
+            SAXPY,
+            "--kernel",
+            "saxpy",
+            "--global",
+            "8",
+            "--arg",
+            &y,
+            "--arg",
+            "1=iota:f32:8",
+            "--arg",
+            "2=f32:2",
+        ]);
+        assert_eq!(out.code, 2, "{file}: {}", out.stderr);
+        let says = format!("{file}: not a regular file");
+        assert!(out.stderr.contains(&says), "{}", out.stderr);
     }
 }
 

@@ -1,6 +1,12 @@
 //! Launches beside and after each other: compiled once, right from any number of threads.
 
+#[path = "launches/frames.rs"]
+mod frames;
 mod reference;
+#[path = "launches/shapes.rs"]
+mod shapes;
+#[path = "launches/stop.rs"]
+mod stop;
 
 use std::sync::Barrier;
 use std::thread;

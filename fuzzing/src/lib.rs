@@ -5,6 +5,7 @@
 //! | [`flow`] | random control-flow graphs | each lane alone, run as a scalar program |
 //! | [`sweep`] | every form of every instruction that computes | other engines |
 //! | [`kernels`] | random kernels over the opcode table | other engines |
+//! | [`files`] | checked-in kernels, as they are and damaged, in random launches | other engines |
 //!
 //! [`engines`] is the list of what can run a program. Everything is deterministic by seed, so that a failure
 //! is reproduced by its number. Tests are in `fuzzing/tests`.
@@ -12,6 +13,7 @@
 pub mod accuracy;
 pub mod engines;
 mod evaluator;
+pub mod files;
 pub mod flow;
 pub mod kernels;
 mod native;

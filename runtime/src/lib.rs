@@ -33,6 +33,7 @@ mod meta;
 mod payload;
 mod pool;
 pub mod printf;
+mod stack;
 mod surface;
 #[cfg(feature = "jit")]
 pub mod tools;

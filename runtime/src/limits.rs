@@ -24,6 +24,12 @@ pub const MAX_SLM_BYTES: u32 = 1 << 20;
 /// registers, and values saved at barriers.
 pub const MAX_FRAME_BYTES: u32 = 32 << 20;
 
+/// Bytes of generated code's frame on the stack of the thread that launches; larger ones have stacks of their own.
+pub const MAX_HOST_STACK_BYTES: u32 = 512 << 10;
+
+/// Bytes of generated code's frame.
+pub const MAX_STACK_BYTES: u32 = 64 << 20;
+
 /// Bytes of a hardware thread's scratch memory.
 pub const MAX_SCRATCH_BYTES: u32 = 4 << 20;
 

@@ -3,7 +3,7 @@
 use crate::bytes::round_line;
 use crate::error::LaunchError;
 use crate::limits::{
-    MAX_FRAME_BYTES, MAX_PAYLOAD_BYTES, MAX_SCRATCH_BYTES, MAX_SIMD, MAX_SLM_BYTES,
+    MAX_FRAME_BYTES, MAX_PAYLOAD_BYTES, MAX_SCRATCH_BYTES, MAX_SIMD, MAX_SLM_BYTES, MAX_STACK_BYTES,
 };
 
 /// What fused threads (2k and 2k + 1 of a group) exchange. A thread whose [`crate::abi::ThreadCtx::state`] is one of the last states
@@ -32,6 +32,8 @@ pub struct KernelMeta {
     pub frame_bytes: u32,
     /// Bytes of indirect register storage at the start of the frame.
     pub regs_bytes: u32,
+    /// Bytes of the frame of the code itself, on the stack of the processor's thread: one for each worker.
+    pub stack_bytes: u32,
     /// Number of places where threads wait, 0 for kernels that never do: first the barriers, then the exchanges.
     pub states: u32,
     /// The exchanges, if there are any.
@@ -69,6 +71,7 @@ impl Default for KernelMeta {
             grf_bytes: 32,
             frame_bytes: 0,
             regs_bytes: 0,
+            stack_bytes: 0,
             states: 0,
             exchange: None,
             runs_following: false,
@@ -102,6 +105,11 @@ impl KernelMeta {
                 "regs_bytes",
                 self.regs_bytes.into(),
                 self.frame_bytes.into(),
+            ),
+            (
+                "stack_bytes",
+                self.stack_bytes.into(),
+                MAX_STACK_BYTES.into(),
             ),
             ("slm_bytes", self.slm_bytes.into(), MAX_SLM_BYTES.into()),
             (
@@ -217,6 +225,7 @@ mod tests {
         assert_eq!(check(|m| m.simd = 0), "simd");
         assert_eq!(check(|m| m.simd = 33), "simd");
         assert_eq!(check(|m| m.regs_bytes = 1), "regs_bytes");
+        assert_eq!(check(|m| m.stack_bytes = u32::MAX), "stack_bytes");
         assert_eq!(check(|m| m.slm_bytes = u32::MAX), "slm_bytes");
         assert_eq!(check(|m| m.walk_order = [0, 1, 1]), "walk_order");
         assert!(KernelMeta::default().check().is_ok());

@@ -520,6 +520,7 @@ fn faults_are_counted_and_the_first_ones_kept() {
         global: [8, 8, 3],
         local: [4, 4, 1],
         offset: [100, 0, 7],
+        dimensions: None,
     };
     let launch =
         PreparedLaunch::new(&kernel(KernelMeta { simd: 8, ..meta() }, faulty), shape).unwrap();
@@ -570,6 +571,7 @@ fn bad_shapes_and_arguments_are_errors() {
                 global,
                 local,
                 offset,
+                dimensions: None,
             },
         )
         .unwrap_err()

@@ -7,6 +7,7 @@
 //!
 //! Nothing here compiles or installs anything.
 
+pub mod closing;
 pub mod dwarf;
 mod entry;
 mod error;

@@ -205,10 +205,12 @@ impl Store {
             }
         }
         let temporary = self.root.join(TEMPORARY);
+        // A directory that is not this user's gets nothing, not even empty directories.
+        make_dir(&self.root).map_err(io_error("create", &self.root))?;
+        self.trust()?;
         for dir in [path.parent().unwrap_or(&self.root), &temporary] {
             make_dir(dir).map_err(io_error("create", dir))?;
         }
-        self.trust()?;
         let temporary = temporary.join(temporary_name(key));
         let written = write_synced(&temporary, bytes).and_then(|()| {
             fs::rename(&temporary, path).or_else(|error| {

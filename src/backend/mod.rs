@@ -5,6 +5,7 @@ pub mod cranelift;
 pub mod llvm;
 
 mod atomics;
+mod fallback;
 mod install;
 mod library;
 mod rounds;
@@ -13,6 +14,7 @@ mod tuning;
 mod uses;
 mod words;
 
+pub(crate) use fallback::{becomes_error, guarded, or_plainer};
 pub use install::{InstallError, install};
 pub use library::{LibraryError, load_library};
 #[cfg(not(feature = "llvm-codegen"))]
@@ -68,6 +70,8 @@ pub struct CodeObject {
     pub triple: target_lexicon::Triple,
     /// Name of the backend that built it.
     pub backend: &'static str,
+    /// Bytes of its frame on the stack; 0 where it is known to be at most [`visa_runtime::limits::MAX_HOST_STACK_BYTES`].
+    pub stack_bytes: u32,
     /// What was done other than asked for, and why.
     pub note: Option<String>,
 }
@@ -170,6 +174,9 @@ pub trait Backend: Send + Sync {
     /// Processor features that the code may use, by the names that the runtime knows
     /// ([`visa_runtime::linked::missing_features`]); none where it may use others, and so can run only where it was made.
     fn needs(&self) -> Option<Vec<String>>;
+
+    /// What to try instead of options that code could not be generated with, each with its name, the best first.
+    fn plainer(&self, options: &CodegenOptions) -> Vec<(CodegenOptions, &'static str)>;
 
     /// Compiles verified SSA into a function of type [`visa_runtime::abi::Entry`].
     ///

@@ -170,6 +170,7 @@ mod tests {
             lines: LineTable::new([(0, 2), (5, 1)]),
             triple: triple.parse().unwrap(),
             backend: "test",
+            stack_bytes: 0,
             note: None,
         }
     }

@@ -2,18 +2,18 @@
 
 use std::cmp::Reverse;
 use std::fs;
-use std::io;
+use std::io::{self, Write as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
-use super::compile::{CompileArgs, Compiler, Emit};
+use super::compile::{CompileArgs, Compiler, Emit, JsonForm};
 use super::exit::{Exit, Failure};
 
 /// Endings of files that are looked for in directories.
@@ -47,17 +47,54 @@ struct Outcome {
     kernels: usize,
     bytes: u64,
     ms: f64,
+    /// What each kernel took; also those that failed.
+    times: Vec<Time>,
     #[serde(skip)]
     failed: Vec<Failed>,
+}
+
+/// What a kernel took to be compiled.
+#[derive(Serialize)]
+struct Time {
+    kernel: String,
+    ms: f64,
+}
+
+/// A line of `--json=lines`.
+#[derive(Serialize)]
+struct Line<'a> {
+    #[serde(flatten)]
+    file: &'a Outcome,
+    failed: &'a [Failed],
 }
 
 /// The object of `--json`.
 #[derive(Serialize)]
 struct Summary<'a> {
-    files: &'a [Outcome],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    files: Option<&'a [Outcome]>,
     kernels: usize,
     failed: Vec<&'a Failed>,
     seconds: f64,
+}
+
+/// Compiles one file; the text is for standard output.
+pub fn compile_one(
+    args: &CompileArgs,
+    file: &Path,
+    form: JsonForm,
+) -> Result<(String, Exit), Failure> {
+    let start = Instant::now();
+    let compiler = Compiler::new(args, Emit::of(&args.output))?;
+    let task = Task {
+        input: file.to_owned(),
+        output: args.output.clone(),
+    };
+    let outcome = guarded(&compiler, &task);
+    if form == JsonForm::Lines {
+        write_line(&outcome)?;
+    }
+    report(&[outcome], Some(form), start.elapsed())
 }
 
 /// Compiles every file; the text is for standard output.
@@ -73,24 +110,49 @@ pub fn compile(args: &CompileArgs) -> Result<(String, Exit), Failure> {
     };
     let bar = bar(tasks.len());
     let next = AtomicUsize::new(0);
-    let done = Mutex::new(Vec::new());
+    let mut outcomes = Vec::new();
+    let (sender, done) = mpsc::channel();
     thread::scope(|scope| {
         for _ in 0..jobs.min(tasks.len()) {
-            scope.spawn(|| {
+            let (next, tasks, compiler, sender) = (&next, &tasks, &compiler, sender.clone());
+            scope.spawn(move || {
                 while let Some(task) = tasks.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let outcome = guarded(&compiler, task);
-                    bar.inc(1);
-                    done.lock()
-                        .unwrap_or_else(PoisonError::into_inner)
-                        .push(outcome);
+                    // It is received for as long as there are senders.
+                    let _ = sender.send(guarded(compiler, task));
                 }
             });
         }
-    });
+        drop(sender);
+        // This thread writes: it holds standard output.
+        for outcome in done {
+            bar.inc(1);
+            if args.json == Some(JsonForm::Lines) {
+                bar.suspend(|| write_line(&outcome))?;
+            }
+            outcomes.push(outcome);
+        }
+        Ok::<_, Failure>(())
+    })?;
     bar.finish_and_clear();
-    let mut outcomes = done.into_inner().unwrap_or_else(PoisonError::into_inner);
     outcomes.sort_by(|a, b| a.file.cmp(&b.file));
     report(&outcomes, args.json, start.elapsed())
+}
+
+/// Writes what came of a file to standard output.
+fn write_line(outcome: &Outcome) -> Result<(), Failure> {
+    let line = Line {
+        file: outcome,
+        failed: &outcome.failed,
+    };
+    let text = json(&line)?;
+    writeln!(io::stdout().lock(), "{text}").map_err(Failure::output)
+}
+
+fn json(value: &impl Serialize) -> Result<String, Failure> {
+    serde_json::to_string(value).map_err(|error| Failure {
+        exit: Exit::Internal,
+        message: error.to_string(),
+    })
 }
 
 fn bar(files: usize) -> ProgressBar {
@@ -155,6 +217,8 @@ fn collect(dir: &Path, depth: u32, found: &mut Vec<PathBuf>) -> io::Result<()> {
             .extension()
             .and_then(|e| e.to_str())
             .is_some_and(|e| ENDINGS.contains(&e))
+            // What ocloc writes beside a zebin of that name.
+            && !path.to_string_lossy().ends_with(".zebin.spv")
         {
             found.push(path);
         }
@@ -171,6 +235,7 @@ fn guarded(compiler: &Compiler, task: &Task) -> Outcome {
         kernels: 0,
         bytes: 0,
         ms: 0.0,
+        times: Vec::new(),
         failed: Vec::new(),
     };
     let result = catch_unwind(AssertUnwindSafe(|| one(compiler, task, &mut outcome)));
@@ -195,6 +260,11 @@ fn one(compiler: &Compiler, task: &Task, outcome: &mut Outcome) -> Result<(), Fa
     for (kernel, failure) in compiled.failed.drain(..) {
         outcome.failed.push(failed(&outcome.file, &kernel, failure));
     }
+    let times = compiled.times.drain(..);
+    outcome.times.extend(times.map(|(kernel, time)| Time {
+        kernel,
+        ms: time.as_secs_f64() * 1e3,
+    }));
     if compiled.is_empty() && !outcome.failed.is_empty() {
         return Ok(());
     }
@@ -217,7 +287,11 @@ fn failed(file: &str, kernel: &str, failure: Failure) -> Failed {
 }
 
 /// What failed as a table, or all of it as JSON; and the exit code, which is the gravest.
-fn report(outcomes: &[Outcome], json: bool, time: Duration) -> Result<(String, Exit), Failure> {
+fn report(
+    outcomes: &[Outcome],
+    form: Option<JsonForm>,
+    time: Duration,
+) -> Result<(String, Exit), Failure> {
     let failed: Vec<&Failed> = outcomes.iter().flat_map(|o| &o.failed).collect();
     let kernels = outcomes.iter().map(|o| o.kernels).sum();
     let gravest = [
@@ -225,22 +299,19 @@ fn report(outcomes: &[Outcome], json: bool, time: Duration) -> Result<(String, E
         Exit::Environment,
         Exit::Usage,
         Exit::Unsupported,
+        Exit::Stopped,
     ]
     .into_iter()
     .find(|exit| failed.iter().any(|f| f.code == *exit as u8));
     let exit = gravest.unwrap_or(Exit::Fine);
-    if json {
+    if let Some(form) = form {
         let summary = Summary {
-            files: outcomes,
+            files: (form == JsonForm::Object).then_some(outcomes),
             kernels,
             failed,
             seconds: time.as_secs_f64(),
         };
-        let text = serde_json::to_string(&summary).map_err(|error| Failure {
-            exit: Exit::Internal,
-            message: error.to_string(),
-        })?;
-        return Ok((format!("{text}\n"), exit));
+        return Ok((format!("{}\n", json(&summary)?), exit));
     }
     let mut text = format!(
         "{kernels} kernels of {} files in {:.2} s; {} failed\n",

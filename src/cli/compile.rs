@@ -4,17 +4,22 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
-use target_lexicon::{Architecture, OperatingSystem, Triple};
+use target_lexicon::{Architecture, BinaryFormat, OperatingSystem, Triple};
 
 use super::exit::{Exit, Failure};
 use super::generator::{self, Generator};
 use super::load::load;
 use super::run::{Oob, pick};
+use super::spec::Seconds;
 use super::{asm, batch};
-use crate::artifact::c_header;
 use crate::artifact::object::{self, ObjectError, ObjectKernel};
+use crate::artifact::{c_header, closing};
 use crate::backend::{CodeObject, CodegenOptions};
 use crate::engine::{Engine, EngineOptions, Kernel};
 use crate::isa::Platform;
@@ -63,9 +68,29 @@ pub struct CompileArgs {
     /// With a directory: files compiled at one time; one for each processor if left out
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub jobs: Option<u16>,
-    /// With a directory: print what happened as one JSON object
-    #[arg(long)]
-    pub json: bool,
+    /// Seconds that compiling one kernel may take; others are compiled nevertheless
+    #[arg(long, value_name = "SECONDS")]
+    pub time_limit: Option<Seconds>,
+    /// Print what happened, with the time of each kernel, as JSON: one object at the end, or a line for each file as it is done and
+    /// one at the end
+    #[arg(
+        long,
+        value_enum,
+        value_name = "FORM",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "object"
+    )]
+    pub json: Option<JsonForm>,
+}
+
+/// `--json`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum JsonForm {
+    /// One object
+    Object,
+    /// A line for each file, and one at the end
+    Lines,
 }
 
 /// `--emit`.
@@ -93,7 +118,7 @@ pub enum Emit {
 
 impl Emit {
     /// By the ending of the output's name.
-    fn of(path: &Path) -> Emit {
+    pub fn of(path: &Path) -> Emit {
         match path.extension().and_then(|e| e.to_str()) {
             Some("so" | "dylib") => Emit::Shared,
             Some("a") => Emit::Static,
@@ -125,7 +150,7 @@ impl Emit {
 
 /// The code generator for a target, and an engine to load files with.
 pub struct Compiler {
-    generator: Generator,
+    generator: Arc<Generator>,
     triple: Triple,
     engine: Engine,
     emit: Emit,
@@ -137,6 +162,7 @@ struct Options {
     kernel: Option<String>,
     codegen: CodegenOptions,
     device: Option<Platform>,
+    time_limit: Option<Duration>,
 }
 
 /// What came of one file.
@@ -148,6 +174,8 @@ pub struct Compiled {
     text: String,
     /// Kernels that were not, and why.
     pub failed: Vec<(String, Failure)>,
+    /// What each kernel took.
+    pub times: Vec<(String, Duration)>,
 }
 
 /// Carries `compile` out; the text is for standard output.
@@ -156,8 +184,13 @@ pub fn compile(args: &CompileArgs) -> Result<(String, Exit), Failure> {
     if directory || args.jobs.is_some() {
         return batch::compile(args);
     }
-    if args.json {
-        return Err(Failure::usage("--json is for directories, or with --jobs"));
+    if let Some(form) = args.json {
+        return match args.files.as_slice() {
+            [file] => batch::compile_one(args, file, form),
+            _ => Err(Failure::usage(
+                "--json is for one file or a directory, or with --jobs",
+            )),
+        };
     }
     let compiler = Compiler::new(args, Emit::of(&args.output))?;
     let mut all = Compiled::default();
@@ -201,13 +234,14 @@ impl Compiler {
         };
         Ok(Compiler {
             triple: generator.backend().identity().triple,
-            generator,
+            generator: Arc::new(generator),
             engine: Engine::with_options(options)?,
             emit,
             args: Options {
                 kernel: args.kernel.clone(),
                 codegen,
                 device: args.device,
+                time_limit: args.time_limit.map(|Seconds(limit)| limit),
             },
         })
     }
@@ -232,9 +266,12 @@ impl Compiler {
             }
         };
         for kernel in kernels {
+            let start = Instant::now();
             if let Err(failure) = self.kernel(kernel, &mut done) {
                 done.failed.push((kernel.name().to_owned(), failure));
             }
+            let time = (kernel.name().to_owned(), start.elapsed());
+            done.times.push(time);
         }
         Ok(done)
     }
@@ -255,8 +292,7 @@ impl Compiler {
                 done.text.push_str(&ir);
             }
             _ => {
-                let compiled =
-                    kernel.ahead_of_time(self.generator.backend(), self.args.codegen.oob)?;
+                let compiled = self.machine_code(kernel)?;
                 if self.emit == Emit::Asm {
                     self.listing(kernel, &compiled, &mut done.text)?;
                 }
@@ -265,6 +301,31 @@ impl Compiler {
             }
         }
         Ok(())
+    }
+
+    /// Code of a kernel, unless it takes too long: what compiles it then goes on by itself until the program ends.
+    fn machine_code(&self, kernel: &Kernel) -> Result<ObjectKernel, Failure> {
+        let oob = self.args.codegen.oob;
+        let Some(limit) = self.args.time_limit else {
+            return Ok(kernel.ahead_of_time(self.generator.backend(), oob)?);
+        };
+        let (sender, made) = mpsc::sync_channel(1);
+        let (generator, compiled) = (self.generator.clone(), kernel.clone());
+        thread::spawn(move || {
+            // Nobody receives it if it took too long.
+            let _ = sender.send(compiled.ahead_of_time(generator.backend(), oob));
+        });
+        match made.recv_timeout(limit) {
+            Ok(made) => Ok(made?),
+            Err(RecvTimeoutError::Timeout) => Err(Failure {
+                exit: Exit::Stopped,
+                message: format!("kernel `{}` took longer than --time-limit", kernel.name()),
+            }),
+            Err(RecvTimeoutError::Disconnected) => Err(Failure {
+                exit: Exit::Internal,
+                message: "the compiler panicked".to_owned(),
+            }),
+        }
     }
 
     fn listing(
@@ -281,6 +342,7 @@ impl Compiler {
                 lines: lines.clone(),
                 triple: self.triple.clone(),
                 backend: self.generator.backend().name(),
+                stack_bytes: 0,
                 note: None,
             };
             let _ = writeln!(out, "{}:", variant.symbol);
@@ -337,6 +399,7 @@ impl Compiler {
             })
             .and_then(|out| {
                 if out.status.success() {
+                    self.close(&work.join("out"))?;
                     return fs::rename(work.join("out"), output)
                         .map_err(|error| Failure::file("write", output, error));
                 }
@@ -345,6 +408,18 @@ impl Compiler {
             });
         let _ = fs::remove_dir_all(&work);
         linked
+    }
+
+    /// Appends the digest of a library that `Program::open_library` can load: ELF, as bytes after a Mach-O file would not
+    /// fit its signature.
+    fn close(&self, library: &Path) -> Result<(), Failure> {
+        if self.emit != Emit::Shared || self.triple.binary_format != BinaryFormat::Elf {
+            return Ok(());
+        }
+        let failed = |error| Failure::file("write", library, error);
+        let mut bytes = fs::read(library).map_err(failed)?;
+        closing::close(&mut bytes);
+        fs::write(library, bytes).map_err(failed)
     }
 
     /// What links, or makes an archive.

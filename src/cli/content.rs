@@ -1,5 +1,7 @@
 //! What a buffer is filled with: the bytes behind a SPEC, made piece by piece.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 use visa_runtime::{Buffer, DeviceMemory};
@@ -12,6 +14,36 @@ use super::values::{ElementType, Random, Scalar};
 
 /// Bytes made at a time.
 const PIECE: usize = 1 << 20;
+
+/// Bytes of a file that an argument is filled with.
+const MAX_CONTENT_BYTES: u64 = 8 << 30;
+
+/// Opens a regular file of a bounded size for reading: devices may never end, and pipes may never begin.
+fn open_regular(path: &Path) -> Result<File, Failure> {
+    let failed = |error| Failure::file("read", path, error);
+    let mut options = File::options();
+    options.read(true);
+    #[cfg(unix)]
+    {
+        use rustix::fs::OFlags;
+        use std::os::unix::fs::OpenOptionsExt;
+        // Opening a pipe would wait for its writer.
+        options.custom_flags(OFlags::NONBLOCK.bits() as i32);
+    }
+    let file = options.open(path).map_err(failed)?;
+    let found = file.metadata().map_err(failed)?;
+    let refused = |what: String| Err(Failure::usage(format!("{}: {what}", path.display())));
+    if !found.is_file() {
+        return refused("not a regular file".to_owned());
+    }
+    if found.len() > MAX_CONTENT_BYTES {
+        return refused(format!(
+            "the file has {} bytes, an argument at most {MAX_CONTENT_BYTES}",
+            found.len()
+        ));
+    }
+    Ok(file)
+}
 
 /// Initial contents.
 #[derive(Clone, Debug)]
@@ -51,7 +83,11 @@ impl Content {
     }
 
     fn of_file(path: &Path) -> Result<Content, Failure> {
-        let bytes = std::fs::read(path).map_err(|error| Failure::file("read", path, error))?;
+        let mut bytes = Vec::new();
+        open_regular(path)?
+            .take(MAX_CONTENT_BYTES)
+            .read_to_end(&mut bytes)
+            .map_err(|error| Failure::file("read", path, error))?;
         if !is_npy(path) {
             return Ok(Content {
                 bytes: Bytes::Known(bytes),
@@ -73,9 +109,7 @@ impl Content {
             return Ok(Bytes::Zero(wanted));
         };
         if is_png(path) {
-            let file = std::fs::File::open(path);
-            let file = file.map_err(|error| Failure::file("read", path, error))?;
-            return read_png(file, &image.shape)
+            return read_png(open_regular(path)?, &image.shape)
                 .map(Bytes::Known)
                 .map_err(|message| Failure::usage(format!("{}: {message}", path.display())));
         }

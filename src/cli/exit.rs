@@ -22,6 +22,8 @@ pub enum Exit {
     Unsupported = 3,
     /// A file, the compiler or memory is missing.
     Environment = 4,
+    /// `--timeout` or `--time-limit` ended the work.
+    Stopped = 5,
     /// A bug of this program.
     Internal = 70,
 }
@@ -34,6 +36,7 @@ Exit codes:
   2   bad usage, or malformed input
   3   unsupported instruction or feature
   4   environment: a file, ocloc or memory is missing
+  5   the time given by --timeout or --time-limit was over
   70  a bug in visa-jit";
 
 /// Why the program ends early.
@@ -101,6 +104,7 @@ impl From<Error> for Failure {
             Class::Unsupported => Exit::Unsupported,
             Class::Environment => Exit::Environment,
             Class::Internal => Exit::Internal,
+            Class::Stopped => Exit::Stopped,
         };
         Failure {
             exit,

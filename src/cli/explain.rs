@@ -16,17 +16,17 @@ use super::exit::{Exit, Failure};
 use super::run::{self, Oob};
 use super::spec::Extent;
 use crate::engine::{
-    Access, AddressShape, Bounds, Decision, Engine, Launch, Remark, Specialised, Way, Why,
+    Access, AddressShape, Bounds, Decision, Engine, Kernel, Launch, Remark, Specialised, Way, Why,
 };
 
-/// Arguments of `explain`.
+/// Which code of a kernel is looked at.
 #[derive(Args, Debug)]
-pub struct ExplainArgs {
+pub struct CodeArgs {
     #[command(flatten)]
     kernel: KernelArgs,
     #[command(flatten)]
     backend: BackendArgs,
-    /// Explain the code that such a launch runs; without it, the code for launches of any shape
+    /// Show the code that such a launch runs; without it, the code for launches of any shape
     #[arg(long, value_name = "X[,Y[,Z]]")]
     global: Option<Extent>,
     /// Work-items of a group of that launch; chosen to fit if left out
@@ -35,6 +35,41 @@ pub struct ExplainArgs {
     /// What an access out of bounds does
     #[arg(long, value_enum, default_value = "zero", requires = "global")]
     oob: Oob,
+}
+
+impl CodeArgs {
+    /// Compiles that code and looks at it.
+    pub fn look(
+        &self,
+        look: impl FnOnce(&Kernel, &Engine, &Specialised) -> Result<String, Failure>,
+    ) -> Result<String, Failure> {
+        let options = self.backend.options()?;
+        if options.interpret.is_some() {
+            return Err(Failure::usage(
+                "the interpreter makes no code: leave out --backend interp",
+            ));
+        }
+        let file = self.kernel.file.load()?;
+        let engine = Engine::with_options(options)?;
+        let program = file.program(&engine)?;
+        let kernel = run::pick(&file.name, &program, self.kernel.kernel.as_deref())?;
+        let launch = self.global.map(|global| {
+            let launch = Launch::new(global.0).oob(self.oob.into());
+            match self.local {
+                Some(local) => launch.local(local.0),
+                None => launch,
+            }
+        });
+        let made = kernel.specialised(launch.as_ref())?;
+        look(kernel, &engine, &made)
+    }
+}
+
+/// Arguments of `explain`.
+#[derive(Args, Debug)]
+pub struct ExplainArgs {
+    #[command(flatten)]
+    code: CodeArgs,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -92,33 +127,17 @@ struct Split {
 
 /// Explains.
 pub fn explain(args: &ExplainArgs) -> Result<String, Failure> {
-    let options = args.backend.options()?;
-    if options.interpret.is_some() {
-        return Err(Failure::usage(
-            "the interpreter makes no code: leave out --backend interp",
-        ));
-    }
-    let file = args.kernel.file.load()?;
-    let engine = Engine::with_options(options)?;
-    let program = file.program(&engine)?;
-    let kernel = run::pick(&file.name, &program, args.kernel.kernel.as_deref())?;
-    let launch = args.global.map(|global| {
-        let launch = Launch::new(global.0).oob(args.oob.into());
-        match args.local {
-            Some(local) => launch.local(local.0),
-            None => launch,
+    args.code.look(|kernel, engine, made| {
+        let report = report(kernel.name(), engine.backend(), made);
+        if args.json {
+            let text = serde_json::to_string(&report).map_err(|error| Failure {
+                exit: Exit::Internal,
+                message: error.to_string(),
+            })?;
+            return Ok(format!("{text}\n"));
         }
-    });
-    let made = kernel.specialised(launch.as_ref())?;
-    let report = report(kernel.name(), engine.backend(), &made);
-    if args.json {
-        let text = serde_json::to_string(&report).map_err(|error| Failure {
-            exit: Exit::Internal,
-            message: error.to_string(),
-        })?;
-        return Ok(format!("{text}\n"));
-    }
-    Ok(text(&report, &made.accesses(), kernel.text()))
+        Ok(text(&report, &made.accesses(), kernel.text()))
+    })
 }
 
 fn report(kernel: &str, backend: &'static str, made: &Specialised) -> Report {

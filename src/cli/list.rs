@@ -5,25 +5,79 @@
 
 use std::fmt::Write as _;
 
-use super::exit::Failure;
+use serde::Serialize;
+
+use super::exit::{Exit, Failure};
 use super::load::{Contents, Loaded};
 use crate::artifact::{self, object};
 use crate::container::{
     ArgInfo, ArgType, KernelInfo, MemoryAddressing, MemorySpace, PayloadArgument, Zebin,
-    infer_device,
+    ZebinKernel, infer_device,
 };
 use crate::engine::Error;
 use crate::front::text;
 use crate::module::{InputVar, Module};
 use visa_runtime::linked::{Argument, KernelRecord};
 
-/// The text of `list`.
-pub fn list(file: &Loaded) -> Result<String, Failure> {
-    match &file.contents {
-        Contents::Text(source) => Ok(list_text(&file.name, &parse(&file.name, source)?)),
-        Contents::Zebin(bytes) => Ok(list_zebin(file, &file.zebin(bytes)?)),
-        Contents::Library(_, bytes) => list_library(&file.name, bytes),
+/// What a file holds. Scripts rely on the keys.
+#[derive(Serialize)]
+struct Listing {
+    file: String,
+    /// `zebin`, `visa` or `library`.
+    kind: &'static str,
+    /// The device, where it is known; of libraries each kernel has one.
+    device: Option<String>,
+    #[serde(skip)]
+    title: String,
+    kernels: Vec<Entry>,
+}
+
+/// A kernel of it.
+#[derive(Serialize)]
+struct Entry {
+    name: String,
+    /// Lanes of a hardware thread; none where a text does not say.
+    simd: Option<u32>,
+    local_bytes: Option<u32>,
+    barriers: Option<u32>,
+    required_local_size: Option<[u32; 3]>,
+    #[serde(skip)]
+    summary: String,
+    arguments: Vec<Row>,
+}
+
+/// An argument, or an `.input` variable of a text.
+#[derive(Serialize)]
+struct Row {
+    /// None of an `.input` variable.
+    index: Option<u32>,
+    name: String,
+    #[serde(rename = "type")]
+    ty: String,
+    /// How it reaches the kernel, for people.
+    passing: String,
+}
+
+/// The text of `list`, or its JSON object.
+pub fn list(file: &Loaded, json: bool) -> Result<String, Failure> {
+    let listing = match &file.contents {
+        Contents::Text(source) => list_text(file, &parse(&file.name, source)?),
+        Contents::Zebin(bytes) => list_zebin(file, &file.zebin(bytes)?),
+        Contents::Library(_, bytes) => list_library(&file.name, bytes)?,
+    };
+    if json {
+        let text = serde_json::to_string(&listing).map_err(|error| Failure {
+            exit: Exit::Internal,
+            message: error.to_string(),
+        })?;
+        return Ok(format!("{text}\n"));
     }
+    let mut out = format!("{}: {}\n", listing.file, listing.title);
+    for kernel in &listing.kernels {
+        let _ = writeln!(out, "\n{}: {}", kernel.name, kernel.summary);
+        out.push_str(&columns(&kernel.arguments));
+    }
+    Ok(out)
 }
 
 /// The text of `disasm`: the vISA of every kernel, or of one and the functions compiled with it.
@@ -83,50 +137,74 @@ fn disasm_zebin(file: &Loaded, zebin: &Zebin, kernel: Option<&str>) -> Result<St
 }
 
 fn section(out: &mut String, what: &str, name: &str, text: &str) {
-    let gap = if out.is_empty() { "" } else { "\n" };
+    // The vendor's assembler wants one `.version`, at the head of the file.
+    let first = out.is_empty();
+    let gap = if first { "" } else { "\n" };
     let _ = writeln!(out, "{gap}// {what} {name}");
-    out.push_str(text.trim_end());
-    out.push('\n');
+    for line in text.trim_end().lines() {
+        if first || !line.starts_with(".version") {
+            let _ = writeln!(out, "{line}");
+        }
+    }
 }
 
-fn list_zebin(file: &Loaded, zebin: &Zebin) -> String {
+fn list_zebin(file: &Loaded, zebin: &Zebin) -> Listing {
     let inferred = infer_device(zebin);
-    let device = match (file.device, inferred.device) {
+    let known = file.device.or(inferred.device);
+    let device = match (file.device, known) {
         (Some(device), _) => format!("{device} (as asked for)"),
         (None, Some(device)) => format!("{device} ({})", inferred.reason),
         (None, None) => format!("a device that cannot be told ({})", inferred.reason),
     };
-    let kernels: Vec<_> = zebin.launchable().collect();
-    let mut out = format!(
-        "{}: {} for {device}\n",
-        file.name,
-        counted(kernels.len(), "kernel")
-    );
-    for kernel in kernels {
-        let _ = writeln!(out, "\n{}: {}", kernel.name, summary(&kernel.info));
-        let args = zebin.ze_info.args_of(&kernel.name);
-        out.push_str(&columns(&arguments(&kernel.info, args)));
+    let kernel = |kernel: &ZebinKernel| {
+        let env = &kernel.info.execution_env;
+        Entry {
+            name: kernel.name.clone(),
+            simd: Some(env.simd_size),
+            local_bytes: Some(env.slm_size),
+            barriers: Some(env.barrier_count),
+            required_local_size: env.required_work_group_size,
+            summary: summary(&kernel.info),
+            arguments: arguments(&kernel.info, zebin.ze_info.args_of(&kernel.name)),
+        }
+    };
+    let kernels: Vec<Entry> = zebin.launchable().map(kernel).collect();
+    Listing {
+        file: file.name.clone(),
+        kind: "zebin",
+        device: known.map(|device| device.device().to_owned()),
+        title: format!("{} for {device}", counted(kernels.len(), "kernel")),
+        kernels,
     }
-    out
 }
 
-fn list_library(name: &str, bytes: &[u8]) -> Result<String, Failure> {
+fn list_library(name: &str, bytes: &[u8]) -> Result<Listing, Failure> {
     let records = object::records(bytes).map_err(|e| Failure::usage(format!("{name}: {e}")))?;
-    let mut out = format!("{name}: {}, compiled\n", counted(records.len(), "kernel"));
-    for record in records {
-        let _ = writeln!(out, "\n{}: {}", record.name, library_summary(&record));
-        let row = |a: &Argument| {
-            [
-                a.index.to_string(),
-                or(&a.name, "?"),
-                or(&a.type_name, "?"),
-                artifact::passing(a),
-            ]
+    let kernel = |record: &KernelRecord| {
+        let meta = record.variants.first().map(|variant| &variant.meta);
+        let row = |a: &Argument| Row {
+            index: Some(a.index),
+            name: or(&a.name, "?"),
+            ty: or(&a.type_name, "?"),
+            passing: artifact::passing(a),
         };
-        let rows: Vec<_> = record.plan.arguments.iter().map(row).collect();
-        out.push_str(&columns(&rows));
-    }
-    Ok(out)
+        Entry {
+            name: record.name.clone(),
+            simd: meta.map(|meta| meta.simd.into()),
+            local_bytes: meta.map(|meta| meta.slm_bytes),
+            barriers: meta.map(|meta| meta.barriers()),
+            required_local_size: meta.and_then(|meta| meta.required_local_size),
+            summary: library_summary(record),
+            arguments: record.plan.arguments.iter().map(row).collect(),
+        }
+    };
+    Ok(Listing {
+        file: name.to_owned(),
+        kind: "library",
+        device: records.first().map(|record| record.device.clone()),
+        title: format!("{}, compiled", counted(records.len(), "kernel")),
+        kernels: records.iter().map(kernel).collect(),
+    })
 }
 
 fn or(text: &str, other: &str) -> String {
@@ -191,8 +269,8 @@ fn summary(info: &KernelInfo) -> String {
     parts.join(", ")
 }
 
-/// One row an argument: index, name, type, how it is passed.
-fn arguments(info: &KernelInfo, args: &[ArgInfo]) -> Vec<[String; 4]> {
+/// One row an argument.
+fn arguments(info: &KernelInfo, args: &[ArgInfo]) -> Vec<Row> {
     let named = args.iter().map(|arg| arg.index.saturating_add(1)).max();
     let count = info.arg_count().max(named.unwrap_or(0));
     (0..count)
@@ -202,12 +280,12 @@ fn arguments(info: &KernelInfo, args: &[ArgInfo]) -> Vec<[String; 4]> {
                 (arg.name.as_str(), declared(arg))
             });
             let size = source.and_then(|arg| arg.type_and_size().1);
-            [
-                index.to_string(),
-                name.to_owned(),
+            Row {
+                index: Some(index),
+                name: name.to_owned(),
                 ty,
-                passing(info, index, size),
-            ]
+                passing: passing(info, index, size),
+            }
         })
         .collect()
 }
@@ -282,42 +360,56 @@ fn pointer_passing(
     text
 }
 
-fn list_text(name: &str, module: &Module) -> String {
-    let simd = match module.int_attr("SimdSize") {
-        Some(simd) => format!("SIMD{simd}"),
-        None => "width not stated".to_owned(),
-    };
-    let mut out = format!("{name}: 1 kernel (vISA text)\n\n{}: {simd}\n", module.name);
+fn list_text(file: &Loaded, module: &Module) -> Listing {
+    let simd = module.int_attr("SimdSize");
     let inputs = module.inputs.iter().filter_map(|input| match input.var {
         InputVar::General(id) => Some((module.vars.general(id)?, input)),
         _ => None,
     });
-    let rows: Vec<_> = inputs
-        .map(|(variable, input)| {
-            [
-                "input".to_owned(),
-                variable.name.clone(),
-                format!("{} x {}", variable.elements, variable.ty),
-                format!("{} bytes at {}", input.size, input.offset),
-            ]
-        })
-        .collect();
-    out.push_str(&columns(&rows));
-    out
+    let rows = inputs.map(|(variable, input)| Row {
+        index: None,
+        name: variable.name.clone(),
+        ty: format!("{} x {}", variable.elements, variable.ty),
+        passing: format!("{} bytes at {}", input.size, input.offset),
+    });
+    Listing {
+        file: file.name.clone(),
+        kind: "visa",
+        device: file.device.map(|device| device.device().to_owned()),
+        title: "1 kernel (vISA text)".to_owned(),
+        kernels: vec![Entry {
+            name: module.name.clone(),
+            simd: simd.and_then(|simd| u32::try_from(simd).ok()),
+            local_bytes: None,
+            barriers: None,
+            required_local_size: None,
+            summary: match simd {
+                Some(simd) => format!("SIMD{simd}"),
+                None => "width not stated".to_owned(),
+            },
+            arguments: rows.collect(),
+        }],
+    }
 }
 
 /// Rows with aligned columns, indented.
-fn columns(rows: &[[String; 4]]) -> String {
-    let mut widths = [0; 4];
-    for row in rows {
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = cell.chars().count().max(*width);
-        }
-    }
-    let [first, second, third, _] = widths;
+fn columns(rows: &[Row]) -> String {
+    let index = |row: &Row| {
+        row.index
+            .map_or("input".to_owned(), |index| index.to_string())
+    };
+    let width = |text: &dyn Fn(&Row) -> usize| rows.iter().map(text).max().unwrap_or(0);
+    let first = width(&|row| index(row).len());
+    let second = width(&|row| row.name.chars().count());
+    let third = width(&|row| row.ty.chars().count());
     let mut out = String::new();
-    for [a, b, c, d] in rows {
-        let _ = writeln!(out, "  {a:first$}  {b:second$}  {c:third$}  {d}");
+    for row in rows {
+        let (name, ty, passing) = (&row.name, &row.ty, &row.passing);
+        let _ = writeln!(
+            out,
+            "  {:first$}  {name:second$}  {ty:third$}  {passing}",
+            index(row)
+        );
     }
     out
 }

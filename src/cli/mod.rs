@@ -55,7 +55,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::backend::OobPolicy;
+use crate::backend::becomes_error;
 use crate::container;
 use crate::engine::{Engine, Kernel};
 use crate::isa::{Platform, doc};
@@ -119,7 +119,7 @@ enum Command {
     Compare(Box<compare::CompareArgs>),
     /// List the kernels of a file with their arguments
     #[command(after_help = exit::HELP)]
-    List(FileArgs),
+    List(ListArgs),
     /// Print the vISA text of a file's kernels
     #[command(after_help = exit::HELP)]
     Disasm(KernelArgs),
@@ -134,7 +134,7 @@ enum Command {
     },
     /// Print the machine code of a kernel
     #[command(after_help = exit::HELP)]
-    Asm(KernelArgs),
+    Asm(Box<explain::CodeArgs>),
     /// Say why a kernel's code is as it is: addresses, masks, bounds tests, splits, spills
     #[command(after_help = exit::HELP)]
     Explain(Box<explain::ExplainArgs>),
@@ -163,6 +163,15 @@ struct FileArgs {
 }
 
 #[derive(Args, Debug)]
+struct ListArgs {
+    #[command(flatten)]
+    file: FileArgs,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Args, Debug)]
 struct KernelArgs {
     #[command(flatten)]
     file: FileArgs,
@@ -174,7 +183,9 @@ struct KernelArgs {
 /// Runs the program with this process's arguments.
 pub fn main() -> ExitCode {
     panic::set_hook(Box::new(|info| {
-        tell(&format!("internal error, please report: {info}"));
+        if !becomes_error(info) {
+            tell(&format!("internal error, please report: {info}"));
+        }
     }));
     let exit = panic::catch_unwind(AssertUnwindSafe(parse_and_run)).unwrap_or(Exit::Internal);
     ExitCode::from(exit as u8)
@@ -228,15 +239,14 @@ fn dispatch(command: &Command, out: &mut dyn Write) -> Result<Exit, Failure> {
             container::serve_ocloc_worker().map_err(Failure::output)?;
             String::new()
         }
-        Command::List(args) => list::list(&args.load()?)?,
+        Command::List(args) => list::list(&args.file.load()?, args.json)?,
         Command::Disasm(args) => list::disasm(&args.file.load()?, args.kernel.as_deref())?,
         Command::Ssa { kernel, raw } => {
             kernel.look(|kernel| Ok(format!("{}\n", kernel.ssa(!raw)?)))?
         }
-        Command::Asm(args) => args.look(|kernel| {
-            let code = kernel.code(OobPolicy::default())?;
-            asm::listing(kernel.name(), code.object(), kernel.text())
-        })?,
+        Command::Asm(args) => {
+            args.look(|kernel, _, made| asm::listing(kernel.name(), made.object(), kernel.text()))?
+        }
         Command::Explain(args) => explain::explain(args)?,
         Command::Compile(_) | Command::Cache(_) => {
             let (text, exit) = match command {
@@ -302,6 +312,7 @@ mod tests {
             Exit::Usage,
             Exit::Unsupported,
             Exit::Environment,
+            Exit::Stopped,
             Exit::Internal,
         ] {
             let line = format!("\n  {:<4}", code as u8);

@@ -15,7 +15,7 @@ use super::exit::{Exit, Failure, tell};
 use super::image::{check_png, is_png, write_png};
 use super::load::load;
 use super::report::Summary;
-use super::spec::{ArgSpec, Extent, NamedSpec, Print, Save, Spec, SurfaceSpec};
+use super::spec::{ArgSpec, BufferId, Extent, NamedSpec, Print, Save, Seconds, Spec, SurfaceSpec};
 use super::tools::ToolArgs;
 use super::values::{ElementType, Scalar};
 use super::{list, npy};
@@ -42,10 +42,11 @@ pub struct RunArgs {
     /// An argument; without INDEX, the next one that is not given
     #[arg(long = "arg", value_name = "[INDEX=]SPEC", allow_hyphen_values = true)]
     args: Vec<ArgSpec>,
-    /// Write a buffer or image to a file after the run: raw bytes, or .npy or .png by the path's ending
+    /// Write a buffer or image to a file after the run: raw bytes, or .npy or .png by the path's ending. INDEX is that of the
+    /// argument or surface, or the name of an --input that points to a buffer
     #[arg(long, value_name = "INDEX=PATH")]
     save: Vec<Save>,
-    /// Print the first COUNT elements of a buffer after the run
+    /// Print the first COUNT elements of a buffer after the run; INDEX is that of --save
     #[arg(long, value_name = "INDEX=TYPE:COUNT")]
     print: Vec<Print>,
     #[command(flatten)]
@@ -60,6 +61,9 @@ pub struct RunArgs {
     /// What an access out of bounds does: read zero and skip the write, stop, or go on and report
     #[arg(long, value_enum, default_value = "zero")]
     oob: Oob,
+    /// Stop the kernel after this time and exit with 5; fractions such as 0.5 are allowed
+    #[arg(long, value_name = "SECONDS")]
+    timeout: Option<Seconds>,
     /// Run so many times, each time from the same buffer contents; what the last run prints with printf is shown
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     repeat: Option<u32>,
@@ -75,8 +79,8 @@ pub struct RunArgs {
     /// .visaasm only: a sampler
     #[arg(long = "sampler", value_name = "INDEX=SPEC")]
     samplers: Vec<SurfaceSpec>,
-    /// .visaasm only: the bytes of an .input variable
-    #[arg(long = "input", value_name = "NAME=SPEC")]
+    /// .visaasm only: the bytes of an .input variable; with `buffer:` before SPEC, the 64-bit address of a buffer that holds them
+    #[arg(long = "input", value_name = "NAME=[buffer:]SPEC")]
     inputs: Vec<NamedSpec>,
 }
 
@@ -139,6 +143,12 @@ pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<Exit, Failure> {
         })?;
         writeln!(out, "{json}").map_err(Failure::output)?;
     }
+    if summary.last.status == LaunchStatus::DeadlineExceeded {
+        return Err(Failure {
+            exit: Exit::Stopped,
+            message: format!("kernel `{}` was stopped by --timeout", kernel.name()),
+        });
+    }
     if let Some(problem) = &summary.last.print_problem {
         tell(&format!("warning: printf: {problem}"));
     }
@@ -151,7 +161,13 @@ pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<Exit, Failure> {
 
 /// The launch that the arguments ask for, with its buffers bound.
 pub fn launch(args: &RunArgs, kernel: &Kernel, binding: &mut Binding) -> Result<Launch, Failure> {
-    let launch = Launch::new(args.global.0).oob(args.oob.into());
+    let launch = Launch::new(args.global.0)
+        .dimensions(args.global.1)
+        .oob(args.oob.into());
+    let launch = match args.timeout {
+        Some(Seconds(limit)) => launch.deadline(limit),
+        None => launch,
+    };
     let launch = match args.threads {
         // Lines of several threads would mix.
         _ if args.backend.traces() => launch.threads(1),
@@ -274,7 +290,7 @@ fn execute<'a>(
 
 /// A buffer that results can be taken from.
 struct Bound {
-    index: u32,
+    id: BufferId,
     buffer: Buffer,
     content: Content,
     /// Element type for `.npy`.
@@ -321,7 +337,7 @@ impl Binding {
                     BUFFER_FORMS.trim_end_matches(" or null"),
                 )));
             };
-            let buffer = self.bind(*bti, content, None)?;
+            let buffer = self.bind(BufferId::Index(*bti), content, None)?;
             if let Spec::Image(image) = spec {
                 self.is_image(image.shape);
                 launch = launch.image(*bti, buffer, image.shape);
@@ -343,13 +359,31 @@ impl Binding {
             launch = launch.sampler(*index, *state);
         }
         let mut seen = BTreeSet::new();
-        for NamedSpec { name, spec } in &args.inputs {
+        for given in &args.inputs {
+            let name = &given.name;
             if !seen.insert(name) {
                 return Err(Failure::usage(format!("--input {name} is given twice")));
             }
-            launch = launch.input(name.clone(), input(name, spec)?);
+            let bytes = match given.pointer {
+                true => self.pointee(name, &given.spec)?,
+                false => input(name, &given.spec)?,
+            };
+            launch = launch.input(name.clone(), bytes);
         }
         Ok(launch)
+    }
+
+    /// Makes the buffer that an input points to; the bytes of its address.
+    fn pointee(&mut self, name: &str, spec: &Spec) -> Result<Vec<u8>, Failure> {
+        let Some(content) = Content::of(spec)? else {
+            return Err(Failure::usage(format!(
+                "--input {name}=buffer:{spec}: {} cannot be a buffer; write {}",
+                spec.noun(),
+                BUFFER_FORMS.trim_end_matches(" or null"),
+            )));
+        };
+        let buffer = self.bind(BufferId::Input(name.to_owned()), content, None)?;
+        Ok(buffer.address().to_le_bytes().to_vec())
     }
 
     /// Binds the arguments of a compiled kernel.
@@ -381,7 +415,7 @@ impl Binding {
                 Ok(Passed::Bytes(bytes)) => launch = launch.arg(*index, Arg::Bytes(bytes)),
                 Ok(Passed::Image(shape)) => {
                     if let Some(content) = Content::of(spec)? {
-                        let buffer = self.bind(*index, content, None)?;
+                        let buffer = self.bind(BufferId::Index(*index), content, None)?;
                         self.is_image(shape);
                         launch = launch.arg(*index, Arg::Image(buffer, shape));
                     }
@@ -391,7 +425,8 @@ impl Binding {
                 Ok(Passed::Null) => launch = launch.arg(*index, Arg::Null),
                 Ok(Passed::Buffer) => {
                     if let Some(content) = Content::of(spec)? {
-                        let buffer = self.bind(*index, content, Some(&argument.type_name))?;
+                        let buffer =
+                            self.bind(BufferId::Index(*index), content, Some(&argument.type_name))?;
                         launch = launch.arg(*index, Arg::Buffer(buffer));
                     }
                 }
@@ -422,7 +457,7 @@ impl Binding {
 
     fn bind(
         &mut self,
-        index: u32,
+        id: BufferId,
         content: Content,
         type_name: Option<&str>,
     ) -> Result<Buffer, Failure> {
@@ -430,7 +465,7 @@ impl Binding {
         let ty = content.ty.or(declared.map(|(ty, _)| ty));
         let buffer = content.alloc(&self.memory)?;
         self.bound.push(Bound {
-            index,
+            id,
             buffer: buffer.clone(),
             content,
             ty: ty.unwrap_or(ElementType::U8),
@@ -446,17 +481,24 @@ impl Binding {
         }
     }
 
-    fn find(&self, option: &str, index: u32) -> Result<&Bound, Failure> {
-        let found = self.bound.iter().find(|bound| bound.index == index);
+    fn noun_of(&self, id: &BufferId) -> &'static str {
+        match id {
+            BufferId::Index(_) => self.noun,
+            BufferId::Input(_) => "input",
+        }
+    }
+
+    fn find(&self, option: &str, id: &BufferId) -> Result<&Bound, Failure> {
+        let found = self.bound.iter().find(|bound| bound.id == *id);
         found.ok_or_else(|| {
-            let known: Vec<_> = self.bound.iter().map(|b| b.index.to_string()).collect();
+            let known: Vec<_> = self.bound.iter().map(|b| b.id.to_string()).collect();
             let known = match known.as_slice() {
                 [] => "there are none".to_owned(),
                 known => format!("there is {}", known.join(", ")),
             };
             Failure::usage(format!(
-                "{option} {index}: {} {index} is not a buffer of this launch; {known}",
-                self.noun
+                "{option} {id}: {} {id} is not a buffer of this launch; {known}",
+                self.noun_of(id)
             ))
         })
     }
@@ -464,12 +506,12 @@ impl Binding {
     /// Checks what can be checked of `--print` and `--save` before the run.
     fn check_results(&self, args: &RunArgs) -> Result<(), Failure> {
         for print in &args.print {
-            let bound = self.find("--print", print.index)?;
+            let bound = self.find("--print", &print.id)?;
             let wanted = print.count.saturating_mul(print.ty.size() as u64);
             if wanted > bound.buffer.len() {
                 return Err(Failure::usage(format!(
                     "--print {}={}:{} wants {wanted} bytes, but the buffer has {}",
-                    print.index,
+                    print.id,
                     print.ty,
                     print.count,
                     bound.buffer.len()
@@ -477,12 +519,12 @@ impl Binding {
             }
         }
         for save in &args.save {
-            let bound = self.find("--save", save.index)?;
+            let bound = self.find("--save", &save.id)?;
             if is_png(&save.path) {
                 check_png(bound.image.as_ref()).map_err(|message| {
                     Failure::usage(format!(
                         "--save {}={}: {message}",
-                        save.index,
+                        save.id,
                         save.path.display()
                     ))
                 })?;
@@ -500,20 +542,23 @@ impl Binding {
     }
 
     /// What is in every buffer, by argument or binding-table index.
-    pub fn contents(&self) -> Vec<(u32, Vec<u8>)> {
+    pub fn contents(&self) -> Vec<(BufferId, Vec<u8>)> {
         let bound = self.bound.iter();
-        bound.map(|b| (b.index, b.buffer.to_vec())).collect()
+        bound.map(|b| (b.id.clone(), b.buffer.to_vec())).collect()
     }
 
     /// The line of one `--print`.
     fn shown(&self, print: &Print) -> Result<String, Failure> {
-        let bound = self.find("--print", print.index)?;
+        let bound = self.find("--print", &print.id)?;
         let wanted = print.count.saturating_mul(print.ty.size() as u64);
         let mut bytes = vec![0; usize::try_from(wanted).unwrap_or(usize::MAX)];
         bound.buffer.read(0, &mut bytes)?;
         let mut line = format!(
             "{} {}: {}[{}] =",
-            self.noun, print.index, print.ty, print.count
+            self.noun_of(&print.id),
+            print.id,
+            print.ty,
+            print.count
         );
         for element in bytes.chunks_exact(print.ty.size()) {
             line.push(' ');
@@ -525,7 +570,7 @@ impl Binding {
 
     /// Carries one `--save` out.
     fn save(&self, save: &Save) -> Result<(), Failure> {
-        let bound = self.find("--save", save.index)?;
+        let bound = self.find("--save", &save.id)?;
         let data = bound.buffer.to_vec();
         let write = || {
             if let (Some(shape), true) = (&bound.image, is_png(&save.path)) {

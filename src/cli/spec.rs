@@ -18,6 +18,7 @@
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::time::Duration;
 
 use visa_runtime::SamplerState;
 
@@ -220,8 +221,10 @@ impl FromStr for ArgSpec {
 pub struct NamedSpec {
     /// Name of the input.
     pub name: String,
-    /// What it holds.
+    /// What it holds, or what the buffer holds to which it points.
     pub spec: Spec,
+    /// `buffer:SPEC`: the variable holds the 64-bit address of a buffer.
+    pub pointer: bool,
 }
 
 impl FromStr for NamedSpec {
@@ -229,11 +232,17 @@ impl FromStr for NamedSpec {
 
     fn from_str(text: &str) -> Result<NamedSpec, String> {
         match text.split_once('=') {
-            Some((name, spec)) if !name.is_empty() => Ok(NamedSpec {
-                name: name.to_owned(),
-                spec: spec.parse()?,
-            }),
-            _ => Err(format!("`{text}` is not of the form NAME=SPEC")),
+            Some((name, spec)) if !name.is_empty() => {
+                let pointee = spec.strip_prefix("buffer:");
+                Ok(NamedSpec {
+                    name: name.to_owned(),
+                    spec: pointee.unwrap_or(spec).parse()?,
+                    pointer: pointee.is_some(),
+                })
+            }
+            _ => Err(format!(
+                "`{text}` is not of the form NAME=SPEC or NAME=buffer:SPEC"
+            )),
         }
     }
 }
@@ -257,11 +266,38 @@ impl FromStr for SurfaceSpec {
     }
 }
 
-/// `INDEX=PATH` of `--save`.
+/// Which buffer of a launch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BufferId {
+    /// An argument by its index, or a surface by its binding-table index.
+    Index(u32),
+    /// The `.input` variable of a vISA text that points to it.
+    Input(String),
+}
+
+impl fmt::Display for BufferId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BufferId::Index(index) => index.fmt(f),
+            BufferId::Input(name) => f.write_str(name),
+        }
+    }
+}
+
+/// `BUFFER=REST`, where BUFFER is an index or the name of an input.
+fn of_buffer<'a>(text: &'a str, form: &str) -> Result<(BufferId, &'a str), String> {
+    match text.split_once('=') {
+        Some((index, rest)) if is_number(index) => Ok((BufferId::Index(number(index)?), rest)),
+        Some((name, rest)) if !name.is_empty() => Ok((BufferId::Input(name.to_owned()), rest)),
+        _ => Err(format!("`{text}` is not of the form {form}")),
+    }
+}
+
+/// `INDEX=PATH` of `--save`, or `NAME=PATH`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Save {
-    /// Argument index, or binding-table index.
-    pub index: u32,
+    /// The buffer.
+    pub id: BufferId,
     /// Where to.
     pub path: PathBuf,
 }
@@ -270,21 +306,21 @@ impl FromStr for Save {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Save, String> {
-        match indexed(text, "INDEX=PATH")? {
+        match of_buffer(text, "INDEX=PATH")? {
             (_, "") => Err(format!("`{text}` names no file: write INDEX=PATH")),
-            (index, path) => Ok(Save {
-                index,
+            (id, path) => Ok(Save {
+                id,
                 path: path.into(),
             }),
         }
     }
 }
 
-/// `INDEX=TYPE:COUNT` of `--print`.
+/// `INDEX=TYPE:COUNT` of `--print`, or `NAME=TYPE:COUNT`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Print {
-    /// Argument index, or binding-table index.
-    pub index: u32,
+    /// The buffer.
+    pub id: BufferId,
     /// Element type.
     pub ty: ElementType,
     /// Elements.
@@ -296,13 +332,13 @@ impl FromStr for Print {
 
     fn from_str(text: &str) -> Result<Print, String> {
         const FORM: &str = "INDEX=TYPE:COUNT";
-        let (index, what) = indexed(text, FORM)?;
+        let (id, what) = of_buffer(text, FORM)?;
         let Some((ty, n)) = what.split_once(':') else {
             return Err(format!("`{text}` is not of the form {FORM}"));
         };
         let ty = element(ty)?;
         let count = sized(ty, n)?;
-        Ok(Print { index, ty, count })
+        Ok(Print { id, ty, count })
     }
 }
 
@@ -323,9 +359,9 @@ fn number(text: &str) -> Result<u32, String> {
         .map_err(|_| format!("index {text} is too large"))
 }
 
-/// `X[,Y[,Z]]` of `--global` and `--local`; missing dimensions are 1.
+/// `X[,Y[,Z]]` of `--global` and `--local`: sizes, of which those left out are 1, and how many are given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Extent(pub [u32; 3]);
+pub struct Extent(pub [u32; 3], pub u8);
 
 impl FromStr for Extent {
     type Err = String;
@@ -333,6 +369,7 @@ impl FromStr for Extent {
     fn from_str(text: &str) -> Result<Extent, String> {
         let mut extent = [1; 3];
         let mut places = extent.iter_mut();
+        let mut given = 0_u8;
         for part in text.split(',') {
             let Some(place) = places.next() else {
                 return Err(format!("`{text}` has more than three dimensions"));
@@ -341,8 +378,24 @@ impl FromStr for Extent {
                 .map_err(|_| format!("`{text}` is not of the form X[,Y[,Z]] with whole numbers"))?;
             *place = u32::try_from(size)
                 .map_err(|_| format!("{size} is too large (at most {})", u32::MAX))?;
+            given = given.saturating_add(1);
         }
-        Ok(Extent(extent))
+        Ok(Extent(extent, given))
+    }
+}
+
+/// A length of time in seconds, above zero.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Seconds(pub Duration);
+
+impl FromStr for Seconds {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Seconds, String> {
+        let seconds: Option<f64> = text.parse().ok().filter(|s| *s > 0.0);
+        let time = seconds.and_then(|s| Duration::try_from_secs_f64(s).ok());
+        time.map(Seconds)
+            .ok_or_else(|| format!("`{text}` is not a number of seconds above zero"))
     }
 }
 
@@ -454,15 +507,18 @@ mod tests {
     #[test]
     fn the_other_pairs() {
         let save = "1=out.npy".parse::<Save>().unwrap();
-        assert_eq!((save.index, save.path), (1, PathBuf::from("out.npy")));
+        assert_eq!(
+            (save.id, save.path),
+            (BufferId::Index(1), PathBuf::from("out.npy"))
+        );
         let error = |text: &str| text.parse::<Save>().unwrap_err();
         assert_eq!(error("out.npy"), "`out.npy` is not of the form INDEX=PATH");
         assert_eq!(error("1="), "`1=` names no file: write INDEX=PATH");
 
         let print = "2=u16:8".parse::<Print>().unwrap();
         assert_eq!(
-            (print.index, print.ty, print.count),
-            (2, ElementType::U16, 8)
+            (print.id, print.ty, print.count),
+            (BufferId::Index(2), ElementType::U16, 8)
         );
         let error = |text: &str| text.parse::<Print>().unwrap_err();
         assert_eq!(
@@ -483,7 +539,10 @@ mod tests {
         let input = "V0040=u32:4".parse::<NamedSpec>().unwrap();
         assert_eq!(input.name, "V0040");
         let error = "=u32:4".parse::<NamedSpec>().unwrap_err();
-        assert_eq!(error, "`=u32:4` is not of the form NAME=SPEC");
+        assert_eq!(
+            error,
+            "`=u32:4` is not of the form NAME=SPEC or NAME=buffer:SPEC"
+        );
     }
 
     #[test]

@@ -121,6 +121,12 @@ impl CodeCache {
         (result.clone(), origin)
     }
 
+    /// Whether [`CodeCache::get`] would return at once.
+    pub fn has(&self, key: &Key) -> bool {
+        let slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        slots.get(key).is_some_and(|slot| slot.get().is_some())
+    }
+
     pub fn stats(&self, disk: Option<&Disk>) -> CacheStats {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         CacheStats {

@@ -6,7 +6,7 @@ use crate::front::text::{Diagnostics, ErrorKind};
 use crate::interp::InterpError;
 use crate::lower::LowerError;
 use crate::valid::ValidErrors;
-use visa_runtime::{LaunchError, MemoryError};
+use visa_runtime::{LaunchError, LaunchStatus, MemoryError};
 
 /// Whose turn it is to act on an error; decides the exit code of the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +19,8 @@ pub enum Class {
     Environment,
     /// Our bug.
     Internal,
+    /// It was stopped, as asked for.
+    Stopped,
 }
 
 /// Any error of the library.
@@ -109,6 +111,17 @@ pub enum Error {
         /// The file may be fine, but not on this machine.
         unusable: bool,
     },
+    /// A launch ended before its code was there.
+    #[error("kernel `{kernel}` was stopped while it was compiled: {}", match status {
+        LaunchStatus::DeadlineExceeded => "its deadline passed",
+        _ => "it was interrupted",
+    })]
+    Stopped {
+        /// Kernel.
+        kernel: String,
+        /// By what: a deadline or an interrupter.
+        status: LaunchStatus,
+    },
     /// Device memory or executable memory.
     #[error("{0}")]
     Memory(String),
@@ -133,7 +146,7 @@ impl Error {
                 Class::Unsupported
             }
             Error::Lower {
-                error: LowerError::Unsupported { .. },
+                error: LowerError::Unsupported { .. } | LowerError::TooLarge { .. },
                 ..
             }
             | Error::Interp {
@@ -151,6 +164,7 @@ impl Error {
                 BackendError::Internal { .. } => Class::Internal,
             },
             Error::Internal { .. } => Class::Internal,
+            Error::Stopped { .. } => Class::Stopped,
             Error::Memory(_) | Error::Tools { .. } | Error::Library { unusable: true, .. } => {
                 Class::Environment
             }

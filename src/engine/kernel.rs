@@ -15,7 +15,7 @@ use super::tools::Announcement;
 use crate::artifact::Artifact;
 use crate::backend::{
     Backend, BackendKind, CodeObject, CodegenOptions, Gather, HalfAccesses, OobPolicy, Strategy,
-    install,
+    install, or_plainer,
 };
 use crate::interp::{self, InterpOptions};
 use crate::lines::SourceMap;
@@ -235,19 +235,27 @@ impl Kernel {
         if let Some(linked) = self.linked() {
             return linked.code(shape, oob);
         }
-        let engine = &self.parts().engine.0;
-        let codegen = self.codegen(oob);
-        let key = cache::Key {
-            kernel: *self
-                .0
-                .digest
-                .get_or_init(|| self.parts().outline.key.digest()),
-            local_ids: shape,
-            codegen: codegen.clone(),
-            backend: engine.identity.name,
-        };
-        let (code, origin) = engine.cache.get(key, || self.compile(shape, &codegen));
+        let key = self.cache_key(shape, oob);
+        let codegen = key.codegen.clone();
+        let cache = &self.parts().engine.0.cache;
+        let (code, origin) = cache.get(key, || self.compile(shape, &codegen));
         Ok((code?, origin))
+    }
+
+    /// True if the code of a specialisation is there, or known not to be had.
+    pub(super) fn is_compiled(&self, shape: LocalIdShape, oob: OobPolicy) -> bool {
+        let cache = &self.parts().engine.0.cache;
+        self.linked().is_some() || cache.has(&self.cache_key(shape, oob))
+    }
+
+    fn cache_key(&self, shape: LocalIdShape, oob: OobPolicy) -> cache::Key {
+        let digest = || self.parts().outline.key.digest();
+        cache::Key {
+            kernel: *self.0.digest.get_or_init(digest),
+            local_ids: shape,
+            codegen: self.codegen(oob),
+            backend: self.parts().engine.0.identity.name,
+        }
     }
 
     pub(super) fn codegen(&self, oob: OobPolicy) -> CodegenOptions {
@@ -319,10 +327,11 @@ impl Kernel {
         codegen: &CodegenOptions,
     ) -> Result<Artifact, Error> {
         let f = self.optimised(shape, backend.identity().name, codegen.oob)?;
-        let object = backend.compile(&f, codegen)?;
+        let (object, plainer) = or_plainer(backend, codegen, |o| backend.compile(&f, o))?;
         let meta = KernelMeta {
             frame_bytes: f.frame_bytes,
             regs_bytes: f.regs_bytes,
+            stack_bytes: object.stack_bytes,
             states: f.states,
             exchange: f.exchange.as_ref().map(exchange),
             runs_following: f.states == 0,
@@ -337,7 +346,7 @@ impl Kernel {
             lines: object.lines.with_source(self.sources()?),
             meta,
             sites: f.sites,
-            note: object.note,
+            note: plainer.or(object.note),
         })
     }
 
@@ -360,6 +369,7 @@ impl Kernel {
             lines: artifact.lines,
             triple: identity.triple.clone(),
             backend: identity.name,
+            stack_bytes: artifact.meta.stack_bytes,
             note: artifact.note,
         };
         let kernel = install(&object, artifact.meta)?;

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use super::cache::{Compiled, Origin};
@@ -27,6 +28,7 @@ pub struct Launch {
     pub(crate) global: [u32; 3],
     local: Option<[u32; 3]>,
     offset: [u32; 3],
+    dimensions: Option<u8>,
     pub(super) args: BTreeMap<u32, Arg>,
     bound: Bindings,
     pub(super) inputs: BTreeMap<String, Vec<u8>>,
@@ -43,6 +45,7 @@ impl Launch {
             global,
             local: None,
             offset: [0; 3],
+            dimensions: None,
             args: BTreeMap::new(),
             bound: Bindings::default(),
             inputs: BTreeMap::new(),
@@ -64,6 +67,14 @@ impl Launch {
     #[must_use]
     pub fn offset(mut self, offset: [u32; 3]) -> Launch {
         self.offset = offset;
+        self
+    }
+
+    /// Dimensions that the program names, 1 to 3: what `get_work_dim` gives. If left out, or too few, as many as have a size
+    /// above 1.
+    #[must_use]
+    pub fn dimensions(mut self, dimensions: u8) -> Launch {
+        self.dimensions = Some(dimensions);
         self
     }
 
@@ -135,7 +146,7 @@ impl Launch {
         self
     }
 
-    /// Stops the launch after this long.
+    /// Stops the launch after this long, compilation included.
     #[must_use]
     pub fn deadline(mut self, after: Duration) -> Launch {
         self.deadline = Some(after);
@@ -228,6 +239,29 @@ pub struct Report {
     pub print_problem: Option<String>,
 }
 
+impl Report {
+    /// Of a launch that was stopped while its code was compiled.
+    fn without_code(status: LaunchStatus, backend: &'static str, compile: Duration) -> Report {
+        Report {
+            status,
+            groups: 0,
+            threads: 0,
+            faults: Vec::new(),
+            fault_count: 0,
+            compile,
+            origin: Origin::Compiled,
+            run: Duration::ZERO,
+            backend,
+            note: None,
+            printed: Vec::new(),
+            print_problem: None,
+        }
+    }
+}
+
+/// How often a launch that waits for its code looks whether it was interrupted.
+const ASKS_EVERY: Duration = Duration::from_millis(10);
+
 /// What runs.
 enum Code {
     Compiled { code: Arc<Compiled>, origin: Origin },
@@ -269,22 +303,24 @@ pub struct Prepared {
 }
 
 impl Kernel {
-    /// Compiles (or finds) the code and lays out the arguments.
+    /// Compiles (or finds) the code and lays out the arguments. The deadline holds for this, and again for each run.
     ///
     /// # Errors
-    /// For arguments and shapes that do not fit, and kernels that cannot be compiled.
+    /// For arguments and shapes that do not fit, kernels that cannot be compiled, and [`Error::Stopped`].
     pub fn prepare(&self, launch: &Launch) -> Result<Prepared, Error> {
         self.check_arguments(launch)?;
+        self.parts().outline.key.meta.check()?;
         let (local, ids) = self.groups_of(launch);
         let code = match &self.parts().engine.0.options.interpret {
             Some(options) => Code::Interpreted(self.interpreted(options, launch.oob)?),
             None => {
-                let (code, origin) = self.compiled(ids, launch.oob)?;
+                let (code, origin) = self.compiled_in_time(ids, launch)?;
                 Code::Compiled { code, origin }
             }
         };
         let shape = LaunchShape {
             offset: launch.offset,
+            dimensions: launch.dimensions,
             ..LaunchShape::new(launch.global, local)
         };
         let prepared = PreparedLaunch::new(code.kernel(), shape)?;
@@ -322,6 +358,55 @@ impl Kernel {
             _local_ids: local_ids,
             printing,
         })
+    }
+
+    /// Code of a specialisation, unless the launch is to end before it is there. It is compiled by a thread of its own then, which
+    /// goes on: the next launch finds the code in the cache.
+    fn compiled_in_time(
+        &self,
+        ids: LocalIdShape,
+        launch: &Launch,
+    ) -> Result<(Arc<Compiled>, Origin), Error> {
+        let endless = launch.deadline.is_none() && launch.interrupter.is_none();
+        if endless || self.is_compiled(ids, launch.oob) {
+            return self.compiled(ids, launch.oob);
+        }
+        let start = Instant::now();
+        let (kernel, oob) = (self.clone(), launch.oob);
+        let (sender, code) = mpsc::sync_channel(1);
+        let compile = move || {
+            // Nobody receives it if the launch has ended.
+            let _ = sender.send(kernel.compiled(ids, oob));
+        };
+        std::thread::Builder::new()
+            .name("visa-jit compile".to_owned())
+            .spawn(compile)
+            .map_err(|e| Error::Memory(format!("no thread to compile with: {e}")))?;
+        loop {
+            let stopped = if launch
+                .deadline
+                .is_some_and(|limit| start.elapsed() >= limit)
+            {
+                Some(LaunchStatus::DeadlineExceeded)
+            } else {
+                let interrupter = launch.interrupter.as_ref();
+                let interrupted = interrupter.is_some_and(Interrupter::is_interrupted);
+                interrupted.then_some(LaunchStatus::Interrupted)
+            };
+            if let Some(status) = stopped {
+                let kernel = self.name().to_owned();
+                return Err(Error::Stopped { kernel, status });
+            }
+            let left = launch
+                .deadline
+                .map(|limit| limit.saturating_sub(start.elapsed()));
+            match code.recv_timeout(left.map_or(ASKS_EVERY, |left| left.min(ASKS_EVERY))) {
+                Ok(compiled) => return compiled,
+                Err(RecvTimeoutError::Timeout) => {}
+                // The compiling thread panicked: so does this one, where the panic is seen.
+                Err(RecvTimeoutError::Disconnected) => return self.compiled(ids, launch.oob),
+            }
+        }
     }
 
     /// Size of a launch's groups, and which specialisation it runs.
@@ -368,12 +453,22 @@ impl Kernel {
         (local[1].is_multiple_of(rows) && whole(0) && whole(1)).then_some(row)
     }
 
-    /// Prepares and runs once.
+    /// Prepares and runs once. A launch that is stopped while its code is compiled reports so and that no group ran.
     ///
     /// # Errors
     /// As [`Kernel::prepare`]. Faults are part of the report.
     pub fn launch(&self, launch: &Launch) -> Result<Report, Error> {
-        self.prepare(launch)?.run()
+        let start = Instant::now();
+        let mut prepared = match self.prepare(launch) {
+            Err(Error::Stopped { status, .. }) => {
+                let backend = self.parts().engine.0.identity.name;
+                return Ok(Report::without_code(status, backend, start.elapsed()));
+            }
+            other => other?,
+        };
+        let left = |limit: Duration| limit.saturating_sub(start.elapsed());
+        prepared.deadline = prepared.deadline.map(left);
+        prepared.run()
     }
 
     /// Lanes are numbered along x first; other walk orders take another dimension.

@@ -14,8 +14,9 @@ use super::kernel::{Kernel, KernelParts, Source};
 use super::key::KernelPart;
 use super::outline::{KernelOutline, LoadedData};
 use super::program::Program;
-use crate::artifact::object;
+use crate::artifact::{closing, object};
 use crate::backend::{CodeObject, LibraryError, OobPolicy, load_library};
+use crate::container::limits::MAX_FILE_BYTES;
 use crate::isa::{Platform, known_opcode};
 use crate::lines::LineTable;
 use crate::lower::LocalIdShape;
@@ -45,7 +46,16 @@ impl Program {
             what,
             unusable,
         };
+        let found = fs::metadata(path).map_err(|e| failed(true, e.to_string()))?;
+        if !found.is_file() || found.len() > MAX_FILE_BYTES as u64 {
+            let what = format!("not a regular file of at most {MAX_FILE_BYTES} bytes");
+            return Err(failed(false, what));
+        }
         let bytes = fs::read(path).map_err(|e| failed(true, e.to_string()))?;
+        if !closing::is_intact(&bytes) {
+            let what = "the file is damaged: its contents do not fit the digest at its end";
+            return Err(failed(false, what.to_owned()));
+        }
         let records = object::records(&bytes).map_err(|e| failed(false, e.to_string()))?;
         if object::is_relocatable(&bytes) {
             let what = "an object file; link it to a shared library, or compile to one (-o x.so)";
@@ -107,6 +117,7 @@ fn parts(
                 lines: LineTable::default(),
                 triple: engine.0.identity.triple.clone(),
                 backend: backend_name(&record.backend),
+                stack_bytes: variant.meta.stack_bytes,
                 note: None,
             },
             kernel: kernel.kernels()[i].clone(),

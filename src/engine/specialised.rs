@@ -5,7 +5,7 @@
 use super::error::Error;
 use super::kernel::Kernel;
 use super::launch::Launch;
-use crate::backend::{CodeObject, OobPolicy, StackUse};
+use crate::backend::{CodeObject, OobPolicy, StackUse, or_plainer};
 use crate::lower::LocalIdShape;
 use crate::ssa::remark::{Bounds, Decision, Way, Why};
 use crate::ssa::{self, Inst, Line, Op, Remark};
@@ -85,7 +85,8 @@ impl Kernel {
         let oob = launch.map_or(OobPolicy::default(), Launch::policy);
         let ssa = self.optimised(shape, self.parts().engine.0.identity.name, oob)?;
         let codegen = self.codegen(oob);
-        let made = self.parts().engine.0.backend.explain(&ssa, &codegen)?;
+        let backend = self.parts().engine.0.backend.as_ref();
+        let (made, _) = or_plainer(backend, &codegen, |o| backend.explain(&ssa, o))?;
         let lines = made.object.lines.with_source(self.sources()?);
         Ok(Specialised {
             launches: shape.launches(),

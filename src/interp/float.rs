@@ -5,6 +5,8 @@
 //! become zeros of their sign (VISA.md 2.4; that bit 7 also governs `bf` is decided here, as `bf` has the
 //! exponents of `f`). Each operation rounds once. A computed NaN is the quiet one without payload.
 
+use std::cell::Cell;
+
 use rustc_apfloat::ieee::{BFloat, Double, Half, Quad, Single};
 use rustc_apfloat::{Float, FloatConvert, Round};
 
@@ -252,12 +254,26 @@ impl Env {
     }
 }
 
-/// Any NaN made the quiet one without payload.
+thread_local! {
+    static OTHER_NANS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Which NaNs this thread computes from now on, see [`super::InterpOptions::other_nans`].
+pub(super) fn use_other_nans(other: bool) {
+    OTHER_NANS.set(other);
+}
+
+/// Any NaN made the quiet one without payload, or one that differs from it in every byte.
 pub(super) fn canonical(format: Format, bits: u64) -> u64 {
-    if format.is_nan(bits) {
-        format.nan()
-    } else {
-        bits
+    match (format.is_nan(bits), OTHER_NANS.get()) {
+        (false, _) => bits,
+        (true, false) => format.nan(),
+        (true, true) => match format {
+            Format::Hf => 0xFF45,
+            Format::Bf => 0xFFE1,
+            Format::F => 0xFFE1_2345,
+            Format::Df => 0xFFF9_2345_6789_ABCD,
+        },
     }
 }
 

@@ -109,6 +109,9 @@ pub struct InterpOptions {
     pub max_call_depth: u32,
     /// Accesses out of bounds are reported to the launch, which counts them and decides whether to stop.
     pub report: bool,
+    /// Computed NaNs are others than usual: negative, with a payload. What differs from a run without this depends on bits that
+    /// the ISA leaves open, and says nothing about other engines.
+    pub other_nans: bool,
     /// Receives a line for each instruction.
     pub trace: Option<Trace>,
 }
@@ -119,6 +122,7 @@ impl Default for InterpOptions {
             fuel: None,
             max_call_depth: MAX_CALL_DEPTH,
             report: false,
+            other_nans: false,
             trace: None,
         }
     }

@@ -7,6 +7,7 @@ use visa_runtime::{GroupProgram, GroupView, ProgramError};
 
 use super::barrier::Named;
 use super::error::{Halt, InterpError};
+use super::float::use_other_nans;
 use super::machine::Machine;
 use super::state::{Thread, Wait};
 use super::trace::Written;
@@ -142,6 +143,7 @@ impl Program {
         t: &mut Thread,
     ) -> Result<Stop, InterpError> {
         let insts = &self.kernel.module().insts;
+        use_other_nans(self.options.other_nans);
         loop {
             if !t.settle() {
                 return Ok(Stop::Done);

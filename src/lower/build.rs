@@ -96,6 +96,14 @@ impl Builder {
         self.defs[self.cur.0 as usize].insert(var, value);
     }
 
+    /// Says so if there are more values than there may be.
+    pub fn within_limits(&self) -> Result<(), super::LowerError> {
+        match self.f.values.len() {
+            n if n >= MAX_SSA_VALUES => Err(super::too_many_values()),
+            _ => Ok(()),
+        }
+    }
+
     /// Current value of a variable.
     pub fn read(&mut self, var: Var) -> Value {
         let v = self.read_in(var, self.cur);

@@ -417,6 +417,8 @@ impl Lowerer<'_> {
             Some(a) => Some(self.scalar_int(a, Lane::I32)?),
             None => None,
         };
+        // Calls alone make code that never ends, by recursion or by a tree of calls: each asks, like a back edge.
+        self.b.effect(Op::Poll, vec![]);
         let back = self.b.block();
         if let Some(&saved) = self.ctl.saved.get(&b) {
             // A scalar stack call runs with all lanes that exist; the caller's are back afterwards.

@@ -71,7 +71,14 @@ pub fn step(kernel: &ValidKernel, state: Cr0, inst: &Inst) -> Cr0 {
 
 fn operation(op: Opcode, a: &Alu, state: Cr0) -> Cr0 {
     let value = |s: &Src| match (s, state) {
-        (Src::Imm { bits, .. }, _) => Some(*bits as u32),
+        // Others are vectors, or do not have the bits that are written.
+        (
+            Src::Imm {
+                bits,
+                ty: Type::Ud | Type::D | Type::Uw,
+            },
+            _,
+        ) => Some(*bits as u32),
         (Src::General { origin, .. }, Cr0::Known(v))
             if origin.var == VarId::CR0 && origin.col == 0 =>
         {

@@ -47,7 +47,7 @@ use fpmode::Cr0;
 use regs::RegFile;
 
 use crate::isa::{Opcode, Status};
-use crate::limits::{MAX_BLOCKS, MAX_SSA_VALUES};
+use crate::limits::{MAX_BLOCKS, MAX_SSA_VALUES, POLL_EVERY};
 use crate::module::{Body, Inst, PredId, SurfaceId};
 use crate::ssa::{Block, Function, Lane, Op, Ty, Value};
 use crate::valid::ValidKernel;
@@ -84,10 +84,11 @@ pub fn lower(
         what: format!("more than {MAX_BLOCKS} basic blocks"),
     })?;
     let modes = fpmode::analyse(kernel, &flow);
-    let mut first = Lowerer::new(kernel, name, payload, flow, None);
-    first.record(&modes)?;
-    let recorder = first.regs.recorder.take().unwrap_or_default();
-    let flow = first.flow;
+    let (flow, recorder) = {
+        let mut first = Lowerer::new(kernel, name, payload, flow, None);
+        first.record(&modes)?;
+        (first.flow, first.regs.recorder.take().unwrap_or_default())
+    };
     let mut second = Lowerer::new(kernel, name, payload, flow, Some(&recorder));
     second.emit(&modes)?;
     let regs_bytes = second.regs.memory_bytes();
@@ -96,11 +97,13 @@ pub fn lower(
             what: format!("{regs_bytes} bytes of registers reached by address"),
         });
     }
-    second
-        .finish(regs_bytes)
-        .ok_or_else(|| LowerError::TooLarge {
-            what: format!("more than {MAX_SSA_VALUES} SSA values"),
-        })
+    second.finish(regs_bytes).ok_or_else(too_many_values)
+}
+
+fn too_many_values() -> LowerError {
+    LowerError::TooLarge {
+        what: format!("more than {MAX_SSA_VALUES} SSA values"),
+    }
 }
 
 impl<'k> Lowerer<'k> {
@@ -169,6 +172,7 @@ impl<'k> Lowerer<'k> {
                     _ => self.instruction(inst),
                 };
                 done.map_err(|f| f.at(inst.pos, inst.mnemonic()))?;
+                self.b.within_limits()?;
                 self.cr0 = fpmode::step(self.kernel, self.cr0, inst);
             }
         }
@@ -198,12 +202,17 @@ impl<'k> Lowerer<'k> {
             let has_term = self.flow.terminator(b, insts).is_some();
             for (i, inst) in insts.iter().enumerate().take(end).skip(first) {
                 self.b.line = inst.pos.line;
+                // Straight-line code has no back edge to be stopped at.
+                if (i + 1).is_multiple_of(POLL_EVERY) {
+                    self.b.effect(Op::Poll, vec![]);
+                }
                 let done = if has_term && i + 1 == end {
                     self.lower_terminator(b, inst)
                 } else {
                     self.instruction(inst)
                 };
                 done.map_err(|f| f.at(inst.pos, inst.mnemonic()))?;
+                self.b.within_limits()?;
                 self.cr0 = fpmode::step(self.kernel, self.cr0, inst);
             }
             self.leave_block(b);
@@ -222,6 +231,12 @@ impl<'k> Lowerer<'k> {
         Some(f)
     }
 
+    /// True for a lane that no thread has: it is never enabled.
+    fn beyond_dispatch(&self, inst: &Inst) -> bool {
+        let mask = inst.exec.mask;
+        !mask.no_mask && mask.first_lane() >= self.kernel.simd()
+    }
+
     /// One instruction that does not end a block.
     fn instruction(&mut self, inst: &Inst) -> Result<(), Fail> {
         if inst.op.info().status == Status::Rejected {
@@ -229,6 +244,8 @@ impl<'k> Lowerer<'k> {
         }
         match &inst.body {
             Body::Label(_) | Body::File(_) | Body::Loc(_) | Body::Lifetime { .. } => Ok(()),
+            // Validation lets one lane be any.
+            Body::Alu(_) if self.beyond_dispatch(inst) => Ok(()),
             Body::Alu(a) => self.alu(inst, a),
             Body::Mem(m) => self.mem(inst, m),
             Body::Svm(s) => self.svm(inst, s),

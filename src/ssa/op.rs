@@ -561,7 +561,8 @@ pub enum Op {
     FrameStore(u32),
     /// `() -> T`.
     FrameLoad(u32),
-    /// `() -> ()`: leaves the function when the launch was interrupted; stands on every back edge.
+    /// `() -> ()`: leaves the function when the launch was interrupted; stands on every back edge, at every call and at intervals in
+    /// straight-line code.
     Poll,
 }
 

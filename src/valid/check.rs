@@ -66,18 +66,50 @@ pub fn inputs(module: &Module, places: &Places, errors: &mut Vec<ValidError>) {
                     input.pos,
                     "input of a variable that does not exist".into(),
                 );
-            } else if input.size > places.room(v) {
-                error(
-                    errors,
-                    input.pos,
-                    format!(
-                        "input of {} bytes into {} bytes",
-                        input.size,
-                        places.room(v)
-                    ),
-                );
+            } else {
+                input_fits(module, places, input, v, errors);
             }
         }
+    }
+    let mut placed: Vec<_> = module.inputs.iter().filter(|i| i.size != 0).collect();
+    placed.sort_by_key(|i| i.offset);
+    for pair in placed.windows(2) {
+        let end = u64::from(pair[0].offset) + u64::from(pair[0].size);
+        if end > u64::from(pair[1].offset) {
+            let message = format!(
+                "inputs overlap: one ends at byte {end} of the payload, another begins at {}",
+                pair[1].offset
+            );
+            error(errors, pair[1].pos, message);
+        }
+    }
+}
+
+fn input_fits(
+    module: &Module,
+    places: &Places,
+    input: &Input,
+    v: VarId,
+    errors: &mut Vec<ValidError>,
+) {
+    let room = module
+        .vars
+        .general(v)
+        .map_or(places.room(v), |g| g.elements.saturating_mul(g.ty.bytes()));
+    if input.size != room {
+        let message = format!(
+            "input of {} bytes into a variable of {room} bytes",
+            input.size
+        );
+        error(errors, input.pos, message);
+    }
+    let element = module.vars.ty(v).map_or(1, Type::bytes);
+    if !input.offset.is_multiple_of(element) {
+        let message = format!(
+            "input at byte {} of the payload, which is no multiple of its elements' {element} bytes",
+            input.offset
+        );
+        error(errors, input.pos, message);
     }
 }
 
@@ -162,6 +194,12 @@ impl Ctx<'_> {
         } else if end > simd && !inst.exec.mask.no_mask && self.lanes > 1 {
             self.err(format!(
                 "{} covers lanes up to {end}; the kernel has SimdSize {simd}",
+                inst.exec
+            ));
+        } else if end > simd && !inst.exec.mask.no_mask && !matches!(inst.body, Body::Alu(_)) {
+            // The assembler takes one lane anywhere; computing for a lane that no thread has does nothing.
+            self.err(format!(
+                "{} is a lane that no thread has; the kernel has SimdSize {simd}",
                 inst.exec
             ));
         }
@@ -262,6 +300,12 @@ impl Ctx<'_> {
     fn src(&mut self, s: &Src) {
         match s {
             Src::General { origin, region, .. } => {
+                if u32::from(region.width) > self.lanes {
+                    self.err(format!(
+                        "a region of {} elements in a row, for {} lanes",
+                        region.width, self.lanes
+                    ));
+                }
                 let last = (0..self.lanes)
                     .map(|l| region.element(l))
                     .max()
@@ -405,6 +449,14 @@ impl Ctx<'_> {
             Body::Sample(s) => {
                 if let Some(a) = &s.aoffimmi {
                     self.scalar(a);
+                    let ty = match a {
+                        Src::General { origin, .. } => self.module.vars.ty(origin.var),
+                        Src::Imm { ty, .. } => Some(*ty),
+                        _ => None,
+                    };
+                    if ty.is_some_and(|ty| !ty.is_int()) {
+                        self.err("offsets of texels are integers".into());
+                    }
                 }
                 self.surface(s.surface);
                 s.params.iter().chain([&s.dst]).for_each(|r| self.raw(*r));

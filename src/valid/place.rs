@@ -1,7 +1,7 @@
 //! Storage of general variables: alias chains end in roots.
 
 use super::{Target, ValidError};
-use crate::module::{Module, PREDEFINED, VarId};
+use crate::module::{GeneralVar, Module, PREDEFINED, VarId};
 
 /// A storage root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -86,6 +86,9 @@ impl Places {
                         v.name
                     ),
                 });
+            } else if let Some(message) = misplaced(v, place, end, &roots) {
+                let pos = v.pos;
+                errors.push(ValidError { pos, message });
             } else {
                 let root = &mut roots[place.root.0 as usize];
                 root.bytes = root.bytes.max((end as u32).next_multiple_of(grf));
@@ -119,6 +122,26 @@ impl Places {
         let p = self.place(var);
         self.roots[p.root.0 as usize].bytes.saturating_sub(p.offset)
     }
+}
+
+/// What is wrong with a name for part of another variable: no register operand begins between elements, and predefined variables
+/// are as large as they are.
+fn misplaced(v: &GeneralVar, place: Place, end: u64, roots: &[Root]) -> Option<String> {
+    let root = roots.get(place.root.0 as usize)?;
+    let of = PREDEFINED.get(place.root.0 as usize).map(|p| p.name);
+    let (name, element) = (&v.name, v.ty.bytes());
+    if let Some(of) = of
+        && end > u64::from(root.bytes)
+    {
+        let room = root.bytes;
+        return Some(format!(
+            "`{name}` reaches byte {end} of {of}, which has {room}"
+        ));
+    }
+    (!place.offset.is_multiple_of(element)).then(|| {
+        let (at, of) = (place.offset, of.unwrap_or("its storage"));
+        format!("`{name}` begins at byte {at} of {of}, which is no multiple of its elements' {element} bytes")
+    })
 }
 
 fn follow(module: &Module, root_of: &[Option<RootId>], start: usize) -> Result<Place, String> {

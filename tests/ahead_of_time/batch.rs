@@ -151,3 +151,75 @@ fn the_corpus_at_once() {
     }
     println!("two jobs -> {:.2} times one", seconds[0] / seconds[1]);
 }
+
+/// One file says what its kernels took, and many files what came of each as soon as it is known.
+#[test]
+fn times_and_lines() {
+    let dir = tempfile::tempdir().unwrap();
+    let object = dir.path().join("saxpy.o");
+    let one = ["compile", SAXPY, "-o", object.to_str().unwrap(), "--json"];
+    let (code, text, _) = output(command(&one));
+    let json: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(code, 0, "{text}");
+    let times = json["files"][0]["times"].as_array().unwrap();
+    assert_eq!(times.len() as u64, json["kernels"].as_u64().unwrap());
+    assert!(times.iter().all(|t| t["ms"].as_f64().unwrap() > 0.0));
+    assert!(object.exists());
+
+    let (input, out) = (mixture(dir.path()), dir.path().join("out"));
+    let left_over = input.join("deep/saxpy.zebin.spv");
+    fs::write(left_over, "what ocloc leaves").unwrap();
+    let paths = [input.to_str().unwrap(), out.to_str().unwrap()];
+    let args = ["compile", paths[0], "-o", paths[1], "--json=lines"];
+    let (_, text, _) = output(command(&[&args[..], &["--device", "acm-g10"]].concat()));
+    let lines: Vec<Value> = text
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let (last, files) = lines.split_last().unwrap();
+    assert_eq!(files.len(), 4, "{text}");
+    assert!(files.iter().all(|f| f["file"].is_string()), "{text}");
+    let failed = files.iter().map(|f| f["failed"].as_array().unwrap().len());
+    assert_eq!(failed.sum::<usize>(), 2, "{text}");
+    assert_eq!(last["failed"].as_array().unwrap().len(), 2);
+    assert!(last["files"].is_null() && last["seconds"].is_number());
+}
+
+/// A kernel that takes too long is given up, and the others are compiled.
+#[test]
+fn a_kernel_that_takes_too_long() {
+    let dir = tempfile::tempdir().unwrap();
+    let line = "    pow (M1, 16) V(0,0)<1> V(0,0)<1;1,0> V(0,0)<1;1,0>\n";
+    let text = format!(
+        ".version 4.1\n.kernel \"slow\"\n.kernel_attr SimdSize=16\n.decl V v_type=G type=f num_elts=16 align=GRF\n\
+         .function \"main\"\n{}    ret (M1, 1)\n",
+        line.repeat(1_500)
+    );
+    let slow = dir.path().join("slow.visaasm");
+    fs::write(&slow, text).unwrap();
+    let (slow, out) = (slow.to_str().unwrap(), dir.path().join("out"));
+    let args = [
+        "compile",
+        slow,
+        SAXPY,
+        "-o",
+        out.to_str().unwrap(),
+        "--device",
+        "skl",
+        "-j",
+        "1",
+        "--time-limit",
+    ];
+    let (code, text, _) = output(command(&[&args[..], &["0.02", "--json"]].concat()));
+    let json: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(code, 5, "{text}");
+    let failed = json["failed"].as_array().unwrap();
+    assert!(
+        failed
+            .iter()
+            .any(|f| f["kernel"] == "slow" && f["code"] == 5),
+        "{text}"
+    );
+    let (code, text, _) = output(command(&[&args[..], &["100"]].concat()));
+    assert_eq!(code, 0, "{text}");
+}

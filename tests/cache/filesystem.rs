@@ -110,6 +110,15 @@ fn directories_that_others_may_write_to_are_not_used() {
 }
 
 #[test]
+fn directories_that_others_may_write_to_get_nothing() {
+    let rig = Rig::new();
+    fs::create_dir(rig.dir()).unwrap();
+    mode(&rig.dir(), 0o777);
+    assert_eq!(run(&rig.engine(), 1), Origin::Compiled);
+    assert_eq!(fs::read_dir(rig.dir()).unwrap().count(), 0);
+}
+
+#[test]
 fn a_cache_that_cannot_be_made_is_done_without() {
     let rig = Rig::new();
     fs::write(rig.dir(), "a file").unwrap();
@@ -127,8 +136,12 @@ fn saxpy(before: &str, rig: &Rig) -> String {
     );
     let program = rig.parent().join("program");
     if !program.exists() {
-        // Where another user can reach it.
-        fs::copy(env!("CARGO_BIN_EXE_visa-jit"), &program).unwrap();
+        // Where another user can reach it. Another process copies it: a program that this one has open for writing is in the
+        // hands of the processes that other tests start meanwhile, too, and cannot be executed.
+        let copied = Command::new("cp")
+            .args([Path::new(env!("CARGO_BIN_EXE_visa-jit")), &program])
+            .status();
+        assert!(copied.unwrap().success());
         fs::copy(zebin, rig.parent().join("saxpy.zebin")).unwrap();
         mode(&rig.parent().join("saxpy.zebin"), 0o644);
     }

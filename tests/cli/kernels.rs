@@ -1,5 +1,7 @@
 //! What kernels print, and pictures that they are given.
 
+use visa_jit::module::ModuleKind;
+
 use super::*;
 
 #[test]
@@ -64,4 +66,20 @@ fn pictures_go_in_and_out() {
         &save,
         "an image of type image2d_t",
     );
+}
+
+/// A kernel and the functions that it calls are one file with one version, as the vendor's assembler wants it.
+#[test]
+fn disassembly_of_functions_is_one_file() {
+    let file = "tests/kernels/bin/skl/call_stack.zebin";
+    let text = ok(&["disasm", file]).stdout;
+    let versions = text.lines().filter(|line| line.starts_with(".version"));
+    assert_eq!(versions.count(), 1);
+    let modules = visa_jit::front::text::parse_all("text", &text).unwrap();
+    let kinds = |kind| modules.iter().filter(|m| m.kind == kind).count();
+    assert!(kinds(ModuleKind::Kernel) > 1 && kinds(ModuleKind::Function) > 1);
+    assert!(modules.iter().all(|m| m.version == modules[0].version));
+    // Lines are those of the whole file.
+    let last = modules.last().unwrap().insts.last().unwrap().pos.line as usize;
+    assert!(text.lines().count() - last < 5, "{last}");
 }

@@ -185,7 +185,8 @@ fn sizes_of_blocks_are_known_numbers() {
         (&["(P1) mov (M1_NM, 1) H(0,2)<1> 0x7000f:ud"], false),
         (&[size, "mov (M1_NM, 4) H(0,1)<1> 0x3000f:ud"], true),
         (&[size, "mov (M1_NM, 4) H(0,1)<2> 0x3000f:ud"], false),
-        (&[size, "mov (M1_NM, 4) B8(0,1)<1> 0x3000f:ud"], false),
+        // The lower half of it.
+        (&[size, "mov (M1_NM, 2) B8(0,2)<1> 0x3:uw"], false),
         (&[size, "oword_ld (2) T6 0x0:ud H.0"], false),
         (&["mov (M1_NM, 1) O(0,2)<1> 0x7000f:ud"], false),
         (
@@ -207,7 +208,7 @@ fn sizes_of_blocks_are_known_numbers() {
             .replace(".decl T6", ".decl A0 v_type=A num_elts=1\n.decl T6")
             .replace(
                 ".function",
-                ".decl B8 v_type=G type=ud num_elts=8 alias=<H, 2>\n.function",
+                ".decl B8 v_type=G type=uw num_elts=16 alias=<H, 2>\n.function",
             );
         let module = parse("test", &text).unwrap_or_else(|e| panic!("{text}\n{e}"));
         let platform = Platform::Skl;

@@ -4,10 +4,13 @@
 //! `cargo run --release -p xtask -- accuracy` measures the math instructions over all arguments (half an hour of
 //! processor time) and writes the tables of `docs/accuracy.md`; names such as `exp` or `hf:exp` restrict it.
 //! `cargo run -p xtask -- mappings` runs all tests under `strace` and fails if memory was writable and executable; arguments
-//! go to `cargo test --workspace`.
+//! go to `cargo test --workspace`;
+//! `cargo run --release -p xtask -- mutants` runs 200,000 damaged kernels on the interpreter and Cranelift, with `--features llvm` a
+//! tenth of them on LLVM too, and fails where engines differ; a number, or numbers `FROM..TO`, say which.
 
 mod accuracy;
 mod mappings;
+mod mutants;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -19,10 +22,12 @@ fn main() -> ExitCode {
         "docs" => docs().map_err(|e| e.to_string()),
         "accuracy" => accuracy::run(&arguments),
         "mappings" => mappings::run(&arguments),
+        "mutants" => mutants::run(&arguments),
         "traced" => mappings::traced(&arguments),
         _ => {
             eprintln!(
-                "usage: cargo run -p xtask -- docs | accuracy [FUNCTION]... | mappings [ARGUMENT]..."
+                "usage: cargo run -p xtask -- docs | accuracy [FUNCTION]... | mappings [ARGUMENT]... | \
+                 mutants [COUNT | FROM..TO]"
             );
             return ExitCode::from(2);
         }

@@ -166,7 +166,8 @@ fn region(rng: &mut Rng, lanes: u32, elements: u32) -> Option<(u32, String)> {
     for _ in 0..20 {
         let r = *rng.pick(&REGIONS);
         let last = extent(r, lanes);
-        if last < elements {
+        // A row has at most as many elements as the instruction has lanes.
+        if last < elements && r.1 <= lanes {
             let room = elements - last;
             let at = if rng.chance(40) {
                 0

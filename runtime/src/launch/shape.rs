@@ -30,6 +30,8 @@ pub struct LaunchShape {
     pub local: [u32; 3],
     /// First global id.
     pub offset: [u32; 3],
+    /// Dimensions that the program names, which `get_work_dim` gives: 1 to 3. If left out, as many as have a size above 1.
+    pub dimensions: Option<u8>,
 }
 
 impl LaunchShape {
@@ -39,6 +41,7 @@ impl LaunchShape {
             global,
             local,
             offset: [0; 3],
+            dimensions: None,
         }
     }
 

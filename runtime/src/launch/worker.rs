@@ -12,8 +12,10 @@ use crate::helpers::helpers;
 use crate::helpers::named_barrier::NamedBarriers;
 use crate::interrupt::{RUN, STOP_ERROR, STOP_FAULT, stop};
 use crate::kernel::KernelCode;
+use crate::limits::MAX_HOST_STACK_BYTES;
 use crate::meta::KernelMeta;
 use crate::payload::Payload;
+use crate::stack::Stack;
 use crate::surface::nothing;
 use std::ops::Range;
 use std::ptr::{null, null_mut};
@@ -170,6 +172,8 @@ pub(super) struct Worker {
     slm: AlignedBytes,
     sink: AlignedBytes,
     barriers: NamedBarriers,
+    /// Where code with a large frame runs.
+    stack: Option<Stack>,
     /// Kind of group that `threads` is laid out for.
     kind: Option<usize>,
     pub faults: FaultSink,
@@ -181,8 +185,10 @@ pub(super) struct Worker {
 unsafe impl Send for Worker {}
 
 impl Worker {
-    /// Memory for groups of up to `threads` hardware threads. `None` when there is no such size.
+    /// Memory for groups of up to `threads` hardware threads. `None` when there is no such size, or no room for a stack.
     pub(super) fn new(meta: &KernelMeta, threads: u32, index: u32, slm: u32) -> Option<Worker> {
+        let large = meta.stack_bytes > MAX_HOST_STACK_BYTES;
+        let stack = large.then(|| Stack::new(meta.stack_bytes)).transpose();
         let frames = AlignedBytes::zeroed(meta.frame_stride() * u64::from(threads))?;
         let scratch = AlignedBytes::zeroed(meta.scratch_stride() * u64::from(threads))?;
         let first_thread = index.checked_mul(threads)?;
@@ -213,6 +219,7 @@ impl Worker {
             slm: AlignedBytes::zeroed(round_line(slm.into()))?,
             sink: AlignedBytes::zeroed(SINK_BYTES as u64)?,
             barriers: NamedBarriers::new(threads),
+            stack: stack.ok()?,
             kind: None,
             faults: FaultSink {
                 records: Vec::new(),
@@ -246,6 +253,16 @@ impl Worker {
 
     /// Runs groups until none are left or the launch is stopped.
     pub(super) fn run(&mut self, job: &Job<'_>, slm_size: u32, alone: bool) {
+        match self.stack.take() {
+            None => self.run_here(job, slm_size, alone),
+            Some(mut stack) => {
+                stack.run(|| self.run_here(job, slm_size, alone));
+                self.stack = Some(stack);
+            }
+        }
+    }
+
+    fn run_here(&mut self, job: &Job<'_>, slm_size: u32, alone: bool) {
         let _mode = FloatMode::set_default();
         let mut group = GroupCtx {
             launch: null(),
@@ -421,6 +438,12 @@ impl Worker {
         if !meta.runs_following || meta.states != 0 || meta.regs_bytes != 0 {
             for thread in &mut self.threads[..threads] {
                 thread.state = 0;
+            }
+        }
+        // Frames of no bytes have a dangling pointer. Filling zero bytes there is no access, but may be a masked vector
+        // store to an unmapped page, which costs a processor more than a hundred nanoseconds.
+        if meta.regs_bytes != 0 {
+            for thread in &mut self.threads[..threads] {
                 // SAFETY: a frame is at least `regs_bytes` long (checked metadata), owned by this
                 // worker, and no group runs in it now.
                 unsafe { thread.frame.write_bytes(0, meta.regs_bytes as usize) }

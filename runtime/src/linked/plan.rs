@@ -348,10 +348,13 @@ impl Slot {
     }
 }
 
-/// Dimensions of a launch, as far as its sizes tell.
+/// Dimensions of a launch: those that it names, and never fewer than its sizes need.
 pub(super) fn dimensions(shape: &LaunchShape) -> u8 {
     let [_, y, z] = shape.global;
-    if z > 1 { 3 } else { 1 + u8::from(y > 1) }
+    let needed = if z > 1 { 3 } else { 1 + u8::from(y > 1) };
+    shape
+        .dimensions
+        .map_or(needed, |named| named.clamp(needed, 3))
 }
 
 fn missing(what: &str) -> PlanError {

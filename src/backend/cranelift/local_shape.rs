@@ -154,6 +154,7 @@ impl Emit<'_> {
                     offset,
                     ..Sum::default()
                 },
+                None if !self.is_at_hand(def.args[0]) => return None,
                 None => Sum {
                     scalars: vec![def.args[0]],
                     ..Sum::default()

@@ -16,6 +16,7 @@ mod blocks;
 mod constants;
 mod context;
 mod convert;
+mod copies;
 mod div;
 mod emit;
 mod fault;
@@ -33,6 +34,8 @@ mod memory;
 mod message;
 mod ops;
 mod pins;
+mod pressure;
+
 mod records;
 mod rectangle;
 mod scaled;
@@ -43,7 +46,6 @@ mod value;
 mod versions;
 mod whole;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use cranelift_codegen::isa::{self, OwnedTargetIsa, TargetIsa};
@@ -52,11 +54,12 @@ use cranelift_codegen::{CodegenError, CodegenResult, CompiledCode, Context, ir};
 use target_lexicon::{Architecture, Triple};
 
 use super::{
-    Backend, BackendError, Choice, CodeObject, CodegenOptions, Cpu, Explained, Identity, OptLevel,
-    RegAlloc, StackUse,
+    Backend, BackendError, Bounds, Choice, CodeObject, CodegenOptions, Cpu, Explained, Identity,
+    OptLevel, RegAlloc, StackUse, Tuning,
 };
 use crate::lines::LineTable;
 use crate::ssa::Function;
+use visa_runtime::abi::MAX_STACK_BYTES;
 
 /// Name of this backend.
 pub const NAME: &str = "cranelift";
@@ -65,11 +68,15 @@ pub const NAME: &str = "cranelift";
 /// allocation takes seconds there (CODEGEN figures: 100,000 instructions take 0.7 s).
 const SINGLE_PASS_INSTS: usize = 150_000;
 
+/// Sum of the lengths of all lives, in instructions, above which the same is done: a second for 512 vectors that all live across
+/// 36,000 instructions, ten for 1,600 across 44,000. SHA-256, the largest of usual kernels, has 6 million.
+const BACKTRACKED_LENGTHS: u64 = 20_000_000;
+
+/// What is done to large code, for notes.
+const SINGLE_PASS: &str = "registers were allocated in a single pass, which makes slower code";
+
 /// Cranelift instructions above which a function is refused.
 const MAX_INSTS: usize = 1_500_000;
-
-/// Largest stack frame of generated code; beyond it a frame could step over a guard page.
-const MAX_STACK_BYTES: u32 = 512 * 1024;
 
 /// What legalisation must know about the target.
 #[derive(Clone, Copy, Debug)]
@@ -216,34 +223,57 @@ impl CraneliftBackend {
         })
     }
 
+    /// How much work to put into a function; a note if that is less than was asked for.
+    fn effort(
+        &self,
+        func: &mut ir::Function,
+        options: &CodegenOptions,
+    ) -> (&Arc<dyn TargetIsa>, Option<String>) {
+        let insts = func.dfg.num_insts();
+        if insts > SINGLE_PASS_INSTS {
+            let note = format!(
+                "{insts} Cranelift instructions are over the limit of {SINGLE_PASS_INSTS} for full effort: {SINGLE_PASS}"
+            );
+            return (&self.isas.none_fast, Some(note));
+        }
+        let fast = options.tuning.regalloc == RegAlloc::Fast;
+        let unoptimised = if fast {
+            &self.isas.none_fast
+        } else {
+            &self.isas.none
+        };
+        if options.opt == OptLevel::None {
+            return (unoptimised, None);
+        }
+        if !copies::compute_once(func) {
+            let note = format!(
+                "Cranelift's optimiser would compute most values again for each of their uses: it was not run, and {SINGLE_PASS}"
+            );
+            return (&self.isas.none_fast, Some(note));
+        }
+        let optimised = if fast {
+            &self.isas.speed_fast
+        } else {
+            &self.isas.speed
+        };
+        (optimised, None)
+    }
+
     fn generate(
         &self,
         function: &Function,
         options: &CodegenOptions,
     ) -> Result<Explained, BackendError> {
-        let (func, remarks) = emit::build(function, self.target, options)?;
+        let (mut func, remarks) = emit::build(function, self.target, options)?;
         let insts = func.dfg.num_insts();
         if insts > MAX_INSTS {
             let what = format!("{insts} Cranelift instructions, at most {MAX_INSTS}");
             return Err(too_large(function, what));
         }
-        let isa = if insts > SINGLE_PASS_INSTS {
-            &self.isas.none_fast
-        } else {
-            match (options.opt, options.tuning.regalloc) {
-                (OptLevel::None, RegAlloc::Fast) => &self.isas.none_fast,
-                (OptLevel::Speed, RegAlloc::Fast) => &self.isas.speed_fast,
-                (OptLevel::None, _) => &self.isas.none,
-                (OptLevel::Speed, _) => &self.isas.speed,
-            }
-        };
-        let (object, stack) = finish(function, func, isa, &self.triple)?;
-        let note = (insts > SINGLE_PASS_INSTS).then(|| {
-            format!(
-                "{insts} Cranelift instructions are over the limit of {SINGLE_PASS_INSTS} for full effort: registers were \
-                 allocated in a single pass, which makes slower code"
-            )
-        });
+        let (isa, note) = self.effort(&mut func, options);
+        let isas = (isa.as_ref(), self.isas.none_fast.as_ref());
+        let (object, stack) = finish(function, func, isas, &self.triple)?;
+        let note = note.or_else(|| object.note.clone());
         Ok(Explained {
             object: CodeObject { note, ..object },
             remarks,
@@ -277,6 +307,32 @@ impl Backend for CraneliftBackend {
         Some(names.filter(|name| name.starts_with("has_")).collect())
     }
 
+    fn plainer(&self, options: &CodegenOptions) -> Vec<(CodegenOptions, &'static str)> {
+        let plain = |regalloc, bounds| CodegenOptions {
+            opt: OptLevel::None,
+            bounds,
+            tuning: Tuning {
+                regalloc,
+                ..options.tuning
+            },
+            ..options.clone()
+        };
+        vec![
+            (
+                plain(options.tuning.regalloc, options.bounds),
+                "codegen=none",
+            ),
+            (
+                plain(RegAlloc::Fast, options.bounds),
+                "codegen=none, regalloc=fast",
+            ),
+            (
+                plain(RegAlloc::Fast, Bounds::Inline),
+                "codegen=none, regalloc=fast, bounds=inline",
+            ),
+        ]
+    }
+
     fn compile(
         &self,
         function: &Function,
@@ -299,14 +355,7 @@ fn guarded<T>(
     function: &Function,
     body: impl FnOnce() -> Result<T, BackendError>,
 ) -> Result<T, BackendError> {
-    catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|payload| {
-        let text = payload
-            .downcast_ref::<String>()
-            .map(String::as_str)
-            .or_else(|| payload.downcast_ref::<&str>().copied())
-            .unwrap_or("panic");
-        Err(internal(function, format!("panic: {text}")))
-    })
+    super::guarded(body, |what| internal(function, what))
 }
 
 fn internal(function: &Function, what: String) -> BackendError {
@@ -411,28 +460,42 @@ fn describe(isa: &dyn TargetIsa) -> Result<Target, BackendError> {
     }
 }
 
-/// What `Context::compile` does, with a pass of our own between Cranelift's and register allocation.
-fn compiled(ctx: &mut Context, isa: &dyn TargetIsa) -> CodegenResult<CompiledCode> {
+/// What `Context::compile` does, with a pass of our own between Cranelift's and register allocation. Registers are allocated
+/// by `quick` where `isa` would take too long, which is said.
+fn compiled(
+    ctx: &mut Context,
+    isa: &dyn TargetIsa,
+    quick: &dyn TargetIsa,
+) -> CodegenResult<(CompiledCode, Option<String>)> {
     let control = &mut Default::default();
     ctx.verify_if(isa)?;
     ctx.optimize(isa, control)?;
     constants::bring_near(&mut ctx.func);
     ctx.verify_if(isa)?;
     let (func, domtree) = (&ctx.func, &ctx.domtree);
+    let lengths = pressure::lengths(func);
+    let long = lengths > BACKTRACKED_LENGTHS;
+    let isa = if long { quick } else { isa };
     let stencil = isa.compile_function(func, domtree, &mut Default::default(), false, control)?;
-    Ok(stencil.apply_params(&func.params))
+    let note = long.then(|| {
+        format!(
+            "values live across {lengths} instructions, added up, which is over the limit of {BACKTRACKED_LENGTHS} for full \
+             effort: {SINGLE_PASS}"
+        )
+    });
+    Ok((stencil.apply_params(&func.params), note))
 }
 
 /// Machine code of a finished Cranelift function.
 fn finish(
     function: &Function,
     func: ir::Function,
-    isa: &Arc<dyn TargetIsa>,
+    (isa, quick): (&dyn TargetIsa, &dyn TargetIsa),
     triple: &Triple,
 ) -> Result<(CodeObject, StackUse), BackendError> {
     let sizes: Vec<u32> = func.sized_stack_slots.values().map(|s| s.size).collect();
     let mut ctx = Context::for_function(func);
-    let compiled = compiled(&mut ctx, isa.as_ref()).map_err(|e| match e {
+    let (compiled, note) = compiled(&mut ctx, isa, quick).map_err(|e| match e {
         CodegenError::CodeTooLarge | CodegenError::ImplLimitExceeded => {
             too_large(function, e.to_string())
         }
@@ -449,6 +512,7 @@ fn finish(
         let what = format!("a stack frame of {stack} bytes, at most {MAX_STACK_BYTES}");
         return Err(too_large(function, what));
     }
+    let stack_bytes = stack;
     let slots = compiled.buffer.frame_layout().into_iter();
     let slots = slots.flat_map(|l| l.stackslots.values().map(|slot| slot.offset));
     let own = slots.zip(sizes).map(|(at, size)| at..at + size);
@@ -459,7 +523,8 @@ fn finish(
         lines: line_map(&compiled),
         triple: triple.clone(),
         backend: NAME,
-        note: None,
+        stack_bytes,
+        note,
     };
     Ok((object, stack))
 }

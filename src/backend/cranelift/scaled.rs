@@ -63,7 +63,9 @@ impl Emit<'_> {
             Op::Convert(Conv::SExt) => true,
             _ => return None,
         };
-        let fits = self.ty(index).lane == Lane::I32 && shift <= 3;
+        let fits = self.ty(index).lane == Lane::I32
+            && shift <= 3
+            && [base, index].iter().all(|&v| self.is_at_hand(v));
         fits.then_some(Scaled {
             base,
             index,

@@ -106,6 +106,7 @@ impl Emit<'_> {
         while let Some(sum) = self.def_op(root)
             && sum.op == Op::Binary(BinOp::Add)
             && let Some(by) = self.scalar_const(sum.args[1])
+            && self.is_at_hand(sum.args[0])
         {
             (root, distance) = (sum.args[0], distance.wrapping_add(by));
         }

@@ -98,13 +98,22 @@ impl Emit<'_> {
         }
     }
 
-    /// The scalar that all lanes equal, when that is plain from the definition.
+    /// True for values that can be used here. What only versions of an earlier block made cannot, as nothing there said that
+    /// it is used: whoever finds a value through the definition of another has to ask.
+    pub fn is_at_hand(&self, v: ssa::Value) -> bool {
+        let constant =
+            || matches!(self.def_op(v)?.op, Op::Const(_) | Op::VecConst(_)).then_some(());
+        !matches!(self.vals[v.0 as usize], Val::None) || constant().is_some()
+    }
+
+    /// The scalar that all lanes equal, when that is plain from the definition and at hand.
     pub fn splat_of(&self, v: ssa::Value) -> Option<ssa::Value> {
         if self.ty(v).is_scalar() {
             return Some(v);
         }
-        let def = self.def_op(v)?;
-        matches!(def.op, Op::Splat).then(|| def.args.first().copied())?
+        let def = self.def_op(v).filter(|def| def.op == Op::Splat)?;
+        let scalar = *def.args.first()?;
+        self.is_at_hand(scalar).then_some(scalar)
     }
 
     /// A scalar value.

@@ -83,6 +83,11 @@ impl Emit<'_> {
         self.by_message.clear();
         self.leave_version(block, &plan, join);
 
+        // Behind the versions there is only what they hand on.
+        let made = plan.rest.iter().flat_map(|&i| &self.f.inst(i).results);
+        for v in made {
+            self.vals[v.0 as usize] = Val::None;
+        }
         if let Some(join) = join {
             self.block = join;
             self.cache = cache;

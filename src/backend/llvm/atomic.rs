@@ -308,7 +308,9 @@ impl<'c> Emit<'c, '_> {
             return self.scalar_bits(f.ty(v).lane, bits).map(Some);
         }
         match f.def_inst(v) {
-            Some(def) if def.op == Op::Splat => self.get(def.args[0]).map(Some),
+            Some(def) if def.op == Op::Splat && !self.lost[def.args[0].0 as usize] => {
+                self.get(def.args[0]).map(Some)
+            }
             _ => Ok(None),
         }
     }

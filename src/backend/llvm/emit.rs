@@ -25,6 +25,9 @@ use crate::backend::{CodegenOptions, atomics, uses};
 use crate::ssa::remark::{Bounds, Decision, Way};
 use crate::ssa::{self, Function, Inst, Lane, Op, Remark, Ty};
 
+/// Name of blocks that only go on with the one in front, see [`Emit::cut`].
+pub(super) const CUT: &str = "cut";
+
 /// An LLVM value.
 pub(super) type V<'c> = BasicValueEnum<'c>;
 
@@ -70,6 +73,8 @@ pub(super) struct Emit<'c, 'f> {
     pub b: Builder<'c>,
     /// Translation of every SSA value met so far.
     pub vals: Vec<Option<V<'c>>>,
+    /// Values that only versions made which are left: there is no translation that could be used.
+    pub lost: Vec<bool>,
     /// LLVM block of every SSA block.
     pub blocks: Vec<Option<BasicBlock<'c>>>,
     /// Parameters of every SSA block.
@@ -113,6 +118,7 @@ impl<'c, 'f> Emit<'c, 'f> {
             func,
             b: cx.create_builder(),
             vals: vec![None; f.values.len()],
+            lost: vec![false; f.values.len()],
             blocks: vec![None; f.blocks.len()],
             phis: vec![Vec::new(); f.blocks.len()],
             ctx: ThreadLoop::default(),
@@ -170,6 +176,7 @@ impl<'c, 'f> Emit<'c, 'f> {
     /// Notes the translation of an SSA value.
     pub fn bind(&mut self, out: ssa::Value, v: impl Into<V<'c>>) {
         self.vals[out.0 as usize] = Some(v.into());
+        self.lost[out.0 as usize] = false;
     }
 
     /// A new block at the end of the function.
@@ -192,6 +199,14 @@ impl<'c, 'f> Emit<'c, 'f> {
     /// Jumps.
     pub fn jump(&self, to: BasicBlock<'c>) -> Made<()> {
         self.b.build_unconditional_branch(to)?;
+        Ok(())
+    }
+
+    /// Goes on in a new block that comes behind this one only. LLVM's usual effort makes one block of both.
+    pub fn cut(&self) -> Made<()> {
+        let next = self.cx.append_basic_block(self.func, CUT);
+        self.jump(next)?;
+        self.at(next);
         Ok(())
     }
 

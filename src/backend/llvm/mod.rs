@@ -36,7 +36,6 @@ mod types;
 mod versions;
 
 use std::ffi::{CStr, c_void};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::context::Context;
@@ -54,22 +53,20 @@ use inkwell::{AddressSpace, OptimizationLevel};
 use target_lexicon::{Architecture, Triple};
 
 use super::{
-    Backend, BackendError, CodeObject, CodegenOptions, Explained, Identity, OptLevel, PassLevel,
-    StackUse, rounds,
+    Backend, BackendError, Bounds, CodeObject, CodegenOptions, Explained, Identity, OptLevel,
+    PassLevel, StackUse, rounds,
 };
 use crate::limits::{LLVM_FULL_BLOCK, LLVM_FULL_INSTS, LLVM_MAX_INSTS};
 use crate::ssa::{Function, Remark};
 use cpu::Cpu;
-use emit::Emit;
+use emit::{CUT, Emit};
+use visa_runtime::abi::{MAX_HOST_STACK_BYTES, MAX_STACK_BYTES};
 
 /// Name of this backend.
 pub const NAME: &str = "llvm";
 
 /// Name of the LLVM function.
 const ENTRY: &str = "kernel";
-
-/// Largest stack frame of generated code; beyond it a frame could step over a guard page.
-const MAX_STACK_BYTES: u32 = 512 * 1024;
 
 /// The LLVM code generator for one processor.
 pub struct LlvmBackend {
@@ -159,9 +156,10 @@ impl LlvmBackend {
         };
         run_passes(function, &module, &machine, passes)?;
         let result = then(&module, &machine);
-        said.judge(function)?;
+        let stack_bytes = said.judge(function)?;
         Ok(Made {
             value: result?,
+            stack_bytes,
             note,
             remarks,
         })
@@ -214,6 +212,7 @@ impl LlvmBackend {
             lines: lines::read(&linked.lines, linked.code_bytes).unwrap_or_default(),
             triple: self.cpu.target.clone(),
             backend: NAME,
+            stack_bytes: made.stack_bytes,
             note: made.note,
         };
         let text = text.as_ref().map_or(&[][..], |text| text.as_slice());
@@ -228,18 +227,15 @@ impl LlvmBackend {
         function: &Function,
         make: impl FnOnce() -> Result<T, BackendError>,
     ) -> Result<T, BackendError> {
-        catch_unwind(AssertUnwindSafe(make)).unwrap_or_else(|payload| {
-            let text = payload.downcast_ref::<String>().map(String::as_str);
-            let text = text.or_else(|| payload.downcast_ref::<&str>().copied());
-            let text = text.unwrap_or("panic");
-            Err(internal(function, format!("panic: {text}")))
-        })
+        super::guarded(make, |what| internal(function, what))
     }
 }
 
 /// What came of a module.
 struct Made<T> {
     value: T,
+    /// Of the stack frame, where it is a large one.
+    stack_bytes: u32,
     /// What was done with less effort than asked for.
     note: Option<String>,
     remarks: Vec<Remark>,
@@ -278,6 +274,22 @@ impl Backend for LlvmBackend {
         self.cpu.needs.clone()
     }
 
+    fn plainer(&self, options: &CodegenOptions) -> Vec<(CodegenOptions, &'static str)> {
+        let inline = CodegenOptions {
+            bounds: Bounds::Inline,
+            ..options.clone()
+        };
+        let none = CodegenOptions {
+            opt: OptLevel::None,
+            passes: PassLevel::None,
+            ..inline.clone()
+        };
+        vec![
+            (inline, "bounds=inline"),
+            (none, "codegen=none, opt=none, bounds=inline"),
+        ]
+    }
+
     fn compile(
         &self,
         function: &Function,
@@ -301,7 +313,8 @@ fn declare<'c>(cpu: &Cpu, cx: &'c Context, module: &Module<'c>) -> FunctionValue
     let (ptr, word) = (cx.ptr_type(AddressSpace::default()), cx.i32_type());
     let ty = word.fn_type(&[ptr.into(), word.into(), word.into()], false);
     let func = module.add_function(ENTRY, ty, Some(Linkage::External));
-    let stack = MAX_STACK_BYTES.to_string();
+    // Larger frames are reported with their size.
+    let stack = MAX_HOST_STACK_BYTES.to_string();
     let width = cpu.vectors.to_string();
     let attributes = [
         ("target-cpu", cpu.name.as_str()),
@@ -341,10 +354,14 @@ fn environment(what: impl Into<String>) -> BackendError {
 
 /// Why a function gets less effort than asked for, if it is that large.
 fn size(function: &Function, func: FunctionValue) -> Result<Option<String>, BackendError> {
-    let lengths = func
-        .get_basic_block_iter()
-        .map(|block| block.get_instructions().count());
-    let (total, longest) = lengths.fold((0, 0), |(sum, most), n| (sum + n, most.max(n)));
+    let (mut total, mut longest, mut length) = (0, 0, 0);
+    for block in func.get_basic_block_iter() {
+        let n = block.get_instructions().count();
+        let goes_on = block.get_name().to_bytes().starts_with(CUT.as_bytes());
+        length = if goes_on { length + n } else { n };
+        total += n;
+        longest = longest.max(length);
+    }
     if total > LLVM_MAX_INSTS {
         return Err(BackendError::TooLarge {
             backend: NAME,
@@ -405,18 +422,32 @@ impl Said {
         unsafe { LLVMContextSetDiagnosticHandler(cx.raw(), Some(hear), to.cast_mut().cast()) }
     }
 
-    /// Errors, of which a stack frame that is too large is the input's.
-    fn judge(&self, function: &Function) -> Result<(), BackendError> {
-        match self.0.borrow().first() {
-            None => Ok(()),
-            Some(what) if what.contains("stack frame size") => Err(BackendError::TooLarge {
-                backend: NAME,
-                function: function.name.clone(),
-                what: what.clone(),
-            }),
-            Some(what) => Err(internal(function, what.clone())),
+    /// Bytes of a large stack frame, 0 where it is none; errors, of which one that is too large is the input's.
+    fn judge(&self, function: &Function) -> Result<u32, BackendError> {
+        let mut largest = 0;
+        for what in self.0.borrow().iter() {
+            match frame_bytes(what) {
+                Some(bytes) if bytes <= MAX_STACK_BYTES.into() => {
+                    largest = largest.max(bytes as u32);
+                }
+                Some(bytes) => {
+                    return Err(BackendError::TooLarge {
+                        backend: NAME,
+                        function: function.name.clone(),
+                        what: format!("a stack frame of {bytes} bytes, at most {MAX_STACK_BYTES}"),
+                    });
+                }
+                None => return Err(internal(function, what.clone())),
+            }
         }
+        Ok(largest)
     }
+}
+
+/// The size in LLVM's words about a large frame: `stack frame size (539024) exceeds limit (524288) in function 'kernel'`.
+fn frame_bytes(said: &str) -> Option<u64> {
+    let (_, rest) = said.split_once("stack frame size (")?;
+    rest.split_once(')')?.0.parse().ok()
 }
 
 extern "C" fn hear(info: LLVMDiagnosticInfoRef, to: *mut c_void) {

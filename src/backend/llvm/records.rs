@@ -3,7 +3,7 @@
 //! Lanes that load several components get a vector each, and transposing makes vectors of components of them; stores go the
 //! other way. What is only copied from memory to memory stays as it was read, and records that stand side by side are one.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use inkwell::values::{InstructionOpcode as I, IntValue, PointerValue};
 
@@ -174,6 +174,28 @@ impl<'c> Emit<'c, '_> {
             });
         }
         Ok(apart)
+    }
+
+    /// Gives up copies that are loaded in these instructions, of which there will be versions, and stored behind them: only
+    /// components are handed on.
+    pub fn part_copies(&mut self, insts: &[Inst]) {
+        let copies = &mut self.versions.copies;
+        if copies.of.is_empty() {
+            return;
+        }
+        let here: HashSet<Inst> = insts.iter().copied().collect();
+        let parted = |copied: &Copied| {
+            let loaded = copied.late || !copied.rows.is_empty();
+            let is_here = |a: &Access| here.contains(&a.inst);
+            !loaded && copied.loads.iter().any(is_here) && !copied.stores.iter().all(is_here)
+        };
+        let all = &copies.all;
+        copies.of.retain(|_, n| !parted(&all[*n]));
+    }
+
+    /// True for the accesses of a copy.
+    pub fn is_copied(&self, inst: Inst) -> bool {
+        self.versions.copies.of.contains_key(&inst)
     }
 
     /// Has the scattered copies of these instructions loaded when they are stored.

@@ -129,6 +129,10 @@ const fn in_registers(op: &Op) -> bool {
     matches!(op, Op::Load(access) | Op::Store(access) if matches!(access.space, Space::Regs))
 }
 
+/// Instructions after which a long block goes on in another one: the least effort takes time in proportion to the square of the
+/// length of a block, 15 s for one of 70,000 LLVM instructions.
+const PART: usize = 512;
+
 impl<'c> Emit<'c, '_> {
     /// Translates a block.
     pub fn in_versions(&mut self, block: Block) -> Made<()> {
@@ -142,6 +146,9 @@ impl<'c> Emit<'c, '_> {
             let Some(plan) = self.plan(&insts[at..]) else {
                 self.instruction(inst)?;
                 at += 1;
+                if at % PART == 0 {
+                    self.cut()?;
+                }
                 continue;
             };
             at += plan.len;
@@ -332,6 +339,7 @@ impl<'c> Emit<'c, '_> {
         while let Some(sum) = self.f.def_inst(root)
             && sum.op == Op::Binary(BinOp::Add)
             && let Some(by) = self.uniform_const(sum.args[1])
+            && !self.lost[sum.args[0].0 as usize]
         {
             (root, distance) = (sum.args[0], distance.wrapping_add(by));
         }
@@ -343,6 +351,7 @@ impl<'c> Emit<'c, '_> {
         for &i in &plan.first {
             self.instruction(i)?;
         }
+        self.part_copies(&plan.rest);
         let share = self.options.bounds != options::Bounds::Separate;
         let mut stretches = together(&plan.runs, share);
         let ok = self.all_inside(&plan.runs, &mut stretches)?;
@@ -355,6 +364,7 @@ impl<'c> Emit<'c, '_> {
         let outside = self.versions.clone();
 
         self.at(fast);
+        self.forget(&plan.rest, false);
         self.versions.depth += 1;
         self.enter(&plan, &stretches)?;
         let needed = self.needed(&plan.rest, &out);
@@ -367,16 +377,19 @@ impl<'c> Emit<'c, '_> {
             self.copy_late(&needed);
             self.stretch(&needed, to)?;
             self.versions = entered;
+            self.forget(&needed, false);
             self.at(others);
         }
         self.stretch(&needed, to)?;
         self.versions = outside;
 
         self.at(other);
+        self.forget(&plan.rest, false);
         self.versions.any = true;
         let needed = self.needed(&plan.rest, &out);
         self.stretch(&needed, to)?;
         self.versions.any = false;
+        self.forget(&plan.rest, true);
 
         let Some(End::Join(block, values)) = join else {
             return Ok(true);
@@ -391,6 +404,16 @@ impl<'c> Emit<'c, '_> {
         Ok(after.is_empty())
     }
 
+    /// Drops what these instructions made: another version makes it anew, and behind the versions there is only what they hand
+    /// on. There the rest is lost to those who find a value through the definition of another.
+    fn forget(&mut self, insts: &[Inst], lost: bool) {
+        let f = self.f;
+        for v in insts.iter().flat_map(|&i| &f.inst(i).results) {
+            self.vals[v.0 as usize] = None;
+            self.lost[v.0 as usize] = lost;
+        }
+    }
+
     /// Values of `rest` that somebody behind it reads.
     fn handed_on(&mut self, rest: &[Inst], after: &[Inst], end: &End<'c>) -> Vec<Value> {
         let f = self.f;
@@ -402,7 +425,9 @@ impl<'c> Emit<'c, '_> {
         if self.escapes.is_empty() {
             self.escapes = uses::escapes(f);
         }
-        let made = rest.iter().flat_map(|&i| &f.inst(i).results);
+        // Nobody but a copy reads what it loads, and not as components.
+        let read = rest.iter().filter(|&&i| !self.is_copied(i));
+        let made = read.flat_map(|&i| &f.inst(i).results);
         made.filter(|v| used.contains(v) || self.escapes[v.0 as usize])
             .copied()
             .collect()

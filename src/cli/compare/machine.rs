@@ -139,6 +139,7 @@ mod tests {
             lines: Default::default(),
             triple: "x86_64-unknown-linux-gnu".parse().unwrap(),
             backend: "test",
+            stack_bytes: 0,
             note: None,
             code,
         };
@@ -163,6 +164,7 @@ mod tests {
             lines: Default::default(),
             triple: "x86_64-unknown-linux-gnu".parse().unwrap(),
             backend: "test",
+            stack_bytes: 0,
             note: None,
             code,
         };

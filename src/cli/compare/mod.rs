@@ -19,6 +19,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use super::exit::{Exit, Failure, tell};
 use super::load::load;
 use super::run::{self, Binding, RunArgs};
+use super::spec::BufferId;
 use crate::engine::{Engine, EngineOptions, Launch, Prepared, Specialised};
 use crate::interp::InterpOptions;
 use axes::{Axis, Choice};
@@ -68,7 +69,7 @@ struct Candidate {
 /// What a launch left behind: its buffers, and what it printed.
 #[derive(PartialEq, Eq)]
 struct Outcome {
-    buffers: Vec<(u32, Vec<u8>)>,
+    buffers: Vec<(BufferId, Vec<u8>)>,
     printed: Vec<u8>,
     faults: u64,
 }
@@ -316,7 +317,10 @@ mod tests {
 
     fn outcome(bytes: &[u8], faults: u64) -> Outcome {
         Outcome {
-            buffers: vec![(0, vec![1, 2]), (3, bytes.to_vec())],
+            buffers: vec![
+                (BufferId::Index(0), vec![1, 2]),
+                (BufferId::Index(3), bytes.to_vec()),
+            ],
             printed: Vec::new(),
             faults,
         }

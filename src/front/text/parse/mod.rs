@@ -57,11 +57,21 @@ struct Mnemonic<'s> {
 /// `file_name` is used in error messages only. Either the whole program was understood, or every error
 /// found (up to [`crate::limits::MAX_ERRORS`]) is returned.
 pub fn parse(file_name: &str, source: &str) -> Result<Module, Diagnostics> {
-    parse_at(file_name, source, 1)
+    parse_at(file_name, source, 1, None)
 }
 
-fn parse_at(file_name: &str, source: &str, line: u32) -> Result<Module, Diagnostics> {
+/// Reads a module that starts at a line, with a version that holds if it says none itself.
+fn parse_at(
+    file_name: &str,
+    source: &str,
+    line: u32,
+    version: Option<(u32, u32)>,
+) -> Result<Module, Diagnostics> {
     let mut parser = Parser::new(source, line);
+    if let Some(version) = version {
+        parser.module.version = version;
+        parser.seen_version = true;
+    }
     if source.len() > MAX_TEXT_BYTES {
         let start = Token {
             kind: TokenKind::End,
@@ -79,33 +89,44 @@ fn parse_at(file_name: &str, source: &str, line: u32) -> Result<Module, Diagnost
     parser.finish(file_name)
 }
 
-/// Reads a file of one or more modules, each of which starts with `.version` in the first column: a kernel and
-/// the functions that it calls, say. Lines are counted through the whole file.
+/// Reads a file of one or more modules: a kernel and the functions that it calls, say. Each starts with `.version` in the first
+/// column or, of the version of the one in front, with `.kernel` or `.global_function`. Lines are counted through the whole file.
 ///
 /// # Errors
 /// Those of the first module that has some.
 pub fn parse_all(file_name: &str, source: &str) -> Result<Vec<Module>, Diagnostics> {
-    let opens = |at: usize| match at.checked_sub(1) {
-        None => true,
-        Some(before) => source.as_bytes().get(before) == Some(&b'\n'),
-    };
-    let starts: Vec<usize> = source
-        .match_indices(".version")
-        .map(|(at, _)| at)
-        .filter(|&at| opens(at))
-        .collect();
-    let mut modules = Vec::new();
+    let mut modules: Vec<Module> = Vec::new();
     let mut line = 1u32;
-    // What stands in front of the first `.version` belongs to it.
     let mut start = 0;
-    for next in starts.into_iter().skip(1).chain([source.len()]) {
+    for next in starts(source).into_iter().skip(1).chain([source.len()]) {
         let part = source.get(start..next).unwrap_or("");
-        modules.push(parse_at(file_name, part, line)?);
+        let own = part.lines().any(|line| line.starts_with(".version"));
+        let version = modules.last().filter(|_| !own).map(|m| m.version);
+        modules.push(parse_at(file_name, part, line, version)?);
         let lines = part.bytes().filter(|&b| b == b'\n').count();
         line = line.saturating_add(u32::try_from(lines).unwrap_or(u32::MAX));
         start = next;
     }
     Ok(modules)
+}
+
+/// Where modules start. What stands in front of the first one belongs to it.
+fn starts(source: &str) -> Vec<usize> {
+    let mut starts = vec![0];
+    let (mut at, mut versioned, mut named) = (0usize, false, false);
+    for line in source.split_inclusive('\n') {
+        let version = line.starts_with(".version");
+        let name = line.starts_with(".kernel ") || line.starts_with(".global_function ");
+        // A second one of a kind begins another module.
+        if version && (versioned || named) || name && named {
+            starts.push(at);
+            (versioned, named) = (false, false);
+        }
+        versioned |= version;
+        named |= name;
+        at = at.saturating_add(line.len());
+    }
+    starts
 }
 
 impl<'s> Parser<'s> {

@@ -2,13 +2,15 @@
 //! in success, never in a panic, a hang or an internal error. Some of those that load are run by the interpreter.
 //!
 //! Every case is a pure function of its number, so a failure names what to run again:
-//! `CASE=123 cargo test --test robustness`.
+//! `CASE=123 cargo test -p visa-fuzzing --test robustness`.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use visa_fuzzing::files::edit::{edit_bytes, edit_text};
+use visa_fuzzing::rng::Rng;
 use visa_jit::backend::OobPolicy;
 use visa_jit::interp::InterpOptions;
 use visa_jit::isa::Platform;
@@ -26,178 +28,6 @@ const COMPILED: u64 = 100;
 const INTERPRETED: u64 = 16;
 /// Instructions that a hardware thread may execute there.
 const FUEL: u64 = 20_000;
-
-struct Rng(u64);
-
-impl Rng {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        (self.next() % n.max(1) as u64) as usize
-    }
-}
-
-/// Words that make edits reach deeper than random bytes would.
-const WORDS: &[&str] = &[
-    "0",
-    "1",
-    "-1",
-    "255",
-    "65535",
-    "4294967295",
-    "0x0:ud",
-    "0xffffffff:d",
-    "0x7f800000:f",
-    "0x8000:hf",
-    "0x1:q",
-    "0xff:b",
-    "0x76543210:v",
-    "<0;1,0>",
-    "<1;1,0>",
-    "<2;1,0>",
-    "<4;4,1>",
-    "<8;8,1>",
-    "<16;16,1>",
-    "<32;1,0>",
-    "<1>",
-    "<2>",
-    "<4>",
-    "(M1, 1)",
-    "(M1, 8)",
-    "(M1, 16)",
-    "(M1, 32)",
-    "(M5, 16)",
-    "(M8, 4)",
-    "(M5_NM, 16)",
-    "(M1_NM, 1)",
-    "(NoMask, 32)",
-    "P1",
-    "!P1",
-    "P1.any",
-    "%null",
-    "%r0",
-    "%cr0",
-    "%slm",
-    "%scratch",
-    "T6",
-    "T0",
-    "V0032",
-    "V0048",
-    "A0(0)<1>",
-    "r[A0(0),16]<1;1,0>:d",
-    "r[A0(0)]<1>:b",
-    "mov",
-    "add",
-    "mul",
-    "mad",
-    "cmp.lt",
-    "cmp.ne",
-    "sel",
-    "setp",
-    "shl",
-    "asr",
-    "shr",
-    "bfe",
-    "bfi",
-    "addc",
-    "madw",
-    "mulh",
-    "div",
-    "mod",
-    "exp",
-    "inv",
-    "sqrt",
-    "goto",
-    "jmp",
-    "call",
-    "ret",
-    "barrier",
-    "gather4_scaled.RGBA",
-    "scatter4_scaled.R",
-    "gather_scaled.2",
-    "scatter.4",
-    "oword_ld",
-    "dword_atomic.add",
-    "svm_gather.4.1",
-    "lsc_load.ugm",
-    "flat[V0048]:a64",
-    "V0048:d32x4",
-    "_main_0",
-    "_0_010",
-    ".sat",
-    "(-)",
-    "(abs)",
-    "(~)",
-    "\"",
-    "/*",
-    "//",
-    "\\",
-    ":",
-    ",",
-    ".",
-    "[",
-    ")",
-    "\u{e9}",
-];
-
-fn edit_text(source: &str, rng: &mut Rng) -> String {
-    let mut lines: Vec<String> = source.lines().map(str::to_owned).collect();
-    for _ in 0..1 + rng.below(3) {
-        let at = rng.below(lines.len());
-        let other = rng.below(lines.len());
-        match rng.below(9) {
-            0 => {
-                lines.remove(at);
-            }
-            1 => lines.swap(at, other),
-            2 => {
-                let copy = lines[other].clone();
-                lines.insert(at, copy);
-            }
-            3 => lines.truncate(at.max(1)),
-            _ => {
-                let mut words: Vec<&str> = lines[at].split_inclusive(' ').collect();
-                if words.is_empty() {
-                    words.push("");
-                }
-                let w = rng.below(words.len());
-                let new = format!("{} ", WORDS[rng.below(WORDS.len())]);
-                match rng.below(3) {
-                    0 => words[w] = &new,
-                    1 => words.insert(w, &new),
-                    _ => {
-                        words.remove(w);
-                    }
-                }
-                lines[at] = words.concat();
-            }
-        }
-        if lines.is_empty() {
-            lines.push(String::new());
-        }
-    }
-    lines.join("\n")
-}
-
-fn edit_bytes(source: &[u8], rng: &mut Rng) -> Vec<u8> {
-    let mut bytes = source.to_vec();
-    match rng.below(8) {
-        0 => bytes.truncate(rng.below(source.len())),
-        _ => {
-            for _ in 0..1 + rng.below(4) {
-                let at = rng.below(bytes.len());
-                bytes[at] ^= 1 << rng.below(8);
-            }
-        }
-    }
-    bytes
-}
 
 struct Corpus {
     texts: Vec<(Platform, String)>,
@@ -227,7 +57,7 @@ fn corpus(engine: &Engine) -> Corpus {
     for platform in Platform::ALL {
         for name in names {
             let path = format!(
-                "{}/tests/kernels/bin/{platform}/{name}.zebin",
+                "{}/../tests/kernels/bin/{platform}/{name}.zebin",
                 env!("CARGO_MANIFEST_DIR")
             );
             let bytes = std::fs::read(&path).unwrap_or_else(|e| panic!("{path}: {e}"));
@@ -292,7 +122,7 @@ fn interpret(engine: &Engine, kernel: &Kernel, rng: &mut Rng) -> Result<bool, Er
         .threads(1)
         .oob(policies[rng.below(3)]);
     for bti in 0..4 {
-        let words: Vec<u32> = (0..64).map(|_| rng.next() as u32 & 31).collect();
+        let words: Vec<u32> = (0..64).map(|_| rng.bits() as u32 & 31).collect();
         launch = launch.surface(bti, engine.memory().alloc_from(&words)?);
     }
     // Larger ones are local ids and the like, which the launch fills.
@@ -301,7 +131,7 @@ fn interpret(engine: &Engine, kernel: &Kernel, rng: &mut Rng) -> Result<bool, Er
         .expect("loaded from text or a zebin")
         .module();
     for input in module.inputs.iter().filter(|i| i.size <= 8) {
-        let words = (0..input.size.div_ceil(4)).flat_map(|_| [rng.next() as u8 & 15, 0, 0, 0]);
+        let words = (0..input.size.div_ceil(4)).flat_map(|_| [rng.bits() as u8 & 15, 0, 0, 0]);
         let bytes: Vec<u8> = words.take(input.size as usize).collect();
         if let InputVar::General(var) = input.var
             && let Some(v) = module.vars.general(var)
@@ -320,7 +150,7 @@ fn case(engines: &Engines, corpus: &Corpus, n: u64, reached: &[AtomicU64; 4]) ->
     } else {
         &engines.compiling
     };
-    let mut rng = Rng(n.wrapping_mul(0x2545_F491_4F6C_DD1D));
+    let mut rng = Rng::new(n);
     let program = if n.is_multiple_of(10) {
         let bytes = edit_bytes(&corpus.zebins[rng.below(corpus.zebins.len())], &mut rng);
         engine.program_from_zebin(&bytes, None)?

@@ -1,0 +1,354 @@
+//! Checked-in kernels of real programs, as they are and damaged, launched at random and compared between engines.
+
+pub mod edit;
+mod launch;
+
+use std::path::{Path, PathBuf};
+
+#[cfg(feature = "llvm-codegen")]
+use visa_jit::backend::PassLevel;
+use visa_jit::interp::{InterpError, InterpOptions};
+use visa_jit::isa::Platform;
+use visa_jit::lower::LowerError;
+use visa_jit::{Class, Engine, EngineOptions, Error, Kernel, Program};
+use visa_runtime::{DeviceMemory, LaunchStatus};
+
+use crate::native;
+use crate::rng::Rng;
+use launch::Recipe;
+
+/// Instructions that a hardware thread of the interpreter may execute.
+const FUEL: u64 = 200_000;
+/// Programs after which engines are made anew: they keep the code of all they have seen.
+const FRESH_AFTER: usize = 50;
+
+/// Lines of programs that are damaged.
+const SMALL: usize = 260;
+/// Bytes of containers that are damaged.
+const SMALL_BYTES: usize = 150_000;
+
+/// A checked-in container.
+pub struct File {
+    /// Name with the device in front.
+    pub name: String,
+    /// Device.
+    pub platform: Platform,
+    /// Contents.
+    pub bytes: Vec<u8>,
+}
+
+/// The containers of all devices.
+///
+/// # Panics
+/// When they cannot be read.
+pub fn checked_in() -> Vec<File> {
+    let mut files = Vec::new();
+    for platform in Platform::ALL {
+        let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/kernels/bin");
+        let dir = PathBuf::from(dir).join(platform.to_string());
+        let entries = std::fs::read_dir(&dir).unwrap_or_else(|e| panic!("{}: {e}", dir.display()));
+        let mut paths: Vec<_> = entries.map(|e| e.expect("entry").path()).collect();
+        paths.retain(|path| path.extension().is_some_and(|e| e == "zebin"));
+        paths.sort();
+        for path in paths {
+            let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+            files.push(File {
+                name: format!("{platform}/{stem}"),
+                platform,
+                bytes: std::fs::read(&path).expect("readable"),
+            });
+        }
+    }
+    files
+}
+
+/// What a program is loaded from.
+#[derive(Clone, Debug)]
+pub enum Source {
+    /// A container.
+    Container(Vec<u8>),
+    /// vISA text for a device.
+    Text(Platform, String),
+}
+
+impl Source {
+    fn load(&self, engine: &Engine) -> Result<Program, Error> {
+        match self {
+            Source::Container(bytes) => engine.program_from_zebin(bytes, None),
+            Source::Text(platform, text) => {
+                engine.program_from_text("text.visaasm", text, *platform)
+            }
+        }
+    }
+}
+
+/// What came of one launch on all engines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The same on all of them.
+    Same,
+    /// All refuse the program, or the launch.
+    Refused,
+    /// It did not end in time, or needs more than engines have.
+    Skipped,
+    /// An engine does something else than the interpreter, or breaks.
+    Differs(String),
+}
+
+/// The interpreter and engines to compare with it, on one memory.
+pub struct Bench {
+    memory: DeviceMemory,
+    options: Vec<(&'static str, EngineOptions)>,
+    engines: Vec<Engine>,
+    programs: usize,
+}
+
+impl Bench {
+    /// The interpreter and Cranelift, and LLVM too if it is asked for and built in.
+    ///
+    /// # Panics
+    /// When this computer cannot run generated code.
+    pub fn new(llvm: bool) -> Bench {
+        let interpreted = |other_nans| EngineOptions {
+            interpret: Some(InterpOptions {
+                fuel: Some(FUEL),
+                other_nans,
+                ..InterpOptions::default()
+            }),
+            ..native::optimised()
+        };
+        let options = vec![
+            ("interp", interpreted(false)),
+            ("interp with other NaNs", interpreted(true)),
+            ("cranelift", native::optimised()),
+        ];
+        #[cfg(feature = "llvm-codegen")]
+        let options = match llvm {
+            true => [options, vec![("llvm", native::llvm(PassLevel::None))]].concat(),
+            false => options,
+        };
+        #[cfg(not(feature = "llvm-codegen"))]
+        let _ = llvm;
+        Bench {
+            memory: DeviceMemory::with_capacity(1 << 32).expect("address space"),
+            options,
+            engines: Vec::new(),
+            programs: 0,
+        }
+    }
+
+    /// Launches one kernel of a program, a number of times, each in another way.
+    pub fn compare(
+        &mut self,
+        source: &Source,
+        kernel: usize,
+        launches: usize,
+        rng: &mut Rng,
+    ) -> Verdict {
+        if self.programs.is_multiple_of(FRESH_AFTER) {
+            let make = |(_, options): &(_, EngineOptions)| {
+                Engine::with_memory(options.clone(), self.memory.clone()).expect("engine")
+            };
+            self.engines = self.options.iter().map(make).collect();
+        }
+        self.programs += 1;
+        let mut loaded = Vec::new();
+        for engine in &self.engines {
+            match source.load(engine) {
+                Ok(program) => loaded.push(program),
+                Err(e) if e.exit_class() == Class::Internal => {
+                    return Verdict::Differs(e.to_string());
+                }
+                // One reader for all of them.
+                Err(_) => return Verdict::Refused,
+            }
+        }
+        let kernels: Option<Vec<Kernel>> = loaded
+            .iter()
+            .map(|program| program.kernels().get(kernel).cloned())
+            .collect();
+        let Some(kernels) = kernels else {
+            return Verdict::Refused;
+        };
+        let mut verdict = Verdict::Refused;
+        for _ in 0..launches {
+            match self.launch(&kernels, rng) {
+                Verdict::Refused => {}
+                found @ Verdict::Differs(_) => return found,
+                other => verdict = other,
+            }
+        }
+        verdict
+    }
+
+    fn launch(&self, kernels: &[Kernel], rng: &mut Rng) -> Verdict {
+        let Some(recipe) = Recipe::random(&kernels[0], rng) else {
+            return Verdict::Skipped;
+        };
+        let buffers = match recipe.allocate(&self.memory) {
+            Ok(buffers) => buffers,
+            Err(_) => return Verdict::Skipped,
+        };
+        let mut outcomes: Vec<Outcome> = Vec::new();
+        for (kernel, (name, _)) in kernels.iter().zip(&self.options) {
+            outcomes.push(match recipe.run(kernel, &buffers) {
+                Ok((LaunchStatus::Completed, bytes)) => Ok(bytes),
+                // The interpreter has come to the end before.
+                Ok(_) if outcomes.len() > 1 => {
+                    let kernel = kernels[0].name();
+                    return Verdict::Differs(format!("`{kernel}`, {recipe}: {name} does not end"));
+                }
+                Ok(_) => return Verdict::Skipped,
+                Err(error) if is_limit(&error) => return Verdict::Skipped,
+                // Payloads that end too early are found when code is made, and by the interpreter when it comes there.
+                Err(Error::Lower {
+                    error: LowerError::Malformed { .. },
+                    ..
+                }) => {
+                    return Verdict::Refused;
+                }
+                Err(error) if error.exit_class() == Class::Internal => {
+                    return Verdict::Differs(format!("{name}: {error}"));
+                }
+                Err(error) => Err(error.to_string()),
+            });
+        }
+        let [first, other, engines @ ..] = outcomes.as_slice() else {
+            return Verdict::Skipped;
+        };
+        for (engine, (name, _)) in engines.iter().zip(&self.options[2..]) {
+            if let Some(what) = difference(first, other, engine) {
+                let (kernel, by) = (kernels[0].name(), "interp and");
+                return Verdict::Differs(format!(
+                    "`{kernel}`, {recipe}: {by} {name} differ: {what}"
+                ));
+            }
+        }
+        match first {
+            Ok(_) => Verdict::Same,
+            Err(_) => Verdict::Refused,
+        }
+    }
+}
+
+/// Whether an engine stopped for a reason that says nothing about the others.
+fn is_limit(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::Interp {
+            error: InterpError::Fuel { .. } | InterpError::TooLarge { .. },
+            ..
+        } | Error::Stopped { .. }
+            | Error::Memory(_)
+    ) || error.to_string().contains("too large")
+}
+
+type Outcome = Result<Vec<Vec<u8>>, String>;
+
+/// What differs between the interpreter and another engine, where the interpreter does the same with other NaNs.
+fn difference(want: &Outcome, other: &Outcome, got: &Outcome) -> Option<String> {
+    let (want, other, got) = match (want, other, got) {
+        (Ok(want), Ok(other), Ok(got)) => (want, other, got),
+        (Err(e), _, Ok(_)) => return Some(format!("only the first refuses: {e}")),
+        (Ok(_), _, Err(e)) => return Some(format!("only the second refuses: {e}")),
+        _ => return None,
+    };
+    let buffers = want.iter().zip(other).zip(got).enumerate();
+    buffers.into_iter().find_map(|(n, ((want, other), got))| {
+        let at = (0..want.len()).find(|&at| want[at] != got[at] && want[at] == other[at])?;
+        let word = |bytes: &[u8]| {
+            let bytes = bytes[at & !3..].iter().take(4);
+            bytes.map(|b| format!("{b:02x}")).collect::<String>()
+        };
+        let (want, got) = (word(want), word(got));
+        Some(format!("byte {at:#x} of buffer {n}, {want} and {got}"))
+    })
+}
+
+/// Programs with small damage, by number.
+pub struct Mutants {
+    texts: Vec<(Platform, String)>,
+    containers: Vec<Vec<u8>>,
+}
+
+impl Default for Mutants {
+    fn default() -> Self {
+        Mutants::new()
+    }
+}
+
+impl Mutants {
+    /// Of small checked-in kernels, so that one is cheap and damage hits something.
+    ///
+    /// # Panics
+    /// When one of them does not load.
+    pub fn new() -> Mutants {
+        let engine = Engine::with_options(native::optimised()).expect("engine");
+        let mut mutants = Mutants {
+            texts: Vec::new(),
+            containers: Vec::new(),
+        };
+        for file in checked_in() {
+            let program = engine.program_from_zebin(&file.bytes, None).expect("loads");
+            let texts = program.kernels().iter().map(|k| k.text().to_owned());
+            let small = texts.filter(|text| text.lines().count() < SMALL);
+            mutants
+                .texts
+                .extend(small.map(|text| (file.platform, text)));
+            if file.bytes.len() < SMALL_BYTES {
+                mutants.containers.push(file.bytes);
+            }
+        }
+        mutants
+    }
+
+    /// The damaged program of a number.
+    pub fn source(&self, rng: &mut Rng) -> Source {
+        match rng.below(10) {
+            0 => Source::Container(edit::edit_bytes(
+                rng.pick(&self.containers).clone().as_slice(),
+                rng,
+            )),
+            1 | 2 => {
+                let bytes = rng.pick(&self.containers).clone();
+                Source::Container(edit::vary_information(&bytes, rng))
+            }
+            kind => {
+                let (platform, text) = rng.pick(&self.texts).clone();
+                let text = match kind {
+                    3 => edit::edit_text(&text, rng),
+                    _ => edit::vary_text(&text, rng),
+                };
+                Source::Text(platform, text)
+            }
+        }
+    }
+
+    /// Writes the damaged program of a number to a folder, for a look at it.
+    ///
+    /// # Errors
+    /// Of the file system.
+    pub fn save(&self, seed: u64, dir: &Path) -> std::io::Result<PathBuf> {
+        let (ending, bytes) = match self.source(&mut Rng::new(seed)) {
+            Source::Text(platform, text) => (format!("{platform}.visaasm"), text.into_bytes()),
+            Source::Container(bytes) => ("zebin".to_owned(), bytes),
+        };
+        let path = dir.join(format!("{seed}.{ending}"));
+        std::fs::write(&path, bytes)?;
+        Ok(path)
+    }
+
+    /// Runs one on all engines.
+    pub fn run(&self, bench: &mut Bench, seed: u64) -> Verdict {
+        let mut rng = Rng::new(seed);
+        let source = self.source(&mut rng);
+        let kernel = match &source {
+            Source::Text(..) => 0,
+            Source::Container(_) => rng.below(4),
+        };
+        let verdict = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            bench.compare(&source, kernel, 1, &mut rng)
+        }));
+        verdict.unwrap_or_else(|_| Verdict::Differs("panic".to_owned()))
+    }
+}

@@ -1,0 +1,137 @@
+//! `list --json`, `asm` of a launch, time limits, pointers of vISA text.
+
+use serde_json::Value;
+
+use super::{SAXPY, ok, saxpy, visa_jit};
+
+fn json(args: &[&str]) -> Value {
+    serde_json::from_str(&ok(args).stdout).unwrap()
+}
+
+#[test]
+fn list_is_json_too() {
+    let listing = json(&["list", SAXPY, "--json"]);
+    assert_eq!(listing["kind"], "zebin");
+    assert_eq!(listing["device"], "skl");
+    let kernel = &listing["kernels"][0];
+    assert_eq!(kernel["name"], "saxpy");
+    assert_eq!(kernel["local_bytes"], 0);
+    assert_eq!(kernel["required_local_size"], Value::Null);
+    let arguments = kernel["arguments"].as_array().unwrap();
+    assert_eq!(arguments.len(), 3);
+    assert_eq!(arguments[2]["index"], 2);
+    assert_eq!(arguments[2]["type"], "float");
+    assert_eq!(arguments[2]["passing"], "value, 4 bytes");
+    let text = "tests/filetests/memory/scatter_edge.visaasm";
+    let listing = json(&["list", text, "--platform", "skl", "--json"]);
+    assert_eq!(listing["kind"], "visa");
+}
+
+#[test]
+fn machine_code_of_a_launch() {
+    let any = ok(&["asm", SAXPY, "--kernel", "saxpy"]).stdout;
+    let rows = ok(&[
+        "asm", SAXPY, "--kernel", "saxpy", "--global", "64", "--local", "64",
+    ]);
+    assert!(any.contains("made by cranelift"));
+    assert_ne!(any, rows.stdout, "the code for full rows is another one");
+    let interp = visa_jit(&["asm", SAXPY, "--kernel", "saxpy", "--backend", "interp"]);
+    assert_eq!(interp.code, 2);
+}
+
+const HEAD: &str = ".version 4.1
+.kernel \"k\"
+.kernel_attr SimdSize=8
+.decl V v_type=G type=ud num_elts=8 align=GRF
+.decl A v_type=G type=uq num_elts=1 align=GRF
+.input A offset=64 size=8
+.function \"main\"
+";
+
+fn text(dir: &tempfile::TempDir, body: &str) -> String {
+    let file = dir.path().join("k.visaasm");
+    std::fs::write(&file, format!("{HEAD}{body}")).unwrap();
+    file.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn inputs_of_text_point_to_buffers() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = text(
+        &dir,
+        "    svm_block_ld.unaligned (2) A(0,0)<0;1,0> V.0
+    add (M1_NM, 8) V(0,0)<1> V(0,0)<1;1,0> 0x5:ud
+    svm_block_st (2) A(0,0)<0;1,0> V.0
+    ret (M1, 1)
+",
+    );
+    for backend in ["interp", "cranelift"] {
+        let out = ok(&[
+            "run",
+            &file,
+            "--platform",
+            "skl",
+            "--global",
+            "8",
+            "--local",
+            "8",
+            "--backend",
+            backend,
+            "--input",
+            "A=buffer:iota:u32:8",
+            "--print",
+            "A=u32:8",
+        ]);
+        assert_eq!(
+            out.stdout, "input A: u32[8] = 5 6 7 8 9 10 11 12\n",
+            "{backend}"
+        );
+    }
+    let out = visa_jit(&[
+        "run",
+        &file,
+        "--platform",
+        "skl",
+        "--global",
+        "8",
+        "--input",
+        "A=u64:0",
+        "--print",
+        "A=u32:8",
+    ]);
+    assert_eq!(out.code, 2);
+    assert!(
+        out.stderr.contains("A is not a buffer of this launch"),
+        "{}",
+        out.stderr
+    );
+}
+
+#[test]
+fn a_kernel_that_never_ends_is_stopped() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = text(&dir, "L:\n    goto (M1, 1) L\n");
+    for backend in ["interp", "cranelift"] {
+        let out = visa_jit(&[
+            "run",
+            &file,
+            "--platform",
+            "pvc",
+            "--global",
+            "8",
+            "--input",
+            "A=u64:0",
+            "--timeout",
+            "0.05",
+            "--backend",
+            backend,
+        ]);
+        assert_eq!(out.code, 5, "{backend}: {}", out.stderr);
+        assert!(out.stderr.contains("stopped by --timeout"));
+    }
+    ok(&saxpy(&["--timeout", "60"]));
+    for wrong in ["0", "-1", "x", "nan"] {
+        let option = format!("--timeout={wrong}");
+        assert_eq!(visa_jit(&saxpy(&[&option])).code, 2, "{wrong}");
+    }
+}
