@@ -57,7 +57,7 @@ fn in_random_shapes(files: &[File]) {
                                 .push(format!("{} kernel {kernel}: {what}", file.name)),
                             Verdict::Same => drop(launched.fetch_add(1, Ordering::Relaxed)),
                             Verdict::Skipped => {}
-                            Verdict::Refused => break,
+                            Verdict::Refused(_) | Verdict::Unreadable(_) | Verdict::Absent => break,
                         }
                         kernel += 1;
                     }

@@ -54,13 +54,10 @@ fn corpus(engine: &Engine) -> Corpus {
         texts: Vec::new(),
         zebins: Vec::new(),
     };
-    for platform in Platform::ALL {
-        for name in names {
-            let path = format!(
-                "{}/../tests/kernels/bin/{platform}/{name}.zebin",
-                env!("CARGO_MANIFEST_DIR")
-            );
-            let bytes = std::fs::read(&path).unwrap_or_else(|e| panic!("{path}: {e}"));
+    for file in visa_fuzzing::files::checked_in() {
+        let name = file.name.rsplit('/').next().unwrap_or_default();
+        if names.contains(&name) {
+            let (bytes, platform) = (file.bytes, file.platform);
             let program = engine
                 .program_from_zebin(&bytes, None)
                 .expect("checked-in zebin loads");

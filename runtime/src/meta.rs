@@ -61,6 +61,9 @@ pub struct KernelMeta {
     /// is `0x3FB7` in code for DG2 (bits 3 and 6 drop out of 14) and `0x7F37` for PVC (3, 6 and 7
     /// of 15).
     pub sr0_bits: u32,
+    /// Hardware threads of an execution unit, of devices whose code numbers them by three digits instead: the thread in bits 3:0
+    /// of `%sr0`, the unit in bits 6:4, and the rest in `%msg0`, which generated code takes from bits 15:8 here. 0 for others.
+    pub eu_threads: u8,
 }
 
 impl Default for KernelMeta {
@@ -84,6 +87,7 @@ impl Default for KernelMeta {
             required_local_size: None,
             needs_local_ids: true,
             sr0_bits: u32::MAX,
+            eu_threads: 0,
         }
     }
 }
@@ -174,8 +178,22 @@ impl KernelMeta {
         round_line(self.scratch_bytes.into())
     }
 
-    /// `%sr0` of hardware thread `number`: its bits spread over [`KernelMeta::sr0_bits`].
+    /// Hardware threads that `%sr0` tells apart.
+    pub(crate) fn thread_numbers(&self) -> u64 {
+        match self.eu_threads {
+            0 => 1 << self.sr0_bits.count_ones(),
+            threads => u64::from(threads) << 11,
+        }
+    }
+
+    /// `%sr0` of hardware thread `number`: its bits spread over [`KernelMeta::sr0_bits`], or its digits.
     pub(crate) fn sr0(&self, mut number: u32) -> u32 {
+        let threads = u32::from(self.eu_threads);
+        if let (Some(thread), Some(unit)) =
+            (number.checked_rem(threads), number.checked_div(threads))
+        {
+            return thread | (unit & 7) << 4 | (unit >> 3) << 8;
+        }
         let mut places = self.sr0_bits;
         let mut sr0 = 0;
         while places != 0 && number != 0 {
@@ -210,6 +228,19 @@ mod tests {
             }
         }
         assert_eq!(KernelMeta::default().sr0(0xDEAD_BEEF), 0xDEAD_BEEF);
+        // As code for bmg and ptl-h computes it.
+        for threads in [8, 10] {
+            let meta = KernelMeta {
+                eu_threads: threads,
+                ..KernelMeta::default()
+            };
+            let threads = u32::from(threads);
+            assert_eq!(meta.thread_numbers(), u64::from(threads * 8 * 256));
+            for number in 0..meta.thread_numbers() as u32 {
+                let (sr0, msg0) = (meta.sr0(number) & 0x7F, meta.sr0(number) >> 8);
+                assert_eq!((msg0 << 3 | sr0 >> 4) * threads + (sr0 & 15), number);
+            }
+        }
     }
 
     #[test]

@@ -86,7 +86,7 @@ impl Loaded {
                 let Some(device) = self.device else {
                     return Err(Failure::usage(format!(
                         "{}: vISA text does not say which device it is for; \
-                         add --platform skl, tgllp, acm-g10 or pvc",
+                         add --platform skl, tgllp, acm-g10, pvc, bmg or ptl-h",
                         self.name
                     )));
                 };

@@ -243,6 +243,11 @@ pub fn pick<'a>(
     program: &'a Program,
     name: Option<&str>,
 ) -> Result<&'a Kernel, Failure> {
+    // A kernel that the file has and that cannot be read says why.
+    if let Some((_, error)) = name.and_then(|name| program.broken().iter().find(|(n, _)| n == name))
+    {
+        return Err(error.clone().into());
+    }
     let kernels = program.kernels();
     let names = || kernels.iter().map(Kernel::name).collect::<Vec<_>>();
     match (name, kernels) {

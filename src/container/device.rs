@@ -36,7 +36,7 @@ impl Inference {
 /// Derives the device from the compatibility notes, checked against the kernels' payload sizes.
 ///
 /// A [`Device`] stands for a class: Gen8 and Gen9 count as `skl`, Gen11 and other Gen12 LP parts as `tgllp`,
-/// other Xe-HP and Xe-HPG parts as `acm-g10`. Xe2 and later are in no class.
+/// other Xe-HP and Xe-HPG parts as `acm-g10`, Xe2 parts as `bmg`, Xe3 parts as `ptl-h`. Later ones are in no class.
 pub fn infer_device(zebin: &Zebin) -> Inference {
     let told = from_target(&zebin.target);
     let evidence = || {
@@ -46,6 +46,11 @@ pub fn infer_device(zebin: &Zebin) -> Inference {
             .filter_map(|kernel| Some((kernel, grf_bytes(&kernel.info)?)))
     };
     let Some(device) = told.device else {
+        // Of a device that is later than this program nothing is known.
+        let number = |n: Option<u32>| n.is_some_and(|n| n != 0);
+        if number(zebin.target.gfx_core) || number(zebin.target.product_family) {
+            return told;
+        }
         return match evidence().next() {
             Some((kernel, grf)) => from_register_size(
                 &zebin.kernels.iter().map(|k| &k.info).collect::<Vec<_>>(),
@@ -129,6 +134,8 @@ fn by_core(core: u32) -> Option<Device> {
         13..=18 => Some(Device::Tgllp),
         0x0c05 | 0x0c07 => Some(Device::Dg2),
         0x0c08 => Some(Device::Pvc),
+        0x0c09 => Some(Device::Bmg),
+        0x1e00 => Some(Device::Ptl),
         _ => None,
     }
 }
@@ -141,10 +148,7 @@ fn from_register_size(kernels: &[&KernelInfo], proof: &str, grf: u32) -> Inferen
         env.inline_data_payload_size > 0 || env.offset_to_skip_per_thread_data_load > 0
     };
     match grf {
-        64 => Inference::of(
-            Device::Pvc,
-            format!("{shown}, which of the known devices only pvc has"),
-        ),
+        64 => Inference::none(format!("{shown}, which pvc, bmg and ptl-h have")),
         _ if kernels.iter().any(xe_hp) => Inference::of(
             Device::Dg2,
             format!("{shown}, and arguments are loaded as on Xe-HP and later"),

@@ -357,7 +357,14 @@ fn notes_name_the_device() {
     assert_eq!(core(12), Some(Device::Skl));
     assert_eq!(core(18), Some(Device::Tgllp));
     assert_eq!(core(0xc07), Some(Device::Dg2));
-    assert_eq!(core(0xc09), None);
+    assert_eq!(core(0x2000), None);
+    // The kernel is one of 32-byte registers.
+    for (number, size) in [(0xc09_u32, 32), (0x1e00, 32)] {
+        let inference = device_of(&[(2, &number.to_le_bytes())]);
+        assert_eq!(inference.device, None);
+        let clash = format!("laid out for {size}-byte registers");
+        assert!(inference.reason.contains(&clash), "{}", inference.reason);
+    }
 }
 
 #[test]
@@ -490,6 +497,7 @@ fn layouts_follow_the_documented_formula() {
         (32, 192, Device::Dg2, 32 + 192),
         (16, 192, Device::Pvc, 64 + 192),
         (32, 192, Device::Pvc, 64 + 192),
+        (32, 192, Device::Bmg, 64 + 192),
     ];
     for (simd, size, device, expected) in cases {
         let layout =

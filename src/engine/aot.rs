@@ -95,8 +95,10 @@ impl Kernel {
 
     /// Whether code or arguments have addresses of program-scope variables.
     fn uses_variables(&self) -> bool {
-        let mut slots = self.plan().slots.iter();
-        slots.any(|slot| matches!(slot.source, SlotSource::Data { .. }))
+        let plan = self.plan();
+        let mut slots = plan.slots.iter();
+        !plan.data_bindings.is_empty()
+            || slots.any(|slot| matches!(slot.source, SlotSource::Data { .. }))
     }
 
     fn unsupported(&self, what: impl std::fmt::Display) -> Error {

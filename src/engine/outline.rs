@@ -113,6 +113,7 @@ fn meta(valid: &ValidKernel, platform: Platform, payload: &PayloadPlan) -> Kerne
         args_offset: payload.args.as_ref().map_or(0, |a| a.offset),
         args_bytes: payload.args.as_ref().map_or(0, |a| a.bytes),
         sr0_bits: sr0_bits(platform),
+        eu_threads: platform.eu_threads(),
         ..KernelMeta::default()
     }
 }
@@ -123,7 +124,7 @@ const fn sr0_bits(platform: Platform) -> u32 {
     match platform {
         Platform::Dg2 => 0x3FB7,
         Platform::Pvc => 0x7F37,
-        // No kernel of these platforms compacts the number.
-        Platform::Skl | Platform::Tgllp => u32::MAX,
+        // No kernel of the older ones compacts the number; the later ones have `KernelMeta::eu_threads`.
+        Platform::Skl | Platform::Tgllp | Platform::Bmg | Platform::Ptl => u32::MAX,
     }
 }

@@ -5,6 +5,9 @@ use crate::container::{
     ArgInfo, ArgType, BufferType, BufferUsage, FilterMode, InlineSampler, KernelInfo,
     MemoryAddressing, MemorySpace, PayloadArgument, SamplerAddressing,
 };
+use crate::isa::Platform;
+use crate::isa::sampler::SAMPLER_STATE_SHIFT;
+use crate::isa::send::reserved;
 use crate::lower::InputSource;
 use crate::module::{InputVar, Module};
 use visa_runtime::linked::{
@@ -12,8 +15,139 @@ use visa_runtime::linked::{
 };
 use visa_runtime::{Addressing, Comparison, SamplerState};
 
-/// Where a program's variables are: section and byte of each by name.
-pub(super) type Variables = Vec<(String, (u32, u64))>;
+/// Where a program's variables are.
+#[derive(Debug, Default)]
+pub(super) struct Variables {
+    /// Section and byte of each by name.
+    pub places: Vec<(String, (u32, u64))>,
+    /// Sections of constants: `.data.const`, `.bss.const`.
+    pub constants: Vec<u32>,
+    /// Sections of variables that kernels may write: `.data.global`, `.bss.global`.
+    pub globals: Vec<u32>,
+}
+
+impl Variables {
+    /// The address of a byte, by the name of what is there.
+    pub fn named(&self, name: &str) -> Option<SlotSource> {
+        let place = self.places.iter().find(|(n, _)| n == name);
+        place.map(|(_, (section, offset))| SlotSource::Data {
+            section: *section,
+            offset: *offset,
+        })
+    }
+
+    /// The sections that an implicit argument is the base of, if it is one.
+    fn base(&self, what: &ArgType) -> Option<&[u32]> {
+        match what {
+            ArgType::ConstBase => Some(&self.constants),
+            ArgType::GlobalBase => Some(&self.globals),
+            _ => None,
+        }
+    }
+}
+
+/// Samplers that a launch has room for.
+const MAX_SAMPLERS: u32 = visa_runtime::abi::SURFACES as u32;
+
+/// What a surface holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Holds {
+    /// A buffer or image.
+    Argument(u32),
+    /// A section of the program's variables.
+    Section(u32),
+}
+
+/// The indices of a kernel's surfaces.
+struct Surfaces {
+    bindings: Vec<(u32, Holds)>,
+    /// Indices of samplers, and the arguments that are without one in the file.
+    samplers: Vec<(u32, Option<u32>)>,
+    /// Lowest bit of the place in the heap of surface states, in the word that messages find bindless surfaces by.
+    shift: u32,
+}
+
+impl Surfaces {
+    /// Those that the file gives indices to.
+    fn bound(info: &KernelInfo, variables: &Variables, platform: Platform) -> Surfaces {
+        let arguments = info.binding_table_indices.iter();
+        let arguments = arguments.map(|b| (b.bti_value, Holds::Argument(b.arg_index)));
+        let sections = info.payload_arguments.iter().filter_map(|p| {
+            let section = section(variables.base(&p.arg_type)?).ok()??;
+            Some((p.bti_value?, Holds::Section(section)))
+        });
+        let inline = info.inline_samplers.iter().map(|s| s.sampler_index);
+        let given = info.payload_arguments.iter();
+        let given = given.filter_map(|p| p.sampler_index);
+        Surfaces {
+            bindings: arguments.chain(sections).collect(),
+            samplers: inline.chain(given).map(|index| (index, None)).collect(),
+            shift: platform.bindless_shift(),
+        }
+    }
+
+    /// The word by which messages find a surface: it stands where it is bound already, or at the first free index.
+    fn word(&mut self, holds: Holds) -> Result<SlotSource, String> {
+        let bound = self.bindings.iter().find(|(_, h)| *h == holds);
+        let index = match bound {
+            Some((index, _)) => *index,
+            None => {
+                let taken = |index: &u32| self.bindings.iter().any(|(i, _)| i == index);
+                let free = (0..u32::from(reserved::BINDLESS)).find(|index| !taken(index));
+                let index = free.ok_or("more surfaces than a binding table has")?;
+                self.bindings.push((index, holds));
+                index
+            }
+        };
+        // Entry 0 of the heap is the thread's scratch space.
+        Ok(SlotSource::State {
+            word: (index + 1) << self.shift,
+        })
+    }
+
+    /// The word by which messages find a sampler, by the index that the file gives it, or of an argument without one.
+    fn sampler(&mut self, index: Option<u32>, argument: Option<u32>) -> Result<SlotSource, String> {
+        let index = match (index, argument) {
+            (Some(index), _) => index,
+            (None, Some(argument)) => {
+                let taken = |index: &u32| self.samplers.iter().any(|(i, _)| i == index);
+                let free = (0..MAX_SAMPLERS).find(|index| !taken(index));
+                let index = free.ok_or("more samplers than there is room for")?;
+                self.samplers.push((index, Some(argument)));
+                index
+            }
+            (None, None) => return Err("a sampler without an index".to_owned()),
+        };
+        if index >= MAX_SAMPLERS {
+            return Err(format!("sampler {index}"));
+        }
+        Ok(SlotSource::State {
+            word: index << SAMPLER_STATE_SHIFT,
+        })
+    }
+
+    /// Binds them in a plan.
+    fn bind(self, plan: &mut LaunchPlan) {
+        let samplers = self.samplers.into_iter();
+        plan.sampler_bindings
+            .extend(samplers.filter_map(|(index, argument)| Some((index, argument?))));
+        for (index, holds) in self.bindings {
+            match holds {
+                Holds::Argument(argument) => plan.bindings.push((index, argument)),
+                Holds::Section(section) => plan.data_bindings.push((index, section)),
+            }
+        }
+    }
+}
+
+/// The one section that kernels address from a base. Without any there is nothing to address.
+fn section(sections: &[u32]) -> Result<Option<u32>, String> {
+    match sections {
+        [] => Ok(None),
+        [section] => Ok(Some(*section)),
+        _ => Err("one base address of initialised and zeroed variables".to_owned()),
+    }
+}
 
 /// The plan of a zebin kernel of `simd` lanes.
 pub(super) fn of_info(
@@ -21,15 +155,11 @@ pub(super) fn of_info(
     names: &[ArgInfo],
     payload: &PayloadPlan,
     variables: &Variables,
-    simd: u32,
+    (platform, simd): (Platform, u32),
 ) -> LaunchPlan {
+    let mut surfaces = Surfaces::bound(info, variables, platform);
     let mut plan = LaunchPlan {
         arguments: abi::arguments(info, names),
-        bindings: info
-            .binding_table_indices
-            .iter()
-            .map(|b| (b.bti_value, b.arg_index))
-            .collect(),
         private_bytes: private_bytes(info, simd),
         ..LaunchPlan::default()
     };
@@ -40,12 +170,12 @@ pub(super) fn of_info(
         }
     }
     for p in &info.payload_arguments {
-        if let (Some(argument), Some(index), Some(MemorySpace::Sampler), 0) =
-            (p.arg_index, p.sampler_index, &p.addrspace, p.size)
+        if let (Some(argument), Some(index), Some(MemorySpace::Sampler)) =
+            (p.arg_index, p.sampler_index, &p.addrspace)
         {
             plan.sampler_bindings.push((index, argument));
         }
-        match slot(p) {
+        match slot(p, variables, &mut surfaces) {
             Ok(Some(source)) => plan.slots.push(Slot {
                 offset: p.offset,
                 size: p.size,
@@ -56,18 +186,15 @@ pub(super) fn of_info(
         }
     }
     for (name, &offset) in &payload.map.symbols {
-        let found = variables.iter().find(|(n, _)| n == name);
-        if let Some((_, (section, at))) = found {
+        if let Some(source) = variables.named(name) {
             plan.slots.push(Slot {
                 offset,
                 size: 8,
-                source: SlotSource::Data {
-                    section: *section,
-                    offset: *at,
-                },
+                source,
             });
         }
     }
+    surfaces.bind(&mut plan);
     plan.slots.extend(indirect(payload, simd));
     plan
 }
@@ -104,7 +231,22 @@ fn unsupported(plan: &mut LaunchPlan, what: String) {
 }
 
 /// What fills a part of the payload; `None` for what stays zero.
-fn slot(p: &PayloadArgument) -> Result<Option<SlotSource>, String> {
+fn slot(
+    p: &PayloadArgument,
+    variables: &Variables,
+    surfaces: &mut Surfaces,
+) -> Result<Option<SlotSource>, String> {
+    if let Some(sections) = variables.base(&p.arg_type) {
+        return base(p, section(sections)?, surfaces);
+    }
+    if p.arg_type == ArgType::InlineSampler {
+        return surfaces.sampler(p.sampler_index, None).map(Some);
+    }
+    if let (None, Some(mode)) = (p.arg_index, &p.addrmode)
+        && *mode != MemoryAddressing::Stateless
+    {
+        return Err(format!("implicit argument `{}`, {mode}", p.arg_type));
+    }
     let argument = p.arg_index;
     let image = |fact| argument.map(|argument| SlotSource::Image { argument, fact });
     let sampler = |fact| argument.map(|argument| SlotSource::Sampler { argument, fact });
@@ -119,14 +261,12 @@ fn slot(p: &PayloadArgument) -> Result<Option<SlotSource>, String> {
             argument,
             from: p.source_offset.unwrap_or(0),
         }),
-        ArgType::ByPointer => return pointer(p),
+        ArgType::ByPointer => return pointer(p, surfaces),
         ArgType::BufferAddress => argument.map(|argument| SlotSource::Address { argument }),
         // Surfaces start exactly at their buffers.
         ArgType::BufferOffset => None,
         ArgType::PrivateBase => Some(SlotSource::PrivateBase),
         ArgType::PrintfBuffer => Some(SlotSource::PrintBuffer),
-        ArgType::ConstBase => return Err("base address of .data.const as an argument".to_owned()),
-        ArgType::GlobalBase => return Err("base address of .data.global as an argument".to_owned()),
         ArgType::ImageWidth => image(ImageFact::Width),
         ArgType::ImageHeight => image(ImageFact::Height),
         ArgType::ImageDepth => image(ImageFact::Depth),
@@ -141,7 +281,26 @@ fn slot(p: &PayloadArgument) -> Result<Option<SlotSource>, String> {
     })
 }
 
-fn pointer(p: &PayloadArgument) -> Result<Option<SlotSource>, String> {
+/// What fills a base of variables: an address, or a surface's word.
+fn base(
+    p: &PayloadArgument,
+    section: Option<u32>,
+    surfaces: &mut Surfaces,
+) -> Result<Option<SlotSource>, String> {
+    let Some(section) = section else {
+        return Ok(None);
+    };
+    Ok(match &p.addrmode {
+        Some(MemoryAddressing::Bindless) => Some(surfaces.word(Holds::Section(section))?),
+        None | Some(MemoryAddressing::Stateless | MemoryAddressing::Stateful) if p.size == 0 => {
+            None
+        }
+        None | Some(MemoryAddressing::Stateless) => Some(SlotSource::Data { section, offset: 0 }),
+        Some(mode) => return Err(format!("implicit argument `{}`, {mode}", p.arg_type)),
+    })
+}
+
+fn pointer(p: &PayloadArgument, surfaces: &mut Surfaces) -> Result<Option<SlotSource>, String> {
     let Some(argument) = p.arg_index else {
         return Ok(None);
     };
@@ -151,9 +310,10 @@ fn pointer(p: &PayloadArgument) -> Result<Option<SlotSource>, String> {
             argument,
             alignment: p.slm_alignment.unwrap_or(16),
         }),
-        (Some(MemoryAddressing::Bindless), _) => {
-            return Err("bindless buffer arguments".to_owned());
+        (Some(MemoryAddressing::Bindless), Some(MemorySpace::Sampler)) => {
+            Some(surfaces.sampler(p.sampler_index, Some(argument))?)
         }
+        (Some(MemoryAddressing::Bindless), _) => Some(surfaces.word(Holds::Argument(argument))?),
         (_, Some(MemorySpace::Image | MemorySpace::Sampler)) if p.size > 0 => {
             return Err("images and samplers by address".to_owned());
         }

@@ -337,7 +337,7 @@ fn zebin_kernel(
     let layout = PayloadLayout::new(&k.info, platform)?;
     let known: Vec<String> = abi::symbols(visa.valid.module())
         .into_iter()
-        .filter(|s| variables.iter().any(|(n, _)| n == s))
+        .filter(|s| variables.named(s).is_some())
         .collect();
     let payload = {
         let calls = !visa.valid.module().functions.is_empty();
@@ -348,7 +348,13 @@ fn zebin_kernel(
     let names = zebin.ze_info.args_of(&k.name);
     let meta = info_meta(&k.info, &visa.valid, platform, &payload);
     let outline = KernelOutline {
-        plan: plan::of_info(&k.info, names, &payload, variables, visa.valid.simd()),
+        plan: plan::of_info(
+            &k.info,
+            names,
+            &payload,
+            variables,
+            (platform, visa.valid.simd()),
+        ),
         key: KernelPart::new(platform, &visa.text, &functions, &payload, meta),
         barriers: k.info.execution_env.barrier_count,
     };

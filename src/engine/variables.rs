@@ -5,18 +5,74 @@ use visa_runtime::linked::{DataImage, DataPatch, DataSection, PatchPart};
 use super::error::Error;
 use super::plan::Variables;
 use crate::container::{
-    ContainerError, Relocation, RelocationKind, RelocationPlace, SymbolPlace, Zebin,
+    ContainerError, DataKind, Relocation, RelocationKind, RelocationPlace, SymbolPlace, Zebin,
 };
 use crate::module::link::function_address;
 
-/// Where each variable is, by name.
+/// The sections as they lie in memory: variables that start as zeros come right behind the others of their kind, since kernels
+/// address both from one base.
+struct Layout {
+    /// Section in memory, and byte in it, of each section of the file.
+    places: Vec<(u32, u64)>,
+    sections: Vec<DataSection>,
+    kinds: Vec<DataKind>,
+}
+
+impl Layout {
+    fn new(zebin: &Zebin) -> Layout {
+        let mut layout = Layout {
+            places: Vec::new(),
+            sections: Vec::new(),
+            kinds: Vec::new(),
+        };
+        for section in &zebin.data {
+            let shared = matches!(section.kind, DataKind::Const | DataKind::Global);
+            let before = layout.kinds.iter().position(|kind| *kind == section.kind);
+            let before = before.filter(|_| shared && section.bytes.is_empty());
+            if let Some((index, whole)) =
+                before.and_then(|i| Some((i, layout.sections.get_mut(i)?)))
+            {
+                layout.places.push((index as u32, whole.size));
+                whole.size = whole.size.saturating_add(section.size);
+                continue;
+            }
+            layout.places.push((layout.sections.len() as u32, 0));
+            layout.kinds.push(section.kind);
+            layout.sections.push(DataSection {
+                size: section.size,
+                bytes: section.bytes.clone(),
+            });
+        }
+        layout
+    }
+
+    /// Where a byte of a section of the file lies.
+    fn place(&self, section: usize, byte: u64) -> Option<(u32, u64)> {
+        let (index, offset) = self.places.get(section)?;
+        Some((*index, offset.wrapping_add(byte)))
+    }
+
+    fn of_kind(&self, kind: DataKind) -> Vec<u32> {
+        let kinds = self.kinds.iter().zip(0..);
+        kinds
+            .filter(|(k, _)| **k == kind)
+            .map(|(_, index)| index)
+            .collect()
+    }
+}
+
+/// Where each variable is, by name, and in which sections.
 pub(super) fn places(zebin: &Zebin) -> Variables {
-    let symbols = zebin.symbols.iter();
-    let place = symbols.filter_map(|s| match s.place {
-        SymbolPlace::Data(i) if i < zebin.data.len() => Some((s.name.clone(), (i as u32, s.value))),
+    let layout = Layout::new(zebin);
+    let place = zebin.symbols.iter().filter_map(|s| match s.place {
+        SymbolPlace::Data(i) => Some((s.name.clone(), layout.place(i, s.value)?)),
         _ => None,
     });
-    place.collect()
+    Variables {
+        places: place.collect(),
+        constants: layout.of_kind(DataKind::Const),
+        globals: layout.of_kind(DataKind::Global),
+    }
 }
 
 /// Names of the program's stack-call functions in the order of their addresses.
@@ -29,28 +85,26 @@ pub(super) fn function_names(zebin: &Zebin) -> Vec<&str> {
 
 /// First contents of the variables of the program whose file has this digest.
 pub(super) fn image(zebin: &Zebin, digest: [u8; 32]) -> Result<DataImage, Error> {
-    let sections = zebin.data.iter().map(|section| DataSection {
-        size: section.size,
-        bytes: section.bytes.clone(),
-    });
+    let layout = Layout::new(zebin);
     let functions = function_names(zebin);
     let mut patches = Vec::new();
     for r in &zebin.relocations {
         if let RelocationPlace::Data(i) = r.place
             && i < zebin.data.len()
         {
-            patches.push(patch(zebin, &functions, i, r)?);
+            patches.push(patch(zebin, &layout, &functions, i, r)?);
         }
     }
     Ok(DataImage {
         program: digest,
-        sections: sections.collect(),
+        sections: layout.sections,
         patches,
     })
 }
 
 fn patch(
     zebin: &Zebin,
+    layout: &Layout,
     functions: &[&str],
     section: usize,
     r: &Relocation,
@@ -65,7 +119,10 @@ fn patch(
     };
     let symbol = r.symbol.and_then(|s| zebin.symbols.get(s));
     let target = symbol.and_then(|s| match s.place {
-        SymbolPlace::Data(d) if d < zebin.data.len() => Some((Some(d as u32), s.value)),
+        SymbolPlace::Data(d) if d < zebin.data.len() => {
+            let (section, byte) = layout.place(d, s.value)?;
+            Some((Some(section), byte))
+        }
         _ => functions
             .binary_search(&s.name.as_str())
             .ok()
@@ -95,9 +152,12 @@ fn patch(
         },
         |addend| addend as u64,
     );
+    let (section, offset) = layout
+        .place(section, r.offset)
+        .ok_or_else(|| unsupported("a section that does not exist".to_owned()))?;
     Ok(DataPatch {
-        section: section as u32,
-        offset: r.offset,
+        section,
+        offset,
         part,
         target,
         value: value.wrapping_add(addend),

@@ -161,14 +161,26 @@ impl Machine<'_, '_, '_> {
 
     fn surface_of(&mut self, b: &LscBlock2d) -> Result<Surface, Halt> {
         let mut values = [0u64; 6];
-        if b.params.len() != values.len() {
-            return Halt::malformed("a 2D block has six parameters");
-        }
-        for (v, p) in values.iter_mut().zip(&b.params) {
-            *v = match p {
-                LscScalar::Imm(n) => *n,
-                LscScalar::Var(o) => self.scalar_at(*o)?,
-            };
+        match &b.address {
+            BlockAddress::Operands(params) => {
+                if params.len() != values.len() {
+                    return Halt::malformed("a 2D block has six parameters");
+                }
+                for (v, p) in values.iter_mut().zip(params) {
+                    *v = match p {
+                        LscScalar::Imm(n) => *n,
+                        LscScalar::Var(o) => self.scalar_at(*o)?,
+                    };
+                }
+            }
+            BlockAddress::Payload { payload, x, y } => {
+                values[0] = self.payload(*payload, 0, 0, 8)?;
+                let dwords = values.iter_mut().skip(1).zip(2..);
+                for ((v, dword), more) in dwords.zip([0, 0, 0, *x, *y]) {
+                    let more = i64::from(more) as u64;
+                    *v = self.payload(*payload, 0, dword, 4)?.wrapping_add(more);
+                }
+            }
         }
         let [base, width, height, pitch, x, y] = values;
         let size = |less_one: u64| i64::from(less_one as u32).wrapping_add(1);

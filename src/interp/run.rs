@@ -118,6 +118,9 @@ impl Program {
         dwords(VarId::GROUP_ID_Y, &[word(6)]);
         dwords(VarId::GROUP_ID_Z, &[word(7)]);
         dwords(VarId::SR0, &[group.sr0(number)]);
+        if self.kernel.target().platform.eu_threads() != 0 {
+            dwords(VarId::MSG0, &[group.sr0(number) >> 8]);
+        }
         dwords(VarId::HW_ID, &[group.hw_id(number)]);
         let inputs = &self.kernel.module().inputs;
         for (input, &source) in inputs.iter().zip(&self.inputs.inputs) {

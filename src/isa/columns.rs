@@ -221,6 +221,8 @@ impl Classes {
     pub const PRED: Classes = Classes(Self::P);
     /// Address register.
     pub const ADDR: Classes = Classes(Self::A);
+    /// General or address register.
+    pub const GEN_ADDR: Classes = Classes(Self::G | Self::A);
     /// General, surface or sampler.
     pub const GEN_STATE: Classes = Classes(Self::G | Self::S);
     /// General, immediate, surface or sampler.
@@ -411,26 +413,26 @@ pub fn disagreement(types: &[Type]) -> Option<&'static str> {
 pub struct Platforms(u8);
 
 impl Platforms {
-    /// None of the four that this project knows (later hardware, or no hardware).
+    /// None of those that this project knows (later hardware, or no hardware).
     pub const NONE: Platforms = Platforms(0);
     /// All.
-    pub const ALL: Platforms = Platforms(0b1111);
+    pub const ALL: Platforms = Platforms(0b11_1111);
     /// `skl`.
-    pub const SKL_ONLY: Platforms = Platforms(0b0001);
-    /// `skl` and `pvc`.
-    pub const SKL_PVC: Platforms = Platforms(0b1001);
+    pub const SKL_ONLY: Platforms = Platforms(0b00_0001);
+    /// `skl`, and `pvc` and later: those with doubles.
+    pub const SKL_FROM_PVC: Platforms = Platforms(0b11_1001);
     /// `skl`, `tgllp`.
-    pub const UPTO_TGLLP: Platforms = Platforms(0b0011);
+    pub const UPTO_TGLLP: Platforms = Platforms(0b00_0011);
     /// `tgllp` and later.
-    pub const FROM_TGLLP: Platforms = Platforms(0b1110);
+    pub const FROM_TGLLP: Platforms = Platforms(0b11_1110);
     /// `acm-g10` and later.
-    pub const FROM_DG2: Platforms = Platforms(0b1100);
+    pub const FROM_DG2: Platforms = Platforms(0b11_1100);
     /// `acm-g10`.
-    pub const DG2_ONLY: Platforms = Platforms(0b0100);
-    /// `pvc`.
-    pub const PVC_ONLY: Platforms = Platforms(0b1000);
+    pub const DG2_ONLY: Platforms = Platforms(0b00_0100);
+    /// `pvc` and later.
+    pub const FROM_PVC: Platforms = Platforms(0b11_1000);
     /// All but `pvc`.
-    pub const NO_PVC: Platforms = Platforms(0b0111);
+    pub const NO_PVC: Platforms = Platforms(0b11_0111);
 
     /// Membership.
     pub const fn contains(self, platform: Platform) -> bool {

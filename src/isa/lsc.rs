@@ -244,7 +244,7 @@ spelled! { Scope {
 } }
 
 /// Spelling of cache controls; the index is the binary code (`module::Caching`).
-pub const CACHE_CONTROLS: [&str; 7] = ["df", "uc", "ca", "wb", "wt", "st", "ri"];
+pub const CACHE_CONTROLS: [&str; 8] = ["df", "uc", "ca", "wb", "wt", "st", "ri", "cc"];
 
 /// Spelling of the cache operations of a fence; the index is the binary code.
 pub const FENCE_OPS: [&str; 7] = [

@@ -16,6 +16,10 @@ pub enum Platform {
     Dg2,
     /// Xe-HPC (Ponte Vecchio, XT stepping).
     Pvc,
+    /// Xe2 (Battlemage and Lunar Lake, `bmg` and `lnl-m`).
+    Bmg,
+    /// Xe3 (Panther Lake, `ptl-h`).
+    Ptl,
 }
 
 impl Platform {
@@ -23,27 +27,53 @@ impl Platform {
     pub const fn bindless_shift(self) -> u32 {
         match self {
             Platform::Skl | Platform::Tgllp => 12,
-            Platform::Dg2 | Platform::Pvc => 6,
+            Platform::Dg2 | Platform::Pvc | Platform::Bmg | Platform::Ptl => 6,
         }
     }
 
     /// Every platform, oldest first.
-    pub const ALL: [Platform; 4] = [Platform::Skl, Platform::Tgllp, Platform::Dg2, Platform::Pvc];
+    pub const ALL: [Platform; 6] = [
+        Platform::Skl,
+        Platform::Tgllp,
+        Platform::Dg2,
+        Platform::Pvc,
+        Platform::Bmg,
+        Platform::Ptl,
+    ];
 
-    /// Bytes in one general register: 32, or 64 on PVC.
-    pub const fn grf_bytes(self) -> u32 {
+    /// Whether it is Xe-HPC or later: registers of 64 bytes, and messages and instructions of 16 lanes.
+    pub const fn has_wide_registers(self) -> bool {
         match self {
-            Platform::Pvc => 64,
-            _ => 32,
+            Platform::Skl | Platform::Tgllp | Platform::Dg2 => false,
+            Platform::Pvc | Platform::Bmg | Platform::Ptl => true,
         }
+    }
+
+    /// Whether it has the messages of the load/store cache (`lsc_*`).
+    pub const fn has_lsc(self) -> bool {
+        match self {
+            Platform::Skl | Platform::Tgllp => false,
+            Platform::Dg2 | Platform::Pvc | Platform::Bmg | Platform::Ptl => true,
+        }
+    }
+
+    /// Bytes in one general register: 32, or 64 on PVC and later.
+    pub const fn grf_bytes(self) -> u32 {
+        if self.has_wide_registers() { 64 } else { 32 }
     }
 
     /// Minimum lane count to which LSC payload components are padded (VISA.md 2.6). Devices before LSC have messages of
     /// 8 lanes that are the same otherwise.
     pub const fn lsc_min_lanes(self) -> u32 {
+        if self.has_wide_registers() { 16 } else { 8 }
+    }
+
+    /// Hardware threads of an execution unit, where code numbers them by unit and thread: Xe2 and later. 0 elsewhere.
+    pub const fn eu_threads(self) -> u8 {
         match self {
-            Platform::Pvc => 16,
-            Platform::Skl | Platform::Tgllp | Platform::Dg2 => 8,
+            Platform::Bmg => 8,
+            Platform::Ptl => 10,
+            Platform::Skl | Platform::Tgllp | Platform::Dg2 | Platform::Pvc => 0,
         }
     }
 
@@ -54,6 +84,8 @@ impl Platform {
             Platform::Tgllp => "tgllp",
             Platform::Dg2 => "acm-g10",
             Platform::Pvc => "pvc",
+            Platform::Bmg => "bmg",
+            Platform::Ptl => "ptl-h",
         }
     }
 }
@@ -73,8 +105,10 @@ impl FromStr for Platform {
             "tgllp" => Ok(Platform::Tgllp),
             "acm-g10" | "dg2" => Ok(Platform::Dg2),
             "pvc" => Ok(Platform::Pvc),
+            "bmg" | "lnl-m" | "lnl" => Ok(Platform::Bmg),
+            "ptl-h" | "ptl" => Ok(Platform::Ptl),
             _ => Err(format!(
-                "unknown device `{s}`: expected skl, tgllp, acm-g10 or pvc"
+                "unknown device `{s}`: expected skl, tgllp, acm-g10, pvc, bmg or ptl-h"
             )),
         }
     }

@@ -118,6 +118,9 @@ pub const SAMPLEINFO: u8 = 11;
 /// thread reads its own sampler and images have one level.
 pub const IGNORED_FLAGS: u8 = 6;
 
+/// Lowest bit of the number of a sampler's state in the byte offset that bindless samplers are found by: a state has 16 bytes.
+pub const SAMPLER_STATE_SHIFT: u32 = 4;
+
 /// Bit of `flags` that asks for a register more, in which each lane has a bit unless its texels come from a page that does not
 /// exist.
 pub const PIXEL_NULL_MASK: u8 = 1;

@@ -246,7 +246,7 @@ opcodes! {
     // Arithmetic.
     Add 0x01/0 ["add"] Arith Alu 2 : GEN Numeric <- GEN_IMM Numeric; Sat Arith Guard ALL Full "dst = s0 + s1"
     Avg 0x02/0 ["avg"] Arith Alu 2 : GEN Int32 <- GEN_IMM Int32; Sat Arith Guard ALL Full "dst = (s0 + s1 + 1) >> 1 without overflow"
-    Div 0x03/0 ["div"] Arith Alu 2 : GEN Numeric <- GEN_IMM Numeric; Sat Arith Guard ALL Full "dst = s0 / s1; integers truncate (not after tgllp), floats are approximate", on [Int UPTO_TGLLP, Df SKL_PVC]
+    Div 0x03/0 ["div"] Arith Alu 2 : GEN Numeric <- GEN_IMM Numeric; Sat Arith Guard ALL Full "dst = s0 / s1; integers truncate (not after tgllp), floats are approximate", on [Int UPTO_TGLLP, Df SKL_FROM_PVC]
     Dp2 0x04/0 ["dp2"] Arith Alu 2 : GEN F <- GEN_IMM F; Sat Arith Guard ALL Full "two-component dot product per group of four lanes, broadcast to the group"
     Dp3 0x05/0 ["dp3"] Arith Alu 2 : GEN F <- GEN_IMM F; Sat Arith Guard ALL Full "three-component dot product per group of four lanes"
     Dp4 0x06/0 ["dp4"] Arith Alu 2 : GEN F <- GEN_IMM F; Sat Arith Guard ALL Full "four-component dot product per group of four lanes"
@@ -268,25 +268,25 @@ opcodes! {
     Sad2 0x16/0 ["sad2"] Arith Alu 2 : GEN Word <- GEN_IMM Byte; Sat Arith Guard SKL_ONLY Full "sum of two absolute byte differences, into even lanes"
     Sin 0x17/0 ["sin"] Arith Alu 1 : GEN FloatHf <- GEN_IMM FloatHf; Sat Arith Guard ALL Full "sine of radians, approximate"
     Cos 0x18/0 ["cos"] Arith Alu 1 : GEN FloatHf <- GEN_IMM FloatHf; Sat Arith Guard ALL Full "cosine of radians, approximate"
-    Sqrt 0x19/0 ["sqrt"] Arith Alu 1 : GEN Float <- GEN_IMM Float; Sat Arith Guard ALL Full "square root, approximate", on [Df SKL_PVC]
+    Sqrt 0x19/0 ["sqrt"] Arith Alu 1 : GEN Float <- GEN_IMM Float; Sat Arith Guard ALL Full "square root, approximate", on [Df SKL_FROM_PVC]
     Rsqrt 0x1A/0 ["rsqrt"] Arith Alu 1 : GEN FloatHf <- GEN_IMM FloatHf; Sat Arith Guard ALL Full "1 / sqrt(s0), approximate"
-    Inv 0x1B/0 ["inv"] Arith Alu 1 : GEN Float <- GEN_IMM Float; Sat Arith Guard ALL Full "1 / s0, approximate", on [Df SKL_PVC]
-    Srnd 0x1E/0 ["srnd"] Arith Alu 2 : GEN Any <- GEN_IMM [FloatHf Any]; _ _ _ PVC_ONLY Full "stochastic rounding f to hf, hf to bf8 with random bits s1", pairs [Hf F, Ub Hf]
+    Inv 0x1B/0 ["inv"] Arith Alu 1 : GEN Float <- GEN_IMM Float; Sat Arith Guard ALL Full "1 / s0, approximate", on [Df SKL_FROM_PVC]
+    Srnd 0x1E/0 ["srnd"] Arith Alu 2 : GEN Any <- GEN_IMM [FloatHf Any]; _ _ _ FROM_PVC Full "stochastic rounding f to hf, hf to bf8 with random bits s1", pairs [Hf F, Ub Hf]
     Lzd 0x1F/0 ["lzd"] Arith Alu 1 : GEN D32 <- GEN_IMM Int32; _ Arith Guard ALL Full "leading zero count, 32 for zero"
     Addc 0x49/0 ["addc"] Arith AluPair 2 : GEN Ud <- GEN_IMM UdUv; _ Arith Guard ALL Full "dst = s0 + s1, second destination = carry (0 or 1)"
     Subb 0x4A/0 ["subb"] Arith AluPair 2 : GEN Ud <- GEN_IMM UdUv; _ Arith Guard ALL Full "dst = s0 - s1, second destination = borrow (0 or 1)"
     Sad2add 0x6A/0 ["sad2add"] Arith Alu 3 : GEN Word <- GEN_IMM [Byte Byte Word]; Sat Arith Guard SKL_ONLY Full "sad2 of s0 and s1 plus s2"
     Plane 0x6B/0 ["plane"] Arith Alu 2 : GEN F <- GEN_IMM F; Sat Arith Guard ALL Full "dst = s0[0] * u + s0[1] * v + s0[3]"
-    Sqrtm 0x7E/0 ["sqrtm"] Arith Alu 1 : GEN FloatDf <- GEN_IMM FloatDf; Sat Arith Guard SKL_PVC Full "IEEE square root"
-    Divm 0x7F/0 ["divm"] Arith Alu 2 : GEN FloatDf <- GEN_IMM FloatDf; Sat Arith Guard SKL_PVC Full "IEEE division"
+    Sqrtm 0x7E/0 ["sqrtm"] Arith Alu 1 : GEN FloatDf <- GEN_IMM FloatDf; Sat Arith Guard SKL_FROM_PVC Full "IEEE square root"
+    Divm 0x7F/0 ["divm"] Arith Alu 2 : GEN FloatDf <- GEN_IMM FloatDf; Sat Arith Guard SKL_FROM_PVC Full "IEEE division"
     Dp4a 0x82/0 ["dp4a"] Arith Alu 3 : GEN D32 <- GEN_IMM D32; Sat _ Guard FROM_TGLLP Full "dst = s0 + sum of four byte products of s1 and s2"
     Add3 0x84/0 ["add3"] Arith Alu 3 : GEN WordD32 <- GEN_IMM WordD32; Sat Arith Guard ALL Full "dst = s0 + s1 + s2"
     Madw 0x91/0 ["madw"] Arith Alu 3 : GEN D32 <- GEN_IMM Int32; _ Arith Guard ALL Full "64-bit s0 * s1 + s2: low dwords, then high dwords in the following registers"
-    Add3o 0x92/0 ["add3.o"] Arith Alu 3 : GEN WordD32 <- GEN_IMM WordD32; _ Arith Output PVC_ONLY Full "add3; the predicate in front receives the overflow bit of each lane"
+    Add3o 0x92/0 ["add3.o"] Arith Alu 3 : GEN WordD32 <- GEN_IMM WordD32; _ Arith Output FROM_PVC Full "add3; the predicate in front receives the overflow bit of each lane"
     Tanh 0x96/0 ["tanh"] Arith Alu 1 : GEN FloatHf <- GEN_IMM FloatHf; Sat Arith Guard NONE DecodeOnly "hyperbolic tangent, approximate"
     Sigm 0x97/0 ["sigm"] Arith Alu 1 : GEN FloatHf <- GEN_IMM FloatHf; Sat Arith Guard NONE DecodeOnly "logistic sigmoid, approximate"
-    Invm 0x9B/0 ["invm"] Arith AluPair 2 : GEN_PRED FloatDf <- GEN_IMM FloatDf; _ Arith Guard SKL_PVC Full "seed of s0 / s1; second destination = early-out predicate"
-    Rsqtm 0x9C/0 ["rsqtm"] Arith AluPair 1 : GEN_PRED FloatDf <- GEN_IMM FloatDf; _ Arith Guard SKL_PVC Full "seed of 1 / sqrt(s0); second destination = early-out predicate"
+    Invm 0x9B/0 ["invm"] Arith AluPair 2 : GEN_PRED FloatDf <- GEN_IMM FloatDf; _ Arith Guard SKL_FROM_PVC Full "seed of s0 / s1; second destination = early-out predicate"
+    Rsqtm 0x9C/0 ["rsqtm"] Arith AluPair 1 : GEN_PRED FloatDf <- GEN_IMM FloatDf; _ Arith Guard SKL_FROM_PVC Full "seed of 1 / sqrt(s0); second destination = early-out predicate"
 
     // Logic and bit manipulation.
     And 0x20/0 ["and"] Logic Alu 2 : GEN_PRED Int <- GEN_IMM_PRED Int; _ Logic Guard ALL Full "bitwise and, also of predicates"
@@ -302,15 +302,15 @@ opcodes! {
     Bfe 0x46/0 ["bfe"] Logic Alu 3 : GEN D32 <- GEN_IMM D32; _ _ Guard ALL Full "bit field extract: width, offset, value"
     Bfi 0x47/0 ["bfi"] Logic Alu 4 : GEN D32 <- GEN_IMM D32; _ _ Guard ALL Full "bit field insert: width, offset, insert, base"
     Bfrev 0x48/0 ["bfrev"] Logic Alu 1 : GEN D32 <- GEN_IMM D32; _ _ Guard ALL Full "reverse 32 bits"
-    Rol 0x80/0 ["rol"] Logic Alu 2 : GEN NoByte <- GEN_IMM NoByte; _ _ Guard FROM_TGLLP Full "rotate left", on [Int64 PVC_ONLY]
-    Ror 0x81/0 ["ror"] Logic Alu 2 : GEN NoByte <- GEN_IMM NoByte; _ _ Guard FROM_TGLLP Full "rotate right", on [Int64 PVC_ONLY]
+    Rol 0x80/0 ["rol"] Logic Alu 2 : GEN NoByte <- GEN_IMM NoByte; _ _ Guard FROM_TGLLP Full "rotate left", on [Int64 FROM_PVC]
+    Ror 0x81/0 ["ror"] Logic Alu 2 : GEN NoByte <- GEN_IMM NoByte; _ _ Guard FROM_TGLLP Full "rotate right", on [Int64 FROM_PVC]
     Bfn 0x85/0 ["bfn"] Logic Bfn 3 : GEN Int32 <- GEN_IMM Int32; _ Logic Guard ALL Full "any Boolean function of three inputs; its truth table is the suffix"
     Lfsr 0x98/0 ["lfsr"] Logic Unparsed 2 : GEN Ud <- GEN_IMM Ud; _ _ Guard NONE Rejected "pseudo-random number step"
 
     // Moves and comparison.
-    Fcvt 0x1D/0 ["fcvt"] Move Alu 1 : GEN Any <- GEN_IMM Any; _ _ _ PVC_ONLY Full "conversion to and from tf32 (in ud) and bf8 (in ub)", pairs [Ud F, F Ud, Ub Hf, Hf Ub]
+    Fcvt 0x1D/0 ["fcvt"] Move Alu 1 : GEN Any <- GEN_IMM Any; _ _ _ FROM_PVC Full "conversion to and from tf32 (in ud) and bf8 (in ub)", pairs [Ud F, F Ud, Ub Hf, Hf Ub]
     AddrAdd 0x28/0 ["addr_add"] Address Alu 2 : ADDR Address <- [ADDR GEN_IMM] [Address ByteWord]; _ _ _ ALL Full "address element = address of a variable, or address element, plus bytes"
-    Mov 0x29/0 ["mov"] Move Alu 1 : GEN Any <- GEN_IMM_PRED Any; Sat Arith Guard ALL Full "copy with conversion; also predicate to integer"
+    Mov 0x29/0 ["mov"] Move Alu 1 : GEN_ADDR Any <- GEN_IMM_PRED Any; Sat Arith Guard ALL Full "copy with conversion; also predicate to integer"
     Sel 0x2A/0 ["sel"] Move Alu 2 : GEN Numeric <- GEN_IMM Numeric; Sat Arith Selector ALL Full "dst = predicate ? s0 : s1 on every enabled lane"
     Setp 0x2B/0 ["setp"] Move Alu 1 : PRED Predicate <- GEN_IMM Int; _ _ _ ALL Full "predicate = bits of a scalar, or bit 0 of each lane"
     Cmp 0x2C/0 ["cmp"] Compare Cmp 2 : GEN_PRED Any <- GEN_IMM Numeric; _ Arith _ ALL Full "compare into a predicate, or all-ones / zero into a vector"
@@ -330,7 +330,7 @@ opcodes! {
     Faddr 0x50/0 ["faddr"] Flow Faddr 0 : GEN Int <- NONE None; _ _ _ ALL Full "address of a symbol"
     Fcall 0x67/0 ["fcall"] Flow Fcall 0 : NONE None <- NONE None; _ _ Guard ALL Full "stack call by name"
     Fret 0x68/0 ["fret"] Flow Ret 0 : NONE None <- NONE None; _ _ Guard ALL Full "return from a stack-call function"
-    SwitchJmp 0x69/0 ["switchjmp"] Flow SwitchJmp 0 : NONE None <- GEN_IMM Int; _ _ _ SKL_PVC Full "uniform jump to the label an index selects"
+    SwitchJmp 0x69/0 ["switchjmp"] Flow SwitchJmp 0 : NONE None <- GEN_IMM Int; _ _ _ SKL_FROM_PVC Full "uniform jump to the label an index selects"
     Goto 0x6C/0 ["goto"] Flow Branch 0 : NONE None <- NONE None; _ _ Guard ALL Full "structured branch: lanes whose predicate holds continue at the label"
 
     // Messages on surfaces, legacy spelling.
@@ -372,7 +372,7 @@ opcodes! {
     Wait 0x5B/0 ["wait"] Sync Wait 0 : NONE None <- GEN_IMM Int; _ _ _ ALL Full "wait for threads of a thread space; nothing in a work-group"
     Fence 0x5C/0 ["fence_global", "fence_local", "fence_sw"] Sync Fence 0 : NONE None <- NONE None; _ _ _ ALL Full "memory fence with a mask of options"
     Yield 0x5F/0 ["yield"] Sync Nullary 0 : NONE None <- NONE None; _ _ _ ALL Full "thread switch hint"
-    Nbarrier 0x60/0 ["nbarrier"] Sync Nbarrier 0 : NONE None <- GEN_IMM Int; _ _ _ PVC_ONLY Full "named barrier, signal or wait"
+    Nbarrier 0x60/0 ["nbarrier"] Sync Nbarrier 0 : NONE None <- GEN_IMM Int; _ _ _ FROM_PVC Full "named barrier, signal or wait"
     Sbarrier 0x7C/0 ["sbarrier"] Sync Sbarrier 0 : NONE None <- NONE None; _ _ _ ALL Full "split barrier, signal or wait"
 
     // Images through the sampler.

@@ -31,13 +31,7 @@ impl Lowerer<'_> {
             mask => mask,
         };
         let mut args = vec![mask.lanes(&mut self.b, 1)];
-        for (i, p) in b.params.iter().enumerate() {
-            let lane = if i == 0 { Lane::I64 } else { Lane::I32 };
-            args.push(match p {
-                LscScalar::Imm(n) => self.b.bits(lane, *n & (u64::MAX >> (64 - lane.bits()))),
-                LscScalar::Var(o) => self.lsc_scalar(*o, lane)?,
-            });
-        }
+        self.block_address(&b.address, &mut args)?;
         if args.len() != 7 {
             return Fail::malformed("a 2D block has six parameters");
         }
@@ -65,6 +59,36 @@ impl Lowerer<'_> {
         let results = self.b.f.inst(i).results.clone();
         for (r, v) in results.into_iter().enumerate() {
             self.set_payload(b.data, r as u32 * self.grf, v, mask.value(), true)?;
+        }
+        Ok(())
+    }
+
+    /// Base, width - 1, height - 1, pitch - 1, column and row.
+    fn block_address(&mut self, a: &BlockAddress, args: &mut Vec<Value>) -> Result<(), Fail> {
+        match a {
+            BlockAddress::Operands(params) => {
+                for (i, p) in params.iter().enumerate() {
+                    let lane = if i == 0 { Lane::I64 } else { Lane::I32 };
+                    args.push(match p {
+                        LscScalar::Imm(n) => {
+                            self.b.bits(lane, *n & (u64::MAX >> (64 - lane.bits())))
+                        }
+                        LscScalar::Var(o) => self.lsc_scalar(*o, lane)?,
+                    });
+                }
+            }
+            BlockAddress::Payload { payload, x, y } => {
+                let base = self.block_payload(*payload, 1, Lane::I64)?;
+                args.push(self.b.lane(base, 0));
+                for (dword, more) in [(2, 0), (3, 0), (4, 0), (5, *x), (6, *y)] {
+                    let v = self.block_payload(at(*payload, 4 * dword), 1, Lane::I32)?;
+                    let v = self.b.lane(v, 0);
+                    args.push(match more {
+                        0 => v,
+                        more => self.b.bin_imm(BinOp::Add, v, more.into()),
+                    });
+                }
+            }
         }
         Ok(())
     }

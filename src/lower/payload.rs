@@ -133,7 +133,7 @@ impl Lowerer<'_> {
                                 simd,
                                 shape,
                             };
-                            local_ids(b, ids, ty)
+                            local_ids(b, ids, o % 2, ty)
                         })?;
                 }
             }
@@ -161,6 +161,18 @@ impl Lowerer<'_> {
                 )
             })
         })?;
+        if self.kernel.target().platform.eu_threads() != 0 {
+            // Dword 0 is the number of the unit's group, as the runtime tells it; the others are not known.
+            define(self, VarId::MSG0, &|b, o, ty| {
+                dwords(b, ty, |b, k| match o / 4 + u32::from(k) {
+                    0 => {
+                        let sr0 = b.op(Op::Input(Input::Sr0(0)), vec![], Ty::I32);
+                        b.bin_imm(BinOp::LShr, sr0, 8)
+                    }
+                    _ => b.i32(0),
+                })
+            })?;
+        }
         define(self, VarId::HW_ID, &|b, _, ty| {
             dwords(b, ty, |b, _| b.op(Op::Input(Input::HwId), vec![], Ty::I32))
         })
@@ -255,7 +267,8 @@ impl Ids {
     }
 }
 
-fn local_ids(b: &mut super::build::Builder, ids: Ids, ty: Ty) -> Value {
+/// Local ids as a value of any type. A single byte is byte `byte` of one.
+fn local_ids(b: &mut super::build::Builder, ids: Ids, byte: u32, ty: Ty) -> Value {
     let lanes = (ty.bytes() / 2).max(1) as u16;
     let words = Ty::vector(Lane::I16, lanes);
     let (dim, lane) = (ids.dim, ids.lane as u8);
@@ -273,6 +286,7 @@ fn local_ids(b: &mut super::build::Builder, ids: Ids, ty: Ty) -> Value {
         }
     };
     if ty.bytes() < 2 {
+        let v = b.bin_imm(BinOp::LShr, v, i64::from(byte * 8));
         b.resize(v, ty.lane, false)
     } else {
         b.bitcast(v, ty)

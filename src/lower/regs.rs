@@ -243,11 +243,18 @@ impl RegFile {
                     if c.lo >= lo && c.hi <= hi {
                         let v = payload(b, c.lo - lo, c.ty());
                         b.write(var, v);
-                    } else {
-                        let e = c.lane.bytes();
-                        let start = lo.max(c.lo).next_multiple_of(e).max(c.lo);
-                        for o in (start..hi.min(c.hi)).step_by(e as usize) {
+                        continue;
+                    }
+                    let e = c.lane.bytes();
+                    for o in (c.lo..c.hi).step_by(e as usize) {
+                        if o >= lo && o + e <= hi {
                             let v = payload(b, o - lo, Ty::scalar(c.lane));
+                            write_cells(b, &[(c, var)], &[o], v);
+                            continue;
+                        }
+                        // What of the element lies outside stays as it is.
+                        for o in o.max(lo)..(o + e).min(hi) {
+                            let v = payload(b, o - lo, Ty::scalar(Lane::I8));
                             write_cells(b, &[(c, var)], &[o], v);
                         }
                     }

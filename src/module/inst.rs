@@ -514,6 +514,22 @@ impl Lsc {
     }
 }
 
+/// The surface of a 2D block message, and the block's first column and row in it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum BlockAddress {
+    /// Base, width-1, height-1, pitch-1, x, y, each an operand of its own.
+    Operands(Vec<LscScalar>),
+    /// One register with the base in its first 8 bytes and the other five in the dwords behind.
+    Payload {
+        /// The register.
+        payload: Raw,
+        /// Elements added to the column.
+        x: i32,
+        /// Rows added to the row.
+        y: i32,
+    },
+}
+
 /// `lsc_load_block2d` / `lsc_store_block2d`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LscBlock2d {
@@ -535,8 +551,8 @@ pub struct LscBlock2d {
     pub transpose: bool,
     /// VNNI packing.
     pub vnni: bool,
-    /// Base, width-1, height-1, pitch-1, x, y.
-    pub params: Vec<LscScalar>,
+    /// Where the surface is, and where in it the block begins.
+    pub address: BlockAddress,
     /// Destination or source.
     pub data: Raw,
 }

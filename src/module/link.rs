@@ -234,7 +234,10 @@ impl Shift {
                 }
             }
             Body::LscBlock2d(b) => {
-                b.params.iter_mut().for_each(|p| self.lsc_scalar(p));
+                match &mut b.address {
+                    BlockAddress::Operands(all) => all.iter_mut().for_each(|p| self.lsc_scalar(p)),
+                    BlockAddress::Payload { payload, .. } => self.raw(payload),
+                }
                 self.raw(&mut b.data);
             }
             Body::LscTyped(t) => {

@@ -277,9 +277,14 @@ pub struct OtherVar {
     pub v_name: Option<String>,
     /// `attrs={…}`.
     pub attrs: Vec<Attr>,
+    /// It exists without a declaration: the bindless sampler.
+    pub predefined: bool,
     /// Where it was declared.
     pub pos: Pos,
 }
+
+/// The sampler whose state is anywhere in the heap of sampler states: what it holds is a byte offset in it.
+pub const BINDLESS_SAMPLER: &str = "S31";
 
 /// Every variable of a module.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -5,6 +5,9 @@ use super::{Target, ValidError, rules, shapes};
 use crate::isa::{Opcode, Type};
 use crate::module::*;
 
+/// Bytes of the payload of a 2D block message that are read: an address and five dwords.
+const BLOCK_PAYLOAD_BYTES: u64 = 28;
+
 fn error(errors: &mut Vec<ValidError>, pos: Pos, message: String) {
     errors.push(ValidError { pos, message });
 }
@@ -430,9 +433,18 @@ impl Ctx<'_> {
                     .for_each(|r| self.raw(r));
             }
             Body::LscBlock2d(b) => {
-                for p in &b.params {
-                    if let LscScalar::Var(o) = p {
-                        self.origin(*o, 0);
+                match &b.address {
+                    BlockAddress::Operands(all) => {
+                        for p in all {
+                            if let LscScalar::Var(o) = p {
+                                self.origin(*o, 0);
+                            }
+                        }
+                    }
+                    BlockAddress::Payload { payload, .. } => {
+                        self.raw(*payload);
+                        let end = u64::from(payload.offset) + BLOCK_PAYLOAD_BYTES;
+                        self.within(payload.var, end);
                     }
                 }
                 self.raw(b.data);

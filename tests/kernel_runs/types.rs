@@ -324,8 +324,9 @@ fn arith_integer<T: Integer + Same>(t: &Target, rng: &mut Rng, size: (u32, u32),
     let job = if name == "uchar" { job.policies() } else { job };
     if let Some(r) = job.run() {
         let mut want = arith::arith_integer(&x, &y);
-        // The compiler takes the sign of the sum for that of an overflow, so it misjudges least + least, which is 0.
-        for i in (0..n).filter(|&i| name == "long" && x[i].wide() == T::least() && x[i] == y[i]) {
+        // Version 22.43 takes the sign of the sum for that of an overflow, so it misjudges least + least, which is 0.
+        let misjudged = name == "long" && !t.device.ends_with("-26");
+        for i in (0..n).filter(|&i| misjudged && x[i].wide() == T::least() && x[i] == y[i]) {
             want[17 * i + 7] = T::wrap(T::greatest());
         }
         r.exact(0, &want);

@@ -3,6 +3,10 @@
 #
 # usage: build.sh [name...]        without names: everything
 #
+# The kernels come from two compilers: version 22.43, for four devices, and with
+#     OCLOC=PROGRAM SUFFIX=-26 DEVICES="acm-g10 pvc bmg" build.sh
+# the current one (26.27), into bin/DEVICE-26. `cargo run -p xtask -- current-ocloc` gets one and names PROGRAM.
+#
 # Needs ocloc (Debian: intel-opencl-icd) and python3. Beside the zebins, the
 # .visaasm and .ze_info sections are written as plain text to $CORPUS for reading.
 set -eu
@@ -10,7 +14,9 @@ cd "$(dirname "$0")"
 HERE=$(pwd)
 
 CORPUS=${CORPUS:-/tmp/visa-corpus}
-DEVICES="skl tgllp acm-g10 pvc"
+OCLOC=${OCLOC:-ocloc}
+SUFFIX=${SUFFIX:-}
+DEVICES=${DEVICES:-skl tgllp acm-g10 pvc}
 WORK=$(mktemp -d)
 trap 'rm -rf "$WORK"' EXIT
 
@@ -20,7 +26,7 @@ EXCLUDED="
 gemm_tile:skl gemm_tile:tgllp gemm_tile:acm-g10
 double:tgllp double:acm-g10
 convert_double:tgllp convert_double:acm-g10
-image_sample:pvc image_access:pvc image_filter:pvc image_samples:pvc
+image_sample:pvc image_access:pvc image_filter:pvc image_samples:pvc image_write:pvc-26 image_samples:acm-g10-26
 call_ids:skl call_ids:tgllp
 "
 
@@ -35,7 +41,7 @@ image_samples
 "
 
 excluded() {
-    case " $(echo $EXCLUDED) " in *" $1:$2 "*) return 0 ;; esac
+    case " $(echo $EXCLUDED) " in *" $1:$2 "* | *" $1:$2$SUFFIX "*) return 0 ;; esac
     return 1
 }
 
@@ -52,16 +58,16 @@ compile() {
     extensions=
     case " $(echo $EXTENDED) " in *" $name "*) extensions=" -cl-ext=+all" ;; esac
     out="$WORK/$device/$name"
-    mkdir -p "$out" "bin/$device"
+    mkdir -p "$out" "bin/$device$SUFFIX"
     # From its own folder: the compiler leaves a file behind where it runs.
-    if ! (cd "$out" && env $environment ocloc compile -file "$HERE/$source.cl" -device "$device" \
+    if ! (cd "$out" && env $environment $OCLOC compile -file "$HERE/$source.cl" -device "$device" \
         -out_dir "$out" -output "$name" --format zebin -options "-cl-std=CL2.0" \
         -internal_options "-ze-emit-zebin-visa-sections$extensions") >"$out/$name.log" 2>&1; then
         echo "$name: ocloc fails for $device" >&2
         cat "$out/$name.log" >&2
         return 1
     fi
-    python3 slim.py "$out"/*.bin "bin/$device/$name.zebin" "$CORPUS/$device" "$name"
+    python3 slim.py "$out"/*.bin "bin/$device$SUFFIX/$name.zebin" "$CORPUS/$device$SUFFIX" "$name"
 }
 
 [ $# -gt 0 ] || set -- $(ls *.cl | sed 's/\.cl$//') $(for entry in $VARIANTS; do echo "${entry%%:*}"; done)
@@ -69,7 +75,7 @@ status=0
 for name in "$@"; do
     for device in $DEVICES; do
         if excluded "$name" "$device"; then
-            rm -f "bin/$device/$name.zebin"
+            rm -f "bin/$device$SUFFIX/$name.zebin"
         else
             compile "$name" "$device" || status=1
         fi

@@ -6,9 +6,12 @@
 //! `cargo run -p xtask -- mappings` runs all tests under `strace` and fails if memory was writable and executable; arguments
 //! go to `cargo test --workspace`;
 //! `cargo run --release -p xtask -- mutants` runs 200,000 damaged kernels on the interpreter and Cranelift, with `--features llvm` a
-//! tenth of them on LLVM too, and fails where engines differ; a number, or numbers `FROM..TO`, say which.
+//! tenth of them on LLVM too, and fails where engines differ; a number, or numbers `FROM..TO`, say which;
+//! `cargo run --release -p xtask --features llvm -- agree DIR...` launches every kernel of the containers below folders at random
+//! and compares the engines; for kernels that are not checked in.
 
 mod accuracy;
+mod agree;
 mod mappings;
 mod mutants;
 
@@ -21,12 +24,13 @@ fn main() -> ExitCode {
     let done = match task.as_str() {
         "docs" => docs().map_err(|e| e.to_string()),
         "accuracy" => accuracy::run(&arguments),
+        "agree" => agree::run(&arguments),
         "mappings" => mappings::run(&arguments),
         "mutants" => mutants::run(&arguments),
         "traced" => mappings::traced(&arguments),
         _ => {
             eprintln!(
-                "usage: cargo run -p xtask -- docs | accuracy [FUNCTION]... | mappings [ARGUMENT]... | \
+                "usage: cargo run -p xtask -- docs | accuracy [FUNCTION]... | agree DIR... | mappings [ARGUMENT]... | \
                  mutants [COUNT | FROM..TO]"
             );
             return ExitCode::from(2);

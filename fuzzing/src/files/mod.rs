@@ -11,7 +11,7 @@ use visa_jit::interp::{InterpError, InterpOptions};
 use visa_jit::isa::Platform;
 use visa_jit::lower::LowerError;
 use visa_jit::{Class, Engine, EngineOptions, Error, Kernel, Program};
-use visa_runtime::{DeviceMemory, LaunchStatus};
+use visa_runtime::{Buffer, DeviceMemory, LaunchStatus};
 
 use crate::native;
 use crate::rng::Rng;
@@ -43,9 +43,21 @@ pub struct File {
 /// When they cannot be read.
 pub fn checked_in() -> Vec<File> {
     let mut files = Vec::new();
-    for platform in Platform::ALL {
-        let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/kernels/bin");
-        let dir = PathBuf::from(dir).join(platform.to_string());
+    let bin = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/kernels/bin");
+    let folders = std::fs::read_dir(bin).unwrap_or_else(|e| panic!("{bin}: {e}"));
+    let mut folders: Vec<_> = folders.map(|e| e.expect("entry").path()).collect();
+    folders.sort();
+    for dir in folders {
+        let folder = dir
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        // A device, and the compiler's version if there are several.
+        let platform = Platform::ALL
+            .into_iter()
+            .find(|p| folder.starts_with(p.device()));
+        let platform = platform.unwrap_or_else(|| panic!("{folder} is no device"));
         let entries = std::fs::read_dir(&dir).unwrap_or_else(|e| panic!("{}: {e}", dir.display()));
         let mut paths: Vec<_> = entries.map(|e| e.expect("entry").path()).collect();
         paths.retain(|path| path.extension().is_some_and(|e| e == "zebin"));
@@ -53,7 +65,7 @@ pub fn checked_in() -> Vec<File> {
         for path in paths {
             let stem = path.file_stem().unwrap_or_default().to_string_lossy();
             files.push(File {
-                name: format!("{platform}/{stem}"),
+                name: format!("{folder}/{stem}"),
                 platform,
                 bytes: std::fs::read(&path).expect("readable"),
             });
@@ -87,8 +99,12 @@ impl Source {
 pub enum Verdict {
     /// The same on all of them.
     Same,
-    /// All refuse the program, or the launch.
-    Refused,
+    /// All refuse the program, or the launch, for a reason.
+    Refused(String),
+    /// The program does not load, for a reason.
+    Unreadable(String),
+    /// There is no such kernel.
+    Absent,
     /// It did not end in time, or needs more than engines have.
     Skipped,
     /// An engine does something else than the interpreter, or breaks.
@@ -109,9 +125,17 @@ impl Bench {
     /// # Panics
     /// When this computer cannot run generated code.
     pub fn new(llvm: bool) -> Bench {
+        Bench::with_fuel(llvm, FUEL)
+    }
+
+    /// As [`Bench::new`], with another number of instructions that a hardware thread of the interpreter may execute.
+    ///
+    /// # Panics
+    /// When this computer cannot run generated code.
+    pub fn with_fuel(llvm: bool, fuel: u64) -> Bench {
         let interpreted = |other_nans| EngineOptions {
             interpret: Some(InterpOptions {
-                fuel: Some(FUEL),
+                fuel: Some(fuel),
                 other_nans,
                 ..InterpOptions::default()
             }),
@@ -160,7 +184,7 @@ impl Bench {
                     return Verdict::Differs(e.to_string());
                 }
                 // One reader for all of them.
-                Err(_) => return Verdict::Refused,
+                Err(e) => return Verdict::Unreadable(e.to_string()),
             }
         }
         let kernels: Option<Vec<Kernel>> = loaded
@@ -168,14 +192,16 @@ impl Bench {
             .map(|program| program.kernels().get(kernel).cloned())
             .collect();
         let Some(kernels) = kernels else {
-            return Verdict::Refused;
+            return Verdict::Absent;
         };
-        let mut verdict = Verdict::Refused;
+        let mut verdict = Verdict::Absent;
         for _ in 0..launches {
-            match self.launch(&kernels, rng) {
-                Verdict::Refused => {}
-                found @ Verdict::Differs(_) => return found,
-                other => verdict = other,
+            match (self.launch(&kernels, rng), &verdict) {
+                (found @ Verdict::Differs(_), _) => return found,
+                // What a launch is refused for says nothing about the others.
+                (Verdict::Refused(_), Verdict::Same | Verdict::Skipped) => {}
+                (Verdict::Skipped, Verdict::Same) => {}
+                (other, _) => verdict = other,
             }
         }
         verdict
@@ -189,9 +215,39 @@ impl Bench {
             Ok(buffers) => buffers,
             Err(_) => return Verdict::Skipped,
         };
+        match self.engines_agree(kernels, &recipe, &buffers, None) {
+            // Flat addresses reach what an engine left behind the buffers: the same memory for all then.
+            Verdict::Differs(what) => match self.snapshot() {
+                Some(memory) => self.engines_agree(kernels, &recipe, &buffers, Some(&memory)),
+                None => Verdict::Differs(what),
+            },
+            verdict => verdict,
+        }
+    }
+
+    /// All that kernels can reach.
+    fn snapshot(&self) -> Option<Vec<u8>> {
+        let mut bytes = vec![0; usize::try_from(self.memory.size()).ok()?];
+        self.memory.read_at(self.memory.base(), &mut bytes).ok()?;
+        Some(bytes)
+    }
+
+    /// Launches on each engine, with memory as it is given.
+    fn engines_agree(
+        &self,
+        kernels: &[Kernel],
+        recipe: &Recipe,
+        buffers: &[Buffer],
+        memory: Option<&[u8]>,
+    ) -> Verdict {
         let mut outcomes: Vec<Outcome> = Vec::new();
         for (kernel, (name, _)) in kernels.iter().zip(&self.options) {
-            outcomes.push(match recipe.run(kernel, &buffers) {
+            if let Some(bytes) = memory
+                && let Err(e) = self.memory.write_at(self.memory.base(), bytes)
+            {
+                return Verdict::Differs(e.to_string());
+            }
+            outcomes.push(match recipe.run(kernel, buffers) {
                 Ok((LaunchStatus::Completed, bytes)) => Ok(bytes),
                 // The interpreter has come to the end before.
                 Ok(_) if outcomes.len() > 1 => {
@@ -202,10 +258,10 @@ impl Bench {
                 Err(error) if is_limit(&error) => return Verdict::Skipped,
                 // Payloads that end too early are found when code is made, and by the interpreter when it comes there.
                 Err(Error::Lower {
-                    error: LowerError::Malformed { .. },
+                    error: error @ LowerError::Malformed { .. },
                     ..
                 }) => {
-                    return Verdict::Refused;
+                    return Verdict::Refused(error.to_string());
                 }
                 Err(error) if error.exit_class() == Class::Internal => {
                     return Verdict::Differs(format!("{name}: {error}"));
@@ -226,7 +282,7 @@ impl Bench {
         }
         match first {
             Ok(_) => Verdict::Same,
-            Err(_) => Verdict::Refused,
+            Err(error) => Verdict::Refused(error.clone()),
         }
     }
 }

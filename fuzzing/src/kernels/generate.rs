@@ -404,7 +404,7 @@ impl Generator<'_> {
     fn compute(&mut self) -> Option<Node> {
         let row = *self.rng.pick(&self.rows);
         let types = self.types(row)?;
-        let step = if self.kernel.platform == Platform::Pvc {
+        let step = if self.kernel.platform.has_wide_registers() {
             8
         } else {
             4

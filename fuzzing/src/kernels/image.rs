@@ -4,7 +4,7 @@
 //! each.
 
 use visa_jit::isa::sampler::{SAMPLER_OPS, read_params};
-use visa_jit::isa::{Form, Opcode, OpcodeInfo, Platform, Type};
+use visa_jit::isa::{Form, Opcode, OpcodeInfo, Type};
 use visa_runtime::{
     Addressing, Channel, Comparison, ImageFormat, ImageKind, ImageShape, SamplerState,
 };
@@ -556,7 +556,7 @@ fn sampled(g: &mut Generator<'_>, row: &OpcodeInfo, lines: &mut Vec<String>) -> 
         .filter_map(|op| Some((op, read_params(op.opcode, op.code, false)?)))
         .filter(|(op, _)| op.opcode == row.opcode)
         // Offsets of each lane.
-        .filter(|(_, params)| params.offsets.is_none() || g.kernel.platform != Platform::Dg2)
+        .filter(|(_, params)| params.offsets.is_none() || !g.kernel.platform.has_lsc())
         .map(|(op, params)| (op.mnemonic, params.reference.is_some()))
         .collect();
     let (name, compares) = *g.rng.pick(&all);
@@ -609,6 +609,9 @@ fn sampled(g: &mut Generator<'_>, row: &OpcodeInfo, lines: &mut Vec<String>) -> 
     let registers = if gathers { 4 } else { channels.len() as u32 };
     // A register more has to fit.
     let unit = (bytes * n).max(g.kernel.platform.grf_bytes());
+    if registers * unit > super::ELEMENTS * bytes {
+        return None;
+    }
     let masked = (registers + 1) * unit <= super::ELEMENTS * bytes;
     let suffix = match g.rng.below(8) {
         0 if masked => ".pixel_null_mask",

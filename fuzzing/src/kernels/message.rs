@@ -419,7 +419,7 @@ const SIZES: [(&str, u32); 6] = [
 
 fn lsc(g: &mut Generator<'_>, lines: &mut Vec<String>) -> Option<String> {
     match g.rng.below(12) {
-        0 if g.kernel.platform == Platform::Pvc => return rectangle(g),
+        0 if g.kernel.platform.has_wide_registers() => return rectangle(g),
         1 | 2 => return block(g, lines),
         3..=5 => return lsc_atomic(g, lines),
         _ => {}
@@ -484,7 +484,7 @@ fn lsc(g: &mut Generator<'_>, lines: &mut Vec<String>) -> Option<String> {
 }
 
 pub(super) fn lsc_lanes(g: &mut Generator<'_>) -> Shape {
-    g.lanes(if g.kernel.platform == Platform::Pvc {
+    g.lanes(if g.kernel.platform.has_wide_registers() {
         &[8, 16, 32]
     } else {
         &[8, 16]

@@ -61,9 +61,9 @@ fn registers(g: &Generator<'_>, bytes: u32) -> u32 {
 /// A message of a data cache.
 pub(super) fn port(g: &mut Generator<'_>, split: bool, lines: &mut Vec<String>) -> Option<String> {
     let mut d = Draw { g, split, lines };
-    let new = matches!(d.g.kernel.platform, Platform::Dg2 | Platform::Pvc);
+    let new = d.g.kernel.platform.has_lsc();
     // Registers of 64 bytes are not spilled so.
-    let spills = d.g.kernel.platform != Platform::Pvc;
+    let spills = !d.g.kernel.platform.has_wide_registers();
     match d.g.rng.below(if new { 13 } else { 12 }) {
         0 => d.untyped(),
         1 => d.atomic(Numbers::Integers),

@@ -2,7 +2,7 @@
 //!
 //! Descriptors are put together here from what the hardware's documentation says of their fields, not by the code that reads them.
 
-use visa_jit::isa::{Form, Opcode, OpcodeInfo, Platform, Type};
+use visa_jit::isa::{Form, Opcode, OpcodeInfo, Type};
 
 use super::generate::Generator;
 use super::message::{ROOM, elements, flat, lsc_lanes};
@@ -68,9 +68,9 @@ pub(super) fn send(
         return texel(g, split, lines);
     }
     match g.kernel.platform {
-        Platform::Dg2 | Platform::Pvc if g.rng.chance(45) => lsc(g, split, lines),
-        Platform::Dg2 | Platform::Pvc if g.rng.chance(45) => {
-            match g.rng.below(if g.kernel.platform == Platform::Pvc {
+        _ if g.kernel.platform.has_lsc() && g.rng.chance(45) => lsc(g, split, lines),
+        _ if g.kernel.platform.has_lsc() && g.rng.chance(45) => {
+            match g.rng.below(if g.kernel.platform.has_wide_registers() {
                 4
             } else {
                 3

@@ -3,7 +3,7 @@
 //! Of the data cache, bits 18:14 say the type, 7:0 the surface; of LSC, 5:0 the operation, 30:29 how the surface is named. In
 //! front are coordinates, a register or two each, and behind them what is written, in one payload or two.
 
-use visa_jit::isa::{Platform, Type};
+use visa_jit::isa::Type;
 
 use super::generate::Generator;
 use super::image::{CELLS, FIRST, IMAGES, LAYERS, SHORTS, anywhere, apart, level, target};
@@ -54,7 +54,7 @@ impl Carried {
 
 /// A message to texels or of rows of an image.
 pub(super) fn texel(g: &mut Generator<'_>, split: bool, lines: &mut Vec<String>) -> Option<String> {
-    let lsc = matches!(g.kernel.platform, Platform::Dg2 | Platform::Pvc);
+    let lsc = g.kernel.platform.has_lsc();
     match g.rng.below(if lsc { 10 } else { 6 }) {
         0 => typed(g, split, false, lines),
         1 => typed(g, split, true, lines),
@@ -67,7 +67,7 @@ pub(super) fn texel(g: &mut Generator<'_>, split: bool, lines: &mut Vec<String>)
 
 /// Lanes of the data cache: those of a register of dwords.
 fn register_lanes(g: &mut Generator<'_>) -> Shape {
-    let wide = g.kernel.platform == Platform::Pvc;
+    let wide = g.kernel.platform.has_wide_registers();
     g.lanes(if wide { &[8, 16] } else { &[8] })
 }
 

@@ -69,7 +69,11 @@ impl Setting {
 
     /// Distance of first lanes: masks of four lanes are not legal on the last platform.
     fn step(self) -> u32 {
-        if self.platform == Platform::Pvc { 8 } else { 4 }
+        if self.platform.has_wide_registers() {
+            8
+        } else {
+            4
+        }
     }
 }
 

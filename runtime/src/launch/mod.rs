@@ -305,7 +305,7 @@ impl PreparedLaunch {
     /// `%sr0` must tell all hardware threads apart.
     fn check_numbers(&self, workers: usize) -> Result<(), LaunchError> {
         let wanted = workers as u64 * u64::from(self.threads);
-        let limit = 1u64 << self.kernel.meta().sr0_bits.count_ones();
+        let limit = self.kernel.meta().thread_numbers();
         if wanted > limit {
             return Err(LaunchError::TooManyThreads { wanted, limit });
         }

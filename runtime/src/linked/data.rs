@@ -98,6 +98,11 @@ impl ProgramData {
         Ok(data)
     }
 
+    /// The memory of a section.
+    pub fn section(&self, section: u32) -> Option<&Buffer> {
+        self.sections.get(section as usize)
+    }
+
     /// The address of a byte of a section; it need not lie in it.
     pub fn address(&self, section: u32, offset: u64) -> Option<u64> {
         let buffer = self.sections.get(section as usize)?;

@@ -84,6 +84,11 @@ pub enum SlotSource {
         /// Property.
         fact: SamplerFact,
     },
+    /// The word by which messages find the state of a surface or sampler that is bound to no index.
+    State {
+        /// Its bits.
+        word: u32,
+    },
 }
 
 /// Some bytes of the payload.
@@ -106,6 +111,8 @@ pub struct LaunchPlan {
     pub slots: Vec<Slot>,
     /// Binding-table indices and the arguments bound there, buffers or images.
     pub bindings: Vec<(u32, u32)>,
+    /// Binding-table indices and the sections of the program's variables bound there.
+    pub data_bindings: Vec<(u32, u32)>,
     /// Sampler indices and the arguments bound there.
     pub sampler_bindings: Vec<(u32, u32)>,
     /// Samplers that are written in the source, by index.
@@ -224,6 +231,11 @@ impl LaunchPlan {
             memory: Some(memory.clone()),
             extra_slm: 0,
         };
+        for &(surface, section) in &self.data_bindings {
+            let buffer = own.data.and_then(|data| data.section(section));
+            let buffer = buffer.ok_or_else(|| missing("section of variables"))?;
+            out.surfaces.bind(surface, buffer)?;
+        }
         self.bind(given, bound, &mut out.surfaces)?;
         let mut slm = 0;
         for slot in &self.slots {
@@ -334,6 +346,7 @@ impl Slot {
                 let printing = own.printing.map_or(0, PrintBuffer::address);
                 implicit::bytes(shape, simd, printing, own.local_ids)
             }
+            SlotSource::State { word } => word.to_le_bytes().to_vec(),
             SlotSource::Image { argument, fact } => match given.get(&argument) {
                 Some(ArgValue::Image(_, shape)) => fact.of(shape).to_le_bytes().to_vec(),
                 _ => return Err(missing(&format!("image as argument {argument}"))),

@@ -10,7 +10,7 @@ use crate::interp::machine::Machine;
 use crate::interp::number::mask;
 use crate::isa::sampler::{
     IGNORED_FLAGS, LOAD_MCS, LOD, OFFSET_SHIFTS, PIXEL_NULL_MASK, QUAD, ReadParams, SAMPLEINFO,
-    read_params,
+    SAMPLER_STATE_SHIFT, read_params,
 };
 use crate::isa::{Opcode, Type};
 use crate::module::*;
@@ -79,9 +79,19 @@ impl Machine<'_, '_, '_> {
             return Ok(0);
         };
         match self.t.samplers.get(id.0 as usize).and_then(|v| v.first()) {
+            // Entries of the heap of sampler states take 16 bytes.
+            Some(&offset) if self.is_bindless_sampler(id) => {
+                Ok(offset.wrapping_shr(SAMPLER_STATE_SHIFT))
+            }
             Some(&index) => Ok(index),
             None => Halt::malformed("unknown sampler"),
         }
+    }
+
+    fn is_bindless_sampler(&self, id: SamplerId) -> bool {
+        let vars = &self.program.kernel.module().vars;
+        let sampler = vars.sampler.get(id.0 as usize);
+        sampler.is_some_and(|s| s.predefined)
     }
 
     fn sample_operands(

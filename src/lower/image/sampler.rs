@@ -3,7 +3,7 @@
 use super::ImageMessage;
 use crate::isa::sampler::{
     IGNORED_FLAGS, LOAD_MCS, LOD, OFFSET_SHIFTS, PIXEL_NULL_MASK, QUAD, ReadParams, SAMPLEINFO,
-    read_params,
+    SAMPLER_STATE_SHIFT, read_params,
 };
 use crate::isa::{Opcode, Type};
 use crate::lower::Lowerer;
@@ -225,7 +225,13 @@ impl Lowerer<'_> {
 
     fn sampler_index(&mut self, id: SamplerId) -> Result<Value, Fail> {
         let var = self.samplers.get(id.0 as usize).and_then(|v| v.first());
+        let declared = self.kernel.module().vars.sampler.get(id.0 as usize);
         match var.copied() {
+            Some(var) if declared.is_some_and(|s| s.predefined) => {
+                let offset = self.b.read(var);
+                let shift = i64::from(SAMPLER_STATE_SHIFT);
+                Ok(self.b.bin_imm(BinOp::LShr, offset, shift))
+            }
             Some(var) => Ok(self.b.read(var)),
             None => Fail::malformed("unknown sampler"),
         }

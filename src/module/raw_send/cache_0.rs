@@ -119,7 +119,7 @@ impl Sent<'_> {
     /// A block of the thread's scratch memory: bits 13:12 say one, two or four registers of 32 bytes, 11:0 the first, and 17 that
     /// they are written. Bit 16 is about masks of older devices, and there is none. The vendor's assembler spills so.
     fn scratch_block(&mut self) -> Result<Decoded, Refusal> {
-        if self.platform == Platform::Pvc {
+        if self.platform.has_wide_registers() {
             return Err("no instruction is such a message on this device");
         }
         // Its own bits are where others have the surface, so that none is in a register.

@@ -19,7 +19,9 @@ impl Sent<'_> {
         let of_group = match self.platform {
             Platform::Skl => self.masked_r0(payload, NAME, 0x8F00_0000),
             Platform::Tgllp => self.masked_r0(payload, NAME, 0x7F00_0000),
-            Platform::Dg2 | Platform::Pvc => self.byte_of_r0_twice(payload, NAME, NAME + 3),
+            Platform::Dg2 | Platform::Pvc | Platform::Bmg | Platform::Ptl => {
+                self.byte_of_r0_twice(payload, NAME, NAME + 3)
+            }
         };
         if !of_group {
             return Err("it may be for another barrier than the group's");

@@ -11,7 +11,8 @@ use crate::isa::lsc::{AddrModel, AddrSize, DataSize, LscOp, Scope, Sfid, VECTOR_
 use crate::isa::send::{LSC_FENCE, function};
 use crate::isa::{Exec, Opcode, Type};
 use crate::module::{
-    Body, Caching, Channels, Lsc, LscBlock2d, LscScalar, LscSurface, LscTyped, Origin, Raw,
+    BlockAddress, Body, Caching, Channels, Lsc, LscBlock2d, LscScalar, LscSurface, LscTyped,
+    Origin, Raw,
 };
 
 /// Caches are not modelled.
@@ -286,7 +287,7 @@ impl Sent<'_> {
                 height: u16::from(height).saturating_add(1),
                 transpose: self.bits(15, 15) != 0,
                 vnni: self.bits(7, 7) != 0,
-                params,
+                address: BlockAddress::Operands(params),
                 data,
             }),
         ))

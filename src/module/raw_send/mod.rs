@@ -119,7 +119,7 @@ impl Sent<'_> {
         if constant(&self.send.desc).is_none() {
             return Err("the descriptor is not a constant");
         }
-        let has_lsc = matches!(self.platform, Platform::Dg2 | Platform::Pvc);
+        let has_lsc = self.platform.has_lsc();
         let decoded = match self.send.function() {
             // The extended descriptor may say something else, but for a surface.
             function::DATA_CACHE_0 | function::DATA_CACHE_1

@@ -326,6 +326,7 @@ impl<'s> Parser<'s> {
             elements: u32::try_from(elements).unwrap_or(MAX_ELEMENTS),
             v_name,
             attrs,
+            predefined: false,
             pos,
         })
     }

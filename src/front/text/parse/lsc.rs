@@ -333,11 +333,7 @@ impl<'s> Parser<'s> {
                 None,
             ));
         }
-        let mut params = vec![self.lsc_scalar()?];
-        for what in ["width - 1", "height - 1", "pitch - 1", "x", "y"] {
-            self.expect(b',', &format!("`,` and {what}"))?;
-            params.push(self.lsc_scalar()?);
-        }
+        let address = self.block_address()?;
         self.expect(b']', "`]`")?;
         if store {
             data = Some(self.block_data()?);
@@ -355,9 +351,37 @@ impl<'s> Parser<'s> {
             height: shape.height,
             transpose: shape.transpose,
             vnni: shape.vnni,
-            params,
+            address,
             data: raw,
         }))
+    }
+
+    /// `base, width, height, pitch, x, y`, or `payload + (x,y)`.
+    fn block_address(&mut self) -> PResult<BlockAddress> {
+        let start = self.at;
+        if self.peek().kind != TokenKind::Int {
+            let payload = self.lsc_raw()?;
+            if self.eat(b'+') {
+                self.expect(b'(', "`(x,y)`")?;
+                let x = self.block_offset("a column")?;
+                self.expect(b',', "`,` and a row")?;
+                let y = self.block_offset("a row")?;
+                self.expect(b')', "`)`")?;
+                return Ok(BlockAddress::Payload { payload, x, y });
+            }
+            self.at = start;
+        }
+        let mut params = vec![self.lsc_scalar()?];
+        for what in ["width - 1", "height - 1", "pitch - 1", "x", "y"] {
+            self.expect(b',', &format!("`,` and {what}"))?;
+            params.push(self.lsc_scalar()?);
+        }
+        Ok(BlockAddress::Operands(params))
+    }
+
+    fn block_offset(&mut self, what: &str) -> PResult<i32> {
+        let offset = self.int(what, i64::from(i32::MIN), i64::from(i32::MAX))?;
+        Ok(i32::try_from(offset).unwrap_or(0))
     }
 
     /// `data:d16.[blocks x]width x height<t|n><t|n>`.

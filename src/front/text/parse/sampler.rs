@@ -2,7 +2,7 @@
 
 use super::super::error::ErrorKind;
 use super::super::lexer::TokenKind;
-use super::super::spelling::{RGBA, SAMPLE_FLAGS};
+use super::super::spelling::{PAIRED_SURFACE_FROM, RGBA, SAMPLE_FLAGS};
 use super::{Mnemonic, PResult, Parser};
 use crate::isa::sampler::SamplerOp;
 use crate::isa::{Exec, Form};
@@ -31,6 +31,13 @@ impl<'s> Parser<'s> {
         };
         let surface = self.surface()?;
         let dst = self.raw()?;
+        if self.module.version >= PAIRED_SURFACE_FROM {
+            let token = self.peek();
+            if !self.raw()?.is_null() {
+                let message = "a paired surface is not supported".to_owned();
+                return Err(self.error(token, ErrorKind::Unsupported, message));
+            }
+        }
         let mut params = Vec::new();
         while self.peek().kind != TokenKind::End {
             if params.len() >= MAX_SAMPLE_PARAMS {

@@ -153,8 +153,27 @@ impl<'s> Parser<'s> {
         match self.symbols.find(name) {
             Some(Sym::Poison) => Err(Reported),
             Some(sym) => Ok((token, sym)),
+            None if name == BINDLESS_SAMPLER => Ok((token, self.bindless_sampler(name))),
             None => Err(self.undefined(token, name)),
         }
+    }
+
+    /// Few kernels use it, so it is there from its first use on.
+    fn bindless_sampler(&mut self, name: &'s str) -> Sym {
+        let samplers = &mut self.module.vars.sampler;
+        let sym = Sym::Sampler(SamplerId(u32::try_from(samplers.len()).unwrap_or(u32::MAX)));
+        samplers.push(OtherVar {
+            name: name.to_owned(),
+            elements: 1,
+            v_name: None,
+            attrs: Vec::new(),
+            predefined: true,
+            pos: Pos::default(),
+        });
+        if let Some(scope) = self.symbols.scopes.first_mut() {
+            scope.insert(name, sym);
+        }
+        sym
     }
 
     fn undefined(&mut self, token: Token, name: &'s str) -> Reported {

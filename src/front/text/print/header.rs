@@ -1,6 +1,6 @@
 //! Directives and declarations.
 
-use super::super::spelling::IMPLICIT_KINDS;
+use super::super::spelling::{IMPLICIT_KINDS, PAIRED_SURFACE_FROM};
 use super::{Printer, quote};
 use crate::module::*;
 use std::fmt::{self, Write};
@@ -10,6 +10,9 @@ impl Printer<'_> {
     pub(super) fn header(&mut self) -> fmt::Result {
         let m = self.module;
         writeln!(self.out, ".version {}.{}", m.version.0, m.version.1)?;
+        if m.version >= PAIRED_SURFACE_FROM {
+            self.out.push('\n');
+        }
         let directive = match m.kind {
             ModuleKind::Kernel => "kernel",
             ModuleKind::Function => "global_function",
@@ -37,6 +40,11 @@ impl Printer<'_> {
         self.out.push_str("\n/// VISA Predefined Variables\n");
         for p in &PREDEFINED {
             writeln!(self.out, "// .decl V{} v_type=G v_name={}", p.id.0, p.name)?;
+        }
+        if self.module.version >= PAIRED_SURFACE_FROM {
+            // No variable here: no kernel reads it, and what it holds is the finalizer's affair.
+            self.out
+                .push_str("// .decl V21 v_type=G v_name=%scratchloc\n");
         }
         for (i, name) in PREDEFINED_SURFACES.iter().enumerate() {
             writeln!(self.out, "// .decl T{i} v_type=T v_name={name}")?;
@@ -67,7 +75,7 @@ impl Printer<'_> {
             ('S', &vars.sampler),
             ('T', &vars.surface),
         ] {
-            for v in list {
+            for v in list.iter().filter(|v| !v.predefined) {
                 write!(
                     self.out,
                     ".decl {} v_type={class} num_elts={}",

@@ -186,7 +186,15 @@ impl Printer<'_> {
 
     fn block_address(&mut self, b: &LscBlock2d) -> fmt::Result {
         self.out.push_str("flat");
-        for (i, p) in b.params.iter().enumerate() {
+        let params = match &b.address {
+            BlockAddress::Operands(params) => params,
+            BlockAddress::Payload { payload, x, y } => {
+                self.out.push('[');
+                self.payload(*payload)?;
+                return write!(self.out, " + ({x},{y})]");
+            }
+        };
+        for (i, p) in params.iter().enumerate() {
             self.out.push_str(if i == 0 { "[" } else { ", " });
             self.scalar(p)?;
         }

@@ -9,7 +9,9 @@ mod lsc;
 mod memory;
 mod operands;
 
-use super::spelling::{self, FENCE_LETTERS, FENCE_LOCAL, FENCE_SOFTWARE, RGBA, SAMPLE_FLAGS};
+use super::spelling::{
+    self, FENCE_LETTERS, FENCE_LOCAL, FENCE_SOFTWARE, PAIRED_SURFACE_FROM, RGBA, SAMPLE_FLAGS,
+};
 use crate::isa::dpas::precision_name;
 use crate::isa::sampler::SamplerOp;
 use crate::isa::{Form, Opcode};
@@ -53,7 +55,11 @@ impl<'m> Printer<'m> {
                 let quoted = quote(name);
                 // The vendor's printer ends every subroutine but the first with a line of blanks.
                 let gap = if index == 0 { "" } else { "    \n" };
-                write!(self.out, "{gap}.function {quoted}\n\n")?;
+                let (before, behind) = match self.module.version >= PAIRED_SURFACE_FROM {
+                    true => ("\n", ""),
+                    false => ("", "\n"),
+                };
+                write!(self.out, "{gap}{before}.function {quoted}\n{behind}")?;
                 // The label repeats the name; a name that no label can have stands in the directive alone.
                 return if spelling::is_label(name) {
                     writeln!(self.out, "{name}:")
@@ -213,6 +219,9 @@ impl<'m> Printer<'m> {
         let info = inst.op.info().form == Form::Info3d;
         if !info {
             self.spaced_raw(s.dst)?;
+            if self.module.version >= PAIRED_SURFACE_FROM {
+                self.spaced_raw(Raw::NULL)?;
+            }
         }
         for p in &s.params {
             self.spaced_raw(*p)?;
