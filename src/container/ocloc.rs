@@ -20,7 +20,11 @@ use super::Device;
 use super::error::ContainerError;
 use super::limits;
 
-/// Environment variable that names the library to load instead of the system's.
+#[path = "ocloc_program.rs"]
+mod program;
+
+/// Environment variable that names the library to load instead of the system's, or a program to run in its place. A name with
+/// `.so` in it is a library's.
 pub const OCLOC_ENV: &str = "VISA_JIT_OCLOC";
 
 /// Where the library is looked for, in the loader's search path.
@@ -63,8 +67,14 @@ type VersionFn = unsafe extern "C" fn() -> c_int;
 pub struct Ocloc {
     path: PathBuf,
     version: (u16, u16),
-    invoke: InvokeFn,
-    free: FreeFn,
+    how: How,
+}
+
+/// How the compiler is called.
+#[derive(Clone, Copy, Debug)]
+enum How {
+    Library { invoke: InvokeFn, free: FreeFn },
+    Program,
 }
 
 /// Language of a source.
@@ -130,7 +140,12 @@ impl Ocloc {
     /// Loads the library named by [`OCLOC_ENV`], or else the system's.
     pub fn load() -> Result<Self, ContainerError> {
         if let Some(path) = std::env::var_os(OCLOC_ENV).filter(|path| !path.is_empty()) {
-            return Self::load_from(Path::new(&path));
+            let path = Path::new(&path);
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            return match name.contains(".so") {
+                true => Self::load_from(path),
+                false => Self::run_from(path),
+            };
         }
         let mut tried = Vec::new();
         for name in LIBRARY_NAMES {
@@ -151,12 +166,30 @@ impl Ocloc {
         Self::bind(library, path)
     }
 
+    /// Takes a program to run for each source, as `ocloc` itself or what starts it in another system's directories.
+    ///
+    /// # Errors
+    /// [`ContainerError::OclocMissing`] when there is no such file.
+    pub fn run_from(path: &Path) -> Result<Self, ContainerError> {
+        let missing = |detail| ContainerError::OclocMissing { detail };
+        let found = path.canonicalize();
+        let path = found.map_err(|e| missing(format!("{}: {e}", path.display())))?;
+        if !path.is_file() {
+            return Err(missing(format!("{}: not a file", path.display())));
+        }
+        Ok(Self {
+            path,
+            version: (0, 0),
+            how: How::Program,
+        })
+    }
+
     /// The name or path it was loaded by.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Version of the library's interface, major and minor.
+    /// Version of the library's interface, major and minor; zeros for a program.
     pub fn version(&self) -> (u16, u16) {
         self.version
     }
@@ -194,8 +227,7 @@ impl Ocloc {
         Ok(Self {
             path: path.to_owned(),
             version,
-            invoke,
-            free,
+            how: How::Library { invoke, free },
         })
     }
 
@@ -204,6 +236,23 @@ impl Ocloc {
     /// Only for sources one trusts, and where stray output and files do no harm; see the module's
     /// [`compile_in_worker`](super::compile_in_worker) for all others.
     pub fn compile(&self, request: &CompileRequest<'_>) -> Result<Compiled, ContainerError> {
+        let (invoke, free) = match self.how {
+            How::Library { invoke, free } => (invoke, free),
+            How::Program => {
+                let name = Path::new(request.name).file_name();
+                let call = Call::new(&CompileRequest {
+                    name: name.and_then(OsStr::to_str).unwrap_or(request.name),
+                    ..*request
+                })?;
+                let (code, outputs) = program::run(&self.path, &call).map_err(|error| {
+                    ContainerError::OclocBroken {
+                        path: self.path.clone(),
+                        message: error.to_string(),
+                    }
+                })?;
+                return self.result(request, code, outputs);
+            }
+        };
         let call = Call::new(request)?;
         // A call that died under the lock leaves nothing of ours half-done.
         let _one_at_a_time = CALLS
@@ -213,7 +262,7 @@ impl Ocloc {
             let builder = std::thread::Builder::new().name("ocloc".to_owned());
             let thread = builder
                 .stack_size(limits::OCLOC_STACK_BYTES)
-                .spawn_scoped(scope, || self.run(&call))
+                .spawn_scoped(scope, || run(invoke, free, &call))
                 .map_err(|error| format!("no thread to run it on: {error}"))?;
             thread.join().map_err(|_| "the call panicked".to_owned())
         });
@@ -258,56 +307,53 @@ impl Ocloc {
             }),
         }
     }
+}
 
-    /// The call itself: return code, and name and contents of each output.
-    fn run(&self, call: &Call) -> (i32, Vec<Output>) {
-        let argv: Vec<_> = call.argv.iter().map(|arg| arg.as_ptr()).collect();
-        let source = call.source.pointers();
-        let headers = call.headers.pointers();
-        let mut count = 0_u32;
-        let (mut data, mut lengths, mut names) =
-            (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
-        // SAFETY: every array outlives the call and has as many elements as its count says; strings end in
-        // NUL; the last four point to variables the library fills in.
-        let code = unsafe {
-            (self.invoke)(
-                c_uint::try_from(argv.len()).unwrap_or(0),
-                argv.as_ptr(),
-                source.count(),
-                source.data.as_ptr(),
-                source.lengths.as_ptr(),
-                source.names.as_ptr(),
-                headers.count(),
-                headers.data.as_ptr(),
-                headers.lengths.as_ptr(),
-                headers.names.as_ptr(),
-                &raw mut count,
-                &raw mut data,
-                &raw mut lengths,
-                &raw mut names,
-            )
-        };
-        let mut outputs = Vec::new();
-        if !data.is_null() && !lengths.is_null() && !names.is_null() {
-            for index in 0..count as usize {
-                // SAFETY: the library returned arrays of `count` elements, each a buffer of the stated length
-                // and a NUL-terminated name (null pointers are sorted out in `copy`).
-                outputs.push(unsafe {
-                    copy(*data.add(index), *lengths.add(index), *names.add(index))
-                });
-            }
+/// The call itself: return code, and name and contents of each output.
+fn run(invoke: InvokeFn, free: FreeFn, call: &Call) -> (i32, Vec<Output>) {
+    let argv: Vec<_> = call.argv.iter().map(|arg| arg.as_ptr()).collect();
+    let source = call.source.pointers();
+    let headers = call.headers.pointers();
+    let mut count = 0_u32;
+    let (mut data, mut lengths, mut names) = (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
+    // SAFETY: every array outlives the call and has as many elements as its count says; strings end in
+    // NUL; the last four point to variables the library fills in.
+    let code = unsafe {
+        invoke(
+            c_uint::try_from(argv.len()).unwrap_or(0),
+            argv.as_ptr(),
+            source.count(),
+            source.data.as_ptr(),
+            source.lengths.as_ptr(),
+            source.names.as_ptr(),
+            headers.count(),
+            headers.data.as_ptr(),
+            headers.lengths.as_ptr(),
+            headers.names.as_ptr(),
+            &raw mut count,
+            &raw mut data,
+            &raw mut lengths,
+            &raw mut names,
+        )
+    };
+    let mut outputs = Vec::new();
+    if !data.is_null() && !lengths.is_null() && !names.is_null() {
+        for index in 0..count as usize {
+            // SAFETY: the library returned arrays of `count` elements, each a buffer of the stated length
+            // and a NUL-terminated name (null pointers are sorted out in `copy`).
+            outputs.push(unsafe { copy(*data.add(index), *lengths.add(index), *names.add(index)) });
         }
-        // SAFETY: exactly what `oclocInvoke` filled in, and not used afterwards.
-        unsafe {
-            (self.free)(
-                &raw mut count,
-                &raw mut data,
-                &raw mut lengths,
-                &raw mut names,
-            )
-        };
-        (code, outputs)
     }
+    // SAFETY: exactly what `oclocInvoke` filled in, and not used afterwards.
+    unsafe {
+        free(
+            &raw mut count,
+            &raw mut data,
+            &raw mut lengths,
+            &raw mut names,
+        )
+    };
+    (code, outputs)
 }
 
 /// Copies one output.
@@ -348,6 +394,8 @@ struct Output {
 /// A call's arguments, owned.
 struct Call {
     argv: Vec<CString>,
+    /// Bytes behind the source that the library wants and no file has.
+    terminator: usize,
     source: Files,
     headers: Files,
 }
@@ -396,6 +444,7 @@ impl Call {
         }
         let mut call = Self {
             argv: argv.into_iter().map(c_string).collect::<Result<_, _>>()?,
+            terminator: usize::from(request.kind == SourceKind::OpenClC),
             source: Files::default(),
             headers: Files::default(),
         };

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{SAXPY, ok, saxpy, visa_jit};
+use super::{SAXPY, command, finish, ok, saxpy, visa_jit};
 
 fn json(args: &[&str]) -> Value {
     serde_json::from_str(&ok(args).stdout).unwrap()
@@ -134,4 +134,56 @@ fn a_kernel_that_never_ends_is_stopped() {
         let option = format!("--timeout={wrong}");
         assert_eq!(visa_jit(&saxpy(&[&option])).code, 2, "{wrong}");
     }
+}
+
+/// A program in the place of the compiler's library: it gets files and the library's command line.
+#[test]
+#[cfg(unix)]
+fn a_program_compiles() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = tempfile::tempdir().unwrap();
+    let root = env!("CARGO_MANIFEST_DIR");
+    let path = |name: &str| dir.path().join(name);
+    let script = format!(
+        "#!/bin/sh\n[ \"$1 $4\" = \"compile saxpy.cl\" ] && [ -f saxpy.cl ] || exit 3\n\
+         echo stray > kernel.visaasm\n\
+         cp {root}/tests/kernels/bin/bmg-26/saxpy.zebin out/saxpy_bmg.bin\n"
+    );
+    std::fs::write(path("compiler"), script).unwrap();
+    let runs = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(path("compiler"), runs).unwrap();
+    std::fs::write(path("saxpy.cl"), "kernel void saxpy() {}").unwrap();
+    let source = path("saxpy.cl");
+    let source = source.to_str().unwrap();
+    let with = |program: &str, args: &[&str]| {
+        let mut command = command(args);
+        command.env("VISA_JIT_OCLOC", path(program));
+        finish(command)
+    };
+    let run = [
+        "run",
+        source,
+        "--device",
+        "bmg",
+        "--kernel",
+        "saxpy",
+        "--global",
+        "4",
+        "--arg",
+        "zero:16",
+        "--arg",
+        "iota:f32:4",
+        "--arg",
+        "f32:2",
+        "--print",
+        "0=f32:4",
+    ];
+    let output = with("compiler", &run);
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    assert!(output.stdout.contains("0 2 4 6"), "{}", output.stdout);
+    std::fs::write(path("compiler"), "#!/bin/sh\necho no good; exit 7\n").unwrap();
+    let output = with("compiler", &run);
+    assert_eq!(output.code, 2, "{}", output.stderr);
+    assert!(output.stderr.contains("no good"), "{}", output.stderr);
+    assert_eq!(with("nothing", &run).code, 4);
 }

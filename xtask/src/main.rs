@@ -8,10 +8,13 @@
 //! `cargo run --release -p xtask -- mutants` runs 200,000 damaged kernels on the interpreter and Cranelift, with `--features llvm` a
 //! tenth of them on LLVM too, and fails where engines differ; a number, or numbers `FROM..TO`, say which;
 //! `cargo run --release -p xtask --features llvm -- agree DIR...` launches every kernel of the containers below folders at random
-//! and compares the engines; for kernels that are not checked in.
+//! and compares the engines; for kernels that are not checked in;
+//! `cargo run -p xtask -- current-ocloc` unpacks the compiler of Debian's development branch under `target/ocloc` and prints the
+//! program that runs it, for `VISA_JIT_OCLOC`.
 
 mod accuracy;
 mod agree;
+mod current_ocloc;
 mod mappings;
 mod mutants;
 
@@ -25,12 +28,13 @@ fn main() -> ExitCode {
         "docs" => docs().map_err(|e| e.to_string()),
         "accuracy" => accuracy::run(&arguments),
         "agree" => agree::run(&arguments),
+        "current-ocloc" => current_ocloc::run(),
         "mappings" => mappings::run(&arguments),
         "mutants" => mutants::run(&arguments),
         "traced" => mappings::traced(&arguments),
         _ => {
             eprintln!(
-                "usage: cargo run -p xtask -- docs | accuracy [FUNCTION]... | agree DIR... | mappings [ARGUMENT]... | \
+                "usage: cargo run -p xtask -- docs | accuracy [FUNCTION]... | agree DIR... | current-ocloc | mappings [ARGUMENT]... | \
                  mutants [COUNT | FROM..TO]"
             );
             return ExitCode::from(2);

@@ -256,9 +256,9 @@ impl Bench {
                 }
                 Ok(_) => return Verdict::Skipped,
                 Err(error) if is_limit(&error) => return Verdict::Skipped,
-                // Payloads that end too early are found when code is made, and by the interpreter when it comes there.
+                // What has no meaning or is not supported is found when code is made, and by the interpreter when it comes there.
                 Err(Error::Lower {
-                    error: error @ LowerError::Malformed { .. },
+                    error: error @ (LowerError::Malformed { .. } | LowerError::Unsupported { .. }),
                     ..
                 }) => {
                     return Verdict::Refused(error.to_string());

@@ -1,0 +1,67 @@
+//! Compiles by running a program with `ocloc`'s command line, for compilers that this process cannot load.
+//!
+//! Sources and results go through files of a directory of its own, which is also the program's working directory: it leaves files
+//! there.
+
+use std::io;
+use std::path::{Component, Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use super::{Call, ELF_MAGIC, Files, LOG_NAME, Output};
+
+/// Where results go.
+const RESULTS: &str = "out";
+
+/// Runs the program: its exit code, what it printed, and the file it made.
+pub(super) fn run(program: &Path, call: &Call) -> io::Result<(i32, Vec<Output>)> {
+    let directory = tempfile::tempdir()?;
+    let root = directory.path();
+    std::fs::create_dir(root.join(RESULTS))?;
+    write(root, &call.source, call.terminator)?;
+    write(root, &call.headers, 0)?;
+    // The first argument is the program's own name.
+    let arguments = call
+        .argv
+        .iter()
+        .skip(1)
+        .map(|a| a.to_string_lossy().into_owned());
+    let done = Command::new(program)
+        .args(arguments)
+        .args(["-out_dir", RESULTS])
+        .current_dir(root)
+        .stdin(Stdio::null())
+        .output()?;
+    let mut outputs = vec![Output {
+        name: LOG_NAME.to_vec(),
+        data: [done.stdout, done.stderr].concat(),
+    }];
+    for entry in std::fs::read_dir(root.join(RESULTS))? {
+        let data = std::fs::read(entry?.path())?;
+        // Beside the zebin there may be SPIR-V.
+        if data.starts_with(ELF_MAGIC) {
+            outputs.push(Output {
+                name: Vec::new(),
+                data,
+            });
+        }
+    }
+    Ok((done.status.code().unwrap_or(-1), outputs))
+}
+
+/// Writes files without the last bytes of each.
+fn write(root: &Path, files: &Files, without: usize) -> io::Result<()> {
+    for (name, data) in files.names.iter().zip(&files.data) {
+        let name = PathBuf::from(name.to_string_lossy().into_owned());
+        if !name.components().all(|c| matches!(c, Component::Normal(_))) {
+            let message = format!("`{}` is no name of a file in a directory", name.display());
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+        }
+        let path = root.join(name);
+        if let Some(parent) = path.parent() {
+            std::fs::create_dir_all(parent)?;
+        }
+        let end = data.len().saturating_sub(without);
+        std::fs::write(path, data.get(..end).unwrap_or_default())?;
+    }
+    Ok(())
+}
