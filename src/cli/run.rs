@@ -114,6 +114,9 @@ pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<Exit, Failure> {
     let engine = Engine::with_options(options)?;
     let program = file.program(&engine)?;
     let kernel = pick(&file.name, &program, args.kernel.as_deref())?;
+    for warning in kernel.warnings() {
+        tell(&format!("warning: {warning}"));
+    }
     let mut binding = Binding::new(engine.memory());
     let launch = launch(args, kernel, &mut binding)?;
     binding.check_results(args)?;

@@ -18,13 +18,15 @@ use crate::backend::{
     install, or_plainer,
 };
 use crate::interp::{self, InterpOptions};
+use crate::isa::{Form, Platform};
 use crate::lines::SourceMap;
 use crate::lower::{self, LocalIdShape};
+use crate::module::Inst;
 use crate::passes::{self, Halves};
 use crate::ssa::{self, Space, verify};
 use crate::valid::ValidKernel;
 use visa_runtime::KernelMeta;
-use visa_runtime::linked::{Argument, LaunchPlan};
+use visa_runtime::linked::{ArgKind, Argument, LaunchPlan};
 
 /// A kernel ready to be interpreted.
 pub(crate) struct Interpreted {
@@ -117,6 +119,33 @@ impl Kernel {
     /// The decoded, checked program; none of a kernel from a library, which has code only.
     pub fn valid(&self) -> Option<&ValidKernel> {
         self.visa().ok().map(|visa| visa.valid.as_ref())
+    }
+
+    /// What is suspicious about the kernel, one sentence each: results may not be what its source says.
+    ///
+    /// On `pvc` the vendor's compiler drops reads of images, and code goes on with values that were never written.
+    pub fn warnings(&self) -> Vec<String> {
+        let image = |a: &&Argument| matches!(a.kind, ArgKind::Image { .. });
+        let Some(argument) = self.arguments().iter().find(image) else {
+            return Vec::new();
+        };
+        let accesses = |inst: &Inst| {
+            let row = inst.op.info();
+            row.accesses_images() || matches!(row.form, Form::RawSend | Form::RawSends)
+        };
+        match self.valid() {
+            Some(valid)
+                if valid.target().platform == Platform::Pvc
+                    && !valid.module().insts.iter().any(accesses) =>
+            {
+                vec![format!(
+                    "kernel `{}` has an image, {}, and no instruction that accesses images: the compiler for pvc drops image reads",
+                    self.name(),
+                    argument.described()
+                )]
+            }
+            _ => Vec::new(),
+        }
     }
 
     /// Whether launches bind surfaces by index, as with kernels from vISA text.

@@ -176,6 +176,19 @@ pub struct OpcodeInfo {
 }
 
 impl OpcodeInfo {
+    /// Whether its messages read, write or ask about images.
+    pub fn accesses_images(&self) -> bool {
+        matches!(
+            self.form,
+            Form::Typed
+                | Form::TypedAtomic
+                | Form::Media
+                | Form::Sample3d
+                | Form::Load3d
+                | Form::Info3d
+        ) || self.opcode == Opcode::LscTyped
+    }
+
     /// What source `i` may be.
     pub fn src(&self, i: usize) -> Classes {
         let last = self.src_classes.last();

@@ -187,3 +187,22 @@ fn a_program_compiles() {
     assert!(output.stderr.contains("no good"), "{}", output.stderr);
     assert_eq!(with("nothing", &run).code, 4);
 }
+
+/// `read_imagef` by a compiler for a device that it thinks has no images.
+#[test]
+fn dropped_image_reads_are_warned_of() {
+    let output = ok(&[
+        "run",
+        "tests/cli/dropped_read.zebin",
+        "--global",
+        "4",
+        "--arg",
+        "zero:64",
+        "--arg",
+        "image2d:rgba32float:4x1",
+    ]);
+    let warning =
+        "warning: kernel `lost` has an image, argument 1 (`image2d_t image`), and no instruction";
+    assert!(output.stderr.contains(warning), "{}", output.stderr);
+    assert!(!ok(&saxpy(&[])).stderr.contains("warning"));
+}

@@ -32,7 +32,7 @@ pub fn exception(row: &OpcodeInfo) -> Option<&'static str> {
             _ => Some("uniform jumps and stack calls"),
         },
         Family::Memory | Family::Svm | Family::Lsc | Family::Sampler | Family::Misc
-            if message::generated(row.form) || image::needs_images(row) =>
+            if message::generated(row.form) || row.accesses_images() =>
         {
             None
         }
@@ -115,7 +115,7 @@ pub fn messages(seed: u64, row: &'static OpcodeInfo, count: usize) -> Kernel {
         platform: *rng.pick(&all),
         simd: *rng.pick(&[8, 16, 16, 32]),
         mode: 0x4c0,
-        images: image::needs_images(row) || (message::sends(row.form) && rng.chance(40)),
+        images: row.accesses_images() || (message::sends(row.form) && rng.chance(40)),
         variables: Vec::new(),
         aliases: Vec::new(),
         body: Vec::new(),

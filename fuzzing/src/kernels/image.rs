@@ -202,23 +202,10 @@ pub fn handles() -> Vec<String> {
         .collect()
 }
 
-/// True for rows that need images.
-pub fn needs_images(row: &OpcodeInfo) -> bool {
-    matches!(
-        row.form,
-        Form::Typed
-            | Form::TypedAtomic
-            | Form::Media
-            | Form::Sample3d
-            | Form::Load3d
-            | Form::Info3d
-    ) || row.opcode == Opcode::LscTyped
-}
-
 /// Letters of channels, and how many they are.
 const CHANNELS: [&str; 7] = ["R", "G", "RG", "GA", "RGB", "RGBA", "B"];
 
-/// A message of a row that [`needs_images`]; what prepares it goes to `lines`.
+/// A message of a row that accesses images; what prepares it goes to `lines`.
 pub(super) fn message(
     g: &mut Generator<'_>,
     row: &OpcodeInfo,

@@ -42,8 +42,8 @@ pub fn rows(platform: Platform, images: bool) -> Vec<&'static OpcodeInfo> {
     let runs = |row: &&OpcodeInfo| {
         row.platforms.contains(platform)
             && matches!(row.status, Status::Full | Status::Partial)
-            && (generated(row.form) || image::needs_images(row))
-            && (images || !image::needs_images(row))
+            && (generated(row.form) || row.accesses_images())
+            && (images || !row.accesses_images())
             // Matrices for 16 lanes are larger than the variables here.
             && (row.form != Form::Dpas || platform == Platform::Dg2)
             && super::generate::exception(row).is_none()
@@ -183,7 +183,7 @@ pub(super) fn lines(g: &mut Generator<'_>, row: &'static OpcodeInfo) -> Option<V
     let mut lines = Vec::new();
     let name = row.opcode.mnemonic();
     let text = match row.form {
-        _ if image::needs_images(row) => image::message(g, row, &mut lines)?,
+        _ if row.accesses_images() => image::message(g, row, &mut lines)?,
         Form::Oword => {
             let t = g.target()?;
             let n = *g.rng.pick(&[1, 2, 4, 8]);

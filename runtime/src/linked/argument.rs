@@ -107,7 +107,7 @@ impl Argument {
     }
 
     /// For messages.
-    pub(super) fn described(&self) -> String {
+    pub fn described(&self) -> String {
         match (self.name.as_str(), self.type_name.as_str()) {
             ("", _) => format!("argument {}", self.index),
             (name, "") => format!("argument {} (`{name}`)", self.index),
