@@ -99,6 +99,9 @@ impl Surfaces {
                 index
             }
         };
+        if index >= visa_runtime::abi::SURFACES as u32 {
+            return Err(format!("surface {index}"));
+        }
         // Entry 0 of the heap is the thread's scratch space.
         Ok(SlotSource::State {
             word: (index + 1) << self.shift,
@@ -387,4 +390,42 @@ pub(super) fn of_text(module: &Module, payload: &PayloadPlan, simd: u32) -> Laun
     }
     plan.slots.extend(indirect(payload, simd));
     plan
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn surfaces(bindings: Vec<(u32, Holds)>) -> Surfaces {
+        Surfaces {
+            bindings,
+            samplers: vec![(0, None)],
+            shift: 6,
+        }
+    }
+
+    #[test]
+    fn words_of_surfaces_and_samplers() {
+        let mut some = surfaces(vec![(0, Holds::Argument(4)), (1, Holds::Section(4))]);
+        let state = |word| Ok(SlotSource::State { word });
+        assert_eq!(some.word(Holds::Section(4)), state(2 << 6));
+        assert_eq!(some.word(Holds::Argument(7)), state(3 << 6));
+        assert_eq!(some.word(Holds::Argument(7)), state(3 << 6));
+        assert_eq!(some.sampler(Some(3), Some(1)), state(3 << 4));
+        assert_eq!(some.sampler(None, Some(2)), state(1 << 4));
+        let mut plan = LaunchPlan::default();
+        some.bind(&mut plan);
+        assert_eq!(plan.bindings, [(0, 4), (2, 7)]);
+        assert_eq!(plan.data_bindings, [(1, 4)]);
+        assert_eq!(plan.sampler_bindings, [(1, 2)]);
+    }
+
+    /// Numbers of a file may be any.
+    #[test]
+    fn numbers_beyond_the_tables_are_refused() {
+        let mut wild = surfaces(vec![(u32::MAX, Holds::Argument(0))]);
+        assert!(wild.word(Holds::Argument(0)).is_err());
+        assert!(wild.sampler(Some(u32::MAX), None).is_err());
+        assert!(wild.sampler(None, None).is_err());
+    }
 }
