@@ -1,6 +1,8 @@
 //! Kernels next to what a user would run instead: PoCL and Intel's OpenCL runtime for CPUs, ISPC and plain C.
 //!
 //! `cargo bench --bench peers [--features llvm] -- [--kernels PART] [--threads 1,2] [--rounds N] [--device skl] [--json PATH]`
+//! `cargo bench --bench peers [--features llvm] -- --scaling 2 [--contenders LLVM,PoCL] [--kernels PART] [--rounds N]` compares
+//! one thread with two.
 //!
 //! Every contender is a process of its own; they run a case in turn, A B C A B C …, after each has warmed up and its results
 //! were compared with Cranelift's. What is not installed is named and left out. OpenCL runtimes are found by the names of
@@ -14,6 +16,7 @@ mod support;
 
 mod cases;
 mod opencl;
+mod scaling;
 mod table;
 mod worker;
 
@@ -48,6 +51,10 @@ struct Options {
     rounds: usize,
     device: String,
     json: Option<PathBuf>,
+    /// Compare one thread with so many.
+    scaling: Option<usize>,
+    /// Contenders to compare then; all when empty.
+    contenders: Vec<String>,
 }
 
 fn options() -> Options {
@@ -58,6 +65,8 @@ fn options() -> Options {
         rounds: 11,
         device: "skl".to_owned(),
         json: None,
+        scaling: None,
+        contenders: Vec::new(),
     };
     let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
@@ -71,6 +80,8 @@ fn options() -> Options {
             "--rounds" => found.rounds = value().parse().unwrap_or(found.rounds).max(1),
             "--device" => found.device = value(),
             "--json" => found.json = Some(value().into()),
+            "--scaling" => found.scaling = value().parse().ok(),
+            "--contenders" => found.contenders = value().split(',').map(str::to_owned).collect(),
             // What cargo adds.
             "--bench" => {}
             other => panic!("unknown option {other}"),
@@ -160,6 +171,11 @@ fn surroundings(command: &mut Command, name: &str, threads: usize) {
     }
 }
 
+/// Launches of a measurement, when one takes so many microseconds.
+fn launches(time: f64) -> u32 {
+    (MICROSECONDS / time).clamp(1.0, MAX_LAUNCHES) as u32
+}
+
 /// One case on every peer that can run it.
 fn measure(case: &Case, number: usize, peers: &mut [Peer], rounds: usize) -> Row {
     let mut row = Row::new(case.name);
@@ -187,12 +203,11 @@ fn measure(case: &Case, number: usize, peers: &mut [Peer], rounds: usize) -> Row
         let warm = ready.and_then(|build| Ok((build, peer.ask("time 1")?)));
         match warm {
             Ok((build, time)) => {
-                let launches = (MICROSECONDS / time).clamp(1.0, MAX_LAUNCHES);
                 let outcome = Outcome {
                     build,
                     times: Vec::new(),
                 };
-                running.push((peer, launches as u32, outcome));
+                running.push((peer, launches(time), outcome));
             }
             Err(why) => row.absent(peer.column, peer.name, why),
         }
@@ -247,6 +262,9 @@ fn main() {
     if let Some(name) = &options.worker {
         let threads = options.threads.first().copied().unwrap_or(1);
         return worker::serve(name, threads, &options.device);
+    }
+    if let Some(threads) = options.scaling {
+        return scaling::run(threads, &options);
     }
     let runs: Vec<_> = options.threads.iter().map(|&n| run(n, &options)).collect();
     if let Some(path) = &options.json {

@@ -31,6 +31,7 @@ pub mod linked;
 mod memory;
 mod meta;
 mod payload;
+mod placement;
 mod pool;
 pub mod printf;
 mod stack;

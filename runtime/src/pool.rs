@@ -1,7 +1,14 @@
 //! Worker threads that work-groups are spread over.
 
 use crate::limits::MAX_WORKERS;
+use crate::placement::Placement;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long the launching thread spins for the others' last groups before it sleeps. Another thread wakes up to this much later,
+/// and ends that much later.
+const SPIN: Duration = Duration::from_micros(100);
 
 /// Why a pool could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -20,6 +27,7 @@ pub enum PoolError {
 pub struct WorkerPool {
     threads: Option<rayon::ThreadPool>,
     workers: usize,
+    placement: Arc<Placement>,
 }
 
 impl WorkerPool {
@@ -44,7 +52,11 @@ impl WorkerPool {
                     .build()?,
             ),
         };
-        Ok(WorkerPool { threads, workers })
+        Ok(WorkerPool {
+            threads,
+            workers,
+            placement: Arc::new(Placement::new(workers - 1)),
+        })
     }
 
     /// Workers, the launching thread included.
@@ -65,13 +77,15 @@ impl WorkerPool {
         let Some(threads) = &self.threads else {
             return work(first);
         };
+        self.placement.spread();
         let offer = Arc::new(Offer::default());
         // Waits also when `work` unwinds: the threads must not outlive what they borrow.
         let _closed = Closed(&offer);
         for item in others {
             let task = Task::new(item, &work);
-            let offer = offer.clone();
+            let (offer, placement) = (offer.clone(), self.placement.clone());
             threads.spawn(move || {
+                let _working = rayon::current_thread_index().map(|n| placement.work(n));
                 if let Some(_started) = offer.start() {
                     // SAFETY: the offer was open when this started, so `share` has not returned
                     // and does not before this ends; each task has an item of its own.
@@ -119,22 +133,32 @@ impl Task {
 /// Items that threads may still start on, and how many they work on.
 #[derive(Default)]
 struct Offer {
-    state: Mutex<(bool, usize)>,
+    state: Mutex<OfferState>,
+    /// [`OfferState::running`], for a look without the lock.
+    running: AtomicUsize,
     ended: Condvar,
 }
 
+#[derive(Default)]
+struct OfferState {
+    closed: bool,
+    /// Items that threads work on.
+    running: usize,
+}
+
 impl Offer {
-    fn lock(&self) -> MutexGuard<'_, (bool, usize)> {
+    fn lock(&self) -> MutexGuard<'_, OfferState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Begins work on an item, unless the offer is closed.
     fn start(&self) -> Option<Started<'_>> {
         let mut state = self.lock();
-        if state.0 {
+        if state.closed {
             return None;
         }
-        state.1 += 1;
+        state.running += 1;
+        self.running.store(state.running, Ordering::Relaxed);
         Some(Started(self))
     }
 }
@@ -144,7 +168,10 @@ struct Started<'a>(&'a Offer);
 
 impl Drop for Started<'_> {
     fn drop(&mut self) {
-        self.0.lock().1 -= 1;
+        let mut state = self.0.lock();
+        state.running -= 1;
+        self.0.running.store(state.running, Ordering::Relaxed);
+        drop(state);
         self.0.ended.notify_one();
     }
 }
@@ -154,9 +181,13 @@ struct Closed<'a>(&'a Offer);
 
 impl Drop for Closed<'_> {
     fn drop(&mut self) {
+        self.0.lock().closed = true;
+        let start = Instant::now();
+        while self.0.running.load(Ordering::Relaxed) != 0 && start.elapsed() < SPIN {
+            std::hint::spin_loop();
+        }
         let mut state = self.0.lock();
-        state.0 = true;
-        while state.1 != 0 {
+        while state.running != 0 {
             let woken = self.0.ended.wait(state);
             state = woken.unwrap_or_else(PoisonError::into_inner);
         }

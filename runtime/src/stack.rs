@@ -20,7 +20,7 @@ pub(crate) struct Stack {
 }
 
 impl Stack {
-    /// A stack on which a frame of so many bytes has room.
+    /// A stack with room for a frame of `frame` bytes and the reserve.
     pub(crate) fn new(frame: u32) -> io::Result<Stack> {
         let bytes = round_page(u64::from(frame) + RESERVE);
         let bytes = bytes.and_then(|b| usize::try_from(b).ok());

@@ -4,6 +4,8 @@
 mod common;
 #[path = "launch/fused.rs"]
 mod fused;
+#[path = "launch/short.rs"]
+mod short;
 
 use common::{kernel, meta, threads_of};
 use std::collections::HashSet;

@@ -2,7 +2,8 @@
 //!
 //! [`PreparedLaunch`] holds what depends on the kernel and the launch shape only: sizes of groups,
 //! tables of local ids, memory for the groups that run at one time. [`PreparedLaunch::run`] adds
-//! arguments and runs; without a pool it neither allocates nor waits for another thread.
+//! arguments and runs; without a pool it neither allocates nor waits for another thread. With a pool, a run that follows one
+//! of a few microseconds stays on the calling thread as well.
 //! The same prepared launch may run on several threads at once.
 //!
 //! A group runs on one worker from start to end. At a barrier its threads are suspended in their
@@ -28,10 +29,13 @@ use crate::payload::Payload;
 use crate::pool::WorkerPool;
 use crate::surface::SurfaceTable;
 use shape::KINDS;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use worker::{Job, Worker};
+
+/// A run on one thread that takes less is not worth waking another one for. Waking takes 20 to 60 µs.
+const SHORT: Duration = Duration::from_micros(40);
 
 /// What a launch is given.
 #[derive(Clone, Debug, Default)]
@@ -134,6 +138,8 @@ pub struct PreparedLaunch {
     threads: u32,
     /// States of launches that do not run now.
     idle: Mutex<Vec<RunState>>,
+    /// The last run took less time than waking other threads does: the next one is left to the calling thread.
+    short: AtomicBool,
 }
 
 /// What one run needs; kept for the next one.
@@ -180,6 +186,7 @@ impl PreparedLaunch {
             kinds,
             threads,
             idle: Mutex::new(Vec::new()),
+            short: AtomicBool::new(false),
         };
         if total != 0 {
             let mut state = RunState::default();
@@ -253,8 +260,13 @@ impl PreparedLaunch {
             });
         }
         let partial = self.partial_payloads(&arguments.payload)?;
-        let count = self.workers(options.pool);
-        self.check_numbers(count)?;
+        let most = self.workers(options.pool);
+        self.check_numbers(most)?;
+        let count = if self.short.load(Ordering::Relaxed) {
+            1
+        } else {
+            most
+        };
         let mut state = self.check_out();
         self.grow(&mut state, count, slm)?;
         state.stop.store(RUN, Ordering::Relaxed);
@@ -264,6 +276,7 @@ impl PreparedLaunch {
         let RunState { stop, workers } = &mut state;
         let job = Job::new(self, arguments, &partial, options, (stop, count as u64));
         let workers = &mut workers[..count];
+        let start = Instant::now();
         workers.iter_mut().for_each(|worker| worker.reset(&job));
         match (options.pool, workers) {
             (Some(pool), workers) if count > 1 => {
@@ -272,6 +285,8 @@ impl PreparedLaunch {
             (_, [first, ..]) => first.run(&job, slm, true),
             (_, []) => {}
         }
+        let short = if count > 1 { SHORT / 2 } else { SHORT };
+        self.short.store(start.elapsed() < short, Ordering::Relaxed);
         drop((watched, deadline));
         let report = self.report(&mut state, count);
         self.put_back(state);

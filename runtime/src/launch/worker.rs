@@ -24,6 +24,9 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 /// Groups that one call runs at most, so that a launch can be stopped between them.
 const MOST_GROUPS: u64 = 64;
 
+/// Parts of what is left to do that a worker takes at a time, for each worker.
+const SHARES: u64 = 8;
+
 /// What the workers of one launch share.
 pub(super) struct Job<'a> {
     pub code: &'a KernelCode,
@@ -38,8 +41,7 @@ pub(super) struct Job<'a> {
     /// Next group that no worker has taken.
     next: AtomicU64,
     total: u64,
-    /// Groups that a worker takes at a time.
-    chunk: u64,
+    workers: u64,
     stop_on_fault: bool,
     zero_scratch: bool,
 }
@@ -87,25 +89,25 @@ impl<'a> Job<'a> {
             stop,
             next: AtomicU64::new(0),
             total,
-            // Several helpings for each worker even out groups of unequal cost.
-            chunk: (total / (workers * 16)).clamp(1, 4096),
+            workers,
             stop_on_fault: options.on_fault == super::FaultAction::Stop,
             zero_scratch: options.zero_scratch,
         }
     }
 
-    /// Takes the next groups that nobody has; all of them when there is one worker.
+    /// Takes the next groups that no worker has; all of them when there is one worker. Others take a share of what is left,
+    /// which gets smaller: a worker that starts late and groups of unequal cost are evened out, and at the end no worker
+    /// waits for long.
     fn take(&self, alone: bool) -> Range<u64> {
-        let chunk = if alone { self.total } else { self.chunk };
-        let start = self.next.load(Ordering::Relaxed);
-        if start >= self.total {
-            return 0..0;
-        }
-        let start = self
-            .next
-            .fetch_add(chunk, Ordering::Relaxed)
-            .min(self.total);
-        start..start.saturating_add(chunk).min(self.total)
+        let end = |start: u64| {
+            let left = self.total - start;
+            let share = if alone { 1 } else { self.workers * SHARES };
+            start + (left / share).max(1)
+        };
+        let next = |start| (start < self.total).then(|| end(start));
+        let relaxed = Ordering::Relaxed;
+        let taken = self.next.fetch_update(relaxed, relaxed, next);
+        taken.map_or(0..0, |start| start..end(start))
     }
 
     /// Id of the group with a linear number, x fastest.
