@@ -1,5 +1,5 @@
-//! What `README.md` shows is true: the command it opens with prints what it says, and its table of
-//! instructions counts what the instruction table holds. `BLESS=1` rewrites the table.
+//! What the documentation shows is true: the command that `README.md` opens with prints what it says, and the table of
+//! instructions in `docs/support.md` counts what the instruction table holds. `BLESS=1` rewrites the table.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -7,7 +7,8 @@ use std::process::Command;
 
 use visa_jit::isa::{Family, Opcode, OpcodeInfo, Status};
 
-const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/README.md");
+const README: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/README.md");
+const SUPPORT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/support.md");
 /// Around the table.
 const FROM: &str = "<!-- opcodes -->\n";
 const TO: &str = "<!-- /opcodes -->";
@@ -20,7 +21,7 @@ fn between<'a>(text: &'a str, from: &str, to: &str) -> &'a str {
 
 #[test]
 fn the_first_command_prints_what_the_readme_says() {
-    let text = fs::read_to_string(PATH).unwrap();
+    let text = fs::read_to_string(README).unwrap();
     let shown = between(&text, "<!-- runs -->\n```console\n$ ", "```");
     let (line, output) = shown.split_once('\n').unwrap();
     let args = line.strip_prefix("cargo run --release -- ").unwrap();
@@ -73,15 +74,18 @@ fn short(row: &OpcodeInfo) -> String {
 
 #[test]
 fn the_table_of_instructions_is_fresh() {
-    let text = fs::read_to_string(PATH).unwrap();
+    let text = fs::read_to_string(SUPPORT).unwrap();
     let old = between(&text, FROM, TO);
     let new = table();
     if std::env::var_os("BLESS").is_some() {
         let (head, tail) = text.split_once(FROM).unwrap();
         let tail = tail.split_once(TO).unwrap().1;
-        fs::write(PATH, format!("{head}{FROM}{new}{TO}{tail}")).unwrap();
+        fs::write(SUPPORT, format!("{head}{FROM}{new}{TO}{tail}")).unwrap();
     } else {
-        assert!(old == new, "README.md is stale; BLESS=1 rewrites its table");
+        assert!(
+            old == new,
+            "docs/support.md is stale; BLESS=1 rewrites its table"
+        );
     }
 }
 

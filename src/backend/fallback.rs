@@ -118,14 +118,6 @@ mod tests {
             vec![(none, "codegen=none"), (inline, "bounds=inline")]
         }
 
-        fn compile(
-            &self,
-            function: &Function,
-            options: &CodegenOptions,
-        ) -> Result<CodeObject, BackendError> {
-            self.explain(function, options).map(|made| made.object)
-        }
-
         fn explain(
             &self,
             _: &Function,

@@ -186,7 +186,9 @@ pub trait Backend: Send + Sync {
         &self,
         function: &Function,
         options: &CodegenOptions,
-    ) -> Result<CodeObject, BackendError>;
+    ) -> Result<CodeObject, BackendError> {
+        self.explain(function, options).map(|made| made.object)
+    }
 
     /// The same with what was decided on the way, which may take longer.
     ///

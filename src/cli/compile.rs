@@ -63,7 +63,11 @@ pub struct CompileArgs {
     #[arg(long, value_enum, default_value = "zero")]
     pub oob: Oob,
     /// The device to compile sources for, or what a zebin or .visaasm was compiled for
-    #[arg(long, value_name = "skl|tgllp|acm-g10|pvc", visible_alias = "platform")]
+    #[arg(
+        long,
+        value_name = "skl|tgllp|acm-g10|pvc|bmg|ptl-h",
+        visible_alias = "platform"
+    )]
     pub device: Option<Platform>,
     /// With a directory: files compiled at one time; one for each processor if left out
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]

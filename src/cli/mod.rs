@@ -158,7 +158,11 @@ struct FileArgs {
     /// A zebin, a .cl or .spv source, or .visaasm text
     file: PathBuf,
     /// The device to compile sources for, or what a zebin or .visaasm was compiled for
-    #[arg(long, value_name = "skl|tgllp|acm-g10|pvc", visible_alias = "platform")]
+    #[arg(
+        long,
+        value_name = "skl|tgllp|acm-g10|pvc|bmg|ptl-h",
+        visible_alias = "platform"
+    )]
     device: Option<Platform>,
 }
 

@@ -20,7 +20,7 @@ use super::tools::ToolArgs;
 use super::values::{ElementType, Scalar};
 use super::{list, npy};
 use crate::backend::OobPolicy;
-use crate::engine::{Arg, ArgKind, Engine, EngineOptions, Kernel, Launch, Program};
+use crate::engine::{Arg, ArgKind, Engine, EngineOptions, Error, Kernel, Launch, Program};
 use crate::isa::Platform;
 
 /// Bytes of an `--input`; all registers of a thread together have fewer.
@@ -71,7 +71,11 @@ pub struct RunArgs {
     #[arg(long)]
     json: bool,
     /// The device to compile sources for, or what a zebin was compiled for
-    #[arg(long, value_name = "skl|tgllp|acm-g10|pvc", visible_alias = "platform")]
+    #[arg(
+        long,
+        value_name = "skl|tgllp|acm-g10|pvc|bmg|ptl-h",
+        visible_alias = "platform"
+    )]
     device: Option<Platform>,
     /// .visaasm only: the contents of a surface
     #[arg(long = "surface", value_name = "BTI=SPEC")]
@@ -246,18 +250,13 @@ pub fn pick<'a>(
     program: &'a Program,
     name: Option<&str>,
 ) -> Result<&'a Kernel, Failure> {
-    // A kernel that the file has and that cannot be read says why.
-    if let Some((_, error)) = name.and_then(|name| program.broken().iter().find(|(n, _)| n == name))
-    {
-        return Err(error.clone().into());
-    }
     let kernels = program.kernels();
     let names = || kernels.iter().map(Kernel::name).collect::<Vec<_>>();
     match (name, kernels) {
-        (Some(name), _) => kernels
-            .iter()
-            .find(|kernel| kernel.name() == name)
-            .ok_or_else(|| Failure::usage(list::no_kernel(file, name, &names()))),
+        (Some(name), _) => program.kernel(name).map_err(|error| match error {
+            Error::NoKernel { .. } => Failure::usage(list::no_kernel(file, name, &names())),
+            error => error.into(),
+        }),
         (None, [only]) => Ok(only),
         (None, []) => Err(Failure::usage(format!("{file} has no kernels"))),
         (None, _) => Err(Failure::usage(format!(

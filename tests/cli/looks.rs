@@ -54,6 +54,12 @@ fn text(dir: &tempfile::TempDir, body: &str) -> String {
     file.to_str().unwrap().to_owned()
 }
 
+/// `run` of a text file for eight work-items, with more options.
+fn run_text<'a>(file: &'a str, platform: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    let run = ["run", file, "--platform", platform, "--global", "8"];
+    [&run, more].concat()
+}
+
 #[test]
 fn inputs_of_text_point_to_buffers() {
     let dir = tempfile::tempdir().unwrap();
@@ -66,39 +72,30 @@ fn inputs_of_text_point_to_buffers() {
 ",
     );
     for backend in ["interp", "cranelift"] {
-        let out = ok(&[
-            "run",
+        let out = ok(&run_text(
             &file,
-            "--platform",
             "skl",
-            "--global",
-            "8",
-            "--local",
-            "8",
-            "--backend",
-            backend,
-            "--input",
-            "A=buffer:iota:u32:8",
-            "--print",
-            "A=u32:8",
-        ]);
+            &[
+                "--local",
+                "8",
+                "--backend",
+                backend,
+                "--input",
+                "A=buffer:iota:u32:8",
+                "--print",
+                "A=u32:8",
+            ],
+        ));
         assert_eq!(
             out.stdout, "input A: u32[8] = 5 6 7 8 9 10 11 12\n",
             "{backend}"
         );
     }
-    let out = visa_jit(&[
-        "run",
+    let out = visa_jit(&run_text(
         &file,
-        "--platform",
         "skl",
-        "--global",
-        "8",
-        "--input",
-        "A=u64:0",
-        "--print",
-        "A=u32:8",
-    ]);
+        &["--input", "A=u64:0", "--print", "A=u32:8"],
+    ));
     assert_eq!(out.code, 2);
     assert!(
         out.stderr.contains("A is not a buffer of this launch"),
@@ -112,20 +109,18 @@ fn a_kernel_that_never_ends_is_stopped() {
     let dir = tempfile::tempdir().unwrap();
     let file = text(&dir, "L:\n    goto (M1, 1) L\n");
     for backend in ["interp", "cranelift"] {
-        let out = visa_jit(&[
-            "run",
+        let out = visa_jit(&run_text(
             &file,
-            "--platform",
             "pvc",
-            "--global",
-            "8",
-            "--input",
-            "A=u64:0",
-            "--timeout",
-            "0.05",
-            "--backend",
-            backend,
-        ]);
+            &[
+                "--input",
+                "A=u64:0",
+                "--timeout",
+                "0.05",
+                "--backend",
+                backend,
+            ],
+        ));
         assert_eq!(out.code, 5, "{backend}: {}", out.stderr);
         assert!(out.stderr.contains("stopped by --timeout"));
     }

@@ -7,9 +7,13 @@
 #     OCLOC=PROGRAM SUFFIX=-26 DEVICES="acm-g10 pvc bmg" build.sh
 # the current one (26.27), into bin/DEVICE-26. `cargo run -p xtask -- current-ocloc` gets one and names PROGRAM.
 #
+# Other options of the compiler and another place for the results, here as `cargo run -p xtask -- agree DIR` takes it:
+#     OPTIONS=-cl-opt-disable BIN=DIR DEVICES="skl pvc" build.sh
+#
 # Needs ocloc (Debian: intel-opencl-icd) and python3. Beside the zebins, the
 # .visaasm and .ze_info sections are written as plain text to $CORPUS for reading.
 set -eu
+case ${BIN:-} in "" | /*) ;; *) BIN=$PWD/$BIN ;; esac
 cd "$(dirname "$0")"
 HERE=$(pwd)
 
@@ -17,6 +21,8 @@ CORPUS=${CORPUS:-/tmp/visa-corpus}
 OCLOC=${OCLOC:-ocloc}
 SUFFIX=${SUFFIX:-}
 DEVICES=${DEVICES:-skl tgllp acm-g10 pvc}
+OPTIONS=${OPTIONS:-}
+BIN=${BIN:-bin}
 WORK=$(mktemp -d)
 trap 'rm -rf "$WORK"' EXIT
 
@@ -58,16 +64,16 @@ compile() {
     extensions=
     case " $(echo $EXTENDED) " in *" $name "*) extensions=" -cl-ext=+all" ;; esac
     out="$WORK/$device/$name"
-    mkdir -p "$out" "bin/$device$SUFFIX"
+    mkdir -p "$out" "$BIN/$device$SUFFIX"
     # From its own folder: the compiler leaves a file behind where it runs.
     if ! (cd "$out" && env $environment $OCLOC compile -file "$HERE/$source.cl" -device "$device" \
-        -out_dir "$out" -output "$name" --format zebin -options "-cl-std=CL2.0" \
+        -out_dir "$out" -output "$name" --format zebin -options "-cl-std=CL2.0 $OPTIONS" \
         -internal_options "-ze-emit-zebin-visa-sections$extensions") >"$out/$name.log" 2>&1; then
         echo "$name: ocloc fails for $device" >&2
         cat "$out/$name.log" >&2
         return 1
     fi
-    python3 slim.py "$out"/*.bin "bin/$device$SUFFIX/$name.zebin" "$CORPUS/$device$SUFFIX" "$name"
+    python3 slim.py "$out"/*.bin "$BIN/$device$SUFFIX/$name.zebin" "$CORPUS/$device$SUFFIX" "$name"
 }
 
 [ $# -gt 0 ] || set -- $(ls *.cl | sed 's/\.cl$//') $(for entry in $VARIANTS; do echo "${entry%%:*}"; done)
@@ -75,11 +81,11 @@ status=0
 for name in "$@"; do
     for device in $DEVICES; do
         if excluded "$name" "$device"; then
-            rm -f "bin/$device$SUFFIX/$name.zebin"
+            rm -f "$BIN/$device$SUFFIX/$name.zebin"
         else
             compile "$name" "$device" || status=1
         fi
     done
 done
-du -sh bin
+du -sh "$BIN"
 exit $status

@@ -17,18 +17,19 @@ use cranelift_codegen::ir::{
 
 use super::emit::DATA;
 
-/// Copies below which a function is left alone. So it is with fewer copies than instructions: SHA-256 has half as many, and is 3 %
-/// faster with them.
+/// A function with fewer copies is left alone. So is one with fewer copies than instructions: SHA-256 has half as many copies as
+/// instructions, and is 3 % faster with them.
 const MANY: usize = 2_000;
-/// Copied instructions that one store is worth.
+/// A store is worth this number of copied instructions.
 const DEAR: usize = 8;
-/// Values that the slot holds; later ones overwrite the first, since nobody reads them.
+/// Values that the stack slot has room for. Further values overwrite earlier ones: nothing reads the slot, a store only keeps a
+/// value where it was computed.
 const SLOTS: usize = 64;
 /// Bytes of the largest value.
 const VALUE_BYTES: usize = 16;
-/// Copies that are followed before giving up, about 0.1 s.
+/// Copies that are followed before the count is given up, about 0.1 s.
 const FOLLOWED: usize = 2_000_000;
-/// How often to look for what the values stored so far leave.
+/// How often to count again what the stores so far leave.
 const ROUNDS: usize = 8;
 
 /// Stores what would be computed too often. Returns whether the optimiser may be run: not if it would still make more than twice

@@ -333,14 +333,6 @@ impl Backend for CraneliftBackend {
         ]
     }
 
-    fn compile(
-        &self,
-        function: &Function,
-        options: &CodegenOptions,
-    ) -> Result<CodeObject, BackendError> {
-        self.explain(function, options).map(|made| made.object)
-    }
-
     fn explain(
         &self,
         function: &Function,

@@ -1,7 +1,8 @@
 //! Words of the text form that are no part of the instruction set: what parser and printer must agree on.
 
-/// Version of the text from which a second surface, or null, stands behind the destination of sampler messages.
-pub const PAIRED_SURFACE_FROM: (u32, u32) = (4, 2);
+/// First version with today's layout of the text: sampler messages name a second, paired surface or null after the destination,
+/// and headers and comments are laid out as the compilers of IGC 2.x write them.
+pub const LAYOUT_4_2: (u32, u32) = (4, 2);
 
 /// Names of implicit inputs with a name of their own; others are `UNDEFINED_<n>`.
 pub(super) const IMPLICIT_KINDS: [(&str, u8); 4] = [

@@ -2,7 +2,7 @@
 
 use super::super::error::ErrorKind;
 use super::super::lexer::TokenKind;
-use super::super::spelling::{PAIRED_SURFACE_FROM, RGBA, SAMPLE_FLAGS};
+use super::super::spelling::{LAYOUT_4_2, RGBA, SAMPLE_FLAGS};
 use super::{Mnemonic, PResult, Parser};
 use crate::isa::sampler::SamplerOp;
 use crate::isa::{Exec, Form};
@@ -31,7 +31,7 @@ impl<'s> Parser<'s> {
         };
         let surface = self.surface()?;
         let dst = self.raw()?;
-        if self.module.version >= PAIRED_SURFACE_FROM {
+        if self.module.version >= LAYOUT_4_2 {
             let token = self.peek();
             if !self.raw()?.is_null() {
                 let message = "a paired surface is not supported".to_owned();

@@ -1,6 +1,6 @@
 //! Directives and declarations.
 
-use super::super::spelling::{IMPLICIT_KINDS, PAIRED_SURFACE_FROM};
+use super::super::spelling::{IMPLICIT_KINDS, LAYOUT_4_2};
 use super::{Printer, quote};
 use crate::module::*;
 use std::fmt::{self, Write};
@@ -10,7 +10,7 @@ impl Printer<'_> {
     pub(super) fn header(&mut self) -> fmt::Result {
         let m = self.module;
         writeln!(self.out, ".version {}.{}", m.version.0, m.version.1)?;
-        if m.version >= PAIRED_SURFACE_FROM {
+        if m.version >= LAYOUT_4_2 {
             self.out.push('\n');
         }
         let directive = match m.kind {
@@ -41,7 +41,7 @@ impl Printer<'_> {
         for p in &PREDEFINED {
             writeln!(self.out, "// .decl V{} v_type=G v_name={}", p.id.0, p.name)?;
         }
-        if self.module.version >= PAIRED_SURFACE_FROM {
+        if self.module.version >= LAYOUT_4_2 {
             // No variable here: no kernel reads it, and what it holds is the finalizer's affair.
             self.out
                 .push_str("// .decl V21 v_type=G v_name=%scratchloc\n");

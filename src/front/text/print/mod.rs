@@ -10,7 +10,7 @@ mod memory;
 mod operands;
 
 use super::spelling::{
-    self, FENCE_LETTERS, FENCE_LOCAL, FENCE_SOFTWARE, PAIRED_SURFACE_FROM, RGBA, SAMPLE_FLAGS,
+    self, FENCE_LETTERS, FENCE_LOCAL, FENCE_SOFTWARE, LAYOUT_4_2, RGBA, SAMPLE_FLAGS,
 };
 use crate::isa::dpas::precision_name;
 use crate::isa::sampler::SamplerOp;
@@ -55,7 +55,7 @@ impl<'m> Printer<'m> {
                 let quoted = quote(name);
                 // The vendor's printer ends every subroutine but the first with a line of blanks.
                 let gap = if index == 0 { "" } else { "    \n" };
-                let (before, behind) = match self.module.version >= PAIRED_SURFACE_FROM {
+                let (before, behind) = match self.module.version >= LAYOUT_4_2 {
                     true => ("\n", ""),
                     false => ("", "\n"),
                 };
@@ -219,7 +219,7 @@ impl<'m> Printer<'m> {
         let info = inst.op.info().form == Form::Info3d;
         if !info {
             self.spaced_raw(s.dst)?;
-            if self.module.version >= PAIRED_SURFACE_FROM {
+            if self.module.version >= LAYOUT_4_2 {
                 self.spaced_raw(Raw::NULL)?;
             }
         }

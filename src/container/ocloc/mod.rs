@@ -9,6 +9,8 @@
 //! to the working directory. [`compile_in_worker`](super::compile_in_worker) has none of these effects.
 #![allow(unsafe_code, reason = "calls a C library through pointers")]
 
+mod program;
+
 use std::ffi::{CStr, CString, OsStr, OsString, c_char, c_int, c_uint};
 use std::path::{Path, PathBuf};
 use std::ptr;
@@ -19,9 +21,6 @@ use libloading::Library;
 use super::Device;
 use super::error::ContainerError;
 use super::limits;
-
-#[path = "ocloc_program.rs"]
-mod program;
 
 /// Environment variable that names the library to load instead of the system's, or a program to run in its place. A name with
 /// `.so` in it is a library's.
