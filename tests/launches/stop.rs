@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use visa_jit::backend::{BackendKind, Strategy};
 use visa_jit::interp::InterpOptions;
 use visa_jit::isa::Platform;
-use visa_jit::{Engine, EngineOptions, Error, Launch};
+use visa_jit::{Engine, EngineOptions, Error, Launch, Program};
 use visa_runtime::{Interrupter, LaunchStatus};
 
 /// What a launch may take from its deadline to its end. Ours is 50 ms; the rest is for tests that run beside this one.
@@ -75,17 +75,24 @@ const RECURSION: &str = "    call (M1, 1) S
     ret (M1, 1)
 ";
 
-fn check(what: &str, body: &str) {
+fn check_text(what: &str, body: &str) {
     let text = kernel(body);
+    check(what, |engine| {
+        let program = engine.program_from_text("k", &text, Platform::Skl);
+        (program.unwrap(), Launch::new([16, 1, 1]))
+    });
+}
+
+fn check(what: &str, load: impl Fn(&Engine) -> (Program, Launch)) {
     for (name, engine) in engines() {
-        let program = engine.program_from_text("k", &text, Platform::Skl).unwrap();
+        let (program, launch) = load(&engine);
         let kernel = &program.kernels()[0];
         // Compiled before the clock runs.
-        kernel.prepare(&Launch::new([16, 1, 1])).unwrap();
+        kernel.prepare(&launch).unwrap();
 
         let limit = Duration::from_millis(20);
         let start = Instant::now();
-        let report = kernel.launch(&Launch::new([16, 1, 1]).deadline(limit));
+        let report = kernel.launch(&launch.clone().deadline(limit));
         let report = report.unwrap();
         let late = start.elapsed().saturating_sub(limit);
         assert_eq!(
@@ -96,7 +103,7 @@ fn check(what: &str, body: &str) {
         assert!(late < LATE, "{what}, {name}: {late:?} late");
 
         let interrupter = Interrupter::new();
-        let launch = Launch::new([16, 1, 1]).interrupter(interrupter.clone());
+        let launch = launch.interrupter(interrupter.clone());
         let (report, late) = std::thread::scope(|s| {
             let launched = s.spawn(|| kernel.launch(&launch).unwrap());
             std::thread::sleep(limit);
@@ -111,12 +118,35 @@ fn check(what: &str, body: &str) {
 
 #[test]
 fn a_tree_of_calls() {
-    check("calls", &tree_of_calls());
+    check_text("calls", &tree_of_calls());
 }
 
 #[test]
 fn recursion() {
-    check("recursion", RECURSION);
+    check_text("recursion", RECURSION);
+}
+
+/// `fib.zebin` is what ocloc makes for pvc of
+/// `int fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }`
+/// `kernel void k(global int *out, int n) { out[get_global_id(0)] = fib(n); }`
+#[test]
+fn recursion_through_the_stack() {
+    let zebin = include_bytes!("fib.zebin");
+    let load = |engine: &Engine, n: i32| {
+        let program = engine.program_from_zebin(zebin, None).unwrap();
+        let out = engine.memory().alloc_from(&[0_i32; 16]).unwrap();
+        let launch = Launch::new([16, 1, 1]).arg(0, &out).arg(1, n);
+        (program, launch, out)
+    };
+    for (name, engine) in engines() {
+        let (program, launch, out) = load(&engine, 10);
+        program.kernels()[0].launch(&launch).unwrap();
+        assert_eq!(out.to_vec_of::<i32>(), [55; 16], "{name}");
+    }
+    check("fib", |engine| {
+        let (program, launch, _) = load(engine, 50);
+        (program, launch)
+    });
 }
 
 /// A deadline and an interruption hold while the code is made, too, and what was made is there for the next launch.
