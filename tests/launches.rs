@@ -2,6 +2,8 @@
 
 #[path = "launches/frames.rs"]
 mod frames;
+#[path = "launches/implicit.rs"]
+mod implicit;
 mod reference;
 #[path = "launches/shapes.rs"]
 mod shapes;

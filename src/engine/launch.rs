@@ -14,7 +14,6 @@ use crate::interp;
 use crate::lines::SourceLine;
 use crate::lower::LocalIdShape;
 use crate::ssa::{AccessKind, Site, Space};
-use visa_runtime::LocalIdTable;
 use visa_runtime::linked::{ArgKind, ArgValue as Arg, Bindings, LaunchMemory, PlanError};
 use visa_runtime::printf::{Output, PrintBuffer};
 use visa_runtime::{
@@ -295,11 +294,8 @@ pub struct Prepared {
     oob: OobPolicy,
     interrupter: Option<Interrupter>,
     deadline: Option<Duration>,
-    /// Keeps private memory alive.
-    _private: Option<Buffer>,
-    /// Likewise the local ids that functions read.
-    _local_ids: Option<LocalIdTable>,
-    printing: Option<PrintBuffer>,
+    /// What the arguments hold addresses of.
+    own: LaunchMemory,
 }
 
 impl Kernel {
@@ -327,24 +323,11 @@ impl Kernel {
         let engine = &self.parts().engine;
         let memory = engine.memory();
         let prints = self.plan().prints();
-        let printing = prints.then(|| PrintBuffer::new(memory)).transpose()?;
         // What is printed has an order only if groups run one after the other.
         let most = if prints { 1 } else { prepared.groups() };
         let pool = engine.pool(launch.threads, most)?;
-        let private = self.plan().private_bytes;
-        let private = private.saturating_mul(prepared.hw_threads(pool.as_deref()));
-        let private = (private != 0).then(|| memory.alloc(private)).transpose()?;
-        let local_ids = match self.plan().wants_local_ids() {
-            true => prepared.local_id_table(memory)?,
-            false => None,
-        };
-        let own = LaunchMemory {
-            private: private.as_ref(),
-            printing: printing.as_ref(),
-            data: Some(&self.parts().data.data),
-            local_ids: local_ids.as_ref(),
-        };
-        let arguments = self.layout(launch, &shape, own)?;
+        let own = LaunchMemory::new(self.plan(), &prepared, memory, pool.as_deref())?;
+        let arguments = self.layout(launch, &shape, &own)?;
         Ok(Prepared {
             kernel: self.clone(),
             code,
@@ -354,9 +337,7 @@ impl Kernel {
             oob: launch.oob,
             interrupter: launch.interrupter.clone(),
             deadline: launch.deadline,
-            _private: private,
-            _local_ids: local_ids,
-            printing,
+            own,
         })
     }
 
@@ -527,11 +508,12 @@ impl Kernel {
         &self,
         launch: &Launch,
         shape: &LaunchShape,
-        own: LaunchMemory<'_>,
+        own: &LaunchMemory,
     ) -> Result<Arguments, Error> {
         let given = self.given(launch)?;
         let bytes = self.parts().outline.key.meta.payload_bytes;
         let memory = self.parts().engine.memory();
+        let own = (own, Some(self.parts().data.data.as_ref()));
         self.plan()
             .layout(bytes, &given, &launch.bound, shape, memory, own)
             .map_err(|e| self.plan_error(e))
@@ -586,7 +568,7 @@ impl Prepared {
             },
             ..LaunchOptions::default()
         };
-        let printing = self.printing.as_ref().map(PrintBuffer::start).transpose()?;
+        let printing = self.own.printing().map(PrintBuffer::start).transpose()?;
         let r = self.launch.run(&self.arguments, &options);
         let run = start.elapsed();
         // Also after an error, so that the next launch finds the buffer empty.

@@ -178,7 +178,7 @@ pub(super) fn of_info(
         {
             plan.sampler_bindings.push((index, argument));
         }
-        match slot(p, variables, &mut surfaces) {
+        match slot(p, variables, &mut surfaces, simd) {
             Ok(Some(source)) => plan.slots.push(Slot {
                 offset: p.offset,
                 size: p.size,
@@ -238,6 +238,7 @@ fn slot(
     p: &PayloadArgument,
     variables: &Variables,
     surfaces: &mut Surfaces,
+    simd: u32,
 ) -> Result<Option<SlotSource>, String> {
     if let Some(sections) = variables.base(&p.arg_type) {
         return base(p, section(sections)?, surfaces);
@@ -270,6 +271,7 @@ fn slot(
         ArgType::BufferOffset => None,
         ArgType::PrivateBase => Some(SlotSource::PrivateBase),
         ArgType::PrintfBuffer => Some(SlotSource::PrintBuffer),
+        ArgType::ImplicitArgBuffer => Some(SlotSource::ImplicitArgsAddress { simd: simd as u8 }),
         ArgType::ImageWidth => image(ImageFact::Width),
         ArgType::ImageHeight => image(ImageFact::Height),
         ArgType::ImageDepth => image(ImageFact::Depth),

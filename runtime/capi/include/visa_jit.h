@@ -365,4 +365,4 @@ enum visa_jit_status visa_jit_buffer_read(const struct visa_jit_buffer *buffer,
 #endif  // __cplusplus
 
 #endif  /* VISA_JIT_H */
-/* Sources: 7a7142d0b7bd0966 */
+/* Sources: 19dbdfb2a7f650d7 */

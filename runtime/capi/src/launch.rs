@@ -327,27 +327,19 @@ impl visa_jit_launch {
             }
         }
         let pool = self.pool.as_ref();
-        let private = plan.private_bytes;
-        let private = private.saturating_mul(self.prepared.hw_threads(pool));
-        let private = (private != 0).then(|| self.memory.alloc(private));
-        let private = private.transpose().map_err(|e| e.to_string())?;
-        let printing = plan.prints().then(|| PrintBuffer::new(&self.memory));
-        let printing = printing.transpose().map_err(|e| e.to_string())?;
-        let local_ids = match plan.wants_local_ids() {
-            true => self.prepared.local_id_table(&self.memory),
-            false => Ok(None),
-        };
-        let local_ids = local_ids.map_err(|e| e.to_string())?;
-        let own = LaunchMemory {
-            private: private.as_ref(),
-            printing: printing.as_ref(),
-            data: self.data.as_deref(),
-            local_ids: local_ids.as_ref(),
-        };
+        let own = LaunchMemory::new(plan, &self.prepared, &self.memory, pool);
+        let own = own.map_err(|e| e.to_string())?;
         let payload = self.prepared.kernel().meta().payload_bytes;
         let (given, bound) = (&self.arguments, &self.bound);
         let arguments = plan
-            .layout(payload, given, bound, &self.shape, &self.memory, own)
+            .layout(
+                payload,
+                given,
+                bound,
+                &self.shape,
+                &self.memory,
+                (&own, self.data.as_deref()),
+            )
             .map_err(|e| format!("kernel `{}`: {e}", record.name))?;
         let options = LaunchOptions {
             pool,
@@ -357,7 +349,7 @@ impl visa_jit_launch {
             },
             ..LaunchOptions::default()
         };
-        let records = printing.as_ref().map(PrintBuffer::start);
+        let records = own.printing().map(PrintBuffer::start);
         let records = records.transpose().map_err(|e| e.to_string())?;
         let report = self.prepared.run(&arguments, &options);
         let printed = records.map(Printing::finish).transpose();

@@ -4,8 +4,10 @@
 //! launch; addresses of what does not exist here (ray tracing, assertions) are zero. There is one size of groups in it, which
 //! functions multiply group ids by: it is for launches whose groups are all of one size.
 
+use super::own::LaunchMemory;
 use super::plan::dimensions;
-use crate::launch::{LaunchShape, LocalIdTable};
+use crate::launch::LaunchShape;
+use crate::printf::PrintBuffer;
 
 /// Bytes of the structure that mean something.
 const BYTES: u8 = 112;
@@ -13,15 +15,17 @@ const BYTES: u8 = 112;
 pub const IMPLICIT_ARGS_BYTES: u32 = 128;
 
 /// The structure.
-pub(super) fn bytes(
-    shape: &LaunchShape,
-    simd: u8,
-    printing: u64,
-    local_ids: Option<&LocalIdTable>,
-) -> Vec<u8> {
+pub(super) fn bytes(shape: &LaunchShape, simd: u8, own: &LaunchMemory) -> Vec<u8> {
     let mut out = vec![BYTES, 0, dimensions(shape), simd];
-    let local = local_ids.map_or(shape.local, |table| table.local);
-    let table = local_ids.map_or(0, |table| table.ids.address());
+    let printing = own.printing().map_or(0, PrintBuffer::address);
+    let local = own
+        .local_ids
+        .as_ref()
+        .map_or(shape.local, |table| table.local);
+    let table = own
+        .local_ids
+        .as_ref()
+        .map_or(0, |table| table.ids.address());
     let wide = |v: [u32; 3]| v.map(|n| u64::from(n).to_le_bytes());
     out.extend(local.map(u32::to_le_bytes).as_flattened());
     out.extend(wide(shape.global).as_flattened());

@@ -9,6 +9,7 @@ mod data;
 mod facts;
 mod features;
 mod implicit;
+mod own;
 mod plan;
 mod record;
 
@@ -19,7 +20,8 @@ pub use data::{
 pub use facts::{ImageFact, SamplerFact};
 pub use features::missing_features;
 pub use implicit::IMPLICIT_ARGS_BYTES;
-pub use plan::{Bindings, LaunchMemory, LaunchPlan, PlanError, Slot, SlotSource};
+pub use own::LaunchMemory;
+pub use plan::{Bindings, LaunchPlan, PlanError, Slot, SlotSource};
 pub use record::{KernelRecord, RecordError, Records, SiteRecord, Variant, digest, encode};
 
 use crate::abi::{ABI_VERSION, Entry};

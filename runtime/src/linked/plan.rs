@@ -4,9 +4,10 @@ use super::argument::{ArgKind, ArgValue, Argument};
 use super::data::ProgramData;
 use super::facts::{ImageFact, SamplerFact};
 use super::implicit;
+use super::own::LaunchMemory;
 use crate::error::LaunchError;
 use crate::image::{ImageShape, SamplerState};
-use crate::launch::{Arguments, LaunchShape, LocalIdTable};
+use crate::launch::{Arguments, LaunchShape};
 use crate::limits::MAX_SLM_BYTES;
 use crate::memory::{Buffer, DeviceMemory};
 use crate::payload::{Payload, PayloadPatch};
@@ -67,6 +68,11 @@ pub enum SlotSource {
     },
     /// The sizes of the launch, for functions that are called through the stack: the driver's `ImplicitArgs`, version 0.
     ImplicitArgs {
+        /// Lanes of a hardware thread.
+        simd: u8,
+    },
+    /// The address of memory with the same.
+    ImplicitArgsAddress {
         /// Lanes of a hardware thread.
         simd: u8,
     },
@@ -136,19 +142,6 @@ pub struct Bindings {
     pub samplers: BTreeMap<u32, SamplerState>,
 }
 
-/// Memory of a launch that no argument names.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct LaunchMemory<'a> {
-    /// Private memory of all hardware threads.
-    pub private: Option<&'a Buffer>,
-    /// Where the kernel prints to.
-    pub printing: Option<&'a PrintBuffer>,
-    /// The program's variables.
-    pub data: Option<&'a ProgramData>,
-    /// Where functions find their local ids.
-    pub local_ids: Option<&'a LocalIdTable>,
-}
-
 /// Why arguments do not make a launch.
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
@@ -205,13 +198,8 @@ impl LaunchPlan {
         slots.any(|slot| slot.source == SlotSource::PrintBuffer)
     }
 
-    /// Whether functions look for their local ids in memory ([`LaunchMemory::local_ids`]).
-    pub fn wants_local_ids(&self) -> bool {
-        let mut slots = self.slots.iter();
-        slots.any(|slot| matches!(slot.source, SlotSource::ImplicitArgs { .. }))
-    }
-
-    /// Lays arguments out for a launch. What is bound by index comes on top of what arguments bind.
+    /// Lays arguments out for a launch, with the memory that no argument names and the program's variables. What is bound by
+    /// index comes on top of what arguments bind.
     ///
     /// # Errors
     /// [`PlanError`].
@@ -222,7 +210,7 @@ impl LaunchPlan {
         bound: &Bindings,
         shape: &LaunchShape,
         memory: &DeviceMemory,
-        own: LaunchMemory<'_>,
+        own: (&LaunchMemory, Option<&ProgramData>),
     ) -> Result<Arguments, PlanError> {
         self.check(given)?;
         let mut out = Arguments {
@@ -232,7 +220,7 @@ impl LaunchPlan {
             extra_slm: 0,
         };
         for &(surface, section) in &self.data_bindings {
-            let buffer = own.data.and_then(|data| data.section(section));
+            let buffer = own.1.and_then(|data| data.section(section));
             let buffer = buffer.ok_or_else(|| missing("section of variables"))?;
             out.surfaces.bind(surface, buffer)?;
         }
@@ -289,7 +277,7 @@ impl Slot {
         &self,
         given: &BTreeMap<u32, ArgValue>,
         shape: &LaunchShape,
-        own: LaunchMemory<'_>,
+        (own, data): (&LaunchMemory, Option<&ProgramData>),
         slm: &mut u32,
         out: &mut Arguments,
     ) -> Result<(), PlanError> {
@@ -322,18 +310,19 @@ impl Slot {
                 _ => Vec::new(),
             },
             SlotSource::PrivateBase => {
-                let private = own.private.map(|b| b.address().to_le_bytes().to_vec());
+                let private = own.private.as_ref();
+                let private = private.map(|b| b.address().to_le_bytes().to_vec());
                 private.unwrap_or_default()
             }
             SlotSource::PrintBuffer => {
-                let address = own.printing.map(PrintBuffer::address);
+                let address = own.printing().map(PrintBuffer::address);
                 address
                     .ok_or_else(|| missing("buffer to print to"))?
                     .to_le_bytes()
                     .to_vec()
             }
             SlotSource::Data { section, offset } => {
-                let address = own.data.and_then(|data| data.address(section, offset));
+                let address = data.and_then(|data| data.address(section, offset));
                 address
                     .ok_or_else(|| missing("program-scope variable"))?
                     .to_le_bytes()
@@ -342,9 +331,13 @@ impl Slot {
             SlotSource::Copy { from } => {
                 return Ok(out.payload.mirror(from, self.size, self.offset)?);
             }
-            SlotSource::ImplicitArgs { simd } => {
-                let printing = own.printing.map_or(0, PrintBuffer::address);
-                implicit::bytes(shape, simd, printing, own.local_ids)
+            SlotSource::ImplicitArgs { simd } => implicit::bytes(shape, simd, own),
+            SlotSource::ImplicitArgsAddress { simd } => {
+                let buffer = own.implicit.as_ref();
+                let buffer = buffer.ok_or_else(|| missing("memory for implicit arguments"))?;
+                let bytes = implicit::bytes(shape, simd, own);
+                buffer.write(0, &bytes).map_err(LaunchError::from)?;
+                buffer.address().to_le_bytes().to_vec()
             }
             SlotSource::State { word } => word.to_le_bytes().to_vec(),
             SlotSource::Image { argument, fact } => match given.get(&argument) {
@@ -453,7 +446,14 @@ mod tests {
         let given = given.iter().cloned().collect();
         let shape = LaunchShape::new([10, 3, 1], [4, 1, 1]);
         let own = LaunchMemory::default();
-        plan().layout(36, &given, &Bindings::default(), &shape, &memory, own)
+        plan().layout(
+            36,
+            &given,
+            &Bindings::default(),
+            &shape,
+            &memory,
+            (&own, None),
+        )
     }
 
     #[test]
@@ -482,7 +482,16 @@ mod tests {
             ..LaunchPlan::default()
         };
         let (given, own) = (BTreeMap::new(), LaunchMemory::default());
-        let lay = |bytes| plan.layout(bytes, &given, &Bindings::default(), &shape, &memory, own);
+        let lay = |bytes| {
+            plan.layout(
+                bytes,
+                &given,
+                &Bindings::default(),
+                &shape,
+                &memory,
+                (&own, None),
+            )
+        };
         let words = |payload: &Payload| -> Vec<u32> {
             let words = payload.as_slice().chunks_exact(4);
             words
@@ -532,7 +541,14 @@ mod tests {
                 ..LaunchPlan::default()
             };
             let (given, own) = (BTreeMap::new(), LaunchMemory::default());
-            let out = plan.layout(8, &given, &Bindings::default(), &shape, &memory, own);
+            let out = plan.layout(
+                8,
+                &given,
+                &Bindings::default(),
+                &shape,
+                &memory,
+                (&own, None),
+            );
             out.unwrap_err().to_string()
         };
         let data = SlotSource::Data {

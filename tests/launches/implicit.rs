@@ -1,0 +1,33 @@
+//! What functions called through the stack are told of the launch, where its address is an argument.
+
+use super::stop::engines;
+use visa_jit::{Engine, Launch};
+
+/// What `call_ids` of `tests/kernels/call_ids.cl` writes.
+fn ids(engine: &Engine, zebin: &[u8]) -> Vec<i32> {
+    let program = engine.program_from_zebin(zebin, None).unwrap();
+    let out = engine.memory().alloc_from(&[0_i32; 32]).unwrap();
+    let depths: Vec<i32> = (0..32).collect();
+    let depths = engine.memory().alloc_from(&depths).unwrap();
+    let launch = Launch::new([16, 2, 1])
+        .local([8, 2, 1])
+        .offset([3, 5, 0])
+        .arg(0, &out)
+        .arg(1, &depths);
+    program.kernel("call_ids").unwrap().launch(&launch).unwrap();
+    out.to_vec_of()
+}
+
+/// `call_ids_tgllp.zebin` is by version 26.27 of ocloc, which gives it an `implicit_arg_buffer`; the other zebin has the same in
+/// its payload, and is compared with the reference on the host elsewhere.
+#[test]
+fn implicit_arguments_by_address() {
+    for (name, engine) in engines() {
+        let by_address = ids(&engine, include_bytes!("call_ids_tgllp.zebin"));
+        let in_payload = ids(
+            &engine,
+            include_bytes!("../kernels/bin/acm-g10/call_ids.zebin"),
+        );
+        assert_eq!(by_address, in_payload, "{name}");
+    }
+}
