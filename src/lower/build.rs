@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use crate::limits::MAX_SSA_VALUES;
+use crate::limits::{MAX_BLOCK_PARAMS, MAX_SSA_VALUES};
 use crate::ssa::*;
 
 /// A mutable quantity that SSA construction tracks.
@@ -28,7 +28,9 @@ pub struct Builder {
     preds: Vec<Vec<Block>>,
     sealed: Vec<bool>,
     incomplete: Vec<Vec<(Var, Value)>>,
-    /// Set when the function outgrew [`MAX_SSA_VALUES`] and is no longer meaningful.
+    /// Parameters of all blocks.
+    params: usize,
+    /// Set when the function outgrew [`MAX_SSA_VALUES`] or [`MAX_BLOCK_PARAMS`] and is no longer meaningful.
     pub too_large: bool,
     /// Activations that recursive calls save.
     pub stack: super::recursion::CallStack,
@@ -49,6 +51,7 @@ impl Builder {
             preds: Vec::new(),
             sealed: Vec::new(),
             incomplete: Vec::new(),
+            params: 0,
             too_large: false,
             stack: super::recursion::CallStack::default(),
             pending: Vec::new(),
@@ -98,10 +101,20 @@ impl Builder {
 
     /// Says so if there are more values than there may be.
     pub fn within_limits(&self) -> Result<(), super::LowerError> {
-        match self.f.values.len() {
-            n if n >= MAX_SSA_VALUES => Err(super::too_many_values()),
-            _ => Ok(()),
+        match self.is_full() {
+            true => Err(super::too_many_values()),
+            false => Ok(()),
         }
+    }
+
+    fn is_full(&self) -> bool {
+        let results = self.f.values.len() - self.params;
+        results >= MAX_SSA_VALUES || self.params >= MAX_BLOCK_PARAMS
+    }
+
+    fn add_param(&mut self, block: Block, var: Var) -> Value {
+        self.params += 1;
+        self.f.add_param(block, self.var_ty(var))
     }
 
     /// Current value of a variable.
@@ -124,14 +137,14 @@ impl Builder {
             if let Some(v) = self.restored(var, at) {
                 break v;
             }
-            let full = self.f.values.len() >= MAX_SSA_VALUES;
+            let full = self.is_full();
             self.too_large |= full;
             if full {
                 // The result is thrown away: any value of the type will do.
                 break self.initial_value(var);
             }
             if !self.sealed[b] {
-                let p = self.f.add_param(at, self.var_ty(var));
+                let p = self.add_param(at, var);
                 self.incomplete[b].push((var, p));
                 break p;
             }
@@ -143,7 +156,7 @@ impl Builder {
                 }
                 [] | [_] => break self.initial_value(var),
                 _ => {
-                    let p = self.f.add_param(at, self.var_ty(var));
+                    let p = self.add_param(at, var);
                     self.pending.push((var, at, p));
                     break p;
                 }

@@ -47,7 +47,7 @@ use fpmode::Cr0;
 use regs::RegFile;
 
 use crate::isa::{Opcode, Status};
-use crate::limits::{MAX_BLOCKS, MAX_SSA_VALUES, POLL_EVERY};
+use crate::limits::{MAX_BLOCK_PARAMS, MAX_BLOCKS, MAX_SSA_VALUES, POLL_EVERY};
 use crate::module::{Body, Inst, PredId, SurfaceId};
 use crate::ssa::{Block, Function, Lane, Op, Ty, Value};
 use crate::valid::ValidKernel;
@@ -102,7 +102,9 @@ pub fn lower(
 
 fn too_many_values() -> LowerError {
     LowerError::TooLarge {
-        what: format!("more than {MAX_SSA_VALUES} SSA values"),
+        what: format!(
+            "more than {MAX_SSA_VALUES} results of SSA instructions, or {MAX_BLOCK_PARAMS} parameters of SSA blocks"
+        ),
     }
 }
 
