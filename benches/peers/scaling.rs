@@ -30,6 +30,9 @@ struct Rounds {
     disturbed: usize,
 }
 
+/// Launches of a measurement and what they took, or why there are none.
+type Measured = Result<(u32, Rounds), String>;
+
 fn load(peer: &mut Peer, number: usize) -> Result<f64, String> {
     peer.ask(&format!("load {number}"))?;
     peer.ask("time 1")?;
@@ -77,7 +80,7 @@ fn measure(
     threads: usize,
     rounds: usize,
 ) -> Vec<Result<Rounds, String>> {
-    let mut ready: Vec<(&mut Pair, Result<(u32, Rounds), String>)> = Vec::new();
+    let mut ready: Vec<(&mut Pair, Measured)> = Vec::new();
     for pair in pairs {
         let time = load(&mut pair.one, number);
         let both = time.and_then(|time| load(&mut pair.several, number).map(|_| time));
