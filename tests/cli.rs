@@ -11,10 +11,14 @@ use tempfile::TempDir;
 mod compare;
 #[path = "cli/explain.rs"]
 mod explain;
+#[path = "cli/images.rs"]
+mod images;
 #[path = "cli/kernels.rs"]
 mod kernels;
 #[path = "cli/looks.rs"]
 mod looks;
+#[path = "cli/ocloc.rs"]
+mod ocloc;
 #[path = "cli/strategies.rs"]
 mod strategies;
 

@@ -14,6 +14,7 @@ use target_lexicon::{Architecture, BinaryFormat, OperatingSystem, Triple};
 
 use super::exit::{Exit, Failure};
 use super::generator::{self, Generator};
+use super::images::{Choice, ImageArgs};
 use super::load::load;
 use super::run::{Oob, pick};
 use super::spec::Seconds;
@@ -22,7 +23,7 @@ use crate::artifact::object::{self, ObjectError, ObjectKernel};
 use crate::artifact::{c_header, closing};
 use crate::backend::{CodeObject, CodegenOptions};
 use crate::engine::{Engine, EngineOptions, Kernel};
-use crate::isa::Platform;
+use crate::isa::DeviceName;
 use crate::lines::Text;
 
 /// The C compiler that links, if not the usual one.
@@ -33,7 +34,7 @@ const MEMORY_BYTES: u64 = 1 << 30;
 /// Arguments of `compile`.
 #[derive(Args, Debug)]
 pub struct CompileArgs {
-    /// Zebins, .cl or .spv sources, .visaasm texts; or a directory of them
+    /// Zebins, .cl or .spv sources, .visaasm texts, ocloc archives, SYCL programs or libraries; or a directory of them
     #[arg(required = true)]
     pub files: Vec<PathBuf>,
     /// The file to write; for a directory or several files with `-j`, the directory to write to
@@ -45,6 +46,8 @@ pub struct CompileArgs {
     /// One kernel of the files; all of them if left out
     #[arg(long, value_name = "NAME")]
     pub kernel: Option<String>,
+    #[command(flatten)]
+    pub image: ImageArgs,
     /// The machine to compile for, such as aarch64-unknown-linux-gnu; this one if left out
     #[arg(long, value_name = "TRIPLE")]
     pub target: Option<String>,
@@ -65,10 +68,10 @@ pub struct CompileArgs {
     /// The device to compile sources for, or what a zebin or .visaasm was compiled for
     #[arg(
         long,
-        value_name = "skl|tgllp|acm-g10|pvc|bmg|ptl-h",
+        value_name = "skl|tgllp|acm-g10|pvc|bmg|ptl-h|…",
         visible_alias = "platform"
     )]
-    pub device: Option<Platform>,
+    pub device: Option<DeviceName>,
     /// With a directory: files compiled at one time; one for each processor if left out
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub jobs: Option<u16>,
@@ -163,9 +166,10 @@ pub struct Compiler {
 
 /// What of the arguments each file needs.
 struct Options {
+    image: Option<String>,
     kernel: Option<String>,
     codegen: CodegenOptions,
-    device: Option<Platform>,
+    device: Option<DeviceName>,
     time_limit: Option<Duration>,
 }
 
@@ -242,6 +246,7 @@ impl Compiler {
             engine: Engine::with_options(options)?,
             emit,
             args: Options {
+                image: args.image.image.clone(),
                 kernel: args.kernel.clone(),
                 codegen,
                 device: args.device,
@@ -257,7 +262,12 @@ impl Compiler {
 
     /// Compiles the kernels of a file; those that cannot be are listed with the reason.
     pub fn file(&self, path: &Path) -> Result<Compiled, Failure> {
-        let file = load(path, self.args.device)?;
+        let choice = Choice {
+            image: self.args.image.as_deref(),
+            kernel: self.args.kernel.as_deref(),
+            device: self.args.device,
+        };
+        let file = load(path, choice)?;
         let program = file.program(&self.engine)?;
         let mut done = Compiled::default();
         let kernels = match &self.args.kernel {

@@ -49,7 +49,7 @@ impl CodeArgs {
                 "the interpreter makes no code: leave out --backend interp",
             ));
         }
-        let file = self.kernel.file.load()?;
+        let file = self.kernel.load()?;
         let engine = Engine::with_options(options)?;
         let program = file.program(&engine)?;
         let kernel = run::pick(&file.name, &program, self.kernel.kernel.as_deref())?;

@@ -6,12 +6,14 @@ use std::process::Command;
 use std::time::Duration;
 
 use super::exit::{Failure, tell};
+use super::images::{Choice, choose};
 use crate::artifact::{Key, object};
 use crate::container::{
-    CompileRequest, ContainerError, Zebin, compile_in_worker, limits::MAX_FILE_BYTES,
+    CompileRequest, ContainerError, Image, ImageFormat, Zebin, compile_in_worker, images,
+    limits::MAX_FILE_BYTES,
 };
 use crate::engine::{Engine, FileContents, Program};
-use crate::isa::Platform;
+use crate::isa::{DeviceName, Platform};
 
 /// Hidden subcommand that runs the vendor's compiler in a process of its own.
 pub const WORKER: &str = "__ocloc-worker";
@@ -51,25 +53,86 @@ enum Kind {
     Library,
 }
 
-/// Reads a file; sources are compiled for `device`.
-pub fn load(path: &Path, device: Option<Platform>) -> Result<Loaded, Failure> {
+/// Reads a file, and of a file with several images the one chosen; sources are compiled for the device of the choice.
+pub fn load(path: &Path, choice: Choice<'_>) -> Result<Loaded, Failure> {
+    load_bytes(path, read(path)?, choice)
+}
+
+/// The same of a file that was read.
+pub fn load_bytes(path: &Path, bytes: Vec<u8>, choice: Choice<'_>) -> Result<Loaded, Failure> {
     let name = path.display().to_string();
-    let bytes = read(path)?;
+    let asked = choice.device;
+    let device = asked.map(DeviceName::platform);
+    if let Some(images) = find_images(&name, &bytes)? {
+        let (number, image) = choose(&name, &images, choice)?;
+        return one_image(format!("{name}, image {number}"), image, asked);
+    }
+    if choice.image.is_some() {
+        return Err(Failure::usage(format!(
+            "{name}: --image is for ocloc archives, and for programs and libraries with images for devices"
+        )));
+    }
     let (contents, device) = match detect(path, &bytes)? {
         Kind::Zebin => (Contents::Zebin(bytes), device),
         Kind::Library => (Contents::Library(path.to_owned(), bytes), device),
         Kind::Text => (Contents::Text(text(&name, bytes)?), device),
         Kind::Source => {
-            let device = device.unwrap_or(DEFAULT_DEVICE);
+            let device = asked.unwrap_or_else(|| DEFAULT_DEVICE.into());
             (
                 Contents::Zebin(compile(path, &bytes, device)?),
-                Some(device),
+                Some(device.platform()),
             )
         }
     };
     Ok(Loaded {
         name,
         contents,
+        device,
+    })
+}
+
+/// The images of a file that holds several.
+pub fn find_images<'d>(name: &str, bytes: &'d [u8]) -> Result<Option<Vec<Image<'d>>>, Failure> {
+    let failed = |error: ContainerError| {
+        let failure = Failure::from(error);
+        Failure {
+            message: format!("{name}: {}", failure.message),
+            ..failure
+        }
+    };
+    // What `compile` makes is an archive or an object file, too.
+    if object::holds_kernels(bytes) {
+        return Ok(None);
+    }
+    images(bytes).map_err(failed)
+}
+
+fn one_image(
+    name: String,
+    image: &Image<'_>,
+    asked: Option<DeviceName>,
+) -> Result<Loaded, Failure> {
+    let (bytes, device) = match image.format {
+        ImageFormat::Zebin => (image.bytes.to_vec(), asked.map(DeviceName::platform)),
+        ImageFormat::Spirv => {
+            let device = asked.unwrap_or_else(|| DEFAULT_DEVICE.into());
+            let zebin = compile(Path::new("image.spv"), image.bytes, device)?;
+            (zebin, Some(device.platform()))
+        }
+        ImageFormat::Bitcode | ImageFormat::Other => {
+            return Err(Failure::unsupported(format!(
+                "{name} is {}; zebins and SPIR-V can be read",
+                match image.format {
+                    ImageFormat::Bitcode =>
+                        "LLVM bitcode, as objects have it before they are linked",
+                    _ => "of a format that is not known",
+                }
+            )));
+        }
+    };
+    Ok(Loaded {
+        name,
+        contents: Contents::Zebin(bytes),
         device,
     })
 }
@@ -122,7 +185,7 @@ impl Loaded {
 }
 
 /// Reads a file of at most [`MAX_FILE_BYTES`].
-fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+pub fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     let failed = |error| Failure::file("read", path, error);
     let file = std::fs::File::open(path).map_err(failed)?;
     let limit = MAX_FILE_BYTES as u64;
@@ -190,13 +253,19 @@ fn text(name: &str, bytes: Vec<u8>) -> Result<String, Failure> {
     })
 }
 
-/// Compiles a source in a process of its own: the vendor's compiler may exit or crash.
-fn compile(path: &Path, source: &[u8], device: Platform) -> Result<Vec<u8>, Failure> {
+/// Starts this program once more, to call the vendor's compiler.
+pub fn worker() -> Result<Command, Failure> {
     let me = std::env::current_exe().map_err(|error| {
         Failure::environment(format!("cannot start the compiler's process: {error}"))
     })?;
     let mut worker = Command::new(me);
     worker.arg(WORKER);
+    Ok(worker)
+}
+
+/// Compiles a source in a process of its own: the vendor's compiler may exit or crash.
+fn compile(path: &Path, source: &[u8], device: DeviceName) -> Result<Vec<u8>, Failure> {
+    let worker = worker()?;
     let name = path.file_name().map(|name| name.to_string_lossy());
     let request = CompileRequest::new(name.as_deref().unwrap_or("kernel.cl"), source, device);
     let compiled = compile_in_worker(worker, &request, COMPILE_TIMEOUT)?;

@@ -36,9 +36,11 @@ mod exit;
 mod explain;
 mod generator;
 mod image;
+mod images;
 mod list;
 mod load;
 mod npy;
+mod ocloc;
 mod report;
 mod run;
 mod spec;
@@ -58,8 +60,9 @@ use clap::{Args, Parser, Subcommand};
 use crate::backend::becomes_error;
 use crate::container;
 use crate::engine::{Engine, Kernel};
-use crate::isa::{Platform, doc};
+use crate::isa::{DeviceName, doc};
 use exit::{Exit, Failure, tell};
+use images::{Choice, ImageArgs};
 use load::{Loaded, load};
 
 /// What SPECs are, for `run --help`.
@@ -141,6 +144,9 @@ enum Command {
     /// Look after the cache of compiled kernels
     #[command(subcommand, after_help = exit::HELP)]
     Cache(cache::CacheCommand),
+    /// Say which compiler of OpenCL C is used, how it was found, and what devices it offers
+    #[command(after_help = exit::HELP)]
+    Ocloc(ocloc::OclocArgs),
     /// Print the table of instructions
     #[command(after_help = exit::HELP)]
     Isa,
@@ -155,15 +161,17 @@ fn run_help() -> String {
 
 #[derive(Args, Debug)]
 struct FileArgs {
-    /// A zebin, a .cl or .spv source, or .visaasm text
+    /// A zebin, a .cl or .spv source, .visaasm text, an ocloc archive, or a SYCL program or library
     file: PathBuf,
     /// The device to compile sources for, or what a zebin or .visaasm was compiled for
     #[arg(
         long,
-        value_name = "skl|tgllp|acm-g10|pvc|bmg|ptl-h",
+        value_name = "skl|tgllp|acm-g10|pvc|bmg|ptl-h|…",
         visible_alias = "platform"
     )]
-    device: Option<Platform>,
+    device: Option<DeviceName>,
+    #[command(flatten)]
+    image: ImageArgs,
 }
 
 #[derive(Args, Debug)]
@@ -243,8 +251,8 @@ fn dispatch(command: &Command, out: &mut dyn Write) -> Result<Exit, Failure> {
             container::serve_ocloc_worker().map_err(Failure::output)?;
             String::new()
         }
-        Command::List(args) => list::list(&args.file.load()?, args.json)?,
-        Command::Disasm(args) => list::disasm(&args.file.load()?, args.kernel.as_deref())?,
+        Command::List(args) => args.list()?,
+        Command::Disasm(args) => list::disasm(&args.load()?, args.kernel.as_deref())?,
         Command::Ssa { kernel, raw } => {
             kernel.look(|kernel| Ok(format!("{}\n", kernel.ssa(!raw)?)))?
         }
@@ -252,9 +260,10 @@ fn dispatch(command: &Command, out: &mut dyn Write) -> Result<Exit, Failure> {
             args.look(|kernel, _, made| asm::listing(kernel.name(), made.object(), kernel.text()))?
         }
         Command::Explain(args) => explain::explain(args)?,
-        Command::Compile(_) | Command::Cache(_) => {
+        Command::Compile(_) | Command::Cache(_) | Command::Ocloc(_) => {
             let (text, exit) = match command {
                 Command::Compile(args) => compile::compile(args)?,
+                Command::Ocloc(args) => ocloc::ocloc(args)?,
                 Command::Cache(command) => cache::cache(command)?,
                 _ => (String::new(), Exit::Fine),
             };
@@ -269,17 +278,48 @@ fn dispatch(command: &Command, out: &mut dyn Write) -> Result<Exit, Failure> {
 
 impl FileArgs {
     fn load(&self) -> Result<Loaded, Failure> {
-        load(&self.file, self.device)
+        load(&self.file, self.choice())
+    }
+
+    fn choice(&self) -> Choice<'_> {
+        Choice {
+            image: self.image.image.as_deref(),
+            kernel: None,
+            device: self.device,
+        }
+    }
+}
+
+impl ListArgs {
+    fn list(&self) -> Result<String, Failure> {
+        let file = &self.file;
+        let bytes = load::read(&file.file)?;
+        let name = file.file.display().to_string();
+        if file.image.image.is_none()
+            && let Some(images) = load::find_images(&name, &bytes)?
+        {
+            return images::list(&name, &images, self.json);
+        }
+        let loaded = load::load_bytes(&file.file, bytes, file.choice())?;
+        list::list(&loaded, self.json)
     }
 }
 
 impl KernelArgs {
+    fn load(&self) -> Result<Loaded, Failure> {
+        let choice = Choice {
+            kernel: self.kernel.as_deref(),
+            ..self.file.choice()
+        };
+        load(&self.file.file, choice)
+    }
+
     /// Loads the file and looks at one of its kernels.
     fn look(
         &self,
         look: impl FnOnce(&Kernel) -> Result<String, Failure>,
     ) -> Result<String, Failure> {
-        let file = self.file.load()?;
+        let file = self.load()?;
         let program = file.program(&Engine::new()?)?;
         look(run::pick(&file.name, &program, self.kernel.as_deref())?)
     }

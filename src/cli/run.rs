@@ -13,6 +13,7 @@ use super::cache::OptionalCache;
 use super::content::{Content, is_npy};
 use super::exit::{Exit, Failure, tell};
 use super::image::{check_png, is_png, write_png};
+use super::images::{Choice, ImageArgs};
 use super::load::load;
 use super::report::Summary;
 use super::spec::{ArgSpec, BufferId, Extent, NamedSpec, Print, Save, Seconds, Spec, SurfaceSpec};
@@ -21,18 +22,20 @@ use super::values::{ElementType, Scalar};
 use super::{list, npy};
 use crate::backend::OobPolicy;
 use crate::engine::{Arg, ArgKind, Engine, EngineOptions, Error, Kernel, Launch, Program};
-use crate::isa::Platform;
+use crate::isa::{DeviceName, Platform};
 
 /// Bytes of an `--input`; all registers of a thread together have fewer.
 const MAX_INPUT_BYTES: u64 = 64 << 10;
 /// Arguments of `run`.
 #[derive(Args, Debug)]
 pub struct RunArgs {
-    /// A zebin, a .cl or .spv source, or .visaasm text
+    /// A zebin, a .cl or .spv source, .visaasm text, an ocloc archive, or a SYCL program or library
     file: PathBuf,
     /// The kernel to run; may be left out if the file has one
     #[arg(long, value_name = "NAME")]
     kernel: Option<String>,
+    #[command(flatten)]
+    image: ImageArgs,
     /// Work-items in each dimension
     #[arg(long, value_name = "X[,Y[,Z]]")]
     global: Extent,
@@ -73,10 +76,10 @@ pub struct RunArgs {
     /// The device to compile sources for, or what a zebin was compiled for
     #[arg(
         long,
-        value_name = "skl|tgllp|acm-g10|pvc|bmg|ptl-h",
+        value_name = "skl|tgllp|acm-g10|pvc|bmg|ptl-h|…",
         visible_alias = "platform"
     )]
-    device: Option<Platform>,
+    device: Option<DeviceName>,
     /// .visaasm only: the contents of a surface
     #[arg(long = "surface", value_name = "BTI=SPEC")]
     surfaces: Vec<SurfaceSpec>,
@@ -114,7 +117,7 @@ pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<Exit, Failure> {
     let mut options = args.backend.options()?;
     options.disk = args.cache.find();
     args.tools.apply(&mut options)?;
-    let file = load(&args.file, args.device)?;
+    let file = load(&args.file, args.choice())?;
     let engine = Engine::with_options(options)?;
     let program = file.program(&engine)?;
     let kernel = pick(&file.name, &program, args.kernel.as_deref())?;
@@ -198,9 +201,13 @@ impl RunArgs {
         &self.file
     }
 
-    /// `--device`.
-    pub fn device(&self) -> Option<Platform> {
-        self.device
+    /// How an image of the file is chosen.
+    pub fn choice(&self) -> Choice<'_> {
+        Choice {
+            image: self.image.image.as_deref(),
+            kernel: self.kernel.as_deref(),
+            device: self.device,
+        }
     }
 
     /// `--kernel`.

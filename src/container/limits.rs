@@ -3,6 +3,8 @@
 crate::limits::bounds! {
 /// Bytes in a zebin file.
 pub const MAX_FILE_BYTES: usize = 256 << 20;
+/// Images of a file that holds several.
+pub const MAX_IMAGES: usize = 65_536;
 /// Sections in a zebin file (ELF's own limit without extended numbering).
 pub const MAX_SECTIONS: usize = 0xff00;
 /// Entries of the symbol table.

@@ -6,6 +6,7 @@
 //! * [`PayloadLayout`] — where each launch argument and local id sits in the registers a kernel starts with.
 //! * [`Ocloc`] — compiles OpenCL C and SPIR-V by calling the installed `libocloc`;
 //!   [`compile_in_worker`] does so in a process of its own, which is the way for input one does not trust.
+//!   [`survey_in_worker`] says which library that is.
 //!
 //! # Guarantees
 //!
@@ -47,6 +48,7 @@
 mod device;
 mod elf;
 mod error;
+mod images;
 mod layout;
 pub mod limits;
 mod names;
@@ -62,13 +64,17 @@ mod tests;
 pub use crate::isa::Platform as Device;
 pub use device::{Inference, infer_device};
 pub use error::{Blame, ContainerError};
+pub use images::{Image, ImageFormat, images};
 pub use layout::{LocalIds, PayloadLayout, PayloadSource};
 pub use names::{
     AccessType, ArgType, BufferType, BufferUsage, FilterMode, ImageType, MemoryAddressing,
     MemorySpace, PerThreadArgType, SamplerAddressing, SamplerType,
 };
-pub use ocloc::{CompileRequest, Compiled, OCLOC_ENV, Ocloc, SourceKind};
-pub use worker::{compile_in_worker, serve_ocloc_worker};
+pub use ocloc::{
+    About, Attempt, CompileRequest, Compiled, FoundBy, Interface, OCLOC_ENV, Ocloc, SourceKind,
+    Survey,
+};
+pub use worker::{compile_in_worker, serve_ocloc_worker, survey_in_worker};
 pub use ze_info::{
     ArgInfo, BindingTableEntry, ExecutionEnv, FunctionInfo, HostAccess, InlineSampler, KernelInfo,
     MiscInfo, PayloadArgument, PerThreadArgument, PerThreadBuffer, UserAttributes, ZeInfo,

@@ -3,7 +3,8 @@
 //! Needed because the library is not safe to call in one's own process on input one does not trust: it calls
 //! `exit` on SPIR-V it cannot read, may crash or hang, prints on standard output whatever it is told, and
 //! leaves files `kernel.visaasm`, `kernel_f0.visaasm`, … in the working directory while it emits vISA.
-//! The worker's working directory is one where no file can be created, which the library tolerates.
+//! The worker's working directory is one where no file can be created, which the library tolerates; or, where there is none, a new one
+//! that is removed.
 //!
 //! The parent starts any command that ends up in [`serve_ocloc_worker`], sends one request on its standard
 //! input, and looks for one marked reply among what it prints.
@@ -16,12 +17,14 @@ use std::time::{Duration, Instant};
 
 use super::error::ContainerError;
 use super::limits;
-use super::ocloc::{CompileRequest, Compiled, Ocloc, SourceKind};
+use super::ocloc::{CompileRequest, Compiled, Ocloc, SourceKind, Survey};
 
 /// Starts the reply; the library's own prints may stand before and after it.
 const MARK: &[u8] = b"\0visa-jit ocloc reply\0\n";
 /// A directory that exists and takes no files.
 const BARREN_DIRECTORY: &str = "/proc/self";
+/// The request that is no compilation: a message of this field alone.
+const SURVEY: &[u8] = b"survey";
 const POLL: Duration = Duration::from_millis(2);
 
 /// Compiles one source in a child process.
@@ -31,21 +34,79 @@ const POLL: Duration = Duration::from_millis(2);
 /// that crashes, exits or is not done within `timeout` gives [`ContainerError::CompileFailed`] with what it
 /// printed.
 pub fn compile_in_worker(
-    mut worker: Command,
+    worker: Command,
     request: &CompileRequest<'_>,
     timeout: Duration,
 ) -> Result<Compiled, ContainerError> {
+    let Answer {
+        status,
+        output,
+        errors,
+    } = ask(worker, encode_request(request), timeout)?;
+    if let Some((printed, reply)) = split(&output, MARK)
+        && let Some(reply) = decode_reply(request, reply)
+    {
+        return reply.map_err(|error| with_printed(error, printed));
+    }
+    let ended = ended(status, timeout);
+    let parts = [ended.as_bytes(), &output, &errors].map(String::from_utf8_lossy);
+    let parts: Vec<_> = parts
+        .iter()
+        .map(|part| part.trim())
+        .filter(|part| !part.is_empty())
+        .collect();
+    let code = status.and_then(|status| status.code()).unwrap_or(-1);
+    Err(failed(request, code, parts.join("\n")))
+}
+
+/// Finds the compiler in a child process and asks it what it is. `worker` and `timeout` are as for [`compile_in_worker`].
+///
+/// # Errors
+/// When the worker or the compiler does not answer. That there is no compiler is an answer.
+pub fn survey_in_worker(worker: Command, timeout: Duration) -> Result<Survey, ContainerError> {
+    let mut message = Vec::new();
+    put(&mut message, &[SURVEY]);
+    let answer = ask(worker, message, timeout)?;
+    let broken = || ContainerError::Worker(ended(answer.status, timeout));
+    let (_, mut reply) = split(&answer.output, MARK).ok_or_else(broken)?;
+    let [kind, _, log, found] = [(); 4].map(|()| field(&mut reply));
+    match (kind, log, found) {
+        (Some(b"ok"), _, Some(found)) => {
+            serde_json::from_slice(found).map_err(|error| ContainerError::Worker(error.to_string()))
+        }
+        (Some(_), Some(log), _) => Err(ContainerError::Worker(
+            String::from_utf8_lossy(log).into_owned(),
+        )),
+        _ => Err(broken()),
+    }
+}
+
+/// How a worker ended, and what it printed.
+struct Answer {
+    /// None if it did not end in time.
+    status: Option<ExitStatus>,
+    output: Vec<u8>,
+    errors: Vec<u8>,
+}
+
+/// Starts a worker, sends it a message, and waits for its end.
+fn ask(mut worker: Command, message: Vec<u8>, timeout: Duration) -> Result<Answer, ContainerError> {
     let broken = |error: io::Error| ContainerError::Worker(error.to_string());
     worker
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
+    // Removed at the end of this function.
+    let _removed;
     if Path::new(BARREN_DIRECTORY).is_dir() {
         worker.current_dir(BARREN_DIRECTORY);
+    } else {
+        let directory = tempfile::tempdir().map_err(broken)?;
+        worker.current_dir(directory.path());
+        _removed = directory;
     }
     let mut child = worker.spawn().map_err(broken)?;
     let (input, output, errors) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-    let message = encode_request(request);
     let (status, output, errors) = thread::scope(|scope| {
         // A worker that dies early does not read its input; its status says why.
         scope.spawn(move || input.map(|mut pipe| pipe.write_all(&message)));
@@ -58,24 +119,18 @@ pub fn compile_in_worker(
             errors.join().unwrap_or_default(),
         )
     });
-    let status = status.map_err(broken)?;
-    if let Some((printed, reply)) = split(&output, MARK)
-        && let Some(reply) = decode_reply(request, reply)
-    {
-        return reply.map_err(|error| with_printed(error, printed));
-    }
-    let ended = match status {
+    Ok(Answer {
+        status: status.map_err(broken)?,
+        output,
+        errors,
+    })
+}
+
+fn ended(status: Option<ExitStatus>, timeout: Duration) -> String {
+    match status {
         Some(status) => format!("the compiler ended its process ({status})"),
         None => format!("the compiler did not finish within {timeout:?}"),
-    };
-    let parts = [ended.as_bytes(), &output, &errors].map(String::from_utf8_lossy);
-    let parts: Vec<_> = parts
-        .iter()
-        .map(|part| part.trim())
-        .filter(|part| !part.is_empty())
-        .collect();
-    let code = status.and_then(|status| status.code()).unwrap_or(-1);
-    Err(failed(request, code, parts.join("\n")))
+    }
 }
 
 /// The worker's side: answers the one request on standard input. Exit with success afterwards.
@@ -86,6 +141,7 @@ pub fn serve_ocloc_worker() -> io::Result<()> {
         .take(limits::MAX_WORKER_BYTES)
         .read_to_end(&mut message)?;
     let result = match fields(&message) {
+        Some(fields) if fields.as_slice() == [SURVEY] => serve_survey(),
         Some(fields) => serve(&fields),
         None => Err(ContainerError::BadRequest(
             "the worker was sent nothing it understands".to_owned(),
@@ -111,6 +167,15 @@ pub fn serve_ocloc_worker() -> io::Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(&reply)?;
     out.flush()
+}
+
+/// The survey, in place of a zebin.
+fn serve_survey() -> Result<Compiled, ContainerError> {
+    let found = serde_json::to_vec(&Ocloc::survey()?);
+    Ok(Compiled {
+        zebin: found.map_err(|error| ContainerError::Worker(error.to_string()))?,
+        log: String::new(),
+    })
 }
 
 fn serve(fields: &[&[u8]]) -> Result<Compiled, ContainerError> {
@@ -159,7 +224,7 @@ fn encode_request(request: &CompileRequest<'_>) -> Vec<u8> {
         &mut message,
         &[request.name.as_bytes(), request.source, kind],
     );
-    put(&mut message, &[request.device.device().as_bytes()]);
+    put(&mut message, &[request.device.as_str().as_bytes()]);
     put(
         &mut message,
         &[
@@ -282,6 +347,7 @@ fn fields(message: &[u8]) -> Option<Vec<&[u8]>> {
 mod tests {
     use super::super::{Blame, Device, Zebin, infer_device};
     use super::*;
+    use crate::isa::DeviceName;
 
     const ROLE: &str = "VISA_JIT_TEST_WORKER";
     const TIMEOUT: Duration = Duration::from_secs(60);
@@ -319,7 +385,7 @@ mod tests {
 
     #[test]
     fn compiles_for_every_device() {
-        for device in Device::ALL {
+        for device in DeviceName::all() {
             // No version knows all of them.
             let known = |log: &str| !log.contains("Cannot get HW Info");
             let source = b"kernel void k(global int *x) { x[get_global_id(0)] = 1; }";
@@ -332,7 +398,8 @@ mod tests {
             };
             let zebin = Zebin::parse(&compiled.zebin).unwrap();
             assert_eq!(zebin.kernels[0].name, "k");
-            assert_eq!(infer_device(&zebin).device, Some(device));
+            let told = infer_device(&zebin).device;
+            assert_eq!(told, Some(device.platform()), "{device}");
         }
     }
 

@@ -6,6 +6,7 @@
 
 pub mod atomic;
 pub mod columns;
+pub mod device_name;
 pub mod doc;
 pub mod dpas;
 pub mod exec;
@@ -22,6 +23,7 @@ pub use atomic::AtomicOp;
 pub use columns::{
     Classes, Family, Form, Modifiers, Platforms, PredKind, Status, TypeClass, disagreement,
 };
+pub use device_name::DeviceName;
 pub use exec::{Exec, ExecMask, ExecSize};
 pub use platform::Platform;
 pub use region::{DstRegion, SrcRegion};

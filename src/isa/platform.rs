@@ -3,7 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// A GPU generation. Decides the register size and which opcodes exist.
+use super::DeviceName;
+
+/// A class of GPUs whose kernels are treated alike. Decides the register size and which opcodes exist.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
 )]
@@ -77,7 +79,7 @@ impl Platform {
         }
     }
 
-    /// The name `ocloc -device` knows it by.
+    /// The name `ocloc -device` knows the device by that stands for the class; [`DeviceName`] has the others.
     pub const fn device(self) -> &'static str {
         match self {
             Platform::Skl => "skl",
@@ -96,20 +98,11 @@ impl fmt::Display for Platform {
     }
 }
 
+/// By any name of one of its devices.
 impl FromStr for Platform {
     type Err = String;
 
     fn from_str(s: &str) -> Result<Self, String> {
-        match s {
-            "skl" => Ok(Platform::Skl),
-            "tgllp" => Ok(Platform::Tgllp),
-            "acm-g10" | "dg2" => Ok(Platform::Dg2),
-            "pvc" => Ok(Platform::Pvc),
-            "bmg" | "lnl-m" | "lnl" => Ok(Platform::Bmg),
-            "ptl-h" | "ptl" => Ok(Platform::Ptl),
-            _ => Err(format!(
-                "unknown device `{s}`: expected skl, tgllp, acm-g10, pvc, bmg or ptl-h"
-            )),
-        }
+        s.parse().map(DeviceName::platform)
     }
 }

@@ -15,8 +15,14 @@ const PACKAGES: [&str; 7] = [
     "zlib1g",
 ];
 
-/// Unpacks it, unless it is there, and prints the program.
+/// Prints the program.
 pub fn run() -> Result<(), String> {
+    println!("{}", program()?.display());
+    Ok(())
+}
+
+/// Unpacks it, unless it is there, and returns the program.
+pub fn program() -> Result<PathBuf, String> {
     let target = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/ocloc");
     let said = |e: std::io::Error| format!("{target}: {e}");
     std::fs::create_dir_all(target).map_err(said)?;
@@ -34,8 +40,7 @@ pub fn run() -> Result<(), String> {
         command(Command::new("chmod").arg("+x").arg(&program))?;
     }
     command(Command::new(&program).arg("--version"))?;
-    println!("{}", program.display());
-    Ok(())
+    Ok(program)
 }
 
 fn unpack(directory: &Path) -> Result<(), String> {

@@ -10,10 +10,13 @@
 //! `cargo run --release -p xtask --features llvm -- agree DIR...` launches every kernel of the containers below folders at random
 //! and compares the engines; for kernels that are not checked in;
 //! `cargo run -p xtask -- current-ocloc` unpacks the compiler of Debian's development branch under `target/ocloc` and prints the
-//! program that runs it, for `VISA_JIT_OCLOC`.
+//! program that runs it, for `VISA_JIT_OCLOC`;
+//! `cargo run -p xtask -- current-kernels [DEVICE]...` compiles the kernels of the tests with it, for devices of which no zebins
+//! are checked in too, and runs their tests.
 
 mod accuracy;
 mod agree;
+mod current_kernels;
 mod current_ocloc;
 mod mappings;
 mod mutants;
@@ -28,13 +31,14 @@ fn main() -> ExitCode {
         "docs" => docs().map_err(|e| e.to_string()),
         "accuracy" => accuracy::run(&arguments),
         "agree" => agree::run(&arguments),
+        "current-kernels" => current_kernels::run(&arguments),
         "current-ocloc" => current_ocloc::run(),
         "mappings" => mappings::run(&arguments),
         "mutants" => mutants::run(&arguments),
         "traced" => mappings::traced(&arguments),
         _ => {
             eprintln!(
-                "usage: cargo run -p xtask -- docs | accuracy [FUNCTION]... | agree DIR... | current-ocloc | mappings [ARGUMENT]... | \
+                "usage: cargo run -p xtask -- docs | accuracy [FUNCTION]... | agree DIR... | current-kernels [DEVICE]... | current-ocloc | mappings [ARGUMENT]... | \
                  mutants [COUNT | FROM..TO]"
             );
             return ExitCode::from(2);

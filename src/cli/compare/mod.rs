@@ -183,7 +183,7 @@ struct Session<'a> {
 
 impl<'a> Session<'a> {
     fn new(args: &'a RunArgs) -> Result<Session<'a>, Failure> {
-        let file = load(args.file(), args.device())?;
+        let file = load(args.file(), args.choice())?;
         let engine = Engine::new()?;
         let memory = engine.memory().clone();
         let program = file.program(&engine)?;

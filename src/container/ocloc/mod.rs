@@ -9,8 +9,14 @@
 //! to the working directory. [`compile_in_worker`](super::compile_in_worker) has none of these effects.
 #![allow(unsafe_code, reason = "calls a C library through pointers")]
 
+mod about;
+mod find;
 mod program;
 
+pub use about::{About, Interface};
+pub use find::{Attempt, FoundBy, Survey};
+
+use std::error::Error as _;
 use std::ffi::{CStr, CString, OsStr, OsString, c_char, c_int, c_uint};
 use std::path::{Path, PathBuf};
 use std::ptr;
@@ -18,21 +24,21 @@ use std::sync::Mutex;
 
 use libloading::Library;
 
-use super::Device;
 use super::error::ContainerError;
 use super::limits;
+use crate::isa::DeviceName;
 
 /// Environment variable that names the library to load instead of the system's, or a program to run in its place. A name with
 /// `.so` in it is a library's.
 pub const OCLOC_ENV: &str = "VISA_JIT_OCLOC";
 
-/// Where the library is looked for, in the loader's search path.
-const LIBRARY_NAMES: [&str; 2] = ["libocloc.so", "libocloc.so.1"];
 /// Makes the compiler keep the vISA it generated.
 const EMIT_VISA: &str = "-ze-emit-zebin-visa-sections";
 /// The output that holds everything the compiler had to say.
 const LOG_NAME: &[u8] = b"stdout.log";
 const ELF_MAGIC: &[u8] = b"\x7fELF";
+/// What versions of the compiler say about a device that they do not know.
+const UNKNOWN_DEVICE: [&str; 2] = ["Cannot get HW Info", "Could not determine device target"];
 
 /// One call at a time: the library keeps global state.
 static CALLS: Mutex<()> = Mutex::new(());
@@ -65,6 +71,7 @@ type VersionFn = unsafe extern "C" fn() -> c_int;
 #[derive(Clone, Debug)]
 pub struct Ocloc {
     path: PathBuf,
+    found_by: FoundBy,
     version: (u16, u16),
     how: How,
 }
@@ -98,7 +105,7 @@ pub struct CompileRequest<'a> {
     /// Headers that `#include` finds, by name.
     pub headers: &'a [(&'a str, &'a [u8])],
     /// What to compile for.
-    pub device: Device,
+    pub device: DeviceName,
     /// OpenCL build options, such as `-cl-std=CL2.0 -DN=4`.
     pub options: &'a str,
     /// Further internal compiler options, added to the one that keeps the vISA.
@@ -106,8 +113,9 @@ pub struct CompileRequest<'a> {
 }
 
 impl<'a> CompileRequest<'a> {
-    /// A request without headers or options; the language follows from the first bytes of `source`.
-    pub fn new(name: &'a str, source: &'a [u8], device: Device) -> Self {
+    /// A request without headers or options; the language follows from the first bytes of `source`. The device is a name, or a
+    /// class, which has a name.
+    pub fn new(name: &'a str, source: &'a [u8], device: impl Into<DeviceName>) -> Self {
         let spirv = source.starts_with(b"\x03\x02\x23\x07");
         let kind = if spirv {
             SourceKind::SpirV
@@ -119,7 +127,7 @@ impl<'a> CompileRequest<'a> {
             source,
             kind,
             headers: &[],
-            device,
+            device: device.into(),
             options: "",
             internal_options: "",
         }
@@ -136,33 +144,14 @@ pub struct Compiled {
 }
 
 impl Ocloc {
-    /// Loads the library named by [`OCLOC_ENV`], or else the system's.
-    pub fn load() -> Result<Self, ContainerError> {
-        if let Some(path) = std::env::var_os(OCLOC_ENV).filter(|path| !path.is_empty()) {
-            let path = Path::new(&path);
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            return match name.contains(".so") {
-                true => Self::load_from(path),
-                false => Self::run_from(path),
-            };
-        }
-        let mut tried = Vec::new();
-        for name in LIBRARY_NAMES {
-            match open(OsStr::new(name)) {
-                Ok(library) => return Self::bind(library, Path::new(name)),
-                Err(error) => tried.push(error),
-            }
-        }
-        Err(ContainerError::OclocMissing {
-            detail: tried.join("; "),
-        })
-    }
-
     /// Loads one particular library.
     pub fn load_from(path: &Path) -> Result<Self, ContainerError> {
-        let library =
-            open(path.as_os_str()).map_err(|detail| ContainerError::OclocMissing { detail })?;
-        Self::bind(library, path)
+        let library = open(path.as_os_str()).map_err(|error| {
+            let said = find::attempt(path, &error);
+            let detail = format!("{}: {}", said.name, said.message);
+            ContainerError::OclocMissing { detail }
+        })?;
+        Self::bind(library, path, FoundBy::Variable)
     }
 
     /// Takes a program to run for each source, as `ocloc` itself or what starts it in another system's directories.
@@ -178,6 +167,7 @@ impl Ocloc {
         }
         Ok(Self {
             path,
+            found_by: FoundBy::Variable,
             version: (0, 0),
             how: How::Program,
         })
@@ -193,12 +183,12 @@ impl Ocloc {
         self.version
     }
 
-    fn bind(library: Library, path: &Path) -> Result<Self, ContainerError> {
+    fn bind(library: Library, path: &Path, found_by: FoundBy) -> Result<Self, ContainerError> {
         let broken = |message: String| ContainerError::OclocBroken {
             path: path.into(),
             message,
         };
-        let symbol = |error: libloading::Error| broken(error.to_string());
+        let symbol = |error: libloading::Error| broken(said(&error));
         // SAFETY: the types are those of ocloc_api.h (interface 1.x, checked below).
         let (invoke, free, version) = unsafe {
             (
@@ -225,6 +215,7 @@ impl Ocloc {
         }
         Ok(Self {
             path: path.to_owned(),
+            found_by,
             version,
             how: How::Library { invoke, free },
         })
@@ -235,24 +226,30 @@ impl Ocloc {
     /// Only for sources one trusts, and where stray output and files do no harm; see the module's
     /// [`compile_in_worker`](super::compile_in_worker) for all others.
     pub fn compile(&self, request: &CompileRequest<'_>) -> Result<Compiled, ContainerError> {
+        let name = match self.how {
+            How::Library { .. } => None,
+            How::Program => Path::new(request.name).file_name().and_then(OsStr::to_str),
+        };
+        let call = Call::new(&CompileRequest {
+            name: name.unwrap_or(request.name),
+            ..*request
+        })?;
+        let (code, outputs) = self.call(&call)?;
+        self.result(request, code, outputs)
+    }
+
+    /// One call, whatever it asks for.
+    fn call(&self, call: &Call) -> Result<(i32, Vec<Output>), ContainerError> {
+        let broken = |message| ContainerError::OclocBroken {
+            path: self.path.clone(),
+            message,
+        };
         let (invoke, free) = match self.how {
             How::Library { invoke, free } => (invoke, free),
             How::Program => {
-                let name = Path::new(request.name).file_name();
-                let call = Call::new(&CompileRequest {
-                    name: name.and_then(OsStr::to_str).unwrap_or(request.name),
-                    ..*request
-                })?;
-                let (code, outputs) = program::run(&self.path, &call).map_err(|error| {
-                    ContainerError::OclocBroken {
-                        path: self.path.clone(),
-                        message: error.to_string(),
-                    }
-                })?;
-                return self.result(request, code, outputs);
+                return program::run(&self.path, call).map_err(|error| broken(error.to_string()));
             }
         };
-        let call = Call::new(request)?;
         // A call that died under the lock leaves nothing of ours half-done.
         let _one_at_a_time = CALLS
             .lock()
@@ -261,15 +258,11 @@ impl Ocloc {
             let builder = std::thread::Builder::new().name("ocloc".to_owned());
             let thread = builder
                 .stack_size(limits::OCLOC_STACK_BYTES)
-                .spawn_scoped(scope, || run(invoke, free, &call))
+                .spawn_scoped(scope, || run(invoke, free, call))
                 .map_err(|error| format!("no thread to run it on: {error}"))?;
             thread.join().map_err(|_| "the call panicked".to_owned())
         });
-        let (code, outputs) = run.map_err(|message| ContainerError::OclocBroken {
-            path: self.path.clone(),
-            message,
-        })?;
-        self.result(request, code, outputs)
+        run.map_err(broken)
     }
 
     /// Sorts the outputs of a call into a result.
@@ -294,16 +287,20 @@ impl Ocloc {
                 path: self.path.clone(),
                 message: format!("it reported success but returned no zebin:\n{log}"),
             }),
-            _ => Err(ContainerError::CompileFailed {
-                name: request.name.to_owned(),
-                device: request.device.to_string(),
-                code,
-                log: if log.is_empty() {
-                    "(no build log)".to_owned()
-                } else {
-                    log
-                },
-            }),
+            _ => {
+                if log.is_empty() {
+                    "(no build log)".clone_into(&mut log);
+                }
+                if UNKNOWN_DEVICE.iter().any(|said| log.contains(said)) {
+                    log.push_str("\n`visa-jit ocloc` lists the devices that this compiler offers");
+                }
+                Err(ContainerError::CompileFailed {
+                    name: request.name.to_owned(),
+                    device: request.device.to_string(),
+                    code,
+                    log,
+                })
+            }
         }
     }
 }
@@ -380,8 +377,14 @@ unsafe fn copy(data: *const u8, length: u64, name: *const c_char) -> Output {
 fn open(name: &OsStr) -> Result<Library, String> {
     // SAFETY: loading runs the library's initialisers, which is what the person asked for by installing it
     // or naming it.
-    unsafe { Library::new(OsString::from(name)) }
-        .map_err(|error| format!("{}: {error}", name.display()))
+    unsafe { Library::new(OsString::from(name)) }.map_err(|error| said(&error))
+}
+
+/// The loader's own words, which stand behind the error.
+fn said(error: &libloading::Error) -> String {
+    error
+        .source()
+        .map_or_else(|| error.to_string(), ToString::to_string)
 }
 
 /// One file the compiler made.
@@ -414,6 +417,17 @@ struct FilePointers {
 }
 
 impl Call {
+    /// A question, which needs no source.
+    fn asking(question: &[&str]) -> Result<Self, ContainerError> {
+        let argv = ["ocloc"].iter().chain(question);
+        Ok(Self {
+            argv: argv.copied().map(c_string).collect::<Result<_, _>>()?,
+            terminator: 0,
+            source: Files::default(),
+            headers: Files::default(),
+        })
+    }
+
     fn new(request: &CompileRequest<'_>) -> Result<Self, ContainerError> {
         if request.name.is_empty() || request.source.is_empty() {
             return Err(ContainerError::BadRequest(
@@ -421,7 +435,6 @@ impl Call {
             ));
         }
         let internal = format!("{EMIT_VISA} {}", request.internal_options);
-        let device = request.device.to_string();
         let mut argv = vec![
             "ocloc",
             "compile",
@@ -429,7 +442,7 @@ impl Call {
             "-file",
             request.name,
             "-device",
-            &device,
+            request.device.as_str(),
             "--format",
             "zebin",
             "-internal_options",
@@ -493,6 +506,7 @@ fn c_string(text: &str) -> Result<CString, ContainerError> {
 mod tests {
     use super::super::Blame;
     use super::*;
+    use crate::isa::Platform;
 
     // What compiles something is tested through a worker, which leaves no files behind.
 
@@ -520,7 +534,7 @@ mod tests {
     fn a_nul_in_the_request_is_refused() {
         let request = CompileRequest {
             options: "a\0b",
-            ..CompileRequest::new("t.cl", b"kernel", Device::Skl)
+            ..CompileRequest::new("t.cl", b"kernel", Platform::Skl)
         };
         assert!(matches!(
             Call::new(&request),

@@ -1,7 +1,7 @@
 //! Compiles by running a program with `ocloc`'s command line, for compilers that this process cannot load.
 //!
 //! Sources and results go through files of a directory of its own, which is also the program's working directory: it leaves files
-//! there.
+//! there. Results are found by what they are: versions do not agree on names, and some make `NAME.bin.bin`.
 
 use std::io;
 use std::path::{Component, Path, PathBuf};
@@ -12,7 +12,8 @@ use super::{Call, ELF_MAGIC, Files, LOG_NAME, Output};
 /// Where results go.
 const RESULTS: &str = "out";
 
-/// Runs the program: its exit code, what it printed, and the file it made.
+/// Runs the program: its exit code, what it printed, and the zebin it made. A call without a source is a question; its results are all
+/// files that the program made.
 pub(super) fn run(program: &Path, call: &Call) -> io::Result<(i32, Vec<Output>)> {
     let directory = tempfile::tempdir()?;
     let root = directory.path();
@@ -25,9 +26,15 @@ pub(super) fn run(program: &Path, call: &Call) -> io::Result<(i32, Vec<Output>)>
         .iter()
         .skip(1)
         .map(|a| a.to_string_lossy().into_owned());
+    let question = call.source.names.is_empty();
+    let place: &[&str] = if question {
+        &[]
+    } else {
+        &["-out_dir", RESULTS]
+    };
     let done = Command::new(program)
         .args(arguments)
-        .args(["-out_dir", RESULTS])
+        .args(place)
         .current_dir(root)
         .stdin(Stdio::null())
         .output()?;
@@ -35,12 +42,21 @@ pub(super) fn run(program: &Path, call: &Call) -> io::Result<(i32, Vec<Output>)>
         name: LOG_NAME.to_vec(),
         data: [done.stdout, done.stderr].concat(),
     }];
-    for entry in std::fs::read_dir(root.join(RESULTS))? {
-        let data = std::fs::read(entry?.path())?;
+    let results = if question {
+        root.to_owned()
+    } else {
+        root.join(RESULTS)
+    };
+    for entry in std::fs::read_dir(results)? {
+        let entry = entry?;
+        if !entry.file_type()?.is_file() {
+            continue;
+        }
+        let data = std::fs::read(entry.path())?;
         // Beside the zebin there may be SPIR-V.
-        if data.starts_with(ELF_MAGIC) {
+        if question || data.starts_with(ELF_MAGIC) {
             outputs.push(Output {
-                name: Vec::new(),
+                name: entry.file_name().into_encoded_bytes(),
                 data,
             });
         }
