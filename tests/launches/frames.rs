@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use visa_jit::{Engine, Launch};
 use visa_jit::isa::Platform;
+use visa_jit::{Engine, Launch};
 
 use super::stop::engines;
 
