@@ -65,8 +65,7 @@ pub const LLVM_MAX_INSTS: usize = 1_000_000;
 
 /// Results of SSA instructions of one kernel while it is lowered: each takes about 1 kB until the kernel is compiled.
 pub const MAX_SSA_VALUES: usize = 1_000_000;
-/// Parameters of SSA blocks of one kernel while it is lowered. Most of them always have one value, and are gone before code is
-/// generated: they take about 0.2 kB each.
+/// Parameters of SSA blocks of one kernel while it is lowered: about 0.2 kB each.
 pub const MAX_BLOCK_PARAMS: usize = 6_000_000;
 /// Most instructions that are looked at to find what headers of hardware messages hold, all messages of a program together.
 pub const MAX_HEADER_STEPS: u64 = 1 << 26;

@@ -1,18 +1,10 @@
-//! Emission helpers and SSA construction.
-//!
-//! [`Builder`] appends operations to a current block and keeps *variables* (register cells,
-//! predicates, masks …) in SSA form in the manner of Braun et al.: a read in a block without a
-//! definition asks the predecessors and becomes a block parameter where they differ. Blocks are
-//! *sealed* once all their predecessors are known.
+//! Emission helpers: [`Builder`] appends operations to a current block, and keeps variables in SSA form
+//! ([`super::variables`]).
 
-use std::collections::HashMap;
-
+use super::variables::Variables;
 use crate::limits::{MAX_BLOCK_PARAMS, MAX_SSA_VALUES};
+use crate::ssa::dom::{drop_unreachable, reverse_post_order};
 use crate::ssa::*;
-
-/// A mutable quantity that SSA construction tracks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Var(pub u32);
 
 /// Appends operations to a function under construction.
 pub struct Builder {
@@ -22,20 +14,11 @@ pub struct Builder {
     pub cur: Block,
     /// vISA line recorded with new operations.
     pub line: u32,
-    pub(super) types: Vec<Ty>,
-    initial: HashMap<Var, Value>,
-    defs: Vec<HashMap<Var, Value>>,
-    preds: Vec<Vec<Block>>,
-    sealed: Vec<bool>,
-    incomplete: Vec<Vec<(Var, Value)>>,
-    /// Parameters of all blocks.
-    params: usize,
+    pub(super) variables: Variables,
     /// Set when the function outgrew [`MAX_SSA_VALUES`] or [`MAX_BLOCK_PARAMS`] and is no longer meaningful.
     pub too_large: bool,
     /// Activations that recursive calls save.
     pub stack: super::recursion::CallStack,
-    /// Parameters whose incoming values are still to be added.
-    pending: Vec<(Var, Block, Value)>,
 }
 
 impl Builder {
@@ -45,58 +28,20 @@ impl Builder {
             f: Function::new(name, simd),
             cur: Function::ENTRY,
             line: 0,
-            types: Vec::new(),
-            initial: HashMap::new(),
-            defs: Vec::new(),
-            preds: Vec::new(),
-            sealed: Vec::new(),
-            incomplete: Vec::new(),
-            params: 0,
+            variables: Variables::default(),
             too_large: false,
             stack: super::recursion::CallStack::default(),
-            pending: Vec::new(),
         };
-        b.track(Function::ENTRY);
-        b.sealed[0] = true;
+        b.variables.track(Function::ENTRY);
+        b.seal(Function::ENTRY);
         b
-    }
-
-    fn track(&mut self, b: Block) {
-        let n = b.0 as usize + 1;
-        if self.defs.len() < n {
-            self.defs.resize_with(n, HashMap::new);
-            self.preds.resize_with(n, Vec::new);
-            self.sealed.resize(n, false);
-            self.incomplete.resize_with(n, Vec::new);
-        }
     }
 
     /// Adds an unsealed block.
     pub fn block(&mut self) -> Block {
         let b = self.f.new_block();
-        self.track(b);
+        self.variables.track(b);
         b
-    }
-
-    /// Declares a variable that reads as zero until it is written.
-    pub fn var(&mut self, ty: Ty) -> Var {
-        self.types.push(ty);
-        Var(self.types.len() as u32 - 1)
-    }
-
-    /// Type of a variable.
-    pub fn var_ty(&self, v: Var) -> Ty {
-        self.types[v.0 as usize]
-    }
-
-    /// Sets a variable from here on.
-    pub fn write(&mut self, var: Var, value: Value) {
-        debug_assert_eq!(
-            self.f.ty(value),
-            self.var_ty(var),
-            "variable written with another type"
-        );
-        self.defs[self.cur.0 as usize].insert(var, value);
     }
 
     /// Says so if there are more values than there may be.
@@ -107,132 +52,9 @@ impl Builder {
         }
     }
 
-    fn is_full(&self) -> bool {
-        let results = self.f.values.len() - self.params;
-        results >= MAX_SSA_VALUES || self.params >= MAX_BLOCK_PARAMS
-    }
-
-    fn add_param(&mut self, block: Block, var: Var) -> Value {
-        self.params += 1;
-        self.f.add_param(block, self.var_ty(var))
-    }
-
-    /// Current value of a variable.
-    pub fn read(&mut self, var: Var) -> Value {
-        let v = self.read_in(var, self.cur);
-        self.fill_params();
-        self.f.resolve(v)
-    }
-
-    /// Value of a variable at the end of a block. Parameters that this makes are filled by
-    /// [`Builder::fill_params`]: a work list, because chains of joins are as long as kernels are.
-    fn read_in(&mut self, var: Var, block: Block) -> Value {
-        let mut path = Vec::new();
-        let mut at = block;
-        let value = loop {
-            let b = at.0 as usize;
-            if let Some(&v) = self.defs[b].get(&var) {
-                break v;
-            }
-            if let Some(v) = self.restored(var, at) {
-                break v;
-            }
-            let full = self.is_full();
-            self.too_large |= full;
-            if full {
-                // The result is thrown away: any value of the type will do.
-                break self.initial_value(var);
-            }
-            if !self.sealed[b] {
-                let p = self.add_param(at, var);
-                self.incomplete[b].push((var, p));
-                break p;
-            }
-            match self.preds[b].as_slice() {
-                // Unreachable code may go round in circles without any definition.
-                &[one] if path.len() <= self.preds.len() => {
-                    path.push(at);
-                    at = one;
-                }
-                [] | [_] => break self.initial_value(var),
-                _ => {
-                    let p = self.add_param(at, var);
-                    self.pending.push((var, at, p));
-                    break p;
-                }
-            }
-        };
-        self.defs[at.0 as usize].insert(var, value);
-        for b in path {
-            self.defs[b.0 as usize].insert(var, value);
-        }
-        value
-    }
-
-    /// Value of a variable at the end of any block.
-    pub fn value_at_end(&mut self, var: Var, block: Block) -> Value {
-        let v = self.read_in(var, block);
-        self.fill_params();
-        self.f.resolve(v)
-    }
-
-    /// Appends the incoming values of new parameters to the branches that reach their blocks.
-    fn fill_params(&mut self) {
-        while let Some((var, block, param)) = self.pending.pop() {
-            let ValueDef::Param(_, index) = self.f.def(param) else {
-                continue;
-            };
-            let index = usize::from(index);
-            let mut preds = self.preds[block.0 as usize].clone();
-            preds.sort_unstable();
-            preds.dedup();
-            for p in preds {
-                let v = self.read_in(var, p);
-                let v = self.f.resolve(v);
-                for call in self.f.block_mut(p).term.targets_mut() {
-                    if call.block == block {
-                        // Parameters are filled in any order; gaps are closed before the list is empty.
-                        if call.args.len() <= index {
-                            call.args.resize(index + 1, v);
-                        }
-                        call.args[index] = v;
-                    }
-                }
-            }
-        }
-    }
-
-    fn initial_value(&mut self, var: Var) -> Value {
-        if let Some(&v) = self.initial.get(&var) {
-            return v;
-        }
-        let ty = self.var_ty(var);
-        let i = if ty.is_scalar() {
-            self.f.make(Op::Const(0), vec![], &[ty], 0)
-        } else {
-            self.f.make(
-                Op::VecConst(vec![0; ty.lanes as usize].into()),
-                vec![],
-                &[ty],
-                0,
-            )
-        };
-        // The entry dominates everything, so one zero serves all uses.
-        self.f.block_mut(Function::ENTRY).insts.insert(0, i);
-        let v = self.f.inst(i).results[0];
-        self.initial.insert(var, v);
-        v
-    }
-
-    /// Declares that no further predecessor will be added.
-    pub fn seal(&mut self, block: Block) {
-        if std::mem::replace(&mut self.sealed[block.0 as usize], true) {
-            return;
-        }
-        for (var, param) in std::mem::take(&mut self.incomplete[block.0 as usize]) {
-            self.pending.push((var, block, param));
-        }
-        self.fill_params();
+    pub(super) fn is_full(&self) -> bool {
+        let params = self.variables.params();
+        self.f.values.len() - params >= MAX_SSA_VALUES || params >= MAX_BLOCK_PARAMS
     }
 
     /// Continues in `block`.
@@ -241,8 +63,7 @@ impl Builder {
     }
 
     fn edge(&mut self, to: Block) -> BlockCall {
-        debug_assert!(!self.sealed[to.0 as usize], "edge into a sealed block");
-        self.preds[to.0 as usize].push(self.cur);
+        self.variables.edge(self.cur, to);
         BlockCall {
             block: to,
             args: Vec::new(),
@@ -316,6 +137,10 @@ impl Builder {
             block: start,
             args: vec![],
         });
+        // Where no path from the entry leads, the value that all predecessors agree on need not be defined above them.
+        let order = reverse_post_order(&self.f);
+        drop_unreachable(&mut self.f, &order);
+        self.place_params();
         self.f.resolve_aliases();
         Some(self.f)
     }

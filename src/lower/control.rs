@@ -5,7 +5,7 @@
 
 use super::error::Fail;
 use super::flow::{Decision, decision, leaves_lanes};
-use super::{Lowerer, build::Var};
+use super::{Lowerer, variables::Var};
 use crate::isa::Opcode;
 use crate::module::link::ADDRESS_FORM;
 use crate::module::{Body, Inst, LabelId, PredControl, Predicate, Src};

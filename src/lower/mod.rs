@@ -33,18 +33,20 @@ mod recursion;
 mod regs;
 mod small_float;
 mod svm;
+mod variables;
 mod wide;
 
 pub use error::LowerError;
 pub use payload::{InputSource, LocalIdShape, PayloadMap};
 
-use build::{Builder, Var};
+use build::Builder;
 use cells::Recorder;
 use control::Control;
 use error::Fail;
 use flow::Flow;
 use fpmode::Cr0;
 use regs::RegFile;
+use variables::Var;
 
 use crate::isa::{Opcode, Status};
 use crate::limits::{MAX_BLOCK_PARAMS, MAX_BLOCKS, MAX_SSA_VALUES, POLL_EVERY};

@@ -1,9 +1,10 @@
 //! Operands: which lanes of which bytes, channel masks, address registers.
 
 use super::Lowerer;
-use super::build::{Builder, Var};
+use super::build::Builder;
 use super::error::Fail;
 use super::regs::Pattern;
+use super::variables::Var;
 use crate::isa::{SrcModifier, Type};
 use crate::module::Inst;
 use crate::module::*;

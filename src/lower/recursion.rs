@@ -14,8 +14,9 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use super::Lowerer;
-use super::build::{Builder, Var};
+use super::build::Builder;
 use super::error::Fail;
+use super::variables::Var;
 use crate::isa::Opcode;
 use crate::limits::{MAX_CALL_DEPTH, MAX_RECURSIVE_SUBS};
 use crate::module::Inst as VisaInst;
@@ -90,11 +91,11 @@ impl Builder {
     /// The value of a variable behind a return that restores it.
     pub fn restored(&mut self, var: Var, block: Block) -> Option<Value> {
         let owner = *self.stack.owners.get(&var)?;
+        let ty = self.var_ty(var);
         let r = self.stack.restores.get_mut(&block)?;
         if owner.unit != r.owner.unit || r.owner.control && !owner.control {
             return None;
         }
-        let ty = self.types[var.0 as usize];
         let offset = r.bytes;
         let saved = saved_type(ty);
         r.loads.push((var, offset));

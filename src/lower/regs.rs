@@ -8,9 +8,10 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::build::{Builder, Var};
+use super::build::Builder;
 use super::cells::{Cell, Recorder};
 use super::error::Fail;
+use super::variables::Var;
 use crate::module::VarId;
 use crate::ssa::*;
 use crate::valid::{Root, RootId};

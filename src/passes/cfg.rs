@@ -7,7 +7,7 @@
 
 use super::edit::{const_lanes, lanes_op, unary, uniform_const};
 use super::params;
-use crate::ssa::dom::reverse_post_order;
+use crate::ssa::dom::{drop_unreachable, reverse_post_order};
 use crate::ssa::{Block, BlockCall, Function, Term, UnOp, Value, ValueDef};
 
 /// Runs the pass.
@@ -75,12 +75,9 @@ fn simpler(f: &Function, term: &Term) -> Option<Term> {
 }
 
 fn unreachable(f: &mut Function) -> usize {
-    let mut live = vec![false; f.blocks.len()];
-    for b in reverse_post_order(f) {
-        live[b.0 as usize] = true;
-    }
     let before = f.order.len();
-    f.order.retain(|b| live[b.0 as usize]);
+    let order = reverse_post_order(f);
+    drop_unreachable(f, &order);
     before - f.order.len()
 }
 
@@ -163,7 +160,7 @@ fn drop_params(f: &mut Function) {
         let mut params = std::mem::take(&mut f.block_mut(b).params);
         params.retain(|p| !alias(f, p));
         for (index, p) in params.iter().enumerate() {
-            f.values[p.0 as usize].def = ValueDef::Param(b, index as u16);
+            f.values[p.0 as usize].def = ValueDef::Param(b, index as u32);
         }
         f.block_mut(b).params = params;
     }

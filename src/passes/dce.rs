@@ -20,7 +20,7 @@ pub fn run(f: &mut Function) -> usize {
         });
         block.params.retain(is_live);
         for (n, p) in block.params.iter().enumerate() {
-            f.values[p.0 as usize].def = ValueDef::Param(b, n as u16);
+            f.values[p.0 as usize].def = ValueDef::Param(b, n as u32);
         }
         changes += before - block.insts.len() - block.params.len();
     }

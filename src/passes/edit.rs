@@ -42,16 +42,6 @@ pub(super) fn lanes_op(lanes: Vec<u64>) -> Op {
     }
 }
 
-/// Takes blocks that `order` does not name out of the layout, for passes that change parameters
-/// and see the edges of reachable blocks only.
-pub(super) fn drop_unreachable(f: &mut Function, order: &[Block]) {
-    let mut live = vec![false; f.blocks.len()];
-    for b in order {
-        live[b.0 as usize] = true;
-    }
-    f.order.retain(|b| live[b.0 as usize]);
-}
-
 /// Rewrites the instructions of a function block by block; new ones go before the current one.
 pub(super) struct Rewriter<'f> {
     pub(super) f: &'f mut Function,

@@ -13,12 +13,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::edit::{const_lanes, drop_unreachable, lanes_op};
+use super::edit::{const_lanes, lanes_op};
 use super::shape;
-use crate::ssa::dom::reverse_post_order;
-use crate::ssa::{
-    BinOp, Block, BlockCall, Function, Input, Inst, InstData, Op, Term, Ty, Value, ValueDef,
-};
+use crate::ssa::dom::{drop_unreachable, reverse_post_order};
+use crate::ssa::{BinOp, Block, BlockCall, Function, Input, Inst, InstData, Op, Term, Ty, Value};
 
 /// A lane of a vector, or a scalar.
 type Source = (Value, u16);
@@ -107,9 +105,7 @@ impl Rows<'_> {
                 let parts = (0..count).map(|_| self.f.add_param(b, ty)).collect();
                 self.parts.insert(p, parts);
             } else {
-                let index = self.f.block(b).params.len() as u16;
-                self.f.values[p.0 as usize].def = ValueDef::Param(b, index);
-                self.f.block_mut(b).params.push(p);
+                self.f.place_param(b, p);
             }
         }
     }

@@ -5,8 +5,8 @@
 //! conditions of selects and uniform shift counts become scalar operands. Does not look into
 //! memory: a load from one address stays a vector load (its shape says so).
 
-use super::edit::{Rewriter, drop_unreachable, uniform_const};
-use crate::ssa::dom::reverse_post_order;
+use super::edit::{Rewriter, uniform_const};
+use crate::ssa::dom::{drop_unreachable, reverse_post_order};
 use crate::ssa::{BinOp, Block, Conv, Function, Inst, InstData, Op, Term, Ty, Value, ValueDef};
 
 /// Runs the pass.
@@ -224,7 +224,7 @@ impl Pass {
             let mut params = std::mem::take(&mut f.block_mut(b).params);
             params.retain(|&p| !self.is_uniform(f, p));
             for (n, p) in params.iter().enumerate() {
-                f.values[p.0 as usize].def = ValueDef::Param(b, n as u16);
+                f.values[p.0 as usize].def = ValueDef::Param(b, n as u32);
             }
             f.block_mut(b).params = params;
         }

@@ -135,6 +135,16 @@ impl DomTree {
     }
 }
 
+/// Takes blocks that `order` does not name out of the layout: for what changes parameters and sees the edges of reachable
+/// blocks only.
+pub fn drop_unreachable(f: &mut Function, order: &[Block]) {
+    let mut live = vec![false; f.blocks.len()];
+    for b in order {
+        live[b.0 as usize] = true;
+    }
+    f.order.retain(|b| live[b.0 as usize]);
+}
+
 /// Blocks reachable from the entry in reverse post order.
 pub fn reverse_post_order(f: &Function) -> Vec<Block> {
     let mut seen = vec![false; f.blocks.len()];

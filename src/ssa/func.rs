@@ -25,7 +25,7 @@ pub enum ValueDef {
     /// Result `index` of an instruction.
     Result(Inst, u16),
     /// Parameter `index` of a block.
-    Param(Block, u16),
+    Param(Block, u32),
     /// Replaced by another value; uses are rewritten by [`Function::resolve_aliases`].
     Alias(Value),
 }
@@ -290,10 +290,16 @@ impl Function {
 
     /// Adds a parameter to a block. Callers fix the branches.
     pub fn add_param(&mut self, b: Block, ty: Ty) -> Value {
-        let index = self.block(b).params.len() as u16;
-        let v = self.new_value(ty, ValueDef::Param(b, index));
-        self.block_mut(b).params.push(v);
+        let v = self.new_value(ty, ValueDef::Param(b, 0));
+        self.place_param(b, v);
         v
+    }
+
+    /// Makes a value the last parameter of a block.
+    pub fn place_param(&mut self, b: Block, param: Value) {
+        let index = self.block(b).params.len() as u32;
+        self.values[param.0 as usize].def = ValueDef::Param(b, index);
+        self.block_mut(b).params.push(param);
     }
 
     fn new_value(&mut self, ty: Ty, def: ValueDef) -> Value {

@@ -555,7 +555,7 @@ impl Parser<'_> {
             // Gaps belong to no instruction; nothing in a block refers to them.
             let gap = ValueData {
                 ty: Ty::BOOL,
-                def: ValueDef::Param(Function::ENTRY, u16::MAX),
+                def: ValueDef::Param(Function::ENTRY, u32::MAX),
             };
             self.values.resize(i + 1, false);
             self.func.values.resize(i + 1, gap);

@@ -202,7 +202,7 @@ impl Verifier<'_> {
         let mut placed = vec![false; f.insts.len()];
         for &b in &f.order {
             for (n, &p) in f.block(b).params.iter().enumerate() {
-                if !self.defined_as(p, ValueDef::Param(b, n as u16)) {
+                if !self.defined_as(p, ValueDef::Param(b, n as u32)) {
                     self.error(
                         Rule::Owner,
                         b,

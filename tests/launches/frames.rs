@@ -64,36 +64,3 @@ fn large_frames_have_stacks_of_their_own() {
         assert_eq!(report.groups, 16);
     }
 }
-
-/// Many variables that live across many joins make many parameters of blocks, nearly all of which always have one value: kernels of
-/// 20,000 lines have millions. They are not counted as instructions are.
-#[test]
-fn many_variables_live_across_many_joins() {
-    const VARIABLES: usize = 150;
-    const JOINS: usize = 7_000;
-    let mut text = ".version 3.8\n.kernel k\n".to_owned();
-    for v in 0..VARIABLES {
-        let _ = writeln!(text, ".decl V{v} v_type=G type=ud num_elts=1");
-    }
-    text += ".decl P0 v_type=P num_elts=1\n.kernel_attr SimdSize=16\n";
-    for v in 0..VARIABLES {
-        let _ = writeln!(text, "    mov (M1_NM, 1) V{v}(0,0)<1> 0x{v:x}:ud");
-    }
-    for join in 0..JOINS {
-        let _ = writeln!(text, "    (P0) jmp (M1, 1) L{join}");
-        let _ = writeln!(text, "    add (M1_NM, 1) V0(0,0)<1> V0(0,0)<0;1,0> 0x1:ud");
-        let _ = writeln!(text, "L{join}:");
-    }
-    for v in 1..VARIABLES {
-        let _ = writeln!(
-            text,
-            "    add (M1_NM, 1) V0(0,0)<1> V0(0,0)<0;1,0> V{v}(0,0)<0;1,0>"
-        );
-    }
-    text += "    svm_block_st.unaligned (1) V0(0,0)<0;1,0> V0.0\n    ret (M1, 1)\n";
-    let engine = Engine::new().unwrap();
-    let program = engine.program_from_text("k", &text, Platform::Skl).unwrap();
-    program.kernels()[0]
-        .prepare(&Launch::new([16, 1, 1]))
-        .unwrap();
-}

@@ -18,9 +18,8 @@ mod pairs;
 
 use std::collections::BTreeSet;
 
-use super::edit::drop_unreachable;
 use super::{dce, shape};
-use crate::ssa::dom::reverse_post_order;
+use crate::ssa::dom::{drop_unreachable, reverse_post_order};
 use crate::ssa::{Function, Inst, InstData, Op, Ty};
 use pairs::Pair;
 

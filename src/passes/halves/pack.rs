@@ -162,7 +162,7 @@ impl Packer<'_> {
     /// Number of a parameter.
     fn number(&self, v: Value) -> usize {
         match self.f.def(v) {
-            ValueDef::Param(_, n) => n.into(),
+            ValueDef::Param(_, n) => n as usize,
             _ => 0,
         }
     }

@@ -348,7 +348,7 @@ impl Pass<'_> {
         let lanes = self.f.ty(p).lanes;
         for (from, n) in self.args[p.0 as usize].clone() {
             let call = self.f.block(from).term.targets()[n];
-            let arg = call.args[usize::from(index)];
+            let arg = call.args[index as usize];
             let d = match d {
                 Demand::Under(part) => self.translate(part, b, &call.args, lanes),
                 other => other,
@@ -365,7 +365,7 @@ impl Pass<'_> {
             match self.f.def(c.mask) {
                 ValueDef::Param(home, n) if home == b => {
                     return Demand::Under(Part {
-                        mask: args[usize::from(n)],
+                        mask: args[n as usize],
                         ..c
                     });
                 }

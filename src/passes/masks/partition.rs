@@ -86,7 +86,7 @@ fn edges(f: &Function, p: Block, b: Block) -> impl Iterator<Item = &BlockCall> {
 
 fn argument(f: &Function, param: Value, call: &BlockCall) -> Value {
     match f.def(param) {
-        ValueDef::Param(_, n) => f.resolve(call.args[usize::from(n)]),
+        ValueDef::Param(_, n) => f.resolve(call.args[n as usize]),
         _ => param,
     }
 }

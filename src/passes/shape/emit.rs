@@ -301,7 +301,7 @@ impl Emit<'_> {
                     let ValueDef::Param(_, n) = f.def(p) else {
                         continue;
                     };
-                    let arg = call.args[usize::from(n)];
+                    let arg = call.args[n as usize];
                     let base = self.made.base[arg.0 as usize];
                     call.args.extend(base);
                     if self.guarded(p) {

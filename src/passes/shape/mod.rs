@@ -13,8 +13,8 @@ mod emit;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::edit::{drop_unreachable, uniform_const};
-use crate::ssa::dom::reverse_post_order;
+use super::edit::uniform_const;
+use crate::ssa::dom::{drop_unreachable, reverse_post_order};
 use crate::ssa::remark::{Cause, Decision, Why};
 use crate::ssa::shape::Shape;
 use crate::ssa::{BinOp, Function, Inst, Op, Value};

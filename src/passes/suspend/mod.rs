@@ -27,8 +27,7 @@ mod regions;
 mod slots;
 mod split;
 
-use super::edit::drop_unreachable;
-use crate::ssa::dom::reverse_post_order;
+use crate::ssa::dom::{drop_unreachable, reverse_post_order};
 use crate::ssa::remark::Decision;
 use crate::ssa::{Function, Remark};
 
