@@ -51,9 +51,9 @@ struct Options {
     rounds: usize,
     device: String,
     json: Option<PathBuf>,
-    /// Compare one thread with so many.
+    /// Compares one thread with this number of threads.
     scaling: Option<usize>,
-    /// Contenders to compare then; all when empty.
+    /// Contenders that `scaling` compares; all when empty.
     contenders: Vec<String>,
 }
 
@@ -171,7 +171,7 @@ fn surroundings(command: &mut Command, name: &str, threads: usize) {
     }
 }
 
-/// Launches of a measurement, when one takes so many microseconds.
+/// Launches to time together, given the microseconds that one takes.
 fn launches(time: f64) -> u32 {
     (MICROSECONDS / time).clamp(1.0, MAX_LAUNCHES) as u32
 }

@@ -60,7 +60,7 @@ struct Device {
 /// Carries `ocloc` out; the text is for standard output.
 pub fn ocloc(args: &OclocArgs) -> Result<(String, Exit), Failure> {
     let survey = survey_in_worker(worker()?, TIMEOUT).map_err(|error| match error {
-        // A worker's own words are the compiler's.
+        // What a worker reports is the compiler's own message.
         ContainerError::Worker(message) => Failure::environment(message),
         other => other.into(),
     })?;
@@ -184,8 +184,8 @@ mod tests {
     }
 
     #[test]
-    fn names_stand_behind_their_class() {
-        let about = about(&["gen9", "kbl", "skl", "cri", "mtl-h", "nobody"]);
+    fn names_follow_their_class() {
+        let about = about(&["gen9", "kbl", "skl", "cri", "mtl-h", "unheard-of"]);
         let names = offered(&about);
         let text = describe(&about, &names, &[]);
         let lines: Vec<_> = text.lines().collect();

@@ -380,7 +380,7 @@ fn open(name: &OsStr) -> Result<Library, String> {
     unsafe { Library::new(OsString::from(name)) }.map_err(|error| said(&error))
 }
 
-/// The loader's own words, which stand behind the error.
+/// What the system's loader reported; libloading's own message only names the function that failed.
 fn said(error: &libloading::Error) -> String {
     error
         .source()
