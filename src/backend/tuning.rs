@@ -58,17 +58,17 @@ choice! {
 }
 
 choice! {
-    /// How hard registers are allocated; `auto` as the effort of code generation says.
+    /// Effort of register allocation; `auto` follows the effort of code generation.
     RegAlloc { Auto = "auto", Fast = "fast", Full = "full", }
 }
 
 choice! {
-    /// What is done with work under a mask without lanes: it is jumped over, or done for nobody.
+    /// What happens to code whose execution mask has no lane enabled: it is jumped over, or executed without effect.
     Masks { Auto = "auto", Select = "select", Branch = "branch", }
 }
 
 choice! {
-    /// Accesses that a compiler of kernels cut into halves: made one again, left apart, or made one where that measures best.
+    /// Accesses that the compiler of the kernel split in two: kept split, merged, or merged where that was measured to be faster.
     HalfAccesses { Auto = "auto", Apart = "apart", Whole = "whole", }
 }
 

@@ -16,34 +16,35 @@ use crate::passes::pipeline::PASSES;
 /// Arguments of commands that execute kernels.
 #[derive(Args, Debug)]
 pub struct BackendArgs {
-    /// The code generator, or the reference interpreter: cranelift, llvm (in builds with the cargo feature `llvm`) or
-    /// interp
+    /// What executes the kernel: code by cranelift or llvm (in builds with the cargo feature `llvm`), or interp, the reference
+    /// interpreter
     #[arg(long, value_name = "NAME", default_value = "cranelift")]
     backend: String,
-    /// How hard instruction selection and register allocation work
+    /// Effort of instruction selection and register allocation
     #[arg(long, value_name = "LEVEL", default_value = "speed", value_parser = ["none", "speed"])]
     codegen: String,
-    /// llvm only: which of LLVM's own passes run before
+    /// llvm only: LLVM's own optimisation passes, which run before instruction selection
     #[arg(long, value_name = "LEVEL", default_value = "none", value_parser = ["none", "O1", "O2", "O3"])]
     opt: String,
     #[command(flatten)]
     tuning: TuningArgs,
-    /// A pass of this program to leave out
+    /// An optimisation pass of visa-jit to leave out; may be given several times
     #[arg(long, value_name = "NAME")]
     no_pass: Vec<String>,
-    /// How lanes whose addresses do not run evenly reach memory: one call for all, a load or store each that is redirected
-    /// or jumped around where it may not happen, or gather instructions (llvm only)
+    /// Loads and stores whose addresses are not affine in the lane: `call` makes one call for all lanes; `select` makes an
+    /// access for each lane, and sends masked-off lanes to a harmless address; `branch` jumps over masked-off lanes;
+    /// `hardware` uses gather instructions (llvm only)
     #[arg(long, value_name = "WAY", default_value = "auto",
           value_parser = ["auto", "call", "select", "branch", "hardware"])]
     gather: String,
-    /// Where bounds are tested: in front of accesses that have much in common, as halves of one instruction have; there, but each
-    /// by itself; or each where it is. `off` is refused
+    /// Where bounds are tested: `hoisted` tests a group of accesses with a common base once, before the first; `separate` tests
+    /// there too, but each access by itself; `inline` tests at each access. `off` is refused
     #[arg(long, value_name = "WHERE", default_value = "hoisted", value_parser = ["hoisted", "separate", "inline", "off"])]
     bounds: String,
-    /// interp only: stop with an error when a hardware thread has executed so many instructions
+    /// interp only: stop with an error when a hardware thread has executed this number of instructions
     #[arg(long, value_name = "INSTRUCTIONS")]
     fuel: Option<u64>,
-    /// interp only, on one OS thread: a line for each executed instruction, on standard error or in a file
+    /// interp only, on one OS thread: print a line for each executed instruction, on standard error or to a file
     #[arg(
         long,
         value_name = "FILE",

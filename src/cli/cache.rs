@@ -20,10 +20,10 @@ const DIR_VARIABLE: &str = "VISA_JIT_CACHE_DIR";
 /// Where compiled kernels are kept.
 #[derive(Args, Debug)]
 pub struct CacheArgs {
-    /// The directory of compiled kernels; else $VISA_JIT_CACHE_DIR, else one in the user's cache directory
+    /// The directory of compiled kernels; if left out, $VISA_JIT_CACHE_DIR, or a directory in the user's cache directory
     #[arg(long, value_name = "DIR")]
     cache_dir: Option<PathBuf>,
-    /// About how many MiB the directory may hold
+    /// Size of the directory in MiB above which the least recently used entries are removed
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(1..=1 << 24))]
     cache_limit: Option<u64>,
 }
@@ -33,7 +33,7 @@ pub struct CacheArgs {
 pub struct OptionalCache {
     #[command(flatten)]
     place: CacheArgs,
-    /// Neither use compiled kernels of earlier runs nor keep any for later ones
+    /// Do not use compiled kernels of earlier runs, and keep none for later runs
     #[arg(long)]
     no_cache: bool,
 }
@@ -79,13 +79,13 @@ impl OptionalCache {
 pub enum CacheCommand {
     /// List the kernels in the cache, the most recently used first
     List(CacheArgs),
-    /// Say whether a file's outline and its kernels are in the cache, or how they differ from the nearest that are
+    /// Say whether a file's kernels are in the cache, or how their keys differ from the nearest entries
     Why(Box<WhyArgs>),
     /// Check every entry and remove what is damaged
     Verify(CacheArgs),
     /// Remove all entries
     Clear(CacheArgs),
-    /// Entries, bytes, limit
+    /// Print the number of entries, their bytes and the limit
     Stats(CacheArgs),
 }
 

@@ -40,26 +40,27 @@ pub struct CompileArgs {
     /// The file to write; for a directory or several files with `-j`, the directory to write to
     #[arg(short, long, value_name = "OUT")]
     pub output: PathBuf,
-    /// What to write; by the ending of OUT if left out
+    /// What to write; if left out, the ending of OUT decides
     #[arg(long, value_enum)]
     pub emit: Option<Emit>,
-    /// One kernel of the files; all of them if left out
+    /// The kernel to compile; if left out, all kernels of the files
     #[arg(long, value_name = "NAME")]
     pub kernel: Option<String>,
     #[command(flatten)]
     pub image: ImageArgs,
-    /// The machine to compile for, such as aarch64-unknown-linux-gnu; this one if left out
+    /// The machine to compile for, such as aarch64-unknown-linux-gnu; if left out, this machine
     #[arg(long, value_name = "TRIPLE")]
     pub target: Option<String>,
-    /// The processor: `native`, or a name such as x86-64-v3, haswell, znver4; a common denominator if left out
+    /// The processor: `native`, or a name such as x86-64-v3, haswell or znver4; if left out, code for any processor of the
+    /// target
     #[arg(long, value_name = "NAME")]
     pub cpu: Option<String>,
-    /// The code generator: cranelift, or llvm (in builds with the cargo feature `llvm`); the one whose intermediate
-    /// representation is asked for, or cranelift, if left out
+    /// The code generator: cranelift, or llvm (in builds with the cargo feature `llvm`); if left out, cranelift, or what --emit
+    /// implies
     #[arg(long, value_name = "NAME")]
     pub backend: Option<String>,
-    /// The lines that debug information of ELF files is about: of vISA, in KERNEL.visaasm, or of the source if the vISA was
-    /// compiled with -g
+    /// Which lines the debug information of ELF files refers to: those of the vISA, in KERNEL.visaasm, or of the source if the
+    /// kernel was compiled with -g
     #[arg(long, value_name = "TEXT", default_value = "visa", value_parser = ["visa", "source"])]
     pub lines: String,
     /// What an access out of bounds does; fixed in the code
@@ -72,10 +73,10 @@ pub struct CompileArgs {
         visible_alias = "platform"
     )]
     pub device: Option<DeviceName>,
-    /// With a directory: files compiled at one time; one for each processor if left out
+    /// With a directory: number of files to compile at a time; if left out, one for each processor
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub jobs: Option<u16>,
-    /// Seconds that compiling one kernel may take; others are compiled nevertheless
+    /// Seconds that compiling one kernel may take; a kernel that takes longer is reported, and the others are compiled
     #[arg(long, value_name = "SECONDS")]
     pub time_limit: Option<Seconds>,
     /// Print what happened, with the time of each kernel, as JSON: one object at the end, or a line for each file as it is done and

@@ -131,17 +131,17 @@ enum Command {
     Ssa {
         #[command(flatten)]
         kernel: KernelArgs,
-        /// As lowered, before any pass
+        /// Print it as lowering made it, before any pass
         #[arg(long)]
         raw: bool,
     },
     /// Print the machine code of a kernel
     #[command(after_help = exit::HELP)]
     Asm(Box<explain::CodeArgs>),
-    /// Say why a kernel's code is as it is: addresses, masks, bounds tests, splits, spills
+    /// Explain the code of a kernel: addresses, masks, bounds tests, splits, spills
     #[command(after_help = exit::HELP)]
     Explain(Box<explain::ExplainArgs>),
-    /// Look after the cache of compiled kernels
+    /// Inspect and clean the cache of compiled kernels
     #[command(subcommand, after_help = exit::HELP)]
     Cache(cache::CacheCommand),
     /// Say which compiler of OpenCL C is used, how it was found, and what devices it offers

@@ -67,7 +67,7 @@ pub struct RunArgs {
     /// Stop the kernel after this time and exit with 5; fractions such as 0.5 are allowed
     #[arg(long, value_name = "SECONDS")]
     timeout: Option<Seconds>,
-    /// Run so many times, each time from the same buffer contents; what the last run prints with printf is shown
+    /// Run the kernel N times, each time from the same buffer contents; only what the last run prints with printf is shown
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     repeat: Option<u32>,
     /// Print one JSON object on standard output; --print then goes to standard error

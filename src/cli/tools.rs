@@ -11,19 +11,19 @@ use crate::lines::Text;
 /// Arguments of commands that run kernels once.
 #[derive(Args, Debug, Default)]
 pub struct ToolArgs {
-    /// Tell perf of compiled code: by /tmp/perf-PID.map, which `perf report` reads; by a jitdump with code and lines, for
-    /// `perf record -k mono` and `perf inject --jit`; by both
+    /// Register compiled code with Linux perf: `map` writes /tmp/perf-PID.map, which `perf report` reads; `jitdump` writes code
+    /// and lines, for `perf record -k mono` and `perf inject --jit`; `both` is meant if left out
     #[arg(long, value_name = "WAY", num_args = 0..=1, require_equals = true, default_missing_value = "both",
           value_parser = ["both", "map", "jitdump"])]
     perf: Option<String>,
-    /// Tell GDB of compiled code, so that it can stop in kernels and show their lines
+    /// Register compiled code with GDB, which can then stop in kernels and show their lines
     #[arg(long)]
     gdb: bool,
-    /// The lines that --perf and --gdb show: of vISA, or of the source if the vISA was compiled with -g
+    /// Which lines --perf and --gdb show: those of the vISA, or of the source if the kernel was compiled with -g
     #[arg(long, value_name = "TEXT", default_value = "visa", value_parser = ["visa", "source"])]
     lines: String,
-    /// Where --perf and --gdb put jit-PID.dump and the vISA texts that they show; else $JITDUMPDIR, else the directory for
-    /// temporary files. They stay there
+    /// Directory for jit-PID.dump and the vISA texts of --perf and --gdb, which are not deleted; if left out, $JITDUMPDIR, or
+    /// the directory for temporary files
     #[arg(long, value_name = "DIR")]
     tools_dir: Option<PathBuf>,
 }
