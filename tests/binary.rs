@@ -2,4 +2,6 @@
 
 mod binary {
     mod round_trips;
+    mod vendor;
+
 }

@@ -1,10 +1,11 @@
 //! Text to bytes and back.
 
 use std::path::{Path, PathBuf};
-use visa_jit::container::Zebin;
-use visa_jit::front::{binary, text};
+use visa_jit::container::{Zebin, ZebinKernel};
+use visa_jit::front::binary::{self, Fault};
+use visa_jit::front::text;
 use visa_jit::isa::Platform;
-use visa_jit::module::{Module, ModuleKind};
+use visa_jit::module::Module;
 
 /// Zebins that are checked in, by device.
 pub fn zebins() -> Vec<(Platform, PathBuf)> {
@@ -23,42 +24,51 @@ pub fn zebins() -> Vec<(Platform, PathBuf)> {
     found
 }
 
-/// Kernels of a zebin and their functions, with what names them in messages.
-pub fn modules(path: &Path) -> Vec<(String, Module)> {
+/// Kernels of a zebin, each with its functions, and what names it in messages.
+pub fn programs(path: &Path) -> Vec<(String, Vec<Module>)> {
     let zebin = Zebin::parse(&std::fs::read(path).unwrap()).unwrap();
-    let kernels = zebin.kernels.iter().map(|k| (&k.name, &k.visa.text));
-    let functions = zebin.functions.iter().map(|f| (&f.name, &f.visa.text));
-    let name = |n: &String| format!("{}: {n}", path.display());
-    let read = |(n, t): (&String, &String)| (name(n), text::parse(n, t).unwrap());
-    kernels.chain(functions).map(read).collect()
+    let read = |name: &String, text: &String| text::parse(name, text).unwrap();
+    let program = |(index, kernel): (usize, &ZebinKernel)| {
+        let own = zebin.functions.iter().filter(|f| f.owner == Some(index));
+        let functions = own.map(|f| read(&f.name, &f.visa.text));
+        let kernel = (&kernel.name, read(&kernel.name, &kernel.visa.text));
+        let modules = std::iter::once(kernel.1).chain(functions).collect();
+        (format!("{}: {}", path.display(), kernel.0), modules)
+    };
+    zebin.kernels.iter().enumerate().map(program).collect()
 }
 
-/// As every binary has it: of its version, without declarations of functions that are not in the file.
-pub fn as_binary(module: &Module) -> Module {
-    let mut module = module.clone();
-    module.version = (4, 1);
-    module.funcdecls.clear();
-    module
+/// As every binary has it: of its version.
+pub fn as_binary(modules: &[Module]) -> Vec<Module> {
+    let mut modules = modules.to_vec();
+    for module in &mut modules {
+        module.version = (4, 1);
+    }
+    modules
 }
 
 #[test]
 fn kernels_come_back() {
     let (mut good, mut refused) = (0, Vec::new());
     for (platform, path) in zebins() {
-        for (name, module) in modules(&path) {
-            let module = as_binary(&module);
-            let bytes = match binary::write(&[module.clone()], Some(platform)) {
+        for (name, modules) in programs(&path) {
+            let bytes = match binary::write(&modules, Some(platform)) {
                 Ok(bytes) => bytes,
                 Err(e) => {
+                    assert_eq!(e.fault, Fault::Unwritable, "{name}: {e}");
                     refused.push(format!("{name}: {e}"));
                     continue;
                 }
             };
             let back = binary::read(&bytes, Some(platform)).unwrap_or_else(|e| panic!("{name}: {e}"));
-            assert!(back == [module.clone()], "{name}");
-            good += 1;
+            assert!(back == as_binary(&modules), "{name}");
+            good += modules.len();
         }
     }
     println!("{good} kernels and functions, {} refused", refused.len());
-    panic!("{}", refused.join("\n"));
+    for why in &refused {
+        let known = ["its address in one register", "a cache control of code 7"];
+        assert!(known.iter().any(|k| why.contains(k)), "{why}");
+    }
+    assert_eq!((good, refused.len()), (1939, 11));
 }
