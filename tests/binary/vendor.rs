@@ -3,7 +3,7 @@
 //! Its own files are no measure: that version leaves the last operands of most instructions away when it writes binaries, and does
 //! not read these itself. Later ones do not, and still later ones write none at all. See `tests/binary/vendor/README.md`.
 
-use super::round_trips::{as_binary, programs, zebins};
+use super::round_trips::{as_binary, lines, programs, without_names, zebins};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -50,13 +50,15 @@ fn printed(dir: &Path, bytes: &[u8], platform: Platform) -> Result<String, Strin
     Ok(text)
 }
 
-/// What its text does not say: labels have other names, and of the coordinates of typed messages it leaves the offsets away.
+/// What its text says as it likes: it adds a target, labels have other names, and of the coordinates of typed messages it leaves the
+/// offsets away.
 fn as_printed(modules: &[Module]) -> Vec<Module> {
     let mut modules = as_binary(modules);
     for module in &mut modules {
         for (label, number) in module.labels.iter_mut().zip(0..) {
             label.name = format!("L{number}");
         }
+        module.attrs.retain(|a| a.name != "Target");
         for inst in &mut module.insts {
             if let Body::LscTyped(message) = &mut inst.body {
                 message.coords.iter_mut().for_each(|c| c.offset = 0);
@@ -96,4 +98,46 @@ fn the_vendors_assembler_reads_what_we_write() {
     let _ = std::fs::remove_dir_all(dir);
     println!("{good} as written, {refused} not written");
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// Lines of which the vendor's assembler makes something else, or nothing.
+const DIFFERENT: &str = include_str!("different.txt");
+
+#[test]
+#[ignore = "needs the vendor's assembler, GenX_IR"]
+fn the_vendors_assembler_reads_every_construct() {
+    let dir = std::env::temp_dir().join(format!("visa-lines-{}", std::process::id()));
+    let (mut good, mut different) = (0, String::new());
+    for (line, module) in lines() {
+        let modules = [module];
+        let want = without_names(&as_printed(&modules));
+        let platforms = [Platform::Pvc, Platform::Dg2, Platform::Tgllp, Platform::Skl];
+        let mut why = "not written".to_owned();
+        for platform in platforms {
+            let Ok(bytes) = binary::write(&modules, Some(platform)) else {
+                break;
+            };
+            let read = printed(&dir, &bytes, platform)
+                .and_then(|t| text::parse("printed", &t).map_err(|e| e.to_string()));
+            match read.map(|m| without_names(&as_printed(&[m]))) {
+                Ok(read) if read == want => {
+                    why.clear();
+                    break;
+                }
+                Ok(read) => why = text::print(&read[0]),
+                Err(e) => why = e,
+            }
+        }
+        if why.is_empty() {
+            good += 1;
+        } else {
+            println!("{line}\n{why}");
+            different += line;
+            different.push('\n');
+        }
+    }
+    let _ = std::fs::remove_dir_all(dir);
+    println!("{good} as written");
+    let listed = DIFFERENT.lines().filter(|l| !l.starts_with('#'));
+    assert!(listed.eq(different.lines()), "{different}");
 }

@@ -107,14 +107,15 @@ pub(super) trait Codec {
 
     /// A byte below `end`.
     fn below(&mut self, what: &str, end: u8, value: &mut u8) -> Walk {
-        let fault = match self.reading() {
-            true => Problem::malformed,
-            false => Problem::unwritable,
-        };
         self.u8(value)?;
         match *value < end {
             true => Ok(()),
-            false => Err(fault(format!("{what} of code {value}, which does not exist"))),
+            false if self.reading() => Err(Problem::malformed(format!(
+                "{what} of code {value}, which does not exist"
+            ))),
+            false => Err(Problem::unwritable(format!(
+                "{what} of code {value}, which only text has"
+            ))),
         }
     }
 
