@@ -30,6 +30,8 @@ pub use error::{BinaryError, Fault};
 pub use reader::read;
 pub use writer::write;
 
+use crate::isa::Platform;
+
 /// First bytes of every file.
 pub const MAGIC: [u8; 4] = *b"CISA";
 
@@ -41,6 +43,16 @@ pub const WRITTEN: (u8, u8) = (4, 1);
 
 /// The highest number of an opcode that the last version has. Later ones exist in text only.
 const LAST_OPCODE: u8 = 0x92;
+
+/// The text of a file's modules, as [`super::text::parse_all`] reads it.
+///
+/// # Errors
+/// Those of [`read`].
+pub fn to_text(bytes: &[u8], platform: Option<Platform>) -> Result<String, BinaryError> {
+    let modules = read(bytes, platform)?;
+    let texts: Vec<String> = modules.iter().map(super::text::print).collect();
+    Ok(texts.join("\n"))
+}
 
 /// True for a file that starts like binary vISA.
 pub fn is_binary(bytes: &[u8]) -> bool {
