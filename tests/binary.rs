@@ -6,6 +6,7 @@ mod program;
 mod binary {
     use super::program;
 
+    mod hostile;
     mod round_trips;
     mod vendor;
 

@@ -425,7 +425,7 @@ fn name_all(vars: &mut Vars) {
         for (var, number) in list.iter_mut().zip(first..) {
             let source = std::mem::take(&mut var.name);
             var.name = names.variable(format!("{class}{number}"), class, number);
-            var.v_name = (source != var.name && !source.is_empty()).then_some(source);
+            var.v_name = Some(source).filter(|s| !s.is_empty());
         }
     }
     for (var, number) in vars.general.iter_mut().zip(VarId::FIRST_USER..) {
