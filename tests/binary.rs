@@ -9,5 +9,4 @@ mod binary {
     mod hostile;
     mod round_trips;
     mod vendor;
-
 }

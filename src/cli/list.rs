@@ -365,7 +365,9 @@ fn list_text(file: &Loaded, modules: &[Module]) -> Listing {
     let kernels = modules.iter().filter(|m| m.kind == ModuleKind::Kernel);
     // A text of functions alone has these to show.
     let alone = kernels.clone().next().is_none();
-    let shown = modules.iter().filter(|m| alone || m.kind == ModuleKind::Kernel);
+    let shown = modules
+        .iter()
+        .filter(|m| alone || m.kind == ModuleKind::Kernel);
     let entries: Vec<Entry> = shown.map(text_entry).collect();
     Listing {
         file: file.name.clone(),

@@ -307,7 +307,11 @@ mod tests {
         assert!(error.starts_with("a.spv: not SPIR-V"), "{error}");
         let error = kind("a.txt", b"hello").unwrap_err();
         assert!(error.starts_with("a.txt: not a zebin: "), "{error}");
-        assert!(error.ends_with("expected a zebin, SPIR-V, binary vISA, or a file named .visaasm or .cl"));
+        assert!(
+            error.ends_with(
+                "expected a zebin, SPIR-V, binary vISA, or a file named .visaasm or .cl"
+            )
+        );
         let error = kind("a", b"").unwrap_err();
         assert!(error.starts_with("a: not a zebin: "), "{error}");
     }

@@ -47,9 +47,16 @@ fn files() -> Vec<Vec<u8>> {
 fn survives(bytes: &[u8]) -> Result<(), BinaryError> {
     let start = Instant::now();
     let read = binary::read(bytes, Some(Platform::Skl));
-    assert!(start.elapsed() < Duration::from_secs(1), "{:?}", start.elapsed());
+    assert!(
+        start.elapsed() < Duration::from_secs(1),
+        "{:?}",
+        start.elapsed()
+    );
     let modules = read.inspect_err(|e| {
-        assert!(matches!(e.fault, Fault::Malformed | Fault::Unsupported | Fault::Limit));
+        assert!(matches!(
+            e.fault,
+            Fault::Malformed | Fault::Unsupported | Fault::Limit
+        ));
         assert!(e.offset.is_some_and(|o| o <= bytes.len()), "{e}");
         assert!(e.to_string().len() < 5000, "{e}");
     })?;
@@ -118,7 +125,9 @@ fn counts_are_not_believed() {
     let mut bytes = b"CISA\x04\x01".to_vec();
     bytes.extend(u16::MAX.to_le_bytes());
     for _ in 0..u16::MAX {
-        bytes.extend([1, 0, b'k', 0, 0, 0, 0, 0xFF, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+        bytes.extend([
+            1, 0, b'k', 0, 0, 0, 0, 0xFF, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+        ]);
     }
     bytes.extend([0; 4]);
     let error = survives(&bytes).unwrap_err();
@@ -162,7 +171,10 @@ fn files_of_the_vendor_are_read() {
     // And where it leaves operands away, nothing is made of what is there.
     let error = binary::read(include_bytes!("vendor/cut.isa"), None).unwrap_err();
     assert_eq!(error.fault, Fault::Malformed);
-    assert!(error.place.contains("kernel `cut`, instruction 1"), "{error}");
+    assert!(
+        error.place.contains("kernel `cut`, instruction 1"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -173,9 +185,21 @@ fn opcodes_that_are_not_known_are_named() {
     // `yield`, and `ret` with execution size and predicate.
     let at = bytes.len() - 5;
     for (opcode, fault, why) in [
-        (0x3D, Fault::Malformed, "an instruction with the opcode 0x3d, which does not exist"),
-        (0x96, Fault::Malformed, "an instruction with the opcode 0x96, which does not exist"),
-        (0x43, Fault::Unsupported, "`avs` (opcode 0x43) is not supported: adaptive video scaler"),
+        (
+            0x3D,
+            Fault::Malformed,
+            "an instruction with the opcode 0x3d, which does not exist",
+        ),
+        (
+            0x96,
+            Fault::Malformed,
+            "an instruction with the opcode 0x96, which does not exist",
+        ),
+        (
+            0x43,
+            Fault::Unsupported,
+            "`avs` (opcode 0x43) is not supported: adaptive video scaler",
+        ),
     ] {
         let mut bytes = bytes.clone();
         assert_eq!(bytes[at], 0x5F);

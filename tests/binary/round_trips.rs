@@ -61,7 +61,8 @@ fn kernels_come_back() {
                     continue;
                 }
             };
-            let back = binary::read(&bytes, Some(platform)).unwrap_or_else(|e| panic!("{name}: {e}"));
+            let back =
+                binary::read(&bytes, Some(platform)).unwrap_or_else(|e| panic!("{name}: {e}"));
             assert!(back == as_binary(&modules), "{name}");
             good += modules.len();
         }
@@ -79,7 +80,12 @@ pub fn without_names(modules: &[Module]) -> Vec<Module> {
     let mut modules = as_binary(modules);
     for module in &mut modules {
         let vars = &mut module.vars;
-        let lists = [&mut vars.surface, &mut vars.sampler, &mut vars.predicate, &mut vars.address];
+        let lists = [
+            &mut vars.surface,
+            &mut vars.sampler,
+            &mut vars.predicate,
+            &mut vars.address,
+        ];
         for var in lists.into_iter().flatten() {
             var.name.clear();
             var.v_name = None;
@@ -117,7 +123,12 @@ fn every_construct_comes_back() {
         let back = binary::read(&bytes, Some(Platform::Skl));
         let back = back.unwrap_or_else(|e| panic!("{line}: {e}"));
         let (got, want) = (without_names(&back), without_names(&modules));
-        assert!(got == want, "{line}\n{:?}\n{:?}", got[0].insts[1], want[0].insts[1]);
+        assert!(
+            got == want,
+            "{line}\n{:?}\n{:?}",
+            got[0].insts[1],
+            want[0].insts[1]
+        );
         good += 1;
     }
     assert!(good > 200, "{good}");
@@ -125,6 +136,9 @@ fn every_construct_comes_back() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/binary/unwritable.txt");
         std::fs::write(path, &refused).unwrap();
     } else {
-        assert_eq!(refused, UNWRITABLE, "BLESS=1 rewrites tests/binary/unwritable.txt");
+        assert_eq!(
+            refused, UNWRITABLE,
+            "BLESS=1 rewrites tests/binary/unwritable.txt"
+        );
     }
 }

@@ -236,7 +236,9 @@ pub(super) trait Codec {
 /// A number that has to fit where it is written.
 pub(super) fn narrow<T: TryFrom<u32>>(what: &str, value: u32) -> Walk<T> {
     T::try_from(value).map_err(|_| {
-        Problem::unwritable(format!("{what} is {value}, which is more than the format holds"))
+        Problem::unwritable(format!(
+            "{what} is {value}, which is more than the format holds"
+        ))
     })
 }
 

@@ -282,10 +282,14 @@ pub(super) fn block2d<C: Codec>(io: &mut C, b: &mut LscBlock2d) -> Walk {
     let mut nothing = Raw::NULL;
     io.raw(if b.store { &mut nothing } else { &mut b.data })?;
     let BlockAddress::Operands(operands) = &mut b.address else {
-        return Err(Problem::unwritable("a 2D block with its address in one register"));
+        return Err(Problem::unwritable(
+            "a 2D block with its address in one register",
+        ));
     };
     if operands.len() != OPERANDS && !io.reading() {
-        return Err(Problem::unwritable("a 2D block with a wrong number of operands"));
+        return Err(Problem::unwritable(
+            "a 2D block with a wrong number of operands",
+        ));
     }
     let blank = || LscScalar::Imm(0);
     super::codec::each(io, operands, OPERANDS, blank, |io, _, o| scalar(io, o))?;
@@ -327,12 +331,7 @@ pub(super) fn typed<C: Codec>(io: &mut C, t: &mut LscTyped) -> Walk {
 }
 
 /// A fence, whose execution size and predicate say nothing.
-pub(super) fn fence<C: Codec>(
-    io: &mut C,
-    to: &mut Sfid,
-    op: &mut u8,
-    scope: &mut Scope,
-) -> Walk {
+pub(super) fn fence<C: Codec>(io: &mut C, to: &mut Sfid, op: &mut u8, scope: &mut Scope) -> Walk {
     let kinds = u8::try_from(FENCE_OPS.len()).unwrap_or(u8::MAX);
     sfid(io, to)?;
     io.below("a cache operation", kinds, op)?;

@@ -167,12 +167,10 @@ fn blank_svm(row: &OpcodeInfo) -> Option<Svm> {
 /// Atomics have their operation in front of the execution size.
 pub(super) fn leading<C: Codec>(io: &mut C, body: &mut Body) -> Walk {
     match body {
-        Body::Mem(Mem { kind, .. }) => match kind {
-            MemKind::DwordAtomic { op, width, .. } | MemKind::TypedAtomic { op, width, .. } => {
-                atomic(io, op, width)
-            }
-            _ => Ok(()),
-        },
+        Body::Mem(Mem {
+            kind: MemKind::DwordAtomic { op, width, .. } | MemKind::TypedAtomic { op, width, .. },
+            ..
+        }) => atomic(io, op, width),
         Body::RawSend(send) => {
             let mut byte = u8::from(send.conditional) | u8::from(send.eot) << 1;
             io.below("a modifier of a message", 4, &mut byte)?;

@@ -40,9 +40,8 @@ pub fn read(bytes: &[u8], platform: Option<Platform>) -> Result<Vec<Module>, Bin
         text: MAX_TEXT_BYTES,
         insts: MAX_INSTS,
     };
-    let failed = |reader: &Reader<'_>, place: &str, problem: Problem| {
-        problem.at(Some(reader.last), place)
-    };
+    let failed =
+        |reader: &Reader<'_>, place: &str, problem: Problem| problem.at(Some(reader.last), place);
     let parts = reader.header();
     let parts = parts.map_err(|problem| failed(&reader, "", problem))?;
     let functions = parts.iter().filter(|p| p.kind == ModuleKind::Function);
@@ -314,7 +313,13 @@ impl<'d> Reader<'d> {
         let mut vars = Vars::default();
         tables::general(self, &mut vars.general)?;
         let mut count = u32::from(self.word()?);
-        tables::others(self, &mut vars.address, count, u32::MAX, "address variables")?;
+        tables::others(
+            self,
+            &mut vars.address,
+            count,
+            u32::MAX,
+            "address variables",
+        )?;
         count = u32::from(self.word()?);
         tables::others(self, &mut vars.predicate, count, u32::MAX, "predicates")?;
         let mut labels = Vec::new();
@@ -509,7 +514,10 @@ impl Codec for Reader<'_> {
             BINDLESS => list.iter().position(|s| s.predefined),
             _ => Some(usize::from(number)),
         };
-        let index = index.filter(|i| list.get(*i).is_some_and(|s| s.predefined == (number == BINDLESS)));
+        let index = index.filter(|i| {
+            list.get(*i)
+                .is_some_and(|s| s.predefined == (number == BINDLESS))
+        });
         let name = index.map(|_| BINDLESS_SAMPLER.len());
         *id = SamplerId(index.and_then(|i| u32::try_from(i).ok()).unwrap_or(0));
         self.known("sampler", u32::from(number), name)

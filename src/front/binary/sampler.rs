@@ -129,13 +129,7 @@ fn info<C: Codec>(io: &mut C, row: &OpcodeInfo, exec: &mut Exec, s: &mut Sample)
     if s.params.len() != count && !io.reading() {
         return Err(Problem::unwritable("a wrong number of parameters"));
     }
-    each(
-        io,
-        &mut s.params,
-        count,
-        || Raw::NULL,
-        |io, _, p| io.raw(p),
-    )?;
+    each(io, &mut s.params, count, || Raw::NULL, |io, _, p| io.raw(p))?;
     io.raw(&mut s.dst)
 }
 

@@ -210,8 +210,8 @@ fn input<C: Codec>(io: &mut C, input: &mut Input) -> Walk {
 fn offset<C: Codec>(io: &mut C, offset: &mut u32) -> Walk {
     let mut word: i16 = narrow("the offset of an input", *offset)?;
     io.i16(&mut word)?;
-    *offset = u32::try_from(word)
-        .map_err(|_| Problem::malformed("an input at an offset below 0"))?;
+    *offset =
+        u32::try_from(word).map_err(|_| Problem::malformed("an input at an offset below 0"))?;
     Ok(())
 }
 
@@ -273,9 +273,8 @@ fn attr<C: Codec>(io: &mut C, attr: &mut Attr) -> Walk {
     attr.value = AttrValue::Int(number);
     if attr.name == TARGET {
         let name = usize::try_from(number).ok().and_then(|n| TARGETS.get(n));
-        let name = name.ok_or_else(|| {
-            Problem::malformed(format!("target {number}, which does not exist"))
-        })?;
+        let name = name
+            .ok_or_else(|| Problem::malformed(format!("target {number}, which does not exist")))?;
         attr.value = AttrValue::Str((*name).to_owned());
     }
     Ok(())

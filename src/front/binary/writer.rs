@@ -126,7 +126,10 @@ fn part(module: &Module, format: Format) -> Result<Part, BinaryError> {
                 0 => String::new(),
                 line => format!(", line {line}"),
             };
-            let message = format!("`{name}` cannot be written as binary vISA: {}", problem.message);
+            let message = format!(
+                "`{name}` cannot be written as binary vISA: {}",
+                problem.message
+            );
             let place = format!("{place}, instruction {index}{line}");
             Problem { message, ..problem }.at(None, place)
         })?;
@@ -195,7 +198,10 @@ impl Writer<'_> {
         }
         tables::labels(self, &mut module.labels.clone())?;
         vars.sampler.retain(|s| !s.predefined);
-        for (list, what) in [(&mut vars.sampler, "samplers"), (&mut vars.surface, "surfaces")] {
+        for (list, what) in [
+            (&mut vars.sampler, "samplers"),
+            (&mut vars.surface, "surfaces"),
+        ] {
             let mut count = length(what, list.len())?;
             self.small(what, &mut count)?;
             tables::others(self, list, count, u32::MAX, what)?;
