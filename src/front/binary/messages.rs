@@ -280,6 +280,13 @@ pub(super) fn mem<C: Codec>(io: &mut C, op: Opcode, exec: &mut Exec, mem: &mut M
             src(io, global)?;
             raws(io, [offsets, data])
         }
+        kind => lanes(io, surface, kind),
+    }
+}
+
+/// Messages with an address a lane, whose execution size and predicate stand where those of other instructions do.
+fn lanes<C: Codec>(io: &mut C, surface: &mut SurfaceId, kind: &mut MemKind) -> Walk {
+    match kind {
         MemKind::Gather4Scaled {
             channels: mask,
             global,
@@ -343,6 +350,7 @@ pub(super) fn mem<C: Codec>(io: &mut C, op: Opcode, exec: &mut Exec, mem: &mut M
             io.surface(surface)?;
             raws(io, [offsets, data])
         }
+        _ => Err(Problem::unwritable("an instruction of another form")),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The binary form of vISA (`.isa`), as the vendor's compiler wrote it up to 2023 and its assembler reads it.
 //!
 //! [`read`] makes the modules of which a file consists, kernels first, as [`super::text::parse_all`] makes them of text;
-//! [`write()`] is the way back. Each field is described once, for both directions ([`codec::Codec`]), so that what is written is
+//! [`write()`] is the way back. Each field is described once, for both directions (`codec.rs`), so that what is written is
 //! what is read.
 //!
 //! The format has less room than the text: fields of 8 and 16 bits, no messages of later hardware, one version. What it cannot
