@@ -7,6 +7,8 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
+#[path = "cli/binary.rs"]
+mod binary;
 #[path = "cli/compare.rs"]
 mod compare;
 #[path = "cli/explain.rs"]

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use visa_fuzzing::files::edit::{edit_bytes, edit_text};
 use visa_fuzzing::rng::Rng;
 use visa_jit::backend::OobPolicy;
+use visa_jit::front::{binary, text};
 use visa_jit::interp::InterpOptions;
 use visa_jit::isa::Platform;
 use visa_jit::module::InputVar;
@@ -29,9 +30,14 @@ const INTERPRETED: u64 = 16;
 /// Instructions that a hardware thread may execute there.
 const FUEL: u64 = 20_000;
 
+/// Cases whose number ends with this are binary vISA.
+const BINARY: u64 = 9;
+
 struct Corpus {
     texts: Vec<(Platform, String)>,
     zebins: Vec<Vec<u8>>,
+    /// Binary vISA.
+    binaries: Vec<(Platform, Vec<u8>)>,
 }
 
 /// Small kernels of every kind, so that a case is cheap and an edit hits something.
@@ -53,6 +59,7 @@ fn corpus(engine: &Engine) -> Corpus {
     let mut out = Corpus {
         texts: Vec::new(),
         zebins: Vec::new(),
+        binaries: Vec::new(),
     };
     for file in visa_fuzzing::files::checked_in() {
         let name = file.name.rsplit('/').next().unwrap_or_default();
@@ -72,6 +79,13 @@ fn corpus(engine: &Engine) -> Corpus {
             }
         }
     }
+    for (platform, text) in &out.texts {
+        let module = text::parse("checked in", text).expect("loaded before");
+        if let Ok(bytes) = binary::write(&[module], Some(*platform)) {
+            out.binaries.push((*platform, bytes));
+        }
+    }
+    assert!(out.binaries.len() > 40, "{} binaries", out.binaries.len());
     assert!(
         out.texts.len() > 40 && out.zebins.len() > 8,
         "{} texts, {} zebins",
@@ -151,6 +165,12 @@ fn case(engines: &Engines, corpus: &Corpus, n: u64, reached: &[AtomicU64; 4]) ->
     let program = if n.is_multiple_of(10) {
         let bytes = edit_bytes(&corpus.zebins[rng.below(corpus.zebins.len())], &mut rng);
         engine.program_from_zebin(&bytes, None)?
+    } else if n % 10 == BINARY {
+        let (platform, bytes) = &corpus.binaries[rng.below(corpus.binaries.len())];
+        match binary::to_text(&edit_bytes(bytes, &mut rng), Some(*platform)) {
+            Ok(text) => engine.program_from_text("case.isa", &text, *platform)?,
+            Err(_) => return Ok(()),
+        }
     } else {
         let (platform, text) = &corpus.texts[rng.below(corpus.texts.len())];
         let text = if rng.below(6) == 0 {

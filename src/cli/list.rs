@@ -16,7 +16,7 @@ use crate::container::{
 };
 use crate::engine::Error;
 use crate::front::text;
-use crate::module::{InputVar, Module};
+use crate::module::{InputVar, Module, ModuleKind};
 use visa_runtime::linked::{Argument, KernelRecord};
 
 /// What a file holds. Scripts rely on the keys.
@@ -84,9 +84,9 @@ pub fn list(file: &Loaded, json: bool) -> Result<String, Failure> {
 pub fn disasm(file: &Loaded, kernel: Option<&str>) -> Result<String, Failure> {
     match &file.contents {
         Contents::Text(source) => {
-            let module = parse(&file.name, source)?;
-            choose(&file.name, &[&module.name], kernel)?;
-            Ok(text::print(&module))
+            let modules = super::binary::chosen(file, source, kernel)?;
+            let texts: Vec<String> = modules.iter().map(text::print).collect();
+            Ok(texts.join("\n"))
         }
         Contents::Zebin(bytes) => disasm_zebin(file, &file.zebin(bytes)?, kernel),
         Contents::Library(..) => Err(Failure::unsupported(format!(
@@ -97,7 +97,7 @@ pub fn disasm(file: &Loaded, kernel: Option<&str>) -> Result<String, Failure> {
 }
 
 /// Checks that a kernel that was asked for exists.
-fn choose(file: &str, known: &[&String], wanted: Option<&str>) -> Result<(), Failure> {
+pub fn choose(file: &str, known: &[&String], wanted: Option<&str>) -> Result<(), Failure> {
     match wanted {
         Some(name) if !known.iter().any(|known| *known == name) => {
             Err(Failure::usage(no_kernel(file, name, known)))
@@ -115,8 +115,9 @@ pub fn no_kernel(file: &str, name: &str, known: &[impl AsRef<str>]) -> String {
     )
 }
 
-fn parse(name: &str, source: &str) -> Result<Module, Failure> {
-    text::parse(name, source).map_err(|diagnostics| Failure::from(Error::from(diagnostics)))
+/// The modules of a text.
+pub fn parse(name: &str, source: &str) -> Result<Vec<Module>, Failure> {
+    text::parse_all(name, source).map_err(|diagnostics| Failure::from(Error::from(diagnostics)))
 }
 
 fn disasm_zebin(file: &Loaded, zebin: &Zebin, kernel: Option<&str>) -> Result<String, Failure> {
@@ -360,7 +361,24 @@ fn pointer_passing(
     text
 }
 
-fn list_text(file: &Loaded, module: &Module) -> Listing {
+fn list_text(file: &Loaded, modules: &[Module]) -> Listing {
+    let kernels = modules.iter().filter(|m| m.kind == ModuleKind::Kernel);
+    // A text of functions alone has these to show.
+    let alone = kernels.clone().next().is_none();
+    let shown = modules
+        .iter()
+        .filter(|m| alone || m.kind == ModuleKind::Kernel);
+    let entries: Vec<Entry> = shown.map(text_entry).collect();
+    Listing {
+        file: file.name.clone(),
+        kind: "visa",
+        device: file.device.map(|device| device.device().to_owned()),
+        title: format!("{} (vISA text)", counted(entries.len(), "kernel")),
+        kernels: entries,
+    }
+}
+
+fn text_entry(module: &Module) -> Entry {
     let simd = module.int_attr("SimdSize");
     let inputs = module.inputs.iter().filter_map(|input| match input.var {
         InputVar::General(id) => Some((module.vars.general(id)?, input)),
@@ -372,23 +390,17 @@ fn list_text(file: &Loaded, module: &Module) -> Listing {
         ty: format!("{} x {}", variable.elements, variable.ty),
         passing: format!("{} bytes at {}", input.size, input.offset),
     });
-    Listing {
-        file: file.name.clone(),
-        kind: "visa",
-        device: file.device.map(|device| device.device().to_owned()),
-        title: "1 kernel (vISA text)".to_owned(),
-        kernels: vec![Entry {
-            name: module.name.clone(),
-            simd: simd.and_then(|simd| u32::try_from(simd).ok()),
-            local_bytes: None,
-            barriers: None,
-            required_local_size: None,
-            summary: match simd {
-                Some(simd) => format!("SIMD{simd}"),
-                None => "width not stated".to_owned(),
-            },
-            arguments: rows.collect(),
-        }],
+    Entry {
+        name: module.name.clone(),
+        simd: simd.and_then(|simd| u32::try_from(simd).ok()),
+        local_bytes: None,
+        barriers: None,
+        required_local_size: None,
+        summary: match simd {
+            Some(simd) => format!("SIMD{simd}"),
+            None => "width not stated".to_owned(),
+        },
+        arguments: rows.collect(),
     }
 }
 

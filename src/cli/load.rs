@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use super::binary::text_of;
 use super::exit::{Failure, tell};
 use super::images::{Choice, choose};
 use crate::artifact::{Key, object};
@@ -13,6 +14,7 @@ use crate::container::{
     limits::MAX_FILE_BYTES,
 };
 use crate::engine::{Engine, FileContents, Program};
+use crate::front::binary::is_binary;
 use crate::isa::{DeviceName, Platform};
 
 /// Hidden subcommand that runs the vendor's compiler in a process of its own.
@@ -27,7 +29,7 @@ const DEFAULT_DEVICE: Platform = Platform::Skl;
 pub enum Contents {
     /// A zebin.
     Zebin(Vec<u8>),
-    /// vISA text.
+    /// vISA text, also that of a binary.
     Text(String),
     /// An object file or library that `compile` made.
     Library(PathBuf, Vec<u8>),
@@ -49,6 +51,7 @@ pub struct Loaded {
 enum Kind {
     Zebin,
     Text,
+    Binary,
     Source,
     Library,
 }
@@ -76,6 +79,7 @@ pub fn load_bytes(path: &Path, bytes: Vec<u8>, choice: Choice<'_>) -> Result<Loa
         Kind::Zebin => (Contents::Zebin(bytes), device),
         Kind::Library => (Contents::Library(path.to_owned(), bytes), device),
         Kind::Text => (Contents::Text(text(&name, bytes)?), device),
+        Kind::Binary => (Contents::Text(text_of(&name, &bytes, device)?), device),
         Kind::Source => {
             let device = asked.unwrap_or_else(|| DEFAULT_DEVICE.into());
             (
@@ -213,6 +217,9 @@ fn detect(path: &Path, bytes: &[u8]) -> Result<Kind, Failure> {
     if bytes.starts_with(b"\x7fELF") {
         return Ok(Kind::Zebin);
     }
+    if is_binary(bytes) {
+        return Ok(Kind::Binary);
+    }
     // Both byte orders.
     if bytes.starts_with(b"\x03\x02\x23\x07") || bytes.starts_with(b"\x07\x23\x02\x03") {
         return Ok(Kind::Source);
@@ -239,7 +246,7 @@ fn detect(path: &Path, bytes: &[u8]) -> Result<Kind, Failure> {
         _ => "not a zebin".to_owned(),
     };
     Err(Failure::usage(format!(
-        "{}: {seen}\nexpected a zebin, SPIR-V, or a file named .visaasm or .cl",
+        "{}: {seen}\nexpected a zebin, SPIR-V, binary vISA, or a file named .visaasm or .cl",
         path.display()
     )))
 }
@@ -291,6 +298,7 @@ mod tests {
         assert_eq!(kind("a.asm", b"x"), Ok(Kind::Text));
         assert_eq!(kind("a.cl", b"kernel"), Ok(Kind::Source));
         assert_eq!(kind("a", b"\n.version 4.1\n"), Ok(Kind::Text));
+        assert_eq!(kind("a.visaasm", b"CISA"), Ok(Kind::Binary));
     }
 
     #[test]
@@ -299,7 +307,11 @@ mod tests {
         assert!(error.starts_with("a.spv: not SPIR-V"), "{error}");
         let error = kind("a.txt", b"hello").unwrap_err();
         assert!(error.starts_with("a.txt: not a zebin: "), "{error}");
-        assert!(error.ends_with("expected a zebin, SPIR-V, or a file named .visaasm or .cl"));
+        assert!(
+            error.ends_with(
+                "expected a zebin, SPIR-V, binary vISA, or a file named .visaasm or .cl"
+            )
+        );
         let error = kind("a", b"").unwrap_err();
         assert!(error.starts_with("a: not a zebin: "), "{error}");
     }

@@ -28,6 +28,7 @@ mod argument;
 mod asm;
 mod backend;
 mod batch;
+mod binary;
 mod cache;
 mod compare;
 mod compile;
@@ -125,7 +126,13 @@ enum Command {
     List(ListArgs),
     /// Print the vISA text of a file's kernels
     #[command(after_help = exit::HELP)]
-    Disasm(KernelArgs),
+    Disasm {
+        #[command(flatten)]
+        kernel: KernelArgs,
+        /// Write binary vISA, for the vendor's tools, to a file instead
+        #[arg(long, value_name = "FILE.isa")]
+        isa: Option<PathBuf>,
+    },
     /// Print the intermediate representation of a kernel
     #[command(after_help = exit::HELP)]
     Ssa {
@@ -161,7 +168,7 @@ fn run_help() -> String {
 
 #[derive(Args, Debug)]
 struct FileArgs {
-    /// A zebin, a .cl or .spv source, .visaasm text, an ocloc archive, or a SYCL program or library
+    /// A zebin, a .cl or .spv source, .visaasm text, binary vISA (.isa), an ocloc archive, or a SYCL program or library
     file: PathBuf,
     /// The device to compile sources for, or what a zebin or .visaasm was compiled for
     #[arg(
@@ -252,7 +259,16 @@ fn dispatch(command: &Command, out: &mut dyn Write) -> Result<Exit, Failure> {
             String::new()
         }
         Command::List(args) => args.list()?,
-        Command::Disasm(args) => list::disasm(&args.load()?, args.kernel.as_deref())?,
+        Command::Disasm { kernel, isa: None } => {
+            list::disasm(&kernel.load()?, kernel.kernel.as_deref())?
+        }
+        Command::Disasm {
+            kernel,
+            isa: Some(path),
+        } => {
+            binary::save(&kernel.load()?, kernel.kernel.as_deref(), path)?;
+            String::new()
+        }
         Command::Ssa { kernel, raw } => {
             kernel.look(|kernel| Ok(format!("{}\n", kernel.ssa(!raw)?)))?
         }

@@ -13,4 +13,5 @@
     )
 )]
 
+pub mod binary;
 pub mod text;

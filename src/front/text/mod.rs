@@ -20,7 +20,7 @@ mod error;
 mod lexer;
 mod parse;
 mod print;
-mod spelling;
+pub(super) mod spelling;
 
 pub use error::{Diagnostics, ErrorKind, TextError};
 pub use parse::{parse, parse_all};

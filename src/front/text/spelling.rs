@@ -49,7 +49,7 @@ pub(super) const SAMPLE_FLAGS: [(&str, u8); 3] = [("pixel_null_mask", 1), ("cps"
 pub(super) const KEYWORDS: [&str; 6] = ["flat", "bti", "bss", "ss", "arg", "surf"];
 
 /// True when `name` can be written without quotes.
-pub(super) fn is_identifier(name: &str) -> bool {
+pub(in super::super) fn is_identifier(name: &str) -> bool {
     let mut bytes = name.bytes();
     bytes
         .next()
@@ -58,7 +58,7 @@ pub(super) fn is_identifier(name: &str) -> bool {
 }
 
 /// True when `name` can stand in front of a colon in the first column.
-pub(super) fn is_label(name: &str) -> bool {
+pub(in super::super) fn is_label(name: &str) -> bool {
     let special = |b: u8| matches!(b, b'_' | b'$' | b'@' | b'?');
     let mut bytes = name.bytes();
     bytes
@@ -68,6 +68,6 @@ pub(super) fn is_label(name: &str) -> bool {
 }
 
 /// True when `name` is a keyword of the vendor's assembler.
-pub(super) fn is_reserved(name: &str) -> bool {
+pub(in super::super) fn is_reserved(name: &str) -> bool {
     KEYWORDS.contains(&name) || crate::isa::Opcode::from_mnemonic(name).is_some()
 }
