@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use visa_jit::isa::Platform;
-use visa_jit::{Engine, Launch};
+use visa_jit::Launch;
 
 use super::stop::engines;
 
