@@ -48,6 +48,41 @@ fn a_failed_assertion_is_a_fault() {
     assert!(output.stderr.contains("an assertion of the kernel fails"));
 }
 
+/// A zebin for a device that is later than this program: named, with what is known and the option that decides.
+#[test]
+fn an_unknown_device_needs_the_option() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut bytes = fs::read("tests/kernels/bin/bmg-26/empty.zebin").unwrap();
+    // The note of type 2, which holds the number of bmg's core family.
+    let note = [
+        &b"\x08\0\0\0\x04\0\0\0\x02\0\0\0IntelGT\0"[..],
+        &[0x09, 0x0c],
+    ]
+    .concat();
+    let at = bytes.windows(note.len()).position(|w| w == note).unwrap();
+    bytes[at + note.len() - 2..][..2].copy_from_slice(&[0x00, 0x1f]);
+    let path = dir.path().join("later.zebin");
+    fs::write(&path, bytes).unwrap();
+    let args = [
+        "run",
+        path.to_str().unwrap(),
+        "--kernel",
+        "empty",
+        "--global",
+        "1",
+    ];
+    let output = visa_jit(&args);
+    assert_eq!(output.code, 2, "{}", output.stderr);
+    for part in [
+        "core family 0x1f00",
+        "skl, tgllp, acm-g10, pvc, bmg, ptl-h",
+        "--device",
+    ] {
+        assert!(output.stderr.contains(part), "{}", output.stderr);
+    }
+    ok(&[&args[..], &["--device", "bmg"]].concat());
+}
+
 #[test]
 fn pictures_go_in_and_out() {
     let dir = tempfile::tempdir().unwrap();
