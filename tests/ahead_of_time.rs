@@ -291,6 +291,27 @@ fn libraries_print_and_draw() {
     }
 }
 
+/// Assertions of a library's kernels fail as those of the zebin do.
+#[test]
+fn libraries_assert() {
+    let dir = tempfile::tempdir().unwrap();
+    let zebin = "tests/kernels/bin/bmg-26/assert.zebin";
+    let library = dir.path().join("assert.so");
+    let library = library.to_str().unwrap();
+    assert_eq!(output(command(&["compile", zebin, "-o", library])).0, 0);
+    let buffers = ["--arg", "zero:28", "--arg", "iota:i32:7"];
+    let said = [library, zebin].map(|file| {
+        let args = ["run", file, "--kernel", "assert_range", "--global", "7"];
+        let mut run = command(&[&args[..], &buffers, &["--arg", "i32:5"]].concat());
+        run.arg("--no-cache");
+        let (code, _, errors) = output(run);
+        let from = errors.find("error: an assertion").unwrap_or(0);
+        (code, errors[from..].to_owned())
+    });
+    assert_eq!(said[0], said[1]);
+    assert!(said[0].0 == 1 && said[0].1.contains("[6,0,0]"), "{said:?}");
+}
+
 #[test]
 fn libraries_have_one_policy() {
     let dir = tempfile::tempdir().unwrap();

@@ -227,9 +227,16 @@ impl Kernel {
         self.variables.iter().filter(used).collect()
     }
 
+    /// Whether sampler messages name a second surface, as from version 4.2 on, which compilers have used since Xe2.
+    fn paired_surfaces(&self) -> bool {
+        self.platform >= Platform::Bmg
+    }
+
     fn head(&self, body: &str, sub: &str, used: &[&Variable]) -> String {
         let (simd, text) = (self.simd, format!("{body}{sub}"));
-        let mut t = format!(".version 4.1\n.kernel \"random\"\n.kernel_attr SimdSize={simd}\n");
+        let version = if self.paired_surfaces() { "4.2" } else { "4.1" };
+        let mut t =
+            format!(".version {version}\n.kernel \"random\"\n.kernel_attr SimdSize={simd}\n");
         if text.contains("slm") || text.contains("raw_send") {
             t += ".kernel_attr SLMSize=2\n";
         }
@@ -263,7 +270,8 @@ impl Kernel {
             let _ = writeln!(t, ".decl {name} v_type=G type={ty} num_elts={n} align=GRF");
         }
         t += ".decl STEPS v_type=G type=uw num_elts=32 align=GRF\n.decl BASE v_type=G type=uq num_elts=1 align=GRF\n\
-              .decl OFF64 v_type=G type=uq num_elts=16 alias=<OFF, 0>\n";
+              .decl OFF64 v_type=G type=uq num_elts=16 alias=<OFF, 0>\n\
+              .decl HEAD64 v_type=G type=uq num_elts=4 alias=<HEAD, 0>\n";
         for p in ["P1", "P2", "P3", "P4", "PL0", "PL1"] {
             let _ = writeln!(t, ".decl {p} v_type=P num_elts=32");
         }

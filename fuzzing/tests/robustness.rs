@@ -1,22 +1,25 @@
-//! Broken input: truncated, bit-flipped and token-edited programs and containers end in a typed error or
+//! Broken input: truncated, bit-flipped and token-edited programs, containers and files of several containers end in a typed error or
 //! in success, never in a panic, a hang or an internal error. Some of those that load are run by the interpreter.
 //!
 //! Every case is a pure function of its number, so a failure names what to run again:
 //! `CASE=123 cargo test -p visa-fuzzing --test robustness`.
 
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use visa_fuzzing::files::edit::{edit_bytes, edit_text};
+use visa_fuzzing::files::images::{archive, host, offload};
 use visa_fuzzing::rng::Rng;
 use visa_jit::backend::OobPolicy;
+use visa_jit::container::images;
 use visa_jit::front::{binary, text};
 use visa_jit::interp::InterpOptions;
 use visa_jit::isa::Platform;
 use visa_jit::module::InputVar;
-use visa_jit::{Class, Engine, EngineOptions, Error, Kernel, Launch};
+use visa_jit::{Class, Engine, EngineOptions, Error, Kernel, Launch, Program};
 use visa_runtime::LaunchStatus;
 
 /// Cases of the plain run.
@@ -38,6 +41,8 @@ struct Corpus {
     zebins: Vec<Vec<u8>>,
     /// Binary vISA.
     binaries: Vec<(Platform, Vec<u8>)>,
+    /// Files of several of them.
+    collections: Vec<Vec<u8>>,
 }
 
 /// Small kernels of every kind, so that a case is cheap and an edit hits something.
@@ -55,12 +60,18 @@ fn corpus(engine: &Engine) -> Corpus {
         "stencil",
         "block_copy",
         "atomics",
+        "tables",
+        "assert",
+        "call_ids",
+        "image_filter",
     ];
     let mut out = Corpus {
         texts: Vec::new(),
         zebins: Vec::new(),
         binaries: Vec::new(),
+        collections: Vec::new(),
     };
+    let mut least: BTreeMap<&'static str, Vec<u8>> = BTreeMap::new();
     for file in visa_fuzzing::files::checked_in() {
         let name = file.name.rsplit('/').next().unwrap_or_default();
         if names.contains(&name) {
@@ -75,6 +86,10 @@ fn corpus(engine: &Engine) -> Corpus {
             out.texts
                 .extend(texts.filter(|(_, t)| t.lines().count() < 260));
             if bytes.len() < 150_000 {
+                let small = least.entry(platform.device()).or_default();
+                if small.is_empty() || bytes.len() < small.len() {
+                    small.clone_from(&bytes);
+                }
                 out.zebins.push(bytes);
             }
         }
@@ -86,6 +101,20 @@ fn corpus(engine: &Engine) -> Corpus {
         }
     }
     assert!(out.binaries.len() > 40, "{} binaries", out.binaries.len());
+    let members: Vec<(&str, &[u8])> = least.iter().map(|(d, b)| (*d, &b[..])).collect();
+    let (device, image) = members[0];
+    let bundle = "__CLANG_OFFLOAD_BUNDLE__sycl-spir64_gen";
+    out.collections = vec![
+        archive(&members),
+        offload(device, image),
+        host(&[(bundle, &archive(&members))]),
+        host(&[(".llvm.offloading", &offload(device, image))]),
+    ];
+    for file in &out.collections {
+        let found = images(file).expect("images").expect("a file of images");
+        let loads = |b: &[u8]| engine.program_from_zebin(b, None).is_ok();
+        assert!(!found.is_empty() && found.iter().all(|i| loads(i.bytes)));
+    }
     assert!(
         out.texts.len() > 40 && out.zebins.len() > 8,
         "{} texts, {} zebins",
@@ -153,6 +182,28 @@ fn interpret(engine: &Engine, kernel: &Kernel, rng: &mut Rng) -> Result<bool, Er
     Ok(kernel.launch(&launch)?.status == LaunchStatus::Completed)
 }
 
+/// One image of a damaged file of several; `None` if there is none any more.
+fn collection(engine: &Engine, corpus: &Corpus, rng: &mut Rng) -> Result<Option<Program>, Error> {
+    let mut bytes = corpus.collections[rng.below(corpus.collections.len())].clone();
+    // What holds the images together is small beside them.
+    if rng.chance(60) {
+        let ends = [0, bytes.len().saturating_sub(512)];
+        let start = *rng.pick(&ends);
+        let end = bytes.len().min(start + 512);
+        let part = edit_bytes(&bytes[start..end], rng);
+        bytes.splice(start..end, part);
+    } else {
+        bytes = edit_bytes(&bytes, rng);
+    }
+    let found = images(&bytes)?.unwrap_or_default();
+    match found.len() {
+        0 => Ok(None),
+        n => engine
+            .program_from_zebin(found[rng.below(n)].bytes, None)
+            .map(Some),
+    }
+}
+
 /// Runs one case through everything; the counters say how far cases get.
 fn case(engines: &Engines, corpus: &Corpus, n: u64, reached: &[AtomicU64; 4]) -> Result<(), Error> {
     let interpreted = n % INTERPRETED == 3;
@@ -162,7 +213,12 @@ fn case(engines: &Engines, corpus: &Corpus, n: u64, reached: &[AtomicU64; 4]) ->
         &engines.compiling
     };
     let mut rng = Rng::new(n);
-    let program = if n.is_multiple_of(10) {
+    let program = if n % 40 == 10 {
+        match collection(engine, corpus, &mut rng)? {
+            Some(program) => program,
+            None => return Ok(()),
+        }
+    } else if n.is_multiple_of(10) {
         let bytes = edit_bytes(&corpus.zebins[rng.below(corpus.zebins.len())], &mut rng);
         engine.program_from_zebin(&bytes, None)?
     } else if n % 10 == BINARY {

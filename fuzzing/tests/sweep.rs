@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use visa_fuzzing::engines::{ENGINES, Engine, named};
+use visa_fuzzing::rng::Rng;
+use visa_fuzzing::sweep::kernel::{Setting, case};
 use visa_fuzzing::sweep::{Effort, elsewhere, machines, row, rows, running};
 
 fn sweep(engines: &[Engine], effort: Effort) {
@@ -94,6 +96,25 @@ fn every_row_that_runs_is_tested_somewhere() {
         let here = swept.iter().any(|s| s.opcode == row.opcode);
         let there = elsewhere(row).is_some();
         assert!(here != there, "{}", row.opcode.mnemonic());
+    }
+}
+
+/// Rows whose destination may be an address register are tried with one.
+#[test]
+fn moves_into_address_registers_are_drawn() {
+    let mut rng = Rng::new(5);
+    let among: Vec<_> = rows().into_iter().filter(|r| r.dst.address()).collect();
+    assert!(!among.is_empty());
+    for row in among {
+        let types = visa_fuzzing::sweep::inst::types(row);
+        let into = (0..500).any(|_| {
+            let setting = Setting::any(&mut rng, row);
+            let at = rng.below(types.len());
+            let case = case(&mut rng, row, &types[at], setting);
+            let mut lines = case.iter().flat_map(|c| &c.lines);
+            lines.any(|l| l.starts_with(row.opcode.mnemonic()) && l.contains(" A3(0)<1> E_"))
+        });
+        assert!(into, "{}", row.opcode.mnemonic());
     }
 }
 

@@ -67,6 +67,9 @@ pub const ADDRESS_END: u64 = 1 << 47;
 /// Bytes of the buffer for `printf`. Compiled kernels test their records against this number.
 pub const PRINTF_BUFFER_BYTES: u64 = 4 << 20;
 
+/// Bytes of the buffer for what failed assertions say. It begins with this number, which kernels test their records against.
+pub const ASSERT_BUFFER_BYTES: u64 = 64 << 10;
+
 /// Bytes of a format string, or of a string that `%s` prints; longer ones are cut.
 pub const MAX_PRINTF_STRING: usize = 16 << 10;
 

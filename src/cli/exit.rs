@@ -14,7 +14,7 @@ use crate::front::text::ErrorKind;
 pub enum Exit {
     /// All went well.
     Fine = 0,
-    /// The kernel accessed memory out of bounds under `--oob trap`.
+    /// The kernel accessed memory out of bounds under `--oob trap`, or an assertion of it failed.
     Faulted = 1,
     /// The command line or an input file is wrong.
     Usage = 2,
@@ -32,7 +32,7 @@ pub enum Exit {
 pub const HELP: &str = "\
 Exit codes:
   0   fine
-  1   the kernel accessed memory out of bounds under --oob trap
+  1   the kernel accessed memory out of bounds under --oob trap, or an assertion of it failed
   2   bad usage, or malformed input
   3   unsupported instruction or feature
   4   environment: a file, ocloc or memory is missing

@@ -40,6 +40,9 @@ struct Json<'a> {
     cache: &'a str,
     run_ms: Vec<f64>,
     printf: &'a str,
+    /// Of failed assertions; absent when none failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failed_assertions: Option<&'a str>,
     faults: Vec<JsonFault<'a>>,
 }
 
@@ -85,6 +88,8 @@ impl<'a> From<&'a FaultRecord> for JsonFault<'a> {
 impl Summary<'_> {
     /// The object of `--json`, on one line.
     pub fn json(&self) -> Result<String, serde_json::Error> {
+        let failed = self.last.failed_assertions.as_deref();
+        let failed = failed.map(String::from_utf8_lossy);
         serde_json::to_string(&Json {
             kernel: self.kernel,
             backend: self.last.backend,
@@ -96,6 +101,7 @@ impl Summary<'_> {
             cache: self.cache(),
             run_ms: self.runs.iter().copied().map(milliseconds).collect(),
             printf: &String::from_utf8_lossy(&self.last.printed),
+            failed_assertions: failed.as_deref(),
             faults: self.last.faults.iter().map(JsonFault::from).collect(),
         })
     }
@@ -134,6 +140,21 @@ impl Summary<'_> {
             let _ = write!(text, "\nnote: {note}");
         }
         text
+    }
+
+    /// What failed assertions say, for people.
+    pub fn assertions(&self, text: &[u8]) -> String {
+        let text = String::from_utf8_lossy(text);
+        let lines: Vec<&str> = text.lines().collect();
+        let (shown, more) = lines.split_at(lines.len().min(SHOWN_FAULTS));
+        let mut said = format!("error: an assertion of kernel `{}` failed", self.kernel);
+        for line in shown {
+            let _ = write!(said, "\n{line}");
+        }
+        if !more.is_empty() {
+            let _ = write!(said, "\n… and {} more", more.len());
+        }
+        said
     }
 
     /// The faults for people; empty when there are none.

@@ -162,6 +162,9 @@ pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<Exit, Failure> {
     if let Some(problem) = &summary.last.print_problem {
         tell(&format!("warning: printf: {problem}"));
     }
+    if let Some(text) = &summary.last.failed_assertions {
+        tell(&summary.assertions(text));
+    }
     let faults = summary.faults();
     if !faults.is_empty() {
         tell(&faults);

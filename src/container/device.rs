@@ -111,7 +111,12 @@ fn from_target(target: &Target) -> Inference {
 fn class(device: Option<Device>, reason: String) -> Inference {
     match device {
         Some(device) => Inference::of(device, reason),
-        None => Inference::none(format!("{reason}, which is not a known device class")),
+        None => {
+            let known = Device::ALL.map(Device::device).join(", ");
+            Inference::none(format!(
+                "{reason}, which is no known device; classes of known ones are {known}"
+            ))
+        }
     }
 }
 

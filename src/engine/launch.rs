@@ -15,7 +15,7 @@ use crate::lines::SourceLine;
 use crate::lower::LocalIdShape;
 use crate::ssa::{AccessKind, Site, Space};
 use visa_runtime::linked::{ArgKind, ArgValue as Arg, Bindings, LaunchMemory, PlanError};
-use visa_runtime::printf::{Output, PrintBuffer};
+use visa_runtime::printf::{Output, PrintBuffer, Printing};
 use visa_runtime::{
     Arguments, Buffer, FaultAction, ImageShape, Interrupter, LaunchOptions, LaunchShape,
     LaunchStatus, PreparedLaunch, SamplerState, WorkerPool,
@@ -212,7 +212,7 @@ impl std::fmt::Display for FaultRecord {
 /// What a launch did.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// How it ended.
+    /// How it ended. [`LaunchStatus::Faulted`], too, if an assertion of the kernel failed.
     pub status: LaunchStatus,
     /// Work-groups that ran to their end.
     pub groups: u64,
@@ -236,6 +236,8 @@ pub struct Report {
     pub printed: Vec<u8>,
     /// Why that is not all, or not what the kernel meant.
     pub print_problem: Option<String>,
+    /// What the kernel's failed assertions say, a line each; `None` when none failed.
+    pub failed_assertions: Option<Vec<u8>>,
 }
 
 impl Report {
@@ -254,6 +256,7 @@ impl Report {
             note: None,
             printed: Vec::new(),
             print_problem: None,
+            failed_assertions: None,
         }
     }
 }
@@ -569,6 +572,7 @@ impl Prepared {
             ..LaunchOptions::default()
         };
         let printing = self.own.printing().map(PrintBuffer::start).transpose()?;
+        let asserting = self.own.asserting().map(PrintBuffer::start).transpose()?;
         let r = self.launch.run(&self.arguments, &options);
         let run = start.elapsed();
         // Also after an error, so that the next launch finds the buffer empty.
@@ -576,9 +580,13 @@ impl Prepared {
             Some(printing) => printing.finish()?,
             None => Output::default(),
         };
+        let failed = asserting.map(Printing::failed).transpose()?.flatten();
         let r = r?;
         Ok(Report {
-            status: r.status,
+            status: match r.status {
+                LaunchStatus::Completed if failed.is_some() => LaunchStatus::Faulted,
+                status => status,
+            },
             groups: r.groups,
             threads: r.threads,
             faults: r.faults.iter().map(|f| self.record(f)).collect(),
@@ -602,6 +610,7 @@ impl Prepared {
             },
             printed: printed.text,
             print_problem: printed.problem,
+            failed_assertions: failed,
         })
     }
 

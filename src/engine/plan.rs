@@ -271,6 +271,7 @@ fn slot(
         ArgType::BufferOffset => None,
         ArgType::PrivateBase => Some(SlotSource::PrivateBase),
         ArgType::PrintfBuffer => Some(SlotSource::PrintBuffer),
+        ArgType::AssertBuffer => Some(SlotSource::AssertBuffer),
         ArgType::ImplicitArgBuffer => Some(SlotSource::ImplicitArgsAddress { simd: simd as u8 }),
         ArgType::ImageWidth => image(ImageFact::Width),
         ArgType::ImageHeight => image(ImageFact::Height),

@@ -21,6 +21,69 @@ fn kernels_print_to_standard_output() {
 }
 
 #[test]
+fn a_failed_assertion_is_a_fault() {
+    let file = "tests/kernels/bin/bmg-26/assert.zebin";
+    let args = ["run", file, "--kernel", "assert_range", "--global", "7"];
+    let buffers = ["--arg", "zero:28", "--arg", "iota:i32:7"];
+    let text = "assert.cl:34: assert_range: global id: [6,0,0], local id: [6,0,0] Assertion `in[i] <= limit` failed.\n";
+    for backend in ["cranelift", "interp"] {
+        let engine = ["--backend", backend];
+        let run = |rest: &[&str]| visa_jit(&[&args[..], &buffers, &engine, rest].concat());
+        let output = run(&["--arg", "i32:5", "--print", "0=i32:7"]);
+        assert_eq!(output.code, 1, "{}", output.stderr);
+        // Results are shown all the same: they may tell why.
+        assert_eq!(output.stdout, "arg 0: i32[7] = 0 2 4 6 8 10 12\n");
+        let said = format!("error: an assertion of kernel `assert_range` failed\n{text}");
+        assert!(output.stderr.ends_with(&said), "{}", output.stderr);
+        let output = run(&["--arg", "i32:5", "--json"]);
+        let json: Value = serde_json::from_str(&output.stdout).unwrap();
+        assert_eq!((output.code, &json["failed_assertions"]), (1, &text.into()));
+        let output = run(&["--arg", "i32:6", "--json"]);
+        let json: Value = serde_json::from_str(&output.stdout).unwrap();
+        assert_eq!((output.code, json.get("failed_assertions")), (0, None));
+    }
+    let zeros = ["compare", file, "--kernel", "assert_range", "--global", "7"];
+    let output = visa_jit(&[&zeros[..], &buffers, &["--arg", "i32:5"]].concat());
+    assert_eq!(output.code, 1);
+    assert!(output.stderr.contains("an assertion of the kernel fails"));
+}
+
+/// A zebin for a device that is later than this program: named, with what is known and the option that decides.
+#[test]
+fn an_unknown_device_needs_the_option() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut bytes = fs::read("tests/kernels/bin/bmg-26/empty.zebin").unwrap();
+    // The note of type 2, which holds the number of bmg's core family.
+    let note = [
+        &b"\x08\0\0\0\x04\0\0\0\x02\0\0\0IntelGT\0"[..],
+        &[0x09, 0x0c],
+    ]
+    .concat();
+    let at = bytes.windows(note.len()).position(|w| w == note).unwrap();
+    bytes[at + note.len() - 2..][..2].copy_from_slice(&[0x00, 0x1f]);
+    let path = dir.path().join("later.zebin");
+    fs::write(&path, bytes).unwrap();
+    let args = [
+        "run",
+        path.to_str().unwrap(),
+        "--kernel",
+        "empty",
+        "--global",
+        "1",
+    ];
+    let output = visa_jit(&args);
+    assert_eq!(output.code, 2, "{}", output.stderr);
+    for part in [
+        "core family 0x1f00",
+        "skl, tgllp, acm-g10, pvc, bmg, ptl-h",
+        "--device",
+    ] {
+        assert!(output.stderr.contains(part), "{}", output.stderr);
+    }
+    ok(&[&args[..], &["--device", "bmg"]].concat());
+}
+
+#[test]
 fn pictures_go_in_and_out() {
     let dir = tempfile::tempdir().unwrap();
     let path = |name: &str| dir.path().join(name).display().to_string();

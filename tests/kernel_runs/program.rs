@@ -1,9 +1,10 @@
-//! What belongs to a whole program: `printf`, variables and tables at program scope, pointers of every kind.
+//! What belongs to a whole program: `printf`, `assert`, variables and tables at program scope, pointers of every kind.
 
 use crate::reference::rng::Rng;
 use crate::reference::{pointers, print, tables};
 use crate::support::{SWEEP, Target};
-use visa_jit::Launch;
+use visa_jit::{Arg, Launch};
+use visa_runtime::LaunchStatus;
 
 on_devices!(printf, "printf", run_printf);
 
@@ -49,6 +50,45 @@ fn run_printf(t: &Target) {
                 let simd = t.kernel("print_loop").map_or(32, |k| k.simd());
                 r.prints(&print::repeated(groups, items, simd));
             });
+    }
+}
+
+on_devices!(assertions, "assert", run_assertions);
+
+fn run_assertions(t: &Target) {
+    for name in ["assert_range", "assert_in_function"] {
+        for size in [(1, 1), (33, 33), (160, 32)] {
+            let values: Vec<i32> = (0..size.0 as i32).map(|i| i % 7).collect();
+            let want: Vec<i32> = values.iter().map(|v| v * 2).collect();
+            let job = t.job(name, size).output::<i32>(values.len());
+            job.input(&values).value(6_i32).threads(true).check(|r| {
+                r.exact(0, &want);
+            });
+        }
+        for (engine, program) in t.engines() {
+            let values = engine.memory().alloc_from(&[9, 7, 8, 9, 9_i32]).unwrap();
+            let out = engine.memory().alloc_from(&[0; 5]).unwrap();
+            let launch = Launch::new([5, 1, 1]).local([5, 1, 1]);
+            let launch = launch.arg(0, &out).arg(1, &values);
+            let kernel = program.kernel(name).unwrap();
+            // The buffer is as good as new for another launch.
+            for (limit, failing) in [(8, &[0, 3, 4][..]), (9, &[]), (8, &[0, 3, 4])] {
+                let launch = launch
+                    .clone()
+                    .arg(2, Arg::Bytes(i32::to_le_bytes(limit).into()));
+                let report = kernel.launch(&launch).unwrap();
+                let said = report.failed_assertions;
+                let said = said.map(|text| String::from_utf8(text).unwrap());
+                let want = (!failing.is_empty()).then(|| print::assertions(name, failing));
+                let status = match want {
+                    Some(_) => LaunchStatus::Faulted,
+                    None => LaunchStatus::Completed,
+                };
+                if (&said, report.status) != (&want, status) {
+                    t.fail(format!("{name}, {limit}: {:?}, {said:?}", report.status));
+                }
+            }
+        }
     }
 }
 

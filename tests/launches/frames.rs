@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use visa_jit::isa::Platform;
 use visa_jit::Launch;
+use visa_jit::isa::Platform;
 
 use super::stop::engines;
 

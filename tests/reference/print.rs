@@ -55,6 +55,19 @@ inf INF inf INF inf INF inf INF\n\
 |     inf|inf       |+inf|inf|     inf|\n\
 ";
 
+/// What the kernels of `assert.cl` say of failing items in one group.
+pub fn assertions(kernel: &str, items: &[u32]) -> String {
+    let (place, condition) = match kernel {
+        "assert_range" => ("assert.cl:34: assert_range", "in[i] <= limit"),
+        _ => ("assert.cl:17: doubled", "a <= limit"),
+    };
+    items.iter().fold(String::new(), |mut text, i| {
+        let ids = format!("global id: [{i},0,0], local id: [{i},0,0]");
+        let _ = writeln!(text, "{place}: {ids} Assertion `{condition}` failed.");
+        text
+    })
+}
+
 /// `print_strings` on three items, as the C library prints it.
 pub const STRINGS: &str = "\
 az constant      right|left  |cu % table text\n\

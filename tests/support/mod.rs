@@ -21,11 +21,12 @@ use visa_runtime::{Buffer, Element, ImageShape, LaunchStatus, SamplerState};
 
 use crate::reference::ulp::error_f32;
 
-/// Files that a device has no zebin of: it has no double precision, no sampler, or no 2D blocks; or the compiler gives up.
+/// Files that a device has no zebin of: it has no double precision, no sampler, or no 2D blocks; or the compiler gives up, or does
+/// not know `assert`.
 const ABSENT: [(&str, &str); 6] = [
-    ("skl", "gemm_tile call_ids"),
-    ("tgllp", "double convert_double gemm_tile call_ids"),
-    ("acm-g10", "double convert_double gemm_tile"),
+    ("skl", "gemm_tile call_ids assert"),
+    ("tgllp", "double convert_double gemm_tile call_ids assert"),
+    ("acm-g10", "double convert_double gemm_tile assert"),
     (
         "acm-g10-26",
         "double convert_double gemm_tile image_samples",
@@ -33,7 +34,7 @@ const ABSENT: [(&str, &str); 6] = [
     ("pvc", PVC_ABSENT),
     ("pvc-26", PVC_26_ABSENT),
 ];
-const PVC_ABSENT: &str = "image_sample image_access image_filter image_samples";
+const PVC_ABSENT: &str = "image_sample image_access image_filter image_samples assert";
 const PVC_26_ABSENT: &str = "image_sample image_access image_filter image_samples image_write";
 
 /// Global and local sizes of one-dimensional launches for kernels that take any: nothing, one item,

@@ -1,6 +1,7 @@
 //! Checked-in kernels of real programs, as they are and damaged, launched at random and compared between engines.
 
 pub mod edit;
+pub mod images;
 mod launch;
 
 use std::path::{Path, PathBuf};

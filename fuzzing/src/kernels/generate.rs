@@ -216,6 +216,10 @@ impl Registers for Kernel {
         }
         let name = &rng.pick(&of).name;
         if rng.chance(50) && self.simd >= 16 {
+            // As compilers write it where not all lanes get an address.
+            if rng.chance(30) {
+                lines.push("mov (M1_NM, 16) A1(0)<1> 0x0:uw".into());
+            }
             lines.push(format!(
                 "addr_add (M1_NM, 16) A1(0)<1> &{name} STEPS(0,0)<1;1,0>"
             ));

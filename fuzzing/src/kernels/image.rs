@@ -10,6 +10,7 @@ use visa_runtime::{
 };
 
 use super::generate::Generator;
+use super::message::caching;
 use crate::sweep::inst::{Registers, Shape};
 
 /// Surface of the first image.
@@ -413,9 +414,10 @@ fn lsc(g: &mut Generator<'_>, lines: &mut Vec<String>) -> Option<String> {
         let at = place(g, a.image, &level);
         let [first, second] = &a.operands;
         return Some(format!(
-            "{}lsc_atomic_{}.tgm {} {}:{size} {at} {first} {second}",
+            "{}lsc_atomic_{}.tgm{} {} {}:{size} {at} {first} {second}",
             g.guard(),
             a.names.1,
+            caching(g),
             shape.text(),
             a.dst
         ));
@@ -430,10 +432,10 @@ fn lsc(g: &mut Generator<'_>, lines: &mut Vec<String>) -> Option<String> {
     let level = level(g, shape, 15, lines);
     let channels = *g.rng.pick(&["x", "y", "xy", "xw", "xyz", "xyzw", "z"]);
     let at = place(g, i, &level);
-    let (guard, exec) = (g.guard(), shape.text());
+    let (guard, exec, cc) = (g.guard(), shape.text(), caching(g));
     Some(match store {
-        true => format!("{guard}lsc_store_quad.tgm {exec} {at} {data}:d32.{channels}"),
-        false => format!("{guard}lsc_load_quad.tgm {exec} {data}:d32.{channels} {at}"),
+        true => format!("{guard}lsc_store_quad.tgm{cc} {exec} {at} {data}:d32.{channels}"),
+        false => format!("{guard}lsc_load_quad.tgm{cc} {exec} {data}:d32.{channels} {at}"),
     })
 }
 
@@ -613,16 +615,36 @@ fn sampled(g: &mut Generator<'_>, row: &OpcodeInfo, lines: &mut Vec<String>) -> 
     };
     let sampler = match fetches {
         true => String::new(),
-        false => format!("S{} ", g.rng.below(SAMPLERS.len())),
+        false => sampler_of(g, lines),
     };
+    let (surface, pair) = (sampled_surface(g, i, lines), g.kernel.paired_surfaces());
+    let pair = if pair { "%null.0 " } else { "" };
     let halves = g.rng.chance(20) && !moves;
     let parameters = payloads(name, fetches, halves, n, lines);
     Some(format!(
-        "{}{name}{suffix}.{channels} {exec} {offset} {sampler}{} {data}.0 {}",
+        "{}{name}{suffix}.{channels} {exec} {offset} {sampler}{surface} {data}.0 {pair}{parameters}",
         g.guard(),
-        surface(i),
-        parameters
     ))
+}
+
+/// A sampler by its index, or by its place in the heap of sampler states.
+fn sampler_of(g: &mut Generator<'_>, lines: &mut Vec<String>) -> String {
+    let index = g.rng.below(SAMPLERS.len());
+    if g.rng.chance(75) {
+        return format!("S{index} ");
+    }
+    lines.push(format!("movs (M1_NM, 1) S31(0) {:#x}:ud", 16 * index));
+    "S31 ".to_owned()
+}
+
+/// An image by its index, or by its place in the heap of surface states.
+fn sampled_surface(g: &mut Generator<'_>, i: usize, lines: &mut Vec<String>) -> String {
+    if g.rng.chance(75) {
+        return surface(i);
+    }
+    let word = (FIRST + i + 1) << g.kernel.platform.bindless_shift();
+    lines.push(format!("movs (M1_NM, 1) %bss(0) {word:#x}:ud"));
+    "%bss".to_owned()
 }
 
 /// Questions about an image.

@@ -3,6 +3,7 @@
 //! Lanes that store or return old values have a place each. Lanes that load may go anywhere in a surface and
 //! past its end; flat addresses stay inside the buffer, since what lies around it is not defined.
 
+use visa_jit::isa::lsc::CACHE_CONTROLS;
 use visa_jit::isa::{Form, Opcode, OpcodeInfo, Platform, Status, Type};
 
 use super::generate::Generator;
@@ -419,7 +420,7 @@ const SIZES: [(&str, u32); 6] = [
 
 fn lsc(g: &mut Generator<'_>, lines: &mut Vec<String>) -> Option<String> {
     match g.rng.below(12) {
-        0 if g.kernel.platform.has_wide_registers() => return rectangle(g),
+        0 if g.kernel.platform.has_wide_registers() => return rectangle(g, lines),
         1 | 2 => return block(g, lines),
         3..=5 => return lsc_atomic(g, lines),
         _ => {}
@@ -475,12 +476,21 @@ fn lsc(g: &mut Generator<'_>, lines: &mut Vec<String>) -> Option<String> {
         _ => format!("x{count}"),
     };
     let payload = format!("{data}:{size}{elements}");
-    let (guard, exec) = (g.guard(), shape.text());
+    let (guard, exec, cc) = (g.guard(), shape.text(), caching(g));
     Some(if store {
-        format!("{guard}{name}.{sfid} {exec} {address} {payload}")
+        format!("{guard}{name}.{sfid}{cc} {exec} {address} {payload}")
     } else {
-        format!("{guard}{name}.{sfid} {exec} {payload} {address}")
+        format!("{guard}{name}.{sfid}{cc} {exec} {payload} {address}")
     })
+}
+
+/// What caches are told, which nothing here depends on: any of the table for each level, or none.
+pub(super) fn caching(g: &mut Generator<'_>) -> String {
+    if g.rng.chance(50) {
+        return String::new();
+    }
+    let [l1, l3] = [(); 2].map(|()| *g.rng.pick(&CACHE_CONTROLS));
+    format!(".{l1}.{l3}")
 }
 
 pub(super) fn lsc_lanes(g: &mut Generator<'_>) -> Shape {
@@ -583,10 +593,10 @@ fn lsc_atomic(g: &mut Generator<'_>, lines: &mut Vec<String>) -> Option<String> 
     } else {
         dst
     };
-    let (guard, exec) = (g.guard(), shape.text());
+    let (guard, exec, cc) = (g.guard(), shape.text(), caching(g));
     let [first, second] = operands;
     Some(format!(
-        "{guard}lsc_atomic_{name}.{sfid} {exec} {dst}:{size} {address} {first} {second}"
+        "{guard}lsc_atomic_{name}.{sfid}{cc} {exec} {dst}:{size} {address} {first} {second}"
     ))
 }
 
@@ -605,17 +615,17 @@ fn block(g: &mut Generator<'_>, lines: &mut Vec<String>) -> Option<String> {
     g.anywhere(one, 4, MEMORY_BYTES / 2, lines);
     g.addresses(one, lines);
     let (sfid, address) = place(g, lines);
-    let (guard, exec) = (g.guard(), one.text());
+    let (guard, exec, cc) = (g.guard(), one.text(), caching(g));
     let payload = format!("{data}:{size}x{count}t");
     Some(if store {
-        format!("{guard}lsc_store.{sfid} {exec} {address} {payload}")
+        format!("{guard}lsc_store.{sfid}{cc} {exec} {address} {payload}")
     } else {
-        format!("{guard}lsc_load.{sfid} {exec} {payload} {address}")
+        format!("{guard}lsc_load.{sfid}{cc} {exec} {payload} {address}")
     })
 }
 
 /// A two-dimensional block of a surface of 16 rows of 64 bytes, 128 bytes apart.
-fn rectangle(g: &mut Generator<'_>) -> Option<String> {
+fn rectangle(g: &mut Generator<'_>, lines: &mut Vec<String>) -> Option<String> {
     let data = g.variable(Type::Ud)?;
     let loads = [
         "d32.8x8nn",
@@ -630,14 +640,29 @@ fn rectangle(g: &mut Generator<'_>) -> Option<String> {
     ];
     let stores = ["d32.8x8nn", "d16.16x8nn", "d8.32x8nn", "d16.5x3nn"];
     let (x, y) = (g.rng.below(70), g.rng.below(20));
-    let at = format!("flat[BASE, 0x3f, 0xf, 0x7f, {x:#x}, {y:#x}]");
-    let guard = g.guard();
+    let at = match g.rng.chance(50) {
+        true => described(g, [x as i32, y as i32], lines),
+        false => format!("flat[BASE, 0x3f, 0xf, 0x7f, {x:#x}, {y:#x}]"),
+    };
+    let (guard, cc) = (g.guard(), caching(g));
     Some(if g.rng.chance(40) {
         let shape = g.rng.pick(&stores);
-        format!("{guard}lsc_store_block2d.ugm (M1_NM, 1) {at} {data}:{shape}")
+        format!("{guard}lsc_store_block2d.ugm{cc} (M1_NM, 1) {at} {data}:{shape}")
     } else {
         let shape = g.rng.pick(&loads);
         let exec = g.kernel.simd.min(16);
-        format!("{guard}lsc_load_block2d.ugm (M1, {exec}) {data}:{shape} {at}")
+        format!("{guard}lsc_load_block2d.ugm{cc} (M1, {exec}) {data}:{shape} {at}")
     })
+}
+
+/// The same place by a payload that describes the surface, and what the operand adds to it.
+fn described(g: &mut Generator<'_>, place: [i32; 2], lines: &mut Vec<String>) -> String {
+    let add = [(); 2].map(|()| g.rng.below(9) as i32 - 4);
+    let [x, y] = [0, 1].map(|axis| (place[axis] - add[axis]) as u32);
+    lines.push("mov (M1_NM, 1) HEAD64(0,0)<1> BASE(0,0)<0;1,0>".into());
+    // Width, height and pitch, the place, and the shape, which the message has too.
+    for (n, v) in [0x3f, 0xf, 0x7f, x, y, 0].into_iter().enumerate() {
+        lines.push(format!("mov (M1_NM, 1) HEAD(0,{})<1> {v:#x}:ud", n + 2));
+    }
+    format!("flat[HEAD + ({},{})]", add[0], add[1])
 }

@@ -148,6 +148,9 @@ pub fn case(
         };
         shape.first = shape.first / shape.lanes * shape.lanes % setting.simd;
     }
+    if row.dst.address() && shape.first == 0 && rng.chance(8) {
+        return address_case(rng, row, types, shape);
+    }
     let mut lines = Vec::new();
     let logic = row.dst.predicate() && row.src(0).predicate();
     if row.dst_types == TypeClass::Predicate || (logic && rng.chance(25)) {
@@ -187,6 +190,43 @@ pub fn case(
         case.output();
     }
     Some(case)
+}
+
+/// Numbers that become addresses, which show in what is read there. The first variable with an address is `BITS`.
+fn address_case(
+    rng: &mut Rng,
+    row: &'static OpcodeInfo,
+    types: &Types,
+    mut shape: Shape,
+) -> Option<Case> {
+    let from = *rng.pick(&[Type::Uw, Type::W, Type::Ud, Type::D]);
+    shape.lanes = shape.lanes.min(16);
+    let (name, exec) = (row.opcode.mnemonic(), shape.text());
+    let source = match rng.chance(30) {
+        true => format!("{:#x}:{}", 8 * rng.below(11), from.name()),
+        false => format!("E_{}(0,0)<1;1,0>", from.name()),
+    };
+    let lines = vec![
+        "addr_add (M1_NM, 1) A3(0)<1> &BITS 0x0:uw".into(),
+        "mov (M1_NM, 16) A3(0)<1> 0x8:uw".into(),
+        format!(
+            "mov (M1_NM, 32) E_{}(0,0)<1> OFFSETS(0,0)<1;1,0>",
+            from.name()
+        ),
+        format!("{name} {exec} A3(0)<1> {source}"),
+        format!(
+            "mov {0} D_{1}(0,0)<1> r[A3(0),0]<1,0>:{1}",
+            exec,
+            types.dst.name()
+        ),
+    ];
+    let dsts = vec![(format!("D_{}", types.dst.name()), types.dst)];
+    Some(Case {
+        row,
+        lines,
+        dsts,
+        predicate: false,
+    })
 }
 
 /// A destination operand in a variable of its type, and the variable.
@@ -319,6 +359,7 @@ fn head(body: &str, setting: Setting) -> String {
          .decl OFFSETS v_type=G type=uw num_elts=32 align=GRF alias=<BITS, {OFFSETS}>\n\
          .decl PV v_type=G type=ud num_elts=4 align=GRF\n\
          .decl A0 v_type=A num_elts=1\n.decl A1 v_type=A num_elts=16\n.decl A2 v_type=A num_elts=1\n\
+         .decl A3 v_type=A num_elts=16\n\
          .decl T6 v_type=T num_elts=1\n.decl T7 v_type=T num_elts=1\n"
     );
     let used = |name: &str| {

@@ -90,7 +90,7 @@ typedef enum visa_jit_status {
 typedef enum visa_jit_end {
   // All groups ran to their end.
   VISA_JIT_COMPLETED = 0,
-  // An access out of bounds stopped it (kernels compiled with `--oob trap`).
+  // An access out of bounds stopped it (kernels compiled with `--oob trap`), or an assertion of the kernel failed.
   VISA_JIT_FAULTED = 1,
   // Another thread stopped it.
   VISA_JIT_INTERRUPTED = 2,
@@ -292,6 +292,13 @@ const char *visa_jit_launch_printed(const struct visa_jit_launch *launch);
 // `launch` is null or live.
 const char *visa_jit_launch_print_problem(const struct visa_jit_launch *launch);
 
+// What the kernel's failed assertions said in the last run, a line each; null if none failed. Valid as
+// [`visa_jit_launch_printed`] is. A run in which one fails ends with `VISA_JIT_FAULTED`.
+//
+// # Safety
+// `launch` is null or live.
+const char *visa_jit_launch_failed_assertions(const struct visa_jit_launch *launch);
+
 // Runs a launch on `threads` threads of the system; 0 and 1 are the calling thread. Accesses out of bounds are no failure: they
 // are in the report.
 //
@@ -365,4 +372,4 @@ enum visa_jit_status visa_jit_buffer_read(const struct visa_jit_buffer *buffer,
 #endif  // __cplusplus
 
 #endif  /* VISA_JIT_H */
-/* Sources: 19dbdfb2a7f650d7 */
+/* Sources: ba31525a6b9f1a6c */

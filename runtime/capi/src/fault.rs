@@ -8,7 +8,7 @@ use std::ffi::c_char;
 pub enum visa_jit_end {
     /// All groups ran to their end.
     VISA_JIT_COMPLETED = 0,
-    /// An access out of bounds stopped it (kernels compiled with `--oob trap`).
+    /// An access out of bounds stopped it (kernels compiled with `--oob trap`), or an assertion of the kernel failed.
     VISA_JIT_FAULTED = 1,
     /// Another thread stopped it.
     VISA_JIT_INTERRUPTED = 2,

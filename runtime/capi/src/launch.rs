@@ -31,6 +31,8 @@ pub struct visa_jit_launch {
     /// What the last run printed, and why that is not all.
     printed: CString,
     print_problem: Option<CString>,
+    /// What failed assertions said in the last run.
+    failed_assertions: Option<CString>,
     pool: Option<WorkerPool>,
     faults: Vec<Fault>,
     /// Opcode, access and space of each fault.
@@ -81,6 +83,7 @@ pub unsafe extern "C" fn visa_jit_launch_new(
             bound: Bindings::default(),
             printed: CString::default(),
             print_problem: None,
+            failed_assertions: None,
             pool: None,
             faults: Vec::new(),
             words: Vec::new(),
@@ -266,6 +269,21 @@ pub unsafe extern "C" fn visa_jit_launch_print_problem(
     problem.map_or(std::ptr::null(), CStr::as_ptr)
 }
 
+/// What the kernel's failed assertions said in the last run, a line each; null if none failed. Valid as
+/// [`visa_jit_launch_printed`] is. A run in which one fails ends with `VISA_JIT_FAULTED`.
+///
+/// # Safety
+/// `launch` is null or live.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn visa_jit_launch_failed_assertions(
+    launch: *const visa_jit_launch,
+) -> *const c_char {
+    // SAFETY: as promised.
+    let launch = unsafe { object(launch, "launch") };
+    let said = launch.ok().and_then(|l| l.failed_assertions.as_deref());
+    said.map_or(std::ptr::null(), CStr::as_ptr)
+}
+
 /// Runs a launch on `threads` threads of the system; 0 and 1 are the calling thread. Accesses out of bounds are no failure: they
 /// are in the report.
 ///
@@ -351,12 +369,20 @@ impl visa_jit_launch {
         };
         let records = own.printing().map(PrintBuffer::start);
         let records = records.transpose().map_err(|e| e.to_string())?;
+        let asserting = own.asserting().map(PrintBuffer::start);
+        let asserting = asserting.transpose().map_err(|e| e.to_string())?;
         let report = self.prepared.run(&arguments, &options);
         let printed = records.map(Printing::finish).transpose();
         let Output { text, problem } = printed.map_err(|e| e.to_string())?.unwrap_or_default();
+        let failed = asserting.map(Printing::failed).transpose();
+        let failed = failed.map_err(|e| e.to_string())?.flatten();
         self.printed = without_nul(text);
         self.print_problem = problem.map(|problem| without_nul(problem.into_bytes()));
-        let report = report.map_err(|e| e.to_string())?;
+        self.failed_assertions = failed.map(without_nul);
+        let mut report = report.map_err(|e| e.to_string())?;
+        if self.failed_assertions.is_some() && report.status == LaunchStatus::Completed {
+            report.status = LaunchStatus::Faulted;
+        }
         self.faults = report.faults.clone();
         Ok(report)
     }

@@ -92,7 +92,7 @@ impl Default for LaunchOptions<'_> {
 pub enum LaunchStatus {
     /// All groups ran to their end.
     Completed,
-    /// A fault stopped it.
+    /// A fault stopped it. The engine also says so when an assertion of the kernel failed.
     Faulted,
     /// An [`Interrupter`] stopped it.
     Interrupted,

@@ -1,7 +1,7 @@
 //! What functions that are called through the stack are told of the launch (VISA.md 4.3: `ImplicitArgs`, version 0).
 //!
 //! The driver puts it where indirect data starts, before the kernel's own arguments. It does not depend on the kernel, only on the
-//! launch; addresses of what does not exist here (ray tracing, assertions) are zero. There is one size of groups in it, which
+//! launch; addresses of what does not exist here (ray tracing) or is not used are zero. There is one size of groups in it, which
 //! functions multiply group ids by: it is for launches whose groups are all of one size.
 
 use super::own::LaunchMemory;
@@ -18,6 +18,7 @@ pub const IMPLICIT_ARGS_BYTES: u32 = 128;
 pub(super) fn bytes(shape: &LaunchShape, simd: u8, own: &LaunchMemory) -> Vec<u8> {
     let mut out = vec![BYTES, 0, dimensions(shape), simd];
     let printing = own.printing().map_or(0, PrintBuffer::address);
+    let asserting = own.asserting().map_or(0, PrintBuffer::address);
     let local = own
         .local_ids
         .as_ref()
@@ -33,6 +34,9 @@ pub(super) fn bytes(shape: &LaunchShape, simd: u8, own: &LaunchMemory) -> Vec<u8
     out.extend(wide(shape.offset).as_flattened());
     out.extend(table.to_le_bytes());
     out.extend(shape.groups().map(u32::to_le_bytes).as_flattened());
+    // Padding, and the address of ray tracing's globals.
+    out.extend([0; 12]);
+    out.extend(asserting.to_le_bytes());
     out.resize(IMPLICIT_ARGS_BYTES as usize, 0);
     out
 }

@@ -16,6 +16,8 @@ pub struct LaunchMemory {
     pub(super) private: Option<Buffer>,
     /// Where the kernel prints to.
     pub(super) printing: Option<PrintBuffer>,
+    /// Where its assertions say that they failed.
+    pub(super) asserting: Option<PrintBuffer>,
     /// Where functions find their local ids.
     pub(super) local_ids: Option<LocalIdTable>,
     /// Where functions find what they are told of the launch, if it is no part of the payload.
@@ -33,10 +35,7 @@ impl LaunchMemory {
         memory: &DeviceMemory,
         pool: Option<&WorkerPool>,
     ) -> Result<LaunchMemory, LaunchError> {
-        let wants = |wanted: fn(&SlotSource) -> bool| {
-            let mut slots = plan.slots.iter();
-            slots.any(|slot| wanted(&slot.source))
-        };
+        let wants = |wanted: fn(&SlotSource) -> bool| plan.wants(wanted);
         let by_address = wants(|source| matches!(source, SlotSource::ImplicitArgsAddress { .. }));
         let in_payload = wants(|source| matches!(source, SlotSource::ImplicitArgs { .. }));
         let private = plan.private_bytes.saturating_mul(launch.hw_threads(pool));
@@ -51,9 +50,14 @@ impl LaunchMemory {
             .prints()
             .then(|| PrintBuffer::new(memory))
             .transpose()?;
+        let asserting = plan
+            .asserts()
+            .then(|| PrintBuffer::for_assertions(memory))
+            .transpose()?;
         Ok(LaunchMemory {
             private,
             printing,
+            asserting,
             local_ids,
             implicit: implicit.transpose()?,
         })
@@ -62,5 +66,10 @@ impl LaunchMemory {
     /// Where the kernel prints to.
     pub fn printing(&self) -> Option<&PrintBuffer> {
         self.printing.as_ref()
+    }
+
+    /// Where its assertions say that they failed.
+    pub fn asserting(&self) -> Option<&PrintBuffer> {
+        self.asserting.as_ref()
     }
 }

@@ -95,6 +95,8 @@ pub enum SlotSource {
         /// Its bits.
         word: u32,
     },
+    /// Address of the buffer where failed assertions print to.
+    AssertBuffer,
 }
 
 /// Some bytes of the payload.
@@ -194,8 +196,17 @@ impl LaunchPlan {
 
     /// Whether the kernel prints: it needs a buffer for that, and its groups must run one after the other.
     pub fn prints(&self) -> bool {
-        let mut slots = self.slots.iter();
-        slots.any(|slot| slot.source == SlotSource::PrintBuffer)
+        self.wants(|source| *source == SlotSource::PrintBuffer)
+    }
+
+    /// Whether the kernel has assertions, which need a buffer too. Their order is not kept: a launch where one fails is lost.
+    pub fn asserts(&self) -> bool {
+        self.wants(|source| *source == SlotSource::AssertBuffer)
+    }
+
+    /// Whether a part of the payload is this.
+    pub(super) fn wants(&self, wanted: impl Fn(&SlotSource) -> bool) -> bool {
+        self.slots.iter().any(|slot| wanted(&slot.source))
     }
 
     /// Lays arguments out for a launch, with the memory that no argument names and the program's variables. What is bound by
@@ -314,13 +325,8 @@ impl Slot {
                 let private = private.map(|b| b.address().to_le_bytes().to_vec());
                 private.unwrap_or_default()
             }
-            SlotSource::PrintBuffer => {
-                let address = own.printing().map(PrintBuffer::address);
-                address
-                    .ok_or_else(|| missing("buffer to print to"))?
-                    .to_le_bytes()
-                    .to_vec()
-            }
+            SlotSource::PrintBuffer => address(own.printing(), "buffer to print to")?,
+            SlotSource::AssertBuffer => address(own.asserting(), "buffer for assertions")?,
             SlotSource::Data { section, offset } => {
                 let address = data.and_then(|data| data.address(section, offset));
                 address
@@ -360,6 +366,12 @@ pub(super) fn dimensions(shape: &LaunchShape) -> u8 {
     let needed = if z > 1 { 3 } else { 1 + u8::from(y > 1) };
     // Arithmetic throughout: a branch on a number that is absent is what memory checkers report.
     shape.dimensions.unwrap_or(0).max(needed).min(3)
+}
+
+/// The address of a buffer that has to be there.
+fn address(buffer: Option<&PrintBuffer>, what: &str) -> Result<Vec<u8>, PlanError> {
+    let buffer = buffer.ok_or_else(|| missing(what))?;
+    Ok(buffer.address().to_le_bytes().to_vec())
 }
 
 fn missing(what: &str) -> PlanError {
@@ -557,6 +569,7 @@ mod tests {
         };
         assert!(layout(data).contains("program-scope variable"));
         assert!(layout(SlotSource::PrintBuffer).contains("print"));
+        assert!(layout(SlotSource::AssertBuffer).contains("assertions"));
         let image = SlotSource::Image {
             argument: 3,
             fact: ImageFact::Width,

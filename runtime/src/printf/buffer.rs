@@ -1,35 +1,79 @@
-//! The buffer that kernels print to.
+//! The buffers that kernels print to: one for `printf`, one for what failed assertions say.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::{Output, render};
-use crate::limits::{MAX_PRINTF_STRING, PRINTF_BUFFER_BYTES};
+use crate::limits::{ASSERT_BUFFER_BYTES, MAX_PRINTF_STRING, PRINTF_BUFFER_BYTES};
 use crate::memory::{Buffer, DeviceMemory, MemoryError};
 
-/// Where the first record goes: behind the number of bytes in use, that the kernel counts up.
-const FIRST: u32 = 4;
+/// What is printed, which decides what stands before the records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// By `printf`: the number of bytes in use, that the kernel counts up.
+    Text,
+    /// By `assert`: the bytes of the buffer, why the kernel failed, and the number of bytes in use.
+    Assertions,
+}
+
+impl Kind {
+    /// Bytes of the buffer.
+    fn bytes(self) -> u64 {
+        match self {
+            Kind::Text => PRINTF_BUFFER_BYTES,
+            Kind::Assertions => ASSERT_BUFFER_BYTES,
+        }
+    }
+
+    /// What stands there before a launch. The last word counts the bytes in use, itself included.
+    fn header(self) -> Vec<u8> {
+        match self {
+            Kind::Text => 4_u32.to_le_bytes().to_vec(),
+            Kind::Assertions => {
+                let words = [ASSERT_BUFFER_BYTES as u32, 0, 12];
+                words.map(u32::to_le_bytes).as_flattened().to_vec()
+            }
+        }
+    }
+}
+
+/// Where the reason stands why a kernel failed, zero if it did not.
+const REASON: u64 = 4;
 /// Bytes read of a string at a time.
 const STEP: usize = 64;
 
 /// A printing kernel's buffer. One launch at a time has it.
 #[derive(Debug)]
 pub struct PrintBuffer {
+    kind: Kind,
     address: u64,
     buffer: Mutex<Buffer>,
 }
 
 /// The buffer during a launch.
 #[derive(Debug)]
-pub struct Printing<'a>(MutexGuard<'a, Buffer>);
+pub struct Printing<'a>(Kind, MutexGuard<'a, Buffer>);
 
 impl PrintBuffer {
-    /// An empty one.
+    /// An empty one for `printf`.
     ///
     /// # Errors
     /// When there is no room.
     pub fn new(memory: &DeviceMemory) -> Result<PrintBuffer, MemoryError> {
-        let buffer = memory.alloc(PRINTF_BUFFER_BYTES)?;
+        PrintBuffer::of(Kind::Text, memory)
+    }
+
+    /// An empty one for assertions.
+    ///
+    /// # Errors
+    /// When there is no room.
+    pub fn for_assertions(memory: &DeviceMemory) -> Result<PrintBuffer, MemoryError> {
+        PrintBuffer::of(Kind::Assertions, memory)
+    }
+
+    fn of(kind: Kind, memory: &DeviceMemory) -> Result<PrintBuffer, MemoryError> {
+        let buffer = memory.alloc(kind.bytes())?;
         Ok(PrintBuffer {
+            kind,
             address: buffer.address(),
             buffer: Mutex::new(buffer),
         })
@@ -46,8 +90,8 @@ impl PrintBuffer {
     /// None that an allocated buffer has.
     pub fn start(&self) -> Result<Printing<'_>, MemoryError> {
         let buffer = self.buffer.lock().unwrap_or_else(PoisonError::into_inner);
-        buffer.write(0, &FIRST.to_le_bytes())?;
-        Ok(Printing(buffer))
+        buffer.write(0, &self.kind.header())?;
+        Ok(Printing(self.kind, buffer))
     }
 }
 
@@ -57,17 +101,33 @@ impl Printing<'_> {
     /// # Errors
     /// None that an allocated buffer has.
     pub fn finish(self) -> Result<Output, MemoryError> {
-        let buffer = &*self.0;
+        let buffer = &*self.1;
+        let first = self.0.header().len() as u64;
         let mut used = [0; 4];
-        buffer.read(0, &mut used)?;
+        buffer.read(first.saturating_sub(4), &mut used)?;
         let used = u64::from(u32::from_le_bytes(used));
-        let end = used.clamp(u64::from(FIRST), buffer.len());
-        let mut records = vec![0; end.saturating_sub(FIRST.into()) as usize];
-        buffer.read(u64::from(FIRST), &mut records)?;
-        buffer.write(u64::from(FIRST), &vec![0; records.len()])?;
+        let end = used.clamp(first, buffer.len());
+        let mut records = vec![0; end.saturating_sub(first) as usize];
+        buffer.read(first, &mut records)?;
+        buffer.write(first, &vec![0; records.len()])?;
         Ok(render(&records, &|address| {
             string(buffer.memory(), address)
         }))
+    }
+
+    /// As [`Printing::finish`], of a buffer for assertions: `None` when none failed. A last line says why there is no more.
+    ///
+    /// # Errors
+    /// None that an allocated buffer has.
+    pub fn failed(self) -> Result<Option<Vec<u8>>, MemoryError> {
+        let mut reason = [0; 4];
+        self.1.read(REASON, &mut reason)?;
+        let failed = reason != [0; 4];
+        let Output { mut text, problem } = self.finish()?;
+        if let Some(problem) = problem {
+            text.extend(format!("({problem})\n").into_bytes());
+        }
+        Ok(failed.then_some(text))
     }
 }
 

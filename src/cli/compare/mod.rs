@@ -239,6 +239,12 @@ impl<'a> Session<'a> {
     fn outcome(&self, prepared: &Prepared) -> Result<(Outcome, Duration), Failure> {
         self.binding.refill()?;
         let report = prepared.run()?;
+        if report.failed_assertions.is_some() {
+            return Err(Failure {
+                exit: Exit::Faulted,
+                message: "an assertion of the kernel fails: see `visa-jit run`".to_owned(),
+            });
+        }
         if report.status != LaunchStatus::Completed {
             return Err(Failure {
                 exit: Exit::Faulted,
