@@ -161,13 +161,18 @@ fn extent((v, w, h): (u32, u32, u32), lanes: u32) -> u32 {
     (0..lanes).map(|i| i / w * v + i % w * h).max().unwrap_or(0)
 }
 
-/// A region that fits, and its text.
-fn region(rng: &mut Rng, lanes: u32, elements: u32) -> Option<(u32, String)> {
+/// A region of `lanes` elements that fits, and its text; rows have at most `widest` elements, and `least` elements are read in any
+/// case.
+fn region(
+    rng: &mut Rng,
+    lanes: u32,
+    elements: u32,
+    (widest, least): (u32, u32),
+) -> Option<(u32, String)> {
     for _ in 0..20 {
         let r = *rng.pick(&REGIONS);
-        let last = extent(r, lanes);
-        // A row has at most as many elements as the instruction has lanes.
-        if last < elements && r.1 <= lanes {
+        let last = extent(r, lanes).max(least.saturating_sub(1));
+        if last < elements && r.1 <= widest {
             let room = elements - last;
             let at = if rng.chance(40) {
                 0
@@ -236,7 +241,14 @@ fn source(
         }
     }
     let (name, elements) = regs.source(rng, ty)?;
-    let (at, region) = region(rng, wide, elements)?;
+    // A row has at most as many elements as are read. Coefficients are read one after the other.
+    let bounds = match (row.opcode, index) {
+        (Opcode::Line, 0) => (4, 0),
+        (Opcode::Line, _) => (lanes, 0),
+        (Opcode::Plane, 1) => (wide, wide),
+        _ => (wide, 0),
+    };
+    let (at, region) = region(rng, wide, elements, bounds)?;
     Some(format!("{modifier}{name}(0,{at}){region}"))
 }
 
