@@ -72,7 +72,7 @@ fn kernels_come_back() {
         let known = ["its address in one register", "a cache control of code 7"];
         assert!(known.iter().any(|k| why.contains(k)), "{why}");
     }
-    assert_eq!((good, refused.len()), (1939, 11));
+    assert!(good >= 1951 && refused.len() <= 11);
 }
 
 /// Names of surfaces and samplers are their numbers where a binary was read, and more so in what the vendor's assembler prints.
