@@ -45,6 +45,24 @@ pub struct Module {
     pub functions: Vec<LinkedFunction>,
 }
 
+impl Module {
+    /// A kernel without name and instructions, for readers to fill.
+    pub(crate) fn empty() -> Module {
+        Module {
+            version: (0, 0),
+            name: String::new(),
+            kind: ModuleKind::Kernel,
+            funcdecls: Vec::new(),
+            vars: Vars::default(),
+            inputs: Vec::new(),
+            attrs: Vec::new(),
+            labels: Vec::new(),
+            insts: Vec::new(),
+            functions: Vec::new(),
+        }
+    }
+}
+
 /// What a module defines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ModuleKind {

@@ -36,7 +36,7 @@ pub fn read(bytes: &[u8], platform: Option<Platform>) -> Result<Vec<Module>, Bin
             grf: platform.map(Platform::grf_bytes),
         },
         strings: Vec::new(),
-        module: empty(),
+        module: Module::empty(),
         text: MAX_TEXT_BYTES,
         insts: MAX_INSTS,
     };
@@ -67,21 +67,6 @@ pub fn read(bytes: &[u8], platform: Option<Platform>) -> Result<Vec<Module>, Bin
         });
     }
     Ok(modules)
-}
-
-fn empty() -> Module {
-    Module {
-        version: (0, 0),
-        name: String::new(),
-        kind: ModuleKind::Kernel,
-        funcdecls: Vec::new(),
-        vars: Vars::default(),
-        inputs: Vec::new(),
-        attrs: Vec::new(),
-        labels: Vec::new(),
-        insts: Vec::new(),
-        functions: Vec::new(),
-    }
 }
 
 struct Reader<'d> {
@@ -234,7 +219,7 @@ impl<'d> Reader<'d> {
             ),
             name: part.name.to_owned(),
             kind: part.kind,
-            ..empty()
+            ..Module::empty()
         };
         let (start, end) = self.tables(part).map_err(|problem| (problem, false))?;
         self.at = start;
@@ -243,7 +228,7 @@ impl<'d> Reader<'d> {
             self.inst().map_err(|problem| (problem, true))?;
         }
         self.order_labels().map_err(|problem| (problem, false))?;
-        Ok(std::mem::replace(&mut self.module, empty()))
+        Ok(std::mem::replace(&mut self.module, Module::empty()))
     }
 
     /// Everything in front of the instructions; gives where these start and end.

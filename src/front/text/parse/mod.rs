@@ -21,7 +21,7 @@ use super::error::{Diagnostics, ErrorKind, TextError};
 use super::lexer::{Head, Lexer, Token, TokenKind};
 use crate::isa::{Exec, Form, Opcode, OpcodeInfo, PredKind, Status};
 use crate::limits::{MAX_ERRORS, MAX_INSTS, MAX_TEXT_BYTES};
-use crate::module::{Body, Inst, Module, ModuleKind, Vars};
+use crate::module::{Body, Inst, Module};
 use symbols::Symbols;
 
 /// An error has been recorded; the statement is lost.
@@ -139,18 +139,7 @@ impl<'s> Parser<'s> {
             head: Head { line: 1, start: 0 },
             symbols: Symbols::new(),
             errors: Vec::new(),
-            module: Module {
-                version: (0, 0),
-                name: String::new(),
-                kind: ModuleKind::Kernel,
-                funcdecls: Vec::new(),
-                vars: Vars::default(),
-                inputs: Vec::new(),
-                attrs: Vec::new(),
-                labels: Vec::new(),
-                insts: Vec::new(),
-                functions: Vec::new(),
-            },
+            module: Module::empty(),
             seen_version: false,
             seen_kernel: false,
         }
