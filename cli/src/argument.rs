@@ -6,7 +6,7 @@ use super::exit::tell;
 use super::image::image_example;
 use super::spec::Spec;
 use super::values::{Class, ElementType, Scalar};
-use crate::engine::{ArgKind, Argument};
+use visa_jit::engine::{ArgKind, Argument};
 
 /// What a buffer argument can be given.
 pub const BUFFER_FORMS: &str = "file:PATH, zero:BYTES, fill:TYPE:VALUE:COUNT, iota:TYPE:COUNT, \

@@ -8,7 +8,7 @@ use yaxpeax_arch::{Decoder, U8Reader};
 use yaxpeax_arm::armv8::a64::{InstDecoder, Instruction, Operand};
 
 use super::exit::Failure;
-use crate::backend::CodeObject;
+use visa_jit::backend::CodeObject;
 
 /// Bytes of code shown on a line; the longest instruction has 15.
 const SHOWN_BYTES: usize = 8;
@@ -160,8 +160,8 @@ fn hex(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::exit::Exit;
-    use crate::lines::{LineTable, SourceMap};
+    use crate::exit::Exit;
+    use visa_jit::lines::{LineTable, SourceMap};
 
     fn code(triple: &str) -> CodeObject {
         CodeObject {

@@ -8,10 +8,10 @@ use clap::Args;
 
 use super::exit::Failure;
 use super::tuning::TuningArgs;
-use crate::backend::{BackendKind, Bounds, Gather, OptLevel, PassLevel, Strategy, Tuning};
-use crate::engine::EngineOptions;
-use crate::interp::{InterpOptions, Trace};
-use crate::passes::pipeline::PASSES;
+use visa_jit::backend::{BackendKind, Bounds, Gather, OptLevel, PassLevel, Strategy, Tuning};
+use visa_jit::engine::EngineOptions;
+use visa_jit::interp::{InterpOptions, Trace};
+use visa_jit::passes::pipeline::PASSES;
 
 /// Arguments of commands that execute kernels.
 #[derive(Args, Debug)]
@@ -150,7 +150,7 @@ fn trace(path: &Path) -> Result<Trace, Failure> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::exit::Exit;
+    use crate::exit::Exit;
     use super::*;
 
     fn args(backend: &str) -> BackendArgs {

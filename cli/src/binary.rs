@@ -6,11 +6,11 @@ use std::path::Path;
 use super::exit::Failure;
 use super::list::{choose, parse};
 use super::load::{Contents, Loaded};
-use crate::container::{Zebin, infer_device};
-use crate::front::binary::{BinaryError, Fault, to_text, write};
-use crate::front::text;
-use crate::isa::Platform;
-use crate::module::{Module, ModuleKind};
+use visa_jit::container::{Zebin, infer_device};
+use visa_jit::front::binary::{BinaryError, Fault, to_text, write};
+use visa_jit::front::text;
+use visa_jit::isa::Platform;
+use visa_jit::module::{Module, ModuleKind};
 
 /// The text of a file.
 pub fn text_of(name: &str, bytes: &[u8], device: Option<Platform>) -> Result<String, Failure> {
@@ -93,5 +93,5 @@ fn of_zebin(file: &Loaded, zebin: &Zebin, kernel: Option<&str>) -> Result<Vec<Mo
 }
 
 fn one(name: &str, source: &str) -> Result<Module, Failure> {
-    text::parse(name, source).map_err(|found| Failure::from(crate::engine::Error::from(found)))
+    text::parse(name, source).map_err(|found| Failure::from(visa_jit::engine::Error::from(found)))
 }

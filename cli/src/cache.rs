@@ -11,8 +11,8 @@ use super::FileArgs;
 use super::backend::BackendArgs;
 use super::exit::{Exit, Failure};
 use super::run::{Oob, pick};
-use crate::artifact::{EntryInfo, EntryKind, Key, Store};
-use crate::engine::{DiskCache, Engine};
+use visa_jit::artifact::{EntryInfo, EntryKind, Key, Store};
+use visa_jit::engine::{DiskCache, Engine};
 
 /// Overrides the user's cache directory.
 const DIR_VARIABLE: &str = "VISA_JIT_CACHE_DIR";

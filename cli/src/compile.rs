@@ -19,12 +19,12 @@ use super::load::load;
 use super::run::{Oob, pick};
 use super::spec::Seconds;
 use super::{asm, batch};
-use crate::artifact::object::{self, ObjectError, ObjectKernel};
-use crate::artifact::{c_header, closing};
-use crate::backend::{CodeObject, CodegenOptions};
-use crate::engine::{Engine, EngineOptions, Kernel};
-use crate::isa::DeviceName;
-use crate::lines::Text;
+use visa_jit::artifact::object::{self, ObjectError, ObjectKernel};
+use visa_jit::artifact::{c_header, closing};
+use visa_jit::backend::{CodeObject, CodegenOptions};
+use visa_jit::engine::{Engine, EngineOptions, Kernel};
+use visa_jit::isa::DeviceName;
+use visa_jit::lines::Text;
 
 /// The C compiler that links, if not the usual one.
 const CC_VARIABLE: &str = "CC";

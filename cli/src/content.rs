@@ -239,7 +239,7 @@ mod tests {
 
     #[test]
     fn memory_that_cannot_be_had_is_the_environment() {
-        use crate::cli::exit::Exit;
+        use crate::exit::Exit;
         let memory = DeviceMemory::new().unwrap();
         let content = Content::of(&Spec::Zero(u64::MAX)).unwrap().unwrap();
         let failure = content.alloc(&memory).unwrap_err();

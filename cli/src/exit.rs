@@ -4,9 +4,9 @@ use std::fmt::Display;
 use std::io::{self, Write};
 use std::path::Path;
 
-use crate::container::{Blame, ContainerError};
-use crate::engine::{Class, Error};
-use crate::front::text::ErrorKind;
+use visa_jit::container::{Blame, ContainerError};
+use visa_jit::engine::{Class, Error};
+use visa_jit::front::text::ErrorKind;
 
 /// Exit codes; scripts rely on the numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

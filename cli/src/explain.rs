@@ -15,7 +15,7 @@ use super::compare::Machine;
 use super::exit::{Exit, Failure};
 use super::run::{self, Oob};
 use super::spec::Extent;
-use crate::engine::{
+use visa_jit::engine::{
     Access, AddressShape, Bounds, Decision, Engine, Kernel, Launch, Remark, Specialised, Way, Why,
 };
 

@@ -8,13 +8,13 @@ use target_lexicon::Triple;
 
 use super::compile::Emit;
 use super::exit::Failure;
-use crate::backend::cranelift::CraneliftBackend;
+use visa_jit::backend::cranelift::CraneliftBackend;
 #[cfg(feature = "llvm-codegen")]
-use crate::backend::cranelift::base_features;
+use visa_jit::backend::cranelift::base_features;
 #[cfg(feature = "llvm-codegen")]
-use crate::backend::llvm::LlvmBackend;
-use crate::backend::{Backend, BackendError, BackendKind, CodegenOptions};
-use crate::engine::Kernel;
+use visa_jit::backend::llvm::LlvmBackend;
+use visa_jit::backend::{Backend, BackendError, BackendKind, CodegenOptions};
+use visa_jit::engine::Kernel;
 
 /// A code generator for a machine.
 pub enum Generator {
@@ -78,7 +78,7 @@ impl Generator {
             BackendKind::Llvm => llvm(&triple, cpu),
         };
         made.map_err(|error| match (target, cpu) {
-            (None, None) => crate::engine::Error::from(error).into(),
+            (None, None) => visa_jit::engine::Error::from(error).into(),
             _ => Failure::unsupported(error.to_string()),
         })
     }
@@ -100,7 +100,7 @@ impl Generator {
             #[cfg(feature = "llvm-codegen")]
             Generator::Llvm(backend) => backend.ir(&function, options),
         };
-        Ok(ir.map_err(crate::engine::Error::from)?)
+        Ok(ir.map_err(visa_jit::engine::Error::from)?)
     }
 }
 
@@ -132,5 +132,5 @@ fn llvm(triple: &Triple, cpu: Option<&str>) -> Result<Generator, BackendError> {
 
 #[cfg(not(feature = "llvm-codegen"))]
 fn llvm(_: &Triple, _: Option<&str>) -> Result<Generator, BackendError> {
-    Err(crate::backend::without_llvm())
+    Err(visa_jit::backend::without_llvm())
 }

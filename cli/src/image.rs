@@ -304,7 +304,7 @@ pub fn write_png(file: File, shape: &ImageShape, data: &[u8]) -> std::io::Result
 
 #[cfg(test)]
 mod tests {
-    use crate::cli::spec::Spec;
+    use crate::spec::Spec;
 
     #[test]
     fn specs_read_back() {

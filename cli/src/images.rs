@@ -6,8 +6,8 @@ use clap::Args;
 use serde::Serialize;
 
 use super::exit::{Exit, Failure};
-use crate::container::{Image, ImageFormat};
-use crate::isa::{DeviceName, Platform};
+use visa_jit::container::{Image, ImageFormat};
+use visa_jit::isa::{DeviceName, Platform};
 
 /// Options that choose an image.
 #[derive(Args, Clone, Debug, Default)]

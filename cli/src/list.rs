@@ -9,14 +9,14 @@ use serde::Serialize;
 
 use super::exit::{Exit, Failure};
 use super::load::{Contents, Loaded};
-use crate::artifact::{self, object};
-use crate::container::{
+use visa_jit::artifact::{self, object};
+use visa_jit::container::{
     ArgInfo, ArgType, KernelInfo, MemoryAddressing, MemorySpace, PayloadArgument, Zebin,
     ZebinKernel, infer_device,
 };
-use crate::engine::Error;
-use crate::front::text;
-use crate::module::{InputVar, Module, ModuleKind};
+use visa_jit::engine::Error;
+use visa_jit::front::text;
+use visa_jit::module::{InputVar, Module, ModuleKind};
 use visa_runtime::linked::{Argument, KernelRecord};
 
 /// What a file holds. Scripts rely on the keys.

@@ -8,14 +8,14 @@ use std::time::Duration;
 use super::binary::text_of;
 use super::exit::{Failure, tell};
 use super::images::{Choice, choose};
-use crate::artifact::{Key, object};
-use crate::container::{
+use visa_jit::artifact::{Key, object};
+use visa_jit::container::{
     CompileRequest, ContainerError, Image, ImageFormat, Zebin, compile_in_worker, images,
     limits::MAX_FILE_BYTES,
 };
-use crate::engine::{Engine, FileContents, Program};
-use crate::front::binary::is_binary;
-use crate::isa::{DeviceName, Platform};
+use visa_jit::engine::{Engine, FileContents, Program};
+use visa_jit::front::binary::is_binary;
+use visa_jit::isa::{DeviceName, Platform};
 
 /// Hidden subcommand that runs the vendor's compiler in a process of its own.
 pub const WORKER: &str = "__ocloc-worker";

@@ -58,10 +58,10 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::backend::becomes_error;
-use crate::container;
-use crate::engine::{Engine, Kernel};
-use crate::isa::{DeviceName, doc};
+use visa_jit::backend::becomes_error;
+use visa_jit::container;
+use visa_jit::engine::{Engine, Kernel};
+use visa_jit::isa::{DeviceName, doc};
 use exit::{Exit, Failure, tell};
 use images::{Choice, ImageArgs};
 use load::{Loaded, load};

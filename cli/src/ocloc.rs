@@ -9,10 +9,10 @@ use serde::Serialize;
 
 use super::exit::{Exit, Failure};
 use super::load::worker;
-use crate::container::{
+use visa_jit::container::{
     About, Attempt, ContainerError, FoundBy, Interface, OCLOC_ENV, Survey, survey_in_worker,
 };
-use crate::isa::{DeviceName, Platform};
+use visa_jit::isa::{DeviceName, Platform};
 
 /// How long the compiler may take to say what it is. It takes milliseconds.
 const TIMEOUT: Duration = Duration::from_secs(60);

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::engine::{FaultRecord, Origin, Report};
-use crate::isa::Platform;
-use crate::lines::SourceLine;
+use visa_jit::engine::{FaultRecord, Origin, Report};
+use visa_jit::isa::Platform;
+use visa_jit::lines::SourceLine;
 
 /// Faults shown to people; the rest is a number.
 const SHOWN_FAULTS: usize = 16;

@@ -20,9 +20,9 @@ use super::spec::{ArgSpec, BufferId, Extent, NamedSpec, Print, Save, Seconds, Sp
 use super::tools::ToolArgs;
 use super::values::{ElementType, Scalar};
 use super::{list, npy};
-use crate::backend::OobPolicy;
-use crate::engine::{Arg, ArgKind, Engine, EngineOptions, Error, Kernel, Launch, Program};
-use crate::isa::{DeviceName, Platform};
+use visa_jit::backend::OobPolicy;
+use visa_jit::engine::{Arg, ArgKind, Engine, EngineOptions, Error, Kernel, Launch, Program};
+use visa_jit::isa::{DeviceName, Platform};
 
 /// Bytes of an `--input`; all registers of a thread together have fewer.
 const MAX_INPUT_BYTES: u64 = 64 << 10;

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::exit::Failure;
-use crate::engine::{EngineOptions, Tools};
-use crate::lines::Text;
+use visa_jit::engine::{EngineOptions, Tools};
+use visa_jit::lines::Text;
 
 /// Arguments of commands that run kernels once.
 #[derive(Args, Debug, Default)]

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::backend::{Choice, Cpu, Dispatch, HalfAccesses, Masks, RegAlloc, Tuning, VectorWidth};
+use visa_jit::backend::{Choice, Cpu, Dispatch, HalfAccesses, Masks, RegAlloc, Tuning, VectorWidth};
 
 /// Arguments of commands that compile.
 #[derive(Args, Clone, Copy, Debug, Default)]

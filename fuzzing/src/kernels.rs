@@ -19,7 +19,7 @@ use std::fmt::Write;
 use visa_jit::isa::{Platform, Type};
 
 use crate::engines::{Input, Launch, Region};
-use crate::rng::Rng;
+use visa_test_common::Rng;
 use crate::sweep::values::value;
 
 /// Elements of a variable.

@@ -8,7 +8,7 @@ pub mod values;
 use visa_jit::isa::{Family, Form, Opcode, OpcodeInfo, Platform, Status};
 
 use crate::engines::{Engine, Loaded, Machine, Stop, difference};
-use crate::rng::Rng;
+use visa_test_common::Rng;
 use kernel::{Case, Setting};
 
 /// Rows of the sweep: whatever runs and computes on registers. [`elsewhere`] says where the others are tested.

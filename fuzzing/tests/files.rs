@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use visa_fuzzing::files::{Bench, File, Mutants, Source, Verdict, checked_in};
-use visa_fuzzing::rng::Rng;
+use visa_test_common::Rng;
 
 /// Launches of each kernel.
 const LAUNCHES: usize = 12;

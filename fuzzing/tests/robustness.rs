@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use visa_fuzzing::files::edit::{edit_bytes, edit_text};
-use visa_fuzzing::files::images::{archive, host, offload};
-use visa_fuzzing::rng::Rng;
+use visa_test_common::images::{archive, host, offload};
+use visa_test_common::Rng;
 use visa_jit::backend::OobPolicy;
 use visa_jit::container::images;
 use visa_jit::front::{binary, text};
@@ -106,9 +106,9 @@ fn corpus(engine: &Engine) -> Corpus {
     let bundle = "__CLANG_OFFLOAD_BUNDLE__sycl-spir64_gen";
     out.collections = vec![
         archive(&members),
-        offload(device, image),
+        offload(&[("arch", device)], image),
         host(&[(bundle, &archive(&members))]),
-        host(&[(".llvm.offloading", &offload(device, image))]),
+        host(&[(".llvm.offloading", &offload(&[("arch", device)], image))]),
     ];
     for file in &out.collections {
         let found = images(file).expect("images").expect("a file of images");

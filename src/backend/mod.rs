@@ -14,12 +14,13 @@ mod tuning;
 mod uses;
 mod words;
 
-pub(crate) use fallback::{becomes_error, guarded, or_plainer};
+pub use fallback::becomes_error;
+pub(crate) use fallback::{guarded, or_plainer};
 pub use install::{InstallError, install};
 pub use library::{LibraryError, load_library};
-#[cfg(not(feature = "llvm-codegen"))]
-pub(crate) use strategy::without_llvm;
-pub use strategy::{BackendKind, Bounds, Gather, OptLevel, PassLevel, Strategy};
+pub use strategy::{
+    BackendKind, Bounds, Gather, OptLevel, PassLevel, Strategy, without_llvm,
+};
 pub use tuning::{Choice, Cpu, Dispatch, HalfAccesses, Masks, RegAlloc, Tuning, VectorWidth};
 
 use std::collections::BTreeMap;

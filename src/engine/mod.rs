@@ -216,8 +216,9 @@ impl Engine {
         })
     }
 
-    /// Key of a file's outline in the disk cache: of a zebin, or of vISA text.
-    pub(crate) fn outline_key(
+    /// Key under which the disk cache keeps what a launch from the cache needs to know of a file: a zebin, or vISA text. `platform`
+    /// is the device given with the file. `None` where the key cannot be formed.
+    pub fn outline_key(
         contents: FileContents<'_>,
         platform: Option<Platform>,
     ) -> Option<crate::artifact::Key> {
@@ -282,7 +283,8 @@ impl Engine {
 }
 
 /// What is in a file.
-pub(crate) enum FileContents<'a> {
+#[derive(Clone, Copy, Debug)]
+pub enum FileContents<'a> {
     /// A zebin.
     Zebin(&'a [u8]),
     /// vISA text.

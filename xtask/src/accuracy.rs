@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use visa_fuzzing::accuracy::{
     BATCH, FUNCTIONS, Format, Function, Rig, Worst, measure, pairs, ranges, within,
 };
-use visa_fuzzing::rng::Rng;
+use visa_test_common::Rng;
 use visa_jit::EngineOptions;
 
 /// Pairs for `pow`.

@@ -2,13 +2,13 @@
 
 use std::str::FromStr;
 
-use crate::backend::{
+use visa_jit::backend::{
     BackendKind, Bounds, Cpu, Dispatch, Gather, HalfAccesses, Masks, OptLevel, PassLevel, RegAlloc,
     VectorWidth,
 };
-use crate::cli::exit::Failure;
-use crate::engine::EngineOptions;
-use crate::passes::pipeline::PASSES;
+use crate::exit::Failure;
+use visa_jit::engine::EngineOptions;
+use visa_jit::passes::pipeline::PASSES;
 
 /// What `--sweep` can vary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,12 +102,12 @@ impl Kind {
 }
 
 /// Names of an axis's values.
-fn names<C: crate::backend::Choice>() -> Vec<&'static str> {
+fn names<C: visa_jit::backend::Choice>() -> Vec<&'static str> {
     C::ALL.iter().map(|c| c.name()).collect()
 }
 
 /// Sets a value by a name that is known to be one.
-fn set<C: crate::backend::Choice>(to: &mut C, name: &str) {
+fn set<C: visa_jit::backend::Choice>(to: &mut C, name: &str) {
     *to = C::parse(name).unwrap_or_default();
 }
 

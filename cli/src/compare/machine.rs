@@ -4,7 +4,7 @@ use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register}
 use serde::Serialize;
 use target_lexicon::Architecture;
 
-use crate::backend::{CodeObject, StackUse};
+use visa_jit::backend::{CodeObject, StackUse};
 
 /// Counts of a kernel's machine code; zero where the architecture is not one that is decoded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]

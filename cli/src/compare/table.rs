@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::Candidate;
 use super::axes::Refused;
 use super::machine::Machine;
-use crate::cli::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure};
 
 /// One strategy. Scripts rely on the keys.
 #[derive(Clone, Debug, Serialize)]

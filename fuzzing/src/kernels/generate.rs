@@ -3,7 +3,7 @@
 use visa_jit::isa::{Family, Form, Opcode, OpcodeInfo, Platform, PredKind, Type, TypeClass};
 
 use super::{Alias, ELEMENTS, Kernel, Node, Variable, message};
-use crate::rng::Rng;
+use visa_test_common::Rng;
 use crate::sweep::inst::{Indirect, Registers, Shape, Types, exists, instruction, types};
 use crate::sweep::rows;
 

@@ -12,22 +12,28 @@ pub fn archive(members: &[(&str, &[u8])]) -> Vec<u8> {
     out
 }
 
-/// An offload binary of the new offloading driver, for a device.
-pub fn offload(arch: &str, image: &[u8]) -> Vec<u8> {
-    let text = format!("arch\0{arch}\0");
-    let (entry, strings) = (32_u64, 32 + 40_u64);
-    let key = strings + 16;
-    let at = key + text.len() as u64;
+/// An offload binary of LLVM's offloading driver, as `llvm/Object/OffloadBinary.h` lays it out: one image, and pairs of text such as
+/// `("arch", "pvc")` that describe it.
+pub fn offload(described: &[(&str, &str)], image: &[u8]) -> Vec<u8> {
+    let (entry, pairs) = (32_u64, 32 + 40_u64);
+    let mut at = pairs + 16 * described.len() as u64;
+    let (mut table, mut text) = (Vec::new(), Vec::new());
+    for word in described.iter().flat_map(|(key, value)| [key, value]) {
+        table.extend(at.to_le_bytes());
+        text.extend(word.bytes().chain([0]));
+        at += word.len() as u64 + 1;
+    }
     let mut out = b"\x10\xff\x10\xad\x01\0\0\0".to_vec();
     for number in [at + image.len() as u64, entry, 40] {
         out.extend(number.to_le_bytes());
     }
     // Kinds of image and offloading, and flags.
     out.extend([0; 8]);
-    for number in [strings, 1, at, image.len() as u64, key, key + 5] {
+    for number in [pairs, described.len() as u64, at, image.len() as u64] {
         out.extend(number.to_le_bytes());
     }
-    out.extend(text.bytes());
+    out.extend(table);
+    out.extend(text);
     out.extend_from_slice(image);
     out
 }
@@ -64,4 +70,21 @@ pub fn host(sections: &[(&str, &[u8])]) -> Vec<u8> {
     out.extend(contents);
     out.extend(table);
     out
+}
+
+/// A SPIR-V module with kernels of these names, and an entry point that is no kernel.
+pub fn spirv(kernels: &[&str]) -> Vec<u8> {
+    let mut words = vec![0x0723_0203_u32, 0x0001_0000, 0, 16, 0];
+    let mut entry = |model: u32, name: &str| {
+        let mut text = name.as_bytes().to_vec();
+        text.push(0);
+        text.resize(text.len().next_multiple_of(4), 0);
+        let count = 3 + text.len() as u32 / 4;
+        words.extend([count << 16 | 15, model, 7]);
+        let (text, _) = text.as_chunks::<4>();
+        words.extend(text.iter().map(|word| u32::from_le_bytes(*word)));
+    };
+    entry(4, "shader");
+    kernels.iter().for_each(|name| entry(6, name));
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }

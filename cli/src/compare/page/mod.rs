@@ -16,9 +16,9 @@ use serde::Serialize;
 
 use super::Candidate;
 use super::table::{LEGEND, Row, Table};
-use crate::cli::asm;
-use crate::cli::exit::{Exit, Failure};
-use crate::lines::SourceMap;
+use crate::asm;
+use crate::exit::{Exit, Failure};
+use visa_jit::lines::SourceMap;
 
 /// Strategies whose code is on the page: the baseline and the fastest others.
 const MAX_SHOWN: usize = 8;

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::escaped;
-use crate::cli::compare::table::{Row, Table};
+use crate::compare::table::{Row, Table};
 
 /// Width of the plot in its own units.
 const WIDTH: f64 = 1000.0;
