@@ -150,8 +150,8 @@ fn trace(path: &Path) -> Result<Trace, Failure> {
 
 #[cfg(test)]
 mod tests {
-    use crate::exit::Exit;
     use super::*;
+    use crate::exit::Exit;
 
     fn args(backend: &str) -> BackendArgs {
         BackendArgs {

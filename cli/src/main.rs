@@ -58,13 +58,13 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 
+use exit::{Exit, Failure, tell};
+use images::{Choice, ImageArgs};
+use load::{Loaded, load};
 use visa_jit::backend::becomes_error;
 use visa_jit::container;
 use visa_jit::engine::{Engine, Kernel};
 use visa_jit::isa::{DeviceName, doc};
-use exit::{Exit, Failure, tell};
-use images::{Choice, ImageArgs};
-use load::{Loaded, load};
 
 /// What SPECs are, for `run --help`.
 const SPEC_HELP: &str = "\

@@ -61,8 +61,13 @@ pub fn write(mut out: impl Write, ty: ElementType, data: &[u8]) -> io::Result<()
         elements.len()
     );
     // Magic, version, length, text, line feed.
-    let unpadded = MAGIC.len().saturating_add(4 + 1).saturating_add(header.len());
-    let padding = unpadded.next_multiple_of(ALIGNMENT).saturating_sub(unpadded);
+    let unpadded = MAGIC
+        .len()
+        .saturating_add(4 + 1)
+        .saturating_add(header.len());
+    let padding = unpadded
+        .next_multiple_of(ALIGNMENT)
+        .saturating_sub(unpadded);
     header.extend(std::iter::repeat_n(' ', padding));
     header.push('\n');
     let length = u16::try_from(header.len()).map_err(io::Error::other)?;
@@ -140,9 +145,16 @@ impl<'a> Header<'a> {
     /// Extents, slowest dimension first; none for a scalar.
     fn dims(&self) -> Result<Vec<u64>, String> {
         let unreadable = || format!("'shape' is {}", self.shape);
-        let inside = self.shape.strip_prefix('(').and_then(|s| s.strip_suffix(')'));
+        let inside = self
+            .shape
+            .strip_prefix('(')
+            .and_then(|s| s.strip_suffix(')'));
         let mut dims = Vec::new();
-        let mut parts = inside.ok_or_else(unreadable)?.split(',').map(str::trim).peekable();
+        let mut parts = inside
+            .ok_or_else(unreadable)?
+            .split(',')
+            .map(str::trim)
+            .peekable();
         while let Some(part) = parts.next() {
             // After the last comma.
             if part.is_empty() && parts.peek().is_none() {
@@ -338,7 +350,10 @@ mod tests {
         for (wrong, message) in [
             ("", "the header is not a dictionary"),
             ("{'descr': '<f4'", "the header is not a dictionary"),
-            ("{'descr': '<f4', }", "the header has no entry 'fortran_order'"),
+            (
+                "{'descr': '<f4', }",
+                "the header has no entry 'fortran_order'",
+            ),
             ("{'a,b': 1}", "the header has an entry 'a,b'"),
             (
                 "{'descr': '<f4', 'fortran_order': False, 'shape': (-1,)}",

@@ -583,7 +583,8 @@ mod tests {
     /// Numbers of all magnitudes, 0 and the largest among them.
     fn number(rng: &mut Rng, bits: u32) -> u64 {
         let shift = u64::BITS - bits + rng.below(bits as usize + 1) as u32;
-        u64::MAX.checked_shr(shift).unwrap_or(0) & (rng.bits() | u64::from(rng.chance(10)) * u64::MAX)
+        u64::MAX.checked_shr(shift).unwrap_or(0)
+            & (rng.bits() | u64::from(rng.chance(10)) * u64::MAX)
     }
 
     fn spec(rng: &mut Rng) -> Spec {
@@ -620,7 +621,11 @@ mod tests {
     fn any_text_is_read_or_refused() {
         let mut rng = Rng::new(2);
         for _ in 0..2000 {
-            let text = text_of(&mut rng, "az:=,.-+ 0123456789xbefi[]{}\"'\\é🦀\u{a0}\u{301}", 24);
+            let text = text_of(
+                &mut rng,
+                "az:=,.-+ 0123456789xbefi[]{}\"'\\é🦀\u{a0}\u{301}",
+                24,
+            );
             let _ = text.parse::<Spec>();
             let _ = text.parse::<ArgSpec>();
             let _ = text.parse::<Print>();
@@ -632,15 +637,16 @@ mod tests {
     fn near_specs_are_read_or_refused() {
         let mut rng = Rng::new(3);
         let names = [
-            "fill", "iota", "rand", "zero", "local", "file", "f32", "u8", "i64", "image2d", "sampler",
+            "fill", "iota", "rand", "zero", "local", "file", "f32", "u8", "i64", "image2d",
+            "sampler",
         ];
         let mut taken = 0;
         for _ in 0..4000 {
-            let mut text = rng.pick(&names).to_string();
+            let mut text = (*rng.pick(&names)).to_owned();
             for _ in 0..rng.below(5) {
                 text.push(':');
                 match rng.chance(30) {
-                    true => text.push_str(rng.pick(&names)),
+                    true => text.push_str(*rng.pick(&names)),
                     false => text.push_str(&text_of(&mut rng, "-0123456789afx.,", 6)),
                 }
             }

@@ -2,7 +2,9 @@
 
 use clap::Args;
 
-use visa_jit::backend::{Choice, Cpu, Dispatch, HalfAccesses, Masks, RegAlloc, Tuning, VectorWidth};
+use visa_jit::backend::{
+    Choice, Cpu, Dispatch, HalfAccesses, Masks, RegAlloc, Tuning, VectorWidth,
+};
 
 /// Arguments of commands that compile.
 #[derive(Args, Clone, Copy, Debug, Default)]

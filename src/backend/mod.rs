@@ -18,9 +18,7 @@ pub use fallback::becomes_error;
 pub(crate) use fallback::{guarded, or_plainer};
 pub use install::{InstallError, install};
 pub use library::{LibraryError, load_library};
-pub use strategy::{
-    BackendKind, Bounds, Gather, OptLevel, PassLevel, Strategy, without_llvm,
-};
+pub use strategy::{BackendKind, Bounds, Gather, OptLevel, PassLevel, Strategy, without_llvm};
 pub use tuning::{Choice, Cpu, Dispatch, HalfAccesses, Masks, RegAlloc, Tuning, VectorWidth};
 
 use std::collections::BTreeMap;

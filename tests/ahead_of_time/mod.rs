@@ -1,10 +1,7 @@
 //! `compile`, and what is done with its output: libraries that are loaded, objects for other machines, many files at once.
 
-#[path = "ahead_of_time/batch.rs"]
 mod batch;
-#[path = "ahead_of_time/llvm.rs"]
 mod llvm;
-#[path = "ahead_of_time/macho.rs"]
 mod macho;
 
 use std::fs;
@@ -21,7 +18,9 @@ const SAXPY: &str = "tests/kernels/bin/skl/saxpy.zebin";
 
 fn command(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_visa-jit"));
-    command.args(args).current_dir(env!("CARGO_MANIFEST_DIR"));
+    command
+        .args(args)
+        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
     command.env("VISA_JIT_CACHE_DIR", "/dev/null/none");
     command
 }
@@ -102,7 +101,7 @@ fn saxpy_runs(backend: &str, options: &[&str]) {
     // The same results as the zebin's, at sizes with whole and partial groups.
     let engine = engine();
     let from_library = Program::open_library(&engine, &library).unwrap();
-    let root = env!("CARGO_MANIFEST_DIR");
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
     let zebin = fs::read(format!("{root}/{SAXPY}")).unwrap();
     let from_zebin = engine.program_from_zebin(&zebin, None).unwrap();
     for (size, local) in [
@@ -160,7 +159,11 @@ fn reduction_runs(options: &[&str]) {
     }
     let engine = engine();
     let program = Program::open_library(&engine, &library).unwrap();
-    let bytes = fs::read(format!("{}/{zebin}", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    let bytes = fs::read(format!(
+        "{}/{zebin}",
+        concat!(env!("CARGO_MANIFEST_DIR"), "/..")
+    ))
+    .unwrap();
     let zebin = engine.program_from_zebin(&bytes, None).unwrap();
     let kernel = zebin.kernel("reduce_sum").unwrap();
     let mut results = Vec::new();
@@ -485,7 +488,7 @@ fn other_machines_are_refused_by_name() {
 
 /// A kernel of saxpy's as it goes into an object file.
 fn object_kernel(name: &str) -> ObjectKernel {
-    let root = env!("CARGO_MANIFEST_DIR");
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
     let zebin = fs::read(format!("{root}/{SAXPY}")).unwrap();
     let program = engine().program_from_zebin(&zebin, None).unwrap();
     let host = CraneliftBackend::host().unwrap();

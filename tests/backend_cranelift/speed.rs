@@ -1,17 +1,10 @@
 //! Speed of generated code and of generating it. Run with
-//! `cargo test --release --test backend_speed -- --ignored --nocapture`.
-
-#[path = "backend_cranelift/generator.rs"]
-#[allow(dead_code, reason = "shared with the other backend tests")]
-mod generator;
-#[path = "backend_cranelift/rig.rs"]
-#[allow(dead_code, reason = "shared with the other backend tests")]
-mod rig;
+//! `cargo test --release --test backend_cranelift speed -- --ignored --nocapture`.
 
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
-use rig::{Guarded, NONE, Rig, SPEED, function, install};
+use crate::rig::{Guarded, NONE, Rig, SPEED, function, install};
 use visa_jit::backend::CodegenOptions;
 use visa_jit::backend::cranelift::CraneliftBackend;
 use visa_jit::backend::{Backend, OptLevel};
@@ -205,7 +198,7 @@ fn speed() {
         for options in [NONE, SPEED] {
             if let Ok(dir) = std::env::var("VISA_DUMP") {
                 let file = format!("{dir}/{}-{:?}", name.replace(' ', "-"), options.opt);
-                std::fs::write(file, rig::compile(f, &options).code).unwrap();
+                std::fs::write(file, crate::rig::compile(f, &options).code).unwrap();
             }
             let code = install(f, &options);
             let ns = run(code.entry());

@@ -12,7 +12,7 @@ use visa_runtime::abi::Helpers;
 use visa_runtime::linked::{Argument, KernelRecord, SlotSource};
 
 fn root() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
 }
 
 #[track_caller]

@@ -2,13 +2,9 @@
 //!
 //! Tests print how many cases of each kind they tried (`--nocapture`). The long ones are `--ignored`.
 
-#[path = "cache/damage.rs"]
 mod damage;
-#[path = "cache/filesystem.rs"]
 mod filesystem;
-#[path = "cache/processes.rs"]
 mod processes;
-#[path = "cache/rig.rs"]
 mod rig;
 
 use rig::{Rig, engine, run, store_of, text};
@@ -180,7 +176,7 @@ fn the_command_shows_the_cache() {
     let rig = Rig::new();
     let command = |args: &[&str]| {
         let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_visa-jit"));
-        command.current_dir(env!("CARGO_MANIFEST_DIR"));
+        command.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
         let output = command
             .args(args)
             .arg("--cache-dir")

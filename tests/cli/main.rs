@@ -7,22 +7,23 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
-#[path = "cli/binary.rs"]
+#[path = "../ahead_of_time/mod.rs"]
+mod ahead_of_time;
 mod binary;
-#[path = "cli/compare.rs"]
+#[path = "../c_api/mod.rs"]
+mod c_api;
+#[path = "../cache/mod.rs"]
+mod cache;
 mod compare;
-#[path = "cli/explain.rs"]
 mod explain;
-#[path = "cli/images.rs"]
 mod images;
-#[path = "cli/kernels.rs"]
 mod kernels;
-#[path = "cli/looks.rs"]
 mod looks;
-#[path = "cli/ocloc.rs"]
 mod ocloc;
-#[path = "cli/strategies.rs"]
+mod readme;
 mod strategies;
+#[path = "../tools/mod.rs"]
+mod tools;
 
 const SAXPY: &str = "tests/kernels/bin/skl/saxpy.zebin";
 /// y = 0 … 7, x = 10, a = 2.
@@ -50,7 +51,9 @@ struct Output {
 
 fn command(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_visa-jit"));
-    command.args(args).current_dir(env!("CARGO_MANIFEST_DIR"));
+    command
+        .args(args)
+        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
     // Results must not depend on what earlier runs left.
     command.env("VISA_JIT_CACHE_DIR", "/dev/null/none");
     command
@@ -371,7 +374,7 @@ fn out_of_bounds_policies() {
 
 #[test]
 fn list_of_one_file() {
-    let golden = include_str!("cli/saxpy.list");
+    let golden = include_str!("saxpy.list");
     assert_eq!(ok(&["list", SAXPY]).stdout, golden);
 }
 

@@ -11,8 +11,8 @@ use super::{Output, SAXPY, SAXPY_ARGS, SAXPY_RESULT, command, finish, visa_jit};
 
 const VARIABLE: &str = "VISA_JIT_OCLOC";
 /// A program that stands in for the compiler.
-const FAKE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/fake-ocloc");
-const ROOT: &str = env!("CARGO_MANIFEST_DIR");
+const FAKE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..", "/tests/cli/fake-ocloc");
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
 fn with(compiler: &str, args: &[&str]) -> Output {
     let mut command = command(args);

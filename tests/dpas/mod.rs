@@ -1,25 +1,13 @@
 //! `dpas` on random matrices against a reference that walks the ISA's definition element by element: every
 //! pair of precisions, every repeat count and depth, on both register sizes. `dpasw` is in `fused`.
 
-#[path = "dpas/fused.rs"]
 mod fused;
 
 use half::{bf16, f16};
 use visa_jit::interp::InterpOptions;
 use visa_jit::isa::Platform;
 use visa_jit::{Engine, EngineOptions, Launch};
-
-/// xorshift64*.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u32 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 32) as u32
-    }
-}
+use visa_test_common::Rng;
 
 const INTS: [(&str, u32, bool); 8] = [
     ("u1", 1, false),
@@ -160,8 +148,8 @@ fn expected(s: &Shape, d: &Data) -> Vec<u32> {
 }
 
 /// A float near one, or now and then anything.
-fn element(r: &mut Random, format: &str) -> u32 {
-    let v = r.next();
+fn element(r: &mut Rng, format: &str) -> u32 {
+    let v = r.word();
     if v.is_multiple_of(97) {
         return v >> 3;
     }
@@ -173,12 +161,12 @@ fn element(r: &mut Random, format: &str) -> u32 {
     }
 }
 
-fn fill(r: &mut Random, words: usize, format: &str) -> Vec<u32> {
+fn fill(r: &mut Rng, words: usize, format: &str) -> Vec<u32> {
     (0..words)
         .map(|_| match format {
             "hf" | "bf" => element(r, format) & 0xffff | element(r, format) << 16,
             "tf32" | "f" => element(r, format),
-            _ => r.next(),
+            _ => r.word(),
         })
         .collect()
 }
@@ -241,7 +229,7 @@ fn engines() -> Vec<Engine> {
     made.collect()
 }
 
-fn check(engines: &[Engine], s: &Shape, r: &mut Random, lanes: Option<u32>) {
+fn check(engines: &[Engine], s: &Shape, r: &mut Rng, lanes: Option<u32>) {
     let int = width(s.precisions[0]) <= 8;
     let data = Data {
         src0: fill(r, 128, if int { "ud" } else { s.src0.unwrap_or("ud") }),
@@ -300,7 +288,7 @@ fn platforms() -> [Platform; 2] {
 #[test]
 fn integers_are_exact() {
     let engines = engines();
-    let mut r = Random(0x1234_5678_9abc_def1);
+    let mut r = Rng::new(0x1234_5678_9abc_def1);
     for platform in platforms() {
         for (i, (p1, ..)) in INTS.into_iter().enumerate() {
             for (j, (p2, ..)) in INTS.into_iter().enumerate() {
@@ -322,7 +310,7 @@ fn integers_are_exact() {
 #[test]
 fn floats_accumulate_in_the_stated_order() {
     let engines = engines();
-    let mut r = Random(0xfeed_f00d_1234_5677);
+    let mut r = Rng::new(0xfeed_f00d_1234_5677);
     for platform in platforms() {
         for (p, types) in [
             ("bf", &["f", "bf"][..]),
@@ -351,7 +339,7 @@ fn floats_accumulate_in_the_stated_order() {
 #[test]
 fn depths_repeats_and_masks() {
     let engines = engines();
-    let mut r = Random(0x0dd0_5eed_0dd0_5eed);
+    let mut r = Rng::new(0x0dd0_5eed_0dd0_5eed);
     for platform in platforms() {
         for repeat in 1..=8 {
             for depth in [[2, 4, 8][repeat as usize % 3]] {

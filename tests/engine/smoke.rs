@@ -5,7 +5,10 @@ use visa_jit::{Engine, Launch};
 const DEVICES: [&str; 4] = ["skl", "tgllp", "acm-g10", "pvc"];
 
 fn zebins(device: &str) -> Vec<std::path::PathBuf> {
-    let dir = format!("{}/tests/kernels/bin/{device}", env!("CARGO_MANIFEST_DIR"));
+    let dir = format!(
+        "{}/tests/kernels/bin/{device}",
+        concat!(env!("CARGO_MANIFEST_DIR"), "/..")
+    );
     let mut files: Vec<_> = std::fs::read_dir(dir)
         .unwrap()
         .map(|e| e.unwrap().path())
@@ -20,7 +23,7 @@ fn saxpy_everywhere() {
         let engine = Engine::new().unwrap();
         let path = format!(
             "{}/tests/kernels/bin/{device}/saxpy.zebin",
-            env!("CARGO_MANIFEST_DIR")
+            concat!(env!("CARGO_MANIFEST_DIR"), "/..")
         );
         let program = engine
             .program_from_zebin(&std::fs::read(path).unwrap(), None)

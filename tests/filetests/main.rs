@@ -1,18 +1,20 @@
-//! Runs every `filetests/**/*.visaasm`: on each platform and under each out-of-bounds policy that the
-//! file names, through the library, against what its directives expect (`filetests/README.md`).
+//! Runs every `tests/filetests/**/*.visaasm`, each as a test of its own: on each platform and under each out-of-bounds policy that
+//! the file names, through the library, against what its directives expect (`tests/filetests/README.md`).
 //!
-//! `FILETEST=part-of-a-path` restricts the run to some files.
+//! `cargo test --test filetests scatter_edge` runs those with such a name.
 
-#[path = "filetests/driver/data.rs"]
+#[path = "driver/data.rs"]
 mod data;
-#[path = "filetests/driver/run.rs"]
+#[path = "driver/run.rs"]
 mod run;
-#[path = "filetests/driver/spec.rs"]
+#[path = "driver/spec.rs"]
 mod spec;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
+use libtest_mimic::{Arguments, Failed, Trial};
 use visa_jit::front::text::parse_all;
 use visa_jit::isa::{Opcode, Status};
 
@@ -27,67 +29,42 @@ fn files(dir: &Path, out: &mut Vec<PathBuf>) {
     }
 }
 
-const WORKERS: usize = 2;
-
-fn every_nth<'a>(
-    root: &Path,
-    paths: impl Iterator<Item = &'a PathBuf>,
-) -> (run::Tally, Vec<String>) {
-    let engines = run::Engines::default();
-    let mut total = run::Tally::default();
-    let mut failures = Vec::new();
-    for path in paths {
-        let name = path.strip_prefix(root).unwrap().display().to_string();
-        let text = std::fs::read_to_string(path).unwrap();
-        match spec::parse(&text) {
-            Ok(spec) => {
-                let tally = run::file(&name, &text, &spec, &engines, &mut failures);
-                total.add(tally);
-            }
-            Err(e) => failures.push(format!("{name}: {e}")),
-        }
-    }
-    (total, failures)
+thread_local! {
+    /// The engines of a thread that runs tests. A file does not see what others left in device memory.
+    static ENGINES: run::Engines = run::Engines::default();
 }
 
-#[test]
-fn filetests() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/filetests");
-    let filter = std::env::var("FILETEST").unwrap_or_default();
+/// Runs one file.
+fn file(name: &str, path: &Path) -> Result<(), Failed> {
+    let text = std::fs::read_to_string(path)?;
+    let spec = spec::parse(&text)?;
+    let mut failures = Vec::new();
+    let assertions = ENGINES.with(|engines| run::file(name, &text, &spec, engines, &mut failures));
+    if !failures.is_empty() {
+        return Err(failures.join("\n").into());
+    }
+    if assertions == 0 {
+        return Err("it expects nothing".into());
+    }
+    Ok(())
+}
+
+fn main() -> ExitCode {
+    let root = visa_test_common::root().join("tests/filetests");
     let mut all = Vec::new();
     files(&root, &mut all);
     all.sort();
-    all.retain(|f| f.to_string_lossy().contains(&filter));
-    let (total, failures) = std::thread::scope(|s| {
-        let (all, root) = (&all, &root);
-        let workers: Vec<_> = (0..WORKERS)
-            .map(|n| s.spawn(move || every_nth(root, all.iter().skip(n).step_by(WORKERS))))
-            .collect();
-        let mut total = run::Tally::default();
-        let mut failures = Vec::new();
-        for worker in workers {
-            let (tally, failed) = worker.join().unwrap();
-            total.add(tally);
-            failures.extend(failed);
-        }
-        failures.sort();
-        (total, failures)
-    });
-    println!(
-        "{} files, {} file x platform, {} launches, {} assertions, {} failures",
-        all.len(),
-        total.platforms,
-        total.launches,
-        total.assertions,
-        failures.len()
-    );
-    assert!(!all.is_empty(), "no file matches `{filter}`");
-    assert!(
-        failures.is_empty(),
-        "{} failures:\n{}",
-        failures.len(),
-        failures.join("\n")
-    );
+    assert!(!all.is_empty(), "no files in {}", root.display());
+    let mut trials = vec![Trial::test("every_full_opcode_has_run_lines", {
+        let all = all.clone();
+        move || every_full_opcode_has_run_lines(&all)
+    })];
+    trials.extend(all.into_iter().map(|path| {
+        let name = path.strip_prefix(&root).unwrap_or(&path).with_extension("");
+        let name = name.display().to_string();
+        Trial::test(name.clone(), move || file(&name, &path))
+    }));
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
 
 /// Run lines that every opcode of status `full` has on every engine.
@@ -112,17 +89,11 @@ fn run_lines(path: &Path, engine: &str, lines: &mut BTreeMap<Opcode, usize>) {
     }
 }
 
-#[test]
-fn every_full_opcode_has_run_lines() {
-    let mut all = Vec::new();
-    files(
-        &Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/filetests"),
-        &mut all,
-    );
+fn every_full_opcode_has_run_lines(all: &[PathBuf]) -> Result<(), Failed> {
     let mut missing = Vec::new();
     for engine in run::Engines::default().names() {
         let mut lines = BTreeMap::new();
-        for path in &all {
+        for path in all {
             run_lines(path, engine, &mut lines);
         }
         for op in Opcode::ALL {
@@ -132,9 +103,8 @@ fn every_full_opcode_has_run_lines() {
             }
         }
     }
-    assert!(
-        missing.is_empty(),
-        "fewer than {RUN_LINES} run lines:\n{}",
-        missing.join("\n")
-    );
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(format!("fewer than {RUN_LINES} run lines:\n{}", missing.join("\n")).into())
 }

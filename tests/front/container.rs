@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use visa_test_common::Rng;
 
 use visa_jit::container::{
     ArgType, Blame, ContainerError, Device, PayloadLayout, PayloadSource, Zebin, infer_device,
@@ -265,26 +266,9 @@ fn every_truncation_is_an_error() {
     }
 }
 
-/// The splitmix64 generator.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, bound: usize) -> usize {
-        usize::try_from(self.next() % bound as u64).expect("fits")
-    }
-}
-
 #[test]
 fn bit_flips_never_panic() {
-    let mut random = Random(1);
+    let mut random = Rng::new(1);
     let mut refused = 0;
     for bytes in small_and_varied() {
         for _ in 0..2000 {
@@ -299,7 +283,7 @@ fn bit_flips_never_panic() {
 
 #[test]
 fn flips_in_headers_never_panic() {
-    let mut random = Random(2);
+    let mut random = Rng::new(2);
     for bytes in small_and_varied() {
         let table = usize::try_from(u64::from_le_bytes(
             bytes[40..48].try_into().expect("8 bytes"),
@@ -312,7 +296,7 @@ fn flips_in_headers_never_panic() {
                     0 => random.below(64),
                     _ => table + random.below(damaged.len() - table),
                 };
-                damaged[at] = random.next().to_le_bytes()[0];
+                damaged[at] = random.bits().to_le_bytes()[0];
             }
             assert_typed(read_all(&damaged));
         }

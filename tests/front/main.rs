@@ -1,12 +1,11 @@
-//! Binary vISA (`.isa`): what is written is what is read, and both as the vendor's assembler has it.
+//! What reads files: containers, text and binary vISA, validation. Nothing is compiled here.
 
-#[path = "front/program.rs"]
+#[path = "../binary/mod.rs"]
+mod binary;
+mod container;
+mod docs;
+mod mutations;
 mod program;
-
-mod binary {
-    use super::program;
-
-    mod hostile;
-    mod round_trips;
-    mod vendor;
-}
+mod text;
+#[path = "../valid/mod.rs"]
+mod valid;

@@ -3,23 +3,7 @@
 use std::time::{Duration, Instant};
 use visa_jit::front::text::{ErrorKind, parse, print};
 use visa_jit::limits;
-
-/// SplitMix64: the same cases on every machine.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        (self.next() % n.max(1) as u64) as usize
-    }
-}
+use visa_test_common::Rng;
 
 /// Boundaries of words and of single other characters.
 fn tokens(text: &str) -> Vec<&str> {
@@ -66,7 +50,7 @@ const RUBBISH: [&str; 24] = [
     "65536",
 ];
 
-fn mutate(source: &str, all: &[&str], random: &mut Random) -> String {
+fn mutate(source: &str, all: &[&str], random: &mut Rng) -> String {
     match random.below(6) {
         0 => {
             let cut = random.below(source.len());
@@ -102,13 +86,13 @@ fn mutate(source: &str, all: &[&str], random: &mut Random) -> String {
 
 #[test]
 fn mutations_never_crash() {
-    let lines: String = include_str!("front/lines.txt")
+    let lines: String = include_str!("lines.txt")
         .lines()
         .filter(|l| !l.starts_with('#') && !l.is_empty())
         .map(|l| format!("    {}\n", l.split(" => ").next().unwrap_or(l)))
         .collect();
     let sources = [
-        include_str!("front/directives.visaasm").to_string(),
+        include_str!("directives.visaasm").to_string(),
         format!(
             ".version 4.1\n.kernel k\n.decl V0032 v_type=G type=d num_elts=16\n.decl T6 v_type=T num_elts=1\n\
              .function main\n{}",
@@ -119,7 +103,7 @@ fn mutations_never_crash() {
          \x20   add.sat (M1, 16) V0032(0,0)<1> (-)V0032(0,0)<1;1,0> -1:w /// $3\nL1:\n    ret (M1, 1)\n"
             .to_string(),
     ];
-    let mut random = Random(1);
+    let mut random = Rng::new(1);
     let mut accepted = 0;
     for source in &sources {
         let all = tokens(source);

@@ -4,9 +4,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use visa_jit::front::text::{parse, print};
 
-#[path = "front/program.rs"]
-mod program;
-use program::program;
+use crate::program::program;
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -23,7 +21,7 @@ fn first_instruction(text: &str) -> &str {
 
 #[test]
 fn every_construct() {
-    let lines = include_str!("front/lines.txt");
+    let lines = include_str!("lines.txt");
     let mut failures = String::new();
     let mut count = 0;
     for line in lines
@@ -114,7 +112,7 @@ fn real_kernels_round_trip() {
 
 #[test]
 fn directives_round_trip() {
-    let source = include_str!("front/directives.visaasm");
+    let source = include_str!("directives.visaasm");
     let module = parse("directives.visaasm", source).unwrap_or_else(|e| panic!("{e}"));
     let text = print(&module);
     assert_eq!(parse("printed", &text), Ok(module));
@@ -123,7 +121,7 @@ fn directives_round_trip() {
 
 #[test]
 fn carriage_returns_are_white_space() {
-    let source = include_str!("front/directives.visaasm");
+    let source = include_str!("directives.visaasm");
     assert_eq!(
         parse("a", &source.replace('\n', "\r\n")),
         parse("b", source)

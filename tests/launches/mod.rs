@@ -1,23 +1,18 @@
 //! Launches beside and after each other: compiled once, right from any number of threads.
 
-#[path = "launches/frames.rs"]
 mod frames;
-#[path = "launches/implicit.rs"]
 mod implicit;
-mod reference;
-#[path = "launches/shapes.rs"]
 mod shapes;
-#[path = "launches/stop.rs"]
 mod stop;
 
 use std::sync::Barrier;
 use std::thread;
 
-use reference::rng::Rng;
-use reference::{linear, reduce, sort};
+use crate::reference::{linear, reduce, sort};
 use visa_jit::backend::{BackendKind, Bounds, Choice, HalfAccesses, OobPolicy, Strategy};
 use visa_jit::interp::InterpOptions;
 use visa_jit::{Engine, EngineOptions, Kernel, Launch, Origin, Program};
+use visa_test_common::Rng;
 
 fn engine() -> Engine {
     let options = EngineOptions {
@@ -28,7 +23,7 @@ fn engine() -> Engine {
 }
 
 fn program(engine: &Engine, device: &str, file: &str) -> Program {
-    let root = env!("CARGO_MANIFEST_DIR");
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
     let bytes = std::fs::read(format!("{root}/tests/kernels/bin/{device}/{file}.zebin")).unwrap();
     engine.program_from_zebin(&bytes, None).unwrap()
 }
@@ -343,7 +338,7 @@ fn scattered(
 ) -> (Vec<Vec<u8>>, Vec<String>) {
     const ITEMS: u32 = 160;
     let mut rng = Rng::new(7);
-    let indices = (0..ITEMS).map(|_| rng.below(ITEMS + 20));
+    let indices = (0..ITEMS).map(|_| rng.word_below(ITEMS + 20));
     let memory = engine.memory();
     // All are short: what is evenly spaced is outside at the end, in both halves of the last thread.
     let table: Vec<u8> = (0..bytes * (ITEMS - 9)).map(|at| (at * 7) as u8).collect();

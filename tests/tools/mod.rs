@@ -1,20 +1,16 @@
 //! What profilers and debuggers are told about generated code: lines, symbols, files in their formats.
 
-#[path = "tools/files.rs"]
 mod files;
-#[path = "tools/gdb.rs"]
 mod gdb;
-#[path = "tools/lines.rs"]
 mod lines;
 #[cfg(target_os = "linux")]
-#[path = "tools/perf.rs"]
 mod perf;
 
 use visa_jit::backend::BackendKind;
 use visa_jit::{Engine, EngineOptions, Kernel};
 
 /// Compiled from `tests/tools/lines.cl` with debug information.
-const ZEBIN: &[u8] = include_bytes!("tools/lines.zebin");
+const ZEBIN: &[u8] = include_bytes!("lines.zebin");
 
 fn options(backend: BackendKind) -> EngineOptions {
     let mut options = EngineOptions {

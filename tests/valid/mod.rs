@@ -15,7 +15,6 @@ use visa_jit::isa::{
 use visa_jit::module::{Body, Dst, Module, PredId, Src, SurfaceId};
 use visa_jit::valid::{Target, validate};
 
-#[path = "valid/sends.rs"]
 mod sends;
 
 /// Column of the instruction in [`program`].
@@ -181,7 +180,7 @@ fn op_of(line: &str) -> Opcode {
 
 /// An instruction of each row that can be written down.
 fn samples() -> BTreeMap<Opcode, Sample> {
-    let messages = include_str!("valid/messages.txt");
+    let messages = include_str!("messages.txt");
     let written: BTreeMap<Opcode, &str> = messages
         .lines()
         .filter(|l| !l.is_empty() && !l.starts_with('#'))

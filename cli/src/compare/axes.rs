@@ -2,11 +2,11 @@
 
 use std::str::FromStr;
 
+use crate::exit::Failure;
 use visa_jit::backend::{
     BackendKind, Bounds, Cpu, Dispatch, Gather, HalfAccesses, Masks, OptLevel, PassLevel, RegAlloc,
     VectorWidth,
 };
-use crate::exit::Failure;
 use visa_jit::engine::EngineOptions;
 use visa_jit::passes::pipeline::PASSES;
 

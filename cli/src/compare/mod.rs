@@ -20,11 +20,11 @@ use super::exit::{Exit, Failure, tell};
 use super::load::load;
 use super::run::{self, Binding, RunArgs};
 use super::spec::BufferId;
-use visa_jit::engine::{Engine, EngineOptions, Launch, Prepared, Specialised};
-use visa_jit::interp::InterpOptions;
 use axes::{Axis, Choice};
 pub use machine::Machine;
 use table::{Row, Table};
+use visa_jit::engine::{Engine, EngineOptions, Launch, Prepared, Specialised};
+use visa_jit::interp::InterpOptions;
 use visa_runtime::{DeviceMemory, LaunchStatus};
 
 /// Times that each strategy is timed when nothing is said.

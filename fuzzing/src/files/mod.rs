@@ -14,8 +14,8 @@ use visa_jit::{Class, Engine, EngineOptions, Error, Kernel, Program};
 use visa_runtime::{Buffer, DeviceMemory, LaunchStatus};
 
 use crate::native;
-use visa_test_common::Rng;
 use launch::Recipe;
+use visa_test_common::Rng;
 
 /// Instructions that a hardware thread of the interpreter may execute.
 const FUEL: u64 = 200_000;

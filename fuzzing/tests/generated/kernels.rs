@@ -4,13 +4,13 @@
 //! directory `REPRO` (default: the system's temporary directory).
 
 #[allow(dead_code, reason = "the driver of the file tests, used in part")]
-#[path = "../../tests/filetests/driver/data.rs"]
+#[path = "../../../tests/filetests/driver/data.rs"]
 mod data;
 #[allow(dead_code, reason = "the driver of the file tests, used in part")]
-#[path = "../../tests/filetests/driver/run.rs"]
+#[path = "../../../tests/filetests/driver/run.rs"]
 mod run;
 #[allow(dead_code, reason = "the driver of the file tests, used in part")]
-#[path = "../../tests/filetests/driver/spec.rs"]
+#[path = "../../../tests/filetests/driver/spec.rs"]
 mod spec;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -318,7 +318,7 @@ fn a_failing_kernel_becomes_a_small_file_test() {
 
     let spec = spec::parse(&text).unwrap();
     let mut failures = Vec::new();
-    let tally = run::file(
+    let assertions = run::file(
         "reduced",
         &text,
         &spec,
@@ -326,7 +326,7 @@ fn a_failing_kernel_becomes_a_small_file_test() {
         &mut failures,
     );
     assert!(failures.is_empty(), "{}", failures.join("\n"));
-    assert!(tally.launches >= 2 && tally.assertions >= 2);
+    assert!(assertions >= 2);
 }
 
 /// A row that runs takes part by itself, unless it is an exception.

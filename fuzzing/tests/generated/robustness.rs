@@ -11,8 +11,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use visa_fuzzing::files::edit::{edit_bytes, edit_text};
-use visa_test_common::images::{archive, host, offload};
-use visa_test_common::Rng;
 use visa_jit::backend::OobPolicy;
 use visa_jit::container::images;
 use visa_jit::front::{binary, text};
@@ -21,6 +19,8 @@ use visa_jit::isa::Platform;
 use visa_jit::module::InputVar;
 use visa_jit::{Class, Engine, EngineOptions, Error, Kernel, Launch, Program};
 use visa_runtime::LaunchStatus;
+use visa_test_common::Rng;
+use visa_test_common::images::{archive, host, offload};
 
 /// Cases of the plain run.
 const CASES: u64 = 100_000;

@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use visa_fuzzing::engines::{ENGINES, Engine, named};
-use visa_test_common::Rng;
 use visa_fuzzing::sweep::kernel::{Setting, case};
 use visa_fuzzing::sweep::{Effort, elsewhere, machines, row, rows, running};
+use visa_test_common::Rng;
 
 fn sweep(engines: &[Engine], effort: Effort) {
     let start = Instant::now();

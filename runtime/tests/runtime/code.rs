@@ -1,10 +1,6 @@
 //! Installed machine code: it runs, its pages are never writable and executable, and they go away.
 
-#![cfg(all(feature = "jit", any(target_arch = "x86_64", target_arch = "aarch64")))]
-
-mod common;
-
-use common::maps::{all, protection};
+use crate::common::maps::{all, protection};
 use visa_runtime::abi::{GroupCtx, Status};
 use visa_runtime::{
     Arguments, CodeError, CodeHandle, Kernel, KernelCode, LaunchOptions, LaunchShape, LaunchStatus,
@@ -36,7 +32,7 @@ fn installed_code_runs_in_a_launch() {
     assert_eq!(code.entry() as usize % 16, 0);
     // SAFETY: the code touches the state of thread 0 only.
     let kernel =
-        unsafe { Kernel::new(common::meta(), KernelCode::Installed(code.clone())) }.unwrap();
+        unsafe { Kernel::new(crate::common::meta(), KernelCode::Installed(code.clone())) }.unwrap();
     let launch = PreparedLaunch::new(&kernel, LaunchShape::new([16, 3, 1], [16, 1, 1])).unwrap();
     drop((code, kernel));
     let report = launch

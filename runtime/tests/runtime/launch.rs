@@ -1,13 +1,10 @@
 //! Launches with hand-written entries: shapes, local ids, barriers, memory of a group, workers,
 //! faults and interruption.
 
-mod common;
-#[path = "launch/fused.rs"]
 mod fused;
-#[path = "launch/short.rs"]
 mod short;
 
-use common::{kernel, meta, threads_of};
+use crate::common::{kernel, meta, threads_of};
 use std::collections::HashSet;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};

@@ -1,8 +1,6 @@
 //! Device memory: allocation, contents, edges against unreadable pages.
 
-mod common;
-
-use common::maps::protection;
+use crate::common::maps::protection;
 use visa_runtime::abi::Surface;
 use visa_runtime::limits::{ADDRESS_END, MAX_MEMORY_BYTES};
 use visa_runtime::{Buffer, DeviceMemory, LaunchError, MemoryError, SurfaceTable};

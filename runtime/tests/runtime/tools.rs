@@ -1,6 +1,4 @@
 //! Files for profilers, read back as their formats are written down.
-#![cfg(all(target_os = "linux", feature = "jit"))]
-
 use visa_runtime::tools::{CodeInfo, CodeLine, JitDump, PerfMap};
 
 /// A directory that is gone with the value.

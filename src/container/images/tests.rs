@@ -75,7 +75,10 @@ fn offload_binaries() {
     let mut file = offload(&[("triple", "spir64"), ("arch", "")], &module);
     assert_eq!(shown(&file), ["spir64: SPIR-V - a"]);
     file.resize(file.len().next_multiple_of(8), 0);
-    file.extend(offload(&[("triple", "spir64_gen"), ("arch", "bmg")], b"BC\xc0\xde"));
+    file.extend(offload(
+        &[("triple", "spir64_gen"), ("arch", "bmg")],
+        b"BC\xc0\xde",
+    ));
     let wanted = ["spir64: SPIR-V - a", "spir64_gen bmg: LLVM bitcode - "];
     assert_eq!(shown(&file), wanted);
     assert_eq!(shown(&host(&[(".llvm.offloading", &file)])), wanted);
@@ -124,7 +127,10 @@ fn damaged_files() {
         host(&[
             ("__CLANG_OFFLOAD_BUNDLE__sycl-spir64", &modules),
             (".tgtimg", &listed),
-            (".llvm.offloading", &offload(&[("triple", "spir64"), ("arch", "")], b"x")),
+            (
+                ".llvm.offloading",
+                &offload(&[("triple", "spir64"), ("arch", "")], b"x"),
+            ),
         ]),
     ];
     for file in &files {

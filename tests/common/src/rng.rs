@@ -24,6 +24,11 @@ impl Rng {
         (self.bits() >> 33) as usize % n.max(1)
     }
 
+    /// The same for numbers of 32 bits.
+    pub fn word_below(&mut self, n: u32) -> u32 {
+        self.below(n as usize) as u32
+    }
+
     /// True in `percent` of 100 cases.
     pub fn chance(&mut self, percent: usize) -> bool {
         self.below(100) < percent

@@ -1,7 +1,7 @@
 //! Fused threads that exchange what they offer, as compiled `dpasw` does.
 
 use super::DONE;
-use super::common::{kernel, meta};
+use crate::common::{kernel, meta};
 use visa_runtime::abi::{GroupCtx, Status, THREAD_DONE};
 use visa_runtime::{
     Arguments, Exchange, KernelMeta, LaunchError, LaunchOptions, LaunchShape, PreparedLaunch,
