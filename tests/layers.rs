@@ -21,7 +21,6 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("lower", &["valid", "module", "isa", "ssa", "limits"]),
     ("passes", &["ssa"]),
     ("backend", &["ssa", "isa", "limits", "lines"]),
-    ("printf", &["limits"]),
     ("artifact", &["ssa", "isa", "lines"]),
     (
         "engine",
@@ -37,7 +36,6 @@ const LAYERS: &[(&str, &[&str])] = &[
             "lower",
             "module",
             "passes",
-            "printf",
             "ssa",
             "valid",
         ],

@@ -3,6 +3,7 @@
 
 use std::fmt::Write as _;
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 use visa_jit::isa::{Family, Opcode, OpcodeInfo, Status};
@@ -123,4 +124,41 @@ fn decisions_name_code_and_tests_that_exist() {
     }
     assert!(rows > 40, "{rows}");
     assert!(missing.is_empty(), "{missing:?}");
+}
+
+/// Comments and documents name sections of the guide to vISA as `docs/visa.md, "Section"`.
+#[test]
+fn sections_of_the_guide_exist() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let guide = fs::read_to_string(root.join("docs/visa.md")).unwrap();
+    let sections: Vec<&str> = guide
+        .lines()
+        .filter_map(|line| line.strip_prefix("## "))
+        .collect();
+    let mut named = 0;
+    let mut folders = vec![
+        root.join("src"),
+        root.join("runtime/src"),
+        root.join("tests/edges"),
+    ];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|ending| ending == "rs") {
+                let text = fs::read_to_string(&path).unwrap();
+                for rest in text.split("(docs/visa.md, ").skip(1) {
+                    let section = between(rest, "\"", "\"");
+                    assert!(
+                        sections.contains(&section),
+                        "{}: no section {section:?}",
+                        path.display()
+                    );
+                    named += 1;
+                }
+            }
+        }
+    }
+    assert!(named > 20, "{named} references found");
 }

@@ -28,7 +28,7 @@ use std::ops::Range;
 use crate::lines::LineTable;
 use crate::ssa::{Function, Remark};
 
-/// Bounds-check policy of memory accesses (DESIGN 5).
+/// Bounds-check policy of memory accesses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize)]
 pub enum OobPolicy {
     /// Out-of-bounds reads give zero, writes are dropped, silently.

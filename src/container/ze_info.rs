@@ -100,7 +100,7 @@ impl KernelInfo {
 #[serde(default)]
 #[expect(
     missing_docs,
-    reason = "VISA.md 4.3 lists the keys; the fields carry their names"
+    reason = "keys of the vendor's format, which the fields are named after"
 )]
 pub struct ExecutionEnv {
     /// Lanes of one hardware thread: 8, 16 or 32 (1 for explicitly vectorised kernels).

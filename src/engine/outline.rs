@@ -118,8 +118,7 @@ fn meta(valid: &ValidKernel, platform: Platform, payload: &PayloadPlan) -> Kerne
     }
 }
 
-/// Bits of `%sr0` that stack-call kernels keep when they number hardware threads (VISA.md 4.2: the others
-/// are squeezed out).
+/// Bits of `%sr0` that stack-call kernels keep when they number hardware threads; the others are squeezed out.
 const fn sr0_bits(platform: Platform) -> u32 {
     match platform {
         Platform::Dg2 => 0x3FB7,

@@ -1,4 +1,4 @@
-//! Two-dimensional blocks, `lsc_load_block2d` and `lsc_store_block2d` (VISA.md 2.6).
+//! Two-dimensional blocks, `lsc_load_block2d` and `lsc_store_block2d` (docs/visa.md, "Memory").
 //!
 //! The operands describe a surface in device memory: rows of `width` bytes, `pitch` bytes apart. Decided here, where the
 //! specification is silent: column and row of the block are signed, and what lies outside the surface (elements, each

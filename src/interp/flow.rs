@@ -1,4 +1,4 @@
-//! Branches, calls and returns: which lanes take them (VISA.md 2.2). What then happens is in [`super::control`];
+//! Branches, calls and returns: which lanes take them (docs/visa.md, "Control flow"). What then happens is in [`super::control`];
 //! stack calls are in [`super::calls`].
 
 use super::control::Entry;

@@ -1,4 +1,4 @@
-//! Untyped LSC loads, stores and atomics (VISA.md 2.6).
+//! Untyped LSC loads, stores and atomics (docs/visa.md, "Memory").
 
 use super::access::{Access, Atomic, Memory};
 use super::error::Halt;
@@ -224,7 +224,7 @@ fn high(l: &Lsc) -> u32 {
 }
 
 /// Entries of the surface-state heap are 64 bytes apart. The specification leaves what is in it to the driver; here the
-/// first is the thread's scratch space, where `r0.5 >> 4` points (VISA.md 4.2), followed by the surfaces of the binding
+/// first is the thread's scratch space, where `r0.5 >> 4` points (docs/visa.md, "r0"), followed by the surfaces of the binding
 /// table.
 fn heap_entry(offset: u32) -> Memory {
     match offset.wrapping_shr(6) {

@@ -1,4 +1,4 @@
-//! Legacy surface messages and `svm_*`: addresses, and how payloads lie in registers (VISA.md 2.6).
+//! Legacy surface messages and `svm_*`: addresses, and how payloads lie in registers (docs/visa.md, "Memory").
 
 use super::access::{Access, Atomic, Memory};
 use super::error::Halt;

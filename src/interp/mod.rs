@@ -73,7 +73,7 @@ use state::Layout;
 /// What [`InterpError::Unsupported`] says of whole instructions.
 const NOT_YET: &str = "not interpreted";
 
-/// What fills a byte of the thread's first registers (VISA.md 4.1).
+/// What fills a byte of the thread's first registers (docs/visa.md, "Payload").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Input {
     /// `r0`, from this byte.

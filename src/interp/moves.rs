@@ -120,7 +120,7 @@ impl Machine<'_, '_, '_> {
     }
 
     /// `min` and `max`: the first source where it is less (greater or equal), else the second; of one NaN and a
-    /// number the number. The predicate is dropped, as the vendor's assembler does (VISA.md 1.3).
+    /// number the number. The predicate is dropped, as the vendor's assembler does (docs/visa.md, "Text").
     pub fn min_max(&mut self, inst: &Inst, a: &Alu) -> Result<(), Halt> {
         let [x, y] = a.srcs.as_slice() else {
             return Halt::malformed("min/max take two sources");

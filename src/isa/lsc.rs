@@ -1,4 +1,4 @@
-//! Vocabulary of LSC messages (VISA.md 1.8, 3.4).
+//! Vocabulary of LSC messages (docs/visa.md, "Text" and "Memory").
 
 use super::AtomicOp;
 
@@ -199,7 +199,7 @@ impl LscOp {
     }
 }
 
-/// Gives an enum its spelling in text and its code in the binary format (VISA.md 3.4).
+/// Gives an enum its spelling in text and its code in the binary form.
 macro_rules! spelled {
     ($ty:ident { $($variant:ident $name:literal $code:literal,)* }) => {
         impl $ty {

@@ -1,4 +1,4 @@
-//! Two-dimensional blocks, `lsc_load_block2d` and `lsc_store_block2d` (VISA.md 2.6).
+//! Two-dimensional blocks, `lsc_load_block2d` and `lsc_store_block2d` (docs/visa.md, "Memory").
 
 use super::Lowerer;
 use super::error::Fail;

@@ -1,6 +1,6 @@
 //! The control-flow plan: basic blocks of the vISA program and where parked lanes are picked up.
 //!
-//! Blocks keep textual order, which is what reconvergence is defined by (VISA.md 2.2): a lane that
+//! Blocks keep textual order, which is what reconvergence is defined by (docs/visa.md, "Control flow"): a lane that
 //! branches away waits at its target, and control continues at the textually earliest block where a
 //! lane waits. Such blocks are *joins*. The plan is static; masks are computed by `control`.
 

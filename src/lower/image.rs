@@ -1,4 +1,4 @@
-//! Typed surfaces: coordinates and channels in registers (VISA.md 1.8, 2.6); [`sampler`] has the messages of the sampler. What a
+//! Typed surfaces: coordinates and channels in registers (docs/visa.md, "Images"); [`sampler`] has the messages of the sampler. What a
 //! texel is and how it is found is the runtime's business.
 
 mod sampler;

@@ -1,5 +1,5 @@
 //! Legacy surface messages: what is read and written where, and how payloads lie in registers
-//! (VISA.md 2.6).
+//! (docs/visa.md, "Memory").
 
 use super::Lowerer;
 use super::error::Fail;
@@ -10,7 +10,7 @@ use crate::module::Inst;
 use crate::module::*;
 use crate::ssa::*;
 
-/// SLM addresses may carry bit 28; only the low 28 bits count (VISA.md 0.8).
+/// SLM addresses may carry bit 28; only the low 28 bits count (docs/visa.md, "Memory").
 const SLM_MASK: i64 = 0x0FFF_FFFF;
 
 /// A resolved surface.
@@ -159,7 +159,7 @@ impl Lowerer<'_> {
         SurfaceRef { space, index }
     }
 
-    /// A binding-table index, with the reserved ones resolved (VISA.md 2.6).
+    /// A binding-table index, with the reserved ones resolved (docs/visa.md, "Memory").
     pub(super) fn surface_index(&mut self, index: Value) -> Result<SurfaceRef, Fail> {
         match self.b.f.def_inst(index).map(|d| &d.op) {
             Some(Op::Const(254)) => Ok(SurfaceRef {
@@ -593,7 +593,7 @@ pub(super) fn atomic_lanes(width: AtomicWidth) -> (Lane, Lane) {
     }
 }
 
-/// Legacy messages name the new value of `cmpxchg` first, but the compare value of `fcmpwr` first (VISA.md 2.6).
+/// Legacy messages name the new value of `cmpxchg` first, but the compare value of `fcmpwr` first (docs/visa.md, "Memory").
 pub(super) fn legacy_operands(
     op: AtomicOp,
     src0: Raw,

@@ -1,6 +1,6 @@
 //! vISA to SSA.
 //!
-//! Guarantees: the function computes what the reference semantics say for every lane (DESIGN 4),
+//! Guarantees: the function computes what the reference semantics say for every lane,
 //! register variables are SSA values (only variables whose address is taken stay in memory), masks
 //! are values, divergence is explicit branches. Does not optimise: dead code, repeated work and
 //! selects that nobody can observe are left to `passes`.

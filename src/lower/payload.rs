@@ -5,7 +5,7 @@ use super::error::Fail;
 use crate::module::{InputVar, VarId};
 use crate::ssa::*;
 
-/// What fills a byte of the thread's GRF payload (VISA.md 4.1).
+/// What fills a byte of the thread's GRF payload (docs/visa.md, "Payload").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum InputSource {
     /// `r0`, from this byte.

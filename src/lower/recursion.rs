@@ -7,7 +7,7 @@
 //! access out of bounds.
 //!
 //! An activation of a function owns the function's variables. Subroutines of `call` share theirs with whoever
-//! calls them (VISA.md 2.2), so that only masks and return sites are theirs. Variables that are reached by address
+//! calls them (docs/visa.md, "Control flow"), so that only masks and return sites are theirs. Variables that are reached by address
 //! have one place in storage for all activations: they are copied to the stack before the call, and back after it.
 
 use std::collections::HashMap;

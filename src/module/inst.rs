@@ -448,7 +448,7 @@ pub enum LscScalar {
     Var(Origin),
 }
 
-/// Cache controls; accepted and ignored. Codes of VISA.md 3.4.
+/// Cache controls; accepted and ignored. With the codes of the binary form.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Caching {
     /// L1 control.
@@ -584,7 +584,7 @@ pub struct LscTyped {
     pub src2: Raw,
 }
 
-/// Sampler message (3D forms); `variant` is the row's own sub-opcode (VISA.md 3.4 "3D ops").
+/// Sampler message (3D forms); `variant` is the row's own sub-opcode.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
     /// Sub-opcode.
@@ -635,7 +635,7 @@ pub struct RawSend {
 /// `dpas.P1.P2.depth.repeat dst src0 src1 src2`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dpas {
-    /// Precision code of src1 (VISA.md 3.4).
+    /// Precision of src1, by its code in the binary form.
     pub precision1: u8,
     /// Precision code of src2.
     pub precision2: u8,

@@ -172,7 +172,7 @@ pub enum Conv {
     FToF16,
 }
 
-/// Float operations under a run-time `%cr0` (VISA.md 2.4: rounding bits 5:4, denormal bits 6, 7, 10).
+/// Float operations under a run-time `%cr0` (docs/visa.md, "Types and conversions").
 ///
 /// Used only where `%cr0` is not known to be "nearest-even, denormals kept".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

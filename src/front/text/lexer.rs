@@ -1,4 +1,4 @@
-//! Splits the text into statements and tokens (VISA.md 1.1).
+//! Splits the text into statements and tokens (docs/visa.md, "Text").
 //!
 //! A newline ends a statement, a backslash before it joins lines, comments are white space. Errors are
 //! tokens ([`TokenKind::Bad`]): the parser reports them when it reaches them and goes on at the next line.

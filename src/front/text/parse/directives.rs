@@ -1,4 +1,4 @@
-//! Directives (VISA.md 1.2). The order of fields is fixed, as in the vendor's grammar.
+//! Directives (docs/visa.md, "Text"). The order of fields is fixed, as in the vendor's grammar.
 
 use super::super::error::ErrorKind;
 use super::super::lexer::{Token, TokenKind};

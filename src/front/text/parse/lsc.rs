@@ -1,4 +1,4 @@
-//! Load/store cache messages (VISA.md 1.8).
+//! Load/store cache messages (docs/visa.md, "Text").
 
 use super::super::error::ErrorKind;
 use super::super::lexer::{Token, TokenKind};

@@ -1,4 +1,4 @@
-//! Messages in legacy spelling: surfaces and 64-bit addresses (VISA.md 1.7).
+//! Messages in legacy spelling: surfaces and 64-bit addresses (docs/visa.md, "Text").
 
 use super::super::error::ErrorKind;
 use super::super::spelling::{MEDIA_MODIFIERS, RGBA};
