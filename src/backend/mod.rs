@@ -5,6 +5,7 @@ pub mod cranelift;
 pub mod llvm;
 
 mod atomics;
+mod axes;
 mod fallback;
 mod install;
 mod library;
@@ -14,13 +15,16 @@ mod tuning;
 mod uses;
 mod words;
 
+pub use axes::{
+    AXES, Axis, BackendKind, Bounds, Choice, CodegenEffort, Cpu, Dispatch, Gather, Masks, OptLevel,
+    RegAlloc, SplitAccesses, Tuning, VectorWidth,
+};
 pub(crate) use fallback::{becomes_error, guarded, or_plainer};
 pub use install::{InstallError, install};
 pub use library::{LibraryError, load_library};
+pub use strategy::Strategy;
 #[cfg(not(feature = "llvm-codegen"))]
 pub(crate) use strategy::without_llvm;
-pub use strategy::{BackendKind, Bounds, Gather, OptLevel, PassLevel, Strategy};
-pub use tuning::{Choice, Cpu, Dispatch, HalfAccesses, Masks, RegAlloc, Tuning, VectorWidth};
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -45,16 +49,17 @@ pub enum OobPolicy {
 pub struct CodegenOptions {
     /// Out-of-bounds policy.
     pub oob: OobPolicy,
-    /// Effort.
-    pub opt: OptLevel,
-    /// Passes of the code generator's own, before it generates code.
-    pub passes: PassLevel,
-    /// Loads and stores of lanes with addresses of their own.
-    pub gather: Gather,
-    /// Tests of bounds.
-    pub bounds: Bounds,
-    /// Finer choices.
+    /// How the code generator works.
     pub tuning: Tuning,
+}
+
+impl CodegenOptions {
+    /// The same with another tuning.
+    pub fn tuned(&self, change: impl FnOnce(&mut Tuning)) -> CodegenOptions {
+        let mut options = self.clone();
+        change(&mut options.tuning);
+        options
+    }
 }
 
 /// Compiled bytes of one kernel, self-contained and position-independent.

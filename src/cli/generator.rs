@@ -13,7 +13,7 @@ use crate::backend::cranelift::CraneliftBackend;
 use crate::backend::cranelift::base_features;
 #[cfg(feature = "llvm-codegen")]
 use crate::backend::llvm::LlvmBackend;
-use crate::backend::{Backend, BackendError, BackendKind, CodegenOptions};
+use crate::backend::{Backend, BackendError, BackendKind, Choice as _, CodegenOptions};
 use crate::engine::Kernel;
 
 /// A code generator for a machine.
@@ -32,7 +32,7 @@ pub fn kind(backend: Option<&str>, emit: Emit) -> Result<BackendKind, Failure> {
         None => BackendKind::Cranelift,
         Some(name) => {
             let named = |kind: &BackendKind| kind.name() == name;
-            BackendKind::ALL.into_iter().find(named).ok_or_else(|| {
+            BackendKind::ALL.iter().copied().find(named).ok_or_else(|| {
                 Failure::usage(format!(
                     "--backend {name}: `compile` works with the code generators cranelift and llvm"
                 ))

@@ -14,7 +14,7 @@ use super::program::ProgramFile;
 use super::tools::Announcement;
 use crate::artifact::Artifact;
 use crate::backend::{
-    Backend, BackendKind, CodeObject, CodegenOptions, Gather, HalfAccesses, OobPolicy, Strategy,
+    Backend, BackendKind, CodeObject, CodegenOptions, Gather, OobPolicy, SplitAccesses, Strategy,
     install, or_plainer,
 };
 use crate::interp::{self, InterpOptions};
@@ -291,10 +291,6 @@ impl Kernel {
         let strategy = self.parts().engine.0.options.strategy;
         CodegenOptions {
             oob,
-            opt: strategy.opt,
-            passes: strategy.passes,
-            gather: strategy.gather,
-            bounds: strategy.bounds,
             tuning: strategy.tuning,
         }
     }
@@ -470,12 +466,13 @@ fn exchange(e: &crate::ssa::Exchange) -> visa_runtime::Exchange {
 ///
 /// What comes before a trap is done: a lower half, if the trap is in the upper one. So none are one there.
 fn halves(strategy: &Strategy, backend: &str, oob: OobPolicy) -> Option<Halves> {
-    let cranelift = backend == BackendKind::Cranelift.name() && strategy.gather != Gather::Call;
-    match (strategy.tuning.halves, oob) {
-        (HalfAccesses::Apart, _) | (_, OobPolicy::Trap) => None,
-        (HalfAccesses::Whole, _) => Some(Halves::All),
-        (HalfAccesses::Auto, _) if !cranelift => Some(Halves::Scattered),
-        (HalfAccesses::Auto, OobPolicy::Report) => Some(Halves::Loads),
-        (HalfAccesses::Auto, _) => Some(Halves::Records),
+    let cranelift =
+        backend == BackendKind::Cranelift.name() && strategy.tuning.gather != Gather::Call;
+    match (strategy.tuning.split_accesses, oob) {
+        (SplitAccesses::Keep, _) | (_, OobPolicy::Trap) => None,
+        (SplitAccesses::Merge, _) => Some(Halves::All),
+        (SplitAccesses::Auto, _) if !cranelift => Some(Halves::Scattered),
+        (SplitAccesses::Auto, OobPolicy::Report) => Some(Halves::Loads),
+        (SplitAccesses::Auto, _) => Some(Halves::Records),
     }
 }

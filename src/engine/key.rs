@@ -184,7 +184,7 @@ impl<'a> KeyParts<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::{Bounds, Choice, Gather, OobPolicy, OptLevel, PassLevel, Tuning};
+    use crate::backend::{AXES, OobPolicy, Strategy, Tuning};
     use crate::passes::Halves;
     use crate::passes::pipeline::PASSES;
     use serde_json::Value;
@@ -323,34 +323,18 @@ mod tests {
         assert!(all.len() == others.len() && !all.contains(&first.hex()));
     }
 
-    /// The usual choices with one changed, for each other value of each.
+    /// Every value of every axis but the defaults.
     fn tunings() -> Vec<Tuning> {
-        fn each<C: Choice>(put: impl Fn(&mut Tuning, C)) -> Vec<Tuning> {
-            let changed = |&choice: &C| {
-                let mut tuning = Tuning::USUAL;
-                put(&mut tuning, choice);
-                tuning
-            };
-            C::ALL.iter().skip(1).map(changed).collect()
+        let mut all = Vec::new();
+        for axis in AXES.iter().filter(|axis| axis.name != "backend") {
+            let usual = axis.value(&Strategy::default());
+            for (value, _) in axis.values.iter().filter(|(value, _)| *value != usual) {
+                let mut strategy = Strategy::default();
+                axis.set(&mut strategy, value).unwrap();
+                all.push(strategy.tuning);
+            }
         }
-        // Names every field, so that a new one is not forgotten.
-        let Tuning {
-            width: _,
-            cpu: _,
-            regalloc: _,
-            masks: _,
-            halves: _,
-            dispatch: _,
-        } = Tuning::USUAL;
-        [
-            each(|t, width| t.width = width),
-            each(|t, cpu| t.cpu = cpu),
-            each(|t, regalloc| t.regalloc = regalloc),
-            each(|t, masks| t.masks = masks),
-            each(|t, halves| t.halves = halves),
-            each(|t, dispatch| t.dispatch = dispatch),
-        ]
-        .concat()
+        all
     }
 
     /// The same from the options' side, so that a field that is left out of the key on purpose is seen.
@@ -368,37 +352,17 @@ mod tests {
             OobPolicy::Trap,
             OobPolicy::Report,
         ] {
-            for opt in [OptLevel::None, OptLevel::Speed] {
-                for ids in [
-                    LocalIdShape::General,
-                    LocalIdShape::Row,
-                    LocalIdShape::FullRow,
-                    LocalIdShape::ShortRows(8),
-                    LocalIdShape::ShortRows(16),
-                ] {
-                    let mut codegen = codegen();
-                    (codegen.oob, codegen.opt) = (oob, opt);
-                    for level in PassLevel::ALL {
-                        codegen.passes = level;
-                        see(&backend, codegen.clone(), passes(), &kernel, ids);
-                    }
-                }
+            for ids in [
+                LocalIdShape::General,
+                LocalIdShape::Row,
+                LocalIdShape::FullRow,
+                LocalIdShape::ShortRows(8),
+                LocalIdShape::ShortRows(16),
+            ] {
+                let mut codegen = codegen();
+                codegen.oob = oob;
+                see(&backend, codegen, passes(), &kernel, ids);
             }
-        }
-        let usual = codegen();
-        for gather in Gather::ALL.into_iter().filter(|g| *g != usual.gather) {
-            let codegen = CodegenOptions {
-                gather,
-                ..codegen()
-            };
-            see(&backend, codegen, passes(), &kernel, LocalIdShape::General);
-        }
-        for bounds in Bounds::ALL.into_iter().filter(|b| *b != usual.bounds) {
-            let codegen = CodegenOptions {
-                bounds,
-                ..codegen()
-            };
-            see(&backend, codegen, passes(), &kernel, LocalIdShape::General);
         }
         for tuning in tunings() {
             let codegen = CodegenOptions {

@@ -1,6 +1,6 @@
 //! Memory accesses flush against inaccessible pages, against the SSA evaluator.
 
-use visa_jit::backend::{CodegenOptions, OobPolicy, OptLevel};
+use visa_jit::backend::{CodegenEffort, CodegenOptions, OobPolicy};
 use visa_jit::isa::AtomicOp;
 use visa_jit::ssa::eval::{self, Bytes, Inputs, Thread};
 use visa_jit::ssa::shape::Shape;
@@ -133,7 +133,7 @@ impl Access {
                     oob,
                     ..options.clone()
                 };
-                if oob == silent || options.opt == OptLevel::Speed {
+                if oob == silent || options.tuning.codegen == CodegenEffort::Speed {
                     self.check_with(&f, &options, rng, rounds);
                 }
             }
@@ -185,11 +185,8 @@ impl Access {
         }
         for gather in crate::generator::WAYS {
             let policies = [OobPolicy::ReadZeroSkipWrite, OobPolicy::Report];
-            let options = CodegenOptions {
-                gather,
-                oob: policies[rng.below(2)],
-                ..SPEED
-            };
+            let mut options = SPEED.tuned(|t| t.gather = gather);
+            options.oob = policies[rng.below(2)];
             self.check_with(f, &options, rng, rounds);
         }
     }

@@ -308,7 +308,7 @@ fn several_accesses() {
         assert!(visa_jit::passes::run_pass(&mut f, "dce"));
         assert!(visa_jit::passes::run_pass(&mut f, "shape"));
         check(&f, space, &SPEED, false, &mut rng);
-        let bounded = |bounds| CodegenOptions { bounds, ..SPEED };
+        let bounded = |bounds| SPEED.tuned(|t| t.bounds = bounds);
         let report = CodegenOptions {
             oob: OobPolicy::Report,
             ..SPEED

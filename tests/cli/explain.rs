@@ -127,7 +127,7 @@ fn halves_share_tests_of_bounds_or_not() {
 
 #[test]
 fn halves_that_are_one_name_both_lines() {
-    let whole = Explained::of_launch("gather", "gather", &["--halves", "whole"]);
+    let whole = Explained::of_launch("gather", "gather", &["--split-accesses", "merge"]);
     let accesses = whole.0["accesses"].as_array().unwrap();
     let lines: Vec<_> = accesses
         .iter()
@@ -139,7 +139,7 @@ fn halves_that_are_one_name_both_lines() {
             .all(|(line, upper)| upper[0].as_u64() > line.as_u64() && upper[1].is_null()),
         "{lines:?}"
     );
-    let apart = Explained::of_launch("gather", "gather", &["--halves", "apart"]);
+    let apart = Explained::of_launch("gather", "gather", &["--split-accesses", "keep"]);
     let accesses = apart.0["accesses"].as_array().unwrap();
     assert_eq!((accesses.len(), lines.len()), (6, 3));
     assert!(accesses.iter().all(|a| a["upper_lines"][0].is_null()));

@@ -12,7 +12,7 @@ use std::fmt::{Debug, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use visa_jit::backend::{BackendKind, Dispatch, OobPolicy, OptLevel};
+use visa_jit::backend::{BackendKind, CodegenEffort, Dispatch, OobPolicy};
 use visa_jit::interp::InterpOptions;
 use visa_jit::passes::PassOptions;
 use visa_jit::passes::pipeline::PASSES;
@@ -196,7 +196,7 @@ fn narrowed() -> EngineOptions {
         match PASSES.iter().find(|pass| pass.0 == name) {
             Some(pass) => drop(options.passes.disabled.insert(pass.0)),
             None if name == "all" => options.passes = PassOptions::none(),
-            None if name == "opt" => options.strategy.opt = OptLevel::None,
+            None if name == "opt" => options.strategy.tuning.codegen = CodegenEffort::None,
             None => panic!("no pass `{name}` to leave out"),
         }
     }

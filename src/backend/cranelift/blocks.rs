@@ -231,7 +231,7 @@ impl Emit<'_> {
         self.block = here;
         self.cache = Default::default();
         let f = self.f;
-        if self.options.bounds != Bounds::Inline && self.in_versions(block) {
+        if self.options.tuning.bounds != Bounds::Inline && self.in_versions(block) {
             return;
         }
         let insts = &f.block(block).insts;

@@ -112,7 +112,7 @@ pub(super) fn build(
         few_guesses: super::guess::few_guesses(f),
         few_atomics: crate::backend::atomics::few(f),
         ending: None,
-        gather: super::lanes::gather(f, options.gather),
+        gather: super::lanes::gather(f, options.tuning.gather),
         remarks: Vec::new(),
         bug: None,
     };

@@ -54,8 +54,8 @@ use cranelift_codegen::{CodegenError, CodegenResult, CompiledCode, Context, ir};
 use target_lexicon::{Architecture, Triple};
 
 use super::{
-    Backend, BackendError, Bounds, Choice, CodeObject, CodegenOptions, Cpu, Explained, Identity,
-    OptLevel, RegAlloc, StackUse, Tuning,
+    Backend, BackendError, Bounds, CodeObject, CodegenEffort, CodegenOptions, Cpu, Explained,
+    Identity, RegAlloc, StackUse,
 };
 use crate::lines::LineTable;
 use crate::ssa::Function;
@@ -242,7 +242,7 @@ impl CraneliftBackend {
         } else {
             &self.isas.none
         };
-        if options.opt == OptLevel::None {
+        if options.tuning.codegen == CodegenEffort::None {
             return (unoptimised, None);
         }
         if !copies::compute_once(func) {
@@ -308,28 +308,13 @@ impl Backend for CraneliftBackend {
     }
 
     fn plainer(&self, options: &CodegenOptions) -> Vec<(CodegenOptions, &'static str)> {
-        let plain = |regalloc, bounds| CodegenOptions {
-            opt: OptLevel::None,
-            bounds,
-            tuning: Tuning {
-                regalloc,
-                ..options.tuning
-            },
-            ..options.clone()
-        };
+        let none = options.tuned(|t| t.codegen = CodegenEffort::None);
+        let fast = none.tuned(|t| t.regalloc = RegAlloc::Fast);
+        let inline = fast.tuned(|t| t.bounds = Bounds::Inline);
         vec![
-            (
-                plain(options.tuning.regalloc, options.bounds),
-                "codegen=none",
-            ),
-            (
-                plain(RegAlloc::Fast, options.bounds),
-                "codegen=none, regalloc=fast",
-            ),
-            (
-                plain(RegAlloc::Fast, Bounds::Inline),
-                "codegen=none, regalloc=fast, bounds=inline",
-            ),
+            (none, "codegen=none"),
+            (fast, "codegen=none, regalloc=fast"),
+            (inline, "codegen=none, regalloc=fast, bounds=inline"),
         ]
     }
 

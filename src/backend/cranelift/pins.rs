@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::emit::Emit;
 use super::value::piece_count;
-use crate::backend::OptLevel;
+use crate::backend::CodegenEffort;
 use crate::ssa::{Function, Inst, Lane, Op, Value};
 
 /// Pieces of loaded vectors that nobody needs but what was computed of them, from which on that is computed.
@@ -147,10 +147,10 @@ impl Course<'_> {
 impl Emit<'_> {
     /// Where to compute what in a course of instructions.
     pub fn pins(&self, insts: &[Inst], leaves: impl Fn(Value) -> bool) -> Pins {
-        match self.options.opt {
+        match self.options.tuning.codegen {
             // Nothing is moved there.
-            OptLevel::None => Pins::new(),
-            OptLevel::Speed => find(self.f, insts, leaves),
+            CodegenEffort::None => Pins::new(),
+            CodegenEffort::Speed => find(self.f, insts, leaves),
         }
     }
 

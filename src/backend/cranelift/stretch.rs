@@ -65,7 +65,7 @@ impl Emit<'_> {
             let Some(one) = self.stretch_of(i) else {
                 continue;
             };
-            let shared = self.options.bounds == Tests::Hoisted;
+            let shared = self.options.tuning.bounds == Tests::Hoisted;
             if !(shared && stretches.iter_mut().any(|s| s.take(&one))) {
                 stretches.push(one);
             }

@@ -164,13 +164,13 @@ impl<'c> Emit<'c, '_> {
     /// True where a gather does the access.
     pub fn gathers(&self, access: MemAccess, lanes: u16) -> bool {
         let wide = access.elem.bytes() >= 4 && matches!(lanes, 8 | 16 | 32);
-        let wanted = matches!(self.options.gather, Gather::Auto | Gather::Hardware);
+        let wanted = matches!(self.options.tuning.gather, Gather::Auto | Gather::Hardware);
         wanted && self.cpu.avx2 && wide && !self.records_faults(access.space)
     }
 
     /// True for single elements that the strategy wants to go one by one.
     fn goes_inline(&self, access: MemAccess, lanes: u16) -> bool {
-        let wanted = self.options.gather == Gather::Select && access.comps == 1 && lanes > 1;
+        let wanted = self.options.tuning.gather == Gather::Select && access.comps == 1 && lanes > 1;
         wanted && !self.records_faults(access.space)
     }
 

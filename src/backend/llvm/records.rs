@@ -380,7 +380,7 @@ impl<'c> Emit<'c, '_> {
 
     /// True where a load for each lane is faster than a gather, once all are known to be inside.
     pub fn reads_lanes(&self, access: MemAccess, lanes: u16) -> bool {
-        let gather = self.options.gather == Gather::Auto && self.gathers(access, lanes);
+        let gather = self.options.tuning.gather == Gather::Auto && self.gathers(access, lanes);
         gather && access.comps == 1 && self.cpu.slow_gathers && self.few_gathers
     }
 

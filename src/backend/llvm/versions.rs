@@ -179,7 +179,7 @@ impl<'c> Emit<'c, '_> {
 
     /// Versions from the first of these instructions on.
     fn plan(&mut self, insts: &[Inst]) -> Option<Plan> {
-        if self.options.bounds == options::Bounds::Inline
+        if self.options.tuning.bounds == options::Bounds::Inline
             || self.versions.any
             || self.versions.depth >= DEPTH
         {
@@ -352,7 +352,7 @@ impl<'c> Emit<'c, '_> {
             self.instruction(i)?;
         }
         self.part_copies(&plan.rest);
-        let share = self.options.bounds != options::Bounds::Separate;
+        let share = self.options.tuning.bounds != options::Bounds::Separate;
         let mut stretches = together(&plan.runs, share);
         let ok = self.all_inside(&plan.runs, &mut stretches)?;
         self.remark_versions(&plan.runs, &stretches);

@@ -35,12 +35,7 @@ const ROUNDS: u32 = 11;
 pub struct CompareArgs {
     #[command(flatten)]
     run: RunArgs,
-    /// Values of an axis to try; all combinations of several axes run. Axes: backend=cranelift,llvm codegen=none,speed
-    /// opt=none,O1,O2,O3 (llvm's passes) gather=auto,call,select,branch,hardware bounds=hoisted,separate,inline
-    /// vector-width=auto,128,256,512 cpu=native,x86-64-v2,x86-64-v3,x86-64-v4 regalloc=auto,fast,full
-    /// masks=auto,select,branch halves=auto,apart,whole dispatch=thread,group no-pass=none,NAME (passes of visa-jit to
-    /// leave out)
-    #[arg(long, value_name = "AXIS=VALUE[,VALUE…]")]
+    #[arg(long, value_name = "AXIS=VALUE[,VALUE…]", help = axes::help())]
     sweep: Vec<Axis>,
     /// The strategy that ratios refer to, by its name in the table; if left out, the first
     #[arg(long, value_name = "NAME")]
