@@ -138,7 +138,8 @@ fn disassembly_of_functions_is_one_file() {
     let text = ok(&["disasm", file]).stdout;
     let versions = text.lines().filter(|line| line.starts_with(".version"));
     assert_eq!(versions.count(), 1);
-    let modules = visa_jit::front::text::parse_all("text", &text).unwrap();
+    let modules =
+        visa_jit::front::text::parse_all("text", &text, visa_jit::Versions::Known).unwrap();
     let kinds = |kind| modules.iter().filter(|m| m.kind == kind).count();
     assert!(kinds(ModuleKind::Kernel) > 1 && kinds(ModuleKind::Function) > 1);
     assert!(modules.iter().all(|m| m.version == modules[0].version));
