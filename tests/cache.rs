@@ -13,8 +13,9 @@ mod rig;
 
 use rig::{Rig, engine, run, store_of, text};
 use visa_jit::artifact::EntryKind;
+use visa_jit::isa::Platform;
 use visa_jit::passes::PassOptions;
-use visa_jit::{CacheStats, DiskCache, Engine, EngineOptions, Origin};
+use visa_jit::{CacheStats, Class, DiskCache, Engine, EngineOptions, Launch, Origin, Versions};
 
 #[test]
 fn what_an_earlier_engine_compiled_is_used() {
@@ -31,6 +32,34 @@ fn what_an_earlier_engine_compiled_is_used() {
         };
         assert_eq!(later.cache_stats(), expected);
     }
+}
+
+/// What one engine reads of an unknown version another does not take from the cache.
+#[test]
+fn outlines_are_of_their_versions() {
+    const TEXT: &str = ".version 9.9\n.kernel \"k\"\n.kernel_attr SimdSize=8\n.function \"main\"\n    ret (M1, 1)\n";
+    let rig = Rig::new();
+    let read = |versions| {
+        let options = EngineOptions {
+            versions,
+            ..rig.options()
+        };
+        let engine = Engine::with_options(options).unwrap();
+        let program = engine.program_from_text("k.visaasm", TEXT, Platform::Dg2)?;
+        let report = program.kernels()[0].launch(&Launch::new([1, 1, 1]));
+        // What the outline leaves out is read by the same rules.
+        assert!(program.kernels()[0].ssa(true).is_ok());
+        report.map(|report| report.origin)
+    };
+    let refused = || {
+        let error = read(Versions::Known).unwrap_err();
+        assert_eq!(error.exit_class(), Class::Unsupported);
+        assert!(error.to_string().contains("version 9.9"), "{error}");
+    };
+    refused();
+    assert_eq!(read(Versions::Any).unwrap(), Origin::Compiled);
+    assert_eq!(read(Versions::Any).unwrap(), Origin::Disk);
+    refused();
 }
 
 #[test]

@@ -23,6 +23,8 @@ mod looks;
 mod ocloc;
 #[path = "cli/strategies.rs"]
 mod strategies;
+#[path = "cli/versions.rs"]
+mod versions;
 
 const SAXPY: &str = "tests/kernels/bin/skl/saxpy.zebin";
 /// y = 0 … 7, x = 10, a = 2.

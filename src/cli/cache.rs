@@ -225,7 +225,7 @@ fn stats(store: &Store) -> String {
 fn why(args: &WhyArgs) -> Result<String, Failure> {
     let cache = args.place.required()?;
     let store = cache.store();
-    let options = args.backend.options()?;
+    let mut options = args.backend.options()?;
     if options.interpret.is_some() {
         return Err(Failure::usage(
             "--backend interp compiles nothing: the cache holds what code generators make",
@@ -238,6 +238,7 @@ fn why(args: &WhyArgs) -> Result<String, Failure> {
             file.name
         ))
     })?;
+    options.versions = file.versions;
     let engine = Engine::with_options(options)?;
     let program = file.program(&engine)?;
     let kernels = match &args.kernel {

@@ -43,13 +43,14 @@ impl CodeArgs {
         &self,
         look: impl FnOnce(&Kernel, &Engine, &Specialised) -> Result<String, Failure>,
     ) -> Result<String, Failure> {
-        let options = self.backend.options()?;
+        let mut options = self.backend.options()?;
         if options.interpret.is_some() {
             return Err(Failure::usage(
                 "the interpreter makes no code: leave out --backend interp",
             ));
         }
         let file = self.kernel.load()?;
+        options.versions = file.versions;
         let engine = Engine::with_options(options)?;
         let program = file.program(&engine)?;
         let kernel = run::pick(&file.name, &program, self.kernel.kernel.as_deref())?;

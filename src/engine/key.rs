@@ -10,7 +10,7 @@ use super::abi::PayloadPlan;
 use crate::artifact::Key;
 use crate::backend::{CodegenOptions, Identity};
 use crate::container;
-use crate::isa::Platform;
+use crate::isa::{Platform, Versions};
 use crate::limits;
 use crate::lower::{LocalIdShape, PayloadMap};
 use crate::passes::PassOptions;
@@ -123,10 +123,17 @@ struct FilePart {
     bytes: String,
     /// The device asked for.
     device: Option<Platform>,
+    /// Versions that were read without an error.
+    versions: Versions,
 }
 
 impl FileKey {
-    pub fn new(format: FileFormat, digest: &[u8; 32], device: Option<Platform>) -> FileKey {
+    pub fn new(
+        format: FileFormat,
+        digest: &[u8; 32],
+        device: Option<Platform>,
+        versions: Versions,
+    ) -> FileKey {
         FileKey {
             build: Build::current(),
             limits: Limits::ALL,
@@ -134,6 +141,7 @@ impl FileKey {
                 format,
                 bytes: blake3::Hash::from_bytes(*digest).to_hex().to_string(),
                 device,
+                versions,
             },
         }
     }
@@ -309,7 +317,11 @@ mod tests {
     #[test]
     fn every_field_is_in_the_key_of_a_file() {
         let device = Some(Platform::Skl);
-        let key = |format, digest, device| FileKey::new(format, &digest, device).key().unwrap();
+        let any = |format, digest: [u8; 32], device, versions| {
+            let key = FileKey::new(format, &digest, device, versions);
+            key.key().unwrap()
+        };
+        let key = |format, digest, device| any(format, digest, device, Versions::Known);
         let first = key(FileFormat::Zebin, [1; 32], device);
         let paths = walk(&first);
         limits_are_in(&paths);
@@ -318,6 +330,7 @@ mod tests {
             key(FileFormat::Zebin, [2; 32], device),
             key(FileFormat::Zebin, [1; 32], None),
             key(FileFormat::Zebin, [1; 32], Some(Platform::Pvc)),
+            any(FileFormat::Zebin, [1; 32], device, Versions::Any),
         ];
         let all: BTreeSet<String> = others.iter().map(Key::hex).collect();
         assert!(all.len() == others.len() && !all.contains(&first.hex()));

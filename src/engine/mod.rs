@@ -59,7 +59,7 @@ use visa_runtime::{DeviceMemory, WorkerPool};
 use crate::backend::{Backend, Identity, Masks, Strategy};
 use crate::container::Zebin;
 use crate::interp::InterpOptions;
-use crate::isa::Platform;
+use crate::isa::{Platform, Versions};
 use crate::passes::PassOptions;
 use cache::CodeCache;
 use disk::Disk;
@@ -86,6 +86,8 @@ pub struct EngineOptions {
     pub disk: Option<DiskCache>,
     /// Profilers and debuggers that are told of compiled code.
     pub tools: Tools,
+    /// Versions of vISA and of `.ze_info` that are read.
+    pub versions: Versions,
 }
 
 impl Default for EngineOptions {
@@ -97,6 +99,7 @@ impl Default for EngineOptions {
             interpret: None,
             disk: None,
             tools: Tools::default(),
+            versions: Versions::default(),
         }
     }
 }
@@ -190,7 +193,8 @@ impl Engine {
             platform,
         };
         self.outlined(&file, &digest, || {
-            Program::from_zebin(self.clone(), Zebin::parse(bytes)?, digest, platform)
+            let zebin = Zebin::parse_with(bytes, self.0.options.versions)?;
+            Program::from_zebin(self.clone(), zebin, digest, platform)
         })
     }
 
@@ -220,12 +224,13 @@ impl Engine {
     pub(crate) fn outline_key(
         contents: FileContents<'_>,
         platform: Option<Platform>,
+        versions: Versions,
     ) -> Option<crate::artifact::Key> {
         let (format, bytes) = match contents {
             FileContents::Zebin(bytes) => (FileFormat::Zebin, bytes),
             FileContents::Text(text) => (FileFormat::Text, text.as_bytes()),
         };
-        FileKey::new(format, blake3::hash(bytes).as_bytes(), platform).key()
+        FileKey::new(format, blake3::hash(bytes).as_bytes(), platform, versions).key()
     }
 
     /// The program of a file: from the outline that was kept of it, else as `read` reads it.
@@ -235,7 +240,8 @@ impl Engine {
         digest: &[u8; 32],
         read: impl FnOnce() -> Result<Program, Error>,
     ) -> Result<Program, Error> {
-        let key = || FileKey::new(file.format, digest, file.platform).key();
+        let versions = self.0.options.versions;
+        let key = || FileKey::new(file.format, digest, file.platform, versions).key();
         let place = self.0.disk.as_ref().and_then(|disk| Some((disk, key()?)));
         let Some((disk, key)) = place else {
             return read();
@@ -246,6 +252,7 @@ impl Engine {
                 name: file.name.to_owned(),
                 bytes: file.bytes.to_vec(),
                 platform: outline.platform,
+                versions,
             };
             return Program::from_outline(self, outline, file);
         }

@@ -12,7 +12,7 @@ use super::plan::{self, Variables};
 use super::variables::{self, function_names};
 use crate::container::{PayloadLayout, VisaText, Zebin, ZebinFunction, ZebinKernel, infer_device};
 use crate::front::text;
-use crate::isa::Platform;
+use crate::isa::{Platform, Versions};
 use crate::module::link::{Function, references};
 use crate::module::{Module, ModuleKind, link};
 use crate::valid::{Target, ValidKernel, validate};
@@ -34,6 +34,8 @@ pub(crate) struct ProgramFile {
     pub name: String,
     pub bytes: Vec<u8>,
     pub platform: Platform,
+    /// Versions that it is read in.
+    pub versions: Versions,
 }
 
 impl ProgramFile {
@@ -45,14 +47,14 @@ impl ProgramFile {
         };
         match self.format {
             FileFormat::Zebin => {
-                let zebin = Zebin::parse(&self.bytes)?;
+                let zebin = Zebin::parse_with(&self.bytes, self.versions)?;
                 let kernel = zebin.launchable().nth(index).ok_or_else(missing)?;
-                let read = zebin_visa(&zebin, kernel, self.platform)?;
+                let read = zebin_visa(&zebin, kernel, self.platform, self.versions)?;
                 Ok(Arc::new(read.visa))
             }
             FileFormat::Text => {
                 let source = std::str::from_utf8(&self.bytes).map_err(|_| missing())?;
-                let mut all = text_visas(&self.name, source, self.platform)?;
+                let mut all = text_visas(&self.name, source, self.platform, self.versions)?;
                 if index >= all.len() {
                     return Err(missing());
                 }
@@ -94,13 +96,14 @@ impl Program {
                 }
             }
         };
+        let versions = engine.0.options.versions;
         let variables = variables::places(&zebin);
         let image = variables::image(&zebin, digest)?;
         let data = Arc::new(LoadedData::new(image, engine.memory())?);
         let mut kernels = Vec::new();
         let mut broken = Vec::new();
         for k in zebin.launchable() {
-            match zebin_kernel(&zebin, k, platform, &variables) {
+            match zebin_kernel(&zebin, k, (platform, versions), &variables) {
                 Ok((outline, visa)) => kernels.push(Kernel::new(KernelParts {
                     engine: engine.clone(),
                     outline,
@@ -127,7 +130,8 @@ impl Program {
         source: &str,
         platform: Platform,
     ) -> Result<Program, Error> {
-        let kernels = text_visas(file, source, platform)?.into_iter();
+        let versions = engine.0.options.versions;
+        let kernels = text_visas(file, source, platform, versions)?.into_iter();
         let kernels = kernels.map(|(name, visa)| {
             let grf = platform.grf_bytes();
             let payload = abi::plan_text(visa.valid.module(), grf, visa.valid.simd());
@@ -287,9 +291,15 @@ struct ZebinVisa {
     functions: String,
 }
 
-fn zebin_visa(zebin: &Zebin, k: &ZebinKernel, platform: Platform) -> Result<ZebinVisa, Error> {
+fn zebin_visa(
+    zebin: &Zebin,
+    k: &ZebinKernel,
+    platform: Platform,
+    versions: Versions,
+) -> Result<ZebinVisa, Error> {
     let parse = |name: &str, visa: &VisaText| {
-        text::parse(&format!("{name} ({})", visa.section_name), &visa.text)
+        let file = format!("{name} ({})", visa.section_name);
+        text::parse_with(&file, &visa.text, versions)
     };
     let module = parse(&k.name, &k.visa)?;
     let caller = zebin.kernels.iter().position(|other| other.name == k.name);
@@ -330,10 +340,10 @@ fn append_text(text: &mut String, function: &str, module: &mut Module) {
 fn zebin_kernel(
     zebin: &Zebin,
     k: &ZebinKernel,
-    platform: Platform,
+    (platform, versions): (Platform, Versions),
     variables: &Variables,
 ) -> Result<(KernelOutline, Visa), Error> {
-    let ZebinVisa { visa, functions } = zebin_visa(zebin, k, platform)?;
+    let ZebinVisa { visa, functions } = zebin_visa(zebin, k, platform, versions)?;
     let layout = PayloadLayout::new(&k.info, platform)?;
     let known: Vec<String> = abi::symbols(visa.valid.module())
         .into_iter()
@@ -362,8 +372,13 @@ fn zebin_kernel(
 }
 
 /// The kernels of a text with their names. A lone function is loaded like a kernel, so that it can be looked at.
-fn text_visas(file: &str, source: &str, platform: Platform) -> Result<Vec<(String, Visa)>, Error> {
-    let modules = text::parse_all(file, source)?;
+fn text_visas(
+    file: &str,
+    source: &str,
+    platform: Platform,
+    versions: Versions,
+) -> Result<Vec<(String, Visa)>, Error> {
+    let modules = text::parse_all(file, source, versions)?;
     let (functions, kernels): (Vec<Module>, Vec<Module>) = modules
         .into_iter()
         .partition(|m| m.kind == ModuleKind::Function);

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use visa_jit::front::{binary, text};
-use visa_jit::isa::Platform;
+use visa_jit::isa::{Platform, Versions};
 use visa_jit::module::{Body, Module};
 
 /// The vendor's name of a device, or of the one with the same registers.
@@ -83,8 +83,9 @@ fn the_vendors_assembler_reads_what_we_write() {
                 refused += 1;
                 continue;
             };
-            let read = printed(&dir, &bytes, platform)
-                .and_then(|t| text::parse_all("printed", &t).map_err(|e| e.to_string()));
+            let read = printed(&dir, &bytes, platform).and_then(|t| {
+                text::parse_all("printed", &t, Versions::Known).map_err(|e| e.to_string())
+            });
             match read {
                 Ok(read) if as_printed(&read) == as_printed(&modules) => good += 1,
                 Ok(read) => {

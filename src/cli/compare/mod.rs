@@ -179,7 +179,10 @@ struct Session<'a> {
 impl<'a> Session<'a> {
     fn new(args: &'a RunArgs) -> Result<Session<'a>, Failure> {
         let file = load(args.file(), args.choice())?;
-        let engine = Engine::new()?;
+        let engine = Engine::with_options(EngineOptions {
+            versions: file.versions,
+            ..EngineOptions::default()
+        })?;
         let memory = engine.memory().clone();
         let program = file.program(&engine)?;
         let kernel = run::pick(&file.name, &program, args.kernel())?;
@@ -222,6 +225,7 @@ impl<'a> Session<'a> {
     fn interpreted(&self) -> Result<Outcome, Failure> {
         let options = EngineOptions {
             interpret: Some(InterpOptions::default()),
+            versions: self.file.versions,
             ..EngineOptions::default()
         };
         let engine = Engine::with_memory(options, self.memory.clone())?;
