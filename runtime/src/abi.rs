@@ -139,7 +139,7 @@ pub struct GroupCtx {
     pub following: u32,
     /// For the helper of named barriers; opaque to compiled code.
     pub barriers: *mut u8,
-    /// What the helper that keeps all registers and was called last would have returned, see [`Helpers::load_quiet`].
+    /// What the helper that keeps all registers and was called last would have returned, see [`Helpers::load_preserve_all`].
     pub answer: u32,
 }
 
@@ -200,9 +200,9 @@ pub struct Helpers {
     pub store: Message,
     /// [`Helpers::load`] that on x86-64 with the System V convention changes no register and leaves its result in
     /// [`GroupCtx::answer`]: for calls beside a path that should not have to save its registers.
-    pub load_quiet: Message,
+    pub load_preserve_all: Message,
     /// The same of [`Helpers::store`].
-    pub store_quiet: Message,
+    pub store_preserve_all: Message,
     /// Loads or stores a rectangle: `(group, thread, shape, block) -> non-zero to stop`. `shape` is made by
     /// [`rectangle::shape`]. `block` is a [`Rectangle`], 16-byte aligned, with the payload's registers behind it, from
     /// [`rectangle::DATA`] on. An element outside the surface reads zero and is not written; one inside that is not
@@ -213,8 +213,8 @@ pub struct Helpers {
     /// A step of a thread at a named barrier: `(group, thread, step, id, role, producers, consumers)`, see
     /// [`mod@named_barrier`]; the last three count for signals only.
     pub named_barrier: unsafe extern "C" fn(*mut GroupCtx, u32, u32, u32, u32, u32, u32) -> u32,
-    /// [`Helpers::fault`] in the way of [`Helpers::load_quiet`].
-    pub fault_quiet: Fault,
+    /// [`Helpers::fault`] in the way of [`Helpers::load_preserve_all`].
+    pub fault_preserve_all: Fault,
     /// Stores of sixteen dwords, one after the other, those whose bits are set: `(pointer, bits)`, and the dwords in the
     /// first four vector registers. Changes no other registers than the mask registers. For code made for x86-64 with AVX-512 and
     /// the System V convention; elsewhere it is not called.

@@ -167,14 +167,14 @@ impl Loaded {
         }
     }
 
-    /// Key of its outline in the disk cache; libraries have none.
-    pub fn outline_key(&self) -> Option<Key> {
+    /// Key of its manifest in the disk cache; libraries have none.
+    pub fn manifest_key(&self) -> Option<Key> {
         let contents = match &self.contents {
             Contents::Zebin(bytes) => FileContents::Zebin(bytes),
             Contents::Text(text) => FileContents::Text(text),
             Contents::Library(..) => return None,
         };
-        Engine::outline_key(contents, self.device, self.versions)
+        Engine::manifest_key(contents, self.device, self.versions)
     }
 
     /// Reads a zebin.

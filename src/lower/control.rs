@@ -1,4 +1,4 @@
-//! Emission of control flow: execution masks, parked lanes, subroutines.
+//! Emission of control flow: execution masks, lanes awaiting reconvergence, subroutines.
 //!
 //! Each flow block has a *head* where control arrives. At a join the head first adds the lanes
 //! that wait there. The execution mask never is empty while a block's own instructions run.
@@ -94,8 +94,8 @@ impl Lowerer<'_> {
         self.b.switch_to(head);
         if let Some(wait) = self.ctl.wait[b] {
             let em = self.b.read(self.em);
-            let parked = self.b.read(wait);
-            let em = self.b.bin(BinOp::Or, em, parked);
+            let waiting = self.b.read(wait);
+            let em = self.b.bin(BinOp::Or, em, waiting);
             self.b.write(self.em, em);
             let none = self.empty_mask();
             self.b.write(wait, none);
@@ -133,8 +133,8 @@ impl Lowerer<'_> {
             }
             if let Some(wait) = self.ctl.exit_wait[s] {
                 let em = self.b.read(self.em);
-                let parked = self.b.read(wait);
-                let em = self.b.bin(BinOp::Or, em, parked);
+                let waiting = self.b.read(wait);
+                let em = self.b.bin(BinOp::Or, em, waiting);
                 self.b.write(self.em, em);
                 let none = self.empty_mask();
                 self.b.write(wait, none);

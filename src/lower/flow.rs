@@ -1,4 +1,4 @@
-//! The control-flow plan: basic blocks of the vISA program and where parked lanes are picked up.
+//! The control-flow plan: basic blocks of the vISA program and where lanes awaiting reconvergence are picked up.
 //!
 //! Blocks keep textual order, which is what reconvergence is defined by (docs/visa.md, "Control flow"): a lane that
 //! branches away waits at its target, and control continues at the textually earliest block where a

@@ -184,7 +184,7 @@ pub struct Function {
     /// What is known about addresses and masks of accesses; empty until the pass `shape` has run.
     pub shapes: BTreeMap<Inst, Shape>,
     /// Loads whose masked-off lanes nobody observes: a backend may leave anything there instead of zero.
-    pub quiet: BTreeSet<Inst>,
+    pub inactive_undef: BTreeSet<Inst>,
     /// What passes decided, and why.
     pub remarks: Vec<Remark>,
 }
@@ -207,7 +207,7 @@ impl Function {
             exchange: None,
             slm_bytes: 0,
             shapes: BTreeMap::new(),
-            quiet: BTreeSet::new(),
+            inactive_undef: BTreeSet::new(),
             remarks: Vec::new(),
         };
         f.new_block();

@@ -168,7 +168,7 @@ impl Access {
         })?;
         let mut f = f.clone();
         let shape = Shape {
-            guess: Some(self.bytes().into()),
+            speculative: Some(self.bytes().into()),
             ..Shape::default()
         };
         let any = self.stride.is_none() && self.lanes > 1;

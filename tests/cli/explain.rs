@@ -73,7 +73,7 @@ fn passes_that_are_left_out_decide_nothing() {
     let all = mandelbrot(&[]);
     assert!(all.says("masks", "what", mask));
     assert!(all.says("split", "what", "runs in 2 strips"));
-    let without = mandelbrot(&["--no-pass", "masks", "--no-pass", "strips"]);
+    let without = mandelbrot(&["--no-pass", "masks", "--no-pass", "strip-mine"]);
     assert!(!without.says("masks", "what", mask));
     assert_eq!(without.0["split"].as_array().unwrap().len(), 0);
     let naive = Explained::of_launch("sgemm", "sgemm_naive", &[]);

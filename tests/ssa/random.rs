@@ -45,7 +45,7 @@ fn optimised_functions_keep_the_meaning() {
         for s in [seed, seed + 1] {
             assert!(observe(&f, s) == observe(&g, s), "seed {seed}\n{f}\n{g}");
         }
-        let behind = stats.windows(2).filter(|w| w[0].name == "rows");
+        let behind = stats.windows(2).filter(|w| w[0].name == "split-rows");
         again += behind.filter(|w| w[1].name == "uniform").count();
     }
     assert!(again > 100, "{again} functions cut into rows");

@@ -9,6 +9,7 @@
 //! Cranelift comes back as [`BackendError::Internal`]. No code is made executable here.
 
 mod affine;
+mod anchors;
 mod atomic;
 mod bits;
 mod block_access;
@@ -21,7 +22,6 @@ mod div;
 mod emit;
 mod fault;
 mod float;
-mod guess;
 mod half;
 mod helper;
 mod image;
@@ -33,18 +33,18 @@ mod mask_plan;
 mod memory;
 mod message;
 mod ops;
-mod pins;
 mod pressure;
+mod speculative;
 
-mod records;
+mod access_group;
+mod all_in_bounds;
 mod rectangle;
 mod scaled;
 mod shift;
 mod shuffle;
-mod stretch;
 mod value;
-mod versions;
-mod whole;
+mod vec4;
+mod versioning;
 
 use std::sync::Arc;
 

@@ -377,8 +377,8 @@ impl Packer<'_> {
                 self.f.replace(half, part);
             }
         }
-        if self.f.quiet.contains(&pair.low) {
-            self.f.quiet.insert(whole);
+        if self.f.inactive_undef.contains(&pair.low) {
+            self.f.inactive_undef.insert(whole);
         }
         for remark in &mut self.f.remarks {
             if remark.inst == Some(pair.low) || remark.inst == Some(pair.high) {
