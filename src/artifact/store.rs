@@ -229,7 +229,7 @@ impl Store {
         })
     }
 
-    /// Checks that the directory is this user's, and nobody else's to write to.
+    /// Checks that the directory is this user's, and that no other user may write to it.
     fn trust(&self) -> Result<(), StoreError> {
         let found = fs::metadata(&self.root).map_err(io_error("look at", &self.root))?;
         match distrust(&found) {

@@ -21,7 +21,7 @@ use crate::isa::{DeviceName, Platform, Versions};
 pub const WORKER: &str = "__ocloc-worker";
 /// How long a compilation may take.
 const COMPILE_TIMEOUT: Duration = Duration::from_secs(300);
-/// What sources are compiled for when nobody says.
+/// What sources are compiled for by default.
 const DEFAULT_DEVICE: Platform = Platform::Skl;
 
 /// A file's contents, by what they are.

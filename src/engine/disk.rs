@@ -8,7 +8,7 @@ use etcetera::BaseStrategy;
 use super::manifest::ProgramManifest;
 use crate::artifact::{Artifact, Defect, Key, Store};
 
-/// Bytes that a cache may hold if nobody says.
+/// Bytes that a cache may hold by default.
 const DEFAULT_LIMIT: u64 = 512 << 20;
 
 /// A directory of compiled kernels, shared with other processes.

@@ -110,7 +110,7 @@ impl Kernel {
         self.meta().simd.into()
     }
 
-    /// The vISA text, behind it that of the functions which the kernel calls through the stack: what lines of vISA refer to.
+    /// The vISA text, after it that of the functions which the kernel calls through the stack: what lines of vISA refer to.
     /// Empty for a kernel from a library, which has code only.
     pub fn text(&self) -> &str {
         self.visa().map_or("", |visa| &visa.text)

@@ -359,7 +359,7 @@ impl Kernel {
         let (kernel, oob) = (self.clone(), launch.oob);
         let (sender, code) = mpsc::sync_channel(1);
         let compile = move || {
-            // Nobody receives it if the launch has ended.
+            // There is no receiver if the launch has ended.
             let _ = sender.send(kernel.compiled(ids, oob));
         };
         std::thread::Builder::new()

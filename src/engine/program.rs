@@ -325,7 +325,7 @@ fn zebin_visa(
     })
 }
 
-/// Puts a function's text behind a kernel's, and its instructions to the lines where they are then.
+/// Puts a function's text after a kernel's, and its instructions to the lines where they are then.
 fn append_text(text: &mut String, function: &str, module: &mut Module) {
     if !text.ends_with('\n') {
         text.push('\n');

@@ -472,7 +472,7 @@ impl Lowerer<'_> {
         Ok(self.b.splat(addresses, lanes as u16))
     }
 
-    /// Behind a call, made or not: a scalar stack call gives the lanes back that it was made by; when lanes of other
+    /// After a call, made or not: a scalar stack call gives the lanes back that it was made by; when lanes of other
     /// addresses stayed behind, they are next, while those that have returned wait.
     pub(super) fn go_on_behind(&mut self, b: usize) {
         if let Some(&saved) = self.ctl.saved.get(&b) {
@@ -500,7 +500,7 @@ impl Lowerer<'_> {
         self.b.jump(self.ctl.heads[b]);
     }
 
-    /// Parks the lanes that do not make a call behind it, and goes on where some do.
+    /// Lets the lanes that do not make a call wait after it, and goes on where some do.
     fn leave_lanes(&mut self, b: usize, inst: &Inst) -> Result<(), Fail> {
         let wide = inst.exec.lanes() > 1 && inst.op != Opcode::Call;
         let taken = if wide || decision(inst) == Decision::Lanes {

@@ -14,7 +14,7 @@ use super::edit::{unary, uniform_const};
 use crate::ssa::dom::DomTree;
 use crate::ssa::{BinOp, Block, BlockCall, Function, InstData, Op, Term, UnOp, Value, ValueDef};
 
-/// Longest block that is done for nobody, in instructions.
+/// Longest block that is executed under an empty mask, in instructions.
 const MAX_INSTS: usize = 200;
 
 /// How far chains of selects and conjunctions are followed.
@@ -64,7 +64,7 @@ fn round(f: &mut Function) -> usize {
     changes
 }
 
-/// The block that the end of `b` jumps over when a mask is empty, and how it goes on behind it.
+/// The block that the end of `b` jumps over when a mask is empty, and how it goes on after it.
 fn skipped(f: &Function, dom: &DomTree, b: Block) -> Option<(Block, BlockCall)> {
     let Term::Branch { cond, then, other } = &f.block(b).term else {
         return None;
@@ -104,7 +104,7 @@ struct Check<'a> {
 }
 
 impl Check<'_> {
-    /// Nobody sees that the instruction was carried out.
+    /// Nothing sees that the instruction was carried out.
     fn has_no_effect(&self, data: &InstData) -> bool {
         match data.op {
             Op::Load(_) | Op::Store(_) | Op::Atomic(_) | Op::Image(_) => {

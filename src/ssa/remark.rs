@@ -118,7 +118,7 @@ pub enum Way {
     Records(u16),
     /// The processor's gather or scatter.
     Gather,
-    /// A call of the runtime for so many lanes.
+    /// A call of the runtime for a given number of lanes.
     Runtime(u16),
     /// A scalar, as the program has it.
     Scalar,

@@ -64,7 +64,7 @@ fn other_things_in_place_of_an_entry_are_replaced() {
         fs::remove_file(path).unwrap();
         symlink(rig.parent(), path).unwrap();
     });
-    survives("a pipe that nobody writes to", |_, path| {
+    survives("a pipe without a writer", |_, path| {
         fs::remove_file(path).unwrap();
         let made = Command::new("mkfifo").arg(path).status().unwrap();
         assert!(made.success());
@@ -128,7 +128,7 @@ fn a_cache_that_cannot_be_made_is_done_without() {
     assert_eq!(fs::read_to_string(rig.dir()).unwrap(), "a file");
 }
 
-/// `run` of the command with this cache, behind some shell text; returns what it says about the cache.
+/// `run` of the command with this cache, after some shell text; returns what it says about the cache.
 fn saxpy(before: &str, rig: &Rig) -> String {
     let zebin = concat!(
         env!("CARGO_MANIFEST_DIR"),

@@ -109,7 +109,7 @@ fn merged_pairs_keep_the_meaning() {
     assert!(after < before * 9 / 10, "{before} accesses, {after} left");
 }
 
-/// A load may leave anything in lanes that are off only if nobody looks at those of either half.
+/// A load may leave anything in lanes that are off only if nothing looks at those of either half.
 #[test]
 fn loads_with_lanes_that_are_seen_stay_apart_from_others() {
     let text = "function \"f\" simd 16 frame 64

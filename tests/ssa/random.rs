@@ -34,7 +34,7 @@ fn the_pipeline_keeps_the_meaning() {
     }
 }
 
-/// The passes as they run, with those that run again behind others.
+/// The passes as they run, with those that run again after others.
 #[test]
 fn optimised_functions_keep_the_meaning() {
     let mut again = 0;

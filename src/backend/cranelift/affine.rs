@@ -1,9 +1,9 @@
-//! Fast paths of accesses whose addresses run evenly over the lanes: `base + lane * stride`.
+//! Fast paths of affine accesses: lane `i` accesses `base + i * stride`.
 //!
 //! Shapes come from the function's table, or from `local_shape` where it has none.
-//! One test decides for all lanes: the shape holds, and the whole run of bytes is inside. A packed
-//! run is then a few vector loads or stores, a stride of zero one scalar load. Loads need no full
-//! mask, since reading memory that is inside disturbs nobody; stores do.
+//! One test decides for all lanes: the shape holds, and all bytes between the lowest and the highest
+//! lane are inside. Packed lanes are then a few vector loads or stores, a stride of zero is one scalar
+//! load. Stores need a full mask. Loads do not: reading disabled lanes that are inside has no effect.
 
 use std::mem::offset_of;
 

@@ -11,7 +11,7 @@ use super::value::piece_count;
 use crate::backend::CodegenEffort;
 use crate::ssa::{Function, Inst, Lane, Op, Value};
 
-/// Pieces of loaded vectors that nobody needs but what was computed of them, from which on that is computed.
+/// Pieces of loaded vectors that nothing needs but what was computed of them, from which on that is computed.
 const HELD: usize = 12;
 
 /// By number of an instruction, what to compute in front of it.
@@ -45,7 +45,7 @@ struct Course<'f> {
     enough: usize,
 }
 
-/// Finds the places in a course of instructions; `leaves` says which values are used behind it.
+/// Finds the places in a course of instructions; `leaves` says which values are used after it.
 fn find(f: &Function, insts: &[Inst], leaves: impl Fn(Value) -> bool) -> Anchors {
     let mut course = Course {
         f,
@@ -170,7 +170,7 @@ impl Emit<'_> {
 mod tests {
     use super::*;
 
-    /// Sums of products of loaded vectors, so many in a row, of which each is used once.
+    /// Sums of products of loaded vectors, several in a row, each of which is used once.
     fn sums(products: usize) -> Function {
         let mut text = String::from(
             "function \"sums\" simd 16 frame 64\nsite 0 = read slm 4 \"gather4_scaled\" line 1\n\nbb0:\n  \
@@ -211,7 +211,7 @@ mod tests {
             .collect();
         assert_eq!(names, [[10], [18], [26], [34]]);
         for (&n, values) in places {
-            // In front of the load behind the sum, or of the store.
+            // In front of the load after the sum, or of the store.
             assert!(f.inst(insts[n - 1]).results.contains(&values[0]));
         }
     }
@@ -220,7 +220,7 @@ mod tests {
     fn what_is_kept_anyway_is_not_computed_early() {
         let f = sums(8);
         let insts = &f.block(Function::ENTRY).insts;
-        // All that is loaded is needed behind the block.
+        // All that is loaded is needed after the block.
         let loaded = |v: Value| matches!(f.def_inst(v).map(|d| &d.op), Some(Op::Load(_)));
         assert!(find(&f, insts, loaded).is_empty());
         assert!(find(&sums(1), &sums(1).block(Function::ENTRY).insts, |_| false).is_empty());

@@ -66,7 +66,7 @@ pub(super) enum Key {
     SurfaceSize(u8),
     /// See `memory.rs`: a pointer that may be accessed, whatever the size.
     SafeBase(super::memory::Place, u32),
-    /// First offset that is out of bounds for an element of so many bytes.
+    /// First offset that is out of bounds for an element of a given number of bytes.
     Limit(super::memory::Place, u32),
     /// Test of local ids.
     EvenIds(super::local_shape::Ids),

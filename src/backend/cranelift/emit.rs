@@ -39,7 +39,7 @@ pub(super) struct Emit<'a> {
     pub ctx: Context,
     /// Constants and mask conversions made in the current SSA block. Empty in side blocks.
     pub cache: BlockCache,
-    /// Whether each value is read anywhere; empty where nobody asks.
+    /// Whether each value is read anywhere; empty where it is not needed.
     pub read: Vec<bool>,
     /// Accesses that go to the runtime whatever their shape: in the version of a block that goes by messages.
     pub by_message: Vec<Inst>,
@@ -158,7 +158,7 @@ impl<'f> InstBuilderBase<'f> for Ins<'f> {
 /// Memory that kernels read and write: unaligned, checked by us.
 pub(super) const DATA: MemFlagsData = MemFlagsData::new().with_notrap();
 
-/// Context fields that nobody changes while the entry point runs.
+/// Context fields that nothing changes while the entry point runs.
 pub(super) const READONLY: MemFlagsData = MemFlagsData::new()
     .with_notrap()
     .with_readonly()

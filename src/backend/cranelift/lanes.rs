@@ -311,7 +311,7 @@ impl Emit<'_> {
         lanes.addr.iter().map(|&a| offset(self, a)).collect()
     }
 
-    /// Masks of offsets at which so many bytes are not inside.
+    /// Masks of offsets at which a given number of bytes are not inside.
     pub fn outside_limit(&mut self, bytes: u32, lanes: &Lanes, offsets: &[V]) -> Vec<V> {
         let limit = match lanes.flat {
             true => self.flat_limit(bytes),

@@ -2,7 +2,7 @@
 //!
 //! Cranelift's vectors are 128 bits wide and many vector operations are missing or make it panic,
 //! so everything is legalised before Cranelift sees it: a vector value is an array of 128-bit
-//! *pieces* (the last one padded with lanes nobody reads), a lane mask is kept either as a bit per
+//! *pieces* (the last one padded with lanes nothing reads), a lane mask is kept either as a bit per
 //! lane in one register or as pieces of all-ones and all-zeros lanes.
 //!
 //! Guarantees: the bytes refer to no external symbol and need no relocation; a panic inside

@@ -83,7 +83,7 @@ impl Emit<'_> {
         self.by_message.clear();
         self.leave_version(block, &plan, join);
 
-        // Behind the versions there is only what they hand on.
+        // After the versions there is only what they hand on.
         let made = plan.rest.iter().flat_map(|&i| &self.f.inst(i).results);
         for v in made {
             self.vals[v.0 as usize] = Val::None;
@@ -322,7 +322,7 @@ impl Emit<'_> {
         (plan.rest.len() + self.sinks(&plan) <= most).then_some(plan)
     }
 
-    /// How many vectors that are computed in front of the test nobody needs there, but both versions: Cranelift computes them
+    /// How many vectors that are computed in front of the test nothing needs there, but both versions: Cranelift computes them
     /// in each.
     fn sinks(&self, plan: &Plan) -> usize {
         let f = self.f;

@@ -240,7 +240,7 @@ impl<'c> Emit<'c, '_> {
         Ok(self.offsets_from(middle, self.as_vector(index)?))
     }
 
-    /// What is 2 GiB behind the base.
+    /// What is 2 GiB after the base.
     fn middle(
         &mut self,
         region: Region<'c>,
@@ -263,7 +263,7 @@ impl<'c> Emit<'c, '_> {
             .collect()
     }
 
-    /// Gathers one component, so many lanes at a time as do fastest.
+    /// Gathers one component, in steps of the number of lanes that is fastest.
     pub fn gather_lanes(
         &mut self,
         elem: Lane,

@@ -1,8 +1,8 @@
-//! Fast paths of accesses whose addresses run evenly over the lanes: `base + lane * stride`.
+//! Fast paths of affine accesses: lane `i` accesses `base + i * stride`.
 //!
-//! One test decides for all lanes: the shape holds, and the whole run of bytes is inside. A packed run is then one vector
-//! load or store, a stride of zero one scalar load. Loads need no full mask, since reading memory that is inside disturbs
-//! nobody; stores do.
+//! One test decides for all lanes: the shape holds, and all bytes between the lowest and the highest lane are inside. Packed
+//! lanes are then one vector load or store, a stride of zero is one scalar load. Stores need a full mask. Loads do not: reading
+//! disabled lanes that are inside has no effect.
 
 use inkwell::IntPredicate;
 use inkwell::basic_block::BasicBlock;
@@ -55,7 +55,7 @@ pub(super) struct Strided {
 pub(super) const MAX_SPAN: u64 = 1 << 24;
 
 impl Strided {
-    /// The run of an access with so many lanes, if it is short enough for one test.
+    /// The run of an access with a given number of lanes, if it is short enough for one test.
     pub fn new(access: MemAccess, count: u16, stride: i64) -> Option<Strided> {
         let record = u64::from(access.elem.bytes()) * u64::from(access.comps);
         let kind = match stride {
@@ -215,7 +215,7 @@ impl<'c> Emit<'c, '_> {
         self.remark_access(inst, way, bounds);
     }
 
-    /// Blocks for the usual way, the other, and behind both.
+    /// Blocks for the usual way, the other, and after both.
     pub fn two_ways(
         &mut self,
         ok: V<'c>,

@@ -44,9 +44,9 @@ pub(super) enum Key {
     SurfaceSize(u8),
     /// A pointer that may be accessed, whatever the size.
     SafeBase(Place, u32),
-    /// What is 2 GiB behind the base of a region.
+    /// What is 2 GiB after the base of a region.
     Middle(Place),
-    /// First offset that is out of bounds for an element of so many bytes.
+    /// First offset that is out of bounds for an element of a given number of bytes.
     Limit(Place, u32),
     /// Whether two regions have no byte in common.
     Apart(Place, Place),
@@ -98,7 +98,7 @@ impl<'c> Emit<'c, '_> {
         }
     }
 
-    /// Loads what nobody changes while the entry point runs.
+    /// Loads what nothing changes while the entry point runs.
     pub fn load_constant(
         &self,
         ty: BasicTypeEnum<'c>,

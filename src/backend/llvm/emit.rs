@@ -50,7 +50,7 @@ impl From<&str> for InternalError {
     }
 }
 
-/// A bit for each of so many lanes, of which there are 1 to 32.
+/// A bit for each of a given number of lanes, of which there are 1 to 32.
 pub(super) const fn low_bits(lanes: u16) -> u32 {
     u32::MAX >> (32 - lanes as u32)
 }
@@ -83,7 +83,7 @@ pub(super) struct Emit<'c, 'f> {
     pub ctx: ThreadLoop<'c>,
     /// Source lines.
     pub lines: Lines<'c>,
-    /// Whether each value is read anywhere; empty where nobody asks.
+    /// Whether each value is read anywhere; empty where it is not needed.
     pub read: Vec<bool>,
     /// What was decided about accesses.
     pub remarks: Vec<Remark>,
@@ -202,7 +202,7 @@ impl<'c, 'f> Emit<'c, 'f> {
         Ok(())
     }
 
-    /// Goes on in a new block that comes behind this one only. LLVM's usual effort makes one block of both.
+    /// Goes on in a new block that comes after this one only. LLVM's usual effort makes one block of both.
     pub fn cut(&self) -> EmitResult<()> {
         let next = self.cx.append_basic_block(self.func, CUT);
         self.jump(next)?;
@@ -342,7 +342,7 @@ impl<'c, 'f> Emit<'c, 'f> {
         })
     }
 
-    /// Zero-extends or truncates integers to lanes of so many bits.
+    /// Zero-extends or truncates integers to lanes of a given number of bits.
     pub fn resize(&self, v: impl Into<V<'c>>, bits: u32) -> EmitResult<V<'c>> {
         let v = v.into();
         let (have, to): (u32, BasicTypeEnum) = match v {
@@ -560,7 +560,7 @@ impl<'c, 'f> Emit<'c, 'f> {
             .ok_or_else(|| InternalError(format!("LLVM has no {name}")))
     }
 
-    /// Calls one of `llvm.masked.*`, for elements at any address: before LLVM 22 that is said in an operand behind the pointer.
+    /// Calls one of `llvm.masked.*`, for elements at any address: before LLVM 22 that is said in an operand after the pointer.
     pub fn call_masked(
         &self,
         callee: FunctionValue<'c>,
@@ -583,7 +583,7 @@ impl<'c, 'f> Emit<'c, 'f> {
         })
     }
 
-    /// Bits of a mask of so many lanes as `i32`, lane 0 lowest.
+    /// Bits of a mask of a given number of lanes as `i32`, lane 0 lowest.
     pub fn mask_bits(&self, mask: V<'c>, lanes: u16) -> EmitResult<V<'c>> {
         let word = self.int(u32::from(padded_lanes(lanes)));
         let bits = self.cast_bits(mask, word.into())?;

@@ -16,7 +16,7 @@ impl<'c> Emit<'c, '_> {
         self.options.oob != OobPolicy::ReadZeroSkipWrite && space != Space::Regs
     }
 
-    /// Calls the fault helper when any bit of `faulting` is set, with the addresses (`i32` or `i64`) of so many lanes
+    /// Calls the fault helper when any bit of `faulting` is set, with the addresses (`i32` or `i64`) of a given number of lanes
     /// and the surface; under `Trap` leaves the function. When it goes on, `then` comes next.
     pub fn report(
         &mut self,

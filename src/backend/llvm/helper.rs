@@ -13,7 +13,7 @@ use super::extended;
 use crate::ssa::{BarrierStep, FpEnvOp, Ty, Value};
 
 impl<'c> Emit<'c, '_> {
-    /// Calls the helper whose pointer is at `offset` in the table. The result is an integer of so many bits, or nothing.
+    /// Calls the helper whose pointer is at `offset` in the table. The result is an integer of a given number of bits, or nothing.
     pub fn call_helper(
         &mut self,
         offset: usize,

@@ -12,7 +12,7 @@ use crate::ssa::{ImageAccess, Lane, Space, Ty, Value};
 /// Rows of a message's block: three coordinates, four channels.
 const ROWS: u32 = 7;
 
-/// Bytes of a message to so many lanes.
+/// Bytes of a message to a given number of lanes.
 pub(super) const fn image_bytes(lanes: u16) -> u32 {
     ROWS * padded(Ty::vector(Lane::I32, lanes))
 }

@@ -94,8 +94,8 @@ impl<'c> Emit<'c, '_> {
         self.answer(lanes, q, (holds, from, lead))
     }
 
-    /// The pointer for lane 0 at an offset, of which the lane that was looked at is so many bytes away. In 64 bits the offset may be
-    /// below zero. Of lanes that count, none is before the one that was looked at, and none may be behind the end of 32 bits.
+    /// The pointer for lane 0 at an offset, which is this many bytes from the lane that was looked at. In 64 bits the offset may be
+    /// below zero. Of lanes that count, none is before the one that was looked at, and none may be after the end of 32 bits.
     fn answer(
         &mut self,
         lanes: &Lanes<'c>,

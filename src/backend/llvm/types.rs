@@ -51,7 +51,7 @@ pub(super) fn lanes_of(scalar: BasicTypeEnum<'_>, lanes: u16) -> BasicTypeEnum<'
 }
 
 /// Lanes of the LLVM value of an SSA value: the next power of two. LLVM does not get all operations right on other
-/// counts. What the lanes beyond hold is nobody's concern, but it is never undefined: they may end in a division.
+/// counts. What the lanes beyond hold does not matter, but it is never undefined: they may end in a division.
 pub(super) const fn padded_lanes(lanes: u16) -> u16 {
     lanes.next_power_of_two()
 }
@@ -67,7 +67,7 @@ impl<'c> Emit<'c, '_> {
         lanes_of(scalar_type(self.cx, ty.lane), ty.lanes)
     }
 
-    /// Integers of so many bits.
+    /// Integers of a given number of bits.
     pub fn int(&self, bits: u32) -> IntType<'c> {
         int_type(self.cx, bits)
     }

@@ -82,7 +82,7 @@ fn apart(a: &Access, b: &Access) -> bool {
 }
 
 impl<'c> Emit<'c, '_> {
-    /// True for accesses of so many lanes that are records.
+    /// True for accesses of a given number of lanes that are records.
     pub fn has_vec4(&self, access: MemAccess, lanes: u16) -> bool {
         let wide = matches!((access.elem.bytes(), access.comps), (4, 4) | (8, 2));
         wide && matches!(lanes, 8 | 16 | 32)
@@ -176,7 +176,7 @@ impl<'c> Emit<'c, '_> {
         Ok(apart)
     }
 
-    /// Gives up copies that are loaded in these instructions, of which there will be versions, and stored behind them: only
+    /// Gives up copies that are loaded in these instructions, of which there will be versions, and stored after them: only
     /// components are handed on.
     pub fn part_copies(&mut self, insts: &[Inst]) {
         let copies = &mut self.versioning.copies;
@@ -224,7 +224,7 @@ impl<'c> Emit<'c, '_> {
         record.then_some(*access)
     }
 
-    /// The load and the store, if that is what the store writes and nobody else reads it.
+    /// The load and the store, if that is what the store writes and nothing else reads it.
     fn copied(&self, inst: Inst, insts: &[Inst]) -> Option<(Access, Access)> {
         let f = self.f;
         let store = self.record(inst).filter(|a| !a.load)?;

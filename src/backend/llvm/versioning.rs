@@ -30,7 +30,7 @@ const MIN_ACCESSES: usize = 2;
 /// Instructions beside the accesses that are translated twice, for each access.
 const TWICE: usize = 6;
 
-/// Instructions behind the last access up to which versions go on to the end of their block.
+/// Instructions after the last access up to which versions go on to the end of their block.
 const REST: usize = 8;
 
 /// Instructions that are looked at.
@@ -407,7 +407,7 @@ impl<'c> Emit<'c, '_> {
         Ok(after.is_empty())
     }
 
-    /// Drops what these instructions made: another version makes it anew, and behind the versions there is only what they hand
+    /// Drops what these instructions made: another version makes it anew, and after the versions there is only what they hand
     /// on. There the rest is lost to those who find a value through the definition of another.
     fn forget(&mut self, insts: &[Inst], lost: bool) {
         let f = self.f;
@@ -417,7 +417,7 @@ impl<'c> Emit<'c, '_> {
         }
     }
 
-    /// Values of `rest` that somebody behind it reads.
+    /// Values of `rest` that somebody after it reads.
     fn handed_on(&mut self, rest: &[Inst], after: &[Inst], end: &End<'c>) -> Vec<Value> {
         let f = self.f;
         let mut used: HashSet<Value> = after.iter().flat_map(|&i| uses::read(f, i)).collect();
@@ -428,7 +428,7 @@ impl<'c> Emit<'c, '_> {
         if self.escapes.is_empty() {
             self.escapes = uses::escapes(f);
         }
-        // Nobody but a copy reads what it loads, and not as components.
+        // Nothing but a copy reads what it loads, and not as components.
         let read = rest.iter().filter(|&&i| !self.is_copied(i));
         let made = read.flat_map(|&i| &f.inst(i).results);
         made.filter(|v| used.contains(v) || self.escapes[v.0 as usize])

@@ -6,7 +6,7 @@
 //! start is replaced by one that contains it, or by all lanes, when demand crosses an edge.
 //!
 //! Afterwards `select(m, a, b)` whose demanded lanes all lie in `m` is `a`, and `x & m` as well is `x`; loads of which
-//! nobody observes disabled lanes are noted in [`Function::inactive_undef`].
+//! nothing observes disabled lanes are noted in [`Function::inactive_undef`].
 
 use super::facts::{Facts, Part, window};
 use crate::passes::edit::uniform_const;
@@ -25,7 +25,7 @@ enum Demand {
 /// Times that the demand of a value may grow before it is taken to be all lanes.
 const GROWTH: u8 = 6;
 
-/// Drops selects and conjunctions that nobody can observe.
+/// Drops selects and conjunctions that nothing can observe.
 pub(super) fn run(f: &mut Function, dom: &DomTree, facts: &mut Facts) -> usize {
     let mut pass = Pass {
         demand: vec![Demand::Nothing; f.values.len()],
@@ -66,9 +66,9 @@ fn remark(
     for &(v, _) in dropped {
         let select = f.def_inst(v).is_some_and(|data| data.op == Op::Select);
         let what = if select {
-            "a select is dropped: nobody sees its other side"
+            "a select is dropped: its other side is not observable"
         } else {
-            "a mask is not narrowed: nobody sees the lanes that it would lose"
+            "a mask is not narrowed: the lanes that it would lose are not observable"
         };
         f.remark_value(v, Decision::MaskUsed(what));
     }

@@ -51,7 +51,7 @@ fn is_full(f: &Function, mask: Value) -> bool {
     }
 }
 
-/// True for records that are loaded as vectors, and atomics whose results nobody wants.
+/// True for records that are loaded as vectors, and atomics whose results nothing wants.
 fn is_by_itself(f: &Function, i: Inst, uses: &[u32]) -> bool {
     let data = f.inst(i);
     match &data.op {
@@ -170,7 +170,7 @@ pub(super) fn is_same(f: &Function, a: Value, b: Value) -> bool {
     a == b || f.ty(a) == f.ty(b) && equal
 }
 
-/// Puts the halves of each pair next to each other: what depends on the lower one goes behind the upper one. Pairs are in the
+/// Puts the halves of each pair next to each other: what depends on the lower one goes after the upper one. Pairs are in the
 /// order of their blocks, and lie apart.
 pub(super) fn bring_together(f: &mut Function, pairs: &[Pair]) {
     for of_block in pairs.chunk_by(|a, b| a.block == b.block) {

@@ -34,7 +34,7 @@ struct Loop {
     header: Block,
     /// Blocks, the header first, in reverse post order.
     blocks: Vec<Block>,
-    /// The one block behind the loop.
+    /// The one block after the loop.
     exit: Block,
     /// Lanes of its vectors.
     lanes: u16,
