@@ -246,8 +246,8 @@ fn plan(record: &KernelRecord) -> Option<String> {
         variants.collect::<String>(),
         at(offset_of!(Helpers, load)),
         at(offset_of!(Helpers, store)),
-        at(offset_of!(Helpers, load_quiet)),
-        at(offset_of!(Helpers, store_quiet)),
+        at(offset_of!(Helpers, load_preserve_all)),
+        at(offset_of!(Helpers, store_preserve_all)),
     );
     for slot in &record.plan.slots {
         let (kind, argument, from) = match slot.source {

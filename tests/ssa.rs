@@ -6,17 +6,17 @@ mod eval;
 mod generate;
 #[path = "ssa/golden.rs"]
 mod golden;
-#[path = "ssa/halves.rs"]
-mod halves;
+#[path = "ssa/merge_splits.rs"]
+mod merge_splits;
 #[path = "ssa/observe.rs"]
 mod observe;
+#[path = "ssa/pairs.rs"]
+mod pairs;
 #[path = "ssa/random.rs"]
 mod random;
-#[path = "ssa/strips.rs"]
-mod strips;
+#[path = "ssa/strip_mine.rs"]
+mod strip_mine;
 #[path = "ssa/text.rs"]
 mod text;
-#[path = "ssa/twins.rs"]
-mod twins;
 #[path = "ssa/verify.rs"]
 mod verify;

@@ -101,8 +101,8 @@ pub const ENGINES: &[Engine] = &[
         make: || native::machine(native::plain()),
     },
     Engine {
-        name: "cranelift-flattened",
-        make: || native::machine(native::flattened()),
+        name: "cranelift-if-converted",
+        make: || native::machine(native::if_converted()),
     },
     Engine {
         name: "cranelift-unoptimised",

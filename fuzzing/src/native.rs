@@ -42,7 +42,7 @@ fn tuned(tuning: Tuning) -> EngineOptions {
 }
 
 /// Code under empty masks executed without effect, registers allocated in one pass, and whole groups a call.
-pub fn flattened() -> EngineOptions {
+pub fn if_converted() -> EngineOptions {
     let tuning = Tuning {
         masks: Masks::Select,
         dispatch: Dispatch::Group,

@@ -6,14 +6,14 @@ pub mod llvm;
 
 mod atomics;
 mod axes;
+mod barrier_loop;
+mod descriptors;
 mod fallback;
 mod install;
 mod library;
-mod rounds;
 mod strategy;
 mod tuning;
 mod uses;
-mod words;
 
 pub use axes::{
     AXES, Axis, BackendKind, Bounds, Choice, CodegenEffort, Cpu, Dispatch, Gather, Masks, OptLevel,

@@ -28,12 +28,12 @@ impl BackendKind {
         Err(without_llvm())
     }
 
-    /// Passes over the SSA that make this code generator's code worse. `strips` cuts vectors into pieces for code generators
+    /// Passes over the SSA that make this code generator's code worse. `strip-mine` cuts vectors into pieces for code generators
     /// with narrow registers; LLVM has them as wide as the processor does.
     pub const fn unwanted_passes(self) -> &'static [&'static str] {
         match self {
             BackendKind::Cranelift => &[],
-            BackendKind::Llvm => &["strips"],
+            BackendKind::Llvm => &["strip-mine"],
         }
     }
 }

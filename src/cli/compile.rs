@@ -329,7 +329,7 @@ impl Compiler {
         let (sender, made) = mpsc::sync_channel(1);
         let (generator, compiled) = (self.generator.clone(), kernel.clone());
         thread::spawn(move || {
-            // Nobody receives it if it took too long.
+            // There is no receiver if it took too long.
             let _ = sender.send(compiled.ahead_of_time(generator.backend(), oob));
         });
         match made.recv_timeout(limit) {

@@ -205,9 +205,13 @@ fn masks<'a>(remarks: impl Iterator<Item = &'a Remark>) -> Vec<Mask> {
 
 fn split(remark: &Remark) -> Option<Split> {
     let (split, what) = match remark.decision {
-        Decision::Strips { strips } => (true, format!("the loop runs in {strips} strips of lanes")),
-        Decision::NoStrips(why) => (false, format!("the loop runs for all lanes at once: {why}")),
-        Decision::Versions { accesses } => (
+        Decision::StripMined { strips } => {
+            (true, format!("the loop runs in {strips} strips of lanes"))
+        }
+        Decision::NotStripMined(why) => {
+            (false, format!("the loop runs for all lanes at once: {why}"))
+        }
+        Decision::Versioned { accesses } => (
             true,
             format!(
                 "two versions: one for when one test holds for {accesses} accesses, one by the runtime"

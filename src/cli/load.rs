@@ -21,7 +21,7 @@ use crate::isa::{DeviceName, Platform, Versions};
 pub const WORKER: &str = "__ocloc-worker";
 /// How long a compilation may take.
 const COMPILE_TIMEOUT: Duration = Duration::from_secs(300);
-/// What sources are compiled for when nobody says.
+/// What sources are compiled for by default.
 const DEFAULT_DEVICE: Platform = Platform::Skl;
 
 /// A file's contents, by what they are.
@@ -167,14 +167,14 @@ impl Loaded {
         }
     }
 
-    /// Key of its outline in the disk cache; libraries have none.
-    pub fn outline_key(&self) -> Option<Key> {
+    /// Key of its manifest in the disk cache; libraries have none.
+    pub fn manifest_key(&self) -> Option<Key> {
         let contents = match &self.contents {
             Contents::Zebin(bytes) => FileContents::Zebin(bytes),
             Contents::Text(text) => FileContents::Text(text),
             Contents::Library(..) => return None,
         };
-        Engine::outline_key(contents, self.device, self.versions)
+        Engine::manifest_key(contents, self.device, self.versions)
     }
 
     /// Reads a zebin.

@@ -107,8 +107,8 @@ pub(crate) enum FileFormat {
     Text,
 }
 
-/// Everything that a program's outline depends on: the file as it is, so that nothing of it has to be read to look for the
-/// outline.
+/// Everything that a program's manifest depends on: the file as it is, so that nothing of it has to be read to look for the
+/// manifest.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct FileKey {
     build: Build,
@@ -193,7 +193,7 @@ impl<'a> KeyParts<'a> {
 mod tests {
     use super::*;
     use crate::backend::{AXES, OobPolicy, Strategy, Tuning};
-    use crate::passes::Halves;
+    use crate::passes::MergeSplits;
     use crate::passes::pipeline::PASSES;
     use serde_json::Value;
     use std::collections::BTreeSet;
@@ -384,13 +384,26 @@ mod tests {
             };
             see(&backend, codegen, passes(), &kernel, LocalIdShape::General);
         }
-        let flatten = PassOptions {
-            flatten: true,
+        let if_convert = PassOptions {
+            if_convert: true,
             ..passes()
         };
-        see(&backend, codegen(), flatten, &kernel, LocalIdShape::General);
-        for halves in [Halves::Scattered, Halves::Loads, Halves::Records] {
-            let passes = PassOptions { halves, ..passes() };
+        see(
+            &backend,
+            codegen(),
+            if_convert,
+            &kernel,
+            LocalIdShape::General,
+        );
+        for merge_splits in [
+            MergeSplits::Scattered,
+            MergeSplits::Loads,
+            MergeSplits::Vec4,
+        ] {
+            let passes = PassOptions {
+                merge_splits,
+                ..passes()
+            };
             see(&backend, codegen(), passes, &kernel, LocalIdShape::General);
         }
         for (name, _) in PASSES {

@@ -33,7 +33,7 @@ mod kernel;
 mod key;
 mod launch;
 mod library;
-mod outline;
+mod manifest;
 mod plan;
 mod program;
 mod specialised;
@@ -144,7 +144,7 @@ impl Engine {
     pub fn with_memory(mut options: EngineOptions, memory: DeviceMemory) -> Result<Engine, Error> {
         let unwanted = options.strategy.backend.unwanted_passes();
         options.passes.disabled.extend(unwanted);
-        options.passes.flatten |= options.strategy.tuning.masks == Masks::Select;
+        options.passes.if_convert |= options.strategy.tuning.masks == Masks::Select;
         let backend = options.strategy.host()?;
         Ok(Engine(Arc::new(Inner {
             memory,
@@ -192,7 +192,7 @@ impl Engine {
             bytes,
             platform,
         };
-        self.outlined(&file, &digest, || {
+        self.with_manifest(&file, &digest, || {
             let zebin = Zebin::parse_with(bytes, self.0.options.versions)?;
             Program::from_zebin(self.clone(), zebin, digest, platform)
         })
@@ -215,13 +215,13 @@ impl Engine {
             platform: Some(platform),
         };
         let digest = *blake3::hash(text.as_bytes()).as_bytes();
-        self.outlined(&unread, &digest, || {
+        self.with_manifest(&unread, &digest, || {
             Program::from_text(self.clone(), file, text, platform)
         })
     }
 
-    /// Key of a file's outline in the disk cache: of a zebin, or of vISA text.
-    pub(crate) fn outline_key(
+    /// Key of a file's manifest in the disk cache: of a zebin, or of vISA text.
+    pub(crate) fn manifest_key(
         contents: FileContents<'_>,
         platform: Option<Platform>,
         versions: Versions,
@@ -233,8 +233,8 @@ impl Engine {
         FileKey::new(format, blake3::hash(bytes).as_bytes(), platform, versions).key()
     }
 
-    /// The program of a file: from the outline that was kept of it, else as `read` reads it.
-    fn outlined(
+    /// The program of a file: from the manifest that was kept of it, else as `read` reads it.
+    fn with_manifest(
         &self,
         file: &Unread<'_>,
         digest: &[u8; 32],
@@ -246,19 +246,19 @@ impl Engine {
         let Some((disk, key)) = place else {
             return read();
         };
-        if let Some(outline) = disk.load_outline(&key) {
+        if let Some(manifest) = disk.load_manifest(&key) {
             let file = ProgramFile {
                 format: file.format,
                 name: file.name.to_owned(),
                 bytes: file.bytes.to_vec(),
-                platform: outline.platform,
+                platform: manifest.platform,
                 versions,
             };
-            return Program::from_outline(self, outline, file);
+            return Program::from_manifest(self, manifest, file);
         }
         let program = read()?;
-        if let Some(outline) = program.outline() {
-            disk.save_outline(&key, &outline);
+        if let Some(manifest) = program.manifest() {
+            disk.save_manifest(&key, &manifest);
         }
         Ok(program)
     }

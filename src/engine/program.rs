@@ -7,7 +7,7 @@ use super::abi;
 use super::error::Error;
 use super::kernel::{Kernel, KernelParts, Source, Visa};
 use super::key::{FileFormat, KernelPart};
-use super::outline::{KernelOutline, LoadedData, ProgramOutline, info_meta, text_meta};
+use super::manifest::{KernelManifest, LoadedData, ProgramManifest, info_meta, text_meta};
 use super::plan::{self, Variables};
 use super::variables::{self, function_names};
 use crate::container::{PayloadLayout, VisaText, Zebin, ZebinFunction, ZebinKernel, infer_device};
@@ -27,7 +27,7 @@ pub struct Program {
     reason: String,
 }
 
-/// A file whose kernels are read when they are needed: its outline was in the cache.
+/// A file whose kernels are read when they are needed: its manifest was in the cache.
 pub(crate) struct ProgramFile {
     pub format: FileFormat,
     /// For messages.
@@ -39,7 +39,7 @@ pub(crate) struct ProgramFile {
 }
 
 impl ProgramFile {
-    /// The vISA of a kernel. It was read before, from the same bytes, when the outline was made.
+    /// The vISA of a kernel. It was read before, from the same bytes, when the manifest was made.
     pub fn visa(&self, index: usize) -> Result<Arc<Visa>, Error> {
         let missing = || Error::NoKernel {
             name: format!("number {index}"),
@@ -104,9 +104,9 @@ impl Program {
         let mut broken = Vec::new();
         for k in zebin.launchable() {
             match zebin_kernel(&zebin, k, (platform, versions), &variables) {
-                Ok((outline, visa)) => kernels.push(Kernel::new(KernelParts {
+                Ok((manifest, visa)) => kernels.push(Kernel::new(KernelParts {
                     engine: engine.clone(),
-                    outline,
+                    manifest,
                     data: data.clone(),
                     source: Source::Visa(Arc::new(visa)),
                 })),
@@ -138,7 +138,7 @@ impl Program {
             let meta = text_meta(&name, &visa.valid, platform, &payload);
             Kernel::new(KernelParts {
                 engine: engine.clone(),
-                outline: KernelOutline {
+                manifest: KernelManifest {
                     plan: plan::of_text(visa.valid.module(), &payload, visa.valid.simd()),
                     key: KernelPart::new(platform, &visa.text, "", &payload, meta),
                     barriers: 0,
@@ -155,19 +155,19 @@ impl Program {
         })
     }
 
-    /// A program whose outline was kept; its kernels' vISA stays in the file until somebody wants it.
-    pub(super) fn from_outline(
+    /// A program whose manifest was kept; its kernels' vISA stays in the file until somebody wants it.
+    pub(super) fn from_manifest(
         engine: &Engine,
-        outline: ProgramOutline,
+        manifest: ProgramManifest,
         file: ProgramFile,
     ) -> Result<Program, Error> {
         let file = Arc::new(file);
-        let data = Arc::new(LoadedData::new(outline.data, engine.memory())?);
-        let kernels = outline.kernels.into_iter().enumerate();
-        let kernels = kernels.map(|(index, outline)| {
+        let data = Arc::new(LoadedData::new(manifest.data, engine.memory())?);
+        let kernels = manifest.kernels.into_iter().enumerate();
+        let kernels = kernels.map(|(index, manifest)| {
             Kernel::new(KernelParts {
                 engine: engine.clone(),
-                outline,
+                manifest,
                 data: data.clone(),
                 source: Source::File {
                     file: file.clone(),
@@ -179,21 +179,21 @@ impl Program {
         Ok(Program {
             kernels: Arc::new(kernels.collect()),
             broken: Arc::default(),
-            platform: outline.platform,
-            reason: outline.reason,
+            platform: manifest.platform,
+            reason: manifest.reason,
         })
     }
 
-    /// What to keep for [`Program::from_outline`]; none if a kernel could not be loaded, so that it is said again why.
-    pub(super) fn outline(&self) -> Option<ProgramOutline> {
+    /// What to keep for [`Program::from_manifest`]; none if a kernel could not be loaded, so that it is said again why.
+    pub(super) fn manifest(&self) -> Option<ProgramManifest> {
         if !self.broken.is_empty() {
             return None;
         }
         let parts = || self.kernels.iter().map(Kernel::parts);
-        Some(ProgramOutline {
+        Some(ProgramManifest {
             platform: self.platform,
             reason: self.reason.clone(),
-            kernels: parts().map(|p| p.outline.clone()).collect(),
+            kernels: parts().map(|p| p.manifest.clone()).collect(),
             data: parts()
                 .next()
                 .map(|p| p.data.image.clone())
@@ -325,7 +325,7 @@ fn zebin_visa(
     })
 }
 
-/// Puts a function's text behind a kernel's, and its instructions to the lines where they are then.
+/// Puts a function's text after a kernel's, and its instructions to the lines where they are then.
 fn append_text(text: &mut String, function: &str, module: &mut Module) {
     if !text.ends_with('\n') {
         text.push('\n');
@@ -342,7 +342,7 @@ fn zebin_kernel(
     k: &ZebinKernel,
     (platform, versions): (Platform, Versions),
     variables: &Variables,
-) -> Result<(KernelOutline, Visa), Error> {
+) -> Result<(KernelManifest, Visa), Error> {
     let ZebinVisa { visa, functions } = zebin_visa(zebin, k, platform, versions)?;
     let layout = PayloadLayout::new(&k.info, platform)?;
     let known: Vec<String> = abi::symbols(visa.valid.module())
@@ -357,7 +357,7 @@ fn zebin_kernel(
     };
     let names = zebin.ze_info.args_of(&k.name);
     let meta = info_meta(&k.info, &visa.valid, platform, &payload);
-    let outline = KernelOutline {
+    let manifest = KernelManifest {
         plan: plan::of_info(
             &k.info,
             names,
@@ -368,7 +368,7 @@ fn zebin_kernel(
         key: KernelPart::new(platform, &visa.text, &functions, &payload, meta),
         barriers: k.info.execution_env.barrier_count,
     };
-    Ok((outline, visa))
+    Ok((manifest, visa))
 }
 
 /// The kernels of a text with their names. A lone function is loaded like a kernel, so that it can be looked at.
@@ -440,7 +440,7 @@ mod tests {
             _ => false,
         };
         assert!(unread(), "launched without its vISA");
-        assert_eq!(warm.parts().outline, cold.parts().outline);
+        assert_eq!(warm.parts().manifest, cold.parts().manifest);
         assert_eq!(warm.text(), cold.text());
         assert!(!unread() && !warm.text().is_empty());
         let ssa = |kernel: &Kernel| kernel.ssa(true).unwrap().to_string();

@@ -8,7 +8,7 @@
 //! Decided here, as the specification leaves it open:
 //! * A stack call of several channels is made by the lanes of its execution mask; one of one channel takes all lanes of
 //!   the thread into the function, and the lanes that made it go on afterwards.
-//! * An address that no function has, or a function whose address nobody took, calls nothing.
+//! * An address that no function has, or a function whose address was not taken, calls nothing.
 //! * Lanes with different addresses call one function after the other.
 //! * What a callee writes through an address into its caller's variables stays there if the call cannot lead back, and
 //!   is gone after the return if it can.

@@ -58,7 +58,7 @@ impl Places {
             .saturating_sub(1)
     }
 
-    /// True when a subroutine (or the kernel) starts with a label: `.function` and the labels right behind it.
+    /// True when a subroutine (or the kernel) starts with a label: `.function` and the labels right after it.
     fn entry(&self, module: &Module, at: usize) -> bool {
         let start = self.starts.get(self.subroutine(at)).copied().unwrap_or(0);
         let before = module.insts.get(start..at);

@@ -19,14 +19,14 @@ impl Machine<'_, '_, '_> {
         if l.op == LscOp::LoadStatus {
             return self.lsc_status(l, enabled);
         }
-        // It may bring something to a cache, which nobody can see, and cannot fault.
+        // It may bring something to a cache, which nothing can see, and cannot fault.
         if l.prefetches() {
             return Ok(());
         }
         let memory = self.lsc_memory(l)?;
         let address = self.lsc_addresses(inst, l, memory)?;
         let a = one(memory, address, l.data_size.memory_bytes(), enabled);
-        let store = matches!(l.op, LscOp::Store | LscOp::StoreQuad | LscOp::StoreStrided);
+        let store = inst.stores();
         match l.op {
             LscOp::Load | LscOp::Store | LscOp::LoadStrided | LscOp::StoreStrided
                 if l.transposed =>

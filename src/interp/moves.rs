@@ -314,7 +314,7 @@ impl Machine<'_, '_, '_> {
         self.write(&above, &high, enabled)
     }
 
-    /// `faddr`: the address of a function, or of a program-scope variable, which the launch puts behind the arguments.
+    /// `faddr`: the address of a function, or of a program-scope variable, which the launch puts after the arguments.
     pub fn faddr(&mut self, name: &str, dst: &Dst) -> Result<(), Halt> {
         let function = function(self.program.kernel.module(), name);
         let address = match (function, self.program.inputs.symbols.get(name)) {

@@ -22,7 +22,7 @@ pub mod versions;
 
 pub use atomic::AtomicOp;
 pub use columns::{
-    Classes, Family, Form, Modifiers, Platforms, PredKind, Status, TypeClass, disagreement,
+    Classes, Effect, Family, Form, Modifiers, Platforms, PredKind, Status, TypeClass, disagreement,
 };
 pub use device_name::DeviceName;
 pub use exec::{Exec, ExecMask, ExecSize};

@@ -90,7 +90,7 @@ impl Lowerer<'_> {
             lanes: inst.exec.lanes(),
             mask,
         };
-        let store = matches!(l.op, LscOp::Store | LscOp::StoreQuad | LscOp::StoreStrided);
+        let store = inst.stores();
         match l.op {
             LscOp::Load | LscOp::Store | LscOp::LoadStrided | LscOp::StoreStrided
                 if l.transposed =>

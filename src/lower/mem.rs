@@ -380,7 +380,7 @@ impl Lowerer<'_> {
                     mask: ChannelMask::All,
                 };
                 let n = u32::from(*owords) * 4;
-                if inst.op == O::OwordSt {
+                if inst.stores() {
                     self.block_store(inst, &m, n, *data)
                 } else {
                     self.block_load(inst, &m, n, *data)
@@ -396,14 +396,7 @@ impl Lowerer<'_> {
                 let surface = self.resolve_surface(mem.surface)?;
                 let addr =
                     self.element_addresses(surface, global, *offsets, lanes, u32::from(*bytes))?;
-                self.dword_lanes(
-                    inst,
-                    surface,
-                    addr,
-                    u32::from(*bytes),
-                    *data,
-                    inst.op == O::Scatter,
-                )
+                self.dword_lanes(inst, surface, addr, u32::from(*bytes), *data, inst.stores())
             }
             MemKind::GatherScaled {
                 bytes,
@@ -413,14 +406,7 @@ impl Lowerer<'_> {
             } => {
                 let surface = self.resolve_surface(mem.surface)?;
                 let addr = self.element_addresses(surface, global, *offsets, lanes, 1)?;
-                self.dword_lanes(
-                    inst,
-                    surface,
-                    addr,
-                    u32::from(*bytes),
-                    *data,
-                    inst.op == O::ScatterScaled,
-                )
+                self.dword_lanes(inst, surface, addr, u32::from(*bytes), *data, inst.stores())
             }
             MemKind::Gather4Scaled {
                 channels,
@@ -438,7 +424,7 @@ impl Lowerer<'_> {
                     lanes,
                     mask,
                 };
-                self.channels(inst, &m, *channels, *data, inst.op == O::Scatter4Scaled)
+                self.channels(inst, &m, *channels, *data, inst.stores())
             }
             MemKind::DwordAtomic {
                 op,
@@ -477,7 +463,7 @@ impl Lowerer<'_> {
                     mask: self.channel_mask(inst)?,
                 };
                 let stride = (lanes * 8).next_multiple_of(self.grf);
-                let store = inst.op == O::QwScatter;
+                let store = inst.stores();
                 self.components(inst, &m, u32::from(*blocks), stride, *data, store)
             }
             MemKind::Typed {

@@ -37,7 +37,7 @@ struct Access {
     constant: bool,
     /// Full mask, else from the payload.
     full: bool,
-    /// Addresses: a scalar and so many bytes from lane to lane; else from the payload.
+    /// Addresses: a scalar and a given number of bytes from lane to lane; else from the payload.
     stride: Option<i64>,
     /// Addresses: a scalar and 32-bit numbers, widened so and shifted by so much; else whole.
     scaled: Option<(Conv, u8)>,
@@ -101,7 +101,7 @@ impl Access {
         }
         let inst = f.push(entry, self.op.clone(), args, &self.results, 0);
         let results = f.inst(inst).results.clone();
-        // Of some of the simple atomics nobody reads the old values.
+        // Of some of the simple atomics nothing reads the old values.
         let read = !simple || self.lanes != 16;
         for (i, v) in results.into_iter().enumerate().filter(|_| read) {
             let at = f.frame_bytes.next_multiple_of(16);
@@ -168,7 +168,7 @@ impl Access {
         })?;
         let mut f = f.clone();
         let shape = Shape {
-            guess: Some(self.bytes().into()),
+            speculative: Some(self.bytes().into()),
             ..Shape::default()
         };
         let any = self.stride.is_none() && self.lanes > 1;
@@ -320,7 +320,7 @@ impl Access {
         (native, model)
     }
 
-    /// Bases in front of the memory, in it and behind it, sometimes with a tag; numbers that reach all of it, and far away.
+    /// Bases in front of the memory, in it and after it, sometimes with a tag; numbers that reach all of it, and far away.
     fn scale(
         &self,
         rng: &mut Rng,

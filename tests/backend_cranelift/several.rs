@@ -298,7 +298,7 @@ fn check(f: &Function, space: Space, options: &CodegenOptions, base: bool, rng: 
     }
 }
 
-/// `SEEDS=n` checks so many functions.
+/// `SEEDS=n` checks `n` functions.
 #[test]
 fn several_accesses() {
     let seeds = std::env::var("SEEDS").ok().and_then(|n| n.parse().ok());

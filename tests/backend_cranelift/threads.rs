@@ -390,7 +390,7 @@ fn lanes_that_are_not_there_do_not_fault() {
     }
 }
 
-/// A store of what a chain of so many multiplications gives, under a mask, or to the frame.
+/// A store of what a chain of a given number of multiplications gives, under a mask, or to the frame.
 fn chain(length: usize, masked: bool) -> usize {
     let mut text = String::from(
         "function \"chain\" simd 16 frame 64\nsite 0 = write slm 4 \"scatter_scaled\" line 1\n\nbb0:\n",

@@ -21,7 +21,7 @@ bb0:
   %5: <16 x i32> = splat %4
 "#;
 
-/// LLVM's IR of a block behind [`HEAD`].
+/// LLVM's IR of a block after [`HEAD`].
 fn ir(body: &str, options: &CodegenOptions) -> String {
     ir_for(&host(), body, options)
 }

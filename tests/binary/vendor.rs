@@ -153,7 +153,7 @@ fn the_vendors_assembler_reads_every_construct() {
 }
 
 /// Where that version compares its counter with a wrong count: in front of a loop over operands, and in it; and what it should do.
-/// Behind the first, operands are counted with execution size and predicate; the second one counts those without, and what it skipped.
+/// After the first, operands are counted with execution size and predicate; the second one counts those without, and what it skipped.
 const MENDED: [(&[u8], &[u8], &[u8]); 2] = [
     (
         b"\x41\x8b\x46\x18\x48\x89\x4c\x24\x20",

@@ -11,7 +11,7 @@ use crate::printf::PrintBuffer;
 
 /// Bytes of the structure that mean something.
 const BYTES: u8 = 112;
-/// Bytes up to what comes behind it.
+/// Bytes up to what comes after it.
 pub const IMPLICIT_ARGS_BYTES: u32 = 128;
 
 /// The structure.

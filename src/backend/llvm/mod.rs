@@ -11,6 +11,7 @@
 )]
 
 mod access;
+mod affine;
 mod atomic;
 mod block_access;
 mod context;
@@ -18,7 +19,6 @@ mod convert;
 mod cpu;
 mod emit;
 mod fault;
-mod guess;
 mod helper;
 mod image;
 mod int;
@@ -26,14 +26,14 @@ mod lines;
 mod memory;
 mod object;
 mod ops;
-mod records;
 mod rectangle;
 mod reloc;
-mod runs;
+mod speculative;
 mod target;
 mod thread;
 mod types;
-mod versions;
+mod vec4;
+mod versioning;
 
 use std::ffi::{CStr, c_void};
 
@@ -54,7 +54,7 @@ use target_lexicon::{Architecture, Triple};
 
 use super::{
     Backend, BackendError, Bounds, CodeObject, CodegenEffort, CodegenOptions, Explained, Identity,
-    OptLevel, StackUse, rounds,
+    OptLevel, StackUse, barrier_loop,
 };
 use crate::limits::{LLVM_FULL_BLOCK, LLVM_FULL_INSTS, LLVM_MAX_INSTS};
 use crate::ssa::{Function, Remark};
@@ -122,10 +122,10 @@ impl LlvmBackend {
         function: &Function,
         options: &CodegenOptions,
         then: impl FnOnce(&Module, &TargetMachine) -> Result<T, BackendError>,
-    ) -> Result<Made<T>, BackendError> {
+    ) -> Result<EmitResult<T>, BackendError> {
         let cpu = self.cpu.with_vectors(options.tuning.vector_width)?;
         let order = crate::ssa::dom::reverse_post_order(function);
-        let rounds = rounds::of(NAME, function, &order, options.tuning)?;
+        let barrier_loop = barrier_loop::plan(NAME, function, &order, options.tuning)?;
         let cx = Context::create();
         let said = Said::default();
         said.listen(&cx);
@@ -136,7 +136,7 @@ impl LlvmBackend {
         module.set_data_layout(&machine.get_target_data().get_data_layout());
         let func = declare(&cpu, &cx, &module);
         let mut emit = Emit::new(function, options, &cpu, &cx, (&module, func));
-        emit.program(&order, rounds)
+        emit.program(&order, barrier_loop)
             .map_err(|bug| internal(function, bug.0))?;
         emit.lines.finish();
         let remarks = std::mem::take(&mut emit.remarks);
@@ -157,7 +157,7 @@ impl LlvmBackend {
         run_passes(function, &module, &machine, opt)?;
         let result = then(&module, &machine);
         let stack_bytes = said.judge(function)?;
-        Ok(Made {
+        Ok(EmitResult {
             value: result?,
             stack_bytes,
             note,
@@ -233,7 +233,7 @@ impl LlvmBackend {
 }
 
 /// What came of a module.
-struct Made<T> {
+struct EmitResult<T> {
     value: T,
     /// Of the stack frame, where it is a large one.
     stack_bytes: u32,

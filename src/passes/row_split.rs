@@ -1,9 +1,8 @@
-//! Work on vectors of a thread, cut into vectors of one row of local ids each.
+//! Splitting by local-id row: vectors of a thread become vectors of one row of local ids each.
 //!
-//! Where the rows of a group are shorter than a thread is wide, a 16x16 group under 32 lanes say, no address that depends on
-//! local ids is evenly spaced over all lanes, but many are over the lanes of a row: the pass `shape` finds them in what this
-//! one leaves. Compilers of kernels write wide code as two halves now and then; this makes halves, or quarters, of what they
-//! left whole.
+//! In a 16x16 group under 32 lanes, the rows of the group are shorter than the thread is wide. No address that depends on local
+//! ids is affine over all lanes then, but many are affine over the lanes of one row. This pass splits the vectors, so that the
+//! pass `shape` finds those addresses.
 //!
 //! Guarantees: every lane-wise operation on more lanes than a row is replaced by one for each row, in the order of the lanes.
 //! Operations that mix lanes stay, between vectors put together and cut up. Functions that know nothing of rows
@@ -266,8 +265,8 @@ impl Rows<'_> {
             }
             let args = self.args_of_row(&data.args, n);
             let part = self.emit(op, args, &types);
-            if self.f.quiet.contains(&i) {
-                self.f.quiet.insert(part);
+            if self.f.inactive_undef.contains(&i) {
+                self.f.inactive_undef.insert(part);
             }
             for (all, &r) in results.iter_mut().zip(&self.f.inst(part).results) {
                 all.push(r);

@@ -16,17 +16,17 @@ use std::collections::HashSet;
 
 use cranelift_codegen::ir::{self, BlockArg, InstBuilder, Value as V};
 
-use super::affine::Run;
+use super::access_group::AccessGroup;
+use super::affine::Strided;
 use super::emit::Emit;
 use super::mask::MaskRepr;
 use super::mask_plan::Form;
-use super::stretch::Stretch;
 use super::value::{Val, int_lane, piece_count, piece_type, scalar_type};
 use crate::ssa::remark::{Bounds, Decision};
 use crate::ssa::{Block, Function, Inst, Lane, Op, Ty, Value, ValueDef};
 
 /// Accesses from which a version of their own pays.
-const MIN_RUNS: usize = 2;
+const MIN_ACCESSES: usize = 2;
 
 /// Instructions beside the accesses that are translated twice, or computed twice, for each access: what stands between loads at
 /// the start and stores at the end of a long computation is not worth it.
@@ -42,48 +42,48 @@ struct Plan {
     /// In both versions.
     rest: Vec<Inst>,
     /// Accesses that the test is about; part of `rest`.
-    runs: Vec<Inst>,
+    accesses: Vec<Inst>,
     /// Values of `rest` that other blocks use.
     out: Vec<Value>,
 }
 
 impl Emit<'_> {
     /// Translates a block in two versions; false, and nothing done, when it is not one for that.
-    pub fn in_versions(&mut self, block: Block) -> bool {
-        let Some(plan) = self.plan_versions(block) else {
+    pub fn versioned(&mut self, block: Block) -> bool {
+        let Some(plan) = self.plan_versioning(block) else {
             return false;
         };
         for &i in &plan.first {
             self.instruction(i);
         }
-        let stretches = self.stretches(&plan.runs);
-        self.remark_runs(&plan.runs, &stretches);
-        let Some(ok) = self.all_hold(&plan.runs, &stretches) else {
-            return self.straight(block, &plan, &stretches);
+        let groups = self.access_groups(&plan.accesses);
+        self.remark_accesses(&plan.accesses, &groups);
+        let Some(ok) = self.all_hold(&plan.accesses, &groups) else {
+            return self.straight(block, &plan, &groups);
         };
-        if let Some(&first) = plan.runs.first() {
-            let accesses = plan.runs.len() as u32;
-            self.remark(first, Decision::Versions { accesses });
+        if let Some(&first) = plan.accesses.first() {
+            let accesses = plan.accesses.len() as u32;
+            self.remark(first, Decision::Versioned { accesses });
         }
-        let (runs, messages) = (self.new_block(), self.new_cold_block());
+        let (accesses, messages) = (self.new_block(), self.new_cold_block());
         let join = (!plan.out.is_empty()).then(|| self.new_block());
-        self.branch(ok, runs, messages);
+        self.branch(ok, accesses, messages);
         let cache = self.cache.clone();
 
-        self.block = runs;
-        self.run_version(&plan, &stretches);
+        self.block = accesses;
+        self.fast_version(&plan, &groups);
         self.leave_version(block, &plan, join);
 
         self.block = messages;
         self.cache = cache.clone();
-        self.by_message.clone_from(&plan.runs);
+        self.by_message.clone_from(&plan.accesses);
         for &i in &plan.rest {
             self.instruction(i);
         }
         self.by_message.clear();
         self.leave_version(block, &plan, join);
 
-        // Behind the versions there is only what they hand on.
+        // After the versions there is only what they hand on.
         let made = plan.rest.iter().flat_map(|&i| &self.f.inst(i).results);
         for v in made {
             self.vals[v.0 as usize] = Val::None;
@@ -99,9 +99,9 @@ impl Emit<'_> {
         true
     }
 
-    /// Notes how the accesses of the version for whole runs are done.
-    fn remark_runs(&mut self, runs: &[Inst], stretches: &[Stretch]) {
-        for &i in runs {
+    /// Notes how the accesses of the fast version are done.
+    fn remark_accesses(&mut self, accesses: &[Inst], groups: &[AccessGroup]) {
+        for &i in accesses {
             let f = self.f;
             let data = f.inst(i);
             let (Some(addr), Op::Load(access) | Op::Store(access)) =
@@ -111,16 +111,16 @@ impl Emit<'_> {
             };
             let lanes = self.ty(data.args[1]).lanes;
             let load = matches!(data.op, Op::Load(_));
-            if let Some(run) = Run::new(*access, lanes, addr.stride, load) {
-                let bounds = stretches.iter().find_map(|s| s.bounds(i));
-                self.remark_access(i, run.way(lanes), bounds.unwrap_or(Bounds::Removed));
+            if let Some(strided) = Strided::new(*access, lanes, addr.stride, load) {
+                let bounds = groups.iter().find_map(|s| s.bounds(i));
+                self.remark_access(i, strided.way(lanes), bounds.unwrap_or(Bounds::Removed));
             }
         }
     }
 
     /// Every access is known to be inside: one version.
-    fn straight(&mut self, block: Block, plan: &Plan, stretches: &[Stretch]) -> bool {
-        self.run_version(plan, stretches);
+    fn straight(&mut self, block: Block, plan: &Plan, groups: &[AccessGroup]) -> bool {
+        self.fast_version(plan, groups);
         self.end(block);
         true
     }
@@ -131,10 +131,10 @@ impl Emit<'_> {
         self.terminator(&data.term);
     }
 
-    /// Condition under which the version for whole runs does all accesses; `None` if it always does.
-    fn all_hold(&mut self, runs: &[Inst], stretches: &[Stretch]) -> Option<V> {
-        let mut tests: Vec<V> = stretches.iter().map(|s| self.stretch_inside(s)).collect();
-        for &i in runs {
+    /// Condition under which the fast version does all accesses; `None` if it always does.
+    fn all_hold(&mut self, accesses: &[Inst], groups: &[AccessGroup]) -> Option<V> {
+        let mut tests: Vec<V> = groups.iter().map(|s| self.group_inside(s)).collect();
+        for &i in accesses {
             for test in self.run_conditions(i).into_iter().flatten() {
                 if !tests.contains(&test) {
                     tests.push(test);
@@ -145,33 +145,33 @@ impl Emit<'_> {
         Some(others.iter().fold(first, |all, &t| self.ins().band(all, t)))
     }
 
-    /// The version for whole runs; leaves out what only computes addresses.
-    fn run_version(&mut self, plan: &Plan, stretches: &[Stretch]) {
+    /// The fast version; leaves out what only computes addresses.
+    fn fast_version(&mut self, plan: &Plan, groups: &[AccessGroup]) {
         let needed = self.needed(plan);
-        for s in stretches {
-            let pointers = self.stretch_pointers(s);
-            self.run_pointers.extend(pointers);
+        for s in groups {
+            let pointers = self.group_pointers(s);
+            self.lane0_pointers.extend(pointers);
         }
         self.full_masks = self.stored_masks(plan);
         let rest = plan.rest.iter().zip(needed);
         let insts: Vec<Inst> = rest
             .filter_map(|(&i, needed)| needed.then_some(i))
             .collect();
-        let pins = self.pins(&insts, |v| self.leaves(v));
+        let anchors = self.anchors(&insts, |v| self.leaves(v));
         for (n, &i) in insts.iter().enumerate() {
-            self.pin(&pins, n);
-            if plan.runs.contains(&i) {
+            self.anchor(&anchors, n);
+            if plan.accesses.contains(&i) {
                 self.run_access(i);
             } else {
                 self.instruction(i);
             }
         }
         self.full_masks.clear();
-        self.run_pointers.clear();
+        self.lane0_pointers.clear();
     }
 
     fn stored_masks(&self, plan: &Plan) -> Vec<Value> {
-        let whole = plan.runs.iter().filter(|&&i| !self.stores_any_lanes(i));
+        let whole = plan.accesses.iter().filter(|&&i| !self.stores_any_lanes(i));
         let data = whole.map(|&i| self.f.inst(i));
         let stores = data.filter(|d| matches!(d.op, Op::Store(_)));
         stores.map(|d| d.args[0]).collect()
@@ -182,19 +182,22 @@ impl Emit<'_> {
         self.full_masks.contains(&mask)
     }
 
-    /// Which instructions of `rest` somebody uses when runs go by their shapes.
+    /// Which instructions of `rest` somebody uses when accesses go by their shapes.
     fn needed(&self, plan: &Plan) -> Vec<bool> {
         let mut used: Vec<Value> = plan.out.clone();
         let mut needed = vec![false; plan.rest.len()];
         for (n, &i) in plan.rest.iter().enumerate().rev() {
             let data = self.f.inst(i);
-            let run = plan.runs.contains(&i);
+            let strided = plan.accesses.contains(&i);
             let result = |v: &Value| used.contains(v) || self.leaves(*v);
-            needed[n] = run || data.op.has_effect() || data.results.iter().any(result);
+            needed[n] = strided || data.op.has_effect() || data.results.iter().any(result);
             if needed[n] {
-                let skipped = usize::from(run);
+                let skipped = usize::from(strided);
                 let args = data.args.iter().enumerate();
-                used.extend(args.filter(|(k, _)| *k != skipped || !run).map(|(_, &a)| a));
+                used.extend(
+                    args.filter(|(k, _)| *k != skipped || !strided)
+                        .map(|(_, &a)| a),
+                );
                 let shape = self.f.shapes.get(&i).copied().unwrap_or_default();
                 let addr = shape.addr.map(|a| [Some(a.base), a.guard]);
                 let scalars = addr.into_iter().flatten().chain([shape.mask_all]);
@@ -259,7 +262,7 @@ impl Emit<'_> {
         })
     }
 
-    fn plan_versions(&mut self, block: Block) -> Option<Plan> {
+    fn plan_versioning(&mut self, block: Block) -> Option<Plan> {
         let f = self.f;
         let data = f.block(block);
         let insts = &data.insts;
@@ -269,15 +272,18 @@ impl Emit<'_> {
         let start = insts.iter().position(|&i| self.has_run(i))?;
         let late = late_values(f, &insts[start..]);
         let is_late = |v: &Value| late.contains(v);
-        let runs: Vec<Inst> = insts[start..]
+        let accesses: Vec<Inst> = insts[start..]
             .iter()
             .copied()
             .filter(|&i| self.has_run(i) && !self.test_operands(i).iter().any(is_late))
             .collect();
-        if runs.len() < MIN_RUNS {
+        if accesses.len() < MIN_ACCESSES {
             return None;
         }
-        let mut wanted: Vec<Value> = runs.iter().flat_map(|&i| self.test_operands(i)).collect();
+        let mut wanted: Vec<Value> = accesses
+            .iter()
+            .flat_map(|&i| self.test_operands(i))
+            .collect();
         let mut early = vec![false; insts.len()];
         for (n, &i) in insts.iter().enumerate().rev() {
             let data = f.inst(i);
@@ -291,7 +297,7 @@ impl Emit<'_> {
             chosen.map(|(&i, _)| i).collect::<Vec<Inst>>()
         };
         let (first, rest) = (part(true), part(false));
-        let most = runs.len() * (TWICE + 1);
+        let most = accesses.len() * (TWICE + 1);
         if rest.len() > most {
             return None;
         }
@@ -309,26 +315,26 @@ impl Emit<'_> {
         let plan = Plan {
             first,
             rest,
-            runs,
+            accesses,
             out,
         };
         self.ending = Some(ending);
         (plan.rest.len() + self.sinks(&plan) <= most).then_some(plan)
     }
 
-    /// How many vectors that are computed in front of the test nobody needs there, but both versions: Cranelift computes them
+    /// How many vectors that are computed in front of the test nothing needs there, but both versions: Cranelift computes them
     /// in each.
     fn sinks(&self, plan: &Plan) -> usize {
         let f = self.f;
         let mut needed_here: HashSet<Value> = plan
-            .runs
+            .accesses
             .iter()
             .flat_map(|&i| self.test_operands(i))
             .collect();
         let mut needed_behind: HashSet<Value> = HashSet::new();
         for (&i, needed) in plan.rest.iter().zip(self.needed(plan)) {
             let data = f.inst(i);
-            let address = |n: usize| n == 1 && plan.runs.contains(&i);
+            let address = |n: usize| n == 1 && plan.accesses.contains(&i);
             let args = data.args.iter().enumerate();
             let args = args.filter(|&(n, _)| needed && !address(n));
             needed_behind.extend(args.map(|(_, &a)| a));

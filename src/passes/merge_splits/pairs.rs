@@ -1,8 +1,8 @@
-//! Which accesses are halves of one.
+//! Which accesses are the halves of one split access.
 
 use std::collections::{BTreeSet, HashSet};
 
-use super::Halves;
+use super::MergeSplits;
 use crate::passes::edit::{const_lanes, uniform_const};
 use crate::passes::shape;
 use crate::ssa::dom::use_counts;
@@ -18,15 +18,15 @@ pub(super) struct Pair {
 }
 
 /// Pairs that are wanted, without those whose lower half is in `apart`.
-pub(super) fn find(f: &Function, which: Halves, apart: &BTreeSet<Inst>) -> Vec<Pair> {
+pub(super) fn find(f: &Function, which: MergeSplits, apart: &BTreeSet<Inst>) -> Vec<Pair> {
     let mut pairs = beside(f, apart);
-    if which == Halves::All {
+    if which == MergeSplits::All {
         return pairs;
     }
     let uses = use_counts(f);
     let by_lanes = |i: Inst| match (which, &f.inst(i).op) {
-        (Halves::Records, Op::Load(m)) => m.comps == 1,
-        (Halves::Records | Halves::Loads, Op::Store(m)) => m.comps == 1,
+        (MergeSplits::Vec4, Op::Load(m)) => m.comps == 1,
+        (MergeSplits::Vec4 | MergeSplits::Loads, Op::Store(m)) => m.comps == 1,
         _ => false,
     };
     let sent = |i: Inst| !by_lanes(i) && !is_by_itself(f, i, &uses);
@@ -51,7 +51,7 @@ fn is_full(f: &Function, mask: Value) -> bool {
     }
 }
 
-/// True for records that are loaded as vectors, and atomics whose results nobody wants.
+/// True for records that are loaded as vectors, and atomics whose results nothing wants.
 fn is_by_itself(f: &Function, i: Inst, uses: &[u32]) -> bool {
     let data = f.inst(i);
     match &data.op {
@@ -138,8 +138,14 @@ fn are_halves(f: &Function, low: Inst, high: Inst) -> bool {
             .zip(&b.args)
             .all(|(&x, &y)| f.ty(x) == f.ty(y));
     let surface = !space.has_surface() || is_same(f, a.args[2], b.args[2]);
-    let quiet = f.quiet.contains(&low) == f.quiet.contains(&high);
-    lanes > 1 && 2 * lanes <= f.simd && beside && same_site && same_types && surface && quiet
+    let same_inactive = f.inactive_undef.contains(&low) == f.inactive_undef.contains(&high);
+    lanes > 1
+        && 2 * lanes <= f.simd
+        && beside
+        && same_site
+        && same_types
+        && surface
+        && same_inactive
 }
 
 /// Memory of two accesses that differ by their lanes alone.
@@ -164,7 +170,7 @@ pub(super) fn is_same(f: &Function, a: Value, b: Value) -> bool {
     a == b || f.ty(a) == f.ty(b) && equal
 }
 
-/// Puts the halves of each pair next to each other: what depends on the lower one goes behind the upper one. Pairs are in the
+/// Puts the halves of each pair next to each other: what depends on the lower one goes after the upper one. Pairs are in the
 /// order of their blocks, and lie apart.
 pub(super) fn bring_together(f: &mut Function, pairs: &[Pair]) {
     for of_block in pairs.chunk_by(|a, b| a.block == b.block) {

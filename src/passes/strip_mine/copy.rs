@@ -14,7 +14,7 @@ use crate::passes::edit::{const_lanes, lanes_op};
 use crate::ssa::{Block, BlockCall, Function, Inst, Op, Term, Ty, Value};
 
 /// Replaces the loop by one copy for each strip.
-pub(super) fn into_strips(f: &mut Function, l: &Loop) {
+pub(super) fn strip_mine(f: &mut Function, l: &Loop) {
     let gate = f.new_block();
     let starts: Vec<Value> = types(f, &f.block(l.header).params)
         .into_iter()

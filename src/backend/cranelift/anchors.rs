@@ -11,11 +11,11 @@ use super::value::piece_count;
 use crate::backend::CodegenEffort;
 use crate::ssa::{Function, Inst, Lane, Op, Value};
 
-/// Pieces of loaded vectors that nobody needs but what was computed of them, from which on that is computed.
+/// Pieces of loaded vectors that nothing needs but what was computed of them, from which on that is computed.
 const HELD: usize = 12;
 
 /// By number of an instruction, what to compute in front of it.
-pub(super) type Pins = HashMap<usize, Vec<Value>>;
+pub(super) type Anchors = HashMap<usize, Vec<Value>>;
 
 /// Pieces of a value in registers of vectors; none for scalars and masks.
 fn pieces(f: &Function, v: Value) -> usize {
@@ -32,7 +32,7 @@ struct Course<'f> {
     f: &'f Function,
     /// Number of the instruction that uses a value last.
     last: HashMap<Value, usize>,
-    /// Loaded since the last pins, or the same bits as another type.
+    /// Loaded since the last anchors, or the same bits as another type.
     loaded: HashSet<Value>,
     /// Computed of these, in order, as far as it was needed when that was last asked; and all of it.
     made: Vec<Value>,
@@ -45,8 +45,8 @@ struct Course<'f> {
     enough: usize,
 }
 
-/// Finds the places in a course of instructions; `leaves` says which values are used behind it.
-fn find(f: &Function, insts: &[Inst], leaves: impl Fn(Value) -> bool) -> Pins {
+/// Finds the places in a course of instructions; `leaves` says which values are used after it.
+fn find(f: &Function, insts: &[Inst], leaves: impl Fn(Value) -> bool) -> Anchors {
     let mut course = Course {
         f,
         last: HashMap::new(),
@@ -70,15 +70,15 @@ fn find(f: &Function, insts: &[Inst], leaves: impl Fn(Value) -> bool) -> Pins {
             course.last.insert(v, usize::MAX);
         }
     }
-    let mut pins = Pins::new();
+    let mut anchors = Anchors::new();
     for (n, &i) in insts.iter().enumerate() {
         let due = course.dead >= course.enough && f.inst(i).op.has_effect();
-        if let Some(values) = due.then(|| course.pin(n)).flatten() {
-            pins.insert(n, values);
+        if let Some(values) = due.then(|| course.anchor(n)).flatten() {
+            anchors.insert(n, values);
         }
         course.pass(n, i);
     }
-    pins
+    anchors
 }
 
 impl Course<'_> {
@@ -130,7 +130,7 @@ impl Course<'_> {
     }
 
     /// What to compute before the instruction with number `n`, if it makes enough loaded vectors superfluous.
-    fn pin(&mut self, n: usize) -> Option<Vec<Value>> {
+    fn anchor(&mut self, n: usize) -> Option<Vec<Value>> {
         let needed = |v: &Value| self.last.get(v).is_some_and(|&last| last >= n);
         self.made.retain(needed);
         let cost: usize = self.made.iter().map(|&v| pieces(self.f, v)).sum();
@@ -146,17 +146,17 @@ impl Course<'_> {
 
 impl Emit<'_> {
     /// Where to compute what in a course of instructions.
-    pub fn pins(&self, insts: &[Inst], leaves: impl Fn(Value) -> bool) -> Pins {
+    pub fn anchors(&self, insts: &[Inst], leaves: impl Fn(Value) -> bool) -> Anchors {
         match self.options.tuning.codegen {
             // Nothing is moved there.
-            CodegenEffort::None => Pins::new(),
+            CodegenEffort::None => Anchors::new(),
             CodegenEffort::Speed => find(self.f, insts, leaves),
         }
     }
 
     /// Computes what is to be computed in front of an instruction.
-    pub fn pin(&mut self, pins: &Pins, number: usize) {
-        let Some(values) = pins.get(&number) else {
+    pub fn anchor(&mut self, anchors: &Anchors, number: usize) {
+        let Some(values) = anchors.get(&number) else {
             return;
         };
         let vectors = values.iter().filter(|&&v| pieces(self.f, v) > 0);
@@ -170,7 +170,7 @@ impl Emit<'_> {
 mod tests {
     use super::*;
 
-    /// Sums of products of loaded vectors, so many in a row, of which each is used once.
+    /// Sums of products of loaded vectors, several in a row, each of which is used once.
     fn sums(products: usize) -> Function {
         let mut text = String::from(
             "function \"sums\" simd 16 frame 64\nsite 0 = read slm 4 \"gather4_scaled\" line 1\n\nbb0:\n  \
@@ -201,9 +201,9 @@ mod tests {
     fn sums_are_computed_on_the_way() {
         let f = sums(8);
         let insts = &f.block(Function::ENTRY).insts;
-        let pins = find(&f, insts, |_| false);
+        let anchors = find(&f, insts, |_| false);
         // Two products are 16 pieces, their sum four.
-        let mut places: Vec<_> = pins.iter().collect();
+        let mut places: Vec<_> = anchors.iter().collect();
         places.sort();
         let names: Vec<Vec<u32>> = places
             .iter()
@@ -211,7 +211,7 @@ mod tests {
             .collect();
         assert_eq!(names, [[10], [18], [26], [34]]);
         for (&n, values) in places {
-            // In front of the load behind the sum, or of the store.
+            // In front of the load after the sum, or of the store.
             assert!(f.inst(insts[n - 1]).results.contains(&values[0]));
         }
     }
@@ -220,7 +220,7 @@ mod tests {
     fn what_is_kept_anyway_is_not_computed_early() {
         let f = sums(8);
         let insts = &f.block(Function::ENTRY).insts;
-        // All that is loaded is needed behind the block.
+        // All that is loaded is needed after the block.
         let loaded = |v: Value| matches!(f.def_inst(v).map(|d| &d.op), Some(Op::Load(_)));
         assert!(find(&f, insts, loaded).is_empty());
         assert!(find(&sums(1), &sums(1).block(Function::ENTRY).insts, |_| false).is_empty());

@@ -10,7 +10,7 @@ use crate::ssa::dom::DomTree;
 use crate::ssa::{Block, Function, Input, Inst, InstData, Op, Site, Term, Ty, Value, ValueDef};
 
 /// Where a value is made: a block by its place in reverse post order, and 0 for its start or one more than the place of the
-/// instruction behind which it is.
+/// instruction after which it is.
 type Place = (u32, u32);
 
 /// How a whole is made of its halves.
@@ -262,7 +262,7 @@ impl Packer<'_> {
     /// Makes everything in the order of its places.
     fn make(mut self, pairs: &[Pair]) -> Vec<Inst> {
         let mut order: Vec<usize> = (0..self.wholes.len()).collect();
-        // Halves are put together behind what gives halves of its own.
+        // Halves are put together after what gives halves of its own.
         order.sort_by_key(|&n| (self.wholes[n].place, self.wholes[n].is_join()));
         let mut accesses: Vec<Option<Inst>> = vec![None; pairs.len()];
         // An access is made before what is made of its results.
@@ -377,8 +377,8 @@ impl Packer<'_> {
                 self.f.replace(half, part);
             }
         }
-        if self.f.quiet.contains(&pair.low) {
-            self.f.quiet.insert(whole);
+        if self.f.inactive_undef.contains(&pair.low) {
+            self.f.inactive_undef.insert(whole);
         }
         for remark in &mut self.f.remarks {
             if remark.inst == Some(pair.low) || remark.inst == Some(pair.high) {
@@ -388,7 +388,7 @@ impl Packer<'_> {
         whole
     }
 
-    /// The site of an access whose lower lanes, so many, are those of one and whose upper lanes are those of another.
+    /// The site of an access whose first `lanes` lanes come from one instruction, and the others from another.
     fn site(&mut self, low: u32, high: u32, lanes: u16) -> u32 {
         // A row of a whole names all parts of that.
         let parts_of = |site| self.f.sites_of_lanes(site, lanes).into_iter();
@@ -455,7 +455,7 @@ impl Packer<'_> {
             let counts = |&(at, i): &(Place, Option<Inst>)| {
                 let before = match i {
                     Some(i) => at <= place && !gone.contains(&i),
-                    // Halves are put together behind what is made at one place.
+                    // Halves are put together after what is made at one place.
                     None => at < place,
                 };
                 at.0 == place.0 && before

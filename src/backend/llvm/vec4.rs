@@ -7,10 +7,10 @@ use std::collections::{HashMap, HashSet};
 
 use inkwell::values::{InstructionOpcode as I, IntValue, PointerValue};
 
-use super::emit::{Emit, Made, V};
+use super::affine::Kind;
+use super::emit::{Emit, EmitResult, V};
 use super::memory::Place;
-use super::runs::Kind;
-use super::versions::{Access, At};
+use super::versioning::{Access, At};
 use crate::backend::{Gather, uses};
 use crate::ssa::remark::Way;
 use crate::ssa::{Function, Inst, Lane, MemAccess, Op, Space, Ty, Value, ValueDef};
@@ -53,8 +53,8 @@ pub(super) fn few_gathers(f: &Function) -> bool {
     let gather = |i: &&Inst| match &f.inst(**i).op {
         Op::Load(access) => {
             let stride = f.shapes.get(i).and_then(|s| s.addr).map(|a| a.stride);
-            let run = stride.is_some_and(|s| s == 0 || s == i64::from(access.elem.bytes()));
-            access.comps == 1 && !run && !f.ty(f.inst(**i).args[1]).is_scalar()
+            let strided = stride.is_some_and(|s| s == 0 || s == i64::from(access.elem.bytes()));
+            access.comps == 1 && !strided && !f.ty(f.inst(**i).args[1]).is_scalar()
         }
         _ => false,
     };
@@ -82,15 +82,15 @@ fn apart(a: &Access, b: &Access) -> bool {
 }
 
 impl<'c> Emit<'c, '_> {
-    /// True for accesses of so many lanes that are records.
-    pub fn has_records(&self, access: MemAccess, lanes: u16) -> bool {
+    /// True for accesses of a given number of lanes that are records.
+    pub fn has_vec4(&self, access: MemAccess, lanes: u16) -> bool {
         let wide = matches!((access.elem.bytes(), access.comps), (4, 4) | (8, 2));
         wide && matches!(lanes, 8 | 16 | 32)
     }
 
     /// True for accesses that go by records.
     pub fn is_record(&self, a: &Access) -> bool {
-        self.has_records(a.access, a.lanes) && a.kind == Kind::Spread
+        self.has_vec4(a.access, a.lanes) && a.kind == Kind::Spread
     }
 
     /// How an access that is inside is done.
@@ -120,14 +120,14 @@ impl<'c> Emit<'c, '_> {
             let (pairs, others) = left.split_at(whole.unwrap_or(1));
             left = others;
             let (loads, stores): (Vec<Access>, Vec<Access>) = pairs.iter().copied().unzip();
-            let n = self.versions.copies.all.len();
+            let n = self.versioning.copies.all.len();
             let members = loads.iter().chain(&stores).map(|a| (a.inst, n));
-            self.versions.copies.of.extend(members);
+            self.versioning.copies.of.extend(members);
             let written = |i: &&Inst| stores.iter().any(|s| s.inst == **i);
             let Some(&last) = insts.iter().rev().find(written) else {
                 continue;
             };
-            self.versions.copies.all.push(Copied {
+            self.versioning.copies.all.push(Copied {
                 loads,
                 stores,
                 last,
@@ -139,7 +139,7 @@ impl<'c> Emit<'c, '_> {
 
     /// Whether no store of these instructions writes where their scattered copies come from, as far as one test for all surfaces
     /// can tell.
-    pub fn copies_apart(&mut self, insts: &[Inst]) -> Made<Option<V<'c>>> {
+    pub fn copies_apart(&mut self, insts: &[Inst]) -> EmitResult<Option<V<'c>>> {
         let f = self.f;
         let (mut from, mut to) = (Vec::new(), Vec::new());
         for &i in insts {
@@ -176,10 +176,10 @@ impl<'c> Emit<'c, '_> {
         Ok(apart)
     }
 
-    /// Gives up copies that are loaded in these instructions, of which there will be versions, and stored behind them: only
+    /// Gives up copies that are loaded in these instructions, of which there will be versions, and stored after them: only
     /// components are handed on.
     pub fn part_copies(&mut self, insts: &[Inst]) {
-        let copies = &mut self.versions.copies;
+        let copies = &mut self.versioning.copies;
         if copies.of.is_empty() {
             return;
         }
@@ -195,14 +195,14 @@ impl<'c> Emit<'c, '_> {
 
     /// True for the accesses of a copy.
     pub fn is_copied(&self, inst: Inst) -> bool {
-        self.versions.copies.of.contains_key(&inst)
+        self.versioning.copies.of.contains_key(&inst)
     }
 
     /// Has the scattered copies of these instructions loaded when they are stored.
     pub fn copy_late(&mut self, insts: &[Inst]) {
         for i in insts {
             if let Some(n) = self.scattered_copy(*i) {
-                self.versions.copies.all[n].late = true;
+                self.versioning.copies.all[n].late = true;
             }
         }
     }
@@ -210,8 +210,8 @@ impl<'c> Emit<'c, '_> {
     /// The copy that a load belongs to, if it is loaded there, from any addresses, to lines of the cache. Many loads and then many
     /// stores take longer than a line after the other.
     fn scattered_copy(&self, load: Inst) -> Option<usize> {
-        let n = *self.versions.copies.of.get(&load)?;
-        let copied = &self.versions.copies.all[n];
+        let n = *self.versioning.copies.of.get(&load)?;
+        let copied = &self.versioning.copies.all[n];
         let early = !copied.late && copied.rows.is_empty();
         let lines = copied.stores[0].kind == Kind::Packed && copied.loads[0].stride.is_none();
         (early && lines && copied.loads[0].inst == load).then_some(n)
@@ -219,12 +219,12 @@ impl<'c> Emit<'c, '_> {
 
     /// A record that is inside.
     fn record(&self, inst: Inst) -> Option<Access> {
-        let (access, _) = self.versions.inside.get(&inst)?;
-        let record = self.has_records(access.access, access.lanes) && access.kind != Kind::Same;
+        let (access, _) = self.versioning.inside.get(&inst)?;
+        let record = self.has_vec4(access.access, access.lanes) && access.kind != Kind::Same;
         record.then_some(*access)
     }
 
-    /// The load and the store, if that is what the store writes and nobody else reads it.
+    /// The load and the store, if that is what the store writes and nothing else reads it.
     fn copied(&self, inst: Inst, insts: &[Inst]) -> Option<(Access, Access)> {
         let f = self.f;
         let store = self.record(inst).filter(|a| !a.load)?;
@@ -236,12 +236,12 @@ impl<'c> Emit<'c, '_> {
             .record(from)
             .filter(|a| a.load && a.lanes == store.lanes)?;
         let once = |v: &Value| self.uses.get(v.0 as usize) == Some(&1);
-        let quiet = f.quiet.contains(&from) || self.is_full(f.inst(from).args[0]);
+        let undef = f.inactive_undef.contains(&from) || self.is_full(f.inst(from).args[0]);
         let free = ![from, inst]
             .iter()
-            .any(|i| self.versions.copies.of.contains_key(i));
+            .any(|i| self.versioning.copies.of.contains_key(i));
         let all = f.inst(from).results.as_slice() == data && data.iter().all(once);
-        (all && quiet && free && insts.contains(&from)).then_some((load, store))
+        (all && undef && free && insts.contains(&from)).then_some((load, store))
     }
 
     /// True if copies can be one, of longer records: they are side by side, nothing happens between the loads, and between the
@@ -266,7 +266,7 @@ impl<'c> Emit<'c, '_> {
         let op = |i: &Inst| &self.f.inst(*i).op;
         let harmless = |i: &Inst| !op(i).has_effect() || matches!(op(i), Op::Load(_));
         let elsewhere = |i: &Inst| {
-            let known = self.versions.inside.get(i).filter(|(a, _)| !a.load);
+            let known = self.versioning.inside.get(i).filter(|(a, _)| !a.load);
             !op(i).has_effect()
                 || stores.contains(i)
                 || known.is_some_and(|(a, _)| pairs.iter().all(|(_, s)| apart(a, s)))
@@ -281,20 +281,20 @@ impl<'c> Emit<'c, '_> {
         at: At<'c>,
         args: &[Value],
         out: &[Value],
-    ) -> Made<()> {
-        if let Some(&n) = self.versions.copies.of.get(&a.inst) {
+    ) -> EmitResult<()> {
+        if let Some(&n) = self.versioning.copies.of.get(&a.inst) {
             return self.load_copy(n);
         }
         let mut parts = match (at, a.kind) {
-            (At::Run(from), Kind::Same) => self.read_same(a.access, a.lanes, from)?,
-            (At::Run(from), Kind::Packed) => self.read_packed(a.access, a.lanes, from)?,
-            _ if self.is_record(a) => self.read_records(a, at)?,
-            (At::Run(from), _) => {
+            (At::Strided(from), Kind::Same) => self.read_same(a.access, a.lanes, from)?,
+            (At::Strided(from), Kind::Packed) => self.read_packed(a.access, a.lanes, from)?,
+            _ if self.is_record(a) => self.read_vec4(a, at)?,
+            (At::Strided(from), _) => {
                 self.read_spread(a.access, a.lanes, from, a.stride.unwrap_or(0))?
             }
             (At::Lanes(..), _) => vec![self.read_lanes(a, at)?],
         };
-        if !self.f.quiet.contains(&a.inst) && !self.is_full(args[0]) {
+        if !self.f.inactive_undef.contains(&a.inst) && !self.is_full(args[0]) {
             let mask = self.get(args[0])?;
             for part in &mut parts {
                 *part = self.select(mask, *part, part.get_type().const_zero())?;
@@ -307,21 +307,21 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// A store that is inside.
-    pub fn store_inside(&mut self, a: &Access, at: At<'c>, args: &[Value]) -> Made<()> {
-        if let Some(&n) = self.versions.copies.of.get(&a.inst) {
+    pub fn store_inside(&mut self, a: &Access, at: At<'c>, args: &[Value]) -> EmitResult<()> {
+        if let Some(&n) = self.versioning.copies.of.get(&a.inst) {
             return self.store_copy(n, a.inst);
         }
         let data: Vec<V> = Self::data_args(a.access.space, args)
             .iter()
             .map(|&v| self.get(v))
-            .collect::<Made<_>>()?;
+            .collect::<EmitResult<_>>()?;
         match (at, data.as_slice()) {
-            (At::Run(to), &[v]) if a.kind == Kind::Packed && !self.is_full(args[0]) => {
+            (At::Strided(to), &[v]) if a.kind == Kind::Packed && !self.is_full(args[0]) => {
                 let mask = self.get(args[0])?;
                 self.store_masked(mask, v, to)
             }
-            _ if self.is_record(a) => self.write_records(a, at, &data),
-            (At::Run(to), data) => {
+            _ if self.is_record(a) => self.write_vec4(a, at, &data),
+            (At::Strided(to), data) => {
                 let stride = (a.kind == Kind::Spread).then_some(a.stride.unwrap_or(0));
                 self.write_at(a.access, a.lanes, stride, data, to)
             }
@@ -330,9 +330,9 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Where the record of a lane is.
-    fn lane_pointer(&self, a: &Access, at: At<'c>, lane: u16) -> Made<PointerValue<'c>> {
+    fn lane_pointer(&self, a: &Access, at: At<'c>, lane: u16) -> EmitResult<PointerValue<'c>> {
         match at {
-            At::Run(first) => {
+            At::Strided(first) => {
                 let stride = a.stride.ok_or("no distance between lanes")?;
                 self.offset_const(first, i64::from(lane) * stride)
             }
@@ -346,13 +346,13 @@ impl<'c> Emit<'c, '_> {
 
     /// Offsets of an even number of lanes as words of 64 bits. Two of 32 bits leave a vector together, which is half as many
     /// moves between register files, of which there is one at a time.
-    pub fn lane_words(&self, offsets: V<'c>, ty: Ty) -> Made<V<'c>> {
+    pub fn lane_words(&self, offsets: V<'c>, ty: Ty) -> EmitResult<V<'c>> {
         let words = u32::from(ty.lanes) * ty.lane.bytes() / 8;
         self.cast_bits(offsets, self.int(64).vec_type(words).into())
     }
 
     /// The offset of a lane from words of them.
-    pub fn lane_offset(&self, words: V<'c>, lanes: u16, lane: u16) -> Made<IntValue<'c>> {
+    pub fn lane_offset(&self, words: V<'c>, lanes: u16, lane: u16) -> EmitResult<IntValue<'c>> {
         let count = self.as_vector(words)?.get_type().get_size();
         let each = lanes / count as u16; // at most as many words as lanes
         let word = self.lane(words, u32::from(lane / each))?;
@@ -365,7 +365,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Loads of one element a lane, at any addresses.
-    fn read_lanes(&mut self, a: &Access, at: At<'c>) -> Made<V<'c>> {
+    fn read_lanes(&mut self, a: &Access, at: At<'c>) -> EmitResult<V<'c>> {
         let elem = self.type_of(Ty::scalar(a.access.elem));
         let mut all: V = self
             .type_of(Ty::vector(a.access.elem, a.lanes))
@@ -384,27 +384,27 @@ impl<'c> Emit<'c, '_> {
         gather && access.comps == 1 && self.cpu.slow_gathers && self.few_gathers
     }
 
-    fn where_is(&self, inst: Inst) -> Made<At<'c>> {
-        let known = self.versions.inside.get(&inst);
+    fn where_is(&self, inst: Inst) -> EmitResult<At<'c>> {
+        let known = self.versioning.inside.get(&inst);
         Ok(known.ok_or("a copy that is not inside")?.1)
     }
 
     /// Loads all records of a copy, with its first load.
-    fn load_copy(&mut self, n: usize) -> Made<()> {
-        let copied = &self.versions.copies.all[n];
+    fn load_copy(&mut self, n: usize) -> EmitResult<()> {
+        let copied = &self.versioning.copies.all[n];
         if !copied.rows.is_empty() || copied.late {
             return Ok(());
         }
         let lanes = 0..copied.loads[0].lanes;
         let rows = lanes.map(|lane| self.load_row(n, lane));
-        let rows = rows.collect::<Made<_>>()?;
-        self.versions.copies.all[n].rows = rows;
+        let rows = rows.collect::<EmitResult<_>>()?;
+        self.versioning.copies.all[n].rows = rows;
         Ok(())
     }
 
     /// Loads the record of a copy's lane.
-    fn load_row(&self, n: usize, lane: u16) -> Made<V<'c>> {
-        let copied = &self.versions.copies.all[n];
+    fn load_row(&self, n: usize, lane: u16) -> EmitResult<V<'c>> {
+        let copied = &self.versioning.copies.all[n];
         let (first, bytes) = (copied.loads[0], copied.loads.len() as i64 * RECORD);
         let ty = self.exact(Ty::vector(Lane::I32, bytes as u16 / 4));
         let from = self.lane_pointer(&first, self.where_is(first.inst)?, lane)?;
@@ -412,8 +412,8 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Stores all records of a copy, with its last store.
-    fn store_copy(&mut self, n: usize, inst: Inst) -> Made<()> {
-        let copied = &self.versions.copies.all[n];
+    fn store_copy(&mut self, n: usize, inst: Inst) -> EmitResult<()> {
+        let copied = &self.versioning.copies.all[n];
         if copied.last != inst {
             return Ok(());
         }
@@ -426,7 +426,9 @@ impl<'c> Emit<'c, '_> {
                 Some(&row) => Ok(row),
                 None => self.load_row(n, lane),
             };
-            let rows = (lane..lane + together).map(row).collect::<Made<_>>()?;
+            let rows = (lane..lane + together)
+                .map(row)
+                .collect::<EmitResult<_>>()?;
             let line = self.end_to_end(rows, RECORD as u16 / 4)?;
             let to = self.lane_pointer(&first, at, lane)?;
             self.store(line, to)?;
@@ -435,7 +437,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Components of records.
-    fn read_records(&mut self, a: &Access, at: At<'c>) -> Made<Vec<V<'c>>> {
+    fn read_vec4(&mut self, a: &Access, at: At<'c>) -> EmitResult<Vec<V<'c>>> {
         let comps = u16::from(a.access.comps);
         let ty = self.exact(Ty::vector(a.access.elem, comps));
         let mut columns = Vec::with_capacity(usize::from(comps));
@@ -451,7 +453,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Records of components, each stored by itself, in the order of the lanes.
-    fn write_records(&mut self, a: &Access, at: At<'c>, data: &[V<'c>]) -> Made<()> {
+    fn write_vec4(&mut self, a: &Access, at: At<'c>, data: &[V<'c>]) -> EmitResult<()> {
         let comps = data.len() as u16;
         let columns = self.transposed(data, a.lanes)?;
         for lane in 0..a.lanes {
@@ -466,20 +468,20 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Vectors of `width` lanes, a power of two of them, as one.
-    pub fn end_to_end(&self, mut parts: Vec<V<'c>>, mut width: u16) -> Made<V<'c>> {
+    pub fn end_to_end(&self, mut parts: Vec<V<'c>>, mut width: u16) -> EmitResult<V<'c>> {
         while parts.len() > 1 {
             let ends: Vec<_> = (0..u32::from(2 * width)).map(Some).collect();
             let pairs = parts.chunks(2);
             parts = pairs
                 .map(|pair| self.shuffle(pair[0], pair.get(1).copied(), &ends))
-                .collect::<Made<_>>()?;
+                .collect::<EmitResult<_>>()?;
             width *= 2;
         }
         parts.pop().ok_or_else(|| "no records".into())
     }
 
     /// Every square of as many lanes as there are vectors, with rows and columns exchanged; there are two or four.
-    fn transposed(&mut self, v: &[V<'c>], lanes: u16) -> Made<Vec<V<'c>>> {
+    fn transposed(&mut self, v: &[V<'c>], lanes: u16) -> EmitResult<Vec<V<'c>>> {
         match *v {
             [a, b] => Ok(vec![
                 self.zip(a, b, (2, 0), lanes)?,
@@ -505,7 +507,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Lanes of two vectors in turn, of one half of each block of lanes.
-    fn zip(&self, a: V<'c>, b: V<'c>, (block, half): (u16, u16), lanes: u16) -> Made<V<'c>> {
+    fn zip(&self, a: V<'c>, b: V<'c>, (block, half): (u16, u16), lanes: u16) -> EmitResult<V<'c>> {
         let lane = |i: u16| {
             let (start, within) = (i / block * block, i % block);
             let from = start + half * block / 2 + within / 2;
@@ -520,7 +522,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Stores the enabled lanes of a vector.
-    pub fn store_masked(&mut self, mask: V<'c>, v: V<'c>, to: PointerValue<'c>) -> Made<()> {
+    pub fn store_masked(&mut self, mask: V<'c>, v: V<'c>, to: PointerValue<'c>) -> EmitResult<()> {
         let callee = self.declare("llvm.masked.store", &[v.get_type(), self.ptr_type()])?;
         self.call_masked(callee, &[v, to.into()], &[mask])?;
         Ok(())

@@ -1,14 +1,14 @@
-//! Fast paths of accesses whose addresses run evenly over the lanes: `base + lane * stride`.
+//! Fast paths of affine accesses: lane `i` accesses `base + i * stride`.
 //!
-//! One test decides for all lanes: the shape holds, and the whole run of bytes is inside. A packed run is then one vector
-//! load or store, a stride of zero one scalar load. Loads need no full mask, since reading memory that is inside disturbs
-//! nobody; stores do.
+//! One test decides for all lanes: the shape holds, and all bytes between the lowest and the highest lane are inside. Packed
+//! lanes are then one vector load or store, a stride of zero is one scalar load. Stores need a full mask. Loads do not: reading
+//! disabled lanes that are inside has no effect.
 
 use inkwell::IntPredicate;
 use inkwell::basic_block::BasicBlock;
 use inkwell::values::{InstructionOpcode as I, PointerValue};
 
-use super::emit::{Emit, Made, V};
+use super::emit::{Emit, EmitResult, V};
 use super::memory::{Lanes, Place, Region};
 use super::types::padded_lanes;
 use crate::ssa::remark::{Bounds, Way};
@@ -42,7 +42,7 @@ pub(super) enum Kind {
 
 /// The bytes of an access with even addresses.
 #[derive(Clone, Copy)]
-pub(super) struct Run {
+pub(super) struct Strided {
     pub kind: Kind,
     stride: i64,
     /// Distance of the lowest byte from lane 0's address.
@@ -52,11 +52,11 @@ pub(super) struct Run {
 }
 
 /// Longest run that one test covers.
-pub(super) const MAX_RUN: u64 = 1 << 24;
+pub(super) const MAX_SPAN: u64 = 1 << 24;
 
-impl Run {
-    /// The run of an access with so many lanes, if it is short enough for one test.
-    pub fn new(access: MemAccess, count: u16, stride: i64) -> Option<Run> {
+impl Strided {
+    /// The run of an access with a given number of lanes, if it is short enough for one test.
+    pub fn new(access: MemAccess, count: u16, stride: i64) -> Option<Strided> {
         let record = u64::from(access.elem.bytes()) * u64::from(access.comps);
         let kind = match stride {
             0 => Kind::Same,
@@ -65,7 +65,7 @@ impl Run {
         };
         let distance = stride.checked_mul(i64::from(count) - 1)?;
         let bytes = distance.unsigned_abs().checked_add(record)?;
-        (bytes <= MAX_RUN).then_some(Run {
+        (bytes <= MAX_SPAN).then_some(Strided {
             kind,
             stride,
             lowest: distance.min(0),
@@ -76,7 +76,7 @@ impl Run {
 
 impl<'c> Emit<'c, '_> {
     /// Shape of a vector of addresses.
-    fn affine(&mut self, addr: Value, inst: Inst) -> Made<Option<Affine<'c>>> {
+    fn affine(&mut self, addr: Value, inst: Inst) -> EmitResult<Option<Affine<'c>>> {
         if self.ty(addr).is_scalar() {
             return Ok(None);
         }
@@ -95,35 +95,37 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Load through one address; `None` where no shape is known that helps.
-    pub fn load_run(
+    pub fn load_strided(
         &mut self,
         access: MemAccess,
         lanes: &Lanes<'c>,
         addr: Value,
         inst: Inst,
-    ) -> Made<Option<Vec<V<'c>>>> {
-        if self.versions.any && access.space != Space::Regs {
+    ) -> EmitResult<Option<Vec<V<'c>>>> {
+        if self.versioning.any && access.space != Space::Regs {
             return Ok(None);
         }
         let Some(shape) = self.affine(addr, inst)? else {
             return Ok(None);
         };
-        let Some(run) = Run::new(access, lanes.count, shape.stride) else {
+        let Some(strided) = Strided::new(access, lanes.count, shape.stride) else {
             return Ok(None);
         };
-        if run.kind == Kind::Spread && self.gathers(access, lanes.count) {
+        if strided.kind == Kind::Spread && self.gathers(access, lanes.count) {
             return Ok(None);
         }
-        let quiet = self.f.quiet.contains(&inst) || self.is_full(lanes.mask);
-        let inside = self.surely_inside(access.space, shape, run);
-        self.remark_run(inst, lanes.count, run, inside);
+        let undef = self.f.inactive_undef.contains(&inst) || self.is_full(lanes.mask);
+        let inside = self.surely_inside(access.space, shape, strided);
+        self.remark_strided(inst, lanes.count, strided, inside);
         if inside {
-            return self.read_run(access, lanes, shape, run, quiet).map(Some);
+            return self
+                .read_strided(access, lanes, shape, strided, undef)
+                .map(Some);
         }
-        let ok = self.run_inside(lanes, shape, run)?;
+        let ok = self.strided_inside(lanes, shape, strided)?;
         let (fast, other, done) = self.two_ways(ok)?;
         self.at(fast);
-        let a = self.read_run(access, lanes, shape, run, quiet)?;
+        let a = self.read_strided(access, lanes, shape, strided, undef)?;
         let fast = self.here()?;
         self.jump(done)?;
         self.at(other);
@@ -138,41 +140,41 @@ impl<'c> Emit<'c, '_> {
                 phi.add_incoming(&[(&a, fast), (&b, other)]);
                 Ok(phi.as_basic_value())
             })
-            .collect::<Made<_>>()
+            .collect::<EmitResult<_>>()
             .map(Some)
     }
 
     /// Store through one address; false where no shape is known that helps.
-    pub fn store_run(
+    pub fn store_strided(
         &mut self,
         access: MemAccess,
         lanes: &Lanes<'c>,
         addr: Value,
         data: &[V<'c>],
         inst: Inst,
-    ) -> Made<bool> {
-        if self.versions.any && access.space != Space::Regs {
+    ) -> EmitResult<bool> {
+        if self.versioning.any && access.space != Space::Regs {
             return Ok(false);
         }
         let Some(shape) = self.affine(addr, inst)? else {
             return Ok(false);
         };
-        let Some(run) = Run::new(access, lanes.count, shape.stride) else {
+        let Some(strided) = Strided::new(access, lanes.count, shape.stride) else {
             return Ok(false);
         };
-        let scattered = run.kind == Kind::Spread && self.scatters(access, lanes.count);
-        if run.kind == Kind::Same || scattered {
+        let scattered = strided.kind == Kind::Spread && self.scatters(access, lanes.count);
+        if strided.kind == Kind::Same || scattered {
             return Ok(false);
         }
         let every = self.is_full(lanes.mask);
-        let inside = every && self.surely_inside(access.space, shape, run);
-        self.remark_run(inst, lanes.count, run, inside);
+        let inside = every && self.surely_inside(access.space, shape, strided);
+        self.remark_strided(inst, lanes.count, strided, inside);
         if inside {
-            self.write_run(access, lanes, shape, run, data)?;
+            self.write_strided(access, lanes, shape, strided, data)?;
             return Ok(true);
         }
-        let mut ok = self.run_inside(lanes, shape, run)?;
-        let masked = !every && shape.mask_all.is_none() && run.kind == Kind::Packed;
+        let mut ok = self.strided_inside(lanes, shape, strided)?;
+        let masked = !every && shape.mask_all.is_none() && strided.kind == Kind::Packed;
         let masked = masked && self.stores_masked(access, lanes.count);
         if !every && !masked {
             let all = match shape.mask_all {
@@ -189,7 +191,7 @@ impl<'c> Emit<'c, '_> {
                 let mask = self.get(lanes.mask)?;
                 self.store_masked(mask, v, to)?;
             }
-            _ => self.write_run(access, lanes, shape, run, data)?,
+            _ => self.write_strided(access, lanes, shape, strided, data)?,
         }
         self.jump(done)?;
         self.at(other);
@@ -199,8 +201,8 @@ impl<'c> Emit<'c, '_> {
         Ok(true)
     }
 
-    fn remark_run(&mut self, inst: Inst, lanes: u16, run: Run, inside: bool) {
-        let way = match run.kind {
+    fn remark_strided(&mut self, inst: Inst, lanes: u16, strided: Strided, inside: bool) {
+        let way = match strided.kind {
             Kind::Same => Way::Broadcast,
             Kind::Packed => Way::Vector,
             Kind::Spread => Way::Lanes(lanes),
@@ -213,19 +215,22 @@ impl<'c> Emit<'c, '_> {
         self.remark_access(inst, way, bounds);
     }
 
-    /// Blocks for the usual way, the other, and behind both.
+    /// Blocks for the usual way, the other, and after both.
     pub fn two_ways(
         &mut self,
         ok: V<'c>,
-    ) -> Made<(BasicBlock<'c>, BasicBlock<'c>, BasicBlock<'c>)> {
+    ) -> EmitResult<(BasicBlock<'c>, BasicBlock<'c>, BasicBlock<'c>)> {
         let (fast, other, done) = (self.new_block(), self.new_block(), self.new_block());
         self.branch_likely(ok, fast, other, true)?;
         Ok((fast, other, done))
     }
 
     /// A run whose place is known while compiling.
-    fn surely_inside(&self, space: Space, shape: Affine, run: Run) -> bool {
-        let end = |at: u64| at.checked_add_signed(run.lowest).map(|low| low + run.bytes);
+    fn surely_inside(&self, space: Space, shape: Affine, strided: Strided) -> bool {
+        let end = |at: u64| {
+            at.checked_add_signed(strided.lowest)
+                .map(|low| low + strided.bytes)
+        };
         space == Space::Regs
             && shape.guard.is_none()
             && shape
@@ -234,14 +239,19 @@ impl<'c> Emit<'c, '_> {
                 .is_some_and(|end| end <= u64::from(self.f.regs_bytes))
     }
 
-    fn run_inside(&mut self, lanes: &Lanes<'c>, shape: Affine<'c>, run: Run) -> Made<V<'c>> {
-        let base = self.add_const(self.as_int(shape.base)?, run.lowest)?;
+    fn strided_inside(
+        &mut self,
+        lanes: &Lanes<'c>,
+        shape: Affine<'c>,
+        strided: Strided,
+    ) -> EmitResult<V<'c>> {
+        let base = self.add_const(self.as_int(shape.base)?, strided.lowest)?;
         let offset = if lanes.flat {
             self.flat_offset(base.into())?
         } else {
             base.into()
         };
-        let limit = self.limit(lanes.region, run.bytes as u32)?;
+        let limit = self.limit(lanes.region, strided.bytes as u32)?;
         let inside = self.icmp(IntPredicate::ULT, offset, limit)?;
         match shape.guard {
             Some(guard) => self.op2(I::And, inside, guard),
@@ -249,7 +259,7 @@ impl<'c> Emit<'c, '_> {
         }
     }
 
-    fn run_pointer(&mut self, lanes: &Lanes<'c>, base: V<'c>) -> Made<PointerValue<'c>> {
+    fn run_pointer(&mut self, lanes: &Lanes<'c>, base: V<'c>) -> EmitResult<PointerValue<'c>> {
         let (region, offset) = if lanes.flat {
             (Region::Known(Place::Flat), self.flat_offset(base)?)
         } else {
@@ -260,21 +270,21 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// A load whose bytes are known to be inside.
-    fn read_run(
+    fn read_strided(
         &mut self,
         access: MemAccess,
         lanes: &Lanes<'c>,
         shape: Affine<'c>,
-        run: Run,
-        quiet: bool,
-    ) -> Made<Vec<V<'c>>> {
+        strided: Strided,
+        undef: bool,
+    ) -> EmitResult<Vec<V<'c>>> {
         let pointer = self.run_pointer(lanes, shape.base)?;
-        let mut parts = match run.kind {
+        let mut parts = match strided.kind {
             Kind::Same => self.read_same(access, lanes.count, pointer)?,
             Kind::Packed => self.read_packed(access, lanes.count, pointer)?,
-            Kind::Spread => self.read_spread(access, lanes.count, pointer, run.stride)?,
+            Kind::Spread => self.read_spread(access, lanes.count, pointer, strided.stride)?,
         };
-        if !quiet {
+        if !undef {
             let mask = self.get(lanes.mask)?;
             for part in &mut parts {
                 *part = self.select(mask, *part, part.get_type().const_zero())?;
@@ -289,7 +299,7 @@ impl<'c> Emit<'c, '_> {
         access: MemAccess,
         count: u16,
         pointer: PointerValue<'c>,
-    ) -> Made<Vec<V<'c>>> {
+    ) -> EmitResult<Vec<V<'c>>> {
         let ty = self.type_of(Ty::scalar(access.elem));
         (0..i64::from(access.comps))
             .map(|c| {
@@ -306,7 +316,7 @@ impl<'c> Emit<'c, '_> {
         access: MemAccess,
         count: u16,
         pointer: PointerValue<'c>,
-    ) -> Made<Vec<V<'c>>> {
+    ) -> EmitResult<Vec<V<'c>>> {
         let comps = u16::from(access.comps);
         let ty = Ty::vector(access.elem, count * comps);
         if comps == 1 {
@@ -329,7 +339,7 @@ impl<'c> Emit<'c, '_> {
         count: u16,
         pointer: PointerValue<'c>,
         stride: i64,
-    ) -> Made<Vec<V<'c>>> {
+    ) -> EmitResult<Vec<V<'c>>> {
         let ty = self.type_of(Ty::vector(access.elem, count));
         let elem = self.type_of(Ty::scalar(access.elem));
         (0..i64::from(access.comps))
@@ -347,16 +357,16 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// A store of all lanes whose bytes are known to be inside.
-    fn write_run(
+    fn write_strided(
         &mut self,
         access: MemAccess,
         lanes: &Lanes<'c>,
         shape: Affine<'c>,
-        run: Run,
+        strided: Strided,
         data: &[V<'c>],
-    ) -> Made<()> {
+    ) -> EmitResult<()> {
         let pointer = self.run_pointer(lanes, shape.base)?;
-        let stride = (run.kind != Kind::Packed).then_some(run.stride);
+        let stride = (strided.kind != Kind::Packed).then_some(strided.stride);
         self.write_at(access, lanes.count, stride, data, pointer)
     }
 
@@ -368,7 +378,7 @@ impl<'c> Emit<'c, '_> {
         stride: Option<i64>,
         data: &[V<'c>],
         pointer: PointerValue<'c>,
-    ) -> Made<()> {
+    ) -> EmitResult<()> {
         let Some(stride) = stride else {
             let all = self.interleave(data, count)?;
             return self.store(all, pointer);
@@ -385,7 +395,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Records of one lane of each vector, one after the other.
-    fn interleave(&mut self, data: &[V<'c>], count: u16) -> Made<V<'c>> {
+    fn interleave(&mut self, data: &[V<'c>], count: u16) -> EmitResult<V<'c>> {
         let first = *data.first().ok_or("a store of nothing")?;
         let mut all = self.narrow(first, count)?;
         let mut width = count;

@@ -23,9 +23,9 @@ impl Emit<'_> {
     }
 
     /// A load of which all lanes are inside, or else one in another way.
-    pub fn load_whole(&mut self, access: MemAccess, lanes: &Lanes) -> Vec<V> {
+    pub fn load_all_in_bounds(&mut self, access: MemAccess, lanes: &Lanes) -> Vec<V> {
         let elem = access.elem;
-        let (fast, other, done) = self.blocks_of_whole(access.space);
+        let (fast, other, done) = self.in_bounds_blocks(access.space);
         let offsets = self.branch_if_inside(elem, lanes, fast, other);
         let ty = piece_type(elem);
         let pieces = usize::from(lanes.count).div_ceil(per_piece(elem));
@@ -51,15 +51,15 @@ impl Emit<'_> {
     }
 
     /// True for loads of records that go inline.
-    pub fn has_records(&self, access: MemAccess, lanes: &Lanes) -> bool {
+    pub fn has_vec4(&self, access: MemAccess, lanes: &Lanes) -> bool {
         let short = is_record(access) && !lanes.flat && matches!(lanes.count, 8 | 16);
-        short && self.few_records && self.gather == Gather::Select
+        short && self.few_vec4 && self.gather == Gather::Select
     }
 
     /// A load of records that are all inside, each as a vector, or else one by the runtime.
-    pub fn load_records(&mut self, access: MemAccess, lanes: &Lanes) -> Vec<Vec<V>> {
+    pub fn load_vec4(&mut self, access: MemAccess, lanes: &Lanes) -> Vec<Vec<V>> {
         let (elem, comps) = (access.elem, access.comps);
-        let (fast, other, done) = self.blocks_of_whole(access.space);
+        let (fast, other, done) = self.in_bounds_blocks(access.space);
         let bytes = elem.bytes() * u32::from(comps);
         let outside = self.outside_limit(bytes, lanes, &lanes.addr);
         let any = self.pieces_test(&outside, false);
@@ -91,10 +91,10 @@ impl Emit<'_> {
     }
 
     /// A store of which all lanes are inside, or else one in another way.
-    pub fn store_whole(&mut self, access: MemAccess, lanes: &Lanes, data: &[V]) {
+    pub fn store_all_in_bounds(&mut self, access: MemAccess, lanes: &Lanes, data: &[V]) {
         let elem = access.elem;
         self.compute_here(data.iter().copied());
-        let (fast, other, done) = self.blocks_of_whole(access.space);
+        let (fast, other, done) = self.in_bounds_blocks(access.space);
         let offsets = self.branch_if_inside(elem, lanes, fast, other);
         let off = std::mem::replace(&mut self.cache.off, true);
         self.block = fast;
@@ -123,7 +123,7 @@ impl Emit<'_> {
     }
 
     /// Blocks for when all lanes are inside, for when not, and for what comes after both.
-    fn blocks_of_whole(&mut self, space: Space) -> (ir::Block, ir::Block, ir::Block) {
+    fn in_bounds_blocks(&mut self, space: Space) -> (ir::Block, ir::Block, ir::Block) {
         let fast = self.new_block();
         let other = match self.records_faults(space) {
             true => self.new_cold_block(),

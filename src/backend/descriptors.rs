@@ -1,13 +1,18 @@
-//! Words that tell the runtime what a message is: made by the code generators, read by its helpers.
+//! Message descriptors: dwords that tell the runtime's helpers what a message does. Code generators pack them, helpers unpack them.
 
 use visa_runtime::abi::{image, rectangle};
 
 use crate::ssa::{Access2d, ImageAccess, ImageOp};
 
-/// Word of a two-dimensional block message.
+/// Descriptor of a two-dimensional block message.
 ///
 /// `first_lane` is the lane that its fault records name, `reports` says whether they are wanted.
-pub(super) fn rectangle_word(access: Access2d, store: bool, first_lane: u32, reports: bool) -> u32 {
+pub(super) fn rectangle_descriptor(
+    access: Access2d,
+    store: bool,
+    first_lane: u32,
+    reports: bool,
+) -> u32 {
     let [blocks, width, height] = [access.blocks, access.width, access.height].map(u32::from);
     let flag = |yes: bool, bit: u32| if yes { bit } else { 0 };
     rectangle::shape(access.elem.bytes(), blocks, width, height, first_lane)
@@ -18,8 +23,8 @@ pub(super) fn rectangle_word(access: Access2d, store: bool, first_lane: u32, rep
         | flag(reports, rectangle::REPORT)
 }
 
-/// Word of an image message to so many lanes.
-pub(super) fn image_word(access: ImageAccess, lanes: u16) -> u32 {
+/// Descriptor of an image message for `lanes` lanes.
+pub(super) fn image_descriptor(access: ImageAccess, lanes: u16) -> u32 {
     let (op, atomic) = match access.op {
         ImageOp::Read => (image::READ, 0),
         ImageOp::Write => (image::WRITE, 0),

@@ -9,7 +9,7 @@ use inkwell::IntPredicate;
 use inkwell::basic_block::BasicBlock;
 use inkwell::values::{InstructionOpcode as I, PointerValue};
 
-use super::emit::{Emit, Made, V};
+use super::emit::{Emit, EmitResult, V};
 use super::memory::Lanes;
 use crate::ssa::remark::{Bounds, Way};
 use crate::ssa::{Inst, MemAccess, Ty};
@@ -30,16 +30,16 @@ type Answer<'c> = (V<'c>, PointerValue<'c>);
 
 impl<'c> Emit<'c, '_> {
     /// True where it is worth to look.
-    fn guesses(&self, access: MemAccess, lanes: u16, inst: Inst) -> bool {
-        let guess = self.f.shapes.get(&inst).and_then(|s| s.guess);
-        let beside = guess == Some(i64::from(access.elem.bytes()));
-        let plain = !self.versions.any && self.stores_masked(access, lanes);
-        // Without a guess, elements of one or two bytes are a call.
+    fn speculates(&self, access: MemAccess, lanes: u16, inst: Inst) -> bool {
+        let stride = self.f.shapes.get(&inst).and_then(|s| s.speculative);
+        let beside = stride == Some(i64::from(access.elem.bytes()));
+        let plain = !self.versioning.any && self.stores_masked(access, lanes);
+        // Without speculation, elements of one or two bytes are a call.
         let narrow = access.elem.bytes() < 4 && !self.records_faults(access.space);
         beside && plain && (narrow || self.gathers(access, lanes))
     }
 
-    fn question(&mut self, access: MemAccess, lanes: &Lanes<'c>) -> Made<Question<'c>> {
+    fn question(&mut self, access: MemAccess, lanes: &Lanes<'c>) -> EmitResult<Question<'c>> {
         let offsets = self.offsets(lanes)?;
         let (at, inside) = self.component_at(lanes, offsets, access.elem, 0)?;
         Ok(Question {
@@ -50,13 +50,13 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Distances of the lanes from the first one.
-    fn steps(&mut self, lanes: &Lanes<'c>, bytes: u64) -> Made<V<'c>> {
+    fn steps(&mut self, lanes: &Lanes<'c>, bytes: u64) -> EmitResult<V<'c>> {
         let steps: Vec<u64> = (0..u64::from(lanes.count)).map(|i| i * bytes).collect();
         self.vector_bits(lanes.addr_lane(), &steps)
     }
 
     /// True if no lane that counts is anywhere else than expected.
-    fn all_there(&mut self, q: Question<'c>, expected: V<'c>, lanes: u16) -> Made<V<'c>> {
+    fn all_there(&mut self, q: Question<'c>, expected: V<'c>, lanes: u16) -> EmitResult<V<'c>> {
         let elsewhere = self.icmp(IntPredicate::NE, q.at, expected)?;
         let wrong = self.op2(I::And, q.mask, elsewhere)?;
         let wrong = self.mask_bits(wrong, lanes)?;
@@ -64,7 +64,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// By the first lane, enabled or not.
-    fn by_first(&mut self, lanes: &Lanes<'c>, q: Question<'c>) -> Made<Answer<'c>> {
+    fn by_first(&mut self, lanes: &Lanes<'c>, q: Question<'c>) -> EmitResult<Answer<'c>> {
         let first = self.lane(q.at, 0)?;
         let steps = self.steps(lanes, q.bytes)?;
         let all = self.splat(first, lanes.count)?;
@@ -74,7 +74,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// By the first lane that counts; any one if there is none.
-    fn by_enabled(&mut self, lanes: &Lanes<'c>, q: Question<'c>) -> Made<Answer<'c>> {
+    fn by_enabled(&mut self, lanes: &Lanes<'c>, q: Question<'c>) -> EmitResult<Answer<'c>> {
         let n = lanes.count;
         let bits = self.mask_bits(q.mask, n)?;
         let never = self.cx.bool_type().const_zero().into();
@@ -94,14 +94,14 @@ impl<'c> Emit<'c, '_> {
         self.answer(lanes, q, (holds, from, lead))
     }
 
-    /// The pointer for lane 0 at an offset, of which the lane that was looked at is so many bytes away. In 64 bits the offset may be
-    /// below zero. Of lanes that count, none is before the one that was looked at, and none may be behind the end of 32 bits.
+    /// The pointer for lane 0 at an offset, which is this many bytes from the lane that was looked at. In 64 bits the offset may be
+    /// below zero. Of lanes that count, none is before the one that was looked at, and none may be after the end of 32 bits.
     fn answer(
         &mut self,
         lanes: &Lanes<'c>,
         q: Question<'c>,
         (mut holds, from, lead): (V<'c>, V<'c>, V<'c>),
-    ) -> Made<Answer<'c>> {
+    ) -> EmitResult<Answer<'c>> {
         let mut offset = from;
         if !lanes.flat {
             let there = self.op2(I::Add, from, self.resize(lead, 32)?)?;
@@ -121,8 +121,8 @@ impl<'c> Emit<'c, '_> {
         lanes: &Lanes<'c>,
         q: Question<'c>,
         done: BasicBlock<'c>,
-        mut access: impl FnMut(&mut Self, PointerValue<'c>) -> Made<()>,
-    ) -> Made<()> {
+        mut access: impl FnMut(&mut Self, PointerValue<'c>) -> EmitResult<()>,
+    ) -> EmitResult<()> {
         for first in [true, false] {
             let (holds, place) = match first {
                 true => self.by_first(lanes, q)?,
@@ -139,13 +139,13 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// A load of which enabled lanes may lie side by side.
-    pub fn load_guess(
+    pub fn load_speculative(
         &mut self,
         access: MemAccess,
         lanes: &Lanes<'c>,
         inst: Inst,
-    ) -> Made<Option<Vec<V<'c>>>> {
-        if !self.guesses(access, lanes.count, inst) {
+    ) -> EmitResult<Option<Vec<V<'c>>>> {
+        if !self.speculates(access, lanes.count, inst) {
             return Ok(None);
         }
         self.remark_access(inst, Way::Vector, Bounds::Lanes);
@@ -174,14 +174,14 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// A store of which enabled lanes may lie side by side; false where it is not worth to look.
-    pub fn store_guess(
+    pub fn store_speculative(
         &mut self,
         access: MemAccess,
         lanes: &Lanes<'c>,
         data: &[V<'c>],
         inst: Inst,
-    ) -> Made<bool> {
-        let (&[v], true) = (data, self.guesses(access, lanes.count, inst)) else {
+    ) -> EmitResult<bool> {
+        let (&[v], true) = (data, self.speculates(access, lanes.count, inst)) else {
             return Ok(false);
         };
         self.remark_access(inst, Way::Vector, Bounds::Lanes);

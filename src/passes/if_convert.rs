@@ -1,20 +1,20 @@
-//! Work under a mask without lanes is done for nobody instead of being jumped over.
+//! If-conversion: code under an empty mask is executed without effect instead of being jumped over.
 //!
 //! A branch on `maskany m` around a block that does nothing observable when `m` is empty becomes straight code. That saves
 //! the branch and lets both sides be scheduled together; it costs the work where the mask was empty. So it runs only where
-//! it is asked for ([`super::PassOptions::flatten`]), before mask facts are used: these drop selects that it has to see.
+//! it is asked for ([`super::PassOptions::if_convert`]), before mask facts are used: these drop selects that it has to see.
 //!
 //! Guarantees: with an empty mask the block's memory accesses have no enabled lane, and what it hands on is what the branch
 //! around it would have handed on. Both are proven from the operations, nothing is assumed about who made them.
 //!
-//! Not done: loops, blocks that wait or end, branches around several blocks that cannot be flattened from inside.
+//! Not done: loops, blocks that wait or end, branches around several blocks whose inner branches cannot be converted.
 
 use super::cfg;
 use super::edit::{unary, uniform_const};
 use crate::ssa::dom::DomTree;
 use crate::ssa::{BinOp, Block, BlockCall, Function, InstData, Op, Term, UnOp, Value, ValueDef};
 
-/// Longest block that is done for nobody, in instructions.
+/// Longest block that is executed under an empty mask, in instructions.
 const MAX_INSTS: usize = 200;
 
 /// How far chains of selects and conjunctions are followed.
@@ -27,11 +27,11 @@ const ROUNDS: usize = 8;
 pub fn run(f: &mut Function) -> usize {
     let mut changes = 0;
     for _ in 0..ROUNDS {
-        let flattened = round(f);
-        if flattened == 0 {
+        let converted = round(f);
+        if converted == 0 {
             break;
         }
-        changes += flattened;
+        changes += converted;
         // Straight lines become blocks.
         cfg::run(f);
     }
@@ -64,7 +64,7 @@ fn round(f: &mut Function) -> usize {
     changes
 }
 
-/// The block that the end of `b` jumps over when a mask is empty, and how it goes on behind it.
+/// The block that the end of `b` jumps over when a mask is empty, and how it goes on after it.
 fn skipped(f: &Function, dom: &DomTree, b: Block) -> Option<(Block, BlockCall)> {
     let Term::Branch { cond, then, other } = &f.block(b).term else {
         return None;
@@ -87,14 +87,14 @@ fn skipped(f: &Function, dom: &DomTree, b: Block) -> Option<(Block, BlockCall)> 
         f,
         mask: f.resolve(data.args[0]),
     };
-    let quiet = f
+    let no_effect = f
         .block(inner)
         .insts
         .iter()
-        .all(|&i| check.is_quiet(f.inst(i)));
+        .all(|&i| check.has_no_effect(f.inst(i)));
     let mut handed = join.args.iter().zip(&other.args);
     let same = handed.all(|(&v, &old)| check.same(f.resolve(v), f.resolve(old), DEPTH));
-    (quiet && same).then(|| (inner, join.clone()))
+    (no_effect && same).then(|| (inner, join.clone()))
 }
 
 /// What holds when a mask has no lanes.
@@ -104,8 +104,8 @@ struct Check<'a> {
 }
 
 impl Check<'_> {
-    /// Nobody sees that the instruction was carried out.
-    fn is_quiet(&self, data: &InstData) -> bool {
+    /// Nothing sees that the instruction was carried out.
+    fn has_no_effect(&self, data: &InstData) -> bool {
         match data.op {
             Op::Load(_) | Op::Store(_) | Op::Atomic(_) | Op::Image(_) => {
                 let mask = self.f.resolve(data.args[0]);

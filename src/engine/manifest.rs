@@ -17,7 +17,7 @@ use crate::valid::ValidKernel;
 
 /// A kernel without its instructions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct KernelOutline {
+pub(crate) struct KernelManifest {
     /// What code depends on.
     pub key: KernelPart,
     /// How arguments reach it.
@@ -28,13 +28,13 @@ pub(crate) struct KernelOutline {
 
 /// A program without its instructions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct ProgramOutline {
+pub(crate) struct ProgramManifest {
     /// Device it was compiled for.
     pub platform: Platform,
     /// How that is known.
     pub reason: String,
     /// Kernels in the file's order.
-    pub kernels: Vec<KernelOutline>,
+    pub kernels: Vec<KernelManifest>,
     /// Its variables.
     pub data: DataImage,
 }
@@ -56,7 +56,7 @@ impl LoadedData {
     }
 }
 
-impl KernelOutline {
+impl KernelManifest {
     /// What the runtime has to know, apart from what code generation decides. Text does not say how much scratch memory it
     /// needs; it gets some if it uses `scratch`.
     pub fn meta(&self, scratch: bool) -> KernelMeta {

@@ -224,7 +224,7 @@ fn loops_in_strips_keep_the_meaning() {
     for seed in 0..1500 {
         let before = parsed(seed);
         let mut after = before.clone();
-        assert!(run_pass(&mut after, "strips"));
+        assert!(run_pass(&mut after, "strip-mine"));
         // Loops that stay whole are noted too.
         after.remarks.clear();
         if after == before {

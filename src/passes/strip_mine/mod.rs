@@ -34,7 +34,7 @@ struct Loop {
     header: Block,
     /// Blocks, the header first, in reverse post order.
     blocks: Vec<Block>,
-    /// The one block behind the loop.
+    /// The one block after the loop.
     exit: Block,
     /// Lanes of its vectors.
     lanes: u16,
@@ -60,13 +60,13 @@ pub fn run(f: &mut Function) -> usize {
         let line = line(f, &blocks);
         let decision = match legal::check(f, &dom, blocks) {
             Ok(l) => {
-                copy::into_strips(f, &l);
+                copy::strip_mine(f, &l);
                 changes += 1;
-                Decision::Strips {
+                Decision::StripMined {
                     strips: l.lanes / STRIP,
                 }
             }
-            Err(why) => Decision::NoStrips(why),
+            Err(why) => Decision::NotStripMined(why),
         };
         f.remarks.push(Remark {
             line,

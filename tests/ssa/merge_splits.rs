@@ -2,17 +2,17 @@
 
 use crate::generate::{Rng, function};
 use crate::observe::observe;
-use crate::twins::twins;
+use crate::pairs::pairs;
 use visa_jit::passes::{PassOptions, optimize, run_pass};
 use visa_jit::ssa::*;
 
-/// A function in halves: what the pass `rows` makes of rows of half the lanes. Instructions without effect then stand in
+/// A function in halves: what the pass `split-rows` makes of rows of half the lanes. Instructions without effect then stand in
 /// another order. `None` if the pass leaves it as it is.
 fn in_halves(seed: u64) -> Option<Function> {
     let mut f = function(seed);
     f.row = Some(f.simd / 2);
     let sites = f.sites.len();
-    run_pass(&mut f, "rows");
+    run_pass(&mut f, "split-rows");
     f.row = None;
     scramble(&mut f, &mut Rng::new(seed));
     let errors = verify(&f).err();
@@ -53,7 +53,7 @@ fn halves_made_one_keep_the_meaning() {
             continue;
         };
         let mut g = f.clone();
-        run_pass(&mut g, "halves");
+        run_pass(&mut g, "merge-splits");
         if let Err(e) = verify(&g) {
             panic!("seed {seed}: {}\n{f}\n{g}", e[0]);
         }
@@ -87,16 +87,16 @@ fn functions_in_halves_are_optimised_right() {
 
 /// Values are halves of several wholes, or of none; the halves of an access are not always of one kind.
 #[test]
-fn twins_made_one_keep_the_meaning() {
+fn merged_pairs_keep_the_meaning() {
     let (mut before, mut after) = (0, 0);
     for seed in 0..600 {
-        let mut f = twins(seed);
+        let mut f = pairs(seed);
         scramble(&mut f, &mut Rng::new(seed));
         if let Err(e) = verify(&f) {
             panic!("seed {seed}: {}\n{f}", e[0]);
         }
         let mut g = f.clone();
-        run_pass(&mut g, "halves");
+        run_pass(&mut g, "merge-splits");
         if let Err(e) = verify(&g) {
             panic!("seed {seed}: {}\n{f}\n{g}", e[0]);
         }
@@ -109,7 +109,7 @@ fn twins_made_one_keep_the_meaning() {
     assert!(after < before * 9 / 10, "{before} accesses, {after} left");
 }
 
-/// A load may leave anything in lanes that are off only if nobody looks at those of either half.
+/// A load may leave anything in lanes that are off only if nothing looks at those of either half.
 #[test]
 fn loads_with_lanes_that_are_seen_stay_apart_from_others() {
     let text = "function \"f\" simd 16 frame 64
@@ -138,12 +138,12 @@ bb0:
     };
     for (quiet, left) in [(0..0, 1), (0..1, 2), (1..2, 2), (0..2, 1)] {
         let mut g = f.clone();
-        g.quiet.extend(&loads(&f)[quiet.clone()]);
-        run_pass(&mut g, "halves");
+        g.inactive_undef.extend(&loads(&f)[quiet.clone()]);
+        run_pass(&mut g, "merge-splits");
         let made = loads(&g);
         assert_eq!(made.len(), left, "{quiet:?}");
         if left == 1 {
-            assert_eq!(g.quiet.contains(&made[0]), !quiet.is_empty());
+            assert_eq!(g.inactive_undef.contains(&made[0]), !quiet.is_empty());
         }
     }
 }

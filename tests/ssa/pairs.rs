@@ -1,5 +1,5 @@
-//! Random functions whose instructions mostly come in twos, one for the lower and one for the upper half of some lanes: twins of
-//! twins, of one half and something else, of both halves the wrong way round, across blocks and around loops.
+//! Random functions whose instructions mostly come in twos, one for the lower and one for the upper half of some lanes: pairs of
+//! pairs, of one half and something else, of both halves the wrong way round, across blocks and around loops.
 
 use std::collections::HashMap;
 
@@ -16,7 +16,7 @@ const KINDS: [(AccessKind, &str); 3] = [
     (AccessKind::Atomic, "dword_atomic"),
 ];
 
-pub struct Twins {
+pub struct PairGenerator {
     rng: Rng,
     f: Function,
     block: Block,
@@ -28,10 +28,10 @@ pub struct Twins {
 }
 
 /// A verified function.
-pub fn twins(seed: u64) -> Function {
+pub fn pairs(seed: u64) -> Function {
     let mut rng = Rng::new(seed);
     let (simd, lanes) = PARTS[rng.below(PARTS.len())];
-    let mut f = Function::new("twins", simd);
+    let mut f = Function::new("pairs", simd);
     f.frame_bytes = FRAME;
     for part in 0..simd / lanes {
         f.sites.extend(KINDS.map(|(kind, opcode)| Site {
@@ -44,7 +44,7 @@ pub fn twins(seed: u64) -> Function {
             parts: Vec::new(),
         }));
     }
-    let mut g = Twins {
+    let mut g = PairGenerator {
         rng,
         f,
         block: Function::ENTRY,
@@ -59,7 +59,7 @@ pub fn twins(seed: u64) -> Function {
     g.f
 }
 
-impl Twins {
+impl PairGenerator {
     fn ty(&self, lane: Lane) -> Ty {
         Ty::vector(lane, self.lanes)
     }
@@ -100,7 +100,7 @@ impl Twins {
     }
 
     /// What is for the other half, mostly.
-    fn twin(&mut self, v: Value) -> Value {
+    fn paired(&mut self, v: Value) -> Value {
         let ty = self.f.ty(v);
         let known = self.other.get(&v).copied();
         let known = known.filter(|other| self.pool.contains(other));
@@ -189,10 +189,10 @@ impl Twins {
             _ => {
                 let (op, types, ty) = self.operation();
                 let args: Vec<Value> = types.iter().map(|&t| self.any(t)).collect();
-                let twins = args.iter().map(|&v| self.twin(v)).collect();
+                let others = args.iter().map(|&v| self.paired(v)).collect();
                 let low = self.keep(op.clone(), args, ty);
                 if self.rng.below(6) > 0 {
-                    let high = self.keep(op, twins, ty);
+                    let high = self.keep(op, others, ty);
                     self.pair(low, high);
                 }
             }
@@ -208,7 +208,7 @@ impl Twins {
             0 => vec![self.any(all)],
             _ => {
                 let low = self.any(ty);
-                vec![low, self.twin(low)]
+                vec![low, self.paired(low)]
             }
         };
         if kind == 1 {
@@ -276,7 +276,7 @@ impl Twins {
                 let args = types.iter().map(|&t| self.any(t)).collect();
                 self.keep(op, args, ty);
             }
-            args = args.iter().map(|&v| self.twin(v)).collect();
+            args = args.iter().map(|&v| self.paired(v)).collect();
             match self.rng.below(12) {
                 0 => atomic = AtomicOp::Xchg,
                 1 => surface = 1 - surface,
@@ -304,13 +304,13 @@ impl Twins {
         }
     }
 
-    /// Values and their twins.
+    /// Values and what they are paired with.
     fn some(&mut self) -> Vec<Value> {
         let mut out = Vec::new();
         for _ in 0..1 + self.rng.below(4) {
             let lane = [Lane::I32, Lane::I32, Lane::I1][self.rng.below(3)];
             let low = self.any(self.ty(lane));
-            out.extend([low, self.twin(low)]);
+            out.extend([low, self.paired(low)]);
         }
         out
     }
@@ -320,7 +320,7 @@ impl Twins {
         let mut out = Vec::new();
         for pair in values.chunks_exact(2) {
             let low = self.any(self.f.ty(pair[0]));
-            let high = self.twin(low);
+            let high = self.paired(low);
             out.extend([low, high]);
         }
         if self.rng.below(4) == 0 {

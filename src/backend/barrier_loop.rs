@@ -1,44 +1,44 @@
-//! Which code takes all threads of a group through their barriers in one call.
+//! The work-group barrier loop: who resumes threads that wait at a barrier, the runtime or the code itself.
 
 use super::{BackendError, Dispatch, Tuning};
 use crate::ssa::{Block, Function, Op, Term};
 
-/// Who lets threads go on that all wait.
+/// Who resumes the threads of a work-group once all of them wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Rounds {
-    /// Nobody: threads never wait.
+pub(super) enum BarrierLoop {
+    /// No barriers: threads never wait.
     #[default]
     None,
-    /// The runtime: the code returns.
+    /// The runtime: the code returns at each barrier.
     Runtime,
-    /// The code itself: it starts anew with the first thread, until all are finished.
+    /// The code itself: it loops over the threads until all are finished.
     Code,
 }
 
-/// Who does it in the reachable blocks of a function.
+/// Chooses the loop for the reachable blocks of a function.
 ///
 /// # Errors
-/// [`BackendError::Strategy`] when code is asked for that goes round by itself, and threads wait for what only the
-/// runtime knows.
-pub(super) fn of(
+/// [`BackendError::Strategy`] when `--dispatch group` is asked for and threads wait for something that only the runtime
+/// knows.
+pub(super) fn plan(
     backend: &'static str,
     f: &Function,
     order: &[Block],
     tuning: Tuning,
-) -> Result<Rounds, BackendError> {
+) -> Result<BarrierLoop, BackendError> {
     let suspends = |&b: &Block| matches!(f.block(b).term, Term::Suspend(_));
     if !order.iter().any(suspends) {
-        return Ok(Rounds::None);
+        return Ok(BarrierLoop::None);
     }
     if tuning.dispatch != Dispatch::Group {
-        return Ok(Rounds::Runtime);
+        return Ok(BarrierLoop::Runtime);
     }
     let mut insts = order.iter().flat_map(|&b| &f.block(b).insts);
     let named = insts.any(|&i| matches!(f.inst(i).op, Op::NamedBarrier(_)));
     let what = match (&f.exchange, named) {
         (Some(_), _) => "threads that exchange values",
         (None, true) => "named barriers",
-        (None, false) => return Ok(Rounds::Code),
+        (None, false) => return Ok(BarrierLoop::Code),
     };
     Err(BackendError::Strategy {
         backend,

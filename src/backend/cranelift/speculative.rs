@@ -14,25 +14,28 @@ use super::scaled::Scaled;
 use super::value::{per_piece, piece_type, splat_step};
 use crate::ssa::{Function, Inst, Lane, MemAccess};
 
-/// Most lanes of a function's accesses that are guessed at, each of which is some more instructions.
+/// Most lanes of a function's accesses that are done speculatively: each costs a few more instructions.
 const MOST_LANES: usize = 512;
 
-/// True if a function has so few accesses to guess at that it is done.
-pub(super) fn few_guesses(f: &Function) -> bool {
-    let guessed = f.shapes.iter().filter(|(_, shape)| shape.guess.is_some());
-    let lanes = guessed.map(|(&i, _)| usize::from(f.ty(f.inst(i).args[1]).lanes));
+/// True if a function has few enough accesses for speculation.
+pub(super) fn few_speculative(f: &Function) -> bool {
+    let speculative = f
+        .shapes
+        .iter()
+        .filter(|(_, shape)| shape.speculative.is_some());
+    let lanes = speculative.map(|(&i, _)| usize::from(f.ty(f.inst(i).args[1]).lanes));
     lanes.sum::<usize>() <= MOST_LANES
 }
 
 impl Emit<'_> {
     /// The shape that an access probably has, with the test of it as its condition.
-    pub fn guessed(&mut self, access: MemAccess, lanes: &Lanes, inst: Inst) -> Option<Affine> {
-        let stride = self.f.shapes.get(&inst)?.guess?;
+    pub fn speculate(&mut self, access: MemAccess, lanes: &Lanes, inst: Inst) -> Option<Affine> {
+        let stride = self.f.shapes.get(&inst)?.speculative?;
         let bytes = access.elem.bytes();
         let beside = stride == i64::from(bytes) && access.comps == 1;
         // What fills up vectors would have to be ignored.
         let whole = usize::from(lanes.count).is_multiple_of(per_piece(Lane::I32));
-        if !beside || !whole || !self.few_guesses {
+        if !beside || !whole || !self.few_speculative {
             return None;
         }
         let (base, guard) = match lanes.flat {
@@ -51,7 +54,7 @@ impl Emit<'_> {
             stride,
             guard: Some(guard),
             mask_all: None,
-            guess: true,
+            speculative: true,
         })
     }
 

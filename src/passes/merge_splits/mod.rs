@@ -1,8 +1,8 @@
-//! Accesses that a compiler of kernels cut into halves, made one again.
+//! Merges split SIMD accesses: two accesses that the kernel's compiler wrote for the halves of one thread.
 //!
-//! Devices whose instructions have at most sixteen lanes get a thread of thirty-two as two instructions each, `(M1, 16)` and
-//! `(M5, 16)`. Here a pair of accesses by neighbouring halves, with nothing but arithmetic between, becomes one access of all
-//! their lanes: one bounds test and one test of the mask instead of two. So do quarters, pair by pair.
+//! A device whose instructions have at most sixteen lanes runs a thread of thirty-two with two instructions, `(M1, 16)` and
+//! `(M5, 16)`. This pass merges two accesses of neighbouring halves, with only arithmetic between them, into one access of all
+//! their lanes: one bounds test and one mask test instead of two. Quarters are merged pair by pair.
 //!
 //! Guarantees: the lanes keep their order, so that of overlapping stores the same one wins, and fault records come as
 //! before, each with the line of the instruction that its lane came from ([`crate::ssa::Site::parts`]). What makes
@@ -23,29 +23,29 @@ use crate::ssa::dom::{drop_unreachable, reverse_post_order};
 use crate::ssa::{Function, Inst, InstData, Op, Ty};
 use pairs::Pair;
 
-/// How often accesses are put aside because their addresses are no longer evenly spaced, before the function is left alone.
+/// How often accesses are kept split because merging would lose an affine address, before the function is left alone.
 const ATTEMPTS: usize = 4;
 
 /// Work of an access apart from its lanes, in vectors of 128 bits.
 const ACCESS: u64 = 8;
 
-/// Which halves are made one again.
+/// Which split accesses are merged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
-pub enum Halves {
+pub enum MergeSplits {
     /// All.
     #[default]
     All,
-    /// Those that all lanes of a thread do, at addresses that are not evenly spaced. Not loads of 128 bits a lane, nor atomics
-    /// whose results nobody wants.
+    /// Accesses of all lanes of a thread, at addresses that are not affine. Not loads of 128 bits a lane, nor atomics whose
+    /// results are unused.
     Scattered,
-    /// Of these, all but stores of one element a lane.
+    /// The `Scattered` ones except stores of one element a lane.
     Loads,
-    /// Of these, atomics and records of several elements.
-    Records,
+    /// Of the `Scattered` ones, atomics and vec4 accesses (several elements a lane).
+    Vec4,
 }
 
 /// Runs the pass.
-pub fn run(f: &mut Function, which: Halves) -> usize {
+pub fn run(f: &mut Function, which: MergeSplits) -> usize {
     let order = reverse_post_order(f);
     drop_unreachable(f, &order);
     let mut fused = 0;
@@ -57,8 +57,8 @@ pub fn run(f: &mut Function, which: Halves) -> usize {
     }
 }
 
-/// Makes pairs one, if that is less work; how many.
-fn pass(f: &mut Function, which: Halves) -> usize {
+/// Merges pairs if that is less work. Returns how many.
+fn pass(f: &mut Function, which: MergeSplits) -> usize {
     let mut apart = BTreeSet::new();
     for _ in 0..ATTEMPTS {
         let pairs = pairs::find(f, which, &apart);
@@ -81,7 +81,7 @@ fn pass(f: &mut Function, which: Halves) -> usize {
     0
 }
 
-/// Lower halves of pairs whose halves have evenly spaced addresses, but whose whole in `g` has not.
+/// Lower halves of pairs whose halves have affine addresses, while the merged access in `g` has none.
 fn uneven(f: &Function, g: &Function, pairs: &[Pair], whole: &[Inst]) -> Vec<Inst> {
     let (before, after) = (shape::even_accesses(f), shape::even_accesses(g));
     let lost = |(pair, whole): &(&Pair, &Inst)| {

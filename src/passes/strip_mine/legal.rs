@@ -174,7 +174,7 @@ impl<'a> Check<'a> {
         seen.iter().map(units).sum()
     }
 
-    /// Nothing behind the loop reads its values but through parameters.
+    /// Nothing after the loop reads its values but through parameters.
     fn used_inside_only(&self, dom: &DomTree) -> bool {
         let outside = dom.rpo().iter().filter(|b| !self.blocks.contains(b));
         outside.copied().all(|b| {

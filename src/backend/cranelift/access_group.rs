@@ -1,13 +1,13 @@
 //! Accesses at constant distances from each other: one bounds test and one pointer for all of them.
 //!
 //! If the bytes from the lowest to the end of the highest access are inside, every access is, and no 32-bit offset between
-//! them wraps. The test may fail where each access by itself would have passed (a stretch over the end
-//! of a wrapped offset); then the general version runs, which is slower and no different.
+//! them wraps. The test may fail where each access by itself would have passed (an access group over the end
+//! of a wrapped offset); then the general version runs, which is slower and gives the same.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value as V, types};
 
-use super::affine::{MAX_RUN, Run};
+use super::affine::{MAX_SPAN, Strided};
 use super::emit::Emit;
 use super::memory::{Place, Region};
 use crate::backend::Bounds as Tests;
@@ -15,7 +15,7 @@ use crate::ssa::remark::Bounds;
 use crate::ssa::{BinOp, Inst, MemAccess, Op, Space, Value};
 
 /// Some accesses of one region.
-pub(super) struct Stretch {
+pub(super) struct AccessGroup {
     space: Space,
     surface: Option<Value>,
     /// What all addresses have in common.
@@ -28,7 +28,7 @@ pub(super) struct Stretch {
     to: i64,
 }
 
-impl Stretch {
+impl AccessGroup {
     fn bytes(&self) -> u64 {
         self.to.abs_diff(self.from)
     }
@@ -44,11 +44,11 @@ impl Stretch {
     }
 
     /// Takes an access in, if the whole stays short enough for one test.
-    fn take(&mut self, other: &Stretch) -> bool {
+    fn take(&mut self, other: &AccessGroup) -> bool {
         let same =
             self.space == other.space && self.surface == other.surface && self.root == other.root;
         let (from, to) = (self.from.min(other.from), self.to.max(other.to));
-        if !same || to.abs_diff(from) > MAX_RUN {
+        if !same || to.abs_diff(from) > MAX_SPAN {
             return false;
         }
         (self.from, self.to) = (from, to);
@@ -58,23 +58,23 @@ impl Stretch {
 }
 
 impl Emit<'_> {
-    /// The accesses of a version for whole runs, put together unless each is to have a test of its own.
-    pub fn stretches(&mut self, runs: &[Inst]) -> Vec<Stretch> {
-        let mut stretches: Vec<Stretch> = Vec::new();
-        for &i in runs {
-            let Some(one) = self.stretch_of(i) else {
+    /// The accesses of a fast version, put together unless each is to have a test of its own.
+    pub fn access_groups(&mut self, accesses: &[Inst]) -> Vec<AccessGroup> {
+        let mut groups: Vec<AccessGroup> = Vec::new();
+        for &i in accesses {
+            let Some(one) = self.access_group_of(i) else {
                 continue;
             };
             let shared = self.options.tuning.bounds == Tests::Hoisted;
-            if !(shared && stretches.iter_mut().any(|s| s.take(&one))) {
-                stretches.push(one);
+            if !(shared && groups.iter_mut().any(|s| s.take(&one))) {
+                groups.push(one);
             }
         }
-        stretches
+        groups
     }
 
     /// An access by itself; `None` for those that need no test.
-    fn stretch_of(&mut self, inst: Inst) -> Option<Stretch> {
+    fn access_group_of(&mut self, inst: Inst) -> Option<AccessGroup> {
         let f = self.f;
         let data = f.inst(inst);
         let (access, load): (MemAccess, bool) = match &data.op {
@@ -83,19 +83,19 @@ impl Emit<'_> {
             _ => return None,
         };
         let addr = f.shapes.get(&inst)?.addr?;
-        let run = Run::new(access, self.ty(data.args[1]).lanes, addr.stride, load)?;
-        if self.surely_inside(access.space, addr.guard.is_some(), addr.base, run) {
+        let strided = Strided::new(access, self.ty(data.args[1]).lanes, addr.stride, load)?;
+        if self.surely_inside(access.space, addr.guard.is_some(), addr.base, strided) {
             return None;
         }
         let (root, at) = self.root(addr.base);
-        let from = at.checked_add(run.lowest)?;
-        Some(Stretch {
+        let from = at.checked_add(strided.lowest)?;
+        Some(AccessGroup {
             space: access.space,
             surface: access.space.has_surface().then(|| data.args[2]),
             root,
             accesses: vec![(inst, at)],
             from,
-            to: from.checked_add_unsigned(run.bytes)?,
+            to: from.checked_add_unsigned(strided.bytes)?,
         })
     }
 
@@ -113,9 +113,9 @@ impl Emit<'_> {
         (root, lane.sign_extend(distance & lane.mask()))
     }
 
-    /// Whether all bytes of a stretch are inside.
-    pub fn stretch_inside(&mut self, s: &Stretch) -> V {
-        let offset = self.stretch_offset(s);
+    /// Whether all bytes of an access group are inside.
+    pub fn group_inside(&mut self, s: &AccessGroup) -> V {
+        let offset = self.group_offset(s);
         let bytes = s.bytes() as u32;
         let limit = if s.space == Space::Flat {
             self.flat_limit(bytes)
@@ -126,7 +126,7 @@ impl Emit<'_> {
         self.ins().icmp(IntCC::UnsignedLessThan, offset, limit)
     }
 
-    fn stretch_offset(&mut self, s: &Stretch) -> V {
+    fn group_offset(&mut self, s: &AccessGroup) -> V {
         let mut start = self.scalar(s.root);
         if s.from != 0 {
             start = self.ins().iadd_imm_s(start, s.from);
@@ -138,14 +138,14 @@ impl Emit<'_> {
         }
     }
 
-    /// Pointers to lane 0 of the accesses of a stretch that is inside.
-    pub fn stretch_pointers(&mut self, s: &Stretch) -> Vec<(Inst, V)> {
+    /// Pointers to lane 0 of the accesses of an access group that is inside.
+    pub fn group_pointers(&mut self, s: &AccessGroup) -> Vec<(Inst, V)> {
         let region = if s.space == Space::Flat {
             Region::Known(Place::Flat)
         } else {
             self.region(s.space, s.surface)
         };
-        let mut offset = self.stretch_offset(s);
+        let mut offset = self.group_offset(s);
         if s.space != Space::Flat {
             offset = self.ins().uextend(types::I64, offset);
         }

@@ -20,7 +20,7 @@ pub(super) use super::message_x86::{load as wide_load, store as wide_store};
 /// A function that calls another of the same type, keeps all registers, and leaves the result in the group. Upper halves of
 /// vector registers are not kept: generated code has 128-bit vectors.
 #[cfg(all(target_arch = "x86_64", not(windows)))]
-macro_rules! quiet {
+macro_rules! preserve_all {
     ($name:ident($($argument:ident: $ty:ty),* $(,)?), $of:path) => {
         /// # Safety
         /// As the function that it calls, and the group must be writable.
@@ -92,21 +92,21 @@ macro_rules! quiet {
     };
 }
 #[cfg(all(target_arch = "x86_64", not(windows)))]
-macro_rules! quiet_message {
+macro_rules! preserve_all_message {
     ($name:ident, $of:path) => {
-        quiet!($name(thread: *const ThreadCtx, shape: u32, index: u32, enabled: u32, block: *mut u8), $of);
+        preserve_all!($name(thread: *const ThreadCtx, shape: u32, index: u32, enabled: u32, block: *mut u8), $of);
     };
 }
 #[cfg(all(target_arch = "x86_64", not(windows)))]
-quiet_message!(load, message::load);
+preserve_all_message!(load, message::load);
 #[cfg(all(target_arch = "x86_64", not(windows)))]
-quiet_message!(store, message::store);
+preserve_all_message!(store, message::store);
 #[cfg(all(target_arch = "x86_64", not(windows)))]
-quiet_message!(wide_load, super::message_x86::load);
+preserve_all_message!(wide_load, super::message_x86::load);
 #[cfg(all(target_arch = "x86_64", not(windows)))]
-quiet_message!(wide_store, super::message_x86::store);
+preserve_all_message!(wide_store, super::message_x86::store);
 #[cfg(all(target_arch = "x86_64", not(windows)))]
-quiet!(
+preserve_all!(
     fault(thread: u32, site: u32, lanes: u32, addresses: *const u64, surface: u32),
     fault_of_table
 );

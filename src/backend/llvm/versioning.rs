@@ -1,4 +1,4 @@
-//! Stretches of a block in two versions: one for when every access that can be tested in front is inside memory and every store
+//! Block versioning: parts of a block in two versions: one for when every access that can be tested in front is inside memory and every store
 //! has its lanes, and one for everything else.
 //!
 //! A test for each access cuts a block into pieces with a branch each, and values that live across them. One test for all
@@ -17,20 +17,20 @@ use inkwell::IntPredicate;
 use inkwell::basic_block::BasicBlock;
 use inkwell::values::{InstructionOpcode as I, PhiValue, PointerValue};
 
-use super::emit::{Emit, Made, V};
-use super::records::Copies;
-use super::runs::{Kind, MAX_RUN, Run};
+use super::affine::{Kind, MAX_SPAN, Strided};
+use super::emit::{Emit, EmitResult, V};
+use super::vec4::Copies;
 use crate::backend::{self as options, uses};
 use crate::ssa::remark::{Bounds, Decision};
 use crate::ssa::{BinOp, Block, Inst, MemAccess, Op, Remark, Space, Value};
 
 /// Accesses from which a version of their own pays; of those that are slow otherwise, one.
-const MIN_RUNS: usize = 2;
+const MIN_ACCESSES: usize = 2;
 
 /// Instructions beside the accesses that are translated twice, for each access.
 const TWICE: usize = 6;
 
-/// Instructions behind the last access up to which versions go on to the end of their block.
+/// Instructions after the last access up to which versions go on to the end of their block.
 const REST: usize = 8;
 
 /// Instructions that are looked at.
@@ -72,7 +72,7 @@ impl Access {
 }
 
 /// Accesses at constant distances from each other.
-struct Stretch<'c> {
+struct AccessGroup<'c> {
     first: Access,
     members: Vec<Inst>,
     from: i64,
@@ -85,14 +85,14 @@ struct Stretch<'c> {
 #[derive(Clone, Copy)]
 pub(super) enum At<'c> {
     /// Lane 0; the others at even distances.
-    Run(PointerValue<'c>),
+    Strided(PointerValue<'c>),
     /// The base of the region, offsets of the lanes as words of 64 bits, one or two of them a word, and the distance from there.
     Lanes(PointerValue<'c>, V<'c>, i64),
 }
 
 /// What is known in the version that is being translated.
 #[derive(Clone, Default)]
-pub(super) struct Versions<'c> {
+pub(super) struct Versioning<'c> {
     /// Versions around.
     depth: usize,
     /// Nothing about addresses: the version for when a test failed.
@@ -119,7 +119,7 @@ struct Plan {
     first: Vec<Inst>,
     /// In both versions.
     rest: Vec<Inst>,
-    runs: Vec<Access>,
+    accesses: Vec<Access>,
     /// Instructions of the block that these are, from the first one on.
     len: usize,
 }
@@ -135,12 +135,12 @@ const PART: usize = 512;
 
 impl<'c> Emit<'c, '_> {
     /// Translates a block.
-    pub fn in_versions(&mut self, block: Block) -> Made<()> {
+    pub fn versioned(&mut self, block: Block) -> EmitResult<()> {
         let insts = &self.f.block(block).insts;
-        self.stretch(insts, &End::Block(block))
+        self.segment(insts, &End::Block(block))
     }
 
-    fn stretch(&mut self, insts: &[Inst], end: &End<'c>) -> Made<()> {
+    fn segment(&mut self, insts: &[Inst], end: &End<'c>) -> EmitResult<()> {
         let mut at = 0;
         while let Some(&inst) = insts.get(at) {
             let Some(plan) = self.plan(&insts[at..]) else {
@@ -159,7 +159,7 @@ impl<'c> Emit<'c, '_> {
         self.leave_to(end)
     }
 
-    fn leave_to(&mut self, end: &End<'c>) -> Made<()> {
+    fn leave_to(&mut self, end: &End<'c>) -> EmitResult<()> {
         match end {
             End::Block(block) => {
                 let data = self.f.block(*block);
@@ -180,8 +180,8 @@ impl<'c> Emit<'c, '_> {
     /// Versions from the first of these instructions on.
     fn plan(&mut self, insts: &[Inst]) -> Option<Plan> {
         if self.options.tuning.bounds == options::Bounds::Inline
-            || self.versions.any
-            || self.versions.depth >= DEPTH
+            || self.versioning.any
+            || self.versioning.depth >= DEPTH
         {
             return None;
         }
@@ -189,7 +189,7 @@ impl<'c> Emit<'c, '_> {
         let insts = &insts[..insts.len().min(WINDOW)];
         let f = self.f;
         let mut late: HashSet<Value> = HashSet::new();
-        let mut runs = Vec::new();
+        let mut accesses = Vec::new();
         for (n, &i) in insts.iter().enumerate() {
             let data = f.inst(i);
             if data.op.waits() {
@@ -198,29 +198,29 @@ impl<'c> Emit<'c, '_> {
             if let Some(access) = self.access(i)
                 && !self.operands(&access).iter().any(|v| late.contains(v))
             {
-                runs.push((n, access));
+                accesses.push((n, access));
             }
             if data.op.has_effect() || data.args.iter().any(|a| late.contains(a)) {
                 late.extend(&data.results);
             }
         }
         // As many accesses as there may be with what is between them.
-        while let Some(&(last, _)) = runs.last() {
-            let early = self.early(&insts[..=last], &runs);
+        while let Some(&(last, _)) = accesses.last() {
+            let early = self.early(&insts[..=last], &accesses);
             let twice = early.iter().filter(|&&early| !early).count();
-            if twice <= runs.len() * (TWICE + 1) {
+            if twice <= accesses.len() * (TWICE + 1) {
                 break;
             }
-            runs.pop();
+            accesses.pop();
         }
         let slow = |(_, a): &(usize, Access)| self.is_record(a) || a.stride.is_none();
-        if runs.is_empty() || runs.len() < MIN_RUNS && !runs.iter().any(slow) {
+        if accesses.is_empty() || accesses.len() < MIN_ACCESSES && !accesses.iter().any(slow) {
             return None;
         }
-        let mut len = runs.last()?.0 + 1;
+        let mut len = accesses.last()?.0 + 1;
         // What is known to be inside goes on with what it was loaded from.
         for (n, i) in insts.iter().enumerate().skip(len) {
-            let known = self.versions.inside.contains_key(i);
+            let known = self.versioning.inside.contains_key(i);
             if !known && f.inst(*i).op.has_effect() || n - len > TWICE {
                 break;
             }
@@ -232,7 +232,7 @@ impl<'c> Emit<'c, '_> {
         if insts.len() - len <= REST && insts[len..].iter().all(plain) {
             len = insts.len();
         }
-        let early = self.early(&insts[..len], &runs);
+        let early = self.early(&insts[..len], &accesses);
         let part = |first: bool| {
             let chosen = insts.iter().zip(&early).filter(move |&(_, &e)| e == first);
             chosen.map(|(&i, _)| i).collect()
@@ -240,14 +240,16 @@ impl<'c> Emit<'c, '_> {
         Some(Plan {
             first: part(true),
             rest: part(false),
-            runs: runs.into_iter().map(|(_, access)| access).collect(),
+            accesses: accesses.into_iter().map(|(_, access)| access).collect(),
             len,
         })
     }
 
     /// Which instructions make what the tests read.
-    fn early(&self, insts: &[Inst], runs: &[(usize, Access)]) -> Vec<bool> {
-        let operands = runs.iter().flat_map(|(_, access)| self.operands(access));
+    fn early(&self, insts: &[Inst], accesses: &[(usize, Access)]) -> Vec<bool> {
+        let operands = accesses
+            .iter()
+            .flat_map(|(_, access)| self.operands(access));
         let mut wanted: HashSet<Value> = operands.collect();
         let mut early = vec![false; insts.len()];
         for (n, &i) in insts.iter().enumerate().rev() {
@@ -277,12 +279,12 @@ impl<'c> Emit<'c, '_> {
         };
         let (mask, addr) = (data.args[0], data.args[1]);
         let lanes = self.ty(addr).lanes;
-        if lanes == 1 || self.versions.inside.contains_key(&inst) {
+        if lanes == 1 || self.versioning.inside.contains_key(&inst) {
             return None;
         }
         let shape = self.f.shapes.get(&inst).copied().unwrap_or_default();
         let surface = access.space.has_surface().then(|| data.args[2]);
-        let record = self.has_records(access, lanes);
+        let record = self.has_vec4(access, lanes);
         let mut found = Access {
             inst,
             access,
@@ -299,12 +301,12 @@ impl<'c> Emit<'c, '_> {
             all: None,
         };
         if let Some(known) = shape.addr {
-            let run = Run::new(access, lanes, known.stride)?;
+            let strided = Strided::new(access, lanes, known.stride)?;
             let one_by_one = match load {
                 true => self.gathers(access, lanes),
                 false => self.scatters(access, lanes),
             };
-            let fits = match run.kind {
+            let fits = match strided.kind {
                 Kind::Packed => true,
                 Kind::Same => load,
                 Kind::Spread => record || !one_by_one || load && self.reads_lanes(access, lanes),
@@ -315,10 +317,11 @@ impl<'c> Emit<'c, '_> {
                 return None;
             }
             (found.root, found.at) = self.distance(known.base);
-            found.from = found.at.checked_add(run.lowest)?;
-            found.to = found.from.checked_add_unsigned(run.bytes)?;
-            (found.stride, found.kind, found.guard) = (Some(known.stride), run.kind, known.guard);
-        } else if record || load && shape.guess.is_none() && self.reads_lanes(access, lanes) {
+            found.from = found.at.checked_add(strided.lowest)?;
+            found.to = found.from.checked_add_unsigned(strided.bytes)?;
+            (found.stride, found.kind, found.guard) =
+                (Some(known.stride), strided.kind, known.guard);
+        } else if record || load && shape.speculative.is_none() && self.reads_lanes(access, lanes) {
             (found.root, found.at) = self.distance(addr);
             found.from = found.at;
             found.to = found.to.checked_add(found.at)?;
@@ -347,48 +350,48 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Translates versions; true when they went on to the end by themselves.
-    fn split(&mut self, plan: Plan, after: &[Inst], end: &End<'c>) -> Made<bool> {
+    fn split(&mut self, plan: Plan, after: &[Inst], end: &End<'c>) -> EmitResult<bool> {
         for &i in &plan.first {
             self.instruction(i)?;
         }
         self.part_copies(&plan.rest);
         let share = self.options.tuning.bounds != options::Bounds::Separate;
-        let mut stretches = together(&plan.runs, share);
-        let ok = self.all_inside(&plan.runs, &mut stretches)?;
-        self.remark_versions(&plan.runs, &stretches);
+        let mut groups = together(&plan.accesses, share);
+        let ok = self.all_inside(&plan.accesses, &mut groups)?;
+        self.remark_versioning(&plan.accesses, &groups);
         let out = self.handed_on(&plan.rest, after, end);
         let join = self.join(&plan.rest, after, &out, end)?;
         let to = join.as_ref().unwrap_or(end);
         let (fast, other) = (self.new_block(), self.new_block());
         self.branch_likely(ok, fast, other, true)?;
-        let outside = self.versions.clone();
+        let outside = self.versioning.clone();
 
         self.at(fast);
         self.forget(&plan.rest, false);
-        self.versions.depth += 1;
-        self.enter(&plan, &stretches)?;
+        self.versioning.depth += 1;
+        self.enter(&plan, &groups)?;
         let needed = self.needed(&plan.rest, &out);
         self.plan_copies(&needed);
         if let Some(apart) = self.copies_apart(&needed)? {
             let (late, others) = (self.new_block(), self.new_block());
             self.branch_likely(apart, late, others, true)?;
-            let entered = self.versions.clone();
+            let entered = self.versioning.clone();
             self.at(late);
             self.copy_late(&needed);
-            self.stretch(&needed, to)?;
-            self.versions = entered;
+            self.segment(&needed, to)?;
+            self.versioning = entered;
             self.forget(&needed, false);
             self.at(others);
         }
-        self.stretch(&needed, to)?;
-        self.versions = outside;
+        self.segment(&needed, to)?;
+        self.versioning = outside;
 
         self.at(other);
         self.forget(&plan.rest, false);
-        self.versions.any = true;
+        self.versioning.any = true;
         let needed = self.needed(&plan.rest, &out);
-        self.stretch(&needed, to)?;
-        self.versions.any = false;
+        self.segment(&needed, to)?;
+        self.versioning.any = false;
         self.forget(&plan.rest, true);
 
         let Some(End::Join(block, values)) = join else {
@@ -404,7 +407,7 @@ impl<'c> Emit<'c, '_> {
         Ok(after.is_empty())
     }
 
-    /// Drops what these instructions made: another version makes it anew, and behind the versions there is only what they hand
+    /// Drops what these instructions made: another version makes it anew, and after the versions there is only what they hand
     /// on. There the rest is lost to those who find a value through the definition of another.
     fn forget(&mut self, insts: &[Inst], lost: bool) {
         let f = self.f;
@@ -414,7 +417,7 @@ impl<'c> Emit<'c, '_> {
         }
     }
 
-    /// Values of `rest` that somebody behind it reads.
+    /// Values of `rest` that somebody after it reads.
     fn handed_on(&mut self, rest: &[Inst], after: &[Inst], end: &End<'c>) -> Vec<Value> {
         let f = self.f;
         let mut used: HashSet<Value> = after.iter().flat_map(|&i| uses::read(f, i)).collect();
@@ -425,7 +428,7 @@ impl<'c> Emit<'c, '_> {
         if self.escapes.is_empty() {
             self.escapes = uses::escapes(f);
         }
-        // Nobody but a copy reads what it loads, and not as components.
+        // Nothing but a copy reads what it loads, and not as components.
         let read = rest.iter().filter(|&&i| !self.is_copied(i));
         let made = read.flat_map(|&i| &f.inst(i).results);
         made.filter(|v| used.contains(v) || self.escapes[v.0 as usize])
@@ -440,7 +443,7 @@ impl<'c> Emit<'c, '_> {
         after: &[Inst],
         out: &[Value],
         end: &End<'c>,
-    ) -> Made<Option<End<'c>>> {
+    ) -> EmitResult<Option<End<'c>>> {
         let mut made = rest.iter().flat_map(|&i| &self.f.inst(i).results);
         let escapes = made.any(|v| self.escapes[v.0 as usize]);
         let direct = match end {
@@ -462,13 +465,17 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Whether all accesses are inside and have their lanes.
-    fn all_inside(&mut self, runs: &[Access], stretches: &mut [Stretch<'c>]) -> Made<V<'c>> {
+    fn all_inside(
+        &mut self,
+        accesses: &[Access],
+        groups: &mut [AccessGroup<'c>],
+    ) -> EmitResult<V<'c>> {
         let mut tests = Vec::new();
-        for s in stretches {
-            tests.push(self.stretch_inside(s)?);
+        for s in groups {
+            tests.push(self.group_inside(s)?);
         }
         let mut seen: HashSet<Value> = HashSet::new();
-        for v in runs.iter().flat_map(|a| [a.guard, a.all]).flatten() {
+        for v in accesses.iter().flat_map(|a| [a.guard, a.all]).flatten() {
             if seen.insert(v) {
                 let whole = !self.ty(v).is_scalar();
                 tests.push(if whole {
@@ -483,7 +490,7 @@ impl<'c> Emit<'c, '_> {
         tests.try_fold(first, |all, test| self.op2(I::And, all, test))
     }
 
-    fn stretch_inside(&mut self, s: &mut Stretch<'c>) -> Made<V<'c>> {
+    fn group_inside(&mut self, s: &mut AccessGroup<'c>) -> EmitResult<V<'c>> {
         let ty = self.ty(s.first.root);
         let mut start = self.get(s.first.root)?;
         if s.from != 0 {
@@ -508,31 +515,31 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Notes where the accesses are and which masks are full.
-    fn enter(&mut self, plan: &Plan, stretches: &[Stretch<'c>]) -> Made<()> {
-        for s in stretches {
+    fn enter(&mut self, plan: &Plan, groups: &[AccessGroup<'c>]) -> EmitResult<()> {
+        for s in groups {
             let space = s.first.access.space;
             let region = self.region(space, s.first.surface)?;
             let base = self.base(region)?;
-            let offset = s.offset.ok_or("a stretch that was not tested")?;
+            let offset = s.offset.ok_or("an access group that was not tested")?;
             let ty = self.ty(s.first.root);
             let start = if ty.is_scalar() {
                 let offset = self.resize(offset, 64)?;
-                At::Run(self.offset(base, self.as_int(offset)?)?)
+                At::Strided(self.offset(base, self.as_int(offset)?)?)
             } else {
                 At::Lanes(base, self.lane_words(offset, ty)?, 0)
             };
-            for a in plan.runs.iter().filter(|a| s.members.contains(&a.inst)) {
+            for a in plan.accesses.iter().filter(|a| s.members.contains(&a.inst)) {
                 let distance = a.at - s.from;
                 let at = match start {
-                    At::Run(start) => At::Run(self.offset_const(start, distance)?),
+                    At::Strided(start) => At::Strided(self.offset_const(start, distance)?),
                     At::Lanes(base, words, _) => At::Lanes(base, words, distance),
                 };
-                self.versions.inside.insert(a.inst, (*a, at));
+                self.versioning.inside.insert(a.inst, (*a, at));
             }
         }
-        let stores = plan.runs.iter().filter(|a| a.all.is_some());
+        let stores = plan.accesses.iter().filter(|a| a.all.is_some());
         let masks = stores.map(|a| self.f.inst(a.inst).args[0]);
-        self.versions.full.extend(masks);
+        self.versioning.full.extend(masks);
         Ok(())
     }
 
@@ -547,10 +554,10 @@ impl<'c> Emit<'c, '_> {
                 continue;
             }
             needed.push(i);
-            if self.versions.inside.contains_key(&i) {
+            if self.versioning.inside.contains_key(&i) {
                 let args = data.args.iter().enumerate();
                 used.extend(args.filter(|(n, _)| *n != 1).map(|(_, &v)| v));
-            } else if self.versions.any && !in_registers(&data.op) {
+            } else if self.versioning.any && !in_registers(&data.op) {
                 used.extend(&data.args);
             } else {
                 used.extend(uses::read(f, i));
@@ -560,18 +567,18 @@ impl<'c> Emit<'c, '_> {
         needed
     }
 
-    fn remark_versions(&mut self, runs: &[Access], stretches: &[Stretch<'c>]) {
-        if let (Some(first), true) = (runs.first(), runs.len() >= MIN_RUNS) {
+    fn remark_versioning(&mut self, accesses: &[Access], groups: &[AccessGroup<'c>]) {
+        if let (Some(first), true) = (accesses.first(), accesses.len() >= MIN_ACCESSES) {
             self.remarks.push(Remark {
                 line: self.f.inst(first.inst).line,
                 inst: Some(first.inst),
-                decision: Decision::Versions {
-                    accesses: runs.len() as u32,
+                decision: Decision::Versioned {
+                    accesses: accesses.len() as u32,
                 },
             });
         }
-        for a in runs {
-            let first = stretches.iter().any(|s| s.first.inst == a.inst);
+        for a in accesses {
+            let first = groups.iter().any(|s| s.first.inst == a.inst);
             let bounds = match a.stride {
                 _ if !first => Bounds::Shared,
                 Some(_) => Bounds::Tested,
@@ -584,19 +591,19 @@ impl<'c> Emit<'c, '_> {
 }
 
 /// Accesses at constant distances, put together as long as one test covers them, if they are to share it.
-fn together<'c>(runs: &[Access], share: bool) -> Vec<Stretch<'c>> {
-    let mut stretches: Vec<Stretch> = Vec::new();
-    for a in runs {
+fn together<'c>(accesses: &[Access], share: bool) -> Vec<AccessGroup<'c>> {
+    let mut groups: Vec<AccessGroup> = Vec::new();
+    for a in accesses {
         let (from, to) = (a.from, a.to);
-        let near = stretches.iter_mut().find(|s| {
-            let far = s.to.max(to).abs_diff(s.from.min(from)) > MAX_RUN;
+        let near = groups.iter_mut().find(|s| {
+            let far = s.to.max(to).abs_diff(s.from.min(from)) > MAX_SPAN;
             share && s.first.beside(a) && !far
         });
         if let Some(s) = near {
             (s.from, s.to) = (s.from.min(from), s.to.max(to));
             s.members.push(a.inst);
         } else {
-            stretches.push(Stretch {
+            groups.push(AccessGroup {
                 first: *a,
                 members: vec![a.inst],
                 from,
@@ -605,5 +612,5 @@ fn together<'c>(runs: &[Access], share: bool) -> Vec<Stretch<'c>> {
             });
         }
     }
-    stretches
+    groups
 }
