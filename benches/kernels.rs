@@ -13,7 +13,7 @@ use visa_jit::{Engine, Launch, Prepared, Program};
 
 use support::{ROUNDS, c_library, median, paired, root, time};
 
-/// The C loops with vectors of so many bits, if a clang is there to build them.
+/// The C loops with vectors of a given number of bits, if a clang is there to build them.
 fn c_loops(bits: u32) -> Option<Library> {
     let width = format!("-mprefer-vector-width={bits}");
     c_library("benches/loops.c", &[&width, "-ffp-contract=fast"])

@@ -8,7 +8,7 @@
 mod support;
 
 use libloading::{Library, Symbol};
-use visa_jit::backend::{Gather, OobPolicy, Strategy};
+use visa_jit::backend::{Choice as _, Gather, OobPolicy, Strategy};
 use visa_jit::{Engine, EngineOptions, Launch, Prepared};
 use visa_runtime::Buffer;
 
@@ -279,13 +279,8 @@ fn main() {
     let device = words.next().unwrap_or_else(|| "skl".to_owned());
     let only = words.next().unwrap_or_default();
     let given = std::env::args().find_map(|a| Some(a.strip_prefix("--gather=")?.to_owned()));
-    let gather = Gather::ALL
-        .into_iter()
-        .find(|g| Some(g.name()) == given.as_deref());
-    let strategy = Strategy {
-        gather: gather.unwrap_or_default(),
-        ..Strategy::default()
-    };
+    let gather = given.map(|name| Gather::parse(&name).expect("--gather"));
+    let strategy = Strategy::default().tuned(|t| t.gather = gather.unwrap_or_default());
     let options = EngineOptions {
         strategy,
         ..EngineOptions::default()
@@ -299,7 +294,7 @@ fn main() {
     println!(
         "device {}, one thread, gather {}, medians of {ROUNDS} rounds",
         bench.device,
-        strategy.gather.name()
+        strategy.tuning.gather.name()
     );
     for set in SETS {
         for store in [false, true] {

@@ -42,3 +42,4 @@ pub use engine::{
     Arg, ArgKind, Argument, CacheStats, Class, Compiled, DiskCache, Engine, EngineOptions, Error,
     FaultRecord, Kernel, Launch, Origin, Prepared, Program, Report, Specialised, Tools,
 };
+pub use isa::Versions;

@@ -150,7 +150,7 @@ impl std::fmt::Display for SourceLine {
 }
 
 impl SourceMap {
-    /// The map in which each of these lines of vISA, and those behind it up to the next one, came from a line of a file.
+    /// The map in which each of these lines of vISA, and those after it up to the next one, came from a line of a file.
     pub fn new<'a>(lines: impl IntoIterator<Item = (u32, Option<(&'a str, u32)>)>) -> SourceMap {
         let mut map = SourceMap::default();
         for (visa, source) in lines {

@@ -1,5 +1,5 @@
 //! One contender in a process of its own, which does what it is told through pipes: so contenders have their own numbers of
-//! threads and their own versions of LLVM, and one that crashes takes nobody with it.
+//! threads and their own versions of LLVM, and a crash of one leaves the others alone.
 //!
 //! It reads a line and answers with one: `load K` (case number), `check PATH` (run once from fresh inputs, write the results
 //! there), `time N` (run N times). Answers are `ok MICROSECONDS`, of `load` the time to runnable code, or `no REASON`.
@@ -188,7 +188,7 @@ impl Contender {
 }
 
 /// A source without its other kernels, which would be compiled too. Each ends at the first brace that starts a line; a line
-/// with a size of groups is part of the kernel behind it.
+/// with a size of groups is part of the kernel after it.
 fn alone(source: &str, kernel: &str) -> String {
     let (mut found, mut size, mut skipping) = (Vec::new(), None, false);
     for line in source.lines() {

@@ -9,12 +9,17 @@ use super::load::{Contents, Loaded};
 use visa_jit::container::{Zebin, infer_device};
 use visa_jit::front::binary::{BinaryError, Fault, to_text, write};
 use visa_jit::front::text;
-use visa_jit::isa::Platform;
+use visa_jit::isa::{Platform, Versions};
 use visa_jit::module::{Module, ModuleKind};
 
 /// The text of a file.
-pub fn text_of(name: &str, bytes: &[u8], device: Option<Platform>) -> Result<String, Failure> {
-    to_text(bytes, device).map_err(|error| failure(name, &error))
+pub fn text_of(
+    name: &str,
+    bytes: &[u8],
+    device: Option<Platform>,
+    versions: Versions,
+) -> Result<String, Failure> {
+    to_text(bytes, device, versions).map_err(|error| failure(name, &error))
 }
 
 fn failure(name: &str, error: &BinaryError) -> Failure {
@@ -50,7 +55,7 @@ pub fn save(file: &Loaded, kernel: Option<&str>, to: &Path) -> Result<(), Failur
 
 /// The modules of a text, or one kernel of it with all functions.
 pub fn chosen(file: &Loaded, source: &str, kernel: Option<&str>) -> Result<Vec<Module>, Failure> {
-    let mut modules = parse(&file.name, source)?;
+    let mut modules = parse(&file.name, source, file.versions)?;
     let known: Vec<_> = modules.iter().map(|module| &module.name).collect();
     choose(&file.name, &known, kernel)?;
     if let Some(name) = kernel {
@@ -68,13 +73,13 @@ fn of_zebin(file: &Loaded, zebin: &Zebin, kernel: Option<&str>) -> Result<Vec<Mo
         if kernel.is_some_and(|name| name != each.name) {
             continue;
         }
-        let module = one(&each.name, &each.visa.text)?;
+        let module = one(&each.name, &each.visa.text, file.versions)?;
         kernels.push(Module {
             name: each.name.clone(),
             ..module
         });
         for own in zebin.functions.iter().filter(|f| f.owner == Some(index)) {
-            let function = one(&own.name, &own.visa.text)?;
+            let function = one(&own.name, &own.visa.text, file.versions)?;
             match functions.iter().find(|f| f.name == function.name) {
                 None => functions.push(function),
                 Some(other) if *other == function => {}
@@ -92,6 +97,7 @@ fn of_zebin(file: &Loaded, zebin: &Zebin, kernel: Option<&str>) -> Result<Vec<Mo
     Ok(kernels)
 }
 
-fn one(name: &str, source: &str) -> Result<Module, Failure> {
-    text::parse(name, source).map_err(|found| Failure::from(visa_jit::engine::Error::from(found)))
+fn one(name: &str, source: &str, versions: Versions) -> Result<Module, Failure> {
+    text::parse_with(name, source, versions)
+        .map_err(|found| Failure::from(visa_jit::engine::Error::from(found)))
 }

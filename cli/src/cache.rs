@@ -136,13 +136,13 @@ fn listing(store: &Store) -> String {
     let mut out = String::new();
     for entry in store.entries() {
         let _ = match &entry.contents {
-            Ok((key, _)) if entry.kind == EntryKind::Outline => writeln!(
+            Ok((key, _)) if entry.kind == EntryKind::Manifest => writeln!(
                 out,
-                "{}  {:>8} bytes of outline  {:>5}  {}",
+                "{}  {:>8} bytes of manifest  {:>5}  {}",
                 short(key),
                 entry.bytes,
                 age(&entry),
-                outlined(key)
+                manifest_digest(key)
             ),
             Ok((key, code)) => writeln!(
                 out,
@@ -187,8 +187,8 @@ fn described(key: &Key) -> String {
     shown.join("  ")
 }
 
-/// Digest of the file and device of an outline's key.
-fn outlined(key: &Key) -> String {
+/// Digest of the file and device of a manifest's key.
+fn manifest_digest(key: &Key) -> String {
     let part = |name| key.part(&["file", name]).unwrap_or_default();
     let device = part("device");
     let device = if device.is_empty() {
@@ -225,34 +225,35 @@ fn stats(store: &Store) -> String {
 fn why(args: &WhyArgs) -> Result<String, Failure> {
     let cache = args.place.required()?;
     let store = cache.store();
-    let options = args.backend.options()?;
+    let mut options = args.backend.options()?;
     if options.interpret.is_some() {
         return Err(Failure::usage(
             "--backend interp compiles nothing: the cache holds what code generators make",
         ));
     }
     let file = args.file.load()?;
-    let outline = file.outline_key().ok_or_else(|| {
+    let manifest = file.manifest_key().ok_or_else(|| {
         Failure::usage(format!(
             "{}: a library holds its code, and is not looked for in the cache",
             file.name
         ))
     })?;
+    options.versions = file.versions;
     let engine = Engine::with_options(options)?;
     let program = file.program(&engine)?;
     let kernels = match &args.kernel {
         Some(name) => vec![pick(&file.name, &program, Some(name))?],
         None => program.kernels().iter().collect(),
     };
-    let (mut codes, mut outlines) = (Vec::new(), Vec::new());
+    let (mut codes, mut manifests) = (Vec::new(), Vec::new());
     for entry in store.entries() {
         let known = match entry.kind {
             EntryKind::Code => &mut codes,
-            EntryKind::Outline => &mut outlines,
+            EntryKind::Manifest => &mut manifests,
         };
         known.extend(entry.contents.ok().map(|(key, _)| key));
     }
-    let mut out = format!("{} (outline of the program): ", file.name);
+    let mut out = format!("{} (manifest of the program): ", file.name);
     match program.broken().first() {
         Some((kernel, error)) => {
             let _ = writeln!(
@@ -260,7 +261,7 @@ fn why(args: &WhyArgs) -> Result<String, Failure> {
                 "never in the cache, as kernel `{kernel}` cannot be loaded: {error}"
             );
         }
-        None => explain(&mut out, &outline, &outlines, outlined),
+        None => explain(&mut out, &manifest, &manifests, manifest_digest),
     }
     let name = |key: &Key| key.part(&["kernel", "meta", "name"]).unwrap_or_default();
     for kernel in kernels {

@@ -14,7 +14,7 @@ use target_lexicon::{Architecture, BinaryFormat, OperatingSystem, Triple};
 
 use super::exit::{Exit, Failure};
 use super::generator::{self, Generator};
-use super::images::{Choice, ImageArgs};
+use super::images::{Choice, ReadArgs};
 use super::load::load;
 use super::run::{Oob, pick};
 use super::spec::Seconds;
@@ -47,7 +47,7 @@ pub struct CompileArgs {
     #[arg(long, value_name = "NAME")]
     pub kernel: Option<String>,
     #[command(flatten)]
-    pub image: ImageArgs,
+    pub read: ReadArgs,
     /// The machine to compile for, such as aarch64-unknown-linux-gnu; if left out, this machine
     #[arg(long, value_name = "TRIPLE")]
     pub target: Option<String>,
@@ -167,7 +167,7 @@ pub struct Compiler {
 
 /// What of the arguments each file needs.
 struct Options {
-    image: Option<String>,
+    read: ReadArgs,
     kernel: Option<String>,
     codegen: CodegenOptions,
     device: Option<DeviceName>,
@@ -230,6 +230,7 @@ impl Compiler {
         let generator = Generator::new(kind, args.target.as_deref(), args.cpu.as_deref())?;
         let mut options = EngineOptions {
             memory_bytes: MEMORY_BYTES,
+            versions: args.read.versions(),
             ..EngineOptions::default()
         };
         // The engine's own code generator is for this machine, and is not asked.
@@ -247,7 +248,7 @@ impl Compiler {
             engine: Engine::with_options(options)?,
             emit,
             args: Options {
-                image: args.image.image.clone(),
+                read: args.read.clone(),
                 kernel: args.kernel.clone(),
                 codegen,
                 device: args.device,
@@ -264,9 +265,10 @@ impl Compiler {
     /// Compiles the kernels of a file; those that cannot be are listed with the reason.
     pub fn file(&self, path: &Path) -> Result<Compiled, Failure> {
         let choice = Choice {
-            image: self.args.image.as_deref(),
+            image: self.args.read.image.as_deref(),
             kernel: self.args.kernel.as_deref(),
             device: self.args.device,
+            versions: self.args.read.versions(),
         };
         let file = load(path, choice)?;
         let program = file.program(&self.engine)?;
@@ -327,7 +329,7 @@ impl Compiler {
         let (sender, made) = mpsc::sync_channel(1);
         let (generator, compiled) = (self.generator.clone(), kernel.clone());
         thread::spawn(move || {
-            // Nobody receives it if it took too long.
+            // There is no receiver if it took too long.
             let _ = sender.send(compiled.ahead_of_time(generator.backend(), oob));
         });
         match made.recv_timeout(limit) {

@@ -43,13 +43,14 @@ impl CodeArgs {
         &self,
         look: impl FnOnce(&Kernel, &Engine, &Specialised) -> Result<String, Failure>,
     ) -> Result<String, Failure> {
-        let options = self.backend.options()?;
+        let mut options = self.backend.options()?;
         if options.interpret.is_some() {
             return Err(Failure::usage(
                 "the interpreter makes no code: leave out --backend interp",
             ));
         }
         let file = self.kernel.load()?;
+        options.versions = file.versions;
         let engine = Engine::with_options(options)?;
         let program = file.program(&engine)?;
         let kernel = run::pick(&file.name, &program, self.kernel.kernel.as_deref())?;
@@ -204,9 +205,13 @@ fn masks<'a>(remarks: impl Iterator<Item = &'a Remark>) -> Vec<Mask> {
 
 fn split(remark: &Remark) -> Option<Split> {
     let (split, what) = match remark.decision {
-        Decision::Strips { strips } => (true, format!("the loop runs in {strips} strips of lanes")),
-        Decision::NoStrips(why) => (false, format!("the loop runs for all lanes at once: {why}")),
-        Decision::Versions { accesses } => (
+        Decision::StripMined { strips } => {
+            (true, format!("the loop runs in {strips} strips of lanes"))
+        }
+        Decision::NotStripMined(why) => {
+            (false, format!("the loop runs for all lanes at once: {why}"))
+        }
+        Decision::Versioned { accesses } => (
             true,
             format!(
                 "two versions: one for when one test holds for {accesses} accesses, one by the runtime"

@@ -13,7 +13,7 @@ use visa_jit::backend::cranelift::CraneliftBackend;
 use visa_jit::backend::cranelift::base_features;
 #[cfg(feature = "llvm-codegen")]
 use visa_jit::backend::llvm::LlvmBackend;
-use visa_jit::backend::{Backend, BackendError, BackendKind, CodegenOptions};
+use visa_jit::backend::{Backend, BackendError, BackendKind, Choice as _, CodegenOptions};
 use visa_jit::engine::Kernel;
 
 /// A code generator for a machine.
@@ -32,7 +32,7 @@ pub fn kind(backend: Option<&str>, emit: Emit) -> Result<BackendKind, Failure> {
         None => BackendKind::Cranelift,
         Some(name) => {
             let named = |kind: &BackendKind| kind.name() == name;
-            BackendKind::ALL.into_iter().find(named).ok_or_else(|| {
+            BackendKind::ALL.iter().copied().find(named).ok_or_else(|| {
                 Failure::usage(format!(
                     "--backend {name}: `compile` works with the code generators cranelift and llvm"
                 ))

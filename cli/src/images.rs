@@ -1,4 +1,4 @@
-//! `--image`: one of the images of a file that holds several.
+//! Options that say how a file is read; `--image`: one of the images of a file that holds several.
 
 use std::fmt::Write as _;
 
@@ -7,18 +7,31 @@ use serde::Serialize;
 
 use super::exit::{Exit, Failure};
 use visa_jit::container::{Image, ImageFormat};
-use visa_jit::isa::{DeviceName, Platform};
+use visa_jit::isa::{DeviceName, Platform, Versions};
 
-/// Options that choose an image.
+/// Options that say how a file is read.
 #[derive(Args, Clone, Debug, Default)]
-pub struct ImageArgs {
+pub struct ReadArgs {
     /// The image to take from an ocloc archive or a SYCL program or library: its number, or what it is for, as `list` shows them;
     /// if left out, the one that --device and --kernel leave
     #[arg(long, value_name = "NUMBER|TARGET")]
     pub image: Option<String>,
+    /// Read vISA and .ze_info of a version that is not known as if it were the nearest one that is
+    #[arg(long)]
+    pub any_version: bool,
 }
 
-/// How an image is chosen.
+impl ReadArgs {
+    /// Versions that are read.
+    pub fn versions(&self) -> Versions {
+        match self.any_version {
+            true => Versions::Any,
+            false => Versions::Known,
+        }
+    }
+}
+
+/// How a file is read, and which image of it is chosen.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Choice<'a> {
     /// `--image`.
@@ -27,6 +40,8 @@ pub struct Choice<'a> {
     pub kernel: Option<&'a str>,
     /// `--device`.
     pub device: Option<DeviceName>,
+    /// `--any-version`.
+    pub versions: Versions,
 }
 
 /// Images that a message names at most.

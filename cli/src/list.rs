@@ -16,6 +16,7 @@ use visa_jit::container::{
 };
 use visa_jit::engine::Error;
 use visa_jit::front::text;
+use visa_jit::isa::Versions;
 use visa_jit::module::{InputVar, Module, ModuleKind};
 use visa_runtime::linked::{Argument, KernelRecord};
 
@@ -61,7 +62,7 @@ struct Row {
 /// The text of `list`, or its JSON object.
 pub fn list(file: &Loaded, json: bool) -> Result<String, Failure> {
     let listing = match &file.contents {
-        Contents::Text(source) => list_text(file, &parse(&file.name, source)?),
+        Contents::Text(source) => list_text(file, &parse(&file.name, source, file.versions)?),
         Contents::Zebin(bytes) => list_zebin(file, &file.zebin(bytes)?),
         Contents::Library(_, bytes) => list_library(&file.name, bytes)?,
     };
@@ -116,8 +117,9 @@ pub fn no_kernel(file: &str, name: &str, known: &[impl AsRef<str>]) -> String {
 }
 
 /// The modules of a text.
-pub fn parse(name: &str, source: &str) -> Result<Vec<Module>, Failure> {
-    text::parse_all(name, source).map_err(|diagnostics| Failure::from(Error::from(diagnostics)))
+pub fn parse(name: &str, source: &str, versions: Versions) -> Result<Vec<Module>, Failure> {
+    text::parse_all(name, source, versions)
+        .map_err(|diagnostics| Failure::from(Error::from(diagnostics)))
 }
 
 fn disasm_zebin(file: &Loaded, zebin: &Zebin, kernel: Option<&str>) -> Result<String, Failure> {

@@ -15,13 +15,13 @@ use visa_jit::container::{
 };
 use visa_jit::engine::{Engine, FileContents, Program};
 use visa_jit::front::binary::is_binary;
-use visa_jit::isa::{DeviceName, Platform};
+use visa_jit::isa::{DeviceName, Platform, Versions};
 
 /// Hidden subcommand that runs the vendor's compiler in a process of its own.
 pub const WORKER: &str = "__ocloc-worker";
 /// How long a compilation may take.
 const COMPILE_TIMEOUT: Duration = Duration::from_secs(300);
-/// What sources are compiled for when nobody says.
+/// What sources are compiled for by default.
 const DEFAULT_DEVICE: Platform = Platform::Skl;
 
 /// A file's contents, by what they are.
@@ -44,6 +44,8 @@ pub struct Loaded {
     pub contents: Contents,
     /// The device asked for, or compiled for.
     pub device: Option<Platform>,
+    /// Versions that are read.
+    pub versions: Versions,
 }
 
 /// What a file is, before anything is compiled.
@@ -68,7 +70,7 @@ pub fn load_bytes(path: &Path, bytes: Vec<u8>, choice: Choice<'_>) -> Result<Loa
     let device = asked.map(DeviceName::platform);
     if let Some(images) = find_images(&name, &bytes)? {
         let (number, image) = choose(&name, &images, choice)?;
-        return one_image(format!("{name}, image {number}"), image, asked);
+        return one_image(format!("{name}, image {number}"), image, choice);
     }
     if choice.image.is_some() {
         return Err(Failure::usage(format!(
@@ -79,7 +81,10 @@ pub fn load_bytes(path: &Path, bytes: Vec<u8>, choice: Choice<'_>) -> Result<Loa
         Kind::Zebin => (Contents::Zebin(bytes), device),
         Kind::Library => (Contents::Library(path.to_owned(), bytes), device),
         Kind::Text => (Contents::Text(text(&name, bytes)?), device),
-        Kind::Binary => (Contents::Text(text_of(&name, &bytes, device)?), device),
+        Kind::Binary => (
+            Contents::Text(text_of(&name, &bytes, device, choice.versions)?),
+            device,
+        ),
         Kind::Source => {
             let device = asked.unwrap_or_else(|| DEFAULT_DEVICE.into());
             (
@@ -92,6 +97,7 @@ pub fn load_bytes(path: &Path, bytes: Vec<u8>, choice: Choice<'_>) -> Result<Loa
         name,
         contents,
         device,
+        versions: choice.versions,
     })
 }
 
@@ -111,11 +117,8 @@ pub fn find_images<'d>(name: &str, bytes: &'d [u8]) -> Result<Option<Vec<Image<'
     images(bytes).map_err(failed)
 }
 
-fn one_image(
-    name: String,
-    image: &Image<'_>,
-    asked: Option<DeviceName>,
-) -> Result<Loaded, Failure> {
+fn one_image(name: String, image: &Image<'_>, choice: Choice<'_>) -> Result<Loaded, Failure> {
+    let asked = choice.device;
     let (bytes, device) = match image.format {
         ImageFormat::Zebin => (image.bytes.to_vec(), asked.map(DeviceName::platform)),
         ImageFormat::Spirv => {
@@ -138,6 +141,7 @@ fn one_image(
         name,
         contents: Contents::Zebin(bytes),
         device,
+        versions: choice.versions,
     })
 }
 
@@ -163,19 +167,19 @@ impl Loaded {
         }
     }
 
-    /// Key of its outline in the disk cache; libraries have none.
-    pub fn outline_key(&self) -> Option<Key> {
+    /// Key of its manifest in the disk cache; libraries have none.
+    pub fn manifest_key(&self) -> Option<Key> {
         let contents = match &self.contents {
             Contents::Zebin(bytes) => FileContents::Zebin(bytes),
             Contents::Text(text) => FileContents::Text(text),
             Contents::Library(..) => return None,
         };
-        Engine::outline_key(contents, self.device)
+        Engine::manifest_key(contents, self.device, self.versions)
     }
 
     /// Reads a zebin.
     pub fn zebin(&self, bytes: &[u8]) -> Result<Zebin, Failure> {
-        Zebin::parse(bytes).map_err(|error| self.failure(error))
+        Zebin::parse_with(bytes, self.versions).map_err(|error| self.failure(error))
     }
 
     /// Names the file in front of an error.

@@ -59,11 +59,11 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand};
 
 use exit::{Exit, Failure, tell};
-use images::{Choice, ImageArgs};
+use images::{Choice, ReadArgs};
 use load::{Loaded, load};
 use visa_jit::backend::becomes_error;
 use visa_jit::container;
-use visa_jit::engine::{Engine, Kernel};
+use visa_jit::engine::{Engine, EngineOptions, Kernel};
 use visa_jit::isa::{DeviceName, doc};
 
 /// What SPECs are, for `run --help`.
@@ -178,7 +178,7 @@ struct FileArgs {
     )]
     device: Option<DeviceName>,
     #[command(flatten)]
-    image: ImageArgs,
+    read: ReadArgs,
 }
 
 #[derive(Args, Debug)]
@@ -299,9 +299,10 @@ impl FileArgs {
 
     fn choice(&self) -> Choice<'_> {
         Choice {
-            image: self.image.image.as_deref(),
+            image: self.read.image.as_deref(),
             kernel: None,
             device: self.device,
+            versions: self.read.versions(),
         }
     }
 }
@@ -311,7 +312,7 @@ impl ListArgs {
         let file = &self.file;
         let bytes = load::read(&file.file)?;
         let name = file.file.display().to_string();
-        if file.image.image.is_none()
+        if file.read.image.is_none()
             && let Some(images) = load::find_images(&name, &bytes)?
         {
             return images::list(&name, &images, self.json);
@@ -336,7 +337,11 @@ impl KernelArgs {
         look: impl FnOnce(&Kernel) -> Result<String, Failure>,
     ) -> Result<String, Failure> {
         let file = self.load()?;
-        let program = file.program(&Engine::new()?)?;
+        let options = EngineOptions {
+            versions: file.versions,
+            ..EngineOptions::default()
+        };
+        let program = file.program(&Engine::with_options(options)?)?;
         look(run::pick(&file.name, &program, self.kernel.as_deref())?)
     }
 }

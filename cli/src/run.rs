@@ -13,7 +13,7 @@ use super::cache::OptionalCache;
 use super::content::{Content, is_npy};
 use super::exit::{Exit, Failure, tell};
 use super::image::{check_png, is_png, write_png};
-use super::images::{Choice, ImageArgs};
+use super::images::{Choice, ReadArgs};
 use super::load::load;
 use super::report::Summary;
 use super::spec::{ArgSpec, BufferId, Extent, NamedSpec, Print, Save, Seconds, Spec, SurfaceSpec};
@@ -35,7 +35,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "NAME")]
     kernel: Option<String>,
     #[command(flatten)]
-    image: ImageArgs,
+    read: ReadArgs,
     /// Work-items in each dimension
     #[arg(long, value_name = "X[,Y[,Z]]")]
     global: Extent,
@@ -114,7 +114,7 @@ impl From<Oob> for OobPolicy {
 
 /// Runs.
 pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<Exit, Failure> {
-    let mut options = args.backend.options()?;
+    let mut options = args.engine_options()?;
     options.disk = args.cache.find();
     args.tools.apply(&mut options)?;
     let file = load(&args.file, args.choice())?;
@@ -207,9 +207,10 @@ impl RunArgs {
     /// How an image of the file is chosen.
     pub fn choice(&self) -> Choice<'_> {
         Choice {
-            image: self.image.image.as_deref(),
+            image: self.read.image.as_deref(),
             kernel: self.kernel.as_deref(),
             device: self.device,
+            versions: self.read.versions(),
         }
     }
 
@@ -250,7 +251,10 @@ impl RunArgs {
 
     /// How the engine is to be made, without a disk cache.
     pub fn engine_options(&self) -> Result<EngineOptions, Failure> {
-        self.backend.options()
+        Ok(EngineOptions {
+            versions: self.read.versions(),
+            ..self.backend.options()?
+        })
     }
 }
 

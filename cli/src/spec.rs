@@ -32,11 +32,11 @@ pub enum Spec {
     Values(ElementType, Vec<Scalar>),
     /// Contents of a file.
     File(PathBuf),
-    /// So many zero bytes.
+    /// This many zero bytes.
     Zero(u64),
-    /// One value, so many times.
+    /// One value, this many times.
     Fill(Scalar, u64),
-    /// So many numbers from 0 up.
+    /// Consecutive numbers from 0 up, this many.
     Iota(ElementType, u64),
     /// Random numbers.
     Rand {

@@ -1,47 +1,63 @@
-//! Options for the finer choices of a strategy.
+//! Options of strategies, one for each axis of [`AXES`].
 
-use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap::error::ErrorKind;
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 
-use visa_jit::backend::{
-    Choice, Cpu, Dispatch, HalfAccesses, Masks, RegAlloc, Tuning, VectorWidth,
-};
+use visa_jit::backend::{AXES, Axis, Strategy, Tuning};
 
-/// Arguments of commands that compile.
-#[derive(Args, Clone, Copy, Debug, Default)]
+/// Arguments of commands that generate code: all axes but the code generator itself, which `--backend` names.
+#[derive(Clone, Copy, Debug, Default)]
 pub struct TuningArgs {
-    /// Width of the widest vectors in bits: auto, 128, 256 or 512. Cranelift's are 128 wide; with LLVM, auto is what the
-    /// processor has
-    #[arg(long, value_name = "BITS", value_parser = VectorWidth::parse, default_value = "auto")]
-    vector_width: VectorWidth,
-    /// The processor to generate code for: native, x86-64-v2, x86-64-v3 or x86-64-v4
-    #[arg(long, value_name = "NAME", value_parser = Cpu::parse, default_value = "native")]
-    cpu: Cpu,
-    /// Effort of register allocation: auto, fast or full
-    #[arg(long, value_name = "EFFORT", value_parser = RegAlloc::parse, default_value = "auto")]
-    regalloc: RegAlloc,
-    /// What happens to code whose execution mask has no lane enabled: `branch` jumps over it; `select` executes it without
-    /// effect (if-conversion); auto is branch
-    #[arg(long, value_name = "WAY", value_parser = Masks::parse, default_value = "auto")]
-    masks: Masks,
-    /// Memory accesses that the kernel's compiler split in two, (M1, 16) and (M5, 16): `whole` merges them; `apart` keeps them
-    /// split; auto merges those for which that was measured to be faster on the code generator
-    #[arg(long, value_name = "WAY", value_parser = HalfAccesses::parse, default_value = "auto")]
-    halves: HalfAccesses,
-    /// Dispatch granularity: `thread` returns at each barrier; `group` runs the whole work-group in one call
-    #[arg(long, value_name = "UNIT", value_parser = Dispatch::parse, default_value = "thread")]
-    dispatch: Dispatch,
+    /// What was given, or the defaults.
+    pub tuning: Tuning,
 }
 
-impl TuningArgs {
-    /// The choices.
-    pub fn tuning(self) -> Tuning {
-        Tuning {
-            width: self.vector_width,
-            cpu: self.cpu,
-            regalloc: self.regalloc,
-            masks: self.masks,
-            halves: self.halves,
-            dispatch: self.dispatch,
+/// The axes that are options here.
+fn axes() -> impl Iterator<Item = &'static Axis> {
+    AXES.iter().filter(|axis| axis.name != "backend")
+}
+
+fn option(axis: &'static Axis) -> Arg {
+    let values = axis.values.iter();
+    let values = values.map(|(name, does)| PossibleValue::new(*name).help(*does));
+    Arg::new(axis.name)
+        .long(axis.name)
+        .value_name(axis.placeholder)
+        .help(axis.help)
+        .default_value(axis.value(&Strategy::default()))
+        .value_parser(PossibleValuesParser::new(values))
+}
+
+impl Args for TuningArgs {
+    fn augment_args(command: Command) -> Command {
+        command.args(axes().map(option))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        TuningArgs::augment_args(command)
+    }
+}
+
+impl FromArgMatches for TuningArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<TuningArgs, clap::Error> {
+        let mut args = TuningArgs::default();
+        args.update_from_arg_matches(matches)?;
+        Ok(args)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        let mut strategy = Strategy {
+            tuning: self.tuning,
+            ..Strategy::default()
+        };
+        for axis in axes() {
+            if let Some(value) = matches.get_one::<String>(axis.name) {
+                let set = axis.set(&mut strategy, value);
+                set.map_err(|error| clap::Error::raw(ErrorKind::InvalidValue, error))?;
+            }
         }
+        self.tuning = strategy.tuning;
+        Ok(())
     }
 }

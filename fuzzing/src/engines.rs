@@ -4,7 +4,7 @@ use std::fmt;
 
 use visa_jit::backend::Gather;
 #[cfg(feature = "llvm-codegen")]
-use visa_jit::backend::PassLevel;
+use visa_jit::backend::OptLevel;
 use visa_jit::isa::{Platform, Type};
 use visa_runtime::{ImageShape, SamplerState};
 
@@ -101,8 +101,8 @@ pub const ENGINES: &[Engine] = &[
         make: || native::machine(native::plain()),
     },
     Engine {
-        name: "cranelift-flattened",
-        make: || native::machine(native::flattened()),
+        name: "cranelift-if-converted",
+        make: || native::machine(native::if_converted()),
     },
     Engine {
         name: "cranelift-unoptimised",
@@ -127,12 +127,12 @@ pub const ENGINES: &[Engine] = &[
     #[cfg(feature = "llvm-codegen")]
     Engine {
         name: "llvm",
-        make: || native::machine(native::llvm(PassLevel::None)),
+        make: || native::machine(native::llvm(OptLevel::None)),
     },
     #[cfg(feature = "llvm-codegen")]
     Engine {
         name: "llvm-o2",
-        make: || native::machine(native::llvm(PassLevel::O2)),
+        make: || native::machine(native::llvm(OptLevel::O2)),
     },
     #[cfg(feature = "llvm-codegen")]
     Engine {

@@ -129,7 +129,7 @@ struct World {
     surfaces: Vec<Vec<u8>>,
     slm: Vec<u8>,
     scratch: Vec<u8>,
-    /// Indirect data: the payload behind `r0`.
+    /// Indirect data: the payload after `r0`.
     args: Vec<u8>,
 }
 

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 #[cfg(feature = "llvm-codegen")]
-use visa_jit::backend::{BackendKind, PassLevel};
+use visa_jit::backend::{BackendKind, OptLevel};
 use visa_jit::backend::{
-    Bounds, Dispatch, Gather, HalfAccesses, Masks, OptLevel, RegAlloc, Strategy, Tuning,
+    Bounds, CodegenEffort, Dispatch, Gather, Masks, RegAlloc, SplitAccesses, Strategy, Tuning,
 };
 use visa_jit::interp::InterpOptions;
 use visa_jit::isa::Platform;
@@ -30,14 +30,8 @@ pub fn optimised() -> EngineOptions {
     }
 }
 
-/// Work under empty masks done for nobody, registers allocated in one pass, and whole groups a call.
-pub fn flattened() -> EngineOptions {
-    let tuning = Tuning {
-        masks: Masks::Select,
-        dispatch: Dispatch::Group,
-        regalloc: RegAlloc::Fast,
-        ..Tuning::USUAL
-    };
+/// All passes, with a tuning.
+fn tuned(tuning: Tuning) -> EngineOptions {
     EngineOptions {
         strategy: Strategy {
             tuning,
@@ -47,46 +41,46 @@ pub fn flattened() -> EngineOptions {
     }
 }
 
+/// Code under empty masks executed without effect, registers allocated in one pass, and whole groups a call.
+pub fn if_converted() -> EngineOptions {
+    let tuning = Tuning {
+        masks: Masks::Select,
+        dispatch: Dispatch::Group,
+        regalloc: RegAlloc::Fast,
+        ..Tuning::DEFAULT
+    };
+    tuned(tuning)
+}
+
 /// All passes, no optimiser.
 pub fn plain() -> EngineOptions {
-    EngineOptions {
-        strategy: Strategy {
-            opt: OptLevel::None,
-            ..Strategy::default()
-        },
-        ..optimised()
-    }
+    tuned(Tuning {
+        codegen: CodegenEffort::None,
+        ..Tuning::DEFAULT
+    })
 }
 
-/// All passes, another way to reach lanes whose addresses do not run evenly, each access with a test of its own, and halves of
-/// accesses made one.
+/// All passes, another way of accesses that are not affine, each access with a test of its own, and split accesses merged.
 pub fn gathering(gather: Gather) -> EngineOptions {
-    EngineOptions {
-        strategy: Strategy {
-            gather,
-            bounds: Bounds::Inline,
-            tuning: WHOLE,
-            ..Strategy::default()
-        },
-        ..optimised()
-    }
+    tuned(Tuning {
+        gather,
+        bounds: Bounds::Inline,
+        ..MERGED
+    })
 }
 
-/// Accesses that are halves of one are one.
-const WHOLE: Tuning = Tuning {
-    halves: HalfAccesses::Whole,
-    ..Tuning::USUAL
+/// Split accesses are merged.
+const MERGED: Tuning = Tuning {
+    split_accesses: SplitAccesses::Merge,
+    ..Tuning::DEFAULT
 };
 
 /// All passes, and tests in front of blocks that accesses do not share.
 pub fn separate() -> EngineOptions {
-    EngineOptions {
-        strategy: Strategy {
-            bounds: Bounds::Separate,
-            ..Strategy::default()
-        },
-        ..optimised()
-    }
+    tuned(Tuning {
+        bounds: Bounds::Separate,
+        ..Tuning::DEFAULT
+    })
 }
 
 /// What lowering makes, as it is.
@@ -97,14 +91,13 @@ pub fn unoptimised() -> EngineOptions {
     }
 }
 
-/// All passes, halves of accesses made one, and LLVM with passes of its own.
+/// All passes, split accesses merged, and LLVM with passes of its own.
 #[cfg(feature = "llvm-codegen")]
-pub fn llvm(passes: PassLevel) -> EngineOptions {
+pub fn llvm(opt: OptLevel) -> EngineOptions {
     EngineOptions {
         strategy: Strategy {
-            passes,
-            tuning: WHOLE,
-            ..BackendKind::Llvm.into()
+            backend: BackendKind::Llvm,
+            tuning: Tuning { opt, ..MERGED },
         },
         ..optimised()
     }
@@ -115,8 +108,8 @@ pub fn llvm(passes: PassLevel) -> EngineOptions {
 pub fn llvm_unoptimised() -> EngineOptions {
     EngineOptions {
         strategy: Strategy {
-            opt: OptLevel::None,
-            ..BackendKind::Llvm.into()
+            backend: BackendKind::Llvm,
+            tuning: plain().strategy.tuning,
         },
         ..unoptimised()
     }

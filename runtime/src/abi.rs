@@ -109,7 +109,7 @@ pub struct LaunchCtx {
     pub helpers: *const Helpers,
     /// Images and samplers; null for a launch without any.
     pub images: *const ImageTable,
-    /// Indirect data ([`crate::KernelMeta::args_offset`]), which nobody writes.
+    /// Indirect data ([`crate::KernelMeta::args_offset`]), which nothing writes.
     pub args: *const u8,
     /// Bytes of it.
     pub args_size: u64,
@@ -127,7 +127,7 @@ pub struct GroupCtx {
     pub slm_size: u64,
     /// `thread_count` entries.
     pub threads: *mut ThreadCtx,
-    /// Writable bytes that nobody reads, [`SINK_BYTES`] long: target of masked-off stores.
+    /// Writable bytes that nothing reads, [`SINK_BYTES`] long: target of masked-off stores.
     pub sink: *mut u8,
     /// For the fault helper; opaque to compiled code.
     pub faults: *mut u8,
@@ -139,7 +139,7 @@ pub struct GroupCtx {
     pub following: u32,
     /// For the helper of named barriers; opaque to compiled code.
     pub barriers: *mut u8,
-    /// What the helper that keeps all registers and was called last would have returned, see [`Helpers::load_quiet`].
+    /// What the helper that keeps all registers and was called last would have returned, see [`Helpers::load_preserve_all`].
     pub answer: u32,
 }
 
@@ -200,11 +200,11 @@ pub struct Helpers {
     pub store: Message,
     /// [`Helpers::load`] that on x86-64 with the System V convention changes no register and leaves its result in
     /// [`GroupCtx::answer`]: for calls beside a path that should not have to save its registers.
-    pub load_quiet: Message,
+    pub load_preserve_all: Message,
     /// The same of [`Helpers::store`].
-    pub store_quiet: Message,
+    pub store_preserve_all: Message,
     /// Loads or stores a rectangle: `(group, thread, shape, block) -> non-zero to stop`. `shape` is made by
-    /// [`rectangle::shape`]. `block` is a [`Rectangle`], 16-byte aligned, with the payload's registers behind it, from
+    /// [`rectangle::shape`]. `block` is a [`Rectangle`], 16-byte aligned, with the payload's registers after it, from
     /// [`rectangle::DATA`] on. An element outside the surface reads zero and is not written; one inside that is not
     /// wholly inside device memory likewise, and is recorded as a fault of its own where the shape says so.
     pub rectangle: unsafe extern "C" fn(*mut GroupCtx, u32, u32, *mut u8) -> u32,
@@ -213,8 +213,8 @@ pub struct Helpers {
     /// A step of a thread at a named barrier: `(group, thread, step, id, role, producers, consumers)`, see
     /// [`mod@named_barrier`]; the last three count for signals only.
     pub named_barrier: unsafe extern "C" fn(*mut GroupCtx, u32, u32, u32, u32, u32, u32) -> u32,
-    /// [`Helpers::fault`] in the way of [`Helpers::load_quiet`].
-    pub fault_quiet: Fault,
+    /// [`Helpers::fault`] in the way of [`Helpers::load_preserve_all`].
+    pub fault_preserve_all: Fault,
     /// Stores of sixteen dwords, one after the other, those whose bits are set: `(pointer, bits)`, and the dwords in the
     /// first four vector registers. Changes no other registers than the mask registers. For code made for x86-64 with AVX-512 and
     /// the System V convention; elsewhere it is not called.
@@ -232,7 +232,7 @@ pub type Fault = unsafe extern "C" fn(*mut GroupCtx, u32, u32, u32, *const u64, 
 pub mod named_barrier {
     /// The thread has come.
     pub const SIGNAL: u32 = 0;
-    /// Not 0 when the thread may go on behind the barrier. At [`GROUP`] a thread that has not signalled does so first.
+    /// Not 0 when the thread may go on after the barrier. At [`GROUP`] a thread that has not signalled does so first.
     pub const PASS: u32 = 1;
     /// The barrier of all threads, in kernels that use others too.
     pub const GROUP: u32 = 32;
@@ -341,9 +341,9 @@ pub mod image {
     pub const BOTTOM_ROWS: u32 = 3;
     /// [`ATOMIC`] on images of one 16-bit channel.
     pub const ATOMIC_SHORT: u32 = 8;
-    /// [`FETCH`] so many texels away: operands u, v, r, signed. Layers stay.
+    /// [`FETCH`] a given number of texels away: operands u, v, r, signed. Layers stay.
     pub const FETCH_OFFSET: u32 = 9;
-    /// [`SAMPLE`] so many texels away, likewise.
+    /// [`SAMPLE`] a given number of texels away, likewise.
     pub const SAMPLE_OFFSET: u32 = 10;
     /// One channel, of which a bit is set at [`CHANNEL_SHIFT`], of the four texels that a filter of two dimensions would read, as
     /// many texels away: lower left, lower right, upper right, upper left.

@@ -125,7 +125,7 @@ impl<'a> GroupView<'a> {
         if at >= self.payload_bytes {
             return 0;
         }
-        // SAFETY: inside the payload, which nobody writes while the launch runs.
+        // SAFETY: inside the payload, which nothing writes while the launch runs.
         unsafe { (*self.ctx().launch).payload.add(at as usize).read() }
     }
 

@@ -7,7 +7,7 @@ use crate::limits::{
 };
 
 /// What fused threads (2k and 2k + 1 of a group) exchange. A thread whose [`crate::abi::ThreadCtx::state`] is one of the last states
-/// has stored `bytes` bytes at `offset` of its frame for the other; it finds those of the other behind them when it goes on, which it
+/// has stored `bytes` bytes at `offset` of its frame for the other; it finds those of the other after them when it goes on, which it
 /// does when both are there.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Exchange {

@@ -110,7 +110,7 @@ unsafe impl Send for Task {}
 impl Task {
     fn new<T: Send, F: Fn(&mut T) + Sync>(item: &mut T, work: &F) -> Task {
         /// # Safety
-        /// The pointers must be a live `F` and a live `T` that nobody else uses.
+        /// The pointers must be a live `F` and a live `T` that nothing else uses.
         unsafe fn call<T, F: Fn(&mut T)>(work: *const (), item: *mut ()) {
             // SAFETY: as promised.
             unsafe { (*work.cast::<F>())(&mut *item.cast::<T>()) }
@@ -123,7 +123,7 @@ impl Task {
     }
 
     /// # Safety
-    /// Item and function must be alive, and nobody else may use the item.
+    /// Item and function must be alive, and nothing else may use the item.
     unsafe fn run(&self) {
         // SAFETY: as promised; the pointers have the types that `call` was made for.
         unsafe { (self.call)(self.work, self.item) }

@@ -1,7 +1,7 @@
-//! One cache entry as bytes: header, key, metadata, code. Outlines of programs are entries too, without code.
+//! One cache entry as bytes: header, key, metadata, code. Manifests of programs are entries too, without code.
 //!
 //! ```text
-//!  0  magic            8 bytes, another one for outlines
+//!  0  magic            8 bytes, another one for manifests
 //!  8  format           u32
 //! 12  alignment        u32, of the code
 //! 16  key bytes        u64
@@ -34,17 +34,17 @@ pub enum EntryKind {
     /// Code of a kernel.
     Code,
     /// What is known of a program without reading its instructions.
-    Outline,
+    Manifest,
 }
 
 impl EntryKind {
     /// All of them.
-    pub const ALL: [EntryKind; 2] = [EntryKind::Code, EntryKind::Outline];
+    pub const ALL: [EntryKind; 2] = [EntryKind::Code, EntryKind::Manifest];
 
     const fn magic(self) -> [u8; 8] {
         match self {
             EntryKind::Code => *b"VISAJITc",
-            EntryKind::Outline => *b"VISAJITo",
+            EntryKind::Manifest => *b"VISAJITo",
         }
     }
 
@@ -52,7 +52,7 @@ impl EntryKind {
     pub const fn suffix(self) -> &'static str {
         match self {
             EntryKind::Code => ".code",
-            EntryKind::Outline => ".outline",
+            EntryKind::Manifest => ".manifest",
         }
     }
 }
@@ -142,13 +142,13 @@ pub fn seal(key: &Key, artifact: &Artifact) -> Result<Vec<u8>, Defect> {
     ))
 }
 
-/// The bytes of an outline's entry.
+/// The bytes of a manifest's entry.
 ///
 /// # Errors
 /// [`Defect::Metadata`] when it cannot be encoded.
-pub fn seal_outline(key: &Key, outline: &impl Serialize) -> Result<Vec<u8>, Defect> {
-    let metadata = postcard::to_allocvec(outline).map_err(|_| Defect::Metadata)?;
-    Ok(sealed(EntryKind::Outline, key, 1, &metadata, &[]))
+pub fn seal_manifest(key: &Key, manifest: &impl Serialize) -> Result<Vec<u8>, Defect> {
+    let metadata = postcard::to_allocvec(manifest).map_err(|_| Defect::Metadata)?;
+    Ok(sealed(EntryKind::Manifest, key, 1, &metadata, &[]))
 }
 
 fn sealed(kind: EntryKind, key: &Key, align: u32, metadata: &[u8], code: &[u8]) -> Vec<u8> {
@@ -243,12 +243,12 @@ pub fn open(bytes: &[u8], key: &Key) -> Result<Artifact, Defect> {
     decode(&parts).ok_or(Defect::Metadata)
 }
 
-/// The outline in an entry, if it was made for `key`.
+/// The manifest in an entry, if it was made for `key`.
 ///
 /// # Errors
 /// What is wrong with it.
-pub fn open_outline<T: DeserializeOwned>(bytes: &[u8], key: &Key) -> Result<T, Defect> {
-    let parts = parts(EntryKind::Outline, bytes)?;
+pub fn open_manifest<T: DeserializeOwned>(bytes: &[u8], key: &Key) -> Result<T, Defect> {
+    let parts = parts(EntryKind::Manifest, bytes)?;
     if parts.key != key.text() {
         return Err(Defect::Key);
     }
@@ -275,7 +275,7 @@ fn decode(parts: &Parts<'_>) -> Option<Artifact> {
 /// What is wrong with it.
 pub(super) fn inspect(kind: EntryKind, bytes: &[u8]) -> Result<(Key, u64), Defect> {
     let parts = parts(kind, bytes)?;
-    // What outlines hold is for those who read them to know.
+    // What manifests hold is for those who read them to know.
     if kind == EntryKind::Code {
         decode(&parts).ok_or(Defect::Metadata)?;
     }

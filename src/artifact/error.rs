@@ -60,7 +60,7 @@ impl Defect {
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// Somebody else could put code there.
-    #[error("{}: {what}; code in a cache must be nobody else's to change", path.display())]
+    #[error("{}: {what}; no other user may be able to change code in a cache", path.display())]
     Untrusted {
         /// Directory.
         path: PathBuf,

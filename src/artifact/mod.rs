@@ -17,7 +17,7 @@ mod key;
 pub mod object;
 mod store;
 
-pub use entry::{Artifact, EntryKind, open, open_outline, seal, seal_outline};
+pub use entry::{Artifact, EntryKind, open, open_manifest, seal, seal_manifest};
 pub use error::{Defect, StoreError};
 pub use header::{c_header, passing};
 pub use key::{Difference, Key};

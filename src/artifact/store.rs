@@ -44,7 +44,7 @@ pub struct EntryInfo {
     pub kind: EntryKind,
     /// The file.
     pub path: PathBuf,
-    /// Key and bytes of code (0 of an outline), or what is wrong.
+    /// Key and bytes of code (0 of a manifest), or what is wrong.
     pub contents: Result<(Key, u64), Defect>,
     /// Bytes of the file.
     pub bytes: u64,
@@ -111,13 +111,13 @@ impl Store {
         self.open(EntryKind::Code, key, |bytes| entry::open(bytes, key))
     }
 
-    /// The outline of a key. An entry that cannot be used is removed.
+    /// The manifest of a key. An entry that cannot be used is removed.
     ///
     /// # Errors
     /// Why there is none.
-    pub fn load_outline<T: DeserializeOwned>(&self, key: &Key) -> Result<T, Defect> {
-        let open = |bytes: &[u8]| entry::open_outline(bytes, key);
-        self.open(EntryKind::Outline, key, open)
+    pub fn load_manifest<T: DeserializeOwned>(&self, key: &Key) -> Result<T, Defect> {
+        let open = |bytes: &[u8]| entry::open_manifest(bytes, key);
+        self.open(EntryKind::Manifest, key, open)
     }
 
     fn open<T>(
@@ -155,12 +155,16 @@ impl Store {
         self.put(EntryKind::Code, key, entry::seal(key, artifact))
     }
 
-    /// Writes the outline of a key.
+    /// Writes the manifest of a key.
     ///
     /// # Errors
     /// As [`Store::save`].
-    pub fn save_outline(&self, key: &Key, outline: &impl Serialize) -> Result<(), StoreError> {
-        self.put(EntryKind::Outline, key, entry::seal_outline(key, outline))
+    pub fn save_manifest(&self, key: &Key, manifest: &impl Serialize) -> Result<(), StoreError> {
+        self.put(
+            EntryKind::Manifest,
+            key,
+            entry::seal_manifest(key, manifest),
+        )
     }
 
     fn put(
@@ -225,7 +229,7 @@ impl Store {
         })
     }
 
-    /// Checks that the directory is this user's, and nobody else's to write to.
+    /// Checks that the directory is this user's, and that no other user may write to it.
     fn trust(&self) -> Result<(), StoreError> {
         let found = fs::metadata(&self.root).map_err(io_error("look at", &self.root))?;
         match distrust(&found) {

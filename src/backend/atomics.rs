@@ -8,7 +8,7 @@ use crate::ssa::{AtomicAccess, Function, Op, Space};
 pub(super) enum Atomics {
     /// By the runtime.
     Call,
-    /// As a load and a store: nobody else reaches the memory before this thread waits or ends. Threads of a group take turns on
+    /// As a load and a store: nothing else reaches the memory before this thread waits or ends. Threads of a group take turns on
     /// one thread of the host.
     Plain,
     /// By an instruction that is atomic between threads of the host.

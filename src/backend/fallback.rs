@@ -76,7 +76,7 @@ mod tests {
     use std::sync::Mutex;
 
     use super::*;
-    use crate::backend::{Bounds, CodeObject, Explained, Identity, OptLevel};
+    use crate::backend::{Bounds, CodeObject, CodegenEffort, Explained, Identity};
     use crate::ssa::Function;
 
     /// A code generator that fails for all options but some.
@@ -108,14 +108,8 @@ mod tests {
         }
 
         fn plainer(&self, options: &CodegenOptions) -> Vec<(CodegenOptions, &'static str)> {
-            let none = CodegenOptions {
-                opt: OptLevel::None,
-                ..options.clone()
-            };
-            let inline = CodegenOptions {
-                bounds: Bounds::Inline,
-                ..none.clone()
-            };
+            let none = options.tuned(|t| t.codegen = CodegenEffort::None);
+            let inline = none.tuned(|t| t.bounds = Bounds::Inline);
             vec![(none, "codegen=none"), (inline, "bounds=inline")]
         }
 
@@ -183,7 +177,7 @@ mod tests {
 
     #[test]
     fn a_failure_is_tried_again_and_noted() {
-        let (made, asked) = compile(|o| o.bounds == Bounds::Inline, internal);
+        let (made, asked) = compile(|o| o.tuning.bounds == Bounds::Inline, internal);
         let note = made.unwrap().unwrap();
         assert_eq!(asked, 3);
         assert!(note.contains("internal error compiling `k`"), "{note}");

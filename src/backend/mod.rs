@@ -5,21 +5,25 @@ pub mod cranelift;
 pub mod llvm;
 
 mod atomics;
+mod axes;
+mod barrier_loop;
+mod descriptors;
 mod fallback;
 mod install;
 mod library;
-mod rounds;
 mod strategy;
 mod tuning;
 mod uses;
-mod words;
 
+pub use axes::{
+    AXES, Axis, BackendKind, Bounds, Choice, CodegenEffort, Cpu, Dispatch, Gather, Masks, OptLevel,
+    RegAlloc, SplitAccesses, Tuning, VectorWidth,
+};
 pub use fallback::becomes_error;
 pub(crate) use fallback::{guarded, or_plainer};
 pub use install::{InstallError, install};
 pub use library::{LibraryError, load_library};
-pub use strategy::{BackendKind, Bounds, Gather, OptLevel, PassLevel, Strategy, without_llvm};
-pub use tuning::{Choice, Cpu, Dispatch, HalfAccesses, Masks, RegAlloc, Tuning, VectorWidth};
+pub use strategy::{Strategy, without_llvm};
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -27,7 +31,7 @@ use std::ops::Range;
 use crate::lines::LineTable;
 use crate::ssa::{Function, Remark};
 
-/// Bounds-check policy of memory accesses (DESIGN 5).
+/// Bounds-check policy of memory accesses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize)]
 pub enum OobPolicy {
     /// Out-of-bounds reads give zero, writes are dropped, silently.
@@ -44,16 +48,17 @@ pub enum OobPolicy {
 pub struct CodegenOptions {
     /// Out-of-bounds policy.
     pub oob: OobPolicy,
-    /// Effort.
-    pub opt: OptLevel,
-    /// Passes of the code generator's own, before it generates code.
-    pub passes: PassLevel,
-    /// Loads and stores of lanes with addresses of their own.
-    pub gather: Gather,
-    /// Tests of bounds.
-    pub bounds: Bounds,
-    /// Finer choices.
+    /// How the code generator works.
     pub tuning: Tuning,
+}
+
+impl CodegenOptions {
+    /// The same with another tuning.
+    pub fn tuned(&self, change: impl FnOnce(&mut Tuning)) -> CodegenOptions {
+        let mut options = self.clone();
+        change(&mut options.tuning);
+        options
+    }
 }
 
 /// Compiled bytes of one kernel, self-contained and position-independent.

@@ -1,150 +1,19 @@
 //! How code is generated, as data: which backend, and how hard each of its stages works.
 
+use super::axes::{BackendKind, Bounds, Cpu, Gather, OptLevel, Tuning};
 use super::cranelift::{self, CraneliftBackend};
-#[cfg(feature = "llvm-codegen")]
-use super::tuning::Choice;
-use super::tuning::{Cpu, Tuning};
 use super::{Backend, BackendError};
-
-/// A code generator by name.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize)]
-pub enum BackendKind {
-    /// Cranelift, the default: compiles fast.
-    #[default]
-    Cranelift,
-    /// LLVM, in builds with the feature `llvm`: vectors of the processor's full width.
-    Llvm,
-}
-
-/// How hard instruction selection and register allocation work.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize)]
-pub enum OptLevel {
-    /// Fastest to compile.
-    None,
-    /// Default.
-    #[default]
-    Speed,
-}
-
-/// Which of the code generator's own passes over its IR run before.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize)]
-pub enum PassLevel {
-    /// None: the passes of this crate have done the work.
-    #[default]
-    None,
-    /// LLVM's `O1`.
-    O1,
-    /// LLVM's `O2`.
-    O2,
-    /// LLVM's `O3`.
-    O3,
-}
-
-/// How lanes whose addresses do not run evenly reach memory.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize)]
-pub enum Gather {
-    /// What measures best on the code generator: on Cranelift `select`, or `call` in functions with many such accesses, whose
-    /// code would get long; on LLVM `hardware`.
-    #[default]
-    Auto,
-    /// One call of the runtime for all lanes.
-    Call,
-    /// A load or store for each lane, which goes somewhere harmless where the lane is off or outside.
-    Select,
-    /// A branch around the load or store of each lane.
-    Branch,
-    /// The processor's gather and scatter instructions.
-    Hardware,
-}
-
-impl Gather {
-    /// All of them.
-    pub const ALL: [Gather; 5] = [
-        Gather::Auto,
-        Gather::Call,
-        Gather::Select,
-        Gather::Branch,
-        Gather::Hardware,
-    ];
-
-    /// Spelling on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Gather::Auto => "auto",
-            Gather::Call => "call",
-            Gather::Select => "select",
-            Gather::Branch => "branch",
-            Gather::Hardware => "hardware",
-        }
-    }
-}
 
 /// Bits of the vectors of the least processor with gather instructions, AVX2.
 const GATHER_BITS: u32 = 256;
-
-/// Where accesses are tested against the bounds of their memory.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize)]
-pub enum Bounds {
-    /// One test for accesses that have much in common, in front of them, where the code generator can: all even accesses of a
-    /// block, if they are not far apart.
-    #[default]
-    Hoisted,
-    /// In front of even accesses of a block too, but a test and a pointer for each: halves of one instruction share nothing.
-    Separate,
-    /// Each access by itself, where it is.
-    Inline,
-    /// Nowhere: refused, see `docs/decisions.md`.
-    Off,
-}
-
-impl Bounds {
-    /// All of them.
-    pub const ALL: [Bounds; 4] = [
-        Bounds::Hoisted,
-        Bounds::Separate,
-        Bounds::Inline,
-        Bounds::Off,
-    ];
-
-    /// Spelling on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Bounds::Hoisted => "hoisted",
-            Bounds::Separate => "separate",
-            Bounds::Inline => "inline",
-            Bounds::Off => "off",
-        }
-    }
-}
 
 /// How code is generated; part of the cache key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize)]
 pub struct Strategy {
     /// Code generator.
     pub backend: BackendKind,
-    /// Effort of code generation.
-    pub opt: OptLevel,
-    /// Passes of the code generator's own.
-    pub passes: PassLevel,
-    /// Loads and stores of lanes with addresses of their own.
-    pub gather: Gather,
-    /// Tests of bounds.
-    pub bounds: Bounds,
-    /// Finer choices.
+    /// How it works.
     pub tuning: Tuning,
-}
-
-impl BackendKind {
-    /// All of them, whether this build has them or not.
-    pub const ALL: [BackendKind; 2] = [BackendKind::Cranelift, BackendKind::Llvm];
-
-    /// Spelling on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            BackendKind::Cranelift => cranelift::NAME,
-            BackendKind::Llvm => "llvm",
-        }
-    }
 }
 
 impl BackendKind {
@@ -159,40 +28,12 @@ impl BackendKind {
         Err(without_llvm())
     }
 
-    /// Passes over the SSA that make this code generator's code worse. `strips` cuts vectors into pieces for code generators
+    /// Passes over the SSA that make this code generator's code worse. `strip-mine` cuts vectors into pieces for code generators
     /// with narrow registers; LLVM has them as wide as the processor does.
     pub const fn unwanted_passes(self) -> &'static [&'static str] {
         match self {
             BackendKind::Cranelift => &[],
-            BackendKind::Llvm => &["strips"],
-        }
-    }
-}
-
-impl PassLevel {
-    /// All of them.
-    pub const ALL: [PassLevel; 4] = [PassLevel::None, PassLevel::O1, PassLevel::O2, PassLevel::O3];
-
-    /// Spelling on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            PassLevel::None => "none",
-            PassLevel::O1 => "O1",
-            PassLevel::O2 => "O2",
-            PassLevel::O3 => "O3",
-        }
-    }
-}
-
-impl OptLevel {
-    /// All of them.
-    pub const ALL: [OptLevel; 2] = [OptLevel::None, OptLevel::Speed];
-
-    /// Spelling on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            OptLevel::None => "none",
-            OptLevel::Speed => "speed",
+            BackendKind::Llvm => &["strip-mine"],
         }
     }
 }
@@ -208,6 +49,13 @@ impl From<BackendKind> for Strategy {
 }
 
 impl Strategy {
+    /// The same with another tuning.
+    #[must_use]
+    pub fn tuned(mut self, change: impl FnOnce(&mut Tuning)) -> Strategy {
+        change(&mut self.tuning);
+        self
+    }
+
     /// The code generator for the machine it runs on.
     ///
     /// # Errors
@@ -226,12 +74,12 @@ impl Strategy {
     /// # Errors
     /// [`BackendError::Strategy`] says what it cannot.
     pub fn check(&self) -> Result<(), BackendError> {
-        if self.backend == BackendKind::Cranelift && self.passes != PassLevel::None {
+        if self.backend == BackendKind::Cranelift && self.tuning.opt != OptLevel::None {
             return Err(BackendError::Strategy {
                 backend: cranelift::NAME,
                 what: format!(
                     "has no passes of its own at level {}: use none, or the backend llvm",
-                    self.passes.name()
+                    self.tuning.opt.name()
                 ),
             });
         }
@@ -241,13 +89,13 @@ impl Strategy {
                 what: what.to_owned(),
             })
         };
-        if self.bounds == Bounds::Off {
+        if self.tuning.bounds == Bounds::Off {
             return refused(
                 "tests every access: without bounds tests a kernel could write over the program that runs it; use --bounds \
                  hoisted, separate or inline",
             );
         }
-        match (self.backend, self.gather) {
+        match (self.backend, self.tuning.gather) {
             (BackendKind::Cranelift, Gather::Hardware) => refused(
                 "has no gather instructions, its vectors have 128 bits: use --gather call, select or branch, or the backend llvm",
             ),
@@ -260,7 +108,7 @@ impl Strategy {
             ),
             _ => Ok(()),
         }?;
-        let tuned = self.tuning.check(self.backend, self.opt);
+        let tuned = self.tuning.check(self.backend);
         tuned.map_err(|what| BackendError::Strategy {
             backend: self.backend.name(),
             what,
@@ -294,14 +142,14 @@ fn llvm(_: Cpu) -> Result<Box<dyn Backend>, BackendError> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tuning::VectorWidth;
+    use super::super::axes::{Choice, VectorWidth};
     use super::*;
 
     #[test]
     fn cranelift_has_no_passes() {
         let mut strategy = Strategy::default();
         assert!(strategy.check().is_ok());
-        strategy.passes = PassLevel::O2;
+        strategy.tuning.opt = OptLevel::O2;
         let error = strategy.check().unwrap_err().to_string();
         assert!(
             error.contains("O2") && error.contains("cranelift"),
@@ -313,12 +161,10 @@ mod tests {
 
     #[test]
     fn no_code_generator_leaves_bounds_untested() {
-        for backend in BackendKind::ALL {
-            for bounds in Bounds::ALL {
-                let strategy = Strategy {
-                    bounds,
-                    ..backend.into()
-                };
+        for &backend in BackendKind::ALL {
+            for &bounds in Bounds::ALL {
+                let mut strategy = Strategy::from(backend);
+                strategy.tuning.bounds = bounds;
                 assert_eq!(strategy.check().is_err(), bounds == Bounds::Off);
             }
         }
@@ -330,12 +176,9 @@ mod tests {
             (BackendKind::Cranelift, "llvm", Gather::Hardware),
             (BackendKind::Llvm, "cranelift", Gather::Branch),
         ] {
-            for gather in Gather::ALL {
-                let strategy = Strategy {
-                    backend,
-                    gather,
-                    ..Strategy::default()
-                };
+            for &gather in Gather::ALL {
+                let mut strategy = Strategy::from(backend);
+                strategy.tuning.gather = gather;
                 if gather == Gather::Hardware && strategy.tuning.widest() < GATHER_BITS {
                     continue; // Refused on such a machine; the next test says how.
                 }
@@ -352,18 +195,16 @@ mod tests {
             (VectorWidth::Bits128, Cpu::Native),
             (VectorWidth::Auto, Cpu::V2),
         ] {
-            let mut strategy = Strategy {
-                gather: Gather::Hardware,
-                ..BackendKind::Llvm.into()
-            };
-            (strategy.tuning.width, strategy.tuning.cpu) = (width, cpu);
+            let mut strategy = Strategy::from(BackendKind::Llvm);
+            strategy.tuning.gather = Gather::Hardware;
+            (strategy.tuning.vector_width, strategy.tuning.cpu) = (width, cpu);
             let error = strategy.check().unwrap_err().to_string();
             assert!(
                 error.contains("--vector-width") && error.contains("--cpu"),
                 "{error}"
             );
             // What is not asked for is chosen by what there is.
-            strategy.gather = Gather::Auto;
+            strategy.tuning.gather = Gather::Auto;
             assert!(strategy.check().is_ok());
         }
     }

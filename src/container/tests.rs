@@ -9,6 +9,7 @@ use object::{
 };
 
 use super::*;
+use crate::isa::Versions;
 
 const VISA: &str = ".version 4.1\n.kernel \"kernel\"\n";
 const FUNCTION: &str = ".version 4.1\n.global_function \"f\"\n";
@@ -82,7 +83,10 @@ fn kernel_info(simd: u32, per_thread: &str, more: &str) -> KernelInfo {
          payload_arguments:\n      - arg_type: arg_byvalue\n        offset: 40\n        size: 4\n        \
          arg_index: 0\n"
     );
-    ZeInfo::parse(&yaml).unwrap().kernels.remove(0)
+    ZeInfo::parse(&yaml, Versions::Known)
+        .unwrap()
+        .kernels
+        .remove(0)
 }
 
 fn local_ids(kind: &str, size: u32) -> String {
@@ -90,7 +94,7 @@ fn local_ids(kind: &str, size: u32) -> String {
 }
 
 fn parse_error(yaml: &str) -> ContainerError {
-    ZeInfo::parse(yaml).unwrap_err()
+    ZeInfo::parse(yaml, Versions::Known).unwrap_err()
 }
 
 // Pairing of texts with kernels.
@@ -409,7 +413,7 @@ fn unknown_keys_and_names_are_tolerated() {
     let yaml = "kernels:\n- name: k\n  execution_env:\n    simd_size: 8\n    new_flag: true\n  \
                 new_list: [{a: 1}]\n  payload_arguments:\n  - arg_type: new_type\n    offset: 0\n    size: 4\n\
                 new_top: {x: [1, 2]}\n";
-    let info = ZeInfo::parse(yaml).unwrap();
+    let info = ZeInfo::parse(yaml, Versions::Known).unwrap();
     assert_eq!(
         info.kernels[0].payload_arguments[0].arg_type,
         ArgType::Unknown("new_type".into())

@@ -8,6 +8,7 @@ use super::sections::{
     read_build_options, read_data, read_relocations, read_symbols, read_target, utf8,
 };
 use super::ze_info::{FunctionInfo, KernelInfo, ZeInfo};
+use crate::isa::Versions;
 
 const VISA_SECTION: &str = ".visaasm";
 pub(super) const NATIVE_PREFIX: &str = ".text.";
@@ -206,7 +207,7 @@ pub struct Target {
 }
 
 impl Zebin {
-    /// Reads a zebin.
+    /// Reads a zebin whose `.ze_info` is of a known version.
     ///
     /// ```
     /// use visa_jit::container::{Blame, Zebin};
@@ -215,9 +216,17 @@ impl Zebin {
     /// assert!(error.to_string().contains("--format zebin"));
     /// ```
     pub fn parse(bytes: &[u8]) -> Result<Self, ContainerError> {
+        Self::parse_with(bytes, Versions::Known)
+    }
+
+    /// Reads a zebin whose `.ze_info` is of one of these versions.
+    ///
+    /// # Errors
+    /// As [`Zebin::parse`].
+    pub fn parse_with(bytes: &[u8], versions: Versions) -> Result<Self, ContainerError> {
         let elf = Elf::parse(bytes)?;
         let mut budget = CopyBudget::new(bytes.len());
-        let (ze_info, has_ze_info) = read_ze_info(&elf)?;
+        let (ze_info, has_ze_info) = read_ze_info(&elf, versions)?;
         let texts = read_visa_texts(&elf, &mut budget)?;
         let natives = native_names(&elf);
         check_order(&ze_info, &natives)?;
@@ -300,7 +309,7 @@ impl Zebin {
     }
 }
 
-fn read_ze_info(elf: &Elf<'_>) -> Result<(ZeInfo, bool), ContainerError> {
+fn read_ze_info(elf: &Elf<'_>, versions: Versions) -> Result<(ZeInfo, bool), ContainerError> {
     let mut found = elf
         .sections
         .iter()
@@ -313,7 +322,7 @@ fn read_ze_info(elf: &Elf<'_>) -> Result<(ZeInfo, bool), ContainerError> {
             "more than one .ze_info section".to_owned(),
         ));
     }
-    Ok((ZeInfo::parse(utf8(section)?)?, true))
+    Ok((ZeInfo::parse(utf8(section)?, versions)?, true))
 }
 
 /// Every vISA text, with the name after `.visaasm.` where there is one.

@@ -15,7 +15,7 @@ use visa_runtime::linked::{ArgKind, Argument, IMPLICIT_ARGS_BYTES};
 // What the passes rely on is what the runtime keeps to.
 const _: () = assert!(crate::ssa::MAX_LOCAL_ID + 1 == visa_runtime::limits::MAX_GROUP_LANES as u64);
 
-/// Cross-thread payload with room for the addresses of symbols behind the arguments.
+/// Cross-thread payload with room for the addresses of symbols after the arguments.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PayloadPlan {
     pub map: PayloadMap,
@@ -25,7 +25,7 @@ pub(crate) struct PayloadPlan {
     pub args: Option<Indirect>,
 }
 
-/// A copy of what the driver puts into the indirect data of a launch, behind everything else in the payload.
+/// A copy of what the driver puts into the indirect data of a launch, after everything else in the payload.
 #[derive(Clone, Debug)]
 pub(crate) struct Indirect {
     /// Where it is in the payload.
@@ -165,7 +165,7 @@ pub(crate) fn interp_inputs(map: &PayloadMap) -> interp::Inputs {
 
 /// The plan of a kernel without `.ze_info`: inputs are bound by name at launch, each at its own register offset.
 ///
-/// 16-bit inputs in the rows right behind `r0` are taken for local ids, as the compiler lays them out. Indirect data starts behind
+/// 16-bit inputs in the rows right after `r0` are taken for local ids, as the compiler lays them out. Indirect data starts behind
 /// them: nothing says that some of it would arrive in registers.
 pub(crate) fn plan_text(module: &Module, grf: u32, simd: u32) -> PayloadPlan {
     let per_dim = (2 * simd.max(16)).next_multiple_of(grf);

@@ -75,7 +75,7 @@ impl Kernel {
         let record = KernelRecord {
             name: self.name().to_owned(),
             symbol: descriptor_symbol(self.name()),
-            device: self.parts().outline.key.device.device().to_owned(),
+            device: self.parts().manifest.key.device.device().to_owned(),
             triple: identity.triple.to_string(),
             features,
             backend: identity.name.to_owned(),

@@ -93,7 +93,7 @@ pub(crate) struct CodeCache {
 }
 
 impl CodeCache {
-    /// The code for a key, made by `compile` if nobody has, and where it was.
+    /// The code for a key, made by `compile` if no cache has it, and where it was.
     pub fn get(
         &self,
         key: Key,

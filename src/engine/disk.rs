@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use etcetera::BaseStrategy;
 
-use super::outline::ProgramOutline;
+use super::manifest::ProgramManifest;
 use crate::artifact::{Artifact, Defect, Key, Store};
 
-/// Bytes that a cache may hold if nobody says.
+/// Bytes that a cache may hold by default.
 const DEFAULT_LIMIT: u64 = 512 << 20;
 
 /// A directory of compiled kernels, shared with other processes.
@@ -65,16 +65,16 @@ impl Disk {
         found.ok()
     }
 
-    pub fn load_outline(&self, key: &Key) -> Option<ProgramOutline> {
-        let found = self.store.load_outline(key);
+    pub fn load_manifest(&self, key: &Key) -> Option<ProgramManifest> {
+        let found = self.store.load_manifest(key);
         if found.as_ref().is_err_and(|e| *e != Defect::Absent) {
             self.purged.fetch_add(1, Ordering::Relaxed);
         }
         found.ok()
     }
 
-    pub fn save_outline(&self, key: &Key, outline: &ProgramOutline) {
-        if self.store.save_outline(key, outline).is_err() {
+    pub fn save_manifest(&self, key: &Key, manifest: &ProgramManifest) {
+        if self.store.save_manifest(key, manifest).is_err() {
             self.unwritten.fetch_add(1, Ordering::Relaxed);
         }
     }

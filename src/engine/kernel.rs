@@ -9,12 +9,12 @@ use super::cache::{self, Compiled, Origin};
 use super::error::Error;
 use super::key::KeyParts;
 use super::library::Linked;
-use super::outline::{KernelOutline, LoadedData};
+use super::manifest::{KernelManifest, LoadedData};
 use super::program::ProgramFile;
 use super::tools::Announcement;
 use crate::artifact::Artifact;
 use crate::backend::{
-    Backend, BackendKind, CodeObject, CodegenOptions, Gather, HalfAccesses, OobPolicy, Strategy,
+    Backend, BackendKind, CodeObject, CodegenOptions, Gather, OobPolicy, SplitAccesses, Strategy,
     install, or_plainer,
 };
 use crate::interp::{self, InterpOptions};
@@ -22,7 +22,7 @@ use crate::isa::{Form, Platform};
 use crate::lines::SourceMap;
 use crate::lower::{self, LocalIdShape};
 use crate::module::Inst;
-use crate::passes::{self, Halves};
+use crate::passes::{self, MergeSplits};
 use crate::ssa::{self, Space, verify};
 use crate::valid::ValidKernel;
 use visa_runtime::KernelMeta;
@@ -60,7 +60,7 @@ pub(crate) enum Source {
 
 pub(crate) struct KernelParts {
     pub engine: Engine,
-    pub outline: KernelOutline,
+    pub manifest: KernelManifest,
     pub data: Arc<LoadedData>,
     pub source: Source,
 }
@@ -86,11 +86,11 @@ impl Kernel {
     }
 
     pub(super) fn plan(&self) -> &LaunchPlan {
-        &self.0.parts.outline.plan
+        &self.0.parts.manifest.plan
     }
 
     fn meta(&self) -> &KernelMeta {
-        &self.0.parts.outline.key.meta
+        &self.0.parts.manifest.key.meta
     }
 
     pub(super) fn linked(&self) -> Option<&Linked> {
@@ -110,7 +110,7 @@ impl Kernel {
         self.meta().simd.into()
     }
 
-    /// The vISA text, behind it that of the functions which the kernel calls through the stack: what lines of vISA refer to.
+    /// The vISA text, after it that of the functions which the kernel calls through the stack: what lines of vISA refer to.
     /// Empty for a kernel from a library, which has code only.
     pub fn text(&self) -> &str {
         self.visa().map_or("", |visa| &visa.text)
@@ -183,7 +183,7 @@ impl Kernel {
 
     /// Number of barriers the file declares.
     pub fn barriers(&self) -> u32 {
-        self.0.parts.outline.barriers
+        self.0.parts.manifest.barriers
     }
 
     /// Group size that the kernel was compiled for.
@@ -202,7 +202,7 @@ impl Kernel {
     fn lowered(&self, shape: LocalIdShape) -> Result<ssa::Function, Error> {
         let map = lower::PayloadMap {
             local_ids: shape,
-            ..self.parts().outline.key.payload.clone()
+            ..self.parts().manifest.key.payload.clone()
         };
         lower::lower(&self.visa()?.valid, self.name(), &map).map_err(|error| Error::Lower {
             kernel: self.name().to_owned(),
@@ -223,9 +223,9 @@ impl Kernel {
         };
         verify(&f).map_err(|e| internal(format!("lowering made malformed SSA: {}", e[0])))?;
         let mut options = self.parts().engine.0.options.passes.clone();
-        match halves(&self.parts().engine.0.options.strategy, backend, oob) {
-            Some(halves) => options.halves = halves,
-            None => drop(options.disabled.insert("halves")),
+        match merge_splits(&self.parts().engine.0.options.strategy, backend, oob) {
+            Some(splits) => options.merge_splits = splits,
+            None => drop(options.disabled.insert("merge-splits")),
         }
         passes::optimize(&mut f, &options).map_err(|e| internal(e.to_string()))?;
         Ok(f)
@@ -278,7 +278,7 @@ impl Kernel {
     }
 
     fn cache_key(&self, shape: LocalIdShape, oob: OobPolicy) -> cache::Key {
-        let digest = || self.parts().outline.key.digest();
+        let digest = || self.parts().manifest.key.digest();
         cache::Key {
             kernel: *self.0.digest.get_or_init(digest),
             local_ids: shape,
@@ -291,10 +291,6 @@ impl Kernel {
         let strategy = self.parts().engine.0.options.strategy;
         CodegenOptions {
             oob,
-            opt: strategy.opt,
-            passes: strategy.passes,
-            gather: strategy.gather,
-            bounds: strategy.bounds,
             tuning: strategy.tuning,
         }
     }
@@ -308,7 +304,7 @@ impl Kernel {
         let engine = &self.parts().engine.0;
         let codegen = self.codegen(oob);
         let passes = &engine.options.passes;
-        let kernel = &self.parts().outline.key;
+        let kernel = &self.parts().manifest.key;
         KeyParts::new(&engine.identity, &codegen, passes, kernel, shape).key()
     }
 
@@ -367,7 +363,7 @@ impl Kernel {
             runs_following: f.states == 0,
             ..self
                 .parts()
-                .outline
+                .manifest
                 .meta(f.sites.iter().any(|s| s.space == Space::Scratch))
         };
         Ok(Artifact {
@@ -430,14 +426,14 @@ impl Kernel {
         oob: OobPolicy,
     ) -> Result<Interpreted, Error> {
         let start = Instant::now();
-        let outline = &self.parts().outline;
+        let manifest = &self.parts().manifest;
         let options = InterpOptions {
             report: oob != OobPolicy::ReadZeroSkipWrite,
             ..options.clone()
         };
         let program = interp::Program::new(
             self.visa()?.valid.clone(),
-            abi::interp_inputs(&outline.key.payload),
+            abi::interp_inputs(&manifest.key.payload),
             options,
         )
         .map_err(|error| Error::Interp {
@@ -445,7 +441,7 @@ impl Kernel {
             error,
         })?;
         let program = Arc::new(program);
-        let meta = outline.meta(program.uses_scratch());
+        let meta = manifest.meta(program.uses_scratch());
         let kernel = visa_runtime::Kernel::from_program(meta, program.clone())?;
         Ok(Interpreted {
             program,
@@ -464,19 +460,20 @@ fn exchange(e: &crate::ssa::Exchange) -> visa_runtime::Exchange {
     }
 }
 
-/// Which accesses in halves are made one in code of a code generator, if any. Halves share tests and pointers already, and whole
-/// vectors take more registers and are not jumped over where one half has no lanes. What pays are full masks and arbitrary
-/// addresses: on LLVM most of them, on Cranelift what is sure to be a call of the runtime, and loads where faults are recorded, as
-/// one test decides for all their lanes then.
+/// Which split accesses are merged in code of a code generator, if any. Split accesses share tests and pointers already. Merged
+/// vectors take more registers, and are not jumped over where one half has no enabled lanes. Merging pays for accesses with full
+/// masks at arbitrary addresses: on LLVM for most of them, on Cranelift for those that call the runtime anyway, and for loads
+/// where faults are recorded, because one test decides for all their lanes then.
 ///
-/// What comes before a trap is done: a lower half, if the trap is in the upper one. So none are one there.
-fn halves(strategy: &Strategy, backend: &str, oob: OobPolicy) -> Option<Halves> {
-    let cranelift = backend == BackendKind::Cranelift.name() && strategy.gather != Gather::Call;
-    match (strategy.tuning.halves, oob) {
-        (HalfAccesses::Apart, _) | (_, OobPolicy::Trap) => None,
-        (HalfAccesses::Whole, _) => Some(Halves::All),
-        (HalfAccesses::Auto, _) if !cranelift => Some(Halves::Scattered),
-        (HalfAccesses::Auto, OobPolicy::Report) => Some(Halves::Loads),
-        (HalfAccesses::Auto, _) => Some(Halves::Records),
+/// Under `--oob trap` nothing is merged: a lower half must have its effect if the upper half traps.
+fn merge_splits(strategy: &Strategy, backend: &str, oob: OobPolicy) -> Option<MergeSplits> {
+    let cranelift =
+        backend == BackendKind::Cranelift.name() && strategy.tuning.gather != Gather::Call;
+    match (strategy.tuning.split_accesses, oob) {
+        (SplitAccesses::Keep, _) | (_, OobPolicy::Trap) => None,
+        (SplitAccesses::Merge, _) => Some(MergeSplits::All),
+        (SplitAccesses::Auto, _) if !cranelift => Some(MergeSplits::Scattered),
+        (SplitAccesses::Auto, OobPolicy::Report) => Some(MergeSplits::Loads),
+        (SplitAccesses::Auto, _) => Some(MergeSplits::Vec4),
     }
 }

@@ -10,7 +10,7 @@ use super::abi::PayloadPlan;
 use crate::artifact::Key;
 use crate::backend::{CodegenOptions, Identity};
 use crate::container;
-use crate::isa::Platform;
+use crate::isa::{Platform, Versions};
 use crate::limits;
 use crate::lower::{LocalIdShape, PayloadMap};
 use crate::passes::PassOptions;
@@ -107,8 +107,8 @@ pub(crate) enum FileFormat {
     Text,
 }
 
-/// Everything that a program's outline depends on: the file as it is, so that nothing of it has to be read to look for the
-/// outline.
+/// Everything that a program's manifest depends on: the file as it is, so that nothing of it has to be read to look for the
+/// manifest.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct FileKey {
     build: Build,
@@ -123,10 +123,17 @@ struct FilePart {
     bytes: String,
     /// The device asked for.
     device: Option<Platform>,
+    /// Versions that were read without an error.
+    versions: Versions,
 }
 
 impl FileKey {
-    pub fn new(format: FileFormat, digest: &[u8; 32], device: Option<Platform>) -> FileKey {
+    pub fn new(
+        format: FileFormat,
+        digest: &[u8; 32],
+        device: Option<Platform>,
+        versions: Versions,
+    ) -> FileKey {
         FileKey {
             build: Build::current(),
             limits: Limits::ALL,
@@ -134,6 +141,7 @@ impl FileKey {
                 format,
                 bytes: blake3::Hash::from_bytes(*digest).to_hex().to_string(),
                 device,
+                versions,
             },
         }
     }
@@ -184,8 +192,8 @@ impl<'a> KeyParts<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::{Bounds, Choice, Gather, OobPolicy, OptLevel, PassLevel, Tuning};
-    use crate::passes::Halves;
+    use crate::backend::{AXES, OobPolicy, Strategy, Tuning};
+    use crate::passes::MergeSplits;
     use crate::passes::pipeline::PASSES;
     use serde_json::Value;
     use std::collections::BTreeSet;
@@ -309,7 +317,11 @@ mod tests {
     #[test]
     fn every_field_is_in_the_key_of_a_file() {
         let device = Some(Platform::Skl);
-        let key = |format, digest, device| FileKey::new(format, &digest, device).key().unwrap();
+        let any = |format, digest: [u8; 32], device, versions| {
+            let key = FileKey::new(format, &digest, device, versions);
+            key.key().unwrap()
+        };
+        let key = |format, digest, device| any(format, digest, device, Versions::Known);
         let first = key(FileFormat::Zebin, [1; 32], device);
         let paths = walk(&first);
         limits_are_in(&paths);
@@ -318,39 +330,24 @@ mod tests {
             key(FileFormat::Zebin, [2; 32], device),
             key(FileFormat::Zebin, [1; 32], None),
             key(FileFormat::Zebin, [1; 32], Some(Platform::Pvc)),
+            any(FileFormat::Zebin, [1; 32], device, Versions::Any),
         ];
         let all: BTreeSet<String> = others.iter().map(Key::hex).collect();
         assert!(all.len() == others.len() && !all.contains(&first.hex()));
     }
 
-    /// The usual choices with one changed, for each other value of each.
+    /// Every value of every axis but the defaults.
     fn tunings() -> Vec<Tuning> {
-        fn each<C: Choice>(put: impl Fn(&mut Tuning, C)) -> Vec<Tuning> {
-            let changed = |&choice: &C| {
-                let mut tuning = Tuning::USUAL;
-                put(&mut tuning, choice);
-                tuning
-            };
-            C::ALL.iter().skip(1).map(changed).collect()
+        let mut all = Vec::new();
+        for axis in AXES.iter().filter(|axis| axis.name != "backend") {
+            let usual = axis.value(&Strategy::default());
+            for (value, _) in axis.values.iter().filter(|(value, _)| *value != usual) {
+                let mut strategy = Strategy::default();
+                axis.set(&mut strategy, value).unwrap();
+                all.push(strategy.tuning);
+            }
         }
-        // Names every field, so that a new one is not forgotten.
-        let Tuning {
-            width: _,
-            cpu: _,
-            regalloc: _,
-            masks: _,
-            halves: _,
-            dispatch: _,
-        } = Tuning::USUAL;
-        [
-            each(|t, width| t.width = width),
-            each(|t, cpu| t.cpu = cpu),
-            each(|t, regalloc| t.regalloc = regalloc),
-            each(|t, masks| t.masks = masks),
-            each(|t, halves| t.halves = halves),
-            each(|t, dispatch| t.dispatch = dispatch),
-        ]
-        .concat()
+        all
     }
 
     /// The same from the options' side, so that a field that is left out of the key on purpose is seen.
@@ -368,37 +365,17 @@ mod tests {
             OobPolicy::Trap,
             OobPolicy::Report,
         ] {
-            for opt in [OptLevel::None, OptLevel::Speed] {
-                for ids in [
-                    LocalIdShape::General,
-                    LocalIdShape::Row,
-                    LocalIdShape::FullRow,
-                    LocalIdShape::ShortRows(8),
-                    LocalIdShape::ShortRows(16),
-                ] {
-                    let mut codegen = codegen();
-                    (codegen.oob, codegen.opt) = (oob, opt);
-                    for level in PassLevel::ALL {
-                        codegen.passes = level;
-                        see(&backend, codegen.clone(), passes(), &kernel, ids);
-                    }
-                }
+            for ids in [
+                LocalIdShape::General,
+                LocalIdShape::Row,
+                LocalIdShape::FullRow,
+                LocalIdShape::ShortRows(8),
+                LocalIdShape::ShortRows(16),
+            ] {
+                let mut codegen = codegen();
+                codegen.oob = oob;
+                see(&backend, codegen, passes(), &kernel, ids);
             }
-        }
-        let usual = codegen();
-        for gather in Gather::ALL.into_iter().filter(|g| *g != usual.gather) {
-            let codegen = CodegenOptions {
-                gather,
-                ..codegen()
-            };
-            see(&backend, codegen, passes(), &kernel, LocalIdShape::General);
-        }
-        for bounds in Bounds::ALL.into_iter().filter(|b| *b != usual.bounds) {
-            let codegen = CodegenOptions {
-                bounds,
-                ..codegen()
-            };
-            see(&backend, codegen, passes(), &kernel, LocalIdShape::General);
         }
         for tuning in tunings() {
             let codegen = CodegenOptions {
@@ -407,13 +384,26 @@ mod tests {
             };
             see(&backend, codegen, passes(), &kernel, LocalIdShape::General);
         }
-        let flatten = PassOptions {
-            flatten: true,
+        let if_convert = PassOptions {
+            if_convert: true,
             ..passes()
         };
-        see(&backend, codegen(), flatten, &kernel, LocalIdShape::General);
-        for halves in [Halves::Scattered, Halves::Loads, Halves::Records] {
-            let passes = PassOptions { halves, ..passes() };
+        see(
+            &backend,
+            codegen(),
+            if_convert,
+            &kernel,
+            LocalIdShape::General,
+        );
+        for merge_splits in [
+            MergeSplits::Scattered,
+            MergeSplits::Loads,
+            MergeSplits::Vec4,
+        ] {
+            let passes = PassOptions {
+                merge_splits,
+                ..passes()
+            };
             see(&backend, codegen(), passes, &kernel, LocalIdShape::General);
         }
         for (name, _) in PASSES {

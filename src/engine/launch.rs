@@ -308,7 +308,7 @@ impl Kernel {
     /// For arguments and shapes that do not fit, kernels that cannot be compiled, and [`Error::Stopped`].
     pub fn prepare(&self, launch: &Launch) -> Result<Prepared, Error> {
         self.check_arguments(launch)?;
-        self.parts().outline.key.meta.check()?;
+        self.parts().manifest.key.meta.check()?;
         let (local, ids) = self.groups_of(launch);
         let code = match &self.parts().engine.0.options.interpret {
             Some(options) => Code::Interpreted(self.interpreted(options, launch.oob)?),
@@ -359,7 +359,7 @@ impl Kernel {
         let (kernel, oob) = (self.clone(), launch.oob);
         let (sender, code) = mpsc::sync_channel(1);
         let compile = move || {
-            // Nobody receives it if the launch has ended.
+            // There is no receiver if the launch has ended.
             let _ = sender.send(kernel.compiled(ids, oob));
         };
         std::thread::Builder::new()
@@ -457,7 +457,7 @@ impl Kernel {
 
     /// Lanes are numbered along x first; other walk orders take another dimension.
     pub(super) fn walks_rows(&self) -> bool {
-        self.parts().outline.key.meta.walk_order == [0, 1, 2]
+        self.parts().manifest.key.meta.walk_order == [0, 1, 2]
     }
 
     /// Every argument given, of the right kind; all problems in one message.
@@ -514,7 +514,7 @@ impl Kernel {
         own: &LaunchMemory,
     ) -> Result<Arguments, Error> {
         let given = self.given(launch)?;
-        let bytes = self.parts().outline.key.meta.payload_bytes;
+        let bytes = self.parts().manifest.key.meta.payload_bytes;
         let memory = self.parts().engine.memory();
         let own = (own, Some(self.parts().data.data.as_ref()));
         self.plan()

@@ -12,7 +12,7 @@ use super::cache::{Compiled, Origin};
 use super::error::Error;
 use super::kernel::{Kernel, KernelParts, Source};
 use super::key::KernelPart;
-use super::outline::{KernelOutline, LoadedData};
+use super::manifest::{KernelManifest, LoadedData};
 use super::program::Program;
 use crate::artifact::{closing, object};
 use crate::backend::{CodeObject, LibraryError, OobPolicy, load_library};
@@ -137,7 +137,7 @@ fn parts(
     let meta = any.map_or_else(KernelMeta::default, |v| v.meta.clone());
     Ok(KernelParts {
         engine: engine.clone(),
-        outline: KernelOutline {
+        manifest: KernelManifest {
             plan: record.plan.clone(),
             barriers: meta.barriers(),
             key: KernelPart::new(platform, "", "", &PayloadPlan::default(), meta),

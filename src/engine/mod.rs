@@ -33,7 +33,7 @@ mod kernel;
 mod key;
 mod launch;
 mod library;
-mod outline;
+mod manifest;
 mod plan;
 mod program;
 mod specialised;
@@ -59,7 +59,7 @@ use visa_runtime::{DeviceMemory, WorkerPool};
 use crate::backend::{Backend, Identity, Masks, Strategy};
 use crate::container::Zebin;
 use crate::interp::InterpOptions;
-use crate::isa::Platform;
+use crate::isa::{Platform, Versions};
 use crate::passes::PassOptions;
 use cache::CodeCache;
 use disk::Disk;
@@ -86,6 +86,8 @@ pub struct EngineOptions {
     pub disk: Option<DiskCache>,
     /// Profilers and debuggers that are told of compiled code.
     pub tools: Tools,
+    /// Versions of vISA and of `.ze_info` that are read.
+    pub versions: Versions,
 }
 
 impl Default for EngineOptions {
@@ -97,6 +99,7 @@ impl Default for EngineOptions {
             interpret: None,
             disk: None,
             tools: Tools::default(),
+            versions: Versions::default(),
         }
     }
 }
@@ -141,7 +144,7 @@ impl Engine {
     pub fn with_memory(mut options: EngineOptions, memory: DeviceMemory) -> Result<Engine, Error> {
         let unwanted = options.strategy.backend.unwanted_passes();
         options.passes.disabled.extend(unwanted);
-        options.passes.flatten |= options.strategy.tuning.masks == Masks::Select;
+        options.passes.if_convert |= options.strategy.tuning.masks == Masks::Select;
         let backend = options.strategy.host()?;
         Ok(Engine(Arc::new(Inner {
             memory,
@@ -189,8 +192,9 @@ impl Engine {
             bytes,
             platform,
         };
-        self.outlined(&file, &digest, || {
-            Program::from_zebin(self.clone(), Zebin::parse(bytes)?, digest, platform)
+        self.with_manifest(&file, &digest, || {
+            let zebin = Zebin::parse_with(bytes, self.0.options.versions)?;
+            Program::from_zebin(self.clone(), zebin, digest, platform)
         })
     }
 
@@ -211,48 +215,51 @@ impl Engine {
             platform: Some(platform),
         };
         let digest = *blake3::hash(text.as_bytes()).as_bytes();
-        self.outlined(&unread, &digest, || {
+        self.with_manifest(&unread, &digest, || {
             Program::from_text(self.clone(), file, text, platform)
         })
     }
 
     /// Key under which the disk cache keeps what a launch from the cache needs to know of a file: a zebin, or vISA text. `platform`
     /// is the device given with the file. `None` where the key cannot be formed.
-    pub fn outline_key(
+    pub fn manifest_key(
         contents: FileContents<'_>,
         platform: Option<Platform>,
+        versions: Versions,
     ) -> Option<crate::artifact::Key> {
         let (format, bytes) = match contents {
             FileContents::Zebin(bytes) => (FileFormat::Zebin, bytes),
             FileContents::Text(text) => (FileFormat::Text, text.as_bytes()),
         };
-        FileKey::new(format, blake3::hash(bytes).as_bytes(), platform).key()
+        FileKey::new(format, blake3::hash(bytes).as_bytes(), platform, versions).key()
     }
 
-    /// The program of a file: from the outline that was kept of it, else as `read` reads it.
-    fn outlined(
+    /// The program of a file: from the manifest that was kept of it, else as `read` reads it.
+    fn with_manifest(
         &self,
         file: &Unread<'_>,
         digest: &[u8; 32],
         read: impl FnOnce() -> Result<Program, Error>,
     ) -> Result<Program, Error> {
-        let key = || FileKey::new(file.format, digest, file.platform).key();
+        let versions = self.0.options.versions;
+        let key = || FileKey::new(file.format, digest, file.platform, versions).key();
         let place = self.0.disk.as_ref().and_then(|disk| Some((disk, key()?)));
         let Some((disk, key)) = place else {
             return read();
         };
-        if let Some(outline) = disk.load_outline(&key) {
+        if let Some(manifest) = disk.load_manifest(&key) {
             let file = ProgramFile {
                 format: file.format,
                 name: file.name.to_owned(),
                 bytes: file.bytes.to_vec(),
-                platform: outline.platform,
+                platform: manifest.platform,
+                versions,
             };
-            return Program::from_outline(self, outline, file);
+            return Program::from_manifest(self, manifest, file);
         }
         let program = read()?;
-        if let Some(outline) = program.outline() {
-            disk.save_outline(&key, &outline);
+        if let Some(manifest) = program.manifest() {
+            disk.save_manifest(&key, &manifest);
         }
         Ok(program)
     }

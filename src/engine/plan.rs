@@ -202,7 +202,7 @@ pub(super) fn of_info(
     plan
 }
 
-/// What fills the indirect data, behind all that it holds copies of.
+/// What fills the indirect data, after all that it holds copies of.
 fn indirect(payload: &PayloadPlan, simd: u32) -> Vec<Slot> {
     let Some(args) = &payload.args else {
         return Vec::new();
@@ -352,7 +352,7 @@ fn inline_sampler(s: &InlineSampler) -> Result<SamplerState, String> {
     })
 }
 
-/// Private memory of a hardware thread: so many bytes for each of its lanes, or for it.
+/// Private memory of a hardware thread: a number of bytes for each of its lanes, or for the thread.
 fn private_bytes(info: &KernelInfo, simd: u32) -> u64 {
     let buffers = info.per_thread_memory_buffers.iter();
     buffers

@@ -7,12 +7,12 @@ use super::abi;
 use super::error::Error;
 use super::kernel::{Kernel, KernelParts, Source, Visa};
 use super::key::{FileFormat, KernelPart};
-use super::outline::{KernelOutline, LoadedData, ProgramOutline, info_meta, text_meta};
+use super::manifest::{KernelManifest, LoadedData, ProgramManifest, info_meta, text_meta};
 use super::plan::{self, Variables};
 use super::variables::{self, function_names};
 use crate::container::{PayloadLayout, VisaText, Zebin, ZebinFunction, ZebinKernel, infer_device};
 use crate::front::text;
-use crate::isa::Platform;
+use crate::isa::{Platform, Versions};
 use crate::module::link::{Function, references};
 use crate::module::{Module, ModuleKind, link};
 use crate::valid::{Target, ValidKernel, validate};
@@ -27,17 +27,19 @@ pub struct Program {
     reason: String,
 }
 
-/// A file whose kernels are read when they are needed: its outline was in the cache.
+/// A file whose kernels are read when they are needed: its manifest was in the cache.
 pub(crate) struct ProgramFile {
     pub format: FileFormat,
     /// For messages.
     pub name: String,
     pub bytes: Vec<u8>,
     pub platform: Platform,
+    /// Versions that it is read in.
+    pub versions: Versions,
 }
 
 impl ProgramFile {
-    /// The vISA of a kernel. It was read before, from the same bytes, when the outline was made.
+    /// The vISA of a kernel. It was read before, from the same bytes, when the manifest was made.
     pub fn visa(&self, index: usize) -> Result<Arc<Visa>, Error> {
         let missing = || Error::NoKernel {
             name: format!("number {index}"),
@@ -45,14 +47,14 @@ impl ProgramFile {
         };
         match self.format {
             FileFormat::Zebin => {
-                let zebin = Zebin::parse(&self.bytes)?;
+                let zebin = Zebin::parse_with(&self.bytes, self.versions)?;
                 let kernel = zebin.launchable().nth(index).ok_or_else(missing)?;
-                let read = zebin_visa(&zebin, kernel, self.platform)?;
+                let read = zebin_visa(&zebin, kernel, self.platform, self.versions)?;
                 Ok(Arc::new(read.visa))
             }
             FileFormat::Text => {
                 let source = std::str::from_utf8(&self.bytes).map_err(|_| missing())?;
-                let mut all = text_visas(&self.name, source, self.platform)?;
+                let mut all = text_visas(&self.name, source, self.platform, self.versions)?;
                 if index >= all.len() {
                     return Err(missing());
                 }
@@ -94,16 +96,17 @@ impl Program {
                 }
             }
         };
+        let versions = engine.0.options.versions;
         let variables = variables::places(&zebin);
         let image = variables::image(&zebin, digest)?;
         let data = Arc::new(LoadedData::new(image, engine.memory())?);
         let mut kernels = Vec::new();
         let mut broken = Vec::new();
         for k in zebin.launchable() {
-            match zebin_kernel(&zebin, k, platform, &variables) {
-                Ok((outline, visa)) => kernels.push(Kernel::new(KernelParts {
+            match zebin_kernel(&zebin, k, (platform, versions), &variables) {
+                Ok((manifest, visa)) => kernels.push(Kernel::new(KernelParts {
                     engine: engine.clone(),
-                    outline,
+                    manifest,
                     data: data.clone(),
                     source: Source::Visa(Arc::new(visa)),
                 })),
@@ -127,14 +130,15 @@ impl Program {
         source: &str,
         platform: Platform,
     ) -> Result<Program, Error> {
-        let kernels = text_visas(file, source, platform)?.into_iter();
+        let versions = engine.0.options.versions;
+        let kernels = text_visas(file, source, platform, versions)?.into_iter();
         let kernels = kernels.map(|(name, visa)| {
             let grf = platform.grf_bytes();
             let payload = abi::plan_text(visa.valid.module(), grf, visa.valid.simd());
             let meta = text_meta(&name, &visa.valid, platform, &payload);
             Kernel::new(KernelParts {
                 engine: engine.clone(),
-                outline: KernelOutline {
+                manifest: KernelManifest {
                     plan: plan::of_text(visa.valid.module(), &payload, visa.valid.simd()),
                     key: KernelPart::new(platform, &visa.text, "", &payload, meta),
                     barriers: 0,
@@ -151,19 +155,19 @@ impl Program {
         })
     }
 
-    /// A program whose outline was kept; its kernels' vISA stays in the file until somebody wants it.
-    pub(super) fn from_outline(
+    /// A program whose manifest was kept; its kernels' vISA stays in the file until somebody wants it.
+    pub(super) fn from_manifest(
         engine: &Engine,
-        outline: ProgramOutline,
+        manifest: ProgramManifest,
         file: ProgramFile,
     ) -> Result<Program, Error> {
         let file = Arc::new(file);
-        let data = Arc::new(LoadedData::new(outline.data, engine.memory())?);
-        let kernels = outline.kernels.into_iter().enumerate();
-        let kernels = kernels.map(|(index, outline)| {
+        let data = Arc::new(LoadedData::new(manifest.data, engine.memory())?);
+        let kernels = manifest.kernels.into_iter().enumerate();
+        let kernels = kernels.map(|(index, manifest)| {
             Kernel::new(KernelParts {
                 engine: engine.clone(),
-                outline,
+                manifest,
                 data: data.clone(),
                 source: Source::File {
                     file: file.clone(),
@@ -175,21 +179,21 @@ impl Program {
         Ok(Program {
             kernels: Arc::new(kernels.collect()),
             broken: Arc::default(),
-            platform: outline.platform,
-            reason: outline.reason,
+            platform: manifest.platform,
+            reason: manifest.reason,
         })
     }
 
-    /// What to keep for [`Program::from_outline`]; none if a kernel could not be loaded, so that it is said again why.
-    pub(super) fn outline(&self) -> Option<ProgramOutline> {
+    /// What to keep for [`Program::from_manifest`]; none if a kernel could not be loaded, so that it is said again why.
+    pub(super) fn manifest(&self) -> Option<ProgramManifest> {
         if !self.broken.is_empty() {
             return None;
         }
         let parts = || self.kernels.iter().map(Kernel::parts);
-        Some(ProgramOutline {
+        Some(ProgramManifest {
             platform: self.platform,
             reason: self.reason.clone(),
-            kernels: parts().map(|p| p.outline.clone()).collect(),
+            kernels: parts().map(|p| p.manifest.clone()).collect(),
             data: parts()
                 .next()
                 .map(|p| p.data.image.clone())
@@ -287,9 +291,15 @@ struct ZebinVisa {
     functions: String,
 }
 
-fn zebin_visa(zebin: &Zebin, k: &ZebinKernel, platform: Platform) -> Result<ZebinVisa, Error> {
+fn zebin_visa(
+    zebin: &Zebin,
+    k: &ZebinKernel,
+    platform: Platform,
+    versions: Versions,
+) -> Result<ZebinVisa, Error> {
     let parse = |name: &str, visa: &VisaText| {
-        text::parse(&format!("{name} ({})", visa.section_name), &visa.text)
+        let file = format!("{name} ({})", visa.section_name);
+        text::parse_with(&file, &visa.text, versions)
     };
     let module = parse(&k.name, &k.visa)?;
     let caller = zebin.kernels.iter().position(|other| other.name == k.name);
@@ -315,7 +325,7 @@ fn zebin_visa(zebin: &Zebin, k: &ZebinKernel, platform: Platform) -> Result<Zebi
     })
 }
 
-/// Puts a function's text behind a kernel's, and its instructions to the lines where they are then.
+/// Puts a function's text after a kernel's, and its instructions to the lines where they are then.
 fn append_text(text: &mut String, function: &str, module: &mut Module) {
     if !text.ends_with('\n') {
         text.push('\n');
@@ -330,10 +340,10 @@ fn append_text(text: &mut String, function: &str, module: &mut Module) {
 fn zebin_kernel(
     zebin: &Zebin,
     k: &ZebinKernel,
-    platform: Platform,
+    (platform, versions): (Platform, Versions),
     variables: &Variables,
-) -> Result<(KernelOutline, Visa), Error> {
-    let ZebinVisa { visa, functions } = zebin_visa(zebin, k, platform)?;
+) -> Result<(KernelManifest, Visa), Error> {
+    let ZebinVisa { visa, functions } = zebin_visa(zebin, k, platform, versions)?;
     let layout = PayloadLayout::new(&k.info, platform)?;
     let known: Vec<String> = abi::symbols(visa.valid.module())
         .into_iter()
@@ -347,7 +357,7 @@ fn zebin_kernel(
     };
     let names = zebin.ze_info.args_of(&k.name);
     let meta = info_meta(&k.info, &visa.valid, platform, &payload);
-    let outline = KernelOutline {
+    let manifest = KernelManifest {
         plan: plan::of_info(
             &k.info,
             names,
@@ -358,12 +368,17 @@ fn zebin_kernel(
         key: KernelPart::new(platform, &visa.text, &functions, &payload, meta),
         barriers: k.info.execution_env.barrier_count,
     };
-    Ok((outline, visa))
+    Ok((manifest, visa))
 }
 
 /// The kernels of a text with their names. A lone function is loaded like a kernel, so that it can be looked at.
-fn text_visas(file: &str, source: &str, platform: Platform) -> Result<Vec<(String, Visa)>, Error> {
-    let modules = text::parse_all(file, source)?;
+fn text_visas(
+    file: &str,
+    source: &str,
+    platform: Platform,
+    versions: Versions,
+) -> Result<Vec<(String, Visa)>, Error> {
+    let modules = text::parse_all(file, source, versions)?;
     let (functions, kernels): (Vec<Module>, Vec<Module>) = modules
         .into_iter()
         .partition(|m| m.kind == ModuleKind::Function);
@@ -425,7 +440,7 @@ mod tests {
             _ => false,
         };
         assert!(unread(), "launched without its vISA");
-        assert_eq!(warm.parts().outline, cold.parts().outline);
+        assert_eq!(warm.parts().manifest, cold.parts().manifest);
         assert_eq!(warm.text(), cold.text());
         assert!(!unread() && !warm.text().is_empty());
         let ssa = |kernel: &Kernel| kernel.ssa(true).unwrap().to_string();

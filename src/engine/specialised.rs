@@ -54,7 +54,7 @@ pub enum AddressShape {
     Uniform,
     /// One record after the other.
     Contiguous,
-    /// So many bytes from lane to lane.
+    /// This many bytes from lane to lane.
     Strided(i64),
     /// Nothing is known.
     Arbitrary,

@@ -209,7 +209,7 @@ impl Observers {
     }
 }
 
-/// A directory that nobody else had, by an absolute path.
+/// A directory that nothing else had, by an absolute path.
 fn new_dir(parent: &Path) -> io::Result<PathBuf> {
     let parent = parent.canonicalize()?;
     let pid = std::process::id();

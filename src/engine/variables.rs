@@ -9,7 +9,7 @@ use crate::container::{
 };
 use crate::module::link::function_address;
 
-/// The sections as they lie in memory: variables that start as zeros come right behind the others of their kind, since kernels
+/// The sections as they lie in memory: variables that start as zeros come right after the others of their kind, since kernels
 /// address both from one base.
 struct Layout {
     /// Section in memory, and byte in it, of each section of the file.

@@ -1,4 +1,4 @@
-//! Memory accesses of messages: elements in and out of bounds, faults, atomics (VISA.md 2.6).
+//! Memory accesses of messages: elements in and out of bounds, faults, atomics (docs/visa.md, "Memory").
 //!
 //! Each element is checked by itself: one that is not wholly inside its region reads zero and is not written. A
 //! fault record is made for each lane of an access; a message may consist of several accesses (`part`).
@@ -11,7 +11,7 @@ use super::machine::Machine;
 use crate::isa::AtomicOp;
 use crate::module::{Inst, Raw};
 
-/// Local-memory addresses may carry bit 28; only the low 28 bits count (VISA.md 0.8).
+/// Local-memory addresses may carry bit 28; only the low 28 bits count (docs/visa.md, "Memory").
 pub(super) const LOCAL_MASK: u64 = 0x0FFF_FFFF;
 
 /// Kinds of memory, in the order of their codes in site numbers.

@@ -1,4 +1,4 @@
-//! Arithmetic: each channel's result from its sources (VISA.md 2.4, 2.5).
+//! Arithmetic: each channel's result from its sources (docs/visa.md, "Types and conversions" and "Arithmetic").
 //!
 //! Integers are computed exactly and then cut to the destination, or clamped with `.sat`. Floats are computed in the
 //! type of the sources, or a wider one (`Channel::format`), rounded once to that type,
@@ -48,7 +48,7 @@ impl Channel<'_> {
             (O::Add, [x, y]) => x.wrapping_add(*y),
             (O::Mul, [x, y]) => self.product(*x, *y),
             (O::Add3, [x, y, z]) => x.wrapping_add(*y).wrapping_add(*z),
-            // The product is cut to the destination before the sum (VISA.md 2.5).
+            // The product is cut to the destination before the sum (docs/visa.md, "Arithmetic").
             (O::Mad, [x, y, z]) => self.cut(x.wrapping_mul(*y)).wrapping_add(*z),
             (O::Mulh, [x, y]) => self.mulh(*x, *y),
             (O::Avg, [x, y]) => x.wrapping_add(*y).wrapping_add(1).wrapping_shr(1),
@@ -119,7 +119,7 @@ impl Channel<'_> {
 
     /// Quotient toward zero and remainder with the sign of the dividend, of exact values.
     ///
-    /// VISA.md 2.5 leaves division by zero open. Here the remainder is the dividend, and the quotient the number
+    /// The specification leaves division by zero open. Here the remainder is the dividend, and the quotient the number
     /// furthest from zero on the dividend's side in the execution type: a dword, or a quadword if a source is one;
     /// signed if a source may be negative.
     fn divide(&self, x: i128, y: i128) -> i128 {

@@ -18,7 +18,7 @@ pub(super) struct Barriers {
     signals: Vec<Signal>,
     /// Barriers whose round it has joined as one that will wait.
     joined: Vec<u8>,
-    /// Barriers whose round is complete, and behind which it has not gone on yet.
+    /// Barriers whose round is complete, and after which it has not gone on yet.
     open: Vec<u8>,
 }
 

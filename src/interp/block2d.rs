@@ -1,4 +1,4 @@
-//! Two-dimensional blocks, `lsc_load_block2d` and `lsc_store_block2d` (VISA.md 2.6).
+//! Two-dimensional blocks, `lsc_load_block2d` and `lsc_store_block2d` (docs/visa.md, "Memory").
 //!
 //! The operands describe a surface in device memory: rows of `width` bytes, `pitch` bytes apart. Decided here, where the
 //! specification is silent: column and row of the block are signed, and what lies outside the surface (elements, each
@@ -95,19 +95,19 @@ impl Machine<'_, '_, '_> {
         if !matches!(b.sfid, Sfid::Ugm | Sfid::Ugml) {
             return Halt::unsupported(format!("2D blocks of {}", b.sfid.name()));
         }
-        if b.store && (b.blocks != 1 || b.transpose || b.vnni) {
+        if inst.stores() && (b.blocks != 1 || b.transpose || b.vnni) {
             return Halt::malformed("a store has one block, neither transposed nor packed");
         }
         let order = Order::new(b, self.grf())?;
         let surface = self.surface_of(b)?;
         let enabled = self.enabled(inst)? != 0;
-        let prefetch = !b.store && b.data.is_null();
+        let prefetch = !inst.stores() && b.data.is_null();
         if !enabled || prefetch {
             return Ok(());
         }
         let size = order.pitch.saturating_mul(b.blocks.into());
         let mut payload = vec![0; size];
-        if b.store {
+        if inst.stores() {
             for (i, v) in payload.iter_mut().enumerate() {
                 *v = self.payload(b.data, 0, i, order.bytes)?;
             }
@@ -120,12 +120,12 @@ impl Machine<'_, '_, '_> {
                         continue;
                     };
                     if let Some(v) = payload.get_mut(order.position(block, y, x)) {
-                        self.element2d(inst, b.store, address, order.bytes as u32, v)?;
+                        self.element2d(inst, inst.stores(), address, order.bytes as u32, v)?;
                     }
                 }
             }
         }
-        if !b.store {
+        if !inst.stores() {
             for (i, v) in payload.into_iter().enumerate() {
                 self.set_payload(b.data, 0, i, order.bytes, v)?;
             }

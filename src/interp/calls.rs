@@ -1,14 +1,14 @@
-//! Stack calls: `fcall` and `ifcall` of functions, and how deep calls may be inside each other (VISA.md 2.2).
+//! Stack calls: `fcall` and `ifcall` of functions, and how deep calls may be inside each other (docs/visa.md, "Control flow").
 //!
 //! What functions share is the predefined variables: `%arg`, `%retval`, `%sp`, `%fp` …; prologues and frames in memory
 //! are explicit instructions. An activation of a function has the variables that the function declares to itself: they
 //! are kept while it waits for a call that may lead back to it. Subroutines of `call` use the variables of the function
 //! that they are part of.
 //!
-//! Decided here, as VISA.md leaves it open:
+//! Decided here, as the specification leaves it open:
 //! * A stack call of several channels is made by the lanes of its execution mask; one of one channel takes all lanes of
 //!   the thread into the function, and the lanes that made it go on afterwards.
-//! * An address that no function has, or a function whose address nobody took, calls nothing.
+//! * An address that no function has, or a function whose address was not taken, calls nothing.
 //! * Lanes with different addresses call one function after the other.
 //! * What a callee writes through an address into its caller's variables stays there if the call cannot lead back, and
 //!   is gone after the return if it can.

@@ -1,11 +1,11 @@
-//! Divergence: where each lane of a thread is, and which lanes run next (VISA.md 2.2).
+//! Divergence: where each lane of a thread is, and which lanes run next (docs/visa.md, "Control flow").
 //!
 //! A lane that branches waits at its target; execution continues at the textually earliest instruction where a
 //! lane waits, with all lanes that wait there. A call opens a frame of its own: the lanes that make it run to
 //! their return before any lane of the caller goes on. Which lanes make a call is said in [`super::flow`] and
 //! [`super::calls`].
 //!
-//! Decided here, as VISA.md leaves it open:
+//! Decided here, as the specification leaves it open:
 //! * `jmp` and `switchjmp` move the active lanes only, so that no lane that waits is lost; the lanes that they move
 //!   wait at the target like any others when somebody waits before it.
 //! * `ret` in the kernel ends the active lanes, whatever its execution size; others go on.

@@ -1,7 +1,7 @@
-//! `dpas` and `dpasw`: D = C + A × B with C `src0`, B `src1` and A `src2`, matrices in registers (VISA.md 2.7).
+//! `dpas` and `dpasw`: D = C + A × B with C `src0`, B `src1` and A `src2`, matrices in registers (docs/visa.md, "Matrices").
 //!
 //! D and C have a row of N = execution size elements for each repeat, A a row of K = depth × operations elements, rows
-//! packed one behind the other. Column n of B is in the dwords of channel n, element k at bit `k * width`.
+//! packed one after the other. Column n of B is in the dwords of channel n, element k at bit `k * width`.
 //!
 //! Decided here: element (m, n) starts as that of C and takes the products k = 0, 1, … in order. Integers wrap. Floats
 //! accumulate in binary32, each step fused and rounded to nearest with denormals kept, whatever `%cr0` says; a narrow

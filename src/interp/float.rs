@@ -2,8 +2,8 @@
 //!
 //! `%cr0` bits 5:4 give the rounding (0 nearest even, 1 up, 2 down, 3 toward zero); bits 6, 7 and 10 keep the
 //! denormals of `df`, of `f` and `bf`, and of `hf`; where they are not kept, denormal operands and results
-//! become zeros of their sign (VISA.md 2.4; that bit 7 also governs `bf` is decided here, as `bf` has the
-//! exponents of `f`). Each operation rounds once. A computed NaN is the quiet one without payload.
+//! become zeros of their sign (docs/visa.md, "Types and conversions"). That bit 7 also governs `bf` is decided here, as `bf` has the
+//! exponents of `f`. Each operation rounds once. A computed NaN is the quiet one without payload.
 
 use std::cell::Cell;
 
@@ -200,12 +200,12 @@ impl Env {
     }
 
     /// From one format to another. The same format is a copy. To `bf` it is to nearest, whatever the mode: that is the
-    /// only rounding the hardware's conversion has (VISA.md 2.4).
+    /// only rounding the hardware's conversion has (docs/visa.md, "Types and conversions").
     pub fn convert(self, from: Format, to: Format, bits: u64) -> u64 {
         if from == to {
             return bits;
         }
-        // A shift, which the mode has no say in (VISA.md 2.4).
+        // A shift, which the mode has no say in (docs/visa.md, "Types and conversions").
         if (from, to) == (Format::Bf, Format::F) {
             return canonical(to, bits << 16);
         }

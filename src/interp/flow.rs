@@ -1,4 +1,4 @@
-//! Branches, calls and returns: which lanes take them (VISA.md 2.2). What then happens is in [`super::control`];
+//! Branches, calls and returns: which lanes take them (docs/visa.md, "Control flow"). What then happens is in [`super::control`];
 //! stack calls are in [`super::calls`].
 
 use super::control::Entry;
@@ -58,7 +58,7 @@ impl Places {
             .saturating_sub(1)
     }
 
-    /// True when a subroutine (or the kernel) starts with a label: `.function` and the labels right behind it.
+    /// True when a subroutine (or the kernel) starts with a label: `.function` and the labels right after it.
     fn entry(&self, module: &Module, at: usize) -> bool {
         let start = self.starts.get(self.subroutine(at)).copied().unwrap_or(0);
         let before = module.insts.get(start..at);

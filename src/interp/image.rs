@@ -13,8 +13,8 @@ use super::lsc::bindless;
 use super::machine::Machine;
 use super::message::surface_index;
 use super::number::mask;
+use crate::isa::AtomicOp;
 use crate::isa::lsc::{AddrModel, DataSize, LscOp};
-use crate::isa::{AtomicOp, Opcode};
 use crate::module::*;
 
 /// A message after its operands were read.
@@ -153,7 +153,7 @@ impl Machine<'_, '_, '_> {
         coords: &[Raw; 4],
         data: Raw,
     ) -> Result<(), Halt> {
-        let store = inst.op == Opcode::Scatter4Typed;
+        let store = inst.stores();
         let memory = self.image_memory(surface)?;
         self.texel_access(inst, memory, channels, coords, (data, store))
     }
@@ -245,7 +245,7 @@ impl Machine<'_, '_, '_> {
             LscSurface::Var(o) => self.scalar_at(*o)? as u32,
             LscSurface::None => return Halt::malformed("no surface"),
         };
-        // It may bring something to a cache, which nobody can see, and cannot fault.
+        // It may bring something to a cache, which nothing can see, and cannot fault.
         if t.op == LscOp::LoadQuad && t.data.is_null() {
             return Ok(());
         }
@@ -312,7 +312,7 @@ impl Machine<'_, '_, '_> {
         let (x, y) = (self.scalar(x)? as u32, self.scalar(y)? as u32);
         let width = u32::from(*width);
         let pitch = width.next_power_of_two().max(4);
-        let store = inst.op == Opcode::MediaSt;
+        let store = inst.stores();
         for row in 0..u32::from(*height) {
             for column in (0..pitch).step_by(4) {
                 let place = row.wrapping_mul(pitch).wrapping_add(column) as usize;

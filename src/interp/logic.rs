@@ -1,4 +1,4 @@
-//! Bitwise operations, shifts, bit counting and bit fields (VISA.md 2.5).
+//! Bitwise operations, shifts, bit counting and bit fields (docs/visa.md, "Arithmetic").
 
 use super::error::Halt;
 use super::machine::Operand;

@@ -1,4 +1,4 @@
-//! Untyped LSC loads, stores and atomics (VISA.md 2.6).
+//! Untyped LSC loads, stores and atomics (docs/visa.md, "Memory").
 
 use super::access::{Access, Atomic, Memory};
 use super::error::Halt;
@@ -19,14 +19,14 @@ impl Machine<'_, '_, '_> {
         if l.op == LscOp::LoadStatus {
             return self.lsc_status(l, enabled);
         }
-        // It may bring something to a cache, which nobody can see, and cannot fault.
+        // It may bring something to a cache, which nothing can see, and cannot fault.
         if l.prefetches() {
             return Ok(());
         }
         let memory = self.lsc_memory(l)?;
         let address = self.lsc_addresses(inst, l, memory)?;
         let a = one(memory, address, l.data_size.memory_bytes(), enabled);
-        let store = matches!(l.op, LscOp::Store | LscOp::StoreQuad | LscOp::StoreStrided);
+        let store = inst.stores();
         match l.op {
             LscOp::Load | LscOp::Store | LscOp::LoadStrided | LscOp::StoreStrided
                 if l.transposed =>
@@ -224,7 +224,7 @@ fn high(l: &Lsc) -> u32 {
 }
 
 /// Entries of the surface-state heap are 64 bytes apart. The specification leaves what is in it to the driver; here the
-/// first is the thread's scratch space, where `r0.5 >> 4` points (VISA.md 4.2), followed by the surfaces of the binding
+/// first is the thread's scratch space, where `r0.5 >> 4` points (docs/visa.md, "r0"), followed by the surfaces of the binding
 /// table.
 fn heap_entry(offset: u32) -> Memory {
     match offset.wrapping_shr(6) {

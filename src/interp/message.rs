@@ -1,4 +1,4 @@
-//! Legacy surface messages and `svm_*`: addresses, and how payloads lie in registers (VISA.md 2.6).
+//! Legacy surface messages and `svm_*`: addresses, and how payloads lie in registers (docs/visa.md, "Memory").
 
 use super::access::{Access, Atomic, Memory};
 use super::error::Halt;
@@ -166,7 +166,7 @@ impl Machine<'_, '_, '_> {
                 let scale = u64::from(*bytes);
                 let address = self.element_addresses(memory, global, *offsets, lanes, scale)?;
                 let a = one(memory, address, u32::from(*bytes), enabled);
-                self.dwords(inst, &a, *data, inst.op == Opcode::Scatter)
+                self.dwords(inst, &a, *data, inst.stores())
             }
             MemKind::GatherScaled {
                 bytes,
@@ -176,7 +176,7 @@ impl Machine<'_, '_, '_> {
             } => {
                 let address = self.element_addresses(memory, global, *offsets, lanes, 1)?;
                 let a = one(memory, address, u32::from(*bytes), enabled);
-                self.dwords(inst, &a, *data, inst.op == Opcode::ScatterScaled)
+                self.dwords(inst, &a, *data, inst.stores())
             }
             MemKind::Gather4Scaled {
                 channels,
@@ -186,13 +186,7 @@ impl Machine<'_, '_, '_> {
             } => {
                 let address = self.element_addresses(memory, global, *offsets, lanes, 1)?;
                 let a = one(memory, address, 4, enabled);
-                self.channels(
-                    inst,
-                    &a,
-                    *channels,
-                    *data,
-                    inst.op == Opcode::Scatter4Scaled,
-                )
+                self.channels(inst, &a, *channels, *data, inst.stores())
             }
             MemKind::DwordAtomic {
                 op,
@@ -222,7 +216,7 @@ impl Machine<'_, '_, '_> {
                 let stride = (lanes as usize)
                     .saturating_mul(8)
                     .next_multiple_of(self.grf().max(1));
-                let store = inst.op == Opcode::QwScatter;
+                let store = inst.stores();
                 self.components(inst, &a, *data, 8, stride, store)
             }
             _ => Halt::unsupported(super::NOT_YET),
@@ -250,7 +244,7 @@ impl Machine<'_, '_, '_> {
             count: usize::from(owords).saturating_mul(4),
             ..one(memory, Lanes::all(address), 4, 1)
         };
-        if inst.op == Opcode::OwordSt {
+        if inst.stores() {
             self.store_block(inst, &a, data, 4, 0)
         } else {
             self.load_block(inst, &a, data, 4, 0)
@@ -343,25 +337,20 @@ impl Machine<'_, '_, '_> {
         let lanes = inst.exec.lanes();
         match svm {
             Svm::Block {
-                store,
-                owords,
-                addr,
-                data,
-                ..
+                owords, addr, data, ..
             } => {
                 let address = self.scalar(addr)?;
                 let a = Access {
                     count: usize::from(*owords).saturating_mul(4),
                     ..one(Memory::DEVICE, Lanes::all(address), 4, 1)
                 };
-                if *store {
+                if inst.stores() {
                     self.store_block(inst, &a, *data, 4, 0)
                 } else {
                     self.load_block(inst, &a, *data, 4, 0)
                 }
             }
             Svm::Gather {
-                store,
                 bytes,
                 blocks,
                 addrs,
@@ -373,7 +362,13 @@ impl Machine<'_, '_, '_> {
                     // 1, 2 or 4 bytes are in the lane's dword, 8 in its qword.
                     let bytes = u32::from(*blocks);
                     let a = one(Memory::DEVICE, address, bytes, enabled);
-                    return self.packed(inst, &a, *data, if bytes == 8 { 8 } else { 4 }, *store);
+                    return self.packed(
+                        inst,
+                        &a,
+                        *data,
+                        if bytes == 8 { 8 } else { 4 },
+                        inst.stores(),
+                    );
                 }
                 let a = Access {
                     count: usize::from(*blocks),
@@ -383,10 +378,9 @@ impl Machine<'_, '_, '_> {
                 let stride = (lanes as usize)
                     .saturating_mul(register)
                     .next_multiple_of(self.grf().max(1));
-                self.components(inst, &a, *data, register, stride, *store)
+                self.components(inst, &a, *data, register, stride, inst.stores())
             }
             Svm::Gather4Scaled {
-                store,
                 channels,
                 base,
                 offsets,
@@ -400,7 +394,7 @@ impl Machine<'_, '_, '_> {
                 let address = Lanes::each(|i| offsets.get(i).wrapping_add(base));
                 let enabled = self.enabled(inst)?;
                 let a = one(Memory::DEVICE, address, 4, enabled);
-                self.channels(inst, &a, *channels, *data, *store)
+                self.channels(inst, &a, *channels, *data, inst.stores())
             }
             Svm::Atomic {
                 op,

@@ -62,9 +62,10 @@ pub use trace::Trace;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::isa::Effect;
 use crate::isa::lsc::LscOp;
 use crate::limits::MAX_CALL_DEPTH;
-use crate::module::{Body, Inst, Lsc, MemKind, Svm};
+use crate::module::{Body, Inst, MemKind, Svm};
 use crate::valid::ValidKernel;
 use calls::Functions;
 use flow::Places;
@@ -73,7 +74,7 @@ use state::Layout;
 /// What [`InterpError::Unsupported`] says of whole instructions.
 const NOT_YET: &str = "not interpreted";
 
-/// What fills a byte of the thread's first registers (VISA.md 4.1).
+/// What fills a byte of the thread's first registers (docs/visa.md, "Payload").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Input {
     /// `r0`, from this byte.
@@ -202,70 +203,45 @@ impl Program {
 
 /// Kind and element bytes of a memory instruction.
 fn described(inst: &Inst) -> Option<(&'static str, u32)> {
-    use crate::isa::Opcode as O;
-    let kind = |store| if store { "write" } else { "read" };
-    let width = |w: &crate::module::AtomicWidth| match w {
-        crate::module::AtomicWidth::W16 => 2,
-        crate::module::AtomicWidth::W32 => 4,
-        crate::module::AtomicWidth::W64 => 8,
+    use crate::module::AtomicWidth as W;
+    let width = |w: &W| match w {
+        W::W16 => 2,
+        W::W32 => 4,
+        W::W64 => 8,
     };
-    Some(match &inst.body {
-        Body::Mem(m) => {
-            let store = matches!(
-                inst.op,
-                O::OwordSt
-                    | O::Scatter
-                    | O::ScatterScaled
-                    | O::Scatter4Scaled
-                    | O::Scatter4Typed
-                    | O::QwScatter
-                    | O::MediaSt
-            );
-            match &m.kind {
-                MemKind::Gather { bytes, .. } | MemKind::GatherScaled { bytes, .. } => {
-                    (kind(store), u32::from(*bytes))
-                }
-                MemKind::DwordAtomic { width: w, .. } => ("atomic", width(w)),
-                MemKind::Qword { .. } => (kind(store), 8),
-                MemKind::Typed { channels, .. } => {
-                    (kind(store), channels.count().saturating_mul(4))
-                }
-                MemKind::TypedAtomic { width: w, .. } => ("atomic", width(w)),
-                _ => (kind(store), 4),
+    let bytes = match &inst.body {
+        Body::Mem(m) => match &m.kind {
+            MemKind::Gather { bytes, .. } | MemKind::GatherScaled { bytes, .. } => {
+                u32::from(*bytes)
             }
-        }
+            MemKind::DwordAtomic { width: w, .. } | MemKind::TypedAtomic { width: w, .. } => {
+                width(w)
+            }
+            MemKind::Qword { .. } => 8,
+            MemKind::Typed { channels, .. } => channels.count().saturating_mul(4),
+            _ => 4,
+        },
         Body::Svm(s) => match s {
-            Svm::Block { store, .. } | Svm::Gather4Scaled { store, .. } => (kind(*store), 4),
+            Svm::Block { .. } | Svm::Gather4Scaled { .. } => 4,
             Svm::Gather {
-                store,
-                bytes: 1,
-                blocks,
-                ..
-            } => (kind(*store), u32::from(*blocks)),
-            Svm::Gather { store, bytes, .. } => (kind(*store), u32::from(*bytes)),
-            Svm::Atomic { width: w, .. } => ("atomic", width(w)),
+                bytes: 1, blocks, ..
+            } => u32::from(*blocks),
+            Svm::Gather { bytes, .. } => u32::from(*bytes),
+            Svm::Atomic { width: w, .. } => width(w),
         },
-        Body::Lsc(l) => untyped(l),
-        Body::LscBlock2d(b) => (kind(b.store), b.data_size.memory_bytes()),
-        Body::LscTyped(t) => match t.op {
-            LscOp::Atomic(_) => ("atomic", 4),
-            op => {
-                let bytes = t.channels.count().saturating_mul(4);
-                (kind(op == LscOp::StoreQuad), bytes)
-            }
-        },
-        Body::Sample(s) => ("read", s.channels.count().saturating_mul(4)),
-        // A call that is too deep.
-        Body::Branch(_) | Body::Fcall { .. } | Body::Ifcall { .. } => ("write", 4),
+        Body::Lsc(l) => l.data_size.memory_bytes(),
+        Body::LscBlock2d(b) => b.data_size.memory_bytes(),
+        Body::LscTyped(t) if matches!(t.op, LscOp::Atomic(_)) => 4,
+        Body::LscTyped(t) => t.channels.count().saturating_mul(4),
+        Body::Sample(s) => s.channels.count().saturating_mul(4),
+        // A call that is too deep writes its return address.
+        Body::Branch(_) | Body::Fcall { .. } | Body::Ifcall { .. } => return Some(("write", 4)),
         _ => return None,
-    })
-}
-
-fn untyped(l: &Lsc) -> (&'static str, u32) {
-    let bytes = l.data_size.memory_bytes();
-    match l.op {
-        LscOp::Atomic(_) => ("atomic", bytes),
-        LscOp::Store | LscOp::StoreQuad | LscOp::StoreStrided => ("write", bytes),
-        _ => ("read", bytes),
-    }
+    };
+    let kind = match inst.effect() {
+        Effect::Store => "write",
+        Effect::Atomic => "atomic",
+        Effect::Load | Effect::None => "read",
+    };
+    Some((kind, bytes))
 }

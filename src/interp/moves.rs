@@ -120,7 +120,7 @@ impl Machine<'_, '_, '_> {
     }
 
     /// `min` and `max`: the first source where it is less (greater or equal), else the second; of one NaN and a
-    /// number the number. The predicate is dropped, as the vendor's assembler does (VISA.md 1.3).
+    /// number the number. The predicate is dropped, as the vendor's assembler does (docs/visa.md, "Text").
     pub fn min_max(&mut self, inst: &Inst, a: &Alu) -> Result<(), Halt> {
         let [x, y] = a.srcs.as_slice() else {
             return Halt::malformed("min/max take two sources");
@@ -314,7 +314,7 @@ impl Machine<'_, '_, '_> {
         self.write(&above, &high, enabled)
     }
 
-    /// `faddr`: the address of a function, or of a program-scope variable, which the launch puts behind the arguments.
+    /// `faddr`: the address of a function, or of a program-scope variable, which the launch puts after the arguments.
     pub fn faddr(&mut self, name: &str, dst: &Dst) -> Result<(), Halt> {
         let function = function(self.program.kernel.module(), name);
         let address = match (function, self.program.inputs.symbols.get(name)) {

@@ -1,4 +1,4 @@
-//! Numbers: what the bits of an element stand for, and conversion between element types (VISA.md 2.4).
+//! Numbers: what the bits of an element stand for, and conversion between element types (docs/visa.md, "Types and conversions").
 
 use super::float::{Env, Format, saturate};
 use crate::isa::{SrcModifier, Type};

@@ -191,7 +191,7 @@ impl Thread {
                 .iter()
                 .map(|a| vec![0; a.elements as usize])
                 .collect(),
-            // Behind those of the kernel, `%bss`.
+            // After those of the kernel, `%bss`.
             surfaces: states(&vars.surface).into_iter().chain([vec![0]]).collect(),
             samplers: states(&vars.sampler),
             control: Control::new(mask),

@@ -23,7 +23,7 @@ pub enum AtomicOp {
     Smax,
     /// Exchange with `src0`.
     Xchg,
-    /// If `old == compare`, store `new`. Which source is which depends on the spelling (VISA.md 2.6).
+    /// If `old == compare`, store `new`. Which source is which depends on the spelling (docs/visa.md, "Memory").
     CmpXchg,
     /// `old & src0`.
     And,

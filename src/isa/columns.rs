@@ -285,6 +285,20 @@ impl Classes {
     }
 }
 
+/// What an instruction does to memory outside the register file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Effect {
+    /// Nothing; or a row for several operations, each of which says it ([`super::lsc::LscOp::effect`]).
+    #[default]
+    None,
+    /// Reads it.
+    Load,
+    /// Writes it.
+    Store,
+    /// Reads and writes one element in one step.
+    Atomic,
+}
+
 /// Element types an operand may have. The packed immediates `v`, `uv` and `vf` go with words, words and `f`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TypeClass {

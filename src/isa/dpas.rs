@@ -1,6 +1,6 @@
 //! Operand precisions of `dpas` and `dpasw`.
 
-/// Spelling and binary code of every precision (VISA.md 3.4).
+/// Spelling and binary code of every precision.
 pub const PRECISIONS: &[(&str, u8)] = &[
     ("u1", 1),
     ("s1", 2),

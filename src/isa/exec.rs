@@ -24,7 +24,7 @@ impl ExecSize {
     }
 }
 
-/// `M1` … `M8`, each with a no-mask form (VISA.md 2.1).
+/// `M1` … `M8`, each with a no-mask form (docs/visa.md, "Lanes and masks").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ExecMask {
     /// 0 for M1 … 7 for M8.

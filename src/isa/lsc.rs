@@ -1,6 +1,6 @@
-//! Vocabulary of LSC messages (VISA.md 1.8, 3.4).
+//! Vocabulary of LSC messages (docs/visa.md, "Text" and "Memory").
 
-use super::AtomicOp;
+use super::{AtomicOp, Effect};
 
 /// What an untyped or typed LSC message does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -133,44 +133,44 @@ pub enum Scope {
 }
 
 macro_rules! lsc_ops {
-    ($($text:literal $code:literal $op:expr,)*) => {
+    ($($text:literal $code:literal $effect:ident $op:expr,)*) => {
         /// Mnemonics of LSC messages other than the fence.
         pub const LSC_MNEMONICS: &[&str] = &[$($text),*];
 
-        /// Mnemonic, sub-opcode of the binary format and operation of every LSC message.
-        pub const LSC_OPS: &[(&str, u8, LscOp)] = &[$(($text, $code, $op),)*];
+        /// Mnemonic, sub-opcode of the binary format, operation and effect of every LSC message.
+        pub const LSC_OPS: &[(&str, u8, LscOp, Effect)] = &[$(($text, $code, $op, Effect::$effect),)*];
     };
 }
 
 lsc_ops! {
-    "lsc_load" 0x00 LscOp::Load,
-    "lsc_load_strided" 0x01 LscOp::LoadStrided,
-    "lsc_load_quad" 0x02 LscOp::LoadQuad,
-    "lsc_load_block2d" 0x03 LscOp::LoadBlock2d,
-    "lsc_store" 0x04 LscOp::Store,
-    "lsc_store_strided" 0x05 LscOp::StoreStrided,
-    "lsc_store_quad" 0x06 LscOp::StoreQuad,
-    "lsc_store_block2d" 0x07 LscOp::StoreBlock2d,
-    "lsc_atomic_iinc" 0x08 LscOp::Atomic(AtomicOp::Inc),
-    "lsc_atomic_idec" 0x09 LscOp::Atomic(AtomicOp::Dec),
-    "lsc_atomic_load" 0x0A LscOp::Atomic(AtomicOp::Load),
-    "lsc_atomic_store" 0x0B LscOp::Atomic(AtomicOp::Xchg),
-    "lsc_atomic_iadd" 0x0C LscOp::Atomic(AtomicOp::Add),
-    "lsc_atomic_isub" 0x0D LscOp::Atomic(AtomicOp::Sub),
-    "lsc_atomic_smin" 0x0E LscOp::Atomic(AtomicOp::Smin),
-    "lsc_atomic_smax" 0x0F LscOp::Atomic(AtomicOp::Smax),
-    "lsc_atomic_umin" 0x10 LscOp::Atomic(AtomicOp::Umin),
-    "lsc_atomic_umax" 0x11 LscOp::Atomic(AtomicOp::Umax),
-    "lsc_atomic_icas" 0x12 LscOp::Atomic(AtomicOp::CmpXchg),
-    "lsc_atomic_fadd" 0x13 LscOp::Atomic(AtomicOp::Fadd),
-    "lsc_atomic_fsub" 0x14 LscOp::Atomic(AtomicOp::Fsub),
-    "lsc_atomic_fmin" 0x15 LscOp::Atomic(AtomicOp::Fmin),
-    "lsc_atomic_fmax" 0x16 LscOp::Atomic(AtomicOp::Fmax),
-    "lsc_atomic_fcas" 0x17 LscOp::Atomic(AtomicOp::FcmpXchg),
-    "lsc_atomic_and" 0x18 LscOp::Atomic(AtomicOp::And),
-    "lsc_atomic_or" 0x19 LscOp::Atomic(AtomicOp::Or),
-    "lsc_atomic_xor" 0x1A LscOp::Atomic(AtomicOp::Xor),
-    "lsc_load_status" 0x1B LscOp::LoadStatus,
+    "lsc_load" 0x00 Load LscOp::Load,
+    "lsc_load_strided" 0x01 Load LscOp::LoadStrided,
+    "lsc_load_quad" 0x02 Load LscOp::LoadQuad,
+    "lsc_load_block2d" 0x03 Load LscOp::LoadBlock2d,
+    "lsc_store" 0x04 Store LscOp::Store,
+    "lsc_store_strided" 0x05 Store LscOp::StoreStrided,
+    "lsc_store_quad" 0x06 Store LscOp::StoreQuad,
+    "lsc_store_block2d" 0x07 Store LscOp::StoreBlock2d,
+    "lsc_atomic_iinc" 0x08 Atomic LscOp::Atomic(AtomicOp::Inc),
+    "lsc_atomic_idec" 0x09 Atomic LscOp::Atomic(AtomicOp::Dec),
+    "lsc_atomic_load" 0x0A Atomic LscOp::Atomic(AtomicOp::Load),
+    "lsc_atomic_store" 0x0B Atomic LscOp::Atomic(AtomicOp::Xchg),
+    "lsc_atomic_iadd" 0x0C Atomic LscOp::Atomic(AtomicOp::Add),
+    "lsc_atomic_isub" 0x0D Atomic LscOp::Atomic(AtomicOp::Sub),
+    "lsc_atomic_smin" 0x0E Atomic LscOp::Atomic(AtomicOp::Smin),
+    "lsc_atomic_smax" 0x0F Atomic LscOp::Atomic(AtomicOp::Smax),
+    "lsc_atomic_umin" 0x10 Atomic LscOp::Atomic(AtomicOp::Umin),
+    "lsc_atomic_umax" 0x11 Atomic LscOp::Atomic(AtomicOp::Umax),
+    "lsc_atomic_icas" 0x12 Atomic LscOp::Atomic(AtomicOp::CmpXchg),
+    "lsc_atomic_fadd" 0x13 Atomic LscOp::Atomic(AtomicOp::Fadd),
+    "lsc_atomic_fsub" 0x14 Atomic LscOp::Atomic(AtomicOp::Fsub),
+    "lsc_atomic_fmin" 0x15 Atomic LscOp::Atomic(AtomicOp::Fmin),
+    "lsc_atomic_fmax" 0x16 Atomic LscOp::Atomic(AtomicOp::Fmax),
+    "lsc_atomic_fcas" 0x17 Atomic LscOp::Atomic(AtomicOp::FcmpXchg),
+    "lsc_atomic_and" 0x18 Atomic LscOp::Atomic(AtomicOp::And),
+    "lsc_atomic_or" 0x19 Atomic LscOp::Atomic(AtomicOp::Or),
+    "lsc_atomic_xor" 0x1A Atomic LscOp::Atomic(AtomicOp::Xor),
+    "lsc_load_status" 0x1B Load LscOp::LoadStatus,
 }
 
 impl LscOp {
@@ -179,27 +179,39 @@ impl LscOp {
         LSC_OPS
             .iter()
             .find(|(t, ..)| *t == text)
-            .map(|(.., op)| *op)
+            .map(|(_, _, op, _)| *op)
     }
 
     /// The operation of a binary sub-opcode.
     pub fn from_code(code: u8) -> Option<LscOp> {
         LSC_OPS
             .iter()
-            .find(|(_, c, _)| *c == code)
-            .map(|(.., op)| *op)
+            .find(|(_, c, ..)| *c == code)
+            .map(|(_, _, op, _)| *op)
+    }
+
+    /// What it does to memory.
+    pub fn effect(self) -> Effect {
+        let row = LSC_OPS.iter().find(|(_, _, op, _)| *op == self);
+        // Atomics that LSC has no spelling for come from raw sends.
+        row.map_or(Effect::Atomic, |(.., effect)| *effect)
+    }
+
+    /// True for stores; atomics are none.
+    pub fn stores(self) -> bool {
+        self.effect() == Effect::Store
     }
 
     /// Mnemonic and binary sub-opcode; `None` for atomics that LSC does not have.
     pub fn spelling(self) -> Option<(&'static str, u8)> {
         LSC_OPS
             .iter()
-            .find(|(.., op)| *op == self)
-            .map(|(t, c, _)| (*t, *c))
+            .find(|(_, _, op, _)| *op == self)
+            .map(|(t, c, ..)| (*t, *c))
     }
 }
 
-/// Gives an enum its spelling in text and its code in the binary format (VISA.md 3.4).
+/// Gives an enum its spelling in text and its code in the binary form.
 macro_rules! spelled {
     ($ty:ident { $($variant:ident $name:literal $code:literal,)* }) => {
         impl $ty {

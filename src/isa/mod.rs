@@ -18,10 +18,11 @@ pub mod sampler;
 pub mod send;
 pub mod table;
 pub mod types;
+pub mod versions;
 
 pub use atomic::AtomicOp;
 pub use columns::{
-    Classes, Family, Form, Modifiers, Platforms, PredKind, Status, TypeClass, disagreement,
+    Classes, Effect, Family, Form, Modifiers, Platforms, PredKind, Status, TypeClass, disagreement,
 };
 pub use device_name::DeviceName;
 pub use exec::{Exec, ExecMask, ExecSize};
@@ -29,6 +30,7 @@ pub use platform::Platform;
 pub use region::{DstRegion, SrcRegion};
 pub use table::{Opcode, OpcodeInfo};
 pub use types::{CmpCond, SrcModifier, Type};
+pub use versions::Versions;
 
 /// The table's copy of an opcode's name as fault records have it.
 pub fn known_opcode(text: &str) -> Option<&'static str> {

@@ -64,7 +64,7 @@ impl Platform {
         if self.has_wide_registers() { 64 } else { 32 }
     }
 
-    /// Minimum lane count to which LSC payload components are padded (VISA.md 2.6). Devices before LSC have messages of
+    /// Minimum lane count to which LSC payload components are padded (docs/visa.md, "Memory"). Devices before LSC have messages of
     /// 8 lanes that are the same otherwise.
     pub const fn lsc_min_lanes(self) -> u32 {
         if self.has_wide_registers() { 16 } else { 8 }

@@ -1,6 +1,6 @@
 //! Register regions: how the channels of an instruction map to elements of a variable.
 
-/// Source region `<vstride; width, hstride>` in elements (VISA.md 2.3).
+/// Source region `<vstride; width, hstride>` in elements (docs/visa.md, "Registers and regions").
 ///
 /// Channel `i` reads element `(i / width) * vstride + (i % width) * hstride` past the origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

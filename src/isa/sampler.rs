@@ -9,7 +9,7 @@ pub struct SamplerOp {
     pub mnemonic: &'static str,
     /// Row of the opcode table.
     pub opcode: Opcode,
-    /// Sub-opcode (VISA.md 3.4 "3D ops").
+    /// Sub-opcode in the binary form.
     pub code: u8,
 }
 

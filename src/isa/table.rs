@@ -1,7 +1,7 @@
 //! THE opcode table: one row an opcode.
 //!
 //! Every consumer (parsers, printer, encoder, validator, documentation, fuzz generator, coverage) reads
-//! these rows; nothing else in the project lists opcodes. The vocabulary of the columns is in
+//! these rows; nothing else in the project lists opcodes, or says which of them load and store. The vocabulary of the columns is in
 //! [`super::columns`]. Columns, in order:
 //!
 //! `Variant number/sub [mnemonics] Family Form sources : dst-classes dst-types <- src-classes src-types ;`
@@ -10,8 +10,8 @@
 //! `_` means "not allowed" in the saturation, modifier and predicate columns. Where sources differ, their classes or
 //! types are listed in brackets. After the semantics may follow `, on [types platforms, …]`, types that fewer
 //! platforms have than the opcode, `, pairs [dst src, …]`, the only conversions that exist, `, payloads [types …]`, types
-//! of a message's or a matrix's variables as they are written, where not all are legal, and `, llvm status`, where the LLVM
-//! backend compiles less than the default one.
+//! of a message's or a matrix's variables as they are written, where not all are legal, `, does effect`, of messages to memory,
+//! and `, llvm status`, where the LLVM backend compiles less than the default one.
 //! Where the specification and the vendor's assembler differ, a row allows what the assembler takes, unless
 //! the specification gives it no meaning.
 
@@ -69,6 +69,15 @@ macro_rules! on_llvm {
     };
 }
 
+macro_rules! effect {
+    () => {
+        Effect::None
+    };
+    ($effect:ident) => {
+        Effect::$effect
+    };
+}
+
 /// One name for all sources, or one for each in brackets.
 macro_rules! each {
     ($kind:ident [$($x:ident)*]) => {
@@ -84,7 +93,7 @@ macro_rules! opcodes {
        $dst:ident $dst_ty:ident <- $src:tt $src_ty:tt ;
        $sat:tt $mods:tt $pred:tt $platforms:ident $status:ident $doc:literal
        $(, on [$($on_ty:ident $on:ident),*])? $(, pairs [$($to:ident $from:ident),*])? $(, payloads [$($payload:ident)*])?
-       $(, llvm $llvm:ident)?)*) => {
+       $(, does $effect:ident)? $(, llvm $llvm:ident)?)*) => {
         /// An instruction of the ISA. Messages with a sub-opcode that changes the operands have one variant each.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u8)]
@@ -116,6 +125,7 @@ macro_rules! opcodes {
             limited: &[$($((TypeClass::$on_ty, Platforms::$on)),*)?],
             pairs: &[$($((Type::$to, Type::$from)),*)?],
             payloads: &[$($(TypeClass::$payload),*)?],
+            effect: effect!($($effect)?),
         },)*];
 
         impl Opcode {
@@ -173,6 +183,8 @@ pub struct OpcodeInfo {
     pub pairs: &'static [(Type, Type)],
     /// Element types of the payloads in the order they are written in; those not listed have any. See [`OpcodeInfo::payload`].
     pub payloads: &'static [TypeClass],
+    /// What it does to memory.
+    pub effect: Effect,
 }
 
 impl OpcodeInfo {
@@ -223,6 +235,11 @@ impl Opcode {
     /// Usual text mnemonic.
     pub fn mnemonic(self) -> &'static str {
         self.info().mnemonics.first().copied().unwrap_or("")
+    }
+
+    /// True for stores; atomics are none. Operations of LSC messages say it themselves ([`super::lsc::LscOp::stores`]).
+    pub fn stores(self) -> bool {
+        self.info().effect == Effect::Store
     }
 
     /// The table's copy of a mnemonic, if it is one.
@@ -347,32 +364,32 @@ opcodes! {
     Goto 0x6C/0 ["goto"] Flow Branch 0 : NONE None <- NONE None; _ _ Guard ALL Full "structured branch: lanes whose predicate holds continue at the label"
 
     // Messages on surfaces, legacy spelling.
-    OwordLd 0x35/0 ["oword_ld"] Memory Oword 0 : RAW Any <- GEN_IMM Int32; _ _ _ ALL Full "block load of owords, offset in owords"
-    OwordSt 0x36/0 ["oword_st"] Memory Oword 0 : NONE None <- GEN_IMM Int32; _ _ _ ALL Full "block store of owords, offset in owords"
-    MediaLd 0x37/0 ["media_ld"] Memory Media 0 : RAW Any <- GEN_IMM D32; _ _ _ ALL Full "2D block load, of all rows or those of one field; a plane is so many entries of the binding table further, and none of the heap"
-    MediaSt 0x38/0 ["media_st"] Memory Media 0 : NONE None <- GEN_IMM D32; _ _ _ ALL Full "2D block store, of all rows or those of one field; a plane is so many entries of the binding table further, and none of the heap"
-    Gather 0x39/0 ["gather"] Memory Gather 0 : RAW Any <- GEN_IMM Int32; _ _ _ ALL Full "load of 1, 2 or 4 bytes a lane, offsets in elements", payloads [Any Dword]
-    Scatter 0x3A/0 ["scatter"] Memory Gather 0 : NONE None <- GEN_IMM Int32; _ _ _ ALL Full "store of 1, 2 or 4 bytes a lane, offsets in elements", payloads [Any Dword]
-    OwordLdUnaligned 0x3C/0 ["oword_ld_unaligned"] Memory Oword 0 : RAW Any <- GEN_IMM Int32; _ _ _ ALL Full "block load of owords, offset in bytes"
-    Gather4Typed 0x4B/0 ["gather4_typed"] Memory Typed 0 : RAW Any <- RAW Any; _ _ Guard ALL Full "typed surface read at u, v, r, lod"
-    Scatter4Typed 0x4C/0 ["scatter4_typed"] Memory Typed 0 : NONE None <- RAW Any; _ _ Guard ALL Full "typed surface write at u, v, r, lod"
-    TypedAtomic 0x73/0 ["typed_atomic"] Memory TypedAtomic 0 : RAW Any <- RAW Any; _ _ Guard ALL Full "atomic on a typed surface"
-    Gather4Scaled 0x74/0 ["gather4_scaled"] Memory Gather4Scaled 0 : RAW Any <- GEN_IMM Int32; _ _ Guard ALL Full "load of up to four dwords a lane at byte offsets"
-    Scatter4Scaled 0x75/0 ["scatter4_scaled"] Memory Gather4Scaled 0 : NONE None <- GEN_IMM Int32; _ _ Guard ALL Full "store of up to four dwords a lane at byte offsets"
-    GatherScaled 0x78/0 ["gather_scaled"] Memory GatherScaled 0 : RAW Any <- GEN_IMM Int32; _ _ Guard ALL Full "load of 1, 2 or 4 bytes a lane at byte offsets"
-    ScatterScaled 0x79/0 ["scatter_scaled"] Memory GatherScaled 0 : NONE None <- GEN_IMM Int32; _ _ Guard ALL Full "store of 1, 2 or 4 bytes a lane at byte offsets"
-    DwordAtomic 0x7D/0 ["dword_atomic"] Memory DwordAtomic 0 : RAW Any <- RAW Any; _ _ Guard ALL Full "atomic on a dword (or word) of a surface", payloads [Ud Dword Dword Dword]
-    QwGather 0x86/0 ["qw_gather"] Memory Qword 0 : RAW Any <- RAW Any; _ _ Guard FROM_DG2 Full "load of qwords a lane"
-    QwScatter 0x87/0 ["qw_scatter"] Memory Qword 0 : NONE None <- RAW Any; _ _ Guard FROM_DG2 Full "store of qwords a lane"
+    OwordLd 0x35/0 ["oword_ld"] Memory Oword 0 : RAW Any <- GEN_IMM Int32; _ _ _ ALL Full "block load of owords, offset in owords", does Load
+    OwordSt 0x36/0 ["oword_st"] Memory Oword 0 : NONE None <- GEN_IMM Int32; _ _ _ ALL Full "block store of owords, offset in owords", does Store
+    MediaLd 0x37/0 ["media_ld"] Memory Media 0 : RAW Any <- GEN_IMM D32; _ _ _ ALL Full "2D block load, of all rows or those of one field; plane `n` is `n` entries further in the binding table; surfaces of the heap have no planes", does Load
+    MediaSt 0x38/0 ["media_st"] Memory Media 0 : NONE None <- GEN_IMM D32; _ _ _ ALL Full "2D block store, of all rows or those of one field; plane `n` is `n` entries further in the binding table; surfaces of the heap have no planes", does Store
+    Gather 0x39/0 ["gather"] Memory Gather 0 : RAW Any <- GEN_IMM Int32; _ _ _ ALL Full "load of 1, 2 or 4 bytes a lane, offsets in elements", payloads [Any Dword], does Load
+    Scatter 0x3A/0 ["scatter"] Memory Gather 0 : NONE None <- GEN_IMM Int32; _ _ _ ALL Full "store of 1, 2 or 4 bytes a lane, offsets in elements", payloads [Any Dword], does Store
+    OwordLdUnaligned 0x3C/0 ["oword_ld_unaligned"] Memory Oword 0 : RAW Any <- GEN_IMM Int32; _ _ _ ALL Full "block load of owords, offset in bytes", does Load
+    Gather4Typed 0x4B/0 ["gather4_typed"] Memory Typed 0 : RAW Any <- RAW Any; _ _ Guard ALL Full "typed surface read at u, v, r, lod", does Load
+    Scatter4Typed 0x4C/0 ["scatter4_typed"] Memory Typed 0 : NONE None <- RAW Any; _ _ Guard ALL Full "typed surface write at u, v, r, lod", does Store
+    TypedAtomic 0x73/0 ["typed_atomic"] Memory TypedAtomic 0 : RAW Any <- RAW Any; _ _ Guard ALL Full "atomic on a typed surface", does Atomic
+    Gather4Scaled 0x74/0 ["gather4_scaled"] Memory Gather4Scaled 0 : RAW Any <- GEN_IMM Int32; _ _ Guard ALL Full "load of up to four dwords a lane at byte offsets", does Load
+    Scatter4Scaled 0x75/0 ["scatter4_scaled"] Memory Gather4Scaled 0 : NONE None <- GEN_IMM Int32; _ _ Guard ALL Full "store of up to four dwords a lane at byte offsets", does Store
+    GatherScaled 0x78/0 ["gather_scaled"] Memory GatherScaled 0 : RAW Any <- GEN_IMM Int32; _ _ Guard ALL Full "load of 1, 2 or 4 bytes a lane at byte offsets", does Load
+    ScatterScaled 0x79/0 ["scatter_scaled"] Memory GatherScaled 0 : NONE None <- GEN_IMM Int32; _ _ Guard ALL Full "store of 1, 2 or 4 bytes a lane at byte offsets", does Store
+    DwordAtomic 0x7D/0 ["dword_atomic"] Memory DwordAtomic 0 : RAW Any <- RAW Any; _ _ Guard ALL Full "atomic on a dword (or word) of a surface", payloads [Ud Dword Dword Dword], does Atomic
+    QwGather 0x86/0 ["qw_gather"] Memory Qword 0 : RAW Any <- RAW Any; _ _ Guard FROM_DG2 Full "load of qwords a lane", does Load
+    QwScatter 0x87/0 ["qw_scatter"] Memory Qword 0 : NONE None <- RAW Any; _ _ Guard FROM_DG2 Full "store of qwords a lane", does Store
 
     // Messages on 64-bit addresses.
-    SvmBlockLd 0x4E/1 ["svm_block_ld"] Svm SvmBlock 0 : RAW Any <- GEN_IMM Int; _ _ _ ALL Full "block load of owords"
-    SvmBlockSt 0x4E/2 ["svm_block_st"] Svm SvmBlock 0 : NONE None <- GEN_IMM Int; _ _ _ ALL Full "block store of owords"
-    SvmGather 0x4E/3 ["svm_gather"] Svm SvmGather 0 : RAW Any <- RAW Any; _ _ Guard ALL Full "load of 1 to 8 blocks of 1, 4 or 8 bytes a lane"
-    SvmScatter 0x4E/4 ["svm_scatter"] Svm SvmGather 0 : NONE None <- RAW Any; _ _ Guard ALL Full "store of 1 to 8 blocks of 1, 4 or 8 bytes a lane"
-    SvmAtomic 0x4E/5 ["svm_atomic"] Svm SvmAtomic 0 : RAW Any <- RAW Any; _ _ Guard ALL Full "atomic on 16, 32 or 64 bits"
-    SvmGather4scaled 0x4E/6 ["svm_gather4scaled"] Svm SvmGather4Scaled 0 : RAW Any <- GEN_IMM Int; _ _ Guard ALL Full "load of up to four dwords a lane at base plus byte offsets"
-    SvmScatter4scaled 0x4E/7 ["svm_scatter4scaled"] Svm SvmGather4Scaled 0 : NONE None <- GEN_IMM Int; _ _ Guard ALL Full "store of up to four dwords a lane at base plus byte offsets"
+    SvmBlockLd 0x4E/1 ["svm_block_ld"] Svm SvmBlock 0 : RAW Any <- GEN_IMM Int; _ _ _ ALL Full "block load of owords", does Load
+    SvmBlockSt 0x4E/2 ["svm_block_st"] Svm SvmBlock 0 : NONE None <- GEN_IMM Int; _ _ _ ALL Full "block store of owords", does Store
+    SvmGather 0x4E/3 ["svm_gather"] Svm SvmGather 0 : RAW Any <- RAW Any; _ _ Guard ALL Full "load of 1 to 8 blocks of 1, 4 or 8 bytes a lane", does Load
+    SvmScatter 0x4E/4 ["svm_scatter"] Svm SvmGather 0 : NONE None <- RAW Any; _ _ Guard ALL Full "store of 1 to 8 blocks of 1, 4 or 8 bytes a lane", does Store
+    SvmAtomic 0x4E/5 ["svm_atomic"] Svm SvmAtomic 0 : RAW Any <- RAW Any; _ _ Guard ALL Full "atomic on 16, 32 or 64 bits", does Atomic
+    SvmGather4scaled 0x4E/6 ["svm_gather4scaled"] Svm SvmGather4Scaled 0 : RAW Any <- GEN_IMM Int; _ _ Guard ALL Full "load of up to four dwords a lane at base plus byte offsets", does Load
+    SvmScatter4scaled 0x4E/7 ["svm_scatter4scaled"] Svm SvmGather4Scaled 0 : NONE None <- GEN_IMM Int; _ _ Guard ALL Full "store of up to four dwords a lane at base plus byte offsets", does Store
 
     // Load/store cache messages.
     Lsc 0x89/0 (LSC_MNEMONICS) Lsc Lsc 0 : RAW Any <- RAW Any; _ _ Guard FROM_DG2 Full "untyped load, store, atomic and 2D block messages; not writes by the address model `arg`, nor 2D blocks of local memory, which no device has"
@@ -395,9 +412,9 @@ opcodes! {
     Avs 0x43/0 ["avs"] Sampler Unparsed 0 : RAW Any <- GEN_IMM F; _ _ _ SKL_ONLY Rejected "adaptive video scaler"
     Va 0x44/0 ["va"] Sampler Unparsed 0 : RAW Any <- GEN_IMM F; _ _ _ SKL_ONLY Rejected "video analytics"
     VaSklPlus 0x4D/0 ["va_skl_plus"] Sampler Unparsed 0 : RAW Any <- GEN_IMM F; _ _ _ SKL_ONLY Rejected "video analytics of skl"
-    Sample3d 0x6D/0 (SAMPLE_MNEMONICS) Sampler Sample3d 0 : RAW Any <- RAW Any; _ _ Guard NO_PVC Full "filtered image read, also of comparisons with a reference; `lod`: level of detail of four neighbouring lanes"
-    Load3d 0x6E/0 (LOAD_MNEMONICS) Sampler Load3d 0 : RAW Any <- RAW Any; _ _ Guard NO_PVC Full "texel fetch by integer coordinates, of textures with one sample"
-    Gather43d 0x6F/0 (GATHER4_MNEMONICS) Sampler Sample3d 0 : RAW Any <- RAW Any; _ _ Guard NO_PVC Full "one channel of the four texels that a filter would read, or comparisons of the red one with a reference; `sample4_po` and `sample4_po_c` not on acm-g10"
+    Sample3d 0x6D/0 (SAMPLE_MNEMONICS) Sampler Sample3d 0 : RAW Any <- RAW Any; _ _ Guard NO_PVC Full "filtered image read, also of comparisons with a reference; `lod`: level of detail of four neighbouring lanes", does Load
+    Load3d 0x6E/0 (LOAD_MNEMONICS) Sampler Load3d 0 : RAW Any <- RAW Any; _ _ Guard NO_PVC Full "texel fetch by integer coordinates, of textures with one sample", does Load
+    Gather43d 0x6F/0 (GATHER4_MNEMONICS) Sampler Sample3d 0 : RAW Any <- RAW Any; _ _ Guard NO_PVC Full "one channel of the four texels that a filter would read, or comparisons of the red one with a reference; `sample4_po` and `sample4_po_c` not on acm-g10", does Load
     Info3d 0x70/0 (INFO_MNEMONICS) Sampler Info3d 0 : RAW Any <- RAW Any; _ _ _ NO_PVC Full "size and number of samples of a surface"
     RtWrite3d 0x71/0 ["rt_write_3d"] Sampler Unparsed 0 : NONE None <- RAW Any; _ _ Guard ALL Rejected "render target write"
     UrbWrite3d 0x72/0 ["urb_write_3d"] Sampler Unparsed 0 : NONE None <- RAW Any; _ _ Guard ALL Rejected "unified return buffer write"

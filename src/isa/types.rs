@@ -41,7 +41,7 @@ pub enum Type {
 }
 
 impl Type {
-    /// Every type, in the order of the binary format's codes (VISA.md 3.2: code = index).
+    /// Every type, in the order of their codes in the binary form: a type's code is its index.
     pub const ALL: [Type; 16] = [
         Type::Ud,
         Type::D,

@@ -170,7 +170,7 @@ impl Lowerer<'_> {
         let scalar = self.b.ty(o.value).is_scalar()
             && !matches!(src, Src::General { region, .. } if n > 1 && region.vstride + region.hstride > 0);
         if scalar {
-            // The whole flag half is written, whatever the mask (VISA.md 2.1).
+            // The whole flag half is written, whatever the mask (docs/visa.md, "Lanes and masks").
             let bits = self.b.resize(o.value, Lane::I32, false);
             let count = if n <= 16 { 16 } else { 32 };
             let m = self.b.op(Op::BitsToMask, vec![bits], Ty::mask(count));

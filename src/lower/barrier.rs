@@ -98,7 +98,7 @@ impl Lowerer<'_> {
         self.b.op(Op::NamedBarrier(step), args.to_vec(), Ty::I32)
     }
 
-    /// Lets other threads run until this one may go on behind a barrier.
+    /// Lets other threads run until this one may go on after a barrier.
     fn wait_to_pass(&mut self, id: Value) {
         let [ask, others, on] = [(); 3].map(|()| self.b.block());
         self.b.jump(ask);

@@ -1,4 +1,4 @@
-//! Two-dimensional blocks, `lsc_load_block2d` and `lsc_store_block2d` (VISA.md 2.6).
+//! Two-dimensional blocks, `lsc_load_block2d` and `lsc_store_block2d` (docs/visa.md, "Memory").
 
 use super::Lowerer;
 use super::error::Fail;
@@ -14,12 +14,12 @@ impl Lowerer<'_> {
         if !matches!(b.sfid, Sfid::Ugm | Sfid::Ugml) {
             return Fail::unsupported(format!("2D blocks of {}", b.sfid.name()));
         }
-        if b.store && (b.blocks != 1 || b.transpose || b.vnni) {
+        if inst.stores() && (b.blocks != 1 || b.transpose || b.vnni) {
             return Fail::malformed("a store has one block, neither transposed nor packed");
         }
         let mut access = self.rectangle(b)?;
-        // A load whose result nobody gets only warms caches.
-        if !b.store && b.data.is_null() {
+        // A load whose result nothing gets only warms caches.
+        if !inst.stores() && b.data.is_null() {
             return Ok(());
         }
         // One message for all channels, sent when any of them is enabled.
@@ -35,13 +35,13 @@ impl Lowerer<'_> {
         if args.len() != 7 {
             return Fail::malformed("a 2D block has six parameters");
         }
-        let kind = if b.store {
+        let kind = if inst.stores() {
             AccessKind::Write
         } else {
             AccessKind::Read
         };
         access.site = self.site(inst, Space::Flat, kind, access.elem.bytes());
-        if b.store {
+        if inst.stores() {
             for r in 0..access.registers() {
                 let data = at(b.data, r * self.grf);
                 args.push(self.block_payload(data, access.lanes(), access.elem)?);

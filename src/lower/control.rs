@@ -1,4 +1,4 @@
-//! Emission of control flow: execution masks, parked lanes, subroutines.
+//! Emission of control flow: execution masks, lanes awaiting reconvergence, subroutines.
 //!
 //! Each flow block has a *head* where control arrives. At a join the head first adds the lanes
 //! that wait there. The execution mask never is empty while a block's own instructions run.
@@ -94,8 +94,8 @@ impl Lowerer<'_> {
         self.b.switch_to(head);
         if let Some(wait) = self.ctl.wait[b] {
             let em = self.b.read(self.em);
-            let parked = self.b.read(wait);
-            let em = self.b.bin(BinOp::Or, em, parked);
+            let waiting = self.b.read(wait);
+            let em = self.b.bin(BinOp::Or, em, waiting);
             self.b.write(self.em, em);
             let none = self.empty_mask();
             self.b.write(wait, none);
@@ -133,8 +133,8 @@ impl Lowerer<'_> {
             }
             if let Some(wait) = self.ctl.exit_wait[s] {
                 let em = self.b.read(self.em);
-                let parked = self.b.read(wait);
-                let em = self.b.bin(BinOp::Or, em, parked);
+                let waiting = self.b.read(wait);
+                let em = self.b.bin(BinOp::Or, em, waiting);
                 self.b.write(self.em, em);
                 let none = self.empty_mask();
                 self.b.write(wait, none);
@@ -472,7 +472,7 @@ impl Lowerer<'_> {
         Ok(self.b.splat(addresses, lanes as u16))
     }
 
-    /// Behind a call, made or not: a scalar stack call gives the lanes back that it was made by; when lanes of other
+    /// After a call, made or not: a scalar stack call gives the lanes back that it was made by; when lanes of other
     /// addresses stayed behind, they are next, while those that have returned wait.
     pub(super) fn go_on_behind(&mut self, b: usize) {
         if let Some(&saved) = self.ctl.saved.get(&b) {
@@ -500,7 +500,7 @@ impl Lowerer<'_> {
         self.b.jump(self.ctl.heads[b]);
     }
 
-    /// Parks the lanes that do not make a call behind it, and goes on where some do.
+    /// Lets the lanes that do not make a call wait after it, and goes on where some do.
     fn leave_lanes(&mut self, b: usize, inst: &Inst) -> Result<(), Fail> {
         let wide = inst.exec.lanes() > 1 && inst.op != Opcode::Call;
         let taken = if wide || decision(inst) == Decision::Lanes {

@@ -55,7 +55,7 @@ fn int_range(ty: Type) -> (i128, i128) {
 impl Lowerer<'_> {
     /// An integer operand in `lane`, extended by its own signedness, modifier applied.
     ///
-    /// The modifier acts on the exact value; where `lane` is narrower the result is truncated (VISA.md 2.4).
+    /// The modifier acts on the exact value; where `lane` is narrower the result is truncated (docs/visa.md, "Types and conversions").
     pub fn int(&mut self, o: Operand, lane: Lane) -> Result<Value, Fail> {
         if !o.ty.is_int() {
             return Fail::unsupported(format!("integer use of a `{}` operand", o.ty));
@@ -168,7 +168,7 @@ impl Lowerer<'_> {
     }
 
     /// Conversion to bf rounds to nearest even whatever `%cr0` says: that is the only rounding the hardware's
-    /// conversion has (VISA.md 2.4).
+    /// conversion has (docs/visa.md, "Types and conversions").
     fn float_to_bf(&mut self, v: Value, from: Type) -> Result<Value, Fail> {
         let plain = self.cr0.plain(&[from]);
         let v = if plain {
@@ -337,7 +337,7 @@ impl Lowerer<'_> {
         self.b.conv(Conv::Trunc, high, Lane::I16)
     }
 
-    /// Converts a result from `from` to `to`, saturating if asked (VISA.md 2.4).
+    /// Converts a result from `from` to `to`, saturating if asked (docs/visa.md, "Types and conversions").
     pub fn convert(&mut self, v: Value, from: Type, to: Type, sat: bool) -> Result<Value, Fail> {
         match (from.is_float(), to.is_float()) {
             (false, false) if sat => Ok(self.saturate_int(v, from, to)),

@@ -1,6 +1,6 @@
-//! `dpas` and `dpasw`: dst = src0 + src2 × src1, matrices in registers (VISA.md 2.7).
+//! `dpas` and `dpasw`: dst = src0 + src2 × src1, matrices in registers (docs/visa.md, "Matrices").
 //!
-//! Rows of dst and src0 are packed one behind the other, `N` = execution size elements each. src2 is row-major,
+//! Rows of dst and src0 are packed one after the other, `N` = execution size elements each. src2 is row-major,
 //! `K` elements a row, and goes to all channels. src1 holds column `n` in the dwords of channel `n`, element
 //! `k` at bit `k * width` of the column. `K` is depth × operations a channel.
 //!

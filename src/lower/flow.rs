@@ -1,6 +1,6 @@
-//! The control-flow plan: basic blocks of the vISA program and where parked lanes are picked up.
+//! The control-flow plan: basic blocks of the vISA program and where lanes awaiting reconvergence are picked up.
 //!
-//! Blocks keep textual order, which is what reconvergence is defined by (VISA.md 2.2): a lane that
+//! Blocks keep textual order, which is what reconvergence is defined by (docs/visa.md, "Control flow"): a lane that
 //! branches away waits at its target, and control continues at the textually earliest block where a
 //! lane waits. Such blocks are *joins*. The plan is static; masks are computed by `control`.
 
@@ -130,7 +130,7 @@ impl Flow {
                 None
             };
             let new_sub = !subs.is_empty() && starts.binary_search(&i).is_ok();
-            // `.function` and the label behind it open the same block.
+            // `.function` and the label after it open the same block.
             let opens_sub = inst.op == Opcode::Subroutine;
             let repeats = repeats(inst);
             let continues = label.is_some()
@@ -304,7 +304,7 @@ impl Flow {
                         }
                     }
                 }
-                // Lanes that do not make a call, or have made it before others, wait behind it.
+                // Lanes that do not make a call, or have made it before others, wait after it.
                 Some(i) if leaves_lanes(i, simd) || self.blocks[b].repeats => {
                     if let Some(n) = self.next(b) {
                         self.blocks[n].join = true;

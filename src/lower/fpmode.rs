@@ -1,6 +1,6 @@
 //! What is known about `%cr0` before each block: it decides whether float operations are plain.
 //!
-//! A forward data-flow over the plan's blocks. The register starts at zero (VISA.md 2.4); kernels
+//! A forward data-flow over the plan's blocks. The register starts at zero (docs/visa.md, "Types and conversions"); kernels
 //! set it with `or`/`and`/`xor`/`mov` of immediates, so that it is a constant nearly everywhere.
 
 use super::flow::Flow;

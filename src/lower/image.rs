@@ -1,4 +1,4 @@
-//! Typed surfaces: coordinates and channels in registers (VISA.md 1.8, 2.6); [`sampler`] has the messages of the sampler. What a
+//! Typed surfaces: coordinates and channels in registers (docs/visa.md, "Images"); [`sampler`] has the messages of the sampler. What a
 //! texel is and how it is found is the runtime's business.
 
 mod sampler;
@@ -7,7 +7,6 @@ use super::Lowerer;
 use super::error::Fail;
 use super::mem::{AtomicOperands, SurfaceRef};
 use super::operand::ChannelMask;
-use crate::isa::Opcode;
 use crate::isa::lsc::{AddrModel, DataSize, LscOp};
 use crate::module::Inst;
 use crate::module::*;
@@ -47,7 +46,7 @@ impl Lowerer<'_> {
         Self::image_index(surface)
     }
 
-    /// A surface of a plane: so many entries of the binding table further, as the vendor's assembler has it. A word for the heap
+    /// The surface of plane `n`: `n` entries further in the binding table, as the vendor's assembler has it. A word for the heap
     /// names one surface, of which no plane has a say.
     fn plane_surface(&mut self, s: SurfaceId, plane: u8) -> Result<Value, Fail> {
         if plane == 0 || s.in_heap() {
@@ -148,7 +147,7 @@ impl Lowerer<'_> {
         coords: &[Raw; 4],
         data: Raw,
     ) -> Result<(), Fail> {
-        let store = inst.op == Opcode::Scatter4Typed;
+        let store = inst.stores();
         let surface = self.image_surface(surface)?;
         self.texels(inst, surface, channels, coords, (data, store))
     }
@@ -344,7 +343,7 @@ impl Lowerer<'_> {
         data: Raw,
     ) -> Result<(), Fail> {
         let lanes = (total - first).min(16);
-        let store = inst.op == Opcode::MediaSt;
+        let store = inst.stores();
         let constant = |s: &mut Self, f: &dyn Fn(u32) -> u32| {
             let lanes: Vec<u64> = (first..first + lanes).map(|k| f(k).into()).collect();
             match lanes.as_slice() {

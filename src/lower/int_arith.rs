@@ -71,7 +71,7 @@ impl Lowerer<'_> {
         Ok((v, ty))
     }
 
-    /// The product of an integer `mad` is cut to the destination's type before the addition (VISA.md 2.5).
+    /// The product of an integer `mad` is cut to the destination's type before the addition (docs/visa.md, "Arithmetic").
     fn cut(&mut self, v: Value, dst: Type) -> Value {
         let lane = self.b.ty(v).lane;
         let low = self.b.resize(v, lane_of(dst), true);

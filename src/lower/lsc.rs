@@ -90,7 +90,7 @@ impl Lowerer<'_> {
             lanes: inst.exec.lanes(),
             mask,
         };
-        let store = matches!(l.op, LscOp::Store | LscOp::StoreQuad | LscOp::StoreStrided);
+        let store = inst.stores();
         match l.op {
             LscOp::Load | LscOp::Store | LscOp::LoadStrided | LscOp::StoreStrided
                 if l.transposed =>
@@ -352,7 +352,7 @@ impl Lowerer<'_> {
         self.set_payload(l.data, 0, v, m.mask.value(), true)
     }
 
-    /// Bytes from one component to the next: lanes are padded to the message's minimum (VISA.md 2.6).
+    /// Bytes from one component to the next: lanes are padded to the message's minimum (docs/visa.md, "Memory").
     fn component_stride(&self, l: &Lsc, lanes: u32) -> u32 {
         let lanes = lanes.max(self.kernel.target().platform.lsc_min_lanes());
         (lanes * l.data_size.register_bytes()).max(self.grf)

@@ -1,5 +1,5 @@
 //! Legacy surface messages: what is read and written where, and how payloads lie in registers
-//! (VISA.md 2.6).
+//! (docs/visa.md, "Memory").
 
 use super::Lowerer;
 use super::error::Fail;
@@ -10,7 +10,7 @@ use crate::module::Inst;
 use crate::module::*;
 use crate::ssa::*;
 
-/// SLM addresses may carry bit 28; only the low 28 bits count (VISA.md 0.8).
+/// SLM addresses may carry bit 28; only the low 28 bits count (docs/visa.md, "Memory").
 const SLM_MASK: i64 = 0x0FFF_FFFF;
 
 /// A resolved surface.
@@ -159,7 +159,7 @@ impl Lowerer<'_> {
         SurfaceRef { space, index }
     }
 
-    /// A binding-table index, with the reserved ones resolved (VISA.md 2.6).
+    /// A binding-table index, with the reserved ones resolved (docs/visa.md, "Memory").
     pub(super) fn surface_index(&mut self, index: Value) -> Result<SurfaceRef, Fail> {
         match self.b.f.def_inst(index).map(|d| &d.op) {
             Some(Op::Const(254)) => Ok(SurfaceRef {
@@ -380,7 +380,7 @@ impl Lowerer<'_> {
                     mask: ChannelMask::All,
                 };
                 let n = u32::from(*owords) * 4;
-                if inst.op == O::OwordSt {
+                if inst.stores() {
                     self.block_store(inst, &m, n, *data)
                 } else {
                     self.block_load(inst, &m, n, *data)
@@ -396,14 +396,7 @@ impl Lowerer<'_> {
                 let surface = self.resolve_surface(mem.surface)?;
                 let addr =
                     self.element_addresses(surface, global, *offsets, lanes, u32::from(*bytes))?;
-                self.dword_lanes(
-                    inst,
-                    surface,
-                    addr,
-                    u32::from(*bytes),
-                    *data,
-                    inst.op == O::Scatter,
-                )
+                self.dword_lanes(inst, surface, addr, u32::from(*bytes), *data, inst.stores())
             }
             MemKind::GatherScaled {
                 bytes,
@@ -413,14 +406,7 @@ impl Lowerer<'_> {
             } => {
                 let surface = self.resolve_surface(mem.surface)?;
                 let addr = self.element_addresses(surface, global, *offsets, lanes, 1)?;
-                self.dword_lanes(
-                    inst,
-                    surface,
-                    addr,
-                    u32::from(*bytes),
-                    *data,
-                    inst.op == O::ScatterScaled,
-                )
+                self.dword_lanes(inst, surface, addr, u32::from(*bytes), *data, inst.stores())
             }
             MemKind::Gather4Scaled {
                 channels,
@@ -438,7 +424,7 @@ impl Lowerer<'_> {
                     lanes,
                     mask,
                 };
-                self.channels(inst, &m, *channels, *data, inst.op == O::Scatter4Scaled)
+                self.channels(inst, &m, *channels, *data, inst.stores())
             }
             MemKind::DwordAtomic {
                 op,
@@ -477,7 +463,7 @@ impl Lowerer<'_> {
                     mask: self.channel_mask(inst)?,
                 };
                 let stride = (lanes * 8).next_multiple_of(self.grf);
-                let store = inst.op == O::QwScatter;
+                let store = inst.stores();
                 self.components(inst, &m, u32::from(*blocks), stride, *data, store)
             }
             MemKind::Typed {
@@ -593,7 +579,7 @@ pub(super) fn atomic_lanes(width: AtomicWidth) -> (Lane, Lane) {
     }
 }
 
-/// Legacy messages name the new value of `cmpxchg` first, but the compare value of `fcmpwr` first (VISA.md 2.6).
+/// Legacy messages name the new value of `cmpxchg` first, but the compare value of `fcmpwr` first (docs/visa.md, "Memory").
 pub(super) fn legacy_operands(
     op: AtomicOp,
     src0: Raw,

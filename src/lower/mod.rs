@@ -1,9 +1,9 @@
 //! vISA to SSA.
 //!
-//! Guarantees: the function computes what the reference semantics say for every lane (DESIGN 4),
+//! Guarantees: the function computes what the reference semantics say for every lane,
 //! register variables are SSA values (only variables whose address is taken stay in memory), masks
 //! are values, divergence is explicit branches. Does not optimise: dead code, repeated work and
-//! selects that nobody can observe are left to `passes`.
+//! selects that nothing can observe are left to `passes`.
 //!
 //! Lowering runs twice over the program: once to record how registers are accessed (`cells`),
 //! once to emit.
@@ -133,7 +133,7 @@ impl<'k> Lowerer<'k> {
             .map(|a| b.var(Ty::vector(Lane::I16, a.elements as u16)))
             .collect();
         let mut surfaces = state_vars(&vars.surface, &mut b);
-        // Behind those of the kernel, `%bss`.
+        // After those of the kernel, `%bss`.
         surfaces.push(vec![b.var(Ty::I32)]);
         let samplers = state_vars(&vars.sampler, &mut b);
         let em = b.var(Ty::mask(simd));

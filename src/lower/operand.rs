@@ -245,7 +245,7 @@ impl Lowerer<'_> {
 
     fn read_surface(&mut self, s: SurfaceId, first: u8, lanes: u32) -> Result<Operand, Fail> {
         let Some(index) = s.0.checked_sub(SurfaceId::FIRST_USER) else {
-            // Predefined surfaces have fixed binding-table indices (VISA.md 2.3).
+            // Predefined surfaces have fixed binding-table indices (docs/visa.md, "Registers and regions").
             let index = match s {
                 SurfaceId::SLM => 254,
                 SurfaceId::BSS => 252,

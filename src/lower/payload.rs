@@ -5,7 +5,7 @@ use super::error::Fail;
 use crate::module::{InputVar, VarId};
 use crate::ssa::*;
 
-/// What fills a byte of the thread's GRF payload (VISA.md 4.1).
+/// What fills a byte of the thread's GRF payload (docs/visa.md, "Payload").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum InputSource {
     /// `r0`, from this byte.
@@ -36,7 +36,7 @@ pub enum LocalIdShape {
     Row,
     /// The same, and every thread has all its lanes: the x size of every group is a multiple of the SIMD size.
     FullRow,
-    /// Every thread has several whole rows of so many lanes, of consecutive y and equal z: the x size of every group is this
+    /// Every thread has several whole rows of a given number of lanes, of consecutive y and equal z: the x size of every group is this
     /// part of the SIMD size, and the y size a multiple of the rows in a thread.
     ShortRows(u8),
 }
@@ -219,7 +219,7 @@ struct Ids {
     dim: u8,
     /// First lane.
     lane: u16,
-    /// Lanes of the thread; what is behind them is zero.
+    /// Lanes of the thread; what is after them is zero.
     simd: u16,
     shape: LocalIdShape,
 }

@@ -7,7 +7,7 @@
 //! access out of bounds.
 //!
 //! An activation of a function owns the function's variables. Subroutines of `call` share theirs with whoever
-//! calls them (VISA.md 2.2), so that only masks and return sites are theirs. Variables that are reached by address
+//! calls them (docs/visa.md, "Control flow"), so that only masks and return sites are theirs. Variables that are reached by address
 //! have one place in storage for all activations: they are copied to the stack before the call, and back after it.
 
 use std::collections::HashMap;
@@ -38,7 +38,7 @@ pub struct Restore {
     /// Address of the saved values, before the call and after it.
     base: [Value; 2],
     owner: Owner,
-    /// Variables read behind it, and their offsets from the base.
+    /// Variables read after it, and their offsets from the base.
     loads: Vec<(Var, u32)>,
     bytes: u32,
 }
@@ -88,7 +88,7 @@ fn stack_access(ty: Ty) -> BlockAccess {
 }
 
 impl Builder {
-    /// The value of a variable behind a return that restores it.
+    /// The value of a variable after a return that restores it.
     pub fn restored(&mut self, var: Var, block: Block) -> Option<Value> {
         let owner = *self.stack.owners.get(&var)?;
         let ty = self.var_ty(var);
@@ -120,7 +120,7 @@ impl Builder {
         })
     }
 
-    /// Copies ranges of register storage one behind the other to an address of the stack, or back from it.
+    /// Copies ranges of register storage one after the other to an address of the stack, or back from it.
     fn copy_storage(&mut self, ranges: &[Range<u32>], stack: Value, save: bool) {
         let mut offset = 0;
         for range in ranges {
@@ -149,7 +149,7 @@ impl Builder {
     }
 
     /// Saves before each recursive call what is read after it. A value saved at one call may itself have to be
-    /// restored behind another, so this runs to a fixpoint. Gives the bytes of the stack.
+    /// restored after another, so this runs to a fixpoint. Gives the bytes of the stack.
     pub fn save_activations(&mut self, start: u32) -> u32 {
         let mut blocks: Vec<Block> = self.stack.restores.keys().copied().collect();
         blocks.sort_unstable();

@@ -20,11 +20,7 @@ impl Lowerer<'_> {
         let lanes = inst.exec.lanes();
         match svm {
             Svm::Block {
-                store,
-                owords,
-                addr,
-                data,
-                ..
+                owords, addr, data, ..
             } => {
                 let addr = self.scalar_int(addr, Lane::I64)?;
                 let m = Message {
@@ -35,14 +31,13 @@ impl Lowerer<'_> {
                     mask: ChannelMask::All,
                 };
                 let n = u32::from(*owords) * 4;
-                if *store {
+                if inst.stores() {
                     self.block_store(inst, &m, n, *data)
                 } else {
                     self.block_load(inst, &m, n, *data)
                 }
             }
             Svm::Gather {
-                store,
                 bytes,
                 blocks,
                 addrs,
@@ -51,7 +46,14 @@ impl Lowerer<'_> {
                 let addr = self.payload(*addrs, 0, lanes, Lane::I64)?;
                 let mask = self.channel_mask(inst)?;
                 if *bytes == 1 {
-                    return self.svm_bytes(inst, addr, mask, u32::from(*blocks), *data, *store);
+                    return self.svm_bytes(
+                        inst,
+                        addr,
+                        mask,
+                        u32::from(*blocks),
+                        *data,
+                        inst.stores(),
+                    );
                 }
                 let Some(elem) = Lane::int(u32::from(*bytes)) else {
                     return Fail::malformed(format!("block of {bytes} bytes"));
@@ -64,10 +66,9 @@ impl Lowerer<'_> {
                     mask,
                 };
                 let stride = (lanes * u32::from(*bytes)).next_multiple_of(self.grf);
-                self.components(inst, &m, u32::from(*blocks), stride, *data, *store)
+                self.components(inst, &m, u32::from(*blocks), stride, *data, inst.stores())
             }
             Svm::Gather4Scaled {
-                store,
                 channels,
                 base,
                 offsets,
@@ -96,7 +97,7 @@ impl Lowerer<'_> {
                     lanes,
                     mask,
                 };
-                self.channels(inst, &m, *channels, *data, *store)
+                self.channels(inst, &m, *channels, *data, inst.stores())
             }
             Svm::Atomic {
                 op,

@@ -21,14 +21,37 @@ pub struct Var(pub u32);
 #[derive(Default)]
 pub(super) struct Variables {
     types: Vec<Ty>,
-    /// Values of each variable at the ends of blocks. A read asks for one variable in many blocks, so what it asks for lies
-    /// together.
-    defs: Vec<FxHashMap<Block, Value>>,
+    /// Values of each variable at the ends of blocks.
+    defs: Vec<Defs>,
     /// Zeros of variables that are read before they are written.
     initial: HashMap<Var, Value>,
     blocks: Vec<BlockVariables>,
     /// Parameters that were made. Those whose incoming values agreed are aliases.
     params: Vec<(Var, Block, Value)>,
+}
+
+/// Blocks in a row whose values lie together.
+const PAGE: usize = 16;
+
+/// Values of a variable at the ends of blocks. A read follows it through many blocks, most of which were made one after the other:
+/// pages of them keep it from waiting for memory at each.
+#[derive(Default)]
+struct Defs(FxHashMap<u32, [Option<DefValue>; PAGE]>);
+
+/// The number of a value, plus one.
+type DefValue = std::num::NonZeroU32;
+
+impl Defs {
+    fn get(&self, block: Block) -> Option<Value> {
+        let page = self.0.get(&(block.0 / PAGE as u32))?;
+        let number = page[block.0 as usize % PAGE]?;
+        Some(Value(number.get() - 1))
+    }
+
+    fn set(&mut self, block: Block, value: Value) {
+        let page = self.0.entry(block.0 / PAGE as u32).or_default();
+        page[block.0 as usize % PAGE] = DefValue::MIN.checked_add(value.0);
+    }
 }
 
 /// What is known of the variables in a block.
@@ -110,7 +133,9 @@ impl Variables {
 
     fn define(&mut self, var: Var, value: Value, blocks: &[Block]) {
         let defs = &mut self.defs[var.0 as usize];
-        defs.extend(blocks.iter().map(|&b| (b, value)));
+        for &block in blocks {
+            defs.set(block, value);
+        }
     }
 }
 
@@ -118,7 +143,7 @@ impl Builder {
     /// Declares a variable that reads as zero until it is written.
     pub fn var(&mut self, ty: Ty) -> Var {
         self.variables.types.push(ty);
-        self.variables.defs.push(FxHashMap::default());
+        self.variables.defs.push(Defs::default());
         Var(self.variables.types.len() as u32 - 1)
     }
 
@@ -199,7 +224,7 @@ impl Builder {
         let mut below = Vec::new();
         let mut at = block;
         let value = loop {
-            if let Some(&v) = self.variables.defs[var.0 as usize].get(&at) {
+            if let Some(v) = self.variables.defs[var.0 as usize].get(at) {
                 break v;
             }
             if let Some(v) = self.restored(var, at) {

@@ -6,7 +6,7 @@ use super::operand::*;
 use super::vars::*;
 use crate::isa::lsc::{AddrModel, AddrSize, DataSize, LscOp, Scope, Sfid};
 use crate::isa::sampler::SamplerOp;
-use crate::isa::{AtomicOp, CmpCond, Exec, Opcode};
+use crate::isa::{AtomicOp, CmpCond, Effect, Exec, Opcode};
 
 /// One instruction.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,11 +38,25 @@ impl Inst {
             }
             Body::Lsc(l) => l.op,
             Body::LscTyped(t) => t.op,
-            Body::LscBlock2d(b) if b.store => LscOp::StoreBlock2d,
-            Body::LscBlock2d(_) => LscOp::LoadBlock2d,
+            Body::LscBlock2d(b) => b.op,
             _ => return self.op.mnemonic(),
         };
         op.spelling().map_or(self.op.mnemonic(), |s| s.0)
+    }
+
+    /// What it does to memory, as its row of the opcode table (or of the table of LSC operations) says.
+    pub fn effect(&self) -> Effect {
+        match &self.body {
+            Body::Lsc(l) => l.op.effect(),
+            Body::LscTyped(t) => t.op.effect(),
+            Body::LscBlock2d(b) => b.op.effect(),
+            _ => self.op.info().effect,
+        }
+    }
+
+    /// True for stores; atomics are none.
+    pub fn stores(&self) -> bool {
+        self.effect() == Effect::Store
     }
 }
 
@@ -51,7 +65,7 @@ impl Inst {
 pub enum NamedBarrier {
     /// `.wait`.
     Wait,
-    /// `.signal` by one of so many threads, each of which may wait.
+    /// `.signal` by one of a given number of threads, each of which may wait.
     Signal {
         /// Threads.
         threads: Src,
@@ -70,19 +84,6 @@ pub enum NamedBarrier {
 impl NamedBarrier {
     /// In the order of the text.
     pub fn operands(&self) -> Vec<&Src> {
-        match self {
-            NamedBarrier::Wait => vec![],
-            NamedBarrier::Signal { threads } => vec![threads],
-            NamedBarrier::SignalAs {
-                role,
-                producers,
-                consumers,
-            } => vec![role, producers, consumers],
-        }
-    }
-
-    /// The same, to be changed.
-    pub fn operands_mut(&mut self) -> Vec<&mut Src> {
         match self {
             NamedBarrier::Wait => vec![],
             NamedBarrier::Signal { threads } => vec![threads],
@@ -374,8 +375,6 @@ pub enum MemKind {
 pub enum Svm {
     /// `svm_block_ld (owords) address data` / `svm_block_st`.
     Block {
-        /// Store instead of load.
-        store: bool,
         /// Owords.
         owords: u8,
         /// `.unaligned`.
@@ -387,8 +386,6 @@ pub enum Svm {
     },
     /// `svm_gather.B.N addresses dst` / `svm_scatter`.
     Gather {
-        /// Store instead of load.
-        store: bool,
         /// Block bytes: 1, 4 or 8.
         bytes: u8,
         /// Blocks per lane: 1, 2, 4 or 8.
@@ -400,8 +397,6 @@ pub enum Svm {
     },
     /// `svm_gather4scaled.CH base offsets dst` / `svm_scatter4scaled`.
     Gather4Scaled {
-        /// Store instead of load.
-        store: bool,
         /// Enabled channels.
         channels: Channels,
         /// Scalar base address.
@@ -448,7 +443,7 @@ pub enum LscScalar {
     Var(Origin),
 }
 
-/// Cache controls; accepted and ignored. Codes of VISA.md 3.4.
+/// Cache controls; accepted and ignored. With the codes of the binary form.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Caching {
     /// L1 control.
@@ -497,15 +492,14 @@ pub struct Lsc {
 }
 
 impl Lsc {
-    /// A load whose result nobody gets only warms caches, and reaches no memory.
+    /// A load whose result nothing gets only warms caches, and reaches no memory.
     pub fn prefetches(&self) -> bool {
-        matches!(self.op, LscOp::Load | LscOp::LoadStrided | LscOp::LoadQuad) && self.data.is_null()
+        self.op.effect() == Effect::Load && self.op != LscOp::LoadStatus && self.data.is_null()
     }
 
     /// A store or an atomic.
     pub fn writes(&self) -> bool {
-        use LscOp::{Atomic, Store, StoreQuad, StoreStrided};
-        matches!(self.op, Store | StoreStrided | StoreQuad | Atomic(_))
+        self.op.effect() != Effect::Load
     }
 
     /// Bytes of a lane's elements in memory: the stride of strided forms that name none.
@@ -533,8 +527,8 @@ pub enum BlockAddress {
 /// `lsc_load_block2d` / `lsc_store_block2d`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LscBlock2d {
-    /// Store instead of load.
-    pub store: bool,
+    /// Operation: `LoadBlock2d` or `StoreBlock2d`.
+    pub op: LscOp,
     /// Shared function.
     pub sfid: Sfid,
     /// Cache controls.
@@ -584,7 +578,7 @@ pub struct LscTyped {
     pub src2: Raw,
 }
 
-/// Sampler message (3D forms); `variant` is the row's own sub-opcode (VISA.md 3.4 "3D ops").
+/// Sampler message (3D forms); `variant` is the row's own sub-opcode.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
     /// Sub-opcode.
@@ -635,7 +629,7 @@ pub struct RawSend {
 /// `dpas.P1.P2.depth.repeat dst src0 src1 src2`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dpas {
-    /// Precision code of src1 (VISA.md 3.4).
+    /// Precision of src1, by its code in the binary form.
     pub precision1: u8,
     /// Precision code of src2.
     pub precision2: u8,

@@ -159,10 +159,6 @@ impl Shift {
         }
     }
 
-    fn raw(&self, r: &mut Raw) {
-        self.var(&mut r.var);
-    }
-
     fn addr(&self, a: &mut AddrId) {
         a.0 += self.address;
     }
@@ -208,200 +204,20 @@ impl Shift {
     }
 
     fn inst(&self, inst: &mut Inst) {
-        if let Some(p) = &mut inst.pred {
-            self.pred(&mut p.var);
-        }
-        match &mut inst.body {
-            Body::Alu(a) => {
-                self.dst(&mut a.dst);
-                a.dst2.iter_mut().for_each(|d| self.dst(d));
-                a.srcs.iter_mut().for_each(|s| self.src(s));
-            }
-            Body::Label(l) | Body::Branch(l) => self.label(l),
-            Body::SwitchJmp { index, targets } => {
-                self.src(index);
-                targets.iter_mut().for_each(|l| self.label(l));
-            }
-            Body::Ifcall { addr, .. } => self.src(addr),
-            Body::Faddr { dst, .. } => self.dst(dst),
-            Body::Mem(m) => self.mem(m),
-            Body::Svm(s) => self.svm(s),
-            Body::Lsc(l) => {
-                self.lsc_surface(&mut l.surface);
-                l.stride.iter_mut().for_each(|s| self.lsc_scalar(s));
-                for r in [&mut l.addr, &mut l.data, &mut l.src1, &mut l.src2] {
-                    self.raw(r);
-                }
-            }
-            Body::LscBlock2d(b) => {
-                match &mut b.address {
-                    BlockAddress::Operands(all) => all.iter_mut().for_each(|p| self.lsc_scalar(p)),
-                    BlockAddress::Payload { payload, .. } => self.raw(payload),
-                }
-                self.raw(&mut b.data);
-            }
-            Body::LscTyped(t) => {
-                self.lsc_surface(&mut t.surface);
-                t.coords.iter_mut().for_each(|r| self.raw(r));
-                for r in [&mut t.data, &mut t.src1, &mut t.src2] {
-                    self.raw(r);
-                }
-            }
-            Body::Sample(s) => {
-                s.aoffimmi.iter_mut().for_each(|a| self.src(a));
-                if let Some(sampler) = &mut s.sampler {
-                    sampler.0 += self.sampler;
-                }
-                self.surface(&mut s.surface);
-                self.raw(&mut s.dst);
-                s.params.iter_mut().for_each(|r| self.raw(r));
-            }
-            Body::RawSend(r) => {
-                self.src(&mut r.ex_desc);
-                self.src(&mut r.desc);
-                for x in [&mut r.src0, &mut r.src1, &mut r.dst] {
-                    self.raw(x);
-                }
-            }
-            Body::Dpas(d) => {
-                for x in [&mut d.dst, &mut d.src0, &mut d.src1] {
-                    self.raw(x);
-                }
-                self.var(&mut d.src2.var);
-            }
-            Body::Wait(s) => self.src(s),
-            Body::Nbarrier { id, step } => {
-                self.src(id);
-                step.operands_mut().into_iter().for_each(|s| self.src(s));
-            }
-            Body::Lifetime { var, .. } => match var {
-                LifetimeVar::General(v) => self.var(v),
-                LifetimeVar::Address(a) => self.addr(a),
-                LifetimeVar::Pred(p) => self.pred(p),
-            },
-            Body::Ret
-            | Body::Fcall { .. }
-            | Body::LscFence { .. }
-            | Body::Fence(_)
-            | Body::Nullary
-            | Body::Sbarrier(_)
-            | Body::File(_)
-            | Body::Loc(_) => {}
-        }
-    }
-
-    fn lsc_surface(&self, s: &mut LscSurface) {
-        if let LscSurface::Var(o) = s {
-            self.var(&mut o.var);
-        }
-    }
-
-    fn lsc_scalar(&self, s: &mut LscScalar) {
-        if let LscScalar::Var(o) = s {
-            self.var(&mut o.var);
-        }
-    }
-
-    fn mem(&self, m: &mut Mem) {
-        self.surface(&mut m.surface);
-        match &mut m.kind {
-            MemKind::Oword { offset, data, .. } => {
-                self.src(offset);
-                self.raw(data);
-            }
-            MemKind::Media { x, y, data, .. } => {
-                self.src(x);
-                self.src(y);
-                self.raw(data);
-            }
-            MemKind::Gather {
-                global,
-                offsets,
-                data,
-                ..
-            }
-            | MemKind::Gather4Scaled {
-                global,
-                offsets,
-                data,
-                ..
-            }
-            | MemKind::GatherScaled {
-                global,
-                offsets,
-                data,
-                ..
-            } => {
-                self.src(global);
-                self.raw(offsets);
-                self.raw(data);
-            }
-            MemKind::Typed { coords, data, .. } => {
-                coords.iter_mut().for_each(|r| self.raw(r));
-                self.raw(data);
-            }
-            MemKind::DwordAtomic {
-                offsets,
-                src0,
-                src1,
-                dst,
-                ..
-            } => {
-                for r in [offsets, src0, src1, dst] {
-                    self.raw(r);
-                }
-            }
-            MemKind::TypedAtomic {
-                coords,
-                src0,
-                src1,
-                dst,
-                ..
-            } => {
-                coords.iter_mut().for_each(|r| self.raw(r));
-                for r in [src0, src1, dst] {
-                    self.raw(r);
-                }
-            }
-            MemKind::Qword { offsets, data, .. } => {
-                self.raw(offsets);
-                self.raw(data);
-            }
-        }
-    }
-
-    fn svm(&self, s: &mut Svm) {
-        match s {
-            Svm::Block { addr, data, .. } => {
-                self.src(addr);
-                self.raw(data);
-            }
-            Svm::Gather { addrs, data, .. } => {
-                self.raw(addrs);
-                self.raw(data);
-            }
-            Svm::Gather4Scaled {
-                base,
-                offsets,
-                data,
-                ..
-            } => {
-                self.src(base);
-                self.raw(offsets);
-                self.raw(data);
-            }
-            Svm::Atomic {
-                addrs,
-                src0,
-                src1,
-                dst,
-                ..
-            } => {
-                for r in [addrs, src0, src1, dst] {
-                    self.raw(r);
-                }
-            }
-        }
+        use OperandMut as O;
+        inst.operands_mut(|operand| match operand {
+            O::Guard(p) => self.pred(&mut p.var),
+            O::Dst(d) | O::ScalarDst(d) => self.dst(d),
+            O::Src(s) | O::Scalar(s) => self.src(s),
+            O::Read(r) | O::Written(r) => self.var(&mut r.var),
+            O::Element(o) => self.var(&mut o.var),
+            O::Surface(s) => self.surface(s),
+            O::Sampler(s) => s.0 += self.sampler,
+            O::Label(l) => self.label(l),
+            O::Var(v) => self.var(v),
+            O::AddressVar(a) => self.addr(a),
+            O::PredVar(p) => self.pred(p),
+        });
     }
 }
 

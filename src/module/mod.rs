@@ -7,6 +7,7 @@
 pub mod inst;
 pub mod link;
 pub mod operand;
+mod operands;
 mod raw_send;
 mod source;
 pub mod vars;
@@ -16,6 +17,7 @@ use crate::isa::{Exec, Opcode};
 pub use inst::*;
 pub use link::{LinkedFunction, link};
 pub use operand::*;
+pub use operands::{Operand, OperandMut};
 pub use vars::*;
 
 /// A program file: one kernel, or one stack-call function, with its declarations.

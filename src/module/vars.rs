@@ -4,7 +4,7 @@ use super::{Attr, Pos};
 use crate::isa::Type;
 
 /// A general variable, predefined ones included. The index is the ISA's variable id:
-/// 0 … 31 are predefined (VISA.md 2.3), user variables start at 32.
+/// 0 … 31 are predefined (docs/visa.md, "Registers and regions"), user variables start at 32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct VarId(pub u32);
 
@@ -140,7 +140,7 @@ pub struct Predefined {
     pub elements: u32,
 }
 
-/// The predefined general variables (VISA.md 2.3), indexed by id.
+/// The predefined general variables (docs/visa.md, "Registers and regions"), indexed by id.
 pub const PREDEFINED: [Predefined; 21] = {
     const fn p(id: u32, name: &'static str, ty: Type, elements: u32) -> Predefined {
         Predefined {
@@ -178,7 +178,7 @@ pub const PREDEFINED: [Predefined; 21] = {
 /// Names of the predefined surfaces, indexed by id.
 pub const PREDEFINED_SURFACES: [&str; 6] = ["%slm", "T1", "T2", "TSS", "%bss", "%scratch"];
 
-/// Minimum alignment of a general variable (codes of VISA.md 3.2).
+/// Minimum alignment of a general variable (codes of the binary form).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Align {
     /// 1.
@@ -353,7 +353,7 @@ pub struct Input {
     pub offset: u32,
     /// Bytes.
     pub size: u32,
-    /// Implicit kind number, 0 for `.input` (VISA.md 3.2: bits 7:3 of the kind byte).
+    /// Implicit kind number, 0 for `.input`; bits 7:3 of the kind byte in the binary form.
     pub implicit: u8,
     /// Source position.
     pub pos: Pos,

@@ -144,21 +144,28 @@ fn only_value(f: &mut Function, p: Value, incoming: &[Value]) -> Option<Value> {
 
 /// Drops parameters that are aliases, and their arguments.
 fn drop_params(f: &mut Function) {
-    let alias = |f: &Function, p: &Value| matches!(f.def(*p), ValueDef::Alias(_));
-    for n in 0..f.order.len() {
-        let b = f.order[n];
-        let mut term = std::mem::replace(&mut f.block_mut(b).term, Term::None);
-        for call in term.targets_mut() {
-            let mut params = f.block(call.block).params.iter();
-            call.args
-                .retain(|_| params.next().is_some_and(|p| !alias(f, p)));
-        }
-        f.block_mut(b).term = term;
+    // Looked up once for all edges: a long kernel has hundreds of parameters at each of thousands of joins.
+    let alias = |p: &Value| matches!(f.def(*p), ValueDef::Alias(_));
+    let of_block = |b: &Block| f.block(*b).params.iter().map(alias).collect();
+    let mut gone: Vec<Vec<bool>> = vec![Vec::new(); f.blocks.len()];
+    for (b, aliases) in f.order.iter().map(|b| (b, of_block(b))) {
+        gone[b.0 as usize] = aliases;
     }
     for n in 0..f.order.len() {
         let b = f.order[n];
+        for call in f.block_mut(b).term.targets_mut() {
+            let gone = &gone[call.block.0 as usize];
+            if gone.contains(&true) {
+                let mut gone = gone.iter();
+                call.args.retain(|_| gone.next() == Some(&false));
+            }
+        }
+        if !gone[b.0 as usize].contains(&true) {
+            continue;
+        }
         let mut params = std::mem::take(&mut f.block_mut(b).params);
-        params.retain(|p| !alias(f, p));
+        let mut gone = gone[b.0 as usize].iter();
+        params.retain(|_| gone.next() == Some(&false));
         for (index, p) in params.iter().enumerate() {
             f.values[p.0 as usize].def = ValueDef::Param(b, index as u32);
         }

@@ -27,7 +27,7 @@ pub fn run(f: &mut Function) -> usize {
     changes
 }
 
-/// Marks what effects and branches need, and drops branch arguments of parameters that nobody needs.
+/// Marks what effects and branches need, and drops branch arguments of parameters that nothing needs.
 fn live_values(f: &mut Function) -> Vec<bool> {
     let mut live = vec![false; f.values.len()];
     let mut work = Vec::new();

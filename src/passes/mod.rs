@@ -8,18 +8,18 @@
 mod cfg;
 mod dce;
 mod edit;
-mod flatten;
 mod fold;
 mod gvn;
-mod halves;
+mod if_convert;
 mod masks;
+mod merge_splits;
 mod params;
 pub mod pipeline;
-mod rows;
+mod row_split;
 mod shape;
-mod strips;
+mod strip_mine;
 mod suspend;
 mod uniform;
 
-pub use halves::Halves;
+pub use merge_splits::MergeSplits;
 pub use pipeline::{PassError, PassOptions, PassStats, optimize, run_pass};

@@ -3,8 +3,10 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use super::halves::{self, Halves};
-use super::{cfg, dce, flatten, fold, gvn, masks, rows, shape, strips, suspend, uniform};
+use super::merge_splits::{self, MergeSplits};
+use super::{
+    cfg, dce, fold, gvn, if_convert, masks, row_split, shape, strip_mine, suspend, uniform,
+};
 use crate::ssa::{Function, VerifyError, verify};
 
 /// A pass: changes the function and returns how many changes it made.
@@ -18,9 +20,11 @@ pub const PASSES: &[(&str, Pass)] = &[
     ("uniform", |f, _| uniform::run(f)),
     ("masks", |f, _| masks::run(f)),
     ("dce", |f, _| dce::run(f)),
-    ("strips", |f, _| strips::run(f)),
-    ("halves", |f, options| halves::run(f, options.halves)),
-    ("rows", |f, _| rows::run(f)),
+    ("strip-mine", |f, _| strip_mine::run(f)),
+    ("merge-splits", |f, options| {
+        merge_splits::run(f, options.merge_splits)
+    }),
+    ("split-rows", |f, _| row_split::run(f)),
     ("shape", |f, _| shape::run(f)),
 ];
 
@@ -28,20 +32,38 @@ pub const PASSES: &[(&str, Pass)] = &[
 pub const MANDATORY: &[(&str, Pass)] = &[("suspend", |f, _| suspend::run(f))];
 
 /// Passes that run where they are asked for.
-pub const OPTIONAL: &[(&str, Pass)] = &[("flatten", |f, _| flatten::run(f))];
+pub const OPTIONAL: &[(&str, Pass)] = &[("if-convert", |f, _| if_convert::run(f))];
 
 /// Names of [`PASSES`], [`OPTIONAL`] and [`MANDATORY`] ones in the order they run; a name may occur several times.
 ///
 /// Before `suspend`, barriers are instructions and all passes see through them. Dead code goes before, so
 /// that it is not saved, and after: originals of what is computed again.
 pub const ORDER: &[&str] = &[
-    "fold", "cfg", "gvn", "uniform", "fold", "cfg", "gvn", "flatten", "masks", "fold", "cfg",
-    "gvn", "dce", "strips", "cfg", "halves", "rows", "suspend", "dce", "shape",
+    "fold",
+    "cfg",
+    "gvn",
+    "uniform",
+    "fold",
+    "cfg",
+    "gvn",
+    "if-convert",
+    "masks",
+    "fold",
+    "cfg",
+    "gvn",
+    "dce",
+    "strip-mine",
+    "cfg",
+    "merge-splits",
+    "split-rows",
+    "suspend",
+    "dce",
+    "shape",
 ];
 
-/// What runs again behind a pass that changed something: what was the same in all lanes of a thread no more than in some may be
-/// the same in those of a row.
-const BEHIND: &[(&str, &[&str])] = &[("rows", &["uniform", "fold", "gvn"])];
+/// What runs again after a pass that changed something. A value that differs between the lanes of a thread may be the same in
+/// all lanes of a row.
+const FOLLOW_UPS: &[(&str, &[&str])] = &[("split-rows", &["uniform", "fold", "gvn"])];
 
 /// What runs.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
@@ -50,10 +72,10 @@ pub struct PassOptions {
     pub disabled: BTreeSet<&'static str>,
     /// Verify after each pass.
     pub verify: bool,
-    /// Work under empty masks is done for nobody, not jumped over: the pass `flatten` runs.
-    pub flatten: bool,
-    /// What the pass `halves` is for; engines choose it by their strategies.
-    pub halves: Halves,
+    /// If-conversion: code under a mask is executed even if the mask is empty, instead of being jumped over. The pass `if-convert` runs.
+    pub if_convert: bool,
+    /// Which accesses the pass `merge-splits` merges; engines choose it by their strategies.
+    pub merge_splits: MergeSplits,
 }
 
 impl Default for PassOptions {
@@ -62,8 +84,8 @@ impl Default for PassOptions {
         PassOptions {
             disabled: BTreeSet::new(),
             verify: cfg!(debug_assertions),
-            flatten: false,
-            halves: Halves::All,
+            if_convert: false,
+            merge_splits: MergeSplits::All,
         }
     }
 }
@@ -109,8 +131,8 @@ pub fn optimize(f: &mut Function, options: &PassOptions) -> Result<Vec<PassStats
     let mut stats = Vec::new();
     for name in ORDER {
         if run_wanted(f, options, name, &mut stats)? {
-            let behind = BEHIND.iter().filter(|(after, _)| after == name);
-            for again in behind.flat_map(|(_, names)| *names) {
+            let follow_ups = FOLLOW_UPS.iter().filter(|(after, _)| after == name);
+            for again in follow_ups.flat_map(|(_, names)| *names) {
                 run_wanted(f, options, again, &mut stats)?;
             }
         }
@@ -127,7 +149,7 @@ fn run_wanted(
 ) -> Result<bool, PassError> {
     let wanted = |name: &str| {
         let optional = OPTIONAL.iter().any(|&(n, _)| n == name);
-        !options.disabled.contains(name) && (options.flatten || !optional)
+        !options.disabled.contains(name) && (options.if_convert || !optional)
     };
     let Some((name, pass)) = find(name).filter(|(n, _)| wanted(n)) else {
         return Ok(false);

@@ -128,7 +128,7 @@ impl Thread {
 pub enum Outcome {
     /// The thread is finished.
     Done,
-    /// It waits where [`Thread::state`] says. Behind an exchange ([`exchange`]) it gets zeros unless another thread gave it something.
+    /// It waits where [`Thread::state`] says. After an exchange ([`exchange`]) it gets zeros unless another thread gave it something.
     Suspended,
     /// `fuel` instructions were executed before the end.
     OutOfFuel,
@@ -261,7 +261,7 @@ impl Eval<'_> {
             | Op::FrameLoad(_)
             | Op::FrameStore(_) => self.memory_op(data),
             Op::Fence | Op::Poll | Op::Barrier | Op::Exchange => Vec::new(),
-            // The thread is alone here, and waits for nobody.
+            // The thread is alone here, and does not wait.
             Op::NamedBarrier(_) => vec![vec![1]],
             // There are no images here: reads give zeros.
             Op::Image(_) => {

@@ -141,7 +141,7 @@ pub struct ValueData {
 }
 
 /// Suspended threads that exchange values: the last states of a function are such places. In front of one a thread stores
-/// what it gives at `offset` of its frame; behind it, it finds what the other thread gave at `offset + bytes`.
+/// what it gives at `offset` of its frame; after it, it finds what the other thread gave at `offset + bytes`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exchange {
     /// Offset in the frame.
@@ -183,8 +183,8 @@ pub struct Function {
     pub slm_bytes: u32,
     /// What is known about addresses and masks of accesses; empty until the pass `shape` has run.
     pub shapes: BTreeMap<Inst, Shape>,
-    /// Loads whose masked-off lanes nobody observes: a backend may leave anything there instead of zero.
-    pub quiet: BTreeSet<Inst>,
+    /// Loads whose masked-off lanes nothing observes: a backend may leave anything there instead of zero.
+    pub inactive_undef: BTreeSet<Inst>,
     /// What passes decided, and why.
     pub remarks: Vec<Remark>,
 }
@@ -207,7 +207,7 @@ impl Function {
             exchange: None,
             slm_bytes: 0,
             shapes: BTreeMap::new(),
-            quiet: BTreeSet::new(),
+            inactive_undef: BTreeSet::new(),
             remarks: Vec::new(),
         };
         f.new_block();

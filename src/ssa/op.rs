@@ -172,7 +172,7 @@ pub enum Conv {
     FToF16,
 }
 
-/// Float operations under a run-time `%cr0` (VISA.md 2.4: rounding bits 5:4, denormal bits 6, 7, 10).
+/// Float operations under a run-time `%cr0` (docs/visa.md, "Types and conversions").
 ///
 /// Used only where `%cr0` is not known to be "nearest-even, denormals kept".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -405,7 +405,7 @@ pub enum ImageOp {
 }
 
 impl ImageOp {
-    /// Operands behind the coordinates.
+    /// Operands after the coordinates.
     pub const fn operands(self) -> usize {
         match self {
             ImageOp::Read | ImageOp::Fetch | ImageOp::Sample | ImageOp::Info | ImageOp::Samples => {
@@ -555,7 +555,7 @@ pub enum Op {
     /// fused. Memory and the pass `suspend` as with a barrier.
     Exchange,
     /// `(i32 id, i32 role, i32 producers, i32 consumers) -> i32`: announces the thread at one of the group's barriers or, of
-    /// [`BarrierStep::Pass`], asks whether it may go on behind it, which only reads the id. Never 0 when it may.
+    /// [`BarrierStep::Pass`], asks whether it may go on after it, which only reads the id. Never 0 when it may.
     NamedBarrier(BarrierStep),
     /// `(T) -> ()`: saves a value in the thread's frame at this byte offset (masks as 32-bit words).
     FrameStore(u32),

@@ -149,8 +149,8 @@ impl fmt::Display for Shape {
                 write!(f, " if {guard}")?;
             }
         }
-        if let Some(stride) = self.guess {
-            write!(f, " guess {stride}")?;
+        if let Some(stride) = self.speculative {
+            write!(f, " speculative {stride}")?;
         }
         if let Some(all) = self.mask_all {
             write!(f, " all {all}")?;

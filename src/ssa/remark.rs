@@ -42,14 +42,14 @@ pub enum Decision {
     /// What had to stay because too little is known about masks.
     MaskMissed(&'static str),
     /// A loop runs for some lanes after the others.
-    Strips {
+    StripMined {
         /// Copies of the loop.
         strips: u16,
     },
     /// A loop runs for all lanes at once.
-    NoStrips(&'static str),
+    NotStripMined(&'static str),
     /// A block is there twice: once for when one test holds for its accesses.
-    Versions {
+    Versioned {
         /// Accesses that the test is about.
         accesses: u32,
     },
@@ -118,7 +118,7 @@ pub enum Way {
     Records(u16),
     /// The processor's gather or scatter.
     Gather,
-    /// A call of the runtime for so many lanes.
+    /// A call of the runtime for a given number of lanes.
     Runtime(u16),
     /// A scalar, as the program has it.
     Scalar,
@@ -136,7 +136,7 @@ pub enum Bounds {
     /// A test for each lane.
     Lanes,
     /// One whether all lanes are inside, and where not, one for each lane.
-    Whole,
+    AllLanes,
     /// The runtime tests.
     Runtime,
 }
@@ -216,7 +216,7 @@ impl Bounds {
             Bounds::Shared => "shared",
             Bounds::Removed => "removed",
             Bounds::Lanes => "lanes",
-            Bounds::Whole => "whole",
+            Bounds::AllLanes => "all-lanes",
             Bounds::Runtime => "runtime",
         }
     }
@@ -234,7 +234,7 @@ impl fmt::Display for Bounds {
             Bounds::Shared => "no bounds test of its own: another access's covers it",
             Bounds::Removed => "no bounds test: surely inside",
             Bounds::Lanes => "a bounds test for each lane",
-            Bounds::Whole => "one bounds test for all lanes; where it fails, one for each",
+            Bounds::AllLanes => "one bounds test for all lanes; where it fails, one for each",
             Bounds::Runtime => "the runtime tests bounds",
         })
     }

@@ -24,7 +24,7 @@ pub struct Shape {
     pub addr: Option<Affine>,
     /// Bytes from lane to lane that enabled lanes probably have, where addresses are chosen by masks or on different ways.
     /// Nothing says that it is so.
-    pub guess: Option<i64>,
+    pub speculative: Option<i64>,
     /// Scalar `i1`; when it holds every lane of the mask is set, else nothing is known.
     pub mask_all: Option<Value>,
 }

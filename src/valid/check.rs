@@ -149,7 +149,7 @@ pub fn inst(
         };
         c.pred_bits(p.var, need);
     }
-    c.body(inst.op, &inst.body);
+    c.operands(inst);
 }
 
 /// Operands of an instruction that a hardware message was read as: they lie inside their variables.
@@ -160,7 +160,7 @@ pub fn message(
     inst: &Inst,
     errors: &mut Vec<ValidError>,
 ) {
-    Ctx::new(module, places, target, inst, errors).body(inst.op, &inst.body);
+    Ctx::new(module, places, target, inst, errors).operands(inst);
 }
 
 impl<'a> Ctx<'a> {
@@ -401,221 +401,71 @@ impl Ctx<'_> {
         self.lanes = lanes;
     }
 
-    fn body(&mut self, op: Opcode, body: &Body) {
-        match body {
-            Body::Alu(a) => {
-                self.dst(&a.dst);
-                if let Some(d) = &a.dst2 {
-                    self.dst(d);
-                }
-                for (i, s) in a.srcs.iter().enumerate() {
-                    self.neighbours(op, i, s);
-                }
-            }
-            Body::SwitchJmp { index, .. } => self.scalar(index),
-            Body::Ifcall { addr, .. } => self.src(addr),
-            Body::Faddr { dst, .. } => {
+    fn operands(&mut self, inst: &Inst) {
+        let mut source = 0;
+        inst.operands(|operand| match operand {
+            Operand::Dst(d) => self.dst(d),
+            Operand::ScalarDst(d) => {
                 let lanes = std::mem::replace(&mut self.lanes, 1);
-                self.dst(dst);
+                self.dst(d);
                 self.lanes = lanes;
             }
-            Body::Mem(m) => self.mem(op, m),
-            Body::Svm(s) => self.svm(s),
-            Body::Lsc(l) => {
-                if let LscSurface::Var(o) = &l.surface {
-                    self.origin(*o, 0);
-                }
-                if let Some(LscScalar::Var(o)) = &l.stride {
-                    self.origin(*o, 0);
-                }
-                [l.addr, l.data, l.src1, l.src2]
-                    .into_iter()
-                    .for_each(|r| self.raw(r));
+            Operand::Src(s) => {
+                self.neighbours(inst.op, source, s);
+                source += 1;
             }
-            Body::LscBlock2d(b) => {
-                match &b.address {
-                    BlockAddress::Operands(all) => {
-                        for p in all {
-                            if let LscScalar::Var(o) = p {
-                                self.origin(*o, 0);
-                            }
-                        }
-                    }
-                    BlockAddress::Payload { payload, .. } => {
-                        self.raw(*payload);
-                        let end = u64::from(payload.offset) + BLOCK_PAYLOAD_BYTES;
-                        self.within(payload.var, end);
-                    }
-                }
-                self.raw(b.data);
-            }
-            Body::LscTyped(t) => {
-                if let LscSurface::Var(o) = &t.surface {
-                    self.origin(*o, 0);
-                }
-                t.coords
-                    .iter()
-                    .chain([&t.data, &t.src1, &t.src2])
-                    .for_each(|r| self.raw(*r));
-            }
-            Body::Sample(s) => {
-                if let Some(a) = &s.aoffimmi {
-                    self.scalar(a);
-                    let ty = match a {
-                        Src::General { origin, .. } => self.module.vars.ty(origin.var),
-                        Src::Imm { ty, .. } => Some(*ty),
-                        _ => None,
-                    };
-                    if ty.is_some_and(|ty| !ty.is_int()) {
-                        self.err("offsets of texels are integers".into());
-                    }
-                }
-                self.surface(s.surface);
-                s.params.iter().chain([&s.dst]).for_each(|r| self.raw(*r));
-            }
-            Body::RawSend(r) => {
-                self.scalar(&r.ex_desc);
-                self.scalar(&r.desc);
-                [r.src0, r.src1, r.dst]
-                    .into_iter()
-                    .for_each(|x| self.raw(x));
-            }
-            Body::Dpas(d) => {
-                [d.dst, d.src0, d.src1]
-                    .into_iter()
-                    .for_each(|x| self.raw(x));
-                self.origin(d.src2, 0);
-            }
-            Body::Wait(s) => self.scalar(s),
-            Body::Nbarrier { id, step } => {
-                self.scalar(id);
-                step.operands().into_iter().for_each(|s| self.scalar(s));
-            }
-            Body::Label(_)
-            | Body::Branch(_)
-            | Body::Ret
-            | Body::Fcall { .. }
-            | Body::LscFence { .. }
-            | Body::Fence(_)
-            | Body::Nullary
-            | Body::Sbarrier(_)
-            | Body::File(_)
-            | Body::Loc(_)
-            | Body::Lifetime { .. } => {}
-        }
+            Operand::Scalar(s) => self.scalar(s),
+            Operand::Read(r) | Operand::Written(r) => self.raw(*r),
+            Operand::Element(o) => self.origin(*o, 0),
+            Operand::Surface(s) => self.surface(*s),
+            Operand::Sampler(s) => self.sampler(*s),
+            // Guards are checked before, labels with the flow.
+            Operand::Guard(_)
+            | Operand::Label(_)
+            | Operand::Var(_)
+            | Operand::AddressVar(_)
+            | Operand::PredVar(_) => {}
+        });
+        self.numbers(inst);
     }
 
-    fn mem(&mut self, op: Opcode, m: &Mem) {
-        self.surface(m.surface);
-        match &m.kind {
-            MemKind::Oword { offset, data, .. } => {
-                self.scalar(offset);
-                self.raw(*data);
-            }
-            MemKind::Media {
-                modifier,
-                plane,
-                x,
-                y,
-                data,
+    /// Rules of single forms that their operands alone do not say.
+    fn numbers(&mut self, inst: &Inst) {
+        match &inst.body {
+            Body::Mem(Mem {
+                kind: MemKind::Media {
+                    modifier, plane, ..
+                },
                 ..
-            } => {
+            }) => {
                 if *plane > 3 {
                     self.err(format!("there is no plane {plane}; planes are 0 to 3"));
                 }
-                if op == Opcode::MediaSt && *modifier > 3 {
+                if inst.stores() && *modifier > 3 {
                     self.err("`media_st` has no such modifier".into());
                 }
-                self.scalar(x);
-                self.scalar(y);
-                self.raw(*data);
             }
-            MemKind::Gather {
-                global,
-                offsets,
-                data,
+            Body::LscBlock2d(LscBlock2d {
+                address: BlockAddress::Payload { payload, .. },
                 ..
+            }) => {
+                let end = u64::from(payload.offset) + BLOCK_PAYLOAD_BYTES;
+                self.within(payload.var, end);
             }
-            | MemKind::Gather4Scaled {
-                global,
-                offsets,
-                data,
+            Body::Sample(Sample {
+                aoffimmi: Some(offsets),
                 ..
+            }) => {
+                let ty = match offsets {
+                    Src::General { origin, .. } => self.module.vars.ty(origin.var),
+                    Src::Imm { ty, .. } => Some(*ty),
+                    _ => None,
+                };
+                if ty.is_some_and(|ty| !ty.is_int()) {
+                    self.err("offsets of texels are integers".into());
+                }
             }
-            | MemKind::GatherScaled {
-                global,
-                offsets,
-                data,
-                ..
-            } => {
-                self.scalar(global);
-                self.raw(*offsets);
-                self.raw(*data);
-            }
-            MemKind::Typed { coords, data, .. } => {
-                coords.iter().chain([data]).for_each(|r| self.raw(*r));
-            }
-            MemKind::DwordAtomic {
-                offsets,
-                src0,
-                src1,
-                dst,
-                ..
-            } => {
-                [offsets, src0, src1, dst]
-                    .into_iter()
-                    .for_each(|r| self.raw(*r));
-            }
-            MemKind::TypedAtomic {
-                coords,
-                src0,
-                src1,
-                dst,
-                ..
-            } => {
-                coords
-                    .iter()
-                    .chain([src0, src1, dst])
-                    .for_each(|r| self.raw(*r));
-            }
-            MemKind::Qword { offsets, data, .. } => {
-                self.raw(*offsets);
-                self.raw(*data);
-            }
-        }
-    }
-
-    fn svm(&mut self, s: &Svm) {
-        match s {
-            Svm::Block { addr, data, .. } => {
-                self.scalar(addr);
-                self.raw(*data);
-            }
-            Svm::Gather { addrs, data, .. } => {
-                self.raw(*addrs);
-                self.raw(*data);
-            }
-            Svm::Gather4Scaled {
-                base,
-                offsets,
-                data,
-                ..
-            } => {
-                self.scalar(base);
-                self.raw(*offsets);
-                self.raw(*data);
-            }
-            Svm::Atomic {
-                addrs,
-                src0,
-                src1,
-                dst,
-                ..
-            } => {
-                [addrs, src0, src1, dst]
-                    .into_iter()
-                    .for_each(|r| self.raw(*r));
-            }
+            _ => {}
         }
     }
 }

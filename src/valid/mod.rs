@@ -17,7 +17,7 @@ pub use place::{Place, Root, RootId};
 use crate::isa::Platform;
 use crate::module::{Body, Module, Pos, VarId};
 
-/// What a kernel was compiled for; never guessed from the text (VISA.md 0.4).
+/// What a kernel was compiled for; never guessed from the text (docs/visa.md, "Devices").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Target {
     /// Platform.

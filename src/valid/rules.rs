@@ -45,35 +45,23 @@ impl Rules<'_> {
             self.breaks("no predicate is allowed in front".into());
         }
         let inst = self.inst;
-        self.payloads(&payloads(&inst.body));
+        let (mut scalars, mut payloads) = (Vec::new(), Vec::new());
+        inst.operands(|operand| match operand {
+            Operand::Src(s) | Operand::Scalar(s) => scalars.push(s),
+            Operand::Read(r) | Operand::Written(r) => payloads.push(r.var),
+            Operand::Element(o) => payloads.push(o.var),
+            _ => {}
+        });
+        self.payloads(&payloads);
         match &inst.body {
             Body::Alu(a) => self.alu(a),
-            Body::SwitchJmp { index, .. } => self.scalars(&[index]),
-            Body::Ifcall { addr, .. } => self.scalars(&[addr]),
             Body::Faddr { dst, .. } => {
                 self.dst(dst, self.row.dst);
                 self.types(Some(dst), &[]);
             }
-            Body::Mem(m) => match &m.kind {
-                MemKind::Oword { offset, .. } => self.scalars(&[offset]),
-                MemKind::Media { x, y, .. } => self.scalars(&[x, y]),
-                MemKind::Gather { global, .. }
-                | MemKind::Gather4Scaled { global, .. }
-                | MemKind::GatherScaled { global, .. } => self.scalars(&[global]),
-                MemKind::Typed { .. }
-                | MemKind::DwordAtomic { .. }
-                | MemKind::TypedAtomic { .. }
-                | MemKind::Qword { .. } => {}
-            },
-            Body::Svm(Svm::Block { addr, .. }) => self.scalars(&[addr]),
-            Body::Svm(Svm::Gather4Scaled { base, .. }) => self.scalars(&[base]),
-            Body::RawSend(r) => self.scalars(&[&r.ex_desc, &r.desc]),
-            Body::Wait(s) => self.scalars(&[s]),
-            Body::Nbarrier { id, step } => {
-                let all: Vec<&Src> = [id].into_iter().chain(step.operands()).collect();
-                self.scalars(&all);
-            }
-            _ => {}
+            // Texel offsets have rules of their own.
+            Body::Sample(_) => {}
+            _ => self.scalars(&scalars),
         }
     }
 
@@ -228,25 +216,6 @@ impl Rules<'_> {
             Src::Imm { ty, .. } => Some(*ty),
             _ => None,
         }
-    }
-}
-
-/// Payloads in the order they are written in, of bodies some of whose rows say what types these have.
-fn payloads(body: &Body) -> Vec<VarId> {
-    match body {
-        Body::Mem(m) => match &m.kind {
-            MemKind::Gather { offsets, data, .. } => vec![offsets.var, data.var],
-            MemKind::DwordAtomic {
-                offsets,
-                src0,
-                src1,
-                dst,
-                ..
-            } => vec![offsets.var, src0.var, src1.var, dst.var],
-            _ => Vec::new(),
-        },
-        Body::Dpas(d) => vec![d.dst.var, d.src0.var, d.src1.var, d.src2.var],
-        _ => Vec::new(),
     }
 }
 

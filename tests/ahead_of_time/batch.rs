@@ -68,7 +68,7 @@ fn many_files_at_once() {
         lines[1].contains(kernel) && lines[1].contains("raw_sends"),
         "{text}"
     );
-    // Nobody looks at a progress bar in a pipe.
+    // No one looks at a progress bar in a pipe.
     assert_eq!(errors, "");
     let (code, _, errors) = output(command(&["compile", "examples/c", "-o", paths[1]]));
     assert_eq!(code, 2, "{errors}");

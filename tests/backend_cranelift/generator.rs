@@ -2,7 +2,7 @@
 
 use target_lexicon::Triple;
 use visa_jit::backend::cranelift::CraneliftBackend;
-use visa_jit::backend::{Backend, CodegenOptions, Gather, OobPolicy, OptLevel};
+use visa_jit::backend::{Backend, CodegenOptions, Gather, OobPolicy};
 use visa_jit::ssa::Function;
 
 pub type Generator = CraneliftBackend;
@@ -28,7 +28,6 @@ pub fn compiles_elsewhere(f: &Function) {
     }
     let options = CodegenOptions {
         oob: OobPolicy::Trap,
-        opt: OptLevel::Speed,
         ..CodegenOptions::default()
     };
     AARCH64.with(|backend| {

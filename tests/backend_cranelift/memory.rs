@@ -1,6 +1,6 @@
 //! Memory accesses flush against inaccessible pages, against the SSA evaluator.
 
-use visa_jit::backend::{CodegenOptions, OobPolicy, OptLevel};
+use visa_jit::backend::{CodegenEffort, CodegenOptions, OobPolicy};
 use visa_jit::isa::AtomicOp;
 use visa_jit::ssa::eval::{self, Bytes, Inputs, Thread};
 use visa_jit::ssa::shape::Shape;
@@ -38,7 +38,7 @@ struct Access {
     constant: bool,
     /// Full mask, else from the payload.
     full: bool,
-    /// Addresses: a scalar and so many bytes from lane to lane; else from the payload.
+    /// Addresses: a scalar and a given number of bytes from lane to lane; else from the payload.
     stride: Option<i64>,
     /// Addresses: a scalar and 32-bit numbers, widened so and shifted by so much; else whole.
     scaled: Option<(Conv, u8)>,
@@ -102,7 +102,7 @@ impl Access {
         }
         let inst = f.push(entry, self.op.clone(), args, &self.results, 0);
         let results = f.inst(inst).results.clone();
-        // Of some of the simple atomics nobody reads the old values.
+        // Of some of the simple atomics nothing reads the old values.
         let read = !simple || self.lanes != 16;
         for (i, v) in results.into_iter().enumerate().filter(|_| read) {
             let at = f.frame_bytes.next_multiple_of(16);
@@ -134,7 +134,7 @@ impl Access {
                     oob,
                     ..options.clone()
                 };
-                if oob == silent || options.opt == OptLevel::Speed {
+                if oob == silent || options.tuning.codegen == CodegenEffort::Speed {
                     self.check_with(&f, &options, rng, rounds);
                 }
             }
@@ -169,7 +169,7 @@ impl Access {
         })?;
         let mut f = f.clone();
         let shape = Shape {
-            guess: Some(self.bytes().into()),
+            speculative: Some(self.bytes().into()),
             ..Shape::default()
         };
         let any = self.stride.is_none() && self.lanes > 1;
@@ -186,11 +186,8 @@ impl Access {
         }
         for gather in crate::generator::WAYS {
             let policies = [OobPolicy::ReadZeroSkipWrite, OobPolicy::Report];
-            let options = CodegenOptions {
-                gather,
-                oob: policies[rng.below(2)],
-                ..SPEED
-            };
+            let mut options = SPEED.tuned(|t| t.gather = gather);
+            options.oob = policies[rng.below(2)];
             self.check_with(f, &options, rng, rounds);
         }
     }
@@ -324,7 +321,7 @@ impl Access {
         (native, model)
     }
 
-    /// Bases in front of the memory, in it and behind it, sometimes with a tag; numbers that reach all of it, and far away.
+    /// Bases in front of the memory, in it and after it, sometimes with a tag; numbers that reach all of it, and far away.
     fn scale(
         &self,
         rng: &mut Rng,

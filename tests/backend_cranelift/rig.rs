@@ -5,9 +5,7 @@ use std::sync::atomic::AtomicU32;
 
 use crate::generator;
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
-use visa_jit::backend::{
-    Backend, Bounds, CodeObject, CodegenOptions, Gather, OobPolicy, OptLevel, PassLevel, Tuning,
-};
+use visa_jit::backend::{Backend, CodeObject, CodegenEffort, CodegenOptions, OobPolicy, Tuning};
 use visa_jit::ssa::{Function, Space, verify};
 use visa_runtime::abi::{
     Entry, GroupCtx, Helpers, LaunchCtx, SINK_BYTES, SURFACES, Surface, ThreadCtx,
@@ -17,21 +15,16 @@ use visa_runtime::{CodeHandle, helpers};
 /// Options with the default policy.
 pub const SPEED: CodegenOptions = CodegenOptions {
     oob: OobPolicy::ReadZeroSkipWrite,
-    opt: OptLevel::Speed,
-    passes: PassLevel::None,
-    gather: Gather::Auto,
-    bounds: Bounds::Hoisted,
-    tuning: Tuning::USUAL,
+    tuning: Tuning::DEFAULT,
 };
 
 /// Options that compile fastest.
 pub const NONE: CodegenOptions = CodegenOptions {
     oob: OobPolicy::ReadZeroSkipWrite,
-    opt: OptLevel::None,
-    passes: PassLevel::None,
-    gather: Gather::Auto,
-    bounds: Bounds::Hoisted,
-    tuning: Tuning::USUAL,
+    tuning: Tuning {
+        codegen: CodegenEffort::None,
+        ..Tuning::DEFAULT
+    },
 };
 
 /// Parses and verifies text.

@@ -299,7 +299,7 @@ fn check(f: &Function, space: Space, options: &CodegenOptions, base: bool, rng: 
     }
 }
 
-/// `SEEDS=n` checks so many functions.
+/// `SEEDS=n` checks `n` functions.
 #[test]
 fn several_accesses() {
     let seeds = std::env::var("SEEDS").ok().and_then(|n| n.parse().ok());
@@ -309,7 +309,7 @@ fn several_accesses() {
         assert!(visa_jit::passes::run_pass(&mut f, "dce"));
         assert!(visa_jit::passes::run_pass(&mut f, "shape"));
         check(&f, space, &SPEED, false, &mut rng);
-        let bounded = |bounds| CodegenOptions { bounds, ..SPEED };
+        let bounded = |bounds| SPEED.tuned(|t| t.bounds = bounds);
         let report = CodegenOptions {
             oob: OobPolicy::Report,
             ..SPEED

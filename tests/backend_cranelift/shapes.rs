@@ -20,7 +20,7 @@ bb0:
   %7: <16 x i32> = add %5, %6
 "#;
 
-/// How often the code of a block behind [`HEAD`] says something, before Cranelift optimises it.
+/// How often the code of a block after [`HEAD`] says something, before Cranelift optimises it.
 fn count(body: &str, what: &str) -> usize {
     let mut f = function(&format!("{HEAD}{body}  return\n"));
     assert!(run_pass(&mut f, "shape"));

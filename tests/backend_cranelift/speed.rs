@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::rig::{Guarded, NONE, Rig, SPEED, function, install};
 use visa_jit::backend::CodegenOptions;
 use visa_jit::backend::cranelift::CraneliftBackend;
-use visa_jit::backend::{Backend, OptLevel};
+use visa_jit::backend::{Backend, CodegenEffort};
 use visa_jit::ssa::Function;
 use visa_runtime::abi::Entry;
 
@@ -197,14 +197,18 @@ fn speed() {
     let report = |name: &str, f: &Function, run: &dyn Fn(Entry) -> f64| {
         for options in [NONE, SPEED] {
             if let Ok(dir) = std::env::var("VISA_DUMP") {
-                let file = format!("{dir}/{}-{:?}", name.replace(' ', "-"), options.opt);
+                let file = format!(
+                    "{dir}/{}-{:?}",
+                    name.replace(' ', "-"),
+                    options.tuning.codegen
+                );
                 std::fs::write(file, crate::rig::compile(f, &options).code).unwrap();
             }
             let code = install(f, &options);
             let ns = run(code.entry());
             let (us, size) = compile_time(f, &options);
             let insts: usize = f.order.iter().map(|&b| f.block(b).insts.len()).sum();
-            let level = if options.opt == OptLevel::Speed {
+            let level = if options.tuning.codegen == CodegenEffort::Speed {
                 "speed"
             } else {
                 "none"

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use visa_jit::backend::cranelift::CraneliftBackend;
 use visa_jit::backend::{
-    Backend, BackendError, CodegenOptions, Dispatch, Gather, OobPolicy, OptLevel, Tuning,
+    Backend, BackendError, CodegenEffort, CodegenOptions, Dispatch, Gather, OobPolicy,
 };
 use visa_jit::ssa::{Exchange, Space};
 use visa_runtime::abi::{GroupCtx, Status, THREAD_DONE};
@@ -116,7 +116,7 @@ fn barriers_suspend_and_resume() {
 #[test]
 fn one_call_takes_a_group_through_its_barriers() {
     let f = function(ROUNDS);
-    for options in [NONE, SPEED].map(whole_groups) {
+    for options in [NONE, SPEED].map(|options| whole_groups(&options)) {
         let code = install(&f, &options);
         let mut rig = Rig::new(4, 64);
         rig.threads[1].state = THREAD_DONE;
@@ -193,12 +193,8 @@ bb11:
   return
 "#;
 
-fn whole_groups(options: CodegenOptions) -> CodegenOptions {
-    let tuning = Tuning {
-        dispatch: Dispatch::Group,
-        ..options.tuning
-    };
-    CodegenOptions { tuning, ..options }
+fn whole_groups(options: &CodegenOptions) -> CodegenOptions {
+    options.tuned(|t| t.dispatch = Dispatch::Group)
 }
 
 /// Who goes on at a named barrier or an exchange is not known to the code.
@@ -219,7 +215,7 @@ fn whole_groups_are_refused_where_threads_wait_for_single_ones() {
         (function(&named), "named barriers"),
         (exchanging, "exchange"),
     ] {
-        let error = backend.compile(&f, &whole_groups(SPEED)).unwrap_err();
+        let error = backend.compile(&f, &whole_groups(&SPEED)).unwrap_err();
         let said = error.to_string();
         assert!(matches!(error, BackendError::Strategy { .. }), "{said}");
         for part in [why, "barriers", "--dispatch thread"] {
@@ -377,11 +373,8 @@ fn lanes_that_are_not_there_do_not_fault() {
     let f = function(PADDED);
     for gather in [Gather::Select, Gather::Call, Gather::Branch] {
         for oob in [OobPolicy::Report, OobPolicy::Trap] {
-            let options = CodegenOptions {
-                oob,
-                gather,
-                ..SPEED
-            };
+            let mut options = SPEED.tuned(|t| t.gather = gather);
+            options.oob = oob;
             let code = install(&f, &options);
             let mut rig = Rig::new(1, 32);
             let slm = Guarded::of(&[1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0]);
@@ -397,7 +390,7 @@ fn lanes_that_are_not_there_do_not_fault() {
     }
 }
 
-/// A store of what a chain of so many multiplications gives, under a mask, or to the frame.
+/// A store of what a chain of a given number of multiplications gives, under a mask, or to the frame.
 fn chain(length: usize, masked: bool) -> usize {
     let mut text = String::from(
         "function \"chain\" simd 16 frame 64\nsite 0 = write slm 4 \"scatter_scaled\" line 1\n\nbb0:\n",
@@ -457,17 +450,17 @@ bb0:
 #[test]
 fn faults_are_reported() {
     let f = function(FAULTS);
-    for (oob, opt, stop) in [
-        (OobPolicy::Report, OptLevel::Speed, 0),
-        (OobPolicy::Report, OptLevel::None, 1),
-        (OobPolicy::Trap, OptLevel::Speed, 1),
-        (OobPolicy::Trap, OptLevel::None, 0),
+    for (oob, codegen, stop) in [
+        (OobPolicy::Report, CodegenEffort::Speed, 0),
+        (OobPolicy::Report, CodegenEffort::None, 1),
+        (OobPolicy::Trap, CodegenEffort::Speed, 1),
+        (OobPolicy::Trap, CodegenEffort::None, 0),
     ] {
         let options = CodegenOptions {
             oob,
-            opt,
             ..CodegenOptions::default()
-        };
+        }
+        .tuned(|t| t.codegen = codegen);
         let code = install(&f, &options);
         let mut rig = Rig::new(2, 64);
         let surface = Guarded::new(20);

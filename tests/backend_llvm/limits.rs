@@ -27,7 +27,7 @@ fn what_the_verifier_rejects_is_an_internal_error() {
     }
 }
 
-/// A chain of additions and rotations, of so many vectors.
+/// A chain of additions and rotations, of a given number of vectors.
 fn chain(count: usize) -> Function {
     let mut f = Function::new("chain", 16);
     let entry = Function::ENTRY;

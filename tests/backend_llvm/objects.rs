@@ -1,7 +1,7 @@
 //! What the backend makes of a function: bytes, lines, passes.
 
 use visa_jit::backend::llvm::LlvmBackend;
-use visa_jit::backend::{Backend, BackendError, CodegenOptions, PassLevel};
+use visa_jit::backend::{Backend, BackendError, Choice as _, CodegenOptions, OptLevel};
 
 use crate::rig::{NONE, Rig, SPEED, function, install};
 
@@ -19,11 +19,8 @@ bb0:
 fn levels() -> Vec<CodegenOptions> {
     let each = |options: &CodegenOptions| {
         let options = options.clone();
-        let levels = PassLevel::ALL.into_iter();
-        levels.map(move |passes| CodegenOptions {
-            passes,
-            ..options.clone()
-        })
+        let levels = OptLevel::ALL.iter();
+        levels.map(move |&level| options.tuned(|t| t.opt = level))
     };
     [NONE, SPEED].iter().flat_map(each).collect()
 }

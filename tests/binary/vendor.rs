@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use visa_jit::front::{binary, text};
-use visa_jit::isa::Platform;
+use visa_jit::isa::{Platform, Versions};
 use visa_jit::module::{Body, Module};
 
 /// The vendor's name of a device, or of the one with the same registers.
@@ -83,8 +83,9 @@ fn the_vendors_assembler_reads_what_we_write() {
                 refused += 1;
                 continue;
             };
-            let read = printed(&dir, &bytes, platform)
-                .and_then(|t| text::parse_all("printed", &t).map_err(|e| e.to_string()));
+            let read = printed(&dir, &bytes, platform).and_then(|t| {
+                text::parse_all("printed", &t, Versions::Known).map_err(|e| e.to_string())
+            });
             match read {
                 Ok(read) if as_printed(&read) == as_printed(&modules) => good += 1,
                 Ok(read) => {
@@ -152,7 +153,7 @@ fn the_vendors_assembler_reads_every_construct() {
 }
 
 /// Where that version compares its counter with a wrong count: in front of a loop over operands, and in it; and what it should do.
-/// Behind the first, operands are counted with execution size and predicate; the second one counts those without, and what it skipped.
+/// After the first, operands are counted with execution size and predicate; the second one counts those without, and what it skipped.
 const MENDED: [(&[u8], &[u8], &[u8]); 2] = [
     (
         b"\x41\x8b\x46\x18\x48\x89\x4c\x24\x20",

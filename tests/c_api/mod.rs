@@ -193,15 +193,25 @@ fn c_programs_run_kernels() {
     valgrind(&program, &["2"]);
     kit.kernels("global_state", "state", &[]);
     kit.kernels("printf", "texts", &[]);
+    kit.compile("tests/kernels/bin/bmg-26/assert.zebin", "assertions", &[]);
     kit.kernels("image_filter", "image_filter", &[]);
     let text = "tests/filetests/images/sample_compare.visaasm";
     kit.compile(text, "sample_compare", &["--platform", "skl"]);
-    let objects = ["state", "texts", "image_filter", "sample_compare"];
+    let objects = [
+        "state",
+        "texts",
+        "assertions",
+        "image_filter",
+        "sample_compare",
+    ];
     let program = kit.link("tests/c_api/program.c", &objects);
     let expected = "counters 12 22 32 42, 7 times the scale is 17.5\n\
         counters 16 26 36 46, 7 times the scale is 17.5\n\
         counters 12 22 32 42, 7 times the scale is 17.5\n\
         lane 0 of 7\nlane 3 of 7\nlane 6 of 7\n\
+        limit 5: faulted, the last result is 12\n\
+        assert.cl:34: assert_range: global id: [6,0,0], local id: [6,0,0] Assertion `in[i] <= limit` failed.\n\
+        limit 6: not faulted, the last result is 12\n\
         there is no format of 4 channels of 7 bits of this kind\n\
         kernel `blur`: argument 1 (`image2d_t to`) is missing\n\
         the picture is the same\n\
@@ -236,8 +246,8 @@ fn plan(record: &KernelRecord) -> Option<String> {
         variants.collect::<String>(),
         at(offset_of!(Helpers, load)),
         at(offset_of!(Helpers, store)),
-        at(offset_of!(Helpers, load_quiet)),
-        at(offset_of!(Helpers, store_quiet)),
+        at(offset_of!(Helpers, load_preserve_all)),
+        at(offset_of!(Helpers, store_preserve_all)),
     );
     for slot in &record.plan.slots {
         let (kind, argument, from) = match slot.source {

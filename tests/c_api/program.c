@@ -1,10 +1,11 @@
-/* Kernels that share variables, print, and draw, from C.
+/* Kernels that share variables, print, assert, and draw, from C.
  *
- * Linked with objects of global_state, printf, image_filter and sample_compare. */
+ * Linked with objects of global_state, printf, assert, image_filter and sample_compare. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "assertions.h"
 #include "image_filter.h"
 #include "sample_compare.h"
 #include "state.h"
@@ -68,6 +69,32 @@ static void text(visa_jit_memory *memory) {
     check(visa_jit_launch_print_problem(hello) == NULL, "all is printed");
     visa_jit_launch_free(hello);
     visa_jit_buffer_free(out);
+}
+
+/* Of seven items whose numbers are compared with the limit, those above it fail; the next run knows nothing of them. */
+static void assertions(visa_jit_memory *memory) {
+    int in[7], out[7] = {0};
+    for (int i = 0; i < 7; i++)
+        in[i] = i;
+    visa_jit_buffer *from = visa_jit_buffer_new(memory, sizeof in), *to = visa_jit_buffer_new(memory, sizeof out);
+    check(visa_jit_buffer_write(from, 0, in, sizeof in) == VISA_JIT_OK, "write");
+    visa_jit_launch *range = launch(memory, &visa_jit_kernel_assert_range, 7, 1);
+    check(visa_jit_launch_buffer(range, ASSERT_RANGE_ARG_OUT, to) == VISA_JIT_OK, "out");
+    check(visa_jit_launch_buffer(range, ASSERT_RANGE_ARG_IN, from) == VISA_JIT_OK, "in");
+    check(visa_jit_launch_failed_assertions(range) == NULL, "nothing has failed yet");
+    for (int limit = 5; limit <= 6; limit++) {
+        visa_jit_report report;
+        check(visa_jit_launch_value(range, ASSERT_RANGE_ARG_LIMIT, &limit, sizeof limit) == VISA_JIT_OK, "limit");
+        check(visa_jit_launch_run(range, 1, &report) == VISA_JIT_OK, "run");
+        const char *failed = visa_jit_launch_failed_assertions(range);
+        check(visa_jit_buffer_read(to, 0, out, sizeof out) == VISA_JIT_OK, "read");
+        const char *end = report.end == VISA_JIT_FAULTED ? "faulted" : "not faulted";
+        printf("limit %d: %s, the last result is %d\n%s", limit, end, out[6], failed ? failed : "");
+    }
+    check(visa_jit_launch_failed_assertions(NULL) == NULL, "no launch");
+    visa_jit_launch_free(range);
+    visa_jit_buffer_free(from);
+    visa_jit_buffer_free(to);
 }
 
 /* A picture of one colour has that colour when it is blurred. */
@@ -142,6 +169,7 @@ int main(void) {
     variables(memory, 2);
     variables(other, 1);
     text(memory);
+    assertions(memory);
     picture(memory);
     comparisons(memory);
     visa_jit_memory_free(memory);

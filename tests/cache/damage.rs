@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use visa_jit::Origin;
-use visa_jit::artifact::{Artifact, Defect, EntryKind, Key, Store, open, open_outline, seal};
+use visa_jit::artifact::{Artifact, Defect, EntryKind, Key, Store, open, open_manifest, seal};
 
 use super::rig::{Rig, Tally, run, store_of};
 
@@ -46,7 +46,7 @@ impl Victim {
         victim
     }
 
-    /// One of code and one of an outline.
+    /// One of code and one of a manifest.
     fn all() -> [Victim; 2] {
         EntryKind::ALL.map(Victim::new)
     }
@@ -54,14 +54,14 @@ impl Victim {
     fn open(&self, bytes: &[u8]) -> Result<(), Defect> {
         match self.kind {
             EntryKind::Code => open(bytes, &self.key).map(|_| ()),
-            EntryKind::Outline => open_outline(bytes, &self.key),
+            EntryKind::Manifest => open_manifest(bytes, &self.key),
         }
     }
 
     fn load(&self) -> Result<(), Defect> {
         match self.kind {
             EntryKind::Code => self.store.load(&self.key).map(|_| ()),
-            EntryKind::Outline => self.store.load_outline(&self.key),
+            EntryKind::Manifest => self.store.load_manifest(&self.key),
         }
     }
 
@@ -92,7 +92,7 @@ impl Victim {
         let engine = self.rig.engine();
         let (origin, misses) = match self.kind {
             EntryKind::Code => (Origin::Compiled, 1),
-            EntryKind::Outline => (Origin::Disk, 0),
+            EntryKind::Manifest => (Origin::Disk, 0),
         };
         assert_eq!(run(&engine, 1), origin);
         let stats = engine.cache_stats();
@@ -207,13 +207,16 @@ fn entries_of_something_else_are_refused() {
         ("wrong kernel", "\"text\":\"", "\"text\":\"0"),
         ("wrong policy", "ReadZeroSkipWrite", "Trap"),
     ];
-    let outline = [
+    let manifest = [
         ("wrong file", "\"bytes\":\"", "\"bytes\":\"0"),
         ("wrong device", "\"Dg2\"", "\"Pvc\""),
         ("wrong format", "\"Text\"", "\"Zebin\""),
     ];
     something_else(&Victim::new(EntryKind::Code), &[all, &code].concat());
-    something_else(&Victim::new(EntryKind::Outline), &[all, &outline].concat());
+    something_else(
+        &Victim::new(EntryKind::Manifest),
+        &[all, &manifest].concat(),
+    );
 }
 
 const VERSION: &str = concat!("\"version\":\"", env!("CARGO_PKG_VERSION"), "\"");
@@ -249,9 +252,9 @@ fn swapped_entries_are_refused() {
     }
     let code = [0, 1].map(|n| store_of(&rig.engine(), &rig, n));
     let entries = rig.store().entries().into_iter();
-    let outlines = entries.filter(|entry| entry.kind == EntryKind::Outline);
-    let outlines: Vec<PathBuf> = outlines.map(|entry| entry.path).collect();
-    for pair in [&code[..], &outlines] {
+    let manifests = entries.filter(|entry| entry.kind == EntryKind::Manifest);
+    let manifests: Vec<PathBuf> = manifests.map(|entry| entry.path).collect();
+    for pair in [&code[..], &manifests] {
         let aside = rig.parent().join("aside");
         fs::rename(&pair[0], &aside).unwrap();
         fs::rename(&pair[1], &pair[0]).unwrap();
@@ -262,7 +265,7 @@ fn swapped_entries_are_refused() {
         assert_eq!(run(&engine, n), Origin::Compiled);
     }
     assert_eq!(engine.cache_stats().disk_purged, 4);
-    for pair in [&code[..], &outlines] {
+    for pair in [&code[..], &manifests] {
         fs::copy(&pair[0], &pair[1]).unwrap();
     }
     let (count, bad) = rig.store().verify();

@@ -22,7 +22,7 @@ fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Compiles kernel 1, lets `change` have its code, or its program's outline, and runs it twice: what is gone is made again, then
+/// Compiles kernel 1, lets `change` have its code, or its program's manifest, and runs it twice: what is gone is made again, then
 /// it is used.
 fn survives(what: &str, change: impl Fn(&Rig, &Path)) {
     for kind in EntryKind::ALL {
@@ -33,7 +33,7 @@ fn survives(what: &str, change: impl Fn(&Rig, &Path)) {
         let engine = rig.engine();
         let expected = match kind {
             EntryKind::Code => Origin::Compiled,
-            EntryKind::Outline => Origin::Disk,
+            EntryKind::Manifest => Origin::Disk,
         };
         assert_eq!(run(&engine, 1), expected, "{what}");
         assert_eq!(engine.cache_stats().disk_purged, 1, "{what}");
@@ -64,7 +64,7 @@ fn other_things_in_place_of_an_entry_are_replaced() {
         fs::remove_file(path).unwrap();
         symlink(rig.parent(), path).unwrap();
     });
-    survives("a pipe that nobody writes to", |_, path| {
+    survives("a pipe without a writer", |_, path| {
         fs::remove_file(path).unwrap();
         let made = Command::new("mkfifo").arg(path).status().unwrap();
         assert!(made.success());
@@ -128,7 +128,7 @@ fn a_cache_that_cannot_be_made_is_done_without() {
     assert_eq!(fs::read_to_string(rig.dir()).unwrap(), "a file");
 }
 
-/// `run` of the command with this cache, behind some shell text; returns what it says about the cache.
+/// `run` of the command with this cache, after some shell text; returns what it says about the cache.
 fn saxpy(before: &str, rig: &Rig) -> String {
     let zebin = concat!(
         concat!(env!("CARGO_MANIFEST_DIR"), "/.."),
@@ -203,11 +203,11 @@ fn the_command_survives_permissions_and_limits() {
     assert_eq!(saxpy("", &rig), "disk");
     println!("unreadable code -> 1");
     // The file is read then, and its code found.
-    let outline = rig_entry(&rig, "outline");
-    mode(&outline, 0);
+    let manifest = rig_entry(&rig, "manifest");
+    mode(&manifest, 0);
     assert_eq!(saxpy("", &rig), "disk");
-    assert_eq!(fs::metadata(&outline).unwrap().mode() & 0o777, 0o600);
-    println!("unreadable outline -> 1");
+    assert_eq!(fs::metadata(&manifest).unwrap().mode() & 0o777, 0o600);
+    println!("unreadable manifest -> 1");
     let dirs = [entry.parent().unwrap(), &rig.dir().join("tmp"), &rig.dir()];
     dirs.iter().for_each(|dir| mode(dir, 0o500));
     assert_eq!(saxpy("", &rig), "disk");

@@ -9,8 +9,9 @@ mod rig;
 
 use rig::{Rig, engine, run, store_of, text};
 use visa_jit::artifact::EntryKind;
+use visa_jit::isa::Platform;
 use visa_jit::passes::PassOptions;
-use visa_jit::{CacheStats, DiskCache, Engine, EngineOptions, Origin};
+use visa_jit::{CacheStats, Class, DiskCache, Engine, EngineOptions, Launch, Origin, Versions};
 
 #[test]
 fn what_an_earlier_engine_compiled_is_used() {
@@ -27,6 +28,34 @@ fn what_an_earlier_engine_compiled_is_used() {
         };
         assert_eq!(later.cache_stats(), expected);
     }
+}
+
+/// What one engine reads of an unknown version another does not take from the cache.
+#[test]
+fn manifests_are_of_their_versions() {
+    const TEXT: &str = ".version 9.9\n.kernel \"k\"\n.kernel_attr SimdSize=8\n.function \"main\"\n    ret (M1, 1)\n";
+    let rig = Rig::new();
+    let read = |versions| {
+        let options = EngineOptions {
+            versions,
+            ..rig.options()
+        };
+        let engine = Engine::with_options(options).unwrap();
+        let program = engine.program_from_text("k.visaasm", TEXT, Platform::Dg2)?;
+        let report = program.kernels()[0].launch(&Launch::new([1, 1, 1]));
+        // What the manifest leaves out is read by the same rules.
+        assert!(program.kernels()[0].ssa(true).is_ok());
+        report.map(|report| report.origin)
+    };
+    let refused = || {
+        let error = read(Versions::Known).unwrap_err();
+        assert_eq!(error.exit_class(), Class::Unsupported);
+        assert!(error.to_string().contains("version 9.9"), "{error}");
+    };
+    refused();
+    assert_eq!(read(Versions::Any).unwrap(), Origin::Compiled);
+    assert_eq!(read(Versions::Any).unwrap(), Origin::Disk);
+    refused();
 }
 
 #[test]
@@ -50,7 +79,7 @@ fn options_have_entries_of_their_own() {
     assert_eq!(run(&plain(), 1), Origin::Compiled);
     assert_eq!(run(&plain(), 1), Origin::Disk);
     assert_eq!(run(&rig.engine(), 1), Origin::Disk);
-    // The outline of the program serves both.
+    // The manifest of the program serves both.
     assert_eq!(rig.store().size().1, 3);
 }
 
@@ -229,9 +258,9 @@ fn the_command_shows_the_cache() {
         text.contains("saxpy (rows of local ids): in the cache as "),
         "{text}"
     );
-    let outline = format!("{zebin} (outline of the program): ");
+    let manifest = format!("{zebin} (manifest of the program): ");
     assert!(
-        text.starts_with(&format!("{outline}in the cache as ")),
+        text.starts_with(&format!("{manifest}in the cache as ")),
         "{text}"
     );
     let (_, text) = why(&["--oob", "trap"]);

@@ -99,7 +99,7 @@ fn kills(count: u32) {
         child.kill().unwrap();
         child.wait().unwrap();
         let entries = rig.store().entries();
-        // Each kernel is a program of its own, with an outline.
+        // Each kernel is a program of its own, with a manifest.
         absent += 2 * kernels as usize - entries.len();
         for entry in entries {
             assert!(entry.contents.is_ok(), "kill {i}: {entry:?}");

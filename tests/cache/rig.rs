@@ -129,7 +129,7 @@ impl Tally {
     pub fn of(kind: EntryKind) -> Tally {
         let name = match kind {
             EntryKind::Code => "code",
-            EntryKind::Outline => "outline",
+            EntryKind::Manifest => "manifest",
         };
         Tally(name, BTreeMap::new())
     }

@@ -31,6 +31,6 @@ fn binaries_run() {
     fs::write(file, b"CISA\x05\x00").unwrap();
     let failed = visa_jit(&["list", file]);
     assert_eq!(failed.code, 3, "{}", failed.stderr);
-    let why = "binary vISA of version 5.0; versions 3.4 to 4.1 are supported";
+    let why = "binary vISA of version 5.0 is not known; versions 3.4 to 4.1 are supported";
     assert!(failed.stderr.contains(why), "{}", failed.stderr);
 }

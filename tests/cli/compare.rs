@@ -49,7 +49,7 @@ fn strategies_are_compared() {
     for (wrong, says) in [
         (
             &["--sweep", "width=1"][..],
-            "regalloc, masks, halves, dispatch, no-pass",
+            "regalloc, masks, split-accesses, dispatch, no-pass",
         ),
         (&["--sweep", "codegen=fast"], "none, speed"),
         (&["--baseline", "x"], "`cranelift speed`"),

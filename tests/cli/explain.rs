@@ -39,7 +39,7 @@ impl Explained {
 fn shapes_of_addresses_and_why() {
     let gather = Explained::of_launch("gather", "gather", &[]);
     // Threads are half full; under masks all lanes are asked for at once.
-    assert_eq!(gather.count("arbitrary", "lanes", "whole"), 2);
+    assert_eq!(gather.count("arbitrary", "lanes", "all-lanes"), 2);
     let full = Explained::new("gather", "gather", &["--global", "64", "--local", "64"]);
     assert_eq!(full.count("arbitrary", "lanes", "lanes"), 2);
     assert!(gather.says("accesses", "why", "comes from memory, line 105"));
@@ -73,7 +73,7 @@ fn passes_that_are_left_out_decide_nothing() {
     let all = mandelbrot(&[]);
     assert!(all.says("masks", "what", mask));
     assert!(all.says("split", "what", "runs in 2 strips"));
-    let without = mandelbrot(&["--no-pass", "masks", "--no-pass", "strips"]);
+    let without = mandelbrot(&["--no-pass", "masks", "--no-pass", "strip-mine"]);
     assert!(!without.says("masks", "what", mask));
     assert_eq!(without.0["split"].as_array().unwrap().len(), 0);
     let naive = Explained::of_launch("sgemm", "sgemm_naive", &[]);
@@ -92,7 +92,7 @@ fn text_names_lines_and_instructions() {
         "gather: code of cranelift for other launches",
         "  line 111   gather4_scaled.R (M1, 16) T6 0x0:ud V0060.0 V0062.0\n    load.surface.i32x1, 16 lanes\n    arbitrary: ",
         "16 scalars; one bounds test for all lanes; where it fails, one for each",
-        "bounds tests: 4 tested, 2 whole",
+        "bounds tests: 2 all-lanes, 4 tested",
         "loads and stores of spilled values",
     ] {
         assert!(text.contains(part), "{part}: {text}");
@@ -127,8 +127,8 @@ fn halves_share_tests_of_bounds_or_not() {
 
 #[test]
 fn halves_that_are_one_name_both_lines() {
-    let whole = Explained::of_launch("gather", "gather", &["--halves", "whole"]);
-    let accesses = whole.0["accesses"].as_array().unwrap();
+    let merged = Explained::of_launch("gather", "gather", &["--split-accesses", "merge"]);
+    let accesses = merged.0["accesses"].as_array().unwrap();
     let lines: Vec<_> = accesses
         .iter()
         .map(|a| (&a["line"], &a["upper_lines"]))
@@ -139,7 +139,7 @@ fn halves_that_are_one_name_both_lines() {
             .all(|(line, upper)| upper[0].as_u64() > line.as_u64() && upper[1].is_null()),
         "{lines:?}"
     );
-    let apart = Explained::of_launch("gather", "gather", &["--halves", "apart"]);
+    let apart = Explained::of_launch("gather", "gather", &["--split-accesses", "keep"]);
     let accesses = apart.0["accesses"].as_array().unwrap();
     assert_eq!((accesses.len(), lines.len()), (6, 3));
     assert!(accesses.iter().all(|a| a["upper_lines"][0].is_null()));

@@ -48,6 +48,21 @@ fn a_failed_assertion_is_a_fault() {
     assert!(output.stderr.contains("an assertion of the kernel fails"));
 }
 
+/// Version 22.43 does not know the function of assertions, and leaves a call of it through an address that the launcher would have to
+/// fill in. `assert_range` of tests/kernels/assert.cl by itself, for pvc.
+#[test]
+fn assertions_of_the_old_compiler_are_refused() {
+    let file = "tests/cli/assert_22.zebin";
+    let args = ["run", file, "--kernel", "assert_range", "--global", "7"];
+    let buffers = ["--arg", "zero:28", "--arg", "iota:i32:7", "--arg", "i32:6"];
+    for backend in ["cranelift", "interp"] {
+        let output = visa_jit(&[&args[..], &buffers, &["--backend", backend]].concat());
+        assert_eq!(output.code, 3, "{}", output.stderr);
+        let why = "address of `__devicelib_assert_fail`, which is neither a function nor a program-scope variable of the file";
+        assert!(output.stderr.contains(why), "{}", output.stderr);
+    }
+}
+
 /// A zebin for a device that is later than this program: named, with what is known and the option that decides.
 #[test]
 fn an_unknown_device_needs_the_option() {
@@ -138,7 +153,8 @@ fn disassembly_of_functions_is_one_file() {
     let text = ok(&["disasm", file]).stdout;
     let versions = text.lines().filter(|line| line.starts_with(".version"));
     assert_eq!(versions.count(), 1);
-    let modules = visa_jit::front::text::parse_all("text", &text).unwrap();
+    let modules =
+        visa_jit::front::text::parse_all("text", &text, visa_jit::Versions::Known).unwrap();
     let kinds = |kind| modules.iter().filter(|m| m.kind == kind).count();
     assert!(kinds(ModuleKind::Kernel) > 1 && kinds(ModuleKind::Function) > 1);
     assert!(modules.iter().all(|m| m.version == modules[0].version));

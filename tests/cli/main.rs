@@ -24,6 +24,7 @@ mod readme;
 mod strategies;
 #[path = "../tools/mod.rs"]
 mod tools;
+mod versions;
 
 const SAXPY: &str = "tests/kernels/bin/skl/saxpy.zebin";
 /// y = 0 … 7, x = 10, a = 2.

@@ -1,17 +1,15 @@
-//! What the documentation shows is true: the command that `README.md` opens with prints what it says, and the table of
-//! instructions in `docs/support.md` counts what the instruction table holds. `BLESS=1` rewrites the table.
+//! What the documentation shows is true: the command that `README.md` opens with prints what it says, and tables in
+//! `docs` say what the instruction table and the table of strategies hold. `BLESS=1` rewrites these tables.
 
 use std::fmt::Write as _;
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
+use visa_jit::backend::AXES;
 use visa_jit::isa::{Family, Opcode, OpcodeInfo, Status};
 
 const README: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..", "/README.md");
-const SUPPORT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..", "/docs/support.md");
-/// Around the table.
-const FROM: &str = "<!-- opcodes -->\n";
-const TO: &str = "<!-- /opcodes -->";
 
 /// The text between two markers, markers excluded.
 fn between<'a>(text: &'a str, from: &str, to: &str) -> &'a str {
@@ -74,25 +72,47 @@ fn short(row: &OpcodeInfo) -> String {
 
 #[test]
 fn the_table_of_instructions_is_fresh() {
-    let text = fs::read_to_string(SUPPORT).unwrap();
-    let old = between(&text, FROM, TO);
-    let new = table();
+    is_fresh("docs/support.md", "opcodes", &table());
+}
+
+/// Axes of strategies, as `compare --sweep` takes them.
+fn axes() -> String {
+    let mut out = String::from("\n| axis | what it is for | values |\n|---|---|---|\n");
+    for axis in AXES {
+        let values = axis.values.iter();
+        let values: Vec<_> = values
+            .map(|(name, does)| format!("`{name}`: {does}"))
+            .collect();
+        let (name, help, values) = (axis.name, axis.help, values.join("<br>"));
+        let _ = writeln!(out, "| `{name}` | {help} | {values} |");
+    }
+    out + "| `no-pass` | Passes of visa-jit to leave out | `none`, or the name of a pass, such as `gvn` |\n\n"
+}
+
+#[test]
+fn the_table_of_axes_is_fresh() {
+    is_fresh("docs/performance.md", "axes", &axes());
+}
+
+/// The part of a document between `<!-- NAME -->` and `<!-- /NAME -->` is this; `BLESS=1` writes it there.
+fn is_fresh(document: &str, name: &str, part: &str) {
+    let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).join(document);
+    let text = fs::read_to_string(&path).unwrap();
+    let (from, to) = (format!("<!-- {name} -->\n"), format!("<!-- /{name} -->"));
     if std::env::var_os("BLESS").is_some() {
-        let (head, tail) = text.split_once(FROM).unwrap();
-        let tail = tail.split_once(TO).unwrap().1;
-        fs::write(SUPPORT, format!("{head}{FROM}{new}{TO}{tail}")).unwrap();
+        let (head, tail) = text.split_once(&from).unwrap();
+        let tail = tail.split_once(&to).unwrap().1;
+        fs::write(path, format!("{head}{from}{part}{to}{tail}")).unwrap();
     } else {
-        assert!(
-            old == new,
-            "docs/support.md is stale; BLESS=1 rewrites its table"
-        );
+        let fresh = between(&text, &from, &to) == part;
+        assert!(fresh, "{document} is stale; BLESS=1 rewrites its table");
     }
 }
 
 /// `docs/decisions.md` names code and tests; a test in a file is `path::function`.
 #[test]
 fn decisions_name_code_and_tests_that_exist() {
-    let root = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
+    let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
     let text = fs::read_to_string(root.join("docs/decisions.md")).unwrap();
     let mut missing = Vec::new();
     let mut rows = 0;
@@ -123,4 +143,41 @@ fn decisions_name_code_and_tests_that_exist() {
     }
     assert!(rows > 40, "{rows}");
     assert!(missing.is_empty(), "{missing:?}");
+}
+
+/// Comments and documents name sections of the guide to vISA as `docs/visa.md, "Section"`.
+#[test]
+fn sections_of_the_guide_exist() {
+    let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
+    let guide = fs::read_to_string(root.join("docs/visa.md")).unwrap();
+    let sections: Vec<&str> = guide
+        .lines()
+        .filter_map(|line| line.strip_prefix("## "))
+        .collect();
+    let mut named = 0;
+    let mut folders = vec![
+        root.join("src"),
+        root.join("runtime/src"),
+        root.join("tests/edges"),
+    ];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|ending| ending == "rs") {
+                let text = fs::read_to_string(&path).unwrap();
+                for rest in text.split("(docs/visa.md, ").skip(1) {
+                    let section = between(rest, "\"", "\"");
+                    assert!(
+                        sections.contains(&section),
+                        "{}: no section {section:?}",
+                        path.display()
+                    );
+                    named += 1;
+                }
+            }
+        }
+    }
+    assert!(named > 20, "{named} references found");
 }

@@ -148,7 +148,7 @@ impl Turn {
         Turn { a, own }
     }
 
-    /// What a thread of the pair loads. Behind its half of A there is something else.
+    /// What a thread of the pair loads. After its half of A there is something else.
     fn input(&self, s: &Shape, side: usize) -> Vec<u32> {
         let dwords = (s.repeat * s.k() * width(s.precisions[1])).div_ceil(32) as usize;
         let first = (dwords.div_ceil(LANES).div_ceil(2) * LANES).min(dwords);
@@ -323,7 +323,7 @@ fn pairs_go_their_own_ways() {
     }
 }
 
-/// The line of the instruction that a launch of so many threads in a group ends at, on every engine.
+/// The line of the instruction that a launch of a given number of threads in a group ends at, on every engine.
 fn alone(statements: &str, threads: u32) -> u32 {
     let s = shape(["s8", "s8"], 2, "d");
     let text = kernel(&s, 2, statements);

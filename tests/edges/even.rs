@@ -16,7 +16,7 @@ const LESS: Effort = Effort {
     ..ALL
 };
 
-/// Strides for accesses of so many bytes a lane, in whole `unit`s.
+/// Strides for accesses of a given number of bytes a lane, in whole `unit`s.
 fn strides(bytes: i64, unit: i64, store: bool) -> Vec<i64> {
     let mut all = vec![bytes, bytes + unit, -bytes, 4 * bytes];
     if !store {

@@ -280,7 +280,7 @@ pub const MESSAGES: [Message; 34] = [
         2,
         "lsc_atomic_iadd.tgm {x} D:d16c32 ss(0x40)[U, V, R]:a32 A %null",
     ),
-    // Descriptors of three coordinates, which lie behind each other, and the operand behind them.
+    // Descriptors of three coordinates, which lie after each other, and the operand after them.
     message(
         Action::Read,
         Platform::Pvc,
@@ -385,7 +385,7 @@ struct Case {
     data: Vec<u8>,
 }
 
-/// A coordinate along an axis of so many texels.
+/// A coordinate along an axis of a given number of texels.
 fn coordinate(rng: &mut Rng, size: u32, kind: u32) -> u32 {
     match kind {
         0..=3 => rng.word_below(size.max(1)),
@@ -599,7 +599,7 @@ impl Model {
         }
     }
 
-    /// One channel of the texels around a point a quarter of a texel behind the first corner of one: it and its neighbours
+    /// One channel of the texels around a point a quarter of a texel after the first corner of one: it and its neighbours
     /// before it, lower left first and round.
     fn four(
         &mut self,

@@ -1,4 +1,4 @@
-//! Loads and stores described by where lanes find their elements: VISA.md 2.6 as data.
+//! Loads and stores described by where lanes find their elements: the section "Memory" of docs/visa.md, as data.
 
 use super::machine::{Case, Machine, Space};
 

@@ -1,5 +1,5 @@
 //! `media_ld` and `media_st` on images flush against unreadable pages: any block at any place, from before the first byte to
-//! behind the last, in code that all, some or no lanes come to. Beyond the edges the nearest texel is read again, and nothing is
+//! after the last, in code that all, some or no lanes come to. Beyond the edges the nearest texel is read again, and nothing is
 //! written; there is no fault.
 
 use visa_jit::isa::Platform;
@@ -42,7 +42,7 @@ const BLOCKS: [(u32, u32); 9] = [
 ];
 
 /// Rows of a block: the modifier of instructions, bits 10:8 of descriptors, and which rows of a surface they are, from one on and
-/// so many apart.
+/// this far apart.
 const ROWS: [(&str, u32, [i64; 2]); 4] = [
     ("nomod", 0, [0, 1]),
     ("top", 6, [0, 2]),
@@ -58,7 +58,7 @@ const DATA: usize = 256;
 
 fn kernel(platform: Platform, opcode: &str, (width, height): (u32, u32), rows: usize) -> String {
     let (modifier, bits, _) = ROWS[rows];
-    // The surface of a plane is so many entries behind the first.
+    // The surface of a plane is a given number of entries after the first.
     let plane = (width + height) % (IMAGE + 1);
     let first = match opcode.starts_with("raw") {
         true => 0,
@@ -96,7 +96,7 @@ fn kernel(platform: Platform, opcode: &str, (width, height): (u32, u32), rows: u
     )
 }
 
-/// First byte or row of a block of so many in so many.
+/// First byte or row of a block, by its size and the size of the surface.
 fn place(rng: &mut Rng, block: u32, size: u32, n: u32) -> i32 {
     let (block, size) = (block as i32, size as i32);
     match n % 8 {

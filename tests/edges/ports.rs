@@ -31,7 +31,7 @@ fn entry(space: Space, coherent: bool) -> u32 {
     }
 }
 
-/// A message whose first source has so many bytes, and what it writes so many: bits 28:25 say the registers of the first.
+/// A message with these numbers of bytes in its first source and in its result: bits 28:25 say the registers of the first.
 fn message(p: Platform, port: u32, desc: u32, bytes: [u32; 2]) -> Sent {
     let registers = bytes.map(|b| b.div_ceil(p.grf_bytes()));
     (port, desc | registers[0] << 25, port, registers)

@@ -1,7 +1,7 @@
 //! Fault records of both engines are the same, field by field and in the same order: every message, in groups of several
 //! threads with a partial last one.
 
-use visa_jit::backend::{HalfAccesses, OobPolicy, Strategy};
+use visa_jit::backend::{OobPolicy, SplitAccesses, Strategy};
 use visa_jit::isa::Platform;
 use visa_jit::{Engine, EngineOptions, Launch, Report};
 use visa_runtime::LaunchStatus;
@@ -170,7 +170,7 @@ fn kernel_in_halves(message: &str) -> String {
 fn halves_that_are_one_record_the_same_faults() {
     let engine = |interpret: bool, halves| {
         let mut strategy = Strategy::default();
-        strategy.tuning.halves = halves;
+        strategy.tuning.split_accesses = halves;
         Engine::with_options(EngineOptions {
             memory_bytes: 1 << 20,
             interpret: interpret.then(Default::default),
@@ -179,8 +179,8 @@ fn halves_that_are_one_record_the_same_faults() {
         })
         .unwrap()
     };
-    let interpreted = engine(true, HalfAccesses::Auto);
-    let compiled = [HalfAccesses::Whole, HalfAccesses::Auto].map(|halves| engine(false, halves));
+    let interpreted = engine(true, SplitAccesses::Auto);
+    let compiled = [SplitAccesses::Merge, SplitAccesses::Auto].map(|halves| engine(false, halves));
     let mut made_one = 0;
     for message in MESSAGES.iter().filter(|m| m.contains("(M1, 16)")) {
         let text = kernel_in_halves(message);

@@ -94,7 +94,7 @@ fn lsc_vectors_of_eight_lanes() {
 .decl TO v_type=G type=uq num_elts=16 align=GRF
 .decl DATA v_type=G type=ud num_elts=32 align=GRF
 ";
-        // The second component is one register behind the first on both: 8 lanes of 32 bytes, 16 of 64.
+        // The second component is one register after the first on both: 8 lanes of 32 bytes, 16 of 64.
         let body = "
     mov (M1, 8) WORD(0,0)<1> IDS(0,0)<1;1,0>
     mul (M1, 8) LONG(0,0)<1> WORD(0,0)<1;1,0> 0x8:ud

@@ -79,7 +79,8 @@ fn run_lines(path: &Path, engine: &str, lines: &mut BTreeMap<Opcode, usize>) {
         return;
     }
     let mut held: BTreeMap<Opcode, usize> = BTreeMap::new();
-    let modules = parse_all("file", &text).unwrap_or_else(|e| panic!("{}: {e:?}", path.display()));
+    let modules = parse_all("file", &text, visa_jit::Versions::Known)
+        .unwrap_or_else(|e| panic!("{}: {e:?}", path.display()));
     for inst in modules.iter().flat_map(|m| &m.insts) {
         *held.entry(inst.op).or_default() += 1;
     }

@@ -474,7 +474,7 @@ fn run_sha256(t: &Target) {
         let n = size.0 as usize;
         let messages: Vec<u32> = (0..n)
             .flat_map(|_| {
-                // Any length that pads to so many blocks.
+                // Any length that pads to a given number of blocks.
                 let length = 64 * (blocks - 1) + rng.word_below(56);
                 sha256::pad(&rng.bytes(length as usize))
             })

@@ -329,7 +329,7 @@ pub fn states(normalized: bool) -> Vec<SamplerState> {
 }
 
 /// Coordinates in steps that single precision multiplies exactly, so that no texel is missed by rounding; inside of the image
-/// where what is outside is nobody's business.
+/// where what is outside does not matter.
 pub fn spots(picture: &Picture, state: SamplerState, rng: &mut Rng, count: usize) -> Vec<[f32; 3]> {
     let extents = picture.shape.extents();
     let mut one = |k: usize| {

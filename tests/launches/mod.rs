@@ -9,7 +9,7 @@ use std::sync::Barrier;
 use std::thread;
 
 use crate::reference::{linear, reduce, sort};
-use visa_jit::backend::{BackendKind, Bounds, Choice, HalfAccesses, OobPolicy, Strategy};
+use visa_jit::backend::{BackendKind, Bounds, Choice, OobPolicy, SplitAccesses, Strategy};
 use visa_jit::interp::InterpOptions;
 use visa_jit::{Engine, EngineOptions, Kernel, Launch, Origin, Program};
 use visa_test_common::Rng;
@@ -378,12 +378,13 @@ fn engine_of(strategy: Option<Strategy>) -> Engine {
 /// Engines of all code generators that there are, with each choice about halves.
 fn engines_by_halves() -> Vec<(Strategy, Engine)> {
     let there = BackendKind::ALL
-        .into_iter()
+        .iter()
+        .copied()
         .filter(|b| b.available().is_ok());
-    let choices = there.flat_map(|backend| HalfAccesses::ALL.iter().map(move |&h| (backend, h)));
+    let choices = there.flat_map(|backend| SplitAccesses::ALL.iter().map(move |&h| (backend, h)));
     let engine = |(backend, halves)| {
         let mut strategy = Strategy::from(backend);
-        strategy.tuning.halves = halves;
+        strategy.tuning.split_accesses = halves;
         (strategy, engine_of(Some(strategy)))
     };
     choices.map(engine).collect()
@@ -434,11 +435,11 @@ fn which_halves_are_made_one() {
         };
         // Loads of indices, loads of what they say, and stores.
         let [records, singles, reported, scattered] =
-            match (strategy.tuning.halves, strategy.backend) {
-                (HalfAccesses::Apart, _) => [6, 6, 6, 6],
-                (HalfAccesses::Whole, _) => [3, 3, 3, 3],
-                (HalfAccesses::Auto, BackendKind::Cranelift) => [5, 6, 5, 6],
-                (HalfAccesses::Auto, BackendKind::Llvm) => [5, 5, 5, 5],
+            match (strategy.tuning.split_accesses, strategy.backend) {
+                (SplitAccesses::Keep, _) => [6, 6, 6, 6],
+                (SplitAccesses::Merge, _) => [3, 3, 3, 3],
+                (SplitAccesses::Auto, BackendKind::Cranelift) => [5, 6, 5, 6],
+                (SplitAccesses::Auto, BackendKind::Llvm) => [5, 5, 5, 5],
             };
         let (zero, report) = (OobPolicy::ReadZeroSkipWrite, OobPolicy::Report);
         for (name, oob, want) in [
@@ -460,10 +461,7 @@ fn which_halves_are_made_one() {
 fn work_in_front_of_stores_is_compiled_once() {
     let bytes = |bounds| {
         let options = EngineOptions {
-            strategy: Strategy {
-                bounds,
-                ..Strategy::default()
-            },
+            strategy: Strategy::default().tuned(|t| t.bounds = bounds),
             ..EngineOptions::default()
         };
         let engine = Engine::with_options(options).unwrap();

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-/// `print_hello` on so many items.
+/// `print_hello` on a given number of items.
 pub fn hello(items: u32) -> String {
     (0..items).step_by(3).fold(String::new(), |mut text, i| {
         let _ = writeln!(text, "lane {i} of {items}");

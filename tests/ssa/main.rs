@@ -4,10 +4,10 @@ mod eval;
 #[path = "gen.rs"]
 mod generate;
 mod golden;
-mod halves;
+mod merge_splits;
 mod observe;
+mod pairs;
 mod random;
-mod strips;
+mod strip_mine;
 mod text;
-mod twins;
 mod verify;

@@ -34,7 +34,7 @@ fn the_pipeline_keeps_the_meaning() {
     }
 }
 
-/// The passes as they run, with those that run again behind others.
+/// The passes as they run, with those that run again after others.
 #[test]
 fn optimised_functions_keep_the_meaning() {
     let mut again = 0;
@@ -45,7 +45,7 @@ fn optimised_functions_keep_the_meaning() {
         for s in [seed, seed + 1] {
             assert!(observe(&f, s) == observe(&g, s), "seed {seed}\n{f}\n{g}");
         }
-        let behind = stats.windows(2).filter(|w| w[0].name == "rows");
+        let behind = stats.windows(2).filter(|w| w[0].name == "split-rows");
         again += behind.filter(|w| w[1].name == "uniform").count();
     }
     assert!(again > 100, "{again} functions cut into rows");

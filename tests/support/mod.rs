@@ -12,7 +12,7 @@ use std::fmt::{Debug, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use visa_jit::backend::{BackendKind, Dispatch, OobPolicy, OptLevel};
+use visa_jit::backend::{BackendKind, CodegenEffort, Dispatch, OobPolicy};
 use visa_jit::interp::InterpOptions;
 use visa_jit::passes::PassOptions;
 use visa_jit::passes::pipeline::PASSES;
@@ -61,7 +61,7 @@ pub const SWEEP: (u32, u32) = (333, 32);
 /// tests of the first device run then.
 const KERNELS_ENV: &str = "VISA_JIT_TEST_KERNELS";
 
-/// Launches of at most so many work-items also run on the interpreter, which must leave the same bytes.
+/// Launches of at most this many work-items also run on the interpreter, which must leave the same bytes.
 const INTERPRETED: u64 = 400;
 
 /// The file whose kernels keep state from launch to launch: compiled code runs them more often.
@@ -196,7 +196,7 @@ fn narrowed() -> EngineOptions {
         match PASSES.iter().find(|pass| pass.0 == name) {
             Some(pass) => drop(options.passes.disabled.insert(pass.0)),
             None if name == "all" => options.passes = PassOptions::none(),
-            None if name == "opt" => options.strategy.opt = OptLevel::None,
+            None if name == "opt" => options.strategy.tuning.codegen = CodegenEffort::None,
             None => panic!("no pass `{name}` to leave out"),
         }
     }
@@ -437,7 +437,7 @@ impl<'a> Job<'a> {
         self
     }
 
-    /// Runs on so many threads in the first place: for results that depend on the order of groups.
+    /// Runs on this many threads first: for results that depend on the order of groups.
     #[must_use]
     pub fn workers(mut self, workers: usize) -> Self {
         self.workers = workers;
@@ -639,7 +639,7 @@ impl<'a> Job<'a> {
     }
 }
 
-/// True for the bytes of a NaN of a float type of that size; the payload is nobody's.
+/// True for the bytes of a NaN of a float type of that size; the payload does not count.
 fn is_nan(bytes: &[u8]) -> bool {
     match *bytes {
         [a, b] => u16::from_le_bytes([a, b]) & 0x7FFF > 0x7C00,
@@ -764,7 +764,7 @@ impl Done<'_> {
         self
     }
 
-    /// Where a result comes from, when the buffer has so many results for each item.
+    /// Where a result comes from, when the buffer has a given number of results for each item.
     fn inputs_at(&self, index: usize, length: usize) -> String {
         let items = self.job.global.iter().product::<u32>() as usize;
         if items == 0 || !length.is_multiple_of(items) {

@@ -52,7 +52,7 @@ fn code_has_lines_of_visa_and_source() {
             lines.source().at(line)
         };
         let file = "/src/lines.cl";
-        // The function's text is behind the kernel's.
+        // The function's text is after the kernel's.
         assert_eq!(
             named("xor ("),
             Some((file, line("return r ^"))),

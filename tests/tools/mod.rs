@@ -6,7 +6,7 @@ mod lines;
 #[cfg(target_os = "linux")]
 mod perf;
 
-use visa_jit::backend::BackendKind;
+use visa_jit::backend::{BackendKind, Choice as _};
 use visa_jit::{Engine, EngineOptions, Kernel};
 
 /// Compiled from `tests/tools/lines.cl` with debug information.
@@ -23,7 +23,7 @@ fn options(backend: BackendKind) -> EngineOptions {
 
 /// The code generators of this build.
 fn backends() -> Vec<BackendKind> {
-    let all = BackendKind::ALL.into_iter();
+    let all = BackendKind::ALL.iter().copied();
     all.filter(|b| cfg!(feature = "llvm-codegen") || *b == BackendKind::Cranelift)
         .collect()
 }

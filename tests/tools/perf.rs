@@ -76,7 +76,7 @@ fn report(dir: &Path, data: &str) -> String {
     text(&perf(dir, &args).unwrap())
 }
 
-/// The share of a function in percent, and the first word of the file that it is in. Columns behind the symbol differ.
+/// The share of a function in percent, and the first word of the file that it is in. Columns after the symbol differ.
 fn share(report: &str, symbol: &str) -> Option<(f64, String)> {
     let line = report
         .lines()

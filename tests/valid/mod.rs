@@ -12,7 +12,7 @@ use visa_jit::front::text::parse;
 use visa_jit::isa::{
     Classes, Form, Opcode, OpcodeInfo, Platform, PredKind, Status, Type, TypeClass,
 };
-use visa_jit::module::{Body, Dst, Module, PredId, Src, SurfaceId};
+use visa_jit::module::{Body, Dst, Inst, Module, OperandMut, PredId, Src, SurfaceId};
 use visa_jit::valid::{Target, validate};
 
 mod sends;
@@ -209,36 +209,24 @@ fn samples() -> BTreeMap<Opcode, Sample> {
     out
 }
 
-/// Sources and destinations that are written with a region, of any body.
-fn sources(body: &mut Body) -> Vec<&mut Src> {
-    use visa_jit::module::{MemKind, Svm};
-    match body {
-        Body::Alu(a) => a.srcs.iter_mut().collect(),
-        Body::SwitchJmp { index, .. } => vec![index],
-        Body::Ifcall { addr, .. } => vec![addr],
-        Body::Wait(s) => vec![s],
-        Body::Nbarrier { id, step } => [id].into_iter().chain(step.operands_mut()).collect(),
-        Body::RawSend(r) => vec![&mut r.ex_desc, &mut r.desc],
-        Body::Svm(Svm::Block { addr, .. }) => vec![addr],
-        Body::Svm(Svm::Gather4Scaled { base, .. }) => vec![base],
-        Body::Mem(m) => match &mut m.kind {
-            MemKind::Oword { offset, .. } => vec![offset],
-            MemKind::Media { x, y, .. } => vec![x, y],
-            MemKind::Gather { global, .. }
-            | MemKind::Gather4Scaled { global, .. }
-            | MemKind::GatherScaled { global, .. } => vec![global],
-            _ => Vec::new(),
-        },
-        _ => Vec::new(),
-    }
+/// Sources that rows say the classes of.
+fn sources(inst: &mut Inst) -> Vec<&mut Src> {
+    let mut all = Vec::new();
+    let sampler = matches!(inst.body, Body::Sample(_));
+    inst.operands_mut(|operand| match operand {
+        OperandMut::Src(s) | OperandMut::Scalar(s) if !sampler => all.push(s),
+        _ => {}
+    });
+    all
 }
 
-fn destinations(body: &mut Body) -> Vec<&mut Dst> {
-    match body {
-        Body::Alu(a) => [&mut a.dst].into_iter().chain(&mut a.dst2).collect(),
-        Body::Faddr { dst, .. } => vec![dst],
-        _ => Vec::new(),
-    }
+fn destinations(inst: &mut Inst) -> Vec<&mut Dst> {
+    let mut all = Vec::new();
+    inst.operands_mut(|operand| match operand {
+        OperandMut::Dst(d) | OperandMut::ScalarDst(d) => all.push(d),
+        _ => {}
+    });
+    all
 }
 
 /// Operands of each class, for sources.
@@ -317,12 +305,12 @@ fn wrong_classes(op: Opcode, sample: &Sample) -> usize {
         count += 1;
     };
     let mut copy = good.clone();
-    let n = sources(&mut copy.insts[AT].body).len();
+    let n = sources(&mut copy.insts[AT]).len();
     for i in 0..n {
         for (class, operand) in source_operands(&general_source()) {
             if !allowed(row, false, i).has(class) {
                 let mut bad = good.clone();
-                *sources(&mut bad.insts[AT].body)[i] = operand;
+                *sources(&mut bad.insts[AT])[i] = operand;
                 try_one(
                     format!("source {i}, {:?}", class.names()),
                     bad,
@@ -331,12 +319,12 @@ fn wrong_classes(op: Opcode, sample: &Sample) -> usize {
             }
         }
     }
-    let n = destinations(&mut copy.insts[AT].body).len();
+    let n = destinations(&mut copy.insts[AT]).len();
     for i in 0..n {
         for (class, operand) in destination_operands(&good) {
             if !allowed(row, true, i).has(class) {
                 let mut bad = good.clone();
-                *destinations(&mut bad.insts[AT].body)[i] = operand;
+                *destinations(&mut bad.insts[AT])[i] = operand;
                 try_one(
                     format!("destination, {:?}", class.names()),
                     bad,
@@ -430,16 +418,16 @@ fn wrong_types(op: Opcode, sample: &Sample) -> usize {
             let bad = module(&line).unwrap_or_else(|e| panic!("{e}"));
             let broken = {
                 let mut copy = bad.clone();
-                let body = &mut copy.insts[AT].body;
+                let inst = &mut copy.insts[AT];
                 let ty_of = |v| bad.vars.ty(v);
-                let srcs: Vec<Option<Type>> = sources(body)
+                let srcs: Vec<Option<Type>> = sources(inst)
                     .iter()
                     .map(|s| match s {
                         Src::General { origin, .. } => ty_of(origin.var),
                         _ => None,
                     })
                     .collect();
-                let dst = destinations(body).iter().find_map(|d| match d {
+                let dst = destinations(inst).iter().find_map(|d| match d {
                     Dst::General { origin, .. } => ty_of(origin.var),
                     _ => None,
                 });

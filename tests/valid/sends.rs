@@ -71,7 +71,7 @@ fn inst(k: &ValidKernel) -> &Inst {
     k.module().insts.iter().rev().nth(1).expect("a line")
 }
 
-/// A number behind some text, and where it ends.
+/// A number after some text, and where it ends.
 fn number(text: &str, behind: &str) -> Option<(u32, usize)> {
     let at = text.find(behind)? + behind.len();
     let digits = text[at..].find(|c: char| !c.is_ascii_digit())?;

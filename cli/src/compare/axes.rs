@@ -1,98 +1,66 @@
 //! Axes of strategies, and their combinations.
 
+use std::fmt::Write as _;
 use std::str::FromStr;
 
 use crate::exit::Failure;
-use visa_jit::backend::{
-    BackendKind, Bounds, Cpu, Dispatch, Gather, HalfAccesses, Masks, OptLevel, PassLevel, RegAlloc,
-    VectorWidth,
-};
+use visa_jit::backend::{self, AXES, BackendKind, Choice as _};
 use visa_jit::engine::EngineOptions;
 use visa_jit::passes::pipeline::PASSES;
 
 /// What `--sweep` can vary.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 enum Kind {
-    Backend,
-    Codegen,
-    Opt,
-    Gather,
-    Bounds,
-    VectorWidth,
-    Cpu,
-    RegAlloc,
-    Masks,
-    Halves,
-    Dispatch,
+    /// A choice of the code generator.
+    Strategy(&'static backend::Axis),
+    /// Passes to leave out.
     NoPass,
 }
 
-const KINDS: [(&str, Kind); 12] = [
-    ("backend", Kind::Backend),
-    ("codegen", Kind::Codegen),
-    ("opt", Kind::Opt),
-    ("gather", Kind::Gather),
-    ("bounds", Kind::Bounds),
-    ("vector-width", Kind::VectorWidth),
-    ("cpu", Kind::Cpu),
-    ("regalloc", Kind::RegAlloc),
-    ("masks", Kind::Masks),
-    ("halves", Kind::Halves),
-    ("dispatch", Kind::Dispatch),
-    ("no-pass", Kind::NoPass),
-];
+/// Names of the axes, in the order that help and errors list them.
+fn names() -> impl Iterator<Item = &'static str> {
+    AXES.iter().map(|axis| axis.name).chain(["no-pass"])
+}
+
+/// What the option says of itself.
+pub fn help() -> String {
+    let mut help =
+        "Values of an axis to try; all combinations of several axes run. Axes:".to_owned();
+    for axis in AXES {
+        let values = axis.values.iter().map(|(name, _)| *name);
+        let values: Vec<_> = values.filter(|name| *name != "off").collect();
+        let _ = write!(help, " {}={}", axis.name, values.join(","));
+    }
+    help + " no-pass=none,NAME (passes of visa-jit to leave out)"
+}
 
 impl Kind {
+    fn named(name: &str) -> Option<Kind> {
+        let found = backend::Axis::named(name).map(Kind::Strategy);
+        found.or((name == "no-pass").then_some(Kind::NoPass))
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Strategy(axis) => axis.name,
+            Kind::NoPass => "no-pass",
+        }
+    }
+
     /// Values it can have.
     fn legal(self) -> Vec<&'static str> {
         match self {
-            Kind::Backend => BackendKind::ALL.map(BackendKind::name).to_vec(),
-            Kind::Codegen => OptLevel::ALL.map(OptLevel::name).to_vec(),
-            Kind::Opt => PassLevel::ALL.map(PassLevel::name).to_vec(),
-            Kind::Gather => Gather::ALL.map(Gather::name).to_vec(),
-            Kind::Bounds => Bounds::ALL.map(Bounds::name).to_vec(),
-            Kind::VectorWidth => names::<VectorWidth>(),
-            Kind::Cpu => names::<Cpu>(),
-            Kind::RegAlloc => names::<RegAlloc>(),
-            Kind::Masks => names::<Masks>(),
-            Kind::Halves => names::<HalfAccesses>(),
-            Kind::Dispatch => names::<Dispatch>(),
+            Kind::Strategy(axis) => axis.values.iter().map(|(name, _)| *name).collect(),
             Kind::NoPass => std::iter::once("none")
                 .chain(PASSES.iter().map(|(name, _)| *name))
                 .collect(),
         }
     }
 
-    /// Sets it in the options of an engine.
+    /// Sets it in the options of an engine, to a value that is legal.
     fn set(self, options: &mut EngineOptions, value: &str) {
-        let strategy = &mut options.strategy;
         match self {
-            Kind::Backend => {
-                let found = BackendKind::ALL.into_iter().find(|k| k.name() == value);
-                strategy.backend = found.unwrap_or_default();
-            }
-            Kind::Codegen => {
-                let found = OptLevel::ALL.into_iter().find(|l| l.name() == value);
-                strategy.opt = found.unwrap_or_default();
-            }
-            Kind::Opt => {
-                let found = PassLevel::ALL.into_iter().find(|l| l.name() == value);
-                strategy.passes = found.unwrap_or_default();
-            }
-            Kind::Gather => {
-                let found = Gather::ALL.into_iter().find(|g| g.name() == value);
-                strategy.gather = found.unwrap_or_default();
-            }
-            Kind::Bounds => {
-                let found = Bounds::ALL.into_iter().find(|b| b.name() == value);
-                strategy.bounds = found.unwrap_or_default();
-            }
-            Kind::VectorWidth => set(&mut strategy.tuning.width, value),
-            Kind::Cpu => set(&mut strategy.tuning.cpu, value),
-            Kind::RegAlloc => set(&mut strategy.tuning.regalloc, value),
-            Kind::Masks => set(&mut strategy.tuning.masks, value),
-            Kind::Halves => set(&mut strategy.tuning.halves, value),
-            Kind::Dispatch => set(&mut strategy.tuning.dispatch, value),
+            Kind::Strategy(axis) => drop(axis.set(&mut options.strategy, value)),
             Kind::NoPass => {
                 let pass = PASSES.iter().find(|(name, _)| *name == value);
                 options.passes.disabled.extend(pass.map(|(name, _)| *name));
@@ -101,18 +69,8 @@ impl Kind {
     }
 }
 
-/// Names of an axis's values.
-fn names<C: visa_jit::backend::Choice>() -> Vec<&'static str> {
-    C::ALL.iter().map(|c| c.name()).collect()
-}
-
-/// Sets a value by a name that is known to be one.
-fn set<C: visa_jit::backend::Choice>(to: &mut C, name: &str) {
-    *to = C::parse(name).unwrap_or_default();
-}
-
 /// `AXIS=VALUE[,VALUE…]` of `--sweep`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Axis {
     kind: Kind,
     values: Vec<&'static str>,
@@ -123,8 +81,8 @@ impl FromStr for Axis {
 
     fn from_str(text: &str) -> Result<Axis, String> {
         let (name, values) = text.split_once('=').unwrap_or((text, ""));
-        let Some((_, kind)) = KINDS.iter().find(|(known, _)| *known == name) else {
-            let known = KINDS.map(|(name, _)| name).join(", ");
+        let Some(kind) = Kind::named(name) else {
+            let known = names().collect::<Vec<_>>().join(", ");
             return Err(format!("there is no axis `{name}`; there is {known}"));
         };
         let legal = kind.legal();
@@ -133,10 +91,7 @@ impl FromStr for Axis {
             found.ok_or_else(|| format!("`{value}` is no {name}; write {}", legal.join(", ")))
         };
         let values = values.split(',').map(value).collect::<Result<_, _>>()?;
-        Ok(Axis {
-            kind: *kind,
-            values,
-        })
+        Ok(Axis { kind, values })
     }
 }
 
@@ -164,23 +119,25 @@ pub fn choices(
     base: &EngineOptions,
 ) -> Result<(Vec<Choice>, Vec<Refused>), Failure> {
     for (n, axis) in axes.iter().enumerate() {
-        if axes.iter().take(n).any(|other| other.kind == axis.kind) {
+        if axes
+            .iter()
+            .take(n)
+            .any(|other| other.kind.name() == axis.kind.name())
+        {
             return Err(Failure::usage(
                 "an axis is given twice: list its values in one",
             ));
         }
     }
-    let usual = [
-        Axis {
-            kind: Kind::Backend,
-            values: built(),
-        },
-        Axis {
-            kind: Kind::Codegen,
-            values: Kind::Codegen.legal(),
-        },
-    ];
-    let axes = if axes.is_empty() { &usual } else { axes };
+    let usual = || {
+        let backends = format!("backend={}", built().join(","));
+        let axes = [backends.as_str(), "codegen=none,speed"].map(str::parse);
+        axes.into_iter().collect::<Result<Vec<Axis>, _>>()
+    };
+    let axes = match axes {
+        [] => &usual().map_err(Failure::usage)?,
+        given => given,
+    };
     let mut all = vec![Choice {
         name: String::new(),
         options: base.clone(),
@@ -190,11 +147,10 @@ pub fn choices(
             let extend = |value: &&'static str| {
                 let mut next = choice.clone();
                 axis.kind.set(&mut next.options, value);
-                let plain = matches!(axis.kind, Kind::Backend | Kind::Codegen | Kind::Opt);
-                let axis = KINDS.iter().find(|(_, kind)| *kind == axis.kind);
-                next.name = match axis.filter(|_| !plain) {
-                    Some((axis, _)) => format!("{} {axis}={value}", next.name),
-                    None => format!("{} {value}", next.name),
+                // The values of these say by themselves what they are.
+                next.name = match axis.kind.name() {
+                    "backend" | "codegen" | "opt" => format!("{} {value}", next.name),
+                    name => format!("{} {name}={value}", next.name),
                 };
                 next.name = next.name.trim().to_owned();
                 next
@@ -222,16 +178,15 @@ pub fn choices(
 
 /// Code generators that this program has.
 fn built() -> Vec<&'static str> {
-    let kinds = BackendKind::ALL.into_iter();
-    let built = kinds.filter(|k| *k != BackendKind::Llvm || cfg!(feature = "llvm-codegen"));
-    built.map(BackendKind::name).collect()
+    let built = BackendKind::ALL.iter().filter(|k| k.available().is_ok());
+    built.map(|k| k.name()).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn names(axes: &[&str]) -> (Vec<String>, Vec<String>) {
+    fn names_of(axes: &[&str]) -> (Vec<String>, Vec<String>) {
         let axes: Vec<Axis> = axes.iter().map(|a| a.parse().unwrap()).collect();
         let (choices, refused) = choices(&axes, &EngineOptions::default()).unwrap();
         (
@@ -242,7 +197,7 @@ mod tests {
 
     #[test]
     fn combinations() {
-        let (run, refused) = names(&["codegen=none,speed", "opt=none,O2", "no-pass=none,gvn"]);
+        let (run, refused) = names_of(&["codegen=none,speed", "opt=none,O2", "no-pass=none,gvn"]);
         assert_eq!(
             run,
             [
@@ -263,7 +218,7 @@ mod tests {
         let no_axis = "width=3".parse::<Axis>().unwrap_err();
         assert!(
             no_axis.contains(
-                "opt, gather, bounds, vector-width, cpu, regalloc, masks, halves, dispatch, no-pass"
+                "opt, gather, bounds, vector-width, cpu, regalloc, masks, split-accesses, dispatch, no-pass"
             ),
             "{no_axis}"
         );

@@ -35,12 +35,7 @@ const ROUNDS: u32 = 11;
 pub struct CompareArgs {
     #[command(flatten)]
     run: RunArgs,
-    /// Values of an axis to try; all combinations of several axes run. Axes: backend=cranelift,llvm codegen=none,speed
-    /// opt=none,O1,O2,O3 (llvm's passes) gather=auto,call,select,branch,hardware bounds=hoisted,separate,inline
-    /// vector-width=auto,128,256,512 cpu=native,x86-64-v2,x86-64-v3,x86-64-v4 regalloc=auto,fast,full
-    /// masks=auto,select,branch halves=auto,apart,whole dispatch=thread,group no-pass=none,NAME (passes of visa-jit to
-    /// leave out)
-    #[arg(long, value_name = "AXIS=VALUE[,VALUE…]")]
+    #[arg(long, value_name = "AXIS=VALUE[,VALUE…]", help = axes::help())]
     sweep: Vec<Axis>,
     /// The strategy that ratios refer to, by its name in the table; if left out, the first
     #[arg(long, value_name = "NAME")]
@@ -184,7 +179,10 @@ struct Session<'a> {
 impl<'a> Session<'a> {
     fn new(args: &'a RunArgs) -> Result<Session<'a>, Failure> {
         let file = load(args.file(), args.choice())?;
-        let engine = Engine::new()?;
+        let engine = Engine::with_options(EngineOptions {
+            versions: file.versions,
+            ..EngineOptions::default()
+        })?;
         let memory = engine.memory().clone();
         let program = file.program(&engine)?;
         let kernel = run::pick(&file.name, &program, args.kernel())?;
@@ -227,6 +225,7 @@ impl<'a> Session<'a> {
     fn interpreted(&self) -> Result<Outcome, Failure> {
         let options = EngineOptions {
             interpret: Some(InterpOptions::default()),
+            versions: self.file.versions,
             ..EngineOptions::default()
         };
         let engine = Engine::with_memory(options, self.memory.clone())?;

@@ -14,7 +14,7 @@ use visa_test_common::Rng;
 
 /// Bytes of each buffer.
 const BUFFER_BYTES: usize = 4096;
-/// Bytes behind the last of them.
+/// Bytes after the last of them.
 const BEHIND_BYTES: usize = 64 << 10;
 /// Time to compile and run in. What the interpreter ends after its few instructions takes a small part of it.
 const LIMIT: Duration = Duration::from_secs(20);
@@ -79,7 +79,7 @@ impl Recipe {
                 }
             }
         }
-        // What is written behind the other buffers by flat addresses is not left for the next engine.
+        // What is written after the other buffers by flat addresses is not left for the next engine.
         recipe.contents.push(vec![0; BEHIND_BYTES]);
         Some(recipe)
     }

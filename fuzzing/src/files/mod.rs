@@ -6,7 +6,7 @@ mod launch;
 use std::path::{Path, PathBuf};
 
 #[cfg(feature = "llvm-codegen")]
-use visa_jit::backend::PassLevel;
+use visa_jit::backend::OptLevel;
 use visa_jit::interp::{InterpError, InterpOptions};
 use visa_jit::isa::Platform;
 use visa_jit::lower::LowerError;
@@ -148,7 +148,7 @@ impl Bench {
         ];
         #[cfg(feature = "llvm-codegen")]
         let options = match llvm {
-            true => [options, vec![("llvm", native::llvm(PassLevel::None))]].concat(),
+            true => [options, vec![("llvm", native::llvm(OptLevel::None))]].concat(),
             false => options,
         };
         #[cfg(not(feature = "llvm-codegen"))]

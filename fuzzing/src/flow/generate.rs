@@ -9,7 +9,7 @@ use visa_jit::isa::Platform;
 use super::{Block, Form, Given, Graph, How, Lanes, Term, Test, Uniform};
 use visa_test_common::Rng;
 
-/// Every so many seeds have a large graph.
+/// One seed in this many has a large graph.
 pub const LARGE: u64 = 8;
 
 /// What graphs are drawn from.

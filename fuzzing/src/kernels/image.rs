@@ -181,7 +181,7 @@ pub fn declarations() -> Vec<String> {
     // Their low halves.
     let half = |n| format!(".decl {n}_uw v_type=G type=uw num_elts=64 alias=<{n}, 0>");
     out.extend(["IU", "IV", "IR", "IL", "IC"].map(half));
-    // Payloads of messages by their descriptors: coordinates, and data behind them.
+    // Payloads of messages by their descriptors: coordinates, and data after them.
     for p in ["P", "Q"] {
         out.push(format!(
             ".decl I{p} v_type=G type=ud num_elts=160 align=GRF"

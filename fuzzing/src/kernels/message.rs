@@ -404,7 +404,7 @@ fn matrices(g: &mut Generator<'_>, name: &str) -> Option<String> {
 /// Bytes of a variable.
 pub(super) const ROOM: u32 = 4 * super::ELEMENTS;
 
-/// Where loads of indirect data begin, which has the inputs behind r0: in front of the first one. With what they reach
+/// Where loads of indirect data begin, which has the inputs after r0: in front of the first one. With what they reach
 /// behind, none comes to the last one.
 const ARGUMENTS: u32 = 0x1A0;
 

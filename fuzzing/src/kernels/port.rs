@@ -53,7 +53,7 @@ struct Draw<'g, 'r> {
     lines: &'g mut Vec<String>,
 }
 
-/// Registers of so many bytes.
+/// Registers of a given number of bytes.
 fn registers(g: &Generator<'_>, bytes: u32) -> u32 {
     bytes.div_ceil(g.kernel.platform.grf_bytes())
 }
@@ -104,7 +104,7 @@ impl Draw<'_, '_> {
         surface
     }
 
-    /// A message whose first source has so many bytes, and its data so many.
+    /// A message with these numbers of bytes in its first source and in its data.
     fn sent(
         &mut self,
         (port, desc): (u32, u32),

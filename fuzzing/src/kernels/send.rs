@@ -43,7 +43,7 @@ pub(super) const FLOAT_ATOMICS: [(u32, usize); 5] =
 pub(super) enum Payload {
     Load(String),
     Store(String),
-    /// What goes behind addresses, and where the result goes.
+    /// What goes after addresses, and where the result goes.
     Atomic(Option<String>, String),
 }
 
@@ -186,7 +186,7 @@ fn place(g: &mut Generator<'_>, split: bool, lines: &mut Vec<String>) -> (Sent, 
     }
 }
 
-/// Loads and stores of lanes at even distances: an address, and behind two dwords the distance.
+/// Loads and stores of lanes at even distances: an address, and after two dwords the distance.
 fn strided(g: &mut Generator<'_>, split: bool, lines: &mut Vec<String>) -> Option<String> {
     let shape = lsc_lanes(g);
     let store = split && g.rng.chance(50);
@@ -241,7 +241,7 @@ fn run(g: &mut Generator<'_>, split: bool, lines: &mut Vec<String>) -> Option<St
     Some(text(g, split, sent, &one.text(), address, payload))
 }
 
-/// A fence behind a store: bits 11:9 the scope, 14:12 what becomes of caches.
+/// A fence after a store: bits 11:9 the scope, 14:12 what becomes of caches.
 fn fenced(g: &mut Generator<'_>, split: bool, lines: &mut Vec<String>) -> Option<String> {
     let store = elements(g, Opcode::ScatterScaled.info(), lines)?;
     lines.push(store);

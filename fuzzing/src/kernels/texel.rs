@@ -1,7 +1,7 @@
 //! Random messages to images by their descriptors: typed ones of data cache 1 and of the LSC port for texels, and blocks of rows.
 //!
 //! Of the data cache, bits 18:14 say the type, 7:0 the surface; of LSC, 5:0 the operation, 30:29 how the surface is named. In
-//! front are coordinates, a register or two each, and behind them what is written, in one payload or two.
+//! front are coordinates, a register or two each, and after them what is written, in one payload or two.
 
 use visa_jit::isa::Type;
 
@@ -28,7 +28,7 @@ struct Fields {
     reads: bool,
 }
 
-/// What a message carries behind its coordinates: a variable, with so many parts, and what it returns goes to another.
+/// What a message carries after its coordinates: a variable, with a given number of parts, and what it returns goes to another.
 #[derive(Default)]
 struct Carried {
     data: Option<(String, u32)>,
@@ -174,7 +174,7 @@ fn part(g: &Generator<'_>, shape: Shape) -> u32 {
     (4 * shape.lanes).next_multiple_of(g.kernel.platform.grf_bytes())
 }
 
-/// How the parts of a message lie, each of so many registers: coordinates, then data.
+/// How the parts of a message lie, each of a given number of registers: coordinates, then data.
 struct Layout {
     coordinates: u32,
     parts: u32,
@@ -244,7 +244,7 @@ fn message(
     Some(text(g, split, sent, &f.shape.text(), "IP.0", payload))
 }
 
-/// Puts coordinates into payloads, and data behind them.
+/// Puts coordinates into payloads, and data after them.
 fn copies(f: &Fields, carried: &Carried, l: &Layout, lines: &mut Vec<String>) {
     let n = f.shape.lanes;
     for k in 0..l.parts {
@@ -321,7 +321,7 @@ fn rows(g: &mut Generator<'_>, split: bool, lines: &mut Vec<String>) -> Option<S
     } else {
         0
     };
-    // In one payload, data is behind the header.
+    // In one payload, data is after the header.
     if store && !split {
         for row in 0..behind {
             let n = grf / 4;

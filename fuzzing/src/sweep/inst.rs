@@ -23,7 +23,7 @@ pub struct Indirect {
     pub text: String,
     /// One address for each lane.
     pub vector: bool,
-    /// Elements behind the address.
+    /// Elements after the address.
     pub elements: u32,
 }
 

@@ -248,7 +248,7 @@ fn kinds() -> Vec<(u8, u32, &'static str)> {
         function::UNTYPED_GLOBAL,
     ] {
         out.push((port, LSC_FENCE, "lsc_fence"));
-        for &(name, code, _) in LSC_OPS {
+        for &(name, code, ..) in LSC_OPS {
             let exists = match port {
                 function::TYPED_GLOBAL => name.contains("_quad") || name.contains("_atomic"),
                 // Local memory has any bits, and what becomes of those of a NaN is not defined.

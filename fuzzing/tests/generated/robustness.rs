@@ -15,7 +15,7 @@ use visa_jit::backend::OobPolicy;
 use visa_jit::container::images;
 use visa_jit::front::{binary, text};
 use visa_jit::interp::InterpOptions;
-use visa_jit::isa::Platform;
+use visa_jit::isa::{Platform, Versions};
 use visa_jit::module::InputVar;
 use visa_jit::{Class, Engine, EngineOptions, Error, Kernel, Launch, Program};
 use visa_runtime::LaunchStatus;
@@ -223,7 +223,7 @@ fn case(engines: &Engines, corpus: &Corpus, n: u64, reached: &[AtomicU64; 4]) ->
         engine.program_from_zebin(&bytes, None)?
     } else if n % 10 == BINARY {
         let (platform, bytes) = &corpus.binaries[rng.below(corpus.binaries.len())];
-        match binary::to_text(&edit_bytes(bytes, &mut rng), Some(*platform)) {
+        match binary::to_text(&edit_bytes(bytes, &mut rng), Some(*platform), Versions::Any) {
             Ok(text) => engine.program_from_text("case.isa", &text, *platform)?,
             Err(_) => return Ok(()),
         }

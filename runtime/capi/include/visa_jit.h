@@ -233,7 +233,7 @@ void visa_jit_launch_free(struct visa_jit_launch *launch);
 // Sets an argument that is passed by value to `bytes` bytes.
 //
 // # Safety
-// `launch` is live and used by no other thread; `from` has so many bytes.
+// `launch` is live and used by no other thread; `from` has a given number of bytes.
 enum visa_jit_status visa_jit_launch_value(struct visa_jit_launch *launch,
                                            uint32_t index,
                                            const void *from,
@@ -352,7 +352,7 @@ uint64_t visa_jit_buffer_address(const struct visa_jit_buffer *buffer);
 // Writes `bytes` bytes to a buffer from byte `offset` on.
 //
 // # Safety
-// `buffer` is live, and `from` has so many bytes.
+// `buffer` is live, and `from` has a given number of bytes.
 enum visa_jit_status visa_jit_buffer_write(const struct visa_jit_buffer *buffer,
                                            uint64_t offset,
                                            const void *from,
@@ -361,7 +361,7 @@ enum visa_jit_status visa_jit_buffer_write(const struct visa_jit_buffer *buffer,
 // Reads `bytes` bytes of a buffer from byte `offset` on.
 //
 // # Safety
-// `buffer` is live, and `to` has room for so many bytes.
+// `buffer` is live, and `to` has room for a given number of bytes.
 enum visa_jit_status visa_jit_buffer_read(const struct visa_jit_buffer *buffer,
                                           uint64_t offset,
                                           void *to,
@@ -372,4 +372,4 @@ enum visa_jit_status visa_jit_buffer_read(const struct visa_jit_buffer *buffer,
 #endif  // __cplusplus
 
 #endif  /* VISA_JIT_H */
-/* Sources: ba31525a6b9f1a6c */
+/* Sources: bc8504182ddf99c2 */

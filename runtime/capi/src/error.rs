@@ -66,7 +66,7 @@ pub(crate) unsafe fn object<'a, T>(handle: *const T, what: &str) -> Result<&'a T
 /// The object behind a handle, to be changed.
 ///
 /// # Safety
-/// As [`object`], and nobody else may use the handle meanwhile.
+/// As [`object`], and nothing else may use the handle meanwhile.
 pub(crate) unsafe fn object_mut<'a, T>(handle: *mut T, what: &str) -> Result<&'a mut T, String> {
     // SAFETY: as promised.
     unsafe { handle.as_mut() }.ok_or_else(|| format!("the {what} is null"))

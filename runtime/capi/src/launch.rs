@@ -123,7 +123,7 @@ unsafe fn set(
 /// Sets an argument that is passed by value to `bytes` bytes.
 ///
 /// # Safety
-/// `launch` is live and used by no other thread; `from` has so many bytes.
+/// `launch` is live and used by no other thread; `from` has a given number of bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn visa_jit_launch_value(
     launch: *mut visa_jit_launch,

@@ -95,7 +95,7 @@ pub unsafe extern "C" fn visa_jit_buffer_address(buffer: *const visa_jit_buffer)
 /// Writes `bytes` bytes to a buffer from byte `offset` on.
 ///
 /// # Safety
-/// `buffer` is live, and `from` has so many bytes.
+/// `buffer` is live, and `from` has a given number of bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn visa_jit_buffer_write(
     buffer: *const visa_jit_buffer,
@@ -121,7 +121,7 @@ pub unsafe extern "C" fn visa_jit_buffer_write(
 /// Reads `bytes` bytes of a buffer from byte `offset` on.
 ///
 /// # Safety
-/// `buffer` is live, and `to` has room for so many bytes.
+/// `buffer` is live, and `to` has room for a given number of bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn visa_jit_buffer_read(
     buffer: *const visa_jit_buffer,

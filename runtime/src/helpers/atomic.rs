@@ -70,10 +70,10 @@ unsafe fn any<const OWN: bool>(a: &Access, lanes: u32, operation: (u32, u32)) {
     unsafe { each::<OWN>(a, lanes, operation) }
 }
 
-/// Does the operation, of elements with so many bytes (a logarithm), for each lane of which the bit is set; others get zero.
+/// Does the operation, of elements with a given number of bytes (a logarithm), for each lane of which the bit is set; others get zero.
 ///
 /// # Safety
-/// The elements must be inside. Where `OWN` is set, nobody else may reach them meanwhile. The block must have the operands.
+/// The elements must be inside. Where `OWN` is set, nothing else may reach them meanwhile. The block must have the operands.
 #[inline(always)]
 unsafe fn each<const OWN: bool>(a: &Access, lanes: u32, (op, bytes_log2): (u32, u32)) {
     let bytes = 1usize << bytes_log2;
@@ -104,10 +104,10 @@ unsafe fn each<const OWN: bool>(a: &Access, lanes: u32, (op, bytes_log2): (u32, 
     }
 }
 
-/// [`one`] where nobody else can see the element.
+/// [`one`] where nothing else can see the element.
 ///
 /// # Safety
-/// The same, and nobody else may access the element meanwhile.
+/// The same, and nothing else may access the element meanwhile.
 #[inline(always)]
 unsafe fn own(op: u32, bytes_log2: u32, address: *mut u8, operands: [u64; 2]) -> u64 {
     // SAFETY: as promised.

@@ -93,12 +93,18 @@ impl Case {
         })
     }
 
-    fn check(&self, [load, store]: [Message; 2], quiet: bool, memory: &Place, contents: &[u8]) {
+    fn check(
+        &self,
+        [load, store]: [Message; 2],
+        preserve_all: bool,
+        memory: &Place,
+        contents: &[u8],
+    ) {
         let (base, size) = (memory.base(), contents.len());
         memory.write(contents);
         let faulting = self.faulting(base, size);
         let mut block = self.block();
-        let result = self.call(load, quiet, memory, &mut block);
+        let result = self.call(load, preserve_all, memory, &mut block);
         assert_eq!(result, faulting);
         for c in 0..self.comps {
             for lane in 0..self.lanes {
@@ -117,7 +123,7 @@ impl Case {
         assert_eq!(memory.read(), contents, "a load stored");
 
         let mut block = self.block();
-        let result = self.call(store, quiet, memory, &mut block);
+        let result = self.call(store, preserve_all, memory, &mut block);
         assert_eq!(result, faulting);
         let mut want = contents.to_vec();
         let lanes = (0..self.lanes).filter(|lane| self.enabled >> lane & 1 != 0);
@@ -132,7 +138,13 @@ impl Case {
         assert_eq!(memory.read(), want, "store {:#x}", self.shape());
     }
 
-    fn call(&self, function: Message, quiet: bool, memory: &Place, block: &mut Block) -> u32 {
+    fn call(
+        &self,
+        function: Message,
+        preserve_all: bool,
+        memory: &Place,
+        block: &mut Block,
+    ) -> u32 {
         let (base, size) = (memory.base() as *mut u8, memory.0.size());
         let mut surfaces = [Surface {
             base: null_mut(),
@@ -191,7 +203,7 @@ impl Case {
                 block,
             )
         };
-        if quiet && cfg!(all(target_arch = "x86_64", not(windows))) {
+        if preserve_all && cfg!(all(target_arch = "x86_64", not(windows))) {
             return group.answer;
         }
         result
@@ -256,7 +268,7 @@ fn addresses(random: &mut Rng, base: u64, size: usize, bytes: usize, flat: bool)
         .collect()
 }
 
-fn sweep(functions: [Message; 2], quiet: bool) {
+fn sweep(functions: [Message; 2], preserve_all: bool) {
     let mut random = Rng::new(0xD1B5_4A32_D192_ED03);
     let places: Vec<Place> = [1usize, 3, 64, 200, 4096, 4099]
         .into_iter()
@@ -288,7 +300,7 @@ fn sweep(functions: [Message; 2], quiet: bool) {
                             data: (0..comps * lanes).map(|_| random.bits()).collect(),
                         };
                         let contents: Vec<u8> = (0..size).map(|_| random.bits() as u8).collect();
-                        case.check(functions, quiet, memory, &contents);
+                        case.check(functions, preserve_all, memory, &contents);
                     }
                 }
             }
@@ -299,14 +311,17 @@ fn sweep(functions: [Message; 2], quiet: bool) {
 #[test]
 fn portable_accesses_agree_with_the_model() {
     sweep([PORTABLE.load, PORTABLE.store], false);
-    sweep([PORTABLE.load_quiet, PORTABLE.store_quiet], true);
+    sweep(
+        [PORTABLE.load_preserve_all, PORTABLE.store_preserve_all],
+        true,
+    );
 }
 
 #[test]
 fn accesses_of_this_processor_agree_with_the_model() {
     let table = helpers();
     sweep([table.load, table.store], false);
-    sweep([table.load_quiet, table.store_quiet], true);
+    sweep([table.load_preserve_all, table.store_preserve_all], true);
 }
 
 #[test]

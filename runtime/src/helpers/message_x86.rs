@@ -121,7 +121,7 @@ unsafe fn two_pieces(from: *const u8) -> __m256i {
 /// Reads 64 bytes, or the first half of them, in pieces of 16.
 ///
 /// # Safety
-/// `from` must be readable for so many bytes.
+/// `from` must be readable for a given number of bytes.
 #[target_feature(enable = "avx512f,avx512vl,bmi1")]
 #[inline]
 unsafe fn four_pieces(from: *const u8, half: bool) -> __m512i {
@@ -138,7 +138,7 @@ unsafe fn four_pieces(from: *const u8, half: bool) -> __m512i {
 /// Writes 64 bytes, or the first half of them.
 ///
 /// # Safety
-/// `to` must be writable for so many bytes.
+/// `to` must be writable for a given number of bytes.
 #[target_feature(enable = "avx512f,avx512vl,bmi1")]
 #[inline]
 unsafe fn write(to: *mut u8, half: bool, v: __m512i) {

@@ -13,7 +13,7 @@ mod message_tests;
 #[cfg(target_arch = "x86_64")]
 mod message_x86;
 pub(crate) mod named_barrier;
-mod quiet;
+mod preserve_all;
 mod rectangle;
 mod soft;
 #[cfg(test)]
@@ -34,13 +34,13 @@ static PORTABLE: Helpers = Helpers {
     atomic: atomic::atomic,
     load: message::load,
     store: message::store,
-    load_quiet: quiet::load,
-    store_quiet: quiet::store,
+    load_preserve_all: preserve_all::load,
+    store_preserve_all: preserve_all::store,
     rectangle: rectangle::rectangle,
     image: image::image,
     named_barrier: named_barrier::step,
-    fault_quiet: quiet::fault,
-    store_enabled: quiet::store_enabled,
+    fault_preserve_all: preserve_all::fault,
+    store_enabled: preserve_all::store_enabled,
 };
 
 /// The table for processors with AVX-512; the same results.
@@ -48,8 +48,8 @@ static PORTABLE: Helpers = Helpers {
 static WIDE: Helpers = Helpers {
     load: message_x86::load,
     store: message_x86::store,
-    load_quiet: quiet::wide_load,
-    store_quiet: quiet::wide_store,
+    load_preserve_all: preserve_all::wide_load,
+    store_preserve_all: preserve_all::wide_store,
     ..PORTABLE
 };
 

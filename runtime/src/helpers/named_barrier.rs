@@ -55,7 +55,7 @@ impl NamedBarriers {
         }
     }
 
-    /// True when threads were refused and nothing else happened since the last call: nobody is left who could let them go.
+    /// True when threads were refused and nothing else happened since the last call: no thread is left that could release them.
     pub fn stuck(&mut self) -> bool {
         let (steps, refused) = (self.steps, self.refused);
         (self.steps, self.refused) = (0, 0);
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_left_to_come() {
+    fn no_thread_left_to_come() {
         let mut b = NamedBarriers::new(2);
         assert!(!b.stuck());
         b.signal(0, 1, abi::BOTH, TWO);

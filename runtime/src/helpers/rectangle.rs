@@ -68,7 +68,7 @@ impl Shape {
 struct Row {
     block: usize,
     y: usize,
-    /// First column of the block, and the one behind the last.
+    /// First column of the block, and the one after the last.
     columns: std::ops::Range<usize>,
     /// Address of column 0, if it were there.
     address: u64,

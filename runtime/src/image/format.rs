@@ -62,7 +62,7 @@ pub(crate) fn encode(format: ImageFormat, value: u32) -> u32 {
     }
 }
 
-/// The greatest number of so many bits.
+/// The greatest number of a given number of bits.
 fn most(bits: u32) -> u32 {
     u32::MAX >> (32 - bits)
 }

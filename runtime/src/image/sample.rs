@@ -132,13 +132,13 @@ impl View<'_> {
         [0, level.to_bits(), 0, 0]
     }
 
-    /// The cell that atomics change, if the format is one of a single channel of so many bytes.
+    /// The cell that atomics change, if the format is one of a single channel of a given number of bytes.
     pub fn cell(&self, at: [u32; 3], bytes: u32) -> Option<*mut u8> {
         let single = self.format.texel_bytes() == bytes && self.format.channels() == 1;
         self.inside(at).filter(|_| single)
     }
 
-    /// Coordinates so many texels away. Layers stay.
+    /// Coordinates a given number of texels away. Layers stay.
     fn moved(&self, at: [u32; 3], by: [u32; 3]) -> [u32; 3] {
         std::array::from_fn(|k| match self.image.layer_axis as usize {
             layer if layer == k => at[k],
@@ -156,7 +156,7 @@ impl View<'_> {
         }
     }
 
-    /// `pair` asks for two neighbours, `by` moves so many texels away.
+    /// `pair` asks for two neighbours, `by` moves a given number of texels away.
     fn step(&self, k: usize, x: f32, sampler: Sampler, pair: bool, by: u32) -> Step {
         let size = self.image.extent[k];
         let by = i64::from(by.cast_signed());

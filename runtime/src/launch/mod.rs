@@ -212,7 +212,7 @@ impl PreparedLaunch {
     }
 
     /// Hardware threads that exist at one time when running on this pool: `%sr0` (compacted) is
-    /// below it. Kernels with stack calls need private memory for so many.
+    /// below it. Kernels with stack calls need private memory for all of them.
     pub fn hw_threads(&self, pool: Option<&WorkerPool>) -> u64 {
         self.workers(pool) as u64 * u64::from(self.threads)
     }

@@ -120,7 +120,7 @@ impl<'a> Job<'a> {
         ]
     }
 
-    /// How many groups behind `id` in its row one call may run as well, out of `left` with it: those that differ
+    /// How many groups after `id` in its row one call may run as well, out of `left` with it: those that differ
     /// in nothing but their number and leave nothing behind that has to be cleared.
     fn following(&self, id: [u32; 3], left: u64, slm_size: u32) -> u32 {
         let meta = self.meta;
@@ -158,7 +158,7 @@ pub(super) struct Tally {
     pub alone: Option<u32>,
     /// A status that is none, returned by the code.
     pub bad_status: Option<u32>,
-    /// Threads waited for nobody.
+    /// Threads did not wait.
     pub deadlock: bool,
     /// Why a program gave up.
     pub error: Option<ProgramError>,

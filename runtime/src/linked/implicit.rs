@@ -1,4 +1,4 @@
-//! What functions that are called through the stack are told of the launch (VISA.md 4.3: `ImplicitArgs`, version 0).
+//! What functions that are called through the stack are told of the launch (docs/visa.md, "Launch information": `ImplicitArgs`, version 0).
 //!
 //! The driver puts it where indirect data starts, before the kernel's own arguments. It does not depend on the kernel, only on the
 //! launch; addresses of what does not exist here (ray tracing) or is not used are zero. There is one size of groups in it, which
@@ -11,7 +11,7 @@ use crate::printf::PrintBuffer;
 
 /// Bytes of the structure that mean something.
 const BYTES: u8 = 112;
-/// Bytes up to what comes behind it.
+/// Bytes up to what comes after it.
 pub const IMPLICIT_ARGS_BYTES: u32 = 128;
 
 /// The structure.

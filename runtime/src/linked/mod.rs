@@ -141,7 +141,7 @@ impl LinkedKernel {
             });
         }
         let length = usize::try_from(descriptor.record_bytes).unwrap_or(0);
-        // SAFETY: descriptors of this ABI point to so many bytes, as the caller promises.
+        // SAFETY: descriptors of this ABI point to a given number of bytes, as the caller promises.
         let bytes = unsafe { std::slice::from_raw_parts(descriptor.record, length) };
         let record = KernelRecord::decode(bytes)?;
         record.check_machine()?;
@@ -221,7 +221,7 @@ unsafe fn data(
     if descriptor.data.is_null() || descriptor.data_bytes > MAX_DATA {
         return Err(damaged());
     }
-    // SAFETY: descriptors of this ABI point to so many bytes, as the caller promises.
+    // SAFETY: descriptors of this ABI point to a given number of bytes, as the caller promises.
     let bytes =
         unsafe { std::slice::from_raw_parts(descriptor.data, descriptor.data_bytes as usize) };
     if digest(bytes) != wanted {

@@ -240,7 +240,7 @@ impl LaunchPlan {
         for slot in &self.slots {
             slot.fill(given, shape, own, &mut slm, &mut out)?;
         }
-        // As the driver rounds: the declared part comes first, arguments behind it.
+        // As the driver rounds: the declared part comes first, arguments after it.
         if slm > 0 {
             out.extra_slm = slm.next_multiple_of(1024).min(MAX_SLM_BYTES);
         }
@@ -378,7 +378,7 @@ fn missing(what: &str) -> PlanError {
     PlanError::Arguments(format!("the kernel needs a {what}"))
 }
 
-/// The offset of `bytes` bytes of local memory behind `used`.
+/// The offset of `bytes` bytes of local memory after `used`.
 fn local(bytes: u32, alignment: u32, used: &mut u32) -> Result<[u8; 8], LaunchError> {
     let too_much = || LaunchError::GroupMemory {
         what: "local memory",

@@ -76,7 +76,7 @@ fn fixed(size: f64, precision: usize, point: bool) -> String {
     format!("{size:.precision$}{dot}")
 }
 
-/// Digits with a point behind the first, and the power of ten.
+/// Digits with a point after the first, and the power of ten.
 fn mantissa(size: f64, precision: usize) -> (String, i32) {
     let text = format!("{size:.precision$e}");
     match text.split_once('e') {

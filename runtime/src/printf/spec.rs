@@ -81,7 +81,7 @@ pub(super) fn pieces(mut format: &[u8]) -> Result<Vec<Piece<'_>>, String> {
     Ok(out)
 }
 
-/// The specification behind a `%`, and what follows it.
+/// The specification after a `%`, and what follows it.
 fn specification(format: &[u8]) -> Result<(Spec, &[u8]), String> {
     let mut spec = Spec::default();
     let mut rest = format;

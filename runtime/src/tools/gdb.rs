@@ -134,7 +134,7 @@ mod tests {
     fn listed() -> Vec<Vec<u8>> {
         let _lock = LOCK.lock().unwrap_or_else(PoisonError::into_inner);
         let mut found = Vec::new();
-        // SAFETY: entries in the list are alive, and nobody changes it under the lock.
+        // SAFETY: entries in the list are alive, and nothing changes it under the lock.
         unsafe {
             let list = &raw const __jit_debug_descriptor;
             assert_eq!((*list).version, 1);

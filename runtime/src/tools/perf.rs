@@ -206,7 +206,7 @@ fn now() -> u64 {
 #[derive(Debug)]
 struct Marker(NonNull<u8>);
 
-// SAFETY: nobody reads or writes the page.
+// SAFETY: nothing reads or writes the page.
 unsafe impl Send for Marker {}
 // SAFETY: as above.
 unsafe impl Sync for Marker {}

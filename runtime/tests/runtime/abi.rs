@@ -84,12 +84,12 @@ fn layout_of_version_15() {
         offset_of!(Helpers, atomic),
         offset_of!(Helpers, load),
         offset_of!(Helpers, store),
-        offset_of!(Helpers, load_quiet),
-        offset_of!(Helpers, store_quiet),
+        offset_of!(Helpers, load_preserve_all),
+        offset_of!(Helpers, store_preserve_all),
         offset_of!(Helpers, rectangle),
         offset_of!(Helpers, image),
         offset_of!(Helpers, named_barrier),
-        offset_of!(Helpers, fault_quiet),
+        offset_of!(Helpers, fault_preserve_all),
         offset_of!(Helpers, store_enabled),
     ];
     assert_eq!(helpers, [0, 8, 16, 24, 32, 40, 48, 56, 64, 72, 80, 88, 96]);

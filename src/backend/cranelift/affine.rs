@@ -1,9 +1,9 @@
-//! Fast paths of accesses whose addresses run evenly over the lanes: `base + lane * stride`.
+//! Fast paths of affine accesses: lane `i` accesses `base + i * stride`.
 //!
 //! Shapes come from the function's table, or from `local_shape` where it has none.
-//! One test decides for all lanes: the shape holds, and the whole run of bytes is inside. A packed
-//! run is then a few vector loads or stores, a stride of zero one scalar load. Loads need no full
-//! mask, since reading memory that is inside disturbs nobody; stores do.
+//! One test decides for all lanes: the shape holds, and all bytes between the lowest and the highest
+//! lane are inside. Packed lanes are then a few vector loads or stores, a stride of zero is one scalar
+//! load. Stores need a full mask. Loads do not: reading disabled lanes that are inside has no effect.
 
 use std::mem::offset_of;
 
@@ -14,8 +14,8 @@ use visa_runtime::abi::Helpers;
 use super::emit::{DATA, Emit};
 use super::memory::{Lanes, Place, Region};
 use super::message::Way;
-use super::records::record_bytes;
 use super::value::{piece_count, piece_type, scalar_type};
+use super::vec4::record_bytes;
 use crate::ssa::remark::{self, Bounds, Decision, Why};
 use crate::ssa::{Inst, Lane, MemAccess, Op, Space, Ty, Value};
 
@@ -33,13 +33,13 @@ pub(super) struct Affine {
     /// Condition under which all lanes are enabled, where that is cheaper than to test the mask.
     pub mask_all: Option<V>,
     /// The condition may well not hold.
-    pub guess: bool,
+    pub speculative: bool,
 }
 
 impl Affine {
     /// How an access is done where the condition does not hold.
     fn other_way(&self) -> Way {
-        match self.guess {
+        match self.speculative {
             true => Way::Only,
             false => Way::Other,
         }
@@ -59,7 +59,7 @@ enum Kind {
 
 /// The bytes of an access with even addresses.
 #[derive(Clone, Copy)]
-pub(super) struct Run {
+pub(super) struct Strided {
     kind: Kind,
     stride: i64,
     /// Distance of the lowest byte from lane 0's address.
@@ -69,10 +69,10 @@ pub(super) struct Run {
 }
 
 /// Longest run that one test covers.
-pub(super) const MAX_RUN: u64 = 1 << 24;
+pub(super) const MAX_SPAN: u64 = 1 << 24;
 
-impl Run {
-    pub fn new(access: MemAccess, count: u16, stride: i64, load: bool) -> Option<Run> {
+impl Strided {
+    pub fn new(access: MemAccess, count: u16, stride: i64, load: bool) -> Option<Strided> {
         let record = u64::from(access.elem.bytes()) * u64::from(access.comps);
         let kind = match stride {
             0 => Kind::Same,
@@ -85,7 +85,7 @@ impl Run {
             _ => record,
         };
         let bytes = distance.unsigned_abs().checked_add(last)?;
-        (bytes <= MAX_RUN).then_some(Run {
+        (bytes <= MAX_SPAN).then_some(Strided {
             kind,
             stride,
             lowest: distance.min(0),
@@ -94,7 +94,7 @@ impl Run {
     }
 }
 
-impl Run {
+impl Strided {
     /// The code for it.
     pub fn way(&self, lanes: u16) -> remark::Way {
         match self.kind {
@@ -137,17 +137,17 @@ impl Emit<'_> {
             stride: addr.stride,
             guard: addr.guard.map(|v| self.scalar(v)),
             mask_all: shape.mask_all.filter(|_| store).map(|v| self.scalar(v)),
-            guess: false,
+            speculative: false,
         })
     }
 
-    fn remark_run(&mut self, inst: Inst, lanes: u16, run: Run, inside: bool) {
+    fn remark_strided(&mut self, inst: Inst, lanes: u16, strided: Strided, inside: bool) {
         let bounds = if inside {
             Bounds::Removed
         } else {
             Bounds::Tested
         };
-        self.remark_access(inst, run.way(lanes), bounds);
+        self.remark_access(inst, strided.way(lanes), bounds);
     }
 
     /// Load through one address; `None` where no shape is known that helps.
@@ -159,14 +159,14 @@ impl Emit<'_> {
         inst: Inst,
     ) -> Option<Vec<Vec<V>>> {
         let shape = self.affine(addr, inst);
-        let shape = shape.or_else(|| self.guessed(access, lanes, inst))?;
-        let run = Run::new(access, lanes.count, shape.stride, true)?;
-        let inside = self.run_is_inside(access.space, shape, run);
-        self.remark_run(inst, lanes.count, run, inside);
+        let shape = shape.or_else(|| self.speculate(access, lanes, inst))?;
+        let strided = Strided::new(access, lanes.count, shape.stride, true)?;
+        let inside = self.strided_is_inside(access.space, shape, strided);
+        self.remark_strided(inst, lanes.count, strided, inside);
         if inside {
-            return Some(self.load_run(access, lanes, shape, run, inst));
+            return Some(self.load_strided(access, lanes, shape, strided, inst));
         }
-        let ok = self.run_inside((lanes.flat, lanes.region), shape, run);
+        let ok = self.strided_inside((lanes.flat, lanes.region), shape, strided);
         let (fast, other, done) = self.two_ways(ok, shape.guard.is_none());
         let ty = Ty::vector(access.elem, lanes.count);
         let results: Vec<Vec<V>> = (0..access.comps)
@@ -178,7 +178,7 @@ impl Emit<'_> {
             .collect();
         let off = std::mem::replace(&mut self.cache.off, true);
         self.block = fast;
-        let parts = self.load_run(access, lanes, shape, run, inst);
+        let parts = self.load_strided(access, lanes, shape, strided, inst);
         self.jump(done, &parts.concat());
         self.block = other;
         let parts = self.load_any(access, lanes, shape.other_way());
@@ -189,24 +189,24 @@ impl Emit<'_> {
     }
 
     /// A load whose bytes are known to be inside.
-    fn load_run(
+    fn load_strided(
         &mut self,
         access: MemAccess,
         lanes: &Lanes,
         shape: Affine,
-        run: Run,
+        strided: Strided,
         inst: Inst,
     ) -> Vec<Vec<V>> {
         let pointer = self.pointer_of_run(lanes, shape.base, inst);
-        let parts = match run.kind {
+        let parts = match strided.kind {
             Kind::Same => self.load_broadcast(access, lanes.count, pointer),
             Kind::Packed => self.load_packed(access, lanes.count, pointer),
             Kind::Spread => {
-                let pointers = self.spread_pointers(lanes.count, pointer, run.stride);
+                let pointers = self.spread_pointers(lanes.count, pointer, strided.stride);
                 self.load_from(access.elem, access.comps, &pointers)
             }
         };
-        if self.f.quiet.contains(&inst) || self.is_full(lanes.mask) {
+        if self.f.inactive_undef.contains(&inst) || self.is_full(lanes.mask) {
             parts
         } else {
             self.clear_disabled(access, lanes, parts)
@@ -223,21 +223,21 @@ impl Emit<'_> {
         inst: Inst,
     ) -> bool {
         let shape = self.affine(addr, inst);
-        let Some(shape) = shape.or_else(|| self.guessed(access, lanes, inst)) else {
+        let Some(shape) = shape.or_else(|| self.speculate(access, lanes, inst)) else {
             return false;
         };
-        let run = Run::new(access, lanes.count, shape.stride, false);
-        let Some(run) = run.filter(|run| run.kind != Kind::Same) else {
+        let strided = Strided::new(access, lanes.count, shape.stride, false);
+        let Some(strided) = strided.filter(|strided| strided.kind != Kind::Same) else {
             return false;
         };
         let every = self.is_const_full(lanes.mask);
-        let inside = every && self.run_is_inside(access.space, shape, run);
-        self.remark_run(inst, lanes.count, run, inside);
+        let inside = every && self.strided_is_inside(access.space, shape, strided);
+        self.remark_strided(inst, lanes.count, strided, inside);
         if inside {
-            self.store_run(access, lanes, (shape, run), data, inst);
+            self.store_strided(access, lanes, (shape, strided), data, inst);
             return true;
         }
-        let mut ok = self.run_inside((lanes.flat, lanes.region), shape, run);
+        let mut ok = self.strided_inside((lanes.flat, lanes.region), shape, strided);
         if let (false, Some(all)) = (every, shape.mask_all) {
             ok = self.ins().band(ok, all);
         }
@@ -247,9 +247,9 @@ impl Emit<'_> {
         let off = std::mem::replace(&mut self.cache.off, true);
         self.block = fast;
         if usual && !every {
-            self.store_enabled(access, lanes, (shape, run), data, inst);
+            self.store_enabled(access, lanes, (shape, strided), data, inst);
         } else {
-            self.store_run(access, lanes, (shape, run), data, inst);
+            self.store_strided(access, lanes, (shape, strided), data, inst);
         }
         self.jump(done, &[]);
         self.block = other;
@@ -261,19 +261,19 @@ impl Emit<'_> {
     }
 
     /// A store of all lanes whose bytes are known to be inside.
-    fn store_run(
+    fn store_strided(
         &mut self,
         access: MemAccess,
         lanes: &Lanes,
-        (shape, run): (Affine, Run),
+        (shape, strided): (Affine, Strided),
         data: &[Vec<V>],
         inst: Inst,
     ) {
         let pointer = self.pointer_of_run(lanes, shape.base, inst);
-        if run.kind == Kind::Packed {
+        if strided.kind == Kind::Packed {
             return self.store_packed(access, lanes.count, pointer, data);
         }
-        let pointers = self.spread_pointers(lanes.count, pointer, run.stride);
+        let pointers = self.spread_pointers(lanes.count, pointer, strided.stride);
         self.store_to(access, lanes.count, data, |_, i| pointers[i]);
     }
 
@@ -301,7 +301,7 @@ impl Emit<'_> {
         &mut self,
         access: MemAccess,
         lanes: &Lanes,
-        (shape, run): (Affine, Run),
+        (shape, strided): (Affine, Strided),
         data: &[Vec<V>],
         inst: Inst,
     ) {
@@ -311,16 +311,16 @@ impl Emit<'_> {
         let (fast, other, done) = self.two_ways(all, false);
         let off = std::mem::replace(&mut self.cache.off, true);
         self.block = fast;
-        self.store_run(access, lanes, (shape, run), data, inst);
+        self.store_strided(access, lanes, (shape, strided), data, inst);
         self.jump(done, &[]);
         self.block = other;
         match data {
-            [data] if self.stores_masked(access, run) => self.store_masked(pointer, bits, data),
+            [data] if self.stores_masked(access, strided) => self.store_masked(pointer, bits, data),
             _ => {
                 let sink = self.sink();
                 self.store_to(access, lanes.count, data, |e, i| {
                     let enabled = e.ins().band_imm_u(bits, 1 << i);
-                    let to = e.ins().iadd_imm_s(pointer, i as i64 * run.stride);
+                    let to = e.ins().iadd_imm_s(pointer, i as i64 * strided.stride);
                     e.ins().select(enabled, to, sink)
                 });
             }
@@ -331,9 +331,9 @@ impl Emit<'_> {
     }
 
     /// True where the runtime has an instruction for a store of some lanes.
-    fn stores_masked(&self, access: MemAccess, run: Run) -> bool {
+    fn stores_masked(&self, access: MemAccess, strided: Strided) -> bool {
         let there = self.target.masked_stores && self.keeps_registers();
-        there && run.kind == Kind::Packed && access.elem == Lane::I32
+        there && strided.kind == Kind::Packed && access.elem == Lane::I32
     }
 
     /// Dwords one after the other, those whose bits are set.
@@ -347,7 +347,7 @@ impl Emit<'_> {
             let mut args = vec![to, enabled];
             // What is missing has no bits.
             args.extend((0..4).map(|i| pieces[i.min(pieces.len() - 1)]));
-            self.call_quiet(offset_of!(Helpers, store_enabled), &args);
+            self.call_preserve_all(offset_of!(Helpers, store_enabled), &args);
         }
     }
 
@@ -366,15 +366,16 @@ impl Emit<'_> {
         let Some(addr) = shape.and_then(|s| s.addr) else {
             return false;
         };
-        let run = |access, load| Run::new(access, self.ty(data.args[1]).lanes, addr.stride, load);
+        let strided =
+            |access, load| Strided::new(access, self.ty(data.args[1]).lanes, addr.stride, load);
         match &data.op {
-            Op::Load(access) => run(*access, true).is_some(),
-            Op::Store(access) => run(*access, false).is_some_and(|r| r.kind != Kind::Same),
+            Op::Load(access) => strided(*access, true).is_some(),
+            Op::Store(access) => strided(*access, false).is_some_and(|r| r.kind != Kind::Same),
             _ => false,
         }
     }
 
-    /// Conditions, apart from the bounds, under which a version for whole runs may do the access: its lanes are even, and of a
+    /// Conditions, apart from the bounds, under which a fast version may do the access: its lanes are even, and of a
     /// store all are enabled, where that is known without the mask. What they are made of must have been translated.
     pub fn run_conditions(&mut self, inst: Inst) -> [Option<V>; 2] {
         let data = self.f.inst(inst);
@@ -385,19 +386,19 @@ impl Emit<'_> {
         [shape.guard, shape.mask_all.filter(|_| !every)]
     }
 
-    /// Does an access in the version for whole runs.
+    /// Does an access in the fast version.
     pub fn run_access(&mut self, inst: Inst) {
         let f = self.f;
         let data = f.inst(inst);
         self.set_line(data.line);
         let Some(shape) = self.shape_of(inst) else {
-            return self.bug("an access without a shape in a version for whole runs");
+            return self.bug("an access without a shape in a fast version");
         };
         match &data.op {
             Op::Load(access) => {
                 let lanes = self.lanes_of_run(access.space, &data.args);
-                if let Some(run) = Run::new(*access, lanes.count, shape.stride, true) {
-                    let results = self.load_run(*access, &lanes, shape, run, inst);
+                if let Some(strided) = Strided::new(*access, lanes.count, shape.stride, true) {
+                    let results = self.load_strided(*access, &lanes, shape, strided, inst);
                     for (&v, parts) in data.results.iter().zip(results) {
                         self.bind(v, parts);
                     }
@@ -407,11 +408,13 @@ impl Emit<'_> {
                 let lanes = self.lanes_of_run(access.space, &data.args);
                 let values = Self::data_args(access.space, &data.args).iter();
                 let values: Vec<Vec<V>> = values.map(|&v| self.parts(v)).collect();
-                match Run::new(*access, lanes.count, shape.stride, false) {
-                    Some(run) if self.stores_any_lanes(inst) => {
-                        self.store_enabled(*access, &lanes, (shape, run), &values, inst);
+                match Strided::new(*access, lanes.count, shape.stride, false) {
+                    Some(strided) if self.stores_any_lanes(inst) => {
+                        self.store_enabled(*access, &lanes, (shape, strided), &values, inst);
                     }
-                    Some(run) => self.store_run(*access, &lanes, (shape, run), &values, inst),
+                    Some(strided) => {
+                        self.store_strided(*access, &lanes, (shape, strided), &values, inst)
+                    }
                     None => {}
                 }
             }
@@ -433,27 +436,41 @@ impl Emit<'_> {
     }
 
     /// A run whose place is known while compiling.
-    fn run_is_inside(&self, space: Space, shape: Affine, run: Run) -> bool {
-        space == Space::Regs && shape.guard.is_none() && self.in_registers(shape.known, run)
+    fn strided_is_inside(&self, space: Space, shape: Affine, strided: Strided) -> bool {
+        space == Space::Regs && shape.guard.is_none() && self.in_registers(shape.known, strided)
     }
 
     /// The same for a run by its address in the function.
-    pub fn surely_inside(&self, space: Space, guarded: bool, base: Value, run: Run) -> bool {
-        space == Space::Regs && !guarded && self.in_registers(self.scalar_const(base), run)
+    pub fn surely_inside(
+        &self,
+        space: Space,
+        guarded: bool,
+        base: Value,
+        strided: Strided,
+    ) -> bool {
+        space == Space::Regs && !guarded && self.in_registers(self.scalar_const(base), strided)
     }
 
-    fn in_registers(&self, known: Option<u64>, run: Run) -> bool {
-        let end = |at: u64| at.checked_add_signed(run.lowest).map(|low| low + run.bytes);
+    fn in_registers(&self, known: Option<u64>, strided: Strided) -> bool {
+        let end = |at: u64| {
+            at.checked_add_signed(strided.lowest)
+                .map(|low| low + strided.bytes)
+        };
         known
             .and_then(end)
             .is_some_and(|end| end <= u64::from(self.f.regs_bytes))
     }
 
-    fn run_inside(&mut self, (flat, region): (bool, Region), shape: Affine, run: Run) -> V {
-        let bytes = run.bytes as u32;
+    fn strided_inside(
+        &mut self,
+        (flat, region): (bool, Region),
+        shape: Affine,
+        strided: Strided,
+    ) -> V {
+        let bytes = strided.bytes as u32;
         let mut base = shape.base;
-        if run.lowest != 0 {
-            base = self.ins().iadd_imm_s(base, run.lowest);
+        if strided.lowest != 0 {
+            base = self.ins().iadd_imm_s(base, strided.lowest);
         }
         let (offset, limit) = if flat {
             (self.flat_offset(base), self.flat_limit(bytes))
@@ -479,7 +496,7 @@ impl Emit<'_> {
 
     /// Pointer to lane 0, which accesses that share a test have in common.
     fn pointer_of_run(&mut self, lanes: &Lanes, base: V, inst: Inst) -> V {
-        let mut shared = self.run_pointers.iter();
+        let mut shared = self.lane0_pointers.iter();
         match shared.find(|(i, _)| *i == inst) {
             Some(&(_, pointer)) => pointer,
             None => self.run_pointer(lanes, base),

@@ -7,7 +7,7 @@
 //! In functions with barriers, `check` skips finished threads, `Return` marks the thread finished and `Suspend` remembers the
 //! barrier; both go on with the next thread. Functions without run group after group in the same way: `head` is reached
 //! through `groups(id)`, to which the end of the thread loop returns until the last group is done. With barriers, code for whole
-//! groups ([`Rounds::Code`]) returns to `head` likewise, until no thread waits.
+//! groups ([`BarrierLoop::Code`]) returns to `head` likewise, until no thread waits.
 
 use std::mem::{offset_of, size_of};
 
@@ -24,7 +24,7 @@ use super::mask::MaskRepr;
 use super::mask_plan::Form;
 use super::value::{Val, int_lane, piece_count, piece_type, scalar_type};
 use crate::backend::Bounds;
-use crate::backend::rounds::Rounds;
+use crate::backend::barrier_loop::BarrierLoop;
 use crate::ssa::{Block, BlockCall, Function, Lane, Term, Ty, Value};
 
 /// Offset of the group's number in x.
@@ -44,7 +44,7 @@ impl Emit<'_> {
         if let Some(v) = too_wide {
             return self.bug(format!("a mask of type {}", v.ty));
         }
-        let waits = self.ctx.rounds != Rounds::None;
+        let waits = self.ctx.barrier_loop != BarrierLoop::None;
         let head = self.thread_loop(waits);
         for &block in order {
             self.declare(block);
@@ -99,7 +99,7 @@ impl Emit<'_> {
                 self.block = groups;
                 self.jump(head, &[first]);
             }
-            (_, _, Some(status)) if self.ctx.rounds == Rounds::Code => {
+            (_, _, Some(status)) if self.ctx.barrier_loop == BarrierLoop::Code => {
                 self.go_round(head, first, status);
             }
             (_, _, status) => {
@@ -231,7 +231,7 @@ impl Emit<'_> {
         self.block = here;
         self.cache = Default::default();
         let f = self.f;
-        if self.options.bounds != Bounds::Inline && self.in_versions(block) {
+        if self.options.tuning.bounds != Bounds::Inline && self.versioned(block) {
             return;
         }
         let insts = &f.block(block).insts;
@@ -241,9 +241,9 @@ impl Emit<'_> {
             .flat_map(|call| call.args.iter().copied())
             .collect();
         let leaves = |v: Value| self.escapes[v.0 as usize] || ending.contains(&v);
-        let pins = self.pins(insts, leaves);
+        let anchors = self.anchors(insts, leaves);
         for (n, &inst) in insts.iter().enumerate() {
-            self.pin(&pins, n);
+            self.anchor(&anchors, n);
             self.instruction(inst);
             if self.func.dfg.num_insts() > super::MAX_INSTS {
                 return;
@@ -294,7 +294,7 @@ impl Emit<'_> {
         let (Some(thread), Some(next)) = (self.ctx.thread, self.ctx.next) else {
             return;
         };
-        if self.ctx.rounds != Rounds::None {
+        if self.ctx.barrier_loop != BarrierLoop::None {
             let v = self.iconst(types::I32, state);
             let at = offset_of!(ThreadCtx, state) as i32;
             self.ins().store(DATA, v, thread, at);

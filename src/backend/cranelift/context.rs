@@ -13,7 +13,7 @@ use visa_runtime::abi::{GroupCtx, LOCAL_ID_ROW, LaunchCtx, ThreadCtx};
 use super::emit::{DATA, Emit, READONLY};
 use super::mask::{MaskRepr, full};
 use super::value::{is_padded, piece_count, piece_type, scalar_type};
-use crate::backend::rounds::Rounds;
+use crate::backend::barrier_loop::BarrierLoop;
 use crate::ssa::{Input, Lane, Ty, Value};
 
 /// Blocks of the thread loop and what is known in them.
@@ -41,7 +41,7 @@ pub(super) struct Context {
     /// Addresses and data of lane-wise accesses, one after the other.
     pub message: Option<ir::StackSlot>,
     /// Who lets waiting threads go on.
-    pub rounds: Rounds,
+    pub barrier_loop: BarrierLoop,
     /// Number of the group in x, where one call runs several.
     pub group_x: Option<V>,
     cached: HashMap<Key, V>,
@@ -66,7 +66,7 @@ pub(super) enum Key {
     SurfaceSize(u8),
     /// See `memory.rs`: a pointer that may be accessed, whatever the size.
     SafeBase(super::memory::Place, u32),
-    /// First offset that is out of bounds for an element of so many bytes.
+    /// First offset that is out of bounds for an element of a given number of bytes.
     Limit(super::memory::Place, u32),
     /// Test of local ids.
     EvenIds(super::local_shape::Ids),
@@ -74,7 +74,7 @@ pub(super) enum Key {
 
 impl Context {
     /// Empty, with the function's first block.
-    pub fn new(entry: ir::Block, rounds: Rounds) -> Context {
+    pub fn new(entry: ir::Block, barrier_loop: BarrierLoop) -> Context {
         Context {
             entry,
             thread_start: None,
@@ -87,7 +87,7 @@ impl Context {
             state: None,
             status: None,
             message: None,
-            rounds,
+            barrier_loop,
             group_x: None,
             cached: HashMap::new(),
         }

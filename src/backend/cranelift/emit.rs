@@ -11,7 +11,7 @@ use cranelift_codegen::ir::{
 use super::mask_plan::MaskPlan;
 use super::value::{Val, piece_type, scalar_type};
 use super::{Target, context::Context, internal};
-use crate::backend::{BackendError, CodegenOptions, Gather, rounds, uses};
+use crate::backend::{BackendError, CodegenOptions, Gather, barrier_loop, uses};
 use crate::ssa::remark::{Bounds, Decision, Way};
 use crate::ssa::{self, Function, Inst, Lane, Remark, Ty};
 
@@ -39,22 +39,22 @@ pub(super) struct Emit<'a> {
     pub ctx: Context,
     /// Constants and mask conversions made in the current SSA block. Empty in side blocks.
     pub cache: BlockCache,
-    /// Whether each value is read anywhere; empty where nobody asks.
+    /// Whether each value is read anywhere; empty where it is not needed.
     pub read: Vec<bool>,
-    /// Accesses that go to the runtime whatever their shape: in the version of a block for anything but whole runs.
+    /// Accesses that go to the runtime whatever their shape: in the version of a block that goes by messages.
     pub by_message: Vec<Inst>,
     /// Masks that are full in the version of a block that is translated.
     pub full_masks: Vec<ssa::Value>,
-    /// Pointers to lane 0 of accesses that share one, in the version for whole runs.
-    pub run_pointers: Vec<(Inst, V)>,
+    /// Pointers to lane 0 of accesses that share one, in the fast version.
+    pub lane0_pointers: Vec<(Inst, V)>,
     /// Values that other blocks use than the one they are made in.
     pub escapes: Vec<bool>,
     /// Rows that columns were made of: who wants them back needs no transposing.
     pub rows_of: HashMap<Vec<V>, Vec<V>>,
     /// Whether loads of records from any addresses are few, so that they may take more code.
-    pub few_records: bool,
+    pub few_vec4: bool,
     /// Lanes that are probably side by side are looked at.
-    pub few_guesses: bool,
+    pub few_speculative: bool,
     /// Whether atomics are few, so that they may take more code.
     pub few_atomics: bool,
     /// Values that the end of the current block uses, while it is translated in versions.
@@ -85,7 +85,7 @@ pub(super) fn build(
     options: &CodegenOptions,
 ) -> Result<(ir::Function, Vec<Remark>), BackendError> {
     let order = crate::ssa::dom::reverse_post_order(f);
-    let rounds = rounds::of(super::NAME, f, &order, options.tuning)?;
+    let barrier_loop = barrier_loop::plan(super::NAME, f, &order, options.tuning)?;
     let mut func = ir::Function::new();
     func.signature = super::helper::entry_signature(target.call_conv);
     let entry = func.dfg.make_block();
@@ -100,19 +100,19 @@ pub(super) fn build(
         vals: vec![Val::None; f.values.len()],
         plan: MaskPlan::new(f),
         blocks: vec![None; f.blocks.len()],
-        ctx: Context::new(entry, rounds),
+        ctx: Context::new(entry, barrier_loop),
         cache: BlockCache::default(),
         by_message: Vec::new(),
         read: uses::of_atomics(f),
         full_masks: Vec::new(),
-        run_pointers: Vec::new(),
+        lane0_pointers: Vec::new(),
         escapes: uses::escapes(f),
         rows_of: HashMap::new(),
-        few_records: super::lanes::few_records(f),
-        few_guesses: super::guess::few_guesses(f),
+        few_vec4: super::lanes::few_vec4(f),
+        few_speculative: super::speculative::few_speculative(f),
         few_atomics: crate::backend::atomics::few(f),
         ending: None,
-        gather: super::lanes::gather(f, options.gather),
+        gather: super::lanes::gather(f, options.tuning.gather),
         remarks: Vec::new(),
         bug: None,
     };
@@ -158,7 +158,7 @@ impl<'f> InstBuilderBase<'f> for Ins<'f> {
 /// Memory that kernels read and write: unaligned, checked by us.
 pub(super) const DATA: MemFlagsData = MemFlagsData::new().with_notrap();
 
-/// Context fields that nobody changes while the entry point runs.
+/// Context fields that nothing changes while the entry point runs.
 pub(super) const READONLY: MemFlagsData = MemFlagsData::new()
     .with_notrap()
     .with_readonly()

@@ -39,7 +39,7 @@ impl Emit<'_> {
                 lanes.surface,
             ];
             stop = if self.keeps_registers() {
-                self.call_quiet(offset_of!(Helpers, fault_quiet), &args);
+                self.call_preserve_all(offset_of!(Helpers, fault_preserve_all), &args);
                 Some(self.answer())
             } else {
                 self.call_helper(offset_of!(Helpers, fault), Some(types::I32), &args)

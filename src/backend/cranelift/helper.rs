@@ -35,7 +35,7 @@ impl Emit<'_> {
     }
 
     /// Calls a helper that keeps all registers, see [`Self::answer`].
-    pub fn call_quiet(&mut self, offset: usize, args: &[V]) {
+    pub fn call_preserve_all(&mut self, offset: usize, args: &[V]) {
         self.call_table(CallConv::PreserveAll, offset, None, args);
     }
 

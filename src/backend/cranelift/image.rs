@@ -7,7 +7,7 @@ use visa_runtime::abi::{Helpers, image as code};
 
 use super::emit::{DATA, Emit};
 use super::value::piece_count;
-use crate::backend::words::{image_faults, image_word};
+use crate::backend::descriptors::{image_descriptor, image_faults};
 use crate::ssa::{ImageAccess, Lane, Space, Ty, Value};
 
 /// Rows of a message's block: three coordinates, four channels.
@@ -35,7 +35,7 @@ impl Emit<'_> {
         } else {
             self.mask_bits(lanes.mask)
         };
-        let shape = image_word(access, lanes.count);
+        let shape = image_descriptor(access, lanes.count);
         let send = |e: &mut Self, shape: u32| {
             let args = [
                 e.group(),

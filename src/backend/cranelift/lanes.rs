@@ -48,7 +48,7 @@ pub(super) const fn is_record(access: MemAccess) -> bool {
 }
 
 /// True if a function has so few loads of records from any addresses that they may go inline.
-pub(super) fn few_records(f: &Function) -> bool {
+pub(super) fn few_vec4(f: &Function) -> bool {
     let records = |&&i: &&Inst| match &f.inst(i).op {
         Op::Load(access) => {
             let shaped = f.shapes.get(&i).is_some_and(|s| s.addr.is_some());
@@ -97,7 +97,7 @@ impl Emit<'_> {
     /// A load of one element a lane.
     pub fn load_inline(&mut self, access: MemAccess, lanes: &Lanes) -> Vec<V> {
         if self.asks_once(access.space, lanes) {
-            self.load_whole(access, lanes)
+            self.load_all_in_bounds(access, lanes)
         } else {
             self.load_each(access, lanes)
         }
@@ -183,7 +183,7 @@ impl Emit<'_> {
     pub fn store_inline(&mut self, access: MemAccess, lanes: &Lanes, data: &[V]) {
         let elem = access.elem;
         if self.asks_once(access.space, lanes) {
-            return self.store_whole(access, lanes, data);
+            return self.store_all_in_bounds(access, lanes, data);
         }
         let tested = self.test_lanes(access, lanes);
         if self.gather == Gather::Branch {
@@ -311,7 +311,7 @@ impl Emit<'_> {
         lanes.addr.iter().map(|&a| offset(self, a)).collect()
     }
 
-    /// Masks of offsets at which so many bytes are not inside.
+    /// Masks of offsets at which a given number of bytes are not inside.
     pub fn outside_limit(&mut self, bytes: u32, lanes: &Lanes, offsets: &[V]) -> Vec<V> {
         let limit = match lanes.flat {
             true => self.flat_limit(bytes),

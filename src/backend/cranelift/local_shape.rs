@@ -109,7 +109,7 @@ impl Emit<'_> {
             stride: sum.stride,
             guard,
             mask_all,
-            guess: false,
+            speculative: false,
         })
     }
 

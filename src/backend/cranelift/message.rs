@@ -28,7 +28,7 @@ pub(super) struct Call {
     /// Offset in the table.
     helper: usize,
     /// The function keeps all registers.
-    quiet: bool,
+    preserve_all: bool,
     pub shape: u32,
     /// Surface index, or size of register storage.
     index: V,
@@ -84,13 +84,13 @@ impl Emit<'_> {
     fn remark_any(&mut self, inst: Inst, access: MemAccess, lanes: &Lanes) {
         let load = matches!(self.f.inst(inst).op, Op::Load(_));
         let (way, bounds) = match self.goes_inline(access, lanes.count) {
-            false if load && self.has_records(access, lanes) => {
-                (remark::Way::Lanes(lanes.count), remark::Bounds::Whole)
+            false if load && self.has_vec4(access, lanes) => {
+                (remark::Way::Lanes(lanes.count), remark::Bounds::AllLanes)
             }
             false => remark::any_way(lanes.count),
             true => {
                 let bounds = match self.asks_once(access.space, lanes) {
-                    true => remark::Bounds::Whole,
+                    true => remark::Bounds::AllLanes,
                     false => remark::Bounds::Lanes,
                 };
                 (remark::Way::Lanes(lanes.count), bounds)
@@ -107,15 +107,15 @@ impl Emit<'_> {
         if way == Way::Only && self.goes_inline(access, lanes.count) {
             return vec![self.load_inline(access, lanes)];
         }
-        if way == Way::Only && self.has_records(access, lanes) {
-            return self.load_records(access, lanes);
+        if way == Way::Only && self.has_vec4(access, lanes) {
+            return self.load_vec4(access, lanes);
         }
         let (elem, comps) = (access.elem, access.comps);
         let rows = usize::from(comps);
         let mut call = self.message(offset_of!(Helpers, load), lanes, elem, rows, &[]);
         if way == Way::Other && self.keeps_registers() {
-            call.quiet = true;
-            call.helper = offset_of!(Helpers, load_quiet);
+            call.preserve_all = true;
+            call.helper = offset_of!(Helpers, load_preserve_all);
         }
         let faulting = self.send(call);
         if self.records_faults(access.space) {
@@ -140,8 +140,8 @@ impl Emit<'_> {
         let helper = offset_of!(Helpers, store);
         let mut call = self.message(helper, lanes, access.elem, data.len(), data);
         if way == Way::Other && self.keeps_registers() {
-            call.quiet = true;
-            call.helper = offset_of!(Helpers, store_quiet);
+            call.preserve_all = true;
+            call.helper = offset_of!(Helpers, store_preserve_all);
         }
         self.send_or_report(call, lanes, access.space, access.site);
     }
@@ -191,7 +191,7 @@ impl Emit<'_> {
         };
         Call {
             helper,
-            quiet: false,
+            preserve_all: false,
             shape: message::shape(place, elem.bytes(), rows as u32, count),
             index,
             enabled,
@@ -223,8 +223,8 @@ impl Emit<'_> {
             call.enabled,
             self.slot_addr(call.block, 0),
         ];
-        if call.quiet {
-            self.call_quiet(call.helper, &args);
+        if call.preserve_all {
+            self.call_preserve_all(call.helper, &args);
             return self.answer();
         }
         let faulting = self.call_helper(call.helper, Some(types::I32), &args);

@@ -2,13 +2,14 @@
 //!
 //! Cranelift's vectors are 128 bits wide and many vector operations are missing or make it panic,
 //! so everything is legalised before Cranelift sees it: a vector value is an array of 128-bit
-//! *pieces* (the last one padded with lanes nobody reads), a lane mask is kept either as a bit per
+//! *pieces* (the last one padded with lanes nothing reads), a lane mask is kept either as a bit per
 //! lane in one register or as pieces of all-ones and all-zeros lanes.
 //!
 //! Guarantees: the bytes refer to no external symbol and need no relocation; a panic inside
 //! Cranelift comes back as [`BackendError::Internal`]. No code is made executable here.
 
 mod affine;
+mod anchors;
 mod atomic;
 mod bits;
 mod block_access;
@@ -21,7 +22,6 @@ mod div;
 mod emit;
 mod fault;
 mod float;
-mod guess;
 mod half;
 mod helper;
 mod image;
@@ -33,18 +33,18 @@ mod mask_plan;
 mod memory;
 mod message;
 mod ops;
-mod pins;
 mod pressure;
+mod speculative;
 
-mod records;
+mod access_group;
+mod all_in_bounds;
 mod rectangle;
 mod scaled;
 mod shift;
 mod shuffle;
-mod stretch;
 mod value;
-mod versions;
-mod whole;
+mod vec4;
+mod versioning;
 
 use std::sync::Arc;
 
@@ -54,8 +54,8 @@ use cranelift_codegen::{CodegenError, CodegenResult, CompiledCode, Context, ir};
 use target_lexicon::{Architecture, Triple};
 
 use super::{
-    Backend, BackendError, Bounds, Choice, CodeObject, CodegenOptions, Cpu, Explained, Identity,
-    OptLevel, RegAlloc, StackUse, Tuning,
+    Backend, BackendError, Bounds, CodeObject, CodegenEffort, CodegenOptions, Cpu, Explained,
+    Identity, RegAlloc, StackUse,
 };
 use crate::lines::LineTable;
 use crate::ssa::Function;
@@ -242,7 +242,7 @@ impl CraneliftBackend {
         } else {
             &self.isas.none
         };
-        if options.opt == OptLevel::None {
+        if options.tuning.codegen == CodegenEffort::None {
             return (unoptimised, None);
         }
         if !copies::compute_once(func) {
@@ -308,28 +308,13 @@ impl Backend for CraneliftBackend {
     }
 
     fn plainer(&self, options: &CodegenOptions) -> Vec<(CodegenOptions, &'static str)> {
-        let plain = |regalloc, bounds| CodegenOptions {
-            opt: OptLevel::None,
-            bounds,
-            tuning: Tuning {
-                regalloc,
-                ..options.tuning
-            },
-            ..options.clone()
-        };
+        let none = options.tuned(|t| t.codegen = CodegenEffort::None);
+        let fast = none.tuned(|t| t.regalloc = RegAlloc::Fast);
+        let inline = fast.tuned(|t| t.bounds = Bounds::Inline);
         vec![
-            (
-                plain(options.tuning.regalloc, options.bounds),
-                "codegen=none",
-            ),
-            (
-                plain(RegAlloc::Fast, options.bounds),
-                "codegen=none, regalloc=fast",
-            ),
-            (
-                plain(RegAlloc::Fast, Bounds::Inline),
-                "codegen=none, regalloc=fast, bounds=inline",
-            ),
+            (none, "codegen=none"),
+            (fast, "codegen=none, regalloc=fast"),
+            (inline, "codegen=none, regalloc=fast, bounds=inline"),
         ]
     }
 

@@ -8,7 +8,7 @@ use visa_runtime::abi::{Helpers, Rectangle, rectangle};
 
 use super::emit::{DATA, Emit};
 use crate::backend::OobPolicy;
-use crate::backend::words::rectangle_word;
+use crate::backend::descriptors::rectangle_descriptor;
 use crate::ssa::{Access2d, Space, Ty, Value};
 
 /// Operands before a store's data.
@@ -73,7 +73,7 @@ impl Emit<'_> {
         let lane = self.f.sites.get(access.site as usize);
         let lane = lane.map_or(0, |s| u32::from(s.first_lane));
         let reports = self.records_faults(Space::Flat);
-        let shape = rectangle_word(access, store, lane, reports);
+        let shape = rectangle_descriptor(access, store, lane, reports);
         let args = [
             self.group(),
             self.thread_index(),

@@ -10,7 +10,7 @@ use inkwell::values::{InstructionOpcode as I, PointerValue};
 use visa_runtime::abi::{Helpers, message};
 
 use super::context::Key;
-use super::emit::{Bug, Emit, Made, V};
+use super::emit::{Emit, EmitResult, InternalError, V};
 use super::image::image_bytes;
 use super::memory::{Lanes, Region};
 use super::rectangle::rectangle_bytes;
@@ -70,14 +70,14 @@ impl<'c> Emit<'c, '_> {
         args: &[Value],
         out: &[Value],
         inst: Inst,
-    ) -> Made<()> {
-        if let Some((a, at)) = self.versions.inside.get(&inst).copied() {
+    ) -> EmitResult<()> {
+        if let Some((a, at)) = self.versioning.inside.get(&inst).copied() {
             return self.load_inside(&a, at, args, out);
         }
         let lanes = self.lanes(access.space, args)?;
-        let mut results = self.load_run(access, &lanes, args[1], inst)?;
+        let mut results = self.load_strided(access, &lanes, args[1], inst)?;
         if results.is_none() {
-            results = self.load_guess(access, &lanes, inst)?;
+            results = self.load_speculative(access, &lanes, inst)?;
         }
         let results = match results {
             Some(results) => results,
@@ -94,17 +94,17 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// A lane-wise store.
-    pub fn store_lanes(&mut self, access: MemAccess, args: &[Value], inst: Inst) -> Made<()> {
-        if let Some((a, at)) = self.versions.inside.get(&inst).copied() {
+    pub fn store_lanes(&mut self, access: MemAccess, args: &[Value], inst: Inst) -> EmitResult<()> {
+        if let Some((a, at)) = self.versioning.inside.get(&inst).copied() {
             return self.store_inside(&a, at, args);
         }
         let lanes = self.lanes(access.space, args)?;
         let data: Vec<V> = Self::data_args(access.space, args)
             .iter()
             .map(|&v| self.get(v))
-            .collect::<Made<_>>()?;
-        let done = self.store_run(access, &lanes, args[1], &data, inst)?;
-        if !done && !self.store_guess(access, &lanes, &data, inst)? {
+            .collect::<EmitResult<_>>()?;
+        let done = self.store_strided(access, &lanes, args[1], &data, inst)?;
+        if !done && !self.store_speculative(access, &lanes, &data, inst)? {
             let scatter = self.scatters(access, lanes.count);
             self.remark_any(inst, (access, lanes.count), scatter);
             self.store_any(access, &lanes, &data)?;
@@ -123,7 +123,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Load from addresses of unknown shape.
-    pub fn load_any(&mut self, access: MemAccess, lanes: &Lanes<'c>) -> Made<Vec<V<'c>>> {
+    pub fn load_any(&mut self, access: MemAccess, lanes: &Lanes<'c>) -> EmitResult<Vec<V<'c>>> {
         if lanes.count == 1 {
             return self.load_scalar(access, lanes);
         }
@@ -145,7 +145,12 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Store to addresses of unknown shape.
-    pub fn store_any(&mut self, access: MemAccess, lanes: &Lanes<'c>, data: &[V<'c>]) -> Made<()> {
+    pub fn store_any(
+        &mut self,
+        access: MemAccess,
+        lanes: &Lanes<'c>,
+        data: &[V<'c>],
+    ) -> EmitResult<()> {
         if lanes.count == 1 {
             return self.store_scalar(access, lanes, data);
         }
@@ -164,18 +169,18 @@ impl<'c> Emit<'c, '_> {
     /// True where a gather does the access.
     pub fn gathers(&self, access: MemAccess, lanes: u16) -> bool {
         let wide = access.elem.bytes() >= 4 && matches!(lanes, 8 | 16 | 32);
-        let wanted = matches!(self.options.gather, Gather::Auto | Gather::Hardware);
+        let wanted = matches!(self.options.tuning.gather, Gather::Auto | Gather::Hardware);
         wanted && self.cpu.avx2 && wide && !self.records_faults(access.space)
     }
 
     /// True for single elements that the strategy wants to go one by one.
     fn goes_inline(&self, access: MemAccess, lanes: u16) -> bool {
-        let wanted = self.options.gather == Gather::Select && access.comps == 1 && lanes > 1;
+        let wanted = self.options.tuning.gather == Gather::Select && access.comps == 1 && lanes > 1;
         wanted && !self.records_faults(access.space)
     }
 
     /// Reads each lane, those that are not inside from where that is harmless.
-    fn load_inline(&mut self, access: MemAccess, lanes: &Lanes<'c>) -> Made<V<'c>> {
+    fn load_inline(&mut self, access: MemAccess, lanes: &Lanes<'c>) -> EmitResult<V<'c>> {
         let offsets = self.offsets(lanes)?;
         let (at, inside) = self.component(lanes, offsets, access.elem, 0)?;
         let guard = self.guard(lanes, inside)?;
@@ -194,7 +199,12 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Writes each lane in order, those that are not inside to the sink.
-    fn store_inline(&mut self, access: MemAccess, lanes: &Lanes<'c>, data: V<'c>) -> Made<()> {
+    fn store_inline(
+        &mut self,
+        access: MemAccess,
+        lanes: &Lanes<'c>,
+        data: V<'c>,
+    ) -> EmitResult<()> {
         let offsets = self.offsets(lanes)?;
         let (at, inside) = self.component(lanes, offsets, access.elem, 0)?;
         let guard = self.guard(lanes, inside)?;
@@ -217,7 +227,7 @@ impl<'c> Emit<'c, '_> {
 
     /// Pointers to offsets in a region. Those of 32 bits stay so wide, which is twice as many at a time: processors take them for
     /// signed, so they count from the middle of what they reach.
-    fn pointers(&mut self, region: Region<'c>, offsets: V<'c>) -> Made<V<'c>> {
+    fn pointers(&mut self, region: Region<'c>, offsets: V<'c>) -> EmitResult<V<'c>> {
         let base = self.base(region)?;
         let index = self.as_vector(offsets)?;
         let lanes = index.get_type().get_size() as u16; // a power of two
@@ -230,15 +240,19 @@ impl<'c> Emit<'c, '_> {
         Ok(self.offsets_from(middle, self.as_vector(index)?))
     }
 
-    /// What is 2 GiB behind the base.
-    fn middle(&mut self, region: Region<'c>, base: PointerValue<'c>) -> Made<PointerValue<'c>> {
+    /// What is 2 GiB after the base.
+    fn middle(
+        &mut self,
+        region: Region<'c>,
+        base: PointerValue<'c>,
+    ) -> EmitResult<PointerValue<'c>> {
         let make = |e: &mut Self| e.offset_const(base, 1 << 31).map(V::from);
         let middle = self.placed(region, Key::Middle, make)?;
         self.as_ptr(middle)
     }
 
     /// Gathers components.
-    fn gather(&mut self, access: MemAccess, lanes: &Lanes<'c>) -> Made<Vec<V<'c>>> {
+    fn gather(&mut self, access: MemAccess, lanes: &Lanes<'c>) -> EmitResult<Vec<V<'c>>> {
         let offsets = self.offsets(lanes)?;
         (0..u32::from(access.comps))
             .map(|c| {
@@ -249,14 +263,14 @@ impl<'c> Emit<'c, '_> {
             .collect()
     }
 
-    /// Gathers one component, so many lanes at a time as do fastest.
+    /// Gathers one component, in steps of the number of lanes that is fastest.
     pub fn gather_lanes(
         &mut self,
         elem: Lane,
         lanes: &Lanes<'c>,
         at: V<'c>,
         mask: V<'c>,
-    ) -> Made<V<'c>> {
+    ) -> EmitResult<V<'c>> {
         let count = lanes.count;
         if count <= GATHERED || elem.bytes() > 4 {
             return self.gather_one(elem, (lanes.region, count), at, mask);
@@ -281,15 +295,15 @@ impl<'c> Emit<'c, '_> {
         (region, lanes): (Region<'c>, u16),
         at: V<'c>,
         mask: V<'c>,
-    ) -> Made<V<'c>> {
+    ) -> EmitResult<V<'c>> {
         let ty = self.type_of(Ty::vector(elem, lanes));
         let from = self.pointers(region, at)?;
         let callee = self.declare("llvm.masked.gather", &[ty, from.get_type()])?;
         let v = self.call_masked(callee, &[from], &[mask, ty.const_zero()])?;
-        v.ok_or_else(|| Bug::from("a gather without a result"))
+        v.ok_or_else(|| InternalError::from("a gather without a result"))
     }
 
-    fn scatter(&mut self, access: MemAccess, lanes: &Lanes<'c>, data: V<'c>) -> Made<()> {
+    fn scatter(&mut self, access: MemAccess, lanes: &Lanes<'c>, data: V<'c>) -> EmitResult<()> {
         let offsets = self.offsets(lanes)?;
         let (at, inside) = self.component_at(lanes, offsets, access.elem, 0)?;
         let mask = self.guard(lanes, inside)?;
@@ -308,7 +322,7 @@ impl<'c> Emit<'c, '_> {
         elem: Lane,
         rows: u32,
         data: &[V<'c>],
-    ) -> Made<Call<'c>> {
+    ) -> EmitResult<Call<'c>> {
         let row = Ty::vector(elem, lanes.count);
         let addresses = Ty::vector(lanes.addr_lane(), lanes.count);
         let start = padded(addresses);
@@ -336,7 +350,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// The function's slot for messages, as large as the largest.
-    pub fn message_block(&mut self) -> Made<PointerValue<'c>> {
+    pub fn message_block(&mut self) -> EmitResult<PointerValue<'c>> {
         let block = match self.ctx.message {
             Some(block) => block,
             None => self.slot(message_bytes(self.f))?,
@@ -346,7 +360,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Calls the runtime; returns the lanes that fault.
-    fn send(&mut self, call: Call<'c>) -> Made<V<'c>> {
+    fn send(&mut self, call: Call<'c>) -> EmitResult<V<'c>> {
         let args = [
             self.ctx.group()?.into(),
             self.ctx.thread()?.into(),
@@ -356,7 +370,7 @@ impl<'c> Emit<'c, '_> {
             call.block.into(),
         ];
         self.call_helper(call.helper, Some(32), &args)?
-            .ok_or_else(|| Bug::from("no answer to a message"))
+            .ok_or_else(|| InternalError::from("no answer to a message"))
     }
 
     /// Calls the runtime for something that changes memory: after faults were reported, when it goes on then.
@@ -366,7 +380,7 @@ impl<'c> Emit<'c, '_> {
         lanes: &Lanes<'c>,
         space: Space,
         site: u32,
-    ) -> Made<()> {
+    ) -> EmitResult<()> {
         if !self.records_faults(space) {
             return self.send(call).map(|_| ());
         }
@@ -378,13 +392,13 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// A vector of a message that the runtime has answered.
-    pub fn message_row(&mut self, call: Call<'c>, row: u32) -> Made<V<'c>> {
+    pub fn message_row(&mut self, call: Call<'c>, row: u32) -> EmitResult<V<'c>> {
         let at = i64::from(call.data + row * padded(call.row));
         let from = self.offset_const(call.block, at)?;
         self.load_value(call.row, from)
     }
 
-    fn load_scalar(&mut self, access: MemAccess, lanes: &Lanes<'c>) -> Made<Vec<V<'c>>> {
+    fn load_scalar(&mut self, access: MemAccess, lanes: &Lanes<'c>) -> EmitResult<Vec<V<'c>>> {
         let elem = access.elem;
         let offset = self.offsets(lanes)?;
         self.check_scalar(access, lanes, offset)?;
@@ -402,7 +416,12 @@ impl<'c> Emit<'c, '_> {
             .collect()
     }
 
-    fn store_scalar(&mut self, access: MemAccess, lanes: &Lanes<'c>, data: &[V<'c>]) -> Made<()> {
+    fn store_scalar(
+        &mut self,
+        access: MemAccess,
+        lanes: &Lanes<'c>,
+        data: &[V<'c>],
+    ) -> EmitResult<()> {
         let offset = self.offsets(lanes)?;
         self.check_scalar(access, lanes, offset)?;
         for (c, &v) in data.iter().enumerate() {
@@ -419,7 +438,12 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Reports a scalar access of which any component is outside.
-    fn check_scalar(&mut self, access: MemAccess, lanes: &Lanes<'c>, offset: V<'c>) -> Made<()> {
+    fn check_scalar(
+        &mut self,
+        access: MemAccess,
+        lanes: &Lanes<'c>,
+        offset: V<'c>,
+    ) -> EmitResult<()> {
         if !self.records_faults(access.space) {
             return Ok(());
         }

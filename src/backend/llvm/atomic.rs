@@ -11,7 +11,7 @@ use target_lexicon::Architecture;
 use visa_runtime::abi::{Helpers, message};
 
 use super::access::padded;
-use super::emit::{Emit, Made, V, low_bits};
+use super::emit::{Emit, EmitResult, V, low_bits};
 use super::memory::Lanes;
 use crate::backend::atomics::Atomics;
 use crate::isa::AtomicOp;
@@ -44,7 +44,7 @@ impl<'c> Emit<'c, '_> {
         args: &[Value],
         results: &[Value],
         inst: Inst,
-    ) -> Made<()> {
+    ) -> EmitResult<()> {
         let &[out] = results else {
             return Err("an atomic without one result".into());
         };
@@ -83,8 +83,11 @@ impl<'c> Emit<'c, '_> {
         access: AtomicAccess,
         lanes: &Lanes<'c>,
         data: &[Value],
-    ) -> Made<V<'c>> {
-        let data: Vec<V> = data.iter().map(|&v| self.get(v)).collect::<Made<_>>()?;
+    ) -> EmitResult<V<'c>> {
+        let data: Vec<V> = data
+            .iter()
+            .map(|&v| self.get(v))
+            .collect::<EmitResult<_>>()?;
         let rows = data.len().max(1) as u32;
         let helper = offset_of!(Helpers, atomic);
         let mut call = self.message(helper, lanes, access.elem, rows, &data)?;
@@ -94,7 +97,11 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Offsets, and which lanes are enabled and inside; others are reported.
-    fn atomic_offsets(&mut self, access: AtomicAccess, lanes: &Lanes<'c>) -> Made<(V<'c>, V<'c>)> {
+    fn atomic_offsets(
+        &mut self,
+        access: AtomicAccess,
+        lanes: &Lanes<'c>,
+    ) -> EmitResult<(V<'c>, V<'c>)> {
         let bytes = access.elem.bytes();
         let low = !(u64::from(bytes) - 1);
         let low: V = match lanes.flat {
@@ -125,7 +132,7 @@ impl<'c> Emit<'c, '_> {
         data: &[Value],
         (offset, guard): (V<'c>, V<'c>),
         locked: bool,
-    ) -> Made<V<'c>> {
+    ) -> EmitResult<V<'c>> {
         let mut operands = [None; 2];
         for (operand, &v) in operands.iter_mut().zip(data) {
             *operand = Some(self.get_int(v)?);
@@ -160,7 +167,7 @@ impl<'c> Emit<'c, '_> {
         data: &[Value],
         (offsets, guard): (V<'c>, V<'c>),
         (locked, read): (bool, bool),
-    ) -> Made<V<'c>> {
+    ) -> EmitResult<V<'c>> {
         let bits = self.mask_bits(guard, lanes.count)?;
         // What is locked takes so long that the loop does not matter.
         if locked || !self.few_atomics || !matches!(lanes.count, 8 | 16) {
@@ -189,7 +196,7 @@ impl<'c> Emit<'c, '_> {
         lanes: &Lanes<'c>,
         data: &[Value],
         (offsets, read): (V<'c>, bool),
-    ) -> Made<V<'c>> {
+    ) -> EmitResult<V<'c>> {
         let mut all: V = self
             .type_of(Ty::vector(access.elem, lanes.count))
             .const_zero();
@@ -229,7 +236,7 @@ impl<'c> Emit<'c, '_> {
         data: &[Value],
         (offsets, bits): (V<'c>, V<'c>),
         (locked, read): (bool, bool),
-    ) -> Made<V<'c>> {
+    ) -> EmitResult<V<'c>> {
         let ty = Ty::vector(access.elem, lanes.count);
         let addresses = Ty::vector(lanes.addr_lane(), lanes.count);
         let block = self.message_block()?;
@@ -302,7 +309,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// The scalar that all lanes of a value have, where its definition says so.
-    fn same_in_all(&mut self, v: Value) -> Made<Option<V<'c>>> {
+    fn same_in_all(&mut self, v: Value) -> EmitResult<Option<V<'c>>> {
         let f = self.f;
         if let Some(bits) = self.uniform_const(v) {
             return self.scalar_bits(f.ty(v).lane, bits).map(Some);
@@ -320,19 +327,24 @@ impl<'c> Emit<'c, '_> {
         elem: Lane,
         row: PointerValue<'c>,
         lane: IntValue<'c>,
-    ) -> Made<PointerValue<'c>> {
+    ) -> EmitResult<PointerValue<'c>> {
         let bytes = self.i64(u64::from(elem.bytes()));
         let distance = self.op2(I::Mul, lane, bytes)?;
         self.offset(row, self.as_int(distance)?)
     }
 
-    fn load_element(&self, elem: Lane, row: PointerValue<'c>, lane: IntValue<'c>) -> Made<V<'c>> {
+    fn load_element(
+        &self,
+        elem: Lane,
+        row: PointerValue<'c>,
+        lane: IntValue<'c>,
+    ) -> EmitResult<V<'c>> {
         let from = self.element_at(elem, row, lane)?;
         self.load(self.int(elem.bits()).into(), from)
     }
 
     /// Changes an element; gives its old value, or after `PreDec` the new.
-    fn change(&self, change: &Change<'c>) -> Made<V<'c>> {
+    fn change(&self, change: &Change<'c>) -> EmitResult<V<'c>> {
         let one = self.int(change.elem.bits()).const_int(1, false);
         let a = change.operands[0].unwrap_or(one);
         let b = change.operands[1].unwrap_or(a);
@@ -363,7 +375,12 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// LLVM takes the element to be aligned, which it may not be; the instruction that it makes does not mind.
-    fn change_locked(&self, change: &Change<'c>, a: IntValue<'c>, b: IntValue<'c>) -> Made<V<'c>> {
+    fn change_locked(
+        &self,
+        change: &Change<'c>,
+        a: IntValue<'c>,
+        b: IntValue<'c>,
+    ) -> EmitResult<V<'c>> {
         let order = AtomicOrdering::SequentiallyConsistent;
         let op = match change.op {
             AtomicOp::Add | AtomicOp::Inc => AtomicRMWBinOp::Add,

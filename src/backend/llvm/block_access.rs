@@ -5,7 +5,7 @@
 use inkwell::IntPredicate;
 use inkwell::values::{InstructionOpcode as I, PointerValue};
 
-use super::emit::{Emit, Made, V};
+use super::emit::{Emit, EmitResult, V};
 use super::memory::Region;
 use crate::ssa::{BlockAccess, Space, Ty, Value};
 
@@ -30,7 +30,7 @@ impl Block<'_> {
 }
 
 impl<'c> Emit<'c, '_> {
-    fn block_operands(&mut self, access: BlockAccess, args: &[Value]) -> Made<Block<'c>> {
+    fn block_operands(&mut self, access: BlockAccess, args: &[Value]) -> EmitResult<Block<'c>> {
         let surface = access.space.has_surface().then(|| args[2]);
         Ok(Block {
             access,
@@ -45,7 +45,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// A block load.
-    pub fn block_load(&mut self, access: BlockAccess, args: &[Value]) -> Made<V<'c>> {
+    pub fn block_load(&mut self, access: BlockAccess, args: &[Value]) -> EmitResult<V<'c>> {
         let block = self.block_operands(access, args)?;
         let ty = block.ty();
         let (ok, whole) = self.whole_block(&block)?;
@@ -73,7 +73,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// A block store.
-    pub fn block_store(&mut self, access: BlockAccess, args: &[Value]) -> Made<()> {
+    pub fn block_store(&mut self, access: BlockAccess, args: &[Value]) -> EmitResult<()> {
         let block = self.block_operands(access, args)?;
         let data = self.get(Self::data_args(access.space, args)[0])?;
         let (ok, whole) = self.whole_block(&block)?;
@@ -97,7 +97,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Whether the condition holds and all bytes are inside, and the pointer to them then.
-    fn whole_block(&mut self, block: &Block<'c>) -> Made<(V<'c>, PointerValue<'c>)> {
+    fn whole_block(&mut self, block: &Block<'c>) -> EmitResult<(V<'c>, PointerValue<'c>)> {
         let base = self.base(block.region)?;
         let size = self.size(block.region)?;
         let offset = if block.flat() {
@@ -120,8 +120,8 @@ impl<'c> Emit<'c, '_> {
     fn element_loop(
         &mut self,
         block: &Block<'c>,
-        each: impl FnOnce(&mut Self, PointerValue<'c>, V<'c>) -> Made<()>,
-    ) -> Made<()> {
+        each: impl FnOnce(&mut Self, PointerValue<'c>, V<'c>) -> EmitResult<()>,
+    ) -> EmitResult<()> {
         let elem = block.access.elem.bytes();
         let limit = self.wide_limit(block.region, elem)?;
         let base = self.base(block.region)?;

@@ -9,7 +9,7 @@ use inkwell::types::BasicTypeEnum;
 use inkwell::values::{BasicValue, PointerValue};
 use visa_runtime::abi::{GroupCtx, LOCAL_ID_ROW, LaunchCtx, ThreadCtx};
 
-use super::emit::{Bug, Emit, Made, V};
+use super::emit::{Emit, EmitResult, InternalError, V};
 use super::memory::Place;
 use super::types::padded_lanes;
 use crate::ssa::{Input, Lane, Ty, Value};
@@ -44,9 +44,9 @@ pub(super) enum Key {
     SurfaceSize(u8),
     /// A pointer that may be accessed, whatever the size.
     SafeBase(Place, u32),
-    /// What is 2 GiB behind the base of a region.
+    /// What is 2 GiB after the base of a region.
     Middle(Place),
-    /// First offset that is out of bounds for an element of so many bytes.
+    /// First offset that is out of bounds for an element of a given number of bytes.
     Limit(Place, u32),
     /// Whether two regions have no byte in common.
     Apart(Place, Place),
@@ -57,8 +57,8 @@ impl<'c> Emit<'c, '_> {
     pub fn hoisted(
         &mut self,
         key: Key,
-        make: impl FnOnce(&mut Self) -> Made<V<'c>>,
-    ) -> Made<V<'c>> {
+        make: impl FnOnce(&mut Self) -> EmitResult<V<'c>>,
+    ) -> EmitResult<V<'c>> {
         let entry = self.ctx.entry()?;
         self.once(key, entry, make)
     }
@@ -67,8 +67,8 @@ impl<'c> Emit<'c, '_> {
     pub fn per_thread(
         &mut self,
         key: Key,
-        make: impl FnOnce(&mut Self) -> Made<V<'c>>,
-    ) -> Made<V<'c>> {
+        make: impl FnOnce(&mut Self) -> EmitResult<V<'c>>,
+    ) -> EmitResult<V<'c>> {
         let start = self.ctx.start.ok_or("outside the thread loop")?;
         self.once(key, start, make)
     }
@@ -77,8 +77,8 @@ impl<'c> Emit<'c, '_> {
         &mut self,
         key: Key,
         block: inkwell::basic_block::BasicBlock<'c>,
-        make: impl FnOnce(&mut Self) -> Made<V<'c>>,
-    ) -> Made<V<'c>> {
+        make: impl FnOnce(&mut Self) -> EmitResult<V<'c>>,
+    ) -> EmitResult<V<'c>> {
         if let Some(&v) = self.ctx.made.get(&key) {
             return Ok(v);
         }
@@ -98,8 +98,13 @@ impl<'c> Emit<'c, '_> {
         }
     }
 
-    /// Loads what nobody changes while the entry point runs.
-    pub fn load_constant(&self, ty: BasicTypeEnum<'c>, base: V<'c>, offset: usize) -> Made<V<'c>> {
+    /// Loads what nothing changes while the entry point runs.
+    pub fn load_constant(
+        &self,
+        ty: BasicTypeEnum<'c>,
+        base: V<'c>,
+        offset: usize,
+    ) -> EmitResult<V<'c>> {
         let at = self.offset_const(self.as_ptr(base)?, offset as i64)?;
         let v = self.load(ty, at)?;
         let inst = v
@@ -107,19 +112,19 @@ impl<'c> Emit<'c, '_> {
             .ok_or("a load that is no instruction")?;
         let kind = self.cx.get_kind_id("invariant.load");
         inst.set_metadata(self.cx.metadata_node(&[]), kind)
-            .map_err(|e| Bug(e.to_string()))?;
+            .map_err(|e| InternalError(e.to_string()))?;
         Ok(v)
     }
 
     /// Field of the group.
-    pub fn group_field(&mut self, offset: usize, field: Field) -> Made<V<'c>> {
+    pub fn group_field(&mut self, offset: usize, field: Field) -> EmitResult<V<'c>> {
         self.hoisted(Key::Group(offset, field), |e| {
             e.load_constant(e.field_type(field), e.ctx.group()?.into(), offset)
         })
     }
 
     /// Field of the launch.
-    pub fn launch_field(&mut self, offset: usize, field: Field) -> Made<V<'c>> {
+    pub fn launch_field(&mut self, offset: usize, field: Field) -> EmitResult<V<'c>> {
         let launch = self.group_field(offset_of!(GroupCtx, launch), Field::Ptr)?;
         self.hoisted(Key::Launch(offset, field), |e| {
             e.load_constant(e.field_type(field), launch, offset)
@@ -127,7 +132,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Field of the thread.
-    pub fn thread_field(&mut self, offset: usize, field: Field) -> Made<V<'c>> {
+    pub fn thread_field(&mut self, offset: usize, field: Field) -> EmitResult<V<'c>> {
         let thread = self.ctx.thread()?;
         self.per_thread(Key::Thread(offset, field), |e| {
             e.load_constant(e.field_type(field), thread.into(), offset)
@@ -135,17 +140,17 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Where masked-off stores go.
-    pub fn sink(&mut self) -> Made<V<'c>> {
+    pub fn sink(&mut self) -> EmitResult<V<'c>> {
         self.group_field(offset_of!(GroupCtx, sink), Field::Ptr)
     }
 
     /// The thread's frame.
-    pub fn frame(&mut self) -> Made<V<'c>> {
+    pub fn frame(&mut self) -> EmitResult<V<'c>> {
         self.thread_field(offset_of!(ThreadCtx, frame), Field::Ptr)
     }
 
     /// A launch-provided value.
-    pub fn input(&mut self, input: Input, out: Value) -> Made<V<'c>> {
+    pub fn input(&mut self, input: Input, out: Value) -> EmitResult<V<'c>> {
         let ty = self.ty(out);
         Ok(match input {
             Input::LocalId { dim, lane } => self.local_ids(Ty::scalar(Lane::I16), dim, lane)?,
@@ -183,20 +188,20 @@ impl<'c> Emit<'c, '_> {
         })
     }
 
-    fn local_ids(&mut self, ty: Ty, dim: u8, lane: u8) -> Made<V<'c>> {
+    fn local_ids(&mut self, ty: Ty, dim: u8, lane: u8) -> EmitResult<V<'c>> {
         let ids = self.thread_field(offset_of!(ThreadCtx, local_ids), Field::Ptr)?;
         let word = usize::from(dim) * LOCAL_ID_ROW + usize::from(lane);
         let at = self.offset_const(self.as_ptr(ids)?, 2 * word as i64)?;
         self.load_value(ty, at)
     }
 
-    fn frame_at(&mut self, offset: u32) -> Made<PointerValue<'c>> {
+    fn frame_at(&mut self, offset: u32) -> EmitResult<PointerValue<'c>> {
         let frame = self.frame()?;
         self.offset_const(self.as_ptr(frame)?, i64::from(offset))
     }
 
     /// Saves a value in the thread's frame; masks are 32-bit words.
-    pub fn frame_store(&mut self, offset: u32, v: Value) -> Made<()> {
+    pub fn frame_store(&mut self, offset: u32, v: Value) -> EmitResult<()> {
         let at = self.frame_at(offset)?;
         let (data, ty) = (self.get(v)?, self.ty(v));
         if ty.lane == Lane::I1 {
@@ -207,7 +212,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Reads what [`Emit::frame_store`] saved.
-    pub fn frame_load(&mut self, offset: u32, out: Value) -> Made<V<'c>> {
+    pub fn frame_load(&mut self, offset: u32, out: Value) -> EmitResult<V<'c>> {
         let at = self.frame_at(offset)?;
         let ty = self.ty(out);
         if ty.lane != Lane::I1 {

@@ -3,7 +3,7 @@
 use inkwell::FloatPredicate;
 use inkwell::values::InstructionOpcode as I;
 
-use super::emit::{Emit, Made, V};
+use super::emit::{Emit, EmitResult, V};
 use super::types::{lanes_of, padded_lanes};
 use crate::ssa::{Conv, Lane, Ty, Value};
 
@@ -21,7 +21,7 @@ const REBIAS: u64 = 112 << 23;
 
 impl<'c> Emit<'c, '_> {
     /// A conversion instruction.
-    pub fn convert(&mut self, conv: Conv, to: Ty, a: Value) -> Made<V<'c>> {
+    pub fn convert(&mut self, conv: Conv, to: Ty, a: Value) -> EmitResult<V<'c>> {
         let from = self.ty(a);
         let v = self.get(a)?;
         let ty = self.type_of(to);
@@ -53,7 +53,7 @@ impl<'c> Emit<'c, '_> {
         }
     }
 
-    fn half_to_float(&mut self, from: Ty, v: V<'c>) -> Made<V<'c>> {
+    fn half_to_float(&mut self, from: Ty, v: V<'c>) -> EmitResult<V<'c>> {
         let floats = self.type_of(from.with_lane(Lane::F32));
         if self.cpu.f16c {
             let halves = lanes_of(self.cx.f16_type().into(), padded_lanes(from.lanes));
@@ -79,7 +79,7 @@ impl<'c> Emit<'c, '_> {
         self.cast_bits(signed, floats)
     }
 
-    fn float_to_half(&mut self, to: Ty, v: V<'c>) -> Made<V<'c>> {
+    fn float_to_half(&mut self, to: Ty, v: V<'c>) -> EmitResult<V<'c>> {
         if self.cpu.f16c {
             let halves = lanes_of(self.cx.f16_type().into(), padded_lanes(to.lanes));
             let halves = self.cast(I::FPTrunc, v, halves)?;
@@ -120,7 +120,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// `f64` to `f32` rounded to odd: a second rounding to binary16 then gives what one rounding would.
-    fn double_to_odd_float(&mut self, from: Ty, v: V<'c>) -> Made<V<'c>> {
+    fn double_to_odd_float(&mut self, from: Ty, v: V<'c>) -> EmitResult<V<'c>> {
         let (floats, words) = (from.with_lane(Lane::F32), from.with_lane(Lane::I32));
         let nearest = self.cast(I::FPTrunc, v, self.type_of(floats))?;
         let back = self.cast(I::FPExt, nearest, self.type_of(from))?;

@@ -189,7 +189,7 @@ impl Cpu {
             let what = format!("LLVM has no code generator for {}", self.triple);
             return Err(environment(what));
         }
-        // SAFETY: it was made just now, and nobody else has it.
+        // SAFETY: it was made just now, and nothing else has it.
         Ok(unsafe { TargetMachine::new(made) })
     }
 }

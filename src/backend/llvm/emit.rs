@@ -17,10 +17,10 @@ use inkwell::{FloatPredicate, IntPredicate};
 
 use super::cpu::Cpu;
 use super::lines::Lines;
-use super::records;
 use super::thread::ThreadLoop;
 use super::types::{padded_lanes, vector_of};
-use super::versions::Versions;
+use super::vec4;
+use super::versioning::Versioning;
 use crate::backend::{CodegenOptions, atomics, uses};
 use crate::ssa::remark::{Bounds, Decision, Way};
 use crate::ssa::{self, Function, Inst, Lane, Op, Remark, Ty};
@@ -33,24 +33,24 @@ pub(super) type V<'c> = BasicValueEnum<'c>;
 
 /// Why translation stopped: a bug of this code generator or of whatever made the SSA.
 #[derive(Debug)]
-pub(super) struct Bug(pub String);
+pub(super) struct InternalError(pub String);
 
 /// A result of translation.
-pub(super) type Made<T> = Result<T, Bug>;
+pub(super) type EmitResult<T> = Result<T, InternalError>;
 
-impl From<BuilderError> for Bug {
-    fn from(error: BuilderError) -> Bug {
-        Bug(error.to_string())
+impl From<BuilderError> for InternalError {
+    fn from(error: BuilderError) -> InternalError {
+        InternalError(error.to_string())
     }
 }
 
-impl From<&str> for Bug {
-    fn from(what: &str) -> Bug {
-        Bug(what.to_owned())
+impl From<&str> for InternalError {
+    fn from(what: &str) -> InternalError {
+        InternalError(what.to_owned())
     }
 }
 
-/// A bit for each of so many lanes, of which there are 1 to 32.
+/// A bit for each of a given number of lanes, of which there are 1 to 32.
 pub(super) const fn low_bits(lanes: u16) -> u32 {
     u32::MAX >> (32 - lanes as u32)
 }
@@ -83,12 +83,12 @@ pub(super) struct Emit<'c, 'f> {
     pub ctx: ThreadLoop<'c>,
     /// Source lines.
     pub lines: Lines<'c>,
-    /// Whether each value is read anywhere; empty where nobody asks.
+    /// Whether each value is read anywhere; empty where it is not needed.
     pub read: Vec<bool>,
     /// What was decided about accesses.
     pub remarks: Vec<Remark>,
     /// What is known where versions of a block are translated.
-    pub versions: Versions<'c>,
+    pub versioning: Versioning<'c>,
     /// Values that other blocks use, once somebody wants to know.
     pub escapes: Vec<bool>,
     /// How often each value is read, once somebody wants to know.
@@ -125,10 +125,10 @@ impl<'c, 'f> Emit<'c, 'f> {
             lines: Lines::new(cx, module, func),
             remarks: Vec::new(),
             read: uses::of_atomics(f),
-            versions: Versions::default(),
+            versioning: Versioning::default(),
             escapes: Vec::new(),
             uses: Vec::new(),
-            few_gathers: records::few_gathers(f),
+            few_gathers: vec4::few_gathers(f),
             few_atomics: atomics::few(f),
             intrinsics: HashMap::new(),
         }
@@ -137,7 +137,7 @@ impl<'c, 'f> Emit<'c, 'f> {
     /// Notes how an access is done.
     pub fn remark_access(&mut self, inst: Inst, way: Way, bounds: Bounds) {
         // What is done when a test fails is not how it is done.
-        if self.versions.any {
+        if self.versioning.any {
             return;
         }
         self.remarks.push(Remark {
@@ -148,7 +148,7 @@ impl<'c, 'f> Emit<'c, 'f> {
     }
 
     /// Translation of an SSA value.
-    pub fn get(&mut self, v: ssa::Value) -> Made<V<'c>> {
+    pub fn get(&mut self, v: ssa::Value) -> EmitResult<V<'c>> {
         if let Some(made) = self.vals.get(v.0 as usize).copied().flatten() {
             return Ok(made);
         }
@@ -159,17 +159,17 @@ impl<'c, 'f> Emit<'c, 'f> {
                 self.scalar_bits(self.ty(v).lane, lanes.first().copied().unwrap_or(0))?
             }
             Some(Op::VecConst(lanes)) => self.vector_bits(self.ty(v).lane, lanes)?,
-            _ => return Err(Bug(format!("v{} is used before it is made", v.0))),
+            _ => return Err(InternalError(format!("v{} is used before it is made", v.0))),
         };
         self.vals[v.0 as usize] = Some(made);
         Ok(made)
     }
 
     /// A scalar integer.
-    pub fn get_int(&mut self, v: ssa::Value) -> Made<IntValue<'c>> {
+    pub fn get_int(&mut self, v: ssa::Value) -> EmitResult<IntValue<'c>> {
         match self.get(v)? {
             V::IntValue(i) => Ok(i),
-            _ => Err(Bug(format!("v{} is no scalar integer", v.0))),
+            _ => Err(InternalError(format!("v{} is no scalar integer", v.0))),
         }
     }
 
@@ -185,7 +185,7 @@ impl<'c, 'f> Emit<'c, 'f> {
     }
 
     /// The block that instructions are appended to.
-    pub fn here(&self) -> Made<BasicBlock<'c>> {
+    pub fn here(&self) -> EmitResult<BasicBlock<'c>> {
         self.b
             .get_insert_block()
             .ok_or_else(|| "no current block".into())
@@ -197,13 +197,13 @@ impl<'c, 'f> Emit<'c, 'f> {
     }
 
     /// Jumps.
-    pub fn jump(&self, to: BasicBlock<'c>) -> Made<()> {
+    pub fn jump(&self, to: BasicBlock<'c>) -> EmitResult<()> {
         self.b.build_unconditional_branch(to)?;
         Ok(())
     }
 
-    /// Goes on in a new block that comes behind this one only. LLVM's usual effort makes one block of both.
-    pub fn cut(&self) -> Made<()> {
+    /// Goes on in a new block that comes after this one only. LLVM's usual effort makes one block of both.
+    pub fn cut(&self) -> EmitResult<()> {
         let next = self.cx.append_basic_block(self.func, CUT);
         self.jump(next)?;
         self.at(next);
@@ -211,7 +211,12 @@ impl<'c, 'f> Emit<'c, 'f> {
     }
 
     /// Branches.
-    pub fn branch(&self, cond: V<'c>, then: BasicBlock<'c>, other: BasicBlock<'c>) -> Made<()> {
+    pub fn branch(
+        &self,
+        cond: V<'c>,
+        then: BasicBlock<'c>,
+        other: BasicBlock<'c>,
+    ) -> EmitResult<()> {
         let cond = self.as_int(cond)?;
         self.b.build_conditional_branch(cond, then, other)?;
         Ok(())
@@ -224,7 +229,7 @@ impl<'c, 'f> Emit<'c, 'f> {
         then: BasicBlock<'c>,
         other: BasicBlock<'c>,
         likely: bool,
-    ) -> Made<()> {
+    ) -> EmitResult<()> {
         let cond = self.as_int(cond)?;
         let branch = self.b.build_conditional_branch(cond, then, other)?;
         let weights = if likely { [2000, 1] } else { [1, 2000] };
@@ -234,11 +239,11 @@ impl<'c, 'f> Emit<'c, 'f> {
         let kind = self.cx.get_kind_id("prof");
         branch
             .set_metadata(node, kind)
-            .map_err(|e| Bug(e.to_string()))
+            .map_err(|e| InternalError(e.to_string()))
     }
 
     /// A scalar integer.
-    pub fn as_int(&self, v: V<'c>) -> Made<IntValue<'c>> {
+    pub fn as_int(&self, v: V<'c>) -> EmitResult<IntValue<'c>> {
         match v {
             V::IntValue(i) => Ok(i),
             _ => Err("not a scalar integer".into()),
@@ -246,7 +251,7 @@ impl<'c, 'f> Emit<'c, 'f> {
     }
 
     /// A vector.
-    pub fn as_vector(&self, v: V<'c>) -> Made<VectorValue<'c>> {
+    pub fn as_vector(&self, v: V<'c>) -> EmitResult<VectorValue<'c>> {
         match v {
             V::VectorValue(v) => Ok(v),
             _ => Err("not a vector".into()),
@@ -254,7 +259,7 @@ impl<'c, 'f> Emit<'c, 'f> {
     }
 
     /// A pointer.
-    pub fn as_ptr(&self, v: V<'c>) -> Made<PointerValue<'c>> {
+    pub fn as_ptr(&self, v: V<'c>) -> EmitResult<PointerValue<'c>> {
         match v {
             V::PointerValue(p) => Ok(p),
             _ => Err("not a pointer".into()),
@@ -267,7 +272,7 @@ impl<'c, 'f> Emit<'c, 'f> {
         op: InstructionOpcode,
         a: impl Into<V<'c>>,
         b: impl Into<V<'c>>,
-    ) -> Made<V<'c>> {
+    ) -> EmitResult<V<'c>> {
         Ok(self.b.build_binop(op, a.into(), b.into(), "\0")?)
     }
 
@@ -277,7 +282,7 @@ impl<'c, 'f> Emit<'c, 'f> {
         op: InstructionOpcode,
         v: impl Into<V<'c>>,
         to: BasicTypeEnum<'c>,
-    ) -> Made<V<'c>> {
+    ) -> EmitResult<V<'c>> {
         let v = v.into();
         if v.get_type() == to {
             return Ok(v);
@@ -286,7 +291,7 @@ impl<'c, 'f> Emit<'c, 'f> {
     }
 
     /// The same bits as another type.
-    pub fn cast_bits(&self, v: V<'c>, to: BasicTypeEnum<'c>) -> Made<V<'c>> {
+    pub fn cast_bits(&self, v: V<'c>, to: BasicTypeEnum<'c>) -> EmitResult<V<'c>> {
         if v.get_type() == to {
             return Ok(v);
         }
@@ -294,7 +299,12 @@ impl<'c, 'f> Emit<'c, 'f> {
     }
 
     /// Integer comparison, scalar or lane-wise.
-    pub fn icmp(&self, cc: IntPredicate, a: impl Into<V<'c>>, b: impl Into<V<'c>>) -> Made<V<'c>> {
+    pub fn icmp(
+        &self,
+        cc: IntPredicate,
+        a: impl Into<V<'c>>,
+        b: impl Into<V<'c>>,
+    ) -> EmitResult<V<'c>> {
         Ok(match (a.into(), b.into()) {
             (V::IntValue(a), V::IntValue(b)) => self.b.build_int_compare(cc, a, b, "\0")?.into(),
             (V::VectorValue(a), V::VectorValue(b)) => {
@@ -305,7 +315,7 @@ impl<'c, 'f> Emit<'c, 'f> {
     }
 
     /// Float comparison, scalar or lane-wise.
-    pub fn fcmp(&self, cc: FloatPredicate, a: V<'c>, b: V<'c>) -> Made<V<'c>> {
+    pub fn fcmp(&self, cc: FloatPredicate, a: V<'c>, b: V<'c>) -> EmitResult<V<'c>> {
         Ok(match (a, b) {
             (V::FloatValue(a), V::FloatValue(b)) => {
                 self.b.build_float_compare(cc, a, b, "\0")?.into()
@@ -318,7 +328,12 @@ impl<'c, 'f> Emit<'c, 'f> {
     }
 
     /// `cond ? a : b`; the condition is scalar or a mask.
-    pub fn select(&self, cond: V<'c>, a: impl Into<V<'c>>, b: impl Into<V<'c>>) -> Made<V<'c>> {
+    pub fn select(
+        &self,
+        cond: V<'c>,
+        a: impl Into<V<'c>>,
+        b: impl Into<V<'c>>,
+    ) -> EmitResult<V<'c>> {
         let (a, b) = (a.into(), b.into());
         Ok(match cond {
             V::IntValue(c) => self.b.build_select(c, a, b, "\0")?,
@@ -327,8 +342,8 @@ impl<'c, 'f> Emit<'c, 'f> {
         })
     }
 
-    /// Zero-extends or truncates integers to lanes of so many bits.
-    pub fn resize(&self, v: impl Into<V<'c>>, bits: u32) -> Made<V<'c>> {
+    /// Zero-extends or truncates integers to lanes of a given number of bits.
+    pub fn resize(&self, v: impl Into<V<'c>>, bits: u32) -> EmitResult<V<'c>> {
         let v = v.into();
         let (have, to): (u32, BasicTypeEnum) = match v {
             V::IntValue(i) => (i.get_type().get_bit_width(), self.int(bits).into()),
@@ -351,7 +366,7 @@ impl<'c, 'f> Emit<'c, 'f> {
     }
 
     /// `a + constant`.
-    pub fn add_const(&self, a: IntValue<'c>, constant: i64) -> Made<IntValue<'c>> {
+    pub fn add_const(&self, a: IntValue<'c>, constant: i64) -> EmitResult<IntValue<'c>> {
         if constant == 0 {
             return Ok(a);
         }
@@ -360,7 +375,11 @@ impl<'c, 'f> Emit<'c, 'f> {
     }
 
     /// A pointer moved by bytes.
-    pub fn offset(&self, ptr: PointerValue<'c>, bytes: IntValue<'c>) -> Made<PointerValue<'c>> {
+    pub fn offset(
+        &self,
+        ptr: PointerValue<'c>,
+        bytes: IntValue<'c>,
+    ) -> EmitResult<PointerValue<'c>> {
         // SAFETY: this only builds the instruction, which does not claim to stay inside an object; whoever
         // accesses memory through the result has tested the offset.
         let moved = unsafe { self.b.build_gep(self.cx.i8_type(), ptr, &[bytes], "\0") };
@@ -381,7 +400,7 @@ impl<'c, 'f> Emit<'c, 'f> {
     }
 
     /// A pointer moved by a constant.
-    pub fn offset_const(&self, ptr: PointerValue<'c>, bytes: i64) -> Made<PointerValue<'c>> {
+    pub fn offset_const(&self, ptr: PointerValue<'c>, bytes: i64) -> EmitResult<PointerValue<'c>> {
         if bytes == 0 {
             return Ok(ptr);
         }
@@ -389,23 +408,25 @@ impl<'c, 'f> Emit<'c, 'f> {
     }
 
     /// Reads memory, at any alignment.
-    pub fn load(&self, to: BasicTypeEnum<'c>, ptr: PointerValue<'c>) -> Made<V<'c>> {
+    pub fn load(&self, to: BasicTypeEnum<'c>, ptr: PointerValue<'c>) -> EmitResult<V<'c>> {
         let v = self.b.build_load(to, ptr, "\0")?;
         let inst = v
             .as_instruction_value()
             .ok_or("a load that is no instruction")?;
-        inst.set_alignment(1).map_err(|e| Bug(e.to_string()))?;
+        inst.set_alignment(1)
+            .map_err(|e| InternalError(e.to_string()))?;
         Ok(v)
     }
 
     /// Writes memory, at any alignment.
-    pub fn store(&self, v: impl Into<V<'c>>, ptr: PointerValue<'c>) -> Made<()> {
+    pub fn store(&self, v: impl Into<V<'c>>, ptr: PointerValue<'c>) -> EmitResult<()> {
         let inst = self.b.build_store(ptr, v.into())?;
-        inst.set_alignment(1).map_err(|e| Bug(e.to_string()))
+        inst.set_alignment(1)
+            .map_err(|e| InternalError(e.to_string()))
     }
 
     /// Room on the stack, allocated when the function is entered.
-    pub fn slot(&mut self, bytes: u32) -> Made<PointerValue<'c>> {
+    pub fn slot(&mut self, bytes: u32) -> EmitResult<PointerValue<'c>> {
         let ty = self.cx.i8_type().array_type(bytes.max(1));
         let (here, entry) = (self.here()?, self.ctx.entry()?);
         self.at(entry);
@@ -414,12 +435,13 @@ impl<'c, 'f> Emit<'c, 'f> {
         let inst = slot
             .as_instruction()
             .ok_or("a slot that is no instruction")?;
-        inst.set_alignment(64).map_err(|e| Bug(e.to_string()))?;
+        inst.set_alignment(64)
+            .map_err(|e| InternalError(e.to_string()))?;
         Ok(slot)
     }
 
     /// A lane of a vector.
-    pub fn lane(&self, v: V<'c>, lane: u32) -> Made<V<'c>> {
+    pub fn lane(&self, v: V<'c>, lane: u32) -> EmitResult<V<'c>> {
         match v {
             V::VectorValue(v) => Ok(self.b.build_extract_element(v, self.i32(lane), "\0")?),
             scalar => Ok(scalar),
@@ -427,7 +449,7 @@ impl<'c, 'f> Emit<'c, 'f> {
     }
 
     /// A vector with one lane replaced.
-    pub fn with_lane(&self, v: V<'c>, one: V<'c>, lane: u32) -> Made<V<'c>> {
+    pub fn with_lane(&self, v: V<'c>, one: V<'c>, lane: u32) -> EmitResult<V<'c>> {
         match v {
             V::VectorValue(v) => {
                 let index = self.i32(lane);
@@ -438,7 +460,12 @@ impl<'c, 'f> Emit<'c, 'f> {
     }
 
     /// Vectors of one element type and length put end to end, and lanes taken from that. `None` is any value.
-    pub fn shuffle(&self, a: V<'c>, b: Option<V<'c>>, indices: &[Option<u32>]) -> Made<V<'c>> {
+    pub fn shuffle(
+        &self,
+        a: V<'c>,
+        b: Option<V<'c>>,
+        indices: &[Option<u32>],
+    ) -> EmitResult<V<'c>> {
         let a = self.as_vector(a)?;
         let b = match b {
             Some(b) => self.as_vector(b)?,
@@ -454,19 +481,19 @@ impl<'c, 'f> Emit<'c, 'f> {
     }
 
     /// Reads a value from memory, exactly its bytes.
-    pub fn load_value(&self, ty: Ty, ptr: PointerValue<'c>) -> Made<V<'c>> {
+    pub fn load_value(&self, ty: Ty, ptr: PointerValue<'c>) -> EmitResult<V<'c>> {
         let v = self.load(self.exact(ty), ptr)?;
         self.widen(v, ty.lanes, padded_lanes(ty.lanes))
     }
 
     /// Writes a value to memory, exactly its bytes.
-    pub fn store_value(&self, v: V<'c>, ty: Ty, ptr: PointerValue<'c>) -> Made<()> {
+    pub fn store_value(&self, v: V<'c>, ty: Ty, ptr: PointerValue<'c>) -> EmitResult<()> {
         let v = self.narrow(v, ty.lanes)?;
         self.store(v, ptr)
     }
 
     /// The first lanes of a vector.
-    pub fn narrow(&self, v: V<'c>, lanes: u16) -> Made<V<'c>> {
+    pub fn narrow(&self, v: V<'c>, lanes: u16) -> EmitResult<V<'c>> {
         match v {
             V::VectorValue(x) if x.get_type().get_size() != u32::from(lanes) => {
                 let first = (0..u32::from(lanes)).map(Some);
@@ -477,7 +504,7 @@ impl<'c, 'f> Emit<'c, 'f> {
     }
 
     /// A vector of `from` lanes (or a scalar) with lanes of zero behind.
-    pub fn widen(&self, v: V<'c>, from: u16, to: u16) -> Made<V<'c>> {
+    pub fn widen(&self, v: V<'c>, from: u16, to: u16) -> EmitResult<V<'c>> {
         if from == to {
             return Ok(v);
         }
@@ -491,7 +518,7 @@ impl<'c, 'f> Emit<'c, 'f> {
     }
 
     /// A scalar in every lane.
-    pub fn splat(&self, v: V<'c>, lanes: u16) -> Made<V<'c>> {
+    pub fn splat(&self, v: V<'c>, lanes: u16) -> EmitResult<V<'c>> {
         let lanes = padded_lanes(lanes);
         if lanes == 1 {
             return Ok(v);
@@ -502,7 +529,12 @@ impl<'c, 'f> Emit<'c, 'f> {
     }
 
     /// Calls an LLVM intrinsic overloaded by `types`.
-    pub fn intrinsic(&mut self, name: &'static str, types: &[Ty], args: &[V<'c>]) -> Made<V<'c>> {
+    pub fn intrinsic(
+        &mut self,
+        name: &'static str,
+        types: &[Ty],
+        args: &[V<'c>],
+    ) -> EmitResult<V<'c>> {
         let key = (name, types.to_vec());
         let callee = match self.intrinsics.get(&key) {
             Some(&known) => known,
@@ -514,23 +546,27 @@ impl<'c, 'f> Emit<'c, 'f> {
             }
         };
         self.call(callee, args)?
-            .ok_or_else(|| Bug(format!("{name} without a result")))
+            .ok_or_else(|| InternalError(format!("{name} without a result")))
     }
 
     /// Declares an LLVM intrinsic.
-    pub fn declare(&self, name: &str, types: &[BasicTypeEnum<'c>]) -> Made<FunctionValue<'c>> {
+    pub fn declare(
+        &self,
+        name: &str,
+        types: &[BasicTypeEnum<'c>],
+    ) -> EmitResult<FunctionValue<'c>> {
         Intrinsic::find(name)
             .and_then(|i| i.get_declaration(self.module, types))
-            .ok_or_else(|| Bug(format!("LLVM has no {name}")))
+            .ok_or_else(|| InternalError(format!("LLVM has no {name}")))
     }
 
-    /// Calls one of `llvm.masked.*`, for elements at any address: before LLVM 22 that is said in an operand behind the pointer.
+    /// Calls one of `llvm.masked.*`, for elements at any address: before LLVM 22 that is said in an operand after the pointer.
     pub fn call_masked(
         &self,
         callee: FunctionValue<'c>,
         up_to_pointer: &[V<'c>],
         others: &[V<'c>],
-    ) -> Made<Option<V<'c>>> {
+    ) -> EmitResult<Option<V<'c>>> {
         let align = cfg!(not(feature = "llvm22")).then(|| self.i32(1).into());
         let args = up_to_pointer.iter().copied().chain(align);
         let args: Vec<V> = args.chain(others.iter().copied()).collect();
@@ -538,7 +574,7 @@ impl<'c, 'f> Emit<'c, 'f> {
     }
 
     /// Calls a function of the module.
-    pub fn call(&self, callee: FunctionValue<'c>, args: &[V<'c>]) -> Made<Option<V<'c>>> {
+    pub fn call(&self, callee: FunctionValue<'c>, args: &[V<'c>]) -> EmitResult<Option<V<'c>>> {
         let args: Vec<BasicMetadataValueEnum> = args.iter().map(|&a| a.into()).collect();
         let call = self.b.build_direct_call(callee, &args, "\0")?;
         Ok(match call.try_as_basic_value() {
@@ -547,8 +583,8 @@ impl<'c, 'f> Emit<'c, 'f> {
         })
     }
 
-    /// Bits of a mask of so many lanes as `i32`, lane 0 lowest.
-    pub fn mask_bits(&self, mask: V<'c>, lanes: u16) -> Made<V<'c>> {
+    /// Bits of a mask of a given number of lanes as `i32`, lane 0 lowest.
+    pub fn mask_bits(&self, mask: V<'c>, lanes: u16) -> EmitResult<V<'c>> {
         let word = self.int(u32::from(padded_lanes(lanes)));
         let bits = self.cast_bits(mask, word.into())?;
         let bits = self.resize(bits, 32)?;
@@ -559,7 +595,7 @@ impl<'c, 'f> Emit<'c, 'f> {
     }
 
     /// A mask from the low bits of an `i32`.
-    pub fn bits_mask(&self, bits: V<'c>, lanes: u16) -> Made<V<'c>> {
+    pub fn bits_mask(&self, bits: V<'c>, lanes: u16) -> EmitResult<V<'c>> {
         let low = self.resize(bits, u32::from(padded_lanes(lanes)))?;
         self.cast_bits(low, self.type_of(Ty::vector(Lane::I1, lanes)))
     }

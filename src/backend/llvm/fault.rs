@@ -6,7 +6,7 @@ use inkwell::IntPredicate;
 use inkwell::values::InstructionOpcode as I;
 use visa_runtime::abi::Helpers;
 
-use super::emit::{Bug, Emit, Made, V};
+use super::emit::{Emit, EmitResult, InternalError, V};
 use crate::backend::OobPolicy;
 use crate::ssa::{Lane, Space, Ty};
 
@@ -16,15 +16,15 @@ impl<'c> Emit<'c, '_> {
         self.options.oob != OobPolicy::ReadZeroSkipWrite && space != Space::Regs
     }
 
-    /// Calls the fault helper when any bit of `faulting` is set, with the addresses (`i32` or `i64`) of so many lanes
+    /// Calls the fault helper when any bit of `faulting` is set, with the addresses (`i32` or `i64`) of a given number of lanes
     /// and the surface; under `Trap` leaves the function. When it goes on, `then` comes next.
     pub fn report(
         &mut self,
         (addr, lanes, surface): (V<'c>, u16, V<'c>),
         faulting: V<'c>,
         site: u32,
-        then: impl FnOnce(&mut Self) -> Made<()>,
-    ) -> Made<()> {
+        then: impl FnOnce(&mut Self) -> EmitResult<()>,
+    ) -> EmitResult<()> {
         let (cold, go_on) = (self.new_block(), self.new_block());
         let any = self.icmp(IntPredicate::NE, faulting, self.i32(0))?;
         self.branch_likely(any, cold, go_on, false)?;
@@ -52,7 +52,7 @@ impl<'c> Emit<'c, '_> {
             ];
             stop = self.call_helper(offset_of!(Helpers, fault), Some(32), &args)?;
         }
-        let stop = stop.ok_or_else(|| Bug::from("no answer to a fault"))?;
+        let stop = stop.ok_or_else(|| InternalError::from("no answer to a fault"))?;
         if self.options.oob == OobPolicy::Trap {
             let leave = self.fault_exit()?;
             let ignored = self.new_block();

@@ -8,18 +8,18 @@ use inkwell::values::{BasicMetadataValueEnum, ValueKind};
 use visa_runtime::abi::{Helpers, LaunchCtx, named_barrier};
 
 use super::context::Field;
-use super::emit::{Bug, Emit, Made, V};
+use super::emit::{Emit, EmitResult, InternalError, V};
 use super::extended;
 use crate::ssa::{BarrierStep, FpEnvOp, Ty, Value};
 
 impl<'c> Emit<'c, '_> {
-    /// Calls the helper whose pointer is at `offset` in the table. The result is an integer of so many bits, or nothing.
+    /// Calls the helper whose pointer is at `offset` in the table. The result is an integer of a given number of bits, or nothing.
     pub fn call_helper(
         &mut self,
         offset: usize,
         result: Option<u32>,
         args: &[V<'c>],
-    ) -> Made<Option<V<'c>>> {
+    ) -> EmitResult<Option<V<'c>>> {
         let params: Vec<BasicMetadataTypeEnum> = args.iter().map(|a| a.get_type().into()).collect();
         let ty = match result {
             Some(bits) => self.int(bits).as_basic_type_enum().fn_type(&params, false),
@@ -49,13 +49,13 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Time stamp.
-    pub fn call_tsc(&mut self) -> Made<V<'c>> {
+    pub fn call_tsc(&mut self) -> EmitResult<V<'c>> {
         let v = self.call_helper(offset_of!(Helpers, tsc), Some(64), &[])?;
-        v.ok_or_else(|| Bug::from("no time stamp"))
+        v.ok_or_else(|| InternalError::from("no time stamp"))
     }
 
     /// A step at a named barrier.
-    pub fn named_barrier(&mut self, step: BarrierStep, args: &[Value]) -> Made<V<'c>> {
+    pub fn named_barrier(&mut self, step: BarrierStep, args: &[Value]) -> EmitResult<V<'c>> {
         let step = match step {
             BarrierStep::Signal => named_barrier::SIGNAL,
             BarrierStep::Pass => named_barrier::PASS,
@@ -66,17 +66,17 @@ impl<'c> Emit<'c, '_> {
             operands.push(self.get(a)?);
         }
         let v = self.call_helper(offset_of!(Helpers, named_barrier), Some(32), &operands)?;
-        v.ok_or_else(|| Bug::from("a step at a barrier without a result"))
+        v.ok_or_else(|| InternalError::from("a step at a barrier without a result"))
     }
 
     /// A float operation under `cr0`.
-    pub fn fp_env(&mut self, op: FpEnvOp, to: Ty, args: &[Value]) -> Made<V<'c>> {
+    pub fn fp_env(&mut self, op: FpEnvOp, to: Ty, args: &[Value]) -> EmitResult<V<'c>> {
         let cr0 = self.get(args[0])?;
         let from = args.get(1).map_or(to, |&a| self.ty(a));
         let operands: Vec<V> = args[1..]
             .iter()
             .map(|&a| self.get(a))
-            .collect::<Made<_>>()?;
+            .collect::<EmitResult<_>>()?;
         self.call_fp_env(op, cr0, from, &operands, to)
     }
 
@@ -88,7 +88,7 @@ impl<'c> Emit<'c, '_> {
         from: Ty,
         operands: &[V<'c>],
         to: Ty,
-    ) -> Made<V<'c>> {
+    ) -> EmitResult<V<'c>> {
         let pointers = self.slot(24)?;
         for (i, &v) in operands.iter().enumerate().take(3) {
             let data = self.slot(from.bytes())?;

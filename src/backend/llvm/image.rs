@@ -5,21 +5,21 @@ use std::mem::offset_of;
 use visa_runtime::abi::{Helpers, image as code};
 
 use super::access::padded;
-use super::emit::{Bug, Emit, Made, V};
-use crate::backend::words::{image_faults, image_word};
+use super::emit::{Emit, EmitResult, InternalError, V};
+use crate::backend::descriptors::{image_descriptor, image_faults};
 use crate::ssa::{ImageAccess, Lane, Space, Ty, Value};
 
 /// Rows of a message's block: three coordinates, four channels.
 const ROWS: u32 = 7;
 
-/// Bytes of a message to so many lanes.
+/// Bytes of a message to a given number of lanes.
 pub(super) const fn image_bytes(lanes: u16) -> u32 {
     ROWS * padded(Ty::vector(Lane::I32, lanes))
 }
 
 impl<'c> Emit<'c, '_> {
     /// An image message.
-    pub fn image(&mut self, access: ImageAccess, args: &[Value], out: &[Value]) -> Made<()> {
+    pub fn image(&mut self, access: ImageAccess, args: &[Value], out: &[Value]) -> EmitResult<()> {
         let (mask, u) = (args[0], args[1]);
         let (surface, sampler) = (self.get(args[2])?, self.get(args[3])?);
         let ty = self.ty(u);
@@ -33,8 +33,8 @@ impl<'c> Emit<'c, '_> {
         }
         let enabled = self.get(mask)?;
         let enabled = self.mask_bits(enabled, ty.lanes)?;
-        let shape = image_word(access, ty.lanes);
-        let send = |e: &mut Self, shape: u32| -> Made<V<'c>> {
+        let shape = image_descriptor(access, ty.lanes);
+        let send = |e: &mut Self, shape: u32| -> EmitResult<V<'c>> {
             let args = [
                 e.ctx.group()?.into(),
                 e.i32(shape).into(),
@@ -44,7 +44,7 @@ impl<'c> Emit<'c, '_> {
                 block.into(),
             ];
             e.call_helper(offset_of!(Helpers, image), Some(32), &args)?
-                .ok_or_else(|| Bug::from("no answer to an image message"))
+                .ok_or_else(|| InternalError::from("no answer to an image message"))
         };
         if image_faults(access.op) && self.records_faults(Space::Surface) {
             let faulting = send(self, shape | code::CHECK)?;

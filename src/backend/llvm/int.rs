@@ -6,7 +6,7 @@
 use inkwell::IntPredicate;
 use inkwell::values::InstructionOpcode as I;
 
-use super::emit::{Emit, Made, V};
+use super::emit::{Emit, EmitResult, V};
 use super::types::{lanes_of, padded_lanes};
 use crate::ssa::{BinOp, Lane, Ty};
 
@@ -15,7 +15,7 @@ const TO_LOW_BITS: u64 = 0x4338_0000_0000_0000;
 
 impl<'c> Emit<'c, '_> {
     /// High half of a product.
-    pub fn multiply_high(&mut self, ty: Ty, signed: bool, a: V<'c>, b: V<'c>) -> Made<V<'c>> {
+    pub fn multiply_high(&mut self, ty: Ty, signed: bool, a: V<'c>, b: V<'c>) -> EmitResult<V<'c>> {
         let bits = ty.lane.bits();
         let double = lanes_of(self.int(2 * bits).into(), padded_lanes(ty.lanes));
         let extend = if signed { I::SExt } else { I::ZExt };
@@ -28,7 +28,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// A division or remainder, defined for every operand.
-    pub fn divide(&mut self, op: BinOp, ty: Ty, a: V<'c>, b: V<'c>) -> Made<V<'c>> {
+    pub fn divide(&mut self, op: BinOp, ty: Ty, a: V<'c>, b: V<'c>) -> EmitResult<V<'c>> {
         let zero = self.konst(ty, 0)?;
         let by_zero = self.icmp(IntPredicate::EQ, b, zero)?;
         let signed = matches!(op, BinOp::SDiv | BinOp::SRem);
@@ -63,7 +63,7 @@ impl<'c> Emit<'c, '_> {
         a: V<'c>,
         b: V<'c>,
         by_zero: V<'c>,
-    ) -> Made<V<'c>> {
+    ) -> EmitResult<V<'c>> {
         let one = self.konst(ty, 1)?;
         let safe = self.select(by_zero, one, b)?;
         if !signed {
@@ -79,7 +79,13 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Exact for lanes of up to 32 bits; of a zero divisor, something.
-    fn quotient_by_doubles(&mut self, ty: Ty, signed: bool, a: V<'c>, b: V<'c>) -> Made<V<'c>> {
+    fn quotient_by_doubles(
+        &mut self,
+        ty: Ty,
+        signed: bool,
+        a: V<'c>,
+        b: V<'c>,
+    ) -> EmitResult<V<'c>> {
         let doubles = ty.with_lane(Lane::F64);
         let to_double = if signed { I::SIToFP } else { I::UIToFP };
         let a = self.cast(to_double, a, self.type_of(doubles))?;

@@ -83,7 +83,7 @@ pub(super) fn read(section: &[u8], code_bytes: u64) -> Option<LineTable> {
     let mut out = Vec::new();
     while let Some((_, row)) = rows.next_row().ok()? {
         let line = row.line().map_or(0, |l| l.get() as u32);
-        // Behind the code are constants.
+        // After the code are constants.
         if row.end_sequence() || row.address() >= code_bytes {
             out.push((code_bytes as u32, 0));
         } else {

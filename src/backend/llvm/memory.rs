@@ -12,7 +12,7 @@ use inkwell::values::{InstructionOpcode as I, IntValue, PointerValue};
 use visa_runtime::abi::{GroupCtx, LaunchCtx, SURFACES, Surface, ThreadCtx, message};
 
 use super::context::{Field, Key};
-use super::emit::{Emit, Made, V};
+use super::emit::{Emit, EmitResult, V};
 use crate::ssa::{Lane, Space, Ty, Value};
 
 /// Bits of a flat address that count.
@@ -72,7 +72,7 @@ impl Lanes<'_> {
 
 impl<'c> Emit<'c, '_> {
     /// Reads mask, address and surface operands.
-    pub fn lanes(&mut self, space: Space, args: &[Value]) -> Made<Lanes<'c>> {
+    pub fn lanes(&mut self, space: Space, args: &[Value]) -> EmitResult<Lanes<'c>> {
         let surface = space.has_surface().then(|| args[2]);
         let region = self.region(space, surface)?;
         Ok(Lanes {
@@ -102,7 +102,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Offset in device memory; address bits 63:48 may hold a tag and do not count.
-    pub fn flat_offset(&mut self, addr: V<'c>) -> Made<V<'c>> {
+    pub fn flat_offset(&mut self, addr: V<'c>) -> EmitResult<V<'c>> {
         let at = offset_of!(LaunchCtx, flat_base);
         let base = self.launch_field(at, Field::I64)?;
         let lanes = match addr {
@@ -116,7 +116,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// The region of a space.
-    pub fn region(&mut self, space: Space, surface: Option<Value>) -> Made<Region<'c>> {
+    pub fn region(&mut self, space: Space, surface: Option<Value>) -> EmitResult<Region<'c>> {
         Ok(match (space, surface) {
             (Space::Slm, _) => Region::Known(Place::Slm),
             (Space::Scratch, _) => Region::Known(Place::Scratch),
@@ -131,7 +131,7 @@ impl<'c> Emit<'c, '_> {
         })
     }
 
-    fn computed_surface(&mut self, surface: Value) -> Made<Region<'c>> {
+    fn computed_surface(&mut self, surface: Value) -> EmitResult<Region<'c>> {
         let index = self.get(surface)?;
         let index = self.op2(I::And, index, self.i32(SURFACES as u32 - 1))?;
         let wide = self.resize(index, 64)?;
@@ -146,13 +146,13 @@ impl<'c> Emit<'c, '_> {
         Ok(Region::Computed(base, size))
     }
 
-    fn clamp_size(&mut self, size: V<'c>) -> Made<V<'c>> {
+    fn clamp_size(&mut self, size: V<'c>) -> EmitResult<V<'c>> {
         let most = self.i64(u64::from(u32::MAX));
         let over = self.icmp(IntPredicate::UGT, size, most)?;
         self.select(over, most, size)
     }
 
-    fn surface_at(&mut self, index: u8, field: usize, ty: Field) -> Made<V<'c>> {
+    fn surface_at(&mut self, index: u8, field: usize, ty: Field) -> EmitResult<V<'c>> {
         let table = self.launch_field(offset_of!(LaunchCtx, surfaces), Field::Ptr)?;
         let at = usize::from(index) * size_of::<Surface>() + field;
         let key = match ty {
@@ -169,7 +169,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// First byte of a region.
-    pub fn base(&mut self, region: Region<'c>) -> Made<PointerValue<'c>> {
+    pub fn base(&mut self, region: Region<'c>) -> EmitResult<PointerValue<'c>> {
         let v = match region {
             Region::Computed(base, _) => base,
             Region::Known(Place::Surface(index)) => {
@@ -191,7 +191,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Size of a region in bytes; at most `u32::MAX` except for device memory.
-    pub fn size(&mut self, region: Region<'c>) -> Made<V<'c>> {
+    pub fn size(&mut self, region: Region<'c>) -> EmitResult<V<'c>> {
         match region {
             Region::Computed(_, size) => Ok(size),
             Region::Known(Place::Surface(index)) => {
@@ -216,9 +216,9 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Whether two regions have no byte in common.
-    pub fn apart(&mut self, a: Place, b: Place) -> Made<V<'c>> {
+    pub fn apart(&mut self, a: Place, b: Place) -> EmitResult<V<'c>> {
         self.hoisted(Key::Apart(a, b), |e| {
-            let ends = |e: &mut Self, place| -> Made<(V<'c>, V<'c>)> {
+            let ends = |e: &mut Self, place| -> EmitResult<(V<'c>, V<'c>)> {
                 let region = Region::Known(place);
                 let base = e.base(region)?;
                 let start = e.cast(I::PtrToInt, base, e.int(64).into())?;
@@ -238,8 +238,8 @@ impl<'c> Emit<'c, '_> {
         &mut self,
         region: Region<'c>,
         key: impl FnOnce(Place) -> Key,
-        make: impl FnOnce(&mut Self) -> Made<V<'c>>,
-    ) -> Made<V<'c>> {
+        make: impl FnOnce(&mut Self) -> EmitResult<V<'c>>,
+    ) -> EmitResult<V<'c>> {
         match region {
             Region::Computed(..) => make(self),
             Region::Known(place @ (Place::Scratch | Place::Regs)) => {
@@ -250,7 +250,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Number of offsets at which `bytes` bytes are inside, as `i64`.
-    pub fn wide_limit(&mut self, region: Region<'c>, bytes: u32) -> Made<V<'c>> {
+    pub fn wide_limit(&mut self, region: Region<'c>, bytes: u32) -> EmitResult<V<'c>> {
         let size = self.size(region)?;
         let bytes = i64::from(bytes);
         let short = self.icmp(IntPredicate::ULT, size, self.i64(bytes.cast_unsigned()))?;
@@ -259,7 +259,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// The limit, in the width of the region's addresses.
-    pub fn limit(&mut self, region: Region<'c>, bytes: u32) -> Made<IntValue<'c>> {
+    pub fn limit(&mut self, region: Region<'c>, bytes: u32) -> EmitResult<IntValue<'c>> {
         let v = match region {
             Region::Known(Place::Regs) => {
                 let limit = (self.f.regs_bytes + 1).saturating_sub(bytes);
@@ -281,7 +281,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Base that can be accessed at offset 0 with `bytes` bytes, whatever the size.
-    pub fn safe_base(&mut self, region: Region<'c>, bytes: u32) -> Made<PointerValue<'c>> {
+    pub fn safe_base(&mut self, region: Region<'c>, bytes: u32) -> EmitResult<PointerValue<'c>> {
         let base = self.base(region)?;
         if let Region::Known(Place::Regs) = region
             && bytes <= self.f.regs_bytes
@@ -303,7 +303,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Offsets in the region, in the width of its addresses.
-    pub fn offsets(&mut self, lanes: &Lanes<'c>) -> Made<V<'c>> {
+    pub fn offsets(&mut self, lanes: &Lanes<'c>) -> EmitResult<V<'c>> {
         if lanes.flat {
             self.flat_offset(lanes.addr)
         } else {
@@ -319,7 +319,7 @@ impl<'c> Emit<'c, '_> {
         offsets: V<'c>,
         elem: Lane,
         c: u32,
-    ) -> Made<(V<'c>, V<'c>)> {
+    ) -> EmitResult<(V<'c>, V<'c>)> {
         let distance = elem.bytes() * c;
         let (at, inside) = self.component_at(lanes, offsets, elem, c)?;
         if lanes.flat || distance == 0 {
@@ -337,7 +337,7 @@ impl<'c> Emit<'c, '_> {
         offsets: V<'c>,
         elem: Lane,
         c: u32,
-    ) -> Made<(V<'c>, V<'c>)> {
+    ) -> EmitResult<(V<'c>, V<'c>)> {
         let distance = elem.bytes() * c;
         let n = lanes.count;
         let mut at = offsets;
@@ -360,7 +360,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Which lanes of an access that is `inside` are also enabled.
-    pub fn guard(&mut self, lanes: &Lanes<'c>, inside: V<'c>) -> Made<V<'c>> {
+    pub fn guard(&mut self, lanes: &Lanes<'c>, inside: V<'c>) -> EmitResult<V<'c>> {
         if self.is_full(lanes.mask) {
             return Ok(inside);
         }

@@ -11,6 +11,7 @@
 )]
 
 mod access;
+mod affine;
 mod atomic;
 mod block_access;
 mod context;
@@ -18,7 +19,6 @@ mod convert;
 mod cpu;
 mod emit;
 mod fault;
-mod guess;
 mod helper;
 mod image;
 mod int;
@@ -26,14 +26,14 @@ mod lines;
 mod memory;
 mod object;
 mod ops;
-mod records;
 mod rectangle;
 mod reloc;
-mod runs;
+mod speculative;
 mod target;
 mod thread;
 mod types;
-mod versions;
+mod vec4;
+mod versioning;
 
 use std::ffi::{CStr, c_void};
 
@@ -53,8 +53,8 @@ use inkwell::{AddressSpace, OptimizationLevel};
 use target_lexicon::{Architecture, Triple};
 
 use super::{
-    Backend, BackendError, Bounds, CodeObject, CodegenOptions, Explained, Identity, OptLevel,
-    PassLevel, StackUse, rounds,
+    Backend, BackendError, Bounds, CodeObject, CodegenEffort, CodegenOptions, Explained, Identity,
+    OptLevel, StackUse, barrier_loop,
 };
 use crate::limits::{LLVM_FULL_BLOCK, LLVM_FULL_INSTS, LLVM_MAX_INSTS};
 use crate::ssa::{Function, Remark};
@@ -122,10 +122,10 @@ impl LlvmBackend {
         function: &Function,
         options: &CodegenOptions,
         then: impl FnOnce(&Module, &TargetMachine) -> Result<T, BackendError>,
-    ) -> Result<Made<T>, BackendError> {
-        let cpu = self.cpu.with_vectors(options.tuning.width)?;
+    ) -> Result<EmitResult<T>, BackendError> {
+        let cpu = self.cpu.with_vectors(options.tuning.vector_width)?;
         let order = crate::ssa::dom::reverse_post_order(function);
-        let rounds = rounds::of(NAME, function, &order, options.tuning)?;
+        let barrier_loop = barrier_loop::plan(NAME, function, &order, options.tuning)?;
         let cx = Context::create();
         let said = Said::default();
         said.listen(&cx);
@@ -136,7 +136,7 @@ impl LlvmBackend {
         module.set_data_layout(&machine.get_target_data().get_data_layout());
         let func = declare(&cpu, &cx, &module);
         let mut emit = Emit::new(function, options, &cpu, &cx, (&module, func));
-        emit.program(&order, rounds)
+        emit.program(&order, barrier_loop)
             .map_err(|bug| internal(function, bug.0))?;
         emit.lines.finish();
         let remarks = std::mem::take(&mut emit.remarks);
@@ -146,18 +146,18 @@ impl LlvmBackend {
                 .map_err(|e| internal(function, e.to_string()))?;
         }
         let note = size(function, func)?;
-        let (opt, passes) = match note {
-            Some(_) => (OptLevel::None, PassLevel::None),
-            None => (options.opt, options.passes),
+        let (codegen, opt) = match note {
+            Some(_) => (CodegenEffort::None, OptLevel::None),
+            None => (options.tuning.codegen, options.tuning.opt),
         };
-        let machine = match opt {
-            OptLevel::None => machine,
-            OptLevel::Speed => cpu.machine(OptimizationLevel::Default)?,
+        let machine = match codegen {
+            CodegenEffort::None => machine,
+            CodegenEffort::Speed => cpu.machine(OptimizationLevel::Default)?,
         };
-        run_passes(function, &module, &machine, passes)?;
+        run_passes(function, &module, &machine, opt)?;
         let result = then(&module, &machine);
         let stack_bytes = said.judge(function)?;
-        Ok(Made {
+        Ok(EmitResult {
             value: result?,
             stack_bytes,
             note,
@@ -185,27 +185,28 @@ impl LlvmBackend {
             Ok((object, text.transpose()?))
         })?;
         let (object, text) = made.value;
-        let linked = object::link(object.as_slice(), ENTRY).map_err(|e| match options.passes {
-            _ if e == reloc::TOO_FAR => BackendError::TooLarge {
-                backend: NAME,
-                function: function.name.clone(),
-                what: format!(
-                    "{} bytes for {}: {e}",
-                    object.as_slice().len(),
-                    self.cpu.target
-                ),
-            },
-            PassLevel::None => internal(function, e),
-            // LLVM's passes may find a library function in what they are given; there is no library.
-            level => BackendError::Strategy {
-                backend: NAME,
-                what: format!(
-                    "at pass level {}: `{}`: {e}; use level none",
-                    level.name(),
-                    function.name
-                ),
-            },
-        })?;
+        let linked =
+            object::link(object.as_slice(), ENTRY).map_err(|e| match options.tuning.opt {
+                _ if e == reloc::TOO_FAR => BackendError::TooLarge {
+                    backend: NAME,
+                    function: function.name.clone(),
+                    what: format!(
+                        "{} bytes for {}: {e}",
+                        object.as_slice().len(),
+                        self.cpu.target
+                    ),
+                },
+                OptLevel::None => internal(function, e),
+                // LLVM's passes may find a library function in what they are given; there is no library.
+                level => BackendError::Strategy {
+                    backend: NAME,
+                    what: format!(
+                        "at pass level {}: `{}`: {e}; use level none",
+                        level.name(),
+                        function.name
+                    ),
+                },
+            })?;
         let object = CodeObject {
             code: linked.code,
             align: linked.align,
@@ -232,7 +233,7 @@ impl LlvmBackend {
 }
 
 /// What came of a module.
-struct Made<T> {
+struct EmitResult<T> {
     value: T,
     /// Of the stack frame, where it is a large one.
     stack_bytes: u32,
@@ -275,15 +276,8 @@ impl Backend for LlvmBackend {
     }
 
     fn plainer(&self, options: &CodegenOptions) -> Vec<(CodegenOptions, &'static str)> {
-        let inline = CodegenOptions {
-            bounds: Bounds::Inline,
-            ..options.clone()
-        };
-        let none = CodegenOptions {
-            opt: OptLevel::None,
-            passes: PassLevel::None,
-            ..inline.clone()
-        };
+        let inline = options.tuned(|t| t.bounds = Bounds::Inline);
+        let none = inline.tuned(|t| (t.codegen, t.opt) = (CodegenEffort::None, OptLevel::None));
         vec![
             (inline, "bounds=inline"),
             (none, "codegen=none, opt=none, bounds=inline"),
@@ -386,13 +380,13 @@ fn run_passes(
     function: &Function,
     module: &Module,
     machine: &TargetMachine,
-    level: PassLevel,
+    level: OptLevel,
 ) -> Result<(), BackendError> {
     let passes = match level {
-        PassLevel::None => return Ok(()),
-        PassLevel::O1 => "default<O1>",
-        PassLevel::O2 => "default<O2>",
-        PassLevel::O3 => "default<O3>",
+        OptLevel::None => return Ok(()),
+        OptLevel::O1 => "default<O1>",
+        OptLevel::O2 => "default<O2>",
+        OptLevel::O3 => "default<O3>",
     };
     let options = PassBuilderOptions::create();
     options.set_loop_vectorization(false);

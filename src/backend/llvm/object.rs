@@ -1,6 +1,6 @@
 //! From the ELF object that LLVM writes to self-contained bytes.
 //!
-//! Code comes first, the constants it reads behind it, and every relocation between the two is applied: they are
+//! Code comes first, the constants it reads after it, and every relocation between the two is applied: they are
 //! relative, so the bytes run wherever they are put. A symbol from outside is an error: nothing would resolve it.
 
 use object::{

@@ -4,7 +4,7 @@
 use inkwell::values::{InstructionOpcode as I, IntValue};
 use inkwell::{AtomicOrdering, FloatPredicate, IntPredicate};
 
-use super::emit::{Bug, Emit, Made, V, low_bits};
+use super::emit::{Emit, EmitResult, InternalError, V, low_bits};
 use super::types::padded_lanes;
 use crate::ssa::{BinOp, FCond, FpEnvOp, ICond, Inst, InstData, Op, Ty, UnOp, Value, remark};
 
@@ -39,7 +39,7 @@ const fn float_predicate(cond: FCond) -> FloatPredicate {
 
 impl<'c> Emit<'c, '_> {
     /// Translates an instruction.
-    pub fn instruction(&mut self, inst: Inst) -> Made<()> {
+    pub fn instruction(&mut self, inst: Inst) -> EmitResult<()> {
         let f = self.f;
         let data = f.inst(inst);
         let args = data.args.as_slice();
@@ -67,7 +67,7 @@ impl<'c> Emit<'c, '_> {
             _ => {}
         }
         let Some(&out) = data.results.first() else {
-            return Err(Bug(format!("{:?} without a result", data.op)));
+            return Err(InternalError(format!("{:?} without a result", data.op)));
         };
         let v = self.value(data, out)?;
         self.bind(out, v);
@@ -75,7 +75,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// The result of an instruction that has one.
-    fn value(&mut self, data: &InstData, out: Value) -> Made<V<'c>> {
+    fn value(&mut self, data: &InstData, out: Value) -> EmitResult<V<'c>> {
         let args = data.args.as_slice();
         let ty = self.ty(out);
         match &data.op {
@@ -133,12 +133,12 @@ impl<'c> Emit<'c, '_> {
             Op::BlockLoad(access) => self.block_load(*access, args),
             Op::FrameLoad(offset) => self.frame_load(*offset, out),
             Op::NamedBarrier(step) => self.named_barrier(*step, args),
-            other => Err(Bug(format!("{other:?} with a result"))),
+            other => Err(InternalError(format!("{other:?} with a result"))),
         }
     }
 
     /// A mask as an integer, of as many bits as it has lanes where that is a power of two.
-    fn mask_word(&mut self, mask: Value) -> Made<IntValue<'c>> {
+    fn mask_word(&mut self, mask: Value) -> EmitResult<IntValue<'c>> {
         let lanes = self.ty(mask).lanes;
         let mask = self.get(mask)?;
         let word = if padded_lanes(lanes) == lanes {
@@ -150,7 +150,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Whether every lane of a mask is set.
-    pub fn mask_is_full(&mut self, mask: Value) -> Made<V<'c>> {
+    pub fn mask_is_full(&mut self, mask: Value) -> EmitResult<V<'c>> {
         let bits = self.mask_word(mask)?;
         let full = u64::from(low_bits(self.ty(mask).lanes));
         self.icmp(
@@ -160,7 +160,7 @@ impl<'c> Emit<'c, '_> {
         )
     }
 
-    fn unary(&mut self, op: UnOp, ty: Ty, a: Value) -> Made<V<'c>> {
+    fn unary(&mut self, op: UnOp, ty: Ty, a: Value) -> EmitResult<V<'c>> {
         let v = self.get(a)?;
         match op {
             UnOp::Neg => {
@@ -200,7 +200,7 @@ impl<'c> Emit<'c, '_> {
         }
     }
 
-    fn binary(&mut self, op: BinOp, ty: Ty, a: Value, b: Value) -> Made<V<'c>> {
+    fn binary(&mut self, op: BinOp, ty: Ty, a: Value, b: Value) -> EmitResult<V<'c>> {
         if op.is_shift() {
             return self.shift(op, ty, a, b);
         }
@@ -230,7 +230,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Shifts by counts modulo the width; rotations take them so by themselves.
-    fn shift(&mut self, op: BinOp, ty: Ty, a: Value, b: Value) -> Made<V<'c>> {
+    fn shift(&mut self, op: BinOp, ty: Ty, a: Value, b: Value) -> EmitResult<V<'c>> {
         let x = self.get(a)?;
         let count_ty = self.ty(b);
         let mut count = self.get(b)?;
@@ -255,8 +255,11 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// `a * b + c` with one rounding; the runtime does it where the processor has no instruction.
-    fn fma(&mut self, ty: Ty, args: &[Value]) -> Made<V<'c>> {
-        let operands: Vec<V> = args.iter().map(|&a| self.get(a)).collect::<Made<_>>()?;
+    fn fma(&mut self, ty: Ty, args: &[Value]) -> EmitResult<V<'c>> {
+        let operands: Vec<V> = args
+            .iter()
+            .map(|&a| self.get(a))
+            .collect::<EmitResult<_>>()?;
         if self.cpu.fma {
             return self.intrinsic("llvm.fma", &[ty], &operands);
         }
@@ -264,7 +267,7 @@ impl<'c> Emit<'c, '_> {
         self.call_fp_env(FpEnvOp::Fma, cr0, ty, &operands, ty)
     }
 
-    fn shuffle_values(&mut self, args: &[Value], indices: &[u16]) -> Made<V<'c>> {
+    fn shuffle_values(&mut self, args: &[Value], indices: &[u16]) -> EmitResult<V<'c>> {
         let (first, second) = (args[0], args.get(1).copied());
         let n = self.ty(first).lanes;
         if let &[index] = indices {

@@ -6,9 +6,9 @@ use inkwell::IntPredicate;
 use inkwell::values::PointerValue;
 use visa_runtime::abi::{Helpers, Rectangle, rectangle};
 
-use super::emit::{Bug, Emit, Made, V};
+use super::emit::{Emit, EmitResult, InternalError, V};
 use crate::backend::OobPolicy;
-use crate::backend::words::rectangle_word;
+use crate::backend::descriptors::rectangle_descriptor;
 use crate::ssa::{Access2d, Space, Ty, Value};
 
 /// Operands before a store's data.
@@ -21,7 +21,7 @@ pub(super) const fn rectangle_bytes(access: Access2d) -> u32 {
 
 impl<'c> Emit<'c, '_> {
     /// A load; one result a register.
-    pub fn load2d(&mut self, access: Access2d, args: &[Value], out: &[Value]) -> Made<()> {
+    pub fn load2d(&mut self, access: Access2d, args: &[Value], out: &[Value]) -> EmitResult<()> {
         let block = self.rectangle_operands(access, args)?;
         self.send_rectangle(access, block, false)?;
         for (i, &v) in out.iter().enumerate() {
@@ -33,7 +33,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// A store.
-    pub fn store2d(&mut self, access: Access2d, args: &[Value]) -> Made<()> {
+    pub fn store2d(&mut self, access: Access2d, args: &[Value]) -> EmitResult<()> {
         let block = self.rectangle_operands(access, args)?;
         for (i, &v) in args.iter().skip(HEAD).enumerate() {
             let to = self.register_of(access, block, i)?;
@@ -48,13 +48,17 @@ impl<'c> Emit<'c, '_> {
         access: Access2d,
         block: PointerValue<'c>,
         i: usize,
-    ) -> Made<PointerValue<'c>> {
+    ) -> EmitResult<PointerValue<'c>> {
         let at = rectangle::DATA + i as u32 * u32::from(access.register);
         self.offset_const(block, i64::from(at))
     }
 
     /// Writes the operands where the runtime reads them.
-    fn rectangle_operands(&mut self, access: Access2d, args: &[Value]) -> Made<PointerValue<'c>> {
+    fn rectangle_operands(
+        &mut self,
+        access: Access2d,
+        args: &[Value],
+    ) -> EmitResult<PointerValue<'c>> {
         let block = self.message_block()?;
         let enabled = self.get(args[0])?;
         let enabled = self.resize(enabled, 32)?;
@@ -87,11 +91,11 @@ impl<'c> Emit<'c, '_> {
         access: Access2d,
         block: PointerValue<'c>,
         store: bool,
-    ) -> Made<()> {
+    ) -> EmitResult<()> {
         let lane = self.f.sites.get(access.site as usize);
         let lane = lane.map_or(0, |s| u32::from(s.first_lane));
         let reports = self.records_faults(Space::Flat);
-        let shape = rectangle_word(access, store, lane, reports);
+        let shape = rectangle_descriptor(access, store, lane, reports);
         let args = [
             self.ctx.group()?.into(),
             self.ctx.index()?.into(),
@@ -100,7 +104,7 @@ impl<'c> Emit<'c, '_> {
         ];
         let stop = self
             .call_helper(offset_of!(Helpers, rectangle), Some(32), &args)?
-            .ok_or_else(|| Bug::from("no answer to a block message"))?;
+            .ok_or_else(|| InternalError::from("no answer to a block message"))?;
         if self.options.oob == OobPolicy::Trap {
             let leave = self.fault_exit()?;
             let go_on = self.new_block();

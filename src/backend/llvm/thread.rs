@@ -7,7 +7,7 @@
 //! As in every code generator of this ABI: in functions with barriers, `check` skips finished threads, `Return` marks the
 //! thread finished and `Suspend` remembers the barrier; both go on with the next thread. Functions without run group
 //! after group: `head` is reached through `groups(id)`, to which the end of the loop returns until the last group is done.
-//! With barriers, code for whole groups ([`Rounds::Code`]) returns to `head` likewise, until no thread waits.
+//! With barriers, code for whole groups ([`BarrierLoop::Code`]) returns to `head` likewise, until no thread waits.
 
 use std::collections::HashMap;
 use std::mem::{offset_of, size_of};
@@ -18,8 +18,8 @@ use inkwell::values::{BasicValue, InstructionOpcode, IntValue, PhiValue, Pointer
 use visa_runtime::abi::{GroupCtx, Status, THREAD_DONE, ThreadCtx};
 
 use super::context::{Field, Key};
-use super::emit::{Bug, Emit, Made, V};
-use crate::backend::rounds::Rounds;
+use super::emit::{Emit, EmitResult, InternalError, V};
+use crate::backend::barrier_loop::BarrierLoop;
 use crate::ssa::{Block, BlockCall, Function, Term};
 
 /// Offset of the group's number in x.
@@ -47,39 +47,39 @@ pub(super) struct ThreadLoop<'c> {
     pub message: Option<PointerValue<'c>>,
     /// Values made once a call or once a thread.
     pub made: HashMap<Key, V<'c>>,
-    rounds: Rounds,
+    barrier_loop: BarrierLoop,
 }
 
-fn need<T>(v: Option<T>) -> Made<T> {
-    v.ok_or_else(|| Bug::from("a context value is used outside the thread loop"))
+fn need<T>(v: Option<T>) -> EmitResult<T> {
+    v.ok_or_else(|| InternalError::from("a context value is used outside the thread loop"))
 }
 
 impl<'c> ThreadLoop<'c> {
     /// First block of the function.
-    pub fn entry(&self) -> Made<BasicBlock<'c>> {
+    pub fn entry(&self) -> EmitResult<BasicBlock<'c>> {
         need(self.entry)
     }
 
     /// The `GroupCtx`.
-    pub fn group(&self) -> Made<PointerValue<'c>> {
+    pub fn group(&self) -> EmitResult<PointerValue<'c>> {
         need(self.group)
     }
 
     /// The thread's number.
-    pub fn index(&self) -> Made<IntValue<'c>> {
+    pub fn index(&self) -> EmitResult<IntValue<'c>> {
         need(self.index)
     }
 
     /// The `ThreadCtx`.
-    pub fn thread(&self) -> Made<PointerValue<'c>> {
+    pub fn thread(&self) -> EmitResult<PointerValue<'c>> {
         need(self.thread)
     }
 }
 
 impl<'c> Emit<'c, '_> {
     /// Translates the whole function.
-    pub fn program(&mut self, order: &[Block], rounds: Rounds) -> Made<()> {
-        self.ctx.rounds = rounds;
+    pub fn program(&mut self, order: &[Block], barrier_loop: BarrierLoop) -> EmitResult<()> {
+        self.ctx.barrier_loop = barrier_loop;
         let head = self.thread_loop()?;
         for &block in order {
             self.declare_block(block)?;
@@ -91,8 +91,8 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Everything around the body. Returns where the first block goes, and the parameter there.
-    fn thread_loop(&mut self) -> Made<(BasicBlock<'c>, PhiValue<'c>)> {
-        let waits = self.ctx.rounds != Rounds::None;
+    fn thread_loop(&mut self) -> EmitResult<(BasicBlock<'c>, PhiValue<'c>)> {
+        let waits = self.ctx.barrier_loop != BarrierLoop::None;
         let param = |n: u32| self.func.get_nth_param(n).ok_or("a parameter is missing");
         let (group, first, end) = (param(0)?, param(1)?, param(2)?);
         let entry = self.new_block();
@@ -143,7 +143,7 @@ impl<'c> Emit<'c, '_> {
         if let Some((so_far, ended)) = status {
             so_far.add_incoming(&[(&ended.as_basic_value(), next)]);
             self.at(exit);
-            if self.ctx.rounds == Rounds::Code {
+            if self.ctx.barrier_loop == BarrierLoop::Code {
                 self.go_round(head, index, so_far)?;
             } else {
                 self.b.build_return(Some(&so_far.as_basic_value()))?;
@@ -167,7 +167,7 @@ impl<'c> Emit<'c, '_> {
         head: BasicBlock<'c>,
         index: PhiValue<'c>,
         so_far: PhiValue<'c>,
-    ) -> Made<()> {
+    ) -> EmitResult<()> {
         let (over, again) = (self.new_block(), self.new_block());
         let done = self.i32(Status::Done as u32);
         let over_now = self.icmp(IntPredicate::EQ, so_far.as_basic_value(), done)?;
@@ -184,7 +184,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Goes on with the next group, or returns after the last one.
-    fn next_group(&mut self, groups: BasicBlock<'c>, id: PhiValue<'c>) -> Made<()> {
+    fn next_group(&mut self, groups: BasicBlock<'c>, id: PhiValue<'c>) -> EmitResult<()> {
         let last = self.hoisted(Key::LastGroup, |e| {
             let first = e.group_x()?;
             let at = offset_of!(GroupCtx, following) as i64;
@@ -207,19 +207,19 @@ impl<'c> Emit<'c, '_> {
         self.leave(Status::Done)
     }
 
-    fn group_x(&self) -> Made<V<'c>> {
+    fn group_x(&self) -> EmitResult<V<'c>> {
         let at = self.offset_const(self.ctx.group()?, GROUP_X)?;
         self.load(self.cx.i32_type().into(), at)
     }
 
-    fn leave(&self, status: Status) -> Made<()> {
+    fn leave(&self, status: Status) -> EmitResult<()> {
         let status: &dyn BasicValue = &self.i32(status as u32);
         self.b.build_return(Some(status))?;
         Ok(())
     }
 
     /// Terminates the blocks that grew on demand.
-    fn close(&mut self, (to, param): (BasicBlock<'c>, PhiValue<'c>)) -> Made<()> {
+    fn close(&mut self, (to, param): (BasicBlock<'c>, PhiValue<'c>)) -> EmitResult<()> {
         self.lines.set(&self.b, 0);
         let entry = self.ctx.entry()?;
         self.at(entry);
@@ -238,7 +238,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Creates a block with its parameters.
-    fn declare_block(&mut self, block: Block) -> Made<()> {
+    fn declare_block(&mut self, block: Block) -> EmitResult<()> {
         let f = self.f;
         let here = self.new_block();
         self.at(here);
@@ -251,13 +251,13 @@ impl<'c> Emit<'c, '_> {
         Ok(())
     }
 
-    fn body(&mut self, block: Block) -> Made<()> {
+    fn body(&mut self, block: Block) -> EmitResult<()> {
         self.at(need(self.blocks[block.0 as usize])?);
-        self.in_versions(block)
+        self.versioned(block)
     }
 
     /// Ends a block.
-    pub fn terminator(&mut self, term: &Term) -> Made<()> {
+    pub fn terminator(&mut self, term: &Term) -> EmitResult<()> {
         match term {
             Term::None => Err("a block without a terminator".into()),
             Term::Jump(call) => {
@@ -296,7 +296,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Stores the thread's state and goes on with the next thread.
-    fn finish_thread(&mut self, state: u32, status: Option<V<'c>>) -> Made<()> {
+    fn finish_thread(&mut self, state: u32, status: Option<V<'c>>) -> EmitResult<()> {
         if let (Some((_, ended)), Some(status)) = (self.ctx.status, status) {
             let at = offset_of!(ThreadCtx, state) as i64;
             let at = self.offset_const(self.ctx.thread()?, at)?;
@@ -307,7 +307,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Gives the parameters of a target their values for the jump at the end of the current block.
-    fn arguments(&mut self, call: &BlockCall) -> Made<()> {
+    fn arguments(&mut self, call: &BlockCall) -> EmitResult<()> {
         let from = self.here()?;
         for (n, &arg) in call.args.iter().enumerate() {
             let v = self.get(arg)?;
@@ -319,7 +319,7 @@ impl<'c> Emit<'c, '_> {
 
     /// Target of one way of a branch. Arguments get a block of their own, since two ways may lead to one block with
     /// different ones; the code generator merges it again.
-    fn edge(&mut self, call: &BlockCall) -> Made<BasicBlock<'c>> {
+    fn edge(&mut self, call: &BlockCall) -> EmitResult<BasicBlock<'c>> {
         let to = need(self.blocks[call.block.0 as usize])?;
         if call.args.is_empty() {
             return Ok(to);
@@ -334,15 +334,16 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Leaves when the launch was interrupted.
-    pub fn poll(&mut self) -> Made<()> {
+    pub fn poll(&mut self) -> EmitResult<()> {
         let at = offset_of!(visa_runtime::abi::LaunchCtx, interrupt);
         let flag = self.launch_field(at, Field::Ptr)?;
         let set = self.load(self.cx.i32_type().into(), self.as_ptr(flag)?)?;
         let inst = set.as_instruction_value().ok_or("no load")?;
         // Acquire, which costs nothing here: what a loop reads must not be taken out of it, as other threads may write it.
-        inst.set_alignment(4).map_err(|e| Bug(e.to_string()))?;
+        inst.set_alignment(4)
+            .map_err(|e| InternalError(e.to_string()))?;
         inst.set_atomic_ordering(inkwell::AtomicOrdering::Acquire)
-            .map_err(|e| Bug(e.to_string()))?;
+            .map_err(|e| InternalError(e.to_string()))?;
         let leave = match self.ctx.interrupted {
             Some(block) => block,
             None => self.leave_block(Status::Interrupted)?,
@@ -356,7 +357,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Block that returns with `Fault`.
-    pub fn fault_exit(&mut self) -> Made<BasicBlock<'c>> {
+    pub fn fault_exit(&mut self) -> EmitResult<BasicBlock<'c>> {
         let block = match self.ctx.fault {
             Some(block) => block,
             None => self.leave_block(Status::Fault)?,
@@ -365,7 +366,7 @@ impl<'c> Emit<'c, '_> {
         Ok(block)
     }
 
-    fn leave_block(&mut self, status: Status) -> Made<BasicBlock<'c>> {
+    fn leave_block(&mut self, status: Status) -> EmitResult<BasicBlock<'c>> {
         let here = self.here()?;
         let block = self.new_block();
         self.at(block);

@@ -5,7 +5,7 @@ use inkwell::context::Context;
 use inkwell::types::{BasicTypeEnum, IntType, VectorType};
 use inkwell::values::{BasicValueEnum, IntValue};
 
-use super::emit::{Emit, Made, V};
+use super::emit::{Emit, EmitResult, V};
 use crate::ssa::{Lane, Op, Ty, Value};
 
 /// Type of a scalar.
@@ -51,7 +51,7 @@ pub(super) fn lanes_of(scalar: BasicTypeEnum<'_>, lanes: u16) -> BasicTypeEnum<'
 }
 
 /// Lanes of the LLVM value of an SSA value: the next power of two. LLVM does not get all operations right on other
-/// counts. What the lanes beyond hold is nobody's concern, but it is never undefined: they may end in a division.
+/// counts. What the lanes beyond hold does not matter, but it is never undefined: they may end in a division.
 pub(super) const fn padded_lanes(lanes: u16) -> u16 {
     lanes.next_power_of_two()
 }
@@ -67,7 +67,7 @@ impl<'c> Emit<'c, '_> {
         lanes_of(scalar_type(self.cx, ty.lane), ty.lanes)
     }
 
-    /// Integers of so many bits.
+    /// Integers of a given number of bits.
     pub fn int(&self, bits: u32) -> IntType<'c> {
         int_type(self.cx, bits)
     }
@@ -93,7 +93,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// A scalar with these bits.
-    pub fn scalar_bits(&self, lane: Lane, bits: u64) -> Made<V<'c>> {
+    pub fn scalar_bits(&self, lane: Lane, bits: u64) -> EmitResult<V<'c>> {
         let int = self.int(lane.bits()).const_int(bits & lane.mask(), false);
         if lane.is_float() {
             return self.cast_bits(int.into(), scalar_type(self.cx, lane));
@@ -102,7 +102,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// `bits` in every lane of a type.
-    pub fn konst(&self, ty: Ty, bits: u64) -> Made<V<'c>> {
+    pub fn konst(&self, ty: Ty, bits: u64) -> EmitResult<V<'c>> {
         let one = self.scalar_bits(ty.lane, bits)?;
         if ty.is_scalar() {
             return Ok(one);
@@ -112,14 +112,14 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// A constant of these lanes.
-    pub fn vector_bits(&self, lane: Lane, lanes: &[u64]) -> Made<V<'c>> {
+    pub fn vector_bits(&self, lane: Lane, lanes: &[u64]) -> EmitResult<V<'c>> {
         let padding = usize::from(padded_lanes(lanes.len() as u16)) - lanes.len();
         let padding = std::iter::repeat_n(&0, padding);
         let lanes: Vec<BasicValueEnum> = lanes
             .iter()
             .chain(padding)
             .map(|&bits| self.scalar_bits(lane, bits))
-            .collect::<Made<_>>()?;
+            .collect::<EmitResult<_>>()?;
         Ok(VectorType::const_vector(&lanes).into())
     }
 
@@ -148,6 +148,6 @@ impl<'c> Emit<'c, '_> {
 
     /// True for a mask that is known to be full.
     pub fn is_full(&self, mask: Value) -> bool {
-        self.uniform_const(mask) == Some(1) || self.versions.full.contains(&mask)
+        self.uniform_const(mask) == Some(1) || self.versioning.full.contains(&mask)
     }
 }

@@ -18,6 +18,7 @@ use super::device::infer_device;
 use super::error::ContainerError;
 use super::limits::MAX_IMAGES;
 use super::{Device, Zebin};
+use crate::isa::Versions;
 
 /// An image.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -136,7 +137,8 @@ fn image<'d>(target: &str, bytes: &'d [u8]) -> Image<'d> {
     } else if bytes.starts_with(b"BC\xc0\xde") {
         (ImageFormat::Bitcode, None, Vec::new())
     } else {
-        match Zebin::parse(bytes) {
+        // Its version matters to who reads it.
+        match Zebin::parse_with(bytes, Versions::Any) {
             Ok(zebin) => {
                 let names = zebin.launchable().map(|kernel| kernel.name.clone());
                 let device = infer_device(&zebin).device;

@@ -396,7 +396,7 @@ struct Output {
 /// A call's arguments, owned.
 struct Call {
     argv: Vec<CString>,
-    /// Bytes behind the source that the library wants and no file has.
+    /// Bytes after the source that the library wants and no file has.
     terminator: usize,
     source: Files,
     headers: Files,

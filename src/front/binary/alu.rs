@@ -49,7 +49,7 @@ pub(super) fn walk<C: Codec>(io: &mut C, op: &mut Opcode, alu: &mut Alu) -> Walk
     }
 }
 
-/// Rows that share a number are told apart by a byte behind the execution size.
+/// Rows that share a number are told apart by a byte after the execution size.
 fn choice<C: Codec>(io: &mut C, op: &mut Opcode) -> Walk {
     let row = op.info();
     let shared = row.sub != 0 || Opcode::from_number(row.number, 1).is_some();

@@ -37,7 +37,7 @@ pub(super) fn blank(opcode: Opcode, op: LscOp) -> Body {
             src2: R,
         }),
         LscOp::LoadBlock2d | LscOp::StoreBlock2d => Body::LscBlock2d(LscBlock2d {
-            store: op == LscOp::StoreBlock2d,
+            op,
             sfid: Sfid::Ugm,
             caching,
             data_size: DataSize::D32,
@@ -76,8 +76,7 @@ pub(super) fn operation(body: &Body) -> Option<LscOp> {
     match body {
         Body::Lsc(l) => Some(l.op),
         Body::LscTyped(t) => Some(t.op),
-        Body::LscBlock2d(b) if b.store => Some(LscOp::StoreBlock2d),
-        Body::LscBlock2d(_) => Some(LscOp::LoadBlock2d),
+        Body::LscBlock2d(b) => Some(b.op),
         _ => None,
     }
 }
@@ -218,7 +217,7 @@ fn surface<C: Codec>(io: &mut C, model: AddrModel, surface: &mut LscSurface) -> 
 pub(super) fn untyped<C: Codec>(io: &mut C, l: &mut Lsc) -> Walk {
     let quad = matches!(l.op, LscOp::LoadQuad | LscOp::StoreQuad);
     let strided = matches!(l.op, LscOp::LoadStrided | LscOp::StoreStrided);
-    let store = matches!(l.op, LscOp::Store | LscOp::StoreStrided | LscOp::StoreQuad);
+    let store = l.op.stores();
     sfid(io, &mut l.sfid)?;
     caching(io, &mut l.caching)?;
     model(io, &mut l.model)?;
@@ -280,7 +279,11 @@ pub(super) fn block2d<C: Codec>(io: &mut C, b: &mut LscBlock2d) -> Walk {
     io.u16(&mut b.height)?;
     io.flag("a packing", &mut b.vnni)?;
     let mut nothing = Raw::NULL;
-    io.raw(if b.store { &mut nothing } else { &mut b.data })?;
+    io.raw(if b.op.stores() {
+        &mut nothing
+    } else {
+        &mut b.data
+    })?;
     let BlockAddress::Operands(operands) = &mut b.address else {
         return Err(Problem::unwritable(
             "a 2D block with its address in one register",
@@ -293,7 +296,11 @@ pub(super) fn block2d<C: Codec>(io: &mut C, b: &mut LscBlock2d) -> Walk {
     }
     let blank = || LscScalar::Imm(0);
     super::codec::each(io, operands, OPERANDS, blank, |io, _, o| scalar(io, o))?;
-    io.raw(if b.store { &mut b.data } else { &mut nothing })?;
+    io.raw(if b.op.stores() {
+        &mut b.data
+    } else {
+        &mut nothing
+    })?;
     match nothing.is_null() {
         true => Ok(()),
         false => Err(Problem::malformed("a 2D block with two payloads")),
@@ -316,7 +323,7 @@ pub(super) fn typed<C: Codec>(io: &mut C, t: &mut LscTyped) -> Walk {
         ));
     }
     surface(io, t.model, &mut t.surface)?;
-    let store = t.op == LscOp::StoreQuad;
+    let store = t.op.stores();
     let mut nothing = Raw::NULL;
     io.raw(if store { &mut nothing } else { &mut t.data })?;
     for coord in &mut t.coords {

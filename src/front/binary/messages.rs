@@ -124,29 +124,20 @@ fn blank_kind(form: Form) -> Option<MemKind> {
 
 fn blank_svm(row: &OpcodeInfo) -> Option<Svm> {
     const R: Raw = Raw::NULL;
-    let stores = [
-        Opcode::SvmBlockSt,
-        Opcode::SvmScatter,
-        Opcode::SvmScatter4scaled,
-    ];
-    let store = stores.contains(&row.opcode);
     Some(match row.form {
         Form::SvmBlock => Svm::Block {
-            store,
             owords: 1,
             unaligned: false,
             addr: BLANK,
             data: R,
         },
         Form::SvmGather => Svm::Gather {
-            store,
             bytes: 1,
             blocks: 1,
             addrs: R,
             data: R,
         },
         Form::SvmGather4Scaled => Svm::Gather4Scaled {
-            store,
             channels: Channels(0),
             base: BLANK,
             offsets: R,

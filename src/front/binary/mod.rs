@@ -27,10 +27,10 @@ mod walk;
 mod writer;
 
 pub use error::{BinaryError, Fault};
-pub use reader::read;
+pub use reader::{read, read_with};
 pub use writer::write;
 
-use crate::isa::Platform;
+use crate::isa::{Platform, Versions};
 
 /// First bytes of every file.
 pub const MAGIC: [u8; 4] = *b"CISA";
@@ -47,9 +47,13 @@ const LAST_OPCODE: u8 = 0x92;
 /// The text of a file's modules, as [`super::text::parse_all`] reads it.
 ///
 /// # Errors
-/// Those of [`read`].
-pub fn to_text(bytes: &[u8], platform: Option<Platform>) -> Result<String, BinaryError> {
-    let modules = read(bytes, platform)?;
+/// Those of [`read_with`].
+pub fn to_text(
+    bytes: &[u8],
+    platform: Option<Platform>,
+    versions: Versions,
+) -> Result<String, BinaryError> {
+    let modules = read_with(bytes, platform, versions)?;
     let texts: Vec<String> = modules.iter().map(super::text::print).collect();
     Ok(texts.join("\n"))
 }

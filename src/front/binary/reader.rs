@@ -7,7 +7,8 @@ use super::codec::Codec;
 use super::error::{BinaryError, Fault, Problem, Walk};
 use super::names::{BINDLESS, Names};
 use super::{Format, MAGIC, VERSIONS, tables, walk};
-use crate::isa::{Opcode, Platform};
+use crate::isa::versions::OVERRIDE;
+use crate::isa::{Opcode, Platform, Versions};
 use crate::limits::{MAX_INSTS, MAX_NAME_BYTES, MAX_STRING_BYTES, MAX_TEXT_BYTES, MAX_VARS};
 use crate::module::*;
 
@@ -19,13 +20,25 @@ struct Part<'d> {
     end: usize,
 }
 
-/// Reads the modules of a file: kernels, then functions, each in the order of the file's tables.
+/// Reads the modules of a file of a known version: kernels, then functions, each in the order of the file's tables.
 ///
 /// Some files hold offsets in rows of registers, whose size depends on the device. These need the `platform`.
 ///
 /// # Errors
 /// The first one that is found, with the byte where it is.
 pub fn read(bytes: &[u8], platform: Option<Platform>) -> Result<Vec<Module>, BinaryError> {
+    read_with(bytes, platform, Versions::Known)
+}
+
+/// The same of a file of any of these versions.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_with(
+    bytes: &[u8],
+    platform: Option<Platform>,
+    versions: Versions,
+) -> Result<Vec<Module>, BinaryError> {
     let mut reader = Reader {
         data: bytes,
         at: 0,
@@ -42,7 +55,7 @@ pub fn read(bytes: &[u8], platform: Option<Platform>) -> Result<Vec<Module>, Bin
     };
     let failed =
         |reader: &Reader<'_>, place: &str, problem: Problem| problem.at(Some(reader.last), place);
-    let parts = reader.header();
+    let parts = reader.header(versions);
     let parts = parts.map_err(|problem| failed(&reader, "", problem))?;
     let functions = parts.iter().filter(|p| p.kind == ModuleKind::Function);
     let functions: Vec<String> = functions.map(|p| p.name.to_owned()).collect();
@@ -118,19 +131,20 @@ impl<'d> Reader<'d> {
     }
 
     /// The file's own header: version, kernels, functions.
-    fn header(&mut self) -> Walk<Vec<Part<'d>>> {
+    fn header(&mut self, versions: Versions) -> Walk<Vec<Part<'d>>> {
         if self.take(MAGIC.len())? != MAGIC {
             return Err(Problem::malformed("not binary vISA: it starts with `CISA`"));
         }
         let (major, minor) = (self.byte()?, self.byte()?);
         let [first, last] = VERSIONS;
-        if !(first..=last).contains(&(major, minor)) {
+        let Some(version) = versions.read_as((major, minor), VERSIONS) else {
             return Err(Problem::unsupported(format!(
-                "binary vISA of version {major}.{minor}; versions {}.{} to {}.{} are supported",
+                "binary vISA of version {major}.{minor} is not known; versions {}.{} to {}.{} are supported, and {OVERRIDE} reads \
+                 it as the nearest of them",
                 first.0, first.1, last.0, last.1
             )));
-        }
-        self.format.version = (major, minor);
+        };
+        self.format.version = version;
         let mut parts = Vec::new();
         for _ in 0..self.word()? {
             let part = self.entry(ModuleKind::Kernel)?;

@@ -111,7 +111,7 @@ fn known(row: &OpcodeInfo, variant: u8) -> Walk {
     }
 }
 
-/// Questions about a surface. The vendor's writer has their operation in 16 bits, its reader in 8. The byte behind the first one tells:
+/// Questions about a surface. The vendor's writer has their operation in 16 bits, its reader in 8. The byte after the first one tells:
 /// 0 is the second byte of an operation, as no sampler message has one lane. What is written is what the vendor's reader takes.
 fn info<C: Codec>(io: &mut C, row: &OpcodeInfo, exec: &mut Exec, s: &mut Sample) -> Walk {
     io.u8(&mut s.variant)?;

@@ -109,7 +109,7 @@ fn several_modules_are_one_text() {
     let (kernel, mut other) = (module("yield"), module("barrier"));
     other.name = "other".into();
     let bytes = write(&[kernel.clone(), other.clone()], None).unwrap();
-    let text = to_text(&bytes, None).unwrap();
-    let back = crate::front::text::parse_all("both", &text).unwrap();
+    let text = to_text(&bytes, None, Versions::Known).unwrap();
+    let back = crate::front::text::parse_all("both", &text, Versions::Known).unwrap();
     assert_eq!(back, [kernel, other]);
 }

@@ -116,7 +116,7 @@ fn opcode<C: Codec>(io: &mut C, inst: &mut Inst) -> Walk {
     Ok(())
 }
 
-/// Messages on 64-bit addresses are told apart by a byte behind their number.
+/// Messages on 64-bit addresses are told apart by a byte after their number.
 fn is_svm(op: Opcode) -> bool {
     matches!(
         op.info().form,

@@ -1,4 +1,4 @@
-//! Splits the text into statements and tokens (VISA.md 1.1).
+//! Splits the text into statements and tokens (docs/visa.md, "Text").
 //!
 //! A newline ends a statement, a backslash before it joins lines, comments are white space. Errors are
 //! tokens ([`TokenKind::Bad`]): the parser reports them when it reaches them and goes on at the next line.
@@ -118,7 +118,7 @@ impl<'s> Lexer<'s> {
             while self.token(tokens) {}
             if !tokens.is_empty() {
                 let end = self.offset();
-                // The newline is behind us; the end token stands on it.
+                // The newline is after us; the end token stands on it.
                 let end =
                     if self.at > 0 && self.bytes.get(self.at.saturating_sub(1)) == Some(&b'\n') {
                         end.saturating_sub(1)

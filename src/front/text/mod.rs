@@ -5,6 +5,8 @@
 //! [`print()`] writes the vendor's layout, byte for byte where the compiler itself wrote the file, so that
 //! the result can be compared with `diff` and given back to the vendor's tools.
 //!
+//! Versions that are not known are an error, unless [`Versions`](crate::isa::Versions) says otherwise.
+//!
 //! A parsed module is decoded, not checked: `valid` decides whether it makes sense.
 //!
 //! ```
@@ -23,5 +25,5 @@ mod print;
 pub(super) mod spelling;
 
 pub use error::{Diagnostics, ErrorKind, TextError};
-pub use parse::{parse, parse_all};
+pub use parse::{parse, parse_all, parse_with};
 pub use print::print;

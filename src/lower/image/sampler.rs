@@ -211,7 +211,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// The register behind the channels: a bit a lane, as no texel comes from a page that does not exist.
+    /// The register after the channels: a bit a lane, as no texel comes from a page that does not exist.
     fn no_null_pages(&mut self, m: &ImageMessage, dst: Raw, stride: u32) -> Result<(), Fail> {
         let at = m.channels.count() * stride;
         let on = m.mask.lanes(&mut self.b, m.lanes as u16);

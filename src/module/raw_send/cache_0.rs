@@ -84,7 +84,7 @@ impl Sent<'_> {
             return Err(OTHER_BLOCK);
         }
         let owords = self.owords()?;
-        let (header, data) = self.header_and_data(owords, op == Opcode::OwordSt)?;
+        let (header, data) = self.header_and_data(owords, op.stores())?;
         let surface = self.surface()?;
         if surface == SurfaceId::SLM && self.platform == Platform::Skl {
             return Err("there are no blocks of local memory on this device");
@@ -98,7 +98,7 @@ impl Sent<'_> {
         self.whole(op, Body::Mem(Mem { surface, kind }))
     }
 
-    /// A header, and a block behind it or in the result.
+    /// A header, and a block after it or in the result.
     pub(super) fn header_and_data(&self, owords: u8, store: bool) -> Result<(Raw, Raw), Refusal> {
         if !self.has_header() {
             return Err("it has no header, which says where the block is");
@@ -132,7 +132,7 @@ impl Sent<'_> {
             0 => Opcode::OwordLd,
             _ => Opcode::OwordSt,
         };
-        let (header, data) = self.header_and_data(owords, op == Opcode::OwordSt)?;
+        let (header, data) = self.header_and_data(owords, op.stores())?;
         if !self.own_scratch(header) {
             return Err(OTHER_SCRATCH);
         }
@@ -149,7 +149,7 @@ impl Sent<'_> {
         self.whole(op, Body::Mem(Mem { surface, kind }))
     }
 
-    /// Offsets of lanes, and data behind them or in the result.
+    /// Offsets of lanes, and data after them or in the result.
     pub(super) fn lanes_and_data(
         &self,
         addresses: u32,
@@ -166,7 +166,7 @@ impl Sent<'_> {
 
     /// Dwords at offsets in dwords: bits 9:8 say eight or sixteen lanes. A header has an offset of all of them in its third dword.
     fn dwords(&mut self, op: Opcode) -> Result<Decoded, Refusal> {
-        let store = op == Opcode::Scatter;
+        let store = op.stores();
         if self.bits(9, 9) == 0 || self.bits(12, 10) != 0 || (store && self.bits(13, 13) != 0) {
             return Err("no instruction is such a message");
         }
@@ -195,7 +195,7 @@ impl Sent<'_> {
     /// One, two or four bytes, bits 11:10, at offsets in bytes; bit 8 says sixteen lanes. A header may have an offset of all of
     /// them in its third dword, which the vendor's assembler leaves zero.
     fn bytes(&mut self, op: Opcode) -> Result<Decoded, Refusal> {
-        let store = op == Opcode::ScatterScaled;
+        let store = op.stores();
         let size = self.bits(11, 10);
         let others = self.bits(9, 9) | self.bits(12, 12);
         if size == 3 || others != 0 || (store && self.bits(13, 13) != 0) {
@@ -232,7 +232,7 @@ impl Sent<'_> {
         self.for_lanes(lanes, 4)?;
         self.for_lanes(lanes, 8)?;
         let data = self.lane_bytes(lanes, 8) << size;
-        let store = op == Opcode::QwScatter;
+        let store = op.stores();
         let (offsets, data) = self.lanes_and_data(self.lane_bytes(lanes, 4), data, store)?;
         let kind = MemKind::Qword {
             blocks: 1 << size,

@@ -111,7 +111,7 @@ impl Sent<'_> {
         let lanes = self.untyped_lanes()?;
         self.for_lanes(lanes, 4)?;
         let bytes = self.lane_bytes(lanes, 4);
-        let store = op == Opcode::Scatter4Scaled;
+        let store = op.stores();
         let data = bytes.saturating_mul(channels.count());
         let (offsets, data) = self.lanes_and_data(bytes, data, store)?;
         let kind = MemKind::Gather4Scaled {
@@ -142,7 +142,6 @@ impl Sent<'_> {
         Ok(self.lanewise(
             op,
             Body::Svm(Svm::Gather4Scaled {
-                store,
                 channels,
                 base: NO_BASE,
                 offsets: Raw { var, offset: 0 },
@@ -227,7 +226,7 @@ impl Sent<'_> {
         ))
     }
 
-    /// Blocks of 1, 4 or 8 bytes, bits 9:8, so many a lane as bits 11:10 say; bit 12 says sixteen lanes.
+    /// Blocks of 1, 4 or 8 bytes, bits 9:8, as many for a lane as bits 11:10 say; bit 12 says sixteen lanes.
     fn scattered_a64(&mut self, store: bool) -> Result<Decoded, Refusal> {
         self.without_header()?;
         self.stateless()?;
@@ -259,7 +258,6 @@ impl Sent<'_> {
         Ok(self.lanewise(
             op,
             Body::Svm(Svm::Gather {
-                store,
                 bytes,
                 blocks,
                 addrs,
@@ -288,7 +286,6 @@ impl Sent<'_> {
         self.whole(
             op,
             Body::Svm(Svm::Block {
-                store,
                 owords,
                 unaligned,
                 addr,
@@ -312,7 +309,7 @@ impl Sent<'_> {
         Ok(lanes)
     }
 
-    /// Coordinates u, v, r and the level, as many as there are registers in front of so many others.
+    /// Coordinates u, v, r and the level, as many as there are registers before the given number of others.
     fn coordinates(&self, behind: u32) -> Result<Vec<u32>, Refusal> {
         let front = u32::from(self.has_header());
         match self
@@ -332,7 +329,7 @@ impl Sent<'_> {
         }
         let channels = self.channels()?;
         let lanes = self.texel_lanes()?;
-        let store = op == Opcode::Scatter4Typed;
+        let store = op.stores();
         let behind = if store { channels.count() } else { 0 };
         let mut bytes = self.coordinates(behind)?;
         let count = bytes.len();

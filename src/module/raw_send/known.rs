@@ -4,9 +4,7 @@
 use super::Sent;
 use crate::isa::SrcModifier;
 use crate::isa::{Opcode, Type};
-use crate::module::{
-    Alu, Body, Dst, InputVar, Inst, MemKind, Module, Origin, Raw, Src, Svm, VarId,
-};
+use crate::module::{Alu, Body, Dst, InputVar, Inst, Module, Operand, Origin, Raw, Src, VarId};
 
 /// Low bits of `r0.5`, which number the thread; the rest is the address of its scratch memory, from which offsets count here.
 const THREAD: u32 = 0x3FF;
@@ -43,42 +41,20 @@ fn bytes_of(module: &Module, var: VarId, offset: u64, bytes: u64) -> Option<Byte
     Some(Bytes { root, from, to })
 }
 
-/// Where results of a message go, if there are any; `None` of what is no message.
-fn written_by_message(body: &Body) -> Option<Option<Raw>> {
-    Some(match body {
-        Body::Mem(m) => Some(match &m.kind {
-            MemKind::Oword { data, .. }
-            | MemKind::Media { data, .. }
-            | MemKind::Gather { data, .. }
-            | MemKind::Gather4Scaled { data, .. }
-            | MemKind::GatherScaled { data, .. }
-            | MemKind::Typed { data, .. }
-            | MemKind::Qword { data, .. } => *data,
-            MemKind::DwordAtomic { dst, .. } | MemKind::TypedAtomic { dst, .. } => *dst,
-        }),
-        Body::Svm(s) => Some(match s {
-            Svm::Block { data, .. }
-            | Svm::Gather { data, .. }
-            | Svm::Gather4Scaled { data, .. } => *data,
-            Svm::Atomic { dst, .. } => *dst,
-        }),
-        Body::Lsc(l) => Some(l.data),
-        Body::LscBlock2d(b) => Some(b.data),
-        Body::LscTyped(t) => Some(t.data),
-        Body::Sample(s) => Some(s.dst),
-        Body::RawSend(r) => Some(r.dst),
-        Body::Dpas(d) => Some(d.dst),
-        Body::LscFence { .. }
-        | Body::Fence(_)
-        | Body::File(_)
-        | Body::Loc(_)
-        | Body::Lifetime { .. }
-        | Body::Sbarrier(_)
-        | Body::Nullary
-        | Body::Nbarrier { .. }
-        | Body::Wait(_) => None,
-        _ => return None,
-    })
+/// True for instructions that compute registers from registers, or leave the straight way: what these write is not said by
+/// their payloads.
+fn is_no_message(body: &Body) -> bool {
+    matches!(
+        body,
+        Body::Alu(_)
+            | Body::Label(_)
+            | Body::Branch(_)
+            | Body::Ret
+            | Body::SwitchJmp { .. }
+            | Body::Fcall { .. }
+            | Body::Ifcall { .. }
+            | Body::Faddr { .. }
+    )
 }
 
 impl Sent<'_> {
@@ -132,7 +108,7 @@ impl Sent<'_> {
                         return self.always(inst).then_some((inst, a, *b));
                     }
                 }
-                body if self.message_writes(body, dword)? => return None,
+                _ if self.message_writes(inst, dword)? => return None,
                 _ => {}
             }
         }
@@ -140,12 +116,21 @@ impl Sent<'_> {
     }
 
     /// Whether a message writes a dword; `None` of what is no message.
-    fn message_writes(&self, body: &Body, dword: Bytes) -> Option<bool> {
+    fn message_writes(&self, inst: &Inst, dword: Bytes) -> Option<bool> {
+        if is_no_message(&inst.body) {
+            return None;
+        }
         let reaches = |r: Raw| {
             let end = u64::from(u32::MAX);
             bytes_of(self.module, r.var, r.offset.into(), end).is_none_or(|b| b.overlaps(dword))
         };
-        written_by_message(body).map(|r| r.is_some_and(reaches))
+        let mut writes = false;
+        inst.operands(|operand| {
+            if let Operand::Written(r) = operand {
+                writes |= reaches(*r);
+            }
+        });
+        Some(writes)
     }
 
     /// The number that an instruction puts into dwords side by side, this one among them.
@@ -211,7 +196,7 @@ impl Sent<'_> {
                 }
                 Body::Faddr { .. } => return None,
                 // What is no message writes no variable but those that calls share.
-                body if self.message_writes(body, dword) == Some(true) => return None,
+                _ if self.message_writes(inst, dword) == Some(true) => return None,
                 _ => {}
             }
         }

@@ -131,7 +131,7 @@ impl Sent<'_> {
         }
     }
 
-    /// Data of an operation; operands of atomics follow each other, so many bytes each.
+    /// Data of an operation; operands of atomics follow each other, a given number of bytes each.
     fn lsc_data(&self, op: LscOp, bytes: u32) -> Result<Data, Refusal> {
         let (data, [src1, src2]) = match op {
             LscOp::Load | LscOp::LoadQuad | LscOp::LoadStrided | LscOp::LoadStatus => {
@@ -168,7 +168,7 @@ impl Sent<'_> {
         let lanes = self.inst.exec.lanes().max(self.platform.lsc_min_lanes());
         let operand = self.lane_bytes(lanes, shape.data_size.register_bytes());
         let d = self.lsc_data(op, operand)?;
-        // The distance of lanes is the third dword, behind the first address.
+        // The distance of lanes is the third dword, after the first address.
         let stride = match op {
             LscOp::LoadStrided | LscOp::StoreStrided => {
                 Some(LscScalar::Var(self.element(self.send.src0, 8, Type::Ud)?))
@@ -278,7 +278,7 @@ impl Sent<'_> {
         Ok(self.lanewise(
             Opcode::Lsc,
             Body::LscBlock2d(LscBlock2d {
-                store,
+                op,
                 sfid,
                 caching: CACHING,
                 data_size,

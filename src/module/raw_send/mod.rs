@@ -173,7 +173,7 @@ impl Sent<'_> {
         })
     }
 
-    /// Refuses messages of other lanes than the instruction's, unless registers are the same with elements of so many bytes.
+    /// Refuses messages of other lanes than the instruction's, unless registers are the same with elements of a given number of bytes.
     fn for_lanes(&self, lanes: u32, bytes: u32) -> Result<(), Refusal> {
         let grf = self.platform.grf_bytes();
         let registers = |lanes: u32| lanes.saturating_mul(bytes).div_ceil(grf);

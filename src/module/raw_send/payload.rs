@@ -28,7 +28,7 @@ impl Sent<'_> {
         self.first_registers().saturating_add(second)
     }
 
-    /// Places of parts of so many bytes.
+    /// Places of parts of a given number of bytes.
     pub(super) fn parts<const N: usize>(&self, bytes: [u32; N]) -> Result<[Raw; N], Refusal> {
         let all = self.all_parts(&bytes)?;
         all.try_into().map_err(|_| "its payload ends early")
@@ -39,7 +39,7 @@ impl Sent<'_> {
         self.parts_of(bytes, self.registers())
     }
 
-    /// The same of parts behind a header, if there is one.
+    /// The same of parts after a header, if there is one.
     pub(super) fn behind<const N: usize>(&self, bytes: [u32; N]) -> Result<[Raw; N], Refusal> {
         let all = self.all_behind(&bytes)?;
         all.try_into().map_err(|_| "its payload ends early")
@@ -53,7 +53,7 @@ impl Sent<'_> {
         Ok(places.split_off(usize::from(self.has_header())))
     }
 
-    /// The same of parts that are so many registers.
+    /// The same of parts that are a given number of registers.
     pub(super) fn parts_of(&self, bytes: &[u32], registers: u32) -> Result<Vec<Raw>, Refusal> {
         let grf = self.platform.grf_bytes();
         let first = self.first_registers().saturating_mul(grf);

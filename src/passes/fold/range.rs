@@ -63,7 +63,7 @@ pub(super) fn ones(x: u64) -> u64 {
     u64::MAX.checked_shr(x.leading_zeros()).unwrap_or(0)
 }
 
-/// So many low bits of an integer are zero in every lane.
+/// This many low bits of an integer are zero in every lane.
 pub(super) fn low_zeros(f: &Function, v: Value) -> u32 {
     zeros(f, v, DEPTH)
 }

@@ -6,7 +6,7 @@
 //! start is replaced by one that contains it, or by all lanes, when demand crosses an edge.
 //!
 //! Afterwards `select(m, a, b)` whose demanded lanes all lie in `m` is `a`, and `x & m` as well is `x`; loads of which
-//! nobody observes disabled lanes are noted in [`Function::quiet`].
+//! nothing observes disabled lanes are noted in [`Function::inactive_undef`].
 
 use super::facts::{Facts, Part, window};
 use crate::passes::edit::uniform_const;
@@ -25,7 +25,7 @@ enum Demand {
 /// Times that the demand of a value may grow before it is taken to be all lanes.
 const GROWTH: u8 = 6;
 
-/// Drops selects and conjunctions that nobody can observe.
+/// Drops selects and conjunctions that nothing can observe.
 pub(super) fn run(f: &mut Function, dom: &DomTree, facts: &mut Facts) -> usize {
     let mut pass = Pass {
         demand: vec![Demand::Nothing; f.values.len()],
@@ -46,10 +46,10 @@ pub(super) fn run(f: &mut Function, dom: &DomTree, facts: &mut Facts) -> usize {
         }
     }
     let replacements = pass.replacements();
-    let (quiet, loud) = pass.quiet_loads();
+    let (undef, merged) = pass.undef_loads();
     let kept = pass.kept_selects(&replacements);
-    remark(f, &replacements, &kept, (&quiet, &loud));
-    f.quiet.extend(quiet);
+    remark(f, &replacements, &kept, (&undef, &merged));
+    f.inactive_undef.extend(undef);
     for &(from, to) in &replacements {
         f.replace(from, to);
     }
@@ -61,14 +61,14 @@ fn remark(
     f: &mut Function,
     dropped: &[(Value, Value)],
     kept: &[Value],
-    (quiet, loud): (&[Inst], &[Inst]),
+    (undef, merged): (&[Inst], &[Inst]),
 ) {
     for &(v, _) in dropped {
         let select = f.def_inst(v).is_some_and(|data| data.op == Op::Select);
         let what = if select {
-            "a select is dropped: nobody sees its other side"
+            "a select is dropped: its other side is not observable"
         } else {
-            "a mask is not narrowed: nobody sees the lanes that it would lose"
+            "a mask is not narrowed: the lanes that it would lose are not observable"
         };
         f.remark_value(v, Decision::MaskUsed(what));
     }
@@ -76,14 +76,14 @@ fn remark(
         let what = "a select under an execution mask stays: its other side may be seen";
         f.remark_value(v, Decision::MaskMissed(what));
     }
-    for &i in quiet {
+    for &i in undef {
         if uniform_const(f, f.resolve(f.inst(i).args[0])) == Some(1) {
             continue;
         }
         let what = "disabled lanes of the load may hold anything";
         f.remark(i, Decision::MaskUsed(what));
     }
-    for &i in loud {
+    for &i in merged {
         let what = "disabled lanes of the load may be seen, and are set to zero";
         f.remark(i, Decision::MaskMissed(what));
     }
@@ -396,8 +396,8 @@ impl Pass<'_> {
     }
 
     /// Loads of which only enabled lanes are demanded, and others.
-    fn quiet_loads(&mut self) -> (Vec<Inst>, Vec<Inst>) {
-        let (mut out, mut loud) = (Vec::new(), Vec::new());
+    fn undef_loads(&mut self) -> (Vec<Inst>, Vec<Inst>) {
+        let (mut out, mut merged) = (Vec::new(), Vec::new());
         for &b in self.dom.rpo() {
             for &i in &self.f.block(b).insts {
                 let data = self.f.inst(i);
@@ -409,7 +409,7 @@ impl Pass<'_> {
                     mask: self.f.resolve(mask),
                     first: 0,
                 };
-                let quiet = data
+                let undef = data
                     .results
                     .iter()
                     .all(|r| match self.demand[r.0 as usize] {
@@ -417,14 +417,14 @@ impl Pass<'_> {
                         Demand::Under(seen) => self.facts.subset(self.f, seen, mask, lanes),
                         Demand::All => false,
                     });
-                if quiet && lanes > 1 {
+                if undef && lanes > 1 {
                     out.push(i);
                 } else if lanes > 1 && uniform_const(self.f, mask.mask) != Some(1) {
-                    loud.push(i);
+                    merged.push(i);
                 }
             }
         }
-        (out, loud)
+        (out, merged)
     }
 
     /// Values that equal an operand in all lanes that are demanded.

@@ -102,7 +102,7 @@ impl Facts {
         self.answers.clear();
     }
 
-    /// Adds that `v` is part of a mask that so many others are part of, too, that looking at all these is no use.
+    /// Adds that `v` is part of a mask that has too many other parts for all of them to be looked at.
     pub(super) fn add_part(&mut self, v: Value, whole: Value) {
         let list = self.about.entry(v).or_default();
         list.push(Fact::Subset(v, whole));

@@ -49,13 +49,13 @@ pub(super) enum Find {
     Facts,
     /// What probably holds for the lanes that somebody looks at: of a value that a mask chooses, or that comes on different
     /// ways, constants are what the others get.
-    Guesses,
+    Speculative,
 }
 
 /// Spacing of every value.
 pub(super) fn run(f: &Function, order: &[Block], find: Find) -> Vec<Spacing> {
     let choice = |known: &[Spacing], v: Value| match find {
-        Find::Guesses if uniform_const(f, v).is_some() => Spacing::Unseen,
+        Find::Speculative if uniform_const(f, v).is_some() => Spacing::Unseen,
         _ => known[v.0 as usize],
     };
     let mut known = vec![Spacing::Unseen; f.values.len()];
@@ -66,7 +66,7 @@ pub(super) fn run(f: &Function, order: &[Block], find: Find) -> Vec<Spacing> {
                 let data = f.inst(i);
                 for &r in &data.results {
                     let s = match (&data.op, find) {
-                        (Op::Select, Find::Guesses) if is_address(f, r) => {
+                        (Op::Select, Find::Speculative) if is_address(f, r) => {
                             let [a, b] = [1, 2].map(|n| choice(&known, data.args[n]));
                             a.join(b, r)
                         }

@@ -69,7 +69,7 @@ pub(super) fn run(
                     emit.base(r, i, v);
                 }
                 if masks[v.0 as usize] {
-                    // Behind the mask itself, because it may be tested directly.
+                    // After the mask itself, because it may be tested directly.
                     return emit.mask(r, i, v);
                 }
             }

@@ -38,8 +38,8 @@ pub fn run(f: &mut Function) -> usize {
         let spacing = spacing[f.inst(*i).args[1].0 as usize];
         matches!(spacing, Spacing::Any(Cause::Masked | Cause::Paths, _))
     };
-    let guesses = match accesses.iter().any(chosen) {
-        true => analysis::run(f, &order, Find::Guesses),
+    let speculative = match accesses.iter().any(chosen) {
+        true => analysis::run(f, &order, Find::Speculative),
         false => Vec::new(),
     };
     let mut needs = Needs {
@@ -58,14 +58,14 @@ pub fn run(f: &mut Function) -> usize {
         let args = &f.inst(i).args;
         let shape = Shape {
             addr: made.affine(args[1], &spacing),
-            guess: match guesses.get(args[1].0 as usize) {
+            speculative: match speculative.get(args[1].0 as usize) {
                 Some(Spacing::Even { stride, .. }) => Some(*stride),
                 _ => None,
             },
             mask_all: made.all(args[0]),
         };
         let shape = Shape {
-            guess: shape.guess.filter(|_| shape.addr.is_none()),
+            speculative: shape.speculative.filter(|_| shape.addr.is_none()),
             ..shape
         };
         remark(f, i, shape, &spacing);
@@ -93,13 +93,13 @@ pub(super) fn even_lanes(f: &Function) -> usize {
 /// Accesses of whose addresses something holds, or is likely to.
 fn spaced(f: &Function, wanted: impl Fn(&Spacing) -> bool) -> BTreeSet<Inst> {
     let order = reverse_post_order(f);
-    let (facts, guesses) = (
+    let (facts, speculative) = (
         analysis::run(f, &order, Find::Facts),
-        analysis::run(f, &order, Find::Guesses),
+        analysis::run(f, &order, Find::Speculative),
     );
     let is_wanted = |i: &Inst| {
         let at = f.inst(*i).args[1].0 as usize;
-        [&facts, &guesses].iter().any(|s| wanted(&s[at]))
+        [&facts, &speculative].iter().any(|s| wanted(&s[at]))
     };
     let insts = order.iter().flat_map(|&b| f.block(b).insts.iter().copied());
     insts

@@ -2,7 +2,7 @@
 //!
 //! A value is stored where control leaves the blocks that its definition dominates for one where it is loaded later: before
 //! `suspend`, or before the branch to a join. That is at most once on every way; only if such a place is in more
-//! loops than the definition, the value is stored right behind its definition.
+//! loops than the definition, the value is stored right after its definition.
 
 use std::collections::BTreeMap;
 
@@ -64,7 +64,7 @@ impl Life {
 enum Stores {
     /// At the ends of these blocks.
     Ends(Vec<Block>),
-    /// Behind its definition.
+    /// After its definition.
     Behind,
 }
 
@@ -157,7 +157,7 @@ impl Frame {
     pub(super) fn save(&self, f: &mut Function) {
         f.frame_bytes = self.bytes;
         for (&v, (home, stores)) in &self.stores {
-            // Profiles show what saving costs at the line that is waited at, or behind the one that makes the value.
+            // Profiles show what saving costs at the line that is waited at, or after the one that makes the value.
             let store = |f: &mut Function, line: u32| -> Inst {
                 f.make(Op::FrameStore(self.offset(v)), vec![v], &[] as &[Ty], line)
             };

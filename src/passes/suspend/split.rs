@@ -19,7 +19,7 @@ pub(super) fn waits(f: &Function, order: &[Block]) -> bool {
     instructions(f, order).any(|i| f.inst(i).op.waits())
 }
 
-/// The part of the frame for what is exchanged, behind what is there already; adds it.
+/// The part of the frame for what is exchanged, after what is there already; adds it.
 fn area(f: &mut Function, order: &[Block]) {
     let exchanges = instructions(f, order).map(|i| f.inst(i));
     let given = exchanges

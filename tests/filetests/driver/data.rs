@@ -101,7 +101,7 @@ impl Type {
         }
     }
 
-    /// Same bits, or both not a number, or floats at most so many units in the last place apart.
+    /// Same bits, or both not a number, or floats at most a given number of units in the last place apart.
     pub fn near(self, a: &[u8], b: &[u8], within: u64) -> bool {
         let nans = (self.is_nan(a), self.is_nan(b));
         let close = || self.place(a).abs_diff(self.place(b)) <= within;

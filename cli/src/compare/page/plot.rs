@@ -189,7 +189,7 @@ fn number(ms: f64) -> String {
     format!("{ms:.decimals$}")
 }
 
-/// Without zeros behind the point.
+/// Without zeros after the point.
 fn trimmed(text: &str) -> &str {
     match text.contains('.') {
         true => text.trim_end_matches('0').trim_end_matches('.'),

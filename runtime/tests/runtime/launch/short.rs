@@ -31,7 +31,7 @@ unsafe extern "C" fn wait(group: *mut GroupCtx, first: u32, end: u32) -> u32 {
 }
 
 #[test]
-fn a_run_after_a_short_one_wakes_nobody() {
+fn a_run_after_a_short_one_wakes_no_worker() {
     let pool = WorkerPool::new(2).unwrap();
     let shape = LaunchShape::new([64, 1, 1], [8, 1, 1]);
     let launch = PreparedLaunch::new(&kernel(meta(), wait), shape).unwrap();

@@ -1,10 +1,11 @@
-//! Directives (VISA.md 1.2). The order of fields is fixed, as in the vendor's grammar.
+//! Directives (docs/visa.md, "Text"). The order of fields is fixed, as in the vendor's grammar.
 
 use super::super::error::ErrorKind;
 use super::super::lexer::{Token, TokenKind};
-use super::super::spelling::IMPLICIT_KINDS;
+use super::super::spelling::{IMPLICIT_KINDS, VERSIONS};
 use super::symbols::Sym;
 use super::{PResult, Parser};
+use crate::isa::versions::OVERRIDE;
 use crate::isa::{Exec, Opcode, Type};
 use crate::limits::{MAX_DIRECTIVES, MAX_ELEMENTS, MAX_VARS};
 use crate::module::*;
@@ -92,7 +93,10 @@ impl<'s> Parser<'s> {
         self.bump();
         match (major.parse(), minor.parse()) {
             (Ok(major), Ok(minor)) if token.start == self.first().start => {
-                self.module.version = (major, minor);
+                match self.versions.read_as((major, minor), VERSIONS) {
+                    Some(version) => self.module.version = version,
+                    None => return Err(self.unknown_version(number)),
+                }
                 Ok(())
             }
             _ => {
@@ -101,6 +105,19 @@ impl<'s> Parser<'s> {
                 Err(self.error_full(number, ErrorKind::Syntax, message, label, None))
             }
         }
+    }
+
+    fn unknown_version(&mut self, number: Token) -> super::Reported {
+        // What follows would be read by rules that may not be its own.
+        self.given_up = true;
+        let [first, last] = VERSIONS;
+        let message = format!("vISA of version {} is not known", self.text(number));
+        let label = format!(
+            "versions {}.{} to {}.{} are supported",
+            first.0, first.1, last.0, last.1
+        );
+        let hint = format!("{OVERRIDE} reads it as the nearest of them");
+        self.error_full(number, ErrorKind::Unsupported, message, label, Some(hint))
     }
 
     fn kernel(&mut self, token: Token, kind: ModuleKind) -> PResult<()> {

@@ -1,4 +1,4 @@
-//! Load/store cache messages (VISA.md 1.8).
+//! Load/store cache messages (docs/visa.md, "Text").
 
 use super::super::error::ErrorKind;
 use super::super::lexer::{Token, TokenKind};
@@ -62,8 +62,7 @@ impl<'s> Parser<'s> {
             return Ok((Opcode::LscTyped, exec, self.lsc_typed(op, p)?));
         }
         let body = match op {
-            LscOp::LoadBlock2d => self.lsc_block2d(false, p)?,
-            LscOp::StoreBlock2d => self.lsc_block2d(true, p)?,
+            LscOp::LoadBlock2d | LscOp::StoreBlock2d => self.lsc_block2d(op, p)?,
             op => self.lsc_untyped(op, p)?,
         };
         Ok((Opcode::Lsc, exec, body))
@@ -104,7 +103,7 @@ impl<'s> Parser<'s> {
 
     fn lsc_untyped(&mut self, op: LscOp, p: Prefix) -> PResult<Body> {
         let quad = matches!(op, LscOp::LoadQuad | LscOp::StoreQuad);
-        let store = matches!(op, LscOp::Store | LscOp::StoreStrided | LscOp::StoreQuad);
+        let store = op.stores();
         let strided = matches!(op, LscOp::LoadStrided | LscOp::StoreStrided);
         let mut data = if store {
             None
@@ -152,7 +151,7 @@ impl<'s> Parser<'s> {
 
     fn lsc_typed(&mut self, op: LscOp, p: Prefix) -> PResult<Body> {
         let quad = !matches!(op, LscOp::Atomic(_));
-        let store = op == LscOp::StoreQuad;
+        let store = op.stores();
         let mut data = if store {
             None
         } else {
@@ -316,8 +315,8 @@ impl<'s> Parser<'s> {
         Ok(LscScalar::Var(origin))
     }
 
-    fn lsc_block2d(&mut self, store: bool, p: Prefix) -> PResult<Body> {
-        let mut data = if store {
+    fn lsc_block2d(&mut self, op: LscOp, p: Prefix) -> PResult<Body> {
+        let mut data = if op.stores() {
             None
         } else {
             Some(self.block_data()?)
@@ -335,14 +334,14 @@ impl<'s> Parser<'s> {
         }
         let address = self.block_address()?;
         self.expect(b']', "`]`")?;
-        if store {
+        if op.stores() {
             data = Some(self.block_data()?);
         }
         let Some((raw, shape)) = data else {
             return Err(self.unexpected(&["the data operand"]));
         };
         Ok(Body::LscBlock2d(LscBlock2d {
-            store,
+            op,
             sfid: p.sfid,
             caching: p.caching,
             data_size: shape.size,

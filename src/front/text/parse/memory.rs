@@ -1,4 +1,4 @@
-//! Messages in legacy spelling: surfaces and 64-bit addresses (VISA.md 1.7).
+//! Messages in legacy spelling: surfaces and 64-bit addresses (docs/visa.md, "Text").
 
 use super::super::error::ErrorKind;
 use super::super::spelling::{MEDIA_MODIFIERS, RGBA};
@@ -217,7 +217,7 @@ impl<'s> Parser<'s> {
     }
 
     /// `[.aligned|.unaligned] (owords) address data`.
-    pub(super) fn svm_block(&mut self, store: bool) -> PResult<(Exec, Body)> {
+    pub(super) fn svm_block(&mut self) -> PResult<(Exec, Body)> {
         let unaligned = self.is(b'.')
             && self.suffix_of("an alignment", &["aligned", "unaligned"], |s| match s {
                 "aligned" => Some(false),
@@ -230,7 +230,6 @@ impl<'s> Parser<'s> {
         Ok((
             BLOCK,
             Body::Svm(Svm::Block {
-                store,
                 owords,
                 unaligned,
                 addr,
@@ -240,7 +239,7 @@ impl<'s> Parser<'s> {
     }
 
     /// `.bytes.blocks (exec) addresses data`.
-    pub(super) fn svm_gather(&mut self, store: bool) -> PResult<(Exec, Body)> {
+    pub(super) fn svm_gather(&mut self) -> PResult<(Exec, Body)> {
         let bytes = self.int_suffix("a block size in bytes", &[1, 4, 8])?;
         let blocks = self.int_suffix("a number of blocks", &[1, 2, 4, 8])?;
         let exec = self.exec()?;
@@ -248,7 +247,6 @@ impl<'s> Parser<'s> {
         Ok((
             exec,
             Body::Svm(Svm::Gather {
-                store,
                 bytes,
                 blocks,
                 addrs,
@@ -258,14 +256,13 @@ impl<'s> Parser<'s> {
     }
 
     /// `.channels (exec) base offsets data`.
-    pub(super) fn svm_gather4_scaled(&mut self, store: bool) -> PResult<(Exec, Body)> {
+    pub(super) fn svm_gather4_scaled(&mut self) -> PResult<(Exec, Body)> {
         let channels = self.channels(RGBA)?;
         let exec = self.exec()?;
         let (base, offsets, data) = self.scattered()?;
         Ok((
             exec,
             Body::Svm(Svm::Gather4Scaled {
-                store,
                 channels,
                 base,
                 offsets,

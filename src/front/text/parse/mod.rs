@@ -19,7 +19,7 @@ mod symbols;
 
 use super::error::{Diagnostics, ErrorKind, TextError};
 use super::lexer::{Head, Lexer, Token, TokenKind};
-use crate::isa::{Exec, Form, Opcode, OpcodeInfo, PredKind, Status};
+use crate::isa::{Exec, Form, Opcode, OpcodeInfo, PredKind, Status, Versions};
 use crate::limits::{MAX_ERRORS, MAX_INSTS, MAX_TEXT_BYTES};
 use crate::module::{Body, Inst, Module};
 use symbols::Symbols;
@@ -41,8 +41,11 @@ struct Parser<'s> {
     symbols: Symbols<'s>,
     errors: Vec<TextError>,
     module: Module,
+    versions: Versions,
     seen_version: bool,
     seen_kernel: bool,
+    /// An error after which the rest means nothing.
+    given_up: bool,
 }
 
 /// What is known of an instruction when its operands are parsed.
@@ -52,12 +55,24 @@ struct Mnemonic<'s> {
     token: Token,
 }
 
-/// Reads a program.
+/// Reads a program of a known version.
 ///
 /// `file_name` is used in error messages only. Either the whole program was understood, or every error
 /// found (up to [`crate::limits::MAX_ERRORS`]) is returned.
 pub fn parse(file_name: &str, source: &str) -> Result<Module, Diagnostics> {
-    parse_at(file_name, source, 1, None)
+    parse_with(file_name, source, Versions::Known)
+}
+
+/// The same of a program of any of these versions.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_with(
+    file_name: &str,
+    source: &str,
+    versions: Versions,
+) -> Result<Module, Diagnostics> {
+    parse_at(file_name, source, 1, None, versions)
 }
 
 /// Reads a module that starts at a line, with a version that holds if it says none itself.
@@ -66,8 +81,9 @@ fn parse_at(
     source: &str,
     line: u32,
     version: Option<(u32, u32)>,
+    versions: Versions,
 ) -> Result<Module, Diagnostics> {
-    let mut parser = Parser::new(source, line);
+    let mut parser = Parser::new(source, line, versions);
     if let Some(version) = version {
         parser.module.version = version;
         parser.seen_version = true;
@@ -94,7 +110,11 @@ fn parse_at(
 ///
 /// # Errors
 /// Those of the first module that has some.
-pub fn parse_all(file_name: &str, source: &str) -> Result<Vec<Module>, Diagnostics> {
+pub fn parse_all(
+    file_name: &str,
+    source: &str,
+    versions: Versions,
+) -> Result<Vec<Module>, Diagnostics> {
     let mut modules: Vec<Module> = Vec::new();
     let mut line = 1u32;
     let mut start = 0;
@@ -102,7 +122,7 @@ pub fn parse_all(file_name: &str, source: &str) -> Result<Vec<Module>, Diagnosti
         let part = source.get(start..next).unwrap_or("");
         let own = part.lines().any(|line| line.starts_with(".version"));
         let version = modules.last().filter(|_| !own).map(|m| m.version);
-        modules.push(parse_at(file_name, part, line, version)?);
+        modules.push(parse_at(file_name, part, line, version, versions)?);
         let lines = part.bytes().filter(|&b| b == b'\n').count();
         line = line.saturating_add(u32::try_from(lines).unwrap_or(u32::MAX));
         start = next;
@@ -130,7 +150,7 @@ fn starts(source: &str) -> Vec<usize> {
 }
 
 impl<'s> Parser<'s> {
-    fn new(src: &'s str, line: u32) -> Parser<'s> {
+    fn new(src: &'s str, line: u32, versions: Versions) -> Parser<'s> {
         Parser {
             src,
             lexer: Lexer::at_line(src, line),
@@ -140,13 +160,15 @@ impl<'s> Parser<'s> {
             symbols: Symbols::new(),
             errors: Vec::new(),
             module: Module::empty(),
+            versions,
             seen_version: false,
             seen_kernel: false,
+            given_up: false,
         }
     }
 
     fn run(&mut self) {
-        while self.errors.len() < MAX_ERRORS {
+        while self.errors.len() < MAX_ERRORS && !self.given_up {
             let Some(head) = self.lexer.statement(&mut self.tokens) else {
                 self.at_end();
                 return;
@@ -344,9 +366,9 @@ impl<'s> Parser<'s> {
             Form::DwordAtomic => self.dword_atomic()?,
             Form::TypedAtomic => self.typed_atomic()?,
             Form::Qword => self.qword()?,
-            Form::SvmBlock => self.svm_block(op == Opcode::SvmBlockSt)?,
-            Form::SvmGather => self.svm_gather(op == Opcode::SvmScatter)?,
-            Form::SvmGather4Scaled => self.svm_gather4_scaled(op == Opcode::SvmScatter4scaled)?,
+            Form::SvmBlock => self.svm_block()?,
+            Form::SvmGather => self.svm_gather()?,
+            Form::SvmGather4Scaled => self.svm_gather4_scaled()?,
             Form::SvmAtomic => self.svm_atomic()?,
             Form::Lsc => return self.lsc(m),
             Form::LscFence => self.lsc_fence()?,

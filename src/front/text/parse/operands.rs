@@ -1,4 +1,4 @@
-//! Operands (VISA.md 1.3, 1.4).
+//! Operands (docs/visa.md, "Text").
 
 use super::super::error::ErrorKind;
 use super::super::lexer::{Token, TokenKind};

@@ -1,4 +1,4 @@
-//! Sampler messages (VISA.md 1.8, "3D sampler messages").
+//! Sampler messages (docs/visa.md, "Images").
 
 use super::super::error::ErrorKind;
 use super::super::lexer::TokenKind;

@@ -28,7 +28,7 @@ impl Printer<'_> {
         }
         for (i, attr) in m.attrs.iter().enumerate() {
             write!(self.out, ".kernel_attr {}", attr_text(attr))?;
-            // The vendor's printer leaves the indent of the next line behind the last attribute.
+            // The vendor's printer leaves the indent of the next line after the last attribute.
             let last = i.saturating_add(1) == m.attrs.len();
             self.out.push_str(if last { "    \n" } else { "\n" });
         }

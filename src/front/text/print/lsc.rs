@@ -90,7 +90,7 @@ impl Printer<'_> {
     pub(super) fn lsc(&mut self, inst: &Inst, l: &Lsc) -> fmt::Result {
         self.lsc_name(l.op, l.sfid, l.caching)?;
         write!(self.out, " {}  ", inst.exec)?;
-        let store = matches!(l.op, LscOp::Store | LscOp::StoreStrided | LscOp::StoreQuad);
+        let store = l.op.stores();
         if store {
             self.lsc_address(l)?;
             self.out.push_str("  ");
@@ -127,7 +127,7 @@ impl Printer<'_> {
     pub(super) fn lsc_typed(&mut self, inst: &Inst, l: &LscTyped) -> fmt::Result {
         self.lsc_name(l.op, Sfid::Tgm, l.caching)?;
         write!(self.out, " {}  ", inst.exec)?;
-        let store = l.op == LscOp::StoreQuad;
+        let store = l.op.stores();
         if store {
             self.typed_address(l)?;
             self.out.push_str("  ");
@@ -158,14 +158,9 @@ impl Printer<'_> {
     }
 
     pub(super) fn lsc_block2d(&mut self, inst: &Inst, b: &LscBlock2d) -> fmt::Result {
-        let op = if b.store {
-            LscOp::StoreBlock2d
-        } else {
-            LscOp::LoadBlock2d
-        };
-        self.lsc_name(op, b.sfid, b.caching)?;
+        self.lsc_name(b.op, b.sfid, b.caching)?;
         write!(self.out, " {}  ", inst.exec)?;
-        if b.store {
+        if b.op.stores() {
             self.block_address(b)?;
             self.out.push_str("  ");
         }
@@ -177,7 +172,7 @@ impl Printer<'_> {
         let letter = |on| if on { 't' } else { 'n' };
         let (transpose, vnni) = (letter(b.transpose), letter(b.vnni));
         write!(self.out, "{}x{}{transpose}{vnni}", b.width, b.height)?;
-        if !b.store {
+        if !b.op.stores() {
             self.out.push_str("  ");
             self.block_address(b)?;
         }

@@ -1,0 +1,173 @@
+//! Lane-wise accesses that ask first whether all lanes are inside, whether enabled or not.
+//!
+//! That pays where other lanes are faults, which are rare, so that what is done for them need not be fast; under masks, which
+//! then need not be mixed with the test; and in device memory, where the exact test of a lane is longer.
+
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{self, InstBuilder, Value as V, types};
+
+use super::emit::Emit;
+use super::lanes::{Offsets, Start, is_record};
+use super::memory::{Lanes, Place, Region};
+use super::message::Way;
+use super::scaled::Compare;
+use super::value::{per_piece, piece_type};
+use crate::backend::Gather;
+use crate::ssa::{Lane, MemAccess, Space};
+
+impl Emit<'_> {
+    /// True for accesses that are done so.
+    pub fn asks_once(&self, space: Space, lanes: &Lanes) -> bool {
+        let pays = lanes.flat || self.records_faults(space) || !self.is_const_full(lanes.mask);
+        self.gather == Gather::Select && pays
+    }
+
+    /// A load of which all lanes are inside, or else one in another way.
+    pub fn load_all_in_bounds(&mut self, access: MemAccess, lanes: &Lanes) -> Vec<V> {
+        let elem = access.elem;
+        let (fast, other, done) = self.in_bounds_blocks(access.space);
+        let offsets = self.branch_if_inside(elem, lanes, fast, other);
+        let ty = piece_type(elem);
+        let pieces = usize::from(lanes.count).div_ceil(per_piece(elem));
+        let results = (0..pieces).map(|_| self.func.dfg.append_block_param(done, ty));
+        let results: Vec<V> = results.collect();
+        let off = std::mem::replace(&mut self.cache.off, true);
+        self.block = fast;
+        let mut parts = self.load_pieces(elem, lanes, &offsets, None);
+        if !self.is_const_full(lanes.mask) {
+            let mask = self.mask_vec(lanes.mask, elem.bytes());
+            parts = self.mask_pieces(&mask, parts);
+        }
+        self.jump(done, &parts);
+        self.block = other;
+        let parts = match self.records_faults(access.space) {
+            true => self.load_any(access, lanes, Way::Other).concat(),
+            false => self.load_each(access, lanes),
+        };
+        self.jump(done, &parts);
+        self.cache.off = off;
+        self.block = done;
+        results
+    }
+
+    /// True for loads of records that go inline.
+    pub fn has_vec4(&self, access: MemAccess, lanes: &Lanes) -> bool {
+        let short = is_record(access) && !lanes.flat && matches!(lanes.count, 8 | 16);
+        short && self.few_vec4 && self.gather == Gather::Select
+    }
+
+    /// A load of records that are all inside, each as a vector, or else one by the runtime.
+    pub fn load_vec4(&mut self, access: MemAccess, lanes: &Lanes) -> Vec<Vec<V>> {
+        let (elem, comps) = (access.elem, access.comps);
+        let (fast, other, done) = self.in_bounds_blocks(access.space);
+        let bytes = elem.bytes() * u32::from(comps);
+        let outside = self.outside_limit(bytes, lanes, &lanes.addr);
+        let any = self.pieces_test(&outside, false);
+        self.branch(any, other, fast);
+        let off = std::mem::replace(&mut self.cache.off, true);
+        self.block = fast;
+        let start = Some((self.base(lanes.region), 0));
+        let count = usize::from(lanes.count);
+        let pointers: Vec<V> = (0..count)
+            .map(|i| self.pointer_to_lane(start, lanes.addr_lane(), &lanes.addr, i))
+            .collect();
+        let mut rows = self.load_from(elem, comps, &pointers);
+        if !self.is_const_full(lanes.mask) {
+            let mask = self.mask_vec(lanes.mask, elem.bytes());
+            for parts in &mut rows {
+                *parts = self.mask_pieces(&mask, std::mem::take(parts));
+            }
+        }
+        self.jump(done, &rows.concat());
+        self.block = other;
+        let others = self.load_any(access, lanes, Way::Other);
+        self.jump(done, &others.concat());
+        self.cache.off = off;
+        self.block = done;
+        let ty = piece_type(elem);
+        let param = |_: &V| self.func.dfg.append_block_param(done, ty);
+        let all: Vec<V> = rows.concat().iter().map(param).collect();
+        all.chunks(rows[0].len()).map(<[V]>::to_vec).collect()
+    }
+
+    /// A store of which all lanes are inside, or else one in another way.
+    pub fn store_all_in_bounds(&mut self, access: MemAccess, lanes: &Lanes, data: &[V]) {
+        let elem = access.elem;
+        self.compute_here(data.iter().copied());
+        let (fast, other, done) = self.in_bounds_blocks(access.space);
+        let offsets = self.branch_if_inside(elem, lanes, fast, other);
+        let off = std::mem::replace(&mut self.cache.off, true);
+        self.block = fast;
+        if !self.is_const_full(lanes.mask) {
+            let all = self.mask_test(lanes.mask, true);
+            let bits = self.mask_bits(lanes.mask);
+            let (every, some) = (self.new_block(), self.new_block());
+            self.branch(all, every, some);
+            self.block = some;
+            self.store_lanes(elem, lanes, &offsets, Some(bits), data);
+            self.jump(done, &[]);
+            self.block = every;
+        }
+        self.store_lanes(elem, lanes, &offsets, None, data);
+        self.jump(done, &[]);
+        self.block = other;
+        if self.records_faults(access.space) {
+            self.store_any(access, lanes, &[data.to_vec()], Way::Other);
+        } else {
+            let tested = self.test_lanes(access, lanes);
+            self.store_inside(elem, lanes, &tested, data);
+        }
+        self.jump(done, &[]);
+        self.cache.off = off;
+        self.block = done;
+    }
+
+    /// Blocks for when all lanes are inside, for when not, and for what comes after both.
+    fn in_bounds_blocks(&mut self, space: Space) -> (ir::Block, ir::Block, ir::Block) {
+        let fast = self.new_block();
+        let other = match self.records_faults(space) {
+            true => self.new_cold_block(),
+            false => self.new_block(),
+        };
+        (fast, other, self.new_block())
+    }
+
+    /// Goes to `fast` if all lanes, enabled or not, are inside. The offsets that it gives are good there.
+    fn branch_if_inside(
+        &mut self,
+        elem: Lane,
+        lanes: &Lanes,
+        fast: ir::Block,
+        other: ir::Block,
+    ) -> Offsets {
+        let scaled = self.scaled(lanes).filter(|_| lanes.flat);
+        if !lanes.flat || scaled.is_some() {
+            let (offsets, outside) = match scaled {
+                Some(scaled) => self.compare_scaled(elem.bytes(), &scaled, Compare::Roughly),
+                None => self.compare_lanes(elem, lanes),
+            };
+            let any = self.pieces_test(&outside, false);
+            self.branch(any, other, fast);
+            return offsets;
+        }
+        // Without a tag, the distance from the base is below the limit; as signed numbers, moved by the sign bit.
+        let base = self.base(Region::Known(Place::Flat));
+        let limit = self.flat_limit(elem.bytes());
+        let [base, limit] = [base, limit].map(|v| {
+            let moved = self.ins().iadd_imm_s(v, i64::MIN);
+            self.ins().splat(types::I64X2, moved)
+        });
+        let inside = lanes.addr.iter().map(|&a| {
+            let distance = self.ins().isub(a, base);
+            self.ins().icmp(IntCC::SignedGreaterThan, limit, distance)
+        });
+        let inside: Vec<V> = inside.collect();
+        let all = self.pieces_test(&inside, true);
+        self.branch(all, fast, other);
+        Offsets {
+            pieces: lanes.addr.clone(),
+            start: Start::Nowhere,
+            lane: Lane::I64,
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! Where computations are made to happen in the course of a block.
+//!
+//! Cranelift keeps loads and stores in order, and puts everything else right in front of the first of these that uses it. Where a
+//! block loads, computes, loads and computes, all loads would come before all that is computed of them, and wait in spilled
+//! registers. So now and then what has been computed is used: [`Emit::compute_here`].
+
+use std::collections::{HashMap, HashSet};
+
+use super::emit::Emit;
+use super::value::piece_count;
+use crate::backend::CodegenEffort;
+use crate::ssa::{Function, Inst, Lane, Op, Value};
+
+/// Pieces of loaded vectors that nothing needs but what was computed of them, from which on that is computed.
+const HELD: usize = 12;
+
+/// By number of an instruction, what to compute in front of it.
+pub(super) type Anchors = HashMap<usize, Vec<Value>>;
+
+/// Pieces of a value in registers of vectors; none for scalars and masks.
+fn pieces(f: &Function, v: Value) -> usize {
+    let ty = f.ty(v);
+    match ty.lane {
+        Lane::I1 => 0,
+        _ if ty.is_scalar() => 0,
+        _ => piece_count(ty),
+    }
+}
+
+/// Values on their way through a block.
+struct Course<'f> {
+    f: &'f Function,
+    /// Number of the instruction that uses a value last.
+    last: HashMap<Value, usize>,
+    /// Loaded since the last anchors, or the same bits as another type.
+    loaded: HashSet<Value>,
+    /// Computed of these, in order, as far as it was needed when that was last asked; and all of it.
+    made: Vec<Value>,
+    made_set: HashSet<Value>,
+    /// Pieces of `loaded` whose last use an instruction is.
+    dying: Vec<usize>,
+    /// Pieces of `loaded` that have had their last use.
+    dead: usize,
+    /// How many of these to wait for.
+    enough: usize,
+}
+
+/// Finds the places in a course of instructions; `leaves` says which values are used after it.
+fn find(f: &Function, insts: &[Inst], leaves: impl Fn(Value) -> bool) -> Anchors {
+    let mut course = Course {
+        f,
+        last: HashMap::new(),
+        loaded: HashSet::new(),
+        made: Vec::new(),
+        made_set: HashSet::new(),
+        dying: vec![0; insts.len()],
+        dead: 0,
+        enough: HELD,
+    };
+    for (n, &i) in insts.iter().enumerate() {
+        let data = f.inst(i);
+        for &v in &data.args {
+            course
+                .last
+                .entry(v)
+                .and_modify(|l| *l = n.max(*l))
+                .or_insert(n);
+        }
+        for &v in data.results.iter().filter(|&&v| leaves(v)) {
+            course.last.insert(v, usize::MAX);
+        }
+    }
+    let mut anchors = Anchors::new();
+    for (n, &i) in insts.iter().enumerate() {
+        let due = course.dead >= course.enough && f.inst(i).op.has_effect();
+        if let Some(values) = due.then(|| course.anchor(n)).flatten() {
+            anchors.insert(n, values);
+        }
+        course.pass(n, i);
+    }
+    anchors
+}
+
+impl Course<'_> {
+    /// Pieces of vectors that a loaded value takes.
+    fn weight(&self, i: Inst, v: Value) -> usize {
+        let shape = self.f.shapes.get(&i).and_then(|s| s.addr);
+        match shape {
+            // One scalar for all lanes.
+            Some(addr) if addr.stride == 0 => 1,
+            _ => pieces(self.f, v),
+        }
+    }
+
+    /// Goes past an instruction.
+    fn pass(&mut self, n: usize, i: Inst) {
+        let data = self.f.inst(i);
+        match &data.op {
+            Op::Load(_) | Op::BlockLoad(_) | Op::FrameLoad(_) => {
+                for &v in &data.results {
+                    self.load(v, self.weight(i, v));
+                }
+            }
+            Op::Bitcast if self.loaded.contains(&data.args[0]) => {
+                let (from, to) = (data.args[0], data.results[0]);
+                // The bits go on, they do not die here.
+                let weight = match self.last.get(&from) {
+                    Some(&last) if last == n => std::mem::take(&mut self.dying[n]),
+                    _ => 0,
+                };
+                self.load(to, weight);
+            }
+            op if !op.has_effect() => {
+                let of = |v: &Value| self.loaded.contains(v) || self.made_set.contains(v);
+                if data.args.iter().any(of) {
+                    self.made.extend(&data.results);
+                    self.made_set.extend(&data.results);
+                }
+            }
+            _ => {}
+        }
+        self.dead += self.dying[n];
+    }
+
+    fn load(&mut self, v: Value, weight: usize) {
+        self.loaded.insert(v);
+        if let Some(dying) = self.last.get(&v).and_then(|&last| self.dying.get_mut(last)) {
+            *dying += weight;
+        }
+    }
+
+    /// What to compute before the instruction with number `n`, if it makes enough loaded vectors superfluous.
+    fn anchor(&mut self, n: usize) -> Option<Vec<Value>> {
+        let needed = |v: &Value| self.last.get(v).is_some_and(|&last| last >= n);
+        self.made.retain(needed);
+        let cost: usize = self.made.iter().map(|&v| pieces(self.f, v)).sum();
+        if 2 * cost > self.dead {
+            self.enough = 2 * self.dead;
+            return None;
+        }
+        (self.dead, self.enough) = (0, HELD);
+        self.made_set.clear();
+        Some(std::mem::take(&mut self.made))
+    }
+}
+
+impl Emit<'_> {
+    /// Where to compute what in a course of instructions.
+    pub fn anchors(&self, insts: &[Inst], leaves: impl Fn(Value) -> bool) -> Anchors {
+        match self.options.tuning.codegen {
+            // Nothing is moved there.
+            CodegenEffort::None => Anchors::new(),
+            CodegenEffort::Speed => find(self.f, insts, leaves),
+        }
+    }
+
+    /// Computes what is to be computed in front of an instruction.
+    pub fn anchor(&mut self, anchors: &Anchors, number: usize) {
+        let Some(values) = anchors.get(&number) else {
+            return;
+        };
+        let vectors = values.iter().filter(|&&v| pieces(self.f, v) > 0);
+        let parts: Vec<_> = vectors.copied().collect();
+        let parts: Vec<_> = parts.into_iter().flat_map(|v| self.parts(v)).collect();
+        self.compute_here(parts.into_iter());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Sums of products of loaded vectors, several in a row, each of which is used once.
+    fn sums(products: usize) -> Function {
+        let mut text = String::from(
+            "function \"sums\" simd 16 frame 64\nsite 0 = read slm 4 \"gather4_scaled\" line 1\n\nbb0:\n  \
+             %0: <16 x i1> = input.dispatchmask\n  %1: <16 x i32> = vconst [0 ...]\n  %2: <16 x i32> = vconst [0 ...]\n",
+        );
+        let mut sum = 2;
+        for n in 0..products {
+            let v = 3 + 4 * n;
+            let load = "<16 x i32> = load.slm.i32x1[0] %0, %1";
+            text.push_str(&format!("  %{v}: {load}\n  %{}: {load}\n", v + 1));
+            text.push_str(&format!(
+                "  %{}: <16 x i32> = mul %{v}, %{}\n",
+                v + 2,
+                v + 1
+            ));
+            text.push_str(&format!(
+                "  %{}: <16 x i32> = add %{sum}, %{}\n",
+                v + 3,
+                v + 2
+            ));
+            sum = v + 3;
+        }
+        text.push_str(&format!("  framestore[0] %{sum}\n  return\n"));
+        crate::ssa::parse(&text).unwrap()
+    }
+
+    #[test]
+    fn sums_are_computed_on_the_way() {
+        let f = sums(8);
+        let insts = &f.block(Function::ENTRY).insts;
+        let anchors = find(&f, insts, |_| false);
+        // Two products are 16 pieces, their sum four.
+        let mut places: Vec<_> = anchors.iter().collect();
+        places.sort();
+        let names: Vec<Vec<u32>> = places
+            .iter()
+            .map(|(_, v)| v.iter().map(|v| v.0).collect())
+            .collect();
+        assert_eq!(names, [[10], [18], [26], [34]]);
+        for (&n, values) in places {
+            // In front of the load after the sum, or of the store.
+            assert!(f.inst(insts[n - 1]).results.contains(&values[0]));
+        }
+    }
+
+    #[test]
+    fn what_is_kept_anyway_is_not_computed_early() {
+        let f = sums(8);
+        let insts = &f.block(Function::ENTRY).insts;
+        // All that is loaded is needed after the block.
+        let loaded = |v: Value| matches!(f.def_inst(v).map(|d| &d.op), Some(Op::Load(_)));
+        assert!(find(&f, insts, loaded).is_empty());
+        assert!(find(&sums(1), &sums(1).block(Function::ENTRY).insts, |_| false).is_empty());
+    }
+}

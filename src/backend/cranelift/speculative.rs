@@ -1,0 +1,103 @@
+//! Accesses whose enabled lanes probably lie side by side, though nothing says so: addresses that masks choose, or that come on
+//! different ways.
+//!
+//! From the first lane follows where the others would be. If those that are enabled are there, the access is one of even
+//! addresses; the test costs little beside a message for each lane.
+
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{InstBuilder, Value as V, types};
+
+use super::affine::Affine;
+use super::emit::Emit;
+use super::memory::Lanes;
+use super::scaled::Scaled;
+use super::value::{per_piece, piece_type, splat_step};
+use crate::ssa::{Function, Inst, Lane, MemAccess};
+
+/// Most lanes of a function's accesses that are done speculatively: each costs a few more instructions.
+const MOST_LANES: usize = 512;
+
+/// True if a function has few enough accesses for speculation.
+pub(super) fn few_speculative(f: &Function) -> bool {
+    let speculative = f
+        .shapes
+        .iter()
+        .filter(|(_, shape)| shape.speculative.is_some());
+    let lanes = speculative.map(|(&i, _)| usize::from(f.ty(f.inst(i).args[1]).lanes));
+    lanes.sum::<usize>() <= MOST_LANES
+}
+
+impl Emit<'_> {
+    /// The shape that an access probably has, with the test of it as its condition.
+    pub fn speculate(&mut self, access: MemAccess, lanes: &Lanes, inst: Inst) -> Option<Affine> {
+        let stride = self.f.shapes.get(&inst)?.speculative?;
+        let bytes = access.elem.bytes();
+        let beside = stride == i64::from(bytes) && access.comps == 1;
+        // What fills up vectors would have to be ignored.
+        let whole = usize::from(lanes.count).is_multiple_of(per_piece(Lane::I32));
+        if !beside || !whole || !self.few_speculative {
+            return None;
+        }
+        let (base, guard) = match lanes.flat {
+            true => {
+                let scaled = self.scaled(lanes)?;
+                (1 << scaled.shift == bytes).then(|| self.scaled_beside(lanes, &scaled))?
+            }
+            false => {
+                let first = self.lane_of(Lane::I32, &lanes.addr, 0);
+                (first, self.are_beside(lanes, &lanes.addr, first, bytes))
+            }
+        };
+        Some(Affine {
+            base,
+            known: None,
+            stride,
+            guard: Some(guard),
+            mask_all: None,
+            speculative: true,
+        })
+    }
+
+    /// Whether enabled lanes of 32 bits are a step apart from the first one on.
+    fn are_beside(&mut self, lanes: &Lanes, numbers: &[V], first: V, step: u32) -> V {
+        let (ty, lane) = (piece_type(Lane::I32), Lane::I32);
+        let first = self.ins().splat(ty, first);
+        let there = numbers.iter().enumerate().map(|(p, &at)| {
+            let steps = self.vconst(ty, splat_step(lane, p, step.into()));
+            let expected = self.ins().iadd(first, steps);
+            self.ins().icmp(IntCC::Equal, at, expected)
+        });
+        let there: Vec<V> = there.collect();
+        if self.is_const_full(lanes.mask) {
+            return self.pieces_test(&there, true);
+        }
+        let enabled = self.mask_vec(lanes.mask, lane.bytes());
+        let elsewhere = there.iter().zip(enabled);
+        let elsewhere = elsewhere.map(|(&there, enabled)| self.ins().band_not(enabled, there));
+        let elsewhere: Vec<V> = elsewhere.collect();
+        let any = self.pieces_test(&elsewhere, false);
+        self.ins().bxor_imm_u(any, 1)
+    }
+
+    /// The same of addresses in device memory, by the numbers that they are made of, and the first address. None of the
+    /// numbers may wrap before it is extended.
+    fn scaled_beside(&mut self, lanes: &Lanes, scaled: &Scaled) -> (V, V) {
+        let numbers = self.parts(scaled.index);
+        let first = self.lane_of(Lane::I32, &numbers, 0);
+        let beside = self.are_beside(lanes, &numbers, first, 1);
+        let (most, compare) = match scaled.signed {
+            true => (i32::MAX as u32, IntCC::SignedLessThanOrEqual),
+            false => (u32::MAX, IntCC::UnsignedLessThanOrEqual),
+        };
+        let last = self.iconst(types::I32, (most - u32::from(lanes.count - 1)).into());
+        let near = self.ins().icmp(compare, first, last);
+        let wide = match scaled.signed {
+            true => self.ins().sextend(types::I64, first),
+            false => self.ins().uextend(types::I64, first),
+        };
+        let distance = self.ins().ishl_imm_u(wide, i64::from(scaled.shift));
+        let base = self.scalar(scaled.base);
+        let base = self.ins().iadd(base, distance);
+        (base, self.ins().band(beside, near))
+    }
+}

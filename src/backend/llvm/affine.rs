@@ -1,0 +1,417 @@
+//! Fast paths of affine accesses: lane `i` accesses `base + i * stride`.
+//!
+//! One test decides for all lanes: the shape holds, and all bytes between the lowest and the highest lane are inside. Packed
+//! lanes are then one vector load or store, a stride of zero is one scalar load. Stores need a full mask. Loads do not: reading
+//! disabled lanes that are inside has no effect.
+
+use inkwell::IntPredicate;
+use inkwell::basic_block::BasicBlock;
+use inkwell::values::{InstructionOpcode as I, PointerValue};
+
+use super::emit::{Emit, EmitResult, V};
+use super::memory::{Lanes, Place, Region};
+use super::types::padded_lanes;
+use crate::ssa::remark::{Bounds, Way};
+use crate::ssa::{Inst, MemAccess, Space, Ty, Value};
+
+/// How the addresses of an access run.
+#[derive(Clone, Copy)]
+pub(super) struct Affine<'c> {
+    /// Address of lane 0.
+    pub base: V<'c>,
+    /// The same, when it is a constant.
+    pub known: Option<u64>,
+    /// Bytes from lane to lane.
+    pub stride: i64,
+    /// Condition under which it holds; always when there is none.
+    pub guard: Option<V<'c>>,
+    /// Condition under which all lanes are enabled, where that is cheaper than to test the mask.
+    pub mask_all: Option<V<'c>>,
+}
+
+/// What a stride makes of an access.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// All lanes at one address.
+    Same,
+    /// One record after the other.
+    Packed,
+    /// Records with gaps, or backwards.
+    Spread,
+}
+
+/// The bytes of an access with even addresses.
+#[derive(Clone, Copy)]
+pub(super) struct Strided {
+    pub kind: Kind,
+    stride: i64,
+    /// Distance of the lowest byte from lane 0's address.
+    pub lowest: i64,
+    /// Bytes from the lowest to the highest.
+    pub bytes: u64,
+}
+
+/// Longest run that one test covers.
+pub(super) const MAX_SPAN: u64 = 1 << 24;
+
+impl Strided {
+    /// The run of an access with a given number of lanes, if it is short enough for one test.
+    pub fn new(access: MemAccess, count: u16, stride: i64) -> Option<Strided> {
+        let record = u64::from(access.elem.bytes()) * u64::from(access.comps);
+        let kind = match stride {
+            0 => Kind::Same,
+            s if s.cast_unsigned() == record => Kind::Packed,
+            _ => Kind::Spread,
+        };
+        let distance = stride.checked_mul(i64::from(count) - 1)?;
+        let bytes = distance.unsigned_abs().checked_add(record)?;
+        (bytes <= MAX_SPAN).then_some(Strided {
+            kind,
+            stride,
+            lowest: distance.min(0),
+            bytes,
+        })
+    }
+}
+
+impl<'c> Emit<'c, '_> {
+    /// Shape of a vector of addresses.
+    fn affine(&mut self, addr: Value, inst: Inst) -> EmitResult<Option<Affine<'c>>> {
+        if self.ty(addr).is_scalar() {
+            return Ok(None);
+        }
+        let shape = self.f.shapes.get(&inst).copied().unwrap_or_default();
+        let mask_all = shape.mask_all.map(|v| self.get(v)).transpose()?;
+        let Some(known) = shape.addr else {
+            return Ok(None);
+        };
+        Ok(Some(Affine {
+            base: self.get(known.base)?,
+            known: self.scalar_const(known.base),
+            stride: known.stride,
+            guard: known.guard.map(|v| self.get(v)).transpose()?,
+            mask_all,
+        }))
+    }
+
+    /// Load through one address; `None` where no shape is known that helps.
+    pub fn load_strided(
+        &mut self,
+        access: MemAccess,
+        lanes: &Lanes<'c>,
+        addr: Value,
+        inst: Inst,
+    ) -> EmitResult<Option<Vec<V<'c>>>> {
+        if self.versioning.any && access.space != Space::Regs {
+            return Ok(None);
+        }
+        let Some(shape) = self.affine(addr, inst)? else {
+            return Ok(None);
+        };
+        let Some(strided) = Strided::new(access, lanes.count, shape.stride) else {
+            return Ok(None);
+        };
+        if strided.kind == Kind::Spread && self.gathers(access, lanes.count) {
+            return Ok(None);
+        }
+        let undef = self.f.inactive_undef.contains(&inst) || self.is_full(lanes.mask);
+        let inside = self.surely_inside(access.space, shape, strided);
+        self.remark_strided(inst, lanes.count, strided, inside);
+        if inside {
+            return self
+                .read_strided(access, lanes, shape, strided, undef)
+                .map(Some);
+        }
+        let ok = self.strided_inside(lanes, shape, strided)?;
+        let (fast, other, done) = self.two_ways(ok)?;
+        self.at(fast);
+        let a = self.read_strided(access, lanes, shape, strided, undef)?;
+        let fast = self.here()?;
+        self.jump(done)?;
+        self.at(other);
+        let b = self.load_any(access, lanes)?;
+        let other = self.here()?;
+        self.jump(done)?;
+        self.at(done);
+        a.into_iter()
+            .zip(b)
+            .map(|(a, b)| {
+                let phi = self.b.build_phi(a.get_type(), "\0")?;
+                phi.add_incoming(&[(&a, fast), (&b, other)]);
+                Ok(phi.as_basic_value())
+            })
+            .collect::<EmitResult<_>>()
+            .map(Some)
+    }
+
+    /// Store through one address; false where no shape is known that helps.
+    pub fn store_strided(
+        &mut self,
+        access: MemAccess,
+        lanes: &Lanes<'c>,
+        addr: Value,
+        data: &[V<'c>],
+        inst: Inst,
+    ) -> EmitResult<bool> {
+        if self.versioning.any && access.space != Space::Regs {
+            return Ok(false);
+        }
+        let Some(shape) = self.affine(addr, inst)? else {
+            return Ok(false);
+        };
+        let Some(strided) = Strided::new(access, lanes.count, shape.stride) else {
+            return Ok(false);
+        };
+        let scattered = strided.kind == Kind::Spread && self.scatters(access, lanes.count);
+        if strided.kind == Kind::Same || scattered {
+            return Ok(false);
+        }
+        let every = self.is_full(lanes.mask);
+        let inside = every && self.surely_inside(access.space, shape, strided);
+        self.remark_strided(inst, lanes.count, strided, inside);
+        if inside {
+            self.write_strided(access, lanes, shape, strided, data)?;
+            return Ok(true);
+        }
+        let mut ok = self.strided_inside(lanes, shape, strided)?;
+        let masked = !every && shape.mask_all.is_none() && strided.kind == Kind::Packed;
+        let masked = masked && self.stores_masked(access, lanes.count);
+        if !every && !masked {
+            let all = match shape.mask_all {
+                Some(all) => all,
+                None => self.mask_is_full(lanes.mask)?,
+            };
+            ok = self.op2(I::And, ok, all)?;
+        }
+        let (fast, other, done) = self.two_ways(ok)?;
+        self.at(fast);
+        match data {
+            &[v] if masked => {
+                let to = self.run_pointer(lanes, shape.base)?;
+                let mask = self.get(lanes.mask)?;
+                self.store_masked(mask, v, to)?;
+            }
+            _ => self.write_strided(access, lanes, shape, strided, data)?,
+        }
+        self.jump(done)?;
+        self.at(other);
+        self.store_any(access, lanes, data)?;
+        self.jump(done)?;
+        self.at(done);
+        Ok(true)
+    }
+
+    fn remark_strided(&mut self, inst: Inst, lanes: u16, strided: Strided, inside: bool) {
+        let way = match strided.kind {
+            Kind::Same => Way::Broadcast,
+            Kind::Packed => Way::Vector,
+            Kind::Spread => Way::Lanes(lanes),
+        };
+        let bounds = if inside {
+            Bounds::Removed
+        } else {
+            Bounds::Tested
+        };
+        self.remark_access(inst, way, bounds);
+    }
+
+    /// Blocks for the usual way, the other, and after both.
+    pub fn two_ways(
+        &mut self,
+        ok: V<'c>,
+    ) -> EmitResult<(BasicBlock<'c>, BasicBlock<'c>, BasicBlock<'c>)> {
+        let (fast, other, done) = (self.new_block(), self.new_block(), self.new_block());
+        self.branch_likely(ok, fast, other, true)?;
+        Ok((fast, other, done))
+    }
+
+    /// A run whose place is known while compiling.
+    fn surely_inside(&self, space: Space, shape: Affine, strided: Strided) -> bool {
+        let end = |at: u64| {
+            at.checked_add_signed(strided.lowest)
+                .map(|low| low + strided.bytes)
+        };
+        space == Space::Regs
+            && shape.guard.is_none()
+            && shape
+                .known
+                .and_then(end)
+                .is_some_and(|end| end <= u64::from(self.f.regs_bytes))
+    }
+
+    fn strided_inside(
+        &mut self,
+        lanes: &Lanes<'c>,
+        shape: Affine<'c>,
+        strided: Strided,
+    ) -> EmitResult<V<'c>> {
+        let base = self.add_const(self.as_int(shape.base)?, strided.lowest)?;
+        let offset = if lanes.flat {
+            self.flat_offset(base.into())?
+        } else {
+            base.into()
+        };
+        let limit = self.limit(lanes.region, strided.bytes as u32)?;
+        let inside = self.icmp(IntPredicate::ULT, offset, limit)?;
+        match shape.guard {
+            Some(guard) => self.op2(I::And, inside, guard),
+            None => Ok(inside),
+        }
+    }
+
+    fn run_pointer(&mut self, lanes: &Lanes<'c>, base: V<'c>) -> EmitResult<PointerValue<'c>> {
+        let (region, offset) = if lanes.flat {
+            (Region::Known(Place::Flat), self.flat_offset(base)?)
+        } else {
+            (lanes.region, self.resize(base, 64)?)
+        };
+        let start = self.base(region)?;
+        self.offset(start, self.as_int(offset)?)
+    }
+
+    /// A load whose bytes are known to be inside.
+    fn read_strided(
+        &mut self,
+        access: MemAccess,
+        lanes: &Lanes<'c>,
+        shape: Affine<'c>,
+        strided: Strided,
+        undef: bool,
+    ) -> EmitResult<Vec<V<'c>>> {
+        let pointer = self.run_pointer(lanes, shape.base)?;
+        let mut parts = match strided.kind {
+            Kind::Same => self.read_same(access, lanes.count, pointer)?,
+            Kind::Packed => self.read_packed(access, lanes.count, pointer)?,
+            Kind::Spread => self.read_spread(access, lanes.count, pointer, strided.stride)?,
+        };
+        if !undef {
+            let mask = self.get(lanes.mask)?;
+            for part in &mut parts {
+                *part = self.select(mask, *part, part.get_type().const_zero())?;
+            }
+        }
+        Ok(parts)
+    }
+
+    /// One record for all lanes.
+    pub fn read_same(
+        &mut self,
+        access: MemAccess,
+        count: u16,
+        pointer: PointerValue<'c>,
+    ) -> EmitResult<Vec<V<'c>>> {
+        let ty = self.type_of(Ty::scalar(access.elem));
+        (0..i64::from(access.comps))
+            .map(|c| {
+                let at = self.offset_const(pointer, c * i64::from(access.elem.bytes()))?;
+                let v = self.load(ty, at)?;
+                self.splat(v, count)
+            })
+            .collect()
+    }
+
+    /// One record after the other.
+    pub fn read_packed(
+        &mut self,
+        access: MemAccess,
+        count: u16,
+        pointer: PointerValue<'c>,
+    ) -> EmitResult<Vec<V<'c>>> {
+        let comps = u16::from(access.comps);
+        let ty = Ty::vector(access.elem, count * comps);
+        if comps == 1 {
+            return Ok(vec![self.load_value(ty, pointer)?]);
+        }
+        let all = self.load(self.exact(ty), pointer)?;
+        (0..comps)
+            .map(|c| {
+                let lanes = (0..padded_lanes(count)).map(|i| i.min(count - 1) * comps + c);
+                let lanes = lanes.map(|i| Some(u32::from(i)));
+                self.shuffle(all, None, &lanes.collect::<Vec<_>>())
+            })
+            .collect()
+    }
+
+    /// Records at even distances.
+    pub fn read_spread(
+        &mut self,
+        access: MemAccess,
+        count: u16,
+        pointer: PointerValue<'c>,
+        stride: i64,
+    ) -> EmitResult<Vec<V<'c>>> {
+        let ty = self.type_of(Ty::vector(access.elem, count));
+        let elem = self.type_of(Ty::scalar(access.elem));
+        (0..i64::from(access.comps))
+            .map(|c| {
+                let mut v: V = ty.const_zero();
+                for i in 0..count {
+                    let at = c * i64::from(access.elem.bytes()) + i64::from(i) * stride;
+                    let at = self.offset_const(pointer, at)?;
+                    let one = self.load(elem, at)?;
+                    v = self.with_lane(v, one, u32::from(i))?;
+                }
+                Ok(v)
+            })
+            .collect()
+    }
+
+    /// A store of all lanes whose bytes are known to be inside.
+    fn write_strided(
+        &mut self,
+        access: MemAccess,
+        lanes: &Lanes<'c>,
+        shape: Affine<'c>,
+        strided: Strided,
+        data: &[V<'c>],
+    ) -> EmitResult<()> {
+        let pointer = self.run_pointer(lanes, shape.base)?;
+        let stride = (strided.kind != Kind::Packed).then_some(strided.stride);
+        self.write_at(access, lanes.count, stride, data, pointer)
+    }
+
+    /// Stores records one after the other, or at even distances.
+    pub fn write_at(
+        &mut self,
+        access: MemAccess,
+        count: u16,
+        stride: Option<i64>,
+        data: &[V<'c>],
+        pointer: PointerValue<'c>,
+    ) -> EmitResult<()> {
+        let Some(stride) = stride else {
+            let all = self.interleave(data, count)?;
+            return self.store(all, pointer);
+        };
+        for i in 0..count {
+            for (c, &v) in data.iter().enumerate() {
+                let at = c as i64 * i64::from(access.elem.bytes()) + i64::from(i) * stride;
+                let at = self.offset_const(pointer, at)?;
+                let one = self.lane(v, u32::from(i))?;
+                self.store(one, at)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Records of one lane of each vector, one after the other.
+    fn interleave(&mut self, data: &[V<'c>], count: u16) -> EmitResult<V<'c>> {
+        let first = *data.first().ok_or("a store of nothing")?;
+        let mut all = self.narrow(first, count)?;
+        let mut width = count;
+        for &v in &data[1..] {
+            let v = self.narrow(v, count)?;
+            let v = self.widen(v, count, width)?;
+            // The second operand's lanes count from `width`.
+            let ends = (0..u32::from(width + count)).map(Some);
+            all = self.shuffle(all, Some(v), &ends.collect::<Vec<_>>())?;
+            width += count;
+        }
+        let comps = data.len() as u16;
+        if comps == 1 {
+            return Ok(all);
+        }
+        let order = (0..width).map(|i| Some(u32::from(i % comps * count + i / comps)));
+        self.shuffle(all, None, &order.collect::<Vec<_>>())
+    }
+}

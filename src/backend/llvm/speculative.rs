@@ -1,0 +1,196 @@
+//! Accesses whose enabled lanes probably lie side by side, though nothing says so: addresses that masks choose, or that come on
+//! different ways.
+//!
+//! From one lane follows where the others would be. One comparison tells whether those that are enabled and inside are there, and
+//! a masked load or store does the access. The lane is the first one, which is quickly had; if that fails, as it is disabled, the
+//! first one that counts; otherwise it is a gather or a scatter.
+
+use inkwell::IntPredicate;
+use inkwell::basic_block::BasicBlock;
+use inkwell::values::{InstructionOpcode as I, PointerValue};
+
+use super::emit::{Emit, EmitResult, V};
+use super::memory::Lanes;
+use crate::ssa::remark::{Bounds, Way};
+use crate::ssa::{Inst, MemAccess, Ty};
+
+/// What is to be found out.
+#[derive(Clone, Copy)]
+struct Question<'c> {
+    /// Offsets of the lanes.
+    at: V<'c>,
+    /// Lanes that are enabled and inside.
+    mask: V<'c>,
+    /// Bytes of an element.
+    bytes: u64,
+}
+
+/// Whether lanes lie side by side, and where lane 0 is then, if it is anywhere.
+type Answer<'c> = (V<'c>, PointerValue<'c>);
+
+impl<'c> Emit<'c, '_> {
+    /// True where it is worth to look.
+    fn speculates(&self, access: MemAccess, lanes: u16, inst: Inst) -> bool {
+        let stride = self.f.shapes.get(&inst).and_then(|s| s.speculative);
+        let beside = stride == Some(i64::from(access.elem.bytes()));
+        let plain = !self.versioning.any && self.stores_masked(access, lanes);
+        // Without speculation, elements of one or two bytes are a call.
+        let narrow = access.elem.bytes() < 4 && !self.records_faults(access.space);
+        beside && plain && (narrow || self.gathers(access, lanes))
+    }
+
+    fn question(&mut self, access: MemAccess, lanes: &Lanes<'c>) -> EmitResult<Question<'c>> {
+        let offsets = self.offsets(lanes)?;
+        let (at, inside) = self.component_at(lanes, offsets, access.elem, 0)?;
+        Ok(Question {
+            at,
+            mask: self.guard(lanes, inside)?,
+            bytes: u64::from(access.elem.bytes()),
+        })
+    }
+
+    /// Distances of the lanes from the first one.
+    fn steps(&mut self, lanes: &Lanes<'c>, bytes: u64) -> EmitResult<V<'c>> {
+        let steps: Vec<u64> = (0..u64::from(lanes.count)).map(|i| i * bytes).collect();
+        self.vector_bits(lanes.addr_lane(), &steps)
+    }
+
+    /// True if no lane that counts is anywhere else than expected.
+    fn all_there(&mut self, q: Question<'c>, expected: V<'c>, lanes: u16) -> EmitResult<V<'c>> {
+        let elsewhere = self.icmp(IntPredicate::NE, q.at, expected)?;
+        let wrong = self.op2(I::And, q.mask, elsewhere)?;
+        let wrong = self.mask_bits(wrong, lanes)?;
+        self.icmp(IntPredicate::EQ, wrong, self.i32(0))
+    }
+
+    /// By the first lane, enabled or not.
+    fn by_first(&mut self, lanes: &Lanes<'c>, q: Question<'c>) -> EmitResult<Answer<'c>> {
+        let first = self.lane(q.at, 0)?;
+        let steps = self.steps(lanes, q.bytes)?;
+        let all = self.splat(first, lanes.count)?;
+        let expected = self.op2(I::Add, all, steps)?;
+        let holds = self.all_there(q, expected, lanes.count)?;
+        self.answer(lanes, q, (holds, first, self.i64(0).into()))
+    }
+
+    /// By the first lane that counts; any one if there is none.
+    fn by_enabled(&mut self, lanes: &Lanes<'c>, q: Question<'c>) -> EmitResult<Answer<'c>> {
+        let n = lanes.count;
+        let bits = self.mask_bits(q.mask, n)?;
+        let never = self.cx.bool_type().const_zero().into();
+        let first = self.intrinsic("llvm.cttz", &[Ty::I32], &[bits, never])?;
+        let first = self.op2(I::And, first, self.i32(u32::from(n) - 1))?;
+        let index = self.as_int(first)?;
+        let steps = self.steps(lanes, q.bytes)?;
+        let start = self.op2(I::Sub, q.at, steps)?;
+        let from = self
+            .b
+            .build_extract_element(self.as_vector(start)?, index, "\0")?;
+        let all = self.splat(from, n)?;
+        let expected = self.op2(I::Add, all, steps)?;
+        let holds = self.all_there(q, expected, n)?;
+        let lead = self.resize(first, 64)?;
+        let lead = self.op2(I::Mul, lead, self.i64(q.bytes))?;
+        self.answer(lanes, q, (holds, from, lead))
+    }
+
+    /// The pointer for lane 0 at an offset, which is this many bytes from the lane that was looked at. In 64 bits the offset may be
+    /// below zero. Of lanes that count, none is before the one that was looked at, and none may be after the end of 32 bits.
+    fn answer(
+        &mut self,
+        lanes: &Lanes<'c>,
+        q: Question<'c>,
+        (mut holds, from, lead): (V<'c>, V<'c>, V<'c>),
+    ) -> EmitResult<Answer<'c>> {
+        let mut offset = from;
+        if !lanes.flat {
+            let there = self.op2(I::Add, from, self.resize(lead, 32)?)?;
+            let there = self.resize(there, 64)?;
+            let most = self.i64((1 << 32) - u64::from(lanes.count) * q.bytes);
+            let near = self.icmp(IntPredicate::ULE, there, most)?;
+            holds = self.op2(I::And, holds, near)?;
+            offset = self.op2(I::Sub, there, lead)?;
+        }
+        let base = self.base(lanes.region)?;
+        Ok((holds, self.offset(base, self.as_int(offset)?)?))
+    }
+
+    /// Has an access done both ways that need lanes side by side, and goes on where it has to be done otherwise.
+    fn side_by_side(
+        &mut self,
+        lanes: &Lanes<'c>,
+        q: Question<'c>,
+        done: BasicBlock<'c>,
+        mut access: impl FnMut(&mut Self, PointerValue<'c>) -> EmitResult<()>,
+    ) -> EmitResult<()> {
+        for first in [true, false] {
+            let (holds, place) = match first {
+                true => self.by_first(lanes, q)?,
+                false => self.by_enabled(lanes, q)?,
+            };
+            let (beside, other) = (self.new_block(), self.new_block());
+            self.branch_likely(holds, beside, other, true)?;
+            self.at(beside);
+            access(self, place)?;
+            self.jump(done)?;
+            self.at(other);
+        }
+        Ok(())
+    }
+
+    /// A load of which enabled lanes may lie side by side.
+    pub fn load_speculative(
+        &mut self,
+        access: MemAccess,
+        lanes: &Lanes<'c>,
+        inst: Inst,
+    ) -> EmitResult<Option<Vec<V<'c>>>> {
+        if !self.speculates(access, lanes.count, inst) {
+            return Ok(None);
+        }
+        self.remark_access(inst, Way::Vector, Bounds::Lanes);
+        let q = self.question(access, lanes)?;
+        let done = self.new_block();
+        let ty = self.type_of(Ty::vector(access.elem, lanes.count));
+        let callee = self.declare("llvm.masked.load", &[ty, self.ptr_type()])?;
+        let mut loaded = Vec::new();
+        self.side_by_side(lanes, q, done, |e, place| {
+            let v = e.call_masked(callee, &[place.into()], &[q.mask, ty.const_zero()])?;
+            loaded.push((v.ok_or("a load without a result")?, e.here()?));
+            Ok(())
+        })?;
+        let v = match self.gathers(access, lanes.count) {
+            true => self.gather_lanes(access.elem, lanes, q.at, q.mask)?,
+            false => self.load_any(access, lanes)?[0],
+        };
+        loaded.push((v, self.here()?));
+        self.jump(done)?;
+        self.at(done);
+        let phi = self.b.build_phi(ty, "\0")?;
+        for (v, from) in loaded {
+            phi.add_incoming(&[(&v, from)]);
+        }
+        Ok(Some(vec![phi.as_basic_value()]))
+    }
+
+    /// A store of which enabled lanes may lie side by side; false where it is not worth to look.
+    pub fn store_speculative(
+        &mut self,
+        access: MemAccess,
+        lanes: &Lanes<'c>,
+        data: &[V<'c>],
+        inst: Inst,
+    ) -> EmitResult<bool> {
+        let (&[v], true) = (data, self.speculates(access, lanes.count, inst)) else {
+            return Ok(false);
+        };
+        self.remark_access(inst, Way::Vector, Bounds::Lanes);
+        let q = self.question(access, lanes)?;
+        let done = self.new_block();
+        self.side_by_side(lanes, q, done, |e, place| e.store_masked(q.mask, v, place))?;
+        self.store_any(access, lanes, data)?;
+        self.jump(done)?;
+        self.at(done);
+        Ok(true)
+    }
+}

@@ -1,0 +1,175 @@
+//! If-conversion: code under an empty mask is executed without effect instead of being jumped over.
+//!
+//! A branch on `maskany m` around a block that does nothing observable when `m` is empty becomes straight code. That saves
+//! the branch and lets both sides be scheduled together; it costs the work where the mask was empty. So it runs only where
+//! it is asked for ([`super::PassOptions::if_convert`]), before mask facts are used: these drop selects that it has to see.
+//!
+//! Guarantees: with an empty mask the block's memory accesses have no enabled lane, and what it hands on is what the branch
+//! around it would have handed on. Both are proven from the operations, nothing is assumed about who made them.
+//!
+//! Not done: loops, blocks that wait or end, branches around several blocks whose inner branches cannot be converted.
+
+use super::cfg;
+use super::edit::{unary, uniform_const};
+use crate::ssa::dom::DomTree;
+use crate::ssa::{BinOp, Block, BlockCall, Function, InstData, Op, Term, UnOp, Value, ValueDef};
+
+/// Longest block that is executed under an empty mask, in instructions.
+const MAX_INSTS: usize = 200;
+
+/// How far chains of selects and conjunctions are followed.
+const DEPTH: usize = 8;
+
+/// Times that the whole is gone through, as what was nested comes to the surface.
+const ROUNDS: usize = 8;
+
+/// Runs the pass.
+pub fn run(f: &mut Function) -> usize {
+    let mut changes = 0;
+    for _ in 0..ROUNDS {
+        let converted = round(f);
+        if converted == 0 {
+            break;
+        }
+        changes += converted;
+        // Straight lines become blocks.
+        cfg::run(f);
+    }
+    changes
+}
+
+fn round(f: &mut Function) -> usize {
+    let dom = DomTree::new(f);
+    let mut changes = 0;
+    let mut touched = vec![false; f.blocks.len()];
+    for &b in dom.rpo() {
+        let Some((inner, join)) = skipped(f, &dom, b) else {
+            continue;
+        };
+        // The tree speaks of what was there before.
+        if touched[b.0 as usize] || touched[inner.0 as usize] {
+            continue;
+        }
+        touched[b.0 as usize] = true;
+        touched[inner.0 as usize] = true;
+        let insts = std::mem::take(&mut f.block_mut(inner).insts);
+        let line = f.block(inner).term_line;
+        let block = f.block_mut(b);
+        block.insts.extend(insts);
+        block.term = Term::Jump(join);
+        block.term_line = line;
+        changes += 1;
+    }
+    f.resolve_aliases();
+    changes
+}
+
+/// The block that the end of `b` jumps over when a mask is empty, and how it goes on after it.
+fn skipped(f: &Function, dom: &DomTree, b: Block) -> Option<(Block, BlockCall)> {
+    let Term::Branch { cond, then, other } = &f.block(b).term else {
+        return None;
+    };
+    let data = f.def_inst(*cond).filter(|d| d.op == Op::MaskAny)?;
+    let inner = then.block;
+    let Term::Jump(join) = &f.block(inner).term else {
+        return None;
+    };
+    let alone = dom.preds(inner) == [b] && inner != Function::ENTRY;
+    let forward = join.block == other.block && join.block != inner && join.block != b;
+    if !alone || !forward || f.block(inner).insts.len() > MAX_INSTS {
+        return None;
+    }
+    // Blocks with one predecessor need no parameters; `cfg` has removed them.
+    if !f.block(inner).params.is_empty() || !then.args.is_empty() {
+        return None;
+    }
+    let check = Check {
+        f,
+        mask: f.resolve(data.args[0]),
+    };
+    let no_effect = f
+        .block(inner)
+        .insts
+        .iter()
+        .all(|&i| check.has_no_effect(f.inst(i)));
+    let mut handed = join.args.iter().zip(&other.args);
+    let same = handed.all(|(&v, &old)| check.same(f.resolve(v), f.resolve(old), DEPTH));
+    (no_effect && same).then(|| (inner, join.clone()))
+}
+
+/// What holds when a mask has no lanes.
+struct Check<'a> {
+    f: &'a Function,
+    mask: Value,
+}
+
+impl Check<'_> {
+    /// Nothing sees that the instruction was carried out.
+    fn has_no_effect(&self, data: &InstData) -> bool {
+        match data.op {
+            Op::Load(_) | Op::Store(_) | Op::Atomic(_) | Op::Image(_) => {
+                let mask = self.f.resolve(data.args[0]);
+                !self.f.ty(mask).is_scalar() && self.empty(mask, DEPTH)
+            }
+            _ => !data.op.has_effect(),
+        }
+    }
+
+    /// A mask that has no lanes then.
+    fn empty(&self, v: Value, depth: usize) -> bool {
+        if v == self.mask || uniform_const(self.f, v) == Some(0) {
+            return true;
+        }
+        let Some(args) = self.args(v, depth) else {
+            return false;
+        };
+        let empty = |n: usize| self.empty(args.1[n], depth - 1);
+        match args.0 {
+            Op::Binary(BinOp::And) => empty(0) || empty(1),
+            Op::Binary(BinOp::Or | BinOp::Xor) => empty(0) && empty(1),
+            _ => false,
+        }
+    }
+
+    /// `v` is in every lane what `old` is then.
+    fn same(&self, v: Value, old: Value, depth: usize) -> bool {
+        if v == old {
+            return true;
+        }
+        let is_mask = self.f.ty(v).lane == crate::ssa::Lane::I1 && !self.f.ty(v).is_scalar();
+        if is_mask && self.empty(v, depth) && self.empty(old, depth) {
+            return true;
+        }
+        if let (Some(a), Some(b)) = (uniform_const(self.f, v), uniform_const(self.f, old)) {
+            return a == b && self.f.ty(v) == self.f.ty(old);
+        }
+        let Some((op, args)) = self.args(v, depth) else {
+            return false;
+        };
+        let same = |n: usize| self.same(args[n], old, depth - 1);
+        let empty = |n: usize| self.empty(args[n], depth - 1);
+        let none_off =
+            |n: usize| unary(self.f, args[n], UnOp::Not).is_some_and(|m| self.empty(m, depth - 1));
+        match op {
+            Op::Select if !self.f.ty(args[0]).is_scalar() => {
+                empty(0) && same(2) || same(1) && same(2)
+            }
+            Op::Binary(BinOp::Or | BinOp::Xor) if is_mask => {
+                empty(0) && same(1) || empty(1) && same(0)
+            }
+            Op::Binary(BinOp::And) if is_mask => none_off(0) && same(1) || none_off(1) && same(0),
+            _ => false,
+        }
+    }
+
+    fn args(&self, v: Value, depth: usize) -> Option<(&Op, Vec<Value>)> {
+        if depth == 0 || !matches!(self.f.def(v), ValueDef::Result(..)) {
+            return None;
+        }
+        let data = self.f.def_inst(v)?;
+        Some((
+            &data.op,
+            data.args.iter().map(|&a| self.f.resolve(a)).collect(),
+        ))
+    }
+}
