@@ -80,7 +80,7 @@ fn the_header_is_fresh() {
         return;
     }
     let header = fs::read_to_string(path).unwrap();
-    let stale = "the C header is stale: BLESS=1 cargo test --test c_api header";
+    let stale = "the C header is stale: BLESS=1 cargo test --test cli c_api::header";
     assert!(header.ends_with(&last_line), "{stale}");
     if let Some(made) = made {
         assert_eq!(header, made, "{stale}");

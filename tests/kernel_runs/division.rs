@@ -1,6 +1,6 @@
 //! The vendor's expansions of integer division and remainder rest on approximate reciprocals and switches of the
 //! rounding mode; they have to be exact all the same: on all pairs of edge values, and on ten million random pairs of
-//! each type on each device (`cargo test --test kernels -- --ignored --nocapture divisions`).
+//! each type on each device (`cargo test --test engine divisions -- --ignored --nocapture`).
 
 use std::time::Instant;
 

@@ -1,7 +1,7 @@
 //! Checked-in kernels launched in shapes and on arguments chosen at random, and damaged ones: Cranelift, and LLVM where it is
 //! built in, do what the interpreter does.
 //!
-//! `SEEDS=100..200 cargo test -p visa-fuzzing --test files` runs other cases; `cargo run --release -p xtask -- mutants` many.
+//! `SEEDS=100..200 cargo test -p visa-fuzzing files::` runs other cases; `cargo run --release -p xtask -- mutants` many.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -2,7 +2,7 @@
 //! in success, never in a panic, a hang or an internal error. Some of those that load are run by the interpreter.
 //!
 //! Every case is a pure function of its number, so a failure names what to run again:
-//! `CASE=123 cargo test -p visa-fuzzing --test robustness`.
+//! `CASE=123 cargo test -p visa-fuzzing robustness::`.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
