@@ -584,7 +584,7 @@ mod tests {
     fn number(rng: &mut Rng, bits: u32) -> u64 {
         let shift = u64::BITS - bits + rng.below(bits as usize + 1) as u32;
         u64::MAX.checked_shr(shift).unwrap_or(0)
-            & (rng.bits() | u64::from(rng.chance(10)) * u64::MAX)
+            & (rng.bits() | (u64::from(rng.chance(10)) * u64::MAX))
     }
 
     fn spec(rng: &mut Rng) -> Spec {
@@ -646,7 +646,7 @@ mod tests {
             for _ in 0..rng.below(5) {
                 text.push(':');
                 match rng.chance(30) {
-                    true => text.push_str(*rng.pick(&names)),
+                    true => text.push_str(rng.pick::<&str>(&names)),
                     false => text.push_str(&text_of(&mut rng, "-0123456789afx.,", 6)),
                 }
             }
