@@ -20,9 +20,17 @@ pub struct Observed {
 /// Barriers that a run is followed through.
 const MAX_WAITS: u32 = 200;
 
+/// Instructions that are executed between two waits, at most.
+pub const FUEL: u64 = 20_000;
+
 /// Runs a function on inputs made from `seed`. Where it waits, other threads write to memory, and it exchanges values with a thread
 /// just like itself.
 pub fn observe(f: &Function, seed: u64) -> Observed {
+    observe_for(f, seed, FUEL)
+}
+
+/// The same for some number of instructions.
+pub fn observe_for(f: &Function, seed: u64, fuel: u64) -> Observed {
     let mut rng = Rng::new(seed);
     let mut bytes = |n: usize| -> Vec<u8> { (0..n).map(|_| rng.bits() as u8).collect() };
     let mut memory = Bytes {
@@ -46,7 +54,7 @@ pub fn observe(f: &Function, seed: u64) -> Observed {
     let mut thread = Thread::new(f);
     let mut waits = 0;
     let outcome = loop {
-        let outcome = run(f, &inputs, &mut thread, &mut memory, 20_000);
+        let outcome = run(f, &inputs, &mut thread, &mut memory, fuel);
         if outcome != Outcome::Suspended || waits == MAX_WAITS {
             break outcome;
         }
