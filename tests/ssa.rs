@@ -18,5 +18,7 @@ mod random;
 mod strip_mine;
 #[path = "ssa/text.rs"]
 mod text;
+#[path = "ssa/vector_combine.rs"]
+mod vector_combine;
 #[path = "ssa/verify.rs"]
 mod verify;
