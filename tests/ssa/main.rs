@@ -10,4 +10,5 @@ mod pairs;
 mod random;
 mod strip_mine;
 mod text;
+mod vector_combine;
 mod verify;
