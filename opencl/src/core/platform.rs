@@ -4,6 +4,7 @@ use std::sync::OnceLock;
 
 use super::device::{self, Device};
 use super::object::{Object, Ref};
+use super::report;
 
 /// Name.
 pub const NAME: &str = "visa-jit";
@@ -27,6 +28,7 @@ impl Platform {
             let devices = device::asked_for();
             let devices = devices.into_iter().map(Object::hidden);
             let devices: Vec<_> = devices.inspect(Object::publish).collect();
+            report::loaded(devices.iter().map(|device| device.name.as_str()));
             let platform = Object::hidden(Platform { devices });
             platform.publish();
             platform

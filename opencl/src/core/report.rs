@@ -3,12 +3,13 @@
 //! Nothing is printed unless it was asked for: `VISA_JIT_LOG` names a file (`-` for standard error) for lines of text,
 //! `VISA_JIT_REPORT` one for lines of JSON. Each line is written at once, so that a crash loses none.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Write;
 use std::sync::{Mutex, OnceLock};
 
 use serde_json::{Value, json};
-use visa_jit::Report;
+use visa_jit::{FaultRecord, Report};
 
 use super::engine::variable;
 use super::object::lock;
@@ -20,6 +21,9 @@ pub const REPORT_ENV: &str = "VISA_JIT_REPORT";
 
 /// Fault records of a launch that are written out; all are counted.
 const MOST_FAULTS: usize = 16;
+
+/// Launches of a kernel whose faults are written out; those of others are counted.
+const MOST_LAUNCHES: u32 = 16;
 
 fn open(path: &str) -> Option<File> {
     File::options().append(true).create(true).open(path).ok()
@@ -71,17 +75,52 @@ pub fn launch_failed(kernel: &str, why: &str) {
     report(&json!({ "kind": "launch", "kernel": kernel, "why": why }));
 }
 
+/// The driver is in use, with these devices.
+pub fn loaded<'a>(devices: impl Iterator<Item = &'a str>) {
+    let devices: Vec<&str> = devices.collect();
+    report(&json!({ "kind": "loaded", "pid": std::process::id(), "devices": devices }));
+}
+
 /// Accesses out of bounds of a launch.
 pub fn faults(kernel: &str, done: &Report) {
-    let records = done.faults.iter().take(MOST_FAULTS);
-    let lines: Vec<String> = records.map(ToString::to_string).collect();
-    for line in &lines {
-        log(line);
+    static LAUNCHES: Mutex<BTreeMap<String, u32>> = Mutex::new(BTreeMap::new());
+    let mut launches = lock(&LAUNCHES);
+    let told = launches.entry(kernel.to_owned()).or_default();
+    let shown = if *told < MOST_LAUNCHES {
+        MOST_FAULTS
+    } else {
+        0
+    };
+    *told = told.saturating_add(1);
+    drop(launches);
+    let records: Vec<&FaultRecord> = done.faults.iter().take(shown).collect();
+    for record in &records {
+        log(&record.to_string());
     }
+    let first: Vec<Value> = records.into_iter().map(fault).collect();
     report(&json!({
         "kind": "faults",
         "kernel": kernel,
         "count": done.fault_count,
-        "first": lines,
+        "first": first,
     }));
+}
+
+fn fault(record: &FaultRecord) -> Value {
+    json!({
+        "text": record.to_string(),
+        "line": record.line,
+        "source": record.source,
+        "opcode": record.opcode,
+        "access": record.access,
+        "space": record.space,
+        "surface": record.surface,
+        "address": record.address,
+        "bytes": record.bytes,
+        "group": record.group,
+        "local_id": record.local_id,
+        "global_id": record.global_id,
+        "thread": record.thread,
+        "lane": record.lane,
+    })
 }
