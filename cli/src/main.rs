@@ -33,6 +33,7 @@ mod cache;
 mod compare;
 mod compile;
 mod content;
+mod exec;
 mod exit;
 mod explain;
 mod generator;
@@ -151,6 +152,9 @@ enum Command {
     /// Inspect and clean the cache of compiled kernels
     #[command(subcommand, after_help = exit::HELP)]
     Cache(cache::CacheCommand),
+    /// Run a program with the OpenCL driver, on a virtual Intel GPU
+    #[command(after_help = exec::HELP)]
+    Exec(Box<exec::ExecArgs>),
     /// Say which compiler of OpenCL C is used, how it was found, and what devices it offers
     #[command(after_help = exit::HELP)]
     Ocloc(ocloc::OclocArgs),
@@ -206,8 +210,8 @@ pub fn main() -> ExitCode {
             tell(&format!("internal error, please report: {info}"));
         }
     }));
-    let exit = panic::catch_unwind(AssertUnwindSafe(parse_and_run)).unwrap_or(Exit::Internal);
-    ExitCode::from(exit as u8)
+    let exit = panic::catch_unwind(AssertUnwindSafe(parse_and_run)).unwrap_or(Exit::Internal as u8);
+    ExitCode::from(exit)
 }
 
 fn parse(args: Vec<OsString>) -> Result<Command, clap::Error> {
@@ -217,21 +221,24 @@ fn parse(args: Vec<OsString>) -> Result<Command, clap::Error> {
     Ok(Cli::try_parse_from(args)?.command)
 }
 
-fn parse_and_run() -> Exit {
+fn parse_and_run() -> u8 {
     let command = match parse(env::args_os().collect()) {
         Ok(command) => command,
         Err(error) => {
             // Help and version come this way too; a reader that went away is no error.
             let _ = error.print();
             return match error.exit_code() {
-                0 => Exit::Fine,
-                _ => Exit::Usage,
+                0 => Exit::Fine as u8,
+                _ => Exit::Usage as u8,
             };
         }
     };
     let mut out = io::BufWriter::new(io::stdout().lock());
-    let result = dispatch(&command, &mut out)
-        .and_then(|exit| out.flush().map(|()| exit).map_err(Failure::output));
+    let result = match &command {
+        Command::Exec(args) => exec::exec(args, &mut out),
+        command => dispatch(command, &mut out).map(|exit| exit as u8),
+    };
+    let result = result.and_then(|exit| out.flush().map(|()| exit).map_err(Failure::output));
     // What a broken pipe left in the buffer must not be written again on drop.
     let _ = out.into_parts();
     match result {
@@ -245,7 +252,7 @@ fn parse_and_run() -> Exit {
                 };
                 tell(&format!("{title}{}", failure.message));
             }
-            failure.exit
+            failure.exit as u8
         }
     }
 }
@@ -286,6 +293,8 @@ fn dispatch(command: &Command, out: &mut dyn Write) -> Result<Exit, Failure> {
             out.write_all(text.as_bytes()).map_err(Failure::output)?;
             return Ok(exit);
         }
+        // It has exit codes of its own.
+        Command::Exec(_) => String::new(),
         Command::Isa => doc::markdown(),
     };
     out.write_all(text.as_bytes()).map_err(Failure::output)?;

@@ -284,3 +284,28 @@ fn allocation_from_many_threads() {
         }
     });
 }
+
+/// A part of a buffer is those bytes of it, which stay for as long as the part.
+#[test]
+fn parts_of_buffers() {
+    let memory = DeviceMemory::with_capacity(1 << 20).unwrap();
+    let whole = memory.alloc_from(&[1_u32, 2, 3, 4]).unwrap();
+    let part = whole.part(4, 8).unwrap();
+    assert_eq!(part.address(), whole.address() + 4);
+    part.write_slice(4, &[7_u32]).unwrap();
+    assert_eq!(whole.to_vec_of::<u32>(), [1, 2, 7, 4]);
+    assert!(part.write_slice(8, &[0_u32]).is_err());
+    for (offset, len) in [(9, 8), (17, 0), (u64::MAX, 2)] {
+        assert!(whole.part(offset, len).is_err());
+    }
+    drop(whole);
+    let other = memory.alloc(16).unwrap();
+    other.fill(0xFF);
+    assert_eq!(part.to_vec_of::<u32>(), [2, 7]);
+    let address = part.address();
+    drop((part, other));
+    assert!(
+        memory.alloc(16).unwrap().address() < address,
+        "freed once, as a whole"
+    );
+}

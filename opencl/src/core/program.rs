@@ -1,0 +1,370 @@
+//! Programs: sources, what the compiler makes of them, and what the engine does.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use visa_jit::backend::OobPolicy;
+use visa_jit::container::{ContainerError, SourceKind};
+
+use super::compiler::{self, Request};
+use super::context::Context;
+use super::device::Device;
+use super::engine::{Settings, engine};
+use super::error::{Cl, ClError, ensure, err};
+use super::object::{Ref, lock};
+use super::report;
+use crate::abi::{
+    CL_BUILD_ERROR, CL_BUILD_NONE, CL_BUILD_PROGRAM_FAILURE, CL_BUILD_SUCCESS,
+    CL_COMPILE_PROGRAM_FAILURE, CL_COMPILER_NOT_AVAILABLE, CL_INVALID_BINARY, CL_INVALID_OPERATION,
+    CL_INVALID_PROGRAM_EXECUTABLE, CL_LINK_PROGRAM_FAILURE, CL_PROGRAM_BINARY_TYPE_COMPILED_OBJECT,
+    CL_PROGRAM_BINARY_TYPE_EXECUTABLE, CL_PROGRAM_BINARY_TYPE_NONE, cl_build_status, cl_int,
+    cl_program_binary_type,
+};
+
+/// What a program is made from.
+#[derive(Clone)]
+pub enum Source {
+    /// OpenCL C.
+    Text(Arc<Vec<u8>>),
+    /// A SPIR-V module.
+    Il(Arc<Vec<u8>>),
+    /// Zebins, one for each device.
+    Binaries,
+}
+
+/// Sources that were compiled, to be linked later.
+#[derive(Clone)]
+pub struct Unit {
+    source: Source,
+    headers: Arc<Vec<(String, Vec<u8>)>>,
+    options: String,
+}
+
+/// What a program is for one device.
+#[derive(Clone, Default)]
+pub struct Build {
+    /// `CL_BUILD_…`.
+    pub status: cl_build_status,
+    /// Options of the last build.
+    pub options: String,
+    /// What the compiler said.
+    pub log: String,
+    /// The zebin, if it was built.
+    pub zebin: Option<Arc<Vec<u8>>>,
+    /// The same for the engine.
+    pub loaded: Option<visa_jit::Program>,
+    /// If it was compiled only.
+    unit: Option<Unit>,
+}
+
+/// A program.
+pub struct Program {
+    /// Whose it is.
+    pub context: Ref<Context>,
+    /// The devices it is for.
+    pub devices: Vec<Ref<Device>>,
+    /// What it is made from; none if it was linked.
+    pub source: Option<Source>,
+    builds: Mutex<Vec<Build>>,
+    /// Kernels of it that there are: it cannot be built again.
+    pub kernels: AtomicUsize,
+}
+
+/// What to do with a source.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Build,
+    Compile,
+    Link,
+}
+
+impl Stage {
+    fn failure(self) -> cl_int {
+        match self {
+            Stage::Build => CL_BUILD_PROGRAM_FAILURE,
+            Stage::Compile => CL_COMPILE_PROGRAM_FAILURE,
+            Stage::Link => CL_LINK_PROGRAM_FAILURE,
+        }
+    }
+}
+
+impl Build {
+    /// `CL_PROGRAM_BINARY_TYPE_…`.
+    pub fn binary_type(&self) -> cl_program_binary_type {
+        match (&self.zebin, &self.unit) {
+            (_, Some(_)) => CL_PROGRAM_BINARY_TYPE_COMPILED_OBJECT,
+            (Some(_), None) => CL_PROGRAM_BINARY_TYPE_EXECUTABLE,
+            (None, None) => CL_PROGRAM_BINARY_TYPE_NONE,
+        }
+    }
+}
+
+impl Program {
+    /// A program that is not built.
+    pub fn new(
+        context: Ref<Context>,
+        devices: Vec<Ref<Device>>,
+        source: Option<Source>,
+    ) -> Program {
+        let none = Build {
+            status: CL_BUILD_NONE,
+            ..Build::default()
+        };
+        Program {
+            context,
+            builds: Mutex::new(vec![none; devices.len()]),
+            devices,
+            source,
+            kernels: AtomicUsize::new(0),
+        }
+    }
+
+    /// A program of zebins, one for each device. They still have to be built.
+    ///
+    /// # Errors
+    /// `CL_INVALID_BINARY` if one cannot be read; which, is in the list.
+    pub fn of_binaries(
+        context: Ref<Context>,
+        devices: Vec<Ref<Device>>,
+        binaries: &[Vec<u8>],
+    ) -> (Program, Vec<Cl<()>>) {
+        let program = Program::new(context, devices, Some(Source::Binaries));
+        let mut builds = lock(&program.builds);
+        let read = |(build, binary): (&mut Build, &Vec<u8>)| {
+            let parsed = visa_jit::container::Zebin::parse(binary);
+            parsed.map_err(|_| ClError(CL_INVALID_BINARY))?;
+            build.zebin = Some(Arc::new(binary.clone()));
+            Ok(())
+        };
+        let statuses = builds.iter_mut().zip(binaries).map(read).collect();
+        drop(builds);
+        (program, statuses)
+    }
+
+    /// What it is for a device.
+    ///
+    /// # Errors
+    /// `CL_INVALID_DEVICE`.
+    pub fn build_of(&self, device: &Ref<Device>) -> Cl<Build> {
+        let at = self.devices.iter().position(|d| Ref::ptr_eq(d, device));
+        let at = at.ok_or(ClError(crate::abi::CL_INVALID_DEVICE))?;
+        lock(&self.builds)
+            .get(at)
+            .cloned()
+            .ok_or(ClError(crate::abi::CL_INVALID_DEVICE))
+    }
+
+    /// What it is for each device.
+    pub fn builds(&self) -> Vec<Build> {
+        lock(&self.builds).clone()
+    }
+
+    /// Names of its kernels, with semicolons between.
+    ///
+    /// # Errors
+    /// `CL_INVALID_PROGRAM_EXECUTABLE` if it is not built.
+    pub fn kernel_names(&self) -> Cl<Vec<String>> {
+        let builds = lock(&self.builds);
+        let loaded = builds.iter().find_map(|build| build.loaded.as_ref());
+        let loaded = loaded.ok_or(ClError(CL_INVALID_PROGRAM_EXECUTABLE))?;
+        let good = loaded.kernels().iter().map(|k| k.name().to_owned());
+        let broken = loaded.broken().iter().map(|(name, _)| name.clone());
+        Ok(good.chain(broken).collect())
+    }
+
+    /// Compiles and loads it for some of its devices.
+    ///
+    /// # Errors
+    /// `CL_INVALID_OPERATION` while it has kernels, `CL_BUILD_PROGRAM_FAILURE` with a log.
+    pub fn build(&self, devices: &[Ref<Device>], options: &str) -> Cl<()> {
+        let unit = self.source.clone().map(|source| Unit {
+            source,
+            headers: Arc::default(),
+            options: String::new(),
+        });
+        let unit = unit.ok_or(ClError(CL_INVALID_OPERATION))?;
+        self.each(devices, options, Stage::Build, &unit)
+    }
+
+    /// Compiles it, to be linked later.
+    ///
+    /// # Errors
+    /// As [`Program::build`], with `CL_COMPILE_PROGRAM_FAILURE`.
+    pub fn compile(
+        &self,
+        devices: &[Ref<Device>],
+        options: &str,
+        headers: Vec<(String, Vec<u8>)>,
+    ) -> Cl<()> {
+        let source = match &self.source {
+            Some(source @ (Source::Text(_) | Source::Il(_))) => source.clone(),
+            _ => return err(CL_INVALID_OPERATION),
+        };
+        let unit = Unit {
+            source,
+            headers: Arc::new(headers),
+            options: options.to_owned(),
+        };
+        self.each(devices, "", Stage::Compile, &unit)
+    }
+
+    /// A program of what was compiled before.
+    ///
+    /// # Errors
+    /// `CL_INVALID_OPERATION` for programs that were not compiled, `CL_LINK_PROGRAM_FAILURE` with a log: several programs are not
+    /// linked.
+    pub fn link(&self, devices: &[Ref<Device>], options: &str, inputs: &[Ref<Program>]) -> Cl<()> {
+        let mut units = Vec::new();
+        for input in inputs {
+            let builds = lock(&input.builds);
+            let unit = builds.iter().find_map(|build| build.unit.clone());
+            units.push(unit.ok_or(ClError(CL_INVALID_OPERATION))?);
+        }
+        let [unit] = units.as_slice() else {
+            let mut builds = lock(&self.builds);
+            for build in builds.iter_mut() {
+                build.status = CL_BUILD_ERROR;
+                "visa-jit does not link several programs into one".clone_into(&mut build.log);
+            }
+            return err(CL_LINK_PROGRAM_FAILURE);
+        };
+        self.each(devices, options, Stage::Link, unit)
+    }
+
+    fn each(&self, devices: &[Ref<Device>], options: &str, stage: Stage, unit: &Unit) -> Cl<()> {
+        ensure(
+            self.kernels.load(Ordering::Relaxed) == 0,
+            CL_INVALID_OPERATION,
+        )?;
+        let mut result = Ok(());
+        for (at, device) in self.devices.iter().enumerate() {
+            if !devices.iter().any(|d| Ref::ptr_eq(d, device)) {
+                continue;
+            }
+            let old = lock(&self.builds).get(at).cloned().unwrap_or_default();
+            let (build, done) = one(device, &old, options, stage, unit);
+            if let Some(place) = lock(&self.builds).get_mut(at) {
+                *place = build;
+            }
+            result = result.and(done);
+        }
+        result
+    }
+}
+
+/// One device's part of a build.
+fn one(device: &Device, old: &Build, options: &str, stage: Stage, unit: &Unit) -> (Build, Cl<()>) {
+    let mut build = Build {
+        status: CL_BUILD_ERROR,
+        options: match stage {
+            Stage::Compile => unit.options.clone(),
+            Stage::Build | Stage::Link => options.to_owned(),
+        },
+        ..Build::default()
+    };
+    let all = [unit.options.as_str(), options].join(" ");
+    let (source, kind) = match &unit.source {
+        Source::Text(text) => (text, SourceKind::OpenClC),
+        Source::Il(il) => (il, SourceKind::SpirV),
+        Source::Binaries => {
+            let Some(zebin) = old.zebin.clone() else {
+                return (build, err(CL_INVALID_BINARY));
+            };
+            let done = load(device, &mut build, zebin, stage);
+            return (build, done);
+        }
+    };
+    let options = effective(&all, kind);
+    let request = Request {
+        source,
+        kind,
+        headers: &unit.headers,
+        options: &options,
+        device: device.name,
+    };
+    let made = match compiler::compile(&request) {
+        Ok(made) => made,
+        Err(error) => {
+            let missing = matches!(
+                error,
+                ContainerError::OclocMissing { .. } | ContainerError::Worker(_)
+            );
+            build.log = match error {
+                ContainerError::CompileFailed { log, .. } => log,
+                other => other.to_string(),
+            };
+            report::log(&format!("build failed: {}", build.log));
+            let code = if missing {
+                CL_COMPILER_NOT_AVAILABLE
+            } else {
+                stage.failure()
+            };
+            return (build, err(code));
+        }
+    };
+    build.log = made.log;
+    if stage == Stage::Compile {
+        build.unit = Some(unit.clone());
+        build.status = CL_BUILD_SUCCESS as cl_build_status;
+        return (build, Ok(()));
+    }
+    let done = load(device, &mut build, Arc::new(made.zebin), stage);
+    (build, done)
+}
+
+/// Options as the compiler is given them: with names and types of arguments, and lines of the source where they are shown.
+fn effective(options: &str, kind: SourceKind) -> String {
+    let here = std::env::current_dir().unwrap_or_default();
+    let mut words: Vec<String> = Vec::new();
+    let mut folder = false;
+    for word in options.split_whitespace() {
+        // The compiler runs elsewhere.
+        let path = match word.strip_prefix("-I") {
+            Some("") => {
+                folder = true;
+                words.push(word.to_owned());
+                continue;
+            }
+            Some(path) => Some(("-I", path)),
+            None if folder => Some(("", word)),
+            None => None,
+        };
+        folder = false;
+        words.push(match path {
+            Some((flag, path)) if !path.starts_with(['/', '"', '\'']) => {
+                format!("{flag}{}", here.join(path).display())
+            }
+            _ => word.to_owned(),
+        });
+    }
+    if kind == SourceKind::OpenClC {
+        words.push("-cl-kernel-arg-info".to_owned());
+        if Settings::get().oob != OobPolicy::ReadZeroSkipWrite {
+            words.push("-g".to_owned());
+        }
+    }
+    words.join(" ")
+}
+
+/// Hands a zebin to the engine.
+fn load(device: &Device, build: &mut Build, zebin: Arc<Vec<u8>>, stage: Stage) -> Cl<()> {
+    match engine()?.program_from_zebin(&zebin, Some(device.class)) {
+        Ok(loaded) => {
+            for (name, error) in loaded.broken() {
+                let line = format!("kernel `{name}` is refused: {error}\n");
+                build.log.push_str(&line);
+                report::refused(name, &error.to_string());
+            }
+            build.status = CL_BUILD_SUCCESS as cl_build_status;
+            build.loaded = Some(loaded);
+            build.zebin = Some(zebin);
+            Ok(())
+        }
+        Err(error) => {
+            let what = error.to_string();
+            build.log.push_str(&what);
+            report::refused("", &what);
+            err(stage.failure())
+        }
+    }
+}
