@@ -40,7 +40,7 @@ queries! {
         CL_PROGRAM_SOURCE => String::from_utf8_lossy(source(program)).into_owned(),
         CL_PROGRAM_IL => il(program),
         CL_PROGRAM_BINARY_SIZES => {
-            let sizes = program.builds().into_iter().map(|build| binary(&build).len());
+            let sizes = program.builds().into_iter().map(|build| build.binary().len());
             sizes.collect::<Vec<usize>>()
         },
         CL_PROGRAM_NUM_KERNELS => program.kernel_names()?.len(),
@@ -60,10 +60,6 @@ queries! {
     }
 }
 
-fn binary(build: &Build) -> &[u8] {
-    build.zebin.as_ref().map_or(&[], |zebin| zebin.as_slice())
-}
-
 /// Copies binaries to places that the program has for them; null for those that it does not want.
 fn binaries(program: &Program, size: usize, value: Ptr<c_void>, needed: Ptr<usize>) -> Cl<()> {
     let builds = program.builds();
@@ -72,9 +68,9 @@ fn binaries(program: &Program, size: usize, value: Ptr<c_void>, needed: Ptr<usiz
         ensure(size >= all, CL_INVALID_VALUE)?;
         let places = value.cast::<*mut u8>().slice(builds.len());
         for (build, place) in builds.iter().zip(places) {
-            let bytes = binary(build);
+            let bytes = build.binary();
             let place = Ptr::<c_void>::promised(place.cast());
-            answer(bytes, bytes.len(), place, Ptr::nowhere())?;
+            answer(&bytes, bytes.len(), place, Ptr::nowhere())?;
         }
     }
     needed.set(all);
@@ -255,8 +251,8 @@ entries! {
         let program = Program::new(context.clone(), context.devices.clone(), None);
         let devices = devices_of(&program, n, list)?;
         let linked = program.link(&devices, &options.text(), &inputs);
-        if linked == err(CL_INVALID_OPERATION) {
-            return err(CL_INVALID_OPERATION);
+        if let Err(ClError(code @ (CL_INVALID_OPERATION | CL_INVALID_LINKER_OPTIONS))) = linked {
+            return err(code);
         }
         let handle = Object::create(program);
         // A program that failed has a log, so it is there.

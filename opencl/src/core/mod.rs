@@ -11,6 +11,7 @@ pub mod event;
 pub mod image;
 pub mod kernel;
 pub mod mem;
+pub mod modules;
 pub mod object;
 pub mod platform;
 pub mod program;
