@@ -10,7 +10,8 @@ use crate::abi::*;
 use crate::core::context::Context;
 use crate::core::device::Device;
 use crate::core::program::{Build, Program, Source};
-use crate::core::{Cl, ClError, Object, Ref, ensure, err};
+use crate::core::spirv::constant_bytes;
+use crate::core::{Cl, ClError, Object, Ref, ensure, err, lock};
 
 type Notify = Option<unsafe extern "C" fn(cl_program, *mut c_void)>;
 
@@ -294,15 +295,17 @@ entries! {
 
     fn clSetProgramSpecializationConstant(
         program: cl_program,
-        _id: cl_uint,
-        _size: usize,
+        id: cl_uint,
+        size: usize,
         value: *const c_void,
     ) -> cl_int {
         let program = program.object::<Program>()?;
-        ensure(matches!(program.source, Some(Source::Il(_))), CL_INVALID_PROGRAM)?;
+        let Some(Source::Il(il)) = &program.source else { return err(CL_INVALID_PROGRAM) };
         ensure(!value.is_null(), CL_INVALID_VALUE)?;
         ensure(program.kernels.load(Ordering::Relaxed) == 0, CL_INVALID_OPERATION)?;
-        // The compiler's command has no way to pass them on.
-        Err(ClError(CL_COMPILER_NOT_AVAILABLE))
+        let bytes = constant_bytes(il, id).ok_or(ClError(CL_INVALID_SPEC_ID))?;
+        ensure(size == bytes, CL_INVALID_VALUE)?;
+        lock(&program.constants).insert(id, value.bytes(size));
+        Ok(())
     }
 }

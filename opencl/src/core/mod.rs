@@ -18,6 +18,7 @@ pub mod program;
 pub mod queue;
 pub mod report;
 pub mod sampler;
+pub mod spirv;
 pub mod svm;
 pub mod version;
 

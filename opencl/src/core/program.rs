@@ -1,5 +1,6 @@
 //! Programs: sources, what the compiler makes of them, and what the engine does.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -78,6 +79,8 @@ pub struct Program {
     pub devices: Vec<Ref<Device>>,
     /// What it is made from; none if it was linked.
     pub source: Option<Source>,
+    /// Values of specialisation constants, by number.
+    pub constants: Mutex<BTreeMap<u32, Vec<u8>>>,
     builds: Mutex<Vec<Build>>,
     /// Kernels of it that there are: it cannot be built again.
     pub kernels: AtomicUsize,
@@ -152,6 +155,7 @@ impl Program {
             builds: Mutex::new(vec![none; devices.len()]),
             devices,
             source,
+            constants: Mutex::default(),
             kernels: AtomicUsize::new(0),
         }
     }
@@ -218,13 +222,24 @@ impl Program {
     /// # Errors
     /// `CL_INVALID_OPERATION` while it has kernels, `CL_BUILD_PROGRAM_FAILURE` with a log.
     pub fn build(&self, devices: &[Ref<Device>], options: &str) -> Cl<()> {
-        let unit = self.source.clone().map(|source| Unit {
+        let unit = self.specialised().map(|source| Unit {
             source,
             headers: Arc::default(),
             options: String::new(),
         });
         let unit = unit.ok_or(ClError(CL_INVALID_OPERATION))?;
         self.each(devices, options, Stage::Build, &unit)
+    }
+
+    /// The source, with the values of specialisation constants.
+    fn specialised(&self) -> Option<Source> {
+        match &self.source {
+            Some(Source::Il(il)) => {
+                let il = super::spirv::specialised(il, &lock(&self.constants));
+                Some(Source::Il(Arc::new(il)))
+            }
+            other => other.clone(),
+        }
     }
 
     /// Compiles it, to be linked later.
@@ -237,8 +252,8 @@ impl Program {
         options: &str,
         headers: Vec<(String, Vec<u8>)>,
     ) -> Cl<()> {
-        let source = match &self.source {
-            Some(source @ (Source::Text(_) | Source::Il(_))) => source.clone(),
+        let source = match self.specialised() {
+            Some(source @ (Source::Text(_) | Source::Il(_))) => source,
             _ => return err(CL_INVALID_OPERATION),
         };
         let unit = Unit {
