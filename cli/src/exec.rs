@@ -21,8 +21,8 @@ use signal_hook::iterator::{Handle, Signals};
 use crate::exit::{Failure, tell};
 use crate::run::Oob;
 use crate::spec::Seconds;
-use visa_jit::isa::DeviceName;
 use happened::Happened;
+use visa_jit::isa::DeviceName;
 
 /// The driver's file.
 const LIBRARY: &str = "libvisa_jit_opencl.so";

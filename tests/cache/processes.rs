@@ -21,7 +21,7 @@ fn start(rig: &Rig, job: &str) -> Child {
     Command::new(env::current_exe().unwrap())
         .args([
             "--exact",
-            "processes::child",
+            "cache::processes::child",
             "--nocapture",
             "--test-threads=1",
         ])

@@ -1,7 +1,7 @@
 //! The command line, from outside: what it prints, what it writes, how it exits.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
@@ -15,6 +15,7 @@ mod c_api;
 #[path = "../cache/mod.rs"]
 mod cache;
 mod compare;
+mod exec;
 mod explain;
 mod images;
 mod kernels;
@@ -43,6 +44,11 @@ const SAXPY_ARGS: [&str; 10] = [
 /// Runs `saxpy` on eight work-items; the arguments come after.
 const SAXPY_OF_8: [&str; 6] = ["run", SAXPY, "--kernel", "saxpy", "--global", "8"];
 const SAXPY_RESULT: &str = "arg 0: f32[8] = 20 21 22 23 24 25 26 27\n";
+
+/// A file of the repository, for this process: its working directory is that of the package.
+fn repository(path: impl AsRef<Path>) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
+}
 
 struct Output {
     code: i32,
@@ -382,7 +388,7 @@ fn list_of_one_file() {
 #[test]
 fn list_of_every_file() {
     for device in ["skl", "tgllp", "acm-g10", "pvc"] {
-        for entry in fs::read_dir(Path::new("tests/kernels/bin").join(device)).unwrap() {
+        for entry in fs::read_dir(repository("tests/kernels/bin").join(device)).unwrap() {
             let path = entry.unwrap().path();
             let output = ok(&["list", path.to_str().unwrap()]);
             assert!(
@@ -659,7 +665,7 @@ fn malformed_text_is_2_with_a_caret() {
 fn truncated_zebins_are_2() {
     let dir = TempDir::new().unwrap();
     let file = dir.path().join("cut.zebin");
-    let whole = fs::read(SAXPY).unwrap();
+    let whole = fs::read(repository(SAXPY)).unwrap();
     for part in 1..16 {
         fs::write(&file, &whole[..whole.len() * part / 16]).unwrap();
         let output = visa_jit(&["list", file.to_str().unwrap()]);

@@ -13,6 +13,8 @@ const DEPTH: usize = 3;
 const FOLLOWED: usize = 16;
 /// Fewest lanes that are worth it.
 const FEWEST: usize = 4;
+/// Lanes of a hardware thread: code generators have masks of no more.
+const MOST: u16 = 32;
 
 /// Replaces what shuffles join.
 pub(super) fn run(f: &mut Function) -> usize {
@@ -184,7 +186,12 @@ fn operation(r: &mut Rewriter, lanes: &[Source], ty: Ty, depth: usize) -> Option
         r.f.ty(v).lane == ty.lane
             && data.is_some_and(|d| d.op == made.op && d.args.len() == made.args.len())
     };
-    if depth == 0 || pieces.len() < 2 || !made.op.is_lane_wise() || !pieces.iter().all(alike) {
+    if depth == 0
+        || ty.lanes > MOST
+        || pieces.len() < 2
+        || !made.op.is_lane_wise()
+        || !pieces.iter().all(alike)
+    {
         return None;
     }
     let mut args = Vec::new();
