@@ -11,6 +11,8 @@ use tempfile::TempDir;
 mod binary;
 #[path = "cli/compare.rs"]
 mod compare;
+#[path = "cli/exec.rs"]
+mod exec;
 #[path = "cli/explain.rs"]
 mod explain;
 #[path = "cli/images.rs"]

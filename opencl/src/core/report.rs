@@ -93,17 +93,29 @@ pub fn faults(kernel: &str, done: &Report) {
     };
     *told = told.saturating_add(1);
     drop(launches);
-    let records: Vec<&FaultRecord> = done.faults.iter().take(shown).collect();
+    let records: Vec<FaultRecord> = done.faults.iter().take(shown).map(named).collect();
     for record in &records {
         log(&record.to_string());
     }
-    let first: Vec<Value> = records.into_iter().map(fault).collect();
+    let first: Vec<Value> = records.iter().map(fault).collect();
     report(&json!({
         "kind": "faults",
         "kernel": kernel,
         "count": done.fault_count,
         "first": first,
     }));
+}
+
+/// The record without the folder in which the compiler was given the source: that is nothing the program knows.
+fn named(record: &FaultRecord) -> FaultRecord {
+    let mut record = record.clone();
+    if let Some(source) = &mut record.source
+        && source.file.starts_with("/proc/")
+        && let Some((_, name)) = source.file.rsplit_once('/')
+    {
+        source.file = name.into();
+    }
+    record
 }
 
 fn fault(record: &FaultRecord) -> Value {
