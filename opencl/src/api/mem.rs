@@ -8,7 +8,7 @@ use crate::abi::host::Place;
 use crate::abi::*;
 use crate::core::context::Context;
 use crate::core::mem::{Mem, New};
-use crate::core::{Cl, Object, Ref, ensure, err};
+use crate::core::{Cl, ClError, Object, Ref, ensure, err};
 
 const ACCESS: u64 = (CL_MEM_READ_WRITE | CL_MEM_WRITE_ONLY | CL_MEM_READ_ONLY) as u64;
 const HOST_ACCESS: u64 =
@@ -91,6 +91,13 @@ fn create_buffer(
         image: None,
     };
     let memory = host.host(size);
+    if flags & USE_HOST != 0
+        && let Some((shared, offset)) = new.context.shared.find(host.addr() as u64)
+    {
+        let part = shared.part(offset, size as u64);
+        let part = part.map_err(|_| ClError(CL_INVALID_BUFFER_SIZE))?;
+        return Ok(Object::create(Mem::over(new, part, memory)));
+    }
     let mem = Mem::new(new, size, (flags & USE_HOST != 0).then_some(memory))?;
     if !host.is_null() {
         mem.place().copy_from(0, &Place::Host(memory), 0, size)?;

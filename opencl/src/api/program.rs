@@ -10,7 +10,8 @@ use crate::abi::*;
 use crate::core::context::Context;
 use crate::core::device::Device;
 use crate::core::program::{Build, Program, Source};
-use crate::core::{Cl, ClError, Object, Ref, ensure, err};
+use crate::core::spirv::constant_bytes;
+use crate::core::{Cl, ClError, Object, Ref, ensure, err, lock};
 
 type Notify = Option<unsafe extern "C" fn(cl_program, *mut c_void)>;
 
@@ -40,7 +41,7 @@ queries! {
         CL_PROGRAM_SOURCE => String::from_utf8_lossy(source(program)).into_owned(),
         CL_PROGRAM_IL => il(program),
         CL_PROGRAM_BINARY_SIZES => {
-            let sizes = program.builds().into_iter().map(|build| binary(&build).len());
+            let sizes = program.builds().into_iter().map(|build| build.binary().len());
             sizes.collect::<Vec<usize>>()
         },
         CL_PROGRAM_NUM_KERNELS => program.kernel_names()?.len(),
@@ -60,10 +61,6 @@ queries! {
     }
 }
 
-fn binary(build: &Build) -> &[u8] {
-    build.zebin.as_ref().map_or(&[], |zebin| zebin.as_slice())
-}
-
 /// Copies binaries to places that the program has for them; null for those that it does not want.
 fn binaries(program: &Program, size: usize, value: Ptr<c_void>, needed: Ptr<usize>) -> Cl<()> {
     let builds = program.builds();
@@ -72,9 +69,9 @@ fn binaries(program: &Program, size: usize, value: Ptr<c_void>, needed: Ptr<usiz
         ensure(size >= all, CL_INVALID_VALUE)?;
         let places = value.cast::<*mut u8>().slice(builds.len());
         for (build, place) in builds.iter().zip(places) {
-            let bytes = binary(build);
+            let bytes = build.binary();
             let place = Ptr::<c_void>::promised(place.cast());
-            answer(bytes, bytes.len(), place, Ptr::nowhere())?;
+            answer(&bytes, bytes.len(), place, Ptr::nowhere())?;
         }
     }
     needed.set(all);
@@ -255,8 +252,8 @@ entries! {
         let program = Program::new(context.clone(), context.devices.clone(), None);
         let devices = devices_of(&program, n, list)?;
         let linked = program.link(&devices, &options.text(), &inputs);
-        if linked == err(CL_INVALID_OPERATION) {
-            return err(CL_INVALID_OPERATION);
+        if let Err(ClError(code @ (CL_INVALID_OPERATION | CL_INVALID_LINKER_OPTIONS))) = linked {
+            return err(code);
         }
         let handle = Object::create(program);
         // A program that failed has a log, so it is there.
@@ -298,15 +295,17 @@ entries! {
 
     fn clSetProgramSpecializationConstant(
         program: cl_program,
-        _id: cl_uint,
-        _size: usize,
+        id: cl_uint,
+        size: usize,
         value: *const c_void,
     ) -> cl_int {
         let program = program.object::<Program>()?;
-        ensure(matches!(program.source, Some(Source::Il(_))), CL_INVALID_PROGRAM)?;
+        let Some(Source::Il(il)) = &program.source else { return err(CL_INVALID_PROGRAM) };
         ensure(!value.is_null(), CL_INVALID_VALUE)?;
         ensure(program.kernels.load(Ordering::Relaxed) == 0, CL_INVALID_OPERATION)?;
-        // The compiler's command has no way to pass them on.
-        Err(ClError(CL_COMPILER_NOT_AVAILABLE))
+        let bytes = constant_bytes(il, id).ok_or(ClError(CL_INVALID_SPEC_ID))?;
+        ensure(size == bytes, CL_INVALID_VALUE)?;
+        lock(&program.constants).insert(id, value.bytes(size));
+        Ok(())
     }
 }

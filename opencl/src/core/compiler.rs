@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use visa_jit::artifact::Key;
 use visa_jit::container::{
-    About, CompileRequest, ContainerError, OCLOC_ENV, SourceKind, compile_in_worker,
+    About, CompileRequest, ContainerError, OCLOC_ENV, Product, SourceKind, compile_in_worker,
     survey_in_worker,
 };
 use visa_jit::isa::DeviceName;
@@ -36,18 +36,20 @@ pub struct Request<'a> {
     pub source: &'a [u8],
     /// Which of the two.
     pub kind: SourceKind,
-    /// Headers by name.
+    /// Headers by name; beside SPIR-V, modules to link it with.
     pub headers: &'a [(String, Vec<u8>)],
     /// Build options.
     pub options: &'a str,
     /// What for.
     pub device: DeviceName,
+    /// What to make.
+    pub product: Product,
 }
 
 /// What the compiler made.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Made {
-    /// The zebin.
+    /// The zebin, or SPIR-V.
     pub zebin: Vec<u8>,
     /// Warnings.
     pub log: String,
@@ -192,7 +194,10 @@ pub fn compile(request: &Request<'_>) -> Result<Made, ContainerError> {
     let about = about();
     let key = about.and_then(|about| {
         Key::new(&MadeFrom {
-            what: "zebin",
+            what: match request.product {
+                Product::Zebin => "zebin",
+                Product::SpirV => "spirv",
+            },
             driver: env!("CARGO_PKG_VERSION"),
             source: digest(request.source),
             spirv: request.kind == SourceKind::SpirV,
@@ -231,6 +236,7 @@ pub fn compile(request: &Request<'_>) -> Result<Made, ContainerError> {
         device: request.device,
         options: request.options,
         internal_options: "",
+        product: request.product,
     };
     let compiled = compile_in_worker(worker()?, &ask, COMPILE_TIMEOUT)?;
     let made = Made {

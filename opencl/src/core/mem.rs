@@ -143,6 +143,11 @@ impl Mem {
         Ok(Mem::of(new, buffer, host, None, Some(taken)))
     }
 
+    /// An object over memory that is shared with the program by address.
+    pub fn over(new: New, shared: Buffer, host: HostMemory) -> Mem {
+        Mem::of(new, shared, Some(host), None, None)
+    }
+
     /// Part of a buffer, or an image in one.
     ///
     /// # Errors

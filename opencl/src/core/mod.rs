@@ -11,12 +11,14 @@ pub mod event;
 pub mod image;
 pub mod kernel;
 pub mod mem;
+pub mod modules;
 pub mod object;
 pub mod platform;
 pub mod program;
 pub mod queue;
 pub mod report;
 pub mod sampler;
+pub mod spirv;
 pub mod svm;
 pub mod version;
 

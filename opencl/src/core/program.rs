@@ -1,10 +1,11 @@
 //! Programs: sources, what the compiler makes of them, and what the engine does.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use visa_jit::backend::OobPolicy;
-use visa_jit::container::{ContainerError, SourceKind};
+use visa_jit::container::{ContainerError, Product, SourceKind};
 
 use super::compiler::{self, Request};
 use super::context::Context;
@@ -15,10 +16,11 @@ use super::object::{Ref, lock};
 use super::report;
 use crate::abi::{
     CL_BUILD_ERROR, CL_BUILD_NONE, CL_BUILD_PROGRAM_FAILURE, CL_BUILD_SUCCESS,
-    CL_COMPILE_PROGRAM_FAILURE, CL_COMPILER_NOT_AVAILABLE, CL_INVALID_BINARY, CL_INVALID_OPERATION,
-    CL_INVALID_PROGRAM_EXECUTABLE, CL_LINK_PROGRAM_FAILURE, CL_PROGRAM_BINARY_TYPE_COMPILED_OBJECT,
-    CL_PROGRAM_BINARY_TYPE_EXECUTABLE, CL_PROGRAM_BINARY_TYPE_NONE, cl_build_status, cl_int,
-    cl_program_binary_type,
+    CL_COMPILE_PROGRAM_FAILURE, CL_COMPILER_NOT_AVAILABLE, CL_INVALID_BINARY,
+    CL_INVALID_LINKER_OPTIONS, CL_INVALID_OPERATION, CL_INVALID_PROGRAM_EXECUTABLE,
+    CL_LINK_PROGRAM_FAILURE, CL_PROGRAM_BINARY_TYPE_COMPILED_OBJECT,
+    CL_PROGRAM_BINARY_TYPE_EXECUTABLE, CL_PROGRAM_BINARY_TYPE_LIBRARY, CL_PROGRAM_BINARY_TYPE_NONE,
+    cl_build_status, cl_int, cl_program_binary_type,
 };
 
 /// What a program is made from.
@@ -32,12 +34,24 @@ pub enum Source {
     Binaries,
 }
 
-/// Sources that were compiled, to be linked later.
+/// What to give the compiler.
 #[derive(Clone)]
 pub struct Unit {
     source: Source,
+    /// Headers; beside SPIR-V, modules to link it with.
     headers: Arc<Vec<(String, Vec<u8>)>>,
     options: String,
+}
+
+/// SPIR-V modules of sources that were compiled, to be linked later: one, or those of a library.
+#[derive(Clone, Default)]
+pub struct Modules {
+    /// The modules.
+    pub all: Vec<Arc<Vec<u8>>>,
+    /// Options that they were compiled with.
+    pub options: String,
+    /// Whether they are a library.
+    pub library: bool,
 }
 
 /// What a program is for one device.
@@ -54,7 +68,7 @@ pub struct Build {
     /// The same for the engine.
     pub loaded: Option<visa_jit::Program>,
     /// If it was compiled only.
-    unit: Option<Unit>,
+    modules: Option<Modules>,
 }
 
 /// A program.
@@ -65,10 +79,15 @@ pub struct Program {
     pub devices: Vec<Ref<Device>>,
     /// What it is made from; none if it was linked.
     pub source: Option<Source>,
+    /// Values of specialisation constants, by number.
+    pub constants: Mutex<BTreeMap<u32, Vec<u8>>>,
     builds: Mutex<Vec<Build>>,
     /// Kernels of it that there are: it cannot be built again.
     pub kernels: AtomicUsize,
 }
+
+/// Options that say what linking makes, and mean nothing to the compiler.
+const LINKER_OPTIONS: [&str; 2] = ["-create-library", "-enable-link-options"];
 
 /// What to do with a source.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -91,10 +110,31 @@ impl Stage {
 impl Build {
     /// `CL_PROGRAM_BINARY_TYPE_…`.
     pub fn binary_type(&self) -> cl_program_binary_type {
-        match (&self.zebin, &self.unit) {
+        match (&self.zebin, &self.modules) {
+            (_, Some(modules)) if modules.library => CL_PROGRAM_BINARY_TYPE_LIBRARY,
             (_, Some(_)) => CL_PROGRAM_BINARY_TYPE_COMPILED_OBJECT,
             (Some(_), None) => CL_PROGRAM_BINARY_TYPE_EXECUTABLE,
             (None, None) => CL_PROGRAM_BINARY_TYPE_NONE,
+        }
+    }
+}
+
+impl Build {
+    fn of_modules(modules: Modules, options: &str) -> Build {
+        Build {
+            status: CL_BUILD_SUCCESS as cl_build_status,
+            options: options.to_owned(),
+            modules: Some(modules),
+            ..Build::default()
+        }
+    }
+
+    /// What programs get to keep: a zebin, or what was compiled only.
+    pub fn binary(&self) -> Vec<u8> {
+        match (&self.modules, &self.zebin) {
+            (Some(modules), _) => super::modules::write(modules),
+            (None, Some(zebin)) => zebin.to_vec(),
+            (None, None) => Vec::new(),
         }
     }
 }
@@ -115,6 +155,7 @@ impl Program {
             builds: Mutex::new(vec![none; devices.len()]),
             devices,
             source,
+            constants: Mutex::default(),
             kernels: AtomicUsize::new(0),
         }
     }
@@ -131,6 +172,10 @@ impl Program {
         let program = Program::new(context, devices, Some(Source::Binaries));
         let mut builds = lock(&program.builds);
         let read = |(build, binary): (&mut Build, &Vec<u8>)| {
+            if let Some(modules) = super::modules::read(binary) {
+                build.modules = Some(modules);
+                return Ok(());
+            }
             let parsed = visa_jit::container::Zebin::parse(binary);
             parsed.map_err(|_| ClError(CL_INVALID_BINARY))?;
             build.zebin = Some(Arc::new(binary.clone()));
@@ -177,13 +222,24 @@ impl Program {
     /// # Errors
     /// `CL_INVALID_OPERATION` while it has kernels, `CL_BUILD_PROGRAM_FAILURE` with a log.
     pub fn build(&self, devices: &[Ref<Device>], options: &str) -> Cl<()> {
-        let unit = self.source.clone().map(|source| Unit {
+        let unit = self.specialised().map(|source| Unit {
             source,
             headers: Arc::default(),
             options: String::new(),
         });
         let unit = unit.ok_or(ClError(CL_INVALID_OPERATION))?;
         self.each(devices, options, Stage::Build, &unit)
+    }
+
+    /// The source, with the values of specialisation constants.
+    fn specialised(&self) -> Option<Source> {
+        match &self.source {
+            Some(Source::Il(il)) => {
+                let il = super::spirv::specialised(il, &lock(&self.constants));
+                Some(Source::Il(Arc::new(il)))
+            }
+            other => other.clone(),
+        }
     }
 
     /// Compiles it, to be linked later.
@@ -196,8 +252,8 @@ impl Program {
         options: &str,
         headers: Vec<(String, Vec<u8>)>,
     ) -> Cl<()> {
-        let source = match &self.source {
-            Some(source @ (Source::Text(_) | Source::Il(_))) => source.clone(),
+        let source = match self.specialised() {
+            Some(source @ (Source::Text(_) | Source::Il(_))) => source,
             _ => return err(CL_INVALID_OPERATION),
         };
         let unit = Unit {
@@ -208,27 +264,45 @@ impl Program {
         self.each(devices, "", Stage::Compile, &unit)
     }
 
-    /// A program of what was compiled before.
+    /// A program, or with `-create-library` a library, of what was compiled before.
     ///
     /// # Errors
-    /// `CL_INVALID_OPERATION` for programs that were not compiled, `CL_LINK_PROGRAM_FAILURE` with a log: several programs are not
-    /// linked.
+    /// `CL_INVALID_OPERATION` for programs that were not compiled, `CL_INVALID_LINKER_OPTIONS`, `CL_LINK_PROGRAM_FAILURE` with a log.
     pub fn link(&self, devices: &[Ref<Device>], options: &str, inputs: &[Ref<Program>]) -> Cl<()> {
-        let mut units = Vec::new();
-        for input in inputs {
-            let builds = lock(&input.builds);
-            let unit = builds.iter().find_map(|build| build.unit.clone());
-            units.push(unit.ok_or(ClError(CL_INVALID_OPERATION))?);
-        }
-        let [unit] = units.as_slice() else {
-            let mut builds = lock(&self.builds);
-            for build in builds.iter_mut() {
-                build.status = CL_BUILD_ERROR;
-                "visa-jit does not link several programs into one".clone_into(&mut build.log);
+        let library = options.split_whitespace().any(|w| w == "-create-library");
+        let enabled = options
+            .split_whitespace()
+            .any(|w| w == "-enable-link-options");
+        ensure(library || !enabled, CL_INVALID_LINKER_OPTIONS)?;
+        let mut result = Ok(());
+        for (at, device) in self.devices.iter().enumerate() {
+            if !devices.iter().any(|d| Ref::ptr_eq(d, device)) {
+                continue;
             }
-            return err(CL_LINK_PROGRAM_FAILURE);
-        };
-        self.each(devices, options, Stage::Link, unit)
+            let mut together = Modules {
+                library,
+                ..Modules::default()
+            };
+            for input in inputs {
+                let modules = input.build_of(device).ok().and_then(|b| b.modules);
+                let modules = modules.ok_or(ClError(CL_INVALID_OPERATION))?;
+                together.all.extend(modules.all);
+                if together.options.is_empty() {
+                    together.options = modules.options;
+                }
+            }
+            let (build, done) = if library {
+                (Build::of_modules(together, options), Ok(()))
+            } else {
+                let unit = together.unit().ok_or(ClError(CL_INVALID_OPERATION))?;
+                one(device, &Build::default(), options, Stage::Link, &unit)
+            };
+            if let Some(place) = lock(&self.builds).get_mut(at) {
+                *place = build;
+            }
+            result = result.and(done);
+        }
+        result
     }
 
     fn each(&self, devices: &[Ref<Device>], options: &str, stage: Stage, unit: &Unit) -> Cl<()> {
@@ -265,8 +339,15 @@ fn one(device: &Device, old: &Build, options: &str, stage: Stage, unit: &Unit) -
     let all = [unit.options.as_str(), options].join(" ");
     let (source, kind) = match &unit.source {
         Source::Text(text) => (text, SourceKind::OpenClC),
+        Source::Il(il) if stage == Stage::Compile => {
+            let modules = Modules::of(il.clone(), &unit.options);
+            return (Build::of_modules(modules, &build.options), Ok(()));
+        }
         Source::Il(il) => (il, SourceKind::SpirV),
         Source::Binaries => {
+            if let Some(unit) = old.modules.as_ref().and_then(Modules::unit) {
+                return one(device, &Build::default(), options, stage, &unit);
+            }
             let Some(zebin) = old.zebin.clone() else {
                 return (build, err(CL_INVALID_BINARY));
             };
@@ -281,6 +362,11 @@ fn one(device: &Device, old: &Build, options: &str, stage: Stage, unit: &Unit) -
         headers: &unit.headers,
         options: &options,
         device: device.name,
+        product: if stage == Stage::Compile {
+            Product::SpirV
+        } else {
+            Product::Zebin
+        },
     };
     let made = match compiler::compile(&request) {
         Ok(made) => made,
@@ -304,12 +390,45 @@ fn one(device: &Device, old: &Build, options: &str, stage: Stage, unit: &Unit) -
     };
     build.log = made.log;
     if stage == Stage::Compile {
-        build.unit = Some(unit.clone());
-        build.status = CL_BUILD_SUCCESS as cl_build_status;
+        let log = std::mem::take(&mut build.log);
+        let modules = Modules::of(Arc::new(made.zebin), &unit.options);
+        let build = Build {
+            log,
+            ..Build::of_modules(modules, &build.options)
+        };
         return (build, Ok(()));
     }
     let done = load(device, &mut build, Arc::new(made.zebin), stage);
     (build, done)
+}
+
+impl Modules {
+    fn of(module: Arc<Vec<u8>>, options: &str) -> Modules {
+        Modules {
+            all: vec![module],
+            options: for_code(options),
+            library: false,
+        }
+    }
+
+    /// All that there are, as the compiler is given them; none if there are none.
+    fn unit(&self) -> Option<Unit> {
+        let (first, others) = self.all.split_first()?;
+        let others = others.iter().enumerate();
+        let named = others.map(|(i, module)| (format!("{i}"), module.to_vec()));
+        Some(Unit {
+            source: Source::Il(first.clone()),
+            headers: Arc::new(named.collect()),
+            options: self.options.clone(),
+        })
+    }
+}
+
+/// Those of the options of a source that matter after it was read.
+fn for_code(options: &str) -> String {
+    let words = options.split_whitespace();
+    let words = words.filter(|w| w.starts_with("-cl-") && !w.starts_with("-cl-std"));
+    words.collect::<Vec<_>>().join(" ")
 }
 
 /// Options as the compiler is given them: with names and types of arguments, and lines of the source where they are shown.
@@ -337,6 +456,7 @@ fn effective(options: &str, kind: SourceKind) -> String {
             _ => word.to_owned(),
         });
     }
+    words.retain(|word| !LINKER_OPTIONS.contains(&word.as_str()));
     if kind == SourceKind::OpenClC {
         words.push("-cl-kernel-arg-info".to_owned());
         if Settings::get().oob != OobPolicy::ReadZeroSkipWrite {
