@@ -78,8 +78,8 @@ struct State {
     running: bool,
     /// Threads that sleep until a command has ended, the queue's own among them.
     sleepers: usize,
-    /// The queue's own thread exists.
-    thread: bool,
+    /// The process in which the queue's own thread exists: a child after `fork` has none of its parent's threads.
+    thread: Option<u32>,
     /// It has something to do.
     wake: bool,
     /// The queue is gone.
@@ -129,7 +129,7 @@ impl Drop for Queue {
         // Commands refer to their queue: there are none.
         let mut state = lock(&self.runner.state);
         state.closed = true;
-        if state.thread {
+        if state.thread.is_some() {
             self.runner.changed.notify_all();
         }
     }
@@ -168,14 +168,16 @@ impl Runner {
             return;
         }
         state.wake = true;
-        if state.thread {
+        let process = std::process::id();
+        if state.thread == Some(process) {
             self.changed.notify_all();
             return;
         }
         let runner = self.clone();
         let thread = std::thread::Builder::new().name("visa-jit queue".to_owned());
         // Without a thread, commands are carried out where they are waited for.
-        state.thread = thread.spawn(move || runner.serve()).is_ok();
+        let spawned = thread.spawn(move || runner.serve());
+        state.thread = spawned.is_ok().then_some(process);
     }
 
     /// Waits until there are no commands.

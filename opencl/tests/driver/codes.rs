@@ -303,7 +303,7 @@ fn wrong_buffers_and_binaries_are_codes() {
         let both = u64::from(CL_MEM_READ_ONLY | CL_MEM_WRITE_ONLY);
         let none = mem::clCreateBuffer(rig.context, both, 4, null_mut(), &mut code);
         assert_eq!((none.is_null(), code), (true, CL_INVALID_VALUE));
-        let mut read = |offset, size, to: *mut c_void| {
+        let read = |offset, size, to: *mut c_void| {
             enqueue::clEnqueueReadBuffer(
                 rig.queue,
                 buffer,

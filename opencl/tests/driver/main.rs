@@ -18,7 +18,7 @@ use visa_jit_opencl::abi::*;
 use visa_jit_opencl::api::{context, device, enqueue, kernel, mem, platform, program, queue};
 
 /// Devices whose zebins are checked in are told by name, and nothing is kept on disk.
-pub fn set_up() {
+fn set_up() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         // SAFETY: tests that read the environment do so through the driver, which is used after this only.
@@ -30,14 +30,14 @@ pub fn set_up() {
 }
 
 /// A code of C as it is named.
-pub const SUCCESS: cl_int = CL_SUCCESS as cl_int;
+const SUCCESS: cl_int = CL_SUCCESS as cl_int;
 
 /// Device, context and queue of a program.
-pub struct Rig {
-    pub platform: cl_platform_id,
-    pub device: cl_device_id,
-    pub context: cl_context,
-    pub queue: cl_command_queue,
+struct Rig {
+    platform: cl_platform_id,
+    device: cl_device_id,
+    context: cl_context,
+    queue: cl_command_queue,
 }
 
 // SAFETY: OpenCL's objects may be used by any thread.
@@ -46,11 +46,11 @@ unsafe impl Send for Rig {}
 unsafe impl Sync for Rig {}
 
 impl Rig {
-    pub fn new() -> Rig {
+    fn new() -> Rig {
         Rig::with_queue(0)
     }
 
-    pub fn with_queue(properties: cl_command_queue_properties) -> Rig {
+    fn with_queue(properties: cl_command_queue_properties) -> Rig {
         set_up();
         let (mut platform, mut device, mut code) = (null_mut(), null_mut(), 1);
         // SAFETY: every pointer is to a variable of its type, or null where that is allowed.
@@ -76,7 +76,7 @@ impl Rig {
     }
 
     /// A program of a checked-in zebin, built.
-    pub fn program(&self, name: &str) -> cl_program {
+    fn program(&self, name: &str) -> cl_program {
         let path = Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("../tests/kernels/bin/skl")
             .join(name)
@@ -101,7 +101,7 @@ impl Rig {
         }
     }
 
-    pub fn kernel(&self, program: cl_program, name: &str) -> cl_kernel {
+    fn kernel(&self, program: cl_program, name: &str) -> cl_kernel {
         let name = CString::new(name).unwrap();
         let mut code = 1;
         // SAFETY: as above.
@@ -111,7 +111,7 @@ impl Rig {
     }
 
     /// A buffer with these elements.
-    pub fn buffer<T: Copy>(&self, elements: &[T]) -> cl_mem {
+    fn buffer<T: Copy>(&self, elements: &[T]) -> cl_mem {
         let mut code = 1;
         let flags = u64::from(CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR);
         // SAFETY: as above; the driver only reads what it copies from.
@@ -129,7 +129,7 @@ impl Rig {
     }
 
     /// What is in a buffer when all commands are done.
-    pub fn read<T: Copy + Default>(&self, buffer: cl_mem, count: usize) -> Vec<T> {
+    fn read<T: Copy + Default>(&self, buffer: cl_mem, count: usize) -> Vec<T> {
         let mut all = vec![T::default(); count];
         // SAFETY: as above.
         let read = unsafe {
@@ -150,7 +150,7 @@ impl Rig {
     }
 
     /// Runs a kernel on some work-items of one dimension.
-    pub fn launch(&self, kernel: cl_kernel, global: usize, local: Option<usize>) -> cl_int {
+    fn launch(&self, kernel: cl_kernel, global: usize, local: Option<usize>) -> cl_int {
         // SAFETY: as above.
         unsafe {
             enqueue::clEnqueueNDRangeKernel(
@@ -179,7 +179,7 @@ impl Drop for Rig {
 }
 
 /// Sets an argument by value.
-pub fn set<T>(kernel: cl_kernel, index: cl_uint, value: &T) -> cl_int {
+fn set<T>(kernel: cl_kernel, index: cl_uint, value: &T) -> cl_int {
     let value: *const T = value;
     // SAFETY: the value is as large as is said.
     unsafe { kernel::clSetKernelArg(kernel, index, size_of::<T>(), value.cast::<c_void>()) }
