@@ -230,7 +230,7 @@ fn npy_files_go_out_and_in() {
     assert!(bytes.starts_with(b"\x93NUMPY"));
     let header = String::from_utf8_lossy(&bytes[..128]).into_owned();
     assert!(
-        header.contains("'<f4'") && header.contains("(8, )"),
+        header.contains("'<f4'") && header.contains("(8,)"),
         "{header}"
     );
     assert_eq!(bytes[bytes.len() - 32..], fs::read(&raw).unwrap());

@@ -35,6 +35,7 @@ queries! {
 pub struct On {
     device: Ref<Device>,
     kernel: visa_jit::Kernel,
+    program: Ref<Program>,
 }
 
 queries! {
@@ -52,22 +53,26 @@ queries! {
 }
 
 /// The device that is meant: the only one, if none is named.
-fn on(kernel: &Kernel, device: Ptr<_cl_device_id>) -> Cl<On> {
+fn on(of: &Kernel, device: Ptr<_cl_device_id>) -> Cl<On> {
     let device = match device.optional::<Device>()? {
         Some(device) => device,
         None => {
-            ensure(kernel.program.devices.len() == 1, CL_INVALID_DEVICE)?;
-            kernel
-                .program
+            ensure(of.program.devices.len() == 1, CL_INVALID_DEVICE)?;
+            of.program
                 .devices
                 .first()
                 .cloned()
                 .ok_or(ClError(CL_INVALID_DEVICE))?
         }
     };
-    let built = kernel.on(&device).map_err(|_| ClError(CL_INVALID_DEVICE));
+    let built = of.on(&device).map_err(|_| ClError(CL_INVALID_DEVICE));
     let kernel = built?.1.clone();
-    Ok(On { device, kernel })
+    let program = of.program.clone();
+    Ok(On {
+        device,
+        kernel,
+        program,
+    })
 }
 
 /// What `clGetKernelArgInfo` says: from the zebin, where the compiler wrote it down.
@@ -214,7 +219,10 @@ fn sub_group_info(
         }
         CL_KERNEL_MAX_NUM_SUB_GROUPS => on.device.max_group().div_ceil(simd).bytes(),
         CL_KERNEL_COMPILE_NUM_SUB_GROUPS => 0_usize.bytes(),
-        CL_KERNEL_COMPILE_SUB_GROUP_SIZE_INTEL => 0_usize.bytes(),
+        CL_KERNEL_COMPILE_SUB_GROUP_SIZE_INTEL => {
+            let build = on.program.build_of(&on.device)?;
+            build.required_sub_group_size(on.kernel.name()).bytes()
+        }
         _ => return err(CL_INVALID_VALUE),
     })
 }

@@ -57,7 +57,7 @@ queries! {
         CL_PROGRAM_BUILD_OPTIONS => build.options.as_str(),
         CL_PROGRAM_BUILD_LOG => build.log.as_str(),
         CL_PROGRAM_BINARY_TYPE => build.binary_type(),
-        CL_PROGRAM_BUILD_GLOBAL_VARIABLE_TOTAL_SIZE => 0_usize,
+        CL_PROGRAM_BUILD_GLOBAL_VARIABLE_TOTAL_SIZE => build.global_variable_bytes(),
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use visa_jit::backend::OobPolicy;
-use visa_jit::container::{ContainerError, Product, SourceKind};
+use visa_jit::container::{ContainerError, DataKind, Product, SourceKind, Zebin};
 
 use super::compiler::{self, Request};
 use super::context::Context;
@@ -108,6 +108,28 @@ impl Stage {
 }
 
 impl Build {
+    /// The zebin, read. Few programs ask for what only it says, so it is not kept.
+    fn read(&self) -> Option<Zebin> {
+        Zebin::parse(self.zebin.as_deref()?).ok()
+    }
+
+    /// Bytes of program-scope variables that kernels may write.
+    pub fn global_variable_bytes(&self) -> usize {
+        let zebin = self.read();
+        let sections = zebin.iter().flat_map(|zebin| &zebin.data);
+        let variables = sections.filter(|section| section.kind == DataKind::Global);
+        variables.map(|section| section.size as usize).sum()
+    }
+
+    /// Lanes that the source of a kernel asks for; 0 if it leaves that to the compiler.
+    pub fn required_sub_group_size(&self, kernel: &str) -> usize {
+        let zebin = self.read();
+        let mut kernels = zebin.iter().flat_map(|zebin| &zebin.kernels);
+        let found = kernels.find(|k| k.name == kernel);
+        let size = found.and_then(|k| k.info.user_attributes.intel_reqd_sub_group_size);
+        size.unwrap_or(0) as usize
+    }
+
     /// `CL_PROGRAM_BINARY_TYPE_…`.
     pub fn binary_type(&self) -> cl_program_binary_type {
         match (&self.zebin, &self.modules) {

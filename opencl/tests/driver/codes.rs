@@ -367,3 +367,77 @@ fn queries_have_sizes() {
     }
     assert!(known > 80, "{known} queries of devices");
 }
+
+/// What only the zebin says: variables of the program, and lanes that a kernel's source asks for.
+#[test]
+fn zebins_are_asked() {
+    let rig = Rig::new();
+    for (zebin, name, variables, lanes) in [
+        ("global_state", "global_count", 16, 0),
+        ("bits", "bits_upsample", 0, 16),
+        ("saxpy", "saxpy", 0, 0),
+    ] {
+        let program = rig.program(zebin);
+        let kernel = rig.kernel(program, name);
+        let (mut total, mut size) = (usize::MAX, usize::MAX);
+        // SAFETY: every pointer is to a variable of its type, or null where that is allowed.
+        unsafe {
+            let told = program::clGetProgramBuildInfo(
+                program,
+                rig.device,
+                CL_PROGRAM_BUILD_GLOBAL_VARIABLE_TOTAL_SIZE,
+                size_of::<usize>(),
+                (&raw mut total).cast(),
+                null_mut(),
+            );
+            assert_eq!((told, total), (SUCCESS, variables), "{zebin}");
+            let told = kernel::clGetKernelSubGroupInfo(
+                kernel,
+                rig.device,
+                CL_KERNEL_COMPILE_SUB_GROUP_SIZE_INTEL,
+                0,
+                null(),
+                size_of::<usize>(),
+                (&raw mut size).cast(),
+                null_mut(),
+            );
+            assert_eq!((told, size), (SUCCESS, lanes), "{zebin}");
+            assert_eq!(kernel::clReleaseKernel(kernel), SUCCESS);
+            assert_eq!(program::clReleaseProgram(program), SUCCESS);
+        }
+    }
+}
+
+/// Programs look for these words.
+#[test]
+fn names_say_whose_device_it_is() {
+    let rig = Rig::new();
+    let text = |get: &dyn Fn(usize, *mut c_void, *mut usize) -> cl_int| {
+        let (mut needed, mut room) = (0_usize, vec![0_u8; 4096]);
+        assert_eq!(
+            get(room.len(), room.as_mut_ptr().cast(), &mut needed),
+            SUCCESS
+        );
+        room.truncate(needed);
+        String::from_utf8(room).unwrap()
+    };
+    // SAFETY: every pointer is to a variable of its type.
+    let of_platform = |query| {
+        text(&|size, to, needed| unsafe {
+            platform::clGetPlatformInfo(rig.platform, query, size, to, needed)
+        })
+    };
+    // SAFETY: as above.
+    let of_device = |query| {
+        text(&|size, to, needed| unsafe {
+            device::clGetDeviceInfo(rig.device, query, size, to, needed)
+        })
+    };
+    assert!(of_platform(CL_PLATFORM_VERSION).starts_with("OpenCL 3.0 "));
+    assert!(of_platform(CL_PLATFORM_EXTENSIONS).contains("cl_khr_icd"));
+    let name = of_device(CL_DEVICE_NAME);
+    assert!(
+        name.contains("Intel") && name.contains("visa-jit"),
+        "{name}"
+    );
+}
