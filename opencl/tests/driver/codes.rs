@@ -421,16 +421,16 @@ fn names_say_whose_device_it_is() {
         room.truncate(needed);
         String::from_utf8(room).unwrap()
     };
-    // SAFETY: every pointer is to a variable of its type.
     let of_platform = |query| {
-        text(&|size, to, needed| unsafe {
-            platform::clGetPlatformInfo(rig.platform, query, size, to, needed)
+        text(&|size, to, needed| {
+            // SAFETY: `text` has room for `size` bytes.
+            unsafe { platform::clGetPlatformInfo(rig.platform, query, size, to, needed) }
         })
     };
-    // SAFETY: as above.
     let of_device = |query| {
-        text(&|size, to, needed| unsafe {
-            device::clGetDeviceInfo(rig.device, query, size, to, needed)
+        text(&|size, to, needed| {
+            // SAFETY: as above.
+            unsafe { device::clGetDeviceInfo(rig.device, query, size, to, needed) }
         })
     };
     assert!(of_platform(CL_PLATFORM_VERSION).starts_with("OpenCL 3.0 "));

@@ -25,8 +25,11 @@ type Key = (Op, Vec<Part>);
 struct Seen {
     inst: Inst,
     high: bool,
-    consts: Vec<Option<Vec<u64>>>,
+    consts: Vec<Bits>,
 }
+
+/// Lanes of an operand, if it is a constant.
+type Bits = Option<Vec<u64>>;
 
 /// Two operations that become one, placed where the first of them is.
 struct Pair {
@@ -130,7 +133,7 @@ fn find(f: &Function, b: Block) -> Vec<Pair> {
 }
 
 /// An operation on low (false) or high halves that can be done on both at once.
-fn on_halves(f: &Function, i: Inst) -> Option<(Key, bool, Vec<Option<Vec<u64>>>)> {
+fn on_halves(f: &Function, i: Inst) -> Option<(Key, bool, Vec<Bits>)> {
     let data = f.inst(i);
     let bitwise = matches!(data.op, Op::Binary(BinOp::And | BinOp::Or | BinOp::Xor));
     let result = *data.results.first()?;
@@ -158,13 +161,8 @@ fn on_halves(f: &Function, i: Inst) -> Option<(Key, bool, Vec<Option<Vec<u64>>>)
     Some(((data.op.clone(), parts), kind?, consts))
 }
 
-fn whole_operands(
-    parts: &[Part],
-    low: &[Option<Vec<u64>>],
-    high: &[Option<Vec<u64>>],
-) -> Vec<Whole> {
-    let operand = |(part, (low, high)): (&Part, (&Option<Vec<u64>>, &Option<Vec<u64>>))| match part
-    {
+fn whole_operands(parts: &[Part], low: &[Bits], high: &[Bits]) -> Vec<Whole> {
+    let operand = |(part, (low, high)): (&Part, (&Bits, &Bits))| match part {
         Part::Wide(v) | Part::Same(v) => Whole::Value(*v),
         Part::Const => {
             let lanes = low.iter().flatten().zip(high.iter().flatten());
