@@ -13,7 +13,7 @@ use visa_jit::{DiskCache, Engine, EngineOptions, Program};
 
 const SAXPY: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
-    "/tests/kernels/bin/skl/saxpy.zebin"
+    "/../tests/kernels/bin/skl/saxpy.zebin"
 );
 
 fn main() {

@@ -25,7 +25,6 @@
 
 pub mod artifact;
 pub mod backend;
-pub mod cli;
 pub mod container;
 pub mod engine;
 pub mod front;

@@ -8,7 +8,7 @@ use visa_jit::isa::{Platform, Type};
 use visa_jit::{EngineOptions, Error, Kernel, Launch};
 use visa_runtime::{Buffer, LaunchStatus};
 
-use crate::rng::Rng;
+use visa_test_common::Rng;
 
 /// Arguments of a launch.
 pub const BATCH: usize = 1 << 14;

@@ -19,8 +19,8 @@ use std::fmt::Write;
 use visa_jit::isa::{Platform, Type};
 
 use crate::engines::{Input, Launch, Region};
-use crate::rng::Rng;
 use crate::sweep::values::value;
+use visa_test_common::Rng;
 
 /// Elements of a variable.
 pub const ELEMENTS: u32 = 64;

@@ -17,7 +17,6 @@ pub mod files;
 pub mod flow;
 pub mod kernels;
 mod native;
-pub mod rng;
 pub mod sweep;
 
 /// The range that the environment variable `SEEDS` asks for, as `100..200`.

@@ -8,8 +8,8 @@ pub mod values;
 use visa_jit::isa::{Family, Form, Opcode, OpcodeInfo, Platform, Status};
 
 use crate::engines::{Engine, Loaded, Machine, Stop, difference};
-use crate::rng::Rng;
 use kernel::{Case, Setting};
+use visa_test_common::Rng;
 
 /// Rows of the sweep: whatever runs and computes on registers. [`elsewhere`] says where the others are tested.
 pub fn rows() -> Vec<&'static OpcodeInfo> {

@@ -47,6 +47,7 @@ pub use group::{GroupProgram, GroupView, ImageLane, ProgramError, Region};
 pub use helpers::helpers;
 pub use image::{
     Addressing, Channel, Comparison, FormatError, ImageFormat, ImageKind, ImageShape, SamplerState,
+    format::encode as encode_channel,
 };
 pub use interrupt::Interrupter;
 pub use kernel::{Kernel, KernelCode};

@@ -30,7 +30,8 @@ pub fn guarded<T>(
     })
 }
 
-/// For the hook that reports panics: true for one that becomes an error, which then has its place and message.
+/// True for a panic inside a code generator, which becomes a [`BackendError`]. A program with a panic hook of its own asks this
+/// in the hook and reports nothing if so; the error then has the panic's place and message.
 pub fn becomes_error(info: &PanicHookInfo<'_>) -> bool {
     let guarded = GUARDED.get();
     if guarded {

@@ -19,12 +19,11 @@ pub use axes::{
     AXES, Axis, BackendKind, Bounds, Choice, CodegenEffort, Cpu, Dispatch, Gather, Masks, OptLevel,
     RegAlloc, SplitAccesses, Tuning, VectorWidth,
 };
-pub(crate) use fallback::{becomes_error, guarded, or_plainer};
+pub use fallback::becomes_error;
+pub(crate) use fallback::{guarded, or_plainer};
 pub use install::{InstallError, install};
 pub use library::{LibraryError, load_library};
-pub use strategy::Strategy;
-#[cfg(not(feature = "llvm-codegen"))]
-pub(crate) use strategy::without_llvm;
+pub use strategy::{Strategy, without_llvm};
 
 use std::collections::BTreeMap;
 use std::ops::Range;

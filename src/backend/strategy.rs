@@ -116,8 +116,8 @@ impl Strategy {
     }
 }
 
-/// The error when LLVM is asked for in a build that does not have it.
-pub(crate) fn without_llvm() -> BackendError {
+/// The error for LLVM in a build without the features `llvm` and `llvm22`: how to come by it.
+pub fn without_llvm() -> BackendError {
     BackendError::Strategy {
         backend: BackendKind::Llvm.name(),
         what: "this program was built without it: install the packages llvm-19-dev and libpolly-19-dev and \

@@ -71,8 +71,8 @@ pub use names::{
     MemorySpace, PerThreadArgType, SamplerAddressing, SamplerType,
 };
 pub use ocloc::{
-    About, Attempt, CompileRequest, Compiled, FoundBy, Interface, OCLOC_ENV, Ocloc, SourceKind,
-    Survey,
+    About, Attempt, CompileRequest, Compiled, FoundBy, Interface, OCLOC_ENV, Ocloc, Product,
+    SourceKind, Survey,
 };
 pub use worker::{compile_in_worker, serve_ocloc_worker, survey_in_worker};
 pub use ze_info::{

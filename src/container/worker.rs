@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use super::error::ContainerError;
 use super::limits;
-use super::ocloc::{CompileRequest, Compiled, Ocloc, SourceKind, Survey};
+use super::ocloc::{CompileRequest, Compiled, Ocloc, Product, SourceKind, Survey};
 
 /// Starts the reply; the library's own prints may stand before and after it.
 const MARK: &[u8] = b"\0visa-jit ocloc reply\0\n";
@@ -202,6 +202,11 @@ fn serve(fields: &[&[u8]]) -> Result<Compiled, ContainerError> {
     Ocloc::load()?.compile(&CompileRequest {
         name: text(name)?,
         source,
+        product: if *kind == b"c to spirv" {
+            Product::SpirV
+        } else {
+            Product::Zebin
+        },
         kind: if *kind == b"spirv" {
             SourceKind::SpirV
         } else {
@@ -215,9 +220,10 @@ fn serve(fields: &[&[u8]]) -> Result<Compiled, ContainerError> {
 }
 
 fn encode_request(request: &CompileRequest<'_>) -> Vec<u8> {
-    let kind: &[u8] = match request.kind {
-        SourceKind::SpirV => b"spirv",
-        SourceKind::OpenClC => b"c",
+    let kind: &[u8] = match (request.kind, request.product) {
+        (SourceKind::SpirV, _) => b"spirv",
+        (SourceKind::OpenClC, Product::Zebin) => b"c",
+        (SourceKind::OpenClC, Product::SpirV) => b"c to spirv",
     };
     let mut message = Vec::new();
     put(
@@ -455,6 +461,38 @@ mod tests {
         let zebin = Zebin::parse(&compile(&request).unwrap().unwrap().zebin).unwrap();
         assert_eq!(zebin.kernels[0].name, "k");
         assert_eq!(infer_device(&zebin).device, Some(Device::Skl));
+    }
+
+    #[test]
+    fn modules_are_linked() {
+        let module = |source: &'static [u8]| {
+            let request = CompileRequest {
+                product: Product::SpirV,
+                ..CompileRequest::new("t.cl", source, Device::Skl)
+            };
+            compile(&request).map(|made| made.unwrap().zebin)
+        };
+        let caller = module(b"int f(int); kernel void k(global int *x) { *x = f(*x); }");
+        let (Some(caller), Some(called)) = (caller, module(b"int f(int x) { return x * 7; }"))
+        else {
+            return;
+        };
+        let request = CompileRequest {
+            headers: &[("called", &called)],
+            ..CompileRequest::new("t.spv", &caller, Device::Skl)
+        };
+        let zebin = Zebin::parse(&compile(&request).unwrap().unwrap().zebin).unwrap();
+        assert_eq!(zebin.kernels[0].name, "k");
+        // A kernel that nobody defines the function for is an error, and so is a function that two modules define.
+        let alone = CompileRequest {
+            headers: &[("caller", &caller)],
+            ..request
+        };
+        let error = compile(&alone).unwrap().unwrap_err();
+        assert!(
+            matches!(error, ContainerError::CompileFailed { .. }),
+            "{error}"
+        );
     }
 
     #[test]

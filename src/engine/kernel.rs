@@ -308,8 +308,9 @@ impl Kernel {
         KeyParts::new(&engine.identity, &codegen, passes, kernel, shape).key()
     }
 
-    /// Keys of all specialisations under a policy, each with the launches it is for.
-    pub(crate) fn cache_keys(&self, oob: OobPolicy) -> Vec<(&'static str, crate::artifact::Key)> {
+    /// Keys in the disk cache of all specialisations under a policy, each with words for the launches it is for. Specialisations
+    /// without a key are left out.
+    pub fn cache_keys(&self, oob: OobPolicy) -> Vec<(&'static str, crate::artifact::Key)> {
         let general = (LocalIdShape::General, LocalIdShape::General.launches());
         let mut shapes = vec![general];
         if self.walks_rows() {

@@ -393,6 +393,19 @@ impl Kernel {
         }
     }
 
+    /// Compiles the code that a launch of this shape runs, or finds it, so that such launches do not wait for it. Arguments do not
+    /// count.
+    ///
+    /// # Errors
+    /// When the kernel cannot be compiled.
+    pub fn compile_for(&self, launch: &Launch) -> Result<(), Error> {
+        if self.parts().engine.0.options.interpret.is_some() {
+            return Ok(());
+        }
+        let (_, ids) = self.groups_of(launch);
+        self.compiled(ids, launch.oob).map(drop)
+    }
+
     /// Size of a launch's groups, and which specialisation it runs.
     pub(super) fn groups_of(&self, launch: &Launch) -> ([u32; 3], LocalIdShape) {
         let local = launch

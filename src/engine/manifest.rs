@@ -76,16 +76,27 @@ pub(super) fn info_meta(
     payload: &PayloadPlan,
 ) -> KernelMeta {
     let env = &info.execution_env;
-    let walk = env.work_group_walk_order_dimensions;
     let buffers = info.per_thread_memory_buffers.iter();
     let scratch = buffers.filter(|b| b.kind == BufferType::Scratch);
     KernelMeta {
         name: info.name.clone(),
         slm_bytes: env.slm_size,
         scratch_bytes: scratch.map(|b| b.size).max().unwrap_or(0),
-        walk_order: walk.map_or([0, 1, 2], |w| w.map(|d| u8::try_from(d).unwrap_or(u8::MAX))),
+        walk_order: walk_order(
+            env.work_group_walk_order_dimensions,
+            env.required_work_group_size,
+        ),
         required_local_size: env.required_work_group_size,
         ..meta(valid, platform, payload)
+    }
+}
+
+/// The order in which ids are counted. Of groups of one work-item the compiler writes zeros, and every order is the same.
+fn walk_order(written: Option<[u32; 3]>, size: Option<[u32; 3]>) -> [u8; 3] {
+    match written {
+        Some([0, 0, 0]) if size == Some([1; 3]) => [0, 1, 2],
+        Some(order) => order.map(|d| u8::try_from(d).unwrap_or(u8::MAX)),
+        None => [0, 1, 2],
     }
 }
 
@@ -125,5 +136,19 @@ const fn sr0_bits(platform: Platform) -> u32 {
         Platform::Pvc => 0x7F37,
         // No kernel of the older ones compacts the number; the later ones have `KernelMeta::eu_threads`.
         Platform::Skl | Platform::Tgllp | Platform::Bmg | Platform::Ptl => u32::MAX,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::walk_order;
+
+    #[test]
+    fn zeros_are_an_order_of_one_item_only() {
+        assert_eq!(walk_order(Some([0; 3]), Some([1; 3])), [0, 1, 2]);
+        assert_eq!(walk_order(Some([0; 3]), Some([2, 1, 1])), [0; 3]);
+        assert_eq!(walk_order(Some([0; 3]), None), [0; 3]);
+        assert_eq!(walk_order(Some([1, 0, 2]), Some([1; 3])), [1, 0, 2]);
+        assert_eq!(walk_order(None, None), [0, 1, 2]);
     }
 }

@@ -220,8 +220,9 @@ impl Engine {
         })
     }
 
-    /// Key of a file's manifest in the disk cache: of a zebin, or of vISA text.
-    pub(crate) fn manifest_key(
+    /// Key under which the disk cache keeps what a launch from the cache needs to know of a file: a zebin, or vISA text. `platform`
+    /// is the device given with the file. `None` where the key cannot be formed.
+    pub fn manifest_key(
         contents: FileContents<'_>,
         platform: Option<Platform>,
         versions: Versions,
@@ -289,7 +290,8 @@ impl Engine {
 }
 
 /// What is in a file.
-pub(crate) enum FileContents<'a> {
+#[derive(Clone, Copy, Debug)]
+pub enum FileContents<'a> {
     /// A zebin.
     Zebin(&'a [u8]),
     /// vISA text.

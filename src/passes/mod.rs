@@ -20,6 +20,7 @@ mod shape;
 mod strip_mine;
 mod suspend;
 mod uniform;
+mod vector_combine;
 
 pub use merge_splits::MergeSplits;
 pub use pipeline::{PassError, PassOptions, PassStats, optimize, run_pass};

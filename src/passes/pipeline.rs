@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use super::merge_splits::{self, MergeSplits};
 use super::{
     cfg, dce, fold, gvn, if_convert, masks, row_split, shape, strip_mine, suspend, uniform,
+    vector_combine,
 };
 use crate::ssa::{Function, VerifyError, verify};
 
@@ -20,6 +21,7 @@ pub const PASSES: &[(&str, Pass)] = &[
     ("uniform", |f, _| uniform::run(f)),
     ("masks", |f, _| masks::run(f)),
     ("dce", |f, _| dce::run(f)),
+    ("vector-combine", |f, _| vector_combine::run(f)),
     ("strip-mine", |f, _| strip_mine::run(f)),
     ("merge-splits", |f, options| {
         merge_splits::run(f, options.merge_splits)
@@ -52,6 +54,7 @@ pub const ORDER: &[&str] = &[
     "cfg",
     "gvn",
     "dce",
+    "vector-combine",
     "strip-mine",
     "cfg",
     "merge-splits",
@@ -63,7 +66,10 @@ pub const ORDER: &[&str] = &[
 
 /// What runs again after a pass that changed something. A value that differs between the lanes of a thread may be the same in
 /// all lanes of a row.
-const FOLLOW_UPS: &[(&str, &[&str])] = &[("split-rows", &["uniform", "fold", "gvn"])];
+const FOLLOW_UPS: &[(&str, &[&str])] = &[
+    ("vector-combine", &["fold", "gvn", "dce"]),
+    ("split-rows", &["uniform", "fold", "gvn"]),
+];
 
 /// What runs.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]

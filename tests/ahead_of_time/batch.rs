@@ -6,7 +6,7 @@ use super::*;
 fn mixture(dir: &Path) -> PathBuf {
     let input = dir.join("in");
     fs::create_dir_all(input.join("deep")).unwrap();
-    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let root = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
     for (from, to) in [
         (SAXPY, "deep/saxpy.zebin"),
         (

@@ -103,7 +103,7 @@ mod with {
     /// Of each machine: its assembler may leave the addresses of lines to the linker.
     #[test]
     fn llvm_code_has_lines() {
-        let root = env!("CARGO_MANIFEST_DIR");
+        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
         let zebin = fs::read(format!("{root}/{SAXPY}")).unwrap();
         let program = engine().program_from_zebin(&zebin, None).unwrap();
         let kernel = program.kernel("saxpy").unwrap();

@@ -10,7 +10,7 @@ use object::{Architecture, BinaryFormat, RelocationKind, RelocationTarget};
 use visa_jit::artifact::object::records;
 use visa_runtime::linked::{KernelRecord, digest, encode};
 
-use crate::{command, output};
+use super::{command, output};
 
 const TARGETS: [(&str, &str, Architecture); 2] = [
     ("x86_64-apple-darwin", "x86_64", Architecture::X86_64),

@@ -2,6 +2,7 @@
 
 use visa_jit::ssa::eval::{self, Bytes, Inputs, Thread};
 use visa_jit::ssa::{Conv, Function, Input, Lane, Op, Term, Ty, Value, verify};
+use visa_test_common::Rng;
 
 use crate::rig::{NONE, Rig, SPEED, install, install_base};
 use visa_runtime::CodeHandle;
@@ -11,24 +12,15 @@ pub const LANES: [u16; 9] = [1, 2, 3, 4, 5, 8, 16, 24, 32];
 pub const INTS: [Lane; 4] = [Lane::I8, Lane::I16, Lane::I32, Lane::I64];
 pub const FLOATS: [Lane; 2] = [Lane::F32, Lane::F64];
 
-/// Deterministic numbers.
-pub struct Rng(pub u64);
-
-impl Rng {
-    pub fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0.wrapping_mul(0x2545_F491_4F6C_DD1D)
-    }
-
-    pub fn below(&mut self, n: usize) -> usize {
-        (self.next() >> 33) as usize % n
-    }
-
+/// Random lanes.
+pub trait RandomLane {
     /// Random bits of a lane, edges half of the time.
-    pub fn lane(&mut self, lane: Lane) -> u64 {
-        let random = self.next();
+    fn lane(&mut self, lane: Lane) -> u64;
+}
+
+impl RandomLane for Rng {
+    fn lane(&mut self, lane: Lane) -> u64 {
+        let random = self.bits();
         let bits = match lane {
             Lane::F32 => match self.below(4) {
                 0 => F32_EDGES[self.below(F32_EDGES.len())].to_bits().into(),
@@ -240,7 +232,7 @@ fn fill(bytes: &mut [u8], ty: Ty, rng: &mut Rng) {
         let bits = match rng.below(4) {
             0 => 0,
             1 => u32::MAX,
-            _ => rng.next() as u32,
+            _ => rng.bits() as u32,
         };
         bytes[..4].copy_from_slice(&bits.to_le_bytes());
         return;

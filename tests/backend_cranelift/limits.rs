@@ -5,8 +5,9 @@ use visa_jit::backend::{Backend, BackendError};
 use visa_jit::ssa::eval::{self, Bytes, Inputs, Thread};
 use visa_jit::ssa::{BinOp, Function, Lane, Op, Term, Ty, Value};
 
-use crate::cases::{Rng, payload};
+use crate::cases::payload;
 use crate::rig::{NONE, Rig, SPEED, install};
+use visa_test_common::Rng;
 
 /// A chain of divisions, each some four hundred Cranelift instructions.
 fn divisions(count: usize) -> Function {
@@ -30,8 +31,8 @@ fn divisions(count: usize) -> Function {
 fn large_functions_are_compiled_in_a_single_pass() {
     let f = divisions(600);
     let code = install(&f, &SPEED);
-    let mut rng = Rng(41);
-    let bytes: Vec<u8> = (0..512).map(|_| rng.next() as u8).collect();
+    let mut rng = Rng::new(41);
+    let bytes: Vec<u8> = (0..512).map(|_| rng.bits() as u8).collect();
     let mut rig = Rig::new(1, 256);
     rig.payload.write(&bytes);
     assert_eq!(rig.run(code.entry()), 0);

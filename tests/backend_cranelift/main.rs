@@ -9,6 +9,7 @@ mod random;
 mod rig;
 mod several;
 mod shapes;
+mod speed;
 mod targets;
 mod threads;
 

@@ -10,8 +10,9 @@ use visa_jit::ssa::{
 };
 use visa_runtime::CodeHandle;
 
-use crate::cases::{INTS, Rng, payload};
+use crate::cases::{INTS, payload};
 use crate::rig::{Guarded, NONE, Rig, SPEED, install, install_base};
+use visa_test_common::Rng;
 
 const SIZES: [usize; 9] = [0, 1, 3, 4, 7, 63, 64, 200, 4096];
 const SPACES: [Space; 6] = [
@@ -206,11 +207,11 @@ impl Access {
         let mut rig = Rig::new(1, f.frame_bytes as usize);
         for round in 0..rounds {
             let size = SIZES[round % SIZES.len()];
-            let mut contents: Vec<u8> = (0..size).map(|_| rng.next() as u8).collect();
+            let mut contents: Vec<u8> = (0..size).map(|_| rng.bits() as u8).collect();
             self.make_numbers(&mut contents, rng);
             let memory = Guarded::of(&contents);
             rig.place(self.space, INDEX as usize, &memory);
-            let regs: Vec<u8> = (0..REGS).map(|_| rng.next() as u8).collect();
+            let regs: Vec<u8> = (0..REGS).map(|_| rng.bits() as u8).collect();
             rig.frames[0].write(&vec![0; f.frame_bytes as usize]);
             rig.frames[0].write(&regs);
             let limit = if self.space == Space::Regs {
@@ -263,7 +264,7 @@ impl Access {
     fn operands(&self, rng: &mut Rng, limit: usize, base: u64) -> (Vec<u8>, Vec<u8>) {
         let mut native = vec![0u8; 8192];
         for b in &mut native {
-            *b = rng.next() as u8;
+            *b = rng.bits() as u8;
         }
         self.make_numbers(&mut native[3 * STRIDE as usize..], rng);
         if rng.below(4) == 0 {
@@ -283,7 +284,7 @@ impl Access {
                 0 => (start + self.bytes() as usize * lane) as u64,
                 1 => (start + 64 * lane) as u64,
                 _ => match rng.below(8) {
-                    0 => rng.next(),
+                    0 => rng.bits(),
                     1 => (limit as u64).wrapping_sub(rng.below(12) as u64),
                     2 => 0u64.wrapping_sub(rng.below(12) as u64),
                     _ => rng.below(limit + 4) as u64,
@@ -304,7 +305,7 @@ impl Access {
             };
             if self.space == Space::Flat {
                 let low = offset & 0xFFFF_FFFF_FFFF;
-                let tag = rng.next() << 48;
+                let tag = rng.bits() << 48;
                 let address = base.wrapping_add(low) & 0xFFFF_FFFF_FFFF | tag;
                 put(&mut native, address);
                 let wraps = Bytes::FLAT_BASE.wrapping_add(low) & 0xFFFF_FFFF_FFFF;
@@ -348,14 +349,14 @@ impl Access {
         };
         let there = if rng.below(2) == 0 { there } else { 0 };
         let tag = if rng.below(4) == 0 {
-            rng.next() << 48
+            rng.bits() << 48
         } else {
             0
         };
         let far = rng.below(3) == 0;
         let numbers: Vec<u32> = (0..32)
             .map(|_| match rng.below(8) {
-                0 if far => rng.next() as u32,
+                0 if far => rng.bits() as u32,
                 1 if far => 0u32.wrapping_sub(rng.below(1 << 10) as u32),
                 _ => {
                     let number = rng.below((limit >> shift) + usize::from(far) * 4 + 1);
@@ -541,7 +542,7 @@ fn each_access(mut body: impl FnMut(Access, MemAccess)) {
 
 #[test]
 fn loads() {
-    let mut rng = Rng(31);
+    let mut rng = Rng::new(31);
     each_access(|shape, access| {
         let case = Access {
             op: Op::Load(access),
@@ -554,7 +555,7 @@ fn loads() {
 
 #[test]
 fn stores() {
-    let mut rng = Rng(32);
+    let mut rng = Rng::new(32);
     each_access(|shape, access| {
         if access.space == READ_ONLY {
             return;
@@ -570,7 +571,7 @@ fn stores() {
 
 #[test]
 fn scaled_numbers() {
-    let mut rng = Rng(36);
+    let mut rng = Rng::new(36);
     for (number, elem) in INTS.into_iter().enumerate() {
         for (lanes, conv) in [(8, Conv::ZExt), (16, Conv::SExt), (32, Conv::ZExt)] {
             for load in [true, false] {
@@ -666,7 +667,7 @@ fn all_scaled_numbers_are_inside() {
 
 #[test]
 fn even_strides() {
-    let mut rng = Rng(35);
+    let mut rng = Rng::new(35);
     for load in [true, false] {
         each_access(|shape, access| {
             if !load && access.space == READ_ONLY {
@@ -705,7 +706,7 @@ fn even_strides() {
 
 #[test]
 fn blocks() {
-    let mut rng = Rng(33);
+    let mut rng = Rng::new(33);
     for space in SPACES {
         for elem in INTS {
             for n in [1, 2, 5, 16, 64, 128] {
@@ -752,7 +753,7 @@ fn atomics() {
         Add, And, CmpXchg, Dec, Fadd, FcmpXchg, Fmax, Fmin, Fsub, Inc, Load, Or, PreDec, Smax,
         Smin, Sub, Umax, Umin, Xchg, Xor,
     };
-    let mut rng = Rng(34);
+    let mut rng = Rng::new(34);
     for space in [Space::Surface, Space::Slm, Space::Flat] {
         for elem in [Lane::I16, Lane::I32, Lane::I64] {
             for (lanes, full) in [1, 3, 8, 16, 32, 8, 16].into_iter().zip(FULL) {

@@ -2,7 +2,8 @@
 
 use visa_jit::ssa::{BinOp, Conv, FCond, FpEnvOp, ICond, Lane, Op, Ty, UnOp};
 
-use crate::cases::{Arg, Case, FLOATS, INTS, LANES, Rng};
+use crate::cases::{Arg, Case, FLOATS, INTS, LANES};
+use visa_test_common::Rng;
 
 const ROUNDS: usize = 12;
 
@@ -16,7 +17,7 @@ fn each_ty(lanes: &[Lane], mut body: impl FnMut(Ty)) {
 
 #[test]
 fn integer_unary() {
-    let mut rng = Rng(11);
+    let mut rng = Rng::new(11);
     each_ty(&INTS, |ty| {
         use UnOp::{BitRev, Clz, Ctz, Neg, Not, Popcnt};
         for op in [Neg, Not, Clz, Ctz, Popcnt, BitRev] {
@@ -27,7 +28,7 @@ fn integer_unary() {
 
 #[test]
 fn float_unary() {
-    let mut rng = Rng(12);
+    let mut rng = Rng::new(12);
     each_ty(&FLOATS, |ty| {
         use UnOp::{FAbs, FCeil, FFloor, FNearest, FNeg, FSqrt, FTrunc};
         for op in [FNeg, FAbs, FSqrt, FFloor, FCeil, FTrunc, FNearest] {
@@ -39,7 +40,7 @@ fn float_unary() {
 #[test]
 fn integer_arithmetic() {
     use BinOp::{Add, And, Mul, MulHiS, MulHiU, Or, SMax, SMin, Sub, UMax, UMin, Xor};
-    let mut rng = Rng(13);
+    let mut rng = Rng::new(13);
     each_ty(&INTS, |ty| {
         for op in [
             Add, Sub, Mul, MulHiS, MulHiU, And, Or, Xor, SMin, SMax, UMin, UMax,
@@ -51,7 +52,7 @@ fn integer_arithmetic() {
 
 #[test]
 fn division() {
-    let mut rng = Rng(14);
+    let mut rng = Rng::new(14);
     each_ty(&INTS, |ty| {
         for op in [BinOp::SDiv, BinOp::UDiv, BinOp::SRem, BinOp::URem] {
             Case::new(Op::Binary(op), &[ty, ty], ty).check(&mut rng, 3 * ROUNDS);
@@ -61,7 +62,7 @@ fn division() {
 
 #[test]
 fn shifts() {
-    let mut rng = Rng(15);
+    let mut rng = Rng::new(15);
     each_ty(&INTS, |ty| {
         use BinOp::{AShr, LShr, Rotl, Rotr, Shl};
         let uneven: Vec<u64> = (0..u64::from(ty.lanes)).map(|i| i * 7 % 97).collect();
@@ -88,7 +89,7 @@ fn shifts() {
 
 #[test]
 fn float_arithmetic() {
-    let mut rng = Rng(16);
+    let mut rng = Rng::new(16);
     each_ty(&FLOATS, |ty| {
         for op in [BinOp::FAdd, BinOp::FSub, BinOp::FMul, BinOp::FDiv] {
             Case::new(Op::Binary(op), &[ty, ty], ty).check(&mut rng, ROUNDS);
@@ -112,7 +113,7 @@ const ICONDS: [ICond; 10] = [
 
 #[test]
 fn comparisons() {
-    let mut rng = Rng(17);
+    let mut rng = Rng::new(17);
     each_ty(&[Lane::I1], |ty| {
         for cond in [ICond::Eq, ICond::Ne] {
             Case::new(Op::ICmp(cond), &[ty, ty], ty).check(&mut rng, ROUNDS);
@@ -135,7 +136,7 @@ fn comparisons() {
 
 #[test]
 fn selects() {
-    let mut rng = Rng(18);
+    let mut rng = Rng::new(18);
     let lanes = [INTS.as_slice(), &FLOATS, &[Lane::I1]].concat();
     each_ty(&lanes, |ty| {
         let mask = ty.with_lane(Lane::I1);
@@ -146,7 +147,7 @@ fn selects() {
 
 #[test]
 fn masks() {
-    let mut rng = Rng(19);
+    let mut rng = Rng::new(19);
     each_ty(&[Lane::I1], |ty| {
         Case::new(Op::Unary(UnOp::Not), &[ty], ty).check(&mut rng, ROUNDS);
         for op in [BinOp::And, BinOp::Or, BinOp::Xor] {
@@ -168,7 +169,7 @@ fn masks() {
 
 #[test]
 fn conversions() {
-    let mut rng = Rng(20);
+    let mut rng = Rng::new(20);
     let mut check = |conv: Conv, from: Lane, to: Lane| {
         for n in LANES {
             let (from, to) = (Ty::vector(from, n), Ty::vector(to, n));
@@ -201,12 +202,12 @@ fn conversions() {
 /// All halves to float and back; all floats near the edges of binary16.
 #[test]
 fn halves() {
-    let mut rng = Rng(21);
+    let mut rng = Rng::new(21);
     let ty = Ty::vector(Lane::I16, 32);
     for float in FLOATS {
         let wide = ty.with_lane(float);
         for first in (0..=0xFFFFu64).step_by(2048) {
-            let values: Vec<u64> = (0..32).map(|i| first + i * 64 + rng.next() % 64).collect();
+            let values: Vec<u64> = (0..32).map(|i| first + i * 64 + rng.bits() % 64).collect();
             let case = Case {
                 op: Op::Convert(Conv::F16ToF),
                 args: vec![Arg::Const(ty, values)],
@@ -238,7 +239,7 @@ fn halves() {
 
 #[test]
 fn bitcasts() {
-    let mut rng = Rng(22);
+    let mut rng = Rng::new(22);
     let lanes = [INTS.as_slice(), &FLOATS].concat();
     for &from in &lanes {
         for n in LANES {
@@ -256,7 +257,7 @@ fn bitcasts() {
 
 #[test]
 fn lanes() {
-    let mut rng = Rng(23);
+    let mut rng = Rng::new(23);
     let all = [INTS.as_slice(), &FLOATS, &[Lane::I1]].concat();
     each_ty(&all, |ty| {
         let one = Ty::scalar(ty.lane);
@@ -272,7 +273,7 @@ fn lanes() {
 
 #[test]
 fn shuffles() {
-    let mut rng = Rng(24);
+    let mut rng = Rng::new(24);
     let all = [INTS.as_slice(), &FLOATS, &[Lane::I1]].concat();
     for &lane in &all {
         for (a, b) in [
@@ -346,7 +347,7 @@ fn patterns(total: u16) -> Vec<Pattern> {
 
 #[test]
 fn operations_under_a_control_register() {
-    let mut rng = Rng(25);
+    let mut rng = Rng::new(25);
     let mut check = |op: FpEnvOp, args: &[Ty], to: Ty| {
         for cr0 in [0u64, 0x4C0, 0x10, 0x20, 0x30, 0x4F0] {
             let mut all = vec![Arg::Const(Ty::I32, vec![cr0])];

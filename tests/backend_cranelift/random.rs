@@ -5,8 +5,9 @@ use visa_jit::ssa::{
     BinOp, Block, BlockCall, Conv, FCond, Function, ICond, Lane, Op, Term, Ty, UnOp, Value, verify,
 };
 
-use crate::cases::{FLOATS, INTS, Rng, payload, same};
+use crate::cases::{FLOATS, INTS, RandomLane, payload, same};
 use crate::rig::{NONE, Rig, SPEED, install, install_base};
+use visa_test_common::Rng;
 
 struct Gen<'a> {
     f: Function,
@@ -339,7 +340,7 @@ fn random_function(rng: &mut Rng) -> (Function, Vec<Ty>) {
 fn random_functions() {
     let count = std::env::var("VISA_RANDOM").map_or(60, |n| n.parse().unwrap());
     for seed in 1..=count {
-        let mut rng = Rng(seed * 0x9E37_79B9);
+        let mut rng = Rng::new(seed * 0x9E37_79B9);
         let (f, results) = random_function(&mut rng);
         crate::generator::compiles_elsewhere(&f);
         for code in [install(&f, &NONE), install(&f, &SPEED), install_base(&f)] {

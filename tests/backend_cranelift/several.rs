@@ -7,8 +7,9 @@ use visa_jit::ssa::{
     AccessKind, BinOp, Function, Lane, MemAccess, Op, Site, Space, Term, Ty, Value, verify,
 };
 
-use crate::cases::{Rng, payload};
+use crate::cases::payload;
 use crate::rig::{Guarded, Rig, SPEED, install, install_base};
+use visa_test_common::Rng;
 
 const INDEX: u32 = 3;
 const MASKS: u32 = 0;
@@ -214,14 +215,14 @@ impl<'r> Block<'r> {
 
 /// Payloads for the code and for the evaluator, which has device memory elsewhere.
 fn payloads(rng: &mut Rng, space: Space, size: usize, base: u64) -> [Vec<u8>; 2] {
-    let mut native: Vec<u8> = (0..2048).map(|_| rng.next() as u8).collect();
+    let mut native: Vec<u8> = (0..2048).map(|_| rng.bits() as u8).collect();
     if rng.below(2) == 0 {
         native[..4].fill(0xFF);
     }
     let mut model = native.clone();
     let near = rng.below(4) != 0;
     let offset = |rng: &mut Rng| match rng.below(if near { 40 } else { 5 }) {
-        0 => rng.next(),
+        0 => rng.bits(),
         1 => 0u64.wrapping_sub(4 * rng.below(20) as u64),
         2 => (size as u64).wrapping_sub(4 * rng.below(300) as u64),
         3 => rng.below(size + 4) as u64,
@@ -303,7 +304,7 @@ fn check(f: &Function, space: Space, options: &CodegenOptions, base: bool, rng: 
 fn several_accesses() {
     let seeds = std::env::var("SEEDS").ok().and_then(|n| n.parse().ok());
     for seed in 0..seeds.unwrap_or(60) {
-        let mut rng = Rng(0x9E37_79B9 + seed);
+        let mut rng = Rng::new(0x9E37_79B9 + seed);
         let (mut f, space) = Block::new(&mut rng).finish();
         assert!(visa_jit::passes::run_pass(&mut f, "dce"));
         assert!(visa_jit::passes::run_pass(&mut f, "shape"));

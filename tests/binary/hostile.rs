@@ -5,23 +5,7 @@ use std::time::{Duration, Instant};
 use visa_jit::front::binary::{self, BinaryError, Fault};
 use visa_jit::front::text;
 use visa_jit::isa::{Platform, Versions};
-
-/// SplitMix64: the same cases on every machine.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        (self.next() % n.max(1) as u64) as usize
-    }
-}
+use visa_test_common::Rng;
 
 /// Some files, as they are.
 fn files() -> Vec<Vec<u8>> {
@@ -87,7 +71,7 @@ fn files_that_end_early_are_refused() {
 #[test]
 fn damaged_files_are_survived() {
     let files = files();
-    let mut random = Random(7);
+    let mut random = Rng::new(7);
     let (mut read, mut cases) = (0, 0);
     for _ in 0..3000 {
         let mut bytes = files[random.below(files.len())].clone();
@@ -95,9 +79,9 @@ fn damaged_files_are_survived() {
             let at = random.below(bytes.len());
             match random.below(5) {
                 0 => bytes[at] ^= 1 << random.below(8),
-                1 => bytes[at] = random.next() as u8,
+                1 => bytes[at] = random.bits() as u8,
                 2 => drop(bytes.remove(at)),
-                3 => bytes.insert(at, random.next() as u8),
+                3 => bytes.insert(at, random.bits() as u8),
                 // A number of 32 bits that is large.
                 _ => bytes.iter_mut().skip(at).take(4).for_each(|b| *b = 0xFF),
             }

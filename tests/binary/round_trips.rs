@@ -1,6 +1,6 @@
 //! Text to bytes and back.
 
-use super::program::program;
+use crate::program::program;
 use std::path::{Path, PathBuf};
 use visa_jit::container::{Zebin, ZebinKernel};
 use visa_jit::front::binary::{self, Fault};

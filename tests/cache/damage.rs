@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use visa_jit::Origin;
 use visa_jit::artifact::{Artifact, Defect, EntryKind, Key, Store, open, open_manifest, seal};
 
-use crate::rig::{Rig, Tally, run, store_of};
+use super::rig::{Rig, Tally, run, store_of};
 
 /// Where the digest of an entry is.
 const DIGEST: usize = 40;
@@ -287,7 +287,7 @@ fn entries_hold_what_was_compiled() {
     let artifact: Artifact = open(&victim.bytes, &victim.key).unwrap();
     assert_eq!(seal(&victim.key, &artifact).unwrap(), victim.bytes);
     let engine = victim.rig.engine();
-    let program = crate::rig::text(&engine, 1);
+    let program = super::rig::text(&engine, 1);
     let policy = visa_jit::backend::OobPolicy::default();
     let cached = program.kernels()[0].code(policy).unwrap();
     assert_eq!(cached.object().code, artifact.code);

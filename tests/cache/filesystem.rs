@@ -9,7 +9,7 @@ use std::process::Command;
 use visa_jit::Origin;
 use visa_jit::artifact::EntryKind;
 
-use crate::rig::{Rig, run, store_of};
+use super::rig::{Rig, run, store_of};
 
 /// An unprivileged user, for tests that run as one whom permissions do not stop.
 const NOBODY: u32 = 65534;
@@ -131,7 +131,7 @@ fn a_cache_that_cannot_be_made_is_done_without() {
 /// `run` of the command with this cache, after some shell text; returns what it says about the cache.
 fn saxpy(before: &str, rig: &Rig) -> String {
     let zebin = concat!(
-        env!("CARGO_MANIFEST_DIR"),
+        concat!(env!("CARGO_MANIFEST_DIR"), "/.."),
         "/tests/kernels/bin/skl/saxpy.zebin"
     );
     let program = rig.parent().join("program");

@@ -11,7 +11,7 @@ use std::time::Duration;
 use visa_jit::artifact::EntryKind;
 use visa_jit::{DiskCache, Origin};
 
-use crate::rig::{Rig, engine, run};
+use super::rig::{Rig, engine, run};
 
 const JOB: &str = "VISA_JIT_TEST_JOB";
 const DIR: &str = "VISA_JIT_TEST_DIR";
@@ -21,7 +21,7 @@ fn start(rig: &Rig, job: &str) -> Child {
     Command::new(env::current_exe().unwrap())
         .args([
             "--exact",
-            "processes::child",
+            "cache::processes::child",
             "--nocapture",
             "--test-threads=1",
         ])

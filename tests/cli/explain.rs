@@ -48,7 +48,8 @@ fn shapes_of_addresses_and_why() {
     assert!(tiled.says("split", "what", "cut at 2 barriers"));
     let long = Explained::of_launch("atomics", "atomics_own_long", &[]);
     assert!(long.count("strided", "lanes", "tested") > 10);
-    assert!(long.says("accesses", "why", "chosen by a mask"));
+    let chosen = Explained::of_launch("convert", "convert_long_float", &[]);
+    assert!(chosen.says("accesses", "why", "chosen by a mask"));
     // Without a launch, the layout of local ids is for the code to find out.
     let general = Explained::new("gather", "gather", &[]);
     assert!(general.says("accesses", "why", "once a thread, finds local ids in rows"));

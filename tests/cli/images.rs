@@ -6,7 +6,10 @@ use super::*;
 fn archive(dir: &TempDir) -> String {
     let mut bytes = b"!<arch>\n".to_vec();
     for (name, device) in [("64.9.0.9", "skl"), ("64.12.60.7", "pvc")] {
-        let zebin = fs::read(format!("tests/kernels/bin/{device}/saxpy.zebin")).unwrap();
+        let zebin = fs::read(repository(format!(
+            "tests/kernels/bin/{device}/saxpy.zebin"
+        )))
+        .unwrap();
         let (name, size) = (format!("{name}/"), zebin.len());
         bytes.extend(format!("{name:<16}{:<12}{:<6}{:<6}{:<8}{size:<10}`\n", 0, 0, 0, 644).bytes());
         bytes.extend(&zebin);

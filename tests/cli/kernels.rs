@@ -67,7 +67,7 @@ fn assertions_of_the_old_compiler_are_refused() {
 #[test]
 fn an_unknown_device_needs_the_option() {
     let dir = tempfile::tempdir().unwrap();
-    let mut bytes = fs::read("tests/kernels/bin/bmg-26/empty.zebin").unwrap();
+    let mut bytes = fs::read(repository("tests/kernels/bin/bmg-26/empty.zebin")).unwrap();
     // The note of type 2, which holds the number of bmg's core family.
     let note = [
         &b"\x08\0\0\0\x04\0\0\0\x02\0\0\0IntelGT\0"[..],

@@ -137,7 +137,7 @@ fn a_kernel_that_never_ends_is_stopped() {
 fn a_program_compiles() {
     use std::os::unix::fs::PermissionsExt;
     let dir = tempfile::tempdir().unwrap();
-    let root = env!("CARGO_MANIFEST_DIR");
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
     let path = |name: &str| dir.path().join(name);
     let script = format!(
         "#!/bin/sh\n[ \"$1 $4\" = \"compile saxpy.cl\" ] && [ -f saxpy.cl ] || exit 3\n\

@@ -1,6 +1,6 @@
 //! Files of versions that are not known, and the option that has them read.
 
-use super::{SAXPY, SAXPY_ARGS, SAXPY_RESULT, ok, visa_jit};
+use super::{SAXPY, SAXPY_ARGS, SAXPY_RESULT, ok, repository, visa_jit};
 use std::fs;
 use tempfile::TempDir;
 
@@ -70,7 +70,7 @@ fn text() {
 #[test]
 fn sections_of_a_zebin() {
     let dir = TempDir::new().unwrap();
-    let zebin = fs::read(SAXPY).unwrap();
+    let zebin = fs::read(repository(SAXPY)).unwrap();
     let file = rewritten(&dir, "new.zebin", &zebin, ".version 4.1", ".version 9.9");
     let args = [&["run", &file][..], &SAXPY_ARGS, &["--print", "0=f32:8"]].concat();
     let told = [
@@ -84,7 +84,7 @@ fn sections_of_a_zebin() {
 #[test]
 fn information_of_a_zebin() {
     let dir = TempDir::new().unwrap();
-    let zebin = fs::read(SAXPY).unwrap();
+    let zebin = fs::read(repository(SAXPY)).unwrap();
     let file = rewritten(&dir, "new.zebin", &zebin, "'1.20'", "'2.20'");
     let args = [&["run", &file][..], &SAXPY_ARGS, &["--print", "0=f32:8"]].concat();
     let told = [".ze_info of version 2.20 is not known", "versions 1.x"];

@@ -6,7 +6,7 @@ use visa_jit::isa::Platform;
 use visa_jit::{Engine, Error, Launch, Program};
 use visa_runtime::{LaunchError, LaunchStatus};
 
-use super::{Data, INTS, Random, Shape, bits, engines, expected, fill, same, size, width};
+use super::{Data, INTS, Rng, Shape, bits, engines, expected, fill, same, size, width};
 
 /// Owords of a thread's A, B and C in a turn of the loop, and of its D.
 const IN: usize = 8 + 16 + 16;
@@ -140,7 +140,7 @@ struct Turn {
 }
 
 impl Turn {
-    fn new(r: &mut Random, s: &Shape) -> Turn {
+    fn new(r: &mut Rng, s: &Shape) -> Turn {
         let int = width(s.precisions[0]) <= 8;
         let c = if int { "ud" } else { s.src0.unwrap_or("ud") };
         let a = fill(r, 64, s.precisions[1]);
@@ -175,7 +175,7 @@ impl Turn {
 }
 
 /// Turns of a group's pairs.
-fn turns(r: &mut Random, s: &Shape, pairs: usize) -> Vec<Vec<Turn>> {
+fn turns(r: &mut Rng, s: &Shape, pairs: usize) -> Vec<Vec<Turn>> {
     let turns = |k: usize| (0..=k).map(|_| ()).collect::<Vec<()>>();
     (0..pairs)
         .map(|k| turns(k).iter().map(|()| Turn::new(r, s)).collect())
@@ -187,7 +187,7 @@ fn check(
     s: &Shape,
     (pairs, groups): (usize, usize),
     around: Around,
-    r: &mut Random,
+    r: &mut Rng,
 ) {
     let all: Vec<_> = (0..groups).map(|_| turns(r, s, pairs)).collect();
     let mut input = vec![0u32; 4 * IN * PAIRS * 2 * pairs * groups];
@@ -262,14 +262,14 @@ fn programs(s: &Shape, text: &str) -> Vec<(Engine, Program)> {
     programs.collect()
 }
 
-fn run(s: &Shape, pairs: usize, around: Around, r: &mut Random) {
+fn run(s: &Shape, pairs: usize, around: Around, r: &mut Rng) {
     let programs = programs(s, &looping(s, 2 * pairs, around));
     check(&programs, s, (pairs, 3), around, r);
 }
 
 #[test]
 fn every_precision() {
-    let mut r = Random(0x0bad_cafe_1234_5671);
+    let mut r = Rng::new(0x0bad_cafe_1234_5671);
     for (i, (p1, ..)) in INTS.into_iter().enumerate() {
         for (j, (p2, ..)) in INTS
             .into_iter()
@@ -295,7 +295,7 @@ fn every_precision() {
 /// Odd numbers of registers too, and no register at all for the second thread.
 #[test]
 fn every_repeat_count() {
-    let mut r = Random(0x1357_9bdf_0246_8ace);
+    let mut r = Rng::new(0x1357_9bdf_0246_8ace);
     for repeat in 1..=8 {
         run(
             &shape(["s8", "u4"], repeat, "d"),
@@ -315,7 +315,7 @@ fn every_repeat_count() {
 /// Pairs that go round a loop more often than others, which wait at a barrier; every turn has other matrices.
 #[test]
 fn pairs_go_their_own_ways() {
-    let mut r = Random(0x7777_1111_3333_9999);
+    let mut r = Rng::new(0x7777_1111_3333_9999);
     for around in [Around::Nothing, Around::Branch, Around::Call, Around::Parts] {
         for (p, dst) in [("s8", "d"), ("hf", "f")] {
             run(&shape([p, p], 2, dst), PAIRS, around, &mut r);
@@ -405,7 +405,7 @@ fn libraries_run_it() {
     assert!(compiled.status.success(), "{compiled:?}");
     let engine = Engine::new().unwrap();
     let program = Program::open_library(&engine, &library).unwrap();
-    let mut r = Random(0x2468_ace0_1357_9bdf);
+    let mut r = Rng::new(0x2468_ace0_1357_9bdf);
     check(
         &[(engine, program)],
         &s,

@@ -2,7 +2,7 @@
 
 use super::kernel::{Scalar, Shape};
 use super::machine::{Case, Space};
-use super::rng::Rng;
+use visa_test_common::Rng;
 
 /// Masks that every shape sees; the rest is random.
 const MASKS: [u32; 6] = [u32::MAX, 0, 1, 0x8000_8080, 0x5555_5555, 0xfffe_fefe];
@@ -35,21 +35,24 @@ fn place(rng: &mut Rng, shape: &Shape, size: u64, kind: u32) -> u64 {
     };
     match kind {
         // Inside.
-        0 => u64::from(rng.below((last + 1) as u32)),
+        0 => u64::from(rng.word_below((last + 1) as u32)),
         // The last one.
         1 => last,
         // Straddling the end.
-        2 => last + 1 + u64::from(rng.below(w.min(size).max(1) as u32)),
+        2 => last + 1 + u64::from(rng.word_below(w.min(size).max(1) as u32)),
         // Just past it.
-        3 => size + u64::from(rng.below(4)),
+        3 => size + u64::from(rng.word_below(4)),
         // Far, also where some widths wrap round to the start.
-        4 => far[rng.below(far.len() as u32) as usize] + u64::from(rng.below((last + 1) as u32)),
+        4 => {
+            far[rng.word_below(far.len() as u32) as usize]
+                + u64::from(rng.word_below((last + 1) as u32))
+        }
         // Straddling the start.
-        5 => u64::from(rng.below(w as u32 + 1)).wrapping_neg(),
+        5 => u64::from(rng.word_below(w as u32 + 1)).wrapping_neg(),
         // Before it.
-        6 => u64::from(rng.below(4096) + 1).wrapping_neg(),
+        6 => u64::from(rng.word_below(4096) + 1).wrapping_neg(),
         // Anything.
-        _ => rng.next_u64(),
+        _ => rng.bits(),
     }
 }
 
@@ -62,30 +65,31 @@ pub fn case(rng: &mut Rng, shape: &Shape, size: u64, base: u64, n: usize) -> Cas
     // The same for all lanes, one odd lane, all different.
     let style = n % 4;
     let common = (n / 4 % 8) as u32;
-    let odd = rng.below(lanes as u32) as usize;
+    let odd = rng.word_below(lanes as u32) as usize;
     let mut places: Vec<u64> = (0..lanes)
         .map(|i| {
             let kind = match style {
                 0 => common,
                 1 if i == odd => common,
                 1 => 0,
-                _ => rng.below(8),
+                _ => rng.word_below(8),
             };
             place(rng, shape, size, kind)
         })
         .collect();
     if style == 3 {
         // Consecutive accesses around the end.
-        let start =
-            (size.wrapping_sub(r.bytes * u64::from(rng.below(lanes as u32 + 2)))) / r.unit * r.unit;
+        let start = (size.wrapping_sub(r.bytes * u64::from(rng.word_below(lanes as u32 + 2))))
+            / r.unit
+            * r.unit;
         for (i, p) in places.iter_mut().enumerate() {
             *p = start.wrapping_add(r.bytes * i as u64);
         }
     }
     if let Some(stride) = shape.even {
         // The first lane somewhere, or any lane at the edge.
-        let lane = i64::from(rng.below(lanes as u32));
-        let kind = [1, 2, 3, 5][rng.below(4) as usize];
+        let lane = i64::from(rng.word_below(lanes as u32));
+        let kind = [1, 2, 3, 5][rng.word_below(4) as usize];
         let edge = place(rng, shape, size, kind);
         let start = match style {
             0 | 2 => places[0],
@@ -100,8 +104,8 @@ pub fn case(rng: &mut Rng, shape: &Shape, size: u64, base: u64, n: usize) -> Cas
     let scalar_bits = if shape.space == Space::Flat { 64 } else { 32 };
     let scalar = match r.scalar {
         Scalar::None => 0,
-        _ if rng.below(3) == 0 => 0,
-        _ => rng.next_u64() >> ((64 - scalar_bits) / r.unit * r.unit),
+        _ if rng.word_below(3) == 0 => 0,
+        _ => rng.bits() >> ((64 - scalar_bits) / r.unit * r.unit),
     };
     let step = r.unit * r.align;
     let unit = |p: u64| -> u64 {
@@ -118,8 +122,8 @@ pub fn case(rng: &mut Rng, shape: &Shape, size: u64, base: u64, n: usize) -> Cas
         }
     };
     let tag = |rng: &mut Rng, v: u64| {
-        if shape.space == Space::Flat && rng.below(8) == 0 {
-            v & 0x0000_ffff_ffff_ffff | u64::from(rng.next_u32() >> 16) << 48
+        if shape.space == Space::Flat && rng.word_below(8) == 0 {
+            v & 0x0000_ffff_ffff_ffff | u64::from(rng.word() >> 16) << 48
         } else {
             v
         }
@@ -128,7 +132,7 @@ pub fn case(rng: &mut Rng, shape: &Shape, size: u64, base: u64, n: usize) -> Cas
         mask: if n < 2 * MASKS.len() {
             MASKS[n / 2]
         } else {
-            rng.next_u32()
+            rng.word()
         },
         ..Case::default()
     };
@@ -145,7 +149,7 @@ pub fn case(rng: &mut Rng, shape: &Shape, size: u64, base: u64, n: usize) -> Cas
             let narrow = shape.space == Space::Flat && shape.offset_bytes == 4;
             out.scalar = if narrow {
                 {
-                    let below = 4 * u64::from(rng.below(4));
+                    let below = 4 * u64::from(rng.word_below(4));
                     tag(rng, base.wrapping_sub(below))
                 }
             } else {

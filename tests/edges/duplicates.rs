@@ -5,7 +5,7 @@ use visa_jit::isa::Platform;
 use visa_jit::{Engine, Launch};
 
 use super::rig::options;
-use super::rng::Rng;
+use visa_test_common::Rng;
 
 /// A store: text, device, bytes of an element, components, bytes from one of a lane's components to the next in the register,
 /// bytes of a lane in the register, and bytes that one unit of an offset stands for.
@@ -217,10 +217,10 @@ fn one_of_the_lanes_at_an_address_wins() {
             // Few places, each for several lanes; records do not overlap.
             let record = (s.element * s.components) as u32;
             let count = [1, 2, 3, 8][n % 4];
-            let first = rng.below(8);
+            let first = rng.word_below(8);
             let at = |k: u32| (first + k) * record.div_ceil(s.unit);
-            let places: Vec<u32> = (0..16).map(|_| at(rng.below(count))).collect();
-            let mask = [0xffff, rng.next_u32() & 0xffff][n / 4 % 2];
+            let places: Vec<u32> = (0..16).map(|_| at(rng.word_below(count))).collect();
+            let mask = [0xffff, rng.word() & 0xffff][n / 4 % 2];
             let (data, before) = (rng.bytes(DATA), rng.bytes(TARGET));
             let mut input: Vec<u8> = places.iter().flat_map(|p| p.to_le_bytes()).collect();
             input.extend(mask.to_le_bytes());

@@ -9,7 +9,7 @@ use visa_runtime::{
 };
 
 use super::rig::options;
-use super::rng::Rng;
+use visa_test_common::Rng;
 
 /// What a message does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -388,14 +388,14 @@ struct Case {
 /// A coordinate along an axis of a given number of texels.
 fn coordinate(rng: &mut Rng, size: u32, kind: u32) -> u32 {
     match kind {
-        0..=3 => rng.below(size.max(1)),
+        0..=3 => rng.word_below(size.max(1)),
         4 => size.wrapping_sub(1),
         5 => size,
-        6 => size + 1 + rng.below(8),
-        7 => [1 << 12, 1 << 20, 1 << 30, 0x7fff_ffff][rng.below(4) as usize],
-        8 => (1 + rng.below(4)).wrapping_neg(),
+        6 => size + 1 + rng.word_below(8),
+        7 => [1 << 12, 1 << 20, 1 << 30, 0x7fff_ffff][rng.word_below(4) as usize],
+        8 => (1 + rng.word_below(4)).wrapping_neg(),
         9 => 0x8000_0000,
-        _ => rng.next_u32(),
+        _ => rng.word(),
     }
 }
 
@@ -408,9 +408,9 @@ fn case(rng: &mut Rng, shape: &ImageShape, lanes: u32, action: Action, n: u32) -
             // All inside but for one axis, or any.
             let kind = match n % 3 {
                 0 => n / 3 % 11,
-                _ => rng.below(11),
+                _ => rng.word_below(11),
             };
-            let odd = rng.below(3) as usize == k || n.is_multiple_of(5);
+            let odd = rng.word_below(3) as usize == k || n.is_multiple_of(5);
             *to = coordinate(rng, shape.extent[k], if odd { kind } else { 0 });
         }
         // Of lanes that write one texel, any may win.
@@ -422,14 +422,14 @@ fn case(rng: &mut Rng, shape: &ImageShape, lanes: u32, action: Action, n: u32) -
     // References about as large as normalised texels.
     let mut operand = || match action.compares() {
         true => rng.float(-0.1, 1.1).to_bits(),
-        false => rng.next_u32(),
+        false => rng.word(),
     };
     let operands = (0..16).map(|_| operand()).collect();
     Case {
         mask: if lanes == 8 {
             n & 0xff
         } else {
-            rng.next_u32() & 0xffff
+            rng.word() & 0xffff
         },
         at,
         operands,

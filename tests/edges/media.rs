@@ -8,7 +8,7 @@ use visa_runtime::{DeviceMemory, ImageFormat, ImageKind, ImageShape, LaunchStatu
 
 use super::images::flush;
 use super::rig::options;
-use super::rng::Rng;
+use visa_test_common::Rng;
 
 /// Messages of this file.
 pub const OPCODES: [&str; 4] = ["media_ld", "media_st", "raw_send", "raw_sends"];
@@ -104,10 +104,10 @@ fn place(rng: &mut Rng, block: u32, size: u32, n: u32) -> i32 {
         1 => size - block,
         2 => size - 1,
         3 => size,
-        4 => -(rng.below(block as u32 + 1) as i32),
-        5 => rng.below(size.unsigned_abs() + 1) as i32,
-        6 => [i32::MIN, i32::MAX - 300, -4096, 4096][rng.below(4) as usize],
-        _ => size - block + 1 + rng.below(block as u32) as i32,
+        4 => -(rng.word_below(block as u32 + 1) as i32),
+        5 => rng.word_below(size.unsigned_abs() + 1) as i32,
+        6 => [i32::MIN, i32::MAX - 300, -4096, 4096][rng.word_below(4) as usize],
+        _ => size - block + 1 + rng.word_below(block as u32) as i32,
     }
 }
 
@@ -196,7 +196,7 @@ fn media_blocks() {
                         place(&mut rng, block.0, width, n),
                         place(&mut rng, block.1, extent[1], n / 8),
                     ];
-                    let mask = [0xff, 0, 0x80, rng.next_u32() & 0xff][n as usize % 4];
+                    let mask = [0xff, 0, 0x80, rng.word() & 0xff][n as usize % 4];
                     let data = rng.bytes(DATA);
                     let mut want = Model {
                         memory: before.clone(),

@@ -10,7 +10,7 @@ use visa_runtime::{Buffer, DeviceMemory, LaunchStatus};
 use super::cases::case;
 use super::kernel::{DATA_AT, SCRATCH_BYTES, SLM_BYTES, Shape};
 use super::machine::{Case, Fault, Machine, Space};
-use super::rng::Rng;
+use visa_test_common::Rng;
 
 /// Sizes of surfaces.
 pub const SIZES: [u64; 8] = [0, 1, 3, 4, 63, 64, 4095, 4096];
@@ -287,7 +287,7 @@ impl Rig {
         };
         let (size, base) = (bench.target.len(), bench.target.address());
         // Which cases a policy sees differs, so that they do not all test the same ones.
-        let first = self.rng.below(1000) as usize * usize::from(cases < 12);
+        let first = self.rng.word_below(1000) as usize * usize::from(cases < 12);
         for n in 0..cases {
             let mut case = case(&mut self.rng, shape, size, base, first + n);
             if effort.all_masks {
@@ -300,7 +300,7 @@ impl Rig {
             }
             if let Some(adjust) = &shape.adjust {
                 let machine = bench.machine(&case);
-                adjust(&mut case, &machine, self.rng.next_u64());
+                adjust(&mut case, &machine, self.rng.bits());
             }
             self.tally.cases += 1;
             self.tally.faults += bench

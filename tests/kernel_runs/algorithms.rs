@@ -2,11 +2,11 @@
 
 use crate::reference::fractal::{self, View};
 use crate::reference::options::{self, Market};
-use crate::reference::rng::Rng;
 use crate::reference::sort::sorted;
 use crate::reference::{gather, linear, nbody, sha256, sort, stencil};
 use crate::support::{LARGE, SIZES, SWEEP, Target};
 use visa_jit::Launch;
+use visa_test_common::Rng;
 
 on_devices!(saxpy_kernels, "saxpy", run_saxpy);
 
@@ -67,7 +67,7 @@ fn run_gather(t: &Target) {
     for size in SIZES.into_iter().chain([SWEEP, LARGE]) {
         let n = size.0 as usize;
         for entries in [1usize, 301] {
-            let index: Vec<u32> = (0..n).map(|_| rng.below(entries as u32)).collect();
+            let index: Vec<u32> = (0..n).map(|_| rng.word_below(entries as u32)).collect();
             let table = rng.floats(entries, -1e6, 1e6);
             t.job("gather", size)
                 .output::<f32>(n)
@@ -86,7 +86,7 @@ fn run_gather(t: &Target) {
                 .check(|r| {
                     r.exact(0, &gather::gather_odd_masked(&before, &table, &index));
                 });
-            let wide: Vec<u64> = (0..entries).map(|_| rng.next_u64()).collect();
+            let wide: Vec<u64> = (0..entries).map(|_| rng.bits()).collect();
             t.job("gather_wide", size)
                 .output::<u64>(n)
                 .input(&wide)
@@ -95,7 +95,7 @@ fn run_gather(t: &Target) {
                     r.exact(0, &gather::gather(&wide, &index));
                 });
             let narrow8 = rng.bytes(entries);
-            let narrow16: Vec<u16> = (0..entries).map(|_| rng.next_u32() as u16).collect();
+            let narrow16: Vec<u16> = (0..entries).map(|_| rng.word() as u16).collect();
             t.job("gather_narrow", size)
                 .output::<u8>(n)
                 .output::<u16>(n)
@@ -149,11 +149,11 @@ fn run_kept(t: &Target) {
         // Blocks of lanes that all stay, that all go, and mixed ones.
         let keep: Vec<u32> = (0..n)
             .map(|i| match i / 64 % 3 {
-                0 => rng.below(2) * 7,
+                0 => rng.word_below(2) * 7,
                 blocks => blocks as u32 - 1,
             })
             .collect();
-        let index: Vec<u32> = (0..n).map(|_| rng.below(301)).collect();
+        let index: Vec<u32> = (0..n).map(|_| rng.word_below(301)).collect();
         let (table, before) = (rng.floats(301, -1e6, 1e6), rng.floats(n, -1.0, 1.0));
         t.job("gather_kept", size)
             .in_out(&before)
@@ -247,7 +247,7 @@ fn run_gemm_tile(t: &Target) {
                 r.exact(0, &linear::gemm_bf16(&a, &b, n, k));
             });
         let mut bytes =
-            |len: usize| -> Vec<i8> { (0..len).map(|_| rng.below(256) as i8).collect() };
+            |len: usize| -> Vec<i8> { (0..len).map(|_| rng.word_below(256) as i8).collect() };
         let (a, b) = (bytes(m * k), bytes(k * n));
         t.job_3d("gemm_int8", global, [16, 1, 1])
             .output::<i32>(m * n)
@@ -330,7 +330,9 @@ fn run_stencil(t: &Target) {
         let over = [width.next_multiple_of(lx), height.next_multiple_of(ly)];
         for [gx, gy] in [[width, height], over] {
             let all = width == 100 && gx == over[0];
-            let ints: Vec<i32> = (0..size).map(|_| rng.below(2000) as i32 - 1000).collect();
+            let ints: Vec<i32> = (0..size)
+                .map(|_| rng.word_below(2000) as i32 - 1000)
+                .collect();
             let job = |name| t.job_3d(name, [gx, gy, 1], [lx, ly, 1]);
             let mean = job("stencil_mean")
                 .output::<i32>(size)
@@ -473,7 +475,7 @@ fn run_sha256(t: &Target) {
         let messages: Vec<u32> = (0..n)
             .flat_map(|_| {
                 // Any length that pads to a given number of blocks.
-                let length = 64 * (blocks - 1) + rng.below(56);
+                let length = 64 * (blocks - 1) + rng.word_below(56);
                 sha256::pad(&rng.bytes(length as usize))
             })
             .collect();

@@ -7,7 +7,7 @@ use visa_runtime::{Comparison, ImageKind, ImageShape, SamplerState};
 
 use super::images::{close, spots, states};
 use crate::reference::image::Picture;
-use crate::reference::rng::Rng;
+use visa_test_common::Rng;
 
 const LANES: usize = 16;
 
@@ -50,7 +50,7 @@ fn numbers(picture: &Picture, at: &[[f32; 3]], state: SamplerState, rng: &mut Rn
         ..state
     };
     at.iter()
-        .map(|a| match rng.below(3) {
+        .map(|a| match rng.word_below(3) {
             0 => rng.float(-4.0, 4.0),
             1 => rng.float(0.0, 1.0),
             _ => picture.sample(nearest, a.map(f64::from))[0] as f32,

@@ -1,6 +1,6 @@
 //! The vendor's expansions of integer division and remainder rest on approximate reciprocals and switches of the
 //! rounding mode; they have to be exact all the same: on all pairs of edge values, and on ten million random pairs of
-//! each type on each device (`cargo test --test kernels -- --ignored --nocapture divisions`).
+//! each type on each device (`cargo test --test engine divisions -- --ignored --nocapture`).
 
 use std::time::Instant;
 
@@ -9,7 +9,7 @@ use visa_runtime::Element;
 
 use crate::reference::divide::divide;
 use crate::reference::integer::Integer;
-use crate::reference::rng::Rng;
+use visa_test_common::Rng;
 
 /// Random pairs of each type.
 const PAIRS: usize = 10_000_000;
@@ -39,14 +39,14 @@ fn edges<T: Integer>() -> Vec<T> {
 
 /// Any bits, or bits of any length: quotients of all sizes.
 fn number<T: Integer>(rng: &mut Rng) -> T {
-    let bits = i128::from(rng.next_u64());
-    let length = rng.next_u32() % (2 * T::BITS);
+    let bits = i128::from(rng.bits());
+    let length = rng.word() % (2 * T::BITS);
     let bits = if length < T::BITS {
         bits & ((1 << length) - 1)
     } else {
         bits
     };
-    T::wrap(if rng.next_u64() & 1 == 0 { bits } else { -bits })
+    T::wrap(if rng.bits() & 1 == 0 { bits } else { -bits })
 }
 
 /// Divides on the device's code; the number of results that are wrong.
@@ -114,7 +114,7 @@ fn divisions_are_exact() {
     for device in ["skl", "tgllp", "acm-g10", "pvc"] {
         let path = format!(
             "{}/tests/kernels/bin/{device}/divide.zebin",
-            env!("CARGO_MANIFEST_DIR")
+            concat!(env!("CARGO_MANIFEST_DIR"), "/..")
         );
         let engine = Engine::new().expect("engine");
         let bytes = std::fs::read(&path).expect("checked-in zebin");

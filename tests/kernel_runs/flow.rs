@@ -1,13 +1,13 @@
 //! Control flow, private memory, contiguous copies and program-scope state, on every device, against the references.
 
-use crate::reference::rng::Rng;
 use crate::reference::{call, copy, loops, private, sort, state, switch};
 use crate::support::{SIZES, SWEEP, Target};
 use visa_jit::Launch;
+use visa_test_common::Rng;
 
 fn ints(rng: &mut Rng, count: usize, bound: u32) -> Vec<i32> {
     (0..count)
-        .map(|_| rng.below(2 * bound) as i32 - bound as i32)
+        .map(|_| rng.word_below(2 * bound) as i32 - bound as i32)
         .collect()
 }
 
@@ -18,7 +18,13 @@ fn run_loops(t: &Target) {
     for size in SIZES.into_iter().chain([SWEEP]) {
         let n = size.0 as usize;
         let starts: Vec<u32> = (0..n as u32)
-            .map(|i| if i % 5 == 0 { i } else { rng.below(1 << 20) })
+            .map(|i| {
+                if i % 5 == 0 {
+                    i
+                } else {
+                    rng.word_below(1 << 20)
+                }
+            })
             .collect();
         if let Some(r) = t
             .job("collatz", size)
@@ -50,7 +56,7 @@ fn run_loops(t: &Target) {
                 if i % 9 == 0 {
                     0
                 } else {
-                    rng.next_u32() >> rng.below(24)
+                    rng.word() >> rng.word_below(24)
                 }
             })
             .collect();
@@ -59,7 +65,7 @@ fn run_loops(t: &Target) {
                 if i % 7 == 0 {
                     0
                 } else {
-                    rng.next_u32() >> rng.below(24)
+                    rng.word() >> rng.word_below(24)
                 }
             })
             .collect();
@@ -112,7 +118,7 @@ fn run_switch(t: &Target) {
             r.exact(0, &switch::switch_dense(&dense, &values));
         }
         let known = [-1_000_000, -3, 17, 4096, i32::MAX, 0, i32::MIN, 16];
-        let sparse: Vec<i32> = (0..n).map(|_| known[rng.below(8) as usize]).collect();
+        let sparse: Vec<i32> = (0..n).map(|_| known[rng.word_below(8) as usize]).collect();
         if let Some(r) = t
             .job("switch_sparse", size)
             .output::<i32>(n)

@@ -2,9 +2,9 @@
 //! references.
 
 use crate::reference::ndrange::Shape;
-use crate::reference::rng::Rng;
 use crate::reference::{atomics, histogram, ndrange, reduce, scan, subgroup};
 use crate::support::{LARGE, SIZES, SWEEP, Target};
+use visa_test_common::Rng;
 
 /// Whole groups of powers of two.
 const POWERS: [(u32, u32); 7] = [
@@ -25,7 +25,9 @@ fn ints(rng: &mut Rng, count: usize) -> Vec<i32> {
 }
 
 fn small_floats(rng: &mut Rng, count: usize) -> Vec<f32> {
-    (0..count).map(|_| rng.below(201) as f32 - 100.0).collect()
+    (0..count)
+        .map(|_| rng.word_below(201) as f32 - 100.0)
+        .collect()
 }
 
 on_devices!(reduction_kernels, "reduction", run_reduction);
@@ -44,7 +46,7 @@ fn run_reduction(t: &Target) {
             r.exact(0, &reduce::reduce_sum(&floats, local as usize));
         });
         // Few values, so that there are ties.
-        let values: Vec<i32> = (0..n).map(|_| rng.below(40) as i32 - 50).collect();
+        let values: Vec<i32> = (0..n).map(|_| rng.word_below(40) as i32 - 50).collect();
         let (best, value) = reduce::reduce_argmax(&values, local as usize);
         t.job("reduce_argmax", size)
             .output::<u32>(groups)
@@ -100,7 +102,7 @@ fn run_scan(t: &Target) {
                 r.exact(3, &want.largest);
             });
         for bias in [-2i32, 0, 2] {
-            let votes: Vec<i32> = (0..n).map(|_| rng.below(4) as i32 + bias).collect();
+            let votes: Vec<i32> = (0..n).map(|_| rng.word_below(4) as i32 + bias).collect();
             let [any, all, first] = scan::vote_builtin(&votes, group);
             t.job("vote_builtin", size)
                 .output::<i32>(items)
@@ -235,7 +237,7 @@ fn run_subgroup(t: &Target) {
                 r.exact(1, &smallest);
                 r.exact(2, &largest);
             });
-        let longs: Vec<i64> = (0..n).map(|_| rng.next_u64() as i64).collect();
+        let longs: Vec<i64> = (0..n).map(|_| rng.bits() as i64).collect();
         let (sum, largest) = subgroup::subgroup_reduce_long(&longs);
         t.job("subgroup_reduce_long", size)
             .output::<i64>(n)
@@ -262,7 +264,7 @@ fn run_subgroup(t: &Target) {
                 );
             });
         }
-        let wide: Vec<u64> = (0..n).map(|_| rng.next_u64()).collect();
+        let wide: Vec<u64> = (0..n).map(|_| rng.bits()).collect();
         t.job("subgroup_shuffle_wide", size)
             .output::<u64>(n)
             .input(&wide)
@@ -272,7 +274,9 @@ fn run_subgroup(t: &Target) {
                 r.exact(0, &subgroup::subgroup_shuffle_wide(&wide, &index));
             });
         for bias in [0i32, -1, -14, -16] {
-            let votes: Vec<i32> = (0..n).map(|_| 1 + rng.below(16) as i32 + bias).collect();
+            let votes: Vec<i32> = (0..n)
+                .map(|_| 1 + rng.word_below(16) as i32 + bias)
+                .collect();
             let [any, all] = subgroup::subgroup_vote(&votes);
             t.job("subgroup_vote", size)
                 .output::<i32>(n)
@@ -408,8 +412,8 @@ fn run_atomics(t: &Target) {
             .check(|r| {
                 r.exact(0, &atomics::atomics_shared_signed(&cells, &values));
             });
-        let longs: Vec<u64> = (0..n).map(|_| rng.next_u64()).collect();
-        let cells: [u64; 4] = std::array::from_fn(|_| rng.next_u64());
+        let longs: Vec<u64> = (0..n).map(|_| rng.bits()).collect();
+        let cells: [u64; 4] = std::array::from_fn(|_| rng.bits());
         t.job("atomics_shared_long", size)
             .in_out(&cells)
             .input(&longs)

@@ -3,11 +3,11 @@
 use std::fmt::Debug;
 
 use crate::reference::image::{Picture, Texel};
-use crate::reference::rng::Rng;
 use crate::support::Target;
 use visa_runtime::{
     Addressing, Channel, Element, ImageFormat, ImageKind, ImageShape, SamplerState,
 };
+use visa_test_common::Rng;
 
 fn formats() -> Vec<ImageFormat> {
     use Channel::{Float, Int, Snorm, Uint, Unorm};
@@ -47,7 +47,7 @@ fn suffix(format: ImageFormat) -> &'static str {
 
 /// Coordinates on all sides of an image.
 fn around(shape: ImageShape, rng: &mut Rng, count: usize) -> Vec<[i64; 3]> {
-    let mut one = |k: usize| i64::from(rng.below(shape.extents()[k] + 4)) - 2;
+    let mut one = |k: usize| i64::from(rng.word_below(shape.extents()[k] + 4)) - 2;
     (0..count).map(|_| [one(0), one(1), one(2)]).collect()
 }
 
@@ -101,13 +101,13 @@ fn store(t: &Target, rng: &mut Rng, format: ImageFormat) {
         .map(|i| [i64::from(i % 8), i64::from(i / 8), 0])
         .collect();
     at.extend([[-1, 0, 0], [0, -1, 0], [8, 2, 0], [3, 5, 0]]);
-    at.truncate(30 + rng.below(14) as usize);
+    at.truncate(30 + rng.word_below(14) as usize);
     let texels: Vec<Texel> = at
         .iter()
         .map(|_| {
             std::array::from_fn(|_| match format.channel() {
-                Channel::Int => f64::from(rng.next_u32().cast_signed() >> rng.below(32)),
-                Channel::Uint => f64::from(rng.next_u32() >> rng.below(32)),
+                Channel::Int => f64::from(rng.word().cast_signed() >> rng.word_below(32)),
+                Channel::Uint => f64::from(rng.word() >> rng.word_below(32)),
                 _ => f64::from(rng.float(-2.0, 2.0)),
             })
         })
@@ -191,8 +191,8 @@ fn written(t: &Target, kernel: &str, shape: ImageShape, n: usize, rng: &mut Rng)
             .collect(),
     };
     let value = |rng: &mut Rng| match shape.format.channel() {
-        Channel::Uint => f64::from(rng.next_u32()),
-        Channel::Int => f64::from(rng.next_u32().cast_signed()),
+        Channel::Uint => f64::from(rng.word()),
+        Channel::Int => f64::from(rng.word().cast_signed()),
         _ => f64::from(rng.float(-1.0, 1.0)),
     };
     let texels: Vec<Texel> = at
@@ -337,7 +337,7 @@ pub fn spots(picture: &Picture, state: SamplerState, rng: &mut Rng, count: usize
             Addressing::None => (8, 56),
             _ => (-100, 164),
         };
-        let s = (rng.below((high - low) as u32) as i32 + low) as f32 / 64.0;
+        let s = (rng.word_below((high - low) as u32) as i32 + low) as f32 / 64.0;
         match (picture.shape.kind.layer_axis(), state.normalized) {
             (Some(axis), _) if axis as usize == k => (s * extents[k] as f32).round(),
             (_, true) => s,

@@ -1,18 +1,18 @@
 //! Mathematical functions on every device, within the error that OpenCL allows.
 
-use crate::reference::rng::Rng;
 use crate::reference::{half, math, ulp};
 use crate::support::{SIZES, SWEEP, Target, same_half};
+use visa_test_common::Rng;
 
 const FEW: [(u32, u32); 4] = [SIZES[0], SIZES[1], SIZES[3], SWEEP];
 
 /// Numbers between `low` and `high`: whole and half numbers, values near 1 and of all magnitudes.
 fn floats(rng: &mut Rng, count: usize, low: f32, high: f32) -> Vec<f32> {
-    let value = |rng: &mut Rng| match rng.below(4) {
+    let value = |rng: &mut Rng| match rng.word_below(4) {
         0 => rng.float(low, high),
         1 => (rng.float(low.max(-100.0), high.min(100.0)) * 2.0).round() / 2.0,
         2 => 1.0 + rng.float(-0.01, 0.01),
-        _ => f32::from_bits(rng.next_u32()),
+        _ => f32::from_bits(rng.word()),
     };
     (0..count)
         .map(|_| {
@@ -294,12 +294,7 @@ fn run_half(t: &Target) {
         }
         let (x, y): (Vec<u16>, Vec<u16>) = (0..n)
             // Dividends may be anything.
-            .map(|_| {
-                (
-                    rng.next_u32() as u16,
-                    half::from_f32(rng.float(0.01, 100.0)),
-                )
-            })
+            .map(|_| (rng.word() as u16, half::from_f32(rng.float(0.01, 100.0))))
             .unzip();
         let job = t
             .job("half_exact", size)

@@ -1,10 +1,10 @@
 //! What belongs to a whole program: `printf`, `assert`, variables and tables at program scope, pointers of every kind.
 
-use crate::reference::rng::Rng;
 use crate::reference::{pointers, print, tables};
 use crate::support::{SWEEP, Target};
 use visa_jit::{Arg, Launch};
 use visa_runtime::LaunchStatus;
+use visa_test_common::Rng;
 
 on_devices!(printf, "printf", run_printf);
 
@@ -98,14 +98,14 @@ fn run_tables(t: &Target) {
     let mut rng = Rng::new(40);
     for size in [(1, 1), (33, 33), SWEEP] {
         let n = size.0 as usize;
-        let values: Vec<u32> = (0..n).map(|_| rng.next_u32()).collect();
+        let values: Vec<u32> = (0..n).map(|_| rng.word()).collect();
         t.job("table_read", size)
             .output::<u32>(4 * n)
             .input(&values)
             .check(|r| {
                 r.exact(0, &tables::table_read(&values));
             });
-        let steps: Vec<i32> = (0..n).map(|_| rng.next_u32() as i32 & 7).collect();
+        let steps: Vec<i32> = (0..n).map(|_| rng.word() as i32 & 7).collect();
         t.job("table_walk", size)
             .output::<i32>(3 * n)
             .input(&steps)
@@ -114,7 +114,7 @@ fn run_tables(t: &Target) {
             });
     }
     // What one launch writes, the next one reads; each engine runs these once.
-    let values: Vec<u32> = (0..100).map(|_| rng.next_u32()).collect();
+    let values: Vec<u32> = (0..100).map(|_| rng.word()).collect();
     let counted: [(u32, &[u32]); 2] = [(1000, &values), (2000, &values[..37])];
     for (k, (_, values)) in counted.iter().enumerate() {
         t.job("table_count", (values.len() as u32, 16))
@@ -132,7 +132,7 @@ fn run_pointers(t: &Target) {
     let mut rng = Rng::new(41);
     for size in [(1, 1), (33, 33), (61, 20), SWEEP] {
         let (n, local) = (size.0 as usize, size.1 as usize);
-        let values: Vec<i32> = (0..n).map(|_| rng.next_u32() as i32).collect();
+        let values: Vec<i32> = (0..n).map(|_| rng.word() as i32).collect();
         let (out, after) = pointers::generic_both(&values, local);
         t.job("generic_both", size)
             .output::<i32>(2 * n)
@@ -154,7 +154,7 @@ fn run_pointers(t: &Target) {
             .check(|r| {
                 r.exact(2, &bytes).exact(3, &words);
             });
-        let input: Vec<u32> = (0..3 * n).map(|_| rng.next_u32() >> 1).collect();
+        let input: Vec<u32> = (0..3 * n).map(|_| rng.word() >> 1).collect();
         t.job(
             "group_copy_strided",
             (n.next_multiple_of(local) as u32, size.1),
@@ -187,7 +187,7 @@ fn run_pointers(t: &Target) {
 fn chase(t: &Target, rng: &mut Rng) {
     let n = 200;
     let next = rng.permutation(n as u32);
-    let steps: Vec<u32> = (0..n).map(|_| rng.next_u32() % 20).collect();
+    let steps: Vec<u32> = (0..n).map(|_| rng.word() % 20).collect();
     let want = pointers::chase_sum(&next, &steps);
     for (engine, program) in t.engines() {
         let memory = engine.memory();

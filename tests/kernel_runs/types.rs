@@ -2,10 +2,10 @@
 
 use crate::reference::float::{DOUBLE, FLOAT, Format, HALF};
 use crate::reference::integer::Integer;
-use crate::reference::rng::Rng;
 use crate::reference::{arith, bits, convert, divide, linear};
 use crate::support::{SIZES, SWEEP, Same, Target};
 use visa_runtime::Element;
+use visa_test_common::Rng;
 
 /// Edge values first, as many as fit, then random ones of all magnitudes.
 fn integers<T: Integer + Element>(rng: &mut Rng, count: usize) -> Vec<T> {
@@ -30,8 +30,8 @@ fn integers<T: Integer + Element>(rng: &mut Rng, count: usize) -> Vec<T> {
     let value = |i: usize| match edges.get(i) {
         Some(&v) if count > 20 => T::wrap(v),
         _ => {
-            let bits = rng.next_u64();
-            T::wrap(i128::from(bits as i64 >> rng.below(T::BITS)))
+            let bits = rng.bits();
+            T::wrap(i128::from(bits as i64 >> rng.word_below(T::BITS)))
         }
     };
     shuffled(&mut Rng::new(count as u64), (0..count).map(value).collect())
@@ -70,12 +70,12 @@ fn floats(rng: &mut Rng, format: Format, count: usize) -> Vec<u64> {
         if count > 20 && i < 2 * special.len() {
             return special[i / 2] | if i % 2 == 1 { format.sign_bit() } else { 0 };
         }
-        match rng.below(3) {
-            0 => rng.next_u64() & all,
+        match rng.word_below(3) {
+            0 => rng.bits() & all,
             1 => {
                 // Integers and halves of all sizes that the integer types know.
-                let v = rng.next_u64() as i64 >> rng.below(64);
-                let v = v as f64 * if rng.below(2) == 0 { 0.5 } else { 1.0 };
+                let v = rng.bits() as i64 >> rng.word_below(64);
+                let v = v as f64 * if rng.word_below(2) == 0 { 0.5 } else { 1.0 };
                 convert::round_f64(v, format, convert::Rounding::NearestEven)
             }
             _ => convert::round_f64(

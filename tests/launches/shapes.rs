@@ -10,7 +10,7 @@ fn same_everywhere(
     kernel: &str,
     launch: impl Fn(&Engine) -> (Launch, Vec<visa_runtime::Buffer>),
 ) -> Vec<Vec<u8>> {
-    let root = env!("CARGO_MANIFEST_DIR");
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
     let bytes = std::fs::read(format!("{root}/{file}")).unwrap();
     let mut expected: Option<Vec<Vec<u8>>> = None;
     for (name, engine) in engines() {

@@ -194,8 +194,8 @@ pub fn widen(input: &[u64], from: Format, to: Format) -> Vec<u64> {
 #[cfg(test)]
 mod tests {
     use super::super::float::{FLOAT, HALF};
-    use super::super::rng::Rng;
     use super::*;
+    use visa_test_common::Rng;
 
     fn float(bits: u64) -> f32 {
         f32::from_bits(bits as u32)
@@ -205,7 +205,7 @@ mod tests {
     fn nearest_agrees_with_the_host() {
         let mut rng = Rng::new(1);
         for _ in 0..20_000 {
-            let v = rng.next_u64() >> rng.below(64);
+            let v = rng.bits() >> rng.word_below(64);
             let mode = Rounding::NearestEven;
             assert_eq!(float(integer_to_float(v, FLOAT, mode)), v as f32);
             assert_eq!(
@@ -213,7 +213,7 @@ mod tests {
                 v as i64 as f32
             );
             assert_eq!(f64::from_bits(integer_to_float(v, DOUBLE, mode)), v as f64);
-            let d = f64::from_bits(rng.next_u64());
+            let d = f64::from_bits(rng.bits());
             if d.is_nan() {
                 continue;
             }
@@ -226,7 +226,7 @@ mod tests {
                 float_to_integer::<i32>(d.to_bits(), DOUBLE, Rounding::Zero),
                 d as i32
             );
-            let s = f32::from_bits(rng.next_u32());
+            let s = f32::from_bits(rng.word());
             assert_eq!(
                 float_to_integer::<u64>(s.to_bits().into(), FLOAT, Rounding::Zero),
                 s as u64
@@ -242,7 +242,7 @@ mod tests {
     fn directed_modes_enclose_the_value() {
         let mut rng = Rng::new(2);
         for _ in 0..20_000 {
-            let d = rng.double(-1e5, 1e5) * 2f64.powi(rng.below(300) as i32 - 150);
+            let d = rng.double(-1e5, 1e5) * 2f64.powi(rng.word_below(300) as i32 - 150);
             let up = float(round_f64(d, FLOAT, Rounding::Up));
             let down = float(round_f64(d, FLOAT, Rounding::Down));
             let zero = float(round_f64(d, FLOAT, Rounding::Zero));

@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use half::f16;
 use visa_runtime::{Addressing, Channel, Comparison, ImageFormat, ImageShape, SamplerState};
 
-use super::rng::Rng;
+use visa_test_common::Rng;
 
 /// Four channels; integers are exact in a double.
 pub type Texel = [f64; 4];

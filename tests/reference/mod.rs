@@ -33,7 +33,6 @@ pub mod pointers;
 pub mod print;
 pub mod private;
 pub mod reduce;
-pub mod rng;
 pub mod scan;
 pub mod sha256;
 pub mod sort;

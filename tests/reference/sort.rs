@@ -26,8 +26,8 @@ pub fn sorted_slices(data: &[i32], slice: usize) -> Vec<i32> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::rng::Rng;
     use super::*;
+    use visa_test_common::Rng;
 
     #[test]
     fn all_steps_sort() {

@@ -4,34 +4,7 @@
 
 use visa_jit::isa::AtomicOp;
 use visa_jit::ssa::*;
-
-/// xorshift64*.
-pub struct Rng(u64);
-
-impl Rng {
-    pub fn new(seed: u64) -> Rng {
-        Rng(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
-    }
-
-    pub fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-
-    pub fn below(&mut self, n: usize) -> usize {
-        (self.next() >> 33) as usize % n.max(1)
-    }
-
-    fn chance(&mut self, percent: usize) -> bool {
-        self.below(100) < percent
-    }
-
-    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
-        from[self.below(from.len())]
-    }
-}
+use visa_test_common::Rng;
 
 /// Bytes of the frame that functions write to themselves.
 pub const FRAME: u32 = 4096;
@@ -89,7 +62,7 @@ const INT_OPS: [BinOp; 21] = [
 /// A verified function.
 pub fn function(seed: u64) -> Function {
     let mut rng = Rng::new(seed);
-    let lanes = rng.pick(&[8, 8, 16]);
+    let lanes = *rng.pick(&[8, 8, 16]);
     let mut f = Function::new("random", lanes);
     f.frame_bytes = FRAME;
     f.row = [None, Some(lanes / 2), Some(4)][seed as usize % 3];
@@ -151,7 +124,7 @@ impl Generator {
 
     fn bits(&mut self, lane: Lane) -> u64 {
         if lane.is_float() {
-            let x = self
+            let x = *self
                 .rng
                 .pick(&[0.0, 1.0, -1.0, 0.5, 3.25, -0.0, 1e30, 1e-3]);
             return match lane {
@@ -160,9 +133,9 @@ impl Generator {
             };
         }
         let small = self.rng.below(8) as u64;
-        let any = self.rng.next();
+        let any = self.rng.bits();
         let power = 1 << self.rng.below(64);
-        let bits = self
+        let bits = *self
             .rng
             .pick(&[0, 0, 1, u64::MAX, small, small, any, power, power - 1]);
         bits & lane.mask()
@@ -235,9 +208,9 @@ impl Generator {
     }
 
     fn int_binary(&mut self) {
-        let lane = self.rng.pick(&INTS);
+        let lane = *self.rng.pick(&INTS);
         let ty = self.shape(lane);
-        let op = self.rng.pick(&INT_OPS);
+        let op = *self.rng.pick(&INT_OPS);
         let a = self.value(ty);
         let scalar_count = op.is_shift() && self.rng.chance(50);
         let b = self.value(if scalar_count { Ty::scalar(lane) } else { ty });
@@ -247,7 +220,7 @@ impl Generator {
     fn mask_algebra(&mut self) {
         let ty = Ty::mask(self.lanes);
         let (a, b) = (self.value(ty), self.value(ty));
-        let op = self
+        let op = *self
             .rng
             .pick(&[BinOp::And, BinOp::And, BinOp::Or, BinOp::Xor]);
         match self.rng.below(4) {
@@ -270,7 +243,7 @@ impl Generator {
 
     fn compare(&mut self) {
         if self.rng.chance(20) {
-            let lane = self.rng.pick(&FLOATS);
+            let lane = *self.rng.pick(&FLOATS);
             let ty = self.shape(lane);
             let (a, b) = (self.value(ty), self.value(ty));
             let all = [
@@ -281,14 +254,14 @@ impl Generator {
                 FCond::Gt,
                 FCond::Ge,
             ];
-            let cond = self.rng.pick(&all);
+            let cond = *self.rng.pick(&all);
             self.push(Op::FCmp(cond), vec![a, b], ty.with_lane(Lane::I1));
             return;
         }
-        let lane = self.rng.pick(&INTS);
+        let lane = *self.rng.pick(&INTS);
         let ty = self.shape(lane);
         let (a, b) = (self.value(ty), self.value(ty));
-        let cond = self.rng.pick(&ICONDS);
+        let cond = *self.rng.pick(&ICONDS);
         self.push(Op::ICmp(cond), vec![a, b], ty.with_lane(Lane::I1));
     }
 
@@ -302,7 +275,7 @@ impl Generator {
             Lane::I64,
             Lane::F32,
         ];
-        let lane = self.rng.pick(&all);
+        let lane = *self.rng.pick(&all);
         let ty = self.shape(lane);
         let mask = if self.rng.chance(15) {
             Ty::BOOL
@@ -315,11 +288,11 @@ impl Generator {
 
     fn convert(&mut self) {
         let all = [Lane::I1, Lane::I8, Lane::I16, Lane::I32, Lane::I64];
-        let (from, to) = (self.rng.pick(&all), self.rng.pick(&all));
+        let (from, to) = (*self.rng.pick(&all), *self.rng.pick(&all));
         let ty = self.shape(from);
         let a = self.value(ty);
         let conv = match from.bits().cmp(&to.bits()) {
-            std::cmp::Ordering::Less => self.rng.pick(&[Conv::SExt, Conv::ZExt]),
+            std::cmp::Ordering::Less => *self.rng.pick(&[Conv::SExt, Conv::ZExt]),
             std::cmp::Ordering::Greater => Conv::Trunc,
             std::cmp::Ordering::Equal => return,
         };
@@ -327,26 +300,26 @@ impl Generator {
     }
 
     fn float(&mut self) {
-        let lane = self.rng.pick(&FLOATS);
+        let lane = *self.rng.pick(&FLOATS);
         let ty = self.shape(lane);
         let (a, b, c) = (self.value(ty), self.value(ty), self.value(ty));
-        let int = self.rng.pick(&INTS);
-        let op = self
+        let int = *self.rng.pick(&INTS);
+        let op = *self
             .rng
             .pick(&[BinOp::FAdd, BinOp::FSub, BinOp::FMul, BinOp::FDiv]);
         match self.rng.below(6) {
             0 => self.push(Op::Fma, vec![a, b, c], ty),
             1 => {
-                let conv = self.rng.pick(&[Conv::FToSI, Conv::FToUI]);
+                let conv = *self.rng.pick(&[Conv::FToSI, Conv::FToUI]);
                 self.push(Op::Convert(conv), vec![a], ty.with_lane(int))
             }
             2 => {
-                let conv = self.rng.pick(&[Conv::SIToF, Conv::UIToF]);
+                let conv = *self.rng.pick(&[Conv::SIToF, Conv::UIToF]);
                 let a = self.value(ty.with_lane(int));
                 self.push(Op::Convert(conv), vec![a], ty)
             }
             3 => {
-                let cr0 = self.rng.pick(&[0x4c0, 0x4c0, 0, 0x4f0]);
+                let cr0 = *self.rng.pick(&[0x4c0, 0x4c0, 0, 0x4f0]);
                 let cr0 = self.push(Op::Const(cr0), vec![], Ty::I32);
                 self.push(Op::FpEnv(FpEnvOp::Add), vec![cr0, a, b], ty)
             }
@@ -355,7 +328,7 @@ impl Generator {
     }
 
     fn unary(&mut self) {
-        let lane = self.rng.pick(&INTS);
+        let lane = *self.rng.pick(&INTS);
         let ty = self.shape(lane);
         let a = self.value(ty);
         let all = [
@@ -366,12 +339,12 @@ impl Generator {
             UnOp::Popcnt,
             UnOp::BitRev,
         ];
-        let op = self.rng.pick(&all);
+        let op = *self.rng.pick(&all);
         self.push(Op::Unary(op), vec![a], ty);
     }
 
     fn rearrange(&mut self) {
-        let lane = self.rng.pick(&[Lane::I1, Lane::I16, Lane::I32]);
+        let lane = *self.rng.pick(&[Lane::I1, Lane::I16, Lane::I32]);
         let ty = Ty::vector(lane, self.lanes);
         let (a, b) = (self.value(ty), self.value(ty));
         let n = self.lanes;
@@ -449,7 +422,7 @@ impl Generator {
     fn address(&mut self) {
         let ids = self.value(Ty::vector(Lane::I16, self.lanes));
         let ty = Ty::vector(Lane::I32, self.lanes);
-        let conv = self.rng.pick(&[Conv::ZExt, Conv::SExt]);
+        let conv = *self.rng.pick(&[Conv::ZExt, Conv::SExt]);
         let ids = self.push(Op::Convert(conv), vec![ids], ty);
         let base = self.value(Ty::I32);
         let base = self.push(Op::Splat, vec![base], ty);
@@ -482,7 +455,7 @@ impl Generator {
 
     fn access(&mut self, elem: Lane, comps: u8) -> MemAccess {
         MemAccess {
-            space: self.rng.pick(&[Space::Surface, Space::Slm]),
+            space: *self.rng.pick(&[Space::Surface, Space::Slm]),
             elem,
             comps,
             site: 0,
@@ -505,7 +478,7 @@ impl Generator {
     }
 
     fn memory(&mut self) {
-        let lane = self.rng.pick(&INTS);
+        let lane = *self.rng.pick(&INTS);
         let (ty, mask) = (Ty::vector(lane, self.lanes), self.mask());
         match self.rng.below(4) {
             0 => {
@@ -513,7 +486,7 @@ impl Generator {
                 self.store(mask, data);
             }
             1 => {
-                let op = self
+                let op = *self
                     .rng
                     .pick(&[AtomicOp::Add, AtomicOp::Umax, AtomicOp::Xchg]);
                 let (space, elem) = (Space::Slm, Lane::I32);
@@ -568,7 +541,7 @@ impl Generator {
         let all = [Lane::I32, Lane::I32, Lane::I1, Lane::I64];
         (0..n)
             .map(|_| {
-                let lane = self.rng.pick(&all);
+                let lane = *self.rng.pick(&all);
                 let ty = self.shape(lane);
                 self.value(ty)
             })

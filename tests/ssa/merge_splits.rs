@@ -1,10 +1,11 @@
 //! Functions in halves, as compilers of kernels leave them, mean the same when the halves are made one again.
 
-use crate::generate::{Rng, function};
+use crate::generate::function;
 use crate::observe::observe;
 use crate::pairs::pairs;
 use visa_jit::passes::{PassOptions, optimize, run_pass};
 use visa_jit::ssa::*;
+use visa_test_common::Rng;
 
 /// A function in halves: what the pass `split-rows` makes of rows of half the lanes. Instructions without effect then stand in
 /// another order. `None` if the pass leaves it as it is.

@@ -1,8 +1,9 @@
 //! Runs a function with the evaluator, through its barriers, and says what is left behind.
 
-use crate::generate::{FRAME, Rng};
+use crate::generate::FRAME;
 use visa_jit::ssa::Function;
 use visa_jit::ssa::eval::{Bytes, Inputs, Outcome, Thread, exchange, run};
+use visa_test_common::Rng;
 
 /// What a run left behind.
 #[derive(Debug, PartialEq)]
@@ -19,11 +20,19 @@ pub struct Observed {
 /// Barriers that a run is followed through.
 const MAX_WAITS: u32 = 200;
 
+/// Instructions that are executed between two waits, at most.
+pub const FUEL: u64 = 20_000;
+
 /// Runs a function on inputs made from `seed`. Where it waits, other threads write to memory, and it exchanges values with a thread
 /// just like itself.
 pub fn observe(f: &Function, seed: u64) -> Observed {
+    observe_for(f, seed, FUEL)
+}
+
+/// The same for some number of instructions.
+pub fn observe_for(f: &Function, seed: u64, fuel: u64) -> Observed {
     let mut rng = Rng::new(seed);
-    let mut bytes = |n: usize| -> Vec<u8> { (0..n).map(|_| rng.next() as u8).collect() };
+    let mut bytes = |n: usize| -> Vec<u8> { (0..n).map(|_| rng.bits() as u8).collect() };
     let mut memory = Bytes {
         surfaces: vec![bytes(256), bytes(64)],
         slm: bytes(128),
@@ -35,7 +44,7 @@ pub fn observe(f: &Function, seed: u64) -> Observed {
     let ids = |step: u16| std::array::from_fn(|lane| lane as u16 * step + step);
     let mut inputs = Inputs {
         local_ids: [ids(1), ids(0), ids(3)],
-        dispatch_mask: rng.next() as u32 | rng.next() as u32,
+        dispatch_mask: rng.bits() as u32 | rng.bits() as u32,
         payload,
         ..Inputs::default()
     };
@@ -45,7 +54,7 @@ pub fn observe(f: &Function, seed: u64) -> Observed {
     let mut thread = Thread::new(f);
     let mut waits = 0;
     let outcome = loop {
-        let outcome = run(f, &inputs, &mut thread, &mut memory, 20_000);
+        let outcome = run(f, &inputs, &mut thread, &mut memory, fuel);
         if outcome != Outcome::Suspended || waits == MAX_WAITS {
             break outcome;
         }

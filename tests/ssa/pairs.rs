@@ -3,9 +3,10 @@
 
 use std::collections::HashMap;
 
-use crate::generate::{FRAME, Rng};
+use crate::generate::FRAME;
 use visa_jit::isa::AtomicOp;
 use visa_jit::ssa::*;
+use visa_test_common::Rng;
 
 /// Threads and the lanes of a part of them.
 const PARTS: [(u16, u16); 6] = [(16, 8), (16, 4), (32, 16), (32, 8), (8, 4), (8, 2)];

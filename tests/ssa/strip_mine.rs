@@ -1,27 +1,11 @@
 //! Random loops without memory, legal and illegal ones, mean the same when they run strip by strip.
 
 use std::fmt::Write;
+use visa_test_common::Rng;
 
 use crate::observe::observe;
 use visa_jit::passes::run_pass;
 use visa_jit::ssa::{Function, parse, verify};
-
-/// splitmix64.
-struct Rng(u64);
-
-impl Rng {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % n
-    }
-
-    fn one_of<'a>(&mut self, from: &'a [String]) -> &'a str {
-        &from[self.below(from.len() as u64) as usize]
-    }
-}
 
 /// Writes the text of one function.
 struct Text {
@@ -56,20 +40,20 @@ impl Text {
     /// A comparison or arithmetic of vectors in scope.
     fn compute(&mut self, vectors: &[String]) -> String {
         let (a, b) = (
-            self.rng.one_of(vectors).to_owned(),
-            self.rng.one_of(vectors).to_owned(),
+            self.rng.pick(vectors).clone(),
+            self.rng.pick(vectors).clone(),
         );
-        let op = ["add", "sub", "mul", "xor", "and", "umin"][self.rng.below(6) as usize];
+        let op = ["add", "sub", "mul", "xor", "and", "umin"][self.rng.below(6)];
         let ty = self.vector();
         self.line(&ty, &format!("{op} {a}, {b}"))
     }
 
     fn compare(&mut self, vectors: &[String]) -> String {
         let (a, b) = (
-            self.rng.one_of(vectors).to_owned(),
-            self.rng.one_of(vectors).to_owned(),
+            self.rng.pick(vectors).clone(),
+            self.rng.pick(vectors).clone(),
         );
-        let op = ["icmp.ult", "icmp.sgt", "icmp.ne"][self.rng.below(3) as usize];
+        let op = ["icmp.ult", "icmp.sgt", "icmp.ne"][self.rng.below(3)];
         let ty = self.mask();
         self.line(&ty, &format!("{op} {a}, {b}"))
     }
@@ -77,9 +61,9 @@ impl Text {
 
 /// A loop that lanes leave one by one, with a counter; `carried` vectors.
 fn function(seed: u64) -> String {
-    let mut rng = Rng(seed);
+    let mut rng = Rng::new(seed);
     let lanes = if rng.below(3) == 0 { 32 } else { 16 };
-    let carried = 3 + rng.below(3) as usize;
+    let carried = 3 + rng.below(3);
     let mut t = Text {
         rng,
         out: format!(
@@ -162,7 +146,7 @@ fn body(t: &mut Text, carried: usize, outside: &[String], vector: &str, mask: &s
     let stay = t.line(mask, &format!("not {leave}"));
     let rest = t.line(mask, &format!("and {em}, {stay}"));
     let any = t.line("i1", &format!("maskany {rest}"));
-    let out = 1 + t.rng.below(carried as u64) as usize;
+    let out = 1 + t.rng.below(carried);
     let _ = writeln!(t.out, "  branch {any}, bb2, bb4({})", now[..out].join(", "));
     let _ = writeln!(t.out, "bb2:");
     let one = t.line("i32", "const 1");

@@ -122,7 +122,7 @@ pub struct Target {
 pub fn run(device: &'static str, file: &'static str, body: impl Fn(&Target)) {
     let elsewhere = std::env::var_os(KERNELS_ENV);
     let foreign = elsewhere.is_some();
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"))
+    let here = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
         .join("tests/kernels/bin")
         .join(device);
     let directory = elsewhere.map_or(here, PathBuf::from);

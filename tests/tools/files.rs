@@ -12,7 +12,11 @@ fn compile(output: &Path, more: &[&str]) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_visa-jit"));
     command.args([
         "compile",
-        concat!(env!("CARGO_MANIFEST_DIR"), "/tests/tools/lines.zebin"),
+        concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/..",
+            "/tests/tools/lines.zebin"
+        ),
     ]);
     let output = command.arg("-o").arg(output).args(more).output().unwrap();
     let message = String::from_utf8_lossy(&output.stderr).into_owned();

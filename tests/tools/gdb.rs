@@ -114,7 +114,11 @@ fn texts_of_one_name_are_apart() {
 /// Runs a kernel under GDB; `None` where that cannot be done.
 fn debugged(backend: BackendKind, lines: &str, commands: &[&str]) -> Option<String> {
     let dir = tempfile::tempdir().unwrap();
-    let zebin = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/tools/lines.zebin");
+    let zebin = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/..",
+        "/tests/tools/lines.zebin"
+    );
     let mut command = Command::new("gdb");
     command.args(["-q", "-nx", "-batch"]);
     let before = [

@@ -33,7 +33,7 @@ fn refused(dir: &Path) -> Option<String> {
 /// Records a run; gives what was recorded as `perf report` shows it, a line a function.
 fn recorded(dir: &Path, backend: BackendKind, way: &str) -> String {
     let zebin = concat!(
-        env!("CARGO_MANIFEST_DIR"),
+        concat!(env!("CARGO_MANIFEST_DIR"), "/.."),
         "/tests/kernels/bin/skl/mandelbrot.zebin"
     );
     let way = format!("--perf={way}");

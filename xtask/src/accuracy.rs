@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use visa_fuzzing::accuracy::{
     BATCH, FUNCTIONS, Format, Function, Rig, Worst, measure, pairs, ranges, within,
 };
-use visa_fuzzing::rng::Rng;
 use visa_jit::EngineOptions;
+use visa_test_common::Rng;
 
 /// Pairs for `pow`.
 const PAIRS: u64 = 1 << 27;

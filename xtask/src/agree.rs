@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use visa_fuzzing::files::{Bench, Source, Verdict};
-use visa_fuzzing::rng::Rng;
+use visa_test_common::Rng;
 
 /// Launches of each kernel, of random shapes and on random arguments.
 const LAUNCHES: usize = 3;

@@ -12,7 +12,8 @@
 //! `cargo run -p xtask -- current-ocloc` unpacks the compiler of Debian's development branch under `target/ocloc` and prints the
 //! program that runs it, for `VISA_JIT_OCLOC`;
 //! `cargo run -p xtask -- current-kernels [DEVICE]...` compiles the kernels of the tests with it, for devices of which no zebins
-//! are checked in too, and runs their tests.
+//! are checked in too, and runs their tests;
+//! `cargo run -p xtask -- opencl-bindings` makes the OpenCL driver's bindings of Debian's `opencl-c-headers`, with `bindgen`.
 
 mod accuracy;
 mod agree;
@@ -20,6 +21,7 @@ mod current_kernels;
 mod current_ocloc;
 mod mappings;
 mod mutants;
+mod opencl_bindings;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -35,11 +37,12 @@ fn main() -> ExitCode {
         "current-ocloc" => current_ocloc::run(),
         "mappings" => mappings::run(&arguments),
         "mutants" => mutants::run(&arguments),
+        "opencl-bindings" => opencl_bindings::run(),
         "traced" => mappings::traced(&arguments),
         _ => {
             eprintln!(
                 "usage: cargo run -p xtask -- docs | accuracy [FUNCTION]... | agree DIR... | current-kernels [DEVICE]... | current-ocloc | mappings [ARGUMENT]... | \
-                 mutants [COUNT | FROM..TO]"
+                 mutants [COUNT | FROM..TO] | opencl-bindings"
             );
             return ExitCode::from(2);
         }

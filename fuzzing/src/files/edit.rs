@@ -1,6 +1,6 @@
 //! Small damage to programs and containers.
 
-use crate::rng::Rng;
+use visa_test_common::Rng;
 
 /// Words that make edits reach deeper than random bytes would.
 const WORDS: &[&str] = &[

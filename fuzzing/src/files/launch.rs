@@ -10,7 +10,7 @@ use visa_runtime::{
     SamplerState,
 };
 
-use crate::rng::Rng;
+use visa_test_common::Rng;
 
 /// Bytes of each buffer.
 const BUFFER_BYTES: usize = 4096;

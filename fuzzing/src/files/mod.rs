@@ -1,7 +1,6 @@
 //! Checked-in kernels of real programs, as they are and damaged, launched at random and compared between engines.
 
 pub mod edit;
-pub mod images;
 mod launch;
 
 use std::path::{Path, PathBuf};
@@ -15,8 +14,8 @@ use visa_jit::{Class, Engine, EngineOptions, Error, Kernel, Program};
 use visa_runtime::{Buffer, DeviceMemory, LaunchStatus};
 
 use crate::native;
-use crate::rng::Rng;
 use launch::Recipe;
+use visa_test_common::Rng;
 
 /// Instructions that a hardware thread of the interpreter may execute.
 const FUEL: u64 = 200_000;

@@ -7,7 +7,7 @@
 use visa_jit::isa::Platform;
 
 use super::{Block, Form, Given, Graph, How, Lanes, Term, Test, Uniform};
-use crate::rng::Rng;
+use visa_test_common::Rng;
 
 /// One seed in this many has a large graph.
 pub const LARGE: u64 = 8;

@@ -3,9 +3,9 @@
 use visa_jit::isa::{Family, Form, Opcode, OpcodeInfo, Platform, PredKind, Type, TypeClass};
 
 use super::{Alias, ELEMENTS, Kernel, Node, Variable, message};
-use crate::rng::Rng;
 use crate::sweep::inst::{Indirect, Registers, Shape, Types, exists, instruction, types};
 use crate::sweep::rows;
+use visa_test_common::Rng;
 
 /// Types that integers are chosen from, besides `ud`.
 const INTS: [Type; 7] = [

@@ -5,7 +5,7 @@ use visa_jit::isa::{
 };
 
 use super::values::{TYPES, immediate};
-use crate::rng::Rng;
+use visa_test_common::Rng;
 
 /// Registers that an instruction may use.
 pub trait Registers {

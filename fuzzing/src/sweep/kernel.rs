@@ -8,7 +8,7 @@ use visa_jit::isa::{Form, Opcode, OpcodeInfo, Platform, PredKind, Type, TypeClas
 use super::inst::{Indirect, Registers, Shape, Types, exists, instruction};
 use super::values::{TYPES, value};
 use crate::engines::{Launch, Region};
-use crate::rng::Rng;
+use visa_test_common::Rng;
 
 /// Elements of a source variable, at least.
 const ELEMENTS: u32 = 96;

@@ -2,7 +2,7 @@
 
 use visa_jit::isa::Type;
 
-use crate::rng::Rng;
+use visa_test_common::Rng;
 
 /// Types that variables can have.
 pub const TYPES: [Type; 12] = [

@@ -372,4 +372,4 @@ enum visa_jit_status visa_jit_buffer_read(const struct visa_jit_buffer *buffer,
 #endif  // __cplusplus
 
 #endif  /* VISA_JIT_H */
-/* Sources: bc8504182ddf99c2 */
+/* Sources: 0c82dd014e790e6f */

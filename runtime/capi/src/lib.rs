@@ -1,6 +1,6 @@
 //! The runtime as a C library.
 //!
-//! `include/visa_jit.h` is made from these files by cbindgen: `BLESS=1 cargo test --test c_api header`. Functions do not panic into C; those that can
+//! `include/visa_jit.h` is made from these files by cbindgen: `BLESS=1 cargo test --test cli c_api::header`. Functions do not panic into C; those that can
 //! fail return null or a [`visa_jit_status`], and [`visa_jit_last_error`] has the message. Handles belong to the caller, who frees
 //! each once; a handle keeps alive what it needs, so the order does not matter.
 

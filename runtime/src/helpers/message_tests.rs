@@ -1,11 +1,11 @@
 //! Lane-wise accesses, each variant against a lane-by-lane model, in memory flush against
 //! unreadable pages.
 
-use super::tests::Random;
 use super::{PORTABLE, helpers};
 use crate::abi::{GroupCtx, LaunchCtx, Message, SURFACES, Surface, ThreadCtx, message};
 use crate::memory::DeviceMemory;
 use std::ptr::{null, null_mut};
+use visa_test_common::Rng;
 
 const PLACES: [u32; 6] = [
     message::SURFACE,
@@ -239,10 +239,10 @@ impl Place {
 }
 
 /// Addresses that are even, near each other, or near the ends of the memory and of their range.
-fn addresses(random: &mut Random, base: u64, size: usize, bytes: usize, flat: bool) -> Vec<u64> {
-    let kind = random.next() % 6;
-    let start = random.next() % (size as u64 + 16);
-    let start = start.wrapping_sub(random.next() % 12);
+fn addresses(random: &mut Rng, base: u64, size: usize, bytes: usize, flat: bool) -> Vec<u64> {
+    let kind = random.bits() % 6;
+    let start = random.bits() % (size as u64 + 16);
+    let start = start.wrapping_sub(random.bits() % 12);
     (0..32u64)
         .map(|lane| {
             let step = lane.wrapping_mul(bytes as u64);
@@ -251,25 +251,25 @@ fn addresses(random: &mut Random, base: u64, size: usize, bytes: usize, flat: bo
                 1 => start.wrapping_add(2 * step),
                 2 => start.wrapping_sub(step),
                 3 => start,
-                _ => match random.next() % 8 {
-                    0 => random.next(),
-                    1 => (size as u64).wrapping_sub(random.next() % 20),
-                    2 => 0u64.wrapping_sub(random.next() % 20),
+                _ => match random.bits() % 8 {
+                    0 => random.bits(),
+                    1 => (size as u64).wrapping_sub(random.bits() % 20),
+                    2 => 0u64.wrapping_sub(random.bits() % 20),
                     3 => start.wrapping_add(step),
-                    _ => random.next() % (size as u64 + 1),
+                    _ => random.bits() % (size as u64 + 1),
                 },
             };
             if !flat {
                 return offset;
             }
-            let tag = random.next() % 3 * 0x4001;
+            let tag = random.bits() % 3 * 0x4001;
             base.wrapping_add(offset) & ((1 << 48) - 1) | tag << 48
         })
         .collect()
 }
 
 fn sweep(functions: [Message; 2], preserve_all: bool) {
-    let mut random = Random(0xD1B5_4A32_D192_ED03);
+    let mut random = Rng::new(0xD1B5_4A32_D192_ED03);
     let places: Vec<Place> = [1usize, 3, 64, 200, 4096, 4099]
         .into_iter()
         .flat_map(|size| [Place::new(size, true), Place::new(size, false)])
@@ -282,24 +282,24 @@ fn sweep(functions: [Message; 2], preserve_all: bool) {
                         let size = memory.0.size() as usize;
                         let flat = place == message::FLAT;
                         let full = u32::MAX >> (32 - lanes);
-                        let enabled = match random.next() % 4 {
+                        let enabled = match random.bits() % 4 {
                             0 => full,
                             1 => 0,
-                            _ => random.next() as u32 & full,
+                            _ => random.bits() as u32 & full,
                         };
                         let case = Case {
                             place,
                             bytes,
                             comps,
                             lanes,
-                            all_or_none: random.next() & 1 != 0,
+                            all_or_none: random.bits() & 1 != 0,
                             enabled,
                             addresses: addresses(&mut random, memory.base(), size, bytes, flat)
                                 [..lanes]
                                 .to_vec(),
-                            data: (0..comps * lanes).map(|_| random.next()).collect(),
+                            data: (0..comps * lanes).map(|_| random.bits()).collect(),
                         };
-                        let contents: Vec<u8> = (0..size).map(|_| random.next() as u8).collect();
+                        let contents: Vec<u8> = (0..size).map(|_| random.bits() as u8).collect();
                         case.check(functions, preserve_all, memory, &contents);
                     }
                 }

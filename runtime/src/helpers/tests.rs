@@ -4,26 +4,24 @@ use super::fp_env::{Call, Env};
 use super::{PORTABLE, atomic, soft};
 use crate::abi::atomic::{FADD, FCMP_XCHG, FMAX, FMIN, FSUB};
 use crate::abi::fp_env as op;
+use visa_test_common::Rng;
 
 /// Cases of each operation, width and rounding mode.
 const CASES: usize = 100_000;
 /// Lanes of one call; no multiple of a vector.
 const LANES: usize = 31;
 
-/// Xorshift with multiplication.
-pub(super) struct Random(pub u64);
-
-impl Random {
-    pub fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_F491_4F6C_DD1D)
-    }
-
+/// Operands.
+trait Operands {
     /// Bits of a float of `bytes` bytes: edges, their neighbours, all exponents alike, or
     /// exponents near each other, so that sums cancel and products meet the ends of the range.
-    fn float(&mut self, bytes: u32) -> u64 {
+    fn float_bits(&mut self, bytes: u32) -> u64;
+    /// Bits of an integer of `bytes` bytes.
+    fn integer_bits(&mut self, bytes: u32) -> u64;
+}
+
+impl Operands for Rng {
+    fn float_bits(&mut self, bytes: u32) -> u64 {
         let (bits, fraction) = match bytes {
             2 => (16, 10),
             4 => (32, 23),
@@ -32,7 +30,7 @@ impl Random {
         let width = bits - 1 - fraction;
         let one = ((1u64 << (width - 1)) - 1) << fraction;
         let exponent_mask = ((1u64 << width) - 1) << fraction;
-        let pick = self.next();
+        let pick = self.bits();
         let magnitude = match pick % 8 {
             0 => [
                 0,
@@ -46,14 +44,14 @@ impl Random {
             1 => (1u64 << fraction)
                 .wrapping_add(pick >> 8 & 7)
                 .wrapping_sub(4),
-            2 => self.next() & ((1 << fraction) - 1),
+            2 => self.bits() & ((1 << fraction) - 1),
             3 => {
-                one.wrapping_add((pick >> 8 & 7) << fraction) | self.next() & ((1 << fraction) - 1)
+                one.wrapping_add((pick >> 8 & 7) << fraction) | self.bits() & ((1 << fraction) - 1)
             }
             4 => one.wrapping_add(pick >> 8 & 0xF).wrapping_sub(8),
             // Few significant bits: ties and exact results.
-            5 => (self.next() & exponent_mask) | (self.next() & 0b111) << (fraction - 3),
-            _ => self.next(),
+            5 => (self.bits() & exponent_mask) | (self.bits() & 0b111) << (fraction - 3),
+            _ => self.bits(),
         };
         let all = if bits == 64 {
             u64::MAX
@@ -63,21 +61,21 @@ impl Random {
         (magnitude & (all >> 1)) | (pick >> 63) << (bits - 1)
     }
 
-    fn integer(&mut self, bytes: u32) -> u64 {
+    fn integer_bits(&mut self, bytes: u32) -> u64 {
         let all = if bytes == 8 {
             u64::MAX
         } else {
             (1 << (8 * bytes)) - 1
         };
-        let pick = self.next();
+        let pick = self.bits();
         let bits = match pick % 4 {
             0 => [0, 1, all, all >> 1, (all >> 1) + 1, all - 1][(pick >> 8) as usize % 6],
-            1 => self.next() >> (pick >> 8 & 63),
+            1 => self.bits() >> (pick >> 8 & 63),
             // A few bits far apart: ties of every target width.
             2 => (1u64 << (pick >> 8 & 63))
                 .wrapping_add(1 << (pick >> 16 & 63))
                 .wrapping_sub(pick >> 24 & 3),
-            _ => self.next(),
+            _ => self.bits(),
         };
         bits & all
     }
@@ -112,14 +110,14 @@ fn unpack(packed: &[u64; LANES], bytes: u32, i: usize) -> u64 {
 }
 
 /// Runs one call on random lanes and compares every lane.
-fn check(random: &mut Random, code: u32, source: u32, result: u32, cr0: u32) {
+fn check(random: &mut Rng, code: u32, source: u32, result: u32, cr0: u32) {
     let integers = matches!(code, op::SI_TO_F | op::UI_TO_F);
     let mut sources = [[0u64; LANES]; 3];
     for value in sources.as_flattened_mut() {
         *value = if integers {
-            random.integer(source)
+            random.integer_bits(source)
         } else {
-            random.float(source)
+            random.float_bits(source)
         };
     }
     let packed = sources.map(|s| pack(&s, source));
@@ -167,7 +165,7 @@ fn check(random: &mut Random, code: u32, source: u32, result: u32, cr0: u32) {
 }
 
 fn sweep(codes: &[u32], widths: &[(u32, u32)]) {
-    let mut random = Random(0x9E37_79B9_7F4A_7C15);
+    let mut random = Rng::new(0x9E37_79B9_7F4A_7C15);
     for &code in codes {
         for &(source, result) in widths {
             for round in 0..4 {
@@ -226,7 +224,7 @@ fn floats_to_floats() {
 /// The software path is only an oracle if it agrees with the host where that is known to be right.
 #[test]
 fn the_software_path_agrees_with_the_host_in_its_own_mode() {
-    let mut random = Random(7);
+    let mut random = Rng::new(7);
     let call = |code| Call {
         op: code,
         source: 8,
@@ -237,7 +235,7 @@ fn the_software_path_agrees_with_the_host_in_its_own_mode() {
         out: std::ptr::null_mut(),
     };
     for _ in 0..CASES {
-        let bits: [u64; 3] = std::array::from_fn(|_| random.float(8));
+        let bits: [u64; 3] = std::array::from_fn(|_| random.float_bits(8));
         let [a, b, c] = bits.map(f64::from_bits);
         let host = [
             (op::ADD, a + b),
@@ -258,7 +256,7 @@ fn the_software_path_agrees_with_the_host_in_its_own_mode() {
 fn the_callers_environment_is_kept() {
     let third = || std::hint::black_box(1.0f32) / std::hint::black_box(3.0);
     let before = third().to_bits();
-    let mut random = Random(3);
+    let mut random = Rng::new(3);
     for code in op::ADD..=op::FLUSH {
         for width in [2, 4, 8] {
             check(&mut random, code, width, width, 0x30);

@@ -9,6 +9,8 @@ struct Allocation {
     start: *mut u8,
     len: u64,
     origin: Origin,
+    /// The buffer whose bytes these are, if they are part of one.
+    whole: Option<Buffer>,
 }
 
 // SAFETY: the pointer is into memory that `memory` keeps mapped; all accesses are raw copies.
@@ -18,7 +20,9 @@ unsafe impl Sync for Allocation {}
 
 impl Drop for Allocation {
     fn drop(&mut self) {
-        self.memory.0.free(self.origin);
+        if self.whole.is_none() {
+            self.memory.0.free(self.origin);
+        }
     }
 }
 
@@ -58,7 +62,24 @@ impl Buffer {
             start,
             len,
             origin,
+            whole: None,
         }))
+    }
+
+    /// `len` bytes from byte `offset` on, as a buffer of their own: kernels see no others through it. The whole buffer stays for
+    /// as long as the part.
+    ///
+    /// # Errors
+    /// [`MemoryError::OutOfRange`] when a byte is outside.
+    pub fn part(&self, offset: u64, len: u64) -> Result<Buffer, MemoryError> {
+        let start = self.checked(offset, len)?;
+        Ok(Buffer(Arc::new(Allocation {
+            memory: self.0.memory.clone(),
+            start,
+            len,
+            origin: self.0.origin,
+            whole: Some(self.clone()),
+        })))
     }
 
     /// Address that kernels see.

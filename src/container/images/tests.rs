@@ -1,79 +1,6 @@
 use super::*;
-use object::write::{Object, StandardSegment};
-use object::{Architecture, BinaryFormat, Endianness, SectionKind};
-
-/// A module with kernels of these names, and a function that is no kernel's.
-fn module(names: &[&str]) -> Vec<u8> {
-    let mut words = vec![0x0723_0203_u32, 0x0001_0000, 0, 16, 0];
-    let mut entry = |model: u32, name: &str| {
-        let mut text = name.as_bytes().to_vec();
-        text.push(0);
-        text.resize(text.len().next_multiple_of(4), 0);
-        let count = 3 + text.len() as u32 / 4;
-        words.extend([count << 16 | 15, model, 7]);
-        let (text, _) = text.as_chunks::<4>();
-        words.extend(text.iter().map(|word| u32::from_le_bytes(*word)));
-    };
-    entry(4, "shader");
-    names.iter().for_each(|name| entry(6, name));
-    words.iter().flat_map(|word| word.to_le_bytes()).collect()
-}
-
-fn archive(members: &[(&str, &[u8])]) -> Vec<u8> {
-    let mut out = b"!<arch>\n".to_vec();
-    for (name, data) in members {
-        let name = format!("{name}/");
-        let size = data.len();
-        out.extend(format!("{name:<16}{:<12}{:<6}{:<6}{:<8}{size:<10}`\n", 0, 0, 0, 644).bytes());
-        out.extend_from_slice(data);
-        out.resize(out.len().next_multiple_of(2), b'\n');
-    }
-    out
-}
-
-fn host(sections: &[(&str, &[u8])]) -> Vec<u8> {
-    let mut file = Object::new(BinaryFormat::Elf, Architecture::X86_64, Endianness::Little);
-    let segment = file.segment_name(StandardSegment::Data).to_vec();
-    for (name, data) in sections {
-        let section =
-            file.add_section(segment.clone(), name.as_bytes().to_vec(), SectionKind::Data);
-        file.set_section_data(section, data.to_vec(), 16);
-    }
-    file.write().unwrap()
-}
-
-/// An offload binary as `llvm/Object/OffloadBinary.h` lays it out.
-fn offload(triple: &str, arch: &str, image: &[u8]) -> Vec<u8> {
-    let text = format!("triple\0{triple}\0arch\0{arch}\0");
-    let (entry, strings) = (32_u64, 32 + 40_u64);
-    let names = strings + 2 * 16;
-    let key = |word: &str| names + text.find(word).unwrap() as u64;
-    let second = names + "triple\0".len() as u64 + triple.len() as u64 + 1;
-    let at = names + text.len() as u64;
-    let mut out = offload::MAGIC.to_vec();
-    out.extend(1_u32.to_le_bytes());
-    let total = at + image.len() as u64;
-    for number in [total, entry, 40] {
-        out.extend(number.to_le_bytes());
-    }
-    // Kinds of image and offloading, flags, strings, their number, the image.
-    out.extend([0; 8]);
-    for number in [strings, 2, at, image.len() as u64] {
-        out.extend(number.to_le_bytes());
-    }
-    let value = key("triple") + "triple\0".len() as u64;
-    for number in [key("triple"), value, second, second + "arch\0".len() as u64] {
-        out.extend(number.to_le_bytes());
-    }
-    out.extend(text.bytes());
-    out.extend_from_slice(image);
-    out
-}
-
-fn zebin(device: &str) -> Vec<u8> {
-    let root = env!("CARGO_MANIFEST_DIR");
-    std::fs::read(format!("{root}/tests/kernels/bin/{device}/saxpy.zebin")).unwrap()
-}
+use visa_test_common::images::{archive, host, offload, spirv};
+use visa_test_common::zebin;
 
 /// Target, format, device and kernels of each.
 fn shown(bytes: &[u8]) -> Vec<String> {
@@ -88,7 +15,7 @@ fn shown(bytes: &[u8]) -> Vec<String> {
 
 #[test]
 fn archives_of_ocloc() {
-    let (skl, pvc) = (zebin("skl"), zebin("pvc"));
+    let (skl, pvc) = (zebin("skl", "saxpy"), zebin("pvc", "saxpy"));
     let members: [(&str, &[u8]); 5] = [
         ("pad_0", &[0; 8]),
         ("64.9.0.9", &skl),
@@ -115,7 +42,7 @@ fn archives_of_ocloc() {
 
 #[test]
 fn modules_in_a_host_file() {
-    let (one, two) = (module(&["a"]), module(&["b", "c"]));
+    let (one, two) = (spirv(&["a"]), spirv(&["b", "c"]));
     let mut both = one.clone();
     both.resize(both.len().next_multiple_of(16), 0);
     both.extend(&two);
@@ -144,11 +71,14 @@ fn modules_in_a_host_file() {
 
 #[test]
 fn offload_binaries() {
-    let module = module(&["a"]);
-    let mut file = offload("spir64", "", &module);
+    let module = spirv(&["a"]);
+    let mut file = offload(&[("triple", "spir64"), ("arch", "")], &module);
     assert_eq!(shown(&file), ["spir64: SPIR-V - a"]);
     file.resize(file.len().next_multiple_of(8), 0);
-    file.extend(offload("spir64_gen", "bmg", b"BC\xc0\xde"));
+    file.extend(offload(
+        &[("triple", "spir64_gen"), ("arch", "bmg")],
+        b"BC\xc0\xde",
+    ));
     let wanted = ["spir64: SPIR-V - a", "spir64_gen bmg: LLVM bitcode - "];
     assert_eq!(shown(&file), wanted);
     assert_eq!(shown(&host(&[(".llvm.offloading", &file)])), wanted);
@@ -163,8 +93,8 @@ fn offload_binaries() {
 #[test]
 fn other_files_hold_no_images() {
     for file in [
-        zebin("skl"),
-        module(&["a"]),
+        zebin("skl", "saxpy"),
+        spirv(&["a"]),
         host(&[(".data", b"x")]),
         b"kernel".to_vec(),
     ] {
@@ -174,7 +104,7 @@ fn other_files_hold_no_images() {
 
 #[test]
 fn ranges_that_overlap_are_refused() {
-    let module = module(&["a"]);
+    let module = spirv(&["a"]);
     let range = [0_u64.to_le_bytes(), (module.len() as u64).to_le_bytes()].concat();
     let ranges = range.repeat(1000);
     let file = host(&[
@@ -189,15 +119,18 @@ fn ranges_that_overlap_are_refused() {
 /// Any bytes give images, none, or an error.
 #[test]
 fn damaged_files() {
-    let modules = [module(&["a"]), module(&["b"])].concat();
+    let modules = [spirv(&["a"]), spirv(&["b"])].concat();
     let listed = [0_u64.to_le_bytes(), 40_u64.to_le_bytes()].concat();
     let files = [
         archive(&[("64.9.0.9", &modules)]),
-        offload("spir64", "bmg", &modules),
+        offload(&[("triple", "spir64"), ("arch", "bmg")], &modules),
         host(&[
             ("__CLANG_OFFLOAD_BUNDLE__sycl-spir64", &modules),
             (".tgtimg", &listed),
-            (".llvm.offloading", &offload("spir64", "", b"x")),
+            (
+                ".llvm.offloading",
+                &offload(&[("triple", "spir64"), ("arch", "")], b"x"),
+            ),
         ]),
     ];
     for file in &files {

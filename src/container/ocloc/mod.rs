@@ -11,6 +11,7 @@
 
 mod about;
 mod find;
+mod link;
 mod program;
 
 pub use about::{About, Interface};
@@ -102,7 +103,7 @@ pub struct CompileRequest<'a> {
     pub source: &'a [u8],
     /// Its language.
     pub kind: SourceKind,
-    /// Headers that `#include` finds, by name.
+    /// Headers that `#include` finds, by name. Beside SPIR-V: modules to link it with first.
     pub headers: &'a [(&'a str, &'a [u8])],
     /// What to compile for.
     pub device: DeviceName,
@@ -110,6 +111,18 @@ pub struct CompileRequest<'a> {
     pub options: &'a str,
     /// Further internal compiler options, added to the one that keeps the vISA.
     pub internal_options: &'a str,
+    /// What to make.
+    pub product: Product,
+}
+
+/// What a compilation makes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Product {
+    /// Code for the device, with vISA.
+    #[default]
+    Zebin,
+    /// A SPIR-V module, to be linked with others. Only from OpenCL C.
+    SpirV,
 }
 
 impl<'a> CompileRequest<'a> {
@@ -130,6 +143,7 @@ impl<'a> CompileRequest<'a> {
             device: device.into(),
             options: "",
             internal_options: "",
+            product: Product::Zebin,
         }
     }
 }
@@ -137,7 +151,7 @@ impl<'a> CompileRequest<'a> {
 /// What a successful compilation gives.
 #[derive(Clone, Debug)]
 pub struct Compiled {
-    /// The zebin, with vISA sections; [`Zebin::parse`](super::Zebin::parse) reads it.
+    /// The zebin, with vISA sections; [`Zebin::parse`](super::Zebin::parse) reads it. Or SPIR-V, if that was asked for.
     pub zebin: Vec<u8>,
     /// Warnings; empty when there are none.
     pub log: String,
@@ -230,12 +244,15 @@ impl Ocloc {
             How::Library { .. } => None,
             How::Program => Path::new(request.name).file_name().and_then(OsStr::to_str),
         };
-        let call = Call::new(&CompileRequest {
+        let request = CompileRequest {
             name: name.unwrap_or(request.name),
             ..*request
-        })?;
-        let (code, outputs) = self.call(&call)?;
-        self.result(request, code, outputs)
+        };
+        if request.kind == SourceKind::SpirV && !request.headers.is_empty() {
+            return self.link(&request);
+        }
+        let (code, outputs) = self.call(&Call::new(&request)?)?;
+        self.result(&request, code, outputs)
     }
 
     /// One call, whatever it asks for.
@@ -273,11 +290,12 @@ impl Ocloc {
         outputs: Vec<Output>,
     ) -> Result<Compiled, ContainerError> {
         let (mut log, mut zebin) = (String::new(), None);
+        let magic = request.product.magic();
         for Output { name, data } in outputs {
             if name == LOG_NAME {
                 let text = String::from_utf8_lossy(&data);
                 text.trim_matches(['\0', '\n']).clone_into(&mut log);
-            } else if data.starts_with(ELF_MAGIC) {
+            } else if data.starts_with(magic) {
                 zebin = Some(data);
             }
         }
@@ -285,7 +303,7 @@ impl Ocloc {
             Some(zebin) if code == 0 => Ok(Compiled { zebin, log }),
             None if code == 0 => Err(ContainerError::OclocBroken {
                 path: self.path.clone(),
-                message: format!("it reported success but returned no zebin:\n{log}"),
+                message: format!("it reported success but returned nothing:\n{log}"),
             }),
             _ => {
                 if log.is_empty() {
@@ -398,8 +416,20 @@ struct Call {
     argv: Vec<CString>,
     /// Bytes after the source that the library wants and no file has.
     terminator: usize,
+    /// Results are told by these bytes; none of a question.
+    magic: &'static [u8],
     source: Files,
     headers: Files,
+}
+
+impl Product {
+    /// First bytes of it.
+    fn magic(self) -> &'static [u8] {
+        match self {
+            Product::Zebin => ELF_MAGIC,
+            Product::SpirV => link::SPIRV_MAGIC,
+        }
+    }
 }
 
 /// In-memory files.
@@ -423,6 +453,7 @@ impl Call {
         Ok(Self {
             argv: argv.copied().map(c_string).collect::<Result<_, _>>()?,
             terminator: 0,
+            magic: &[],
             source: Files::default(),
             headers: Files::default(),
         })
@@ -451,12 +482,16 @@ impl Call {
         if request.kind == SourceKind::SpirV {
             argv.push("-spirv_input");
         }
+        if request.product == Product::SpirV {
+            argv.push("-spv_only");
+        }
         if !request.options.is_empty() {
             argv.extend(["-options", request.options]);
         }
         let mut call = Self {
             argv: argv.into_iter().map(c_string).collect::<Result<_, _>>()?,
             terminator: usize::from(request.kind == SourceKind::OpenClC),
+            magic: request.product.magic(),
             source: Files::default(),
             headers: Files::default(),
         };

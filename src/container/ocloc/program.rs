@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::{Call, ELF_MAGIC, Files, LOG_NAME, Output};
+use super::{Call, Files, LOG_NAME, Output};
 
 /// Where results go.
 const RESULTS: &str = "out";
@@ -27,10 +27,15 @@ pub(super) fn run(program: &Path, call: &Call) -> io::Result<(i32, Vec<Output>)>
         .skip(1)
         .map(|a| a.to_string_lossy().into_owned());
     let question = call.source.names.is_empty();
-    let place: &[&str] = if question {
-        &[]
-    } else {
+    // Only compilations have a place for results.
+    let compiles = call
+        .argv
+        .get(1)
+        .is_some_and(|word| word.as_bytes() == b"compile");
+    let place: &[&str] = if compiles {
         &["-out_dir", RESULTS]
+    } else {
+        &[]
     };
     let done = Command::new(program)
         .args(arguments)
@@ -42,10 +47,10 @@ pub(super) fn run(program: &Path, call: &Call) -> io::Result<(i32, Vec<Output>)>
         name: LOG_NAME.to_vec(),
         data: [done.stdout, done.stderr].concat(),
     }];
-    let results = if question {
-        root.to_owned()
-    } else {
+    let results = if compiles {
         root.join(RESULTS)
+    } else {
+        root.to_owned()
     };
     for entry in std::fs::read_dir(results)? {
         let entry = entry?;
@@ -54,7 +59,7 @@ pub(super) fn run(program: &Path, call: &Call) -> io::Result<(i32, Vec<Output>)>
         }
         let data = std::fs::read(entry.path())?;
         // Beside the zebin there may be SPIR-V.
-        if question || data.starts_with(ELF_MAGIC) {
+        if question || data.starts_with(call.magic) {
             outputs.push(Output {
                 name: entry.file_name().into_encoded_bytes(),
                 data,

@@ -2,8 +2,11 @@
 //!
 //! A backward fixed point from effects and branches. The demand of a value is nothing, the lanes of one
 //! mask, or all lanes; it starts at nothing and only grows, so that values carried around a loop
-//! are demanded no further than somebody outside sees them. A mask that is not defined at a block's
+//! are demanded no further than what is outside reads them. A mask that is not defined at a block's
 //! start is replaced by one that contains it, or by all lanes, when demand crosses an edge.
+//!
+//! Shuffles that pick every n-th lane or interleave vectors, and views of a vector in other lanes, pass demand on: a lane of
+//! the mask then stands for several elements. Compilers of kernels treat 64-bit lanes as pairs of 32-bit ones so.
 //!
 //! Afterwards `select(m, a, b)` whose demanded lanes all lie in `m` is `a`, and `x & m` as well is `x`; loads of which
 //! nothing observes disabled lanes are noted in [`Function::inactive_undef`].
@@ -18,9 +21,33 @@ use crate::ssa::{BinOp, Block, Function, Inst, Lane, Op, Value, ValueDef};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Demand {
     Nothing,
-    Under(Part),
+    Under(Seen),
     All,
 }
+
+/// Elements that are observed at most where lanes of a mask are enabled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Seen {
+    /// The lane of element 0, and those after it.
+    part: Part,
+    /// Elements that a lane stands for: element `e` is that of lane `part.first + e / per`.
+    per: u16,
+}
+
+impl Seen {
+    /// One element for each lane.
+    fn lanes(part: Part) -> Seen {
+        Seen { part, per: 1 }
+    }
+
+    /// The mask, if each lane stands for one element.
+    fn one_each(self) -> Option<Part> {
+        (self.per == 1).then_some(self.part)
+    }
+}
+
+/// Numbers of elements that a lane may stand for.
+const PER: [u16; 4] = [1, 2, 4, 8];
 
 /// Times that the demand of a value may grow before it is taken to be all lanes.
 const GROWTH: u8 = 6;
@@ -54,6 +81,23 @@ pub(super) fn run(f: &mut Function, dom: &DomTree, facts: &mut Facts) -> usize {
         f.replace(from, to);
     }
     replacements.len()
+}
+
+/// Demand of a vector by that of a view of it in other lanes.
+fn viewed(d: Demand, [from, to]: [u16; 2]) -> Demand {
+    let Demand::Under(seen) = d else {
+        return d;
+    };
+    let per = match from < to {
+        // An element of the vector is several of the view.
+        true if seen.per.is_multiple_of(to / from) => seen.per / (to / from),
+        true => return Demand::All,
+        false => seen.per * (from / to),
+    };
+    match PER.contains(&per) {
+        true => Demand::Under(Seen { per, ..seen }),
+        false => Demand::All,
+    }
 }
 
 /// Notes what was dropped and what was not.
@@ -123,9 +167,7 @@ impl Pass<'_> {
         let n = v.0 as usize;
         let by = match by {
             Demand::Under(_) if self.f.ty(v).is_scalar() => Demand::All,
-            Demand::Under(part) => {
-                Demand::Under(window(self.f, self.resolved(part), self.f.ty(v).lanes))
-            }
+            Demand::Under(seen) => self.narrowed(seen, self.f.ty(v).lanes),
             other => other,
         };
         let mut joined = self.join(self.demand[n], by, self.f.ty(v).lanes);
@@ -140,6 +182,16 @@ impl Pass<'_> {
         self.work.push(v);
     }
 
+    /// The same demand by the mask that it is a part of; everything, if the mask has no lane for some element.
+    fn narrowed(&self, seen: Seen, elements: u16) -> Demand {
+        let lanes = elements.div_ceil(seen.per);
+        let part = window(self.f, self.resolved(seen.part), lanes);
+        match part.first + lanes <= self.f.ty(part.mask).lanes {
+            true => Demand::Under(Seen { part, ..seen }),
+            false => Demand::All,
+        }
+    }
+
     fn resolved(&self, part: Part) -> Part {
         Part {
             mask: self.f.resolve(part.mask),
@@ -152,7 +204,9 @@ impl Pass<'_> {
             (Demand::Nothing, d) | (d, Demand::Nothing) => d,
             (Demand::All, _) | (_, Demand::All) => Demand::All,
             (Demand::Under(a), Demand::Under(b)) if a == b => Demand::Under(a),
-            (Demand::Under(a), Demand::Under(b)) => {
+            (Demand::Under(a), Demand::Under(b)) if a.per != b.per => Demand::All,
+            (Demand::Under(seen), Demand::Under(other)) => {
+                let (a, b, lanes) = (seen.part, other.part, lanes.div_ceil(seen.per));
                 // A common superset: one of the two, or a mask that one was made from.
                 let mut candidates = vec![a, b];
                 self.supersets(a, lanes, 3, &mut candidates);
@@ -163,7 +217,7 @@ impl Pass<'_> {
                         && self.facts.subset(self.f, a, c, lanes)
                         && self.facts.subset(self.f, b, c, lanes)
                 });
-                found.map_or(Demand::All, Demand::Under)
+                found.map_or(Demand::All, |part| Demand::Under(Seen { part, ..seen }))
             }
         }
     }
@@ -229,10 +283,12 @@ impl Pass<'_> {
     fn effect(&mut self, i: Inst) {
         let data = self.f.inst(i);
         let under = match data.op {
-            Op::Load(_) | Op::Store(_) | Op::Atomic(_) | Op::Image(_) => Demand::Under(Part {
-                mask: data.args[0],
-                first: 0,
-            }),
+            Op::Load(_) | Op::Store(_) | Op::Atomic(_) | Op::Image(_) => {
+                Demand::Under(Seen::lanes(Part {
+                    mask: data.args[0],
+                    first: 0,
+                }))
+            }
             _ => Demand::All,
         };
         for (n, &a) in data.args.iter().enumerate() {
@@ -255,15 +311,55 @@ impl Pass<'_> {
                     self.raise(a, d);
                 }
             }
-            Op::Bitcast if self.f.ty(data.args[0]).lanes == self.f.ty(result).lanes => {
-                self.raise(data.args[0], d);
+            Op::Bitcast => {
+                let lanes = [data.args[0], result].map(|v| self.f.ty(v).lanes);
+                self.raise(data.args[0], viewed(d, lanes));
             }
+            Op::Shuffle(indices) => self.shuffle(&data.args, indices, d),
             _ => {
                 for &a in &data.args {
                     self.raise(a, Demand::All);
                 }
             }
         }
+    }
+
+    /// Of each operand, the lanes that are picked where the result is observed.
+    fn shuffle(&mut self, args: &[Value], indices: &[u16], d: Demand) {
+        let mut first = 0;
+        for &a in args {
+            let lanes = self.f.ty(a).lanes;
+            let range = first..first + lanes;
+            let picked = indices.iter().zip(0..).filter(|(i, _)| range.contains(i));
+            let picked: Vec<(u16, u16)> = picked.map(|(i, n)| (i - first, n)).collect();
+            first += lanes;
+            if picked.is_empty() {
+                continue;
+            }
+            let demand = match d {
+                Demand::Under(seen) => self.picked(seen, &picked, lanes),
+                other => other,
+            };
+            self.raise(a, demand);
+        }
+    }
+
+    /// Demand of a vector of which elements were put somewhere: pairs of an element and its new place.
+    fn picked(&self, seen: Seen, picked: &[(u16, u16)], elements: u16) -> Demand {
+        let lane = |place: u16| seen.part.first + place / seen.per;
+        let fits = |per: u16| {
+            let &(element, place) = picked.first()?;
+            let first = lane(place).checked_sub(element / per)?;
+            let same = |&(element, place): &(u16, u16)| first + element / per == lane(place);
+            let inside = first + elements.div_ceil(per) <= self.f.ty(seen.part.mask).lanes;
+            (inside && picked.iter().all(same)).then_some(Seen {
+                part: Part { first, ..seen.part },
+                per,
+            })
+        };
+        PER.into_iter()
+            .find_map(fits)
+            .map_or(Demand::All, Demand::Under)
     }
 
     fn select(&mut self, i: Inst, d: Demand) {
@@ -281,15 +377,18 @@ impl Pass<'_> {
             lanes,
         );
         // Of the first side, lanes of both masks; either contains them.
-        let first = match d {
-            Demand::All => Demand::Under(mask),
-            Demand::Under(seen) if self.facts.subset(self.f, mask, seen, lanes) => {
-                Demand::Under(mask)
-            }
-            other => other,
+        let seen = match d {
+            Demand::Under(seen) => seen.one_each(),
+            _ => None,
         };
-        let hidden =
-            matches!(d, Demand::Under(seen) if self.facts.subset(self.f, seen, mask, lanes));
+        let first = match (d, seen) {
+            (Demand::All, _) => Demand::Under(Seen::lanes(mask)),
+            (_, Some(seen)) if self.facts.subset(self.f, mask, seen, lanes) => {
+                Demand::Under(Seen::lanes(mask))
+            }
+            _ => d,
+        };
+        let hidden = seen.is_some_and(|seen| self.facts.subset(self.f, seen, mask, lanes));
         self.raise(a, first);
         self.raise(b, if hidden { Demand::Nothing } else { d });
     }
@@ -314,8 +413,12 @@ impl Pass<'_> {
         let part = window(self.f, Part { mask, first: 0 }, lanes);
         // Lanes of both masks are seen; either contains them, and the nearer one goes on to say more.
         let d = match d {
-            Demand::All => Demand::Under(part),
-            Demand::Under(by) if self.facts.subset(self.f, part, by, lanes) => Demand::Under(part),
+            Demand::All => Demand::Under(Seen::lanes(part)),
+            Demand::Under(Seen { part: by, per: 1 })
+                if self.facts.subset(self.f, part, by, lanes) =>
+            {
+                Demand::Under(Seen::lanes(part))
+            }
             other => other,
         };
         self.raise(seen, d);
@@ -350,7 +453,7 @@ impl Pass<'_> {
             let call = self.f.block(from).term.targets()[n];
             let arg = call.args[index as usize];
             let d = match d {
-                Demand::Under(part) => self.translate(part, b, &call.args, lanes),
+                Demand::Under(seen) => self.translate(seen, b, &call.args, lanes),
                 other => other,
             };
             self.raise(arg, d);
@@ -358,22 +461,21 @@ impl Pass<'_> {
     }
 
     /// A demand at the start of `b` as one at the end of a predecessor.
-    fn translate(&self, part: Part, b: Block, args: &[Value], lanes: u16) -> Demand {
-        let mut candidates = vec![part];
-        self.supersets(part, lanes, 4, &mut candidates);
+    fn translate(&self, seen: Seen, b: Block, args: &[Value], elements: u16) -> Demand {
+        let mut candidates = vec![seen.part];
+        self.supersets(seen.part, elements.div_ceil(seen.per), 4, &mut candidates);
         for c in candidates {
             match self.f.def(c.mask) {
                 ValueDef::Param(home, n) if home == b => {
-                    return Demand::Under(Part {
-                        mask: args[n as usize],
-                        ..c
-                    });
+                    let mask = args[n as usize];
+                    let part = Part { mask, ..c };
+                    return Demand::Under(Seen { part, ..seen });
                 }
                 _ => {}
             }
             let home = self.place[c.mask.0 as usize];
             if home.is_some_and(|(home, _)| home != b && self.dom.dominates(home, b)) {
-                return Demand::Under(c);
+                return Demand::Under(Seen { part: c, ..seen });
             }
         }
         Demand::All
@@ -414,8 +516,10 @@ impl Pass<'_> {
                     .iter()
                     .all(|r| match self.demand[r.0 as usize] {
                         Demand::Nothing => true,
-                        Demand::Under(seen) => self.facts.subset(self.f, seen, mask, lanes),
-                        Demand::All => false,
+                        Demand::Under(Seen { part, per: 1 }) => {
+                            self.facts.subset(self.f, part, mask, lanes)
+                        }
+                        Demand::Under(_) | Demand::All => false,
                     });
                 if undef && lanes > 1 {
                     out.push(i);
@@ -436,7 +540,8 @@ impl Pass<'_> {
                 let [result] = *data.results.as_slice() else {
                     continue;
                 };
-                let Demand::Under(seen) = self.demand[result.0 as usize] else {
+                let Demand::Under(Seen { part: seen, per: 1 }) = self.demand[result.0 as usize]
+                else {
                     continue;
                 };
                 let lanes = self.f.ty(result).lanes;

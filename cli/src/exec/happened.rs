@@ -1,0 +1,234 @@
+//! What the driver told: lines of JSON, one for each thing that happened, from all processes of a run.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::exit::{Exit, Failure};
+
+/// Faults of a kernel that are shown to people.
+const SHOWN: usize = 4;
+/// Faults of a kernel that a report has.
+const KEPT: usize = 256;
+
+/// One line of the driver's file.
+#[derive(Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+enum Line {
+    Loaded {
+        devices: Vec<String>,
+    },
+    Problem {
+        #[serde(rename = "where")]
+        place: String,
+        what: String,
+    },
+    Refused {
+        kernel: String,
+        why: String,
+    },
+    Launch {
+        kernel: String,
+        why: String,
+    },
+    Faults {
+        kernel: String,
+        count: u64,
+        first: Vec<Fault>,
+    },
+}
+
+/// An access out of bounds: a sentence about it, and its parts as the driver has them.
+#[derive(Deserialize, Serialize, PartialEq)]
+struct Fault {
+    text: String,
+    #[serde(flatten)]
+    parts: serde_json::Map<String, Value>,
+}
+
+/// Faults of a kernel.
+#[derive(Default, Serialize)]
+struct Faults {
+    /// Launches that had some.
+    launches: u64,
+    /// All faults of those.
+    count: u64,
+    /// The first.
+    first: Vec<Fault>,
+}
+
+/// What happened, by kernel where there is one. Each message counts how often it was told.
+#[derive(Default)]
+pub struct Happened {
+    loaded: u64,
+    devices: Vec<String>,
+    faults: BTreeMap<String, Faults>,
+    refused: BTreeMap<(String, String), u64>,
+    failed: BTreeMap<(String, String), u64>,
+    problems: BTreeMap<(String, String), u64>,
+}
+
+fn count(of: &mut BTreeMap<(String, String), u64>, key: (String, String)) {
+    let times = of.entry(key).or_default();
+    *times = times.saturating_add(1);
+}
+
+impl Happened {
+    /// Reads the driver's file. There is none if the driver was not loaded.
+    pub fn read(path: &Path) -> io::Result<Happened> {
+        let mut all = Happened::default();
+        let file = match File::open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(all),
+            other => other?,
+        };
+        for line in BufReader::new(file).split(b'\n') {
+            // A process that was killed may leave half a line.
+            if let Ok(line) = serde_json::from_slice(&line?) {
+                all.add(line);
+            }
+        }
+        Ok(all)
+    }
+
+    fn add(&mut self, line: Line) {
+        match line {
+            Line::Loaded { devices } => {
+                self.loaded = self.loaded.saturating_add(1);
+                self.devices = devices;
+            }
+            Line::Problem { place, what } => count(&mut self.problems, (place, what)),
+            Line::Refused { kernel, why } => count(&mut self.refused, (kernel, why)),
+            Line::Launch { kernel, why } => count(&mut self.failed, (kernel, why)),
+            Line::Faults {
+                kernel,
+                count,
+                first,
+            } => {
+                let faults = self.faults.entry(kernel).or_default();
+                faults.launches = faults.launches.saturating_add(1);
+                faults.count = faults.count.saturating_add(count);
+                for fault in first {
+                    if faults.first.len() < KEPT && !faults.first.contains(&fault) {
+                        faults.first.push(fault);
+                    }
+                }
+            }
+        }
+    }
+
+    /// For people; empty if nothing happened.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        let times = |n: u64| match n {
+            1 => String::new(),
+            n => format!(" ({n} times)"),
+        };
+        for ((place, what), n) in &self.problems {
+            let _ = writeln!(text, "visa-jit: {place}: {what}{}", times(*n));
+        }
+        for ((kernel, why), n) in &self.refused {
+            let what = match kernel.as_str() {
+                "" => "a program".to_owned(),
+                name => format!("kernel `{name}`"),
+            };
+            let _ = writeln!(text, "visa-jit: {what} was refused: {why}{}", times(*n));
+        }
+        for ((kernel, why), n) in &self.failed {
+            let _ = writeln!(text, "visa-jit: kernel `{kernel}`: {why}{}", times(*n));
+        }
+        for (kernel, faults) in &self.faults {
+            let _ = writeln!(
+                text,
+                "visa-jit: kernel `{kernel}`: {} access(es) out of bounds in {} launch(es)",
+                faults.count, faults.launches
+            );
+            let mut shown = 0_u64;
+            for fault in faults.first.iter().take(SHOWN) {
+                let _ = writeln!(text, "  {}", fault.text);
+                shown = shown.saturating_add(1);
+            }
+            if faults.count > shown {
+                let _ = writeln!(text, "  and {} more", faults.count.saturating_sub(shown));
+            }
+        }
+        text
+    }
+
+    /// The object of `--report`. Scripts rely on its keys.
+    pub fn json(
+        &self,
+        command: &[OsString],
+        code: u8,
+        signal: Option<i32>,
+    ) -> Result<String, Failure> {
+        let messages = |of: &BTreeMap<(String, String), u64>, place: &str, what: &str| {
+            let all = of.iter();
+            let all = all.map(|((a, b), n)| json!({ place: a, what: b, "times": n }));
+            Value::Array(all.collect())
+        };
+        let command: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
+        let object = json!({
+            "command": command,
+            "exit_code": code,
+            "signal": signal,
+            "processes": self.loaded,
+            "devices": self.devices,
+            "faults": self.faults,
+            "refused": messages(&self.refused, "kernel", "why"),
+            "failed": messages(&self.failed, "kernel", "why"),
+            "problems": messages(&self.problems, "where", "what"),
+        });
+        let mut text = serde_json::to_string_pretty(&object).map_err(|error| Failure {
+            exit: Exit::Internal,
+            message: error.to_string(),
+        })?;
+        text.push('\n');
+        Ok(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(lines: &str) -> Happened {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), lines).unwrap();
+        Happened::read(file.path()).unwrap()
+    }
+
+    #[test]
+    fn nothing_is_said_of_nothing() {
+        assert_eq!(of("").text(), "");
+        assert_eq!(of(r#"{"kind":"loaded","devices":["skl"]}"#).text(), "");
+        let missing = Happened::read(Path::new("/nowhere/report")).unwrap();
+        assert_eq!(missing.text(), "");
+    }
+
+    #[test]
+    fn faults_are_counted_by_kernel() {
+        let line = r#"{"kind":"faults","kernel":"k","count":9,"first":[{"text":"here","line":3}]}"#;
+        let all = of(&format!("{line}\nhalf a l\n{line}\n"));
+        let text = all.text();
+        assert!(text.contains("kernel `k`: 18 access(es) out of bounds in 2 launch(es)\n  here\n"));
+        assert!(text.contains("and 17 more"), "{text}");
+        let json: Value = serde_json::from_str(&all.json(&[], 3, None).unwrap()).unwrap();
+        assert_eq!(json["faults"]["k"]["count"], 18);
+        assert_eq!(json["faults"]["k"]["first"][0]["line"], 3);
+        assert_eq!(json["exit_code"], 3);
+    }
+
+    #[test]
+    fn messages_are_said_once() {
+        let line = r#"{"kind":"refused","kernel":"k","why":"`dpas` is unknown"}"#;
+        let text = of(&format!("{line}\n{line}\n")).text();
+        let said = "visa-jit: kernel `k` was refused: `dpas` is unknown (2 times)\n";
+        assert_eq!(text, said);
+    }
+}

@@ -1,0 +1,8 @@
+//! Generated programs and damaged files: all engines agree, and none fails.
+
+mod divergence;
+mod files;
+mod kernels;
+mod messages;
+mod robustness;
+mod sweep;

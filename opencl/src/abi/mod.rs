@@ -1,0 +1,17 @@
+//! C types, constants and the dispatch table of OpenCL, as Debian's `opencl-c-headers` have them.
+//!
+//! `bindings.rs` is made from `headers.h`, which has the command, and not edited.
+
+#[expect(
+    non_camel_case_types,
+    non_upper_case_globals,
+    non_snake_case,
+    missing_docs,
+    clippy::approx_constant,
+    reason = "generated from C headers"
+)]
+mod bindings;
+
+pub mod host;
+
+pub use bindings::*;

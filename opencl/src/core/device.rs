@@ -1,0 +1,153 @@
+//! Devices: classes of Intel's GPUs, as programs see them.
+
+use visa_jit::isa::{DeviceName, Platform as Class};
+
+use super::compiler;
+use super::engine::{Settings, variable};
+use super::report;
+
+/// Chooses devices, by the names that `ocloc -device` takes, with commas between.
+pub const DEVICE_ENV: &str = "VISA_JIT_DEVICE";
+
+/// A device.
+pub struct Device {
+    /// What the compiler calls it.
+    pub name: DeviceName,
+    /// How its kernels are treated.
+    pub class: Class,
+}
+
+/// Bytes of device memory of all devices: three quarters of the machine's.
+pub fn memory_bytes() -> u64 {
+    let info = rustix::system::sysinfo();
+    let all = info.totalram as u64 * u64::from(info.mem_unit.max(1));
+    // Whole pages.
+    (all / 4 * 3).min(32 << 30) & !0xFFF
+}
+
+/// Bytes of the largest buffer: a quarter of the memory, and less than 32-bit offsets reach.
+pub fn max_alloc_bytes() -> u64 {
+    (memory_bytes() / 4).min((4 << 30) - 4096)
+}
+
+/// The devices that the environment asks for; else one that has doubles and images, of the compiler that there is.
+pub fn asked_for() -> Vec<Device> {
+    let names = variable(DEVICE_ENV).unwrap_or_else(|| usual().to_owned());
+    let mut devices = Vec::new();
+    for name in names.split(',').map(str::trim).filter(|n| !n.is_empty()) {
+        match name.parse::<DeviceName>() {
+            Ok(name) => devices.push(Device {
+                class: name.platform(),
+                name,
+            }),
+            Err(what) => report::problem(DEVICE_ENV, &what),
+        }
+    }
+    devices
+}
+
+/// The name of the default device.
+fn usual() -> &'static str {
+    let offers = |name: &str| {
+        let about = compiler::about();
+        about.is_some_and(|about| about.devices.iter().any(|device| device == name))
+    };
+    if offers("bmg") { "bmg" } else { "skl" }
+}
+
+impl Device {
+    /// What programs show to people.
+    pub fn title(&self) -> String {
+        format!("Intel(R) Graphics {} [visa-jit]", self.name)
+    }
+
+    /// Whether kernels may compute with doubles.
+    pub fn has_doubles(&self) -> bool {
+        !matches!(self.class, Class::Tgllp | Class::Dg2)
+    }
+
+    /// Whether kernels may have images. The compiler for pvc drops what reads them.
+    pub fn has_images(&self) -> bool {
+        self.class != Class::Pvc
+    }
+
+    /// Lanes that hardware threads may have.
+    pub fn sub_group_sizes(&self) -> &'static [usize] {
+        match self.class {
+            Class::Skl | Class::Tgllp | Class::Dg2 => &[8, 16, 32],
+            Class::Pvc | Class::Bmg | Class::Ptl => &[16, 32],
+        }
+    }
+
+    /// Bytes of local memory of a work-group.
+    pub fn local_bytes(&self) -> u64 {
+        match self.class {
+            Class::Pvc | Class::Bmg | Class::Ptl => 128 << 10,
+            Class::Skl | Class::Tgllp | Class::Dg2 => 64 << 10,
+        }
+    }
+
+    /// Work-items of a work-group.
+    pub fn max_group(&self) -> usize {
+        match self.class {
+            Class::Skl => 256,
+            Class::Tgllp => 512,
+            Class::Dg2 | Class::Pvc | Class::Bmg | Class::Ptl => 1024,
+        }
+    }
+
+    /// The PCI id of a device of this class.
+    pub fn device_id(&self) -> u32 {
+        match self.class {
+            Class::Skl => 0x1912,
+            Class::Tgllp => 0x9A49,
+            Class::Dg2 => 0x56A0,
+            Class::Pvc => 0x0BD5,
+            Class::Bmg => 0xE20B,
+            Class::Ptl => 0xB080,
+        }
+    }
+
+    /// Threads that work-groups are spread over.
+    pub fn compute_units(&self) -> u32 {
+        u32::try_from(Settings::get().threads).unwrap_or(u32::MAX)
+    }
+
+    /// Extensions with their versions: what both the compiler and this driver have.
+    pub fn extensions(&self) -> Vec<(&'static str, u32)> {
+        let usual = super::version::version(1, 0, 0);
+        let mut all: Vec<(&str, u32)> = EXTENSIONS.iter().map(|name| (*name, usual)).collect();
+        if self.has_doubles() {
+            all.push(("cl_khr_fp64", usual));
+        }
+        if self.has_images() {
+            all.push(("cl_khr_3d_image_writes", usual));
+        }
+        if !matches!(self.class, Class::Skl) || self.has_doubles() {
+            all.push(("cl_khr_int64_base_atomics", usual));
+            all.push(("cl_khr_int64_extended_atomics", usual));
+        }
+        all
+    }
+}
+
+/// Extensions of every device.
+const EXTENSIONS: &[&str] = &[
+    "cl_khr_icd",
+    "cl_khr_byte_addressable_store",
+    "cl_khr_device_uuid",
+    "cl_khr_extended_versioning",
+    "cl_khr_fp16",
+    "cl_khr_global_int32_base_atomics",
+    "cl_khr_global_int32_extended_atomics",
+    "cl_khr_local_int32_base_atomics",
+    "cl_khr_local_int32_extended_atomics",
+    "cl_khr_create_command_queue",
+    "cl_khr_subgroups",
+    "cl_khr_suggested_local_work_size",
+    "cl_khr_il_program",
+    "cl_intel_device_attribute_query",
+    "cl_intel_required_subgroup_size",
+    "cl_intel_subgroups",
+    "cl_intel_subgroups_short",
+];

@@ -1,0 +1,97 @@
+//! The engine behind all devices, made when it is first needed: they share memory, threads and the cache of code.
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use visa_jit::artifact::Store;
+use visa_jit::backend::{BackendKind, OobPolicy};
+use visa_jit::interp::InterpOptions;
+use visa_jit::{DiskCache, Engine, EngineOptions};
+
+use super::error::{Cl, ClError};
+use super::report;
+use crate::abi::CL_OUT_OF_RESOURCES;
+
+/// What the environment says about how kernels run.
+pub struct Settings {
+    /// What accesses out of bounds do.
+    pub oob: OobPolicy,
+    /// Threads to spread work-groups over.
+    pub threads: usize,
+    /// How long a kernel may run.
+    pub timeout: Option<Duration>,
+    backend: String,
+}
+
+/// A variable of the environment that is set to something.
+pub fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+impl Settings {
+    /// Those of the process.
+    pub fn get() -> &'static Settings {
+        static SETTINGS: OnceLock<Settings> = OnceLock::new();
+        SETTINGS.get_or_init(|| {
+            let processors = std::thread::available_parallelism().map_or(1, usize::from);
+            let threads = variable("VISA_JIT_THREADS").and_then(|text| text.parse().ok());
+            let oob = variable("VISA_JIT_OOB").unwrap_or_default();
+            let timeout = variable("VISA_JIT_TIMEOUT").and_then(|text| text.parse().ok());
+            Settings {
+                oob: match oob.as_str() {
+                    "trap" => OobPolicy::Trap,
+                    "report" => OobPolicy::Report,
+                    _ => OobPolicy::ReadZeroSkipWrite,
+                },
+                threads: threads.filter(|n| *n > 0).unwrap_or(processors),
+                timeout: timeout
+                    .filter(|seconds: &f64| *seconds > 0.0)
+                    .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()),
+                backend: variable("VISA_JIT_BACKEND").unwrap_or_default(),
+            }
+        })
+    }
+}
+
+fn disk_cache() -> Option<DiskCache> {
+    match std::env::var("VISA_JIT_CACHE_DIR") {
+        Ok(text) if text == "off" => None,
+        Ok(text) if !text.is_empty() => Some(DiskCache::at(text)),
+        _ => DiskCache::user(),
+    }
+}
+
+/// The directory of compiled kernels and sources, if there is one.
+pub fn store() -> Option<&'static Store> {
+    static STORE: OnceLock<Option<Store>> = OnceLock::new();
+    STORE
+        .get_or_init(|| disk_cache().map(|cache| cache.store()))
+        .as_ref()
+}
+
+fn options() -> EngineOptions {
+    let mut options = EngineOptions {
+        disk: disk_cache(),
+        ..EngineOptions::default()
+    };
+    match Settings::get().backend.as_str() {
+        "interp" => options.interpret = Some(InterpOptions::default()),
+        "llvm" => options.strategy.backend = BackendKind::Llvm,
+        _ => {}
+    }
+    options
+}
+
+/// The engine.
+///
+/// # Errors
+/// `CL_OUT_OF_RESOURCES` when there can be none; the log says why.
+pub fn engine() -> Cl<&'static Engine> {
+    static ENGINE: OnceLock<Option<Engine>> = OnceLock::new();
+    let made = ENGINE.get_or_init(|| {
+        let made = Engine::with_options(options());
+        made.map_err(|error| report::problem("engine", &error.to_string()))
+            .ok()
+    });
+    made.as_ref().ok_or(ClError(CL_OUT_OF_RESOURCES))
+}

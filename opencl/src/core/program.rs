@@ -1,0 +1,512 @@
+//! Programs: sources, what the compiler makes of them, and what the engine does.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use visa_jit::backend::OobPolicy;
+use visa_jit::container::{ContainerError, DataKind, Product, SourceKind, Zebin};
+
+use super::compiler::{self, Request};
+use super::context::Context;
+use super::device::Device;
+use super::engine::{Settings, engine};
+use super::error::{Cl, ClError, ensure, err};
+use super::object::{Ref, lock};
+use super::report;
+use crate::abi::{
+    CL_BUILD_ERROR, CL_BUILD_NONE, CL_BUILD_PROGRAM_FAILURE, CL_BUILD_SUCCESS,
+    CL_COMPILE_PROGRAM_FAILURE, CL_COMPILER_NOT_AVAILABLE, CL_INVALID_BINARY,
+    CL_INVALID_LINKER_OPTIONS, CL_INVALID_OPERATION, CL_INVALID_PROGRAM_EXECUTABLE,
+    CL_LINK_PROGRAM_FAILURE, CL_PROGRAM_BINARY_TYPE_COMPILED_OBJECT,
+    CL_PROGRAM_BINARY_TYPE_EXECUTABLE, CL_PROGRAM_BINARY_TYPE_LIBRARY, CL_PROGRAM_BINARY_TYPE_NONE,
+    cl_build_status, cl_int, cl_program_binary_type,
+};
+
+/// What a program is made from.
+#[derive(Clone)]
+pub enum Source {
+    /// OpenCL C.
+    Text(Arc<Vec<u8>>),
+    /// A SPIR-V module.
+    Il(Arc<Vec<u8>>),
+    /// Zebins, one for each device.
+    Binaries,
+}
+
+/// What to give the compiler.
+#[derive(Clone)]
+pub struct Unit {
+    source: Source,
+    /// Headers; beside SPIR-V, modules to link it with.
+    headers: Arc<Vec<(String, Vec<u8>)>>,
+    options: String,
+}
+
+/// SPIR-V modules of sources that were compiled, to be linked later: one, or those of a library.
+#[derive(Clone, Default)]
+pub struct Modules {
+    /// The modules.
+    pub all: Vec<Arc<Vec<u8>>>,
+    /// Options that they were compiled with.
+    pub options: String,
+    /// Whether they are a library.
+    pub library: bool,
+}
+
+/// What a program is for one device.
+#[derive(Clone, Default)]
+pub struct Build {
+    /// `CL_BUILD_…`.
+    pub status: cl_build_status,
+    /// Options of the last build.
+    pub options: String,
+    /// What the compiler said.
+    pub log: String,
+    /// The zebin, if it was built.
+    pub zebin: Option<Arc<Vec<u8>>>,
+    /// The same for the engine.
+    pub loaded: Option<visa_jit::Program>,
+    /// If it was compiled only.
+    modules: Option<Modules>,
+}
+
+/// A program.
+pub struct Program {
+    /// Whose it is.
+    pub context: Ref<Context>,
+    /// The devices it is for.
+    pub devices: Vec<Ref<Device>>,
+    /// What it is made from; none if it was linked.
+    pub source: Option<Source>,
+    /// Values of specialisation constants, by number.
+    pub constants: Mutex<BTreeMap<u32, Vec<u8>>>,
+    builds: Mutex<Vec<Build>>,
+    /// Kernels of it that there are: it cannot be built again.
+    pub kernels: AtomicUsize,
+}
+
+/// Options that say what linking makes, and mean nothing to the compiler.
+const LINKER_OPTIONS: [&str; 2] = ["-create-library", "-enable-link-options"];
+
+/// What to do with a source.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Build,
+    Compile,
+    Link,
+}
+
+impl Stage {
+    fn failure(self) -> cl_int {
+        match self {
+            Stage::Build => CL_BUILD_PROGRAM_FAILURE,
+            Stage::Compile => CL_COMPILE_PROGRAM_FAILURE,
+            Stage::Link => CL_LINK_PROGRAM_FAILURE,
+        }
+    }
+}
+
+impl Build {
+    /// The zebin, read. Few programs ask for what only it says, so it is not kept.
+    fn read(&self) -> Option<Zebin> {
+        Zebin::parse(self.zebin.as_deref()?).ok()
+    }
+
+    /// Bytes of program-scope variables that kernels may write.
+    pub fn global_variable_bytes(&self) -> usize {
+        let zebin = self.read();
+        let sections = zebin.iter().flat_map(|zebin| &zebin.data);
+        let variables = sections.filter(|section| section.kind == DataKind::Global);
+        variables.map(|section| section.size as usize).sum()
+    }
+
+    /// Lanes that the source of a kernel asks for; 0 if it leaves that to the compiler.
+    pub fn required_sub_group_size(&self, kernel: &str) -> usize {
+        let zebin = self.read();
+        let mut kernels = zebin.iter().flat_map(|zebin| &zebin.kernels);
+        let found = kernels.find(|k| k.name == kernel);
+        let size = found.and_then(|k| k.info.user_attributes.intel_reqd_sub_group_size);
+        size.unwrap_or(0) as usize
+    }
+
+    /// `CL_PROGRAM_BINARY_TYPE_…`.
+    pub fn binary_type(&self) -> cl_program_binary_type {
+        match (&self.zebin, &self.modules) {
+            (_, Some(modules)) if modules.library => CL_PROGRAM_BINARY_TYPE_LIBRARY,
+            (_, Some(_)) => CL_PROGRAM_BINARY_TYPE_COMPILED_OBJECT,
+            (Some(_), None) => CL_PROGRAM_BINARY_TYPE_EXECUTABLE,
+            (None, None) => CL_PROGRAM_BINARY_TYPE_NONE,
+        }
+    }
+}
+
+impl Build {
+    fn of_modules(modules: Modules, options: &str) -> Build {
+        Build {
+            status: CL_BUILD_SUCCESS as cl_build_status,
+            options: options.to_owned(),
+            modules: Some(modules),
+            ..Build::default()
+        }
+    }
+
+    /// What programs get to keep: a zebin, or what was compiled only.
+    pub fn binary(&self) -> Vec<u8> {
+        match (&self.modules, &self.zebin) {
+            (Some(modules), _) => super::modules::write(modules),
+            (None, Some(zebin)) => zebin.to_vec(),
+            (None, None) => Vec::new(),
+        }
+    }
+}
+
+impl Program {
+    /// A program that is not built.
+    pub fn new(
+        context: Ref<Context>,
+        devices: Vec<Ref<Device>>,
+        source: Option<Source>,
+    ) -> Program {
+        let none = Build {
+            status: CL_BUILD_NONE,
+            ..Build::default()
+        };
+        Program {
+            context,
+            builds: Mutex::new(vec![none; devices.len()]),
+            devices,
+            source,
+            constants: Mutex::default(),
+            kernels: AtomicUsize::new(0),
+        }
+    }
+
+    /// A program of zebins, one for each device. They still have to be built.
+    ///
+    /// # Errors
+    /// `CL_INVALID_BINARY` if one cannot be read; which, is in the list.
+    pub fn of_binaries(
+        context: Ref<Context>,
+        devices: Vec<Ref<Device>>,
+        binaries: &[Vec<u8>],
+    ) -> (Program, Vec<Cl<()>>) {
+        let program = Program::new(context, devices, Some(Source::Binaries));
+        let mut builds = lock(&program.builds);
+        let read = |(build, binary): (&mut Build, &Vec<u8>)| {
+            if let Some(modules) = super::modules::read(binary) {
+                build.modules = Some(modules);
+                return Ok(());
+            }
+            let parsed = visa_jit::container::Zebin::parse(binary);
+            parsed.map_err(|_| ClError(CL_INVALID_BINARY))?;
+            build.zebin = Some(Arc::new(binary.clone()));
+            Ok(())
+        };
+        let statuses = builds.iter_mut().zip(binaries).map(read).collect();
+        drop(builds);
+        (program, statuses)
+    }
+
+    /// What it is for a device.
+    ///
+    /// # Errors
+    /// `CL_INVALID_DEVICE`.
+    pub fn build_of(&self, device: &Ref<Device>) -> Cl<Build> {
+        let at = self.devices.iter().position(|d| Ref::ptr_eq(d, device));
+        let at = at.ok_or(ClError(crate::abi::CL_INVALID_DEVICE))?;
+        lock(&self.builds)
+            .get(at)
+            .cloned()
+            .ok_or(ClError(crate::abi::CL_INVALID_DEVICE))
+    }
+
+    /// What it is for each device.
+    pub fn builds(&self) -> Vec<Build> {
+        lock(&self.builds).clone()
+    }
+
+    /// Names of its kernels, with semicolons between.
+    ///
+    /// # Errors
+    /// `CL_INVALID_PROGRAM_EXECUTABLE` if it is not built.
+    pub fn kernel_names(&self) -> Cl<Vec<String>> {
+        let builds = lock(&self.builds);
+        let loaded = builds.iter().find_map(|build| build.loaded.as_ref());
+        let loaded = loaded.ok_or(ClError(CL_INVALID_PROGRAM_EXECUTABLE))?;
+        let good = loaded.kernels().iter().map(|k| k.name().to_owned());
+        let broken = loaded.broken().iter().map(|(name, _)| name.clone());
+        Ok(good.chain(broken).collect())
+    }
+
+    /// Compiles and loads it for some of its devices.
+    ///
+    /// # Errors
+    /// `CL_INVALID_OPERATION` while it has kernels, `CL_BUILD_PROGRAM_FAILURE` with a log.
+    pub fn build(&self, devices: &[Ref<Device>], options: &str) -> Cl<()> {
+        let unit = self.specialised().map(|source| Unit {
+            source,
+            headers: Arc::default(),
+            options: String::new(),
+        });
+        let unit = unit.ok_or(ClError(CL_INVALID_OPERATION))?;
+        self.each(devices, options, Stage::Build, &unit)
+    }
+
+    /// The source, with the values of specialisation constants.
+    fn specialised(&self) -> Option<Source> {
+        match &self.source {
+            Some(Source::Il(il)) => {
+                let il = super::spirv::specialised(il, &lock(&self.constants));
+                Some(Source::Il(Arc::new(il)))
+            }
+            other => other.clone(),
+        }
+    }
+
+    /// Compiles it, to be linked later.
+    ///
+    /// # Errors
+    /// As [`Program::build`], with `CL_COMPILE_PROGRAM_FAILURE`.
+    pub fn compile(
+        &self,
+        devices: &[Ref<Device>],
+        options: &str,
+        headers: Vec<(String, Vec<u8>)>,
+    ) -> Cl<()> {
+        let source = match self.specialised() {
+            Some(source @ (Source::Text(_) | Source::Il(_))) => source,
+            _ => return err(CL_INVALID_OPERATION),
+        };
+        let unit = Unit {
+            source,
+            headers: Arc::new(headers),
+            options: options.to_owned(),
+        };
+        self.each(devices, "", Stage::Compile, &unit)
+    }
+
+    /// A program, or with `-create-library` a library, of what was compiled before.
+    ///
+    /// # Errors
+    /// `CL_INVALID_OPERATION` for programs that were not compiled, `CL_INVALID_LINKER_OPTIONS`, `CL_LINK_PROGRAM_FAILURE` with a log.
+    pub fn link(&self, devices: &[Ref<Device>], options: &str, inputs: &[Ref<Program>]) -> Cl<()> {
+        let library = options.split_whitespace().any(|w| w == "-create-library");
+        let enabled = options
+            .split_whitespace()
+            .any(|w| w == "-enable-link-options");
+        ensure(library || !enabled, CL_INVALID_LINKER_OPTIONS)?;
+        let mut result = Ok(());
+        for (at, device) in self.devices.iter().enumerate() {
+            if !devices.iter().any(|d| Ref::ptr_eq(d, device)) {
+                continue;
+            }
+            let mut together = Modules {
+                library,
+                ..Modules::default()
+            };
+            for input in inputs {
+                let modules = input.build_of(device).ok().and_then(|b| b.modules);
+                let modules = modules.ok_or(ClError(CL_INVALID_OPERATION))?;
+                together.all.extend(modules.all);
+                if together.options.is_empty() {
+                    together.options = modules.options;
+                }
+            }
+            let (build, done) = if library {
+                (Build::of_modules(together, options), Ok(()))
+            } else {
+                let unit = together.unit().ok_or(ClError(CL_INVALID_OPERATION))?;
+                one(device, &Build::default(), options, Stage::Link, &unit)
+            };
+            if let Some(place) = lock(&self.builds).get_mut(at) {
+                *place = build;
+            }
+            result = result.and(done);
+        }
+        result
+    }
+
+    fn each(&self, devices: &[Ref<Device>], options: &str, stage: Stage, unit: &Unit) -> Cl<()> {
+        ensure(
+            self.kernels.load(Ordering::Relaxed) == 0,
+            CL_INVALID_OPERATION,
+        )?;
+        let mut result = Ok(());
+        for (at, device) in self.devices.iter().enumerate() {
+            if !devices.iter().any(|d| Ref::ptr_eq(d, device)) {
+                continue;
+            }
+            let old = lock(&self.builds).get(at).cloned().unwrap_or_default();
+            let (build, done) = one(device, &old, options, stage, unit);
+            if let Some(place) = lock(&self.builds).get_mut(at) {
+                *place = build;
+            }
+            result = result.and(done);
+        }
+        result
+    }
+}
+
+/// One device's part of a build.
+fn one(device: &Device, old: &Build, options: &str, stage: Stage, unit: &Unit) -> (Build, Cl<()>) {
+    let mut build = Build {
+        status: CL_BUILD_ERROR,
+        options: match stage {
+            Stage::Compile => unit.options.clone(),
+            Stage::Build | Stage::Link => options.to_owned(),
+        },
+        ..Build::default()
+    };
+    let all = [unit.options.as_str(), options].join(" ");
+    let (source, kind) = match &unit.source {
+        Source::Text(text) => (text, SourceKind::OpenClC),
+        Source::Il(il) if stage == Stage::Compile => {
+            let modules = Modules::of(il.clone(), &unit.options);
+            return (Build::of_modules(modules, &build.options), Ok(()));
+        }
+        Source::Il(il) => (il, SourceKind::SpirV),
+        Source::Binaries => {
+            if let Some(unit) = old.modules.as_ref().and_then(Modules::unit) {
+                return one(device, &Build::default(), options, stage, &unit);
+            }
+            let Some(zebin) = old.zebin.clone() else {
+                return (build, err(CL_INVALID_BINARY));
+            };
+            let done = load(device, &mut build, zebin, stage);
+            return (build, done);
+        }
+    };
+    let options = effective(&all, kind);
+    let request = Request {
+        source,
+        kind,
+        headers: &unit.headers,
+        options: &options,
+        device: device.name,
+        product: if stage == Stage::Compile {
+            Product::SpirV
+        } else {
+            Product::Zebin
+        },
+    };
+    let made = match compiler::compile(&request) {
+        Ok(made) => made,
+        Err(error) => {
+            let missing = matches!(
+                error,
+                ContainerError::OclocMissing { .. } | ContainerError::Worker(_)
+            );
+            build.log = match error {
+                ContainerError::CompileFailed { log, .. } => log,
+                other => other.to_string(),
+            };
+            report::log(&format!("build failed: {}", build.log));
+            let code = if missing {
+                CL_COMPILER_NOT_AVAILABLE
+            } else {
+                stage.failure()
+            };
+            return (build, err(code));
+        }
+    };
+    build.log = made.log;
+    if stage == Stage::Compile {
+        let log = std::mem::take(&mut build.log);
+        let modules = Modules::of(Arc::new(made.zebin), &unit.options);
+        let build = Build {
+            log,
+            ..Build::of_modules(modules, &build.options)
+        };
+        return (build, Ok(()));
+    }
+    let done = load(device, &mut build, Arc::new(made.zebin), stage);
+    (build, done)
+}
+
+impl Modules {
+    fn of(module: Arc<Vec<u8>>, options: &str) -> Modules {
+        Modules {
+            all: vec![module],
+            options: for_code(options),
+            library: false,
+        }
+    }
+
+    /// All that there are, as the compiler is given them; none if there are none.
+    fn unit(&self) -> Option<Unit> {
+        let (first, others) = self.all.split_first()?;
+        let others = others.iter().enumerate();
+        let named = others.map(|(i, module)| (format!("{i}"), module.to_vec()));
+        Some(Unit {
+            source: Source::Il(first.clone()),
+            headers: Arc::new(named.collect()),
+            options: self.options.clone(),
+        })
+    }
+}
+
+/// Those of the options of a source that matter after it was read.
+fn for_code(options: &str) -> String {
+    let words = options.split_whitespace();
+    let words = words.filter(|w| w.starts_with("-cl-") && !w.starts_with("-cl-std"));
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// Options as the compiler is given them: with names and types of arguments, and lines of the source where they are shown.
+fn effective(options: &str, kind: SourceKind) -> String {
+    let here = std::env::current_dir().unwrap_or_default();
+    let mut words: Vec<String> = Vec::new();
+    let mut folder = false;
+    for word in options.split_whitespace() {
+        // The compiler runs elsewhere.
+        let path = match word.strip_prefix("-I") {
+            Some("") => {
+                folder = true;
+                words.push(word.to_owned());
+                continue;
+            }
+            Some(path) => Some(("-I", path)),
+            None if folder => Some(("", word)),
+            None => None,
+        };
+        folder = false;
+        words.push(match path {
+            Some((flag, path)) if !path.starts_with(['/', '"', '\'']) => {
+                format!("{flag}{}", here.join(path).display())
+            }
+            _ => word.to_owned(),
+        });
+    }
+    words.retain(|word| !LINKER_OPTIONS.contains(&word.as_str()));
+    if kind == SourceKind::OpenClC {
+        words.push("-cl-kernel-arg-info".to_owned());
+        if Settings::get().oob != OobPolicy::ReadZeroSkipWrite {
+            words.push("-g".to_owned());
+        }
+    }
+    words.join(" ")
+}
+
+/// Hands a zebin to the engine.
+fn load(device: &Device, build: &mut Build, zebin: Arc<Vec<u8>>, stage: Stage) -> Cl<()> {
+    match engine()?.program_from_zebin(&zebin, Some(device.class)) {
+        Ok(loaded) => {
+            for (name, error) in loaded.broken() {
+                let line = format!("kernel `{name}` is refused: {error}\n");
+                build.log.push_str(&line);
+                report::refused(name, &error.to_string());
+            }
+            build.status = CL_BUILD_SUCCESS as cl_build_status;
+            build.loaded = Some(loaded);
+            build.zebin = Some(zebin);
+            Ok(())
+        }
+        Err(error) => {
+            let what = error.to_string();
+            build.log.push_str(&what);
+            report::refused("", &what);
+            err(stage.failure())
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! What the program is not told by error codes: faults and refusals, for people and for `visa-jit exec`.
+//!
+//! Nothing is printed unless it was asked for: `VISA_JIT_LOG` names a file (`-` for standard error) for lines of text,
+//! `VISA_JIT_REPORT` one for lines of JSON. Each line is written at once, so that a crash loses none.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Write;
+use std::sync::{Mutex, OnceLock};
+
+use serde_json::{Value, json};
+use visa_jit::{FaultRecord, Report};
+
+use super::engine::variable;
+use super::object::lock;
+
+/// Where lines of text go.
+pub const LOG_ENV: &str = "VISA_JIT_LOG";
+/// Where lines of JSON go.
+pub const REPORT_ENV: &str = "VISA_JIT_REPORT";
+
+/// Fault records of a launch that are written out; all are counted.
+const MOST_FAULTS: usize = 16;
+
+/// Launches of a kernel whose faults are written out; those of others are counted.
+const MOST_LAUNCHES: u32 = 16;
+
+fn open(path: &str) -> Option<File> {
+    File::options().append(true).create(true).open(path).ok()
+}
+
+/// Writes a line of text, if somebody wants it.
+pub fn log(text: &str) {
+    static LOG: OnceLock<Option<Mutex<Box<dyn Write + Send>>>> = OnceLock::new();
+    let log = LOG.get_or_init(|| {
+        let path = variable(LOG_ENV)?;
+        let to: Box<dyn Write + Send> = match path.as_str() {
+            "-" | "1" => Box::new(std::io::stderr()),
+            path => Box::new(open(path)?),
+        };
+        Some(Mutex::new(to))
+    });
+    if let Some(log) = log {
+        // Nobody can be told that the log cannot be written.
+        let _ = writeln!(lock(log), "visa-jit: {text}");
+    }
+}
+
+fn report(line: &Value) {
+    static REPORT: OnceLock<Option<Mutex<File>>> = OnceLock::new();
+    let file = REPORT.get_or_init(|| Some(Mutex::new(open(&variable(REPORT_ENV)?)?)));
+    if let Some(file) = file {
+        let mut text = line.to_string();
+        text.push('\n');
+        // As above.
+        let _ = lock(file).write_all(text.as_bytes());
+    }
+}
+
+/// Something is missing or cannot be done, and not because of a kernel.
+pub fn problem(where_: &str, what: &str) {
+    log(&format!("{where_}: {what}"));
+    report(&json!({ "kind": "problem", "where": where_, "what": what }));
+}
+
+/// A kernel that is not taken.
+pub fn refused(kernel: &str, why: &str) {
+    log(&format!("kernel `{kernel}` refused: {why}"));
+    report(&json!({ "kind": "refused", "kernel": kernel, "why": why }));
+}
+
+/// A launch that could not be made, or did not end well.
+pub fn launch_failed(kernel: &str, why: &str) {
+    log(&format!("kernel `{kernel}`: {why}"));
+    report(&json!({ "kind": "launch", "kernel": kernel, "why": why }));
+}
+
+/// The driver is in use, with these devices.
+pub fn loaded<'a>(devices: impl Iterator<Item = &'a str>) {
+    let devices: Vec<&str> = devices.collect();
+    report(&json!({ "kind": "loaded", "pid": std::process::id(), "devices": devices }));
+}
+
+/// Accesses out of bounds of a launch.
+pub fn faults(kernel: &str, done: &Report) {
+    static LAUNCHES: Mutex<BTreeMap<String, u32>> = Mutex::new(BTreeMap::new());
+    let mut launches = lock(&LAUNCHES);
+    let told = launches.entry(kernel.to_owned()).or_default();
+    let shown = if *told < MOST_LAUNCHES {
+        MOST_FAULTS
+    } else {
+        0
+    };
+    *told = told.saturating_add(1);
+    drop(launches);
+    let records: Vec<FaultRecord> = done.faults.iter().take(shown).map(named).collect();
+    for record in &records {
+        log(&record.to_string());
+    }
+    let first: Vec<Value> = records.iter().map(fault).collect();
+    report(&json!({
+        "kind": "faults",
+        "kernel": kernel,
+        "count": done.fault_count,
+        "first": first,
+    }));
+}
+
+/// The record without the folder in which the compiler was given the source: that is nothing the program knows.
+fn named(record: &FaultRecord) -> FaultRecord {
+    let mut record = record.clone();
+    if let Some(source) = &mut record.source
+        && source.file.starts_with("/proc/")
+        && let Some((_, name)) = source.file.rsplit_once('/')
+    {
+        source.file = name.into();
+    }
+    record
+}
+
+fn fault(record: &FaultRecord) -> Value {
+    json!({
+        "text": record.to_string(),
+        "line": record.line,
+        "source": record.source,
+        "opcode": record.opcode,
+        "access": record.access,
+        "space": record.space,
+        "surface": record.surface,
+        "address": record.address,
+        "bytes": record.bytes,
+        "group": record.group,
+        "local_id": record.local_id,
+        "global_id": record.global_id,
+        "thread": record.thread,
+        "lane": record.lane,
+    })
+}

@@ -1,0 +1,248 @@
+//! Joined pieces: the operation that made each of them, done once on joined operands.
+
+use crate::passes::edit::{Rewriter, const_lanes, lanes_op};
+use crate::ssa::dom::reverse_post_order;
+use crate::ssa::{BinOp, Conv, Function, Inst, Lane, Op, Ty, Value};
+
+/// A lane of a vector, or a scalar.
+type Source = (Value, u16);
+
+/// Operations that are looked through from a shuffle.
+const DEPTH: usize = 3;
+/// Shuffles that a lane is followed through.
+const FOLLOWED: usize = 16;
+/// Fewest lanes that are worth it.
+const FEWEST: usize = 4;
+/// Lanes of a hardware thread: code generators have masks of no more.
+const MOST: u16 = 32;
+
+/// Replaces what shuffles join.
+pub(super) fn run(f: &mut Function) -> usize {
+    let order = reverse_post_order(f);
+    let mut rewriter = Rewriter::new(f);
+    for b in order {
+        rewriter.block(b, |r, i| match combined(r, i) {
+            Some(v) => {
+                r.changes += 1;
+                let result = r.f.inst(i).results[0];
+                r.f.replace(result, v);
+                false
+            }
+            None => true,
+        });
+    }
+    let changes = rewriter.changes;
+    f.resolve_aliases();
+    changes
+}
+
+/// What a shuffle becomes, if it is another value.
+fn combined(r: &mut Rewriter, i: Inst) -> Option<Value> {
+    let data = r.f.inst(i);
+    let Op::Shuffle(indices) = &data.op else {
+        return None;
+    };
+    let result = data.results[0];
+    let ty = r.f.ty(result);
+    if indices.len() < FEWEST || ty.lane == Lane::I1 {
+        return None;
+    }
+    let lanes: Vec<Source> = (0..ty.lanes).map(|k| origin(r.f, (result, k))).collect();
+    if let Some(v) = halves_of_wide(r, &lanes, ty) {
+        return Some(v);
+    }
+    if let Some(v) = interleaved(r, i, &lanes, ty) {
+        return Some(v);
+    }
+    operation(r, &lanes, ty, DEPTH)
+}
+
+/// Where a lane comes from, through shuffles and splats.
+fn origin(f: &Function, mut at: Source) -> Source {
+    for _ in 0..FOLLOWED {
+        let Some(data) = f.def_inst(f.resolve(at.0)) else {
+            break;
+        };
+        match &data.op {
+            Op::Splat => at = (data.args[0], 0),
+            Op::Shuffle(indices) => {
+                let Some(&index) = indices.get(usize::from(at.1)) else {
+                    break;
+                };
+                let mut index = index;
+                for &a in &data.args {
+                    let lanes = f.ty(a).lanes;
+                    if index < lanes {
+                        at = (a, index);
+                        break;
+                    }
+                    index -= lanes;
+                }
+            }
+            _ => break,
+        }
+    }
+    (f.resolve(at.0), at.1)
+}
+
+/// Every other 32-bit lane of a vector: halves of 64-bit lanes.
+fn halves_of_wide(r: &mut Rewriter, lanes: &[Source], ty: Ty) -> Option<Value> {
+    let &(v, first) = lanes.first()?;
+    let from = r.f.ty(v);
+    let wide = Ty::vector(Lane::I64, ty.lanes);
+    let every_other = lanes
+        .iter()
+        .zip(0..)
+        .all(|(&(w, k), n)| w == v && k == first + 2 * n);
+    let fits = ty.lane == Lane::I32 && from == ty.with_lanes(2 * ty.lanes) && first < 2;
+    if !fits || !every_other || lanes.len() < FEWEST {
+        return None;
+    }
+    let mut x = r.emit(Op::Bitcast, vec![v], wide);
+    if first == 1 {
+        let count = r.constant(wide, 32);
+        x = r.emit(Op::Binary(BinOp::LShr), vec![x, count], wide);
+    }
+    Some(r.emit(Op::Convert(Conv::Trunc), vec![x], ty))
+}
+
+/// Low and high halves of 64-bit lanes that pieces make, side by side.
+fn interleaved(r: &mut Rewriter, i: Inst, lanes: &[Source], ty: Ty) -> Option<Value> {
+    if ty.lane != Lane::I32 || !lanes.len().is_multiple_of(2) {
+        return None;
+    }
+    let half = ty.with_lanes(ty.lanes / 2);
+    let every_other =
+        |first: usize| -> Vec<Source> { lanes.iter().copied().skip(first).step_by(2).collect() };
+    let low = joined(r, &every_other(0), half, DEPTH)?;
+    let high = joined(r, &every_other(1), half, DEPTH)?;
+    if let (Some((x, false)), Some((y, true))) = (half_of(r.f, low), half_of(r.f, high))
+        && x == y
+    {
+        return Some(r.emit(Op::Bitcast, vec![x], ty));
+    }
+    let n = half.lanes;
+    let indices: Box<[u16]> = (0..n).flat_map(|k| [k, n + k]).collect();
+    let op = Op::Shuffle(indices);
+    let data = r.f.inst(i);
+    if data.op == op && data.args == [low, high] {
+        return None;
+    }
+    Some(r.emit(op, vec![low, high], ty))
+}
+
+/// The 64-bit vector that a value has the low (false) or high halves of.
+pub(super) fn half_of(f: &Function, v: Value) -> Option<(Value, bool)> {
+    let data = f.def_inst(f.resolve(v))?;
+    let x = f.resolve(*data.args.first()?);
+    if f.ty(v).is_scalar()
+        || data.op != Op::Convert(Conv::Trunc)
+        || f.ty(x).lane != Lane::I64
+        || f.ty(v).lane != Lane::I32
+    {
+        return None;
+    }
+    if let Some(shift) = f.def_inst(x)
+        && shift.op == Op::Binary(BinOp::LShr)
+    {
+        let count = const_lanes(f, f.resolve(shift.args[1]));
+        if count.is_some_and(|lanes| lanes.iter().all(|&n| n == 32)) {
+            return Some((f.resolve(shift.args[0]), true));
+        }
+    }
+    Some((x, false))
+}
+
+/// A vector of these lanes: one that is there, a constant, a splat, halves of wide lanes, or an operation on such.
+fn joined(r: &mut Rewriter, lanes: &[Source], ty: Ty, depth: usize) -> Option<Value> {
+    let &(v, first) = lanes.first()?;
+    let from = r.f.ty(v);
+    if lanes.iter().all(|&(w, _)| w == v) {
+        if from == ty && lanes.iter().zip(0..).all(|(&(_, k), n)| k == n) {
+            return Some(v);
+        }
+        if from.is_scalar() && from.lane == ty.lane && first == 0 {
+            return Some(r.emit(Op::Splat, vec![v], ty));
+        }
+    }
+    let bits = |&(v, k): &Source| const_lanes(r.f, v)?.get(usize::from(k)).copied();
+    if from.lane == ty.lane
+        && let Some(all) = lanes.iter().map(bits).collect::<Option<Vec<u64>>>()
+    {
+        return Some(r.emit(lanes_op(all), Vec::new(), ty));
+    }
+    if let Some(v) = halves_of_wide(r, lanes, ty) {
+        return Some(v);
+    }
+    operation(r, lanes, ty, depth)
+}
+
+/// The operation that made all pieces of a vector, on joined operands.
+fn operation(r: &mut Rewriter, lanes: &[Source], ty: Ty, depth: usize) -> Option<Value> {
+    let pieces = pieces(r.f, lanes)?;
+    let made = r.f.def_inst(*pieces.first()?)?.clone();
+    let alike = |&v: &Value| {
+        let data = r.f.def_inst(v);
+        r.f.ty(v).lane == ty.lane
+            && data.is_some_and(|d| d.op == made.op && d.args.len() == made.args.len())
+    };
+    if depth == 0
+        || ty.lanes > MOST
+        || pieces.len() < 2
+        || !made.op.is_lane_wise()
+        || !pieces.iter().all(alike)
+    {
+        return None;
+    }
+    let mut args = Vec::new();
+    for n in 0..made.args.len() {
+        args.push(operand(r, &pieces, n, ty.lanes, depth - 1)?);
+    }
+    Some(r.emit(made.op, args, ty))
+}
+
+/// Operand `n` of all pieces as one vector, or as the scalar that they share.
+fn operand(
+    r: &mut Rewriter,
+    pieces: &[Value],
+    n: usize,
+    lanes: u16,
+    depth: usize,
+) -> Option<Value> {
+    let arg = |f: &Function, v: Value| Some(f.resolve(*f.def_inst(v)?.args.get(n)?));
+    let first = arg(r.f, *pieces.first()?)?;
+    let ty = r.f.ty(first);
+    let mut all = Vec::new();
+    for &piece in pieces {
+        let v = arg(r.f, piece)?;
+        let here = r.f.ty(v);
+        if ty.is_scalar() != here.is_scalar() || here.lane != ty.lane {
+            return None;
+        }
+        if ty.is_scalar() && v != first {
+            return None;
+        }
+        all.extend((0..here.lanes).map(|k| origin(r.f, (v, k))));
+    }
+    if ty.is_scalar() {
+        return Some(first);
+    }
+    joined(r, &all, ty.with_lanes(lanes), depth)
+}
+
+/// The vectors that lanes are all of, one after the other.
+fn pieces(f: &Function, lanes: &[Source]) -> Option<Vec<Value>> {
+    let mut pieces = Vec::new();
+    let mut rest = lanes;
+    while let Some(&(v, _)) = rest.first() {
+        let n = usize::from(f.ty(v).lanes);
+        let piece = rest.get(..n)?;
+        let in_order = piece.iter().zip(0..).all(|(&(w, k), m)| w == v && k == m);
+        if f.ty(v).is_scalar() || !in_order {
+            return None;
+        }
+        pieces.push(v);
+        rest = rest.get(n..)?;
+    }
+    Some(pieces)
+}

@@ -1,0 +1,30 @@
+//! What the tests of several packages share: random numbers, the checked-in kernels, files with several images.
+//!
+//! It depends on no other package, so that unit tests of the compiler can use it too.
+
+pub mod images;
+pub mod rng;
+
+use std::path::{Path, PathBuf};
+
+pub use rng::Rng;
+
+/// The repository.
+pub fn root() -> &'static Path {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.ancestors().nth(2).unwrap_or(here)
+}
+
+/// A checked-in zebin: `tests/kernels/bin/DEVICE/NAME.zebin`.
+pub fn zebin_path(device: &str, name: &str) -> PathBuf {
+    root().join(format!("tests/kernels/bin/{device}/{name}.zebin"))
+}
+
+/// Its bytes.
+///
+/// # Panics
+/// When there is no such file.
+pub fn zebin(device: &str, name: &str) -> Vec<u8> {
+    let path = zebin_path(device, name);
+    std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}

@@ -1,0 +1,14 @@
+//! The SSA IR: text form, verifier, evaluator and passes.
+
+mod eval;
+#[path = "gen.rs"]
+mod generate;
+mod golden;
+mod merge_splits;
+mod observe;
+mod pairs;
+mod random;
+mod strip_mine;
+mod text;
+mod vector_combine;
+mod verify;
