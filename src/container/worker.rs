@@ -23,7 +23,10 @@ use super::ocloc::{CompileRequest, Compiled, Ocloc, Product, SourceKind, Survey}
 const MARK: &[u8] = b"\0visa-jit ocloc reply\0\n";
 /// A directory that exists and takes no files.
 const BARREN_DIRECTORY: &str = "/proc/self";
-/// The request that is no compilation: a message of this field alone.
+/// First field of each request. The worker may be a command of another version than its caller, as the OpenCL driver's is: it
+/// changes with the fields that follow.
+const PROTOCOL: &[u8] = b"visa-jit worker 2";
+/// The request that is no compilation: a message of this field after the first.
 const SURVEY: &[u8] = b"survey";
 const POLL: Duration = Duration::from_millis(2);
 
@@ -65,7 +68,7 @@ pub fn compile_in_worker(
 /// When the worker or the compiler does not answer. That there is no compiler is an answer.
 pub fn survey_in_worker(worker: Command, timeout: Duration) -> Result<Survey, ContainerError> {
     let mut message = Vec::new();
-    put(&mut message, &[SURVEY]);
+    put(&mut message, &[PROTOCOL, SURVEY]);
     let answer = ask(worker, message, timeout)?;
     let broken = || ContainerError::Worker(ended(answer.status, timeout));
     let (_, mut reply) = split(&answer.output, MARK).ok_or_else(broken)?;
@@ -140,9 +143,13 @@ pub fn serve_ocloc_worker() -> io::Result<()> {
         .lock()
         .take(limits::MAX_WORKER_BYTES)
         .read_to_end(&mut message)?;
-    let result = match fields(&message) {
-        Some(fields) if fields.as_slice() == [SURVEY] => serve_survey(),
-        Some(fields) => serve(&fields),
+    let result = match fields(&message).as_deref() {
+        Some([PROTOCOL, SURVEY]) => serve_survey(),
+        Some([PROTOCOL, request @ ..]) => serve(request),
+        Some(_) => Err(ContainerError::BadRequest(format!(
+            "this command is visa-jit {}, and what asks it to compile is of another version: both have to be of one build",
+            env!("CARGO_PKG_VERSION")
+        ))),
         None => Err(ContainerError::BadRequest(
             "the worker was sent nothing it understands".to_owned(),
         )),
@@ -199,19 +206,17 @@ fn serve(fields: &[&[u8]]) -> Result<Compiled, ContainerError> {
         .iter()
         .map(|[name, data]| Ok((text(name)?, *data)))
         .collect::<Result<Vec<_>, ContainerError>>()?;
+    let (kind, product) = match *kind {
+        b"c" => (SourceKind::OpenClC, Product::Zebin),
+        b"c to spirv" => (SourceKind::OpenClC, Product::SpirV),
+        b"spirv" => (SourceKind::SpirV, Product::Zebin),
+        _ => return Err(bad()),
+    };
     Ocloc::load()?.compile(&CompileRequest {
         name: text(name)?,
         source,
-        product: if *kind == b"c to spirv" {
-            Product::SpirV
-        } else {
-            Product::Zebin
-        },
-        kind: if *kind == b"spirv" {
-            SourceKind::SpirV
-        } else {
-            SourceKind::OpenClC
-        },
+        product,
+        kind,
         headers: &headers,
         device: text(device)?.parse().map_err(ContainerError::BadRequest)?,
         options: text(options)?,
@@ -228,7 +233,7 @@ fn encode_request(request: &CompileRequest<'_>) -> Vec<u8> {
     let mut message = Vec::new();
     put(
         &mut message,
-        &[request.name.as_bytes(), request.source, kind],
+        &[PROTOCOL, request.name.as_bytes(), request.source, kind],
     );
     put(&mut message, &[request.device.as_str().as_bytes()]);
     put(
@@ -429,6 +434,15 @@ mod tests {
             zebin.ze_info.args_of("scaled")[0].type_and_size(),
             ("float*", Some(8))
         );
+    }
+
+    #[test]
+    fn a_caller_of_another_version_is_told() {
+        let mut message = Vec::new();
+        put(&mut message, &[b"visa-jit worker 1", SURVEY]);
+        let answer = ask(worker("serve"), message, TIMEOUT).unwrap();
+        let said = String::from_utf8_lossy(&answer.output).into_owned();
+        assert!(said.contains("of another version"), "{said}");
     }
 
     #[test]

@@ -118,7 +118,9 @@ impl Build {
         let zebin = self.read();
         let sections = zebin.iter().flat_map(|zebin| &zebin.data);
         let variables = sections.filter(|section| section.kind == DataKind::Global);
-        variables.map(|section| section.size as usize).sum()
+        variables.fold(0, |sum, section| {
+            usize::saturating_add(sum, usize::try_from(section.size).unwrap_or(usize::MAX))
+        })
     }
 
     /// Lanes that the source of a kernel asks for; 0 if it leaves that to the compiler.
