@@ -368,8 +368,10 @@ fn shared_flags(opt: &str, regalloc: &str) -> settings::SetResult<settings::Flag
     Ok(settings::Flags::new(flags))
 }
 
-/// Features that every processor is taken to have.
-pub(crate) fn base_features(architecture: Architecture) -> &'static [&'static str] {
+/// Features that every processor is taken to have, by the names of Cranelift's settings.
+///
+/// `compile --target` gives LLVM the same ones, so that both backends' objects run on the same machines.
+pub fn base_features(architecture: Architecture) -> &'static [&'static str] {
     match architecture {
         Architecture::X86_64 => &[
             "has_sse3",
