@@ -166,7 +166,11 @@ fn set_argument(kernel: &Kernel, index: cl_uint, size: usize, value: Ptr<c_void>
     Ok(())
 }
 
-fn set_shared(kernel: &Kernel, index: cl_uint, address: usize) -> Cl<()> {
+/// Sets an argument to memory that is shared by address, or to null.
+///
+/// # Errors
+/// `CL_INVALID_ARG_INDEX`; `CL_INVALID_ARG_VALUE` for an argument that is no pointer, and for an address in no allocation.
+pub fn set_shared(kernel: &Kernel, index: cl_uint, address: usize) -> Cl<()> {
     let argument = kernel.argument(index)?;
     let pointer = matches!(argument.kind, ArgKind::Buffer { .. } | ArgKind::Unused);
     ensure(pointer, CL_INVALID_ARG_VALUE)?;
@@ -284,11 +288,14 @@ entries! {
         ensure(!value.is_null() && size != 0, CL_INVALID_VALUE)?;
         match query {
             // Kernels reach all shared memory, whether they are told of it or not.
-            CL_KERNEL_EXEC_INFO_SVM_PTRS => ensure(size.is_multiple_of(size_of::<usize>()), CL_INVALID_VALUE),
+            CL_KERNEL_EXEC_INFO_SVM_PTRS | CL_KERNEL_EXEC_INFO_USM_PTRS_INTEL => ensure(size.is_multiple_of(size_of::<usize>()), CL_INVALID_VALUE),
             CL_KERNEL_EXEC_INFO_SVM_FINE_GRAIN_SYSTEM => {
                 ensure(size == size_of::<cl_bool>(), CL_INVALID_VALUE)?;
                 ensure(value.cast::<cl_bool>().get() == Some(CL_FALSE), CL_INVALID_OPERATION)
             }
+            CL_KERNEL_EXEC_INFO_INDIRECT_HOST_ACCESS_INTEL
+            | CL_KERNEL_EXEC_INFO_INDIRECT_DEVICE_ACCESS_INTEL
+            | CL_KERNEL_EXEC_INFO_INDIRECT_SHARED_ACCESS_INTEL => ensure(size == size_of::<cl_bool>(), CL_INVALID_VALUE),
             _ => err(CL_INVALID_VALUE),
         }
     }

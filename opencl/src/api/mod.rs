@@ -19,5 +19,6 @@ pub mod queue;
 pub mod rectangle;
 pub mod svm;
 mod table;
+pub mod usm;
 
 pub use table::{DISPATCH, Table};

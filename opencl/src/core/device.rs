@@ -150,4 +150,5 @@ const EXTENSIONS: &[&str] = &[
     "cl_intel_required_subgroup_size",
     "cl_intel_subgroups",
     "cl_intel_subgroups_short",
+    "cl_intel_unified_shared_memory",
 ];
