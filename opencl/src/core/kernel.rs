@@ -289,6 +289,20 @@ fn for_engine(argument: &Argument, value: &Setting) -> Cl<Arg> {
     })
 }
 
+/// The bytes of a value that the program gives wider than the argument is: as Intel's driver does, and programs rely on it, integers
+/// lose bytes that are zero. Other sizes stay as they are, and [`check`] refuses them.
+pub fn narrowed(argument: &Argument, mut bytes: Vec<u8>) -> Vec<u8> {
+    let place = match (argument.kind, argument.type_name.as_str()) {
+        (ArgKind::Value { size }, "int" | "uint" | "") => size as usize,
+        _ => return bytes,
+    };
+    let wider = place == 4 && bytes.len() == 8;
+    if wider && bytes.iter().skip(place).all(|byte| *byte == 0) {
+        bytes.truncate(place);
+    }
+    bytes
+}
+
 /// What a program may set an argument to: checks the kind, and the size that it names.
 ///
 /// # Errors
