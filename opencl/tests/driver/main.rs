@@ -8,6 +8,7 @@
 mod codes;
 mod process;
 mod runs;
+mod usm;
 
 use std::ffi::{CString, c_void};
 use std::path::Path;
