@@ -351,6 +351,30 @@ fn devices_say_what_they_can_do() {
     assert_eq!(caps(CL_DEVICE_SHARED_SYSTEM_MEM_CAPABILITIES_INTEL), 0);
 }
 
+/// Libraries divide by these numbers.
+#[test]
+fn parts_of_a_device_agree() {
+    let rig = Rig::new();
+    let number = |query| {
+        let mut value = 0_u32;
+        // SAFETY: the value is as large as is said.
+        let told = unsafe {
+            device::clGetDeviceInfo(rig.device, query, 4, (&raw mut value).cast(), null_mut())
+        };
+        assert_eq!(told, SUCCESS);
+        value
+    };
+    let parts = [
+        CL_DEVICE_NUM_SLICES_INTEL,
+        CL_DEVICE_NUM_SUB_SLICES_PER_SLICE_INTEL,
+        CL_DEVICE_NUM_EUS_PER_SUB_SLICE_INTEL,
+    ];
+    let units: u32 = parts.into_iter().map(number).product();
+    assert_eq!(units, number(CL_DEVICE_MAX_COMPUTE_UNITS));
+    assert!(units.is_multiple_of(8) && units > 0);
+    assert!(number(CL_DEVICE_NUM_THREADS_PER_EU_INTEL) > 0);
+}
+
 /// Programs find the functions by name, by either way.
 #[test]
 fn functions_are_found_by_name() {
