@@ -20,5 +20,6 @@ pub mod rectangle;
 pub mod svm;
 mod table;
 pub mod usm;
+pub mod variable;
 
 pub use table::{DISPATCH, Table};

@@ -166,6 +166,7 @@ const EXTENSIONS: &[&str] = &[
     "cl_khr_suggested_local_work_size",
     "cl_khr_il_program",
     "cl_intel_device_attribute_query",
+    "cl_intel_global_variable_access",
     "cl_intel_required_subgroup_size",
     "cl_intel_subgroups",
     "cl_intel_subgroups_short",
