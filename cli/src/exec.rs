@@ -4,6 +4,7 @@
 //! It tells what happened by lines in a file, which lies in a directory of this command's own.
 
 mod happened;
+mod sycl;
 
 use std::ffi::OsString;
 use std::fs;
@@ -66,6 +67,10 @@ pub struct ExecArgs {
     /// The driver [default: beside this command, in `../lib`, or where cargo builds it]
     #[arg(long, value_name = "FILE")]
     library: Option<PathBuf>,
+    /// The program uses SYCL: its runtime takes this device (`ONEAPI_DEVICE_SELECTOR=opencl:gpu`), and finds the libraries of the
+    /// environment that the program lies in
+    #[arg(long)]
+    sycl: bool,
     /// Print the variables instead of running a program: for `eval` in a shell, or as plain lines for files of CI systems
     #[arg(
         long,
@@ -175,6 +180,10 @@ impl ExecArgs {
         }
         if let Some(Seconds(time)) = self.timeout {
             all.push(("VISA_JIT_TIMEOUT", time.as_secs_f64().to_string().into()));
+        }
+        if self.sycl {
+            let program = self.command.first();
+            all.extend(sycl::variables(program.map(OsString::as_os_str)));
         }
         Ok(all)
     }

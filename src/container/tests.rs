@@ -145,6 +145,27 @@ fn address_taken_functions_are_seen_by_every_kernel() {
     assert_eq!(zebin.launchable().count(), 1);
 }
 
+/// The compiler lists the holder of address-taken functions even when it left none of them over.
+#[test]
+fn an_empty_holder_of_functions_is_no_kernel() {
+    let zebin = Builder::new()
+        .section(".visaasm.one", VISA)
+        .section(".visaasm.f", FUNCTION)
+        .section(
+            ".ze_info",
+            ze_info(&["Intel_Symbol_Table_Void_Program", "one"]),
+        )
+        .parse()
+        .unwrap();
+    assert_eq!(zebin.kernels.len(), 1);
+    assert_eq!(zebin.function(0, "f").unwrap().owner, Some(0));
+    let missing = Builder::new()
+        .section(".visaasm.one", VISA)
+        .section(".ze_info", ze_info(&["one", "two"]))
+        .parse();
+    assert!(missing.unwrap_err().to_string().contains("`two`"));
+}
+
 #[test]
 fn a_text_named_after_its_kernel_is_that_kernel() {
     let zebin = Builder::new()

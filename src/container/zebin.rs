@@ -446,16 +446,30 @@ fn pair(
             }
         }
     }
-    let kernels = ze_info.kernels.iter().zip(slots).map(|(info, visa)| {
-        let missing = || format!("kernel `{}` has no vISA text", info.name);
-        let visa = visa.ok_or_else(|| ContainerError::Inconsistent(missing()))?;
-        Ok(ZebinKernel {
+    // The holder of address-taken functions has no text when its functions were all inlined, and nobody launches it.
+    let mut kept = vec![None; slots.len()];
+    let mut kernels = Vec::new();
+    for ((info, visa), kept) in ze_info.kernels.iter().zip(slots).zip(&mut kept) {
+        let Some(visa) = visa else {
+            if info.is_symbol_table() {
+                continue;
+            }
+            let missing = format!("kernel `{}` has no vISA text", info.name);
+            return Err(ContainerError::Inconsistent(missing));
+        };
+        *kept = Some(kernels.len());
+        kernels.push(ZebinKernel {
             name: info.name.clone(),
             visa,
             info: info.clone(),
-        })
-    });
-    Ok((kernels.collect::<Result<_, ContainerError>>()?, functions))
+        });
+    }
+    for function in &mut functions {
+        function.owner = function
+            .owner
+            .and_then(|owner| kept.get(owner).copied().flatten());
+    }
+    Ok((kernels, functions))
 }
 
 fn too_many(kernels: usize) -> ContainerError {

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use visa_runtime::Buffer;
+
 use super::Engine;
 use super::abi;
 use super::error::Error;
@@ -236,6 +238,14 @@ impl Program {
                 name: name.into(),
                 known: self.kernels.iter().map(|k| k.name().to_owned()).collect(),
             })
+    }
+
+    /// The memory of a program-scope variable, by the name that `.ze_info` has for the host, or by its symbol's. `zebin` is the file
+    /// that the program was loaded from. None if it has no such variable, or no kernel.
+    pub fn variable(&self, zebin: &Zebin, name: &str) -> Option<Buffer> {
+        let ((section, offset), bytes) = variables::for_host(zebin, name)?;
+        let data = &self.kernels.first()?.parts().data.data;
+        data.section(section)?.part(offset, bytes).ok()
     }
 
     /// Device the program was compiled for.

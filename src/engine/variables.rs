@@ -75,6 +75,18 @@ pub(super) fn places(zebin: &Zebin) -> Variables {
     }
 }
 
+/// Where the variable is that the host calls by this name, and its bytes: names that a source gives for the host come first.
+pub(super) fn for_host(zebin: &Zebin, name: &str) -> Option<((u32, u64), u64)> {
+    let table = &zebin.ze_info.global_host_access_table;
+    let told = table.iter().find(|access| access.host_name == name);
+    let name = told.map_or(name, |access| access.device_name.as_str());
+    let symbol = zebin.symbols.iter().find(|s| s.name == name)?;
+    match symbol.place {
+        SymbolPlace::Data(i) => Some((Layout::new(zebin).place(i, symbol.value)?, symbol.size)),
+        _ => None,
+    }
+}
+
 /// Names of the program's stack-call functions in the order of their addresses.
 pub(super) fn function_names(zebin: &Zebin) -> Vec<&str> {
     let mut names: Vec<&str> = zebin.functions.iter().map(|f| f.name.as_str()).collect();

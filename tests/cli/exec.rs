@@ -196,3 +196,28 @@ fn signals_reach_the_program() {
     }
     assert_eq!(child.wait().unwrap().code(), Some(9));
 }
+
+/// The SYCL runtime is told which devices to take, unless somebody chose one, and where its libraries are.
+#[test]
+fn sycl_is_told_where_the_driver_is() {
+    let dir = TempDir::new().unwrap();
+    let (bin, lib) = (dir.path().join("bin"), dir.path().join("lib"));
+    fs::create_dir(&bin).unwrap();
+    fs::create_dir(&lib).unwrap();
+    fs::write(lib.join("libsycl.so.9"), "").unwrap();
+    let python = bin.join("python");
+    std::os::unix::fs::symlink("/bin/sh", &python).unwrap();
+    let told = |selector: Option<&str>| {
+        let mut command = command(&[&LIBRARY[..], &["--sycl", "--"]].concat());
+        command.arg(&python).arg("-c");
+        command.arg("echo $ONEAPI_DEVICE_SELECTOR $LD_LIBRARY_PATH");
+        command.env_remove("ONEAPI_DEVICE_SELECTOR");
+        command.env("LD_LIBRARY_PATH", "/other");
+        command.envs(selector.map(|text| ("ONEAPI_DEVICE_SELECTOR", text)));
+        finish(command).stdout
+    };
+    let folders = format!("{}:/other", lib.display());
+    assert_eq!(told(None), format!("opencl:gpu {folders}\n"));
+    let chosen = Some("opencl:*");
+    assert_eq!(told(chosen), format!("opencl:* {folders}\n"));
+}

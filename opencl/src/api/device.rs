@@ -6,7 +6,7 @@ use super::entry::{entries, queries};
 use super::given::answer;
 use super::platform::platform;
 use crate::abi::*;
-use crate::core::device::{Device, max_alloc_bytes, memory_bytes};
+use crate::core::device::{Device, UNITS_OF_SUB_SLICE, max_alloc_bytes, memory_bytes};
 use crate::core::error::Cl;
 use crate::core::event::now;
 use crate::core::image;
@@ -159,6 +159,10 @@ queries! {
         CL_DEVICE_PARTITION_PROPERTIES | CL_DEVICE_PARTITION_TYPE => 0_usize,
         CL_DEVICE_PARTITION_AFFINITY_DOMAIN => 0_u64,
         CL_DEVICE_SVM_CAPABILITIES => bits(&[CL_DEVICE_SVM_COARSE_GRAIN_BUFFER, CL_DEVICE_SVM_FINE_GRAIN_BUFFER, CL_DEVICE_SVM_ATOMICS]),
+        CL_DEVICE_HOST_MEM_CAPABILITIES_INTEL | CL_DEVICE_DEVICE_MEM_CAPABILITIES_INTEL
+        | CL_DEVICE_SINGLE_DEVICE_SHARED_MEM_CAPABILITIES_INTEL
+        | CL_DEVICE_CROSS_DEVICE_SHARED_MEM_CAPABILITIES_INTEL => super::usm::capabilities(),
+        CL_DEVICE_SHARED_SYSTEM_MEM_CAPABILITIES_INTEL => 0_u64,
         CL_DEVICE_PREFERRED_PLATFORM_ATOMIC_ALIGNMENT | CL_DEVICE_PREFERRED_GLOBAL_ATOMIC_ALIGNMENT
         | CL_DEVICE_PREFERRED_LOCAL_ATOMIC_ALIGNMENT => 64_u32,
         CL_DEVICE_IL_VERSION => "SPIR-V_1.0 SPIR-V_1.1 SPIR-V_1.2",
@@ -190,9 +194,10 @@ queries! {
         CL_DEVICE_MAX_PIPE_ARGS | CL_DEVICE_PIPE_MAX_ACTIVE_RESERVATIONS | CL_DEVICE_PIPE_MAX_PACKET_SIZE => 0_u32,
         CL_DEVICE_IP_VERSION_INTEL => 0_u32,
         CL_DEVICE_ID_INTEL => device.device_id(),
-        CL_DEVICE_NUM_SLICES_INTEL | CL_DEVICE_NUM_SUB_SLICES_PER_SLICE_INTEL => 1_u32,
-        CL_DEVICE_NUM_EUS_PER_SUB_SLICE_INTEL => device.compute_units(),
-        CL_DEVICE_NUM_THREADS_PER_EU_INTEL => 1_u32,
+        CL_DEVICE_NUM_SLICES_INTEL => 1_u32,
+        CL_DEVICE_NUM_SUB_SLICES_PER_SLICE_INTEL => device.sub_slices(),
+        CL_DEVICE_NUM_EUS_PER_SUB_SLICE_INTEL => UNITS_OF_SUB_SLICE,
+        CL_DEVICE_NUM_THREADS_PER_EU_INTEL => device.threads_of_unit(),
         CL_DEVICE_FEATURE_CAPABILITIES_INTEL => 0_u64,
     }
 }

@@ -9,7 +9,7 @@ use super::entry::{Answer, entries, queries};
 use super::given::{Ptr, answer};
 use crate::abi::*;
 use crate::core::device::Device;
-use crate::core::kernel::{Kernel, Setting, check, suggested};
+use crate::core::kernel::{Kernel, Setting, check, narrowed, suggested};
 use crate::core::mem::Mem;
 use crate::core::program::Program;
 use crate::core::queue::Queue;
@@ -128,8 +128,19 @@ fn handle<T>(value: Ptr<c_void>) -> Option<Ptr<T>> {
     value.cast::<*mut T>().get().map(Ptr::promised)
 }
 
+/// Bytes of the largest argument: `CL_DEVICE_MAX_PARAMETER_SIZE`.
+const MOST_BYTES: usize = 2048;
+
 fn set_argument(kernel: &Kernel, index: cl_uint, size: usize, value: Ptr<c_void>) -> Cl<()> {
     let argument = kernel.argument(index)?;
+    if let ArgKind::Value { .. } = argument.kind
+        && size <= MOST_BYTES
+    {
+        let bytes = narrowed(argument, value.bytes(size));
+        check(argument, bytes.len(), !value.is_null())?;
+        kernel.set(index, Setting::Bytes(bytes));
+        return Ok(());
+    }
     check(argument, size, !value.is_null())?;
     let mem = || -> Cl<Setting> {
         let Some(handle) = handle::<_cl_mem>(value).filter(|handle| !handle.is_null()) else {
@@ -158,7 +169,7 @@ fn set_argument(kernel: &Kernel, index: cl_uint, size: usize, value: Ptr<c_void>
             Setting::Sampler(handle.object::<Sampler>()?)
         }
         ArgKind::Local { .. } => Setting::Local(u32::try_from(size).unwrap_or(u32::MAX)),
-        ArgKind::Value { .. } => Setting::Bytes(value.bytes(size)),
+        ArgKind::Value { .. } => return err(CL_INVALID_ARG_SIZE),
         // Whatever it is, nobody will look at it.
         ArgKind::Unused => Setting::Null,
     };
@@ -166,7 +177,11 @@ fn set_argument(kernel: &Kernel, index: cl_uint, size: usize, value: Ptr<c_void>
     Ok(())
 }
 
-fn set_shared(kernel: &Kernel, index: cl_uint, address: usize) -> Cl<()> {
+/// Sets an argument to memory that is shared by address, or to null.
+///
+/// # Errors
+/// `CL_INVALID_ARG_INDEX`; `CL_INVALID_ARG_VALUE` for an argument that is no pointer, and for an address in no allocation.
+pub fn set_shared(kernel: &Kernel, index: cl_uint, address: usize) -> Cl<()> {
     let argument = kernel.argument(index)?;
     let pointer = matches!(argument.kind, ArgKind::Buffer { .. } | ArgKind::Unused);
     ensure(pointer, CL_INVALID_ARG_VALUE)?;
@@ -284,11 +299,14 @@ entries! {
         ensure(!value.is_null() && size != 0, CL_INVALID_VALUE)?;
         match query {
             // Kernels reach all shared memory, whether they are told of it or not.
-            CL_KERNEL_EXEC_INFO_SVM_PTRS => ensure(size.is_multiple_of(size_of::<usize>()), CL_INVALID_VALUE),
+            CL_KERNEL_EXEC_INFO_SVM_PTRS | CL_KERNEL_EXEC_INFO_USM_PTRS_INTEL => ensure(size.is_multiple_of(size_of::<usize>()), CL_INVALID_VALUE),
             CL_KERNEL_EXEC_INFO_SVM_FINE_GRAIN_SYSTEM => {
                 ensure(size == size_of::<cl_bool>(), CL_INVALID_VALUE)?;
                 ensure(value.cast::<cl_bool>().get() == Some(CL_FALSE), CL_INVALID_OPERATION)
             }
+            CL_KERNEL_EXEC_INFO_INDIRECT_HOST_ACCESS_INTEL
+            | CL_KERNEL_EXEC_INFO_INDIRECT_DEVICE_ACCESS_INTEL
+            | CL_KERNEL_EXEC_INFO_INDIRECT_SHARED_ACCESS_INTEL => ensure(size == size_of::<cl_bool>(), CL_INVALID_VALUE),
             _ => err(CL_INVALID_VALUE),
         }
     }

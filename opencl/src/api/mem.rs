@@ -94,7 +94,7 @@ fn create_buffer(
     if flags & USE_HOST != 0
         && let Some((shared, offset)) = new.context.shared.find(host.addr() as u64)
     {
-        let part = shared.part(offset, size as u64);
+        let part = shared.buffer.part(offset, size as u64);
         let part = part.map_err(|_| ClError(CL_INVALID_BUFFER_SIZE))?;
         return Ok(Object::create(Mem::over(new, part, memory)));
     }

@@ -19,5 +19,7 @@ pub mod queue;
 pub mod rectangle;
 pub mod svm;
 mod table;
+pub mod usm;
+pub mod variable;
 
 pub use table::{DISPATCH, Table};

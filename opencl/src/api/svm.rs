@@ -9,6 +9,7 @@ use crate::abi::host::Place;
 use crate::abi::*;
 use crate::core::context::Context;
 use crate::core::queue::Order;
+use crate::core::svm::Usage;
 use crate::core::{Cl, ensure};
 
 type FreeNotify =
@@ -29,7 +30,17 @@ fn allocate(context: Ptr<_cl_context>, flags: u64, size: usize, alignment: u32) 
     )?;
     let most = crate::core::device::max_alloc_bytes();
     ensure(size != 0 && size as u64 <= most, CL_INVALID_VALUE)?;
-    context.shared.allocate(size, alignment.into())
+    let usage = Usage::Svm;
+    context
+        .shared
+        .allocate(size, alignment.into(), usage, flags)
+}
+
+/// Frees shared virtual memory, if an address is that of some.
+fn free(context: &Context, address: usize) {
+    let svm = |usage: &Usage| matches!(usage, Usage::Svm);
+    // The specification has no error for other addresses.
+    let _ = context.shared.free(address as u64, svm);
 }
 
 /// OpenCL's `clSVMAlloc`.
@@ -63,10 +74,8 @@ pub unsafe extern "C" fn clSVMFree(context: cl_context, pointer: *mut c_void) {
     let (context, pointer) = unsafe { (context.given(), pointer.given()) };
     // There is no way to say that the context is none.
     let _ = guard(|| {
-        context
-            .object::<Context>()?
-            .shared
-            .free(pointer.addr() as u64);
+        let context = context.object::<Context>()?;
+        free(&context, pointer.addr());
         Ok(())
     });
 }
@@ -97,7 +106,7 @@ entries! {
                     // SAFETY: the program gave the function for this call.
                     unsafe { notify(queue, all.len() as cl_uint, all.as_mut_ptr(), data) };
                 }
-                None => addresses.iter().for_each(|address| context.shared.free(*address as u64)),
+                None => addresses.iter().for_each(|address| free(&context, *address)),
             }
             Ok(())
         };

@@ -1,10 +1,11 @@
 //! Contexts.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex, Weak};
 
 use super::device::Device;
 use super::error::{Cl, ensure};
 use super::object::{Ref, lock};
+use super::queue::Runner;
 use super::svm::Shared;
 use crate::abi::CL_INVALID_DEVICE;
 
@@ -19,6 +20,8 @@ pub struct Context {
     pub given: Vec<isize>,
     /// Memory that is shared with the program by address.
     pub shared: Shared,
+    /// Commands of its queues.
+    runners: Mutex<Vec<Weak<Runner>>>,
     destructors: Mutex<Vec<Destructor>>,
 }
 
@@ -29,8 +32,23 @@ impl Context {
             devices,
             given,
             shared: Shared::default(),
+            runners: Mutex::default(),
             destructors: Mutex::default(),
         }
+    }
+
+    /// Has it know a new queue's commands.
+    pub fn add(&self, runner: &Arc<Runner>) {
+        let mut runners = lock(&self.runners);
+        runners.retain(|known| known.strong_count() != 0);
+        runners.push(Arc::downgrade(runner));
+    }
+
+    /// Waits until no queue has commands.
+    pub fn finish(&self) {
+        let runners = lock(&self.runners).clone();
+        let live = runners.iter().filter_map(Weak::upgrade);
+        live.for_each(|runner| runner.finish());
     }
 
     /// Has a function called at the end.

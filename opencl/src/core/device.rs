@@ -108,9 +108,25 @@ impl Device {
         }
     }
 
-    /// Threads that work-groups are spread over.
+    /// Execution units: one for each thread that work-groups are spread over, in whole sub-slices. Intel's libraries divide by the
+    /// number of those.
     pub fn compute_units(&self) -> u32 {
-        u32::try_from(Settings::get().threads).unwrap_or(u32::MAX)
+        let threads = u32::try_from(Settings::get().threads).unwrap_or(u32::MAX / 2);
+        threads.next_multiple_of(UNITS_OF_SUB_SLICE)
+    }
+
+    /// Sub-slices, all of one slice.
+    pub fn sub_slices(&self) -> u32 {
+        self.compute_units() / UNITS_OF_SUB_SLICE
+    }
+
+    /// Hardware threads of an execution unit.
+    pub fn threads_of_unit(&self) -> u32 {
+        match self.class {
+            Class::Skl | Class::Tgllp => 7,
+            Class::Dg2 | Class::Pvc | Class::Bmg => 8,
+            Class::Ptl => 10,
+        }
     }
 
     /// Extensions with their versions: what both the compiler and this driver have.
@@ -131,6 +147,9 @@ impl Device {
     }
 }
 
+/// Execution units of a sub-slice.
+pub const UNITS_OF_SUB_SLICE: u32 = 8;
+
 /// Extensions of every device.
 const EXTENSIONS: &[&str] = &[
     "cl_khr_icd",
@@ -147,7 +166,9 @@ const EXTENSIONS: &[&str] = &[
     "cl_khr_suggested_local_work_size",
     "cl_khr_il_program",
     "cl_intel_device_attribute_query",
+    "cl_intel_global_variable_access",
     "cl_intel_required_subgroup_size",
     "cl_intel_subgroups",
     "cl_intel_subgroups_short",
+    "cl_intel_unified_shared_memory",
 ];

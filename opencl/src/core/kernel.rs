@@ -289,6 +289,22 @@ fn for_engine(argument: &Argument, value: &Setting) -> Cl<Arg> {
     })
 }
 
+/// The bytes of a value that the program gives wider than the argument is: as Intel's driver does, and programs rely on it, integers
+/// lose bytes that are zero. Other sizes stay as they are, and [`check`] refuses them.
+pub fn narrowed(argument: &Argument, mut bytes: Vec<u8>) -> Vec<u8> {
+    let place = match (argument.kind, argument.type_name.as_str()) {
+        (_, "float") => return bytes,
+        // Names of types may be the program's own.
+        (ArgKind::Value { size }, _) => size as usize,
+        _ => return bytes,
+    };
+    let wider = place == 4 && bytes.len() == 8;
+    if wider && bytes.iter().skip(place).all(|byte| *byte == 0) {
+        bytes.truncate(place);
+    }
+    bytes
+}
+
 /// What a program may set an argument to: checks the kind, and the size that it names.
 ///
 /// # Errors
@@ -303,6 +319,10 @@ pub fn check(argument: &Argument, size: usize, has_value: bool) -> Cl<()> {
                 None if argument.type_name.is_empty() => size <= place as usize && size != 0,
                 None => size == place as usize,
             };
+            if !fits {
+                let what = argument.described();
+                report::log(&format!("{what} takes {place} bytes, not {size}"));
+            }
             ensure(fits, CL_INVALID_ARG_SIZE)
         }
         ArgKind::Buffer { .. } => ensure(handle, CL_INVALID_ARG_SIZE),

@@ -1,5 +1,6 @@
 //! Memory objects: buffers, parts of buffers, images.
 
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -80,13 +81,56 @@ pub struct Mem {
 /// Bytes of device memory that programs have.
 static TAKEN: AtomicU64 = AtomicU64::new(0);
 
-/// Bytes that are counted.
-pub struct Taken(u64);
+/// Device memory that programs have: length by first address.
+static RANGES: Mutex<BTreeMap<u64, u64>> = Mutex::new(BTreeMap::new());
+
+/// Bytes that are counted, and the range of addresses that they are.
+pub struct Taken {
+    len: u64,
+    range: Option<Known>,
+}
+
+/// A range of device memory that the program may use by address, while this is there.
+pub struct Known(u64);
+
+impl Known {
+    /// Makes it known.
+    pub fn new(address: u64, len: u64) -> Known {
+        lock(&RANGES).insert(address, len);
+        Known(address)
+    }
+}
+
+impl Drop for Known {
+    fn drop(&mut self) {
+        lock(&RANGES).remove(&self.0);
+    }
+}
 
 impl Drop for Taken {
     fn drop(&mut self) {
-        TAKEN.fetch_sub(self.0, Ordering::Relaxed);
+        // Before the memory is free for others.
+        drop(self.range.take());
+        TAKEN.fetch_sub(self.len, Ordering::Relaxed);
     }
+}
+
+/// Whether the program has this device memory: none if it is not the device's.
+pub fn owned_by_device(address: u64, len: u64) -> Option<bool> {
+    let memory = engine().ok()?.memory();
+    let base = memory.base();
+    // The range may end beyond, so that no byte is the device's own.
+    let last = address.saturating_add(len.max(1) - 1);
+    let outside = last < base || address >= base.saturating_add(memory.capacity());
+    if outside {
+        return None;
+    }
+    let ranges = lock(&RANGES);
+    let found = ranges.range(..=address).next_back();
+    Some(found.is_some_and(|(first, size)| {
+        let offset = address - first;
+        offset < *size && len <= size - offset
+    }))
 }
 
 /// Device memory of `len` bytes, zeroed.
@@ -96,7 +140,7 @@ impl Drop for Taken {
 pub fn allocate(len: usize, alignment: u64) -> Cl<(Buffer, Taken)> {
     let len = len as u64;
     let taken = TAKEN.fetch_add(len, Ordering::Relaxed);
-    let count = Taken(len);
+    let mut count = Taken { len, range: None };
     let fails = |what: String| {
         report::problem("memory", &what);
         ClError(CL_MEM_OBJECT_ALLOCATION_FAILURE)
@@ -114,6 +158,7 @@ pub fn allocate(len: usize, alignment: u64) -> Cl<(Buffer, Taken)> {
     };
     let buffer = engine()?.memory().alloc_aligned(len, alignment);
     let buffer = buffer.map_err(|error| fails(error.to_string()))?;
+    count.range = Some(Known::new(buffer.address(), len));
     Ok((buffer, count))
 }
 

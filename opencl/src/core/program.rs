@@ -6,17 +6,19 @@ use std::sync::{Arc, Mutex};
 
 use visa_jit::backend::OobPolicy;
 use visa_jit::container::{ContainerError, DataKind, Product, SourceKind, Zebin};
+use visa_runtime::Buffer;
 
 use super::compiler::{self, Request};
 use super::context::Context;
 use super::device::Device;
 use super::engine::{Settings, engine};
 use super::error::{Cl, ClError, ensure, err};
+use super::mem::Known;
 use super::object::{Ref, lock};
 use super::report;
 use crate::abi::{
     CL_BUILD_ERROR, CL_BUILD_NONE, CL_BUILD_PROGRAM_FAILURE, CL_BUILD_SUCCESS,
-    CL_COMPILE_PROGRAM_FAILURE, CL_COMPILER_NOT_AVAILABLE, CL_INVALID_BINARY,
+    CL_COMPILE_PROGRAM_FAILURE, CL_COMPILER_NOT_AVAILABLE, CL_INVALID_ARG_VALUE, CL_INVALID_BINARY,
     CL_INVALID_LINKER_OPTIONS, CL_INVALID_OPERATION, CL_INVALID_PROGRAM_EXECUTABLE,
     CL_LINK_PROGRAM_FAILURE, CL_PROGRAM_BINARY_TYPE_COMPILED_OBJECT,
     CL_PROGRAM_BINARY_TYPE_EXECUTABLE, CL_PROGRAM_BINARY_TYPE_LIBRARY, CL_PROGRAM_BINARY_TYPE_NONE,
@@ -84,6 +86,8 @@ pub struct Program {
     builds: Mutex<Vec<Build>>,
     /// Kernels of it that there are: it cannot be built again.
     pub kernels: AtomicUsize,
+    /// Variables that the program has addresses of.
+    shown: Mutex<Vec<(Buffer, Known)>>,
 }
 
 /// Options that say what linking makes, and mean nothing to the compiler.
@@ -121,6 +125,18 @@ impl Build {
         variables.fold(0, |sum, section| {
             usize::saturating_add(sum, usize::try_from(section.size).unwrap_or(usize::MAX))
         })
+    }
+
+    /// The memory of a program-scope variable, by its name for the host.
+    ///
+    /// # Errors
+    /// `CL_INVALID_PROGRAM_EXECUTABLE` if it is not built, `CL_INVALID_ARG_VALUE` if it has no such variable.
+    pub fn variable(&self, name: &str) -> Cl<Buffer> {
+        let (Some(loaded), Some(zebin)) = (&self.loaded, self.read()) else {
+            return err(CL_INVALID_PROGRAM_EXECUTABLE);
+        };
+        let found = loaded.variable(&zebin, name);
+        found.ok_or(ClError(CL_INVALID_ARG_VALUE))
     }
 
     /// Lanes that the source of a kernel asks for; 0 if it leaves that to the compiler.
@@ -181,6 +197,7 @@ impl Program {
             source,
             constants: Mutex::default(),
             kernels: AtomicUsize::new(0),
+            shown: Mutex::default(),
         }
     }
 
@@ -221,6 +238,21 @@ impl Program {
             .get(at)
             .cloned()
             .ok_or(ClError(crate::abi::CL_INVALID_DEVICE))
+    }
+
+    /// A variable whose address the program gets: commands may use it as long as the program is there.
+    ///
+    /// # Errors
+    /// As [`Program::build_of`] and [`Build::variable`].
+    pub fn show(&self, device: &Ref<Device>, name: &str) -> Cl<Buffer> {
+        let found = self.build_of(device)?.variable(name)?;
+        let mut shown = lock(&self.shown);
+        let known = shown.iter().any(|(b, _)| b.address() == found.address());
+        if !known {
+            let range = Known::new(found.address(), found.len());
+            shown.push((found.clone(), range));
+        }
+        Ok(found)
     }
 
     /// What it is for each device.

@@ -105,16 +105,18 @@ impl Queue {
         given: Vec<u64>,
     ) -> Queue {
         let out_of_order = u64::from(CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+        let runner = Arc::new(Runner {
+            in_order: properties & out_of_order == 0,
+            state: Mutex::default(),
+            changed: Condvar::new(),
+        });
+        context.add(&runner);
         Queue {
             context,
             device,
             properties,
             given,
-            runner: Arc::new(Runner {
-                in_order: properties & out_of_order == 0,
-                state: Mutex::default(),
-                changed: Condvar::new(),
-            }),
+            runner,
         }
     }
 

@@ -1,47 +1,119 @@
-//! Shared virtual memory: device memory that the program has the address of. Kernels see the same address.
+//! Memory that the program has the address of: shared virtual memory, and the unified shared memory of
+//! `cl_intel_unified_shared_memory`. Kernels see the same addresses, and reach them whether they are told or not.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use visa_runtime::Buffer;
 
-use super::error::Cl;
-use super::mem::{Taken, allocate};
-use super::object::lock;
+use super::device::Device;
+use super::error::{Cl, ensure};
+use super::mem::{Taken, allocate, owned_by_device};
+use super::object::{Ref, lock};
+use crate::abi::{
+    CL_INVALID_VALUE, CL_MEM_TYPE_DEVICE_INTEL, CL_MEM_TYPE_HOST_INTEL, CL_MEM_TYPE_SHARED_INTEL,
+    CL_MEM_TYPE_UNKNOWN_INTEL, cl_unified_shared_memory_type_intel,
+};
 
-/// Shared memory of a context, by first address.
+/// What an allocation was made as. All is the same memory: this only answers queries.
+#[derive(Clone)]
+pub enum Usage {
+    /// By `clSVMAlloc`.
+    Svm,
+    /// By `clHostMemAllocINTEL`.
+    Host,
+    /// By `clDeviceMemAllocINTEL`, for this device.
+    Device(Ref<Device>),
+    /// By `clSharedMemAllocINTEL`, for this device or any.
+    Shared(Option<Ref<Device>>),
+}
+
+impl Usage {
+    /// `CL_MEM_TYPE_…_INTEL`.
+    pub fn code(&self) -> cl_unified_shared_memory_type_intel {
+        match self {
+            Usage::Svm => CL_MEM_TYPE_UNKNOWN_INTEL,
+            Usage::Host => CL_MEM_TYPE_HOST_INTEL,
+            Usage::Device(_) => CL_MEM_TYPE_DEVICE_INTEL,
+            Usage::Shared(_) => CL_MEM_TYPE_SHARED_INTEL,
+        }
+    }
+
+    /// The device that it was made for.
+    pub fn device(&self) -> Option<&Ref<Device>> {
+        match self {
+            Usage::Device(device) | Usage::Shared(Some(device)) => Some(device),
+            _ => None,
+        }
+    }
+}
+
+/// An allocation.
+#[derive(Clone)]
+pub struct Allocation {
+    /// The bytes.
+    pub buffer: Buffer,
+    /// What it was made as.
+    pub usage: Usage,
+    /// `CL_MEM_ALLOC_FLAGS_INTEL`, as given.
+    pub flags: u64,
+}
+
+/// Allocations of a context, by first address.
 #[derive(Default)]
-pub struct Shared(Mutex<BTreeMap<u64, (Buffer, Taken)>>);
+pub struct Shared(Mutex<BTreeMap<u64, (Allocation, Taken)>>);
 
 impl Shared {
     /// Allocates; the address.
     ///
     /// # Errors
     /// As [`allocate`].
-    pub fn allocate(&self, len: usize, alignment: u64) -> Cl<u64> {
+    pub fn allocate(&self, len: usize, alignment: u64, usage: Usage, flags: u64) -> Cl<u64> {
         let (buffer, taken) = allocate(len, alignment)?;
         let address = buffer.address();
-        lock(&self.0).insert(address, (buffer, taken));
+        let allocation = Allocation {
+            buffer,
+            usage,
+            flags,
+        };
+        lock(&self.0).insert(address, (allocation, taken));
         Ok(address)
     }
 
-    /// Frees what begins at an address, if something does.
-    pub fn free(&self, address: u64) {
-        let freed = lock(&self.0).remove(&address);
-        drop(freed);
+    /// Frees what begins at an address. False if no allocation for which `is` holds begins there.
+    pub fn free(&self, address: u64, is: impl FnOnce(&Usage) -> bool) -> bool {
+        let mut all = lock(&self.0);
+        let known = all.get(&address).is_some_and(|(a, _)| is(&a.usage));
+        let freed = if known { all.remove(&address) } else { None };
+        drop(all);
+        // Without the lock: large memory is given back to the system here.
+        freed.is_some()
     }
 
     /// The allocation that has this address, and which byte of it that is. One past the last byte does not count.
-    pub fn find(&self, address: u64) -> Option<(Buffer, u64)> {
+    pub fn find(&self, address: u64) -> Option<(Allocation, u64)> {
         let all = lock(&self.0);
-        let (first, (buffer, _)) = all.range(..=address).next_back()?;
+        let (first, (allocation, _)) = all.range(..=address).next_back()?;
         let offset = address - first;
-        (offset < buffer.len()).then(|| (buffer.clone(), offset))
+        (offset < allocation.buffer.len()).then(|| (allocation.clone(), offset))
     }
 
     /// What is at an address to the end of the allocation, which kernels get as an argument.
     pub fn rest(&self, address: u64) -> Option<Buffer> {
-        let (buffer, offset) = self.find(address)?;
+        let (Allocation { buffer, .. }, offset) = self.find(address)?;
         buffer.part(offset, buffer.len() - offset).ok()
+    }
+
+    /// Checks bytes that a command is to use: those of an allocation, or memory that the program has from elsewhere.
+    ///
+    /// # Errors
+    /// `CL_INVALID_VALUE` for what reaches beyond an allocation, and for device memory that nobody has (any more).
+    pub fn check(&self, address: usize, len: usize) -> Cl<()> {
+        let (address, len) = (address as u64, len as u64);
+        let fine = match self.find(address) {
+            Some((allocation, offset)) => len <= allocation.buffer.len() - offset,
+            None => len == 0 || owned_by_device(address, len) != Some(false),
+        };
+        ensure(fine, CL_INVALID_VALUE)
     }
 }

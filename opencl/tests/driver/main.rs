@@ -8,6 +8,8 @@
 mod codes;
 mod process;
 mod runs;
+mod usm;
+mod variable;
 
 use std::ffi::{CString, c_void};
 use std::path::Path;
