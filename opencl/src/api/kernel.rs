@@ -75,7 +75,7 @@ fn on(of: &Kernel, device: Ptr<_cl_device_id>) -> Cl<On> {
     })
 }
 
-/// What `clGetKernelArgInfo` says: from the zebin, where the compiler wrote it down.
+/// What `clGetKernelArgInfo` says: from the zebin, where the compiler wrote it down and the program asked for it.
 fn argument_info(kernel: &Kernel, index: cl_uint, query: cl_kernel_arg_info) -> Cl<Vec<u8>> {
     kernel.argument(index)?;
     let missing = ClError(CL_KERNEL_ARG_INFO_NOT_AVAILABLE);
@@ -83,6 +83,7 @@ fn argument_info(kernel: &Kernel, index: cl_uint, query: cl_kernel_arg_info) -> 
         .program
         .builds()
         .into_iter()
+        .filter(|build| build.tells_arguments)
         .find_map(|build| build.zebin);
     let zebin = Zebin::parse(&build.ok_or(missing)?).map_err(|_| missing)?;
     let all = zebin.ze_info.args_of(&kernel.name).iter();

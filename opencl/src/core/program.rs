@@ -19,10 +19,11 @@ use super::report;
 use crate::abi::{
     CL_BUILD_ERROR, CL_BUILD_NONE, CL_BUILD_PROGRAM_FAILURE, CL_BUILD_SUCCESS,
     CL_COMPILE_PROGRAM_FAILURE, CL_COMPILER_NOT_AVAILABLE, CL_INVALID_ARG_VALUE, CL_INVALID_BINARY,
-    CL_INVALID_LINKER_OPTIONS, CL_INVALID_OPERATION, CL_INVALID_PROGRAM_EXECUTABLE,
-    CL_LINK_PROGRAM_FAILURE, CL_PROGRAM_BINARY_TYPE_COMPILED_OBJECT,
-    CL_PROGRAM_BINARY_TYPE_EXECUTABLE, CL_PROGRAM_BINARY_TYPE_LIBRARY, CL_PROGRAM_BINARY_TYPE_NONE,
-    cl_build_status, cl_int, cl_program_binary_type,
+    CL_INVALID_BUILD_OPTIONS, CL_INVALID_COMPILER_OPTIONS, CL_INVALID_LINKER_OPTIONS,
+    CL_INVALID_OPERATION, CL_INVALID_PROGRAM_EXECUTABLE, CL_LINK_PROGRAM_FAILURE,
+    CL_PROGRAM_BINARY_TYPE_COMPILED_OBJECT, CL_PROGRAM_BINARY_TYPE_EXECUTABLE,
+    CL_PROGRAM_BINARY_TYPE_LIBRARY, CL_PROGRAM_BINARY_TYPE_NONE, cl_build_status, cl_int,
+    cl_program_binary_type,
 };
 
 /// What a program is made from.
@@ -71,6 +72,8 @@ pub struct Build {
     pub loaded: Option<visa_jit::Program>,
     /// If it was compiled only.
     modules: Option<Modules>,
+    /// Whether the program asked for names and types of arguments. The compiler always tells them, for reports.
+    pub tells_arguments: bool,
 }
 
 /// A program.
@@ -90,6 +93,10 @@ pub struct Program {
     shown: Mutex<Vec<(Buffer, Known)>>,
 }
 
+/// Asks for names and types of arguments.
+const ARGUMENTS: &str = "-cl-kernel-arg-info";
+/// What Intel's compiler says before options that it does not know.
+const UNKNOWN_OPTIONS: &str = "Unrecognized build options";
 /// Options that say what linking makes, and mean nothing to the compiler.
 const LINKER_OPTIONS: [&str; 2] = ["-create-library", "-enable-link-options"];
 
@@ -107,6 +114,17 @@ impl Stage {
             Stage::Build => CL_BUILD_PROGRAM_FAILURE,
             Stage::Compile => CL_COMPILE_PROGRAM_FAILURE,
             Stage::Link => CL_LINK_PROGRAM_FAILURE,
+        }
+    }
+
+    /// The code for what the compiler refused, by what it said.
+    fn refusal(self, log: &str) -> cl_int {
+        let options = log.lines().any(|line| line.starts_with(UNKNOWN_OPTIONS));
+        match self {
+            _ if !options => self.failure(),
+            Stage::Build => CL_INVALID_BUILD_OPTIONS,
+            Stage::Compile => CL_INVALID_COMPILER_OPTIONS,
+            Stage::Link => CL_INVALID_LINKER_OPTIONS,
         }
     }
 }
@@ -276,7 +294,7 @@ impl Program {
     /// Compiles and loads it for some of its devices.
     ///
     /// # Errors
-    /// `CL_INVALID_OPERATION` while it has kernels, `CL_BUILD_PROGRAM_FAILURE` with a log.
+    /// `CL_INVALID_OPERATION` while it has kernels; with a log, `CL_INVALID_BUILD_OPTIONS` and `CL_BUILD_PROGRAM_FAILURE`.
     pub fn build(&self, devices: &[Ref<Device>], options: &str) -> Cl<()> {
         let unit = self.specialised().map(|source| Unit {
             source,
@@ -301,7 +319,7 @@ impl Program {
     /// Compiles it, to be linked later.
     ///
     /// # Errors
-    /// As [`Program::build`], with `CL_COMPILE_PROGRAM_FAILURE`.
+    /// As [`Program::build`], with `CL_INVALID_COMPILER_OPTIONS` and `CL_COMPILE_PROGRAM_FAILURE`.
     pub fn compile(
         &self,
         devices: &[Ref<Device>],
@@ -393,6 +411,10 @@ fn one(device: &Device, old: &Build, options: &str, stage: Stage, unit: &Unit) -
         ..Build::default()
     };
     let all = [unit.options.as_str(), options].join(" ");
+    build.tells_arguments = match (&unit.source, stage) {
+        (Source::Binaries, _) | (Source::Il(_), Stage::Build) => true,
+        _ => all.split_whitespace().any(|word| word == ARGUMENTS),
+    };
     let (source, kind) = match &unit.source {
         Source::Text(text) => (text, SourceKind::OpenClC),
         Source::Il(il) if stage == Stage::Compile => {
@@ -439,7 +461,7 @@ fn one(device: &Device, old: &Build, options: &str, stage: Stage, unit: &Unit) -
             let code = if missing {
                 CL_COMPILER_NOT_AVAILABLE
             } else {
-                stage.failure()
+                stage.refusal(&build.log)
             };
             return (build, err(code));
         }
@@ -514,7 +536,7 @@ fn effective(options: &str, kind: SourceKind) -> String {
     }
     words.retain(|word| !LINKER_OPTIONS.contains(&word.as_str()));
     if kind == SourceKind::OpenClC {
-        words.push("-cl-kernel-arg-info".to_owned());
+        words.push(ARGUMENTS.to_owned());
         if Settings::get().oob != OobPolicy::ReadZeroSkipWrite {
             words.push("-g".to_owned());
         }
@@ -542,5 +564,22 @@ fn load(device: &Device, build: &mut Build, zebin: Arc<Vec<u8>>, stage: Stage) -
             report::refused("", &what);
             err(stage.failure())
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_that_the_compiler_does_not_know_have_codes() {
+        let options = "-cl-std OpenCLC version greater than OpenCL (API) version\nUnrecognized build options: -cl-std=CL9.9\n";
+        let source = "1:1:35: error: Unrecognized build options\n";
+        assert_eq!(Stage::Build.refusal(options), CL_INVALID_BUILD_OPTIONS);
+        assert_eq!(Stage::Compile.refusal(options), CL_INVALID_COMPILER_OPTIONS);
+        assert_eq!(Stage::Link.refusal(options), CL_INVALID_LINKER_OPTIONS);
+        assert_eq!(Stage::Build.refusal(source), CL_BUILD_PROGRAM_FAILURE);
+        assert_eq!(Stage::Compile.refusal(source), CL_COMPILE_PROGRAM_FAILURE);
+        assert_eq!(Stage::Link.refusal(source), CL_LINK_PROGRAM_FAILURE);
     }
 }
