@@ -82,21 +82,18 @@ pub(super) fn info_meta(
         name: info.name.clone(),
         slm_bytes: env.slm_size,
         scratch_bytes: scratch.map(|b| b.size).max().unwrap_or(0),
-        walk_order: walk_order(
-            env.work_group_walk_order_dimensions,
-            env.required_work_group_size,
-        ),
+        walk_order: walk_order(env.work_group_walk_order_dimensions),
         required_local_size: env.required_work_group_size,
         ..meta(valid, platform, payload)
     }
 }
 
-/// The order in which ids are counted. Of groups of one work-item the compiler writes zeros, and every order is the same.
-fn walk_order(written: Option<[u32; 3]>, size: Option<[u32; 3]>) -> [u8; 3] {
+/// The order in which ids are counted. The compiler writes zeros when the source requires, or hints at, groups of one work-item. A hint
+/// may be broken: the kernel takes its ids from the payload, so the order of OpenCL serves groups of every size.
+fn walk_order(written: Option<[u32; 3]>) -> [u8; 3] {
     match written {
-        Some([0, 0, 0]) if size == Some([1; 3]) => [0, 1, 2],
+        None | Some([0, 0, 0]) => [0, 1, 2],
         Some(order) => order.map(|d| u8::try_from(d).unwrap_or(u8::MAX)),
-        None => [0, 1, 2],
     }
 }
 
@@ -144,11 +141,10 @@ mod tests {
     use super::walk_order;
 
     #[test]
-    fn zeros_are_an_order_of_one_item_only() {
-        assert_eq!(walk_order(Some([0; 3]), Some([1; 3])), [0, 1, 2]);
-        assert_eq!(walk_order(Some([0; 3]), Some([2, 1, 1])), [0; 3]);
-        assert_eq!(walk_order(Some([0; 3]), None), [0; 3]);
-        assert_eq!(walk_order(Some([1, 0, 2]), Some([1; 3])), [1, 0, 2]);
-        assert_eq!(walk_order(None, None), [0, 1, 2]);
+    fn zeros_are_the_order_of_opencl() {
+        assert_eq!(walk_order(Some([0; 3])), [0, 1, 2]);
+        assert_eq!(walk_order(Some([1, 0, 2])), [1, 0, 2]);
+        assert_eq!(walk_order(Some([0, 0, 1])), [0, 0, 1]);
+        assert_eq!(walk_order(None), [0, 1, 2]);
     }
 }

@@ -18,8 +18,26 @@ pub fn code(result: Cl<()>) -> cl_int {
     }
 }
 
-/// Entry points. With `-> cl_int` the body is a `Cl<()>`; with another type it is a `Cl` of that, which is null after an error, and a
-/// last argument receives the code.
+/// What an entry point made: a pointer, or a pointer that the program gets beside an error.
+pub trait Made<T> {
+    /// The pointer, and how the call ended.
+    fn split(self) -> (*mut T, Cl<()>);
+}
+
+impl<T> Made<T> for *mut T {
+    fn split(self) -> (*mut T, Cl<()>) {
+        (self, Ok(()))
+    }
+}
+
+impl<T> Made<T> for (*mut T, Cl<()>) {
+    fn split(self) -> (*mut T, Cl<()>) {
+        self
+    }
+}
+
+/// Entry points. With `-> cl_int` the body is a `Cl<()>`; with another type it is a `Cl` of that, or of that and
+/// a `Cl<()>`. It is null after an error, and a last argument receives the code.
 macro_rules! entries {
     () => {};
     (fn $name:ident($($arg:ident: $ty:ty),* $(,)?) -> cl_int $body:block $($rest:tt)*) => {
@@ -51,8 +69,12 @@ macro_rules! entries {
             // SAFETY: as above.
             let errcode_ret = unsafe { $crate::api::given::Given::given(errcode_ret) };
             let made = $crate::api::entry::guard(|| $body);
-            errcode_ret.set($crate::api::entry::code(made.map(|_| ())));
-            made.unwrap_or(std::ptr::null_mut())
+            let (made, done) = match made {
+                Ok(made) => $crate::api::entry::Made::split(made),
+                Err(error) => (std::ptr::null_mut(), Err(error)),
+            };
+            errcode_ret.set($crate::api::entry::code(done));
+            made
         }
         entries! { $($rest)* }
     };

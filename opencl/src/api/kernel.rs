@@ -24,11 +24,24 @@ queries! {
         CL_KERNEL_REFERENCE_COUNT => kernel.references(),
         CL_KERNEL_CONTEXT => kernel.program.context.handle(),
         CL_KERNEL_PROGRAM => kernel.program.handle(),
-        CL_KERNEL_ATTRIBUTES => match kernel.built.first().and_then(|(_, k)| k.required_local_size()) {
-            Some([x, y, z]) => format!("reqd_work_group_size({x},{y},{z})"),
-            None => String::new(),
-        },
+        CL_KERNEL_ATTRIBUTES => attributes(kernel),
     }
+}
+
+/// The attributes of a kernel's source, as `clGetKernelInfo` says them: with spaces between.
+fn attributes(kernel: &Kernel) -> String {
+    let mut builds = kernel.program.builds().into_iter();
+    let told = builds.find_map(|build| build.attributes(&kernel.name));
+    let told = told.unwrap_or_default();
+    let size = |name, size: Option<[u32; 3]>| size.map(|[x, y, z]| format!("{name}({x},{y},{z})"));
+    let lanes = told.intel_reqd_sub_group_size;
+    let all = [
+        told.vec_type_hint.map(|ty| format!("vec_type_hint({ty})")),
+        size("work_group_size_hint", told.work_group_size_hint),
+        size("reqd_work_group_size", told.reqd_work_group_size),
+        lanes.map(|lanes| format!("intel_reqd_sub_group_size({lanes})")),
+    ];
+    all.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
 /// A kernel on a device.

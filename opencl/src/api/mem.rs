@@ -233,7 +233,7 @@ entries! {
     ) -> cl_mem {
         context.object::<Context>()?;
         // Devices have no pipes.
-        err(CL_INVALID_OPERATION)
+        err::<cl_mem>(CL_INVALID_OPERATION)
     }
 
     fn clGetPipeInfo(

@@ -182,7 +182,7 @@ entries! {
         let devices = objects::<Device>(list, n, CL_INVALID_VALUE)?;
         devices.iter().try_for_each(|device| context.check(device))?;
         // There are none.
-        err(CL_INVALID_VALUE)
+        err::<cl_program>(CL_INVALID_VALUE)
     }
 
     fn clRetainProgram(program: cl_program) -> cl_int {
@@ -257,8 +257,7 @@ entries! {
         }
         let handle = Object::create(program);
         // A program that failed has a log, so it is there.
-        notified(notify, user_data, handle, Ok(()))?;
-        Ok(handle)
+        Ok((handle, notified(notify, user_data, handle, linked)))
     }
 
     fn clGetProgramInfo(

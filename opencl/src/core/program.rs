@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use visa_jit::backend::OobPolicy;
-use visa_jit::container::{ContainerError, DataKind, Product, SourceKind, Zebin};
+use visa_jit::container::{ContainerError, DataKind, Product, SourceKind, UserAttributes, Zebin};
 use visa_runtime::Buffer;
 
 use super::compiler::{self, Request};
@@ -99,6 +99,8 @@ const ARGUMENTS: &str = "-cl-kernel-arg-info";
 const UNKNOWN_OPTIONS: &str = "Unrecognized build options";
 /// Options that say what linking makes, and mean nothing to the compiler.
 const LINKER_OPTIONS: [&str; 2] = ["-create-library", "-enable-link-options"];
+/// How others begin that linking takes: OpenCL's, and those of Intel's compiler for code. It ignores what it does not know.
+const KNOWN_TO_LINK: [&str; 7] = ["-cl-", "-ze-", "-igc", "-vc", "-ftranslate", "-g", "-O"];
 
 /// What to do with a source.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -157,12 +159,18 @@ impl Build {
         found.ok_or(ClError(CL_INVALID_ARG_VALUE))
     }
 
+    /// What the source of a kernel says of it for the compiler; none if there is no such kernel.
+    pub fn attributes(&self, kernel: &str) -> Option<UserAttributes> {
+        let kernels = self.read()?.kernels;
+        let found = kernels.into_iter().find(|k| k.name == kernel);
+        found.map(|k| k.info.user_attributes)
+    }
+
     /// Lanes that the source of a kernel asks for; 0 if it leaves that to the compiler.
     pub fn required_sub_group_size(&self, kernel: &str) -> usize {
-        let zebin = self.read();
-        let mut kernels = zebin.iter().flat_map(|zebin| &zebin.kernels);
-        let found = kernels.find(|k| k.name == kernel);
-        let size = found.and_then(|k| k.info.user_attributes.intel_reqd_sub_group_size);
+        let size = self
+            .attributes(kernel)
+            .and_then(|a| a.intel_reqd_sub_group_size);
         size.unwrap_or(0) as usize
     }
 
@@ -347,7 +355,17 @@ impl Program {
         let enabled = options
             .split_whitespace()
             .any(|w| w == "-enable-link-options");
-        ensure(library || !enabled, CL_INVALID_LINKER_OPTIONS)?;
+        let known = |word: &str| {
+            LINKER_OPTIONS.contains(&word)
+                || KNOWN_TO_LINK.iter().any(|start| word.starts_with(start))
+        };
+        let mut flags = options
+            .split_whitespace()
+            .filter(|word| word.starts_with('-'));
+        ensure(
+            flags.all(known) && (library || !enabled),
+            CL_INVALID_LINKER_OPTIONS,
+        )?;
         let mut result = Ok(());
         for (at, device) in self.devices.iter().enumerate() {
             if !devices.iter().any(|d| Ref::ptr_eq(d, device)) {
@@ -416,6 +434,8 @@ fn one(device: &Device, old: &Build, options: &str, stage: Stage, unit: &Unit) -
         _ => all.split_whitespace().any(|word| word == ARGUMENTS),
     };
     let (source, kind) = match &unit.source {
+        // An empty source is a program without kernels; the compiler wants contents.
+        Source::Text(text) if text.is_empty() => (&Arc::new(vec![b'\n']), SourceKind::OpenClC),
         Source::Text(text) => (text, SourceKind::OpenClC),
         Source::Il(il) if stage == Stage::Compile => {
             let modules = Modules::of(il.clone(), &unit.options);

@@ -441,3 +441,64 @@ fn names_say_whose_device_it_is() {
         "{name}"
     );
 }
+
+/// SPIR-V is compiled by being kept, so no compiler is needed for this.
+#[test]
+fn options_of_linking_are_checked() {
+    let rig = Rig::new();
+    let module = [0x0723_0203_u32, 0x0001_0000, 0, 1, 0];
+    let mut code = 1;
+    // SAFETY: every pointer is to a variable of its type, or null where that is allowed.
+    unsafe {
+        let il = program::clCreateProgramWithIL(
+            rig.context,
+            module.as_ptr().cast(),
+            size_of_val(&module),
+            &mut code,
+        );
+        assert_eq!(code, SUCCESS);
+        let mut link = |options: &std::ffi::CStr| {
+            let (list, none) = (rig.device, null_mut());
+            let options = options.as_ptr();
+            let linked = program::clLinkProgram(
+                rig.context,
+                1,
+                &list,
+                options,
+                1,
+                &il,
+                None,
+                none,
+                &mut code,
+            );
+            if !linked.is_null() {
+                assert_eq!(program::clReleaseProgram(linked), SUCCESS);
+            }
+            (linked.is_null(), code)
+        };
+        assert_eq!(link(c"-create-library"), (true, CL_INVALID_OPERATION));
+        let compiled = program::clCompileProgram(
+            il,
+            0,
+            null(),
+            null(),
+            0,
+            null(),
+            null_mut(),
+            None,
+            null_mut(),
+        );
+        assert_eq!(compiled, SUCCESS);
+        assert_eq!(link(c"-create-library"), (false, SUCCESS));
+        let both = c"-create-library -enable-link-options -cl-finite-math-only";
+        assert_eq!(link(both), (false, SUCCESS));
+        for wrong in [
+            c"-nonsense",
+            c"-create-library -nonsense",
+            c"-enable-link-options",
+        ] {
+            assert_eq!(link(wrong), (true, CL_INVALID_LINKER_OPTIONS), "{wrong:?}");
+        }
+        assert_eq!(program::clReleaseProgram(il), SUCCESS);
+    }
+}
