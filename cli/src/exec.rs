@@ -23,6 +23,7 @@ use crate::exit::{Failure, tell};
 use crate::run::Oob;
 use crate::spec::Seconds;
 use happened::Happened;
+use visa_jit::backend::{BackendKind, Check, Choice as _, Strategy};
 use visa_jit::isa::DeviceName;
 
 /// The driver's file.
@@ -32,11 +33,14 @@ const ICD: &str = "visa-jit.icd";
 /// A program that cannot be run, and one that there is not: as shells have it.
 const CANNOT_RUN: u8 = 126;
 const NOT_FOUND: u8 = 127;
+/// `--check` found something.
+const FOUND: u8 = 1;
 
 /// How `exec` ends, beside the program's own codes.
 pub const HELP: &str = "\
 Exit codes:
   those of the program; 128 and the signal's number if a signal ended it
+  1    also: --check found something
   2    bad usage
   4    environment: the driver or a file is missing
   126  the program cannot be run
@@ -52,6 +56,10 @@ pub struct ExecArgs {
     /// What accesses out of bounds do. Under `report`, each is told at the end, by kernel and line
     #[arg(long, value_enum, value_name = "POLICY")]
     oob: Option<Oob>,
+    /// What of kernels' accesses is checked and told at the end. If anything is found, a program that ends with 0 gives 1. See
+    /// docs/checking.md
+    #[arg(long, value_name = "WHAT", value_parser = check)]
+    check: Option<Check>,
     /// Threads to spread work-groups over [default: one for each processor]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     threads: Option<u32>,
@@ -147,6 +155,10 @@ pub fn exec(args: &ExecArgs, out: &mut dyn Write) -> Result<u8, Failure> {
     if !text.is_empty() {
         tell(&text);
     }
+    let code = match (args.check, code) {
+        (Some(_), 0) if happened.has_faults() => FOUND,
+        _ => code,
+    };
     if let Some(path) = &args.report {
         let json = happened.json(&args.command, code, signal)?;
         fs::write(path, json).map_err(|error| Failure::file("write", path, error))?;
@@ -155,6 +167,16 @@ pub fn exec(args: &ExecArgs, out: &mut dyn Write) -> Result<u8, Failure> {
 }
 
 impl ExecArgs {
+    /// Refuses checks that what executes kernels does not have.
+    fn honoured(&self, check: Check) -> Result<(), Failure> {
+        let there = match self.backend.as_deref() {
+            Some("interp") => check.interpreted(),
+            Some("llvm") => checking(BackendKind::Llvm, check).check(),
+            _ => checking(BackendKind::Cranelift, check).check(),
+        };
+        there.map_err(|error| Failure::unsupported(error.to_string()))
+    }
+
     /// What the loader and the driver are told.
     fn variables(&self, library: &Path) -> Result<Vec<(&'static str, OsString)>, Failure> {
         let me = std::env::current_exe()
@@ -172,6 +194,10 @@ impl ExecArgs {
         if let Some(name) = self.oob.and_then(|oob| oob.to_possible_value()) {
             all.push(("VISA_JIT_OOB", name.get_name().into()));
         }
+        if let Some(check) = self.check {
+            self.honoured(check)?;
+            all.push(("VISA_JIT_CHECK", check.name().into()));
+        }
         if let Some(threads) = self.threads {
             all.push(("VISA_JIT_THREADS", threads.to_string().into()));
         }
@@ -187,6 +213,16 @@ impl ExecArgs {
         }
         Ok(all)
     }
+}
+
+/// The strategy of a code generator, with a check.
+fn checking(backend: BackendKind, check: Check) -> Strategy {
+    Strategy::from(backend).tuned(|tuning| tuning.check = check)
+}
+
+/// `--check`.
+fn check(name: &str) -> Result<Check, String> {
+    Check::parse(name)
 }
 
 fn absolute(path: &Path) -> Result<PathBuf, Failure> {

@@ -1,5 +1,6 @@
 //! What a run did, as one JSON object or as a few lines for people.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -62,6 +63,14 @@ struct JsonFault<'a> {
     global_id: [u64; 3],
     thread: u32,
     lane: u32,
+    /// `bounds` or `buffer`, and the buffer that is meant, of checked launches.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kind: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    about: Option<&'a str>,
+    /// Faults of the instruction.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    count: Option<u64>,
 }
 
 impl<'a> From<&'a FaultRecord> for JsonFault<'a> {
@@ -81,6 +90,9 @@ impl<'a> From<&'a FaultRecord> for JsonFault<'a> {
             global_id: fault.global_id,
             thread: fault.thread,
             lane: fault.lane,
+            kind: fault.count.map(|_| fault.kind_name()),
+            about: fault.about.as_deref(),
+            count: fault.count,
         }
     }
 }
@@ -159,6 +171,10 @@ impl Summary<'_> {
 
     /// The faults for people; empty when there are none.
     pub fn faults(&self) -> String {
+        let checked = self.last.faults.iter().any(|fault| fault.count.is_some());
+        if checked {
+            return self.checked_faults();
+        }
         let mut text = String::new();
         for fault in self.last.faults.iter().take(SHOWN_FAULTS) {
             let _ = writeln!(text, "fault: {fault}");
@@ -167,6 +183,32 @@ impl Summary<'_> {
         let more = self.last.fault_count.saturating_sub(listed);
         if more > 0 {
             let _ = writeln!(text, "fault: … and {more} more");
+        }
+        text
+    }
+
+    /// The first fault of each instruction and kind, with how many there are.
+    fn checked_faults(&self) -> String {
+        let mut text = String::new();
+        let mut seen = BTreeSet::new();
+        let mut told = 0_u64;
+        for fault in &self.last.faults {
+            let key = (fault.site, fault.kind);
+            if seen.contains(&key) || seen.len() >= SHOWN_FAULTS {
+                continue;
+            }
+            seen.insert(key);
+            let count = fault.count.unwrap_or(1);
+            told = told.saturating_add(count);
+            let _ = write!(text, "fault: {fault}");
+            let _ = match count {
+                1 => writeln!(text),
+                n => writeln!(text, "; {} more like it", n.saturating_sub(1)),
+            };
+        }
+        let more = self.last.fault_count.saturating_sub(told);
+        if more > 0 {
+            let _ = writeln!(text, "fault: … and {more} more at other instructions");
         }
         text
     }

@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicU32;
 pub use crate::limits::{MAX_HOST_STACK_BYTES, MAX_STACK_BYTES};
 
 /// Version of this layout.
-pub const ABI_VERSION: u32 = 17;
+pub const ABI_VERSION: u32 = 18;
 
 /// Entries of a surface table; an index is a byte, so a look-up needs no check.
 pub const SURFACES: usize = 256;
@@ -113,6 +113,9 @@ pub struct LaunchCtx {
     pub args: *const u8,
     /// Bytes of it.
     pub args_size: u64,
+    /// A byte for each eight of device memory ([`crate::DeviceMemory::checked`]): not 0 where not all of them are a buffer's. It is readable
+    /// for all of device memory, for 1 KiB at least, and for 64 bytes before, which are 0. Of other memory it is 1 KiB that is not 0.
+    pub shadow: *const u8,
 }
 
 /// State of one work-group while it runs on one OS thread.
@@ -219,6 +222,28 @@ pub struct Helpers {
     /// first four vector registers. Changes no other registers than the mask registers. For code made for x86-64 with AVX-512 and
     /// the System V convention; elsewhere it is not called.
     pub store_enabled: unsafe extern "C" fn(*mut u8, u32),
+    /// Records lanes of which an element in device memory is not wholly in a buffer, see [`Check`].
+    pub check: Check,
+    /// [`Helpers::check`] in the way of [`Helpers::load_preserve_all`].
+    pub check_preserve_all: Check,
+}
+
+/// A look at the shadow of an access: `(group, thread, site, shape, lanes, addresses[lane])`; returns non-zero to stop. `shape` is made by
+/// [`check::shape`]. Lanes with an element outside of device memory are left to the access.
+pub type Check = unsafe extern "C" fn(*mut GroupCtx, u32, u32, u32, u32, *const u64) -> u32;
+
+/// Operand `shape` of [`Check`].
+pub mod check {
+    /// Addresses are rounded down to multiples of the element first.
+    pub const ALIGNED: u32 = 1 << 2;
+    /// Position of the number of elements.
+    pub const COUNT_SHIFT: u32 = 8;
+
+    /// `count` consecutive elements of `bytes` (1, 2, 4 or 8) bytes a lane.
+    pub const fn shape(bytes: u32, count: u32, aligned: bool) -> u32 {
+        let aligned = if aligned { ALIGNED } else { 0 };
+        bytes.trailing_zeros() | aligned | count << COUNT_SHIFT
+    }
 }
 
 /// Type of [`Helpers::fault`].

@@ -2,7 +2,19 @@
 
 use crate::abi::GroupCtx;
 use crate::launch::GroupShape;
-use crate::limits::MAX_FAULT_RECORDS;
+use crate::limits::{MAX_FAULT_RECORDS, MAX_FAULT_SITES, MAX_SITE_RECORDS};
+use crate::memory::DeviceMemory;
+use std::collections::BTreeMap;
+
+/// What is wrong with an access.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum FaultKind {
+    /// It is outside the memory that it names.
+    #[default]
+    Bounds,
+    /// It is in device memory, but not in a buffer that lives. Only launches on [`DeviceMemory::checked`] tell.
+    Allocation,
+}
 
 /// An access of one lane that was out of bounds.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -23,15 +35,24 @@ pub struct Fault {
     pub address: u64,
     /// Binding-table index; what it says for other memory is up to the compiler.
     pub surface: u32,
+    /// What is wrong.
+    pub kind: FaultKind,
 }
+
+/// Faults by their sites and kinds.
+pub(crate) type SiteCounts = BTreeMap<(u32, FaultKind), u64>;
 
 /// Where one worker's faults go; [`GroupCtx::faults`] points at it.
 #[derive(Debug)]
 pub(crate) struct FaultSink {
-    /// First records, at most [`MAX_FAULT_RECORDS`].
+    /// First records, at most [`MAX_FAULT_RECORDS`]; on checked memory at most [`MAX_SITE_RECORDS`] a site.
     pub records: Vec<Fault>,
     /// All faults.
     pub count: u64,
+    /// Faults of each site, on checked memory.
+    pub sites: SiteCounts,
+    /// Checked memory that the launch reaches.
+    pub memory: Option<DeviceMemory>,
     /// A fault stops the thread.
     pub stop: bool,
     /// Shape of the group that runs.
@@ -43,10 +64,24 @@ pub(crate) struct FaultSink {
 }
 
 impl FaultSink {
+    /// Counts a fault by its site; whether its record is kept.
+    fn keeps(&mut self, base: &Fault) -> bool {
+        if self.memory.is_none() {
+            return self.records.len() < MAX_FAULT_RECORDS;
+        }
+        let key = (base.site, base.kind);
+        if self.sites.len() >= MAX_FAULT_SITES && !self.sites.contains_key(&key) {
+            return false;
+        }
+        let count = self.sites.entry(key).or_default();
+        *count += 1;
+        *count <= MAX_SITE_RECORDS as u64
+    }
+
     fn record(&mut self, base: &Fault, lanes: u32, addresses: *const u64) {
         for lane in (0..32).filter(|lane| lanes >> lane & 1 != 0) {
             self.count += 1;
-            if self.records.len() >= MAX_FAULT_RECORDS {
+            if !self.keeps(base) {
                 continue;
             }
             let address = addresses.wrapping_add(lane as usize);
@@ -83,6 +118,36 @@ pub(crate) unsafe extern "C" fn fault(
     addresses: *const u64,
     surface: u32,
 ) -> u32 {
+    // SAFETY: as promised.
+    unsafe {
+        report(
+            group,
+            thread,
+            site,
+            lanes,
+            addresses,
+            surface,
+            FaultKind::Bounds,
+        )
+    }
+}
+
+/// Records faults of a kind.
+///
+/// # Safety
+/// As [`fault`].
+pub(crate) unsafe fn report(
+    group: *mut GroupCtx,
+    thread: u32,
+    site: u32,
+    lanes: u32,
+    addresses: *const u64,
+    surface: u32,
+    kind: FaultKind,
+) -> u32 {
+    if lanes == 0 {
+        return 0;
+    }
     // SAFETY: `group` is valid by the caller's promise.
     let (r0, sink) = unsafe { ((*group).r0, (*group).faults.cast::<FaultSink>()) };
     if sink.is_null() {
@@ -97,6 +162,7 @@ pub(crate) unsafe extern "C" fn fault(
         global_id: [0; 3],
         address: 0,
         surface,
+        kind,
     };
     // SAFETY: the sink belongs to the worker that runs this group, and only this call uses it now.
     let sink = unsafe { &mut *sink };

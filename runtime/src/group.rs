@@ -6,6 +6,7 @@
 //! Elements of 1, 2, 4 and 8 bytes that are aligned are read and written in one piece.
 
 use crate::abi::{GroupCtx, LOCAL_ID_ROW, SURFACES, Sampler, Status, ThreadCtx};
+use crate::fault::{FaultKind, FaultSink, report};
 use crate::helpers::{self, helpers};
 pub use crate::image::sample::Access as ImageLane;
 use crate::image::sample::{self, View, bound};
@@ -281,6 +282,36 @@ impl<'a> GroupView<'a> {
     pub fn inside(&self, region: Region, address: u64, bytes: u32, aligned: bool) -> bool {
         self.element(region, address, bytes.max(1), aligned)
             .is_some()
+    }
+
+    /// True unless an element is in checked device memory, but not in one buffer that lives. The offset is rounded down to the element's
+    /// size first if `aligned`.
+    pub fn is_live(&self, address: u64, bytes: u32, aligned: bool) -> bool {
+        // SAFETY: the sink belongs to the worker that runs this group, on this thread.
+        let sink = unsafe { self.ctx().faults.cast::<FaultSink>().as_ref() };
+        let Some(memory) = sink.and_then(|sink| sink.memory.as_ref()) else {
+            return true;
+        };
+        let low = if aligned {
+            self.position(address) & u64::from(bytes.max(1) - 1)
+        } else {
+            0
+        };
+        let inside = self.inside(Region::Device, address, bytes, aligned);
+        !inside || memory.is_live(address.wrapping_sub(low), bytes.into())
+    }
+
+    /// As [`GroupView::fault`], of elements in device memory that are in no buffer.
+    pub fn fault_of_buffers(
+        &mut self,
+        thread: u32,
+        site: u32,
+        lanes: u32,
+        addresses: &[u64; 32],
+    ) -> bool {
+        let (addresses, kind) = (addresses.as_ptr(), FaultKind::Allocation);
+        // SAFETY: the group is the one that runs; there is an address for each of 32 lanes.
+        unsafe { report(self.group, thread, site, lanes, addresses, 0, kind) != 0 }
     }
 
     /// Records faults of the lanes in a mask; true when the launch has to stop. `addresses` are indexed by lane,

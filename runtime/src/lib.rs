@@ -42,12 +42,12 @@ pub mod tools;
 #[cfg(feature = "jit")]
 pub use code::{CodeError, CodeHandle};
 pub use error::LaunchError;
-pub use fault::Fault;
+pub use fault::{Fault, FaultKind};
 pub use group::{GroupProgram, GroupView, ImageLane, ProgramError, Region};
 pub use helpers::helpers;
 pub use image::{
-    Addressing, Channel, Comparison, FormatError, ImageFormat, ImageKind, ImageShape, SamplerState,
-    format::encode as encode_channel,
+    Addressing, Channel, Comparison, FormatError, ImageFormat, ImageKind, ImageShape, Order,
+    SamplerState, format::encode_texel,
 };
 pub use interrupt::Interrupter;
 pub use kernel::{Kernel, KernelCode};
@@ -55,7 +55,7 @@ pub use launch::{
     Arguments, FaultAction, Lanes, LaunchOptions, LaunchReport, LaunchShape, LaunchStatus,
     LocalIdTable, PreparedLaunch,
 };
-pub use memory::{Buffer, DeviceMemory, Element, MemoryError};
+pub use memory::{Buffer, DeviceMemory, Element, MemoryError, Neighbour};
 pub use meta::{Exchange, KernelMeta};
 pub use payload::{Payload, PayloadPatch};
 pub use pool::{PoolError, WorkerPool};

@@ -42,6 +42,12 @@ pub const MAX_PAYLOAD_BYTES: usize = 1 << 16;
 /// Fault records kept of one launch; all faults are counted.
 pub const MAX_FAULT_RECORDS: usize = 64;
 
+/// Fault records kept of one memory instruction and kind, of launches on checked memory.
+pub const MAX_SITE_RECORDS: usize = 4;
+
+/// Memory instructions and kinds of faults that are told apart in one launch on checked memory.
+pub const MAX_FAULT_SITES: usize = 4096;
+
 /// Workers of a pool.
 pub const MAX_WORKERS: usize = 256;
 

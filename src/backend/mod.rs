@@ -16,8 +16,8 @@ mod tuning;
 mod uses;
 
 pub use axes::{
-    AXES, Axis, BackendKind, Bounds, Choice, CodegenEffort, Cpu, Dispatch, Gather, Masks, OptLevel,
-    RegAlloc, SplitAccesses, Tuning, VectorWidth,
+    AXES, Axis, BackendKind, Bounds, Check, Choice, CodegenEffort, Cpu, Dispatch, Gather, Masks,
+    OptLevel, RegAlloc, SplitAccesses, Tuning, VectorWidth,
 };
 pub use fallback::becomes_error;
 pub(crate) use fallback::{guarded, or_plainer};

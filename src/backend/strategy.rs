@@ -1,6 +1,6 @@
 //! How code is generated, as data: which backend, and how hard each of its stages works.
 
-use super::axes::{BackendKind, Bounds, Cpu, Gather, OptLevel, Tuning};
+use super::axes::{BackendKind, Bounds, Check, Cpu, Gather, OptLevel, Tuning};
 use super::cranelift::{self, CraneliftBackend};
 use super::{Backend, BackendError};
 
@@ -34,6 +34,25 @@ impl BackendKind {
         match self {
             BackendKind::Cranelift => &[],
             BackendKind::Llvm => &["strip-mine"],
+        }
+    }
+}
+
+impl Check {
+    /// Whether the interpreter does it.
+    ///
+    /// # Errors
+    /// [`BackendError::Strategy`] when nothing does.
+    pub fn interpreted(self) -> Result<(), BackendError> {
+        match self {
+            Check::None | Check::Memory => Ok(()),
+            _ => Err(BackendError::Strategy {
+                backend: "interp",
+                what: format!(
+                    "does not support --check {}: there is --check memory",
+                    self.name()
+                ),
+            }),
         }
     }
 }
@@ -94,6 +113,20 @@ impl Strategy {
                 "tests every access: without bounds tests a kernel could write over the program that runs it; use --bounds \
                  hoisted, separate or inline",
             );
+        }
+        match (self.backend, self.tuning.check) {
+            (_, Check::None) | (BackendKind::Cranelift, Check::Memory) => {}
+            (BackendKind::Llvm, Check::Memory) => {
+                return refused(
+                    "does not support --check memory: use the backend cranelift, or interp",
+                );
+            }
+            (_, Check::Init | Check::Race | Check::Barrier | Check::All) => {
+                let what = self.tuning.check.name();
+                return refused(&format!(
+                    "does not support --check {what}: there is --check memory"
+                ));
+            }
         }
         match (self.backend, self.tuning.gather) {
             (BackendKind::Cranelift, Gather::Hardware) => refused(
@@ -166,6 +199,22 @@ mod tests {
                 let mut strategy = Strategy::from(backend);
                 strategy.tuning.bounds = bounds;
                 assert_eq!(strategy.check().is_err(), bounds == Bounds::Off);
+            }
+        }
+    }
+
+    #[test]
+    fn checks_that_there_are_not_are_refused_by_name() {
+        for &backend in BackendKind::ALL {
+            for &check in Check::ALL {
+                let mut strategy = Strategy::from(backend);
+                strategy.tuning.check = check;
+                let there = check == Check::None
+                    || (backend, check) == (BackendKind::Cranelift, Check::Memory);
+                let error = strategy.check().err().map(|e| e.to_string());
+                assert_eq!(error.is_none(), there, "{backend:?} {check:?}");
+                let named = format!("--check {}", check.name());
+                assert!(error.is_none_or(|e| e.contains(&named)));
             }
         }
     }

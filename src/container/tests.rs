@@ -641,6 +641,26 @@ fn layouts_that_cannot_be_are_refused() {
 }
 
 #[test]
+fn payload_arguments_that_overlap_are_refused() {
+    let file = |second: u32| {
+        let argument =
+            |offset| format!("  - {{arg_type: arg_byvalue, offset: {offset}, size: 8}}\n");
+        format!(
+            "kernels:\n- name: k\n  execution_env: {{simd_size: 16}}\n  payload_arguments:\n{}{}",
+            argument(40),
+            argument(second)
+        )
+    };
+    for apart in [32, 48] {
+        assert!(ZeInfo::parse(&file(apart), Versions::Known).is_ok());
+    }
+    for within in [33, 40, 47] {
+        let error = parse_error(&file(within)).to_string();
+        assert!(error.contains("overlap"), "{error}");
+    }
+}
+
+#[test]
 fn payload_arguments_are_found_by_offset() {
     let info = kernel_info(16, "", "");
     assert_eq!(info.payload_argument_at(43).unwrap().arg_index, Some(0));

@@ -403,6 +403,23 @@ impl KernelInfo {
             let limit = u64::from(limits::MAX_PAYLOAD_BYTES);
             ContainerError::check_limit("end of a payload argument", end, limit)?;
         }
+        self.check_overlap()
+    }
+
+    /// Which of two arguments in the same bytes a kernel gets is not defined, so there must be none.
+    fn check_overlap(&self) -> Result<(), ContainerError> {
+        let arguments = self.payload_arguments.iter().filter(|arg| arg.size > 0);
+        let mut ranges: Vec<_> = arguments.map(|arg| (arg.offset, arg.size)).collect();
+        ranges.sort_unstable();
+        for pair in ranges.windows(2) {
+            if let [(first, size), (second, _)] = pair
+                && first.saturating_add(*size) > *second
+            {
+                return Err(self.wrong(format!(
+                    "payload arguments at offsets {first} ({size} bytes) and {second} overlap"
+                )));
+            }
+        }
         Ok(())
     }
 }

@@ -1,8 +1,8 @@
 //! Compilation ahead of time: kernels as they go into object files.
 
 use super::error::Error;
+use super::fault::compiled_site;
 use super::kernel::Kernel;
-use super::launch::compiled_site;
 use crate::artifact::object::{ObjectKernel, descriptor_symbol, identifier};
 use crate::backend::{Backend, CodegenOptions, OobPolicy};
 use crate::lower::LocalIdShape;
@@ -29,6 +29,7 @@ impl Kernel {
         backend: &dyn Backend,
         oob: OobPolicy,
     ) -> Result<ObjectKernel, Error> {
+        self.unchecked("code compiled ahead of time")?;
         let plan = self.plan().clone();
         if let Some(what) = &plan.unsupported {
             return Err(self.unsupported(what));

@@ -14,8 +14,8 @@ use super::program::ProgramFile;
 use super::tools::Announcement;
 use crate::artifact::Artifact;
 use crate::backend::{
-    Backend, BackendKind, CodeObject, CodegenOptions, Gather, OobPolicy, SplitAccesses, Strategy,
-    install, or_plainer,
+    Backend, BackendKind, Check, CodeObject, CodegenOptions, Gather, OobPolicy, SplitAccesses,
+    Strategy, install, or_plainer,
 };
 use crate::interp::{self, InterpOptions};
 use crate::isa::{Form, Platform};
@@ -262,6 +262,7 @@ impl Kernel {
         oob: OobPolicy,
     ) -> Result<(Arc<Compiled>, Origin), Error> {
         if let Some(linked) = self.linked() {
+            self.unchecked("machine code of a library")?;
             return linked.code(shape, oob);
         }
         let key = self.cache_key(shape, oob);
@@ -288,9 +289,10 @@ impl Kernel {
     }
 
     pub(super) fn codegen(&self, oob: OobPolicy) -> CodegenOptions {
-        let strategy = self.parts().engine.0.options.strategy;
+        let engine = &self.parts().engine.0;
+        let strategy = engine.options.strategy;
         CodegenOptions {
-            oob,
+            oob: engine.policy(oob),
             tuning: strategy.tuning,
         }
     }
@@ -323,6 +325,17 @@ impl Kernel {
         }
         let key = |(shape, name)| Some((name, self.disk_key(shape, oob)?));
         shapes.into_iter().filter_map(key).collect()
+    }
+
+    /// Refuses checks for code that has none.
+    pub(super) fn unchecked(&self, what: &str) -> Result<(), Error> {
+        match self.parts().engine.0.options.strategy.tuning.check {
+            Check::None => Ok(()),
+            check => Err(Error::Unsupported {
+                kernel: self.name().to_owned(),
+                what: format!("--check {} for {what}", check.name()),
+            }),
+        }
     }
 
     fn compile(&self, shape: LocalIdShape, codegen: &CodegenOptions) -> Result<Compiled, Error> {
@@ -428,7 +441,7 @@ impl Kernel {
         let start = Instant::now();
         let manifest = &self.parts().manifest;
         let options = InterpOptions {
-            report: oob != OobPolicy::ReadZeroSkipWrite,
+            report: self.parts().engine.0.policy(oob) != OobPolicy::ReadZeroSkipWrite,
             ..options.clone()
         };
         let program = interp::Program::new(

@@ -8,16 +8,15 @@ use std::time::{Duration, Instant};
 
 use super::cache::{Compiled, Origin};
 use super::error::Error;
+use super::fault::{DEVICE_MEMORY, FaultRecord, Names, Place, compiled_site, interpreted_site};
 use super::kernel::{Interpreted, Kernel};
 use crate::backend::OobPolicy;
-use crate::interp;
 use crate::lines::SourceLine;
 use crate::lower::LocalIdShape;
-use crate::ssa::{AccessKind, Site, Space};
 use visa_runtime::linked::{ArgKind, ArgValue as Arg, Bindings, LaunchMemory, PlanError};
 use visa_runtime::printf::{Output, PrintBuffer, Printing};
 use visa_runtime::{
-    Arguments, Buffer, FaultAction, ImageShape, Interrupter, LaunchOptions, LaunchShape,
+    Arguments, Buffer, FaultAction, FaultKind, ImageShape, Interrupter, LaunchOptions, LaunchShape,
     LaunchStatus, PreparedLaunch, SamplerState, WorkerPool,
 };
 
@@ -29,7 +28,7 @@ pub struct Launch {
     offset: [u32; 3],
     dimensions: Option<u8>,
     pub(super) args: BTreeMap<u32, Arg>,
-    bound: Bindings,
+    pub(super) bound: Bindings,
     pub(super) inputs: BTreeMap<String, Vec<u8>>,
     threads: Option<usize>,
     oob: OobPolicy,
@@ -153,62 +152,6 @@ impl Launch {
     }
 }
 
-/// An out-of-bounds access of one lane.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FaultRecord {
-    /// Kernel.
-    pub kernel: String,
-    /// Line in the vISA text.
-    pub line: u32,
-    /// Line of the source it was compiled from, where the vISA says so.
-    pub source: Option<SourceLine>,
-    /// Instruction.
-    pub opcode: &'static str,
-    /// Read, write or atomic.
-    pub access: &'static str,
-    /// Address space.
-    pub space: &'static str,
-    /// Binding-table index of surface accesses.
-    pub surface: Option<u32>,
-    /// Byte offset, or flat address.
-    pub address: u64,
-    /// Bytes of the element.
-    pub bytes: u32,
-    /// Work-group.
-    pub group: [u32; 3],
-    /// Local id of the lane.
-    pub local_id: [u32; 3],
-    /// Global id of the lane.
-    pub global_id: [u64; 3],
-    /// Hardware thread in the group.
-    pub thread: u32,
-    /// Lane of it.
-    pub lane: u32,
-}
-
-impl std::fmt::Display for FaultRecord {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} line {}", self.kernel, self.line)?;
-        if let Some(source) = &self.source {
-            write!(f, " ({source})")?;
-        }
-        write!(
-            f,
-            ": `{}` {} of {} bytes out of bounds: {}",
-            self.opcode, self.access, self.bytes, self.space
-        )?;
-        if let Some(s) = self.surface {
-            write!(f, " {s}")?;
-        }
-        let (at, l, g) = (self.address, self.local_id, self.group);
-        write!(
-            f,
-            " at {at:#x}, group ({}, {}, {}), local id ({}, {}, {}), thread {} lane {}",
-            g[0], g[1], g[2], l[0], l[1], l[2], self.thread, self.lane
-        )
-    }
-}
-
 /// What a launch did.
 #[derive(Clone, Debug)]
 pub struct Report {
@@ -299,6 +242,8 @@ pub struct Prepared {
     deadline: Option<Duration>,
     /// What the arguments hold addresses of.
     own: LaunchMemory,
+    /// What buffers are called, where accesses are checked against them.
+    names: Option<Names>,
 }
 
 impl Kernel {
@@ -341,6 +286,7 @@ impl Kernel {
             interrupter: launch.interrupter.clone(),
             deadline: launch.deadline,
             own,
+            names: self.names(launch),
         })
     }
 
@@ -586,6 +532,9 @@ impl Prepared {
         };
         let printing = self.own.printing().map(PrintBuffer::start).transpose()?;
         let asserting = self.own.asserting().map(PrintBuffer::start).transpose()?;
+        if let Some(memory) = self.arguments.memory.as_ref() {
+            memory.count_launch();
+        }
         let r = self.launch.run(&self.arguments, &options);
         let run = start.elapsed();
         // Also after an error, so that the next launch finds the buffer empty.
@@ -602,7 +551,11 @@ impl Prepared {
             },
             groups: r.groups,
             threads: r.threads,
-            faults: r.faults.iter().map(|f| self.record(f)).collect(),
+            faults: r
+                .faults
+                .iter()
+                .map(|f| self.record(f, &r.fault_sites))
+                .collect(),
             fault_count: r.fault_count,
             compile: match &self.code {
                 Code::Compiled { code, .. } => code.time,
@@ -635,19 +588,17 @@ impl Prepared {
         }
     }
 
-    fn record(&self, f: &visa_runtime::Fault) -> FaultRecord {
+    fn record(
+        &self,
+        f: &visa_runtime::Fault,
+        sites: &BTreeMap<(u32, FaultKind), u64>,
+    ) -> FaultRecord {
         let place = match &self.code {
             Code::Compiled { code, .. } => code.sites.get(f.site as usize).map(compiled_site),
             Code::Interpreted(code) => code.program.site(f.site).map(interpreted_site),
         };
-        let place = place.unwrap_or(Place {
-            line: 0,
-            opcode: "?",
-            access: "access",
-            space: "registers",
-            surface: false,
-            bytes: 0,
-        });
+        let place = place.unwrap_or(Place::UNKNOWN);
+        let surface = place.surface.then_some(f.surface);
         FaultRecord {
             kernel: self.kernel.name().to_owned(),
             line: place.line,
@@ -655,7 +606,7 @@ impl Prepared {
             opcode: place.opcode,
             access: place.access,
             space: place.space,
-            surface: place.surface.then_some(f.surface),
+            surface,
             address: f.address,
             bytes: place.bytes,
             group: f.group,
@@ -663,56 +614,16 @@ impl Prepared {
             global_id: f.global_id,
             thread: f.thread,
             lane: f.lane,
+            kind: f.kind,
+            about: self.names.as_ref().and_then(|names| match surface {
+                Some(index) => {
+                    names.of_surface(self.arguments.surfaces.get(index), f.address, place.bytes)
+                }
+                None if place.space == DEVICE_MEMORY => names.of_address(f.address, place.bytes),
+                None => None,
+            }),
+            site: f.site,
+            count: sites.get(&(f.site, f.kind)).copied(),
         }
-    }
-}
-
-/// Where in a kernel an access is, in the words of fault records.
-pub(super) struct Place {
-    pub line: u32,
-    pub opcode: &'static str,
-    pub access: &'static str,
-    pub space: &'static str,
-    /// It goes to a surface.
-    pub surface: bool,
-    pub bytes: u32,
-}
-
-pub(super) fn compiled_site(s: &Site) -> Place {
-    Place {
-        line: s.line,
-        opcode: s.opcode,
-        access: match s.kind {
-            AccessKind::Read => "read",
-            AccessKind::Write => "write",
-            AccessKind::Atomic => "atomic",
-        },
-        space: match s.space {
-            Space::Surface => "surface",
-            Space::Slm => "local memory",
-            Space::Flat => "device memory",
-            Space::Scratch => "scratch",
-            Space::Regs => "registers",
-            Space::Args => "arguments",
-        },
-        surface: s.space == Space::Surface,
-        bytes: s.bytes,
-    }
-}
-
-fn interpreted_site(s: interp::Site) -> Place {
-    Place {
-        line: s.line,
-        opcode: s.opcode,
-        access: s.access,
-        space: match s.space {
-            interp::Space::Surface => "surface",
-            interp::Space::Local => "local memory",
-            interp::Space::Device => "device memory",
-            interp::Space::Scratch => "scratch",
-            interp::Space::Args => "arguments",
-        },
-        surface: s.space == interp::Space::Surface,
-        bytes: s.bytes,
     }
 }

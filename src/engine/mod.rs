@@ -29,6 +29,7 @@ mod aot;
 mod cache;
 mod disk;
 mod error;
+mod fault;
 mod kernel;
 mod key;
 mod launch;
@@ -44,8 +45,9 @@ pub use crate::ssa::remark::{Bounds, Decision, Remark, Way, Why};
 pub use cache::{CacheStats, Compiled, Origin};
 pub use disk::DiskCache;
 pub use error::{Class, Error};
+pub use fault::FaultRecord;
 pub use kernel::Kernel;
-pub use launch::{FaultRecord, Launch, Prepared, Report};
+pub use launch::{Launch, Prepared, Report};
 pub use program::Program;
 pub use specialised::{Access, AddressShape, Specialised};
 pub use tools::{DUMP_DIR_ENV, Tools};
@@ -56,7 +58,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use visa_runtime::{DeviceMemory, WorkerPool};
 
-use crate::backend::{Backend, Identity, Masks, Strategy};
+use crate::backend::{Backend, Check, Identity, Masks, OobPolicy, Strategy};
 use crate::container::Zebin;
 use crate::interp::InterpOptions;
 use crate::isa::{Platform, Versions};
@@ -90,6 +92,15 @@ pub struct EngineOptions {
     pub versions: Versions,
 }
 
+impl EngineOptions {
+    /// The same with checks of what kernels do, which are part of the strategy: `strategy.tuning.check`.
+    #[must_use]
+    pub fn check(mut self, check: Check) -> EngineOptions {
+        self.strategy.tuning.check = check;
+        self
+    }
+}
+
 impl Default for EngineOptions {
     fn default() -> Self {
         EngineOptions {
@@ -115,6 +126,16 @@ pub(crate) struct Inner {
     pools: Mutex<HashMap<usize, Arc<WorkerPool>>>,
 }
 
+impl Inner {
+    /// What accesses out of bounds do in launches that ask for `oob`: checks record them at least.
+    pub fn policy(&self, oob: OobPolicy) -> OobPolicy {
+        match (self.options.strategy.tuning.check, oob) {
+            (Check::None, _) | (_, OobPolicy::Trap) => oob,
+            _ => OobPolicy::Report,
+        }
+    }
+}
+
 /// Loads and runs programs. Cloning gives another handle.
 #[derive(Clone)]
 pub struct Engine(pub(crate) Arc<Inner>);
@@ -133,7 +154,10 @@ impl Engine {
     /// # Errors
     /// As [`Engine::new`].
     pub fn with_options(options: EngineOptions) -> Result<Engine, Error> {
-        let memory = DeviceMemory::with_capacity(options.memory_bytes)?;
+        let memory = match options.strategy.tuning.check {
+            Check::None => DeviceMemory::with_capacity(options.memory_bytes)?,
+            _ => DeviceMemory::checked(options.memory_bytes)?,
+        };
         Engine::with_memory(options, memory)
     }
 
@@ -145,7 +169,21 @@ impl Engine {
         let unwanted = options.strategy.backend.unwanted_passes();
         options.passes.disabled.extend(unwanted);
         options.passes.if_convert |= options.strategy.tuning.masks == Masks::Select;
-        let backend = options.strategy.host()?;
+        let check = options.strategy.tuning.check;
+        options.passes.check_buffers |= check == Check::Memory;
+        let mut host = options.strategy;
+        if options.interpret.is_some() {
+            // The interpreter does what no code generator may be able to; what nobody does is refused by all.
+            check.interpreted()?;
+            host.tuning.check = Check::None;
+        }
+        let backend = host.host()?;
+        if check != Check::None && !memory.is_checked() {
+            return Err(Error::Memory(format!(
+                "--check {} needs memory made by DeviceMemory::checked",
+                check.name()
+            )));
+        }
         Ok(Engine(Arc::new(Inner {
             memory,
             identity: backend.identity(),

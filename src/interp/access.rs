@@ -150,7 +150,15 @@ pub(super) struct Access {
 }
 
 impl Access {
-    fn at(&self, lane: usize, element: usize) -> u64 {
+    /// The same of a block, which channel 0 alone does.
+    fn of_block(&self) -> Access {
+        Access {
+            enabled: u32::from(self.enabled != 0),
+            ..*self
+        }
+    }
+
+    pub(super) fn at(&self, lane: usize, element: usize) -> u64 {
         let distance = (element as u64).wrapping_mul(self.bytes.into());
         self.address.get(lane).wrapping_add(distance)
     }
@@ -221,7 +229,8 @@ impl Machine<'_, '_, '_> {
                 outside |= up(1, lane as u32);
             }
         }
-        self.report(inst, a.memory, a.part, outside, &a.address)
+        self.report(inst, a.memory, a.part, outside, &a.address)?;
+        self.check_buffers(inst, a, aligned)
     }
 
     /// Loads `count` elements a lane; element `k` of all lanes is entry `k`.
@@ -277,6 +286,7 @@ impl Machine<'_, '_, '_> {
         high: u32,
     ) -> Result<(), Halt> {
         let region = self.region(a.memory);
+        self.check_buffers(inst, &a.of_block(), false)?;
         let mut all = Vec::with_capacity(a.count);
         for k in 0..a.count {
             let at = a.at(0, k);
@@ -310,6 +320,7 @@ impl Machine<'_, '_, '_> {
         if a.enabled == 0 {
             return Ok(());
         }
+        self.check_buffers(inst, &a.of_block(), false)?;
         for (k, v) in values.into_iter().enumerate() {
             let (at, v) = (a.at(0, k), v.wrapping_shr(high));
             if self.group.write(region, at, a.bytes, v) {

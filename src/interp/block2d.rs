@@ -112,6 +112,7 @@ impl Machine<'_, '_, '_> {
                 *v = self.payload(b.data, 0, i, order.bytes)?;
             }
         }
+        let mut dead = false;
         for block in 0..usize::from(b.blocks) {
             for y in 0..usize::from(b.height) {
                 for x in 0..usize::from(b.width) {
@@ -119,6 +120,11 @@ impl Machine<'_, '_, '_> {
                     let Some(address) = surface.address(column, y, order.bytes) else {
                         continue;
                     };
+                    let bytes = order.bytes as u32;
+                    if !dead && !self.group.is_live(address, bytes, false) {
+                        dead = true;
+                        self.report_buffers(inst, 0, 1, &Lanes::all(address))?;
+                    }
                     if let Some(v) = payload.get_mut(order.position(block, y, x)) {
                         self.element2d(inst, inst.stores(), address, order.bytes as u32, v)?;
                     }

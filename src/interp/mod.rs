@@ -43,6 +43,7 @@ mod flow;
 mod groups;
 mod image;
 mod lanes;
+mod live;
 mod logic;
 mod lsc;
 mod machine;

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use super::merge_splits::{self, MergeSplits};
 use super::{
-    cfg, dce, fold, gvn, if_convert, masks, row_split, shape, strip_mine, suspend, uniform,
-    vector_combine,
+    cfg, check_buffers, dce, fold, gvn, if_convert, masks, row_split, shape, strip_mine, suspend,
+    uniform, vector_combine,
 };
 use crate::ssa::{Function, VerifyError, verify};
 
@@ -34,7 +34,10 @@ pub const PASSES: &[(&str, Pass)] = &[
 pub const MANDATORY: &[(&str, Pass)] = &[("suspend", |f, _| suspend::run(f))];
 
 /// Passes that run where they are asked for.
-pub const OPTIONAL: &[(&str, Pass)] = &[("if-convert", |f, _| if_convert::run(f))];
+pub const OPTIONAL: &[(&str, Pass)] = &[
+    ("if-convert", |f, _| if_convert::run(f)),
+    ("check-buffers", |f, _| check_buffers::run(f)),
+];
 
 /// Names of [`PASSES`], [`OPTIONAL`] and [`MANDATORY`] ones in the order they run; a name may occur several times.
 ///
@@ -62,6 +65,7 @@ pub const ORDER: &[&str] = &[
     "suspend",
     "dce",
     "shape",
+    "check-buffers",
 ];
 
 /// What runs again after a pass that changed something. A value that differs between the lanes of a thread may be the same in
@@ -82,6 +86,8 @@ pub struct PassOptions {
     pub if_convert: bool,
     /// Which accesses the pass `merge-splits` merges; engines choose it by their strategies.
     pub merge_splits: MergeSplits,
+    /// Accesses to device memory are checked against its buffers. The pass `check-buffers` runs.
+    pub check_buffers: bool,
 }
 
 impl Default for PassOptions {
@@ -92,6 +98,7 @@ impl Default for PassOptions {
             verify: cfg!(debug_assertions),
             if_convert: false,
             merge_splits: MergeSplits::All,
+            check_buffers: false,
         }
     }
 }
@@ -154,8 +161,12 @@ fn run_wanted(
     stats: &mut Vec<PassStats>,
 ) -> Result<bool, PassError> {
     let wanted = |name: &str| {
-        let optional = OPTIONAL.iter().any(|&(n, _)| n == name);
-        !options.disabled.contains(name) && (options.if_convert || !optional)
+        let asked = match name {
+            "if-convert" => options.if_convert,
+            "check-buffers" => options.check_buffers,
+            _ => true,
+        };
+        asked && !options.disabled.contains(name)
     };
     let Some((name, pass)) = find(name).filter(|(n, _)| wanted(n)) else {
         return Ok(false);

@@ -348,6 +348,19 @@ impl Access2d {
     }
 }
 
+/// What of device memory an access is about to reach.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct BufferCheck {
+    /// Integer element.
+    pub elem: Lane,
+    /// Consecutive elements a lane.
+    pub count: u16,
+    /// Addresses are rounded down to multiples of the element first, as those of atomics.
+    pub aligned: bool,
+    /// Index into [`super::Function::sites`].
+    pub site: u32,
+}
+
 /// Lane-wise atomic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AtomicAccess {
@@ -542,6 +555,9 @@ pub enum Op {
     Store2d(Access2d),
     /// `(mask, addr[, surface], sources…) -> <N x elem>`: old values; zero where masked off or out of bounds.
     Atomic(AtomicAccess),
+    /// `(mask, addr) -> ()`, both with `N` lanes or scalars: records enabled lanes that have an element in device memory which does not
+    /// lie wholly in a buffer.
+    CheckBuffer(BufferCheck),
     /// `(mask, u, surface, sampler, v, r, operands…) -> T…`: surface and sampler are scalar `i32` indices, all else `<N x i32>`.
     Image(ImageAccess),
     /// `() -> ()`: memory fence between this thread and those of other groups. Those of its own run when it waits.
@@ -574,6 +590,7 @@ impl Op {
             Op::BlockLoad(m) | Op::BlockStore(m) => Some(m.site),
             Op::Load2d(m) | Op::Store2d(m) => Some(m.site),
             Op::Atomic(m) => Some(m.site),
+            Op::CheckBuffer(m) => Some(m.site),
             Op::Image(m) => Some(m.site),
             _ => None,
         }
@@ -610,6 +627,7 @@ impl Op {
                 | Op::Load2d(_)
                 | Op::Store2d(_)
                 | Op::Atomic(_)
+                | Op::CheckBuffer(_)
                 | Op::Image(_)
                 | Op::Fence
                 | Op::Barrier

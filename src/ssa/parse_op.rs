@@ -2,7 +2,8 @@
 
 use super::names::{self, find};
 use super::op::{
-    Access2d, AtomicAccess, BarrierStep, BlockAccess, ImageAccess, ImageOp, Input, MemAccess, Op,
+    Access2d, AtomicAccess, BarrierStep, BlockAccess, BufferCheck, ImageAccess, ImageOp, Input,
+    MemAccess, Op,
 };
 use super::parse::{Cursor, ParseErrorKind, Parsed};
 use super::types::{Lane, Ty};
@@ -181,6 +182,24 @@ fn memory(c: &mut Cursor, parts: &[&str]) -> Parsed<Option<Op>> {
             "load2d" => Op::Load2d(access),
             _ => Op::Store2d(access),
         }));
+    }
+    if let ["check", shape] = parts {
+        let (shape, aligned) = match shape.strip_suffix('a') {
+            Some(shape) => (shape, true),
+            None => (*shape, false),
+        };
+        let parsed = shape.split_once('x');
+        let parsed = parsed.and_then(|(elem, n)| Some((find(names::LANE, elem)?, n.parse().ok()?)));
+        let Some((elem, count)) = parsed else {
+            return Ok(None);
+        };
+        let site = index(c)?;
+        return Ok(Some(Op::CheckBuffer(BufferCheck {
+            elem,
+            count,
+            aligned,
+            site,
+        })));
     }
     if let ["image", .., last] = parts {
         let Some((name, channels)) = last.rsplit_once('x') else {

@@ -310,6 +310,11 @@ fn memory(op: &Op, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             let (space, elem) = (space(&m.space), m.elem.name());
             write!(f, "{name}.{space}.{elem}x{}[{}]", m.n, m.site)
         }
+        Op::CheckBuffer(m) => {
+            let aligned = if m.aligned { "a" } else { "" };
+            let (elem, count) = (m.elem.name(), m.count);
+            write!(f, "check.{elem}x{count}{aligned}[{}]", m.site)
+        }
         Op::Load2d(m) | Op::Store2d(m) => {
             let name = if matches!(op, Op::Load2d(_)) {
                 "load2d"

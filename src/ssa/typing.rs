@@ -1,7 +1,9 @@
 //! The operand and result rule of each operation, as its doc in [`super::op`] states it.
 
 use super::func::{Function, InstData, Value};
-use super::op::{Access2d, BinOp, Conv, FpEnvOp, ICond, ImageAccess, Input, Op, Space, UnOp};
+use super::op::{
+    Access2d, BinOp, BufferCheck, Conv, FpEnvOp, ICond, ImageAccess, Input, Op, Space, UnOp,
+};
 use super::types::{Lane, Ty};
 use super::verify::Rule;
 
@@ -28,6 +30,7 @@ pub(super) fn check(f: &Function, data: &InstData) -> Result<(), Broken> {
             shape.memory(f)
         }
         Op::Load2d(m) | Op::Store2d(m) => shape.rectangle(f, *m),
+        Op::CheckBuffer(m) => shape.check_buffer(f, *m),
         Op::Image(m) => shape.image(f, *m),
         Op::FrameStore(at) => frame(f, *at, shape.exactly::<1, 0>()?.0[0]),
         Op::FrameLoad(at) => frame(f, *at, shape.exactly::<0, 1>()?.1[0]),
@@ -350,6 +353,22 @@ impl Shape<'_> {
         }
         let text = format!("needs {} registers of {register}", m.registers());
         self.broken(Rule::Memory, text)
+    }
+
+    fn check_buffer(&self, f: &Function, m: BufferCheck) -> Result<(), Broken> {
+        let ([mask, addr], []) = self.exactly()?;
+        if m.site as usize >= f.sites.len() {
+            let n = f.sites.len();
+            return self.broken(Rule::Sites, format!("site {} of {n}", m.site));
+        }
+        if !is_int(m.elem) || m.count == 0 {
+            return self.broken(Rule::Memory, "needs integer elements, at least 1");
+        }
+        let masked = mask.lane == Lane::I1 && mask.lanes <= MASK_LANES;
+        if masked && addr == Ty::vector(Lane::I64, mask.lanes) {
+            return Ok(());
+        }
+        self.broken(Rule::Memory, "needs a mask and an address for each lane")
     }
 
     fn memory(&self, f: &Function) -> Result<(), Broken> {

@@ -268,6 +268,7 @@ impl Rig {
             images: std::ptr::null(),
             args: self.args_at.0,
             args_size: self.args_at.1,
+            shadow: std::ptr::null(),
         };
         let mut group = GroupCtx {
             launch: &raw const launch,

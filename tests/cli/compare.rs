@@ -49,7 +49,7 @@ fn strategies_are_compared() {
     for (wrong, says) in [
         (
             &["--sweep", "width=1"][..],
-            "regalloc, masks, split-accesses, dispatch, no-pass",
+            "regalloc, masks, split-accesses, dispatch, check, no-pass",
         ),
         (&["--sweep", "codegen=fast"], "none, speed"),
         (&["--baseline", "x"], "`cranelift speed`"),
@@ -60,6 +60,18 @@ fn strategies_are_compared() {
         assert_eq!(output.code, 2, "{}", output.stderr);
         assert!(output.stderr.contains(says), "{}", output.stderr);
     }
+}
+
+#[test]
+fn checks_are_a_strategy() {
+    let sweep = ["--sweep", "check=none,memory,race", "--repeat", "1"];
+    let json = ok(&compare(&[&sweep[..], &["--json"]].concat())).stdout;
+    let json: Value = serde_json::from_str(&json).unwrap();
+    let rows = json["strategies"].as_array().unwrap();
+    assert_eq!(rows.len(), 2);
+    assert!(rows.iter().all(|row| row["same"] == Value::Bool(true)));
+    let refused = json["refused"].to_string();
+    assert!(refused.contains("--check race"), "{refused}");
 }
 
 /// What headless Chromium makes of a page, scripts included; `None` where it is not installed.

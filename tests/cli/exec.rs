@@ -89,6 +89,7 @@ fn a_driver_that_is_missing_is_asked_for() {
 fn options_become_variables() {
     let args = [
         "--device=skl,pvc",
+        "--check=memory",
         "--oob=report",
         "--threads=3",
         "--backend=interp",
@@ -102,6 +103,7 @@ fn options_become_variables() {
     for line in [
         "VISA_JIT_DEVICE=skl,pvc".to_owned(),
         "VISA_JIT_OOB=report".to_owned(),
+        "VISA_JIT_CHECK=memory".to_owned(),
         "VISA_JIT_THREADS=3".to_owned(),
         "VISA_JIT_BACKEND=interp".to_owned(),
         "VISA_JIT_TIMEOUT=1.5".to_owned(),
@@ -114,6 +116,7 @@ fn options_become_variables() {
     for wrong in [
         "--device=voodoo",
         "--oob=maybe",
+        "--check=maybe",
         "--threads=0",
         "--timeout=-1",
     ] {
@@ -220,4 +223,30 @@ fn sycl_is_told_where_the_driver_is() {
     assert_eq!(told(None), format!("opencl:gpu {folders}\n"));
     let chosen = Some("opencl:*");
     assert_eq!(told(chosen), format!("opencl:* {folders}\n"));
+}
+
+#[test]
+fn what_checks_find_is_an_exit_code() {
+    let line = r#"{"kind":"faults","kernel":"k","count":9,"first":[{"text":"here","line":3}]}"#;
+    let script = |code: u8| format!("echo '{line}' >> \"$VISA_JIT_REPORT\"; exit {code}");
+    for (check, program, code) in [(true, 0, 1), (true, 3, 3), (false, 0, 0)] {
+        let check: &[&str] = if check { &["--check=memory"] } else { &[] };
+        let output = exec(&[check, &["--", "sh", "-c", &script(program)]].concat());
+        assert_eq!(output.code, code, "{}", output.stderr);
+    }
+    let fine = exec(&["--check=memory", "--", "true"]);
+    assert_eq!((fine.code, fine.stderr.as_str()), (0, ""));
+}
+
+#[test]
+fn checks_that_there_are_not_are_refused() {
+    for (args, says) in [
+        (&["--check=race"][..], "--check race"),
+        (&["--check=all", "--backend=interp"], "--check all"),
+        (&["--check=memory", "--backend=llvm"], "llvm"),
+    ] {
+        let output = exec(&[args, &["--", "true"]].concat());
+        assert_ne!(output.code, 0, "{}", output.stderr);
+        assert!(output.stderr.contains(says), "{}", output.stderr);
+    }
 }

@@ -1,6 +1,7 @@
 //! Fault records of both engines are the same, field by field and in the same order: every message, in groups of several
 //! threads with a partial last one.
 
+use crate::support::faults_as_text;
 use visa_jit::backend::{OobPolicy, SplitAccesses, Strategy};
 use visa_jit::isa::Platform;
 use visa_jit::{Engine, EngineOptions, Launch, Report};
@@ -108,13 +109,8 @@ fn both_engines_record_the_same_faults() {
             assert_eq!(a.fault_count, b.fault_count, "{message} {oob:?}");
             let stops = oob == OobPolicy::Trap;
             assert_eq!(a.status == LaunchStatus::Faulted, stops, "{message}");
-            let text = |r: &Report| {
-                r.faults
-                    .iter()
-                    .map(|f| format!("{f:?}"))
-                    .collect::<Vec<_>>()
-            };
-            assert_eq!(text(&a), text(&b), "{message} {oob:?}");
+            let [a_faults, b_faults] = [&a, &b].map(|r| faults_as_text(&r.faults));
+            assert_eq!(a_faults, b_faults, "{message} {oob:?}");
             for f in &a.faults {
                 let id = [0, 1].map(|d| u64::from(f.group[d] * [20, 2][d] + f.local_id[d]));
                 assert_eq!(f.global_id[..2], id, "{message}: {f:?}");
@@ -194,7 +190,7 @@ fn halves_that_are_one_record_the_same_faults() {
                 let launch = Launch::new([75, 2, 1]).local([40, 2, 1]).oob(oob);
                 let launch = launch.threads(1).surface(0, surface.clone());
                 let report = program(engine).kernels()[0].launch(&launch).unwrap();
-                let faults: Vec<String> = report.faults.iter().map(|f| format!("{f:?}")).collect();
+                let faults = faults_as_text(&report.faults);
                 (report.status, report.fault_count, faults, surface.to_vec())
             };
             let want = run(&interpreted);

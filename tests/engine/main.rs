@@ -5,6 +5,8 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+#[path = "../checks/mod.rs"]
+mod checks;
 #[path = "../dpas/mod.rs"]
 mod dpas;
 #[path = "../edges/mod.rs"]

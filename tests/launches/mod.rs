@@ -9,6 +9,7 @@ use std::sync::Barrier;
 use std::thread;
 
 use crate::reference::{linear, reduce, sort};
+use crate::support::faults_as_text;
 use visa_jit::backend::{BackendKind, Bounds, Choice, OobPolicy, SplitAccesses, Strategy};
 use visa_jit::interp::InterpOptions;
 use visa_jit::{Engine, EngineOptions, Kernel, Launch, Origin, Program};
@@ -282,7 +283,7 @@ fn sgemm(
         .unwrap()
         .launch(&launch)
         .unwrap();
-    let faults = report.faults.iter().map(|f| format!("{f:?}"));
+    let faults = faults_as_text(&report.faults).into_iter();
     let counted = format!("{} in all", report.fault_count);
     (c.to_vec_of(), faults.chain([counted]).collect())
 }
@@ -356,7 +357,7 @@ fn scattered(
         .oob(oob);
     let launch = launch.arg(0, &out).arg(1, &table).arg(2, &indices);
     let report = program.kernel(name).unwrap().launch(&launch).unwrap();
-    let faults = report.faults.iter().map(|f| format!("{f:?}"));
+    let faults = faults_as_text(&report.faults).into_iter();
     let counted = format!("{} in all", report.fault_count);
     (
         vec![out.to_vec(), table.to_vec()],

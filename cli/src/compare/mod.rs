@@ -23,6 +23,7 @@ use super::spec::BufferId;
 use axes::{Axis, Choice};
 pub use machine::Machine;
 use table::{Row, Table};
+use visa_jit::backend::Check;
 use visa_jit::engine::{Engine, EngineOptions, Launch, Prepared, Specialised};
 use visa_jit::interp::InterpOptions;
 use visa_runtime::{DeviceMemory, LaunchStatus};
@@ -89,7 +90,8 @@ pub fn compare(args: &CompareArgs, out: &mut dyn Write) -> Result<Exit, Failure>
     }
     let (choices, refused) = axes::choices(&args.sweep, &options)?;
     let baseline = baseline(&choices, args.baseline.as_deref())?;
-    let session = Session::new(&args.run)?;
+    let checked = choices.iter().find_map(|choice| checking(&choice.options));
+    let session = Session::new(&args.run, checked.unwrap_or_default())?;
 
     let rounds = args.run.rounds().unwrap_or(ROUNDS);
     let bar = bar(choices.len(), rounds);
@@ -164,6 +166,12 @@ fn baseline(choices: &[Choice], name: Option<&str>) -> Result<usize, Failure> {
     })
 }
 
+/// What a strategy checks, if anything.
+fn checking(options: &EngineOptions) -> Option<Check> {
+    let check = options.strategy.tuning.check;
+    (check != Check::None).then_some(check)
+}
+
 /// What all strategies share: the file, device memory and its buffers.
 struct Session<'a> {
     args: &'a RunArgs,
@@ -177,11 +185,12 @@ struct Session<'a> {
 }
 
 impl<'a> Session<'a> {
-    fn new(args: &'a RunArgs) -> Result<Session<'a>, Failure> {
+    /// `check` is what some strategy checks: they share memory.
+    fn new(args: &'a RunArgs, check: Check) -> Result<Session<'a>, Failure> {
         let file = load(args.file(), args.choice())?;
         let engine = Engine::with_options(EngineOptions {
             versions: file.versions,
-            ..EngineOptions::default()
+            ..EngineOptions::default().check(check)
         })?;
         let memory = engine.memory().clone();
         let program = file.program(&engine)?;
@@ -206,6 +215,15 @@ impl<'a> Session<'a> {
         let kernel = run::pick(&self.file.name, &program, self.args.kernel())?;
         let prepared = kernel.prepare(&self.launch)?;
         let (outcome, compile) = self.outcome(&prepared)?;
+        if let (Some(check), 1..) = (checking(&choice.options), outcome.faults) {
+            let (name, found) = (check.name(), outcome.faults);
+            return Err(Failure {
+                exit: Exit::Faulted,
+                message: format!(
+                    "--check {name} finds {found} wrong access(es): see `visa-jit run --check {name}`"
+                ),
+            });
+        }
         let candidate = Candidate {
             choice,
             compile,

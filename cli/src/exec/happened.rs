@@ -122,6 +122,11 @@ impl Happened {
         }
     }
 
+    /// True if an access was out of bounds.
+    pub fn has_faults(&self) -> bool {
+        !self.faults.is_empty()
+    }
+
     /// For people; empty if nothing happened.
     pub fn text(&self) -> String {
         let mut text = String::new();

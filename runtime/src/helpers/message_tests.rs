@@ -161,6 +161,7 @@ impl Case {
             images: null(),
             args: base,
             args_size: size,
+            shadow: std::ptr::null(),
         };
         let mut group = GroupCtx {
             launch: &raw const launch,
@@ -355,6 +356,7 @@ fn an_unbound_surface_is_outside() {
         images: null(),
         args: null(),
         args_size: 0,
+        shadow: std::ptr::null(),
     };
     let mut group = GroupCtx {
         launch: &raw const launch,

@@ -4,6 +4,7 @@
 //! their arguments point at.
 
 mod atomic;
+mod check;
 mod fp_env;
 pub(crate) mod half;
 mod image;
@@ -41,6 +42,8 @@ static PORTABLE: Helpers = Helpers {
     named_barrier: named_barrier::step,
     fault_preserve_all: preserve_all::fault,
     store_enabled: preserve_all::store_enabled,
+    check: check::check,
+    check_preserve_all: preserve_all::check,
 };
 
 /// The table for processors with AVX-512; the same results.

@@ -111,8 +111,14 @@ preserve_all!(
     fault_of_table
 );
 
+#[cfg(all(target_arch = "x86_64", not(windows)))]
+preserve_all!(
+    check(thread: u32, site: u32, shape: u32, lanes: u32, addresses: *const u64),
+    super::check::check
+);
+
 #[cfg(not(all(target_arch = "x86_64", not(windows))))]
-pub(super) use fault_of_table as fault;
+pub(super) use {super::check::check, fault_of_table as fault};
 
 /// [`crate::abi::Helpers::store_enabled`].
 ///

@@ -5,7 +5,8 @@
 
 use super::message::FLAT_OFFSET;
 use crate::abi::{GroupCtx, Rectangle, rectangle as code};
-use crate::fault::fault;
+use crate::fault::{FaultKind, report};
+use crate::memory::checks::{closed, first_closed};
 
 /// Shape of a block, decoded.
 #[derive(Clone, Copy)]
@@ -83,6 +84,8 @@ struct Transfer {
     data: *mut u8,
     first: u64,
     size: u64,
+    /// Shadow of checked memory.
+    shadow: Option<*const u8>,
 }
 
 /// [`crate::abi::Helpers::rectangle`].
@@ -115,7 +118,12 @@ pub(crate) unsafe extern "C" fn rectangle(
             data,
             first: (*launch).flat_base,
             size: (*launch).flat_size,
+            shadow: Some((*launch).shadow)
+                .filter(|&shadow| !shadow.is_null() && shadow != closed()),
         };
+        if transfer.check(&r) {
+            return 1;
+        }
         match s.bytes {
             1 => transfer.all::<u8>(&r),
             2 => transfer.all::<u16>(&r),
@@ -142,6 +150,31 @@ impl Transfer {
             }
         }
         0
+    }
+
+    /// Records the first element that is in device memory but not in a buffer, where that is known; true when the launch has to stop.
+    ///
+    /// # Safety
+    /// The transfer must be of the group that runs.
+    unsafe fn check(&self, r: &Rectangle) -> bool {
+        let (s, Some(shadow)) = (&self.shape, self.shadow) else {
+            return false;
+        };
+        for (block, y) in (0..s.blocks).flat_map(|block| (0..s.height).map(move |y| (block, y))) {
+            let Some(row) = self.row(r, block, y) else {
+                continue;
+            };
+            let inside = |x: &usize| {
+                let offset = self.offset(&row, *x);
+                // SAFETY: the element is in device memory, whose shadow is open.
+                let closed = || unsafe { first_closed(shadow, offset, s.bytes, 1) }.is_some();
+                s.bytes <= self.size && offset <= self.size - s.bytes && closed()
+            };
+            if let Some(x) = row.columns.clone().find(inside) {
+                return self.report(&row, x, FaultKind::Allocation);
+            }
+        }
+        false
     }
 
     fn row(&self, r: &Rectangle, block: usize, y: usize) -> Option<Row> {
@@ -197,26 +230,27 @@ impl Transfer {
                         register.write(at.cast::<T>().read_unaligned());
                     }
                 }
-            } else if self.shape.report && self.report(row, x) {
+            } else if self.shape.report && self.report(row, x, FaultKind::Bounds) {
                 return true;
             }
         }
         false
     }
 
-    fn report(&self, row: &Row, x: usize) -> bool {
+    fn report(&self, row: &Row, x: usize, kind: FaultKind) -> bool {
         let address = row.address.wrapping_add(x as u64 * self.shape.bytes);
         let addresses = [address; 32];
         let lane = 1 << self.shape.lane;
         // SAFETY: the group is the one that runs; there is an address for each lane.
         let stop = unsafe {
-            fault(
+            report(
                 self.group,
                 self.thread,
                 self.site,
                 lane,
                 addresses.as_ptr(),
                 0,
+                kind,
             )
         };
         stop != 0

@@ -20,15 +20,16 @@ pub(crate) use shape::GroupShape;
 pub use shape::{Lanes, LaunchShape};
 
 use crate::error::LaunchError;
-use crate::fault::Fault;
+use crate::fault::{Fault, FaultKind, SiteCounts};
 use crate::interrupt::{Deadline, Interrupter, RUN, STOP_DEADLINE, STOP_FAULT, StopWord};
 use crate::kernel::Kernel;
-use crate::limits::{MAX_FAULT_RECORDS, MAX_SLM_BYTES, MAX_WORKER_BYTES};
+use crate::limits::{MAX_FAULT_RECORDS, MAX_SITE_RECORDS, MAX_SLM_BYTES, MAX_WORKER_BYTES};
 use crate::memory::{Buffer, DeviceMemory, MemoryError};
 use crate::payload::Payload;
 use crate::pool::WorkerPool;
 use crate::surface::SurfaceTable;
 use shape::KINDS;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -114,6 +115,8 @@ pub struct LaunchReport {
     pub faults: Vec<Fault>,
     /// All faults, one for each lane.
     pub fault_count: u64,
+    /// The same for each memory instruction and kind; of launches on checked memory, else empty.
+    pub fault_sites: BTreeMap<(u32, FaultKind), u64>,
 }
 
 /// What functions find in memory of the groups they run in ([`crate::linked::SlotSource::ImplicitArgs`]), which are all of one size.
@@ -257,6 +260,7 @@ impl PreparedLaunch {
                 threads: 0,
                 faults: Vec::new(),
                 fault_count: 0,
+                fault_sites: SiteCounts::new(),
             });
         }
         let partial = self.partial_payloads(&arguments.payload)?;
@@ -376,6 +380,7 @@ impl PreparedLaunch {
             threads: 0,
             faults: Vec::new(),
             fault_count: 0,
+            fault_sites: SiteCounts::new(),
         };
         for worker in &mut state.workers[..count] {
             if let Some(error) = worker.tally.error.take() {
@@ -398,9 +403,21 @@ impl PreparedLaunch {
             report.threads += worker.tally.threads;
             report.fault_count += worker.faults.count;
             report.faults.append(&mut worker.faults.records);
+            for (key, count) in std::mem::take(&mut worker.faults.sites) {
+                *report.fault_sites.entry(key).or_default() += count;
+            }
         }
         report.faults.sort_unstable();
-        report.faults.truncate(MAX_FAULT_RECORDS);
+        if report.fault_sites.is_empty() {
+            report.faults.truncate(MAX_FAULT_RECORDS);
+        } else {
+            let mut kept = SiteCounts::new();
+            report.faults.retain(|fault| {
+                let kept = kept.entry((fault.site, fault.kind)).or_default();
+                *kept += 1;
+                *kept <= MAX_SITE_RECORDS as u64
+            });
+        }
         // A request that came after the last group changed nothing.
         if report.groups != self.total {
             report.status = match state.stop.load(Ordering::Relaxed) {

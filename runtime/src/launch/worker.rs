@@ -6,13 +6,14 @@ use super::shape::{GroupShape, KINDS};
 use super::{Arguments, LaunchOptions, LaunchShape};
 use crate::abi::{GroupCtx, LaunchCtx, SINK_BYTES, Status, THREAD_DONE, ThreadCtx};
 use crate::bytes::{AlignedBytes, round_line};
-use crate::fault::FaultSink;
+use crate::fault::{FaultSink, SiteCounts};
 use crate::group::{GroupView, ProgramError};
 use crate::helpers::helpers;
 use crate::helpers::named_barrier::NamedBarriers;
 use crate::interrupt::{RUN, STOP_ERROR, STOP_FAULT, stop};
 use crate::kernel::KernelCode;
 use crate::limits::MAX_HOST_STACK_BYTES;
+use crate::memory::{DeviceMemory, checks};
 use crate::meta::KernelMeta;
 use crate::payload::Payload;
 use crate::stack::Stack;
@@ -44,6 +45,8 @@ pub(super) struct Job<'a> {
     workers: u64,
     stop_on_fault: bool,
     zero_scratch: bool,
+    /// Memory that tells its buffers apart.
+    checked: Option<&'a DeviceMemory>,
 }
 
 // SAFETY: the pointers in the contexts are into the arguments, which the launch borrows for its
@@ -53,7 +56,7 @@ unsafe impl Sync for Job<'_> {}
 impl<'a> Job<'a> {
     pub(super) fn new(
         launch: &'a super::PreparedLaunch,
-        arguments: &Arguments,
+        arguments: &'a Arguments,
         partial: &[Option<Payload>; KINDS],
         options: &LaunchOptions<'_>,
         (stop, workers): (&'a AtomicU32, u64),
@@ -62,6 +65,8 @@ impl<'a> Job<'a> {
             Some(memory) => (memory.base(), memory.size()),
             None => (nothing() as u64, 0),
         };
+        let memory = arguments.memory.as_ref();
+        let shadow = memory.map_or(checks::closed(), DeviceMemory::shadow);
         let meta = launch.kernel.meta();
         let contexts = std::array::from_fn(|kind| {
             let payload = partial[kind].as_ref().unwrap_or(&arguments.payload);
@@ -76,6 +81,7 @@ impl<'a> Job<'a> {
                 // Metadata is checked: this is inside the payload.
                 args: payload.as_ptr().wrapping_add(meta.args_offset as usize),
                 args_size: meta.args_bytes.into(),
+                shadow,
             }
         });
         let total = launch.total;
@@ -92,6 +98,7 @@ impl<'a> Job<'a> {
             workers,
             stop_on_fault: options.on_fault == super::FaultAction::Stop,
             zero_scratch: options.zero_scratch,
+            checked: memory.filter(|memory| memory.is_checked()),
         }
     }
 
@@ -226,6 +233,8 @@ impl Worker {
             faults: FaultSink {
                 records: Vec::new(),
                 count: 0,
+                sites: SiteCounts::new(),
+                memory: None,
                 stop: false,
                 shape: null(),
                 offset: [0; 3],
@@ -248,6 +257,8 @@ impl Worker {
         self.tally = Tally::default();
         self.faults.records.clear();
         self.faults.count = 0;
+        self.faults.sites.clear();
+        self.faults.memory = job.checked.cloned();
         self.faults.stop = job.stop_on_fault;
         self.faults.offset = job.shape.offset;
         self.faults.enqueued = job.shape.local;

@@ -98,6 +98,11 @@ impl ProgramData {
         Ok(data)
     }
 
+    /// The memory of all sections.
+    pub fn buffers(&self) -> impl Iterator<Item = &Buffer> {
+        self.sections.iter()
+    }
+
     /// The memory of a section.
     pub fn section(&self, section: u32) -> Option<&Buffer> {
         self.sections.get(section as usize)

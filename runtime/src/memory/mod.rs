@@ -10,17 +10,20 @@
 //! threads may write at the same moment, and a copy then sees old or new bytes, never undefined
 //! behaviour. Handles are cheap to clone; memory is unmapped with the last handle of any kind.
 //!
-//! What it does not do: tell a kernel's accesses to one buffer from those to another. Flat
-//! addresses are checked against the whole memory, as a GPU does.
+//! What it does not do, unless it is [`DeviceMemory::checked`]: tell a kernel's accesses to one buffer from those to another.
+//! Flat addresses are checked against the whole memory, as a GPU does.
 
 mod buffer;
+pub(crate) mod checks;
 mod copy;
 pub(crate) mod map;
 mod ranges;
 
 pub use buffer::{Buffer, Element};
+pub use checks::Neighbour;
 
 use crate::limits::{ADDRESS_END, DEFAULT_MEMORY_BYTES, GUARDED_BYTES, MAX_MEMORY_BYTES};
+use checks::Checks;
 use map::{Mapping, page_size, round_page};
 use ranges::Ranges;
 use std::io;
@@ -109,6 +112,8 @@ struct Inner {
     /// Made whole, with an unreadable page after its last byte or before its first.
     exact: bool,
     space: Mutex<Space>,
+    /// Of memory that tells its buffers apart.
+    checks: Option<Checks>,
 }
 
 /// A range of addresses that buffers are allocated from. Cloning gives another handle.
@@ -142,6 +147,71 @@ impl DeviceMemory {
         let guarded = page + capacity + page;
         let total = guarded + GUARDED_BYTES;
         DeviceMemory::build(total, page, capacity, 0, (guarded, total))
+    }
+
+    /// As [`DeviceMemory::with_capacity`], and it keeps account of which bytes belong to a buffer, for code that checks its accesses:
+    /// buffers are kept apart, and addresses of freed ones are not given out again soon.
+    ///
+    /// # Errors
+    /// As [`DeviceMemory::with_capacity`].
+    pub fn checked(capacity: u64) -> Result<DeviceMemory, MemoryError> {
+        let mut memory = DeviceMemory::with_capacity(capacity)?;
+        // Nobody else has a handle yet.
+        if let Some(inner) = Arc::get_mut(&mut memory.0) {
+            let front = Checks::front().min(inner.capacity);
+            inner.lock().flat.take_at(0, front);
+            inner.checks = Some(Checks::new(inner.capacity)?);
+        }
+        Ok(memory)
+    }
+
+    /// True for memory made by [`DeviceMemory::checked`].
+    pub fn is_checked(&self) -> bool {
+        self.0.checks.is_some()
+    }
+
+    /// Counts a launch, by which reports say when a buffer was allocated and freed.
+    pub fn count_launch(&self) {
+        if let Some(checks) = &self.0.checks {
+            checks.launch();
+        }
+    }
+
+    /// True when `len` bytes at an address lie in one live buffer; of memory that is not checked, when they lie in it at all. Bits
+    /// 63:48 of the address do not count.
+    pub fn is_live(&self, address: u64, len: u64) -> bool {
+        let offset = self.position(address);
+        match &self.0.checks {
+            Some(checks) => checks.is_live(offset, len),
+            None => self.checked_range(offset, len).is_ok(),
+        }
+    }
+
+    /// The buffer of a checked memory that an access of `bytes` bytes at an address misses: a freed one if it lay there, else the
+    /// nearest.
+    pub fn neighbour(&self, address: u64, bytes: u64) -> Option<Neighbour> {
+        let found = self
+            .0
+            .checks
+            .as_ref()?
+            .neighbour(self.position(address), bytes)?;
+        Some(Neighbour {
+            start: self.0.base + found.start,
+            ..found
+        })
+    }
+
+    /// Shadow of the first byte; [`checks::closed`] where there is none.
+    pub(crate) fn shadow(&self) -> *const u8 {
+        self.0
+            .checks
+            .as_ref()
+            .map_or(checks::closed(), Checks::shadow)
+    }
+
+    /// Offset of an address, of which bits 63:48 do not count.
+    fn position(&self, address: u64) -> u64 {
+        address.wrapping_sub(self.0.base) & ((1 << 48) - 1)
     }
 
     /// A memory of exactly `bytes` bytes, all open at once: the last byte is flush against an
@@ -208,6 +278,7 @@ impl DeviceMemory {
                 guarded: Ranges::new(guarded.0, guarded.1),
                 open: size,
             }),
+            checks: None,
         })))
     }
 
@@ -253,10 +324,26 @@ impl DeviceMemory {
             capacity: self.0.capacity,
         };
         // Distinct buffers get distinct addresses, also empty ones.
-        let taken = len.max(1);
+        let (taken, align) = match self.is_checked() {
+            true => (Checks::taken(len), align.max(BUFFER_ALIGN)),
+            false => (Some(len.max(1)), align),
+        };
+        let Some(taken) = taken else {
+            return Err(full);
+        };
         let mut space = self.0.lock();
-        let mut place = |align| space.flat.take_low(taken, align, self.0.base);
-        let Some(offset) = place(wanted).or_else(|| place(align)) else {
+        let place = |space: &mut Space| {
+            let mut at = |align| space.flat.take_low(taken, align, self.0.base);
+            at(wanted).or_else(|| at(align))
+        };
+        let place = place(&mut space).or_else(|| {
+            let checks = self.0.checks.as_ref()?;
+            for (offset, taken) in checks.give_all() {
+                space.flat.give(offset, taken);
+            }
+            place(&mut space)
+        });
+        let Some(offset) = place else {
             return Err(full);
         };
         self.flat_buffer(&mut space, offset, taken, len)
@@ -300,7 +387,7 @@ impl DeviceMemory {
     /// # Errors
     /// [`MemoryError::OutOfRange`] when a byte is outside.
     pub fn read_at(&self, address: u64, to: &mut [u8]) -> Result<(), MemoryError> {
-        let at = self.checked(address, to.len() as u64)?;
+        let at = self.checked_address(address, to.len() as u64)?;
         // SAFETY: the whole flat range is open for as long as `self` lives.
         unsafe { copy::copy_out(to, at) };
         Ok(())
@@ -311,19 +398,23 @@ impl DeviceMemory {
     /// # Errors
     /// [`MemoryError::OutOfRange`] when a byte is outside.
     pub fn write_at(&self, address: u64, from: &[u8]) -> Result<(), MemoryError> {
-        let at = self.checked(address, from.len() as u64)?;
+        let at = self.checked_address(address, from.len() as u64)?;
         // SAFETY: the whole flat range is open for as long as `self` lives.
         unsafe { copy::copy_in(at, from) };
         Ok(())
     }
 
-    fn checked(&self, address: u64, len: u64) -> Result<*mut u8, MemoryError> {
-        let offset = address.wrapping_sub(self.0.base);
+    fn checked_address(&self, address: u64, len: u64) -> Result<*mut u8, MemoryError> {
+        self.checked_range(address.wrapping_sub(self.0.base), len)?;
+        Ok(self.0.pointer(address))
+    }
+
+    fn checked_range(&self, offset: u64, len: u64) -> Result<(), MemoryError> {
         let size = self.size();
         if offset > size || len > size - offset {
             return Err(MemoryError::OutOfRange { offset, len, size });
         }
-        Ok(self.0.pointer(address))
+        Ok(())
     }
 
     fn alloc_flush(&self, len: u64, end: bool) -> Result<Buffer, MemoryError> {
@@ -382,8 +473,13 @@ impl DeviceMemory {
         let used = self.size().saturating_sub(offset).min(taken);
         self.0.zero(address, used);
         self.0.advise(address, len);
+        let mut end = offset + len;
+        if let Some(checks) = &self.0.checks {
+            checks.add(offset, len, taken);
+            end = offset + taken;
+        }
         // Growth is published after the pages are open; `size` never shrinks.
-        self.0.size.fetch_max(offset + len, Ordering::Release);
+        self.0.size.fetch_max(end, Ordering::Release);
         Ok(self.buffer(address, len, Origin::Flat(offset, taken)))
     }
 
@@ -409,6 +505,9 @@ impl Inner {
             return Ok(());
         }
         let open = end.next_multiple_of(STEP).min(self.capacity);
+        if let Some(checks) = &self.checks {
+            checks.open_to(open)?;
+        }
         let start = self.base - self.mapping.start() as u64;
         self.mapping
             .open((start + space.open) as usize..(start + open) as usize)?;
@@ -466,7 +565,14 @@ impl Inner {
                     // Only saves memory; allocation zeroes again.
                     let _ = self.mapping.discard(first as usize..last as usize);
                 }
-                space.flat.give(offset, len);
+                match &self.checks {
+                    None => space.flat.give(offset, len),
+                    Some(checks) => {
+                        for (offset, len) in checks.remove(offset) {
+                            space.flat.give(offset, len);
+                        }
+                    }
+                }
             }
             Origin::Guarded(offset, len) => {
                 let inside = (offset + page) as usize..(offset + len - page) as usize;

@@ -9,7 +9,7 @@ use visa_runtime::abi::{
 
 #[test]
 fn layout_of_version_15() {
-    assert_eq!(ABI_VERSION, 17);
+    assert_eq!(ABI_VERSION, 18);
     assert_eq!(
         (SURFACES, SINK_BYTES, LOCAL_ID_ROW, THREAD_DONE),
         (256, 256, 32, u32::MAX)
@@ -39,10 +39,11 @@ fn layout_of_version_15() {
         offset_of!(LaunchCtx, images),
         offset_of!(LaunchCtx, args),
         offset_of!(LaunchCtx, args_size),
+        offset_of!(LaunchCtx, shadow),
     ];
     assert_eq!(
         (launch, size_of::<LaunchCtx>()),
-        ([0, 8, 16, 24, 32, 40, 48, 56, 64], 72)
+        ([0, 8, 16, 24, 32, 40, 48, 56, 64, 72], 80)
     );
     let group = [
         offset_of!(GroupCtx, launch),

@@ -126,7 +126,7 @@ impl Emit<'_> {
     }
 
     /// Shape of an access in the function's table.
-    fn shape_of(&mut self, inst: Inst) -> Option<Affine> {
+    pub fn shape_of(&mut self, inst: Inst) -> Option<Affine> {
         let shape = self.f.shapes.get(&inst)?;
         let addr = shape.addr?;
         // Only stores ask whether all lanes are enabled; for a load the condition may not be there yet.

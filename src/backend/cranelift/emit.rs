@@ -55,6 +55,10 @@ pub(super) struct Emit<'a> {
     pub few_vec4: bool,
     /// Lanes that are probably side by side are looked at.
     pub few_speculative: bool,
+    /// Whether checks of lanes at any addresses are few, so that they may take more code.
+    pub few_checks: bool,
+    /// Checks that were made in front of the version of a block that is translated.
+    pub cleared: Vec<Inst>,
     /// Whether atomics are few, so that they may take more code.
     pub few_atomics: bool,
     /// Values that the end of the current block uses, while it is translated in versions.
@@ -110,6 +114,8 @@ pub(super) fn build(
         rows_of: HashMap::new(),
         few_vec4: super::lanes::few_vec4(f),
         few_speculative: super::speculative::few_speculative(f),
+        few_checks: super::check::few(f),
+        cleared: Vec::new(),
         few_atomics: crate::backend::atomics::few(f),
         ending: None,
         gather: super::lanes::gather(f, options.tuning.gather),

@@ -59,7 +59,7 @@ impl Emit<'_> {
     }
 
     /// Address of an array of the lanes' addresses, 64 bits each.
-    fn wide_addresses(&mut self, lanes: &Lanes) -> V {
+    pub fn wide_addresses(&mut self, lanes: &Lanes) -> V {
         let mut wide = Vec::new();
         for &part in &lanes.addr {
             if lanes.count == 1 {

@@ -14,6 +14,7 @@ mod atomic;
 mod bits;
 mod block_access;
 mod blocks;
+mod check;
 mod constants;
 mod context;
 mod convert;

@@ -31,6 +31,7 @@ impl Emit<'_> {
             Op::FrameStore(offset) => return self.frame_store(*offset, args[0]),
             Op::Poll => return self.poll(),
             Op::Image(access) => return self.image(*access, args, &data.results),
+            Op::CheckBuffer(check) => return self.check_buffer(*check, args, inst),
             _ => {}
         }
         let Some(&out) = data.results.first() else {
@@ -71,6 +72,7 @@ impl Emit<'_> {
             | Op::BlockStore(_)
             | Op::Load2d(_)
             | Op::Store2d(_)
+            | Op::CheckBuffer(_)
             | Op::Image(_)
             | Op::Fence
             | Op::Barrier

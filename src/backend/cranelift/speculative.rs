@@ -12,7 +12,7 @@ use super::emit::Emit;
 use super::memory::Lanes;
 use super::scaled::Scaled;
 use super::value::{per_piece, piece_type, splat_step};
-use crate::ssa::{Function, Inst, Lane, MemAccess};
+use crate::ssa::{Function, Inst, Lane, MemAccess, Op};
 
 /// Most lanes of a function's accesses that are done speculatively: each costs a few more instructions.
 const MOST_LANES: usize = 512;
@@ -22,6 +22,8 @@ pub(super) fn few_speculative(f: &Function) -> bool {
     let speculative = f
         .shapes
         .iter()
+        // A check in front of an access does not count again.
+        .filter(|&(&i, _)| !matches!(f.inst(i).op, Op::CheckBuffer(_)))
         .filter(|(_, shape)| shape.speculative.is_some());
     let lanes = speculative.map(|(&i, _)| usize::from(f.ty(f.inst(i).args[1]).lanes));
     lanes.sum::<usize>() <= MOST_LANES

@@ -22,6 +22,7 @@ use super::emit::Emit;
 use super::mask::MaskRepr;
 use super::mask_plan::Form;
 use super::value::{Val, int_lane, piece_count, piece_type, scalar_type};
+use crate::backend::Bounds as Tests;
 use crate::ssa::remark::{Bounds, Decision};
 use crate::ssa::{Block, Function, Inst, Lane, Op, Ty, Value, ValueDef};
 
@@ -43,6 +44,8 @@ struct Plan {
     rest: Vec<Inst>,
     /// Accesses that the test is about; part of `rest`.
     accesses: Vec<Inst>,
+    /// Checks of these accesses that the test decides as well; part of `rest`.
+    checks: Vec<Inst>,
     /// Values of `rest` that other blocks use.
     out: Vec<Value>,
 }
@@ -58,9 +61,15 @@ impl Emit<'_> {
         }
         let groups = self.access_groups(&plan.accesses);
         self.remark_accesses(&plan.accesses, &groups);
-        let Some(ok) = self.all_hold(&plan.accesses, &groups) else {
+        let Some(mut ok) = self.all_hold(&plan.accesses, &groups) else {
             return self.straight(block, &plan, &groups);
         };
+        for &i in &plan.checks {
+            if let Some(clear) = self.run_is_clear(i) {
+                ok = self.ins().band(ok, clear);
+                self.cleared.push(i);
+            }
+        }
         if let Some(&first) = plan.accesses.first() {
             let accesses = plan.accesses.len() as u32;
             self.remark(first, Decision::Versioned { accesses });
@@ -72,6 +81,7 @@ impl Emit<'_> {
 
         self.block = accesses;
         self.fast_version(&plan, &groups);
+        self.cleared.clear();
         self.leave_version(block, &plan, join);
 
         self.block = messages;
@@ -190,7 +200,9 @@ impl Emit<'_> {
             let data = self.f.inst(i);
             let strided = plan.accesses.contains(&i);
             let result = |v: &Value| used.contains(v) || self.leaves(*v);
-            needed[n] = strided || data.op.has_effect() || data.results.iter().any(result);
+            let cleared = self.cleared.contains(&i);
+            let effect = data.op.has_effect() && !cleared;
+            needed[n] = strided || effect || data.results.iter().any(result);
             if needed[n] {
                 let skipped = usize::from(strided);
                 let args = data.args.iter().enumerate();
@@ -280,6 +292,16 @@ impl Emit<'_> {
         if accesses.len() < MIN_ACCESSES {
             return None;
         }
+        let checks: Vec<Inst> = match self.options.tuning.bounds {
+            Tests::Hoisted => checks_of(f, insts, &accesses)
+                .filter(|&i| self.check_has_run(i))
+                .collect(),
+            _ => Vec::new(),
+        };
+        let start = insts[..start]
+            .iter()
+            .position(|i| checks.contains(i))
+            .unwrap_or(start);
         let mut wanted: Vec<Value> = accesses
             .iter()
             .flat_map(|&i| self.test_operands(i))
@@ -298,7 +320,7 @@ impl Emit<'_> {
         };
         let (first, rest) = (part(true), part(false));
         let most = accesses.len() * (TWICE + 1);
-        if rest.len() > most {
+        if rest.len() - checks.len() > most {
             return None;
         }
         let targets = data.term.targets();
@@ -316,10 +338,11 @@ impl Emit<'_> {
             first,
             rest,
             accesses,
+            checks,
             out,
         };
         self.ending = Some(ending);
-        (plan.rest.len() + self.sinks(&plan) <= most).then_some(plan)
+        (plan.rest.len() - plan.checks.len() + self.sinks(&plan) <= most).then_some(plan)
     }
 
     /// How many vectors that are computed in front of the test nothing needs there, but both versions: Cranelift computes them
@@ -371,6 +394,20 @@ impl Emit<'_> {
         }
         out
     }
+}
+
+/// The checks that stand in front of accesses of a block.
+fn checks_of<'a>(
+    f: &'a Function,
+    insts: &'a [Inst],
+    accesses: &'a [Inst],
+) -> impl Iterator<Item = Inst> + 'a {
+    let pairs = insts.windows(2);
+    let checks = move |pair: &[Inst]| {
+        let check = matches!(f.inst(pair[0]).op, Op::CheckBuffer(_));
+        (check && accesses.contains(&pair[1])).then_some(pair[0])
+    };
+    pairs.filter_map(checks)
 }
 
 /// Results that depend on an effect of these instructions.

@@ -1,0 +1,85 @@
+//! What checks cost: kernels with and without `--check memory`, on one thread.
+//!
+//! `cargo bench --bench checks [DEVICE]`: the kernels of the bench `peers`, each run in turn without and with checks; medians of times and
+//! of ratios. Results are compared byte for byte, and no kernel may be reported. On devices whose kernels reach buffers through
+//! surfaces there is little to check; the default is pvc, where all addresses have 64 bits.
+
+#[path = "peers/cases.rs"]
+#[allow(dead_code, reason = "the C side is for the bench `peers`")]
+mod cases;
+#[allow(dead_code, reason = "as above")]
+mod support;
+
+use cases::{Argument, CASES, Case};
+use support::{median, paired, root};
+use visa_jit::backend::Check;
+use visa_jit::{Arg, Engine, EngineOptions, Launch, Prepared};
+use visa_runtime::Buffer;
+
+/// Largest geometric mean of the ratios that is wanted.
+const TARGET: f64 = 1.3;
+
+/// Runs that one time is of: short ones are repeated.
+const REPEAT: usize = 3;
+
+fn prepare(check: Check, device: &str, case: &Case) -> Option<(Prepared, Vec<Buffer>)> {
+    let path = root(&format!("tests/kernels/bin/{device}/{}.zebin", case.file));
+    let file = std::fs::read(path).ok()?;
+    let engine = Engine::with_options(EngineOptions::default().check(check)).expect("an engine");
+    let program = engine
+        .program_from_zebin(&file, None)
+        .expect("a readable zebin");
+    let size = |s: [usize; 3]| s.map(|n| n as u32);
+    let mut launch = Launch::new(size(case.global)).local(size(case.local));
+    let mut buffers = Vec::new();
+    for (i, argument) in (case.arguments)().iter().enumerate() {
+        let arg = match argument {
+            Argument::Buffer(bytes) => {
+                let buffer = engine.memory().alloc_from(bytes.as_slice()).expect("room");
+                buffers.push(buffer.clone());
+                Arg::Buffer(buffer)
+            }
+            Argument::Value(bytes) => Arg::Bytes(bytes.clone()),
+            Argument::Local(bytes) => Arg::Local(*bytes as u32),
+        };
+        launch = launch.arg(i as u32, arg);
+    }
+    let kernel = program.kernel(case.kernel).expect("the kernel");
+    Some((kernel.prepare(&launch).expect("code"), buffers))
+}
+
+fn main() {
+    let device = std::env::args().skip(1).find(|a| !a.starts_with("--"));
+    let device = device.unwrap_or_else(|| "pvc".to_owned());
+    println!("device {device}, one thread, medians; microseconds");
+    let mut ratios = Vec::new();
+    for case in CASES {
+        let sides = [Check::None, Check::Memory].map(|check| prepare(check, &device, case));
+        let [Some((plain, wanted)), Some((checked, found))] = sides else {
+            println!("{:36} no such kernel", case.name);
+            continue;
+        };
+        let report = checked.run().expect("a run");
+        plain.run().expect("a run");
+        assert_eq!(report.fault_count, 0, "{}: {:?}", case.name, report.faults);
+        for (wanted, found) in wanted.iter().zip(&found) {
+            assert!(wanted.to_vec() == found.to_vec(), "{}", case.name);
+        }
+        let run = |p: &Prepared| (0..REPEAT).for_each(|_| drop(p.run().expect("a run")));
+        let (with, without, ratio) = paired(&mut || run(&checked), &mut || run(&plain));
+        let each = REPEAT as f64;
+        println!(
+            "{:36} {:10.1} {:10.1} {ratio:6.2}",
+            case.name,
+            without / each,
+            with / each
+        );
+        ratios.push(ratio);
+    }
+    let logs: f64 = ratios.iter().map(|r| r.ln()).sum();
+    let mean = (logs / ratios.len().max(1) as f64).exp();
+    println!(
+        "geometric mean {mean:.2} (wanted: {TARGET}), median {:.2}",
+        median(ratios)
+    );
+}

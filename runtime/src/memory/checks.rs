@@ -1,0 +1,363 @@
+//! Checked device memory: which bytes belong to a live buffer, and where freed ones were.
+//!
+//! The facts are kept twice, as two readers need them. The *shadow* has a byte for each [`GRANULE`] bytes of the flat range:
+//! 0 where all of them may be accessed, 1 to 7 where only the first so many may, else [`POISON`] or more. It lies in a reserved range of
+//! its own, so that generated code finds a byte with a shift and an add, and it uses memory only where buffers end or ended:
+//! fresh pages read zero. The *list* has the buffers by their offsets; the interpreter and reports read it.
+//!
+//! Buffers are [`red_zone`] bytes apart, so that an access a little beyond one does not meet another. Freed ones wait in a
+//! quarantine before their addresses are given out again. An access far enough beyond a buffer to meet another live one is not found.
+
+use super::map::{Mapping, page_size, round_page};
+use super::{MemoryError, copy};
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Bytes that one byte of the shadow stands for.
+pub(crate) const GRANULE: u64 = 8;
+
+/// Shadow of granules of which no byte may be accessed. Values from it up to 255 mean the same.
+const POISON: u8 = 0xFF;
+
+/// Least and greatest distance between buffers, in bytes.
+const RED_ZONE: (u64, u64) = (4 << 10, 1 << 20);
+
+/// Zeros in front of the shadow: what code may read for lanes that are not enabled.
+const LEAD: u64 = 64;
+
+/// Bytes of shadow that code may read at the start, however little memory is open, and beyond the last granule.
+const SLACK: u64 = 1024;
+
+/// Freed buffers that are remembered and whose addresses are not given out again.
+const QUARANTINE: usize = 4096;
+
+/// The same as a part of the capacity.
+const QUARANTINE_PART: u64 = 4;
+
+/// What code sees as shadow where there is none: nothing may be accessed.
+static CLOSED: Closed = Closed {
+    _zeros: [0; LEAD as usize],
+    shadow: [POISON; SLACK as usize],
+};
+
+#[repr(C)]
+struct Closed {
+    _zeros: [u8; LEAD as usize],
+    shadow: [u8; SLACK as usize],
+}
+
+/// Shadow of memory that is not checked; no part of it is addressable.
+pub(crate) fn closed() -> *const u8 {
+    (&raw const CLOSED.shadow).cast()
+}
+
+/// Distance to the next buffer after one of `len` bytes.
+fn red_zone(len: u64) -> u64 {
+    (len / 4).clamp(RED_ZONE.0, RED_ZONE.1) / GRANULE * GRANULE
+}
+
+/// A buffer of the list.
+#[derive(Clone, Copy, Debug)]
+struct Block {
+    len: u64,
+    /// With its red zone.
+    taken: u64,
+    /// Launches that had begun before it was allocated.
+    made: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Freed {
+    offset: u64,
+    block: Block,
+    /// Launches that had begun before it was freed.
+    at: u64,
+}
+
+#[derive(Debug, Default)]
+struct List {
+    live: BTreeMap<u64, Block>,
+    freed: VecDeque<Freed>,
+    /// Bytes of the freed ones, red zones included.
+    freed_bytes: u64,
+    /// Offset from which on the shadow was never written.
+    marked: u64,
+    /// Bytes of shadow that are open.
+    open: u64,
+}
+
+/// Checks of one device memory.
+#[derive(Debug)]
+pub(super) struct Checks {
+    shadow: Mapping,
+    capacity: u64,
+    list: Mutex<List>,
+    launches: AtomicU64,
+}
+
+/// Where an address lies beside the buffers of a checked memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Neighbour {
+    /// First address of the buffer.
+    pub start: u64,
+    /// Its bytes.
+    pub len: u64,
+    /// Launches that had begun before it was allocated.
+    pub made: u64,
+    /// Launches that had begun before it was freed; none while it lives.
+    pub freed: Option<u64>,
+}
+
+impl Checks {
+    /// For a flat range of `capacity` bytes.
+    pub fn new(capacity: u64) -> io::Result<Checks> {
+        let bytes = LEAD + capacity / GRANULE + SLACK + page_size() as u64;
+        let len = round_page(bytes).and_then(|b| usize::try_from(b).ok());
+        let shadow = Mapping::reserve(len.ok_or(io::ErrorKind::OutOfMemory)?)?;
+        let open = round_page(LEAD + SLACK).unwrap_or(0);
+        shadow.open(0..open as usize)?;
+        Ok(Checks {
+            shadow,
+            capacity,
+            list: Mutex::new(List {
+                open,
+                ..List::default()
+            }),
+            launches: AtomicU64::new(0),
+        })
+    }
+
+    /// Shadow of flat offset 0; readable up to the shadow of the open range and a little beyond.
+    pub fn shadow(&self) -> *const u8 {
+        self.shadow.start().wrapping_add(LEAD as usize)
+    }
+
+    /// Bytes to take for a buffer of `len`.
+    pub fn taken(len: u64) -> Option<u64> {
+        len.max(1)
+            .checked_next_multiple_of(GRANULE)?
+            .checked_add(red_zone(len))
+    }
+
+    /// Bytes at the start of the flat range that belong to no buffer.
+    pub const fn front() -> u64 {
+        RED_ZONE.0
+    }
+
+    /// Counts a launch.
+    pub fn launch(&self) {
+        self.launches.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, List> {
+        self.list.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes the shadow of the first `end` bytes readable.
+    pub fn open_to(&self, end: u64) -> Result<(), MemoryError> {
+        let mut list = self.lock();
+        let wanted = round_page(LEAD + end / GRANULE + SLACK).unwrap_or(u64::MAX);
+        if wanted > list.open {
+            self.shadow.open(list.open as usize..wanted as usize)?;
+            list.open = wanted;
+        }
+        Ok(())
+    }
+
+    /// A buffer was placed; its shadow is open.
+    pub fn add(&self, offset: u64, len: u64, taken: u64) {
+        let mut list = self.lock();
+        let marked = list.marked;
+        if marked < offset {
+            self.fill(marked, offset, POISON);
+        }
+        let whole = offset + len / GRANULE * GRANULE;
+        // What was never marked reads zero.
+        self.fill(offset, whole.min(marked).max(offset), 0);
+        let rest = len % GRANULE;
+        let mut red = whole;
+        if rest != 0 {
+            self.fill(whole, whole + GRANULE, rest as u8);
+            red += GRANULE;
+        }
+        self.fill(red, offset + taken, POISON);
+        list.marked = marked.max(offset + taken);
+        let made = self.launches.load(Ordering::Relaxed);
+        list.live.insert(offset, Block { len, taken, made });
+    }
+
+    /// A buffer was freed. Returns ranges whose addresses may be given out again.
+    pub fn remove(&self, offset: u64) -> Vec<(u64, u64)> {
+        let mut list = self.lock();
+        let Some(block) = list.live.remove(&offset) else {
+            return Vec::new();
+        };
+        self.fill(offset, offset + block.taken, POISON);
+        let at = self.launches.load(Ordering::Relaxed);
+        list.freed.push_back(Freed { offset, block, at });
+        list.freed_bytes += block.taken;
+        let mut given = Vec::new();
+        while list.freed.len() > QUARANTINE || list.freed_bytes > self.capacity / QUARANTINE_PART {
+            match list.freed.pop_front() {
+                Some(old) => {
+                    list.freed_bytes -= old.block.taken;
+                    given.push((old.offset, old.block.taken));
+                }
+                None => break,
+            }
+        }
+        given
+    }
+
+    /// Empties the quarantine: there is no room otherwise.
+    pub fn give_all(&self) -> Vec<(u64, u64)> {
+        let mut list = self.lock();
+        list.freed_bytes = 0;
+        list.freed
+            .drain(..)
+            .map(|f| (f.offset, f.block.taken))
+            .collect()
+    }
+
+    /// True when `len` bytes from an offset on lie in one live buffer.
+    pub fn is_live(&self, offset: u64, len: u64) -> bool {
+        let list = self.lock();
+        let below = list.live.range(..=offset).next_back();
+        below.is_some_and(|(&start, block)| {
+            let at = offset - start;
+            at <= block.len && len <= block.len - at
+        })
+    }
+
+    /// The buffer that an access of `bytes` bytes at an offset misses, with offsets in place of addresses: a freed one that had the byte,
+    /// else the live one at the least distance.
+    pub fn neighbour(&self, offset: u64, bytes: u64) -> Option<Neighbour> {
+        let list = self.lock();
+        let overlaps = |start: u64, len: u64| {
+            start < offset.saturating_add(bytes) && offset < start.saturating_add(len)
+        };
+        let freed = list.freed.iter().rev();
+        let mut freed = freed.filter(|f| overlaps(f.offset, f.block.len));
+        let of = |start: u64, block: &Block, freed: Option<u64>| Neighbour {
+            start,
+            len: block.len,
+            made: block.made,
+            freed,
+        };
+        let (below, above) = (
+            list.live.range(..=offset).next_back(),
+            list.live.range(offset.saturating_add(1)..).next(),
+        );
+        let under_foot = below.is_some_and(|(&start, block)| overlaps(start, block.len));
+        if !under_foot && let Some(f) = freed.next() {
+            return Some(of(f.offset, &f.block, Some(f.at)));
+        }
+        let behind =
+            below.map(|(&start, block)| (offset.saturating_sub(start + block.len), start, block));
+        let before = above.map(|(&start, block)| (start - offset, start, block));
+        let nearest = behind.into_iter().chain(before).min_by_key(|n| n.0);
+        nearest.map(|(_, start, block)| of(start, block, None))
+    }
+
+    fn fill(&self, from: u64, to: u64, byte: u8) {
+        let (from, to) = ((from / GRANULE) as usize, (to / GRANULE) as usize);
+        if from < to {
+            let at = self.shadow.start().wrapping_add(LEAD as usize + from);
+            // SAFETY: `open_to` was called for all that is marked, and the mapping is at least as long; code that reads it at the same
+            // moment sees old or new bytes.
+            unsafe { copy::fill(at, to - from, byte) }
+        }
+    }
+}
+
+/// The first of `count` elements of `bytes` bytes each, from a flat offset on, that is not wholly addressable by a shadow.
+///
+/// # Safety
+/// The shadow must be readable for all these bytes.
+pub(crate) unsafe fn first_closed(
+    shadow: *const u8,
+    offset: u64,
+    bytes: u64,
+    count: u64,
+) -> Option<u64> {
+    (0..count).find(|k| {
+        let start = offset + k * bytes;
+        let last = start + bytes - 1;
+        (start / GRANULE..=last / GRANULE).any(|granule| {
+            // SAFETY: as promised. Host threads may change the byte at the same moment.
+            let open = unsafe { shadow.wrapping_add(granule as usize).read_volatile() };
+            let end = (last - granule * GRANULE).min(GRANULE - 1);
+            open != 0 && u64::from(open) <= end || open > GRANULE as u8
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::memory::DeviceMemory;
+
+    /// What the shadow says of a byte.
+    fn open(memory: &DeviceMemory, address: u64) -> bool {
+        let offset = address - memory.base();
+        // SAFETY: the tests ask about open memory only.
+        unsafe { super::first_closed(memory.shadow(), offset, 1, 1).is_none() }
+    }
+
+    #[test]
+    fn shadow_and_list_say_the_same() {
+        let memory = DeviceMemory::checked(1 << 24).unwrap();
+        let lens = [1u64, 7, 8, 9, 64, 100, 4096, 65_537, 0];
+        let mut buffers: Vec<_> = lens.iter().map(|&l| memory.alloc(l).unwrap()).collect();
+        let compare = |when: &str| {
+            for offset in 0..memory.size() {
+                let at = memory.base() + offset;
+                assert_eq!(open(&memory, at), memory.is_live(at, 1), "{when} {offset}");
+            }
+        };
+        compare("allocated");
+        for b in &buffers {
+            assert!(b.is_empty() || memory.is_live(b.address(), b.len()));
+            assert!(!memory.is_live(b.address(), b.len() + 1));
+            assert!(!memory.is_live(b.address() - 1, 2));
+        }
+        let gone = buffers.remove(3).address();
+        compare("one freed");
+        let found = memory.neighbour(gone + 3, 1).unwrap();
+        assert_eq!((found.start, found.len, found.freed), (gone, 9, Some(0)));
+        let next = memory.alloc(9).unwrap();
+        assert_ne!(next.address(), gone, "quarantine");
+        compare("another");
+    }
+
+    #[test]
+    fn quarantine_gives_way() {
+        let memory = DeviceMemory::checked(1 << 20).unwrap();
+        let mut last = 0;
+        for round in 0..200 {
+            memory.count_launch();
+            let buffer = memory.alloc(100_000).unwrap();
+            assert_eq!(buffer.to_vec(), vec![0; 100_000]);
+            buffer.fill(round);
+            assert!(memory.is_live(buffer.address(), 100_000));
+            last = buffer.address();
+        }
+        let found = memory.neighbour(last + 50, 4).unwrap();
+        assert_eq!((found.start, found.freed), (last, Some(200)));
+    }
+
+    #[test]
+    fn the_nearest_buffer_is_named() {
+        let memory = DeviceMemory::checked(1 << 20).unwrap();
+        let (a, b) = (memory.alloc(256).unwrap(), memory.alloc(64).unwrap());
+        let near = |at: u64| memory.neighbour(at, 4).unwrap().start;
+        assert_eq!(near(a.address() + 256), a.address());
+        assert_eq!(near(a.address() + 254), a.address());
+        assert_eq!(near(b.address() - 4), b.address());
+        assert_eq!(near(memory.base()), a.address());
+        assert_eq!(near(u64::MAX), b.address());
+        let unchecked = DeviceMemory::with_capacity(1 << 20).unwrap();
+        assert!(unchecked.neighbour(unchecked.base(), 4).is_none());
+    }
+}

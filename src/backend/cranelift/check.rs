@@ -1,0 +1,355 @@
+//! Checks of device memory against its buffers.
+//!
+//! The usual path reads the shadow of all bytes that the lanes reach, enabled or not: zeros say that all are a buffer's. Anything
+//! else is a call of the runtime, which looks at enabled lanes exactly and records what is wrong; most often nothing is, as at the end
+//! of a buffer whose size is no multiple of eight. Lanes whose addresses run evenly are one test; others one for each, or the call.
+
+use std::mem::offset_of;
+
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{self, InstBuilder, Type, Value as V, types};
+use visa_runtime::abi::{Helpers, LaunchCtx, check};
+
+use super::emit::{DATA, Emit};
+use super::memory::{Lanes, Place, Region};
+use crate::backend::OobPolicy;
+use crate::ssa::{BufferCheck, Function, Inst, Lane, MemAccess, Op, Space, Value};
+
+/// Bytes of memory that one byte of the shadow stands for.
+const GRANULE: u64 = 8;
+
+/// Longest run of lanes that one test covers, in bytes; what it reads for offset 0 is in any shadow.
+const MAX_RUN: u64 = 4096;
+
+/// Bytes of the shadow that vectors are read of.
+const WIDE: u64 = 16;
+
+/// Distance of offset 0 from the zeros in front of the shadow that stand for lanes that are not enabled, in bytes of memory.
+const LEAD: i64 = 128;
+
+/// Checks of lanes at any addresses that go inline in a function.
+const FEW: usize = 48;
+
+/// True where checks of lanes at any addresses are few, so that they may take more code.
+pub(super) fn few(f: &Function) -> bool {
+    let insts = f.order.iter().flat_map(|&b| &f.block(b).insts);
+    let any = insts
+        .filter(|&&i| matches!(f.inst(i).op, Op::CheckBuffer(_)) && !f.shapes.contains_key(&i));
+    any.count() <= FEW
+}
+
+/// Distance of the lowest byte of evenly spaced lanes from lane 0's address, and bytes to the highest; `None` if they are too many.
+fn span(stride: i64, count: u16, record: u64) -> Option<(i64, u64)> {
+    let distance = stride.checked_mul(i64::from(count) - 1)?;
+    let bytes = distance.unsigned_abs().checked_add(record)?;
+    (bytes <= MAX_RUN).then_some((distance.min(0), bytes))
+}
+
+/// What the shadow of a lane is read as.
+fn shadow_type(granules: u64) -> Option<Type> {
+    match granules {
+        1 => Some(types::I8),
+        2 => Some(types::I16),
+        3 | 4 => Some(types::I32),
+        5..=8 => Some(types::I64),
+        _ => None,
+    }
+}
+
+impl Emit<'_> {
+    /// A check.
+    pub fn check_buffer(&mut self, check: BufferCheck, args: &[Value], inst: Inst) {
+        let go_on = self.new_block();
+        let cold = self.new_cold_block();
+        let lanes = self.lanes_of_run(Space::Flat, args);
+        let off = self.cache.off;
+        if let Some(clear) = self.run_is_clear(inst) {
+            self.branch(clear, go_on, cold);
+            self.cache.off = true;
+        } else {
+            self.likely_run(check, args, inst, go_on);
+            if self.few_checks && self.scattered(check, &lanes, args, go_on, cold) {
+                self.cache.off = true;
+            } else {
+                self.jump(cold, &[]);
+            }
+        }
+        self.block = cold;
+        self.look(check, lanes, args);
+        self.jump(go_on, &[]);
+        self.cache.off = off;
+        self.block = go_on;
+    }
+
+    /// Whether all lanes of a check are surely in buffers, as one test; `None` where their addresses do not run evenly, or too far.
+    pub fn run_is_clear(&mut self, inst: Inst) -> Option<V> {
+        let data = self.f.inst(inst);
+        let Op::CheckBuffer(check) = data.op else {
+            return None;
+        };
+        let record = u64::from(check.elem.bytes()) * u64::from(check.count);
+        let addr = data.args[1];
+        let count = self.ty(addr).lanes;
+        let (base, bytes, guard) = self.run_of(addr, count, record, inst)?;
+        let clear = self.shadow_is_clear(base, bytes);
+        Some(match guard {
+            Some(guard) => self.ins().band(clear, guard),
+            None => clear,
+        })
+    }
+
+    /// Where lanes are probably beside each other, goes to `clear` if they are and surely in buffers, and on otherwise.
+    fn likely_run(&mut self, check: BufferCheck, args: &[Value], inst: Inst, clear: ir::Block) {
+        let Ok(comps) = u8::try_from(check.count) else {
+            return;
+        };
+        let access = MemAccess {
+            space: Space::Flat,
+            elem: check.elem,
+            comps,
+            site: check.site,
+        };
+        let likely = self
+            .f
+            .shapes
+            .get(&inst)
+            .is_some_and(|s| s.speculative.is_some());
+        if !likely || check.aligned {
+            return;
+        }
+        let lanes = self.lanes(Space::Flat, args);
+        let Some(shape) = self.speculate(access, &lanes, inst) else {
+            return;
+        };
+        let Some((0, bytes)) = span(shape.stride, lanes.count, check.elem.bytes().into()) else {
+            return;
+        };
+        let mut ok = self.shadow_is_clear(shape.base, bytes);
+        if let Some(guard) = shape.guard {
+            ok = self.ins().band(ok, guard);
+        }
+        let other = self.new_block();
+        self.branch(ok, clear, other);
+        self.block = other;
+        self.cache.off = true;
+    }
+
+    /// Whether a version of a block may test a check in front, by its shape in the function's table.
+    pub fn check_has_run(&self, inst: Inst) -> bool {
+        let data = self.f.inst(inst);
+        let (Op::CheckBuffer(check), Some(shape)) = (&data.op, self.f.shapes.get(&inst)) else {
+            return false;
+        };
+        let record = u64::from(check.elem.bytes()) * u64::from(check.count);
+        let count = self.ty(data.args[1]).lanes;
+        shape
+            .addr
+            .is_some_and(|addr| span(addr.stride, count, record).is_some())
+    }
+
+    /// Branches to `clear` if the shadow of each enabled lane is zero, else to `other`; false, and nothing done, where lanes are too large.
+    fn scattered(
+        &mut self,
+        check: BufferCheck,
+        lanes: &Lanes,
+        args: &[Value],
+        clear: ir::Block,
+        other: ir::Block,
+    ) -> bool {
+        let record = u64::from(check.elem.bytes()) * u64::from(check.count);
+        // Bytes of shadow that a lane has, where it begins at a multiple of what the mask says.
+        let (granules, aligned) = match record {
+            1 | 2 | 4 | 8 => (1, record - 1),
+            n if n % GRANULE == 0 => (n / GRANULE, GRANULE - 1),
+            n => ((n + GRANULE - 1).div_ceil(GRANULE), 0),
+        };
+        let Some(ty) = shadow_type(granules) else {
+            return false;
+        };
+        // Atomics round addresses down, so that theirs need no such test.
+        let aligned = if check.aligned { 0 } else { aligned };
+        let addresses = self.parts(args[1]);
+        let base = self.base(Region::Known(Place::Flat));
+        let limit = self.flat_limit(record as u32);
+        let [base, limit] = [(base, -LEAD), (limit, LEAD)].map(|(v, by)| {
+            let moved = self.ins().iadd_imm_s(v, by);
+            self.ins().splat(types::I64X2, moved)
+        });
+        let mask = match self.is_const_full(lanes.mask) || self.is_full(lanes.mask) {
+            true => None,
+            false => Some(self.mask_vec(lanes.mask, 8)),
+        };
+        let mut places = Vec::with_capacity(addresses.len());
+        for (i, &a) in addresses.iter().enumerate() {
+            let distance = self.ins().isub(a, base);
+            places.push(match &mask {
+                Some(mask) => {
+                    let enabled = self.cast(mask[i], types::I64X2);
+                    self.ins().band(distance, enabled)
+                }
+                None => distance,
+            });
+        }
+        let inside: Vec<V> = places
+            .iter()
+            .map(|&p| self.ins().icmp(IntCC::SignedGreaterThan, limit, p))
+            .collect();
+        let inside = self.pieces_test(&inside, true);
+        // As signed numbers, addresses below are negative.
+        let any = places[1..]
+            .iter()
+            .fold(places[0], |any, &p| self.ins().bor(any, p));
+        let bits = self.vsplat(Lane::I64, 1 << 63 | aligned);
+        let any = self.ins().band(any, bits);
+        let odd = self.ins().vany_true(any);
+        let good = self.ins().band_not(inside, odd);
+        let there = self.new_block();
+        self.branch(good, there, other);
+        self.block = there;
+        let off = std::mem::replace(&mut self.cache.off, true);
+        let shadow = self.launch_field(offset_of!(LaunchCtx, shadow), types::I64);
+        let shadow = self.ins().iadd_imm_s(shadow, -LEAD / GRANULE as i64);
+        let mut all: Option<V> = None;
+        for lane in 0..lanes.count {
+            let place = places[usize::from(lane / 2)];
+            let at = self.ins().extractlane(place, (lane % 2) as u8);
+            let at = self
+                .ins()
+                .ushr_imm_u(at, i64::from(GRANULE.trailing_zeros()));
+            let at = self.ins().iadd(shadow, at);
+            let byte = self.ins().load(ty, DATA, at, 0);
+            all = Some(match all {
+                Some(all) => self.ins().bor(all, byte),
+                None => byte,
+            });
+        }
+        if let Some(all) = all {
+            let zero = self.ins().icmp_imm_u(IntCC::Equal, all, 0);
+            self.branch(zero, clear, other);
+        }
+        self.cache.off = off;
+        true
+    }
+
+    /// Lowest address and bytes of lanes whose addresses run evenly, and the condition under which they do.
+    fn run_of(
+        &mut self,
+        addr: Value,
+        count: u16,
+        record: u64,
+        inst: Inst,
+    ) -> Option<(V, u64, Option<V>)> {
+        if count == 1 {
+            return span(0, 1, record).map(|(_, bytes)| (self.scalar(addr), bytes, None));
+        }
+        let shape = match self.shape_of(inst) {
+            Some(shape) => shape,
+            None => self.local_shape(addr, None)?,
+        };
+        let (below, bytes) = span(shape.stride, count, record)?;
+        let lowest = match below {
+            0 => shape.base,
+            below => self.ins().iadd_imm_s(shape.base, below),
+        };
+        Some((lowest, bytes, shape.guard))
+    }
+
+    /// Whether `bytes` bytes are in device memory and their shadow is zero.
+    fn shadow_is_clear(&mut self, address: V, bytes: u64) -> V {
+        let offset = self.flat_offset(address);
+        let limit = self.flat_limit(bytes as u32);
+        let inside = self.ins().icmp(IntCC::UnsignedLessThan, offset, limit);
+        let zero = self.iconst(types::I64, 0);
+        let offset = self.ins().select(inside, offset, zero);
+        let last = self.ins().iadd_imm_u(offset, bytes as i64 - 1);
+        let first = self.shadow_of(offset);
+        let last = self.shadow_of(last);
+        // Granules that the bytes touch wherever they begin; at most one more.
+        let least = bytes.div_ceil(GRANULE);
+        let width = match least {
+            n if n >= 2 * WIDE => WIDE,
+            n if n >= 8 => 8,
+            n => 1 << n.ilog2(),
+        };
+        let ty = match width {
+            WIDE => types::I8X16,
+            _ => Type::int(width as u16 * 8).unwrap_or(types::I8),
+        };
+        let mut all = self.ins().load(ty, DATA, first, 0);
+        for at in (width..=least - width).step_by(width as usize) {
+            let more = self.ins().load(ty, DATA, first, at as i32);
+            all = self.ins().bor(all, more);
+        }
+        if bytes > 1 {
+            let end = self.ins().load(ty, DATA, last, 1 - width as i32);
+            all = self.ins().bor(all, end);
+        }
+        if width == WIDE {
+            let set = self.ins().vany_true(all);
+            return self.ins().band_not(inside, set);
+        }
+        let clear = self.ins().icmp_imm_u(IntCC::Equal, all, 0);
+        self.ins().band(clear, inside)
+    }
+
+    /// Pointer to the shadow of an offset in device memory.
+    fn shadow_of(&mut self, offset: V) -> V {
+        let shadow = self.launch_field(offset_of!(LaunchCtx, shadow), types::I64);
+        let at = self
+            .ins()
+            .ushr_imm_u(offset, i64::from(GRANULE.trailing_zeros()));
+        self.ins().iadd(shadow, at)
+    }
+
+    /// Asks the runtime about each enabled lane.
+    fn look(&mut self, check: BufferCheck, lanes: Lanes, args: &[Value]) {
+        let lanes = Lanes {
+            addr: self.parts(args[1]),
+            ..lanes
+        };
+        let enabled = match lanes.count {
+            1 => {
+                let bit = self.scalar(lanes.mask);
+                self.resize(bit, types::I32)
+            }
+            _ => self.mask_bits(lanes.mask),
+        };
+        let first = self
+            .f
+            .sites
+            .get(check.site as usize)
+            .map_or(0, |s| s.first_lane);
+        let addresses = self.wide_addresses(&lanes);
+        // Records number lanes as the thread does.
+        let addresses = self.ins().iadd_imm_s(addresses, -8 * i64::from(first));
+        let shape = check::shape(check.elem.bytes(), check.count.into(), check.aligned);
+        let parts = self.f.sites_of_lanes(check.site, lanes.count);
+        for &(site, bits) in &parts {
+            let ours = match parts.len() {
+                1 => enabled,
+                _ => self.ins().band_imm_u(enabled, i64::from(bits)),
+            };
+            let args = [
+                self.group(),
+                self.thread_index(),
+                self.iconst(types::I32, u64::from(site)),
+                self.iconst(types::I32, u64::from(shape)),
+                self.ins().ishl_imm_u(ours, i64::from(first)),
+                addresses,
+            ];
+            let stop = if self.keeps_registers() {
+                self.call_preserve_all(offset_of!(Helpers, check_preserve_all), &args);
+                Some(self.answer())
+            } else {
+                self.call_helper(offset_of!(Helpers, check), Some(types::I32), &args)
+            };
+            if let (OobPolicy::Trap, Some(stop)) = (self.options.oob, stop) {
+                let leave = self.fault_exit();
+                let ignored = self.new_block();
+                let stop = self.ins().icmp_imm_u(IntCC::NotEqual, stop, 0);
+                self.branch(stop, leave, ignored);
+                self.block = ignored;
+            }
+        }
+    }
+}

@@ -1,0 +1,314 @@
+//! Fault records in words: where in a kernel an access stands, and which buffer it misses.
+
+use visa_runtime::linked::{ArgValue as Arg, Argument};
+use visa_runtime::{DeviceMemory, FaultKind, Neighbour};
+
+use super::kernel::Kernel;
+use super::launch::Launch;
+use crate::backend::Check;
+use crate::interp;
+use crate::lines::SourceLine;
+use crate::ssa::{AccessKind, Site, Space};
+
+/// What records call memory that is reached by 64-bit addresses.
+pub(super) const DEVICE_MEMORY: &str = "device memory";
+
+/// An out-of-bounds access of one lane.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FaultRecord {
+    /// Kernel.
+    pub kernel: String,
+    /// Line in the vISA text.
+    pub line: u32,
+    /// Line of the source it was compiled from, where the vISA says so.
+    pub source: Option<SourceLine>,
+    /// Instruction.
+    pub opcode: &'static str,
+    /// Read, write or atomic.
+    pub access: &'static str,
+    /// Address space.
+    pub space: &'static str,
+    /// Binding-table index of surface accesses.
+    pub surface: Option<u32>,
+    /// Byte offset, or flat address.
+    pub address: u64,
+    /// Bytes of the element.
+    pub bytes: u32,
+    /// Work-group.
+    pub group: [u32; 3],
+    /// Local id of the lane.
+    pub local_id: [u32; 3],
+    /// Global id of the lane.
+    pub global_id: [u64; 3],
+    /// Hardware thread in the group.
+    pub thread: u32,
+    /// Lane of it.
+    pub lane: u32,
+    /// What is wrong.
+    pub kind: FaultKind,
+    /// The buffer that is meant, where it lies and what it is called; of launches that check their accesses.
+    pub about: Option<String>,
+    /// Number of the access in the code.
+    pub site: u32,
+    /// Faults of this kind of the access in the launch, one for each lane, in launches that check their accesses.
+    pub count: Option<u64>,
+}
+
+impl FaultRecord {
+    /// What is wrong, in a word for reports: `bounds`, or `buffer` for an access that misses its buffer.
+    pub fn kind_name(&self) -> &'static str {
+        match self.kind {
+            FaultKind::Bounds => "bounds",
+            FaultKind::Allocation => "buffer",
+        }
+    }
+}
+
+impl std::fmt::Display for FaultRecord {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} line {}", self.kernel, self.line)?;
+        if let Some(source) = &self.source {
+            write!(f, " ({source})")?;
+        }
+        let (opcode, access, bytes) = (self.opcode, self.access, self.bytes);
+        write!(f, ": `{opcode}` {access} of {bytes} bytes")?;
+        match (self.kind, &self.about) {
+            (FaultKind::Bounds, None) => write!(f, " out of bounds: {}", self.space)?,
+            (FaultKind::Bounds, Some(about)) => {
+                write!(f, " out of bounds, {about}: {}", self.space)?
+            }
+            (FaultKind::Allocation, None) => write!(f, " in no buffer: {}", self.space)?,
+            (FaultKind::Allocation, Some(about)) => write!(f, ", {about}: {}", self.space)?,
+        }
+        if let Some(s) = self.surface {
+            write!(f, " {s}")?;
+        }
+        let (at, l, g) = (self.address, self.local_id, self.group);
+        write!(
+            f,
+            " at {at:#x}, group ({}, {}, {}), local id ({}, {}, {}), thread {} lane {}",
+            g[0], g[1], g[2], l[0], l[1], l[2], self.thread, self.lane
+        )
+    }
+}
+
+/// Bytes with a name.
+struct Named {
+    start: u64,
+    len: u64,
+    name: String,
+    place: String,
+}
+
+/// What the buffers of a launch are called.
+pub(super) struct Names {
+    memory: DeviceMemory,
+    named: Vec<Named>,
+}
+
+impl Kernel {
+    /// The names of a launch's buffers, if its accesses are checked.
+    pub(super) fn names(&self, launch: &Launch) -> Option<Names> {
+        let engine = &self.parts().engine.0;
+        if engine.options.strategy.tuning.check != Check::Memory {
+            return None;
+        }
+        let memory = engine.memory.clone();
+        let known = &self.plan().arguments;
+        let called = |index: u32| {
+            let found = known.iter().find(|a| a.index == index);
+            found.map_or_else(|| (format!("argument {index}"), String::new()), called)
+        };
+        let of = |index: u32, arg: &Arg| match arg {
+            Arg::Buffer(b) | Arg::Image(b, _) => Some((b.address(), b.len(), called(index))),
+            Arg::Bytes(bytes) => pointee(&memory, bytes, || called(index)),
+            _ => None,
+        };
+        let plain = |name: String| (name, String::new());
+        let arguments = launch
+            .args
+            .iter()
+            .filter_map(|(&index, arg)| of(index, arg));
+        let inputs = launch.inputs.iter().filter_map(|(name, bytes)| {
+            pointee(&memory, bytes, || (format!("`{name}`"), "input".to_owned()))
+        });
+        let surfaces = launch.bound.surfaces.iter();
+        let surfaces =
+            surfaces.map(|(bti, b)| (b.address(), b.len(), plain(format!("surface {bti}"))));
+        let variables = self.parts().data.data.buffers();
+        let variables = variables.map(|b| {
+            let name = plain("program-scope variables".to_owned());
+            (b.address(), b.len(), name)
+        });
+        let all = arguments.chain(inputs).chain(surfaces).chain(variables);
+        let named = all.map(|(start, len, (name, place))| Named {
+            start,
+            len,
+            name,
+            place,
+        });
+        Some(Names {
+            named: named.collect(),
+            memory,
+        })
+    }
+}
+
+/// An argument for messages: its name, and what else there is to say.
+fn called(a: &Argument) -> (String, String) {
+    let place = format!("argument {}", a.index);
+    match a.name.as_str() {
+        "" => (place, String::new()),
+        name => (format!("`{name}`"), place),
+    }
+}
+
+/// The buffer that begins at an address which is passed by value.
+fn pointee(
+    memory: &DeviceMemory,
+    bytes: &[u8],
+    name: impl FnOnce() -> (String, String),
+) -> Option<(u64, u64, (String, String))> {
+    let address = u64::from_le_bytes(bytes.try_into().ok()?);
+    let found = memory.neighbour(address, 1)?;
+    let inside = found.freed.is_none() && address.checked_sub(found.start)? < found.len;
+    inside.then(|| (found.start, found.len, name()))
+}
+
+impl Names {
+    /// What an access to device memory misses.
+    pub fn of_address(&self, address: u64, bytes: u32) -> Option<String> {
+        // Addresses may carry tags, which say nothing of where they are.
+        let base = self.memory.base();
+        let address = base.wrapping_add(address.wrapping_sub(base) & ((1 << 48) - 1));
+        let found = self.memory.neighbour(address, bytes.into())?;
+        let place = distance(address, bytes, found.start, found.len);
+        Some(format!("{place} {}", self.words(&found)))
+    }
+
+    /// What an access to a surface misses; its place is the surface's first address and length.
+    pub fn of_surface(&self, place: Option<(u64, u64)>, offset: u64, bytes: u32) -> Option<String> {
+        let (start, len) = place?;
+        let same = |n: &&Named| n.start <= start && start - n.start <= n.len;
+        let name = self.named.iter().find(same)?;
+        let at = distance(offset, bytes, 0, len);
+        Some(match name.len == len {
+            true => format!("{at} {}", name.words()),
+            false => format!("{at} {len} bytes of {}", name.words()),
+        })
+    }
+
+    /// A buffer, in words.
+    fn words(&self, found: &Neighbour) -> String {
+        let len = found.len;
+        let part = |n: &&Named| n.start >= found.start && n.start - found.start <= len;
+        let named = self.named.iter().find(part);
+        match (named.filter(|_| found.freed.is_none()), found.freed) {
+            (Some(named), _) if named.len < len => {
+                format!("the buffer of {} ({len} bytes in all)", named.words())
+            }
+            (Some(named), _) => named.words(),
+            (None, Some(freed)) => format!(
+                "a buffer of {len} bytes that was allocated after {} and freed after {}",
+                launches(found.made),
+                launches(freed)
+            ),
+            (None, None) => format!("a buffer of {len} bytes that is no argument"),
+        }
+    }
+}
+
+fn launches(n: u64) -> String {
+    match n {
+        1 => "1 launch".to_owned(),
+        n => format!("{n} launches"),
+    }
+}
+
+impl Named {
+    /// `name` (size, place).
+    fn words(&self) -> String {
+        let (name, len) = (&self.name, self.len);
+        match self.place.as_str() {
+            "" => format!("{name} ({len} bytes)"),
+            place => format!("{name} ({len} bytes, {place})"),
+        }
+    }
+}
+
+/// Where an access lies beside `len` bytes at `start`.
+fn distance(address: u64, bytes: u32, start: u64, len: u64) -> String {
+    let end = start.saturating_add(len);
+    let last = address.saturating_add(bytes.into());
+    if address > end {
+        format!("{} bytes past the end of", address - end)
+    } else if address < start {
+        format!("{} bytes before", start - address)
+    } else if last > end {
+        format!("reaching {} bytes past the end of", last - end)
+    } else {
+        format!("at byte {} of", address - start)
+    }
+}
+
+/// Where in a kernel an access is, in the words of fault records.
+pub(super) struct Place {
+    pub line: u32,
+    pub opcode: &'static str,
+    pub access: &'static str,
+    pub space: &'static str,
+    /// It goes to a surface.
+    pub surface: bool,
+    pub bytes: u32,
+}
+
+impl Place {
+    /// Of an access that is not known.
+    pub const UNKNOWN: Place = Place {
+        line: 0,
+        opcode: "?",
+        access: "access",
+        space: "registers",
+        surface: false,
+        bytes: 0,
+    };
+}
+
+pub(super) fn compiled_site(s: &Site) -> Place {
+    Place {
+        line: s.line,
+        opcode: s.opcode,
+        access: match s.kind {
+            AccessKind::Read => "read",
+            AccessKind::Write => "write",
+            AccessKind::Atomic => "atomic",
+        },
+        space: match s.space {
+            Space::Surface => "surface",
+            Space::Slm => "local memory",
+            Space::Flat => DEVICE_MEMORY,
+            Space::Scratch => "scratch",
+            Space::Regs => "registers",
+            Space::Args => "arguments",
+        },
+        surface: s.space == Space::Surface,
+        bytes: s.bytes,
+    }
+}
+
+pub(super) fn interpreted_site(s: interp::Site) -> Place {
+    Place {
+        line: s.line,
+        opcode: s.opcode,
+        access: s.access,
+        space: match s.space {
+            interp::Space::Surface => "surface",
+            interp::Space::Local => "local memory",
+            interp::Space::Device => DEVICE_MEMORY,
+            interp::Space::Scratch => "scratch",
+            interp::Space::Args => "arguments",
+        },
+        surface: s.space == interp::Space::Surface,
+        bytes: s.bytes,
+    }
+}

@@ -1,0 +1,66 @@
+//! What the environment changes in the engines of the tests, for a search by hand.
+
+use std::path::Path;
+use std::process::Command;
+
+use visa_jit::backend::{BackendKind, Check, CodegenEffort, Dispatch};
+use visa_jit::passes::PassOptions;
+use visa_jit::passes::pipeline::PASSES;
+use visa_jit::{Engine, EngineOptions, Program};
+
+/// To find who is to blame for a mismatch, the environment may leave out parts of the compiler:
+/// `VISA_JIT_TEST_WITHOUT` is `all` or names passes, separated by commas; `opt` lowers the effort of the code generator.
+///
+/// `interp` leaves out the comparison with the interpreter.
+/// `VISA_JIT_TEST_BACKEND=llvm` compiles with LLVM, in builds that have it; `library` compiles ahead of time, with one policy.
+/// `VISA_JIT_TEST_DISPATCH=group` takes groups through barriers in one call. `VISA_JIT_TEST_CHECK=memory` checks accesses.
+pub(super) fn narrowed() -> EngineOptions {
+    let mut options = EngineOptions::default();
+    if std::env::var("VISA_JIT_TEST_BACKEND").as_deref() == Ok("llvm") {
+        options.strategy = BackendKind::Llvm.into();
+    }
+    if checks() {
+        options = options.check(Check::Memory);
+    }
+    if std::env::var("VISA_JIT_TEST_DISPATCH").as_deref() == Ok("group") {
+        options.strategy.tuning.dispatch = Dispatch::Group;
+    }
+    let without = std::env::var("VISA_JIT_TEST_WITHOUT").unwrap_or_default();
+    let names = without.split(',');
+    for name in names.filter(|name| !name.is_empty() && *name != "interp") {
+        match PASSES.iter().find(|pass| pass.0 == name) {
+            Some(pass) => drop(options.passes.disabled.insert(pass.0)),
+            None if name == "all" => options.passes = PassOptions::none(),
+            None if name == "opt" => options.strategy.tuning.codegen = CodegenEffort::None,
+            None => panic!("no pass `{name}` to leave out"),
+        }
+    }
+    options
+}
+
+pub(super) fn checks() -> bool {
+    std::env::var("VISA_JIT_TEST_CHECK").as_deref() == Ok("memory")
+}
+
+pub(super) fn from_libraries() -> bool {
+    std::env::var("VISA_JIT_TEST_BACKEND").as_deref() == Ok("library")
+}
+
+/// The kernels of a zebin, compiled to a shared library and loaded from it.
+pub(super) fn library(engine: &Engine, zebin: &Path) -> Program {
+    let dir = tempfile::tempdir().unwrap();
+    let library = dir.path().join("kernels.so");
+    let compiled = Command::new(env!("CARGO_BIN_EXE_visa-jit"))
+        .arg("compile")
+        .args([zebin, Path::new("-o"), &library])
+        .output()
+        .unwrap();
+    let errors = String::from_utf8_lossy(&compiled.stderr);
+    assert!(compiled.status.success(), "{}: {errors}", zebin.display());
+    Program::open_library(engine, &library).unwrap()
+}
+
+pub(super) fn left_out(name: &str) -> bool {
+    let without = std::env::var("VISA_JIT_TEST_WITHOUT").unwrap_or_default();
+    without.split(',').any(|n| n == name)
+}
