@@ -6,6 +6,7 @@ use super::entry::{entries, queries};
 use super::given::answer;
 use super::platform::platform;
 use crate::abi::*;
+use crate::core::compiler::about;
 use crate::core::device::{Device, UNITS_OF_SUB_SLICE, max_alloc_bytes, memory_bytes};
 use crate::core::error::Cl;
 use crate::core::event::now;
@@ -111,7 +112,7 @@ queries! {
         | CL_DEVICE_PREFERRED_VECTOR_WIDTH_FLOAT | CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT
         | CL_DEVICE_PREFERRED_VECTOR_WIDTH_HALF | CL_DEVICE_NATIVE_VECTOR_WIDTH_HALF => width(true),
         CL_DEVICE_PREFERRED_VECTOR_WIDTH_DOUBLE | CL_DEVICE_NATIVE_VECTOR_WIDTH_DOUBLE => width(device.has_doubles()),
-        CL_DEVICE_MAX_CLOCK_FREQUENCY => 1000_u32,
+        CL_DEVICE_MAX_CLOCK_FREQUENCY => device.clock_megahertz(),
         CL_DEVICE_ADDRESS_BITS => 64_u32,
         CL_DEVICE_SINGLE_FP_CONFIG => float_config() | u64::from(CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT),
         CL_DEVICE_HALF_FP_CONFIG => float_config(),
@@ -133,8 +134,8 @@ queries! {
         CL_DEVICE_PRINTF_BUFFER_SIZE => 4_usize << 20,
         CL_DEVICE_ERROR_CORRECTION_SUPPORT => false,
         CL_DEVICE_HOST_UNIFIED_MEMORY | CL_DEVICE_ENDIAN_LITTLE | CL_DEVICE_AVAILABLE
-        | CL_DEVICE_COMPILER_AVAILABLE | CL_DEVICE_LINKER_AVAILABLE
         | CL_DEVICE_PREFERRED_INTEROP_USER_SYNC => true,
+        CL_DEVICE_COMPILER_AVAILABLE | CL_DEVICE_LINKER_AVAILABLE => about().is_some(),
         CL_DEVICE_PROFILING_TIMER_RESOLUTION => 1_usize,
         CL_DEVICE_EXECUTION_CAPABILITIES => bits(&[CL_EXEC_KERNEL]),
         CL_DEVICE_QUEUE_PROPERTIES => bits(&[CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, CL_QUEUE_PROFILING_ENABLE]),
@@ -192,7 +193,7 @@ queries! {
         | CL_DEVICE_MAX_ON_DEVICE_EVENTS => 0_u32,
         CL_DEVICE_PIPE_SUPPORT => false,
         CL_DEVICE_MAX_PIPE_ARGS | CL_DEVICE_PIPE_MAX_ACTIVE_RESERVATIONS | CL_DEVICE_PIPE_MAX_PACKET_SIZE => 0_u32,
-        CL_DEVICE_IP_VERSION_INTEL => 0_u32,
+        CL_DEVICE_IP_VERSION_INTEL => device.ip_version(),
         CL_DEVICE_ID_INTEL => device.device_id(),
         CL_DEVICE_NUM_SLICES_INTEL => 1_u32,
         CL_DEVICE_NUM_SUB_SLICES_PER_SLICE_INTEL => device.sub_slices(),
@@ -211,7 +212,7 @@ entries! {
         count: *mut cl_uint,
     ) -> cl_int {
         let platform = platform(handle)?;
-        ensure(list.is_null() == (num_entries == 0), CL_INVALID_VALUE)?;
+        ensure(list.is_null() || num_entries != 0, CL_INVALID_VALUE)?;
         ensure(!list.is_null() || !count.is_null(), CL_INVALID_VALUE)?;
         let found = of_type(&platform, kind)?;
         for (i, device) in found.iter().take(num_entries as usize).enumerate() {

@@ -9,7 +9,7 @@ use crate::abi::host::Place;
 use crate::abi::*;
 use crate::core::event::Event;
 use crate::core::kernel::{Kernel, Range, check_local};
-use crate::core::mem::Mem;
+use crate::core::mem::{Mem, Part};
 use crate::core::queue::{Order, Queue, Work, enqueue};
 use crate::core::{Cl, ClError, Ref, ensure, err};
 
@@ -51,6 +51,17 @@ impl Command {
             Ref::ptr_eq(&mem.context, &self.queue.context),
             CL_INVALID_CONTEXT,
         )?;
+        Ok(mem)
+    }
+
+    /// An image of the queue's context, for a device that has images.
+    ///
+    /// # Errors
+    /// As [`Command::mem`], and `CL_INVALID_OPERATION`.
+    pub fn image(&self, mem: Ptr<_cl_mem>) -> Cl<Ref<Mem>> {
+        let mem = self.mem(mem)?;
+        ensure(mem.image.is_some(), CL_INVALID_MEM_OBJECT)?;
+        ensure(self.queue.device.has_images(), CL_INVALID_OPERATION)?;
         Ok(mem)
     }
 
@@ -107,12 +118,12 @@ fn inside(mem: &Mem, offset: usize, size: usize) -> Cl<()> {
     let fits = offset
         .checked_add(size)
         .is_some_and(|end| end <= mem.size());
-    ensure(fits && size != 0, CL_INVALID_VALUE)
+    ensure(fits, CL_INVALID_VALUE)
 }
 
 /// Two ranges that share bytes.
 fn overlap(a: usize, b: usize, len: usize) -> bool {
-    a < b.saturating_add(len) && b < a.saturating_add(len)
+    len != 0 && a < b.saturating_add(len) && b < a.saturating_add(len)
 }
 
 /// Reads a range of work-items.
@@ -217,17 +228,24 @@ entries! {
     fn clEnqueueNativeKernel(
         queue: cl_command_queue,
         function: Option<unsafe extern "C" fn(*mut c_void)>,
-        _arguments: *mut c_void,
-        _size: usize,
-        _mem_count: cl_uint,
-        _mems: *const cl_mem,
-        _places: *mut *const c_void,
+        arguments: *mut c_void,
+        size: usize,
+        mem_count: cl_uint,
+        mems: *const cl_mem,
+        places: *mut *const c_void,
         n: cl_uint,
         list: *const cl_event,
         event: *mut cl_event,
     ) -> cl_int {
         Command::new(queue, n, list, event)?;
         ensure(function.is_some(), CL_INVALID_VALUE)?;
+        let some = size != 0;
+        ensure(arguments.is_null() != some && (some || mem_count == 0), CL_INVALID_VALUE)?;
+        let none = mem_count == 0;
+        ensure(mems.is_null() == none && places.is_null() == none, CL_INVALID_VALUE)?;
+        for mem in objects::<Mem>(mems, mem_count, CL_INVALID_VALUE)? {
+            ensure(mem.kind == CL_MEM_OBJECT_BUFFER, CL_INVALID_MEM_OBJECT)?;
+        }
         // Devices say that they cannot.
         err(CL_INVALID_OPERATION)
     }
@@ -310,9 +328,7 @@ entries! {
         let command = Command::new(queue, n, list, event)?;
         let mem = command.buffer(buffer)?;
         let pattern = fill_pattern(pattern, pattern_size)?;
-        // To fill nothing is allowed.
-        let fits = offset.checked_add(size).is_some_and(|end| end <= mem.size());
-        ensure(fits, CL_INVALID_VALUE)?;
+        inside(&mem, offset, size)?;
         let whole = offset.is_multiple_of(pattern_size) && size.is_multiple_of(pattern_size);
         ensure(whole, CL_INVALID_VALUE)?;
         let work = move || mem.place().fill(offset, size, &pattern);
@@ -331,7 +347,7 @@ entries! {
         let command = Command::new(queue, n, list, event)?;
         let mem = command.mem(mem)?;
         let address = pointer.addr();
-        mem.check_mapped(address)?;
+        mem.will_unmap(address)?;
         command.send(CL_COMMAND_UNMAP_MEM_OBJECT, Order::Usual, Box::new(move || mem.unmap(address)));
         Ok(())
     }
@@ -421,12 +437,26 @@ entries! {
         let command = Command::new(queue, n, list, event)?;
         let mem = command.buffer(buffer)?;
         inside(&mem, offset, size)?;
+        ensure(size != 0, CL_INVALID_VALUE)?;
         map_flags(&mem, flags)?;
-        let address = mem.map(offset, size, flags);
-        let work = move || mem.show(offset, size, flags);
-        command.send_and_wait(CL_COMMAND_MAP_BUFFER, blocking, Box::new(work))?;
+        let address = mem.map(offset, size, Part { origin: [offset, 0, 0], region: [size, 1, 1] }, flags)?;
+        let shown = mem.clone();
+        let work = move || shown.show(offset, size, flags);
+        let sent = command.send_and_wait(CL_COMMAND_MAP_BUFFER, blocking, Box::new(work));
+        sent.inspect_err(|_| mem.forget(address))?;
         Ok(std::ptr::with_exposed_provenance_mut(address))
     }
+}
+
+/// Checks flags of mappings by themselves.
+///
+/// # Errors
+/// `CL_INVALID_VALUE`.
+pub fn known_map_flags(flags: cl_map_flags) -> Cl<()> {
+    let anew = u64::from(CL_MAP_WRITE_INVALIDATE_REGION);
+    let keeps = u64::from(CL_MAP_READ | CL_MAP_WRITE);
+    ensure(flags & !(anew | keeps) == 0, CL_INVALID_VALUE)?;
+    ensure(flags & anew == 0 || flags & keeps == 0, CL_INVALID_VALUE)
 }
 
 /// Checks how an object is to be mapped.
@@ -435,9 +465,7 @@ entries! {
 /// `CL_INVALID_VALUE`, `CL_INVALID_OPERATION`.
 pub fn map_flags(mem: &Mem, flags: cl_map_flags) -> Cl<()> {
     let anew = u64::from(CL_MAP_WRITE_INVALIDATE_REGION);
-    let keeps = u64::from(CL_MAP_READ | CL_MAP_WRITE);
-    ensure(flags & !(anew | keeps) == 0, CL_INVALID_VALUE)?;
-    ensure(flags & anew == 0 || flags & keeps == 0, CL_INVALID_VALUE)?;
+    known_map_flags(flags)?;
     if flags & u64::from(CL_MAP_READ) != 0 {
         host_may(mem, CL_MEM_HOST_WRITE_ONLY)?;
     }

@@ -210,6 +210,12 @@ impl<T> Ptr<T> {
     }
 }
 
+/// Whether each name of a list of properties, name before value, is there once.
+pub fn distinct_names<T: PartialEq>(list: &[T]) -> bool {
+    let mut names = list.iter().step_by(2).enumerate();
+    names.all(|(i, name)| !list.iter().step_by(2).take(i).any(|before| before == name))
+}
+
 /// The objects of a list of handles.
 ///
 /// # Errors

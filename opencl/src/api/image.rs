@@ -2,9 +2,11 @@
 
 use std::ffi::c_void;
 
+use visa_runtime::ImageKind;
+
 use super::enqueue::{Command, host_may, map_flags};
 use super::entry::{entries, queries};
-use super::given::{Ptr, answer};
+use super::given::{Ptr, answer, distinct_names};
 use super::mem::{check_flags, check_host, no_properties, part_flags};
 use super::rectangle::three;
 use crate::abi::host::Place;
@@ -12,7 +14,7 @@ use crate::abi::*;
 use crate::core::context::Context;
 use crate::core::copy::{Layout, fill, rectangle};
 use crate::core::image::formats;
-use crate::core::mem::{Image, Mem, New};
+use crate::core::mem::{Image, Mem, New, Part};
 use crate::core::queue::Order;
 use crate::core::sampler::Sampler;
 use crate::core::{Cl, ClError, Object, Ref, ensure, err};
@@ -38,7 +40,12 @@ fn create(
         .ok_or(ClError(CL_INVALID_IMAGE_FORMAT_DESCRIPTOR))?;
     let desc = desc.get().ok_or(ClError(CL_INVALID_IMAGE_DESCRIPTOR))?;
     let parent = parent_of(&desc);
-    let image = Image::new(format, desc)?;
+    // An image in a buffer is as its buffer is, unless flags say more.
+    let effective = match Ptr::promised(parent).object::<Mem>() {
+        Ok(buffer) => part_flags(flags, &buffer).unwrap_or(flags),
+        Err(_) => flags,
+    };
+    let image = Image::new(format, desc, effective)?;
     let in_buffer = desc.image_type == CL_MEM_OBJECT_IMAGE1D_BUFFER;
     ensure(in_buffer != parent.is_null(), CL_INVALID_IMAGE_DESCRIPTOR)?;
     let len = image.size();
@@ -95,6 +102,16 @@ fn image_of(mem: &Ref<Mem>) -> Cl<&Image> {
     mem.image.as_ref().ok_or(ClError(CL_INVALID_MEM_OBJECT))
 }
 
+/// Checks that an image was not made in a buffer.
+///
+/// # Errors
+/// `CL_INVALID_MEM_OBJECT`.
+fn apart(image: &Mem, buffer: &Ref<Mem>) -> Cl<()> {
+    let parent = image.parent.as_ref().map(|(parent, _)| parent);
+    let inside = parent.is_some_and(|parent| Ref::ptr_eq(parent, buffer));
+    ensure(!inside, CL_INVALID_MEM_OBJECT)
+}
+
 fn format_bytes(format: cl_image_format) -> Vec<u8> {
     let words = [format.image_channel_order, format.image_channel_data_type];
     words.iter().flat_map(|word| word.to_ne_bytes()).collect()
@@ -148,6 +165,11 @@ fn host_layout(image: &Image, region: [usize; 3], row: usize, slice: usize) -> C
     let least = region[0];
     ensure(row == 0 || row >= least, CL_INVALID_VALUE)?;
     let row = if row == 0 { least } else { row };
+    let flat = matches!(
+        image.shape.kind,
+        ImageKind::D1 | ImageKind::Buffer | ImageKind::D2
+    );
+    ensure(slice == 0 || !flat, CL_INVALID_VALUE)?;
     if image.desc.image_type == CL_MEM_OBJECT_IMAGE1D_ARRAY {
         // Its layers are what a slice is.
         ensure(slice == 0 || slice >= row, CL_INVALID_VALUE)?;
@@ -173,17 +195,15 @@ fn host_layout(image: &Image, region: [usize; 3], row: usize, slice: usize) -> C
 /// Bytes of a colour in an image: four channels, of 32 bits, in the program's memory.
 fn colour(image: &Image, colour: Ptr<c_void>) -> Vec<u8> {
     let raw = colour.bytes(16);
-    let words = raw
-        .as_chunks::<4>()
-        .0
-        .iter()
-        .map(|word| u32::from_ne_bytes(*word));
+    let mut texel = [0; 4];
+    for (to, word) in texel.iter_mut().zip(raw.as_chunks::<4>().0) {
+        *to = u32::from_ne_bytes(*word);
+    }
     let format = image.shape.format;
-    let encode = |word| visa_runtime::encode_channel(format, word).to_le_bytes();
-    let channels = words.take(format.channels() as usize).map(encode);
     let size = format.channel_bytes() as usize;
+    let channels = visa_runtime::encode_texel(format, texel).into_iter();
     channels
-        .flat_map(|bytes| bytes.into_iter().take(size))
+        .flat_map(|bits| bits.to_le_bytes().into_iter().take(size))
         .collect()
 }
 
@@ -220,7 +240,7 @@ entries! {
         host: *mut c_void,
     ) -> cl_mem {
         let desc = description(CL_MEM_OBJECT_IMAGE2D, [width, height, 0], row_pitch, 0);
-        create(context, Vec::new(), flags, format, Ptr::promised(&raw const desc as *mut _), host)
+        old(create(context, Vec::new(), flags, format, Ptr::promised(&raw const desc as *mut _), host))
     }
 
     fn clCreateImage3D(
@@ -235,7 +255,13 @@ entries! {
         host: *mut c_void,
     ) -> cl_mem {
         let desc = description(CL_MEM_OBJECT_IMAGE3D, [width, height, depth], row_pitch, slice_pitch);
-        create(context, Vec::new(), flags, format, Ptr::promised(&raw const desc as *mut _), host)
+        let whole = old(create(context, Vec::new(), flags, format, Ptr::promised(&raw const desc as *mut _), host))?;
+        if depth == 1 {
+            // Newer functions take it.
+            Ptr::promised(whole).object::<Mem>()?.release()?;
+            return err(CL_INVALID_IMAGE_SIZE);
+        }
+        Ok(whole)
     }
 
     fn clGetSupportedImageFormats(
@@ -257,7 +283,7 @@ entries! {
         ensure(n != 0 || list.is_null(), CL_INVALID_VALUE)?;
         // No kernel may both read and write an image.
         let none = !context.has_images() || flags & u64::from(CL_MEM_KERNEL_READ_AND_WRITE) != 0;
-        let all: Vec<cl_image_format> = if none { Vec::new() } else { formats().collect() };
+        let all: Vec<cl_image_format> = if none { Vec::new() } else { formats(flags, kind).collect() };
         count.set(all.len() as cl_uint);
         for (i, format) in all.into_iter().take(n as usize).enumerate() {
             list.set_at(i, format);
@@ -291,7 +317,7 @@ entries! {
         event: *mut cl_event,
     ) -> cl_int {
         let command = Command::new(queue, n, list, event)?;
-        let mem = command.mem(image)?;
+        let mem = command.image(image)?;
         let image = image_of(&mem)?;
         let (here, region) = image.region(three(origin)?, three(region)?)?;
         ensure(!to.is_null(), CL_INVALID_VALUE)?;
@@ -317,7 +343,7 @@ entries! {
         event: *mut cl_event,
     ) -> cl_int {
         let command = Command::new(queue, n, list, event)?;
-        let mem = command.mem(image)?;
+        let mem = command.image(image)?;
         let image = image_of(&mem)?;
         let (there, region) = image.region(three(origin)?, three(region)?)?;
         ensure(!from.is_null(), CL_INVALID_VALUE)?;
@@ -340,7 +366,7 @@ entries! {
         event: *mut cl_event,
     ) -> cl_int {
         let command = Command::new(queue, n, list, event)?;
-        let mem = command.mem(image)?;
+        let mem = command.image(image)?;
         let image = image_of(&mem)?;
         ensure(!value.is_null(), CL_INVALID_VALUE)?;
         let (there, region) = image.region(three(origin)?, three(region)?)?;
@@ -362,7 +388,7 @@ entries! {
         event: *mut cl_event,
     ) -> cl_int {
         let command = Command::new(queue, n, list, event)?;
-        let (source, target) = (command.mem(source)?, command.mem(target)?);
+        let (source, target) = (command.image(source)?, command.image(target)?);
         let (from, to) = (image_of(&source)?, image_of(&target)?);
         ensure(from.shape.format == to.shape.format, CL_IMAGE_FORMAT_MISMATCH)?;
         let (a, b, region) = (three(source_origin)?, three(target_origin)?, three(region)?);
@@ -387,7 +413,8 @@ entries! {
         event: *mut cl_event,
     ) -> cl_int {
         let command = Command::new(queue, n, list, event)?;
-        let (source, target) = (command.mem(image)?, command.buffer(buffer)?);
+        let (source, target) = (command.image(image)?, command.buffer(buffer)?);
+        apart(&source, &target)?;
         let (here, region) = image_of(&source)?.region(three(origin)?, three(region)?)?;
         let there = Layout { offset, row: region[0], slice: region[0] * region[1] };
         ensure(there.end(region).is_some_and(|end| end <= target.size()), CL_INVALID_VALUE)?;
@@ -408,7 +435,8 @@ entries! {
         event: *mut cl_event,
     ) -> cl_int {
         let command = Command::new(queue, n, list, event)?;
-        let (source, target) = (command.buffer(buffer)?, command.mem(image)?);
+        let (source, target) = (command.buffer(buffer)?, command.image(image)?);
+        apart(&target, &source)?;
         let (there, region) = image_of(&target)?.region(three(origin)?, three(region)?)?;
         let here = Layout { offset, row: region[0], slice: region[0] * region[1] };
         ensure(here.end(region).is_some_and(|end| end <= source.size()), CL_INVALID_VALUE)?;
@@ -431,9 +459,10 @@ entries! {
         event: *mut cl_event,
     ) -> *mut c_void {
         let command = Command::new(queue, n, list, event)?;
-        let mem = command.mem(image)?;
+        let mem = command.image(image)?;
         let image = image_of(&mem)?;
-        let (layout, region) = image.region(three(origin)?, three(region)?)?;
+        let part = Part { origin: three(origin)?, region: three(region)? };
+        let (layout, region) = image.region(part.origin, part.region)?;
         ensure(!row_pitch.is_null(), CL_INVALID_VALUE)?;
         let flat = matches!(
             mem.kind,
@@ -445,9 +474,11 @@ entries! {
         slice_pitch.set(if flat { 0 } else { image.slice() });
         let end = layout.end(region).ok_or(ClError(CL_INVALID_VALUE))?;
         let len = end - layout.offset;
-        let address = mem.map(layout.offset, len, flags);
-        let work = move || mem.show(layout.offset, len, flags);
-        command.send_and_wait(CL_COMMAND_MAP_IMAGE, blocking, Box::new(work))?;
+        let address = mem.map(layout.offset, len, part, flags)?;
+        let shown = mem.clone();
+        let work = move || shown.show(layout.offset, len, flags);
+        let sent = command.send_and_wait(CL_COMMAND_MAP_IMAGE, blocking, Box::new(work));
+        sent.inspect_err(|_| mem.forget(address))?;
         Ok(std::ptr::with_exposed_provenance_mut(address))
     }
 
@@ -471,6 +502,7 @@ entries! {
         ensure(context.has_images(), CL_INVALID_OPERATION)?;
         let mut given = list.until(2, |name| name == 0);
         let (mut normalized, mut addressing, mut filter) = (true, CL_ADDRESS_CLAMP, CL_FILTER_NEAREST);
+        ensure(distinct_names(&given), CL_INVALID_VALUE)?;
         for pair in given.chunks_exact(2) {
             let value = u32::try_from(pair[1]).map_err(|_| ClError(CL_INVALID_VALUE))?;
             match u32::try_from(pair[0]).unwrap_or(0) {
@@ -504,6 +536,14 @@ entries! {
     ) -> cl_int {
         answer(&sampler_info(&sampler.object()?, query)?, size, value, needed)
     }
+}
+
+/// What older functions say of sizes and pitches: they have no descriptor.
+fn old(made: Cl<cl_mem>) -> Cl<cl_mem> {
+    made.map_err(|ClError(code)| match code {
+        CL_INVALID_IMAGE_DESCRIPTOR => ClError(CL_INVALID_IMAGE_SIZE),
+        code => ClError(code),
+    })
 }
 
 /// The description that older functions spread over their arguments.

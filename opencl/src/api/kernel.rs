@@ -162,25 +162,30 @@ fn set_argument(kernel: &Kernel, index: cl_uint, size: usize, value: Ptr<c_void>
         };
         let mem = handle.object::<Mem>()?;
         let own = Ref::ptr_eq(&mem.context, &kernel.program.context);
-        ensure(own, CL_INVALID_MEM_OBJECT)?;
+        ensure(own, CL_INVALID_CONTEXT)?;
         Ok(Setting::Mem(mem))
     };
     let setting = match argument.kind {
         ArgKind::Buffer { .. } => match mem()? {
-            Setting::Mem(mem) if mem.image.is_some() => return err(CL_INVALID_ARG_VALUE),
+            Setting::Mem(mem) if mem.image.is_some() => return err(CL_INVALID_MEM_OBJECT),
             setting => setting,
         },
         ArgKind::Image { kind, .. } => match mem()? {
             Setting::Mem(mem) => {
                 let given = mem.image.as_ref().map(|image| image.shape.kind);
-                ensure(given.is_some() && given == kind, CL_INVALID_ARG_VALUE)?;
+                ensure(given.is_some() && given == kind, CL_INVALID_MEM_OBJECT)?;
+                let forbidden = kernel.forbidden_flags(index);
+                ensure(mem.flags & forbidden == 0, CL_INVALID_ARG_VALUE)?;
                 Setting::Mem(mem)
             }
             _ => return err(CL_INVALID_MEM_OBJECT),
         },
         ArgKind::Sampler => {
             let handle = handle::<_cl_sampler>(value).ok_or(ClError(CL_INVALID_SAMPLER))?;
-            Setting::Sampler(handle.object::<Sampler>()?)
+            let sampler = handle.object::<Sampler>()?;
+            let own = Ref::ptr_eq(&sampler.context, &kernel.program.context);
+            ensure(own, CL_INVALID_CONTEXT)?;
+            Setting::Sampler(sampler)
         }
         ArgKind::Local { .. } => Setting::Local(u32::try_from(size).unwrap_or(u32::MAX)),
         ArgKind::Value { .. } => return err(CL_INVALID_ARG_SIZE),
@@ -310,7 +315,8 @@ entries! {
         value: *const c_void,
     ) -> cl_int {
         kernel.object::<Kernel>()?;
-        ensure(!value.is_null() && size != 0, CL_INVALID_VALUE)?;
+        // An empty list takes back the one before.
+        ensure(value.is_null() == (size == 0), CL_INVALID_VALUE)?;
         match query {
             // Kernels reach all shared memory, whether they are told of it or not.
             CL_KERNEL_EXEC_INFO_SVM_PTRS | CL_KERNEL_EXEC_INFO_USM_PTRS_INTEL => ensure(size.is_multiple_of(size_of::<usize>()), CL_INVALID_VALUE),

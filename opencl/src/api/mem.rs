@@ -91,12 +91,12 @@ fn create_buffer(
         image: None,
     };
     let memory = host.host(size);
-    if flags & USE_HOST != 0
-        && let Some((shared, offset)) = new.context.shared.find(host.addr() as u64)
-    {
+    if let Some((shared, offset)) = new.context.shared.find(host.addr() as u64) {
         let part = shared.buffer.part(offset, size as u64);
         let part = part.map_err(|_| ClError(CL_INVALID_BUFFER_SIZE))?;
-        return Ok(Object::create(Mem::over(new, part, memory)));
+        if flags & USE_HOST != 0 {
+            return Ok(Object::create(Mem::over(new, part, memory)));
+        }
     }
     let mem = Mem::new(new, size, (flags & USE_HOST != 0).then_some(memory))?;
     if !host.is_null() {

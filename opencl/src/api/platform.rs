@@ -10,7 +10,7 @@ use crate::core::version::{name_version, version};
 use crate::core::{Cl, Ref, ensure, err};
 
 fn platforms(n: cl_uint, list: Ptr<cl_platform_id>, count: Ptr<cl_uint>) -> Cl<()> {
-    ensure(list.is_null() == (n == 0), CL_INVALID_VALUE)?;
+    ensure(list.is_null() || n != 0, CL_INVALID_VALUE)?;
     ensure(!list.is_null() || !count.is_null(), CL_INVALID_VALUE)?;
     let platform = Platform::get();
     if platform.devices().is_empty() {

@@ -4,12 +4,12 @@ use std::ffi::{c_char, c_void};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::entry::{entries, queries};
+use super::entry::{entries, guard, queries};
 use super::given::{Ptr, answer, objects};
 use crate::abi::*;
 use crate::core::context::Context;
 use crate::core::device::Device;
-use crate::core::program::{Build, Program, Source};
+use crate::core::program::{Begun, Build, Program, Source};
 use crate::core::spirv::constant_bytes;
 use crate::core::{Cl, ClError, Object, Ref, ensure, err, lock};
 
@@ -46,7 +46,10 @@ queries! {
         },
         CL_PROGRAM_NUM_KERNELS => program.kernel_names()?.len(),
         CL_PROGRAM_KERNEL_NAMES => program.kernel_names()?.join(";"),
-        CL_PROGRAM_SCOPE_GLOBAL_CTORS_PRESENT | CL_PROGRAM_SCOPE_GLOBAL_DTORS_PRESENT => false,
+        CL_PROGRAM_SCOPE_GLOBAL_CTORS_PRESENT | CL_PROGRAM_SCOPE_GLOBAL_DTORS_PRESENT => {
+            program.kernel_names()?;
+            false
+        },
     }
 }
 
@@ -88,13 +91,35 @@ fn devices_of(program: &Program, n: cl_uint, list: Ptr<cl_device_id>) -> Cl<Vec<
     Ok(devices)
 }
 
-/// Calls back, if the program wants that. What happened is in the program.
-fn notified(notify: Notify, user_data: Ptr<c_void>, program: cl_program, done: Cl<()>) -> Cl<()> {
-    if let Some(notify) = notify {
+/// Carries out a build: at once, or on a thread if the program wants to be called back, once, when it has ended. What came of it
+/// is in the program then.
+fn carry_out(
+    begun: Begun,
+    object: &Ref<Program>,
+    notify: Notify,
+    user_data: Ptr<c_void>,
+) -> Cl<()> {
+    let Some(notify) = notify else {
+        return begun.finish();
+    };
+    let (held, data) = (object.clone(), user_data.addr());
+    // The handle is good until the function returns.
+    object.retain();
+    let work = move || {
+        // Codes are for who waits.
+        let _ = guard(|| begun.finish());
+        let data = std::ptr::with_exposed_provenance_mut(data);
         // SAFETY: the program gave the function for this call.
-        unsafe { notify(program, user_data.raw()) };
+        unsafe { notify(held.handle(), data) };
+        // Held since above.
+        let _ = held.release();
+    };
+    let thread = std::thread::Builder::new().name("visa-jit-build".to_owned());
+    if thread.spawn(work).is_err() {
+        object.release()?;
+        return err(CL_OUT_OF_RESOURCES);
     }
-    done
+    Ok(())
 }
 
 fn with_il(context: Ptr<_cl_context>, il: Ptr<c_void>, length: usize) -> Cl<cl_program> {
@@ -205,8 +230,8 @@ entries! {
         let object = program.object::<Program>()?;
         ensure(notify.is_some() || user_data.is_null(), CL_INVALID_VALUE)?;
         let devices = devices_of(&object, n, list)?;
-        let done = object.build(&devices, &options.text());
-        notified(notify, user_data, program.raw(), done)
+        let begun = Program::build(&object, &devices, &options.text())?;
+        carry_out(begun, &object, notify, user_data)
     }
 
     fn clCompileProgram(
@@ -227,12 +252,14 @@ entries! {
         let devices = devices_of(&object, n, list)?;
         let mut given = Vec::new();
         let texts = objects::<Program>(headers, header_count, CL_INVALID_VALUE)?;
+        let own = texts.iter().all(|text| Ref::ptr_eq(&text.context, &object.context));
+        ensure(own, CL_INVALID_CONTEXT)?;
         for (text, name) in texts.iter().zip(names.slice(header_count as usize)) {
             let name = Ptr::<c_char>::promised(name.cast_mut()).text();
             given.push((name, source(text).to_vec()));
         }
-        let done = object.compile(&devices, &options.text(), given);
-        notified(notify, user_data, program.raw(), done)
+        let begun = Program::compile(&object, &devices, &options.text(), given)?;
+        carry_out(begun, &object, notify, user_data)
     }
 
     fn clLinkProgram(
@@ -249,15 +276,19 @@ entries! {
         ensure(notify.is_some() || user_data.is_null(), CL_INVALID_VALUE)?;
         ensure(count != 0 && !inputs.is_null(), CL_INVALID_VALUE)?;
         let inputs = objects::<Program>(inputs, count, CL_INVALID_VALUE)?;
-        let program = Program::new(context.clone(), context.devices.clone(), None);
+        let own = inputs.iter().all(|input| Ref::ptr_eq(&input.context, &context));
+        ensure(own, CL_INVALID_CONTEXT)?;
+        let program = Object::hidden(Program::new(context.clone(), context.devices.clone(), None));
         let devices = devices_of(&program, n, list)?;
-        let linked = program.link(&devices, &options.text(), &inputs);
-        if let Err(ClError(code @ (CL_INVALID_OPERATION | CL_INVALID_LINKER_OPTIONS))) = linked {
+        let begun = Program::link(&program, &devices, &options.text(), &inputs)?;
+        program.publish();
+        let done = carry_out(begun, &program, notify, user_data);
+        if let Err(ClError(code @ (CL_INVALID_LINKER_OPTIONS | CL_LINKER_NOT_AVAILABLE | CL_OUT_OF_RESOURCES))) = done {
+            // Nothing was linked. A program that failed has a log, so it is there.
+            program.release()?;
             return err(code);
         }
-        let handle = Object::create(program);
-        // A program that failed has a log, so it is there.
-        Ok((handle, notified(notify, user_data, handle, linked)))
+        Ok((program.handle(), done))
     }
 
     fn clGetProgramInfo(
@@ -286,8 +317,9 @@ entries! {
         answer(&build_info(&build, query)?, size, value, needed)
     }
 
-    fn clSetProgramReleaseCallback(program: cl_program, _notify: Notify, _user_data: *mut c_void) -> cl_int {
+    fn clSetProgramReleaseCallback(program: cl_program, notify: Notify, _user_data: *mut c_void) -> cl_int {
         program.object::<Program>()?;
+        ensure(notify.is_some(), CL_INVALID_VALUE)?;
         // No program has destructors.
         err(CL_INVALID_OPERATION)
     }

@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 
 use super::entry::{entries, queries};
-use super::given::{Ptr, answer};
+use super::given::{Ptr, answer, distinct_names};
 use crate::abi::*;
 use crate::core::context::Context;
 use crate::core::device::Device;
@@ -60,6 +60,7 @@ entries! {
     ) -> cl_command_queue {
         let mut given = list.until(2, |name| name == 0);
         let mut properties = 0;
+        ensure(distinct_names(&given), CL_INVALID_VALUE)?;
         for pair in given.chunks_exact(2) {
             match u32::try_from(pair[0]).unwrap_or(0) {
                 CL_QUEUE_PROPERTIES => properties = pair[1],

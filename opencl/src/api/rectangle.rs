@@ -7,9 +7,10 @@ use super::entry::entries;
 use super::given::Ptr;
 use crate::abi::host::Place;
 use crate::abi::*;
-use crate::core::copy::{Layout, rectangle};
+use crate::core::copy::{Layout, overlap, rectangle};
+use crate::core::mem::Mem;
 use crate::core::queue::Order;
-use crate::core::{Cl, ClError, ensure};
+use crate::core::{Cl, ClError, Ref, ensure};
 
 /// Three numbers that have to be there.
 ///
@@ -137,12 +138,15 @@ entries! {
         let there = layout(target_origin, region, target_row, target_slice)?;
         inside(here, region, source.size())?;
         inside(there, region, target.size())?;
-        if source.buffer.address() == target.buffer.address() {
-            let alike = here.row == there.row && here.slice == there.slice;
-            ensure(alike, CL_INVALID_VALUE)?;
-            let apart = (0..3).any(|k| source_origin[k].abs_diff(target_origin[k]) >= region[k]);
-            ensure(apart, CL_MEM_COPY_OVERLAP)?;
-        }
+        let alike = here.row == there.row && here.slice == there.slice;
+        ensure(alike || !Ref::ptr_eq(&source, &target), CL_INVALID_VALUE)?;
+        // Sub-buffers of the same buffer meet too.
+        let placed = |mem: &Mem, layout: Layout| Layout {
+            offset: layout.offset + mem.buffer.address() as usize,
+            ..layout
+        };
+        let meet = overlap(placed(&source, here), placed(&target, there), region);
+        ensure(!meet, CL_MEM_COPY_OVERLAP)?;
         let work = move || rectangle(&target.place(), there, &source.place(), here, region);
         command.send(CL_COMMAND_COPY_BUFFER_RECT, Order::Usual, Box::new(work));
         Ok(())

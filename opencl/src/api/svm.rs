@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 
-use super::enqueue::{Command, fill_pattern};
+use super::enqueue::{Command, fill_pattern, known_map_flags};
 use super::entry::{entries, guard};
 use super::given::{Given, Ptr};
 use crate::abi::host::Place;
@@ -165,8 +165,8 @@ entries! {
         event: *mut cl_event,
     ) -> cl_int {
         let command = Command::new(queue, n, list, event)?;
-        let known = u64::from(CL_MAP_READ | CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION);
-        ensure(!pointer.is_null() && size != 0 && flags & !known == 0, CL_INVALID_VALUE)?;
+        ensure(!pointer.is_null() && size != 0, CL_INVALID_VALUE)?;
+        known_map_flags(flags)?;
         command.send_and_wait(CL_COMMAND_SVM_MAP, blocking, Box::new(|| Ok(())))
     }
 
@@ -187,7 +187,7 @@ entries! {
         queue: cl_command_queue,
         count: cl_uint,
         pointers: *mut *const c_void,
-        _sizes: *const usize,
+        sizes: *const usize,
         flags: cl_mem_migration_flags,
         n: cl_uint,
         list: *const cl_event,
@@ -199,8 +199,13 @@ entries! {
         ensure(flags & !known == 0, CL_INVALID_VALUE)?;
         let shared = &command.queue.context.shared;
         let all = pointers.slice(count as usize);
-        let known = all.iter().all(|p| shared.find(p.addr() as u64).is_some());
-        ensure(known, CL_INVALID_VALUE)?;
+        let sizes = sizes.slice(all.len());
+        for (i, pointer) in all.iter().enumerate() {
+            let size = sizes.get(i).copied().unwrap_or(0) as u64;
+            let found = shared.find(pointer.addr() as u64);
+            let whole = found.is_some_and(|(allocation, at)| size <= allocation.buffer.len() - at);
+            ensure(whole, CL_INVALID_VALUE)?;
+        }
         // All devices have the same memory.
         command.send(CL_COMMAND_SVM_MIGRATE_MEM, Order::Usual, Box::new(|| Ok(())));
         Ok(())

@@ -27,6 +27,32 @@ impl Layout {
     }
 }
 
+/// Whether two rectangles of one size have bytes in common. Offsets are those in the same memory.
+pub fn overlap(a: Layout, b: Layout, region: [usize; 3]) -> bool {
+    let [width, rows, slices] = region;
+    let beyond = |first: Layout, second: Layout| {
+        let end = first.end(region);
+        end.is_some_and(|end| end <= second.offset)
+    };
+    if beyond(a, b) || beyond(b, a) {
+        return false;
+    }
+    let start = |of: Layout, i: usize| of.offset + (i / rows) * of.slice + (i % rows) * of.row;
+    // Rows of both come in the order of their addresses.
+    let (mut i, mut j) = (0, 0);
+    while i < rows * slices && j < rows * slices {
+        let (first, second) = (start(a, i), start(b, j));
+        if first + width <= second {
+            i += 1;
+        } else if second + width <= first {
+            j += 1;
+        } else {
+            return true;
+        }
+    }
+    false
+}
+
 /// Copies `region`: bytes of a row, rows, slices.
 ///
 /// # Errors
@@ -68,4 +94,33 @@ pub fn fill(to: &Place, there: Layout, region: [usize; 3], pattern: &[u8]) -> Cl
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rows of 4 bytes of every other 8: two rectangles may lie in each other's gaps.
+    #[test]
+    fn rectangles_overlap_by_their_bytes() {
+        let at = |offset| Layout {
+            offset,
+            row: 8,
+            slice: 32,
+        };
+        let region = [4, 4, 2];
+        assert!(overlap(at(0), at(0), region));
+        assert!(overlap(at(0), at(3), region));
+        assert!(overlap(at(11), at(0), region));
+        assert!(!overlap(at(0), at(4), region));
+        assert!(!overlap(at(4), at(0), region));
+        assert!(!overlap(at(0), at(64), region));
+        let wide = Layout {
+            offset: 0,
+            row: 16,
+            slice: 64,
+        };
+        assert!(overlap(wide, at(0), region));
+        assert!(!overlap(wide, at(4), region));
+    }
 }

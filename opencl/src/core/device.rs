@@ -108,6 +108,33 @@ impl Device {
         }
     }
 
+    /// The version of the hardware, as `cl_intel_device_attribute_query` packs it: 10, 8, 8 that are 0, and 6 bits. Those
+    /// with a name in Intel's headers for compiling ahead of time have that; skl is of the ninth generation, 9.0.9.
+    pub fn ip_version(&self) -> u32 {
+        let (architecture, release, revision) = match self.class {
+            Class::Skl => (9, 0, 9),
+            Class::Tgllp => (12, 0, 0),
+            Class::Dg2 => (12, 55, 8),
+            Class::Pvc => (12, 60, 7),
+            Class::Bmg => (20, 1, 0),
+            Class::Ptl => (30, 0, 4),
+        };
+        architecture << 22 | release << 14 | revision
+    }
+
+    /// The highest clock frequency of the device with this id, in megahertz, from Intel's product specifications: HD Graphics 530,
+    /// Iris Xe of the i7-1185G7, Arc A770, Data Center GPU Max 1550, Arc B580, Arc B390.
+    pub fn clock_megahertz(&self) -> u32 {
+        match self.class {
+            Class::Skl => 1150,
+            Class::Tgllp => 1350,
+            Class::Dg2 => 2100,
+            Class::Pvc => 1600,
+            Class::Bmg => 2670,
+            Class::Ptl => 2500,
+        }
+    }
+
     /// Execution units: one for each thread that work-groups are spread over, in whole sub-slices. Intel's libraries divide by the
     /// number of those.
     pub fn compute_units(&self) -> u32 {
@@ -172,3 +199,27 @@ const EXTENSIONS: &[&str] = &[
     "cl_intel_subgroups_short",
     "cl_intel_unified_shared_memory",
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The numbers of Intel's headers for compiling ahead of time.
+    #[test]
+    fn versions_are_packed_as_intel_packs_them() {
+        for (name, packed) in [
+            ("skl", 0x0240_0009),
+            ("tgllp", 0x0300_0000),
+            ("dg2", 0x030D_C008),
+            ("pvc", 0x030F_0007),
+            ("bmg", 0x0500_4000),
+            ("ptl", 0x0780_0004),
+        ] {
+            let name: DeviceName = name.parse().expect("a device");
+            let class = name.platform();
+            let device = Device { name, class };
+            assert_eq!(device.ip_version(), packed, "{name}");
+            assert!(device.clock_megahertz() > 1000, "{name}");
+        }
+    }
+}

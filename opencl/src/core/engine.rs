@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use visa_jit::artifact::Store;
-use visa_jit::backend::{BackendKind, OobPolicy};
+use visa_jit::backend::{BackendKind, Check, Choice as _, OobPolicy};
 use visa_jit::interp::InterpOptions;
 use visa_jit::{DiskCache, Engine, EngineOptions};
 
@@ -16,6 +16,8 @@ use crate::abi::CL_OUT_OF_RESOURCES;
 pub struct Settings {
     /// What accesses out of bounds do.
     pub oob: OobPolicy,
+    /// What of accesses is checked, or why what was asked for is not.
+    pub check: Result<Check, String>,
     /// Threads to spread work-groups over.
     pub threads: usize,
     /// How long a kernel may run.
@@ -29,6 +31,11 @@ pub fn variable(name: &str) -> Option<String> {
 }
 
 impl Settings {
+    /// True if faults are told with their lines.
+    pub fn wants_lines(&self) -> bool {
+        self.oob != OobPolicy::ReadZeroSkipWrite || self.check != Ok(Check::None)
+    }
+
     /// Those of the process.
     pub fn get() -> &'static Settings {
         static SETTINGS: OnceLock<Settings> = OnceLock::new();
@@ -43,6 +50,8 @@ impl Settings {
                     "report" => OobPolicy::Report,
                     _ => OobPolicy::ReadZeroSkipWrite,
                 },
+                check: variable("VISA_JIT_CHECK")
+                    .map_or(Ok(Check::None), |name| Check::parse(&name)),
                 threads: threads.filter(|n| *n > 0).unwrap_or(processors),
                 timeout: timeout
                     .filter(|seconds: &f64| *seconds > 0.0)
@@ -69,7 +78,7 @@ pub fn store() -> Option<&'static Store> {
         .as_ref()
 }
 
-fn options() -> EngineOptions {
+fn options() -> Result<EngineOptions, String> {
     let mut options = EngineOptions {
         disk: disk_cache(),
         ..EngineOptions::default()
@@ -79,7 +88,9 @@ fn options() -> EngineOptions {
         "llvm" => options.strategy.backend = BackendKind::Llvm,
         _ => {}
     }
-    options
+    let check = Settings::get().check.clone();
+    let check = check.map_err(|error| format!("VISA_JIT_CHECK: {error}"))?;
+    Ok(options.check(check))
 }
 
 /// The engine.
@@ -89,9 +100,9 @@ fn options() -> EngineOptions {
 pub fn engine() -> Cl<&'static Engine> {
     static ENGINE: OnceLock<Option<Engine>> = OnceLock::new();
     let made = ENGINE.get_or_init(|| {
-        let made = Engine::with_options(options());
-        made.map_err(|error| report::problem("engine", &error.to_string()))
-            .ok()
+        let made = options()
+            .and_then(|options| Engine::with_options(options).map_err(|error| error.to_string()));
+        made.map_err(|error| report::problem("engine", &error)).ok()
     });
     made.as_ref().ok_or(ClError(CL_OUT_OF_RESOURCES))
 }

@@ -1,17 +1,20 @@
 //! Formats and shapes of images.
 
-use visa_runtime::{Channel, ImageFormat, ImageKind, ImageShape};
+use visa_runtime::{Channel, ImageFormat, ImageKind, ImageShape, Order};
 
 use super::error::{Cl, ClError, ensure, err};
 use super::mem::{Description, Image};
 use crate::abi::{
-    CL_FLOAT, CL_HALF_FLOAT, CL_IMAGE_FORMAT_NOT_SUPPORTED, CL_INVALID_IMAGE_DESCRIPTOR,
-    CL_INVALID_IMAGE_FORMAT_DESCRIPTOR, CL_INVALID_IMAGE_SIZE, CL_MEM_OBJECT_IMAGE1D,
+    CL_A, CL_ABGR, CL_ARGB, CL_BGRA, CL_DEPTH, CL_FLOAT, CL_HALF_FLOAT,
+    CL_IMAGE_FORMAT_NOT_SUPPORTED, CL_INTENSITY, CL_INVALID_IMAGE_DESCRIPTOR,
+    CL_INVALID_IMAGE_FORMAT_DESCRIPTOR, CL_INVALID_IMAGE_SIZE, CL_LUMINANCE, CL_MEM_OBJECT_IMAGE1D,
     CL_MEM_OBJECT_IMAGE1D_ARRAY, CL_MEM_OBJECT_IMAGE1D_BUFFER, CL_MEM_OBJECT_IMAGE2D,
-    CL_MEM_OBJECT_IMAGE2D_ARRAY, CL_MEM_OBJECT_IMAGE3D, CL_R, CL_RG, CL_RGBA, CL_SIGNED_INT8,
-    CL_SIGNED_INT16, CL_SIGNED_INT32, CL_SNORM_INT8, CL_SNORM_INT16, CL_UNORM_INT8, CL_UNORM_INT16,
-    CL_UNSIGNED_INT8, CL_UNSIGNED_INT16, CL_UNSIGNED_INT32, cl_image_desc, cl_image_format,
-    cl_mem_object_type,
+    CL_MEM_OBJECT_IMAGE2D_ARRAY, CL_MEM_OBJECT_IMAGE3D, CL_MEM_READ_ONLY, CL_R, CL_RG, CL_RGB,
+    CL_RGBA, CL_RGBx as CL_RGBX, CL_SIGNED_INT8, CL_SIGNED_INT16, CL_SIGNED_INT32, CL_SNORM_INT8,
+    CL_SNORM_INT16, CL_UNORM_INT_101010, CL_UNORM_INT8, CL_UNORM_INT16, CL_UNORM_SHORT_555,
+    CL_UNORM_SHORT_565, CL_UNSIGNED_INT8, CL_UNSIGNED_INT16, CL_UNSIGNED_INT32,
+    CL_sBGRA as CL_SBGRA, CL_sRGB as CL_SRGB, CL_sRGBA as CL_SRGBA, CL_sRGBx as CL_SRGBX,
+    cl_image_desc, cl_image_format, cl_mem_object_type,
 };
 use crate::core::copy::Layout;
 
@@ -22,7 +25,19 @@ pub const MAX_DEPTH: usize = 2048;
 /// Texels of an image in a buffer.
 pub const MAX_BUFFER: usize = 1 << 27;
 
-const ORDERS: [(u32, u32); 3] = [(CL_R, 1), (CL_RG, 2), (CL_RGBA, 4)];
+/// Orders of channels: their names, how many there are, which components they are.
+const ORDERS: [(u32, u32, Order); 10] = [
+    (CL_R, 1, Order::Rgba),
+    (CL_RG, 2, Order::Rgba),
+    (CL_RGBA, 4, Order::Rgba),
+    (CL_DEPTH, 1, Order::Rgba),
+    (CL_BGRA, 4, Order::Bgra),
+    (CL_A, 1, Order::Alpha),
+    (CL_LUMINANCE, 1, Order::Luminance),
+    (CL_INTENSITY, 1, Order::Intensity),
+    (CL_SRGBA, 4, Order::Srgba),
+    (CL_SBGRA, 4, Order::Sbgra),
+];
 
 const TYPES: [(u32, u32, Channel); 12] = [
     (CL_SNORM_INT8, 8, Channel::Snorm),
@@ -39,36 +54,101 @@ const TYPES: [(u32, u32, Channel); 12] = [
     (CL_FLOAT, 32, Channel::Float),
 ];
 
-/// Orders and types that OpenCL has and devices here do not: from `CL_R` and `CL_SNORM_INT8` on.
-const LAST_ORDER: u32 = 0x10C3;
+/// Orders and types that OpenCL has: from `CL_R` and `CL_SNORM_INT8` on.
+const LAST_ORDER: u32 = CL_ABGR;
 const LAST_TYPE: u32 = 0x10E1;
 
-/// Every format of every device with images.
-pub fn formats() -> impl Iterator<Item = cl_image_format> {
-    ORDERS.into_iter().flat_map(|(order, _)| {
+/// What kernels may do with images of an order and type; none if it is not there. Formats are those of Intel's driver, which has
+/// these on all devices, but for those of video.
+fn access(order: u32, ty: u32) -> Option<Access> {
+    let all = TYPES.iter().any(|(known, ..)| *known == ty);
+    match order {
+        CL_R | CL_RG | CL_RGBA if all => Some(Access::Any),
+        CL_BGRA if ty == CL_UNORM_INT8 => Some(Access::Any),
+        CL_A if ty == CL_UNORM_INT8 => Some(Access::Any),
+        CL_DEPTH if matches!(ty, CL_UNORM_INT16 | CL_FLOAT) => Some(Access::Any),
+        CL_SRGBA | CL_SBGRA if ty == CL_UNORM_INT8 => Some(Access::Read),
+        CL_A | CL_LUMINANCE | CL_INTENSITY
+            if matches!(
+                ty,
+                CL_UNORM_INT8 | CL_UNORM_INT16 | CL_HALF_FLOAT | CL_FLOAT
+            ) =>
+        {
+            Some(Access::Read)
+        }
+        _ => None,
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Access {
+    Read,
+    Any,
+}
+
+/// Whether an order and type belong together, as OpenCL's tables of orders and types have it.
+fn exists(order: u32, ty: u32) -> bool {
+    let known = (CL_R..=LAST_ORDER).contains(&order) && (CL_SNORM_INT8..=LAST_TYPE).contains(&ty);
+    let packed = matches!(
+        ty,
+        CL_UNORM_SHORT_565 | CL_UNORM_SHORT_555 | CL_UNORM_INT_101010
+    );
+    let normalised = matches!(
+        ty,
+        CL_SNORM_INT8 | CL_SNORM_INT16 | CL_UNORM_INT8 | CL_UNORM_INT16
+    );
+    let bytes = matches!(
+        ty,
+        CL_SNORM_INT8 | CL_UNORM_INT8 | CL_SIGNED_INT8 | CL_UNSIGNED_INT8
+    );
+    let float = matches!(ty, CL_HALF_FLOAT | CL_FLOAT);
+    known
+        && match order {
+            CL_RGB | CL_RGBX => packed,
+            CL_INTENSITY | CL_LUMINANCE => normalised || float,
+            CL_ARGB | CL_BGRA | CL_ABGR => bytes,
+            CL_DEPTH => matches!(ty, CL_UNORM_INT16 | CL_FLOAT),
+            CL_SRGB | CL_SRGBX | CL_SRGBA | CL_SBGRA => ty == CL_UNORM_INT8,
+            _ => !packed,
+        }
+}
+
+/// Every format that images of these flags and this type may have, on every device with images.
+pub fn formats(flags: u64, kind: cl_mem_object_type) -> impl Iterator<Item = cl_image_format> {
+    let all = ORDERS.into_iter().flat_map(|(order, ..)| {
         TYPES.into_iter().map(move |(ty, ..)| cl_image_format {
             image_channel_order: order,
             image_channel_data_type: ty,
         })
-    })
+    });
+    all.filter(move |format| may_be(*format, flags, kind))
+}
+
+/// Whether images of these flags and this type may have a format.
+fn may_be(format: cl_image_format, flags: u64, kind: cl_mem_object_type) -> bool {
+    let (order, ty) = (format.image_channel_order, format.image_channel_data_type);
+    let only_read = flags & u64::from(CL_MEM_READ_ONLY) != 0;
+    let flat = matches!(kind, CL_MEM_OBJECT_IMAGE2D | CL_MEM_OBJECT_IMAGE2D_ARRAY);
+    let access = access(order, ty);
+    (flat || order != CL_DEPTH) && access.is_some_and(|access| access == Access::Any || only_read)
 }
 
 /// A format for kernels.
 ///
 /// # Errors
 /// `CL_INVALID_IMAGE_FORMAT_DESCRIPTOR`, `CL_IMAGE_FORMAT_NOT_SUPPORTED`.
-pub fn format(format: cl_image_format) -> Cl<ImageFormat> {
+fn format(format: cl_image_format, flags: u64, kind: cl_mem_object_type) -> Cl<ImageFormat> {
     let (order, ty) = (format.image_channel_order, format.image_channel_data_type);
-    let exists = (CL_R..=LAST_ORDER).contains(&order) && (CL_SNORM_INT8..=LAST_TYPE).contains(&ty);
-    ensure(exists, CL_INVALID_IMAGE_FORMAT_DESCRIPTOR)?;
-    let order = ORDERS.into_iter().find(|(name, _)| *name == order);
+    ensure(exists(order, ty), CL_INVALID_IMAGE_FORMAT_DESCRIPTOR)?;
+    ensure(may_be(format, flags, kind), CL_IMAGE_FORMAT_NOT_SUPPORTED)?;
+    let order = ORDERS.into_iter().find(|(name, ..)| *name == order);
     let ty = TYPES.into_iter().find(|(name, ..)| *name == ty);
-    let known = order.zip(ty);
-    let (channels, bits, channel) = match known {
-        Some(((_, channels), (_, bits, channel))) => (channels, bits, channel),
-        None => return err(CL_IMAGE_FORMAT_NOT_SUPPORTED),
-    };
-    ImageFormat::new(channels, bits, channel).ok_or(ClError(CL_IMAGE_FORMAT_NOT_SUPPORTED))
+    let known = order
+        .zip(ty)
+        .and_then(|((_, channels, order), (_, bits, channel))| {
+            ImageFormat::new(channels, bits, channel)?.ordered(order)
+        });
+    known.ok_or(ClError(CL_IMAGE_FORMAT_NOT_SUPPORTED))
 }
 
 /// How coordinates of a kind of image count, and which of its sizes are used.
@@ -89,9 +169,9 @@ impl Image {
     ///
     /// # Errors
     /// `CL_INVALID_IMAGE_FORMAT_DESCRIPTOR`, `CL_IMAGE_FORMAT_NOT_SUPPORTED`, `CL_INVALID_IMAGE_DESCRIPTOR`, `CL_INVALID_IMAGE_SIZE`.
-    pub fn new(given: cl_image_format, desc: cl_image_desc) -> Cl<Image> {
-        let format = format(given)?;
+    pub fn new(given: cl_image_format, desc: cl_image_desc, flags: u64) -> Cl<Image> {
         let kind = kind(desc.image_type)?;
+        let format = format(given, flags, desc.image_type)?;
         let plain = desc.num_mip_levels == 0 && desc.num_samples == 0;
         ensure(plain, CL_INVALID_IMAGE_DESCRIPTOR)?;
         let extent = match kind {

@@ -17,8 +17,9 @@ use super::report;
 use super::sampler::Sampler;
 use crate::abi::{
     CL_INVALID_ARG_INDEX, CL_INVALID_ARG_SIZE, CL_INVALID_ARG_VALUE, CL_INVALID_KERNEL_ARGS,
-    CL_INVALID_KERNEL_NAME, CL_INVALID_MEM_OBJECT, CL_INVALID_PROGRAM_EXECUTABLE,
-    CL_INVALID_SAMPLER, CL_INVALID_WORK_GROUP_SIZE, CL_OUT_OF_RESOURCES,
+    CL_INVALID_KERNEL_DEFINITION, CL_INVALID_KERNEL_NAME, CL_INVALID_MEM_OBJECT,
+    CL_INVALID_PROGRAM_EXECUTABLE, CL_INVALID_SAMPLER, CL_INVALID_WORK_GROUP_SIZE,
+    CL_MEM_READ_ONLY, CL_MEM_WRITE_ONLY, CL_OUT_OF_RESOURCES, cl_mem_flags,
 };
 
 /// What an argument is set to.
@@ -85,6 +86,8 @@ pub struct Kernel {
     pub name: String,
     /// The same for each device that it was built for, by its place among those of the program.
     pub built: Vec<(usize, visa_jit::Kernel)>,
+    /// Flags that memory may not have for an argument: of images that the source only reads, or only writes.
+    forbidden: Arc<Vec<(u32, cl_mem_flags)>>,
     arguments: Mutex<Settable>,
 }
 
@@ -126,11 +129,15 @@ impl Kernel {
                 ClError(CL_OUT_OF_RESOURCES)
             })?;
         }
+        let all = built.iter().map(|(_, kernel)| signature(kernel));
+        let same = all.collect::<std::collections::BTreeSet<_>>().len() <= 1;
+        ensure(same, CL_INVALID_KERNEL_DEFINITION)?;
         program.kernels.fetch_add(1, Ordering::Relaxed);
         let count = built.first().map_or(0, |(_, k)| k.arguments().len());
         Ok(Kernel {
             program: program.clone(),
             name: name.to_owned(),
+            forbidden: Arc::new(forbidden(program, name, &built)),
             built,
             arguments: Mutex::new(Settable {
                 values: vec![None; count],
@@ -147,6 +154,7 @@ impl Kernel {
             program: self.program.clone(),
             name: self.name.clone(),
             built: self.built.clone(),
+            forbidden: self.forbidden.clone(),
             arguments: Mutex::new(arguments),
         }
     }
@@ -163,6 +171,13 @@ impl Kernel {
     pub fn argument(&self, index: u32) -> Cl<&Argument> {
         let found = self.arguments().iter().find(|a| a.index == index);
         found.ok_or(ClError(CL_INVALID_ARG_INDEX))
+    }
+
+    /// Flags that memory for an argument may not have.
+    pub fn forbidden_flags(&self, index: u32) -> cl_mem_flags {
+        let mut all = self.forbidden.iter();
+        all.find(|(of, _)| *of == index)
+            .map_or(0, |(_, flags)| *flags)
     }
 
     /// The kernel as it was built for a device.
@@ -250,6 +265,35 @@ impl Kernel {
             _used: used,
         })
     }
+}
+
+/// What the source says of a kernel's arguments, which is the same for all devices: number and types.
+fn signature(kernel: &visa_jit::Kernel) -> Vec<(u32, String)> {
+    let all = kernel.arguments().iter();
+    all.map(|a| (a.index, a.type_name.clone())).collect()
+}
+
+fn forbidden(
+    program: &Program,
+    name: &str,
+    built: &[(usize, visa_jit::Kernel)],
+) -> Vec<(u32, cl_mem_flags)> {
+    let Some((at, kernel)) = built.first() else {
+        return Vec::new();
+    };
+    let image = |a: &Argument| matches!(a.kind, ArgKind::Image { .. });
+    if !kernel.arguments().iter().any(image) {
+        // Few kernels have images: others need not be read again.
+        return Vec::new();
+    }
+    let build = program.builds().into_iter().nth(*at);
+    let qualifiers = build.map(|build| build.access(name)).unwrap_or_default();
+    let flags = |(index, qualifier): (u32, String)| match qualifier.as_str() {
+        "__read_only" => Some((index, u64::from(CL_MEM_WRITE_ONLY))),
+        "__write_only" => Some((index, u64::from(CL_MEM_READ_ONLY))),
+        _ => None,
+    };
+    qualifiers.into_iter().filter_map(flags).collect()
 }
 
 /// The size of groups that are chosen for the program: those that divide the size in x, with at most 256 work-items.

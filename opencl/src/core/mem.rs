@@ -14,7 +14,7 @@ use super::object::{Ref, lock};
 use super::report;
 use crate::abi::host::{HostMemory, Place};
 use crate::abi::{
-    CL_INVALID_BUFFER_SIZE, CL_INVALID_VALUE, CL_MAP_READ, CL_MAP_WRITE,
+    CL_INVALID_BUFFER_SIZE, CL_INVALID_OPERATION, CL_INVALID_VALUE, CL_MAP_READ, CL_MAP_WRITE,
     CL_MEM_OBJECT_ALLOCATION_FAILURE, cl_image_format, cl_map_flags, cl_mem_flags,
     cl_mem_object_type,
 };
@@ -51,7 +51,29 @@ struct Mapping {
     address: usize,
     offset: usize,
     len: usize,
+    /// Which bytes or texels.
+    part: Part,
     writes: bool,
+    /// A command that ends it is enqueued.
+    ends: bool,
+}
+
+/// Part of a memory object: where it begins and what it has, in bytes, or in texels of each dimension.
+#[derive(Clone, Copy)]
+pub struct Part {
+    /// First.
+    pub origin: [usize; 3],
+    /// How many.
+    pub region: [usize; 3],
+}
+
+impl Part {
+    fn shares(self, other: Part) -> bool {
+        (0..3).all(|k| {
+            let (a, b) = (self.origin[k], other.origin[k]);
+            a < b.saturating_add(other.region[k]) && b < a.saturating_add(self.region[k])
+        })
+    }
 }
 
 /// A memory object.
@@ -248,19 +270,29 @@ impl Mem {
     }
 
     /// Where the program will find bytes that it maps: in its own memory if it gave some, else in the device's.
-    pub fn map(&self, offset: usize, len: usize, flags: cl_map_flags) -> usize {
+    ///
+    /// # Errors
+    /// `CL_INVALID_OPERATION` if bytes that are mapped for writing already are to be mapped for writing again.
+    pub fn map(&self, offset: usize, len: usize, part: Part, flags: cl_map_flags) -> Cl<usize> {
         let base = match self.host {
             Some(host) => host.address(),
             None => self.buffer.address() as usize,
         };
         let address = base + offset;
-        lock(&self.mappings).push(Mapping {
+        let writes = flags != u64::from(CL_MAP_READ);
+        let mut mappings = lock(&self.mappings);
+        let taken = |m: &Mapping| m.writes && !m.ends && m.part.shares(part);
+        let again = writes && mappings.iter().any(taken);
+        ensure(!again, CL_INVALID_OPERATION)?;
+        mappings.push(Mapping {
             address,
             offset,
             len,
-            writes: flags != u64::from(CL_MAP_READ),
+            part,
+            writes,
+            ends: false,
         });
-        address
+        Ok(address)
     }
 
     /// Brings what is mapped up to date in the program's own memory.
@@ -275,13 +307,25 @@ impl Mem {
         }
     }
 
-    /// Whether the program may access this address by a mapping.
+    /// Notes that the program ends a mapping, which a command will do later with [`Mem::unmap`].
     ///
     /// # Errors
-    /// `CL_INVALID_VALUE`.
-    pub fn check_mapped(&self, address: usize) -> Cl<()> {
-        let mapped = lock(&self.mappings).iter().any(|m| m.address == address);
-        ensure(mapped, CL_INVALID_VALUE)
+    /// `CL_INVALID_VALUE` if it may not access this address by a mapping.
+    pub fn will_unmap(&self, address: usize) -> Cl<()> {
+        let mut mappings = lock(&self.mappings);
+        let mut live = mappings.iter_mut().filter(|m| !m.ends);
+        let found = live.rfind(|m| m.address == address);
+        found.ok_or(ClError(CL_INVALID_VALUE))?.ends = true;
+        Ok(())
+    }
+
+    /// Takes back a mapping that the program was not told of.
+    pub fn forget(&self, address: usize) {
+        let mut mappings = lock(&self.mappings);
+        let last = mappings.iter().rposition(|m| m.address == address);
+        if let Some(at) = last {
+            mappings.remove(at);
+        }
     }
 
     /// Ends a mapping: what the program wrote is there for kernels.
@@ -290,7 +334,8 @@ impl Mem {
     /// `CL_INVALID_VALUE` if there is none.
     pub fn unmap(&self, address: usize) -> Cl<()> {
         let mut mappings = lock(&self.mappings);
-        let Some(at) = mappings.iter().rposition(|m| m.address == address) else {
+        let ended = |m: &Mapping| m.ends && m.address == address;
+        let Some(at) = mappings.iter().position(ended) else {
             return err(CL_INVALID_VALUE);
         };
         let mapping = mappings.remove(at);

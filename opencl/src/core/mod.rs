@@ -13,6 +13,7 @@ pub mod kernel;
 pub mod mem;
 pub mod modules;
 pub mod object;
+pub mod options;
 pub mod platform;
 pub mod program;
 pub mod queue;

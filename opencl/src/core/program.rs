@@ -1,11 +1,12 @@
 //! Programs: sources, what the compiler makes of them, and what the engine does.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use visa_jit::backend::OobPolicy;
-use visa_jit::container::{ContainerError, DataKind, Product, SourceKind, UserAttributes, Zebin};
+use visa_jit::container::{
+    ContainerError, DataKind, Product, SourceKind, SymbolPlace, UserAttributes, Zebin,
+};
 use visa_runtime::Buffer;
 
 use super::compiler::{self, Request};
@@ -15,15 +16,16 @@ use super::engine::{Settings, engine};
 use super::error::{Cl, ClError, ensure, err};
 use super::mem::Known;
 use super::object::{Ref, lock};
+use super::options::{absolute, words};
 use super::report;
 use crate::abi::{
-    CL_BUILD_ERROR, CL_BUILD_NONE, CL_BUILD_PROGRAM_FAILURE, CL_BUILD_SUCCESS,
-    CL_COMPILE_PROGRAM_FAILURE, CL_COMPILER_NOT_AVAILABLE, CL_INVALID_ARG_VALUE, CL_INVALID_BINARY,
-    CL_INVALID_BUILD_OPTIONS, CL_INVALID_COMPILER_OPTIONS, CL_INVALID_LINKER_OPTIONS,
-    CL_INVALID_OPERATION, CL_INVALID_PROGRAM_EXECUTABLE, CL_LINK_PROGRAM_FAILURE,
-    CL_PROGRAM_BINARY_TYPE_COMPILED_OBJECT, CL_PROGRAM_BINARY_TYPE_EXECUTABLE,
-    CL_PROGRAM_BINARY_TYPE_LIBRARY, CL_PROGRAM_BINARY_TYPE_NONE, cl_build_status, cl_int,
-    cl_program_binary_type,
+    CL_BUILD_ERROR, CL_BUILD_IN_PROGRESS, CL_BUILD_NONE, CL_BUILD_PROGRAM_FAILURE,
+    CL_BUILD_SUCCESS, CL_COMPILE_PROGRAM_FAILURE, CL_COMPILER_NOT_AVAILABLE, CL_INVALID_ARG_VALUE,
+    CL_INVALID_BINARY, CL_INVALID_BUILD_OPTIONS, CL_INVALID_COMPILER_OPTIONS,
+    CL_INVALID_LINKER_OPTIONS, CL_INVALID_OPERATION, CL_INVALID_PROGRAM_EXECUTABLE,
+    CL_LINK_PROGRAM_FAILURE, CL_LINKER_NOT_AVAILABLE, CL_PROGRAM_BINARY_TYPE_COMPILED_OBJECT,
+    CL_PROGRAM_BINARY_TYPE_EXECUTABLE, CL_PROGRAM_BINARY_TYPE_LIBRARY, CL_PROGRAM_BINARY_TYPE_NONE,
+    cl_build_status, cl_int, cl_program_binary_type,
 };
 
 /// What a program is made from.
@@ -87,6 +89,8 @@ pub struct Program {
     /// Values of specialisation constants, by number.
     pub constants: Mutex<BTreeMap<u32, Vec<u8>>>,
     builds: Mutex<Vec<Build>>,
+    /// Whether it is being built.
+    busy: AtomicBool,
     /// Kernels of it that there are: it cannot be built again.
     pub kernels: AtomicUsize,
     /// Variables that the program has addresses of.
@@ -101,6 +105,9 @@ const UNKNOWN_OPTIONS: &str = "Unrecognized build options";
 const LINKER_OPTIONS: [&str; 2] = ["-create-library", "-enable-link-options"];
 /// How others begin that linking takes: OpenCL's, and those of Intel's compiler for code. It ignores what it does not know.
 const KNOWN_TO_LINK: [&str; 7] = ["-cl-", "-ze-", "-igc", "-vc", "-ftranslate", "-g", "-O"];
+
+/// How names begin that compiled code has from drivers.
+const DRIVERS: [&str; 3] = ["__", "INTEL_PATCH", "_implicit"];
 
 /// What to do with a source.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -166,6 +173,16 @@ impl Build {
         found.map(|k| k.info.user_attributes)
     }
 
+    /// Access qualifiers of a kernel's arguments, as its source has them, by index.
+    pub fn access(&self, kernel: &str) -> Vec<(u32, String)> {
+        let Some(zebin) = self.read() else {
+            return Vec::new();
+        };
+        let all = zebin.ze_info.args_of(kernel).iter();
+        all.map(|info| (info.index, info.access_qualifier.clone()))
+            .collect()
+    }
+
     /// Lanes that the source of a kernel asks for; 0 if it leaves that to the compiler.
     pub fn required_sub_group_size(&self, kernel: &str) -> usize {
         let size = self
@@ -222,6 +239,7 @@ impl Program {
             devices,
             source,
             constants: Mutex::default(),
+            busy: AtomicBool::new(false),
             kernels: AtomicUsize::new(0),
             shown: Mutex::default(),
         }
@@ -299,18 +317,18 @@ impl Program {
         Ok(good.chain(broken).collect())
     }
 
-    /// Compiles and loads it for some of its devices.
+    /// Begins to compile and load it for some of its devices.
     ///
     /// # Errors
-    /// `CL_INVALID_OPERATION` while it has kernels; with a log, `CL_INVALID_BUILD_OPTIONS` and `CL_BUILD_PROGRAM_FAILURE`.
-    pub fn build(&self, devices: &[Ref<Device>], options: &str) -> Cl<()> {
-        let unit = self.specialised().map(|source| Unit {
+    /// As [`Program::begin`], and for programs that were linked.
+    pub fn build(this: &Ref<Program>, devices: &[Ref<Device>], options: &str) -> Cl<Begun> {
+        let unit = this.specialised().map(|source| Unit {
             source,
             headers: Arc::default(),
             options: String::new(),
         });
         let unit = unit.ok_or(ClError(CL_INVALID_OPERATION))?;
-        self.each(devices, options, Stage::Build, &unit)
+        Program::begin(this, devices, options, Stage::Build, &unit)
     }
 
     /// The source, with the values of specialisation constants.
@@ -324,17 +342,17 @@ impl Program {
         }
     }
 
-    /// Compiles it, to be linked later.
+    /// Begins to compile it, to be linked later.
     ///
     /// # Errors
-    /// As [`Program::build`], with `CL_INVALID_COMPILER_OPTIONS` and `CL_COMPILE_PROGRAM_FAILURE`.
+    /// As [`Program::begin`], and for programs without source.
     pub fn compile(
-        &self,
+        this: &Ref<Program>,
         devices: &[Ref<Device>],
         options: &str,
         headers: Vec<(String, Vec<u8>)>,
-    ) -> Cl<()> {
-        let source = match self.specialised() {
+    ) -> Cl<Begun> {
+        let source = match this.specialised() {
             Some(source @ (Source::Text(_) | Source::Il(_))) => source,
             _ => return err(CL_INVALID_OPERATION),
         };
@@ -343,78 +361,165 @@ impl Program {
             headers: Arc::new(headers),
             options: options.to_owned(),
         };
-        self.each(devices, "", Stage::Compile, &unit)
+        Program::begin(this, devices, "", Stage::Compile, &unit)
     }
 
-    /// A program, or with `-create-library` a library, of what was compiled before.
+    /// Begins to make a program, or with `-create-library` a library, of what was compiled before.
     ///
     /// # Errors
-    /// `CL_INVALID_OPERATION` for programs that were not compiled, `CL_INVALID_LINKER_OPTIONS`, `CL_LINK_PROGRAM_FAILURE` with a log.
-    pub fn link(&self, devices: &[Ref<Device>], options: &str, inputs: &[Ref<Program>]) -> Cl<()> {
-        let library = options.split_whitespace().any(|w| w == "-create-library");
-        let enabled = options
-            .split_whitespace()
-            .any(|w| w == "-enable-link-options");
-        let known = |word: &str| {
-            LINKER_OPTIONS.contains(&word)
+    /// `CL_INVALID_OPERATION` for programs that were not compiled, `CL_INVALID_LINKER_OPTIONS`.
+    pub fn link(
+        this: &Ref<Program>,
+        devices: &[Ref<Device>],
+        options: &str,
+        inputs: &[Ref<Program>],
+    ) -> Cl<Begun> {
+        let words = words(options);
+        let library = words.contains(&"-create-library");
+        let enabled = words.contains(&"-enable-link-options");
+        let known = |word: &&str| {
+            LINKER_OPTIONS.contains(word)
                 || KNOWN_TO_LINK.iter().any(|start| word.starts_with(start))
         };
-        let mut flags = options
-            .split_whitespace()
-            .filter(|word| word.starts_with('-'));
+        let mut flags = words.iter().filter(|word| word.starts_with('-'));
         ensure(
             flags.all(known) && (library || !enabled),
             CL_INVALID_LINKER_OPTIONS,
         )?;
-        let mut result = Ok(());
-        for (at, device) in self.devices.iter().enumerate() {
-            if !devices.iter().any(|d| Ref::ptr_eq(d, device)) {
-                continue;
-            }
+        let mut jobs = Vec::new();
+        for at in this.places(devices) {
+            let device = this.devices[at].clone();
             let mut together = Modules {
                 library,
                 ..Modules::default()
             };
             for input in inputs {
-                let modules = input.build_of(device).ok().and_then(|b| b.modules);
+                let modules = input.build_of(&device).ok().and_then(|b| b.modules);
                 let modules = modules.ok_or(ClError(CL_INVALID_OPERATION))?;
                 together.all.extend(modules.all);
                 if together.options.is_empty() {
                     together.options = modules.options;
                 }
             }
-            let (build, done) = if library {
-                (Build::of_modules(together, options), Ok(()))
+            let (old, unit) = if library {
+                (Build::of_modules(together, options), None)
             } else {
                 let unit = together.unit().ok_or(ClError(CL_INVALID_OPERATION))?;
-                one(device, &Build::default(), options, Stage::Link, &unit)
+                (Build::default(), Some(unit))
             };
-            if let Some(place) = lock(&self.builds).get_mut(at) {
+            jobs.push(Job { at, old, unit });
+        }
+        Begun::new(this, jobs, options, Stage::Link)
+    }
+
+    /// Places of some of its devices.
+    fn places(&self, devices: &[Ref<Device>]) -> Vec<usize> {
+        let all = self.devices.iter().enumerate();
+        let some = all.filter(|(_, own)| devices.iter().any(|d| Ref::ptr_eq(d, own)));
+        some.map(|(at, _)| at).collect()
+    }
+
+    /// Begins a build.
+    ///
+    /// # Errors
+    /// `CL_INVALID_OPERATION` while it has kernels, and while it is being built.
+    fn begin(
+        this: &Ref<Program>,
+        devices: &[Ref<Device>],
+        options: &str,
+        stage: Stage,
+        unit: &Unit,
+    ) -> Cl<Begun> {
+        ensure(
+            this.kernels.load(Ordering::Relaxed) == 0,
+            CL_INVALID_OPERATION,
+        )?;
+        let job = |at: usize| Job {
+            at,
+            old: Build::default(),
+            unit: Some(unit.clone()),
+        };
+        let jobs = this.places(devices).into_iter().map(job).collect();
+        Begun::new(this, jobs, options, stage)
+    }
+}
+
+/// A device's part of a build.
+struct Job {
+    /// The device, by its place.
+    at: usize,
+    /// What there was before; when programs are linked, what comes out if there is nothing to compile.
+    old: Build,
+    unit: Option<Unit>,
+}
+
+/// A build that has begun. While it is there, no other of the program begins. One that is dropped has failed.
+pub struct Begun {
+    program: Ref<Program>,
+    jobs: Vec<Job>,
+    options: String,
+    stage: Stage,
+}
+
+impl Begun {
+    fn new(program: &Ref<Program>, mut jobs: Vec<Job>, options: &str, stage: Stage) -> Cl<Begun> {
+        let busy = program.busy.swap(true, Ordering::Acquire);
+        ensure(!busy, CL_INVALID_OPERATION)?;
+        let mut builds = lock(&program.builds);
+        for job in &mut jobs {
+            let Some(build) = builds.get_mut(job.at) else {
+                continue;
+            };
+            let begun = Build {
+                status: CL_BUILD_IN_PROGRESS,
+                ..Build::default()
+            };
+            let before = std::mem::replace(build, begun);
+            if stage != Stage::Link {
+                job.old = before;
+            }
+        }
+        drop(builds);
+        Ok(Begun {
+            program: program.clone(),
+            jobs,
+            options: options.to_owned(),
+            stage,
+        })
+    }
+
+    /// Carries it out.
+    ///
+    /// # Errors
+    /// What the stage gives for failures and for wrong options, with a log in the program; `CL_COMPILER_NOT_AVAILABLE` and
+    /// `CL_LINKER_NOT_AVAILABLE`, which are one.
+    pub fn finish(mut self) -> Cl<()> {
+        let mut result = Ok(());
+        for job in std::mem::take(&mut self.jobs) {
+            let Some(device) = self.program.devices.get(job.at) else {
+                continue;
+            };
+            let (build, done) = match &job.unit {
+                Some(unit) => one(device, &job.old, &self.options, self.stage, unit),
+                None => (job.old, Ok(())),
+            };
+            if let Some(place) = lock(&self.program.builds).get_mut(job.at) {
                 *place = build;
             }
             result = result.and(done);
         }
         result
     }
+}
 
-    fn each(&self, devices: &[Ref<Device>], options: &str, stage: Stage, unit: &Unit) -> Cl<()> {
-        ensure(
-            self.kernels.load(Ordering::Relaxed) == 0,
-            CL_INVALID_OPERATION,
-        )?;
-        let mut result = Ok(());
-        for (at, device) in self.devices.iter().enumerate() {
-            if !devices.iter().any(|d| Ref::ptr_eq(d, device)) {
-                continue;
+impl Drop for Begun {
+    fn drop(&mut self) {
+        for build in lock(&self.program.builds).iter_mut() {
+            if build.status == CL_BUILD_IN_PROGRESS {
+                build.status = CL_BUILD_ERROR;
             }
-            let old = lock(&self.builds).get(at).cloned().unwrap_or_default();
-            let (build, done) = one(device, &old, options, stage, unit);
-            if let Some(place) = lock(&self.builds).get_mut(at) {
-                *place = build;
-            }
-            result = result.and(done);
         }
-        result
+        self.program.busy.store(false, Ordering::Release);
     }
 }
 
@@ -431,7 +536,7 @@ fn one(device: &Device, old: &Build, options: &str, stage: Stage, unit: &Unit) -
     let all = [unit.options.as_str(), options].join(" ");
     build.tells_arguments = match (&unit.source, stage) {
         (Source::Binaries, _) | (Source::Il(_), Stage::Build) => true,
-        _ => all.split_whitespace().any(|word| word == ARGUMENTS),
+        _ => words(&all).contains(&ARGUMENTS),
     };
     let (source, kind) = match &unit.source {
         // An empty source is a program without kernels; the compiler wants contents.
@@ -478,10 +583,10 @@ fn one(device: &Device, old: &Build, options: &str, stage: Stage, unit: &Unit) -
                 other => other.to_string(),
             };
             report::log(&format!("build failed: {}", build.log));
-            let code = if missing {
-                CL_COMPILER_NOT_AVAILABLE
-            } else {
-                stage.refusal(&build.log)
+            let code = match stage {
+                _ if !missing => stage.refusal(&build.log),
+                Stage::Build | Stage::Compile => CL_COMPILER_NOT_AVAILABLE,
+                Stage::Link => CL_LINKER_NOT_AVAILABLE,
             };
             return (build, err(code));
         }
@@ -496,8 +601,28 @@ fn one(device: &Device, old: &Build, options: &str, stage: Stage, unit: &Unit) -
         };
         return (build, Ok(()));
     }
+    let missing = unresolved(&made.zebin);
+    if !missing.is_empty() {
+        for name in missing {
+            let line = format!("error: undefined reference to `{name}`\n");
+            build.log.push_str(&line);
+        }
+        report::log(&format!("build failed: {}", build.log));
+        return (build, err(stage.failure()));
+    }
     let done = load(device, &mut build, Arc::new(made.zebin), stage);
     (build, done)
+}
+
+/// Functions and variables that a zebin uses and does not have. Names that drivers have to know begin with two underscores, which
+/// the sources of programs may not.
+fn unresolved(zebin: &[u8]) -> Vec<String> {
+    let zebin = Zebin::parse(zebin);
+    let symbols = zebin.into_iter().flat_map(|zebin| zebin.symbols);
+    let outside = symbols.filter(|symbol| symbol.place == SymbolPlace::Undefined);
+    let names = outside.map(|symbol| symbol.name);
+    let known = |name: &str| name.is_empty() || DRIVERS.iter().any(|start| name.starts_with(start));
+    names.filter(|name| !known(name)).collect()
 }
 
 impl Modules {
@@ -524,40 +649,20 @@ impl Modules {
 
 /// Those of the options of a source that matter after it was read.
 fn for_code(options: &str) -> String {
-    let words = options.split_whitespace();
+    let words = words(options).into_iter();
     let words = words.filter(|w| w.starts_with("-cl-") && !w.starts_with("-cl-std"));
     words.collect::<Vec<_>>().join(" ")
 }
 
 /// Options as the compiler is given them: with names and types of arguments, and lines of the source where they are shown.
 fn effective(options: &str, kind: SourceKind) -> String {
+    // The compiler runs elsewhere.
     let here = std::env::current_dir().unwrap_or_default();
-    let mut words: Vec<String> = Vec::new();
-    let mut folder = false;
-    for word in options.split_whitespace() {
-        // The compiler runs elsewhere.
-        let path = match word.strip_prefix("-I") {
-            Some("") => {
-                folder = true;
-                words.push(word.to_owned());
-                continue;
-            }
-            Some(path) => Some(("-I", path)),
-            None if folder => Some(("", word)),
-            None => None,
-        };
-        folder = false;
-        words.push(match path {
-            Some((flag, path)) if !path.starts_with(['/', '"', '\'']) => {
-                format!("{flag}{}", here.join(path).display())
-            }
-            _ => word.to_owned(),
-        });
-    }
+    let mut words = absolute(options, &here);
     words.retain(|word| !LINKER_OPTIONS.contains(&word.as_str()));
     if kind == SourceKind::OpenClC {
         words.push(ARGUMENTS.to_owned());
-        if Settings::get().oob != OobPolicy::ReadZeroSkipWrite {
+        if Settings::get().wants_lines() {
             words.push("-g".to_owned());
         }
     }

@@ -3,7 +3,7 @@
 //! Nothing is printed unless it was asked for: `VISA_JIT_LOG` names a file (`-` for standard error) for lines of text,
 //! `VISA_JIT_REPORT` one for lines of JSON. Each line is written at once, so that a crash loses none.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::Write;
 use std::sync::{Mutex, OnceLock};
@@ -93,9 +93,13 @@ pub fn faults(kernel: &str, done: &Report) {
     };
     *told = told.saturating_add(1);
     drop(launches);
-    let records: Vec<FaultRecord> = done.faults.iter().take(shown).map(named).collect();
+    let mut sites = BTreeSet::new();
+    // Where faults are counted by instruction, its first record stands for all.
+    let mut first = |f: &&FaultRecord| f.count.is_none() || sites.insert((f.site, f.kind));
+    let records = done.faults.iter().filter(|f| first(f)).take(shown);
+    let records: Vec<FaultRecord> = records.map(named).collect();
     for record in &records {
-        log(&record.to_string());
+        log(&text(record));
     }
     let first: Vec<Value> = records.iter().map(fault).collect();
     report(&json!({
@@ -118,9 +122,17 @@ fn named(record: &FaultRecord) -> FaultRecord {
     record
 }
 
+/// A record for people, with the number of those that it stands for.
+fn text(record: &FaultRecord) -> String {
+    match record.count {
+        None | Some(0 | 1) => record.to_string(),
+        Some(n) => format!("{record}; {} more like it", n - 1),
+    }
+}
+
 fn fault(record: &FaultRecord) -> Value {
     json!({
-        "text": record.to_string(),
+        "text": text(record),
         "line": record.line,
         "source": record.source,
         "opcode": record.opcode,
@@ -134,5 +146,8 @@ fn fault(record: &FaultRecord) -> Value {
         "global_id": record.global_id,
         "thread": record.thread,
         "lane": record.lane,
+        "kind": record.kind_name(),
+        "about": record.about,
+        "count": record.count,
     })
 }

@@ -5,7 +5,10 @@
     reason = "the entry points are functions of C; each call here keeps to the specification, or breaks it where an error code is the answer"
 )]
 
+mod answers;
+mod builds;
 mod codes;
+mod formats;
 mod process;
 mod runs;
 mod usm;
@@ -25,7 +28,7 @@ fn set_up() {
     ONCE.call_once(|| {
         // SAFETY: tests that read the environment do so through the driver, which is used after this only.
         unsafe {
-            std::env::set_var("VISA_JIT_DEVICE", "skl");
+            std::env::set_var("VISA_JIT_DEVICE", "skl,pvc");
             std::env::set_var("VISA_JIT_CACHE_DIR", "off");
         }
     });

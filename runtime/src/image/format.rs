@@ -1,6 +1,6 @@
 //! Texels: channels from memory and to memory.
 
-use super::{Channel, ImageFormat};
+use super::{Channel, ImageFormat, Order};
 use crate::helpers::Round;
 use crate::helpers::half::{narrow, widen};
 
@@ -20,10 +20,67 @@ pub(crate) fn missing(format: ImageFormat) -> Texel {
 /// The border: as [`missing`], but alpha is 0 where the format has alpha.
 pub(crate) fn border(format: ImageFormat) -> Texel {
     let mut texel = missing(format);
-    if format.channels() == 4 {
+    let alpha = matches!(format.order(), Order::Alpha | Order::Intensity);
+    if format.channels() == 4 || alpha {
         texel[3] = 0;
     }
     texel
+}
+
+/// A texel of its channels' values.
+pub(crate) fn ordered(format: ImageFormat, channels: &[u32]) -> Texel {
+    let mut texel = missing(format);
+    match (format.order(), channels) {
+        (Order::Luminance, [one]) => texel[..3].fill(*one),
+        (Order::Intensity, [one]) => texel.fill(*one),
+        (order, all) => {
+            for (c, value) in all.iter().enumerate() {
+                texel[order.component(c)] = *value;
+            }
+            if order.is_srgb() {
+                for value in &mut texel[..3] {
+                    *value = linear(f32::from_bits(*value)).to_bits();
+                }
+            }
+        }
+    }
+    texel
+}
+
+/// The bits of each of a format's channels for the components of a texel, which are integers for formats of integers, else floats.
+pub fn encode_texel(format: ImageFormat, texel: [u32; 4]) -> Vec<u32> {
+    let component = |c: u32| format.order().component(c as usize);
+    let bits = |at: usize| {
+        let value = texel[at];
+        if format.order().is_srgb() && at < 3 {
+            encode(format, from_linear(f32::from_bits(value)).to_bits())
+        } else {
+            encode(format, value)
+        }
+    };
+    (0..format.channels()).map(|c| bits(component(c))).collect()
+}
+
+/// A colour of sRGB, from 0 to 1, as OpenCL's section 5.3.1.1 has it of IEC 61966-2-1.
+fn linear(colour: f32) -> f32 {
+    let colour = f64::from(colour);
+    let linear = if colour <= 0.04045 {
+        colour / 12.92
+    } else {
+        ((colour + 0.055) / 1.055).powf(2.4)
+    };
+    linear as f32
+}
+
+/// The same back.
+fn from_linear(linear: f32) -> f32 {
+    let linear = f64::from(linear);
+    let colour = if linear <= 0.0031308 {
+        linear * 12.92
+    } else {
+        1.055 * linear.powf(1.0 / 2.4) - 0.055
+    };
+    colour as f32
 }
 
 /// The value of a channel's bits.

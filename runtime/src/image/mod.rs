@@ -48,7 +48,55 @@ impl Channel {
     }
 }
 
-/// Format of a texel: channels R, G, B, A in this order, without padding.
+/// Which of a texel's four components the channels in memory are. OpenCL's names of orders, with `CL_` before them, are given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+#[repr(u32)]
+pub enum Order {
+    /// `R`, `RG`, `RGBA`, and `DEPTH`, which is red.
+    #[default]
+    Rgba = 0,
+    /// `BGRA`: four channels.
+    Bgra = 1,
+    /// `A`: one channel, alpha; the others are 0.
+    Alpha = 2,
+    /// `LUMINANCE`: one channel, that is red, green and blue.
+    Luminance = 3,
+    /// `INTENSITY`: one channel, that is all components.
+    Intensity = 4,
+    /// `sRGBA`: four channels; red, green and blue in memory are not linear.
+    Srgba = 5,
+    /// `sBGRA`: the same in the order of `BGRA`.
+    Sbgra = 6,
+}
+
+impl Order {
+    const ALL: [(Order, &'static str); 7] = [
+        (Order::Rgba, "rgba"),
+        (Order::Bgra, "bgra"),
+        (Order::Alpha, "a"),
+        (Order::Luminance, "luminance"),
+        (Order::Intensity, "intensity"),
+        (Order::Srgba, "srgba"),
+        (Order::Sbgra, "sbgra"),
+    ];
+
+    /// The component that a channel is; the first one, for channels that are several.
+    pub const fn component(self, channel: usize) -> usize {
+        match (self, channel) {
+            (Order::Bgra | Order::Sbgra, 0) => 2,
+            (Order::Bgra | Order::Sbgra, 2) => 0,
+            (Order::Alpha, _) => 3,
+            _ => channel,
+        }
+    }
+
+    /// Whether colours in memory are those of sRGB.
+    pub const fn is_srgb(self) -> bool {
+        matches!(self, Order::Srgba | Order::Sbgra)
+    }
+}
+
+/// Format of a texel: channels without padding.
 ///
 /// ```
 /// use visa_runtime::ImageFormat;
@@ -62,6 +110,7 @@ pub struct ImageFormat {
     channels: u8,
     bits: u8,
     channel: Channel,
+    order: Order,
 }
 
 /// A format that does not exist.
@@ -85,7 +134,30 @@ impl ImageFormat {
             channels: channels as u8,
             bits: bits as u8,
             channel,
+            order: Order::Rgba,
         })
+    }
+
+    /// The same with its channels in another order; `None` if that has another number of channels, or other bits: colours of
+    /// sRGB have 8, normalised.
+    pub fn ordered(self, order: Order) -> Option<ImageFormat> {
+        let exists = match order {
+            Order::Rgba => true,
+            Order::Bgra => self.channels == 4,
+            Order::Alpha | Order::Luminance | Order::Intensity => self.channels == 1,
+            Order::Srgba | Order::Sbgra => {
+                matches!(
+                    (self.channels, self.bits, self.channel),
+                    (4, 8, Channel::Unorm)
+                )
+            }
+        };
+        exists.then_some(ImageFormat { order, ..self })
+    }
+
+    /// Which components its channels are.
+    pub const fn order(self) -> Order {
+        self.order
     }
 
     /// Channels.
@@ -102,8 +174,8 @@ impl ImageFormat {
     /// depth formats, which do not exist here; Direct3D names the same.
     pub const fn compares(self) -> bool {
         matches!(
-            (self.channels, self.bits, self.channel),
-            (1, 16, Channel::Unorm) | (1, 32, Channel::Float)
+            (self.channels, self.bits, self.channel, self.order),
+            (1, 16, Channel::Unorm, Order::Rgba) | (1, 32, Channel::Float, Order::Rgba)
         )
     }
 
@@ -119,19 +191,26 @@ impl ImageFormat {
 
     /// The number for [`crate::abi::Image::format`].
     pub(crate) const fn code(self) -> u32 {
-        self.channels() | (self.bits as u32) << 8 | (self.channel as u32) << 16
+        self.channels()
+            | (self.bits as u32) << 8
+            | (self.channel as u32) << 16
+            | (self.order as u32) << 24
     }
 
     /// The format of a number.
     pub(crate) fn from_code(code: u32) -> Option<ImageFormat> {
-        let (channel, _) = *Channel::ALL.get((code >> 16) as usize)?;
-        ImageFormat::new(code & 0xFF, code >> 8 & 0xFF, channel)
+        let (channel, _) = *Channel::ALL.get((code >> 16 & 0xFF) as usize)?;
+        let (order, _) = *Order::ALL.get((code >> 24) as usize)?;
+        ImageFormat::new(code & 0xFF, code >> 8 & 0xFF, channel)?.ordered(order)
     }
 }
 
 impl fmt::Display for ImageFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let order = &"rgba"[..usize::from(self.channels)];
+        let order = match self.order {
+            Order::Rgba => &"rgba"[..usize::from(self.channels)],
+            order => Order::ALL[order as usize].1,
+        };
         let name = Channel::ALL[self.channel as usize].1;
         write!(f, "{order}{}{name}", self.bits)
     }

@@ -3,7 +3,7 @@
 //! Arithmetic is single precision, one operation after the other as written, so that every engine gives the same bits.
 
 use super::compare::Test;
-use super::format::{Texel, border, decode, encode, missing};
+use super::format::{Texel, border, decode, encode, missing, ordered};
 use super::lod::level;
 use super::{Addressing, ImageFormat};
 use crate::abi::{Image, ImageTable, SURFACES, Sampler, image as op};
@@ -76,13 +76,14 @@ impl View<'_> {
     /// `from` must be a texel of the image.
     unsafe fn read(&self, from: *mut u8) -> Texel {
         let bytes = self.format.channel_bytes();
-        let mut texel = missing(self.format);
-        for (c, value) in (0..self.format.channels()).zip(&mut texel) {
+        let mut channels = [0; 4];
+        let count = self.format.channels();
+        for (c, value) in (0..count).zip(&mut channels) {
             // SAFETY: the texel has that many channels.
             let raw = unsafe { load(from.wrapping_add((c * bytes) as usize), bytes) };
             *value = decode(self.format, raw as u32);
         }
-        texel
+        ordered(self.format, channels.get(..count as usize).unwrap_or(&[]))
     }
 
     /// # Safety
@@ -90,9 +91,13 @@ impl View<'_> {
     unsafe fn write(&self, to: *mut u8, value: Texel, channels: u32) {
         let bytes = self.format.channel_bytes();
         let all = (1 << self.format.channels()) - 1;
+        let order = self.format.order();
+        let channels = (0..4).fold(0, |in_memory, c| {
+            in_memory | (channels >> order.component(c) & 1) << c
+        });
         let whole = self.format.texel_bytes();
         let raw = (0..self.format.channels()).rev().fold(0, |raw, c| {
-            raw << (8 * bytes) | u128::from(encode(self.format, value[c as usize]))
+            raw << (8 * bytes) | u128::from(encode(self.format, value[order.component(c as usize)]))
         });
         // SAFETY: the texel has that many bytes. In as few pieces as can be, so that texels that two lanes write are one's.
         unsafe {

@@ -1,7 +1,7 @@
 //! Formats, sizes and samplers by themselves.
 
 use super::compare::Test;
-use super::format::{Texel, border, decode, encode, missing};
+use super::format::{Texel, border, decode, encode, encode_texel, missing, ordered};
 use super::*;
 use crate::{DeviceMemory, SurfaceTable};
 
@@ -327,4 +327,48 @@ fn coordinates_of_every_size_stay_inside() {
         }
     }
     assert_eq!(count, 8 * 2 * 400 * (7 + 6 * 20));
+}
+
+#[test]
+fn channels_have_orders() {
+    let of = |text: &str, order| format(text).ordered(order);
+    for order in [Order::Bgra, Order::Srgba, Order::Sbgra] {
+        assert_eq!(of("rg8unorm", order), None);
+    }
+    assert_eq!(of("rgba16unorm", Order::Srgba), None);
+    assert_eq!(of("rgba8unorm", Order::Alpha), None);
+    let [one, half] = [1_f32, 0.5].map(f32::to_bits);
+    let bgra = of("rgba32uint", Order::Bgra).unwrap();
+    assert_eq!(ImageFormat::from_code(bgra.code()), Some(bgra));
+    assert_eq!(bgra.to_string(), "bgra32uint");
+    assert_eq!(ordered(bgra, &[1, 2, 3, 4]), [3, 2, 1, 4]);
+    assert_eq!(encode_texel(bgra, [3, 2, 1, 4]), [1, 2, 3, 4]);
+    for (order, texel, edge) in [
+        (Order::Alpha, [0, 0, 0, half], 0),
+        (Order::Luminance, [half, half, half, one], one),
+        (Order::Intensity, [half; 4], 0),
+    ] {
+        let format = of("r32float", order).unwrap();
+        assert_eq!(ImageFormat::from_code(format.code()), Some(format));
+        assert_eq!(ordered(format, &[half]), texel);
+        assert_eq!(encode_texel(format, texel), [half]);
+        assert_eq!(border(format), [0, 0, 0, edge]);
+        assert!(!format.compares());
+    }
+}
+
+/// Each of the 256 colours is itself again, and some are what IEC 61966-2-1 has them be.
+#[test]
+fn colours_of_srgb_are_linear() {
+    let format = format("rgba8unorm").ordered(Order::Sbgra).unwrap();
+    for colour in 0..256 {
+        let texel = ordered(format, &[decode(format, colour); 4]);
+        let alpha = f32::from_bits(texel[3]);
+        assert_eq!(alpha, colour as f32 / 255.0);
+        assert_eq!(encode_texel(format, texel), [colour; 4]);
+    }
+    let linear = |colour| f32::from_bits(ordered(format, &[decode(format, colour); 4])[0]);
+    for (colour, expected) in [(0, 0.0), (10, 0.003_035_27), (128, 0.215_860_5), (255, 1.0)] {
+        assert!((linear(colour) - expected).abs() < 1e-7, "{colour}");
+    }
 }
