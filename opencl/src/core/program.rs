@@ -320,7 +320,7 @@ impl Program {
     /// Begins to compile and load it for some of its devices.
     ///
     /// # Errors
-    /// As [`Program::begin`], and for programs that were linked.
+    /// `CL_INVALID_OPERATION` for programs that were linked, that have kernels, or that are being built.
     pub fn build(this: &Ref<Program>, devices: &[Ref<Device>], options: &str) -> Cl<Begun> {
         let unit = this.specialised().map(|source| Unit {
             source,
@@ -345,7 +345,7 @@ impl Program {
     /// Begins to compile it, to be linked later.
     ///
     /// # Errors
-    /// As [`Program::begin`], and for programs without source.
+    /// As [`Program::build`], and `CL_INVALID_OPERATION` for programs without source.
     pub fn compile(
         this: &Ref<Program>,
         devices: &[Ref<Device>],
