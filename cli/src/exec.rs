@@ -23,7 +23,7 @@ use crate::exit::{Failure, tell};
 use crate::run::Oob;
 use crate::spec::Seconds;
 use happened::Happened;
-use visa_jit::backend::{BackendKind, Check, Choice as _, Strategy};
+use visa_jit::backend::{BackendKind, Check, Choice as _};
 use visa_jit::isa::DeviceName;
 
 /// The driver's file.
@@ -167,16 +167,6 @@ pub fn exec(args: &ExecArgs, out: &mut dyn Write) -> Result<u8, Failure> {
 }
 
 impl ExecArgs {
-    /// Refuses checks that what executes kernels does not have.
-    fn honoured(&self, check: Check) -> Result<(), Failure> {
-        let there = match self.backend.as_deref() {
-            Some("interp") => check.interpreted(),
-            Some("llvm") => checking(BackendKind::Llvm, check).check(),
-            _ => checking(BackendKind::Cranelift, check).check(),
-        };
-        there.map_err(|error| Failure::unsupported(error.to_string()))
-    }
-
     /// What the loader and the driver are told.
     fn variables(&self, library: &Path) -> Result<Vec<(&'static str, OsString)>, Failure> {
         let me = std::env::current_exe()
@@ -195,7 +185,13 @@ impl ExecArgs {
             all.push(("VISA_JIT_OOB", name.get_name().into()));
         }
         if let Some(check) = self.check {
-            self.honoured(check)?;
+            let backend = match self.backend.as_deref() {
+                Some("interp") => "interp",
+                Some("llvm") => BackendKind::Llvm.name(),
+                _ => BackendKind::Cranelift.name(),
+            };
+            let there = check.exists(backend);
+            there.map_err(|error| Failure::unsupported(error.to_string()))?;
             all.push(("VISA_JIT_CHECK", check.name().into()));
         }
         if let Some(threads) = self.threads {
@@ -213,11 +209,6 @@ impl ExecArgs {
         }
         Ok(all)
     }
-}
-
-/// The strategy of a code generator, with a check.
-fn checking(backend: BackendKind, check: Check) -> Strategy {
-    Strategy::from(backend).tuned(|tuning| tuning.check = check)
 }
 
 /// `--check`.

@@ -11,6 +11,7 @@ mod descriptors;
 mod fallback;
 mod install;
 mod library;
+mod shadow;
 mod strategy;
 mod tuning;
 mod uses;

@@ -39,20 +39,22 @@ impl BackendKind {
 }
 
 impl Check {
-    /// Whether the interpreter does it.
+    /// Whether there is such a check on what executes kernels: the interpreter (`interp`) and the code generators have the same ones.
     ///
     /// # Errors
-    /// [`BackendError::Strategy`] when nothing does.
-    pub fn interpreted(self) -> Result<(), BackendError> {
+    /// [`BackendError::Strategy`] if there is not.
+    pub fn exists(self, backend: &'static str) -> Result<(), BackendError> {
         match self {
             Check::None | Check::Memory => Ok(()),
-            _ => Err(BackendError::Strategy {
-                backend: "interp",
-                what: format!(
-                    "does not support --check {}: there is --check memory",
-                    self.name()
-                ),
-            }),
+            Check::Init | Check::Race | Check::Barrier | Check::All => {
+                Err(BackendError::Strategy {
+                    backend,
+                    what: format!(
+                        "does not support --check {}: there is --check memory",
+                        self.name()
+                    ),
+                })
+            }
         }
     }
 }
@@ -114,20 +116,7 @@ impl Strategy {
                  hoisted, separate or inline",
             );
         }
-        match (self.backend, self.tuning.check) {
-            (_, Check::None) | (BackendKind::Cranelift, Check::Memory) => {}
-            (BackendKind::Llvm, Check::Memory) => {
-                return refused(
-                    "does not support --check memory: use the backend cranelift, or interp",
-                );
-            }
-            (_, Check::Init | Check::Race | Check::Barrier | Check::All) => {
-                let what = self.tuning.check.name();
-                return refused(&format!(
-                    "does not support --check {what}: there is --check memory"
-                ));
-            }
-        }
+        self.tuning.check.exists(self.backend.name())?;
         match (self.backend, self.tuning.gather) {
             (BackendKind::Cranelift, Gather::Hardware) => refused(
                 "has no gather instructions, its vectors have 128 bits: use --gather call, select or branch, or the backend llvm",
@@ -209,8 +198,7 @@ mod tests {
             for &check in Check::ALL {
                 let mut strategy = Strategy::from(backend);
                 strategy.tuning.check = check;
-                let there = check == Check::None
-                    || (backend, check) == (BackendKind::Cranelift, Check::Memory);
+                let there = matches!(check, Check::None | Check::Memory);
                 let error = strategy.check().err().map(|e| e.to_string());
                 assert_eq!(error.is_none(), there, "{backend:?} {check:?}");
                 let named = format!("--check {}", check.name());

@@ -243,7 +243,7 @@ fn checks_that_there_are_not_are_refused() {
     for (args, says) in [
         (&["--check=race"][..], "--check race"),
         (&["--check=all", "--backend=interp"], "--check all"),
-        (&["--check=memory", "--backend=llvm"], "llvm"),
+        (&["--check=init", "--backend=llvm"], "llvm"),
     ] {
         let output = exec(&[args, &["--", "true"]].concat());
         assert_ne!(output.code, 0, "{}", output.stderr);

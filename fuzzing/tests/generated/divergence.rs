@@ -183,7 +183,7 @@ fn lanes_go_their_own_ways() {
     } else if let Some(seeds) = visa_fuzzing::seeds() {
         sweep(&always(ENGINES), seeds);
     } else {
-        let missing = sweep(&turns(), 0..5_000).missing();
+        let missing = sweep(&turns(), 0..visa_fuzzing::share(10_000)).missing();
         assert!(missing.is_empty(), "{}", missing.join("\n"));
     }
 }

@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use visa_fuzzing::files::{Bench, File, Mutants, Source, Verdict, checked_in};
 use visa_test_common::Rng;
 
-/// Launches of each kernel.
-const LAUNCHES: usize = 12;
+/// Launches of each kernel in a full run.
+const LAUNCHES: u64 = 12;
 /// Damaged programs.
 const MUTANTS: u64 = 2_000;
 
@@ -39,6 +39,7 @@ fn all_kernels_in_random_shapes() {
 
 fn in_random_shapes(files: &[File]) {
     let next = AtomicUsize::new(0);
+    let launches = visa_fuzzing::share(LAUNCHES) as usize;
     let failures: Mutex<Vec<String>> = Mutex::default();
     let launched = AtomicUsize::new(0);
     std::thread::scope(|s| {
@@ -50,7 +51,7 @@ fn in_random_shapes(files: &[File]) {
                     let mut kernel = 0;
                     loop {
                         let mut rng = Rng::new(kernel as u64);
-                        match bench.compare(&source, kernel, LAUNCHES, &mut rng) {
+                        match bench.compare(&source, kernel, launches, &mut rng) {
                             Verdict::Differs(what) => failures
                                 .lock()
                                 .unwrap()

@@ -13,48 +13,11 @@ use visa_runtime::abi::{Helpers, LaunchCtx, check};
 use super::emit::{DATA, Emit};
 use super::memory::{Lanes, Place, Region};
 use crate::backend::OobPolicy;
-use crate::ssa::{BufferCheck, Function, Inst, Lane, MemAccess, Op, Space, Value};
+use crate::backend::shadow::{GRANULE, LEAD, LaneShadow, Pieces, record, span};
+use crate::ssa::{BufferCheck, Inst, Lane, MemAccess, Op, Space, Value};
 
-/// Bytes of memory that one byte of the shadow stands for.
-const GRANULE: u64 = 8;
-
-/// Longest run of lanes that one test covers, in bytes; what it reads for offset 0 is in any shadow.
-const MAX_RUN: u64 = 4096;
-
-/// Bytes of the shadow that vectors are read of.
-const WIDE: u64 = 16;
-
-/// Distance of offset 0 from the zeros in front of the shadow that stand for lanes that are not enabled, in bytes of memory.
-const LEAD: i64 = 128;
-
-/// Checks of lanes at any addresses that go inline in a function.
-const FEW: usize = 48;
-
-/// True where checks of lanes at any addresses are few, so that they may take more code.
-pub(super) fn few(f: &Function) -> bool {
-    let insts = f.order.iter().flat_map(|&b| &f.block(b).insts);
-    let any = insts
-        .filter(|&&i| matches!(f.inst(i).op, Op::CheckBuffer(_)) && !f.shapes.contains_key(&i));
-    any.count() <= FEW
-}
-
-/// Distance of the lowest byte of evenly spaced lanes from lane 0's address, and bytes to the highest; `None` if they are too many.
-fn span(stride: i64, count: u16, record: u64) -> Option<(i64, u64)> {
-    let distance = stride.checked_mul(i64::from(count) - 1)?;
-    let bytes = distance.unsigned_abs().checked_add(record)?;
-    (bytes <= MAX_RUN).then_some((distance.min(0), bytes))
-}
-
-/// What the shadow of a lane is read as.
-fn shadow_type(granules: u64) -> Option<Type> {
-    match granules {
-        1 => Some(types::I8),
-        2 => Some(types::I16),
-        3 | 4 => Some(types::I32),
-        5..=8 => Some(types::I64),
-        _ => None,
-    }
-}
+/// Widest piece of the shadow that is read, in bytes.
+const WIDEST: u64 = 16;
 
 impl Emit<'_> {
     /// A check.
@@ -87,7 +50,7 @@ impl Emit<'_> {
         let Op::CheckBuffer(check) = data.op else {
             return None;
         };
-        let record = u64::from(check.elem.bytes()) * u64::from(check.count);
+        let record = record(check);
         let addr = data.args[1];
         let count = self.ty(addr).lanes;
         let (base, bytes, guard) = self.run_of(addr, count, record, inst)?;
@@ -140,7 +103,7 @@ impl Emit<'_> {
         let (Op::CheckBuffer(check), Some(shape)) = (&data.op, self.f.shapes.get(&inst)) else {
             return false;
         };
-        let record = u64::from(check.elem.bytes()) * u64::from(check.count);
+        let record = record(*check);
         let count = self.ty(data.args[1]).lanes;
         shape
             .addr
@@ -156,18 +119,11 @@ impl Emit<'_> {
         clear: ir::Block,
         other: ir::Block,
     ) -> bool {
-        let record = u64::from(check.elem.bytes()) * u64::from(check.count);
-        // Bytes of shadow that a lane has, where it begins at a multiple of what the mask says.
-        let (granules, aligned) = match record {
-            1 | 2 | 4 | 8 => (1, record - 1),
-            n if n % GRANULE == 0 => (n / GRANULE, GRANULE - 1),
-            n => ((n + GRANULE - 1).div_ceil(GRANULE), 0),
-        };
-        let Some(ty) = shadow_type(granules) else {
+        let record = record(check);
+        let Some(of_lane) = LaneShadow::new(check) else {
             return false;
         };
-        // Atomics round addresses down, so that theirs need no such test.
-        let aligned = if check.aligned { 0 } else { aligned };
+        let ty = Type::int(of_lane.bytes as u16 * 8).unwrap_or(types::I64);
         let addresses = self.parts(args[1]);
         let base = self.base(Region::Known(Place::Flat));
         let limit = self.flat_limit(record as u32);
@@ -199,7 +155,7 @@ impl Emit<'_> {
         let any = places[1..]
             .iter()
             .fold(places[0], |any, &p| self.ins().bor(any, p));
-        let bits = self.vsplat(Lane::I64, 1 << 63 | aligned);
+        let bits = self.vsplat(Lane::I64, 1 << 63 | of_lane.low);
         let any = self.ins().band(any, bits);
         let odd = self.ins().vany_true(any);
         let good = self.ins().band_not(inside, odd);
@@ -264,27 +220,20 @@ impl Emit<'_> {
         let last = self.ins().iadd_imm_u(offset, bytes as i64 - 1);
         let first = self.shadow_of(offset);
         let last = self.shadow_of(last);
-        // Granules that the bytes touch wherever they begin; at most one more.
-        let least = bytes.div_ceil(GRANULE);
-        let width = match least {
-            n if n >= 2 * WIDE => WIDE,
-            n if n >= 8 => 8,
-            n => 1 << n.ilog2(),
-        };
+        let pieces = Pieces::new(bytes, WIDEST);
+        let width = pieces.width;
         let ty = match width {
-            WIDE => types::I8X16,
+            WIDEST => types::I8X16,
             _ => Type::int(width as u16 * 8).unwrap_or(types::I8),
         };
-        let mut all = self.ins().load(ty, DATA, first, 0);
-        for at in (width..=least - width).step_by(width as usize) {
-            let more = self.ins().load(ty, DATA, first, at as i32);
-            all = self.ins().bor(all, more);
-        }
+        let mut all = self.ins().load(ty, DATA, last, 1 - width as i32);
         if bytes > 1 {
-            let end = self.ins().load(ty, DATA, last, 1 - width as i32);
-            all = self.ins().bor(all, end);
+            for at in pieces.starts() {
+                let piece = self.ins().load(ty, DATA, first, at as i32);
+                all = self.ins().bor(all, piece);
+            }
         }
-        if width == WIDE {
+        if width == WIDEST {
             let set = self.ins().vany_true(all);
             return self.ins().band_not(inside, set);
         }

@@ -114,7 +114,7 @@ pub(super) fn build(
         rows_of: HashMap::new(),
         few_vec4: super::lanes::few_vec4(f),
         few_speculative: super::speculative::few_speculative(f),
-        few_checks: super::check::few(f),
+        few_checks: crate::backend::shadow::few(f),
         cleared: Vec::new(),
         few_atomics: crate::backend::atomics::few(f),
         ending: None,

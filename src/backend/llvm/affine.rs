@@ -76,7 +76,7 @@ impl Strided {
 
 impl<'c> Emit<'c, '_> {
     /// Shape of a vector of addresses.
-    fn affine(&mut self, addr: Value, inst: Inst) -> EmitResult<Option<Affine<'c>>> {
+    pub fn affine(&mut self, addr: Value, inst: Inst) -> EmitResult<Option<Affine<'c>>> {
         if self.ty(addr).is_scalar() {
             return Ok(None);
         }

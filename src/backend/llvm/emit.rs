@@ -21,7 +21,7 @@ use super::thread::ThreadLoop;
 use super::types::{padded_lanes, vector_of};
 use super::vec4;
 use super::versioning::Versioning;
-use crate::backend::{CodegenOptions, atomics, uses};
+use crate::backend::{CodegenOptions, atomics, shadow, uses};
 use crate::ssa::remark::{Bounds, Decision, Way};
 use crate::ssa::{self, Function, Inst, Lane, Op, Remark, Ty};
 
@@ -97,6 +97,8 @@ pub(super) struct Emit<'c, 'f> {
     pub few_gathers: bool,
     /// Whether atomics are few.
     pub few_atomics: bool,
+    /// Whether checks of lanes at arbitrary addresses are few, so that they may take more code.
+    pub few_checks: bool,
     intrinsics: HashMap<(&'static str, Vec<Ty>), FunctionValue<'c>>,
 }
 
@@ -130,6 +132,7 @@ impl<'c, 'f> Emit<'c, 'f> {
             uses: Vec::new(),
             few_gathers: vec4::few_gathers(f),
             few_atomics: atomics::few(f),
+            few_checks: shadow::few(f),
             intrinsics: HashMap::new(),
         }
     }

@@ -14,6 +14,7 @@ mod access;
 mod affine;
 mod atomic;
 mod block_access;
+mod check;
 mod context;
 mod convert;
 mod cpu;

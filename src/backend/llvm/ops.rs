@@ -56,6 +56,7 @@ impl<'c> Emit<'c, '_> {
             Op::Image(access) => return self.image(*access, args, &data.results),
             Op::Load2d(access) => return self.load2d(*access, args, &data.results),
             Op::Store2d(access) => return self.store2d(*access, args),
+            Op::CheckBuffer(check) => return self.check_buffer(*check, args, inst),
             Op::Fence => {
                 let order = AtomicOrdering::SequentiallyConsistent;
                 self.b.build_fence(order, false, "\0")?;

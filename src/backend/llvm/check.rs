@@ -1,0 +1,200 @@
+//! Checks of device memory against its buffers; [`crate::backend::shadow`] has what code generators share of it.
+//!
+//! The usual path reads the shadow of all bytes that the lanes reach: zeros say that all are a buffer's. Anything else is a call of the
+//! runtime, which looks at enabled lanes exactly and records what is wrong. Lanes at a constant distance are one test, whether they are
+//! enabled or not; others are one for each enabled lane, or the call alone where a function has many of them.
+
+use std::mem::offset_of;
+
+use inkwell::IntPredicate;
+use inkwell::basic_block::BasicBlock;
+use inkwell::values::{InstructionOpcode as I, PointerValue};
+use visa_runtime::abi::{Helpers, LaunchCtx, check};
+
+use super::context::Field;
+use super::emit::{Emit, EmitResult, V};
+use super::memory::{Lanes, Place, Region};
+use crate::backend::OobPolicy;
+use crate::backend::shadow::{GRANULE, LEAD, LaneShadow, Pieces, record, span};
+use crate::ssa::{BufferCheck, Inst, Lane, Space, Ty, Value};
+
+/// Widest piece of the shadow that is read, in bytes.
+const WIDEST: u64 = 16;
+
+impl<'c> Emit<'c, '_> {
+    /// A check.
+    pub fn check_buffer(
+        &mut self,
+        check: BufferCheck,
+        args: &[Value],
+        inst: Inst,
+    ) -> EmitResult<()> {
+        let (cold, go_on) = (self.new_block(), self.new_block());
+        let lanes = self.lanes(Space::Flat, args)?;
+        if let Some(clear) = self.range_is_clear(check, args[1], inst)? {
+            self.branch_likely(clear, go_on, cold, true)?;
+        } else {
+            self.scattered(check, &lanes, go_on, cold)?;
+        }
+        self.at(cold);
+        self.look(check, &lanes)?;
+        self.jump(go_on)?;
+        self.at(go_on);
+        Ok(())
+    }
+
+    /// Whether all lanes are surely in buffers, as one test; `None` where their distances are not known, or too large.
+    fn range_is_clear(
+        &mut self,
+        check: BufferCheck,
+        addr: Value,
+        inst: Inst,
+    ) -> EmitResult<Option<V<'c>>> {
+        let record = record(check);
+        let count = self.ty(addr).lanes;
+        if count == 1 {
+            let Some((_, bytes)) = span(0, 1, record) else {
+                return Ok(None);
+            };
+            let at = self.get(addr)?;
+            return self.shadow_is_clear(at, bytes).map(Some);
+        }
+        let Some(shape) = self.affine(addr, inst)? else {
+            return Ok(None);
+        };
+        let Some((below, bytes)) = span(shape.stride, count, record) else {
+            return Ok(None);
+        };
+        let lowest = self.add_const(self.as_int(shape.base)?, below)?;
+        let clear = self.shadow_is_clear(lowest.into(), bytes)?;
+        Ok(Some(match shape.guard {
+            Some(guard) => self.op2(I::And, clear, guard)?,
+            None => clear,
+        }))
+    }
+
+    /// Whether `bytes` bytes are in device memory and their shadow is zero.
+    fn shadow_is_clear(&mut self, address: V<'c>, bytes: u64) -> EmitResult<V<'c>> {
+        let offset = self.flat_offset(address)?;
+        let limit = self.limit(Region::Known(Place::Flat), bytes as u32)?;
+        let inside = self.icmp(IntPredicate::ULT, offset, limit)?;
+        let first = self.select(inside, offset, self.i64(0))?;
+        let last = self.add_const(self.as_int(first)?, bytes as i64 - 1)?;
+        let shadow = self.shadow()?;
+        let first = self.granule(shadow, first)?;
+        let last = self.granule(shadow, last.into())?;
+        let pieces = Pieces::new(bytes, WIDEST);
+        let piece = self.int(pieces.width as u32 * 8);
+        let end = self.offset_const(last, 1 - pieces.width as i64)?;
+        let mut all = self.load(piece.into(), end)?;
+        if bytes > 1 {
+            for start in pieces.starts() {
+                let at = self.offset_const(first, start as i64)?;
+                let v = self.load(piece.into(), at)?;
+                all = self.op2(I::Or, all, v)?;
+            }
+        }
+        let clear = self.icmp(IntPredicate::EQ, all, piece.const_zero())?;
+        self.op2(I::And, clear, inside)
+    }
+
+    fn shadow(&mut self) -> EmitResult<PointerValue<'c>> {
+        let shadow = self.launch_field(offset_of!(LaunchCtx, shadow), Field::Ptr)?;
+        self.as_ptr(shadow)
+    }
+
+    /// Pointer to the shadow of an offset in device memory.
+    fn granule(&self, shadow: PointerValue<'c>, offset: V<'c>) -> EmitResult<PointerValue<'c>> {
+        let by = self.i64(u64::from(GRANULE.trailing_zeros()));
+        let at = self.op2(I::LShr, offset, by)?;
+        self.offset(shadow, self.as_int(at)?)
+    }
+
+    /// Branches to `clear` if all enabled lanes are surely in buffers, by the shadow of each, else to `other`.
+    fn scattered(
+        &mut self,
+        check: BufferCheck,
+        lanes: &Lanes<'c>,
+        clear: BasicBlock<'c>,
+        other: BasicBlock<'c>,
+    ) -> EmitResult<()> {
+        let of_lane = LaneShadow::new(check).filter(|_| lanes.count > 1 && self.few_checks);
+        let Some(of_lane) = of_lane else {
+            return self.jump(other);
+        };
+        let (n, mask) = (lanes.count, self.get(lanes.mask)?);
+        let offsets = self.offsets(lanes)?;
+        let limit = self.limit(Region::Known(Place::Flat), record(check) as u32)?;
+        let limit = self.splat(limit.into(), n)?;
+        let mut odd = self.icmp(IntPredicate::UGE, offsets, limit)?;
+        if of_lane.low != 0 {
+            let ty = Ty::vector(Lane::I64, n);
+            let low = self.op2(I::And, offsets, self.konst(ty, of_lane.low)?)?;
+            let unaligned = self.icmp(IntPredicate::NE, low, self.konst(ty, 0)?)?;
+            odd = self.op2(I::Or, odd, unaligned)?;
+        }
+        let odd = self.op2(I::And, odd, mask)?;
+        let odd = self.mask_bits(odd, n)?;
+        let good = self.icmp(IntPredicate::EQ, odd, self.i32(0))?;
+        let there = self.new_block();
+        self.branch_likely(good, there, other, true)?;
+        self.at(there);
+        // Lanes that are not enabled read the zeros in front of the shadow.
+        let ty = Ty::vector(Lane::I64, n);
+        let moved = self.op2(I::Add, offsets, self.konst(ty, LEAD.cast_unsigned())?)?;
+        let places = self.select(mask, moved, self.konst(ty, 0)?)?;
+        let shadow = self.shadow()?;
+        let shadow = self.offset_const(shadow, -LEAD / GRANULE as i64)?;
+        let piece = self.int(of_lane.bytes as u32 * 8);
+        let mut all: V = piece.const_zero().into();
+        for lane in 0..u32::from(n) {
+            let at = self.granule(shadow, self.lane(places, lane)?)?;
+            let v = self.load(piece.into(), at)?;
+            all = self.op2(I::Or, all, v)?;
+        }
+        let zero = self.icmp(IntPredicate::EQ, all, piece.const_zero())?;
+        self.branch_likely(zero, clear, other, true)
+    }
+
+    /// Asks the runtime about each enabled lane.
+    fn look(&mut self, check: BufferCheck, lanes: &Lanes<'c>) -> EmitResult<()> {
+        let mask = self.get(lanes.mask)?;
+        let enabled = match lanes.count {
+            1 => self.resize(mask, 32)?,
+            n => self.mask_bits(mask, n)?,
+        };
+        let wide = Ty::vector(Lane::I64, lanes.count);
+        let slot = self.slot(wide.bytes())?;
+        self.store_value(lanes.addr, wide, slot)?;
+        // Records number lanes as the thread does.
+        let site = self.f.sites.get(check.site as usize);
+        let first = site.map_or(0, |s| s.first_lane);
+        let addresses = self.offset_const(slot, -8 * i64::from(first))?;
+        let shape = check::shape(check.elem.bytes(), check.count.into(), check.aligned);
+        let parts = self.f.sites_of_lanes(check.site, lanes.count);
+        for &(site, bits) in &parts {
+            let ours = match parts.len() {
+                1 => enabled,
+                _ => self.op2(I::And, enabled, self.i32(bits))?,
+            };
+            let args = [
+                self.ctx.group()?.into(),
+                self.ctx.index()?.into(),
+                self.i32(site).into(),
+                self.i32(shape).into(),
+                self.op2(I::Shl, ours, self.i32(u32::from(first)))?,
+                addresses.into(),
+            ];
+            let stop = self.call_helper(offset_of!(Helpers, check), Some(32), &args)?;
+            let stop = stop.ok_or("no answer to a check")?;
+            if self.options.oob == OobPolicy::Trap {
+                let leave = self.fault_exit()?;
+                let ignored = self.new_block();
+                let stop = self.icmp(IntPredicate::NE, stop, self.i32(0))?;
+                self.branch(stop, leave, ignored)?;
+                self.at(ignored);
+            }
+        }
+        Ok(())
+    }
+}

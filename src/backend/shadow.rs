@@ -1,0 +1,155 @@
+//! What checks of device memory read of its shadow, for every code generator.
+//!
+//! A byte of the shadow stands for eight bytes of device memory, and is zero where all of them are a buffer's
+//! ([`visa_runtime::abi::LaunchCtx::shadow`]). A test may read a few bytes more than an access has: it then finds something at the end of a buffer that
+//! is not wrong, and the runtime looks exactly.
+
+use crate::ssa::{BufferCheck, Function, Op};
+
+/// Bytes of memory that one byte of the shadow stands for.
+pub(super) const GRANULE: u64 = 8;
+
+/// Longest range that one test covers, in bytes of memory; the shadow can be read as far from its start.
+const MAX_SPAN: u64 = 4096;
+
+/// Distance of offset 0 from the zeros in front of the shadow that stand for lanes that are not enabled, in bytes of memory.
+pub(super) const LEAD: i64 = 128;
+
+/// Checks of lanes at arbitrary addresses that are inline in a function.
+const FEW: usize = 48;
+
+/// True where checks of lanes at arbitrary addresses are few, so that they may take more code.
+pub(super) fn few(f: &Function) -> bool {
+    let insts = f.order.iter().flat_map(|&b| &f.block(b).insts);
+    let any = insts
+        .filter(|&&i| matches!(f.inst(i).op, Op::CheckBuffer(_)) && !f.shapes.contains_key(&i));
+    any.count() <= FEW
+}
+
+/// Bytes that each lane of a check reaches.
+pub(super) fn record(check: BufferCheck) -> u64 {
+    u64::from(check.elem.bytes()) * u64::from(check.count)
+}
+
+/// Distance of the lowest byte of lanes at a constant distance from lane 0's address, and bytes from there to the highest; `None` where
+/// one test does not cover them.
+pub(super) fn span(stride: i64, count: u16, record: u64) -> Option<(i64, u64)> {
+    let distance = stride.checked_mul(i64::from(count) - 1)?;
+    let bytes = distance.unsigned_abs().checked_add(record)?;
+    (bytes <= MAX_SPAN).then_some((distance.min(0), bytes))
+}
+
+/// How the shadow of `bytes` consecutive bytes is read: pieces of `width` bytes from the first granule on, and one that ends with
+/// the last granule.
+pub(super) struct Pieces {
+    /// Bytes of a piece, a power of two.
+    pub width: u64,
+    /// Granules that the bytes have at least. Where they do not begin with a granule, there is one more.
+    least: u64,
+}
+
+impl Pieces {
+    /// Pieces of at most `widest` bytes.
+    pub fn new(bytes: u64, widest: u64) -> Pieces {
+        let least = bytes.div_ceil(GRANULE).max(1);
+        let width = (1 << least.ilog2()).min(widest);
+        Pieces { width, least }
+    }
+
+    /// Where pieces begin, counted from the first granule.
+    pub fn starts(&self) -> impl Iterator<Item = u64> {
+        (0..=self.least - self.width).step_by(self.width as usize)
+    }
+}
+
+/// How the shadow of one lane is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct LaneShadow {
+    /// Bytes that are read as one integer: 1, 2, 4 or 8.
+    pub bytes: u64,
+    /// Bits of an offset that have to be zero, or the lane has more granules.
+    pub low: u64,
+}
+
+impl LaneShadow {
+    /// That of a check's lanes; `None` where they have too many granules for one integer.
+    pub fn new(check: BufferCheck) -> Option<LaneShadow> {
+        let (granules, low) = match record(check) {
+            n @ (1 | 2 | 4 | 8) => (1, n - 1),
+            n if n % GRANULE == 0 => (n / GRANULE, GRANULE - 1),
+            // Wherever it begins.
+            n => ((n + GRANULE - 1).div_ceil(GRANULE), 0),
+        };
+        let bytes = granules.next_power_of_two();
+        // Atomics round addresses down.
+        let low = if check.aligned { 0 } else { low };
+        (bytes <= 8).then_some(LaneShadow { bytes, low })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ssa::Lane;
+
+    fn lane(elem: Lane, count: u16, aligned: bool) -> Option<LaneShadow> {
+        LaneShadow::new(BufferCheck {
+            elem,
+            count,
+            aligned,
+            site: 0,
+        })
+    }
+
+    /// Every granule that a lane's bytes touch is read, wherever they begin.
+    #[test]
+    fn lanes_have_no_more_granules_than_are_read() {
+        for elem in [Lane::I8, Lane::I16, Lane::I32, Lane::I64] {
+            for count in 1..=8 {
+                let bytes = u64::from(elem.bytes()) * u64::from(count);
+                let Some(shadow) = lane(elem, count, false) else {
+                    assert!(bytes > 56);
+                    continue;
+                };
+                for start in (0..64).filter(|start| start & shadow.low == 0) {
+                    let granules = (start + bytes - 1) / GRANULE - start / GRANULE + 1;
+                    assert!(granules <= shadow.bytes, "{elem:?} {count} at {start}");
+                }
+            }
+        }
+        let atomic = lane(Lane::I64, 1, true);
+        assert_eq!(atomic, Some(LaneShadow { bytes: 1, low: 0 }));
+    }
+
+    /// Pieces and the last one cover every granule, and none of another one, but where they are wider than the bytes.
+    #[test]
+    fn pieces_cover_every_granule() {
+        for widest in [8, 16] {
+            for bytes in 1..=600 {
+                for start in 0..GRANULE {
+                    let pieces = Pieces::new(bytes, widest);
+                    let last = (start + bytes - 1) / GRANULE;
+                    let end = last + 1 - pieces.width.min(last + 1);
+                    let covered = |g: u64| {
+                        pieces
+                            .starts()
+                            .chain([end])
+                            .any(|at| (at..at + pieces.width).contains(&g))
+                    };
+                    assert!((0..=last).all(covered), "{bytes} at {start}");
+                    let most = pieces.starts().last().unwrap() + pieces.width;
+                    assert!(most <= last + 1, "{bytes} at {start}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn spans_are_bounded() {
+        assert_eq!(span(4, 16, 4), Some((0, 64)));
+        assert_eq!(span(-4, 16, 4), Some((-60, 64)));
+        assert_eq!(span(0, 16, 8), Some((0, 8)));
+        assert_eq!(span(4096, 2, 4), None);
+        assert_eq!(span(i64::MAX, 32, 4), None);
+    }
+}
