@@ -7,10 +7,14 @@ use visa_jit::artifact::Store;
 use visa_jit::backend::{BackendKind, Check, Choice as _, OobPolicy};
 use visa_jit::interp::InterpOptions;
 use visa_jit::{DiskCache, Engine, EngineOptions};
+use visa_runtime::{DeviceMemory, MemoryError};
 
 use super::error::{Cl, ClError};
 use super::report;
 use crate::abi::CL_OUT_OF_RESOURCES;
+
+/// Addresses of device memory that are too few for anything.
+const LEAST_ADDRESSES: u64 = 512 << 20;
 
 /// What the environment says about how kernels run.
 pub struct Settings {
@@ -93,6 +97,28 @@ fn options() -> Result<EngineOptions, String> {
     Ok(options.check(check))
 }
 
+/// Addresses for device memory: as many as engines have usually, or fewer where the process may not have them, as under a limit of its
+/// address space and in tools that watch programs.
+fn memory(options: &EngineOptions) -> Result<DeviceMemory, MemoryError> {
+    let mut bytes = options.memory_bytes;
+    loop {
+        let made = match options.strategy.tuning.check {
+            Check::None => DeviceMemory::with_capacity(bytes),
+            _ => DeviceMemory::checked(bytes),
+        };
+        match made {
+            Err(MemoryError::System(_)) if bytes > LEAST_ADDRESSES => bytes /= 2,
+            made => return made,
+        }
+    }
+}
+
+fn make() -> Result<Engine, String> {
+    let options = options()?;
+    let memory = memory(&options).map_err(|error| error.to_string())?;
+    Engine::with_memory(options, memory).map_err(|error| error.to_string())
+}
+
 /// The engine.
 ///
 /// # Errors
@@ -100,8 +126,7 @@ fn options() -> Result<EngineOptions, String> {
 pub fn engine() -> Cl<&'static Engine> {
     static ENGINE: OnceLock<Option<Engine>> = OnceLock::new();
     let made = ENGINE.get_or_init(|| {
-        let made = options()
-            .and_then(|options| Engine::with_options(options).map_err(|error| error.to_string()));
+        let made = make();
         made.map_err(|error| report::problem("engine", &error)).ok()
     });
     made.as_ref().ok_or(ClError(CL_OUT_OF_RESOURCES))
