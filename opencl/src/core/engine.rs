@@ -34,6 +34,13 @@ pub fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
+/// A time that a variable of the environment says, in seconds; none if that is no positive number.
+pub fn seconds(name: &str) -> Option<Duration> {
+    let number: f64 = variable(name)?.parse().ok()?;
+    let time = Duration::try_from_secs_f64(number).ok();
+    time.filter(|time| !time.is_zero())
+}
+
 impl Settings {
     /// True if faults are told with their lines.
     pub fn wants_lines(&self) -> bool {
@@ -47,7 +54,6 @@ impl Settings {
             let processors = std::thread::available_parallelism().map_or(1, usize::from);
             let threads = variable("VISA_JIT_THREADS").and_then(|text| text.parse().ok());
             let oob = variable("VISA_JIT_OOB").unwrap_or_default();
-            let timeout = variable("VISA_JIT_TIMEOUT").and_then(|text| text.parse().ok());
             Settings {
                 oob: match oob.as_str() {
                     "trap" => OobPolicy::Trap,
@@ -57,9 +63,7 @@ impl Settings {
                 check: variable("VISA_JIT_CHECK")
                     .map_or(Ok(Check::None), |name| Check::parse(&name)),
                 threads: threads.filter(|n| *n > 0).unwrap_or(processors),
-                timeout: timeout
-                    .filter(|seconds: &f64| *seconds > 0.0)
-                    .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()),
+                timeout: seconds("VISA_JIT_TIMEOUT"),
                 backend: variable("VISA_JIT_BACKEND").unwrap_or_default(),
             }
         })

@@ -3,6 +3,7 @@
 //!
 //! A child process has the devices of all kernels, and one thread: what several groups do to one place has an order then.
 
+use std::ffi::{c_int, c_void};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::ptr::{null, null_mut};
@@ -21,7 +22,11 @@ use visa_test_common::Rng;
 
 use super::{Rig, SUCCESS};
 
-/// Tells the child which files it launches: `FIRST/STEP`, and after that how often each kernel is launched.
+unsafe extern "C" {
+    fn fflush(file: *mut c_void) -> c_int;
+}
+
+/// Tells the child what to launch: `FIRST/STEP/TIMES/BYTES`. Those of the files that are no larger, and each kernel so many times.
 const CHILD: &str = "VISA_JIT_TEST_LAUNCHES";
 /// Where the child writes what the engine printed.
 const PRINTED: &str = "VISA_JIT_TEST_PRINTED";
@@ -433,7 +438,9 @@ fn child() {
     for file in small.skip(first).step_by(step) {
         launches(file, times, &mut tally, &mut printed);
     }
-    // What kernels print waits in C's buffer.
+    // What kernels printed waits in C's buffer, and is to come before what this test says at its end.
+    // SAFETY: null is for all buffers.
+    assert_eq!(unsafe { fflush(null_mut()) }, 0);
     std::fs::write(std::env::var(PRINTED).unwrap(), printed).unwrap();
     let Tally {
         same,

@@ -8,6 +8,7 @@
 mod answers;
 mod builds;
 mod codes;
+mod compilers;
 mod formats;
 mod launches;
 mod process;
