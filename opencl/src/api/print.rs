@@ -4,7 +4,7 @@ use std::ffi::c_void;
 
 unsafe extern "C" {
     /// C's standard output: the system's library sets it before any program begins.
-    static stdout: *mut c_void;
+    static mut stdout: *mut c_void;
 
     fn fwrite(from: *const c_void, size: usize, count: usize, to: *mut c_void) -> usize;
 }

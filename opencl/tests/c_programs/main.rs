@@ -229,6 +229,7 @@ fn processes_end_as_they_like() {
         ("released", 3),
         ("fork-running", 3),
         ("fork-anew", 3),
+        ("fork-running-anew", 3),
     ] {
         assert_eq!(run(edge(&program, name), code), "", "{name}");
     }
