@@ -271,7 +271,7 @@ fn stopped_launches_stop_nothing_else() {
         return;
     };
     let mut command = edge(&program, "timeout");
-    command.env("VISA_JIT_TIMEOUT", "0.5");
+    command.env("VISA_JIT_TIMEOUT", "0.7");
     assert_eq!(run(command, 0), "");
     let mut command = edge(&program, "trap");
     command.env("VISA_JIT_OOB", "trap");

@@ -85,7 +85,7 @@ impl Fake {
             .env(OCLOC_ENV, path("ocloc"))
             .env("VISA_JIT_CACHE_DIR", path("cache"))
             .env("VISA_JIT_DEVICE", "skl")
-            .env(TIMEOUT_ENV, "1")
+            .env(TIMEOUT_ENV, if does == "hang" { "1" } else { "100" })
             .env("FAKE_CALLS", path("calls"))
             .env("FAKE_DOES", does)
             .env("FAKE_ZEBIN", zebin_path("skl", "saxpy"))
