@@ -213,6 +213,10 @@ fn watch_mappings() {
     let each = *EACH.get_or_init(|| std::env::var_os("VISA_JIT_WATCH_MAPPINGS").is_some());
     if each || INSTALLED.fetch_add(1, Ordering::Relaxed).is_multiple_of(64) {
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+        if maps.contains("/vgpreload_") {
+            // Valgrind runs this process: what it translates code to is in such mappings.
+            return;
+        }
         let bad = maps.lines().find(|line| {
             let protection = line.split(' ').nth(1).unwrap_or("");
             protection.contains('w') && protection.contains('x')

@@ -23,29 +23,41 @@ const GROUP: u32 = 64;
 
 /// What an argument, a surface or an input is given.
 #[derive(Clone, Debug)]
-enum Given {
+pub enum Given {
+    /// A value.
     Bytes(Vec<u8>),
     /// Number of a buffer.
     Buffer(usize),
+    /// Number of the buffer that an image is made of.
     Image(usize, ImageShape),
+    /// Bytes of local memory.
     Local(u32),
+    /// A sampler.
     Sampler(SamplerState),
 }
 
+/// What is given something.
 #[derive(Clone, Debug)]
-enum Place {
+pub enum Place {
+    /// An argument, by number.
     Argument(u32),
+    /// A surface, by its index in the binding table.
     Surface(u32),
+    /// An input of vISA text, by name.
     Input(String),
 }
 
 /// A launch for any engine.
 #[derive(Clone, Debug)]
 pub struct Recipe {
-    global: [u32; 3],
-    local: [u32; 3],
-    given: Vec<(Place, Given)>,
-    contents: Vec<Vec<u8>>,
+    /// Work-items.
+    pub global: [u32; 3],
+    /// Those of a group.
+    pub local: [u32; 3],
+    /// Everything that is given.
+    pub given: Vec<(Place, Given)>,
+    /// What is in the buffers at first.
+    pub contents: Vec<Vec<u8>>,
 }
 
 impl fmt::Display for Recipe {
@@ -107,7 +119,10 @@ impl Recipe {
     fn argument(&mut self, argument: &Argument, rng: &mut Rng) -> Option<Option<Given>> {
         let float = argument.type_name.contains("float");
         Some(Some(match argument.kind {
-            ArgKind::Value { size } => Given::Bytes(value(size as usize, float, rng)),
+            ArgKind::Value { size } => {
+                let size = argument.narrow_bytes().unwrap_or(size as usize);
+                Given::Bytes(value(size, float, rng))
+            }
             ArgKind::Buffer { .. } => Given::Buffer(self.buffer(float, rng)),
             ArgKind::Local { .. } => Given::Local(256 << rng.below(3)),
             ArgKind::Image { kind, .. } => {
@@ -170,6 +185,12 @@ impl Recipe {
         for (buffer, bytes) in buffers.iter().zip(&self.contents) {
             buffer.write(0, bytes)?;
         }
+        let report = kernel.launch(&self.launch(buffers))?;
+        Ok((report.status, buffers.iter().map(Buffer::to_vec).collect()))
+    }
+
+    /// The launch itself.
+    pub fn launch(&self, buffers: &[Buffer]) -> Launch {
         // One thread: what several groups do to one place has an order then.
         let mut launch = Launch::new(self.global)
             .local(self.local)
@@ -191,8 +212,7 @@ impl Recipe {
                 _ => launch,
             };
         }
-        let report = kernel.launch(&launch)?;
-        Ok((report.status, buffers.iter().map(Buffer::to_vec).collect()))
+        launch
     }
 }
 

@@ -14,7 +14,7 @@ use visa_jit::{Class, Engine, EngineOptions, Error, Kernel, Program};
 use visa_runtime::{Buffer, DeviceMemory, LaunchStatus};
 
 use crate::native;
-use launch::Recipe;
+pub use launch::{Given, Place, Recipe};
 use visa_test_common::Rng;
 
 /// Instructions that a hardware thread of the interpreter may execute.

@@ -51,13 +51,20 @@ pub struct On {
     program: Ref<Program>,
 }
 
+impl On {
+    /// Work-items of the largest group.
+    fn max_group(&self) -> usize {
+        match self.kernel.required_local_size() {
+            Some(local) => local.iter().map(|n| *n as usize).product(),
+            None => self.device.max_group(),
+        }
+    }
+}
+
 queries! {
     /// What `clGetKernelWorkGroupInfo` says.
     fn group_info(on: &On) {
-        CL_KERNEL_WORK_GROUP_SIZE => match on.kernel.required_local_size() {
-            Some(local) => local.iter().map(|n| *n as usize).product(),
-            None => on.device.max_group(),
-        },
+        CL_KERNEL_WORK_GROUP_SIZE => on.max_group(),
         CL_KERNEL_COMPILE_WORK_GROUP_SIZE => on.kernel.required_local_size().unwrap_or_default().map(|n| n as usize),
         CL_KERNEL_LOCAL_MEM_SIZE => u64::from(on.kernel.slm_bytes()),
         CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE => on.kernel.simd() as usize,
@@ -234,7 +241,12 @@ fn sub_group_info(
             let [count] = input else {
                 return err(CL_INVALID_VALUE);
             };
-            let dimensions = size / size_of::<usize>();
+            // Who asks how much room the answer needs has none yet.
+            let dimensions = if size == 0 {
+                3
+            } else {
+                size / size_of::<usize>()
+            };
             ensure(matches!(dimensions, 1..=3), CL_INVALID_VALUE)?;
             let wanted = count.saturating_mul(simd);
             let required = on
@@ -251,7 +263,7 @@ fn sub_group_info(
             }
             local.get(..dimensions).unwrap_or_default().bytes()
         }
-        CL_KERNEL_MAX_NUM_SUB_GROUPS => on.device.max_group().div_ceil(simd).bytes(),
+        CL_KERNEL_MAX_NUM_SUB_GROUPS => on.max_group().div_ceil(simd).bytes(),
         CL_KERNEL_COMPILE_NUM_SUB_GROUPS => 0_usize.bytes(),
         CL_KERNEL_COMPILE_SUB_GROUP_SIZE_INTEL => {
             let build = on.program.build_of(&on.device)?;

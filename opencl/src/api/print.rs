@@ -1,17 +1,19 @@
 //! Standard output, as C sees it.
 
-use std::ffi::{c_char, c_int};
+use std::ffi::c_void;
 
 unsafe extern "C" {
-    fn printf(format: *const c_char, ...) -> c_int;
+    /// C's standard output: the system's library sets it before any program begins.
+    static mut stdout: *mut c_void;
+
+    fn fwrite(from: *const c_void, size: usize, count: usize, to: *mut c_void) -> usize;
 }
 
-/// Prints what a kernel printed, in order with what the program prints itself, which may be waiting in C's buffer.
+/// Prints what a kernel printed, at once, and in order with what the program prints itself, which may be waiting in C's buffer.
 pub fn standard_output(text: &[u8]) {
-    // What `%.*s` takes ends at NUL.
-    for part in text.split(|byte| *byte == 0) {
-        let len = c_int::try_from(part.len()).unwrap_or(c_int::MAX);
-        // SAFETY: the format takes a length and a text, which has as many bytes.
-        unsafe { printf(c"%.*s".as_ptr(), len, part.as_ptr().cast::<c_char>()) };
+    // SAFETY: the text has as many bytes, and standard output is there as long as the process. What cannot be written is lost, as
+    // that of `printf` is.
+    unsafe {
+        fwrite(text.as_ptr().cast(), 1, text.len(), stdout);
     }
 }

@@ -14,7 +14,7 @@ use visa_jit::container::{
 };
 use visa_jit::isa::DeviceName;
 
-use super::engine::{store, variable};
+use super::engine::{seconds, store, variable};
 use super::report;
 
 /// Names the `visa-jit` command, which otherwise is looked for beside the library, in `bin` beside its folder, and in `PATH`.
@@ -23,6 +23,8 @@ pub const COMMAND_ENV: &str = "VISA_JIT_COMMAND";
 /// The subcommand that answers one request to the compiler.
 const WORKER: &str = "__ocloc-worker";
 const COMMAND: &str = "visa-jit";
+/// Seconds that the compiler may take for one program; ten minutes without it.
+pub const TIMEOUT_ENV: &str = "VISA_JIT_COMPILE_TIMEOUT";
 const COMPILE_TIMEOUT: Duration = Duration::from_secs(600);
 const SURVEY_TIMEOUT: Duration = Duration::from_secs(20);
 
@@ -238,7 +240,8 @@ pub fn compile(request: &Request<'_>) -> Result<Made, ContainerError> {
         internal_options: "",
         product: request.product,
     };
-    let compiled = compile_in_worker(worker()?, &ask, COMPILE_TIMEOUT)?;
+    let limit = seconds(TIMEOUT_ENV).unwrap_or(COMPILE_TIMEOUT);
+    let compiled = compile_in_worker(worker()?, &ask, limit)?;
     let made = Made {
         zebin: compiled.zebin,
         log: compiled.log,

@@ -1,9 +1,11 @@
 //! Devices: classes of Intel's GPUs, as programs see them.
 
+use std::sync::OnceLock;
+
 use visa_jit::isa::{DeviceName, Platform as Class};
 
 use super::compiler;
-use super::engine::{Settings, variable};
+use super::engine::{Settings, engine, variable};
 use super::report;
 
 /// Chooses devices, by the names that `ocloc -device` takes, with commas between.
@@ -17,12 +19,17 @@ pub struct Device {
     pub class: Class,
 }
 
-/// Bytes of device memory of all devices: three quarters of the machine's.
+/// Bytes of device memory of all devices: three quarters of the machine's, or half of the addresses that there are for it, since gaps
+/// take some.
 pub fn memory_bytes() -> u64 {
-    let info = rustix::system::sysinfo();
-    let all = info.totalram as u64 * u64::from(info.mem_unit.max(1));
-    // Whole pages.
-    (all / 4 * 3).min(32 << 30) & !0xFFF
+    static BYTES: OnceLock<u64> = OnceLock::new();
+    *BYTES.get_or_init(|| {
+        let info = rustix::system::sysinfo();
+        let all = info.totalram as u64 * u64::from(info.mem_unit.max(1));
+        let addresses = engine().map_or(u64::MAX, |engine| engine.memory().capacity());
+        // Whole pages.
+        (all / 4 * 3).min(addresses / 2) & !0xFFF
+    })
 }
 
 /// Bytes of the largest buffer: a quarter of the memory, and less than 32-bit offsets reach.

@@ -7,10 +7,14 @@ use visa_jit::artifact::Store;
 use visa_jit::backend::{BackendKind, Check, Choice as _, OobPolicy};
 use visa_jit::interp::InterpOptions;
 use visa_jit::{DiskCache, Engine, EngineOptions};
+use visa_runtime::{DeviceMemory, MemoryError};
 
 use super::error::{Cl, ClError};
 use super::report;
 use crate::abi::CL_OUT_OF_RESOURCES;
+
+/// Addresses of device memory that are too few for anything.
+const LEAST_ADDRESSES: u64 = 512 << 20;
 
 /// What the environment says about how kernels run.
 pub struct Settings {
@@ -30,6 +34,13 @@ pub fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
+/// A time that a variable of the environment says, in seconds; none if that is no positive number.
+pub fn seconds(name: &str) -> Option<Duration> {
+    let number: f64 = variable(name)?.parse().ok()?;
+    let time = Duration::try_from_secs_f64(number).ok();
+    time.filter(|time| !time.is_zero())
+}
+
 impl Settings {
     /// True if faults are told with their lines.
     pub fn wants_lines(&self) -> bool {
@@ -43,7 +54,6 @@ impl Settings {
             let processors = std::thread::available_parallelism().map_or(1, usize::from);
             let threads = variable("VISA_JIT_THREADS").and_then(|text| text.parse().ok());
             let oob = variable("VISA_JIT_OOB").unwrap_or_default();
-            let timeout = variable("VISA_JIT_TIMEOUT").and_then(|text| text.parse().ok());
             Settings {
                 oob: match oob.as_str() {
                     "trap" => OobPolicy::Trap,
@@ -53,9 +63,7 @@ impl Settings {
                 check: variable("VISA_JIT_CHECK")
                     .map_or(Ok(Check::None), |name| Check::parse(&name)),
                 threads: threads.filter(|n| *n > 0).unwrap_or(processors),
-                timeout: timeout
-                    .filter(|seconds: &f64| *seconds > 0.0)
-                    .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()),
+                timeout: seconds("VISA_JIT_TIMEOUT"),
                 backend: variable("VISA_JIT_BACKEND").unwrap_or_default(),
             }
         })
@@ -93,6 +101,28 @@ fn options() -> Result<EngineOptions, String> {
     Ok(options.check(check))
 }
 
+/// Addresses for device memory: as many as engines have usually, or fewer where the process may not have them, as under a limit of its
+/// address space and in tools that watch programs.
+fn memory(options: &EngineOptions) -> Result<DeviceMemory, MemoryError> {
+    let mut bytes = options.memory_bytes;
+    loop {
+        let made = match options.strategy.tuning.check {
+            Check::None => DeviceMemory::with_capacity(bytes),
+            _ => DeviceMemory::checked(bytes),
+        };
+        match made {
+            Err(MemoryError::System(_)) if bytes > LEAST_ADDRESSES => bytes /= 2,
+            made => return made,
+        }
+    }
+}
+
+fn make() -> Result<Engine, String> {
+    let options = options()?;
+    let memory = memory(&options).map_err(|error| error.to_string())?;
+    Engine::with_memory(options, memory).map_err(|error| error.to_string())
+}
+
 /// The engine.
 ///
 /// # Errors
@@ -100,8 +130,7 @@ fn options() -> Result<EngineOptions, String> {
 pub fn engine() -> Cl<&'static Engine> {
     static ENGINE: OnceLock<Option<Engine>> = OnceLock::new();
     let made = ENGINE.get_or_init(|| {
-        let made = options()
-            .and_then(|options| Engine::with_options(options).map_err(|error| error.to_string()));
+        let made = make();
         made.map_err(|error| report::problem("engine", &error)).ok()
     });
     made.as_ref().ok_or(ClError(CL_OUT_OF_RESOURCES))

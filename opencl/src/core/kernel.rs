@@ -112,6 +112,7 @@ impl Kernel {
             match loaded.kernel(name) {
                 Ok(kernel) => built.push((at, kernel.clone())),
                 Err(visa_jit::Error::NoKernel { .. }) => return err(CL_INVALID_KERNEL_NAME),
+                // The build log says it since the build.
                 Err(error) => {
                     report::refused(name, &error.to_string());
                     return err(CL_OUT_OF_RESOURCES);
@@ -119,13 +120,15 @@ impl Kernel {
             }
         }
         ensure(known, CL_INVALID_PROGRAM_EXECUTABLE)?;
-        for (_, kernel) in &built {
+        for (at, kernel) in &built {
             // What most launches run; also tells whether it can be compiled.
             let simd = kernel.simd();
             let local = kernel.required_local_size().unwrap_or([simd, 1, 1]);
             let launch = Launch::new(local).local(local).oob(Settings::get().oob);
             kernel.compile_for(&launch).map_err(|error| {
-                report::refused(name, &error.to_string());
+                let why = error.to_string();
+                program.refuses(*at, name, &why);
+                report::refused(name, &why);
                 ClError(CL_OUT_OF_RESOURCES)
             })?;
         }

@@ -299,6 +299,16 @@ impl Program {
         Ok(found)
     }
 
+    /// Has the build log for a device, by its place, say why a kernel is not taken: once, however often the program asks for it.
+    pub fn refuses(&self, at: usize, kernel: &str, why: &str) {
+        let line = refusal(kernel, why);
+        if let Some(build) = lock(&self.builds).get_mut(at)
+            && !build.log.contains(&line)
+        {
+            build.log.push_str(&line);
+        }
+    }
+
     /// What it is for each device.
     pub fn builds(&self) -> Vec<Build> {
         lock(&self.builds).clone()
@@ -669,13 +679,17 @@ fn effective(options: &str, kind: SourceKind) -> String {
     words.join(" ")
 }
 
+/// A line of a build log.
+fn refusal(kernel: &str, why: &str) -> String {
+    format!("kernel `{kernel}` is refused: {why}\n")
+}
+
 /// Hands a zebin to the engine.
 fn load(device: &Device, build: &mut Build, zebin: Arc<Vec<u8>>, stage: Stage) -> Cl<()> {
     match engine()?.program_from_zebin(&zebin, Some(device.class)) {
         Ok(loaded) => {
             for (name, error) in loaded.broken() {
-                let line = format!("kernel `{name}` is refused: {error}\n");
-                build.log.push_str(&line);
+                build.log.push_str(&refusal(name, &error.to_string()));
                 report::refused(name, &error.to_string());
             }
             build.status = CL_BUILD_SUCCESS as cl_build_status;

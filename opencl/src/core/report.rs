@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::Write;
+use std::path::Path;
 use std::sync::{Mutex, OnceLock};
 
 use serde_json::{Value, json};
@@ -114,12 +115,21 @@ pub fn faults(kernel: &str, done: &Report) {
 fn named(record: &FaultRecord) -> FaultRecord {
     let mut record = record.clone();
     if let Some(source) = &mut record.source
-        && source.file.starts_with("/proc/")
-        && let Some((_, name)) = source.file.rsplit_once('/')
+        && let Some(name) = name_of(&source.file, &std::env::temp_dir())
     {
         source.file = name.into();
     }
     record
+}
+
+/// What the program calls a file that lies in a folder of the compiler's: a directory of a process, or one for a single compilation.
+fn name_of<'f>(file: &'f str, temporary: &Path) -> Option<&'f str> {
+    if file.starts_with("/proc/") {
+        return file.rsplit_once('/').map(|(_, name)| name);
+    }
+    let inside = Path::new(file).strip_prefix(temporary).ok()?.to_str()?;
+    let (folder, name) = inside.split_once('/')?;
+    folder.starts_with(".tmp").then_some(name)
 }
 
 /// A record for people, with the number of those that it stands for.
@@ -150,4 +160,24 @@ fn fault(record: &FaultRecord) -> Value {
         "about": record.about,
         "count": record.count,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_of_the_compiler_are_not_shown() {
+        for (file, name) in [
+            ("/proc/self/fdinfo/program.cl", Some("program.cl")),
+            ("/tmp/.tmpAbCdEf/program.cl", Some("program.cl")),
+            ("/tmp/.tmpAbCdEf/inc/seven.h", Some("inc/seven.h")),
+            ("/tmp/seven.h", None),
+            ("/tmp/mine/seven.h", None),
+            ("/home/me/.tmpA/program.cl", None),
+            ("program.cl", None),
+        ] {
+            assert_eq!(name_of(file, Path::new("/tmp")), name, "{file}");
+        }
+    }
 }

@@ -276,3 +276,47 @@ fn options_of_linking_are_checked() {
         assert_eq!(program::clReleaseProgram(il), SUCCESS);
     }
 }
+
+/// A group of a required size has no more sub-groups than fit in it, and who asks how much room an answer needs has none yet.
+#[test]
+fn sub_groups_are_counted() {
+    let rig = Rig::new();
+    let program = rig.program("double");
+    let kernel = rig.kernel(program, "dot_double");
+    let ask = |query, input: &[usize], room: &mut [usize]| {
+        let (mut needed, place) = (0, room.as_mut_ptr());
+        let place = if room.is_empty() { null_mut() } else { place };
+        // SAFETY: there is as much room as is said.
+        let code = unsafe {
+            kernel::clGetKernelSubGroupInfo(
+                kernel,
+                rig.device,
+                query,
+                size_of_val(input),
+                input.as_ptr().cast(),
+                size_of_val(room),
+                place.cast(),
+                &mut needed,
+            )
+        };
+        assert_eq!(code, SUCCESS);
+        needed / size_of::<usize>()
+    };
+    // Its source asks for groups of 32.
+    let (mut lanes, mut most, mut local) = ([0], [0], [9; 3]);
+    let query = CL_KERNEL_MAX_SUB_GROUP_SIZE_FOR_NDRANGE;
+    assert_eq!(ask(query, &[32], &mut lanes), 1);
+    assert_eq!(ask(CL_KERNEL_MAX_NUM_SUB_GROUPS, &[], &mut most), 1);
+    assert_eq!(lanes[0] * most[0], 32);
+    let query = CL_KERNEL_LOCAL_SIZE_FOR_SUB_GROUP_COUNT;
+    assert_eq!(ask(query, &most, &mut []), 3);
+    assert_eq!(ask(query, &most, &mut local), 3);
+    assert_eq!(local, [32, 1, 1]);
+    assert_eq!(ask(query, &[most[0] + 1], &mut local), 3);
+    assert_eq!(local, [0; 3]);
+    // SAFETY: both were made here.
+    unsafe {
+        assert_eq!(kernel::clReleaseKernel(kernel), SUCCESS);
+        assert_eq!(program::clReleaseProgram(program), SUCCESS);
+    }
+}

@@ -64,7 +64,7 @@ fn status(rig: &Rig, program: cl_program) -> cl_int {
     status
 }
 
-fn log(rig: &Rig, program: cl_program) -> String {
+pub fn log(rig: &Rig, program: cl_program) -> String {
     let mut room = vec![0_u8; 1 << 16];
     // SAFETY: as above.
     let got = unsafe {
@@ -80,7 +80,7 @@ fn log(rig: &Rig, program: cl_program) -> String {
         .to_owned()
 }
 
-fn source(rig: &Rig, text: &CStr) -> cl_program {
+pub fn source(rig: &Rig, text: &CStr) -> cl_program {
     let mut code = 1;
     // SAFETY: the text ends in NUL.
     let made = unsafe {
@@ -95,7 +95,7 @@ fn release(program: cl_program) {
     assert_eq!(unsafe { program::clReleaseProgram(program) }, SUCCESS);
 }
 
-fn build(program: cl_program, options: &CStr) -> cl_int {
+pub fn build(program: cl_program, options: &CStr) -> cl_int {
     let options = options.as_ptr();
     // SAFETY: the options end in NUL.
     unsafe { program::clBuildProgram(program, 0, null(), options, None, null_mut()) }
@@ -315,10 +315,34 @@ fn folders_of_headers_may_have_blanks() {
     for options in [
         format!("-I \"{folder}\" -D SIX=6"),
         format!("-D SIX=6 -I\"{folder}\""),
+        format!("\"-I{folder}\" -DSIX=\"5 + 1\" -D \"UNUSED='a b'\""),
     ] {
         let options = CString::new(options).unwrap();
         assert_eq!(build(program, &options), SUCCESS, "{}", log(&rig, program));
     }
     assert_eq!(build(program, c"-D SIX=6"), CL_BUILD_PROGRAM_FAILURE);
+    release(program);
+}
+
+/// An instruction that cannot be compiled is named when the kernel is made, in the log, and not first when it is launched.
+#[test]
+fn what_is_refused_is_named() {
+    let rig = Rig::new();
+    let mut zebin = visa_test_common::zebin("skl", "saxpy");
+    let known = b"gather4_scaled.R (M1, 16) T6 0x0:ud V0054.0 V0056.0";
+    let unknown = b"raw_send (M1, 16) 0x2 1 1 0x10:ud V0054.0 V0056.0  ";
+    let at = zebin.windows(known.len()).position(|w| w == known);
+    let at = at.expect("a load");
+    zebin[at..at + known.len()].copy_from_slice(unknown);
+    let program = rig.program_of("saxpy with another instruction", &zebin);
+    for _ in 0..2 {
+        let mut code = 1;
+        // SAFETY: the name ends in NUL.
+        let none = unsafe { kernel::clCreateKernel(program, c"saxpy".as_ptr(), &mut code) };
+        assert_eq!((none.is_null(), code), (true, CL_OUT_OF_RESOURCES));
+    }
+    let log = log(&rig, program);
+    assert_eq!(log.matches("raw_send").count(), 1, "{log}");
+    assert!(log.starts_with("kernel `saxpy` is refused: "), "{log}");
     release(program);
 }

@@ -8,7 +8,9 @@
 mod answers;
 mod builds;
 mod codes;
+mod compilers;
 mod formats;
+mod launches;
 mod process;
 mod runs;
 mod usm;
@@ -57,7 +59,13 @@ impl Rig {
 
     fn with_queue(properties: cl_command_queue_properties) -> Rig {
         set_up();
-        let (mut platform, mut device, mut code) = (null_mut(), null_mut(), 1);
+        Rig::of(0, properties)
+    }
+
+    /// With one of the devices, by its place among them.
+    fn of(place: usize, properties: cl_command_queue_properties) -> Rig {
+        let (mut platform, mut devices, mut code) = (null_mut(), [null_mut(); 8], 1);
+        let mut count = 0;
         // SAFETY: every pointer is to a variable of its type, or null where that is allowed.
         unsafe {
             assert_eq!(
@@ -65,8 +73,11 @@ impl Rig {
                 SUCCESS
             );
             let all = u64::from(CL_DEVICE_TYPE_ALL);
-            let got = device::clGetDeviceIDs(platform, all, 1, &mut device, null_mut());
+            let room = devices.len() as cl_uint;
+            let got = device::clGetDeviceIDs(platform, all, room, devices.as_mut_ptr(), &mut count);
             assert_eq!(got, SUCCESS);
+            assert!(place < count as usize, "{count} devices");
+            let device = devices[place];
             let context = context::clCreateContext(null(), 1, &device, None, null_mut(), &mut code);
             assert_eq!(code, SUCCESS);
             let queue = queue::clCreateCommandQueue(context, device, properties, &mut code);
@@ -86,7 +97,11 @@ impl Rig {
             .join("../tests/kernels/bin/skl")
             .join(name)
             .with_extension("zebin");
-        let bytes = std::fs::read(path).unwrap();
+        self.program_of(name, &std::fs::read(path).unwrap())
+    }
+
+    /// A program of a zebin, built.
+    fn program_of(&self, name: &str, bytes: &[u8]) -> cl_program {
         let (mut status, mut code) = (1, 1);
         // SAFETY: as above.
         unsafe {

@@ -1,6 +1,10 @@
 //! The edges of a process: it may end at any time, and without having released anything.
 
 use std::process::Command;
+use std::ptr::null_mut;
+
+use visa_jit_opencl::abi::{CL_DEVICE_MAX_MEM_ALLOC_SIZE, CL_MEM_OBJECT_ALLOCATION_FAILURE};
+use visa_jit_opencl::api::{device, mem};
 
 use super::{Rig, SUCCESS, set};
 
@@ -27,7 +31,7 @@ fn child() {
         return;
     };
     let rig = Rig::new();
-    if what != "beyond" {
+    if !["beyond", "memory"].contains(&what.as_str()) {
         work(&rig);
     }
     match what.as_str() {
@@ -51,8 +55,65 @@ fn child() {
             let done = unsafe { visa_jit_opencl::api::queue::clFinish(rig.queue) };
             assert_eq!(done, SUCCESS);
         }
+        "memory" => fill_memory(&rig),
         other => panic!("{other}"),
     }
+}
+
+/// Takes the largest buffers until there is no room; then there is room again.
+fn fill_memory(rig: &Rig) {
+    let (mut held, mut code, mut most) = (Vec::new(), SUCCESS, 0_u64);
+    // SAFETY: every pointer is to a variable of its type, or null where that is allowed.
+    unsafe {
+        let query = CL_DEVICE_MAX_MEM_ALLOC_SIZE;
+        let room = (&raw mut most).cast();
+        assert_eq!(
+            device::clGetDeviceInfo(rig.device, query, 8, room, null_mut()),
+            SUCCESS
+        );
+        while code == SUCCESS {
+            assert!(held.len() < 1000, "there is no end");
+            held.push(mem::clCreateBuffer(
+                rig.context,
+                0,
+                most as usize,
+                null_mut(),
+                &mut code,
+            ));
+        }
+        assert_eq!(code, CL_MEM_OBJECT_ALLOCATION_FAILURE);
+        assert!(held.pop().is_some_and(|last| last.is_null()) && !held.is_empty());
+        for buffer in held {
+            assert_eq!(mem::clReleaseMemObject(buffer), SUCCESS);
+        }
+        let buffer = mem::clCreateBuffer(rig.context, 0, most as usize, null_mut(), &mut code);
+        assert_eq!(code, SUCCESS);
+        assert_eq!(mem::clReleaseMemObject(buffer), SUCCESS);
+    }
+}
+
+/// The log says what was asked for and what there is, once for each buffer that there was no room for.
+#[test]
+fn memory_that_is_full_is_told() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "process::child", "--quiet", "--nocapture"])
+        .env(CHILD, "memory")
+        .env("VISA_JIT_LOG", file.path())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let log = std::fs::read_to_string(file.path()).unwrap();
+    let numbers: Vec<u64> = log
+        .split(|c: char| !c.is_ascii_digit())
+        .filter_map(|word| word.parse().ok())
+        .collect();
+    let [wanted, taken, all] = numbers[..] else {
+        panic!("{log}");
+    };
+    assert!(taken <= all && wanted > all - taken, "{log}");
+    assert!(log.contains("bytes wanted"), "{log}");
 }
 
 #[test]

@@ -7,6 +7,9 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::process::{Command, Stdio};
 
+#[cfg(target_os = "linux")]
+use rustix::process::{Signal, set_parent_process_death_signal};
+
 use super::{Call, Files, LOG_NAME, Output};
 
 /// Where results go.
@@ -37,15 +40,22 @@ pub(super) fn run(program: &Path, call: &Call) -> io::Result<(i32, Vec<Output>)>
     } else {
         &[]
     };
-    let done = Command::new(program)
+    let mut command = Command::new(program);
+    command
         .args(arguments)
         .args(place)
         .current_dir(root)
-        .stdin(Stdio::null())
-        .output()?;
+        .stdin(Stdio::null());
+    end_with_this_process(&mut command);
+    let done = command.output()?;
+    let mut log = [done.stdout, done.stderr].concat();
+    if done.status.code().is_none() {
+        let crash = format!("the compiler crashed ({})\n", done.status);
+        log.extend(crash.into_bytes());
+    }
     let mut outputs = vec![Output {
         name: LOG_NAME.to_vec(),
-        data: [done.stdout, done.stderr].concat(),
+        data: log,
     }];
     let results = if compiles {
         root.join(RESULTS)
@@ -68,6 +78,18 @@ pub(super) fn run(program: &Path, call: &Call) -> io::Result<(i32, Vec<Output>)>
     }
     Ok((done.status.code().unwrap_or(-1), outputs))
 }
+
+/// Has a program end when this process does, which is killed when it takes too long.
+#[cfg(target_os = "linux")]
+fn end_with_this_process(command: &mut Command) {
+    use std::os::unix::process::CommandExt;
+    let tie = || Ok(set_parent_process_death_signal(Some(Signal::KILL))?);
+    // SAFETY: all that is done between fork and exec is one system call.
+    unsafe { command.pre_exec(tie) };
+}
+
+#[cfg(not(target_os = "linux"))]
+fn end_with_this_process(_: &mut Command) {}
 
 /// Writes files without the last bytes of each.
 fn write(root: &Path, files: &Files, without: usize) -> io::Result<()> {

@@ -3,10 +3,11 @@
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::path::Path;
 use std::process::Command;
+use std::ptr::null_mut;
 
 use super::world::World;
 use super::{WORDS, names, try_all};
-use visa_jit_opencl::abi::cl_icd_dispatch;
+use visa_jit_opencl::abi::{cl_icd_dispatch, cl_platform_id};
 use visa_jit_opencl::core::compiler::COMMAND_ENV;
 
 unsafe extern "C" {
@@ -29,8 +30,33 @@ fn table() -> Option<cl_icd_dispatch> {
         // SAFETY: the library is there as long as the process.
         *word = unsafe { dlsym(library, name.as_ptr()) }.expose_provenance();
     }
-    // SAFETY: all members are pointers, or options of such, and each word is null or the function of the member's name.
-    Some(unsafe { std::mem::transmute::<[usize; WORDS], cl_icd_dispatch>(words) })
+    let transmute = |words| {
+        // SAFETY: all members are pointers, or options of such, and each word is null or the function of the member's name.
+        unsafe { std::mem::transmute::<[usize; WORDS], cl_icd_dispatch>(words) }
+    };
+    // Khronos' loader has functions of extensions only by this way.
+    if let Some(platform) = platform(&transmute(words))
+        && let Some(find) = transmute(words).clGetExtensionFunctionAddressForPlatform
+    {
+        for (word, name) in words
+            .iter_mut()
+            .zip(names())
+            .filter(|(word, _)| **word == 0)
+        {
+            let name = CString::new(name).unwrap();
+            // SAFETY: the name ends in NUL.
+            *word = unsafe { find(platform, name.as_ptr()) }.expose_provenance();
+        }
+    }
+    Some(transmute(words))
+}
+
+/// The driver's platform; none where the loader finds no driver.
+fn platform(table: &cl_icd_dispatch) -> Option<cl_platform_id> {
+    let mut platform = null_mut();
+    // SAFETY: there is room for one.
+    let code = unsafe { table.clGetPlatformIDs?(1, &mut platform, null_mut()) };
+    (code == 0).then_some(platform)
 }
 
 /// Says that this is the process in which a loader finds the driver.

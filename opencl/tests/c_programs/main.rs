@@ -1,0 +1,295 @@
+//! Programs in C, as others write them: through the system's loader, and linked with the driver itself. Many threads at once, and the
+//! edges of a process.
+//!
+//! They need a C compiler and OpenCL's headers, and say so when they are skipped.
+
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use visa_test_common::{Rng, zebin_path};
+
+/// What a program is linked with.
+#[derive(Clone, Copy, Debug)]
+enum With {
+    /// The system's loader.
+    Loader,
+    /// The driver.
+    Driver,
+    /// Neither.
+    Nothing,
+}
+
+/// A program that takes longer hangs.
+const LIMIT: Duration = Duration::from_secs(100);
+
+fn driver() -> PathBuf {
+    let tests = std::env::current_exe().expect("this test's own file");
+    let library = tests.with_file_name("libvisa_jit_opencl.so");
+    assert!(library.is_file(), "cargo builds {}", library.display());
+    library
+}
+
+/// Compiles a program; none if there is nothing to compile it with.
+fn compile(name: &str, with: With) -> Option<PathBuf> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c_programs");
+    // Tests of one name run side by side.
+    let thread = std::thread::current();
+    let test = thread.name().unwrap_or("main").replace("::", "-");
+    let program = format!("{name}-{test}-{with:?}");
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(program);
+    let mut compiler = Command::new("cc");
+    compiler.args([
+        "-std=gnu11",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        "-g",
+        "-pthread",
+    ]);
+    compiler.arg(source.join(name).with_extension("c"));
+    compiler.arg("-o").arg(&program);
+    let driver = driver();
+    let folder = driver.parent().expect("a folder").display();
+    match with {
+        With::Loader => compiler.arg("-lOpenCL"),
+        With::Driver => compiler.args([
+            format!("-L{folder}"),
+            "-lvisa_jit_opencl".to_owned(),
+            format!("-Wl,-rpath,{folder}"),
+        ]),
+        With::Nothing => compiler.arg("-ldl"),
+    };
+    let Ok(made) = compiler.output() else {
+        eprintln!("skipped: there is no C compiler");
+        return None;
+    };
+    let said = String::from_utf8_lossy(&made.stderr);
+    if said.contains("CL/cl.h") || said.contains("-lOpenCL") {
+        eprintln!("skipped: there are no OpenCL headers, or no loader to link with");
+        return None;
+    }
+    assert!(made.status.success(), "{said}");
+    Some(program)
+}
+
+/// A program that finds the driver, and compiles all kernels anew.
+fn finding(mut program: Command) -> Command {
+    program.env("OCL_ICD_VENDORS", driver());
+    program.env("OCL_ICD_FILENAMES", driver());
+    program.env("VISA_JIT_DEVICE", "skl");
+    program.env("VISA_JIT_CACHE_DIR", "off");
+    program
+}
+
+/// Waits for a program's end.
+fn end(mut child: Child, what: &str) -> Output {
+    let start = Instant::now();
+    while child.try_wait().expect("a child").is_none() {
+        if start.elapsed() > LIMIT {
+            child.kill().expect("it can be killed");
+            panic!("{what} hangs");
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    child.wait_with_output().expect("it has ended")
+}
+
+fn start(mut program: Command) -> Child {
+    program.stdout(Stdio::piped()).stderr(Stdio::piped());
+    program.spawn().expect("it starts")
+}
+
+/// Runs a program to its end; what it says on standard output. It has to end with a code and say nothing else.
+fn run(program: Command, code: i32) -> String {
+    let what = format!("{program:?}");
+    let output = end(start(program), &what);
+    let said = String::from_utf8_lossy(&output.stderr);
+    let status = output.status;
+    assert_eq!(
+        (status.code(), &*said),
+        (Some(code), ""),
+        "{what}: {status}"
+    );
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// The stress test's command, with its numbers.
+fn stress(program: &Path, numbers: &[&str]) -> Command {
+    let mut command = Command::new(program);
+    command.arg(zebin_path("skl", "saxpy")).args(numbers);
+    finding(command)
+}
+
+/// Runs it; how many commands there were.
+fn commands(command: Command) -> u64 {
+    let said = run(command, 0);
+    let number = said
+        .strip_suffix(" commands\n")
+        .and_then(|n| n.parse().ok());
+    number.unwrap_or_else(|| panic!("{said}"))
+}
+
+#[test]
+fn threads_use_everything_at_once() {
+    for with in [With::Loader, With::Driver] {
+        let Some(program) = compile("stress", with) else {
+            return;
+        };
+        let enough = commands(stress(&program, &["8", "6", "1"]));
+        assert!(enough > 1000, "{enough}");
+    }
+}
+
+#[test]
+#[ignore = "half a minute: half a million commands"]
+fn threads_use_everything_for_long() {
+    for with in [With::Loader, With::Driver] {
+        let Some(program) = compile("stress", with) else {
+            return;
+        };
+        let all = (1..=8).map(|seed| {
+            let seed = seed.to_string();
+            commands(stress(&program, &["8", "150", &seed]))
+        });
+        let all: u64 = all.sum();
+        println!("{all} commands, {with:?}");
+        assert!(all > 250_000, "{all}");
+    }
+}
+
+#[test]
+#[ignore = "half a minute: valgrind"]
+fn valgrind_finds_nothing() {
+    let Some(program) = compile("stress", With::Loader) else {
+        return;
+    };
+    if Command::new("valgrind").arg("--version").output().is_err() {
+        eprintln!("skipped: there is no valgrind");
+        return;
+    }
+    for (threads, rounds, seed) in [("2", "2", "1"), ("8", "2", "2")] {
+        let mut command = Command::new("valgrind");
+        // Code is made while the program runs.
+        command.args(["--smc-check=all-non-file", "--fair-sched=yes", "--quiet"]);
+        command.args([
+            "--error-exitcode=9",
+            "--leak-check=full",
+            "--errors-for-leak-kinds=definite",
+        ]);
+        // What the process keeps to its end is reached by pointers into the middle, which valgrind takes for possible leaks.
+        command.arg("--show-leak-kinds=definite").arg(&program);
+        command
+            .arg(zebin_path("skl", "saxpy"))
+            .args([threads, rounds, seed]);
+        let done = commands(finding(command));
+        println!("{done} commands under valgrind");
+        assert!(done > 50);
+    }
+}
+
+#[test]
+#[ignore = "a minute: a thousand processes"]
+fn a_thousand_processes_end_in_the_middle() {
+    let Some(program) = compile("stress", With::Loader) else {
+        return;
+    };
+    let mut rng = Rng::new(20);
+    for seed in 0..1000 {
+        // Some end while kernels are compiled, some long after.
+        let time = rng.below(40_000).to_string();
+        let said = run(
+            stress(&program, &["8", "1000", &seed.to_string(), &time]),
+            0,
+        );
+        assert_eq!(said, "");
+    }
+}
+
+fn edge(program: &Path, name: &str) -> Command {
+    let mut command = Command::new(program);
+    command.arg(name).arg(zebin_path("skl", "mandelbrot"));
+    finding(command)
+}
+
+/// The process ends, with the code that it wants to end with, whatever there is still to do.
+#[test]
+fn processes_end_as_they_like() {
+    let Some(program) = compile("edges", With::Loader) else {
+        return;
+    };
+    for (name, code) in [
+        ("keep", 0),
+        ("exit", 3),
+        ("return", 3),
+        ("quick_exit", 3),
+        ("released", 3),
+        ("fork-running", 3),
+        ("fork-anew", 3),
+        ("fork-running-anew", 3),
+    ] {
+        assert_eq!(run(edge(&program, name), code), "", "{name}");
+    }
+}
+
+/// On whatever thread a kernel runs, an interrupt ends the process at once.
+#[test]
+fn interrupts_end_kernels() {
+    let Some(program) = compile("edges", With::Loader) else {
+        return;
+    };
+    for name in ["for-ever", "for-ever-here"] {
+        let mut child = start(edge(&program, name));
+        let mut line = String::new();
+        let mut output = BufReader::new(child.stdout.take().expect("a pipe"));
+        output.read_line(&mut line).expect("a line");
+        assert_eq!(line, "running\n");
+        std::thread::sleep(Duration::from_millis(50));
+        assert!(child.try_wait().expect("a child").is_none(), "it runs");
+        let sent = Instant::now();
+        kill_process(Pid::from_child(&child), Signal::INT).expect("it is there");
+        let ended = end(child, name);
+        assert_eq!(ended.status.signal(), Some(Signal::INT.as_raw()), "{name}");
+        assert!(
+            sent.elapsed() < Duration::from_secs(5),
+            "{:?}",
+            sent.elapsed()
+        );
+        output.read_to_string(&mut line).expect("text");
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!((line.as_str(), &*said), ("running\n", ""));
+    }
+}
+
+/// A launch that is stopped, by time or by a fault, ends its event with an error, and all else goes on.
+#[test]
+fn stopped_launches_stop_nothing_else() {
+    let Some(program) = compile("edges", With::Loader) else {
+        return;
+    };
+    let mut command = edge(&program, "timeout");
+    command.env("VISA_JIT_TIMEOUT", "0.7");
+    assert_eq!(run(command, 0), "");
+    let mut command = edge(&program, "trap");
+    command.env("VISA_JIT_OOB", "trap");
+    assert_eq!(run(command, 0), "");
+}
+
+/// The driver, and a loader with it, may be unloaded.
+#[test]
+fn libraries_may_be_unloaded() {
+    let Some(program) = compile("unload", With::Nothing) else {
+        return;
+    };
+    let driver = driver();
+    for library in [driver.as_path(), Path::new("libOpenCL.so.1")] {
+        for how in ["idle", "used"] {
+            let mut command = Command::new(&program);
+            command.arg(library).arg(how);
+            assert_eq!(run(finding(command), 0), "", "{library:?} {how}");
+        }
+    }
+}
