@@ -13,6 +13,7 @@ use visa_jit::{FaultRecord, Report};
 
 use super::engine::variable;
 use super::object::lock;
+use super::ranges::missed;
 
 /// Where lines of text go.
 pub const LOG_ENV: &str = "VISA_JIT_LOG";
@@ -97,7 +98,7 @@ pub fn faults(kernel: &str, done: &Report) {
     // Where faults are counted by instruction, its first record stands for all.
     let mut first = |f: &&FaultRecord| f.count.is_none() || sites.insert((f.site, f.kind));
     let records = done.faults.iter().filter(|f| first(f)).take(shown);
-    let records: Vec<FaultRecord> = records.map(named).collect();
+    let records: Vec<FaultRecord> = records.map(named).map(with_origin).collect();
     for record in &records {
         log(&text(record));
     }
@@ -118,6 +119,23 @@ fn named(record: &FaultRecord) -> FaultRecord {
         && let Some((_, name)) = source.file.rsplit_once('/')
     {
         source.file = name.into();
+    }
+    record
+}
+
+/// The record of an access by address, with the function that the program has the memory from which it misses.
+fn with_origin(mut record: FaultRecord) -> FaultRecord {
+    if record.is_by_address()
+        && let Some(range) = missed(record.address, record.bytes)
+    {
+        let (len, made_by) = (range.len, range.made_by);
+        record.about = Some(match record.about {
+            Some(about) => format!("{about}, from {made_by}"),
+            None => {
+                let place = record.beside(range.start, len);
+                format!("{place} a buffer of {len} bytes from {made_by}")
+            }
+        });
     }
     record
 }
