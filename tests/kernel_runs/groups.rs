@@ -562,7 +562,11 @@ fn floats_meet<T: Same>(t: &Target, name: &str, from: fn(f64) -> T) {
                 });
         };
         let (pairs, fours) = (floats(2 * items), floats(4 * items));
-        own("min_max_own", &fours, &atomics::min_max_own(&fours, &values));
+        own(
+            "min_max_own",
+            &fours,
+            &atomics::min_max_own(&fours, &values),
+        );
         let shared = |kernel: &str, cells: &[f64], after: &[f64]| {
             let job = job(kernel).in_out(&narrow(cells)).input(&input);
             job.threads(true).check(|r| {

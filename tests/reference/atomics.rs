@@ -151,9 +151,7 @@ pub fn add_own(cells: &[f64], input: &[f64]) -> Vec<f64> {
 
 /// `min_max_shared_*`, and each group of `min_max_local_*`: least and greatest.
 pub fn min_max_shared(cells: [f64; 2], input: &[f64]) -> [f64; 2] {
-    input
-        .iter()
-        .fold(cells, |c, &v| [c[0].min(v), c[1].max(v)])
+    input.iter().fold(cells, |c, &v| [c[0].min(v), c[1].max(v)])
 }
 
 /// `min_max_local_*`.

@@ -239,7 +239,10 @@ impl Build {
             Err(error) => error.to_string(),
         };
         let module = Zebin::spirv(binary).ok_or_else(|| {
-            format!("{why}; nor is there SPIR-V in it to compile for {}", device.name)
+            format!(
+                "{why}; nor is there SPIR-V in it to compile for {}",
+                device.name
+            )
         })?;
         report::log(&format!("{why}: the SPIR-V in it is compiled instead"));
         self.modules = Some(Modules::of(Arc::new(module), ""));

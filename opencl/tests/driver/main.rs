@@ -6,9 +6,11 @@
 )]
 
 mod answers;
+mod astray;
 mod builds;
 mod codes;
 mod formats;
+mod modules;
 mod process;
 mod runs;
 mod usm;
