@@ -11,6 +11,9 @@ use super::ze_info::{FunctionInfo, KernelInfo, ZeInfo};
 use crate::isa::Versions;
 
 const VISA_SECTION: &str = ".visaasm";
+const SPIRV_SECTION: &str = ".spv";
+/// What modules of SPIR-V begin with.
+const SPIRV_MAGIC: [u8; 4] = [0x03, 0x02, 0x23, 0x07];
 pub(super) const NATIVE_PREFIX: &str = ".text.";
 
 /// From an ELF section index to an index in [`Zebin::data`].
@@ -262,6 +265,15 @@ impl Zebin {
             target: read_target(&elf)?,
             build_options: read_build_options(&elf, &mut budget)?,
         })
+    }
+
+    /// The SPIR-V module that a zebin was made of and carries with it, in the section `.spv`; files without vISA text have one too.
+    /// None if there is none, or the file cannot be read.
+    pub fn spirv(bytes: &[u8]) -> Option<Vec<u8>> {
+        let elf = Elf::parse(bytes).ok()?;
+        let section = elf.sections.iter().find(|s| s.name == SPIRV_SECTION)?;
+        let is_module = section.data.starts_with(&SPIRV_MAGIC);
+        is_module.then(|| section.data.to_vec())
     }
 
     /// The kernel of this name.

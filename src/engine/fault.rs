@@ -62,6 +62,16 @@ impl FaultRecord {
             FaultKind::Allocation => "buffer",
         }
     }
+
+    /// Whether the access was by a 64-bit address, not to a surface or memory of the group.
+    pub fn is_by_address(&self) -> bool {
+        self.space == DEVICE_MEMORY
+    }
+
+    /// Where an access by address lies beside `len` bytes at `start`: "4 bytes past the end of", and the like.
+    pub fn beside(&self, start: u64, len: u64) -> String {
+        distance(self.address, self.bytes, start, len)
+    }
 }
 
 impl std::fmt::Display for FaultRecord {

@@ -2,8 +2,8 @@
 //! references.
 
 use crate::reference::ndrange::Shape;
-use crate::reference::{atomics, histogram, ndrange, reduce, scan, subgroup};
-use crate::support::{LARGE, SIZES, SWEEP, Target};
+use crate::reference::{atomics, half, histogram, ndrange, reduce, scan, subgroup};
+use crate::support::{LARGE, SIZES, SWEEP, Same, Target};
 use visa_test_common::Rng;
 
 /// Whole groups of powers of two.
@@ -525,4 +525,79 @@ fn order_decides(t: &Target, size: (u32, u32), values: &[i32], workers: usize, r
                 r.fail("slots differ");
             }
         });
+}
+
+on_devices!(float_atomics_kernels, "float_atomics", run_float_atomics);
+
+fn run_float_atomics(t: &Target) {
+    floats_meet(t, "float", |v| v as f32);
+    floats_meet(t, "double", |v| v);
+    floats_meet(t, "half", half::from_f64);
+}
+
+/// Atomics of one type of floats, which `from` makes of whole numbers. Kernels that a device does not have are skipped.
+fn floats_meet<T: Same>(t: &Target, name: &str, from: fn(f64) -> T) {
+    let mut rng = Rng::new(26);
+    let narrow = |values: &[f64]| -> Vec<T> { values.iter().map(|&v| from(v)).collect() };
+    let adds = t.program.kernel(&format!("add_own_{name}")).is_ok();
+    let there = t.program.kernel(&format!("min_max_own_{name}")).is_ok();
+    for size @ (n, local) in SIZES.into_iter().chain([SWEEP]).filter(|_| there) {
+        let items = n as usize;
+        let mut floats = |count: usize| -> Vec<f64> {
+            let all = small_floats(&mut rng, count).into_iter();
+            all.map(f64::from).collect()
+        };
+        let values = floats(items);
+        let input = narrow(&values);
+        let job = |kernel: &str| t.job(&format!("{kernel}_{name}"), size);
+        let own = |kernel: &str, cells: &[f64], after: &[f64]| {
+            job(kernel)
+                .in_out(&narrow(cells))
+                .output::<T>(cells.len())
+                .input(&input)
+                .policies()
+                .check(|r| {
+                    r.exact(0, &narrow(after));
+                    r.exact(1, &narrow(cells));
+                });
+        };
+        let (pairs, fours) = (floats(2 * items), floats(4 * items));
+        own(
+            "min_max_own",
+            &fours,
+            &atomics::min_max_own(&fours, &values),
+        );
+        let shared = |kernel: &str, cells: &[f64], after: &[f64]| {
+            let job = job(kernel).in_out(&narrow(cells)).input(&input);
+            job.threads(true).check(|r| {
+                r.exact(0, &narrow(after));
+            });
+        };
+        let cells = [1.0, 2.0];
+        let after = atomics::min_max_shared(cells, &values);
+        shared("min_max_shared", &cells, &after);
+        if adds {
+            own("add_own", &pairs, &atomics::add_own(&pairs, &values));
+            let cells = [3.0, -7.0, 1.0, 2.0];
+            let after = atomics::add_shared(cells, &values);
+            shared("add_shared", &cells, &after);
+        }
+        let last = n % local;
+        if local < 4 || n == 0 || (last != 0 && last < 4) {
+            continue;
+        }
+        let in_groups = |kernel: &str, want: &[f64]| {
+            job(kernel)
+                .output::<T>(want.len())
+                .input(&input)
+                .check(|r| {
+                    r.exact(0, &narrow(want));
+                });
+        };
+        let group = local as usize;
+        in_groups("min_max_local", &atomics::min_max_local(&values, group));
+        if adds {
+            in_groups("add_local", &atomics::add_local(&values, group));
+        }
+    }
 }

@@ -27,7 +27,8 @@ WORK=$(mktemp -d)
 trap 'rm -rf "$WORK"' EXIT
 
 # Sources a device cannot compile, as name:device. No fp64 on Xe-LP and Xe-HPG, no sampler on Xe-HPC, 2D blocks only there.
-# For Gen9 and Xe-LP the compiler does not come back from recursion. Version 22.43 (a device with -22) knows no assert.
+# For Gen9 and Xe-LP the compiler does not come back from recursion. Version 22.43 (a device with -22) knows no assert, and
+# devices have no cl_ext_float_atomics with it.
 EXCLUDED="
 gemm_tile:skl gemm_tile:tgllp gemm_tile:acm-g10
 double:tgllp double:acm-g10
@@ -35,6 +36,7 @@ convert_double:tgllp convert_double:acm-g10
 image_sample:pvc image_access:pvc image_filter:pvc image_samples:pvc image_write:pvc-26 image_samples:acm-g10-26
 call_ids:skl call_ids:tgllp
 assert:skl-22 assert:tgllp-22 assert:acm-g10-22 assert:pvc-22
+float_atomics:skl-22 float_atomics:tgllp-22 float_atomics:acm-g10-22 float_atomics:pvc-22
 "
 
 # Further builds of a source under another name, as name:source:environment.

@@ -127,6 +127,49 @@ pub fn atomics_float(cells: [f32; 2], input: &[f32]) -> [f32; 2] {
     input.iter().fold(cells, |c, &v| [c[0] + v, c[1].max(v)])
 }
 
+/// `add_shared_*`, and each group of `add_local_*`: sum, difference, least, greatest; exact for small whole numbers.
+pub fn add_shared(cells: [f64; 4], input: &[f64]) -> [f64; 4] {
+    let step = |[sum, difference, least, greatest]: [f64; 4], &v: &f64| {
+        [sum + v, difference - v, least.min(v), greatest.max(v)]
+    };
+    input.iter().fold(cells, step)
+}
+
+/// `add_local_*`.
+pub fn add_local(input: &[f64], group: usize) -> Vec<f64> {
+    let groups = input.chunks(group);
+    groups
+        .flat_map(|chunk| add_shared([0.0, 3.0, 6.0, 9.0], chunk))
+        .collect()
+}
+
+/// `add_own_*`: the cells afterwards.
+pub fn add_own(cells: &[f64], input: &[f64]) -> Vec<f64> {
+    let pairs = cells.chunks(2).zip(input);
+    pairs.flat_map(|(c, v)| [c[0] + v, c[1] - v]).collect()
+}
+
+/// `min_max_shared_*`, and each group of `min_max_local_*`: least and greatest.
+pub fn min_max_shared(cells: [f64; 2], input: &[f64]) -> [f64; 2] {
+    input.iter().fold(cells, |c, &v| [c[0].min(v), c[1].max(v)])
+}
+
+/// `min_max_local_*`.
+pub fn min_max_local(input: &[f64], group: usize) -> Vec<f64> {
+    let groups = input.chunks(group);
+    groups
+        .flat_map(|chunk| min_max_shared([0.0, 3.0], chunk))
+        .collect()
+}
+
+/// `min_max_own_*`: the cells afterwards.
+pub fn min_max_own(cells: &[f64], input: &[f64]) -> Vec<f64> {
+    let fours = cells.chunks(4).zip(input);
+    fours
+        .flat_map(|(c, &v)| [v, v, c[2].min(v), c[3].max(v)])
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

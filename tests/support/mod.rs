@@ -24,9 +24,15 @@ use narrow::{checks, from_libraries, left_out, library, narrowed};
 /// Files that a device has no zebin of: it has no double precision, no sampler, or no 2D blocks; or the compiler gives up, or does
 /// not know `assert`.
 const ABSENT: [(&str, &str); 6] = [
-    ("skl", "gemm_tile call_ids assert"),
-    ("tgllp", "double convert_double gemm_tile call_ids assert"),
-    ("acm-g10", "double convert_double gemm_tile assert"),
+    ("skl", "gemm_tile call_ids assert float_atomics"),
+    (
+        "tgllp",
+        "double convert_double gemm_tile call_ids assert float_atomics",
+    ),
+    (
+        "acm-g10",
+        "double convert_double gemm_tile assert float_atomics",
+    ),
     (
         "acm-g10-26",
         "double convert_double gemm_tile image_samples",
@@ -34,7 +40,8 @@ const ABSENT: [(&str, &str); 6] = [
     ("pvc", PVC_ABSENT),
     ("pvc-26", PVC_26_ABSENT),
 ];
-const PVC_ABSENT: &str = "image_sample image_access image_filter image_samples assert";
+const PVC_ABSENT: &str =
+    "image_sample image_access image_filter image_samples assert float_atomics";
 const PVC_26_ABSENT: &str = "image_sample image_access image_filter image_samples image_write";
 
 /// Global and local sizes of one-dimensional launches for kernels that take any: nothing, one item,

@@ -13,12 +13,15 @@
 //! program that runs it, for `VISA_JIT_OCLOC`;
 //! `cargo run -p xtask -- current-kernels [DEVICE]...` compiles the kernels of the tests with it, for devices of which no zebins
 //! are checked in too, and runs their tests;
+//! `cargo run -p xtask -- dpnp [--sample | WORD...]` runs the tests of `dpctl` and `dpnp` on the virtual GPU, all of them, a sample, or
+//! the files with a word in their path, and prints a table;
 //! `cargo run -p xtask -- opencl-bindings` makes the OpenCL driver's bindings of Debian's `opencl-c-headers`, with `bindgen`.
 
 mod accuracy;
 mod agree;
 mod current_kernels;
 mod current_ocloc;
+mod dpnp;
 mod mappings;
 mod mutants;
 mod opencl_bindings;
@@ -35,13 +38,14 @@ fn main() -> ExitCode {
         "agree" => agree::run(&arguments),
         "current-kernels" => current_kernels::run(&arguments),
         "current-ocloc" => current_ocloc::run(),
+        "dpnp" => dpnp::run(&arguments),
         "mappings" => mappings::run(&arguments),
         "mutants" => mutants::run(&arguments),
         "opencl-bindings" => opencl_bindings::run(),
         "traced" => mappings::traced(&arguments),
         _ => {
             eprintln!(
-                "usage: cargo run -p xtask -- docs | accuracy [FUNCTION]... | agree DIR... | current-kernels [DEVICE]... | current-ocloc | mappings [ARGUMENT]... | \
+                "usage: cargo run -p xtask -- docs | accuracy [FUNCTION]... | agree DIR... | current-kernels [DEVICE]... | current-ocloc | dpnp [--sample | WORD...] | mappings [ARGUMENT]... | \
                  mutants [COUNT | FROM..TO] | opencl-bindings"
             );
             return ExitCode::from(2);

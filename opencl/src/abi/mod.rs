@@ -15,3 +15,10 @@ mod bindings;
 pub mod host;
 
 pub use bindings::*;
+
+/// Queries of `cl_ext_float_atomics`, which Debian's headers do not have yet.
+pub const CL_DEVICE_SINGLE_FP_ATOMIC_CAPABILITIES_EXT: u32 = 0x4231;
+/// As above.
+pub const CL_DEVICE_DOUBLE_FP_ATOMIC_CAPABILITIES_EXT: u32 = 0x4232;
+/// As above.
+pub const CL_DEVICE_HALF_FP_ATOMIC_CAPABILITIES_EXT: u32 = 0x4233;

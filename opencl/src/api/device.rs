@@ -6,8 +6,8 @@ use super::entry::{entries, queries};
 use super::given::answer;
 use super::platform::platform;
 use crate::abi::*;
-use crate::core::compiler::about;
-use crate::core::device::{Device, UNITS_OF_SUB_SLICE, max_alloc_bytes, memory_bytes};
+use crate::core::compiler::{about, last_spirv_minor};
+use crate::core::device::{Device, Float, UNITS_OF_SUB_SLICE, max_alloc_bytes, memory_bytes};
 use crate::core::error::Cl;
 use crate::core::event::now;
 use crate::core::image;
@@ -54,6 +54,8 @@ fn features(device: &Device) -> Vec<u8> {
     if device.has_images() {
         names.extend(["__opencl_c_images", "__opencl_c_3d_image_writes"]);
     }
+    let atomics = device.float_atomic_features();
+    names.extend(atomics.iter().map(String::as_str));
     let versions = names.into_iter();
     versions
         .flat_map(|name| name_version(version(3, 0, 0), name))
@@ -166,9 +168,12 @@ queries! {
         CL_DEVICE_SHARED_SYSTEM_MEM_CAPABILITIES_INTEL => 0_u64,
         CL_DEVICE_PREFERRED_PLATFORM_ATOMIC_ALIGNMENT | CL_DEVICE_PREFERRED_GLOBAL_ATOMIC_ALIGNMENT
         | CL_DEVICE_PREFERRED_LOCAL_ATOMIC_ALIGNMENT => 64_u32,
-        CL_DEVICE_IL_VERSION => "SPIR-V_1.0 SPIR-V_1.1 SPIR-V_1.2",
+        CL_DEVICE_IL_VERSION => {
+            let all: Vec<String> = (0..=last_spirv_minor()).map(|minor| format!("SPIR-V_1.{minor}")).collect();
+            all.join(" ")
+        },
         CL_DEVICE_ILS_WITH_VERSION => {
-            let all = [0, 1, 2].into_iter();
+            let all = 0..=last_spirv_minor();
             all.flat_map(|minor| name_version(version(1, minor, 0), "SPIR-V")).collect::<Vec<u8>>()
         },
         CL_DEVICE_MAX_NUM_SUB_GROUPS => {
@@ -200,6 +205,9 @@ queries! {
         CL_DEVICE_NUM_EUS_PER_SUB_SLICE_INTEL => UNITS_OF_SUB_SLICE,
         CL_DEVICE_NUM_THREADS_PER_EU_INTEL => device.threads_of_unit(),
         CL_DEVICE_FEATURE_CAPABILITIES_INTEL => 0_u64,
+        CL_DEVICE_SINGLE_FP_ATOMIC_CAPABILITIES_EXT => device.float_atomics(Float::Single),
+        CL_DEVICE_DOUBLE_FP_ATOMIC_CAPABILITIES_EXT => device.float_atomics(Float::Double),
+        CL_DEVICE_HALF_FP_ATOMIC_CAPABILITIES_EXT => device.float_atomics(Float::Half),
     }
 }
 

@@ -25,6 +25,8 @@ const WORKER: &str = "__ocloc-worker";
 const COMMAND: &str = "visa-jit";
 /// Seconds that the compiler may take for one program; ten minutes without it.
 pub const TIMEOUT_ENV: &str = "VISA_JIT_COMPILE_TIMEOUT";
+/// The year of the compiler with which today's devices were tried, 26.27.
+pub const CURRENT: u32 = 26;
 const COMPILE_TIMEOUT: Duration = Duration::from_secs(600);
 const SURVEY_TIMEOUT: Duration = Duration::from_secs(20);
 
@@ -143,6 +145,24 @@ fn worker() -> Result<Command, ContainerError> {
 pub fn about() -> Option<&'static About> {
     static ABOUT: OnceLock<Option<About>> = OnceLock::new();
     ABOUT.get_or_init(ask).as_ref()
+}
+
+/// The first number of the compiler's version, which is a year; 0 if it does not say.
+pub fn year() -> u32 {
+    let version = about().and_then(|about| about.version.as_deref());
+    let first = version.and_then(|version| version.split('.').next());
+    first.and_then(|year| year.parse().ok()).unwrap_or(0)
+}
+
+/// The last minor version of SPIR-V 1 whose instructions the compiler takes: of compilers between those that were tried, what the
+/// older one takes.
+pub fn last_spirv_minor() -> u32 {
+    match year() {
+        CURRENT.. => 6,
+        // 22.43 reads modules of version 1.4 too, but ends at instructions that only 1.4 has.
+        22.. => 3,
+        _ => 2,
+    }
 }
 
 fn ask() -> Option<About> {

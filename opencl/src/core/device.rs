@@ -177,9 +177,66 @@ impl Device {
             all.push(("cl_khr_int64_base_atomics", usual));
             all.push(("cl_khr_int64_extended_atomics", usual));
         }
+        if self.float_atomics(Float::Single) != 0 {
+            all.push(("cl_ext_float_atomics", usual));
+        }
         all
     }
+
+    /// Atomics of floats in global and in local memory, as `cl_ext_float_atomics` has them: bits of
+    /// `cl_device_fp_atomic_capabilities_ext`. The current compiler makes loops of compare and exchange where a device has no
+    /// instruction; of halves it has no additions.
+    pub fn float_atomics(&self, float: Float) -> u64 {
+        let there = compiler::year() >= compiler::CURRENT;
+        let of = |global: u64| global | global << FP_ATOMIC_LOCAL_SHIFT;
+        match float {
+            _ if !there => 0,
+            Float::Double if !self.has_doubles() => 0,
+            Float::Half => of(FP_ATOMIC_LOAD_STORE | FP_ATOMIC_MIN_MAX),
+            Float::Single | Float::Double => {
+                of(FP_ATOMIC_LOAD_STORE | FP_ATOMIC_ADD | FP_ATOMIC_MIN_MAX)
+            }
+        }
+    }
+
+    /// The same as macros of OpenCL C.
+    pub fn float_atomic_features(&self) -> Vec<String> {
+        let mut names = Vec::new();
+        let spaces = [("global", 0), ("local", FP_ATOMIC_LOCAL_SHIFT)];
+        for (float, bits) in [(Float::Single, 32), (Float::Double, 64), (Float::Half, 16)] {
+            let can = self.float_atomics(float);
+            for (space, shift) in spaces {
+                let operations = FP_ATOMICS.iter();
+                let there = operations.filter(|(bit, _)| can >> shift & bit != 0);
+                names.extend(
+                    there.map(|(_, what)| format!("__opencl_c_ext_fp{bits}_{space}_atomic_{what}")),
+                );
+            }
+        }
+        names
+    }
 }
+
+/// A type of floating-point numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Float {
+    Half,
+    Single,
+    Double,
+}
+
+/// `CL_DEVICE_GLOBAL_FP_ATOMIC_…_EXT`; those of local memory are the same bits further up.
+const FP_ATOMIC_LOAD_STORE: u64 = 1;
+const FP_ATOMIC_ADD: u64 = 1 << 1;
+const FP_ATOMIC_MIN_MAX: u64 = 1 << 2;
+const FP_ATOMIC_LOCAL_SHIFT: u32 = 16;
+/// The same, and how OpenCL C names them.
+const FP_ATOMICS: [(u64, &str); 3] = [
+    (FP_ATOMIC_LOAD_STORE, "load_store"),
+    (FP_ATOMIC_ADD, "add"),
+    (FP_ATOMIC_MIN_MAX, "min_max"),
+];
 
 /// Execution units of a sub-slice.
 pub const UNITS_OF_SUB_SLICE: u32 = 8;

@@ -1,6 +1,5 @@
 //! Memory objects: buffers, parts of buffers, images.
 
-use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,6 +10,7 @@ use super::device::{max_alloc_bytes, memory_bytes};
 use super::engine::engine;
 use super::error::{Cl, ClError, ensure, err};
 use super::object::{Ref, lock};
+use super::ranges::{Known, Range};
 use super::report;
 use crate::abi::host::{HostMemory, Place};
 use crate::abi::{
@@ -103,30 +103,10 @@ pub struct Mem {
 /// Bytes of device memory that programs have.
 static TAKEN: AtomicU64 = AtomicU64::new(0);
 
-/// Device memory that programs have: length by first address.
-static RANGES: Mutex<BTreeMap<u64, u64>> = Mutex::new(BTreeMap::new());
-
 /// Bytes that are counted, and the range of addresses that they are.
 pub struct Taken {
     len: u64,
     range: Option<Known>,
-}
-
-/// A range of device memory that the program may use by address, while this is there.
-pub struct Known(u64);
-
-impl Known {
-    /// Makes it known.
-    pub fn new(address: u64, len: u64) -> Known {
-        lock(&RANGES).insert(address, len);
-        Known(address)
-    }
-}
-
-impl Drop for Known {
-    fn drop(&mut self) {
-        lock(&RANGES).remove(&self.0);
-    }
 }
 
 impl Drop for Taken {
@@ -137,29 +117,11 @@ impl Drop for Taken {
     }
 }
 
-/// Whether the program has this device memory: none if it is not the device's.
-pub fn owned_by_device(address: u64, len: u64) -> Option<bool> {
-    let memory = engine().ok()?.memory();
-    let base = memory.base();
-    // The range may end beyond, so that no byte is the device's own.
-    let last = address.saturating_add(len.max(1) - 1);
-    let outside = last < base || address >= base.saturating_add(memory.capacity());
-    if outside {
-        return None;
-    }
-    let ranges = lock(&RANGES);
-    let found = ranges.range(..=address).next_back();
-    Some(found.is_some_and(|(first, size)| {
-        let offset = address - first;
-        offset < *size && len <= size - offset
-    }))
-}
-
-/// Device memory of `len` bytes, zeroed.
+/// Device memory of `len` bytes, zeroed; `made_by` is the function that the program has called.
 ///
 /// # Errors
 /// `CL_MEM_OBJECT_ALLOCATION_FAILURE`, and the log says what was asked and what is there.
-pub fn allocate(len: usize, alignment: u64) -> Cl<(Buffer, Taken)> {
+pub fn allocate(len: usize, alignment: u64, made_by: &'static str) -> Cl<(Buffer, Taken)> {
     let len = len as u64;
     let taken = TAKEN.fetch_add(len, Ordering::Relaxed);
     let mut count = Taken { len, range: None };
@@ -180,7 +142,11 @@ pub fn allocate(len: usize, alignment: u64) -> Cl<(Buffer, Taken)> {
     };
     let buffer = engine()?.memory().alloc_aligned(len, alignment);
     let buffer = buffer.map_err(|error| fails(error.to_string()))?;
-    count.range = Some(Known::new(buffer.address(), len));
+    count.range = Some(Known::new(Range {
+        start: buffer.address(),
+        len,
+        made_by,
+    }));
     Ok((buffer, count))
 }
 
@@ -206,7 +172,11 @@ impl Mem {
     pub fn new(new: New, len: usize, host: Option<HostMemory>) -> Cl<Mem> {
         let fits = len != 0 && len as u64 <= max_alloc_bytes();
         ensure(fits, CL_INVALID_BUFFER_SIZE)?;
-        let (buffer, taken) = allocate(len, ALIGNMENT)?;
+        let made_by = match new.image {
+            Some(_) => "clCreateImage",
+            None => "clCreateBuffer",
+        };
+        let (buffer, taken) = allocate(len, ALIGNMENT, made_by)?;
         Ok(Mem::of(new, buffer, host, None, Some(taken)))
     }
 

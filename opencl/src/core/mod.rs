@@ -17,6 +17,7 @@ pub mod options;
 pub mod platform;
 pub mod program;
 pub mod queue;
+pub mod ranges;
 pub mod report;
 pub mod sampler;
 pub mod spirv;

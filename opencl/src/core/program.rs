@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use visa_jit::container::{
-    ContainerError, DataKind, Product, SourceKind, SymbolPlace, UserAttributes, Zebin,
+    ContainerError, DataKind, Product, SourceKind, SymbolPlace, UserAttributes, Zebin, infer_device,
 };
 use visa_runtime::Buffer;
 
@@ -14,9 +14,9 @@ use super::context::Context;
 use super::device::Device;
 use super::engine::{Settings, engine};
 use super::error::{Cl, ClError, ensure, err};
-use super::mem::Known;
 use super::object::{Ref, lock};
 use super::options::{absolute, words};
+use super::ranges::{Known, Range};
 use super::report;
 use crate::abi::{
     CL_BUILD_ERROR, CL_BUILD_IN_PROGRESS, CL_BUILD_NONE, CL_BUILD_PROGRAM_FAILURE,
@@ -212,6 +212,43 @@ impl Build {
         }
     }
 
+    /// Takes what the program has for a device: what was compiled before, or a zebin. One without vISA text, or for another device,
+    /// is compiled again from the SPIR-V that compilers leave in it, as Intel's driver does.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    fn take(&mut self, device: &Device, binary: &[u8]) -> Result<(), String> {
+        if let Some(modules) = super::modules::read(binary) {
+            self.modules = Some(modules);
+            return Ok(());
+        }
+        let why = match Zebin::parse(binary) {
+            Ok(zebin) => {
+                let told = infer_device(&zebin);
+                match told.device {
+                    Some(class) if class != device.class => {
+                        let (of, reason, name) = (class, told.reason, &device.name);
+                        format!("the zebin is for {of} ({reason}), not for {name}")
+                    }
+                    _ => {
+                        self.zebin = Some(Arc::new(binary.to_vec()));
+                        return Ok(());
+                    }
+                }
+            }
+            Err(error) => error.to_string(),
+        };
+        let module = Zebin::spirv(binary).ok_or_else(|| {
+            format!(
+                "{why}; nor is there SPIR-V in it to compile for {}",
+                device.name
+            )
+        })?;
+        report::log(&format!("{why}: the SPIR-V in it is compiled instead"));
+        self.modules = Some(Modules::of(Arc::new(module), ""));
+        Ok(())
+    }
+
     /// What programs get to keep: a zebin, or what was compiled only.
     pub fn binary(&self) -> Vec<u8> {
         match (&self.modules, &self.zebin) {
@@ -248,7 +285,7 @@ impl Program {
     /// A program of zebins, one for each device. They still have to be built.
     ///
     /// # Errors
-    /// `CL_INVALID_BINARY` if one cannot be read; which, is in the list.
+    /// `CL_INVALID_BINARY` if one cannot be read or is for another device; which, is in the list, and the log says why.
     pub fn of_binaries(
         context: Ref<Context>,
         devices: Vec<Ref<Device>>,
@@ -256,17 +293,15 @@ impl Program {
     ) -> (Program, Vec<Cl<()>>) {
         let program = Program::new(context, devices, Some(Source::Binaries));
         let mut builds = lock(&program.builds);
-        let read = |(build, binary): (&mut Build, &Vec<u8>)| {
-            if let Some(modules) = super::modules::read(binary) {
-                build.modules = Some(modules);
-                return Ok(());
-            }
-            let parsed = visa_jit::container::Zebin::parse(binary);
-            parsed.map_err(|_| ClError(CL_INVALID_BINARY))?;
-            build.zebin = Some(Arc::new(binary.clone()));
-            Ok(())
+        let given = program.devices.iter().zip(binaries);
+        let read = |(build, (device, binary)): (&mut Build, (&Ref<Device>, &Vec<u8>))| {
+            let taken = build.take(device, binary);
+            taken.map_err(|why| {
+                report::problem("clCreateProgramWithBinary", &why);
+                ClError(CL_INVALID_BINARY)
+            })
         };
-        let statuses = builds.iter_mut().zip(binaries).map(read).collect();
+        let statuses = builds.iter_mut().zip(given).map(read).collect();
         drop(builds);
         (program, statuses)
     }
@@ -293,8 +328,12 @@ impl Program {
         let mut shown = lock(&self.shown);
         let known = shown.iter().any(|(b, _)| b.address() == found.address());
         if !known {
-            let range = Known::new(found.address(), found.len());
-            shown.push((found.clone(), range));
+            let range = Range {
+                start: found.address(),
+                len: found.len(),
+                made_by: "clGetDeviceGlobalVariablePointerINTEL",
+            };
+            shown.push((found.clone(), Known::new(range)));
         }
         Ok(found)
     }
@@ -568,7 +607,7 @@ fn one(device: &Device, old: &Build, options: &str, stage: Stage, unit: &Unit) -
             return (build, done);
         }
     };
-    let options = effective(&all, kind);
+    let options = effective(device, &all, kind);
     let request = Request {
         source,
         kind,
@@ -592,6 +631,9 @@ fn one(device: &Device, old: &Build, options: &str, stage: Stage, unit: &Unit) -
                 ContainerError::CompileFailed { log, .. } => log,
                 other => other.to_string(),
             };
+            if let Some(version) = too_new(&unit.source) {
+                build.log.push_str(&version);
+            }
             report::log(&format!("build failed: {}", build.log));
             let code = match stage {
                 _ if !missing => stage.refusal(&build.log),
@@ -622,6 +664,19 @@ fn one(device: &Device, old: &Build, options: &str, stage: Stage, unit: &Unit) -
     }
     let done = load(device, &mut build, Arc::new(made.zebin), stage);
     (build, done)
+}
+
+/// What to say of a module whose version the compiler does not take.
+fn too_new(source: &Source) -> Option<String> {
+    let Source::Il(il) = source else {
+        return None;
+    };
+    let (major, minor) = super::spirv::version_of(il)?;
+    let last = compiler::last_spirv_minor();
+    let known = major == 1 && minor <= last;
+    (!known).then(|| {
+        format!("error: the module is SPIR-V {major}.{minor}; this compiler takes SPIR-V 1.0 to 1.{last}\n")
+    })
 }
 
 /// Functions and variables that a zebin uses and does not have. Names that drivers have to know begin with two underscores, which
@@ -664,14 +719,19 @@ fn for_code(options: &str) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// Options as the compiler is given them: with names and types of arguments, and lines of the source where they are shown.
-fn effective(options: &str, kind: SourceKind) -> String {
+/// Options as the compiler is given them: with names and types of arguments, macros for extensions that it does not know the
+/// device has, and lines of the source where they are shown.
+fn effective(device: &Device, options: &str, kind: SourceKind) -> String {
     // The compiler runs elsewhere.
     let here = std::env::current_dir().unwrap_or_default();
     let mut words = absolute(options, &here);
     words.retain(|word| !LINKER_OPTIONS.contains(&word.as_str()));
     if kind == SourceKind::OpenClC {
         words.push(ARGUMENTS.to_owned());
+        if words.iter().any(|word| word == "-cl-std=CL3.0") {
+            let features = device.float_atomic_features().into_iter();
+            words.extend(features.map(|name| format!("-D{name}=1")));
+        }
         if Settings::get().wants_lines() {
             words.push("-g".to_owned());
         }

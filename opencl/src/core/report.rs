@@ -14,6 +14,7 @@ use visa_jit::{FaultRecord, Report};
 
 use super::engine::variable;
 use super::object::lock;
+use super::ranges::missed;
 
 /// Where lines of text go.
 pub const LOG_ENV: &str = "VISA_JIT_LOG";
@@ -98,7 +99,7 @@ pub fn faults(kernel: &str, done: &Report) {
     // Where faults are counted by instruction, its first record stands for all.
     let mut first = |f: &&FaultRecord| f.count.is_none() || sites.insert((f.site, f.kind));
     let records = done.faults.iter().filter(|f| first(f)).take(shown);
-    let records: Vec<FaultRecord> = records.map(named).collect();
+    let records: Vec<FaultRecord> = records.map(named).map(with_origin).collect();
     for record in &records {
         log(&text(record));
     }
@@ -130,6 +131,23 @@ fn name_of<'f>(file: &'f str, temporary: &Path) -> Option<&'f str> {
     let inside = Path::new(file).strip_prefix(temporary).ok()?.to_str()?;
     let (folder, name) = inside.split_once('/')?;
     folder.starts_with(".tmp").then_some(name)
+}
+
+/// The record of an access by address, with the function that the program has the memory from which it misses.
+fn with_origin(mut record: FaultRecord) -> FaultRecord {
+    if record.is_by_address()
+        && let Some(range) = missed(record.address, record.bytes)
+    {
+        let (len, made_by) = (range.len, range.made_by);
+        record.about = Some(match record.about {
+            Some(about) => format!("{about}, from {made_by}"),
+            None => {
+                let place = record.beside(range.start, len);
+                format!("{place} a buffer of {len} bytes from {made_by}")
+            }
+        });
+    }
+    record
 }
 
 /// A record for people, with the number of those that it stands for.

@@ -1,4 +1,4 @@
-//! Specialisation constants of SPIR-V modules: they are given values by writing those into the module, since no version of the
+//! SPIR-V modules: their version, and their specialisation constants. These are given values by writing those into the module, since no version of the
 //! compiler's command takes them all. Numbers are those of SPIR-V's specification, sections 2.3 and 3.
 
 use std::collections::BTreeMap;
@@ -66,6 +66,12 @@ fn constants(words: &[u32]) -> BTreeMap<u32, Place> {
         .collect()
 }
 
+/// The version that a module says it is of, major and minor.
+pub fn version_of(module: &[u8]) -> Option<(u32, u32)> {
+    let version = *words(module)?.get(1)?;
+    Some((version >> 16, version >> 8 & 0xFF))
+}
+
 /// Bytes of the constant with this number; none if there is no such constant.
 pub fn constant_bytes(module: &[u8], id: u32) -> Option<usize> {
     constants(&words(module)?).get(&id).map(|place| place.bytes)
@@ -117,6 +123,18 @@ mod tests {
             words.extend(rest);
         }
         words.into_iter().flat_map(u32::to_le_bytes).collect()
+    }
+
+    #[test]
+    fn versions_are_read() {
+        for (version, read) in [(0x10000, (1, 0)), (0x10600, (1, 6)), (0x20100, (2, 1))] {
+            let mut bytes = module(&[]);
+            bytes[4..8].copy_from_slice(&u32::to_le_bytes(version));
+            assert_eq!(version_of(&bytes), Some(read));
+            bytes[0] = 0;
+            assert_eq!(version_of(&bytes), None);
+        }
+        assert_eq!(version_of(&module(&[])[..4]), None);
     }
 
     #[test]

@@ -8,8 +8,9 @@ use visa_runtime::Buffer;
 
 use super::device::Device;
 use super::error::{Cl, ensure};
-use super::mem::{Taken, allocate, owned_by_device};
+use super::mem::{Taken, allocate};
 use super::object::{Ref, lock};
+use super::ranges::owned_by_device;
 use crate::abi::{
     CL_INVALID_VALUE, CL_MEM_TYPE_DEVICE_INTEL, CL_MEM_TYPE_HOST_INTEL, CL_MEM_TYPE_SHARED_INTEL,
     CL_MEM_TYPE_UNKNOWN_INTEL, cl_unified_shared_memory_type_intel,
@@ -36,6 +37,16 @@ impl Usage {
             Usage::Host => CL_MEM_TYPE_HOST_INTEL,
             Usage::Device(_) => CL_MEM_TYPE_DEVICE_INTEL,
             Usage::Shared(_) => CL_MEM_TYPE_SHARED_INTEL,
+        }
+    }
+
+    /// The function that makes it.
+    fn made_by(&self) -> &'static str {
+        match self {
+            Usage::Svm => "clSVMAlloc",
+            Usage::Host => "clHostMemAllocINTEL",
+            Usage::Device(_) => "clDeviceMemAllocINTEL",
+            Usage::Shared(_) => "clSharedMemAllocINTEL",
         }
     }
 
@@ -69,7 +80,7 @@ impl Shared {
     /// # Errors
     /// As [`allocate`].
     pub fn allocate(&self, len: usize, alignment: u64, usage: Usage, flags: u64) -> Cl<u64> {
-        let (buffer, taken) = allocate(len, alignment)?;
+        let (buffer, taken) = allocate(len, alignment, usage.made_by())?;
         let address = buffer.address();
         let allocation = Allocation {
             buffer,

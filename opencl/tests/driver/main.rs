@@ -6,11 +6,13 @@
 )]
 
 mod answers;
+mod astray;
 mod builds;
 mod codes;
 mod compilers;
 mod formats;
 mod launches;
+mod modules;
 mod process;
 mod runs;
 mod usm;

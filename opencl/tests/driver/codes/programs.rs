@@ -195,6 +195,7 @@ rows! {
         wrong CL_INVALID_VALUE "no binaries" |w| make!(w.clCreateProgramWithBinary(w.context, 1, &w.device, &8, null_mut(), null_mut()) clReleaseProgram);
         wrong CL_INVALID_DEVICE "another context's device" |w| binary(w, w.context, &[w.device, w.bare], &zebin("skl/saxpy"));
         wrong CL_INVALID_BINARY "no zebin" |w| binary(w, w.context, &[w.device], b"no zebin at all");
+        wrong CL_INVALID_BINARY "another device's" |w| binary(w, w.context, &[w.device], &zebin("pvc/saxpy"));
     }
     clCreateProgramWithBuiltInKernels {
         handle CL_INVALID_CONTEXT |w, h| built_in(w, h.cast(), 1, &w.device, c"any".as_ptr());

@@ -1,0 +1,126 @@
+//! Kernels that follow wrong pointers: what is reported names the memory that the program has nearest to the address, and the
+//! function that it is from. Settings are those of a process, so that each way runs in a child.
+
+use std::process::Command;
+
+use visa_jit_opencl::api::{kernel, program, queue};
+
+use super::usm::{Kind, alloc, free, set};
+use super::{Rig, SUCCESS};
+
+/// What a child process of this test does; the parent names it.
+const CHILD: &str = "VISA_JIT_TEST_ASTRAY";
+
+/// Bytes of a list's node: a pointer to the next, a value behind it, and spare bytes.
+const NODE: usize = 32;
+
+/// Has one work-item read the value of a node, follow its pointer, and read the value there: 8 bytes behind where it points.
+fn follow(rig: &Rig, wrong: u64) {
+    let program = rig.program("pointers");
+    let kernel = rig.kernel(program, "chase_sum");
+    let head = alloc(rig, Kind::Shared, NODE);
+    let [out, steps] = [0, 1].map(|_| alloc(rig, Kind::Host, 4));
+    // SAFETY: all places are inside allocations of this test, and objects its own.
+    unsafe {
+        head.cast::<u64>().write(wrong);
+        steps.cast::<u32>().write(2);
+        for (index, pointer) in [(0, out), (1, head), (2, steps)] {
+            assert_eq!(set(kernel, index, pointer), SUCCESS);
+        }
+        assert_eq!(rig.launch(kernel, 1, None), SUCCESS);
+        assert_eq!(queue::clFinish(rig.queue), SUCCESS);
+        assert_eq!(kernel::clReleaseKernel(kernel), SUCCESS);
+        assert_eq!(program::clReleaseProgram(program), SUCCESS);
+    }
+    for pointer in [out, head, steps] {
+        assert_eq!(free(rig, pointer), SUCCESS);
+    }
+}
+
+/// Does what a child was started for. Nothing when the tests run as usual.
+#[test]
+fn child() {
+    let Ok(what) = std::env::var(CHILD) else {
+        return;
+    };
+    let rig = Rig::new();
+    let after = |pointer: *mut u8, offset: i64| (pointer.addr() as u64).wrapping_add_signed(offset);
+    let host = alloc(&rig, Kind::Host, 104);
+    let shared = alloc(&rig, Kind::Shared, 48);
+    let freed = alloc(&rig, Kind::Device, 64);
+    assert_eq!(free(&rig, freed), SUCCESS);
+    follow(
+        &rig,
+        match what.as_str() {
+            "behind" => after(host, 104),
+            "across" => after(host, 94),
+            "before" => after(shared, -40),
+            "freed" => after(freed, 0),
+            "null" => 0,
+            "far" => 1 << 47,
+            other => panic!("{other}"),
+        },
+    );
+    for pointer in [host, shared] {
+        assert_eq!(free(&rig, pointer), SUCCESS);
+    }
+}
+
+/// The report of a child.
+fn told(what: &str, setting: (&str, &str)) -> String {
+    let name = format!("visa-jit-astray-{}-{what}", std::process::id());
+    let file = std::env::temp_dir().join(name);
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "astray::child", "--quiet", "--nocapture"])
+        .env(CHILD, what)
+        .env(setting.0, setting.1)
+        .env("VISA_JIT_REPORT", &file)
+        .output()
+        .unwrap();
+    let lines = std::fs::read_to_string(&file).unwrap_or_default();
+    let _ = std::fs::remove_file(&file);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{what}: {said}");
+    lines
+}
+
+#[test]
+fn checked_accesses_name_what_they_miss() {
+    for (what, words) in [
+        (
+            "behind",
+            "8 bytes past the end of a buffer of 104 bytes that is no argument, from clHostMemAllocINTEL: device memory",
+        ),
+        (
+            "across",
+            "reaching 2 bytes past the end of a buffer of 104 bytes that is no argument, from clHostMemAllocINTEL",
+        ),
+        (
+            "before",
+            "32 bytes before a buffer of 48 bytes that is no argument, from clSharedMemAllocINTEL",
+        ),
+        (
+            "freed",
+            "at byte 8 of a buffer of 64 bytes that was allocated after 0 launches and freed after 0 launches, from clDeviceMemAllocINTEL",
+        ),
+    ] {
+        let lines = told(what, ("VISA_JIT_CHECK", "memory"));
+        assert!(lines.contains(words), "{what}: {lines}");
+    }
+}
+
+/// Without checks, what lies outside of all device memory is seen.
+#[test]
+fn reported_accesses_name_what_is_nearest() {
+    for (what, place) in [
+        ("null", "bytes before a buffer of"),
+        ("far", "bytes past the end of a buffer of"),
+    ] {
+        let lines = told(what, ("VISA_JIT_OOB", "report"));
+        for words in ["out of bounds, ", place, "MemAllocINTEL: device memory"] {
+            assert!(lines.contains(words), "{what}: {words}: {lines}");
+        }
+    }
+    let inside = told("behind", ("VISA_JIT_OOB", "report"));
+    assert!(!inside.contains("faults"), "{inside}");
+}
