@@ -90,7 +90,9 @@ impl Bench {
             }
             Package::Python(name) => {
                 let mut python = Command::new(python::interpreter(self));
-                let ask = format!("from importlib.metadata import version; print('ii |' + version('{name}'))");
+                let ask = format!(
+                    "from importlib.metadata import version; print('ii |' + version('{name}'))"
+                );
                 python.args(["-c", &ask]);
                 python
             }
@@ -111,7 +113,7 @@ impl Bench {
         program: &[&str],
     ) -> Result<Said, String> {
         let mut command = Command::new("timeout");
-        command.args(["--kill-after=5", &seconds.to_string(), "nice"]);
+        command.args(["--kill-after=5", &seconds.to_string()]);
         if virtual_gpu {
             command.arg(&self.exec).args(["exec", "--"]);
         }

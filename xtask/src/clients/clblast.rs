@@ -17,8 +17,13 @@ fn routine(bench: &Bench, name: &str) -> Result<Case, String> {
     let said = bench.exec(name, 600, &[name])?;
     // `36 test(s) passed`, once a precision.
     let sum = |verdict: &str| -> usize {
-        let lines = said.out.lines().filter(|l| l.contains(&format!("test(s) {verdict}")));
-        lines.filter_map(|l| l.split_whitespace().next()?.parse::<usize>().ok()).sum()
+        let lines = said
+            .out
+            .lines()
+            .filter(|l| l.contains(&format!("test(s) {verdict}")));
+        lines
+            .filter_map(|l| l.split_whitespace().next()?.parse::<usize>().ok())
+            .sum()
     };
     let (passed, failed) = (sum("passed"), sum("failed"));
     let ended = said.fine() && passed > 0;

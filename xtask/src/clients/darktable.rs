@@ -25,7 +25,11 @@ use Word::{F, I};
 
 const MODULES: &[Module] = &[
     // Mode, black, exposure, two of the deflicker, bias.
-    module("exposure", 6, &[I(0), F(0.0), F(0.5), F(50.0), F(-4.0), I(0)]),
+    module(
+        "exposure",
+        6,
+        &[I(0), F(0.0), F(0.5), F(50.0), F(-4.0), I(0)],
+    ),
     // Radius, amount, threshold.
     module("sharpen", 1, &[F(2.0), F(0.5), F(0.5)]),
     // Sharpness, contrast.
@@ -102,7 +106,9 @@ fn compare(bench: &Bench, module: &Module) -> Result<Case, String> {
     let (expected, _) = export(bench, &log("cpu"), false)?;
     let (pixels, said) = export(bench, &log("opencl"), true)?;
     let on = |path: &str| said.matches(&format!("on {path}, blended")).count();
-    let differences: Vec<f32> = std::iter::zip(&expected, &pixels).map(|(a, b)| (a - b).abs()).collect();
+    let differences: Vec<f32> = std::iter::zip(&expected, &pixels)
+        .map(|(a, b)| (a - b).abs())
+        .collect();
     let most = differences.iter().copied().fold(0.0, f32::max);
     let mean = differences.iter().sum::<f32>() / differences.len().max(1) as f32;
     println!(
@@ -123,13 +129,28 @@ fn export(bench: &Bench, log: &str, opencl: bool) -> Result<(Vec<f32>, String), 
     let _ = fs::remove_file(&out);
     let switch = format!("opencl={}", if opencl { "TRUE" } else { "FALSE" });
     let command = [
-        "darktable-cli", "in.pfm", "in.xmp", "out.pfm", "--core", "--configdir", "darktable", "--library", ":memory:", "--conf", &switch,
-        "-d", "opencl", "-d", "perf",
+        "darktable-cli",
+        "in.pfm",
+        "in.xmp",
+        "out.pfm",
+        "--core",
+        "--configdir",
+        "darktable",
+        "--library",
+        ":memory:",
+        "--conf",
+        &switch,
+        "-d",
+        "opencl",
+        "-d",
+        "perf",
     ];
     let said = bench.run(log, 900, opencl, &bench.folder, &command)?;
     let bytes = fs::read(&out).unwrap_or_default();
     // Three lines of text, then the numbers.
     let body = bytes.splitn(4, |b| *b == b'\n').nth(3).unwrap_or_default();
-    let numbers = body.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]]));
+    let numbers = body
+        .chunks_exact(4)
+        .map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]]));
     Ok((numbers.collect(), said.both()))
 }

@@ -13,7 +13,13 @@ struct Mode {
 
 /// A mode passes if its self-test did, and it found the password among others.
 pub fn run(bench: &Bench) -> Result<Vec<Case>, String> {
-    let examples = bench.run("hashcat-examples", 60, false, &bench.folder, &["hashcat", "--example-hashes"])?;
+    let examples = bench.run(
+        "hashcat-examples",
+        60,
+        false,
+        &bench.folder,
+        &["hashcat", "--example-hashes"],
+    )?;
     let modes = modes(&examples.out);
     modes.iter().take(MODES).map(|m| crack(bench, m)).collect()
 }
@@ -40,11 +46,30 @@ fn modes(text: &str) -> Vec<Mode> {
 
 fn crack(bench: &Bench, mode: &Mode) -> Result<Case, String> {
     bench.write("hash.txt", format!("{}\n", mode.hash))?;
-    bench.write("words.txt", format!("wrong\nnothing\n{}\nother\n", mode.password))?;
+    bench.write(
+        "words.txt",
+        format!("wrong\nnothing\n{}\nother\n", mode.password),
+    )?;
     let command = [
-        "hashcat", "-m", &mode.number, "-a", "0", "--force", "-D", "2", "--potfile-disable", "--restore-disable",
+        "hashcat",
+        "-m",
+        &mode.number,
+        "-a",
+        "0",
+        "--force",
+        "-D",
+        "2",
+        "--potfile-disable",
+        "--restore-disable",
         // Small launches: the device is a CPU.
-        "-u", "16", "-n", "1", "-T", "32", "hash.txt", "words.txt",
+        "-u",
+        "16",
+        "-n",
+        "1",
+        "-T",
+        "32",
+        "hash.txt",
+        "words.txt",
     ];
     let said = bench.exec(&format!("hashcat-{}", mode.number), 600, &command)?;
     let all = said.both();

@@ -95,8 +95,13 @@ const CLIENTS: &[Client] = &[
 pub fn run(arguments: &[String]) -> Result<(), String> {
     let (options, names): (Vec<&String>, Vec<&String>) =
         arguments.iter().partition(|a| a.starts_with("--"));
-    if let Some(odd) = options.iter().find(|o| !["--short", "--install"].contains(&o.as_str())) {
-        return Err(format!("unknown option {odd}; there are --short and --install"));
+    if let Some(odd) = options
+        .iter()
+        .find(|o| !["--short", "--install"].contains(&o.as_str()))
+    {
+        return Err(format!(
+            "unknown option {odd}; there are --short and --install"
+        ));
     }
     let asked = |option: &str| options.iter().any(|o| *o == option);
     if let Some(odd) = names.iter().find(|n| CLIENTS.iter().all(|c| c.name != **n)) {

@@ -26,7 +26,11 @@ const CLPEAK_SHORT: usize = 2;
 
 /// A test passes if it ends, and with numbers.
 pub fn clpeak(bench: &Bench) -> Result<Vec<Case>, String> {
-    let count = if bench.short { CLPEAK_SHORT } else { CLPEAK.len() };
+    let count = if bench.short {
+        CLPEAK_SHORT
+    } else {
+        CLPEAK.len()
+    };
     let cases = CLPEAK.iter().take(count).map(|test| {
         let said = bench.exec(&format!("clpeak{test}"), 600, &["clpeak", test])?;
         let all = said.both();
@@ -55,12 +59,26 @@ pub fn piglit(bench: &Bench) -> Result<Vec<Case>, String> {
     }
     command.extend(["cl", &path]);
     bench.exec("piglit", 6 * 3600, &command)?;
-    let said = bench.run("piglit-summary", 60, false, &bench.folder, &["piglit", "summary", "console", &path])?;
+    let said = bench.run(
+        "piglit-summary",
+        60,
+        false,
+        &bench.folder,
+        &["piglit", "summary", "console", &path],
+    )?;
     // Lines `name: verdict`, then sums such as `pass: 3`.
     let cases = said.out.lines().filter_map(|line| {
         let (name, verdict) = line.rsplit_once(": ")?;
         let skip = verdict == "skip";
-        let known = ["pass", "fail", "crash", "timeout", "warn", "skip", "incomplete"];
+        let known = [
+            "pass",
+            "fail",
+            "crash",
+            "timeout",
+            "warn",
+            "skip",
+            "incomplete",
+        ];
         (name.contains('@') && known.contains(&verdict)).then(|| Case {
             name: name.to_owned(),
             passed: usize::from(verdict == "pass"),

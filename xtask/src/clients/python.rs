@@ -8,7 +8,15 @@ use super::bench::{Bench, Case};
 
 /// What the tests need besides the package; the last four are for its source, whose tests run.
 const TOOLS: [&str; 9] = [
-    "pytest", "pytest-timeout", "numpy", "mako", "setuptools", "scikit-build-core", "nanobind", "cmake", "ninja",
+    "pytest",
+    "pytest-timeout",
+    "numpy",
+    "mako",
+    "setuptools",
+    "scikit-build-core",
+    "nanobind",
+    "cmake",
+    "ninja",
 ];
 
 /// A package with its tests.
@@ -33,7 +41,11 @@ pub fn install(bench: &Bench, package: &'static str) -> Result<(), String> {
     let python = interpreter(bench);
     if !python.is_file() {
         let environment = bench.folder.join("python");
-        command(Command::new("python3").args(["-m", "venv"]).arg(environment))?;
+        command(
+            Command::new("python3")
+                .args(["-m", "venv"])
+                .arg(environment),
+        )?;
     }
     let pip = || {
         let mut pip = Command::new(&python);
@@ -51,13 +63,24 @@ pub fn install(bench: &Bench, package: &'static str) -> Result<(), String> {
     let path = std::env::var("PATH").unwrap_or_default();
     command(
         pip()
-            .args(["download", "--no-deps", "--no-build-isolation", "--no-binary", ":all:"])
+            .args([
+                "download",
+                "--no-deps",
+                "--no-build-isolation",
+                "--no-binary",
+                ":all:",
+            ])
             .arg(format!("{package}=={version}"))
             .current_dir(&bench.folder)
             .env("PATH", format!("{}:{path}", bin.display())),
     )?;
     let archive = bench.folder.join(format!("{package}-{version}.tar.gz"));
-    command(Command::new("tar").arg("xf").arg(archive).current_dir(&bench.folder))
+    command(
+        Command::new("tar")
+            .arg("xf")
+            .arg(archive)
+            .current_dir(&bench.folder),
+    )
 }
 
 fn command(command: &mut Command) -> Result<(), String> {
@@ -108,12 +131,32 @@ impl Suite {
             .ok_or_else(|| format!("no source of {}; run with --install", self.package))?;
         let files = self.files(&source, bench.short)?;
         let python = interpreter(bench).display().to_string();
-        let mut command = vec![python.as_str(), "-m", "pytest", "-q", "-rfE", "-p", "no:cacheprovider", "--tb=short", "--timeout=120"];
+        let mut command = vec![
+            python.as_str(),
+            "-m",
+            "pytest",
+            "-q",
+            "-rfE",
+            "-p",
+            "no:cacheprovider",
+            "--tb=short",
+            "--timeout=120",
+        ];
         command.extend(files.iter().map(String::as_str));
-        let said = bench.run(self.package, self.seconds, true, &source.join(self.folder), &command)?;
+        let said = bench.run(
+            self.package,
+            self.seconds,
+            true,
+            &source.join(self.folder),
+            &command,
+        )?;
         let cases = cases(&said.out);
         if cases.is_empty() {
-            return Err(format!("{} did not come to its end: {}", self.package, said.err.trim()));
+            return Err(format!(
+                "{} did not come to its end: {}",
+                self.package,
+                said.err.trim()
+            ));
         }
         Ok(cases)
     }
@@ -126,7 +169,9 @@ impl Suite {
         let entries = fs::read_dir(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
         let names = entries.filter_map(|e| e.ok()?.file_name().into_string().ok());
         let mut names: Vec<String> = names
-            .filter(|n| n.starts_with("test_") && n.ends_with(".py") && !self.without.contains(&n.as_str()))
+            .filter(|n| {
+                n.starts_with("test_") && n.ends_with(".py") && !self.without.contains(&n.as_str())
+            })
             .collect();
         names.sort();
         Ok(names)
@@ -135,16 +180,25 @@ impl Suite {
 
 /// Reads pytest's summary: lines `FAILED file::test - why`, and at the end `2 failed, 5 passed, 1 skipped in 3s`.
 fn cases(said: &str) -> Vec<Case> {
-    let Some(last) = said.lines().rev().find(|l| l.contains(" in ") && (l.contains("passed") || l.contains("failed"))) else {
+    let Some(last) = said
+        .lines()
+        .rev()
+        .find(|l| l.contains(" in ") && (l.contains("passed") || l.contains("failed")))
+    else {
         return Vec::new();
     };
-    let words: Vec<&str> = last.split([' ', ',', '=']).filter(|w| !w.is_empty()).collect();
+    let words: Vec<&str> = last
+        .split([' ', ',', '='])
+        .filter(|w| !w.is_empty())
+        .collect();
     let count = |what: &str| -> usize {
         let mut pairs = words.windows(2).filter(|w| w[1] == what);
         pairs.next().and_then(|w| w[0].parse().ok()).unwrap_or(0)
     };
     let failed = said.lines().filter_map(|line| {
-        let rest = line.strip_prefix("FAILED ").or_else(|| line.strip_prefix("ERROR "))?;
+        let rest = line
+            .strip_prefix("FAILED ")
+            .or_else(|| line.strip_prefix("ERROR "))?;
         Some(Case::one(rest.split(" - ").next()?.trim(), false))
     });
     let mut cases: Vec<Case> = failed.collect();

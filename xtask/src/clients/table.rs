@@ -5,7 +5,8 @@ use std::path::Path;
 
 use super::bench::{Case, sums};
 
-const BEGIN: &str = "<!-- clients: the table from here is written by `cargo run -p xtask -- clients` -->\n";
+const BEGIN: &str =
+    "<!-- clients: the table from here is written by `cargo run -p xtask -- clients` -->\n";
 const END: &str = "<!-- clients: to here -->\n";
 const HEAD: &str = "| client | version | what ran | passed | failed |\n|---|---|---|---|---|\n";
 /// More failing cases than these are only counted.
@@ -27,7 +28,11 @@ fn line(client: &str, version: &str, ran: &str, cases: &[Case]) -> String {
     if skipped > 0 {
         cells += &format!(", {skipped} skipped");
     }
-    let bad: Vec<String> = cases.iter().filter(|c| c.failed > 0).map(|c| format!("`{}`", c.name)).collect();
+    let bad: Vec<String> = cases
+        .iter()
+        .filter(|c| c.failed > 0)
+        .map(|c| format!("`{}`", c.name))
+        .collect();
     let names = match bad.len() {
         0 => "0".to_owned(),
         n if n <= NAMED => format!("{failed}: {}", bad.join(", ")),
@@ -55,8 +60,19 @@ mod tests {
 
     #[test]
     fn a_line_takes_the_place_of_the_old() {
-        let row = |name: &str, passed| line(name, "1", "all", &[Case::one("a", passed), Case::one("b", true)]);
-        let text = format!("front\n{BEGIN}{HEAD}{}{}{END}back\n", row("x", true), row("y", true));
+        let row = |name: &str, passed| {
+            line(
+                name,
+                "1",
+                "all",
+                &[Case::one("a", passed), Case::one("b", true)],
+            )
+        };
+        let text = format!(
+            "front\n{BEGIN}{HEAD}{}{}{END}back\n",
+            row("x", true),
+            row("y", true)
+        );
         let new = with_line(&text, "x", &row("x", false)).expect("a table");
         let expected = "| x | 1 | all | 1 of 2 | 1: `a` |\n| y | 1 | all | 2 of 2 | 0 |\n";
         assert_eq!(new, format!("front\n{BEGIN}{HEAD}{expected}{END}back\n"));
