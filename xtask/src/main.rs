@@ -9,6 +9,8 @@
 //! tenth of them on LLVM too, and fails where engines differ; a number, or numbers `FROM..TO`, say which;
 //! `cargo run --release -p xtask --features llvm -- agree DIR...` launches every kernel of the containers below folders at random
 //! and compares the engines; for kernels that are not checked in;
+//! `cargo run --release -p xtask -- clients [--short] [--install] [NAME]...` runs OpenCL programs that are installed on the virtual GPU,
+//! and writes the table of `docs/clients.md`; it fails if something does that is not in `clients/known.txt`;
 //! `cargo run -p xtask -- current-ocloc` unpacks the compiler of Debian's development branch under `target/ocloc` and prints the
 //! program that runs it, for `VISA_JIT_OCLOC`;
 //! `cargo run -p xtask -- current-kernels [DEVICE]...` compiles the kernels of the tests with it, for devices of which no zebins
@@ -19,6 +21,7 @@
 
 mod accuracy;
 mod agree;
+mod clients;
 mod current_kernels;
 mod current_ocloc;
 mod dpnp;
@@ -36,6 +39,7 @@ fn main() -> ExitCode {
         "docs" => docs().map_err(|e| e.to_string()),
         "accuracy" => accuracy::run(&arguments),
         "agree" => agree::run(&arguments),
+        "clients" => clients::run(&arguments),
         "current-kernels" => current_kernels::run(&arguments),
         "current-ocloc" => current_ocloc::run(),
         "dpnp" => dpnp::run(&arguments),
@@ -45,7 +49,7 @@ fn main() -> ExitCode {
         "traced" => mappings::traced(&arguments),
         _ => {
             eprintln!(
-                "usage: cargo run -p xtask -- docs | accuracy [FUNCTION]... | agree DIR... | current-kernels [DEVICE]... | current-ocloc | dpnp [--sample | WORD...] | mappings [ARGUMENT]... | \
+                "usage: cargo run -p xtask -- docs | accuracy [FUNCTION]... | agree DIR... | clients [--short] [--install] [NAME]... | current-kernels [DEVICE]... | current-ocloc | dpnp [--sample | WORD...] | mappings [ARGUMENT]... | \
                  mutants [COUNT | FROM..TO] | opencl-bindings"
             );
             return ExitCode::from(2);
