@@ -19,10 +19,15 @@ mod pairs;
 mod reciprocal;
 mod small;
 
+use super::gvn;
 use crate::ssa::Function;
 
 /// Runs the pass.
 pub fn run(f: &mut Function) -> usize {
     let raised = bit_by_bit::run(f) + reciprocal::run(f);
+    if raised != 0 {
+        // Pairs are told by their operands: what was made twice has to be one value.
+        gvn::run(f);
+    }
     raised + pairs::run(f) + small::run(f)
 }

@@ -40,6 +40,16 @@ pub(super) fn binary(r: &mut Rewriter, s: &Subject) -> Option<Action> {
             .or_else(|| logic(r.f, s, op, b, a))
             .or_else(|| without(r, s, op, a, b))
             .or_else(|| without(r, s, op, b, a)),
+        BinOp::Xor if complements(r.f, a, b) => Some(Uniform(s.ty.lane.mask())),
+        BinOp::Xor if s.ty.lane != Lane::I1 => {
+            let (x, y) = match (un(r.f, a, UnOp::Not), un(r.f, b, UnOp::Not)) {
+                (Some(x), _) => (x, b),
+                (_, Some(y)) => (a, y),
+                _ => return None,
+            };
+            let differ = r.emit(s.op.clone(), vec![x, y], s.ty);
+            Some(Become(Op::Unary(UnOp::Not), vec![differ]))
+        }
         BinOp::Add => bin(r.f, a, BinOp::Sub)
             .filter(|&(_, y)| y == b)
             .map(|(x, _)| Same(x)),
