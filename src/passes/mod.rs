@@ -8,6 +8,7 @@
 mod cfg;
 mod check_buffers;
 mod dce;
+mod division;
 mod edit;
 mod fold;
 mod gvn;

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use super::merge_splits::{self, MergeSplits};
 use super::{
-    cfg, check_buffers, dce, fold, gvn, if_convert, masks, row_split, shape, strip_mine, suspend,
-    uniform, vector_combine,
+    cfg, check_buffers, dce, division, fold, gvn, if_convert, masks, row_split, shape, strip_mine,
+    suspend, uniform, vector_combine,
 };
 use crate::ssa::{Function, VerifyError, verify};
 
@@ -21,6 +21,7 @@ pub const PASSES: &[(&str, Pass)] = &[
     ("uniform", |f, _| uniform::run(f)),
     ("masks", |f, _| masks::run(f)),
     ("dce", |f, _| dce::run(f)),
+    ("division", |f, _| division::run(f)),
     ("vector-combine", |f, _| vector_combine::run(f)),
     ("strip-mine", |f, _| strip_mine::run(f)),
     ("merge-splits", |f, options| {
@@ -57,6 +58,7 @@ pub const ORDER: &[&str] = &[
     "cfg",
     "gvn",
     "dce",
+    "division",
     "vector-combine",
     "strip-mine",
     "cfg",
@@ -71,6 +73,7 @@ pub const ORDER: &[&str] = &[
 /// What runs again after a pass that changed something. A value that differs between the lanes of a thread may be the same in
 /// all lanes of a row.
 const FOLLOW_UPS: &[(&str, &[&str])] = &[
+    ("division", &["fold", "gvn", "dce"]),
     ("vector-combine", &["fold", "gvn", "dce"]),
     ("split-rows", &["uniform", "fold", "gvn"]),
 ];

@@ -1,5 +1,6 @@
 //! The SSA IR: text form, verifier, evaluator and passes.
 
+mod division;
 mod eval;
 #[path = "gen.rs"]
 mod generate;

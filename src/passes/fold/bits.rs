@@ -40,6 +40,16 @@ pub(super) fn binary(r: &mut Rewriter, s: &Subject) -> Option<Action> {
             .or_else(|| logic(r.f, s, op, b, a))
             .or_else(|| without(r, s, op, a, b))
             .or_else(|| without(r, s, op, b, a)),
+        BinOp::Xor if complements(r.f, a, b) => Some(Uniform(s.ty.lane.mask())),
+        BinOp::Xor if s.ty.lane != Lane::I1 => {
+            let (x, y) = match (un(r.f, a, UnOp::Not), un(r.f, b, UnOp::Not)) {
+                (Some(x), _) => (x, b),
+                (_, Some(y)) => (a, y),
+                _ => return None,
+            };
+            let differ = r.emit(s.op.clone(), vec![x, y], s.ty);
+            Some(Become(Op::Unary(UnOp::Not), vec![differ]))
+        }
         BinOp::Add => bin(r.f, a, BinOp::Sub)
             .filter(|&(_, y)| y == b)
             .map(|(x, _)| Same(x)),
@@ -347,10 +357,28 @@ pub(super) fn convert(r: &mut Rewriter, s: &Subject) -> Option<Action> {
             let low = r.constant(s.ty, low);
             Some(Become(Op::Binary(BinOp::And), vec![x, low]))
         }
+        (Conv::Trunc, Op::Binary(BinOp::SMax)) => absolute(r, s),
         (Conv::Trunc, Op::Binary(op)) => narrowed(r, s, op),
         (Conv::FDemote, Op::Convert(Conv::FPromote)) => Some(Same(x)),
         _ => None,
     }
+}
+
+/// The magnitude of an extended 32-bit number, cut off again, is that of the number; 2^31 is its own negative either way.
+fn absolute(r: &mut Rewriter, s: &Subject) -> Option<Action> {
+    let (a, b) = bin(r.f, s.args[0], BinOp::SMax)?;
+    let wide = match (un(r.f, a, UnOp::Neg), un(r.f, b, UnOp::Neg)) {
+        (_, Some(x)) if x == a => a,
+        (Some(x), _) if x == b => b,
+        _ => return None,
+    };
+    let data = r.f.def_inst(wide)?;
+    let x = *data.args.first()?;
+    if data.op != Op::Convert(Conv::SExt) || r.f.ty(x) != s.ty || s.ty.lane != Lane::I32 {
+        return None;
+    }
+    let minus = r.emit(Op::Unary(UnOp::Neg), vec![x], s.ty);
+    Some(Become(Op::Binary(BinOp::SMax), vec![x, minus]))
 }
 
 /// What was extended only to be computed with and cut off again is computed as it was: low bits depend on low bits.

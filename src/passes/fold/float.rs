@@ -78,7 +78,12 @@ pub(super) fn fp_env(r: &mut Rewriter, s: &Subject) -> Option<Action> {
     let Op::FpEnv(op) = s.op else {
         return None;
     };
-    let plain = uniform_const(r.f, s.args[0])? & CR0_FLOAT == CR0_PLAIN;
+    let control = uniform_const(r.f, s.args[0])?;
+    let plain = control & CR0_FLOAT == CR0_PLAIN;
+    // Whatever the rounding, where nothing is flushed.
+    if op == FpEnvOp::Flush && control & CR0_PLAIN == CR0_PLAIN {
+        return Some(Same(s.args[1]));
+    }
     let (from, to) = (r.f.ty(s.args[1]).lane, s.ty.lane);
     if !plain || op != FpEnvOp::FToF && !to.is_float() {
         return None;
@@ -92,7 +97,7 @@ pub(super) fn fp_env(r: &mut Rewriter, s: &Subject) -> Option<Action> {
         FpEnvOp::Sqrt => Op::Unary(UnOp::FSqrt),
         FpEnvOp::SIToF => Op::Convert(Conv::SIToF),
         FpEnvOp::UIToF => Op::Convert(Conv::UIToF),
-        FpEnvOp::Flush => return Some(Same(s.args[1])),
+        FpEnvOp::Flush => return None,
         FpEnvOp::FToF => Op::Convert(match (from, to) {
             (Lane::I16, Lane::F32 | Lane::F64) => Conv::F16ToF,
             (Lane::F32 | Lane::F64, Lane::I16) => Conv::FToF16,

@@ -11,11 +11,13 @@
 //! Afterwards `select(m, a, b)` whose demanded lanes all lie in `m` is `a`, and `x & m` as well is `x`; loads of which
 //! nothing observes disabled lanes are noted in [`Function::inactive_undef`].
 
+use std::collections::HashMap;
+
 use super::facts::{Facts, Part, window};
 use crate::passes::edit::uniform_const;
 use crate::ssa::dom::DomTree;
 use crate::ssa::remark::Decision;
-use crate::ssa::{BinOp, Block, Function, Inst, Lane, Op, Value, ValueDef};
+use crate::ssa::{BinOp, Block, Function, Inst, Lane, Op, UnOp, Value, ValueDef};
 
 /// Observed lanes of a vector; of a scalar, nothing or all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +60,7 @@ pub(super) fn run(f: &mut Function, dom: &DomTree, facts: &mut Facts) -> usize {
         demand: vec![Demand::Nothing; f.values.len()],
         grown: vec![0; f.values.len()],
         place: places(f),
+        complement: complements(f, dom),
         args: vec![Vec::new(); f.values.len()],
         work: Vec::new(),
         f,
@@ -141,6 +144,8 @@ struct Pass<'a> {
     grown: Vec<u8>,
     /// Block and position of definitions.
     place: Vec<Option<(Block, u32)>>,
+    /// Masks whose complement is computed, and that.
+    complement: HashMap<Value, Value>,
     /// Arguments of each parameter, with the whole argument list they come from.
     args: Vec<Vec<(Block, usize)>>,
     work: Vec<Value>,
@@ -159,6 +164,19 @@ fn places(f: &Function) -> Vec<Option<(Block, u32)>> {
         }
     }
     places
+}
+
+/// Masks whose complement is computed, each with the first in the order of blocks.
+fn complements(f: &Function, dom: &DomTree) -> HashMap<Value, Value> {
+    let mut out = HashMap::new();
+    for &i in dom.rpo().iter().flat_map(|&b| &f.block(b).insts) {
+        let data = f.inst(i);
+        if data.op == Op::Unary(UnOp::Not) && f.ty(data.results[0]).lane == Lane::I1 {
+            out.entry(f.resolve(data.args[0]))
+                .or_insert(data.results[0]);
+        }
+    }
+    out
 }
 
 impl Pass<'_> {
@@ -390,7 +408,40 @@ impl Pass<'_> {
         };
         let hidden = seen.is_some_and(|seen| self.facts.subset(self.f, seen, mask, lanes));
         self.raise(a, first);
-        self.raise(b, if hidden { Demand::Nothing } else { d });
+        let second = match hidden {
+            true => Demand::Nothing,
+            false => self.outside(mask, (i, lanes), d),
+        };
+        self.raise(b, second);
+    }
+
+    /// Demand of the second side of a select: lanes outside its mask, where the complement is known by a name.
+    fn outside(&mut self, mask: Part, (select, lanes): (Inst, u16), d: Demand) -> Demand {
+        let result = self.f.inst(select).results[0];
+        let rest = self.complement.get(&mask.mask).map(|&mask_of_rest| Part {
+            mask: mask_of_rest,
+            ..mask
+        });
+        let place = |v: Value| self.place[v.0 as usize];
+        let before = |rest: &Part| match (place(rest.mask), place(result)) {
+            (Some((x, n)), Some((y, m))) => x == y && n < m || x != y && self.dom.dominates(x, y),
+            _ => false,
+        };
+        let Some(rest) = rest.filter(before) else {
+            return d;
+        };
+        let within = match d {
+            Demand::All => true,
+            Demand::Under(seen) => seen
+                .one_each()
+                .is_some_and(|seen| self.facts.subset(self.f, rest, seen, lanes)),
+            Demand::Nothing => false,
+        };
+        if within {
+            Demand::Under(Seen::lanes(rest))
+        } else {
+            d
+        }
     }
 
     /// Of one operand, only lanes in the other are seen; not of both at once.
