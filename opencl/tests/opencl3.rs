@@ -265,6 +265,6 @@ fn source(context: &Context, queue: &CommandQueue) {
     event.unwrap().wait().unwrap();
     assert!(values.iter().zip(0..).all(|(v, i)| *v == i * i));
     let wrong = Program::create_and_build_from_source(context, "kernel void f() { nonsense; }", "");
-    let log = wrong.err().expect("it is no OpenCL C");
+    let log = wrong.expect_err("it is no OpenCL C");
     assert!(log.contains("nonsense"), "{log}");
 }
