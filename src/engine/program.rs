@@ -347,6 +347,8 @@ fn append_text(text: &mut String, function: &str, module: &mut Module) {
     }
 }
 
+const NO_INSTRUCTIONS: &str = "vISA text without instructions, as the compiler leaves it of kernels in explicit SIMD (ESIMD, CM)";
+
 fn zebin_kernel(
     zebin: &Zebin,
     k: &ZebinKernel,
@@ -354,6 +356,13 @@ fn zebin_kernel(
     variables: &Variables,
 ) -> Result<(KernelManifest, Visa), Error> {
     let ZebinVisa { visa, functions } = zebin_visa(zebin, k, platform, versions)?;
+    if !visa.valid.module().has_instructions() {
+        // It would do nothing. Kernels that do nothing have a `ret`.
+        return Err(Error::Unsupported {
+            kernel: k.name.clone(),
+            what: NO_INSTRUCTIONS.to_owned(),
+        });
+    }
     let layout = PayloadLayout::new(&k.info, platform)?;
     let known: Vec<String> = abi::symbols(visa.valid.module())
         .into_iter()

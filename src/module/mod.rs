@@ -124,6 +124,15 @@ impl Module {
         })
     }
 
+    /// Whether anything is executed: there is more than labels and other marks.
+    pub fn has_instructions(&self) -> bool {
+        let mark = |body: &Body| {
+            let lifetime = matches!(body, Body::Lifetime { .. });
+            lifetime || matches!(body, Body::Label(_) | Body::File(_) | Body::Loc(_))
+        };
+        self.insts.iter().any(|inst| !mark(&inst.body))
+    }
+
     /// First instruction of each subroutine, in textual order, that of the kernel's own body first. The first
     /// `.function` names that body, whatever precedes it, unless it is a linked function's.
     pub fn subroutine_starts(&self) -> Vec<usize> {

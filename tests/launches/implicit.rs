@@ -31,3 +31,36 @@ fn implicit_arguments_by_address() {
         assert_eq!(by_address, in_payload, "{name}");
     }
 }
+
+/// The compiler leaves no instructions in the vISA text of kernels in explicit SIMD. They are not run as if they did nothing.
+#[test]
+fn text_without_instructions_is_refused() {
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../tests/kernels/bin/skl/saxpy.zebin"
+    );
+    let mut bytes = std::fs::read(path).unwrap();
+    let text = |bytes: &[u8], what: &[u8], from: usize| {
+        let found = bytes[from..].windows(what.len()).position(|w| w == what);
+        found.map(|at| from + at)
+    };
+    let mut from = 0;
+    while let Some(start) = text(&bytes, b".version ", from) {
+        let last = text(&bytes, b"    ret (M1, 1)", start).unwrap();
+        let end = text(&bytes, b"\n", last).unwrap();
+        let mut at = start;
+        for line in bytes[start..end].to_vec().split(|byte| *byte == b'\n') {
+            let kept = matches!(line.first(), None | Some(b'.' | b'/'));
+            if !kept {
+                bytes[at..at + line.len()].fill(b' ');
+            }
+            at += line.len() + 1;
+        }
+        from = end;
+    }
+    let engine = Engine::new().unwrap();
+    let Err(error) = engine.program_from_zebin(&bytes, None) else {
+        panic!("it is loaded");
+    };
+    assert!(error.to_string().contains("explicit SIMD"), "{error}");
+}

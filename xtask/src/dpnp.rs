@@ -49,7 +49,7 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
     let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
     let root = root.canonicalize().map_err(|e| e.to_string())?;
     let tests = Tests {
-        command: root.join("target/release/visa-jit"),
+        command: command()?,
         compiler: match std::env::var_os("VISA_JIT_OCLOC") {
             Some(named) => named.into(),
             None => current_ocloc::program()?,
@@ -57,10 +57,6 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
         python: python(&root)?,
         output: root.join("target/dpnp"),
     };
-    if !tests.command.is_file() {
-        let file = tests.command.display();
-        return Err(format!("`cargo build --release` makes {file}"));
-    }
     std::fs::create_dir_all(&tests.output).map_err(|e| e.to_string())?;
     let packages = tests.packages()?;
     let mut all = Counts::default();
@@ -96,6 +92,19 @@ fn row(counts: &Counts, seconds: Option<f64>, name: &str) {
     let seconds = seconds.map_or_else(String::new, |s| format!("{s:.1}"));
     let hangs = hangs.len();
     println!("{passed:>7} {failed:>7} {skipped:>7} {hangs:>6} {seconds:>7}  {name}");
+}
+
+/// The `visa-jit` command of the same profile as this program.
+fn command() -> Result<PathBuf, String> {
+    let me = std::env::current_exe().map_err(|e| e.to_string())?;
+    let command = me.with_file_name("visa-jit");
+    match command.is_file() {
+        true => Ok(command),
+        false => Err(format!(
+            "there is no {}: `cargo build -p visa-jit-cli -p visa-jit-opencl` makes it, with `--release` if this program was",
+            command.display()
+        )),
+    }
 }
 
 /// The Python of an environment, which is made if there is none.

@@ -502,7 +502,7 @@ fn threads_churn() {
 
 /// The same with 10,000 launches: memory that was in use once is used again.
 #[test]
-#[ignore = "takes a minute"]
+#[ignore = "takes seconds"]
 fn churn_leaks_nothing() {
     // Threads keep some of what they freed for themselves.
     const SLACK_BYTES: u64 = 8 << 20;
