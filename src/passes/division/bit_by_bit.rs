@@ -90,6 +90,7 @@ enum Condition {
 struct Pass {
     header: Block,
     blocks: HashSet<Block>,
+    insts: HashSet<Inst>,
     incoming: HashMap<Block, Incoming>,
     conditions: Vec<Condition>,
     /// What the header's parameters receive at the end.
@@ -101,6 +102,7 @@ impl Pass {
         let mut pass = Pass {
             header,
             blocks: HashSet::new(),
+            insts: HashSet::new(),
             incoming: HashMap::new(),
             conditions: Vec::new(),
             back: Vec::new(),
@@ -123,8 +125,31 @@ impl Pass {
         }
     }
 
+    /// Values of a pass that decide where it goes on, that go over an edge, or that blocks elsewhere use.
+    fn outputs(&self, f: &Function) -> Vec<Value> {
+        let mut out = Vec::new();
+        for &b in &f.order {
+            let block = f.block(b);
+            let calls = block.term.targets();
+            out.extend(calls.iter().flat_map(|call| &call.args).copied());
+            out.extend(block.term.condition());
+            if !self.blocks.contains(&b) {
+                out.extend(block.insts.iter().flat_map(|&i| &f.inst(i).args));
+            }
+        }
+        out.sort_unstable();
+        out.dedup();
+        out.retain(|&v| match f.def(v) {
+            ValueDef::Param(b, _) => self.blocks.contains(&b),
+            ValueDef::Result(i, _) => self.insts.contains(&i),
+            ValueDef::Alias(_) => true,
+        });
+        out
+    }
+
     fn enter(&mut self, f: &Function, b: Block) -> Option<()> {
         let effects = |op: &Op| op.has_effect() && !matches!(op, Op::Poll);
+        self.insts.extend(&f.block(b).insts);
         let quiet = f.block(b).insts.iter().all(|&i| !effects(&f.inst(i).op));
         (quiet && self.blocks.len() < BLOCKS && self.blocks.insert(b)).then_some(())
     }
@@ -224,7 +249,8 @@ impl<'f> Prover<'f> {
             }
         }
         for (n, &p) in params.iter().enumerate() {
-            if p == self.counter || roles.iter().any(|&(m, _)| m == n) || self.stays(n, p, &lanes) {
+            let known = p == self.counter || roles.iter().any(|&(m, _)| m == n);
+            if known || self.stays(n, p, &lanes) || self.unread(n, p, &lanes) {
                 continue;
             }
             let quotient = self.quotient(n, p, &lanes)?;
@@ -349,7 +375,7 @@ impl<'f> Prover<'f> {
             }
             Node::Low(x) | Node::High(x) => self.invariant(*x),
             Node::Concat(x, y) => self.invariant(*x) && self.invariant(*y),
-            Node::Op(..) | Node::Unknown(_) => false,
+            Node::Op(..) | Node::Either(..) | Node::Opaque(..) | Node::Unknown(_) => false,
         }
     }
 
@@ -418,6 +444,36 @@ impl<'f> Prover<'f> {
         (0..ty.lanes).all(|k| {
             // Proven with the remainders.
             lanes.iter().any(|l| l.mask == (p, k)) || self.eval(back, k) == self.eval(p, k)
+        })
+    }
+
+    /// True for a mask whose lanes are read by nothing where they take part, and stay as they are elsewhere: what a comparison gave
+    /// in the pass before.
+    fn unread(&mut self, n: usize, p: Value, lanes: &[LongDivision]) -> bool {
+        let ty = self.f.ty(p);
+        if ty.lane != Lane::I1 {
+            return false;
+        }
+        let back = self.pass.back[n];
+        let outputs = self.pass.outputs(self.f);
+        (0..ty.lanes).all(|k| {
+            self.suppose(None, None);
+            let before = self.eval(p, k);
+            let Some(lane) = lanes.iter().find(|l| l.mask.1 == k) else {
+                return self.eval(back, k) == before;
+            };
+            self.suppose(Some((lane.mask, false)), None);
+            if self.eval(back, k) != before {
+                return false;
+            }
+            self.suppose(Some((lane.mask, true)), None);
+            let mut without = HashSet::new();
+            outputs.iter().all(|&v| {
+                (0..self.f.ty(v).lanes).all(|j| {
+                    let e = self.eval(v, j);
+                    !self.exprs.depends(e, before, &mut without)
+                })
+            })
         })
     }
 
@@ -522,7 +578,7 @@ impl<'f> Prover<'f> {
                 if self.any(*mask, hint) {
                     a
                 } else {
-                    self.exprs.unknown(bits)
+                    self.exprs.either(*mask, a, b)
                 }
             }
             None => self.exprs.leaf(v, lane, bits),
@@ -533,11 +589,7 @@ impl<'f> Prover<'f> {
         let (f, ty) = (self.f, self.f.ty(v));
         let data = f.inst(i);
         let bits = ty.lane.bits();
-        let inside = self
-            .pass
-            .blocks
-            .iter()
-            .any(|&b| f.block(b).insts.contains(&i));
+        let inside = self.pass.insts.contains(&i);
         let args = data.args.as_slice();
         let of = |a: Value| if f.ty(a).is_scalar() { 0 } else { lane };
         match &data.op {
@@ -561,7 +613,12 @@ impl<'f> Prover<'f> {
                 let args: Vec<Expr> = args.iter().map(|&a| self.eval(a, of(a))).collect();
                 self.exprs.op(op, &args, bits)
             }
-            _ if inside => self.exprs.unknown(bits),
+            _ if inside => {
+                let lanes = |&a: &Value| (0..f.ty(a).lanes).map(move |k| (a, k));
+                let of = args.iter().flat_map(lanes);
+                let of = of.map(|(a, k)| self.eval(a, k)).collect();
+                self.exprs.opaque(v, lane, of, bits)
+            }
             _ => self.exprs.leaf(v, lane, bits),
         }
     }
