@@ -84,6 +84,7 @@ fn sequences_in_floats_are_divisions() {
 
 #[test]
 fn long_division_is_division() {
+    agrees("long division that carries what it compared", 64, 50);
     agrees(
         "long division, quotient and remainder, with a mask that diverges",
         64,

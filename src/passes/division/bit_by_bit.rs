@@ -25,6 +25,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::lanes::{Expr, Exprs, Facts, Node};
+use super::late_start::start_late;
 use crate::passes::edit::uniform_const;
 use crate::ssa::dom::reverse_post_order;
 use crate::ssa::{
@@ -90,6 +91,7 @@ enum Condition {
 struct Pass {
     header: Block,
     blocks: HashSet<Block>,
+    insts: HashSet<Inst>,
     incoming: HashMap<Block, Incoming>,
     conditions: Vec<Condition>,
     /// What the header's parameters receive at the end.
@@ -101,6 +103,7 @@ impl Pass {
         let mut pass = Pass {
             header,
             blocks: HashSet::new(),
+            insts: HashSet::new(),
             incoming: HashMap::new(),
             conditions: Vec::new(),
             back: Vec::new(),
@@ -123,8 +126,31 @@ impl Pass {
         }
     }
 
+    /// Values of a pass that decide where it goes on, that go over an edge, or that blocks elsewhere use.
+    fn outputs(&self, f: &Function) -> Vec<Value> {
+        let mut out = Vec::new();
+        for &b in &f.order {
+            let block = f.block(b);
+            let calls = block.term.targets();
+            out.extend(calls.iter().flat_map(|call| &call.args).copied());
+            out.extend(block.term.condition());
+            if !self.blocks.contains(&b) {
+                out.extend(block.insts.iter().flat_map(|&i| &f.inst(i).args));
+            }
+        }
+        out.sort_unstable();
+        out.dedup();
+        out.retain(|&v| match f.def(v) {
+            ValueDef::Param(b, _) => self.blocks.contains(&b),
+            ValueDef::Result(i, _) => self.insts.contains(&i),
+            ValueDef::Alias(_) => true,
+        });
+        out
+    }
+
     fn enter(&mut self, f: &Function, b: Block) -> Option<()> {
         let effects = |op: &Op| op.has_effect() && !matches!(op, Op::Poll);
+        self.insts.extend(&f.block(b).insts);
         let quiet = f.block(b).insts.iter().all(|&i| !effects(&f.inst(i).op));
         (quiet && self.blocks.len() < BLOCKS && self.blocks.insert(b)).then_some(())
     }
@@ -169,22 +195,22 @@ impl Pass {
 
 /// A lane of the loop: its numbers, and the lane of the mask under which it takes part.
 #[derive(Clone, Copy)]
-struct LongDivision {
-    dividend: Expr,
-    divisor: Expr,
-    mask: (Value, u16),
+pub(super) struct LongDivision {
+    pub(super) dividend: Expr,
+    pub(super) divisor: Expr,
+    pub(super) mask: (Value, u16),
 }
 
 /// What a parameter of the header is.
-enum Role {
+pub(super) enum Role {
     Remainder(Vec<LongDivision>),
     Quotient(Vec<LongDivision>),
 }
 
 /// Parameters that start as something else, and the expressions that they are made of.
-struct Found {
-    roles: Vec<(usize, Role)>,
-    exprs: Exprs,
+pub(super) struct Found {
+    pub(super) roles: Vec<(usize, Role)>,
+    pub(super) exprs: Exprs,
 }
 
 struct Prover<'f> {
@@ -224,7 +250,8 @@ impl<'f> Prover<'f> {
             }
         }
         for (n, &p) in params.iter().enumerate() {
-            if p == self.counter || roles.iter().any(|&(m, _)| m == n) || self.stays(n, p, &lanes) {
+            let known = p == self.counter || roles.iter().any(|&(m, _)| m == n);
+            if known || self.stays(n, p, &lanes) || self.unread(n, p, &lanes) {
                 continue;
             }
             let quotient = self.quotient(n, p, &lanes)?;
@@ -349,7 +376,7 @@ impl<'f> Prover<'f> {
             }
             Node::Low(x) | Node::High(x) => self.invariant(*x),
             Node::Concat(x, y) => self.invariant(*x) && self.invariant(*y),
-            Node::Op(..) | Node::Unknown(_) => false,
+            Node::Op(..) | Node::Either(..) | Node::Opaque(..) | Node::Unknown(_) => false,
         }
     }
 
@@ -418,6 +445,36 @@ impl<'f> Prover<'f> {
         (0..ty.lanes).all(|k| {
             // Proven with the remainders.
             lanes.iter().any(|l| l.mask == (p, k)) || self.eval(back, k) == self.eval(p, k)
+        })
+    }
+
+    /// True for a mask whose lanes are read by nothing where they take part, and stay as they are elsewhere: what a comparison gave
+    /// in the pass before.
+    fn unread(&mut self, n: usize, p: Value, lanes: &[LongDivision]) -> bool {
+        let ty = self.f.ty(p);
+        if ty.lane != Lane::I1 {
+            return false;
+        }
+        let back = self.pass.back[n];
+        let outputs = self.pass.outputs(self.f);
+        (0..ty.lanes).all(|k| {
+            self.suppose(None, None);
+            let before = self.eval(p, k);
+            let Some(lane) = lanes.iter().find(|l| l.mask.1 == k) else {
+                return self.eval(back, k) == before;
+            };
+            self.suppose(Some((lane.mask, false)), None);
+            if self.eval(back, k) != before {
+                return false;
+            }
+            self.suppose(Some((lane.mask, true)), None);
+            let mut without = HashSet::new();
+            outputs.iter().all(|&v| {
+                (0..self.f.ty(v).lanes).all(|j| {
+                    let e = self.eval(v, j);
+                    !self.exprs.depends(e, before, &mut without)
+                })
+            })
         })
     }
 
@@ -522,7 +579,7 @@ impl<'f> Prover<'f> {
                 if self.any(*mask, hint) {
                     a
                 } else {
-                    self.exprs.unknown(bits)
+                    self.exprs.either(*mask, a, b)
                 }
             }
             None => self.exprs.leaf(v, lane, bits),
@@ -533,11 +590,7 @@ impl<'f> Prover<'f> {
         let (f, ty) = (self.f, self.f.ty(v));
         let data = f.inst(i);
         let bits = ty.lane.bits();
-        let inside = self
-            .pass
-            .blocks
-            .iter()
-            .any(|&b| f.block(b).insts.contains(&i));
+        let inside = self.pass.insts.contains(&i);
         let args = data.args.as_slice();
         let of = |a: Value| if f.ty(a).is_scalar() { 0 } else { lane };
         match &data.op {
@@ -561,7 +614,12 @@ impl<'f> Prover<'f> {
                 let args: Vec<Expr> = args.iter().map(|&a| self.eval(a, of(a))).collect();
                 self.exprs.op(op, &args, bits)
             }
-            _ if inside => self.exprs.unknown(bits),
+            _ if inside => {
+                let lanes = |&a: &Value| (0..f.ty(a).lanes).map(move |k| (a, k));
+                let of = args.iter().flat_map(lanes);
+                let of = of.map(|(a, k)| self.eval(a, k)).collect();
+                self.exprs.opaque(v, lane, of, bits)
+            }
             _ => self.exprs.leaf(v, lane, bits),
         }
     }
@@ -596,161 +654,5 @@ impl<'f> Prover<'f> {
             _ if ty == to => self.eval(from, lane),
             _ => self.exprs.unknown(to),
         }
-    }
-}
-
-/// Puts what the last step starts with on the edge into the loop.
-fn start_late(f: &mut Function, (from, n): (Block, usize), counter: usize, found: &Found) -> bool {
-    let Some(call) = f.block(from).term.targets().get(n).map(|&c| c.clone()) else {
-        return false;
-    };
-    let zeros = found
-        .roles
-        .iter()
-        .all(|&(at, _)| uniform_const(f, call.args[at]) == Some(0));
-    if !zeros {
-        return false;
-    }
-    let line = f.block(from).term_line;
-    let mut builder = Builder {
-        f,
-        at: from,
-        line,
-        call: &call,
-        exprs: &found.exprs,
-    };
-    let mut args = call.args.clone();
-    let mut any: Option<Value> = None;
-    for (at, role) in &found.roles {
-        let Some((value, mask)) = builder.before_last(call.args[*at], role) else {
-            return false;
-        };
-        args[*at] = value;
-        if matches!(role, Role::Remainder(_)) {
-            let set = builder.emit(Op::MaskAny, vec![mask], Ty::BOOL);
-            any = Some(match any {
-                Some(other) => builder.emit(Op::Binary(BinOp::Or), vec![other, set], Ty::BOOL),
-                None => set,
-            });
-        }
-    }
-    let Some(any) = any else {
-        return false;
-    };
-    let last = builder.emit(Op::Const(0), Vec::new(), Ty::I32);
-    args[counter] = builder.emit(Op::Select, vec![any, last, call.args[counter]], Ty::I32);
-    if let Some(target) = f.block_mut(from).term.targets_mut().into_iter().nth(n) {
-        target.args = args;
-    }
-    true
-}
-
-/// Makes vectors at the end of a block.
-struct Builder<'a> {
-    f: &'a mut Function,
-    at: Block,
-    line: u32,
-    /// The edge into the loop.
-    call: &'a BlockCall,
-    exprs: &'a Exprs,
-}
-
-impl Builder<'_> {
-    fn emit(&mut self, op: Op, args: Vec<Value>, ty: Ty) -> Value {
-        self.f.push1(self.at, op, args, ty, self.line)
-    }
-
-    fn constant(&mut self, ty: Ty, bits: u64) -> Value {
-        self.emit(crate::passes::edit::const_op(ty, bits), Vec::new(), ty)
-    }
-
-    /// A parameter before the last step where the mask is set, and the mask.
-    fn before_last(&mut self, first: Value, role: &Role) -> Option<(Value, Value)> {
-        let (lanes, op) = match role {
-            Role::Remainder(lanes) => (lanes, BinOp::URem),
-            Role::Quotient(lanes) => (lanes, BinOp::UDiv),
-        };
-        let ty = Ty::vector(Lane::I64, u16::try_from(lanes.len()).ok()?);
-        let x = self.vector(&lanes.iter().map(|l| l.dividend).collect::<Vec<_>>())?;
-        let y = self.vector(&lanes.iter().map(|l| l.divisor).collect::<Vec<_>>())?;
-        let mask = self.mask(&lanes.iter().map(|l| l.mask).collect::<Vec<_>>())?;
-        let one = self.constant(ty, 1);
-        let upper = self.emit(Op::Binary(BinOp::LShr), vec![x, one], ty);
-        let mut value = self.emit(Op::Binary(op), vec![upper, y], ty);
-        if op == BinOp::UDiv {
-            value = self.emit(Op::Binary(BinOp::Shl), vec![value, one], ty);
-        }
-        let zero = self.constant(ty, 0);
-        value = self.emit(Op::Select, vec![mask, value, zero], ty);
-        let wanted = self.f.ty(first);
-        if wanted != ty {
-            value = self.emit(Op::Bitcast, vec![value], wanted);
-        }
-        Some((value, mask))
-    }
-
-    /// A vector of 64-bit lanes.
-    fn vector(&mut self, lanes: &[Expr]) -> Option<Value> {
-        let ty = Ty::vector(Lane::I64, u16::try_from(lanes.len()).ok()?);
-        let halves = lanes.iter().map(|&e| match *self.exprs.node(e) {
-            Node::Concat(low, high) => Some((low, high)),
-            _ => None,
-        });
-        let Some(halves) = halves.collect::<Option<Vec<_>>>() else {
-            return self.leaves(lanes, ty);
-        };
-        let (low, high): (Vec<_>, Vec<_>) = halves.into_iter().unzip();
-        let narrow = ty.with_lane(Lane::I32);
-        let (low, high) = (self.leaves(&low, narrow)?, self.leaves(&high, narrow)?);
-        let extend = Op::Convert(Conv::ZExt);
-        let low = self.emit(extend.clone(), vec![low], ty);
-        let high = self.emit(extend, vec![high], ty);
-        let count = self.constant(ty, 32);
-        let high = self.emit(Op::Binary(BinOp::Shl), vec![high, count], ty);
-        Some(self.emit(Op::Binary(BinOp::Or), vec![low, high], ty))
-    }
-
-    fn leaves(&mut self, lanes: &[Expr], ty: Ty) -> Option<Value> {
-        if let Node::Const(bits) = *self.exprs.node(*lanes.first()?)
-            && lanes.iter().all(|e| Some(e) == lanes.first())
-        {
-            return Some(self.constant(ty, bits));
-        }
-        let leaf = |&e: &Expr| match *self.exprs.node(e) {
-            Node::Leaf(v, lane) => Some((v, lane)),
-            _ => None,
-        };
-        let lanes: Vec<(Value, u16)> = lanes.iter().map(leaf).collect::<Option<_>>()?;
-        self.gather(&lanes, ty)
-    }
-
-    fn mask(&mut self, lanes: &[(Value, u16)]) -> Option<Value> {
-        let ty = Ty::mask(u16::try_from(lanes.len()).ok()?);
-        // What the loop carries is on the edge.
-        let entering = |&(v, lane): &(Value, u16)| match self.f.def(v) {
-            ValueDef::Param(b, n) if b == self.call.block => (self.call.args[n as usize], lane),
-            _ => (v, lane),
-        };
-        let lanes: Vec<(Value, u16)> = lanes.iter().map(entering).collect();
-        self.gather(&lanes, ty)
-    }
-
-    /// Lanes of one or two values.
-    fn gather(&mut self, lanes: &[(Value, u16)], ty: Ty) -> Option<Value> {
-        let first = lanes.first()?.0;
-        let second = lanes.iter().map(|l| l.0).find(|&v| v != first);
-        let mut operands = vec![first];
-        operands.extend(second);
-        let count = self.f.ty(first).lanes;
-        let place = |&(v, lane): &(Value, u16)| match (v == first, Some(v) == second) {
-            (true, _) => Some(lane),
-            (_, true) => Some(count + lane),
-            _ => None,
-        };
-        let indices: Vec<u16> = lanes.iter().map(place).collect::<Option<_>>()?;
-        if second.is_none() && indices.iter().copied().eq(0..count) && self.f.ty(first) == ty {
-            return Some(first);
-        }
-        Some(self.emit(Op::Shuffle(indices.into()), operands, ty))
     }
 }

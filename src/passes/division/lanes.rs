@@ -4,7 +4,7 @@
 //! in a vector of sixteen and in one of thirty-two. Two expressions with the same number compute the same; of others nothing is
 //! said.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::ssa::{BinOp, Conv, ICond, Op, UnOp, Value};
 
@@ -27,6 +27,10 @@ pub(super) enum Node {
     Concat(Expr, Expr),
     /// A lane-wise operation.
     Op(Op, Vec<Expr>),
+    /// The first where any lane of a mask is set, else the second.
+    Either(Value, Expr, Expr),
+    /// A lane of a value that is made of all these.
+    Opaque(Value, u16, Vec<Expr>),
     /// Something of which nothing is known.
     Unknown(u32),
 }
@@ -101,6 +105,33 @@ impl Exprs {
     pub fn unknown(&mut self, bits: u32) -> Expr {
         let new = self.nodes.len() as u32;
         self.make(Node::Unknown(new), bits)
+    }
+
+    pub fn either(&mut self, mask: Value, a: Expr, b: Expr) -> Expr {
+        let bits = self.bits(a);
+        self.make(Node::Either(mask, a, b), bits)
+    }
+
+    pub fn opaque(&mut self, v: Value, lane: u16, of: Vec<Expr>, bits: u32) -> Expr {
+        self.make(Node::Opaque(v, lane, of), bits)
+    }
+
+    /// True when an expression may depend on another. `without` are some that do not, and those that are found.
+    pub fn depends(&self, e: Expr, on: Expr, without: &mut HashSet<Expr>) -> bool {
+        if e == on {
+            return true;
+        }
+        if !without.insert(e) {
+            return false;
+        }
+        let mut any = |of: &[Expr]| of.iter().any(|&e| self.depends(e, on, without));
+        match self.node(e) {
+            Node::Const(_) | Node::Leaf(..) => false,
+            Node::Low(x) | Node::High(x) => any(&[*x]),
+            Node::Concat(x, y) | Node::Either(_, x, y) => any(&[*x, *y]),
+            Node::Op(_, of) | Node::Opaque(_, _, of) => any(of),
+            Node::Unknown(_) => true,
+        }
     }
 
     pub fn leaf(&mut self, v: Value, lane: u16, bits: u32) -> Expr {

@@ -15,6 +15,7 @@
 
 mod bit_by_bit;
 mod lanes;
+mod late_start;
 mod pairs;
 mod reciprocal;
 mod small;

@@ -127,13 +127,13 @@ fn by_doubles(r: &mut Rewriter, v: Value) -> Option<Value> {
         None => (unary(f, one, UnOp::FNeg)?, p),
     };
     let y = converted(f, minus, Conv::UIToF)?;
-    let inverted = reciprocal_of(f, converted(f, recip, Conv::FPromote)?)?;
+    let narrow = reciprocal_of(f, converted(f, recip, Conv::FPromote)?)?;
     let x = converted(
         f,
         other(toward_zero(f, q, FpEnvOp::Mul)?, recip)?,
         Conv::UIToF,
     )?;
-    let same = converted(f, inverted, Conv::UIToF)? == y;
+    let same = converted(f, narrow, Conv::UIToF)? == y;
     let lanes =
         f.ty(x).lane != Lane::I64 && f.ty(y).lane != Lane::I64 && f.ty(minus).lane == Lane::F64;
     if uniform_const(f, above)? != ABOVE_ONE || !same || !lanes {
@@ -258,10 +258,9 @@ fn refined(f: &Function, first: Value, second: Value) -> Option<(Value, Value)> 
     let (xf, s) = product(first)?;
     let (xf, s) = if s == a || s == b { (xf, s) } else { (s, xf) };
     let t = other(&[a, b], s)?;
-    let y = scaled(f, s)?;
-    let (x, yf) = (rounded(f, xf)?, rounded_value(f, s)?);
+    let yf = inverted(f, s)?;
+    let (x, y) = (rounded(f, xf)?, rounded(f, yf)?);
     // Both parts of what is left, in either order.
-    let whole = rounding_of(f, first)?;
     let &[p, q] = toward_zero(f, t, FpEnvOp::Add)? else {
         return None;
     };
@@ -273,7 +272,7 @@ fn refined(f: &Function, first: Value, second: Value) -> Option<(Value, Value)> 
             Some(n) => (n, b),
             None => (unary(f, b, UnOp::FNeg)?, a),
         };
-        let taken = rounded(f, times)? == whole;
+        let taken = rounded(f, times)? == first;
         (taken && n == minus && added == from).then_some(())
     };
     let rests = |v: Value| {
@@ -291,28 +290,18 @@ fn refined(f: &Function, first: Value, second: Value) -> Option<(Value, Value)> 
     shape.then_some((x, y))
 }
 
-/// The integer itself; kept apart so that the use reads as the formula does.
-fn rounding_of(f: &Function, whole: Value) -> Option<Value> {
-    (f.ty(whole).lane == Lane::I32).then_some(whole)
-}
-
 /// The integer whose value cut to a float this is.
 fn rounded(f: &Function, v: Value) -> Option<Value> {
     toward_zero(f, v, FpEnvOp::UIToF)?.first().copied()
 }
 
 /// `yf` of `s = Z(r - 1.5 * 2^-22 * r)`.
-fn rounded_value(f: &Function, s: Value) -> Option<Value> {
+fn inverted(f: &Function, s: Value) -> Option<Value> {
     let &[a, b, r] = toward_zero(f, s, FpEnvOp::Fma)? else {
         return None;
     };
     let c = other(&[a, b], r)?;
     (uniform_const(f, c)? == MINUS).then(|| reciprocal_of(f, r))?
-}
-
-/// `y` of it.
-fn scaled(f: &Function, s: Value) -> Option<Value> {
-    rounded(f, rounded_value(f, s)?)
 }
 
 /// True for `v - [vf]`.
