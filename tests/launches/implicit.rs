@@ -48,13 +48,11 @@ fn text_without_instructions_is_refused() {
     while let Some(start) = text(&bytes, b".version ", from) {
         let last = text(&bytes, b"    ret (M1, 1)", start).unwrap();
         let end = text(&bytes, b"\n", last).unwrap();
-        let mut at = start;
-        for line in bytes[start..end].to_vec().split(|byte| *byte == b'\n') {
+        for line in bytes[start..end].split_mut(|byte| *byte == b'\n') {
             let kept = matches!(line.first(), None | Some(b'.' | b'/'));
             if !kept {
-                bytes[at..at + line.len()].fill(b' ');
+                line.fill(b' ');
             }
-            at += line.len() + 1;
         }
         from = end;
     }
