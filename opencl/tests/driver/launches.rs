@@ -14,6 +14,7 @@ use visa_jit::isa::Platform;
 use visa_jit::{Engine, EngineOptions};
 use visa_jit_opencl::abi::*;
 use visa_jit_opencl::api::{enqueue, image, kernel, mem, program, queue};
+use visa_jit_opencl::core::device::Device;
 use visa_jit_opencl::core::engine::engine;
 use visa_jit_opencl::core::find;
 use visa_jit_opencl::core::mem::Mem;
@@ -41,6 +42,8 @@ struct Tally {
     same: usize,
     refused: usize,
     endless: usize,
+    /// With images, which the device has not.
+    imageless: usize,
     wrong: Vec<String>,
 }
 
@@ -379,6 +382,7 @@ fn restore(bytes: Option<&[u8]>) {
 fn launches(file: &File, times: usize, tally: &mut Tally, printed: &mut Vec<u8>) {
     let place = Platform::ALL.iter().position(|p| *p == file.platform);
     let rig = Rig::of(place.unwrap(), 0);
+    let images = find::<Device>(rig.device).unwrap().has_images();
     let memory = engine().unwrap().memory().clone();
     let other = Engine::with_memory(EngineOptions::default(), memory).unwrap();
     let direct = other.program_from_zebin(&file.bytes, None).unwrap();
@@ -390,6 +394,11 @@ fn launches(file: &File, times: usize, tally: &mut Tally, printed: &mut Vec<u8>)
             let Some(recipe) = Recipe::random(direct, &mut rng) else {
                 continue;
             };
+            let shows = |given: &Given| matches!(given, Given::Image(..) | Given::Sampler(_));
+            if !images && recipe.given.iter().any(|(_, given)| shows(given)) {
+                tally.imageless += 1;
+                continue;
+            }
             let mut objects = Objects::new(&rig, &recipe);
             objects.set(&rig, kernel, &recipe);
             let mut both = Both {
@@ -446,10 +455,11 @@ fn child() {
         same,
         refused,
         endless,
+        imageless,
         wrong,
     } = tally;
     eprintln!(
-        "{same} same, {refused} refused, {endless} endless, {} differ",
+        "{same} same, {refused} refused, {endless} endless, {imageless} with images that there are not, {} differ",
         wrong.len()
     );
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
