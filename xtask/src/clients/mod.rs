@@ -120,6 +120,7 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
             && let Err(e) = python::install(&bench, package)
         {
             println!("{}: cannot be installed: {e}", client.name);
+            continue;
         }
         let Some(version) = bench.version(client.package) else {
             println!("{}: not installed", client.name);

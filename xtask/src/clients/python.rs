@@ -199,7 +199,8 @@ fn cases(said: &str) -> Vec<Case> {
         let rest = line
             .strip_prefix("FAILED ")
             .or_else(|| line.strip_prefix("ERROR "))?;
-        Some(Case::one(rest.split(" - ").next()?.trim(), false))
+        // Parameters, which come in brackets, have the device in them.
+        Some(Case::one(rest.split([' ', '[']).next()?, false))
     });
     let mut cases: Vec<Case> = failed.collect();
     cases.push(Case {
