@@ -39,7 +39,8 @@ fn text_without_instructions_is_refused() {
         env!("CARGO_MANIFEST_DIR"),
         "/../tests/kernels/bin/skl/saxpy.zebin"
     );
-    let mut bytes = std::fs::read(path).unwrap();
+    let whole = std::fs::read(path).unwrap();
+    let mut bytes = whole.clone();
     let text = |bytes: &[u8], what: &[u8], from: usize| {
         let found = bytes[from..].windows(what.len()).position(|w| w == what);
         found.map(|at| from + at)
@@ -49,7 +50,7 @@ fn text_without_instructions_is_refused() {
         let last = text(&bytes, b"    ret (M1, 1)", start).unwrap();
         let end = text(&bytes, b"\n", last).unwrap();
         let mut at = start;
-        for line in bytes[start..end].to_vec().split(|byte| *byte == b'\n') {
+        for line in whole[start..end].split(|byte| *byte == b'\n') {
             let kept = matches!(line.first(), None | Some(b'.' | b'/'));
             if !kept {
                 bytes[at..at + line.len()].fill(b' ');
