@@ -23,7 +23,7 @@ const PYTHON_ENV: &str = "VISA_JIT_SYCL_PYTHON";
 /// What is installed there.
 const INSTALLED: [&str; 3] = ["dpnp", "pytest", "pytest-timeout"];
 
-/// Files that take less than a minute together with an empty cache: programs and kernels, memory, queues, NumPy's functions.
+/// A few files for a quick look: programs and kernels, memory, queues, NumPy's functions.
 const SAMPLE: [&str; 5] = [
     "dpctl/tests/test_sycl_kernel_submit.py",
     "dpctl/tests/test_sycl_program.py",
