@@ -529,7 +529,7 @@ fn some_launches_do_as_the_engine_does() {
 #[test]
 #[ignore = "minutes: every kernel of every device"]
 fn all_launches_do_as_the_engine_does() {
-    let same = children(2, 2, 4, usize::MAX);
+    let same = children(2, 2, 1, usize::MAX);
     println!("{same} launches did the same through the driver");
-    assert!(same >= 2000, "{same} launches");
+    assert!(same >= 1500, "{same} launches");
 }
