@@ -12,7 +12,7 @@ const MAX_HEADER: usize = 64 << 10;
 const MAX_ELEMENTS: u64 = 1 << 60;
 /// First bytes of every file.
 const MAGIC: &[u8] = b"\x93NUMPY";
-/// The elements begin at a multiple of so many bytes.
+/// The elements begin at a multiple of this many bytes.
 const ALIGNMENT: usize = 64;
 
 /// The element type and the elements' bytes, in this machine's order.

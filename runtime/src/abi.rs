@@ -232,8 +232,10 @@ pub struct Helpers {
 /// [`check::shape`]. Lanes with an element outside of device memory are left to the access.
 pub type Check = unsafe extern "C" fn(*mut GroupCtx, u32, u32, u32, u32, *const u64) -> u32;
 
-/// Operand `shape` of [`Check`].
+/// Operand `shape` of [`Check`], and the unit of the shadow.
 pub mod check {
+    /// Bytes of device memory that a byte of [`LaunchCtx::shadow`](super::LaunchCtx::shadow) stands for.
+    pub const GRANULE: u64 = 8;
     /// Addresses are rounded down to multiples of the element first.
     pub const ALIGNED: u32 = 1 << 2;
     /// Position of the number of elements.

@@ -4,10 +4,9 @@
 //! ([`visa_runtime::abi::LaunchCtx::shadow`]). A test may read a few bytes more than an access has: it then finds something at the end of a buffer that
 //! is not wrong, and the runtime looks exactly.
 
-use crate::ssa::{BufferCheck, Function, Op};
+pub(super) use visa_runtime::abi::check::GRANULE;
 
-/// Bytes of memory that one byte of the shadow stands for.
-pub(super) const GRANULE: u64 = 8;
+use crate::ssa::{BufferCheck, Function, Op};
 
 /// Longest range that one test covers, in bytes of memory; the shadow can be read as far from its start.
 const MAX_SPAN: u64 = 4096;

@@ -497,7 +497,7 @@ mod tests {
         };
         let zebin = Zebin::parse(&compile(&request).unwrap().unwrap().zebin).unwrap();
         assert_eq!(zebin.kernels[0].name, "k");
-        // A kernel that nobody defines the function for is an error, and so is a function that two modules define.
+        // A kernel whose function is defined nowhere is an error, and so is a function that two modules define.
         let alone = CompileRequest {
             headers: &[("caller", &caller)],
             ..request

@@ -458,7 +458,7 @@ fn pair(
             }
         }
     }
-    // The holder of address-taken functions has no text when its functions were all inlined, and nobody launches it.
+    // The holder of address-taken functions has no text when its functions were all inlined, and is never launched.
     let mut kept = vec![None; slots.len()];
     let mut kernels = Vec::new();
     for ((info, visa), kept) in ze_info.kernels.iter().zip(slots).zip(&mut kept) {

@@ -196,7 +196,7 @@ fn set_argument(kernel: &Kernel, index: cl_uint, size: usize, value: Ptr<c_void>
         }
         ArgKind::Local { .. } => Setting::Local(u32::try_from(size).unwrap_or(u32::MAX)),
         ArgKind::Value { .. } => return err(CL_INVALID_ARG_SIZE),
-        // Whatever it is, nobody will look at it.
+        // Whatever it is, the kernel does not read it.
         ArgKind::Unused => Setting::Null,
     };
     kernel.set(index, setting);

@@ -83,7 +83,7 @@ entries! {
     fn clReleaseCommandQueue(queue: cl_command_queue) -> cl_int {
         let queue = queue.object::<Queue>()?;
         if queue.references() == 1 {
-            // Commands that nobody waited for are carried out.
+            // Commands that were not waited for are carried out.
             queue.runner.wake();
         }
         queue.release().map(drop)

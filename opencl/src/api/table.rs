@@ -9,7 +9,7 @@ use crate::abi::cl_icd_dispatch;
 #[repr(transparent)]
 pub struct Table(cl_icd_dispatch);
 
-// SAFETY: nobody writes to it, and its pointers are functions or null.
+// SAFETY: it is never written, and its pointers are functions or null.
 unsafe impl Sync for Table {}
 
 /// What loaders call through.

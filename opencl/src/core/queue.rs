@@ -64,7 +64,7 @@ pub struct Queue {
     pub runner: Arc<Runner>,
 }
 
-/// The commands of a queue, and the thread that carries them out when nobody waits.
+/// The commands of a queue, and the thread that carries them out when no other waits for them.
 pub struct Runner {
     in_order: bool,
     state: Mutex<State>,

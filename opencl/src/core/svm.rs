@@ -118,7 +118,7 @@ impl Shared {
     /// Checks bytes that a command is to use: those of an allocation, or memory that the program has from elsewhere.
     ///
     /// # Errors
-    /// `CL_INVALID_VALUE` for what reaches beyond an allocation, and for device memory that nobody has (any more).
+    /// `CL_INVALID_VALUE` for what reaches beyond an allocation, and for device memory that is not allocated, or no longer.
     pub fn check(&self, address: usize, len: usize) -> Cl<()> {
         let (address, len) = (address as u64, len as u64);
         let fine = match self.find(address) {

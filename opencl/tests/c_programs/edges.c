@@ -134,7 +134,7 @@ static int edge(const char *name, const char *zebin) {
         run_for_ever();
         pid_t child = fork();
         if (child == 0) {
-            /* What ran is nobody's here. */
+            /* What the parent ran does not run here. */
             set_up(zebin);
             ends_well(7);
             exit(3);
@@ -162,7 +162,7 @@ static int edge(const char *name, const char *zebin) {
         fflush(stdout);
         clFinish(queue);
     } else if (!strcmp(name, "for-ever-here")) {
-        /* On this thread: nobody has flushed the queue. */
+        /* On this thread, since the queue was not flushed. */
         launch(INT_MAX);
         puts("running");
         fflush(stdout);

@@ -27,7 +27,7 @@ unsafe extern "C" {
     fn fflush(file: *mut c_void) -> c_int;
 }
 
-/// Tells the child what to launch: `FIRST/STEP/TIMES/BYTES`. Those of the files that are no larger, and each kernel so many times.
+/// Tells the child what to launch: `FIRST/STEP/TIMES/BYTES`. Files of at most `BYTES` bytes; each kernel is launched `TIMES` times.
 const CHILD: &str = "VISA_JIT_TEST_LAUNCHES";
 /// Where the child writes what the engine printed.
 const PRINTED: &str = "VISA_JIT_TEST_PRINTED";

@@ -1,7 +1,7 @@
 //! Checked device memory: which bytes belong to a live buffer, and where freed ones were.
 //!
 //! The facts are kept twice, as two readers need them. The *shadow* has a byte for each [`GRANULE`] bytes of the flat range:
-//! 0 where all of them may be accessed, 1 to 7 where only the first so many may, else [`POISON`] or more. It lies in a reserved range of
+//! 0 where all of them may be accessed, 1 to 7 where only that many of the first ones may, else [`POISON`] or more. It lies in a reserved range of
 //! its own, so that generated code finds a byte with a shift and an add, and it uses memory only where buffers end or ended:
 //! fresh pages read zero. The *list* has the buffers by their offsets; the interpreter and reports read it.
 //!
@@ -10,13 +10,11 @@
 
 use super::map::{Mapping, page_size, round_page};
 use super::{MemoryError, copy};
+use crate::abi::check::GRANULE;
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-
-/// Bytes that one byte of the shadow stands for.
-pub(crate) const GRANULE: u64 = 8;
 
 /// Shadow of granules of which no byte may be accessed. Values from it up to 255 mean the same.
 const POISON: u8 = 0xFF;

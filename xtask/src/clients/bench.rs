@@ -103,7 +103,7 @@ impl Bench {
         Some(version.to_owned())
     }
 
-    /// Runs a program in a directory on the virtual GPU, or without one, for so many seconds. What it says is kept under the name.
+    /// Runs a program in a directory, on the virtual GPU or without it, and ends it after `seconds`. What it says is kept as `logs/NAME.log`.
     pub fn run(
         &self,
         name: &str,

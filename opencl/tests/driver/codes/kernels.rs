@@ -255,7 +255,7 @@ rows! {
     clGetKernelArgInfo {
         handle CL_INVALID_KERNEL |w, h| go!(w.clGetKernelArgInfo(h.cast(), 0, CL_KERNEL_ARG_NAME, 0, null_mut(), null_mut()));
         compiled |w| argument_of(w, c"-cl-kernel-arg-info", 0);
-        refused CL_KERNEL_ARG_INFO_NOT_AVAILABLE "nobody asked for it" |w| argument_of(w, c"", 0);
+        refused CL_KERNEL_ARG_INFO_NOT_AVAILABLE "not asked for when it was built" |w| argument_of(w, c"", 0);
         wrong CL_INVALID_ARG_INDEX "no such argument" |w| go!(w.clGetKernelArgInfo(w.kernel, 3, CL_KERNEL_ARG_NAME, 0, null_mut(), null_mut()));
         query CL_KERNEL_ARG_NAME |w, q, s, v, n| go!(w.clGetKernelArgInfo(w.reading_kernel, 1, q, s, v, n));
     }

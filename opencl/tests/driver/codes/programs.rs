@@ -278,7 +278,7 @@ rows! {
         wrong CL_INVALID_DEVICE "another context's device" |w| link(w, w.context, &[w.bare], LIBRARY, &[w.il]);
         wrong CL_INVALID_LINKER_OPTIONS "an unknown option" |w| link(w, w.context, &[], c"-nonsense", &[w.il]);
         wrong CL_INVALID_OPERATION "never compiled" |w| link(w, w.context, &[], LIBRARY, &[w.unbuilt]);
-        refused CL_LINK_PROGRAM_FAILURE "what nobody has" |w| link_source(w, c"int other(int); kernel void set(global int *a) { *a = other(1); }");
+        refused CL_LINK_PROGRAM_FAILURE "a function that is defined nowhere" |w| link_source(w, c"int other(int); kernel void set(global int *a) { *a = other(1); }");
         uncompiled CL_LINKER_NOT_AVAILABLE "to be run" |w| link(w, w.context, &[], c"", &[w.il]);
     }
     clGetProgramInfo {
