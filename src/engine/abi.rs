@@ -225,14 +225,30 @@ pub(crate) fn arguments(info: &KernelInfo, names: &[ArgInfo]) -> Vec<Argument> {
     (0..count.min(MAX_ARGUMENTS))
         .map(|index| {
             let named = names.iter().find(|a| a.index == index);
+            let (type_name, bytes) = named.map_or(("", None), ArgInfo::type_and_size);
             Argument {
                 index,
                 name: named.map_or_else(String::new, |a| a.name.clone()),
-                type_name: named.map_or_else(String::new, |a| a.type_and_size().0.to_owned()),
-                kind: kind(info, index),
+                type_name: type_name.to_owned(),
+                kind: match (kind(info, index), bytes) {
+                    // The parts of a struct are whole words, the last of which may reach past its end.
+                    (ArgKind::Value { size }, Some(bytes)) if parts(info, index) > 1 => {
+                        ArgKind::Value {
+                            size: size.min(bytes),
+                        }
+                    }
+                    (kind, _) => kind,
+                },
             }
         })
         .collect()
+}
+
+/// Places in the payload that an argument passed by value is spread over.
+fn parts(info: &KernelInfo, index: u32) -> usize {
+    let all = info.payload_arguments.iter();
+    all.filter(|p| p.arg_index == Some(index) && p.arg_type == ArgType::ByValue)
+        .count()
 }
 
 fn image_kind(ty: &ImageType) -> Option<ImageKind> {
@@ -303,8 +319,9 @@ fn kind(info: &KernelInfo, index: u32) -> ArgKind {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::container::LocalIds;
+    use crate::container::{LocalIds, ZeInfo};
     use crate::front::text;
+    use crate::isa::Versions;
 
     fn module(body: &str) -> Module {
         let text = format!(
@@ -342,5 +359,36 @@ mod tests {
         assert_eq!(args(&load, 32, true), Some((128, 192, true, 32..96)));
         let other = module("lsc_load.ugm (M1, 8) U:d32 bti(0x1)[U]:a32");
         assert_eq!(args(&other, 0, true), None);
+    }
+
+    /// Version 22.43 passes each byte of a struct's padding as a word, so that the last one reaches past the struct's end.
+    #[test]
+    fn structs_are_as_long_as_their_type_says() {
+        let part = |offset: u32, from: u32| {
+            format!(
+                "  - {{arg_type: arg_byvalue, offset: {offset}, size: 4, arg_index: 0, source_offset: {from}}}\n"
+            )
+        };
+        let file = |parts: &str, ty: &str| {
+            let text = format!(
+                "kernels:\n- name: k\n  execution_env: {{simd_size: 16}}\n  payload_arguments:\n{parts}kernels_misc_info:\n\
+                 - name: k\n  args_info:\n  - {{index: 0, name: s, type_name: '{ty}'}}\n"
+            );
+            let info = ZeInfo::parse(&text, Versions::Known).unwrap();
+            arguments(&info.kernels[0], info.args_of("k"))
+                .remove(0)
+                .kind
+        };
+        let padded = [
+            part(32, 0),
+            part(36, 4),
+            part(40, 5),
+            part(44, 6),
+            part(48, 7),
+        ]
+        .concat();
+        assert_eq!(file(&padded, "pair_t;8"), ArgKind::Value { size: 8 });
+        // A type below 32 bits has a place of 32.
+        assert_eq!(file(&part(32, 0), "uchar;1"), ArgKind::Value { size: 4 });
     }
 }
