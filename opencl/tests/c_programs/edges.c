@@ -13,16 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static void fail(const char *what, long code, int line) {
-    fprintf(stderr, "line %d: %s: %ld\n", line, what, code);
-    _exit(1);
-}
-#define ENSURE(what) ((what) ? (void)0 : fail(#what, 0, __LINE__))
-#define CHECK(call) \
-    do { \
-        cl_int code_ = (call); \
-        if (code_ != CL_SUCCESS) fail(#call, code_, __LINE__); \
-    } while (0)
+#include "ensure.h"
 
 enum { SIDE = 1024 };
 

@@ -14,19 +14,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ensure.h"
+
 #define MOST_ELEMENTS 1200
 #define MOST_COMMANDS 60
-
-static void fail(const char *what, long code, int line) {
-    fprintf(stderr, "line %d: %s: %ld\n", line, what, code);
-    _exit(1);
-}
-#define ENSURE(what) ((what) ? (void)0 : fail(#what, 0, __LINE__))
-#define CHECK(call) \
-    do { \
-        cl_int code_ = (call); \
-        if (code_ != CL_SUCCESS) fail(#call, code_, __LINE__); \
-    } while (0)
 
 /* What threads share. */
 static cl_device_id device;

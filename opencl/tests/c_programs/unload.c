@@ -8,13 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define ENSURE(what) \
-    do { \
-        if (!(what)) { \
-            fprintf(stderr, "line %d: %s\n", __LINE__, #what); \
-            _exit(1); \
-        } \
-    } while (0)
+#include "ensure.h"
 
 enum { BYTES = 64 << 20 };
 
