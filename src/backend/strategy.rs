@@ -29,11 +29,12 @@ impl BackendKind {
     }
 
     /// Passes over the SSA that make this code generator's code worse. `strip-mine` cuts vectors into pieces for code generators
-    /// with narrow registers; LLVM has them as wide as the processor does.
+    /// with narrow registers; LLVM has them as wide as the processor does. `half-calls` calls a helper for arithmetic of binary16, which
+    /// LLVM has instructions for.
     pub const fn unwanted_passes(self) -> &'static [&'static str] {
         match self {
             BackendKind::Cranelift => &[],
-            BackendKind::Llvm => &["strip-mine"],
+            BackendKind::Llvm => &["strip-mine", "half-calls"],
         }
     }
 }

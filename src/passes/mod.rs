@@ -12,6 +12,7 @@ mod division;
 mod edit;
 mod fold;
 mod gvn;
+mod half_calls;
 mod if_convert;
 mod masks;
 mod merge_splits;

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use super::merge_splits::{self, MergeSplits};
 use super::{
-    cfg, check_buffers, dce, division, fold, gvn, if_convert, masks, row_split, shape, strip_mine,
-    suspend, uniform, vector_combine,
+    cfg, check_buffers, dce, division, fold, gvn, half_calls, if_convert, masks, row_split, shape,
+    strip_mine, suspend, uniform, vector_combine,
 };
 use crate::ssa::{Function, VerifyError, verify};
 
@@ -22,6 +22,7 @@ pub const PASSES: &[(&str, Pass)] = &[
     ("masks", |f, _| masks::run(f)),
     ("dce", |f, _| dce::run(f)),
     ("division", |f, _| division::run(f)),
+    ("half-calls", |f, _| half_calls::run(f)),
     ("vector-combine", |f, _| vector_combine::run(f)),
     ("strip-mine", |f, _| strip_mine::run(f)),
     ("merge-splits", |f, options| {
@@ -59,6 +60,7 @@ pub const ORDER: &[&str] = &[
     "gvn",
     "dce",
     "division",
+    "half-calls",
     "vector-combine",
     "strip-mine",
     "cfg",
@@ -74,6 +76,7 @@ pub const ORDER: &[&str] = &[
 /// all lanes of a row.
 const FOLLOW_UPS: &[(&str, &[&str])] = &[
     ("division", &["fold", "gvn", "dce"]),
+    ("half-calls", &["dce"]),
     ("vector-combine", &["fold", "gvn", "dce"]),
     ("split-rows", &["uniform", "fold", "gvn"]),
 ];

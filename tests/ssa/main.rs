@@ -5,6 +5,7 @@ mod eval;
 #[path = "gen.rs"]
 mod generate;
 mod golden;
+mod half_calls;
 mod merge_splits;
 mod observe;
 mod pairs;

@@ -184,7 +184,7 @@ pub(crate) unsafe extern "C" fn fp_env(
     }
     // SAFETY: as promised, with repeated operands in place of missing ones.
     unsafe {
-        if !by_integers(&call) && !by_processor(&call) {
+        if !by_integers(&call) && !by_processor(&call) && !by_doubles(&call) {
             call.each(|sources| soft::lane(&call, sources));
         }
     }
@@ -227,6 +227,31 @@ unsafe fn by_integers(call: &Call) -> bool {
                 u64::from((wide as f32).to_bits())
             }),
             (op::F_TO_F, 2, _) => call.each(|[a, ..]| half::widen(env.flush(2, a) as u16)),
+            _ => return false,
+        }
+    }
+    true
+}
+
+/// Sums and products of binary16 to nearest; false for other operations.
+///
+/// One rounding is enough after `f64`: a fused product that is not exact there has an addend far larger than the product, which is
+/// itself a binary16 number, so the sum is far from every tie.
+///
+/// # Safety
+/// As [`Call::each`].
+pub(super) unsafe fn by_doubles(call: &Call) -> bool {
+    if call.source != 2 || call.env.round != Round::Nearest || !call.env.keeps(2) {
+        return false;
+    }
+    let wide = |bits| f64::from_bits(half::widen(bits as u16));
+    let narrow = |sum: f64| u64::from(half::narrow(sum.to_bits(), Round::Nearest));
+    // SAFETY: as promised.
+    unsafe {
+        match call.op {
+            op::ADD => call.each(|[a, b, _]| narrow(wide(a) + wide(b))),
+            op::MUL => call.each(|[a, b, _]| narrow(wide(a) * wide(b))),
+            op::FMA => call.each(|[a, b, c]| narrow(wide(a) * wide(b) + wide(c))),
             _ => return false,
         }
     }

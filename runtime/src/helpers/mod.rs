@@ -21,6 +21,8 @@ mod soft;
 mod tests;
 #[cfg(target_arch = "x86_64")]
 mod x86;
+#[cfg(target_arch = "x86_64")]
+mod x86_half;
 
 pub(crate) use atomic::swap;
 pub(crate) use fp_env::Round;

@@ -1,6 +1,6 @@
 //! The processor's path of `fp_env` against the software path, and float atomics.
 
-use super::fp_env::{Call, Env};
+use super::fp_env::{Call, Env, by_doubles};
 use super::{PORTABLE, atomic, soft};
 use crate::abi::atomic::{FADD, FCMP_XCHG, FMAX, FMIN, FSUB};
 use crate::abi::fp_env as op;
@@ -201,6 +201,35 @@ fn arithmetic_on_f16() {
         &[op::ADD, op::MUL, op::DIV, op::FMA, op::SQRT, op::FLUSH],
         &[(2, 2)],
     );
+}
+
+/// What processors without conversions of binary16 do.
+#[test]
+fn halves_in_doubles_round_once() {
+    let mut random = Rng::new(11);
+    for _ in 0..CASES {
+        let halves: [u16; 3] = std::array::from_fn(|_| random.float_bits(2) as u16);
+        for code in [op::ADD, op::MUL, op::FMA] {
+            let mut out = 0u16;
+            let call = Call {
+                op: code,
+                source: 2,
+                result: 2,
+                env: Env::DEFAULT,
+                lanes: 1,
+                operands: halves.each_ref().map(|h| std::ptr::from_ref(h).cast()),
+                out: (&raw mut out).cast(),
+            };
+            // SAFETY: one lane at each pointer.
+            assert!(unsafe { by_doubles(&call) });
+            let (got, expected) = (u64::from(out), soft::lane(&call, halves.map(u64::from)));
+            let nan = is_nan(expected, 2) && is_nan(got, 2);
+            assert!(
+                nan || got == expected,
+                "op {code} {halves:x?}: {got:#x}, {expected:#x}"
+            );
+        }
+    }
 }
 
 #[test]

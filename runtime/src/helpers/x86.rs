@@ -5,7 +5,7 @@
 //! denormal results by integer code afterwards, as the processor's own flush (FTZ) also catches
 //! results that round up to the smallest normal number.
 
-use super::fp_env::{Call, Env, Round, sign_extend};
+use super::fp_env::{Call, Env, Round, by_doubles, sign_extend};
 use super::half;
 use crate::abi::fp_env as op;
 use std::arch::asm;
@@ -263,6 +263,10 @@ unsafe fn integers(call: &Call) {
 /// # Safety
 /// As [`Call::each`].
 unsafe fn halves(call: &Call) {
+    // SAFETY: as promised.
+    if unsafe { super::x86_half::run(call) || by_doubles(call) } {
+        return;
+    }
     let env = mxcsr(Env::new(0x4C0 | 3 << 4), 8);
     // SAFETY: as promised.
     unsafe {

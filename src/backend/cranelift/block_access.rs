@@ -73,7 +73,7 @@ impl Emit<'_> {
                     let at = e.ins().iadd(at, offset);
                     e.ins().store(DATA, v, at, 0);
                 });
-                let parts = e.unspill(slot, ty);
+                let parts = e.unspill(slot, 0, ty);
                 e.jump(done, &parts);
             },
         );
@@ -96,7 +96,7 @@ impl Emit<'_> {
             },
             |e| {
                 let slot = e.slot(ty.bytes());
-                e.spill(slot, &parts);
+                e.spill(slot, 0, &parts);
                 e.element_loop(&block, |e, pointer, offset| {
                     let at = e.slot_addr(slot, 0);
                     let at = e.ins().iadd(at, offset);

@@ -356,17 +356,17 @@ impl Emit<'_> {
             .stack_addr(types::I64, slot, offset.cast_signed())
     }
 
-    /// Stores whole pieces (or a scalar) to a slot.
-    pub fn spill(&mut self, slot: StackSlot, parts: &[V]) {
-        let addr = self.slot_addr(slot, 0);
+    /// Stores whole pieces (or a scalar) to byte `at` of a slot.
+    pub fn spill(&mut self, slot: StackSlot, at: u32, parts: &[V]) {
+        let addr = self.slot_addr(slot, at);
         for (i, &v) in parts.iter().enumerate() {
             self.ins().store(DATA, v, addr, 16 * i as i32);
         }
     }
 
     /// Loads what [`Emit::spill`] stored, for a value of type `ty`.
-    pub fn unspill(&mut self, slot: StackSlot, ty: Ty) -> Vec<V> {
-        let addr = self.slot_addr(slot, 0);
+    pub fn unspill(&mut self, slot: StackSlot, at: u32, ty: Ty) -> Vec<V> {
+        let addr = self.slot_addr(slot, at);
         if ty.is_scalar() {
             return vec![self.ins().load(scalar_type(ty.lane), DATA, addr, 0)];
         }

@@ -72,7 +72,7 @@ impl Emit<'_> {
             }
         }
         let slot = self.slot(16 * wide.len() as u32);
-        self.spill(slot, &wide);
+        self.spill(slot, 0, &wide);
         self.slot_addr(slot, 0)
     }
 }

@@ -103,7 +103,7 @@ impl Emit<'_> {
         self.bind(out, result);
     }
 
-    /// Calls [`Helpers::fp_env`] with operands and result in stack slots.
+    /// Calls [`Helpers::fp_env`] with operands and result on the stack: pointers to the operands, the operands, the result.
     pub fn call_fp_env(
         &mut self,
         op: FpEnvOp,
@@ -112,24 +112,26 @@ impl Emit<'_> {
         operands: &[Vec<V>],
         to: Ty,
     ) -> Vec<V> {
-        let pointers = self.slot(24);
+        let mut result = 32;
+        let sizes = operands.iter().map(|parts| 16 * parts.len() as u32);
+        let total = result + sizes.sum::<u32>() + 16 * piece_count(to) as u32;
+        let block = self.message_block(total);
         for (i, parts) in operands.iter().enumerate().take(3) {
-            let slot = self.slot(16 * parts.len() as u32);
-            self.spill(slot, parts);
-            let data = self.slot_addr(slot, 0);
-            let at = self.slot_addr(pointers, 8 * i as u32);
+            self.spill(block, result, parts);
+            let data = self.slot_addr(block, result);
+            let at = self.slot_addr(block, 8 * i as u32);
             self.ins().store(MemFlagsData::trusted(), data, at, 0);
+            result += 16 * parts.len() as u32;
         }
-        let result = self.slot(16 * piece_count(to) as u32);
         let code = op as u32 | from.lane.bytes() << 8 | to.lane.bytes() << 16;
         let args = [
             self.iconst(types::I32, u64::from(code)),
             cr0,
             self.iconst(types::I32, u64::from(to.lanes)),
-            self.slot_addr(pointers, 0),
-            self.slot_addr(result, 0),
+            self.slot_addr(block, 0),
+            self.slot_addr(block, result),
         ];
         self.call_helper(offset_of!(Helpers, fp_env), None, &args);
-        self.unspill(result, to)
+        self.unspill(block, result, to)
     }
 }

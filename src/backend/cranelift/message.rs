@@ -200,7 +200,7 @@ impl Emit<'_> {
         }
     }
 
-    /// The function's slot for messages, made as large as the largest.
+    /// The function's slot for what a helper reads and writes, made as large as the largest call needs.
     pub(super) fn message_block(&mut self, bytes: u32) -> StackSlot {
         let slot = match self.ctx.message {
             Some(slot) => slot,
