@@ -83,6 +83,20 @@ fn sequences_in_floats_are_divisions() {
 }
 
 #[test]
+fn divisors_may_be_the_same_in_all_lanes() {
+    agrees(
+        "a divisor that is the same in all lanes, with a sign, by floats",
+        32,
+        1500,
+    );
+    agrees(
+        "a divisor that is the same in all lanes, by doubles",
+        32,
+        1500,
+    );
+}
+
+#[test]
 fn long_division_is_division() {
     agrees("long division that carries what it compared", 64, 50);
     agrees(

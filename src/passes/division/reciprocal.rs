@@ -34,7 +34,7 @@
 //! Products and sums of integers above are in 32 bits, where what is not negative and fits is right. No operation underflows:
 //! whole numbers and reciprocals of numbers below 2^32 are normal, and so are their products.
 
-use crate::passes::edit::{Rewriter, binary, unary, uniform_const};
+use crate::passes::edit::{self, Rewriter, uniform_const};
 use crate::ssa::dom::reverse_post_order;
 use crate::ssa::{BinOp, Conv, FpEnvOp, Function, ICond, Lane, Op, Ty, UnOp, Value};
 
@@ -81,16 +81,39 @@ pub(super) fn run(f: &mut Function) -> usize {
     changes
 }
 
+/// The scalar that all lanes are, where a value is made of one. A divisor is often the same for all lanes, and so is its reciprocal;
+/// all that follows looks at values in this way.
+fn unsplat(f: &Function, v: Value) -> Value {
+    match f.def_inst(v).map(|d| (&d.op, d.args.as_slice())) {
+        Some((Op::Splat, &[scalar])) => scalar,
+        _ => v,
+    }
+}
+
+fn binary(f: &Function, v: Value, op: BinOp) -> Option<(Value, Value)> {
+    let (a, b) = edit::binary(f, unsplat(f, v), op)?;
+    Some((unsplat(f, a), unsplat(f, b)))
+}
+
+fn unary(f: &Function, v: Value, op: UnOp) -> Option<Value> {
+    edit::unary(f, unsplat(f, v), op).map(|a| unsplat(f, a))
+}
+
 /// Operands of an operation that rounds toward zero.
-fn toward_zero(f: &Function, v: Value, op: FpEnvOp) -> Option<&[Value]> {
-    let data = f.def_inst(v).filter(|d| d.op == Op::FpEnv(op))?;
+fn toward_zero(f: &Function, v: Value, op: FpEnvOp) -> Option<Vec<Value>> {
+    let data = f
+        .def_inst(unsplat(f, v))
+        .filter(|d| d.op == Op::FpEnv(op))?;
     let (control, args) = data.args.split_first()?;
-    (uniform_const(f, *control)? & CR0_FLOAT == CR0_TOWARD_ZERO).then_some(args)
+    let here = uniform_const(f, *control)? & CR0_FLOAT == CR0_TOWARD_ZERO;
+    here.then(|| args.iter().map(|&a| unsplat(f, a)).collect())
 }
 
 fn converted(f: &Function, v: Value, conv: Conv) -> Option<Value> {
-    let data = f.def_inst(v).filter(|d| d.op == Op::Convert(conv))?;
-    data.args.first().copied()
+    let data = f
+        .def_inst(unsplat(f, v))
+        .filter(|d| d.op == Op::Convert(conv))?;
+    data.args.first().map(|&a| unsplat(f, a))
 }
 
 /// The operand of 1 / v.
@@ -112,14 +135,14 @@ fn other(args: &[Value], v: Value) -> Option<Value> {
 fn by_doubles(r: &mut Rewriter, v: Value) -> Option<Value> {
     let f = &*r.f;
     let (ty, last) = (f.ty(v), converted(f, v, Conv::FToUI)?);
-    let [p, q, added] = *toward_zero(f, last, FpEnvOp::Fma)? else {
+    let [p, q, added] = toward_zero(f, last, FpEnvOp::Fma)?[..] else {
         return None;
     };
     let (q, e) = match added == p {
         true => (p, q),
         false => (added == q).then_some((q, p))?,
     };
-    let [p, one, above] = *toward_zero(f, e, FpEnvOp::Fma)? else {
+    let [p, one, above] = toward_zero(f, e, FpEnvOp::Fma)?[..] else {
         return None;
     };
     let (minus, recip) = match unary(f, p, UnOp::FNeg) {
@@ -130,7 +153,7 @@ fn by_doubles(r: &mut Rewriter, v: Value) -> Option<Value> {
     let narrow = reciprocal_of(f, converted(f, recip, Conv::FPromote)?)?;
     let x = converted(
         f,
-        other(toward_zero(f, q, FpEnvOp::Mul)?, recip)?,
+        other(&toward_zero(f, q, FpEnvOp::Mul)?, recip)?,
         Conv::UIToF,
     )?;
     let same = converted(f, narrow, Conv::UIToF)? == y;
@@ -153,11 +176,20 @@ fn quotient(r: &mut Rewriter, (x, y): (Value, Value), ty: Ty, by_zero: u64) -> V
 }
 
 /// A number as one of this type.
-fn extended(r: &mut Rewriter, v: Value, ty: Ty) -> Value {
+fn extended(r: &mut Rewriter, mut v: Value, ty: Ty) -> Value {
+    let from = r.f.ty(v);
+    if from.lane != ty.lane {
+        v = r.emit(Op::Convert(Conv::ZExt), vec![v], from.with_lane(ty.lane));
+    }
+    spread(r, v, ty)
+}
+
+/// A number in all lanes.
+fn spread(r: &mut Rewriter, v: Value, ty: Ty) -> Value {
     if r.f.ty(v) == ty {
         v
     } else {
-        r.emit(Op::Convert(Conv::ZExt), vec![v], ty)
+        r.emit(Op::Splat, vec![v], ty)
     }
 }
 
@@ -188,6 +220,7 @@ fn by_floats(r: &mut Rewriter, v: Value) -> Option<Value> {
     let at = terms
         .iter()
         .position(|&(negative, t)| negative && divisor_if_left(r.f, t, (c, x, y)))?;
+    let (x, y) = (extended(r, x, ty), extended(r, y, ty));
     let rest = r.emit(Op::Binary(BinOp::URem), vec![x, y], ty);
     Some(sum(r, ty, &terms, &[product, dividend, at], rest))
 }
@@ -208,7 +241,9 @@ fn terms(f: &Function, v: Value, whole: &[Value]) -> Option<Vec<Term>> {
     let mut work = vec![(false, v)];
     let mut terms = Vec::new();
     while let Some((negative, v)) = work.pop() {
-        let data = f.def_inst(v).filter(|_| !whole.contains(&v));
+        let known = whole.contains(&unsplat(f, v));
+        let v = if known { unsplat(f, v) } else { v };
+        let data = f.def_inst(v).filter(|_| !known);
         match data.map(|d| (&d.op, d.args.as_slice())) {
             Some((Op::Binary(BinOp::Add), &[a, b])) if !estimates(f, v) => {
                 work.extend([(negative, a), (negative, b)]);
@@ -236,6 +271,7 @@ fn sum(r: &mut Rewriter, ty: Ty, terms: &[Term], without: &[usize], with: Value)
     for (n, &(negative, t)) in terms.iter().enumerate() {
         if !without.contains(&n) {
             let op = if negative { BinOp::Sub } else { BinOp::Add };
+            let t = spread(r, t, ty);
             sum = r.emit(Op::Binary(op), vec![sum, t], ty);
         }
     }
@@ -261,11 +297,11 @@ fn refined(f: &Function, first: Value, second: Value) -> Option<(Value, Value)> 
     let yf = inverted(f, s)?;
     let (x, y) = (rounded(f, xf)?, rounded(f, yf)?);
     // Both parts of what is left, in either order.
-    let &[p, q] = toward_zero(f, t, FpEnvOp::Add)? else {
+    let [p, q] = toward_zero(f, t, FpEnvOp::Add)?[..] else {
         return None;
     };
     let part = |v: Value, minus: Value, from: Value| {
-        let &[a, b, added] = toward_zero(f, v, FpEnvOp::Fma)? else {
+        let [a, b, added] = toward_zero(f, v, FpEnvOp::Fma)?[..] else {
             return None;
         };
         let (n, times) = match unary(f, a, UnOp::FNeg) {
@@ -276,7 +312,7 @@ fn refined(f: &Function, first: Value, second: Value) -> Option<(Value, Value)> 
         (taken && n == minus && added == from).then_some(())
     };
     let rests = |v: Value| {
-        let &[a, b, added] = toward_zero(f, v, FpEnvOp::Fma)? else {
+        let [a, b, added] = toward_zero(f, v, FpEnvOp::Fma)?[..] else {
             return None;
         };
         let n = unary(f, a, UnOp::FNeg).or_else(|| unary(f, b, UnOp::FNeg))?;
@@ -286,8 +322,9 @@ fn refined(f: &Function, first: Value, second: Value) -> Option<(Value, Value)> 
     };
     let both = |p, q| part(p, yf, xf).and_then(|()| rests(q));
     both(p, q).or_else(|| both(q, p))?;
-    let shape = f.ty(first) == f.ty(x) && f.ty(first) == f.ty(y) && f.ty(s).lane == Lane::F32;
-    shape.then_some((x, y))
+    let lane = |v| f.ty(v).lane;
+    let words = [first, x, y].iter().all(|&v| lane(v) == Lane::I32);
+    (words && lane(s) == Lane::F32).then_some((x, y))
 }
 
 /// The integer whose value cut to a float this is.
@@ -297,7 +334,7 @@ fn rounded(f: &Function, v: Value) -> Option<Value> {
 
 /// `yf` of `s = Z(r - 1.5 * 2^-22 * r)`.
 fn inverted(f: &Function, s: Value) -> Option<Value> {
-    let &[a, b, r] = toward_zero(f, s, FpEnvOp::Fma)? else {
+    let [a, b, r] = toward_zero(f, s, FpEnvOp::Fma)?[..] else {
         return None;
     };
     let c = other(&[a, b], r)?;
@@ -340,7 +377,7 @@ fn left(f: &Function, mask: Value, less: bool, (c, x, y): (Value, Value, Value))
         return false;
     };
     let is_rest = s == (false, x) && product(t) || t == (false, x) && product(s);
-    divisor == y && is_rest
+    unsplat(f, divisor) == y && is_rest
 }
 
 /// True for a term that adds 1 where the estimate is too small.
@@ -390,7 +427,8 @@ fn divisor_if_left(f: &Function, v: Value, of: (Value, Value, Value)) -> bool {
 }
 
 /// What an unsigned number is the low bits of, through extensions and cuts, and how many; only this many are looked at.
-fn low_bits(f: &Function, mut v: Value, bits: u32) -> (Value, u32) {
+fn low_bits(f: &Function, v: Value, bits: u32) -> (Value, u32) {
+    let mut v = unsplat(f, v);
     let mut bits = bits.min(f.ty(v).lane.bits());
     loop {
         let same = converted(f, v, Conv::ZExt).or_else(|| converted(f, v, Conv::Trunc));

@@ -43,7 +43,7 @@ const CLIENTS: &[Client] = &[
     Client {
         name: "clpeak",
         package: Package::Debian("clpeak"),
-        ran: "each test that can be chosen, by itself, at most 600 s each",
+        ran: "all tests in one run, at most an hour",
         short: true,
         run: plain::clpeak,
     },
