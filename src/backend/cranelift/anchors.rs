@@ -3,16 +3,27 @@
 //! Cranelift keeps loads and stores in order, and puts everything else right in front of the first of these that uses it. Where a
 //! block loads, computes, loads and computes, all loads would come before all that is computed of them, and wait in spilled
 //! registers. So now and then what has been computed is used: [`Emit::compute_here`].
+//!
+//! A vector is several pieces, and of each the store at the end of a block takes all that leads to it, one piece after the other. Of
+//! a long chain, in which each operation needs the one before, a processor then has one piece in sight, and waits. There the
+//! pieces are made to keep step ([`Chain`]).
 
 use std::collections::{HashMap, HashSet};
 
 use super::emit::Emit;
 use super::value::piece_count;
 use crate::backend::CodegenEffort;
-use crate::ssa::{Function, Inst, Lane, Op, Value};
+use crate::ssa::{BinOp, Function, Inst, Lane, Op, UnOp, Value};
 
 /// Pieces of loaded vectors that nothing needs but what was computed of them, from which on that is computed.
 const HELD: usize = 12;
+
+/// Cycles of a chain after which its pieces meet. Those of the pieces that a processor has in sight overlap.
+const STRETCH: u32 = 64;
+/// Fewer stretches are no long chain: the processor has all pieces in sight.
+const STRETCHES: usize = 4;
+/// Of so many operations in a stretch, one piece may be kept where pieces meet.
+const KEPT: usize = 6;
 
 /// By number of an instruction, what to compute in front of it.
 pub(super) type Anchors = HashMap<usize, Vec<Value>>;
@@ -71,14 +82,74 @@ fn find(f: &Function, insts: &[Inst], leaves: impl Fn(Value) -> bool) -> Anchors
         }
     }
     let mut anchors = Anchors::new();
+    let (mut chain, mut meetings) = (Chain::default(), Vec::new());
     for (n, &i) in insts.iter().enumerate() {
         let due = course.dead >= course.enough && f.inst(i).op.has_effect();
         if let Some(values) = due.then(|| course.anchor(n)).flatten() {
             anchors.insert(n, values);
         }
         course.pass(n, i);
+        if let Some(values) = chain.pass(f, i, |v| course.last.get(&v).is_some_and(|&l| l > n)) {
+            meetings.push((n + 1, values));
+        }
+    }
+    if meetings.len() >= STRETCHES {
+        anchors.extend(meetings);
     }
     anchors
+}
+
+/// Cycles until the result of an operation on vectors is there, as on today's processors.
+fn latency(op: &Op) -> u32 {
+    match op {
+        Op::Binary(BinOp::FDiv) | Op::Unary(UnOp::FSqrt) => 12,
+        Op::Fma | Op::Convert(_) => 4,
+        Op::Binary(BinOp::FAdd | BinOp::FSub | BinOp::FMul | BinOp::Mul) => 4,
+        _ => 1,
+    }
+}
+
+/// Operations on vectors of several pieces, since pieces met.
+#[derive(Default)]
+struct Chain {
+    /// Cycles from there to a result.
+    cycles: HashMap<Value, u32>,
+    /// Results in order.
+    made: Vec<Value>,
+    /// Pieces of all of them.
+    work: usize,
+}
+
+impl Chain {
+    /// Goes past an instruction; the values that meet behind it, of those that are `needed` there.
+    fn pass(
+        &mut self,
+        f: &Function,
+        i: Inst,
+        needed: impl Fn(Value) -> bool,
+    ) -> Option<Vec<Value>> {
+        let data = f.inst(i);
+        let &[result] = data.results.as_slice() else {
+            return None;
+        };
+        if data.op.has_effect() || pieces(f, result) < 2 {
+            return None;
+        }
+        let before = data.args.iter().filter_map(|v| self.cycles.get(v)).max();
+        let cycles = before.unwrap_or(&0) + latency(&data.op);
+        self.cycles.insert(result, cycles);
+        self.made.push(result);
+        self.work += pieces(f, result);
+        if cycles < STRETCH {
+            return None;
+        }
+        let Chain { made, work, .. } = std::mem::take(self);
+        // Two operations a cycle would be done in a fraction of the time, if they did not wait for each other.
+        let waits = 3 * made.len() as u32 / 2 < 2 * cycles;
+        let live: Vec<Value> = made.into_iter().filter(|&v| needed(v)).collect();
+        let kept: usize = live.iter().map(|&v| pieces(f, v)).sum();
+        (waits && KEPT * kept <= work).then_some(live)
+    }
 }
 
 impl Course<'_> {
@@ -224,5 +295,48 @@ mod tests {
         let loaded = |v: Value| matches!(f.def_inst(v).map(|d| &d.op), Some(Op::Load(_)));
         assert!(find(&f, insts, loaded).is_empty());
         assert!(find(&sums(1), &sums(1).block(Function::ENTRY).insts, |_| false).is_empty());
+    }
+
+    /// Chains of products and sums, side by side, each of as many.
+    fn chains(side_by_side: usize, long: usize) -> Function {
+        let mut text = String::from("function \"chains\" simd 32 frame 4096\n\nbb0:\n");
+        for n in 0..side_by_side {
+            text.push_str(&format!(
+                "  %{n}: <32 x f32> = input.payload[{}]\n",
+                128 * n
+            ));
+        }
+        for n in side_by_side..side_by_side * (1 + long) {
+            let v = n - side_by_side;
+            text.push_str(&format!("  %{n}: <32 x f32> = fma %{v}, %{v}, %{v}\n"));
+        }
+        for n in 0..side_by_side {
+            let v = n + side_by_side * long;
+            text.push_str(&format!("  framestore[{}] %{v}\n", 128 * n));
+        }
+        text.push_str("  return\n");
+        crate::ssa::parse(&text).unwrap()
+    }
+
+    #[test]
+    fn pieces_of_long_chains_keep_step() {
+        let meetings = |f: &Function| {
+            let anchors = find(f, &f.block(Function::ENTRY).insts, |_| false);
+            let mut meetings: Vec<_> = anchors.into_iter().collect();
+            meetings.sort();
+            meetings
+        };
+        // Sixteen of them take the cycles of a stretch.
+        let single = meetings(&chains(1, 80));
+        let expected: Vec<_> = (1..=5)
+            .map(|n| (1 + 16 * n, vec![Value(16 * n as u32)]))
+            .collect();
+        assert_eq!(single, expected);
+        let four = meetings(&chains(4, 80));
+        assert!(four.len() >= STRETCHES, "{four:?}");
+        assert!(four.iter().all(|(_, values)| values.len() == 4), "{four:?}");
+        // Few enough for a processor to see all pieces; enough of them side by side that none waits.
+        assert!(meetings(&chains(1, 60)).is_empty());
+        assert!(meetings(&chains(8, 80)).is_empty());
     }
 }
