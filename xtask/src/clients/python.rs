@@ -6,8 +6,8 @@ use std::process::Command;
 
 use super::bench::{Bench, Case};
 
-/// What the tests need besides the package; the last four are for its source, whose tests run.
-const TOOLS: [&str; 9] = [
+/// What the tests need besides the package; the last five are for its source, whose tests run.
+const TOOLS: [&str; 10] = [
     "pytest",
     "pytest-timeout",
     "numpy",
@@ -17,6 +17,7 @@ const TOOLS: [&str; 9] = [
     "nanobind",
     "cmake",
     "ninja",
+    "hatchling",
 ];
 
 /// A package with its tests.
