@@ -26,7 +26,7 @@ fn half(rng: &mut Rng) -> u16 {
     let bits = rng.bits();
     let fraction = match bits >> 16 & 3 {
         0 => bits & 7,
-        1 => bits & 7 | 0x3f8,
+        1 => (bits & 7) | 0x3f8,
         2 => (bits & 7) << 7,
         _ => bits & 0x3ff,
     };
@@ -61,7 +61,7 @@ fn agree(lane: &str, operation: &str) {
         let payload: Vec<u8> = halves.iter().flat_map(|h| h.to_le_bytes()).collect();
         let (old, new) = (results(&before, payload.clone()), results(&after, payload));
         for (old, new) in old.into_iter().zip(new) {
-            let same = old == new || is_nan(old) && is_nan(new);
+            let same = old == new || (is_nan(old) && is_nan(new));
             assert!(same, "{lane} {operation} {halves:x?}: {old:#x}, {new:#x}");
         }
     }

@@ -86,12 +86,22 @@ fn last_minor(rig: &Rig) -> u32 {
 
 /// Builds a module; its log if that fails.
 fn build(rig: &Rig, module: &[u8]) -> Result<cl_program, String> {
+    build_with(rig, module, &[])
+}
+
+/// Builds a module with values for specialisation constants.
+fn build_with(rig: &Rig, module: &[u8], values: &[(u32, &[u8])]) -> Result<cl_program, String> {
     let mut code = 1;
     // SAFETY: every pointer is to a variable of its type, or null where that is allowed.
     unsafe {
         let (at, len) = (module.as_ptr().cast(), module.len());
         let made = program::clCreateProgramWithIL(rig.context, at, len, &mut code);
         assert_eq!(code, SUCCESS);
+        for &(id, value) in values {
+            let (len, value) = (value.len(), value.as_ptr().cast());
+            let set = program::clSetProgramSpecializationConstant(made, id, len, value);
+            assert_eq!(set, SUCCESS, "constant {id}");
+        }
         match program::clBuildProgram(made, 0, null(), null(), None, null_mut()) {
             SUCCESS => Ok(made),
             built => {
@@ -170,6 +180,31 @@ fn versions_of_spirv_are_those_that_are_taken() {
                 let built = build(&rig, module).expect("it says that it takes it");
                 assert_eq!(run(&rig, built), after, "1.{minor}");
             }
+        }
+    }
+}
+
+/// `x + (on ? add + add : add) + (big >> 16)`, where `add` is 5, `big` 2^32 and `on` false unless they are set.
+#[test]
+fn specialisation_constants_have_the_values_that_are_set() {
+    let module = include_bytes!("spirv/special.spv");
+    for at in [0, 1] {
+        let rig = rig_on(at);
+        if let Err(log) = build(&rig, PLUS_FIVE) {
+            eprintln!("device {at} skipped: there is no compiler for it ({log})");
+            continue;
+        }
+        let (three, big, on) = (3_u32.to_le_bytes(), (7_u64 << 16).to_le_bytes(), [1]);
+        let cases: [(&[(u32, &[u8])], u32); 4] = [
+            (&[], 5 + 0x10000),
+            (&[(3, &three)], 3 + 0x10000),
+            (&[(40, &big), (3, &three), (7, &on)], 6 + 7),
+            (&[(7, &on), (3, &on.repeat(4)), (3, &three)], 6 + 0x10000),
+        ];
+        for (values, added) in cases {
+            let built = build_with(&rig, module, values).expect("it is a module as others");
+            let expected: Vec<u32> = (1..=8).map(|n| n + added).collect();
+            assert_eq!(run(&rig, built), expected, "{values:?}");
         }
     }
 }
