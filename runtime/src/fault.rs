@@ -15,8 +15,11 @@ pub enum FaultKind {
     Bounds,
     /// It is in device memory, but not in a buffer that lives. Only launches on [`DeviceMemory::checked`] tell.
     Allocation,
-    /// It is a barrier, which the lane does not reach. Only kernels with checks of barriers tell of this and the next.
+    /// It is a barrier, which other lanes of the thread reach without this one. Only code with checks of barriers tells of this and the
+    /// next two.
     Barrier,
+    /// It is a barrier at which the other threads meet, and the lane's thread has ended.
+    MissedBarrier,
     /// It is a barrier, at which the lane meets threads that are at another one.
     OtherBarrier,
 }
@@ -24,7 +27,10 @@ pub enum FaultKind {
 impl FaultKind {
     /// True for what is wrong with barriers.
     pub const fn is_barrier(self) -> bool {
-        matches!(self, FaultKind::Barrier | FaultKind::OtherBarrier)
+        matches!(
+            self,
+            FaultKind::Barrier | FaultKind::MissedBarrier | FaultKind::OtherBarrier
+        )
     }
 }
 
@@ -44,8 +50,8 @@ pub struct Fault {
     /// Global id of the lane, offset included.
     pub global_id: [u64; 3],
     /// Byte offset in the surface, local or scratch memory, or flat address. Of [`FaultKind::Barrier`], lanes of the thread: in the low
-    /// half those that reached the barrier, none if the thread ended without it, in the high half those that there are. Of
-    /// [`FaultKind::OtherBarrier`], the site of the other barrier in the low half, and in the high half a thread that is there.
+    /// half those that reached the barrier, in the high half those that there are. Of [`FaultKind::OtherBarrier`], the site of the other
+    /// barrier in the low half. Of that and [`FaultKind::MissedBarrier`], a thread that is at the barrier in the high half.
     pub address: u64,
     /// Binding-table index; what it says for other memory is up to the compiler.
     pub surface: u32,

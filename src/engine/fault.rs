@@ -64,7 +64,7 @@ impl FaultRecord {
         match self.kind {
             FaultKind::Bounds => "bounds",
             FaultKind::Allocation => "buffer",
-            FaultKind::Barrier | FaultKind::OtherBarrier => "barrier",
+            FaultKind::Barrier | FaultKind::MissedBarrier | FaultKind::OtherBarrier => "barrier",
         }
     }
 
@@ -78,7 +78,7 @@ impl FaultRecord {
             self.opcode, g[0], g[1], g[2]
         )?;
         write!(f, ": local id ({}, {}, {})", l[0], l[1], l[2])?;
-        if self.kind == FaultKind::Barrier {
+        if self.kind != FaultKind::OtherBarrier {
             f.write_str(" is missing")?;
         }
         write!(f, ", lane {}", self.lane)
@@ -290,18 +290,15 @@ pub(super) fn meeting(fault: &Fault, line: impl FnOnce(u32) -> String) -> Option
     let (low, high) = (fault.address as u32, (fault.address >> 32) as u32);
     let thread = fault.thread;
     match fault.kind {
-        FaultKind::Barrier if low == 0 => {
-            let all = high.count_ones();
-            Some(format!(
-                "missed by thread {thread}, which ended before with its {all} work-items"
-            ))
-        }
         FaultKind::Barrier => {
             let (some, all) = (low.count_ones(), high.count_ones());
             Some(format!(
                 "reached by {some} of {all} work-items of thread {thread}"
             ))
         }
+        FaultKind::MissedBarrier => Some(format!(
+            "reached by thread {high} after thread {thread} has ended"
+        )),
         FaultKind::OtherBarrier => Some(format!(
             "reached by thread {thread} while thread {high} is at the barrier in {}",
             line(low)

@@ -56,8 +56,8 @@ impl Program {
             stop |= match arrival {
                 None => {
                     let lanes = group.dispatch_mask(number);
-                    let said = words(0, lanes);
-                    group.fault_of_barriers(FaultKind::Barrier, (number, met), lanes, said)
+                    let said = words(0, host);
+                    group.fault_of_barriers(FaultKind::MissedBarrier, (number, met), lanes, said)
                 }
                 Some(a) if a.at != first.at => {
                     let place = (number, site_of_barrier(a.at));

@@ -110,7 +110,8 @@ impl FaultSink {
                 match arrival {
                     None => {
                         let (lanes, place) = (self.lanes(n), (n, first.site));
-                        self.barrier(FaultKind::Barrier, place, lanes, u64::from(lanes) << 32);
+                        let there = u64::from(host) << 32;
+                        self.barrier(FaultKind::MissedBarrier, place, lanes, there);
                     }
                     Some(at) if at.site != first.site => {
                         let other = u64::from(first.site) | u64::from(host) << 32;
