@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use super::{FILES, engine, kernel, program_of, strategy};
 use visa_jit::backend::{AXES, Check, OobPolicy};
+use visa_jit::isa::Platform;
 use visa_jit::{Engine, EngineOptions, FaultRecord, Launch, Program, Report};
 use visa_runtime::{FaultKind, LaunchStatus};
 
@@ -353,5 +354,72 @@ fn code_without_checks_is_what_it_was() {
             code.object().code.clone()
         };
         assert_eq!(code(&plain), code(&checked), "no barriers: {file}");
+    }
+}
+
+/// Reports of a kernel of the file tests, with its text changed, on compiled code and the interpreter: they are the same.
+fn of_text(file: &str, platform: Platform, items: u32, changes: &[(&str, &str)]) -> Report {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/filetests/barriers");
+    let mut text = std::fs::read_to_string(format!("{path}/{file}.visaasm")).unwrap();
+    for (old, new) in changes {
+        assert!(text.contains(old), "{file}: {old}");
+        text = text.replacen(old, new, 1);
+    }
+    let [compiled, interpreted] = [false, true].map(|interpret| {
+        let engine = engine(Check::Barrier, interpret);
+        let program = engine.program_from_text(file, &text, platform).unwrap();
+        let buffer = engine.memory().alloc(640).unwrap();
+        let launch = Launch::new([items, 1, 1]).local([items, 1, 1]);
+        let launch = launch.surface(0, buffer);
+        program.kernel(file).unwrap().launch(&launch).unwrap()
+    });
+    assert_eq!(set(&compiled), set(&interpreted), "{file}");
+    compiled
+}
+
+#[test]
+fn named_barriers_are_not_in_the_way() {
+    let of = |changes| of_text("named_and_all", Platform::Pvc, 64, changes);
+    assert_eq!(of(&[]).fault_count, 0);
+    // Threads 0 and 3 end where the others go to the second barrier of all.
+    let report = of(&[
+        ("(P1) goto (M1, 1) together1", "(P1) goto (M1, 1) end"),
+        ("    ret (M1, 1)", "end:\n    ret (M1, 1)"),
+    ]);
+    assert_eq!(report.fault_count, 32);
+    let first = &report.faults[0];
+    let place = (first.kind, first.thread, first.opcode);
+    assert_eq!(place, (FaultKind::MissedBarrier, 0, "sbarrier"));
+    let about = "reached by thread 1 after thread 0 has ended";
+    assert_eq!(first.about.as_deref(), Some(about));
+}
+
+/// A thread comes to a meeting once, whatever it signals.
+#[test]
+fn signals_without_waits() {
+    let (signal, wait) = ("    sbarrier.signal\n", "    sbarrier.wait\n");
+    let twice = format!("{signal}{signal}");
+    let both = format!("{signal}{wait}");
+    for (changes, wrong) in [
+        (&[(signal, twice.as_str())][..], 0),
+        (&[(wait, "")], 0),
+        // A wait without a signal is as good as both.
+        (&[(signal, "")], 0),
+        (&[(signal, both.as_str())], 0),
+        // Thread 1 ends after its first signal, and is not at the second meeting: nobody gets further.
+        (
+            &[
+                (
+                    wait,
+                    "    cmp.ne (M1_NM, 1) P1 N(0,0)<0;1,0> 0x0:ud\n    (P1) goto (M1, 1) end\n    sbarrier.wait\n",
+                ),
+                (".decl T6", ".decl P1 v_type=P num_elts=1\n.decl T6"),
+                ("    ret (M1, 1)", "end:\n    ret (M1, 1)"),
+            ],
+            4 * 16,
+        ),
+    ] {
+        let report = of_text("split", Platform::Skl, 32, changes);
+        assert_eq!(report.fault_count, wrong, "{changes:?}");
     }
 }
