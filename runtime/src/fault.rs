@@ -1,4 +1,4 @@
-//! Fault records: accesses that compiled code found to be out of bounds and reported.
+//! Fault records: accesses that compiled code found to be out of bounds and reported, and barriers that lanes miss.
 
 use crate::abi::GroupCtx;
 use crate::helpers::arrive::Rounds;
@@ -7,7 +7,7 @@ use crate::limits::{MAX_FAULT_RECORDS, MAX_FAULT_SITES, MAX_SITE_RECORDS};
 use crate::memory::DeviceMemory;
 use std::collections::BTreeMap;
 
-/// What is wrong with an access.
+/// What is wrong with an access, or a barrier.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FaultKind {
     /// It is outside the memory that it names.
@@ -34,7 +34,7 @@ impl FaultKind {
     }
 }
 
-/// An access of one lane that was out of bounds.
+/// An access of one lane that was out of bounds, or a barrier that it misses.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Fault {
     /// Group id.
@@ -43,7 +43,7 @@ pub struct Fault {
     pub thread: u32,
     /// Lane of the thread.
     pub lane: u32,
-    /// Number of the memory instruction, as the compiler counted them.
+    /// Number of the instruction, as the compiler counted them.
     pub site: u32,
     /// Local id of the lane.
     pub local_id: [u32; 3],

@@ -377,21 +377,27 @@ fn of_text(file: &str, platform: Platform, items: u32, changes: &[(&str, &str)])
     compiled
 }
 
+/// Four threads, of sixteen work-items or of one.
 #[test]
 fn named_barriers_are_not_in_the_way() {
-    let of = |changes| of_text("named_and_all", Platform::Pvc, 64, changes);
-    assert_eq!(of(&[]).fault_count, 0);
-    // Threads 0 and 3 end where the others go to the second barrier of all.
-    let report = of(&[
-        ("(P1) goto (M1, 1) together1", "(P1) goto (M1, 1) end"),
-        ("    ret (M1, 1)", "end:\n    ret (M1, 1)"),
-    ]);
-    assert_eq!(report.fault_count, 32);
-    let first = &report.faults[0];
-    let place = (first.kind, first.thread, first.opcode);
-    assert_eq!(place, (FaultKind::MissedBarrier, 0, "sbarrier"));
-    let about = "reached by thread 1 after thread 0 has ended";
-    assert_eq!(first.about.as_deref(), Some(about));
+    for width in [16, 1] {
+        let simd = format!("SimdSize={width}");
+        let simd = ("SimdSize=16", simd.as_str());
+        let of = |changes| of_text("named_and_all", Platform::Pvc, 4 * width, changes);
+        assert_eq!(of(&[simd]).fault_count, 0);
+        // Threads 0 and 3 end where the others go to the second barrier of all.
+        let report = of(&[
+            simd,
+            ("(P1) goto (M1, 1) together1", "(P1) goto (M1, 1) end"),
+            ("    ret (M1, 1)", "end:\n    ret (M1, 1)"),
+        ]);
+        assert_eq!(report.fault_count, u64::from(2 * width));
+        let first = &report.faults[0];
+        let place = (first.kind, first.thread, first.opcode);
+        assert_eq!(place, (FaultKind::MissedBarrier, 0, "sbarrier"));
+        let about = "reached by thread 1 after thread 0 has ended";
+        assert_eq!(first.about.as_deref(), Some(about));
+    }
 }
 
 /// A thread comes to a meeting once, whatever it signals.

@@ -325,11 +325,11 @@ impl Worker {
         group.thread_count = shape.threads;
         [group.r0[1], group.r0[6], group.r0[7]] = id;
         self.faults.shape = shape;
+        self.faults.rounds.reset(id);
         // Derived anew each time: the kernel's pointers must not outlive a use of what they point at.
         group.threads = self.threads.as_mut_ptr();
         group.faults = (&raw mut self.faults).cast();
         self.barriers.reset();
-        self.faults.rounds.reset(id);
         group.barriers = (&raw mut self.barriers).cast();
         let group: *mut GroupCtx = group;
         let mut status = self.call(job, group, 0..shape.threads);
