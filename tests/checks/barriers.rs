@@ -383,7 +383,8 @@ fn named_barriers_are_not_in_the_way() {
     for width in [16, 1] {
         let simd = format!("SimdSize={width}");
         let simd = ("SimdSize=16", simd.as_str());
-        let of = |changes| of_text("named_and_all", Platform::Pvc, 4 * width, changes);
+        let of =
+            |changes: &[(&str, &str)]| of_text("named_and_all", Platform::Pvc, 4 * width, changes);
         assert_eq!(of(&[simd]).fault_count, 0);
         // Threads 0 and 3 end where the others go to the second barrier of all.
         let report = of(&[
