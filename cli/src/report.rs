@@ -63,7 +63,7 @@ struct JsonFault<'a> {
     global_id: [u64; 3],
     thread: u32,
     lane: u32,
-    /// `bounds` or `buffer`, and the buffer that is meant, of checked launches.
+    /// `bounds`, `buffer` or `barrier`, and the buffer that is meant, of checked launches.
     #[serde(skip_serializing_if = "Option::is_none")]
     kind: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -187,17 +187,20 @@ impl Summary<'_> {
         text
     }
 
-    /// The first fault of each instruction and kind, with how many there are.
+    /// The first fault of each instruction and kind that are counted, with how many there are.
     fn checked_faults(&self) -> String {
         let mut text = String::new();
         let mut seen = BTreeSet::new();
-        let mut told = 0_u64;
+        let (mut told, mut shown) = (0_u64, 0_usize);
         for fault in &self.last.faults {
             let key = (fault.site, fault.kind);
-            if seen.contains(&key) || seen.len() >= SHOWN_FAULTS {
+            // Only where faults are counted by instruction does the first record stand for others.
+            let again = fault.count.is_some() && seen.contains(&key);
+            if again || shown >= SHOWN_FAULTS {
                 continue;
             }
             seen.insert(key);
+            shown = shown.saturating_add(1);
             let count = fault.count.unwrap_or(1);
             told = told.saturating_add(count);
             let _ = write!(text, "fault: {fault}");

@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicU32;
 pub use crate::limits::{MAX_HOST_STACK_BYTES, MAX_STACK_BYTES};
 
 /// Version of this layout.
-pub const ABI_VERSION: u32 = 18;
+pub const ABI_VERSION: u32 = 19;
 
 /// Entries of a surface table; an index is a byte, so a look-up needs no check.
 pub const SURFACES: usize = 256;
@@ -226,6 +226,10 @@ pub struct Helpers {
     pub check: Check,
     /// [`Helpers::check`] in the way of [`Helpers::load_preserve_all`].
     pub check_preserve_all: Check,
+    /// A thread comes to a barrier of its group: `(group, thread, site, lanes, waits) -> non-zero to stop`. `lanes` are those that
+    /// are enabled, as the thread numbers them. `waits` is 0 at the signal of a split barrier. Records lanes that are missing, and
+    /// threads that missed the round before. Only code with checks of barriers calls it, before the barrier itself.
+    pub arrive: unsafe extern "C" fn(*mut GroupCtx, u32, u32, u32, u32) -> u32,
 }
 
 /// A look at the shadow of an access: `(group, thread, site, shape, lanes, addresses[lane])`; returns non-zero to stop. `shape` is made by

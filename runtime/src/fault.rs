@@ -1,12 +1,13 @@
-//! Fault records: accesses that compiled code found to be out of bounds and reported.
+//! Fault records: accesses that compiled code found to be out of bounds and reported, and barriers that lanes miss.
 
 use crate::abi::GroupCtx;
+use crate::helpers::arrive::Rounds;
 use crate::launch::GroupShape;
 use crate::limits::{MAX_FAULT_RECORDS, MAX_FAULT_SITES, MAX_SITE_RECORDS};
 use crate::memory::DeviceMemory;
 use std::collections::BTreeMap;
 
-/// What is wrong with an access.
+/// What is wrong with an access, or a barrier.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FaultKind {
     /// It is outside the memory that it names.
@@ -14,9 +15,26 @@ pub enum FaultKind {
     Bounds,
     /// It is in device memory, but not in a buffer that lives. Only launches on [`DeviceMemory::checked`] tell.
     Allocation,
+    /// It is a barrier, which other lanes of the thread reach without this one. Only code with checks of barriers tells of this and the
+    /// next two.
+    Barrier,
+    /// It is a barrier at which the other threads meet, and the lane's thread has ended.
+    MissedBarrier,
+    /// It is a barrier, at which the lane meets threads that are at another one.
+    OtherBarrier,
 }
 
-/// An access of one lane that was out of bounds.
+impl FaultKind {
+    /// True for what is wrong with barriers.
+    pub const fn is_barrier(self) -> bool {
+        matches!(
+            self,
+            FaultKind::Barrier | FaultKind::MissedBarrier | FaultKind::OtherBarrier
+        )
+    }
+}
+
+/// An access of one lane that was out of bounds, or a barrier that it misses.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Fault {
     /// Group id.
@@ -25,13 +43,15 @@ pub struct Fault {
     pub thread: u32,
     /// Lane of the thread.
     pub lane: u32,
-    /// Number of the memory instruction, as the compiler counted them.
+    /// Number of the instruction, as the compiler counted them.
     pub site: u32,
     /// Local id of the lane.
     pub local_id: [u32; 3],
     /// Global id of the lane, offset included.
     pub global_id: [u64; 3],
-    /// Byte offset in the surface, local or scratch memory, or flat address.
+    /// Byte offset in the surface, local or scratch memory, or flat address. Of [`FaultKind::Barrier`], lanes of the thread: in the low
+    /// half those that reached the barrier, in the high half those that there are. Of [`FaultKind::OtherBarrier`], the site of the other
+    /// barrier in the low half. Of that and [`FaultKind::MissedBarrier`], a thread that is at the barrier in the high half.
     pub address: u64,
     /// Binding-table index; what it says for other memory is up to the compiler.
     pub surface: u32,
@@ -45,11 +65,11 @@ pub(crate) type SiteCounts = BTreeMap<(u32, FaultKind), u64>;
 /// Where one worker's faults go; [`GroupCtx::faults`] points at it.
 #[derive(Debug)]
 pub(crate) struct FaultSink {
-    /// First records, at most [`MAX_FAULT_RECORDS`]; on checked memory at most [`MAX_SITE_RECORDS`] a site.
+    /// First records, at most [`MAX_FAULT_RECORDS`]; on checked memory, and of barriers, at most [`MAX_SITE_RECORDS`] a site.
     pub records: Vec<Fault>,
     /// All faults.
     pub count: u64,
-    /// Faults of each site, on checked memory.
+    /// Faults of each site, on checked memory; those of barriers always.
     pub sites: SiteCounts,
     /// Checked memory that the launch reaches.
     pub memory: Option<DeviceMemory>,
@@ -61,12 +81,14 @@ pub(crate) struct FaultSink {
     pub offset: [u32; 3],
     /// Local size of a full group.
     pub enqueued: [u32; 3],
+    /// Who came to the barriers of the group that runs.
+    pub rounds: Rounds,
 }
 
 impl FaultSink {
     /// Counts a fault by its site; whether its record is kept.
     fn keeps(&mut self, base: &Fault) -> bool {
-        if self.memory.is_none() {
+        if self.memory.is_none() && !base.kind.is_barrier() {
             return self.records.len() < MAX_FAULT_RECORDS;
         }
         let key = (base.site, base.kind);
@@ -76,6 +98,28 @@ impl FaultSink {
         let count = self.sites.entry(key).or_default();
         *count += 1;
         *count <= MAX_SITE_RECORDS as u64
+    }
+
+    /// Records lanes of a thread that are wrong at a barrier; `said` is what [`Fault::address`] says of them.
+    pub fn barrier(&mut self, kind: FaultKind, (thread, site): (u32, u32), lanes: u32, said: u64) {
+        let base = Fault {
+            group: self.rounds.group,
+            thread,
+            lane: 0,
+            site,
+            local_id: [0; 3],
+            global_id: [0; 3],
+            address: 0,
+            surface: 0,
+            kind,
+        };
+        self.record(&base, lanes, [said; 32].as_ptr());
+    }
+
+    /// Lanes of a thread of the group that runs.
+    pub fn lanes(&self, thread: u32) -> u32 {
+        // SAFETY: the shape is set before a group runs and lives as long as the launch.
+        unsafe { self.shape.as_ref() }.map_or(0, |shape| shape.mask(thread))
     }
 
     fn record(&mut self, base: &Fault, lanes: u32, addresses: *const u64) {

@@ -314,6 +314,19 @@ impl<'a> GroupView<'a> {
         unsafe { report(self.group, thread, site, lanes, addresses, 0, kind) != 0 }
     }
 
+    /// As [`GroupView::fault`], of a barrier; `said` is what [`crate::Fault::address`] says of its kind.
+    pub fn fault_of_barriers(
+        &mut self,
+        kind: FaultKind,
+        (thread, site): (u32, u32),
+        lanes: u32,
+        said: u64,
+    ) -> bool {
+        let said = [said; 32];
+        // SAFETY: the group is the one that runs; there is a word for each of 32 lanes.
+        unsafe { report(self.group, thread, site, lanes, said.as_ptr(), 0, kind) != 0 }
+    }
+
     /// Records faults of the lanes in a mask; true when the launch has to stop. `addresses` are indexed by lane,
     /// `surface` is the binding-table index where there is one.
     pub fn fault(

@@ -210,12 +210,12 @@ axes! {
             Thread = "thread": "one thread to its next barrier, where it returns",
             Group = "group": "the whole work-group to its end",
         }
-        check: Check = None, "check", "WHAT", "What of a kernel's accesses is checked and reported, see docs/checking.md" {
+        check: Check = None, "check", "WHAT", "What a kernel does that is checked and reported, see docs/checking.md" {
             None = "none": "nothing beyond the bounds of each memory",
             Memory = "memory": "whether accesses by 64-bit address stay in one live buffer",
             Init = "init": "reads of what was never written; not supported yet",
             Race = "race": "accesses that no barrier orders; not supported yet",
-            Barrier = "barrier": "barriers that not all work-items reach; not supported yet",
+            Barrier = "barrier": "whether all work-items of a group reach the same barriers",
             All = "all": "all of these; not supported yet",
         }
     }

@@ -1,7 +1,7 @@
 //! Fault records in words: where in a kernel an access stands, and which buffer it misses.
 
 use visa_runtime::linked::{ArgValue as Arg, Argument};
-use visa_runtime::{DeviceMemory, FaultKind, Neighbour};
+use visa_runtime::{DeviceMemory, Fault, FaultKind, Neighbour};
 
 use super::kernel::Kernel;
 use super::launch::Launch;
@@ -13,7 +13,10 @@ use crate::ssa::{AccessKind, Site, Space};
 /// What records call memory that is reached by 64-bit addresses.
 pub(super) const DEVICE_MEMORY: &str = "device memory";
 
-/// An out-of-bounds access of one lane.
+/// What records call where threads meet, which is no memory.
+const WORK_GROUP: &str = "work-group";
+
+/// An out-of-bounds access of one lane, or a barrier that it misses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FaultRecord {
     /// Kernel.
@@ -24,13 +27,13 @@ pub struct FaultRecord {
     pub source: Option<SourceLine>,
     /// Instruction.
     pub opcode: &'static str,
-    /// Read, write or atomic.
+    /// Read, write, atomic or barrier.
     pub access: &'static str,
-    /// Address space.
+    /// Address space; `work-group` of barriers.
     pub space: &'static str,
     /// Binding-table index of surface accesses.
     pub surface: Option<u32>,
-    /// Byte offset, or flat address.
+    /// Byte offset, or flat address; 0 of barriers.
     pub address: u64,
     /// Bytes of the element.
     pub bytes: u32,
@@ -46,21 +49,39 @@ pub struct FaultRecord {
     pub lane: u32,
     /// What is wrong.
     pub kind: FaultKind,
-    /// The buffer that is meant, where it lies and what it is called; of launches that check their accesses.
+    /// The buffer that is meant, where it lies and what it is called, of launches that check their accesses. Of barriers, who reached
+    /// them and who did not.
     pub about: Option<String>,
     /// Number of the access in the code.
     pub site: u32,
-    /// Faults of this kind of the access in the launch, one for each lane, in launches that check their accesses.
+    /// Faults of this kind of the access in the launch, one for each lane, in launches that check their accesses; of barriers always.
     pub count: Option<u64>,
 }
 
 impl FaultRecord {
-    /// What is wrong, in a word for reports: `bounds`, or `buffer` for an access that misses its buffer.
+    /// What is wrong, in a word for reports: `bounds`, `buffer` for an access that misses its buffer, or `barrier`.
     pub fn kind_name(&self) -> &'static str {
         match self.kind {
             FaultKind::Bounds => "bounds",
             FaultKind::Allocation => "buffer",
+            FaultKind::Barrier | FaultKind::MissedBarrier | FaultKind::OtherBarrier => "barrier",
         }
+    }
+
+    /// What is wrong at a barrier, after the line.
+    fn barrier(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let about = self.about.as_deref().unwrap_or_default();
+        let (l, g) = (self.local_id, self.group);
+        write!(
+            f,
+            ": `{}` {about}, group ({}, {}, {})",
+            self.opcode, g[0], g[1], g[2]
+        )?;
+        write!(f, ": local id ({}, {}, {})", l[0], l[1], l[2])?;
+        if self.kind != FaultKind::OtherBarrier {
+            f.write_str(" is missing")?;
+        }
+        write!(f, ", lane {}", self.lane)
     }
 
     /// Whether the access was by a 64-bit address, not to a surface or memory of the group.
@@ -80,6 +101,9 @@ impl std::fmt::Display for FaultRecord {
         if let Some(source) = &self.source {
             write!(f, " ({source})")?;
         }
+        if self.kind.is_barrier() {
+            return self.barrier(f);
+        }
         let (opcode, access, bytes) = (self.opcode, self.access, self.bytes);
         write!(f, ": `{opcode}` {access} of {bytes} bytes")?;
         match (self.kind, &self.about) {
@@ -87,8 +111,8 @@ impl std::fmt::Display for FaultRecord {
             (FaultKind::Bounds, Some(about)) => {
                 write!(f, " out of bounds, {about}: {}", self.space)?
             }
-            (FaultKind::Allocation, None) => write!(f, " in no buffer: {}", self.space)?,
-            (FaultKind::Allocation, Some(about)) => write!(f, ", {about}: {}", self.space)?,
+            (_, None) => write!(f, " in no buffer: {}", self.space)?,
+            (_, Some(about)) => write!(f, ", {about}: {}", self.space)?,
         }
         if let Some(s) = self.surface {
             write!(f, " {s}")?;
@@ -261,6 +285,28 @@ fn distance(address: u64, bytes: u32, start: u64, len: u64) -> String {
     }
 }
 
+/// Who reached a barrier and who did not, of a record by `thread`; `line` says where a site is.
+pub(super) fn meeting(fault: &Fault, line: impl FnOnce(u32) -> String) -> Option<String> {
+    let (low, high) = (fault.address as u32, (fault.address >> 32) as u32);
+    let thread = fault.thread;
+    match fault.kind {
+        FaultKind::Barrier => {
+            let (some, all) = (low.count_ones(), high.count_ones());
+            Some(format!(
+                "reached by {some} of {all} work-items of thread {thread}"
+            ))
+        }
+        FaultKind::MissedBarrier => Some(format!(
+            "reached by thread {high} after thread {thread} has ended"
+        )),
+        FaultKind::OtherBarrier => Some(format!(
+            "reached by thread {thread} while thread {high} is at the barrier in {}",
+            line(low)
+        )),
+        FaultKind::Bounds | FaultKind::Allocation => None,
+    }
+}
+
 /// Where in a kernel an access is, in the words of fault records.
 pub(super) struct Place {
     pub line: u32,
@@ -292,8 +338,10 @@ pub(super) fn compiled_site(s: &Site) -> Place {
             AccessKind::Read => "read",
             AccessKind::Write => "write",
             AccessKind::Atomic => "atomic",
+            AccessKind::Barrier => "barrier",
         },
         space: match s.space {
+            _ if s.kind == AccessKind::Barrier => WORK_GROUP,
             Space::Surface => "surface",
             Space::Slm => "local memory",
             Space::Flat => DEVICE_MEMORY,
@@ -312,13 +360,14 @@ pub(super) fn interpreted_site(s: interp::Site) -> Place {
         opcode: s.opcode,
         access: s.access,
         space: match s.space {
-            interp::Space::Surface => "surface",
-            interp::Space::Local => "local memory",
-            interp::Space::Device => DEVICE_MEMORY,
-            interp::Space::Scratch => "scratch",
-            interp::Space::Args => "arguments",
+            Some(interp::Space::Surface) => "surface",
+            Some(interp::Space::Local) => "local memory",
+            Some(interp::Space::Device) => DEVICE_MEMORY,
+            Some(interp::Space::Scratch) => "scratch",
+            Some(interp::Space::Args) => "arguments",
+            None => WORK_GROUP,
         },
-        surface: s.space == interp::Space::Surface,
+        surface: s.space == Some(interp::Space::Surface),
         bytes: s.bytes,
     }
 }

@@ -204,7 +204,11 @@ impl Kernel {
             local_ids: shape,
             ..self.parts().manifest.key.payload.clone()
         };
-        lower::lower(&self.visa()?.valid, self.name(), &map).map_err(|error| Error::Lower {
+        let additions = lower::Additions {
+            check_barriers: self.checks_barriers(),
+        };
+        let lowered = lower::lower(&self.visa()?.valid, self.name(), &map, additions);
+        lowered.map_err(|error| Error::Lower {
             kernel: self.name().to_owned(),
             error,
         })
@@ -327,6 +331,10 @@ impl Kernel {
         shapes.into_iter().filter_map(key).collect()
     }
 
+    fn checks_barriers(&self) -> bool {
+        self.parts().engine.0.options.strategy.tuning.check == Check::Barrier
+    }
+
     /// Refuses checks for code that has none.
     pub(super) fn unchecked(&self, what: &str) -> Result<(), Error> {
         match self.parts().engine.0.options.strategy.tuning.check {
@@ -442,6 +450,7 @@ impl Kernel {
         let manifest = &self.parts().manifest;
         let options = InterpOptions {
             report: self.parts().engine.0.policy(oob) != OobPolicy::ReadZeroSkipWrite,
+            check_barriers: self.checks_barriers(),
             ..options.clone()
         };
         let program = interp::Program::new(

@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 
 use super::cache::{Compiled, Origin};
 use super::error::Error;
-use super::fault::{DEVICE_MEMORY, FaultRecord, Names, Place, compiled_site, interpreted_site};
+use super::fault::{
+    DEVICE_MEMORY, FaultRecord, Names, Place, compiled_site, interpreted_site, meeting,
+};
 use super::kernel::{Interpreted, Kernel};
 use crate::backend::OobPolicy;
 use crate::lines::SourceLine;
@@ -588,16 +590,41 @@ impl Prepared {
         }
     }
 
+    /// Where a site of the code is.
+    fn place(&self, site: u32) -> Place {
+        let place = match &self.code {
+            Code::Compiled { code, .. } => code.sites.get(site as usize).map(compiled_site),
+            Code::Interpreted(code) => code.program.site(site).map(interpreted_site),
+        };
+        place.unwrap_or(Place::UNKNOWN)
+    }
+
+    /// The buffer that an access misses, in launches that check that.
+    fn buffer(&self, f: &visa_runtime::Fault, place: &Place) -> Option<String> {
+        let names = self.names.as_ref()?;
+        match place.surface {
+            true => {
+                let surface = self.arguments.surfaces.get(f.surface);
+                names.of_surface(surface, f.address, place.bytes)
+            }
+            false if place.space == DEVICE_MEMORY => names.of_address(f.address, place.bytes),
+            false => None,
+        }
+    }
+
     fn record(
         &self,
         f: &visa_runtime::Fault,
         sites: &BTreeMap<(u32, FaultKind), u64>,
     ) -> FaultRecord {
-        let place = match &self.code {
-            Code::Compiled { code, .. } => code.sites.get(f.site as usize).map(compiled_site),
-            Code::Interpreted(code) => code.program.site(f.site).map(interpreted_site),
+        let place = self.place(f.site);
+        let line = |site| {
+            let line = self.place(site).line;
+            match self.code.source(&self.kernel, line) {
+                Some(source) => format!("line {line} ({source})"),
+                None => format!("line {line}"),
+            }
         };
-        let place = place.unwrap_or(Place::UNKNOWN);
         let surface = place.surface.then_some(f.surface);
         FaultRecord {
             kernel: self.kernel.name().to_owned(),
@@ -607,7 +634,7 @@ impl Prepared {
             access: place.access,
             space: place.space,
             surface,
-            address: f.address,
+            address: if f.kind.is_barrier() { 0 } else { f.address },
             bytes: place.bytes,
             group: f.group,
             local_id: f.local_id,
@@ -615,13 +642,10 @@ impl Prepared {
             thread: f.thread,
             lane: f.lane,
             kind: f.kind,
-            about: self.names.as_ref().and_then(|names| match surface {
-                Some(index) => {
-                    names.of_surface(self.arguments.surfaces.get(index), f.address, place.bytes)
-                }
-                None if place.space == DEVICE_MEMORY => names.of_address(f.address, place.bytes),
-                None => None,
-            }),
+            about: match f.kind.is_barrier() {
+                true => meeting(f, line),
+                false => self.buffer(f, &place),
+            },
             site: f.site,
             count: sites.get(&(f.site, f.kind)).copied(),
         }

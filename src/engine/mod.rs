@@ -127,11 +127,11 @@ pub(crate) struct Inner {
 }
 
 impl Inner {
-    /// What accesses out of bounds do in launches that ask for `oob`: checks record them at least.
+    /// What accesses out of bounds do in launches that ask for `oob`: checks of memory record them at least.
     pub fn policy(&self, oob: OobPolicy) -> OobPolicy {
         match (self.options.strategy.tuning.check, oob) {
-            (Check::None, _) | (_, OobPolicy::Trap) => oob,
-            _ => OobPolicy::Report,
+            (Check::Memory, OobPolicy::ReadZeroSkipWrite) => OobPolicy::Report,
+            _ => oob,
         }
     }
 }
@@ -155,8 +155,8 @@ impl Engine {
     /// As [`Engine::new`].
     pub fn with_options(options: EngineOptions) -> Result<Engine, Error> {
         let memory = match options.strategy.tuning.check {
-            Check::None => DeviceMemory::with_capacity(options.memory_bytes)?,
-            _ => DeviceMemory::checked(options.memory_bytes)?,
+            Check::Memory => DeviceMemory::checked(options.memory_bytes)?,
+            _ => DeviceMemory::with_capacity(options.memory_bytes)?,
         };
         Engine::with_memory(options, memory)
     }
@@ -177,7 +177,7 @@ impl Engine {
             host.tuning.check = Check::None;
         }
         let backend = host.host()?;
-        if check != Check::None && !memory.is_checked() {
+        if check == Check::Memory && !memory.is_checked() {
             return Err(Error::Memory(format!(
                 "--check {} needs memory made by DeviceMemory::checked",
                 check.name()

@@ -53,7 +53,7 @@ impl Space {
 
 /// Numbers of one part of an instruction: more than there are spaces.
 const SPACES: u32 = 8;
-const _: () = assert!(Space::ALL.len() <= SPACES as usize);
+const _: () = assert!(Space::ALL.len() < SPACES as usize);
 
 /// Parts of one instruction that have sites of their own.
 const PARTS: u32 = 16;
@@ -69,7 +69,12 @@ pub(super) fn site(at: usize, part: u32, space: Space) -> u32 {
         .wrapping_add(space as u32)
 }
 
-/// What a site reaches.
+/// Number of a barrier's site.
+pub(super) fn site_of_barrier(at: usize) -> u32 {
+    (at as u32).wrapping_mul(SITES).wrapping_add(SPACES - 1)
+}
+
+/// What a site reaches; `None` of a barrier's.
 pub(super) fn space_of(site: u32) -> Option<Space> {
     Space::ALL.get((site % SPACES) as usize).copied()
 }

@@ -20,6 +20,17 @@ pub(super) struct Barriers {
     joined: Vec<u8>,
     /// Barriers whose round is complete, and after which it has not gone on yet.
     open: Vec<u8>,
+    /// Where it joined the barrier of all threads.
+    arrival: Arrival,
+}
+
+/// How a thread came to the barrier of all threads.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Arrival {
+    /// The instruction.
+    pub at: usize,
+    /// Lanes that were enabled.
+    pub lanes: u32,
 }
 
 /// One `nbarrier.signal`.
@@ -45,10 +56,16 @@ pub(super) struct Named([Round; 32]);
 
 impl Barriers {
     /// Comes to the barrier of all threads; again only after it went on.
-    pub fn join_group(&mut self) {
+    fn join_group(&mut self, arrival: Arrival) {
         if !self.joined.contains(&GROUP) && !self.open.contains(&GROUP) {
             self.joined.push(GROUP);
+            self.arrival = arrival;
         }
+    }
+
+    /// How it joined the round of the barrier of all threads, if it did.
+    pub fn arrival(&self) -> Option<Arrival> {
+        self.joined.contains(&GROUP).then_some(self.arrival)
     }
 
     fn open(&mut self, id: u8) {
@@ -57,6 +74,12 @@ impl Barriers {
             self.open.push(id);
         }
     }
+}
+
+/// True when all threads of a group that are not at their end have come to the barrier of all threads.
+pub(super) fn all_joined(threads: &[Thread]) -> bool {
+    let joined = |t: &Thread| t.done || t.barriers.arrival().is_some();
+    threads.iter().all(joined)
 }
 
 impl Named {
@@ -70,8 +93,7 @@ impl Named {
                 self.signal(threads, n, signal);
             }
         }
-        let joined = |t: &Thread| t.done || t.barriers.joined.contains(&GROUP);
-        if threads.iter().all(joined) {
+        if all_joined(threads) {
             threads.iter_mut().for_each(|t| t.barriers.open(GROUP));
         }
         let mut any = false;
@@ -109,12 +131,17 @@ impl Named {
 
 impl Machine<'_, '_, '_> {
     /// `barrier`, or a half of `sbarrier`: comes to the barrier of all threads, and may wait there.
-    pub(super) fn barrier(&mut self, wait: bool) {
+    pub(super) fn barrier(&mut self, wait: bool) -> Result<(), Halt> {
+        self.check_barrier()?;
         self.group.fence();
-        self.t.barriers.join_group();
+        self.t.barriers.join_group(Arrival {
+            at: self.at,
+            lanes: self.t.control.active,
+        });
         if wait {
             self.t.wait = Wait::Barrier(GROUP);
         }
+        Ok(())
     }
 
     /// `nbarrier`, without the waiting.

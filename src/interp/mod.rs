@@ -14,6 +14,8 @@
 //! | `moves`, `arith`, `logic`, `math`, `groups`, `special`, `dpas` | instructions on registers |
 //! | `number`, `float` | numbers and conversions |
 //! | `message`, `lsc`, `block2d`, `access`, `atomic` | instructions on memory |
+//! | `barrier` | barriers |
+//! | `live`, `meeting` | what checks call an error |
 //!
 //! Kernels are untrusted: nothing here panics, whatever they hold.
 #![forbid(unsafe_code)]
@@ -48,6 +50,7 @@ mod logic;
 mod lsc;
 mod machine;
 mod math;
+mod meeting;
 mod message;
 mod moves;
 mod number;
@@ -63,8 +66,8 @@ pub use trace::Trace;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::isa::Effect;
 use crate::isa::lsc::LscOp;
+use crate::isa::{Effect, Opcode};
 use crate::limits::MAX_CALL_DEPTH;
 use crate::module::{Body, Inst, MemKind, Svm};
 use crate::valid::ValidKernel;
@@ -111,6 +114,8 @@ pub struct InterpOptions {
     pub max_call_depth: u32,
     /// Accesses out of bounds are reported to the launch, which counts them and decides whether to stop.
     pub report: bool,
+    /// Barriers that work-items of a group miss are reported, whatever is done about accesses.
+    pub check_barriers: bool,
     /// Computed NaNs are others than usual: negative, with a payload. What differs from a run without this depends on bits that
     /// the ISA leaves open, and says nothing about other engines.
     pub other_nans: bool,
@@ -124,6 +129,7 @@ impl Default for InterpOptions {
             fuel: None,
             max_call_depth: MAX_CALL_DEPTH,
             report: false,
+            check_barriers: false,
             other_nans: false,
             trace: None,
         }
@@ -148,10 +154,10 @@ pub struct Site {
     pub line: u32,
     /// Mnemonic.
     pub opcode: &'static str,
-    /// `read`, `write` or `atomic`.
+    /// `read`, `write`, `atomic` or `barrier`.
     pub access: &'static str,
-    /// What it reaches.
-    pub space: Space,
+    /// What it reaches; a barrier reaches none.
+    pub space: Option<Space>,
     /// Bytes of an element.
     pub bytes: u32,
 }
@@ -190,7 +196,7 @@ impl Program {
     pub fn site(&self, number: u32) -> Option<Site> {
         let at = number.checked_div(access::SITES)? as usize;
         let inst = self.kernel.module().insts.get(at)?;
-        let space = access::space_of(number)?;
+        let space = access::space_of(number);
         let (access, bytes) = described(inst)?;
         Some(Site {
             line: inst.pos.line,
@@ -202,7 +208,7 @@ impl Program {
     }
 }
 
-/// Kind and element bytes of a memory instruction.
+/// Kind and element bytes of a memory instruction, or a barrier.
 fn described(inst: &Inst) -> Option<(&'static str, u32)> {
     use crate::module::AtomicWidth as W;
     let width = |w: &W| match w {
@@ -237,6 +243,8 @@ fn described(inst: &Inst) -> Option<(&'static str, u32)> {
         Body::Sample(s) => s.channels.count().saturating_mul(4),
         // A call that is too deep writes its return address.
         Body::Branch(_) | Body::Fcall { .. } | Body::Ifcall { .. } => return Some(("write", 4)),
+        Body::Nullary if inst.op == Opcode::Barrier => return Some(("barrier", 0)),
+        Body::Sbarrier(_) => return Some(("barrier", 0)),
         _ => return None,
     };
     let kind = match inst.effect() {

@@ -52,6 +52,9 @@ impl Program {
                     Stop::Launch(status) => return Ok(status),
                 }
             }
+            if self.check_meeting(group, &threads) {
+                return Ok(Status::Fault);
+            }
             let passed = barriers.meet(&mut threads);
             let met = self.meet(&mut threads, passed)?;
             if threads.iter().all(|t| t.done) {
@@ -304,14 +307,8 @@ impl Machine<'_, '_, '_> {
                 self.group.fence();
                 Ok(())
             }
-            Body::Sbarrier(signal) => {
-                self.barrier(!signal);
-                Ok(())
-            }
-            Body::Nullary if inst.op == Opcode::Barrier => {
-                self.barrier(true);
-                Ok(())
-            }
+            Body::Sbarrier(signal) => self.barrier(!signal),
+            Body::Nullary if inst.op == Opcode::Barrier => self.barrier(true),
             Body::Nbarrier { id, step } => self.nbarrier(id, step),
             // Waits for threads that this one depends on, as the launch of a thread space says. Launches here are of
             // groups, and no thread depends on another.

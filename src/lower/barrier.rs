@@ -7,13 +7,18 @@
 //! none can. With named barriers that is not enough, as some threads go on while others wait: there every wait is a
 //! loop that asks whether the thread may pass and lets the others run while it may not, and the barrier of all threads
 //! is one of them.
+//!
+//! A barrier covers no lanes of its own. Checks of barriers are told which lanes are enabled where it stands.
 
 use super::Lowerer;
 use super::error::Fail;
 use crate::isa::Platform;
 use crate::isa::lsc::{Scope, Sfid};
-use crate::module::{Body, Module, NamedBarrier, Src};
-use crate::ssa::{BOTH_ROLES, BarrierStep, BinOp, GROUP_BARRIER, ICond, Lane, Op, Ty, Value};
+use crate::module::{Body, Inst, Module, NamedBarrier, Src};
+use crate::ssa::{
+    AccessKind, BOTH_ROLES, BarrierCheck, BarrierStep, BinOp, Conv, GROUP_BARRIER, ICond, Lane, Op,
+    Space, Ty, Value,
+};
 
 /// True for kernels with barriers for a part of the threads.
 pub(super) fn has_named(module: &Module) -> bool {
@@ -47,7 +52,10 @@ impl Lowerer<'_> {
     }
 
     /// `barrier`, or a half of `sbarrier`: comes to the barrier of all threads, and may wait there.
-    pub(super) fn group_barrier(&mut self, wait: bool) {
+    pub(super) fn group_barrier(&mut self, inst: &Inst, wait: bool) {
+        if self.additions.check_barriers {
+            self.check_barrier(inst, wait);
+        }
         let op = match (has_named(self.kernel.module()), wait) {
             // A thread that has signalled may as well be said to have done so when it waits: nothing that it does in
             // between makes another thread go on.
@@ -65,6 +73,18 @@ impl Lowerer<'_> {
             }
         };
         self.b.effect(op, vec![]);
+    }
+
+    /// Says which lanes come to a barrier.
+    fn check_barrier(&mut self, inst: &Inst, waits: bool) {
+        let site = self.site(inst, Space::Regs, AccessKind::Barrier, 0);
+        let em = self.b.read(self.em);
+        let lanes = match self.b.ty(em).is_scalar() {
+            true => self.b.conv(Conv::ZExt, em, Lane::I32),
+            false => self.b.op(Op::MaskToBits, vec![em], Ty::I32),
+        };
+        let check = BarrierCheck { waits, site };
+        self.b.effect(Op::CheckBarrier(check), vec![lanes]);
     }
 
     /// `nbarrier`.

@@ -54,10 +54,18 @@ use crate::module::{Body, Inst, PredId, SurfaceId};
 use crate::ssa::{Block, Function, Lane, Op, Ty, Value};
 use crate::valid::ValidKernel;
 
+/// What lowering adds to what a kernel says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Additions {
+    /// Checks of barriers ([`Op::CheckBarrier`]): only lowering knows which lanes are enabled there.
+    pub check_barriers: bool,
+}
+
 /// State of lowering one kernel.
 pub(crate) struct Lowerer<'k> {
     kernel: &'k ValidKernel,
     payload: &'k PayloadMap,
+    additions: Additions,
     simd: u16,
     grf: u32,
     b: Builder,
@@ -81,17 +89,18 @@ pub fn lower(
     kernel: &ValidKernel,
     name: &str,
     payload: &PayloadMap,
+    additions: Additions,
 ) -> Result<Function, LowerError> {
     let flow = Flow::new(kernel).ok_or_else(|| LowerError::TooLarge {
         what: format!("more than {MAX_BLOCKS} basic blocks"),
     })?;
     let modes = fpmode::analyse(kernel, &flow);
     let (flow, recorder) = {
-        let mut first = Lowerer::new(kernel, name, payload, flow, None);
+        let mut first = Lowerer::new(kernel, name, (payload, additions), flow, None);
         first.record(&modes)?;
         (first.flow, first.regs.recorder.take().unwrap_or_default())
     };
-    let mut second = Lowerer::new(kernel, name, payload, flow, Some(&recorder));
+    let mut second = Lowerer::new(kernel, name, (payload, additions), flow, Some(&recorder));
     second.emit(&modes)?;
     let regs_bytes = second.regs.memory_bytes();
     if regs_bytes > 1 << 16 {
@@ -114,7 +123,7 @@ impl<'k> Lowerer<'k> {
     fn new(
         kernel: &'k ValidKernel,
         name: &str,
-        payload: &'k PayloadMap,
+        (payload, additions): (&'k PayloadMap, Additions),
         flow: Flow,
         recorder: Option<&Recorder>,
     ) -> Lowerer<'k> {
@@ -144,6 +153,7 @@ impl<'k> Lowerer<'k> {
         Lowerer {
             kernel,
             payload,
+            additions,
             simd,
             grf: kernel.target().grf(),
             b,
@@ -265,12 +275,12 @@ impl<'k> Lowerer<'k> {
             Body::Faddr { name, dst } => self.faddr(name, dst),
             Body::Nullary => {
                 if inst.op == Opcode::Barrier {
-                    self.group_barrier(true);
+                    self.group_barrier(inst, true);
                 }
                 Ok(())
             }
             Body::Sbarrier(signal) => {
-                self.group_barrier(!signal);
+                self.group_barrier(inst, !signal);
                 Ok(())
             }
             Body::Nbarrier { id, step } => self.nbarrier(id, step),

@@ -262,6 +262,8 @@ impl Eval<'_> {
             | Op::FrameStore(_) => self.memory_op(data),
             // All memory is one buffer here.
             Op::CheckBuffer(_) => Vec::new(),
+            // The thread is alone here, too.
+            Op::CheckBarrier(_) => Vec::new(),
             Op::Fence | Op::Poll | Op::Barrier | Op::Exchange => Vec::new(),
             // The thread is alone here, and does not wait.
             Op::NamedBarrier(_) => vec![vec![1]],

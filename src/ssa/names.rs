@@ -81,7 +81,7 @@ table!(LANE: Lane {
     I1 "i1" I8 "i8" I16 "i16" I32 "i32" I64 "i64" F32 "f32" F64 "f64"
 });
 
-table!(KIND: AccessKind { Read "read" Write "write" Atomic "atomic" });
+table!(KIND: AccessKind { Read "read" Write "write" Atomic "atomic" Barrier "barrier" });
 
 table!(ATOMIC: AtomicOp {
     Add "add" Sub "sub" Inc "inc" Dec "dec" PreDec "predec" Umin "umin" Umax "umax" Smin "smin"

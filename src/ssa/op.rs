@@ -361,6 +361,15 @@ pub struct BufferCheck {
     pub site: u32,
 }
 
+/// A barrier of the group that a thread is about to come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct BarrierCheck {
+    /// It waits there; else it is the signal of a split barrier.
+    pub waits: bool,
+    /// Index into [`super::Function::sites`].
+    pub site: u32,
+}
+
 /// Lane-wise atomic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AtomicAccess {
@@ -558,6 +567,9 @@ pub enum Op {
     /// `(mask, addr) -> ()`, both with `N` lanes or scalars: records enabled lanes that have an element in device memory which does not
     /// lie wholly in a buffer.
     CheckBuffer(BufferCheck),
+    /// `(i32) -> ()`: the thread comes to a barrier with these lanes enabled, a bit each. Records lanes that there are and that are not
+    /// among them, and threads that did not come to the barrier before. Stands before the barrier itself.
+    CheckBarrier(BarrierCheck),
     /// `(mask, u, surface, sampler, v, r, operands…) -> T…`: surface and sampler are scalar `i32` indices, all else `<N x i32>`.
     Image(ImageAccess),
     /// `() -> ()`: memory fence between this thread and those of other groups. Those of its own run when it waits.
@@ -591,6 +603,7 @@ impl Op {
             Op::Load2d(m) | Op::Store2d(m) => Some(m.site),
             Op::Atomic(m) => Some(m.site),
             Op::CheckBuffer(m) => Some(m.site),
+            Op::CheckBarrier(m) => Some(m.site),
             Op::Image(m) => Some(m.site),
             _ => None,
         }
@@ -628,6 +641,7 @@ impl Op {
                 | Op::Store2d(_)
                 | Op::Atomic(_)
                 | Op::CheckBuffer(_)
+                | Op::CheckBarrier(_)
                 | Op::Image(_)
                 | Op::Fence
                 | Op::Barrier
@@ -666,9 +680,11 @@ pub enum AccessKind {
     Write,
     /// Atomic.
     Atomic,
+    /// No access: a barrier.
+    Barrier,
 }
 
-/// A memory instruction, for fault records and `explain`.
+/// A memory instruction, or a barrier that is checked, for fault records and `explain`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Site {
     /// Source line in the vISA text, 0 when unknown.
@@ -677,7 +693,7 @@ pub struct Site {
     pub opcode: &'static str,
     /// Memory.
     pub space: Space,
-    /// Read, write or atomic.
+    /// Read, write, atomic or barrier.
     pub kind: AccessKind,
     /// Bytes of one element.
     pub bytes: u32,

@@ -2,8 +2,8 @@
 
 use super::names::{self, find};
 use super::op::{
-    Access2d, AtomicAccess, BarrierStep, BlockAccess, BufferCheck, ImageAccess, ImageOp, Input,
-    MemAccess, Op,
+    Access2d, AtomicAccess, BarrierCheck, BarrierStep, BlockAccess, BufferCheck, ImageAccess,
+    ImageOp, Input, MemAccess, Op,
 };
 use super::parse::{Cursor, ParseErrorKind, Parsed};
 use super::types::{Lane, Ty};
@@ -182,6 +182,11 @@ fn memory(c: &mut Cursor, parts: &[&str]) -> Parsed<Option<Op>> {
             "load2d" => Op::Load2d(access),
             _ => Op::Store2d(access),
         }));
+    }
+    if let ["check", "barrier" | "signal"] = parts {
+        let waits = parts.last() == Some(&"barrier");
+        let site = index(c)?;
+        return Ok(Some(Op::CheckBarrier(BarrierCheck { waits, site })));
     }
     if let ["check", shape] = parts {
         let (shape, aligned) = match shape.strip_suffix('a') {

@@ -315,6 +315,10 @@ fn memory(op: &Op, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             let (elem, count) = (m.elem.name(), m.count);
             write!(f, "check.{elem}x{count}{aligned}[{}]", m.site)
         }
+        Op::CheckBarrier(m) => {
+            let step = if m.waits { "barrier" } else { "signal" };
+            write!(f, "check.{step}[{}]", m.site)
+        }
         Op::Load2d(m) | Op::Store2d(m) => {
             let name = if matches!(op, Op::Load2d(_)) {
                 "load2d"

@@ -2,7 +2,8 @@
 
 use super::func::{Function, InstData, Value};
 use super::op::{
-    Access2d, BinOp, BufferCheck, Conv, FpEnvOp, ICond, ImageAccess, Input, Op, Space, UnOp,
+    Access2d, BarrierCheck, BinOp, BufferCheck, Conv, FpEnvOp, ICond, ImageAccess, Input, Op,
+    Space, UnOp,
 };
 use super::types::{Lane, Ty};
 use super::verify::Rule;
@@ -31,6 +32,7 @@ pub(super) fn check(f: &Function, data: &InstData) -> Result<(), Broken> {
         }
         Op::Load2d(m) | Op::Store2d(m) => shape.rectangle(f, *m),
         Op::CheckBuffer(m) => shape.check_buffer(f, *m),
+        Op::CheckBarrier(m) => shape.check_barrier(f, *m),
         Op::Image(m) => shape.image(f, *m),
         Op::FrameStore(at) => frame(f, *at, shape.exactly::<1, 0>()?.0[0]),
         Op::FrameLoad(at) => frame(f, *at, shape.exactly::<0, 1>()?.1[0]),
@@ -353,6 +355,18 @@ impl Shape<'_> {
         }
         let text = format!("needs {} registers of {register}", m.registers());
         self.broken(Rule::Memory, text)
+    }
+
+    fn check_barrier(&self, f: &Function, m: BarrierCheck) -> Result<(), Broken> {
+        let ([lanes], []) = self.exactly()?;
+        if m.site as usize >= f.sites.len() {
+            let n = f.sites.len();
+            return self.broken(Rule::Sites, format!("site {} of {n}", m.site));
+        }
+        match lanes == Ty::I32 {
+            true => Ok(()),
+            false => self.broken(Rule::Types, "needs bits of lanes as i32"),
+        }
     }
 
     fn check_buffer(&self, f: &Function, m: BufferCheck) -> Result<(), Broken> {

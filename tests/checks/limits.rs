@@ -1,6 +1,6 @@
 //! What checks refuse, what they cost, and what they do with very many errors.
 
-use super::{FILES, counted, engine, kernel};
+use super::{FILES, counted, engine, kernel, strategy};
 use visa_jit::backend::{Check, OobPolicy};
 use visa_jit::{Engine, EngineOptions, Launch};
 use visa_runtime::{DeviceMemory, FaultKind, LaunchStatus};
@@ -36,7 +36,7 @@ fn a_trap_stops_before_the_access() {
 
 #[test]
 fn what_is_not_there_is_refused_by_name() {
-    for check in [Check::Init, Check::Race, Check::Barrier, Check::All] {
+    for check in [Check::Init, Check::Race, Check::All] {
         for interpret in [None, Some(Default::default())] {
             let options = EngineOptions {
                 interpret,
@@ -49,6 +49,18 @@ fn what_is_not_there_is_refused_by_name() {
                 "{error}"
             );
         }
+    }
+}
+
+#[test]
+fn code_compiled_ahead_of_time_has_no_checks() {
+    for check in [Check::Memory, Check::Barrier] {
+        let backend = strategy().host().unwrap();
+        let kernel = kernel(&engine(check, false), "pvc", "store_int");
+        let made = kernel.ahead_of_time(backend.as_ref(), OobPolicy::default());
+        let error = made.err().map(|e| e.to_string()).unwrap();
+        let says = format!("--check {} for code compiled ahead of time", check.name());
+        assert!(error.contains(&says), "{error}");
     }
 }
 

@@ -1,14 +1,15 @@
-//! `--check memory`: kernels with one planted error and the same kernels without it, on compiled code and on the interpreter.
+//! Checks. Here `--check memory`: kernels with one planted error and the same kernels without it, on compiled code and on the interpreter.
 //!
 //! The interpreter defines what is found: sets of reports are compared with its. The table says, independently of both, how many
 //! work-items are wrong, in which line of the source, and what the report says of the buffer.
 
+mod barriers;
 mod limits;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use visa_jit::backend::{BackendKind, Check, Strategy};
-use visa_jit::{Engine, EngineOptions, FaultRecord, Kernel, Launch, Report};
+use visa_jit::{Engine, EngineOptions, FaultRecord, Kernel, Launch, Program, Report};
 use visa_runtime::{Buffer, FaultKind};
 
 /// Kernels of `memory.cl` for devices, and by today's compiler (`-26`).
@@ -288,11 +289,14 @@ fn engine(check: Check, interpret: bool) -> Engine {
     Engine::with_options(options.check(check)).unwrap()
 }
 
-fn kernel(engine: &Engine, file: &str, name: &str) -> Kernel {
+fn program_of(engine: &Engine, file: &str) -> Program {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/checks");
     let bytes = std::fs::read(format!("{path}/{file}.zebin")).unwrap();
-    let program = engine.program_from_zebin(&bytes, None).unwrap();
-    program.kernel(name).unwrap().clone()
+    engine.program_from_zebin(&bytes, None).unwrap()
+}
+
+fn kernel(engine: &Engine, file: &str, name: &str) -> Kernel {
+    program_of(engine, file).kernel(name).unwrap().clone()
 }
 
 /// What a launch reports and leaves.

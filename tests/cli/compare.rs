@@ -64,11 +64,11 @@ fn strategies_are_compared() {
 
 #[test]
 fn checks_are_a_strategy() {
-    let sweep = ["--sweep", "check=none,memory,race", "--repeat", "1"];
+    let sweep = ["--sweep", "check=none,barrier,memory,race", "--repeat", "1"];
     let json = ok(&compare(&[&sweep[..], &["--json"]].concat())).stdout;
     let json: Value = serde_json::from_str(&json).unwrap();
     let rows = json["strategies"].as_array().unwrap();
-    assert_eq!(rows.len(), 2);
+    assert_eq!(rows.len(), 3);
     assert!(rows.iter().all(|row| row["same"] == Value::Bool(true)));
     let refused = json["refused"].to_string();
     assert!(refused.contains("--check race"), "{refused}");

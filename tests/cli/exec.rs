@@ -230,7 +230,7 @@ fn what_checks_find_is_an_exit_code() {
     let line = r#"{"kind":"faults","kernel":"k","count":9,"first":[{"text":"here","line":3}]}"#;
     let script = |code: u8| format!("echo '{line}' >> \"$VISA_JIT_REPORT\"; exit {code}");
     for (check, program, code) in [(true, 0, 1), (true, 3, 3), (false, 0, 0)] {
-        let check: &[&str] = if check { &["--check=memory"] } else { &[] };
+        let check: &[&str] = if check { &["--check=barrier"] } else { &[] };
         let output = exec(&[check, &["--", "sh", "-c", &script(program)]].concat());
         assert_eq!(output.code, code, "{}", output.stderr);
     }

@@ -48,6 +48,40 @@ fn a_failed_assertion_is_a_fault() {
     assert!(output.stderr.contains("an assertion of the kernel fails"));
 }
 
+#[test]
+fn barriers_that_are_missed_are_errors() {
+    let file = "tests/checks/barrier-pvc.zebin";
+    let args = ["run", file, "--kernel", "early", "--global", "64"];
+    let buffers = ["--local", "64", "--arg", "zero:256"];
+    let missing = "`barrier` reached by 30 of 32 work-items of thread 0, group (0, 0, 0): local id (0, 0, 0) is missing, lane 0; 1 more like it\n";
+    for backend in ["cranelift", "interp"] {
+        let engine = ["--check", "barrier", "--backend", backend];
+        let run = |rest: &[&str]| visa_jit(&[&args[..], &buffers, &engine, rest].concat());
+        let output = run(&["--arg", "i32:2"]);
+        assert_eq!(output.code, 1, "{}", output.stderr);
+        assert!(output.stderr.ends_with(missing), "{}", output.stderr);
+        let output = run(&["--arg", "i32:2", "--json"]);
+        let json: Value = serde_json::from_str(&output.stdout).unwrap();
+        let faults = json["faults"].as_array().unwrap();
+        assert_eq!((output.code, faults.len()), (1, 2));
+        for (lane, fault) in faults.iter().enumerate() {
+            let said = [&fault["kind"], &fault["access"], &fault["space"]];
+            assert_eq!(said, ["barrier", "barrier", "work-group"]);
+            assert_eq!((&fault["lane"], &fault["count"]), (&lane.into(), &2.into()));
+            assert_eq!(fault["about"], "reached by 30 of 32 work-items of thread 0");
+        }
+        let fine = run(&["--arg", "i32:0"]);
+        assert_eq!(fine.code, 0, "{}", fine.stderr);
+        assert!(!fine.stderr.contains("fault"), "{}", fine.stderr);
+    }
+    let compare = ["compare", file, "--kernel", "early", "--global", "64"];
+    let sweep = ["--sweep", "check=none,barrier", "--arg", "i32:2"];
+    let output = visa_jit(&[&compare[..], &buffers, &sweep].concat());
+    assert_eq!(output.code, 1);
+    let says = "--check barrier finds 2 error(s)";
+    assert!(output.stderr.contains(says), "{}", output.stderr);
+}
+
 /// Version 22.43 does not know the function of assertions, and leaves a call of it through an address that the launcher would have to
 /// fill in. `assert_range` of tests/kernels/assert.cl by itself, for pvc.
 #[test]

@@ -122,6 +122,12 @@ fn exchanges_have_a_text_form() {
                 %2: i32 = namedbarrier.pass %0, %0, %0, %0\n  return\n";
     let f = parse(text).unwrap();
     assert_eq!(f.to_string(), text);
+    let text = "function \"f\" simd 8\nsite 0 = barrier regs 0 \"sbarrier\" line 3\n\nbb0:\n  \
+                %0: i32 = const 255\n  check.signal[0] %0  ; sbarrier\n  \
+                check.barrier[0] %0  ; sbarrier\n  return\n";
+    let f = parse(text).unwrap();
+    assert_eq!(f.to_string(), text);
+    verify(&f).unwrap();
     let text = "function \"f\" simd 8 frame 64 states 3\nexchange 16 bytes at 32 lines [7, 12]\n\nbb0:\n  return\n";
     let f = parse(text).unwrap();
     assert_eq!(f.to_string(), text);

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use visa_jit::backend::{BackendKind, Check, CodegenEffort, Dispatch};
+use visa_jit::backend::{BackendKind, Check, Choice, CodegenEffort, Dispatch};
 use visa_jit::passes::PassOptions;
 use visa_jit::passes::pipeline::PASSES;
 use visa_jit::{Engine, EngineOptions, Program};
@@ -13,14 +13,15 @@ use visa_jit::{Engine, EngineOptions, Program};
 ///
 /// `interp` leaves out the comparison with the interpreter.
 /// `VISA_JIT_TEST_BACKEND=llvm` compiles with LLVM, in builds that have it; `library` compiles ahead of time, with one policy.
-/// `VISA_JIT_TEST_DISPATCH=group` takes groups through barriers in one call. `VISA_JIT_TEST_CHECK=memory` checks accesses.
+/// `VISA_JIT_TEST_DISPATCH=group` takes groups through barriers in one call. `VISA_JIT_TEST_CHECK=memory` checks accesses,
+/// `barrier` barriers.
 pub(super) fn narrowed() -> EngineOptions {
     let mut options = EngineOptions::default();
     if std::env::var("VISA_JIT_TEST_BACKEND").as_deref() == Ok("llvm") {
         options.strategy = BackendKind::Llvm.into();
     }
-    if checks() {
-        options = options.check(Check::Memory);
+    if let Ok(name) = std::env::var("VISA_JIT_TEST_CHECK") {
+        options = options.check(Check::parse(&name).unwrap());
     }
     if std::env::var("VISA_JIT_TEST_DISPATCH").as_deref() == Ok("group") {
         options.strategy.tuning.dispatch = Dispatch::Group;
@@ -38,6 +39,7 @@ pub(super) fn narrowed() -> EngineOptions {
     options
 }
 
+/// Whether accesses are checked.
 pub(super) fn checks() -> bool {
     std::env::var("VISA_JIT_TEST_CHECK").as_deref() == Ok("memory")
 }

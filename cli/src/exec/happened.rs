@@ -44,7 +44,7 @@ enum Line {
     },
 }
 
-/// An access out of bounds: a sentence about it, and its parts as the driver has them.
+/// An access out of bounds, or an error at a barrier: a sentence about it, and its parts as the driver has them.
 #[derive(Deserialize, Serialize, PartialEq)]
 struct Fault {
     text: String,
@@ -61,6 +61,17 @@ struct Faults {
     count: u64,
     /// The first.
     first: Vec<Fault>,
+}
+
+impl Faults {
+    /// What they are: a run has one check.
+    fn what(&self) -> &'static str {
+        let barrier = |f: &Fault| f.parts.get("kind").is_some_and(|kind| kind == "barrier");
+        match !self.first.is_empty() && self.first.iter().all(barrier) {
+            true => "error(s) at barriers",
+            false => "access(es) out of bounds",
+        }
+    }
 }
 
 /// What happened, by kernel where there is one. Each message counts how often it was told.
@@ -122,7 +133,7 @@ impl Happened {
         }
     }
 
-    /// True if an access was out of bounds.
+    /// True if an access was out of bounds, or a check found something.
     pub fn has_faults(&self) -> bool {
         !self.faults.is_empty()
     }
@@ -150,13 +161,17 @@ impl Happened {
         for (kernel, faults) in &self.faults {
             let _ = writeln!(
                 text,
-                "visa-jit: kernel `{kernel}`: {} access(es) out of bounds in {} launch(es)",
-                faults.count, faults.launches
+                "visa-jit: kernel `{kernel}`: {} {} in {} launch(es)",
+                faults.count,
+                faults.what(),
+                faults.launches
             );
             let mut shown = 0_u64;
             for fault in faults.first.iter().take(SHOWN) {
                 let _ = writeln!(text, "  {}", fault.text);
-                shown = shown.saturating_add(1);
+                // A checked instruction's first record stands for others, as its text says.
+                let count = fault.parts.get("count").and_then(Value::as_u64);
+                shown = shown.saturating_add(count.unwrap_or(1));
             }
             if faults.count > shown {
                 let _ = writeln!(text, "  and {} more", faults.count.saturating_sub(shown));
@@ -214,6 +229,17 @@ mod tests {
         assert_eq!(of(r#"{"kind":"loaded","devices":["skl"]}"#).text(), "");
         let missing = Happened::read(Path::new("/nowhere/report")).unwrap();
         assert_eq!(missing.text(), "");
+    }
+
+    #[test]
+    fn errors_at_barriers_are_no_accesses() {
+        let text = of(concat!(
+            r#"{"kind":"faults","kernel":"k","count":9,"first":["#,
+            r#"{"text":"here; 5 more like it","kind":"barrier","count":6},{"text":"there","kind":"barrier","count":1}]}"#,
+        ))
+        .text();
+        let says = "kernel `k`: 9 error(s) at barriers in 1 launch(es)\n  here; 5 more like it\n  there\n  and 2 more\n";
+        assert!(text.ends_with(says), "{text}");
     }
 
     #[test]

@@ -107,8 +107,8 @@ fn memory(options: &EngineOptions) -> Result<DeviceMemory, MemoryError> {
     let mut bytes = options.memory_bytes;
     loop {
         let made = match options.strategy.tuning.check {
-            Check::None => DeviceMemory::with_capacity(bytes),
-            _ => DeviceMemory::checked(bytes),
+            Check::Memory => DeviceMemory::checked(bytes),
+            _ => DeviceMemory::with_capacity(bytes),
         };
         match made {
             Err(MemoryError::System(_)) if bytes > LEAST_ADDRESSES => bytes /= 2,

@@ -83,7 +83,7 @@ pub fn loaded<'a>(devices: impl Iterator<Item = &'a str>) {
     report(&json!({ "kind": "loaded", "pid": std::process::id(), "devices": devices }));
 }
 
-/// Accesses out of bounds of a launch.
+/// Accesses out of bounds of a launch, and what checks found.
 pub fn faults(kernel: &str, done: &Report) {
     static LAUNCHES: Mutex<BTreeMap<String, u32>> = Mutex::new(BTreeMap::new());
     let mut launches = lock(&LAUNCHES);

@@ -31,7 +31,7 @@ fn child() {
         return;
     };
     let rig = Rig::new();
-    if !["beyond", "memory"].contains(&what.as_str()) {
+    if !["barrier", "beyond", "memory"].contains(&what.as_str()) {
         work(&rig);
     }
     match what.as_str() {
@@ -54,6 +54,15 @@ fn child() {
             // SAFETY: it is the rig's own.
             let done = unsafe { visa_jit_opencl::api::queue::clFinish(rig.queue) };
             assert_eq!(done, SUCCESS);
+        }
+        "barrier" => {
+            let zebin = include_bytes!("../../../tests/checks/barrier-skl.zebin");
+            let kernel = rig.kernel(rig.program_of("barrier", zebin), "early");
+            let buffer = rig.buffer(&[0_i32; 64]);
+            assert_eq!(set(kernel, 0, &buffer), SUCCESS);
+            assert_eq!(set(kernel, 1, &5_i32), SUCCESS);
+            assert_eq!(rig.launch(kernel, 64, Some(64)), SUCCESS);
+            assert_eq!(rig.read::<i32>(buffer, 64)[5], 58);
         }
         "memory" => fill_memory(&rig),
         other => panic!("{other}"),
@@ -140,12 +149,12 @@ fn programs_end_as_they_like() {
 #[test]
 fn checks_are_told() {
     let me = std::env::current_exe().unwrap();
-    let told = |check: &str| {
-        let name = format!("visa-jit-checks-{}-{check}", std::process::id());
+    let told = |what: &str, check: &str| {
+        let name = format!("visa-jit-checks-{}-{what}-{check}", std::process::id());
         let file = std::env::temp_dir().join(name);
         let output = Command::new(&me)
             .args(["--exact", "process::child", "--quiet", "--nocapture"])
-            .envs([(CHILD, "beyond"), ("VISA_JIT_CHECK", check)])
+            .envs([(CHILD, what), ("VISA_JIT_CHECK", check)])
             .env("VISA_JIT_REPORT", &file)
             .output()
             .unwrap();
@@ -153,7 +162,7 @@ fn checks_are_told() {
         let _ = std::fs::remove_file(&file);
         (output.status.success(), lines)
     };
-    let (fine, lines) = told("memory");
+    let (fine, lines) = told("beyond", "memory");
     assert!(fine, "{lines}");
     // A load and a store of one work-item in each of the buffers: the first argument is read and written.
     for part in [
@@ -165,8 +174,21 @@ fn checks_are_told() {
     ] {
         assert!(lines.contains(part), "{part}: {lines}");
     }
+    let (fine, lines) = told("barrier", "barrier");
+    assert!(fine, "{lines}");
+    for part in [
+        r#""kind":"barrier""#,
+        "`barrier` reached by 27 of 32 work-items of thread 0, group (0, 0, 0): local id (0, 0, 0) is missing",
+        r#""count":5"#,
+    ] {
+        assert!(lines.contains(part), "{part}: {lines}");
+    }
+    for (what, check) in [("barrier", "memory"), ("beyond", "barrier")] {
+        let (fine, lines) = told(what, check);
+        assert!(fine && !lines.contains("faults"), "{what}: {lines}");
+    }
     for wrong in ["race", "nonsense"] {
-        let (fine, lines) = told(wrong);
+        let (fine, lines) = told("beyond", wrong);
         assert!(!fine, "{lines}");
         assert!(lines.contains(wrong), "{lines}");
     }

@@ -3,6 +3,7 @@
 //! All are leaf functions that keep the caller's floating-point environment and touch only what
 //! their arguments point at.
 
+pub(crate) mod arrive;
 mod atomic;
 mod check;
 mod fp_env;
@@ -46,6 +47,7 @@ static PORTABLE: Helpers = Helpers {
     store_enabled: preserve_all::store_enabled,
     check: check::check,
     check_preserve_all: preserve_all::check,
+    arrive: arrive::arrive,
 };
 
 /// The table for processors with AVX-512; the same results.

@@ -115,7 +115,7 @@ pub struct LaunchReport {
     pub faults: Vec<Fault>,
     /// All faults, one for each lane.
     pub fault_count: u64,
-    /// The same for each memory instruction and kind; of launches on checked memory, else empty.
+    /// The same for each memory instruction and kind; of launches on checked memory, else of barriers only.
     pub fault_sites: BTreeMap<(u32, FaultKind), u64>,
 }
 

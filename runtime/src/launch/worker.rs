@@ -8,6 +8,7 @@ use crate::abi::{GroupCtx, LaunchCtx, SINK_BYTES, Status, THREAD_DONE, ThreadCtx
 use crate::bytes::{AlignedBytes, round_line};
 use crate::fault::{FaultSink, SiteCounts};
 use crate::group::{GroupView, ProgramError};
+use crate::helpers::arrive::Rounds;
 use crate::helpers::helpers;
 use crate::helpers::named_barrier::NamedBarriers;
 use crate::interrupt::{RUN, STOP_ERROR, STOP_FAULT, stop};
@@ -239,6 +240,7 @@ impl Worker {
                 shape: null(),
                 offset: [0; 3],
                 enqueued: [1; 3],
+                rounds: Rounds::new(threads),
             },
             tally: Tally::default(),
         })
@@ -323,6 +325,7 @@ impl Worker {
         group.thread_count = shape.threads;
         [group.r0[1], group.r0[6], group.r0[7]] = id;
         self.faults.shape = shape;
+        self.faults.rounds.reset(id);
         // Derived anew each time: the kernel's pointers must not outlive a use of what they point at.
         group.threads = self.threads.as_mut_ptr();
         group.faults = (&raw mut self.faults).cast();
@@ -359,6 +362,10 @@ impl Worker {
                 }
                 other => return self.fail(job, other),
             }
+        }
+        if self.faults.end_round(shape.threads) {
+            stop(job.stop, STOP_FAULT);
+            return false;
         }
         self.tally.groups += 1;
         self.tally.threads += u64::from(shape.threads);

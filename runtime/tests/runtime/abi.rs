@@ -9,7 +9,7 @@ use visa_runtime::abi::{
 
 #[test]
 fn layout_of_version_15() {
-    assert_eq!(ABI_VERSION, 18);
+    assert_eq!(ABI_VERSION, 19);
     assert_eq!(
         (SURFACES, SINK_BYTES, LOCAL_ID_ROW, THREAD_DONE),
         (256, 256, 32, u32::MAX)
@@ -92,8 +92,16 @@ fn layout_of_version_15() {
         offset_of!(Helpers, named_barrier),
         offset_of!(Helpers, fault_preserve_all),
         offset_of!(Helpers, store_enabled),
+        offset_of!(Helpers, check),
+        offset_of!(Helpers, check_preserve_all),
+        offset_of!(Helpers, arrive),
     ];
-    assert_eq!(helpers, [0, 8, 16, 24, 32, 40, 48, 56, 64, 72, 80, 88, 96]);
+    assert_eq!(
+        helpers,
+        [
+            0, 8, 16, 24, 32, 40, 48, 56, 64, 72, 80, 88, 96, 104, 112, 120
+        ]
+    );
     let image = [
         offset_of!(Image, base),
         offset_of!(Image, pitch),

@@ -12,7 +12,6 @@ use visa_runtime::abi::{Helpers, LaunchCtx, check};
 
 use super::emit::{DATA, Emit};
 use super::memory::{Lanes, Place, Region};
-use crate::backend::OobPolicy;
 use crate::backend::shadow::{GRANULE, LEAD, LaneShadow, Pieces, record, span};
 use crate::ssa::{BufferCheck, Inst, Lane, MemAccess, Op, Space, Value};
 
@@ -292,13 +291,7 @@ impl Emit<'_> {
             } else {
                 self.call_helper(offset_of!(Helpers, check), Some(types::I32), &args)
             };
-            if let (OobPolicy::Trap, Some(stop)) = (self.options.oob, stop) {
-                let leave = self.fault_exit();
-                let ignored = self.new_block();
-                let stop = self.ins().icmp_imm_u(IntCC::NotEqual, stop, 0);
-                self.branch(stop, leave, ignored);
-                self.block = ignored;
-            }
+            self.stop_on_fault(stop);
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::mem::offset_of;
 
+use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
     AbiParam, InstBuilder, MemFlagsData, Signature, Type, Value as V, types,
 };
@@ -10,7 +11,8 @@ use visa_runtime::abi::{GroupCtx, Helpers, LaunchCtx, named_barrier};
 
 use super::emit::{DATA, Emit};
 use super::value::piece_count;
-use crate::ssa::{BarrierStep, FpEnvOp, Ty, Value};
+use crate::backend::OobPolicy;
+use crate::ssa::{BarrierCheck, BarrierStep, FpEnvOp, Ty, Value};
 
 /// Signature of [`visa_runtime::abi::Entry`].
 pub(super) fn entry_signature(call_conv: CallConv) -> Signature {
@@ -90,6 +92,30 @@ impl Emit<'_> {
         match self.call_helper(at, Some(types::I32), &operands) {
             Some(v) => self.bind(out, vec![v]),
             None => self.bug("a step at a barrier without a result"),
+        }
+    }
+
+    /// A check of a barrier. The runtime decides what is wrong: a call more is little beside the wait.
+    pub fn check_barrier(&mut self, check: BarrierCheck, lanes: Value) {
+        let args = [
+            self.group(),
+            self.thread_index(),
+            self.iconst(types::I32, u64::from(check.site)),
+            self.scalar(lanes),
+            self.iconst(types::I32, u64::from(check.waits)),
+        ];
+        let stop = self.call_helper(offset_of!(Helpers, arrive), Some(types::I32), &args);
+        self.stop_on_fault(stop);
+    }
+
+    /// Leaves the function where a check that has found something says so, under the policy that stops.
+    pub fn stop_on_fault(&mut self, stop: Option<V>) {
+        if let (OobPolicy::Trap, Some(stop)) = (self.options.oob, stop) {
+            let leave = self.fault_exit();
+            let ignored = self.new_block();
+            let stop = self.ins().icmp_imm_u(IntCC::NotEqual, stop, 0);
+            self.branch(stop, leave, ignored);
+            self.block = ignored;
         }
     }
 

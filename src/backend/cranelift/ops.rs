@@ -32,6 +32,7 @@ impl Emit<'_> {
             Op::Poll => return self.poll(),
             Op::Image(access) => return self.image(*access, args, &data.results),
             Op::CheckBuffer(check) => return self.check_buffer(*check, args, inst),
+            Op::CheckBarrier(check) => return self.check_barrier(*check, args[0]),
             _ => {}
         }
         let Some(&out) = data.results.first() else {
@@ -73,6 +74,7 @@ impl Emit<'_> {
             | Op::Load2d(_)
             | Op::Store2d(_)
             | Op::CheckBuffer(_)
+            | Op::CheckBarrier(_)
             | Op::Image(_)
             | Op::Fence
             | Op::Barrier

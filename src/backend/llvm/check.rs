@@ -14,7 +14,6 @@ use visa_runtime::abi::{Helpers, LaunchCtx, check};
 use super::context::Field;
 use super::emit::{Emit, EmitResult, V};
 use super::memory::{Lanes, Place, Region};
-use crate::backend::OobPolicy;
 use crate::backend::shadow::{GRANULE, LEAD, LaneShadow, Pieces, record, span};
 use crate::ssa::{BufferCheck, Inst, Lane, Space, Ty, Value};
 
@@ -186,14 +185,7 @@ impl<'c> Emit<'c, '_> {
                 addresses.into(),
             ];
             let stop = self.call_helper(offset_of!(Helpers, check), Some(32), &args)?;
-            let stop = stop.ok_or("no answer to a check")?;
-            if self.options.oob == OobPolicy::Trap {
-                let leave = self.fault_exit()?;
-                let ignored = self.new_block();
-                let stop = self.icmp(IntPredicate::NE, stop, self.i32(0))?;
-                self.branch(stop, leave, ignored)?;
-                self.at(ignored);
-            }
+            self.stop_on_fault(stop.ok_or("no answer to a check")?)?;
         }
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 use std::mem::offset_of;
 
+use inkwell::IntPredicate;
 use inkwell::attributes::AttributeLoc;
 use inkwell::types::{BasicMetadataTypeEnum, BasicType};
 use inkwell::values::{BasicMetadataValueEnum, ValueKind};
@@ -10,7 +11,8 @@ use visa_runtime::abi::{Helpers, LaunchCtx, named_barrier};
 use super::context::Field;
 use super::emit::{Emit, EmitResult, InternalError, V};
 use super::extended;
-use crate::ssa::{BarrierStep, FpEnvOp, Ty, Value};
+use crate::backend::OobPolicy;
+use crate::ssa::{BarrierCheck, BarrierStep, FpEnvOp, Ty, Value};
 
 impl<'c> Emit<'c, '_> {
     /// Calls the helper whose pointer is at `offset` in the table. The result is an integer of a given number of bits, or nothing.
@@ -67,6 +69,32 @@ impl<'c> Emit<'c, '_> {
         }
         let v = self.call_helper(offset_of!(Helpers, named_barrier), Some(32), &operands)?;
         v.ok_or_else(|| InternalError::from("a step at a barrier without a result"))
+    }
+
+    /// A check of a barrier. The runtime decides what is wrong: a call more is little beside the wait.
+    pub fn check_barrier(&mut self, check: BarrierCheck, lanes: Value) -> EmitResult<()> {
+        let args = [
+            self.ctx.group()?.into(),
+            self.ctx.index()?.into(),
+            self.i32(check.site).into(),
+            self.get(lanes)?,
+            self.i32(check.waits.into()).into(),
+        ];
+        let stop = self.call_helper(offset_of!(Helpers, arrive), Some(32), &args)?;
+        self.stop_on_fault(stop.ok_or("no answer to a check of a barrier")?)
+    }
+
+    /// Leaves the function where a check that has found something says so, under the policy that stops.
+    pub fn stop_on_fault(&mut self, stop: V<'c>) -> EmitResult<()> {
+        if self.options.oob != OobPolicy::Trap {
+            return Ok(());
+        }
+        let leave = self.fault_exit()?;
+        let ignored = self.new_block();
+        let stop = self.icmp(IntPredicate::NE, stop, self.i32(0))?;
+        self.branch(stop, leave, ignored)?;
+        self.at(ignored);
+        Ok(())
     }
 
     /// A float operation under `cr0`.
