@@ -89,8 +89,11 @@ fn build(rig: &Rig, module: &[u8]) -> Result<cl_program, String> {
     build_with(rig, module, &[])
 }
 
+/// Values of specialisation constants, by number.
+type Values<'a> = &'a [(u32, &'a [u8])];
+
 /// Builds a module with values for specialisation constants.
-fn build_with(rig: &Rig, module: &[u8], values: &[(u32, &[u8])]) -> Result<cl_program, String> {
+fn build_with(rig: &Rig, module: &[u8], values: Values) -> Result<cl_program, String> {
     let mut code = 1;
     // SAFETY: every pointer is to a variable of its type, or null where that is allowed.
     unsafe {
@@ -195,7 +198,7 @@ fn specialisation_constants_have_the_values_that_are_set() {
             continue;
         }
         let (three, big, on) = (3_u32.to_le_bytes(), (7_u64 << 16).to_le_bytes(), [1]);
-        let cases: [(&[(u32, &[u8])], u32); 4] = [
+        let cases: [(Values, u32); 4] = [
             (&[], 5 + 0x10000),
             (&[(3, &three)], 3 + 0x10000),
             (&[(40, &big), (3, &three), (7, &on)], 6 + 7),
