@@ -30,7 +30,7 @@ fn half(rng: &mut Rng) -> u16 {
         2 => (bits & 7) << 7,
         _ => bits & 0x3ff,
     };
-    (bits >> 20 & 0x3f) as u16 * 0x400 | fraction as u16
+    ((bits >> 20 & 0x3f) as u16 * 0x400) | fraction as u16
 }
 
 fn results(f: &Function, payload: Vec<u8>) -> Vec<u16> {
