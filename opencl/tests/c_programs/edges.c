@@ -7,6 +7,7 @@
 #define _GNU_SOURCE
 #include <CL/cl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,6 +98,8 @@ static void release(void) {
 }
 
 static int edge(const char *name, const char *zebin) {
+    /* A shell without job control has its background jobs ignore it, and they pass that on. */
+    signal(SIGINT, SIG_DFL);
     set_up(zebin);
     if (!strcmp(name, "keep")) {
         ends_well(5);
