@@ -59,6 +59,28 @@ pub struct Fault {
     pub kind: FaultKind,
 }
 
+impl Fault {
+    /// A record of a thread, to which what differs between lanes is added.
+    fn of_thread(
+        group: [u32; 3],
+        (thread, site): (u32, u32),
+        surface: u32,
+        kind: FaultKind,
+    ) -> Fault {
+        Fault {
+            group,
+            thread,
+            lane: 0,
+            site,
+            local_id: [0; 3],
+            global_id: [0; 3],
+            address: 0,
+            surface,
+            kind,
+        }
+    }
+}
+
 /// Faults by their sites and kinds.
 pub(crate) type SiteCounts = BTreeMap<(u32, FaultKind), u64>;
 
@@ -102,17 +124,7 @@ impl FaultSink {
 
     /// Records lanes of a thread that are wrong at a barrier; `said` is what [`Fault::address`] says of them.
     pub fn barrier(&mut self, kind: FaultKind, (thread, site): (u32, u32), lanes: u32, said: u64) {
-        let base = Fault {
-            group: self.rounds.group,
-            thread,
-            lane: 0,
-            site,
-            local_id: [0; 3],
-            global_id: [0; 3],
-            address: 0,
-            surface: 0,
-            kind,
-        };
+        let base = Fault::of_thread(self.rounds.group, (thread, site), 0, kind);
         self.record(&base, lanes, [said; 32].as_ptr());
     }
 
@@ -197,17 +209,7 @@ pub(crate) unsafe fn report(
     if sink.is_null() {
         return 1;
     }
-    let base = Fault {
-        group: [r0[1], r0[6], r0[7]],
-        thread,
-        lane: 0,
-        site,
-        local_id: [0; 3],
-        global_id: [0; 3],
-        address: 0,
-        surface,
-        kind,
-    };
+    let base = Fault::of_thread([r0[1], r0[6], r0[7]], (thread, site), surface, kind);
     // SAFETY: the sink belongs to the worker that runs this group, and only this call uses it now.
     let sink = unsafe { &mut *sink };
     sink.record(&base, lanes, addresses);

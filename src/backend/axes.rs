@@ -210,7 +210,7 @@ axes! {
             Thread = "thread": "one thread to its next barrier, where it returns",
             Group = "group": "the whole work-group to its end",
         }
-        check: Check = None, "check", "WHAT", "What a kernel does that is checked and reported, see docs/checking.md" {
+        check: Check = None, "check", "WHAT", "Which errors of a kernel to look for and report, see docs/checking.md" {
             None = "none": "nothing beyond the bounds of each memory",
             Memory = "memory": "whether accesses by 64-bit address stay in one live buffer",
             Init = "init": "reads of what was never written; not supported yet",

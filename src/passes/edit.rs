@@ -1,5 +1,6 @@
 //! What passes share: looking through definitions, and rewriting blocks in place.
 
+use crate::ssa::dom::reverse_post_order;
 use crate::ssa::{BinOp, Block, Function, Inst, Op, Ty, UnOp, Value};
 
 /// Lanes of a constant.
@@ -40,6 +41,30 @@ pub(super) fn lanes_op(lanes: Vec<u64>) -> Op {
         [bits] => Op::Const(*bits),
         _ => Op::VecConst(lanes.into()),
     }
+}
+
+/// Replaces results of instructions by other values, in reverse post-order; returns how many. `replacement` gives the value that takes
+/// the place of an instruction's first result.
+pub(super) fn replace_results(
+    f: &mut Function,
+    mut replacement: impl FnMut(&mut Rewriter, Inst) -> Option<Value>,
+) -> usize {
+    let order = reverse_post_order(f);
+    let mut rewriter = Rewriter::new(f);
+    for b in order {
+        rewriter.block(b, |r, i| {
+            let Some(new) = replacement(r, i) else {
+                return true;
+            };
+            let old = r.f.inst(i).results[0];
+            r.f.replace(old, new);
+            r.changes += 1;
+            false
+        });
+    }
+    let changes = rewriter.changes;
+    f.resolve_aliases();
+    changes
 }
 
 /// Rewrites the instructions of a function block by block; new ones go before the current one.

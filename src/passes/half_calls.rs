@@ -1,19 +1,19 @@
 //! Arithmetic of binary16 vectors becomes one call of a helper for each operation.
 //!
 //! Code generators without instructions for binary16 take some twenty instructions of integer arithmetic to round four lanes of
-//! it. One SIMD32 `mad` is 700 of them. The helper does the same lanes in the processor's conversions.
+//! it. One SIMD32 `mad` is 700 of them. The helper uses the processor's conversions where it has some.
 //!
 //! Guarantees: each value is the same; a NaN may have other bits. An operation between exact conversions is the operation of
 //! binary16, rounded once:
 //! - products have 22 bits, so they are exact in binary32 and wider;
 //! - sums in binary32 or wider round to what rounding once gives, as 24 bits are at least twice 11 and two more;
-//! - fused products need binary64. The product is exact there. A sum with it that is not exact has an addend 2^29 times as large as
-//!   the product, which is itself a binary16 number. Such a sum is far from every tie.
+//! - fused products need binary64. The product is exact there. Its sum with the addend is not exact in two cases only. Either the
+//!   addend is more than 2^29 times as large as the product; it is a binary16 number itself, so the sum is far from every tie. Or
+//!   the product is above 2^28, and the result is infinite however it is rounded.
 //!
 //! Not done: vectors of fewer than eight lanes, quotients, roots, saturation.
 
-use super::edit::{Rewriter, const_lanes, lanes_op};
-use crate::ssa::dom::reverse_post_order;
+use super::edit::{Rewriter, const_lanes, lanes_op, replace_results};
 use crate::ssa::{BinOp, Conv, Function, Lane, Op, Ty, UnOp, Value};
 use crate::ssa::{FpEnvOp, scalar};
 
@@ -31,32 +31,17 @@ const DEPTH: usize = 4;
 
 /// Runs the pass.
 pub fn run(f: &mut Function) -> usize {
-    let mut rewriter = Rewriter::new(f);
-    for b in reverse_post_order(rewriter.f) {
-        rewriter.block(b, |r, i| {
-            let data = r.f.inst(i);
-            let Op::Convert(Conv::FToF16) = data.op else {
-                return true;
-            };
-            let (wide, result) = (data.args[0], data.results[0]);
-            let Some((op, sources)) =
-                operation(r.f, wide).filter(|_| r.f.ty(result).lanes >= LANES)
-            else {
-                return true;
-            };
-            let ty = r.f.ty(result);
-            let cr0 = r.constant(Ty::scalar(Lane::I32), CR0_PLAIN);
-            let mut args = vec![cr0];
-            args.extend(sources.into_iter().map(|s| s.emit(r, ty)));
-            let called = r.emit(Op::FpEnv(op), args, ty);
-            r.f.replace(result, called);
-            r.changes += 1;
-            false
-        });
-    }
-    let changes = rewriter.changes;
-    f.resolve_aliases();
-    changes
+    replace_results(f, |r, i| {
+        let data = r.f.inst(i);
+        let Op::Convert(Conv::FToF16) = data.op else {
+            return None;
+        };
+        let ty = r.f.ty(data.results[0]);
+        let (op, sources) = operation(r.f, data.args[0]).filter(|_| ty.lanes >= LANES)?;
+        let mut args = vec![r.constant(Ty::scalar(Lane::I32), CR0_PLAIN)];
+        args.extend(sources.into_iter().map(|s| s.emit(r, ty)));
+        Some(r.emit(Op::FpEnv(op), args, ty))
+    })
 }
 
 /// An operation on halves that was done in a wider format, and its operands.

@@ -413,7 +413,7 @@ fn signals_without_waits() {
         // A wait without a signal is as good as both.
         (&[(signal, "")], 0),
         (&[(signal, both.as_str())], 0),
-        // Thread 1 ends after its first signal, and is not at the second meeting: nobody gets further.
+        // Thread 1 ends after its first signal, and misses the other four barriers.
         (
             &[
                 (

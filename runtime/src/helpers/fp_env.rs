@@ -235,8 +235,8 @@ unsafe fn by_integers(call: &Call) -> bool {
 
 /// Sums and products of binary16 to nearest; false for other operations.
 ///
-/// One rounding is enough after `f64`: a fused product that is not exact there has an addend far larger than the product, which is
-/// itself a binary16 number, so the sum is far from every tie.
+/// One rounding is enough after `f64`. A fused product that is not exact there has an addend more than 2^29 times as large as the
+/// product, which is a binary16 number itself, so the sum is far from every tie; or the product is above 2^28, and the result infinite.
 ///
 /// # Safety
 /// As [`Call::each`].

@@ -4,9 +4,9 @@
 //! block loads, computes, loads and computes, all loads would come before all that is computed of them, and wait in spilled
 //! registers. So now and then what has been computed is used: [`Emit::compute_here`].
 //!
-//! A vector is several pieces, and of each the store at the end of a block takes all that leads to it, one piece after the other. Of
-//! a long chain, in which each operation needs the one before, a processor then has one piece in sight, and waits. There the
-//! pieces are made to keep step ([`Chain`]).
+//! A vector is several pieces. In front of the store at the end of a block, the whole dependence chain of the first piece comes before
+//! that of the second. If the chain is longer than a processor's reorder buffer, it waits for each operation of one piece. There the pieces
+//! are interleaved: anchors cut the chain into segments, and each segment is computed for all pieces ([`Segment`]).
 
 use std::collections::{HashMap, HashSet};
 
@@ -18,12 +18,12 @@ use crate::ssa::{BinOp, Function, Inst, Lane, Op, UnOp, Value};
 /// Pieces of loaded vectors that nothing needs but what was computed of them, from which on that is computed.
 const HELD: usize = 12;
 
-/// Cycles of a chain after which its pieces meet. Those of the pieces that a processor has in sight overlap.
-const STRETCH: u32 = 64;
-/// Fewer stretches are no long chain: the processor has all pieces in sight.
-const STRETCHES: usize = 4;
-/// Of so many operations in a stretch, one piece may be kept where pieces meet.
-const KEPT: usize = 6;
+/// Length of a segment of a dependence chain, in cycles of latency. Such a segment of all pieces fits into a reorder buffer.
+const SEGMENT_CYCLES: u32 = 64;
+/// Blocks with fewer segments are left alone: there, a reorder buffer holds operations of all pieces.
+const MIN_SEGMENTS: usize = 4;
+/// Operations on pieces in a segment for each piece that is live at its end, at least; an anchor stores what is live.
+const MIN_OPS_PER_LIVE: usize = 6;
 
 /// By number of an instruction, what to compute in front of it.
 pub(super) type Anchors = HashMap<usize, Vec<Value>>;
@@ -82,24 +82,24 @@ fn find(f: &Function, insts: &[Inst], leaves: impl Fn(Value) -> bool) -> Anchors
         }
     }
     let mut anchors = Anchors::new();
-    let (mut chain, mut meetings) = (Chain::default(), Vec::new());
+    let (mut segment, mut ends) = (Segment::default(), Vec::new());
     for (n, &i) in insts.iter().enumerate() {
         let due = course.dead >= course.enough && f.inst(i).op.has_effect();
         if let Some(values) = due.then(|| course.anchor(n)).flatten() {
             anchors.insert(n, values);
         }
         course.pass(n, i);
-        if let Some(values) = chain.pass(f, i, |v| course.last.get(&v).is_some_and(|&l| l > n)) {
-            meetings.push((n + 1, values));
+        if let Some(values) = segment.pass(f, i, |v| course.last.get(&v).is_some_and(|&l| l > n)) {
+            ends.push((n + 1, values));
         }
     }
-    if meetings.len() >= STRETCHES {
-        anchors.extend(meetings);
+    if ends.len() >= MIN_SEGMENTS {
+        anchors.extend(ends);
     }
     anchors
 }
 
-/// Cycles until the result of an operation on vectors is there, as on today's processors.
+/// Latency of an operation on vectors in cycles, as on today's processors.
 fn latency(op: &Op) -> u32 {
     match op {
         Op::Binary(BinOp::FDiv) | Op::Unary(UnOp::FSqrt) => 12,
@@ -109,10 +109,10 @@ fn latency(op: &Op) -> u32 {
     }
 }
 
-/// Operations on vectors of several pieces, since pieces met.
+/// Operations on vectors of several pieces, since the last segment ended.
 #[derive(Default)]
-struct Chain {
-    /// Cycles from there to a result.
+struct Segment {
+    /// Length of the longest dependence chain that ends in a result, in cycles of latency.
     cycles: HashMap<Value, u32>,
     /// Results in order.
     made: Vec<Value>,
@@ -120,8 +120,8 @@ struct Chain {
     work: usize,
 }
 
-impl Chain {
-    /// Goes past an instruction; the values that meet behind it, of those that are `needed` there.
+impl Segment {
+    /// Goes past an instruction. If the segment ends behind it, the values to compute there: those that are `needed` later.
     fn pass(
         &mut self,
         f: &Function,
@@ -140,15 +140,15 @@ impl Chain {
         self.cycles.insert(result, cycles);
         self.made.push(result);
         self.work += pieces(f, result);
-        if cycles < STRETCH {
+        if cycles < SEGMENT_CYCLES {
             return None;
         }
-        let Chain { made, work, .. } = std::mem::take(self);
-        // Two operations a cycle would be done in a fraction of the time, if they did not wait for each other.
+        let Segment { made, work, .. } = std::mem::take(self);
+        // Limited by latency, not by the two operations that a processor starts each cycle.
         let waits = 3 * made.len() as u32 / 2 < 2 * cycles;
         let live: Vec<Value> = made.into_iter().filter(|&v| needed(v)).collect();
         let kept: usize = live.iter().map(|&v| pieces(f, v)).sum();
-        (waits && KEPT * kept <= work).then_some(live)
+        (waits && MIN_OPS_PER_LIVE * kept <= work).then_some(live)
     }
 }
 
@@ -319,24 +319,24 @@ mod tests {
     }
 
     #[test]
-    fn pieces_of_long_chains_keep_step() {
-        let meetings = |f: &Function| {
+    fn pieces_of_long_chains_are_interleaved() {
+        let ends_of = |f: &Function| {
             let anchors = find(f, &f.block(Function::ENTRY).insts, |_| false);
-            let mut meetings: Vec<_> = anchors.into_iter().collect();
-            meetings.sort();
-            meetings
+            let mut ends: Vec<_> = anchors.into_iter().collect();
+            ends.sort();
+            ends
         };
-        // Sixteen of them take the cycles of a stretch.
-        let single = meetings(&chains(1, 80));
+        // Sixteen of them make a segment.
+        let single = ends_of(&chains(1, 80));
         let expected: Vec<_> = (1..=5)
             .map(|n| (1 + 16 * n, vec![Value(16 * n as u32)]))
             .collect();
         assert_eq!(single, expected);
-        let four = meetings(&chains(4, 80));
-        assert!(four.len() >= STRETCHES, "{four:?}");
+        let four = ends_of(&chains(4, 80));
+        assert!(four.len() >= MIN_SEGMENTS, "{four:?}");
         assert!(four.iter().all(|(_, values)| values.len() == 4), "{four:?}");
-        // Few enough for a processor to see all pieces; enough of them side by side that none waits.
-        assert!(meetings(&chains(1, 60)).is_empty());
-        assert!(meetings(&chains(8, 80)).is_empty());
+        // A short chain; chains enough side by side to hide the latency.
+        assert!(ends_of(&chains(1, 60)).is_empty());
+        assert!(ends_of(&chains(8, 80)).is_empty());
     }
 }

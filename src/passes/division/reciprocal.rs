@@ -34,8 +34,7 @@
 //! Products and sums of integers above are in 32 bits, where what is not negative and fits is right. No operation underflows:
 //! whole numbers and reciprocals of numbers below 2^32 are normal, and so are their products.
 
-use crate::passes::edit::{self, Rewriter, uniform_const};
-use crate::ssa::dom::reverse_post_order;
+use crate::passes::edit::{self, Rewriter, replace_results, uniform_const};
 use crate::ssa::{BinOp, Conv, FpEnvOp, Function, ICond, Lane, Op, Ty, UnOp, Value};
 
 /// Rounding and denormal bits of `%cr0`, and their value for "toward zero, all denormals kept".
@@ -58,27 +57,15 @@ pub(super) fn run(f: &mut Function) -> usize {
     {
         return 0;
     }
-    let mut rewriter = Rewriter::new(f);
-    for b in reverse_post_order(rewriter.f) {
-        rewriter.block(b, |r, i| {
-            let data = r.f.inst(i);
-            let [result] = data.results[..] else {
-                return true;
-            };
-            if r.f.ty(result).lane != Lane::I32 {
-                return true;
-            }
-            let Some(new) = by_doubles(r, result).or_else(|| by_floats(r, result)) else {
-                return true;
-            };
-            r.f.replace(result, new);
-            r.changes += 1;
-            false
-        });
-    }
-    let changes = rewriter.changes;
-    f.resolve_aliases();
-    changes
+    replace_results(f, |r, i| {
+        let [result] = r.f.inst(i).results[..] else {
+            return None;
+        };
+        if r.f.ty(result).lane != Lane::I32 {
+            return None;
+        }
+        by_doubles(r, result).or_else(|| by_floats(r, result))
+    })
 }
 
 /// The scalar that all lanes are, where a value is made of one. A divisor is often the same for all lanes, and so is its reciprocal;

@@ -8,8 +8,7 @@
 //!
 //! The whole number is taken from the bits of its sum with 3 * 2^22, which is exact up to 2^22 on either side.
 
-use crate::passes::edit::{Rewriter, const_lanes, uniform_const};
-use crate::ssa::dom::reverse_post_order;
+use crate::passes::edit::{Rewriter, const_lanes, replace_results, uniform_const};
 use crate::ssa::{BinOp, Conv, Function, ICond, Lane, Op, Ty, UnOp, Value};
 
 /// Largest magnitude of operands.
@@ -22,34 +21,23 @@ const DEPTH: usize = 6;
 const WHOLE: u64 = 0x4b40_0000;
 
 pub(super) fn run(f: &mut Function) -> usize {
-    let mut rewriter = Rewriter::new(f);
-    for b in reverse_post_order(rewriter.f) {
-        rewriter.block(b, |r, i| {
-            let data = r.f.inst(i);
-            let Op::Binary(op @ (BinOp::SDiv | BinOp::UDiv)) = data.op else {
-                return true;
-            };
-            let (a, b, result) = (data.args[0], data.args[1], data.results[0]);
-            let ty = r.f.ty(result);
-            let fits = |v| magnitude(r.f, v, DEPTH).is_some_and(|m| m <= MOST);
-            let small = match op {
-                BinOp::SDiv => fits(a) && fits(b),
-                // What is below zero is large without its sign.
-                _ => fits(a) && fits(b) && positive(r.f, a, DEPTH) && positive(r.f, b, DEPTH),
-            };
-            // A constant is divided by with a shift or a product elsewhere.
-            if ty.is_scalar() || ty.lane != Lane::I32 || !small || uniform_const(r.f, b).is_some() {
-                return true;
-            }
-            let quotient = divide(r, op, ty, a, b);
-            r.f.replace(result, quotient);
-            r.changes += 1;
-            false
-        });
-    }
-    let changes = rewriter.changes;
-    f.resolve_aliases();
-    changes
+    replace_results(f, |r, i| {
+        let data = r.f.inst(i);
+        let Op::Binary(op @ (BinOp::SDiv | BinOp::UDiv)) = data.op else {
+            return None;
+        };
+        let (a, b, result) = (data.args[0], data.args[1], data.results[0]);
+        let ty = r.f.ty(result);
+        let fits = |v| magnitude(r.f, v, DEPTH).is_some_and(|m| m <= MOST);
+        let small = match op {
+            BinOp::SDiv => fits(a) && fits(b),
+            // What is below zero is large without its sign.
+            _ => fits(a) && fits(b) && positive(r.f, a, DEPTH) && positive(r.f, b, DEPTH),
+        };
+        // A constant is divided by with a shift or a product elsewhere.
+        let left = ty.is_scalar() || ty.lane != Lane::I32 || uniform_const(r.f, b).is_some();
+        (small && !left).then(|| divide(r, op, ty, a, b))
+    })
 }
 
 fn divide(r: &mut Rewriter, op: BinOp, ty: Ty, a: Value, b: Value) -> Value {

@@ -1,7 +1,6 @@
 //! Joined pieces: the operation that made each of them, done once on joined operands.
 
-use crate::passes::edit::{Rewriter, const_lanes, lanes_op};
-use crate::ssa::dom::reverse_post_order;
+use crate::passes::edit::{Rewriter, const_lanes, lanes_op, replace_results};
 use crate::ssa::{BinOp, Conv, Function, Inst, Lane, Op, Ty, Value};
 
 /// A lane of a vector, or a scalar.
@@ -18,22 +17,7 @@ const MOST: u16 = 32;
 
 /// Replaces what shuffles join.
 pub(super) fn run(f: &mut Function) -> usize {
-    let order = reverse_post_order(f);
-    let mut rewriter = Rewriter::new(f);
-    for b in order {
-        rewriter.block(b, |r, i| match combined(r, i) {
-            Some(v) => {
-                r.changes += 1;
-                let result = r.f.inst(i).results[0];
-                r.f.replace(result, v);
-                false
-            }
-            None => true,
-        });
-    }
-    let changes = rewriter.changes;
-    f.resolve_aliases();
-    changes
+    replace_results(f, combined)
 }
 
 /// What a shuffle becomes, if it is another value.
