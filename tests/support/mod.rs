@@ -74,6 +74,11 @@ const INTERPRETED: u64 = 400;
 /// The file whose kernels keep state from launch to launch: compiled code runs them more often.
 const STATEFUL: &str = "global_state";
 
+/// The file whose functions are called through the stack. Today's compiler gives such kernels of some devices a structure that
+/// functions read one size of groups from; launches with groups of several sizes are refused then, in these words.
+const STACK_CALLS: &str = "call_stack";
+const ONE_SIZE: &str = "there is one for all groups";
+
 /// `on_devices!(name, "file", body)`: a module `name` with a test for each device and compiler (`-26` is today's), which calls
 /// `body(&Target)` with `tests/kernels/bin/DEVICE/file.zebin`.
 #[macro_export]
@@ -417,6 +422,11 @@ impl<'a> Job<'a> {
         }
     }
 
+    /// Whether its last group is smaller than the others.
+    fn is_uneven(&self) -> bool {
+        (0..3).any(|d| !self.global[d].is_multiple_of(self.local[d].max(1)))
+    }
+
     fn context(&self) -> String {
         let size = |v: [u32; 3]| {
             if v[1..] == [1, 1] {
@@ -535,6 +545,11 @@ impl<'a> Job<'a> {
         let fail = |what: String| self.target.fail(format!("{context}: {what}"));
         let ran = match self.once(OobPolicy::ReadZeroSkipWrite, self.workers) {
             Ok(ran) => ran,
+            Err(e)
+                if self.is_uneven() && self.target.file == STACK_CALLS && e.contains(ONE_SIZE) =>
+            {
+                return None;
+            }
             Err(e) => {
                 fail(e);
                 return None;

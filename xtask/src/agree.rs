@@ -19,6 +19,8 @@ const SLOW: Duration = Duration::from_secs(10);
 #[derive(Default)]
 struct Tally {
     same: usize,
+    /// Those of them that changed a buffer.
+    wrote: usize,
     skipped: usize,
     refused: BTreeMap<String, Vec<String>>,
     differ: Vec<String>,
@@ -41,7 +43,7 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
     std::thread::scope(|s| {
         for _ in 0..workers {
             s.spawn(|| {
-                let mut bench = Bench::with_fuel(true, FUEL);
+                let mut bench = Bench::with_fuel(true, FUEL).with_addresses();
                 while let Some(file) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
                     if let Ok(bytes) = std::fs::read(file) {
                         kernels(&mut bench, &file.display().to_string(), bytes, &tally);
@@ -86,7 +88,10 @@ fn kernels(bench: &mut Bench, name: &str, bytes: Vec<u8>, tally: &Mutex<Tally>) 
             tally.slow.push(format!("{which}: {took:.1} s"));
         }
         match verdict {
-            Verdict::Same => tally.same += 1,
+            Verdict::Same { wrote } => {
+                tally.same += 1;
+                tally.wrote += usize::from(wrote);
+            }
             Verdict::Skipped => tally.skipped += 1,
             Verdict::Differs(what) => {
                 eprintln!("{which}: {what}");
@@ -111,9 +116,10 @@ fn report(tally: &Tally, files: usize) -> Result<(), String> {
     }
     let refused: usize = tally.refused.values().map(Vec::len).sum();
     println!(
-        "{files} containers: {} kernels did the same on all engines, {refused} were refused, {} did not end or need too much, \
-         {} differ",
+        "{files} containers: {} kernels did the same on all engines ({} of them changed memory), {refused} were refused, {} did \
+         not end or need too much, {} differ",
         tally.same,
+        tally.wrote,
         tally.skipped,
         tally.differ.len()
     );

@@ -34,7 +34,7 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
         println!("{device}:");
         let tests = Command::new("cargo")
             .current_dir(&root)
-            .args(["test", "--test", "kernels", "skl"])
+            .args(["test", "--test", "engine", "::skl"])
             .env(
                 "VISA_JIT_TEST_KERNELS",
                 kernels.join(format!("{device}-26")),

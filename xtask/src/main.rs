@@ -9,6 +9,8 @@
 //! tenth of them on LLVM too, and fails where engines differ; a number, or numbers `FROM..TO`, say which;
 //! `cargo run --release -p xtask --features llvm -- agree DIR...` launches every kernel of the containers below folders at random
 //! and compares the engines; for kernels that are not checked in;
+//! `cargo run --release -p xtask -- compilers OLD NEW` launches kernels of the same name, as two versions of the compiler made them, on
+//! the same arguments and compares what they compute; without folders those that are checked in for `acm-g10` and `pvc`;
 //! `cargo run --release -p xtask -- clients [--short] [--install] [NAME]...` runs OpenCL programs that are installed on the virtual GPU,
 //! and writes the table of `docs/clients.md`; it fails if something does that is not in `clients/known.txt`;
 //! `cargo run -p xtask -- current-ocloc` unpacks the compiler of Debian's development branch under `target/ocloc` and prints the
@@ -22,6 +24,7 @@
 mod accuracy;
 mod agree;
 mod clients;
+mod compilers;
 mod current_kernels;
 mod current_ocloc;
 mod dpnp;
@@ -40,6 +43,7 @@ fn main() -> ExitCode {
         "accuracy" => accuracy::run(&arguments),
         "agree" => agree::run(&arguments),
         "clients" => clients::run(&arguments),
+        "compilers" => compilers::run(&arguments),
         "current-kernels" => current_kernels::run(&arguments),
         "current-ocloc" => current_ocloc::run(),
         "dpnp" => dpnp::run(&arguments),
@@ -49,7 +53,7 @@ fn main() -> ExitCode {
         "traced" => mappings::traced(&arguments),
         _ => {
             eprintln!(
-                "usage: cargo run -p xtask -- docs | accuracy [FUNCTION]... | agree DIR... | clients [--short] [--install] [NAME]... | current-kernels [DEVICE]... | current-ocloc | dpnp [--sample | WORD...] | mappings [ARGUMENT]... | \
+                "usage: cargo run -p xtask -- docs | accuracy [FUNCTION]... | agree DIR... | clients [--short] [--install] [NAME]... | compilers [OLD NEW] | current-kernels [DEVICE]... | current-ocloc | dpnp [--sample | WORD...] | mappings [ARGUMENT]... | \
                  mutants [COUNT | FROM..TO] | opencl-bindings"
             );
             return ExitCode::from(2);

@@ -43,7 +43,7 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
                     }
                     let llvm = seed.is_multiple_of(LLVM_EVERY);
                     let count = match mutants.run(&mut benches[usize::from(llvm)], seed) {
-                        Verdict::Same => 0,
+                        Verdict::Same { .. } => 0,
                         Verdict::Refused(_) | Verdict::Unreadable(_) | Verdict::Absent => 1,
                         Verdict::Skipped => 2,
                         Verdict::Differs(what) => {

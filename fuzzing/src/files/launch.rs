@@ -20,12 +20,18 @@ const BEHIND_BYTES: usize = 64 << 10;
 const LIMIT: Duration = Duration::from_secs(20);
 /// Work-items of a group.
 const GROUP: u32 = 64;
+/// Values of at least this many bytes may be structures with addresses in them.
+const STRUCTURE: usize = 16;
+/// Bytes of an address.
+const ADDRESS: usize = 8;
 
 /// What an argument, a surface or an input is given.
 #[derive(Clone, Debug)]
 pub enum Given {
     /// A value.
     Bytes(Vec<u8>),
+    /// A structure, and what is an address in it: the byte where it is, and the number of the buffer.
+    Structure(Vec<u8>, Vec<(usize, usize)>),
     /// Number of a buffer.
     Buffer(usize),
     /// Number of the buffer that an image is made of.
@@ -34,6 +40,16 @@ pub enum Given {
     Local(u32),
     /// A sampler.
     Sampler(SamplerState),
+}
+
+impl Given {
+    /// Number of the buffer that is given, if it is one.
+    pub fn buffer(&self) -> Option<usize> {
+        match self {
+            Given::Buffer(n) | Given::Image(n, _) => Some(*n),
+            _ => None,
+        }
+    }
 }
 
 /// What is given something.
@@ -58,13 +74,15 @@ pub struct Recipe {
     pub given: Vec<(Place, Given)>,
     /// What is in the buffers at first.
     pub contents: Vec<Vec<u8>>,
+    /// Whether values that are structures may hold addresses of buffers.
+    addresses: bool,
 }
 
 impl fmt::Display for Recipe {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "--global {:?} --local {:?}", self.global, self.local)?;
         for (place, given) in &self.given {
-            if let Given::Bytes(bytes) = given {
+            if let Given::Bytes(bytes) | Given::Structure(bytes, _) = given {
                 write!(f, " {place:?}={bytes:x?}")?;
             }
         }
@@ -75,12 +93,23 @@ impl fmt::Display for Recipe {
 impl Recipe {
     /// A launch that fits a kernel; none for kernels with images that a launch cannot be given.
     pub fn random(kernel: &Kernel, rng: &mut Rng) -> Option<Recipe> {
+        Recipe::of(kernel, false, rng)
+    }
+
+    /// The same, where words of structures may be addresses of buffers: kernels of SYCL get most of their pointers so. Buffers need
+    /// addresses that are known, as the engine's have.
+    pub fn with_addresses(kernel: &Kernel, rng: &mut Rng) -> Option<Recipe> {
+        Recipe::of(kernel, true, rng)
+    }
+
+    fn of(kernel: &Kernel, addresses: bool, rng: &mut Rng) -> Option<Recipe> {
         let (global, local) = shape(kernel, rng);
         let mut recipe = Recipe {
             global,
             local,
             given: Vec::new(),
             contents: Vec::new(),
+            addresses,
         };
         if kernel.takes_surfaces() {
             recipe.bind_text(kernel, rng);
@@ -121,7 +150,10 @@ impl Recipe {
         Some(Some(match argument.kind {
             ArgKind::Value { size } => {
                 let size = argument.narrow_bytes().unwrap_or(size as usize);
-                Given::Bytes(value(size, float, rng))
+                match self.addresses && size >= STRUCTURE {
+                    true => self.structure(size, float, rng),
+                    false => Given::Bytes(value(size, float, rng)),
+                }
             }
             ArgKind::Buffer { .. } => Given::Buffer(self.buffer(float, rng)),
             ArgKind::Local { .. } => Given::Local(256 << rng.below(3)),
@@ -147,6 +179,18 @@ impl Recipe {
             }),
             ArgKind::Unused => return Some(None),
         }))
+    }
+
+    /// A value of which half of the 64-bit words are addresses.
+    fn structure(&mut self, size: usize, float: bool, rng: &mut Rng) -> Given {
+        let bytes = value(size, float, rng);
+        let mut addresses = Vec::new();
+        for at in (0..=size - ADDRESS).step_by(ADDRESS) {
+            if rng.chance(50) {
+                addresses.push((at, self.buffer(rng.chance(50), rng)));
+            }
+        }
+        Given::Structure(bytes, addresses)
     }
 
     fn bind_text(&mut self, kernel: &Kernel, rng: &mut Rng) {
@@ -199,6 +243,9 @@ impl Recipe {
         for (place, given) in &self.given {
             launch = match (place, given) {
                 (Place::Argument(n), Given::Bytes(bytes)) => launch.arg(*n, bytes.clone()),
+                (Place::Argument(n), Given::Structure(bytes, addresses)) => {
+                    launch.arg(*n, with_addresses(bytes, addresses, buffers))
+                }
                 (Place::Argument(n), Given::Buffer(b)) => launch.arg(*n, &buffers[*b]),
                 (Place::Argument(n), Given::Image(b, shape)) => {
                     launch.arg(*n, Arg::Image(buffers[*b].clone(), *shape))
@@ -214,6 +261,15 @@ impl Recipe {
         }
         launch
     }
+}
+
+/// The structure with the buffers' addresses where they belong.
+fn with_addresses(bytes: &[u8], addresses: &[(usize, usize)], buffers: &[Buffer]) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    for &(at, buffer) in addresses {
+        bytes[at..at + ADDRESS].copy_from_slice(&buffers[buffer].address().to_le_bytes());
+    }
+    bytes
 }
 
 /// Sizes of the launch and of a group.

@@ -98,7 +98,10 @@ impl Source {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The same on all of them.
-    Same,
+    Same {
+        /// Whether a launch changed a buffer.
+        wrote: bool,
+    },
     /// All refuse the program, or the launch, for a reason.
     Refused(String),
     /// The program does not load, for a reason.
@@ -117,6 +120,7 @@ pub struct Bench {
     options: Vec<(&'static str, EngineOptions)>,
     engines: Vec<Engine>,
     programs: usize,
+    addresses: bool,
 }
 
 impl Bench {
@@ -158,6 +162,16 @@ impl Bench {
             options,
             engines: Vec::new(),
             programs: 0,
+            addresses: false,
+        }
+    }
+
+    /// As it is, but structures among the arguments hold addresses of buffers.
+    #[must_use]
+    pub fn with_addresses(self) -> Bench {
+        Bench {
+            addresses: true,
+            ..self
         }
     }
 
@@ -199,8 +213,9 @@ impl Bench {
             match (self.launch(&kernels, rng), &verdict) {
                 (found @ Verdict::Differs(_), _) => return found,
                 // What a launch is refused for says nothing about the others.
-                (Verdict::Refused(_), Verdict::Same | Verdict::Skipped) => {}
-                (Verdict::Skipped, Verdict::Same) => {}
+                (Verdict::Refused(_), Verdict::Same { .. } | Verdict::Skipped) => {}
+                (Verdict::Skipped, Verdict::Same { .. }) => {}
+                (Verdict::Same { wrote: false }, Verdict::Same { .. }) => {}
                 (other, _) => verdict = other,
             }
         }
@@ -208,7 +223,11 @@ impl Bench {
     }
 
     fn launch(&self, kernels: &[Kernel], rng: &mut Rng) -> Verdict {
-        let Some(recipe) = Recipe::random(&kernels[0], rng) else {
+        let recipe = match self.addresses {
+            true => Recipe::with_addresses(&kernels[0], rng),
+            false => Recipe::random(&kernels[0], rng),
+        };
+        let Some(recipe) = recipe else {
             return Verdict::Skipped;
         };
         let buffers = match recipe.allocate(&self.memory) {
@@ -281,7 +300,9 @@ impl Bench {
             }
         }
         match first {
-            Ok(_) => Verdict::Same,
+            Ok(after) => Verdict::Same {
+                wrote: *after != recipe.contents,
+            },
             Err(error) => Verdict::Refused(error.clone()),
         }
     }

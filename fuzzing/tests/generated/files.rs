@@ -56,7 +56,7 @@ fn in_random_shapes(files: &[File]) {
                                 .lock()
                                 .unwrap()
                                 .push(format!("{} kernel {kernel}: {what}", file.name)),
-                            Verdict::Same => drop(launched.fetch_add(1, Ordering::Relaxed)),
+                            Verdict::Same { .. } => drop(launched.fetch_add(1, Ordering::Relaxed)),
                             Verdict::Skipped => {}
                             Verdict::Refused(_) | Verdict::Unreadable(_) | Verdict::Absent => break,
                         }
@@ -95,7 +95,7 @@ fn damaged_kernels() {
                             let line = format!("seed {seed}, {saved:?}: {what}");
                             failures.lock().unwrap().push(line);
                         }
-                        Verdict::Same => drop(same.fetch_add(1, Ordering::Relaxed)),
+                        Verdict::Same { .. } => drop(same.fetch_add(1, Ordering::Relaxed)),
                         _ => {}
                     }
                 }

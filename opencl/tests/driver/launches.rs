@@ -173,6 +173,7 @@ impl Objects {
             let handle = size_of::<usize>();
             let (size, value) = match given {
                 Given::Bytes(bytes) => (bytes.len(), bytes.as_ptr()),
+                Given::Structure(..) => unreachable!("only launches with addresses have them"),
                 Given::Local(bytes) => (*bytes as usize, null()),
                 Given::Buffer(i) | Given::Image(i, _) => {
                     (handle, (&raw const self.mems[*i]).cast())
