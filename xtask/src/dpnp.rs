@@ -20,8 +20,8 @@ const MOST_HANGS: usize = 8;
 
 /// Names a Python that has the packages; otherwise there is one in `target/sycl`, and made if need be.
 const PYTHON_ENV: &str = "VISA_JIT_SYCL_PYTHON";
-/// What is installed there.
-const INSTALLED: [&str; 3] = ["dpnp", "pytest", "pytest-timeout"];
+/// What is installed there. A test of dpctl builds an extension with the last two.
+const INSTALLED: [&str; 5] = ["dpnp", "pytest", "pytest-timeout", "Cython", "setuptools"];
 
 /// A few files for a quick look: programs and kernels, memory, queues, NumPy's functions.
 const SAMPLE: [&str; 5] = [
