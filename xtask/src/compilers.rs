@@ -5,6 +5,9 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use visa_fuzzing::files::{Place, Recipe};
 use visa_jit::{ArgKind, Engine, EngineOptions, Kernel, Program};
@@ -13,6 +16,8 @@ use visa_test_common::Rng;
 
 /// Launches of each kernel, of random shapes and on random arguments.
 const LAUNCHES: u64 = 6;
+/// Time that a launch may take, since random arguments make loops that hardly end.
+const LIMIT: Duration = Duration::from_secs(3);
 /// Bytes of device memory, most of which is never touched.
 const MEMORY: u64 = 1 << 32;
 /// How far two results may be apart, relative to the larger: a function of single precision may be wrong by 16 units in the last
@@ -55,16 +60,15 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
         [old, new] => vec![(old.into(), new.into())],
         _ => return Err("two folders, or none".to_owned()),
     };
-    let mut tally = Tally::default();
+    let mut both = Vec::new();
     for (old, new) in &pairs {
         let entries = std::fs::read_dir(old).map_err(|e| format!("{}: {e}", old.display()))?;
         let names = entries.filter_map(|e| Some(e.ok()?.file_name()));
         let mut names: Vec<_> = names.filter(|name| new.join(name).is_file()).collect();
         names.sort();
-        for name in names {
-            files(&old.join(&name), &new.join(&name), &mut tally)?;
-        }
+        both.extend(names.iter().map(|name| (old.join(name), new.join(name))));
     }
+    let tally = all(&both)?;
     for (why, count) in &tally.left_out {
         println!("left out {count}: {why}");
     }
@@ -80,7 +84,26 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
     }
 }
 
-fn files(old: &Path, new: &Path, tally: &mut Tally) -> Result<(), String> {
+/// Launches the kernels of all files, on all processors.
+fn all(both: &[(PathBuf, PathBuf)]) -> Result<Tally, String> {
+    let next = AtomicUsize::new(0);
+    let tally: Mutex<Tally> = Mutex::default();
+    let worker = || -> Result<(), String> {
+        while let Some((old, new)) = both.get(next.fetch_add(1, Ordering::Relaxed)) {
+            files(old, new, &tally)?;
+        }
+        Ok(())
+    };
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|s| {
+        let workers: Vec<_> = (0..workers).map(|_| s.spawn(worker)).collect();
+        let mut ended = workers.into_iter().map(std::thread::ScopedJoinHandle::join);
+        ended.try_for_each(|end| end.unwrap_or_else(|_| Err("a panic".to_owned())))
+    })?;
+    tally.into_inner().map_err(|e| e.to_string())
+}
+
+fn files(old: &Path, new: &Path, tally: &Mutex<Tally>) -> Result<(), String> {
     let memory = DeviceMemory::with_capacity(MEMORY).map_err(|e| e.to_string())?;
     let load = |path: &Path| -> Result<Program, String> {
         let bytes = std::fs::read(path).map_err(|e| format!("{}: {e}", path.display()))?;
@@ -93,6 +116,7 @@ fn files(old: &Path, new: &Path, tally: &mut Tally) -> Result<(), String> {
         let name = format!("{} `{}`", old.display(), kernel.name());
         let Ok(other) = second.kernel(kernel.name()) else {
             let why = "the second compiler's file has no such kernel";
+            let mut tally = tally.lock().map_err(|e| e.to_string())?;
             *tally.left_out.entry(why.to_owned()).or_default() += 1;
             continue;
         };
@@ -106,9 +130,13 @@ fn files(old: &Path, new: &Path, tally: &mut Tally) -> Result<(), String> {
                     problem = Some(Ok(what));
                     break;
                 }
-                Err(why) => problem = Some(Err(why)),
+                Err(why) => {
+                    problem = Some(Err(why));
+                    break;
+                }
             }
         }
+        let mut tally = tally.lock().map_err(|e| e.to_string())?;
         match problem {
             Some(Ok(_)) if let Some(why) = explained(kernel) => {
                 *tally.left_out.entry(why.to_owned()).or_default() += 1;
@@ -143,8 +171,9 @@ enum Match {
 
 /// One launch by both. Errors say why there is nothing to compare.
 fn launches(old: &Kernel, new: &Kernel, memory: &DeviceMemory, seed: u64) -> Result<Match, String> {
-    let recipe = Recipe::random(old, &mut Rng::new(seed));
-    let recipe = recipe.ok_or("images that a random launch cannot be given")?;
+    let recipe = Recipe::with_addresses(old, &mut Rng::new(seed));
+    let mut recipe = recipe.ok_or("images that a random launch cannot be given")?;
+    recipe.limit = LIMIT;
     let buffers = recipe.allocate(memory).map_err(|e| e.to_string())?;
     let mut results = Vec::new();
     for kernel in [old, new] {

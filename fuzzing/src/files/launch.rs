@@ -16,7 +16,7 @@ use visa_test_common::Rng;
 const BUFFER_BYTES: usize = 4096;
 /// Bytes after the last of them.
 const BEHIND_BYTES: usize = 64 << 10;
-/// Time to compile and run in. What the interpreter ends after its few instructions takes a small part of it.
+/// Time to compile and run in, if nothing else is said. What the interpreter ends after its few instructions takes a small part of it.
 const LIMIT: Duration = Duration::from_secs(20);
 /// Work-items of a group.
 const GROUP: u32 = 64;
@@ -74,6 +74,8 @@ pub struct Recipe {
     pub given: Vec<(Place, Given)>,
     /// What is in the buffers at first.
     pub contents: Vec<Vec<u8>>,
+    /// Time to compile and run in.
+    pub limit: Duration,
     /// Whether values that are structures may hold addresses of buffers.
     addresses: bool,
 }
@@ -109,6 +111,7 @@ impl Recipe {
             local,
             given: Vec::new(),
             contents: Vec::new(),
+            limit: LIMIT,
             addresses,
         };
         if kernel.takes_surfaces() {
@@ -239,7 +242,7 @@ impl Recipe {
         let mut launch = Launch::new(self.global)
             .local(self.local)
             .threads(1)
-            .deadline(LIMIT);
+            .deadline(self.limit);
         for (place, given) in &self.given {
             launch = match (place, given) {
                 (Place::Argument(n), Given::Bytes(bytes)) => launch.arg(*n, bytes.clone()),
