@@ -88,7 +88,7 @@ impl Client {
         let memory = case.buffers.iter().zip(&contents);
         let memory = memory.map(|(buffer, bytes)| self.memory(buffer.image, buffer.ty, bytes));
         let memory = memory.collect::<Result<_, _>>()?;
-        let loaded = Loaded { client: self, case, kernels, memory, contents };
+        let mut loaded = Loaded { client: self, case, kernels, memory, contents };
         loaded.write(|_| true)?;
         Ok(loaded)
     }
@@ -148,23 +148,20 @@ pub struct Loaded<'a> {
 }
 
 impl Loaded<'_> {
-    fn write(&self, wanted: impl Fn(usize) -> bool) -> Result<(), String> {
+    fn write(&mut self, wanted: impl Fn(usize) -> bool) -> Result<(), String> {
         let queue = &self.client.queue;
-        let all = self.memory.iter().zip(&self.contents).enumerate();
+        let all = self.memory.iter_mut().zip(&self.contents).enumerate();
         for (_, (memory, bytes)) in all.filter(|(i, _)| wanted(*i)) {
             // SAFETY: the memory was made as large as the bytes, and the call blocks.
             let written = unsafe {
                 match memory {
                     Memory::Buffer(buffer) => {
-                        let handle = buffer.get();
-                        let mut same = std::mem::ManuallyDrop::new(memory::Buffer::<u8>::new(handle));
-                        queue.enqueue_write_buffer(&mut same, CL_BLOCKING, 0, bytes, &[])
+                        queue.enqueue_write_buffer(buffer, CL_BLOCKING, 0, bytes, &[])
                     }
                     Memory::Image(image, size) => {
-                        let mut same = std::mem::ManuallyDrop::new(Image::new(image.get()));
                         let from = bytes.as_ptr().cast_mut().cast();
                         queue.enqueue_write_image(
-                            &mut same, CL_BLOCKING, [0_usize; 3].as_ptr(), size.as_ptr(), 0, 0, from, &[],
+                            image, CL_BLOCKING, [0_usize; 3].as_ptr(), size.as_ptr(), 0, 0, from, &[],
                         )
                     }
                 }
@@ -178,15 +175,16 @@ impl Loaded<'_> {
     ///
     /// # Errors
     /// What the driver said.
-    pub fn run(&self) -> Result<f64, String> {
-        self.write(|i| self.case.buffers[i].restore)?;
-        let launches = || self.case.launches.iter().zip(&self.kernels);
+    pub fn run(&mut self) -> Result<f64, String> {
+        let case = self.case;
+        self.write(|i| case.buffers[i].restore)?;
+        let launches = || case.launches.iter().zip(&self.kernels);
         for (launch, kernel) in launches().filter(|(launch, _)| launch.setup) {
             self.launch(launch, kernel, 0)?;
         }
         self.finish()?;
         let start = Instant::now();
-        for round in 0..self.case.rounds {
+        for round in 0..case.rounds {
             for (launch, kernel) in launches().filter(|(launch, _)| !launch.setup) {
                 self.launch(launch, kernel, round)?;
             }
@@ -258,7 +256,7 @@ impl Loaded<'_> {
     ///
     /// # Errors
     /// What the driver said, or that a second run has other results: then the case does not restore what it changes.
-    pub fn check(&self) -> Result<Vec<Vec<u8>>, String> {
+    pub fn check(&mut self) -> Result<Vec<Vec<u8>>, String> {
         self.run()?;
         let first = self.outputs()?;
         self.run()?;
