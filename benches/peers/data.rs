@@ -42,7 +42,11 @@ pub fn serve(name: &str, dir: &Path, threads: usize) -> Result<(), String> {
         _ => "visa-jit",
     };
     let client = Client::named(platform);
-    let mut lines = std::io::stdin().lock().lines().map_while(Result::ok).peekable();
+    let mut lines = std::io::stdin()
+        .lock()
+        .lines()
+        .map_while(Result::ok)
+        .peekable();
     while let Some(line) = lines.next() {
         let answer = |answer: Result<f64, String>| {
             match answer {
@@ -62,10 +66,14 @@ pub fn serve(name: &str, dir: &Path, threads: usize) -> Result<(), String> {
                 continue;
             }
         };
-        let loaded = client.as_ref().map_err(Clone::clone).and_then(|client| match client.missing(&case) {
-            Some(need) => Err(format!("skipped: the driver has no {need:?}")),
-            None => client.load(&case),
-        });
+        let loaded =
+            client
+                .as_ref()
+                .map_err(Clone::clone)
+                .and_then(|client| match client.missing(&case) {
+                    Some(need) => Err(format!("skipped: the driver has no {need:?}")),
+                    None => client.load(&case),
+                });
         match loaded {
             Ok(mut loaded) => {
                 answer(Ok(0.0));
@@ -107,15 +115,23 @@ fn driver() -> Option<PathBuf> {
 fn start(name: &'static str, dir: &Path, threads: usize, options: &Options) -> Option<Peer> {
     let mut command = Command::new(std::env::current_exe().ok()?);
     let threads_text = threads.to_string();
-    command.args(["--worker", name, "--threads", &threads_text, "--cases"]).arg(dir);
+    command
+        .args(["--worker", name, "--threads", &threads_text, "--cases"])
+        .arg(dir);
     surroundings(&mut command, name, threads);
     if ours(name) {
         let Some(driver) = driver() else {
-            println!("without {name}: cargo build --release -p visa-jit-cli -p visa-jit-opencl makes the driver");
+            println!(
+                "without {name}: cargo build --release -p visa-jit-cli -p visa-jit-opencl makes the driver"
+            );
             return None;
         };
-        command.env("OCL_ICD_VENDORS", &driver).env("OCL_ICD_FILENAMES", &driver);
-        command.env("VISA_JIT_DEVICE", &options.device).env("VISA_JIT_THREADS", &threads_text);
+        command
+            .env("OCL_ICD_VENDORS", &driver)
+            .env("OCL_ICD_FILENAMES", &driver);
+        command
+            .env("VISA_JIT_DEVICE", &options.device)
+            .env("VISA_JIT_THREADS", &threads_text);
         command.env("VISA_JIT_BACKEND", name.to_lowercase());
     }
     Peer::spawn(name, name, command)
@@ -143,7 +159,9 @@ impl Row {
                 None => print!("{:>12}", "-"),
             }
         }
-        self.ratios.iter().for_each(|(name, ratio)| print!("  {name} {ratio:.2}"));
+        self.ratios
+            .iter()
+            .for_each(|(name, ratio)| print!("  {name} {ratio:.2}"));
         println!();
         for (name, why) in &self.absent {
             println!("    {name}: {why}");
@@ -166,7 +184,11 @@ fn outputs(peer: &mut Peer, case: &Case, file: &str) -> Result<Outputs, String> 
     let bytes = bytes?;
     let mut rest = &bytes[..];
     let lengths = case.contents();
-    let lengths = case.buffers.iter().zip(&lengths).filter(|(buffer, _)| buffer.output);
+    let lengths = case
+        .buffers
+        .iter()
+        .zip(&lengths)
+        .filter(|(buffer, _)| buffer.output);
     Ok(lengths
         .map(|(_, bytes)| {
             let (one, after) = rest.split_at(bytes.len().min(rest.len()));
@@ -179,9 +201,16 @@ fn outputs(peer: &mut Peer, case: &Case, file: &str) -> Result<Outputs, String> 
 /// The result that most implementations agree on, ours being one; nothing, where there are several and each has its own.
 fn agreed<'a>(case: &Case, all: &'a [(&'static str, Outputs)]) -> Option<&'a Outputs> {
     let votes = |wanted: &Outputs| {
-        let agree = |name: &str, found: &Outputs| (!name.is_empty()) && difference(case, wanted, found).is_none();
-        let peers = all.iter().filter(|(name, found)| !ours(name) && agree(name, found)).count();
-        let us = all.iter().any(|(name, found)| ours(name) && agree(name, found));
+        let agree = |name: &str, found: &Outputs| {
+            (!name.is_empty()) && difference(case, wanted, found).is_none()
+        };
+        let peers = all
+            .iter()
+            .filter(|(name, found)| !ours(name) && agree(name, found))
+            .count();
+        let us = all
+            .iter()
+            .any(|(name, found)| ours(name) && agree(name, found));
         peers + usize::from(us)
     };
     // The first of those with as many votes.
@@ -215,12 +244,17 @@ fn measure(case: &Case, file: &str, peers: &mut [Peer], options: &Options) -> Ro
             None => row.wrong.push((name, "no two agree".to_owned())),
         }
     }
-    let right = |name: &str| found.iter().any(|(n, _)| *n == name) && !row.wrong.iter().any(|(n, _)| *n == name);
+    let right = |name: &str| {
+        found.iter().any(|(n, _)| *n == name) && !row.wrong.iter().any(|(n, _)| *n == name)
+    };
     let running = peers.iter_mut().filter(|peer| right(peer.name));
     if !options.check {
         let times = rounds(running.collect(), options.rounds, &mut row.absent);
         row.ratios = ratios(&times);
-        row.times = times.into_iter().map(|(name, times)| (name, median(times))).collect();
+        row.times = times
+            .into_iter()
+            .map(|(name, times)| (name, median(times)))
+            .collect();
     }
     row
 }
@@ -234,7 +268,11 @@ fn rounds(
     let mut running = Vec::new();
     for peer in peers {
         match peer.ask("time 1") {
-            Ok(time) => running.push((peer, (MICROSECONDS / time).clamp(1.0, 1000.0) as u32, Vec::new())),
+            Ok(time) => running.push((
+                peer,
+                (MICROSECONDS / time).clamp(1.0, 1000.0) as u32,
+                Vec::new(),
+            )),
             Err(why) => absent.push((peer.name, why)),
         }
     }
@@ -245,14 +283,18 @@ fn rounds(
             }
         }
     }
-    let whole = running.into_iter().filter(|(.., times)| times.len() == rounds);
+    let whole = running
+        .into_iter()
+        .filter(|(.., times)| times.len() == rounds);
     whole.map(|(peer, _, times)| (peer.name, times)).collect()
 }
 
 fn ratios(all: &[(&'static str, Vec<f64>)]) -> Vec<(&'static str, f64)> {
     let peers = all.iter().filter(|(name, _)| !ours(name));
     let better = peers.min_by(|a, b| median(a.1.clone()).total_cmp(&median(b.1.clone())));
-    let Some((_, better)) = better else { return Vec::new() };
+    let Some((_, better)) = better else {
+        return Vec::new();
+    };
     let us = all.iter().filter(|(name, _)| ours(name));
     us.map(|(name, times)| {
         let each = better.iter().zip(times).map(|(peer, our)| peer / our);
@@ -262,26 +304,40 @@ fn ratios(all: &[(&'static str, Vec<f64>)]) -> Vec<(&'static str, f64)> {
 }
 
 fn load() -> String {
-    std::fs::read_to_string("/proc/loadavg").unwrap_or_default().trim().to_owned()
+    std::fs::read_to_string("/proc/loadavg")
+        .unwrap_or_default()
+        .trim()
+        .to_owned()
 }
 
 /// All cases of a directory on all contenders.
 pub fn run(dir: &Path, options: &Options) -> Result<(), String> {
     let dir = std::path::absolute(dir).map_err(|error| error.to_string())?;
-    let cases = cases_in(&dir)?.iter().map(|path| Case::read(path)).collect::<Result<Vec<_>, _>>()?;
+    let cases = cases_in(&dir)?
+        .iter()
+        .map(|path| Case::read(path))
+        .collect::<Result<Vec<_>, _>>()?;
     let (mut runs, mut good) = (Vec::new(), true);
     for &threads in &options.threads {
         let before = load();
-        println!("\n{threads} thread(s), device {}, medians of {} rounds, µs a run, load {before}", options.device, options.rounds);
+        println!(
+            "\n{threads} thread(s), device {}, medians of {} rounds, µs a run, load {before}",
+            options.device, options.rounds
+        );
         let wanted = CONTENDERS.iter().filter(|name| {
             options.contenders.is_empty() || options.contenders.iter().any(|c| c == *name)
         });
-        let mut peers: Vec<Peer> = wanted.filter_map(|name| start(name, &dir, threads, options)).collect();
+        let mut peers: Vec<Peer> = wanted
+            .filter_map(|name| start(name, &dir, threads, options))
+            .collect();
         print!("{:<28}", "");
         CONTENDERS.iter().for_each(|name| print!("{name:>12}"));
         println!();
         let mut rows = Vec::new();
-        for case in cases.iter().filter(|case| case.name.contains(&options.kernels)) {
+        for case in cases
+            .iter()
+            .filter(|case| case.name.contains(&options.kernels))
+        {
             let row = measure(case, &format!("{}.toml", case.name), &mut peers, options);
             row.print();
             // The process of a contender that crashed is started again.
@@ -296,7 +352,9 @@ pub fn run(dir: &Path, options: &Options) -> Result<(), String> {
             good &= !row.wrong.iter().any(|(name, _)| ours(name)) && !row.absent.iter().any(failed);
             rows.push(row);
         }
-        page::means(&rows).iter().for_each(|line| println!("{line}"));
+        page::means(&rows)
+            .iter()
+            .for_each(|line| println!("{line}"));
         runs.push(serde_json::json!({ "threads": threads, "device": options.device, "load": [before, load()], "cases": rows }));
         if let Some(path) = &options.page {
             let path = path.with_extension(format!("{threads}.html"));

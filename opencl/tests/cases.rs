@@ -8,7 +8,10 @@ use visa_bench_cases::{Case, cases_in};
 
 /// Says that this is the process whose loader finds both drivers.
 const INSIDE: &str = "VISA_JIT_TEST_INSIDE";
-const POCL: [&str; 2] = ["/usr/lib/x86_64-linux-gnu/libpocl.so.2", "/usr/lib/aarch64-linux-gnu/libpocl.so.2"];
+const POCL: [&str; 2] = [
+    "/usr/lib/x86_64-linux-gnu/libpocl.so.2",
+    "/usr/lib/aarch64-linux-gnu/libpocl.so.2",
+];
 
 /// `CASE=name` runs those with this in their names; `VISA_JIT_DEVICE` and `VISA_JIT_OCLOC` choose device and compiler.
 #[test]
@@ -17,7 +20,10 @@ fn cases_of_the_bench_agree_with_pocl() {
     if std::env::var_os(INSIDE).is_some() {
         return compare();
     }
-    let Some(pocl) = POCL.iter().find(|path| std::fs::exists(path).is_ok_and(|found| found)) else {
+    let Some(pocl) = POCL
+        .iter()
+        .find(|path| std::fs::exists(path).is_ok_and(|found| found))
+    else {
         eprintln!("skipped: PoCL is not installed (apt-get install pocl-opencl-icd)");
         return;
     };
@@ -29,7 +35,12 @@ fn cases_of_the_bench_agree_with_pocl() {
     let ours = library.display().to_string();
     std::fs::write(vendors.path().join("visa-jit.icd"), ours).expect("it is written");
     let status = Command::new(&tests)
-        .args(["--exact", "--nocapture", "--ignored", "cases_of_the_bench_agree_with_pocl"])
+        .args([
+            "--exact",
+            "--nocapture",
+            "--ignored",
+            "cases_of_the_bench_agree_with_pocl",
+        ])
         .env(INSIDE, "1")
         .env("OCL_ICD_VENDORS", vendors.path())
         .status()

@@ -42,12 +42,18 @@ impl Client {
         let wanted = |text: Result<String, _>| text.is_ok_and(|text| text.contains(name));
         let platform = platforms.iter().find(|platform| wanted(platform.name()));
         let platform = platform.ok_or(format!("no OpenCL platform `{name}`"))?;
-        let devices = platform.get_devices(CL_DEVICE_TYPE_ALL).map_err(said("clGetDeviceIDs"))?;
+        let devices = platform
+            .get_devices(CL_DEVICE_TYPE_ALL)
+            .map_err(said("clGetDeviceIDs"))?;
         let device = Device::new(*devices.first().ok_or(format!("`{name}` has no device"))?);
         let context = Context::from_device(&device).map_err(said("clCreateContext"))?;
         let queue = CommandQueue::create_default_with_properties(&context, 0, 0);
         let queue = queue.map_err(said("clCreateCommandQueueWithProperties"))?;
-        Ok(Client { queue, context, device })
+        Ok(Client {
+            queue,
+            context,
+            device,
+        })
     }
 
     /// What a case needs and the device has not.
@@ -56,7 +62,9 @@ impl Client {
         let has = |need: &Need| match need {
             Need::Fp64 => extensions.contains("cl_khr_fp64"),
             Need::Fp16 => extensions.contains("cl_khr_fp16"),
-            Need::Subgroups => ["cl_khr_subgroups", "cl_intel_subgroups"].iter().any(|e| extensions.contains(e)),
+            Need::Subgroups => ["cl_khr_subgroups", "cl_intel_subgroups"]
+                .iter()
+                .any(|e| extensions.contains(e)),
             Need::Images => self.device.image_support().unwrap_or(false),
         };
         case.needs.iter().copied().find(|need| !has(need))
@@ -72,14 +80,20 @@ impl Client {
         let built = program.build(&[self.device.id()], &case.options);
         built.map_err(|error| {
             let log = program.get_build_log(self.device.id()).unwrap_or_default();
-            format!("clBuildProgram: {error}: {}", log.trim().replace('\n', "; "))
+            format!(
+                "clBuildProgram: {error}: {}",
+                log.trim().replace('\n', "; ")
+            )
         })?;
         let kernels = case.launches.iter().map(|launch| {
-            let kernel = Kernel::create(&program, &launch.kernel).map_err(said("clCreateKernel"))?;
+            let kernel =
+                Kernel::create(&program, &launch.kernel).map_err(said("clCreateKernel"))?;
             match kernel.num_args() {
-                Ok(count) if count as usize != launch.args.len() => {
-                    Err(format!("`{}` has {count} arguments, not {}", launch.kernel, launch.args.len()))
-                }
+                Ok(count) if count as usize != launch.args.len() => Err(format!(
+                    "`{}` has {count} arguments, not {}",
+                    launch.kernel,
+                    launch.args.len()
+                )),
                 _ => Ok(kernel),
             }
         });
@@ -88,7 +102,13 @@ impl Client {
         let memory = case.buffers.iter().zip(&contents);
         let memory = memory.map(|(buffer, bytes)| self.memory(buffer.image, buffer.ty, bytes));
         let memory = memory.collect::<Result<_, _>>()?;
-        let mut loaded = Loaded { client: self, case, kernels, memory, contents };
+        let mut loaded = Loaded {
+            client: self,
+            case,
+            kernels,
+            memory,
+            contents,
+        };
         loaded.write(|_| true)?;
         Ok(loaded)
     }
@@ -103,7 +123,11 @@ impl Client {
         };
         let format = cl_image_format {
             image_channel_order: CL_RGBA,
-            image_channel_data_type: if ty == Type::F32 { CL_FLOAT } else { CL_UNORM_INT8 },
+            image_channel_data_type: if ty == Type::F32 {
+                CL_FLOAT
+            } else {
+                CL_UNORM_INT8
+            },
         };
         let size = cl_image_desc {
             image_type: CL_MEM_OBJECT_IMAGE2D,
@@ -118,7 +142,8 @@ impl Client {
             buffer: null_mut(),
         };
         // SAFETY: both descriptions live during the call, and no memory of the host is given.
-        let made = unsafe { Image::create(&self.context, CL_MEM_READ_WRITE, &format, &size, null_mut()) };
+        let made =
+            unsafe { Image::create(&self.context, CL_MEM_READ_WRITE, &format, &size, null_mut()) };
         let made = made.map_err(said("clCreateImage"))?;
         Ok(Memory::Image(made, [width, height, 1]))
     }
@@ -161,7 +186,14 @@ impl Loaded<'_> {
                     Memory::Image(image, size) => {
                         let from = bytes.as_ptr().cast_mut().cast();
                         queue.enqueue_write_image(
-                            image, CL_BLOCKING, [0_usize; 3].as_ptr(), size.as_ptr(), 0, 0, from, &[],
+                            image,
+                            CL_BLOCKING,
+                            [0_usize; 3].as_ptr(),
+                            size.as_ptr(),
+                            0,
+                            0,
+                            from,
+                            &[],
                         )
                     }
                 }
@@ -221,7 +253,9 @@ impl Loaded<'_> {
             }
             // SAFETY: all arguments are set, of memory that lives as long as this.
             let event = unsafe { run.enqueue_nd_range(&self.client.queue) };
-            event.map_err(|error| format!("clEnqueueNDRangeKernel of `{}`: {error}", launch.kernel))?;
+            event.map_err(|error| {
+                format!("clEnqueueNDRangeKernel of `{}`: {error}", launch.kernel)
+            })?;
         }
         Ok(())
     }
@@ -231,9 +265,16 @@ impl Loaded<'_> {
     /// # Errors
     /// What the driver said.
     pub fn outputs(&self) -> Result<Vec<Vec<u8>>, String> {
-        let all = self.case.buffers.iter().zip(&self.memory).zip(&self.contents);
+        let all = self
+            .case
+            .buffers
+            .iter()
+            .zip(&self.memory)
+            .zip(&self.contents);
         let outputs = all.filter(|((buffer, _), _)| buffer.output);
-        outputs.map(|((_, memory), bytes)| self.read(memory, bytes.len())).collect()
+        outputs
+            .map(|((_, memory), bytes)| self.read(memory, bytes.len()))
+            .collect()
     }
 
     fn read(&self, memory: &Memory, len: usize) -> Result<Vec<u8>, String> {
@@ -242,9 +283,18 @@ impl Loaded<'_> {
         // SAFETY: the memory was made with as many bytes, and the call blocks.
         let read = unsafe {
             match memory {
-                Memory::Buffer(buffer) => queue.enqueue_read_buffer(buffer, CL_BLOCKING, 0, &mut bytes, &[]),
+                Memory::Buffer(buffer) => {
+                    queue.enqueue_read_buffer(buffer, CL_BLOCKING, 0, &mut bytes, &[])
+                }
                 Memory::Image(image, size) => queue.enqueue_read_image(
-                    image, CL_BLOCKING, [0_usize; 3].as_ptr(), size.as_ptr(), 0, 0, bytes.as_mut_ptr().cast(), &[],
+                    image,
+                    CL_BLOCKING,
+                    [0_usize; 3].as_ptr(),
+                    size.as_ptr(),
+                    0,
+                    0,
+                    bytes.as_mut_ptr().cast(),
+                    &[],
                 ),
             }
         };
@@ -275,8 +325,10 @@ impl Loaded<'_> {
 /// The first difference between outputs of a case.
 pub fn difference(case: &Case, wanted: &[Vec<u8>], found: &[Vec<u8>]) -> Option<String> {
     let outputs = case.buffers.iter().filter(|buffer| buffer.output);
-    outputs.zip(wanted.iter().zip(found)).find_map(|(buffer, (wanted, found))| {
-        let what = buffer.tolerance.difference(buffer.ty, wanted, found)?;
-        Some(format!("{}{what}", buffer.name))
-    })
+    outputs
+        .zip(wanted.iter().zip(found))
+        .find_map(|(buffer, (wanted, found))| {
+            let what = buffer.tolerance.difference(buffer.ty, wanted, found)?;
+            Some(format!("{}{what}", buffer.name))
+        })
 }

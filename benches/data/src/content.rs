@@ -223,7 +223,12 @@ pub(crate) fn columns(ty: Type, rows: &[usize], below: usize, seed: u64) -> Vec<
 /// So many bytes; what would not fit is a space.
 fn utf8(rng: &mut Rng, count: usize, out: &mut Vec<u8>) {
     while out.len() < count {
-        let (low, high) = *rng.pick(&[(0x20, 0x7e), (0xa1, 0x7ff), (0x800, 0xd7ff), (0x1_0000, 0x2_0000)]);
+        let (low, high) = *rng.pick(&[
+            (0x20, 0x7e),
+            (0xa1, 0x7ff),
+            (0x800, 0xd7ff),
+            (0x1_0000, 0x2_0000),
+        ]);
         let code = low + rng.word_below(high - low);
         let mut bytes = [0; 4];
         let text = char::from_u32(code).unwrap_or(' ').encode_utf8(&mut bytes);
@@ -254,10 +259,16 @@ mod tests {
         permutation.sort_by(f64::total_cmp);
         assert_eq!(permutation, words("ramp 0 1", 100));
         assert!(words("sorted 0 99", 100).is_sorted());
-        let zeros = words("sparse 0.25 1 9", 1000).iter().filter(|n| **n == 0.0).count();
+        let zeros = words("sparse 0.25 1 9", 1000)
+            .iter()
+            .filter(|n| **n == 0.0)
+            .count();
         assert!((700..800).contains(&zeros), "{zeros}");
         let rows = words("rows 1 3", 50);
-        assert!(rows.windows(2).all(|w| (1.0..=3.0).contains(&(w[1] - w[0]))));
+        assert!(
+            rows.windows(2)
+                .all(|w| (1.0..=3.0).contains(&(w[1] - w[0])))
+        );
         let text = Fill::Utf8.make(Type::U8, 1001, 1);
         assert_eq!(text.len(), 1001);
         assert!(std::str::from_utf8(&text).is_ok());
@@ -266,7 +277,11 @@ mod tests {
 
     #[test]
     fn what_is_no_fill_is_an_error() {
-        for (text, part) in [("ramp 1", "2 number"), ("noise", "`noise`"), ("columns rows", "buffer of rows")] {
+        for (text, part) in [
+            ("ramp 1", "2 number"),
+            ("noise", "`noise`"),
+            ("columns rows", "buffer of rows"),
+        ] {
             let error = Fill::parse(text).unwrap_err();
             assert!(error.contains(part), "{error}");
         }

@@ -184,10 +184,14 @@ pub fn cases_in(dir: &Path) -> Result<Vec<PathBuf>, String> {
     let at = |error| format!("{}: {error}", dir.display());
     let entries = std::fs::read_dir(dir).map_err(|error| at(error.to_string()))?;
     let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
-    let mut found: Vec<_> = paths.filter(|path| path.extension().is_some_and(|e| e == "toml")).collect();
+    let mut found: Vec<_> = paths
+        .filter(|path| path.extension().is_some_and(|e| e == "toml"))
+        .collect();
     found.sort();
     match found.is_empty() {
-        true => Err(at("there is no case here: a .toml file and a .cl file of one name".to_owned())),
+        true => Err(at(
+            "there is no case here: a .toml file and a .cl file of one name".to_owned(),
+        )),
         false => Ok(found),
     }
 }
@@ -238,10 +242,16 @@ impl Case {
             buffers.push(buffer);
         }
         if !buffers.iter().any(|buffer| buffer.output) {
-            return Err(place.error(0..0, "no buffer is an `output`, so that nothing would be compared"));
+            return Err(place.error(
+                0..0,
+                "no buffer is an `output`, so that nothing would be compared",
+            ));
         }
         let kernels = kernels(&source);
-        let launches = raw.launch.iter().map(|raw| launch(&place, raw, &buffers, &kernels));
+        let launches = raw
+            .launch
+            .iter()
+            .map(|raw| launch(&place, raw, &buffers, &kernels));
         let launches: Vec<Launch> = launches.collect::<Result<_, _>>()?;
         if launches.iter().all(|launch| launch.setup) {
             return Err(place.error(0..0, "no launch would be timed"));
@@ -285,9 +295,15 @@ impl Case {
     }
 }
 
-fn positive(place: &Place<'_>, number: Option<&Spanned<usize>>, what: &str) -> Result<usize, String> {
+fn positive(
+    place: &Place<'_>,
+    number: Option<&Spanned<usize>>,
+    what: &str,
+) -> Result<usize, String> {
     match number {
-        Some(zero) if *zero.get_ref() == 0 => Err(place.of(zero, format!("`{what}` should be above 0"))),
+        Some(zero) if *zero.get_ref() == 0 => {
+            Err(place.of(zero, format!("`{what}` should be above 0")))
+        }
         number => Ok(number.map_or(1, |n| *n.get_ref())),
     }
 }
@@ -296,12 +312,16 @@ fn buffer(place: &Place<'_>, raw: &RawBuffer, before: &[Buffer]) -> Result<Buffe
     let find = |name: &str| before.iter().position(|buffer| buffer.name == name);
     let name = raw.name.get_ref();
     if find(name).is_some() || name.contains([':', ' ', ',']) {
-        return Err(place.of(&raw.name, format!("`{name}` is another buffer, or has one of `:, `")));
+        return Err(place.of(
+            &raw.name,
+            format!("`{name}` is another buffer, or has one of `:, `"),
+        ));
     }
     let ty = Type::parse(raw.ty.get_ref())
         .ok_or_else(|| place.of(&raw.ty, format!("there is no type `{}`", raw.ty.get_ref())))?;
     let fill = Fill::parse(raw.fill.get_ref()).map_err(|what| place.of(&raw.fill, what))?;
-    let unknown = |at, name: &str| place.of(at, format!("no buffer before this is called `{name}`"));
+    let unknown =
+        |at, name: &str| place.of(at, format!("no buffer before this is called `{name}`"));
     let count = match (&fill, &raw.count, &raw.like, &raw.image) {
         (Fill::Columns(rows, _), None, None, None) => {
             Count::Columns(find(rows).ok_or_else(|| unknown(&raw.fill, rows))?)
@@ -317,11 +337,19 @@ fn buffer(place: &Place<'_>, raw: &RawBuffer, before: &[Buffer]) -> Result<Buffe
         (_, None, None, Some(size)) => {
             let [width, height] = *size.get_ref();
             if width * height == 0 || !matches!(ty, Type::U8 | Type::F32) {
-                return Err(place.of(size, "an image has a width, a height, and pixels of `u8` or `f32`"));
+                return Err(place.of(
+                    size,
+                    "an image has a width, a height, and pixels of `u8` or `f32`",
+                ));
             }
             Count::Number(4 * width * height)
         }
-        _ => return Err(place.of(&raw.name, "it should have one of `count`, `like` and `image`")),
+        _ => {
+            return Err(place.of(
+                &raw.name,
+                "it should have one of `count`, `like` and `image`",
+            ));
+        }
     };
     let tolerance = match &raw.tolerance {
         Some(at) if !raw.output || !ty.is_float() && raw.image.is_none() => {
@@ -345,7 +373,9 @@ fn buffer(place: &Place<'_>, raw: &RawBuffer, before: &[Buffer]) -> Result<Buffe
 
 /// Names of the kernels of a source.
 fn kernels(source: &str) -> BTreeSet<&str> {
-    let words = source.match_indices("kernel ").map(|(at, word)| &source[at + word.len()..]);
+    let words = source
+        .match_indices("kernel ")
+        .map(|(at, word)| &source[at + word.len()..]);
     let heads = words.filter_map(|rest| rest.split_once('('));
     heads
         .filter_map(|(head, _)| match head.contains("__attribute__") {
@@ -353,9 +383,11 @@ fn kernels(source: &str) -> BTreeSet<&str> {
             true => None,
             false => head.split_whitespace().last(),
         })
-        .chain(source.match_indices("void ").filter_map(|(at, word)| {
-            source[at + word.len()..].split('(').next().map(str::trim)
-        }))
+        .chain(
+            source.match_indices("void ").filter_map(|(at, word)| {
+                source[at + word.len()..].split('(').next().map(str::trim)
+            }),
+        )
         .collect()
 }
 
@@ -371,7 +403,10 @@ fn launch(
     }
     let global = raw.global.get_ref().clone();
     if !(1..=3).contains(&global.len()) || global.contains(&0) {
-        return Err(place.of(&raw.global, "`global` should have one to three sizes above 0"));
+        return Err(place.of(
+            &raw.global,
+            "`global` should have one to three sizes above 0",
+        ));
     }
     if let Some(local) = &raw.local {
         let sizes = local.get_ref();
@@ -380,9 +415,10 @@ fn launch(
             return Err(place.of(local, "each size of `local` should divide that of `global`"));
         }
     }
-    let args = raw.args.iter().map(|text| {
-        argument(text.get_ref(), buffers).map_err(|what| place.of(text, what))
-    });
+    let args = raw
+        .args
+        .iter()
+        .map(|text| argument(text.get_ref(), buffers).map_err(|what| place.of(text, what)));
     Ok(Launch {
         kernel: kernel.clone(),
         args: args.collect::<Result<_, _>>()?,
@@ -405,7 +441,9 @@ fn argument(text: &str, buffers: &[Buffer]) -> Result<Argument, String> {
     };
     if kind == "local" {
         let bytes = rest.trim().parse().ok().filter(|bytes| *bytes > 0);
-        return bytes.map(Argument::Local).ok_or("local memory has a number of bytes".to_owned());
+        return bytes
+            .map(Argument::Local)
+            .ok_or("local memory has a number of bytes".to_owned());
     }
     let ty = Type::parse(kind).ok_or(format!("there is no type `{kind}`"))?;
     let words: Vec<&str> = rest.split_whitespace().collect();

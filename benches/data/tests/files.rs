@@ -14,9 +14,15 @@ fn all_cases_of_the_tree_are_well_formed() {
     let cases: Vec<Case> = paths.iter().map(|path| Case::read(path).unwrap()).collect();
     assert!(cases.len() >= 60, "{} cases", cases.len());
     for case in &cases {
-        assert!(!case.about.is_empty() && !case.kind.is_empty(), "{}", case.name);
+        assert!(
+            !case.about.is_empty() && !case.kind.is_empty(),
+            "{}",
+            case.name
+        );
     }
-    let sources = std::fs::read_dir(dir()).unwrap().map(|entry| entry.unwrap().path());
+    let sources = std::fs::read_dir(dir())
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
     let sources = sources.filter(|path| path.extension().is_some_and(|e| e == "cl"));
     assert_eq!(sources.count(), cases.len(), "each source has its case");
 }
@@ -37,7 +43,8 @@ local = [16]
 args = ["x", "i32: from 5 by -1", "f32: 1, 2"]
 repeat = 3
 "#;
-const SOURCE: &str = "kernel void twice(global int *x, int n, float f) { x[get_global_id(0)] *= 2; }";
+const SOURCE: &str =
+    "kernel void twice(global int *x, int n, float f) { x[get_global_id(0)] *= 2; }";
 
 fn parse(text: &str) -> Result<Case, String> {
     Case::parse(Path::new("cases/twice.toml"), text, SOURCE.to_owned())
@@ -46,7 +53,10 @@ fn parse(text: &str) -> Result<Case, String> {
 #[test]
 fn a_case_is_what_its_file_says() {
     let case = parse(GOOD).unwrap();
-    assert_eq!((case.name.as_str(), case.rounds, case.launches[0].repeat), ("twice", 1, 3));
+    assert_eq!(
+        (case.name.as_str(), case.rounds, case.launches[0].repeat),
+        ("twice", 1, 3)
+    );
     let contents = case.contents();
     assert_eq!(contents[0].len(), 256);
     assert_eq!(contents[0][..8], [0, 0, 0, 0, 1, 0, 0, 0]);
@@ -54,8 +64,14 @@ fn a_case_is_what_its_file_says() {
     let [Argument::Buffer(_), counter, values] = &case.launches[0].args[..] else {
         panic!("{:?}", case.launches[0].args);
     };
-    assert_eq!(counter.at(7), Step::Value((-2_i32).to_le_bytes().to_vec().into()));
-    assert_eq!(values.at(3), Step::Value(2.0_f32.to_le_bytes().to_vec().into()));
+    assert_eq!(
+        counter.at(7),
+        Step::Value((-2_i32).to_le_bytes().to_vec().into())
+    );
+    assert_eq!(
+        values.at(3),
+        Step::Value(2.0_f32.to_le_bytes().to_vec().into())
+    );
 }
 
 #[test]
@@ -72,13 +88,21 @@ fn a_malformed_file_is_an_error_with_its_line() {
         ("[\"x\"", "[\"z\"", 14, "no buffer `z`"),
         ("f32: 1, 2", "f32: one", 14, "`one`"),
         ("repeat = 3", "repeat = ", 15, ""),
-        ("output = true", "output = false", 1, "no buffer is an `output`"),
+        (
+            "output = true",
+            "output = false",
+            1,
+            "no buffer is an `output`",
+        ),
         ("repeat = 3", "setup = true", 1, "no launch would be timed"),
     ] {
         let text = GOOD.replacen(old, new, 1);
         assert_ne!(text, GOOD);
         let error = parse(&text).unwrap_err();
         let place = format!("cases/twice.toml:{line}: ");
-        assert!(error.starts_with(&place) && error.contains(what), "{new}: {error}");
+        assert!(
+            error.starts_with(&place) && error.contains(what),
+            "{new}: {error}"
+        );
     }
 }
