@@ -305,10 +305,18 @@ impl Loaded<'_> {
     /// Runs twice, and gives the outputs.
     ///
     /// # Errors
-    /// What the driver said, or that a second run has other results: then the case does not restore what it changes.
+    /// What the driver said, that a run changes nothing, or that a second run has other results: then the case does not restore
+    /// what it changes.
     pub fn check(&mut self) -> Result<Vec<Vec<u8>>, String> {
         self.run()?;
         let first = self.outputs()?;
+        let outputs = self.case.buffers.iter().zip(&self.contents);
+        let outputs = outputs.filter(|(buffer, _)| buffer.output);
+        for ((buffer, before), after) in outputs.zip(&first) {
+            if before == after {
+                return Err(format!("a run leaves `{}` as it was", buffer.name));
+            }
+        }
         self.run()?;
         let again = self.outputs()?;
         match self.difference(&first, &again) {
