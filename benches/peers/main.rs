@@ -4,6 +4,9 @@
 //! `cargo bench --bench peers [--features llvm] -- --scaling 2 [--contenders LLVM,PoCL] [--kernels PART] [--rounds N]` compares
 //! one thread with two.
 //!
+//! `cargo bench --bench peers -- --cases benches/cases [--page PATH] [--check] …` runs cases that are data, of any directory: see
+//! `data.rs`.
+//!
 //! Every contender is a process of its own; they run a case in turn, A B C A B C …, after each has warmed up and its results
 //! were compared with Cranelift's. What is not installed is named and left out. OpenCL runtimes are found by the names of
 //! their platforms. `VISA_JIT_INTEL_OPENCL` may name `libintelocl.so`, where it is not registered (it comes with
@@ -15,7 +18,9 @@
 mod support;
 
 mod cases;
+mod data;
 mod opencl;
+mod page;
 mod scaling;
 mod table;
 mod worker;
@@ -53,8 +58,14 @@ struct Options {
     json: Option<PathBuf>,
     /// Compares one thread with this number of threads.
     scaling: Option<usize>,
-    /// Contenders that `scaling` compares; all when empty.
+    /// Contenders that are compared; all when empty.
     contenders: Vec<String>,
+    /// A directory with cases as data.
+    cases: Option<PathBuf>,
+    /// Where the picture of its ratios goes.
+    page: Option<PathBuf>,
+    /// Compares results and measures nothing.
+    check: bool,
 }
 
 fn options() -> Options {
@@ -67,6 +78,9 @@ fn options() -> Options {
         json: None,
         scaling: None,
         contenders: Vec::new(),
+        cases: None,
+        page: None,
+        check: false,
     };
     let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
@@ -82,6 +96,9 @@ fn options() -> Options {
             "--json" => found.json = Some(value().into()),
             "--scaling" => found.scaling = value().parse().ok(),
             "--contenders" => found.contenders = value().split(',').map(str::to_owned).collect(),
+            "--cases" => found.cases = Some(value().into()),
+            "--page" => found.page = Some(value().into()),
+            "--check" => found.check = true,
             // What cargo adds.
             "--bench" => {}
             other => panic!("unknown option {other}"),
@@ -107,6 +124,10 @@ impl Peer {
     ) -> Option<Peer> {
         let mut command = worker::command(name, threads, &options.device)?;
         surroundings(&mut command, name, threads);
+        Peer::spawn(name, column, command)
+    }
+
+    fn spawn(name: &'static str, column: &'static str, mut command: Command) -> Option<Peer> {
         command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -259,6 +280,17 @@ fn run(threads: usize, options: &Options) -> serde_json::Value {
 
 fn main() {
     let options = options();
+    if let Some(dir) = &options.cases {
+        let done = match &options.worker {
+            Some(name) => data::serve(name, dir, options.threads.first().copied().unwrap_or(1)),
+            None => data::run(dir, &options),
+        };
+        if let Err(why) = done {
+            eprintln!("{why}");
+            std::process::exit(1);
+        }
+        return;
+    }
     if let Some(name) = &options.worker {
         let threads = options.threads.first().copied().unwrap_or(1);
         return worker::serve(name, threads, &options.device);
