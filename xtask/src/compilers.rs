@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use visa_fuzzing::files::{Place, Recipe};
-use visa_jit::{ArgKind, Engine, EngineOptions, Kernel, Program};
+use visa_jit::{ArgKind, Class, Engine, EngineOptions, Kernel, Program};
 use visa_runtime::{DeviceMemory, LaunchStatus};
 use visa_test_common::Rng;
 
@@ -181,6 +181,10 @@ fn launches(old: &Kernel, new: &Kernel, memory: &DeviceMemory, seed: u64) -> Res
             Ok((LaunchStatus::Completed, bytes)) => results.push(bytes),
             Ok((status, _)) => return Err(format!("a launch ended as {status:?}")),
             Err(e) if results.is_empty() => return Err(e.to_string()),
+            // Version 22.43 passes a `half` in four bytes.
+            Err(e) if e.exit_class() == Class::Input => {
+                return Err("the second compiler's kernel takes other arguments".to_owned());
+            }
             Err(e) => {
                 return Ok(Match::Differs(format!("only the second is refused: {e}")));
             }
