@@ -144,7 +144,7 @@ impl Kernel {
     /// The names of a launch's buffers, if its accesses are checked.
     pub(super) fn names(&self, launch: &Launch) -> Option<Names> {
         let engine = &self.parts().engine.0;
-        if engine.options.strategy.tuning.check != Check::Memory {
+        if !engine.checks(Check::Memory) {
             return None;
         }
         let memory = engine.memory.clone();
