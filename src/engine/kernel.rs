@@ -14,8 +14,8 @@ use super::program::ProgramFile;
 use super::tools::Announcement;
 use crate::artifact::Artifact;
 use crate::backend::{
-    Backend, BackendKind, Check, Checks, CodeObject, CodegenOptions, Gather, OobPolicy, SplitAccesses,
-    Strategy, install, or_plainer,
+    Backend, BackendKind, Check, Checks, CodeObject, CodegenOptions, Gather, OobPolicy,
+    SplitAccesses, Strategy, install, or_plainer,
 };
 use crate::interp::{self, InterpOptions};
 use crate::isa::{Form, Platform};
@@ -451,6 +451,7 @@ impl Kernel {
         let options = InterpOptions {
             report: self.parts().engine.0.policy(oob) != OobPolicy::ReadZeroSkipWrite,
             check_barriers: self.checks_barriers(),
+            check_races: self.parts().engine.0.checks(Check::Race),
             ..options.clone()
         };
         let program = interp::Program::new(

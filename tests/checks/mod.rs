@@ -5,6 +5,7 @@
 
 mod barriers;
 mod limits;
+mod races;
 
 use std::collections::{BTreeMap, BTreeSet};
 

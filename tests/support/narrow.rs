@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use visa_jit::backend::{BackendKind, Checks, Choice, CodegenEffort, Dispatch};
+use visa_jit::backend::{BackendKind, Checks, CodegenEffort, Dispatch};
 use visa_jit::passes::PassOptions;
 use visa_jit::passes::pipeline::PASSES;
 use visa_jit::{Engine, EngineOptions, Program};
