@@ -56,7 +56,7 @@ pub struct ExecArgs {
     /// What accesses out of bounds do. Under `report`, each is told at the end, by kernel and line
     #[arg(long, value_enum, value_name = "POLICY")]
     oob: Option<Oob>,
-    /// Which errors of kernels to look for; they are listed at the end. If one is found, a program that ends with 0 gives 1. See
+    /// Which errors of kernels to look for, one or several (`memory,barrier`); they are listed at the end. If one is found, a program that ends with 0 gives 1. See
     /// docs/checking.md
     #[arg(long, value_name = "WHAT", value_parser = check)]
     check: Option<Checks>,
