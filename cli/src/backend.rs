@@ -8,7 +8,7 @@ use clap::Args;
 
 use super::exit::Failure;
 use super::tuning::TuningArgs;
-use visa_jit::backend::{AXES, Axis, BackendKind, Check, Choice as _, Strategy, Tuning};
+use visa_jit::backend::{AXES, Axis, BackendKind, Checks, Choice as _, Strategy, Tuning};
 use visa_jit::engine::EngineOptions;
 use visa_jit::interp::{InterpOptions, Trace};
 use visa_jit::passes::pipeline::PASSES;
@@ -56,7 +56,7 @@ impl BackendArgs {
             "interp" => {
                 let check = self.tuning.tuning.check;
                 check
-                    .exists("interp")
+                    .exist("interp")
                     .map_err(|e| Failure::unsupported(e.to_string()))?;
                 options.interpret = Some(self.interpreter()?);
                 options = options.check(check);
@@ -83,14 +83,14 @@ impl BackendArgs {
     }
 
     /// What is checked, if anything.
-    pub fn check(&self) -> Check {
+    pub fn check(&self) -> Checks {
         self.tuning.tuning.check
     }
 
     /// True when nothing is asked for that only code generators do.
     fn suits_interpreter(&self) -> bool {
         let tuning = Tuning {
-            check: Check::None,
+            check: Checks::NONE,
             ..self.tuning.tuning
         };
         tuning == Tuning::DEFAULT && self.no_pass.is_empty()

@@ -23,7 +23,7 @@ use crate::exit::{Failure, tell};
 use crate::run::Oob;
 use crate::spec::Seconds;
 use happened::Happened;
-use visa_jit::backend::{BackendKind, Check, Choice as _};
+use visa_jit::backend::{BackendKind, Checks};
 use visa_jit::isa::DeviceName;
 
 /// The driver's file.
@@ -56,10 +56,10 @@ pub struct ExecArgs {
     /// What accesses out of bounds do. Under `report`, each is told at the end, by kernel and line
     #[arg(long, value_enum, value_name = "POLICY")]
     oob: Option<Oob>,
-    /// Which errors of kernels to look for; they are listed at the end. If one is found, a program that ends with 0 gives 1. See
+    /// Which errors of kernels to look for, one or several (`memory,barrier`); they are listed at the end. If one is found, a program that ends with 0 gives 1. See
     /// docs/checking.md
     #[arg(long, value_name = "WHAT", value_parser = check)]
-    check: Option<Check>,
+    check: Option<Checks>,
     /// Threads to spread work-groups over [default: one for each processor]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     threads: Option<u32>,
@@ -190,7 +190,7 @@ impl ExecArgs {
                 Some("llvm") => BackendKind::Llvm.name(),
                 _ => BackendKind::Cranelift.name(),
             };
-            let there = check.exists(backend);
+            let there = check.exist(backend);
             there.map_err(|error| Failure::unsupported(error.to_string()))?;
             all.push(("VISA_JIT_CHECK", check.name().into()));
         }
@@ -212,8 +212,8 @@ impl ExecArgs {
 }
 
 /// `--check`.
-fn check(name: &str) -> Result<Check, String> {
-    Check::parse(name)
+fn check(names: &str) -> Result<Checks, String> {
+    Checks::parse(names)
 }
 
 fn absolute(path: &Path) -> Result<PathBuf, Failure> {

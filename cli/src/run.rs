@@ -20,7 +20,7 @@ use super::spec::{ArgSpec, BufferId, Extent, NamedSpec, Print, Save, Seconds, Sp
 use super::tools::ToolArgs;
 use super::values::{ElementType, Scalar};
 use super::{list, npy};
-use visa_jit::backend::{Check, OobPolicy};
+use visa_jit::backend::OobPolicy;
 use visa_jit::engine::{Arg, ArgKind, Engine, EngineOptions, Error, Kernel, Launch, Program};
 use visa_jit::isa::{DeviceName, Platform};
 
@@ -169,7 +169,7 @@ pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<Exit, Failure> {
     if !faults.is_empty() {
         tell(&faults);
     }
-    let found = args.backend.check() != Check::None && summary.last.fault_count != 0;
+    let found = !args.backend.check().is_empty() && summary.last.fault_count != 0;
     Ok(match faulted || found {
         true => Exit::Faulted,
         false => Exit::Fine,

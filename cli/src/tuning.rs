@@ -20,12 +20,27 @@ fn axes() -> impl Iterator<Item = &'static Axis> {
 
 fn option(axis: &'static Axis) -> Arg {
     let values = axis.values.iter();
-    let values = values.map(|(name, does)| PossibleValue::new(*name).help(*does));
-    Arg::new(axis.name)
+    let option = Arg::new(axis.name)
         .long(axis.name)
         .value_name(axis.placeholder)
+        .default_value(axis.value(&Strategy::default()));
+    if axis.several {
+        let names: Vec<_> = values.map(|(name, _)| *name).collect();
+        let several = move |text: &str| {
+            let set = axis.set(&mut Strategy::default(), text);
+            set.map(|()| text.to_owned())
+        };
+        return option
+            .help(format!(
+                "{} [possible values: {}]",
+                axis.help,
+                names.join(", ")
+            ))
+            .value_parser(several);
+    }
+    let values = values.map(|(name, does)| PossibleValue::new(*name).help(*does));
+    option
         .help(axis.help)
-        .default_value(axis.value(&Strategy::default()))
         .value_parser(PossibleValuesParser::new(values))
 }
 

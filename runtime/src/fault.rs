@@ -5,7 +5,9 @@ use crate::helpers::arrive::Rounds;
 use crate::launch::GroupShape;
 use crate::limits::{MAX_FAULT_RECORDS, MAX_FAULT_SITES, MAX_SITE_RECORDS};
 use crate::memory::DeviceMemory;
+use std::any::Any;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// What is wrong with an access, or a barrier.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -22,9 +24,18 @@ pub enum FaultKind {
     MissedBarrier,
     /// It is a barrier, at which the lane meets threads that are at another one.
     OtherBarrier,
+    /// Nothing orders it and an access of another thread to the same byte. Only code with checks of races tells of this and the next.
+    Race,
+    /// Another lane of the same instruction writes another value to the same byte.
+    LaneRace,
 }
 
 impl FaultKind {
+    /// True for races.
+    pub const fn is_race(self) -> bool {
+        matches!(self, FaultKind::Race | FaultKind::LaneRace)
+    }
+
     /// True for what is wrong with barriers.
     pub const fn is_barrier(self) -> bool {
         matches!(
@@ -32,6 +43,19 @@ impl FaultKind {
             FaultKind::Barrier | FaultKind::MissedBarrier | FaultKind::OtherBarrier
         )
     }
+}
+
+/// The other access of a race.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct OtherAccess {
+    /// Group id.
+    pub group: [u32; 3],
+    /// Hardware thread of the group.
+    pub thread: u32,
+    /// Lane of the thread.
+    pub lane: u32,
+    /// Number of the instruction.
+    pub site: u32,
 }
 
 /// An access of one lane that was out of bounds, or a barrier that it misses.
@@ -57,6 +81,8 @@ pub struct Fault {
     pub surface: u32,
     /// What is wrong.
     pub kind: FaultKind,
+    /// Of races, what the access conflicts with.
+    pub other: Option<OtherAccess>,
 }
 
 impl Fault {
@@ -77,6 +103,7 @@ impl Fault {
             address: 0,
             surface,
             kind,
+            other: None,
         }
     }
 }
@@ -87,11 +114,11 @@ pub(crate) type SiteCounts = BTreeMap<(u32, FaultKind), u64>;
 /// Where one worker's faults go; [`GroupCtx::faults`] points at it.
 #[derive(Debug)]
 pub(crate) struct FaultSink {
-    /// First records, at most [`MAX_FAULT_RECORDS`]; on checked memory, and of barriers, at most [`MAX_SITE_RECORDS`] a site.
+    /// First records, at most [`MAX_FAULT_RECORDS`]; on checked memory, and of barriers and races, at most [`MAX_SITE_RECORDS`] a site.
     pub records: Vec<Fault>,
     /// All faults.
     pub count: u64,
-    /// Faults of each site, on checked memory; those of barriers always.
+    /// Faults of each site, on checked memory; those of barriers and races always.
     pub sites: SiteCounts,
     /// Checked memory that the launch reaches.
     pub memory: Option<DeviceMemory>,
@@ -105,12 +132,16 @@ pub(crate) struct FaultSink {
     pub enqueued: [u32; 3],
     /// Who came to the barriers of the group that runs.
     pub rounds: Rounds,
+    /// Addresses of memory that belongs to single threads.
+    pub private: Range<u64>,
+    /// What a program that is no machine code keeps from group to group of a launch.
+    pub kept: Option<Box<dyn Any + Send>>,
 }
 
 impl FaultSink {
     /// Counts a fault by its site; whether its record is kept.
     fn keeps(&mut self, base: &Fault) -> bool {
-        if self.memory.is_none() && !base.kind.is_barrier() {
+        if self.memory.is_none() && !base.kind.is_barrier() && !base.kind.is_race() {
             return self.records.len() < MAX_FAULT_RECORDS;
         }
         let key = (base.site, base.kind);
@@ -126,6 +157,23 @@ impl FaultSink {
     pub fn barrier(&mut self, kind: FaultKind, (thread, site): (u32, u32), lanes: u32, said: u64) {
         let base = Fault::of_thread(self.rounds.group, (thread, site), 0, kind);
         self.record(&base, lanes, [said; 32].as_ptr());
+    }
+
+    /// Records a race of one lane at an address, or an offset in a surface; true when the launch has to stop.
+    pub fn race(
+        &mut self,
+        kind: FaultKind,
+        by: OtherAccess,
+        (address, surface): (u64, u32),
+        other: OtherAccess,
+    ) -> bool {
+        let base = Fault {
+            other: Some(other),
+            ..Fault::of_thread(by.group, (by.thread, by.site), surface, kind)
+        };
+        let lane = 1u32.checked_shl(by.lane).unwrap_or(0);
+        self.record(&base, lane, [address; 32].as_ptr());
+        self.stop
     }
 
     /// Lanes of a thread of the group that runs.

@@ -6,7 +6,7 @@
 //! Elements of 1, 2, 4 and 8 bytes that are aligned are read and written in one piece.
 
 use crate::abi::{GroupCtx, LOCAL_ID_ROW, SURFACES, Sampler, Status, ThreadCtx};
-use crate::fault::{FaultKind, FaultSink, report};
+use crate::fault::{FaultKind, FaultSink, OtherAccess, report};
 use crate::helpers::{self, helpers};
 pub use crate::image::sample::Access as ImageLane;
 use crate::image::sample::{self, View, bound};
@@ -325,6 +325,48 @@ impl<'a> GroupView<'a> {
         let said = [said; 32];
         // SAFETY: the group is the one that runs; there is a word for each of 32 lanes.
         unsafe { report(self.group, thread, site, lanes, said.as_ptr(), 0, kind) != 0 }
+    }
+
+    /// As [`GroupView::fault`], of one lane that races with another access. `at` is an address and the index of a surface.
+    pub fn fault_of_race(
+        &mut self,
+        kind: FaultKind,
+        by: OtherAccess,
+        at: (u64, u32),
+        other: OtherAccess,
+    ) -> bool {
+        let sink = self.sink();
+        sink.is_none_or(|sink| sink.race(kind, by, at, other))
+    }
+
+    fn sink(&mut self) -> Option<&mut FaultSink> {
+        // SAFETY: the sink belongs to the worker that runs this group, on this thread.
+        unsafe { self.ctx().faults.cast::<FaultSink>().as_mut() }
+    }
+
+    /// What the program keeps from group to group of a launch; each worker has its own.
+    pub fn kept<T: Default + Send + 'static>(&mut self) -> Option<&mut T> {
+        let kept = &mut self.sink()?.kept;
+        if !kept.as_ref().is_some_and(|kept| kept.is::<T>()) {
+            *kept = Some(Box::new(T::default()));
+        }
+        kept.as_mut()?.downcast_mut()
+    }
+
+    /// Where an element is in the host's memory, if it is wholly inside its region and not in memory of a single thread. `aligned` rounds
+    /// its offset down to its size first.
+    pub fn shared_place(
+        &self,
+        region: Region,
+        address: u64,
+        bytes: u32,
+        aligned: bool,
+    ) -> Option<u64> {
+        let place = self.element(region, address, bytes.max(1), aligned)? as u64;
+        // SAFETY: the sink belongs to the worker that runs this group, on this thread.
+        let sink = unsafe { self.ctx().faults.cast::<FaultSink>().as_ref() };
+        let private = sink.is_some_and(|sink| sink.private.contains(&place));
+        (!private).then_some(place)
     }
 
     /// Records faults of the lanes in a mask; true when the launch has to stop. `addresses` are indexed by lane,

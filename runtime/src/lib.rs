@@ -42,7 +42,7 @@ pub mod tools;
 #[cfg(feature = "jit")]
 pub use code::{CodeError, CodeHandle};
 pub use error::LaunchError;
-pub use fault::{Fault, FaultKind};
+pub use fault::{Fault, FaultKind, OtherAccess};
 pub use group::{GroupProgram, GroupView, ImageLane, ProgramError, Region};
 pub use helpers::helpers;
 pub use image::{

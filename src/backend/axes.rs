@@ -5,8 +5,10 @@
 //! that asks for it. Columns:
 //!
 //! `field: Type = Default, "option", "placeholder", "what it is for" { Variant = "name": "what the value does", … }`
+//!
+//! The value of a row in `sets` is a set of the names: `field: Set of Type = Default, …`.
 
-use super::Strategy;
+use super::{Checks, Strategy};
 
 /// Values of an axis.
 pub trait Choice: Copy + Default + PartialEq + 'static {
@@ -40,6 +42,8 @@ pub struct Axis {
     pub help: &'static str,
     /// Names of its values, and what they do.
     pub values: &'static [(&'static str, &'static str)],
+    /// Its value is a set of these, between commas.
+    pub several: bool,
     get: fn(&Strategy) -> &'static str,
     set: fn(&mut Strategy, &str) -> Result<(), String>,
 }
@@ -99,12 +103,14 @@ macro_rules! choice {
 }
 
 macro_rules! axis {
-    ($($field:ident).+, $type:ident, $option:literal, $placeholder:literal, $help:literal, [$(($name:literal, $does:literal)),*]) => {
+    ($($field:ident).+, $type:ident, $option:literal, $placeholder:literal, $help:literal, $several:literal,
+        [$(($name:literal, $does:literal)),*]) => {
         Axis {
             name: $option,
             placeholder: $placeholder,
             help: $help,
             values: &[$(($name, $does)),*],
+            several: $several,
             get: |strategy| strategy.$($field).+.name(),
             set: |strategy, value| {
                 strategy.$($field).+ = $type::parse(value)?;
@@ -123,25 +129,33 @@ macro_rules! axes {
             $field:ident: $type:ident = $default:ident, $option:literal, $place:literal,
             $help:literal { $($value:ident = $name:literal: $does:literal,)* }
         )* }
+        sets { $(
+            $set_field:ident: $set:ident of $word:ident = $none:ident, $set_option:literal, $set_place:literal,
+            $set_help:literal { $($member:ident = $member_name:literal: $member_does:literal,)* }
+        )* }
     ) => {
         choice! { $backend_type = $backend_default, $backend_help { $($kind = $kind_name: $kind_does,)* } }
         $(choice! { $(#[$doc])* $type = $default, $help { $($value = $name: $does,)* } })*
+        $(choice! { $word = $none, $set_help { $($member = $member_name: $member_does,)* } })*
 
         /// How a code generator works: a value on each axis but the code generator itself. Part of the cache key.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize)]
         pub struct Tuning {
             $(#[doc = concat!($help, ".")] pub $field: $type,)*
+            $(#[doc = concat!($set_help, ".")] pub $set_field: $set,)*
         }
 
         impl Tuning {
             /// The default on each axis.
-            pub const DEFAULT: Tuning = Tuning { $($field: $type::$default,)* };
+            pub const DEFAULT: Tuning = Tuning { $($field: $type::$default,)* $($set_field: $set::NONE,)* };
         }
 
         /// All axes.
         pub const AXES: &[Axis] = &[
-            axis!($backend, $backend_type, $backend_option, $backend_place, $backend_help, [$(($kind_name, $kind_does)),*]),
-            $(axis!(tuning.$field, $type, $option, $place, $help, [$(($name, $does)),*]),)*
+            axis!($backend, $backend_type, $backend_option, $backend_place, $backend_help, false,
+                [$(($kind_name, $kind_does)),*]),
+            $(axis!(tuning.$field, $type, $option, $place, $help, false, [$(($name, $does)),*]),)*
+            $(axis!(tuning.$set_field, $set, $set_option, $set_place, $set_help, true, [$(($member_name, $member_does)),*]),)*
         ];
     };
 }
@@ -210,13 +224,16 @@ axes! {
             Thread = "thread": "one thread to its next barrier, where it returns",
             Group = "group": "the whole work-group to its end",
         }
-        check: Check = None, "check", "WHAT", "Which errors of a kernel to look for and report, see docs/checking.md" {
+    }
+    sets {
+        check: Checks of Check = None, "check", "WHAT",
+        "Which errors of a kernel to look for and report, one or several (`memory,barrier`), see docs/checking.md" {
             None = "none": "nothing beyond the bounds of each memory",
             Memory = "memory": "whether accesses by 64-bit address stay in one live buffer",
             Init = "init": "reads of what was never written; not supported yet",
-            Race = "race": "accesses that no barrier orders; not supported yet",
+            Race = "race": "accesses of different threads to the same bytes that no barrier orders",
             Barrier = "barrier": "whether all work-items of a group reach the same barriers",
-            All = "all": "all of these; not supported yet",
+            All = "all": "all of these that are supported",
         }
     }
 }

@@ -7,6 +7,7 @@ pub mod llvm;
 mod atomics;
 mod axes;
 mod barrier_loop;
+mod checks;
 mod descriptors;
 mod fallback;
 mod install;
@@ -20,6 +21,7 @@ pub use axes::{
     AXES, Axis, BackendKind, Bounds, Check, Choice, CodegenEffort, Cpu, Dispatch, Gather, Masks,
     OptLevel, RegAlloc, SplitAccesses, Tuning, VectorWidth,
 };
+pub use checks::Checks;
 pub use fallback::becomes_error;
 pub(crate) use fallback::{guarded, or_plainer};
 pub use install::{InstallError, install};

@@ -1,6 +1,6 @@
 //! How code is generated, as data: which backend, and how hard each of its stages works.
 
-use super::axes::{BackendKind, Bounds, Check, Cpu, Gather, OptLevel, Tuning};
+use super::axes::{BackendKind, Bounds, Cpu, Gather, OptLevel, Tuning};
 use super::cranelift::{self, CraneliftBackend};
 use super::{Backend, BackendError};
 
@@ -35,25 +35,6 @@ impl BackendKind {
         match self {
             BackendKind::Cranelift => &[],
             BackendKind::Llvm => &["strip-mine", "half-calls"],
-        }
-    }
-}
-
-impl Check {
-    /// Whether there is such a check on what executes kernels: the interpreter (`interp`) and the code generators have the same ones.
-    ///
-    /// # Errors
-    /// [`BackendError::Strategy`] if there is not.
-    pub fn exists(self, backend: &'static str) -> Result<(), BackendError> {
-        match self {
-            Check::None | Check::Memory | Check::Barrier => Ok(()),
-            Check::Init | Check::Race | Check::All => Err(BackendError::Strategy {
-                backend,
-                what: format!(
-                    "does not support --check {}: there are --check memory and --check barrier",
-                    self.name()
-                ),
-            }),
         }
     }
 }
@@ -115,7 +96,7 @@ impl Strategy {
                  hoisted, separate or inline",
             );
         }
-        self.tuning.check.exists(self.backend.name())?;
+        self.tuning.check.exist(self.backend.name())?;
         match (self.backend, self.tuning.gather) {
             (BackendKind::Cranelift, Gather::Hardware) => refused(
                 "has no gather instructions, its vectors have 128 bits: use --gather call, select or branch, or the backend llvm",
@@ -187,21 +168,6 @@ mod tests {
                 let mut strategy = Strategy::from(backend);
                 strategy.tuning.bounds = bounds;
                 assert_eq!(strategy.check().is_err(), bounds == Bounds::Off);
-            }
-        }
-    }
-
-    #[test]
-    fn checks_that_there_are_not_are_refused_by_name() {
-        for &backend in BackendKind::ALL {
-            for &check in Check::ALL {
-                let mut strategy = Strategy::from(backend);
-                strategy.tuning.check = check;
-                let there = matches!(check, Check::None | Check::Memory | Check::Barrier);
-                let error = strategy.check().err().map(|e| e.to_string());
-                assert_eq!(error.is_none(), there, "{backend:?} {check:?}");
-                let named = format!("--check {}", check.name());
-                assert!(error.is_none_or(|e| e.contains(&named)));
             }
         }
     }

@@ -59,12 +59,13 @@ pub struct FaultRecord {
 }
 
 impl FaultRecord {
-    /// What is wrong, in a word for reports: `bounds`, `buffer` for an access that misses its buffer, or `barrier`.
+    /// What is wrong, in a word for reports: `bounds`, `buffer` for an access that misses its buffer, `barrier` or `race`.
     pub fn kind_name(&self) -> &'static str {
         match self.kind {
             FaultKind::Bounds => "bounds",
             FaultKind::Allocation => "buffer",
             FaultKind::Barrier | FaultKind::MissedBarrier | FaultKind::OtherBarrier => "barrier",
+            FaultKind::Race | FaultKind::LaneRace => "race",
         }
     }
 
@@ -144,7 +145,7 @@ impl Kernel {
     /// The names of a launch's buffers, if its accesses are checked.
     pub(super) fn names(&self, launch: &Launch) -> Option<Names> {
         let engine = &self.parts().engine.0;
-        if engine.options.strategy.tuning.check != Check::Memory {
+        if !engine.checks(Check::Memory) && !engine.checks(Check::Race) {
             return None;
         }
         let memory = engine.memory.clone();
@@ -218,6 +219,14 @@ impl Names {
         let found = self.memory.neighbour(address, bytes.into())?;
         let place = distance(address, bytes, found.start, found.len);
         Some(format!("{place} {}", self.words(&found)))
+    }
+
+    /// Where an access to device memory is in a buffer.
+    pub fn at_address(&self, address: u64, bytes: u32) -> Option<String> {
+        let inside = |n: &&Named| address.checked_sub(n.start).is_some_and(|at| at < n.len);
+        let name = self.named.iter().find(inside)?;
+        let at = distance(address, bytes, name.start, name.len);
+        Some(format!("{at} {}", name.words()))
     }
 
     /// What an access to a surface misses; its place is the surface's first address and length.
@@ -303,8 +312,32 @@ pub(super) fn meeting(fault: &Fault, line: impl FnOnce(u32) -> String) -> Option
             "reached by thread {thread} while thread {high} is at the barrier in {}",
             line(low)
         )),
-        FaultKind::Bounds | FaultKind::Allocation => None,
+        _ => None,
     }
+}
+
+/// What an access races with, and where in a buffer; `there` says what the other access is, and in which line.
+pub(super) fn race(
+    fault: &Fault,
+    there: impl FnOnce(u32) -> String,
+    buffer: Option<String>,
+) -> Option<String> {
+    let other = fault.other?;
+    let (g, thread, lane) = (other.group, other.thread, other.lane);
+    let with = match fault.kind {
+        FaultKind::LaneRace => format!("another value than that of lane {lane}"),
+        _ => format!(
+            "racing with {} by group ({}, {}, {}) thread {thread} lane {lane}",
+            there(other.site),
+            g[0],
+            g[1],
+            g[2]
+        ),
+    };
+    Some(match buffer {
+        Some(buffer) => format!("{with}, {buffer}"),
+        None => with,
+    })
 }
 
 /// Where in a kernel an access is, in the words of fault records.

@@ -14,8 +14,8 @@ use super::program::ProgramFile;
 use super::tools::Announcement;
 use crate::artifact::Artifact;
 use crate::backend::{
-    Backend, BackendKind, Check, CodeObject, CodegenOptions, Gather, OobPolicy, SplitAccesses,
-    Strategy, install, or_plainer,
+    Backend, BackendKind, Check, Checks, CodeObject, CodegenOptions, Gather, OobPolicy,
+    SplitAccesses, Strategy, install, or_plainer,
 };
 use crate::interp::{self, InterpOptions};
 use crate::isa::{Form, Platform};
@@ -332,13 +332,13 @@ impl Kernel {
     }
 
     fn checks_barriers(&self) -> bool {
-        self.parts().engine.0.options.strategy.tuning.check == Check::Barrier
+        self.parts().engine.0.checks(Check::Barrier)
     }
 
     /// Refuses checks for code that has none.
     pub(super) fn unchecked(&self, what: &str) -> Result<(), Error> {
         match self.parts().engine.0.options.strategy.tuning.check {
-            Check::None => Ok(()),
+            Checks::NONE => Ok(()),
             check => Err(Error::Unsupported {
                 kernel: self.name().to_owned(),
                 what: format!("--check {} for {what}", check.name()),
@@ -451,6 +451,7 @@ impl Kernel {
         let options = InterpOptions {
             report: self.parts().engine.0.policy(oob) != OobPolicy::ReadZeroSkipWrite,
             check_barriers: self.checks_barriers(),
+            check_races: self.parts().engine.0.checks(Check::Race),
             ..options.clone()
         };
         let program = interp::Program::new(

@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use super::cache::{Compiled, Origin};
 use super::error::Error;
 use super::fault::{
-    DEVICE_MEMORY, FaultRecord, Names, Place, compiled_site, interpreted_site, meeting,
+    DEVICE_MEMORY, FaultRecord, Names, Place, compiled_site, interpreted_site, meeting, race,
 };
 use super::kernel::{Interpreted, Kernel};
-use crate::backend::OobPolicy;
+use crate::backend::{Check, OobPolicy};
 use crate::lines::SourceLine;
 use crate::lower::LocalIdShape;
 use visa_runtime::linked::{ArgKind, ArgValue as Arg, Bindings, LaunchMemory, PlanError};
@@ -273,8 +273,9 @@ impl Kernel {
         let engine = &self.parts().engine;
         let memory = engine.memory();
         let prints = self.plan().prints();
-        // What is printed has an order only if groups run one after the other.
-        let most = if prints { 1 } else { prepared.groups() };
+        // What is printed has an order only if groups run one after the other, and so have accesses that may race.
+        let alone = prints || engine.0.checks(Check::Race);
+        let most = if alone { 1 } else { prepared.groups() };
         let pool = engine.pool(launch.threads, most)?;
         let own = LaunchMemory::new(self.plan(), &prepared, memory, pool.as_deref())?;
         let arguments = self.layout(launch, &shape, &own)?;
@@ -607,6 +608,9 @@ impl Prepared {
                 let surface = self.arguments.surfaces.get(f.surface);
                 names.of_surface(surface, f.address, place.bytes)
             }
+            false if place.space == DEVICE_MEMORY && f.kind.is_race() => {
+                names.at_address(f.address, place.bytes)
+            }
             false if place.space == DEVICE_MEMORY => names.of_address(f.address, place.bytes),
             false => None,
         }
@@ -642,9 +646,16 @@ impl Prepared {
             thread: f.thread,
             lane: f.lane,
             kind: f.kind,
-            about: match f.kind.is_barrier() {
-                true => meeting(f, line),
-                false => self.buffer(f, &place),
+            about: match f.kind {
+                kind if kind.is_barrier() => meeting(f, line),
+                kind if kind.is_race() => {
+                    let there = |site| {
+                        let other = self.place(site);
+                        format!("the `{}` {} in {}", other.opcode, other.access, line(site))
+                    };
+                    race(f, there, self.buffer(f, &place))
+                }
+                _ => self.buffer(f, &place),
             },
             site: f.site,
             count: sites.get(&(f.site, f.kind)).copied(),

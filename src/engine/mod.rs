@@ -58,7 +58,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use visa_runtime::{DeviceMemory, WorkerPool};
 
-use crate::backend::{Backend, Check, Identity, Masks, OobPolicy, Strategy};
+use crate::backend::{Backend, Check, Checks, Identity, Masks, OobPolicy, Strategy};
 use crate::container::Zebin;
 use crate::interp::InterpOptions;
 use crate::isa::{Platform, Versions};
@@ -95,8 +95,8 @@ pub struct EngineOptions {
 impl EngineOptions {
     /// The same with checks of what kernels do, which are part of the strategy: `strategy.tuning.check`.
     #[must_use]
-    pub fn check(mut self, check: Check) -> EngineOptions {
-        self.strategy.tuning.check = check;
+    pub fn check(mut self, checks: impl Into<Checks>) -> EngineOptions {
+        self.strategy.tuning.check = checks.into();
         self
     }
 }
@@ -129,10 +129,15 @@ pub(crate) struct Inner {
 impl Inner {
     /// What accesses out of bounds do in launches that ask for `oob`: checks of memory record them at least.
     pub fn policy(&self, oob: OobPolicy) -> OobPolicy {
-        match (self.options.strategy.tuning.check, oob) {
-            (Check::Memory, OobPolicy::ReadZeroSkipWrite) => OobPolicy::Report,
+        match oob {
+            OobPolicy::ReadZeroSkipWrite if self.checks(Check::Memory) => OobPolicy::Report,
             _ => oob,
         }
+    }
+
+    /// Whether kernels are checked for such errors.
+    pub fn checks(&self, check: Check) -> bool {
+        self.options.strategy.tuning.check.contains(check)
     }
 }
 
@@ -154,9 +159,9 @@ impl Engine {
     /// # Errors
     /// As [`Engine::new`].
     pub fn with_options(options: EngineOptions) -> Result<Engine, Error> {
-        let memory = match options.strategy.tuning.check {
-            Check::Memory => DeviceMemory::checked(options.memory_bytes)?,
-            _ => DeviceMemory::with_capacity(options.memory_bytes)?,
+        let memory = match options.strategy.tuning.check.contains(Check::Memory) {
+            true => DeviceMemory::checked(options.memory_bytes)?,
+            false => DeviceMemory::with_capacity(options.memory_bytes)?,
         };
         Engine::with_memory(options, memory)
     }
@@ -170,14 +175,14 @@ impl Engine {
         options.passes.disabled.extend(unwanted);
         options.passes.if_convert |= options.strategy.tuning.masks == Masks::Select;
         let check = options.strategy.tuning.check;
-        options.passes.check_buffers |= check == Check::Memory;
+        options.passes.check_buffers |= check.contains(Check::Memory);
         let mut host = options.strategy;
         if options.interpret.is_some() {
-            check.exists("interp")?;
-            host.tuning.check = Check::None;
+            check.exist(INTERPRETER)?;
+            host.tuning.check = Checks::NONE;
         }
         let backend = host.host()?;
-        if check == Check::Memory && !memory.is_checked() {
+        if check.contains(Check::Memory) && !memory.is_checked() {
             return Err(Error::Memory(format!(
                 "--check {} needs memory made by DeviceMemory::checked",
                 check.name()

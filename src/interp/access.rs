@@ -8,6 +8,7 @@ use visa_runtime::Region;
 use super::error::Halt;
 use super::lanes::{Lanes, MAX, bits, up};
 use super::machine::Machine;
+use super::race::Does;
 use crate::isa::AtomicOp;
 use crate::module::{Inst, Raw};
 
@@ -241,6 +242,7 @@ impl Machine<'_, '_, '_> {
     /// Loads `count` elements a lane; element `k` of all lanes is entry `k`.
     pub fn load(&mut self, inst: &Inst, a: &Access) -> Result<Vec<Lanes>, Halt> {
         self.check(inst, a, false)?;
+        self.check_races(inst, a, |_, _| Does::Read)?;
         let region = self.region(a.memory);
         let mut out = vec![Lanes::default(); a.count];
         for lane in bits(a.enabled) {
@@ -255,6 +257,9 @@ impl Machine<'_, '_, '_> {
     /// Stores; of lanes that overlap the highest wins.
     pub fn store_lanes(&mut self, inst: &Inst, a: &Access, values: &[Lanes]) -> Result<(), Halt> {
         self.check(inst, a, false)?;
+        let left = |lane, k: usize| values.get(k).map_or(0, |v: &Lanes| v.get(lane));
+        self.check_lanes(inst, a, values)?;
+        self.check_races(inst, a, |lane, k| Does::Write(left(lane, k)))?;
         let region = self.region(a.memory);
         for lane in bits(a.enabled) {
             for (k, v) in values.iter().enumerate() {
@@ -292,6 +297,7 @@ impl Machine<'_, '_, '_> {
     ) -> Result<(), Halt> {
         let region = self.region(a.memory);
         self.check_buffers(inst, &a.of_block(), false)?;
+        self.check_races(inst, &a.of_block(), |_, _| Does::Read)?;
         let mut all = Vec::with_capacity(a.count);
         for k in 0..a.count {
             let at = a.at(0, k);
@@ -326,6 +332,8 @@ impl Machine<'_, '_, '_> {
             return Ok(());
         }
         self.check_buffers(inst, &a.of_block(), false)?;
+        let left = |k: usize| values.get(k).map_or(0, |v: &u64| v.wrapping_shr(high));
+        self.check_races(inst, &a.of_block(), |_, k| Does::Write(left(k)))?;
         for (k, v) in values.into_iter().enumerate() {
             let (at, v) = (a.at(0, k), v.wrapping_shr(high));
             if self.group.write(region, at, a.bytes, v) {
@@ -356,6 +364,11 @@ impl Machine<'_, '_, '_> {
             second.set(lane, operand(self, atomic.second, lane)?);
         }
         self.check(inst, a, true)?;
+        let does = match atomic.op {
+            AtomicOp::Load => Does::AtomicRead,
+            _ => Does::AtomicWrite,
+        };
+        self.check_races(inst, a, |_, _| does)?;
         let region = self.region(a.memory);
         let mut out = Lanes::default();
         for lane in bits(a.enabled) {

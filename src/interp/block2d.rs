@@ -11,6 +11,7 @@ use super::access::Memory;
 use super::error::Halt;
 use super::lanes::Lanes;
 use super::machine::Machine;
+use super::race::Does;
 use crate::isa::lsc::{DataSize, Sfid};
 use crate::module::*;
 use visa_runtime::Region;
@@ -148,6 +149,11 @@ impl Machine<'_, '_, '_> {
         bytes: u32,
         v: &mut u64,
     ) -> Result<(), Halt> {
+        let does = match store {
+            true => Does::Write(*v),
+            false => Does::Read,
+        };
+        self.check_texel(inst, address, bytes, does)?;
         let inside = if store {
             let inside = self.group.write(Region::Device, address, bytes, *v);
             if inside {

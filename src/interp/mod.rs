@@ -15,7 +15,7 @@
 //! | `number`, `float` | numbers and conversions |
 //! | `message`, `lsc`, `block2d`, `access`, `atomic` | instructions on memory |
 //! | `barrier` | barriers |
-//! | `live`, `meeting` | what checks call an error |
+//! | `live`, `meeting`, `race` | what checks call an error |
 //!
 //! Kernels are untrusted: nothing here panics, whatever they hold.
 #![forbid(unsafe_code)]
@@ -54,6 +54,7 @@ mod meeting;
 mod message;
 mod moves;
 mod number;
+mod race;
 mod run;
 mod special;
 mod state;
@@ -116,6 +117,8 @@ pub struct InterpOptions {
     pub report: bool,
     /// Barriers that work-items of a group miss are reported, whatever is done about accesses.
     pub check_barriers: bool,
+    /// Accesses that nothing orders are reported, whatever is done about others. The launch has to run on one thread of the host.
+    pub check_races: bool,
     /// Computed NaNs are others than usual: negative, with a payload. What differs from a run without this depends on bits that
     /// the ISA leaves open, and says nothing about other engines.
     pub other_nans: bool,
@@ -130,6 +133,7 @@ impl Default for InterpOptions {
             max_call_depth: MAX_CALL_DEPTH,
             report: false,
             check_barriers: false,
+            check_races: false,
             other_nans: false,
             trace: None,
         }

@@ -38,6 +38,7 @@ impl Program {
     /// Runs each thread to its end or to a barrier, again and again until all are at their end.
     fn group(&self, group: &mut GroupView<'_>) -> Result<Status, InterpError> {
         let mut barriers = Named::default();
+        self.start_of_races(group);
         let mut threads: Vec<Thread> = (0..group.threads())
             .map(|number| self.start(group, number))
             .collect();
@@ -56,6 +57,9 @@ impl Program {
                 return Ok(Status::Fault);
             }
             let passed = barriers.meet(&mut threads);
+            if passed {
+                self.barrier_of_races(group);
+            }
             let met = self.meet(&mut threads, passed)?;
             if threads.iter().all(|t| t.done) {
                 return Ok(Status::Done);

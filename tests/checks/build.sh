@@ -1,6 +1,6 @@
 #!/bin/sh
 # Compiles the kernels of the checkers' tests, with lines of the source and 64-bit addresses, each source to DEVICE.zebin or, of
-# barrier.cl, barrier-DEVICE.zebin. Version 22.43 of the compiler:
+# the others, such as barrier.cl, barrier-DEVICE.zebin. Version 22.43 of the compiler:
 #     build.sh
 # the current one (`cargo run -p xtask -- current-ocloc` names PROGRAM), into DEVICE-26.zebin:
 #     OCLOC=PROGRAM SUFFIX=-26 DEVICES="pvc bmg" OPTIONS=-DSPLIT build.sh
@@ -10,7 +10,7 @@ cd "$(dirname "$0")"
 OCLOC=${OCLOC:-ocloc}
 WORK=$(mktemp -d)
 trap 'rm -rf "$WORK"' EXIT
-for source in ${SOURCES:-memory barrier}; do
+for source in ${SOURCES:-memory barrier race}; do
     case $source in
     memory) prefix= ;;
     *) prefix=$source- ;;

@@ -5,10 +5,11 @@
 
 mod barriers;
 mod limits;
+mod races;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use visa_jit::backend::{BackendKind, Check, Strategy};
+use visa_jit::backend::{BackendKind, Check, Checks, Strategy};
 use visa_jit::{Engine, EngineOptions, FaultRecord, Kernel, Launch, Program, Report};
 use visa_runtime::{Buffer, FaultKind};
 
@@ -279,7 +280,7 @@ fn strategy() -> Strategy {
 }
 
 /// An engine that checks, or does not; the interpreter's or the compiler's.
-fn engine(check: Check, interpret: bool) -> Engine {
+fn engine(check: impl Into<Checks>, interpret: bool) -> Engine {
     let options = EngineOptions {
         interpret: interpret.then(Default::default),
         strategy: strategy(),

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use visa_jit::backend::{BackendKind, Check, Choice, CodegenEffort, Dispatch};
+use visa_jit::backend::{BackendKind, Checks, CodegenEffort, Dispatch};
 use visa_jit::passes::PassOptions;
 use visa_jit::passes::pipeline::PASSES;
 use visa_jit::{Engine, EngineOptions, Program};
@@ -21,7 +21,7 @@ pub(super) fn narrowed() -> EngineOptions {
         options.strategy = BackendKind::Llvm.into();
     }
     if let Ok(name) = std::env::var("VISA_JIT_TEST_CHECK") {
-        options = options.check(Check::parse(&name).unwrap());
+        options = options.check(Checks::parse(&name).unwrap());
     }
     if std::env::var("VISA_JIT_TEST_DISPATCH").as_deref() == Ok("group") {
         options.strategy.tuning.dispatch = Dispatch::Group;

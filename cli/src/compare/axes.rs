@@ -87,7 +87,15 @@ impl FromStr for Axis {
         };
         let legal = kind.legal();
         let value = |value: &str| {
-            let found = legal.iter().copied().find(|l| *l == value);
+            let found = match kind {
+                // Commas part the values, so the members of a set have plus signs between them.
+                Kind::Strategy(axis) if axis.several => {
+                    let mut strategy = backend::Strategy::default();
+                    let set = axis.set(&mut strategy, value);
+                    set.ok().map(|()| axis.value(&strategy))
+                }
+                _ => legal.iter().copied().find(|l| *l == value),
+            };
             found.ok_or_else(|| format!("`{value}` is no {name}; write {}", legal.join(", ")))
         };
         let values = values.split(',').map(value).collect::<Result<_, _>>()?;

@@ -23,7 +23,7 @@ use super::spec::BufferId;
 use axes::{Axis, Choice};
 pub use machine::Machine;
 use table::{Row, Table};
-use visa_jit::backend::Check;
+use visa_jit::backend::{Check, Checks};
 use visa_jit::engine::{Engine, EngineOptions, Launch, Prepared, Specialised};
 use visa_jit::interp::InterpOptions;
 use visa_runtime::{DeviceMemory, LaunchStatus};
@@ -92,7 +92,7 @@ pub fn compare(args: &CompareArgs, out: &mut dyn Write) -> Result<Exit, Failure>
     let baseline = baseline(&choices, args.baseline.as_deref())?;
     // Of all checks, that of memory asks most of the memory that they share.
     let mut checks = choices.iter().filter_map(|c| checking(&c.options));
-    let checked = checks.find(|check| *check == Check::Memory);
+    let checked = checks.find(|checks| checks.contains(Check::Memory));
     let session = Session::new(&args.run, checked.unwrap_or_default())?;
 
     let rounds = args.run.rounds().unwrap_or(ROUNDS);
@@ -169,9 +169,9 @@ fn baseline(choices: &[Choice], name: Option<&str>) -> Result<usize, Failure> {
 }
 
 /// What a strategy checks, if anything.
-fn checking(options: &EngineOptions) -> Option<Check> {
-    let check = options.strategy.tuning.check;
-    (check != Check::None).then_some(check)
+fn checking(options: &EngineOptions) -> Option<Checks> {
+    let checks = options.strategy.tuning.check;
+    (!checks.is_empty()).then_some(checks)
 }
 
 /// What all strategies share: the file, device memory and its buffers.
@@ -188,7 +188,7 @@ struct Session<'a> {
 
 impl<'a> Session<'a> {
     /// `check` is what some strategy checks: they share memory.
-    fn new(args: &'a RunArgs, check: Check) -> Result<Session<'a>, Failure> {
+    fn new(args: &'a RunArgs, check: Checks) -> Result<Session<'a>, Failure> {
         let file = load(args.file(), args.choice())?;
         let engine = Engine::with_options(EngineOptions {
             versions: file.versions,

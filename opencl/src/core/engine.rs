@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use visa_jit::artifact::Store;
-use visa_jit::backend::{BackendKind, Check, Choice as _, OobPolicy};
+use visa_jit::backend::{BackendKind, Check, Checks, OobPolicy};
 use visa_jit::interp::InterpOptions;
 use visa_jit::{DiskCache, Engine, EngineOptions};
 use visa_runtime::{DeviceMemory, MemoryError};
@@ -21,7 +21,7 @@ pub struct Settings {
     /// What accesses out of bounds do.
     pub oob: OobPolicy,
     /// What of accesses is checked, or why what was asked for is not.
-    pub check: Result<Check, String>,
+    pub check: Result<Checks, String>,
     /// Threads to spread work-groups over.
     pub threads: usize,
     /// How long a kernel may run.
@@ -44,7 +44,7 @@ pub fn seconds(name: &str) -> Option<Duration> {
 impl Settings {
     /// True if faults are told with their lines.
     pub fn wants_lines(&self) -> bool {
-        self.oob != OobPolicy::ReadZeroSkipWrite || self.check != Ok(Check::None)
+        self.oob != OobPolicy::ReadZeroSkipWrite || self.check != Ok(Checks::NONE)
     }
 
     /// Those of the process.
@@ -61,7 +61,7 @@ impl Settings {
                     _ => OobPolicy::ReadZeroSkipWrite,
                 },
                 check: variable("VISA_JIT_CHECK")
-                    .map_or(Ok(Check::None), |name| Check::parse(&name)),
+                    .map_or(Ok(Checks::NONE), |names| Checks::parse(&names)),
                 threads: threads.filter(|n| *n > 0).unwrap_or(processors),
                 timeout: seconds("VISA_JIT_TIMEOUT"),
                 backend: variable("VISA_JIT_BACKEND").unwrap_or_default(),
@@ -106,9 +106,9 @@ fn options() -> Result<EngineOptions, String> {
 fn memory(options: &EngineOptions) -> Result<DeviceMemory, MemoryError> {
     let mut bytes = options.memory_bytes;
     loop {
-        let made = match options.strategy.tuning.check {
-            Check::Memory => DeviceMemory::checked(bytes),
-            _ => DeviceMemory::with_capacity(bytes),
+        let made = match options.strategy.tuning.check.contains(Check::Memory) {
+            true => DeviceMemory::checked(bytes),
+            false => DeviceMemory::with_capacity(bytes),
         };
         match made {
             Err(MemoryError::System(_)) if bytes > LEAST_ADDRESSES => bytes /= 2,

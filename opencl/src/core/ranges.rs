@@ -59,7 +59,8 @@ impl Known {
 
 impl Drop for Known {
     fn drop(&mut self) {
-        let keeps = Settings::get().check == Ok(Check::Memory);
+        let keeps =
+            (Settings::get().check.as_ref()).is_ok_and(|checks| checks.contains(Check::Memory));
         lock(&RANGES).free(self.0, keeps);
     }
 }

@@ -30,6 +30,7 @@ use crate::pool::WorkerPool;
 use crate::surface::SurfaceTable;
 use shape::KINDS;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -49,6 +50,8 @@ pub struct Arguments {
     pub memory: Option<DeviceMemory>,
     /// Bytes of shared local memory beyond what the kernel itself declares.
     pub extra_slm: u32,
+    /// Addresses of memory of which each part belongs to one thread, so that there is no race in it.
+    pub private: Range<u64>,
 }
 
 /// What a fault that compiled code reports does.
@@ -115,7 +118,7 @@ pub struct LaunchReport {
     pub faults: Vec<Fault>,
     /// All faults, one for each lane.
     pub fault_count: u64,
-    /// The same for each memory instruction and kind; of launches on checked memory, else of barriers only.
+    /// The same for each memory instruction and kind; of launches on checked memory, else of barriers and races only.
     pub fault_sites: BTreeMap<(u32, FaultKind), u64>,
 }
 

@@ -48,6 +48,8 @@ pub(super) struct Job<'a> {
     zero_scratch: bool,
     /// Memory that tells its buffers apart.
     checked: Option<&'a DeviceMemory>,
+    /// Memory of single threads.
+    private: Range<u64>,
 }
 
 // SAFETY: the pointers in the contexts are into the arguments, which the launch borrows for its
@@ -100,6 +102,7 @@ impl<'a> Job<'a> {
             stop_on_fault: options.on_fault == super::FaultAction::Stop,
             zero_scratch: options.zero_scratch,
             checked: memory.filter(|memory| memory.is_checked()),
+            private: arguments.private.clone(),
         }
     }
 
@@ -241,6 +244,8 @@ impl Worker {
                 offset: [0; 3],
                 enqueued: [1; 3],
                 rounds: Rounds::new(threads),
+                private: 0..0,
+                kept: None,
             },
             tally: Tally::default(),
         })
@@ -262,6 +267,8 @@ impl Worker {
         self.faults.sites.clear();
         self.faults.memory = job.checked.cloned();
         self.faults.stop = job.stop_on_fault;
+        self.faults.private = job.private.clone();
+        self.faults.kept = None;
         self.faults.offset = job.shape.offset;
         self.faults.enqueued = job.shape.local;
     }

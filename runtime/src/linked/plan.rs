@@ -229,6 +229,11 @@ impl LaunchPlan {
             surfaces: SurfaceTable::new(),
             memory: Some(memory.clone()),
             extra_slm: 0,
+            private: own
+                .0
+                .private
+                .as_ref()
+                .map_or(0..0, |b| b.address()..b.address().saturating_add(b.len())),
         };
         for &(surface, section) in &self.data_bindings {
             let buffer = own.1.and_then(|data| data.section(section));

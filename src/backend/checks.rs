@@ -1,0 +1,172 @@
+//! Sets of checks: what `--check memory,barrier` asks for.
+
+use std::sync::LazyLock;
+
+use super::axes::{Check, Choice};
+use super::{BackendError, BackendKind};
+
+/// Which errors of a kernel to look for: any number of [`Check`]s, which work together in one run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize)]
+pub struct Checks(u8);
+
+/// Checks that are one thing to look for, in the order of their bits and of names.
+const SINGLE: [Check; 4] = [Check::Memory, Check::Init, Check::Race, Check::Barrier];
+
+/// Names of all sets, by their bits.
+static NAMES: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let sets = (0..1 << SINGLE.len()).map(Checks);
+    sets.map(Checks::spelled).collect()
+});
+
+impl Checks {
+    /// Nothing is checked.
+    pub const NONE: Checks = Checks(0);
+
+    /// What `all` stands for: every check that there is.
+    const ALL: Checks = Checks(bit(Check::Memory) | bit(Check::Race) | bit(Check::Barrier));
+
+    /// True when nothing is checked.
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// True when all is checked that `check` stands for.
+    pub fn contains(self, check: impl Into<Checks>) -> bool {
+        let asked = check.into().0;
+        self.0 & asked == asked
+    }
+
+    /// What either of two sets checks.
+    #[must_use]
+    pub const fn and(self, other: Checks) -> Checks {
+        Checks(self.0 | other.0)
+    }
+
+    fn single(self) -> impl Iterator<Item = Check> {
+        let there = move |check: &Check| self.0 & bit(*check) != 0;
+        SINGLE.into_iter().filter(there)
+    }
+
+    fn spelled(self) -> String {
+        if self.is_empty() || self == Checks::ALL {
+            let word = if self.is_empty() {
+                Check::None
+            } else {
+                Check::All
+            };
+            return word.name().to_owned();
+        }
+        let names: Vec<_> = self.single().map(Check::name).collect();
+        names.join(",")
+    }
+
+    /// Spelling on the command line, the same for every order in which the checks may be given.
+    pub fn name(self) -> &'static str {
+        NAMES.get(usize::from(self.0)).map_or("", String::as_str)
+    }
+
+    /// The set of these names, between commas or, where commas mean something else, plus signs.
+    ///
+    /// # Errors
+    /// A text that lists the legal names.
+    pub fn parse(names: &str) -> Result<Checks, String> {
+        let mut each = names.split([',', '+']).map(Check::parse);
+        each.try_fold(Checks::NONE, |all, check| Ok(all.and(check?.into())))
+    }
+
+    /// Whether there are such checks on what executes kernels: the interpreter (`interp`), or a code generator by its name.
+    ///
+    /// # Errors
+    /// [`BackendError::Strategy`] if there are not.
+    pub fn exist(self, backend: &'static str) -> Result<(), BackendError> {
+        let missing = |check: &Check| !there(*check, backend);
+        match self.single().find(missing) {
+            None => Ok(()),
+            Some(check) => {
+                let others = SINGLE.into_iter().filter(|c| there(*c, backend));
+                let others: Vec<_> = others.map(Check::name).collect();
+                Err(BackendError::Strategy {
+                    backend,
+                    what: format!(
+                        "does not support --check {}: there is --check {}",
+                        check.name(),
+                        others.join(",")
+                    ),
+                })
+            }
+        }
+    }
+}
+
+const fn bit(check: Check) -> u8 {
+    match check {
+        Check::None | Check::All => 0,
+        Check::Memory => 1,
+        Check::Init => 2,
+        Check::Race => 4,
+        Check::Barrier => 8,
+    }
+}
+
+/// Whether there is a check on what executes kernels.
+fn there(check: Check, backend: &str) -> bool {
+    match check {
+        Check::None | Check::All | Check::Memory | Check::Barrier => true,
+        Check::Race => !BackendKind::ALL.iter().any(|kind| kind.name() == backend),
+        Check::Init => false,
+    }
+}
+
+impl From<Check> for Checks {
+    fn from(check: Check) -> Checks {
+        match check {
+            Check::All => Checks::ALL,
+            one => Checks(bit(one)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_set_has_one_name() {
+        for bits in 0..1 << SINGLE.len() {
+            let set = Checks(bits);
+            assert_eq!(Checks::parse(set.name()), Ok(set));
+        }
+        for (text, name) in [
+            ("none", "none"),
+            ("barrier,memory", "memory,barrier"),
+            ("race+none", "race"),
+            ("memory,memory", "memory"),
+            ("barrier,race,memory", "all"),
+            ("all,race", "all"),
+        ] {
+            assert_eq!(Checks::parse(text).unwrap().name(), name);
+        }
+        for wrong in ["", "memory,", "memory barrier", "races"] {
+            let error = Checks::parse(wrong).unwrap_err();
+            assert!(error.contains("memory") && error.contains("all"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_set_contains_what_it_was_made_of() {
+        let two = Checks::parse("memory,barrier").unwrap();
+        assert!(two.contains(Check::Memory) && two.contains(Check::Barrier));
+        assert!(!two.contains(Check::Race) && !two.contains(Check::All));
+        assert!(Checks::from(Check::All).contains(two));
+    }
+
+    #[test]
+    fn what_there_is_not_is_refused_by_name() {
+        for bits in 0..1 << SINGLE.len() {
+            let set = Checks(bits);
+            let refused = set.exist("interp").err().map(|e| e.to_string());
+            assert_eq!(refused.is_some(), set.contains(Check::Init));
+            assert!(refused.is_none_or(|e| e.contains("--check init")));
+        }
+    }
+}

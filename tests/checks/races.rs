@@ -1,0 +1,216 @@
+//! `--check race`: kernels with one planted race and the same kernels without it, on the interpreter, which defines what a race is.
+//!
+//! A launch has two groups of 128 work-items, which are several threads at each width.
+
+use super::{FILES, counted, engine, program_of};
+use visa_jit::backend::{Check, Checks, OobPolicy};
+use visa_jit::{Engine, FaultRecord, Launch, Program, Report};
+use visa_runtime::{FaultKind, LaunchStatus};
+
+/// A kernel of `race.cl`, with a race if its argument `far` is 1.
+struct Case {
+    kernel: &'static str,
+    /// Races are between groups, not inside of one.
+    between: bool,
+    /// In local memory.
+    local: bool,
+    /// Names of the two accesses, the later one first.
+    sides: [&'static str; 2],
+}
+
+const fn case(kernel: &'static str, between: bool, local: bool, sides: [&'static str; 2]) -> Case {
+    Case {
+        kernel,
+        between,
+        local,
+        sides,
+    }
+}
+
+const CASES: &[Case] = &[
+    case("local_read", false, true, ["write", "read"]),
+    case("local_write", false, true, ["write", "read"]),
+    case("global_write", false, false, ["write", "write"]),
+    case("in_place", false, false, ["write", "read"]),
+    case("groups_write", true, false, ["write", "write"]),
+    case("groups_read", true, false, ["read", "write"]),
+    // In its group the last write before the plain one is an atomic of its own thread.
+    case("plain_add", true, false, ["write", "atomic"]),
+];
+
+/// An engine with kernels of a file.
+struct On {
+    engine: Engine,
+    program: Program,
+}
+
+impl On {
+    fn new(checks: impl Into<Checks>, file: &str) -> On {
+        let engine = engine(checks, true);
+        let program = program_of(&engine, &format!("race-{file}"));
+        On { engine, program }
+    }
+
+    /// What a launch reports and leaves in its buffer.
+    fn run(&self, kernel: &str, far: i32, oob: OobPolicy) -> (Report, Vec<u8>) {
+        let o = self.engine.memory().alloc(4 * 1024).unwrap();
+        let launch = Launch::new([256, 1, 1]).local([128, 1, 1]).oob(oob);
+        let launch = launch.arg(0, &o).arg(1, far);
+        let report = self.program.kernel(kernel).unwrap().launch(&launch);
+        (report.unwrap(), o.to_vec())
+    }
+}
+
+fn texts(report: &Report) -> Vec<String> {
+    report.faults.iter().map(FaultRecord::to_string).collect()
+}
+
+/// Lines of the source of a kernel that have the mark of a side.
+fn marked(kernel: &str) -> Vec<u32> {
+    let source: Vec<&str> = include_str!("race.cl").lines().collect();
+    let head = format!("kernel void {kernel}(");
+    let first = source.iter().position(|l| l.starts_with(&head)).unwrap();
+    let lines = (first..source.len()).take_while(|&n| source[n] != "}");
+    let marked = lines.filter(|&n| source[n].contains("// ("));
+    marked.map(|n| n as u32 + 1).collect()
+}
+
+/// What is wrong with a record of a race.
+fn judged(case: &Case, fault: &FaultRecord) -> Option<&'static str> {
+    let text = fault.to_string();
+    let about = fault.about.clone().unwrap_or_default();
+    let group = fault.group;
+    let inside = format!("by group ({}, {}, {})", group[0], group[1], group[2]);
+    let lines = marked(case.kernel);
+    let own = fault.source.as_ref().map(|s| s.line);
+    let named = |line: &u32| own == Some(*line) || about.contains(&format!("race.cl:{line})"));
+    let is = |side: &str| fault.access == side || about.contains(&format!("` {side} in"));
+    let place = match case.local {
+        true => text.contains(": local memory at 0x"),
+        false => about.contains(" of `o` (4096 bytes, argument 0)"),
+    };
+    let rules = [
+        (fault.kind == FaultKind::Race, "kind"),
+        (about.contains(&inside) != case.between, "group"),
+        (lines.iter().any(named), "line"),
+        (case.sides.into_iter().all(is), "sides"),
+        (place, "place"),
+    ];
+    rules
+        .iter()
+        .find(|(holds, _)| !holds)
+        .map(|(_, what)| *what)
+}
+
+#[test]
+fn planted_races_are_found_and_nothing_else() {
+    let mut failures = Vec::new();
+    for file in FILES {
+        let [checked, plain] = [Check::Race, Check::None].map(|check| On::new(check, file));
+        for case in CASES {
+            let oob = OobPolicy::default();
+            for far in [0, 1] {
+                let (report, bytes) = checked.run(case.kernel, far, oob);
+                let (without, same) = plain.run(case.kernel, far, oob);
+                assert_eq!(bytes, same, "{file} {}: results", case.kernel);
+                assert_eq!(without.fault_count, 0);
+                assert_eq!(counted(&report), report.fault_count);
+                let wrong = match far {
+                    0 => (report.fault_count != 0).then_some("right kernel"),
+                    _ if report.fault_count == 0 => Some("missed"),
+                    _ => report.faults.iter().find_map(|f| judged(case, f)),
+                };
+                let name = case.kernel;
+                failures
+                    .extend(wrong.map(|w| format!("{file} {name}: {w}: {:#?}", texts(&report))));
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// Lanes of one instruction that write different values to a byte are an error of their own.
+#[test]
+fn lanes_that_differ() {
+    for file in FILES {
+        let on = On::new(Check::Race, file);
+        let (report, _) = on.run("lanes_differ", 1, OobPolicy::default());
+        // Seven of each eight find another value before theirs.
+        assert_eq!(
+            report.fault_count,
+            256 / 8 * 7,
+            "{file}: {:?}",
+            texts(&report)
+        );
+        for f in &report.faults {
+            assert_eq!((f.kind, f.kind_name()), (FaultKind::LaneRace, "race"));
+            assert!(f.to_string().contains("another value than that of lane "));
+        }
+        let (right, _) = on.run("lanes_differ", 0, OobPolicy::default());
+        assert_eq!(right.fault_count, 0, "{file}: {:?}", texts(&right));
+    }
+}
+
+#[test]
+fn the_same_value_is_no_race() {
+    for file in FILES {
+        let on = On::new(Check::Race, file);
+        let (report, _) = on.run("same_value", 0, OobPolicy::default());
+        assert_eq!(report.fault_count, 0, "{file}: {:?}", texts(&report));
+    }
+}
+
+#[test]
+fn a_trap_stops_at_the_first_race() {
+    let on = On::new(Check::Race, "pvc");
+    let (report, _) = on.run("groups_write", 1, OobPolicy::Trap);
+    assert_eq!(report.status, LaunchStatus::Faulted);
+    assert_eq!(report.fault_count, 1);
+}
+
+/// All checks of a run find what each finds alone, on one kernel with three kinds of errors.
+#[test]
+fn checks_work_together() {
+    let alone = |check: Checks| {
+        let on = On::new(check, "pvc");
+        let o = on.engine.memory().alloc(4 * 200).unwrap();
+        let launch = Launch::new([256, 1, 1]).local([128, 1, 1]);
+        let launch = launch.arg(0, &o).arg(1, 1);
+        let report = on.program.kernel("local_read").unwrap().launch(&launch);
+        let mut kinds: Vec<_> = (report.unwrap().faults.iter().map(|f| f.kind)).collect();
+        kinds.sort();
+        kinds.dedup();
+        kinds
+    };
+    assert_eq!(alone(Check::Memory.into()), [FaultKind::Allocation]);
+    assert_eq!(alone(Check::Race.into()), [FaultKind::Race]);
+    let both = [FaultKind::Allocation, FaultKind::Race];
+    assert_eq!(alone(Checks::parse("memory,race").unwrap()), both);
+    assert_eq!(alone(Check::All.into()), both);
+}
+
+/// The vendor's `work_group_all` of version 22.43 writes its result again while other threads may still read it.
+#[test]
+fn a_true_race_in_the_compilers_own_functions() {
+    for (file, races) in [("pvc", true), ("pvc-26", false)] {
+        let engine = engine(Check::Race, true);
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/kernels/bin");
+        let bytes = std::fs::read(format!("{path}/{file}/scan.zebin")).unwrap();
+        let program = engine.program_from_zebin(&bytes, None).unwrap();
+        let buffers = [0; 4].map(|_| engine.memory().alloc(4096).unwrap());
+        // Otherwise what is written is what is there.
+        buffers[3].write(0, &[1; 4096]).unwrap();
+        let mut launch = Launch::new([16, 4, 1]).local([16, 4, 1]);
+        for (n, buffer) in (0..).zip(&buffers) {
+            launch = launch.arg(n, buffer);
+        }
+        let report = program.kernel("vote_builtin").unwrap().launch(&launch);
+        let report = report.unwrap();
+        assert_eq!(
+            report.fault_count != 0,
+            races,
+            "{file}: {:?}",
+            texts(&report)
+        );
+    }
+}
