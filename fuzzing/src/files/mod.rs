@@ -2,6 +2,7 @@
 
 pub mod edit;
 mod launch;
+mod pair;
 
 use std::path::{Path, PathBuf};
 
@@ -15,6 +16,7 @@ use visa_runtime::{Buffer, DeviceMemory, LaunchStatus};
 
 use crate::native;
 pub use launch::{Given, Place, Recipe};
+pub use pair::{Pair, compare_pair};
 use visa_test_common::Rng;
 
 /// Instructions that a hardware thread of the interpreter may execute.
