@@ -2,6 +2,7 @@
 
 use super::atomic::one;
 use crate::abi::{GroupCtx, ImageTable, image as code};
+use crate::image::lanes::sample as in_lanes;
 use crate::image::sample::{Access, access, bound, outside};
 
 /// [`crate::abi::Helpers::image`].
@@ -25,6 +26,12 @@ pub(crate) unsafe extern "C" fn image(
     let op = shape & 0xFF;
     let lanes = shape >> 8 & 0x3F;
     let row = (lanes as usize).next_multiple_of(4);
+    if let (code::SAMPLE, 0, Some(view)) = (op, shape & code::CHECK, view) {
+        // SAFETY: images are bound as the ABI says, and the block has seven rows.
+        if unsafe { in_lanes(view, sampler, (lanes as usize, enabled), block) } {
+            return 0;
+        }
+    }
     let mut faulting = 0;
     for lane in 0..lanes {
         // SAFETY: the block has seven rows.

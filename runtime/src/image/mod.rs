@@ -3,12 +3,14 @@
 //! A texel is read as four 32-bit channels: floats for normalised and float formats, else integers. Channels that a format
 //! lacks read 0, alpha 1. This file names formats, shapes and samplers; [`format`] converts texels, [`sample`] finds and
 //! filters them, [`compare`] is about comparing samples, [`lod`] about levels of detail. Both engines call these functions, as
-//! they do the rest of memory: there is one definition of what is in an image.
+//! they do the rest of memory: there is one definition of what is in an image. Compiled code takes the common samples from [`lanes`],
+//! which does the same for all lanes at once.
 //!
 //! Layout in memory is linear: texels of a row, rows of a slice, slices or layers, without gaps.
 
 mod compare;
 pub(crate) mod format;
+pub(crate) mod lanes;
 mod lod;
 pub(crate) mod sample;
 #[cfg(test)]

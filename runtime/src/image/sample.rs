@@ -50,6 +50,13 @@ struct Step {
     weight: f32,
 }
 
+impl<'a> View<'a> {
+    /// The image and the format of its texels.
+    pub(super) fn parts(self) -> (&'a Image, ImageFormat) {
+        (self.image, self.format)
+    }
+}
+
 impl View<'_> {
     fn axes(&self) -> usize {
         (self.image.axes as usize).min(3)

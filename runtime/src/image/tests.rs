@@ -205,6 +205,25 @@ fn few_formats_can_be_compared() {
     }
 }
 
+/// Twenty samplers: bits 0 and 1 of their number are filters and normalised coordinates, the others how coordinates beyond the edges count.
+fn bind_samplers(table: &mut SurfaceTable) {
+    for bits in 0..20_u32 {
+        let state = SamplerState {
+            addressing: [
+                Addressing::None,
+                Addressing::Border,
+                Addressing::Edge,
+                Addressing::Repeat,
+                Addressing::Mirror,
+            ][bits as usize / 4],
+            linear: bits & 1 != 0,
+            normalized: bits & 2 != 0,
+            comparison: Comparison::ALL[bits as usize % 8].0,
+        };
+        table.bind_sampler(bits, state).unwrap();
+    }
+}
+
 /// Images flush against unreadable pages on either side, at coordinates of every size: what is outside is never touched.
 #[test]
 fn coordinates_of_every_size_stay_inside() {
@@ -270,21 +289,7 @@ fn coordinates_of_every_size_stay_inside() {
             };
             let mut table = SurfaceTable::new();
             table.bind_image(0, &buffer.unwrap(), &shape).unwrap();
-            for bits in 0..20_u32 {
-                let state = SamplerState {
-                    addressing: [
-                        Addressing::None,
-                        Addressing::Border,
-                        Addressing::Edge,
-                        Addressing::Repeat,
-                        Addressing::Mirror,
-                    ][bits as usize / 4],
-                    linear: bits & 1 != 0,
-                    normalized: bits & 2 != 0,
-                    comparison: Comparison::ALL[bits as usize % 8].0,
-                };
-                table.bind_sampler(bits, state).unwrap();
-            }
+            bind_samplers(&mut table);
             // SAFETY: the table has images and lives on.
             let images = unsafe { &*table.images() };
             for (i, &u) in numbers.iter().enumerate() {
@@ -371,4 +376,111 @@ fn colours_of_srgb_are_linear() {
     for (colour, expected) in [(0, 0.0), (10, 0.003_035_27), (128, 0.215_860_5), (255, 1.0)] {
         assert!((linear(colour) - expected).abs() < 1e-7, "{colour}");
     }
+}
+
+/// A small generator of random numbers.
+struct Random(u64);
+
+impl Random {
+    fn bits(&mut self) -> u32 {
+        let state = self.0.wrapping_mul(6_364_136_223_846_793_005);
+        self.0 = state.wrapping_add(1);
+        (self.0 >> 33) as u32
+    }
+
+    /// A coordinate: odd ones, halves, and such as are mostly inside of an image.
+    fn coordinate(&mut self, most: f32) -> u32 {
+        let odd = [0.0, -0.0, 0.5, 1e10, -1e30, f32::INFINITY, -3e9, f32::NAN];
+        let x = match self.bits() % 8 {
+            0 => odd[self.bits() as usize % odd.len()],
+            1 => (self.bits() % 16) as f32 * 0.5,
+            _ => self.bits() as f32 / (1_u64 << 31) as f32 * most - 0.3,
+        };
+        x.to_bits()
+    }
+}
+
+/// Samples with each sampler for all lanes at once, and compares with each lane by itself. How often that was done, and not.
+fn compare_lanes(images: &crate::abi::ImageTable, what: &str, random: &mut Random) -> [u32; 2] {
+    use super::sample::{Access, access, bound};
+    let mut counts = [0; 2];
+    for (bits, lanes) in (0..20).flat_map(|bits| [8, 16, 32].map(|lanes| (bits, lanes))) {
+        let (view, sampler) = bound(images, 0, bits);
+        let most = if bits & 2 != 0 { 1.5 } else { 9.0 };
+        let before: Vec<u32> = (0..7 * lanes).map(|_| random.coordinate(most)).collect();
+        let enabled = random.bits() << 3 ^ random.bits();
+        for vectors in [false, super::lanes::vectors()] {
+            let mut block = before.clone();
+            let at = block.as_mut_ptr();
+            let view = view.unwrap();
+            // SAFETY: the image lives on, and the block has seven rows.
+            let done =
+                unsafe { super::lanes::sample_in(vectors, view, sampler, (lanes, enabled), at) };
+            counts[usize::from(!done)] += 1;
+            if !done {
+                assert_eq!(block, before);
+                continue;
+            }
+            for lane in 0..lanes {
+                let one = Access {
+                    op: crate::abi::image::SAMPLE,
+                    channels: 15,
+                    at: [0, 1, 2].map(|k| before[k * lanes + lane]),
+                    data: [0; 4],
+                };
+                let want = match enabled >> lane & 1 {
+                    0 => [0; 4],
+                    // SAFETY: the image lives on.
+                    _ => unsafe { access(Some(view), sampler, &one) },
+                };
+                let got = [3, 4, 5, 6].map(|k| block[k * lanes + lane]);
+                let at = one.at.map(f32::from_bits);
+                assert_eq!(got, want, "{what}, sampler {bits}, lane {lane} at {at:?}");
+            }
+        }
+    }
+    counts
+}
+
+/// Texels of random bits, in formats and images with and without what [`super::lanes`] knows, at coordinates of all kinds.
+#[test]
+fn all_lanes_are_each_lane() {
+    let memory = DeviceMemory::with_capacity(1 << 20).unwrap();
+    let mut random = Random(1);
+    let names = "r8unorm rg8unorm rgba8unorm rgba8snorm rgba8uint r8int r16unorm rg16snorm rgba16unorm rgba16int r32float \
+                 rg32float rgba32float rgba32uint r32int rgba16float";
+    let kinds = [
+        (ImageKind::D1, [13, 1, 1]),
+        (ImageKind::D2, [7, 5, 1]),
+        (ImageKind::D3, [3, 4, 5]),
+        (ImageKind::D2Array, [3, 4, 2]),
+    ];
+    let mut counts = [0; 2];
+    for (name, (kind, extent)) in names
+        .split_whitespace()
+        .flat_map(|name| kinds.map(|kind| (name, kind)))
+    {
+        for order in [Order::Rgba, Order::Bgra, Order::Alpha] {
+            let Some(format) = format(name).ordered(order) else {
+                continue;
+            };
+            let shape = ImageShape {
+                kind,
+                format,
+                extent,
+            };
+            let bytes = shape.bytes().unwrap();
+            let buffer = memory.alloc_flush_end(bytes).unwrap();
+            let contents: Vec<u8> = (0..bytes).map(|_| random.bits() as u8).collect();
+            buffer.write(0, &contents).unwrap();
+            let mut table = SurfaceTable::new();
+            table.bind_image(0, &buffer, &shape).unwrap();
+            bind_samplers(&mut table);
+            // SAFETY: the table has images and lives on.
+            let images = unsafe { &*table.images() };
+            let found = compare_lanes(images, &format!("{format} {kind:?}"), &mut random);
+            counts = [counts[0] + found[0], counts[1] + found[1]];
+        }
+    }
+    assert!(counts.iter().all(|&n| n > 1000), "{counts:?}");
 }

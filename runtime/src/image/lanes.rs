@@ -1,0 +1,342 @@
+//! Samples for all lanes of a message at once, in loops that become vector code.
+//!
+//! [`super::sample`] is the definition, lane by lane, and the interpreter uses nothing else. This does the same operations in the same
+//! order, so that the bits are the same, for what programs do most: images without layers, in a format of memory's own order or its
+//! reverse, with coordinates that are clamped or have a border. For all else it answers that it is not able to.
+
+use super::format::{Texel, border, missing};
+use super::sample::View;
+use super::{Addressing, Channel, ImageFormat, Order};
+use crate::abi::{Image, Sampler};
+use crate::group::load;
+
+/// Components of the texels of a number of lanes.
+type Texels<const N: usize> = [[u32; N]; 4];
+
+/// Neighbours along a coordinate, as [`super::sample`] has them of one lane.
+#[derive(Clone, Copy)]
+struct Steps<const N: usize> {
+    at: [[i32; N]; 2],
+    weight: [f32; N],
+}
+
+impl<const N: usize> Steps<N> {
+    /// Whether a second neighbour counts for any lane.
+    #[inline(always)]
+    fn mixes(&self) -> bool {
+        self.weight.iter().any(|&w| w != 0.0)
+    }
+}
+
+/// An image and how it is sampled.
+struct Sampled<'a> {
+    image: &'a Image,
+    format: ImageFormat,
+    axes: usize,
+    /// Whether coordinates beyond the edges are those at the edges.
+    clamped: bool,
+    enabled: u32,
+}
+
+/// Samples for the enabled ones of a number of lanes. The block has the coordinates in its first three rows, and takes the texels in the four
+/// rows that follow. False where nothing was done.
+///
+/// # Safety
+/// The image must be bound as [`crate::abi`] says. The block must have seven rows of `lanes`, rounded up to a multiple of four.
+pub(crate) unsafe fn sample(
+    view: View<'_>,
+    sampler: Sampler,
+    lanes: (usize, u32),
+    block: *mut u32,
+) -> bool {
+    // SAFETY: as promised.
+    unsafe { sample_in(vectors(), view, sampler, lanes, block) }
+}
+
+/// Whether the processor has what [`in_vectors`] needs.
+pub(super) fn vectors() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    let there = std::is_x86_feature_detected!("avx2");
+    #[cfg(not(target_arch = "x86_64"))]
+    let there = false;
+    there
+}
+
+/// [`sample`], in vectors if the processor has them, or as any processor can.
+///
+/// # Safety
+/// As [`sample`], and `vectors` must not be more than [`vectors`] says.
+pub(super) unsafe fn sample_in(
+    vectors: bool,
+    view: View<'_>,
+    sampler: Sampler,
+    (lanes, enabled): (usize, u32),
+    block: *mut u32,
+) -> bool {
+    let (image, format) = view.parts();
+    let able = matches!(format.order(), Order::Rgba | Order::Bgra)
+        && !(format.channel() == Channel::Float && format.channel_bytes() != 4)
+        && (0..=Addressing::Edge as u32).contains(&sampler.address)
+        && (1..=3).contains(&image.axes)
+        && image.layer_axis >= 3
+        && image.extent.iter().all(|&n| n < i32::MAX as u32)
+        && lanes <= 32;
+    if !able {
+        return false;
+    }
+    let sampled = Sampled {
+        image,
+        format,
+        axes: image.axes as usize,
+        clamped: sampler.address == Addressing::Edge as u32,
+        enabled,
+    };
+    // SAFETY: as promised.
+    unsafe {
+        match lanes {
+            0..=16 => lanes_in::<16>(vectors, &sampled, sampler, lanes, block),
+            _ => lanes_in::<32>(vectors, &sampled, sampler, lanes, block),
+        }
+    }
+    true
+}
+
+/// [`all_lanes`], compiled for the processor.
+///
+/// # Safety
+/// As [`sample_in`].
+unsafe fn lanes_in<const N: usize>(
+    vectors: bool,
+    sampled: &Sampled<'_>,
+    sampler: Sampler,
+    lanes: usize,
+    block: *mut u32,
+) {
+    // SAFETY: as promised.
+    unsafe {
+        #[cfg(target_arch = "x86_64")]
+        if vectors {
+            return in_vectors::<N>(sampled, sampler, lanes, block);
+        }
+        let _ = vectors;
+        all_lanes::<N>(sampled, sampler, lanes, block);
+    }
+}
+
+/// [`all_lanes`] in wide vectors, and with instructions that round.
+///
+/// # Safety
+/// As [`sample`]. The processor must have the feature.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+unsafe fn in_vectors<const N: usize>(
+    sampled: &Sampled<'_>,
+    sampler: Sampler,
+    lanes: usize,
+    block: *mut u32,
+) {
+    // SAFETY: as promised.
+    unsafe { all_lanes::<N>(sampled, sampler, lanes, block) }
+}
+
+/// # Safety
+/// As [`sample`].
+#[inline(always)]
+unsafe fn all_lanes<const N: usize>(
+    sampled: &Sampled<'_>,
+    sampler: Sampler,
+    lanes: usize,
+    block: *mut u32,
+) {
+    let row = lanes.next_multiple_of(4);
+    let mixes = sampler.linear != 0 && !sampled.format.channel().is_integer();
+    let mut steps = [Steps {
+        at: [[0; N]; 2],
+        weight: [0.0; N],
+    }; 3];
+    for (k, steps) in steps.iter_mut().enumerate().take(sampled.axes) {
+        let mut x = [0.0; N];
+        for (lane, x) in x.iter_mut().enumerate().take(lanes) {
+            // SAFETY: a row of the block.
+            *x = f32::from_bits(unsafe { block.add(k * row + lane).read() });
+        }
+        let size = sampled.image.extent[k] as f32;
+        *steps = along(&x, (sampler.normalized != 0).then_some(size), mixes);
+    }
+    // SAFETY: as promised.
+    let texels = unsafe { sampled.mixed(&steps) };
+    for (c, component) in texels.iter().enumerate() {
+        for (lane, &value) in component.iter().enumerate().take(lanes) {
+            let on = sampled.enabled >> lane & 1 != 0;
+            // SAFETY: a row of the block.
+            unsafe {
+                block
+                    .add((3 + c) * row + lane)
+                    .write(if on { value } else { 0 })
+            };
+        }
+    }
+}
+
+/// Along a coordinate, which may be of a size that is one: two neighbours for a filter, else one.
+#[inline(always)]
+fn along<const N: usize>(x: &[f32; N], size: Option<f32>, pair: bool) -> Steps<N> {
+    let mut out = Steps {
+        at: [[0; N]; 2],
+        weight: [0.0; N],
+    };
+    for lane in 0..N {
+        let x = x[lane];
+        let x = size.map_or(x, |size| x * size);
+        let x = if pair { x - 0.5 } else { x };
+        let first = x.floor();
+        // Beyond 32 bits is as far outside as the farthest number of 32 bits.
+        let i = first as i32;
+        out.at[0][lane] = i;
+        out.at[1][lane] = i.saturating_add(1);
+        out.weight[lane] = if pair { x - first } else { 0.0 };
+    }
+    out
+}
+
+impl Sampled<'_> {
+    /// Mixes along all coordinates, x first.
+    ///
+    /// # Safety
+    /// As [`sample`].
+    #[inline(always)]
+    unsafe fn mixed<const N: usize>(&self, steps: &[Steps<N>; 3]) -> Texels<N> {
+        let mixes = [steps[0].mixes(), steps[1].mixes(), steps[2].mixes()];
+        if mixes == [false; 3] {
+            // SAFETY: as promised.
+            return unsafe { self.texels(steps, 0) };
+        }
+        // A bit of a corner's number says which neighbour it is along a coordinate.
+        let counts = |corner: usize| (0..3).all(|k| corner >> k & 1 == 0 || mixes[k]);
+        let mut corners = [[[0; N]; 4]; 8];
+        for corner in (0..8).filter(|&corner| counts(corner)) {
+            // SAFETY: as promised.
+            corners[corner] = unsafe { self.texels(steps, corner) };
+        }
+        for k in (0..3).filter(|&k| mixes[k]) {
+            let first = |corner: &usize| corner & ((2 << k) - 1) == 0 && counts(*corner);
+            for corner in (0..8).filter(first) {
+                let second = corners[corner | 1 << k];
+                mix(&mut corners[corner], &second, &steps[k].weight);
+            }
+        }
+        corners[0]
+    }
+
+    /// The texels of a corner; the border, where there is none.
+    ///
+    /// # Safety
+    /// As [`sample`].
+    #[inline(always)]
+    unsafe fn texels<const N: usize>(&self, steps: &[Steps<N>; 3], corner: usize) -> Texels<N> {
+        let mut offset = [0u64; N];
+        let mut inside = [true; N];
+        for (k, steps) in steps.iter().enumerate().take(self.axes) {
+            let size = self.image.extent[k] as i32;
+            let pitch = self.image.pitch[k];
+            for lane in 0..N {
+                let i = steps.at[corner >> k & 1][lane];
+                let nearest = i.min(size - 1).max(0);
+                inside[lane] &= self.clamped || nearest == i;
+                offset[lane] += nearest as u64 * pitch;
+            }
+        }
+        // Nothing is in an image of no texels, not even at its edges.
+        let empty = (0..self.axes).any(|k| self.image.extent[k] == 0);
+        let bytes = self.format.texel_bytes();
+        let mut raw = [[0u64; N]; 2];
+        for lane in 0..N {
+            inside[lane] &= !empty;
+            if self.enabled >> lane & 1 == 0 || !inside[lane] {
+                continue;
+            }
+            let from = self.image.base.wrapping_add(offset[lane] as usize);
+            // SAFETY: a texel of the image.
+            unsafe {
+                raw[0][lane] = load(from, bytes.min(8));
+                if bytes > 8 {
+                    raw[1][lane] = load(from.wrapping_add(8), 8);
+                }
+            }
+        }
+        self.decoded(&raw, &inside)
+    }
+
+    #[inline(always)]
+    fn decoded<const N: usize>(&self, raw: &[[u64; N]; 2], inside: &[bool; N]) -> Texels<N> {
+        let bits = self.format.channel_bytes() * 8;
+        let mut out: Texels<N> = missing(self.format).map(|value| [value; N]);
+        for c in 0..self.format.channels() {
+            let at = c * bits;
+            let half = &raw[(at / 64) as usize & 1];
+            let component = &mut out[self.format.order().component(c as usize) & 3];
+            channel(self.format, half, at % 64, component);
+        }
+        let outside: Texel = border(self.format);
+        for (component, border) in out.iter_mut().zip(outside) {
+            for lane in 0..N {
+                component[lane] = if inside[lane] {
+                    component[lane]
+                } else {
+                    border
+                };
+            }
+        }
+        out
+    }
+}
+
+/// Mixes the second texels into the first ones. A weight of zero leaves the first as it is.
+#[inline(always)]
+fn mix<const N: usize>(first: &mut Texels<N>, second: &Texels<N>, weight: &[f32; N]) {
+    for (first, second) in first.iter_mut().zip(second) {
+        for lane in 0..N {
+            let (a, b) = (f32::from_bits(first[lane]), f32::from_bits(second[lane]));
+            let mixed = (a + (b - a) * weight[lane]).to_bits();
+            first[lane] = if weight[lane] == 0.0 {
+                first[lane]
+            } else {
+                mixed
+            };
+        }
+    }
+}
+
+/// The values of a channel, whose bits begin at a bit of the raw ones: what [`super::format::decode`] makes of them.
+#[inline(always)]
+fn channel<const N: usize>(format: ImageFormat, raw: &[u64; N], at: u32, out: &mut [u32; N]) {
+    let bits = format.channel_bytes() * 8;
+    let most = u32::MAX >> (32 - bits);
+    let place = |raw: u64| (raw >> at) as u32 & most;
+    // At most 16 bits where it becomes a float.
+    let signed = |raw: u32| (raw << (32 - bits)).cast_signed() >> (32 - bits);
+    match format.channel() {
+        Channel::Uint | Channel::Float => {
+            for lane in 0..N {
+                out[lane] = place(raw[lane]);
+            }
+        }
+        Channel::Int => {
+            for lane in 0..N {
+                out[lane] = signed(place(raw[lane])).cast_unsigned();
+            }
+        }
+        Channel::Unorm => {
+            for lane in 0..N {
+                let value = place(raw[lane]).cast_signed();
+                out[lane] = (value as f32 / most as f32).to_bits();
+            }
+        }
+        Channel::Snorm => {
+            for lane in 0..N {
+                let value = signed(place(raw[lane]));
+                out[lane] = (value as f32 / (most >> 1) as f32).max(-1.0).to_bits();
+            }
+        }
+    }
+}
