@@ -20,7 +20,7 @@ use crate::{Options, Peer, page, surroundings};
 const CONTENDERS: &[&str] = &["PoCL", "Intel", "Cranelift", "LLVM"];
 /// Of those above.
 const PEERS: [&str; 2] = ["PoCL", "Intel"];
-/// A measurement repeats runs until they took about so many microseconds.
+/// Least time of a measurement, in microseconds: runs are repeated until they take about as long.
 const MICROSECONDS: f64 = 5000.0;
 
 fn ours(name: &str) -> bool {
@@ -33,7 +33,7 @@ pub fn serve(name: &str, dir: &Path, threads: usize) -> Result<(), String> {
         let mut only = CpuSet::new();
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         only.set(processors - 1);
-        // Without it the measurement only is less sure.
+        // If that fails, the measurement is only less exact.
         let _ = sched_setaffinity(None, &only);
     }
     let platform = match name {
@@ -201,16 +201,12 @@ fn outputs(peer: &mut Peer, case: &Case, file: &str) -> Result<Outputs, String> 
 /// The result that most implementations agree on, ours being one; nothing, where there are several and each has its own.
 fn agreed<'a>(case: &Case, all: &'a [(&'static str, Outputs)]) -> Option<&'a Outputs> {
     let votes = |wanted: &Outputs| {
-        let agree = |name: &str, found: &Outputs| {
-            (!name.is_empty()) && difference(case, wanted, found).is_none()
-        };
+        let agree = |found: &Outputs| difference(case, wanted, found).is_none();
         let peers = all
             .iter()
-            .filter(|(name, found)| !ours(name) && agree(name, found))
+            .filter(|(name, found)| !ours(name) && agree(found))
             .count();
-        let us = all
-            .iter()
-            .any(|(name, found)| ours(name) && agree(name, found));
+        let us = all.iter().any(|(name, found)| ours(name) && agree(found));
         peers + usize::from(us)
     };
     // The first of those with as many votes.

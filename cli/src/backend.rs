@@ -56,7 +56,7 @@ impl BackendArgs {
             "interp" => {
                 let check = self.tuning.tuning.check;
                 check
-                    .exist("interp")
+                    .supported_on("interp")
                     .map_err(|e| Failure::unsupported(e.to_string()))?;
                 options.interpret = Some(self.interpreter()?);
                 options = options.check(check);

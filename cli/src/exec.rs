@@ -190,7 +190,7 @@ impl ExecArgs {
                 Some("llvm") => BackendKind::Llvm.name(),
                 _ => BackendKind::Cranelift.name(),
             };
-            let there = check.exist(backend);
+            let there = check.supported_on(backend);
             there.map_err(|error| Failure::unsupported(error.to_string()))?;
             all.push(("VISA_JIT_CHECK", check.name().into()));
         }

@@ -78,12 +78,12 @@ impl Checks {
     ///
     /// # Errors
     /// [`BackendError::Strategy`] if there are not.
-    pub fn exist(self, backend: &'static str) -> Result<(), BackendError> {
-        let missing = |check: &Check| !there(*check, backend);
+    pub fn supported_on(self, backend: &'static str) -> Result<(), BackendError> {
+        let missing = |check: &Check| !supported(*check, backend);
         match self.single().find(missing) {
             None => Ok(()),
             Some(check) => {
-                let others = SINGLE.into_iter().filter(|c| there(*c, backend));
+                let others = SINGLE.into_iter().filter(|c| supported(*c, backend));
                 let others: Vec<_> = others.map(Check::name).collect();
                 Err(BackendError::Strategy {
                     backend,
@@ -109,7 +109,7 @@ const fn bit(check: Check) -> u8 {
 }
 
 /// Whether there is a check on what executes kernels.
-fn there(check: Check, backend: &str) -> bool {
+fn supported(check: Check, backend: &str) -> bool {
     match check {
         Check::None | Check::All | Check::Memory | Check::Barrier => true,
         Check::Race => !BackendKind::ALL.iter().any(|kind| kind.name() == backend),
@@ -164,7 +164,7 @@ mod tests {
     fn what_there_is_not_is_refused_by_name() {
         for bits in 0..1 << SINGLE.len() {
             let set = Checks(bits);
-            let refused = set.exist("interp").err().map(|e| e.to_string());
+            let refused = set.supported_on("interp").err().map(|e| e.to_string());
             assert_eq!(refused.is_some(), set.contains(Check::Init));
             assert!(refused.is_none_or(|e| e.contains("--check init")));
         }

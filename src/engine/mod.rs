@@ -178,7 +178,7 @@ impl Engine {
         options.passes.check_buffers |= check.contains(Check::Memory);
         let mut host = options.strategy;
         if options.interpret.is_some() {
-            check.exist(INTERPRETER)?;
+            check.supported_on(INTERPRETER)?;
             host.tuning.check = Checks::NONE;
         }
         let backend = host.host()?;

@@ -98,7 +98,7 @@ pub enum Fill {
     Bits,
     /// All numbers below the count, each once.
     Permutation,
-    /// Where rows of so many elements, least and most, start and end.
+    /// Offsets at which rows start and end (CSR); each row has at least and at most these numbers of elements.
     Rows(usize, usize),
     /// For each row of that buffer, columns in order, below the number.
     Columns(String, usize),
@@ -145,7 +145,7 @@ impl Fill {
         })
     }
 
-    /// So many elements.
+    /// Contents of `count` elements.
     pub(crate) fn make(&self, ty: Type, count: usize, seed: u64) -> Vec<u8> {
         let mut rng = Rng::new(seed);
         let mut out = Vec::with_capacity(count * ty.bytes());
@@ -220,7 +220,7 @@ pub(crate) fn columns(ty: Type, rows: &[usize], below: usize, seed: u64) -> Vec<
     out
 }
 
-/// So many bytes; what would not fit is a space.
+/// Appends UTF-8 up to `count` bytes; a character that would not fit is a space.
 fn utf8(rng: &mut Rng, count: usize, out: &mut Vec<u8>) {
     while out.len() < count {
         let (low, high) = *rng.pick(&[

@@ -147,7 +147,7 @@ pub struct Launch {
     pub local: Option<Vec<usize>>,
     /// In the kernel's order.
     pub args: Vec<Argument>,
-    /// So many in a row.
+    /// Number of launches, one after the other.
     pub repeat: usize,
     /// It prepares a run, and its time does not count.
     pub setup: bool,

@@ -1,8 +1,8 @@
 //! Samples for all lanes of a message at once, in loops that become vector code.
 //!
 //! [`super::sample`] is the definition, lane by lane, and the interpreter uses nothing else. This does the same operations in the same
-//! order, so that the bits are the same, for what programs do most: images without layers, in a format of memory's own order or its
-//! reverse, with coordinates that are clamped or have a border. For all else it answers that it is not able to.
+//! order, so that the bits are the same, for what programs do most: images without layers, whose channels are in
+//! the order RGBA or BGRA, with coordinates that are clamped or have a border. For all else it returns false and does nothing.
 
 use super::format::{Texel, border, missing};
 use super::sample::View;
