@@ -113,7 +113,8 @@ struct Deadlines {
     next: u64,
     /// When the thread wakes by itself; `None` when it waits for news or does not run.
     wakes: Option<Instant>,
-    started: bool,
+    /// The process in which the thread runs: a child after `fork` has none of its parent's threads.
+    started: Option<u32>,
 }
 
 fn watchdog() -> &'static Watchdog {
@@ -158,11 +159,16 @@ impl Deadline {
     pub(crate) fn watch(at: Instant, word: &StopWord) -> std::io::Result<Deadline> {
         let dog = watchdog();
         let mut state = lock(&dog.state);
-        if !state.started {
+        let process = std::process::id();
+        if state.started != Some(process) {
             std::thread::Builder::new()
                 .name("visa-watchdog".to_owned())
                 .spawn(|| watchdog().run())?;
-            state.started = true;
+            *state = Deadlines {
+                next: state.next,
+                started: Some(process),
+                ..Deadlines::default()
+            };
         }
         if at <= Instant::now() {
             stop(word, STOP_DEADLINE);

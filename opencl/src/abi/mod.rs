@@ -12,6 +12,7 @@
 )]
 mod bindings;
 
+pub mod fork;
 pub mod host;
 
 pub use bindings::*;

@@ -15,6 +15,7 @@ use super::program::Program;
 use super::queue::Work;
 use super::report;
 use super::sampler::Sampler;
+use crate::abi::fork::Process;
 use crate::abi::{
     CL_INVALID_ARG_INDEX, CL_INVALID_ARG_SIZE, CL_INVALID_ARG_VALUE, CL_INVALID_KERNEL_ARGS,
     CL_INVALID_KERNEL_DEFINITION, CL_INVALID_KERNEL_NAME, CL_INVALID_MEM_OBJECT,
@@ -54,6 +55,8 @@ struct Ready {
     version: u64,
     range: Range,
     device: usize,
+    /// Where it was made: a child process cannot tell whether its parent was in the middle of it.
+    process: Process,
     launch: Arc<OneAtATime>,
 }
 
@@ -210,9 +213,13 @@ impl Kernel {
     /// `CL_INVALID_KERNEL_ARGS` if one is not set, and what is wrong with the range.
     pub fn work(&self, device: &Ref<Device>, range: Range) -> Cl<Work> {
         let (at, kernel) = self.on(device)?;
+        let process = Process::current();
         let mut arguments = lock(&self.arguments);
         let same = arguments.ready.as_ref().filter(|ready| {
-            ready.version == arguments.version && ready.range == range && ready.device == at
+            ready.version == arguments.version
+                && ready.range == range
+                && ready.device == at
+                && ready.process == process
         });
         let launch = match same {
             Some(ready) => ready.launch.clone(),
@@ -222,6 +229,7 @@ impl Kernel {
                     version: arguments.version,
                     range,
                     device: at,
+                    process,
                     launch: launch.clone(),
                 });
                 launch

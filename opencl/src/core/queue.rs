@@ -15,8 +15,10 @@ use super::device::Device;
 use super::error::{Cl, ClError};
 use super::event::Event;
 use super::object::{Object, Ref, lock};
+use super::report;
+use crate::abi::fork::Process;
 use crate::abi::{
-    CL_COMPLETE, CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST,
+    CL_COMPLETE, CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST, CL_OUT_OF_RESOURCES,
     CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, CL_QUEUE_PROFILING_ENABLE, CL_QUEUED, CL_SUBMITTED,
     cl_command_queue_properties, cl_command_type, cl_int,
 };
@@ -74,16 +76,24 @@ pub struct Runner {
 #[derive(Default)]
 struct State {
     pending: VecDeque<Command>,
-    /// A command runs.
-    running: bool,
+    /// The command that runs, and where: one that ran in a parent process never ends in its child.
+    running: Option<(Process, Ref<Event>)>,
     /// Threads that sleep until a command has ended, the queue's own among them.
     sleepers: usize,
-    /// The process in which the queue's own thread exists: a child after `fork` has none of its parent's threads.
-    thread: Option<u32>,
+    /// The process in which the queue's own thread exists: a child has none of its parent's threads.
+    thread: Option<Process>,
     /// It has something to do.
     wake: bool,
     /// The queue is gone.
     closed: bool,
+}
+
+impl State {
+    /// Whether a thread of this process runs a command.
+    fn is_busy(&self) -> bool {
+        let process = self.running.as_ref().map(|(process, _)| *process);
+        process == Some(Process::current())
+    }
 }
 
 /// What one attempt to run a command came to.
@@ -166,12 +176,13 @@ impl Runner {
     /// Has the queue's own thread carry out commands.
     pub fn wake(self: &Arc<Runner>) {
         let mut state = lock(&self.state);
-        if state.pending.is_empty() || state.wake {
+        let process = Process::current();
+        let served = state.thread == Some(process);
+        if state.pending.is_empty() || (served && state.wake) {
             return;
         }
         state.wake = true;
-        let process = std::process::id();
-        if state.thread == Some(process) {
+        if served {
             self.changed.notify_all();
             return;
         }
@@ -189,13 +200,13 @@ impl Runner {
                 continue;
             }
             let mut state = lock(&self.state);
-            if state.pending.is_empty() && !state.running {
+            if state.pending.is_empty() && state.running.is_none() {
                 return;
             }
             drop(state);
             self.wake();
             state = lock(&self.state);
-            if !state.pending.is_empty() || state.running {
+            if !state.pending.is_empty() || state.running.is_some() {
                 drop(self.sleep(state));
             }
         }
@@ -232,7 +243,7 @@ impl Runner {
     fn serve(self: Arc<Runner>) {
         loop {
             let mut state = lock(&self.state);
-            while !state.wake || state.running {
+            while !state.wake || state.is_busy() {
                 if state.closed {
                     return;
                 }
@@ -264,8 +275,11 @@ impl Runner {
     /// Runs the next command that can run.
     fn step(self: &Arc<Runner>) -> Step {
         let mut state = lock(&self.state);
-        if state.running {
+        if state.is_busy() {
             return Step::Busy;
+        }
+        if state.running.is_some() {
+            return Self::abandon(state);
         }
         let weak = Arc::downgrade(self);
         let mut blocked = None;
@@ -288,17 +302,31 @@ impl Runner {
         let Some(command) = next.and_then(|at| state.pending.remove(at)) else {
             return blocked.map_or(Step::Empty, Step::Blocked);
         };
-        state.running = true;
+        state.running = Some((Process::current(), command.event.clone()));
         drop(state);
         let done = command.run();
         let mut state = lock(&self.state);
-        state.running = false;
+        let running = state.running.take();
         if state.sleepers > 0 {
             self.changed.notify_all();
         }
         drop(state);
         // Last: from here on the queue itself may go.
-        drop(done);
+        drop((running, done));
+        Step::Ran
+    }
+
+    /// Ends a command that ran in the parent process when this one was made.
+    fn abandon(mut state: MutexGuard<'_, State>) -> Step {
+        let running = state.running.take();
+        drop(state);
+        if let Some((_, event)) = running {
+            report::problem(
+                "fork",
+                "a command that was running is not carried out in the child",
+            );
+            event.reach(CL_OUT_OF_RESOURCES);
+        }
         Step::Ran
     }
 }
@@ -315,7 +343,7 @@ impl Command {
             match std::panic::catch_unwind(|| { work }.0()) {
                 Ok(Ok(())) => CL_COMPLETE as cl_int,
                 Ok(Err(ClError(code))) => code,
-                Err(_) => crate::abi::CL_OUT_OF_RESOURCES,
+                Err(_) => CL_OUT_OF_RESOURCES,
             }
         };
         self.event.reach(status);

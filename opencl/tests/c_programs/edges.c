@@ -97,6 +97,20 @@ static void release(void) {
     CHECK(clReleaseContext(context));
 }
 
+/* The code with which a child process ends. */
+static int code_of(pid_t child) {
+    int status;
+    ENSURE(waitpid(child, &status, 0) == child);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+
+/* A launch that the time limit ends. */
+static void times_out(void) {
+    cl_event event = launch(INT_MAX);
+    ENSURE(clWaitForEvents(1, &event) == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+    CHECK(clReleaseEvent(event));
+}
+
 static int edge(const char *name, const char *zebin) {
     /* A shell without job control has its background jobs ignore it, and they pass that on. */
     signal(SIGINT, SIG_DFL);
@@ -121,9 +135,7 @@ static int edge(const char *name, const char *zebin) {
         run_for_ever();
         pid_t child = fork();
         if (child == 0) exit(3);
-        int status;
-        ENSURE(waitpid(child, &status, 0) == child);
-        return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+        return code_of(child);
     } else if (!strcmp(name, "fork-running-anew")) {
         run_for_ever();
         pid_t child = fork();
@@ -133,9 +145,55 @@ static int edge(const char *name, const char *zebin) {
             ends_well(7);
             exit(3);
         }
-        int status;
-        ENSURE(waitpid(child, &status, 0) == child);
-        return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+        return code_of(child);
+    } else if (!strcmp(name, "fork-running-wait")) {
+        cl_event event = run_for_ever();
+        pid_t child = fork();
+        if (child == 0) {
+            /* What the parent runs has failed here, and the queue, its kernel and their buffer can be used. */
+            CHECK(clFinish(queue));
+            ENSURE(status_of(event) == CL_OUT_OF_RESOURCES);
+            ENSURE(clWaitForEvents(1, &event) == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+            ends_well(7);
+            exit(3);
+        }
+        return code_of(child);
+    } else if (!strcmp(name, "fork-running-poll")) {
+        cl_event event = run_for_ever();
+        pid_t child = fork();
+        if (child == 0) {
+            /* Nothing waits here but the queue's own thread, which the child has to make anew. */
+            cl_event own = launch(7);
+            CHECK(clFlush(queue));
+            while (status_of(own) > CL_COMPLETE) usleep(100);
+            ENSURE(status_of(own) == CL_COMPLETE);
+            ENSURE(status_of(event) == CL_OUT_OF_RESOURCES);
+            exit(3);
+        }
+        return code_of(child);
+    } else if (!strcmp(name, "fork-timeout")) {
+        times_out();
+        pid_t child = fork();
+        if (child == 0) {
+            times_out();
+            exit(3);
+        }
+        return code_of(child);
+    } else if (!strcmp(name, "fork-flushed")) {
+        launch(5);
+        CHECK(clFlush(queue));
+        CHECK(clFinish(queue));
+        pid_t child = fork();
+        if (child == 0) {
+            cl_event own = launch(6);
+            CHECK(clFlush(queue));
+            while (status_of(own) > CL_COMPLETE) usleep(100);
+            ENSURE(status_of(own) == CL_COMPLETE);
+            exit(3);
+        }
+        int code = code_of(child);
+        ends_well(8);
+        return code;
     } else if (!strcmp(name, "fork-anew")) {
         ends_well(5);
         pid_t child = fork();
@@ -146,10 +204,9 @@ static int edge(const char *name, const char *zebin) {
             ends_well(7);
             exit(3);
         }
-        int status;
-        ENSURE(waitpid(child, &status, 0) == child);
+        int code = code_of(child);
         ends_well(8);
-        return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+        return code;
     } else if (!strcmp(name, "for-ever")) {
         run_for_ever();
         puts("running");

@@ -230,6 +230,9 @@ fn processes_end_as_they_like() {
         ("fork-running", 3),
         ("fork-anew", 3),
         ("fork-running-anew", 3),
+        ("fork-running-wait", 3),
+        ("fork-running-poll", 3),
+        ("fork-flushed", 3),
     ] {
         assert_eq!(run(edge(&program, name), code), "", "{name}");
     }
@@ -273,6 +276,9 @@ fn stopped_launches_stop_nothing_else() {
     let mut command = edge(&program, "timeout");
     command.env("VISA_JIT_TIMEOUT", "0.7");
     assert_eq!(run(command, 0), "");
+    let mut command = edge(&program, "fork-timeout");
+    command.env("VISA_JIT_TIMEOUT", "0.7");
+    assert_eq!(run(command, 3), "");
     let mut command = edge(&program, "trap");
     command.env("VISA_JIT_OOB", "trap");
     assert_eq!(run(command, 0), "");
