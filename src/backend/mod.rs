@@ -4,6 +4,7 @@ pub mod cranelift;
 #[cfg(feature = "llvm-codegen")]
 pub mod llvm;
 
+mod access;
 mod atomics;
 mod axes;
 mod barrier_loop;

@@ -7,10 +7,10 @@
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value as V, types};
 
-use super::affine::{MAX_SPAN, Strided};
 use super::emit::Emit;
 use super::memory::{Place, Region};
 use crate::backend::Bounds as Tests;
+use crate::backend::access::{MAX_SPAN, Strided};
 use crate::ssa::remark::Bounds;
 use crate::ssa::{BinOp, Inst, MemAccess, Op, Space, Value};
 

@@ -15,26 +15,12 @@ use super::emit::{DATA, Emit};
 use super::memory::{Lanes, Place, Region};
 use super::message::Way;
 use super::value::{piece_count, piece_type, scalar_type};
-use super::vec4::record_bytes;
-use crate::ssa::remark::{self, Bounds, Decision, Why};
+use crate::backend::access::{self, Kind, Strided};
+use crate::ssa::remark::{Bounds, Decision, Why};
 use crate::ssa::{Inst, Lane, MemAccess, Op, Space, Ty, Value};
 
-/// How the addresses of an access run.
-#[derive(Clone, Copy)]
-pub(super) struct Affine {
-    /// Address of lane 0.
-    pub base: V,
-    /// The same, when it is a constant.
-    pub known: Option<u64>,
-    /// Bytes from lane to lane.
-    pub stride: i64,
-    /// Condition under which it holds; always when there is none.
-    pub guard: Option<V>,
-    /// Condition under which all lanes are enabled, where that is cheaper than to test the mask.
-    pub mask_all: Option<V>,
-    /// The condition may well not hold.
-    pub speculative: bool,
-}
+/// Addresses of lanes as Cranelift values.
+pub(super) type Affine = access::Affine<V>;
 
 impl Affine {
     /// How an access is done where the condition does not hold.
@@ -42,65 +28,6 @@ impl Affine {
         match self.speculative {
             true => Way::Only,
             false => Way::Other,
-        }
-    }
-}
-
-/// What a stride makes of an access.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    /// All lanes at one address.
-    Same,
-    /// One record after the other.
-    Packed,
-    /// Records with gaps, or backwards.
-    Spread,
-}
-
-/// The bytes of an access with even addresses.
-#[derive(Clone, Copy)]
-pub(super) struct Strided {
-    kind: Kind,
-    stride: i64,
-    /// Distance of the lowest byte from lane 0's address.
-    pub lowest: i64,
-    /// Bytes from the lowest to the highest.
-    pub bytes: u64,
-}
-
-/// Longest run that one test covers.
-pub(super) const MAX_SPAN: u64 = 1 << 24;
-
-impl Strided {
-    pub fn new(access: MemAccess, count: u16, stride: i64, load: bool) -> Option<Strided> {
-        let record = u64::from(access.elem.bytes()) * u64::from(access.comps);
-        let kind = match stride {
-            0 => Kind::Same,
-            s if s.cast_unsigned() == record => Kind::Packed,
-            _ => Kind::Spread,
-        };
-        let distance = stride.checked_mul(i64::from(count) - 1)?;
-        let last = match kind {
-            Kind::Spread if load => u64::from(record_bytes(access.elem, access.comps)),
-            _ => record,
-        };
-        let bytes = distance.unsigned_abs().checked_add(last)?;
-        (bytes <= MAX_SPAN).then_some(Strided {
-            kind,
-            stride,
-            lowest: distance.min(0),
-            bytes,
-        })
-    }
-}
-
-impl Strided {
-    /// The code for it.
-    pub fn way(&self, lanes: u16) -> remark::Way {
-        match self.kind {
-            Kind::Same => remark::Way::Broadcast,
-            Kind::Packed => remark::Way::Vector,
-            Kind::Spread => remark::Way::Lanes(lanes),
         }
     }
 }
@@ -452,13 +379,7 @@ impl Emit<'_> {
     }
 
     fn in_registers(&self, known: Option<u64>, strided: Strided) -> bool {
-        let end = |at: u64| {
-            at.checked_add_signed(strided.lowest)
-                .map(|low| low + strided.bytes)
-        };
-        known
-            .and_then(end)
-            .is_some_and(|end| end <= u64::from(self.f.regs_bytes))
+        known.is_some_and(|at| strided.lies_in(at, self.f.regs_bytes))
     }
 
     fn strided_inside(

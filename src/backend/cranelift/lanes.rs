@@ -12,6 +12,7 @@ use super::memory::{Lanes, Place, Region};
 use super::scaled::Compare;
 use super::value::{per_piece, piece_type, scalar_type};
 use crate::backend::Gather;
+use crate::backend::access::FLAT_OFFSET;
 use crate::ssa::{Function, Inst, Lane, MemAccess, Op};
 
 /// Most accesses of a function that go inline when nothing is said. Such code is several times as long as a call.
@@ -302,7 +303,7 @@ impl Emit<'_> {
         let ty = piece_type(lanes.addr_lane());
         let first = self.base(Region::Known(Place::Flat));
         let first = self.ins().splat(ty, first);
-        let keep = self.iconst(types::I64, super::memory::FLAT_OFFSET);
+        let keep = self.iconst(types::I64, FLAT_OFFSET);
         let keep = self.ins().splat(ty, keep);
         let offset = |e: &mut Self, a: V| {
             let offset = e.ins().isub(a, first);

@@ -9,7 +9,9 @@ use cranelift_codegen::ir::{InstBuilder, Type, Value as V, types};
 use super::emit::Emit;
 use super::mask_plan::Form;
 use super::value::{Val, int_lane, per_piece, piece_count, piece_type};
-use crate::ssa::{self, BinOp, Lane, Op, Ty};
+use crate::backend::access::consts;
+pub(super) use crate::backend::access::consts::full;
+use crate::ssa::{self, BinOp, Lane, Ty};
 
 /// A mask in one of its forms.
 #[derive(Clone, Debug)]
@@ -20,15 +22,6 @@ pub(super) enum MaskRepr {
     Bits(V),
     /// Lane width in bytes and the pieces.
     Vec(u32, Vec<V>),
-}
-
-/// Bits of a mask with every lane set.
-pub(super) const fn full(lanes: u16) -> u64 {
-    if lanes >= 64 {
-        u64::MAX
-    } else {
-        (1 << lanes) - 1
-    }
 }
 
 /// Pieces of a mask in vector form.
@@ -53,29 +46,12 @@ impl Emit<'_> {
 
     /// True for masks that are constants of which every lane is enabled.
     pub fn is_const_full(&self, v: ssa::Value) -> bool {
-        self.mask_const(v) == Some(full(self.ty(v).lanes))
+        consts::is_full(self.f, v)
     }
 
     /// Bits of a constant mask.
     pub fn mask_const(&self, v: ssa::Value) -> Option<u64> {
-        let lanes = self.ty(v).lanes;
-        let def = self.def_op(v)?;
-        match &def.op {
-            Op::Const(bits) if lanes == 1 => Some(bits & 1),
-            Op::Const(bits) => Some(if bits & 1 == 1 { full(lanes) } else { 0 }),
-            Op::VecConst(values) => Some(
-                values
-                    .iter()
-                    .enumerate()
-                    .fold(0, |all, (i, b)| all | (b & 1) << i),
-            ),
-            Op::Splat => {
-                let bit = self.scalar_const(*def.args.first()?)?;
-                Some(if bit & 1 == 1 { full(lanes) } else { 0 })
-            }
-            Op::BitsToMask => Some(self.scalar_const(*def.args.first()?)? & full(lanes)),
-            _ => None,
-        }
+        consts::mask(self.f, v)
     }
 
     /// Bits form of a mask value.

@@ -9,68 +9,19 @@ use std::mem::{offset_of, size_of};
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value as V, types};
-use visa_runtime::abi::{GroupCtx, LaunchCtx, SURFACES, Surface, ThreadCtx, message};
+use visa_runtime::abi::{GroupCtx, LaunchCtx, SURFACES, Surface, ThreadCtx};
 
 use super::context::Key;
 use super::emit::{Emit, READONLY};
+pub(super) use crate::backend::access::Place;
+use crate::backend::access::{self, FLAT_OFFSET};
 use crate::ssa::{Lane, MemAccess, Space, Value};
 
-/// Bits of a flat address that count.
-pub(super) const FLAT_OFFSET: u64 = (1 << 48) - 1;
-
-/// A region known while compiling.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Place {
-    /// Surface with this index.
-    Surface(u8),
-    /// Shared local memory.
-    Slm,
-    /// Scratch of the thread.
-    Scratch,
-    /// Register storage of the thread.
-    Regs,
-    /// Device memory.
-    Flat,
-    /// Indirect data of the launch.
-    Args,
-}
-
 /// How an access reaches memory.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Region {
-    /// Known while compiling.
-    Known(Place),
-    /// Surface whose index is computed: base and size.
-    Computed(V, V),
-}
+pub(super) type Region = access::Region<V>;
 
-/// Operands of a lane-wise access, common to loads, stores and atomics.
-pub(super) struct Lanes {
-    /// Lane count.
-    pub count: u16,
-    /// Mask operand.
-    pub mask: Value,
-    /// Address operand, where there is one for all lanes.
-    pub addresses: Option<Value>,
-    /// Addresses as the program gave them, for fault records: scalar or pieces, `i64` for flat
-    /// accesses, else `i32`.
-    pub addr: Vec<V>,
-    /// Where.
-    pub region: Region,
-    /// Surface index for fault records, 0 where there is none.
-    pub surface: V,
-    /// Device memory: 64-bit addresses.
-    pub flat: bool,
-    /// The same for the runtime.
-    pub place: u32,
-}
-
-impl Lanes {
-    /// Lane type of the addresses.
-    pub fn addr_lane(&self) -> Lane {
-        if self.flat { Lane::I64 } else { Lane::I32 }
-    }
-}
+/// Operands of a lane-wise access, with its addresses as a scalar or pieces.
+pub(super) type Lanes = access::Lanes<Vec<V>, V>;
 
 impl Emit<'_> {
     /// Reads mask, address and surface operands.
@@ -91,14 +42,7 @@ impl Emit<'_> {
         };
         let flat = space == Space::Flat;
         let count = self.ty(args[1]).lanes;
-        let place = match space {
-            Space::Surface => message::SURFACE,
-            Space::Slm => message::SLM,
-            Space::Scratch => message::SCRATCH,
-            Space::Regs => message::REGS,
-            Space::Flat => message::FLAT,
-            Space::Args => message::ARGS,
-        };
+        let place = access::message_place(space);
         Lanes {
             count,
             mask: args[0],
@@ -125,16 +69,9 @@ impl Emit<'_> {
 
     /// The region of a space.
     pub fn region(&mut self, space: Space, surface: Option<Value>) -> Region {
-        match space {
-            Space::Slm => Region::Known(Place::Slm),
-            Space::Scratch => Region::Known(Place::Scratch),
-            Space::Regs => Region::Known(Place::Regs),
-            Space::Flat => Region::Known(Place::Flat),
-            Space::Args => Region::Known(Place::Args),
-            Space::Surface => match surface.and_then(|s| self.scalar_const(s)) {
-                Some(index) => Region::Known(Place::Surface(index as u8)),
-                None => self.computed_surface(surface),
-            },
+        match Place::of(self.f, space, surface) {
+            Some(place) => Region::Known(place),
+            None => self.computed_surface(surface),
         }
     }
 

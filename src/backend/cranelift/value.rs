@@ -4,6 +4,7 @@ use cranelift_codegen::ir::{InstBuilder, Type, Value as V, types};
 
 use super::emit::Emit;
 use super::mask::MaskRepr;
+use crate::backend::access::consts;
 use crate::ssa::{self, Lane, Op, Ty, ValueDef};
 
 /// Translation of an SSA value.
@@ -77,25 +78,12 @@ impl Emit<'_> {
 
     /// Bits of a scalar constant.
     pub fn scalar_const(&self, v: ssa::Value) -> Option<u64> {
-        match self.def_op(v)?.op {
-            Op::Const(bits) => Some(bits & low_bits(self.ty(v).lane)),
-            _ => None,
-        }
+        consts::scalar(self.f, v)
     }
 
     /// Bits that all lanes of a constant vector (or a scalar constant) have.
     pub fn uniform_const(&self, v: ssa::Value) -> Option<u64> {
-        let def = self.def_op(v)?;
-        match &def.op {
-            Op::Const(_) => self.scalar_const(v),
-            Op::VecConst(lanes) => {
-                let low = low_bits(self.ty(v).lane);
-                let first = *lanes.first()? & low;
-                lanes.iter().all(|l| l & low == first).then_some(first)
-            }
-            Op::Splat => self.scalar_const(*def.args.first()?),
-            _ => None,
-        }
+        consts::uniform(self.f, v)
     }
 
     /// True for values that can be used here. What only versions of an earlier block made cannot, as nothing there said that

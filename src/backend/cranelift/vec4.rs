@@ -35,18 +35,9 @@ fn groups(elem: Lane, comps: u8) -> Vec<Group> {
         .collect()
 }
 
-/// Bytes that loading a record reads, padding of the last group included.
-pub(super) fn record_bytes(elem: Lane, comps: u8) -> u32 {
-    if comps == 1 || elem.bytes() < 4 {
-        return elem.bytes() * u32::from(comps);
-    }
-    let last = groups(elem, comps).last().copied();
-    last.map_or(0, |g| g.first as u32 * elem.bytes() + g.bytes)
-}
-
 impl Emit<'_> {
-    /// All components of the records at `pointers`, one a lane, of which [`record_bytes`] bytes are
-    /// inside.
+    /// All components of the records at `pointers`, one a lane, of which as many bytes as
+    /// [`crate::backend::access`] says are inside.
     pub fn load_from(&mut self, elem: Lane, comps: u8, pointers: &[V]) -> Vec<Vec<V>> {
         if comps > 1 && elem.bytes() >= 4 {
             return self.load_groups(elem, pointers, &groups(elem, comps));
@@ -215,5 +206,23 @@ impl Emit<'_> {
             });
         }
         piece.unwrap_or_else(|| self.vconst(ty, 0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::access::row_bytes;
+
+    /// The bounds test covers what is read.
+    #[test]
+    fn rows_end_where_the_bounds_test_does() {
+        for elem in [Lane::I32, Lane::I64] {
+            for comps in 2..=8 {
+                let last = groups(elem, comps).last().copied().unwrap();
+                let end = last.first as u32 * elem.bytes() + last.bytes;
+                assert_eq!(row_bytes(elem, comps), end, "{elem:?} x {comps}");
+            }
+        }
     }
 }

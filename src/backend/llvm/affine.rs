@@ -11,68 +11,12 @@ use inkwell::values::{InstructionOpcode as I, PointerValue};
 use super::emit::{Emit, EmitResult, V};
 use super::memory::{Lanes, Place, Region};
 use super::types::padded_lanes;
-use crate::ssa::remark::{Bounds, Way};
+use crate::backend::access::{self, Kind, Strided};
+use crate::ssa::remark::Bounds;
 use crate::ssa::{Inst, MemAccess, Space, Ty, Value};
 
-/// How the addresses of an access run.
-#[derive(Clone, Copy)]
-pub(super) struct Affine<'c> {
-    /// Address of lane 0.
-    pub base: V<'c>,
-    /// The same, when it is a constant.
-    pub known: Option<u64>,
-    /// Bytes from lane to lane.
-    pub stride: i64,
-    /// Condition under which it holds; always when there is none.
-    pub guard: Option<V<'c>>,
-    /// Condition under which all lanes are enabled, where that is cheaper than to test the mask.
-    pub mask_all: Option<V<'c>>,
-}
-
-/// What a stride makes of an access.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// All lanes at one address.
-    Same,
-    /// One record after the other.
-    Packed,
-    /// Records with gaps, or backwards.
-    Spread,
-}
-
-/// The bytes of an access with even addresses.
-#[derive(Clone, Copy)]
-pub(super) struct Strided {
-    pub kind: Kind,
-    stride: i64,
-    /// Distance of the lowest byte from lane 0's address.
-    pub lowest: i64,
-    /// Bytes from the lowest to the highest.
-    pub bytes: u64,
-}
-
-/// Longest run that one test covers.
-pub(super) const MAX_SPAN: u64 = 1 << 24;
-
-impl Strided {
-    /// The run of an access with a given number of lanes, if it is short enough for one test.
-    pub fn new(access: MemAccess, count: u16, stride: i64) -> Option<Strided> {
-        let record = u64::from(access.elem.bytes()) * u64::from(access.comps);
-        let kind = match stride {
-            0 => Kind::Same,
-            s if s.cast_unsigned() == record => Kind::Packed,
-            _ => Kind::Spread,
-        };
-        let distance = stride.checked_mul(i64::from(count) - 1)?;
-        let bytes = distance.unsigned_abs().checked_add(record)?;
-        (bytes <= MAX_SPAN).then_some(Strided {
-            kind,
-            stride,
-            lowest: distance.min(0),
-            bytes,
-        })
-    }
-}
+/// Addresses of lanes as LLVM values.
+pub(super) type Affine<'c> = access::Affine<V<'c>>;
 
 impl<'c> Emit<'c, '_> {
     /// Shape of a vector of addresses.
@@ -91,6 +35,7 @@ impl<'c> Emit<'c, '_> {
             stride: known.stride,
             guard: known.guard.map(|v| self.get(v)).transpose()?,
             mask_all,
+            speculative: false,
         }))
     }
 
@@ -108,7 +53,7 @@ impl<'c> Emit<'c, '_> {
         let Some(shape) = self.affine(addr, inst)? else {
             return Ok(None);
         };
-        let Some(strided) = Strided::new(access, lanes.count, shape.stride) else {
+        let Some(strided) = Strided::new(access, lanes.count, shape.stride, false) else {
             return Ok(None);
         };
         if strided.kind == Kind::Spread && self.gathers(access, lanes.count) {
@@ -159,7 +104,7 @@ impl<'c> Emit<'c, '_> {
         let Some(shape) = self.affine(addr, inst)? else {
             return Ok(false);
         };
-        let Some(strided) = Strided::new(access, lanes.count, shape.stride) else {
+        let Some(strided) = Strided::new(access, lanes.count, shape.stride, false) else {
             return Ok(false);
         };
         let scattered = strided.kind == Kind::Spread && self.scatters(access, lanes.count);
@@ -202,17 +147,12 @@ impl<'c> Emit<'c, '_> {
     }
 
     fn remark_strided(&mut self, inst: Inst, lanes: u16, strided: Strided, inside: bool) {
-        let way = match strided.kind {
-            Kind::Same => Way::Broadcast,
-            Kind::Packed => Way::Vector,
-            Kind::Spread => Way::Lanes(lanes),
-        };
         let bounds = if inside {
             Bounds::Removed
         } else {
             Bounds::Tested
         };
-        self.remark_access(inst, way, bounds);
+        self.remark_access(inst, strided.way(lanes), bounds);
     }
 
     /// Blocks for the usual way, the other, and after both.
@@ -227,16 +167,11 @@ impl<'c> Emit<'c, '_> {
 
     /// A run whose place is known while compiling.
     fn surely_inside(&self, space: Space, shape: Affine, strided: Strided) -> bool {
-        let end = |at: u64| {
-            at.checked_add_signed(strided.lowest)
-                .map(|low| low + strided.bytes)
-        };
         space == Space::Regs
             && shape.guard.is_none()
             && shape
                 .known
-                .and_then(end)
-                .is_some_and(|end| end <= u64::from(self.f.regs_bytes))
+                .is_some_and(|at| strided.lies_in(at, self.f.regs_bytes))
     }
 
     fn strided_inside(

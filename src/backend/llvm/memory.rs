@@ -9,66 +9,19 @@ use std::mem::{offset_of, size_of};
 
 use inkwell::IntPredicate;
 use inkwell::values::{InstructionOpcode as I, IntValue, PointerValue};
-use visa_runtime::abi::{GroupCtx, LaunchCtx, SURFACES, Surface, ThreadCtx, message};
+use visa_runtime::abi::{GroupCtx, LaunchCtx, SURFACES, Surface, ThreadCtx};
 
 use super::context::{Field, Key};
 use super::emit::{Emit, EmitResult, V};
+pub(super) use crate::backend::access::Place;
+use crate::backend::access::{self, FLAT_OFFSET};
 use crate::ssa::{Lane, Space, Ty, Value};
 
-/// Bits of a flat address that count.
-pub(super) const FLAT_OFFSET: u64 = (1 << 48) - 1;
-
-/// A region known while compiling.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Place {
-    /// Surface with this index.
-    Surface(u8),
-    /// Shared local memory.
-    Slm,
-    /// Scratch of the thread.
-    Scratch,
-    /// Register storage of the thread.
-    Regs,
-    /// Device memory.
-    Flat,
-    /// Indirect data of the launch.
-    Args,
-}
-
 /// How an access reaches memory.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Region<'c> {
-    /// Known while compiling.
-    Known(Place),
-    /// Surface whose index is computed: base and size.
-    Computed(V<'c>, V<'c>),
-}
+pub(super) type Region<'c> = access::Region<V<'c>>;
 
-/// Operands of a lane-wise access, common to loads, stores and atomics.
-#[derive(Clone, Copy)]
-pub(super) struct Lanes<'c> {
-    /// Lane count.
-    pub count: u16,
-    /// Mask operand.
-    pub mask: Value,
-    /// Addresses as the program gave them: `i64` for flat accesses, else `i32`.
-    pub addr: V<'c>,
-    /// Where.
-    pub region: Region<'c>,
-    /// Surface index for fault records, 0 where there is none.
-    pub surface: V<'c>,
-    /// Device memory: 64-bit addresses.
-    pub flat: bool,
-    /// The region for the runtime.
-    pub place: u32,
-}
-
-impl Lanes<'_> {
-    /// Lane type of the addresses.
-    pub const fn addr_lane(&self) -> Lane {
-        if self.flat { Lane::I64 } else { Lane::I32 }
-    }
-}
+/// Operands of a lane-wise access.
+pub(super) type Lanes<'c> = access::Lanes<V<'c>, V<'c>>;
 
 impl<'c> Emit<'c, '_> {
     /// Reads mask, address and surface operands.
@@ -78,6 +31,7 @@ impl<'c> Emit<'c, '_> {
         Ok(Lanes {
             count: self.ty(args[1]).lanes,
             mask: args[0],
+            addresses: Some(args[1]),
             addr: self.get(args[1])?,
             region,
             surface: match surface {
@@ -85,14 +39,7 @@ impl<'c> Emit<'c, '_> {
                 None => self.i32(0).into(),
             },
             flat: space == Space::Flat,
-            place: match space {
-                Space::Surface => message::SURFACE,
-                Space::Slm => message::SLM,
-                Space::Scratch => message::SCRATCH,
-                Space::Regs => message::REGS,
-                Space::Flat => message::FLAT,
-                Space::Args => message::ARGS,
-            },
+            place: access::message_place(space),
         })
     }
 
@@ -117,18 +64,11 @@ impl<'c> Emit<'c, '_> {
 
     /// The region of a space.
     pub fn region(&mut self, space: Space, surface: Option<Value>) -> EmitResult<Region<'c>> {
-        Ok(match (space, surface) {
-            (Space::Slm, _) => Region::Known(Place::Slm),
-            (Space::Scratch, _) => Region::Known(Place::Scratch),
-            (Space::Regs, _) => Region::Known(Place::Regs),
-            (Space::Flat, _) => Region::Known(Place::Flat),
-            (Space::Args, _) => Region::Known(Place::Args),
-            (Space::Surface, Some(surface)) => match self.scalar_const(surface) {
-                Some(index) => Region::Known(Place::Surface(index as u8)),
-                None => self.computed_surface(surface)?,
-            },
-            (Space::Surface, None) => return Err("a surface access without its index".into()),
-        })
+        match (Place::of(self.f, space, surface), surface) {
+            (Some(place), _) => Ok(Region::Known(place)),
+            (None, Some(surface)) => self.computed_surface(surface),
+            (None, None) => Err("a surface access without its index".into()),
+        }
     }
 
     fn computed_surface(&mut self, surface: Value) -> EmitResult<Region<'c>> {

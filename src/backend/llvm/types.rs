@@ -6,7 +6,8 @@ use inkwell::types::{BasicTypeEnum, IntType, VectorType};
 use inkwell::values::{BasicValueEnum, IntValue};
 
 use super::emit::{Emit, EmitResult, V};
-use crate::ssa::{Lane, Op, Ty, Value};
+use crate::backend::access::consts;
+use crate::ssa::{Lane, Ty, Value};
 
 /// Type of a scalar.
 pub(super) fn scalar_type(cx: &Context, lane: Lane) -> BasicTypeEnum<'_> {
@@ -125,25 +126,12 @@ impl<'c> Emit<'c, '_> {
 
     /// Bits of a scalar constant.
     pub fn scalar_const(&self, v: Value) -> Option<u64> {
-        match self.f.def_inst(v)?.op {
-            Op::Const(bits) => Some(bits & self.ty(v).lane.mask()),
-            _ => None,
-        }
+        consts::scalar(self.f, v)
     }
 
     /// Bits that all lanes of a constant have.
     pub fn uniform_const(&self, v: Value) -> Option<u64> {
-        let def = self.f.def_inst(v)?;
-        match &def.op {
-            Op::Const(_) => self.scalar_const(v),
-            Op::VecConst(lanes) => {
-                let low = self.ty(v).lane.mask();
-                let first = *lanes.first()? & low;
-                lanes.iter().all(|l| l & low == first).then_some(first)
-            }
-            Op::Splat => self.scalar_const(*def.args.first()?),
-            _ => None,
-        }
+        consts::uniform(self.f, v)
     }
 
     /// True for a mask that is known to be full.

@@ -7,10 +7,10 @@ use std::collections::{HashMap, HashSet};
 
 use inkwell::values::{InstructionOpcode as I, IntValue, PointerValue};
 
-use super::affine::Kind;
 use super::emit::{Emit, EmitResult, V};
 use super::memory::Place;
 use super::versioning::{Access, At};
+use crate::backend::access::Kind;
 use crate::backend::{Gather, uses};
 use crate::ssa::remark::Way;
 use crate::ssa::{Function, Inst, Lane, MemAccess, Op, Space, Ty, Value, ValueDef};

@@ -17,9 +17,9 @@ use inkwell::IntPredicate;
 use inkwell::basic_block::BasicBlock;
 use inkwell::values::{InstructionOpcode as I, PhiValue, PointerValue};
 
-use super::affine::{Kind, MAX_SPAN, Strided};
 use super::emit::{Emit, EmitResult, V};
 use super::vec4::Copies;
+use crate::backend::access::{Kind, MAX_SPAN, Strided};
 use crate::backend::{self as options, uses};
 use crate::ssa::remark::{Bounds, Decision};
 use crate::ssa::{BinOp, Block, Inst, MemAccess, Op, Remark, Space, Value};
@@ -301,7 +301,7 @@ impl<'c> Emit<'c, '_> {
             all: None,
         };
         if let Some(known) = shape.addr {
-            let strided = Strided::new(access, lanes, known.stride)?;
+            let strided = Strided::new(access, lanes, known.stride, false)?;
             let one_by_one = match load {
                 true => self.gathers(access, lanes),
                 false => self.scatters(access, lanes),

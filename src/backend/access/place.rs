@@ -1,0 +1,89 @@
+//! Where accesses go.
+
+use visa_runtime::abi::message;
+
+use super::consts;
+use crate::ssa::{Function, Lane, Space, Value};
+
+/// Bits of a flat address that count.
+pub(in crate::backend) const FLAT_OFFSET: u64 = (1 << 48) - 1;
+
+/// A region of memory that is known while compiling.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(in crate::backend) enum Place {
+    /// Surface with this index.
+    Surface(u8),
+    /// Shared local memory.
+    Slm,
+    /// Scratch of the thread.
+    Scratch,
+    /// Register storage of the thread.
+    Regs,
+    /// Device memory.
+    Flat,
+    /// Indirect data of the launch.
+    Args,
+}
+
+impl Place {
+    /// The place of an access; `None` for a surface whose index is computed.
+    pub fn of(f: &Function, space: Space, surface: Option<Value>) -> Option<Place> {
+        Some(match space {
+            Space::Surface => Place::Surface(consts::scalar(f, surface?)? as u8), // as many as there are
+            Space::Slm => Place::Slm,
+            Space::Scratch => Place::Scratch,
+            Space::Regs => Place::Regs,
+            Space::Flat => Place::Flat,
+            Space::Args => Place::Args,
+        })
+    }
+}
+
+/// How an access reaches memory.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::backend) enum Region<V> {
+    /// Known while compiling.
+    Known(Place),
+    /// Surface whose index is computed: base and size.
+    Computed(V, V),
+}
+
+/// Operands of a lane-wise access, common to loads, stores and atomics. `A` is a vector of a code generator, `V` one of its scalars.
+#[derive(Clone, Copy)]
+pub(in crate::backend) struct Lanes<A, V> {
+    /// Lane count.
+    pub count: u16,
+    /// Mask operand.
+    pub mask: Value,
+    /// Address operand, where there is one for all lanes.
+    pub addresses: Option<Value>,
+    /// Addresses as the program gave them, for fault records: `i64` for flat accesses, else `i32`.
+    pub addr: A,
+    /// Where.
+    pub region: Region<V>,
+    /// Surface index for fault records, 0 where there is none.
+    pub surface: V,
+    /// Device memory: 64-bit addresses.
+    pub flat: bool,
+    /// The region for the runtime.
+    pub place: u32,
+}
+
+impl<A, V> Lanes<A, V> {
+    /// Lane type of the addresses.
+    pub const fn addr_lane(&self) -> Lane {
+        if self.flat { Lane::I64 } else { Lane::I32 }
+    }
+}
+
+/// The number of a space in messages to the runtime.
+pub(in crate::backend) const fn message_place(space: Space) -> u32 {
+    match space {
+        Space::Surface => message::SURFACE,
+        Space::Slm => message::SLM,
+        Space::Scratch => message::SCRATCH,
+        Space::Regs => message::REGS,
+        Space::Flat => message::FLAT,
+        Space::Args => message::ARGS,
+    }
+}

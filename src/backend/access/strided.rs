@@ -1,0 +1,159 @@
+//! Affine accesses: lane `i` accesses `base + i * stride`.
+
+use crate::ssa::remark::Way;
+use crate::ssa::{Lane, MemAccess};
+
+/// Longest range that one bounds test covers, in bytes.
+pub(in crate::backend) const MAX_SPAN: u64 = 1 << 24;
+
+/// How the addresses of an access run, as values of a code generator.
+#[derive(Clone, Copy)]
+pub(in crate::backend) struct Affine<V> {
+    /// Address of lane 0.
+    pub base: V,
+    /// The same, when it is a constant.
+    pub known: Option<u64>,
+    /// Bytes from lane to lane.
+    pub stride: i64,
+    /// Condition under which it holds; always when there is none.
+    pub guard: Option<V>,
+    /// Condition under which all lanes are enabled, where that is cheaper than to test the mask.
+    pub mask_all: Option<V>,
+    /// The condition may well not hold.
+    pub speculative: bool,
+}
+
+/// What a stride makes of an access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::backend) enum Kind {
+    /// All lanes at one address.
+    Same,
+    /// The components of one lane after those of the other.
+    Packed,
+    /// With gaps, or backwards.
+    Spread,
+}
+
+/// The bytes of an affine access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::backend) struct Strided {
+    /// Its kind.
+    pub kind: Kind,
+    /// Bytes from lane to lane.
+    pub stride: i64,
+    /// Distance of the lowest byte from lane 0's address.
+    pub lowest: i64,
+    /// Bytes from the lowest to the highest.
+    pub bytes: u64,
+}
+
+impl Strided {
+    /// The bytes of an access of `count` lanes, if one test can cover them. With `whole_rows`, each lane reads as many bytes as
+    /// [`row_bytes`] says where there are gaps.
+    pub fn new(access: MemAccess, count: u16, stride: i64, whole_rows: bool) -> Option<Strided> {
+        let exact = u64::from(access.elem.bytes()) * u64::from(access.comps);
+        let kind = match stride {
+            0 => Kind::Same,
+            s if s.cast_unsigned() == exact => Kind::Packed,
+            _ => Kind::Spread,
+        };
+        let distance = stride.checked_mul(i64::from(count) - 1)?;
+        let last = match kind {
+            Kind::Spread if whole_rows => row_bytes(access.elem, access.comps).into(),
+            _ => exact,
+        };
+        let bytes = distance.unsigned_abs().checked_add(last)?;
+        (bytes <= MAX_SPAN).then_some(Strided {
+            kind,
+            stride,
+            lowest: distance.min(0),
+            bytes,
+        })
+    }
+
+    /// The code for it.
+    pub const fn way(&self, lanes: u16) -> Way {
+        match self.kind {
+            Kind::Same => Way::Broadcast,
+            Kind::Packed => Way::Vector,
+            Kind::Spread => Way::Lanes(lanes),
+        }
+    }
+
+    /// True if all its bytes lie below `size` when lane 0 is at `known`.
+    pub fn lies_in(&self, known: u64, size: u32) -> bool {
+        let low = known.checked_add_signed(self.lowest);
+        let end = low.and_then(|low| low.checked_add(self.bytes));
+        end.is_some_and(|end| end <= u64::from(size))
+    }
+}
+
+/// Bytes that loading the components of a lane in rows of 16 reads: three words are read as four.
+pub(in crate::backend) const fn row_bytes(elem: Lane, comps: u8) -> u32 {
+    let bytes = elem.bytes() * comps as u32;
+    if comps > 1 && elem.bytes() >= 4 && bytes % 16 == 12 {
+        bytes + 4
+    } else {
+        bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ssa::Space;
+
+    const fn access(elem: Lane, comps: u8) -> MemAccess {
+        MemAccess {
+            space: Space::Flat,
+            elem,
+            comps,
+            site: 0,
+        }
+    }
+
+    fn strided(comps: u8, stride: i64, whole_rows: bool) -> Option<(Kind, i64, u64)> {
+        let s = Strided::new(access(Lane::I32, comps), 16, stride, whole_rows)?;
+        Some((s.kind, s.lowest, s.bytes))
+    }
+
+    #[test]
+    fn a_stride_says_what_an_access_is() {
+        assert_eq!(strided(1, 0, false), Some((Kind::Same, 0, 4)));
+        assert_eq!(strided(1, 4, false), Some((Kind::Packed, 0, 64)));
+        assert_eq!(strided(3, 12, true), Some((Kind::Packed, 0, 192)));
+        assert_eq!(strided(1, 8, false), Some((Kind::Spread, 0, 124)));
+        assert_eq!(strided(1, -4, false), Some((Kind::Spread, -60, 64)));
+    }
+
+    #[test]
+    fn three_words_are_read_as_four() {
+        assert_eq!(strided(3, 32, false), Some((Kind::Spread, 0, 480 + 12)));
+        assert_eq!(strided(3, 32, true), Some((Kind::Spread, 0, 480 + 16)));
+        for (elem, comps, bytes) in [
+            (Lane::I8, 12, 12),
+            (Lane::I32, 1, 4),
+            (Lane::I32, 2, 8),
+            (Lane::I32, 7, 32),
+            (Lane::I64, 3, 24),
+        ] {
+            assert_eq!(row_bytes(elem, comps), bytes, "{elem:?} x {comps}");
+        }
+    }
+
+    #[test]
+    fn long_ranges_need_more_than_one_test() {
+        assert!(strided(1, 1 << 20, false).is_some());
+        assert_eq!(strided(1, 1 << 21, false), None);
+        assert_eq!(strided(1, i64::MIN, false), None);
+    }
+
+    #[test]
+    fn bytes_lie_in_storage_as_a_whole() {
+        let up = Strided::new(access(Lane::I32, 1), 16, 4, false).unwrap();
+        assert!(up.lies_in(64, 128) && !up.lies_in(65, 128));
+        let down = Strided::new(access(Lane::I32, 1), 16, -4, false).unwrap();
+        assert!(down.lies_in(60, 64) && !down.lies_in(59, 64));
+        assert!(!up.lies_in(u64::MAX - 3, 128));
+    }
+}
