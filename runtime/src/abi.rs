@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicU32;
 pub use crate::limits::{MAX_HOST_STACK_BYTES, MAX_STACK_BYTES};
 
 /// Version of this layout.
-pub const ABI_VERSION: u32 = 19;
+pub const ABI_VERSION: u32 = 20;
 
 /// Entries of a surface table; an index is a byte, so a look-up needs no check.
 pub const SURFACES: usize = 256;
@@ -144,6 +144,8 @@ pub struct GroupCtx {
     pub barriers: *mut u8,
     /// What the helper that keeps all registers and was called last would have returned, see [`Helpers::load_preserve_all`].
     pub answer: u32,
+    /// For the helper of races; opaque to compiled code. Null in launches that do not look for them.
+    pub races: *mut u8,
 }
 
 /// Length of [`GroupCtx::sink`].
@@ -230,6 +232,31 @@ pub struct Helpers {
     /// are enabled, as the thread numbers them. `waits` is 0 at the signal of a split barrier. Records lanes that are missing, and
     /// threads that missed the round before. Only code with checks of barriers calls it, before the barrier itself.
     pub arrive: unsafe extern "C" fn(*mut GroupCtx, u32, u32, u32, u32) -> u32,
+    /// Records lanes whose access races with an earlier one, see [`RaceCheck`].
+    pub race: RaceCheck,
+}
+
+/// A look at what is known of the memory of an access that is about to be made: `(group, thread, site, shape, surface, lanes, block)`; returns
+/// non-zero to stop. `shape` is made by [`race::shape`]. `surface`, `lanes` and `block` are as in [`Message`]; the block has values of plain
+/// stores only. Elements that are not wholly inside their memory are left to the access.
+pub type RaceCheck = unsafe extern "C" fn(*mut GroupCtx, u32, u32, u32, u32, u32, *const u8) -> u32;
+
+/// Operand `shape` of [`RaceCheck`].
+pub mod race {
+    /// The access writes.
+    pub const WRITES: u32 = 1 << 5;
+    /// It is atomic: addresses are rounded down to multiples of the element first.
+    pub const ATOMIC: u32 = 1 << 6;
+    /// Consecutive elements of one lane; values of a store lie one after the other.
+    pub const BLOCK: u32 = 1 << 7;
+    /// Most elements of a lane.
+    pub const MAX_COUNT: u32 = (1 << 11) - 1;
+
+    /// `count` (up to [`MAX_COUNT`]) consecutive elements of `bytes` (1, 2, 4 or 8) bytes for each of `lanes` (up to 32) lanes, of which the
+    /// first has number `first` in the thread. `place` is one of [`super::message`]; flags are to be added.
+    pub const fn shape(place: u32, bytes: u32, count: u32, lanes: u32, first: u32) -> u32 {
+        bytes.trailing_zeros() | place << 2 | lanes << 8 | count << 16 | first << 27
+    }
 }
 
 /// A look at the shadow of an access: `(group, thread, site, shape, lanes, addresses[lane])`; returns non-zero to stop. `shape` is made by

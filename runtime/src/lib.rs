@@ -34,6 +34,7 @@ mod payload;
 mod placement;
 mod pool;
 pub mod printf;
+mod race;
 mod stack;
 mod surface;
 #[cfg(feature = "jit")]

@@ -36,6 +36,7 @@ pub(super) fn plan(
     let mut insts = order.iter().flat_map(|&b| &f.block(b).insts);
     let named = insts.any(|&i| matches!(f.inst(i).op, Op::NamedBarrier(_)));
     let what = match (&f.exchange, named) {
+        _ if super::race::is_checked(f) => "checks of races",
         (Some(_), _) => "threads that exchange values",
         (None, true) => "named barriers",
         (None, false) => return Ok(BarrierLoop::Code),

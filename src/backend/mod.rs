@@ -13,6 +13,7 @@ mod descriptors;
 mod fallback;
 mod install;
 mod library;
+mod race;
 mod shadow;
 mod strategy;
 mod tuning;

@@ -531,6 +531,7 @@ impl Prepared {
             } else {
                 FaultAction::Record
             },
+            check_races: self.kernel.parts().engine.0.checks(Check::Race),
             ..LaunchOptions::default()
         };
         let printing = self.own.printing().map(PrintBuffer::start).transpose()?;

@@ -176,6 +176,7 @@ impl Engine {
         options.passes.if_convert |= options.strategy.tuning.masks == Masks::Select;
         let check = options.strategy.tuning.check;
         options.passes.check_buffers |= check.contains(Check::Memory);
+        options.passes.check_races |= check.contains(Check::Race);
         let mut host = options.strategy;
         if options.interpret.is_some() {
             check.supported_on(INTERPRETER)?;

@@ -10,10 +10,10 @@
 //! groups of a launch nothing does. Lanes of one thread run in lock step and in the order of its program, so there is no race between two of its
 //! instructions. Two lanes of one instruction that write different values to a byte are an error of their own kind.
 //!
-//! A write of what is there already counts as no access. Atomics always write, but for loads. Scratch and private memory belong to a
+//! A write of an element that is there already, all of it, counts as no access. Atomics always write, but for loads. Scratch and private memory belong to a
 //! thread, and images are not looked at.
 //!
-//! What is known of a byte is its last write, its last read, and the last read by another thread than that one. A race with an
+//! What is known of a byte is its last plain write, its last write by an atomic, its last read, and the last read by another thread than that one. A race with an
 //! access that is no longer known is not found. An element of a lane is at most one error, at its first such byte.
 //!
 //! The accesses of a group count as ordered by a barrier when any of its threads has gone on from one, a numbered one
@@ -72,6 +72,7 @@ impl Past {
 #[derive(Clone, Copy, Debug, Default)]
 struct Byte {
     write: Option<Past>,
+    atomic: Option<Past>,
     read: Option<Past>,
     /// By another thread than `read`.
     other: Option<Past>,
@@ -81,9 +82,12 @@ impl Byte {
     /// An access; what it races with.
     fn access(&mut self, now: Past, writes: bool) -> Option<OtherAccess> {
         let reads = [self.read, self.other].into_iter().filter(|_| writes);
-        let known = [self.write].into_iter().chain(reads).flatten();
+        let writes_before = [self.write, self.atomic].into_iter();
+        let known = writes_before.chain(reads).flatten();
         let race = known.into_iter().find(|past| past.races(&now));
-        if writes {
+        if writes && now.atomic {
+            self.atomic = Some(now);
+        } else if writes {
             self.write = Some(now);
         } else {
             if let Some(read) = self.read.filter(|read| !read.same_thread(&now)) {
@@ -159,6 +163,11 @@ impl Machine<'_, '_, '_> {
             return Ok(());
         };
         let old = self.group.read(region, address, a.bytes);
+        if let Does::Write(new) = does
+            && (0..a.bytes).all(|i| old.is_some_and(|old| byte(old, i) == byte(new, i)))
+        {
+            return Ok(());
+        }
         let by = self.accessing(inst, a, lane);
         let mut race = None;
         let Some(known) = self.program.known(self.group) else {
@@ -176,9 +185,7 @@ impl Machine<'_, '_, '_> {
         for i in 0..a.bytes {
             let writes = match does {
                 Does::Read | Does::AtomicRead => false,
-                Does::AtomicWrite => true,
-                Does::Write(new) if byte(new, i) == byte(old.unwrap_or(!new), i) => continue,
-                Does::Write(_) => true,
+                Does::AtomicWrite | Does::Write(_) => true,
             };
             let known = map.entry(place.wrapping_add(i.into())).or_default();
             let found = known.access(now, writes);

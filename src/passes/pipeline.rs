@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use super::merge_splits::{self, MergeSplits};
 use super::{
-    cfg, check_buffers, dce, division, fold, gvn, half_calls, if_convert, masks, row_split, shape,
-    strip_mine, suspend, uniform, vector_combine,
+    cfg, check_buffers, check_races, dce, division, fold, gvn, half_calls, if_convert, masks,
+    row_split, shape, strip_mine, suspend, uniform, vector_combine,
 };
 use crate::ssa::{Function, VerifyError, verify};
 
@@ -39,6 +39,7 @@ pub const MANDATORY: &[(&str, Pass)] = &[("suspend", |f, _| suspend::run(f))];
 pub const OPTIONAL: &[(&str, Pass)] = &[
     ("if-convert", |f, _| if_convert::run(f)),
     ("check-buffers", |f, _| check_buffers::run(f)),
+    ("check-races", |f, _| check_races::run(f)),
 ];
 
 /// Names of [`PASSES`], [`OPTIONAL`] and [`MANDATORY`] ones in the order they run; a name may occur several times.
@@ -70,6 +71,7 @@ pub const ORDER: &[&str] = &[
     "dce",
     "shape",
     "check-buffers",
+    "check-races",
 ];
 
 /// What runs again after a pass that changed something. A value that differs between the lanes of a thread may be the same in
@@ -94,6 +96,8 @@ pub struct PassOptions {
     pub merge_splits: MergeSplits,
     /// Accesses to device memory are checked against its buffers. The pass `check-buffers` runs.
     pub check_buffers: bool,
+    /// Accesses to memory that other threads reach are checked against theirs. The pass `check-races` runs.
+    pub check_races: bool,
 }
 
 impl Default for PassOptions {
@@ -105,6 +109,7 @@ impl Default for PassOptions {
             if_convert: false,
             merge_splits: MergeSplits::All,
             check_buffers: false,
+            check_races: false,
         }
     }
 }
@@ -170,6 +175,7 @@ fn run_wanted(
         let asked = match name {
             "if-convert" => options.if_convert,
             "check-buffers" => options.check_buffers,
+            "check-races" => options.check_races,
             _ => true,
         };
         asked && !options.disabled.contains(name)

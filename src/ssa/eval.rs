@@ -263,7 +263,7 @@ impl Eval<'_> {
             // All memory is one buffer here.
             Op::CheckBuffer(_) => Vec::new(),
             // The thread is alone here, too.
-            Op::CheckBarrier(_) => Vec::new(),
+            Op::CheckRace(_) | Op::CheckBarrier(_) => Vec::new(),
             Op::Fence | Op::Poll | Op::Barrier | Op::Exchange => Vec::new(),
             // The thread is alone here, and does not wait.
             Op::NamedBarrier(_) => vec![vec![1]],

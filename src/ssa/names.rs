@@ -1,6 +1,6 @@
 //! Spellings of operations in the text form, one row a variant, shared by the printer and the parser.
 
-use super::op::{AccessKind, BinOp, Conv, FCond, FpEnvOp, ICond, ImageOp, Space, UnOp};
+use super::op::{AccessKind, BinOp, Conv, FCond, FpEnvOp, ICond, ImageOp, RaceAccess, Space, UnOp};
 use super::types::Lane;
 use crate::isa::AtomicOp;
 
@@ -81,6 +81,10 @@ table!(LANE: Lane {
     I1 "i1" I8 "i8" I16 "i16" I32 "i32" I64 "i64" F32 "f32" F64 "f64"
 });
 
+table!(RACE: RaceAccess {
+    Read "read" Write "write" AtomicRead "aread" AtomicWrite "awrite"
+});
+
 table!(KIND: AccessKind { Read "read" Write "write" Atomic "atomic" Barrier "barrier" });
 
 table!(ATOMIC: AtomicOp {
@@ -113,6 +117,7 @@ mod tests {
         unique(SPACE);
         unique(LANE);
         unique(KIND);
+        unique(RACE);
         unique(ATOMIC);
     }
 }

@@ -361,6 +361,36 @@ pub struct BufferCheck {
     pub site: u32,
 }
 
+/// What an access is to checks of races.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RaceAccess {
+    /// A load.
+    Read,
+    /// A store.
+    Write,
+    /// An atomic that only loads.
+    AtomicRead,
+    /// Another atomic.
+    AtomicWrite,
+}
+
+/// An access to memory that other threads reach, which is about to be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct RaceCheck {
+    /// Which memory: surface, local or flat.
+    pub space: Space,
+    /// Integer element.
+    pub elem: Lane,
+    /// Consecutive elements a lane.
+    pub count: u16,
+    /// What it does.
+    pub access: RaceAccess,
+    /// It is a [`BlockAccess`]: one lane, whose elements are one vector.
+    pub block: bool,
+    /// Index into [`super::Function::sites`].
+    pub site: u32,
+}
+
 /// A barrier of the group that a thread is about to come to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BarrierCheck {
@@ -567,6 +597,9 @@ pub enum Op {
     /// `(mask, addr) -> ()`, both with `N` lanes or scalars: records enabled lanes that have an element in device memory which does not
     /// lie wholly in a buffer.
     CheckBuffer(BufferCheck),
+    /// `(mask, addr[, surface], values…) -> ()`, as the access that follows; values of plain stores only. Records enabled lanes that have an
+    /// element which an access of another thread reached before, if nothing orders the two.
+    CheckRace(RaceCheck),
     /// `(i32) -> ()`: the thread comes to a barrier with these lanes enabled, a bit each. Records lanes that there are and that are not
     /// among them, and threads that did not come to the barrier before. Stands before the barrier itself.
     CheckBarrier(BarrierCheck),
@@ -603,6 +636,7 @@ impl Op {
             Op::Load2d(m) | Op::Store2d(m) => Some(m.site),
             Op::Atomic(m) => Some(m.site),
             Op::CheckBuffer(m) => Some(m.site),
+            Op::CheckRace(m) => Some(m.site),
             Op::CheckBarrier(m) => Some(m.site),
             Op::Image(m) => Some(m.site),
             _ => None,
@@ -641,6 +675,7 @@ impl Op {
                 | Op::Store2d(_)
                 | Op::Atomic(_)
                 | Op::CheckBuffer(_)
+                | Op::CheckRace(_)
                 | Op::CheckBarrier(_)
                 | Op::Image(_)
                 | Op::Fence

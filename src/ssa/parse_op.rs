@@ -3,7 +3,7 @@
 use super::names::{self, find};
 use super::op::{
     Access2d, AtomicAccess, BarrierCheck, BarrierStep, BlockAccess, BufferCheck, ImageAccess,
-    ImageOp, Input, MemAccess, Op,
+    ImageOp, Input, MemAccess, Op, RaceCheck,
 };
 use super::parse::{Cursor, ParseErrorKind, Parsed};
 use super::types::{Lane, Ty};
@@ -187,6 +187,28 @@ fn memory(c: &mut Cursor, parts: &[&str]) -> Parsed<Option<Op>> {
         let waits = parts.last() == Some(&"barrier");
         let site = index(c)?;
         return Ok(Some(Op::CheckBarrier(BarrierCheck { waits, site })));
+    }
+    if let ["check", access, space, shape] = parts {
+        let (shape, block) = match shape.strip_suffix('b') {
+            Some(shape) => (shape, true),
+            None => (*shape, false),
+        };
+        let parsed = shape.split_once('x');
+        let parsed = parsed.and_then(|(elem, n)| Some((find(names::LANE, elem)?, n.parse().ok()?)));
+        let (Some((elem, count)), Some(space), Some(access)) =
+            (parsed, find(names::SPACE, space), find(names::RACE, access))
+        else {
+            return Ok(None);
+        };
+        let site = index(c)?;
+        return Ok(Some(Op::CheckRace(RaceCheck {
+            space,
+            elem,
+            count,
+            access,
+            block,
+            site,
+        })));
     }
     if let ["check", shape] = parts {
         let (shape, aligned) = match shape.strip_suffix('a') {

@@ -315,6 +315,16 @@ fn memory(op: &Op, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             let (elem, count) = (m.elem.name(), m.count);
             write!(f, "check.{elem}x{count}{aligned}[{}]", m.site)
         }
+        Op::CheckRace(m) => {
+            let access = spell(names::RACE, &m.access);
+            let block = if m.block { "b" } else { "" };
+            let (space, elem, count) = (space(&m.space), m.elem.name(), m.count);
+            write!(
+                f,
+                "check.{access}.{space}.{elem}x{count}{block}[{}]",
+                m.site
+            )
+        }
         Op::CheckBarrier(m) => {
             let step = if m.waits { "barrier" } else { "signal" };
             write!(f, "check.{step}[{}]", m.site)

@@ -3,7 +3,7 @@
 use super::func::{Function, InstData, Value};
 use super::op::{
     Access2d, BarrierCheck, BinOp, BufferCheck, Conv, FpEnvOp, ICond, ImageAccess, Input, Op,
-    Space, UnOp,
+    RaceAccess, RaceCheck, Space, UnOp,
 };
 use super::types::{Lane, Ty};
 use super::verify::Rule;
@@ -32,6 +32,7 @@ pub(super) fn check(f: &Function, data: &InstData) -> Result<(), Broken> {
         }
         Op::Load2d(m) | Op::Store2d(m) => shape.rectangle(f, *m),
         Op::CheckBuffer(m) => shape.check_buffer(f, *m),
+        Op::CheckRace(m) => shape.check_race(f, *m),
         Op::CheckBarrier(m) => shape.check_barrier(f, *m),
         Op::Image(m) => shape.image(f, *m),
         Op::FrameStore(at) => frame(f, *at, shape.exactly::<1, 0>()?.0[0]),
@@ -383,6 +384,42 @@ impl Shape<'_> {
             return Ok(());
         }
         self.broken(Rule::Memory, "needs a mask and an address for each lane")
+    }
+
+    fn check_race(&self, f: &Function, m: RaceCheck) -> Result<(), Broken> {
+        if m.site as usize >= f.sites.len() {
+            let n = f.sites.len();
+            return self.broken(Rule::Sites, format!("site {} of {n}", m.site));
+        }
+        let fixed = if m.space.has_surface() { 3 } else { 2 };
+        let Some((&[mask, addr, ref surface @ ..], values)) = self.args.split_at_checked(fixed)
+        else {
+            return self.broken(Rule::Memory, "operands are missing");
+        };
+        let shared = matches!(m.space, Space::Surface | Space::Slm | Space::Flat);
+        let lanes = mask.lane == Lane::I1 && mask.lanes <= MASK_LANES;
+        let one = !m.block || mask.lanes == 1;
+        let place = addr == Ty::vector(m.space.addr(), mask.lanes);
+        let (count, data) = match m.block {
+            true => (1, Ty::vector(m.elem, m.count)),
+            false => (usize::from(m.count), Ty::vector(m.elem, mask.lanes)),
+        };
+        let count = if m.access == RaceAccess::Write {
+            count
+        } else {
+            0
+        };
+        let left = values.len() == count && values.iter().all(|&t| t == data);
+        let surface = surface.iter().all(|&s| s == Ty::I32);
+        let elements = is_int(m.elem) && m.count != 0;
+        if shared && lanes && one && place && left && surface && elements && self.results.is_empty()
+        {
+            return Ok(());
+        }
+        self.broken(
+            Rule::Memory,
+            "needs the operands of an access to shared memory",
+        )
     }
 
     fn memory(&self, f: &Function) -> Result<(), Broken> {

@@ -1,4 +1,5 @@
-//! `--check race`: kernels with one planted race and the same kernels without it, on the interpreter, which defines what a race is.
+//! `--check race`: kernels with one planted race and the same kernels without it, on compiled code and on the
+//! interpreter, which defines what a race is.
 //!
 //! A launch has two groups of 128 work-items, which are several threads at each width.
 
@@ -45,8 +46,8 @@ struct On {
 }
 
 impl On {
-    fn new(checks: impl Into<Checks>, file: &str) -> On {
-        let engine = engine(checks, true);
+    fn new(checks: impl Into<Checks>, file: &str, interpret: bool) -> On {
+        let engine = engine(checks, interpret);
         let program = program_of(&engine, &format!("race-{file}"));
         On { engine, program }
     }
@@ -105,8 +106,9 @@ fn judged(case: &Case, fault: &FaultRecord) -> Option<&'static str> {
 #[test]
 fn planted_races_are_found_and_nothing_else() {
     let mut failures = Vec::new();
-    for file in FILES {
-        let [checked, plain] = [Check::Race, Check::None].map(|check| On::new(check, file));
+    for (file, interpret) in FILES.into_iter().flat_map(|f| [(f, true), (f, false)]) {
+        let [checked, plain] =
+            [Check::Race, Check::None].map(|check| On::new(check, file, interpret));
         for case in CASES {
             let oob = OobPolicy::default();
             for far in [0, 1] {
@@ -132,8 +134,8 @@ fn planted_races_are_found_and_nothing_else() {
 /// Lanes of one instruction that write different values to a byte are an error of their own.
 #[test]
 fn lanes_that_differ() {
-    for file in FILES {
-        let on = On::new(Check::Race, file);
+    for (file, interpret) in FILES.into_iter().flat_map(|f| [(f, true), (f, false)]) {
+        let on = On::new(Check::Race, file, interpret);
         let (report, _) = on.run("lanes_differ", 1, OobPolicy::default());
         // Seven of each eight find another value before theirs.
         assert_eq!(
@@ -153,8 +155,8 @@ fn lanes_that_differ() {
 
 #[test]
 fn the_same_value_is_no_race() {
-    for file in FILES {
-        let on = On::new(Check::Race, file);
+    for (file, interpret) in FILES.into_iter().flat_map(|f| [(f, true), (f, false)]) {
+        let on = On::new(Check::Race, file, interpret);
         let (report, _) = on.run("same_value", 0, OobPolicy::default());
         assert_eq!(report.fault_count, 0, "{file}: {:?}", texts(&report));
     }
@@ -162,38 +164,70 @@ fn the_same_value_is_no_race() {
 
 #[test]
 fn a_trap_stops_at_the_first_race() {
-    let on = On::new(Check::Race, "pvc");
-    let (report, _) = on.run("groups_write", 1, OobPolicy::Trap);
-    assert_eq!(report.status, LaunchStatus::Faulted);
-    assert_eq!(report.fault_count, 1);
+    for interpret in [true, false] {
+        let on = On::new(Check::Race, "pvc", interpret);
+        let (report, _) = on.run("groups_write", 1, OobPolicy::Trap);
+        assert_eq!(report.status, LaunchStatus::Faulted);
+        assert_eq!(report.fault_count, 1);
+    }
 }
 
 /// All checks of a run find what each finds alone, on one kernel with three kinds of errors.
 #[test]
 fn checks_work_together() {
-    let alone = |check: Checks| {
-        let on = On::new(check, "pvc");
-        let o = on.engine.memory().alloc(4 * 200).unwrap();
-        let launch = Launch::new([256, 1, 1]).local([128, 1, 1]);
-        let launch = launch.arg(0, &o).arg(1, 1);
-        let report = on.program.kernel("local_read").unwrap().launch(&launch);
-        let mut kinds: Vec<_> = (report.unwrap().faults.iter().map(|f| f.kind)).collect();
-        kinds.sort();
-        kinds.dedup();
-        kinds
-    };
-    assert_eq!(alone(Check::Memory.into()), [FaultKind::Allocation]);
-    assert_eq!(alone(Check::Race.into()), [FaultKind::Race]);
-    let both = [FaultKind::Allocation, FaultKind::Race];
-    assert_eq!(alone(Checks::parse("memory,race").unwrap()), both);
-    assert_eq!(alone(Check::All.into()), both);
+    for interpret in [true, false] {
+        let alone = |check: Checks| {
+            let on = On::new(check, "pvc", interpret);
+            let o = on.engine.memory().alloc(4 * 200).unwrap();
+            let launch = Launch::new([256, 1, 1]).local([128, 1, 1]);
+            let launch = launch.arg(0, &o).arg(1, 1);
+            let report = on.program.kernel("local_read").unwrap().launch(&launch);
+            let mut kinds: Vec<_> = (report.unwrap().faults.iter().map(|f| f.kind)).collect();
+            kinds.sort();
+            kinds.dedup();
+            kinds
+        };
+        assert_eq!(alone(Check::Memory.into()), [FaultKind::Allocation]);
+        assert_eq!(alone(Check::Race.into()), [FaultKind::Race]);
+        let both = [FaultKind::Allocation, FaultKind::Race];
+        assert_eq!(alone(Checks::parse("memory,race").unwrap()), both);
+        assert_eq!(alone(Check::All.into()), both);
+    }
+}
+
+/// Compiled code makes the reports that the interpreter makes: each line, both work-items.
+#[test]
+fn engines_report_the_same() {
+    for file in FILES {
+        let [wanted, found] = [true, false].map(|interpret| {
+            let on = On::new(Check::Race, file, interpret);
+            let base = on.engine.memory().base();
+            let of = |f: &FaultRecord| {
+                let at = f.address.checked_sub(base).unwrap_or(f.address);
+                let about = f.about.clone();
+                (f.line, f.group, f.thread, f.lane, f.count, at, about)
+            };
+            let names = CASES.iter().map(|case| case.kernel);
+            let names = names.chain(["lanes_differ", "same_value"]);
+            let reports = names.map(|name| {
+                let (report, _) = on.run(name, 1, OobPolicy::default());
+                let records: Vec<_> = report.faults.iter().map(of).collect();
+                (name, report.fault_count, records)
+            });
+            reports.collect::<Vec<_>>()
+        });
+        for (wanted, found) in wanted.iter().zip(&found) {
+            assert_eq!(wanted, found, "{file}");
+        }
+    }
 }
 
 /// The vendor's `work_group_all` of version 22.43 writes its result again while other threads may still read it.
 #[test]
 fn a_true_race_in_the_compilers_own_functions() {
-    for (file, races) in [("pvc", true), ("pvc-26", false)] {
-        let engine = engine(Check::Race, true);
+    let files = [("pvc", true), ("pvc-26", false)];
+    for ((file, races), interpret) in files.into_iter().flat_map(|f| [(f, true), (f, false)]) {
+        let engine = engine(Check::Race, interpret);
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/kernels/bin");
         let bytes = std::fs::read(format!("{path}/{file}/scan.zebin")).unwrap();
         let program = engine.program_from_zebin(&bytes, None).unwrap();

@@ -133,7 +133,7 @@ impl Region {
     /// # Safety
     /// As [`Access::new`].
     #[inline(always)]
-    unsafe fn new(
+    pub unsafe fn new(
         group: *mut GroupCtx,
         thread: *const ThreadCtx,
         place: u32,

@@ -175,6 +175,7 @@ impl Case {
             following: 0,
             barriers: null_mut(),
             answer: 0,
+            races: null_mut(),
         };
         let thread = ThreadCtx {
             local_ids: null(),
@@ -370,6 +371,7 @@ fn an_unbound_surface_is_outside() {
         following: 0,
         barriers: null_mut(),
         answer: 0,
+        races: null_mut(),
     };
     for place in [message::SURFACE, message::SLM, message::FLAT] {
         case.place = place;

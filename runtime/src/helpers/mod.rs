@@ -16,6 +16,7 @@ mod message_tests;
 mod message_x86;
 pub(crate) mod named_barrier;
 mod preserve_all;
+mod race;
 mod rectangle;
 mod soft;
 #[cfg(test)]
@@ -48,6 +49,7 @@ static PORTABLE: Helpers = Helpers {
     check: check::check,
     check_preserve_all: preserve_all::check,
     arrive: arrive::arrive,
+    race: race::race,
 };
 
 /// The table for processors with AVX-512; the same results.

@@ -1,6 +1,7 @@
 //! Named barriers: counting the threads that come, letting go those that wait.
 
 use crate::abi::{GroupCtx, THREAD_DONE, named_barrier as abi};
+use crate::race::Races;
 
 /// Barriers with a number, and the group's.
 const BARRIERS: usize = 33;
@@ -32,6 +33,8 @@ pub(crate) struct NamedBarriers {
     refused: u64,
     /// A group has come here since the last reset.
     used: bool,
+    /// Barriers that were complete.
+    complete: u64,
 }
 
 impl NamedBarriers {
@@ -43,6 +46,7 @@ impl NamedBarriers {
             steps: 0,
             refused: 0,
             used: false,
+            complete: 0,
         }
     }
 
@@ -78,7 +82,13 @@ impl NamedBarriers {
         }
     }
 
+    /// True when the group that runs has come to such a barrier.
+    pub fn used(&self) -> bool {
+        self.used
+    }
+
     fn release(&mut self, id: usize) {
+        self.complete += 1;
         self.come[id] = Come::default();
         for t in &mut self.threads {
             t.passes |= t.waits & 1 << id;
@@ -135,6 +145,7 @@ pub(super) unsafe extern "C" fn step(
         return 1;
     };
     barriers.used = true;
+    let complete = barriers.complete;
     let thread = thread as usize;
     let id = if id == abi::GROUP { id } else { id & 31 } as usize;
     if id == abi::GROUP as usize {
@@ -150,6 +161,12 @@ pub(super) unsafe extern "C" fn step(
             consumers,
         };
         barriers.signal(thread, id, role, wanted);
+    }
+    // SAFETY: as of the barriers.
+    if let Some(races) = unsafe { (*group).races.cast::<Races>().as_mut() }
+        && complete != barriers.complete
+    {
+        races.next_epoch();
     }
     match step {
         abi::SIGNAL => 0,

@@ -4,8 +4,10 @@
 //! leaves device memory.
 
 use super::message::FLAT_OFFSET;
+use super::race;
 use crate::abi::{GroupCtx, Rectangle, rectangle as code};
 use crate::fault::{FaultKind, report};
+use crate::group;
 use crate::memory::checks::{closed, first_closed};
 
 /// Shape of a block, decoded.
@@ -86,6 +88,8 @@ struct Transfer {
     size: u64,
     /// Shadow of checked memory.
     shadow: Option<*const u8>,
+    /// The launch looks for races.
+    races: bool,
 }
 
 /// [`crate::abi::Helpers::rectangle`].
@@ -120,6 +124,7 @@ pub(crate) unsafe extern "C" fn rectangle(
             size: (*launch).flat_size,
             shadow: Some((*launch).shadow)
                 .filter(|&shadow| !shadow.is_null() && shadow != closed()),
+            races: !(*group).races.is_null(),
         };
         if transfer.check(&r) {
             return 1;
@@ -221,6 +226,9 @@ impl Transfer {
                 let at = (self.first as *mut u8).wrapping_add(offset as usize);
                 let to = self.shape.position(row.block, row.y, x);
                 let register = self.data.cast::<T>().wrapping_add(to);
+                if self.races && self.check_race(at, register.cast()) {
+                    return true;
+                }
                 // SAFETY: the element is inside device memory, which is shared with other threads and never
                 // referenced; the position is one of the payload.
                 unsafe {
@@ -235,6 +243,17 @@ impl Transfer {
             }
         }
         false
+    }
+
+    /// Checks an element that is about to be moved to or from a register; true when the launch has to stop.
+    fn check_race(&self, at: *mut u8, register: *mut u8) -> bool {
+        let s = &self.shape;
+        let bytes = s.bytes as u32;
+        // SAFETY: the register is one of the payload.
+        let left = s.store.then(|| unsafe { group::load(register, bytes) });
+        let by = (self.thread, self.site, s.lane);
+        // SAFETY: the group is the one that runs; the caller looked at the bounds.
+        unsafe { race::texel(self.group, by, (at, bytes), left) }
     }
 
     fn report(&self, row: &Row, x: usize, kind: FaultKind) -> bool {

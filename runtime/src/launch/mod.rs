@@ -22,11 +22,12 @@ pub use shape::{Lanes, LaunchShape};
 use crate::error::LaunchError;
 use crate::fault::{Fault, FaultKind, SiteCounts};
 use crate::interrupt::{Deadline, Interrupter, RUN, STOP_DEADLINE, STOP_FAULT, StopWord};
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, KernelCode};
 use crate::limits::{MAX_FAULT_RECORDS, MAX_SITE_RECORDS, MAX_SLM_BYTES, MAX_WORKER_BYTES};
 use crate::memory::{Buffer, DeviceMemory, MemoryError};
 use crate::payload::Payload;
 use crate::pool::WorkerPool;
+use crate::race::Races;
 use crate::surface::SurfaceTable;
 use shape::KINDS;
 use std::collections::BTreeMap;
@@ -77,6 +78,8 @@ pub struct LaunchOptions<'a> {
     pub on_fault: FaultAction,
     /// Scratch memory reads zero at thread start; else it reads anything this kernel left there.
     pub zero_scratch: bool,
+    /// Code with checks of races finds them. Everything runs on the calling thread then.
+    pub check_races: bool,
 }
 
 impl Default for LaunchOptions<'_> {
@@ -87,6 +90,7 @@ impl Default for LaunchOptions<'_> {
             deadline: None,
             on_fault: FaultAction::Record,
             zero_scratch: true,
+            check_races: false,
         }
     }
 }
@@ -267,8 +271,12 @@ impl PreparedLaunch {
             });
         }
         let partial = self.partial_payloads(&arguments.payload)?;
-        let most = self.workers(options.pool);
+        let most = match options.check_races {
+            true => 1,
+            false => self.workers(options.pool),
+        };
         self.check_numbers(most)?;
+        let mut races = self.races(arguments, options)?;
         let count = if self.short.load(Ordering::Relaxed) {
             1
         } else {
@@ -285,11 +293,20 @@ impl PreparedLaunch {
         let workers = &mut workers[..count];
         let start = Instant::now();
         workers.iter_mut().for_each(|worker| worker.reset(&job));
+        if let Some(races) = &mut races {
+            races.start_launch(job.groups, arguments.private.clone());
+        }
         match (options.pool, workers) {
             (Some(pool), workers) if count > 1 => {
                 pool.share(workers, |worker| worker.run(&job, slm, false));
             }
-            (_, [first, ..]) => first.run(&job, slm, true),
+            (_, [first, ..]) => {
+                first.races = races.take();
+                first.run(&job, slm, true);
+                if let (Some(races), Some(memory)) = (first.races.take(), &arguments.memory) {
+                    memory.give_races(races);
+                }
+            }
             (_, []) => {}
         }
         let short = if count > 1 { SHORT / 2 } else { SHORT };
@@ -298,6 +315,22 @@ impl PreparedLaunch {
         let report = self.report(&mut state, count);
         self.put_back(state);
         report
+    }
+
+    /// What a run of machine code needs that looks for races.
+    fn races(
+        &self,
+        arguments: &Arguments,
+        options: &LaunchOptions<'_>,
+    ) -> Result<Option<Box<Races>>, LaunchError> {
+        let is_program = matches!(self.kernel.code(), KernelCode::Program(_));
+        if is_program || !options.check_races {
+            return Ok(None);
+        }
+        Ok(Some(match &arguments.memory {
+            Some(memory) => memory.take_races()?,
+            None => Box::new(Races::new(None).map_err(MemoryError::System)?),
+        }))
     }
 
     /// Workers of a run on this pool.

@@ -17,6 +17,7 @@ use crate::limits::MAX_HOST_STACK_BYTES;
 use crate::memory::{DeviceMemory, checks};
 use crate::meta::KernelMeta;
 use crate::payload::Payload;
+use crate::race::Races;
 use crate::stack::Stack;
 use crate::surface::nothing;
 use std::ops::Range;
@@ -191,6 +192,8 @@ pub(super) struct Worker {
     kind: Option<usize>,
     pub faults: FaultSink,
     pub tally: Tally,
+    /// Of a launch of machine code that looks for races.
+    pub races: Option<Box<Races>>,
 }
 
 // SAFETY: the pointers in `threads` and `faults` are into the worker's own memory or into the
@@ -248,6 +251,7 @@ impl Worker {
                 kept: None,
             },
             tally: Tally::default(),
+            races: None,
         })
     }
 
@@ -298,6 +302,7 @@ impl Worker {
             following: 0,
             barriers: null_mut(),
             answer: 0,
+            races: null_mut(),
         };
         loop {
             let range = job.take(alone);
@@ -310,7 +315,10 @@ impl Worker {
                     return;
                 }
                 let id = job.group_id(linear);
-                group.following = job.following(id, range.end - linear, slm_size);
+                group.following = match self.races {
+                    None => job.following(id, range.end - linear, slm_size),
+                    Some(_) => 0,
+                };
                 if !self.run_groups(job, &mut group, id) {
                     return;
                 }
@@ -338,6 +346,13 @@ impl Worker {
         group.faults = (&raw mut self.faults).cast();
         self.barriers.reset();
         group.barriers = (&raw mut self.barriers).cast();
+        group.races = match &mut self.races {
+            Some(races) => {
+                races.start_group();
+                (&raw mut **races).cast()
+            }
+            None => null_mut(),
+        };
         let group: *mut GroupCtx = group;
         let mut status = self.call(job, group, 0..shape.threads);
         loop {
@@ -392,11 +407,15 @@ impl Worker {
     /// Lets threads that all wait or are finished go on, as far as they can; `None` when one waits in vain.
     fn resume(&mut self, job: &Job<'_>, group: *mut GroupCtx, threads: u32) -> Option<u32> {
         let Some(exchange) = &job.meta.exchange else {
+            self.pass_barrier(group);
             return Some(self.call(job, group, 0..threads));
         };
         // SAFETY: the group's code has returned; its threads are laid out for this kernel.
         match unsafe { fused::meet(group, threads, job.meta, exchange) } {
-            Next::All => Some(self.call(job, group, 0..threads)),
+            Next::All => {
+                self.pass_barrier(group);
+                Some(self.call(job, group, 0..threads))
+            }
             Next::Pairs(pairs) => {
                 for k in pairs {
                     let status = self.call(job, group, 2 * k..2 * k + 2);
@@ -412,6 +431,17 @@ impl Worker {
                 stop(job.stop, STOP_ERROR);
                 None
             }
+        }
+    }
+
+    /// For checks of races: threads go on from a barrier. Named ones count when they are complete.
+    fn pass_barrier(&mut self, group: *const GroupCtx) {
+        if self.barriers.used() {
+            return;
+        }
+        // SAFETY: what the pointer is to belongs to this worker; no code runs on the group now.
+        if let Some(races) = unsafe { (*group).races.cast::<Races>().as_mut() } {
+            races.next_epoch();
         }
     }
 

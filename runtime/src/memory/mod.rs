@@ -23,6 +23,7 @@ pub use buffer::{Buffer, Element};
 pub use checks::Neighbour;
 
 use crate::limits::{ADDRESS_END, DEFAULT_MEMORY_BYTES, GUARDED_BYTES, MAX_MEMORY_BYTES};
+use crate::race::Races;
 use checks::Checks;
 use map::{Mapping, page_size, round_page};
 use ranges::Ranges;
@@ -114,6 +115,8 @@ struct Inner {
     space: Mutex<Space>,
     /// Of memory that tells its buffers apart.
     checks: Option<Checks>,
+    /// For launches that look for races and do not run now.
+    races: Mutex<Vec<Box<Races>>>,
 }
 
 /// A range of addresses that buffers are allocated from. Cloning gives another handle.
@@ -175,6 +178,22 @@ impl DeviceMemory {
         if let Some(checks) = &self.0.checks {
             checks.launch();
         }
+    }
+
+    /// What a launch needs that looks for races: that of an earlier launch which has ended, where there is one.
+    pub(crate) fn take_races(&self) -> Result<Box<Races>, MemoryError> {
+        let idle = self.0.races.lock();
+        let found = idle.unwrap_or_else(PoisonError::into_inner).pop();
+        match found {
+            Some(races) => Ok(races),
+            None => Ok(Box::new(Races::new(Some(self))?)),
+        }
+    }
+
+    /// The launch has ended.
+    pub(crate) fn give_races(&self, races: Box<Races>) {
+        let idle = self.0.races.lock();
+        idle.unwrap_or_else(PoisonError::into_inner).push(races);
     }
 
     /// True when `len` bytes at an address lie in one live buffer; of memory that is not checked, when they lie in it at all. Bits
@@ -279,6 +298,7 @@ impl DeviceMemory {
                 open: size,
             }),
             checks: None,
+            races: Mutex::default(),
         })))
     }
 

@@ -35,6 +35,7 @@ mod memory;
 mod message;
 mod ops;
 mod pressure;
+mod race;
 mod speculative;
 
 mod access_group;

@@ -32,6 +32,7 @@ impl Emit<'_> {
             Op::Poll => return self.poll(),
             Op::Image(access) => return self.image(*access, args, &data.results),
             Op::CheckBuffer(check) => return self.check_buffer(*check, args, inst),
+            Op::CheckRace(check) => return self.check_race(*check, args),
             Op::CheckBarrier(check) => return self.check_barrier(*check, args[0]),
             _ => {}
         }
@@ -74,6 +75,7 @@ impl Emit<'_> {
             | Op::Load2d(_)
             | Op::Store2d(_)
             | Op::CheckBuffer(_)
+            | Op::CheckRace(_)
             | Op::CheckBarrier(_)
             | Op::Image(_)
             | Op::Fence
