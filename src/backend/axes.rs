@@ -231,9 +231,9 @@ axes! {
             None = "none": "nothing beyond the bounds of each memory",
             Memory = "memory": "whether accesses by 64-bit address stay in one live buffer",
             Init = "init": "reads of what was never written; not supported yet",
-            Race = "race": "accesses of different threads to the same bytes that no barrier orders; on the interpreter only",
+            Race = "race": "accesses of different threads to the same bytes that no barrier orders",
             Barrier = "barrier": "whether all work-items of a group reach the same barriers",
-            All = "all": "`memory`, `race` and `barrier` together; on the interpreter only",
+            All = "all": "`memory`, `race` and `barrier` together",
         }
     }
 }

@@ -9,9 +9,6 @@ use super::axes::{Check, Choice};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize)]
 pub struct Checks(u8);
 
-/// The code generator that has no checks of races.
-const LLVM: &str = "llvm";
-
 /// Checks that are one thing to look for, in the order of their bits and of names.
 const SINGLE: [Check; 4] = [Check::Memory, Check::Init, Check::Race, Check::Barrier];
 
@@ -77,16 +74,15 @@ impl Checks {
         each.try_fold(Checks::NONE, |all, check| Ok(all.and(check?.into())))
     }
 
-    /// Whether there are such checks on what executes kernels: the interpreter (`interp`), or a code generator by its name.
+    /// Whether there are such checks. `backend` is what executes kernels: the interpreter (`interp`), or a code generator by its name.
     ///
     /// # Errors
     /// [`BackendError::Strategy`] if there are not.
     pub fn supported_on(self, backend: &'static str) -> Result<(), BackendError> {
-        let missing = |check: &Check| !supported(*check, backend);
-        match self.single().find(missing) {
+        match self.single().find(|check| !supported(*check)) {
             None => Ok(()),
             Some(check) => {
-                let others = SINGLE.into_iter().filter(|c| supported(*c, backend));
+                let others = SINGLE.into_iter().filter(|c| supported(*c));
                 let others: Vec<_> = others.map(Check::name).collect();
                 Err(BackendError::Strategy {
                     backend,
@@ -111,13 +107,9 @@ const fn bit(check: Check) -> u8 {
     }
 }
 
-/// Whether there is a check on what executes kernels.
-fn supported(check: Check, backend: &str) -> bool {
-    match check {
-        Check::None | Check::All | Check::Memory | Check::Barrier => true,
-        Check::Race => backend != LLVM,
-        Check::Init => false,
-    }
+/// Whether there is a check.
+fn supported(check: Check) -> bool {
+    check != Check::Init
 }
 
 impl From<Check> for Checks {

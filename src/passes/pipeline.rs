@@ -70,8 +70,9 @@ pub const ORDER: &[&str] = &[
     "suspend",
     "dce",
     "shape",
-    "check-buffers",
+    // First, so that a check of buffers stands right before its access.
     "check-races",
+    "check-buffers",
 ];
 
 /// What runs again after a pass that changed something. A value that differs between the lanes of a thread may be the same in

@@ -35,7 +35,7 @@ const CASES: &[Case] = &[
     case("in_place", false, false, ["write", "read"]),
     case("groups_write", true, false, ["write", "write"]),
     case("groups_read", true, false, ["read", "write"]),
-    // In its group the last write before the plain one is an atomic of its own thread.
+    // In its group the last atomic before the plain write is one of its own thread.
     case("plain_add", true, false, ["write", "atomic"]),
 ];
 
@@ -76,6 +76,12 @@ fn marked(kernel: &str) -> Vec<u32> {
     marked.map(|n| n as u32 + 1).collect()
 }
 
+/// What the other access of a record does.
+fn other_side(about: &str) -> &str {
+    let after = about.split_once("` ").map_or("", |(_, after)| after);
+    after.split(' ').next().unwrap_or_default()
+}
+
 /// What is wrong with a record of a race.
 fn judged(case: &Case, fault: &FaultRecord) -> Option<&'static str> {
     let text = fault.to_string();
@@ -90,11 +96,14 @@ fn judged(case: &Case, fault: &FaultRecord) -> Option<&'static str> {
         true => text.contains(": local memory at 0x"),
         false => about.contains(" of `o` (4096 bytes, argument 0)"),
     };
+    // The plain writes of both groups race with each other, too.
+    let both_write =
+        case.kernel == "plain_add" && ["write"; 2] == [fault.access, other_side(&about)];
     let rules = [
         (fault.kind == FaultKind::Race, "kind"),
         (about.contains(&inside) != case.between, "group"),
         (lines.iter().any(named), "line"),
-        (case.sides.into_iter().all(is), "sides"),
+        (case.sides.into_iter().all(is) || both_write, "sides"),
         (place, "place"),
     ];
     rules

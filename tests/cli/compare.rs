@@ -26,7 +26,7 @@ fn strategies_are_compared() {
     let json = ok(&compare(&[&more[..], &base, &["--json"]].concat())).stdout;
     let json: Value = serde_json::from_str(&json).unwrap();
     let rows = json["strategies"].as_array().unwrap();
-    assert_eq!(rows.len(), 3);
+    assert_eq!(rows.len(), 4);
     for row in rows {
         assert_eq!(row["same"], Value::Bool(true), "{row}");
         assert!(row["instructions"].as_u64().unwrap() > 20, "{row}");
@@ -64,14 +64,19 @@ fn strategies_are_compared() {
 
 #[test]
 fn checks_are_a_strategy() {
-    let sweep = ["--sweep", "check=none,barrier,memory,race", "--repeat", "1"];
+    let sweep = [
+        "--sweep",
+        "check=none,barrier,memory,race,init",
+        "--repeat",
+        "1",
+    ];
     let json = ok(&compare(&[&sweep[..], &["--json"]].concat())).stdout;
     let json: Value = serde_json::from_str(&json).unwrap();
     let rows = json["strategies"].as_array().unwrap();
-    assert_eq!(rows.len(), 3);
+    assert_eq!(rows.len(), 4);
     assert!(rows.iter().all(|row| row["same"] == Value::Bool(true)));
     let refused = json["refused"].to_string();
-    assert!(refused.contains("--check race"), "{refused}");
+    assert!(refused.contains("--check init"), "{refused}");
 }
 
 /// What headless Chromium makes of a page, scripts included; `None` where it is not installed.

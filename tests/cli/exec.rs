@@ -241,9 +241,8 @@ fn what_checks_find_is_an_exit_code() {
 #[test]
 fn checks_that_there_are_not_are_refused() {
     for (args, says) in [
-        (&["--check=race"][..], "--check race"),
         (
-            &["--check=barrier,init", "--backend=interp"],
+            &["--check=barrier,init", "--backend=interp"][..],
             "--check init",
         ),
         (&["--check=init", "--backend=llvm"], "llvm"),

@@ -4,8 +4,11 @@ use super::message::{FLAT_OFFSET, Region};
 use crate::abi::{GroupCtx, message, race as code};
 use crate::fault::{FaultKind, FaultSink, OtherAccess};
 use crate::group;
-use crate::race::{Does, Memory, Races};
+use crate::race::{Does, Memory, Now, Races, lane_bits};
 use std::collections::HashMap;
+
+/// Most words that are entered at once.
+const ROW: usize = 64;
 
 /// Operands of a call, decoded.
 #[derive(Clone, Copy)]
@@ -150,9 +153,91 @@ impl Access {
         sink.is_none_or(|sink| sink.race(kind, self.by(lane), (address, self.surface), other))
     }
 
+    /// Distance from lane to lane of enabled lanes, and the first and last of them, where the elements of all lie one after the other, or
+    /// all at one place.
+    fn stride(&self) -> Option<(u64, usize, usize)> {
+        let size = self.comps as u64 * u64::from(self.bytes);
+        let mut lanes = self.lanes();
+        let first = lanes.next()?;
+        let last = 31 - self.enabled.leading_zeros() as usize;
+        let start = self.at(first).1;
+        let stride = match lanes.next() {
+            Some(second) if self.at(second).1 == start => 0,
+            _ => size,
+        };
+        let even = |lane| self.at(lane).1 == start.wrapping_add(stride * (lane - first) as u64);
+        (last < self.count && self.lanes().all(even)).then_some((stride, first, last))
+    }
+
+    /// Enters an access to whole words that lie side by side, if it races with none; true if nothing is left to do.
+    fn is_entered_at_once(&self, races: &mut Races, now: &Now) -> bool {
+        let size = self.comps * self.bytes as usize;
+        // A store of narrow elements may change only some of a word.
+        let whole = self.bytes >= 4 || (self.is_block && !self.does.writes);
+        if self.does.atomic || !whole || !size.is_multiple_of(4) {
+            return false;
+        }
+        let Some((stride, first, last)) = self.stride() else {
+            return false;
+        };
+        if stride == 0 && (self.does.writes && first != last) {
+            return false;
+        }
+        // Where lanes read one place, the last of them stays known.
+        let lanes = if stride == 0 {
+            last..last + 1
+        } else {
+            first..last + 1
+        };
+        let (_, offset) = self.at(lanes.start);
+        let bytes = size * lanes.len();
+        let inside = offset.checked_add(bytes as u64);
+        if inside.is_none_or(|end| end > self.region.size) {
+            return false;
+        }
+        let start = self.region.base.wrapping_add(offset as usize);
+        if races.touches_private(start as u64..start as u64 + bytes as u64) {
+            return false;
+        }
+        let words = size / 4;
+        let mut row = [0; ROW];
+        let all = words * lanes.len();
+        for at in (0..all).step_by(ROW) {
+            let row = &mut row[..ROW.min(all - at)];
+            for (word, bits) in (at..).zip(row.iter_mut()) {
+                let lane = lanes.start + word / words;
+                let enabled = self.enabled >> lane & 1 != 0;
+                let place = start.wrapping_add(4 * word);
+                let accessed =
+                    enabled && (!self.does.writes || self.changes(lane, word % words, place));
+                *bits = if accessed {
+                    lane_bits(lane as u32 + self.first_lane)
+                } else {
+                    0
+                };
+            }
+            if !races.words(self.memory, now, start as u64 + 4 * at as u64, row) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Whether a store changes the element to which a word of its lane belongs. `place` is where the word is.
+    fn changes(&self, lane: usize, word: usize, place: *mut u8) -> bool {
+        let bytes = self.bytes as usize;
+        let k = word * 4 / bytes;
+        let place = place.wrapping_sub(word * 4 % bytes);
+        // SAFETY: the element is inside of its region.
+        unsafe { group::load(place, self.bytes) != self.left(lane, k) }
+    }
+
     /// Checks each element; true when the launch has to stop.
     fn elements(&self, races: &mut Races) -> bool {
         let now = races.now(self.memory, self.thread, self.site, self.does);
+        if self.is_entered_at_once(races, &now) {
+            return false;
+        }
         for lane in self.lanes() {
             for k in 0..self.comps {
                 let Some((place, address)) = self.element(lane, k) else {

@@ -49,6 +49,12 @@ pub(super) fn base(epoch: u64, thread: u32, site: u32, atomic: bool) -> u64 {
     epoch << EPOCH | (u64::from(thread) & THREADS) << THREAD | site << SITE | atomic
 }
 
+/// What an access of a lane to all bytes of a word adds to [`base`].
+#[inline(always)]
+pub(crate) const fn lane_bits(lane: u32) -> u64 {
+    (lane as u64) << LANE | WHOLE
+}
+
 pub(super) fn epoch(slot: u64) -> u64 {
     slot >> EPOCH
 }
@@ -87,32 +93,33 @@ pub(crate) struct Now {
 }
 
 impl Now {
-    fn is_atomic(&self) -> bool {
+    pub fn is_atomic(&self) -> bool {
         self.base & ATOMIC != 0
     }
 
     /// Whether nothing orders this access after one in the past.
     #[inline(always)]
     pub fn unordered(&self, past: u64) -> bool {
-        past >= self.floor
-            && (past < self.group || (past >= self.epoch && (past ^ self.base) >> THREAD != 0))
+        // Without branches, for vectors.
+        (past >= self.floor)
+            & ((past < self.group) | ((past >= self.epoch) & ((past ^ self.base) >> THREAD != 0)))
     }
 
     /// Whether an access in the past is another thread's, of this launch.
     #[inline(always)]
-    fn is_other(&self, past: u64) -> bool {
+    pub fn is_other(&self, past: u64) -> bool {
         let thread = (past ^ self.base) >> THREAD & THREADS;
-        past >= self.floor && (past < self.group || thread != 0)
+        (past >= self.floor) & ((past < self.group) | (thread != 0))
     }
 }
 
 /// What is known of a word: its last plain write, its last atomic, its last read, and the last read by another thread than that one.
 pub(super) type Cell = [u64; 4];
 
-const PLAIN: usize = 0;
-const ATOMICS: usize = 1;
-const READ: usize = 2;
-const OTHER: usize = 3;
+pub(super) const PLAIN: usize = 0;
+pub(super) const ATOMICS: usize = 1;
+pub(super) const READ: usize = 2;
+pub(super) const OTHER: usize = 3;
 
 /// Enters an access of a lane to bytes of a word. Returns the slot of an access that it races with, and the lowest byte of the word at
 /// which it does.

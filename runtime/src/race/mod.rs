@@ -5,13 +5,14 @@
 //! nothing has to be cleared: a greater epoch than that at which a launch began belongs to it. The interpreter does not use this.
 
 mod cell;
+mod row;
 
 use crate::fault::OtherAccess;
 use crate::limits::MAX_SLM_BYTES;
 use crate::memory::DeviceMemory;
 use crate::memory::map::{Mapping, round_page};
-pub(crate) use cell::Now;
 use cell::{Cell, EPOCH, MAX_EPOCH};
+pub(crate) use cell::{Now, lane_bits};
 use std::collections::HashMap;
 use std::io;
 use std::ops::Range;
@@ -50,6 +51,18 @@ impl Planes {
         let at = slot * self.words + word as usize;
         let start = self.mapping.start().cast::<u64>();
         (word < self.words as u64).then(|| start.wrapping_add(at))
+    }
+
+    /// The numbers of consecutive words, a slice for each plane.
+    fn rows(&mut self, word: u64, words: usize) -> Option<[&mut [u64]; SLOTS]> {
+        let end = word.checked_add(words as u64)?;
+        let first = self.slot(word, 0).filter(|_| end <= self.words as u64)?;
+        let row = |slot: usize| {
+            let start = first.wrapping_add(slot * self.words);
+            // SAFETY: the words have a number in each plane, which is open; planes do not overlap, and `self` is borrowed as long as they are.
+            unsafe { std::slice::from_raw_parts_mut(start, words) }
+        };
+        Some(std::array::from_fn(row))
     }
 
     fn forget(&self) {
@@ -192,6 +205,11 @@ impl Races {
         self.private.contains(&address)
     }
 
+    /// True where some of these addresses belong to one thread.
+    pub fn touches_private(&self, addresses: Range<u64>) -> bool {
+        self.private.start < addresses.end && addresses.start < self.private.end
+    }
+
     /// Enters an access to the word that begins at an address.
     fn word(
         &mut self,
@@ -221,6 +239,19 @@ impl Races {
             }
         }
         race
+    }
+
+    /// Enters an access to consecutive whole words, the first of which is at `address`, if it races with none. `lanes` has for each word
+    /// [`lane_bits`] of the lane that accesses it, or 0. False, and nothing is entered, where [`Races::element`] has to look at it.
+    pub fn words(&mut self, memory: Memory, now: &Now, address: u64, lanes: &[u64]) -> bool {
+        let (planes, first) = match memory {
+            Memory::Local(first) => (&mut self.local, first),
+            Memory::Shared => (&mut self.flat, self.base),
+        };
+        let offset = address.wrapping_sub(first);
+        let rows = planes.rows(offset / WORD, lanes.len());
+        let rows = rows.filter(|_| offset.is_multiple_of(WORD));
+        rows.is_some_and(|rows| row::enter(rows, now, lanes))
     }
 
     /// Enters an access of a lane to an element in memory; what it races with, at its first such byte.

@@ -13,6 +13,7 @@ use super::context::Key;
 use super::emit::{Emit, EmitResult, InternalError, V};
 use super::image::image_bytes;
 use super::memory::{Lanes, Region};
+use super::race;
 use super::rectangle::rectangle_bytes;
 use crate::backend::Gather;
 use crate::ssa::remark::{self, Bounds, Way};
@@ -35,6 +36,7 @@ fn message_bytes(f: &Function) -> u32 {
             // Old values have a row of their own where no call is made.
             Op::Atomic(m) => (m.space, m.elem, m.op.sources() as u32 + 1),
             Op::Load2d(m) | Op::Store2d(m) => return rectangle_bytes(*m),
+            Op::CheckRace(m) => return race::block_bytes(f, *m, &data.args),
             Op::Image(_) => return image_bytes(data.args.get(1).map_or(1, |&v| f.ty(v).lanes)),
             _ => return 0,
         };

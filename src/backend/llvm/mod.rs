@@ -27,6 +27,7 @@ mod lines;
 mod memory;
 mod object;
 mod ops;
+mod race;
 mod rectangle;
 mod reloc;
 mod speculative;

@@ -57,7 +57,7 @@ impl<'c> Emit<'c, '_> {
             Op::Load2d(access) => return self.load2d(*access, args, &data.results),
             Op::Store2d(access) => return self.store2d(*access, args),
             Op::CheckBuffer(check) => return self.check_buffer(*check, args, inst),
-            Op::CheckRace(_) => return Err("a check of races".into()),
+            Op::CheckRace(check) => return self.check_race(*check, args),
             Op::CheckBarrier(check) => return self.check_barrier(*check, args[0]),
             Op::Fence => {
                 let order = AtomicOrdering::SequentiallyConsistent;
