@@ -8,8 +8,8 @@ use visa_runtime::abi::{
 };
 
 #[test]
-fn layout_of_version_15() {
-    assert_eq!(ABI_VERSION, 19);
+fn layout_of_this_version() {
+    assert_eq!(ABI_VERSION, 20);
     assert_eq!(
         (SURFACES, SINK_BYTES, LOCAL_ID_ROW, THREAD_DONE),
         (256, 256, 32, u32::MAX)
@@ -57,10 +57,11 @@ fn layout_of_version_15() {
         offset_of!(GroupCtx, following),
         offset_of!(GroupCtx, barriers),
         offset_of!(GroupCtx, answer),
+        offset_of!(GroupCtx, races),
     ];
     assert_eq!(
         (group, size_of::<GroupCtx>()),
-        ([0, 8, 16, 24, 32, 40, 48, 112, 116, 120, 128], 136)
+        ([0, 8, 16, 24, 32, 40, 48, 112, 116, 120, 128, 136], 144)
     );
     let thread = [
         offset_of!(ThreadCtx, local_ids),
@@ -95,11 +96,12 @@ fn layout_of_version_15() {
         offset_of!(Helpers, check),
         offset_of!(Helpers, check_preserve_all),
         offset_of!(Helpers, arrive),
+        offset_of!(Helpers, race),
     ];
     assert_eq!(
         helpers,
         [
-            0, 8, 16, 24, 32, 40, 48, 56, 64, 72, 80, 88, 96, 104, 112, 120
+            0, 8, 16, 24, 32, 40, 48, 56, 64, 72, 80, 88, 96, 104, 112, 120, 128
         ]
     );
     let image = [
