@@ -8,7 +8,7 @@ use visa_jit::ssa::{
 };
 
 use crate::cases::payload;
-use crate::rig::{Guarded, Rig, SPEED, install, install_base};
+use crate::rig::{Guarded, Rig, SPEED, function, install, install_base};
 use visa_test_common::Rng;
 
 const INDEX: u32 = 3;
@@ -214,7 +214,7 @@ impl<'r> Block<'r> {
 }
 
 /// Payloads for the code and for the evaluator, which has device memory elsewhere.
-fn payloads(rng: &mut Rng, space: Space, size: usize, base: u64) -> [Vec<u8>; 2] {
+fn payloads(rng: &mut Rng, (space, less): (Space, u64), size: usize, base: u64) -> [Vec<u8>; 2] {
     let mut native: Vec<u8> = (0..2048).map(|_| rng.bits() as u8).collect();
     if rng.below(2) == 0 {
         native[..4].fill(0xFF);
@@ -237,7 +237,7 @@ fn payloads(rng: &mut Rng, space: Space, size: usize, base: u64) -> [Vec<u8>; 2]
         let offset = offset(rng);
         for (bytes, base) in [(&mut native, base), (&mut model, Bytes::FLAT_BASE)] {
             let address = if flat {
-                base.wrapping_add(offset) & 0xFFFF_FFFF_FFFF
+                (base.wrapping_add(offset) & 0xFFFF_FFFF_FFFF).wrapping_sub(less)
             } else {
                 offset
             };
@@ -259,6 +259,17 @@ fn contents(space: Space, bytes: &mut Bytes) -> &mut Vec<u8> {
 }
 
 fn check(f: &Function, space: Space, options: &CodegenOptions, base: bool, rng: &mut Rng) {
+    check_less(f, (space, 0), options, base, rng);
+}
+
+/// The same with addresses of device memory from which a number is taken away.
+fn check_less(
+    f: &Function,
+    (space, less): (Space, u64),
+    options: &CodegenOptions,
+    base: bool,
+    rng: &mut Rng,
+) {
     let code = if base {
         install_base(f)
     } else {
@@ -275,7 +286,7 @@ fn check(f: &Function, space: Space, options: &CodegenOptions, base: bool, rng: 
         let memory = Guarded::of(&before);
         rig.place(space, INDEX as usize, &memory);
         rig.frames[0].write(&vec![0; f.frame_bytes as usize]);
-        let [native, model] = payloads(rng, space, size, memory.base() as u64);
+        let [native, model] = payloads(rng, (space, less), size, memory.base() as u64);
         rig.payload.write(&native);
         rig.threads[0].state = 0;
         assert_eq!(rig.run(code.entry()), 0);
@@ -320,6 +331,52 @@ fn several_accesses() {
             1 => check(&f, space, &report, false, &mut rng),
             2 => check(&f, space, &SPEED, true, &mut rng),
             _ => {}
+        }
+    }
+}
+
+/// Two loads and a store at constant distances from a scalar, of which the first is given.
+fn at_distance(constant: i64, stride: i64) -> Function {
+    let mask = ["1"; 16].join(", ");
+    let mut text = format!(
+        r#"function "f" simd 16 frame 1024
+site 0 = read flat 4 "gather" line 1
+
+bb0:
+  %0: <16 x i1> = vconst [{mask}]
+  %1: i64 = input.payload[{SCALARS}]
+  %2: <16 x i64> = splat %1
+"#
+    );
+    for n in 0..3 {
+        let (lanes, address, data) = (10 + n, 20 + n, 30 + n);
+        let lane = |i| constant.wrapping_add(4 * n + stride * i).cast_unsigned();
+        let distances: Vec<_> = (0..16).map(|i| lane(i).to_string()).collect();
+        let distances = distances.join(", ");
+        text += &format!("  %{lanes}: <16 x i64> = vconst [{distances}]\n");
+        text += &format!("  %{address}: <16 x i64> = add %2, %{lanes}\n");
+        text += &match n {
+            2 => format!("  store.flat.i32x1[0] %0, %{address}, %30\n"),
+            _ => format!("  %{data}: <16 x i32> = load.flat.i32x1[0] %0, %{address}\n"),
+        };
+    }
+    function(&format!(
+        "{text}  framestore[0] %30\n  framestore[64] %31\n  return\n"
+    ))
+}
+
+/// The lowest or the highest byte is then further from the scalar than `i64` goes, which left accesses without a bounds test.
+#[test]
+fn distances_may_be_at_the_ends_of_their_range() {
+    let mut rng = Rng::new(0x7ACE);
+    for constant in [i64::MIN, i64::MIN + 8, i64::MAX - 40, i64::MAX - 3] {
+        for stride in [4, -4, 16, -16] {
+            let mut f = at_distance(constant, stride);
+            assert!(visa_jit::passes::run_pass(&mut f, "shape"));
+            let shapes = f.shapes.values();
+            assert_eq!(shapes.filter(|s| s.addr.is_some()).count(), 3, "{f}");
+            let less = constant.cast_unsigned();
+            check_less(&f, (Space::Flat, less), &SPEED, false, &mut rng);
         }
     }
 }

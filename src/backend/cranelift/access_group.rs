@@ -88,14 +88,18 @@ impl Emit<'_> {
             return None;
         }
         let (root, at) = self.root(addr.base);
-        let from = at.checked_add(strided.lowest)?;
+        let (root, at, (from, to)) = match strided.distances(at) {
+            Some(distances) => (root, at, distances),
+            // Too far from the root, though not from lane 0.
+            None => (addr.base, 0, strided.distances(0)?),
+        };
         Some(AccessGroup {
             space: access.space,
             surface: access.space.has_surface().then(|| data.args[2]),
             root,
             accesses: vec![(inst, at)],
             from,
-            to: from.checked_add_unsigned(strided.bytes)?,
+            to,
         })
     }
 

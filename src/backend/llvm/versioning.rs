@@ -317,8 +317,7 @@ impl<'c> Emit<'c, '_> {
                 return None;
             }
             (found.root, found.at) = self.distance(known.base);
-            found.from = found.at.checked_add(strided.lowest)?;
-            found.to = found.from.checked_add_unsigned(strided.bytes)?;
+            (found.from, found.to) = strided.distances(found.at)?;
             (found.stride, found.kind, found.guard) =
                 (Some(known.stride), strided.kind, known.guard);
         } else if record || load && shape.speculative.is_none() && self.reads_lanes(access, lanes) {
