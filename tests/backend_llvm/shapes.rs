@@ -357,3 +357,46 @@ fn scattered_records_of_surfaces_over_each_other() {
         assert!(memory.read() == after, "{start}, {size}");
     }
 }
+
+const FLAT: &str = r#"function "f" simd 16 frame 1024
+site 0 = read flat 4 "gather" line 1
+
+bb0:
+  %0: <16 x i1> = vconst [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]
+  %1: i64 = input.payload[0]
+  %2: <16 x i64> = splat %1
+  %3: <16 x i32> = input.payload[64]
+"#;
+
+/// Addresses `%n` of device memory, this far from the scalar in lane 0 and the next ones.
+fn addresses(n: u32, start: u64, stride: u64) -> String {
+    let lanes: Vec<_> = (0..16).map(|i| (start + stride * i).to_string()).collect();
+    let (distances, lanes) = (n + 100, lanes.join(", "));
+    format!(
+        "  %{distances}: <16 x i64> = vconst [{lanes}]\n  %{n}: <16 x i64> = add %2, %{distances}\n"
+    )
+}
+
+/// Checks read how addresses run also in the version for when a test failed, which reads it of no access.
+#[test]
+fn checks_have_what_they_read_in_every_version() {
+    // Nothing tests the store of one lane's address in front, so the scalar of it is made in each version.
+    let body = [
+        FLAT,
+        &addresses(10, 0, 4),
+        &addresses(12, 64, 4),
+        "  %20: <16 x i32> = load.flat.i32x1[0] %0, %10\n",
+        &addresses(11, 256, 0),
+        "  store.flat.i32x1[0] %0, %11, %20\n",
+        "  %21: <16 x i32> = load.flat.i32x1[0] %0, %12\n  framestore[0] %21\n  return\n",
+    ];
+    let mut f = function(&body.concat());
+    assert!(run_pass(&mut f, "shape"));
+    assert!(run_pass(&mut f, "check-buffers"));
+    let made = host().ir(&f, &SPEED).unwrap();
+    // One test for both loads, of 32 lanes.
+    assert!(
+        made.contains("icmp ult i64") && made.contains("-127"),
+        "{f}\n{made}"
+    );
+}
