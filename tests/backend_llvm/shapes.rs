@@ -400,3 +400,47 @@ fn checks_have_what_they_read_in_every_version() {
         "{f}\n{made}"
     );
 }
+
+/// Tags in addresses of device memory do not count: a store far from a copy by its address may write the same bytes.
+#[test]
+fn copies_are_not_moved_over_stores_with_another_tag() {
+    let record = |n: u32| {
+        let rows: Vec<_> = (n..n + 4).map(|v| format!("%{v}: <16 x i32>")).collect();
+        rows.join(", ")
+    };
+    let body = [
+        FLAT.to_owned(),
+        addresses(10, 1024, 64),
+        addresses(11, 1040, 64),
+        addresses(12, 0, 64),
+        addresses(13, 1 << 48, 64),
+        addresses(14, 16, 64),
+        format!("  {} = load.flat.i32x4[0] %0, %10\n", record(20)),
+        format!("  {} = load.flat.i32x4[0] %0, %11\n", record(30)),
+        "  store.flat.i32x4[0] %0, %12, %20, %21, %22, %23\n".to_owned(),
+        "  store.flat.i32x4[0] %0, %13, %3, %3, %3, %3\n".to_owned(),
+        "  store.flat.i32x4[0] %0, %14, %30, %31, %32, %33\n  return\n".to_owned(),
+    ];
+    let mut f = function(&body.concat());
+    assert!(run_pass(&mut f, "shape"));
+    let code = install(&f, &SPEED);
+    let words = |words: &[u32]| -> Vec<u8> { words.iter().flat_map(|w| w.to_le_bytes()).collect() };
+    let before: Vec<u32> = (0..512).collect();
+    let memory = Guarded::of(&words(&before));
+    let mut rig = Rig::new(1, f.frame_bytes as usize);
+    rig.place(Space::Flat, 0, &memory);
+    let mut payload = (memory.base() as u64).to_le_bytes().to_vec();
+    payload.resize(64, 0);
+    payload.extend(words(&[7; 16]));
+    rig.payload.write(&payload);
+    assert_eq!(rig.run(code.entry()), 0);
+    let mut want = before;
+    for lane in want[..256].chunks_mut(16) {
+        let copied = lane[4] + 256;
+        lane[..4].fill(7);
+        for (word, from) in lane[4..8].iter_mut().zip(copied..) {
+            *word = from;
+        }
+    }
+    assert_eq!(memory.read(), words(&want));
+}

@@ -10,7 +10,7 @@ use inkwell::values::{InstructionOpcode as I, IntValue, PointerValue};
 use super::emit::{Emit, EmitResult, V};
 use super::memory::Place;
 use super::versioning::{Access, At};
-use crate::backend::access::Kind;
+use crate::backend::access::{Kind, MAX_SPAN};
 use crate::backend::{Gather, uses};
 use crate::ssa::remark::Way;
 use crate::ssa::{Function, Inst, Lane, MemAccess, Op, Space, Ty, Value, ValueDef};
@@ -68,6 +68,11 @@ fn apart(a: &Access, b: &Access) -> bool {
         return false;
     };
     if !a.beside(b) {
+        return false;
+    }
+    // Device memory does not tell addresses apart that only differ in the tag.
+    let far = a.to.max(b.to).abs_diff(a.from.min(b.from)) > MAX_SPAN;
+    if far && a.access.space == Space::Flat {
         return false;
     }
     if a.to <= b.from || b.to <= a.from {
