@@ -54,8 +54,13 @@ pub struct OtherAccess {
     pub thread: u32,
     /// Lane of the thread.
     pub lane: u32,
-    /// Number of the instruction.
+    /// Number of the instruction, or [`OtherAccess::UNKNOWN`].
     pub site: u32,
+}
+
+impl OtherAccess {
+    /// [`OtherAccess::site`] of an instruction that was not kept.
+    pub const UNKNOWN: u32 = u32::MAX;
 }
 
 /// An access of one lane that was out of bounds, or a barrier that it misses.

@@ -1,7 +1,7 @@
 //! Fault records in words: where in a kernel an access stands, and which buffer it misses.
 
 use visa_runtime::linked::{ArgValue as Arg, Argument};
-use visa_runtime::{DeviceMemory, Fault, FaultKind, Neighbour};
+use visa_runtime::{DeviceMemory, Fault, FaultKind, Neighbour, OtherAccess};
 
 use super::kernel::Kernel;
 use super::launch::Launch;
@@ -324,14 +324,15 @@ pub(super) fn race(
 ) -> Option<String> {
     let other = fault.other?;
     let (g, thread, lane) = (other.group, other.thread, other.lane);
+    let what = match other.site {
+        OtherAccess::UNKNOWN => "an access in a line that is not known".to_owned(),
+        site => there(site),
+    };
     let with = match fault.kind {
         FaultKind::LaneRace => format!("another value than that of lane {lane}"),
         _ => format!(
-            "racing with {} by group ({}, {}, {}) thread {thread} lane {lane}",
-            there(other.site),
-            g[0],
-            g[1],
-            g[2]
+            "racing with {what} by group ({}, {}, {}) thread {thread} lane {lane}",
+            g[0], g[1], g[2]
         ),
     };
     Some(match buffer {

@@ -282,7 +282,7 @@ impl Rig {
             following: self.following,
             barriers: std::ptr::null_mut(),
             answer: 0,
-            races: null_mut(),
+            races: std::ptr::null_mut(),
         };
         let count = self.threads.len() as u32;
         // SAFETY: the code was generated for this ABI and every pointer outlives the call.

@@ -196,7 +196,7 @@ impl Races {
             group,
             thread: cell::thread(slot),
             lane: cell::lane(slot, byte),
-            site: cell::site(slot).unwrap_or(u32::MAX),
+            site: cell::site(slot).unwrap_or(OtherAccess::UNKNOWN),
         }
     }
 
