@@ -4,7 +4,7 @@ use crate::ssa::remark::Way;
 use crate::ssa::{Lane, MemAccess};
 
 /// Longest range that one bounds test covers, in bytes.
-pub(in crate::backend) const MAX_SPAN: u64 = 1 << 24;
+pub(super) const MAX_SPAN: u64 = 1 << 24;
 
 /// How the addresses of an access run, as values of a code generator.
 #[derive(Clone, Copy)]
@@ -80,12 +80,6 @@ impl Strided {
         }
     }
 
-    /// Distances of the lowest byte and of the end from where lane 0 is `at` bytes away; `None` where an `i64` is too short.
-    pub fn distances(&self, at: i64) -> Option<(i64, i64)> {
-        let from = at.checked_add(self.lowest)?;
-        Some((from, from.checked_add_unsigned(self.bytes)?))
-    }
-
     /// True if all its bytes lie below `size` when lane 0 is at `known`.
     pub fn lies_in(&self, known: u64, size: u32) -> bool {
         let low = known.checked_add_signed(self.lowest);
@@ -152,17 +146,6 @@ mod tests {
         assert!(strided(1, 1 << 20, false).is_some());
         assert_eq!(strided(1, 1 << 21, false), None);
         assert_eq!(strided(1, i64::MIN, false), None);
-    }
-
-    #[test]
-    fn distances_may_be_too_long() {
-        let up = Strided::new(access(Lane::I32, 1), 16, 4, false).unwrap();
-        assert_eq!(up.distances(8), Some((8, 72)));
-        assert_eq!(up.distances(i64::MAX - 64), Some((i64::MAX - 64, i64::MAX)));
-        assert_eq!(up.distances(i64::MAX - 63), None);
-        let down = Strided::new(access(Lane::I32, 1), 16, -4, false).unwrap();
-        assert_eq!(down.distances(8), Some((-52, 12)));
-        assert_eq!(down.distances(i64::MIN + 59), None);
     }
 
     #[test]

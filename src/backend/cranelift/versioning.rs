@@ -16,13 +16,12 @@ use std::collections::HashSet;
 
 use cranelift_codegen::ir::{self, BlockArg, InstBuilder, Value as V};
 
-use super::access_group::AccessGroup;
 use super::emit::Emit;
 use super::mask::MaskRepr;
 use super::mask_plan::Form;
 use super::value::{Val, int_lane, piece_count, piece_type, scalar_type};
 use crate::backend::Bounds as Tests;
-use crate::backend::access::Strided;
+use crate::backend::access::{AccessGroup, Strided};
 use crate::ssa::remark::{Bounds, Decision};
 use crate::ssa::{Block, Function, Inst, Lane, Op, Ty, Value, ValueDef};
 

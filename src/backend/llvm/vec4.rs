@@ -10,7 +10,7 @@ use inkwell::values::{InstructionOpcode as I, IntValue, PointerValue};
 use super::emit::{Emit, EmitResult, V};
 use super::memory::Place;
 use super::versioning::{Access, At};
-use crate::backend::access::{Kind, MAX_SPAN};
+use crate::backend::access::Kind;
 use crate::backend::{Gather, uses};
 use crate::ssa::remark::Way;
 use crate::ssa::{Function, Inst, Lane, MemAccess, Op, Space, Ty, Value, ValueDef};
@@ -67,23 +67,16 @@ fn apart(a: &Access, b: &Access) -> bool {
     let (Some(s), Some(t)) = (a.stride, b.stride) else {
         return false;
     };
-    if !a.beside(b) {
-        return false;
-    }
-    // Device memory does not tell addresses apart that only differ in the tag.
-    let far = a.to.max(b.to).abs_diff(a.from.min(b.from)) > MAX_SPAN;
-    if far && a.access.space == Space::Flat {
-        return false;
-    }
-    if a.to <= b.from || b.to <= a.from {
+    if a.reach.is_apart(&b.reach) {
         return true;
     }
     let length = |a: &Access| i64::from(a.access.elem.bytes()) * i64::from(a.access.comps);
     let step = s.saturating_abs();
-    step > 0
+    a.reach.is_near(&b.reach)
+        && step > 0
         && s == t
-        && (b.at - a.at).rem_euclid(step) >= length(a)
-        && (a.at - b.at).rem_euclid(step) >= length(b)
+        && (b.reach.at - a.reach.at).rem_euclid(step) >= length(a)
+        && (a.reach.at - b.reach.at).rem_euclid(step) >= length(b)
 }
 
 impl<'c> Emit<'c, '_> {
@@ -117,7 +110,7 @@ impl<'c> Emit<'c, '_> {
             .iter()
             .filter_map(|&i| self.copied(i, insts))
             .collect();
-        pairs.sort_by_key(|(load, _)| (load.root.0, load.at));
+        pairs.sort_by_key(|(load, _)| (load.reach.root.0, load.reach.at));
         let mut left = pairs.as_slice();
         while !left.is_empty() {
             let mut lengths = SIDE_BY_SIDE.into_iter();
@@ -256,9 +249,9 @@ impl<'c> Emit<'c, '_> {
         let bytes = pairs.len() as i64 * RECORD;
         let far = |a: &Access| a.stride.is_some_and(|s| s.saturating_abs() >= bytes);
         let in_line = |first: &Access, a: &Access, n: i64| {
-            first.beside(a)
+            first.reach.is_beside(&a.reach)
                 && first.stride == a.stride
-                && first.at.checked_add(n * RECORD) == Some(a.at)
+                && first.reach.at.checked_add(n * RECORD) == Some(a.reach.at)
         };
         let mut numbered = pairs.iter().zip(0..);
         if !far(&store)

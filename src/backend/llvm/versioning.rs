@@ -19,10 +19,10 @@ use inkwell::values::{InstructionOpcode as I, PhiValue, PointerValue};
 
 use super::emit::{Emit, EmitResult, V};
 use super::vec4::Copies;
-use crate::backend::access::{Kind, MAX_SPAN, Strided};
+use crate::backend::access::{AccessGroup, Kind, Reach, Strided, access_groups};
 use crate::backend::{self as options, uses};
 use crate::ssa::remark::{Bounds, Decision};
-use crate::ssa::{BinOp, Block, Inst, MemAccess, Op, Remark, Space, Value};
+use crate::ssa::{Block, Inst, MemAccess, Op, Remark, Space, Value};
 
 /// Accesses from which a version of their own pays; of those that are slow otherwise, one.
 const MIN_ACCESSES: usize = 2;
@@ -46,39 +46,14 @@ pub(super) struct Access {
     pub access: MemAccess,
     pub load: bool,
     pub lanes: u16,
-    surface: Option<Value>,
-    /// What its address is a constant distance from: a scalar for addresses that run evenly, else a vector.
-    pub root: Value,
-    /// That distance, of lane 0.
-    pub at: i64,
-    /// Distance of the lowest byte from the root, of each lane where the root is a vector.
-    pub from: i64,
-    /// Distance of the end.
-    pub to: i64,
+    /// Its bytes; the root is a vector where nothing says that addresses run evenly.
+    pub reach: Reach,
     /// Bytes from lane to lane, where that is known.
     pub stride: Option<i64>,
     pub kind: Kind,
     guard: Option<Value>,
     /// A mask or a scalar that says whether all lanes are enabled, where they must be.
     all: Option<Value>,
-}
-
-impl Access {
-    /// True for accesses that have one test and one pointer, if that does not become too long.
-    pub fn beside(&self, other: &Access) -> bool {
-        (self.access.space, self.surface, self.root)
-            == (other.access.space, other.surface, other.root)
-    }
-}
-
-/// Accesses at constant distances from each other.
-struct AccessGroup<'c> {
-    first: Access,
-    members: Vec<Inst>,
-    from: i64,
-    to: i64,
-    /// Offset of `from` in the region.
-    offset: Option<V<'c>>,
 }
 
 /// Where the bytes of an access are that is inside.
@@ -265,8 +240,7 @@ impl<'c> Emit<'c, '_> {
 
     /// What the test of an access reads.
     fn operands(&self, a: &Access) -> Vec<Value> {
-        let vector = (!self.ty(a.root).is_scalar()).then_some(a.root);
-        let values = [Some(a.root), vector, a.guard, a.all, a.surface];
+        let values = [Some(a.reach.root), a.guard, a.all, a.reach.surface];
         values.into_iter().flatten().collect()
     }
 
@@ -286,22 +260,7 @@ impl<'c> Emit<'c, '_> {
         let shape = self.f.shapes.get(&inst).copied().unwrap_or_default();
         let surface = access.space.has_surface().then(|| data.args[2]);
         let record = self.has_vec4(access, lanes);
-        let mut found = Access {
-            inst,
-            access,
-            load,
-            lanes,
-            surface,
-            root: addr,
-            at: 0,
-            from: 0,
-            to: i64::from(access.elem.bytes()) * i64::from(access.comps),
-            stride: None,
-            kind: Kind::Spread,
-            guard: None,
-            all: None,
-        };
-        if let Some(known) = shape.addr {
+        let (address, bytes, stride, kind, guard) = if let Some(known) = shape.addr {
             let strided = Strided::new(access, lanes, known.stride, false)?;
             let one_by_one = match load {
                 true => self.gathers(access, lanes),
@@ -317,36 +276,29 @@ impl<'c> Emit<'c, '_> {
             if !fits || known_place {
                 return None;
             }
-            (found.root, found.at) = self.distance(known.base);
-            (found.from, found.to) = strided.distances(found.at)?;
-            (found.stride, found.kind, found.guard) =
-                (Some(known.stride), strided.kind, known.guard);
+            let bytes = (strided.lowest, strided.bytes);
+            let stride = Some(known.stride);
+            (known.base, bytes, stride, strided.kind, known.guard)
         } else if record || load && shape.speculative.is_none() && self.reads_lanes(access, lanes) {
-            (found.root, found.at) = self.distance(addr);
-            found.from = found.at;
-            found.to = found.to.checked_add(found.at)?;
+            let bytes = u64::from(access.elem.bytes()) * u64::from(access.comps);
+            (addr, (0, bytes), None, Kind::Spread, None)
         } else {
             return None;
-        }
-        let masked = found.kind == Kind::Packed && self.stores_masked(access, lanes);
-        if !load && !self.is_full(mask) && !masked {
-            found.all = Some(shape.mask_all.unwrap_or(mask));
-        }
-        Some(found)
-    }
-
-    /// An address as something and a constant distance from it.
-    fn distance(&self, address: Value) -> (Value, i64) {
-        let lane = self.ty(address).lane;
-        let (mut root, mut distance) = (address, 0u64);
-        while let Some(sum) = self.f.def_inst(root)
-            && sum.op == Op::Binary(BinOp::Add)
-            && let Some(by) = self.uniform_const(sum.args[1])
-            && !self.lost[sum.args[0].0 as usize]
-        {
-            (root, distance) = (sum.args[0], distance.wrapping_add(by));
-        }
-        (root, lane.sign_extend(distance & lane.mask()))
+        };
+        let at_hand = |v: Value| !self.lost[v.0 as usize];
+        let masked = kind == Kind::Packed && self.stores_masked(access, lanes);
+        let asks = !load && !self.is_full(mask) && !masked;
+        Some(Access {
+            inst,
+            access,
+            load,
+            lanes,
+            reach: Reach::new(self.f, (access.space, surface), address, bytes, at_hand),
+            stride,
+            kind,
+            guard,
+            all: asks.then(|| shape.mask_all.unwrap_or(mask)),
+        })
     }
 
     /// Translates versions; true when they went on to the end by themselves.
@@ -355,9 +307,9 @@ impl<'c> Emit<'c, '_> {
             self.instruction(i)?;
         }
         self.part_copies(&plan.rest);
-        let share = self.options.tuning.bounds != options::Bounds::Separate;
-        let mut groups = together(&plan.accesses, share);
-        let ok = self.all_inside(&plan.accesses, &mut groups)?;
+        let reaches = plan.accesses.iter().map(|a| (a.inst, a.reach));
+        let groups = access_groups(reaches, self.options.tuning.bounds);
+        let (ok, offsets) = self.all_inside(&plan.accesses, &groups)?;
         self.remark_versioning(&plan.accesses, &groups);
         let out = self.handed_on(&plan.rest, after, end);
         let join = self.join(&plan.rest, after, &out, end)?;
@@ -369,7 +321,7 @@ impl<'c> Emit<'c, '_> {
         self.at(fast);
         self.forget(&plan.rest, false);
         self.versioning.depth += 1;
-        self.enter(&plan, &groups)?;
+        self.enter(&plan, &groups, &offsets)?;
         let needed = self.needed(&plan.rest, &out);
         self.plan_copies(&needed);
         if let Some(apart) = self.copies_apart(&needed)? {
@@ -464,15 +416,17 @@ impl<'c> Emit<'c, '_> {
         Ok(Some(End::Join(join, values)))
     }
 
-    /// Whether all accesses are inside and have their lanes.
+    /// Whether all accesses are inside and have their lanes, and offsets of the groups in their regions.
     fn all_inside(
         &mut self,
         accesses: &[Access],
-        groups: &mut [AccessGroup<'c>],
-    ) -> EmitResult<V<'c>> {
-        let mut tests = Vec::new();
+        groups: &[AccessGroup],
+    ) -> EmitResult<(V<'c>, Vec<V<'c>>)> {
+        let (mut tests, mut offsets) = (Vec::new(), Vec::new());
         for s in groups {
-            tests.push(self.group_inside(s)?);
+            let (inside, offset) = self.group_inside(s)?;
+            tests.push(inside);
+            offsets.push(offset);
         }
         let mut seen: HashSet<Value> = HashSet::new();
         for v in accesses.iter().flat_map(|a| [a.guard, a.all]).flatten() {
@@ -487,49 +441,50 @@ impl<'c> Emit<'c, '_> {
         }
         let mut tests = tests.into_iter();
         let first = tests.next().ok_or("versions without a test")?;
-        tests.try_fold(first, |all, test| self.op2(I::And, all, test))
+        let all = tests.try_fold(first, |all, test| self.op2(I::And, all, test))?;
+        Ok((all, offsets))
     }
 
-    fn group_inside(&mut self, s: &mut AccessGroup<'c>) -> EmitResult<V<'c>> {
-        let ty = self.ty(s.first.root);
-        let mut start = self.get(s.first.root)?;
-        if s.from != 0 {
-            let by = self.konst(ty, s.from.cast_unsigned())?;
+    /// Whether all bytes of a group are inside, and the offset of the lowest one in the region.
+    fn group_inside(&mut self, s: &AccessGroup) -> EmitResult<(V<'c>, V<'c>)> {
+        let all = s.all;
+        let ty = self.ty(all.root);
+        let mut start = self.get(all.root)?;
+        if all.from != 0 {
+            let by = self.konst(ty, all.from.cast_unsigned())?;
             start = self.op2(I::Add, start, by)?;
         }
-        let space = s.first.access.space;
+        let space = all.space;
         if space == Space::Flat {
             start = self.flat_offset(start)?;
         }
-        s.offset = Some(start);
-        let region = self.region(space, s.first.surface)?;
-        let limit = self.limit(region, s.to.abs_diff(s.from) as u32)?;
+        let region = self.region(space, all.surface)?;
+        let limit = self.limit(region, s.bytes())?;
         let limit = self.splat(limit.into(), ty.lanes)?;
         let inside = self.icmp(IntPredicate::ULT, start, limit)?;
         if ty.is_scalar() {
-            return Ok(inside);
+            return Ok((inside, start));
         }
         let word = self.int(u32::from(ty.lanes));
         let bits = self.cast_bits(inside, word.into())?;
-        self.icmp(IntPredicate::EQ, bits, word.const_all_ones())
+        let inside = self.icmp(IntPredicate::EQ, bits, word.const_all_ones())?;
+        Ok((inside, start))
     }
 
     /// Notes where the accesses are and which masks are full.
-    fn enter(&mut self, plan: &Plan, groups: &[AccessGroup<'c>]) -> EmitResult<()> {
-        for s in groups {
-            let space = s.first.access.space;
-            let region = self.region(space, s.first.surface)?;
+    fn enter(&mut self, plan: &Plan, groups: &[AccessGroup], offsets: &[V<'c>]) -> EmitResult<()> {
+        for (s, &offset) in groups.iter().zip(offsets) {
+            let region = self.region(s.all.space, s.all.surface)?;
             let base = self.base(region)?;
-            let offset = s.offset.ok_or("an access group that was not tested")?;
-            let ty = self.ty(s.first.root);
+            let ty = self.ty(s.all.root);
             let start = if ty.is_scalar() {
                 let offset = self.resize(offset, 64)?;
                 At::Strided(self.offset(base, self.as_int(offset)?)?)
             } else {
                 At::Lanes(base, self.lane_words(offset, ty)?, 0)
             };
-            for a in plan.accesses.iter().filter(|a| s.members.contains(&a.inst)) {
-                let distance = a.at - s.from;
+            for a in plan.accesses.iter().filter(|a| s.bounds(a.inst).is_some()) {
+                let distance = a.reach.at - s.all.from;
                 let at = match start {
                     At::Strided(start) => At::Strided(self.offset_const(start, distance)?),
                     At::Lanes(base, words, _) => At::Lanes(base, words, distance),
@@ -567,7 +522,7 @@ impl<'c> Emit<'c, '_> {
         needed
     }
 
-    fn remark_versioning(&mut self, accesses: &[Access], groups: &[AccessGroup<'c>]) {
+    fn remark_versioning(&mut self, accesses: &[Access], groups: &[AccessGroup]) {
         if let (Some(first), true) = (accesses.first(), accesses.len() >= MIN_ACCESSES) {
             self.remarks.push(Remark {
                 line: self.f.inst(first.inst).line,
@@ -578,39 +533,12 @@ impl<'c> Emit<'c, '_> {
             });
         }
         for a in accesses {
-            let first = groups.iter().any(|s| s.first.inst == a.inst);
-            let bounds = match a.stride {
-                _ if !first => Bounds::Shared,
-                Some(_) => Bounds::Tested,
-                None => Bounds::Lanes,
+            let bounds = match groups.iter().find_map(|s| s.bounds(a.inst)) {
+                Some(Bounds::Tested) if a.stride.is_none() => Bounds::Lanes,
+                bounds => bounds.unwrap_or(Bounds::Removed),
             };
             let way = self.way(a);
             self.remark_access(a.inst, way, bounds);
         }
     }
-}
-
-/// Accesses at constant distances, put together as long as one test covers them, if they are to share it.
-fn together<'c>(accesses: &[Access], share: bool) -> Vec<AccessGroup<'c>> {
-    let mut groups: Vec<AccessGroup> = Vec::new();
-    for a in accesses {
-        let (from, to) = (a.from, a.to);
-        let near = groups.iter_mut().find(|s| {
-            let far = s.to.max(to).abs_diff(s.from.min(from)) > MAX_SPAN;
-            share && s.first.beside(a) && !far
-        });
-        if let Some(s) = near {
-            (s.from, s.to) = (s.from.min(from), s.to.max(to));
-            s.members.push(a.inst);
-        } else {
-            groups.push(AccessGroup {
-                first: *a,
-                members: vec![a.inst],
-                from,
-                to,
-                offset: None,
-            });
-        }
-    }
-    groups
 }

@@ -1,0 +1,242 @@
+//! Accesses at constant distances from each other: one bounds test and one pointer for all of them.
+//!
+//! If the bytes from the lowest to the end of the highest access are inside, every access is, and no 32-bit offset between
+//! them wraps. The test may fail where each access by itself would have passed (an access group over the end
+//! of a wrapped offset); then the general version runs, which is slower and gives the same.
+
+use super::consts;
+use super::strided::MAX_SPAN;
+use crate::backend::Bounds as Tests;
+use crate::ssa::remark::Bounds;
+use crate::ssa::{BinOp, Function, Inst, Op, Space, Value};
+
+/// The bytes of an access, counted from something that other addresses may count from too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::backend) struct Reach {
+    /// Kind of memory.
+    pub space: Space,
+    /// Index of the surface, where there are several.
+    pub surface: Option<Value>,
+    /// What addresses count from: a scalar, or a vector with a value for each lane.
+    pub root: Value,
+    /// Distance of lane 0's address from the root, or of every lane's from its own.
+    pub at: i64,
+    /// Distance of the lowest byte.
+    pub from: i64,
+    /// Distance of the end.
+    pub to: i64,
+}
+
+impl Reach {
+    /// The bytes of an access to an address: as many as given from the lowest one on, which is `lowest` bytes from the address. Neither
+    /// number may be larger than [`MAX_SPAN`]. `at_hand` says of a value whether the code generator can use it here.
+    pub fn new(
+        f: &Function,
+        (space, surface): (Space, Option<Value>),
+        address: Value,
+        (lowest, bytes): (i64, u64),
+        at_hand: impl Fn(Value) -> bool,
+    ) -> Reach {
+        let (root, at) = root(f, address, at_hand);
+        let ends = at.checked_add(lowest);
+        let ends = ends.and_then(|from| Some((from, from.checked_add_unsigned(bytes)?)));
+        // Some bytes may be too far from the root, but never from the address.
+        let own = || (address, 0, (lowest, lowest.wrapping_add_unsigned(bytes)));
+        let (root, at, (from, to)) = ends.map_or_else(own, |ends| (root, at, ends));
+        Reach {
+            space,
+            surface,
+            root,
+            at,
+            from,
+            to,
+        }
+    }
+
+    /// True if both count from the same.
+    pub fn is_beside(&self, other: &Reach) -> bool {
+        (self.space, self.surface, self.root) == (other.space, other.surface, other.root)
+    }
+
+    /// True if both count from the same and one test can cover them.
+    pub fn is_near(&self, other: &Reach) -> bool {
+        let far = self.to.max(other.to).abs_diff(self.from.min(other.from)) > MAX_SPAN;
+        self.is_beside(other) && !far
+    }
+
+    /// True if they surely have no byte in common.
+    pub fn is_apart(&self, other: &Reach) -> bool {
+        // Device memory does not tell addresses apart that only differ in the tag.
+        let tags = self.space == Space::Flat && !self.is_near(other);
+        self.is_beside(other) && !tags && (self.to <= other.from || other.to <= self.from)
+    }
+}
+
+/// An address as something at hand and a constant distance from it.
+fn root(f: &Function, address: Value, at_hand: impl Fn(Value) -> bool) -> (Value, i64) {
+    let lane = f.ty(address).lane;
+    let (mut root, mut distance) = (address, 0u64);
+    while let Some(sum) = f.def_inst(root)
+        && sum.op == Op::Binary(BinOp::Add)
+        && let Some(by) = consts::uniform(f, sum.args[1])
+        && at_hand(sum.args[0])
+    {
+        (root, distance) = (sum.args[0], distance.wrapping_add(by));
+    }
+    (root, lane.sign_extend(distance & lane.mask()))
+}
+
+/// Some accesses that share a test.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::backend) struct AccessGroup {
+    /// The bytes of all of them; `at` is the first one's.
+    pub all: Reach,
+    /// The accesses, with the distance of lane 0's address from the root.
+    pub members: Vec<(Inst, i64)>,
+}
+
+impl AccessGroup {
+    /// Bytes that the test covers; at most [`MAX_SPAN`].
+    pub const fn bytes(&self) -> u32 {
+        self.all.to.abs_diff(self.all.from) as u32
+    }
+
+    /// How the bounds of an access are known, if it is one of these: the first stands for the test.
+    pub fn bounds(&self, inst: Inst) -> Option<Bounds> {
+        let place = self.members.iter().position(|&(i, _)| i == inst)?;
+        Some(if place == 0 {
+            Bounds::Tested
+        } else {
+            Bounds::Shared
+        })
+    }
+
+    /// Takes an access in, if the whole stays short enough for one test.
+    fn take(&mut self, inst: Inst, reach: &Reach) -> bool {
+        let near = self.all.is_near(reach);
+        if near {
+            let all = &mut self.all;
+            (all.from, all.to) = (all.from.min(reach.from), all.to.max(reach.to));
+            self.members.push((inst, reach.at));
+        }
+        near
+    }
+}
+
+/// Accesses put together as long as one test covers them, unless each is to have a test of its own.
+pub(in crate::backend) fn access_groups(
+    accesses: impl IntoIterator<Item = (Inst, Reach)>,
+    tests: Tests,
+) -> Vec<AccessGroup> {
+    let mut groups: Vec<AccessGroup> = Vec::new();
+    for (inst, reach) in accesses {
+        let share = tests == Tests::Hoisted;
+        if !(share && groups.iter_mut().any(|group| group.take(inst, &reach))) {
+            groups.push(AccessGroup {
+                all: reach,
+                members: vec![(inst, reach.at)],
+            });
+        }
+    }
+    groups
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ssa::{Lane, Ty};
+
+    /// Addresses of device memory: an argument, and constant distances from it, each from the one before.
+    fn sums(distances: &[i64]) -> (Function, Vec<Value>) {
+        let mut f = Function::new("sums", 16);
+        let mut last = f.add_param(Function::ENTRY, Ty::scalar(Lane::I64));
+        let mut all = vec![last];
+        for by in distances {
+            let ty = Ty::scalar(Lane::I64);
+            let op = Op::Const(by.cast_unsigned());
+            let by = f.push1(Function::ENTRY, op, Vec::new(), ty, 0);
+            let sum = Op::Binary(BinOp::Add);
+            last = f.push1(Function::ENTRY, sum, vec![last, by], ty, 0);
+            all.push(last);
+        }
+        (f, all)
+    }
+
+    /// Sixty-four bytes up from an address.
+    fn up(f: &Function, address: Value) -> Reach {
+        Reach::new(f, (Space::Flat, None), address, (0, 64), |_| true)
+    }
+
+    /// Which accesses of sixty-four bytes share a test.
+    fn grouped(f: &Function, addresses: &[Value], tests: Tests) -> Vec<Vec<u32>> {
+        let numbered = (0..).map(Inst).zip(addresses.iter().map(|&a| up(f, a)));
+        let groups = access_groups(numbered, tests);
+        let members = |g: &AccessGroup| g.members.iter().map(|(i, _)| i.0).collect();
+        groups.iter().map(members).collect()
+    }
+
+    #[test]
+    fn addresses_count_from_the_first_that_is_at_hand() {
+        let (f, v) = sums(&[100, -30, 8]);
+        let reach = up(&f, v[3]);
+        assert_eq!((reach.root, reach.at), (v[0], 78));
+        assert_eq!((reach.from, reach.to), (78, 142));
+        let lost = |hand: Value| hand != v[1];
+        let reach = Reach::new(&f, (Space::Flat, None), v[3], (-60, 64), lost);
+        assert_eq!((reach.root, reach.at), (v[2], 8));
+        assert_eq!((reach.from, reach.to), (-52, 12));
+    }
+
+    #[test]
+    fn bytes_too_far_from_the_root_count_from_the_address() {
+        for (distance, lowest) in [(i64::MIN, -4), (i64::MIN + 59, -60), (i64::MAX - 63, 0)] {
+            let (f, v) = sums(&[distance]);
+            let reach = Reach::new(&f, (Space::Flat, None), v[1], (lowest, 64), |_| true);
+            assert_eq!((reach.root, reach.at), (v[1], 0), "{distance}");
+            assert_eq!((reach.from, reach.to), (lowest, lowest + 64));
+        }
+        let (f, v) = sums(&[i64::MAX - 64]);
+        assert_eq!(up(&f, v[1]).root, v[0]);
+    }
+
+    #[test]
+    fn near_accesses_share_a_test() {
+        let (f, v) = sums(&[64, 1 << 25, 8]);
+        let groups = |tests| grouped(&f, &v, tests);
+        assert_eq!(groups(Tests::Hoisted), [[0, 1], [2, 3]]);
+        assert_eq!(groups(Tests::Separate), [[0], [1], [2], [3]]);
+        let numbered = [Inst(5), Inst(6)]
+            .into_iter()
+            .zip([up(&f, v[1]), up(&f, v[0])]);
+        let group = &access_groups(numbered, Tests::Hoisted)[0];
+        assert_eq!((group.all.from, group.all.to, group.bytes()), (0, 128, 128));
+        assert_eq!(group.members, [(Inst(5), 64), (Inst(6), 0)]);
+        assert_eq!(group.bounds(Inst(5)), Some(Bounds::Tested));
+        assert_eq!(group.bounds(Inst(6)), Some(Bounds::Shared));
+        assert_eq!(group.bounds(Inst(7)), None);
+    }
+
+    #[test]
+    fn other_regions_and_roots_share_nothing() {
+        let (mut f, v) = sums(&[64]);
+        let other = f.add_param(Function::ENTRY, Ty::scalar(Lane::I64));
+        let slm = Reach {
+            space: Space::Slm,
+            ..up(&f, v[0])
+        };
+        assert_eq!(
+            grouped(&f, &[v[0], other, v[1]], Tests::Hoisted),
+            [vec![0, 2], vec![1]]
+        );
+        assert!(!slm.is_beside(&up(&f, v[0])) && !slm.is_apart(&up(&f, v[1])));
+    }
+
+    #[test]
+    fn far_addresses_may_be_the_same_bytes_with_other_tags() {
+        let (f, v) = sums(&[63, 1, 1 << 48]);
+        let of = |n: usize| up(&f, v[n]);
+        assert!(of(0).is_apart(&of(2)) && of(2).is_apart(&of(0)));
+        assert!(!of(0).is_apart(&of(1)));
+        assert!(!of(0).is_apart(&of(3)) && !of(3).is_apart(&of(2)));
+    }
+}
