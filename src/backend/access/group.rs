@@ -64,7 +64,8 @@ impl Reach {
         self.is_beside(other) && !far
     }
 
-    /// True if they surely have no byte in common.
+    /// True if they surely have no byte in common. Only LLVM's code generator moves stores over others.
+    #[cfg(any(test, feature = "llvm-codegen"))]
     pub fn is_apart(&self, other: &Reach) -> bool {
         // Device memory does not tell addresses apart that only differ in the tag.
         let tags = self.space == Space::Flat && !self.is_near(other);
