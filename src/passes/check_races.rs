@@ -3,7 +3,6 @@
 //! Runs where [`super::PassOptions::check_races`] asks for it, and when all others are done, so that none sees these operations and code without
 //! them is what it was. Rectangles ([`Op::Load2d`]) have none: the runtime carries them out and checks them itself.
 
-use crate::isa::AtomicOp;
 use crate::ssa::{Function, Op, RaceAccess, RaceCheck, Space};
 
 /// Runs the pass.
@@ -39,8 +38,8 @@ fn check_of(op: &Op) -> Option<RaceCheck> {
     };
     let access = match op {
         Op::Load(_) | Op::BlockLoad(_) => RaceAccess::Read,
-        Op::Atomic(m) if m.op == AtomicOp::Load => RaceAccess::AtomicRead,
-        Op::Atomic(_) => RaceAccess::AtomicWrite,
+        Op::Atomic(m) if m.writes() => RaceAccess::AtomicWrite,
+        Op::Atomic(_) => RaceAccess::AtomicRead,
         _ => RaceAccess::Write,
     };
     let shared = matches!(space, Space::Surface | Space::Slm | Space::Flat);

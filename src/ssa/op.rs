@@ -413,6 +413,13 @@ pub struct AtomicAccess {
     pub site: u32,
 }
 
+impl AtomicAccess {
+    /// Whether it changes memory: all but loads may.
+    pub fn writes(&self) -> bool {
+        self.op != AtomicOp::Load
+    }
+}
+
 /// Greatest local id: groups are no larger (`visa_runtime::limits`).
 pub const MAX_LOCAL_ID: u64 = 1023;
 

@@ -26,7 +26,7 @@ fn strategies_are_compared() {
     let json = ok(&compare(&[&more[..], &base, &["--json"]].concat())).stdout;
     let json: Value = serde_json::from_str(&json).unwrap();
     let rows = json["strategies"].as_array().unwrap();
-    assert_eq!(rows.len(), 4);
+    assert_eq!(rows.len(), 3);
     for row in rows {
         assert_eq!(row["same"], Value::Bool(true), "{row}");
         assert!(row["instructions"].as_u64().unwrap() > 20, "{row}");

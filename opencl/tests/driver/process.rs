@@ -31,7 +31,7 @@ fn child() {
         return;
     };
     let rig = Rig::new();
-    if !["barrier", "beyond", "memory"].contains(&what.as_str()) {
+    if !["barrier", "beyond", "memory", "race"].contains(&what.as_str()) {
         work(&rig);
     }
     match what.as_str() {
@@ -63,6 +63,16 @@ fn child() {
             assert_eq!(set(kernel, 1, &5_i32), SUCCESS);
             assert_eq!(rig.launch(kernel, 64, Some(64)), SUCCESS);
             assert_eq!(rig.read::<i32>(buffer, 64)[5], 58);
+        }
+        "race" => {
+            let zebin = include_bytes!("../../../tests/checks/race-skl.zebin");
+            let kernel = rig.kernel(rig.program_of("race", zebin), "local_read");
+            assert_eq!(set(kernel, 0, &rig.buffer(&[0_i32; 256])), SUCCESS);
+            assert_eq!(set(kernel, 1, &1_i32), SUCCESS);
+            assert_eq!(rig.launch(kernel, 256, Some(128)), SUCCESS);
+            // SAFETY: it is the rig's own.
+            let done = unsafe { visa_jit_opencl::api::queue::clFinish(rig.queue) };
+            assert_eq!(done, SUCCESS);
         }
         "memory" => fill_memory(&rig),
         other => panic!("{other}"),
@@ -183,7 +193,23 @@ fn checks_are_told() {
     ] {
         assert!(lines.contains(part), "{part}: {lines}");
     }
-    for (what, check) in [("barrier", "memory"), ("beyond", "barrier")] {
+    for check in ["race", "all"] {
+        let (fine, lines) = told("race", check);
+        assert!(fine, "{lines}");
+        for part in [
+            r#""kind":"race""#,
+            "racing with the `",
+            ": local memory at 0x",
+        ] {
+            assert!(lines.contains(part), "{check}: {part}: {lines}");
+        }
+    }
+    for (what, check) in [
+        ("barrier", "memory"),
+        ("beyond", "barrier"),
+        ("beyond", "race"),
+        ("race", "memory,barrier"),
+    ] {
         let (fine, lines) = told(what, check);
         assert!(fine && !lines.contains("faults"), "{what}: {lines}");
     }
