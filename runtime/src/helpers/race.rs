@@ -363,9 +363,8 @@ pub(super) unsafe fn texel(
         return false;
     };
     // SAFETY: as promised.
-    if races.is_private(place as u64)
-        || left.is_some_and(|new| unsafe { group::load(place, bytes) } == new)
-    {
+    let old = unsafe { group::load(place, bytes) };
+    if races.is_private(place as u64) || left == Some(old) {
         return false;
     }
     let (thread, site, lane) = by;

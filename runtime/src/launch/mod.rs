@@ -304,7 +304,7 @@ impl PreparedLaunch {
                 first.races = races.take();
                 first.run(&job, slm, true);
                 if let (Some(races), Some(memory)) = (first.races.take(), &arguments.memory) {
-                    memory.give_races(races);
+                    memory.give_races(*races);
                 }
             }
             (_, []) => {}

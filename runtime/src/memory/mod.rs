@@ -116,7 +116,7 @@ struct Inner {
     /// Of memory that tells its buffers apart.
     checks: Option<Checks>,
     /// For launches that look for races and do not run now.
-    races: Mutex<Vec<Box<Races>>>,
+    races: Mutex<Vec<Races>>,
 }
 
 /// A range of addresses that buffers are allocated from. Cloning gives another handle.
@@ -185,13 +185,13 @@ impl DeviceMemory {
         let idle = self.0.races.lock();
         let found = idle.unwrap_or_else(PoisonError::into_inner).pop();
         match found {
-            Some(races) => Ok(races),
+            Some(races) => Ok(Box::new(races)),
             None => Ok(Box::new(Races::new(Some(self))?)),
         }
     }
 
     /// The launch has ended.
-    pub(crate) fn give_races(&self, races: Box<Races>) {
+    pub(crate) fn give_races(&self, races: Races) {
         let idle = self.0.races.lock();
         idle.unwrap_or_else(PoisonError::into_inner).push(races);
     }

@@ -55,16 +55,30 @@ fn enter_any(rows: Rows<'_>, now: &Now, lanes: &[u64]) -> bool {
     if races {
         return false;
     }
-    for i in 0..n {
-        let slot = now.base | lanes[i];
-        let accessed = lanes[i] != 0;
-        if now.writes {
-            plain[i] = if accessed { slot } else { plain[i] };
-        } else {
-            let moves = accessed & now.is_other(read[i]);
-            other[i] = if moves { read[i] } else { other[i] };
-            read[i] = if accessed { slot } else { read[i] };
+    let entered = |past: u64, lane: u64| if lane != 0 { now.base | lane } else { past };
+    if now.writes {
+        for i in 0..n {
+            plain[i] = entered(plain[i], lanes[i]);
         }
+        return true;
+    }
+    let moves = |past: u64, lane: u64| (lane != 0) & now.is_other(past);
+    let mut moved = false;
+    for i in 0..n {
+        moved |= moves(read[i], lanes[i]);
+    }
+    // Memory that is not written takes no room in caches: mostly there is no other reader.
+    if moved {
+        for i in 0..n {
+            other[i] = if moves(read[i], lanes[i]) {
+                read[i]
+            } else {
+                other[i]
+            };
+        }
+    }
+    for i in 0..n {
+        read[i] = entered(read[i], lanes[i]);
     }
     true
 }
