@@ -67,6 +67,25 @@ pub(super) fn replace_results(
     changes
 }
 
+/// Puts an instruction in front of each for which `make` returns one; returns how many.
+pub(super) fn insert_before(
+    f: &mut Function,
+    make: impl Fn(&mut Function, Inst) -> Option<Inst>,
+) -> usize {
+    let mut made = 0;
+    for b in f.order.clone() {
+        let mut insts = Vec::new();
+        for i in std::mem::take(&mut f.block_mut(b).insts) {
+            let new = make(f, i);
+            made += usize::from(new.is_some());
+            insts.extend(new);
+            insts.push(i);
+        }
+        f.block_mut(b).insts = insts;
+    }
+    made
+}
+
 /// Rewrites the instructions of a function block by block; new ones go before the current one.
 pub(super) struct Rewriter<'f> {
     pub(super) f: &'f mut Function,

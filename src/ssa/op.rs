@@ -670,6 +670,16 @@ impl Op {
         matches!(self, Op::Barrier | Op::Exchange)
     }
 
+    /// What each lane of a lane-wise, block or atomic access reaches: kind of memory, element, number of consecutive elements, and site.
+    pub const fn elements(&self) -> Option<(Space, Lane, u16, u32)> {
+        match self {
+            Op::Load(m) | Op::Store(m) => Some((m.space, m.elem, m.comps as u16, m.site)),
+            Op::BlockLoad(m) | Op::BlockStore(m) => Some((m.space, m.elem, m.n, m.site)),
+            Op::Atomic(m) => Some((m.space, m.elem, 1, m.site)),
+            _ => None,
+        }
+    }
+
     /// True when the operation must not be removed, duplicated or reordered with other such.
     pub const fn has_effect(&self) -> bool {
         matches!(

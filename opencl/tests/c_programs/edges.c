@@ -97,6 +97,15 @@ static void release(void) {
     CHECK(clReleaseContext(context));
 }
 
+/* The same on the queue's own thread, as nothing waits here. */
+static void ends_by_itself(cl_int limit) {
+    cl_event event = launch(limit);
+    CHECK(clFlush(queue));
+    while (status_of(event) > CL_COMPLETE) usleep(100);
+    ENSURE(status_of(event) == CL_COMPLETE);
+    CHECK(clReleaseEvent(event));
+}
+
 /* The code with which a child process ends. */
 static int code_of(pid_t child) {
     int status;
@@ -162,11 +171,8 @@ static int edge(const char *name, const char *zebin) {
         cl_event event = run_for_ever();
         pid_t child = fork();
         if (child == 0) {
-            /* Nothing waits here but the queue's own thread, which the child has to make anew. */
-            cl_event own = launch(7);
-            CHECK(clFlush(queue));
-            while (status_of(own) > CL_COMPLETE) usleep(100);
-            ENSURE(status_of(own) == CL_COMPLETE);
+            /* The child has to make the queue's own thread anew. */
+            ends_by_itself(7);
             ENSURE(status_of(event) == CL_OUT_OF_RESOURCES);
             exit(3);
         }
@@ -185,10 +191,7 @@ static int edge(const char *name, const char *zebin) {
         CHECK(clFinish(queue));
         pid_t child = fork();
         if (child == 0) {
-            cl_event own = launch(6);
-            CHECK(clFlush(queue));
-            while (status_of(own) > CL_COMPLETE) usleep(100);
-            ENSURE(status_of(own) == CL_COMPLETE);
+            ends_by_itself(6);
             exit(3);
         }
         int code = code_of(child);

@@ -118,6 +118,12 @@ impl Access {
         inside.then(|| (place, address.wrapping_add(distance)))
     }
 
+    /// The same for an element that other threads reach.
+    fn shared_element(&self, races: &Races, lane: usize, k: usize) -> Option<(*mut u8, u64)> {
+        let found = self.element(lane, k);
+        found.filter(|&(place, _)| !races.is_private(place as u64))
+    }
+
     /// What a store leaves at an element.
     fn left(&self, lane: usize, k: usize) -> u64 {
         let bytes = self.bytes as usize;
@@ -240,12 +246,9 @@ impl Access {
         }
         for lane in self.lanes() {
             for k in 0..self.comps {
-                let Some((place, address)) = self.element(lane, k) else {
+                let Some((place, address)) = self.shared_element(races, lane, k) else {
                     continue;
                 };
-                if races.is_private(place as u64) {
-                    continue;
-                }
                 if self.does.writes && !self.does.atomic {
                     // SAFETY: the element is inside of its region.
                     let old = unsafe { group::load(place, self.bytes) };
@@ -293,12 +296,9 @@ impl Access {
         let mut left: HashMap<u64, (usize, u8)> = HashMap::new();
         for lane in self.lanes() {
             for k in 0..self.comps {
-                let Some((place, address)) = self.element(lane, k) else {
+                let Some((place, address)) = self.shared_element(races, lane, k) else {
                     continue;
                 };
-                if races.is_private(place as u64) {
-                    continue;
-                }
                 let bytes = self.left(lane, k).to_le_bytes();
                 let mut other = None;
                 for (at, &byte) in (place as u64..).zip(bytes.iter().take(self.bytes as usize)) {

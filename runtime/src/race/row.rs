@@ -90,17 +90,12 @@ const _: () = assert!(PLAIN == 0 && ATOMICS == 1 && READ == 2 && OTHER == 3);
 mod tests {
     use super::super::cell::{Cell, EPOCH, WHOLE, access, base, lane_bits};
     use super::*;
+    use visa_test_common::Rng;
 
     /// Entering words at once is entering them one by one, from whatever is known before.
     #[test]
     fn rows_are_cells() {
-        let mut state = 7_u64;
-        let mut random = |below: u64| {
-            state = state
-                .wrapping_mul(6364136223846793005)
-                .wrapping_add(1442695040888963407);
-            (state >> 33) % below
-        };
+        let mut rng = Rng::new(7);
         let (mut clean, mut raced) = (0, 0);
         for _ in 0..3000 {
             let now = Now {
@@ -108,25 +103,25 @@ mod tests {
                 floor: 5 << EPOCH,
                 group: 8 << EPOCH,
                 epoch: 9 << EPOCH,
-                writes: random(2) == 1,
+                writes: rng.below(2) == 1,
             };
-            let mut past = || match random(3) {
+            let mut past = || match rng.below(3) {
                 0 => 0,
                 _ => {
                     let slot = base(
-                        [3, 4, 8, 8, 9, 9, 6][random(7) as usize],
-                        random(3) as u32 + 1,
+                        [3, 4, 8, 8, 9, 9, 6][rng.below(7)],
+                        rng.below(3) as u32 + 1,
                         6,
                         false,
                     );
                     // Mostly nothing that races.
                     let old = base(4, 1, 6, false);
-                    (if random(12) == 0 { slot } else { old }) | lane_bits(random(32) as u32)
+                    (if rng.below(12) == 0 { slot } else { old }) | lane_bits(rng.below(32) as u32)
                 }
             };
             let cells: Vec<Cell> = (0..19).map(|_| std::array::from_fn(|_| past())).collect();
             let lanes: Vec<u64> = (0..19)
-                .map(|i| if random(4) == 0 { 0 } else { lane_bits(i) })
+                .map(|i| if rng.below(4) == 0 { 0 } else { lane_bits(i) })
                 .collect();
             let mut wanted = cells.clone();
             let mut race = false;

@@ -255,13 +255,7 @@ impl Emit<'_> {
             addr: self.parts(args[1]),
             ..lanes
         };
-        let enabled = match lanes.count {
-            1 => {
-                let bit = self.scalar(lanes.mask);
-                self.resize(bit, types::I32)
-            }
-            _ => self.mask_bits(lanes.mask),
-        };
+        let enabled = self.enabled_lanes(&lanes);
         let first = self
             .f
             .sites
@@ -273,10 +267,7 @@ impl Emit<'_> {
         let shape = check::shape(check.elem.bytes(), check.count.into(), check.aligned);
         let parts = self.f.sites_of_lanes(check.site, lanes.count);
         for &(site, bits) in &parts {
-            let ours = match parts.len() {
-                1 => enabled,
-                _ => self.ins().band_imm_u(enabled, i64::from(bits)),
-            };
+            let ours = self.lanes_of_site(enabled, bits, parts.len());
             let args = [
                 self.group(),
                 self.thread_index(),

@@ -26,10 +26,7 @@ impl Emit<'_> {
         let mut stop = None;
         let parts = self.f.sites_of_lanes(site, lanes.count);
         for &(site, bits) in &parts {
-            let ours = match parts.len() {
-                1 => faulting,
-                _ => self.ins().band_imm_u(faulting, i64::from(bits)),
-            };
+            let ours = self.lanes_of_site(faulting, bits, parts.len());
             let args = [
                 self.group(),
                 self.thread_index(),

@@ -55,6 +55,25 @@ impl Emit<'_> {
         }
     }
 
+    /// A bit for each enabled lane.
+    pub fn enabled_lanes(&mut self, lanes: &Lanes) -> V {
+        match lanes.count {
+            1 => {
+                let bit = self.scalar(lanes.mask);
+                self.resize(bit, types::I32)
+            }
+            _ => self.mask_bits(lanes.mask),
+        }
+    }
+
+    /// Those of the enabled lanes that belong to one of `sites` sites of a merged access, which has these lanes.
+    pub fn lanes_of_site(&mut self, enabled: V, bits: u32, sites: usize) -> V {
+        match sites {
+            1 => enabled,
+            _ => self.ins().band_imm_u(enabled, i64::from(bits)),
+        }
+    }
+
     /// Offset in device memory; address bits 63:48 may hold a tag and do not count.
     pub fn flat_offset(&mut self, addr: V) -> V {
         let base = self.base(Region::Known(Place::Flat));

@@ -182,13 +182,7 @@ impl Emit<'_> {
             message::REGS => self.iconst(types::I32, u64::from(self.f.regs_bytes)),
             _ => lanes.surface,
         };
-        let enabled = match lanes.count {
-            1 => {
-                let bit = self.scalar(lanes.mask);
-                self.resize(bit, types::I32)
-            }
-            _ => self.mask_bits(lanes.mask),
-        };
+        let enabled = self.enabled_lanes(lanes);
         Call {
             helper,
             preserve_all: false,

@@ -33,19 +33,10 @@ impl Emit<'_> {
         for (k, parts) in data.iter().enumerate() {
             self.spill(block, start + row * k as u32, parts);
         }
-        let enabled = match lanes.count {
-            1 => {
-                let bit = self.scalar(lanes.mask);
-                self.resize(bit, types::I32)
-            }
-            _ => self.mask_bits(lanes.mask),
-        };
+        let enabled = self.enabled_lanes(&lanes);
         let parts = self.f.sites_of_lanes(check.site, lanes.count);
         for &(site, bits) in &parts {
-            let ours = match parts.len() {
-                1 => enabled,
-                _ => self.ins().band_imm_u(enabled, i64::from(bits)),
-            };
+            let ours = self.lanes_of_site(enabled, bits, parts.len());
             let args = [
                 self.group(),
                 self.thread_index(),

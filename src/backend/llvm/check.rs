@@ -157,11 +157,7 @@ impl<'c> Emit<'c, '_> {
 
     /// Asks the runtime about each enabled lane.
     fn look(&mut self, check: BufferCheck, lanes: &Lanes<'c>) -> EmitResult<()> {
-        let mask = self.get(lanes.mask)?;
-        let enabled = match lanes.count {
-            1 => self.resize(mask, 32)?,
-            n => self.mask_bits(mask, n)?,
-        };
+        let enabled = self.enabled_lanes(lanes)?;
         let wide = Ty::vector(Lane::I64, lanes.count);
         let slot = self.slot(wide.bytes())?;
         self.store_value(lanes.addr, wide, slot)?;
@@ -172,10 +168,7 @@ impl<'c> Emit<'c, '_> {
         let shape = check::shape(check.elem.bytes(), check.count.into(), check.aligned);
         let parts = self.f.sites_of_lanes(check.site, lanes.count);
         for &(site, bits) in &parts {
-            let ours = match parts.len() {
-                1 => enabled,
-                _ => self.op2(I::And, enabled, self.i32(bits))?,
-            };
+            let ours = self.lanes_of_site(enabled, bits, parts.len())?;
             let args = [
                 self.ctx.group()?.into(),
                 self.ctx.index()?.into(),

@@ -38,10 +38,7 @@ impl<'c> Emit<'c, '_> {
         let mut stop = None;
         let parts = self.f.sites_of_lanes(site, lanes);
         for &(site, bits) in &parts {
-            let ours = match parts.len() {
-                1 => faulting,
-                _ => self.op2(I::And, faulting, self.i32(bits))?,
-            };
+            let ours = self.lanes_of_site(faulting, bits, parts.len())?;
             let args = [
                 self.ctx.group()?.into(),
                 self.ctx.index()?.into(),

@@ -43,6 +43,23 @@ impl<'c> Emit<'c, '_> {
         })
     }
 
+    /// A bit for each enabled lane.
+    pub fn enabled_lanes(&mut self, lanes: &Lanes<'c>) -> EmitResult<V<'c>> {
+        let mask = self.get(lanes.mask)?;
+        match lanes.count {
+            1 => self.resize(mask, 32),
+            n => self.mask_bits(mask, n),
+        }
+    }
+
+    /// Those of the enabled lanes that belong to one of `sites` sites of a merged access, which has these lanes.
+    pub fn lanes_of_site(&self, enabled: V<'c>, bits: u32, sites: usize) -> EmitResult<V<'c>> {
+        match sites {
+            1 => Ok(enabled),
+            _ => self.op2(I::And, enabled, self.i32(bits)),
+        }
+    }
+
     /// Operands after mask, address and surface.
     pub fn data_args(space: Space, args: &[Value]) -> &[Value] {
         &args[2 + usize::from(space.has_surface())..]

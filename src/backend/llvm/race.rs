@@ -2,11 +2,10 @@
 
 use std::mem::offset_of;
 
-use inkwell::values::InstructionOpcode as I;
 use visa_runtime::abi::Helpers;
 
 use super::access::padded;
-use super::emit::{Emit, EmitResult, V};
+use super::emit::{Emit, EmitResult};
 use crate::backend::race;
 use crate::ssa::{Function, RaceCheck, Ty, Value};
 
@@ -47,17 +46,10 @@ impl<'c> Emit<'c, '_> {
             let v = self.get(v)?;
             self.store_value(v, row, at)?;
         }
-        let mask = self.get(lanes.mask)?;
-        let enabled = match lanes.count {
-            1 => self.resize(mask, 32)?,
-            n => self.mask_bits(mask, n)?,
-        };
+        let enabled = self.enabled_lanes(&lanes)?;
         let parts = self.f.sites_of_lanes(check.site, lanes.count);
         for &(site, bits) in &parts {
-            let ours: V = match parts.len() {
-                1 => enabled,
-                _ => self.op2(I::And, enabled, self.i32(bits))?,
-            };
+            let ours = self.lanes_of_site(enabled, bits, parts.len())?;
             let args = [
                 self.ctx.group()?.into(),
                 self.ctx.index()?.into(),
