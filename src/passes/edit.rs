@@ -134,6 +134,12 @@ impl<'f> Rewriter<'f> {
         self.f.inst(i).results[0]
     }
 
+    /// Adds an instruction without results before the current one.
+    pub(super) fn effect(&mut self, op: Op, args: Vec<Value>) {
+        let i = self.f.make(op, args, &[], self.line);
+        self.out.push(i);
+    }
+
     /// Puts the current instruction here, for ones that follow it; `each` then says false.
     pub(super) fn place(&mut self, i: Inst) {
         self.out.push(i);

@@ -17,6 +17,7 @@ mod half_calls;
 mod if_convert;
 mod masks;
 mod merge_splits;
+mod one_lane;
 mod params;
 pub mod pipeline;
 mod row_split;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::merge_splits::{self, MergeSplits};
 use super::{
     cfg, check_buffers, check_races, dce, division, fold, gvn, half_calls, if_convert, masks,
-    row_split, shape, strip_mine, suspend, uniform, vector_combine,
+    one_lane, row_split, shape, strip_mine, suspend, uniform, vector_combine,
 };
 use crate::ssa::{Function, VerifyError, verify};
 
@@ -23,6 +23,7 @@ pub const PASSES: &[(&str, Pass)] = &[
     ("dce", |f, _| dce::run(f)),
     ("division", |f, _| division::run(f)),
     ("half-calls", |f, _| half_calls::run(f)),
+    ("one-lane-stores", |f, _| one_lane::run(f)),
     ("vector-combine", |f, _| vector_combine::run(f)),
     ("strip-mine", |f, _| strip_mine::run(f)),
     ("merge-splits", |f, options| {
@@ -62,6 +63,7 @@ pub const ORDER: &[&str] = &[
     "dce",
     "division",
     "half-calls",
+    "one-lane-stores",
     "vector-combine",
     "strip-mine",
     "cfg",
@@ -80,6 +82,7 @@ pub const ORDER: &[&str] = &[
 const FOLLOW_UPS: &[(&str, &[&str])] = &[
     ("division", &["fold", "gvn", "dce"]),
     ("half-calls", &["dce"]),
+    ("one-lane-stores", &["fold", "gvn", "dce"]),
     ("vector-combine", &["fold", "gvn", "dce"]),
     ("split-rows", &["uniform", "fold", "gvn"]),
 ];

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::op::{Op, Site};
+use super::op::{BlockAccess, Op, Site, Space};
 use super::remark::{Decision, Remark};
 use super::shape::Shape;
 use super::types::Ty;
@@ -407,6 +407,21 @@ impl Function {
         let data = self.inst(i);
         let alias = |&v: &Value| matches!(self.def(v), ValueDef::Alias(_));
         !data.op.has_effect() && data.results.first().is_some_and(alias)
+    }
+
+    /// First byte of a block access to registers that is surely carried out and lies inside of them.
+    pub fn fixed_registers(&self, access: BlockAccess, args: &[Value]) -> Option<u32> {
+        let constant = |n: usize| match self.def_inst(*args.get(n)?)?.op {
+            Op::Const(bits) => Some(bits & self.ty(args[n]).lane.mask()),
+            _ => None,
+        };
+        let bytes = u64::from(access.elem.bytes()) * u64::from(access.n);
+        if access.space != Space::Regs || constant(0)? != 1 {
+            return None;
+        }
+        let at = constant(1)?;
+        let end = at.checked_add(bytes)?;
+        (end <= u64::from(self.regs_bytes)).then_some(at as u32)
     }
 
     /// Predecessor blocks of each block, in layout order, one entry an edge.

@@ -248,7 +248,11 @@ pub fn fixed_way(f: &Function, op: &Op, args: &[Value]) -> Option<(Way, Bounds)>
         Op::Load2d(_) | Op::Store2d(_) => Some((Way::Runtime(1), Bounds::Runtime)),
         Op::BlockLoad(m) | Op::BlockStore(m) => {
             let way = if m.n == 1 { Way::Scalar } else { Way::Vector };
-            Some((way, Bounds::Tested))
+            let bounds = match f.fixed_registers(*m, args) {
+                Some(_) => Bounds::Removed,
+                None => Bounds::Tested,
+            };
+            Some((way, bounds))
         }
         _ => None,
     }

@@ -38,6 +38,9 @@ struct Sampled<'a> {
     enabled: u32,
 }
 
+/// Up to so many enabled lanes are sampled faster one by one.
+const FEW: u32 = 2;
+
 /// Samples for the enabled ones of a number of lanes. The block has the coordinates in its first three rows, and takes the texels in the four
 /// rows that follow. False where nothing was done.
 ///
@@ -50,7 +53,7 @@ pub(crate) unsafe fn sample(
     block: *mut u32,
 ) -> bool {
     // SAFETY: as promised.
-    unsafe { sample_in(vectors(), view, sampler, lanes, block) }
+    lanes.1.count_ones() > FEW && unsafe { sample_in(vectors(), view, sampler, lanes, block) }
 }
 
 /// Whether the processor has what [`in_vectors`] needs.
@@ -164,7 +167,13 @@ unsafe fn all_lanes<const N: usize>(
         *steps = along(&x, (sampler.normalized != 0).then_some(size), mixes);
     }
     // SAFETY: as promised.
-    let texels = unsafe { sampled.mixed(&steps) };
+    let texels = unsafe {
+        if mixes {
+            sampled.mixed(&steps)
+        } else {
+            sampled.texels(&steps, 0)
+        }
+    };
     for (c, component) in texels.iter().enumerate() {
         for (lane, &value) in component.iter().enumerate().take(lanes) {
             let on = sampled.enabled >> lane & 1 != 0;
@@ -191,12 +200,26 @@ fn along<const N: usize>(x: &[f32; N], size: Option<f32>, pair: bool) -> Steps<N
         let x = if pair { x - 0.5 } else { x };
         let first = x.floor();
         // Beyond 32 bits is as far outside as the farthest number of 32 bits.
-        let i = first as i32;
+        let i = saturating(first);
         out.at[0][lane] = i;
         out.at[1][lane] = i.saturating_add(1);
         out.weight[lane] = if pair { x - first } else { 0.0 };
     }
     out
+}
+
+/// `x as i32`, in a form that becomes vector code: the cast itself is done lane by lane.
+#[inline(always)]
+fn saturating(x: f32) -> i32 {
+    const LIMIT: f32 = 2147483648.0;
+    // The largest number below the limit.
+    const MOST: f32 = 2147483520.0;
+    let number = if x.is_nan() { 0.0 } else { x };
+    let raised = if number > -LIMIT { number } else { -LIMIT };
+    let inside = if raised < MOST { raised } else { MOST };
+    // SAFETY: a number from -2^31 to the largest one below 2^31.
+    let converted = unsafe { inside.to_int_unchecked::<i32>() };
+    if x >= LIMIT { i32::MAX } else { converted }
 }
 
 impl Sampled<'_> {
@@ -248,23 +271,46 @@ impl Sampled<'_> {
         }
         // Nothing is in an image of no texels, not even at its edges.
         let empty = (0..self.axes).any(|k| self.image.extent[k] == 0);
-        let bytes = self.format.texel_bytes();
+        for inside in &mut inside {
+            *inside &= !empty;
+        }
         let mut raw = [[0u64; N]; 2];
-        for lane in 0..N {
-            inside[lane] &= !empty;
-            if self.enabled >> lane & 1 == 0 || !inside[lane] {
-                continue;
-            }
-            let from = self.image.base.wrapping_add(offset[lane] as usize);
-            // SAFETY: a texel of the image.
-            unsafe {
-                raw[0][lane] = load(from, bytes.min(8));
-                if bytes > 8 {
-                    raw[1][lane] = load(from.wrapping_add(8), 8);
+        // A constant number of bytes is one load.
+        // SAFETY: as promised.
+        unsafe {
+            match self.format.texel_bytes() {
+                4 => self.load::<N, 4>(&offset, &inside, 0, &mut raw[0]),
+                8 => self.load::<N, 8>(&offset, &inside, 0, &mut raw[0]),
+                16 => {
+                    self.load::<N, 8>(&offset, &inside, 0, &mut raw[0]);
+                    self.load::<N, 8>(&offset, &inside, 8, &mut raw[1]);
                 }
+                2 => self.load::<N, 2>(&offset, &inside, 0, &mut raw[0]),
+                _ => self.load::<N, 1>(&offset, &inside, 0, &mut raw[0]),
             }
         }
         self.decoded(&raw, &inside)
+    }
+
+    /// Bytes of the texels of enabled lanes that are inside, from a byte of each on.
+    ///
+    /// # Safety
+    /// As [`sample`]; the offsets must be those of texels with so many bytes.
+    #[inline(always)]
+    unsafe fn load<const N: usize, const BYTES: u32>(
+        &self,
+        offset: &[u64; N],
+        inside: &[bool; N],
+        first: usize,
+        raw: &mut [u64; N],
+    ) {
+        for lane in 0..N {
+            if self.enabled >> lane & 1 != 0 && inside[lane] {
+                let from = self.image.base.wrapping_add(offset[lane] as usize + first);
+                // SAFETY: in a texel of the image.
+                raw[lane] = unsafe { load(from, BYTES) };
+            }
+        }
     }
 
     #[inline(always)]

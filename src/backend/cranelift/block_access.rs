@@ -9,7 +9,6 @@ use visa_runtime::abi::message;
 use super::emit::{DATA, Emit};
 use super::memory::Region;
 use super::value::{piece_type, scalar_type};
-use crate::backend::OobPolicy;
 use crate::ssa::{BlockAccess, Lane, Space, Ty, Value};
 
 /// Operands of a block access.
@@ -46,6 +45,12 @@ impl Emit<'_> {
 
     /// A block load.
     pub fn block_load(&mut self, access: BlockAccess, args: &[Value], out: Value) {
+        if let Some(at) = self.f.fixed_registers(access, args) {
+            let frame = self.frame();
+            let ty = Ty::vector(access.elem, access.n);
+            let parts = self.load_value(frame, at as i32, ty, DATA);
+            return self.bind(out, parts);
+        }
         let block = self.block_operands(access, args);
         let ty = block.ty();
         let done = self.new_block();
@@ -65,6 +70,10 @@ impl Emit<'_> {
                 e.jump(done, &parts);
             },
             |e| {
+                if e.is_all_or_nothing(access) {
+                    let zero = e.iconst(scalar_type(ty.lane), 0);
+                    return e.jump(done, &[zero]);
+                }
                 let slot = e.slot(ty.bytes());
                 e.clear_slot(slot, ty.bytes());
                 e.element_loop(&block, |e, pointer, offset| {
@@ -83,10 +92,15 @@ impl Emit<'_> {
 
     /// A block store.
     pub fn block_store(&mut self, access: BlockAccess, args: &[Value]) {
-        let block = self.block_operands(access, args);
-        let ty = block.ty();
         let data = Self::data_args(access.space, args)[0];
         let parts = self.parts(data);
+        if let Some(at) = self.f.fixed_registers(access, args) {
+            let frame = self.frame();
+            let ty = Ty::vector(access.elem, access.n);
+            return self.store_value(frame, at as i32, ty, &parts);
+        }
+        let block = self.block_operands(access, args);
+        let ty = block.ty();
         let done = self.new_block();
         self.whole_or_not(
             &block,
@@ -95,6 +109,9 @@ impl Emit<'_> {
                 e.jump(done, &[]);
             },
             |e| {
+                if e.is_all_or_nothing(access) {
+                    return e.jump(done, &[]);
+                }
                 let slot = e.slot(ty.bytes());
                 e.spill(slot, 0, &parts);
                 e.element_loop(&block, |e, pointer, offset| {
@@ -107,6 +124,11 @@ impl Emit<'_> {
             },
         );
         self.block = done;
+    }
+
+    /// Where the whole is not accessed, nothing is, and nothing is reported.
+    fn is_all_or_nothing(&self, access: BlockAccess) -> bool {
+        access.n == 1 && !self.records_faults(access.space)
     }
 
     /// Branches to `whole` with a pointer when the condition holds and all bytes are inside, else
@@ -178,12 +200,10 @@ impl Emit<'_> {
         self.block = test;
         let (offset, address) = self.element_offset(block, index);
         let inside = self.ins().icmp(IntCC::UnsignedLessThan, offset, limit);
-        let outside = if self.options.oob == OobPolicy::ReadZeroSkipWrite
-            || block.access.space == Space::Regs
-        {
-            next
-        } else {
+        let outside = if self.records_faults(block.access.space) {
             self.new_cold_block()
+        } else {
+            next
         };
         self.branch(inside, access, outside);
         if outside != next {

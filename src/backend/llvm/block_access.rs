@@ -7,6 +7,7 @@ use inkwell::values::{InstructionOpcode as I, PointerValue};
 
 use super::emit::{Emit, EmitResult, V};
 use super::memory::Region;
+use crate::backend::access::Place;
 use crate::ssa::{BlockAccess, Space, Ty, Value};
 
 /// Operands of a block access.
@@ -46,6 +47,10 @@ impl<'c> Emit<'c, '_> {
 
     /// A block load.
     pub fn block_load(&mut self, access: BlockAccess, args: &[Value]) -> EmitResult<V<'c>> {
+        if let Some(at) = self.f.fixed_registers(access, args) {
+            let pointer = self.register(at)?;
+            return self.load_value(Ty::vector(access.elem, access.n), pointer);
+        }
         let block = self.block_operands(access, args)?;
         let ty = block.ty();
         let (ok, whole) = self.whole_block(&block)?;
@@ -55,15 +60,11 @@ impl<'c> Emit<'c, '_> {
         let a = self.load_value(ty, whole)?;
         self.jump(done)?;
         self.at(slow);
-        let slot = self.slot(ty.bytes())?;
-        self.store(self.exact(ty).const_zero(), slot)?;
-        let elem = self.type_of(Ty::scalar(access.elem));
-        self.element_loop(&block, |e, pointer, at| {
-            let v = e.load(elem, pointer)?;
-            let to = e.offset(slot, e.as_int(at)?)?;
-            e.store(v, to)
-        })?;
-        let b = self.load_value(ty, slot)?;
+        let b = if self.is_all_or_nothing(access) {
+            self.type_of(ty).const_zero()
+        } else {
+            self.load_elements(&block)?
+        };
         let end = self.here()?;
         self.jump(done)?;
         self.at(done);
@@ -72,10 +73,28 @@ impl<'c> Emit<'c, '_> {
         Ok(phi.as_basic_value())
     }
 
+    /// What the elements that are inside hold, and zero for the others.
+    fn load_elements(&mut self, block: &Block<'c>) -> EmitResult<V<'c>> {
+        let ty = block.ty();
+        let slot = self.slot(ty.bytes())?;
+        self.store(self.exact(ty).const_zero(), slot)?;
+        let elem = self.type_of(Ty::scalar(block.access.elem));
+        self.element_loop(block, |e, pointer, at| {
+            let v = e.load(elem, pointer)?;
+            let to = e.offset(slot, e.as_int(at)?)?;
+            e.store(v, to)
+        })?;
+        self.load_value(ty, slot)
+    }
+
     /// A block store.
     pub fn block_store(&mut self, access: BlockAccess, args: &[Value]) -> EmitResult<()> {
-        let block = self.block_operands(access, args)?;
         let data = self.get(Self::data_args(access.space, args)[0])?;
+        if let Some(at) = self.f.fixed_registers(access, args) {
+            let pointer = self.register(at)?;
+            return self.store_value(data, Ty::vector(access.elem, access.n), pointer);
+        }
+        let block = self.block_operands(access, args)?;
         let (ok, whole) = self.whole_block(&block)?;
         let (fast, slow, done) = (self.new_block(), self.new_block(), self.new_block());
         self.branch_likely(ok, fast, slow, true)?;
@@ -83,17 +102,30 @@ impl<'c> Emit<'c, '_> {
         self.store_value(data, block.ty(), whole)?;
         self.jump(done)?;
         self.at(slow);
-        let slot = self.slot(block.ty().bytes())?;
-        self.store_value(data, block.ty(), slot)?;
-        let elem = self.type_of(Ty::scalar(access.elem));
-        self.element_loop(&block, |e, pointer, at| {
-            let from = e.offset(slot, e.as_int(at)?)?;
-            let v = e.load(elem, from)?;
-            e.store(v, pointer)
-        })?;
+        if !self.is_all_or_nothing(access) {
+            let slot = self.slot(block.ty().bytes())?;
+            self.store_value(data, block.ty(), slot)?;
+            let elem = self.type_of(Ty::scalar(access.elem));
+            self.element_loop(&block, |e, pointer, at| {
+                let from = e.offset(slot, e.as_int(at)?)?;
+                let v = e.load(elem, from)?;
+                e.store(v, pointer)
+            })?;
+        }
         self.jump(done)?;
         self.at(done);
         Ok(())
+    }
+
+    /// Where the whole is not accessed, nothing is, and nothing is reported.
+    fn is_all_or_nothing(&self, access: BlockAccess) -> bool {
+        access.n == 1 && !self.records_faults(access.space)
+    }
+
+    /// Pointer to a byte of the registers.
+    fn register(&mut self, at: u32) -> EmitResult<PointerValue<'c>> {
+        let registers = self.base(Region::Known(Place::Regs))?;
+        self.offset_const(registers, i64::from(at))
     }
 
     /// Whether the condition holds and all bytes are inside, and the pointer to them then.

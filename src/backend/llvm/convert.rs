@@ -2,6 +2,7 @@
 
 use inkwell::FloatPredicate;
 use inkwell::values::InstructionOpcode as I;
+use target_lexicon::Architecture;
 
 use super::emit::{Emit, EmitResult, V};
 use super::types::{lanes_of, padded_lanes};
@@ -19,6 +20,45 @@ const F32_INFINITY: u64 = 0x7F80_0000;
 /// Difference of the exponent biases, in place.
 const REBIAS: u64 = 112 << 23;
 
+/// Bits of a number in a format that has it.
+fn float_bits(lane: Lane, x: f64) -> u64 {
+    match lane {
+        Lane::F32 => u64::from((x as f32).to_bits()),
+        _ => x.to_bits(),
+    }
+}
+
+/// The numbers of a float format that an integer format holds.
+struct IntRange {
+    /// The lowest.
+    lowest: f64,
+    /// The highest.
+    highest: f64,
+    /// The first number above the integers, where the float format does not have the largest integer.
+    limit: Option<f64>,
+    /// The largest integer.
+    most: u64,
+}
+
+impl IntRange {
+    fn new(signed: bool, to: Lane, from: Lane) -> IntRange {
+        let bits = to.bits() - u32::from(signed);
+        let limit = 2f64.powi(bits as i32);
+        let mantissa = if from == Lane::F32 { 24 } else { 53 };
+        let exact = bits <= mantissa;
+        IntRange {
+            lowest: if signed { -limit } else { 0.0 },
+            highest: if exact {
+                limit - 1.0
+            } else {
+                limit - 2f64.powi((bits - mantissa) as i32)
+            },
+            limit: (!exact).then_some(limit),
+            most: u64::MAX >> (64 - bits),
+        }
+    }
+}
+
 impl<'c> Emit<'c, '_> {
     /// A conversion instruction.
     pub fn convert(&mut self, conv: Conv, to: Ty, a: Value) -> EmitResult<V<'c>> {
@@ -31,8 +71,8 @@ impl<'c> Emit<'c, '_> {
             Conv::Trunc => self.cast(I::Trunc, v, ty),
             Conv::SIToF => self.cast(I::SIToFP, v, ty),
             Conv::UIToF => self.cast(I::UIToFP, v, ty),
-            Conv::FToSI => self.intrinsic("llvm.fptosi.sat", &[to, from], &[v]),
-            Conv::FToUI => self.intrinsic("llvm.fptoui.sat", &[to, from], &[v]),
+            Conv::FToSI => self.float_to_int(true, to, (from, v)),
+            Conv::FToUI => self.float_to_int(false, to, (from, v)),
             Conv::FPromote => self.cast(I::FPExt, v, ty),
             Conv::FDemote => self.cast(I::FPTrunc, v, ty),
             Conv::F16ToF => {
@@ -51,6 +91,52 @@ impl<'c> Emit<'c, '_> {
                 self.float_to_half(to, singles)
             }
         }
+    }
+
+    /// Towards zero, saturating; zero for NaN.
+    ///
+    /// LLVM has an intrinsic, which it carries out lane by lane on x86 whatever the vectors. Clamping first takes a few instructions for
+    /// all lanes.
+    fn float_to_int(&mut self, signed: bool, to: Ty, (from, v): (Ty, V<'c>)) -> EmitResult<V<'c>> {
+        if to.is_scalar() || self.cpu.target.architecture != Architecture::X86_64 {
+            let name = if signed {
+                "llvm.fptosi.sat"
+            } else {
+                "llvm.fptoui.sat"
+            };
+            return self.intrinsic(name, &[to, from], &[v]);
+        }
+        let range = IntRange::new(signed, to.lane, from.lane);
+        let k = |e: &Self, x: f64| e.konst(from, float_bits(from.lane, x));
+        let number = if signed {
+            let ordered = self.fcmp(FloatPredicate::ORD, v, v)?;
+            self.select(ordered, v, k(self, 0.0)?)?
+        } else {
+            // The comparison below makes zero of NaN.
+            v
+        };
+        let lowest = k(self, range.lowest)?;
+        let above = self.fcmp(FloatPredicate::OGT, number, lowest)?;
+        let raised = self.select(above, number, lowest)?;
+        let highest = k(self, range.highest)?;
+        let below = self.fcmp(FloatPredicate::OLT, raised, highest)?;
+        let clamped = self.select(below, raised, highest)?;
+        // Vectors of smaller integers are not converted to in one instruction. Theirs are not negative as numbers of 32 bits.
+        let (wide, signed) = match to.lane.bits() {
+            ..32 => (to.with_lane(Lane::I32), true),
+            _ => (to, signed),
+        };
+        let op = if signed { I::FPToSI } else { I::FPToUI };
+        let converted = self.cast(op, clamped, self.type_of(wide))?;
+        if wide != to {
+            return self.cast(I::Trunc, converted, self.type_of(to));
+        }
+        let Some(limit) = range.limit else {
+            return Ok(converted);
+        };
+        let over = self.fcmp(FloatPredicate::OGE, v, k(self, limit)?)?;
+        let most = self.konst(to, range.most)?;
+        self.select(over, most, converted)
     }
 
     fn half_to_float(&mut self, from: Ty, v: V<'c>) -> EmitResult<V<'c>> {

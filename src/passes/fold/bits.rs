@@ -29,6 +29,11 @@ pub(super) fn binary(r: &mut Rewriter, s: &Subject) -> Option<Action> {
             return action;
         }
     }
+    if op == BinOp::Or
+        && let Some(x) = put_together(r.f, a, b).or_else(|| put_together(r.f, b, a))
+    {
+        return Some(Same(x));
+    }
     if op == BinOp::Or && adds(r.f, s) {
         return Some(Become(Op::Binary(BinOp::Add), vec![a, b]));
     }
@@ -60,6 +65,18 @@ pub(super) fn binary(r: &mut Rewriter, s: &Subject) -> Option<Action> {
         },
         _ => None,
     }
+}
+
+/// The value whose low bits and whose high bits, shifted down and up again, these are.
+fn put_together(f: &Function, low: Value, high: Value) -> Option<Value> {
+    let (x, kept) = bin(f, low, BinOp::And)?;
+    let (down, up) = bin(f, high, BinOp::Shl)?;
+    let (y, count) = bin(f, down, BinOp::LShr)?;
+    let (kept, up) = (uniform_const(f, kept)?, uniform_const(f, up)?);
+    let count = uniform_const(f, count)?;
+    let lane = f.ty(x).lane;
+    let shifted = count == up && count < u64::from(lane.bits());
+    (x == y && shifted && kept == (1 << count) - 1).then_some(x)
 }
 
 /// True for `x | c` where x has none of the constant's bits: that is a sum, and sums are seen through.

@@ -1,17 +1,38 @@
 //! Operations on both halves of 64-bit lanes, done once on the whole lanes.
+//!
+//! Compilers leave away the half that an operation does not change: `x | 1` is an operation on the low halves alone. It is made one on
+//! the whole lanes, with a constant that changes nothing in the other half, where a pair has its result as an operand.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::whole::half_of;
 use crate::passes::edit::{binary, const_lanes, lanes_op, uniform_const};
 use crate::ssa::dom::reverse_post_order;
 use crate::ssa::{BinOp, Block, Conv, Function, ICond, Inst, Lane, Op, Ty, Value};
 
+/// 64-bit lanes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum WholeLanes {
+    /// A vector that is there.
+    Value(Value),
+    /// What a pair of this block becomes, by its number.
+    Pair(usize),
+}
+
+/// What a value is a half of.
+#[derive(Clone, Copy)]
+struct Half {
+    whole: WholeLanes,
+    /// Lanes with the same other half: those that operations on this half alone began with.
+    root: WholeLanes,
+    high: bool,
+}
+
 /// An operand of an operation on halves.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Part {
-    /// Halves of this vector.
-    Wide(Value),
+    /// Halves of lanes with this root.
+    Wide(WholeLanes),
     /// The same for both halves: a mask.
     Same(Value),
     /// A constant for each half.
@@ -21,22 +42,32 @@ enum Part {
 /// An operation on halves, which the one on the other halves has too.
 type Key = (Op, Vec<Part>);
 
-/// One on halves of a kind that was seen, and its constants.
+/// One on halves of a kind that was seen.
 struct Seen {
     inst: Inst,
     high: bool,
-    consts: Vec<Bits>,
+    args: Vec<Arg>,
 }
 
-/// Lanes of an operand, if it is a constant.
-type Bits = Option<Vec<u64>>;
+/// An operand of an operation on halves, as far as the one on the other halves may have another.
+enum Arg {
+    Half(Half),
+    Mask(Value),
+    Const(Vec<u64>),
+}
 
-/// Two operations that become one, placed where the first of them is.
+/// Two operations that become one, placed where the first of them is; or one on halves that the other halves do not have.
 struct Pair {
     at: Inst,
-    low: Value,
-    high: Value,
+    low: Option<Value>,
+    high: Option<Value>,
     made: Made,
+}
+
+impl Pair {
+    fn is_single(&self) -> bool {
+        self.low.is_none() || self.high.is_none()
+    }
 }
 
 /// What they become.
@@ -49,18 +80,28 @@ enum Made {
 
 /// An operand of it.
 enum Whole {
-    Value(Value),
+    Lanes(WholeLanes),
+    Mask(Value),
     Const(Vec<u64>),
 }
+
+/// Halves that pairs of a block make. A chain of operations is found in one go so.
+type Halves = HashMap<Value, Half>;
 
 /// Replaces pairs.
 pub(super) fn run(f: &mut Function) -> usize {
     let mut changes = 0;
     for b in reverse_post_order(f) {
-        let pairs = find(f, b);
-        changes += pairs.len();
-        if !pairs.is_empty() {
-            place(f, b, &pairs);
+        // What is in a pair as it stands is not taken for an operation on one half.
+        let paired: HashSet<Value> = find(f, b, |_| false)
+            .iter()
+            .flat_map(|pair| pair.low.into_iter().chain(pair.high))
+            .collect();
+        let pairs = find(f, b, |v| !paired.contains(&v));
+        let needed = needed(&pairs);
+        changes += needed.iter().filter(|&&n| n).count();
+        if needed.contains(&true) {
+            place(f, b, &pairs, &needed);
         }
         changes += comparisons(f, b);
     }
@@ -68,11 +109,12 @@ pub(super) fn run(f: &mut Function) -> usize {
     changes
 }
 
-/// Pairs of a block, each value in at most one.
-fn find(f: &Function, b: Block) -> Vec<Pair> {
+/// Pairs of a block, each value in at most one, and operations on one half that `single` allows.
+fn find(f: &Function, b: Block, single: impl Fn(Value) -> bool) -> Vec<Pair> {
     let mut seen: HashMap<Key, Seen> = HashMap::new();
     let mut products: HashMap<(Value, u64), Inst> = HashMap::new();
-    let mut pairs = Vec::new();
+    let mut pairs: Vec<Pair> = Vec::new();
+    let mut halves = Halves::new();
     let position: HashMap<Inst, usize> = f.block(b).insts.iter().copied().zip(0..).collect();
     for &i in &f.block(b).insts {
         if let Some((x, c)) = low_product(f, i) {
@@ -81,99 +123,183 @@ fn find(f: &Function, b: Block) -> Vec<Pair> {
     }
     for &i in &f.block(b).insts {
         if let Some((x, c)) = high_product(f, i)
-            && let Some(&low) = products.get(&(x, c))
+            && let Some(low) = products.remove(&(x, c))
         {
             let at = if position.get(&low) < position.get(&i) {
                 low
             } else {
                 i
             };
-            products.remove(&(x, c));
-            pairs.push(Pair {
+            add(
+                f,
+                (&mut pairs, &mut halves),
                 at,
-                low: f.inst(low).results[0],
-                high: f.inst(i).results[0],
-                made: Made::Product(x, c),
-            });
+                (low, i),
+                Made::Product(x, c),
+            );
             continue;
         }
-        let Some((key, high, consts)) = on_halves(f, i) else {
+        let Some((key, high, args)) = on_halves(f, &halves, i) else {
             continue;
         };
-        match seen.remove(&key) {
-            Some(other) if other.high != high => {
-                let [low, high] = if high {
-                    [other.inst, i]
-                } else {
-                    [i, other.inst]
-                };
-                let (low_consts, high_consts) = match low == i {
-                    true => (&consts, &other.consts),
-                    false => (&other.consts, &consts),
-                };
-                pairs.push(Pair {
-                    at: other.inst,
-                    low: f.inst(low).results[0],
-                    high: f.inst(high).results[0],
-                    made: Made::Same(key.0, whole_operands(&key.1, low_consts, high_consts)),
-                });
+        if let Some(other) = seen.get(&key)
+            && other.high != high
+        {
+            let (low, low_args, upper, high_args) = match high {
+                true => (other.inst, &other.args, i, &args),
+                false => (i, &args, other.inst, &other.args),
+            };
+            let at = other.inst;
+            let made_before = |operand: &Whole| match operand {
+                Whole::Lanes(WholeLanes::Pair(n)) => {
+                    position.get(&pairs[*n].at) <= position.get(&at)
+                }
+                _ => true,
+            };
+            if let Some(operands) = whole_operands(low_args, high_args)
+                && operands.iter().all(made_before)
+            {
+                let made = Made::Same(key.0.clone(), operands);
+                seen.remove(&key);
+                add(f, (&mut pairs, &mut halves), at, (low, upper), made);
+                continue;
             }
-            Some(other) => drop(seen.insert(key, other)),
-            None => drop(seen.insert(
-                key,
-                Seen {
-                    inst: i,
-                    high,
-                    consts,
-                },
-            )),
         }
+        if let Some(&result) = f.inst(i).results.first()
+            && single(result)
+            && let Some((operands, half)) = single_operands(&key.0, &args)
+        {
+            let number = pairs.len();
+            let whole = WholeLanes::Pair(number);
+            halves.insert(result, Half { whole, ..half });
+            pairs.push(Pair {
+                at: i,
+                low: (!high).then_some(result),
+                high: high.then_some(result),
+                made: Made::Same(key.0.clone(), operands),
+            });
+        }
+        seen.entry(key).or_insert(Seen {
+            inst: i,
+            high,
+            args,
+        });
     }
     pairs
 }
 
+fn add(
+    f: &Function,
+    (pairs, halves): (&mut Vec<Pair>, &mut Halves),
+    at: Inst,
+    (low, high): (Inst, Inst),
+    made: Made,
+) {
+    let (low, high) = (f.inst(low).results[0], f.inst(high).results[0]);
+    let whole = WholeLanes::Pair(pairs.len());
+    for (v, high) in [(low, false), (high, true)] {
+        let root = whole;
+        halves.insert(v, Half { whole, root, high });
+    }
+    pairs.push(Pair {
+        at,
+        low: Some(low),
+        high: Some(high),
+        made,
+    });
+}
+
+/// Which of them are done: those on one half only if another takes what they make.
+fn needed(pairs: &[Pair]) -> Vec<bool> {
+    let mut needed: Vec<bool> = pairs.iter().map(|pair| !pair.is_single()).collect();
+    for n in (0..pairs.len()).rev() {
+        if let (true, Made::Same(_, operands)) = (needed[n], &pairs[n].made) {
+            for operand in operands {
+                if let Whole::Lanes(WholeLanes::Pair(taken)) = operand {
+                    needed[*taken] = true;
+                }
+            }
+        }
+    }
+    needed
+}
+
 /// An operation on low (false) or high halves that can be done on both at once.
-fn on_halves(f: &Function, i: Inst) -> Option<(Key, bool, Vec<Bits>)> {
+fn on_halves(f: &Function, halves: &Halves, i: Inst) -> Option<(Key, bool, Vec<Arg>)> {
     let data = f.inst(i);
     let bitwise = matches!(data.op, Op::Binary(BinOp::And | BinOp::Or | BinOp::Xor));
     let result = *data.results.first()?;
     if !bitwise && data.op != Op::Select || f.ty(result).lane != Lane::I32 {
         return None;
     }
-    let (mut parts, mut consts, mut kind) = (Vec::new(), Vec::new(), None);
+    let (mut parts, mut args, mut kind) = (Vec::new(), Vec::new(), None);
     for &a in &data.args {
         let a = f.resolve(a);
-        let mut bits = None;
-        parts.push(if f.ty(a).lane == Lane::I1 {
-            Part::Same(a)
-        } else if let Some((x, high)) = half_of(f, a) {
-            if kind.is_some_and(|other| other != high) {
+        let (part, arg) = if f.ty(a).lane == Lane::I1 {
+            (Part::Same(a), Arg::Mask(a))
+        } else if let Some(half) = half_in(f, halves, a) {
+            if kind.is_some_and(|other| other != half.high) {
                 return None;
             }
-            kind = Some(high);
-            Part::Wide(x)
+            kind = Some(half.high);
+            (Part::Wide(half.root), Arg::Half(half))
         } else {
-            bits = Some(const_lanes(f, a)?.to_vec());
-            Part::Const
-        });
-        consts.push(bits);
+            (Part::Const, Arg::Const(const_lanes(f, a)?.to_vec()))
+        };
+        parts.push(part);
+        args.push(arg);
     }
-    Some(((data.op.clone(), parts), kind?, consts))
+    Some(((data.op.clone(), parts), kind?, args))
 }
 
-fn whole_operands(parts: &[Part], low: &[Bits], high: &[Bits]) -> Vec<Whole> {
-    let operand = |(part, (low, high)): (&Part, (&Bits, &Bits))| match part {
-        Part::Wide(v) | Part::Same(v) => Whole::Value(*v),
-        Part::Const => {
-            let lanes = low.iter().flatten().zip(high.iter().flatten());
-            Whole::Const(lanes.map(|(l, h)| l | h << 32).collect())
+/// As [`half_of`], also for what pairs make.
+fn half_in(f: &Function, halves: &Halves, v: Value) -> Option<Half> {
+    halves.get(&v).copied().or_else(|| {
+        let (x, high) = half_of(f, v)?;
+        let whole = WholeLanes::Value(x);
+        let root = whole;
+        Some(Half { whole, root, high })
+    })
+}
+
+/// The operands of an operation on whole lanes, if those on the halves are halves of the same.
+fn whole_operands(low: &[Arg], high: &[Arg]) -> Option<Vec<Whole>> {
+    let operand = |(low, high): (&Arg, &Arg)| match (low, high) {
+        (Arg::Mask(v), Arg::Mask(_)) => Some(Whole::Mask(*v)),
+        (Arg::Const(low), Arg::Const(high)) => Some(Whole::Const(
+            low.iter().zip(high).map(|(l, h)| l | h << 32).collect(),
+        )),
+        // One that was changed in one half only has the other half of its root.
+        (Arg::Half(low), Arg::Half(high)) if high.whole == high.root => {
+            Some(Whole::Lanes(low.whole))
         }
+        (Arg::Half(low), Arg::Half(high)) if low.whole == low.root => {
+            Some(Whole::Lanes(high.whole))
+        }
+        _ => None,
     };
-    parts
-        .iter()
-        .zip(low.iter().zip(high))
-        .map(operand)
-        .collect()
+    low.iter().zip(high).map(operand).collect()
+}
+
+/// The operands of an operation of a half and a constant on whole lanes, and the half.
+fn single_operands(op: &Op, args: &[Arg]) -> Option<(Vec<Whole>, Half)> {
+    let (half, consts) = match args {
+        [Arg::Half(half), Arg::Const(consts)] | [Arg::Const(consts), Arg::Half(half)] => {
+            (*half, consts)
+        }
+        _ => return None,
+    };
+    let low = u64::from(u32::MAX);
+    let bits = consts.iter().map(|bits| {
+        let placed = if half.high { bits << 32 } else { *bits };
+        let kept = if half.high { low } else { !low };
+        match op {
+            Op::Binary(BinOp::And) => placed | kept,
+            _ => placed,
+        }
+    });
+    let operands = vec![Whole::Lanes(half.whole), Whole::Const(bits.collect())];
+    Some((operands, half))
 }
 
 /// The vector and the constant of a product of its low halves.
@@ -208,19 +334,29 @@ fn high_product(f: &Function, i: Inst) -> Option<(Value, u64)> {
 }
 
 /// Places what pairs become in front of the first of each.
-fn place(f: &mut Function, b: Block, pairs: &[Pair]) {
+fn place(f: &mut Function, b: Block, pairs: &[Pair], needed: &[bool]) {
     let insts = std::mem::take(&mut f.block_mut(b).insts);
     let mut out = Vec::with_capacity(insts.len());
+    let mut here: HashMap<Inst, Vec<usize>> = HashMap::new();
+    for (number, pair) in pairs.iter().enumerate().filter(|&(n, _)| needed[n]) {
+        here.entry(pair.at).or_default().push(number);
+    }
+    // A pair stands in front of its first half, which an operand's pair stands in front of.
+    let mut wholes: HashMap<usize, Value> = HashMap::new();
     for i in insts {
-        for pair in pairs.iter().filter(|pair| pair.at == i) {
-            let lanes = f.ty(pair.low).lanes;
+        for &number in here.get(&i).into_iter().flatten() {
+            let pair = &pairs[number];
+            let Some(narrow) = pair.low.or(pair.high).map(|v| f.ty(v)) else {
+                continue;
+            };
+            let lanes = narrow.lanes;
             let line = f.inst(i).line;
             let mut emit = |f: &mut Function, op, args, ty| {
                 let new = f.make(op, args, &[ty], line);
                 out.push(new);
                 f.inst(new).results[0]
             };
-            let (narrow, wide) = (f.ty(pair.low), Ty::vector(Lane::I64, lanes));
+            let wide = Ty::vector(Lane::I64, lanes);
             let constant = |bits: u64| lanes_op(vec![bits; usize::from(lanes)]);
             let whole = match &pair.made {
                 Made::Product(x, c) => {
@@ -228,23 +364,31 @@ fn place(f: &mut Function, b: Block, pairs: &[Pair]) {
                     emit(f, Op::Binary(BinOp::Mul), vec![*x, c], wide)
                 }
                 Made::Same(op, operands) => {
-                    let mut args = Vec::new();
-                    for operand in operands {
-                        args.push(match operand {
-                            Whole::Value(v) => *v,
-                            Whole::Const(bits) => emit(f, lanes_op(bits.clone()), Vec::new(), wide),
-                        });
-                    }
+                    let args = operands.iter().map(|operand| match operand {
+                        Whole::Mask(v) | Whole::Lanes(WholeLanes::Value(v)) => Some(*v),
+                        Whole::Lanes(WholeLanes::Pair(number)) => wholes.get(number).copied(),
+                        Whole::Const(bits) => {
+                            Some(emit(f, lanes_op(bits.clone()), Vec::new(), wide))
+                        }
+                    });
+                    let Some(args) = args.collect::<Option<Vec<Value>>>() else {
+                        continue;
+                    };
                     emit(f, op.clone(), args, wide)
                 }
             };
+            wholes.insert(number, whole);
             let trunc = Op::Convert(Conv::Trunc);
-            let low = emit(f, trunc.clone(), vec![whole], narrow);
-            let count = emit(f, constant(32), Vec::new(), wide);
-            let upper = emit(f, Op::Binary(BinOp::LShr), vec![whole, count], wide);
-            let high = emit(f, trunc, vec![upper], narrow);
-            f.replace(pair.low, low);
-            f.replace(pair.high, high);
+            if let Some(v) = pair.low {
+                let low = emit(f, trunc.clone(), vec![whole], narrow);
+                f.replace(v, low);
+            }
+            if let Some(v) = pair.high {
+                let count = emit(f, constant(32), Vec::new(), wide);
+                let upper = emit(f, Op::Binary(BinOp::LShr), vec![whole, count], wide);
+                let high = emit(f, trunc, vec![upper], narrow);
+                f.replace(v, high);
+            }
         }
         if !f.is_replaced(i) {
             out.push(i);
@@ -262,8 +406,8 @@ fn comparisons(f: &mut Function, b: Block) -> usize {
         };
         let (line, ty) = (f.inst(i).line, f.ty(x));
         let y = match y {
-            Whole::Value(y) => y,
-            Whole::Const(bits) => {
+            Compared::Value(y) => y,
+            Compared::Const(bits) => {
                 let new = f.make(lanes_op(bits), Vec::new(), &[ty], line);
                 let at = f.block(b).insts.iter().position(|&k| k == i).unwrap_or(0);
                 f.block_mut(b).insts.insert(at, new);
@@ -277,7 +421,13 @@ fn comparisons(f: &mut Function, b: Block) -> usize {
     changes
 }
 
-fn compared(f: &Function, i: Inst) -> Option<(ICond, Value, Whole)> {
+/// The other side of a comparison.
+enum Compared {
+    Value(Value),
+    Const(Vec<u64>),
+}
+
+fn compared(f: &Function, i: Inst) -> Option<(ICond, Value, Compared)> {
     let data = f.inst(i);
     let cmp = match data.op {
         Op::Binary(BinOp::And) => ICond::Eq,
@@ -297,12 +447,12 @@ fn compared(f: &Function, i: Inst) -> Option<(ICond, Value, Whole)> {
     }
     let (low, high) = if first_high { (b, a) } else { (a, b) };
     if let (Some((u, false)), Some((v, true))) = (half_of(f, low), half_of(f, high)) {
-        return (u == v).then_some((cmp, x, Whole::Value(u)));
+        return (u == v).then_some((cmp, x, Compared::Value(u)));
     }
     let lanes = const_lanes(f, low)?.iter().zip(const_lanes(f, high)?);
     Some((
         cmp,
         x,
-        Whole::Const(lanes.map(|(l, h)| l | h << 32).collect()),
+        Compared::Const(lanes.map(|(l, h)| l | h << 32).collect()),
     ))
 }

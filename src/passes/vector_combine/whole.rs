@@ -1,13 +1,16 @@
 //! Joined pieces: the operation that made each of them, done once on joined operands.
 
-use crate::passes::edit::{Rewriter, const_lanes, lanes_op, replace_results};
+use std::collections::HashMap;
+
+use crate::passes::edit::{Rewriter, const_lanes, lanes_op};
+use crate::ssa::dom::reverse_post_order;
 use crate::ssa::{BinOp, Conv, Function, Inst, Lane, Op, Ty, Value};
 
 /// A lane of a vector, or a scalar.
 type Source = (Value, u16);
 
 /// Operations that are looked through from a shuffle.
-const DEPTH: usize = 3;
+const DEPTH: usize = 5;
 /// Shuffles that a lane is followed through.
 const FOLLOWED: usize = 16;
 /// Fewest lanes that are worth it.
@@ -17,28 +20,159 @@ const MOST: u16 = 32;
 
 /// Replaces what shuffles join.
 pub(super) fn run(f: &mut Function) -> usize {
-    replace_results(f, combined)
+    let order = reverse_post_order(f);
+    let mut rewriter = Rewriter::new(f);
+    for b in order {
+        let mut made = HashMap::new();
+        rewriter.block(b, |r, i| {
+            let mut joiner = Joiner { r, made: &mut made };
+            let Some(new) = joiner.combined(i) else {
+                return true;
+            };
+            let old = r.f.inst(i).results[0];
+            r.f.replace(old, new);
+            r.changes += 1;
+            false
+        });
+    }
+    let changes = rewriter.changes;
+    f.resolve_aliases();
+    changes
 }
 
-/// What a shuffle becomes, if it is another value.
-fn combined(r: &mut Rewriter, i: Inst) -> Option<Value> {
-    let data = r.f.inst(i);
-    let Op::Shuffle(indices) = &data.op else {
-        return None;
-    };
-    let result = data.results[0];
-    let ty = r.f.ty(result);
-    if indices.len() < FEWEST || ty.lane == Lane::I1 {
-        return None;
+/// Joins pieces in a block.
+struct Joiner<'r, 'f> {
+    r: &'r mut Rewriter<'f>,
+    /// Operations of the block on joined operands, by the pieces that they are instead of. A long chain of operations is joined link by
+    /// link this way.
+    made: &'r mut HashMap<Vec<Value>, Value>,
+}
+
+impl Joiner<'_, '_> {
+    /// What a shuffle becomes, if it is another value.
+    fn combined(&mut self, i: Inst) -> Option<Value> {
+        let data = self.r.f.inst(i);
+        let Op::Shuffle(indices) = &data.op else {
+            return None;
+        };
+        let result = data.results[0];
+        let ty = self.r.f.ty(result);
+        if indices.len() < FEWEST || ty.lane == Lane::I1 {
+            return None;
+        }
+        let lanes = (0..ty.lanes).map(|k| origin(self.r.f, (result, k)));
+        let lanes: Vec<Source> = lanes.collect();
+        if let Some(v) = halves_of_wide(self.r, &lanes, ty) {
+            return Some(v);
+        }
+        if let Some(v) = self.interleaved(i, &lanes, ty) {
+            return Some(v);
+        }
+        self.operation(&lanes, ty, DEPTH)
     }
-    let lanes: Vec<Source> = (0..ty.lanes).map(|k| origin(r.f, (result, k))).collect();
-    if let Some(v) = halves_of_wide(r, &lanes, ty) {
-        return Some(v);
+
+    /// Low and high halves of 64-bit lanes that pieces make, side by side.
+    fn interleaved(&mut self, i: Inst, lanes: &[Source], ty: Ty) -> Option<Value> {
+        if ty.lane != Lane::I32 || !lanes.len().is_multiple_of(2) {
+            return None;
+        }
+        let half = ty.with_lanes(ty.lanes / 2);
+        let every_other = |first: usize| -> Vec<Source> {
+            lanes.iter().copied().skip(first).step_by(2).collect()
+        };
+        let low = self.joined(&every_other(0), half, DEPTH)?;
+        let high = self.joined(&every_other(1), half, DEPTH)?;
+        if let (Some((x, false)), Some((y, true))) =
+            (half_of(self.r.f, low), half_of(self.r.f, high))
+            && let Some(whole) = with_halves(self.r.f, x, y)
+        {
+            return Some(self.r.emit(Op::Bitcast, vec![whole], ty));
+        }
+        let n = half.lanes;
+        let indices: Box<[u16]> = (0..n).flat_map(|k| [k, n + k]).collect();
+        let op = Op::Shuffle(indices);
+        let data = self.r.f.inst(i);
+        if data.op == op && data.args == [low, high] {
+            return None;
+        }
+        Some(self.r.emit(op, vec![low, high], ty))
     }
-    if let Some(v) = interleaved(r, i, &lanes, ty) {
-        return Some(v);
+
+    /// A vector of these lanes: one that is there, a constant, a splat, halves of wide lanes, or an operation on such.
+    fn joined(&mut self, lanes: &[Source], ty: Ty, depth: usize) -> Option<Value> {
+        let &(v, first) = lanes.first()?;
+        let from = self.r.f.ty(v);
+        if lanes.iter().all(|&(w, _)| w == v) {
+            if from == ty && lanes.iter().zip(0..).all(|(&(_, k), n)| k == n) {
+                return Some(v);
+            }
+            if from.is_scalar() && from.lane == ty.lane && first == 0 {
+                return Some(self.r.emit(Op::Splat, vec![v], ty));
+            }
+        }
+        let bits = |&(v, k): &Source| const_lanes(self.r.f, v)?.get(usize::from(k)).copied();
+        if from.lane == ty.lane
+            && let Some(all) = lanes.iter().map(bits).collect::<Option<Vec<u64>>>()
+        {
+            return Some(self.r.emit(lanes_op(all), Vec::new(), ty));
+        }
+        if let Some(v) = halves_of_wide(self.r, lanes, ty) {
+            return Some(v);
+        }
+        self.operation(lanes, ty, depth)
     }
-    operation(r, &lanes, ty, DEPTH)
+
+    /// The operation that made all pieces of a vector, on joined operands.
+    fn operation(&mut self, lanes: &[Source], ty: Ty, depth: usize) -> Option<Value> {
+        let pieces = pieces(self.r.f, lanes)?;
+        if let Some(&v) = self.made.get(&pieces) {
+            return Some(v);
+        }
+        let made = self.r.f.def_inst(*pieces.first()?)?.clone();
+        let alike = |&v: &Value| {
+            let data = self.r.f.def_inst(v);
+            self.r.f.ty(v).lane == ty.lane
+                && data.is_some_and(|d| d.op == made.op && d.args.len() == made.args.len())
+        };
+        if depth == 0
+            || ty.lanes > MOST
+            || pieces.len() < 2
+            || !made.op.is_lane_wise()
+            || !pieces.iter().all(alike)
+        {
+            return None;
+        }
+        let mut args = Vec::new();
+        for n in 0..made.args.len() {
+            args.push(self.operand(&pieces, n, ty.lanes, depth - 1)?);
+        }
+        let whole = self.r.emit(made.op, args, ty);
+        self.made.insert(pieces, whole);
+        Some(whole)
+    }
+
+    /// Operand `n` of all pieces as one vector, or as the scalar that they share.
+    fn operand(&mut self, pieces: &[Value], n: usize, lanes: u16, depth: usize) -> Option<Value> {
+        let arg = |f: &Function, v: Value| Some(f.resolve(*f.def_inst(v)?.args.get(n)?));
+        let first = arg(self.r.f, *pieces.first()?)?;
+        let ty = self.r.f.ty(first);
+        let mut all = Vec::new();
+        for &piece in pieces {
+            let v = arg(self.r.f, piece)?;
+            let here = self.r.f.ty(v);
+            if ty.is_scalar() != here.is_scalar() || here.lane != ty.lane {
+                return None;
+            }
+            if ty.is_scalar() && v != first {
+                return None;
+            }
+            all.extend((0..here.lanes).map(|k| origin(self.r.f, (v, k))));
+        }
+        if ty.is_scalar() {
+            return Some(first);
+        }
+        self.joined(&all, ty.with_lanes(lanes), depth)
+    }
 }
 
 /// Where a lane comes from, through shuffles and splats.
@@ -82,7 +216,12 @@ fn halves_of_wide(r: &mut Rewriter, lanes: &[Source], ty: Ty) -> Option<Value> {
     if !fits || !every_other || lanes.len() < FEWEST {
         return None;
     }
-    let mut x = r.emit(Op::Bitcast, vec![v], wide);
+    // Two values of the same lanes would not be seen to be halves of one.
+    let same = r.f.def_inst(v).filter(|d| d.op == Op::Bitcast);
+    let same = same
+        .map(|d| r.f.resolve(d.args[0]))
+        .filter(|&u| r.f.ty(u) == wide);
+    let mut x = same.unwrap_or_else(|| r.emit(Op::Bitcast, vec![v], wide));
     if first == 1 {
         let count = r.constant(wide, 32);
         x = r.emit(Op::Binary(BinOp::LShr), vec![x, count], wide);
@@ -90,29 +229,31 @@ fn halves_of_wide(r: &mut Rewriter, lanes: &[Source], ty: Ty) -> Option<Value> {
     Some(r.emit(Op::Convert(Conv::Trunc), vec![x], ty))
 }
 
-/// Low and high halves of 64-bit lanes that pieces make, side by side.
-fn interleaved(r: &mut Rewriter, i: Inst, lanes: &[Source], ty: Ty) -> Option<Value> {
-    if ty.lane != Lane::I32 || !lanes.len().is_multiple_of(2) {
-        return None;
+/// The one of two 64-bit vectors that has the low halves of the first and the high halves of the second.
+fn with_halves(f: &Function, low: Value, high: Value) -> Option<Value> {
+    let changes_only = |v: Value, of: Value, bits: u64| {
+        let Some(data) = f.def_inst(v) else {
+            return false;
+        };
+        let unchanged = match data.op {
+            Op::Binary(BinOp::And) => u64::MAX,
+            Op::Binary(BinOp::Or | BinOp::Xor) => 0,
+            _ => return false,
+        };
+        let [a, b] = [0, 1].map(|n| f.resolve(data.args[n]));
+        let (x, c) = if const_lanes(f, a).is_some() {
+            (b, a)
+        } else {
+            (a, b)
+        };
+        let lanes = const_lanes(f, c).unwrap_or_default();
+        x == of && !lanes.is_empty() && lanes.iter().all(|c| (c ^ unchanged) & !bits == 0)
+    };
+    let lower = u64::from(u32::MAX);
+    if low == high || changes_only(low, high, lower) {
+        return Some(low);
     }
-    let half = ty.with_lanes(ty.lanes / 2);
-    let every_other =
-        |first: usize| -> Vec<Source> { lanes.iter().copied().skip(first).step_by(2).collect() };
-    let low = joined(r, &every_other(0), half, DEPTH)?;
-    let high = joined(r, &every_other(1), half, DEPTH)?;
-    if let (Some((x, false)), Some((y, true))) = (half_of(r.f, low), half_of(r.f, high))
-        && x == y
-    {
-        return Some(r.emit(Op::Bitcast, vec![x], ty));
-    }
-    let n = half.lanes;
-    let indices: Box<[u16]> = (0..n).flat_map(|k| [k, n + k]).collect();
-    let op = Op::Shuffle(indices);
-    let data = r.f.inst(i);
-    if data.op == op && data.args == [low, high] {
-        return None;
-    }
-    Some(r.emit(op, vec![low, high], ty))
+    changes_only(high, low, !lower).then_some(high)
 }
 
 /// The 64-bit vector that a value has the low (false) or high halves of.
@@ -135,83 +276,6 @@ pub(super) fn half_of(f: &Function, v: Value) -> Option<(Value, bool)> {
         }
     }
     Some((x, false))
-}
-
-/// A vector of these lanes: one that is there, a constant, a splat, halves of wide lanes, or an operation on such.
-fn joined(r: &mut Rewriter, lanes: &[Source], ty: Ty, depth: usize) -> Option<Value> {
-    let &(v, first) = lanes.first()?;
-    let from = r.f.ty(v);
-    if lanes.iter().all(|&(w, _)| w == v) {
-        if from == ty && lanes.iter().zip(0..).all(|(&(_, k), n)| k == n) {
-            return Some(v);
-        }
-        if from.is_scalar() && from.lane == ty.lane && first == 0 {
-            return Some(r.emit(Op::Splat, vec![v], ty));
-        }
-    }
-    let bits = |&(v, k): &Source| const_lanes(r.f, v)?.get(usize::from(k)).copied();
-    if from.lane == ty.lane
-        && let Some(all) = lanes.iter().map(bits).collect::<Option<Vec<u64>>>()
-    {
-        return Some(r.emit(lanes_op(all), Vec::new(), ty));
-    }
-    if let Some(v) = halves_of_wide(r, lanes, ty) {
-        return Some(v);
-    }
-    operation(r, lanes, ty, depth)
-}
-
-/// The operation that made all pieces of a vector, on joined operands.
-fn operation(r: &mut Rewriter, lanes: &[Source], ty: Ty, depth: usize) -> Option<Value> {
-    let pieces = pieces(r.f, lanes)?;
-    let made = r.f.def_inst(*pieces.first()?)?.clone();
-    let alike = |&v: &Value| {
-        let data = r.f.def_inst(v);
-        r.f.ty(v).lane == ty.lane
-            && data.is_some_and(|d| d.op == made.op && d.args.len() == made.args.len())
-    };
-    if depth == 0
-        || ty.lanes > MOST
-        || pieces.len() < 2
-        || !made.op.is_lane_wise()
-        || !pieces.iter().all(alike)
-    {
-        return None;
-    }
-    let mut args = Vec::new();
-    for n in 0..made.args.len() {
-        args.push(operand(r, &pieces, n, ty.lanes, depth - 1)?);
-    }
-    Some(r.emit(made.op, args, ty))
-}
-
-/// Operand `n` of all pieces as one vector, or as the scalar that they share.
-fn operand(
-    r: &mut Rewriter,
-    pieces: &[Value],
-    n: usize,
-    lanes: u16,
-    depth: usize,
-) -> Option<Value> {
-    let arg = |f: &Function, v: Value| Some(f.resolve(*f.def_inst(v)?.args.get(n)?));
-    let first = arg(r.f, *pieces.first()?)?;
-    let ty = r.f.ty(first);
-    let mut all = Vec::new();
-    for &piece in pieces {
-        let v = arg(r.f, piece)?;
-        let here = r.f.ty(v);
-        if ty.is_scalar() != here.is_scalar() || here.lane != ty.lane {
-            return None;
-        }
-        if ty.is_scalar() && v != first {
-            return None;
-        }
-        all.extend((0..here.lanes).map(|k| origin(r.f, (v, k))));
-    }
-    if ty.is_scalar() {
-        return Some(first);
-    }
-    joined(r, &all, ty.with_lanes(lanes), depth)
 }
 
 /// The vectors that lanes are all of, one after the other.
