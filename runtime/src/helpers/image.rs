@@ -5,6 +5,9 @@ use crate::abi::{GroupCtx, ImageTable, image as code};
 use crate::image::lanes::sample as in_lanes;
 use crate::image::sample::{Access, access, bound, outside};
 
+/// Lanes of a message, at most.
+const LANES: usize = 32;
+
 /// [`crate::abi::Helpers::image`].
 ///
 /// # Safety
@@ -33,21 +36,22 @@ pub(crate) unsafe extern "C" fn image(
         }
     }
     let mut faulting = 0;
-    for lane in 0..lanes {
+    let mut results = [[0u32; LANES]; 4];
+    let mut rest = enabled & u32::MAX.checked_shr(32 - lanes.min(32)).unwrap_or(0);
+    while rest != 0 {
+        let lane = rest.trailing_zeros() as usize;
+        rest &= rest - 1;
         // SAFETY: the block has seven rows.
-        let element = |k: usize| unsafe { block.add(k * row + lane as usize) };
-        // SAFETY: as above.
-        let read = |k: usize| unsafe { element(k).read() };
-        let on = enabled >> lane & 1 != 0;
+        let read = |k: usize| unsafe { block.add(k * row + lane).read() };
         let at = [read(0), read(1), read(2)];
-        let beyond = on && outside(view, op, at);
+        let beyond = outside(view, op, at);
         faulting |= u32::from(beyond) << lane;
         if shape & code::CHECK != 0 {
             continue;
         }
         let data = [read(3), read(4), read(5), read(6)];
         let mut result = [0; 4];
-        if on && matches!(op, code::ATOMIC | code::ATOMIC_SHORT) {
+        if matches!(op, code::ATOMIC | code::ATOMIC_SHORT) {
             let bytes = if op == code::ATOMIC { 4 } else { 2 };
             let cell = view.filter(|_| !beyond).and_then(|v| v.cell(at, bytes));
             if let Some(cell) = cell {
@@ -57,19 +61,29 @@ pub(crate) unsafe extern "C" fn image(
                 let old = unsafe { one(shape >> code::ATOMIC_SHIFT, bytes, cell, operands) };
                 result[0] = old as u32;
             }
-        } else if on {
-            let lane = Access {
+        } else {
+            let access_of_lane = Access {
                 op,
                 channels: shape >> code::CHANNEL_SHIFT & 0xF,
                 at,
                 data,
             };
             // SAFETY: images are bound as the ABI says.
-            result = unsafe { access(view, sampler, &lane) };
+            result = unsafe { access(view, sampler, &access_of_lane) };
         }
-        for (k, v) in result.into_iter().enumerate() {
-            // SAFETY: as above.
-            unsafe { element(3 + k).write(v) };
+        for (row, value) in results.iter_mut().zip(result) {
+            row[lane] = value;
+        }
+    }
+    if shape & code::CHECK == 0 {
+        for (k, values) in results.iter().enumerate() {
+            let count = (lanes as usize).min(LANES);
+            // SAFETY: the block has seven rows of as many lanes.
+            unsafe {
+                block
+                    .add((3 + k) * row)
+                    .copy_from_nonoverlapping(values.as_ptr(), count)
+            };
         }
     }
     faulting
