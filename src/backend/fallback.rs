@@ -133,6 +133,7 @@ mod tests {
                     note: None,
                 },
                 remarks: Vec::new(),
+                plan: None,
                 stack: crate::backend::StackUse::Program(Vec::new()),
             })
         }

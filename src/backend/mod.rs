@@ -19,6 +19,7 @@ mod strategy;
 mod tuning;
 mod uses;
 
+pub use access::{AccessPlan, PlanLine};
 pub use axes::{
     AXES, Axis, BackendKind, Bounds, Check, Choice, CodegenEffort, Cpu, Dispatch, Gather, Masks,
     OptLevel, RegAlloc, SplitAccesses, Tuning, VectorWidth,
@@ -92,6 +93,8 @@ pub struct Explained {
     pub object: CodeObject,
     /// Decisions of the backend.
     pub remarks: Vec<Remark>,
+    /// How memory accesses are done; none where something else than a code generator made the code.
+    pub plan: Option<AccessPlan>,
     /// How the stack is used.
     pub stack: StackUse,
 }

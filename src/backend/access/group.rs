@@ -64,8 +64,7 @@ impl Reach {
         self.is_beside(other) && !far
     }
 
-    /// True if they surely have no byte in common. Only LLVM's code generator moves stores over others.
-    #[cfg(any(test, feature = "llvm-codegen"))]
+    /// True if they surely have no byte in common.
     pub fn is_apart(&self, other: &Reach) -> bool {
         // Device memory does not tell addresses apart that only differ in the tag.
         let tags = self.space == Space::Flat && !self.is_near(other);

@@ -1,13 +1,50 @@
-//! What code generators have in common about memory accesses, as pure functions over the IR: what a stride makes of an access and
-//! which bytes one bounds test covers, which accesses share a test, where an access goes, and which constants it has.
+//! The access plan: how the memory accesses of a function are done, decided once for all code generators.
+//!
+//! [`AccessPlan::new`] reads the IR and [`Limits`], which is what a code generator can do. It says how each lane-wise access is done
+//! ([`How`]), and which parts of blocks exist in two versions, with one test in front that decides for all accesses of the first one
+//! ([`Versions`]). A code generator goes through the [`Step`]s of a block and emits them; it chooses instructions, and nothing else.
+//!
+//! ```text
+//!  shapes of addresses ─► Access: kind, distance from a root ─► AccessGroup: one bounds test, one pointer
+//!                                                                    │
+//!                    How: an access by itself                   Versions: fast, and for when the test fails
+//! ```
+//!
+//! `explain` prints a plan ([`AccessPlan::lines`]).
 
+mod candidate;
 pub(super) mod consts;
+mod copies;
 mod group;
+mod how;
+mod limits;
+mod local_shape;
 mod place;
+mod plan;
+mod scaled;
 mod strided;
+mod text;
+mod versions;
 
-pub(super) use group::{AccessGroup, Reach, access_groups};
+#[cfg(test)]
+mod tests;
+
+pub(super) use candidate::Access;
+#[cfg(feature = "llvm-codegen")]
+pub(super) use copies::{Copied, CopyId, RECORD};
+pub(super) use group::AccessGroup;
+pub(super) use how::{AffineAccess, Any, By, How, Stored, auto_gather};
+pub(super) use limits::{Limits, MaskedStores, Scope, Speculation};
+pub(super) use local_shape::{Ids, Sum, local_shape};
 pub(super) use place::{FLAT_OFFSET, Lanes, Place, Region, message_place};
+pub use plan::AccessPlan;
+pub(super) use plan::{Segment, Step, Versions};
+pub(super) use scaled::Scaled;
 #[cfg(test)]
 pub(super) use strided::row_bytes;
 pub(super) use strided::{Affine, Kind, Strided};
+pub use text::PlanLine;
+
+/// Whether code can use a value at some place: what only versions of an earlier part made cannot be used, as nothing there said that it
+/// is needed. Whoever finds a value through the definition of another has to ask.
+type AtHand<'a> = &'a dyn Fn(crate::ssa::Value) -> bool;

@@ -11,16 +11,10 @@ pub(super) const MAX_SPAN: u64 = 1 << 24;
 pub(in crate::backend) struct Affine<V> {
     /// Address of lane 0.
     pub base: V,
-    /// The same, when it is a constant.
-    pub known: Option<u64>,
     /// Bytes from lane to lane.
     pub stride: i64,
     /// Condition under which it holds; always when there is none.
     pub guard: Option<V>,
-    /// Condition under which all lanes are enabled, where that is cheaper than to test the mask.
-    pub mask_all: Option<V>,
-    /// The condition may well not hold.
-    pub speculative: bool,
 }
 
 /// What a stride makes of an access.

@@ -5,37 +5,10 @@ use cranelift_codegen::ir::{InstBuilder, Value as V, types};
 
 use super::emit::Emit;
 use super::memory::{Place, Region};
-use crate::backend::access::{AccessGroup, Reach, Strided, access_groups};
-use crate::ssa::{Inst, Op, Space};
+use crate::backend::access::AccessGroup;
+use crate::ssa::{Inst, Space};
 
 impl Emit<'_> {
-    /// The accesses of a fast version, put together.
-    pub fn access_groups(&self, accesses: &[Inst]) -> Vec<AccessGroup> {
-        let tested = accesses.iter().filter_map(|&i| Some((i, self.reach(i)?)));
-        access_groups(tested, self.options.tuning.bounds)
-    }
-
-    /// The bytes of an access; `None` for those that need no test.
-    fn reach(&self, inst: Inst) -> Option<Reach> {
-        let f = self.f;
-        let data = f.inst(inst);
-        let (access, load) = match data.op {
-            Op::Load(access) => (access, true),
-            Op::Store(access) => (access, false),
-            _ => return None,
-        };
-        let addr = f.shapes.get(&inst)?.addr?;
-        let strided = Strided::new(access, self.ty(data.args[1]).lanes, addr.stride, load)?;
-        if self.surely_inside(access.space, addr.guard.is_some(), addr.base, strided) {
-            return None;
-        }
-        let surface = access.space.has_surface().then(|| data.args[2]);
-        let bytes = (strided.lowest, strided.bytes);
-        let region = (access.space, surface);
-        let at_hand = |v| self.is_at_hand(v);
-        Some(Reach::new(f, region, addr.base, bytes, at_hand))
-    }
-
     /// Whether all bytes of an access group are inside.
     pub fn group_inside(&mut self, s: &AccessGroup) -> V {
         let offset = self.group_offset(s);

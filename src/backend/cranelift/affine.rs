@@ -1,6 +1,5 @@
 //! Fast paths of affine accesses: lane `i` accesses `base + i * stride`.
 //!
-//! Shapes come from the function's table, or from `local_shape` where it has none.
 //! One test decides for all lanes: the shape holds, and all bytes between the lowest and the highest
 //! lane are inside. Packed lanes are then a few vector loads or stores, a stride of zero is one scalar
 //! load. Stores need a full mask. Loads do not: reading disabled lanes that are inside has no effect.
@@ -13,85 +12,60 @@ use visa_runtime::abi::Helpers;
 
 use super::emit::{DATA, Emit};
 use super::memory::{Lanes, Place, Region};
-use super::message::Way;
 use super::value::{piece_count, piece_type, scalar_type};
-use crate::backend::access::{self, Kind, Strided};
-use crate::ssa::remark::{Bounds, Decision, Why};
-use crate::ssa::{Inst, Lane, MemAccess, Op, Space, Ty, Value};
+use crate::backend::access::{self, Access, AffineAccess, By, Kind, Stored, Strided};
+use crate::ssa::{Inst, Lane, MemAccess, Ty};
 
 /// Addresses of lanes as Cranelift values.
 pub(super) type Affine = access::Affine<V>;
 
-impl Affine {
-    /// How an access is done where the condition does not hold.
-    fn other_way(&self) -> Way {
-        match self.speculative {
-            true => Way::Only,
-            false => Way::Other,
+impl Emit<'_> {
+    /// Addresses of an access that the plan says are affine, or are tested for it.
+    fn affine(
+        &mut self,
+        alone: &AffineAccess,
+        access: MemAccess,
+        lanes: &Lanes,
+        inst: Inst,
+    ) -> Affine {
+        match &alone.by {
+            By::Table => self.shape_of(inst).unwrap_or_else(|| self.no_shape()),
+            By::Local(sum) => self.local_shape(self.f.inst(inst).args[1], sum),
+            By::Speculation(scaled) => self.speculate(access.elem.bytes(), lanes, scaled.as_ref()),
         }
     }
-}
 
-impl Emit<'_> {
-    /// Shape of a vector of addresses.
-    fn affine(&mut self, addr: Value, inst: Inst) -> Option<Affine> {
-        if self.ty(addr).is_scalar() {
-            return None;
+    fn no_shape(&mut self) -> Affine {
+        self.bug("an access without a shape");
+        Affine {
+            base: self.iconst(types::I32, 0),
+            stride: 0,
+            guard: None,
         }
-        if let Some(shape) = self.shape_of(inst) {
-            return Some(shape);
-        }
-        let shape = self.f.shapes.get(&inst).copied().unwrap_or_default();
-        let mask_all = shape.mask_all.map(|v| self.scalar(v));
-        let found = self.local_shape(addr, mask_all)?;
-        let decision = Decision::Addresses {
-            stride: Some(found.stride),
-            why: found.guard.map_or(Why::Proven, |_| Why::TestedIds),
-        };
-        self.remark(inst, decision);
-        Some(found)
     }
 
     /// Shape of an access in the function's table.
     pub fn shape_of(&mut self, inst: Inst) -> Option<Affine> {
-        let shape = self.f.shapes.get(&inst)?;
-        let addr = shape.addr?;
-        // Only stores ask whether all lanes are enabled; for a load the condition may not be there yet.
-        let store = matches!(self.f.inst(inst).op, Op::Store(_));
+        let addr = self.f.shapes.get(&inst)?.addr?;
         Some(Affine {
             base: self.scalar(addr.base),
-            known: self.scalar_const(addr.base),
             stride: addr.stride,
             guard: addr.guard.map(|v| self.scalar(v)),
-            mask_all: shape.mask_all.filter(|_| store).map(|v| self.scalar(v)),
-            speculative: false,
         })
     }
 
-    fn remark_strided(&mut self, inst: Inst, lanes: u16, strided: Strided, inside: bool) {
-        let bounds = if inside {
-            Bounds::Removed
-        } else {
-            Bounds::Tested
-        };
-        self.remark_access(inst, strided.way(lanes), bounds);
-    }
-
-    /// Load through one address; `None` where no shape is known that helps.
+    /// Load through one address.
     pub fn load_affine(
         &mut self,
         access: MemAccess,
         lanes: &Lanes,
-        addr: Value,
         inst: Inst,
-    ) -> Option<Vec<Vec<V>>> {
-        let shape = self.affine(addr, inst);
-        let shape = shape.or_else(|| self.speculate(access, lanes, inst))?;
-        let strided = Strided::new(access, lanes.count, shape.stride, true)?;
-        let inside = self.strided_is_inside(access.space, shape, strided);
-        self.remark_strided(inst, lanes.count, strided, inside);
-        if inside {
-            return Some(self.load_strided(access, lanes, shape, strided, inst));
+        alone: &AffineAccess,
+    ) -> Vec<Vec<V>> {
+        let shape = self.affine(alone, access, lanes, inst);
+        let strided = alone.strided;
+        if alone.is_certain() {
+            return self.load_strided(access, lanes, shape.base, strided, inst);
         }
         let ok = self.strided_inside((lanes.flat, lanes.region), shape, strided);
         let (fast, other, done) = self.two_ways(ok, shape.guard.is_none());
@@ -105,14 +79,14 @@ impl Emit<'_> {
             .collect();
         let off = std::mem::replace(&mut self.cache.off, true);
         self.block = fast;
-        let parts = self.load_strided(access, lanes, shape, strided, inst);
+        let parts = self.load_strided(access, lanes, shape.base, strided, inst);
         self.jump(done, &parts.concat());
         self.block = other;
-        let parts = self.load_any(access, lanes, shape.other_way());
+        let parts = self.load_any(access, lanes, alone.other);
         self.jump(done, &parts.concat());
         self.cache.off = off;
         self.block = done;
-        Some(results)
+        results
     }
 
     /// A load whose bytes are known to be inside.
@@ -120,11 +94,11 @@ impl Emit<'_> {
         &mut self,
         access: MemAccess,
         lanes: &Lanes,
-        shape: Affine,
+        base: V,
         strided: Strided,
         inst: Inst,
     ) -> Vec<Vec<V>> {
-        let pointer = self.pointer_of_run(lanes, shape.base, inst);
+        let pointer = self.pointer_of_run(lanes, base, inst);
         let parts = match strided.kind {
             Kind::Same => self.load_broadcast(access, lanes.count, pointer),
             Kind::Packed => self.load_packed(access, lanes.count, pointer),
@@ -140,51 +114,39 @@ impl Emit<'_> {
         }
     }
 
-    /// Store through one address; false where no shape is known that helps.
+    /// Store through one address.
     pub fn store_affine(
         &mut self,
         access: MemAccess,
         lanes: &Lanes,
-        addr: Value,
         data: &[Vec<V>],
-        inst: Inst,
-    ) -> bool {
-        let shape = self.affine(addr, inst);
-        let Some(shape) = shape.or_else(|| self.speculate(access, lanes, inst)) else {
-            return false;
-        };
-        let strided = Strided::new(access, lanes.count, shape.stride, false);
-        let Some(strided) = strided.filter(|strided| strided.kind != Kind::Same) else {
-            return false;
-        };
-        let every = self.is_const_full(lanes.mask);
-        let inside = every && self.strided_is_inside(access.space, shape, strided);
-        self.remark_strided(inst, lanes.count, strided, inside);
-        if inside {
-            self.store_strided(access, lanes, (shape, strided), data, inst);
-            return true;
+        (inst, alone): (Inst, &AffineAccess),
+    ) {
+        let shape = self.affine(alone, access, lanes, inst);
+        let to = (shape.base, alone.strided);
+        if alone.is_certain() {
+            return self.store_strided(access, lanes, to, data, inst);
         }
-        let mut ok = self.strided_inside((lanes.flat, lanes.region), shape, strided);
-        if let (false, Some(all)) = (every, shape.mask_all) {
+        let mut ok = self.strided_inside((lanes.flat, lanes.region), shape, alone.strided);
+        if let Stored::Tested(all) = alone.stored {
+            let all = self.scalar(all);
             ok = self.ins().band(ok, all);
         }
         self.compute_here(data.iter().flatten().copied());
-        let usual = every || shape.mask_all.is_none();
+        let usual = !matches!(alone.stored, Stored::Tested(_));
         let (fast, other, done) = self.two_ways(ok, usual && shape.guard.is_none());
         let off = std::mem::replace(&mut self.cache.off, true);
         self.block = fast;
-        if usual && !every {
-            self.store_enabled(access, lanes, (shape, strided), data, inst);
-        } else {
-            self.store_strided(access, lanes, (shape, strided), data, inst);
+        match alone.stored {
+            Stored::Enabled => self.store_enabled(access, lanes, to, data, inst),
+            Stored::All | Stored::Tested(_) => self.store_strided(access, lanes, to, data, inst),
         }
         self.jump(done, &[]);
         self.block = other;
-        self.store_any(access, lanes, data, shape.other_way());
+        self.store_any(access, lanes, data, alone.other);
         self.jump(done, &[]);
         self.cache.off = off;
         self.block = done;
-        true
     }
 
     /// A store of all lanes whose bytes are known to be inside.
@@ -192,11 +154,11 @@ impl Emit<'_> {
         &mut self,
         access: MemAccess,
         lanes: &Lanes,
-        (shape, strided): (Affine, Strided),
+        (base, strided): (V, Strided),
         data: &[Vec<V>],
         inst: Inst,
     ) {
-        let pointer = self.pointer_of_run(lanes, shape.base, inst);
+        let pointer = self.pointer_of_run(lanes, base, inst);
         if strided.kind == Kind::Packed {
             return self.store_packed(access, lanes.count, pointer, data);
         }
@@ -228,17 +190,17 @@ impl Emit<'_> {
         &mut self,
         access: MemAccess,
         lanes: &Lanes,
-        (shape, strided): (Affine, Strided),
+        (base, strided): (V, Strided),
         data: &[Vec<V>],
         inst: Inst,
     ) {
         let all = self.mask_test(lanes.mask, true);
         let bits = self.mask_bits(lanes.mask);
-        let pointer = self.pointer_of_run(lanes, shape.base, inst);
+        let pointer = self.pointer_of_run(lanes, base, inst);
         let (fast, other, done) = self.two_ways(all, false);
         let off = std::mem::replace(&mut self.cache.off, true);
         self.block = fast;
-        self.store_strided(access, lanes, (shape, strided), data, inst);
+        self.store_strided(access, lanes, (base, strided), data, inst);
         self.jump(done, &[]);
         self.block = other;
         match data {
@@ -278,74 +240,29 @@ impl Emit<'_> {
         }
     }
 
-    /// True for stores of which nothing but the mask itself says whether all lanes are enabled: if all are is then no
-    /// condition of the usual path.
-    pub fn stores_any_lanes(&self, inst: Inst) -> bool {
-        let (data, shape) = (self.f.inst(inst), self.f.shapes.get(&inst));
-        matches!(data.op, Op::Store(_))
-            && shape.is_some_and(|s| s.mask_all.is_none())
-            && !self.is_const_full(data.args[0])
-    }
-
-    /// True for accesses that one test can decide, by what the function's table says of them.
-    pub fn has_run(&self, inst: Inst) -> bool {
-        let (data, shape) = (self.f.inst(inst), self.f.shapes.get(&inst));
-        let Some(addr) = shape.and_then(|s| s.addr) else {
-            return false;
-        };
-        let strided =
-            |access, load| Strided::new(access, self.ty(data.args[1]).lanes, addr.stride, load);
-        match &data.op {
-            Op::Load(access) => strided(*access, true).is_some(),
-            Op::Store(access) => strided(*access, false).is_some_and(|r| r.kind != Kind::Same),
-            _ => false,
-        }
-    }
-
-    /// Conditions, apart from the bounds, under which a fast version may do the access: its lanes are even, and of a
-    /// store all are enabled, where that is known without the mask. What they are made of must have been translated.
-    pub fn run_conditions(&mut self, inst: Inst) -> [Option<V>; 2] {
-        let data = self.f.inst(inst);
-        let Some(shape) = self.shape_of(inst) else {
-            return [None, None];
-        };
-        let every = self.is_const_full(data.args[0]);
-        [shape.guard, shape.mask_all.filter(|_| !every)]
-    }
-
     /// Does an access in the fast version.
-    pub fn run_access(&mut self, inst: Inst) {
+    pub fn access_inside(&mut self, a: &Access) {
         let f = self.f;
-        let data = f.inst(inst);
+        let data = f.inst(a.inst);
         self.set_line(data.line);
-        let Some(shape) = self.shape_of(inst) else {
+        let (Some(strided), Some(addr)) = (a.strided, a.affine) else {
             return self.bug("an access without a shape in a fast version");
         };
-        match &data.op {
-            Op::Load(access) => {
-                let lanes = self.lanes_of_run(access.space, &data.args);
-                if let Some(strided) = Strided::new(*access, lanes.count, shape.stride, true) {
-                    let results = self.load_strided(*access, &lanes, shape, strided, inst);
-                    for (&v, parts) in data.results.iter().zip(results) {
-                        self.bind(v, parts);
-                    }
-                }
+        let base = self.scalar(addr.base);
+        let lanes = self.lanes_of_run(a.access.space, &data.args);
+        if a.load {
+            let results = self.load_strided(a.access, &lanes, base, strided, a.inst);
+            for (&v, parts) in data.results.iter().zip(results) {
+                self.bind(v, parts);
             }
-            Op::Store(access) => {
-                let lanes = self.lanes_of_run(access.space, &data.args);
-                let values = Self::data_args(access.space, &data.args).iter();
-                let values: Vec<Vec<V>> = values.map(|&v| self.parts(v)).collect();
-                match Strided::new(*access, lanes.count, shape.stride, false) {
-                    Some(strided) if self.stores_any_lanes(inst) => {
-                        self.store_enabled(*access, &lanes, (shape, strided), &values, inst);
-                    }
-                    Some(strided) => {
-                        self.store_strided(*access, &lanes, (shape, strided), &values, inst)
-                    }
-                    None => {}
-                }
-            }
-            _ => self.bug("no access"),
+            return;
+        }
+        let values = Self::data_args(a.access.space, &data.args).iter();
+        let values: Vec<Vec<V>> = values.map(|&v| self.parts(v)).collect();
+        let to = (base, strided);
+        match a.enabled {
+            true => self.store_enabled(a.access, &lanes, to, &values, a.inst),
+            false => self.store_strided(a.access, &lanes, to, &values, a.inst),
         }
     }
 
@@ -360,26 +277,6 @@ impl Emit<'_> {
         let done = self.new_block();
         self.branch(ok, fast, other);
         (fast, other, done)
-    }
-
-    /// A run whose place is known while compiling.
-    fn strided_is_inside(&self, space: Space, shape: Affine, strided: Strided) -> bool {
-        space == Space::Regs && shape.guard.is_none() && self.in_registers(shape.known, strided)
-    }
-
-    /// The same for a run by its address in the function.
-    pub fn surely_inside(
-        &self,
-        space: Space,
-        guarded: bool,
-        base: Value,
-        strided: Strided,
-    ) -> bool {
-        space == Space::Regs && !guarded && self.in_registers(self.scalar_const(base), strided)
-    }
-
-    fn in_registers(&self, known: Option<u64>, strided: Strided) -> bool {
-        known.is_some_and(|at| strided.lies_in(at, self.f.regs_bytes))
     }
 
     fn strided_inside(

@@ -7,21 +7,14 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, InstBuilder, Value as V, types};
 
 use super::emit::Emit;
-use super::lanes::{Offsets, Start, is_record};
+use super::lanes::{Offsets, Start};
 use super::memory::{Lanes, Place, Region};
-use super::message::Way;
 use super::scaled::Compare;
 use super::value::{per_piece, piece_type};
-use crate::backend::Gather;
+use crate::backend::access::Any;
 use crate::ssa::{Lane, MemAccess, Space};
 
 impl Emit<'_> {
-    /// True for accesses that are done so.
-    pub fn asks_once(&self, space: Space, lanes: &Lanes) -> bool {
-        let pays = lanes.flat || self.records_faults(space) || !self.is_const_full(lanes.mask);
-        self.gather == Gather::Select && pays
-    }
-
     /// A load of which all lanes are inside, or else one in another way.
     pub fn load_all_in_bounds(&mut self, access: MemAccess, lanes: &Lanes) -> Vec<V> {
         let elem = access.elem;
@@ -41,19 +34,13 @@ impl Emit<'_> {
         self.jump(done, &parts);
         self.block = other;
         let parts = match self.records_faults(access.space) {
-            true => self.load_any(access, lanes, Way::Other).concat(),
+            true => self.load_any(access, lanes, Any::RareMessage).concat(),
             false => self.load_each(access, lanes),
         };
         self.jump(done, &parts);
         self.cache.off = off;
         self.block = done;
         results
-    }
-
-    /// True for loads of records that go inline.
-    pub fn has_vec4(&self, access: MemAccess, lanes: &Lanes) -> bool {
-        let short = is_record(access) && !lanes.flat && matches!(lanes.count, 8 | 16);
-        short && self.few_vec4 && self.gather == Gather::Select
     }
 
     /// A load of records that are all inside, each as a vector, or else one by the runtime.
@@ -80,7 +67,7 @@ impl Emit<'_> {
         }
         self.jump(done, &rows.concat());
         self.block = other;
-        let others = self.load_any(access, lanes, Way::Other);
+        let others = self.load_any(access, lanes, Any::RareMessage);
         self.jump(done, &others.concat());
         self.cache.off = off;
         self.block = done;
@@ -112,7 +99,7 @@ impl Emit<'_> {
         self.jump(done, &[]);
         self.block = other;
         if self.records_faults(access.space) {
-            self.store_any(access, lanes, &[data.to_vec()], Way::Other);
+            self.store_any(access, lanes, &[data.to_vec()], Any::RareMessage);
         } else {
             let tested = self.test_lanes(access, lanes);
             self.store_inside(elem, lanes, &tested, data);

@@ -23,7 +23,7 @@ use super::emit::{DATA, Emit};
 use super::mask::MaskRepr;
 use super::mask_plan::Form;
 use super::value::{Val, int_lane, piece_count, piece_type, scalar_type};
-use crate::backend::Bounds;
+use crate::backend::access::{Segment, Step};
 use crate::backend::barrier_loop::BarrierLoop;
 use crate::ssa::{Block, BlockCall, Function, Lane, Term, Ty, Value};
 
@@ -35,8 +35,8 @@ const MAX_MASK_LANES: u16 = 32;
 
 impl Emit<'_> {
     /// Translates the whole function.
-    pub fn program(&mut self, order: &[Block]) {
-        let f = self.f;
+    pub fn program(&mut self) {
+        let (f, plan) = (self.f, self.access_plan);
         let too_wide = f
             .values
             .iter()
@@ -46,11 +46,11 @@ impl Emit<'_> {
         }
         let waits = self.ctx.barrier_loop != BarrierLoop::None;
         let head = self.thread_loop(waits);
-        for &block in order {
+        for &(block, _) in plan.blocks() {
             self.declare(block);
         }
-        for &block in order {
-            self.body(block);
+        for (block, segment) in plan.blocks() {
+            self.body(*block, segment);
             if self.func.dfg.num_insts() > super::MAX_INSTS {
                 // The caller refuses the function; what is missing does not matter.
                 return;
@@ -224,33 +224,38 @@ impl Emit<'_> {
         }
     }
 
-    fn body(&mut self, block: Block) {
+    fn body(&mut self, block: Block, segment: &Segment) {
         let Some(here) = self.blocks[block.0 as usize] else {
             return;
         };
         self.block = here;
         self.cache = Default::default();
-        let f = self.f;
-        if self.options.tuning.bounds != Bounds::Inline && self.versioned(block) {
-            return;
+        if let [Step::Versions(versions)] = segment.steps.as_slice() {
+            return self.versioned(block, versions);
         }
-        let insts = &f.block(block).insts;
+        let f = self.f;
         let targets = f.block(block).term.targets();
         let ending: Vec<Value> = targets
             .iter()
             .flat_map(|call| call.args.iter().copied())
             .collect();
         let leaves = |v: Value| self.escapes[v.0 as usize] || ending.contains(&v);
-        let anchors = self.anchors(insts, leaves);
-        for (n, &inst) in insts.iter().enumerate() {
+        let anchors = self.anchors(&f.block(block).insts, leaves);
+        for (n, step) in segment.steps.iter().enumerate() {
             self.anchor(&anchors, n);
-            self.instruction(inst);
+            self.step(step);
             if self.func.dfg.num_insts() > super::MAX_INSTS {
                 return;
             }
         }
-        self.set_line(f.block(block).term_line);
-        self.terminator(&f.block(block).term);
+        self.end(block);
+    }
+
+    /// The end of a block.
+    pub fn end(&mut self, block: Block) {
+        let data = self.f.block(block);
+        self.set_line(data.term_line);
+        self.terminator(&data.term);
     }
 
     pub fn terminator(&mut self, term: &Term) {

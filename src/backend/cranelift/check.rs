@@ -12,8 +12,9 @@ use visa_runtime::abi::{Helpers, LaunchCtx, check};
 
 use super::emit::{DATA, Emit};
 use super::memory::{Lanes, Place, Region};
+use crate::backend::access::local_shape;
 use crate::backend::shadow::{GRANULE, LEAD, LaneShadow, Pieces, record, span};
-use crate::ssa::{BufferCheck, Inst, Lane, MemAccess, Op, Space, Value};
+use crate::ssa::{BufferCheck, Inst, Lane, Op, Space, Value};
 
 /// Widest piece of the shadow that is read, in bytes.
 const WIDEST: u64 = 16;
@@ -62,27 +63,11 @@ impl Emit<'_> {
 
     /// Where lanes are probably beside each other, goes to `clear` if they are and surely in buffers, and on otherwise.
     fn likely_run(&mut self, check: BufferCheck, args: &[Value], inst: Inst, clear: ir::Block) {
-        let Ok(comps) = u8::try_from(check.count) else {
+        let Some(scaled) = self.access_plan.check(inst) else {
             return;
         };
-        let access = MemAccess {
-            space: Space::Flat,
-            elem: check.elem,
-            comps,
-            site: check.site,
-        };
-        let likely = self
-            .f
-            .shapes
-            .get(&inst)
-            .is_some_and(|s| s.speculative.is_some());
-        if !likely || check.aligned {
-            return;
-        }
         let lanes = self.lanes(Space::Flat, args);
-        let Some(shape) = self.speculate(access, &lanes, inst) else {
-            return;
-        };
+        let shape = self.speculate(check.elem.bytes(), &lanes, Some(scaled));
         let Some((0, bytes)) = span(shape.stride, lanes.count, check.elem.bytes().into()) else {
             return;
         };
@@ -94,19 +79,6 @@ impl Emit<'_> {
         self.branch(ok, clear, other);
         self.block = other;
         self.cache.off = true;
-    }
-
-    /// Whether a version of a block may test a check in front, by its shape in the function's table.
-    pub fn check_has_run(&self, inst: Inst) -> bool {
-        let data = self.f.inst(inst);
-        let (Op::CheckBuffer(check), Some(shape)) = (&data.op, self.f.shapes.get(&inst)) else {
-            return false;
-        };
-        let record = record(*check);
-        let count = self.ty(data.args[1]).lanes;
-        shape
-            .addr
-            .is_some_and(|addr| span(addr.stride, count, record).is_some())
     }
 
     /// Branches to `clear` if the shadow of each enabled lane is zero, else to `other`; false, and nothing done, where lanes are too large.
@@ -199,7 +171,10 @@ impl Emit<'_> {
         }
         let shape = match self.shape_of(inst) {
             Some(shape) => shape,
-            None => self.local_shape(addr, None)?,
+            None => {
+                let sum = local_shape(self.f, addr, &|v| self.is_at_hand(v))?;
+                self.local_shape(addr, &sum)
+            }
         };
         let (below, bytes) = span(shape.stride, count, record)?;
         let lowest = match below {

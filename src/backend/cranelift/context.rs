@@ -69,7 +69,7 @@ pub(super) enum Key {
     /// First offset that is out of bounds for an element of a given number of bytes.
     Limit(super::memory::Place, u32),
     /// Test of local ids.
-    EvenIds(super::local_shape::Ids),
+    EvenIds(crate::backend::access::Ids),
 }
 
 impl Context {

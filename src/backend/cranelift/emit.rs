@@ -11,7 +11,8 @@ use cranelift_codegen::ir::{
 use super::mask_plan::MaskPlan;
 use super::value::{Val, piece_type, scalar_type};
 use super::{Target, context::Context, internal};
-use crate::backend::{BackendError, CodegenOptions, Gather, barrier_loop, uses};
+use crate::backend::access::{AccessPlan, Limits, MaskedStores, Scope, Speculation, auto_gather};
+use crate::backend::{BackendError, CodegenOptions, barrier_loop, uses};
 use crate::ssa::remark::{Bounds, Decision, Way};
 use crate::ssa::{self, Function, Inst, Lane, Remark, Ty};
 
@@ -41,8 +42,8 @@ pub(super) struct Emit<'a> {
     pub cache: BlockCache,
     /// Whether each value is read anywhere; empty where it is not needed.
     pub read: Vec<bool>,
-    /// Accesses that go to the runtime whatever their shape: in the version of a block that goes by messages.
-    pub by_message: Vec<Inst>,
+    /// How accesses are done, and which blocks have two versions.
+    pub access_plan: &'a AccessPlan,
     /// Masks that are full in the version of a block that is translated.
     pub full_masks: Vec<ssa::Value>,
     /// Pointers to lane 0 of accesses that share one, in the fast version.
@@ -51,20 +52,10 @@ pub(super) struct Emit<'a> {
     pub escapes: Vec<bool>,
     /// Rows that columns were made of: who wants them back needs no transposing.
     pub rows_of: HashMap<Vec<V>, Vec<V>>,
-    /// Whether loads of records from any addresses are few, so that they may take more code.
-    pub few_vec4: bool,
-    /// Lanes that are probably side by side are looked at.
-    pub few_speculative: bool,
     /// Whether checks of lanes at any addresses are few, so that they may take more code.
     pub few_checks: bool,
-    /// Checks that were made in front of the version of a block that is translated.
-    pub cleared: Vec<Inst>,
     /// Whether atomics are few, so that they may take more code.
     pub few_atomics: bool,
-    /// Values that the end of the current block uses, while it is translated in versions.
-    pub ending: Option<Vec<ssa::Value>>,
-    /// How lanes whose addresses have no shape reach memory; never [`Gather::Auto`].
-    pub gather: Gather,
     remarks: Vec<Remark>,
     bug: Option<String>,
 }
@@ -82,14 +73,37 @@ pub(super) struct BlockCache {
     pub vecs: HashMap<(ssa::Value, u32), Vec<V>>,
 }
 
+/// What this code generator can do with accesses.
+fn limits(f: &Function, options: &CodegenOptions) -> Limits {
+    Limits {
+        oob: options.oob,
+        bounds: options.tuning.bounds,
+        gather: auto_gather(f, options.tuning.gather),
+        scope: Scope::Block,
+        gathers: false,
+        scatters: false,
+        slow_gathers: false,
+        masked_stores: MaskedStores::Branch,
+        speculation: Speculation::Affine,
+        tests_local_ids: true,
+        whole_rows: true,
+        vec4_versions: false,
+        vec4_inline: true,
+        inline_faults: true,
+        rare_messages: true,
+        asks_once: true,
+    }
+}
+
 /// Translates `f`.
 pub(super) fn build(
     f: &Function,
     target: Target,
     options: &CodegenOptions,
-) -> Result<(ir::Function, Vec<Remark>), BackendError> {
+) -> Result<(ir::Function, Vec<Remark>, AccessPlan), BackendError> {
     let order = crate::ssa::dom::reverse_post_order(f);
     let barrier_loop = barrier_loop::plan(super::NAME, f, &order, options.tuning)?;
+    let access_plan = AccessPlan::new(f, limits(f, options), &order);
     let mut func = ir::Function::new();
     func.signature = super::helper::entry_signature(target.call_conv);
     let entry = func.dfg.make_block();
@@ -106,27 +120,24 @@ pub(super) fn build(
         blocks: vec![None; f.blocks.len()],
         ctx: Context::new(entry, barrier_loop),
         cache: BlockCache::default(),
-        by_message: Vec::new(),
+        access_plan: &access_plan,
         read: uses::of_atomics(f),
         full_masks: Vec::new(),
         lane0_pointers: Vec::new(),
         escapes: uses::escapes(f),
         rows_of: HashMap::new(),
-        few_vec4: super::lanes::few_vec4(f),
-        few_speculative: super::speculative::few_speculative(f),
         few_checks: crate::backend::shadow::few(f),
-        cleared: Vec::new(),
         few_atomics: crate::backend::atomics::few(f),
-        ending: None,
-        gather: super::lanes::gather(f, options.tuning.gather),
         remarks: Vec::new(),
         bug: None,
     };
-    emit.program(&order);
-    match emit.bug {
-        Some(what) => Err(internal(f, what)),
-        None => Ok((emit.func, emit.remarks)),
+    emit.program();
+    if let Some(what) = emit.bug {
+        return Err(internal(f, what));
     }
+    let mut remarks = access_plan.remarks(f);
+    remarks.extend(emit.remarks);
+    Ok((emit.func, remarks, access_plan))
 }
 
 /// Appends instructions to one block.
@@ -185,21 +196,13 @@ impl Emit<'_> {
         }
     }
 
-    /// Notes a decision about an instruction.
-    pub fn remark(&mut self, inst: Inst, decision: Decision) {
-        let line = self.f.inst(inst).line;
-        self.remarks.push(Remark {
-            line,
-            inst: Some(inst),
-            decision,
-        });
-    }
-
-    /// Notes how an access is done. What the second version of a block does was noted as the first's other way.
+    /// Notes how an access is done that is in no access plan.
     pub fn remark_access(&mut self, inst: Inst, way: Way, bounds: Bounds) {
-        if !self.by_message.contains(&inst) {
-            self.remark(inst, Decision::Access { way, bounds });
-        }
+        self.remarks.push(Remark {
+            line: self.f.inst(inst).line,
+            inst: Some(inst),
+            decision: Decision::Access { way, bounds },
+        });
     }
 
     /// Records that the input or this code generator is wrong; the first report is returned to

@@ -13,53 +13,10 @@ use super::scaled::Compare;
 use super::value::{per_piece, piece_type, scalar_type};
 use crate::backend::Gather;
 use crate::backend::access::FLAT_OFFSET;
-use crate::ssa::{Function, Inst, Lane, MemAccess, Op};
-
-/// Most accesses of a function that go inline when nothing is said. Such code is several times as long as a call.
-const MOST_INLINE: usize = 8;
-
-/// Most loads of records from any addresses that go inline.
-const MOST_RECORDS: usize = 4;
+use crate::ssa::{Lane, MemAccess};
 
 /// Lanes that are loaded between two branches.
 const AT_ONCE: usize = 4;
-
-/// What [`Gather::Auto`] is for a function.
-pub(super) fn gather(f: &Function, wanted: Gather) -> Gather {
-    if wanted != Gather::Auto {
-        return wanted;
-    }
-    let arbitrary = |&&i: &&Inst| match &f.inst(i).op {
-        Op::Load(access) | Op::Store(access) => {
-            let shaped = f.shapes.get(&i).is_some_and(|s| s.addr.is_some());
-            access.comps == 1 && !shaped && !f.ty(f.inst(i).args[1]).is_scalar()
-        }
-        _ => false,
-    };
-    let insts = f.order.iter().flat_map(|&b| &f.block(b).insts);
-    match insts.filter(arbitrary).take(MOST_INLINE + 1).count() <= MOST_INLINE {
-        true => Gather::Select,
-        false => Gather::Call,
-    }
-}
-
-/// True for loads of as many bytes a lane as a vector has.
-pub(super) const fn is_record(access: MemAccess) -> bool {
-    access.comps > 1 && access.elem.bytes() * access.comps as u32 == 16
-}
-
-/// True if a function has so few loads of records from any addresses that they may go inline.
-pub(super) fn few_vec4(f: &Function) -> bool {
-    let records = |&&i: &&Inst| match &f.inst(i).op {
-        Op::Load(access) => {
-            let shaped = f.shapes.get(&i).is_some_and(|s| s.addr.is_some());
-            is_record(*access) && !shaped && !f.ty(f.inst(i).args[1]).is_scalar()
-        }
-        _ => false,
-    };
-    let insts = f.order.iter().flat_map(|&b| &f.block(b).insts);
-    insts.filter(records).take(MOST_RECORDS + 1).count() <= MOST_RECORDS
-}
 
 /// How a pointer is made of an offset.
 #[derive(Clone, Copy)]
@@ -89,26 +46,11 @@ pub(super) struct Tested {
 }
 
 impl Emit<'_> {
-    /// True for vectors of single elements, where the strategy wants them inline.
-    pub fn goes_inline(&self, access: MemAccess, count: u16) -> bool {
-        let wanted = matches!(self.gather, Gather::Select | Gather::Branch);
-        wanted && access.comps == 1 && count > 1
-    }
-
-    /// A load of one element a lane.
-    pub fn load_inline(&mut self, access: MemAccess, lanes: &Lanes) -> Vec<V> {
-        if self.asks_once(access.space, lanes) {
-            self.load_all_in_bounds(access, lanes)
-        } else {
-            self.load_each(access, lanes)
-        }
-    }
-
     /// A load that asks of each lane whether it is enabled and inside.
     pub fn load_each(&mut self, access: MemAccess, lanes: &Lanes) -> Vec<V> {
         let tested = self.test_lanes(access, lanes);
         let elem = access.elem;
-        if self.gather == Gather::Branch {
+        if self.access_plan.limits.gather == Gather::Branch {
             return self.load_branching(elem, lanes, &tested);
         }
         let parts = self.load_pieces(elem, lanes, &tested.offsets, Some(&tested.inside));
@@ -183,11 +125,8 @@ impl Emit<'_> {
     /// A store of one element a lane, in the order of the lanes.
     pub fn store_inline(&mut self, access: MemAccess, lanes: &Lanes, data: &[V]) {
         let elem = access.elem;
-        if self.asks_once(access.space, lanes) {
-            return self.store_all_in_bounds(access, lanes, data);
-        }
         let tested = self.test_lanes(access, lanes);
-        if self.gather == Gather::Branch {
+        if self.access_plan.limits.gather == Gather::Branch {
             return self.store_branching(elem, lanes, &tested, data);
         }
         self.compute_here(data.iter().copied());

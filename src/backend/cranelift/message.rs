@@ -10,17 +10,8 @@ use visa_runtime::abi::{Helpers, message};
 use super::emit::{DATA, Emit};
 use super::memory::Lanes;
 use super::value::{piece_count, scalar_type};
-use crate::backend::OobPolicy;
-use crate::ssa::{Inst, Lane, MemAccess, Op, Space, Ty, Value, remark};
-
-/// How often a message is sent.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
-    /// Each time.
-    Only,
-    /// When the usual path cannot be taken, which should not pay for the call.
-    Other,
-}
+use crate::backend::access::{Any, How};
+use crate::ssa::{Inst, Lane, MemAccess, Op, Space, Ty, Value};
 
 /// A call of a [`visa_runtime::abi::Message`].
 #[derive(Clone, Copy)]
@@ -40,30 +31,39 @@ pub(super) struct Call {
 }
 
 impl Emit<'_> {
-    /// A lane-wise load.
-    pub fn load(&mut self, access: MemAccess, args: &[Value], out: &[Value], inst: Inst) {
+    /// A load or store that shares no test with others.
+    pub fn access_alone(&mut self, inst: Inst, how: &How) {
+        let f = self.f;
+        let data = f.inst(inst);
+        self.set_line(data.line);
+        match &data.op {
+            Op::Load(access) => self.load(*access, &data.args, &data.results, (inst, how)),
+            Op::Store(access) => self.store(*access, &data.args, (inst, how)),
+            _ => self.bug("no access"),
+        }
+    }
+
+    fn load(
+        &mut self,
+        access: MemAccess,
+        args: &[Value],
+        out: &[Value],
+        (inst, how): (Inst, &How),
+    ) {
         if !self.known_access(access) {
             return;
         }
         let lanes = self.lanes(access.space, args);
-        let results = if self.by_message.contains(&inst) {
-            self.load_any(access, &lanes, Way::Other)
-        } else {
-            match self.load_affine(access, &lanes, args[1], inst) {
-                Some(results) => results,
-                None => {
-                    self.remark_any(inst, access, &lanes);
-                    self.load_any(access, &lanes, Way::Only)
-                }
-            }
+        let results = match how {
+            How::Affine(alone) => self.load_affine(access, &lanes, inst, alone),
+            How::Any(any) => self.load_any(access, &lanes, *any),
         };
         for (&v, parts) in out.iter().zip(results) {
             self.bind(v, parts);
         }
     }
 
-    /// A lane-wise store.
-    pub fn store(&mut self, access: MemAccess, args: &[Value], inst: Inst) {
+    fn store(&mut self, access: MemAccess, args: &[Value], (inst, how): (Inst, &How)) {
         if !self.known_access(access) {
             return;
         }
@@ -72,48 +72,25 @@ impl Emit<'_> {
             .iter()
             .map(|&v| self.parts(v))
             .collect();
-        if self.by_message.contains(&inst) {
-            self.store_any(access, &lanes, &data, Way::Other);
-        } else if !self.store_affine(access, &lanes, args[1], &data, inst) {
-            self.remark_any(inst, access, &lanes);
-            self.store_any(access, &lanes, &data, Way::Only);
+        match how {
+            How::Affine(alone) => self.store_affine(access, &lanes, &data, (inst, alone)),
+            How::Any(any) => self.store_any(access, &lanes, &data, *any),
         }
-    }
-
-    /// Notes that an access goes to addresses of any shape.
-    fn remark_any(&mut self, inst: Inst, access: MemAccess, lanes: &Lanes) {
-        let load = matches!(self.f.inst(inst).op, Op::Load(_));
-        let (way, bounds) = match self.goes_inline(access, lanes.count) {
-            false if load && self.has_vec4(access, lanes) => {
-                (remark::Way::Lanes(lanes.count), remark::Bounds::AllLanes)
-            }
-            false => remark::any_way(lanes.count),
-            true => {
-                let bounds = match self.asks_once(access.space, lanes) {
-                    true => remark::Bounds::AllLanes,
-                    false => remark::Bounds::Lanes,
-                };
-                (remark::Way::Lanes(lanes.count), bounds)
-            }
-        };
-        self.remark_access(inst, way, bounds);
     }
 
     /// Load from addresses of unknown shape.
-    pub fn load_any(&mut self, access: MemAccess, lanes: &Lanes, way: Way) -> Vec<Vec<V>> {
-        if lanes.count == 1 {
-            return self.load_scalar(access, lanes);
-        }
-        if way == Way::Only && self.goes_inline(access, lanes.count) {
-            return vec![self.load_inline(access, lanes)];
-        }
-        if way == Way::Only && self.has_vec4(access, lanes) {
-            return self.load_vec4(access, lanes);
+    pub fn load_any(&mut self, access: MemAccess, lanes: &Lanes, any: Any) -> Vec<Vec<V>> {
+        match any {
+            Any::Scalar => return self.load_scalar(access, lanes),
+            Any::Inline { once: true } => return vec![self.load_all_in_bounds(access, lanes)],
+            Any::Inline { once: false } => return vec![self.load_each(access, lanes)],
+            Any::Vec4 => return self.load_vec4(access, lanes),
+            Any::Gather | Any::Message | Any::RareMessage => {}
         }
         let (elem, comps) = (access.elem, access.comps);
         let rows = usize::from(comps);
         let mut call = self.message(offset_of!(Helpers, load), lanes, elem, rows, &[]);
-        if way == Way::Other && self.keeps_registers() {
+        if any == Any::RareMessage && self.keeps_registers() {
             call.preserve_all = true;
             call.helper = offset_of!(Helpers, load_preserve_all);
         }
@@ -127,19 +104,16 @@ impl Emit<'_> {
     }
 
     /// Store to addresses of unknown shape.
-    pub fn store_any(&mut self, access: MemAccess, lanes: &Lanes, data: &[Vec<V>], way: Way) {
-        if lanes.count == 1 {
-            return self.store_scalar(access, lanes, data);
-        }
-        if let (&[v], true) = (
-            &data,
-            way == Way::Only && self.goes_inline(access, lanes.count),
-        ) {
-            return self.store_inline(access, lanes, v);
+    pub fn store_any(&mut self, access: MemAccess, lanes: &Lanes, data: &[Vec<V>], any: Any) {
+        match (any, data) {
+            (Any::Scalar, data) => return self.store_scalar(access, lanes, data),
+            (Any::Inline { once: true }, [v]) => return self.store_all_in_bounds(access, lanes, v),
+            (Any::Inline { once: false }, [v]) => return self.store_inline(access, lanes, v),
+            _ => {}
         }
         let helper = offset_of!(Helpers, store);
         let mut call = self.message(helper, lanes, access.elem, data.len(), data);
-        if way == Way::Other && self.keeps_registers() {
+        if any == Any::RareMessage && self.keeps_registers() {
             call.preserve_all = true;
             call.helper = offset_of!(Helpers, store_preserve_all);
         }
@@ -148,7 +122,7 @@ impl Emit<'_> {
 
     /// True when an access of a space that faults must be reported.
     pub fn records_faults(&self, space: Space) -> bool {
-        self.options.oob != OobPolicy::ReadZeroSkipWrite && space != Space::Regs
+        self.access_plan.limits.records_faults(space)
     }
 
     /// True where helpers that keep all registers are there.

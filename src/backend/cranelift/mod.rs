@@ -221,7 +221,7 @@ impl CraneliftBackend {
         options: &CodegenOptions,
     ) -> Result<String, BackendError> {
         guarded(function, || {
-            emit::build(function, self.target, options).map(|(f, _)| f.display().to_string())
+            emit::build(function, self.target, options).map(|(f, ..)| f.display().to_string())
         })
     }
 
@@ -266,7 +266,7 @@ impl CraneliftBackend {
         function: &Function,
         options: &CodegenOptions,
     ) -> Result<Explained, BackendError> {
-        let (mut func, remarks) = emit::build(function, self.target, options)?;
+        let (mut func, remarks, plan) = emit::build(function, self.target, options)?;
         let insts = func.dfg.num_insts();
         if insts > MAX_INSTS {
             let what = format!("{insts} Cranelift instructions, at most {MAX_INSTS}");
@@ -279,6 +279,7 @@ impl CraneliftBackend {
         Ok(Explained {
             object: CodeObject { note, ..object },
             remarks,
+            plan: Some(plan),
             stack,
         })
     }

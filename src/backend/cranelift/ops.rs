@@ -19,8 +19,7 @@ impl Emit<'_> {
             self.remark_access(inst, way, bounds);
         }
         match &data.op {
-            Op::Load(access) => return self.load(*access, args, &data.results, inst),
-            Op::Store(access) => return self.store(*access, args, inst),
+            Op::Load(_) | Op::Store(_) => return self.bug("an access without a plan"),
             Op::BlockStore(access) => return self.block_store(*access, args),
             Op::Load2d(access) => return self.load2d(*access, args, &data.results),
             Op::Store2d(access) => return self.store2d(*access, args),

@@ -9,22 +9,11 @@ use cranelift_codegen::ir::{InstBuilder, Value as V, types};
 use super::emit::Emit;
 use super::lanes::{Offsets, Start};
 use super::memory::{Lanes, Place, Region};
-use crate::ssa::{BinOp, Conv, Lane, Op, Value};
+use crate::backend::access::Scaled;
+use crate::ssa::Lane;
 
 /// Bits of an address that do not count.
 const TAG_BITS: i64 = 16;
-
-/// Addresses `base + (index << shift)`.
-pub(super) struct Scaled {
-    /// 64 bits.
-    pub base: Value,
-    /// 32 bits a lane.
-    pub index: Value,
-    /// At most 3, which pointers can be made with.
-    pub shift: u8,
-    /// The index is a signed number.
-    pub signed: bool,
-}
 
 /// How lanes are compared.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -37,41 +26,7 @@ pub(super) enum Compare {
 impl Emit<'_> {
     /// The addresses of an access as a scalar and scaled numbers.
     pub fn scaled(&self, lanes: &Lanes) -> Option<Scaled> {
-        let sum = self.def_op(lanes.addresses?)?;
-        if sum.op != Op::Binary(BinOp::Add) {
-            return None;
-        }
-        let splat = |v: Value| {
-            let data = self.def_op(v)?;
-            (data.op == Op::Splat).then(|| data.args[0])
-        };
-        let (base, product) = match (splat(sum.args[0]), splat(sum.args[1])) {
-            (None, Some(base)) => (base, sum.args[0]),
-            (Some(base), None) => (base, sum.args[1]),
-            _ => return None,
-        };
-        let (wide, shift) = match self.def_op(product) {
-            Some(data) if data.op == Op::Binary(BinOp::Shl) => {
-                (data.args[0], self.uniform_const(data.args[1])?)
-            }
-            _ => (product, 0),
-        };
-        let data = self.def_op(wide)?;
-        let index = *data.args.first()?;
-        let signed = match data.op {
-            Op::Convert(Conv::ZExt) => false,
-            Op::Convert(Conv::SExt) => true,
-            _ => return None,
-        };
-        let fits = self.ty(index).lane == Lane::I32
-            && shift <= 3
-            && [base, index].iter().all(|&v| self.is_at_hand(v));
-        fits.then_some(Scaled {
-            base,
-            index,
-            shift: shift as u8,
-            signed,
-        })
+        Scaled::of(self.f, lanes.addresses?, &|v| self.is_at_hand(v))
     }
 
     /// Offsets of such lanes from the first place that an index can be inside at, and masks of those that are not inside.

@@ -10,54 +10,25 @@ use cranelift_codegen::ir::{InstBuilder, Value as V, types};
 use super::affine::Affine;
 use super::emit::Emit;
 use super::memory::Lanes;
-use super::scaled::Scaled;
-use super::value::{per_piece, piece_type, splat_step};
-use crate::ssa::{Function, Inst, Lane, MemAccess, Op};
-
-/// Most lanes of a function's accesses that are done speculatively: each costs a few more instructions.
-const MOST_LANES: usize = 512;
-
-/// True if a function has few enough accesses for speculation.
-pub(super) fn few_speculative(f: &Function) -> bool {
-    let speculative = f
-        .shapes
-        .iter()
-        // A check in front of an access does not count again.
-        .filter(|&(&i, _)| !matches!(f.inst(i).op, Op::CheckBuffer(_)))
-        .filter(|(_, shape)| shape.speculative.is_some());
-    let lanes = speculative.map(|(&i, _)| usize::from(f.ty(f.inst(i).args[1]).lanes));
-    lanes.sum::<usize>() <= MOST_LANES
-}
+use super::value::{piece_type, splat_step};
+use crate::backend::access::Scaled;
+use crate::ssa::Lane;
 
 impl Emit<'_> {
-    /// The shape that an access probably has, with the test of it as its condition.
-    pub fn speculate(&mut self, access: MemAccess, lanes: &Lanes, inst: Inst) -> Option<Affine> {
-        let stride = self.f.shapes.get(&inst)?.speculative?;
-        let bytes = access.elem.bytes();
-        let beside = stride == i64::from(bytes) && access.comps == 1;
-        // What fills up vectors would have to be ignored.
-        let whole = usize::from(lanes.count).is_multiple_of(per_piece(Lane::I32));
-        if !beside || !whole || !self.few_speculative {
-            return None;
-        }
-        let (base, guard) = match lanes.flat {
-            true => {
-                let scaled = self.scaled(lanes)?;
-                (1 << scaled.shift == bytes).then(|| self.scaled_beside(lanes, &scaled))?
-            }
-            false => {
+    /// Lanes that are probably side by side, with the test of it as the condition.
+    pub fn speculate(&mut self, bytes: u32, lanes: &Lanes, scaled: Option<&Scaled>) -> Affine {
+        let (base, guard) = match scaled {
+            Some(scaled) => self.scaled_beside(lanes, scaled),
+            None => {
                 let first = self.lane_of(Lane::I32, &lanes.addr, 0);
                 (first, self.are_beside(lanes, &lanes.addr, first, bytes))
             }
         };
-        Some(Affine {
+        Affine {
             base,
-            known: None,
-            stride,
+            stride: bytes.into(),
             guard: Some(guard),
-            mask_all: None,
-            speculative: true,
-        })
+        }
     }
 
     /// Whether enabled lanes of 32 bits are a step apart from the first one on.

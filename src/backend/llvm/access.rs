@@ -15,8 +15,7 @@ use super::image::image_bytes;
 use super::memory::{Lanes, Region};
 use super::race;
 use super::rectangle::rectangle_bytes;
-use crate::backend::Gather;
-use crate::ssa::remark::{self, Bounds, Way};
+use crate::backend::access::{Any, How};
 use crate::ssa::{Function, Inst, Lane, MemAccess, Op, Space, Ty, Value};
 
 /// Lanes that are gathered at a time: twice as many take a little more than twice as long.
@@ -65,29 +64,33 @@ pub(super) struct Call<'c> {
 }
 
 impl<'c> Emit<'c, '_> {
-    /// A lane-wise load.
-    pub fn load_lanes(
+    /// A load or store that shares no test with others.
+    pub fn access_alone(&mut self, inst: Inst, how: &How) -> EmitResult<()> {
+        let f = self.f;
+        let data = f.inst(inst);
+        let args = data.args.as_slice();
+        self.lines.set(&self.b, data.line);
+        match &data.op {
+            Op::Load(access) => self.load_alone(*access, args, &data.results, (inst, how)),
+            Op::Store(access) => self.store_alone(*access, args, (inst, how)),
+            _ => Err("no access".into()),
+        }
+    }
+
+    fn load_alone(
         &mut self,
         access: MemAccess,
         args: &[Value],
         out: &[Value],
-        inst: Inst,
+        (inst, how): (Inst, &How),
     ) -> EmitResult<()> {
-        if let Some((a, at)) = self.versioning.inside.get(&inst).copied() {
-            return self.load_inside(&a, at, args, out);
-        }
         let lanes = self.lanes(access.space, args)?;
-        let mut results = self.load_strided(access, &lanes, args[1], inst)?;
-        if results.is_none() {
-            results = self.load_speculative(access, &lanes, inst)?;
-        }
-        let results = match results {
-            Some(results) => results,
-            None => {
-                let gather = self.gathers(access, lanes.count);
-                self.remark_any(inst, (access, lanes.count), gather);
-                self.load_any(access, &lanes)?
+        let results = match how {
+            How::Any(any) => self.load_any(access, &lanes, *any)?,
+            How::Affine(alone) if alone.is_speculative() => {
+                self.load_speculative(access, &lanes, alone.other)?
             }
+            How::Affine(alone) => self.load_strided(access, &lanes, inst, alone)?,
         };
         for (&v, result) in out.iter().zip(results) {
             self.bind(v, result);
@@ -95,45 +98,38 @@ impl<'c> Emit<'c, '_> {
         Ok(())
     }
 
-    /// A lane-wise store.
-    pub fn store_lanes(&mut self, access: MemAccess, args: &[Value], inst: Inst) -> EmitResult<()> {
-        if let Some((a, at)) = self.versioning.inside.get(&inst).copied() {
-            return self.store_inside(&a, at, args);
-        }
+    fn store_alone(
+        &mut self,
+        access: MemAccess,
+        args: &[Value],
+        (inst, how): (Inst, &How),
+    ) -> EmitResult<()> {
         let lanes = self.lanes(access.space, args)?;
         let data: Vec<V> = Self::data_args(access.space, args)
             .iter()
             .map(|&v| self.get(v))
             .collect::<EmitResult<_>>()?;
-        let done = self.store_strided(access, &lanes, args[1], &data, inst)?;
-        if !done && !self.store_speculative(access, &lanes, &data, inst)? {
-            let scatter = self.scatters(access, lanes.count);
-            self.remark_any(inst, (access, lanes.count), scatter);
-            self.store_any(access, &lanes, &data)?;
+        match how {
+            How::Any(any) => self.store_any(access, &lanes, &data, *any),
+            How::Affine(alone) if alone.is_speculative() => {
+                self.store_speculative(access, &lanes, &data, alone.other)
+            }
+            How::Affine(alone) => self.store_strided(access, &lanes, &data, (inst, alone)),
         }
-        Ok(())
-    }
-
-    /// Notes that an access goes to addresses of any shape.
-    fn remark_any(&mut self, inst: Inst, (access, lanes): (MemAccess, u16), gather: bool) {
-        let (way, bounds) = match gather {
-            true => (Way::Gather, Bounds::Lanes),
-            false if self.goes_inline(access, lanes) => (Way::Lanes(lanes), Bounds::Lanes),
-            false => remark::any_way(lanes),
-        };
-        self.remark_access(inst, way, bounds);
     }
 
     /// Load from addresses of unknown shape.
-    pub fn load_any(&mut self, access: MemAccess, lanes: &Lanes<'c>) -> EmitResult<Vec<V<'c>>> {
-        if lanes.count == 1 {
-            return self.load_scalar(access, lanes);
-        }
-        if self.gathers(access, lanes.count) {
-            return self.gather(access, lanes);
-        }
-        if self.goes_inline(access, lanes.count) {
-            return Ok(vec![self.load_inline(access, lanes)?]);
+    pub fn load_any(
+        &mut self,
+        access: MemAccess,
+        lanes: &Lanes<'c>,
+        any: Any,
+    ) -> EmitResult<Vec<V<'c>>> {
+        match any {
+            Any::Scalar => return self.load_scalar(access, lanes),
+            Any::Gather => return self.gather(access, lanes),
+            Any::Inline { .. } => return Ok(vec![self.load_inline(access, lanes)?]),
+            Any::Vec4 | Any::Message | Any::RareMessage => {}
         }
         let (elem, comps) = (access.elem, u32::from(access.comps));
         let helper = offset_of!(Helpers, load);
@@ -152,33 +148,18 @@ impl<'c> Emit<'c, '_> {
         access: MemAccess,
         lanes: &Lanes<'c>,
         data: &[V<'c>],
+        any: Any,
     ) -> EmitResult<()> {
-        if lanes.count == 1 {
-            return self.store_scalar(access, lanes, data);
-        }
-        if let (&[v], true) = (data, self.scatters(access, lanes.count)) {
-            return self.scatter(access, lanes, v);
-        }
-        if let (&[v], true) = (data, self.goes_inline(access, lanes.count)) {
-            return self.store_inline(access, lanes, v);
+        match (any, data) {
+            (Any::Scalar, data) => return self.store_scalar(access, lanes, data),
+            (Any::Gather, &[v]) => return self.scatter(access, lanes, v),
+            (Any::Inline { .. }, &[v]) => return self.store_inline(access, lanes, v),
+            _ => {}
         }
         let helper = offset_of!(Helpers, store);
         let rows = data.len() as u32;
         let call = self.message(helper, lanes, access.elem, rows, data)?;
         self.send_or_report(call, lanes, access.space, access.site)
-    }
-
-    /// True where a gather does the access.
-    pub fn gathers(&self, access: MemAccess, lanes: u16) -> bool {
-        let wide = access.elem.bytes() >= 4 && matches!(lanes, 8 | 16 | 32);
-        let wanted = matches!(self.options.tuning.gather, Gather::Auto | Gather::Hardware);
-        wanted && self.cpu.avx2 && wide && !self.records_faults(access.space)
-    }
-
-    /// True for single elements that the strategy wants to go one by one.
-    fn goes_inline(&self, access: MemAccess, lanes: u16) -> bool {
-        let wanted = self.options.tuning.gather == Gather::Select && access.comps == 1 && lanes > 1;
-        wanted && !self.records_faults(access.space)
     }
 
     /// Reads each lane, those that are not inside from where that is harmless.
@@ -219,12 +200,6 @@ impl<'c> Emit<'c, '_> {
             self.store(self.lane(data, k)?, to)?;
         }
         Ok(())
-    }
-
-    /// True where a scatter does the access: it writes the lanes in order, so that of lanes that overlap the highest
-    /// wins. Of several components, later ones of one lane would win over earlier ones of the next.
-    pub fn scatters(&self, access: MemAccess, lanes: u16) -> bool {
-        self.cpu.avx512 && access.comps == 1 && self.gathers(access, lanes)
     }
 
     /// Pointers to offsets in a region. Those of 32 bits stay so wide, which is twice as many at a time: processors take them for

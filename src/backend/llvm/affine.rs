@@ -11,61 +11,43 @@ use inkwell::values::{InstructionOpcode as I, PointerValue};
 use super::emit::{Emit, EmitResult, V};
 use super::memory::{Lanes, Place, Region};
 use super::types::padded_lanes;
-use crate::backend::access::{self, Kind, Strided};
-use crate::ssa::remark::Bounds;
-use crate::ssa::{Inst, MemAccess, Space, Ty, Value};
+use crate::backend::access::{self, AffineAccess, Kind, Stored, Strided};
+use crate::ssa::{Inst, MemAccess, Ty, Value};
 
 /// Addresses of lanes as LLVM values.
 pub(super) type Affine<'c> = access::Affine<V<'c>>;
 
 impl<'c> Emit<'c, '_> {
-    /// Shape of a vector of addresses.
-    pub fn affine(&mut self, addr: Value, inst: Inst) -> EmitResult<Option<Affine<'c>>> {
-        if self.ty(addr).is_scalar() {
-            return Ok(None);
-        }
-        let shape = self.f.shapes.get(&inst).copied().unwrap_or_default();
-        let mask_all = shape.mask_all.map(|v| self.get(v)).transpose()?;
-        let Some(known) = shape.addr else {
+    /// Shape of an access in the function's table.
+    pub fn shape_of(&mut self, inst: Inst) -> EmitResult<Option<Affine<'c>>> {
+        let Some(known) = self.f.shapes.get(&inst).and_then(|s| s.addr) else {
             return Ok(None);
         };
         Ok(Some(Affine {
             base: self.get(known.base)?,
-            known: self.scalar_const(known.base),
             stride: known.stride,
             guard: known.guard.map(|v| self.get(v)).transpose()?,
-            mask_all,
-            speculative: false,
         }))
     }
 
-    /// Load through one address; `None` where no shape is known that helps.
+    fn affine(&mut self, inst: Inst) -> EmitResult<Affine<'c>> {
+        let shape = self.shape_of(inst)?;
+        shape.ok_or_else(|| "an access without a shape".into())
+    }
+
+    /// Load through one address.
     pub fn load_strided(
         &mut self,
         access: MemAccess,
         lanes: &Lanes<'c>,
-        addr: Value,
         inst: Inst,
-    ) -> EmitResult<Option<Vec<V<'c>>>> {
-        if self.versioning.any && access.space != Space::Regs {
-            return Ok(None);
-        }
-        let Some(shape) = self.affine(addr, inst)? else {
-            return Ok(None);
-        };
-        let Some(strided) = Strided::new(access, lanes.count, shape.stride, false) else {
-            return Ok(None);
-        };
-        if strided.kind == Kind::Spread && self.gathers(access, lanes.count) {
-            return Ok(None);
-        }
+        alone: &AffineAccess,
+    ) -> EmitResult<Vec<V<'c>>> {
+        let shape = self.affine(inst)?;
+        let strided = alone.strided;
         let undef = self.f.inactive_undef.contains(&inst) || self.is_full(lanes.mask);
-        let inside = self.surely_inside(access.space, shape, strided);
-        self.remark_strided(inst, lanes.count, strided, inside);
-        if inside {
-            return self
-                .read_strided(access, lanes, shape, strided, undef)
-                .map(Some);
+        if alone.is_certain() {
+            return self.read_strided(access, lanes, shape, strided, undef);
         }
         let ok = self.strided_inside(lanes, shape, strided)?;
         let (fast, other, done) = self.two_ways(ok)?;
@@ -74,7 +56,7 @@ impl<'c> Emit<'c, '_> {
         let fast = self.here()?;
         self.jump(done)?;
         self.at(other);
-        let b = self.load_any(access, lanes)?;
+        let b = self.load_any(access, lanes, alone.other)?;
         let other = self.here()?;
         self.jump(done)?;
         self.at(done);
@@ -85,53 +67,31 @@ impl<'c> Emit<'c, '_> {
                 phi.add_incoming(&[(&a, fast), (&b, other)]);
                 Ok(phi.as_basic_value())
             })
-            .collect::<EmitResult<_>>()
-            .map(Some)
+            .collect()
     }
 
-    /// Store through one address; false where no shape is known that helps.
+    /// Store through one address.
     pub fn store_strided(
         &mut self,
         access: MemAccess,
         lanes: &Lanes<'c>,
-        addr: Value,
         data: &[V<'c>],
-        inst: Inst,
-    ) -> EmitResult<bool> {
-        if self.versioning.any && access.space != Space::Regs {
-            return Ok(false);
-        }
-        let Some(shape) = self.affine(addr, inst)? else {
-            return Ok(false);
-        };
-        let Some(strided) = Strided::new(access, lanes.count, shape.stride, false) else {
-            return Ok(false);
-        };
-        let scattered = strided.kind == Kind::Spread && self.scatters(access, lanes.count);
-        if strided.kind == Kind::Same || scattered {
-            return Ok(false);
-        }
-        let every = self.is_full(lanes.mask);
-        let inside = every && self.surely_inside(access.space, shape, strided);
-        self.remark_strided(inst, lanes.count, strided, inside);
-        if inside {
-            self.write_strided(access, lanes, shape, strided, data)?;
-            return Ok(true);
+        (inst, alone): (Inst, &AffineAccess),
+    ) -> EmitResult<()> {
+        let shape = self.affine(inst)?;
+        let strided = alone.strided;
+        if alone.is_certain() {
+            return self.write_strided(access, lanes, shape, strided, data);
         }
         let mut ok = self.strided_inside(lanes, shape, strided)?;
-        let masked = !every && shape.mask_all.is_none() && strided.kind == Kind::Packed;
-        let masked = masked && self.stores_masked(access, lanes.count);
-        if !every && !masked {
-            let all = match shape.mask_all {
-                Some(all) => all,
-                None => self.mask_is_full(lanes.mask)?,
-            };
+        if let Stored::Tested(all) = alone.stored {
+            let all = self.all_lanes(all)?;
             ok = self.op2(I::And, ok, all)?;
         }
         let (fast, other, done) = self.two_ways(ok)?;
         self.at(fast);
-        match data {
-            &[v] if masked => {
+        match (alone.stored, data) {
+            (Stored::Enabled, &[v]) => {
                 let to = self.run_pointer(lanes, shape.base)?;
                 let mask = self.get(lanes.mask)?;
                 self.store_masked(mask, v, to)?;
@@ -140,19 +100,18 @@ impl<'c> Emit<'c, '_> {
         }
         self.jump(done)?;
         self.at(other);
-        self.store_any(access, lanes, data)?;
+        self.store_any(access, lanes, data, alone.other)?;
         self.jump(done)?;
         self.at(done);
-        Ok(true)
+        Ok(())
     }
 
-    fn remark_strided(&mut self, inst: Inst, lanes: u16, strided: Strided, inside: bool) {
-        let bounds = if inside {
-            Bounds::Removed
-        } else {
-            Bounds::Tested
-        };
-        self.remark_access(inst, strided.way(lanes), bounds);
+    /// What says that all lanes are enabled: a scalar, or a mask that must be full.
+    pub fn all_lanes(&mut self, all: Value) -> EmitResult<V<'c>> {
+        match self.ty(all).is_scalar() {
+            true => self.get(all),
+            false => self.mask_is_full(all),
+        }
     }
 
     /// Blocks for the usual way, the other, and after both.
@@ -163,15 +122,6 @@ impl<'c> Emit<'c, '_> {
         let (fast, other, done) = (self.new_block(), self.new_block(), self.new_block());
         self.branch_likely(ok, fast, other, true)?;
         Ok((fast, other, done))
-    }
-
-    /// A run whose place is known while compiling.
-    fn surely_inside(&self, space: Space, shape: Affine, strided: Strided) -> bool {
-        space == Space::Regs
-            && shape.guard.is_none()
-            && shape
-                .known
-                .is_some_and(|at| strided.lies_in(at, self.f.regs_bytes))
     }
 
     fn strided_inside(

@@ -315,7 +315,7 @@ impl<'c> Emit<'c, '_> {
             return self.scalar_bits(f.ty(v).lane, bits).map(Some);
         }
         match f.def_inst(v) {
-            Some(def) if def.op == Op::Splat && !self.lost[def.args[0].0 as usize] => {
+            Some(def) if def.op == Op::Splat && self.is_at_hand(def.args[0]) => {
                 self.get(def.args[0]).map(Some)
             }
             _ => Ok(None),

@@ -58,7 +58,7 @@ impl<'c> Emit<'c, '_> {
             let at = self.get(addr)?;
             return self.shadow_is_clear(at, bytes).map(Some);
         }
-        let Some(shape) = self.affine(addr, inst)? else {
+        let Some(shape) = self.shape_of(inst)? else {
             return Ok(None);
         };
         let Some((below, bytes)) = span(shape.stride, count, record) else {

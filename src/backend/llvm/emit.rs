@@ -19,8 +19,8 @@ use super::cpu::Cpu;
 use super::lines::Lines;
 use super::thread::ThreadLoop;
 use super::types::{padded_lanes, vector_of};
-use super::vec4;
 use super::versioning::Versioning;
+use crate::backend::access::{AccessPlan, Limits, MaskedStores, Scope, Speculation};
 use crate::backend::{CodegenOptions, atomics, shadow, uses};
 use crate::ssa::remark::{Bounds, Decision, Way};
 use crate::ssa::{self, Function, Inst, Lane, Op, Remark, Ty};
@@ -55,6 +55,31 @@ pub(super) const fn low_bits(lanes: u16) -> u32 {
     u32::MAX >> (32 - lanes as u32)
 }
 
+/// What code for a processor can do with accesses.
+pub(super) fn limits(options: &CodegenOptions, cpu: &Cpu) -> Limits {
+    Limits {
+        oob: options.oob,
+        bounds: options.tuning.bounds,
+        gather: options.tuning.gather,
+        scope: Scope::Parts,
+        gathers: cpu.avx2,
+        scatters: cpu.avx512,
+        slow_gathers: cpu.slow_gathers,
+        masked_stores: match cpu.avx512 {
+            true => MaskedStores::Instruction,
+            false => MaskedStores::None,
+        },
+        speculation: Speculation::Masked,
+        tests_local_ids: false,
+        whole_rows: false,
+        vec4_versions: true,
+        vec4_inline: false,
+        inline_faults: false,
+        rare_messages: false,
+        asks_once: false,
+    }
+}
+
 /// Translates one SSA function into one LLVM function.
 pub(super) struct Emit<'c, 'f> {
     /// The SSA.
@@ -73,8 +98,6 @@ pub(super) struct Emit<'c, 'f> {
     pub b: Builder<'c>,
     /// Translation of every SSA value met so far.
     pub vals: Vec<Option<V<'c>>>,
-    /// Values that only versions made which are left: there is no translation that could be used.
-    pub lost: Vec<bool>,
     /// LLVM block of every SSA block.
     pub blocks: Vec<Option<BasicBlock<'c>>>,
     /// Parameters of every SSA block.
@@ -89,12 +112,8 @@ pub(super) struct Emit<'c, 'f> {
     pub remarks: Vec<Remark>,
     /// What is known where versions of a block are translated.
     pub versioning: Versioning<'c>,
-    /// Values that other blocks use, once somebody wants to know.
-    pub escapes: Vec<bool>,
-    /// How often each value is read, once somebody wants to know.
-    pub uses: Vec<u32>,
-    /// Whether loads of lanes that are not side by side are few.
-    pub few_gathers: bool,
+    /// How accesses are done, and which parts of blocks have two versions.
+    pub access_plan: &'f AccessPlan,
     /// Whether atomics are few.
     pub few_atomics: bool,
     /// Whether checks of lanes at arbitrary addresses are few, so that they may take more code.
@@ -110,6 +129,7 @@ impl<'c, 'f> Emit<'c, 'f> {
         cpu: &'f Cpu,
         cx: &'c Context,
         (module, func): (&'f Module<'c>, FunctionValue<'c>),
+        access_plan: &'f AccessPlan,
     ) -> Emit<'c, 'f> {
         Emit {
             f,
@@ -120,7 +140,6 @@ impl<'c, 'f> Emit<'c, 'f> {
             func,
             b: cx.create_builder(),
             vals: vec![None; f.values.len()],
-            lost: vec![false; f.values.len()],
             blocks: vec![None; f.blocks.len()],
             phis: vec![Vec::new(); f.blocks.len()],
             ctx: ThreadLoop::default(),
@@ -128,21 +147,15 @@ impl<'c, 'f> Emit<'c, 'f> {
             remarks: Vec::new(),
             read: uses::of_atomics(f),
             versioning: Versioning::default(),
-            escapes: Vec::new(),
-            uses: Vec::new(),
-            few_gathers: vec4::few_gathers(f),
+            access_plan,
             few_atomics: atomics::few(f),
             few_checks: shadow::few(f),
             intrinsics: HashMap::new(),
         }
     }
 
-    /// Notes how an access is done.
+    /// Notes how an access is done that is in no access plan.
     pub fn remark_access(&mut self, inst: Inst, way: Way, bounds: Bounds) {
-        // What is done when a test fails is not how it is done.
-        if self.versioning.any {
-            return;
-        }
         self.remarks.push(Remark {
             line: self.f.inst(inst).line,
             inst: Some(inst),
@@ -168,6 +181,14 @@ impl<'c, 'f> Emit<'c, 'f> {
         Ok(made)
     }
 
+    /// True for values that can be used here. What only versions made that are left cannot: whoever finds a value through the
+    /// definition of another has to ask.
+    pub fn is_at_hand(&self, v: ssa::Value) -> bool {
+        let op = self.f.def_inst(v).map(|data| &data.op);
+        let constant = matches!(op, Some(Op::Const(_) | Op::VecConst(_)));
+        constant || matches!(self.vals.get(v.0 as usize), Some(Some(_)))
+    }
+
     /// A scalar integer.
     pub fn get_int(&mut self, v: ssa::Value) -> EmitResult<IntValue<'c>> {
         match self.get(v)? {
@@ -179,7 +200,6 @@ impl<'c, 'f> Emit<'c, 'f> {
     /// Notes the translation of an SSA value.
     pub fn bind(&mut self, out: ssa::Value, v: impl Into<V<'c>>) {
         self.vals[out.0 as usize] = Some(v.into());
-        self.lost[out.0 as usize] = false;
     }
 
     /// A new block at the end of the function.

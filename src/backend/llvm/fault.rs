@@ -13,7 +13,7 @@ use crate::ssa::{Lane, Space, Ty};
 impl<'c> Emit<'c, '_> {
     /// True when an access of a space that faults must be reported.
     pub fn records_faults(&self, space: Space) -> bool {
-        self.options.oob != OobPolicy::ReadZeroSkipWrite && space != Space::Regs
+        self.access_plan.limits.records_faults(space)
     }
 
     /// Calls the fault helper when any bit of `faulting` is set, with the addresses (`i32` or `i64`) of a given number of lanes

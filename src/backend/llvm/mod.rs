@@ -54,6 +54,7 @@ use inkwell::values::FunctionValue;
 use inkwell::{AddressSpace, OptimizationLevel};
 use target_lexicon::{Architecture, Triple};
 
+use super::access::AccessPlan;
 use super::{
     Backend, BackendError, Bounds, CodeObject, CodegenEffort, CodegenOptions, Explained, Identity,
     OptLevel, StackUse, barrier_loop,
@@ -137,11 +138,13 @@ impl LlvmBackend {
         module.set_triple(&machine.get_triple());
         module.set_data_layout(&machine.get_target_data().get_data_layout());
         let func = declare(&cpu, &cx, &module);
-        let mut emit = Emit::new(function, options, &cpu, &cx, (&module, func));
-        emit.program(&order, barrier_loop)
+        let plan = AccessPlan::new(function, emit::limits(options, &cpu), &order);
+        let mut emit = Emit::new(function, options, &cpu, &cx, (&module, func), &plan);
+        emit.program(barrier_loop)
             .map_err(|bug| internal(function, bug.0))?;
         emit.lines.finish();
-        let remarks = std::mem::take(&mut emit.remarks);
+        let mut remarks = plan.remarks(function);
+        remarks.append(&mut emit.remarks);
         if cfg!(debug_assertions) {
             module
                 .verify()
@@ -164,6 +167,7 @@ impl LlvmBackend {
             stack_bytes,
             note,
             remarks,
+            plan,
         })
     }
 
@@ -222,6 +226,7 @@ impl LlvmBackend {
         Ok(Explained {
             object,
             remarks: made.remarks,
+            plan: Some(made.plan),
             stack: spills(&String::from_utf8_lossy(text)),
         })
     }
@@ -242,6 +247,7 @@ struct EmitResult<T> {
     /// What was done with less effort than asked for.
     note: Option<String>,
     remarks: Vec<Remark>,
+    plan: AccessPlan,
 }
 
 /// Spills in the text of machine code, by LLVM's comments: `64-byte Spill`, `8-byte Folded Reload`.

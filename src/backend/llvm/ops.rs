@@ -49,8 +49,7 @@ impl<'c> Emit<'c, '_> {
         }
         match &data.op {
             Op::Const(_) | Op::VecConst(_) => return Ok(()),
-            Op::Load(access) => return self.load_lanes(*access, args, &data.results, inst),
-            Op::Store(access) => return self.store_lanes(*access, args, inst),
+            Op::Load(_) | Op::Store(_) => return Err("an access without a plan".into()),
             Op::Atomic(access) => return self.atomic(*access, args, &data.results, inst),
             Op::BlockStore(access) => return self.block_store(*access, args),
             Op::Image(access) => return self.image(*access, args, &data.results),

@@ -11,8 +11,8 @@ use inkwell::values::{InstructionOpcode as I, PointerValue};
 
 use super::emit::{Emit, EmitResult, V};
 use super::memory::Lanes;
-use crate::ssa::remark::{Bounds, Way};
-use crate::ssa::{Inst, MemAccess, Ty};
+use crate::backend::access::Any;
+use crate::ssa::{MemAccess, Ty};
 
 /// What is to be found out.
 #[derive(Clone, Copy)]
@@ -29,16 +29,6 @@ struct Question<'c> {
 type Answer<'c> = (V<'c>, PointerValue<'c>);
 
 impl<'c> Emit<'c, '_> {
-    /// True where it is worth to look.
-    fn speculates(&self, access: MemAccess, lanes: u16, inst: Inst) -> bool {
-        let stride = self.f.shapes.get(&inst).and_then(|s| s.speculative);
-        let beside = stride == Some(i64::from(access.elem.bytes()));
-        let plain = !self.versioning.any && self.stores_masked(access, lanes);
-        // Without speculation, elements of one or two bytes are a call.
-        let narrow = access.elem.bytes() < 4 && !self.records_faults(access.space);
-        beside && plain && (narrow || self.gathers(access, lanes))
-    }
-
     fn question(&mut self, access: MemAccess, lanes: &Lanes<'c>) -> EmitResult<Question<'c>> {
         let offsets = self.offsets(lanes)?;
         let (at, inside) = self.component_at(lanes, offsets, access.elem, 0)?;
@@ -143,12 +133,8 @@ impl<'c> Emit<'c, '_> {
         &mut self,
         access: MemAccess,
         lanes: &Lanes<'c>,
-        inst: Inst,
-    ) -> EmitResult<Option<Vec<V<'c>>>> {
-        if !self.speculates(access, lanes.count, inst) {
-            return Ok(None);
-        }
-        self.remark_access(inst, Way::Vector, Bounds::Lanes);
+        any: Any,
+    ) -> EmitResult<Vec<V<'c>>> {
         let q = self.question(access, lanes)?;
         let done = self.new_block();
         let ty = self.type_of(Ty::vector(access.elem, lanes.count));
@@ -159,9 +145,9 @@ impl<'c> Emit<'c, '_> {
             loaded.push((v.ok_or("a load without a result")?, e.here()?));
             Ok(())
         })?;
-        let v = match self.gathers(access, lanes.count) {
-            true => self.gather_lanes(access.elem, lanes, q.at, q.mask)?,
-            false => self.load_any(access, lanes)?[0],
+        let v = match any {
+            Any::Gather => self.gather_lanes(access.elem, lanes, q.at, q.mask)?,
+            any => self.load_any(access, lanes, any)?[0],
         };
         loaded.push((v, self.here()?));
         self.jump(done)?;
@@ -170,27 +156,26 @@ impl<'c> Emit<'c, '_> {
         for (v, from) in loaded {
             phi.add_incoming(&[(&v, from)]);
         }
-        Ok(Some(vec![phi.as_basic_value()]))
+        Ok(vec![phi.as_basic_value()])
     }
 
-    /// A store of which enabled lanes may lie side by side; false where it is not worth to look.
+    /// A store of which enabled lanes may lie side by side.
     pub fn store_speculative(
         &mut self,
         access: MemAccess,
         lanes: &Lanes<'c>,
         data: &[V<'c>],
-        inst: Inst,
-    ) -> EmitResult<bool> {
-        let (&[v], true) = (data, self.speculates(access, lanes.count, inst)) else {
-            return Ok(false);
+        any: Any,
+    ) -> EmitResult<()> {
+        let &[v] = data else {
+            return Err("speculation about several components".into());
         };
-        self.remark_access(inst, Way::Vector, Bounds::Lanes);
         let q = self.question(access, lanes)?;
         let done = self.new_block();
         self.side_by_side(lanes, q, done, |e, place| e.store_masked(q.mask, v, place))?;
-        self.store_any(access, lanes, data)?;
+        self.store_any(access, lanes, data, any)?;
         self.jump(done)?;
         self.at(done);
-        Ok(true)
+        Ok(())
     }
 }

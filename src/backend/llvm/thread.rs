@@ -19,6 +19,8 @@ use visa_runtime::abi::{GroupCtx, Status, THREAD_DONE, ThreadCtx};
 
 use super::context::{Field, Key};
 use super::emit::{Emit, EmitResult, InternalError, V};
+use super::versioning::End;
+use crate::backend::access::Segment;
 use crate::backend::barrier_loop::BarrierLoop;
 use crate::ssa::{Block, BlockCall, Function, Term};
 
@@ -78,14 +80,15 @@ impl<'c> ThreadLoop<'c> {
 
 impl<'c> Emit<'c, '_> {
     /// Translates the whole function.
-    pub fn program(&mut self, order: &[Block], barrier_loop: BarrierLoop) -> EmitResult<()> {
+    pub fn program(&mut self, barrier_loop: BarrierLoop) -> EmitResult<()> {
         self.ctx.barrier_loop = barrier_loop;
         let head = self.thread_loop()?;
-        for &block in order {
+        let plan = self.access_plan;
+        for &(block, _) in plan.blocks() {
             self.declare_block(block)?;
         }
-        for &block in order {
-            self.body(block)?;
+        for (block, segment) in plan.blocks() {
+            self.body(*block, segment)?;
         }
         self.close(head)
     }
@@ -251,9 +254,9 @@ impl<'c> Emit<'c, '_> {
         Ok(())
     }
 
-    fn body(&mut self, block: Block) -> EmitResult<()> {
+    fn body(&mut self, block: Block, segment: &Segment) -> EmitResult<()> {
         self.at(need(self.blocks[block.0 as usize])?);
-        self.versioned(block)
+        self.segment(segment, &End::Block(block))
     }
 
     /// Ends a block.

@@ -124,11 +124,6 @@ impl<'c> Emit<'c, '_> {
         Ok(VectorType::const_vector(&lanes).into())
     }
 
-    /// Bits of a scalar constant.
-    pub fn scalar_const(&self, v: Value) -> Option<u64> {
-        consts::scalar(self.f, v)
-    }
-
     /// Bits that all lanes of a constant have.
     pub fn uniform_const(&self, v: Value) -> Option<u64> {
         consts::uniform(self.f, v)

@@ -1,0 +1,226 @@
+//! Lanes of 16 bytes that are loaded and stored and nothing else: they stay as they were read, and those side by side are one copy.
+
+use std::collections::HashSet;
+
+use super::candidate::Access;
+use super::consts;
+use super::place::Place;
+use super::plan::Planner;
+use super::strided::Kind;
+use crate::ssa::{Function, Inst, Op, Space, Value, ValueDef};
+
+/// Bytes of a lane.
+pub(in crate::backend) const RECORD: i64 = 16;
+
+/// Records side by side that are copied as one, most of them first.
+const SIDE_BY_SIDE: [usize; 2] = [4, 2];
+
+/// Number of a copy in its plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(in crate::backend) struct CopyId(pub(super) usize);
+
+/// A copy from memory to memory.
+#[derive(Clone, Debug)]
+pub(in crate::backend) struct Copied {
+    /// By address.
+    pub loads: Vec<Access>,
+    /// In the same order.
+    pub stores: Vec<Access>,
+    /// The last store of the program.
+    pub last: Inst,
+}
+
+impl Copied {
+    /// Bytes of each lane.
+    pub const fn bytes(&self) -> i64 {
+        self.loads.len() as i64 * RECORD
+    }
+}
+
+/// True if two stores of affine addresses do not write one byte both: they are apart as a whole, or in every stride.
+fn apart(a: &Access, b: &Access) -> bool {
+    let (Some(s), Some(t)) = (a.stride(), b.stride()) else {
+        return false;
+    };
+    if a.reach.is_apart(&b.reach) {
+        return true;
+    }
+    let length = |a: &Access| i64::from(a.access.elem.bytes()) * i64::from(a.access.comps);
+    let step = s.saturating_abs();
+    a.reach.is_near(&b.reach)
+        && step > 0
+        && s == t
+        && (b.reach.at - a.reach.at).rem_euclid(step) >= length(a)
+        && (a.reach.at - b.reach.at).rem_euclid(step) >= length(b)
+}
+
+/// Operands of a store after mask, address and surface.
+fn data_args(f: &Function, inst: Inst, space: Space) -> &[Value] {
+    &f.inst(inst).args[2 + usize::from(space.has_surface())..]
+}
+
+impl Planner<'_> {
+    /// Finds copies; all accesses in question are inside.
+    pub fn plan_copies(&mut self, insts: &[Inst]) {
+        if !self.limits.vec4_versions {
+            return;
+        }
+        let mut pairs: Vec<(Access, Access)> = insts
+            .iter()
+            .filter_map(|&i| self.copied(i, insts))
+            .collect();
+        pairs.sort_by_key(|(load, _)| (load.reach.root.0, load.reach.at));
+        let mut left = pairs.as_slice();
+        while !left.is_empty() {
+            let mut lengths = SIDE_BY_SIDE.into_iter();
+            let whole = lengths.find(|&n| left.get(..n).is_some_and(|p| self.one_copy(p, insts)));
+            let (pairs, others) = left.split_at(whole.unwrap_or(1));
+            left = others;
+            let (loads, stores): (Vec<Access>, Vec<Access>) = pairs.iter().copied().unzip();
+            let id = CopyId(self.copies.len());
+            let written = |i: &&Inst| stores.iter().any(|s| s.inst == **i);
+            let Some(&last) = insts.iter().rev().find(written) else {
+                continue;
+            };
+            let members = loads.iter().chain(&stores).map(|a| (a.inst, id));
+            self.known.copies.extend(members);
+            self.copies.push(Copied {
+                loads,
+                stores,
+                last,
+            });
+        }
+    }
+
+    /// Places that must be apart for no store of these instructions to write where their scattered copies come from, as far as one
+    /// test for all surfaces can tell; `None` where there are no such copies, or no test can tell.
+    pub fn copies_apart(&self, insts: &[Inst]) -> Option<Vec<(Place, Place)>> {
+        let f = self.f;
+        let (mut from, mut to) = (Vec::new(), Vec::new());
+        for &i in insts {
+            let data = f.inst(i);
+            let (list, access) = match data.op {
+                Op::Load(access) if self.scattered_copy(i).is_some() => (&mut from, access),
+                Op::Store(access) => (&mut to, access),
+                ref op if op.has_effect() && !matches!(op, Op::Load(_)) => return None,
+                _ => continue,
+            };
+            let index = match access.space {
+                Space::Surface => consts::scalar(f, data.args[2])?,
+                _ => return None,
+            };
+            let place = Place::Surface(index as u8);
+            if !list.contains(&place) {
+                list.push(place);
+            }
+        }
+        let pairs = from
+            .iter()
+            .flat_map(|&a| to.iter().map(move |&b| (a, b)))
+            .collect::<Vec<_>>();
+        (!pairs.is_empty() && pairs.iter().all(|(a, b)| a != b)).then_some(pairs)
+    }
+
+    /// Gives up copies that are loaded in these instructions, of which there will be versions, and stored after them: only
+    /// components are handed on.
+    pub fn part_copies(&mut self, insts: &[Inst]) {
+        let (known, copies) = (&mut self.known, &self.copies);
+        if known.copies.is_empty() {
+            return;
+        }
+        let here: HashSet<Inst> = insts.iter().copied().collect();
+        let (late, loaded) = (&known.late, &known.loaded);
+        let parted = |id: CopyId| {
+            let done = late.contains(&id) || loaded.contains(&id);
+            let is_here = |a: &Access| here.contains(&a.inst);
+            let copied = &copies[id.0];
+            !done && copied.loads.iter().any(is_here) && !copied.stores.iter().all(is_here)
+        };
+        known.copies.retain(|_, id| !parted(*id));
+    }
+
+    /// Has the scattered copies of these instructions loaded when they are stored.
+    pub fn load_late(&mut self, insts: &[Inst]) {
+        for &i in insts {
+            self.known.late.extend(self.scattered_copy(i));
+        }
+    }
+
+    /// The copy that a load belongs to, if it is loaded there, from any addresses, to lines of the cache. Many loads and then many
+    /// stores take longer than a line after the other.
+    fn scattered_copy(&self, load: Inst) -> Option<CopyId> {
+        let id = *self.known.copies.get(&load)?;
+        let copied = self.copies.get(id.0)?;
+        let early = !self.known.late.contains(&id) && !self.known.loaded.contains(&id);
+        let lines = copied.stores[0].kind == Kind::Packed && copied.loads[0].strided.is_none();
+        (early && lines && copied.loads[0].inst == load).then_some(id)
+    }
+
+    /// Lanes of 16 bytes that are inside.
+    fn record(&self, inst: Inst) -> Option<Access> {
+        let access = self.known.inside.get(&inst)?;
+        let vec4 = self.limits.is_vec4(access.access, access.lanes);
+        (vec4 && access.kind != Kind::Same).then_some(*access)
+    }
+
+    /// The load and the store, if that is what the store writes and nothing else reads it.
+    fn copied(&self, inst: Inst, insts: &[Inst]) -> Option<(Access, Access)> {
+        let f = self.f;
+        let store = self.record(inst).filter(|a| !a.load)?;
+        let data = data_args(f, inst, store.access.space);
+        let ValueDef::Result(from, 0) = f.def(*data.first()?) else {
+            return None;
+        };
+        let load = self
+            .record(from)
+            .filter(|a| a.load && a.lanes == store.lanes)?;
+        let once = |v: &Value| self.uses.get(v.0 as usize) == Some(&1);
+        let undef = f.inactive_undef.contains(&from) || self.is_full(f.inst(from).args[0]);
+        let free = ![from, inst]
+            .iter()
+            .any(|i| self.known.copies.contains_key(i));
+        let all = f.inst(from).results.as_slice() == data && data.iter().all(once);
+        (all && undef && free && insts.contains(&from)).then_some((load, store))
+    }
+
+    /// True if copies can be one, of longer lanes: they are side by side, nothing happens between the loads, and between the
+    /// stores only what writes elsewhere.
+    fn one_copy(&self, pairs: &[(Access, Access)], insts: &[Inst]) -> bool {
+        let (load, store) = pairs[0];
+        let bytes = pairs.len() as i64 * RECORD;
+        let far = |a: &Access| a.stride().is_some_and(|s| s.saturating_abs() >= bytes);
+        let in_line = |first: &Access, a: &Access, n: i64| {
+            first.reach.is_beside(&a.reach)
+                && first.stride() == a.stride()
+                && first.reach.at.checked_add(n * RECORD) == Some(a.reach.at)
+        };
+        let mut numbered = pairs.iter().zip(0..);
+        if !far(&store)
+            || !numbered.all(|((l, s), n)| in_line(&load, l, n) && in_line(&store, s, n))
+        {
+            return false;
+        }
+        let loads: Vec<Inst> = pairs.iter().map(|(l, _)| l.inst).collect();
+        let stores: Vec<Inst> = pairs.iter().map(|(_, s)| s.inst).collect();
+        let op = |i: &Inst| &self.f.inst(*i).op;
+        let harmless = |i: &Inst| !op(i).has_effect() || matches!(op(i), Op::Load(_));
+        let elsewhere = |i: &Inst| {
+            let known = self.known.inside.get(i).filter(|a| !a.load);
+            !op(i).has_effect()
+                || stores.contains(i)
+                || known.is_some_and(|a| pairs.iter().all(|(_, s)| apart(a, s)))
+        };
+        between(insts, &loads).iter().all(harmless) && between(insts, &stores).iter().all(elsewhere)
+    }
+}
+
+/// From the first to the last of some instructions.
+fn between<'a>(insts: &'a [Inst], some: &[Inst]) -> &'a [Inst] {
+    let member = |i: &Inst| some.contains(i);
+    let first = insts.iter().position(member);
+    let last = insts.iter().rposition(member);
+    match (first, last) {
+        (Some(first), Some(last)) => &insts[first..=last],
+        _ => &[],
+    }
+}

@@ -1,0 +1,374 @@
+//! How a load or store is done that shares no test with others.
+
+use super::AtHand;
+use super::consts;
+use super::limits::{Limits, MaskedStores, Speculation};
+use super::local_shape::{Sum, local_shape};
+use super::scaled::Scaled;
+use super::strided::{Kind, Strided};
+use crate::backend::Gather;
+use crate::ssa::remark::{self, Bounds, Way};
+use crate::ssa::shape::Affine;
+use crate::ssa::{Function, Inst, MemAccess, Op, Space, Value};
+
+/// Most accesses of a function that go inline when nothing is said. Such code is several times as long as a call.
+const MOST_INLINE: usize = 8;
+
+/// Most loads of 16 bytes a lane from any addresses that go inline.
+const MOST_VEC4: usize = 4;
+
+/// Most lanes of a function's accesses that are done speculatively: each costs a few more instructions.
+const MOST_SPECULATIVE: usize = 512;
+
+/// Lanes of 32 bits in a vector of 128; what fills up vectors would have to be ignored.
+const WHOLE: u16 = 4;
+
+/// Why addresses are taken to be affine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::backend) enum By {
+    /// The function's table says so.
+    Table,
+    /// Local ids are tested once a thread, or it is plain.
+    Local(Box<Sum>),
+    /// They probably are, and are tested. In device memory, by the numbers that they are made of, where that is how it is tested.
+    Speculation(Option<Scaled>),
+}
+
+/// The code for lanes at any addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::backend) enum Any {
+    /// There is one lane.
+    Scalar,
+    /// The processor's gather or scatter.
+    Gather,
+    /// Inline, lane by lane; `once` first asks whether all lanes are inside.
+    Inline {
+        /// See there.
+        once: bool,
+    },
+    /// Inline, a vector for each lane, once all are known to be inside.
+    Vec4,
+    /// A call of the runtime.
+    Message,
+    /// The same where a test failed, which should not cost the usual path anything.
+    RareMessage,
+}
+
+impl Any {
+    /// For remarks.
+    pub const fn way(self, lanes: u16) -> (Way, Bounds) {
+        match self {
+            Any::Gather => (Way::Gather, Bounds::Lanes),
+            Any::Inline { once: false } => (Way::Lanes(lanes), Bounds::Lanes),
+            Any::Inline { once: true } | Any::Vec4 => (Way::Lanes(lanes), Bounds::AllLanes),
+            Any::Scalar | Any::Message | Any::RareMessage => remark::any_way(lanes),
+        }
+    }
+}
+
+/// Which lanes a store of affine addresses writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::backend) enum Stored {
+    /// All: the mask is known to be full.
+    All,
+    /// All, as a test says first: a scalar, or a mask that must be full.
+    Tested(Value),
+    /// Those that are enabled, whatever the mask.
+    Enabled,
+}
+
+/// An access whose addresses are affine, or are tested for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::backend) struct AffineAccess {
+    /// Its bytes.
+    pub strided: Strided,
+    /// Why addresses are affine.
+    pub by: By,
+    /// All bytes are surely inside.
+    pub inside: bool,
+    /// Lanes that are written; all of a load.
+    pub stored: Stored,
+    /// What is done where the test of addresses and bounds fails.
+    pub other: Any,
+}
+
+impl AffineAccess {
+    /// True if nothing is tested.
+    pub const fn is_certain(&self) -> bool {
+        self.inside && matches!(self.stored, Stored::All)
+    }
+
+    /// True if nothing says that addresses are affine.
+    pub const fn is_speculative(&self) -> bool {
+        matches!(self.by, By::Speculation(_))
+    }
+
+    /// How it is kept inside.
+    pub const fn bounds(&self, limits: &Limits) -> Bounds {
+        match &self.by {
+            _ if self.is_certain() => Bounds::Removed,
+            By::Speculation(_) if matches!(limits.speculation, Speculation::Masked) => {
+                Bounds::Lanes
+            }
+            _ => Bounds::Tested,
+        }
+    }
+}
+
+/// How an access is done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::backend) enum How {
+    /// Its addresses are affine.
+    Affine(Box<AffineAccess>),
+    /// They may be any.
+    Any(Any),
+}
+
+/// Decides how accesses of a function are done that share no test.
+pub(super) struct Decider<'a> {
+    f: &'a Function,
+    limits: &'a Limits,
+    few_vec4: bool,
+    few_speculative: bool,
+}
+
+impl<'a> Decider<'a> {
+    pub fn new(f: &'a Function, limits: &'a Limits) -> Decider<'a> {
+        Decider {
+            f,
+            limits,
+            few_vec4: few_vec4(f),
+            few_speculative: few_speculative(f),
+        }
+    }
+
+    /// How a load or store is done; `full` says of its mask that it has all lanes.
+    pub fn how(&self, inst: Inst, at_hand: AtHand, full: bool) -> Option<How> {
+        let (f, limits) = (self.f, self.limits);
+        let any = self.any(inst)?;
+        let data = f.inst(inst);
+        let (access, load) = lane_wise(&data.op)?;
+        let lanes = f.ty(data.args[1]).lanes;
+        if lanes == 1 {
+            return Some(How::Any(any));
+        }
+        let whole_rows = load && limits.whole_rows;
+        let (strided, by, other) = match self.affine(inst, at_hand) {
+            Some((stride, by)) => {
+                let strided = Strided::new(access, lanes, stride, whole_rows);
+                let strided = strided.filter(|s| self.fits(access, lanes, load, s.kind));
+                (strided, by, limits.other_way(any))
+            }
+            None => match self.speculation(inst, access, at_hand) {
+                Some(scaled) => {
+                    let stride = access.elem.bytes().into();
+                    let strided = Strided::new(access, lanes, stride, whole_rows);
+                    (strided, By::Speculation(scaled), any)
+                }
+                None => return Some(How::Any(any)),
+            },
+        };
+        let Some(strided) = strided else {
+            return Some(How::Any(any));
+        };
+        let stored = match (&by, load || full) {
+            (_, true) => Stored::All,
+            (By::Speculation(_), _) => Stored::Enabled,
+            _ => self.stored(inst, access, strided.kind),
+        };
+        Some(How::Affine(Box::new(AffineAccess {
+            strided,
+            inside: self.inside(inst, access.space, &by, strided),
+            by,
+            stored,
+            other,
+        })))
+    }
+
+    /// Lanes that a store with a test of its own writes, if its mask is not known.
+    fn stored(&self, inst: Inst, access: MemAccess, kind: Kind) -> Stored {
+        let (f, limits) = (self.f, self.limits);
+        let args = &f.inst(inst).args;
+        let all = f.shapes.get(&inst).and_then(|s| s.mask_all);
+        let enabled = match limits.masked_stores {
+            MaskedStores::Branch => true,
+            _ => kind == Kind::Packed && limits.stores_masked(access, f.ty(args[1]).lanes),
+        };
+        match all {
+            Some(all) => Stored::Tested(all),
+            None if enabled => Stored::Enabled,
+            None => Stored::Tested(args[0]),
+        }
+    }
+
+    fn affine(&self, inst: Inst, at_hand: AtHand) -> Option<(i64, By)> {
+        let f = self.f;
+        if let Some(affine) = f.shapes.get(&inst).and_then(|s| s.addr) {
+            return Some((affine.stride, By::Table));
+        }
+        if !self.limits.tests_local_ids {
+            return None;
+        }
+        let sum = local_shape(f, f.inst(inst).args[1], at_hand)?;
+        Some((sum.stride, By::Local(Box::new(sum))))
+    }
+
+    fn inside(&self, inst: Inst, space: Space, by: &By, strided: Strided) -> bool {
+        let f = self.f;
+        match by {
+            By::Table => {
+                let affine = f.shapes.get(&inst).and_then(|s| s.addr);
+                affine.is_some_and(|affine| surely_inside(f, space, affine, strided))
+            }
+            By::Local(sum) => {
+                let known = sum.known(f.ty(f.inst(inst).args[1]).lane);
+                let known = known.filter(|_| space == Space::Regs && !sum.is_tested());
+                known.is_some_and(|at| strided.lies_in(at, f.regs_bytes))
+            }
+            By::Speculation(_) => false,
+        }
+    }
+
+    /// True where such an access is better done as one of affine addresses than as one of any.
+    fn fits(&self, access: MemAccess, lanes: u16, load: bool, kind: Kind) -> bool {
+        match (kind, load) {
+            (Kind::Packed, _) | (Kind::Same, true) => true,
+            (Kind::Same, false) => false,
+            (Kind::Spread, true) => !self.limits.gathers(access, lanes),
+            (Kind::Spread, false) => !self.limits.scatters(access, lanes),
+        }
+    }
+
+    /// The code for a load or store of which nothing is known about addresses.
+    pub fn any(&self, inst: Inst) -> Option<Any> {
+        let (f, limits) = (self.f, self.limits);
+        let data = f.inst(inst);
+        let (access, load) = lane_wise(&data.op)?;
+        let lanes = f.ty(data.args[1]).lanes;
+        let gathered = match load {
+            true => limits.gathers(access, lanes),
+            false => limits.scatters(access, lanes),
+        };
+        Some(if lanes == 1 {
+            Any::Scalar
+        } else if gathered {
+            Any::Gather
+        } else if limits.goes_inline(access, lanes) {
+            // That pays where other lanes are faults, which are rare; under masks, which then need not be mixed with the test; and in
+            // device memory, where the exact test of a lane is longer.
+            let pays = access.space == Space::Flat
+                || limits.records_faults(access.space)
+                || !consts::is_full(f, data.args[0]);
+            let once = limits.asks_once && limits.gather == Gather::Select && pays;
+            Any::Inline { once }
+        } else if load && self.is_inline_vec4(access, lanes) {
+            Any::Vec4
+        } else {
+            Any::Message
+        })
+    }
+
+    fn is_inline_vec4(&self, access: MemAccess, lanes: u16) -> bool {
+        let short = is_vec4(access) && access.space != Space::Flat && matches!(lanes, 8 | 16);
+        let limits = self.limits;
+        short && limits.vec4_inline && self.few_vec4 && limits.gather == Gather::Select
+    }
+
+    /// Whether lanes that are probably side by side are tested for that, and what the test is about in device memory, where the code
+    /// generator tests numbers and not addresses.
+    pub fn speculation(
+        &self,
+        inst: Inst,
+        access: MemAccess,
+        at_hand: AtHand,
+    ) -> Option<Option<Scaled>> {
+        let (f, limits) = (self.f, self.limits);
+        let stride = f.shapes.get(&inst)?.speculative?;
+        let addresses = f.inst(inst).args[1];
+        let lanes = f.ty(addresses).lanes;
+        let bytes = access.elem.bytes();
+        if stride != i64::from(bytes) || access.comps != 1 {
+            return None;
+        }
+        match limits.speculation {
+            Speculation::Affine if !self.few_speculative || !lanes.is_multiple_of(WHOLE) => None,
+            Speculation::Affine if access.space == Space::Flat => {
+                let scaled = Scaled::of(f, addresses, at_hand)?;
+                (1 << scaled.shift == bytes).then_some(Some(scaled))
+            }
+            Speculation::Affine => Some(None),
+            Speculation::Masked => {
+                // Without it, elements of one or two bytes are a call.
+                let narrow = bytes < 4 && !limits.records_faults(access.space);
+                let pays = narrow || limits.gathers(access, lanes);
+                (limits.stores_masked(access, lanes) && pays).then_some(None)
+            }
+        }
+    }
+}
+
+/// What a load or store of lanes accesses, and whether it is a load.
+pub(super) const fn lane_wise(op: &Op) -> Option<(MemAccess, bool)> {
+    match op {
+        Op::Load(access) => Some((*access, true)),
+        Op::Store(access) => Some((*access, false)),
+        _ => None,
+    }
+}
+
+/// True for addresses in register storage that are known while compiling, and inside.
+pub(super) fn surely_inside(f: &Function, space: Space, affine: Affine, strided: Strided) -> bool {
+    let known = consts::scalar(f, affine.base);
+    let known = known.filter(|_| space == Space::Regs && affine.guard.is_none());
+    known.is_some_and(|at| strided.lies_in(at, f.regs_bytes))
+}
+
+/// True for accesses of as many bytes a lane as a vector of 128 bits has.
+const fn is_vec4(access: MemAccess) -> bool {
+    access.comps > 1 && access.elem.bytes() * access.comps as u32 == 16
+}
+
+/// What [`Gather::Auto`] is for a function, on a code generator without gathers.
+pub(in crate::backend) fn auto_gather(f: &Function, wanted: Gather) -> Gather {
+    if wanted != Gather::Auto {
+        return wanted;
+    }
+    let arbitrary = |i: Inst| {
+        lane_wise(&f.inst(i).op).is_some_and(|(access, _)| access.comps == 1 && is_unshaped(f, i))
+    };
+    match at_most(f, MOST_INLINE, arbitrary) {
+        true => Gather::Select,
+        false => Gather::Call,
+    }
+}
+
+/// True if a function has so few loads of 16 bytes a lane from any addresses that they may go inline.
+fn few_vec4(f: &Function) -> bool {
+    at_most(f, MOST_VEC4, |i| match &f.inst(i).op {
+        Op::Load(access) => is_vec4(*access) && is_unshaped(f, i),
+        _ => false,
+    })
+}
+
+/// True if a function has few enough accesses for speculation.
+fn few_speculative(f: &Function) -> bool {
+    let accesses = f
+        .shapes
+        .iter()
+        // A check in front of an access does not count again.
+        .filter(|&(&i, _)| !matches!(f.inst(i).op, Op::CheckBuffer(_)))
+        .filter(|(_, shape)| shape.speculative.is_some());
+    let lanes = accesses.map(|(&i, _)| usize::from(f.ty(f.inst(i).args[1]).lanes));
+    lanes.sum::<usize>() <= MOST_SPECULATIVE
+}
+
+fn is_unshaped(f: &Function, i: Inst) -> bool {
+    let shaped = f.shapes.get(&i).is_some_and(|s| s.addr.is_some());
+    !shaped && !f.ty(f.inst(i).args[1]).is_scalar()
+}
+
+/// True if at most a number of instructions of a function are such.
+pub(super) fn at_most(f: &Function, most: usize, wanted: impl Fn(Inst) -> bool) -> bool {
+    let insts = f.order.iter().flat_map(|&b| &f.block(b).insts);
+    insts.filter(|&&i| wanted(i)).take(most + 1).count() <= most
+}

@@ -1,0 +1,150 @@
+//! What code generators can do: where their plans differ, and why.
+
+use super::how::Any;
+use crate::backend::{Bounds, Gather, OobPolicy};
+use crate::ssa::{MemAccess, Op, Space};
+
+/// Which part of a block exists in two versions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    not(feature = "llvm-codegen"),
+    allow(dead_code, reason = "Cranelift's code generator is of one kind")
+)]
+pub(in crate::backend) enum Scope {
+    /// From the first access to the end of the block. For code generators that place pure operations themselves: they sink
+    /// what nothing needs in front of the test into both versions, which costs as much as an instruction that is there twice.
+    Block,
+    /// From one access to the last one that its test can cover, again and again, and in versions once more. For code generators whose
+    /// optimiser cleans up what short versions repeat.
+    Parts,
+}
+
+/// Stores of some lanes of an access that is inside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    not(feature = "llvm-codegen"),
+    allow(dead_code, reason = "Cranelift's code generator is of one kind")
+)]
+pub(in crate::backend) enum MaskedStores {
+    /// The fast version asks whether all lanes are enabled, and stores them one by one if not. That pays where a message is the other way.
+    Branch,
+    /// One instruction, for single elements of 8, 16 or 32 lanes one after the other.
+    Instruction,
+    /// There are none: the test in front asks whether all lanes are enabled.
+    None,
+}
+
+/// What is done where lanes are probably side by side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    not(feature = "llvm-codegen"),
+    allow(dead_code, reason = "Cranelift's code generator is of one kind")
+)]
+pub(in crate::backend) enum Speculation {
+    /// The access is tested and then done as one of affine addresses: for code generators whose other way is a message.
+    Affine,
+    /// A masked load or store, where there are such instructions.
+    Masked,
+}
+
+/// What a code generator can do, and what was asked of it: all that a plan depends on beside the function.
+#[derive(Clone, Debug)]
+pub(in crate::backend) struct Limits {
+    /// What happens out of bounds.
+    pub oob: OobPolicy,
+    /// Where bounds are tested.
+    pub bounds: Bounds,
+    /// How lanes at any addresses are accessed.
+    pub gather: Gather,
+    /// Parts of blocks with versions.
+    pub scope: Scope,
+    /// The processor gathers elements of 4 and 8 bytes. Vectors of 128 bits are too short for that.
+    pub gathers: bool,
+    /// It scatters them.
+    pub scatters: bool,
+    /// A gather takes longer than a load for each lane.
+    pub slow_gathers: bool,
+    /// Stores of some lanes.
+    pub masked_stores: MaskedStores,
+    /// Addresses that are only probably affine.
+    pub speculation: Speculation,
+    /// Local ids whose layout only the launch knows are tested once a thread. It costs compile time for what a launch of
+    /// another specialisation seldom needs, so a code generator that takes long leaves it out.
+    pub tests_local_ids: bool,
+    /// Loads of three words a lane read four, which are transposed; without it, the words are loaded by themselves.
+    pub whole_rows: bool,
+    /// Lanes of 16 bytes at any addresses are tested together in front of versions, and loaded and stored as a vector each.
+    pub vec4_versions: bool,
+    /// Such loads outside of versions are inline where they are few: for code generators without [`Limits::vec4_versions`].
+    pub vec4_inline: bool,
+    /// Inline accesses of lanes at any addresses can report faults.
+    pub inline_faults: bool,
+    /// The other way of an access whose test failed is a message that costs the usual path no register. Without such calls it is
+    /// done as at any addresses.
+    pub rare_messages: bool,
+    /// Inline accesses first ask whether all lanes are inside, where that pays.
+    pub asks_once: bool,
+}
+
+impl Limits {
+    /// True when an access of a space that faults must be reported.
+    pub fn records_faults(&self, space: Space) -> bool {
+        self.oob != OobPolicy::ReadZeroSkipWrite && space != Space::Regs
+    }
+
+    /// True where a gather does a load.
+    pub fn gathers(&self, access: MemAccess, lanes: u16) -> bool {
+        let wide = access.elem.bytes() >= 4 && matches!(lanes, 8 | 16 | 32);
+        let wanted = matches!(self.gather, Gather::Auto | Gather::Hardware);
+        wanted && self.gathers && wide && !self.records_faults(access.space)
+    }
+
+    /// True where a scatter does a store: it writes the lanes in order, so that of lanes that overlap the highest wins. Of several
+    /// components, later ones of one lane would win over earlier ones of the next.
+    pub fn scatters(&self, access: MemAccess, lanes: u16) -> bool {
+        self.scatters && access.comps == 1 && self.gathers(access, lanes)
+    }
+
+    /// True where an instruction stores the enabled lanes of a packed access.
+    pub fn stores_masked(&self, access: MemAccess, lanes: u16) -> bool {
+        let there = self.masked_stores == MaskedStores::Instruction;
+        there && access.comps == 1 && matches!(lanes, 8 | 16 | 32)
+    }
+
+    /// True for single elements that go inline, lane by lane, whatever their addresses.
+    pub fn goes_inline(&self, access: MemAccess, lanes: u16) -> bool {
+        let wanted = matches!(self.gather, Gather::Select | Gather::Branch);
+        let reported = self.inline_faults || !self.records_faults(access.space);
+        wanted && access.comps == 1 && lanes > 1 && reported
+    }
+
+    /// What is done where a test fails, of an access that is `any` otherwise.
+    pub const fn other_way(&self, any: Any) -> Any {
+        match any {
+            Any::Scalar => Any::Scalar,
+            _ if self.rare_messages => Any::RareMessage,
+            any => any,
+        }
+    }
+
+    /// True for accesses whose lanes are a vector each in versions.
+    pub fn is_vec4(&self, access: MemAccess, lanes: u16) -> bool {
+        let wide = matches!((access.elem.bytes(), access.comps), (4, 4) | (8, 2));
+        self.vec4_versions && wide && matches!(lanes, 8 | 16 | 32)
+    }
+
+    /// True for accesses of which the version for when the test failed knows nothing, though no test was about them: all where
+    /// versions are short. Those of register storage are known to be inside in most places.
+    pub const fn forgets(&self, op: &Op) -> bool {
+        let access = matches!(op, Op::Load(access) | Op::Store(access) if !matches!(access.space, Space::Regs));
+        matches!(self.scope, Scope::Parts) && access
+    }
+
+    /// Versions in versions.
+    pub const fn depth(&self) -> usize {
+        match self.scope {
+            Scope::Block => 1,
+            Scope::Parts => 3,
+        }
+    }
+}
