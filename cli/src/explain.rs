@@ -16,7 +16,8 @@ use super::exit::{Exit, Failure};
 use super::run::{self, Oob};
 use super::spec::Extent;
 use visa_jit::engine::{
-    Access, AddressShape, Bounds, Decision, Engine, Kernel, Launch, Remark, Specialised, Way, Why,
+    Access, AddressShape, Bounds, Decision, Engine, Kernel, Launch, PlanLine, Remark, Specialised,
+    Way, Why,
 };
 
 /// Which code of a kernel is looked at.
@@ -88,6 +89,8 @@ struct Report {
     machine: Machine,
     accesses: Vec<Row>,
     bounds: BTreeMap<&'static str, usize>,
+    /// The access plan, in the order of the code.
+    plan: Vec<PlanLine>,
     masks: Vec<Mask>,
     split: Vec<Split>,
     /// What the code generator did other than asked for.
@@ -156,6 +159,7 @@ fn report(kernel: &str, backend: &'static str, made: &Specialised) -> Report {
         machine: Machine::of(made.object(), made.stack()),
         accesses: accesses.iter().map(row).collect(),
         bounds,
+        plan: made.plan().to_vec(),
         masks: masks(made.remarks()),
         split: made.remarks().filter_map(split).collect(),
         note: made.object().note.clone(),
@@ -255,6 +259,13 @@ fn text(report: &Report, accesses: &[Access], source: &str) -> String {
             bounds.join(", ")
         }
     );
+    out.push_str("\naccess plan\n");
+    for line in &report.plan {
+        let _ = writeln!(out, "  {line}");
+    }
+    if report.plan.is_empty() {
+        out.push_str("  no loads and stores of lanes\n");
+    }
     out.push_str("\nmasks\n");
     for mask in &report.masks {
         let used = if mask.used { "used" } else { "missed" };

@@ -41,6 +41,7 @@ mod specialised;
 mod tools;
 mod variables;
 
+pub use crate::backend::PlanLine;
 pub use crate::ssa::remark::{Bounds, Decision, Remark, Way, Why};
 pub use cache::{CacheStats, Compiled, Origin};
 pub use disk::DiskCache;

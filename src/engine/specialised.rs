@@ -5,7 +5,7 @@
 use super::error::Error;
 use super::kernel::Kernel;
 use super::launch::Launch;
-use crate::backend::{CodeObject, OobPolicy, StackUse, or_plainer};
+use crate::backend::{CodeObject, OobPolicy, PlanLine, StackUse, or_plainer};
 use crate::lower::LocalIdShape;
 use crate::ssa::remark::{Bounds, Decision, Way, Why};
 use crate::ssa::{self, Inst, Line, Op, Remark};
@@ -17,6 +17,7 @@ pub struct Specialised {
     ssa: ssa::Function,
     object: CodeObject,
     remarks: Vec<Remark>,
+    plan: Vec<PlanLine>,
     stack: StackUse,
 }
 
@@ -88,6 +89,7 @@ impl Kernel {
         let backend = self.parts().engine.0.backend.as_ref();
         let (made, _) = or_plainer(backend, &codegen, |o| backend.explain(&ssa, o))?;
         let lines = made.object.lines.with_source(self.sources()?);
+        let plan = made.plan.map(|plan| plan.lines(&ssa));
         Ok(Specialised {
             launches: shape.launches(),
             ssa,
@@ -96,6 +98,7 @@ impl Kernel {
                 ..made.object
             },
             remarks: made.remarks,
+            plan: plan.unwrap_or_default(),
             stack: made.stack,
         })
     }
@@ -136,6 +139,12 @@ impl Specialised {
     /// What passes decided, then the code generator.
     pub fn remarks(&self) -> impl Iterator<Item = &Remark> {
         self.ssa.remarks.iter().chain(&self.remarks)
+    }
+
+    /// How the code generator was told to do lane-wise loads and stores, in the order of the code: a line for each, and one for each
+    /// part of a block with two versions.
+    pub fn plan(&self) -> &[PlanLine] {
+        &self.plan
     }
 
     /// Every memory access, in the order of the IR.

@@ -113,6 +113,42 @@ fn text_names_lines_and_instructions() {
     }
 }
 
+/// A line for each load and store of lanes, in the order of the code; those of a part of a block with two versions come after its line.
+#[test]
+fn the_access_plan_has_a_line_for_each_access() {
+    let saxpy = Explained::of_launch("saxpy", "saxpy", &[]);
+    assert!(saxpy.says("plan", "how", "two; a test in front is about 6 accesses"));
+    let plan = saxpy.0["plan"].as_array().unwrap();
+    let inside: Vec<_> = plan.iter().filter(|line| line["depth"] == 1).collect();
+    assert_eq!(inside.len(), 6);
+    for line in inside {
+        let reason = line["reason"].as_str().unwrap();
+        assert!(
+            reason.starts_with("affine, 4 bytes from lane to lane; "),
+            "{reason}"
+        );
+        assert!(reason.ends_with("; else a call of the runtime, 16 lanes one by one"));
+        assert_eq!(line["how"], "whole vectors");
+    }
+    let gather = Explained::of_launch("gather", "gather", &[]);
+    let accesses = gather.0["accesses"].as_array().unwrap();
+    let plan = gather.0["plan"].as_array().unwrap();
+    let planned = |access: &Value| {
+        let ours = plan.iter().filter(|line| line["line"] == access["line"]);
+        ours.filter(|line| line["kind"] != "versions").count()
+    };
+    assert!(!accesses.is_empty());
+    for access in accesses {
+        assert_eq!(planned(access), 1, "{access}");
+    }
+    let file = "tests/kernels/bin/skl/gather.zebin";
+    let text = ok(&["explain", file, "--kernel", "gather"]).stdout;
+    let line = "\naccess plan\n";
+    assert!(text.contains(line), "{text}");
+    let line = "  line 111   load.surface.i32x1, 16 lanes: 16 scalars (any addresses: few such accesses; one test whether all lanes are inside)\n";
+    assert!(text.contains(line), "{text}");
+}
+
 /// Halves of one instruction, a constant distance apart, share a test in front of their block, unless they are told not to.
 #[test]
 fn halves_share_tests_of_bounds_or_not() {
