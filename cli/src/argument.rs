@@ -9,7 +9,7 @@ use super::values::{Class, ElementType, Scalar};
 use visa_jit::engine::{ArgKind, Argument};
 
 /// What a buffer argument can be given.
-pub const BUFFER_FORMS: &str = "file:PATH, zero:BYTES, fill:TYPE:VALUE:COUNT, iota:TYPE:COUNT, \
+pub const BUFFER_FORMS: &str = "file:PATH, zero:BYTES, uninit:BYTES, fill:TYPE:VALUE:COUNT, iota:TYPE:COUNT, \
     rand:TYPE:COUNT:SEED or null";
 
 /// How one argument is handed over.
@@ -259,7 +259,7 @@ mod tests {
         assert_eq!(
             fit(&pointer, "f32:1").unwrap_err(),
             "argument 2 `a` is a global buffer of type float*, but f32:1 is a value; write \
-             file:PATH, zero:BYTES, fill:TYPE:VALUE:COUNT, iota:TYPE:COUNT, rand:TYPE:COUNT:SEED or null"
+             file:PATH, zero:BYTES, uninit:BYTES, fill:TYPE:VALUE:COUNT, iota:TYPE:COUNT, rand:TYPE:COUNT:SEED or null"
         );
         let local = argument("float*", ArgKind::Local { alignment: 4 });
         assert_eq!(fit(&local, "local:64"), Ok(Passed::Local(64)));
@@ -270,7 +270,7 @@ mod tests {
         assert_eq!(
             fit(&pointer, "local:64").unwrap_err(),
             "argument 2 `a` is a global buffer of type float*, but local:64 is local memory; write \
-             file:PATH, zero:BYTES, fill:TYPE:VALUE:COUNT, iota:TYPE:COUNT, rand:TYPE:COUNT:SEED or null"
+             file:PATH, zero:BYTES, uninit:BYTES, fill:TYPE:VALUE:COUNT, iota:TYPE:COUNT, rand:TYPE:COUNT:SEED or null"
         );
     }
 }

@@ -57,6 +57,7 @@ pub struct Content {
 enum Bytes {
     Known(Vec<u8>),
     Zero(u64),
+    Uninit(u64),
     Fill(Scalar, u64),
     Iota(ElementType, u64),
     Random(ElementType, u64, u64),
@@ -72,6 +73,7 @@ impl Content {
                 Bytes::Known(bytes.collect())
             }
             Spec::Zero(bytes) => Bytes::Zero(*bytes),
+            Spec::Uninit(bytes) => Bytes::Uninit(*bytes),
             Spec::Fill(value, count) => Bytes::Fill(*value, *count),
             Spec::Iota(ty, count) => Bytes::Iota(*ty, *count),
             Spec::Rand { ty, count, seed } => Bytes::Random(*ty, *count, *seed),
@@ -128,7 +130,7 @@ impl Content {
     pub fn len(&self) -> u64 {
         let (ty, count) = match &self.bytes {
             Bytes::Known(bytes) => return bytes.len() as u64,
-            Bytes::Zero(bytes) => return *bytes,
+            Bytes::Zero(bytes) | Bytes::Uninit(bytes) => return *bytes,
             Bytes::Fill(value, count) => (value.ty(), *count),
             Bytes::Iota(ty, count) | Bytes::Random(ty, count, _) => (*ty, *count),
         };
@@ -146,8 +148,11 @@ impl Content {
 
     /// Fills a buffer of this length.
     pub fn fill(&self, buffer: &Buffer) -> Result<(), Failure> {
-        if let Bytes::Zero(_) = self.bytes {
+        if let Bytes::Zero(_) | Bytes::Uninit(_) = self.bytes {
             buffer.fill(0);
+            if let Bytes::Uninit(_) = self.bytes {
+                buffer.mark_uninitialised();
+            }
             return Ok(());
         }
         let mut at = 0_u64;
@@ -171,7 +176,9 @@ impl Content {
     fn pieces(&self, mut take: impl FnMut(&[u8]) -> Result<(), Failure>) -> Result<(), Failure> {
         match &self.bytes {
             Bytes::Known(bytes) => take(bytes),
-            Bytes::Zero(bytes) => elements(*bytes, take, |_| Scalar::from_bits(ElementType::U8, 0)),
+            Bytes::Zero(bytes) | Bytes::Uninit(bytes) => {
+                elements(*bytes, take, |_| Scalar::from_bits(ElementType::U8, 0))
+            }
             Bytes::Fill(value, count) => elements(*count, take, |_| *value),
             Bytes::Iota(ty, count) => elements(*count, take, |index| Scalar::iota(*ty, index)),
             Bytes::Random(ty, count, seed) => {

@@ -73,6 +73,7 @@ SPEC:
   TYPE:V[,V…]            a value, or a vector of values
   file:PATH              a buffer: the bytes of a file, or the elements of a .npy
   zero:BYTES             a buffer of zeros
+  uninit:BYTES           a buffer that nothing was written to, for --check init
   fill:TYPE:VALUE:COUNT  a buffer of one value
   iota:TYPE:COUNT        a buffer of 0, 1, 2, …
   rand:TYPE:COUNT:SEED   a buffer of random numbers: integers of the whole range, floats in [0, 1)

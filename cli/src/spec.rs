@@ -4,6 +4,7 @@
 //! SPEC  = TYPE ":" V {"," V}          a value or a vector of values
 //!       | "file:" PATH                a buffer: the file's bytes, or the elements of a .npy
 //!       | "zero:" BYTES               a buffer of zeros
+//!       | "uninit:" BYTES             a buffer that nothing was written to, as --check init has it; else as zero
 //!       | "fill:" TYPE ":" V ":" COUNT
 //!       | "iota:" TYPE ":" COUNT      0, 1, 2, …
 //!       | "rand:" TYPE ":" COUNT ":" SEED
@@ -34,6 +35,8 @@ pub enum Spec {
     File(PathBuf),
     /// This many zero bytes.
     Zero(u64),
+    /// This many bytes that are not initialised.
+    Uninit(u64),
     /// One value, this many times.
     Fill(Scalar, u64),
     /// Consecutive numbers from 0 up, this many.
@@ -64,7 +67,12 @@ impl Spec {
             Spec::Values(ty, _) | Spec::Iota(ty, _) | Spec::Rand { ty, .. } => Some(*ty),
             Spec::Fill(value, _) => Some(value.ty()),
             Spec::Image(image) => Some(element_type(image.shape.format)),
-            Spec::File(_) | Spec::Zero(_) | Spec::Local(_) | Spec::Sampler(_) | Spec::Null => None,
+            Spec::File(_)
+            | Spec::Zero(_)
+            | Spec::Uninit(_)
+            | Spec::Local(_)
+            | Spec::Sampler(_)
+            | Spec::Null => None,
         }
     }
 
@@ -95,6 +103,9 @@ impl FromStr for Spec {
             "file" if rest.is_empty() => Err("file: needs a path: file:PATH".to_owned()),
             "file" => Ok(Spec::File(rest.into())),
             "zero" => fields(rest, "zero:BYTES").and_then(|[bytes]| Ok(Spec::Zero(count(bytes)?))),
+            "uninit" => {
+                fields(rest, "uninit:BYTES").and_then(|[bytes]| Ok(Spec::Uninit(count(bytes)?)))
+            }
             "fill" => fields(rest, "fill:TYPE:VALUE:COUNT").and_then(|[ty, value, n]| {
                 let value = Scalar::parse(element(ty)?, value)?;
                 Ok(Spec::Fill(value, sized(value.ty(), n)?))
@@ -127,7 +138,7 @@ impl FromStr for Spec {
 fn unknown(text: &str) -> String {
     format!(
         "`{text}` is not a SPEC; write TYPE:VALUE (such as f32:2.5), file:PATH, zero:BYTES, \
-         fill:TYPE:VALUE:COUNT, iota:TYPE:COUNT, rand:TYPE:COUNT:SEED, local:BYTES, image2d:FORMAT:WxH[:PATH], \
+         uninit:BYTES, fill:TYPE:VALUE:COUNT, iota:TYPE:COUNT, rand:TYPE:COUNT:SEED, local:BYTES, image2d:FORMAT:WxH[:PATH], \
          sampler:ADDRESS or null"
     )
 }
@@ -178,6 +189,7 @@ impl fmt::Display for Spec {
             }
             Spec::File(path) => write!(f, "file:{}", path.display()),
             Spec::Zero(bytes) => write!(f, "zero:{bytes}"),
+            Spec::Uninit(bytes) => write!(f, "uninit:{bytes}"),
             Spec::Fill(value, count) => write!(f, "fill:{}:{value}:{count}", value.ty()),
             Spec::Iota(ty, count) => write!(f, "iota:{ty}:{count}"),
             Spec::Rand { ty, count, seed } => write!(f, "rand:{ty}:{count}:{seed}"),
@@ -422,6 +434,7 @@ mod tests {
         );
         assert_eq!(read("file:a:b=c.npy"), Spec::File("a:b=c.npy".into()));
         assert_eq!(read("zero:16"), Spec::Zero(16));
+        assert_eq!(read("uninit:16"), Spec::Uninit(16));
         assert_eq!(read("fill:u8:0xff:3"), Spec::Fill(scalar(u8, "255"), 3));
         assert_eq!(read("iota:f32:4"), Spec::Iota(f32, 4));
         assert_eq!(
@@ -436,7 +449,7 @@ mod tests {
         assert_eq!(read("null"), Spec::Null);
     }
 
-    const NOT_A_SPEC: &str = "is not a SPEC; write TYPE:VALUE (such as f32:2.5), file:PATH, zero:BYTES, \
+    const NOT_A_SPEC: &str = "is not a SPEC; write TYPE:VALUE (such as f32:2.5), file:PATH, zero:BYTES, uninit:BYTES, \
         fill:TYPE:VALUE:COUNT, iota:TYPE:COUNT, rand:TYPE:COUNT:SEED, local:BYTES, image2d:FORMAT:WxH[:PATH], \
          sampler:ADDRESS or null";
 

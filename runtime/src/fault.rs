@@ -28,12 +28,29 @@ pub enum FaultKind {
     Race,
     /// Another lane of the same instruction writes another value to the same byte.
     LaneRace,
+    /// Its address depends on what is not initialised. Only code with checks of initialisation tells of this and the next three.
+    UninitAddress,
+    /// It is a branch that depends on what is not initialised.
+    UninitBranch,
+    /// Whether it writes at all depends on what is not initialised.
+    UninitMask,
+    /// It is an atomic, of which an operand or the memory is not initialised.
+    UninitOperand,
 }
 
 impl FaultKind {
     /// True for races.
     pub const fn is_race(self) -> bool {
         matches!(self, FaultKind::Race | FaultKind::LaneRace)
+    }
+
+    /// True for uses of what is not initialised.
+    pub const fn is_init(self) -> bool {
+        use FaultKind as K;
+        matches!(
+            self,
+            K::UninitAddress | K::UninitBranch | K::UninitMask | K::UninitOperand
+        )
     }
 
     /// True for what is wrong with barriers.
@@ -63,6 +80,19 @@ impl OtherAccess {
     pub const UNKNOWN: u32 = u32::MAX;
 }
 
+/// Where bits that are not initialised were read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Uninit {
+    /// A part of a register variable that was not written before, as the compiler numbers it.
+    Register(u32),
+    /// Local memory at an offset.
+    Local(u64),
+    /// Scratch of the thread at an offset.
+    Scratch(u64),
+    /// Device memory at an address.
+    Memory(u64),
+}
+
 /// An access of one lane that was out of bounds, or a barrier that it misses.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Fault {
@@ -80,7 +110,8 @@ pub struct Fault {
     pub global_id: [u64; 3],
     /// Byte offset in the surface, local or scratch memory, or flat address. Of [`FaultKind::Barrier`], lanes of the thread: in the low
     /// half those that reached the barrier, in the high half those that there are. Of [`FaultKind::OtherBarrier`], the site of the other
-    /// barrier in the low half. Of that and [`FaultKind::MissedBarrier`], a thread that is at the barrier in the high half.
+    /// barrier in the low half. Of that and [`FaultKind::MissedBarrier`], a thread that is at the barrier in the high half. Of uses of what
+    /// is not initialised, where in memory that was read; 0 of registers.
     pub address: u64,
     /// Binding-table index; what it says for other memory is up to the compiler.
     pub surface: u32,
@@ -88,6 +119,8 @@ pub struct Fault {
     pub kind: FaultKind,
     /// Of races, what the access conflicts with.
     pub other: Option<OtherAccess>,
+    /// Of uses of what is not initialised, where that was read.
+    pub uninit: Option<Uninit>,
 }
 
 impl Fault {
@@ -109,6 +142,7 @@ impl Fault {
             surface,
             kind,
             other: None,
+            uninit: None,
         }
     }
 }
@@ -119,13 +153,14 @@ pub(crate) type SiteCounts = BTreeMap<(u32, FaultKind), u64>;
 /// Where one worker's faults go; [`GroupCtx::faults`] points at it.
 #[derive(Debug)]
 pub(crate) struct FaultSink {
-    /// First records, at most [`MAX_FAULT_RECORDS`]; on checked memory, and of barriers and races, at most [`MAX_SITE_RECORDS`] a site.
+    /// First records, at most [`MAX_FAULT_RECORDS`]; on checked memory, and of barriers, races and initialisation, at most
+    /// [`MAX_SITE_RECORDS`] a site.
     pub records: Vec<Fault>,
     /// All faults.
     pub count: u64,
-    /// Faults of each site, on checked memory; those of barriers and races always.
+    /// Faults of each site, on checked memory; those of barriers, races and initialisation always.
     pub sites: SiteCounts,
-    /// Checked memory that the launch reaches.
+    /// Checked or tracked memory that the launch reaches.
     pub memory: Option<DeviceMemory>,
     /// A fault stops the thread.
     pub stop: bool,
@@ -146,7 +181,12 @@ pub(crate) struct FaultSink {
 impl FaultSink {
     /// Counts a fault by its site; whether its record is kept.
     fn keeps(&mut self, base: &Fault) -> bool {
-        if self.memory.is_none() && !base.kind.is_barrier() && !base.kind.is_race() {
+        let kind = base.kind;
+        let by_site = self.memory.as_ref().is_some_and(DeviceMemory::is_checked)
+            || kind.is_barrier()
+            || kind.is_race()
+            || kind.is_init();
+        if !by_site {
             return self.records.len() < MAX_FAULT_RECORDS;
         }
         let key = (base.site, base.kind);
@@ -178,6 +218,21 @@ impl FaultSink {
         };
         let lane = 1u32.checked_shl(by.lane).unwrap_or(0);
         self.record(&base, lane, [address; 32].as_ptr());
+        self.stop
+    }
+
+    /// Records a use of what is not initialised by one lane; true when the launch has to stop.
+    pub fn init(&mut self, kind: FaultKind, by: OtherAccess, from: Uninit) -> bool {
+        let base = Fault {
+            uninit: Some(from),
+            ..Fault::of_thread(by.group, (by.thread, by.site), 0, kind)
+        };
+        let at = match from {
+            Uninit::Register(_) => 0,
+            Uninit::Local(at) | Uninit::Scratch(at) | Uninit::Memory(at) => at,
+        };
+        let lane = 1u32.checked_shl(by.lane).unwrap_or(0);
+        self.record(&base, lane, [at; 32].as_ptr());
         self.stop
     }
 

@@ -6,10 +6,11 @@
 //! Elements of 1, 2, 4 and 8 bytes that are aligned are read and written in one piece.
 
 use crate::abi::{GroupCtx, LOCAL_ID_ROW, SURFACES, Sampler, Status, ThreadCtx};
-use crate::fault::{FaultKind, FaultSink, OtherAccess, report};
+use crate::fault::{FaultKind, FaultSink, OtherAccess, Uninit, report};
 use crate::helpers::{self, helpers};
 pub use crate::image::sample::Access as ImageLane;
 use crate::image::sample::{self, View, bound};
+use crate::memory::DeviceMemory;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
@@ -337,6 +338,53 @@ impl<'a> GroupView<'a> {
     ) -> bool {
         let sink = self.sink();
         sink.is_none_or(|sink| sink.race(kind, by, at, other))
+    }
+
+    /// As [`GroupView::fault`], of one lane that uses what is not initialised.
+    pub fn fault_of_init(&mut self, kind: FaultKind, by: OtherAccess, from: Uninit) -> bool {
+        let sink = self.sink();
+        sink.is_none_or(|sink| sink.init(kind, by, from))
+    }
+
+    /// Memory that keeps account of what is not initialised, and an element's address there, if it is wholly inside its region.
+    fn tracked(
+        &self,
+        region: Region,
+        address: u64,
+        bytes: u32,
+        aligned: bool,
+    ) -> Option<(&DeviceMemory, u64)> {
+        // SAFETY: the sink belongs to the worker that runs this group, on this thread.
+        let sink = unsafe { self.ctx().faults.cast::<FaultSink>().as_ref() }?;
+        let memory = sink.memory.as_ref().filter(|memory| memory.is_tracked())?;
+        let place = self.element(region, address, bytes.max(1), aligned)?;
+        Some((memory, place as u64))
+    }
+
+    /// Bits of an element that are not initialised, and its address; `None` where that is not known: in memory of the group or a thread, and
+    /// out of bounds. `aligned` rounds its offset down to its size first.
+    pub fn uninitialised(
+        &self,
+        region: Region,
+        address: u64,
+        bytes: u32,
+        aligned: bool,
+    ) -> Option<(u64, u64)> {
+        let (memory, place) = self.tracked(region, address, bytes, aligned)?;
+        Some((memory.uninitialised(place, bytes), place))
+    }
+
+    /// Says which bits of an element are not initialised.
+    pub fn set_uninitialised(
+        &mut self,
+        region: Region,
+        address: u64,
+        (bytes, aligned): (u32, bool),
+        bits: u64,
+    ) {
+        if let Some((memory, place)) = self.tracked(region, address, bytes, aligned) {
+            memory.set_uninitialised(place, bytes, bits);
+        }
     }
 
     fn sink(&mut self) -> Option<&mut FaultSink> {

@@ -43,7 +43,7 @@ pub mod tools;
 #[cfg(feature = "jit")]
 pub use code::{CodeError, CodeHandle};
 pub use error::LaunchError;
-pub use fault::{Fault, FaultKind, OtherAccess};
+pub use fault::{Fault, FaultKind, OtherAccess, Uninit};
 pub use group::{GroupProgram, GroupView, ImageLane, ProgramError, Region};
 pub use helpers::helpers;
 pub use image::{

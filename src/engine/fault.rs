@@ -1,7 +1,7 @@
 //! Fault records in words: where in a kernel an access stands, and which buffer it misses.
 
 use visa_runtime::linked::{ArgValue as Arg, Argument};
-use visa_runtime::{DeviceMemory, Fault, FaultKind, Neighbour, OtherAccess};
+use visa_runtime::{DeviceMemory, Fault, FaultKind, Neighbour, OtherAccess, Uninit};
 
 use super::kernel::Kernel;
 use super::launch::Launch;
@@ -27,13 +27,13 @@ pub struct FaultRecord {
     pub source: Option<SourceLine>,
     /// Instruction.
     pub opcode: &'static str,
-    /// Read, write, atomic or barrier.
+    /// Read, write, atomic or barrier; `use` of a use of what is not initialised.
     pub access: &'static str,
-    /// Address space; `work-group` of barriers.
+    /// Address space; `work-group` of barriers. Of a use of what is not initialised, where that was read, `registers` among them.
     pub space: &'static str,
     /// Binding-table index of surface accesses.
     pub surface: Option<u32>,
-    /// Byte offset, or flat address; 0 of barriers.
+    /// Byte offset, or flat address; 0 of barriers and registers.
     pub address: u64,
     /// Bytes of the element.
     pub bytes: u32,
@@ -50,22 +50,27 @@ pub struct FaultRecord {
     /// What is wrong.
     pub kind: FaultKind,
     /// The buffer that is meant, where it lies and what it is called, of launches that check their accesses. Of barriers, who reached
-    /// them and who did not.
+    /// them and who did not. Of uses of what is not initialised, what was used and where it was read.
     pub about: Option<String>,
     /// Number of the access in the code.
     pub site: u32,
-    /// Faults of this kind of the access in the launch, one for each lane, in launches that check their accesses; of barriers always.
+    /// Faults of this kind of the access in the launch, one for each lane, in launches that check their accesses; of other checks
+    /// always.
     pub count: Option<u64>,
 }
 
 impl FaultRecord {
-    /// What is wrong, in a word for reports: `bounds`, `buffer` for an access that misses its buffer, `barrier` or `race`.
+    /// What is wrong, in a word for reports: `bounds`, `buffer` for an access that misses its buffer, `barrier`, `race` or `init`.
     pub fn kind_name(&self) -> &'static str {
         match self.kind {
             FaultKind::Bounds => "bounds",
             FaultKind::Allocation => "buffer",
             FaultKind::Barrier | FaultKind::MissedBarrier | FaultKind::OtherBarrier => "barrier",
             FaultKind::Race | FaultKind::LaneRace => "race",
+            FaultKind::UninitAddress
+            | FaultKind::UninitBranch
+            | FaultKind::UninitMask
+            | FaultKind::UninitOperand => "init",
         }
     }
 
@@ -83,6 +88,17 @@ impl FaultRecord {
             f.write_str(" is missing")?;
         }
         write!(f, ", lane {}", self.lane)
+    }
+
+    /// A use of what is not initialised, after the line.
+    fn init(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let about = self.about.as_deref().unwrap_or_default();
+        let (l, g) = (self.local_id, self.group);
+        write!(
+            f,
+            ": `{}` {about}, group ({}, {}, {}), local id ({}, {}, {}), thread {} lane {}",
+            self.opcode, g[0], g[1], g[2], l[0], l[1], l[2], self.thread, self.lane
+        )
     }
 
     /// Whether the access was by a 64-bit address, not to a surface or memory of the group.
@@ -104,6 +120,9 @@ impl std::fmt::Display for FaultRecord {
         }
         if self.kind.is_barrier() {
             return self.barrier(f);
+        }
+        if self.kind.is_init() {
+            return self.init(f);
         }
         let (opcode, access, bytes) = (self.opcode, self.access, self.bytes);
         write!(f, ": `{opcode}` {access} of {bytes} bytes")?;
@@ -145,7 +164,8 @@ impl Kernel {
     /// The names of a launch's buffers, if its accesses are checked.
     pub(super) fn names(&self, launch: &Launch) -> Option<Names> {
         let engine = &self.parts().engine.0;
-        if !engine.checks(Check::Memory) && !engine.checks(Check::Race) {
+        let checks = [Check::Memory, Check::Race, Check::Init];
+        if !checks.into_iter().any(|check| engine.checks(check)) {
             return None;
         }
         let memory = engine.memory.clone();
@@ -339,6 +359,27 @@ pub(super) fn race(
         Some(buffer) => format!("{with}, {buffer}"),
         None => with,
     })
+}
+
+/// What a use depends on that is not initialised; `what` is its name.
+pub(super) fn init(kind: FaultKind, what: &str) -> String {
+    let part = match kind {
+        FaultKind::UninitAddress => "address",
+        FaultKind::UninitBranch => "condition",
+        FaultKind::UninitMask => "predicate",
+        _ => "value",
+    };
+    format!("{part} depends on uninitialised {what}")
+}
+
+/// Memory that something came from, in the words of fault records.
+pub(super) const fn space_of(from: Uninit) -> &'static str {
+    match from {
+        Uninit::Register(_) => "registers",
+        Uninit::Local(_) => "local memory",
+        Uninit::Scratch(_) => "scratch",
+        Uninit::Memory(_) => DEVICE_MEMORY,
+    }
 }
 
 /// Where in a kernel an access is, in the words of fault records.

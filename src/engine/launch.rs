@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use super::cache::{Compiled, Origin};
 use super::error::Error;
 use super::fault::{
-    DEVICE_MEMORY, FaultRecord, Names, Place, compiled_site, interpreted_site, meeting, race,
+    DEVICE_MEMORY, FaultRecord, Names, Place, compiled_site, init, interpreted_site, meeting, race,
+    space_of,
 };
 use super::kernel::{Interpreted, Kernel};
 use crate::backend::{Check, OobPolicy};
@@ -19,7 +20,7 @@ use visa_runtime::linked::{ArgKind, ArgValue as Arg, Bindings, LaunchMemory, Pla
 use visa_runtime::printf::{Output, PrintBuffer, Printing};
 use visa_runtime::{
     Arguments, Buffer, FaultAction, FaultKind, ImageShape, Interrupter, LaunchOptions, LaunchShape,
-    LaunchStatus, PreparedLaunch, SamplerState, WorkerPool,
+    LaunchStatus, PreparedLaunch, SamplerState, Uninit, WorkerPool,
 };
 
 /// What to run a kernel on.
@@ -539,6 +540,9 @@ impl Prepared {
         if let Some(memory) = self.arguments.memory.as_ref() {
             memory.count_launch();
         }
+        if let Some(private) = self.own.private() {
+            private.mark_uninitialised();
+        }
         let r = self.launch.run(&self.arguments, &options);
         let run = start.elapsed();
         // Also after an error, so that the next launch finds the buffer empty.
@@ -617,6 +621,27 @@ impl Prepared {
         }
     }
 
+    /// What something that is not initialised came from, in words.
+    fn origin(&self, from: Uninit) -> String {
+        if let Uninit::Memory(at) = from {
+            let private = self.own.private();
+            let offset = private.and_then(|b| at.checked_sub(b.address()).filter(|o| *o < b.len()));
+            let buffer = self
+                .names
+                .as_ref()
+                .and_then(|names| names.at_address(at, 1));
+            return match (offset, buffer) {
+                (Some(_), _) => "private memory".to_owned(),
+                (None, Some(buffer)) => format!("memory {buffer}"),
+                (None, None) => format!("{DEVICE_MEMORY} at {at:#x}"),
+            };
+        }
+        match &self.code {
+            Code::Interpreted(code) => code.program.uninit(from),
+            Code::Compiled { .. } => space_of(from).to_owned(),
+        }
+    }
+
     fn record(
         &self,
         f: &visa_runtime::Fault,
@@ -637,7 +662,7 @@ impl Prepared {
             source: self.code.source(&self.kernel, place.line),
             opcode: place.opcode,
             access: place.access,
-            space: place.space,
+            space: f.uninit.map_or(place.space, space_of),
             surface,
             address: if f.kind.is_barrier() { 0 } else { f.address },
             bytes: place.bytes,
@@ -648,6 +673,7 @@ impl Prepared {
             lane: f.lane,
             kind: f.kind,
             about: match f.kind {
+                kind if kind.is_init() => f.uninit.map(|from| init(kind, &self.origin(from))),
                 kind if kind.is_barrier() => meeting(f, line),
                 kind if kind.is_race() => {
                     let there = |site| {

@@ -160,9 +160,14 @@ impl Engine {
     /// # Errors
     /// As [`Engine::new`].
     pub fn with_options(options: EngineOptions) -> Result<Engine, Error> {
-        let memory = match options.strategy.tuning.check.contains(Check::Memory) {
+        let check = options.strategy.tuning.check;
+        let memory = match check.contains(Check::Memory) {
             true => DeviceMemory::checked(options.memory_bytes)?,
             false => DeviceMemory::with_capacity(options.memory_bytes)?,
+        };
+        let memory = match check.contains(Check::Init) {
+            true => memory.tracked()?,
+            false => memory,
         };
         Engine::with_memory(options, memory)
     }
@@ -187,6 +192,12 @@ impl Engine {
         if check.contains(Check::Memory) && !memory.is_checked() {
             return Err(Error::Memory(format!(
                 "--check {} needs memory made by DeviceMemory::checked",
+                check.name()
+            )));
+        }
+        if check.contains(Check::Init) && !memory.is_tracked() {
+            return Err(Error::Memory(format!(
+                "--check {} needs memory made by DeviceMemory::tracked",
                 check.name()
             )));
         }

@@ -54,7 +54,10 @@ impl Space {
 
 /// Numbers of one part of an instruction: more than there are spaces.
 const SPACES: u32 = 8;
-const _: () = assert!(Space::ALL.len() < SPACES as usize);
+const _: () = assert!(Space::ALL.len() < USE as usize);
+
+/// In place of a space: the instruction uses what is not initialised.
+const USE: u32 = SPACES - 2;
 
 /// Parts of one instruction that have sites of their own.
 const PARTS: u32 = 16;
@@ -75,7 +78,17 @@ pub(super) fn site_of_barrier(at: usize) -> u32 {
     (at as u32).wrapping_mul(SITES).wrapping_add(SPACES - 1)
 }
 
-/// What a site reaches; `None` of a barrier's.
+/// Number of the site of an instruction that uses what is not initialised.
+pub(super) fn site_of_use(at: usize) -> u32 {
+    (at as u32).wrapping_mul(SITES).wrapping_add(USE)
+}
+
+/// True for a site of [`site_of_use`].
+pub(super) fn is_use(site: u32) -> bool {
+    site % SPACES == USE
+}
+
+/// What a site reaches; `None` of a barrier's and a use's.
 pub(super) fn space_of(site: u32) -> Option<Space> {
     Space::ALL.get((site % SPACES) as usize).copied()
 }
@@ -170,6 +183,19 @@ impl Access {
     }
 }
 
+/// Where elements of one component are in registers, one for each channel.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Slot {
+    /// The payload.
+    pub data: Raw,
+    /// Byte of it that channel 0 begins at.
+    pub at: usize,
+    /// Bytes from channel to channel.
+    pub register: usize,
+    /// Bits of the register below the element.
+    pub high: u32,
+}
+
 /// Operands of an atomic, the compare value before the new one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Atomic {
@@ -185,8 +211,20 @@ pub(super) struct Atomic {
     pub register: usize,
 }
 
+impl Slot {
+    /// Elements of a block, one after the other.
+    pub const fn block(data: Raw, register: usize, high: u32) -> Slot {
+        Slot {
+            data,
+            at: 0,
+            register,
+            high,
+        }
+    }
+}
+
 impl Machine<'_, '_, '_> {
-    fn region(&self, memory: Memory) -> Region {
+    pub(super) fn region(&self, memory: Memory) -> Region {
         match memory.space {
             Space::Surface => Region::Surface(memory.surface),
             Space::Local => Region::Local,
@@ -239,8 +277,30 @@ impl Machine<'_, '_, '_> {
         self.check_buffers(inst, a, aligned)
     }
 
+    /// Loads element `k` of the enabled lanes into slot `k`.
+    pub fn load_into(&mut self, inst: &Inst, a: &Access, slots: &[Slot]) -> Result<(), Halt> {
+        for (k, (slot, v)) in slots.iter().zip(self.load(inst, a)?).enumerate() {
+            let v = Lanes::each(|i| v.get(i).wrapping_shl(slot.high));
+            self.set_payload_lanes(slot.data, slot.at, slot.register, &v, a.enabled)?;
+            self.init_loaded(a, k, slot)?;
+        }
+        Ok(())
+    }
+
+    /// Stores element `k` of the enabled lanes from slot `k`.
+    pub fn store_from(&mut self, inst: &Inst, a: &Access, slots: &[Slot]) -> Result<(), Halt> {
+        let read = |slot: &Slot| {
+            let lanes = inst.exec.lanes();
+            let v = self.payload_lanes(slot.data, slot.at, lanes, slot.register)?;
+            Ok(Lanes::each(|i| v.get(i).wrapping_shr(slot.high)))
+        };
+        let values = slots.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+        self.store_lanes(inst, a, &values)?;
+        self.init_stored(a, slots)
+    }
+
     /// Loads `count` elements a lane; element `k` of all lanes is entry `k`.
-    pub fn load(&mut self, inst: &Inst, a: &Access) -> Result<Vec<Lanes>, Halt> {
+    fn load(&mut self, inst: &Inst, a: &Access) -> Result<Vec<Lanes>, Halt> {
         self.check(inst, a, false)?;
         self.check_races(inst, a, |_, _| Does::Read)?;
         let region = self.region(a.memory);
@@ -255,7 +315,7 @@ impl Machine<'_, '_, '_> {
     }
 
     /// Stores; of lanes that overlap the highest wins.
-    pub fn store_lanes(&mut self, inst: &Inst, a: &Access, values: &[Lanes]) -> Result<(), Halt> {
+    fn store_lanes(&mut self, inst: &Inst, a: &Access, values: &[Lanes]) -> Result<(), Halt> {
         self.check(inst, a, false)?;
         let left = |lane, k: usize| values.get(k).map_or(0, |v: &Lanes| v.get(lane));
         self.check_lanes(inst, a, values)?;
@@ -310,6 +370,7 @@ impl Machine<'_, '_, '_> {
         if a.enabled != 0 {
             for (k, v) in all.into_iter().enumerate() {
                 self.set_payload(data, 0, k, register, v.wrapping_shl(high))?;
+                self.init_block(a, (k, k), &Slot::block(data, register, high), false)?;
             }
         }
         Ok(())
@@ -338,6 +399,7 @@ impl Machine<'_, '_, '_> {
             let (at, v) = (a.at(0, k), v.wrapping_shr(high));
             if self.group.write(region, at, a.bytes, v) {
                 self.note(a.memory, at, v, a.bytes);
+                self.init_block(a, (k, k), &Slot::block(data, register, high), true)?;
             } else {
                 self.report(inst, a.memory, a.part, 1, &Lanes::all(at))?;
             }
@@ -369,6 +431,7 @@ impl Machine<'_, '_, '_> {
             _ => Does::AtomicWrite,
         };
         self.check_races(inst, a, |_, _| does)?;
+        let unset = self.init_atomic(inst, a, atomic)?;
         let region = self.region(a.memory);
         let mut out = Lanes::default();
         for lane in bits(a.enabled) {
@@ -382,6 +445,7 @@ impl Machine<'_, '_, '_> {
                 self.note(a.memory, a.address.get(lane), new(old), a.bytes);
             }
         }
-        self.set_payload_lanes(atomic.dst, 0, atomic.register, &out, a.enabled)
+        self.set_payload_lanes(atomic.dst, 0, atomic.register, &out, a.enabled)?;
+        self.init_got(a, atomic, &unset)
     }
 }

@@ -7,10 +7,11 @@
 //! base aligned; here nothing is. The compiler writes such messages with the kernel's execution size: one message
 //! is sent if any channel is enabled.
 
-use super::access::Memory;
+use super::access::{Memory, Slot};
 use super::error::Halt;
 use super::lanes::Lanes;
 use super::machine::Machine;
+use super::message::one;
 use super::race::Does;
 use crate::isa::lsc::{DataSize, Sfid};
 use crate::module::*;
@@ -113,7 +114,7 @@ impl Machine<'_, '_, '_> {
                 *v = self.payload(b.data, 0, i, order.bytes)?;
             }
         }
-        let mut dead = false;
+        let (mut dead, mut read) = (false, Vec::new());
         for block in 0..usize::from(b.blocks) {
             for y in 0..usize::from(b.height) {
                 for x in 0..usize::from(b.width) {
@@ -126,8 +127,10 @@ impl Machine<'_, '_, '_> {
                         dead = true;
                         self.report_buffers(inst, 0, 1, &Lanes::all(address))?;
                     }
-                    if let Some(v) = payload.get_mut(order.position(block, y, x)) {
+                    let i = order.position(block, y, x);
+                    if let Some(v) = payload.get_mut(i) {
                         self.element2d(inst, inst.stores(), address, order.bytes as u32, v)?;
+                        read.push((i, address));
                     }
                 }
             }
@@ -136,6 +139,11 @@ impl Machine<'_, '_, '_> {
             for (i, v) in payload.into_iter().enumerate() {
                 self.set_payload(b.data, 0, i, order.bytes, v)?;
             }
+        }
+        let slot = Slot::block(b.data, order.bytes, 0);
+        for (i, address) in read {
+            let a = one(Memory::DEVICE, Lanes::all(address), order.bytes as u32, 1);
+            self.init_block(&a, (0, i), &slot, inst.stores())?;
         }
         Ok(())
     }

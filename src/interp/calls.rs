@@ -22,6 +22,7 @@ use super::access::Memory;
 use super::control::Entry;
 use super::error::{Halt, InterpError};
 use super::flow::Places;
+use super::init;
 use super::lanes::{Lanes, bits, up};
 use super::machine::Machine;
 use super::state::{Layout, Thread};
@@ -184,6 +185,8 @@ pub(super) struct Kept {
     preds: (usize, Vec<u32>),
     samplers: (usize, Vec<Vec<u32>>),
     surfaces: (usize, Vec<Vec<u32>>),
+    /// Which of them were initialised.
+    init: Option<init::Kept>,
 }
 
 fn copy<T: Clone>(all: &[T], part: &Range<usize>) -> (usize, Vec<T>) {
@@ -207,6 +210,7 @@ impl Kept {
             preds: copy(&t.preds, p),
             samplers: copy(&t.samplers, s),
             surfaces: copy(&t.surfaces, u),
+            init: t.init.as_ref().map(|r| init::Kept::of(r, &f.file, a, p)),
         }
     }
 
@@ -219,6 +223,9 @@ impl Kept {
         put_back(&mut t.preds, self.preds);
         put_back(&mut t.samplers, self.samplers);
         put_back(&mut t.surfaces, self.surfaces);
+        if let (Some(kept), Some(registers)) = (self.init, &mut t.init) {
+            kept.restore(registers);
+        }
     }
 }
 
@@ -268,7 +275,7 @@ impl Machine<'_, '_, '_> {
     }
 
     /// Lanes that make a stack call.
-    fn callers(&self, inst: &Inst) -> Result<u32, Halt> {
+    pub fn callers(&self, inst: &Inst) -> Result<u32, Halt> {
         if inst.exec.lanes() == 1 {
             return self.taken(inst);
         }

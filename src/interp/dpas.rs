@@ -14,7 +14,8 @@
 
 use super::error::Halt;
 use super::float::{Env, FloatOp, Format};
-use super::lanes::bits;
+use super::init::Unset;
+use super::lanes::{bit, bits};
 use super::machine::Machine;
 use super::number::{mask, wrap};
 use crate::isa::dpas::precision_name;
@@ -116,6 +117,7 @@ impl Machine<'_, '_, '_> {
             _ => self.row_bytes(d.src2, row_size(d, a, k))?,
         };
         // All sources are read before the first row is written.
+        let unset = self.unset_columns(inst, d, (a.width(), b.width(), k), enabled)?;
         let mut results = Vec::new();
         for row in 0..u32::from(d.repeat) {
             for column in bits(enabled) {
@@ -142,9 +144,57 @@ impl Machine<'_, '_, '_> {
                 };
                 let i = row.wrapping_mul(n).wrapping_add(column);
                 self.set_payload(d.dst, 0, i, to.bytes() as usize, v)?;
+                if let Some(unset) = unset.get(i) {
+                    self.set_unset_payload(d.dst, 0, (i, to.bytes() as usize), *unset)?;
+                }
             }
         }
         Ok(())
+    }
+
+    /// What of the result is not initialised, element by element: those whose row of A, column of B or element of C has something that is
+    /// not. Nothing if that is not checked. What `dpasw` gets from the other thread counts as initialised.
+    fn unset_columns(
+        &self,
+        inst: &Inst,
+        d: &Dpas,
+        (row_bits, column_bits, k): (u32, u32, u32),
+        enabled: u32,
+    ) -> Result<Vec<Unset>, Halt> {
+        let mut out = Vec::new();
+        if self.t.init.is_none() {
+            return Ok(out);
+        }
+        let n = inst.exec.lanes() as usize;
+        let dwords = |bits: u32| (bits.div_ceil(32)) as usize;
+        let c = match d.src0.is_null() {
+            true => 0,
+            false => self.var_type(d.src0.var)?.bytes() as usize,
+        };
+        for row in 0..u32::from(d.repeat) {
+            let mut of_row = Unset::NONE;
+            if inst.op != Opcode::Dpasw {
+                let first = row.wrapping_mul(k).wrapping_mul(row_bits);
+                let last = first.wrapping_add(k.wrapping_mul(row_bits));
+                let ty = self.var_type(d.src2.var)?;
+                for word in (first / 32) as usize..dwords(last) {
+                    let at = self.bytes_past(d.src2, ty, word.wrapping_mul(4), 4)?;
+                    of_row = of_row.or(self.unset_file(at, 4));
+                }
+            }
+            for column in 0..n {
+                let mut all = of_row;
+                for word in 0..dwords(k.wrapping_mul(column_bits)) {
+                    let i = word.wrapping_mul(n).wrapping_add(column);
+                    all = all.or(self.unset_payload(d.src1, 0, i, 4)?);
+                }
+                let i = (row as usize).wrapping_mul(n).wrapping_add(column);
+                all = all.or(self.unset_payload(d.src0, 0, i, c)?);
+                let used = all.any() && bit(enabled, column);
+                out.push(all.with(if used { u64::MAX } else { 0 }));
+            }
+        }
+        Ok(out)
     }
 
     /// Element type of D or C, as the precision allows it.

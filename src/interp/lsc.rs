@@ -1,6 +1,6 @@
 //! Untyped LSC loads, stores and atomics (docs/visa.md, "Memory").
 
-use super::access::{Access, Atomic, Memory};
+use super::access::{Access, Atomic, Memory, Slot};
 use super::error::Halt;
 use super::lanes::Lanes;
 use super::machine::Machine;
@@ -155,14 +155,6 @@ impl Machine<'_, '_, '_> {
         let stride = self.component_stride(l, lanes);
         let register = l.data_size.register_bytes() as usize;
         let all: Vec<usize> = (0..usize::from(l.elems)).collect();
-        // All sources are read before anything is written.
-        let mut values = Vec::new();
-        if store {
-            for &c in &all {
-                let v = self.payload_lanes(l.data, c.saturating_mul(stride), lanes, register)?;
-                values.push(Lanes::each(|i| v.get(i).wrapping_shr(high(l))));
-            }
-        }
         for (part, components) in all.chunks(RUN).enumerate() {
             let distance = (part as u64)
                 .wrapping_mul(RUN as u64)
@@ -173,14 +165,16 @@ impl Machine<'_, '_, '_> {
                 part: part as u32,
                 ..*a
             };
-            if store {
-                let values = values.chunks(RUN).nth(part).unwrap_or(&[]);
-                self.store_lanes(inst, &access, values)?;
-                continue;
-            }
-            for (&c, v) in components.iter().zip(self.load(inst, &access)?) {
-                let v = Lanes::each(|i| v.get(i).wrapping_shl(high(l)));
-                self.set_payload_lanes(l.data, c.saturating_mul(stride), register, &v, a.enabled)?;
+            let slots: Vec<Slot> = components
+                .iter()
+                .map(|c| Slot {
+                    at: c.saturating_mul(stride),
+                    ..Slot::block(l.data, register, high(l))
+                })
+                .collect();
+            match store {
+                true => self.store_from(inst, &access, &slots)?,
+                false => self.load_into(inst, &access, &slots)?,
             }
         }
         Ok(())
@@ -198,16 +192,13 @@ impl Machine<'_, '_, '_> {
                 part: position as u32,
                 ..*a
             };
-            let at = position.saturating_mul(stride);
-            if store {
-                let v = self.payload_lanes(l.data, at, lanes, register)?;
-                let v = Lanes::each(|i| v.get(i).wrapping_shr(high(l)));
-                self.store_lanes(inst, &part, &[v])?;
-            } else {
-                for v in self.load(inst, &part)? {
-                    let v = Lanes::each(|i| v.get(i).wrapping_shl(high(l)));
-                    self.set_payload_lanes(l.data, at, register, &v, a.enabled)?;
-                }
+            let slots = [Slot {
+                at: position.saturating_mul(stride),
+                ..Slot::block(l.data, register, high(l))
+            }];
+            match store {
+                true => self.store_from(inst, &part, &slots)?,
+                false => self.load_into(inst, &part, &slots)?,
             }
         }
         Ok(())

@@ -5,6 +5,7 @@ use visa_runtime::GroupView;
 use super::Program;
 use super::error::Halt;
 use super::float::{Env, Format};
+use super::init::Unset;
 use super::lanes::{Lanes, bit, bits, down, first, up};
 use super::number;
 use super::state::Thread;
@@ -160,6 +161,9 @@ impl Machine<'_, '_, '_> {
         if let Some(bits) = self.t.preds.get_mut((p.0 as usize).wrapping_sub(1)) {
             *bits = new;
         }
+        if let Some(init) = &mut self.t.init {
+            init.set_pred(p, Unset::NONE, mask);
+        }
         if let Some(w) = &mut self.written {
             w.pred(p, new, mask);
         }
@@ -301,7 +305,12 @@ impl Machine<'_, '_, '_> {
 
     /// Where an indirect access of one channel lies, if inside what addresses reach. Addresses have 16 bits, and so
     /// has every sum with them.
-    fn indirect_at(&self, i: &Indirect, k: usize, elements: usize) -> Result<Option<usize>, Halt> {
+    pub fn indirect_at(
+        &self,
+        i: &Indirect,
+        k: usize,
+        elements: usize,
+    ) -> Result<Option<usize>, Halt> {
         let size = i.ty.bytes() as usize;
         let base = self.address(i.addr, usize::from(i.index).saturating_add(k))?;
         let at = base
@@ -317,15 +326,7 @@ impl Machine<'_, '_, '_> {
         region: IndirectRegion,
         i: usize,
     ) -> Result<u64, Halt> {
-        let (k, elements) = match region {
-            IndirectRegion::Single(r) => (0, r.element(i as u32) as usize),
-            IndirectRegion::VxH { width, hstride } => {
-                let width = usize::from(width.max(1));
-                let within = i.checked_rem(width).unwrap_or(0);
-                let k = i.checked_div(width).unwrap_or(0);
-                (k, within.saturating_mul(usize::from(hstride)))
-            }
-        };
+        let (k, elements) = region.place(i);
         let at = self.indirect_at(indirect, k, elements)?;
         Ok(at.map_or(0, |at| self.t.get(at, indirect.ty.bytes() as usize)))
     }
@@ -367,6 +368,9 @@ impl Machine<'_, '_, '_> {
                         );
                     };
                     *element = v as u16;
+                    if let Some(init) = &mut self.t.init {
+                        init.set_address(*addr, k, Unset::NONE);
+                    }
                     if let Some(w) = &mut self.written {
                         w.address(*addr, k, v as u16);
                     }
@@ -386,6 +390,9 @@ impl Machine<'_, '_, '_> {
     /// Stores up to 8 bytes in the file.
     pub fn store_bytes(&mut self, at: usize, bytes: usize, v: u64) {
         self.t.set(at, bytes, v);
+        if let Some(init) = &mut self.t.init {
+            init.clear(at, bytes);
+        }
         if let Some(w) = &mut self.written {
             w.register(&self.program.layout, at, bytes, self.t.get(at, bytes));
         }
@@ -416,7 +423,7 @@ impl Machine<'_, '_, '_> {
     }
 
     /// Position of element `i` of a payload component at byte `at`.
-    fn raw(&self, raw: Raw, at: usize, i: usize, bytes: usize) -> Result<usize, Halt> {
+    pub fn raw(&self, raw: Raw, at: usize, i: usize, bytes: usize) -> Result<usize, Halt> {
         let place = self.program.kernel.place(raw.var);
         let offset = (place.offset as usize)
             .saturating_add(raw.offset as usize)
@@ -487,5 +494,20 @@ fn immediate(bits: u64, ty: Type) -> Operand {
             Operand::plain(Lanes::each(lane), Type::F, false)
         }
         _ => Operand::plain(Lanes::all(bits & number::mask(ty.bytes())), ty, true),
+    }
+}
+
+impl IndirectRegion {
+    /// Which address element a channel uses, counted from the first, and how many elements beyond it.
+    pub(super) fn place(self, i: usize) -> (usize, usize) {
+        match self {
+            IndirectRegion::Single(r) => (0, r.element(i as u32) as usize),
+            IndirectRegion::VxH { width, hstride } => {
+                let width = usize::from(width.max(1));
+                let within = i.checked_rem(width).unwrap_or(0);
+                let k = i.checked_div(width).unwrap_or(0);
+                (k, within.saturating_mul(usize::from(hstride)))
+            }
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Legacy surface messages and `svm_*`: addresses, and how payloads lie in registers (docs/visa.md, "Memory").
 
-use super::access::{Access, Atomic, Memory};
+use super::access::{Access, Atomic, Memory, Slot};
 use super::error::Halt;
 use super::lanes::Lanes;
 use super::machine::Machine;
@@ -265,15 +265,11 @@ impl Machine<'_, '_, '_> {
         register: usize,
         store: bool,
     ) -> Result<(), Halt> {
-        if store {
-            let v = self.payload_lanes(data, 0, inst.exec.lanes(), register)?;
-            return self.store_lanes(inst, a, &[v]);
+        let slots = [Slot::block(data, register, 0)];
+        match store {
+            true => self.store_from(inst, a, &slots),
+            false => self.load_into(inst, a, &slots),
         }
-        let values = self.load(inst, a)?;
-        for v in &values {
-            self.set_payload_lanes(data, 0, register, v, a.enabled)?;
-        }
-        Ok(())
     }
 
     /// Dword channels: enabled ones follow each other in the registers, each from a new register on. A gap in the
@@ -300,14 +296,6 @@ impl Machine<'_, '_, '_> {
         if runs.is_empty() {
             return Halt::malformed("no channel is enabled");
         }
-        // All sources are read before anything is written.
-        let mut values = Vec::new();
-        if store {
-            for position in 0..channels.count() as usize {
-                let at = position.saturating_mul(stride);
-                values.push(self.payload_lanes(data, at, lanes, 4)?);
-            }
-        }
         let mut position = 0usize;
         for (part, (first, n)) in runs.into_iter().enumerate() {
             let distance = u64::from(first).wrapping_mul(4);
@@ -318,14 +306,15 @@ impl Machine<'_, '_, '_> {
                 ..*a
             };
             let end = position.saturating_add(n);
-            if store {
-                let run = values.get(position..end).unwrap_or(&[]);
-                self.store_lanes(inst, &part, run)?;
-            } else {
-                for (k, v) in self.load(inst, &part)?.iter().enumerate() {
-                    let at = position.saturating_add(k).saturating_mul(stride);
-                    self.set_payload_lanes(data, at, 4, v, a.enabled)?;
-                }
+            let slots: Vec<Slot> = (position..end)
+                .map(|position| Slot {
+                    at: position.saturating_mul(stride),
+                    ..Slot::block(data, 4, 0)
+                })
+                .collect();
+            match store {
+                true => self.store_from(inst, &part, &slots)?,
+                false => self.load_into(inst, &part, &slots)?,
             }
             position = end;
         }
@@ -426,17 +415,16 @@ impl Machine<'_, '_, '_> {
         if a.count > 8 {
             return Halt::unsupported(format!("{} elements a lane", a.count));
         }
-        let lanes = inst.exec.lanes();
-        if store {
-            let values = (0..a.count)
-                .map(|c| self.payload_lanes(data, c.saturating_mul(stride), lanes, register))
-                .collect::<Result<Vec<_>, _>>()?;
-            return self.store_lanes(inst, a, &values);
+        let slots: Vec<Slot> = (0..a.count)
+            .map(|c| Slot {
+                at: c.saturating_mul(stride),
+                ..Slot::block(data, register, 0)
+            })
+            .collect();
+        match store {
+            true => self.store_from(inst, a, &slots),
+            false => self.load_into(inst, a, &slots),
         }
-        for (c, v) in self.load(inst, a)?.iter().enumerate() {
-            self.set_payload_lanes(data, c.saturating_mul(stride), register, v, a.enabled)?;
-        }
-        Ok(())
     }
 }
 

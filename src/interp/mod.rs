@@ -15,7 +15,7 @@
 //! | `number`, `float` | numbers and conversions |
 //! | `message`, `lsc`, `block2d`, `access`, `atomic` | instructions on memory |
 //! | `barrier` | barriers |
-//! | `live`, `meeting`, `race` | what checks call an error |
+//! | `live`, `meeting`, `race`, `init` | what checks call an error |
 //!
 //! Kernels are untrusted: nothing here panics, whatever they hold.
 #![forbid(unsafe_code)]
@@ -44,6 +44,7 @@ mod float;
 mod flow;
 mod groups;
 mod image;
+mod init;
 mod lanes;
 mod live;
 mod logic;
@@ -119,6 +120,9 @@ pub struct InterpOptions {
     pub check_barriers: bool,
     /// Accesses that nothing orders are reported, whatever is done about others. The launch has to run on one thread of the host.
     pub check_races: bool,
+    /// Uses of what is not initialised are reported, whatever is done about accesses. Device memory has to keep account of that
+    /// ([`visa_runtime::DeviceMemory::tracked`]); otherwise all of it counts as initialised.
+    pub check_init: bool,
     /// Computed NaNs are others than usual: negative, with a payload. What differs from a run without this depends on bits that
     /// the ISA leaves open, and says nothing about other engines.
     pub other_nans: bool,
@@ -134,6 +138,7 @@ impl Default for InterpOptions {
             report: false,
             check_barriers: false,
             check_races: false,
+            check_init: false,
             other_nans: false,
             trace: None,
         }
@@ -158,9 +163,9 @@ pub struct Site {
     pub line: u32,
     /// Mnemonic.
     pub opcode: &'static str,
-    /// `read`, `write`, `atomic` or `barrier`.
+    /// `read`, `write`, `atomic` or `barrier`; `use` of a use of what is not initialised.
     pub access: &'static str,
-    /// What it reaches; a barrier reaches none.
+    /// What it reaches; a barrier reaches none, and a use says no more than where it is.
     pub space: Option<Space>,
     /// Bytes of an element.
     pub bytes: u32,
@@ -201,7 +206,10 @@ impl Program {
         let at = number.checked_div(access::SITES)? as usize;
         let inst = self.kernel.module().insts.get(at)?;
         let space = access::space_of(number);
-        let (access, bytes) = described(inst)?;
+        let (access, bytes) = match access::is_use(number) {
+            true => ("use", 0),
+            false => described(inst)?,
+        };
         Some(Site {
             line: inst.pos.line,
             opcode: inst.mnemonic(),

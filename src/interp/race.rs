@@ -26,6 +26,7 @@ use visa_runtime::{FaultKind, GroupView, OtherAccess, Region};
 use super::Program;
 use super::access::{Access, Memory, Space, site};
 use super::error::Halt;
+use super::init::Local;
 use super::lanes::{Lanes, bits};
 use super::machine::Machine;
 use crate::module::Inst;
@@ -99,6 +100,14 @@ impl Byte {
     }
 }
 
+/// What checks keep from group to group.
+#[derive(Debug, Default)]
+pub(super) struct Kept {
+    races: Known,
+    /// For checks of initialisation.
+    pub(super) local_unset: Local,
+}
+
 /// What is known of the memory of a launch.
 #[derive(Debug, Default)]
 struct Known {
@@ -126,7 +135,7 @@ impl Program {
 
     fn known<'a>(&self, group: &'a mut GroupView<'_>) -> Option<&'a mut Known> {
         match self.options.check_races {
-            true => group.kept(),
+            true => group.kept::<Kept>().map(|kept| &mut kept.races),
             false => None,
         }
     }

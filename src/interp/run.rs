@@ -39,6 +39,7 @@ impl Program {
     fn group(&self, group: &mut GroupView<'_>) -> Result<Status, InterpError> {
         let mut barriers = Named::default();
         self.start_of_races(group);
+        self.start_of_init(group);
         let mut threads: Vec<Thread> = (0..group.threads())
             .map(|number| self.start(group, number))
             .collect();
@@ -109,6 +110,7 @@ impl Program {
     /// A thread with its inputs.
     fn start(&self, group: &GroupView<'_>, number: u32) -> Thread {
         let mut t = Thread::new(&self.kernel, &self.layout, group.dispatch_mask(number));
+        t.init = self.registers();
         let r0 = group.r0(number);
         let word = |k: usize| r0.get(k).copied().unwrap_or(0);
         let mut dwords = |var: VarId, words: &[u32]| {
@@ -291,8 +293,16 @@ fn input_byte(group: &GroupView<'_>, number: u32, r0: &[u32; 16], source: Input,
 impl Machine<'_, '_, '_> {
     /// One instruction.
     fn execute(&mut self, inst: &Inst) -> Result<(), Halt> {
+        self.check_init(inst)?;
         match &inst.body {
-            Body::Alu(a) => self.alu(inst, a),
+            Body::Alu(a) => {
+                let left = self.init_before(inst, a)?;
+                self.alu(inst, a)?;
+                match left {
+                    Some(left) => self.init_after(inst, a, &left),
+                    None => Ok(()),
+                }
+            }
             Body::Branch(l) => self.branch(inst, *l),
             Body::Ret => self.ret(inst),
             Body::Fcall { name, .. } => self.fcall(inst, name),

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::barrier::Barriers;
 use super::control::Control;
 use super::error::{Halt, InterpError};
+use super::init::Registers;
 use crate::module::{Body, Inst, OtherVar, PREDEFINED, Src, SurfaceId, VarId};
 use crate::valid::{RootId, ValidKernel};
 
@@ -177,6 +178,8 @@ pub(super) struct Thread {
     pub received: Option<Vec<u8>>,
     /// What it does at barriers.
     pub barriers: Barriers,
+    /// Which of its registers are initialised, where that is checked.
+    pub init: Option<Box<Registers>>,
 }
 
 impl Thread {
@@ -201,6 +204,7 @@ impl Thread {
             offered: (0, Vec::new()),
             received: None,
             barriers: Barriers::default(),
+            init: None,
         }
     }
 

@@ -35,24 +35,6 @@ fn a_trap_stops_before_the_access() {
 }
 
 #[test]
-fn what_is_not_there_is_refused_by_name() {
-    for check in [Check::Init] {
-        for interpret in [None, Some(Default::default())] {
-            let options = EngineOptions {
-                interpret,
-                ..EngineOptions::default()
-            };
-            let made = Engine::with_options(options.check(check));
-            let error = made.err().map(|e| e.to_string()).unwrap();
-            assert!(
-                error.contains(&format!("--check {}", check.name())),
-                "{error}"
-            );
-        }
-    }
-}
-
-#[test]
 fn code_compiled_ahead_of_time_has_no_checks() {
     for check in [Check::Memory, Check::Barrier] {
         let backend = strategy().host().unwrap();
@@ -73,6 +55,14 @@ fn memory_without_shadow_is_refused() {
         error.to_string().contains("DeviceMemory::checked"),
         "{error}"
     );
+    let memory = DeviceMemory::with_capacity(1 << 20).unwrap();
+    let options = EngineOptions {
+        interpret: Some(Default::default()),
+        ..EngineOptions::default()
+    };
+    let error = Engine::with_memory(options.check(Check::Init), memory).err();
+    let error = error.map(|e| e.to_string()).unwrap();
+    assert!(error.contains("DeviceMemory::tracked"), "{error}");
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! work-items are wrong, in which line of the source, and what the report says of the buffer.
 
 mod barriers;
+mod inits;
 mod limits;
 mod races;
 

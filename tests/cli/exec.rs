@@ -242,8 +242,8 @@ fn what_checks_find_is_an_exit_code() {
 fn checks_that_there_are_not_are_refused() {
     for (args, says) in [
         (
-            &["--check=barrier,init", "--backend=interp"][..],
-            "--check init",
+            &["--check=barrier,init"][..],
+            "--check init: add --backend interp",
         ),
         (&["--check=init", "--backend=llvm"], "llvm"),
     ] {
@@ -251,4 +251,6 @@ fn checks_that_there_are_not_are_refused() {
         assert_ne!(output.code, 0, "{}", output.stderr);
         assert!(output.stderr.contains(says), "{}", output.stderr);
     }
+    let fine = exec(&["--check=init", "--backend=interp", "--", "true"]);
+    assert_eq!((fine.code, fine.stderr.as_str()), (0, ""));
 }

@@ -82,6 +82,31 @@ fn barriers_that_are_missed_are_errors() {
     assert!(output.stderr.contains(says), "{}", output.stderr);
 }
 
+#[test]
+fn uses_of_what_was_never_written_are_errors() {
+    let file = "tests/checks/init-pvc.zebin";
+    let args = ["run", file, "--kernel", "buffer_index", "--global", "64"];
+    let given = ["--local", "64", "--arg", "zero:256", "--arg", "zero:1024"];
+    let check = ["--check", "init", "--backend", "interp"];
+    let run = |b: &str, rest: &[&str]| {
+        let buffer = ["--arg", b, "--arg", "i32:0"];
+        visa_jit(&[&args[..], &given, &buffer, &check, rest].concat())
+    };
+    let about = "address depends on uninitialised memory at byte 0 of `b` (256 bytes, argument 2)";
+    let output = run("uninit:256", &[]);
+    assert_eq!(output.code, 1, "{}", output.stderr);
+    assert!(output.stderr.contains(about), "{}", output.stderr);
+    let output = run("uninit:256", &["--json", "--repeat", "2"]);
+    let json: Value = serde_json::from_str(&output.stdout).unwrap();
+    let fault = &json["faults"][0];
+    let said = [&fault["kind"], &fault["access"], &fault["space"]];
+    assert_eq!(said, ["init", "use", "device memory"]);
+    let wanted = (&about.into(), &64.into());
+    assert_eq!((&fault["about"], &fault["count"]), wanted);
+    let fine = run("zero:256", &[]);
+    assert_eq!(fine.code, 0, "{}", fine.stderr);
+}
+
 /// Version 22.43 does not know the function of assertions, and leaves a call of it through an address that the launcher would have to
 /// fill in. `assert_range` of tests/kernels/assert.cl by itself, for pvc.
 #[test]

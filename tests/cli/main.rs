@@ -604,7 +604,7 @@ fn arguments_that_do_not_fit_are_all_named() {
     assert_eq!(
         output.stderr,
         "error: argument 0 `y` is a global buffer of type float*, but f32:1 is a value; write file:PATH, \
-         zero:BYTES, fill:TYPE:VALUE:COUNT, iota:TYPE:COUNT, rand:TYPE:COUNT:SEED or null\n\
+         zero:BYTES, uninit:BYTES, fill:TYPE:VALUE:COUNT, iota:TYPE:COUNT, rand:TYPE:COUNT:SEED or null\n\
          argument 1 `x` is missing: a global buffer of type float*, for example --arg 1=fill:f32:0:COUNT\n\
          argument 2 `a` is missing: a value of type float (4 bytes), for example --arg 2=f32:V\n\
          argument 3 `n` is missing: a value of type int (4 bytes), for example --arg 3=i32:V\n"

@@ -14,12 +14,11 @@ use std::fmt::{Debug, Write as _};
 use std::path::{Path, PathBuf};
 
 use visa_jit::backend::OobPolicy;
-use visa_jit::interp::InterpOptions;
 use visa_jit::{Arg, Engine, EngineOptions, FaultRecord, Kernel, Launch, Program};
 use visa_runtime::{Buffer, Element, FaultKind, ImageShape, LaunchStatus, SamplerState};
 
 use crate::reference::ulp::error_f32;
-use narrow::{checks, from_libraries, left_out, library, narrowed};
+use narrow::{checks, from_libraries, interpreted, left_out, library, narrowed};
 
 /// Files that a device has no zebin of: it has no double precision, no sampler, or no 2D blocks; or the compiler gives up, or does
 /// not know `assert`.
@@ -165,8 +164,7 @@ pub fn run(device: &'static str, file: &'static str, body: impl Fn(&Target)) {
     let program = program.unwrap_or_else(|e| panic!("{device} {file}: {e}"));
     let interpreted = Engine::with_options(EngineOptions {
         memory_bytes: 1 << 30,
-        interpret: Some(InterpOptions::default()),
-        ..EngineOptions::default()
+        ..interpreted()
     })
     .unwrap();
     let definition = interpreted.program_from_zebin(&bytes, None).unwrap();

@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
-use visa_jit::backend::{BackendKind, Checks, CodegenEffort, Dispatch};
+use visa_jit::backend::{BackendKind, Check, Checks, CodegenEffort, Dispatch};
+use visa_jit::interp::InterpOptions;
 use visa_jit::passes::PassOptions;
 use visa_jit::passes::pipeline::PASSES;
 use visa_jit::{Engine, EngineOptions, Program};
@@ -14,13 +15,15 @@ use visa_jit::{Engine, EngineOptions, Program};
 /// `interp` leaves out the comparison with the interpreter.
 /// `VISA_JIT_TEST_BACKEND=llvm` compiles with LLVM, in builds that have it; `library` compiles ahead of time, with one policy.
 /// `VISA_JIT_TEST_DISPATCH=group` takes groups through barriers in one call. `VISA_JIT_TEST_CHECK=memory` checks accesses,
-/// `barrier` barriers.
+/// `barrier` barriers, `race` accesses that nothing orders; `init` is for the interpreter ([`interpreted`]).
 pub(super) fn narrowed() -> EngineOptions {
     let mut options = EngineOptions::default();
     if std::env::var("VISA_JIT_TEST_BACKEND").as_deref() == Ok("llvm") {
         options.strategy = BackendKind::Llvm.into();
     }
-    if let Ok(name) = std::env::var("VISA_JIT_TEST_CHECK") {
+    if !checks_init()
+        && let Ok(name) = std::env::var("VISA_JIT_TEST_CHECK")
+    {
         options = options.check(Checks::parse(&name).unwrap());
     }
     if std::env::var("VISA_JIT_TEST_DISPATCH").as_deref() == Ok("group") {
@@ -37,6 +40,22 @@ pub(super) fn narrowed() -> EngineOptions {
         }
     }
     options
+}
+
+/// How the interpreter runs beside compiled code.
+pub(super) fn interpreted() -> EngineOptions {
+    let options = EngineOptions {
+        interpret: Some(InterpOptions::default()),
+        ..EngineOptions::default()
+    };
+    match checks_init() {
+        true => options.check(Check::Init),
+        false => options,
+    }
+}
+
+fn checks_init() -> bool {
+    std::env::var("VISA_JIT_TEST_CHECK").as_deref() == Ok("init")
 }
 
 /// Whether accesses are checked.

@@ -3,6 +3,7 @@
 use visa_runtime::Buffer;
 
 use super::CL_INVALID_VALUE;
+use crate::core::engine::engine;
 use crate::core::{Cl, ensure};
 
 /// Bytes of the program's own memory. Only the entry points make one; they pass on the program's promise that the bytes are
@@ -79,6 +80,11 @@ impl Place {
         // whoever made them promised so.
         unsafe {
             std::ptr::copy(from, to, len);
+        }
+        // The program's memory may be that of the device, by its address.
+        if let Ok(engine) = engine() {
+            let (to, from) = (to.addr() as u64, from.addr() as u64);
+            engine.memory().copied(to, from, len as u64);
         }
         Ok(())
     }

@@ -106,9 +106,14 @@ fn options() -> Result<EngineOptions, String> {
 fn memory(options: &EngineOptions) -> Result<DeviceMemory, MemoryError> {
     let mut bytes = options.memory_bytes;
     loop {
-        let made = match options.strategy.tuning.check.contains(Check::Memory) {
+        let check = options.strategy.tuning.check;
+        let made = match check.contains(Check::Memory) {
             true => DeviceMemory::checked(bytes),
             false => DeviceMemory::with_capacity(bytes),
+        };
+        let made = match check.contains(Check::Init) {
+            true => made.and_then(DeviceMemory::tracked),
+            false => made,
         };
         match made {
             Err(MemoryError::System(_)) if bytes > LEAST_ADDRESSES => bytes /= 2,

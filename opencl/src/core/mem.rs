@@ -177,6 +177,10 @@ impl Mem {
             None => "clCreateBuffer",
         };
         let (buffer, taken) = allocate(len, ALIGNMENT, made_by)?;
+        // What the program gives with the flags is copied there next. Images count as initialised.
+        if new.image.is_none() && host.is_none() {
+            buffer.mark_uninitialised();
+        }
         Ok(Mem::of(new, buffer, host, None, Some(taken)))
     }
 
@@ -192,6 +196,10 @@ impl Mem {
     pub fn part(new: New, parent: &Ref<Mem>, offset: usize, len: usize) -> Cl<Mem> {
         let buffer = parent.buffer.part(offset as u64, len as u64);
         let buffer = buffer.map_err(|_| ClError(CL_INVALID_VALUE))?;
+        if new.image.is_some() {
+            // Kernels write texels, too, and images are not looked at.
+            buffer.memory().written(buffer.address(), buffer.len());
+        }
         let host = parent.host.and_then(|host| host.part(offset, len));
         let parent = Some((parent.clone(), offset));
         Ok(Mem::of(new, buffer, host, parent, None))
@@ -250,6 +258,10 @@ impl Mem {
         };
         let address = base + offset;
         let writes = flags != u64::from(CL_MAP_READ);
+        if writes && self.host.is_none() {
+            // The program may write all of it, which nothing sees.
+            self.buffer.memory().written(address as u64, len as u64);
+        }
         let mut mappings = lock(&self.mappings);
         let taken = |m: &Mapping| m.writes && !m.ends && m.part.shares(part);
         let again = writes && mappings.iter().any(taken);

@@ -82,6 +82,10 @@ impl Shared {
     pub fn allocate(&self, len: usize, alignment: u64, usage: Usage, flags: u64) -> Cl<u64> {
         let (buffer, taken) = allocate(len, alignment, usage.made_by())?;
         let address = buffer.address();
+        // The program writes to the others as it likes, which nothing sees.
+        if let Usage::Device(_) = usage {
+            buffer.mark_uninitialised();
+        }
         let allocation = Allocation {
             buffer,
             usage,

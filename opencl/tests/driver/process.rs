@@ -1,10 +1,10 @@
 //! The edges of a process: it may end at any time, and without having released anything.
 
 use std::process::Command;
-use std::ptr::null_mut;
+use std::ptr::{null, null_mut};
 
 use visa_jit_opencl::abi::{CL_DEVICE_MAX_MEM_ALLOC_SIZE, CL_MEM_OBJECT_ALLOCATION_FAILURE};
-use visa_jit_opencl::api::{device, mem};
+use visa_jit_opencl::api::{device, enqueue, mem, usm};
 
 use super::{Rig, SUCCESS, set};
 
@@ -31,7 +31,11 @@ fn child() {
         return;
     };
     let rig = Rig::new();
-    if !["barrier", "beyond", "memory", "race"].contains(&what.as_str()) {
+    if ![
+        "barrier", "beyond", "filled", "init", "memory", "race", "usm",
+    ]
+    .contains(&what.as_str())
+    {
         work(&rig);
     }
     match what.as_str() {
@@ -74,8 +78,82 @@ fn child() {
             let done = unsafe { visa_jit_opencl::api::queue::clFinish(rig.queue) };
             assert_eq!(done, SUCCESS);
         }
+        "init" => use_without_content(&rig, 0),
+        "filled" => use_without_content(&rig, 240),
+        "usm" => use_usm(&rig),
         "memory" => fill_memory(&rig),
         other => panic!("{other}"),
+    }
+}
+
+/// A kernel reads all of a buffer that was made without content; so many of its 256 bytes are copied from another one, the last 16 of
+/// which are without content, too.
+fn use_without_content(rig: &Rig, filled: usize) {
+    let zebin = include_bytes!("../../../tests/checks/init-skl.zebin");
+    let kernel = rig.kernel(rig.program_of("init", zebin), "buffer_index");
+    let (a, o) = (rig.buffer(&[1_i32; 64]), rig.buffer(&[0_i32; 64]));
+    let mut code = SUCCESS;
+    // SAFETY: every pointer is to a variable of its type, or null where that is allowed.
+    unsafe {
+        let mut empty = || mem::clCreateBuffer(rig.context, 0, 256, null_mut(), &mut code);
+        let (other, b) = (empty(), empty());
+        let (none, value) = (null_mut(), 0_i32);
+        if filled != 0 {
+            let pattern = (&raw const value).cast();
+            let done = enqueue::clEnqueueFillBuffer(
+                rig.queue,
+                other,
+                pattern,
+                4,
+                0,
+                filled,
+                0,
+                null(),
+                none,
+            );
+            assert_eq!(done, SUCCESS);
+            let done =
+                enqueue::clEnqueueCopyBuffer(rig.queue, other, b, 0, 0, 256, 0, null(), none);
+            assert_eq!(done, SUCCESS);
+        }
+        assert_eq!(code, SUCCESS);
+        for (index, buffer) in [o, a, b].iter().enumerate() {
+            assert_eq!(set(kernel, index as u32, buffer), SUCCESS);
+        }
+        assert_eq!(set(kernel, 3, &0_i32), SUCCESS);
+        assert_eq!(rig.launch(kernel, 64, Some(64)), SUCCESS);
+        assert_eq!(visa_jit_opencl::api::queue::clFinish(rig.queue), SUCCESS);
+    }
+}
+
+/// A kernel reads device memory of which half of 256 bytes was filled, then shared memory, which counts as initialised.
+fn use_usm(rig: &Rig) {
+    let zebin = include_bytes!("../../../tests/checks/init-skl.zebin");
+    let kernel = rig.kernel(rig.program_of("init", zebin), "buffer_index");
+    let (a, o) = (rig.buffer(&[1_i32; 64]), rig.buffer(&[0_i32; 64]));
+    assert_eq!(set(kernel, 0, &o), SUCCESS);
+    assert_eq!(set(kernel, 1, &a), SUCCESS);
+    assert_eq!(set(kernel, 3, &0_i32), SUCCESS);
+    let (mut code, value) = (SUCCESS, 0_i32);
+    // SAFETY: every pointer is to a variable of its type, or null where that is allowed.
+    unsafe {
+        let (context, device, list) = (rig.context, rig.device, null());
+        let on_device = usm::clDeviceMemAllocINTEL(context, device, list, 256, 0, &mut code);
+        let shared = usm::clSharedMemAllocINTEL(context, device, list, 256, 0, &mut code);
+        assert_eq!(code, SUCCESS);
+        let pattern = (&raw const value).cast();
+        let none = null_mut();
+        let filled =
+            usm::clEnqueueMemFillINTEL(rig.queue, on_device, pattern, 4, 128, 0, null(), none);
+        assert_eq!(filled, SUCCESS);
+        for memory in [on_device, shared] {
+            assert_eq!(
+                usm::clSetKernelArgMemPointerINTEL(kernel, 2, memory),
+                SUCCESS
+            );
+            assert_eq!(rig.launch(kernel, 64, Some(64)), SUCCESS);
+        }
+        assert_eq!(visa_jit_opencl::api::queue::clFinish(rig.queue), SUCCESS);
     }
 }
 
@@ -159,12 +237,13 @@ fn programs_end_as_they_like() {
 #[test]
 fn checks_are_told() {
     let me = std::env::current_exe().unwrap();
-    let told = |what: &str, check: &str| {
+    let told_on = |backend: &str, what: &str, check: &str| {
         let name = format!("visa-jit-checks-{}-{what}-{check}", std::process::id());
         let file = std::env::temp_dir().join(name);
         let output = Command::new(&me)
             .args(["--exact", "process::child", "--quiet", "--nocapture"])
             .envs([(CHILD, what), ("VISA_JIT_CHECK", check)])
+            .env("VISA_JIT_BACKEND", backend)
             .env("VISA_JIT_REPORT", &file)
             .output()
             .unwrap();
@@ -172,6 +251,7 @@ fn checks_are_told() {
         let _ = std::fs::remove_file(&file);
         (output.status.success(), lines)
     };
+    let told = |what: &str, check: &str| told_on("", what, check);
     let (fine, lines) = told("beyond", "memory");
     assert!(fine, "{lines}");
     // A load and a store of one work-item in each of the buffers: the first argument is read and written.
@@ -204,6 +284,28 @@ fn checks_are_told() {
             assert!(lines.contains(part), "{check}: {part}: {lines}");
         }
     }
+    for (what, count) in [("init", 64), ("filled", 4)] {
+        let (fine, lines) = told_on("interp", what, "init");
+        assert!(fine, "{lines}");
+        let count = format!(r#""count":{count}"#);
+        for part in [
+            r#""kind":"init""#,
+            "address depends on uninitialised memory at byte ",
+            " of `b` (256 bytes, argument 2), from clCreateBuffer",
+            &count,
+        ] {
+            assert!(lines.contains(part), "{what}: {part}: {lines}");
+        }
+    }
+    let (fine, lines) = told_on("interp", "usm", "init");
+    assert!(
+        fine && lines.matches(r#""count":32"#).count() == 1,
+        "{lines}"
+    );
+    assert!(
+        lines.contains("at byte 128 of `b` (256 bytes, argument 2), from clDeviceMemAllocINTEL"),
+        "{lines}"
+    );
     for (what, check) in [
         ("barrier", "memory"),
         ("beyond", "barrier"),

@@ -47,7 +47,7 @@ pub(super) struct Job<'a> {
     workers: u64,
     stop_on_fault: bool,
     zero_scratch: bool,
-    /// Memory that tells its buffers apart.
+    /// Memory that tells its buffers apart, or what was written.
     checked: Option<&'a DeviceMemory>,
     /// Memory of single threads.
     private: Range<u64>,
@@ -102,7 +102,7 @@ impl<'a> Job<'a> {
             workers,
             stop_on_fault: options.on_fault == super::FaultAction::Stop,
             zero_scratch: options.zero_scratch,
-            checked: memory.filter(|memory| memory.is_checked()),
+            checked: memory.filter(|memory| memory.is_checked() || memory.is_tracked()),
             private: arguments.private.clone(),
         }
     }

@@ -63,6 +63,11 @@ impl LaunchMemory {
         })
     }
 
+    /// Private memory of all hardware threads, if the kernel has any there.
+    pub fn private(&self) -> Option<&Buffer> {
+        self.private.as_ref()
+    }
+
     /// Where the kernel prints to.
     pub fn printing(&self) -> Option<&PrintBuffer> {
         self.printing.as_ref()

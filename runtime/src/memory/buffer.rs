@@ -126,6 +126,7 @@ impl Buffer {
         let at = self.checked(offset, from.len() as u64)?;
         // SAFETY: as in `read`.
         unsafe { copy::copy_in(at, from) };
+        self.0.memory.written(at as u64, from.len() as u64);
         Ok(())
     }
 
@@ -133,6 +134,15 @@ impl Buffer {
     pub fn fill(&self, byte: u8) {
         // SAFETY: the whole buffer, as in `read`.
         unsafe { copy::fill(self.0.start, self.0.len as usize, byte) };
+        self.0.memory.written(self.address(), self.0.len);
+    }
+
+    /// Counts all bytes as not initialised, in memory that keeps account of that ([`DeviceMemory::tracked`]). They keep what they hold.
+    pub fn mark_uninitialised(&self) {
+        let memory = &self.0.memory.0;
+        if let Some(unwritten) = &memory.unwritten {
+            unwritten.mark(self.address().wrapping_sub(memory.base), self.0.len);
+        }
     }
 
     /// Copies numbers from `offset` (in bytes, any alignment) to `to`.

@@ -18,6 +18,7 @@ pub(crate) mod checks;
 mod copy;
 pub(crate) mod map;
 mod ranges;
+mod unwritten;
 
 pub use buffer::{Buffer, Element};
 pub use checks::Neighbour;
@@ -30,6 +31,7 @@ use ranges::Ranges;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use unwritten::Unwritten;
 
 /// Default alignment of buffers, in bytes.
 const BUFFER_ALIGN: u64 = 64;
@@ -115,6 +117,8 @@ struct Inner {
     space: Mutex<Space>,
     /// Of memory that tells its buffers apart.
     checks: Option<Checks>,
+    /// Of memory that tells what was never written.
+    unwritten: Option<Unwritten>,
     /// For launches that look for races and do not run now.
     races: Mutex<Vec<Races>>,
 }
@@ -166,6 +170,58 @@ impl DeviceMemory {
             inner.checks = Some(Checks::new(inner.capacity)?);
         }
         Ok(memory)
+    }
+
+    /// The same memory, which keeps account of which bits are not initialised. New buffers are: they hold zeros, unless
+    /// [`Buffer::mark_uninitialised`] says otherwise. For memory that nobody else has a handle of yet; else nothing changes.
+    ///
+    /// # Errors
+    /// [`MemoryError::System`] when the addresses cannot be reserved.
+    pub fn tracked(mut self) -> Result<DeviceMemory, MemoryError> {
+        if let Some(inner) = Arc::get_mut(&mut self.0) {
+            inner.unwritten = Some(Unwritten::new(inner.capacity)?);
+        }
+        Ok(self)
+    }
+
+    /// True for memory made by [`DeviceMemory::tracked`].
+    pub fn is_tracked(&self) -> bool {
+        self.0.unwritten.is_some()
+    }
+
+    /// Bits of up to eight bytes at an address that are not initialised. Of memory that keeps no account, and outside of it, none.
+    pub fn uninitialised(&self, address: u64, bytes: u32) -> u64 {
+        let unwritten = self.0.unwritten.as_ref();
+        unwritten.map_or(0, |u| u.get(address.wrapping_sub(self.0.base), bytes))
+    }
+
+    /// Says which bits of up to eight bytes at an address are not initialised.
+    pub fn set_uninitialised(&self, address: u64, bytes: u32, bits: u64) {
+        if let Some(unwritten) = &self.0.unwritten {
+            unwritten.set(address.wrapping_sub(self.0.base), bytes, bits);
+        }
+    }
+
+    /// Notes that the host has written `len` bytes at an address, in other ways than [`Buffer::write`] and the like.
+    pub fn written(&self, address: u64, len: u64) {
+        if let Some(unwritten) = &self.0.unwritten {
+            unwritten.clear(address.wrapping_sub(self.0.base), len);
+        }
+    }
+
+    /// Notes that the host has copied `len` bytes from one address to another. What was not initialised is not after the copy; addresses
+    /// outside of this memory are initialised.
+    pub fn copied(&self, to: u64, from: u64, len: u64) {
+        let Some(unwritten) = &self.0.unwritten else {
+            return;
+        };
+        let [to, from] = [to, from].map(|at| at.wrapping_sub(self.0.base));
+        let inside = |at: u64| at < self.0.capacity && len <= self.0.capacity - at;
+        match (inside(to), inside(from)) {
+            (true, true) => unwritten.copy(to, from, len),
+            (true, false) => unwritten.clear(to, len),
+            (false, _) => {}
+        }
     }
 
     /// True for memory made by [`DeviceMemory::checked`].
@@ -298,6 +354,7 @@ impl DeviceMemory {
                 open: size,
             }),
             checks: None,
+            unwritten: None,
             races: Mutex::default(),
         })))
     }
@@ -421,6 +478,7 @@ impl DeviceMemory {
         let at = self.checked_address(address, from.len() as u64)?;
         // SAFETY: the whole flat range is open for as long as `self` lives.
         unsafe { copy::copy_in(at, from) };
+        self.written(address, from.len() as u64);
         Ok(())
     }
 
@@ -497,6 +555,9 @@ impl DeviceMemory {
         if let Some(checks) = &self.0.checks {
             checks.add(offset, len, taken);
             end = offset + taken;
+        }
+        if let Some(unwritten) = &self.0.unwritten {
+            unwritten.clear(offset, taken);
         }
         // Growth is published after the pages are open; `size` never shrinks.
         self.0.size.fetch_max(end, Ordering::Release);

@@ -1,0 +1,424 @@
+//! `--check init`: kernels with one planted use of what is not initialised and the same kernels without it, on the interpreter, which
+//! defines what is reported. Code generators refuse the check by name.
+//!
+//! A launch has one group of 64 work-items.
+
+use super::{FILES, counted, engine, program_of, strategy};
+use visa_jit::backend::{Check, Checks, OobPolicy};
+use visa_jit::{Engine, EngineOptions, FaultRecord, Launch, Program, Report};
+use visa_runtime::{FaultKind, LaunchStatus};
+
+/// A kernel of `init.cl`, with an error if its argument `far` is 1.
+struct Case {
+    kernel: &'static str,
+    kind: FaultKind,
+    /// What the first report says, or one of several with bars between: compilers keep private memory in different places.
+    says: &'static str,
+    /// Work-items that are wrong; `None` where that depends on the compiler.
+    wrong: Option<u64>,
+}
+
+const fn case(
+    kernel: &'static str,
+    kind: FaultKind,
+    says: &'static str,
+    wrong: Option<u64>,
+) -> Case {
+    Case {
+        kernel,
+        kind,
+        says,
+        wrong,
+    }
+}
+
+const CASES: &[Case] = &[
+    case(
+        "local_index",
+        FaultKind::UninitAddress,
+        "address depends on uninitialised local memory at 0x14",
+        Some(1),
+    ),
+    case(
+        "local_branch",
+        FaultKind::UninitBranch,
+        "condition depends on uninitialised local memory at 0xc4",
+        Some(16),
+    ),
+    case(
+        "local_atomic",
+        FaultKind::UninitOperand,
+        "value depends on uninitialised local memory at 0xc",
+        Some(2),
+    ),
+    case(
+        "private_array",
+        FaultKind::UninitAddress,
+        "address depends on uninitialised variable `",
+        Some(64),
+    ),
+    case(
+        "private_memory",
+        FaultKind::UninitAddress,
+        "address depends on uninitialised scratch at 0x|address depends on uninitialised private memory",
+        Some(64),
+    ),
+    case(
+        "buffer_index",
+        FaultKind::UninitAddress,
+        "address depends on uninitialised memory at byte 0 of `b` (512 bytes, argument 2)",
+        Some(64),
+    ),
+    case(
+        "buffer_copy",
+        FaultKind::UninitAddress,
+        "address depends on uninitialised memory at byte 260 of `b` (512 bytes, argument 2)",
+        Some(64),
+    ),
+    case(
+        "partial_write",
+        FaultKind::UninitAddress,
+        "address depends on uninitialised local memory at 0x",
+        Some(64),
+    ),
+    case(
+        "buffer_atomic",
+        FaultKind::UninitOperand,
+        "value depends on uninitialised memory at byte 0 of `b` (512 bytes, argument 2)",
+        Some(4),
+    ),
+    case(
+        "atomic_operand",
+        FaultKind::UninitOperand,
+        "value depends on uninitialised local memory at 0x4",
+        Some(32),
+    ),
+    case(
+        "shuffle",
+        FaultKind::UninitAddress,
+        "address depends on uninitialised variable `",
+        Some(64),
+    ),
+    case(
+        "variable",
+        FaultKind::UninitBranch,
+        "condition depends on uninitialised variable `",
+        None,
+    ),
+];
+
+/// Kernels that take a buffer without content.
+const WITH_BUFFER: [&str; 4] = ["buffer_index", "buffer_copy", "buffer_atomic", "garbage"];
+
+/// The interpreter with kernels of a file.
+struct On {
+    engine: Engine,
+    program: Program,
+}
+
+impl On {
+    fn new(checks: impl Into<Checks>, file: &str) -> On {
+        let engine = engine(checks, true);
+        let program = program_of(&engine, &format!("init-{file}"));
+        On { engine, program }
+    }
+
+    /// What a launch reports and leaves in its first buffer.
+    fn run(&self, kernel: &str, far: i32, oob: OobPolicy) -> (Report, Vec<u8>) {
+        let memory = self.engine.memory();
+        let o = memory.alloc(256).unwrap();
+        // Numbers up to 3, of which every second is none of `variable`'s; where lanes go; bounds of loops.
+        let mut a = vec![0i32; 256];
+        for l in 0..64 {
+            a[l] = if l % 2 == 0 { 3 } else { 5 };
+            a[l + 64] = l as i32 % 40;
+            a[l + 128] = l as i32 / 2 * 2 % 16;
+        }
+        if kernel.starts_with("private") {
+            (0..64).for_each(|l| a[l + 64] = a[l + 128] & 31);
+        }
+        a[192] = 3;
+        a[193] = 100;
+        let a = memory.alloc_from(&a).unwrap();
+        let b = memory.alloc(512).unwrap();
+        if far != 0 {
+            b.mark_uninitialised();
+        }
+        let mut launch = Launch::new([64, 1, 1]).local([64, 1, 1]).oob(oob);
+        launch = launch.arg(0, &o).arg(1, &a);
+        let launch = match WITH_BUFFER.contains(&kernel) {
+            true => launch.arg(2, &b).arg(3, far),
+            false => launch.arg(2, far),
+        };
+        let report = self.program.kernel(kernel).unwrap().launch(&launch);
+        (report.unwrap(), o.to_vec())
+    }
+}
+
+fn texts(report: &Report) -> Vec<String> {
+    report.faults.iter().map(FaultRecord::to_string).collect()
+}
+
+/// The line of a kernel's source that has the mark.
+fn marked(kernel: &str) -> u32 {
+    let source: Vec<&str> = include_str!("init.cl").lines().collect();
+    let head = format!("{kernel}(");
+    let first = source.iter().position(|l| l.contains(&head)).unwrap();
+    let line = (first..source.len()).find(|&n| source[n].contains("// (U)"));
+    line.unwrap() as u32 + 1
+}
+
+/// What is wrong with the reports of a case.
+fn judged(case: &Case, report: &Report) -> Option<&'static str> {
+    let Some(first) = report.faults.first() else {
+        return Some("missed");
+    };
+    let about = |f: &FaultRecord| f.about.clone().unwrap_or_default();
+    let line = |f: &FaultRecord| f.source.as_ref().map(|s| s.line);
+    let mut said = case.says.split('|');
+    let rules = [
+        (report.faults.iter().all(|f| f.kind == case.kind), "kind"),
+        (
+            report.faults.iter().all(|f| f.kind_name() == "init"),
+            "name",
+        ),
+        (said.any(|s| about(first).starts_with(s)), "text"),
+        (line(first) == Some(marked(case.kernel)), "line"),
+        (case.wrong.is_none_or(|n| n == report.fault_count), "count"),
+        (counted(report) == report.fault_count, "sum of counts"),
+    ];
+    let broken = rules.iter().find(|(holds, _)| !holds);
+    broken.map(|(_, what)| *what)
+}
+
+#[test]
+fn planted_uses_are_found_and_nothing_else() {
+    let mut failures = Vec::new();
+    for file in FILES {
+        let [checked, plain] = [Check::Init, Check::None].map(|check| On::new(check, file));
+        for case in CASES {
+            for far in [0, 1] {
+                let (report, bytes) = checked.run(case.kernel, far, OobPolicy::default());
+                let (without, same) = plain.run(case.kernel, far, OobPolicy::default());
+                assert_eq!(bytes, same, "{file} {}: results", case.kernel);
+                assert_eq!(without.fault_count, 0);
+                let wrong = match far {
+                    0 => (report.fault_count != 0).then_some("right kernel"),
+                    _ => judged(case, &report),
+                };
+                let (name, n) = (case.kernel, report.fault_count);
+                failures.extend(
+                    wrong.map(|w| format!("{file} {name}: {w}: {n}: {:#?}", texts(&report))),
+                );
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+#[test]
+fn what_nothing_depends_on_is_not_reported() {
+    for file in FILES {
+        let on = On::new(Check::Init, file);
+        for far in [0, 1] {
+            let (report, _) = on.run("garbage", far, OobPolicy::default());
+            assert_eq!(report.fault_count, 0, "{file}: {:#?}", texts(&report));
+        }
+    }
+}
+
+#[test]
+fn a_trap_stops_at_the_first_use() {
+    let on = On::new(Check::Init, "pvc");
+    let (report, _) = on.run("buffer_index", 1, OobPolicy::Trap);
+    assert_eq!(report.status, LaunchStatus::Faulted);
+    assert_eq!(report.fault_count, 1);
+}
+
+/// What a launch stores is initialised in the next one, and what the host writes.
+#[test]
+fn buffers_keep_what_was_written() {
+    let on = On::new(Check::Init, "pvc-26");
+    let memory = on.engine.memory();
+    let buffers = [0; 3].map(|_| memory.alloc(512).unwrap());
+    let [o, a, b] = &buffers;
+    let launch = |kernel: &str| {
+        let launch = Launch::new([64, 1, 1]).local([64, 1, 1]);
+        let launch = launch.arg(0, o).arg(1, a).arg(2, b).arg(3, 0);
+        let report = on.program.kernel(kernel).unwrap().launch(&launch);
+        report.unwrap().fault_count
+    };
+    b.mark_uninitialised();
+    assert_eq!(launch("buffer_index"), 64);
+    assert_eq!(launch("buffer_index"), 64);
+    b.write(4, &[0; 8]).unwrap();
+    assert_eq!(launch("buffer_index"), 62);
+    // The second half becomes what the first is.
+    assert_eq!(launch("buffer_copy"), 62);
+    b.fill(0);
+    assert_eq!(launch("buffer_copy"), 0);
+}
+
+#[test]
+fn checks_work_together() {
+    let both = Checks::parse("all,init").unwrap();
+    let on = On::new(both, "pvc");
+    for case in CASES {
+        let (report, _) = on.run(case.kernel, 0, OobPolicy::default());
+        assert_eq!(report.fault_count, 0, "{:?}", texts(&report));
+    }
+    let (report, _) = on.run("buffer_index", 1, OobPolicy::default());
+    assert!(report.faults.iter().all(|f| f.kind.is_init()));
+    assert_eq!(report.fault_count, 64);
+}
+
+#[test]
+fn code_generators_refuse_it_by_name() {
+    let options = EngineOptions {
+        strategy: strategy(),
+        ..EngineOptions::default()
+    };
+    let refused = Engine::with_options(options.check(Check::Init));
+    let text = refused.err().map(|e| e.to_string()).unwrap_or_default();
+    assert!(
+        text.contains("--check init: add --backend interp"),
+        "{text}"
+    );
+}
+
+/// Kind of a record, work-items, and what it says.
+type Wanted<'a> = (FaultKind, u64, &'a str);
+
+/// Reports of a vISA text on 16 lanes: kinds, lanes that are wrong, and what the first one says. `U` and the upper half of `W` are never
+/// written, nor is `P2`; lanes 4 to 15 of `N` are 4 to 15, all bits of `P1` are written.
+fn text_reports(body: &str) -> Vec<(FaultKind, u64, String)> {
+    const HEAD: &str = ".version 4.1
+.kernel \"k\"
+.kernel_attr SimdSize=16
+.decl V v_type=G type=ud num_elts=16 align=GRF
+.decl N v_type=G type=ud num_elts=16 align=GRF
+.decl U v_type=G type=ud num_elts=16 align=GRF
+.decl UB v_type=G type=ub num_elts=64 align=GRF alias=<U, 0>
+.decl W v_type=G type=ud num_elts=16 align=GRF
+.decl P1 v_type=P num_elts=16
+.decl P2 v_type=P num_elts=16
+.decl T6 v_type=T num_elts=1
+.function \"main\"
+    movs (M1_NM, 1) T6(0) 0x0:ud
+    mov (M1_NM, 8) N(0,0)<1> 0x76543210:v
+    add (M1_NM, 8) N(0,8)<1> N(0,0)<1;1,0> 0x8:ud
+    mov (M1_NM, 16) V(0,0)<1> 0x0:ud
+    mov (M1_NM, 8) W(0,0)<1> 0x1:ud
+    cmp.lt (M1, 16) P1 N(0,0)<1;1,0> 0x4:ud
+";
+    let engine = engine(Check::Init, true);
+    let text = format!("{HEAD}{body}END:\n    ret (M1, 1)\n");
+    let program = engine
+        .program_from_text("k", &text, visa_jit::isa::Platform::Skl)
+        .unwrap();
+    let buffer = engine.memory().alloc(1024).unwrap();
+    let launch = Launch::new([16, 1, 1]).local([16, 1, 1]);
+    let launch = launch.surface(0, buffer);
+    let report = program.kernels()[0].launch(&launch).unwrap();
+    let mut sites = Vec::new();
+    let mut all = Vec::new();
+    for f in &report.faults {
+        if !sites.contains(&(f.site, f.kind)) {
+            sites.push((f.site, f.kind));
+            all.push((f.kind, f.count.unwrap(), f.about.clone().unwrap()));
+        }
+    }
+    all
+}
+
+#[test]
+fn registers_are_known_lane_by_lane_and_bit_by_bit() {
+    use FaultKind as K;
+    const LOAD: &str = "    gather_scaled.4 (M1, 16) T6 0x0:ud U.0 V.0\n";
+    let loads = |before: &str| format!("{before}{LOAD}");
+    let copy = "    mov (M1, 16) U(0,0)<1> N(0,0)<1;1,0>\n";
+    let cases: &[(String, &[Wanted])] = &[
+        (
+            loads(&format!("    (P1) {}", copy.trim_start())),
+            &[(K::UninitAddress, 12, "address depends on uninitialised variable `U` (byte 16)")],
+        ),
+        (loads(copy), &[]),
+        // The other way round, only lanes that are enabled use it.
+        (
+            format!("    (!P1) goto (M1, 16) END\n{}", loads(copy)),
+            &[],
+        ),
+        (loads("    xor (M1, 16) U(0,0)<1> U(0,0)<1;1,0> U(0,0)<1;1,0>\n"), &[]),
+        (loads("    and (M1, 16) U(0,0)<1> U(0,0)<1;1,0> 0x0:ud\n"), &[]),
+        (
+            loads("    and (M1, 16) U(0,0)<1> U(0,0)<1;1,0> 0x3c:ud\n"),
+            &[(K::UninitAddress, 16, "address depends on uninitialised variable `U` (byte 0)")],
+        ),
+        // One byte of each element, then the others.
+        (
+            loads("    mov (M1, 16) UB(0,0)<4> N(0,0)<1;1,0>\n    and (M1, 16) U(0,0)<1> U(0,0)<1;1,0> 0xff:ud\n"),
+            &[],
+        ),
+        (
+            loads("    mov (M1, 16) UB(0,0)<4> N(0,0)<1;1,0>\n    shr (M1, 16) U(0,0)<1> U(0,0)<1;1,0> 0x4:ud\n"),
+            &[(K::UninitAddress, 16, "address depends on uninitialised variable `U` (byte 1)")],
+        ),
+        (
+            "    (P2) goto (M1, 16) END\n".to_owned(),
+            &[(K::UninitBranch, 16, "condition depends on uninitialised variable `P2`")],
+        ),
+        (
+            "    (P2.any) goto (M1, 16) END\n".to_owned(),
+            &[(K::UninitBranch, 1, "condition depends on uninitialised variable `P2`")],
+        ),
+        // A number is equal to itself.
+        (
+            "    cmp.eq (M1, 16) P2 U(0,0)<1;1,0> U(0,0)<1;1,0>\n    (P2) goto (M1, 16) END\n".to_owned(),
+            &[],
+        ),
+        // A bit that is known decides: one of `W` is 1, so not all are 2, and some are not.
+        (
+            "    cmp.eq (M1, 16) P2 W(0,0)<1;1,0> 0x2:ud\n    (P2.all) goto (M1, 16) END\n".to_owned(),
+            &[],
+        ),
+        (
+            "    cmp.eq (M1, 16) P2 W(0,0)<1;1,0> 0x2:ud\n    (P2.any) goto (M1, 16) END\n".to_owned(),
+            &[(K::UninitBranch, 1, "condition depends on uninitialised variable `W` (byte 32)")],
+        ),
+        (
+            "    (P2) scatter_scaled.4 (M1, 16) T6 0x0:ud N.0 V.0\n".to_owned(),
+            &[(K::UninitMask, 16, "predicate depends on uninitialised variable `P2`")],
+        ),
+        // A store and a load copy.
+        (
+            "    scatter_scaled.4 (M1, 16) T6 0x0:ud N.0 U.0\n".to_owned(),
+            &[],
+        ),
+        (
+            format!(
+                "    shl (M1, 16) N(0,0)<1> N(0,0)<1;1,0> 0x2:ud\n    scatter_scaled.4 (M1, 16) T6 0x0:ud N.0 W.0\n{}{LOAD}",
+                "    gather_scaled.4 (M1, 16) T6 0x0:ud N.0 U.0\n"
+            ),
+            &[(K::UninitAddress, 8, "address depends on uninitialised memory at byte 32 of surface 0 (1024 bytes)")],
+        ),
+        (
+            "    dword_atomic.add (M1, 16) T6 V.0 W.0 %null.0 V.0\n".to_owned(),
+            &[(K::UninitOperand, 8, "value depends on uninitialised variable `W` (byte 32)")],
+        ),
+        // An exchange is a copy, and its memory what was copied last.
+        (
+            "    dword_atomic.xchg (M1, 16) T6 V.0 W.0 %null.0 V.0\n    dword_atomic.inc (M1, 1) T6 N.0 %null.0 %null.0 V.0\n"
+                .to_owned(),
+            &[(K::UninitOperand, 1, "value depends on uninitialised memory at byte 0 of surface 0 (1024 bytes)")],
+        ),
+    ];
+    let mut failures = Vec::new();
+    for (body, wanted) in cases {
+        let found = text_reports(body);
+        let found: Vec<_> = found.iter().map(|(k, n, s)| (*k, *n, s.as_str())).collect();
+        if found != *wanted {
+            failures.push(format!("{body}: {found:?}"));
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
