@@ -221,6 +221,7 @@ mod tests {
     use super::*;
     use crate::interp::lanes::Lanes;
     use visa_runtime::Uninit;
+    use visa_test_common::Rng;
 
     fn operand(ty: Type, v: u64) -> Operand {
         Operand {
@@ -257,13 +258,8 @@ mod tests {
             Opcode::Not,
             Opcode::Bfrev,
         ];
-        let mut seed = 1u64;
-        let mut random = || {
-            seed = seed
-                .wrapping_mul(6364136223846793005)
-                .wrapping_add(1442695040888963407);
-            seed >> 29
-        };
+        let mut rng = Rng::new(1);
+        let mut random = || rng.bits();
         for _ in 0..4000 {
             for op in ops {
                 let ty = [Type::Ud, Type::D, Type::Uw, Type::W][random() as usize % 4];
