@@ -36,7 +36,7 @@ use crate::module::*;
 
 /// An operand of a message that says where it goes.
 enum Part<'i> {
-    /// An element of so many bytes for each lane.
+    /// One element for each lane; the number is its size in bytes.
     Lanes(Raw, usize),
     /// Bytes from one on, for all lanes together.
     Bytes(Raw, usize, usize),

@@ -49,11 +49,20 @@ pub(super) fn replace_results(
     f: &mut Function,
     mut replacement: impl FnMut(&mut Rewriter, Inst) -> Option<Value>,
 ) -> usize {
+    replace_by_block(f, |r, _: &mut (), i| replacement(r, i))
+}
+
+/// As [`replace_results`], with a state that begins anew in each block: values that were made in a block are there for the rest of it.
+pub(super) fn replace_by_block<S: Default>(
+    f: &mut Function,
+    mut replacement: impl FnMut(&mut Rewriter, &mut S, Inst) -> Option<Value>,
+) -> usize {
     let order = reverse_post_order(f);
     let mut rewriter = Rewriter::new(f);
     for b in order {
+        let mut state = S::default();
         rewriter.block(b, |r, i| {
-            let Some(new) = replacement(r, i) else {
+            let Some(new) = replacement(r, &mut state, i) else {
                 return true;
             };
             let old = r.f.inst(i).results[0];

@@ -86,8 +86,8 @@ fn child() {
     }
 }
 
-/// A kernel reads all of a buffer that was made without content; so many of its 256 bytes are copied from another one, the last 16 of
-/// which are without content, too.
+/// A kernel reads all 256 bytes of a buffer that was made without content. The first `filled` bytes are copied from another buffer first,
+/// whose last 16 bytes have no content either.
 fn use_without_content(rig: &Rig, filled: usize) {
     let zebin = include_bytes!("../../../tests/checks/init-skl.zebin");
     let kernel = rig.kernel(rig.program_of("init", zebin), "buffer_index");

@@ -38,7 +38,7 @@ struct Sampled<'a> {
     enabled: u32,
 }
 
-/// Up to so many enabled lanes are sampled faster one by one.
+/// With this many enabled lanes or fewer, it is faster to sample them one by one.
 const FEW: u32 = 2;
 
 /// Samples for the enabled ones of a number of lanes. The block has the coordinates in its first three rows, and takes the texels in the four
@@ -295,7 +295,7 @@ impl Sampled<'_> {
     /// Bytes of the texels of enabled lanes that are inside, from a byte of each on.
     ///
     /// # Safety
-    /// As [`sample`]; the offsets must be those of texels with so many bytes.
+    /// As [`sample`]. Each offset must be that of a texel, which must have `first + BYTES` bytes at least.
     #[inline(always)]
     unsafe fn load<const N: usize, const BYTES: u32>(
         &self,

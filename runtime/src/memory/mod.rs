@@ -173,7 +173,7 @@ impl DeviceMemory {
     }
 
     /// The same memory, which keeps account of which bits are not initialised. New buffers are: they hold zeros, unless
-    /// [`Buffer::mark_uninitialised`] says otherwise. For memory that nobody else has a handle of yet; else nothing changes.
+    /// [`Buffer::mark_uninitialised`] says otherwise. Memory that has other handles stays as it is: ask for this before cloning one.
     ///
     /// # Errors
     /// [`MemoryError::System`] when the addresses cannot be reserved.

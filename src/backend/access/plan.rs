@@ -105,9 +105,9 @@ pub(in crate::backend) struct Versions {
     pub conditions: Vec<Value>,
     /// Checks of these accesses that the test decides as well.
     pub checks: Vec<Inst>,
-    /// Results that are dropped behind each version.
+    /// Results that are not kept after each version.
     pub made: Vec<Value>,
-    /// Values that somebody behind the versions reads.
+    /// Values that are read after the versions.
     pub out: Vec<Value>,
     /// True if the versions meet again. Else each goes to where the segment around them goes.
     pub meet: bool,
@@ -299,7 +299,7 @@ pub(super) struct Planner<'a> {
     lost: Vec<bool>,
     /// Values that other blocks use than the one they are made in.
     pub escapes: Vec<bool>,
-    /// How often each value is read; empty where nobody asks.
+    /// How often each value is read; empty for code generators without vec4 versions, the only use of it.
     pub uses: Vec<u32>,
     pub known: Known,
     pub copies: Vec<Copied>,

@@ -478,7 +478,7 @@ fn versions_meet_where_others_use_what_they_make() {
 /// What only versions of an earlier block made is not there any more: an access that finds it through the definition of another value
 /// must not use it.
 #[test]
-fn values_of_versions_are_lost_behind_them() {
+fn values_of_versions_are_lost_after_them() {
     let body = "  %9: i32 = const 8\n  %10: <16 x i32> = load.slm.i32x1[0] %0, %3\n  %11: <16 x i32> = load.slm.i32x1[0] %0, %3\n  \
                 %12: i32 = mul %2, %4\n  %13: i32 = add %12, %9\n  jump bb1\nbb1:\n  framestore[0] %13\n  \
                 %14: <16 x i32> = load.slm.i32x1[0] %0, %3\n  %15: <16 x i32> = load.slm.i32x1[0] %0, %3\n";

@@ -184,7 +184,7 @@ impl Planner<'_> {
         let f = self.f;
         let operands = part.accesses.iter().flat_map(|a| self.operands(a));
         let mut needed_here: HashSet<Value> = operands.collect();
-        let mut needed_behind: HashSet<Value> = HashSet::new();
+        let mut needed_after: HashSet<Value> = HashSet::new();
         let out = self.handed_on(&part.rest, &[], end);
         let accesses: HashSet<Inst> = part.accesses.iter().map(|a| a.inst).collect();
         let reads = |i: Inst| match accesses.contains(&i) {
@@ -195,7 +195,7 @@ impl Planner<'_> {
             let data = f.inst(i);
             let address = |n: usize| n == 1 && accesses.contains(&i);
             let args = data.args.iter().enumerate();
-            needed_behind.extend(args.filter(|&(n, _)| !address(n)).map(|(_, &a)| a));
+            needed_after.extend(args.filter(|&(n, _)| !address(n)).map(|(_, &a)| a));
         }
         let mut sinks = 0;
         for &i in part.first.iter().rev() {
@@ -203,8 +203,8 @@ impl Planner<'_> {
             let is_in = |set: &HashSet<Value>| data.results.iter().any(|r| set.contains(r));
             if data.op.has_effect() || is_in(&needed_here) {
                 needed_here.extend(&data.args);
-            } else if is_in(&needed_behind) {
-                needed_behind.extend(&data.args);
+            } else if is_in(&needed_after) {
+                needed_after.extend(&data.args);
                 let vector = data.results.iter().any(|&r| !f.ty(r).is_scalar());
                 let free = matches!(data.op, Op::Const(_) | Op::VecConst(_) | Op::Input(_));
                 sinks += usize::from(vector && !free);
@@ -213,7 +213,7 @@ impl Planner<'_> {
         sinks
     }
 
-    /// Values of `rest` that somebody after it reads.
+    /// Values of `rest` that are read after it.
     pub fn handed_on(&self, rest: &[Inst], after: &[Inst], end: &End) -> Vec<Value> {
         let f = self.f;
         let mut used: HashSet<Value> = after.iter().flat_map(|&i| uses::read(f, i)).collect();
@@ -229,7 +229,7 @@ impl Planner<'_> {
             .collect()
     }
 
-    /// Instructions of which somebody sees something.
+    /// Instructions with an effect, or with a result that is read.
     pub fn needed(&self, rest: &[Inst], out: &[Value], reads: impl Fn(Inst) -> Reads) -> Vec<Inst> {
         let f = self.f;
         let mut used: HashSet<Value> = out.iter().copied().collect();

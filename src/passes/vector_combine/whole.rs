@@ -2,8 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::passes::edit::{Rewriter, const_lanes, lanes_op};
-use crate::ssa::dom::reverse_post_order;
+use crate::passes::edit::{Rewriter, const_lanes, lanes_op, replace_by_block};
 use crate::ssa::{BinOp, Conv, Function, Inst, Lane, Op, Ty, Value};
 
 /// A lane of a vector, or a scalar.
@@ -20,24 +19,7 @@ const MOST: u16 = 32;
 
 /// Replaces what shuffles join.
 pub(super) fn run(f: &mut Function) -> usize {
-    let order = reverse_post_order(f);
-    let mut rewriter = Rewriter::new(f);
-    for b in order {
-        let mut made = HashMap::new();
-        rewriter.block(b, |r, i| {
-            let mut joiner = Joiner { r, made: &mut made };
-            let Some(new) = joiner.combined(i) else {
-                return true;
-            };
-            let old = r.f.inst(i).results[0];
-            r.f.replace(old, new);
-            r.changes += 1;
-            false
-        });
-    }
-    let changes = rewriter.changes;
-    f.resolve_aliases();
-    changes
+    replace_by_block(f, |r, made, i| Joiner { r, made }.combined(i))
 }
 
 /// Joins pieces in a block.
