@@ -5,7 +5,6 @@ pub mod cranelift;
 pub mod llvm;
 
 mod access;
-mod atomics;
 mod axes;
 mod barrier_loop;
 mod checks;

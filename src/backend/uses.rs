@@ -1,6 +1,6 @@
 //! Who reads a value: of the whole function, for what code generators leave out, keep in registers or pass on.
 
-use crate::ssa::{Block, Function, Inst, Op, Value};
+use crate::ssa::{Block, Function, Inst, Value};
 
 /// What an instruction reads, with the scalars that say how its addresses run.
 pub(super) fn read(f: &Function, i: Inst) -> impl Iterator<Item = Value> {
@@ -30,15 +30,6 @@ pub(super) fn counts(f: &Function) -> Vec<u32> {
         }
     }
     counts
-}
-
-/// Whether each value is read anywhere; nothing in functions without atomics, which alone ask.
-pub(super) fn of_atomics(f: &Function) -> Vec<bool> {
-    let mut insts = f.order.iter().flat_map(|&b| &f.block(b).insts);
-    match insts.any(|&i| matches!(f.inst(i).op, Op::Atomic(_))) {
-        true => counts(f).into_iter().map(|n| n > 0).collect(),
-        false => Vec::new(),
-    }
 }
 
 /// Values that other blocks use than the one they are made in.

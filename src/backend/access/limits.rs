@@ -84,6 +84,8 @@ pub(in crate::backend) struct Limits {
     pub rare_messages: bool,
     /// Inline accesses first ask whether all lanes are inside, where that pays.
     pub asks_once: bool,
+    /// The processor's atomic instructions take any alignment: regions may start anywhere.
+    pub unaligned_atomics: bool,
 }
 
 impl Limits {

@@ -12,6 +12,7 @@
 //!
 //! `explain` prints a plan ([`AccessPlan::lines`]).
 
+mod atomic;
 mod candidate;
 pub(super) mod consts;
 mod copies;
@@ -29,6 +30,7 @@ mod versions;
 #[cfg(test)]
 mod tests;
 
+pub(super) use atomic::{AtomicHow, AtomicWay};
 pub(super) use candidate::Access;
 #[cfg(feature = "llvm-codegen")]
 pub(super) use copies::{Copied, CopyId, RECORD};

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::atomic::{AtomicHow, Atomics};
 use super::candidate::{Access, Finder};
 use super::consts;
 use super::copies::{Copied, CopyId};
@@ -11,8 +12,8 @@ use super::limits::{Limits, Scope};
 use super::place::Place;
 use super::scaled::Scaled;
 use super::versions::{MIN_ACCESSES, Part};
-use crate::backend::uses;
-use crate::ssa::remark::{Bounds, Decision, Remark, Why};
+use crate::backend::{shadow, uses};
+use crate::ssa::remark::{self, Bounds, Decision, Remark, Why};
 use crate::ssa::{Block, Function, Inst, MemAccess, Op, Space, Value};
 
 /// How the memory accesses of a function are done.
@@ -23,6 +24,8 @@ pub struct AccessPlan {
     blocks: Vec<(Block, Segment)>,
     copies: Vec<Copied>,
     checks: HashMap<Inst, Scaled>,
+    /// Checks of lanes at any addresses are few, so that they may take more code.
+    pub(in crate::backend) few_checks: bool,
 }
 
 /// Instructions one after the other.
@@ -42,10 +45,12 @@ pub(in crate::backend) struct Segment {
     )
 )]
 pub(in crate::backend) enum Step {
-    /// An instruction that is no lane-wise load or store.
+    /// An instruction that is no lane-wise load, store or atomic.
     Plain(Inst),
     /// A load or store that no test of others decides.
     Access(Inst, How),
+    /// An atomic.
+    Atomic(Inst, AtomicHow),
     /// An access in the version for when its test held.
     Inside(Box<Access>),
     /// An access of a copy that others do.
@@ -72,6 +77,7 @@ impl Step {
             Step::Inside(a) => Some(a.inst),
             Step::Plain(inst)
             | Step::Access(inst, _)
+            | Step::Atomic(inst, _)
             | Step::Copied(inst)
             | Step::LoadCopy(inst, _)
             | Step::StoreCopy { inst, .. } => Some(*inst),
@@ -154,6 +160,7 @@ impl AccessPlan {
             f,
             finder: Finder::new(f, &limits),
             decider: Decider::new(f, &limits),
+            atomics: Atomics::new(f, &limits),
             limits: &limits,
             lost: vec![false; f.values.len()],
             escapes: uses::escapes(f),
@@ -170,6 +177,7 @@ impl AccessPlan {
             blocks: segments.collect(),
             copies: planner.copies,
             checks: planner.checks,
+            few_checks: shadow::few(f),
             limits,
         }
     }
@@ -193,7 +201,7 @@ impl AccessPlan {
     pub(in crate::backend) fn remarks(&self, f: &Function) -> Vec<Remark> {
         let mut remarks = Vec::new();
         for (_, segment) in &self.blocks {
-            remark((f, &self.limits), &segment.steps, &mut remarks);
+            remark_steps((f, &self.limits), &segment.steps, &mut remarks);
         }
         remarks
     }
@@ -207,13 +215,17 @@ fn note(f: &Function, inst: Inst, decision: Decision) -> Remark {
     }
 }
 
-fn remark(of: (&Function, &Limits), steps: &[Step], out: &mut Vec<Remark>) {
+fn remark_steps(of: (&Function, &Limits), steps: &[Step], out: &mut Vec<Remark>) {
     let (f, _) = of;
     for step in steps {
         match step {
             Step::Access(inst, how) => remark_alone(of, *inst, how, out),
+            Step::Atomic(inst, how) => {
+                let (way, bounds) = how.way(f.ty(f.inst(*inst).args[1]).lanes);
+                out.push(note(f, *inst, Decision::Access { way, bounds }));
+            }
             Step::Versions(versions) => {
-                remark(of, &versions.first, out);
+                remark_steps(of, &versions.first, out);
                 for a in &versions.accesses {
                     let (way, bounds) = (a.way(), versions.bounds(a));
                     out.push(note(f, a.inst, Decision::Access { way, bounds }));
@@ -222,7 +234,13 @@ fn remark(of: (&Function, &Limits), steps: &[Step], out: &mut Vec<Remark>) {
                     let accesses = versions.accesses.len() as u32;
                     out.push(note(f, first.inst, Decision::Versioned { accesses }));
                 }
-                remark(of, &versions.fast.steps, out);
+                remark_steps(of, &versions.fast.steps, out);
+            }
+            Step::Plain(inst) => {
+                let data = f.inst(*inst);
+                if let Some((way, bounds)) = remark::fixed_way(f, &data.op, &data.args) {
+                    out.push(note(f, *inst, Decision::Access { way, bounds }));
+                }
             }
             _ => {}
         }
@@ -294,6 +312,7 @@ pub(super) struct Planner<'a> {
     pub f: &'a Function,
     finder: Finder<'a>,
     decider: Decider<'a>,
+    atomics: Atomics<'a>,
     pub limits: &'a Limits,
     /// Values that only versions made which are left.
     lost: Vec<bool>,
@@ -345,6 +364,9 @@ impl Planner<'_> {
             return self.step_inside(access);
         }
         self.speculate(inst);
+        if let Some(how) = self.atomics.how(inst) {
+            return Step::Atomic(inst, how);
+        }
         match self.how(inst) {
             Some(how) => Step::Access(inst, how),
             None => Step::Plain(inst),

@@ -39,6 +39,7 @@ const WHOLE: Limits = Limits {
     inline_faults: true,
     rare_messages: true,
     asks_once: true,
+    unaligned_atomics: true,
 };
 
 /// Gathers and masked stores, versions of parts of blocks.
@@ -573,4 +574,56 @@ fn remarks_are_those_of_the_usual_way() {
             Decision::Versioned { accesses: 2 },
         ]
     );
+}
+
+/// How the atomics of a body are done.
+fn atomics(body: &str, limits: &Limits) -> Vec<AtomicHow> {
+    let (_, plan) = plan(body, &[], limits);
+    let steps = steps(&plan).iter();
+    steps
+        .filter_map(|step| match step {
+            Step::Atomic(_, how) => Some(*how),
+            _ => None,
+        })
+        .collect()
+}
+
+#[test]
+fn atomics_are_straight_where_they_are_few_and_not_locked() {
+    const LOCAL: &str = "  %N: <16 x i32> = atomic.slm.add.i32[0] %1, %3, %3\n";
+    const DEVICE: &str = "  %N: i32 = atomic.flat.add.i32[0] %5, %8, %4\n";
+    const FLOAT: &str = "  %N: <16 x i32> = atomic.slm.fadd.i32[0] %1, %3, %3\n";
+    let numbered = |parts: &[&str]| -> String {
+        let named = parts.iter().enumerate();
+        let named = named.map(|(n, part)| part.replace("%N", &format!("%{}", n + 9)));
+        named.collect()
+    };
+    let how = |way, locked, read| AtomicHow { way, locked, read };
+    let body = numbered(&[LOCAL, &LOCAL.replace("%3, %3", "%3, %9"), DEVICE, FLOAT]);
+    let expected = [
+        how(AtomicWay::Straight, false, true),
+        how(AtomicWay::Straight, false, false),
+        how(AtomicWay::Scalar, true, false),
+        how(AtomicWay::Message, false, false),
+    ];
+    assert_eq!(atomics(&body, &WHOLE), expected);
+    // Addresses may not be aligned, which the instructions of other processors do not take.
+    let aligned = with(&WHOLE, |l| l.unaligned_atomics = false);
+    let way = atomics(&body, &aligned)[2].way;
+    assert_eq!(way, AtomicWay::Message);
+    // Straight code of many would be long. A scalar is no such code.
+    let eight = numbered(&[LOCAL; 8]) + &DEVICE.replace("%N", "%17");
+    let nine = numbered(&[LOCAL; 9]);
+    assert_eq!(atomics(&eight, &WHOLE)[0].way, AtomicWay::Straight);
+    assert_eq!(atomics(&nine, &WHOLE)[0].way, AtomicWay::Loop);
+}
+
+#[test]
+fn a_plan_names_atomics() {
+    let body = "  %9: <16 x i32> = atomic.slm.add.i32[0] %1, %3, %3  ; line 3\n";
+    let (f, plan) = plan(body, &[], &WHOLE);
+    let lines: Vec<String> = plan.lines(&f).iter().map(|l| l.to_string()).collect();
+    let line = "line 3     atomic.slm.add.i32, 16 lanes: 16 scalars (threads of a group take turns; straight code where all lanes are \
+                enabled and inside)";
+    assert_eq!(lines, [line]);
 }

@@ -4,12 +4,13 @@ use std::fmt;
 
 use serde::Serialize;
 
+use super::atomic::{AtomicHow, AtomicWay};
 use super::candidate::Access;
 use super::how::{AffineAccess, Any, By, How, Stored, lane_wise};
 use super::limits::Limits;
 use super::plan::{AccessPlan, Segment, Step, Versions};
 use crate::backend::Gather;
-use crate::ssa::remark::Bounds;
+use crate::ssa::remark::{Bounds, Way, fixed_way};
 use crate::ssa::{Function, Inst};
 
 /// What was planned for an access, or for a part of a block.
@@ -87,7 +88,13 @@ impl<'a> Text<'a> {
     fn steps(&mut self, steps: &'a [Step]) {
         for step in steps {
             match step {
-                Step::Plain(_) => {}
+                Step::Plain(inst) => {
+                    let data = self.f.inst(*inst);
+                    if let Some((way, bounds)) = fixed_way(self.f, &data.op, &data.args) {
+                        let why = fixed_reason(way, bounds);
+                        self.access(*inst, way.to_string(), why.to_owned());
+                    }
+                }
                 Step::Access(inst, How::Any(any)) => {
                     let (way, _) = any.way(lanes(self.f, *inst));
                     let why = any_reason(&self.plan.limits, self.f, *inst, *any);
@@ -97,6 +104,10 @@ impl<'a> Text<'a> {
                     let way = alone.strided.way(lanes(self.f, *inst));
                     let why = alone_reason(&self.plan.limits, alone, lanes(self.f, *inst));
                     self.access(*inst, way.to_string(), why);
+                }
+                Step::Atomic(inst, how) => {
+                    let (way, _) = how.way(lanes(self.f, *inst));
+                    self.access(*inst, way.to_string(), atomic_reason(*how).to_owned());
                 }
                 Step::Inside(access) => {
                     let why = self.inside_reason(access);
@@ -223,6 +234,26 @@ fn alone_reason(limits: &Limits, alone: &AffineAccess, lanes: u16) -> String {
         false => format!("; else {}", alone.other.way(lanes).0),
     };
     format!("{shape}{by}{bounds}{stored}{other}")
+}
+
+/// Why an access is done in the only way there is.
+fn fixed_reason(way: Way, bounds: Bounds) -> &'static str {
+    match (way, bounds) {
+        (Way::Runtime(_), _) => "no instruction does this",
+        (_, Bounds::Removed) => "a block; surely inside",
+        _ => "a block; a bounds test of its own",
+    }
+}
+
+fn atomic_reason(how: AtomicHow) -> &'static str {
+    match (how.way, how.locked) {
+        (AtomicWay::Message, _) => "no instruction does this",
+        (_, true) => "atomic instructions of the processor",
+        (AtomicWay::Straight, _) => {
+            "threads of a group take turns; straight code where all lanes are enabled and inside"
+        }
+        _ => "threads of a group take turns",
+    }
 }
 
 /// Why an access is not done as one of affine addresses, or why not inline.

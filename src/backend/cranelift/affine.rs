@@ -77,14 +77,14 @@ impl Emit<'_> {
                     .collect()
             })
             .collect();
-        let off = std::mem::replace(&mut self.cache.off, true);
-        self.block = fast;
-        let parts = self.load_strided(access, lanes, shape.base, strided, inst);
-        self.jump(done, &parts.concat());
-        self.block = other;
-        let parts = self.load_any(access, lanes, alone.other);
-        self.jump(done, &parts.concat());
-        self.cache.off = off;
+        self.side(fast, |e| {
+            let parts = e.load_strided(access, lanes, shape.base, strided, inst);
+            e.jump(done, &parts.concat());
+        });
+        self.side(other, |e| {
+            let parts = e.load_any(access, lanes, alone.other);
+            e.jump(done, &parts.concat());
+        });
         self.block = done;
         results
     }
@@ -135,17 +135,17 @@ impl Emit<'_> {
         self.compute_here(data.iter().flatten().copied());
         let usual = !matches!(alone.stored, Stored::Tested(_));
         let (fast, other, done) = self.two_ways(ok, usual && shape.guard.is_none());
-        let off = std::mem::replace(&mut self.cache.off, true);
-        self.block = fast;
-        match alone.stored {
-            Stored::Enabled => self.store_enabled(access, lanes, to, data, inst),
-            Stored::All | Stored::Tested(_) => self.store_strided(access, lanes, to, data, inst),
-        }
-        self.jump(done, &[]);
-        self.block = other;
-        self.store_any(access, lanes, data, alone.other);
-        self.jump(done, &[]);
-        self.cache.off = off;
+        self.side(fast, |e| {
+            match alone.stored {
+                Stored::Enabled => e.store_enabled(access, lanes, to, data, inst),
+                Stored::All | Stored::Tested(_) => e.store_strided(access, lanes, to, data, inst),
+            }
+            e.jump(done, &[]);
+        });
+        self.side(other, |e| {
+            e.store_any(access, lanes, data, alone.other);
+            e.jump(done, &[]);
+        });
         self.block = done;
     }
 
@@ -198,24 +198,24 @@ impl Emit<'_> {
         let bits = self.mask_bits(lanes.mask);
         let pointer = self.pointer_of_run(lanes, base, inst);
         let (fast, other, done) = self.two_ways(all, false);
-        let off = std::mem::replace(&mut self.cache.off, true);
-        self.block = fast;
-        self.store_strided(access, lanes, (base, strided), data, inst);
-        self.jump(done, &[]);
-        self.block = other;
-        match data {
-            [data] if self.stores_masked(access, strided) => self.store_masked(pointer, bits, data),
-            _ => {
-                let sink = self.sink();
-                self.store_to(access, lanes.count, data, |e, i| {
-                    let enabled = e.ins().band_imm_u(bits, 1 << i);
-                    let to = e.ins().iadd_imm_s(pointer, i as i64 * strided.stride);
-                    e.ins().select(enabled, to, sink)
-                });
+        self.side(fast, |e| {
+            e.store_strided(access, lanes, (base, strided), data, inst);
+            e.jump(done, &[]);
+        });
+        self.side(other, |e| {
+            match data {
+                [data] if e.stores_masked(access, strided) => e.store_masked(pointer, bits, data),
+                _ => {
+                    let sink = e.sink();
+                    e.store_to(access, lanes.count, data, |e, i| {
+                        let enabled = e.ins().band_imm_u(bits, 1 << i);
+                        let to = e.ins().iadd_imm_s(pointer, i as i64 * strided.stride);
+                        e.ins().select(enabled, to, sink)
+                    });
+                }
             }
-        }
-        self.jump(done, &[]);
-        self.cache.off = off;
+            e.jump(done, &[]);
+        });
         self.block = done;
     }
 
@@ -314,9 +314,8 @@ impl Emit<'_> {
 
     /// Pointer to lane 0, which accesses that share a test have in common.
     fn pointer_of_run(&mut self, lanes: &Lanes, base: V, inst: Inst) -> V {
-        let mut shared = self.lane0_pointers.iter();
-        match shared.find(|(i, _)| *i == inst) {
-            Some(&(_, pointer)) => pointer,
+        match self.version.lane0(inst) {
+            Some(pointer) => pointer,
             None => self.run_pointer(lanes, base),
         }
     }

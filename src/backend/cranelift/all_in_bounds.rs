@@ -24,21 +24,21 @@ impl Emit<'_> {
         let pieces = usize::from(lanes.count).div_ceil(per_piece(elem));
         let results = (0..pieces).map(|_| self.func.dfg.append_block_param(done, ty));
         let results: Vec<V> = results.collect();
-        let off = std::mem::replace(&mut self.cache.off, true);
-        self.block = fast;
-        let mut parts = self.load_pieces(elem, lanes, &offsets, None);
-        if !self.is_const_full(lanes.mask) {
-            let mask = self.mask_vec(lanes.mask, elem.bytes());
-            parts = self.mask_pieces(&mask, parts);
-        }
-        self.jump(done, &parts);
-        self.block = other;
-        let parts = match self.records_faults(access.space) {
-            true => self.load_any(access, lanes, Any::RareMessage).concat(),
-            false => self.load_each(access, lanes),
-        };
-        self.jump(done, &parts);
-        self.cache.off = off;
+        self.side(fast, |e| {
+            let mut parts = e.load_pieces(elem, lanes, &offsets, None);
+            if !e.is_const_full(lanes.mask) {
+                let mask = e.mask_vec(lanes.mask, elem.bytes());
+                parts = e.mask_pieces(&mask, parts);
+            }
+            e.jump(done, &parts);
+        });
+        self.side(other, |e| {
+            let parts = match e.records_faults(access.space) {
+                true => e.load_any(access, lanes, Any::RareMessage).concat(),
+                false => e.load_each(access, lanes),
+            };
+            e.jump(done, &parts);
+        });
         self.block = done;
         results
     }
@@ -51,25 +51,26 @@ impl Emit<'_> {
         let outside = self.outside_limit(bytes, lanes, &lanes.addr);
         let any = self.pieces_test(&outside, false);
         self.branch(any, other, fast);
-        let off = std::mem::replace(&mut self.cache.off, true);
-        self.block = fast;
-        let start = Some((self.base(lanes.region), 0));
-        let count = usize::from(lanes.count);
-        let pointers: Vec<V> = (0..count)
-            .map(|i| self.pointer_to_lane(start, lanes.addr_lane(), &lanes.addr, i))
-            .collect();
-        let mut rows = self.load_from(elem, comps, &pointers);
-        if !self.is_const_full(lanes.mask) {
-            let mask = self.mask_vec(lanes.mask, elem.bytes());
-            for parts in &mut rows {
-                *parts = self.mask_pieces(&mask, std::mem::take(parts));
+        let rows = self.side(fast, |e| {
+            let start = Some((e.base(lanes.region), 0));
+            let count = usize::from(lanes.count);
+            let pointers: Vec<V> = (0..count)
+                .map(|i| e.pointer_to_lane(start, lanes.addr_lane(), &lanes.addr, i))
+                .collect();
+            let mut rows = e.load_from(elem, comps, &pointers);
+            if !e.is_const_full(lanes.mask) {
+                let mask = e.mask_vec(lanes.mask, elem.bytes());
+                for parts in &mut rows {
+                    *parts = e.mask_pieces(&mask, std::mem::take(parts));
+                }
             }
-        }
-        self.jump(done, &rows.concat());
-        self.block = other;
-        let others = self.load_any(access, lanes, Any::RareMessage);
-        self.jump(done, &others.concat());
-        self.cache.off = off;
+            e.jump(done, &rows.concat());
+            rows
+        });
+        self.side(other, |e| {
+            let others = e.load_any(access, lanes, Any::RareMessage);
+            e.jump(done, &others.concat());
+        });
         self.block = done;
         let ty = piece_type(elem);
         let param = |_: &V| self.func.dfg.append_block_param(done, ty);
@@ -83,29 +84,29 @@ impl Emit<'_> {
         self.compute_here(data.iter().copied());
         let (fast, other, done) = self.in_bounds_blocks(access.space);
         let offsets = self.branch_if_inside(elem, lanes, fast, other);
-        let off = std::mem::replace(&mut self.cache.off, true);
-        self.block = fast;
-        if !self.is_const_full(lanes.mask) {
-            let all = self.mask_test(lanes.mask, true);
-            let bits = self.mask_bits(lanes.mask);
-            let (every, some) = (self.new_block(), self.new_block());
-            self.branch(all, every, some);
-            self.block = some;
-            self.store_lanes(elem, lanes, &offsets, Some(bits), data);
-            self.jump(done, &[]);
-            self.block = every;
-        }
-        self.store_lanes(elem, lanes, &offsets, None, data);
-        self.jump(done, &[]);
-        self.block = other;
-        if self.records_faults(access.space) {
-            self.store_any(access, lanes, &[data.to_vec()], Any::RareMessage);
-        } else {
-            let tested = self.test_lanes(access, lanes);
-            self.store_inside(elem, lanes, &tested, data);
-        }
-        self.jump(done, &[]);
-        self.cache.off = off;
+        self.side(fast, |e| {
+            if !e.is_const_full(lanes.mask) {
+                let all = e.mask_test(lanes.mask, true);
+                let bits = e.mask_bits(lanes.mask);
+                let (every, some) = (e.new_block(), e.new_block());
+                e.branch(all, every, some);
+                e.block = some;
+                e.store_lanes(elem, lanes, &offsets, Some(bits), data);
+                e.jump(done, &[]);
+                e.block = every;
+            }
+            e.store_lanes(elem, lanes, &offsets, None, data);
+            e.jump(done, &[]);
+        });
+        self.side(other, |e| {
+            if e.records_faults(access.space) {
+                e.store_any(access, lanes, &[data.to_vec()], Any::RareMessage);
+            } else {
+                let tested = e.test_lanes(access, lanes);
+                e.store_inside(elem, lanes, &tested, data);
+            }
+            e.jump(done, &[]);
+        });
         self.block = done;
     }
 

@@ -12,10 +12,9 @@ use visa_runtime::abi::{Helpers, message};
 use super::emit::{DATA, Emit};
 use super::memory::Lanes;
 use super::value::{piece_count, piece_type, scalar_type};
-use crate::backend::atomics::Atomics;
+use crate::backend::access::{AtomicHow, AtomicWay};
 use crate::isa::AtomicOp;
-use crate::ssa::remark::{self, Bounds, Way};
-use crate::ssa::{AtomicAccess, Inst, Lane, Ty, Value};
+use crate::ssa::{AtomicAccess, Inst, Lane, Op, Ty, Value};
 
 /// Where a lane's operand is.
 #[derive(Clone, Copy)]
@@ -37,24 +36,22 @@ struct Element {
 
 impl Emit<'_> {
     /// A lane-wise atomic.
-    pub fn atomic(&mut self, access: AtomicAccess, args: &[Value], out: Value, inst: Inst) {
-        let lanes = self.lanes(access.space, args);
-        let data = Self::data_args(access.space, args);
-        let locked = match Atomics::of(access, self.target.x64) {
-            Atomics::Call => {
-                self.remark_access(inst, Way::Runtime(lanes.count), Bounds::Runtime);
-                return self.atomic_by_message(access, &lanes, data, out);
-            }
-            Atomics::Plain => false,
-            Atomics::Locked => true,
+    pub fn atomic(&mut self, inst: Inst, how: AtomicHow) {
+        let f = self.f;
+        let data = f.inst(inst);
+        self.set_line(data.line);
+        let (Op::Atomic(access), [out]) = (&data.op, data.results.as_slice()) else {
+            return self.bug("no atomic");
         };
-        if lanes.count == 1 {
-            let (way, bounds) = remark::any_way(1);
-            self.remark_access(inst, way, bounds);
-            return self.atomic_scalar(access, &lanes, data, out, locked);
+        let lanes = self.lanes(access.space, &data.args);
+        let operands = Self::data_args(access.space, &data.args);
+        match how.way {
+            AtomicWay::Message => self.atomic_by_message(*access, &lanes, operands, *out),
+            AtomicWay::Scalar => self.atomic_scalar(*access, &lanes, operands, *out, how.locked),
+            AtomicWay::Loop | AtomicWay::Straight => {
+                self.atomic_lanes(*access, &lanes, operands, *out, how);
+            }
         }
-        self.remark_access(inst, Way::Lanes(lanes.count), Bounds::Lanes);
-        self.atomic_lanes(access, &lanes, data, out, locked);
     }
 
     fn atomic_by_message(
@@ -72,11 +69,6 @@ impl Emit<'_> {
         self.send_or_report(call, lanes, access.space, access.site);
         let parts = self.message_row(call, 0, Ty::vector(access.elem, lanes.count));
         self.bind(out, parts);
-    }
-
-    /// Whether anybody reads a value.
-    fn is_read(&self, v: Value) -> bool {
-        self.read.get(v.0 as usize).copied().unwrap_or(true)
     }
 
     fn atomic_scalar(
@@ -132,37 +124,29 @@ impl Emit<'_> {
         lanes: &Lanes,
         data: &[Value],
         out: Value,
-        locked: bool,
+        how: AtomicHow,
     ) {
-        let read = self.is_read(out);
+        let AtomicHow { way, locked, read } = how;
         let (offsets, bits) = self.atomic_offsets(access, lanes);
-        // What is locked takes so long that the loop does not matter.
-        let old = if locked || !self.few_atomics || !matches!(lanes.count, 8 | 16) {
-            self.atomic_loop(access, lanes, data, (&offsets, bits), (locked, read))
-        } else {
+        let old = if way == AtomicWay::Straight {
             self.atomic_straight_or_loop(access, lanes, data, (&offsets, bits), read)
+        } else {
+            self.atomic_loop(access, lanes, data, (&offsets, bits), (locked, read))
         };
         if read {
             self.bind(out, old);
         }
     }
 
-    /// All lanes, one after the other in straight code, if all are there.
-    fn atomic_straight_or_loop(
+    /// All lanes, one after the other in straight code; the old values.
+    fn atomic_straight(
         &mut self,
         access: AtomicAccess,
         lanes: &Lanes,
         data: &[Value],
-        (offsets, bits): (&[V], V),
-        read: bool,
+        offsets: &[V],
     ) -> Vec<V> {
         let elem = access.elem;
-        let every = i64::from(u32::MAX >> (32 - u32::from(lanes.count)));
-        let full = self.ins().icmp_imm_u(IntCC::Equal, bits, every);
-        let (straight, some, done) = (self.new_block(), self.new_block(), self.new_block());
-        self.branch(full, straight, some);
-        let off = std::mem::replace(&mut self.cache.off, true);
-        self.block = straight;
         let base = self.base(lanes.region);
         let mut all = Vec::new();
         for lane in 0..usize::from(lanes.count) {
@@ -185,16 +169,37 @@ impl Emit<'_> {
                 operands,
             }));
         }
-        let old = if read {
-            self.from_lanes(elem, &all)
-        } else {
-            Vec::new()
-        };
-        self.jump(done, &old);
-        self.block = some;
-        let old = self.atomic_loop(access, lanes, data, (offsets, bits), (false, read));
-        self.jump(done, &old);
-        self.cache.off = off;
+        all
+    }
+
+    /// All lanes in straight code if all are enabled, else in a loop over those that are.
+    fn atomic_straight_or_loop(
+        &mut self,
+        access: AtomicAccess,
+        lanes: &Lanes,
+        data: &[Value],
+        (offsets, bits): (&[V], V),
+        read: bool,
+    ) -> Vec<V> {
+        let elem = access.elem;
+        let every = i64::from(u32::MAX >> (32 - u32::from(lanes.count)));
+        let full = self.ins().icmp_imm_u(IntCC::Equal, bits, every);
+        let (straight, some, done) = (self.new_block(), self.new_block(), self.new_block());
+        self.branch(full, straight, some);
+        self.side(straight, |e| {
+            let all = e.atomic_straight(access, lanes, data, offsets);
+            let old = if read {
+                e.from_lanes(elem, &all)
+            } else {
+                Vec::new()
+            };
+            e.jump(done, &old);
+        });
+        let old = self.side(some, |e| {
+            let old = e.atomic_loop(access, lanes, data, (offsets, bits), (false, read));
+            e.jump(done, &old);
+            old
+        });
         self.block = done;
         let ty = piece_type(elem);
         let params = old
@@ -248,33 +253,32 @@ impl Emit<'_> {
         let (each, done) = (self.new_block(), self.new_block());
         let left = self.func.dfg.append_block_param(each, types::I32);
         self.ins().brif(bits, each, &[bits.into()], done, &[]);
-        let off = std::mem::replace(&mut self.cache.off, true);
-        self.block = each;
-        let lane = self.ins().ctz(left);
-        let lane = self.ins().uextend(types::I64, lane);
-        let offset = self.load_lane(lanes.addr_lane(), at, 0, lane);
-        let wide = self.resize(offset, types::I64);
-        let pointer = self.ins().iadd(base, wide);
-        let operands = operands.map(|operand| match operand? {
-            Operand::Uniform(v) => Some(v),
-            Operand::Row(start) => Some(self.load_lane(elem, at, start, lane)),
+        self.side(each, |e| {
+            let lane = e.ins().ctz(left);
+            let lane = e.ins().uextend(types::I64, lane);
+            let offset = e.load_lane(lanes.addr_lane(), at, 0, lane);
+            let wide = e.resize(offset, types::I64);
+            let pointer = e.ins().iadd(base, wide);
+            let operands = operands.map(|operand| match operand? {
+                Operand::Uniform(v) => Some(v),
+                Operand::Row(start) => Some(e.load_lane(elem, at, start, lane)),
+            });
+            let old = e.change(&Element {
+                op: access.op,
+                locked,
+                ty: scalar_type(elem),
+                pointer,
+                operands,
+            });
+            if read {
+                let to = e.lane_at(elem, at, lane);
+                e.ins().store(DATA, old, to, results.cast_signed());
+            }
+            let less = e.ins().iadd_imm_s(left, -1);
+            let left = e.ins().band(left, less);
+            let again = [BlockArg::from(left)];
+            e.ins().brif(left, each, &again, done, &[]);
         });
-        let old = self.change(&Element {
-            op: access.op,
-            locked,
-            ty: scalar_type(elem),
-            pointer,
-            operands,
-        });
-        if read {
-            let to = self.lane_at(elem, at, lane);
-            self.ins().store(DATA, old, to, results.cast_signed());
-        }
-        let less = self.ins().iadd_imm_s(left, -1);
-        let left = self.ins().band(left, less);
-        let again = [BlockArg::from(left)];
-        self.ins().brif(left, each, &again, done, &[]);
-        self.cache.off = off;
         self.block = done;
         if !read {
             return Vec::new();

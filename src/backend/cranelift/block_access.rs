@@ -166,13 +166,11 @@ impl Emit<'_> {
             }
         };
         self.branch(ok, fast, slow);
-        let off = std::mem::replace(&mut self.cache.off, true);
-        self.block = fast;
-        let pointer = self.ins().iadd(base, offset);
-        whole(self, pointer);
-        self.block = slow;
-        not(self);
-        self.cache.off = off;
+        self.side(fast, |e| {
+            let pointer = e.ins().iadd(base, offset);
+            whole(e, pointer);
+        });
+        self.side(slow, not);
     }
 
     /// Calls `each` with pointer and byte offset of every element that is inside, when the

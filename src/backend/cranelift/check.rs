@@ -25,22 +25,26 @@ impl Emit<'_> {
         let go_on = self.new_block();
         let cold = self.new_cold_block();
         let lanes = self.lanes_of_run(Space::Flat, args);
-        let off = self.cache.off;
         if let Some(clear) = self.run_is_clear(inst) {
             self.branch(clear, go_on, cold);
-            self.cache.off = true;
         } else {
-            self.likely_run(check, args, inst, go_on);
-            if self.few_checks && self.scattered(check, &lanes, args, go_on, cold) {
-                self.cache.off = true;
-            } else {
-                self.jump(cold, &[]);
-            }
+            let here = match self.likely_run(check, args, inst) {
+                Some((clear, other)) => {
+                    self.branch(clear, go_on, other);
+                    other
+                }
+                None => self.block,
+            };
+            self.side(here, |e| {
+                if !e.access_plan.few_checks || !e.scattered(check, &lanes, args, go_on, cold) {
+                    e.jump(cold, &[]);
+                }
+            });
         }
-        self.block = cold;
-        self.look(check, lanes, args);
-        self.jump(go_on, &[]);
-        self.cache.off = off;
+        self.side(cold, |e| {
+            e.look(check, lanes, args);
+            e.jump(go_on, &[]);
+        });
         self.block = go_on;
     }
 
@@ -61,24 +65,25 @@ impl Emit<'_> {
         })
     }
 
-    /// Where lanes are probably beside each other, goes to `clear` if they are and surely in buffers, and on otherwise.
-    fn likely_run(&mut self, check: BufferCheck, args: &[Value], inst: Inst, clear: ir::Block) {
-        let Some(scaled) = self.access_plan.check(inst) else {
-            return;
-        };
+    /// Whether lanes that are probably beside each other are, and are surely in buffers; with a new block for when not.
+    /// `None` where nothing is known of how they lie.
+    fn likely_run(
+        &mut self,
+        check: BufferCheck,
+        args: &[Value],
+        inst: Inst,
+    ) -> Option<(V, ir::Block)> {
+        let scaled = self.access_plan.check(inst)?;
         let lanes = self.lanes(Space::Flat, args);
         let shape = self.speculate(check.elem.bytes(), &lanes, Some(scaled));
-        let Some((0, bytes)) = span(shape.stride, lanes.count, check.elem.bytes().into()) else {
-            return;
+        let (0, bytes) = span(shape.stride, lanes.count, check.elem.bytes().into())? else {
+            return None;
         };
         let mut ok = self.shadow_is_clear(shape.base, bytes);
         if let Some(guard) = shape.guard {
             ok = self.ins().band(ok, guard);
         }
-        let other = self.new_block();
-        self.branch(ok, clear, other);
-        self.block = other;
-        self.cache.off = true;
+        Some((ok, self.new_block()))
     }
 
     /// Branches to `clear` if the shadow of each enabled lane is zero, else to `other`; false, and nothing done, where lanes are too large.
@@ -132,29 +137,27 @@ impl Emit<'_> {
         let good = self.ins().band_not(inside, odd);
         let there = self.new_block();
         self.branch(good, there, other);
-        self.block = there;
-        let off = std::mem::replace(&mut self.cache.off, true);
-        let shadow = self.launch_field(offset_of!(LaunchCtx, shadow), types::I64);
-        let shadow = self.ins().iadd_imm_s(shadow, -LEAD / GRANULE as i64);
-        let mut all: Option<V> = None;
-        for lane in 0..lanes.count {
-            let place = places[usize::from(lane / 2)];
-            let at = self.ins().extractlane(place, (lane % 2) as u8);
-            let at = self
-                .ins()
-                .ushr_imm_u(at, i64::from(GRANULE.trailing_zeros()));
-            let at = self.ins().iadd(shadow, at);
-            let byte = self.ins().load(ty, DATA, at, 0);
-            all = Some(match all {
-                Some(all) => self.ins().bor(all, byte),
-                None => byte,
-            });
-        }
-        if let Some(all) = all {
-            let zero = self.ins().icmp_imm_u(IntCC::Equal, all, 0);
-            self.branch(zero, clear, other);
-        }
-        self.cache.off = off;
+        self.side(there, |e| {
+            let shadow = e.launch_field(offset_of!(LaunchCtx, shadow), types::I64);
+            let shadow = e.ins().iadd_imm_s(shadow, -LEAD / GRANULE as i64);
+            let mut all: Option<V> = None;
+            for lane in 0..lanes.count {
+                let place = places[usize::from(lane / 2)];
+                let at = e.ins().extractlane(place, (lane % 2) as u8);
+                let granule = i64::from(GRANULE.trailing_zeros());
+                let at = e.ins().ushr_imm_u(at, granule);
+                let at = e.ins().iadd(shadow, at);
+                let byte = e.ins().load(ty, DATA, at, 0);
+                all = Some(match all {
+                    Some(all) => e.ins().bor(all, byte),
+                    None => byte,
+                });
+            }
+            if let Some(all) = all {
+                let zero = e.ins().icmp_imm_u(IntCC::Equal, all, 0);
+                e.branch(zero, clear, other);
+            }
+        });
         true
     }
 

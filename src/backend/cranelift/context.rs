@@ -112,11 +112,10 @@ impl Emit<'_> {
         if let Some(&v) = self.ctx.cached.get(&key) {
             return v;
         }
-        let here = std::mem::replace(&mut self.block, block);
-        let consts = std::mem::take(&mut self.cache);
-        self.cache.off = true;
-        let v = make(self);
-        self.cache = consts;
+        let here = self.block;
+        let cache = std::mem::take(&mut self.cache);
+        let v = self.side(block, make);
+        self.cache = cache;
         self.block = here;
         self.ctx.cached.insert(key, v);
         v

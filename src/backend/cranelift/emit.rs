@@ -8,13 +8,14 @@ use cranelift_codegen::ir::{
     Value as V, types,
 };
 
+use super::cache::BlockCache;
 use super::mask_plan::MaskPlan;
 use super::value::{Val, piece_type, scalar_type};
+use super::versioning::Version;
 use super::{Target, context::Context, internal};
 use crate::backend::access::{AccessPlan, Limits, MaskedStores, Scope, Speculation, auto_gather};
 use crate::backend::{BackendError, CodegenOptions, barrier_loop, uses};
-use crate::ssa::remark::{Bounds, Decision, Way};
-use crate::ssa::{self, Function, Inst, Lane, Remark, Ty};
+use crate::ssa::{Function, Lane, Ty};
 
 /// Translates one SSA function. Fields that other files need are visible to them; the methods
 /// here know Cranelift, not the SSA.
@@ -40,41 +41,19 @@ pub(super) struct Emit<'a> {
     pub ctx: Context,
     /// Constants and mask conversions made in the current SSA block. Empty in side blocks.
     pub cache: BlockCache,
-    /// Whether each value is read anywhere; empty where it is not needed.
-    pub read: Vec<bool>,
     /// How accesses are done, and which blocks have two versions.
     pub access_plan: &'a AccessPlan,
-    /// Masks that are full in the version of a block that is translated.
-    pub full_masks: Vec<ssa::Value>,
-    /// Pointers to lane 0 of accesses that share one, in the fast version.
-    pub lane0_pointers: Vec<(Inst, V)>,
+    /// What is known in the version of a block that is translated.
+    pub version: Version,
     /// Values that other blocks use than the one they are made in.
     pub escapes: Vec<bool>,
     /// Rows that columns were made of: who wants them back needs no transposing.
     pub rows_of: HashMap<Vec<V>, Vec<V>>,
-    /// Whether checks of lanes at any addresses are few, so that they may take more code.
-    pub few_checks: bool,
-    /// Whether atomics are few, so that they may take more code.
-    pub few_atomics: bool,
-    remarks: Vec<Remark>,
     bug: Option<String>,
 }
 
-/// Values that can be reused until the SSA block ends.
-#[derive(Clone, Default)]
-pub(super) struct BlockCache {
-    /// Off while a side block is filled: what is made there does not dominate what follows.
-    pub off: bool,
-    /// Vector constants.
-    pub consts: HashMap<(Type, u128), V>,
-    /// Bits form of masks.
-    pub bits: HashMap<ssa::Value, V>,
-    /// Vector form of masks by lane width in bytes.
-    pub vecs: HashMap<(ssa::Value, u32), Vec<V>>,
-}
-
 /// What this code generator can do with accesses.
-fn limits(f: &Function, options: &CodegenOptions) -> Limits {
+fn limits(f: &Function, options: &CodegenOptions, target: Target) -> Limits {
     Limits {
         oob: options.oob,
         bounds: options.tuning.bounds,
@@ -92,6 +71,7 @@ fn limits(f: &Function, options: &CodegenOptions) -> Limits {
         inline_faults: true,
         rare_messages: true,
         asks_once: true,
+        unaligned_atomics: target.x64,
     }
 }
 
@@ -100,10 +80,10 @@ pub(super) fn build(
     f: &Function,
     target: Target,
     options: &CodegenOptions,
-) -> Result<(ir::Function, Vec<Remark>, AccessPlan), BackendError> {
+) -> Result<(ir::Function, AccessPlan), BackendError> {
     let order = crate::ssa::dom::reverse_post_order(f);
     let barrier_loop = barrier_loop::plan(super::NAME, f, &order, options.tuning)?;
-    let access_plan = AccessPlan::new(f, limits(f, options), &order);
+    let access_plan = AccessPlan::new(f, limits(f, options, target), &order);
     let mut func = ir::Function::new();
     func.signature = super::helper::entry_signature(target.call_conv);
     let entry = func.dfg.make_block();
@@ -121,23 +101,16 @@ pub(super) fn build(
         ctx: Context::new(entry, barrier_loop),
         cache: BlockCache::default(),
         access_plan: &access_plan,
-        read: uses::of_atomics(f),
-        full_masks: Vec::new(),
-        lane0_pointers: Vec::new(),
+        version: Version::default(),
         escapes: uses::escapes(f),
         rows_of: HashMap::new(),
-        few_checks: crate::backend::shadow::few(f),
-        few_atomics: crate::backend::atomics::few(f),
-        remarks: Vec::new(),
         bug: None,
     };
     emit.program();
     if let Some(what) = emit.bug {
         return Err(internal(f, what));
     }
-    let mut remarks = access_plan.remarks(f);
-    remarks.extend(emit.remarks);
-    Ok((emit.func, remarks, access_plan))
+    Ok((emit.func, access_plan))
 }
 
 /// Appends instructions to one block.
@@ -194,15 +167,6 @@ impl Emit<'_> {
             block,
             loc: self.loc,
         }
-    }
-
-    /// Notes how an access is done that is in no access plan.
-    pub fn remark_access(&mut self, inst: Inst, way: Way, bounds: Bounds) {
-        self.remarks.push(Remark {
-            line: self.f.inst(inst).line,
-            inst: Some(inst),
-            decision: Decision::Access { way, bounds },
-        });
     }
 
     /// Records that the input or this code generator is wrong; the first report is returned to
@@ -264,15 +228,13 @@ impl Emit<'_> {
 
     /// A 128-bit constant of piece type `ty`; the low byte is the low end of lane 0.
     pub fn vconst(&mut self, ty: Type, bytes: u128) -> V {
-        if let Some(&v) = self.cache.consts.get(&(ty, bytes)) {
+        if let Some(v) = self.cache.constant(ty, bytes) {
             return v;
         }
         let data = bytes.to_le_bytes();
         let handle = self.func.dfg.constants.insert(data.as_slice().into());
         let v = self.ins().vconst(ty, handle);
-        if !self.cache.off {
-            self.cache.consts.insert((ty, bytes), v);
-        }
+        self.cache.keep_constant(ty, bytes, v);
         v
     }
 

@@ -17,8 +17,15 @@ impl Emit<'_> {
         let cold = self.new_cold_block();
         let go_on = self.new_block();
         self.branch(faulting, cold, go_on);
-        self.block = cold;
-        let off = std::mem::replace(&mut self.cache.off, true);
+        self.side(cold, |e| {
+            e.report_lanes(lanes, faulting, site);
+            then(e);
+            e.jump(go_on, &[]);
+        });
+        self.block = go_on;
+    }
+
+    fn report_lanes(&mut self, lanes: &Lanes, faulting: V, site: u32) {
         let addresses = self.wide_addresses(lanes);
         // Records number lanes as the thread does.
         let first = self.f.sites.get(site as usize).map_or(0, |s| s.first_lane);
@@ -49,10 +56,6 @@ impl Emit<'_> {
             self.branch(stop, leave, ignored);
             self.block = ignored;
         }
-        then(self);
-        self.jump(go_on, &[]);
-        self.cache.off = off;
-        self.block = go_on;
     }
 
     /// Address of an array of the lanes' addresses, 64 bits each.

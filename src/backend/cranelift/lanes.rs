@@ -133,14 +133,14 @@ impl Emit<'_> {
         let all = self.pieces_test(&tested.inside, true);
         let (whole, some, done) = (self.new_block(), self.new_block(), self.new_block());
         self.branch(all, whole, some);
-        let off = std::mem::replace(&mut self.cache.off, true);
-        self.block = whole;
-        self.store_lanes(elem, lanes, &tested.offsets, None, data);
-        self.jump(done, &[]);
-        self.block = some;
-        self.store_inside(elem, lanes, &tested, data);
-        self.jump(done, &[]);
-        self.cache.off = off;
+        self.side(whole, |e| {
+            e.store_lanes(elem, lanes, &tested.offsets, None, data);
+            e.jump(done, &[]);
+        });
+        self.side(some, |e| {
+            e.store_inside(elem, lanes, &tested, data);
+            e.jump(done, &[]);
+        });
         self.block = done;
     }
 

@@ -56,29 +56,25 @@ impl Emit<'_> {
 
     /// Bits form of a mask value.
     pub fn mask_bits(&mut self, v: ssa::Value) -> V {
-        if let Some(&bits) = self.cache.bits.get(&v) {
+        if let Some(bits) = self.cache.bits(v) {
             return bits;
         }
         let lanes = self.ty(v).lanes;
         let mask = self.mask(v);
         let bits = self.repr_bits(&mask, lanes);
-        if !self.cache.off {
-            self.cache.bits.insert(v, bits);
-        }
+        self.cache.keep_bits(v, bits);
         bits
     }
 
     /// Vector form of a mask value at a lane width in bytes.
     pub fn mask_vec(&mut self, v: ssa::Value, width: u32) -> Vec<V> {
-        if let Some(pieces) = self.cache.vecs.get(&(v, width)) {
-            return pieces.clone();
+        if let Some(pieces) = self.cache.vector(v, width) {
+            return pieces.to_vec();
         }
         let lanes = self.ty(v).lanes;
         let mask = self.mask(v);
         let pieces = self.repr_vec(&mask, lanes, width);
-        if !self.cache.off {
-            self.cache.vecs.insert((v, width), pieces.clone());
-        }
+        self.cache.keep_vector(v, width, &pieces);
         pieces
     }
 
@@ -233,7 +229,7 @@ impl Emit<'_> {
             }
             MaskRepr::Vec(width, pieces)
                 if u32::from(lanes) * width == 16 * pieces.len() as u32
-                    && !self.cache.bits.contains_key(&v) =>
+                    && self.cache.bits(v).is_none() =>
             {
                 self.pieces_test(&pieces, all)
             }
@@ -348,8 +344,8 @@ impl Emit<'_> {
         let has = |v: ssa::Value, form: Form| match (&self.vals[v.0 as usize], form) {
             (Val::Mask(MaskRepr::Vec(w, _)), Form::Vec(want)) if *w == want => true,
             (Val::Mask(MaskRepr::Bits(_)), Form::Bits) => true,
-            (_, Form::Vec(want)) => self.cache.vecs.contains_key(&(v, want)),
-            (_, Form::Bits) => self.cache.bits.contains_key(&v),
+            (_, Form::Vec(want)) => self.cache.vector(v, want).is_some(),
+            (_, Form::Bits) => self.cache.bits(v).is_some(),
         };
         let free = |form: Form| {
             operands

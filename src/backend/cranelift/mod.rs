@@ -14,6 +14,7 @@ mod atomic;
 mod bits;
 mod block_access;
 mod blocks;
+mod cache;
 mod check;
 mod constants;
 mod context;
@@ -266,7 +267,7 @@ impl CraneliftBackend {
         function: &Function,
         options: &CodegenOptions,
     ) -> Result<Explained, BackendError> {
-        let (mut func, remarks, plan) = emit::build(function, self.target, options)?;
+        let (mut func, plan) = emit::build(function, self.target, options)?;
         let insts = func.dfg.num_insts();
         if insts > MAX_INSTS {
             let what = format!("{insts} Cranelift instructions, at most {MAX_INSTS}");
@@ -278,7 +279,7 @@ impl CraneliftBackend {
         let note = note.or_else(|| object.note.clone());
         Ok(Explained {
             object: CodeObject { note, ..object },
-            remarks,
+            remarks: plan.remarks(function),
             plan: Some(plan),
             stack,
         })

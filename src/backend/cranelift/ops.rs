@@ -6,7 +6,7 @@ use cranelift_codegen::ir::{InstBuilder, Value as V, types};
 use super::emit::Emit;
 use super::mask::MaskRepr;
 use super::value::scalar_type;
-use crate::ssa::{BinOp, FCond, Inst, Lane, Op, Ty, UnOp, Value, remark};
+use crate::ssa::{BinOp, FCond, Inst, Lane, Op, Ty, UnOp, Value};
 
 impl Emit<'_> {
     /// Translates an instruction.
@@ -15,9 +15,6 @@ impl Emit<'_> {
         let data = f.inst(inst);
         let args = data.args.as_slice();
         self.set_line(data.line);
-        if let Some((way, bounds)) = remark::fixed_way(f, &data.op, args) {
-            self.remark_access(inst, way, bounds);
-        }
         match &data.op {
             Op::Load(_) | Op::Store(_) => return self.bug("an access without a plan"),
             Op::BlockStore(access) => return self.block_store(*access, args),
@@ -64,8 +61,8 @@ impl Emit<'_> {
             Op::BitsToMask => self.bits_to_mask(out, args[0]),
             Op::FpEnv(op) => self.fp_env(*op, out, args),
             Op::BlockLoad(access) => self.block_load(*access, args, out),
-            Op::Atomic(access) => self.atomic(*access, args, out, inst),
             Op::FrameLoad(offset) => self.frame_load(*offset, out),
+            Op::Atomic(_) => self.bug("an atomic without a plan"),
             Op::Exchange => self.bug("an exchange that is still an instruction"),
             Op::NamedBarrier(step) => self.named_barrier(*step, args, out),
             Op::Load(_)

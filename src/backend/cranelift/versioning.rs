@@ -8,6 +8,8 @@
 //!
 //! Where other blocks use a value that the versions make, both go on to one block that takes it.
 
+use std::collections::{HashMap, HashSet};
+
 use cranelift_codegen::ir::{self, BlockArg, InstBuilder, Value as V};
 
 use super::emit::Emit;
@@ -17,12 +19,29 @@ use super::value::{Val, int_lane, piece_count, piece_type, scalar_type};
 use crate::backend::access::{Step, Versions};
 use crate::ssa::{Block, Inst, Lane, Ty, Value};
 
+/// What is known in the version of a block that is translated; nothing outside of versions.
+#[derive(Default)]
+pub(super) struct Version {
+    /// Pointers to lane 0 of accesses that share one.
+    lane0: HashMap<Inst, V>,
+    /// Masks that are full.
+    full: HashSet<Value>,
+}
+
+impl Version {
+    /// Pointer to lane 0 of an access that shares it with others.
+    pub fn lane0(&self, inst: Inst) -> Option<V> {
+        self.lane0.get(&inst).copied()
+    }
+}
+
 impl Emit<'_> {
     /// Translates a step of a block.
     pub fn step(&mut self, step: &Step) {
         match step {
             Step::Plain(inst) => self.instruction(*inst),
             Step::Access(inst, how) => self.access_alone(*inst, how),
+            Step::Atomic(inst, how) => self.atomic(*inst, *how),
             Step::Inside(access) => self.access_inside(access),
             Step::Copied(_) | Step::LoadCopy(..) | Step::StoreCopy { .. } | Step::Versions(_) => {
                 self.bug("a step for another code generator");
@@ -93,11 +112,12 @@ impl Emit<'_> {
 
     /// The fast version.
     fn fast_version(&mut self, versions: &Versions) {
-        for s in &versions.groups {
-            let pointers = self.group_pointers(s);
-            self.lane0_pointers.extend(pointers);
-        }
-        self.full_masks = versions.full(self.f).collect();
+        let pointers = versions.groups.iter();
+        let pointers = pointers.flat_map(|s| self.group_pointers(s));
+        self.version = Version {
+            lane0: pointers.collect(),
+            full: versions.full(self.f).collect(),
+        };
         let steps = &versions.fast.steps;
         let insts: Vec<Inst> = steps.iter().filter_map(Step::inst).collect();
         let anchors = self.anchors(&insts, |v| versions.out.contains(&v));
@@ -105,13 +125,12 @@ impl Emit<'_> {
             self.anchor(&anchors, n);
             self.step(step);
         }
-        self.full_masks.clear();
-        self.lane0_pointers.clear();
+        self.version = Version::default();
     }
 
     /// True for masks that are known to be full here.
     pub fn is_full(&self, mask: Value) -> bool {
-        self.full_masks.contains(&mask)
+        self.version.full.contains(&mask)
     }
 
     /// Goes to the block where the versions meet, with these values, or to the end of the block.

@@ -7,15 +7,13 @@ use std::mem::offset_of;
 
 use inkwell::values::{BasicValue, InstructionOpcode as I, IntValue, PointerValue};
 use inkwell::{AtomicOrdering, AtomicRMWBinOp, IntPredicate};
-use target_lexicon::Architecture;
 use visa_runtime::abi::{Helpers, message};
 
 use super::access::padded;
 use super::emit::{Emit, EmitResult, V, low_bits};
 use super::memory::Lanes;
-use crate::backend::atomics::Atomics;
+use crate::backend::access::{AtomicHow, AtomicWay};
 use crate::isa::AtomicOp;
-use crate::ssa::remark::{self, Bounds, Way};
 use crate::ssa::{AtomicAccess, Inst, Lane, Op, Ty, Value};
 
 /// Where a lane's operand is.
@@ -38,43 +36,26 @@ struct Change<'c> {
 
 impl<'c> Emit<'c, '_> {
     /// A lane-wise atomic.
-    pub fn atomic(
-        &mut self,
-        access: AtomicAccess,
-        args: &[Value],
-        results: &[Value],
-        inst: Inst,
-    ) -> EmitResult<()> {
-        let &[out] = results else {
-            return Err("an atomic without one result".into());
+    pub fn atomic(&mut self, inst: Inst, how: AtomicHow) -> EmitResult<()> {
+        let f = self.f;
+        let data = f.inst(inst);
+        let (Op::Atomic(access), [out]) = (&data.op, data.results.as_slice()) else {
+            return Err("no atomic with one result".into());
         };
-        let lanes = self.lanes(access.space, args)?;
-        let data = Self::data_args(access.space, args);
-        let any_alignment = self.cpu.target.architecture == Architecture::X86_64;
-        let locked = match Atomics::of(access, any_alignment) {
-            Atomics::Call => {
-                self.remark_access(inst, Way::Runtime(lanes.count), Bounds::Runtime);
-                let old = self.atomic_by_message(access, &lanes, data)?;
-                self.bind(out, old);
-                return Ok(());
+        let lanes = self.lanes(access.space, &data.args)?;
+        let operands = Self::data_args(access.space, &data.args);
+        let old = match how.way {
+            AtomicWay::Message => self.atomic_by_message(*access, &lanes, operands)?,
+            AtomicWay::Scalar => {
+                let tested = self.atomic_offsets(*access, &lanes)?;
+                self.atomic_scalar(*access, &lanes, operands, tested, how.locked)?
             }
-            Atomics::Plain => false,
-            Atomics::Locked => true,
-        };
-        let (way, bounds) = match lanes.count {
-            1 => remark::any_way(1),
-            n => (Way::Lanes(n), Bounds::Lanes),
-        };
-        self.remark_access(inst, way, bounds);
-        let tested = self.atomic_offsets(access, &lanes)?;
-        let old = match lanes.count {
-            1 => self.atomic_scalar(access, &lanes, data, tested, locked)?,
-            _ => {
-                let read = self.read.get(out.0 as usize).copied().unwrap_or(true);
-                self.atomic_each(access, &lanes, data, tested, (locked, read))?
+            AtomicWay::Loop | AtomicWay::Straight => {
+                let tested = self.atomic_offsets(*access, &lanes)?;
+                self.atomic_each(*access, &lanes, operands, tested, how)?
             }
         };
-        self.bind(out, old);
+        self.bind(*out, old);
         Ok(())
     }
 
@@ -166,11 +147,10 @@ impl<'c> Emit<'c, '_> {
         lanes: &Lanes<'c>,
         data: &[Value],
         (offsets, guard): (V<'c>, V<'c>),
-        (locked, read): (bool, bool),
+        AtomicHow { way, locked, read }: AtomicHow,
     ) -> EmitResult<V<'c>> {
         let bits = self.mask_bits(guard, lanes.count)?;
-        // What is locked takes so long that the loop does not matter.
-        if locked || !self.few_atomics || !matches!(lanes.count, 8 | 16) {
+        if way != AtomicWay::Straight {
             return self.atomic_loop(access, lanes, data, (offsets, bits), (locked, read));
         }
         let full = self.icmp(IntPredicate::EQ, bits, self.i32(low_bits(lanes.count)))?;

@@ -117,7 +117,8 @@ impl<'c> Emit<'c, '_> {
         clear: BasicBlock<'c>,
         other: BasicBlock<'c>,
     ) -> EmitResult<()> {
-        let of_lane = LaneShadow::new(check).filter(|_| lanes.count > 1 && self.few_checks);
+        let of_lane =
+            LaneShadow::new(check).filter(|_| lanes.count > 1 && self.access_plan.few_checks);
         let Some(of_lane) = of_lane else {
             return self.jump(other);
         };

@@ -14,16 +14,16 @@ use inkwell::values::{
     InstructionOpcode, IntValue, PhiValue, PointerValue, ValueKind, VectorValue,
 };
 use inkwell::{FloatPredicate, IntPredicate};
+use target_lexicon::Architecture;
 
 use super::cpu::Cpu;
 use super::lines::Lines;
 use super::thread::ThreadLoop;
 use super::types::{padded_lanes, vector_of};
 use super::versioning::Versioning;
+use crate::backend::CodegenOptions;
 use crate::backend::access::{AccessPlan, Limits, MaskedStores, Scope, Speculation};
-use crate::backend::{CodegenOptions, atomics, shadow, uses};
-use crate::ssa::remark::{Bounds, Decision, Way};
-use crate::ssa::{self, Function, Inst, Lane, Op, Remark, Ty};
+use crate::ssa::{self, Function, Lane, Op, Ty};
 
 /// Name of blocks that only go on with the one in front, see [`Emit::cut`].
 pub(super) const CUT: &str = "cut";
@@ -77,6 +77,7 @@ pub(super) fn limits(options: &CodegenOptions, cpu: &Cpu) -> Limits {
         inline_faults: false,
         rare_messages: false,
         asks_once: false,
+        unaligned_atomics: cpu.target.architecture == Architecture::X86_64,
     }
 }
 
@@ -106,18 +107,10 @@ pub(super) struct Emit<'c, 'f> {
     pub ctx: ThreadLoop<'c>,
     /// Source lines.
     pub lines: Lines<'c>,
-    /// Whether each value is read anywhere; empty where it is not needed.
-    pub read: Vec<bool>,
-    /// What was decided about accesses.
-    pub remarks: Vec<Remark>,
     /// What is known where versions of a block are translated.
     pub versioning: Versioning<'c>,
     /// How accesses are done, and which parts of blocks have two versions.
     pub access_plan: &'f AccessPlan,
-    /// Whether atomics are few.
-    pub few_atomics: bool,
-    /// Whether checks of lanes at arbitrary addresses are few, so that they may take more code.
-    pub few_checks: bool,
     intrinsics: HashMap<(&'static str, Vec<Ty>), FunctionValue<'c>>,
 }
 
@@ -144,23 +137,10 @@ impl<'c, 'f> Emit<'c, 'f> {
             phis: vec![Vec::new(); f.blocks.len()],
             ctx: ThreadLoop::default(),
             lines: Lines::new(cx, module, func),
-            remarks: Vec::new(),
-            read: uses::of_atomics(f),
             versioning: Versioning::default(),
             access_plan,
-            few_atomics: atomics::few(f),
-            few_checks: shadow::few(f),
             intrinsics: HashMap::new(),
         }
-    }
-
-    /// Notes how an access is done that is in no access plan.
-    pub fn remark_access(&mut self, inst: Inst, way: Way, bounds: Bounds) {
-        self.remarks.push(Remark {
-            line: self.f.inst(inst).line,
-            inst: Some(inst),
-            decision: Decision::Access { way, bounds },
-        });
     }
 
     /// Translation of an SSA value.

@@ -143,8 +143,7 @@ impl LlvmBackend {
         emit.program(barrier_loop)
             .map_err(|bug| internal(function, bug.0))?;
         emit.lines.finish();
-        let mut remarks = plan.remarks(function);
-        remarks.append(&mut emit.remarks);
+        let remarks = plan.remarks(function);
         if cfg!(debug_assertions) {
             module
                 .verify()

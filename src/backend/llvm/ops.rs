@@ -6,7 +6,7 @@ use inkwell::{AtomicOrdering, FloatPredicate, IntPredicate};
 
 use super::emit::{Emit, EmitResult, InternalError, V, low_bits};
 use super::types::padded_lanes;
-use crate::ssa::{BinOp, FCond, FpEnvOp, ICond, Inst, InstData, Op, Ty, UnOp, Value, remark};
+use crate::ssa::{BinOp, FCond, FpEnvOp, ICond, Inst, InstData, Op, Ty, UnOp, Value};
 
 /// `%cr0` that means nearest-even and denormals kept for all three float widths.
 const CR0_PLAIN: u32 = 0x4C0;
@@ -44,13 +44,11 @@ impl<'c> Emit<'c, '_> {
         let data = f.inst(inst);
         let args = data.args.as_slice();
         self.lines.set(&self.b, data.line);
-        if let Some((way, bounds)) = remark::fixed_way(f, &data.op, args) {
-            self.remark_access(inst, way, bounds);
-        }
         match &data.op {
             Op::Const(_) | Op::VecConst(_) => return Ok(()),
-            Op::Load(_) | Op::Store(_) => return Err("an access without a plan".into()),
-            Op::Atomic(access) => return self.atomic(*access, args, &data.results, inst),
+            Op::Load(_) | Op::Store(_) | Op::Atomic(_) => {
+                return Err("an access without a plan".into());
+            }
             Op::BlockStore(access) => return self.block_store(*access, args),
             Op::Image(access) => return self.image(*access, args, &data.results),
             Op::Load2d(access) => return self.load2d(*access, args, &data.results),

@@ -75,6 +75,10 @@ impl<'c> Emit<'c, '_> {
         match step {
             Step::Plain(inst) => self.instruction(*inst),
             Step::Access(inst, how) => self.access_alone(*inst, how),
+            Step::Atomic(inst, how) => {
+                self.lines.set(&self.b, line);
+                self.atomic(*inst, *how)
+            }
             Step::Inside(access) => {
                 self.lines.set(&self.b, line);
                 let data = f.inst(access.inst);
