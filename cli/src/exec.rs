@@ -63,6 +63,10 @@ pub struct ExecArgs {
     /// Threads to spread work-groups over [default: one for each processor]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     threads: Option<u32>,
+    /// Run the work-groups of each launch, and their threads between barriers, in a random order that SEED decides. Results that depend
+    /// on SEED depend on an order that no GPU promises
+    #[arg(long, value_name = "SEED")]
+    schedule: Option<u64>,
     /// What executes kernels
     #[arg(long, value_name = "NAME", value_parser = ["cranelift", "llvm", "interp"])]
     backend: Option<String>,
@@ -196,6 +200,9 @@ impl ExecArgs {
         }
         if let Some(threads) = self.threads {
             all.push(("VISA_JIT_THREADS", threads.to_string().into()));
+        }
+        if let Some(seed) = self.schedule {
+            all.push(("VISA_JIT_SCHEDULE", seed.to_string().into()));
         }
         if let Some(backend) = &self.backend {
             all.push(("VISA_JIT_BACKEND", backend.into()));

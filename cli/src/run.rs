@@ -61,6 +61,10 @@ pub struct RunArgs {
     /// OS threads to spread work-groups over; one for each processor if left out
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
+    /// Run work-groups, and the threads of each between barriers, in a random order that SEED decides, on one OS thread. A result that
+    /// depends on SEED depends on an order that no GPU promises
+    #[arg(long, value_name = "SEED")]
+    schedule: Option<u64>,
     /// What an access out of bounds does: read zero and skip the write, stop, or go on and report
     #[arg(long, value_enum, default_value = "zero")]
     oob: Oob,
@@ -190,6 +194,10 @@ pub fn launch(args: &RunArgs, kernel: &Kernel, binding: &mut Binding) -> Result<
         _ if args.backend.traces() => launch.threads(1),
         Some(threads) => launch.threads(usize::from(threads)),
         None => launch.threads_of_machine(),
+    };
+    let launch = match args.schedule {
+        Some(seed) => launch.schedule(seed),
+        None => launch,
     };
     let launch = match args.local {
         Some(local) => launch.local(local.0),

@@ -10,6 +10,7 @@ use crate::fault::{FaultKind, FaultSink, OtherAccess, Uninit, report};
 use crate::helpers::{self, helpers};
 pub use crate::image::sample::Access as ImageLane;
 use crate::image::sample::{self, View, bound};
+use crate::launch::GroupSchedule;
 use crate::memory::DeviceMemory;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -50,6 +51,7 @@ const ADDRESS_BITS: u64 = (1 << 48) - 1;
 pub struct GroupView<'a> {
     group: *mut GroupCtx,
     payload_bytes: u32,
+    order: Option<GroupSchedule>,
     _borrow: PhantomData<&'a mut GroupCtx>,
 }
 
@@ -57,10 +59,15 @@ impl<'a> GroupView<'a> {
     /// # Safety
     /// `group` and everything it points at must be laid out as [`crate::abi`] says and stay so for `'a`; the
     /// payload has at least `payload_bytes` bytes.
-    pub(crate) unsafe fn new(group: *mut GroupCtx, payload_bytes: u32) -> GroupView<'a> {
+    pub(crate) unsafe fn new(
+        group: *mut GroupCtx,
+        payload_bytes: u32,
+        order: Option<GroupSchedule>,
+    ) -> GroupView<'a> {
         GroupView {
             group,
             payload_bytes,
+            order,
             _borrow: PhantomData,
         }
     }
@@ -79,6 +86,15 @@ impl<'a> GroupView<'a> {
     /// Hardware threads.
     pub fn threads(&self) -> u32 {
         self.ctx().thread_count
+    }
+
+    /// The order in which threads that do not wait run, when they go on together for the `round`-th time.
+    pub fn thread_order(&self, round: u32) -> Vec<u32> {
+        let threads = self.threads();
+        match self.order {
+            Some(order) => order.threads(round, threads),
+            None => (0..threads).collect(),
+        }
     }
 
     /// Group id.

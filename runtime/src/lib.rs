@@ -54,7 +54,7 @@ pub use interrupt::Interrupter;
 pub use kernel::{Kernel, KernelCode};
 pub use launch::{
     Arguments, FaultAction, Lanes, LaunchOptions, LaunchReport, LaunchShape, LaunchStatus,
-    LocalIdTable, PreparedLaunch,
+    LocalIdTable, PreparedLaunch, Schedule,
 };
 pub use memory::{Buffer, DeviceMemory, Element, MemoryError, Neighbour};
 pub use meta::{Exchange, KernelMeta};

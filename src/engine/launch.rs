@@ -13,14 +13,14 @@ use super::fault::{
     space_of,
 };
 use super::kernel::{Interpreted, Kernel};
-use crate::backend::{Check, OobPolicy};
+use crate::backend::{Check, Dispatch, OobPolicy};
 use crate::lines::SourceLine;
 use crate::lower::LocalIdShape;
 use visa_runtime::linked::{ArgKind, ArgValue as Arg, Bindings, LaunchMemory, PlanError};
 use visa_runtime::printf::{Output, PrintBuffer, Printing};
 use visa_runtime::{
     Arguments, Buffer, FaultAction, FaultKind, ImageShape, Interrupter, LaunchOptions, LaunchShape,
-    LaunchStatus, PreparedLaunch, SamplerState, Uninit, WorkerPool,
+    LaunchStatus, PreparedLaunch, SamplerState, Schedule, Uninit, WorkerPool,
 };
 
 /// What to run a kernel on.
@@ -37,6 +37,7 @@ pub struct Launch {
     oob: OobPolicy,
     interrupter: Option<Interrupter>,
     deadline: Option<Duration>,
+    schedule: Option<Schedule>,
 }
 
 impl Launch {
@@ -54,6 +55,7 @@ impl Launch {
             oob: OobPolicy::default(),
             interrupter: None,
             deadline: None,
+            schedule: None,
         }
     }
 
@@ -153,6 +155,14 @@ impl Launch {
         self.deadline = Some(after);
         self
     }
+
+    /// Runs work-groups, and the threads of each between its barriers, in an order that is drawn from `seed`, on one thread of the
+    /// host: a kernel whose result changes with it depends on an order that no GPU promises.
+    #[must_use]
+    pub fn schedule(mut self, seed: u64) -> Launch {
+        self.schedule = Some(Schedule { seed });
+        self
+    }
 }
 
 /// What a launch did.
@@ -243,6 +253,7 @@ pub struct Prepared {
     oob: OobPolicy,
     interrupter: Option<Interrupter>,
     deadline: Option<Duration>,
+    schedule: Option<Schedule>,
     /// What the arguments hold addresses of.
     own: LaunchMemory,
     /// What buffers are called, where accesses are checked against them.
@@ -256,6 +267,7 @@ impl Kernel {
     /// For arguments and shapes that do not fit, kernels that cannot be compiled, and [`Error::Stopped`].
     pub fn prepare(&self, launch: &Launch) -> Result<Prepared, Error> {
         self.check_arguments(launch)?;
+        self.check_schedule(launch)?;
         self.parts().manifest.key.meta.check()?;
         let (local, ids) = self.groups_of(launch);
         let code = match &self.parts().engine.0.options.interpret {
@@ -275,7 +287,7 @@ impl Kernel {
         let memory = engine.memory();
         let prints = self.plan().prints();
         // What is printed has an order only if groups run one after the other, and so have accesses that may race.
-        let alone = prints || engine.0.checks(Check::Race);
+        let alone = prints || engine.0.checks(Check::Race) || launch.schedule.is_some();
         let most = if alone { 1 } else { prepared.groups() };
         let pool = engine.pool(launch.threads, most)?;
         let own = LaunchMemory::new(self.plan(), &prepared, memory, pool.as_deref())?;
@@ -289,8 +301,23 @@ impl Kernel {
             oob: launch.oob,
             interrupter: launch.interrupter.clone(),
             deadline: launch.deadline,
+            schedule: launch.schedule,
             own,
             names: self.names(launch),
+        })
+    }
+
+    /// Code for whole groups has an order of threads of its own.
+    fn check_schedule(&self, launch: &Launch) -> Result<(), Error> {
+        let options = &self.parts().engine.0.options;
+        let dispatch = options.strategy.tuning.dispatch;
+        if launch.schedule.is_none() || options.interpret.is_some() || dispatch == Dispatch::Thread
+        {
+            return Ok(());
+        }
+        Err(Error::Unsupported {
+            kernel: self.name().to_owned(),
+            what: "--schedule with --dispatch group, whose code has its own order of threads: use --dispatch thread".to_owned(),
         })
     }
 
@@ -533,6 +560,7 @@ impl Prepared {
                 FaultAction::Record
             },
             check_races: self.kernel.parts().engine.0.checks(Check::Race),
+            schedule: self.schedule,
             ..LaunchOptions::default()
         };
         let printing = self.own.printing().map(PrintBuffer::start).transpose()?;

@@ -43,8 +43,11 @@ impl Program {
         let mut threads: Vec<Thread> = (0..group.threads())
             .map(|number| self.start(group, number))
             .collect();
-        loop {
-            for (number, thread) in (0..).zip(&mut threads) {
+        for round in 0u32.. {
+            for number in group.thread_order(round) {
+                let Some(thread) = threads.get_mut(number as usize) else {
+                    continue;
+                };
                 if thread.done || thread.wait != Wait::Nothing {
                     continue;
                 }
@@ -72,6 +75,7 @@ impl Program {
                 return Err(InterpError::Deadlock);
             }
         }
+        Err(InterpError::Deadlock)
     }
 
     /// Fused threads that both wait for each other exchange what they offer and go on; true if there are any.

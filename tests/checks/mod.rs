@@ -7,6 +7,7 @@ mod barriers;
 mod inits;
 mod limits;
 mod races;
+mod schedules;
 
 use std::collections::{BTreeMap, BTreeSet};
 

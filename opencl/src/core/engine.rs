@@ -24,6 +24,8 @@ pub struct Settings {
     pub check: Result<Checks, String>,
     /// Threads to spread work-groups over.
     pub threads: usize,
+    /// What the order of work-groups and their threads is drawn from; `None` for the usual order.
+    pub schedule: Option<u64>,
     /// How long a kernel may run.
     pub timeout: Option<Duration>,
     backend: String,
@@ -63,6 +65,7 @@ impl Settings {
                 check: variable("VISA_JIT_CHECK")
                     .map_or(Ok(Checks::NONE), |names| Checks::parse(&names)),
                 threads: threads.filter(|n| *n > 0).unwrap_or(processors),
+                schedule: variable("VISA_JIT_SCHEDULE").and_then(|text| text.parse().ok()),
                 timeout: seconds("VISA_JIT_TIMEOUT"),
                 backend: variable("VISA_JIT_BACKEND").unwrap_or_default(),
             }
@@ -95,6 +98,11 @@ fn options() -> Result<EngineOptions, String> {
         "interp" => options.interpret = Some(InterpOptions::default()),
         "llvm" => options.strategy.backend = BackendKind::Llvm,
         _ => {}
+    }
+    if let Some(text) = variable("VISA_JIT_SCHEDULE")
+        && Settings::get().schedule.is_none()
+    {
+        return Err(format!("VISA_JIT_SCHEDULE: `{text}` is no whole number"));
     }
     let check = Settings::get().check.clone();
     let check = check.map_err(|error| format!("VISA_JIT_CHECK: {error}"))?;

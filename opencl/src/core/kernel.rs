@@ -256,6 +256,9 @@ impl Kernel {
             .dimensions(range.dimensions)
             .threads(settings.threads)
             .oob(settings.oob);
+        if let Some(seed) = settings.schedule {
+            launch = launch.schedule(seed);
+        }
         if let Some(timeout) = settings.timeout {
             launch = launch.deadline(timeout);
         }

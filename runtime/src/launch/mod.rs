@@ -13,9 +13,12 @@
 
 mod float_mode;
 mod fused;
+mod schedule;
 mod shape;
 mod worker;
 
+pub(crate) use schedule::GroupSchedule;
+pub use schedule::Schedule;
 pub(crate) use shape::GroupShape;
 pub use shape::{Lanes, LaunchShape};
 
@@ -80,6 +83,9 @@ pub struct LaunchOptions<'a> {
     pub zero_scratch: bool,
     /// Code with checks of races finds them. Everything runs on the calling thread then.
     pub check_races: bool,
+    /// Another order of groups and threads than the usual one. Everything runs on the calling thread then, so that there is one order.
+    /// Machine code has to return at barriers ([`crate::abi::Entry`]): code for whole groups keeps its own order of threads.
+    pub schedule: Option<Schedule>,
 }
 
 impl Default for LaunchOptions<'_> {
@@ -91,6 +97,7 @@ impl Default for LaunchOptions<'_> {
             on_fault: FaultAction::Record,
             zero_scratch: true,
             check_races: false,
+            schedule: None,
         }
     }
 }
@@ -271,7 +278,7 @@ impl PreparedLaunch {
             });
         }
         let partial = self.partial_payloads(&arguments.payload)?;
-        let most = match options.check_races {
+        let most = match options.check_races || options.schedule.is_some() {
             true => 1,
             false => self.workers(options.pool),
         };

@@ -2,6 +2,7 @@
 
 use super::float_mode::FloatMode;
 use super::fused::{self, Next};
+use super::schedule::{GroupSchedule, Schedule};
 use super::shape::{GroupShape, KINDS};
 use super::{Arguments, LaunchOptions, LaunchShape};
 use crate::abi::{GroupCtx, LaunchCtx, SINK_BYTES, Status, THREAD_DONE, ThreadCtx};
@@ -47,6 +48,7 @@ pub(super) struct Job<'a> {
     workers: u64,
     stop_on_fault: bool,
     zero_scratch: bool,
+    schedule: Option<Schedule>,
     /// Memory that tells its buffers apart, or what was written.
     checked: Option<&'a DeviceMemory>,
     /// Memory of single threads.
@@ -102,6 +104,7 @@ impl<'a> Job<'a> {
             workers,
             stop_on_fault: options.on_fault == super::FaultAction::Stop,
             zero_scratch: options.zero_scratch,
+            schedule: options.schedule,
             checked: memory.filter(|memory| memory.is_checked() || memory.is_tracked()),
             private: arguments.private.clone(),
         }
@@ -120,6 +123,14 @@ impl<'a> Job<'a> {
         let relaxed = Ordering::Relaxed;
         let taken = self.next.fetch_update(relaxed, relaxed, next);
         taken.map_or(0..0, |start| start..end(start))
+    }
+
+    /// Number of the group that has a turn.
+    fn group_at(&self, turn: u64) -> u64 {
+        match self.schedule {
+            Some(schedule) => schedule.group(turn, self.total),
+            None => turn,
+        }
     }
 
     /// Id of the group with a linear number, x fastest.
@@ -190,6 +201,10 @@ pub(super) struct Worker {
     stack: Option<Stack>,
     /// Kind of group that `threads` is laid out for.
     kind: Option<usize>,
+    /// Order of the threads of the group that runs; `None` for the usual one.
+    order: Option<GroupSchedule>,
+    /// How often its threads have gone on together.
+    round: u32,
     pub faults: FaultSink,
     pub tally: Tally,
     /// Of a launch of machine code that looks for races.
@@ -237,6 +252,8 @@ impl Worker {
             barriers: NamedBarriers::new(threads),
             stack: stack.ok()?,
             kind: None,
+            order: None,
+            round: 0,
             faults: FaultSink {
                 records: Vec::new(),
                 count: 0,
@@ -309,20 +326,26 @@ impl Worker {
             if range.is_empty() {
                 return;
             }
-            let mut linear = range.start;
-            while linear < range.end {
+            let mut turn = range.start;
+            while turn < range.end {
                 if job.stop.load(Ordering::Relaxed) != RUN {
                     return;
                 }
-                let id = job.group_id(linear);
-                group.following = match self.races {
-                    None => job.following(id, range.end - linear, slm_size),
-                    Some(_) => 0,
+                let number = job.group_at(turn);
+                let id = job.group_id(number);
+                self.round = 0;
+                self.order = job.schedule.map(|schedule| GroupSchedule {
+                    schedule,
+                    group: number,
+                });
+                group.following = match (&self.races, self.order) {
+                    (None, None) => job.following(id, range.end - turn, slm_size),
+                    _ => 0,
                 };
                 if !self.run_groups(job, &mut group, id) {
                     return;
                 }
-                linear += 1 + u64::from(group.following);
+                turn += 1 + u64::from(group.following);
             }
         }
     }
@@ -449,7 +472,7 @@ impl Worker {
     fn call(&mut self, job: &Job<'_>, group: *mut GroupCtx, threads: Range<u32>) -> u32 {
         if let KernelCode::Program(program) = job.code {
             // SAFETY: the group is laid out for the launch, whose arguments have at least that much payload.
-            let mut view = unsafe { GroupView::new(group, job.meta.payload_bytes) };
+            let mut view = unsafe { GroupView::new(group, job.meta.payload_bytes, self.order) };
             return match program.run(&mut view) {
                 Ok(status) => status as u32,
                 Err(error) => {
@@ -458,12 +481,29 @@ impl Worker {
                 }
             };
         }
-        match job.code.entry() {
+        let Some(entry) = job.code.entry() else {
+            return u32::MAX;
+        };
+        let Some(order) = self.order else {
             // SAFETY: `Kernel::new` was promised a function that keeps to this layout; everything
             // the contexts point at outlives the call and is used by this thread or shared raw.
-            Some(entry) => unsafe { entry(group, threads.start, threads.end) },
-            None => u32::MAX,
+            return unsafe { entry(group, threads.start, threads.end) };
+        };
+        // SAFETY: the caller's group, which no code runs on now.
+        let count = unsafe { (*group).thread_count };
+        // SAFETY: as above.
+        let one = |thread| unsafe { entry(group, thread, thread + 1) };
+        let order = order.threads(self.round, count);
+        self.round = self.round.wrapping_add(1);
+        let mut all = Status::Done as u32;
+        for thread in order.into_iter().filter(|t| threads.contains(t)) {
+            match one(thread) {
+                s if s == Status::Done as u32 => {}
+                s if s == Status::Suspended as u32 => all = s,
+                other => return other,
+            }
         }
+        all
     }
 
     fn tally_error(&mut self, error: ProgramError) {

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use visa_runtime::abi::{GroupCtx, LOCAL_ID_ROW, Status, THREAD_DONE};
 use visa_runtime::{
     Arguments, DeviceMemory, FaultAction, Interrupter, KernelMeta, LaunchError, LaunchOptions,
-    LaunchShape, LaunchStatus, Payload, PayloadPatch, PreparedLaunch, WorkerPool,
+    LaunchShape, LaunchStatus, Payload, PayloadPatch, PreparedLaunch, Schedule, WorkerPool,
 };
 
 const DONE: u32 = Status::Done as u32;
@@ -46,6 +46,14 @@ unsafe extern "C" fn log_ids(group: *mut GroupCtx, first: u32, end: u32) -> u32 
 
 /// Ids of all lanes that ran, in order.
 fn ids(shape: LaunchShape, meta: KernelMeta, pool: Option<&WorkerPool>) -> Vec<[u32; 6]> {
+    let options = LaunchOptions {
+        pool,
+        ..LaunchOptions::default()
+    };
+    ids_with(shape, meta, &options)
+}
+
+fn ids_with(shape: LaunchShape, meta: KernelMeta, options: &LaunchOptions<'_>) -> Vec<[u32; 6]> {
     let items: u64 = shape.global.into_iter().map(u64::from).product();
     let memory = DeviceMemory::new().unwrap();
     let log = memory.alloc(4 + 24 * items).unwrap();
@@ -54,11 +62,7 @@ fn ids(shape: LaunchShape, meta: KernelMeta, pool: Option<&WorkerPool>) -> Vec<[
         ..Arguments::default()
     };
     let launch = PreparedLaunch::new(&kernel(meta, log_ids), shape).unwrap();
-    let options = LaunchOptions {
-        pool,
-        ..LaunchOptions::default()
-    };
-    let report = launch.run(&arguments, &options).unwrap();
+    let report = launch.run(&arguments, options).unwrap();
     assert_eq!(report.status, LaunchStatus::Completed);
     assert_eq!(report.groups, launch.groups());
     let words = log.to_vec_of::<u32>();
@@ -67,6 +71,37 @@ fn ids(shape: LaunchShape, meta: KernelMeta, pool: Option<&WorkerPool>) -> Vec<[
         .chunks_exact(6)
         .map(|r| r.try_into().unwrap())
         .collect()
+}
+
+/// All workers of a pool would give many orders: one thread runs a schedule.
+#[test]
+fn a_schedule_is_another_order_of_the_same_groups_and_threads() {
+    let pool = WorkerPool::new(3).unwrap();
+    let shape = LaunchShape::new([70, 6, 1], [20, 3, 1]);
+    let meta = || KernelMeta { simd: 8, ..meta() };
+    let run = |seed: Option<u64>| {
+        let options = LaunchOptions {
+            pool: seed.map(|_| &pool),
+            schedule: seed.map(|seed| Schedule { seed }),
+            ..LaunchOptions::default()
+        };
+        ids_with(shape, meta(), &options)
+    };
+    let usual = run(None);
+    let [a, again, b] = [1, 1, 2].map(|seed| run(Some(seed)));
+    assert!(a == again && a != b && a != usual && b != usual);
+    // A group runs to its end before another one.
+    for order in [&a, &b] {
+        let mut groups: Vec<&[u32]> = order.iter().map(|id| &id[..3]).collect();
+        groups.dedup();
+        assert_eq!(groups.len(), 8);
+    }
+    for mut order in [a, b] {
+        order.sort_unstable();
+        let mut usual = usual.clone();
+        usual.sort_unstable();
+        assert_eq!(order, usual);
+    }
 }
 
 #[test]
@@ -285,9 +320,14 @@ fn barriers_run_all_threads_in_rounds() {
     let kernel = kernel(meta, rounds);
     let launch = PreparedLaunch::new(&kernel, LaunchShape::new([160, 1, 1], [32, 1, 1])).unwrap();
     let pool = WorkerPool::new(2).unwrap();
-    for pool in [None, Some(&pool), None] {
+    let orders = [None, Some(1), Some(2), None].map(|seed| seed.map(|seed| Schedule { seed }));
+    for (pool, schedule) in [None, Some(&pool), None, Some(&pool)]
+        .into_iter()
+        .zip(orders)
+    {
         let options = LaunchOptions {
             pool,
+            schedule,
             ..LaunchOptions::default()
         };
         let report = launch.run(&Arguments::default(), &options).unwrap();
