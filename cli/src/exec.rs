@@ -21,6 +21,7 @@ use signal_hook::iterator::{Handle, Signals};
 
 use crate::exit::{Failure, tell};
 use crate::run::Oob;
+use crate::sarif;
 use crate::spec::Seconds;
 use happened::Happened;
 use visa_jit::backend::{BackendKind, Checks};
@@ -76,6 +77,9 @@ pub struct ExecArgs {
     /// Write what happened to a file, as one JSON object
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
+    /// Write accesses out of bounds and what checks found to a file, as SARIF 2.1.0, which code review tools read
+    #[arg(long, value_name = "FILE")]
+    sarif: Option<PathBuf>,
     /// The driver [default: beside this command, in `../lib`, or where cargo builds it]
     #[arg(long, value_name = "FILE")]
     library: Option<PathBuf>,
@@ -91,11 +95,11 @@ pub struct ExecArgs {
         num_args = 0..=1,
         require_equals = true,
         default_missing_value = "shell",
-        conflicts_with_all = ["command", "report", "install"]
+        conflicts_with_all = ["command", "report", "sarif", "install"]
     )]
     print_env: Option<Form>,
     /// Write `visa-jit.icd` to a directory, such as /etc/OpenCL/vendors: every OpenCL program finds the driver then
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["command", "report"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["command", "report", "sarif"])]
     install: Option<PathBuf>,
     /// The program and its arguments
     #[arg(
@@ -166,6 +170,9 @@ pub fn exec(args: &ExecArgs, out: &mut dyn Write) -> Result<u8, Failure> {
     if let Some(path) = &args.report {
         let json = happened.json(&args.command, code, signal)?;
         fs::write(path, json).map_err(|error| Failure::file("write", path, error))?;
+    }
+    if let Some(path) = &args.sarif {
+        sarif::write(path, &happened.findings())?;
     }
     Ok(code)
 }

@@ -45,6 +45,7 @@ mod npy;
 mod ocloc;
 mod report;
 mod run;
+mod sarif;
 mod spec;
 mod tools;
 mod tuning;

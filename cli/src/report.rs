@@ -1,11 +1,12 @@
 //! What a run did, as one JSON object or as a few lines for people.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::time::Duration;
 
 use serde::Serialize;
 
+use crate::sarif::Finding;
 use visa_jit::engine::{FaultRecord, Origin, Report};
 use visa_jit::isa::Platform;
 use visa_jit::lines::SourceLine;
@@ -214,6 +215,33 @@ impl Summary<'_> {
             let _ = writeln!(text, "fault: … and {more} more at other instructions");
         }
         text
+    }
+
+    /// The faults as findings: one for each instruction and kind.
+    pub fn findings(&self) -> Vec<Finding> {
+        let mut all: Vec<Finding> = Vec::new();
+        let mut places: BTreeMap<_, usize> = BTreeMap::new();
+        for fault in &self.last.faults {
+            let key = (fault.site, fault.kind);
+            let place = places.get(&key).and_then(|&n| all.get_mut(n));
+            match (place, fault.count) {
+                // Its first record has the number of all.
+                (Some(_), Some(_)) => {}
+                (Some(finding), None) => finding.count = finding.count.saturating_add(1),
+                (None, count) => {
+                    places.insert(key, all.len());
+                    all.push(Finding {
+                        kind: fault.kind_name().to_owned(),
+                        kernel: fault.kernel.clone(),
+                        text: fault.to_string(),
+                        source: fault.source.clone(),
+                        line: fault.line.into(),
+                        count: count.unwrap_or(1),
+                    });
+                }
+            }
+        }
+        all
     }
 
     fn cache(&self) -> &'static str {

@@ -19,7 +19,7 @@ use super::report::Summary;
 use super::spec::{ArgSpec, BufferId, Extent, NamedSpec, Print, Save, Seconds, Spec, SurfaceSpec};
 use super::tools::ToolArgs;
 use super::values::{ElementType, Scalar};
-use super::{list, npy};
+use super::{list, npy, sarif};
 use visa_jit::backend::OobPolicy;
 use visa_jit::engine::{Arg, ArgKind, Engine, EngineOptions, Error, Kernel, Launch, Program};
 use visa_jit::isa::{DeviceName, Platform};
@@ -74,6 +74,9 @@ pub struct RunArgs {
     /// Run the kernel N times, each time from the same buffer contents; only what the last run prints with printf is shown
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     repeat: Option<u32>,
+    /// Write accesses out of bounds and what checks found to a file, as SARIF 2.1.0, which code review tools read
+    #[arg(long, value_name = "FILE")]
+    sarif: Option<PathBuf>,
     /// Print one JSON object on standard output; --print then goes to standard error
     #[arg(long)]
     json: bool,
@@ -140,6 +143,9 @@ pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<Exit, Failure> {
     }
     for save in &args.save {
         binding.save(save)?;
+    }
+    if let Some(path) = &args.sarif {
+        sarif::write(path, &summary.findings())?;
     }
     if !args.json {
         out.write_all(&summary.last.printed)

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::exit::{Exit, Failure};
+use crate::sarif::Finding;
 
 /// Faults of a kernel that are shown to people.
 const SHOWN: usize = 4;
@@ -52,6 +53,27 @@ struct Fault {
     parts: serde_json::Map<String, Value>,
 }
 
+impl Fault {
+    /// What is wrong, in a word.
+    fn kind(&self) -> &str {
+        let kind = self.parts.get("kind").and_then(Value::as_str);
+        kind.unwrap_or("bounds")
+    }
+
+    fn finding(&self, kernel: &str) -> Finding {
+        let number = |name: &str| self.parts.get(name).and_then(Value::as_u64);
+        let source = self.parts.get("source").cloned();
+        Finding {
+            kind: self.kind().to_owned(),
+            kernel: kernel.to_owned(),
+            text: self.text.clone(),
+            source: source.and_then(|source| serde_json::from_value(source).ok()),
+            line: number("line").unwrap_or(0),
+            count: number("count").unwrap_or(1),
+        }
+    }
+}
+
 /// Faults of a kernel.
 #[derive(Default, Serialize)]
 struct Faults {
@@ -64,12 +86,18 @@ struct Faults {
 }
 
 impl Faults {
-    /// What they are: a run has one check.
+    /// What they are.
     fn what(&self) -> &'static str {
-        let barrier = |f: &Fault| f.parts.get("kind").is_some_and(|kind| kind == "barrier");
-        match !self.first.is_empty() && self.first.iter().all(barrier) {
-            true => "error(s) at barriers",
-            false => "access(es) out of bounds",
+        let mut whats = self.first.iter().map(|fault| match fault.kind() {
+            "barrier" => "error(s) at barriers",
+            "race" => "race(s)",
+            "init" => "use(s) of what was never written",
+            _ => "access(es) out of bounds",
+        });
+        let first = whats.next().unwrap_or("access(es) out of bounds");
+        match whats.all(|what| what == first) {
+            true => first,
+            false => "error(s)",
         }
     }
 }
@@ -136,6 +164,13 @@ impl Happened {
     /// True if an access was out of bounds, or a check found something.
     pub fn has_faults(&self) -> bool {
         !self.faults.is_empty()
+    }
+
+    /// The faults that were told, for code review tools.
+    pub fn findings(&self) -> Vec<Finding> {
+        let all = self.faults.iter();
+        all.flat_map(|(kernel, faults)| faults.first.iter().map(|f| f.finding(kernel)))
+            .collect()
     }
 
     /// For people; empty if nothing happened.
@@ -240,6 +275,45 @@ mod tests {
         .text();
         let says = "kernel `k`: 9 error(s) at barriers in 1 launch(es)\n  here; 5 more like it\n  there\n  and 2 more\n";
         assert!(text.ends_with(says), "{text}");
+    }
+
+    #[test]
+    fn errors_of_several_kinds_have_no_name_in_common() {
+        let told = |kinds: [&str; 2]| {
+            let first = kinds.map(|kind| format!(r#"{{"text":"here","kind":"{kind}"}}"#));
+            let first = first.join(",");
+            of(&format!(
+                r#"{{"kind":"faults","kernel":"k","count":2,"first":[{first}]}}"#
+            ))
+            .text()
+        };
+        for (kinds, says) in [
+            (["race", "race"], "2 race(s) in"),
+            (["init", "init"], "2 use(s) of what was never written in"),
+            (["bounds", "buffer"], "2 access(es) out of bounds in"),
+            (["race", "barrier"], "2 error(s) in"),
+        ] {
+            let text = told(kinds);
+            assert!(text.contains(says), "{text}");
+        }
+    }
+
+    #[test]
+    fn findings_have_what_the_driver_told() {
+        let all = of(concat!(
+            r#"{"kind":"faults","kernel":"k","count":9,"first":[{"text":"here","kind":"race","line":3,"count":6,"#,
+            r#""source":{"file":"a.cl","line":2}},{"text":"there","kind":"race","line":4,"source":null,"count":null}]}"#,
+        ))
+        .findings();
+        let [here, there] = all.as_slice() else {
+            panic!("{all:?}");
+        };
+        let source = here.source.as_ref().map(|s| (s.file.as_str(), s.line));
+        assert_eq!((source, here.line, here.count), (Some(("a.cl", 2)), 3, 6));
+        assert_eq!(
+            (there.source.is_none(), there.line, there.count),
+            (true, 4, 1)
+        );
     }
 
     #[test]
