@@ -1,4 +1,4 @@
-//! What a buffer is filled with: the bytes behind a SPEC, made piece by piece.
+//! What a buffer is filled with: the bytes of a SPEC, made piece by piece.
 
 use std::fs::File;
 use std::io::Read;

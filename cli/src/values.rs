@@ -324,7 +324,7 @@ where
     }
 }
 
-/// The generator behind `rand:`. SplitMix64: the sequence for a seed never changes.
+/// The generator of `rand:`. SplitMix64: the sequence for a seed never changes.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 

@@ -1,4 +1,4 @@
-//! Engines behind the library's façade: those that generate code, and the reference interpreter.
+//! Engines of the library: those that generate code, and the reference interpreter.
 
 use std::time::Duration;
 

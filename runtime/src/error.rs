@@ -114,7 +114,7 @@ pub enum LaunchError {
         /// Line of the vISA text.
         line: u32,
     },
-    /// Threads of a work-group wait at barriers, and none is left that could let them go.
+    /// Threads of a work-group wait at barriers, and no other thread runs that could let them go on.
     #[error("kernel `{kernel}`: threads wait at named barriers that no other thread will come to")]
     Deadlock {
         /// Kernel.

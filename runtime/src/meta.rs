@@ -19,7 +19,7 @@ pub struct Exchange {
     pub lines: Vec<u32>,
 }
 
-/// Metadata of a compiled kernel, filled in by whoever compiled or loaded it.
+/// Metadata of a compiled kernel, filled in by the code that compiled or loaded it.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct KernelMeta {
     /// Name, for messages.

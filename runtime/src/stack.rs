@@ -1,7 +1,7 @@
 //! Stacks for code whose frame is too large for the stack of the thread that launches.
 //!
 //! Each worker of such a kernel has one, made with the worker, and switches to it for as long as it runs groups. Pages that
-//! cannot be accessed lie on both sides. Generated code calls nothing but helpers, never itself, so that the frame's size and
+//! cannot be accessed lie on both sides. Generated code calls only helpers, never itself, so that the frame's size and
 //! a reserve are all that is used; the frame's size is known, and no frame steps over the reserve.
 
 use crate::memory::map::{Mapping, page_size, round_page};

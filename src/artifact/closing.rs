@@ -1,7 +1,7 @@
 //! The digest that closes a shared library: checked before the system's loader sees the file, as that loader trusts what it
 //! maps and can crash on a damaged one.
 //!
-//! It stands after the ELF file's own bytes, where loaders and linkers do not look. Libraries that somebody linked from
+//! It stands after the ELF file's own bytes, where loaders and linkers do not look. Libraries that were linked from
 //! object files have none; the records in them are still checked once they are loaded.
 
 /// Last bytes of a file that has a digest.

@@ -59,7 +59,7 @@ impl Defect {
 /// Why a cache directory is not used, or not written to.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// Somebody else could put code there.
+    /// Another user could put code there.
     #[error("{}: {what}; no other user may be able to change code in a cache", path.display())]
     Untrusted {
         /// Directory.

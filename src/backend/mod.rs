@@ -1,4 +1,4 @@
-//! Code generators behind one trait: SSA in, position-independent bytes out.
+//! Code generators, which implement one trait: SSA in, position-independent bytes out.
 
 pub mod cranelift;
 #[cfg(feature = "llvm-codegen")]

@@ -550,7 +550,7 @@ mod tests {
         let whole = fields(&message).unwrap();
         assert_eq!((whole[0], whole.len()), (PROTOCOL, 7));
         for end in 1..message.len() {
-            // Behind the protocol's name, as `run` hands a request on.
+            // After the protocol's name, as `run` passes a request on.
             let cut = fields(&message[..end]);
             let served = cut.is_none_or(|cut| cut.get(1..).is_none_or(|rest| serve(rest).is_err()));
             assert!(served, "{end}");

@@ -1,4 +1,4 @@
-//! The disk cache behind the one in memory.
+//! The disk cache, which is asked where the one in memory has no code.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -157,7 +157,7 @@ impl Program {
         })
     }
 
-    /// A program whose manifest was kept; its kernels' vISA stays in the file until somebody wants it.
+    /// A program whose manifest was kept; its kernels' vISA is read from the file when it is first needed.
     pub(super) fn from_manifest(
         engine: &Engine,
         manifest: ProgramManifest,
@@ -429,7 +429,7 @@ mod tests {
     use super::*;
     use crate::engine::{DiskCache, EngineOptions, Launch, Origin};
 
-    /// A warm start reads neither `.ze_info` nor vISA, until somebody wants to see it.
+    /// A warm start reads neither `.ze_info` nor vISA before they are asked for.
     #[test]
     fn what_the_cache_has_is_not_read() {
         let dir = tempfile::tempdir().unwrap();

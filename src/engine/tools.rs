@@ -1,7 +1,7 @@
 //! Profilers and debuggers: tells them of every kernel that is compiled or loaded from the disk.
 //!
 //! They need files: the map and the dump are where perf looks for them, and vISA texts are written next to the dump, so that
-//! `perf annotate` and GDB can show them. All of it stays behind.
+//! `perf annotate` and GDB can show them. The files stay when the process ends.
 
 use std::collections::HashMap;
 use std::fs;

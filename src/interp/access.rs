@@ -234,7 +234,7 @@ impl Machine<'_, '_, '_> {
         }
     }
 
-    /// Records faulting channels, if anybody wants to know.
+    /// Records faulting channels, if faults are recorded.
     pub fn report(
         &mut self,
         inst: &Inst,

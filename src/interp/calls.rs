@@ -304,7 +304,7 @@ impl Machine<'_, '_, '_> {
     }
 
     fn stack_call(&mut self, inst: &Inst, lanes: u32, to: usize, by_address: bool) {
-        // Without a circle nothing but an address could reach the caller's variables.
+        // Without a circle only an address could reach the caller's variables.
         let around = self.program.functions.around(self.at);
         let around = around.filter(|_| self.circular(to, by_address));
         let kept = around.map(|f| Box::new(Kept::of(self.t, f)));

@@ -7,7 +7,7 @@
 //!
 //! Decided here, as the specification leaves it open:
 //! * `jmp` and `switchjmp` move the active lanes only, so that no lane that waits is lost; the lanes that they move
-//!   wait at the target like any others when somebody waits before it.
+//!   wait at the target like any others when lanes wait before it.
 //! * `ret` in the kernel ends the active lanes, whatever its execution size; others go on.
 //! * Falling off the end of a subroutine is a return.
 
@@ -22,7 +22,7 @@ pub(super) struct Entry {
     pub subroutine: usize,
     /// Its first instruction.
     pub at: usize,
-    /// All lanes of the thread enter it, whoever calls.
+    /// All lanes of the thread enter it, whichever of them call.
     pub everybody: bool,
     /// Variables of the caller's activation.
     pub kept: Option<Box<Kept>>,
@@ -132,7 +132,7 @@ impl Control {
         }
     }
 
-    /// After an instruction: puts the lanes at the earliest place in charge. False when none is left.
+    /// After an instruction: makes the lanes at the earliest place the active ones. False when all lanes have ended.
     pub fn settle(&mut self) -> bool {
         loop {
             let Some(frame) = self.frames.last_mut() else {

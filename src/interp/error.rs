@@ -45,7 +45,7 @@ pub enum InterpError {
         /// Which limit.
         what: String,
     },
-    /// Threads wait at barriers, and none is left that could let them go.
+    /// Threads wait at barriers, and no other thread runs that could let them go on.
     #[error("threads wait at named barriers that no other thread will come to")]
     Deadlock,
     /// The trace could not be written.

@@ -433,7 +433,7 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    /// The address of the lowest active lane. Active lanes with other addresses stay behind, to come here again.
+    /// The address of the lowest active lane. Active lanes with other addresses wait, and come here again.
     fn first_address(&mut self, b: usize, inst: &Inst, src: &Src) -> Result<Value, Fail> {
         let (first, n) = (inst.exec.mask.first_lane() as u16, inst.exec.lanes() as u16);
         let addresses = self.lane_addresses(src, inst.exec.lanes())?;
@@ -473,7 +473,7 @@ impl Lowerer<'_> {
     }
 
     /// After a call, made or not: a scalar stack call gives the lanes back that it was made by; when lanes of other
-    /// addresses stayed behind, they are next, while those that have returned wait.
+    /// addresses wait, they are next, while those that have returned wait.
     pub(super) fn go_on_behind(&mut self, b: usize) {
         if let Some(&saved) = self.ctl.saved.get(&b) {
             let em = self.b.read(saved);

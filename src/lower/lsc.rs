@@ -128,7 +128,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// One bit a channel: enabled, and its page exists. No page here is without memory behind it, as there are no
+    /// One bit a channel: enabled, and its page exists. Each page here has memory, as there are no
     /// sparse resources.
     fn lsc_status(&mut self, inst: &Inst, l: &Lsc, mask: ChannelMask) -> Result<(), Fail> {
         let lanes = inst.exec.lanes() as u16;

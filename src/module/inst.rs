@@ -513,7 +513,7 @@ impl Lsc {
 pub enum BlockAddress {
     /// Base, width-1, height-1, pitch-1, x, y, each an operand of its own.
     Operands(Vec<LscScalar>),
-    /// One register with the base in its first 8 bytes and the other five in the dwords behind.
+    /// One register with the base in its first 8 bytes and the other five in the dwords after them.
     Payload {
         /// The register.
         payload: Raw,

@@ -24,7 +24,7 @@ pub fn run() -> Result<(), String> {
     }
 }
 
-/// The words behind `bindgen`, from the comment that the file begins with.
+/// The arguments of `bindgen`, from the comment that the file begins with.
 fn arguments(headers: &str) -> Option<Vec<String>> {
     let (comment, _) = headers.split_once("*/")?;
     let (_, command) = comment.split_once("* bindgen ")?;

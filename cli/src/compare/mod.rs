@@ -62,7 +62,7 @@ struct Candidate {
     times: Vec<Duration>,
 }
 
-/// What a launch left behind: its buffers, and what it printed.
+/// What a launch left: its buffers, and what it printed.
 #[derive(PartialEq, Eq)]
 struct Outcome {
     buffers: Vec<(BufferId, Vec<u8>)>,

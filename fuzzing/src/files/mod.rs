@@ -237,7 +237,7 @@ impl Bench {
             Err(_) => return Verdict::Skipped,
         };
         match self.engines_agree(kernels, &recipe, &buffers, None) {
-            // Flat addresses reach what an engine left behind the buffers: the same memory for all then.
+            // Flat addresses reach what an engine left after the buffers: the same memory for all then.
             Verdict::Differs(what) => match self.snapshot() {
                 Some(memory) => self.engines_agree(kernels, &recipe, &buffers, Some(&memory)),
                 None => Verdict::Differs(what),

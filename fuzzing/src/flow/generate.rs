@@ -207,7 +207,7 @@ impl<'r> Body<'r> {
         })
     }
 
-    /// Lanes without fuel leave for `to`, so that the uniform backward branch behind ends.
+    /// Lanes without fuel leave for `to`, so that the uniform backward branch after it ends.
     fn tired(to: usize) -> Term {
         let test = Test::Tired;
         Term::Goto(

@@ -270,7 +270,7 @@ impl Generator<'_> {
         let mut setup = Vec::new();
         let not = if self.rng.chance(50) { "!" } else { "" };
         let goto = if self.rng.chance(20) {
-            // All bits alike, whoever is there.
+            // All bits alike, whichever lanes are enabled.
             let at = self.rng.below(32);
             setup.push(format!(
                 "cmp.gt (M1_NM, {simd}) {p} LANE(0,{at})<0;1,0> 0x80000000:ud"

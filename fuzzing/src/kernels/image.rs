@@ -555,7 +555,7 @@ fn sampled(g: &mut Generator<'_>, row: &OpcodeInfo, lines: &mut Vec<String>) -> 
     if row.form == Form::Info3d {
         return info(g, name, shape, lines);
     }
-    // Of others there is nothing but faults to compare.
+    // Of others, only faults can be compared.
     let (i, mut data) = match compares && g.rng.chance(90) {
         true => target(g, &[LAYERS, DEPTHS])?,
         false => any(g)?,

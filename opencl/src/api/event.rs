@@ -21,7 +21,7 @@ queries! {
         CL_EVENT_COMMAND_TYPE => event.command.load(Ordering::Relaxed),
         CL_EVENT_COMMAND_EXECUTION_STATUS => {
             if let Some(queue) = &event.queue && !event.is_done() {
-                // Who asks again and again waits.
+                // A program that asks again and again waits.
                 queue.runner.wake();
             }
             event.status()

@@ -241,7 +241,7 @@ fn sub_group_info(
             let [count] = input else {
                 return err(CL_INVALID_VALUE);
             };
-            // Who asks how much room the answer needs has none yet.
+            // A call that asks for the size of the answer gives no room for it yet.
             let dimensions = if size == 0 {
                 3
             } else {

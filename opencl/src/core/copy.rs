@@ -15,7 +15,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// The byte behind a rectangle; none if there is no such number.
+    /// The byte after a rectangle; `None` if there is no such number.
     pub fn end(&self, [width, rows, slices]: [usize; 3]) -> Option<usize> {
         if width == 0 || rows == 0 || slices == 0 {
             return Some(self.offset);

@@ -1,4 +1,4 @@
-//! The engine behind all devices, made when it is first needed: they share memory, threads and the cache of code.
+//! The engine of all devices, made when it is first needed: they share memory, threads and the cache of code.
 
 use std::sync::OnceLock;
 use std::time::Duration;

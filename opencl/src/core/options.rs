@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-/// Splits options at blanks that are not in double quotes. Words keep their quotes. A quote behind a backslash is none.
+/// Splits options at blanks that are not in double quotes. Words keep their quotes. A quote after a backslash does not count.
 pub fn words(options: &str) -> Vec<&str> {
     let (mut quoted, mut escaped) = (false, false);
     let ends = |c: char| {

@@ -39,9 +39,9 @@ pub enum Order {
     Usual,
     /// After all commands in front of it.
     AfterAll,
-    /// After its wait list, and commands behind it come after it.
+    /// After its wait list; later commands come after it.
     Barrier,
-    /// After all commands in front of it, and before all behind it.
+    /// After all commands before it, and before all after it.
     FullBarrier,
 }
 

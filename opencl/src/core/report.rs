@@ -31,7 +31,7 @@ fn open(path: &str) -> Option<File> {
     File::options().append(true).create(true).open(path).ok()
 }
 
-/// Writes a line of text, if somebody wants it.
+/// Writes a line of text, if there is a log.
 pub fn log(text: &str) {
     static LOG: OnceLock<Option<Mutex<Box<dyn Write + Send>>>> = OnceLock::new();
     let log = LOG.get_or_init(|| {
@@ -43,7 +43,7 @@ pub fn log(text: &str) {
         Some(Mutex::new(to))
     });
     if let Some(log) = log {
-        // Nobody can be told that the log cannot be written.
+        // There is no place left to say that the log cannot be written.
         let _ = writeln!(lock(log), "visa-jit: {text}");
     }
 }

@@ -97,7 +97,7 @@ pub fn specialised(module: &[u8], values: &BTreeMap<u32, Vec<u8>>) -> Vec<u8> {
             }
             continue;
         }
-        // Words of the value begin behind the type and the result.
+        // Words of the value begin after the type and the result.
         let literals = words.get_mut(place.at + 3..).unwrap_or_default();
         for (word, bytes) in literals.iter_mut().zip(value.chunks(4)) {
             let mut padded = [0; 4];

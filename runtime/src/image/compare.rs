@@ -8,7 +8,7 @@ use crate::abi::Sampler;
 /// The question that each texel answers.
 ///
 /// The order is Direct3D's and Vulkan's, reference first. Intel's sampler asks `texel OP reference` and answers 0 for yes; its
-/// drivers turn the operation of the interface round. Numbers compare as IEEE 754 says, so that nothing but
+/// drivers turn the operation of the interface round. Numbers compare as IEEE 754 says, so that only
 /// [`Comparison::NotEqual`] and [`Comparison::Always`] holds of NaN in `r32float`; NaN counts as 0 in `r16unorm`, which has none.
 #[derive(Clone, Copy)]
 pub(super) struct Test {

@@ -14,7 +14,7 @@ pub(super) enum Next {
     Pairs(Vec<u32>),
     /// All threads.
     All,
-    /// A thread waits in vain at an exchange on this line.
+    /// A thread waits at an exchange on this line, and the other one does not come there.
     Alone(u32),
 }
 

@@ -144,7 +144,7 @@ impl<'a> Job<'a> {
     }
 
     /// How many groups after `id` in its row one call may run as well, out of `left` with it: those that differ
-    /// in nothing but their number and leave nothing behind that has to be cleared.
+    /// only in their number and leave nothing that has to be cleared.
     fn following(&self, id: [u32; 3], left: u64, slm_size: u32) -> u32 {
         let meta = self.meta;
         let clears = slm_size != 0 || meta.regs_bytes != 0 || meta.scratch_bytes != 0;
@@ -177,7 +177,7 @@ pub(super) struct Tally {
     pub groups: u64,
     /// Their hardware threads.
     pub threads: u64,
-    /// Line where a thread waited in vain for the one that it is fused with.
+    /// Line where a thread waited for the one that it is fused with, which did not come there.
     pub alone: Option<u32>,
     /// A status that is none, returned by the code.
     pub bad_status: Option<u32>,
@@ -294,7 +294,7 @@ impl Worker {
         self.faults.enqueued = job.shape.local;
     }
 
-    /// Runs groups until none are left or the launch is stopped.
+    /// Runs groups until all have run or the launch is stopped.
     pub(super) fn run(&mut self, job: &Job<'_>, slm_size: u32, alone: bool) {
         match self.stack.take() {
             None => self.run_here(job, slm_size, alone),
@@ -418,7 +418,7 @@ impl Worker {
         true
     }
 
-    /// Counts the groups from `first` that were left behind on the way to the one that ran last.
+    /// Counts the groups from `first` up to the one that ran last.
     fn count(&mut self, group: *const GroupCtx, first: [u32; 3], shape: &GroupShape) {
         // SAFETY: the caller's group, which no code runs on now.
         let last = unsafe { (*group).r0[1] };
@@ -427,7 +427,7 @@ impl Worker {
         self.tally.threads += behind * u64::from(shape.threads);
     }
 
-    /// Lets threads that all wait or are finished go on, as far as they can; `None` when one waits in vain.
+    /// Lets threads that all wait or are finished go on, as far as they can; `None` when one waits for what does not come.
     fn resume(&mut self, job: &Job<'_>, group: *mut GroupCtx, threads: u32) -> Option<u32> {
         let Some(exchange) = &job.meta.exchange else {
             self.pass_barrier(group);

@@ -202,7 +202,7 @@ impl Iterator for Records<'_> {
     type Item = Result<KernelRecord, RecordError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        // Linkers may leave a gap behind a file's part.
+        // Linkers may leave a gap after a file's part.
         let start = self.0.iter().position(|byte| *byte != 0)?;
         self.0 = &self.0[start / 8 * 8..];
         match KernelRecord::decode_one(self.0) {

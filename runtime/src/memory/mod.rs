@@ -163,7 +163,7 @@ impl DeviceMemory {
     /// As [`DeviceMemory::with_capacity`].
     pub fn checked(capacity: u64) -> Result<DeviceMemory, MemoryError> {
         let mut memory = DeviceMemory::with_capacity(capacity)?;
-        // Nobody else has a handle yet.
+        // No other thread has a handle yet.
         if let Some(inner) = Arc::get_mut(&mut memory.0) {
             let front = Checks::front().min(inner.capacity);
             inner.lock().flat.take_at(0, front);

@@ -1,6 +1,6 @@
 //! What profilers and debuggers are told about installed code: perf's map and jitdump, GDB's list of images.
 //!
-//! Nothing here runs unless somebody asks for it, and no launch depends on it: what cannot be written costs a profile, not a
+//! Nothing here runs unless it is asked for, and no launch depends on it: what cannot be written costs a profile, not a
 //! result.
 
 mod gdb;

@@ -40,7 +40,7 @@ const MACHINE: u32 = if cfg!(target_arch = "x86_64") {
     0
 };
 
-/// A new file, in place of what an earlier process of this number left; never through a link that somebody else put there.
+/// A new file, in place of what an earlier process of this number left; never through a link that another user put there.
 fn create(path: &Path) -> io::Result<File> {
     let _ = remove_file(path);
     let mut options = OpenOptions::new();

@@ -408,7 +408,7 @@ impl Planner<'_> {
             .decider
             .how(inst, &at_hand, self.is_full(data.args[0]))?;
         let speculative = matches!(&how, How::Affine(alone) if alone.is_speculative());
-        // Short versions do nothing but what is known.
+        // Short versions do not speculate.
         if speculative && self.known.outside.is_some() && self.limits.scope == Scope::Parts {
             return self.decider.any(inst).map(How::Any);
         }

@@ -371,7 +371,7 @@ fn conditions_are_tested_with_the_bounds() {
     let two = versions(steps(&tested));
     assert_eq!(two.conditions, [Value(5), Value(11)]);
     assert_eq!(two.full(&f).collect::<Vec<_>>(), [Value(1)]);
-    // Where nothing but the mask says so, the store writes enabled lanes, or the mask is tested.
+    // Where only the mask says so, the store writes enabled lanes, or the mask is tested.
     let unknown = [guarded(2, None), guarded(4, None)];
     let (_, enabled) = plan(body, &unknown, &WHOLE);
     let two = versions(steps(&enabled));
@@ -513,7 +513,7 @@ fn lanes_that_are_only_copied_stay_as_they_are() {
             .any(|s| matches!(s, Step::StoreCopy { late: true, .. }))
     );
     assert!(!late.iter().any(load));
-    // Somebody else reads a component.
+    // Another instruction reads a component.
     let read = format!("{COPY}  framestore[0] %12\n");
     let (_, read) = plan(&read, &[ANY, affine(2, 16)], &PARTS);
     let two = versions(steps(&read));

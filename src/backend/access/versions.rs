@@ -221,7 +221,7 @@ impl Planner<'_> {
             End::Block(block) => used.extend(uses::ending(f, *block)),
             End::Meet(values) => used.extend(values),
         }
-        // Nothing but a copy reads what it loads, and not as components.
+        // Only a copy reads what it loads, and not as components.
         let read = rest.iter().filter(|i| !self.known.copies.contains_key(i));
         let made = read.flat_map(|&i| &f.inst(i).results);
         made.filter(|v| used.contains(v) || self.escapes[v.0 as usize])

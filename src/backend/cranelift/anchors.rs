@@ -121,7 +121,7 @@ struct Segment {
 }
 
 impl Segment {
-    /// Goes past an instruction. If the segment ends behind it, the values to compute there: those that are `needed` later.
+    /// Goes past an instruction. If the segment ends after it, the values to compute there: those that are `needed` later.
     fn pass(
         &mut self,
         f: &Function,

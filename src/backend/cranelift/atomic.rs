@@ -1,7 +1,7 @@
 //! Atomics of integers without a call: the lanes that are enabled and inside, one after the other, in a loop.
 //!
 //! Offsets and operands are put into the slot for messages, from where the loop reads them by the lane's number. Old values
-//! come back the same way, if anybody reads them.
+//! come back the same way, if an instruction reads them.
 
 use std::mem::offset_of;
 

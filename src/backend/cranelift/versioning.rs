@@ -82,7 +82,7 @@ impl Emit<'_> {
         self.steps(&other.steps);
         self.leave_version(block, &versions.out, join);
 
-        // After the versions there is only what they hand on.
+        // After the versions, only the values that they pass on exist.
         for v in &versions.made {
             self.vals[v.0 as usize] = Val::None;
         }

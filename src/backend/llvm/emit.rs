@@ -506,7 +506,7 @@ impl<'c, 'f> Emit<'c, 'f> {
         }
     }
 
-    /// A vector of `from` lanes (or a scalar) with lanes of zero behind.
+    /// A vector of `from` lanes (or a scalar) with lanes of zero after it.
     pub fn widen(&self, v: V<'c>, from: u16, to: u16) -> EmitResult<V<'c>> {
         if from == to {
             return Ok(v);

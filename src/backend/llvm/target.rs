@@ -51,7 +51,7 @@ const AARCH64: &[Feature] = &[
     ("has_i8mm", "i8mm", &[]),
 ];
 
-/// Base and vector extension; whoever has vectors has the rest.
+/// Base and vector extension, which includes the rest.
 const RISCV64: &[Feature] = &[
     ("has_m", "m", &[]),
     ("has_a", "a", &[]),

@@ -168,7 +168,7 @@ impl<'c> Emit<'c, '_> {
         Ok(false)
     }
 
-    /// Drops what versions made: another version makes it anew, and after the versions there is only what they hand on.
+    /// Drops what versions made: another version makes it anew, and after the versions, only the values that they pass on exist.
     fn forget(&mut self, versions: &Versions) {
         for v in &versions.made {
             self.vals[v.0 as usize] = None;

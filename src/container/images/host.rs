@@ -21,7 +21,7 @@ struct Part<'d> {
 
 /// Adds the images of a file; returns whether it is one that may have some.
 pub(super) fn read<'d>(bytes: &'d [u8], found: &mut Found<'d>) -> Result<bool, ContainerError> {
-    // What is no object file, or a zebin, is somebody else's to judge.
+    // What is no object file, or is a zebin, is judged elsewhere.
     let Ok(file @ (File::Elf64(_) | File::Elf32(_))) = File::parse(bytes) else {
         return Ok(false);
     };

@@ -64,7 +64,7 @@ fn modules_in_a_host_file() {
         .collect();
     let listed = host(&[(bundle, &both), (".tgtimg", &list)]);
     assert_eq!(shown(&listed), wanted[1..]);
-    // Ranges that are none are left alone.
+    // Ranges that are no ranges are not changed.
     let wild = host(&[(bundle, &both), (".tgtimg", &[0xff; 16])]);
     assert_eq!(shown(&wild), wanted);
 }

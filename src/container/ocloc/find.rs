@@ -47,7 +47,7 @@ pub enum FoundBy {
     Directory,
 }
 
-/// A name that was tried in vain.
+/// A name that was tried and not found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attempt {
     /// The name or path.

@@ -543,7 +543,7 @@ mod tests {
     use super::*;
     use crate::isa::Platform;
 
-    // What compiles something is tested through a worker, which leaves no files behind.
+    // What compiles something is tested through a worker, which removes its files.
 
     #[test]
     fn a_missing_library_says_what_to_install() {

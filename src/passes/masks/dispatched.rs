@@ -1,4 +1,4 @@
-//! Masks that have only dispatched lanes: all execution masks do, but each join and loop hides it behind a parameter.
+//! Masks that have only dispatched lanes: all execution masks do, but each join and loop hides it in a parameter.
 //!
 //! An optimistic fixed point: every mask as wide as the dispatch mask is taken to be part of it until an operation or an
 //! argument says otherwise.

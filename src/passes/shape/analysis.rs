@@ -47,7 +47,7 @@ impl Spacing {
 pub(super) enum Find {
     /// What holds for all lanes.
     Facts,
-    /// What probably holds for the lanes that somebody looks at: of a value that a mask chooses, or that comes on different
+    /// What probably holds for the lanes that are read: of a value that a mask chooses, or that comes on different
     /// ways, constants are what the others get.
     Speculative,
 }
