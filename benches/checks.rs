@@ -1,7 +1,7 @@
 //! What checks cost: kernels with and without `--check`, on one thread.
 //!
-//! `cargo bench --bench checks [DEVICE [CHECKS]]`: the kernels of the bench `peers`, each run in turn without and with checks, `memory` if
-//! none are named; medians of times and of ratios. Results are compared byte for byte, and no kernel may be reported. On devices whose kernels reach buffers through
+//! `cargo bench --bench checks [DEVICE [CHECKS [NAME]]]`: the kernels of the bench `peers`, each run in turn without and with checks, `memory` if
+//! none are named, or those whose name contains NAME; medians of times and of ratios. Results are compared byte for byte, and no kernel may be reported. On devices whose kernels reach buffers through
 //! surfaces there is little to check; the default is pvc, where all addresses have 64 bits.
 
 #[path = "peers/cases.rs"]
@@ -63,8 +63,9 @@ fn main() {
         "device {device}, --check {}, one thread, medians; microseconds",
         checks.name()
     );
+    let name = words.next().unwrap_or_default();
     let mut ratios = Vec::new();
-    for case in CASES {
+    for case in CASES.iter().filter(|case| case.name.contains(&name)) {
         let sides = [Check::None.into(), checks].map(|check| prepare(check, &device, case));
         let [Some((plain, wanted)), Some((checked, found))] = sides else {
             println!("{:36} no such kernel", case.name);

@@ -59,6 +59,7 @@ static WIDE: Helpers = Helpers {
     store: message_x86::store,
     load_preserve_all: preserve_all::wide_load,
     store_preserve_all: preserve_all::wide_store,
+    race: race::wide_race,
     ..PORTABLE
 };
 

@@ -4,11 +4,15 @@ use super::message::{FLAT_OFFSET, Region};
 use crate::abi::{GroupCtx, message, race as code};
 use crate::fault::{FaultKind, FaultSink, OtherAccess};
 use crate::group;
-use crate::race::{Does, Memory, Now, Races, lane_bits};
+use crate::race::{Does, Memory, Now, Races, Run, lane_bits};
 use std::collections::HashMap;
+use std::ops::Range;
 
 /// Most words that are entered at once.
 const ROW: usize = 64;
+
+/// Most words of one lane that are entered at once.
+const LANE_ROW: usize = 16;
 
 /// Operands of a call, decoded.
 #[derive(Clone, Copy)]
@@ -31,6 +35,15 @@ pub(super) struct Access {
     enabled: u32,
     addresses: *const u8,
     data: *const u8,
+}
+
+/// Elements of enabled lanes at even distances.
+struct Even {
+    /// From lane to lane: the size of a lane's elements, or 0.
+    stride: u64,
+    /// Of the enabled lanes.
+    first: usize,
+    last: usize,
 }
 
 impl Access {
@@ -86,20 +99,27 @@ impl Access {
     }
 
     /// Address of a lane as the program gave it, and its offset in the region.
+    #[inline(always)]
     fn at(&self, lane: usize) -> (u64, u64) {
-        // SAFETY: the block has an address for each lane.
-        unsafe {
-            if self.flat {
-                let address = self.addresses.cast::<u64>().add(lane).read();
-                (
-                    address,
-                    address.wrapping_sub(self.region.first) & FLAT_OFFSET,
-                )
-            } else {
-                let offset = self.addresses.cast::<u32>().add(lane).read().into();
-                (offset, offset)
-            }
+        if self.flat {
+            return self.flat_at(lane);
         }
+        let offset = self.offset_at(lane);
+        (offset, offset)
+    }
+
+    #[inline(always)]
+    fn flat_at(&self, lane: usize) -> (u64, u64) {
+        // SAFETY: the block has an address for each lane.
+        let address = unsafe { self.addresses.cast::<u64>().add(lane).read() };
+        let offset = address.wrapping_sub(self.region.first) & FLAT_OFFSET;
+        (address, offset)
+    }
+
+    #[inline(always)]
+    fn offset_at(&self, lane: usize) -> u64 {
+        // SAFETY: the block has an offset for each lane.
+        unsafe { self.addresses.cast::<u32>().add(lane).read() }.into()
     }
 
     /// Where an element is in the host's memory, if it is inside of its region, and the address for records.
@@ -159,33 +179,53 @@ impl Access {
         sink.is_none_or(|sink| sink.race(kind, self.by(lane), (address, self.surface), other))
     }
 
-    /// Distance from lane to lane of enabled lanes, and the first and last of them, where the elements of all lie one after the other, or
-    /// all at one place.
-    fn stride(&self) -> Option<(u64, usize, usize)> {
+    /// How the elements of enabled lanes lie, where those of all lie one after the other, or all at one place.
+    #[inline(always)]
+    fn even(&self) -> Option<Even> {
         let size = self.comps as u64 * u64::from(self.bytes);
         let mut lanes = self.lanes();
         let first = lanes.next()?;
         let last = 31 - self.enabled.leading_zeros() as usize;
+        if last >= self.count {
+            return None;
+        }
         let start = self.at(first).1;
         let stride = match lanes.next() {
             Some(second) if self.at(second).1 == start => 0,
             _ => size,
         };
-        let even = |lane| self.at(lane).1 == start.wrapping_add(stride * (lane - first) as u64);
-        (last < self.count && self.lanes().all(even)).then_some((stride, first, last))
+        // Without branches, for vectors.
+        let differs = |differs: u64, lane: usize, offset: u64| {
+            let expected = start.wrapping_add(stride * (lane - first) as u64);
+            let enabled = u64::from(self.enabled >> lane & 1).wrapping_neg();
+            differs | (offset ^ expected) & enabled
+        };
+        let lanes = first..last + 1;
+        let differs = match self.flat {
+            true => lanes.fold(0, |d, lane| differs(d, lane, self.flat_at(lane).1)),
+            false => lanes.fold(0, |d, lane| differs(d, lane, self.offset_at(lane))),
+        };
+        (differs == 0).then_some(Even {
+            stride,
+            first,
+            last,
+        })
     }
 
     /// Enters an access to whole words that lie side by side, if it races with none; true if nothing is left to do.
-    fn is_entered_at_once(&self, races: &mut Races, now: &Now) -> bool {
+    #[inline(always)]
+    fn is_entered_at_once(&self, races: &mut Races, now: &Now, even: &Even) -> bool {
         let size = self.comps * self.bytes as usize;
         // A store of narrow elements may change only some of a word.
         let whole = self.bytes >= 4 || (self.is_block && !self.does.writes);
         if self.does.atomic || !whole || !size.is_multiple_of(4) {
             return false;
         }
-        let Some((stride, first, last)) = self.stride() else {
-            return false;
-        };
+        let &Even {
+            stride,
+            first,
+            last,
+        } = even;
         if stride == 0 && (self.does.writes && first != last) {
             return false;
         }
@@ -206,8 +246,13 @@ impl Access {
             return false;
         }
         let words = size / 4;
-        let mut row = [0; ROW];
         let all = words * lanes.len();
+        if let Some(run) = self.run(&lanes, words)
+            && (!self.does.writes || self.changes_all(&lanes, start))
+        {
+            return races.run(self.memory, now, start as u64, run);
+        }
+        let mut row = [0; ROW];
         for at in (0..all).step_by(ROW) {
             let row = &mut row[..ROW.min(all - at)];
             for (word, bits) in (at..).zip(row.iter_mut()) {
@@ -229,6 +274,81 @@ impl Access {
         true
     }
 
+    /// The same for the elements of one lane.
+    #[inline(always)]
+    fn is_lane_entered_at_once(&self, races: &mut Races, now: &Now, lane: usize) -> bool {
+        let size = self.comps * self.bytes as usize;
+        let words = size / 4;
+        if self.does.atomic || self.bytes < 4 || words > LANE_ROW {
+            return false;
+        }
+        let (_, offset) = self.at(lane);
+        let inside = offset.checked_add(size as u64);
+        if inside.is_none_or(|end| end > self.region.size) {
+            return false;
+        }
+        let start = self.region.base.wrapping_add(offset as usize);
+        if races.touches_private(start as u64..start as u64 + size as u64) {
+            return false;
+        }
+        let bits = lane_bits(lane as u32 + self.first_lane);
+        if words == 1 {
+            let nothing = self.does.writes && !self.changes(lane, 0, start);
+            return nothing || races.words(self.memory, now, start as u64, &[bits]);
+        }
+        let mut row = [bits; LANE_ROW];
+        let row = &mut row[..words];
+        if self.does.writes {
+            for (word, bits) in row.iter_mut().enumerate() {
+                if !self.changes(lane, word, start.wrapping_add(4 * word)) {
+                    *bits = 0;
+                }
+            }
+        }
+        races.words(self.memory, now, start as u64, row)
+    }
+
+    /// All of these lanes, if all are enabled and each has a number of words that is a power of two.
+    fn run(&self, lanes: &Range<usize>, words: usize) -> Option<Run> {
+        let bits = (u32::MAX >> (32 - lanes.len())) << lanes.start;
+        let enabled = self.enabled & bits == bits;
+        (enabled && words.is_power_of_two()).then(|| Run {
+            words: (words * lanes.len()) as u64,
+            lane: lanes.start as u32 + self.first_lane,
+            shift: if lanes.len() == 1 {
+                Run::ONE_LANE
+            } else {
+                words.ilog2()
+            },
+        })
+    }
+
+    /// Whether a store changes every element of these lanes. The first is at `start`, and the others follow it.
+    #[inline(always)]
+    fn changes_all(&self, lanes: &Range<usize>, start: *mut u8) -> bool {
+        let size = self.bytes as usize;
+        if self.comps == 1 || self.is_block {
+            // The values lie one after the other, as the elements do.
+            let from = if self.is_block { 0 } else { lanes.start };
+            let left = self.data.wrapping_add(from * size);
+            let count = self.comps * lanes.len();
+            // SAFETY: the elements are inside of their region, and a store's block has their values.
+            match self.bytes {
+                4 => return unsafe { all_differ::<u32>(start.cast(), left.cast(), count) },
+                8 => return unsafe { all_differ::<u64>(start.cast(), left.cast(), count) },
+                _ => {}
+            }
+        }
+        let lane = |n: usize| start.wrapping_add(n * self.comps * size);
+        (0..lanes.len()).all(|n| {
+            (0..self.comps).all(|k| {
+                let place = lane(n).wrapping_add(k * size);
+                // SAFETY: the element is inside of its region.
+                unsafe { group::load(place, self.bytes) != self.left(lanes.start + n, k) }
+            })
+        })
+    }
+
     /// Whether a store changes the element to which a word of its lane belongs. `place` is where the word is.
     fn changes(&self, lane: usize, word: usize, place: *mut u8) -> bool {
         let bytes = self.bytes as usize;
@@ -239,12 +359,21 @@ impl Access {
     }
 
     /// Checks each element; true when the launch has to stop.
-    fn elements(&self, races: &mut Races) -> bool {
+    #[inline(always)]
+    fn elements(&self, races: &mut Races, even: Option<&Even>) -> bool {
         let now = races.now(self.memory, self.thread, self.site, self.does);
-        if self.is_entered_at_once(races, &now) {
+        if even.is_some_and(|even| self.is_entered_at_once(races, &now, even)) {
             return false;
         }
+        // Lanes at arbitrary addresses wait for memory together.
         for lane in self.lanes() {
+            let place = self.region.base.wrapping_add(self.at(lane).1 as usize);
+            races.prefetch(self.memory, place, self.does.writes);
+        }
+        for lane in self.lanes() {
+            if self.is_lane_entered_at_once(races, &now, lane) {
+                continue;
+            }
             for k in 0..self.comps {
                 let Some((place, address)) = self.shared_element(races, lane, k) else {
                     continue;
@@ -317,6 +446,20 @@ impl Access {
     }
 }
 
+/// Whether no element has the value that it has in another place.
+///
+/// # Safety
+/// Both places have `count` elements. Other threads may write them: values are only compared.
+#[inline(always)]
+unsafe fn all_differ<T: Copy + PartialEq>(a: *const T, b: *const T, count: usize) -> bool {
+    // Without branches, for vectors.
+    let same = (0..count).fold(false, |same, i| {
+        // SAFETY: as promised.
+        same | unsafe { a.add(i).read_unaligned() == b.add(i).read_unaligned() }
+    });
+    !same
+}
+
 /// [`crate::abi::Helpers::race`].
 ///
 /// # Safety
@@ -330,15 +473,53 @@ pub(super) unsafe extern "C" fn race(
     enabled: u32,
     block: *const u8,
 ) -> u32 {
+    // SAFETY: as promised.
+    unsafe { check(group, (thread, site), shape, surface, enabled, block) }
+}
+
+/// The same with the vectors of AVX-512.
+///
+/// # Safety
+/// As [`race`], on a processor that has them.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512vl,bmi1")]
+pub(super) unsafe extern "C" fn wide_race(
+    group: *mut GroupCtx,
+    thread: u32,
+    site: u32,
+    shape: u32,
+    surface: u32,
+    enabled: u32,
+    block: *const u8,
+) -> u32 {
+    // SAFETY: as promised.
+    unsafe { check(group, (thread, site), shape, surface, enabled, block) }
+}
+
+/// # Safety
+/// As [`race`].
+#[inline(always)]
+unsafe fn check(
+    group: *mut GroupCtx,
+    (thread, site): (u32, u32),
+    shape: u32,
+    surface: u32,
+    enabled: u32,
+    block: *const u8,
+) -> u32 {
     // SAFETY: valid by the caller's promise; only the worker that runs the group uses what is known of its launch.
     let Some(races) = (unsafe { (*group).races.cast::<Races>().as_mut() }) else {
         return 0;
     };
     // SAFETY: as promised.
     let access = unsafe { Access::new(group, (thread, site), shape, surface, enabled, block) };
+    let even = access.even();
+    let apart = even
+        .as_ref()
+        .is_some_and(|even| even.stride != 0 || even.first == even.last);
     let stores = access.does.writes && !access.does.atomic && !access.is_block;
-    let stop = stores && access.lanes_differ(races);
-    u32::from(stop || access.elements(races))
+    let stop = stores && !apart && access.lanes_differ(races);
+    u32::from(stop || access.elements(races, even.as_ref()))
 }
 
 /// Checks one element of a rectangle before it is moved; true when the launch has to stop. `left` is what a store leaves there.

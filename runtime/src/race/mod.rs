@@ -1,84 +1,32 @@
 //! Checks of races in compiled code: what is known of past accesses, beside the memory that was accessed (`docs/checking.md` has the rules).
 //!
-//! Each aligned word of device memory and of local memory has a [`Cell`] of four numbers, which lie in four planes of reserved addresses:
-//! memory is used only for those that were written. *Epochs* number the times between two barriers, over all groups and launches, so that
+//! Each aligned word of device memory and of local memory has a [`Cell`] of four numbers, at reserved addresses: memory is used only for those
+//! that were written. Where messages access whole lines of words, one number of a [`line::Line`] stands for those of its words. *Epochs* number the times between two barriers, over all groups and launches, so that
 //! nothing has to be cleared: a greater epoch than that at which a launch began belongs to it. The interpreter does not use this.
 
 mod cell;
+mod line;
 mod row;
+mod shadow;
 
 use crate::fault::OtherAccess;
 use crate::limits::MAX_SLM_BYTES;
 use crate::memory::DeviceMemory;
-use crate::memory::map::{Mapping, round_page};
 use cell::{Cell, EPOCH, MAX_EPOCH};
 pub(crate) use cell::{Now, lane_bits};
+pub(crate) use shadow::Run;
+use shadow::{Shadow, WORD};
 use std::collections::HashMap;
 use std::io;
 use std::ops::Range;
 
-/// Bytes of a word.
-const WORD: u64 = 4;
-
-/// Numbers of a cell.
-const SLOTS: usize = 4;
-
-/// Cells of consecutive words.
-#[derive(Debug)]
-struct Planes {
-    mapping: Mapping,
-    /// Words, which is the distance from plane to plane.
-    words: usize,
-}
-
-impl Planes {
-    /// For `bytes` bytes of memory.
-    fn new(bytes: u64) -> io::Result<Planes> {
-        let words = bytes.div_ceil(WORD).next_multiple_of(512);
-        let len = words.checked_mul(SLOTS as u64 * 8).and_then(round_page);
-        let len = len.and_then(|len| usize::try_from(len).ok());
-        let len = len.ok_or(io::ErrorKind::OutOfMemory)?;
-        let mapping = Mapping::reserve(len.max(1))?;
-        mapping.open(0..len)?;
-        Ok(Planes {
-            mapping,
-            words: words as usize,
-        })
-    }
-
-    /// A number of the cell of a word.
-    fn slot(&self, word: u64, slot: usize) -> Option<*mut u64> {
-        let at = slot * self.words + word as usize;
-        let start = self.mapping.start().cast::<u64>();
-        (word < self.words as u64).then(|| start.wrapping_add(at))
-    }
-
-    /// The numbers of consecutive words, a slice for each plane.
-    fn rows(&mut self, word: u64, words: usize) -> Option<[&mut [u64]; SLOTS]> {
-        let end = word.checked_add(words as u64)?;
-        let first = self.slot(word, 0).filter(|_| end <= self.words as u64)?;
-        let row = |slot: usize| {
-            let start = first.wrapping_add(slot * self.words);
-            // SAFETY: the words have a number in each plane, which is open; planes do not overlap, and `self` is borrowed as long as they are.
-            unsafe { std::slice::from_raw_parts_mut(start, words) }
-        };
-        Some(std::array::from_fn(row))
-    }
-
-    fn forget(&self) {
-        let len = self.words * SLOTS * 8;
-        // Epochs tell old from new where this fails, except after a whole round of them.
-        let _ = self.mapping.discard(0..len);
-    }
-}
-
 /// What is known of accesses to the memory of a launch that runs.
 #[derive(Debug)]
 pub(crate) struct Races {
-    flat: Planes,
+    flat: Shadow,
     /// First address of device memory.
     base: u64,
-    local: Planes,
+    local: Shadow,
     /// Cells of other memory that surfaces reach, by the address of the word.
     far: HashMap<u64, Cell>,
     /// Epochs: the current one, and the first ones of the launch and the group.
@@ -92,6 +40,19 @@ pub(crate) struct Races {
     groups: [u32; 3],
     /// Addresses of memory that belongs to single threads.
     private: Range<u64>,
+}
+
+/// Fetches memory into the processor's caches, if there is some.
+#[inline(always)]
+fn prefetch<T>(at: *const T) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: every processor of this architecture has it, and it is no access: no address is wrong.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = at;
 }
 
 /// Which cells an access goes to.
@@ -118,9 +79,9 @@ impl Races {
     pub fn new(memory: Option<&DeviceMemory>) -> io::Result<Races> {
         let (base, capacity) = memory.map_or((0, 0), |m| (m.base(), m.capacity()));
         Ok(Races {
-            flat: Planes::new(capacity)?,
+            flat: Shadow::new(capacity)?,
             base,
-            local: Planes::new(MAX_SLM_BYTES.into())?,
+            local: Shadow::new(MAX_SLM_BYTES.into())?,
             far: HashMap::new(),
             epoch: 1,
             launch: 1,
@@ -219,39 +180,51 @@ impl Races {
         lane: u32,
         bytes: u64,
     ) -> Option<(u64, u32)> {
-        let (planes, first) = match memory {
-            Memory::Local(first) => (&self.local, first),
-            Memory::Shared => (&self.flat, self.base),
+        let (shadow, first) = match memory {
+            Memory::Local(first) => (&mut self.local, first),
+            Memory::Shared => (&mut self.flat, self.base),
         };
         let word = address.wrapping_sub(first) / WORD;
-        let Some(first) = planes.slot(word, 0) else {
-            return cell::access(self.far.entry(address).or_default(), now, lane, bytes);
-        };
-        let at = |slot: usize| first.wrapping_add(slot * planes.words);
-        // SAFETY: the word has a number in each plane, which is open; only the worker that runs the launch uses them.
-        let mut cell: Cell = std::array::from_fn(|slot| unsafe { at(slot).read() });
-        let before = cell;
-        let race = cell::access(&mut cell, now, lane, bytes);
-        for (slot, (new, old)) in cell.into_iter().zip(before).enumerate() {
-            if new != old {
-                // SAFETY: as above.
-                unsafe { at(slot).write(new) }
-            }
+        match shadow.word(now, word, lane, bytes) {
+            Some(race) => race,
+            None => cell::access(self.far.entry(address).or_default(), now, lane, bytes),
         }
-        race
     }
 
     /// Enters an access to consecutive whole words, the first of which is at `address`, if it races with none. `lanes` has for each word
     /// [`lane_bits`] of the lane that accesses it, or 0. False, and nothing is entered, where [`Races::element`] has to look at it.
+    #[inline(always)]
     pub fn words(&mut self, memory: Memory, now: &Now, address: u64, lanes: &[u64]) -> bool {
-        let (planes, first) = match memory {
+        let (shadow, first) = match memory {
             Memory::Local(first) => (&mut self.local, first),
             Memory::Shared => (&mut self.flat, self.base),
         };
         let offset = address.wrapping_sub(first);
-        let rows = planes.rows(offset / WORD, lanes.len());
-        let rows = rows.filter(|_| offset.is_multiple_of(WORD));
-        rows.is_some_and(|rows| row::enter(rows, now, lanes))
+        offset.is_multiple_of(WORD) && shadow.enter_words(now, offset / WORD, lanes)
+    }
+
+    /// The same for consecutive words of which each lane accesses some, one lane after the other. The access is not atomic.
+    #[inline(always)]
+    pub fn run(&mut self, memory: Memory, now: &Now, address: u64, run: Run) -> bool {
+        let (shadow, first) = match memory {
+            Memory::Local(first) => (&mut self.local, first),
+            Memory::Shared => (&mut self.flat, self.base),
+        };
+        let offset = address.wrapping_sub(first);
+        offset.is_multiple_of(WORD) && shadow.run(now, offset / WORD, run)
+    }
+
+    /// Fetches what is known of a word into the processor's caches; the word as well, if its `value` is needed.
+    #[inline(always)]
+    pub fn prefetch(&self, memory: Memory, place: *const u8, value: bool) {
+        let (shadow, first) = match memory {
+            Memory::Local(first) => (&self.local, first),
+            Memory::Shared => (&self.flat, self.base),
+        };
+        if value {
+            prefetch(place);
+        }
+        shadow.prefetch((place as u64).wrapping_sub(first) / WORD);
     }
 
     /// Enters an access of a lane to an element in memory; what it races with, at its first such byte.
@@ -279,5 +252,98 @@ impl Races {
             word += WORD;
         }
         race
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use visa_test_common::Rng;
+
+    /// One access of lanes to consecutive words.
+    struct Made {
+        thread: u32,
+        site: u32,
+        does: Does,
+        /// Of the first word.
+        address: u64,
+        run: Run,
+    }
+
+    impl Made {
+        fn new(rng: &mut Rng) -> Made {
+            let shift = [0, 0, 0, 1, 2, 3, 4][rng.below(7)];
+            let lanes: u32 = 1 << rng.below(if shift < 3 { 6 } else { 4 });
+            Made {
+                thread: rng.below(3) as u32,
+                site: rng.below(5) as u32,
+                does: Does {
+                    writes: rng.below(3) == 0,
+                    atomic: false,
+                },
+                // Mostly where lines begin.
+                address: 4 * [0, 8, 16, 32, rng.below(40) as u64][rng.below(5)],
+                run: Run {
+                    words: u64::from(lanes) << shift,
+                    lane: rng.below(33 - lanes as usize) as u32,
+                    shift,
+                },
+            }
+        }
+
+        /// What each lane's words race with, one after the other.
+        fn one_by_one(
+            &self,
+            races: &mut Races,
+            memory: Memory,
+            start: u64,
+        ) -> Vec<Option<(u64, u32)>> {
+            let now = races.now(memory, self.thread, self.site, self.does);
+            let words = 0..self.run.words;
+            let word = |at: u64| {
+                let lane = self.run.lane + (at >> self.run.shift) as u32;
+                races.element(memory, &now, (start + self.address + 4 * at, 4), lane)
+            };
+            words.map(word).collect()
+        }
+    }
+
+    /// Lines are a shorter way to know what cells know: a launch in local memory, whose words have cells and lines, against the same launch in
+    /// memory that has cells only.
+    #[test]
+    fn lines_are_cells() {
+        const LOCAL: u64 = 0x1000;
+        let memory = Memory::Local(LOCAL);
+        let mut rng = Rng::new(11);
+        let [mut lines, mut cells] = [(); 2].map(|()| Races::new(None).unwrap());
+        let (mut raced, mut clean) = (0, 0);
+        for _ in 0..3000 {
+            match rng.below(12) {
+                // A launch of one group: what was before the group was before the launch.
+                0 => [&mut lines, &mut cells].map(|races| {
+                    races.start_launch([1; 3], 0..0);
+                    races.start_group();
+                    races.launch = races.group;
+                }),
+                1..4 => [&mut lines, &mut cells].map(Races::next_epoch),
+                _ => [(); 2],
+            };
+            let made = Made::new(&mut rng);
+            let wanted = made.one_by_one(&mut cells, Memory::Shared, LOCAL);
+            let now = lines.now(memory, made.thread, made.site, made.does);
+            let whole = rng.below(6) != 0 && {
+                let entered = lines.run(memory, &now, LOCAL + made.address, made.run);
+                assert_eq!(entered, wanted.iter().all(Option::is_none));
+                entered
+            };
+            match whole {
+                true => clean += 1,
+                false => {
+                    assert_eq!(made.one_by_one(&mut lines, memory, LOCAL), wanted);
+                    raced += 1;
+                }
+            }
+        }
+        assert!(clean > 500 && raced > 500, "{clean} {raced}");
     }
 }

@@ -1,94 +1,44 @@
-//! Accesses to consecutive words at once, with the widest vectors of the processor.
+//! Accesses to consecutive words at once.
 
-use super::cell::{ATOMICS, Now, OTHER, PLAIN, READ};
-
-/// Cells of consecutive words, a slice for each number.
-type Rows<'a> = [&'a mut [u64]; 4];
+use super::cell::{ATOMICS, Cell, Now, OTHER, PLAIN, READ};
 
 /// Enters an access that is not atomic to whole words, if it races with none. `lanes` has the lane of each word, or 0 where a word is not
 /// accessed. False, and nothing is entered, if there is a race.
-pub(super) fn enter(rows: Rows<'_>, now: &Now, lanes: &[u64]) -> bool {
+#[inline(always)]
+pub(super) fn enter(cells: &mut [Cell], now: &Now, lanes: &[u64]) -> bool {
     if now.is_atomic() {
         return false;
     }
-    #[cfg(target_arch = "x86_64")]
-    {
-        if std::arch::is_x86_feature_detected!("avx512f") {
-            // SAFETY: the processor has it.
-            return unsafe { enter_avx512(rows, now, lanes) };
-        }
-        if std::arch::is_x86_feature_detected!("avx2") {
-            // SAFETY: the processor has it.
-            return unsafe { enter_avx2(rows, now, lanes) };
-        }
-    }
-    enter_any(rows, now, lanes)
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f")]
-fn enter_avx512(rows: Rows<'_>, now: &Now, lanes: &[u64]) -> bool {
-    enter_any(rows, now, lanes)
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn enter_avx2(rows: Rows<'_>, now: &Now, lanes: &[u64]) -> bool {
-    enter_any(rows, now, lanes)
-}
-
-#[inline(always)]
-fn enter_any(rows: Rows<'_>, now: &Now, lanes: &[u64]) -> bool {
-    let n = lanes.len();
-    let [plain, atomics, read, other] = rows;
-    // One length for all, so that no access in the loops is checked.
-    let (plain, atomics) = (&mut plain[..n], &mut atomics[..n]);
-    let (read, other) = (&mut read[..n], &mut other[..n]);
+    // Without branches, for vectors.
     let mut races = false;
-    for i in 0..n {
-        let mut unordered = now.unordered(plain[i]) | now.unordered(atomics[i]);
-        if now.writes {
-            unordered |= now.unordered(read[i]) | now.unordered(other[i]);
-        }
-        races |= unordered & (lanes[i] != 0);
+    for (cell, &lane) in cells.iter().zip(lanes) {
+        let reads = now.unordered(cell[READ]) | now.unordered(cell[OTHER]);
+        let writes = now.unordered(cell[PLAIN]) | now.unordered(cell[ATOMICS]);
+        races |= (lane != 0) & (writes | (now.writes & reads));
     }
     if races {
         return false;
     }
-    let entered = |past: u64, lane: u64| if lane != 0 { now.base | lane } else { past };
-    if now.writes {
-        for i in 0..n {
-            plain[i] = entered(plain[i], lanes[i]);
+    for (cell, &lane) in cells.iter_mut().zip(lanes) {
+        if lane == 0 {
+            continue;
         }
-        return true;
-    }
-    let moves = |past: u64, lane: u64| (lane != 0) & now.is_other(past);
-    let mut moved = false;
-    for i in 0..n {
-        moved |= moves(read[i], lanes[i]);
-    }
-    // Memory that is not written takes no room in caches: mostly there is no other reader.
-    if moved {
-        for i in 0..n {
-            other[i] = if moves(read[i], lanes[i]) {
-                read[i]
-            } else {
-                other[i]
-            };
+        let slot = now.base | lane;
+        if now.writes {
+            cell[PLAIN] = slot;
+            continue;
         }
-    }
-    for i in 0..n {
-        read[i] = entered(read[i], lanes[i]);
+        if now.is_other(cell[READ]) {
+            cell[OTHER] = cell[READ];
+        }
+        cell[READ] = slot;
     }
     true
 }
 
-// The order of a cell's numbers, which the code above relies on.
-const _: () = assert!(PLAIN == 0 && ATOMICS == 1 && READ == 2 && OTHER == 3);
-
 #[cfg(test)]
 mod tests {
-    use super::super::cell::{Cell, EPOCH, WHOLE, access, base, lane_bits};
+    use super::super::cell::{EPOCH, WHOLE, access, base, lane_bits};
     use super::*;
     use visa_test_common::Rng;
 
@@ -130,14 +80,9 @@ mod tests {
                     race |= access(cell, &now, i as u32, WHOLE).is_some();
                 }
             }
-            let mut planes: [Vec<u64>; 4] =
-                std::array::from_fn(|slot| cells.iter().map(|c| c[slot]).collect());
-            let before = planes.clone();
-            let rows = planes.each_mut().map(Vec::as_mut_slice);
-            assert_eq!(enter(rows, &now, &lanes), !race);
-            let wanted: [Vec<u64>; 4] =
-                std::array::from_fn(|slot| wanted.iter().map(|c| c[slot]).collect());
-            assert_eq!(planes, if race { before } else { wanted });
+            let mut entered = cells.clone();
+            assert_eq!(enter(&mut entered, &now, &lanes), !race);
+            assert_eq!(entered, if race { cells } else { wanted });
             if race {
                 raced += 1;
             } else {

@@ -1,0 +1,113 @@
+//! What is known of a line of eight consecutive words: one slot for all of them where each access was one to the whole line. That is how
+//! most messages access memory, and a sixteenth of what the cells of the words take.
+//!
+//! A slot of a line is one of `cell` with the lane of the first word, and, in place of the bytes of a word, the logarithm of the number of
+//! words of each lane.
+
+use super::cell::{Cell, LANE, Now, OTHER, PLAIN, READ, WHOLE};
+
+/// Words of a line.
+pub(super) const WORDS: u64 = 8;
+
+/// What is known of a line. It is in its slots, or in the cells of its words.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub(super) struct Line {
+    plain: u64,
+    read: u64,
+    other: u64,
+    /// A slot's epoch at which the cells came to be used. They are in use until that is older than what matters.
+    cells: u64,
+}
+
+/// What became of an access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Entered {
+    /// It is known now.
+    Yes,
+    /// It races with another one. Nothing is entered.
+    Races,
+    /// The cells have to be asked.
+    InCells,
+}
+
+/// How the words of a line are accessed by lanes: the lane of the first, and the logarithm of the number of words of each.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lanes {
+    pub first: u32,
+    pub shift: u32,
+}
+
+/// The slot of a word.
+fn of_word(slot: u64, word: u64) -> u64 {
+    let lanes = word >> (slot & 3);
+    ((slot >> LANE << LANE) + (lanes << LANE)) | WHOLE
+}
+
+impl Line {
+    /// Whether the cells of the words say what is known.
+    pub fn is_in_cells(&self, now: &Now) -> bool {
+        self.cells >= now.floor
+    }
+
+    /// Enters an access, which is not atomic, to all words.
+    #[inline(always)]
+    pub fn enter(&mut self, now: &Now, lanes: Lanes) -> Entered {
+        if self.is_in_cells(now) {
+            return Entered::InCells;
+        }
+        let reads = now.unordered(self.read) | now.unordered(self.other);
+        if now.unordered(self.plain) | (now.writes & reads) {
+            return Entered::Races;
+        }
+        let slot = now.base | u64::from(lanes.first) << LANE | u64::from(lanes.shift & 3);
+        if now.writes {
+            self.plain = slot;
+        } else {
+            if now.is_other(self.read) {
+                self.other = self.read;
+            }
+            self.read = slot;
+        }
+        Entered::Yes
+    }
+
+    /// Moves what is known to the cells of the words.
+    #[cold]
+    pub fn open(&mut self, now: &Now, cells: &mut [Cell]) {
+        for (slot, place) in [(self.plain, PLAIN), (self.read, READ), (self.other, OTHER)] {
+            // What is older matters no more, in cells neither.
+            if slot >= now.floor {
+                for (word, cell) in (0..WORDS).zip(cells.iter_mut()) {
+                    cell[place] = of_word(slot, word);
+                }
+            }
+        }
+        *self = Line {
+            cells: now.epoch,
+            ..Line::default()
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::cell::{lane, lane_bits};
+    use super::*;
+
+    #[test]
+    fn words_have_the_lanes_of_their_line() {
+        let base = 77 << 35 | 5 << 13;
+        for (shift, lanes) in [
+            (0, [8, 9, 10, 11, 12, 13, 14, 15]),
+            (1, [8, 8, 9, 9, 10, 10, 11, 11]),
+            (2, [8, 8, 8, 8, 9, 9, 9, 9]),
+            (3, [8; 8]),
+        ] {
+            for (word, of) in (0..).zip(lanes) {
+                let slot = of_word(base | 8 << LANE | shift, word);
+                assert_eq!((slot, lane(slot, 0)), (base | lane_bits(of), of));
+            }
+        }
+    }
+}
