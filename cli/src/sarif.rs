@@ -69,15 +69,17 @@ fn document(findings: &[Finding]) -> Result<String, serde_json::Error> {
 }
 
 fn result(finding: &Finding) -> Value {
-    let mut location = json!({
-        "logicalLocations": [{ "name": finding.kernel, "kind": "function" }],
-    });
-    if let Some(source) = &finding.source {
-        location["physicalLocation"] = json!({
-            "artifactLocation": { "uri": uri(&source.file) },
-            "region": { "startLine": source.line.max(1) },
-        });
-    }
+    let kernel = json!([{ "name": finding.kernel, "kind": "function" }]);
+    let location = match &finding.source {
+        Some(source) => json!({
+            "physicalLocation": {
+                "artifactLocation": { "uri": uri(&source.file) },
+                "region": { "startLine": source.line.max(1) },
+            },
+            "logicalLocations": kernel,
+        }),
+        None => json!({ "logicalLocations": kernel }),
+    };
     let rule = RULES.iter().position(|(id, _)| *id == finding.kind);
     json!({
         "ruleId": finding.kind,

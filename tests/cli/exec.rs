@@ -92,6 +92,7 @@ fn options_become_variables() {
         "--check=memory",
         "--oob=report",
         "--threads=3",
+        "--schedule=7",
         "--backend=interp",
         "--timeout=1.5",
     ];
@@ -105,6 +106,7 @@ fn options_become_variables() {
         "VISA_JIT_OOB=report".to_owned(),
         "VISA_JIT_CHECK=memory".to_owned(),
         "VISA_JIT_THREADS=3".to_owned(),
+        "VISA_JIT_SCHEDULE=7".to_owned(),
         "VISA_JIT_BACKEND=interp".to_owned(),
         "VISA_JIT_TIMEOUT=1.5".to_owned(),
         format!("VISA_JIT_COMMAND={}", me.display()),
@@ -118,6 +120,7 @@ fn options_become_variables() {
         "--oob=maybe",
         "--check=maybe",
         "--threads=0",
+        "--schedule=always",
         "--timeout=-1",
     ] {
         let output = exec(&[wrong, "--", "true"]);
@@ -236,6 +239,17 @@ fn what_checks_find_is_an_exit_code() {
     }
     let fine = exec(&["--check=memory", "--", "true"]);
     assert_eq!((fine.code, fine.stderr.as_str()), (0, ""));
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("found.sarif");
+    for (script, results) in [(script(0), 1), ("true".to_owned(), 0)] {
+        let sarif = format!("--sarif={}", file.display());
+        let output = exec(&["--check=barrier", &sarif, "--", "sh", "-c", &script]);
+        assert_eq!(output.code == 1, results == 1, "{}", output.stderr);
+        let text = fs::read_to_string(&file).unwrap();
+        let log: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let found = log["runs"][0]["results"].as_array().unwrap();
+        assert_eq!(found.len(), results);
+    }
 }
 
 #[test]

@@ -70,6 +70,21 @@ fn barriers_that_are_missed_are_errors() {
             assert_eq!((&fault["lane"], &fault["count"]), (&lane.into(), &2.into()));
             assert_eq!(fault["about"], "reached by 30 of 32 work-items of thread 0");
         }
+        let folder = tempfile::tempdir().unwrap();
+        let sarif = folder.path().join("found.sarif");
+        let output = run(&["--arg", "i32:2", "--sarif", sarif.to_str().unwrap()]);
+        assert_eq!(output.code, 1, "{}", output.stderr);
+        let log = std::fs::read_to_string(sarif).unwrap();
+        let log: Value = serde_json::from_str(&log).unwrap();
+        let [found] = log["runs"][0]["results"].as_array().unwrap().as_slice() else {
+            panic!("{log}");
+        };
+        assert_eq!(
+            (&found["ruleId"], &found["occurrenceCount"]),
+            (&"barrier".into(), &2.into())
+        );
+        let place = &found["locations"][0]["physicalLocation"];
+        assert_eq!(place["artifactLocation"]["uri"], "barrier.cl");
         let fine = run(&["--arg", "i32:0"]);
         assert_eq!(fine.code, 0, "{}", fine.stderr);
         assert!(!fine.stderr.contains("fault"), "{}", fine.stderr);
@@ -80,6 +95,40 @@ fn barriers_that_are_missed_are_errors() {
     assert_eq!(output.code, 1);
     let says = "--check barrier finds 2 error(s)";
     assert!(output.stderr.contains(says), "{}", output.stderr);
+}
+
+#[test]
+fn a_schedule_is_another_order() {
+    let file = "tests/checks/race-pvc.zebin";
+    let args = ["run", file, "--kernel", "local_read", "--global", "128"];
+    let given = [
+        "--local",
+        "128",
+        "--arg",
+        "zero:512",
+        "--print",
+        "0=i32:128",
+    ];
+    let run = |far: &str, rest: &[&str]| {
+        let output = visa_jit(&[&args[..], &given, &["--arg", far], rest].concat());
+        assert_eq!(output.code, 0, "{}", output.stderr);
+        output.stdout
+    };
+    let seeds = ["1", "2", "3", "4", "5", "6"];
+    let of = |far: &str| seeds.map(|seed| run(far, &["--schedule", seed]));
+    let right = run("i32:0", &[]);
+    assert!(of("i32:0").iter().all(|result| *result == right));
+    let raced = of("i32:1");
+    assert!(raced.iter().any(|result| *result != raced[0]));
+    assert_eq!(of("i32:1"), raced);
+    let group = ["--schedule", "1", "--dispatch", "group", "--arg", "i32:1"];
+    let output = visa_jit(&[&args[..], &given, &group].concat());
+    assert_eq!(output.code, 3, "{}", output.stderr);
+    assert!(
+        output.stderr.contains("use --dispatch thread"),
+        "{}",
+        output.stderr
+    );
 }
 
 #[test]

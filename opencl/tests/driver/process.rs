@@ -32,7 +32,7 @@ fn child() {
     };
     let rig = Rig::new();
     if ![
-        "barrier", "beyond", "filled", "init", "memory", "race", "usm",
+        "barrier", "beyond", "filled", "init", "memory", "order", "race", "usm",
     ]
     .contains(&what.as_str())
     {
@@ -77,6 +77,15 @@ fn child() {
             // SAFETY: it is the rig's own.
             let done = unsafe { visa_jit_opencl::api::queue::clFinish(rig.queue) };
             assert_eq!(done, SUCCESS);
+        }
+        "order" => {
+            let zebin = include_bytes!("../../../tests/checks/race-skl.zebin");
+            let kernel = rig.kernel(rig.program_of("race", zebin), "local_read");
+            let o = rig.buffer(&[0_i32; 256]);
+            assert_eq!(set(kernel, 0, &o), SUCCESS);
+            assert_eq!(set(kernel, 1, &1_i32), SUCCESS);
+            assert_eq!(rig.launch(kernel, 256, Some(128)), SUCCESS);
+            println!("left {:?}", rig.read::<i32>(o, 256));
         }
         "init" => use_without_content(&rig, 0),
         "filled" => use_without_content(&rig, 240),
@@ -232,6 +241,30 @@ fn programs_end_as_they_like() {
             assert_eq!(said, "", "{what}");
         }
     }
+}
+
+/// A kernel with a race leaves what the order of its threads says.
+#[test]
+fn orders_are_drawn_from_a_seed() {
+    let me = std::env::current_exe().unwrap();
+    let left = |seed: &str| {
+        let output = Command::new(&me)
+            .args(["--exact", "process::child", "--quiet", "--nocapture"])
+            .envs([(CHILD, "order"), ("VISA_JIT_SCHEDULE", seed)])
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let line = said.lines().find(|line| line.starts_with("left "));
+        line.map(str::to_owned)
+    };
+    let usual = left("");
+    let drawn = ["1", "2", "3", "4"].map(left);
+    assert!(usual.is_some() && drawn.iter().all(Option::is_some));
+    assert!(drawn.iter().any(|d| *d != usual), "{usual:?}");
+    assert!(drawn.iter().any(|d| *d != drawn[0]), "{drawn:?}");
+    assert_eq!(left("1"), drawn[0]);
+    // What is no seed is no order either: the driver refuses to run.
+    assert_eq!(left("often"), None);
 }
 
 #[test]

@@ -333,10 +333,12 @@ impl Access {
             let left = self.data.wrapping_add(from * size);
             let count = self.comps * lanes.len();
             // SAFETY: the elements are inside of their region, and a store's block has their values.
-            match self.bytes {
-                4 => return unsafe { all_differ::<u32>(start.cast(), left.cast(), count) },
-                8 => return unsafe { all_differ::<u64>(start.cast(), left.cast(), count) },
-                _ => {}
+            unsafe {
+                match self.bytes {
+                    4 => return all_differ::<u32>(start.cast(), left.cast(), count),
+                    8 => return all_differ::<u64>(start.cast(), left.cast(), count),
+                    _ => {}
+                }
             }
         }
         let lane = |n: usize| start.wrapping_add(n * self.comps * size);
