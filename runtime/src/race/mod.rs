@@ -75,7 +75,7 @@ impl Races {
     /// Nothing is known yet.
     ///
     /// # Errors
-    /// When addresses cannot be reserved: eight bytes for each byte of device memory.
+    /// When addresses cannot be reserved: nine bytes for each byte of device memory.
     pub fn new(memory: Option<&DeviceMemory>) -> io::Result<Races> {
         let (base, capacity) = memory.map_or((0, 0), |m| (m.base(), m.capacity()));
         Ok(Races {
