@@ -5,7 +5,7 @@ use visa_jit::EngineOptions;
 use visa_jit::isa::Platform;
 use visa_jit::limits::TEXT_SCRATCH_BYTES;
 use visa_jit::module::InputVar;
-use visa_jit::ssa::eval::{Inputs, Memory, Outcome as End, Place, Thread, run};
+use visa_jit::ssa::eval::{Bytes, Inputs, Memory, Outcome as End, Place, Thread, run};
 use visa_jit::ssa::{Function, Space, verify};
 
 use crate::engines::{Input, Launch, Loaded, Machine, Outcome, Stop, guarded};
@@ -141,11 +141,10 @@ impl World {
                 place.address,
             ),
             Space::Flat => {
-                let surface = (place.address / FLAT).checked_sub(1)?;
-                (
-                    self.surfaces.get_mut(surface as usize)?,
-                    place.address % FLAT,
-                )
+                // The upper bits are a tag.
+                let address = place.address & Bytes::FLAT_BITS;
+                let surface = (address / FLAT).checked_sub(1)?;
+                (self.surfaces.get_mut(surface as usize)?, address % FLAT)
             }
             Space::Slm => (&mut self.slm, place.address),
             Space::Scratch => (&mut self.scratch, place.address),

@@ -676,6 +676,9 @@ impl Bytes {
     /// First address of device memory.
     pub const FLAT_BASE: u64 = 0x1000_0000;
 
+    /// Bits of an address of device memory that count: the upper 16 are a tag.
+    pub const FLAT_BITS: u64 = (1 << 48) - 1;
+
     fn element(&mut self, place: Place, bytes: u32) -> Option<&mut [u8]> {
         let (memory, at) = match place.space {
             Space::Surface => (
@@ -684,7 +687,10 @@ impl Bytes {
             ),
             Space::Slm => (&mut self.slm, place.address),
             Space::Scratch => (&mut self.scratch, place.address),
-            Space::Flat => (&mut self.flat, place.address.checked_sub(Self::FLAT_BASE)?),
+            Space::Flat => (
+                &mut self.flat,
+                place.address.wrapping_sub(Self::FLAT_BASE) & Self::FLAT_BITS,
+            ),
             Space::Args => (&mut self.args, place.address),
             Space::Regs => return None,
         };

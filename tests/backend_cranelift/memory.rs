@@ -308,8 +308,8 @@ impl Access {
                 let tag = rng.bits() << 48;
                 let address = base.wrapping_add(low) & 0xFFFF_FFFF_FFFF | tag;
                 put(&mut native, address);
-                let wraps = Bytes::FLAT_BASE.wrapping_add(low) & 0xFFFF_FFFF_FFFF;
-                put(&mut model, wraps);
+                let wraps = Bytes::FLAT_BASE.wrapping_add(low) & Bytes::FLAT_BITS;
+                put(&mut model, wraps | tag);
             } else {
                 put(&mut native, offset);
                 put(&mut model, offset);
@@ -368,10 +368,9 @@ impl Access {
             0 => side_by_side(rng, numbers),
             _ => numbers,
         };
-        let native = base.wrapping_add(from) & 0xFFFF_FFFF_FFFF | tag;
-        // The evaluator knows no tags: all bits count.
-        let model = Bytes::FLAT_BASE.wrapping_add(from);
-        for (bytes, base) in payloads.into_iter().zip([native, model]) {
+        let bases = [base, Bytes::FLAT_BASE];
+        let bases = bases.map(|base| base.wrapping_add(from) & Bytes::FLAT_BITS | tag);
+        for (bytes, base) in payloads.into_iter().zip(bases) {
             bytes[BASE as usize..][..8].copy_from_slice(&base.to_le_bytes());
             for (lane, number) in numbers.iter().enumerate() {
                 bytes[STRIDE as usize + 4 * lane..][..4].copy_from_slice(&number.to_le_bytes());

@@ -235,9 +235,15 @@ fn payloads(rng: &mut Rng, (space, less): (Space, u64), size: usize, base: u64) 
         (0..2).flat_map(|n| (0..16).map(move |i| (VECTORS + 256 * n) as usize + step * i));
     for at in scalars.chain(vectors).collect::<Vec<_>>() {
         let offset = offset(rng);
+        let tag = if rng.below(4) == 0 {
+            rng.bits() << 48
+        } else {
+            0
+        };
         for (bytes, base) in [(&mut native, base), (&mut model, Bytes::FLAT_BASE)] {
             let address = if flat {
-                (base.wrapping_add(offset) & 0xFFFF_FFFF_FFFF).wrapping_sub(less)
+                let address = base.wrapping_add(offset) & Bytes::FLAT_BITS;
+                address.wrapping_sub(less).wrapping_add(tag)
             } else {
                 offset
             };
