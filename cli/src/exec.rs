@@ -23,6 +23,7 @@ use crate::exit::{Failure, tell};
 use crate::run::Oob;
 use crate::sarif;
 use crate::spec::Seconds;
+use crate::suppress::SuppressArgs;
 use happened::Happened;
 use visa_jit::backend::{BackendKind, Checks};
 use visa_jit::isa::DeviceName;
@@ -61,6 +62,8 @@ pub struct ExecArgs {
     /// docs/checking.md
     #[arg(long, value_name = "WHAT", value_parser = check)]
     check: Option<Checks>,
+    #[command(flatten)]
+    suppress: SuppressArgs,
     /// Threads to spread work-groups over [default: one for each processor]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     threads: Option<u32>,
@@ -204,6 +207,10 @@ impl ExecArgs {
             let there = check.supported_on(backend);
             there.map_err(|error| Failure::unsupported(error.to_string()))?;
             all.push(("VISA_JIT_CHECK", check.name().into()));
+        }
+        let rules = self.suppress.rules()?;
+        if !rules.is_empty() {
+            all.push(("VISA_JIT_SUPPRESS", rules.to_string().into()));
         }
         if let Some(threads) = self.threads {
             all.push(("VISA_JIT_THREADS", threads.to_string().into()));

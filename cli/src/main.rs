@@ -47,6 +47,7 @@ mod report;
 mod run;
 mod sarif;
 mod spec;
+mod suppress;
 mod tools;
 mod tuning;
 mod values;

@@ -17,6 +17,7 @@ use super::images::{Choice, ReadArgs};
 use super::load::load;
 use super::report::Summary;
 use super::spec::{ArgSpec, BufferId, Extent, NamedSpec, Print, Save, Seconds, Spec, SurfaceSpec};
+use super::suppress::SuppressArgs;
 use super::tools::ToolArgs;
 use super::values::{ElementType, Scalar};
 use super::{list, npy, sarif};
@@ -54,6 +55,8 @@ pub struct RunArgs {
     print: Vec<Print>,
     #[command(flatten)]
     backend: BackendArgs,
+    #[command(flatten)]
+    suppress: SuppressArgs,
     #[command(flatten)]
     cache: OptionalCache,
     #[command(flatten)]
@@ -123,6 +126,7 @@ impl From<Oob> for OobPolicy {
 pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<Exit, Failure> {
     let mut options = args.engine_options()?;
     options.disk = args.cache.find();
+    options.suppress = args.suppress.rules()?;
     args.tools.apply(&mut options)?;
     let file = load(&args.file, args.choice())?;
     let engine = Engine::with_options(options)?;

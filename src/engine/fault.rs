@@ -59,19 +59,24 @@ pub struct FaultRecord {
     pub count: Option<u64>,
 }
 
+/// See [`FaultRecord::kind_name`].
+pub(super) const fn kind_name(kind: FaultKind) -> &'static str {
+    match kind {
+        FaultKind::Bounds => "bounds",
+        FaultKind::Allocation => "buffer",
+        FaultKind::Barrier | FaultKind::MissedBarrier | FaultKind::OtherBarrier => "barrier",
+        FaultKind::Race | FaultKind::LaneRace => "race",
+        FaultKind::UninitAddress
+        | FaultKind::UninitBranch
+        | FaultKind::UninitMask
+        | FaultKind::UninitOperand => "init",
+    }
+}
+
 impl FaultRecord {
     /// What is wrong, in a word for reports: `bounds`, `buffer` for an access that misses its buffer, `barrier`, `race` or `init`.
     pub fn kind_name(&self) -> &'static str {
-        match self.kind {
-            FaultKind::Bounds => "bounds",
-            FaultKind::Allocation => "buffer",
-            FaultKind::Barrier | FaultKind::MissedBarrier | FaultKind::OtherBarrier => "barrier",
-            FaultKind::Race | FaultKind::LaneRace => "race",
-            FaultKind::UninitAddress
-            | FaultKind::UninitBranch
-            | FaultKind::UninitMask
-            | FaultKind::UninitOperand => "init",
-        }
+        kind_name(self.kind)
     }
 
     /// What is wrong at a barrier, after the line.

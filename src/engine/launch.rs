@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use super::cache::{Compiled, Origin};
 use super::error::Error;
 use super::fault::{
-    DEVICE_MEMORY, FaultRecord, Names, Place, compiled_site, init, interpreted_site, meeting, race,
-    space_of,
+    DEVICE_MEMORY, FaultRecord, Names, Place, compiled_site, init, interpreted_site, kind_name,
+    meeting, race, space_of,
 };
 use super::kernel::{Interpreted, Kernel};
 use crate::backend::{Check, Dispatch, OobPolicy};
@@ -19,8 +19,9 @@ use crate::lower::LocalIdShape;
 use visa_runtime::linked::{ArgKind, ArgValue as Arg, Bindings, LaunchMemory, PlanError};
 use visa_runtime::printf::{Output, PrintBuffer, Printing};
 use visa_runtime::{
-    Arguments, Buffer, FaultAction, FaultKind, ImageShape, Interrupter, LaunchOptions, LaunchShape,
-    LaunchStatus, PreparedLaunch, SamplerState, Schedule, Uninit, WorkerPool,
+    Arguments, Buffer, FaultAction, FaultKind, ImageShape, Interrupter, LaunchOptions,
+    LaunchReport, LaunchShape, LaunchStatus, PreparedLaunch, SamplerState, Schedule, Uninit,
+    WorkerPool,
 };
 
 /// What to run a kernel on.
@@ -587,12 +588,8 @@ impl Prepared {
             },
             groups: r.groups,
             threads: r.threads,
-            faults: r
-                .faults
-                .iter()
-                .map(|f| self.record(f, &r.fault_sites))
-                .collect(),
-            fault_count: r.fault_count,
+            fault_count: r.fault_count.saturating_sub(self.suppressed(&r)),
+            faults: self.unsuppressed(&r).collect(),
             compile: match &self.code {
                 Code::Compiled { code, .. } => code.time,
                 Code::Interpreted(code) => code.time,
@@ -614,6 +611,33 @@ impl Prepared {
             print_problem: printed.problem,
             failed_assertions: failed,
         })
+    }
+
+    /// Records of faults that no rule leaves out.
+    fn unsuppressed(&self, r: &LaunchReport) -> impl Iterator<Item = FaultRecord> {
+        let rules = &self.kernel.parts().engine.0.options.suppress;
+        let records = r.faults.iter().map(|f| self.record(f, &r.fault_sites));
+        records.filter(|record| rules.is_empty() || !rules.cover(record))
+    }
+
+    /// How many faults rules leave out: all of an instruction where they are counted by instruction, else those of which there are records.
+    fn suppressed(&self, r: &LaunchReport) -> u64 {
+        let rules = &self.kernel.parts().engine.0.options.suppress;
+        if rules.is_empty() {
+            return 0;
+        }
+        let covers = |kind: FaultKind, site: u32| {
+            let line = self.place(site).line;
+            let source = self.code.source(&self.kernel, line);
+            let what = (kind_name(kind), self.kernel.name());
+            rules.covers(what, (line, source.as_ref()))
+        };
+        let counted = r.fault_sites.iter();
+        let counted = counted.filter(|((site, kind), _)| covers(*kind, *site));
+        let others = r.faults.iter();
+        let others = others.filter(|f| !r.fault_sites.contains_key(&(f.site, f.kind)));
+        let others = others.filter(|f| covers(f.kind, f.site)).count() as u64;
+        counted.map(|(_, n)| n).sum::<u64>() + others
     }
 
     /// The code that runs; `None` when the kernel is interpreted.

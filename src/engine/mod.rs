@@ -38,6 +38,7 @@ mod manifest;
 mod plan;
 mod program;
 mod specialised;
+mod suppress;
 mod tools;
 mod variables;
 
@@ -51,6 +52,7 @@ pub use kernel::Kernel;
 pub use launch::{Launch, Prepared, Report};
 pub use program::Program;
 pub use specialised::{Access, AddressShape, Specialised};
+pub use suppress::{SuppressionError, Suppressions};
 pub use tools::{DUMP_DIR_ENV, Tools};
 pub use visa_runtime::linked::{ArgKind, ArgValue as Arg, Argument};
 
@@ -91,6 +93,8 @@ pub struct EngineOptions {
     pub tools: Tools,
     /// Versions of vISA and of `.ze_info` that are read.
     pub versions: Versions,
+    /// Findings that reports of launches leave out.
+    pub suppress: Suppressions,
 }
 
 impl EngineOptions {
@@ -112,6 +116,7 @@ impl Default for EngineOptions {
             disk: None,
             tools: Tools::default(),
             versions: Versions::default(),
+            suppress: Suppressions::default(),
         }
     }
 }

@@ -12,6 +12,7 @@ mod schedules;
 use std::collections::{BTreeMap, BTreeSet};
 
 use visa_jit::backend::{BackendKind, Check, Checks, Strategy};
+use visa_jit::engine::Suppressions;
 use visa_jit::{Engine, EngineOptions, FaultRecord, Kernel, Launch, Program, Report};
 use visa_runtime::{Buffer, FaultKind};
 
@@ -283,10 +284,16 @@ fn strategy() -> Strategy {
 
 /// An engine that checks, or does not; the interpreter's or the compiler's.
 fn engine(check: impl Into<Checks>, interpret: bool) -> Engine {
+    engine_without(check, interpret, "")
+}
+
+/// An engine that leaves out what rules say.
+fn engine_without(check: impl Into<Checks>, interpret: bool, rules: &str) -> Engine {
     let options = EngineOptions {
         interpret: interpret.then(Default::default),
         strategy: strategy(),
         memory_bytes: 1 << 30,
+        suppress: Suppressions::parse(rules).unwrap(),
         ..EngineOptions::default()
     };
     Engine::with_options(options.check(check)).unwrap()

@@ -3,7 +3,7 @@
 //!
 //! A launch has two groups of 128 work-items, which are several threads at each width.
 
-use super::{FILES, counted, engine, program_of};
+use super::{FILES, counted, engine, engine_without, program_of};
 use visa_jit::backend::{Check, Checks, OobPolicy};
 use visa_jit::{Engine, FaultRecord, Launch, Program, Report};
 use visa_runtime::{FaultKind, LaunchStatus};
@@ -47,7 +47,12 @@ struct On {
 
 impl On {
     fn new(checks: impl Into<Checks>, file: &str, interpret: bool) -> On {
-        let engine = engine(checks, interpret);
+        On::without(checks, file, interpret, "")
+    }
+
+    /// The same, with rules for what is left out.
+    fn without(checks: impl Into<Checks>, file: &str, interpret: bool, rules: &str) -> On {
+        let engine = engine_without(checks, interpret, rules);
         let program = program_of(&engine, &format!("race-{file}"));
         On { engine, program }
     }
@@ -138,6 +143,43 @@ fn planted_races_are_found_and_nothing_else() {
         }
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// Both lines of a race are reported. Rules leave out all findings of one of them, those of kernels, or all of a kind.
+#[test]
+fn known_races_are_left_out() {
+    for interpret in [false, true] {
+        let run = |rules: &str| {
+            let on = On::without(Check::Race, "pvc", interpret, rules);
+            on.run("local_read", 1, OobPolicy::default()).0
+        };
+        let all = run("");
+        let mut lines: Vec<u32> = all.faults.iter().map(|f| f.line).collect();
+        lines.sort_unstable();
+        lines.dedup();
+        let [first, second] = lines[..] else {
+            panic!("{:?}", texts(&all));
+        };
+        let mut left = 0;
+        for (rule, other) in [
+            (format!("race:local_read:{first}"), second),
+            (format!("init\nall:local_read:{second}"), first),
+        ] {
+            let report = run(&rule);
+            assert!(report.faults.iter().all(|f| f.line == other));
+            assert_eq!(counted(&report), report.fault_count);
+            assert!(report.fault_count > 0);
+            left += report.fault_count;
+        }
+        assert_eq!(left, all.fault_count);
+        for rule in ["race", "all:race.cl", "race:local_read"] {
+            let report = run(rule);
+            assert_eq!((report.fault_count, report.faults.len()), (0, 0), "{rule}");
+        }
+        for rule in ["init", "race:local_write", "race:race.cl:1"] {
+            assert_eq!(texts(&run(rule)).len(), all.faults.len(), "{rule}");
+        }
+    }
 }
 
 /// Lanes of one instruction that write different values to a byte are an error of their own.

@@ -93,6 +93,7 @@ fn options_become_variables() {
         "--oob=report",
         "--threads=3",
         "--schedule=7",
+        "--suppress=race:sum",
         "--backend=interp",
         "--timeout=1.5",
     ];
@@ -107,6 +108,7 @@ fn options_become_variables() {
         "VISA_JIT_CHECK=memory".to_owned(),
         "VISA_JIT_THREADS=3".to_owned(),
         "VISA_JIT_SCHEDULE=7".to_owned(),
+        "VISA_JIT_SUPPRESS=race:sum".to_owned(),
         "VISA_JIT_BACKEND=interp".to_owned(),
         "VISA_JIT_TIMEOUT=1.5".to_owned(),
         format!("VISA_JIT_COMMAND={}", me.display()),
@@ -121,6 +123,7 @@ fn options_become_variables() {
         "--check=maybe",
         "--threads=0",
         "--schedule=always",
+        "--suppress=nothing",
         "--timeout=-1",
     ] {
         let output = exec(&[wrong, "--", "true"]);

@@ -84,7 +84,22 @@ fn barriers_that_are_missed_are_errors() {
             (&"barrier".into(), &2.into())
         );
         let place = &found["locations"][0]["physicalLocation"];
-        assert_eq!(place["artifactLocation"]["uri"], "barrier.cl");
+        let uri = place["artifactLocation"]["uri"].as_str().unwrap();
+        assert!(uri.ends_with("/barrier.cl"), "{uri}");
+        let rules = folder.path().join("known.txt");
+        std::fs::write(&rules, "# known\nbarrier:early\n").unwrap();
+        let rules = format!("@{}", rules.display());
+        for (rule, code) in [(rules.as_str(), 0), ("barrier:barrier.cl", 0), ("race", 1)] {
+            let output = run(&["--arg", "i32:2", "--suppress", rule]);
+            assert_eq!(output.code, code, "{rule}: {}", output.stderr);
+        }
+        let output = run(&["--arg", "i32:2", "--suppress", "barriers"]);
+        assert_eq!(output.code, 2, "{}", output.stderr);
+        assert!(
+            output.stderr.contains("`barriers` is no suppression"),
+            "{}",
+            output.stderr
+        );
         let fine = run(&["--arg", "i32:0"]);
         assert_eq!(fine.code, 0, "{}", fine.stderr);
         assert!(!fine.stderr.contains("fault"), "{}", fine.stderr);

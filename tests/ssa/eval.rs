@@ -265,5 +265,5 @@ fn device_memory_starts_at_its_base() {
     assert_eq!(at(Bytes::FLAT_BASE - 1), None);
     assert_eq!(at(u64::MAX), None);
     // The upper bits are a tag.
-    assert_eq!(at(Bytes::FLAT_BASE + 4 | 5 << 48), Some(0x0707_0707));
+    assert_eq!(at((Bytes::FLAT_BASE + 4) | (5 << 48)), Some(0x0707_0707));
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use visa_jit::artifact::Store;
 use visa_jit::backend::{BackendKind, Check, Checks, OobPolicy};
+use visa_jit::engine::Suppressions;
 use visa_jit::interp::InterpOptions;
 use visa_jit::{DiskCache, Engine, EngineOptions};
 use visa_runtime::{DeviceMemory, MemoryError};
@@ -103,6 +104,10 @@ fn options() -> Result<EngineOptions, String> {
         && Settings::get().schedule.is_none()
     {
         return Err(format!("VISA_JIT_SCHEDULE: `{text}` is no whole number"));
+    }
+    if let Some(text) = variable("VISA_JIT_SUPPRESS") {
+        let rules = Suppressions::parse(&text);
+        options.suppress = rules.map_err(|error| format!("VISA_JIT_SUPPRESS: {error}"))?;
     }
     let check = Settings::get().check.clone();
     let check = check.map_err(|error| format!("VISA_JIT_CHECK: {error}"))?;

@@ -268,6 +268,27 @@ fn orders_are_drawn_from_a_seed() {
 }
 
 #[test]
+fn known_findings_are_not_told() {
+    let me = std::env::current_exe().unwrap();
+    let told = |rules: &str| {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let output = Command::new(&me)
+            .args(["--exact", "process::child", "--quiet", "--nocapture"])
+            .envs([(CHILD, "race"), ("VISA_JIT_CHECK", "race")])
+            .env("VISA_JIT_SUPPRESS", rules)
+            .env("VISA_JIT_REPORT", file.path())
+            .output()
+            .unwrap();
+        let lines = std::fs::read_to_string(file.path()).unwrap();
+        (output.status.success(), lines.contains(r#""kind":"race""#))
+    };
+    assert_eq!(told("barrier\nrace:another"), (true, true));
+    assert_eq!(told("barrier\nrace:local_read"), (true, false));
+    let (fine, _) = told("races");
+    assert!(!fine);
+}
+
+#[test]
 fn checks_are_told() {
     let me = std::env::current_exe().unwrap();
     let told_on = |backend: &str, what: &str, check: &str| {
