@@ -311,14 +311,19 @@ impl Kernel {
     /// Code for whole groups has an order of threads of its own.
     fn check_schedule(&self, launch: &Launch) -> Result<(), Error> {
         let options = &self.parts().engine.0.options;
-        let dispatch = options.strategy.tuning.dispatch;
-        if launch.schedule.is_none() || options.interpret.is_some() || dispatch == Dispatch::Thread
-        {
+        let whole_groups = options.strategy.tuning.dispatch == Dispatch::Group;
+        let what = if launch.schedule.is_none() || options.interpret.is_some() {
             return Ok(());
-        }
+        } else if self.linked().is_some() {
+            "--schedule with machine code of a library, which may have its own order of threads"
+        } else if whole_groups {
+            "--schedule with --dispatch group, whose code has its own order of threads: use --dispatch thread"
+        } else {
+            return Ok(());
+        };
         Err(Error::Unsupported {
             kernel: self.name().to_owned(),
-            what: "--schedule with --dispatch group, whose code has its own order of threads: use --dispatch thread".to_owned(),
+            what: what.to_owned(),
         })
     }
 

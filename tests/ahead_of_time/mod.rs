@@ -341,6 +341,13 @@ fn libraries_have_one_policy() {
     );
     let (code, _, errors) = run(&library, &["--backend", "interp"]);
     assert_eq!(code, 3, "{errors}");
+    // Nothing says whether the code of a library has an order of threads of its own.
+    let (code, _, errors) = run(&library, &["--oob", "trap", "--schedule", "1"]);
+    assert_eq!(code, 3, "{errors}");
+    assert!(
+        errors.contains("--schedule with machine code of a library"),
+        "{errors}"
+    );
 }
 
 #[test]
