@@ -51,7 +51,6 @@ impl Mapping {
     }
 
     /// Bytes.
-    #[cfg(feature = "jit")]
     pub(crate) fn len(&self) -> usize {
         self.len
     }
