@@ -1,7 +1,7 @@
 //! What checks cost: kernels with and without `--check`, on one thread.
 //!
-//! `cargo bench --bench checks [DEVICE [CHECKS [NAME]]]`: the kernels of the bench `peers`, each run in turn without and with checks, `memory` if
-//! none are named, or those whose name contains NAME; medians of times and of ratios. Results are compared byte for byte, and no kernel may be reported. On devices whose kernels reach buffers through
+//! `cargo bench --bench checks [DEVICE [CHECKS [NAME]]]`: the kernels of the bench `peers`, or those whose name contains NAME, each run in turn
+//! without and with checks, `memory` if none are named; medians of times and of ratios. Results are compared byte for byte, and no kernel may be reported. On devices whose kernels reach buffers through
 //! surfaces there is little to check; the default is pvc, where all addresses have 64 bits.
 
 #[path = "peers/cases.rs"]

@@ -30,9 +30,9 @@ struct Where {
     line: Option<u32>,
 }
 
-/// A rule that is none.
+/// A line that is not a rule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("line {line}: `{rule}` is no suppression: {why}")]
+#[error("line {line}: `{rule}` is not a suppression rule: {why}")]
 pub struct SuppressionError {
     /// Of the text, from 1.
     pub line: usize,
@@ -92,7 +92,7 @@ impl Rule {
         };
         let kind = KINDS.into_iter().find(|k| *k == kind);
         let kind = kind.ok_or(
-            "it begins with bounds, buffer, barrier, race, init or all, and a colon before the place",
+            "a rule is KIND or KIND:WHERE, and KIND is bounds, buffer, barrier, race, init or all",
         )?;
         Ok(Rule {
             kind: (kind != "all").then_some(kind),
@@ -106,12 +106,15 @@ impl Where {
         let (name, line) = match text.rsplit_once(':') {
             Some((name, line)) => (
                 name,
-                Some(line.parse().map_err(|_| "its line is no number")?),
+                Some(
+                    line.parse()
+                        .map_err(|_| "what follows the last colon is not a line number")?,
+                ),
             ),
             None => (text, None),
         };
         if name.is_empty() {
-            return Err("it names neither a kernel nor a file");
+            return Err("WHERE is a kernel or a source file, and may have a line after a colon");
         }
         Ok(Where {
             name: name.to_owned(),

@@ -96,7 +96,9 @@ fn barriers_that_are_missed_are_errors() {
         let output = run(&["--arg", "i32:2", "--suppress", "barriers"]);
         assert_eq!(output.code, 2, "{}", output.stderr);
         assert!(
-            output.stderr.contains("`barriers` is no suppression"),
+            output
+                .stderr
+                .contains("`barriers` is not a suppression rule"),
             "{}",
             output.stderr
         );

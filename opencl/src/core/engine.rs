@@ -103,7 +103,9 @@ fn options() -> Result<EngineOptions, String> {
     if let Some(text) = variable("VISA_JIT_SCHEDULE")
         && Settings::get().schedule.is_none()
     {
-        return Err(format!("VISA_JIT_SCHEDULE: `{text}` is no whole number"));
+        return Err(format!(
+            "VISA_JIT_SCHEDULE: `{text}` is not a whole number from 0 to 18446744073709551615"
+        ));
     }
     if let Some(text) = variable("VISA_JIT_SUPPRESS") {
         let rules = Suppressions::parse(&text);

@@ -1,5 +1,5 @@
 //! What is known of a line of eight consecutive words: one slot for all of them where each access was one to the whole line. That is how
-//! most messages access memory, and a sixteenth of what the cells of the words take.
+//! most messages access memory, and takes an eighth of the memory of the words' cells.
 //!
 //! A slot of a line is one of `cell` with the lane of the first word, and, in place of the bytes of a word, the logarithm of the number of
 //! words of each lane.

@@ -1,8 +1,9 @@
 //! Checks of races in compiled code: what is known of past accesses, beside the memory that was accessed (`docs/checking.md` has the rules).
 //!
 //! Each aligned word of device memory and of local memory has a [`Cell`] of four numbers, at reserved addresses: memory is used only for those
-//! that were written. Where messages access whole lines of words, one number of a [`line::Line`] stands for those of its words. *Epochs* number the times between two barriers, over all groups and launches, so that
-//! nothing has to be cleared: a greater epoch than that at which a launch began belongs to it. The interpreter does not use this.
+//! that were written. Where messages access whole lines of words, one number of a [`line::Line`] stands for those of its words.
+//!
+//! *Epochs* number the times between two barriers, over all groups and launches, so that nothing has to be cleared: a greater epoch than that at which a launch began belongs to it. The interpreter does not use this.
 
 mod cell;
 mod line;
