@@ -5,10 +5,10 @@
 
 use std::collections::BTreeSet;
 
-use super::{FILES, engine, kernel, program_of, strategy};
+use super::{FILES, On, engine, kernel, program_of, strategy};
 use visa_jit::backend::{AXES, Check, OobPolicy};
 use visa_jit::isa::Platform;
-use visa_jit::{Engine, EngineOptions, FaultRecord, Launch, Program, Report};
+use visa_jit::{Engine, EngineOptions, FaultRecord, Launch, Report};
 use visa_runtime::{FaultKind, LaunchStatus};
 
 /// A launch of one group of 64 work-items of a kernel of `barrier.cl`.
@@ -174,16 +174,8 @@ fn run_as(on: &On, case: &Case, far: i32, launch: Launch) -> Ran {
 }
 
 /// The kernels of a file on an engine.
-struct On {
-    engine: Engine,
-    program: Program,
-}
-
-impl On {
-    fn new(engine: Engine, file: &str) -> On {
-        let program = program_of(&engine, &format!("barrier-{file}"));
-        On { engine, program }
-    }
+fn on(engine: Engine, file: &str) -> On {
+    On::new(engine, &format!("barrier-{file}"))
 }
 
 struct Ran {
@@ -220,8 +212,8 @@ fn planted_errors_are_found_and_nothing_else() {
     let mut failures = Vec::new();
     for file in FILES {
         let programs = [false, true].map(|interpret| {
-            let on = |check| On::new(engine(check, interpret), file);
-            [Check::Barrier, Check::None].map(on)
+            let of = |check| on(engine(check, interpret), file);
+            [Check::Barrier, Check::None].map(of)
         });
         for case in cases(file) {
             let name = format!("{file} {} {}", case.kernel, case.far);
@@ -252,7 +244,7 @@ fn planted_errors_are_found_and_nothing_else() {
 fn strategies_find_the_same() {
     let strategies = ["dispatch=group", "masks=select", "codegen=none"];
     for file in ["skl", "bmg-26"] {
-        let usual = On::new(engine(Check::Barrier, false), file);
+        let usual = on(engine(Check::Barrier, false), file);
         for setting in strategies {
             let (axis, value) = setting.split_once('=').unwrap();
             let mut strategy = strategy();
@@ -264,7 +256,7 @@ fn strategies_find_the_same() {
                 ..EngineOptions::default()
             };
             let other = Engine::with_options(options.check(Check::Barrier)).unwrap();
-            let other = On::new(other, file);
+            let other = on(other, file);
             for case in cases(file) {
                 let [wanted, found] = [&usual, &other].map(|p| set(&run(p, case, case.far).report));
                 assert_eq!(found, wanted, "{file} {} {setting}", case.kernel);
@@ -279,7 +271,7 @@ fn partial_groups() {
     for file in FILES {
         for (far, wrong) in [(0, 0), (5, 3 * 5)] {
             let sets = [false, true].map(|interpret| {
-                let on = On::new(engine(Check::Barrier, interpret), file);
+                let on = on(engine(Check::Barrier, interpret), file);
                 let case = case_of("divergent", 5);
                 let ran = run_as(&on, case, far, launch_of(case, 64 + 64 + 41));
                 assert_eq!(ran.report.fault_count, wrong, "{file} {interpret}");
@@ -293,7 +285,7 @@ fn partial_groups() {
 #[test]
 fn threads_of_the_host_count_the_same() {
     for file in FILES {
-        let on = On::new(engine(Check::Barrier, false), file);
+        let on = on(engine(Check::Barrier, false), file);
         for case in cases(file) {
             let [one, two] = [1, 2].map(|threads| {
                 let launch = launch_of(case, 4 * 64).threads(threads);
@@ -318,7 +310,7 @@ fn a_trap_stops_the_launch() {
         (case_of("different", 32), FaultKind::OtherBarrier),
     ] {
         for interpret in [false, true] {
-            let on = On::new(engine(Check::Barrier, interpret), "pvc");
+            let on = on(engine(Check::Barrier, interpret), "pvc");
             let launch = launch_of(case, 64).oob(OobPolicy::Trap);
             let report = run_as(&on, case, case.far, launch).report;
             assert_eq!(report.status, LaunchStatus::Faulted, "{}", case.kernel);

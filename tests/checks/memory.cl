@@ -134,3 +134,151 @@ kernel void store_32(global int *o, int far) {
     size_t i = get_global_id(0);
     o[i + far] = (int)i;
 }
+
+kernel void constant_load(global int *o, constant int *a, int far) {
+    size_t i = get_global_id(0);
+    o[i] = a[i + far];
+}
+
+kernel void vload_3(global int *o, global const int *a, int far) {
+    size_t i = get_global_id(0);
+    int3 v = vload3(i + far, a);
+    o[i] = v.x + v.y + v.z;
+}
+
+kernel void vstore_8(global short *o, int far) {
+    size_t i = get_global_id(0);
+    vstore8((short8)(i + 1), i + far, o);
+}
+
+kernel void store_half(global half *o, int far) {
+    size_t i = get_global_id(0);
+    vstore_half((float)i, i + far, o);
+}
+
+kernel void store_char16(global char16 *o, int far) {
+    size_t i = get_global_id(0);
+    o[i + far] = (char16)((char)i);
+}
+
+kernel void load_long(global long *o, global const long *a, int far) {
+    size_t i = get_global_id(0);
+    o[i] = a[i + far] + 1;
+}
+
+kernel void atomic_least(global int *o, int far) {
+    size_t i = get_global_id(0);
+    atomic_min(&o[i + far], -(int)i - 1);
+}
+
+kernel void exchange_float(global float *o, int far) {
+    size_t i = get_global_id(0);
+    atomic_xchg(&o[i + far], 2.0f + i);
+}
+
+#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
+kernel void add_long(global long *o, int far) {
+    size_t i = get_global_id(0);
+    atom_add(&o[i + far], (long)i + 1);
+}
+
+// One of two buffers.
+kernel void chosen(global int *o, global int *a, int far) {
+    size_t i = get_global_id(0);
+    global int *p = i & 1 ? a : o;
+    p[i + far] = (int)i;
+}
+
+struct item {
+    int key;
+    char tag[8];
+    short weight;
+    float value;
+};
+
+kernel void structs(global struct item *o, int far) {
+    size_t i = get_global_id(0);
+    o[i + far].value = (float)i;
+}
+
+// The usual guard, with a length that is wrong.
+kernel void guarded(global int *o, int far) {
+    size_t i = get_global_id(0);
+    if (i < 50 + far)
+        o[i] = (int)i + 1;
+}
+
+// A loop that goes up to its bound, where that is too much.
+kernel void inclusive(global int *o, global const int *a, int far) {
+    size_t i = get_global_id(0);
+    int sum = 0;
+    for (int k = 0; k < 4 + far; k++)
+        sum += a[4 * i + k];
+    o[i] = sum;
+}
+
+__attribute__((noinline)) void put(global int *o, size_t at, int v) {
+    o[at] = v; // in a function
+}
+
+kernel void called(global int *o, int far) {
+    size_t i = get_global_id(0);
+    put(o, i + far, (int)i);
+}
+
+// A row of a matrix, by the bytes of a row.
+kernel void pitched(global char *o, int far) {
+    size_t i = get_global_id(0);
+    global int *row = (global int *)(o + (i >> 3) * 32);
+    row[(i & 7) + far] = (int)i;
+}
+
+kernel void copied(global int *o, global const int *a, int far) {
+    local int part[80];
+    size_t i = get_local_id(0);
+    event_t e = async_work_group_copy(part, a, 64 + far, 0); // here
+    wait_group_events(1, &e);
+    o[i] = part[63 - i];
+}
+
+// Unsigned arithmetic that wraps.
+kernel void wrapped(global int *o, global const int *a, int far) {
+    uint i = get_global_id(0);
+    o[i] = a[(i - (uint)far) & 0x3fffffff];
+}
+
+// In every round of a loop another element.
+kernel void rounds(global int *o, int far) {
+    size_t i = get_global_id(0);
+    for (int k = 0; k < 3; k++)
+        o[64 * k + i + far] = (int)i;
+}
+
+kernel void local_store(global int *o, int far) {
+    local int part[256];
+    size_t i = get_local_id(0);
+    part[i] = (int)i;
+    part[i + 64] = 7;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    part[i == 33 ? i + 100000 * far : i] = 2; // here
+    barrier(CLK_LOCAL_MEM_FENCE);
+    o[i] = part[63 - i] + part[64 + i];
+}
+
+kernel void local_load(global int *o, int far) {
+    local int part[64];
+    size_t i = get_local_id(0);
+    part[i] = (int)i;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    o[i] = part[63 - i + 100000 * far]; // here
+}
+
+kernel void local_atomic(global int *o, int far) {
+    local int part[64];
+    size_t i = get_local_id(0);
+    part[i] = (int)i;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    atomic_inc((volatile local int *)&part[i + 100000 * far]); // here
+    barrier(CLK_LOCAL_MEM_FENCE);
+    o[i] = part[63 - i];
+}

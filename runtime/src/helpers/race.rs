@@ -372,24 +372,20 @@ impl Access {
             let place = self.region.base.wrapping_add(self.at(lane).1 as usize);
             races.prefetch(self.memory, place, self.does.writes);
         }
-        for lane in self.lanes() {
+        let early = self.early_conflicts(races, &now);
+        for (nth, lane) in self.lanes().enumerate() {
             if self.is_lane_entered_at_once(races, &now, lane) {
                 continue;
             }
             for k in 0..self.comps {
-                let Some((place, address)) = self.shared_element(races, lane, k) else {
+                let early = early.get(nth * self.comps + k).copied().flatten();
+                let Some((place, address)) = self.accessed(races, lane, k) else {
                     continue;
                 };
-                if self.does.writes && !self.does.atomic {
-                    // SAFETY: the element is inside of its region.
-                    let old = unsafe { group::load(place, self.bytes) };
-                    if old == self.left(lane, k) {
-                        continue;
-                    }
-                }
                 let number = lane as u32 + self.first_lane;
                 let at = (place as u64, self.bytes);
-                if let Some(found) = races.element(self.memory, &now, at, number) {
+                let found = races.element(self.memory, &now, at, number);
+                if let Some(found) = early.or(found) {
                     let other = races.who(found, self.by(lane).group);
                     if self.report(FaultKind::Race, lane, address, other) {
                         return true;
@@ -398,6 +394,40 @@ impl Access {
             }
         }
         false
+    }
+
+    /// What each element of each lane races with, if lanes share words and one races: to enter the access of one lane to some bytes of a
+    /// word makes what was known of the others forgotten.
+    fn early_conflicts(&self, races: &mut Races, now: &Now) -> Vec<Option<(u64, u32)>> {
+        let share = self.bytes < 4 || self.lanes().any(|lane| self.at(lane).1 % 4 != 0);
+        if !share || self.does.atomic {
+            return Vec::new();
+        }
+        let elements = || {
+            let lanes = self.lanes();
+            lanes.flat_map(|lane| (0..self.comps).map(move |k| (lane, k)))
+        };
+        let mut of = |(lane, k)| {
+            let (place, _) = self.accessed(races, lane, k)?;
+            races.conflict(self.memory, now, (place as u64, self.bytes))
+        };
+        if elements().all(|element| of(element).is_none()) {
+            return Vec::new();
+        }
+        elements().map(of).collect()
+    }
+
+    /// An element that other threads reach, unless a store leaves what is there.
+    fn accessed(&self, races: &Races, lane: usize, k: usize) -> Option<(*mut u8, u64)> {
+        let (place, address) = self.shared_element(races, lane, k)?;
+        if self.does.writes && !self.does.atomic {
+            // SAFETY: the element is inside of its region.
+            let old = unsafe { group::load(place, self.bytes) };
+            if old == self.left(lane, k) {
+                return None;
+            }
+        }
+        Some((place, address))
     }
 
     /// Whether no two lanes of a store surely reach the same byte.

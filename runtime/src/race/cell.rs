@@ -139,7 +139,7 @@ pub(super) fn access(cell: &mut Cell, now: &Now, lane: u32, bytes: u64) -> Optio
 }
 
 /// The first access, in the order of bytes and of a cell, that an access to bytes races with.
-fn conflict(cell: &Cell, now: &Now, bytes: u64) -> Option<(u64, u32)> {
+pub(super) fn conflict(cell: &Cell, now: &Now, bytes: u64) -> Option<(u64, u32)> {
     let mut first: Option<(u64, u32)> = None;
     for (place, &past) in cell.iter().enumerate() {
         let matters = now.writes || place < READ;

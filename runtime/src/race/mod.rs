@@ -233,8 +233,40 @@ impl Races {
         &mut self,
         memory: Memory,
         now: &Now,
-        (address, bytes): (u64, u32),
+        element: (u64, u32),
         lane: u32,
+    ) -> Option<(u64, u32)> {
+        self.each_word(memory, element, |races, word, bytes| {
+            races.word(memory, now, word, lane, bytes)
+        })
+    }
+
+    /// What an access to an element would race with. Nothing is entered.
+    pub fn conflict(
+        &mut self,
+        memory: Memory,
+        now: &Now,
+        element: (u64, u32),
+    ) -> Option<(u64, u32)> {
+        self.each_word(memory, element, |races, address, bytes| {
+            let (shadow, first) = match memory {
+                Memory::Local(first) => (&mut races.local, first),
+                Memory::Shared => (&mut races.flat, races.base),
+            };
+            let word = address.wrapping_sub(first) / WORD;
+            shadow.conflict(now, word, bytes).unwrap_or_else(|| {
+                let cell = races.far.get(&address)?;
+                cell::conflict(cell, now, bytes)
+            })
+        })
+    }
+
+    /// What is found first in the words of an element, each of which is asked with its bytes that belong to the element.
+    fn each_word(
+        &mut self,
+        memory: Memory,
+        (address, bytes): (u64, u32),
+        ask: impl Fn(&mut Races, u64, u64) -> Option<(u64, u32)>,
     ) -> Option<(u64, u32)> {
         let end = address.wrapping_add(bytes.into());
         let mut race = None;
@@ -247,8 +279,7 @@ impl Races {
         while word < end {
             let from = address.saturating_sub(word).min(WORD);
             let to = (end - word).min(WORD);
-            let bytes = cell::WHOLE << from & ((1 << to) - 1);
-            let found = self.word(memory, now, word, lane, bytes);
+            let found = ask(self, word, cell::WHOLE << from & ((1 << to) - 1));
             race = race.or(found);
             word += WORD;
         }

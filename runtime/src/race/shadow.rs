@@ -145,6 +145,15 @@ impl Shadow {
         Some(cell::access(cell, now, lane, bytes))
     }
 
+    /// What an access to bytes of a word would race with; `None` where the word has no cell.
+    pub fn conflict(&mut self, now: &Now, word: u64, bytes: u64) -> Option<Race> {
+        self.open(now, word, 1);
+        let [cell] = self.cells(word, 1)? else {
+            return None;
+        };
+        Some(cell::conflict(cell, now, bytes))
+    }
+
     /// See [`super::Races::run`].
     #[inline(always)]
     pub fn run(&mut self, now: &Now, first: u64, run: Run) -> bool {
