@@ -131,3 +131,122 @@ kernel void garbage(global int *o, global const int *a, global int *b, int far) 
     if (a[l] > 3)
         o[l] += a[part[l]];
 }
+
+kernel void local_bytes(global int *o, global const int *a, int far) {
+    local uchar part[64];
+    int l = get_local_id(0);
+    if (far == 0 || l != 9)
+        part[l] = (uchar)(l ^ 1);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    o[l] = a[part[63 - l]]; // (U)
+}
+
+kernel void local_longs(global int *o, global const int *a, int far) {
+    local long part[64];
+    int l = get_local_id(0);
+    if (far == 0 || (l & 3) != 1)
+        part[l] = l ^ 1;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    o[l] = a[part[63 - l]]; // (U)
+}
+
+// One element of a vector.
+kernel void local_vector(global int *o, global const int *a, int far) {
+    local int4 part[64];
+    int l = get_local_id(0);
+    part[l].xyz = (int3)(l, 1, 2);
+    if (far == 0)
+        part[l].w = 5;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    int4 v = part[l ^ 1];
+    o[l] = a[v.x] + a[v.w & 63]; // (U)
+}
+
+kernel void loop_bound(global int *o, global const int *a, int far) {
+    local int part[64];
+    int l = get_local_id(0);
+    if (far == 0 || l >= 32)
+        part[l] = a[l];
+    barrier(CLK_LOCAL_MEM_FENCE);
+    int n = part[l ^ 1], sum = 0;
+    for (int i = 0; i < n; i++) // (U)
+        sum += a[i + l];
+    o[l] = sum;
+}
+
+// All work-items add the same elements, of which one is missing.
+kernel void summed(global int *o, global const int *a, int far) {
+    local int part[64];
+    int l = get_local_id(0);
+    if (far == 0 || l != 17)
+        part[l] = a[l];
+    barrier(CLK_LOCAL_MEM_FENCE);
+    int sum = 0;
+    for (int i = 0; i < 64; i++)
+        sum += part[i];
+    if (sum > 100) // (U)
+        atomic_inc(o + l);
+}
+
+// Where to store.
+kernel void store_index(global int *o, global const int *a, int far) {
+    local int part[64];
+    int l = get_local_id(0);
+    if (far == 0 || l < 60)
+        part[l] = l ^ 1;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    o[part[63 - l] & 63] = a[l]; // (U)
+}
+
+kernel void atomic_index(global int *o, global const int *a, int far) {
+    local int part[64];
+    int l = get_local_id(0);
+    if (far == 0 || l < 60)
+        part[l] = l ^ 1;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    atomic_add(o + (part[63 - l] & 63), a[l]); // (U)
+}
+
+// Through a function that is not inlined.
+__attribute__((noinline)) int taken(local const int *part, int l) {
+    return part[l] * 3 + 1;
+}
+
+kernel void called(global int *o, global const int *a, int far) {
+    local int part[64];
+    int l = get_local_id(0);
+    if (far == 0 || (l & 7) != 2)
+        part[l] = l;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    o[l] = a[taken(part, 63 - l) & 63]; // (U)
+}
+
+// A float that was never written, compared.
+kernel void compared(global int *o, global const int *a, int far) {
+    local float part[64];
+    int l = get_local_id(0);
+    if (far == 0 || (l & 1) == 0)
+        part[l] = (float)a[l] * 0.5f;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (part[63 - l] * 2.0f + 1.0f > 3.5f) // (U)
+        atomic_inc(o + l);
+}
+
+// An exchange copies what was there.
+kernel void exchanged(global int *o, global const int *a, int far) {
+    local int part[64];
+    int l = get_local_id(0);
+    if (far == 0)
+        part[l] = l;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    int old = atomic_xchg((volatile local int *)&part[l ^ 1], 3);
+    o[l] = a[old & 63]; // (U)
+}
+
+// A block of a sub-group.
+kernel __attribute__((intel_reqd_sub_group_size(16)))
+void block(global int *o, global const int *a, global int *b, int far) {
+    int l = get_local_id(0);
+    uint v = intel_sub_group_block_read((global const uint *)b + (l & ~15));
+    o[l] = a[v & 63]; // (U)
+}

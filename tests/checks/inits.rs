@@ -105,10 +105,84 @@ const CASES: &[Case] = &[
         "condition depends on uninitialised variable `",
         None,
     ),
+    case(
+        "local_bytes",
+        FaultKind::UninitAddress,
+        "address depends on uninitialised local memory at 0x9",
+        Some(1),
+    ),
+    case(
+        "local_longs",
+        FaultKind::UninitAddress,
+        "address depends on uninitialised local memory at 0x1e8",
+        Some(16),
+    ),
+    case(
+        "local_vector",
+        FaultKind::UninitAddress,
+        "address depends on uninitialised local memory at 0x1c",
+        Some(64),
+    ),
+    // Each round asks again, as often as what is there says.
+    case(
+        "loop_bound",
+        FaultKind::UninitBranch,
+        "condition depends on uninitialised local memory at 0x4",
+        None,
+    ),
+    // One branch for each thread.
+    case(
+        "summed",
+        FaultKind::UninitBranch,
+        "condition depends on uninitialised local memory at 0x44",
+        None,
+    ),
+    case(
+        "store_index",
+        FaultKind::UninitAddress,
+        "address depends on uninitialised local memory at 0xfc",
+        Some(4),
+    ),
+    case(
+        "atomic_index",
+        FaultKind::UninitAddress,
+        "address depends on uninitialised local memory at 0xfc",
+        Some(4),
+    ),
+    case(
+        "called",
+        FaultKind::UninitAddress,
+        "address depends on uninitialised local memory at 0xe8",
+        Some(8),
+    ),
+    case(
+        "compared",
+        FaultKind::UninitBranch,
+        "condition depends on uninitialised local memory at 0xfc",
+        Some(32),
+    ),
+    case(
+        "exchanged",
+        FaultKind::UninitAddress,
+        "address depends on uninitialised local memory at 0x4",
+        Some(64),
+    ),
+    case(
+        "block",
+        FaultKind::UninitAddress,
+        "address depends on uninitialised memory at byte 0 of `b` (512 bytes, argument 2)",
+        Some(64),
+    ),
 ];
 
 /// Kernels that take a buffer without content.
-const WITH_BUFFER: [&str; 4] = ["buffer_index", "buffer_copy", "buffer_atomic", "garbage"];
+const WITH_BUFFER: [&str; 5] = [
+    "buffer_index",
+    "buffer_copy",
+    "buffer_atomic",
+    "garbage",
+    "block",
+];
 
 /// The interpreter with kernels of a file.
 struct On {
