@@ -269,6 +269,7 @@ impl Compiler {
             kernel: self.args.kernel.as_deref(),
             device: self.args.device,
             versions: self.args.read.versions(),
+            ..Choice::default()
         };
         let file = load(path, choice)?;
         let program = file.program(&self.engine)?;

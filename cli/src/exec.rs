@@ -20,8 +20,8 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
 
 use crate::exit::{Failure, tell};
+use crate::findings::FindingArgs;
 use crate::run::Oob;
-use crate::sarif;
 use crate::spec::Seconds;
 use crate::suppress::SuppressArgs;
 use happened::Happened;
@@ -80,9 +80,8 @@ pub struct ExecArgs {
     /// Write what happened to a file, as one JSON object
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// Write accesses out of bounds and what checks found to a file, as SARIF 2.1.0, which code review tools read
-    #[arg(long, value_name = "FILE")]
-    sarif: Option<PathBuf>,
+    #[command(flatten)]
+    findings: FindingArgs,
     /// The driver [default: beside this command, in `../lib`, or where cargo builds it]
     #[arg(long, value_name = "FILE")]
     library: Option<PathBuf>,
@@ -98,11 +97,11 @@ pub struct ExecArgs {
         num_args = 0..=1,
         require_equals = true,
         default_missing_value = "shell",
-        conflicts_with_all = ["command", "report", "sarif", "install"]
+        conflicts_with_all = ["command", "report", "sarif", "html", "install"]
     )]
     print_env: Option<Form>,
     /// Write `visa-jit.icd` to a directory, such as /etc/OpenCL/vendors: every OpenCL program finds the driver then
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["command", "report", "sarif"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["command", "report", "sarif", "html"])]
     install: Option<PathBuf>,
     /// The program and its arguments
     #[arg(
@@ -174,9 +173,9 @@ pub fn exec(args: &ExecArgs, out: &mut dyn Write) -> Result<u8, Failure> {
         let json = happened.json(&args.command, code, signal)?;
         fs::write(path, json).map_err(|error| Failure::file("write", path, error))?;
     }
-    if let Some(path) = &args.sarif {
-        sarif::write(path, &happened.findings())?;
-    }
+    let words = args.command.iter().map(|word| word.to_string_lossy());
+    let about = format!("exec -- {}", words.collect::<Vec<_>>().join(" "));
+    args.findings.write(&happened.findings(), &about)?;
     Ok(code)
 }
 

@@ -42,6 +42,8 @@ pub struct Choice<'a> {
     pub device: Option<DeviceName>,
     /// `--any-version`.
     pub versions: Versions,
+    /// Sources are compiled with information about their lines, which reports name.
+    pub lines: bool,
 }
 
 /// Images that a message names at most.

@@ -10,8 +10,8 @@ use super::exit::{Failure, tell};
 use super::images::{Choice, choose};
 use visa_jit::artifact::{Key, object};
 use visa_jit::container::{
-    CompileRequest, ContainerError, Image, ImageFormat, Zebin, compile_in_worker, images,
-    limits::MAX_FILE_BYTES,
+    CompileRequest, ContainerError, Image, ImageFormat, SourceKind, Zebin, compile_in_worker,
+    images, limits::MAX_FILE_BYTES,
 };
 use visa_jit::engine::{Engine, FileContents, Program};
 use visa_jit::front::binary::is_binary;
@@ -88,7 +88,7 @@ pub fn load_bytes(path: &Path, bytes: Vec<u8>, choice: Choice<'_>) -> Result<Loa
         Kind::Source => {
             let device = asked.unwrap_or_else(|| DEFAULT_DEVICE.into());
             (
-                Contents::Zebin(compile(path, &bytes, device)?),
+                Contents::Zebin(compile(path, &bytes, device, choice.lines)?),
                 Some(device.platform()),
             )
         }
@@ -123,7 +123,7 @@ fn one_image(name: String, image: &Image<'_>, choice: Choice<'_>) -> Result<Load
         ImageFormat::Zebin => (image.bytes.to_vec(), asked.map(DeviceName::platform)),
         ImageFormat::Spirv => {
             let device = asked.unwrap_or_else(|| DEFAULT_DEVICE.into());
-            let zebin = compile(Path::new("image.spv"), image.bytes, device)?;
+            let zebin = compile(Path::new("image.spv"), image.bytes, device, choice.lines)?;
             (zebin, Some(device.platform()))
         }
         ImageFormat::Bitcode | ImageFormat::Other => {
@@ -274,11 +274,21 @@ pub fn worker() -> Result<Command, Failure> {
     Ok(worker)
 }
 
-/// Compiles a source in a process of its own: the vendor's compiler may exit or crash.
-fn compile(path: &Path, source: &[u8], device: DeviceName) -> Result<Vec<u8>, Failure> {
+/// Compiles a source in a process of its own: the vendor's compiler may exit or crash. With `lines`, the product says which line of the
+/// source its instructions are from.
+fn compile(
+    path: &Path,
+    source: &[u8],
+    device: DeviceName,
+    lines: bool,
+) -> Result<Vec<u8>, Failure> {
     let worker = worker()?;
     let name = path.file_name().map(|name| name.to_string_lossy());
-    let request = CompileRequest::new(name.as_deref().unwrap_or("kernel.cl"), source, device);
+    let name = name.as_deref().unwrap_or("kernel.cl");
+    let mut request = CompileRequest::new(name, source, device);
+    if lines && request.kind == SourceKind::OpenClC {
+        request.options = "-g";
+    }
     let compiled = compile_in_worker(worker, &request, COMPILE_TIMEOUT)?;
     if !compiled.log.is_empty() {
         tell(&compiled.log);

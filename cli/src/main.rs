@@ -36,7 +36,9 @@ mod content;
 mod exec;
 mod exit;
 mod explain;
+mod findings;
 mod generator;
+mod html;
 mod image;
 mod images;
 mod list;
@@ -45,7 +47,6 @@ mod npy;
 mod ocloc;
 mod report;
 mod run;
-mod sarif;
 mod spec;
 mod suppress;
 mod tools;
@@ -112,7 +113,7 @@ struct CliOfRun {
 enum RunCommand {
     /// Run a kernel
     #[command(after_help = run_help())]
-    Run(Box<run::RunArgs>),
+    Run(Box<run::RunOneArgs>),
 }
 
 #[derive(Subcommand, Debug)]
@@ -315,6 +316,7 @@ impl FileArgs {
             kernel: None,
             device: self.device,
             versions: self.read.versions(),
+            ..Choice::default()
         }
     }
 }

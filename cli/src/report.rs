@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::sarif::Finding;
+use crate::findings::Finding;
 use visa_jit::engine::{FaultRecord, Origin, Report};
 use visa_jit::isa::Platform;
 use visa_jit::lines::SourceLine;
@@ -235,6 +235,7 @@ impl Summary<'_> {
                         kernel: fault.kernel.clone(),
                         text: fault.to_string(),
                         source: fault.source.clone(),
+                        source_text: None,
                         line: fault.line.into(),
                         count: count.unwrap_or(1),
                     });

@@ -12,6 +12,7 @@ use super::backend::BackendArgs;
 use super::cache::OptionalCache;
 use super::content::{Content, is_npy};
 use super::exit::{Exit, Failure, tell};
+use super::findings::{Finding, FindingArgs};
 use super::image::{check_png, is_png, write_png};
 use super::images::{Choice, ReadArgs};
 use super::load::load;
@@ -20,10 +21,12 @@ use super::spec::{ArgSpec, BufferId, Extent, NamedSpec, Print, Save, Seconds, Sp
 use super::suppress::SuppressArgs;
 use super::tools::ToolArgs;
 use super::values::{ElementType, Scalar};
-use super::{list, npy, sarif};
+use super::{list, npy};
+use visa_jit::FaultRecord;
 use visa_jit::backend::OobPolicy;
 use visa_jit::engine::{Arg, ArgKind, Engine, EngineOptions, Error, Kernel, Launch, Program};
 use visa_jit::isa::{DeviceName, Platform};
+use visa_jit::lines::SourceLine;
 
 /// Bytes of an `--input`; all registers of a thread together have fewer.
 const MAX_INPUT_BYTES: u64 = 64 << 10;
@@ -77,9 +80,6 @@ pub struct RunArgs {
     /// Run the kernel N times, each time from the same buffer contents; only what the last run prints with printf is shown
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     repeat: Option<u32>,
-    /// Write accesses out of bounds and what checks found to a file, as SARIF 2.1.0, which code review tools read
-    #[arg(long, value_name = "FILE")]
-    sarif: Option<PathBuf>,
     /// Print one JSON object on standard output; --print then goes to standard error
     #[arg(long)]
     json: bool,
@@ -122,8 +122,18 @@ impl From<Oob> for OobPolicy {
     }
 }
 
+/// Arguments of `run` itself, beside those that say what to launch.
+#[derive(Args, Debug)]
+pub struct RunOneArgs {
+    #[command(flatten)]
+    run: RunArgs,
+    #[command(flatten)]
+    findings: FindingArgs,
+}
+
 /// Runs.
-pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<Exit, Failure> {
+pub fn run(all: &RunOneArgs, out: &mut dyn Write) -> Result<Exit, Failure> {
+    let args = &all.run;
     let mut options = args.engine_options()?;
     options.disk = args.cache.find();
     options.suppress = args.suppress.rules()?;
@@ -148,9 +158,9 @@ pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<Exit, Failure> {
     for save in &args.save {
         binding.save(save)?;
     }
-    if let Some(path) = &args.sarif {
-        sarif::write(path, &summary.findings())?;
-    }
+    let about = format!("run {}", args.file.display());
+    let found = found_in(&args.file, summary.findings());
+    all.findings.write(&found, &about)?;
     if !args.json {
         out.write_all(&summary.last.printed)
             .map_err(Failure::output)?;
@@ -233,6 +243,7 @@ impl RunArgs {
             kernel: self.kernel.as_deref(),
             device: self.device,
             versions: self.read.versions(),
+            lines: !self.backend.check().is_empty() || matches!(self.oob, Oob::Report),
         }
     }
 
@@ -304,6 +315,20 @@ pub fn pick<'a>(
 }
 
 /// Runs as often as asked for, or until a fault stops it.
+/// Findings, which name a source that was compiled here as the user did.
+fn found_in(file: &Path, mut findings: Vec<Finding>) -> Vec<Finding> {
+    let compiled = |source: &&mut SourceLine| {
+        let name = Path::new(&source.file);
+        name.parent() == Some(Path::new("")) && file.file_name() == name.file_name()
+    };
+    let sources = findings.iter_mut().filter_map(|f| f.source.as_mut());
+    for source in sources.filter(compiled) {
+        source.file = file.display().to_string();
+    }
+    findings
+}
+
+/// Launches the kernel as often as it was asked for.
 fn execute<'a>(
     args: &RunArgs,
     kernel: &'a Kernel,
@@ -322,6 +347,8 @@ fn execute<'a>(
         last = prepared.run()?;
         runs.push(last.run);
     }
+    let faults = last.faults.into_iter();
+    last.faults = faults.map(FaultRecord::without_compiler_folder).collect();
     Ok(Summary {
         kernel: kernel.name(),
         device,

@@ -1,5 +1,7 @@
 //! Fault records in words: where in a kernel an access stands, and which buffer it misses.
 
+use std::path::Path;
+
 use visa_runtime::linked::{ArgValue as Arg, Argument};
 use visa_runtime::{DeviceMemory, Fault, FaultKind, Neighbour, OtherAccess, Uninit};
 
@@ -79,6 +81,25 @@ impl FaultRecord {
         kind_name(self.kind)
     }
 
+    /// Leaves out the folder in which a compiler in a process of its own was given the source
+    /// ([`compile_in_worker`](crate::container::compile_in_worker)): it is gone, and nobody knows it.
+    pub fn without_compiler_folder(mut self) -> FaultRecord {
+        let Some(source) = &mut self.source else {
+            return self;
+        };
+        let Some(name) = name_of(&source.file, &std::env::temp_dir()) else {
+            return self;
+        };
+        let (folder, name) = (
+            source.file.trim_end_matches(name).to_owned(),
+            name.to_owned(),
+        );
+        // The other side of a race is in words.
+        self.about = self.about.map(|about| about.replace(&folder, ""));
+        source.file = name;
+        self
+    }
+
     /// What is wrong at a barrier, after the line.
     fn barrier(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let about = self.about.as_deref().unwrap_or_default();
@@ -115,6 +136,16 @@ impl FaultRecord {
     pub fn beside(&self, start: u64, len: u64) -> String {
         distance(self.address, self.bytes, start, len)
     }
+}
+
+/// The name of a file that lies in a folder of the compiler's: a directory of a process, or one for a single compilation.
+fn name_of<'f>(file: &'f str, temporary: &Path) -> Option<&'f str> {
+    if file.starts_with("/proc/") {
+        return file.rsplit_once('/').map(|(_, name)| name);
+    }
+    let inside = Path::new(file).strip_prefix(temporary).ok()?.to_str()?;
+    let (folder, name) = inside.split_once('/')?;
+    folder.starts_with(".tmp").then_some(name)
 }
 
 impl std::fmt::Display for FaultRecord {
@@ -449,5 +480,58 @@ pub(super) fn interpreted_site(s: interp::Site) -> Place {
         },
         surface: s.space == Some(interp::Space::Surface),
         bytes: s.bytes,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_of_the_compiler_are_not_shown() {
+        for (file, name) in [
+            ("/proc/self/fdinfo/program.cl", Some("program.cl")),
+            ("/tmp/.tmpAbCdEf/program.cl", Some("program.cl")),
+            ("/tmp/.tmpAbCdEf/inc/seven.h", Some("inc/seven.h")),
+            ("/tmp/seven.h", None),
+            ("/tmp/mine/seven.h", None),
+            ("/home/me/.tmpA/program.cl", None),
+            ("program.cl", None),
+        ] {
+            assert_eq!(name_of(file, Path::new("/tmp")), name, "{file}");
+        }
+    }
+
+    #[test]
+    fn both_sides_of_a_race_lose_the_folder() {
+        let file = std::env::temp_dir().join(".tmpAb12/k.cl");
+        let file = file.to_str().unwrap();
+        let record = FaultRecord {
+            kernel: "k".into(),
+            line: 3,
+            source: Some(SourceLine {
+                file: file.into(),
+                line: 7,
+            }),
+            opcode: "lsc_load",
+            access: "read",
+            space: DEVICE_MEMORY,
+            surface: None,
+            address: 0,
+            bytes: 4,
+            group: [0; 3],
+            local_id: [0; 3],
+            global_id: [0; 3],
+            thread: 0,
+            lane: 0,
+            kind: FaultKind::Race,
+            about: Some(format!("racing with the write in line 2 ({file}:5)")),
+            site: 0,
+            count: None,
+        };
+        let shown = record.without_compiler_folder();
+        assert_eq!(shown.source.unwrap().file, "k.cl");
+        let about = shown.about.unwrap();
+        assert_eq!(about, "racing with the write in line 2 (k.cl:5)");
     }
 }

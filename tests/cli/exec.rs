@@ -255,6 +255,26 @@ fn what_checks_find_is_an_exit_code() {
     }
 }
 
+/// The driver tells the text of a program whose kernels have errors, and the page shows it.
+#[test]
+fn a_page_shows_lines_of_the_programs_source() {
+    let lines = [
+        r#"{"kind":"source","id":"7a","file":"program.cl","text":"first\n  if (a < b)\nlast"}"#,
+        r#"{"kind":"faults","kernel":"k","source":"7a","count":9,"first":[{"text":"here","kind":"race","line":3,"count":9,"source":{"file":"program.cl","line":2}}]}"#,
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    let told = folder.path().join("told");
+    fs::write(&told, lines.join("\n") + "\n").unwrap();
+    let script = format!("cat '{}' >> \"$VISA_JIT_REPORT\"", told.display());
+    let page = folder.path().join("found.html");
+    let html = format!("--html={}", page.display());
+    let output = exec(&["--check=race", &html, "--", "sh", "-c", &script]);
+    assert_eq!(output.code, 1, "{}", output.stderr);
+    let page = fs::read_to_string(page).unwrap();
+    let marked = "<div class=\"hot\" id=\"s0-2\"><b>2</b>  if (a &lt; b)</div>\n<div class=\"note\"><b>9×</b>race: here</div>";
+    assert!(page.contains(marked), "{page}");
+}
+
 #[test]
 fn checks_that_there_are_not_are_refused() {
     for (args, says) in [

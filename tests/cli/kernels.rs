@@ -71,9 +71,12 @@ fn barriers_that_are_missed_are_errors() {
             assert_eq!(fault["about"], "reached by 30 of 32 work-items of thread 0");
         }
         let folder = tempfile::tempdir().unwrap();
-        let sarif = folder.path().join("found.sarif");
-        let output = run(&["--arg", "i32:2", "--sarif", sarif.to_str().unwrap()]);
+        let [sarif, page] = ["found.sarif", "found.html"].map(|name| folder.path().join(name));
+        let [to_sarif, to_page] = [&sarif, &page].map(|path| path.to_str().unwrap());
+        let output = run(&["--arg", "i32:2", "--sarif", to_sarif, "--html", to_page]);
         assert_eq!(output.code, 1, "{}", output.stderr);
+        let page = std::fs::read_to_string(page).unwrap();
+        assert!(page.contains("<td>barrier<td><code>early</code>"), "{page}");
         let log = std::fs::read_to_string(sarif).unwrap();
         let log: Value = serde_json::from_str(&log).unwrap();
         let [found] = log["runs"][0]["results"].as_array().unwrap().as_slice() else {

@@ -6,12 +6,14 @@ use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::exit::{Exit, Failure};
-use crate::sarif::Finding;
+use crate::findings::Finding;
+use visa_jit::lines::SourceLine;
 
 /// Faults of a kernel that are shown to people.
 const SHOWN: usize = 4;
@@ -38,17 +40,35 @@ enum Line {
         kernel: String,
         why: String,
     },
+    /// The text of a program that has faults.
+    Source {
+        id: String,
+        file: String,
+        text: String,
+    },
     Faults {
         kernel: String,
+        /// Of the program's text, if it is known.
+        #[serde(default)]
+        source: Option<String>,
         count: u64,
         first: Vec<Fault>,
     },
+}
+
+/// The text of a program, and what the compiler calls it.
+struct Text {
+    file: String,
+    text: Arc<str>,
 }
 
 /// An access out of bounds, or an error at a barrier: a sentence about it, and its parts as the driver has them.
 #[derive(Deserialize, Serialize, PartialEq)]
 struct Fault {
     text: String,
+    /// Which [`Text`] its source is.
+    #[serde(skip)]
+    of: Option<String>,
     #[serde(flatten)]
     parts: serde_json::Map<String, Value>,
 }
@@ -60,14 +80,19 @@ impl Fault {
         kind.unwrap_or("bounds")
     }
 
-    fn finding(&self, kernel: &str) -> Finding {
+    fn finding(&self, kernel: &str, sources: &BTreeMap<String, Text>) -> Finding {
         let number = |name: &str| self.parts.get(name).and_then(Value::as_u64);
         let source = self.parts.get("source").cloned();
+        let source: Option<SourceLine> = source.and_then(|s| serde_json::from_value(s).ok());
+        let of = self.of.as_ref().and_then(|id| sources.get(id));
+        let is_of = |text: &&Text| source.as_ref().is_some_and(|s| s.file == text.file);
+        let text = of.filter(is_of).map(|text| text.text.clone());
         Finding {
             kind: self.kind().to_owned(),
             kernel: kernel.to_owned(),
             text: self.text.clone(),
-            source: source.and_then(|source| serde_json::from_value(source).ok()),
+            source_text: text,
+            source,
             line: number("line").unwrap_or(0),
             count: number("count").unwrap_or(1),
         }
@@ -108,6 +133,7 @@ pub struct Happened {
     loaded: u64,
     devices: Vec<String>,
     faults: BTreeMap<String, Faults>,
+    sources: BTreeMap<String, Text>,
     refused: BTreeMap<(String, String), u64>,
     failed: BTreeMap<(String, String), u64>,
     problems: BTreeMap<(String, String), u64>,
@@ -144,15 +170,21 @@ impl Happened {
             Line::Problem { place, what } => count(&mut self.problems, (place, what)),
             Line::Refused { kernel, why } => count(&mut self.refused, (kernel, why)),
             Line::Launch { kernel, why } => count(&mut self.failed, (kernel, why)),
+            Line::Source { id, file, text } => {
+                let text = text.into();
+                self.sources.insert(id, Text { file, text });
+            }
             Line::Faults {
                 kernel,
+                source,
                 count,
                 first,
             } => {
                 let faults = self.faults.entry(kernel).or_default();
                 faults.launches = faults.launches.saturating_add(1);
                 faults.count = faults.count.saturating_add(count);
-                for fault in first {
+                for mut fault in first {
+                    fault.of.clone_from(&source);
                     if faults.first.len() < KEPT && !faults.first.contains(&fault) {
                         faults.first.push(fault);
                     }
@@ -169,7 +201,8 @@ impl Happened {
     /// The faults that were told, for code review tools.
     pub fn findings(&self) -> Vec<Finding> {
         let all = self.faults.iter();
-        all.flat_map(|(kernel, faults)| faults.first.iter().map(|f| f.finding(kernel)))
+        let of = |fault: &Fault, kernel: &str| fault.finding(kernel, &self.sources);
+        all.flat_map(|(kernel, faults)| faults.first.iter().map(move |f| of(f, kernel)))
             .collect()
     }
 

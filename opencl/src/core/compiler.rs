@@ -17,6 +17,9 @@ use visa_jit::isa::DeviceName;
 use super::engine::{seconds, store, variable};
 use super::report;
 
+/// What the compiler calls a source of OpenCL C.
+pub const SOURCE_FILE: &str = "program.cl";
+
 /// Names the `visa-jit` command, which otherwise is looked for beside the library, in `bin` beside its folder, and in `PATH`.
 pub const COMMAND_ENV: &str = "VISA_JIT_COMMAND";
 
@@ -249,7 +252,7 @@ pub fn compile(request: &Request<'_>) -> Result<Made, ContainerError> {
         .collect();
     let ask = CompileRequest {
         name: match request.kind {
-            SourceKind::OpenClC => "program.cl",
+            SourceKind::OpenClC => SOURCE_FILE,
             SourceKind::SpirV => "program.spv",
         },
         source: request.source,

@@ -64,6 +64,8 @@ struct Ready {
 struct OneAtATime {
     prepared: Prepared,
     running: Mutex<()>,
+    /// The text of the program, for reports.
+    source: Option<Arc<Vec<u8>>>,
     /// What kernels get addresses of.
     _used: Vec<Setting>,
 }
@@ -276,6 +278,7 @@ impl Kernel {
         Ok(OneAtATime {
             prepared,
             running: Mutex::new(()),
+            source: self.program.text(),
             _used: used,
         })
     }
@@ -432,7 +435,7 @@ impl OneAtATime {
             report::problem(name, problem);
         }
         if done.fault_count != 0 {
-            report::faults(name, &done);
+            report::faults(name, &done, self.source.as_ref().map(|s| s.as_slice()));
         }
         if let Some(said) = &done.failed_assertions {
             report::launch_failed(name, &String::from_utf8_lossy(said));

@@ -282,6 +282,14 @@ impl Program {
         }
     }
 
+    /// The source, if it is OpenCL C.
+    pub fn text(&self) -> Option<Arc<Vec<u8>>> {
+        match &self.source {
+            Some(Source::Text(text)) => Some(text.clone()),
+            _ => None,
+        }
+    }
+
     /// A program of zebins, one for each device. They still have to be built.
     ///
     /// # Errors

@@ -6,12 +6,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::Write;
-use std::path::Path;
 use std::sync::{Mutex, OnceLock};
 
 use serde_json::{Value, json};
 use visa_jit::{FaultRecord, Report};
 
+use super::compiler::SOURCE_FILE;
 use super::engine::variable;
 use super::object::lock;
 use super::ranges::missed;
@@ -83,8 +83,8 @@ pub fn loaded<'a>(devices: impl Iterator<Item = &'a str>) {
     report(&json!({ "kind": "loaded", "pid": std::process::id(), "devices": devices }));
 }
 
-/// Accesses out of bounds of a launch, and what checks found.
-pub fn faults(kernel: &str, done: &Report) {
+/// Accesses out of bounds of a launch, and what checks found; `source` is the text of the program, if it was made from one.
+pub fn faults(kernel: &str, done: &Report, source: Option<&[u8]>) {
     static LAUNCHES: Mutex<BTreeMap<String, u32>> = Mutex::new(BTreeMap::new());
     let mut launches = lock(&LAUNCHES);
     let told = launches.entry(kernel.to_owned()).or_default();
@@ -99,7 +99,11 @@ pub fn faults(kernel: &str, done: &Report) {
     // Where faults are counted by instruction, its first record stands for all.
     let mut first = |f: &&FaultRecord| f.count.is_none() || sites.insert((f.site, f.kind));
     let records = done.faults.iter().filter(|f| first(f)).take(shown);
-    let records: Vec<FaultRecord> = records.map(named).map(with_origin).collect();
+    let records = records.cloned();
+    let records: Vec<FaultRecord> = records
+        .map(FaultRecord::without_compiler_folder)
+        .map(with_origin)
+        .collect();
     for record in &records {
         log(&text(record));
     }
@@ -107,30 +111,25 @@ pub fn faults(kernel: &str, done: &Report) {
     report(&json!({
         "kind": "faults",
         "kernel": kernel,
+        "source": source.map(source_of_faults),
         "count": done.fault_count,
         "first": first,
     }));
 }
 
-/// The record without the folder in which the compiler was given the source: that is nothing the program knows.
-fn named(record: &FaultRecord) -> FaultRecord {
-    let mut record = record.clone();
-    if let Some(source) = &mut record.source
-        && let Some(name) = name_of(&source.file, &std::env::temp_dir())
-    {
-        source.file = name.into();
+/// Tells the text of a program that has faults, once; what it is called in reports.
+fn source_of_faults(text: &[u8]) -> String {
+    static TOLD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    let id = blake3::hash(text).to_hex().to_string();
+    if lock(&TOLD).insert(id.clone()) {
+        report(&json!({
+            "kind": "source",
+            "id": id,
+            "file": SOURCE_FILE,
+            "text": String::from_utf8_lossy(text),
+        }));
     }
-    record
-}
-
-/// What the program calls a file that lies in a folder of the compiler's: a directory of a process, or one for a single compilation.
-fn name_of<'f>(file: &'f str, temporary: &Path) -> Option<&'f str> {
-    if file.starts_with("/proc/") {
-        return file.rsplit_once('/').map(|(_, name)| name);
-    }
-    let inside = Path::new(file).strip_prefix(temporary).ok()?.to_str()?;
-    let (folder, name) = inside.split_once('/')?;
-    folder.starts_with(".tmp").then_some(name)
+    id
 }
 
 /// The record of an access by address, with the function that the program has the memory from which it misses.
@@ -178,24 +177,4 @@ fn fault(record: &FaultRecord) -> Value {
         "about": record.about,
         "count": record.count,
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn folders_of_the_compiler_are_not_shown() {
-        for (file, name) in [
-            ("/proc/self/fdinfo/program.cl", Some("program.cl")),
-            ("/tmp/.tmpAbCdEf/program.cl", Some("program.cl")),
-            ("/tmp/.tmpAbCdEf/inc/seven.h", Some("inc/seven.h")),
-            ("/tmp/seven.h", None),
-            ("/tmp/mine/seven.h", None),
-            ("/home/me/.tmpA/program.cl", None),
-            ("program.cl", None),
-        ] {
-            assert_eq!(name_of(file, Path::new("/tmp")), name, "{file}");
-        }
-    }
 }

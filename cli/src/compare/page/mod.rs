@@ -18,6 +18,7 @@ use super::Candidate;
 use super::table::{LEGEND, Row, Table};
 use crate::asm;
 use crate::exit::{Exit, Failure};
+use crate::html::{HEAD, escaped};
 use visa_jit::lines::SourceMap;
 
 /// Strategies whose code is on the page: the baseline and the fastest others.
@@ -27,8 +28,6 @@ const MAX_ROWS: usize = 5_000;
 /// Characters of a line.
 const MAX_TEXT: usize = 400;
 
-/// Nothing may be asked for from outside.
-const HEAD: &str = include_str!("head.html");
 const CSS: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
@@ -229,33 +228,9 @@ fn shortened(text: String) -> String {
     }
 }
 
-/// Text as it is written in HTML, also inside of quotes.
-fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            c => out.push(c),
-        }
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn markup_becomes_text() {
-        assert_eq!(
-            escaped("<a href='x'>\"&\"</a>"),
-            "&lt;a href=&#39;x&#39;&gt;&quot;&amp;&quot;&lt;/a&gt;"
-        );
-    }
 
     #[test]
     fn lines_say_where_they_came_from() {

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::escaped;
 use crate::compare::table::{Row, Table};
+use crate::html::escaped;
 
 /// Width of the plot in its own units.
 const WIDTH: f64 = 1000.0;

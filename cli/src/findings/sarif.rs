@@ -1,57 +1,25 @@
 //! Errors of kernels as SARIF 2.1.0, the format that code review tools take: `--sarif`.
 
 use std::fmt::Write as _;
-use std::path::Path;
 
 use serde_json::{Value, json};
 
+use super::{Finding, RULES};
 use crate::exit::{Exit, Failure};
-use visa_jit::lines::SourceLine;
 
-/// An error of a kernel, at one instruction.
-#[derive(Clone, Debug)]
-pub struct Finding {
-    /// `bounds`, `buffer`, `barrier`, `race` or `init`.
-    pub kind: String,
-    /// Kernel.
-    pub kernel: String,
-    /// A sentence about it.
-    pub text: String,
-    /// Line of the source, where the compiler said so.
-    pub source: Option<SourceLine>,
-    /// Line of the vISA text.
-    pub line: u64,
-    /// Lanes that it was seen in.
-    pub count: u64,
-}
-
-/// What is reported: identifier and short description.
-const RULES: [(&str, &str); 5] = [
-    ("bounds", "An access out of bounds"),
-    ("buffer", "An access that misses its buffer"),
-    (
-        "barrier",
-        "A barrier that not all work-items of a work-group reach",
-    ),
-    ("race", "Accesses of the same bytes that no barrier orders"),
-    ("init", "A use of a value that was never written"),
-];
-
-/// Writes a file.
-///
-/// # Errors
-/// Where it cannot be written.
-pub fn write(path: &Path, findings: &[Finding]) -> Result<(), Failure> {
-    let text = document(findings).map_err(|error| Failure {
+/// The file's text.
+pub fn document(findings: &[Finding]) -> Result<String, Failure> {
+    let mut text = serde_json::to_string_pretty(&log(findings)).map_err(|error| Failure {
         exit: Exit::Internal,
         message: error.to_string(),
     })?;
-    std::fs::write(path, text).map_err(|error| Failure::file("write", path, error))
+    text.push('\n');
+    Ok(text)
 }
 
-fn document(findings: &[Finding]) -> Result<String, serde_json::Error> {
+fn log(findings: &[Finding]) -> Value {
     let rules = RULES.map(|(id, text)| json!({ "id": id, "shortDescription": { "text": text } }));
-    let log = json!({
+    json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
         "runs": [{
@@ -62,10 +30,7 @@ fn document(findings: &[Finding]) -> Result<String, serde_json::Error> {
             } },
             "results": findings.iter().map(result).collect::<Vec<Value>>(),
         }],
-    });
-    let mut text = serde_json::to_string_pretty(&log)?;
-    text.push('\n');
-    Ok(text)
+    })
 }
 
 fn result(finding: &Finding) -> Value {
@@ -112,21 +77,8 @@ fn uri(file: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::finding;
     use super::*;
-
-    fn finding(kind: &str, source: Option<(&str, u32)>) -> Finding {
-        Finding {
-            kind: kind.to_owned(),
-            kernel: "k".to_owned(),
-            text: "what is wrong".to_owned(),
-            source: source.map(|(file, line)| SourceLine {
-                file: file.to_owned(),
-                line,
-            }),
-            line: 7,
-            count: 3,
-        }
-    }
 
     fn read(findings: &[Finding]) -> Value {
         serde_json::from_str(&document(findings).unwrap()).unwrap()
