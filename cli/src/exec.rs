@@ -211,6 +211,9 @@ impl ExecArgs {
         if !rules.is_empty() {
             all.push(("VISA_JIT_SUPPRESS", rules.to_string().into()));
         }
+        if self.suppress.race_same_value {
+            all.push(("VISA_JIT_RACE_SAME_VALUE", "1".into()));
+        }
         if let Some(threads) = self.threads {
             all.push(("VISA_JIT_THREADS", threads.to_string().into()));
         }

@@ -137,6 +137,7 @@ pub fn run(all: &RunOneArgs, out: &mut dyn Write) -> Result<Exit, Failure> {
     let mut options = args.engine_options()?;
     options.disk = args.cache.find();
     options.suppress = args.suppress.rules()?;
+    options.race_same_value = args.suppress.race_same_value;
     args.tools.apply(&mut options)?;
     let file = load(&args.file, args.choice())?;
     let engine = Engine::with_options(options)?;

@@ -14,6 +14,9 @@ pub struct SuppressArgs {
     /// WHERE a kernel, a source file, KERNEL:LINE or FILE:LINE; @FILE reads such rules from a file, one on a line. May be repeated
     #[arg(long, value_name = "RULE")]
     suppress: Vec<String>,
+    /// With --check race, also report races of a write that leaves the value as it is
+    #[arg(long)]
+    pub race_same_value: bool,
 }
 
 impl SuppressArgs {

@@ -452,6 +452,7 @@ impl Kernel {
             report: self.parts().engine.0.policy(oob) != OobPolicy::ReadZeroSkipWrite,
             check_barriers: self.checks_barriers(),
             check_races: self.parts().engine.0.checks(Check::Race),
+            race_same_value: self.parts().engine.0.options.race_same_value,
             check_init: self.parts().engine.0.checks(Check::Init),
             ..options.clone()
         };

@@ -566,6 +566,7 @@ impl Prepared {
                 FaultAction::Record
             },
             check_races: self.kernel.parts().engine.0.checks(Check::Race),
+            race_same_value: self.kernel.parts().engine.0.options.race_same_value,
             schedule: self.schedule,
             ..LaunchOptions::default()
         };

@@ -95,6 +95,8 @@ pub struct EngineOptions {
     pub versions: Versions,
     /// Findings that reports of launches leave out.
     pub suppress: Suppressions,
+    /// Checks of races count a write of the value that is there already as an access. Without it they do not: many such races are harmless.
+    pub race_same_value: bool,
 }
 
 impl EngineOptions {
@@ -117,6 +119,7 @@ impl Default for EngineOptions {
             tools: Tools::default(),
             versions: Versions::default(),
             suppress: Suppressions::default(),
+            race_same_value: false,
         }
     }
 }

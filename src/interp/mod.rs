@@ -120,6 +120,8 @@ pub struct InterpOptions {
     pub check_barriers: bool,
     /// Accesses that nothing orders are reported, whatever is done about others. The launch has to run on one thread of the host.
     pub check_races: bool,
+    /// For these checks, a write of the value that is there already is an access like others.
+    pub race_same_value: bool,
     /// Uses of what is not initialised are reported, whatever is done about accesses. Device memory has to keep account of that
     /// ([`visa_runtime::DeviceMemory::tracked`]); otherwise all of it counts as initialised.
     pub check_init: bool,
@@ -138,6 +140,7 @@ impl Default for InterpOptions {
             report: false,
             check_barriers: false,
             check_races: false,
+            race_same_value: false,
             check_init: false,
             other_nans: false,
             trace: None,

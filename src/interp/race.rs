@@ -173,6 +173,7 @@ impl Machine<'_, '_, '_> {
         };
         let old = self.group.read(region, address, a.bytes);
         if let Does::Write(new) = does
+            && !self.program.options.race_same_value
             && (0..a.bytes).all(|i| old.is_some_and(|old| byte(old, i) == byte(new, i)))
         {
             return Ok(());

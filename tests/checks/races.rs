@@ -3,9 +3,11 @@
 //!
 //! A launch has two groups of 128 work-items, which are several threads at each width.
 
-use super::{FILES, counted, engine, engine_without, program_of};
+use std::collections::BTreeSet;
+
+use super::{FILES, counted, engine, engine_without, program_of, strategy};
 use visa_jit::backend::{Check, Checks, OobPolicy};
-use visa_jit::{Engine, FaultRecord, Launch, Program, Report};
+use visa_jit::{Engine, EngineOptions, FaultRecord, Launch, Program, Report};
 use visa_runtime::{FaultKind, LaunchStatus};
 
 /// Where the threads of a race are.
@@ -267,6 +269,41 @@ fn right_kernels_are_not_reported() {
             let (report, _) = on.run(kernel, far, OobPolicy::default());
             assert_eq!(report.fault_count, 0, "{file}: {:?}", texts(&report));
         }
+    }
+}
+
+/// Work-items that write one value to one place race, if such writes are asked for. Engines report the same.
+#[test]
+fn the_same_value_races_where_it_is_asked_for() {
+    for file in FILES {
+        let [wanted, found] = [true, false].map(|interpret| {
+            let options = EngineOptions {
+                interpret: interpret.then(Default::default),
+                strategy: strategy(),
+                memory_bytes: 1 << 30,
+                race_same_value: true,
+                ..EngineOptions::default()
+            };
+            let engine = Engine::with_options(options.check(Check::Race)).unwrap();
+            let program = program_of(&engine, &format!("race-{file}"));
+            let on = On { engine, program };
+            let base = on.engine.memory().base();
+            let reports = ["same_value", "neighbours", "local_read"].map(|kernel| {
+                let (report, _) = on.run(kernel, 1, OobPolicy::default());
+                let of = |f: &FaultRecord| {
+                    let at = f.address.checked_sub(base).unwrap_or(f.address);
+                    (f.line, f.thread, f.lane, f.count, at, f.about.clone())
+                };
+                let records: Vec<_> = report.faults.iter().map(of).collect();
+                (kernel, report.fault_count, records)
+            });
+            let [(_, same, records), (_, neighbours, _), _] = &reports;
+            assert!(*same > 0 && *neighbours == 0, "{file}: {records:?}");
+            let places: BTreeSet<_> = records.iter().map(|r| r.4).collect();
+            assert_eq!(places.len(), 2, "{file}: {records:?}");
+            reports
+        });
+        assert_eq!(wanted, found, "{file}");
     }
 }
 

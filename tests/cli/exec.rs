@@ -94,6 +94,7 @@ fn options_become_variables() {
         "--threads=3",
         "--schedule=7",
         "--suppress=race:sum",
+        "--race-same-value",
         "--backend=interp",
         "--timeout=1.5",
     ];
@@ -109,6 +110,7 @@ fn options_become_variables() {
         "VISA_JIT_THREADS=3".to_owned(),
         "VISA_JIT_SCHEDULE=7".to_owned(),
         "VISA_JIT_SUPPRESS=race:sum".to_owned(),
+        "VISA_JIT_RACE_SAME_VALUE=1".to_owned(),
         "VISA_JIT_BACKEND=interp".to_owned(),
         "VISA_JIT_TIMEOUT=1.5".to_owned(),
         format!("VISA_JIT_COMMAND={}", me.display()),

@@ -111,6 +111,17 @@ fn options() -> Result<EngineOptions, String> {
         let rules = Suppressions::parse(&text);
         options.suppress = rules.map_err(|error| format!("VISA_JIT_SUPPRESS: {error}"))?;
     }
+    if let Some(text) = variable("VISA_JIT_RACE_SAME_VALUE") {
+        options.race_same_value = match text.as_str() {
+            "1" => true,
+            "0" => false,
+            other => {
+                return Err(format!(
+                    "VISA_JIT_RACE_SAME_VALUE: `{other}` is neither 0 nor 1"
+                ));
+            }
+        };
+    }
     let check = Settings::get().check.clone();
     let check = check.map_err(|error| format!("VISA_JIT_CHECK: {error}"))?;
     Ok(options.check(check))

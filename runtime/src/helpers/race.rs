@@ -24,6 +24,8 @@ pub(super) struct Access {
     thread: u32,
     site: u32,
     does: Does,
+    /// Stores of the value that is there already are accesses, too.
+    same_value: bool,
     /// The elements of a lane lie one after the other in the block, as there is one lane.
     is_block: bool,
     bytes: u32,
@@ -52,7 +54,7 @@ impl Access {
     unsafe fn new(
         group: *mut GroupCtx,
         (thread, site): (u32, u32),
-        shape: u32,
+        (shape, same_value): (u32, bool),
         surface: u32,
         enabled: u32,
         block: *const u8,
@@ -82,6 +84,7 @@ impl Access {
                 writes: shape & code::WRITES != 0,
                 atomic: shape & code::ATOMIC != 0,
             },
+            same_value,
             is_block: shape & code::BLOCK != 0,
             bytes: 1 << (shape & 3),
             count,
@@ -326,6 +329,9 @@ impl Access {
     /// Whether a store changes every element of these lanes. The first is at `start`, and the others follow it.
     #[inline(always)]
     fn changes_all(&self, lanes: &Range<usize>, start: *mut u8) -> bool {
+        if self.same_value {
+            return true;
+        }
         let size = self.bytes as usize;
         if self.comps == 1 || self.is_block {
             // The values lie one after the other, as the elements do.
@@ -357,7 +363,7 @@ impl Access {
         let k = word * 4 / bytes;
         let place = place.wrapping_sub(word * 4 % bytes);
         // SAFETY: the element is inside of its region.
-        unsafe { group::load(place, self.bytes) != self.left(lane, k) }
+        self.same_value || unsafe { group::load(place, self.bytes) != self.left(lane, k) }
     }
 
     /// Checks each element; true when the launch has to stop.
@@ -420,7 +426,7 @@ impl Access {
     /// An element that other threads reach, unless a store leaves what is there.
     fn accessed(&self, races: &Races, lane: usize, k: usize) -> Option<(*mut u8, u64)> {
         let (place, address) = self.shared_element(races, lane, k)?;
-        if self.does.writes && !self.does.atomic {
+        if self.does.writes && !self.does.atomic && !self.same_value {
             // SAFETY: the element is inside of its region.
             let old = unsafe { group::load(place, self.bytes) };
             if old == self.left(lane, k) {
@@ -543,6 +549,7 @@ unsafe fn check(
     let Some(races) = (unsafe { (*group).races.cast::<Races>().as_mut() }) else {
         return 0;
     };
+    let shape = (shape, races.same_value);
     // SAFETY: as promised.
     let access = unsafe { Access::new(group, (thread, site), shape, surface, enabled, block) };
     let even = access.even();
@@ -577,7 +584,7 @@ pub(super) unsafe fn texel(
     };
     // SAFETY: as promised.
     let old = unsafe { group::load(place, bytes) };
-    if races.is_private(place as u64) || left == Some(old) {
+    if races.is_private(place as u64) || (left == Some(old) && !races.same_value) {
         return false;
     }
     let (thread, site, lane) = by;

@@ -83,6 +83,8 @@ pub struct LaunchOptions<'a> {
     pub zero_scratch: bool,
     /// Code with checks of races finds them. Everything runs on the calling thread then.
     pub check_races: bool,
+    /// For these checks, a write of the value that is there already is an access like others.
+    pub race_same_value: bool,
     /// Another order of groups and threads than the usual one. Everything runs on the calling thread then, so that there is one order.
     /// Machine code has to return at barriers ([`crate::abi::Entry`]): code for whole groups keeps its own order of threads.
     pub schedule: Option<Schedule>,
@@ -97,6 +99,7 @@ impl Default for LaunchOptions<'_> {
             on_fault: FaultAction::Record,
             zero_scratch: true,
             check_races: false,
+            race_same_value: false,
             schedule: None,
         }
     }
@@ -302,6 +305,7 @@ impl PreparedLaunch {
         workers.iter_mut().for_each(|worker| worker.reset(&job));
         if let Some(races) = &mut races {
             races.start_launch(job.groups, arguments.private.clone());
+            races.same_value = options.race_same_value;
         }
         match (options.pool, workers) {
             (Some(pool), workers) if count > 1 => {

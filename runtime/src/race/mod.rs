@@ -41,6 +41,8 @@ pub(crate) struct Races {
     groups: [u32; 3],
     /// Addresses of memory that belongs to single threads.
     private: Range<u64>,
+    /// A write of the value that is there already is an access like others.
+    pub same_value: bool,
 }
 
 /// Fetches memory into the processor's caches, if there is some.
@@ -91,6 +93,7 @@ impl Races {
             first: 0,
             groups: [1; 3],
             private: 0..0,
+            same_value: false,
         })
     }
 
