@@ -69,7 +69,6 @@ impl<'c> Emit<'c, '_> {
         let f = self.f;
         let data = f.inst(inst);
         let args = data.args.as_slice();
-        self.lines.set(&self.b, data.line);
         match &data.op {
             Op::Load(access) => self.load_alone(*access, args, &data.results, (inst, how)),
             Op::Store(access) => self.store_alone(*access, args, (inst, how)),
@@ -105,10 +104,7 @@ impl<'c> Emit<'c, '_> {
         (inst, how): (Inst, &How),
     ) -> EmitResult<()> {
         let lanes = self.lanes(access.space, args)?;
-        let data: Vec<V> = Self::data_args(access.space, args)
-            .iter()
-            .map(|&v| self.get(v))
-            .collect::<EmitResult<_>>()?;
+        let data = self.get_all(Self::data_args(access.space, args))?;
         match how {
             How::Any(any) => self.store_any(access, &lanes, &data, *any),
             How::Affine(alone) if alone.is_speculative() => {
@@ -328,19 +324,15 @@ impl<'c> Emit<'c, '_> {
 
     /// The function's slot for messages, as large as the largest.
     pub fn message_block(&mut self) -> EmitResult<PointerValue<'c>> {
-        let block = match self.ctx.message {
-            Some(block) => block,
-            None => self.slot(message_bytes(self.f))?,
-        };
-        self.ctx.message = Some(block);
-        Ok(block)
+        let block = self.hoisted(Key::Message, |e| Ok(e.slot(message_bytes(e.f))?.into()))?;
+        self.as_ptr(block)
     }
 
     /// Calls the runtime; returns the lanes that fault.
     fn send(&mut self, call: Call<'c>) -> EmitResult<V<'c>> {
         let args = [
-            self.ctx.group()?.into(),
-            self.ctx.thread()?.into(),
+            self.group().into(),
+            self.thread()?.into(),
             self.i32(call.shape).into(),
             call.index,
             call.enabled,

@@ -65,10 +65,7 @@ impl<'c> Emit<'c, '_> {
         lanes: &Lanes<'c>,
         data: &[Value],
     ) -> EmitResult<V<'c>> {
-        let data: Vec<V> = data
-            .iter()
-            .map(|&v| self.get(v))
-            .collect::<EmitResult<_>>()?;
+        let data = self.get_all(data)?;
         let rows = data.len().max(1) as u32;
         let helper = offset_of!(Helpers, atomic);
         let mut call = self.message(helper, lanes, access.elem, rows, &data)?;

@@ -3,10 +3,12 @@
 //! Fields that stay the same while the entry point runs are loaded once in its first block, fields of the thread
 //! once in a block that every thread passes; both grow on demand while the body is translated.
 
+use std::collections::HashMap;
 use std::mem::offset_of;
 
+use inkwell::basic_block::BasicBlock;
 use inkwell::types::BasicTypeEnum;
-use inkwell::values::{BasicValue, PointerValue};
+use inkwell::values::{BasicValue, IntValue, PointerValue};
 use visa_runtime::abi::{GroupCtx, LOCAL_ID_ROW, LaunchCtx, ThreadCtx};
 
 use super::emit::{Emit, EmitResult, InternalError, V};
@@ -38,6 +40,8 @@ pub(super) enum Key {
     LastGroup,
     /// Bytes of the payload.
     Payload(u32, Ty),
+    /// The function's slot for messages.
+    Message,
     /// Base of a surface with a constant index.
     SurfaceBase(u8),
     /// Its size, at most `u32::MAX`.
@@ -52,15 +56,49 @@ pub(super) enum Key {
     Apart(Place, Place),
 }
 
+/// What is made once a call of the function, or once a thread, and stays to its end.
+pub(super) struct Context<'c> {
+    /// First block of the function.
+    pub entry: BasicBlock<'c>,
+    /// The `GroupCtx`.
+    group: PointerValue<'c>,
+    made: HashMap<Key, V<'c>>,
+}
+
+impl<'c> Context<'c> {
+    /// With nothing made yet.
+    pub fn new(entry: BasicBlock<'c>, group: PointerValue<'c>) -> Context<'c> {
+        Context {
+            entry,
+            group,
+            made: HashMap::new(),
+        }
+    }
+}
+
 impl<'c> Emit<'c, '_> {
+    /// The `GroupCtx`.
+    pub fn group(&self) -> PointerValue<'c> {
+        self.ctx.group
+    }
+
+    /// The thread's number.
+    pub fn thread_index(&self) -> EmitResult<IntValue<'c>> {
+        Ok(self.threads()?.index)
+    }
+
+    /// The `ThreadCtx`.
+    pub fn thread(&self) -> EmitResult<PointerValue<'c>> {
+        Ok(self.threads()?.thread)
+    }
+
     /// A value that is made once in the entry block.
     pub fn hoisted(
         &mut self,
         key: Key,
         make: impl FnOnce(&mut Self) -> EmitResult<V<'c>>,
     ) -> EmitResult<V<'c>> {
-        let entry = self.ctx.entry()?;
-        self.once(key, entry, make)
+        self.once(key, self.ctx.entry, make)
     }
 
     /// A value that is made once a thread.
@@ -69,23 +107,19 @@ impl<'c> Emit<'c, '_> {
         key: Key,
         make: impl FnOnce(&mut Self) -> EmitResult<V<'c>>,
     ) -> EmitResult<V<'c>> {
-        let start = self.ctx.start.ok_or("outside the thread loop")?;
-        self.once(key, start, make)
+        self.once(key, self.threads()?.start, make)
     }
 
     fn once(
         &mut self,
         key: Key,
-        block: inkwell::basic_block::BasicBlock<'c>,
+        block: BasicBlock<'c>,
         make: impl FnOnce(&mut Self) -> EmitResult<V<'c>>,
     ) -> EmitResult<V<'c>> {
         if let Some(&v) = self.ctx.made.get(&key) {
             return Ok(v);
         }
-        let here = self.here()?;
-        self.at(block);
-        let v = make(self)?;
-        self.at(here);
+        let v = self.aside(block, make)?;
         self.ctx.made.insert(key, v);
         Ok(v)
     }
@@ -119,7 +153,7 @@ impl<'c> Emit<'c, '_> {
     /// Field of the group.
     pub fn group_field(&mut self, offset: usize, field: Field) -> EmitResult<V<'c>> {
         self.hoisted(Key::Group(offset, field), |e| {
-            e.load_constant(e.field_type(field), e.ctx.group()?.into(), offset)
+            e.load_constant(e.field_type(field), e.group().into(), offset)
         })
     }
 
@@ -133,7 +167,7 @@ impl<'c> Emit<'c, '_> {
 
     /// Field of the thread.
     pub fn thread_field(&mut self, offset: usize, field: Field) -> EmitResult<V<'c>> {
-        let thread = self.ctx.thread()?;
+        let thread = self.thread()?;
         self.per_thread(Key::Thread(offset, field), |e| {
             e.load_constant(e.field_type(field), thread.into(), offset)
         })
@@ -173,7 +207,7 @@ impl<'c> Emit<'c, '_> {
             }
             Input::R0(2) => self.thread_field(offset_of!(ThreadCtx, r0_2), Field::I32)?,
             Input::R0(5) => self.thread_field(offset_of!(ThreadCtx, r0_5), Field::I32)?,
-            Input::R0(word) if word < 16 => match self.ctx.group_x {
+            Input::R0(word) if word < 16 => match self.threads()?.group_x {
                 Some(id) if word == 1 => id.into(),
                 _ => {
                     let at = offset_of!(GroupCtx, r0) + 4 * usize::from(word);
@@ -184,7 +218,7 @@ impl<'c> Emit<'c, '_> {
             Input::R0(_) | Input::Sr0(_) => self.i32(0).into(),
             Input::HwId => self.thread_field(offset_of!(ThreadCtx, hw_id), Field::I32)?,
             Input::Tsc => self.call_tsc()?,
-            Input::State => self.ctx.state.unwrap_or_else(|| self.i32(0).into()),
+            Input::State => self.threads()?.state.unwrap_or_else(|| self.i32(0).into()),
         })
     }
 

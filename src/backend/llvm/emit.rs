@@ -1,5 +1,6 @@
 //! State of one function's translation and the small tools every other file uses.
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 
 use inkwell::basic_block::BasicBlock;
@@ -11,19 +12,22 @@ use inkwell::module::Module;
 use inkwell::types::{AsTypeRef, BasicTypeEnum, VectorType};
 use inkwell::values::{
     AsValueRef, BasicMetadataValueEnum, BasicValue, BasicValueEnum, FunctionValue,
-    InstructionOpcode, IntValue, PhiValue, PointerValue, ValueKind, VectorValue,
+    InstructionOpcode, IntValue, PointerValue, ValueKind, VectorValue,
 };
 use inkwell::{FloatPredicate, IntPredicate};
 use target_lexicon::Architecture;
 
+use super::blocks::Blocks;
+use super::context;
 use super::cpu::Cpu;
 use super::lines::Lines;
-use super::thread::ThreadLoop;
+use super::thread::{Exits, ThreadLoop};
 use super::types::{padded_lanes, vector_of};
-use super::versioning::Versioning;
+use super::values::Values;
+use super::versioning::Version;
 use crate::backend::CodegenOptions;
 use crate::backend::access::{AccessPlan, Limits, MaskedStores, Scope, Speculation};
-use crate::ssa::{self, Function, Lane, Op, Ty};
+use crate::ssa::{Function, Lane, Ty};
 
 /// Name of blocks that only go on with the one in front, see [`Emit::cut`].
 pub(super) const CUT: &str = "cut";
@@ -82,6 +86,13 @@ pub(super) fn limits(options: &CodegenOptions, cpu: &Cpu) -> Limits {
 }
 
 /// Translates one SSA function into one LLVM function.
+///
+/// What changes on the way, and what changes it:
+/// * Of the function: `threads` is there once; `blocks` are declared in front of the body; `ctx`, `exits` and intrinsics grow where
+///   code first needs something.
+/// * Of a version of a part of a block: `version`, and those of the `values` that are made there. [`Emit::in_version`] gives back what
+///   was there before. Of a block as a whole there is nothing.
+/// * Of an instruction: where it goes and its line, by [`Emit::at`], [`Emit::aside`] and [`Emit::set_line`].
 pub(super) struct Emit<'c, 'f> {
     /// The SSA.
     pub f: &'f Function,
@@ -92,25 +103,26 @@ pub(super) struct Emit<'c, 'f> {
     /// Owner of types and constants.
     pub cx: &'c Context,
     /// Owner of the function.
-    pub module: &'f Module<'c>,
+    module: &'f Module<'c>,
     /// The LLVM function.
     pub func: FunctionValue<'c>,
-    /// Appends instructions.
-    pub b: Builder<'c>,
-    /// Translation of every SSA value met so far.
-    pub vals: Vec<Option<V<'c>>>,
-    /// LLVM block of every SSA block.
-    pub blocks: Vec<Option<BasicBlock<'c>>>,
-    /// Parameters of every SSA block.
-    pub phis: Vec<Vec<PhiValue<'c>>>,
-    /// Blocks and values of the thread loop, and loads from the contexts.
-    pub ctx: ThreadLoop<'c>,
-    /// Source lines.
-    pub lines: Lines<'c>,
-    /// What is known where versions of a block are translated.
-    pub versioning: Versioning<'c>,
     /// How accesses are done, and which parts of blocks have two versions.
     pub access_plan: &'f AccessPlan,
+    /// Appends instructions.
+    pub b: Builder<'c>,
+    lines: Lines<'c>,
+    /// What is made once a call or once a thread.
+    pub ctx: context::Context<'c>,
+    /// The thread that the body is for; none in front of the body.
+    pub threads: OnceCell<ThreadLoop<'c>>,
+    /// Blocks that leave the function early.
+    pub exits: Exits<'c>,
+    /// Blocks of the SSA.
+    pub blocks: Blocks<'c>,
+    /// Values of the SSA.
+    pub values: Values<'c>,
+    /// What is known in the version that is translated.
+    pub version: Version<'c>,
     intrinsics: HashMap<(&'static str, Vec<Ty>), FunctionValue<'c>>,
 }
 
@@ -123,63 +135,29 @@ impl<'c, 'f> Emit<'c, 'f> {
         cx: &'c Context,
         (module, func): (&'f Module<'c>, FunctionValue<'c>),
         access_plan: &'f AccessPlan,
-    ) -> Emit<'c, 'f> {
-        Emit {
+    ) -> EmitResult<Emit<'c, 'f>> {
+        let Some(V::PointerValue(group)) = func.get_nth_param(0) else {
+            return Err("a function without the group's context".into());
+        };
+        let entry = cx.append_basic_block(func, "\0");
+        Ok(Emit {
             f,
             options,
             cpu,
             cx,
             module,
             func,
-            b: cx.create_builder(),
-            vals: vec![None; f.values.len()],
-            blocks: vec![None; f.blocks.len()],
-            phis: vec![Vec::new(); f.blocks.len()],
-            ctx: ThreadLoop::default(),
-            lines: Lines::new(cx, module, func),
-            versioning: Versioning::default(),
             access_plan,
+            b: cx.create_builder(),
+            lines: Lines::new(cx, module, func),
+            ctx: context::Context::new(entry, group),
+            threads: OnceCell::new(),
+            exits: Exits::default(),
+            blocks: Blocks::new(f),
+            values: Values::new(f),
+            version: Version::default(),
             intrinsics: HashMap::new(),
-        }
-    }
-
-    /// Translation of an SSA value.
-    pub fn get(&mut self, v: ssa::Value) -> EmitResult<V<'c>> {
-        if let Some(made) = self.vals.get(v.0 as usize).copied().flatten() {
-            return Ok(made);
-        }
-        let f = self.f;
-        let made = match f.def_inst(v).map(|d| &d.op) {
-            Some(Op::Const(bits)) => self.konst(self.ty(v), *bits)?,
-            Some(Op::VecConst(lanes)) if self.ty(v).is_scalar() => {
-                self.scalar_bits(self.ty(v).lane, lanes.first().copied().unwrap_or(0))?
-            }
-            Some(Op::VecConst(lanes)) => self.vector_bits(self.ty(v).lane, lanes)?,
-            _ => return Err(InternalError(format!("v{} is used before it is made", v.0))),
-        };
-        self.vals[v.0 as usize] = Some(made);
-        Ok(made)
-    }
-
-    /// True for values that can be used here. What only versions made that are left cannot: whoever finds a value through the
-    /// definition of another has to ask.
-    pub fn is_at_hand(&self, v: ssa::Value) -> bool {
-        let op = self.f.def_inst(v).map(|data| &data.op);
-        let constant = matches!(op, Some(Op::Const(_) | Op::VecConst(_)));
-        constant || matches!(self.vals.get(v.0 as usize), Some(Some(_)))
-    }
-
-    /// A scalar integer.
-    pub fn get_int(&mut self, v: ssa::Value) -> EmitResult<IntValue<'c>> {
-        match self.get(v)? {
-            V::IntValue(i) => Ok(i),
-            _ => Err(InternalError(format!("v{} is no scalar integer", v.0))),
-        }
-    }
-
-    /// Notes the translation of an SSA value.
-    pub fn bind(&mut self, out: ssa::Value, v: impl Into<V<'c>>) {
-        self.vals[out.0 as usize] = Some(v.into());
+        })
     }
 
     /// A new block at the end of the function.
@@ -197,6 +175,29 @@ impl<'c, 'f> Emit<'c, 'f> {
     /// Goes on in another block.
     pub fn at(&self, block: BasicBlock<'c>) {
         self.b.position_at_end(block);
+    }
+
+    /// Fills another block, and goes on here.
+    pub fn aside<T>(
+        &mut self,
+        block: BasicBlock<'c>,
+        fill: impl FnOnce(&mut Self) -> EmitResult<T>,
+    ) -> EmitResult<T> {
+        let here = self.here()?;
+        self.at(block);
+        let made = fill(self)?;
+        self.at(here);
+        Ok(made)
+    }
+
+    /// Source line of the instructions that follow, 0 for none.
+    pub fn set_line(&self, line: u32) {
+        self.lines.set(&self.b, line);
+    }
+
+    /// No instruction follows any more.
+    pub fn finish_lines(&self) {
+        self.lines.finish();
     }
 
     /// Jumps.
@@ -431,10 +432,8 @@ impl<'c, 'f> Emit<'c, 'f> {
     /// Room on the stack, allocated when the function is entered.
     pub fn slot(&mut self, bytes: u32) -> EmitResult<PointerValue<'c>> {
         let ty = self.cx.i8_type().array_type(bytes.max(1));
-        let (here, entry) = (self.here()?, self.ctx.entry()?);
-        self.at(entry);
-        let slot = self.b.build_alloca(ty, "\0")?;
-        self.at(here);
+        let entry = self.ctx.entry;
+        let slot = self.aside(entry, |e| Ok(e.b.build_alloca(ty, "\0")?))?;
         let inst = slot
             .as_instruction()
             .ok_or("a slot that is no instruction")?;

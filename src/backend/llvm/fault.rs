@@ -7,7 +7,6 @@ use inkwell::values::InstructionOpcode as I;
 use visa_runtime::abi::Helpers;
 
 use super::emit::{Emit, EmitResult, InternalError, V};
-use crate::backend::OobPolicy;
 use crate::ssa::{Lane, Space, Ty};
 
 impl<'c> Emit<'c, '_> {
@@ -40,8 +39,8 @@ impl<'c> Emit<'c, '_> {
         for &(site, bits) in &parts {
             let ours = self.lanes_of_site(faulting, bits, parts.len())?;
             let args = [
-                self.ctx.group()?.into(),
-                self.ctx.index()?.into(),
+                self.group().into(),
+                self.thread_index()?.into(),
                 self.i32(site).into(),
                 self.op2(I::Shl, ours, self.i32(u32::from(first)))?,
                 self.offset_const(slot, -8 * i64::from(first))?.into(),
@@ -50,13 +49,7 @@ impl<'c> Emit<'c, '_> {
             stop = self.call_helper(offset_of!(Helpers, fault), Some(32), &args)?;
         }
         let stop = stop.ok_or_else(|| InternalError::from("no answer to a fault"))?;
-        if self.options.oob == OobPolicy::Trap {
-            let leave = self.fault_exit()?;
-            let ignored = self.new_block();
-            let stop = self.icmp(IntPredicate::NE, stop, self.i32(0))?;
-            self.branch(stop, leave, ignored)?;
-            self.at(ignored);
-        }
+        self.stop_on_fault(stop)?;
         then(self)?;
         self.jump(go_on)?;
         self.at(go_on);

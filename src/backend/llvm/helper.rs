@@ -62,7 +62,7 @@ impl<'c> Emit<'c, '_> {
             BarrierStep::Signal => named_barrier::SIGNAL,
             BarrierStep::Pass => named_barrier::PASS,
         };
-        let (group, thread) = (self.ctx.group()?, self.ctx.index()?);
+        let (group, thread) = (self.group(), self.thread_index()?);
         let mut operands = vec![group.into(), thread.into(), self.i32(step).into()];
         for &a in args {
             operands.push(self.get(a)?);
@@ -74,8 +74,8 @@ impl<'c> Emit<'c, '_> {
     /// A check of a barrier. The runtime decides what is wrong: a call more is little beside the wait.
     pub fn check_barrier(&mut self, check: BarrierCheck, lanes: Value) -> EmitResult<()> {
         let args = [
-            self.ctx.group()?.into(),
-            self.ctx.index()?.into(),
+            self.group().into(),
+            self.thread_index()?.into(),
             self.i32(check.site).into(),
             self.get(lanes)?,
             self.i32(check.waits.into()).into(),
@@ -84,7 +84,7 @@ impl<'c> Emit<'c, '_> {
         self.stop_on_fault(stop.ok_or("no answer to a check of a barrier")?)
     }
 
-    /// Leaves the function where a check that has found something says so, under the policy that stops.
+    /// Leaves the function where a helper that has found a fault says so, under the policy that stops.
     pub fn stop_on_fault(&mut self, stop: V<'c>) -> EmitResult<()> {
         if self.options.oob != OobPolicy::Trap {
             return Ok(());
@@ -101,10 +101,7 @@ impl<'c> Emit<'c, '_> {
     pub fn fp_env(&mut self, op: FpEnvOp, to: Ty, args: &[Value]) -> EmitResult<V<'c>> {
         let cr0 = self.get(args[0])?;
         let from = args.get(1).map_or(to, |&a| self.ty(a));
-        let operands: Vec<V> = args[1..]
-            .iter()
-            .map(|&a| self.get(a))
-            .collect::<EmitResult<_>>()?;
+        let operands = self.get_all(&args[1..])?;
         self.call_fp_env(op, cr0, from, &operands, to)
     }
 

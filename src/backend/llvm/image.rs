@@ -36,7 +36,7 @@ impl<'c> Emit<'c, '_> {
         let shape = image_descriptor(access, ty.lanes);
         let send = |e: &mut Self, shape: u32| -> EmitResult<V<'c>> {
             let args = [
-                e.ctx.group()?.into(),
+                e.group().into(),
                 e.i32(shape).into(),
                 surface,
                 sampler,

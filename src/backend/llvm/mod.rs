@@ -14,6 +14,7 @@ mod access;
 mod affine;
 mod atomic;
 mod block_access;
+mod blocks;
 mod check;
 mod context;
 mod convert;
@@ -34,6 +35,7 @@ mod speculative;
 mod target;
 mod thread;
 mod types;
+mod values;
 mod vec4;
 mod versioning;
 
@@ -139,10 +141,9 @@ impl LlvmBackend {
         module.set_data_layout(&machine.get_target_data().get_data_layout());
         let func = declare(&cpu, &cx, &module);
         let plan = AccessPlan::new(function, emit::limits(options, &cpu), &order);
-        let mut emit = Emit::new(function, options, &cpu, &cx, (&module, func), &plan);
-        emit.program(barrier_loop)
+        Emit::new(function, options, &cpu, &cx, (&module, func), &plan)
+            .and_then(|mut emit| emit.program(barrier_loop))
             .map_err(|bug| internal(function, bug.0))?;
-        emit.lines.finish();
         let remarks = plan.remarks(function);
         if cfg!(debug_assertions) {
             module

@@ -43,7 +43,6 @@ impl<'c> Emit<'c, '_> {
         let f = self.f;
         let data = f.inst(inst);
         let args = data.args.as_slice();
-        self.lines.set(&self.b, data.line);
         match &data.op {
             Op::Const(_) | Op::VecConst(_) => return Ok(()),
             Op::Load(_) | Op::Store(_) | Op::Atomic(_) => {
@@ -256,10 +255,7 @@ impl<'c> Emit<'c, '_> {
 
     /// `a * b + c` with one rounding; the runtime does it where the processor has no instruction.
     fn fma(&mut self, ty: Ty, args: &[Value]) -> EmitResult<V<'c>> {
-        let operands: Vec<V> = args
-            .iter()
-            .map(|&a| self.get(a))
-            .collect::<EmitResult<_>>()?;
+        let operands = self.get_all(args)?;
         if self.cpu.fma {
             return self.intrinsic("llvm.fma", &[ty], &operands);
         }

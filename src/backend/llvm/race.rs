@@ -51,8 +51,8 @@ impl<'c> Emit<'c, '_> {
         for &(site, bits) in &parts {
             let ours = self.lanes_of_site(enabled, bits, parts.len())?;
             let args = [
-                self.ctx.group()?.into(),
-                self.ctx.index()?.into(),
+                self.group().into(),
+                self.thread_index()?.into(),
                 self.i32(site).into(),
                 self.i32(shape).into(),
                 lanes.surface,

@@ -2,12 +2,10 @@
 
 use std::mem::offset_of;
 
-use inkwell::IntPredicate;
 use inkwell::values::PointerValue;
 use visa_runtime::abi::{Helpers, Rectangle, rectangle};
 
 use super::emit::{Emit, EmitResult, InternalError, V};
-use crate::backend::OobPolicy;
 use crate::backend::descriptors::rectangle_descriptor;
 use crate::ssa::{Access2d, Space, Ty, Value};
 
@@ -97,22 +95,15 @@ impl<'c> Emit<'c, '_> {
         let reports = self.records_faults(Space::Flat);
         let shape = rectangle_descriptor(access, store, lane, reports);
         let args = [
-            self.ctx.group()?.into(),
-            self.ctx.index()?.into(),
+            self.group().into(),
+            self.thread_index()?.into(),
             self.i32(shape).into(),
             block.into(),
         ];
         let stop = self
             .call_helper(offset_of!(Helpers, rectangle), Some(32), &args)?
             .ok_or_else(|| InternalError::from("no answer to a block message"))?;
-        if self.options.oob == OobPolicy::Trap {
-            let leave = self.fault_exit()?;
-            let go_on = self.new_block();
-            let stop = self.icmp(IntPredicate::NE, stop, self.i32(0))?;
-            self.branch(stop, leave, go_on)?;
-            self.at(go_on);
-        }
-        Ok(())
+        self.stop_on_fault(stop)
     }
 }
 

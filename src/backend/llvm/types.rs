@@ -131,6 +131,6 @@ impl<'c> Emit<'c, '_> {
 
     /// True for a mask that is known to be full.
     pub fn is_full(&self, mask: Value) -> bool {
-        self.uniform_const(mask) == Some(1) || self.versioning.full.contains(&mask)
+        self.uniform_const(mask) == Some(1) || self.version.is_full(mask)
     }
 }

@@ -8,7 +8,7 @@ use inkwell::values::{InstructionOpcode as I, IntValue, PointerValue};
 use super::emit::{Emit, EmitResult, V};
 use super::versioning::At;
 use crate::backend::access::{Access, Copied, CopyId, Kind, RECORD};
-use crate::ssa::{Inst, Lane, Ty, Value};
+use crate::ssa::{Lane, Ty, Value};
 
 /// Records of a line of the cache.
 const LINE: u16 = 4;
@@ -45,10 +45,7 @@ impl<'c, 'f> Emit<'c, 'f> {
 
     /// A store that is inside.
     pub fn store_inside(&mut self, a: &Access, at: At<'c>, args: &[Value]) -> EmitResult<()> {
-        let data: Vec<V> = Self::data_args(a.access.space, args)
-            .iter()
-            .map(|&v| self.get(v))
-            .collect::<EmitResult<_>>()?;
+        let data = self.get_all(Self::data_args(a.access.space, args))?;
         match (at, data.as_slice()) {
             (At::Strided(to), &[v]) if a.enabled && !self.is_full(args[0]) => {
                 let mask = self.get(args[0])?;
@@ -112,13 +109,6 @@ impl<'c, 'f> Emit<'c, 'f> {
         Ok(all)
     }
 
-    fn where_is(&self, inst: Inst) -> EmitResult<At<'c>> {
-        let known = self.versioning.inside.get(&inst);
-        known
-            .copied()
-            .ok_or_else(|| "a copy that is not inside".into())
-    }
-
     fn copy(&self, id: CopyId) -> EmitResult<&'f Copied> {
         let copied = self.access_plan.copy(id);
         copied.ok_or_else(|| "a copy that is not planned".into())
@@ -130,7 +120,7 @@ impl<'c, 'f> Emit<'c, 'f> {
         let lanes = 0..copied.loads[0].lanes;
         let rows = lanes.map(|lane| self.load_row(copied, lane));
         let rows = rows.collect::<EmitResult<_>>()?;
-        self.versioning.rows.insert(id, rows);
+        self.version.keep_rows(id, rows);
         Ok(())
     }
 
@@ -138,7 +128,7 @@ impl<'c, 'f> Emit<'c, 'f> {
     fn load_row(&self, copied: &Copied, lane: u16) -> EmitResult<V<'c>> {
         let first = copied.loads[0];
         let ty = self.exact(Ty::vector(Lane::I32, copied.bytes() as u16 / 4));
-        let from = self.lane_pointer(&first, self.where_is(first.inst)?, lane)?;
+        let from = self.lane_pointer(&first, self.version.inside(first.inst)?, lane)?;
         self.load(ty, from)
     }
 
@@ -146,11 +136,11 @@ impl<'c, 'f> Emit<'c, 'f> {
     pub fn store_copy(&mut self, id: CopyId, late: bool) -> EmitResult<()> {
         let copied = self.copy(id)?;
         let first = copied.stores[0];
-        let rows = match self.versioning.rows.get(&id) {
-            Some(rows) if !late => rows.clone(),
+        let rows = match self.version.rows(id) {
+            Some(rows) if !late => rows.to_vec(),
             _ => Vec::new(),
         };
-        let at = self.where_is(first.inst)?;
+        let at = self.version.inside(first.inst)?;
         // Records that fill lines of the cache are written a line at a time.
         let together = if first.kind == Kind::Packed { LINE } else { 1 };
         for lane in (0..first.lanes).step_by(usize::from(together)) {

@@ -25,15 +25,36 @@ pub(super) enum At<'c> {
     Lanes(PointerValue<'c>, V<'c>, i64),
 }
 
-/// What is known in the version that is being translated.
+/// What is known in the version of a part of a block that is translated; nothing outside of versions. [`Emit::in_version`] gives
+/// back what was known around it.
 #[derive(Clone, Default)]
-pub(super) struct Versioning<'c> {
-    /// Where accesses are that are inside.
-    pub inside: HashMap<Inst, At<'c>>,
-    /// Masks with all lanes.
-    pub full: HashSet<Value>,
+pub(super) struct Version<'c> {
+    inside: HashMap<Inst, At<'c>>,
+    full: HashSet<Value>,
+    rows: HashMap<CopyId, Vec<V<'c>>>,
+}
+
+impl<'c> Version<'c> {
+    /// Where an access is that is inside.
+    pub fn inside(&self, inst: Inst) -> EmitResult<At<'c>> {
+        let known = self.inside.get(&inst).copied();
+        known.ok_or_else(|| "an access that is not inside".into())
+    }
+
+    /// True for masks with all lanes.
+    pub fn is_full(&self, mask: Value) -> bool {
+        self.full.contains(&mask)
+    }
+
     /// What was loaded for each lane of a copy.
-    pub rows: HashMap<CopyId, Vec<V<'c>>>,
+    pub fn rows(&self, copy: CopyId) -> Option<&[V<'c>]> {
+        self.rows.get(&copy).map(Vec::as_slice)
+    }
+
+    /// Notes what was loaded for each lane of a copy.
+    pub fn keep_rows(&mut self, copy: CopyId, rows: Vec<V<'c>>) {
+        self.rows.insert(copy, rows);
+    }
 }
 
 /// Where instructions go on.
@@ -71,36 +92,24 @@ impl<'c> Emit<'c, '_> {
 
     fn step(&mut self, step: &Step) -> EmitResult<()> {
         let f = self.f;
-        let line = step.inst().map_or(0, |inst| f.inst(inst).line);
+        if let Some(inst) = step.inst() {
+            self.set_line(f.inst(inst).line);
+        }
         match step {
             Step::Plain(inst) => self.instruction(*inst),
             Step::Access(inst, how) => self.access_alone(*inst, how),
-            Step::Atomic(inst, how) => {
-                self.lines.set(&self.b, line);
-                self.atomic(*inst, *how)
-            }
+            Step::Atomic(inst, how) => self.atomic(*inst, *how),
             Step::Inside(access) => {
-                self.lines.set(&self.b, line);
                 let data = f.inst(access.inst);
-                let known = self.versioning.inside.get(&access.inst);
-                let at = *known.ok_or("an access that is not inside")?;
+                let at = self.version.inside(access.inst)?;
                 match access.load {
                     true => self.load_inside(access, at, &data.args, &data.results),
                     false => self.store_inside(access, at, &data.args),
                 }
             }
-            Step::Copied(_) => {
-                self.lines.set(&self.b, line);
-                Ok(())
-            }
-            Step::LoadCopy(_, copy) => {
-                self.lines.set(&self.b, line);
-                self.load_copy(*copy)
-            }
-            Step::StoreCopy { copy, late, .. } => {
-                self.lines.set(&self.b, line);
-                self.store_copy(*copy, *late)
-            }
+            Step::Copied(_) => Ok(()),
+            Step::LoadCopy(_, copy) => self.load_copy(*copy),
+            Step::StoreCopy { copy, late, .. } => self.store_copy(*copy, *late),
             Step::Versions(_) => Err("versions in front of versions".into()),
         }
     }
@@ -109,7 +118,7 @@ impl<'c> Emit<'c, '_> {
         match end {
             End::Block(block) => {
                 let data = self.f.block(*block);
-                self.lines.set(&self.b, data.term_line);
+                self.set_line(data.term_line);
                 self.terminator(&data.term)
             }
             End::Join(join, values) => {
@@ -133,30 +142,10 @@ impl<'c> Emit<'c, '_> {
         let to = join.as_ref().unwrap_or(end);
         let (fast, other) = (self.new_block(), self.new_block());
         self.branch_likely(ok, fast, other, true)?;
-        let outside = self.versioning.clone();
-
-        self.at(fast);
-        self.forget(versions);
-        self.enter(versions, &offsets)?;
-        if let Some((places, segment)) = &versions.apart {
-            let apart = self.all_apart(places)?;
-            let (late, others) = (self.new_block(), self.new_block());
-            self.branch_likely(apart, late, others, true)?;
-            let entered = self.versioning.clone();
-            self.at(late);
-            self.segment(segment, to)?;
-            self.versioning = entered;
-            self.forget(versions);
-            self.at(others);
-        }
-        self.segment(&versions.fast, to)?;
-        self.versioning = outside;
-
-        self.at(other);
-        self.forget(versions);
         let general = versions.other.as_ref();
-        self.segment(general.ok_or("versions without a test")?, to)?;
-        self.forget(versions);
+        let general = general.ok_or("versions without a test")?;
+        self.in_version(versions, fast, |e| e.fast_version(versions, &offsets, to))?;
+        self.in_version(versions, other, |e| e.segment(general, to))?;
 
         let Some(End::Join(block, values)) = join else {
             return Ok(true);
@@ -168,11 +157,38 @@ impl<'c> Emit<'c, '_> {
         Ok(false)
     }
 
-    /// Drops what versions made: another version makes it anew, and after the versions, only the values that they pass on exist.
-    fn forget(&mut self, versions: &Versions) {
-        for v in &versions.made {
-            self.vals[v.0 as usize] = None;
+    /// Translates a version, into a block. What it learns is forgotten after it, and what it makes: another version makes it anew,
+    /// and after the versions, only the values that they pass on exist.
+    fn in_version(
+        &mut self,
+        versions: &Versions,
+        block: BasicBlock<'c>,
+        translate: impl FnOnce(&mut Self) -> EmitResult<()>,
+    ) -> EmitResult<()> {
+        let around = self.version.clone();
+        self.at(block);
+        translate(self)?;
+        self.version = around;
+        self.values.forget(&versions.made);
+        Ok(())
+    }
+
+    /// The version for when all accesses are inside, and in front of it the one for when surfaces are apart as well.
+    fn fast_version(
+        &mut self,
+        versions: &Versions,
+        offsets: &[V<'c>],
+        to: &End<'c>,
+    ) -> EmitResult<()> {
+        self.enter(versions, offsets)?;
+        if let Some((places, segment)) = &versions.apart {
+            let apart = self.all_apart(places)?;
+            let (late, others) = (self.new_block(), self.new_block());
+            self.branch_likely(apart, late, others, true)?;
+            self.in_version(versions, late, |e| e.segment(segment, to))?;
+            self.at(others);
         }
+        self.segment(&versions.fast, to)
     }
 
     /// Where the versions meet; nowhere if both go to the end by themselves.
@@ -180,14 +196,11 @@ impl<'c> Emit<'c, '_> {
         if !versions.meet {
             return Ok(None);
         }
-        let (here, join) = (self.here()?, self.new_block());
-        self.at(join);
-        let mut values = Vec::new();
-        for &v in &versions.out {
-            let phi = self.b.build_phi(self.type_of(self.ty(v)), "\0")?;
-            values.push((v, phi));
-        }
-        self.at(here);
+        let join = self.new_block();
+        let values = self.aside(join, |e| {
+            let phi = |&v: &Value| Ok((v, e.b.build_phi(e.type_of(e.ty(v)), "\0")?));
+            versions.out.iter().map(phi).collect::<EmitResult<_>>()
+        })?;
         Ok(Some(End::Join(join, values)))
     }
 
@@ -268,10 +281,10 @@ impl<'c> Emit<'c, '_> {
                     At::Strided(start) => At::Strided(self.offset_const(start, distance)?),
                     At::Lanes(base, words, _) => At::Lanes(base, words, distance),
                 };
-                self.versioning.inside.insert(a.inst, at);
+                self.version.inside.insert(a.inst, at);
             }
         }
-        self.versioning.full.extend(versions.full(self.f));
+        self.version.full.extend(versions.full(self.f));
         Ok(())
     }
 }

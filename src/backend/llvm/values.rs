@@ -1,0 +1,77 @@
+//! What values of the SSA became.
+
+use inkwell::values::IntValue;
+
+use super::emit::{Emit, EmitResult, InternalError, V};
+use crate::ssa::{Function, Op, Value};
+
+/// Translation of every SSA value met so far. [`Emit::in_version`] takes out again what a version made.
+pub(super) struct Values<'c>(Vec<Option<V<'c>>>);
+
+impl<'c> Values<'c> {
+    /// None yet of a function's.
+    pub fn new(f: &Function) -> Values<'c> {
+        Values(vec![None; f.values.len()])
+    }
+
+    fn known(&self, v: Value) -> Option<V<'c>> {
+        self.0.get(v.0 as usize).copied().flatten()
+    }
+
+    fn set(&mut self, v: Value, to: V<'c>) {
+        self.0[v.0 as usize] = Some(to);
+    }
+
+    /// Takes values out.
+    pub fn forget(&mut self, values: &[Value]) {
+        for v in values {
+            self.0[v.0 as usize] = None;
+        }
+    }
+}
+
+impl<'c> Emit<'c, '_> {
+    /// Translation of an SSA value.
+    pub fn get(&mut self, v: Value) -> EmitResult<V<'c>> {
+        if let Some(made) = self.values.known(v) {
+            return Ok(made);
+        }
+        let f = self.f;
+        let made = match f.def_inst(v).map(|d| &d.op) {
+            Some(Op::Const(bits)) => self.konst(self.ty(v), *bits)?,
+            Some(Op::VecConst(lanes)) if self.ty(v).is_scalar() => {
+                self.scalar_bits(self.ty(v).lane, lanes.first().copied().unwrap_or(0))?
+            }
+            Some(Op::VecConst(lanes)) => self.vector_bits(self.ty(v).lane, lanes)?,
+            _ => return Err(InternalError(format!("v{} is used before it is made", v.0))),
+        };
+        self.values.set(v, made);
+        Ok(made)
+    }
+
+    /// True for values that can be used here. What only versions made that are left cannot: whoever finds a value through the
+    /// definition of another has to ask.
+    pub fn is_at_hand(&self, v: Value) -> bool {
+        let op = self.f.def_inst(v).map(|data| &data.op);
+        let constant = matches!(op, Some(Op::Const(_) | Op::VecConst(_)));
+        constant || self.values.known(v).is_some()
+    }
+
+    /// A scalar integer.
+    pub fn get_int(&mut self, v: Value) -> EmitResult<IntValue<'c>> {
+        match self.get(v)? {
+            V::IntValue(i) => Ok(i),
+            _ => Err(InternalError(format!("v{} is no scalar integer", v.0))),
+        }
+    }
+
+    /// Translations of several SSA values.
+    pub fn get_all(&mut self, values: &[Value]) -> EmitResult<Vec<V<'c>>> {
+        values.iter().map(|&v| self.get(v)).collect()
+    }
+
+    /// Notes the translation of an SSA value.
+    pub fn bind(&mut self, out: Value, v: impl Into<V<'c>>) {
+        self.values.set(out, v.into());
+    }
+}
