@@ -13,6 +13,7 @@ mod fallback;
 mod install;
 mod library;
 mod race;
+mod records;
 mod shadow;
 mod strategy;
 mod tuning;

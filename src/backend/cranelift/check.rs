@@ -13,6 +13,7 @@ use visa_runtime::abi::{Helpers, LaunchCtx, check};
 use super::emit::{DATA, Emit};
 use super::memory::{Lanes, Place, Region};
 use crate::backend::access::local_shape;
+use crate::backend::records::Records;
 use crate::backend::shadow::{GRANULE, LEAD, LaneShadow, Pieces, record, span};
 use crate::ssa::{BufferCheck, Inst, Lane, Op, Space, Value};
 
@@ -234,24 +235,18 @@ impl Emit<'_> {
             ..lanes
         };
         let enabled = self.enabled_lanes(&lanes);
-        let first = self
-            .f
-            .sites
-            .get(check.site as usize)
-            .map_or(0, |s| s.first_lane);
         let addresses = self.wide_addresses(&lanes);
-        // Records number lanes as the thread does.
-        let addresses = self.ins().iadd_imm_s(addresses, -8 * i64::from(first));
+        let records = Records::new(self.f, check.site, lanes.count);
+        let addresses = self.ins().iadd_imm_s(addresses, records.addresses());
         let shape = check::shape(check.elem.bytes(), check.count.into(), check.aligned);
-        let parts = self.f.sites_of_lanes(check.site, lanes.count);
-        for &(site, bits) in &parts {
-            let ours = self.lanes_of_site(enabled, bits, parts.len());
+        for &part in &records.parts {
+            let ours = self.lanes_of_part(enabled, part);
             let args = [
                 self.group(),
                 self.thread_index(),
-                self.iconst(types::I32, u64::from(site)),
+                self.iconst(types::I32, u64::from(part.site)),
                 self.iconst(types::I32, u64::from(shape)),
-                self.ins().ishl_imm_u(ours, i64::from(first)),
+                self.ins().ishl_imm_u(ours, i64::from(records.first_lane)),
                 addresses,
             ];
             let stop = if self.keeps_registers() {

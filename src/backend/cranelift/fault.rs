@@ -9,6 +9,7 @@ use visa_runtime::abi::Helpers;
 use super::emit::Emit;
 use super::memory::Lanes;
 use crate::backend::OobPolicy;
+use crate::backend::records::Records;
 
 impl Emit<'_> {
     /// Calls the fault helper when any bit is set; under `Trap` leaves the function. When it goes on,
@@ -27,18 +28,16 @@ impl Emit<'_> {
 
     fn report_lanes(&mut self, lanes: &Lanes, faulting: V, site: u32) {
         let addresses = self.wide_addresses(lanes);
-        // Records number lanes as the thread does.
-        let first = self.f.sites.get(site as usize).map_or(0, |s| s.first_lane);
-        let addresses = self.ins().iadd_imm_s(addresses, -8 * i64::from(first));
+        let records = Records::new(self.f, site, lanes.count);
+        let addresses = self.ins().iadd_imm_s(addresses, records.addresses());
         let mut stop = None;
-        let parts = self.f.sites_of_lanes(site, lanes.count);
-        for &(site, bits) in &parts {
-            let ours = self.lanes_of_site(faulting, bits, parts.len());
+        for &part in &records.parts {
+            let ours = self.lanes_of_part(faulting, part);
             let args = [
                 self.group(),
                 self.thread_index(),
-                self.iconst(types::I32, u64::from(site)),
-                self.ins().ishl_imm_u(ours, i64::from(first)),
+                self.iconst(types::I32, u64::from(part.site)),
+                self.ins().ishl_imm_u(ours, i64::from(records.first_lane)),
                 addresses,
                 lanes.surface,
             ];

@@ -15,6 +15,7 @@ use super::context::Key;
 use super::emit::{Emit, READONLY};
 pub(super) use crate::backend::access::Place;
 use crate::backend::access::{self, FLAT_OFFSET};
+use crate::backend::records::Part;
 use crate::ssa::{Lane, MemAccess, Space, Value};
 
 /// How an access reaches memory.
@@ -66,11 +67,11 @@ impl Emit<'_> {
         }
     }
 
-    /// Those of the enabled lanes that belong to one of `sites` sites of a merged access, which has these lanes.
-    pub fn lanes_of_site(&mut self, enabled: V, bits: u32, sites: usize) -> V {
-        match sites {
-            1 => enabled,
-            _ => self.ins().band_imm_u(enabled, i64::from(bits)),
+    /// Those of the enabled lanes that are recorded together.
+    pub fn lanes_of_part(&mut self, enabled: V, part: Part) -> V {
+        match part.lanes {
+            None => enabled,
+            Some(bits) => self.ins().band_imm_u(enabled, i64::from(bits)),
         }
     }
 

@@ -8,15 +8,16 @@ use visa_runtime::abi::Helpers;
 use super::emit::{DATA, Emit};
 use super::value::piece_count;
 use crate::backend::race;
+use crate::backend::records::Records;
 use crate::ssa::{RaceCheck, Ty, Value};
 
 impl Emit<'_> {
     /// A check.
     pub fn check_race(&mut self, check: RaceCheck, args: &[Value]) {
         let lanes = self.lanes(check.space, args);
-        let first = self.f.sites.get(check.site as usize);
-        let first = first.map_or(0, |s| u32::from(s.first_lane));
-        let Some(shape) = race::shape(check, lanes.place, lanes.count, first) else {
+        let records = Records::new(self.f, check.site, lanes.count);
+        let shape = race::shape(check, lanes.place, lanes.count, records.first_lane);
+        let Some(shape) = shape else {
             return self.bug(race::TOO_MANY);
         };
         let data: Vec<Vec<V>> = Self::data_args(check.space, args)
@@ -34,13 +35,12 @@ impl Emit<'_> {
             self.spill(block, start + row * k as u32, parts);
         }
         let enabled = self.enabled_lanes(&lanes);
-        let parts = self.f.sites_of_lanes(check.site, lanes.count);
-        for &(site, bits) in &parts {
-            let ours = self.lanes_of_site(enabled, bits, parts.len());
+        for &part in &records.parts {
+            let ours = self.lanes_of_part(enabled, part);
             let args = [
                 self.group(),
                 self.thread_index(),
-                self.iconst(types::I32, u64::from(site)),
+                self.iconst(types::I32, u64::from(part.site)),
                 self.iconst(types::I32, u64::from(shape)),
                 lanes.surface,
                 ours,

@@ -9,6 +9,7 @@ use visa_runtime::abi::{Helpers, Rectangle, rectangle};
 use super::emit::{DATA, Emit};
 use crate::backend::OobPolicy;
 use crate::backend::descriptors::rectangle_descriptor;
+use crate::backend::records::first_lane;
 use crate::ssa::{Access2d, Space, Ty, Value};
 
 /// Operands before a store's data.
@@ -70,8 +71,7 @@ impl Emit<'_> {
 
     /// Calls the runtime; under `Trap` leaves the function when it says so.
     fn send_rectangle(&mut self, access: Access2d, block: StackSlot, store: bool) {
-        let lane = self.f.sites.get(access.site as usize);
-        let lane = lane.map_or(0, |s| u32::from(s.first_lane));
+        let lane = first_lane(self.f, access.site);
         let reports = self.records_faults(Space::Flat);
         let shape = rectangle_descriptor(access, store, lane, reports);
         let args = [

@@ -14,6 +14,7 @@ use visa_runtime::abi::{Helpers, LaunchCtx, check};
 use super::context::Field;
 use super::emit::{Emit, EmitResult, V};
 use super::memory::{Lanes, Place, Region};
+use crate::backend::records::Records;
 use crate::backend::shadow::{GRANULE, LEAD, LaneShadow, Pieces, record, span};
 use crate::ssa::{BufferCheck, Inst, Lane, Space, Ty, Value};
 
@@ -162,20 +163,17 @@ impl<'c> Emit<'c, '_> {
         let wide = Ty::vector(Lane::I64, lanes.count);
         let slot = self.slot(wide.bytes())?;
         self.store_value(lanes.addr, wide, slot)?;
-        // Records number lanes as the thread does.
-        let site = self.f.sites.get(check.site as usize);
-        let first = site.map_or(0, |s| s.first_lane);
-        let addresses = self.offset_const(slot, -8 * i64::from(first))?;
+        let records = Records::new(self.f, check.site, lanes.count);
+        let addresses = self.offset_const(slot, records.addresses())?;
         let shape = check::shape(check.elem.bytes(), check.count.into(), check.aligned);
-        let parts = self.f.sites_of_lanes(check.site, lanes.count);
-        for &(site, bits) in &parts {
-            let ours = self.lanes_of_site(enabled, bits, parts.len())?;
+        for &part in &records.parts {
+            let ours = self.lanes_of_part(enabled, part)?;
             let args = [
                 self.group().into(),
                 self.thread_index()?.into(),
-                self.i32(site).into(),
+                self.i32(part.site).into(),
                 self.i32(shape).into(),
-                self.op2(I::Shl, ours, self.i32(u32::from(first)))?,
+                self.op2(I::Shl, ours, self.i32(records.first_lane))?,
                 addresses.into(),
             ];
             let stop = self.call_helper(offset_of!(Helpers, check), Some(32), &args)?;

@@ -7,6 +7,7 @@ use inkwell::values::InstructionOpcode as I;
 use visa_runtime::abi::Helpers;
 
 use super::emit::{Emit, EmitResult, InternalError, V};
+use crate::backend::records::Records;
 use crate::ssa::{Lane, Space, Ty};
 
 impl<'c> Emit<'c, '_> {
@@ -32,18 +33,16 @@ impl<'c> Emit<'c, '_> {
         let ty = Ty::vector(Lane::I64, lanes);
         let slot = self.slot(ty.bytes())?;
         self.store_value(wide, ty, slot)?;
-        // Records number lanes as the thread does.
-        let first = self.f.sites.get(site as usize).map_or(0, |s| s.first_lane);
+        let records = Records::new(self.f, site, lanes);
         let mut stop = None;
-        let parts = self.f.sites_of_lanes(site, lanes);
-        for &(site, bits) in &parts {
-            let ours = self.lanes_of_site(faulting, bits, parts.len())?;
+        for &part in &records.parts {
+            let ours = self.lanes_of_part(faulting, part)?;
             let args = [
                 self.group().into(),
                 self.thread_index()?.into(),
-                self.i32(site).into(),
-                self.op2(I::Shl, ours, self.i32(u32::from(first)))?,
-                self.offset_const(slot, -8 * i64::from(first))?.into(),
+                self.i32(part.site).into(),
+                self.op2(I::Shl, ours, self.i32(records.first_lane))?,
+                self.offset_const(slot, records.addresses())?.into(),
                 surface,
             ];
             stop = self.call_helper(offset_of!(Helpers, fault), Some(32), &args)?;

@@ -15,6 +15,7 @@ use super::context::{Field, Key};
 use super::emit::{Emit, EmitResult, V};
 pub(super) use crate::backend::access::Place;
 use crate::backend::access::{self, FLAT_OFFSET};
+use crate::backend::records::Part;
 use crate::ssa::{Lane, Space, Ty, Value};
 
 /// How an access reaches memory.
@@ -52,11 +53,11 @@ impl<'c> Emit<'c, '_> {
         }
     }
 
-    /// Those of the enabled lanes that belong to one of `sites` sites of a merged access, which has these lanes.
-    pub fn lanes_of_site(&self, enabled: V<'c>, bits: u32, sites: usize) -> EmitResult<V<'c>> {
-        match sites {
-            1 => Ok(enabled),
-            _ => self.op2(I::And, enabled, self.i32(bits)),
+    /// Those of the enabled lanes that are recorded together.
+    pub fn lanes_of_part(&self, enabled: V<'c>, part: Part) -> EmitResult<V<'c>> {
+        match part.lanes {
+            None => Ok(enabled),
+            Some(bits) => self.op2(I::And, enabled, self.i32(bits)),
         }
     }
 

@@ -7,6 +7,7 @@ use visa_runtime::abi::Helpers;
 use super::access::padded;
 use super::emit::{Emit, EmitResult};
 use crate::backend::race;
+use crate::backend::records::Records;
 use crate::ssa::{Function, RaceCheck, Ty, Value};
 
 /// Types of a check's addresses and of each of its rows of data.
@@ -34,9 +35,9 @@ impl<'c> Emit<'c, '_> {
     /// A check.
     pub fn check_race(&mut self, check: RaceCheck, args: &[Value]) -> EmitResult<()> {
         let lanes = self.lanes(check.space, args)?;
-        let first = self.f.sites.get(check.site as usize);
-        let first = first.map_or(0, |s| u32::from(s.first_lane));
-        let shape = race::shape(check, lanes.place, lanes.count, first).ok_or(race::TOO_MANY)?;
+        let records = Records::new(self.f, check.site, lanes.count);
+        let shape = race::shape(check, lanes.place, lanes.count, records.first_lane);
+        let shape = shape.ok_or(race::TOO_MANY)?;
         let (addresses, row) = types(self.f, check, args);
         let block = self.message_block()?;
         self.store_value(lanes.addr, addresses, block)?;
@@ -47,13 +48,12 @@ impl<'c> Emit<'c, '_> {
             self.store_value(v, row, at)?;
         }
         let enabled = self.enabled_lanes(&lanes)?;
-        let parts = self.f.sites_of_lanes(check.site, lanes.count);
-        for &(site, bits) in &parts {
-            let ours = self.lanes_of_site(enabled, bits, parts.len())?;
+        for &part in &records.parts {
+            let ours = self.lanes_of_part(enabled, part)?;
             let args = [
                 self.group().into(),
                 self.thread_index()?.into(),
-                self.i32(site).into(),
+                self.i32(part.site).into(),
                 self.i32(shape).into(),
                 lanes.surface,
                 ours,

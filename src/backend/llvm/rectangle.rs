@@ -7,6 +7,7 @@ use visa_runtime::abi::{Helpers, Rectangle, rectangle};
 
 use super::emit::{Emit, EmitResult, InternalError, V};
 use crate::backend::descriptors::rectangle_descriptor;
+use crate::backend::records::first_lane;
 use crate::ssa::{Access2d, Space, Ty, Value};
 
 /// Operands before a store's data.
@@ -90,8 +91,7 @@ impl<'c> Emit<'c, '_> {
         block: PointerValue<'c>,
         store: bool,
     ) -> EmitResult<()> {
-        let lane = self.f.sites.get(access.site as usize);
-        let lane = lane.map_or(0, |s| u32::from(s.first_lane));
+        let lane = first_lane(self.f, access.site);
         let reports = self.records_faults(Space::Flat);
         let shape = rectangle_descriptor(access, store, lane, reports);
         let args = [
