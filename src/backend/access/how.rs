@@ -201,7 +201,8 @@ impl<'a> Decider<'a> {
         }
     }
 
-    fn affine(&self, inst: Inst, at_hand: AtHand) -> Option<(i64, By)> {
+    /// How the addresses of an instruction run, and why.
+    pub fn affine(&self, inst: Inst, at_hand: AtHand) -> Option<(i64, By)> {
         let f = self.f;
         if let Some(affine) = f.shapes.get(&inst).and_then(|s| s.addr) {
             return Some((affine.stride, By::Table));

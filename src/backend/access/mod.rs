@@ -14,6 +14,7 @@
 
 mod atomic;
 mod candidate;
+mod check;
 pub(super) mod consts;
 mod copies;
 mod group;
@@ -32,12 +33,13 @@ mod tests;
 
 pub(super) use atomic::{AtomicHow, AtomicWay};
 pub(super) use candidate::Access;
+pub(super) use check::{CheckHow, CheckSpan, Run};
 #[cfg(feature = "llvm-codegen")]
 pub(super) use copies::{Copied, CopyId, RECORD};
 pub(super) use group::AccessGroup;
 pub(super) use how::{AffineAccess, Any, By, How, Stored, auto_gather};
 pub(super) use limits::{Limits, MaskedStores, Scope, Speculation};
-pub(super) use local_shape::{Ids, Sum, local_shape};
+pub(super) use local_shape::{Ids, Sum};
 pub(super) use place::{FLAT_OFFSET, Lanes, Place, Region, message_place};
 pub use plan::AccessPlan;
 pub(super) use plan::{Segment, Step, Versions};

@@ -4,17 +4,17 @@ use std::collections::{HashMap, HashSet};
 
 use super::atomic::{AtomicHow, Atomics};
 use super::candidate::{Access, Finder};
+use super::check::{BufferChecks, CheckHow, CheckSpan};
 use super::consts;
 use super::copies::{Copied, CopyId};
 use super::group::{AccessGroup, access_groups};
 use super::how::{By, Decider, How, lane_wise};
 use super::limits::{Limits, Scope};
 use super::place::Place;
-use super::scaled::Scaled;
 use super::versions::{MIN_ACCESSES, Part};
-use crate::backend::{shadow, uses};
+use crate::backend::uses;
 use crate::ssa::remark::{self, Bounds, Decision, Remark, Why};
-use crate::ssa::{Block, Function, Inst, MemAccess, Op, Space, Value};
+use crate::ssa::{Block, Function, Inst, Op, Value};
 
 /// How the memory accesses of a function are done.
 #[derive(Clone, Debug)]
@@ -23,9 +23,6 @@ pub struct AccessPlan {
     pub(in crate::backend) limits: Limits,
     blocks: Vec<(Block, Segment)>,
     copies: Vec<Copied>,
-    checks: HashMap<Inst, Scaled>,
-    /// Checks of lanes at any addresses are few, so that they may take more code.
-    pub(in crate::backend) few_checks: bool,
 }
 
 /// Instructions one after the other.
@@ -45,12 +42,14 @@ pub(in crate::backend) struct Segment {
     )
 )]
 pub(in crate::backend) enum Step {
-    /// An instruction that is no lane-wise load, store or atomic.
+    /// An instruction that is no lane-wise load, store or atomic, and no check of one.
     Plain(Inst),
     /// A load or store that no test of others decides.
     Access(Inst, How),
     /// An atomic.
     Atomic(Inst, AtomicHow),
+    /// A check that no test of others decides.
+    Check(Inst, Box<CheckHow>),
     /// An access in the version for when its test held.
     Inside(Box<Access>),
     /// An access of a copy that others do.
@@ -78,6 +77,7 @@ impl Step {
             Step::Plain(inst)
             | Step::Access(inst, _)
             | Step::Atomic(inst, _)
+            | Step::Check(inst, _)
             | Step::Copied(inst)
             | Step::LoadCopy(inst, _)
             | Step::StoreCopy { inst, .. } => Some(*inst),
@@ -110,7 +110,7 @@ pub(in crate::backend) struct Versions {
     /// What else must hold: scalars, and masks that must be full.
     pub conditions: Vec<Value>,
     /// Checks of these accesses that the test decides as well.
-    pub checks: Vec<Inst>,
+    pub checks: Vec<(Inst, CheckSpan)>,
     /// Results that are not kept after each version.
     pub made: Vec<Value>,
     /// Values that are read after the versions.
@@ -161,6 +161,7 @@ impl AccessPlan {
             finder: Finder::new(f, &limits),
             decider: Decider::new(f, &limits),
             atomics: Atomics::new(f, &limits),
+            checks: BufferChecks::new(f),
             limits: &limits,
             lost: vec![false; f.values.len()],
             escapes: uses::escapes(f),
@@ -170,14 +171,11 @@ impl AccessPlan {
             },
             known: Known::default(),
             copies: Vec::new(),
-            checks: HashMap::new(),
         };
         let segments = order.iter().map(|&b| (b, planner.block(b)));
         AccessPlan {
             blocks: segments.collect(),
             copies: planner.copies,
-            checks: planner.checks,
-            few_checks: shadow::few(f),
             limits,
         }
     }
@@ -190,11 +188,6 @@ impl AccessPlan {
     /// A copy from memory to memory.
     pub(in crate::backend) fn copy(&self, id: CopyId) -> Option<&Copied> {
         self.copies.get(id.0)
-    }
-
-    /// What lanes of a check are made of that are tested for being side by side.
-    pub(in crate::backend) fn check(&self, check: Inst) -> Option<&Scaled> {
-        self.checks.get(&check)
     }
 
     /// What was decided about accesses. What is done where a test fails is not how an access is done.
@@ -313,6 +306,7 @@ pub(super) struct Planner<'a> {
     finder: Finder<'a>,
     decider: Decider<'a>,
     atomics: Atomics<'a>,
+    checks: BufferChecks<'a>,
     pub limits: &'a Limits,
     /// Values that only versions made which are left.
     lost: Vec<bool>,
@@ -322,7 +316,6 @@ pub(super) struct Planner<'a> {
     pub uses: Vec<u32>,
     pub known: Known,
     pub copies: Vec<Copied>,
-    checks: HashMap<Inst, Scaled>,
 }
 
 impl Planner<'_> {
@@ -363,34 +356,16 @@ impl Planner<'_> {
         if let Some(&access) = self.known.inside.get(&inst) {
             return self.step_inside(access);
         }
-        self.speculate(inst);
         if let Some(how) = self.atomics.how(inst) {
             return Step::Atomic(inst, how);
+        }
+        let at_hand = |v| self.is_at_hand(v);
+        if let Some(how) = self.checks.how(inst, &self.decider, &at_hand) {
+            return Step::Check(inst, Box::new(how));
         }
         match self.how(inst) {
             Some(how) => Step::Access(inst, how),
             None => Step::Plain(inst),
-        }
-    }
-
-    /// Notes whether the lanes of a check are tested for being side by side.
-    fn speculate(&mut self, inst: Inst) {
-        let Op::CheckBuffer(check) = self.f.inst(inst).op else {
-            return;
-        };
-        let Ok(comps) = u8::try_from(check.count) else {
-            return;
-        };
-        let access = MemAccess {
-            space: Space::Flat,
-            elem: check.elem,
-            comps,
-            site: check.site,
-        };
-        let at_hand = |v| self.is_at_hand(v);
-        let scaled = self.decider.speculation(inst, access, &at_hand).flatten();
-        if let Some(scaled) = scaled.filter(|_| !check.aligned) {
-            self.checks.insert(inst, scaled);
         }
     }
 
@@ -536,7 +511,9 @@ impl Planner<'_> {
         self.known.inside.extend(inside);
         self.known.full.extend(full_masks(self.f, &part.accesses));
         if tested {
-            self.known.cleared.extend(&part.checks);
+            self.known
+                .cleared
+                .extend(part.checks.iter().map(|(check, _)| check));
         }
     }
 

@@ -11,8 +11,6 @@ pub(super) const MAX_SPAN: u64 = 1 << 24;
 pub(in crate::backend) struct Affine<V> {
     /// Address of lane 0.
     pub base: V,
-    /// Bytes from lane to lane.
-    pub stride: i64,
     /// Condition under which it holds; always when there is none.
     pub guard: Option<V>,
 }

@@ -109,6 +109,8 @@ impl<'a> Text<'a> {
                     let (way, _) = how.way(lanes(self.f, *inst));
                     self.access(*inst, way.to_string(), atomic_reason(*how).to_owned());
                 }
+                // The access after it says where it goes.
+                Step::Check(..) => {}
                 Step::Inside(access) => {
                     let why = self.inside_reason(access);
                     self.access(access.inst, access.way().to_string(), why);

@@ -8,9 +8,10 @@
 use std::collections::HashSet;
 
 use super::candidate::Access;
+use super::check::CheckSpan;
 use super::limits::Scope;
 use super::plan::{End, Planner, Reads};
-use crate::backend::{Bounds as Tests, shadow, uses};
+use crate::backend::{Bounds as Tests, uses};
 use crate::ssa::{Function, Inst, Op, Value};
 
 /// Accesses from which a version of their own pays; of those that are slow otherwise, one.
@@ -35,7 +36,7 @@ pub(super) struct Part {
     /// Accesses that the test is about; part of `rest`.
     pub accesses: Vec<Access>,
     /// Checks of these accesses that the test decides as well; part of `rest`.
-    pub checks: Vec<Inst>,
+    pub checks: Vec<(Inst, CheckSpan)>,
     /// Instructions that these are, from the first one on.
     pub len: usize,
 }
@@ -71,13 +72,13 @@ impl Planner<'_> {
         if accesses.len() < MIN_ACCESSES {
             return None;
         }
-        let checks: Vec<Inst> = match self.limits.bounds {
+        let checks: Vec<_> = match self.limits.bounds {
             Tests::Hoisted => checks_of(f, insts, &accesses).collect(),
             _ => Vec::new(),
         };
         let start = insts[..start]
             .iter()
-            .position(|i| checks.contains(i))
+            .position(|i| checks.iter().any(|(check, _)| check == i))
             .unwrap_or(start);
         let (first, rest) = self.in_front(insts, start, &accesses);
         let part = Part {
@@ -261,23 +262,13 @@ fn checks_of<'a>(
     f: &'a Function,
     insts: &'a [Inst],
     accesses: &'a [Access],
-) -> impl Iterator<Item = Inst> + 'a {
+) -> impl Iterator<Item = (Inst, CheckSpan)> + 'a {
     let checks = move |pair: &[Inst]| {
         let access = accesses.iter().any(|a| a.inst == pair[1]);
-        (access && is_one_test(f, pair[0])).then_some(pair[0])
+        let span = CheckSpan::by_table(f, pair[0]).filter(|_| access)?;
+        Some((pair[0], span))
     };
     insts.windows(2).filter_map(checks)
-}
-
-/// True for checks of lanes that are affine by the function's table, and near enough to each other for one test.
-fn is_one_test(f: &Function, inst: Inst) -> bool {
-    let data = f.inst(inst);
-    let (Op::CheckBuffer(check), Some(shape)) = (&data.op, f.shapes.get(&inst)) else {
-        return false;
-    };
-    let (count, record) = (f.ty(data.args[1]).lanes, shadow::record(*check));
-    let span = |addr: crate::ssa::shape::Affine| shadow::span(addr.stride, count, record);
-    shape.addr.and_then(span).is_some()
 }
 
 /// Results that depend on an effect of these instructions.

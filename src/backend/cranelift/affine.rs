@@ -29,29 +29,25 @@ impl Emit<'_> {
         inst: Inst,
     ) -> Affine {
         match &alone.by {
-            By::Table => self.shape_of(inst).unwrap_or_else(|| self.no_shape()),
+            By::Table => self.shape_of(inst),
             By::Local(sum) => self.local_shape(self.f.inst(inst).args[1], sum),
             By::Speculation(scaled) => self.speculate(access.elem.bytes(), lanes, scaled.as_ref()),
         }
     }
 
-    fn no_shape(&mut self) -> Affine {
-        self.bug("an access without a shape");
+    /// How addresses run that the function's table knows.
+    pub fn shape_of(&mut self, inst: Inst) -> Affine {
+        let Some(addr) = self.f.shapes.get(&inst).and_then(|shape| shape.addr) else {
+            self.bug("an access without a shape");
+            return Affine {
+                base: self.iconst(types::I32, 0),
+                guard: None,
+            };
+        };
         Affine {
-            base: self.iconst(types::I32, 0),
-            stride: 0,
-            guard: None,
-        }
-    }
-
-    /// Shape of an access in the function's table.
-    pub fn shape_of(&mut self, inst: Inst) -> Option<Affine> {
-        let addr = self.f.shapes.get(&inst)?.addr?;
-        Some(Affine {
             base: self.scalar(addr.base),
-            stride: addr.stride,
             guard: addr.guard.map(|v| self.scalar(v)),
-        })
+        }
     }
 
     /// Load through one address.

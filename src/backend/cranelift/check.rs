@@ -10,11 +10,12 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, InstBuilder, Type, Value as V, types};
 use visa_runtime::abi::{Helpers, LaunchCtx, check};
 
+use super::affine::Affine;
 use super::emit::{DATA, Emit};
 use super::memory::{Lanes, Place, Region};
-use crate::backend::access::local_shape;
+use crate::backend::access::{CheckHow, CheckSpan, Run};
 use crate::backend::records::Records;
-use crate::backend::shadow::{GRANULE, LEAD, LaneShadow, Pieces, record, span};
+use crate::backend::shadow::{GRANULE, LEAD, LaneShadow, Pieces, record};
 use crate::ssa::{BufferCheck, Inst, Lane, Op, Space, Value};
 
 /// Widest piece of the shadow that is read, in bytes.
@@ -22,24 +23,29 @@ const WIDEST: u64 = 16;
 
 impl Emit<'_> {
     /// A check.
-    pub fn check_buffer(&mut self, check: BufferCheck, args: &[Value], inst: Inst) {
+    pub fn check_buffer(&mut self, inst: Inst, how: &CheckHow) {
+        let data = self.f.inst(inst);
+        self.set_line(data.line);
+        let Op::CheckBuffer(check) = data.op else {
+            return self.bug("no check of a buffer");
+        };
+        let args = data.args.as_slice();
         let go_on = self.new_block();
         let cold = self.new_cold_block();
         let lanes = self.lanes_of_run(Space::Flat, args);
-        if let Some(clear) = self.run_is_clear(inst) {
-            self.branch(clear, go_on, cold);
-        } else {
-            let here = match self.likely_run(check, args, inst) {
-                Some((clear, other)) => {
-                    self.branch(clear, go_on, other);
-                    other
-                }
-                None => self.block,
-            };
-            self.side(here, |e| {
-                if !e.access_plan.few_checks || !e.scattered(check, &lanes, args, go_on, cold) {
-                    e.jump(cold, &[]);
-                }
+        let one_by_one = match &how.span {
+            Some(span) => {
+                let clear = self.span_is_clear(inst, span);
+                let other = (!span.is_certain()).then(|| self.new_block());
+                self.branch(clear, go_on, other.unwrap_or(cold));
+                other
+            }
+            None => Some(self.block),
+        };
+        if let Some(here) = one_by_one {
+            self.side(here, |e| match how.each {
+                Some(each) => e.scattered((check, each), &lanes, args, go_on, cold),
+                None => e.jump(cold, &[]),
             });
         }
         self.side(cold, |e| {
@@ -49,61 +55,54 @@ impl Emit<'_> {
         self.block = go_on;
     }
 
-    /// Whether all lanes of a check are surely in buffers, as one test; `None` where their addresses do not run evenly, or too far.
-    pub fn run_is_clear(&mut self, inst: Inst) -> Option<V> {
-        let data = self.f.inst(inst);
-        let Op::CheckBuffer(check) = data.op else {
-            return None;
+    /// Whether all lanes of a check are surely in buffers, as one test.
+    pub fn span_is_clear(&mut self, inst: Inst, span: &CheckSpan) -> V {
+        let shape = self.run_of(inst, &span.run);
+        let lowest = match span.lowest {
+            0 => shape.base,
+            below => self.ins().iadd_imm_s(shape.base, below),
         };
-        let record = record(check);
-        let addr = data.args[1];
-        let count = self.ty(addr).lanes;
-        let (base, bytes, guard) = self.run_of(addr, count, record, inst)?;
-        let clear = self.shadow_is_clear(base, bytes);
-        Some(match guard {
+        let clear = self.shadow_is_clear(lowest, span.bytes);
+        match shape.guard {
             Some(guard) => self.ins().band(clear, guard),
             None => clear,
-        })
-    }
-
-    /// Whether lanes that are probably beside each other are, and are surely in buffers; with a new block for when not.
-    /// `None` where nothing is known of how they lie.
-    fn likely_run(
-        &mut self,
-        check: BufferCheck,
-        args: &[Value],
-        inst: Inst,
-    ) -> Option<(V, ir::Block)> {
-        let scaled = self.access_plan.check(inst)?;
-        let lanes = self.lanes(Space::Flat, args);
-        let shape = self.speculate(check.elem.bytes(), &lanes, Some(scaled));
-        let (0, bytes) = span(shape.stride, lanes.count, check.elem.bytes().into())? else {
-            return None;
-        };
-        let mut ok = self.shadow_is_clear(shape.base, bytes);
-        if let Some(guard) = shape.guard {
-            ok = self.ins().band(ok, guard);
         }
-        Some((ok, self.new_block()))
     }
 
-    /// Branches to `clear` if the shadow of each enabled lane is zero, else to `other`; false, and nothing done, where lanes are too large.
+    /// Address of lane 0, and the condition under which the lanes run from there as planned.
+    fn run_of(&mut self, inst: Inst, run: &Run) -> Affine {
+        let args = self.f.inst(inst).args.as_slice();
+        match run {
+            Run::One => Affine {
+                base: self.scalar(args[1]),
+                guard: None,
+            },
+            Run::Table => self.shape_of(inst),
+            Run::Local(sum) => self.local_shape(args[1], sum),
+            Run::Beside(scaled) => {
+                let lanes = self.lanes(Space::Flat, args);
+                let (base, guard) = self.scaled_beside(&lanes, scaled);
+                Affine {
+                    base,
+                    guard: Some(guard),
+                }
+            }
+        }
+    }
+
+    /// Branches to `clear` if the shadow of each enabled lane is zero, else to `other`.
     fn scattered(
         &mut self,
-        check: BufferCheck,
+        (check, of_lane): (BufferCheck, LaneShadow),
         lanes: &Lanes,
         args: &[Value],
         clear: ir::Block,
         other: ir::Block,
-    ) -> bool {
-        let record = record(check);
-        let Some(of_lane) = LaneShadow::new(check) else {
-            return false;
-        };
+    ) {
         let ty = Type::int(of_lane.bytes as u16 * 8).unwrap_or(types::I64);
         let addresses = self.parts(args[1]);
         let base = self.base(Region::Known(Place::Flat));
-        let limit = self.flat_limit(record as u32);
+        let limit = self.flat_limit(record(check) as u32);
         let [base, limit] = [(base, -LEAD), (limit, LEAD)].map(|(v, by)| {
             let moved = self.ins().iadd_imm_s(v, by);
             self.ins().splat(types::I64X2, moved)
@@ -159,33 +158,6 @@ impl Emit<'_> {
                 e.branch(zero, clear, other);
             }
         });
-        true
-    }
-
-    /// Lowest address and bytes of lanes whose addresses run evenly, and the condition under which they do.
-    fn run_of(
-        &mut self,
-        addr: Value,
-        count: u16,
-        record: u64,
-        inst: Inst,
-    ) -> Option<(V, u64, Option<V>)> {
-        if count == 1 {
-            return span(0, 1, record).map(|(_, bytes)| (self.scalar(addr), bytes, None));
-        }
-        let shape = match self.shape_of(inst) {
-            Some(shape) => shape,
-            None => {
-                let sum = local_shape(self.f, addr, &|v| self.is_at_hand(v))?;
-                self.local_shape(addr, &sum)
-            }
-        };
-        let (below, bytes) = span(shape.stride, count, record)?;
-        let lowest = match below {
-            0 => shape.base,
-            below => self.ins().iadd_imm_s(shape.base, below),
-        };
-        Some((lowest, bytes, shape.guard))
     }
 
     /// Whether `bytes` bytes are in device memory and their shadow is zero.

@@ -35,11 +35,7 @@ impl Emit<'_> {
                 .icmp_imm_u(IntCC::Equal, distance, span.cast_signed());
             guard = Some(self.both(guard, even));
         }
-        Affine {
-            base,
-            stride: sum.stride,
-            guard,
-        }
+        Affine { base, guard }
     }
 
     fn both(&mut self, a: Option<V>, b: V) -> V {

@@ -16,7 +16,9 @@ impl Emit<'_> {
         let args = data.args.as_slice();
         self.set_line(data.line);
         match &data.op {
-            Op::Load(_) | Op::Store(_) => return self.bug("an access without a plan"),
+            Op::Load(_) | Op::Store(_) | Op::CheckBuffer(_) => {
+                return self.bug("an access without a plan");
+            }
             Op::BlockStore(access) => return self.block_store(*access, args),
             Op::Load2d(access) => return self.load2d(*access, args, &data.results),
             Op::Store2d(access) => return self.store2d(*access, args),
@@ -27,7 +29,6 @@ impl Emit<'_> {
             Op::FrameStore(offset) => return self.frame_store(*offset, args[0]),
             Op::Poll => return self.poll(),
             Op::Image(access) => return self.image(*access, args, &data.results),
-            Op::CheckBuffer(check) => return self.check_buffer(*check, args, inst),
             Op::CheckRace(check) => return self.check_race(*check, args),
             Op::CheckBarrier(check) => return self.check_barrier(*check, args[0]),
             _ => {}

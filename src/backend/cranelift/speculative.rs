@@ -26,7 +26,6 @@ impl Emit<'_> {
         };
         Affine {
             base,
-            stride: bytes.into(),
             guard: Some(guard),
         }
     }
@@ -54,7 +53,7 @@ impl Emit<'_> {
 
     /// The same of addresses in device memory, by the numbers that they are made of, and the first address. None of the
     /// numbers may wrap before it is extended.
-    fn scaled_beside(&mut self, lanes: &Lanes, scaled: &Scaled) -> (V, V) {
+    pub fn scaled_beside(&mut self, lanes: &Lanes, scaled: &Scaled) -> (V, V) {
         let numbers = self.parts(scaled.index);
         let first = self.lane_of(Lane::I32, &numbers, 0);
         let beside = self.are_beside(lanes, &numbers, first, 1);

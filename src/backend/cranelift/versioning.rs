@@ -42,6 +42,7 @@ impl Emit<'_> {
             Step::Plain(inst) => self.instruction(*inst),
             Step::Access(inst, how) => self.access_alone(*inst, how),
             Step::Atomic(inst, how) => self.atomic(*inst, *how),
+            Step::Check(inst, how) => self.check_buffer(*inst, how),
             Step::Inside(access) => self.access_inside(access),
             Step::Copied(_) | Step::LoadCopy(..) | Step::StoreCopy { .. } | Step::Versions(_) => {
                 self.bug("a step for another code generator");
@@ -63,10 +64,9 @@ impl Emit<'_> {
             self.fast_version(versions);
             return self.end(block);
         };
-        for &check in &versions.checks {
-            if let Some(clear) = self.run_is_clear(check) {
-                ok = self.ins().band(ok, clear);
-            }
+        for (check, span) in &versions.checks {
+            let clear = self.span_is_clear(*check, span);
+            ok = self.ins().band(ok, clear);
         }
         let (accesses, messages) = (self.new_block(), self.new_cold_block());
         let join = versions.meet.then(|| self.new_block());

@@ -18,21 +18,14 @@ use crate::ssa::{Inst, MemAccess, Ty, Value};
 pub(super) type Affine<'c> = access::Affine<V<'c>>;
 
 impl<'c> Emit<'c, '_> {
-    /// Shape of an access in the function's table.
-    pub fn shape_of(&mut self, inst: Inst) -> EmitResult<Option<Affine<'c>>> {
-        let Some(known) = self.f.shapes.get(&inst).and_then(|s| s.addr) else {
-            return Ok(None);
-        };
-        Ok(Some(Affine {
+    /// How addresses run that the function's table knows.
+    pub fn affine(&mut self, inst: Inst) -> EmitResult<Affine<'c>> {
+        let known = self.f.shapes.get(&inst).and_then(|s| s.addr);
+        let known = known.ok_or("an access without a shape")?;
+        Ok(Affine {
             base: self.get(known.base)?,
-            stride: known.stride,
             guard: known.guard.map(|v| self.get(v)).transpose()?,
-        }))
-    }
-
-    fn affine(&mut self, inst: Inst) -> EmitResult<Affine<'c>> {
-        let shape = self.shape_of(inst)?;
-        shape.ok_or_else(|| "an access without a shape".into())
+        })
     }
 
     /// Load through one address.

@@ -14,27 +14,30 @@ use visa_runtime::abi::{Helpers, LaunchCtx, check};
 use super::context::Field;
 use super::emit::{Emit, EmitResult, V};
 use super::memory::{Lanes, Place, Region};
+use crate::backend::access::{CheckHow, CheckSpan, Run};
 use crate::backend::records::Records;
-use crate::backend::shadow::{GRANULE, LEAD, LaneShadow, Pieces, record, span};
-use crate::ssa::{BufferCheck, Inst, Lane, Space, Ty, Value};
+use crate::backend::shadow::{GRANULE, LEAD, LaneShadow, Pieces, record};
+use crate::ssa::{BufferCheck, Inst, Lane, Op, Space, Ty};
 
 /// Widest piece of the shadow that is read, in bytes.
 const WIDEST: u64 = 16;
 
 impl<'c> Emit<'c, '_> {
     /// A check.
-    pub fn check_buffer(
-        &mut self,
-        check: BufferCheck,
-        args: &[Value],
-        inst: Inst,
-    ) -> EmitResult<()> {
+    pub fn check_buffer(&mut self, inst: Inst, how: &CheckHow) -> EmitResult<()> {
+        let data = self.f.inst(inst);
+        let Op::CheckBuffer(check) = data.op else {
+            return Err("no check of a buffer".into());
+        };
         let (cold, go_on) = (self.new_block(), self.new_block());
-        let lanes = self.lanes(Space::Flat, args)?;
-        if let Some(clear) = self.range_is_clear(check, args[1], inst)? {
-            self.branch_likely(clear, go_on, cold, true)?;
-        } else {
-            self.scattered(check, &lanes, go_on, cold)?;
+        let lanes = self.lanes(Space::Flat, &data.args)?;
+        match (&how.span, how.each) {
+            (Some(span), _) => {
+                let clear = self.span_is_clear(inst, span)?;
+                self.branch_likely(clear, go_on, cold, true)?;
+            }
+            (None, Some(each)) => self.scattered(check, &lanes, each, (go_on, cold))?,
+            (None, None) => self.jump(cold)?,
         }
         self.at(cold);
         self.look(check, &lanes)?;
@@ -43,34 +46,24 @@ impl<'c> Emit<'c, '_> {
         Ok(())
     }
 
-    /// Whether all lanes are surely in buffers, as one test; `None` where their distances are not known, or too large.
-    fn range_is_clear(
-        &mut self,
-        check: BufferCheck,
-        addr: Value,
-        inst: Inst,
-    ) -> EmitResult<Option<V<'c>>> {
-        let record = record(check);
-        let count = self.ty(addr).lanes;
-        if count == 1 {
-            let Some((_, bytes)) = span(0, 1, record) else {
-                return Ok(None);
-            };
-            let at = self.get(addr)?;
-            return self.shadow_is_clear(at, bytes).map(Some);
+    /// Whether all lanes of a check are surely in buffers, as one test.
+    fn span_is_clear(&mut self, inst: Inst, span: &CheckSpan) -> EmitResult<V<'c>> {
+        let (base, guard) = match span.run {
+            Run::One => (self.get(self.f.inst(inst).args[1])?, None),
+            Run::Table => {
+                let shape = self.affine(inst)?;
+                (shape.base, shape.guard)
+            }
+            Run::Local(_) | Run::Beside(_) => {
+                return Err("a check for another code generator".into());
+            }
+        };
+        let lowest = self.add_const(self.as_int(base)?, span.lowest)?;
+        let clear = self.shadow_is_clear(lowest.into(), span.bytes)?;
+        match guard {
+            Some(guard) => self.op2(I::And, clear, guard),
+            None => Ok(clear),
         }
-        let Some(shape) = self.shape_of(inst)? else {
-            return Ok(None);
-        };
-        let Some((below, bytes)) = span(shape.stride, count, record) else {
-            return Ok(None);
-        };
-        let lowest = self.add_const(self.as_int(shape.base)?, below)?;
-        let clear = self.shadow_is_clear(lowest.into(), bytes)?;
-        Ok(Some(match shape.guard {
-            Some(guard) => self.op2(I::And, clear, guard)?,
-            None => clear,
-        }))
     }
 
     /// Whether `bytes` bytes are in device memory and their shadow is zero.
@@ -115,14 +108,9 @@ impl<'c> Emit<'c, '_> {
         &mut self,
         check: BufferCheck,
         lanes: &Lanes<'c>,
-        clear: BasicBlock<'c>,
-        other: BasicBlock<'c>,
+        of_lane: LaneShadow,
+        (clear, other): (BasicBlock<'c>, BasicBlock<'c>),
     ) -> EmitResult<()> {
-        let of_lane =
-            LaneShadow::new(check).filter(|_| lanes.count > 1 && self.access_plan.few_checks);
-        let Some(of_lane) = of_lane else {
-            return self.jump(other);
-        };
         let (n, mask) = (lanes.count, self.get(lanes.mask)?);
         let offsets = self.offsets(lanes)?;
         let limit = self.limit(Region::Known(Place::Flat), record(check) as u32)?;

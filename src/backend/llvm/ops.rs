@@ -45,14 +45,13 @@ impl<'c> Emit<'c, '_> {
         let args = data.args.as_slice();
         match &data.op {
             Op::Const(_) | Op::VecConst(_) => return Ok(()),
-            Op::Load(_) | Op::Store(_) | Op::Atomic(_) => {
+            Op::Load(_) | Op::Store(_) | Op::Atomic(_) | Op::CheckBuffer(_) => {
                 return Err("an access without a plan".into());
             }
             Op::BlockStore(access) => return self.block_store(*access, args),
             Op::Image(access) => return self.image(*access, args, &data.results),
             Op::Load2d(access) => return self.load2d(*access, args, &data.results),
             Op::Store2d(access) => return self.store2d(*access, args),
-            Op::CheckBuffer(check) => return self.check_buffer(*check, args, inst),
             Op::CheckRace(check) => return self.check_race(*check, args),
             Op::CheckBarrier(check) => return self.check_barrier(*check, args[0]),
             Op::Fence => {

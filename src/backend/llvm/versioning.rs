@@ -99,6 +99,7 @@ impl<'c> Emit<'c, '_> {
             Step::Plain(inst) => self.instruction(*inst),
             Step::Access(inst, how) => self.access_alone(*inst, how),
             Step::Atomic(inst, how) => self.atomic(*inst, *how),
+            Step::Check(inst, how) => self.check_buffer(*inst, how),
             Step::Inside(access) => {
                 let data = f.inst(access.inst);
                 let at = self.version.inside(access.inst)?;

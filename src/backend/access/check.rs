@@ -1,0 +1,136 @@
+//! How a check of lanes against the buffers of device memory is done.
+//!
+//! The usual way reads the shadow of all bytes that the lanes reach ([`shadow`]), with one test where it is known how the lanes run,
+//! else lane by lane. What that finds odd, the runtime looks at exactly.
+
+use super::AtHand;
+use super::how::{By, Decider};
+use super::local_shape::Sum;
+use super::scaled::Scaled;
+use crate::backend::shadow::{self, LaneShadow};
+use crate::ssa::{BufferCheck, Function, Inst, MemAccess, Op, Space};
+
+/// How the lanes of a check run, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::backend) enum Run {
+    /// There is one.
+    One,
+    /// Affine, as the function's table says.
+    Table,
+    /// Affine, as local ids are tested once a thread, or it is plain.
+    Local(Box<Sum>),
+    /// Probably side by side, which is tested.
+    Beside(Scaled),
+}
+
+/// Bytes that one test of the shadow covers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::backend) struct CheckSpan {
+    /// How the lanes run.
+    pub run: Run,
+    /// Distance of the lowest byte from lane 0's address.
+    pub lowest: i64,
+    /// Bytes from the lowest to the highest.
+    pub bytes: u64,
+}
+
+impl CheckSpan {
+    /// Lanes that run as the function's table says, if one test covers them.
+    pub fn by_table(f: &Function, inst: Inst) -> Option<CheckSpan> {
+        let affine = f.shapes.get(&inst)?.addr?;
+        let (check, count) = check_of(f, inst)?;
+        CheckSpan::new(check, count, affine.stride, Run::Table)
+    }
+
+    fn new(check: BufferCheck, count: u16, stride: i64, run: Run) -> Option<CheckSpan> {
+        let (lowest, bytes) = shadow::span(stride, count, shadow::record(check))?;
+        Some(CheckSpan { run, lowest, bytes })
+    }
+
+    /// False where the lanes are probably elsewhere if the test fails.
+    pub const fn is_certain(&self) -> bool {
+        !matches!(self.run, Run::Beside(_))
+    }
+}
+
+/// How a check is done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::backend) struct CheckHow {
+    /// The test of all lanes, if there is one.
+    pub span: Option<CheckSpan>,
+    /// How the shadow of each lane is read where no certain test covers all of them; `None` where the runtime looks at once.
+    pub each: Option<LaneShadow>,
+}
+
+/// Decides how the checks of a function are done.
+pub(super) struct BufferChecks<'a> {
+    f: &'a Function,
+    /// Those of lanes at any addresses are few, so that they may take more code.
+    few: bool,
+}
+
+impl<'a> BufferChecks<'a> {
+    pub fn new(f: &'a Function) -> BufferChecks<'a> {
+        BufferChecks {
+            f,
+            few: shadow::few(f),
+        }
+    }
+
+    /// How an instruction is done, if it is a check.
+    pub fn how(&self, inst: Inst, decider: &Decider, at_hand: AtHand) -> Option<CheckHow> {
+        let (check, count) = check_of(self.f, inst)?;
+        let span = match count {
+            1 => CheckSpan::new(check, 1, 0, Run::One),
+            _ => affine(inst, (check, count), decider, at_hand)
+                .or_else(|| beside(inst, (check, count), decider, at_hand)),
+        };
+        let any = !span.as_ref().is_some_and(CheckSpan::is_certain);
+        let each = LaneShadow::new(check).filter(|_| any && self.few);
+        Some(CheckHow { span, each })
+    }
+}
+
+/// What a check looks for, and its lanes.
+fn check_of(f: &Function, inst: Inst) -> Option<(BufferCheck, u16)> {
+    let data = f.inst(inst);
+    match data.op {
+        Op::CheckBuffer(check) => Some((check, f.ty(data.args[1]).lanes)),
+        _ => None,
+    }
+}
+
+/// Lanes that are affine.
+fn affine(
+    inst: Inst,
+    (check, count): (BufferCheck, u16),
+    decider: &Decider,
+    at_hand: AtHand,
+) -> Option<CheckSpan> {
+    let (stride, by) = decider.affine(inst, at_hand)?;
+    let run = match by {
+        By::Table => Run::Table,
+        By::Local(sum) => Run::Local(sum),
+        By::Speculation(_) => return None,
+    };
+    CheckSpan::new(check, count, stride, run)
+}
+
+/// Lanes that are tested for being side by side, as the access after the check tests them.
+fn beside(
+    inst: Inst,
+    (check, count): (BufferCheck, u16),
+    decider: &Decider,
+    at_hand: AtHand,
+) -> Option<CheckSpan> {
+    let access = MemAccess {
+        space: Space::Flat,
+        elem: check.elem,
+        comps: u8::try_from(check.count).ok()?,
+        site: check.site,
+    };
+    let scaled = decider.speculation(inst, access, at_hand).flatten()?;
+    let stride = check.elem.bytes().into();
+    let span = CheckSpan::new(check, count, stride, Run::Beside(scaled));
+    span.filter(|_| !check.aligned)
+}
