@@ -127,10 +127,8 @@ impl Lowerer<'_> {
         // Rounded with the sign in place: the other way round where the mode has a direction.
         let m = self.magnitude(w);
         let plus = self.convert(m.bits, Type::Uq, dst, sat)?;
-        let mode = self.cr0;
-        self.cr0 = mode.mirrored();
-        let minus = self.convert(m.bits, Type::Uq, dst, false);
-        self.cr0 = mode;
+        let mirrored = self.cr0.mirrored();
+        let minus = self.under(mirrored, |l| l.convert(m.bits, Type::Uq, dst, false));
         let minus = if sat {
             let lane = lane_of(dst);
             self.b.bits(lane, 0)

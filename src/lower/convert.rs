@@ -112,6 +112,14 @@ impl Lowerer<'_> {
         self.float_to_float(v, o.ty, kind.ty())
     }
 
+    /// Lowers something under another mode than the program's, which comes back after it.
+    pub fn under<T>(&mut self, mode: Cr0, lower: impl FnOnce(&mut Self) -> T) -> T {
+        let around = std::mem::replace(&mut self.cr0, mode);
+        let made = lower(self);
+        self.cr0 = around;
+        made
+    }
+
     /// The control register as an operand for operations under a run-time mode.
     pub fn cr0_value(&mut self) -> Result<Value, Fail> {
         match self.cr0 {
