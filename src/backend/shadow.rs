@@ -4,6 +4,7 @@
 //! ([`visa_runtime::abi::LaunchCtx::shadow`]). A test may read a few bytes more than an access has: it then finds something at the end of a buffer that
 //! is not wrong, and the runtime looks exactly.
 
+use visa_runtime::abi::check;
 pub(super) use visa_runtime::abi::check::GRANULE;
 
 use crate::ssa::{BufferCheck, Function, Op};
@@ -28,6 +29,11 @@ pub(super) fn few(f: &Function) -> bool {
 /// Bytes that each lane of a check reaches.
 pub(super) fn record(check: BufferCheck) -> u64 {
     u64::from(check.elem.bytes()) * u64::from(check.count)
+}
+
+/// What the helper that looks exactly is told of a check's lanes.
+pub(super) fn shape(of: BufferCheck) -> u32 {
+    check::shape(of.elem.bytes(), of.count.into(), of.aligned)
 }
 
 /// Distance of the lowest byte of lanes at a constant distance from lane 0's address, and bytes from there to the highest; `None` where

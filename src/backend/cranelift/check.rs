@@ -8,14 +8,14 @@ use std::mem::offset_of;
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, InstBuilder, Type, Value as V, types};
-use visa_runtime::abi::{Helpers, LaunchCtx, check};
+use visa_runtime::abi::{Helpers, LaunchCtx};
 
 use super::affine::Affine;
 use super::emit::{DATA, Emit};
 use super::memory::{Lanes, Place, Region};
 use crate::backend::access::{CheckHow, CheckSpan, Run};
 use crate::backend::records::Records;
-use crate::backend::shadow::{GRANULE, LEAD, LaneShadow, Pieces, record};
+use crate::backend::shadow::{GRANULE, LEAD, LaneShadow, Pieces, record, shape};
 use crate::ssa::{BufferCheck, Inst, Lane, Op, Space, Value};
 
 /// Widest piece of the shadow that is read, in bytes.
@@ -210,7 +210,7 @@ impl Emit<'_> {
         let addresses = self.wide_addresses(&lanes);
         let records = Records::new(self.f, check.site, lanes.count);
         let addresses = self.ins().iadd_imm_s(addresses, records.addresses());
-        let shape = check::shape(check.elem.bytes(), check.count.into(), check.aligned);
+        let shape = shape(check);
         for &part in &records.parts {
             let ours = self.lanes_of_part(enabled, part);
             let args = [

@@ -108,7 +108,7 @@ impl Emit<'_> {
         self.stop_on_fault(stop);
     }
 
-    /// Leaves the function where a check that has found something says so, under the policy that stops.
+    /// Leaves the function where a helper that has found a fault says so, under the policy that stops.
     pub fn stop_on_fault(&mut self, stop: Option<V>) {
         if let (OobPolicy::Trap, Some(stop)) = (self.options.oob, stop) {
             let leave = self.fault_exit();

@@ -2,12 +2,10 @@
 
 use std::mem::offset_of;
 
-use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, StackSlot, types};
 use visa_runtime::abi::{Helpers, Rectangle, rectangle};
 
 use super::emit::{DATA, Emit};
-use crate::backend::OobPolicy;
 use crate::backend::descriptors::rectangle_descriptor;
 use crate::backend::records::first_lane;
 use crate::ssa::{Access2d, Space, Ty, Value};
@@ -81,12 +79,6 @@ impl Emit<'_> {
             self.slot_addr(block, 0),
         ];
         let stop = self.call_helper(offset_of!(Helpers, rectangle), Some(types::I32), &args);
-        if let (OobPolicy::Trap, Some(stop)) = (self.options.oob, stop) {
-            let leave = self.fault_exit();
-            let go_on = self.new_block();
-            let stop = self.ins().icmp_imm_u(IntCC::NotEqual, stop, 0);
-            self.branch(stop, leave, go_on);
-            self.block = go_on;
-        }
+        self.stop_on_fault(stop);
     }
 }

@@ -54,8 +54,7 @@ impl<'c> Emit<'c, '_> {
         let block = self.block_operands(access, args)?;
         let ty = block.ty();
         let (ok, whole) = self.whole_block(&block)?;
-        let (fast, slow, done) = (self.new_block(), self.new_block(), self.new_block());
-        self.branch_likely(ok, fast, slow, true)?;
+        let (fast, slow, done) = self.two_ways(ok)?;
         self.at(fast);
         let a = self.load_value(ty, whole)?;
         self.jump(done)?;
@@ -96,8 +95,7 @@ impl<'c> Emit<'c, '_> {
         }
         let block = self.block_operands(access, args)?;
         let (ok, whole) = self.whole_block(&block)?;
-        let (fast, slow, done) = (self.new_block(), self.new_block(), self.new_block());
-        self.branch_likely(ok, fast, slow, true)?;
+        let (fast, slow, done) = self.two_ways(ok)?;
         self.at(fast);
         self.store_value(data, block.ty(), whole)?;
         self.jump(done)?;

@@ -9,14 +9,14 @@ use std::mem::offset_of;
 use inkwell::IntPredicate;
 use inkwell::basic_block::BasicBlock;
 use inkwell::values::{InstructionOpcode as I, PointerValue};
-use visa_runtime::abi::{Helpers, LaunchCtx, check};
+use visa_runtime::abi::{Helpers, LaunchCtx};
 
 use super::context::Field;
 use super::emit::{Emit, EmitResult, V};
 use super::memory::{Lanes, Place, Region};
 use crate::backend::access::{CheckHow, CheckSpan, Run};
 use crate::backend::records::Records;
-use crate::backend::shadow::{GRANULE, LEAD, LaneShadow, Pieces, record};
+use crate::backend::shadow::{GRANULE, LEAD, LaneShadow, Pieces, record, shape};
 use crate::ssa::{BufferCheck, Inst, Lane, Op, Space, Ty};
 
 /// Widest piece of the shadow that is read, in bytes.
@@ -153,7 +153,7 @@ impl<'c> Emit<'c, '_> {
         self.store_value(lanes.addr, wide, slot)?;
         let records = Records::new(self.f, check.site, lanes.count);
         let addresses = self.offset_const(slot, records.addresses())?;
-        let shape = check::shape(check.elem.bytes(), check.count.into(), check.aligned);
+        let shape = shape(check);
         for &part in &records.parts {
             let ours = self.lanes_of_part(enabled, part)?;
             let args = [
