@@ -10,8 +10,9 @@ use inkwell::{AtomicOrdering, AtomicRMWBinOp, IntPredicate};
 use visa_runtime::abi::{Helpers, message};
 
 use super::access::padded;
-use super::emit::{Emit, EmitResult, V, low_bits};
+use super::emit::{Emit, EmitResult, V};
 use super::memory::Lanes;
+use super::vectors::low_bits;
 use crate::backend::access::{AtomicHow, AtomicWay};
 use crate::isa::AtomicOp;
 use crate::ssa::{AtomicAccess, Inst, Lane, Op, Ty, Value};

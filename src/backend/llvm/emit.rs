@@ -1,33 +1,27 @@
-//! State of one function's translation and the small tools every other file uses.
+//! State of one function's translation, and where its instructions go.
 
 use std::cell::OnceCell;
-use std::collections::HashMap;
 
 use inkwell::basic_block::BasicBlock;
 use inkwell::builder::{Builder, BuilderError};
 use inkwell::context::Context;
-use inkwell::intrinsics::Intrinsic;
-use inkwell::llvm_sys::core::LLVMBuildGEP2;
 use inkwell::module::Module;
-use inkwell::types::{AsTypeRef, BasicTypeEnum, VectorType};
 use inkwell::values::{
-    AsValueRef, BasicMetadataValueEnum, BasicValue, BasicValueEnum, FunctionValue,
-    InstructionOpcode, IntValue, PointerValue, ValueKind, VectorValue,
+    BasicMetadataValueEnum, BasicValueEnum, FunctionValue, IntValue, PointerValue, VectorValue,
 };
-use inkwell::{FloatPredicate, IntPredicate};
 use target_lexicon::Architecture;
 
 use super::blocks::Blocks;
+use super::calls::Intrinsics;
 use super::context;
 use super::cpu::Cpu;
 use super::lines::Lines;
 use super::thread::{Exits, ThreadLoop};
-use super::types::{padded_lanes, vector_of};
 use super::values::Values;
 use super::versioning::Version;
 use crate::backend::CodegenOptions;
 use crate::backend::access::{AccessPlan, Limits, MaskedStores, Scope, Speculation};
-use crate::ssa::{Function, Lane, Ty};
+use crate::ssa::Function;
 
 /// Name of blocks that only go on with the one in front, see [`Emit::cut`].
 pub(super) const CUT: &str = "cut";
@@ -52,11 +46,6 @@ impl From<&str> for InternalError {
     fn from(what: &str) -> InternalError {
         InternalError(what.to_owned())
     }
-}
-
-/// A bit for each of a given number of lanes, of which there are 1 to 32.
-pub(super) const fn low_bits(lanes: u16) -> u32 {
-    u32::MAX >> (32 - lanes as u32)
 }
 
 /// What code for a processor can do with accesses.
@@ -103,7 +92,7 @@ pub(super) struct Emit<'c, 'f> {
     /// Owner of types and constants.
     pub cx: &'c Context,
     /// Owner of the function.
-    module: &'f Module<'c>,
+    pub module: &'f Module<'c>,
     /// The LLVM function.
     pub func: FunctionValue<'c>,
     /// How accesses are done, and which parts of blocks have two versions.
@@ -123,7 +112,8 @@ pub(super) struct Emit<'c, 'f> {
     pub values: Values<'c>,
     /// What is known in the version that is translated.
     pub version: Version<'c>,
-    intrinsics: HashMap<(&'static str, Vec<Ty>), FunctionValue<'c>>,
+    /// Intrinsics that code calls.
+    pub intrinsics: Intrinsics<'c>,
 }
 
 impl<'c, 'f> Emit<'c, 'f> {
@@ -156,7 +146,7 @@ impl<'c, 'f> Emit<'c, 'f> {
             blocks: Blocks::new(f),
             values: Values::new(f),
             version: Version::default(),
-            intrinsics: HashMap::new(),
+            intrinsics: Intrinsics::default(),
         })
     }
 
@@ -268,337 +258,5 @@ impl<'c, 'f> Emit<'c, 'f> {
             V::PointerValue(p) => Ok(p),
             _ => Err("not a pointer".into()),
         }
-    }
-
-    /// An instruction of two operands of one type.
-    pub fn op2(
-        &self,
-        op: InstructionOpcode,
-        a: impl Into<V<'c>>,
-        b: impl Into<V<'c>>,
-    ) -> EmitResult<V<'c>> {
-        Ok(self.b.build_binop(op, a.into(), b.into(), "\0")?)
-    }
-
-    /// A conversion.
-    pub fn cast(
-        &self,
-        op: InstructionOpcode,
-        v: impl Into<V<'c>>,
-        to: BasicTypeEnum<'c>,
-    ) -> EmitResult<V<'c>> {
-        let v = v.into();
-        if v.get_type() == to {
-            return Ok(v);
-        }
-        Ok(self.b.build_cast(op, v, to, "\0")?)
-    }
-
-    /// The same bits as another type.
-    pub fn cast_bits(&self, v: V<'c>, to: BasicTypeEnum<'c>) -> EmitResult<V<'c>> {
-        if v.get_type() == to {
-            return Ok(v);
-        }
-        Ok(self.b.build_bit_cast(v, to, "\0")?)
-    }
-
-    /// Integer comparison, scalar or lane-wise.
-    pub fn icmp(
-        &self,
-        cc: IntPredicate,
-        a: impl Into<V<'c>>,
-        b: impl Into<V<'c>>,
-    ) -> EmitResult<V<'c>> {
-        Ok(match (a.into(), b.into()) {
-            (V::IntValue(a), V::IntValue(b)) => self.b.build_int_compare(cc, a, b, "\0")?.into(),
-            (V::VectorValue(a), V::VectorValue(b)) => {
-                self.b.build_int_compare(cc, a, b, "\0")?.into()
-            }
-            _ => return Err("comparison of other things than integers".into()),
-        })
-    }
-
-    /// Float comparison, scalar or lane-wise.
-    pub fn fcmp(&self, cc: FloatPredicate, a: V<'c>, b: V<'c>) -> EmitResult<V<'c>> {
-        Ok(match (a, b) {
-            (V::FloatValue(a), V::FloatValue(b)) => {
-                self.b.build_float_compare(cc, a, b, "\0")?.into()
-            }
-            (V::VectorValue(a), V::VectorValue(b)) => {
-                self.b.build_float_compare(cc, a, b, "\0")?.into()
-            }
-            _ => return Err("comparison of other things than floats".into()),
-        })
-    }
-
-    /// `cond ? a : b`; the condition is scalar or a mask.
-    pub fn select(
-        &self,
-        cond: V<'c>,
-        a: impl Into<V<'c>>,
-        b: impl Into<V<'c>>,
-    ) -> EmitResult<V<'c>> {
-        let (a, b) = (a.into(), b.into());
-        Ok(match cond {
-            V::IntValue(c) => self.b.build_select(c, a, b, "\0")?,
-            V::VectorValue(c) => self.b.build_select(c, a, b, "\0")?,
-            _ => return Err("selection by neither condition nor mask".into()),
-        })
-    }
-
-    /// Zero-extends or truncates integers to lanes of a given number of bits.
-    pub fn resize(&self, v: impl Into<V<'c>>, bits: u32) -> EmitResult<V<'c>> {
-        let v = v.into();
-        let (have, to): (u32, BasicTypeEnum) = match v {
-            V::IntValue(i) => (i.get_type().get_bit_width(), self.int(bits).into()),
-            V::VectorValue(x) => {
-                let lane = x.get_type().get_element_type();
-                let BasicTypeEnum::IntType(lane) = lane else {
-                    return Err("resizes other lanes than integers".into());
-                };
-                let to = self.int(bits).vec_type(x.get_type().get_size());
-                (lane.get_bit_width(), to.into())
-            }
-            _ => return Err("resizes other things than integers".into()),
-        };
-        let op = if have < bits {
-            InstructionOpcode::ZExt
-        } else {
-            InstructionOpcode::Trunc
-        };
-        self.cast(op, v, to)
-    }
-
-    /// `a + constant`.
-    pub fn add_const(&self, a: IntValue<'c>, constant: i64) -> EmitResult<IntValue<'c>> {
-        if constant == 0 {
-            return Ok(a);
-        }
-        let by = a.get_type().const_int(constant.cast_unsigned(), false);
-        self.as_int(self.op2(InstructionOpcode::Add, a, by)?)
-    }
-
-    /// A pointer moved by bytes.
-    pub fn offset(
-        &self,
-        ptr: PointerValue<'c>,
-        bytes: IntValue<'c>,
-    ) -> EmitResult<PointerValue<'c>> {
-        // SAFETY: this only builds the instruction, which does not claim to stay inside an object; whoever
-        // accesses memory through the result has tested the offset.
-        let moved = unsafe { self.b.build_gep(self.cx.i8_type(), ptr, &[bytes], "\0") };
-        Ok(moved?)
-    }
-
-    /// A pointer moved by each lane's bytes, which are signed.
-    pub fn offsets_from(&self, ptr: PointerValue<'c>, bytes: VectorValue<'c>) -> V<'c> {
-        let mut index = bytes.as_value_ref();
-        let byte = self.cx.i8_type().as_type_ref();
-        // SAFETY: the builder is at the end of a block, and everything is of one context. The instruction does not claim to
-        // stay inside an object, and its result is a vector, as the index is one.
-        unsafe {
-            let from = ptr.as_value_ref();
-            let moved = LLVMBuildGEP2(self.b.as_mut_ptr(), byte, from, &mut index, 1, c"".as_ptr());
-            VectorValue::new(moved).into()
-        }
-    }
-
-    /// A pointer moved by a constant.
-    pub fn offset_const(&self, ptr: PointerValue<'c>, bytes: i64) -> EmitResult<PointerValue<'c>> {
-        if bytes == 0 {
-            return Ok(ptr);
-        }
-        self.offset(ptr, self.i64(bytes.cast_unsigned()))
-    }
-
-    /// Reads memory, at any alignment.
-    pub fn load(&self, to: BasicTypeEnum<'c>, ptr: PointerValue<'c>) -> EmitResult<V<'c>> {
-        let v = self.b.build_load(to, ptr, "\0")?;
-        let inst = v
-            .as_instruction_value()
-            .ok_or("a load that is no instruction")?;
-        inst.set_alignment(1)
-            .map_err(|e| InternalError(e.to_string()))?;
-        Ok(v)
-    }
-
-    /// Writes memory, at any alignment.
-    pub fn store(&self, v: impl Into<V<'c>>, ptr: PointerValue<'c>) -> EmitResult<()> {
-        let inst = self.b.build_store(ptr, v.into())?;
-        inst.set_alignment(1)
-            .map_err(|e| InternalError(e.to_string()))
-    }
-
-    /// Room on the stack, allocated when the function is entered.
-    pub fn slot(&mut self, bytes: u32) -> EmitResult<PointerValue<'c>> {
-        let ty = self.cx.i8_type().array_type(bytes.max(1));
-        let entry = self.ctx.entry;
-        let slot = self.aside(entry, |e| Ok(e.b.build_alloca(ty, "\0")?))?;
-        let inst = slot
-            .as_instruction()
-            .ok_or("a slot that is no instruction")?;
-        inst.set_alignment(64)
-            .map_err(|e| InternalError(e.to_string()))?;
-        Ok(slot)
-    }
-
-    /// A lane of a vector.
-    pub fn lane(&self, v: V<'c>, lane: u32) -> EmitResult<V<'c>> {
-        match v {
-            V::VectorValue(v) => Ok(self.b.build_extract_element(v, self.i32(lane), "\0")?),
-            scalar => Ok(scalar),
-        }
-    }
-
-    /// A vector with one lane replaced.
-    pub fn with_lane(&self, v: V<'c>, one: V<'c>, lane: u32) -> EmitResult<V<'c>> {
-        match v {
-            V::VectorValue(v) => {
-                let index = self.i32(lane);
-                Ok(self.b.build_insert_element(v, one, index, "\0")?.into())
-            }
-            _ => Ok(one),
-        }
-    }
-
-    /// Vectors of one element type and length put end to end, and lanes taken from that. `None` is any value.
-    pub fn shuffle(
-        &self,
-        a: V<'c>,
-        b: Option<V<'c>>,
-        indices: &[Option<u32>],
-    ) -> EmitResult<V<'c>> {
-        let a = self.as_vector(a)?;
-        let b = match b {
-            Some(b) => self.as_vector(b)?,
-            None => a.get_type().get_poison(),
-        };
-        let i32_type = self.cx.i32_type();
-        let lanes: Vec<IntValue> = indices
-            .iter()
-            .map(|i| i.map_or(i32_type.get_poison(), |i| self.i32(i)))
-            .collect();
-        let mask = VectorType::const_vector(&lanes);
-        Ok(self.b.build_shuffle_vector(a, b, mask, "\0")?.into())
-    }
-
-    /// Reads a value from memory, exactly its bytes.
-    pub fn load_value(&self, ty: Ty, ptr: PointerValue<'c>) -> EmitResult<V<'c>> {
-        let v = self.load(self.exact(ty), ptr)?;
-        self.widen(v, ty.lanes, padded_lanes(ty.lanes))
-    }
-
-    /// Writes a value to memory, exactly its bytes.
-    pub fn store_value(&self, v: V<'c>, ty: Ty, ptr: PointerValue<'c>) -> EmitResult<()> {
-        let v = self.narrow(v, ty.lanes)?;
-        self.store(v, ptr)
-    }
-
-    /// The first lanes of a vector.
-    pub fn narrow(&self, v: V<'c>, lanes: u16) -> EmitResult<V<'c>> {
-        match v {
-            V::VectorValue(x) if x.get_type().get_size() != u32::from(lanes) => {
-                let first = (0..u32::from(lanes)).map(Some);
-                self.shuffle(v, None, &first.collect::<Vec<_>>())
-            }
-            _ => Ok(v),
-        }
-    }
-
-    /// A vector of `from` lanes (or a scalar) with lanes of zero after it.
-    pub fn widen(&self, v: V<'c>, from: u16, to: u16) -> EmitResult<V<'c>> {
-        if from == to {
-            return Ok(v);
-        }
-        if from == 1 {
-            let zero = vector_of(v.get_type(), u32::from(to)).const_zero();
-            return self.with_lane(zero.into(), v, 0);
-        }
-        let zero = v.get_type().const_zero();
-        let lanes = (0..u32::from(to)).map(|i| Some(i.min(u32::from(from))));
-        self.shuffle(v, Some(zero), &lanes.collect::<Vec<_>>())
-    }
-
-    /// A scalar in every lane.
-    pub fn splat(&self, v: V<'c>, lanes: u16) -> EmitResult<V<'c>> {
-        let lanes = padded_lanes(lanes);
-        if lanes == 1 {
-            return Ok(v);
-        }
-        let ty = vector_of(v.get_type(), u32::from(lanes));
-        let first = self.with_lane(ty.get_poison().into(), v, 0)?;
-        self.shuffle(first, None, &vec![Some(0); usize::from(lanes)])
-    }
-
-    /// Calls an LLVM intrinsic overloaded by `types`.
-    pub fn intrinsic(
-        &mut self,
-        name: &'static str,
-        types: &[Ty],
-        args: &[V<'c>],
-    ) -> EmitResult<V<'c>> {
-        let key = (name, types.to_vec());
-        let callee = match self.intrinsics.get(&key) {
-            Some(&known) => known,
-            None => {
-                let types: Vec<BasicTypeEnum> = types.iter().map(|&t| self.type_of(t)).collect();
-                let callee = self.declare(name, &types)?;
-                self.intrinsics.insert(key, callee);
-                callee
-            }
-        };
-        self.call(callee, args)?
-            .ok_or_else(|| InternalError(format!("{name} without a result")))
-    }
-
-    /// Declares an LLVM intrinsic.
-    pub fn declare(
-        &self,
-        name: &str,
-        types: &[BasicTypeEnum<'c>],
-    ) -> EmitResult<FunctionValue<'c>> {
-        Intrinsic::find(name)
-            .and_then(|i| i.get_declaration(self.module, types))
-            .ok_or_else(|| InternalError(format!("LLVM has no {name}")))
-    }
-
-    /// Calls one of `llvm.masked.*`, for elements at any address: before LLVM 22 that is said in an operand after the pointer.
-    pub fn call_masked(
-        &self,
-        callee: FunctionValue<'c>,
-        up_to_pointer: &[V<'c>],
-        others: &[V<'c>],
-    ) -> EmitResult<Option<V<'c>>> {
-        let align = cfg!(not(feature = "llvm22")).then(|| self.i32(1).into());
-        let args = up_to_pointer.iter().copied().chain(align);
-        let args: Vec<V> = args.chain(others.iter().copied()).collect();
-        self.call(callee, &args)
-    }
-
-    /// Calls a function of the module.
-    pub fn call(&self, callee: FunctionValue<'c>, args: &[V<'c>]) -> EmitResult<Option<V<'c>>> {
-        let args: Vec<BasicMetadataValueEnum> = args.iter().map(|&a| a.into()).collect();
-        let call = self.b.build_direct_call(callee, &args, "\0")?;
-        Ok(match call.try_as_basic_value() {
-            ValueKind::Basic(v) => Some(v),
-            ValueKind::Instruction(_) => None,
-        })
-    }
-
-    /// Bits of a mask of a given number of lanes as `i32`, lane 0 lowest.
-    pub fn mask_bits(&self, mask: V<'c>, lanes: u16) -> EmitResult<V<'c>> {
-        let word = self.int(u32::from(padded_lanes(lanes)));
-        let bits = self.cast_bits(mask, word.into())?;
-        let bits = self.resize(bits, 32)?;
-        if padded_lanes(lanes) == lanes {
-            return Ok(bits);
-        }
-        self.op2(InstructionOpcode::And, bits, self.i32(low_bits(lanes)))
-    }
-
-    /// A mask from the low bits of an `i32`.
-    pub fn bits_mask(&self, bits: V<'c>, lanes: u16) -> EmitResult<V<'c>> {
-        let low = self.resize(bits, u32::from(padded_lanes(lanes)))?;
-        self.cast_bits(low, self.type_of(Ty::vector(Lane::I1, lanes)))
     }
 }

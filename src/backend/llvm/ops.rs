@@ -4,8 +4,9 @@
 use inkwell::values::{InstructionOpcode as I, IntValue};
 use inkwell::{AtomicOrdering, FloatPredicate, IntPredicate};
 
-use super::emit::{Emit, EmitResult, InternalError, V, low_bits};
+use super::emit::{Emit, EmitResult, InternalError, V};
 use super::types::padded_lanes;
+use super::vectors::low_bits;
 use crate::ssa::{BinOp, FCond, FpEnvOp, ICond, Inst, InstData, Op, Ty, UnOp, Value};
 
 /// `%cr0` that means nearest-even and denormals kept for all three float widths.
