@@ -44,7 +44,7 @@ pub fn page(findings: &[Finding], about: &str) -> String {
     }
     let sources = sources(shown);
     table(&mut out, shown, &sources);
-    let more = findings.len() - shown.len();
+    let more = findings.len().saturating_sub(shown.len());
     if more > 0 {
         let _ = writeln!(out, "<p>{more} more are not on this page.</p>");
     }
@@ -66,15 +66,15 @@ fn sources(findings: &[Finding]) -> Vec<Source<'_>> {
             let given = finding.source_text.as_ref();
             source.file == place.file && given.is_none_or(|t| source.text.as_ref() == Some(t))
         });
-        let at = known.unwrap_or_else(|| {
+        let at = known.unwrap_or(all.len());
+        if known.is_none() {
             let given = finding.source_text.clone();
             all.push(Source {
                 file: &place.file,
                 text: given.or_else(|| on_disk(Path::new(&place.file))),
                 lines: BTreeMap::new(),
             });
-            all.len() - 1
-        });
+        }
         if let Some(source) = all.get_mut(at) {
             source.lines.entry(place.line).or_default().push(number);
         }

@@ -405,7 +405,7 @@ impl Access {
     /// What each element of each lane races with, if lanes share words and one races: to enter the access of one lane to some bytes of a
     /// word makes what was known of the others forgotten.
     fn early_conflicts(&self, races: &mut Races, now: &Now) -> Vec<Option<(u64, u32)>> {
-        let share = self.bytes < 4 || self.lanes().any(|lane| self.at(lane).1 % 4 != 0);
+        let share = self.bytes < 4 || self.lanes().any(|lane| !self.at(lane).1.is_multiple_of(4));
         if !share || self.does.atomic {
             return Vec::new();
         }
