@@ -2,6 +2,7 @@
 
 use std::sync::OnceLock;
 
+use visa_jit::backend::Checks;
 use visa_jit::isa::{DeviceName, Platform as Class};
 
 use super::compiler;
@@ -20,15 +21,17 @@ pub struct Device {
 }
 
 /// Bytes of device memory of all devices: three quarters of the machine's, or half of the addresses that there are for it, since gaps
-/// take some.
+/// take some. What checks keep of each byte is part of it.
 pub fn memory_bytes() -> u64 {
     static BYTES: OnceLock<u64> = OnceLock::new();
     *BYTES.get_or_init(|| {
         let info = rustix::system::sysinfo();
         let all = info.totalram as u64 * u64::from(info.mem_unit.max(1));
         let addresses = engine().map_or(u64::MAX, |engine| engine.memory().capacity());
+        let checks = Settings::get().check.clone();
+        let shadow = checks.map_or(0, Checks::shadow_bytes);
         // Whole pages.
-        (all / 4 * 3).min(addresses / 2) & !0xFFF
+        (all / 4 * 3 / (1 + shadow)).min(addresses / 2) & !0xFFF
     })
 }
 

@@ -645,6 +645,9 @@ impl Inner {
                         (start.next_multiple_of(page) - map, end - end % page - map);
                     // Only saves memory; allocation zeroes again.
                     let _ = self.mapping.discard(first as usize..last as usize);
+                    let races = self.races.lock();
+                    let races = races.unwrap_or_else(PoisonError::into_inner);
+                    races.iter().for_each(|known| known.freed(offset, len));
                 }
                 match &self.checks {
                     None => space.flat.give(offset, len),

@@ -108,6 +108,11 @@ impl Races {
         self.launch = self.epoch;
     }
 
+    /// The program has freed a buffer at an offset in device memory. No launch runs that uses this.
+    pub fn freed(&self, offset: u64, len: u64) {
+        self.flat.discard(offset..offset.saturating_add(len));
+    }
+
     /// Before a group, which is the next one of the launch.
     pub fn start_group(&mut self) {
         self.next_epoch();
@@ -341,6 +346,39 @@ mod tests {
             };
             words.map(word).collect()
         }
+    }
+
+    /// What was known of a buffer is given up with it, by words and by lines.
+    #[test]
+    fn freed_memory_is_forgotten() {
+        let memory = DeviceMemory::with_capacity(1 << 24).unwrap();
+        let mut races = Races::new(Some(&memory)).unwrap();
+        races.start_launch([1; 3], 0..0);
+        races.start_group();
+        let does = |writes| Does {
+            writes,
+            atomic: false,
+        };
+        let base = memory.base();
+        let now = races.now(Memory::Shared, 1, 2, does(true));
+        let run = Run {
+            words: 8,
+            lane: 0,
+            shift: 0,
+        };
+        let (kept, freed) = (base + 4096, base + (1 << 20));
+        for start in [kept, freed] {
+            assert!(races.run(Memory::Shared, &now, start, run));
+            let word = races.element(Memory::Shared, &now, (start + 64, 4), 3);
+            assert_eq!(word, None);
+        }
+        races.freed(1 << 18, 1 << 22);
+        let later = races.now(Memory::Shared, 2, 2, does(false));
+        let mut ask = |at| races.conflict(Memory::Shared, &later, (at, 4)).is_some();
+        assert_eq!(
+            [kept, kept + 64, freed, freed + 64].map(&mut ask),
+            [true, true, false, false]
+        );
     }
 
     /// Lines are a shorter way to know what cells know: a launch in local memory, whose words have cells and lines, against the same launch in

@@ -1,11 +1,12 @@
 //! Cells and lines of consecutive words, in reserved addresses.
 
 use std::io;
+use std::ops::Range;
 
 use super::cell::{self, Cell, Now, lane_bits};
 use super::line::{self, Entered, Line};
 use super::{prefetch, row};
-use crate::memory::map::{Mapping, round_page};
+use crate::memory::map::{Mapping, page_size, round_page};
 
 /// Bytes of a word.
 pub(super) const WORD: u64 = 4;
@@ -204,6 +205,26 @@ impl Shadow {
         self.open(now, word, lanes.len());
         let cells = self.cells(word, lanes.len());
         cells.is_some_and(|cells| row::enter(cells, now, lanes))
+    }
+
+    /// Gives memory back that these bytes are known by. Nothing is known of them then, except at the ends.
+    pub fn discard(&self, bytes: Range<u64>) {
+        let page = page_size();
+        let per_byte = [
+            (&self.cells, size_of::<Cell>() as u64 / WORD),
+            (&self.lines, size_of::<Line>() as u64 / (WORD * line::WORDS)),
+        ];
+        for (mapping, factor) in per_byte {
+            let [from, to] = [bytes.start, bytes.end].map(|at| {
+                let at = at.saturating_mul(factor);
+                usize::try_from(at).map_or(mapping.len(), |at| at.min(mapping.len()))
+            });
+            let (from, to) = (from.next_multiple_of(page), to - to % page);
+            if from < to {
+                // Only saves memory.
+                let _ = mapping.discard(from..to);
+            }
+        }
     }
 
     pub fn forget(&self) {
