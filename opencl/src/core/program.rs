@@ -9,7 +9,7 @@ use visa_jit::container::{
 };
 use visa_runtime::Buffer;
 
-use super::compiler::{self, Request};
+use super::compiler::{self, Made, Request};
 use super::context::Context;
 use super::device::Device;
 use super::engine::{Settings, engine};
@@ -628,7 +628,7 @@ fn one(device: &Device, old: &Build, options: &str, stage: Stage, unit: &Unit) -
             Product::Zebin
         },
     };
-    let made = match compiler::compile(&request) {
+    let made = match compile(&request) {
         Ok(made) => made,
         Err(error) => {
             let missing = matches!(
@@ -720,6 +720,23 @@ impl Modules {
     }
 }
 
+/// Compiles, with lines of the source where reports show them.
+fn compile(request: &Request<'_>) -> Result<Made, ContainerError> {
+    if request.kind == SourceKind::OpenClC && Settings::get().wants_lines() {
+        let options = format!("{} -g", request.options);
+        let with_lines = Request {
+            options: &options,
+            ..*request
+        };
+        match compiler::compile(&with_lines) {
+            Ok(made) => return Ok(made),
+            // Version 26.27 crashes on some sources only then.
+            Err(_) => report::log("a source is compiled again without -g, as it failed with it"),
+        }
+    }
+    compiler::compile(request)
+}
+
 /// Those of the options of a source that matter after it was read.
 fn for_code(options: &str) -> String {
     let words = words(options).into_iter();
@@ -728,7 +745,7 @@ fn for_code(options: &str) -> String {
 }
 
 /// Options as the compiler is given them: with names and types of arguments, macros for extensions that it does not know the
-/// device has, and lines of the source where they are shown.
+/// device has.
 fn effective(device: &Device, options: &str, kind: SourceKind) -> String {
     // The compiler runs elsewhere.
     let here = std::env::current_dir().unwrap_or_default();
@@ -739,9 +756,6 @@ fn effective(device: &Device, options: &str, kind: SourceKind) -> String {
         if words.iter().any(|word| word == "-cl-std=CL3.0") {
             let features = device.float_atomic_features().into_iter();
             words.extend(features.map(|name| format!("-D{name}=1")));
-        }
-        if Settings::get().wants_lines() {
-            words.push("-g".to_owned());
         }
     }
     words.join(" ")

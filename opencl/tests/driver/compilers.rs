@@ -34,6 +34,12 @@ compile)
     case $FAKE_DOES in
     crash) kill -SEGV $$ ;;
     hang) exec sleep 1000 ;;
+    lines)
+        case "$*" in
+        *' -g '*) kill -SEGV $$ ;;
+        *) cp "$FAKE_ZEBIN" out/NAME.bin.bin ;;
+        esac
+        ;;
     refuse) echo '1:1: error: what is this?'; exit 245 ;;
     *) cp "$FAKE_ZEBIN" out/NAME.bin.bin ;;
     esac
@@ -86,6 +92,10 @@ impl Fake {
             .env("VISA_JIT_CACHE_DIR", path("cache"))
             .env("VISA_JIT_DEVICE", "skl")
             .env(TIMEOUT_ENV, if does == "hang" { "1" } else { "100" })
+            .env(
+                "VISA_JIT_CHECK",
+                if does == "lines" { "memory" } else { "none" },
+            )
             .env("FAKE_CALLS", path("calls"))
             .env("FAKE_DOES", does)
             .env("FAKE_ZEBIN", zebin_path("skl", "saxpy"))
@@ -151,6 +161,19 @@ fn a_compiler_that_fails_is_a_build_that_fails() {
         );
         std::thread::sleep(Duration::from_millis(10));
     }
+}
+
+/// Reports name lines of the source, for which it is compiled with `-g`. A program is built without them if that fails.
+#[test]
+fn a_compiler_that_fails_with_lines_is_asked_without() {
+    let Some(fake) = Fake::new() else { return };
+    fake.builds("lines", SUCCESS, "");
+    let calls = fake.calls().into_iter();
+    let asked: Vec<bool> = calls
+        .filter(|call| call.contains(" compile ") && !call.contains("--help"))
+        .map(|call| call.contains(" -g "))
+        .collect();
+    assert_eq!(asked, [true, false]);
 }
 
 /// A second process finds what the first had made, and does not start the compiler; what fails is tried again.

@@ -85,7 +85,7 @@ const CLIENTS: &[Client] = &[
     Client {
         name: "loopy's tests",
         package: Package::Python("loopy"),
-        ran: "files that need no Fortran compiler, but one test; at most 600 s a test",
+        ran: "files that need no Fortran compiler, but two tests; at most 600 s a test",
         short: false,
         run: python::loopy,
     },

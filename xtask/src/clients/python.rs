@@ -141,7 +141,10 @@ pub fn loopy(bench: &Bench) -> Result<Vec<Case>, String> {
         // The parser of Fortran is a package of its own.
         without: &["test_fortran.py", "test_numa_diff.py", "test_sem_reagan.py"],
         // loopy computes the reference by one work-item: for a GPU's sizes of matrices 8.2 billion reads of images, one after the other.
-        deselected: &["test_linalg.py::test_magma_fermi_matrix_mul"],
+        deselected: &[
+            "test/test_linalg.py::test_magma_fermi_matrix_mul",
+            "test/test_linalg.py::test_image_matrix_mul",
+        ],
         // Tests of its target for processors compile with `gcc -O3` for minutes.
         test_seconds: 600,
         seconds: 3 * 3600,
