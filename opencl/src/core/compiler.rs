@@ -14,7 +14,7 @@ use visa_jit::container::{
 };
 use visa_jit::isa::DeviceName;
 
-use super::engine::{seconds, store, variable};
+use super::engine::{Settings, seconds, store, variable};
 use super::report;
 
 /// What the compiler calls a source of OpenCL C.
@@ -209,6 +209,26 @@ fn ask() -> Option<About> {
         let _ = store.save_manifest(key, &kept);
     }
     Some(about)
+}
+
+/// As [`compile`], with lines of the source where reports show them.
+///
+/// # Errors
+/// As there.
+pub fn compile_for_reports(request: &Request<'_>) -> Result<Made, ContainerError> {
+    if request.kind == SourceKind::OpenClC && Settings::get().wants_lines() {
+        let options = format!("{} -g", request.options);
+        let with_lines = Request {
+            options: &options,
+            ..*request
+        };
+        match compile(&with_lines) {
+            Ok(made) => return Ok(made),
+            // Version 26.27 crashes on some sources only then.
+            Err(_) => report::log("a source is compiled again without -g, as it failed with it"),
+        }
+    }
+    compile(request)
 }
 
 /// Compiles, or finds what was compiled before.

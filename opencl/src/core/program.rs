@@ -9,10 +9,10 @@ use visa_jit::container::{
 };
 use visa_runtime::Buffer;
 
-use super::compiler::{self, Made, Request};
+use super::compiler::{self, Request};
 use super::context::Context;
 use super::device::Device;
-use super::engine::{Settings, engine};
+use super::engine::engine;
 use super::error::{Cl, ClError, ensure, err};
 use super::object::{Ref, lock};
 use super::options::{absolute, words};
@@ -628,7 +628,7 @@ fn one(device: &Device, old: &Build, options: &str, stage: Stage, unit: &Unit) -
             Product::Zebin
         },
     };
-    let made = match compile(&request) {
+    let made = match compiler::compile_for_reports(&request) {
         Ok(made) => made,
         Err(error) => {
             let missing = matches!(
@@ -718,23 +718,6 @@ impl Modules {
             options: self.options.clone(),
         })
     }
-}
-
-/// Compiles, with lines of the source where reports show them.
-fn compile(request: &Request<'_>) -> Result<Made, ContainerError> {
-    if request.kind == SourceKind::OpenClC && Settings::get().wants_lines() {
-        let options = format!("{} -g", request.options);
-        let with_lines = Request {
-            options: &options,
-            ..*request
-        };
-        match compiler::compile(&with_lines) {
-            Ok(made) => return Ok(made),
-            // Version 26.27 crashes on some sources only then.
-            Err(_) => report::log("a source is compiled again without -g, as it failed with it"),
-        }
-    }
-    compiler::compile(request)
 }
 
 /// Those of the options of a source that matter after it was read.
