@@ -3,6 +3,17 @@
 /// How a page begins. Nothing may be asked for from outside.
 pub const HEAD: &str = include_str!("head.html");
 
+/// Characters of a line on a page.
+pub const MAX_TEXT: usize = 400;
+
+/// The start of a long line.
+pub fn shortened(text: &str) -> String {
+    match text.char_indices().nth(MAX_TEXT) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or("")),
+        None => text.to_owned(),
+    }
+}
+
 /// Text as it is written in HTML, also inside of quotes.
 pub fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -22,6 +33,13 @@ pub fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_lines_are_cut_between_characters() {
+        let cut = shortened(&"é".repeat(MAX_TEXT + 100));
+        assert!(cut.ends_with("é…") && cut.chars().count() == MAX_TEXT + 1);
+        assert_eq!(shortened("short"), "short");
+    }
 
     #[test]
     fn markup_becomes_text() {

@@ -282,14 +282,21 @@ fn compile(
     device: DeviceName,
     lines: bool,
 ) -> Result<Vec<u8>, Failure> {
-    let worker = worker()?;
     let name = path.file_name().map(|name| name.to_string_lossy());
     let name = name.as_deref().unwrap_or("kernel.cl");
-    let mut request = CompileRequest::new(name, source, device);
-    if lines && request.kind == SourceKind::OpenClC {
-        request.options = "-g";
-    }
-    let compiled = compile_in_worker(worker, &request, COMPILE_TIMEOUT)?;
+    let compile = |options| -> Result<_, Failure> {
+        let request = CompileRequest {
+            options,
+            ..CompileRequest::new(name, source, device)
+        };
+        Ok(compile_in_worker(worker()?, &request, COMPILE_TIMEOUT)?)
+    };
+    let is_text = CompileRequest::new(name, source, device).kind == SourceKind::OpenClC;
+    let compiled = match lines && is_text {
+        // Version 26.27 crashes on some sources only then.
+        true => compile("-g").or_else(|_| compile(""))?,
+        false => compile("")?,
+    };
     if !compiled.log.is_empty() {
         tell(&compiled.log);
     }

@@ -12,7 +12,7 @@ use super::backend::BackendArgs;
 use super::cache::OptionalCache;
 use super::content::{Content, is_npy};
 use super::exit::{Exit, Failure, tell};
-use super::findings::{Finding, FindingArgs};
+use super::findings::{Finding, FindingArgs, on_disk};
 use super::image::{check_png, is_png, write_png};
 use super::images::{Choice, ReadArgs};
 use super::load::load;
@@ -58,8 +58,6 @@ pub struct RunArgs {
     print: Vec<Print>,
     #[command(flatten)]
     backend: BackendArgs,
-    #[command(flatten)]
-    suppress: SuppressArgs,
     #[command(flatten)]
     cache: OptionalCache,
     #[command(flatten)]
@@ -128,6 +126,8 @@ pub struct RunOneArgs {
     #[command(flatten)]
     run: RunArgs,
     #[command(flatten)]
+    suppress: SuppressArgs,
+    #[command(flatten)]
     findings: FindingArgs,
 }
 
@@ -136,8 +136,8 @@ pub fn run(all: &RunOneArgs, out: &mut dyn Write) -> Result<Exit, Failure> {
     let args = &all.run;
     let mut options = args.engine_options()?;
     options.disk = args.cache.find();
-    options.suppress = args.suppress.rules()?;
-    options.race_same_value = args.suppress.race_same_value;
+    options.suppress = all.suppress.rules()?;
+    options.race_same_value = all.suppress.race_same_value;
     args.tools.apply(&mut options)?;
     let file = load(&args.file, args.choice())?;
     let engine = Engine::with_options(options)?;
@@ -322,9 +322,12 @@ fn found_in(file: &Path, mut findings: Vec<Finding>) -> Vec<Finding> {
         let name = Path::new(&source.file);
         name.parent() == Some(Path::new("")) && file.file_name() == name.file_name()
     };
-    let sources = findings.iter_mut().filter_map(|f| f.source.as_mut());
-    for source in sources.filter(compiled) {
-        source.file = file.display().to_string();
+    let text = || on_disk(&file.canonicalize().ok()?);
+    for finding in &mut findings {
+        if let Some(source) = finding.source.as_mut().filter(compiled) {
+            source.file = file.display().to_string();
+            finding.source_text = text();
+        }
     }
     findings
 }

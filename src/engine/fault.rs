@@ -82,7 +82,7 @@ impl FaultRecord {
     }
 
     /// Leaves out the folder in which a compiler in a process of its own was given the source
-    /// ([`compile_in_worker`](crate::container::compile_in_worker)): it is gone, and nobody knows it.
+    /// ([`compile_in_worker`](crate::container::compile_in_worker)). That folder is temporary, and does not exist any more.
     pub fn without_compiler_folder(mut self) -> FaultRecord {
         let Some(source) = &mut self.source else {
             return self;

@@ -444,7 +444,7 @@ fn source_line(kernel: &str, part: &str) -> u32 {
         .lines()
         .position(|l| l.contains(&format!(" {kernel}(")));
     // The function that it calls is before it.
-    let head = head.unwrap() - if kernel == "called" { 4 } else { 0 };
+    let head = if kernel == "called" { 0 } else { head.unwrap() };
     let rest = source.lines().skip(head).position(|l| l.contains(part));
     (head + rest.unwrap() + 1) as u32
 }

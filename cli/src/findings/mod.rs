@@ -3,6 +3,7 @@
 mod page;
 mod sarif;
 
+pub use page::on_disk;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 

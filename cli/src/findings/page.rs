@@ -1,7 +1,7 @@
 //! `--html`: one page with all findings and the sources, which asks for nothing from outside and can be sent around.
 //!
 //! Guarantees: text of sources, kernels and the command line is text on the page, whatever it says; the size is bounded by
-//! [`MAX_FINDINGS`], [`MAX_LINES`], [`MAX_TEXT`] and [`MAX_SOURCE`], and what is left out is said.
+//! [`MAX_FINDINGS`], [`MAX_LINES`], [`MAX_TEXT`](crate::html::MAX_TEXT) and [`MAX_SOURCE`], and what is left out is said.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::{Finding, RULES};
-use crate::html::{HEAD, escaped};
+use crate::html::{HEAD, escaped, shortened};
 
 const CSS: &str = include_str!("page.css");
 
@@ -18,14 +18,14 @@ const CSS: &str = include_str!("page.css");
 const MAX_FINDINGS: usize = 1_000;
 /// Lines of a source.
 const MAX_LINES: usize = 20_000;
-/// Characters of a line.
-const MAX_TEXT: usize = 400;
 /// Bytes of a source that is read from disk.
 const MAX_SOURCE: u64 = 4 << 20;
 
 /// A source with the findings in it.
 struct Source<'a> {
     file: &'a str,
+    /// As the finding has it.
+    given: Option<&'a Arc<str>>,
     text: Option<Arc<str>>,
     /// Findings by line, with their numbers on the page.
     lines: BTreeMap<u32, Vec<usize>>,
@@ -62,16 +62,15 @@ fn sources(findings: &[Finding]) -> Vec<Source<'_>> {
         let Some(place) = &finding.source else {
             continue;
         };
-        let known = all.iter().position(|source| {
-            let given = finding.source_text.as_ref();
-            source.file == place.file && given.is_none_or(|t| source.text.as_ref() == Some(t))
-        });
+        let given = finding.source_text.as_ref();
+        let is_same = |source: &Source<'_>| source.file == place.file && source.given == given;
+        let known = all.iter().position(is_same);
         let at = known.unwrap_or(all.len());
         if known.is_none() {
-            let given = finding.source_text.clone();
             all.push(Source {
                 file: &place.file,
-                text: given.or_else(|| on_disk(Path::new(&place.file))),
+                given,
+                text: given.cloned().or_else(|| on_disk(Path::new(&place.file))),
                 lines: BTreeMap::new(),
             });
         }
@@ -82,8 +81,11 @@ fn sources(findings: &[Finding]) -> Vec<Source<'_>> {
     all
 }
 
-/// The text of a file, if there is one of moderate size.
-fn on_disk(path: &Path) -> Option<Arc<str>> {
+/// The text of a file, if there is one of moderate size. A relative name is no place: it may be a program's name for what it holds in memory.
+pub fn on_disk(path: &Path) -> Option<Arc<str>> {
+    if !path.is_absolute() {
+        return None;
+    }
     let about = std::fs::metadata(path).ok()?;
     let file = (about.is_file() && about.len() <= MAX_SOURCE).then_some(path)?;
     let mut bytes = Vec::new();
@@ -115,14 +117,15 @@ fn table(out: &mut String, findings: &[Finding], sources: &[Source<'_>]) {
             let mut numbers = source.lines.values().flatten();
             numbers.any(|n| *n == number)
         });
+        let source = at.and_then(|at| sources.get(at));
+        let has_text = source.is_some_and(|source| source.text.is_some());
         let line = match (&finding.source, at) {
-            (Some(place), Some(at)) => format!(
-                "<a href=\"#s{at}-{}\">{}:{}</a>",
-                place.line,
-                escaped(&place.file),
-                place.line
-            ),
-            _ => format!("vISA {}", finding.line),
+            (None, _) => format!("vISA {}", finding.line),
+            (Some(place), Some(at)) if has_text => {
+                let (file, line) = (escaped(&place.file), place.line);
+                format!("<a href=\"#s{at}-{line}\">{file}:{line}</a>")
+            }
+            (Some(place), _) => escaped(&place.to_string()),
         };
         let _ = writeln!(
             out,
@@ -174,13 +177,6 @@ fn listing(out: &mut String, number: usize, source: &Source<'_>, findings: &[Fin
     }
 }
 
-fn shortened(text: &str) -> String {
-    match text.char_indices().nth(MAX_TEXT) {
-        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or("")),
-        None => text.to_owned(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::finding;
@@ -216,10 +212,12 @@ mod tests {
                 in_text("race", 1, "first"),
                 in_text("race", 1, "second"),
                 in_text("init", 1, "first"),
+                finding("init", Some(("program.cl", 1))),
             ],
             "",
         );
-        assert_eq!(page.matches("<h2>").count(), 2);
+        // The last one's is not known.
+        assert_eq!(page.matches("<h2>").count(), 3);
         assert!(
             page.contains("id=\"s0-1\"><b>1</b>first")
                 && page.contains("id=\"s1-1\"><b>1</b>second")
@@ -238,8 +236,8 @@ mod tests {
         let page = page(&many, "x");
         assert!(page.contains("5 more are not on this page"));
         assert!(page.contains("The text of this source is not known."));
+        assert!(!page.contains("<a href"), "no line to go to");
         // Neither a directory nor a device is read.
         assert!(on_disk(Path::new("/")).is_none() && on_disk(Path::new("/dev/zero")).is_none());
-        assert!(shortened(&"é".repeat(500)).ends_with("é…"));
     }
 }

@@ -5,7 +5,7 @@
 //! the others.
 //!
 //! Guarantees: text of the kernel and of the command line is text on the page, whatever it says; the size is bounded by
-//! [`MAX_SHOWN`], [`MAX_ROWS`] and [`MAX_TEXT`], and what is left out is said.
+//! [`MAX_SHOWN`], [`MAX_ROWS`] and [`MAX_TEXT`](crate::html::MAX_TEXT), and what is left out is said.
 
 mod plot;
 
@@ -18,15 +18,13 @@ use super::Candidate;
 use super::table::{LEGEND, Row, Table};
 use crate::asm;
 use crate::exit::{Exit, Failure};
-use crate::html::{HEAD, escaped};
+use crate::html::{HEAD, escaped, shortened};
 use visa_jit::lines::SourceMap;
 
 /// Strategies whose code is on the page: the baseline and the fastest others.
 const MAX_SHOWN: usize = 8;
 /// Lines of a listing.
 const MAX_ROWS: usize = 5_000;
-/// Characters of a line.
-const MAX_TEXT: usize = 400;
 
 const CSS: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
@@ -213,18 +211,11 @@ impl Listings {
 }
 
 fn listing(rows: impl Iterator<Item = (u32, String)>) -> Listing {
-    let mut rows = rows.map(|(line, text)| (line, shortened(text)));
+    let mut rows = rows.map(|(line, text)| (line, shortened(&text)));
     let kept = rows.by_ref().take(MAX_ROWS).collect();
     Listing {
         rows: kept,
         left: rows.count(),
-    }
-}
-
-fn shortened(text: String) -> String {
-    match text.char_indices().nth(MAX_TEXT) {
-        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or("")),
-        None => text,
     }
 }
 
@@ -245,9 +236,7 @@ mod tests {
         let rows = (0..7_000).map(|n| (n, "x".repeat(1_000)));
         let made = listing(rows);
         assert_eq!((made.rows.len(), made.left), (5_000, 2_000));
-        assert_eq!(made.rows[0].1.chars().count(), MAX_TEXT + 1);
-        // Cut between characters.
-        assert!(shortened("é".repeat(500)).ends_with("é…"));
+        assert!(made.rows[0].1.ends_with("x…"));
     }
 
     #[test]
