@@ -15,14 +15,12 @@ pub fn run(bench: &Bench) -> Result<Vec<Case>, String> {
 /// A routine that does not end has failed once more.
 fn routine(bench: &Bench, name: &str) -> Result<Case, String> {
     let said = bench.exec(name, 600, &[name])?;
-    // `36 test(s) passed`, once a precision.
+    // `36 test(s) passed`, once a precision. An escape sequence for a colour may stand in front.
     let sum = |verdict: &str| -> usize {
-        let lines = said
-            .out
-            .lines()
-            .filter(|l| l.contains(&format!("test(s) {verdict}")));
+        let end = format!(" test(s) {verdict}");
+        let lines = said.out.lines().filter_map(|l| l.split_once(&end));
         lines
-            .filter_map(|l| l.split_whitespace().next()?.parse::<usize>().ok())
+            .filter_map(|(number, _)| number.split_whitespace().last()?.parse::<usize>().ok())
             .sum()
     };
     let (passed, failed) = (sum("passed"), sum("failed"));
