@@ -25,12 +25,3 @@ pub fn seeds() -> Option<std::ops::Range<u64>> {
     let (from, to) = text.split_once("..")?;
     Some(from.parse().ok()?..to.parse().ok()?)
 }
-
-/// How many of `all` generated cases a test runs: a quarter, so that plain runs are short, or all where the environment variable
-/// `VISA_JIT_TEST_FULL` is set, as `.ci/run` does.
-pub fn share(all: u64) -> u64 {
-    match std::env::var_os("VISA_JIT_TEST_FULL") {
-        Some(_) => all,
-        None => all.div_ceil(4),
-    }
-}

@@ -178,12 +178,16 @@ impl Case {
     pub fn check(&self, rng: &mut Rng, rounds: usize) {
         let f = self.function();
         crate::generator::compiles_elsewhere(&f);
-        for code in [install(&f, &NONE), install(&f, &SPEED), install_base(&f)] {
+        let rounds = visa_test_common::share(rounds as u64, 8);
+        let mut codes = vec![install(&f, &SPEED), install_base(&f)];
+        // A plain run leaves out code that is not optimised.
+        codes.extend(visa_test_common::full().then(|| install(&f, &NONE)));
+        for code in codes {
             self.check_with(&f, &code, rng, rounds);
         }
     }
 
-    fn check_with(&self, f: &Function, code: &CodeHandle, rng: &mut Rng, rounds: usize) {
+    fn check_with(&self, f: &Function, code: &CodeHandle, rng: &mut Rng, rounds: u64) {
         let mut rig = Rig::new(1, f.frame_bytes as usize);
         for _ in 0..rounds {
             let mut bytes = vec![0; 8192];

@@ -338,7 +338,8 @@ fn random_function(rng: &mut Rng) -> (Function, Vec<Ty>) {
 
 #[test]
 fn random_functions() {
-    let count = std::env::var("VISA_RANDOM").map_or(60, |n| n.parse().unwrap());
+    let count =
+        std::env::var("VISA_RANDOM").map_or(visa_test_common::share(60, 4), |n| n.parse().unwrap());
     for seed in 1..=count {
         if let Some((_, why)) = crate::LEFT_OUT.iter().find(|(n, _)| *n == seed) {
             println!("seed {seed} is left out: {why}");

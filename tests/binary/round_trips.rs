@@ -51,7 +51,9 @@ pub fn as_binary(modules: &[Module]) -> Vec<Module> {
 #[test]
 fn kernels_come_back() {
     let (mut good, mut refused) = (0, Vec::new());
-    for (platform, path) in zebins() {
+    // A plain run has every third file.
+    let every = if visa_test_common::full() { 1 } else { 3 };
+    for (platform, path) in zebins().into_iter().step_by(every) {
         for (name, modules) in programs(&path) {
             let bytes = match binary::write(&modules, Some(platform)) {
                 Ok(bytes) => bytes,
@@ -72,7 +74,7 @@ fn kernels_come_back() {
         let known = ["its address in one register", "a cache control of code 7"];
         assert!(known.iter().any(|k| why.contains(k)), "{why}");
     }
-    assert!(good >= 1951 && refused.len() <= 11);
+    assert!(good >= 1951 / every && refused.len() <= 11);
 }
 
 /// Names of surfaces and samplers are their numbers where a binary was read, and more so in what the vendor's assembler prints.

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{FILES, On, engine, kernel, program_of, strategy};
+use super::{On, engine, files, kernel, program_of, strategy};
 use visa_jit::backend::{AXES, Check, OobPolicy};
 use visa_jit::isa::Platform;
 use visa_jit::{Engine, EngineOptions, FaultRecord, Launch, Report};
@@ -210,7 +210,7 @@ fn judged(case: &Case, report: &Report) -> Option<String> {
 #[test]
 fn planted_errors_are_found_and_nothing_else() {
     let mut failures = Vec::new();
-    for file in FILES {
+    for file in files().iter().copied() {
         let programs = [false, true].map(|interpret| {
             let of = |check| on(engine(check, interpret), file);
             [Check::Barrier, Check::None].map(of)
@@ -268,7 +268,7 @@ fn strategies_find_the_same() {
 /// Work-items that a smaller last group does not have are not missing; those that it has may be.
 #[test]
 fn partial_groups() {
-    for file in FILES {
+    for file in files().iter().copied() {
         for (far, wrong) in [(0, 0), (5, 3 * 5)] {
             let sets = [false, true].map(|interpret| {
                 let on = on(engine(Check::Barrier, interpret), file);
@@ -284,7 +284,7 @@ fn partial_groups() {
 
 #[test]
 fn threads_of_the_host_count_the_same() {
-    for file in FILES {
+    for file in files().iter().copied() {
         let on = on(engine(Check::Barrier, false), file);
         for case in cases(file) {
             let [one, two] = [1, 2].map(|threads| {
@@ -326,7 +326,7 @@ fn code_without_checks_is_what_it_was() {
     let [plain, memory, checked] =
         [Check::None, Check::Memory, Check::Barrier].map(|check| engine(check, false));
     assert!(!checked.memory().is_checked());
-    for file in FILES {
+    for file in files().iter().copied() {
         let ssa = |engine: &Engine| {
             let program = program_of(engine, &format!("barrier-{file}"));
             program

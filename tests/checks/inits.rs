@@ -3,7 +3,7 @@
 //!
 //! A launch has one group of 64 work-items.
 
-use super::{FILES, counted, engine, program_of, strategy};
+use super::{counted, engine, files, program_of, strategy};
 use visa_jit::backend::{Check, Checks, OobPolicy};
 use visa_jit::{Engine, EngineOptions, FaultRecord, Launch, Program, Report};
 use visa_runtime::{FaultKind, LaunchStatus};
@@ -268,7 +268,7 @@ fn judged(case: &Case, report: &Report) -> Option<&'static str> {
 #[test]
 fn planted_uses_are_found_and_nothing_else() {
     let mut failures = Vec::new();
-    for file in FILES {
+    for file in files().iter().copied() {
         let [checked, plain] = [Check::Init, Check::None].map(|check| On::new(check, file));
         for case in CASES {
             for far in [0, 1] {
@@ -292,7 +292,7 @@ fn planted_uses_are_found_and_nothing_else() {
 
 #[test]
 fn what_nothing_depends_on_is_not_reported() {
-    for file in FILES {
+    for file in files().iter().copied() {
         let on = On::new(Check::Init, file);
         for far in [0, 1] {
             let (report, _) = on.run("garbage", far, OobPolicy::default());

@@ -1,13 +1,13 @@
 //! What checks refuse, what they cost, and what they do with very many errors.
 
-use super::{FILES, counted, engine, kernel, strategy};
+use super::{counted, engine, files, kernel, strategy};
 use visa_jit::backend::{Check, OobPolicy};
 use visa_jit::{Engine, EngineOptions, Launch};
 use visa_runtime::{DeviceMemory, FaultKind, LaunchStatus};
 
 #[test]
 fn a_million_errors_are_counted() {
-    for file in FILES {
+    for file in files().iter().copied() {
         let engine = engine(Check::Memory, false);
         let o = engine.memory().alloc(16).unwrap();
         let launch = Launch::new([1 << 20, 1, 1]).local([256, 1, 1]);
@@ -68,7 +68,7 @@ fn memory_without_shadow_is_refused() {
 #[test]
 fn code_without_checks_is_what_it_was() {
     let [plain, checked] = [Check::None, Check::Memory].map(|check| engine(check, false));
-    for file in FILES {
+    for file in files().iter().copied() {
         let code = |engine: &Engine| {
             let kernel = kernel(engine, file, "store_int");
             let ssa = kernel.ssa(true).unwrap().to_string();

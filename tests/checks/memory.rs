@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{FILES, On, counted, engine, kernel, strategy};
+use super::{On, counted, engine, files, kernel, strategy};
 use visa_jit::backend::{AXES, Check};
 use visa_jit::{Engine, EngineOptions, FaultRecord, Launch, Report};
 use visa_runtime::{Buffer, FaultKind};
@@ -498,7 +498,7 @@ fn run(on: &On, case: &Case, far: i32) -> Ran {
 #[test]
 fn planted_errors_are_found_and_nothing_else() {
     let mut failures = Vec::new();
-    for file in FILES {
+    for file in files().iter().copied() {
         let engines = [false, true].map(|interpret| {
             [Check::Memory, Check::None].map(|check| On::new(engine(check, interpret), file))
         });
@@ -542,7 +542,7 @@ fn judged(name: &str, case: &Case, report: &Report) -> Option<String> {
 
 #[test]
 fn other_shapes() {
-    for file in FILES {
+    for file in files().iter().copied() {
         for interpret in [false, true] {
             let engine = engine(Check::Memory, interpret);
             let memory = engine.memory();
@@ -577,7 +577,7 @@ fn other_shapes() {
 
 #[test]
 fn blocks_of_sub_groups() {
-    for file in FILES {
+    for file in files().iter().copied() {
         let sets = [false, true].map(|interpret| {
             let engine = engine(Check::Memory, interpret);
             let memory = engine.memory();
@@ -630,7 +630,7 @@ fn freed_buffers_are_known() {
 
 #[test]
 fn threads_report_the_same() {
-    for file in FILES {
+    for file in files().iter().copied() {
         let engine = engine(Check::Memory, false);
         let o = engine.memory().alloc(4 * 4096).unwrap();
         let sets = [1, 2].map(|threads| {

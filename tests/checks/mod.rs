@@ -15,7 +15,16 @@ use visa_jit::engine::Suppressions;
 use visa_jit::{Engine, EngineOptions, FaultRecord, Kernel, Program, Report};
 
 /// Devices that the sources are compiled for, and today's compiler (`-26`).
-const FILES: [&str; 5] = ["skl", "acm-g10", "pvc", "pvc-26", "bmg-26"];
+const FILES: [&str; 5] = ["skl", "bmg-26", "acm-g10", "pvc", "pvc-26"];
+
+/// All, or one for each compiler in a plain run.
+fn files() -> &'static [&'static str] {
+    if visa_test_common::full() {
+        &FILES
+    } else {
+        &FILES[..2]
+    }
+}
 
 /// The code generator: `VISA_JIT_TEST_BACKEND=llvm` is LLVM, in builds that have it.
 fn strategy() -> Strategy {

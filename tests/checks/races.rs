@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{FILES, counted, engine, engine_without, program_of, strategy};
+use super::{counted, engine, engine_without, files, program_of, strategy};
 use visa_jit::backend::{Check, Checks, OobPolicy};
 use visa_jit::{Engine, EngineOptions, FaultRecord, Launch, Program, Report};
 use visa_runtime::{FaultKind, LaunchStatus};
@@ -177,7 +177,11 @@ fn judged(case: &Case, fault: &FaultRecord) -> Option<&'static str> {
 #[test]
 fn planted_races_are_found_and_nothing_else() {
     let mut failures = Vec::new();
-    for (file, interpret) in FILES.into_iter().flat_map(|f| [(f, true), (f, false)]) {
+    for (file, interpret) in files()
+        .iter()
+        .copied()
+        .flat_map(|f| [(f, true), (f, false)])
+    {
         let [checked, plain] =
             [Check::Race, Check::None].map(|check| On::new(check, file, interpret));
         for case in CASES {
@@ -242,7 +246,11 @@ fn known_races_are_left_out() {
 /// Lanes of one instruction that write different values to a byte are an error of their own.
 #[test]
 fn lanes_that_differ() {
-    for (file, interpret) in FILES.into_iter().flat_map(|f| [(f, true), (f, false)]) {
+    for (file, interpret) in files()
+        .iter()
+        .copied()
+        .flat_map(|f| [(f, true), (f, false)])
+    {
         let on = On::new(Check::Race, file, interpret);
         let (report, _) = on.run("lanes_differ", 1, OobPolicy::default());
         // Seven of each eight find another value before theirs.
@@ -263,7 +271,11 @@ fn lanes_that_differ() {
 
 #[test]
 fn right_kernels_are_not_reported() {
-    for (file, interpret) in FILES.into_iter().flat_map(|f| [(f, true), (f, false)]) {
+    for (file, interpret) in files()
+        .iter()
+        .copied()
+        .flat_map(|f| [(f, true), (f, false)])
+    {
         let on = On::new(Check::Race, file, interpret);
         for (kernel, far) in RIGHT.into_iter().flat_map(|k| [(k, 0), (k, 1)]) {
             let (report, _) = on.run(kernel, far, OobPolicy::default());
@@ -275,7 +287,7 @@ fn right_kernels_are_not_reported() {
 /// Work-items that write one value to one place race, if such writes are asked for. Engines report the same.
 #[test]
 fn the_same_value_races_where_it_is_asked_for() {
-    for file in FILES {
+    for file in files().iter().copied() {
         let [wanted, found] = [true, false].map(|interpret| {
             let options = EngineOptions {
                 interpret: interpret.then(Default::default),
@@ -343,7 +355,7 @@ fn checks_work_together() {
 /// Compiled code makes the reports that the interpreter makes: each line, both work-items.
 #[test]
 fn engines_report_the_same() {
-    for file in FILES {
+    for file in files().iter().copied() {
         let [wanted, found] = [true, false].map(|interpret| {
             let on = On::new(Check::Race, file, interpret);
             let base = on.engine.memory().base();

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{FILES, engine, program_of};
+use super::{engine, files, program_of};
 use visa_jit::backend::{BackendKind, Check, Dispatch, Strategy};
 use visa_jit::{Engine, EngineOptions, Launch, Program};
 
@@ -33,7 +33,7 @@ fn left(engine: &Engine, program: &Program, kernel: &str, far: i32, seed: Option
 
 #[test]
 fn only_kernels_with_races_depend_on_a_schedule() {
-    for file in FILES {
+    for file in files().iter().copied() {
         let engines = [false, true].map(|interpret| {
             let engine = engine(Check::None, interpret);
             let program = program_of(&engine, &format!("race-{file}"));

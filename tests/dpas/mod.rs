@@ -292,6 +292,10 @@ fn integers_are_exact() {
     for platform in platforms() {
         for (i, (p1, ..)) in INTS.into_iter().enumerate() {
             for (j, (p2, ..)) in INTS.into_iter().enumerate() {
+                // Of each pair of formats, one in eight in a plain run.
+                if !visa_test_common::full() && (i + 3 * j) % 8 != 0 {
+                    continue;
+                }
                 let repeat = 1 + ((i + 3 * j) % 8) as u32;
                 let s = Shape {
                     platform,
@@ -341,7 +345,7 @@ fn depths_repeats_and_masks() {
     let engines = engines();
     let mut r = Rng::new(0x0dd0_5eed_0dd0_5eed);
     for platform in platforms() {
-        for repeat in 1..=8 {
+        for repeat in (1..=8).step_by(if visa_test_common::full() { 1 } else { 3 }) {
             for depth in [[2, 4, 8][repeat as usize % 3]] {
                 for [p1, p2] in [["s8", "u8"], ["s4", "u2"], ["hf", "hf"]] {
                     let float = p1 == "hf";

@@ -1,7 +1,7 @@
 //! Atomics that many threads send to one place at once: nothing may be lost or happen twice, and what is beside it stays.
 //!
 //! Every operation on words, dwords and quadwords (floats of those widths), in LSC spelling and in that of the messages before, on a
-//! surface, on local and on device memory. `VISA_FULL` runs forty times as many items.
+//! surface, on local and on device memory. a full run has 32 times as many groups.
 
 use half::f16;
 use visa_jit::isa::Platform;
@@ -433,10 +433,10 @@ struct Arena {
 impl Arena {
     fn new() -> Arena {
         let interpret = std::env::var_os("VISA_JIT_TEST_INTERP").map(|_| Default::default());
-        let groups = match (&interpret, std::env::var_os("VISA_FULL")) {
+        let groups = match (&interpret, visa_test_common::full()) {
             (Some(_), _) => 12,
-            (None, None) => 100,
-            (None, Some(_)) => 800,
+            (None, false) => 25,
+            (None, true) => 800,
         };
         let engine = Engine::with_options(EngineOptions {
             memory_bytes: 1 << 24,

@@ -27,6 +27,7 @@ const HEAD: &str = ".version 4.1\n.kernel \"k\"\n";
 const MAIN: &str = ".kernel_attr SimdSize=16\n.function \"_main_0\"\n\n_main_0:\n";
 
 #[test]
+#[ignore = "seconds: thousands of variables"]
 fn many_variables_through_many_joins() {
     let (variables, joins) = (3000, 3000);
     let mut text = HEAD.to_owned();
@@ -61,6 +62,7 @@ fn many_variables_through_many_joins() {
 /// Uniform jumps go back and forth between two columns of blocks, in which all variables differ: each block is a join that
 /// needs a parameter for each variable.
 #[test]
+#[ignore = "seconds: thousands of variables"]
 fn joins_that_need_too_many_parameters() {
     let (variables, rungs) = (2000, 2000);
     let mut text = HEAD.to_owned();
@@ -96,6 +98,7 @@ fn joins_that_need_too_many_parameters() {
 }
 
 #[test]
+#[ignore = "seconds: thousands of variables"]
 fn more_variables_live_at_a_join_than_sixteen_bits_count() {
     let variables = 70_000;
     let mut text = HEAD.to_owned();

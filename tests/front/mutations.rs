@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 use visa_jit::front::text::{ErrorKind, parse, print};
 use visa_jit::limits;
-use visa_test_common::Rng;
+use visa_test_common::{Rng, share};
 
 /// Boundaries of words and of single other characters.
 fn tokens(text: &str) -> Vec<&str> {
@@ -107,7 +107,7 @@ fn mutations_never_crash() {
     let mut accepted = 0;
     for source in &sources {
         let all = tokens(source);
-        for _ in 0..20_000 / sources.len() + 1 {
+        for _ in 0..share(7_000, 7) {
             let text = mutate(source, &all, &mut random);
             let start = Instant::now();
             match parse("mutant", &text) {

@@ -34,7 +34,8 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
         println!("{device}:");
         let tests = Command::new("cargo")
             .current_dir(&root)
-            .args(["test", "--test", "engine", "::skl"])
+            .args(["test", "--test", "engine", "::bmg_26"])
+            .env("VISA_JIT_TEST_FULL", "1")
             .env(
                 "VISA_JIT_TEST_KERNELS",
                 kernels.join(format!("{device}-26")),

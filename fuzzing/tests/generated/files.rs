@@ -9,14 +9,14 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use visa_fuzzing::files::{Bench, File, Mutants, Source, Verdict, checked_in};
-use visa_test_common::Rng;
+use visa_test_common::{Rng, full, share};
 
 /// Launches of each kernel in a full run.
 const LAUNCHES: u64 = 12;
-/// Damaged programs.
+/// Damaged programs of a full run.
 const MUTANTS: u64 = 2_000;
 
-/// Each kernel on one of its devices.
+/// Each kernel on one of its devices; in a plain run every eighth.
 #[test]
 fn kernels_in_random_shapes() {
     let mut devices: BTreeMap<String, Vec<File>> = BTreeMap::new();
@@ -24,7 +24,8 @@ fn kernels_in_random_shapes() {
         let stem = file.name.rsplit('/').next().unwrap_or_default().to_owned();
         devices.entry(stem).or_default().push(file);
     }
-    let kernels = devices.into_values().enumerate();
+    let every = if full() { 1 } else { 8 };
+    let kernels = devices.into_values().enumerate().step_by(every);
     let files: Vec<File> = kernels
         .map(|(n, mut files)| files.swap_remove(n % files.len()))
         .collect();
@@ -39,7 +40,7 @@ fn all_kernels_in_random_shapes() {
 
 fn in_random_shapes(files: &[File]) {
     let next = AtomicUsize::new(0);
-    let launches = visa_fuzzing::share(LAUNCHES) as usize;
+    let launches = share(LAUNCHES, 12) as usize;
     let failures: Mutex<Vec<String>> = Mutex::default();
     let launched = AtomicUsize::new(0);
     std::thread::scope(|s| {
@@ -75,7 +76,7 @@ fn in_random_shapes(files: &[File]) {
 
 #[test]
 fn damaged_kernels() {
-    let seeds = visa_fuzzing::seeds().unwrap_or(0..MUTANTS);
+    let seeds = visa_fuzzing::seeds().unwrap_or(0..share(MUTANTS, 40));
     let mutants = Mutants::new();
     let next = AtomicU64::new(seeds.start);
     let failures: Mutex<Vec<String>> = Mutex::default();

@@ -4,10 +4,14 @@ use super::fp_env::{Call, Env, by_doubles};
 use super::{PORTABLE, atomic, soft};
 use crate::abi::atomic::{FADD, FCMP_XCHG, FMAX, FMIN, FSUB};
 use crate::abi::fp_env as op;
-use visa_test_common::Rng;
+use visa_test_common::{Rng, share};
 
 /// Cases of each operation, width and rounding mode.
-const CASES: usize = 100_000;
+const CASES: u64 = 100_000;
+
+fn cases() -> u64 {
+    share(CASES, 10)
+}
 /// Lanes of one call; no multiple of a vector.
 const LANES: usize = 31;
 
@@ -169,7 +173,7 @@ fn sweep(codes: &[u32], widths: &[(u32, u32)]) {
     for &code in codes {
         for &(source, result) in widths {
             for round in 0..4 {
-                for case in 0..CASES.div_ceil(LANES) as u32 {
+                for case in 0..cases().div_ceil(LANES as u64) as u32 {
                     // All eight combinations of denormal modes take turns.
                     let keep = (case & 1) << 6 | (case >> 1 & 1) << 7 | (case >> 2 & 1) << 10;
                     check(&mut random, code, source, result, round << 4 | keep);
@@ -207,7 +211,7 @@ fn arithmetic_on_f16() {
 #[test]
 fn halves_in_doubles_round_once() {
     let mut random = Rng::new(11);
-    for _ in 0..CASES {
+    for _ in 0..cases() {
         let halves: [u16; 3] = std::array::from_fn(|_| random.float_bits(2) as u16);
         for code in [op::ADD, op::MUL, op::FMA] {
             let mut out = 0u16;
@@ -263,7 +267,7 @@ fn the_software_path_agrees_with_the_host_in_its_own_mode() {
         operands: [std::ptr::null(); 3],
         out: std::ptr::null_mut(),
     };
-    for _ in 0..CASES {
+    for _ in 0..cases() {
         let bits: [u64; 3] = std::array::from_fn(|_| random.float_bits(8));
         let [a, b, c] = bits.map(f64::from_bits);
         let host = [

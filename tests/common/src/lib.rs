@@ -9,6 +9,17 @@ use std::path::{Path, PathBuf};
 
 pub use rng::Rng;
 
+/// True where the environment variable `VISA_JIT_TEST_FULL` is set, as `.ci/run` does: tests of generated cases run all of them. A
+/// plain run takes the first of them, so that it is short.
+pub fn full() -> bool {
+    std::env::var_os("VISA_JIT_TEST_FULL").is_some()
+}
+
+/// How many of `all` generated cases a test runs: all in a [`full`] run, else one in `part`, rounded up.
+pub fn share(all: u64, part: u64) -> u64 {
+    if full() { all } else { all.div_ceil(part) }
+}
+
 /// The repository.
 pub fn root() -> &'static Path {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
