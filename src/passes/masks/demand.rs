@@ -194,10 +194,22 @@ impl Pass<'_> {
         }
         self.grown[n] += 1;
         if self.grown[n] > GROWTH {
-            joined = Demand::All;
+            joined = self.widest(joined);
         }
         self.demand[n] = joined;
         self.work.push(v);
+    }
+
+    /// The dispatch mask, where a demand is a part of it and smaller; everything, where not.
+    fn widest(&self, d: Demand) -> Demand {
+        let Demand::Under(seen) = d else {
+            return Demand::All;
+        };
+        let whole = self.facts.dispatched(seen.part);
+        match whole.filter(|whole| self.above(*whole, seen.part)) {
+            Some(part) => Demand::Under(Seen { part, ..seen }),
+            None => Demand::All,
+        }
     }
 
     /// The same demand by the mask that it is a part of; everything, if the mask has no lane for some element.
@@ -229,6 +241,8 @@ impl Pass<'_> {
                 let mut candidates = vec![a, b];
                 self.supersets(a, lanes, 3, &mut candidates);
                 self.supersets(b, lanes, 3, &mut candidates);
+                // After many joins the way to it is longer than what is looked at.
+                candidates.extend(self.facts.dispatched(a));
                 let found = candidates.into_iter().find(|&c| {
                     self.above(c, a)
                         && self.above(c, b)

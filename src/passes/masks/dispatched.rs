@@ -8,7 +8,7 @@ use crate::passes::edit::uniform_const;
 use crate::ssa::dom::DomTree;
 use crate::ssa::{BinOp, Function, Input, InstData, Op, Value};
 
-/// Adds a fact for each block parameter that is part of the dispatch mask.
+/// Adds a fact for each block parameter that is part of the dispatch mask, and keeps which values are.
 pub(super) fn run(f: &Function, dom: &DomTree, facts: &mut Facts) {
     // The entry dominates all parameters, so the fact speaks of values that are defined.
     let entry = &f.block(Function::ENTRY).insts;
@@ -50,6 +50,7 @@ pub(super) fn run(f: &Function, dom: &DomTree, facts: &mut Facts) {
             }
         }
     }
+    facts.set_dispatched(whole, part);
 }
 
 fn is_part(f: &Function, data: &InstData, result: Value, part: &[bool]) -> bool {

@@ -38,6 +38,10 @@ impl Fact {
 const ATOMS: usize = 8;
 /// Depths of expansion that are tried in turn.
 const DEPTHS: [usize; 3] = [6, 3, 1];
+/// Most atoms of a cut, so that facts have room for some more.
+const CUT: usize = 6;
+/// Most masks that are looked into for a cut.
+const STEPS: usize = 32;
 /// Facts about one atom that are looked at.
 const FACTS: usize = 8;
 
@@ -92,6 +96,8 @@ pub(super) struct Facts {
     about: HashMap<Value, Vec<Fact>>,
     /// Answers to subset questions since the last new fact.
     answers: HashMap<(Part, Part, u16), bool>,
+    /// The dispatch mask, and which values are masks with lanes of it only.
+    dispatched: Option<(Value, Vec<bool>)>,
 }
 
 impl Facts {
@@ -107,6 +113,21 @@ impl Facts {
         let list = self.about.entry(v).or_default();
         list.push(Fact::Subset(v, whole));
         self.answers.clear();
+    }
+
+    /// Keeps which values have only lanes of the dispatch mask: a question about these needs no proof.
+    pub(super) fn set_dispatched(&mut self, whole: Value, part: Vec<bool>) {
+        self.dispatched = Some((whole, part));
+    }
+
+    /// The same lanes of the dispatch mask, if `part` is a part of it.
+    pub(super) fn dispatched(&self, part: Part) -> Option<Part> {
+        let (whole, known) = self.dispatched.as_ref()?;
+        let is_part = known.get(part.mask.0 as usize).copied().unwrap_or(false);
+        is_part.then_some(Part {
+            mask: *whole,
+            ..part
+        })
     }
 
     /// Forgets the last fact added, which was about `values`.
@@ -142,7 +163,7 @@ impl Facts {
 
     /// Every lane of `a` is a lane of `b`, looking at `lanes` lanes.
     pub(super) fn subset(&mut self, f: &Function, a: Part, b: Part, lanes: u16) -> bool {
-        if a == b {
+        if a == b || self.dispatched(a) == Some(b) {
             return true;
         }
         let key = (a, b, lanes);
@@ -194,7 +215,15 @@ impl Facts {
         empty: &[Value],
     ) -> Option<Value> {
         let lanes = f.ty(*parts.first()?).lanes;
-        let mut q = Query::new(f, self, lanes, DEPTHS[0]);
+        let deep = Query::new(f, self, lanes, DEPTHS[0]);
+        let cut = || Query::at_cut(f, self, lanes, parts);
+        self.union_in(deep, parts, empty)
+            .or_else(|| self.union_in(cut(), parts, empty))
+    }
+
+    /// As [`Facts::union_atom`], of the masks that a query comes upon.
+    fn union_in(&self, mut q: Query<'_>, parts: &[Value], empty: &[Value]) -> Option<Value> {
+        let (f, lanes) = (q.f, q.lanes);
         let union = q.union(parts);
         let none = q.union(empty);
         if q.full {
@@ -206,6 +235,14 @@ impl Facts {
         let mut atoms = (0..q.atoms.len()).filter(equal).map(|k| q.atoms[k]);
         if let Some(atom) = atoms.find(|&a| whole(a)) {
             return Some(atom.mask);
+        }
+        // Of several the first that was made, which is there on more ways.
+        let same = |(part, table): &&(Part, Table)| {
+            whole(*part) && union.xor(*table).and(rows) == Table::FALSE
+        };
+        let nodes = q.nodes.iter().filter(same).map(|(part, _)| part.mask);
+        if let Some(node) = nodes.min() {
+            return Some(node);
         }
         let full = union.not().and(rows) == Table::FALSE;
         full.then(|| self.full_mask(f, parts, &q.atoms, lanes))?
@@ -237,6 +274,10 @@ struct Query<'a> {
     atoms: Vec<Part>,
     /// There were more atoms than there is room for: nothing is known.
     full: bool,
+    /// Masks that are atoms though they could be looked into.
+    stops: Vec<Part>,
+    /// Masks between the atoms and what is asked for, where there are stops.
+    nodes: Vec<(Part, Table)>,
 }
 
 impl<'a> Query<'a> {
@@ -248,7 +289,50 @@ impl<'a> Query<'a> {
             depth,
             atoms: Vec::new(),
             full: false,
+            stops: Vec::new(),
+            nodes: Vec::new(),
         }
+    }
+
+    /// One whose atoms are masks that `parts` are made from, found by looking into the last that was made, as long as there is room.
+    /// A mask is looked into wherever it is come upon, or nowhere.
+    fn at_cut(f: &'a Function, facts: &'a Facts, lanes: u16, parts: &[Value]) -> Self {
+        let mut q = Query::new(f, facts, lanes, STEPS);
+        let first = parts.iter().map(|&mask| Part { mask, first: 0 });
+        let mut leaves: Vec<Part> = first.map(|part| window(f, part, lanes)).collect();
+        let mut kept: Vec<Part> = Vec::new();
+        for _ in 0..STEPS {
+            let inner = |part: &&Part| !kept.contains(part) && q.operands(**part).is_some();
+            let Some(&last) = leaves.iter().filter(inner).max_by_key(|part| part.mask) else {
+                break;
+            };
+            let operands = q.operands(last).unwrap_or_default();
+            let mut next: Vec<Part> = leaves.iter().copied().filter(|p| *p != last).collect();
+            next.extend(operands.iter().map(|&mask| {
+                let mask = f.resolve(mask);
+                window(f, Part { mask, ..last }, lanes)
+            }));
+            next.retain(|part| const_lanes(f, part.mask).is_none());
+            next.sort_by_key(|part| (part.mask, part.first));
+            next.dedup();
+            match next.len() <= CUT {
+                true => leaves = next,
+                false => kept.push(last),
+            }
+        }
+        q.stops = leaves;
+        q
+    }
+
+    /// The masks that an operation makes a mask from, if it is one that is looked into.
+    fn operands(&self, part: Part) -> Option<&'a [Value]> {
+        let data = self.f.def_inst(part.mask)?;
+        let known = match data.op {
+            Op::Binary(BinOp::And | BinOp::Or | BinOp::Xor) | Op::Unary(UnOp::Not) => true,
+            Op::Select => self.f.ty(data.args[0]) == self.f.ty(data.args[1]),
+            _ => false,
+        };
+        known.then_some(data.args.as_slice())
     }
 
     fn union(&mut self, parts: &[Value]) -> Table {
@@ -304,14 +388,18 @@ impl<'a> Query<'a> {
         }
         let f = self.f;
         let data = match f.def_inst(part.mask) {
-            Some(data) if depth > 0 => data,
+            Some(data) if depth > 0 && !self.stops.contains(&part) => data,
             _ => return self.atom(part),
         };
+        if let Some((_, table)) = self.nodes.iter().find(|(node, _)| *node == part) {
+            return *table;
+        }
         let mut arg = |n: usize| {
-            let mask = data.args[n];
+            // Masks that were found to be others a moment ago.
+            let mask = f.resolve(data.args[n]);
             self.table(Part { mask, ..part }, depth - 1)
         };
-        match data.op {
+        let table = match data.op {
             Op::Binary(BinOp::And) => arg(0).and(arg(1)),
             Op::Binary(BinOp::Or) => arg(0).or(arg(1)),
             Op::Binary(BinOp::Xor) => arg(0).xor(arg(1)),
@@ -320,8 +408,12 @@ impl<'a> Query<'a> {
                 let m = arg(0);
                 m.and(arg(1)).or(m.not().and(arg(2)))
             }
-            _ => self.atom(part),
+            _ => return self.atom(part),
+        };
+        if !self.stops.is_empty() {
+            self.nodes.push((part, table));
         }
+        table
     }
 
     fn atom(&mut self, part: Part) -> Table {

@@ -13,6 +13,9 @@ use crate::ssa::{BinOp, Block, BlockCall, Function, Lane, Op, Term, Value, Value
 /// Most mask parameters of a loop that are looked at.
 const PARAMS: usize = 16;
 
+/// Most masks of a union at a join.
+const PARTS: usize = 6;
+
 /// Finds facts about block parameters, and replaces unions that are some other mask.
 pub(super) fn run(f: &mut Function, dom: &DomTree, facts: &mut Facts) -> usize {
     super::dispatched::run(f, dom, facts);
@@ -226,6 +229,25 @@ pub(super) fn empty_on_edge(f: &Function, p: Block, b: Block) -> Option<Value> {
     }
 }
 
+/// The masks of a union, with those of unions that the join itself makes in their place.
+fn flattened(f: &Function, homes: &[Option<Block>], join: Block, parts: [Value; 2]) -> Vec<Value> {
+    let mut out = parts.to_vec();
+    let mut n = 0;
+    while let Some(&part) = out.get(n) {
+        let inner = f.def_inst(part).filter(|data| {
+            data.op == Op::Binary(BinOp::Or) && homes[part.0 as usize] == Some(join)
+        });
+        match inner {
+            Some(data) if out.len() < PARTS => {
+                out[n] = f.resolve(data.args[0]);
+                out.push(f.resolve(data.args[1]));
+            }
+            _ => n += 1,
+        }
+    }
+    out
+}
+
 /// A union of parameters of a join that is the same mask on every edge.
 fn joined(
     f: &Function,
@@ -239,10 +261,11 @@ fn joined(
         _ => None,
     };
     let join = params(parts[0]).or(params(parts[1]))?;
+    let parts = flattened(f, homes, join, parts);
     let mut whole = None;
     for &p in dom.preds(join) {
         for call in edges(f, p, join) {
-            let mut args = parts;
+            let mut args = parts.clone();
             for a in &mut args {
                 if params(*a) == Some(join) {
                     *a = argument(f, *a, call);
@@ -251,10 +274,9 @@ fn joined(
                 }
             }
             let empty: Vec<Value> = empty_on_edge(f, p, join).into_iter().collect();
-            let mask = if args[0] == args[1] {
-                Some(args[0])
-            } else {
-                facts.union_atom(f, &args, &empty)
+            let mask = match args.iter().all(|a| *a == args[0]) {
+                true => Some(args[0]),
+                false => facts.union_atom(f, &args, &empty),
             };
             if mask.is_none() || whole.is_some() && whole != mask {
                 return None;
