@@ -18,7 +18,7 @@ const MOST_INLINE: usize = 8;
 const MOST_VEC4: usize = 4;
 
 /// Most lanes of a function's accesses that are done speculatively: each costs a few more instructions.
-const MOST_SPECULATIVE: usize = 512;
+const MOST_SPECULATIVE: usize = 1024;
 
 /// Lanes of 32 bits in a vector of 128; what fills up vectors would have to be ignored.
 const WHOLE: u16 = 4;

@@ -98,6 +98,8 @@ pub(super) struct Facts {
     answers: HashMap<(Part, Part, u16), bool>,
     /// The dispatch mask, and which values are masks with lanes of it only.
     dispatched: Option<(Value, Vec<bool>)>,
+    /// Constants with all lanes that are there everywhere, of different widths.
+    full: Vec<Value>,
 }
 
 impl Facts {
@@ -118,6 +120,11 @@ impl Facts {
     /// Keeps which values have only lanes of the dispatch mask: a question about these needs no proof.
     pub(super) fn set_dispatched(&mut self, whole: Value, part: Vec<bool>) {
         self.dispatched = Some((whole, part));
+    }
+
+    /// Keeps constants with all lanes, so that unions can be replaced by one.
+    pub(super) fn set_full(&mut self, full: Vec<Value>) {
+        self.full = full;
     }
 
     /// The same lanes of the dispatch mask, if `part` is a part of it.
@@ -207,48 +214,48 @@ impl Facts {
         })
     }
 
-    /// A mask that equals the union of `parts` when the masks `empty` have no lane.
-    pub(super) fn union_atom(
-        &self,
-        f: &Function,
-        parts: &[Value],
-        empty: &[Value],
-    ) -> Option<Value> {
-        let lanes = f.ty(*parts.first()?).lanes;
+    /// Masks that equal the union of `parts` when the masks `empty` have no lane, those first that were made first.
+    pub(super) fn unions(&self, f: &Function, parts: &[Value], empty: &[Value]) -> Vec<Value> {
+        let Some(&first) = parts.first() else {
+            return Vec::new();
+        };
+        let lanes = f.ty(first).lanes;
         let deep = Query::new(f, self, lanes, DEPTHS[0]);
-        let cut = || Query::at_cut(f, self, lanes, parts);
-        self.union_in(deep, parts, empty)
-            .or_else(|| self.union_in(cut(), parts, empty))
+        let mut out = self.unions_in(deep, parts, empty);
+        for mask in self.unions_in(Query::at_cut(f, self, lanes, parts), parts, empty) {
+            if !out.contains(&mask) {
+                out.push(mask);
+            }
+        }
+        out
     }
 
-    /// As [`Facts::union_atom`], of the masks that a query comes upon.
-    fn union_in(&self, mut q: Query<'_>, parts: &[Value], empty: &[Value]) -> Option<Value> {
+    /// As [`Facts::unions`], of the masks that a query comes upon.
+    fn unions_in(&self, mut q: Query<'_>, parts: &[Value], empty: &[Value]) -> Vec<Value> {
         let (f, lanes) = (q.f, q.lanes);
         let union = q.union(parts);
         let none = q.union(empty);
         if q.full {
-            return None;
+            return Vec::new();
         }
         let rows = q.related_rows(none.not());
-        let equal = |k: &usize| union.xor(Table::atom(*k)).and(rows) == Table::FALSE;
-        let whole = |part: Part| part.first == 0 && f.ty(part.mask).lanes == lanes;
-        let mut atoms = (0..q.atoms.len()).filter(equal).map(|k| q.atoms[k]);
-        if let Some(atom) = atoms.find(|&a| whole(a)) {
-            return Some(atom.mask);
+        let whole = |part: &Part| part.first == 0 && f.ty(part.mask).lanes == lanes;
+        let same = |table: Table| union.xor(table).and(rows) == Table::FALSE;
+        let atoms = (0..q.atoms.len()).filter(|&k| same(Table::atom(k)));
+        let nodes = q.nodes.iter().filter(|(_, table)| same(*table));
+        let parts_of = atoms
+            .map(|k| q.atoms[k])
+            .chain(nodes.map(|(part, _)| *part));
+        let mut out: Vec<Value> = parts_of.filter(whole).map(|part| part.mask).collect();
+        out.sort();
+        if same(Table::TRUE) {
+            out.extend(self.full_mask(f, parts, &q.atoms, lanes));
         }
-        // Of several the first that was made, which is there on more ways.
-        let same = |(part, table): &&(Part, Table)| {
-            whole(*part) && union.xor(*table).and(rows) == Table::FALSE
-        };
-        let nodes = q.nodes.iter().filter(same).map(|(part, _)| part.mask);
-        if let Some(node) = nodes.min() {
-            return Some(node);
-        }
-        let full = union.not().and(rows) == Table::FALSE;
-        full.then(|| self.full_mask(f, parts, &q.atoms, lanes))?
+        out
     }
 
-    /// A constant with all lanes, which is no atom: one of `parts`, or what a union of atoms is known to be.
+    /// A constant with all lanes, which is no atom: one of `parts`, what a union of atoms is known to be, or one that is there
+    /// everywhere.
     fn full_mask(
         &self,
         f: &Function,
@@ -262,7 +269,13 @@ impl Facts {
             Fact::Subset(..) => None,
         });
         let full = |&v: &Value| f.ty(v).lanes == lanes && uniform_const(f, v) == Some(1);
-        parts.iter().copied().chain(wholes).find(full)
+        let everywhere = self.full.iter().copied();
+        parts
+            .iter()
+            .copied()
+            .chain(wholes)
+            .chain(everywhere)
+            .find(full)
     }
 }
 
@@ -494,7 +507,7 @@ bb0:
         facts.add(Fact::Union(vec![Value(8), Value(2)], Value(0)));
         let union = [Value(8), Value(2)];
         // The facts make the second mask equal to the whole, so either name is right.
-        let found = facts.union_atom(&f, &union, &[]);
+        let found = facts.unions(&f, &union, &[]).first().copied();
         assert!(matches!(found, Some(Value(0 | 2))), "{found:?}");
     }
 }

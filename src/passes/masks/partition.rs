@@ -4,11 +4,13 @@
 //! A divergent loop moves lanes from its live mask `em` to waiting masks, so that `em | wait` stays
 //! what `em` was at the start. Such relations are proven by induction over the edges of the loop.
 
+use std::collections::BTreeSet;
+
 use super::facts::{Fact, Facts};
-use crate::passes::edit::uniform_const;
+use crate::passes::edit::{const_op, uniform_const};
 use crate::ssa::dom::DomTree;
 use crate::ssa::remark::Decision;
-use crate::ssa::{BinOp, Block, BlockCall, Function, Lane, Op, Term, Value, ValueDef};
+use crate::ssa::{BinOp, Block, BlockCall, Function, Lane, Op, Term, Ty, Value, ValueDef};
 
 /// Most mask parameters of a loop that are looked at.
 const PARAMS: usize = 16;
@@ -19,6 +21,7 @@ const PARTS: usize = 6;
 /// Finds facts about block parameters, and replaces unions that are some other mask.
 pub(super) fn run(f: &mut Function, dom: &DomTree, facts: &mut Facts) -> usize {
     super::dispatched::run(f, dom, facts);
+    facts.set_full(full_masks(f));
     let headers: Vec<Loop> = loops(f, dom);
     // Inner loops first: what they guarantee is part of the proof for the outer ones.
     for l in headers.iter().rev() {
@@ -168,8 +171,9 @@ fn rejoin(f: &mut Function, dom: &DomTree, facts: &mut Facts) -> usize {
             }
             let parts = [f.resolve(data.args[0]), f.resolve(data.args[1])];
             let whole = facts
-                .union_atom(f, &parts, &empty)
-                .filter(|&w| parts.contains(&w) || w != result && available(dom, &home, w, b))
+                .unions(f, &parts, &empty)
+                .into_iter()
+                .find(|&w| parts.contains(&w) || w != result && available(dom, &home, w, b))
                 .or_else(|| joined(f, dom, &home, facts, parts));
             if let Some(whole) = whole {
                 let what = "lanes that come together again are a mask that is there already";
@@ -180,6 +184,24 @@ fn rejoin(f: &mut Function, dom: &DomTree, facts: &mut Facts) -> usize {
         }
     }
     changes
+}
+
+/// A constant with all lanes at the start of the function for each width of masks that come together.
+fn full_masks(f: &mut Function) -> Vec<Value> {
+    let insts = f.order.iter().flat_map(|&b| &f.block(b).insts);
+    let unions = insts.filter(|&&i| f.inst(i).op == Op::Binary(BinOp::Or));
+    let types = unions.map(|&i| f.ty(f.inst(i).results[0]));
+    let masks: BTreeSet<u16> = types
+        .filter(|ty| ty.lane == Lane::I1 && !ty.is_scalar())
+        .map(|ty| ty.lanes)
+        .collect();
+    let new = masks.into_iter().map(|lanes| {
+        let ty = Ty::vector(Lane::I1, lanes);
+        let full = f.make(const_op(ty, 1), Vec::new(), &[ty], 0);
+        f.block_mut(Function::ENTRY).insts.insert(0, full);
+        f.inst(full).results[0]
+    });
+    new.collect()
 }
 
 /// Block of each value's definition.
@@ -262,7 +284,7 @@ fn joined(
     };
     let join = params(parts[0]).or(params(parts[1]))?;
     let parts = flattened(f, homes, join, parts);
-    let mut whole = None;
+    let mut wholes: Option<Vec<Value>> = None;
     for &p in dom.preds(join) {
         for call in edges(f, p, join) {
             let mut args = parts.clone();
@@ -274,15 +296,17 @@ fn joined(
                 }
             }
             let empty: Vec<Value> = empty_on_edge(f, p, join).into_iter().collect();
-            let mask = match args.iter().all(|a| *a == args[0]) {
-                true => Some(args[0]),
-                false => facts.union_atom(f, &args, &empty),
+            let mut masks = match args.iter().all(|a| *a == args[0]) {
+                true => vec![args[0]],
+                false => facts.unions(f, &args, &empty),
             };
-            if mask.is_none() || whole.is_some() && whole != mask {
+            masks.retain(|mask| wholes.as_ref().is_none_or(|all| all.contains(mask)));
+            if masks.is_empty() {
                 return None;
             }
-            whole = mask;
+            wholes = Some(masks);
         }
     }
-    whole.filter(|&w| available(dom, homes, w, join))
+    let wholes = wholes.unwrap_or_default();
+    wholes.into_iter().find(|&w| available(dom, homes, w, join))
 }

@@ -68,7 +68,13 @@ pub(super) fn run(f: &Function, order: &[Block], find: Find) -> Vec<Spacing> {
                     let s = match (&data.op, find) {
                         (Op::Select, Find::Speculative) if is_address(f, r) => {
                             let [a, b] = [1, 2].map(|n| choice(&known, data.args[n]));
-                            a.join(b, r)
+                            beside_limit(a, b, r)
+                        }
+                        (Op::Binary(op), Find::Speculative) if is_address(f, r) => {
+                            match likely(f, *op, data, r, &known) {
+                                Some(s) => s,
+                                None => result(f, data, r, &known),
+                            }
                         }
                         _ => result(f, data, r, &known),
                     };
@@ -228,6 +234,51 @@ fn binary(f: &Function, op: BinOp, data: &InstData, r: Value, known: &[Spacing])
             uniform_operands(f, b, (x, y), Spacing::Any(cause, r))
         }
     }
+}
+
+/// What probably holds where lanes have one of two values: one that is the same in all lanes is a limit, which few lanes reach.
+fn beside_limit(x: Spacing, y: Spacing, at: Value) -> Spacing {
+    let limit = |s: Spacing| matches!(s, Spacing::Even { stride: 0, .. });
+    match (limit(x), limit(y)) {
+        (false, true) => x,
+        (true, false) => y,
+        _ => x.join(y, at),
+    }
+}
+
+/// What probably holds for the result of an operation that is not followed: an index that wraps around at an edge, or that a limit
+/// clamps, does so for few lanes, and what lanes side by side have in common are their high bits.
+fn likely(
+    f: &Function,
+    op: BinOp,
+    data: &InstData,
+    r: Value,
+    known: &[Spacing],
+) -> Option<Spacing> {
+    let [a, b] = [0, 1].map(|n| data.args[n]);
+    let [x, y] = [a, b].map(|v| known[v.0 as usize]);
+    if matches!(op, BinOp::SMin | BinOp::SMax | BinOp::UMin | BinOp::UMax) {
+        return Some(beside_limit(x, y, r));
+    }
+    let same = f.ty(b).is_scalar() || matches!(y, Spacing::Even { stride: 0, .. });
+    let Spacing::Even { stride, guarded } = x else {
+        return None;
+    };
+    let lanes = u64::from(f.ty(r).lanes);
+    let constant = uniform_const(f, b);
+    let stride = match (op, constant) {
+        _ if !same || stride == 0 => return None,
+        // Whole blocks of lanes are exchanged, or fewer: then they are not side by side.
+        (BinOp::And | BinOp::Or | BinOp::Xor, Some(c)) if c % lanes == 0 && op != BinOp::And => {
+            stride
+        }
+        (BinOp::And, Some(c)) if c % lanes == lanes - 1 => stride,
+        (BinOp::And | BinOp::Or | BinOp::Xor, None) | (BinOp::SRem | BinOp::URem, _) => stride,
+        (BinOp::SDiv | BinOp::UDiv, _) => 0,
+        (BinOp::LShr | BinOp::AShr, Some(c)) if 1 << c.min(63) >= lanes => 0,
+        _ => return None,
+    };
+    Some(Spacing::Even { stride, guarded })
 }
 
 /// Any lane-wise operation on equal lanes gives equal lanes, and `other` on others.

@@ -36,7 +36,10 @@ pub fn run(f: &mut Function) -> usize {
         .collect();
     let chosen = |i: &Inst| {
         let spacing = spacing[f.inst(*i).args[1].0 as usize];
-        matches!(spacing, Spacing::Any(Cause::Masked | Cause::Paths, _))
+        matches!(
+            spacing,
+            Spacing::Any(Cause::Masked | Cause::Paths | Cause::Operation, _)
+        )
     };
     let speculative = match accesses.iter().any(chosen) {
         true => analysis::run(f, &order, Find::Speculative),
