@@ -260,6 +260,11 @@ fn likely(
     if matches!(op, BinOp::SMin | BinOp::SMax | BinOp::UMin | BinOp::UMax) {
         return Some(beside_limit(x, y, r));
     }
+    let commutes = matches!(op, BinOp::And | BinOp::Or | BinOp::Xor);
+    let (x, y, b) = match x {
+        Spacing::Even { stride: 0, .. } if commutes && !f.ty(b).is_scalar() => (y, x, a),
+        _ => (x, y, b),
+    };
     let same = f.ty(b).is_scalar() || matches!(y, Spacing::Even { stride: 0, .. });
     let Spacing::Even { stride, guarded } = x else {
         return None;
