@@ -327,14 +327,14 @@ impl Access {
             let mut numbers = [0u32; 32];
             let shift = size.trailing_zeros();
             let (mut low, mut high) = (0, 0);
-            for lane in 0..self.count.min(32) {
+            for (lane, number) in numbers.iter_mut().enumerate().take(self.count) {
                 let enabled = u64::from(self.enabled >> lane & 1).wrapping_neg();
                 let offset = self.at(lane).1;
                 low |= offset & enabled & (size - 1);
                 high |= (offset & enabled) >> shift >> 31;
                 // Lanes that are not enabled have numbers that no other one has.
                 let other = u64::from(u32::MAX) - lane as u64;
-                numbers[lane] = ((offset >> shift) & enabled | other & !enabled) as u32;
+                *number = ((offset >> shift) & enabled | other & !enabled) as u32;
             }
             if low | high == 0 {
                 return differ(&numbers, self.count.min(32));

@@ -350,7 +350,7 @@ impl Shadow {
     #[inline(always)]
     pub fn lines(&mut self, now: &Now, offset: u64, count: u64, lane: u32) -> bool {
         let (first, words) = (offset / WORD, self.words as u64);
-        let whole = (offset / WORD | count).is_multiple_of(line::WORDS);
+        let whole = (first | count).is_multiple_of(line::WORDS);
         if !offset.is_multiple_of(WORD) || !whole || first + count > words {
             return false;
         }

@@ -166,7 +166,7 @@ unsafe fn each_two(at: *mut Cell, now: &Now, words: u8, slots: impl Fn(u32) -> [
         word += skip;
         left >>= skip;
         // Four bits for each of two words.
-        let of = (left & 1) * 0x0F | (left >> 1 & 1) * 0xF0;
+        let of = ((left & 1) * 0x0F) | ((left >> 1 & 1) * 0xF0);
         // SAFETY: as promised.
         if !unsafe { two_cells(at.wrapping_add(word as usize), &v, now, slots(word), of) } {
             return false;

@@ -13,7 +13,7 @@ const LANES: usize = 32;
 ///
 /// # Safety
 /// As there, on a processor that has them.
-#[target_feature(enable = "avx512f,avx512vl,bmi1,bmi2")]
+#[target_feature(enable = "avx512f,avx512vl,bmi1")]
 pub(in crate::helpers) unsafe extern "C" fn race(
     group: *mut GroupCtx,
     thread: u32,
@@ -38,7 +38,7 @@ pub(in crate::helpers) unsafe extern "C" fn race(
 ///
 /// # Safety
 /// As there, on a processor that has them.
-#[target_feature(enable = "avx512f,avx512vl,bmi1,bmi2")]
+#[target_feature(enable = "avx512f,avx512vl,bmi1")]
 pub(in crate::helpers) unsafe extern "C" fn race_even(
     group: *mut GroupCtx,
     thread: u32,
@@ -86,7 +86,7 @@ impl Call {
     /// # Safety
     /// As [`race`].
     #[inline(never)]
-    #[target_feature(enable = "avx512f,avx512vl,bmi1,bmi2")]
+    #[target_feature(enable = "avx512f,avx512vl,bmi1")]
     unsafe fn any(self) -> u32 {
         // SAFETY: as promised.
         unsafe { check::<true>(self.group, self.by, self.shape, self.of, self.at) }
@@ -98,7 +98,7 @@ impl Call {
     /// # Safety
     /// As [`race`].
     #[inline]
-    #[target_feature(enable = "avx512f,avx512vl,bmi1,bmi2")]
+    #[target_feature(enable = "avx512f,avx512vl,bmi1")]
     unsafe fn is_packed(&self, first: u64) -> bool {
         const WORD: u32 = 2 | 1 << 16;
         const KIND: u32 = 3 | code::ATOMIC | code::BLOCK | 0x7FF << 16;
@@ -154,7 +154,7 @@ impl Call {
     /// # Safety
     /// As [`race`].
     #[inline]
-    #[target_feature(enable = "avx512f,avx512vl,bmi1,bmi2")]
+    #[target_feature(enable = "avx512f,avx512vl,bmi1")]
     unsafe fn by_lanes(self) -> u32 {
         // SAFETY: as in `is_packed`.
         let Some(races) = (unsafe { (*self.group).races.cast::<Races>().as_mut() }) else {
@@ -316,7 +316,7 @@ fn is_run_entered(
 
 /// Checks lanes one after the other; true when the launch has to stop.
 #[inline]
-#[target_feature(enable = "avx512f,avx512vl,bmi1,bmi2")]
+#[target_feature(enable = "avx512f,avx512vl,bmi1")]
 fn each(
     access: &Access,
     races: &mut Races,
@@ -382,20 +382,14 @@ fn changed(access: &Access, lane: usize, place: *mut u8) -> u64 {
             value.wrapping_add(k * row),
         );
         // SAFETY: the element is inside of its region, and a store's block has its value.
-        changed |= unsafe {
+        let differs = unsafe {
             match access.bytes {
-                4 => {
-                    u64::from(
-                        old.cast::<u32>().read_unaligned() != new.cast::<u32>().read_unaligned(),
-                    ) << k
-                }
-                _ => {
-                    3 * u64::from(
-                        old.cast::<u64>().read_unaligned() != new.cast::<u64>().read_unaligned(),
-                    ) << (2 * k)
-                }
+                4 => old.cast::<u32>().read_unaligned() != new.cast::<u32>().read_unaligned(),
+                _ => old.cast::<u64>().read_unaligned() != new.cast::<u64>().read_unaligned(),
             }
         };
+        let words = access.bytes as usize / 4;
+        changed |= (u64::from(differs) * ones(words as u64)) << (words * k);
     }
     changed
 }
