@@ -2,7 +2,8 @@
 //!
 //! `cargo bench --bench checks [DEVICE [CHECKS [NAME]]]`: the kernels of the bench `peers`, or those whose name contains NAME, each run in turn
 //! without and with checks, `memory` if none are named; medians of times and of ratios. Results are compared byte for byte, and no kernel may be reported. On devices whose kernels reach buffers through
-//! surfaces there is little to check; the default is pvc, where all addresses have 64 bits.
+//! surfaces there is little to check; the default is pvc, where all addresses have 64 bits. `VISA_JIT_TEST_BACKEND=llvm` measures LLVM's code, in
+//! builds with the feature `llvm`.
 
 #[path = "peers/cases.rs"]
 #[allow(dead_code, reason = "the C side is for the bench `peers`")]
@@ -12,7 +13,7 @@ mod support;
 
 use cases::{Argument, CASES, Case};
 use support::{median, paired, root};
-use visa_jit::backend::{Check, Checks};
+use visa_jit::backend::{BackendKind, Check, Checks, Strategy};
 use visa_jit::{Arg, Engine, EngineOptions, Launch, Prepared};
 use visa_runtime::Buffer;
 
@@ -28,10 +29,22 @@ fn target(checks: Checks) -> f64 {
 /// Runs that one time is of: short ones are repeated.
 const REPEAT: usize = 3;
 
+/// The code generator.
+fn strategy() -> Strategy {
+    match std::env::var("VISA_JIT_TEST_BACKEND").as_deref() {
+        Ok("llvm") => BackendKind::Llvm.into(),
+        _ => Strategy::default(),
+    }
+}
+
 fn prepare(check: Checks, device: &str, case: &Case) -> Option<(Prepared, Vec<Buffer>)> {
     let path = root(&format!("tests/kernels/bin/{device}/{}.zebin", case.file));
     let file = std::fs::read(path).ok()?;
-    let engine = Engine::with_options(EngineOptions::default().check(check)).expect("an engine");
+    let options = EngineOptions {
+        strategy: strategy(),
+        ..EngineOptions::default()
+    };
+    let engine = Engine::with_options(options.check(check)).expect("an engine");
     let program = engine
         .program_from_zebin(&file, None)
         .expect("a readable zebin");

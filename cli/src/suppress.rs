@@ -11,7 +11,7 @@ use visa_jit::engine::Suppressions;
 #[derive(Args, Clone, Debug, Default)]
 pub struct SuppressArgs {
     /// Leave findings out of the report and the exit code: KIND or KIND:WHERE, where KIND is bounds, buffer, barrier, race, init or all, and
-    /// WHERE a kernel, a source file, KERNEL:LINE or FILE:LINE; @FILE reads such rules from a file, one on a line. May be repeated
+    /// WHERE a kernel, a source file, KERNEL:LINE or FILE:LINE, and @ARGUMENT may follow, by name or number; @FILE reads such rules from a file, one on a line. May be repeated
     #[arg(long, value_name = "RULE")]
     suppress: Vec<String>,
     /// With --check race, also report races of a write that leaves the value as it is

@@ -6,6 +6,7 @@
 //! | [`sweep`] | every form of every instruction that computes | other engines |
 //! | [`kernels`] | random kernels over the opcode table | other engines |
 //! | [`files`] | checked-in kernels, as they are and damaged, in random launches | other engines |
+//! | [`planted`] | random kernels with one error each, under the check that finds it | other engines' reports |
 //!
 //! [`engines`] is the list of what can run a program. Everything is deterministic by seed, so that a failure
 //! is reproduced by its number. Tests are in `fuzzing/tests`.
@@ -17,6 +18,7 @@ pub mod files;
 pub mod flow;
 pub mod kernels;
 mod native;
+pub mod planted;
 pub mod sweep;
 
 /// The range that the environment variable `SEEDS` asks for, as `100..200`.

@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicU32;
 pub use crate::limits::{MAX_HOST_STACK_BYTES, MAX_STACK_BYTES};
 
 /// Version of this layout.
-pub const ABI_VERSION: u32 = 20;
+pub const ABI_VERSION: u32 = 21;
 
 /// Entries of a surface table; an index is a byte, so a look-up needs no check.
 pub const SURFACES: usize = 256;
@@ -234,12 +234,19 @@ pub struct Helpers {
     pub arrive: unsafe extern "C" fn(*mut GroupCtx, u32, u32, u32, u32) -> u32,
     /// Records lanes whose access races with an earlier one, see [`RaceCheck`].
     pub race: RaceCheck,
+    /// The same of lanes at even distances, see [`EvenRaceCheck`].
+    pub race_even: EvenRaceCheck,
 }
 
 /// A look at what is known of the memory of an access that is about to be made: `(group, thread, site, shape, surface, lanes, block)`; returns
 /// non-zero to stop. `shape` is made by [`race::shape`]. `surface`, `lanes` and `block` are as in [`Message`]; the block has values of plain
 /// stores only. Elements that are not wholly inside their memory are left to the access.
 pub type RaceCheck = unsafe extern "C" fn(*mut GroupCtx, u32, u32, u32, u32, u32, *const u8) -> u32;
+
+/// [`RaceCheck`] with addresses that run evenly over the lanes: `(group, thread, site, shape, surface, lanes, first, stride, values)`. Lane
+/// `i` has `first + i * stride`, in the width of addresses of its place. The values of plain stores are as in a block after its addresses.
+pub type EvenRaceCheck =
+    unsafe extern "C" fn(*mut GroupCtx, u32, u32, u32, u32, u32, u64, u64, *const u8) -> u32;
 
 /// Operand `shape` of [`RaceCheck`].
 pub mod race {

@@ -77,7 +77,7 @@ impl Checks {
     /// The most bytes of shadow memory that checks keep for each byte of device memory. They are used as the byte is.
     pub fn shadow_bytes(self) -> u64 {
         let of = |check, bytes| if self.contains(check) { bytes } else { 0 };
-        of(Check::Memory, 1) + of(Check::Init, 1) + of(Check::Race, 9)
+        of(Check::Memory, 1) + of(Check::Init, 1) + of(Check::Race, 11)
     }
 
     /// Whether there are such checks. `backend` is what executes kernels: the interpreter (`interp`), or a code generator by its name.

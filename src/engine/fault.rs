@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use visa_runtime::linked::{ArgValue as Arg, Argument};
+use visa_runtime::linked::ArgValue as Arg;
 use visa_runtime::{DeviceMemory, Fault, FaultKind, Neighbour, OtherAccess, Uninit};
 
 use super::kernel::Kernel;
@@ -54,11 +54,22 @@ pub struct FaultRecord {
     /// The buffer that is meant, where it lies and what it is called, of launches that check their accesses. Of barriers, who reached
     /// them and who did not. Of uses of what is not initialised, what was used and where it was read.
     pub about: Option<String>,
+    /// The argument through which the program passed the buffer that is meant, where that is known.
+    pub argument: Option<FaultArgument>,
     /// Number of the access in the code.
     pub site: u32,
     /// Faults of this kind of the access in the launch, one for each lane, in launches that check their accesses; of other checks
     /// always.
     pub count: Option<u64>,
+}
+
+/// An argument of a kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FaultArgument {
+    /// From 0.
+    pub index: u32,
+    /// Empty where it is not known.
+    pub name: String,
 }
 
 /// See [`FaultRecord::kind_name`].
@@ -186,8 +197,21 @@ impl std::fmt::Display for FaultRecord {
 struct Named {
     start: u64,
     len: u64,
+    called: Called,
+}
+
+/// A name for messages, and what else there is to say.
+struct Called {
     name: String,
     place: String,
+    argument: Option<FaultArgument>,
+}
+
+/// A buffer that an access has to do with.
+pub(super) struct Meant {
+    /// Where the access lies, and what the buffer is called.
+    pub words: String,
+    pub argument: Option<FaultArgument>,
 }
 
 /// What the buffers of a launch are called.
@@ -200,28 +224,37 @@ impl Kernel {
     /// The names of a launch's buffers, if its accesses are checked.
     pub(super) fn names(&self, launch: &Launch) -> Option<Names> {
         let engine = &self.parts().engine.0;
-        let checks = [Check::Memory, Check::Race, Check::Init];
-        if !checks.into_iter().any(|check| engine.checks(check)) {
+        let mut checks = [Check::Memory, Check::Race, Check::Init].into_iter();
+        let needed = engine.options.suppress.name_arguments();
+        if !needed && !checks.any(|check| engine.checks(check)) {
             return None;
         }
         let memory = engine.memory.clone();
         let known = &self.plan().arguments;
         let called = |index: u32| {
             let found = known.iter().find(|a| a.index == index);
-            found.map_or_else(|| (format!("argument {index}"), String::new()), called)
+            let name = found.map_or("", |a| a.name.as_str());
+            Called::argument(index, name)
         };
         let of = |index: u32, arg: &Arg| match arg {
             Arg::Buffer(b) | Arg::Image(b, _) => Some((b.address(), b.len(), called(index))),
             Arg::Bytes(bytes) => pointee(&memory, bytes, || called(index)),
             _ => None,
         };
-        let plain = |name: String| (name, String::new());
+        let plain = |name: String| Called {
+            name,
+            place: String::new(),
+            argument: None,
+        };
         let arguments = launch
             .args
             .iter()
             .filter_map(|(&index, arg)| of(index, arg));
         let inputs = launch.inputs.iter().filter_map(|(name, bytes)| {
-            pointee(&memory, bytes, || (format!("`{name}`"), "input".to_owned()))
+            pointee(&memory, bytes, || Called {
+                place: "input".to_owned(),
+                ..plain(format!("`{name}`"))
+            })
         });
         let surfaces = launch.bound.surfaces.iter();
         let surfaces =
@@ -232,12 +265,7 @@ impl Kernel {
             (b.address(), b.len(), name)
         });
         let all = arguments.chain(inputs).chain(surfaces).chain(variables);
-        let named = all.map(|(start, len, (name, place))| Named {
-            start,
-            len,
-            name,
-            place,
-        });
+        let named = all.map(|(start, len, called)| Named { start, len, called });
         Some(Names {
             named: named.collect(),
             memory,
@@ -245,12 +273,19 @@ impl Kernel {
     }
 }
 
-/// An argument for messages: its name, and what else there is to say.
-fn called(a: &Argument) -> (String, String) {
-    let place = format!("argument {}", a.index);
-    match a.name.as_str() {
-        "" => (place, String::new()),
-        name => (format!("`{name}`"), place),
+impl Called {
+    fn argument(index: u32, name: &str) -> Called {
+        let place = format!("argument {index}");
+        let (shown, place) = match name {
+            "" => (place, String::new()),
+            name => (format!("`{name}`"), place),
+        };
+        let name = name.to_owned();
+        Called {
+            name: shown,
+            place,
+            argument: Some(FaultArgument { index, name }),
+        }
     }
 }
 
@@ -258,51 +293,59 @@ fn called(a: &Argument) -> (String, String) {
 fn pointee(
     memory: &DeviceMemory,
     bytes: &[u8],
-    name: impl FnOnce() -> (String, String),
-) -> Option<(u64, u64, (String, String))> {
+    called: impl FnOnce() -> Called,
+) -> Option<(u64, u64, Called)> {
     let address = u64::from_le_bytes(bytes.try_into().ok()?);
     let found = memory.neighbour(address, 1)?;
     let inside = found.freed.is_none() && address.checked_sub(found.start)? < found.len;
-    inside.then(|| (found.start, found.len, name()))
+    inside.then(|| (found.start, found.len, called()))
 }
 
 impl Names {
     /// What an access to device memory misses.
-    pub fn of_address(&self, address: u64, bytes: u32) -> Option<String> {
+    pub fn of_address(&self, address: u64, bytes: u32) -> Option<Meant> {
         // Addresses may carry tags, which say nothing of where they are.
         let base = self.memory.base();
         let address = base.wrapping_add(address.wrapping_sub(base) & ((1 << 48) - 1));
         let found = self.memory.neighbour(address, bytes.into())?;
         let place = distance(address, bytes, found.start, found.len);
-        Some(format!("{place} {}", self.words(&found)))
+        let named = self.in_buffer(&found);
+        let words = format!("{place} {}", Self::words(&found, named));
+        Some(Meant::new(words, named))
     }
 
     /// Where an access to device memory is in a buffer.
-    pub fn at_address(&self, address: u64, bytes: u32) -> Option<String> {
+    pub fn at_address(&self, address: u64, bytes: u32) -> Option<Meant> {
         let inside = |n: &&Named| address.checked_sub(n.start).is_some_and(|at| at < n.len);
         let name = self.named.iter().find(inside)?;
         let at = distance(address, bytes, name.start, name.len);
-        Some(format!("{at} {}", name.words()))
+        Some(Meant::new(format!("{at} {}", name.words()), Some(name)))
     }
 
     /// What an access to a surface misses; its place is the surface's first address and length.
-    pub fn of_surface(&self, place: Option<(u64, u64)>, offset: u64, bytes: u32) -> Option<String> {
+    pub fn of_surface(&self, place: Option<(u64, u64)>, offset: u64, bytes: u32) -> Option<Meant> {
         let (start, len) = place?;
         let same = |n: &&Named| n.start <= start && start - n.start <= n.len;
         let name = self.named.iter().find(same)?;
         let at = distance(offset, bytes, 0, len);
-        Some(match name.len == len {
+        let words = match name.len == len {
             true => format!("{at} {}", name.words()),
             false => format!("{at} {len} bytes of {}", name.words()),
-        })
+        };
+        Some(Meant::new(words, Some(name)))
+    }
+
+    /// What was passed of a buffer that is not freed.
+    fn in_buffer(&self, found: &Neighbour) -> Option<&Named> {
+        let part = |n: &&Named| n.start >= found.start && n.start - found.start <= found.len;
+        let named = self.named.iter().find(part);
+        named.filter(|_| found.freed.is_none())
     }
 
     /// A buffer, in words.
-    fn words(&self, found: &Neighbour) -> String {
+    fn words(found: &Neighbour, named: Option<&Named>) -> String {
         let len = found.len;
-        let part = |n: &&Named| n.start >= found.start && n.start - found.start <= len;
-        let named = self.named.iter().find(part);
-        match (named.filter(|_| found.freed.is_none()), found.freed) {
+        match (named, found.freed) {
             (Some(named), _) if named.len < len => {
                 format!("the buffer of {} ({len} bytes in all)", named.words())
             }
@@ -317,6 +360,13 @@ impl Names {
     }
 }
 
+impl Meant {
+    fn new(words: String, named: Option<&Named>) -> Meant {
+        let argument = named.and_then(|named| named.called.argument.clone());
+        Meant { words, argument }
+    }
+}
+
 fn launches(n: u64) -> String {
     match n {
         1 => "1 launch".to_owned(),
@@ -327,8 +377,8 @@ fn launches(n: u64) -> String {
 impl Named {
     /// `name` (size, place).
     fn words(&self) -> String {
-        let (name, len) = (&self.name, self.len);
-        match self.place.as_str() {
+        let (name, len) = (&self.called.name, self.len);
+        match self.called.place.as_str() {
             "" => format!("{name} ({len} bytes)"),
             place => format!("{name} ({len} bytes, {place})"),
         }
@@ -526,6 +576,7 @@ mod tests {
             lane: 0,
             kind: FaultKind::Race,
             about: Some(format!("racing with the write in line 2 ({file}:5)")),
+            argument: None,
             site: 0,
             count: None,
         };

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use super::cache::{Compiled, Origin};
 use super::error::Error;
 use super::fault::{
-    DEVICE_MEMORY, FaultRecord, Names, Place, compiled_site, init, interpreted_site, kind_name,
-    meeting, race, space_of,
+    DEVICE_MEMORY, FaultRecord, Meant, Names, Place, compiled_site, init, interpreted_site,
+    kind_name, meeting, race, space_of,
 };
 use super::kernel::{Interpreted, Kernel};
 use crate::backend::{Check, Dispatch, OobPolicy};
@@ -632,18 +632,33 @@ impl Prepared {
         if rules.is_empty() {
             return 0;
         }
-        let covers = |kind: FaultKind, site: u32| {
-            let line = self.place(site).line;
-            let source = self.code.source(&self.kernel, line);
-            let what = (kind_name(kind), self.kernel.name());
-            rules.covers(what, (line, source.as_ref()))
-        };
-        let counted = r.fault_sites.iter();
-        let counted = counted.filter(|((site, kind), _)| covers(*kind, *site));
-        let others = r.faults.iter();
-        let others = others.filter(|f| !r.fault_sites.contains_key(&(f.site, f.kind)));
-        let others = others.filter(|f| covers(f.kind, f.site)).count() as u64;
-        counted.map(|(_, n)| n).sum::<u64>() + others
+        // Of an instruction and a kind, how many there are, and of how many records rules leave out how many.
+        let mut counts: BTreeMap<(u32, FaultKind), (u64, u64, u64)> = BTreeMap::new();
+        for f in &r.faults {
+            let (_, records, covered) = counts.entry((f.site, f.kind)).or_default();
+            *records += 1;
+            *covered += u64::from(rules.cover(&self.record(f, &r.fault_sites)));
+        }
+        for (&at, &count) in &r.fault_sites {
+            counts.entry(at).or_default().0 = count;
+        }
+        let suppressed = counts.iter().map(|(&at, &(count, records, covered))| {
+            let all = match records {
+                0 => self.rules_cover(at),
+                _ => records == covered,
+            };
+            if all && count > 0 { count } else { covered }
+        });
+        suppressed.sum()
+    }
+
+    /// Whether rules leave out all findings of a kind of an instruction of which there is no record.
+    fn rules_cover(&self, (site, kind): (u32, FaultKind)) -> bool {
+        let rules = &self.kernel.parts().engine.0.options.suppress;
+        let line = self.place(site).line;
+        let source = self.code.source(&self.kernel, line);
+        let what = (kind_name(kind), self.kernel.name());
+        rules.covers(what, (line, source.as_ref()), None)
     }
 
     /// The code that runs; `None` when the kernel is interpreted.
@@ -664,7 +679,7 @@ impl Prepared {
     }
 
     /// The buffer that an access misses, in launches that check that.
-    fn buffer(&self, f: &visa_runtime::Fault, place: &Place) -> Option<String> {
+    fn buffer(&self, f: &visa_runtime::Fault, place: &Place) -> Option<Meant> {
         let names = self.names.as_ref()?;
         match place.surface {
             true => {
@@ -679,8 +694,12 @@ impl Prepared {
         }
     }
 
-    /// What something that is not initialised came from, in words.
-    fn origin(&self, from: Uninit) -> String {
+    /// What something that is not initialised came from.
+    fn origin(&self, from: Uninit) -> Meant {
+        let plain = |words: String| Meant {
+            words,
+            argument: None,
+        };
         if let Uninit::Memory(at) = from {
             let private = self.own.private();
             let offset = private.and_then(|b| at.checked_sub(b.address()).filter(|o| *o < b.len()));
@@ -689,15 +708,18 @@ impl Prepared {
                 .as_ref()
                 .and_then(|names| names.at_address(at, 1));
             return match (offset, buffer) {
-                (Some(_), _) => "private memory".to_owned(),
-                (None, Some(buffer)) => format!("memory {buffer}"),
-                (None, None) => format!("{DEVICE_MEMORY} at {at:#x}"),
+                (Some(_), _) => plain("private memory".to_owned()),
+                (None, Some(buffer)) => Meant {
+                    words: format!("memory {}", buffer.words),
+                    ..buffer
+                },
+                (None, None) => plain(format!("{DEVICE_MEMORY} at {at:#x}")),
             };
         }
-        match &self.code {
+        plain(match &self.code {
             Code::Interpreted(code) => code.program.uninit(from),
             Code::Compiled { .. } => space_of(from).to_owned(),
-        }
+        })
     }
 
     fn record(
@@ -714,6 +736,12 @@ impl Prepared {
             }
         };
         let surface = place.surface.then_some(f.surface);
+        let meant = match f.kind {
+            kind if kind.is_init() => f.uninit.map(|from| self.origin(from)),
+            kind if kind.is_barrier() => None,
+            _ => self.buffer(f, &place),
+        };
+        let (buffer, argument) = meant.map(|m| (m.words, m.argument)).unzip();
         FaultRecord {
             kernel: self.kernel.name().to_owned(),
             line: place.line,
@@ -731,17 +759,18 @@ impl Prepared {
             lane: f.lane,
             kind: f.kind,
             about: match f.kind {
-                kind if kind.is_init() => f.uninit.map(|from| init(kind, &self.origin(from))),
+                kind if kind.is_init() => buffer.map(|from| init(kind, &from)),
                 kind if kind.is_barrier() => meeting(f, line),
                 kind if kind.is_race() => {
                     let there = |site| {
                         let other = self.place(site);
                         format!("the `{}` {} in {}", other.opcode, other.access, line(site))
                     };
-                    race(f, there, self.buffer(f, &place))
+                    race(f, there, buffer)
                 }
-                _ => self.buffer(f, &place),
+                _ => buffer,
             },
+            argument: argument.flatten(),
             site: f.site,
             count: sites.get(&(f.site, f.kind)).copied(),
         }

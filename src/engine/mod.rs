@@ -47,7 +47,7 @@ pub use crate::ssa::remark::{Bounds, Decision, Remark, Way, Why};
 pub use cache::{CacheStats, Compiled, Origin};
 pub use disk::DiskCache;
 pub use error::{Class, Error};
-pub use fault::FaultRecord;
+pub use fault::{FaultArgument, FaultRecord};
 pub use kernel::Kernel;
 pub use launch::{Launch, Prepared, Report};
 pub use program::Program;

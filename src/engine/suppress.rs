@@ -2,17 +2,18 @@
 
 use std::fmt;
 
-use super::fault::FaultRecord;
+use super::fault::{FaultArgument, FaultRecord};
 use crate::lines::SourceLine;
 
 /// Kinds that a rule can name: those of [`FaultRecord::kind_name`], and `all`.
 const KINDS: [&str; 6] = ["bounds", "buffer", "barrier", "race", "init", "all"];
 
-/// Which findings are left out of a report, by kind, and by kernel, file or line.
+/// Which findings are left out of a report, by kind, and by kernel, file or line, and by argument.
 ///
-/// A rule is `KIND` or `KIND:WHERE`. KIND is `bounds`, `buffer`, `barrier`, `race`, `init` or `all`. WHERE is the name of a kernel, a source
+/// A rule is `KIND` or `KIND:WHERE`, and may end with `@ARGUMENT`. KIND is `bounds`, `buffer`, `barrier`, `race`, `init` or `all`. WHERE is the name of a kernel, a source
 /// file, or one of these with a line: `FILE:LINE` of the source, `KERNEL:LINE` of the vISA text. A file may be named by the end of its
-/// path. The findings of an instruction are left out if it is in that place; of a race, this is the later access.
+/// path. The findings of an instruction are left out if it is in that place; of a race, this is the later access. ARGUMENT is the name or the
+/// number of the argument that the program passed the buffer by.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Suppressions(Vec<Rule>);
 
@@ -21,6 +22,14 @@ struct Rule {
     /// `None` for all.
     kind: Option<&'static str>,
     place: Option<Where>,
+    argument: Option<Which>,
+}
+
+/// An argument.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Which {
+    Index(u32),
+    Name(String),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,10 +74,19 @@ impl Suppressions {
         self.0.is_empty()
     }
 
+    /// Whether a rule asks for an argument.
+    pub(super) fn name_arguments(&self) -> bool {
+        self.0.iter().any(|rule| rule.argument.is_some())
+    }
+
     /// Whether a finding is left out.
     pub fn cover(&self, fault: &FaultRecord) -> bool {
-        let source = fault.source.as_ref();
-        self.covers((fault.kind_name(), &fault.kernel), (fault.line, source))
+        let (source, argument) = (fault.source.as_ref(), fault.argument.as_ref());
+        self.covers(
+            (fault.kind_name(), &fault.kernel),
+            (fault.line, source),
+            argument,
+        )
     }
 
     /// Whether findings of a kind are left out at an instruction of a kernel: its line in the vISA text, and in the source.
@@ -76,16 +94,27 @@ impl Suppressions {
         &self,
         (kind, kernel): (&str, &str),
         (line, source): (u32, Option<&SourceLine>),
+        argument: Option<&FaultArgument>,
     ) -> bool {
         self.0.iter().any(|rule| {
             let place = |place: &Where| place.covers(kernel, line, source);
-            rule.kind.is_none_or(|k| k == kind) && rule.place.as_ref().is_none_or(place)
+            let meant = |which: &Which| argument.is_some_and(|argument| which.is(argument));
+            rule.kind.is_none_or(|k| k == kind)
+                && rule.place.as_ref().is_none_or(place)
+                && rule.argument.as_ref().is_none_or(meant)
         })
     }
 }
 
 impl Rule {
     fn parse(text: &str) -> Result<Rule, &'static str> {
+        let (text, argument) = match text.rsplit_once('@') {
+            // Else it belongs to the name of a file.
+            Some((before, which)) if !which.contains(['/', '.', ':']) => {
+                (before, Some(Which::parse(which)?))
+            }
+            _ => (text, None),
+        };
         let (kind, place) = match text.split_once(':') {
             Some((kind, place)) => (kind, Some(place)),
             None => (text, None),
@@ -97,7 +126,28 @@ impl Rule {
         Ok(Rule {
             kind: (kind != "all").then_some(kind),
             place: place.map(Where::parse).transpose()?,
+            argument,
         })
+    }
+}
+
+impl Which {
+    fn parse(text: &str) -> Result<Which, &'static str> {
+        let name = |c: char| c.is_alphanumeric() || c == '_';
+        if text.is_empty() || !text.chars().all(name) {
+            return Err("what follows @ is not the name or the number of an argument");
+        }
+        Ok(match text.parse() {
+            Ok(index) => Which::Index(index),
+            Err(_) => Which::Name(text.to_owned()),
+        })
+    }
+
+    fn is(&self, argument: &FaultArgument) -> bool {
+        match self {
+            Which::Index(index) => *index == argument.index,
+            Which::Name(name) => *name == argument.name,
+        }
     }
 }
 
@@ -142,6 +192,11 @@ impl fmt::Display for Suppressions {
                     write!(f, ":{line}")?;
                 }
             }
+            match &rule.argument {
+                None => {}
+                Some(Which::Index(index)) => write!(f, "@{index}")?,
+                Some(Which::Name(name)) => write!(f, "@{name}")?,
+            }
             writeln!(f)?;
         }
         Ok(())
@@ -158,7 +213,16 @@ mod tests {
             line,
         };
         let rules = Suppressions::parse(rules).unwrap();
-        rules.covers((kind, "sum"), (100 + line, Some(&source)))
+        let argument = FaultArgument {
+            index: 2,
+            name: "out".to_owned(),
+        };
+        let at = (100 + line, Some(&source));
+        let known = rules.covers((kind, "sum"), at, Some(&argument));
+        // Rules that name no argument do not ask for it.
+        let unknown = rules.covers((kind, "sum"), at, None);
+        assert_eq!(unknown, known && !rules.name_arguments());
+        known
     }
 
     #[test]
@@ -179,6 +243,16 @@ mod tests {
             ("race:sum:108", "race", 8, true),
             ("race:sum:8", "race", 8, false),
             ("init\n  all:a.cl:8  \n", "race", 8, true),
+            ("race@out", "race", 1, true),
+            ("race@2", "race", 1, true),
+            ("race@in", "race", 1, false),
+            ("race@1", "race", 1, false),
+            ("buffer@out", "race", 1, false),
+            ("race:sum@out", "race", 1, true),
+            ("race:other@out", "race", 1, false),
+            ("all:a.cl:7@2", "race", 7, true),
+            ("all:a.cl:7@2", "race", 8, false),
+            ("race:x@y/a.cl", "race", 1, false),
         ] {
             assert_eq!(covers(rules, kind, line), covered, "{rules} {kind} {line}");
         }
@@ -191,6 +265,8 @@ mod tests {
             ("race\nrace:", 2),
             ("race:a.cl:x", 1),
             ("#\n\n:sum", 3),
+            ("race@", 1),
+            ("race:sum@a-b", 1),
         ] {
             let error = Suppressions::parse(text).unwrap_err();
             assert_eq!(error.line, line, "{error}");
@@ -200,7 +276,7 @@ mod tests {
 
     #[test]
     fn rules_are_text_again() {
-        let text = "all\nrace:sum\ninit:a.cl:7\n";
+        let text = "all\nrace:sum\ninit:a.cl:7\nall@3\nrace:src@2/a.cl:7@out\n";
         let rules = Suppressions::parse(text).unwrap();
         assert_eq!(rules.to_string(), text);
         assert!(!rules.is_empty());

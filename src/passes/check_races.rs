@@ -4,9 +4,10 @@
 //! operations and code without them is what it was. Rectangles ([`Op::Load2d`]) have none: the runtime carries them out and checks them itself.
 
 use super::edit::insert_before;
+use crate::ssa::shape::Shape;
 use crate::ssa::{Function, Op, RaceAccess, RaceCheck, Space};
 
-/// Runs the pass.
+/// Runs the pass. How the addresses of an access run is known of its check's.
 pub fn run(f: &mut Function) -> usize {
     insert_before(f, |f, i| {
         let data = f.inst(i);
@@ -17,7 +18,15 @@ pub fn run(f: &mut Function) -> usize {
             _ => 2 + usize::from(check.space.has_surface()),
         };
         let args = data.args.iter().take(count).copied().collect();
-        Some(f.make(Op::CheckRace(check), args, &[], line))
+        let inst = f.make(Op::CheckRace(check), args, &[], line);
+        if let Some(addr) = f.shapes.get(&i).and_then(|shape| shape.addr) {
+            let shape = Shape {
+                addr: Some(addr),
+                ..Shape::default()
+            };
+            f.shapes.insert(inst, shape);
+        }
+        Some(inst)
     })
 }
 

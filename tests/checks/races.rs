@@ -243,6 +243,38 @@ fn known_races_are_left_out() {
     }
 }
 
+/// Rules leave out findings of a buffer by its argument, as the report names it. Local memory has none.
+#[test]
+fn known_races_are_left_out_by_argument() {
+    for interpret in [false, true] {
+        let run = |kernel: &str, rules: &str| {
+            let on = On::without(Check::Race, "pvc", interpret, rules);
+            on.run(kernel, 1, OobPolicy::default()).0
+        };
+        let all = run("groups_write", "").fault_count;
+        let local = run("local_read", "").fault_count;
+        for (rules, left) in [
+            ("race@o", (0, local)),
+            ("all@0", (0, local)),
+            ("race:groups_write@o", (0, local)),
+            ("race:race.cl@0\nbuffer@1", (0, local)),
+            ("race@far", (all, local)),
+            ("race:local_read@o", (all, local)),
+            ("buffer@o", (all, local)),
+            ("race@1\nrace:local_read", (all, 0)),
+        ] {
+            let reports = ["groups_write", "local_read"].map(|kernel| run(kernel, rules));
+            let counts = reports.each_ref().map(|report| report.fault_count);
+            assert_eq!(<(u64, u64)>::from(counts), left, "{rules}");
+            for report in reports {
+                assert_eq!(counted(&report), report.fault_count, "{rules}");
+            }
+        }
+        let named = run("groups_write", "").faults[0].argument.clone().unwrap();
+        assert_eq!((named.index, named.name.as_str()), (0, "o"));
+    }
+}
+
 /// Lanes of one instruction that write different values to a byte are an error of their own.
 #[test]
 fn lanes_that_differ() {

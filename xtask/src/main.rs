@@ -19,6 +19,9 @@
 //! are checked in too, and runs their tests;
 //! `cargo run -p xtask -- dpnp [--sample | WORD...]` runs the tests of `dpctl` and `dpnp` on the virtual GPU, all of them, a sample, or
 //! the files with a word in their path, and prints a table;
+//! `cargo run --release -p xtask -- planted` runs 2,000 random kernels with one planted error each under the check that finds it, on the
+//! interpreter and Cranelift, with `--features llvm` on LLVM too, prints a table, and fails where engines differ; a number, or numbers
+//! `FROM..TO`, say which of each kind;
 //! `cargo run -p xtask -- opencl-bindings` makes the OpenCL driver's bindings of Debian's `opencl-c-headers`, with `bindgen`.
 
 mod accuracy;
@@ -31,6 +34,7 @@ mod dpnp;
 mod mappings;
 mod mutants;
 mod opencl_bindings;
+mod planted;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -50,11 +54,12 @@ fn main() -> ExitCode {
         "mappings" => mappings::run(&arguments),
         "mutants" => mutants::run(&arguments),
         "opencl-bindings" => opencl_bindings::run(),
+        "planted" => planted::run(&arguments),
         "traced" => mappings::traced(&arguments),
         _ => {
             eprintln!(
                 "usage: cargo run -p xtask -- docs | accuracy [FUNCTION]... | agree DIR... | clients [--short] [--install] [NAME]... | compilers [OLD NEW] | current-kernels [DEVICE]... | current-ocloc | dpnp [--sample | WORD...] | mappings [ARGUMENT]... | \
-                 mutants [COUNT | FROM..TO] | opencl-bindings"
+                 mutants [COUNT | FROM..TO] | opencl-bindings | planted [COUNT | FROM..TO]"
             );
             return ExitCode::from(2);
         }

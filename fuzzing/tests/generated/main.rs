@@ -4,5 +4,6 @@ mod divergence;
 mod files;
 mod kernels;
 mod messages;
+mod planted;
 mod robustness;
 mod sweep;

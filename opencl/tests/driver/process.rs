@@ -270,11 +270,11 @@ fn orders_are_drawn_from_a_seed() {
 #[test]
 fn known_findings_are_not_told() {
     let me = std::env::current_exe().unwrap();
-    let told = |rules: &str| {
+    let told_of = |what: &str, check: &str, rules: &str| {
         let file = tempfile::NamedTempFile::new().unwrap();
         let output = Command::new(&me)
             .args(["--exact", "process::child", "--quiet", "--nocapture"])
-            .envs([(CHILD, "race"), ("VISA_JIT_CHECK", "race")])
+            .envs([(CHILD, what), ("VISA_JIT_CHECK", check)])
             .env("VISA_JIT_SUPPRESS", rules)
             .env("VISA_JIT_REPORT", file.path())
             .output()
@@ -286,10 +286,19 @@ fn known_findings_are_not_told() {
             lines.contains(r#""kind":"faults""#),
         )
     };
+    let told = |rules: &str| told_of("race", "race", rules);
     assert_eq!(told("barrier\nrace:another"), (true, true));
     assert_eq!(told("barrier\nrace:local_read"), (true, false));
     let (fine, _) = told("races");
     assert!(!fine);
+    // Both buffers are missed: `y`, argument 0, and `x`.
+    for (rules, left) in [
+        ("all@y", true),
+        ("all@y\nall@x", false),
+        ("all@0\nbounds@1\nbuffer@1", false),
+    ] {
+        assert_eq!(told_of("beyond", "memory", rules), (true, left), "{rules}");
+    }
 }
 
 #[test]

@@ -50,6 +50,7 @@ static PORTABLE: Helpers = Helpers {
     check_preserve_all: preserve_all::check,
     arrive: arrive::arrive,
     race: race::race,
+    race_even: race::race_even,
 };
 
 /// The table for processors with AVX-512; the same results.
@@ -59,7 +60,8 @@ static WIDE: Helpers = Helpers {
     store: message_x86::store,
     load_preserve_all: preserve_all::wide_load,
     store_preserve_all: preserve_all::wide_store,
-    race: race::wide_race,
+    race: race::wide::race,
+    race_even: race::wide::race_even,
     ..PORTABLE
 };
 

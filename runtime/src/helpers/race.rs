@@ -1,18 +1,29 @@
 //! What code with checks of races calls before each access to memory that other threads reach.
 
+mod at_once;
+#[cfg(target_arch = "x86_64")]
+pub(super) mod wide;
+
 use super::message::{FLAT_OFFSET, Region};
 use crate::abi::{GroupCtx, message, race as code};
 use crate::fault::{FaultKind, FaultSink, OtherAccess};
 use crate::group;
-use crate::race::{Does, Memory, Now, Races, Run, lane_bits};
+use crate::race::{Does, Memory, Now, Races};
+use at_once::Even;
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// Most words that are entered at once.
-const ROW: usize = 64;
+/// Lanes that are looked at together where those of all do not lie evenly: rows of a tile are often as long.
+const HALF: usize = 16;
 
-/// Most words of one lane that are entered at once.
-const LANE_ROW: usize = 16;
+/// Where the lanes' addresses are.
+#[derive(Clone, Copy)]
+enum Addresses {
+    /// There.
+    Block(*const u8),
+    /// At even distances from that of lane 0.
+    Even(u64, u64),
+}
 
 /// Operands of a call, decoded.
 #[derive(Clone, Copy)]
@@ -35,34 +46,23 @@ pub(super) struct Access {
     first_lane: u32,
     surface: u32,
     enabled: u32,
-    addresses: *const u8,
+    addresses: Addresses,
     data: *const u8,
-}
-
-/// Elements of enabled lanes at even distances.
-struct Even {
-    /// From lane to lane: the size of a lane's elements, or 0.
-    stride: u64,
-    /// Of the enabled lanes.
-    first: usize,
-    last: usize,
 }
 
 impl Access {
     /// # Safety
     /// As [`race`].
+    #[inline(always)]
     unsafe fn new(
         group: *mut GroupCtx,
         (thread, site): (u32, u32),
         (shape, same_value): (u32, bool),
-        surface: u32,
-        enabled: u32,
-        block: *const u8,
+        (surface, enabled): (u32, u32),
+        (addresses, data): (Addresses, *const u8),
     ) -> Access {
         let place = shape >> 2 & 7;
         let flat = place == message::FLAT;
-        let count = (shape >> 8 & 63) as usize;
-        let address_bytes = count << if flat { 3 } else { 2 };
         // SAFETY: as promised; only scratch memory and register storage are a thread's.
         let (region, local) = unsafe {
             (
@@ -87,7 +87,7 @@ impl Access {
             same_value,
             is_block: shape & code::BLOCK != 0,
             bytes: 1 << (shape & 3),
-            count,
+            count: lanes_of(shape),
             comps: (shape >> 16 & 0x7FF) as usize,
             first_lane: shape >> 27,
             surface: if place == message::SURFACE {
@@ -96,8 +96,8 @@ impl Access {
                 0
             },
             enabled,
-            addresses: block,
-            data: block.wrapping_add(address_bytes.next_multiple_of(16)),
+            addresses,
+            data,
         }
     }
 
@@ -113,16 +113,25 @@ impl Access {
 
     #[inline(always)]
     fn flat_at(&self, lane: usize) -> (u64, u64) {
-        // SAFETY: the block has an address for each lane.
-        let address = unsafe { self.addresses.cast::<u64>().add(lane).read() };
+        let address = match self.addresses {
+            // SAFETY: the block has an address for each lane.
+            Addresses::Block(block) => unsafe { block.cast::<u64>().add(lane).read() },
+            Addresses::Even(first, stride) => first.wrapping_add(stride.wrapping_mul(lane as u64)),
+        };
         let offset = address.wrapping_sub(self.region.first) & FLAT_OFFSET;
         (address, offset)
     }
 
     #[inline(always)]
     fn offset_at(&self, lane: usize) -> u64 {
-        // SAFETY: the block has an offset for each lane.
-        unsafe { self.addresses.cast::<u32>().add(lane).read() }.into()
+        match self.addresses {
+            // SAFETY: the block has an offset for each lane.
+            Addresses::Block(block) => unsafe { block.cast::<u32>().add(lane).read() }.into(),
+            Addresses::Even(first, stride) => {
+                let offset = first.wrapping_add(stride.wrapping_mul(lane as u64));
+                u64::from(offset as u32)
+            }
+        }
     }
 
     /// Where an element is in the host's memory, if it is inside of its region, and the address for records.
@@ -160,8 +169,14 @@ impl Access {
     }
 
     fn lanes(&self) -> impl Iterator<Item = usize> + use<> {
-        let (count, enabled) = (self.count, self.enabled);
-        (0..count).filter(move |lane| enabled >> lane & 1 != 0)
+        self.lanes_in(0..self.count)
+    }
+
+    /// Those of some lanes that are enabled.
+    #[inline(always)]
+    fn lanes_in(&self, of: Range<usize>) -> impl Iterator<Item = usize> + use<> {
+        let enabled = self.enabled;
+        of.filter(move |lane| enabled >> lane & 1 != 0)
     }
 
     fn by(&self, lane: usize) -> OtherAccess {
@@ -182,233 +197,100 @@ impl Access {
         sink.is_none_or(|sink| sink.race(kind, self.by(lane), (address, self.surface), other))
     }
 
-    /// How the elements of enabled lanes lie, where those of all lie one after the other, or all at one place.
-    #[inline(always)]
-    fn even(&self) -> Option<Even> {
-        let size = self.comps as u64 * u64::from(self.bytes);
-        let mut lanes = self.lanes();
-        let first = lanes.next()?;
-        let last = 31 - self.enabled.leading_zeros() as usize;
-        if last >= self.count {
-            return None;
-        }
-        let start = self.at(first).1;
-        let stride = match lanes.next() {
-            Some(second) if self.at(second).1 == start => 0,
-            _ => size,
-        };
-        // Without branches, for vectors.
-        let differs = |differs: u64, lane: usize, offset: u64| {
-            let expected = start.wrapping_add(stride * (lane - first) as u64);
-            let enabled = u64::from(self.enabled >> lane & 1).wrapping_neg();
-            differs | (offset ^ expected) & enabled
-        };
-        let lanes = first..last + 1;
-        let differs = match self.flat {
-            true => lanes.fold(0, |d, lane| differs(d, lane, self.flat_at(lane).1)),
-            false => lanes.fold(0, |d, lane| differs(d, lane, self.offset_at(lane))),
-        };
-        (differs == 0).then_some(Even {
-            stride,
-            first,
-            last,
-        })
-    }
-
-    /// Enters an access to whole words that lie side by side, if it races with none; true if nothing is left to do.
-    #[inline(always)]
-    fn is_entered_at_once(&self, races: &mut Races, now: &Now, even: &Even) -> bool {
-        let size = self.comps * self.bytes as usize;
-        // A store of narrow elements may change only some of a word.
-        let whole = self.bytes >= 4 || (self.is_block && !self.does.writes);
-        if self.does.atomic || !whole || !size.is_multiple_of(4) {
-            return false;
-        }
-        let &Even {
-            stride,
-            first,
-            last,
-        } = even;
-        if stride == 0 && (self.does.writes && first != last) {
-            return false;
-        }
-        // Where lanes read one place, the last of them stays known.
-        let lanes = if stride == 0 {
-            last..last + 1
-        } else {
-            first..last + 1
-        };
-        let (_, offset) = self.at(lanes.start);
-        let bytes = size * lanes.len();
-        let inside = offset.checked_add(bytes as u64);
-        if inside.is_none_or(|end| end > self.region.size) {
-            return false;
-        }
-        let start = self.region.base.wrapping_add(offset as usize);
-        if races.touches_private(start as u64..start as u64 + bytes as u64) {
-            return false;
-        }
-        let words = size / 4;
-        let all = words * lanes.len();
-        if let Some(run) = self.run(&lanes, words)
-            && (!self.does.writes || self.changes_all(&lanes, start))
-        {
-            return races.run(self.memory, now, start as u64, run);
-        }
-        let mut row = [0; ROW];
-        for at in (0..all).step_by(ROW) {
-            let row = &mut row[..ROW.min(all - at)];
-            for (word, bits) in (at..).zip(row.iter_mut()) {
-                let lane = lanes.start + word / words;
-                let enabled = self.enabled >> lane & 1 != 0;
-                let place = start.wrapping_add(4 * word);
-                let accessed =
-                    enabled && (!self.does.writes || self.changes(lane, word % words, place));
-                *bits = if accessed {
-                    lane_bits(lane as u32 + self.first_lane)
-                } else {
-                    0
-                };
-            }
-            if !races.words(self.memory, now, start as u64 + 4 * at as u64, row) {
-                return false;
-            }
-        }
-        true
-    }
-
-    /// The same for the elements of one lane.
-    #[inline(always)]
-    fn is_lane_entered_at_once(&self, races: &mut Races, now: &Now, lane: usize) -> bool {
-        let size = self.comps * self.bytes as usize;
-        let words = size / 4;
-        if self.does.atomic || self.bytes < 4 || words > LANE_ROW {
-            return false;
-        }
-        let (_, offset) = self.at(lane);
-        let inside = offset.checked_add(size as u64);
-        if inside.is_none_or(|end| end > self.region.size) {
-            return false;
-        }
-        let start = self.region.base.wrapping_add(offset as usize);
-        if races.touches_private(start as u64..start as u64 + size as u64) {
-            return false;
-        }
-        let bits = lane_bits(lane as u32 + self.first_lane);
-        if words == 1 {
-            let nothing = self.does.writes && !self.changes(lane, 0, start);
-            return nothing || races.words(self.memory, now, start as u64, &[bits]);
-        }
-        let mut row = [bits; LANE_ROW];
-        let row = &mut row[..words];
-        if self.does.writes {
-            for (word, bits) in row.iter_mut().enumerate() {
-                if !self.changes(lane, word, start.wrapping_add(4 * word)) {
-                    *bits = 0;
-                }
-            }
-        }
-        races.words(self.memory, now, start as u64, row)
-    }
-
-    /// All of these lanes, if all are enabled and each has a number of words that is a power of two.
-    fn run(&self, lanes: &Range<usize>, words: usize) -> Option<Run> {
-        let bits = (u32::MAX >> (32 - lanes.len())) << lanes.start;
-        let enabled = self.enabled & bits == bits;
-        (enabled && words.is_power_of_two()).then(|| Run {
-            words: (words * lanes.len()) as u64,
-            lane: lanes.start as u32 + self.first_lane,
-            shift: if lanes.len() == 1 {
-                Run::ONE_LANE
-            } else {
-                words.ilog2()
-            },
-        })
-    }
-
-    /// Whether a store changes every element of these lanes. The first is at `start`, and the others follow it.
-    #[inline(always)]
-    fn changes_all(&self, lanes: &Range<usize>, start: *mut u8) -> bool {
-        if self.same_value {
-            return true;
-        }
-        let size = self.bytes as usize;
-        if self.comps == 1 || self.is_block {
-            // The values lie one after the other, as the elements do.
-            let from = if self.is_block { 0 } else { lanes.start };
-            let left = self.data.wrapping_add(from * size);
-            let count = self.comps * lanes.len();
-            // SAFETY: the elements are inside of their region, and a store's block has their values.
-            unsafe {
-                match self.bytes {
-                    4 => return all_differ::<u32>(start.cast(), left.cast(), count),
-                    8 => return all_differ::<u64>(start.cast(), left.cast(), count),
-                    _ => {}
-                }
-            }
-        }
-        let lane = |n: usize| start.wrapping_add(n * self.comps * size);
-        (0..lanes.len()).all(|n| {
-            (0..self.comps).all(|k| {
-                let place = lane(n).wrapping_add(k * size);
-                // SAFETY: the element is inside of its region.
-                unsafe { group::load(place, self.bytes) != self.left(lanes.start + n, k) }
-            })
-        })
-    }
-
-    /// Whether a store changes the element to which a word of its lane belongs. `place` is where the word is.
-    fn changes(&self, lane: usize, word: usize, place: *mut u8) -> bool {
-        let bytes = self.bytes as usize;
-        let k = word * 4 / bytes;
-        let place = place.wrapping_sub(word * 4 % bytes);
-        // SAFETY: the element is inside of its region.
-        self.same_value || unsafe { group::load(place, self.bytes) != self.left(lane, k) }
-    }
-
     /// Checks each element; true when the launch has to stop.
     #[inline(always)]
-    fn elements(&self, races: &mut Races, even: Option<&Even>) -> bool {
+    fn elements<const WIDE: bool>(&self, races: &mut Races, even: Option<&Even>) -> bool {
         let now = races.now(self.memory, self.thread, self.site, self.does);
-        if even.is_some_and(|even| self.is_entered_at_once(races, &now, even)) {
+        if even.is_some_and(|even| self.is_entered_at_once::<WIDE>(races, &now, even)) {
             return false;
         }
-        // Lanes at arbitrary addresses wait for memory together.
-        for lane in self.lanes() {
-            let place = self.region.base.wrapping_add(self.at(lane).1 as usize);
-            races.prefetch(self.memory, place, self.does.writes);
+        let shares = self.shares_words();
+        let halves = self.count == 2 * HALF && matches!(self.addresses, Addresses::Block(_));
+        if even.is_some() || shares || !halves {
+            let early = match shares && !self.does.atomic {
+                true => self.early_conflicts(races, &now),
+                false => Vec::new(),
+            };
+            return self.lanes_alone::<WIDE>(races, &now, 0..self.count, &early);
         }
-        let early = self.early_conflicts(races, &now);
-        for (nth, lane) in self.lanes().enumerate() {
-            if self.is_lane_entered_at_once(races, &now, lane) {
-                continue;
+        for half in [0..HALF, HALF..self.count] {
+            let even = self.even(half.clone());
+            let entered =
+                even.is_some_and(|even| self.is_entered_at_once::<WIDE>(races, &now, &even));
+            if !entered && self.lanes_alone::<WIDE>(races, &now, half, &[]) {
+                return true;
             }
-            for k in 0..self.comps {
-                let early = early.get(nth * self.comps + k).copied().flatten();
-                let Some((place, address)) = self.accessed(races, lane, k) else {
-                    continue;
-                };
-                let number = lane as u32 + self.first_lane;
-                let at = (place as u64, self.bytes);
-                let found = races.element(self.memory, &now, at, number);
-                if let Some(found) = early.or(found) {
-                    let other = races.who(found, self.by(lane).group);
-                    if self.report(FaultKind::Race, lane, address, other) {
-                        return true;
-                    }
+        }
+        false
+    }
+
+    /// The same for some lanes, one after the other.
+    #[inline(always)]
+    fn lanes_alone<const WIDE: bool>(
+        &self,
+        races: &mut Races,
+        now: &Now,
+        lanes: Range<usize>,
+        early: &[Option<(u64, u32)>],
+    ) -> bool {
+        // Lanes at arbitrary addresses wait for memory together.
+        for lane in self.lanes_in(lanes.clone()) {
+            let place = self.region.base.wrapping_add(self.at(lane).1 as usize);
+            races.prefetch(self.memory, place, self.does.writes, false);
+        }
+        for lane in self.lanes_in(lanes) {
+            if !self.is_lane_entered_at_once::<WIDE>(races, now, lane)
+                && self.lane_alone(races, now, lane, early)
+            {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// The same for the elements of a lane, one by one.
+    #[cold]
+    fn lane_alone(
+        &self,
+        races: &mut Races,
+        now: &Now,
+        lane: usize,
+        early: &[Option<(u64, u32)>],
+    ) -> bool {
+        let nth = self.lanes_in(0..lane).count();
+        for k in 0..self.comps {
+            let early = early.get(nth * self.comps + k).copied().flatten();
+            let Some((place, address)) = self.accessed(races, lane, k) else {
+                continue;
+            };
+            let number = lane as u32 + self.first_lane;
+            let at = (place as u64, self.bytes);
+            let found = races.element(self.memory, now, at, number);
+            if let Some(found) = early.or(found) {
+                let other = races.who(found, self.by(lane).group);
+                if self.report(FaultKind::Race, lane, address, other) {
+                    return true;
                 }
             }
         }
         false
     }
 
-    /// What each element of each lane races with, if lanes share words and one races: to enter the access of one lane to some bytes of a
+    /// Whether lanes may reach bytes of one word.
+    #[inline(always)]
+    fn shares_words(&self) -> bool {
+        // Without branches, for vectors.
+        let low = (0..self.count).fold(0, |low, lane| {
+            let enabled = u64::from(self.enabled >> lane & 1).wrapping_neg();
+            low | self.at(lane).1 & enabled
+        });
+        self.bytes < 4 || !low.is_multiple_of(4)
+    }
+
+    /// What each element of each lane races with, where lanes share words and one races: to enter the access of one lane to some bytes of a
     /// word makes what was known of the others forgotten.
+    #[cold]
     fn early_conflicts(&self, races: &mut Races, now: &Now) -> Vec<Option<(u64, u32)>> {
-        let share = self.bytes < 4 || self.lanes().any(|lane| !self.at(lane).1.is_multiple_of(4));
-        if !share || self.does.atomic {
-            return Vec::new();
-        }
         let elements = || {
             let lanes = self.lanes();
             lanes.flat_map(|lane| (0..self.comps).map(move |k| (lane, k)))
@@ -437,8 +319,27 @@ impl Access {
     }
 
     /// Whether no two lanes of a store surely reach the same byte.
+    #[inline(always)]
     fn are_apart(&self) -> bool {
         let size = self.comps as u64 * u64::from(self.bytes);
+        if size.is_power_of_two() {
+            // Numbers of aligned elements, without branches, for vectors.
+            let mut numbers = [0u32; 32];
+            let shift = size.trailing_zeros();
+            let (mut low, mut high) = (0, 0);
+            for (lane, number) in numbers.iter_mut().enumerate().take(self.count) {
+                let enabled = u64::from(self.enabled >> lane & 1).wrapping_neg();
+                let offset = self.at(lane).1;
+                low |= offset & enabled & (size - 1);
+                high |= (offset & enabled) >> shift >> 31;
+                // Lanes that are not enabled have numbers that no other one has.
+                let other = u64::from(u32::MAX) - lane as u64;
+                *number = ((offset >> shift) & enabled | other & !enabled) as u32;
+            }
+            if low | high == 0 {
+                return differ(&numbers, self.count.min(32));
+            }
+        }
         let mut ends = None;
         let ascends = self.lanes().all(|lane| {
             let (_, offset) = self.at(lane);
@@ -456,10 +357,8 @@ impl Access {
     }
 
     /// Checks that no two lanes of a store leave different values at one byte; true when the launch has to stop.
+    #[cold]
     fn lanes_differ(&self, races: &Races) -> bool {
-        if self.are_apart() {
-            return false;
-        }
         let mut left: HashMap<u64, (usize, u8)> = HashMap::new();
         for lane in self.lanes() {
             for k in 0..self.comps {
@@ -484,18 +383,31 @@ impl Access {
     }
 }
 
-/// Whether no element has the value that it has in another place.
-///
-/// # Safety
-/// Both places have `count` elements. Other threads may write them: values are only compared.
+/// Whether the first `count` numbers are all different.
 #[inline(always)]
-unsafe fn all_differ<T: Copy + PartialEq>(a: *const T, b: *const T, count: usize) -> bool {
-    // Without branches, for vectors.
-    let same = (0..count).fold(false, |same, i| {
-        // SAFETY: as promised.
-        same | unsafe { a.add(i).read_unaligned() == b.add(i).read_unaligned() }
-    });
-    !same
+fn differ(numbers: &[u32; 32], count: usize) -> bool {
+    (1..count).all(|at| {
+        // Without branches, for vectors.
+        let this = numbers[at];
+        let same =
+            |any: bool, (before, &number): (usize, &u32)| any | ((number == this) & (before < at));
+        !numbers.iter().enumerate().fold(false, same)
+    })
+}
+
+/// Lanes of a shape.
+#[inline(always)]
+fn lanes_of(shape: u32) -> usize {
+    (shape >> 8 & 63) as usize
+}
+
+/// The addresses of a block, and the values after them.
+#[inline(always)]
+fn block_of(shape: u32, block: *const u8) -> (Addresses, *const u8) {
+    let flat = shape >> 2 & 7 == message::FLAT;
+    let bytes = lanes_of(shape) << if flat { 3 } else { 2 };
+    let values = block.wrapping_add(bytes.next_multiple_of(16));
+    (Addresses::Block(block), values)
 }
 
 /// [`crate::abi::Helpers::race`].
@@ -511,39 +423,40 @@ pub(super) unsafe extern "C" fn race(
     enabled: u32,
     block: *const u8,
 ) -> u32 {
+    let of = (surface, enabled);
     // SAFETY: as promised.
-    unsafe { check(group, (thread, site), shape, surface, enabled, block) }
+    unsafe { check::<false>(group, (thread, site), shape, of, block_of(shape, block)) }
 }
 
-/// The same with the vectors of AVX-512.
+/// [`crate::abi::Helpers::race_even`].
 ///
 /// # Safety
-/// As [`race`], on a processor that has them.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512vl,bmi1")]
-pub(super) unsafe extern "C" fn wide_race(
+/// `group` must be the group that runs, and the values as [`crate::abi::EvenRaceCheck`] says.
+pub(super) unsafe extern "C" fn race_even(
     group: *mut GroupCtx,
     thread: u32,
     site: u32,
     shape: u32,
     surface: u32,
     enabled: u32,
-    block: *const u8,
+    first: u64,
+    stride: u64,
+    values: *const u8,
 ) -> u32 {
+    let at = (Addresses::Even(first, stride), values);
     // SAFETY: as promised.
-    unsafe { check(group, (thread, site), shape, surface, enabled, block) }
+    unsafe { check::<false>(group, (thread, site), shape, (surface, enabled), at) }
 }
 
 /// # Safety
 /// As [`race`].
 #[inline(always)]
-unsafe fn check(
+unsafe fn check<const WIDE: bool>(
     group: *mut GroupCtx,
-    (thread, site): (u32, u32),
+    by: (u32, u32),
     shape: u32,
-    surface: u32,
-    enabled: u32,
-    block: *const u8,
+    of: (u32, u32),
+    at: (Addresses, *const u8),
 ) -> u32 {
     // SAFETY: valid by the caller's promise; only the worker that runs the group uses what is known of its launch.
     let Some(races) = (unsafe { (*group).races.cast::<Races>().as_mut() }) else {
@@ -551,14 +464,14 @@ unsafe fn check(
     };
     let shape = (shape, races.same_value);
     // SAFETY: as promised.
-    let access = unsafe { Access::new(group, (thread, site), shape, surface, enabled, block) };
-    let even = access.even();
+    let access = unsafe { Access::new(group, by, shape, of, at) };
+    let even = access.even(0..access.count);
     let apart = even
         .as_ref()
         .is_some_and(|even| even.stride != 0 || even.first == even.last);
     let stores = access.does.writes && !access.does.atomic && !access.is_block;
-    let stop = stores && !apart && access.lanes_differ(races);
-    u32::from(stop || access.elements(races, even.as_ref()))
+    let stop = stores && !apart && !access.are_apart() && access.lanes_differ(races);
+    u32::from(stop || access.elements::<WIDE>(races, even.as_ref()))
 }
 
 /// Checks one element of a rectangle before it is moved; true when the launch has to stop. `left` is what a store leaves there.

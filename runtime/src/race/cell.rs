@@ -17,7 +17,7 @@
 /// Position of the lane.
 pub(super) const LANE: u32 = 7;
 const FORM: u32 = 4;
-const ATOMIC: u64 = 1 << 12;
+pub(super) const ATOMIC: u64 = 1 << 12;
 const SITE: u32 = 13;
 /// Position of the thread, above which a slot says who made the access and between which barriers.
 pub(super) const THREAD: u32 = 25;
@@ -30,7 +30,8 @@ pub(super) const MAX_SITE: u32 = (1 << 12) - 1;
 /// All bytes of a word.
 pub(super) const WHOLE: u64 = 15;
 
-const THREADS: u64 = (1 << (EPOCH - THREAD)) - 1;
+/// Bits of the thread, above [`THREAD`].
+pub(super) const THREADS: u64 = (1 << (EPOCH - THREAD)) - 1;
 const _: () = assert!(crate::limits::MAX_GROUP_LANES as u64 <= THREADS + 1);
 
 /// How lanes run: to the next one after each `1 << .0` bytes, by `.1`. The first form is one lane.
@@ -53,6 +54,14 @@ pub(super) fn base(epoch: u64, thread: u32, site: u32, atomic: bool) -> u64 {
 #[inline(always)]
 pub(crate) const fn lane_bits(lane: u32) -> u64 {
     (lane as u64) << LANE | WHOLE
+}
+
+/// The same of lanes that access a half of the word each, or a byte, from `lane` on; `lanes` is the logarithm of their number.
+#[inline(always)]
+pub(crate) const fn narrow_bits(lane: u32, lanes: u32) -> u64 {
+    const _: () = assert!(FORMS[1].0 == 0 && FORMS[3].0 == 1 && FORMS[1].1 == 1 && FORMS[3].1 == 1);
+    let form = if lanes == 1 { 3 } else { 1 };
+    (lane as u64) << LANE | form << FORM | WHOLE
 }
 
 pub(super) fn epoch(slot: u64) -> u64 {

@@ -1,13 +1,12 @@
-//! What is known of a line of eight consecutive words: one slot for all of them where each access was one to the whole line. That is how
-//! most messages access memory, and takes an eighth of the memory of the words' cells.
+//! What is known of a line of four consecutive words: one slot for all of them where each access was one to the whole line. That is how
+//! most messages access memory, and takes a quarter of the memory of the words' cells.
 //!
-//! A slot of a line is one of `cell` with the lane of the first word, and, in place of the bytes of a word, the logarithm of the number of
-//! words of each lane.
+//! A slot of a line is one of `cell` with the lane of the first word, and, in place of the bytes of a word, how lanes run ([`Lanes::run`]).
 
-use super::cell::{Cell, LANE, Now, OTHER, PLAIN, READ, WHOLE};
+use super::cell::{Cell, LANE, Now, OTHER, PLAIN, READ, lane_bits, narrow_bits};
 
 /// Words of a line.
-pub(super) const WORDS: u64 = 8;
+pub(super) const WORDS: u64 = 4;
 
 /// What is known of a line. It is in its slots, or in the cells of its words.
 #[derive(Clone, Copy, Debug, Default)]
@@ -31,17 +30,35 @@ pub(super) enum Entered {
     InCells,
 }
 
-/// How the words of a line are accessed by lanes: the lane of the first, and the logarithm of the number of words of each.
+/// How the words of a line are accessed by lanes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lanes {
+    /// Lane of the first word, or of its first bytes.
     pub first: u32,
-    pub shift: u32,
+    /// The logarithm of the number of words of each lane, or [`Lanes::NARROW`] and the logarithm of the number of lanes of each word.
+    pub run: u32,
+}
+
+impl Lanes {
+    /// Several lanes share a word.
+    pub const NARROW: u32 = 3;
+    const MASK: u64 = 7;
+
+    /// What this adds to a slot.
+    #[inline(always)]
+    pub fn bits(self) -> u64 {
+        u64::from(self.first) << LANE | u64::from(self.run) & Lanes::MASK
+    }
 }
 
 /// The slot of a word.
 fn of_word(slot: u64, word: u64) -> u64 {
-    let lanes = word >> (slot & 3);
-    ((slot >> LANE << LANE) + (lanes << LANE)) | WHOLE
+    let (lane, run) = ((slot >> LANE & 31) as u32, (slot & Lanes::MASK) as u32);
+    let bits = match run.checked_sub(Lanes::NARROW) {
+        Some(lanes @ 1..) => narrow_bits(lane + ((word as u32) << lanes), lanes),
+        _ => lane_bits(lane + (word as u32 >> run)),
+    };
+    slot >> (LANE + 5) << (LANE + 5) | bits
 }
 
 impl Line {
@@ -60,7 +77,7 @@ impl Line {
         if now.unordered(self.plain) | (now.writes & reads) {
             return Entered::Races;
         }
-        let slot = now.base | u64::from(lanes.first) << LANE | u64::from(lanes.shift & 3);
+        let slot = now.base | lanes.bits();
         if now.writes {
             self.plain = slot;
         } else {
@@ -98,15 +115,23 @@ mod tests {
     #[test]
     fn words_have_the_lanes_of_their_line() {
         let base = 77 << 35 | 5 << 13;
-        for (shift, lanes) in [
-            (0, [8, 9, 10, 11, 12, 13, 14, 15]),
-            (1, [8, 8, 9, 9, 10, 10, 11, 11]),
-            (2, [8, 8, 8, 8, 9, 9, 9, 9]),
-            (3, [8; 8]),
-        ] {
+        for (run, lanes) in [(0, [8, 9, 10, 11]), (1, [8, 8, 9, 9]), (2, [8; 4])] {
             for (word, of) in (0..).zip(lanes) {
-                let slot = of_word(base | 8 << LANE | shift, word);
+                let slot = of_word(base | 8 << LANE | run, word);
                 assert_eq!((slot, lane(slot, 0)), (base | lane_bits(of), of));
+            }
+        }
+    }
+
+    #[test]
+    fn bytes_of_words_have_the_lanes_of_their_line() {
+        let base = 77 << 35 | 5 << 13;
+        for (run, lanes) in [(4, [8, 8, 9, 9]), (5, [8, 9, 10, 11])] {
+            let per_word = lanes[3] - 7;
+            for word in 0..4 {
+                let slot = of_word(base | 8 << LANE | run, word);
+                let found = [0, 1, 2, 3].map(|byte| lane(slot, byte));
+                assert_eq!(found, lanes.map(|l| l + per_word * word as u32));
             }
         }
     }

@@ -1,31 +1,34 @@
-//! Accesses to consecutive words at once.
+//! Accesses to words of a line at once.
 
-use super::cell::{ATOMICS, Cell, Now, OTHER, PLAIN, READ};
+use super::cell::{ATOMIC, ATOMICS, Cell, Now, OTHER, PLAIN, READ};
+use super::shadow::Slots;
 
-/// Enters an access that is not atomic to whole words, if it races with none. `lanes` has the lane of each word, or 0 where a word is not
-/// accessed. False, and nothing is entered, if there is a race.
+/// Enters an access to the words whose bits are set, all of each, if it races with none. False, and nothing is entered, if there is a race.
 #[inline(always)]
-pub(super) fn enter(cells: &mut [Cell], now: &Now, lanes: &[u64]) -> bool {
-    if now.is_atomic() {
-        return false;
-    }
+pub(super) fn enter(cells: &mut [Cell], now: &Now, slots: Slots, words: u8) -> bool {
+    let accessed = |word: usize| words >> word & 1 != 0;
+    let unordered = |past: u64| {
+        let both_atomic = now.is_atomic() & (past & ATOMIC != 0);
+        now.unordered(past) & !both_atomic
+    };
     // Without branches, for vectors.
     let mut races = false;
-    for (cell, &lane) in cells.iter().zip(lanes) {
-        let reads = now.unordered(cell[READ]) | now.unordered(cell[OTHER]);
-        let writes = now.unordered(cell[PLAIN]) | now.unordered(cell[ATOMICS]);
-        races |= (lane != 0) & (writes | (now.writes & reads));
+    for (word, cell) in cells.iter().enumerate() {
+        let reads = unordered(cell[READ]) | unordered(cell[OTHER]);
+        let writes = unordered(cell[PLAIN]) | unordered(cell[ATOMICS]);
+        races |= accessed(word) & (writes | (now.writes & reads));
     }
     if races {
         return false;
     }
-    for (cell, &lane) in cells.iter_mut().zip(lanes) {
-        if lane == 0 {
+    for (word, cell) in cells.iter_mut().enumerate() {
+        if !accessed(word) {
             continue;
         }
-        let slot = now.base | lane;
+        let slot = slots.of(word as u32);
         if now.writes {
-            cell[PLAIN] = slot;
+            let at = if now.is_atomic() { ATOMICS } else { PLAIN };
+            cell[at] = slot;
             continue;
         }
         if now.is_other(cell[READ]) {
@@ -39,56 +42,93 @@ pub(super) fn enter(cells: &mut [Cell], now: &Now, lanes: &[u64]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::super::cell::{EPOCH, WHOLE, access, base, lane_bits};
+    use super::super::shadow::Run;
     use super::*;
     use visa_test_common::Rng;
 
     /// Entering words at once is entering them one by one, from whatever is known before.
-    #[test]
-    fn rows_are_cells() {
+    fn rows_are_cells(enter: impl Fn(&mut [Cell], &Now, Slots, u8) -> bool) {
         let mut rng = Rng::new(7);
         let (mut clean, mut raced) = (0, 0);
-        for _ in 0..3000 {
+        for _ in 0..6000 {
+            let atomic = rng.below(4) == 0;
             let now = Now {
-                base: base(9, 2, 5, false),
-                floor: 5 << EPOCH,
+                base: base(9, 2, 5, atomic),
+                floor: [5, 8][rng.below(2)] << EPOCH,
                 group: 8 << EPOCH,
                 epoch: 9 << EPOCH,
                 writes: rng.below(2) == 1,
             };
-            let mut past = || match rng.below(3) {
+            let mut past = |of_atomic: bool| match rng.below(3) {
                 0 => 0,
                 _ => {
                     let slot = base(
                         [3, 4, 8, 8, 9, 9, 6][rng.below(7)],
                         rng.below(3) as u32 + 1,
                         6,
-                        false,
+                        of_atomic && rng.below(2) == 0,
                     );
                     // Mostly nothing that races.
-                    let old = base(4, 1, 6, false);
+                    let old = base(4, 1, 6, of_atomic);
                     (if rng.below(12) == 0 { slot } else { old }) | lane_bits(rng.below(32) as u32)
                 }
             };
-            let cells: Vec<Cell> = (0..19).map(|_| std::array::from_fn(|_| past())).collect();
-            let lanes: Vec<u64> = (0..19)
-                .map(|i| if rng.below(4) == 0 { 0 } else { lane_bits(i) })
+            let cells: Vec<Cell> = (0..8)
+                .map(|_| [past(false), past(true), past(true), past(true)])
                 .collect();
+            let words = rng.below(256) as u8;
+            let run = Run {
+                words: 8,
+                lane: rng.below(24) as u32,
+                shift: [0, 1, 2, Run::ONE_LANE][rng.below(4)],
+            };
             let mut wanted = cells.clone();
             let mut race = false;
-            for (i, cell) in wanted.iter_mut().enumerate() {
-                if lanes[i] != 0 {
-                    race |= access(cell, &now, i as u32, WHOLE).is_some();
+            for (i, cell) in (0..).zip(wanted.iter_mut()) {
+                if words >> i & 1 != 0 {
+                    let lane = run.lane + (i as u64 >> run.shift) as u32;
+                    race |= access(cell, &now, lane, WHOLE).is_some();
                 }
             }
             let mut entered = cells.clone();
-            assert_eq!(enter(&mut entered, &now, &lanes), !race);
-            assert_eq!(entered, if race { cells } else { wanted });
+            let free = enter(&mut entered, &now, Slots::new(&now, run, 0), words);
+            assert_eq!(free, !race);
             if race {
+                // Words that do not race may be entered.
+                let same = |i: usize| entered[i] == cells[i] || entered[i] == wanted[i];
+                assert!((0..8).all(same));
                 raced += 1;
             } else {
+                assert_eq!(entered, wanted);
                 clean += 1;
             }
         }
         assert!(clean > 300 && raced > 300, "{clean} {raced}");
+    }
+
+    #[test]
+    fn rows_are_cells_one_by_one() {
+        rows_are_cells(enter);
+    }
+
+    #[test]
+    #[cfg(target_arch = "x86_64")]
+    fn rows_are_cells_by_vectors() {
+        use super::super::x86;
+        if !is_x86_feature_detected!("avx512f") || !is_x86_feature_detected!("avx512vl") {
+            return;
+        }
+        // SAFETY: these are eight cells, and the processor has AVX-512.
+        rows_are_cells(|cells, now, slots, words| unsafe {
+            x86::cells(cells.as_mut_ptr(), now, slots, words)
+        });
+        rows_are_cells(|cells, now, slots, words| {
+            let mut words = (0..8).filter(|word| words >> word & 1 != 0);
+            words.all(|word| {
+                let at = &raw mut cells[word as usize];
+                // SAFETY: as above.
+                unsafe { x86::cell(at, now, slots.of(word)) }
+            })
+        });
     }
 }

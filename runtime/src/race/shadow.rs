@@ -3,16 +3,15 @@
 use std::io;
 use std::ops::Range;
 
-use super::cell::{self, Cell, Now, lane_bits};
+use super::cell::{self, Cell, Now, lane_bits, narrow_bits};
 use super::line::{self, Entered, Line};
+#[cfg(target_arch = "x86_64")]
+use super::x86;
 use super::{prefetch, row};
 use crate::memory::map::{Mapping, page_size, round_page};
 
 /// Bytes of a word.
 pub(super) const WORD: u64 = 4;
-
-/// Most words whose cells are looked at together.
-const ROW: u64 = 64;
 
 /// A race: the slot of the other access, and the lowest byte of the word.
 type Race = Option<(u64, u32)>;
@@ -21,38 +20,117 @@ type Race = Option<(u64, u32)>;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Run {
     pub words: u64,
-    /// Lane of the first word.
+    /// Lane of the first word, or of its first bytes.
     pub lane: u32,
-    /// Logarithm of the number of words of each lane, one lane after the other; at most 63.
-    pub shift: u32,
+    /// Logarithm of the number of words of each lane, one lane after the other, at most 63. Negative where several lanes share a word: of
+    /// the number of them.
+    pub shift: i32,
 }
 
 impl Run {
     /// All words are of one lane.
-    pub const ONE_LANE: u32 = 63;
+    pub const ONE_LANE: i32 = 63;
 
-    /// Lane of a word, counted from the first.
+    /// What an access to a word, counted from the first, adds to the slot of an access.
     #[inline(always)]
-    fn lane_of(&self, at: u64) -> u32 {
-        self.lane + (at >> self.shift) as u32
+    fn bits(&self, at: u64) -> u64 {
+        match u32::try_from(self.shift) {
+            Ok(shift) => lane_bits(self.lane.wrapping_add((at >> shift) as u32)),
+            Err(_) => {
+                let lanes = self.shift.unsigned_abs();
+                narrow_bits(self.lane.wrapping_add((at as u32) << lanes), lanes)
+            }
+        }
     }
 
-    /// How lanes access the line that begins with a word, if one does, and they access all of it, and evenly. `at` counts the word from the
-    /// first.
+    /// How lanes access the line that begins with a word, if they access it evenly. `at` counts the word from the first.
     #[inline(always)]
-    fn line(&self, word: u64, at: u64) -> Option<line::Lanes> {
-        let of_lane = 1 << self.shift;
+    fn line(&self, at: u64) -> Option<line::Lanes> {
+        let Ok(shift) = u32::try_from(self.shift) else {
+            let lanes = self.shift.unsigned_abs();
+            return Some(line::Lanes {
+                first: self.lane + ((at as u32) << lanes),
+                run: line::Lanes::NARROW + lanes,
+            });
+        };
+        let of_lane = 1 << shift;
         let within = at & (of_lane - 1);
-        let shift = match self.shift {
-            shift @ 0..=2 if within == 0 => shift,
+        let run = match shift {
+            0..=1 if within == 0 => shift,
             _ if within + line::WORDS <= of_lane => line::WORDS.ilog2(),
             _ => return None,
         };
-        let whole = word.is_multiple_of(line::WORDS) && at + line::WORDS <= self.words;
-        whole.then(|| line::Lanes {
-            first: self.lane_of(at),
-            shift,
+        Some(line::Lanes {
+            first: self.lane + (at >> shift) as u32,
+            run,
         })
+    }
+
+    /// What the slot of a line has to be increased by for that of the next one.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn step(&self) -> Option<u64> {
+        let lanes = match self.shift {
+            shift @ ..=2 => line::WORDS << 2 >> (shift + 2),
+            Run::ONE_LANE => 0,
+            _ => return None,
+        };
+        Some(lanes << cell::LANE)
+    }
+}
+
+/// Some words of a [`Run`], which are accessed if their bit is set.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Part {
+    pub run: Run,
+    /// The first of the words.
+    pub at: u64,
+    /// How many, up to 64.
+    pub len: u64,
+    pub accessed: u64,
+}
+
+impl Part {
+    /// All words of a run of at most 64.
+    pub fn all(run: Run) -> Part {
+        Part {
+            run,
+            at: 0,
+            len: run.words,
+            accessed: ones(run.words),
+        }
+    }
+}
+
+/// The lowest bits, up to 64.
+#[inline(always)]
+pub(crate) fn ones(count: u64) -> u64 {
+    match 64u64.checked_sub(count) {
+        Some(64) => 0,
+        Some(other) => u64::MAX >> other,
+        None => u64::MAX,
+    }
+}
+
+/// Slots of words of a line.
+#[derive(Clone, Copy)]
+pub(super) struct Slots {
+    base: u64,
+    run: Run,
+    /// Which word of the run the first one of the line is. It may be in front of the run, then it is not accessed.
+    at: u64,
+}
+
+impl Slots {
+    /// Those of an access to a line that begins with a word of a run.
+    pub fn new(now: &Now, run: Run, at: u64) -> Slots {
+        let base = now.base;
+        Slots { base, run, at }
+    }
+
+    #[inline(always)]
+    pub fn of(&self, word: u32) -> u64 {
+        self.base | self.run.bits(self.at.wrapping_add(word.into()))
     }
 }
 
@@ -62,8 +140,10 @@ pub(super) struct Shadow {
     /// A [`Cell`] for each word.
     cells: Mapping,
     words: usize,
-    /// A [`Line`] for each eight words.
+    /// A [`Line`] for each four words.
     lines: Mapping,
+    /// An epoch for each line, that of [`Line::cells`]: all that accesses to single words need of it.
+    opened: Mapping,
 }
 
 impl Shadow {
@@ -76,12 +156,15 @@ impl Shadow {
             let len = len.ok_or(io::ErrorKind::OutOfMemory)?;
             let mapping = Mapping::reserve(len.max(1))?;
             mapping.open(0..len)?;
+            // Lanes at arbitrary addresses are as far apart as these are wide.
+            mapping.large_pages(0..len);
             io::Result::Ok(mapping)
         };
         Ok(Shadow {
             cells: reserved(words, size_of::<Cell>())?,
             words: words as usize,
             lines: reserved(words / line::WORDS, size_of::<Line>())?,
+            opened: reserved(words / line::WORDS, size_of::<u32>())?,
         })
     }
 
@@ -94,26 +177,40 @@ impl Shadow {
         (word < self.words as u64).then(|| unsafe { &mut *line })
     }
 
-    /// Sees to it that the cells of consecutive words say what is known of them, if they have some.
+    /// Sees to it that the cells of the line of a word say what is known of them, if it has some.
     #[inline(always)]
-    fn open(&mut self, now: &Now, word: u64, words: usize) {
-        let first = word / line::WORDS;
-        let end = word.saturating_add(words as u64).div_ceil(line::WORDS);
-        for number in first..end {
-            let first = number * line::WORDS;
-            let Some(mut line) = self.line(first).map(|line| *line) else {
-                return;
-            };
-            if line.is_in_cells(now) {
-                continue;
-            }
-            if let Some(cells) = self.cells(first, line::WORDS as usize) {
-                line.open(now, cells);
-            }
-            if let Some(to) = self.line(first) {
-                *to = line;
-            }
+    fn open(&mut self, now: &Now, word: u64) {
+        if self
+            .opened(word)
+            .is_some_and(|&mut epoch| u64::from(epoch) < cell::epoch(now.floor))
+        {
+            self.open_line(now, word / line::WORDS * line::WORDS);
         }
+    }
+
+    #[cold]
+    fn open_line(&mut self, now: &Now, first: u64) {
+        let Some(mut line) = self.line(first).map(|line| *line) else {
+            return;
+        };
+        if let Some(cells) = self.cells(first, line::WORDS as usize) {
+            line.open(now, cells);
+        }
+        if let Some(to) = self.line(first) {
+            *to = line;
+        }
+        if let Some(opened) = self.opened(first) {
+            *opened = cell::epoch(now.epoch) as u32;
+        }
+    }
+
+    /// When the cells of the line of a word came to be used.
+    #[inline(always)]
+    fn opened(&mut self, word: u64) -> Option<&mut u32> {
+        let start = self.opened.start().cast::<u32>();
+        let epoch = start.wrapping_add((word / line::WORDS) as usize);
+        // SAFETY: as in `line`.
+        (word < self.words as u64).then(|| unsafe { &mut *epoch })
     }
 
     /// The cells of consecutive words, if they have some.
@@ -128,18 +225,21 @@ impl Shadow {
         })
     }
 
-    /// Fetches the line and the cell of a word into the processor's caches, if it has them.
+    /// Fetches what is known of a word into the processor's caches; of its whole line, if that is accessed.
     #[inline(always)]
-    pub fn prefetch(&self, word: u64) {
+    pub fn prefetch(&self, word: u64, line: bool) {
+        let number = (word / line::WORDS) as usize;
+        if line {
+            return prefetch(self.lines.start().cast::<Line>().wrapping_add(number));
+        }
         let cells = self.cells.start().cast::<Cell>();
         prefetch(cells.wrapping_add(word as usize));
-        let lines = self.lines.start().cast::<Line>();
-        prefetch(lines.wrapping_add((word / line::WORDS) as usize));
+        prefetch(self.opened.start().cast::<u32>().wrapping_add(number));
     }
 
     /// Enters an access of a lane to bytes of a word, and says what it races with; `None` where the word has no cell.
     pub fn word(&mut self, now: &Now, word: u64, lane: u32, bytes: u64) -> Option<Race> {
-        self.open(now, word, 1);
+        self.open(now, word);
         let [cell] = self.cells(word, 1)? else {
             return None;
         };
@@ -148,63 +248,178 @@ impl Shadow {
 
     /// What an access to bytes of a word would race with; `None` where the word has no cell.
     pub fn conflict(&mut self, now: &Now, word: u64, bytes: u64) -> Option<Race> {
-        self.open(now, word, 1);
+        self.open(now, word);
         let [cell] = self.cells(word, 1)? else {
             return None;
         };
         Some(cell::conflict(cell, now, bytes))
     }
 
-    /// See [`super::Races::run`].
+    /// See [`super::Races::part`].
     #[inline(always)]
-    pub fn run(&mut self, now: &Now, first: u64, run: Run) -> bool {
-        let end = first.saturating_add(run.words);
+    pub fn part<const WIDE: bool>(&mut self, now: &Now, first: u64, part: Part) -> bool {
+        let end = first.saturating_add(part.len);
         if end > self.words as u64 {
             return false;
         }
-        let next = |word: u64| end.min((word / line::WORDS + 1) * line::WORDS);
         let mut word = first;
         while word < end {
-            if let Some(lanes) = run.line(word, word - first)
-                && let Some(line) = self.line(word)
+            let line = word / line::WORDS * line::WORDS;
+            let next = end.min(line + line::WORDS);
+            let at = word - first;
+            let words = part.accessed >> at & ones(next - word);
+            if words == ones(line::WORDS)
+                && !now.is_atomic()
+                && let Some(lanes) = part.run.line(part.at + at)
             {
-                match line.enter(now, lanes) {
-                    Entered::Yes => {
-                        word += line::WORDS;
+                match self.whole_lines::<WIDE>(now, (word, end), &part, at, lanes) {
+                    (Entered::Yes, lines) => {
+                        word += lines * line::WORDS;
                         continue;
                     }
-                    Entered::Races => return false,
-                    Entered::InCells => {}
+                    (Entered::Races, _) => return false,
+                    (Entered::InCells, _) => {}
                 }
             }
-            // Up to a line that may be entered as a whole.
-            let mut stop = next(word);
-            while stop < end && next(stop) - word <= ROW {
-                let in_cells = self.line(stop).is_some_and(|line| line.is_in_cells(now));
-                if run.line(stop, stop - first).is_some() && !in_cells {
-                    break;
+            if words != 0 {
+                let slots = Slots::new(now, part.run, (part.at + at).wrapping_sub(word - line));
+                if !self.words_of_line::<WIDE>(now, line, slots, words << (word - line)) {
+                    return false;
                 }
-                stop = next(stop);
             }
-            let mut lanes = [0; ROW as usize];
-            let lanes = &mut lanes[..(stop - word) as usize];
-            for (at, bits) in (word - first..).zip(lanes.iter_mut()) {
-                *bits = lane_bits(run.lane_of(at));
-            }
-            if !self.enter_words(now, word, lanes) {
-                return false;
-            }
-            word = stop;
+            word = next;
         }
         true
     }
 
-    /// See [`super::Races::words`].
+    /// Enters an access to the line that begins with a word, and maybe to lines after it. Returns how many were entered.
     #[inline(always)]
-    pub fn enter_words(&mut self, now: &Now, word: u64, lanes: &[u64]) -> bool {
-        self.open(now, word, lanes.len());
-        let cells = self.cells(word, lanes.len());
-        cells.is_some_and(|cells| row::enter(cells, now, lanes))
+    fn whole_lines<const WIDE: bool>(
+        &mut self,
+        now: &Now,
+        (word, end): (u64, u64),
+        part: &Part,
+        at: u64,
+        lanes: line::Lanes,
+    ) -> (Entered, u64) {
+        let Some(line) = self.line(word) else {
+            return (Entered::InCells, 0);
+        };
+        if line.is_in_cells(now) {
+            return (Entered::InCells, 0);
+        }
+        #[cfg(target_arch = "x86_64")]
+        if WIDE && let Some(step) = part.run.step() {
+            let all = (!(part.accessed >> at)).trailing_zeros();
+            let count = (end - word).min(all.into()) / line::WORDS;
+            let slot = now.base | lanes.bits();
+            // SAFETY: each line is that of a word that has one, and wide code runs only on processors that have AVX-512.
+            let done = unsafe { x86::lines(line, count as usize, now, slot, step) };
+            if done != 0 {
+                return (Entered::Yes, done as u64);
+            }
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = (end, part, at);
+        (line.enter(now, lanes), 1)
+    }
+
+    /// Enters an access to those words of a line whose bits are set.
+    #[inline(always)]
+    fn words_of_line<const WIDE: bool>(
+        &mut self,
+        now: &Now,
+        line: u64,
+        slots: Slots,
+        words: u64,
+    ) -> bool {
+        self.open(now, line);
+        let Some(cells) = self.cells(line, line::WORDS as usize) else {
+            return false;
+        };
+        #[cfg(target_arch = "x86_64")]
+        if WIDE {
+            // SAFETY: these are the cells of a line; wide code runs only on processors that have AVX-512.
+            return unsafe { x86::cells(cells.as_mut_ptr(), now, slots, words as u8) };
+        }
+        row::enter(cells, now, slots, words as u8)
+    }
+
+    /// See [`super::Races::lines`].
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    pub fn lines(&mut self, now: &Now, offset: u64, count: u64, lane: u32) -> bool {
+        let (first, words) = (offset / WORD, self.words as u64);
+        let whole = (first | count).is_multiple_of(line::WORDS);
+        if !offset.is_multiple_of(WORD) || !whole || first + count > words {
+            return false;
+        }
+        let Some(line) = self.line(first) else {
+            return false;
+        };
+        let slot = now.base | u64::from(lane) << cell::LANE;
+        let lines = (count / line::WORDS) as usize;
+        // SAFETY: each line is that of a word that has one, and the caller says that the processor has AVX-512.
+        let done = unsafe { x86::lines(line, lines, now, slot, line::WORDS << cell::LANE) };
+        done == lines
+    }
+
+    /// Enters an access of a lane to a line, if the line's cells are not in use, and it races with nothing.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn is_line_entered(&mut self, now: &Now, word: u64, lane: u32) -> bool {
+        let lanes = line::Lanes {
+            first: lane,
+            run: line::WORDS.ilog2(),
+        };
+        let Some(line) = self.line(word) else {
+            return false;
+        };
+        // SAFETY: this is the line; the caller says that the processor has AVX-512.
+        unsafe { x86::lines(line, 1, now, now.base | lanes.bits(), 0) == 1 }
+    }
+
+    /// See [`super::Races::few`].
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    pub fn few(&mut self, now: &Now, word: u64, (count, words): (u64, u64), lane: u32) -> bool {
+        let at = word % line::WORDS;
+        let line = word - at;
+        if at + count > line::WORDS || line + line::WORDS > self.words as u64 {
+            return false;
+        }
+        if words == ones(line::WORDS) && !now.is_atomic() && self.is_line_entered(now, word, lane) {
+            return true;
+        }
+        self.open(now, word);
+        let Some(cells) = self.cells(line, line::WORDS as usize) else {
+            return false;
+        };
+        let slot = now.base | lane_bits(lane);
+        // SAFETY: these are the cells of a line, and the caller says that the processor has AVX-512.
+        unsafe { x86::cells_of_lane(cells.as_mut_ptr(), now, slot, (words << at) as u8) }
+    }
+
+    /// See [`super::Races::one`].
+    #[inline(always)]
+    pub fn one<const WIDE: bool>(&mut self, now: &Now, word: u64, lane: u32) -> bool {
+        if word >= self.words as u64 {
+            return false;
+        }
+        self.open(now, word);
+        let Some([cell]) = self.cells(word, 1) else {
+            return false;
+        };
+        #[cfg(target_arch = "x86_64")]
+        if WIDE {
+            // SAFETY: this is the cell; wide code runs only on processors that have AVX-512.
+            return unsafe { x86::cell(cell, now, now.base | lane_bits(lane)) };
+        }
+        let free = cell::conflict(cell, now, cell::WHOLE).is_none();
+        if free {
+            cell::access(cell, now, lane, cell::WHOLE);
+        }
+        free
     }
 
     /// Gives memory back that these bytes are known by. Nothing is known of them then, except at the ends.
@@ -229,7 +444,7 @@ impl Shadow {
 
     pub fn forget(&self) {
         // Epochs tell old from new where this fails, except after a whole round of them.
-        for mapping in [&self.cells, &self.lines] {
+        for mapping in [&self.cells, &self.lines, &self.opened] {
             let _ = mapping.discard(0..mapping.len());
         }
     }

@@ -1,4 +1,4 @@
-//! How a check of lanes against the buffers of device memory is done.
+//! How a check of lanes against the buffers of device memory is done, and what a check of races is told of its lanes.
 //!
 //! The usual way reads the shadow of all bytes that the lanes reach ([`shadow`]), with one test where it is known how the lanes run,
 //! else lane by lane. What that finds odd, the runtime looks at exactly.
@@ -21,6 +21,17 @@ pub(in crate::backend) enum Run {
     Local(Box<Sum>),
     /// Probably side by side, which is tested.
     Beside(Scaled),
+}
+
+impl By {
+    /// How lanes run that surely do.
+    fn certain(self) -> Option<Run> {
+        match self {
+            By::Table => Some(Run::Table),
+            By::Local(sum) => Some(Run::Local(sum)),
+            By::Speculation(_) => None,
+        }
+    }
 }
 
 /// Bytes that one test of the shadow covers.
@@ -60,6 +71,37 @@ pub(in crate::backend) struct CheckHow {
     pub span: Option<CheckSpan>,
     /// How the shadow of each lane is read where no certain test covers all of them; `None` where the runtime looks at once.
     pub each: Option<LaneShadow>,
+}
+
+/// How the lanes of a check of races run, which then are not handed on one by one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::backend) struct RaceRun {
+    /// How, and why.
+    pub run: Run,
+    /// Bytes from lane to lane.
+    pub stride: i64,
+}
+
+impl RaceRun {
+    /// That of an instruction, if it is a check of races and its lanes are known to be affine.
+    pub(super) fn of(
+        f: &Function,
+        inst: Inst,
+        decider: &Decider,
+        at_hand: AtHand,
+    ) -> Option<RaceRun> {
+        let data = f.inst(inst);
+        let Op::CheckRace(_) = data.op else {
+            return None;
+        };
+        if f.ty(data.args[1]).lanes == 1 {
+            let (run, stride) = (Run::One, 0);
+            return Some(RaceRun { run, stride });
+        }
+        let (stride, by) = decider.affine(inst, at_hand)?;
+        let run = by.certain()?;
+        Some(RaceRun { run, stride })
+    }
 }
 
 /// Decides how the checks of a function are done.
@@ -108,12 +150,7 @@ fn affine(
     at_hand: AtHand,
 ) -> Option<CheckSpan> {
     let (stride, by) = decider.affine(inst, at_hand)?;
-    let run = match by {
-        By::Table => Run::Table,
-        By::Local(sum) => Run::Local(sum),
-        By::Speculation(_) => return None,
-    };
-    CheckSpan::new(check, count, stride, run)
+    CheckSpan::new(check, count, stride, by.certain()?)
 }
 
 /// Lanes that are tested for being side by side, as the access after the check tests them.

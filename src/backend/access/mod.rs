@@ -33,7 +33,7 @@ mod tests;
 
 pub(super) use atomic::{AtomicHow, AtomicWay};
 pub(super) use candidate::Access;
-pub(super) use check::{CheckHow, CheckSpan, Run};
+pub(super) use check::{CheckHow, CheckSpan, RaceRun, Run};
 #[cfg(feature = "llvm-codegen")]
 pub(super) use copies::{Copied, CopyId, RECORD};
 pub(super) use group::AccessGroup;

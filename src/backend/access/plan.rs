@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::atomic::{AtomicHow, Atomics};
 use super::candidate::{Access, Finder};
-use super::check::{BufferChecks, CheckHow, CheckSpan};
+use super::check::{BufferChecks, CheckHow, CheckSpan, RaceRun};
 use super::consts;
 use super::copies::{Copied, CopyId};
 use super::group::{AccessGroup, access_groups};
@@ -50,6 +50,8 @@ pub(in crate::backend) enum Step {
     Atomic(Inst, AtomicHow),
     /// A check that no test of others decides.
     Check(Inst, Box<CheckHow>),
+    /// A check of races whose lanes run evenly.
+    EvenRace(Inst, Box<RaceRun>),
     /// An access in the version for when its test held.
     Inside(Box<Access>),
     /// An access of a copy that others do.
@@ -78,6 +80,7 @@ impl Step {
             | Step::Access(inst, _)
             | Step::Atomic(inst, _)
             | Step::Check(inst, _)
+            | Step::EvenRace(inst, _)
             | Step::Copied(inst)
             | Step::LoadCopy(inst, _)
             | Step::StoreCopy { inst, .. } => Some(*inst),
@@ -362,6 +365,9 @@ impl Planner<'_> {
         let at_hand = |v| self.is_at_hand(v);
         if let Some(how) = self.checks.how(inst, &self.decider, &at_hand) {
             return Step::Check(inst, Box::new(how));
+        }
+        if let Some(run) = RaceRun::of(self.f, inst, &self.decider, &at_hand) {
+            return Step::EvenRace(inst, Box::new(run));
         }
         match self.how(inst) {
             Some(how) => Step::Access(inst, how),

@@ -70,7 +70,7 @@ impl Emit<'_> {
     }
 
     /// Address of lane 0, and the condition under which the lanes run from there as planned.
-    fn run_of(&mut self, inst: Inst, run: &Run) -> Affine {
+    pub fn run_of(&mut self, inst: Inst, run: &Run) -> Affine {
         let args = self.f.inst(inst).args.as_slice();
         match run {
             Run::One => Affine {

@@ -2,51 +2,125 @@
 
 use std::mem::offset_of;
 
-use cranelift_codegen::ir::{InstBuilder, Value as V, types};
+use cranelift_codegen::ir::{InstBuilder, StackSlot, Value as V, types};
 use visa_runtime::abi::Helpers;
 
 use super::emit::{DATA, Emit};
+use super::memory::Lanes;
 use super::value::piece_count;
+use crate::backend::access::RaceRun;
 use crate::backend::race;
 use crate::backend::records::Records;
-use crate::ssa::{RaceCheck, Ty, Value};
+use crate::ssa::{Inst, Op, RaceCheck, Ty, Value};
+
+/// What the calls for a check have in common.
+struct Call {
+    records: Records,
+    shape: u32,
+    lanes: Lanes,
+    enabled: V,
+    /// Addresses of lanes, if they are handed on, and values at this offset.
+    block: StackSlot,
+    values: u32,
+}
 
 impl Emit<'_> {
     /// A check.
     pub fn check_race(&mut self, check: RaceCheck, args: &[Value]) {
-        let lanes = self.lanes(check.space, args);
+        if let Some(call) = self.race_call(check, args) {
+            self.race_of_lanes(&call, args);
+        }
+    }
+
+    /// A check of lanes that are known to run evenly, maybe under a condition.
+    pub fn check_even_race(&mut self, inst: Inst, run: &RaceRun) {
+        let data = self.f.inst(inst);
+        self.set_line(data.line);
+        let Op::CheckRace(check) = data.op else {
+            return self.bug("no check of races");
+        };
+        let args = data.args.as_slice();
+        let Some(call) = self.race_call(check, args) else {
+            return;
+        };
+        let shape = self.run_of(inst, &run.run);
+        let Some(guard) = shape.guard else {
+            return self.race_of_run(&call, shape.base, run.stride);
+        };
+        let (even, other, done) = (self.new_block(), self.new_cold_block(), self.new_block());
+        self.branch(guard, even, other);
+        self.side(even, |e| {
+            e.race_of_run(&call, shape.base, run.stride);
+            e.jump(done, &[]);
+        });
+        self.side(other, |e| {
+            e.race_of_lanes(&call, args);
+            e.jump(done, &[]);
+        });
+        self.block = done;
+    }
+
+    fn race_call(&mut self, check: RaceCheck, args: &[Value]) -> Option<Call> {
+        let lanes = self.lanes_of_run(check.space, args);
         let records = Records::new(self.f, check.site, lanes.count);
         let shape = race::shape(check, lanes.place, lanes.count, records.first_lane);
         let Some(shape) = shape else {
-            return self.bug(race::TOO_MANY);
+            self.bug(race::TOO_MANY);
+            return None;
         };
         let data: Vec<Vec<V>> = Self::data_args(check.space, args)
             .iter()
             .map(|&v| self.parts(v))
             .collect();
-        let start = 16 * piece_count(Ty::vector(lanes.addr_lane(), lanes.count)) as u32;
+        let values = 16 * piece_count(Ty::vector(lanes.addr_lane(), lanes.count)) as u32;
         let row = 16 * data.first().map_or(0, |parts| parts.len() as u32);
-        let block = self.message_block(start + row * data.len() as u32);
-        let to = self.slot_addr(block, 0);
-        for (i, &v) in lanes.addr.iter().enumerate() {
+        let block = self.message_block(values + row * data.len() as u32);
+        for (k, parts) in data.iter().enumerate() {
+            self.spill(block, values + row * k as u32, parts);
+        }
+        Some(Call {
+            records,
+            shape,
+            enabled: self.enabled_lanes(&lanes),
+            lanes,
+            block,
+            values,
+        })
+    }
+
+    /// Calls of the runtime with the address of each lane.
+    fn race_of_lanes(&mut self, call: &Call, args: &[Value]) {
+        let to = self.slot_addr(call.block, 0);
+        for (i, v) in self.parts(args[1]).into_iter().enumerate() {
             self.ins().store(DATA, v, to, 16 * i as i32);
         }
-        for (k, parts) in data.iter().enumerate() {
-            self.spill(block, start + row * k as u32, parts);
-        }
-        let enabled = self.enabled_lanes(&lanes);
-        for &part in &records.parts {
-            let ours = self.lanes_of_part(enabled, part);
-            let args = [
+        self.race_calls(call, offset_of!(Helpers, race), &[to]);
+    }
+
+    /// Calls of the runtime with the address of lane 0.
+    fn race_of_run(&mut self, call: &Call, first: V, stride: i64) {
+        let first = self.resize(first, types::I64);
+        let stride = self.iconst(types::I64, stride.cast_unsigned());
+        let values = self.slot_addr(call.block, call.values);
+        self.race_calls(
+            call,
+            offset_of!(Helpers, race_even),
+            &[first, stride, values],
+        );
+    }
+
+    fn race_calls(&mut self, call: &Call, helper: usize, last: &[V]) {
+        for &part in &call.records.parts {
+            let mut args = vec![
                 self.group(),
                 self.thread_index(),
                 self.iconst(types::I32, u64::from(part.site)),
-                self.iconst(types::I32, u64::from(shape)),
-                lanes.surface,
-                ours,
-                self.slot_addr(block, 0),
+                self.iconst(types::I32, u64::from(call.shape)),
+                call.lanes.surface,
+                self.lanes_of_part(call.enabled, part),
             ];
-            let stop = self.call_helper(offset_of!(Helpers, race), Some(types::I32), &args);
+            args.extend(last);
+            let stop = self.call_helper(helper, Some(types::I32), &args);
             self.stop_on_fault(stop);
         }
     }

@@ -48,21 +48,24 @@ impl<'c> Emit<'c, '_> {
 
     /// Whether all lanes of a check are surely in buffers, as one test.
     fn span_is_clear(&mut self, inst: Inst, span: &CheckSpan) -> EmitResult<V<'c>> {
-        let (base, guard) = match span.run {
-            Run::One => (self.get(self.f.inst(inst).args[1])?, None),
-            Run::Table => {
-                let shape = self.affine(inst)?;
-                (shape.base, shape.guard)
-            }
-            Run::Local(_) | Run::Beside(_) => {
-                return Err("a check for another code generator".into());
-            }
-        };
+        let (base, guard) = self.run_of(inst, &span.run)?;
         let lowest = self.add_const(self.as_int(base)?, span.lowest)?;
         let clear = self.shadow_is_clear(lowest.into(), span.bytes)?;
         match guard {
             Some(guard) => self.op2(I::And, clear, guard),
             None => Ok(clear),
+        }
+    }
+
+    /// Address of lane 0, and the condition under which the lanes run from there as planned.
+    pub fn run_of(&mut self, inst: Inst, run: &Run) -> EmitResult<(V<'c>, Option<V<'c>>)> {
+        match run {
+            Run::One => Ok((self.get(self.f.inst(inst).args[1])?, None)),
+            Run::Table => {
+                let shape = self.affine(inst)?;
+                Ok((shape.base, shape.guard))
+            }
+            Run::Local(_) | Run::Beside(_) => Err("a check for another code generator".into()),
         }
     }
 

@@ -2,13 +2,16 @@
 
 use std::mem::offset_of;
 
+use inkwell::values::PointerValue;
 use visa_runtime::abi::Helpers;
 
 use super::access::padded;
-use super::emit::{Emit, EmitResult};
+use super::emit::{Emit, EmitResult, V};
+use super::memory::Lanes;
+use crate::backend::access::RaceRun;
 use crate::backend::race;
 use crate::backend::records::Records;
-use crate::ssa::{Function, RaceCheck, Ty, Value};
+use crate::ssa::{Function, Inst, Op, RaceCheck, Ty, Value};
 
 /// Types of a check's addresses and of each of its rows of data.
 fn types(f: &Function, check: RaceCheck, args: &[Value]) -> (Ty, Ty) {
@@ -31,35 +34,106 @@ pub(super) fn block_bytes(f: &Function, check: RaceCheck, args: &[Value]) -> u32
     padded(addresses) + rows * padded(row)
 }
 
+/// What the calls for a check have in common.
+struct Call<'c> {
+    records: Records,
+    shape: u32,
+    lanes: Lanes<'c>,
+    enabled: V<'c>,
+    /// Addresses of lanes, if they are handed on, and values after them.
+    block: PointerValue<'c>,
+    values: PointerValue<'c>,
+}
+
 impl<'c> Emit<'c, '_> {
     /// A check.
     pub fn check_race(&mut self, check: RaceCheck, args: &[Value]) -> EmitResult<()> {
+        let call = self.race_call(check, args)?;
+        self.race_of_lanes(check, &call, args)
+    }
+
+    /// A check of lanes that are known to run evenly, maybe under a condition.
+    pub fn check_even_race(&mut self, inst: Inst, run: &RaceRun) -> EmitResult<()> {
+        let data = self.f.inst(inst);
+        let Op::CheckRace(check) = data.op else {
+            return Err("no check of races".into());
+        };
+        let (base, guard) = self.run_of(inst, &run.run)?;
+        let call = self.race_call(check, &data.args)?;
+        let Some(guard) = guard else {
+            return self.race_of_run(&call, base, run.stride);
+        };
+        let (even, other, done) = (self.new_block(), self.new_block(), self.new_block());
+        self.branch_likely(guard, even, other, true)?;
+        self.at(even);
+        self.race_of_run(&call, base, run.stride)?;
+        self.jump(done)?;
+        self.at(other);
+        self.race_of_lanes(check, &call, &data.args)?;
+        self.jump(done)?;
+        self.at(done);
+        Ok(())
+    }
+
+    fn race_call(&mut self, check: RaceCheck, args: &[Value]) -> EmitResult<Call<'c>> {
         let lanes = self.lanes(check.space, args)?;
         let records = Records::new(self.f, check.site, lanes.count);
         let shape = race::shape(check, lanes.place, lanes.count, records.first_lane);
         let shape = shape.ok_or(race::TOO_MANY)?;
         let (addresses, row) = types(self.f, check, args);
         let block = self.message_block()?;
-        self.store_value(lanes.addr, addresses, block)?;
+        let values = self.offset_const(block, i64::from(padded(addresses)))?;
         for (k, &v) in Self::data_args(check.space, args).iter().enumerate() {
-            let at = padded(addresses) + padded(row) * k as u32;
-            let at = self.offset_const(block, i64::from(at))?;
+            let at = self.offset_const(values, i64::from(padded(row)) * k as i64)?;
             let v = self.get(v)?;
             self.store_value(v, row, at)?;
         }
-        let enabled = self.enabled_lanes(&lanes)?;
-        for &part in &records.parts {
-            let ours = self.lanes_of_part(enabled, part)?;
-            let args = [
+        Ok(Call {
+            records,
+            shape,
+            enabled: self.enabled_lanes(&lanes)?,
+            lanes,
+            block,
+            values,
+        })
+    }
+
+    /// Calls of the runtime with the address of each lane.
+    fn race_of_lanes(
+        &mut self,
+        check: RaceCheck,
+        call: &Call<'c>,
+        args: &[Value],
+    ) -> EmitResult<()> {
+        let (addresses, _) = types(self.f, check, args);
+        self.store_value(call.lanes.addr, addresses, call.block)?;
+        self.race_calls(call, offset_of!(Helpers, race), &[call.block.into()])
+    }
+
+    /// Calls of the runtime with the address of lane 0.
+    fn race_of_run(&mut self, call: &Call<'c>, first: V<'c>, stride: i64) -> EmitResult<()> {
+        let first = self.resize(first, 64)?;
+        let last = [
+            first,
+            self.i64(stride.cast_unsigned()).into(),
+            call.values.into(),
+        ];
+        self.race_calls(call, offset_of!(Helpers, race_even), &last)
+    }
+
+    fn race_calls(&mut self, call: &Call<'c>, helper: usize, last: &[V<'c>]) -> EmitResult<()> {
+        for &part in &call.records.parts {
+            let ours = self.lanes_of_part(call.enabled, part)?;
+            let mut args = vec![
                 self.group().into(),
                 self.thread_index()?.into(),
                 self.i32(part.site).into(),
-                self.i32(shape).into(),
-                lanes.surface,
+                self.i32(call.shape).into(),
+                call.lanes.surface,
                 ours,
-                block.into(),
             ];
-            let stop = self.call_helper(offset_of!(Helpers, race), Some(32), &args)?;
+            args.extend(last);
+            let stop = self.call_helper(helper, Some(32), &args)?;
             self.stop_on_fault(stop.ok_or("no answer to a check")?)?;
         }
         Ok(())

@@ -100,6 +100,7 @@ impl<'c> Emit<'c, '_> {
             Step::Access(inst, how) => self.access_alone(*inst, how),
             Step::Atomic(inst, how) => self.atomic(*inst, *how),
             Step::Check(inst, how) => self.check_buffer(*inst, how),
+            Step::EvenRace(inst, run) => self.check_even_race(*inst, run),
             Step::Inside(access) => {
                 let data = f.inst(access.inst);
                 let at = self.version.inside(access.inst)?;

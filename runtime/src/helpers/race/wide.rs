@@ -1,0 +1,395 @@
+//! Checks of races with the vectors of AVX-512. The usual accesses take a short way: lanes side by side that access whole lines, and lanes that
+//! access a few whole words each. What is entered, and in which order, is what the way of every processor enters; all else goes there.
+
+use super::{Access, Addresses, HALF, block_of, check, code, lanes_of};
+use crate::abi::{GroupCtx, message};
+use crate::helpers::message::{FLAT_OFFSET, Region};
+use crate::race::{Does, Memory, Now, Part, Races, Run, ones};
+
+/// Most lanes of a call.
+const LANES: usize = 32;
+
+/// [`super::race`] with these vectors.
+///
+/// # Safety
+/// As there, on a processor that has them.
+#[target_feature(enable = "avx512f,avx512vl,bmi1")]
+pub(in crate::helpers) unsafe extern "C" fn race(
+    group: *mut GroupCtx,
+    thread: u32,
+    site: u32,
+    shape: u32,
+    surface: u32,
+    enabled: u32,
+    block: *const u8,
+) -> u32 {
+    let call = Call {
+        group,
+        by: (thread, site),
+        shape,
+        of: (surface, enabled),
+        at: block_of(shape, block),
+    };
+    // SAFETY: as promised.
+    unsafe { call.by_lanes() }
+}
+
+/// [`super::race_even`] with these vectors.
+///
+/// # Safety
+/// As there, on a processor that has them.
+#[target_feature(enable = "avx512f,avx512vl,bmi1")]
+pub(in crate::helpers) unsafe extern "C" fn race_even(
+    group: *mut GroupCtx,
+    thread: u32,
+    site: u32,
+    shape: u32,
+    surface: u32,
+    enabled: u32,
+    first: u64,
+    stride: u64,
+    values: *const u8,
+) -> u32 {
+    let call = Call {
+        group,
+        by: (thread, site),
+        shape,
+        of: (surface, enabled),
+        at: (Addresses::Even(first, stride), values),
+    };
+    let size = u64::from(shape >> 16 & 0x7FF) << (shape & 3);
+    // SAFETY: as promised.
+    unsafe {
+        if stride == 4 && call.is_packed(first) {
+            0
+        } else if lanes_of(shape) == 1 || (stride != size && stride != 0) {
+            call.by_lanes()
+        } else {
+            call.any()
+        }
+    }
+}
+
+/// Operands of a call.
+#[derive(Clone, Copy)]
+struct Call {
+    group: *mut GroupCtx,
+    by: (u32, u32),
+    shape: u32,
+    of: (u32, u32),
+    at: (Addresses, *const u8),
+}
+
+impl Call {
+    /// The way of every processor.
+    ///
+    /// # Safety
+    /// As [`race`].
+    #[inline(never)]
+    #[target_feature(enable = "avx512f,avx512vl,bmi1")]
+    unsafe fn any(self) -> u32 {
+        // SAFETY: as promised.
+        unsafe { check::<true>(self.group, self.by, self.shape, self.of, self.at) }
+    }
+
+    /// Enters an access whose lanes have a word each, side by side, if all are enabled, all words are those of whole lines, and a store
+    /// changes all or none. False where something has to be looked at.
+    ///
+    /// # Safety
+    /// As [`race`].
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512vl,bmi1")]
+    unsafe fn is_packed(&self, first: u64) -> bool {
+        const WORD: u32 = 2 | 1 << 16;
+        const KIND: u32 = 3 | code::ATOMIC | code::BLOCK | 0x7FF << 16;
+        let lanes = lanes_of(self.shape);
+        if self.shape & KIND != WORD || self.of.1 != ones(lanes as u64) as u32 {
+            return false;
+        }
+        // SAFETY: valid by the caller's promise; only the worker that runs the group uses what is known of its launch.
+        let Some(races) = (unsafe { (*self.group).races.cast::<Races>().as_mut() }) else {
+            return true;
+        };
+        let place = self.shape >> 2 & 7;
+        // SAFETY: as promised; only scratch memory and register storage are a thread's.
+        let (region, local) = unsafe {
+            (
+                Region::new(self.group, std::ptr::null(), place, self.of.0),
+                (*self.group).slm as u64,
+            )
+        };
+        let memory = match place {
+            message::SLM => Memory::Local(local),
+            _ => Memory::Shared,
+        };
+        let offset = match place {
+            message::FLAT => first.wrapping_sub(region.first) & FLAT_OFFSET,
+            _ => u64::from(first as u32),
+        };
+        let bytes = 4 * lanes as u64;
+        let start = region.base.wrapping_add(offset as usize);
+        let at = start as u64;
+        if offset + bytes > region.size || races.touches_private(at..at.wrapping_add(bytes)) {
+            return false;
+        }
+        let writes = self.shape & code::WRITES != 0;
+        if writes && !races.same_value {
+            let values = self.at.1;
+            // SAFETY: the words are inside of their region, and a store's block has their values.
+            let changed = unsafe { super::at_once::changed::<true>(start, values, 0..lanes) };
+            if changed != ones(lanes as u64) {
+                return changed == 0;
+            }
+        }
+        let does = Does {
+            writes,
+            atomic: false,
+        };
+        let now = races.now(memory, self.by.0, self.by.1, does);
+        races.lines(memory, &now, at, lanes as u64, self.shape >> 27)
+    }
+
+    /// Checks lanes by their addresses; not 0 when the launch has to stop.
+    ///
+    /// # Safety
+    /// As [`race`].
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512vl,bmi1")]
+    unsafe fn by_lanes(self) -> u32 {
+        // SAFETY: as in `is_packed`.
+        let Some(races) = (unsafe { (*self.group).races.cast::<Races>().as_mut() }) else {
+            return 0;
+        };
+        let shape = (self.shape, races.same_value);
+        // SAFETY: as promised.
+        let access = unsafe { Access::new(self.group, self.by, shape, self.of, self.at) };
+        let words = access.comps * access.bytes as usize / 4;
+        let simple = access.bytes >= 4 && !access.is_block && matches!(words, 1 | 2 | 4);
+        if !simple || access.count > LANES || (access.does.atomic && access.comps != 1) {
+            // SAFETY: as promised.
+            return unsafe { self.any() };
+        }
+        let mut offsets = [0; LANES];
+        offsets_of(&access, &mut offsets);
+        if !access.does.atomic && !are_aligned(&offsets, access.enabled) {
+            // SAFETY: as promised.
+            return unsafe { self.any() };
+        }
+        if access.does.writes
+            && !access.does.atomic
+            && !ascend(&offsets, access.count, 4 * words as u64)
+            && !access.are_apart()
+            && access.lanes_differ(races)
+        {
+            return 1;
+        }
+        let now = races.now(access.memory, access.thread, access.site, access.does);
+        let mut start = 0;
+        while start < access.count {
+            let len = (access.count - start).min(HALF);
+            let enabled = access.enabled & (ones(len as u64) as u32) << start;
+            let alike = match enabled >> start == ones(len as u64) as u32 && !access.does.atomic {
+                true => Alike::new(&offsets, start, len, 4 * words as u64),
+                false => Alike::No,
+            };
+            let left = match alike {
+                Alike::Packed if !access.does.writes => {
+                    let run = (start, len, words);
+                    match is_run_entered(&access, races, &now, offsets[start], run) {
+                        true => 0,
+                        false => enabled,
+                    }
+                }
+                // The last lane stays known.
+                Alike::Same if !access.does.writes => 1 << (start + len - 1),
+                _ => enabled,
+            };
+            if each(&access, races, &now, &offsets, left, words) {
+                return 1;
+            }
+            start += HALF;
+        }
+        0
+    }
+}
+
+/// How lanes that are all enabled lie.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Alike {
+    Packed,
+    Same,
+    No,
+}
+
+impl Alike {
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn new(offsets: &[u64; LANES], start: usize, len: usize, size: u64) -> Alike {
+        let first = offsets[start];
+        let stride = match offsets[start + len.min(2) - 1] == first {
+            true => 0,
+            false => size,
+        };
+        let mut differ = 0;
+        for (at, offset) in offsets[start..start + len].iter().enumerate() {
+            differ |= offset ^ (first + stride * at as u64);
+        }
+        match (differ, stride) {
+            (0, 0) => Alike::Same,
+            (0, _) => Alike::Packed,
+            _ => Alike::No,
+        }
+    }
+}
+
+/// Offsets of all lanes in the region.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn offsets_of(access: &Access, offsets: &mut [u64; LANES]) {
+    let lanes = offsets.iter_mut().take(access.count).enumerate();
+    match (access.flat, access.addresses) {
+        (true, Addresses::Block(block)) => {
+            for (lane, offset) in lanes {
+                // SAFETY: the block has an address for each lane.
+                let address = unsafe { block.cast::<u64>().add(lane).read() };
+                *offset = address.wrapping_sub(access.region.first) & FLAT_OFFSET;
+            }
+        }
+        (false, Addresses::Block(block)) => {
+            for (lane, offset) in lanes {
+                // SAFETY: the block has an offset for each lane.
+                *offset = unsafe { block.cast::<u32>().add(lane).read() }.into();
+            }
+        }
+        _ => lanes.for_each(|(lane, offset)| *offset = access.at(lane).1),
+    }
+}
+
+/// Whether enabled lanes begin with words.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn are_aligned(offsets: &[u64; LANES], enabled: u32) -> bool {
+    let mut low = 0;
+    for (lane, offset) in offsets.iter().enumerate() {
+        low |= offset & u64::from(enabled >> lane & 1).wrapping_neg();
+    }
+    low.is_multiple_of(4)
+}
+
+/// Whether each lane lies after the one before it, enabled or not.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn ascend(offsets: &[u64; LANES], count: usize, size: u64) -> bool {
+    let mut falls = false;
+    for lane in 1..LANES {
+        falls |= (lane < count) & (offsets[lane] < offsets[lane - 1] + size);
+    }
+    !falls
+}
+
+/// Enters an access of lanes that lie side by side, from `start` on, if it races with none.
+#[inline]
+#[target_feature(enable = "avx512f,avx512vl")]
+fn is_run_entered(
+    access: &Access,
+    races: &mut Races,
+    now: &Now,
+    offset: u64,
+    (start, len, words): (usize, usize, usize),
+) -> bool {
+    let count = (len * words) as u64;
+    let place = access.region.base as u64 + offset;
+    if offset + 4 * count > access.region.size || races.touches_private(place..place + 4 * count) {
+        return false;
+    }
+    let lane = start as u32 + access.first_lane;
+    if words == 1 && races.lines(access.memory, now, place, count, lane) {
+        return true;
+    }
+    let run = Run {
+        words: count,
+        lane,
+        shift: words.ilog2().cast_signed(),
+    };
+    races.part::<true>(access.memory, now, place, Part::all(run))
+}
+
+/// Checks lanes one after the other; true when the launch has to stop.
+#[inline]
+#[target_feature(enable = "avx512f,avx512vl,bmi1")]
+fn each(
+    access: &Access,
+    races: &mut Races,
+    now: &Now,
+    offsets: &[u64; LANES],
+    enabled: u32,
+    words: usize,
+) -> bool {
+    let (bytes, region) = (4 * words as u64, access.region);
+    let round = match access.does.atomic {
+        true => bytes - 1,
+        false => 0,
+    };
+    let compares = access.does.writes && !access.does.atomic && !access.same_value;
+    // The greatest offset, and one more.
+    let limit = (region.size + 1).saturating_sub(bytes);
+    let has_private = races.has_private();
+    let mut left = enabled;
+    if access.memory == Memory::Shared {
+        while left != 0 {
+            let lane = left.trailing_zeros() as usize;
+            left &= left - 1;
+            let place = region.base.wrapping_add(offsets[lane] as usize);
+            races.prefetch(access.memory, place, compares, words == 4);
+        }
+        left = enabled;
+    }
+    while left != 0 {
+        let lane = left.trailing_zeros() as usize;
+        left &= left - 1;
+        let offset = offsets[lane] & !round;
+        let place = region.base.wrapping_add(offset as usize);
+        let at = place as u64;
+        let usual = offset < limit && !(has_private && races.touches_private(at..at + bytes)) && {
+            let changed = match compares {
+                true => changed(access, lane, place),
+                false => ones(words as u64),
+            };
+            let number = lane as u32 + access.first_lane;
+            changed == 0
+                || match words {
+                    1 => races.one::<true>(access.memory, now, at, number),
+                    _ => races.few(access.memory, now, at, (words as u64, changed), number),
+                }
+        };
+        if !usual && access.lane_alone(races, now, lane, &[]) {
+            return true;
+        }
+    }
+    false
+}
+
+/// Which words of a lane a store changes; all of an element, if any.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn changed(access: &Access, lane: usize, place: *mut u8) -> u64 {
+    let row = (access.count * access.bytes as usize).next_multiple_of(16);
+    let value = access.data.wrapping_add(lane * access.bytes as usize);
+    let mut changed = 0;
+    for k in 0..access.comps {
+        let (old, new) = (
+            place.wrapping_add(k * access.bytes as usize),
+            value.wrapping_add(k * row),
+        );
+        // SAFETY: the element is inside of its region, and a store's block has its value.
+        let differs = unsafe {
+            match access.bytes {
+                4 => old.cast::<u32>().read_unaligned() != new.cast::<u32>().read_unaligned(),
+                _ => old.cast::<u64>().read_unaligned() != new.cast::<u64>().read_unaligned(),
+            }
+        };
+        let words = access.bytes as usize / 4;
+        changed |= (u64::from(differs) * ones(words as u64)) << (words * k);
+    }
+    changed
+}

@@ -1,0 +1,266 @@
+//! Lines, and the cells of words, by vectors of AVX-512: two of them at a time. What is entered is what `line` and `row` enter.
+
+use std::arch::x86_64::*;
+
+use super::cell::{ATOMIC, Cell, EPOCH, Now, THREAD, THREADS};
+use super::line::{self, Line};
+use super::shadow::Slots;
+
+const _: () = assert!(size_of::<Cell>() == 32 && size_of::<Line>() == 32);
+
+/// Slots of two lines or cells that are compared, changed, and moved: a bit for each.
+struct Places {
+    reads: u8,
+    writes: u8,
+    read: u8,
+    plain: u8,
+    atomics: u8,
+}
+
+/// Of a cell: the plain write, the write by an atomic, the read and the other read.
+const OF_CELL: Places = Places {
+    reads: 0b0011_0011,
+    writes: 0b1111_1111,
+    read: 0b0100_0100,
+    plain: 0b0001_0001,
+    atomics: 0b0010_0010,
+};
+
+/// Of a line: the plain write, the read and the other read; where cells are in use, another number.
+const OF_LINE: Places = Places {
+    reads: 0b0001_0001,
+    writes: 0b0111_0111,
+    read: 0b0010_0010,
+    plain: 0b0001_0001,
+    atomics: 0,
+};
+
+/// Which lines have cells in use.
+const CELLS: u8 = 0b1000_1000;
+
+/// Moves the last read of a line, or of a cell, to the place of the other one.
+const LINE_READ_TO_OTHER: i32 = 0b11_01_01_00;
+const CELL_READ_TO_OTHER: i32 = 0b10_10_01_00;
+
+/// An access that is being made, in each part of a vector.
+struct Vectors {
+    floor: __m512i,
+    /// Epochs of other groups, from `floor` on.
+    others: __m512i,
+    epoch: __m512i,
+    /// First slot of this thread and epoch.
+    ours: __m512i,
+    base: __m512i,
+}
+
+impl Vectors {
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn new(now: &Now) -> Vectors {
+        let all = |v: u64| _mm512_set1_epi64(v.cast_signed());
+        Vectors {
+            floor: all(now.floor),
+            others: all(now.group - now.floor),
+            epoch: all(now.epoch),
+            ours: all(now.base >> THREAD << THREAD),
+            base: all(now.base),
+        }
+    }
+
+    /// See [`Now::unordered`].
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn unordered(&self, past: __m512i, of: u8) -> u8 {
+        let age = _mm512_sub_epi64(past, self.floor);
+        let elsewhere = _mm512_mask_cmplt_epu64_mask(of, age, self.others);
+        let current = _mm512_mask_cmpge_epu64_mask(of, past, self.epoch);
+        let distance = _mm512_sub_epi64(past, self.ours);
+        let one = _mm512_set1_epi64(1 << THREAD);
+        elsewhere | _mm512_mask_cmpge_epu64_mask(current, distance, one)
+    }
+
+    /// See [`Now::is_other`].
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn is_other(&self, past: __m512i, of: u8) -> u8 {
+        let age = _mm512_sub_epi64(past, self.floor);
+        let elsewhere = _mm512_mask_cmplt_epu64_mask(of, age, self.others);
+        let new = _mm512_mask_cmpge_epu64_mask(of, past, self.floor);
+        let differs = _mm512_xor_si512(past, self.base);
+        let threads = _mm512_set1_epi64((THREADS << THREAD).cast_signed());
+        elsewhere | _mm512_mask_test_epi64_mask(new, differs, threads)
+    }
+}
+
+const _: () = assert!(THREADS << THREAD < 1 << EPOCH);
+
+/// Enters an access to whole lines, which is not atomic, until one of two lines races or has cells in use. Returns how many lines were
+/// entered. `first` is the slot of the first line; those of the others follow by `step`.
+///
+/// # Safety
+/// There are `count` lines. The processor has AVX-512.
+#[inline]
+#[target_feature(enable = "avx512f")]
+pub(super) unsafe fn lines(at: *mut Line, count: usize, now: &Now, first: u64, step: u64) -> usize {
+    let v = Vectors::new(now);
+    let second = _mm512_set1_epi64(first.wrapping_add(step).cast_signed());
+    let mut slot = _mm512_mask_set1_epi64(second, 0x0F, first.cast_signed());
+    let both = _mm512_set1_epi64((2 * step).cast_signed());
+    let mut done = 0;
+    while done < count {
+        let (lines, next): (u8, usize) = if count - done > 1 {
+            (0xFF, 2)
+        } else {
+            (0x0F, 1)
+        };
+        let place = at.wrapping_add(done).cast::<i64>();
+        // SAFETY: as promised.
+        let past = unsafe { _mm512_maskz_loadu_epi64(lines, place) };
+        let in_cells = _mm512_mask_cmpge_epu64_mask(CELLS & lines, past, v.floor);
+        if v.unordered(past, lines & matters(now, &OF_LINE)) | in_cells != 0 {
+            break;
+        }
+        let new = entered::<LINE_READ_TO_OTHER>(past, &v, now, slot, (&OF_LINE, lines));
+        // SAFETY: as promised.
+        unsafe { _mm512_mask_storeu_epi64(place, lines, new) };
+        slot = _mm512_add_epi64(slot, both);
+        done += next;
+    }
+    done
+}
+
+/// Enters an access to the words of a line whose bits are set in `words`, if it races with none. False if there is a race: only words that do
+/// not race may be entered then.
+///
+/// # Safety
+/// The line has cells. The processor has AVX-512.
+#[inline]
+#[target_feature(enable = "avx512f")]
+pub(super) unsafe fn cells(at: *mut Cell, now: &Now, slots: Slots, words: u8) -> bool {
+    // SAFETY: as promised.
+    unsafe { each_two(at, now, words, |word| [slots.of(word), slots.of(word + 1)]) }
+}
+
+/// The same where all words have one slot.
+///
+/// # Safety
+/// As [`cells`].
+#[inline]
+#[target_feature(enable = "avx512f")]
+pub(super) unsafe fn cells_of_lane(at: *mut Cell, now: &Now, slot: u64, words: u8) -> bool {
+    // SAFETY: as promised.
+    unsafe { each_two(at, now, words, |_| [slot; 2]) }
+}
+
+/// # Safety
+/// As [`cells`].
+#[inline]
+#[target_feature(enable = "avx512f")]
+unsafe fn each_two(at: *mut Cell, now: &Now, words: u8, slots: impl Fn(u32) -> [u64; 2]) -> bool {
+    const _: () = assert!(line::WORDS <= 8);
+    let v = Vectors::new(now);
+    let mut left = words;
+    let mut word = 0;
+    while left != 0 {
+        let skip = left.trailing_zeros() & !1;
+        word += skip;
+        left >>= skip;
+        // Four bits for each of two words.
+        let of = ((left & 1) * 0x0F) | ((left >> 1 & 1) * 0xF0);
+        // SAFETY: as promised.
+        if !unsafe { two_cells(at.wrapping_add(word as usize), &v, now, slots(word), of) } {
+            return false;
+        }
+        word += 2;
+        left >>= 2;
+    }
+    true
+}
+
+/// Enters an access to a word, if it races with none; false if there is a race.
+///
+/// # Safety
+/// The word has a cell. The processor has AVX-512.
+#[inline]
+#[target_feature(enable = "avx512f,avx512vl")]
+pub(super) unsafe fn cell(at: *mut Cell, now: &Now, slot: u64) -> bool {
+    let v = Vectors::new(now);
+    // Whole registers, so that the next lane can read what this one has written.
+    // SAFETY: as promised.
+    let past = unsafe { _mm256_loadu_epi64(at.cast()) };
+    let past = _mm512_castsi256_si512(past);
+    let mut matters = 0x0F & matters(now, &OF_CELL);
+    if now.is_atomic() {
+        matters &= _mm512_testn_epi64_mask(past, _mm512_set1_epi64(ATOMIC.cast_signed()));
+    }
+    if v.unordered(past, matters) != 0 {
+        return false;
+    }
+    let slot = _mm512_set1_epi64(slot.cast_signed());
+    let new = entered::<CELL_READ_TO_OTHER>(past, &v, now, slot, (&OF_CELL, 0x0F));
+    // SAFETY: as promised.
+    unsafe { _mm256_storeu_epi64(at.cast(), _mm512_castsi512_si256(new)) };
+    true
+}
+
+/// Slots that race with an access, if they are not ordered before it.
+#[inline]
+fn matters(now: &Now, places: &Places) -> u8 {
+    if now.writes {
+        places.writes
+    } else {
+        places.reads
+    }
+}
+
+/// What is known after an access to those lines or cells whose bits are set.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn entered<const READ_TO_OTHER: i32>(
+    past: __m512i,
+    v: &Vectors,
+    now: &Now,
+    slot: __m512i,
+    (places, of): (&Places, u8),
+) -> __m512i {
+    if now.writes {
+        let written = if now.is_atomic() {
+            places.atomics
+        } else {
+            places.plain
+        };
+        return _mm512_mask_mov_epi64(past, of & written, slot);
+    }
+    let moved = v.is_other(past, of & places.read) << 1;
+    let past = _mm512_mask_permutex_epi64::<READ_TO_OTHER>(past, moved, past);
+    _mm512_mask_mov_epi64(past, of & places.read, slot)
+}
+
+/// # Safety
+/// Cells of which `of` has bits are there. The processor has AVX-512.
+#[inline]
+#[target_feature(enable = "avx512f")]
+unsafe fn two_cells(at: *mut Cell, v: &Vectors, now: &Now, slots: [u64; 2], of: u8) -> bool {
+    let place = at.cast::<i64>();
+    // SAFETY: as promised.
+    let past = unsafe { _mm512_maskz_loadu_epi64(of, place) };
+    let mut matters = of & matters(now, &OF_CELL);
+    if now.is_atomic() {
+        matters &= _mm512_testn_epi64_mask(past, _mm512_set1_epi64(ATOMIC.cast_signed()));
+    }
+    if v.unordered(past, matters) != 0 {
+        return false;
+    }
+    let second = _mm512_set1_epi64(slots[1].cast_signed());
+    let slot = _mm512_mask_set1_epi64(second, 0x0F, slots[0].cast_signed());
+    let new = entered::<CELL_READ_TO_OTHER>(past, v, now, slot, (&OF_CELL, of));
+    // SAFETY: as promised.
+    unsafe {
+        if of == 0xFF {
+            _mm512_storeu_epi64(place, new);
+        } else {
+            _mm512_mask_storeu_epi64(place, of, new);
+        }
+    }
+    true
+}
