@@ -48,7 +48,7 @@ fn shapes_of_addresses_and_why() {
     assert!(tiled.says("split", "what", "cut at 2 barriers"));
     let long = Explained::of_launch("atomics", "atomics_own_long", &[]);
     assert!(long.count("strided", "lanes", "tested") > 10);
-    let chosen = Explained::of_launch("convert", "convert_long_float", &[]);
+    let chosen = Explained::of_launch("convert", "convert_float_long", &[]);
     assert!(chosen.says("accesses", "why", "chosen by a mask"));
     // Without a launch, the layout of local ids is for the code to find out.
     let general = Explained::new("gather", "gather", &[]);

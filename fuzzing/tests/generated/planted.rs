@@ -1,7 +1,8 @@
 //! Kernels with one planted error each: engines report the same, and nothing that is known to be an error is missed.
 
 use visa_fuzzing::planted::{Bench, Counts, Error, Planted};
-use visa_fuzzing::{seeds, share};
+use visa_fuzzing::seeds;
+use visa_test_common::share;
 
 /// Kernels of each kind of error; `cargo run --release -p xtask -- planted` runs more.
 const KERNELS: u64 = 160;
@@ -11,7 +12,7 @@ fn planted_errors_are_found_or_harmless() {
     let mut bench = Bench::new(cfg!(feature = "llvm-codegen"));
     for error in Error::ALL {
         let mut counts = Counts::default();
-        let all = seeds().unwrap_or(0..share(KERNELS));
+        let all = seeds().unwrap_or(0..share(KERNELS, 8));
         for seed in all.clone() {
             let verdict = bench.run(&Planted::new(error, seed));
             counts.add(&verdict);
@@ -21,7 +22,7 @@ fn planted_errors_are_found_or_harmless() {
             );
         }
         println!("{error:?}: {counts}");
-        if all.end - all.start >= share(KERNELS) {
+        if all.end - all.start >= share(KERNELS, 8) {
             assert!(counts.found > 0 && counts.dead > 0, "{error:?}: {counts}");
         }
     }

@@ -293,7 +293,7 @@ fn functions_with_many_accesses_do_not_speculate() {
         let (_, plan) = plan(&body, &vec![speculative(4); n as usize], &WHOLE);
         matches!(alone(&plan)[0], How::Affine(_))
     };
-    assert!(first(32) && !first(33));
+    assert!(first(64) && !first(65));
 }
 
 #[test]
