@@ -362,12 +362,13 @@ impl<'a> Query<'a> {
             next += 1;
             let facts = self.facts.about.get(&atom.mask);
             for fact in facts.into_iter().flatten().take(FACTS) {
-                let atoms = self.atoms.len();
+                let (atoms, nodes) = (self.atoms.len(), self.nodes.len());
                 let holds = self.holds(fact, atom.first);
                 if self.full {
                     // No room for this fact.
                     self.full = false;
                     self.atoms.truncate(atoms);
+                    self.nodes.truncate(nodes);
                 } else {
                     rows = rows.and(holds);
                 }
