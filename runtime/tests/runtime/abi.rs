@@ -9,7 +9,7 @@ use visa_runtime::abi::{
 
 #[test]
 fn layout_of_this_version() {
-    assert_eq!(ABI_VERSION, 20);
+    assert_eq!(ABI_VERSION, 21);
     assert_eq!(
         (SURFACES, SINK_BYTES, LOCAL_ID_ROW, THREAD_DONE),
         (256, 256, 32, u32::MAX)
@@ -97,11 +97,12 @@ fn layout_of_this_version() {
         offset_of!(Helpers, check_preserve_all),
         offset_of!(Helpers, arrive),
         offset_of!(Helpers, race),
+        offset_of!(Helpers, race_even),
     ];
     assert_eq!(
         helpers,
         [
-            0, 8, 16, 24, 32, 40, 48, 56, 64, 72, 80, 88, 96, 104, 112, 120, 128
+            0, 8, 16, 24, 32, 40, 48, 56, 64, 72, 80, 88, 96, 104, 112, 120, 128, 136
         ]
     );
     let image = [
