@@ -319,7 +319,7 @@ fn right_kernels_are_not_reported() {
 /// Work-items that write one value to one place race, if such writes are asked for. Engines report the same.
 #[test]
 fn the_same_value_races_where_it_is_asked_for() {
-    for file in files().iter().copied() {
+    for file in files() {
         let [wanted, found] = [true, false].map(|interpret| {
             let options = EngineOptions {
                 interpret: interpret.then(Default::default),
@@ -387,7 +387,7 @@ fn checks_work_together() {
 /// Compiled code makes the reports that the interpreter makes: each line, both work-items.
 #[test]
 fn engines_report_the_same() {
-    for file in files().iter().copied() {
+    for file in files() {
         let [wanted, found] = [true, false].map(|interpret| {
             let on = On::new(Check::Race, file, interpret);
             let base = on.engine.memory().base();

@@ -33,7 +33,7 @@ fn left(engine: &Engine, program: &Program, kernel: &str, far: i32, seed: Option
 
 #[test]
 fn only_kernels_with_races_depend_on_a_schedule() {
-    for file in files().iter().copied() {
+    for file in files() {
         let engines = [false, true].map(|interpret| {
             let engine = engine(Check::None, interpret);
             let program = program_of(&engine, &format!("race-{file}"));
