@@ -69,9 +69,10 @@ pub const SWEEP: (u32, u32) = (333, 32);
 /// tests of `bmg-26` run then.
 const KERNELS_ENV: &str = "VISA_JIT_TEST_KERNELS";
 
-/// Launches of at most this many work-items also run on the interpreter, which must leave the same bytes; in plain runs the second
-/// number.
-const INTERPRETED: [u64; 2] = [400, 100];
+/// Launches of at most this many work-items also run on the interpreter, which must leave the same bytes.
+fn interpreted_items() -> u64 {
+    if full() { 400 } else { 100 }
+}
 
 /// The file whose kernels keep state from launch to launch: compiled code runs them more often.
 const STATEFUL: &str = "global_state";
@@ -598,11 +599,7 @@ impl<'a> Job<'a> {
         }
         let items: u64 = self.global.iter().map(|&n| u64::from(n)).product();
         let stateless = self.target.file != STATEFUL;
-        if self.workers == 1
-            && items <= INTERPRETED[usize::from(!full())]
-            && stateless
-            && !left_out("interp")
-        {
+        if self.workers == 1 && items <= interpreted_items() && stateless && !left_out("interp") {
             self.interpret(&ran).into_iter().for_each(&fail);
         }
         for (i, slot) in self.slots.iter().enumerate() {

@@ -39,6 +39,16 @@ mod planted;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+/// Numbers `FROM..TO` of generated cases, or the first ones: as many as a single number says, or else `count`.
+fn seeds(arguments: &[String], count: u64) -> Result<std::ops::Range<u64>, String> {
+    let Some(text) = arguments.first() else {
+        return Ok(0..count);
+    };
+    let (from, to) = text.split_once("..").unwrap_or(("0", text));
+    let number = |text: &str| text.parse().map_err(|_| format!("`{text}` is no number"));
+    Ok(number(from)?..number(to)?)
+}
+
 fn main() -> ExitCode {
     let task = std::env::args().nth(1).unwrap_or_default();
     let arguments: Vec<_> = std::env::args().skip(2).collect();

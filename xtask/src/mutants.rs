@@ -17,14 +17,7 @@ const ENOUGH: usize = 50;
 
 /// Numbers `FROM..TO` of the damaged kernels, or as many as a single number says.
 pub fn run(arguments: &[String]) -> Result<(), String> {
-    let seeds = match arguments.first() {
-        None => 0..COUNT,
-        Some(text) => {
-            let (from, to) = text.split_once("..").unwrap_or(("0", text));
-            let number = |text: &str| text.parse().map_err(|_| format!("`{text}` is no number"));
-            number(from)?..number(to)?
-        }
-    };
+    let seeds = crate::seeds(arguments, COUNT)?;
     let start = Instant::now();
     let mutants = Mutants::new();
     let next = AtomicU64::new(seeds.start);

@@ -104,7 +104,7 @@ struct Exchange {
     and: u32,
     writes: Below,
     waits: bool,
-    /// Local ids from which on nobody comes to the barrier.
+    /// Work-items with this local id and above skip the barrier.
     arrive: Below,
     delta: i32,
 }

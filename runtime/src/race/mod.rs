@@ -187,6 +187,15 @@ impl Races {
         self.private.start < addresses.end && addresses.start < self.private.end
     }
 
+    /// The shadow of some memory, and the address that it begins at.
+    #[inline(always)]
+    fn shadow(&mut self, memory: Memory) -> (&mut Shadow, u64) {
+        match memory {
+            Memory::Local(first) => (&mut self.local, first),
+            Memory::Shared => (&mut self.flat, self.base),
+        }
+    }
+
     /// Enters an access to the word that begins at an address.
     fn word(
         &mut self,
@@ -196,10 +205,7 @@ impl Races {
         lane: u32,
         bytes: u64,
     ) -> Option<(u64, u32)> {
-        let (shadow, first) = match memory {
-            Memory::Local(first) => (&mut self.local, first),
-            Memory::Shared => (&mut self.flat, self.base),
-        };
+        let (shadow, first) = self.shadow(memory);
         let word = address.wrapping_sub(first) / WORD;
         match shadow.word(now, word, lane, bytes) {
             Some(race) => race,
@@ -218,10 +224,7 @@ impl Races {
         address: u64,
         part: Part,
     ) -> bool {
-        let (shadow, first) = match memory {
-            Memory::Local(first) => (&mut self.local, first),
-            Memory::Shared => (&mut self.flat, self.base),
-        };
+        let (shadow, first) = self.shadow(memory);
         let offset = address.wrapping_sub(first);
         offset.is_multiple_of(WORD) && shadow.part::<WIDE>(now, offset / WORD, part)
     }
@@ -238,10 +241,7 @@ impl Races {
         count: u64,
         lane: u32,
     ) -> bool {
-        let (shadow, first) = match memory {
-            Memory::Local(first) => (&mut self.local, first),
-            Memory::Shared => (&mut self.flat, self.base),
-        };
+        let (shadow, first) = self.shadow(memory);
         shadow.lines(now, address.wrapping_sub(first), count, lane)
     }
 
@@ -257,10 +257,7 @@ impl Races {
         words: (u64, u64),
         lane: u32,
     ) -> bool {
-        let (shadow, first) = match memory {
-            Memory::Local(first) => (&mut self.local, first),
-            Memory::Shared => (&mut self.flat, self.base),
-        };
+        let (shadow, first) = self.shadow(memory);
         let offset = address.wrapping_sub(first);
         offset.is_multiple_of(WORD) && shadow.few(now, offset / WORD, words, lane)
     }
@@ -274,10 +271,7 @@ impl Races {
         address: u64,
         lane: u32,
     ) -> bool {
-        let (shadow, first) = match memory {
-            Memory::Local(first) => (&mut self.local, first),
-            Memory::Shared => (&mut self.flat, self.base),
-        };
+        let (shadow, first) = self.shadow(memory);
         let offset = address.wrapping_sub(first);
         offset.is_multiple_of(WORD) && shadow.one::<WIDE>(now, offset / WORD, lane)
     }
@@ -316,10 +310,7 @@ impl Races {
         element: (u64, u32),
     ) -> Option<(u64, u32)> {
         self.each_word(memory, element, |races, address, bytes| {
-            let (shadow, first) = match memory {
-                Memory::Local(first) => (&mut races.local, first),
-                Memory::Shared => (&mut races.flat, races.base),
-            };
+            let (shadow, first) = races.shadow(memory);
             let word = address.wrapping_sub(first) / WORD;
             shadow.conflict(now, word, bytes).unwrap_or_else(|| {
                 let cell = races.far.get(&address)?;

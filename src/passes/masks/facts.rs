@@ -511,4 +511,36 @@ bb0:
         let found = facts.unions(&f, &union, &[]).first().copied();
         assert!(matches!(found, Some(Value(0 | 2))), "{found:?}");
     }
+
+    /// A fact that needs more atoms than there is room for leaves nothing behind that a later fact gives another meaning.
+    #[test]
+    fn facts_without_room_are_forgotten() {
+        let masks: String = (1..=11)
+            .map(|n| format!("  %{n}: <16 x i1> = bitstomask %0\n"))
+            .collect();
+        let f = parse(&format!(
+            "function \"f\" simd 16
+bb0:
+  %0: i32 = input.payload[0]
+{masks}  %12: <16 x i1> = and %1, %2
+  %13: <16 x i1> = and %12, %3
+  %14: <16 x i1> = and %13, %4
+  %15: <16 x i1> = and %14, %5
+  %16: <16 x i1> = and %15, %6
+  %17: <16 x i1> = or %8, %9
+  %18: <16 x i1> = or %7, %17
+  return
+"
+        ))
+        .unwrap();
+        let (whole, wider) = (Value(1), Value(18));
+        let mut facts = Facts::default();
+        facts.add(Fact::Subset(whole, wider));
+        facts.add(Fact::Union(vec![Value(10), Value(11)], whole));
+        let unions = facts.unions(&f, &[whole, Value(16)], &[]);
+        assert!(
+            unions.contains(&whole) && !unions.contains(&wider),
+            "{unions:?}"
+        );
+    }
 }
