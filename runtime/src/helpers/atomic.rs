@@ -296,17 +296,11 @@ macro_rules! native {
 native!(single, f32, u32);
 native!(double, f64, u64);
 
-/// Binary16 by way of `f32`, except for sums, which are rounded once.
+/// Binary16: compared by way of `f32`, which holds every value; sums are rounded once. A minimum or maximum is one of the two
+/// elements as it is, as a NaN does not keep its bits on the way to `f32` and back.
 fn half(what: u32, old: u64, operand: u64, compare: u64) -> u64 {
-    let wide = |bits: u64| {
-        let value = f64::from_bits(super::half::widen(bits as u16)) as f32;
-        u64::from(value.to_bits())
-    };
-    let chosen = |result: u64| {
-        let result = f32::from_bits(result as u32);
-        let narrow = super::half::narrow(f64::from(result).to_bits(), Env::DEFAULT.round);
-        u64::from(narrow)
-    };
+    let wide = |bits: u64| f64::from_bits(super::half::widen(bits as u16)) as f32;
+    let (a, b) = (wide(old), wide(operand));
     match what {
         code::FADD | code::FSUB => {
             let call = Call {
@@ -321,12 +315,13 @@ fn half(what: u32, old: u64, operand: u64, compare: u64) -> u64 {
             let sign = if what == code::FSUB { 1 << 15 } else { 0 };
             soft::lane(&call, [old & 0xFFFF, (operand ^ sign) & 0xFFFF, 0])
         }
-        code::FMIN | code::FMAX => chosen(single(what, wide(old), wide(operand), 0)),
-        code::FCMP_XCHG
-            if f32::from_bits(wide(old) as u32) == f32::from_bits(wide(compare) as u32) =>
-        {
-            operand
-        }
+        code::FMIN | code::FMAX if a.is_nan() => operand,
+        code::FMIN | code::FMAX if b.is_nan() => old,
+        code::FMIN if a == b => old | operand,
+        code::FMAX if a == b => old & operand,
+        code::FMIN if b < a => operand,
+        code::FMAX if b > a => operand,
+        code::FCMP_XCHG if a == wide(compare) => operand,
         _ => old,
     }
 }

@@ -368,6 +368,20 @@ fn float_atomics() {
     assert_eq!(apply(FSUB, 2, 0x3C00, 0x3C00, 0), 0);
     assert_eq!(apply(FMIN, 2, 0xC000, 0x3C00, 0), 0xC000);
     assert_eq!(apply(FMAX, 2, 0xC000, 0x3C00, 0), 0x3C00);
+    assert_eq!(apply(FMIN, 2, 0x0000, 0x8000, 0), 0x8000);
+    assert_eq!(apply(FMAX, 2, 0x8000, 0x0000, 0), 0x0000);
+    // Signalling NaNs keep their bits; of two NaNs it is the operand.
+    for code in [FMIN, FMAX] {
+        assert_eq!(apply(code, 2, 0x7E01, 0x7CFF, 0), 0x7CFF);
+        assert_eq!(apply(code, 4, 0x7FC0_0001, 0x7F80_00FF, 0), 0x7F80_00FF);
+        let signalling = 0x7FF0_0000_0000_00FF;
+        assert_eq!(
+            apply(code, 8, 0x7FF8_0000_0000_0001, signalling, 0),
+            signalling
+        );
+        assert_eq!(apply(code, 2, 0x7CFF, 0x3C00, 0), 0x3C00);
+        assert_eq!(apply(code, 2, 0x3C00, 0x7CFF, 0), 0x3C00);
+    }
     assert_eq!(apply(FCMP_XCHG, 2, 0x3C00, 0x4000, 0x3C00), 0x4000);
 }
 
