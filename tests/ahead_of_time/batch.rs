@@ -193,7 +193,7 @@ fn a_kernel_that_takes_too_long() {
     let text = format!(
         ".version 4.1\n.kernel \"slow\"\n.kernel_attr SimdSize=16\n.decl V v_type=G type=f num_elts=16 align=GRF\n\
          .function \"main\"\n{}    ret (M1, 1)\n",
-        line.repeat(1_500)
+        line.repeat(400)
     );
     let slow = dir.path().join("slow.visaasm");
     fs::write(&slow, text).unwrap();
@@ -210,7 +210,7 @@ fn a_kernel_that_takes_too_long() {
         "1",
         "--time-limit",
     ];
-    let (code, text, _) = output(command(&[&args[..], &["0.02", "--json"]].concat()));
+    let (code, text, _) = output(command(&[&args[..], &["0.005", "--json"]].concat()));
     let json: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(code, 5, "{text}");
     let failed = json["failed"].as_array().unwrap();

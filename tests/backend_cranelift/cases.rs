@@ -178,7 +178,7 @@ impl Case {
     pub fn check(&self, rng: &mut Rng, rounds: usize) {
         let f = self.function();
         crate::generator::compiles_elsewhere(&f);
-        let rounds = visa_test_common::share(rounds as u64, 8);
+        let rounds = visa_test_common::share(rounds as u64, 12);
         let mut codes = vec![install(&f, &SPEED), install_base(&f)];
         // A plain run leaves out code that is not optimised.
         codes.extend(visa_test_common::full().then(|| install(&f, &NONE)));

@@ -320,7 +320,7 @@ fn check_less(
 #[test]
 fn several_accesses() {
     let seeds = std::env::var("SEEDS").ok().and_then(|n| n.parse().ok());
-    for seed in 0..seeds.unwrap_or(visa_test_common::share(60, 4)) {
+    for seed in 0..seeds.unwrap_or(visa_test_common::share(60, 8)) {
         let mut rng = Rng::new(0x9E37_79B9 + seed);
         let (mut f, space) = Block::new(&mut rng).finish();
         assert!(visa_jit::passes::run_pass(&mut f, "dce"));

@@ -52,7 +52,7 @@ pub fn as_binary(modules: &[Module]) -> Vec<Module> {
 fn kernels_come_back() {
     let (mut good, mut refused) = (0, Vec::new());
     // A plain run has every third file.
-    let every = if visa_test_common::full() { 1 } else { 3 };
+    let every = if visa_test_common::full() { 1 } else { 6 };
     for (platform, path) in zebins().into_iter().step_by(every) {
         for (name, modules) in programs(&path) {
             let bytes = match binary::write(&modules, Some(platform)) {

@@ -3,10 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use super::{On, counted, engine, files, kernel, strategy};
+use super::{On, counted, engine, files, kernel, program_of, strategy};
 use visa_jit::backend::{AXES, Check};
 use visa_jit::{Engine, EngineOptions, FaultRecord, Launch, Report};
 use visa_runtime::{Buffer, FaultKind};
+use visa_test_common::full;
 
 /// A launch of 64 work-items of a kernel of `memory.cl`.
 struct Case {
@@ -545,15 +546,15 @@ fn other_shapes() {
     for file in files().iter().copied() {
         for interpret in [false, true] {
             let engine = engine(Check::Memory, interpret);
+            let program = program_of(&engine, file);
+            let kernel = |name| program.kernel(name).unwrap();
             let memory = engine.memory();
             let (o, a) = (memory.alloc(256).unwrap(), memory.alloc(256).unwrap());
             // A pointer in memory: which argument it belongs to is known by its address.
             let pointers = memory.alloc_from(&[a.address()]).unwrap();
             let launch = |far: i32| {
                 let launch = Launch::new([64, 1, 1]).arg(0, &o).arg(1, &pointers);
-                kernel(&engine, file, "linked")
-                    .launch(&launch.arg(2, far))
-                    .unwrap()
+                kernel("linked").launch(&launch.arg(2, far)).unwrap()
             };
             assert_eq!(launch(0).fault_count, 0, "{file}");
             let report = launch(1);
@@ -562,7 +563,7 @@ fn other_shapes() {
             // Rows: the launch's last one is beyond the end.
             let rows = |far: i32| {
                 let launch = Launch::new([8, 8, 1]).local([8, 8, 1]).arg(0, &o);
-                kernel(&engine, file, "rows")
+                kernel("rows")
                     .launch(&launch.arg(1, 8).arg(2, far))
                     .unwrap()
             };
@@ -580,6 +581,7 @@ fn blocks_of_sub_groups() {
     for file in files().iter().copied() {
         let sets = [false, true].map(|interpret| {
             let engine = engine(Check::Memory, interpret);
+            let program = program_of(&engine, file);
             let memory = engine.memory();
             let (o, a) = (memory.alloc(256).unwrap(), memory.alloc(256).unwrap());
             let run = |name: &str, far: i32| {
@@ -588,7 +590,7 @@ fn blocks_of_sub_groups() {
                     "sub_group_read" => launch.arg(1, &a).arg(2, far),
                     _ => launch.arg(1, far),
                 };
-                let report = kernel(&engine, file, name).launch(&launch).unwrap();
+                let report = program.kernel(name).unwrap().launch(&launch).unwrap();
                 let of = |f: &FaultRecord| (f.line, f.lane, f.address - memory.base(), f.count);
                 (
                     report.fault_count,
@@ -659,12 +661,14 @@ fn strategies_find_the_same() {
         "split-accesses=merge",
         "codegen=none",
     ];
-    for file in ["pvc", "acm-g10"] {
+    // In a plain run each on one file, and fewer kernels.
+    let (every, step) = if full() { (1, 3) } else { (2, 5) };
+    for (n, file) in ["pvc", "acm-g10"].into_iter().enumerate() {
         let usual = On::new(engine(Check::Memory, false), file);
-        let wanted: Vec<_> = (CASES.iter().step_by(3))
+        let wanted: Vec<_> = (CASES.iter().step_by(step))
             .map(|case| (case, run(&usual, case, case.far).set()))
             .collect();
-        for setting in strategies {
+        for setting in strategies.into_iter().skip(n % every).step_by(every) {
             let (axis, value) = setting.split_once('=').unwrap();
             let mut strategy = strategy();
             let axis = AXES.iter().find(|a| a.name == axis);

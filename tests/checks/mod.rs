@@ -26,6 +26,15 @@ fn files() -> &'static [&'static str] {
     }
 }
 
+/// All, or one in a plain run: for what hardly depends on the kernel's compiler.
+fn fewer_files() -> &'static [&'static str] {
+    if visa_test_common::full() {
+        &FILES
+    } else {
+        &FILES[1..2]
+    }
+}
+
 /// The code generator: `VISA_JIT_TEST_BACKEND=llvm` is LLVM, in builds that have it.
 fn strategy() -> Strategy {
     match std::env::var("VISA_JIT_TEST_BACKEND").as_deref() {

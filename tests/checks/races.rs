@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{counted, engine, engine_without, files, program_of, strategy};
+use super::{counted, engine, engine_without, fewer_files, files, program_of, strategy};
 use visa_jit::backend::{Check, Checks, OobPolicy};
 use visa_jit::{Engine, EngineOptions, FaultRecord, Launch, Program, Report};
 use visa_runtime::{FaultKind, LaunchStatus};
@@ -278,7 +278,7 @@ fn known_races_are_left_out_by_argument() {
 /// Lanes of one instruction that write different values to a byte are an error of their own.
 #[test]
 fn lanes_that_differ() {
-    for (file, interpret) in files()
+    for (file, interpret) in fewer_files()
         .iter()
         .copied()
         .flat_map(|f| [(f, true), (f, false)])
@@ -303,7 +303,7 @@ fn lanes_that_differ() {
 
 #[test]
 fn right_kernels_are_not_reported() {
-    for (file, interpret) in files()
+    for (file, interpret) in fewer_files()
         .iter()
         .copied()
         .flat_map(|f| [(f, true), (f, false)])
@@ -387,7 +387,7 @@ fn checks_work_together() {
 /// Compiled code makes the reports that the interpreter makes: each line, both work-items.
 #[test]
 fn engines_report_the_same() {
-    for file in files() {
+    for file in fewer_files() {
         let [wanted, found] = [true, false].map(|interpret| {
             let on = On::new(Check::Race, file, interpret);
             let base = on.engine.memory().base();

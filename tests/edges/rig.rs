@@ -108,9 +108,9 @@ struct Bench<'a> {
     before: Vec<u8>,
 }
 
-/// True for an eighth of all numbers, with no period that loops over shapes may have too.
+/// True for a sixteenth of all numbers, with no period that loops over shapes may have too.
 fn scattered(number: u64) -> bool {
-    number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 61 == 0
+    number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60 == 0
 }
 
 impl Rig {
@@ -154,7 +154,7 @@ impl Rig {
         );
     }
 
-    /// Runs a shape on all its memories and policies. A plain run takes the first of each message and an eighth of the others.
+    /// Runs a shape on all its memories and policies. A plain run takes the first of each message and a sixteenth of the others.
     pub fn run(&mut self, shape: &Shape, effort: Effort) {
         self.tally.shapes += 1;
         let new = self.opcodes.insert(shape.opcode.clone());

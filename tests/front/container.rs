@@ -36,7 +36,7 @@ fn corpus() -> Vec<(Device, PathBuf)> {
 
 /// All, or every third in a plain run.
 fn each_zebin(mut check: impl FnMut(Device, &str, Zebin)) {
-    let every = if visa_test_common::full() { 1 } else { 3 };
+    let every = if visa_test_common::full() { 1 } else { 6 };
     for (device, path) in corpus().into_iter().step_by(every) {
         let bytes = fs::read(&path).expect("readable zebin");
         let zebin =
@@ -273,7 +273,7 @@ fn bit_flips_never_panic() {
     let mut random = Rng::new(1);
     let mut refused = 0;
     for bytes in small_and_varied() {
-        for _ in 0..share(2000, 8) {
+        for _ in 0..share(2000, 16) {
             let mut damaged = bytes.clone();
             let at = random.below(damaged.len());
             damaged[at] ^= 1 << random.below(8);
@@ -291,7 +291,7 @@ fn flips_in_headers_never_panic() {
             bytes[40..48].try_into().expect("8 bytes"),
         ))
         .expect("small file");
-        for round in 0..share(2000, 8) {
+        for round in 0..share(2000, 16) {
             let mut damaged = bytes.clone();
             for _ in 0..=round % 4 {
                 let at = match random.below(2) {

@@ -1,7 +1,7 @@
 //! Control flow, private memory, contiguous copies and program-scope state, on every device, against the references.
 
 use crate::reference::{call, copy, loops, private, sort, state, switch};
-use crate::support::{SIZES, SWEEP, Target};
+use crate::support::{SWEEP, Target, sizes};
 use visa_jit::Launch;
 use visa_test_common::Rng;
 
@@ -15,7 +15,7 @@ on_devices!(loops_kernels, "loops", run_loops);
 
 fn run_loops(t: &Target) {
     let mut rng = Rng::new(11);
-    for size in SIZES.into_iter().chain([SWEEP]) {
+    for size in sizes().chain([SWEEP]) {
         let n = size.0 as usize;
         let starts: Vec<u32> = (0..n as u32)
             .map(|i| {
@@ -104,7 +104,7 @@ on_devices!(switch_kernels, "switch", run_switch);
 
 fn run_switch(t: &Target) {
     let mut rng = Rng::new(12);
-    for size in SIZES.into_iter().chain([SWEEP]) {
+    for size in sizes().chain([SWEEP]) {
         let n = size.0 as usize;
         let values = ints(&mut rng, n, 1 << 15);
         let dense = ints(&mut rng, n, 12);
@@ -156,7 +156,7 @@ on_devices!(stack_call_kernels, "call_stack", run_call);
 
 fn run_call(t: &Target) {
     let mut rng = Rng::new(13);
-    for size in SIZES.into_iter().chain([SWEEP]) {
+    for size in sizes().chain([SWEEP]) {
         let n = size.0 as usize;
         let values = ints(&mut rng, n, 100_000);
         let job = t.job("call_simple", size).output::<i32>(n).input(&values);
@@ -239,7 +239,7 @@ on_devices!(private_kernels, "private", run_private);
 
 fn run_private(t: &Target) {
     let mut rng = Rng::new(14);
-    for size in SIZES.into_iter().chain([SWEEP]) {
+    for size in sizes().chain([SWEEP]) {
         let n = size.0 as usize;
         let (values, index) = (ints(&mut rng, n, 1_000_000), ints(&mut rng, n, 1 << 30));
         if let Some(r) = t
@@ -303,7 +303,7 @@ on_devices!(copy_kernels, "block_copy", run_copy);
 
 fn run_copy(t: &Target) {
     let mut rng = Rng::new(15);
-    for size in SIZES.into_iter().chain([SWEEP]) {
+    for size in sizes().chain([SWEEP]) {
         let n = size.0 as usize;
         let plain = [
             ("copy16", 64),
@@ -380,7 +380,7 @@ fn run_state(t: &Target) {
     let mut rng = Rng::new(16);
     let mut counted = Vec::new();
     // State outlives a launch, so every launch of `global_count` counts.
-    for size in SIZES.into_iter().chain([SWEEP]) {
+    for size in sizes().chain([SWEEP]) {
         let n = size.0 as usize;
         let values = rng.floats(n, -10.0, 10.0);
         let job = t.job("global_count", size).output::<f32>(n).input(&values);

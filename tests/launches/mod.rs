@@ -398,6 +398,8 @@ fn halves_made_one() {
     let engines = engines_by_halves();
     for device in ["skl", "tgllp", "acm-g10"] {
         let interpreted = program(&definition, device, "gather");
+        let compiled = |(_, engine): &(Strategy, Engine)| program(engine, device, "gather");
+        let compiled: Vec<Program> = engines.iter().map(compiled).collect();
         for case in [
             ("gather", 4),
             ("gather4", 16),
@@ -412,9 +414,8 @@ fn halves_made_one() {
                 let want = scattered(&definition, &interpreted, case, oob);
                 let lines = |part: &str| want.1.iter().filter(|f| f.contains(part)).count();
                 assert!(oob != OobPolicy::Report || lines("lane: 2") > 0 && lines("lane: 5") > 0);
-                for (strategy, engine) in &engines {
-                    let compiled = program(engine, device, "gather");
-                    let ours = scattered(engine, &compiled, case, oob);
+                for ((strategy, engine), compiled) in engines.iter().zip(&compiled) {
+                    let ours = scattered(engine, compiled, case, oob);
                     let place = format!("{device} {case:?} {oob:?} {strategy:?}");
                     assert_eq!(ours.1, want.1, "{place}");
                     assert!(ours.0 == want.0, "{place}");

@@ -53,7 +53,7 @@ fn agree(lane: &str, operation: &str) {
     assert!(after.to_string().contains("fpenv."), "{after}");
     let is_nan = |h: u16| h & 0x7fff > 0x7c00;
     let mut rng = Rng::new(7);
-    for _ in 0..4000 {
+    for _ in 0..visa_test_common::share(4000, 4) {
         let mut halves: Vec<u16> = (0..3 * LANES).map(|_| half(&mut rng)).collect();
         // An addend that the product nearly takes away.
         halves[2 * LANES] = halves[0] ^ 0x8000;

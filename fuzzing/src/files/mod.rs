@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 #[cfg(feature = "llvm-codegen")]
 use visa_jit::backend::OptLevel;
+use visa_jit::container::Zebin;
 use visa_jit::interp::{InterpError, InterpOptions};
 use visa_jit::isa::Platform;
 use visa_jit::lower::LowerError;
@@ -362,14 +363,13 @@ impl Mutants {
     /// # Panics
     /// When one of them does not load.
     pub fn new() -> Mutants {
-        let engine = Engine::with_options(native::optimised()).expect("engine");
         let mut mutants = Mutants {
             texts: Vec::new(),
             containers: Vec::new(),
         };
         for file in checked_in() {
-            let program = engine.program_from_zebin(&file.bytes, None).expect("loads");
-            let texts = program.kernels().iter().map(|k| k.text().to_owned());
+            let container = Zebin::parse(&file.bytes).expect("valid");
+            let texts = container.kernels.into_iter().map(|k| k.visa.text);
             let small = texts.filter(|text| text.lines().count() < SMALL);
             mutants
                 .texts

@@ -76,7 +76,7 @@ fn in_random_shapes(files: &[File]) {
 
 #[test]
 fn damaged_kernels() {
-    let seeds = visa_fuzzing::seeds().unwrap_or(0..share(MUTANTS, 40));
+    let seeds = visa_fuzzing::seeds().unwrap_or(0..share(MUTANTS, 100));
     let mutants = Mutants::new();
     let next = AtomicU64::new(seeds.start);
     let failures: Mutex<Vec<String>> = Mutex::default();
