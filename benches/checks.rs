@@ -21,6 +21,7 @@ use visa_runtime::Buffer;
 fn target(checks: Checks) -> f64 {
     match checks.name() {
         "none" | "memory" => 1.3,
+        "init" => 3.0,
         "race" => 8.0,
         _ => 10.0,
     }

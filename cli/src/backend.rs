@@ -54,12 +54,8 @@ impl BackendArgs {
                 )));
             }
             "interp" => {
-                let check = self.tuning.tuning.check;
-                check
-                    .supported_on("interp")
-                    .map_err(|e| Failure::unsupported(e.to_string()))?;
                 options.interpret = Some(self.interpreter()?);
-                options = options.check(check);
+                options = options.check(self.tuning.tuning.check);
             }
             other => options.strategy = self.strategy(other)?,
         }

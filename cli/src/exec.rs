@@ -25,7 +25,7 @@ use crate::run::Oob;
 use crate::spec::Seconds;
 use crate::suppress::SuppressArgs;
 use happened::Happened;
-use visa_jit::backend::{BackendKind, Checks};
+use visa_jit::backend::Checks;
 use visa_jit::isa::DeviceName;
 
 /// The driver's file.
@@ -198,13 +198,6 @@ impl ExecArgs {
             all.push(("VISA_JIT_OOB", name.get_name().into()));
         }
         if let Some(check) = self.check {
-            let backend = match self.backend.as_deref() {
-                Some("interp") => "interp",
-                Some("llvm") => BackendKind::Llvm.name(),
-                _ => BackendKind::Cranelift.name(),
-            };
-            let there = check.supported_on(backend);
-            there.map_err(|error| Failure::unsupported(error.to_string()))?;
             all.push(("VISA_JIT_CHECK", check.name().into()));
         }
         let rules = self.suppress.rules()?;

@@ -149,7 +149,8 @@ impl World {
             Space::Slm => (&mut self.slm, place.address),
             Space::Scratch => (&mut self.scratch, place.address),
             Space::Args => (&mut self.args, place.address),
-            Space::Regs => return None,
+            // Registers are a thread's, and there are no marks here.
+            _ => return None,
         };
         let at = usize::try_from(at).ok()?;
         memory.get_mut(at..at.checked_add(bytes as usize)?)

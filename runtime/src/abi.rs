@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicU32;
 pub use crate::limits::{MAX_HOST_STACK_BYTES, MAX_STACK_BYTES};
 
 /// Version of this layout.
-pub const ABI_VERSION: u32 = 21;
+pub const ABI_VERSION: u32 = 22;
 
 /// Entries of a surface table; an index is a byte, so a look-up needs no check.
 pub const SURFACES: usize = 256;
@@ -34,6 +34,8 @@ pub enum Status {
     Fault = 2,
     /// [`LaunchCtx::interrupt`] was set.
     Interrupted = 3,
+    /// Something that is not initialised may be used. Only code with checks of initialisation says so; what the launch has done counts for nothing.
+    Suspect = 4,
 }
 
 /// [`ThreadCtx::state`] of a finished thread.
@@ -116,6 +118,9 @@ pub struct LaunchCtx {
     /// A byte for each eight of device memory ([`crate::DeviceMemory::checked`]): not 0 where not all of them are a buffer's. It is readable
     /// for all of device memory, for 1 KiB at least, and for 64 bytes before, which are 0. Of other memory it is 1 KiB that is not 0.
     pub shadow: *const u8,
+    /// Bytes from a byte of device memory to its mark, which is not 0 where the byte is not initialised ([`crate::DeviceMemory::tracked`]). Only
+    /// code with checks of initialisation reads it, which runs on such memory.
+    pub marks: u64,
 }
 
 /// State of one work-group while it runs on one OS thread.
@@ -146,6 +151,10 @@ pub struct GroupCtx {
     pub answer: u32,
     /// For the helper of races; opaque to compiled code. Null in launches that do not look for them.
     pub races: *mut u8,
+    /// Bytes from a byte of local memory to its mark, as in [`LaunchCtx::marks`].
+    pub slm_marks: u64,
+    /// Bytes from a byte of a thread's scratch memory to its mark.
+    pub scratch_marks: u64,
 }
 
 /// Length of [`GroupCtx::sink`].
@@ -236,6 +245,8 @@ pub struct Helpers {
     pub race: RaceCheck,
     /// The same of lanes at even distances, see [`EvenRaceCheck`].
     pub race_even: EvenRaceCheck,
+    /// Clears the marks of what a store is about to write, with the operands of a [`RaceCheck`] without values. Returns 0.
+    pub initialise: RaceCheck,
 }
 
 /// A look at what is known of the memory of an access that is about to be made: `(group, thread, site, shape, surface, lanes, block)`; returns
@@ -445,6 +456,8 @@ pub mod message {
     pub const FLAT: u32 = 4;
     /// Indirect data of the launch, for loads only.
     pub const ARGS: u32 = 5;
+    /// With one of these: the marks of what is not initialised there, a byte for each byte ([`super::LaunchCtx::marks`]).
+    pub const MARKS: u32 = 1 << 4;
     /// A store or atomic that leaves memory as it is when a lane faults.
     pub const ALL_OR_NONE: u32 = 1 << 5;
     /// Position of an atomic's operation.

@@ -176,6 +176,8 @@ pub(crate) struct FaultSink {
     pub private: Range<u64>,
     /// What a program that is no machine code keeps from group to group of a launch.
     pub kept: Option<Box<dyn Any + Send>>,
+    /// Something that is not initialised may be used.
+    pub suspect: bool,
 }
 
 impl FaultSink {

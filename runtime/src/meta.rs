@@ -64,6 +64,10 @@ pub struct KernelMeta {
     /// Hardware threads of an execution unit, of devices whose code numbers them by three digits instead: the thread in bits 3:0
     /// of `%sr0`, the unit in bits 6:4, and the rest in `%msg0`, which generated code takes from bits 15:8 here. 0 for others.
     pub eu_threads: u8,
+    /// Of code with checks of initialisation: it may find something that is not initialised in memory of its groups and threads, or in registers.
+    pub suspects: bool,
+    /// Of such code: it may reach device memory by addresses that come from memory.
+    pub follows_pointers: bool,
 }
 
 impl Default for KernelMeta {
@@ -88,6 +92,8 @@ impl Default for KernelMeta {
             needs_local_ids: true,
             sr0_bits: u32::MAX,
             eu_threads: 0,
+            suspects: false,
+            follows_pointers: false,
         }
     }
 }

@@ -230,10 +230,10 @@ axes! {
         "Which errors of a kernel to look for and report, one or several (`memory,barrier`), see docs/checking.md" {
             None = "none": "nothing beyond the bounds of each memory",
             Memory = "memory": "whether accesses by 64-bit address stay in one live buffer",
-            Init = "init": "uses of what was never written; with `--backend interp` only",
+            Init = "init": "uses of what was never written",
             Race = "race": "accesses of different threads to the same bytes that no barrier orders",
             Barrier = "barrier": "whether all work-items of a group reach the same barriers",
-            All = "all": "`memory`, `race` and `barrier` together",
+            All = "all": "all of them together",
         }
     }
 }

@@ -2,7 +2,6 @@
 
 use std::sync::LazyLock;
 
-use super::BackendError;
 use super::axes::{Check, Choice};
 
 /// Which errors of a kernel to look for: any number of [`Check`]s, which work together in one run.
@@ -22,8 +21,8 @@ impl Checks {
     /// Nothing is checked.
     pub const NONE: Checks = Checks(0);
 
-    /// What `all` stands for: every check that everything which executes kernels has. `init` is the interpreter's alone.
-    const ALL: Checks = Checks(bit(Check::Memory) | bit(Check::Race) | bit(Check::Barrier));
+    /// What `all` stands for.
+    const ALL: Checks = Checks((1 << SINGLE.len()) - 1);
 
     /// True when nothing is checked.
     pub const fn is_empty(self) -> bool {
@@ -79,23 +78,6 @@ impl Checks {
         let of = |check, bytes| if self.contains(check) { bytes } else { 0 };
         of(Check::Memory, 1) + of(Check::Init, 1) + of(Check::Race, 11)
     }
-
-    /// Whether there are such checks. `backend` is what executes kernels: the interpreter (`interp`), or a code generator by its name.
-    ///
-    /// # Errors
-    /// [`BackendError::Strategy`] if there are not.
-    pub fn supported_on(self, backend: &'static str) -> Result<(), BackendError> {
-        match self.single().find(|check| !supported(*check, backend)) {
-            None => Ok(()),
-            Some(check) => Err(BackendError::Strategy {
-                backend,
-                what: format!(
-                    "does not support --check {}: add --backend {INTERPRETER}",
-                    check.name()
-                ),
-            }),
-        }
-    }
 }
 
 const fn bit(check: Check) -> u8 {
@@ -106,14 +88,6 @@ const fn bit(check: Check) -> u8 {
         Check::Race => 4,
         Check::Barrier => 8,
     }
-}
-
-/// What executes kernels without a code generator.
-const INTERPRETER: &str = "interp";
-
-/// Whether there is a check.
-fn supported(check: Check, backend: &str) -> bool {
-    check != Check::Init || backend == INTERPRETER
 }
 
 impl From<Check> for Checks {
@@ -140,7 +114,7 @@ mod tests {
             ("barrier,memory", "memory,barrier"),
             ("race+none", "race"),
             ("memory,memory", "memory"),
-            ("barrier,race,memory", "all"),
+            ("barrier,race,memory,init", "all"),
             ("all,race", "all"),
         ] {
             assert_eq!(Checks::parse(text).unwrap().name(), name);
@@ -160,23 +134,9 @@ mod tests {
     }
 
     #[test]
-    fn what_there_is_not_is_refused_by_name() {
-        for bits in 0..1 << SINGLE.len() {
-            let set = Checks(bits);
-            assert!(set.supported_on("interp").is_ok());
-            for backend in ["cranelift", "llvm"] {
-                let refused = set.supported_on(backend).err().map(|e| e.to_string());
-                assert_eq!(refused.is_some(), set.contains(Check::Init));
-                let says = "--check init: add --backend interp";
-                assert!(refused.is_none_or(|e| e.contains(says)));
-            }
-        }
-    }
-
-    #[test]
     fn shadows_of_all_checks_add_up() {
         let of = |names| Checks::parse(names).unwrap().shadow_bytes();
         assert_eq!([of("none"), of("barrier"), of("memory")], [0, 0, 1]);
-        assert_eq!([of("race"), of("all"), of("all,init")], [11, 12, 13]);
+        assert_eq!([of("race"), of("init"), of("all")], [11, 1, 13]);
     }
 }

@@ -96,7 +96,6 @@ impl Strategy {
                  hoisted, separate or inline",
             );
         }
-        self.tuning.check.supported_on(self.backend.name())?;
         match (self.backend, self.tuning.gather) {
             (BackendKind::Cranelift, Gather::Hardware) => refused(
                 "has no gather instructions, its vectors have 128 bits: use --gather call, select or branch, or the backend llvm",

@@ -501,14 +501,14 @@ pub(super) fn compiled_site(s: &Site) -> Place {
             AccessKind::Atomic => "atomic",
             AccessKind::Barrier => "barrier",
         },
-        space: match s.space {
+        space: match s.space.data() {
             _ if s.kind == AccessKind::Barrier => WORK_GROUP,
             Space::Surface => "surface",
             Space::Slm => "local memory",
             Space::Flat => DEVICE_MEMORY,
             Space::Scratch => "scratch",
             Space::Regs => "registers",
-            Space::Args => "arguments",
+            _ => "arguments",
         },
         surface: s.space == Space::Surface,
         bytes: s.bytes,

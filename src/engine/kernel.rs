@@ -206,6 +206,7 @@ impl Kernel {
         };
         let additions = lower::Additions {
             check_barriers: self.checks_barriers(),
+            check_init: self.parts().engine.0.checks(Check::Init),
         };
         let lowered = lower::lower(&self.visa()?.valid, self.name(), &map, additions);
         lowered.map_err(|error| Error::Lower {
@@ -382,6 +383,8 @@ impl Kernel {
             states: f.states,
             exchange: f.exchange.as_ref().map(exchange),
             runs_following: f.states == 0,
+            suspects: f.suspects,
+            follows_pointers: f.follows_pointers,
             ..self
                 .parts()
                 .manifest

@@ -8,20 +8,18 @@ use std::time::{Duration, Instant};
 
 use super::cache::{Compiled, Origin};
 use super::error::Error;
-use super::fault::{
-    DEVICE_MEMORY, FaultRecord, Meant, Names, Place, compiled_site, init, interpreted_site,
-    kind_name, meeting, race, space_of,
-};
+use super::fault::{FaultRecord, Names};
 use super::kernel::{Interpreted, Kernel};
+use super::ran::Ran;
+use super::repeat::{Before, Repeat};
 use crate::backend::{Check, Dispatch, OobPolicy};
 use crate::lines::SourceLine;
 use crate::lower::LocalIdShape;
 use visa_runtime::linked::{ArgKind, ArgValue as Arg, Bindings, LaunchMemory, PlanError};
 use visa_runtime::printf::{Output, PrintBuffer, Printing};
 use visa_runtime::{
-    Arguments, Buffer, FaultAction, FaultKind, ImageShape, Interrupter, LaunchOptions,
-    LaunchReport, LaunchShape, LaunchStatus, PreparedLaunch, SamplerState, Schedule, Uninit,
-    WorkerPool,
+    Arguments, Buffer, FaultAction, ImageShape, Interrupter, LaunchOptions, LaunchReport,
+    LaunchShape, LaunchStatus, PreparedLaunch, SamplerState, Schedule, WorkerPool,
 };
 
 /// What to run a kernel on.
@@ -222,13 +220,13 @@ impl Report {
 const ASKS_EVERY: Duration = Duration::from_millis(10);
 
 /// What runs.
-enum Code {
+pub(super) enum Code {
     Compiled { code: Arc<Compiled>, origin: Origin },
     Interpreted(Interpreted),
 }
 
 impl Code {
-    fn kernel(&self) -> &visa_runtime::Kernel {
+    pub fn kernel(&self) -> &visa_runtime::Kernel {
         match self {
             Code::Compiled { code, .. } => &code.kernel,
             Code::Interpreted(code) => &code.kernel,
@@ -236,7 +234,7 @@ impl Code {
     }
 
     /// Line of the source that a line of vISA came from.
-    fn source(&self, kernel: &Kernel, line: u32) -> Option<SourceLine> {
+    pub fn source(&self, kernel: &Kernel, line: u32) -> Option<SourceLine> {
         match self {
             Code::Compiled { code, .. } => code.object.lines.source().line_at(line),
             Code::Interpreted(_) => kernel.valid()?.module().source_map().line_at(line),
@@ -244,21 +242,26 @@ impl Code {
     }
 }
 
+/// What a run did, what it printed, and what its failed assertions say.
+type Attempt = (LaunchReport, Output, Option<Vec<u8>>);
+
 /// A launch with everything ready; may be run again and again, also from several threads.
 pub struct Prepared {
-    kernel: Kernel,
+    pub(super) kernel: Kernel,
     code: Code,
-    launch: PreparedLaunch,
-    arguments: Arguments,
+    pub(super) launch: PreparedLaunch,
+    pub(super) arguments: Arguments,
     pool: Option<Arc<WorkerPool>>,
-    oob: OobPolicy,
+    pub(super) oob: OobPolicy,
     interrupter: Option<Interrupter>,
     deadline: Option<Duration>,
     schedule: Option<Schedule>,
     /// What the arguments hold addresses of.
-    own: LaunchMemory,
+    pub(super) own: LaunchMemory,
     /// What buffers are called, where accesses are checked against them.
-    names: Option<Names>,
+    pub(super) names: Option<Names>,
+    /// How the interpreter carries the launch out where compiled code cannot judge it.
+    repeat: Option<Repeat>,
 }
 
 impl Kernel {
@@ -293,6 +296,8 @@ impl Kernel {
         let pool = engine.pool(launch.threads, most)?;
         let own = LaunchMemory::new(self.plan(), &prepared, memory, pool.as_deref())?;
         let arguments = self.layout(launch, &shape, &own)?;
+        let repeat = matches!(code, Code::Compiled { .. }) && engine.0.checks(Check::Init);
+        let repeat = repeat.then(|| Repeat::new(self, launch));
         Ok(Prepared {
             kernel: self.clone(),
             code,
@@ -305,6 +310,7 @@ impl Kernel {
             schedule: launch.schedule,
             own,
             names: self.names(launch),
+            repeat,
         })
     }
 
@@ -556,6 +562,37 @@ impl Prepared {
     /// When memory for the workers cannot be had. Faults are part of the report.
     pub fn run(&self) -> Result<Report, Error> {
         let start = Instant::now();
+        if let Some(memory) = self.arguments.memory.as_ref() {
+            memory.count_launch();
+        }
+        if let Some(private) = self.own.private() {
+            private.mark_uninitialised();
+        }
+        let Some(repeat) = &self.repeat else {
+            let all = self.attempt(&self.code, &self.launch, start)?;
+            return Ok(self.report(&self.code, all, start));
+        };
+        let before = repeat.before(self);
+        if !matches!(before, Before::NoRoom) {
+            let all = self.attempt(&self.code, &self.launch, start)?;
+            if !all.0.suspect {
+                return Ok(self.report(&self.code, all, start));
+            }
+            before.restore();
+        }
+        let (code, launch) = repeat.interpreted(self)?;
+        let all = self.attempt(code, launch, start)?;
+        Ok(self.report(code, all, start))
+    }
+
+    /// Runs some code.
+    fn attempt(
+        &self,
+        code: &Code,
+        launch: &PreparedLaunch,
+        start: Instant,
+    ) -> Result<Attempt, Error> {
+        let engine = &self.kernel.parts().engine.0;
         let options = LaunchOptions {
             pool: self.pool.as_deref(),
             interrupter: self.interrupter.as_ref(),
@@ -565,37 +602,36 @@ impl Prepared {
             } else {
                 FaultAction::Record
             },
-            check_races: self.kernel.parts().engine.0.checks(Check::Race),
-            race_same_value: self.kernel.parts().engine.0.options.race_same_value,
+            check_races: engine.checks(Check::Race),
+            race_same_value: engine.options.race_same_value,
+            check_init: self.repeat.is_some() && matches!(code, Code::Compiled { .. }),
             schedule: self.schedule,
             ..LaunchOptions::default()
         };
         let printing = self.own.printing().map(PrintBuffer::start).transpose()?;
         let asserting = self.own.asserting().map(PrintBuffer::start).transpose()?;
-        if let Some(memory) = self.arguments.memory.as_ref() {
-            memory.count_launch();
-        }
-        if let Some(private) = self.own.private() {
-            private.mark_uninitialised();
-        }
-        let r = self.launch.run(&self.arguments, &options);
-        let run = start.elapsed();
+        let r = launch.run(&self.arguments, &options);
         // Also after an error, so that the next launch finds the buffer empty.
         let printed = match printing {
             Some(printing) => printing.finish()?,
             None => Output::default(),
         };
         let failed = asserting.map(Printing::failed).transpose()?.flatten();
-        let r = r?;
-        Ok(Report {
+        Ok((r?, printed, failed))
+    }
+
+    /// What a run of some code did.
+    fn report(&self, code: &Code, (r, printed, failed): Attempt, start: Instant) -> Report {
+        let ran = Ran { launch: self, code };
+        Report {
             status: match r.status {
                 LaunchStatus::Completed if failed.is_some() => LaunchStatus::Faulted,
                 status => status,
             },
             groups: r.groups,
             threads: r.threads,
-            fault_count: r.fault_count.saturating_sub(self.suppressed(&r)),
-            faults: self.unsuppressed(&r).collect(),
+            fault_count: r.fault_count.saturating_sub(ran.suppressed(&r)),
+            faults: ran.unsuppressed(&r).collect(),
             compile: match &self.code {
                 Code::Compiled { code, .. } => code.time,
                 Code::Interpreted(code) => code.time,
@@ -604,7 +640,7 @@ impl Prepared {
                 Code::Compiled { origin, .. } => origin,
                 Code::Interpreted(_) => Origin::Compiled,
             },
-            run,
+            run: start.elapsed(),
             backend: match &self.code {
                 Code::Compiled { code, .. } => code.object.backend,
                 Code::Interpreted(_) => super::INTERPRETER,
@@ -616,49 +652,7 @@ impl Prepared {
             printed: printed.text,
             print_problem: printed.problem,
             failed_assertions: failed,
-        })
-    }
-
-    /// Records of faults that no rule leaves out.
-    fn unsuppressed(&self, r: &LaunchReport) -> impl Iterator<Item = FaultRecord> {
-        let rules = &self.kernel.parts().engine.0.options.suppress;
-        let records = r.faults.iter().map(|f| self.record(f, &r.fault_sites));
-        records.filter(|record| rules.is_empty() || !rules.cover(record))
-    }
-
-    /// How many faults rules leave out: all of an instruction where they are counted by instruction, else those of which there are records.
-    fn suppressed(&self, r: &LaunchReport) -> u64 {
-        let rules = &self.kernel.parts().engine.0.options.suppress;
-        if rules.is_empty() {
-            return 0;
         }
-        // Of an instruction and a kind, how many there are, and of how many records rules leave out how many.
-        let mut counts: BTreeMap<(u32, FaultKind), (u64, u64, u64)> = BTreeMap::new();
-        for f in &r.faults {
-            let (_, records, covered) = counts.entry((f.site, f.kind)).or_default();
-            *records += 1;
-            *covered += u64::from(rules.cover(&self.record(f, &r.fault_sites)));
-        }
-        for (&at, &count) in &r.fault_sites {
-            counts.entry(at).or_default().0 = count;
-        }
-        let suppressed = counts.iter().map(|(&at, &(count, records, covered))| {
-            let all = match records {
-                0 => self.rules_cover(at),
-                _ => records == covered,
-            };
-            if all && count > 0 { count } else { covered }
-        });
-        suppressed.sum()
-    }
-
-    /// Whether rules leave out all findings of a kind of an instruction of which there is no record.
-    fn rules_cover(&self, (site, kind): (u32, FaultKind)) -> bool {
-        let rules = &self.kernel.parts().engine.0.options.suppress;
-        let line = self.place(site).line;
-        let source = self.code.source(&self.kernel, line);
-        let what = (kind_name(kind), self.kernel.name());
-        rules.covers(what, (line, source.as_ref()), None)
     }
 
     /// The code that runs; `None` when the kernel is interpreted.
@@ -666,113 +660,6 @@ impl Prepared {
         match &self.code {
             Code::Compiled { code, .. } => Some(code),
             Code::Interpreted(_) => None,
-        }
-    }
-
-    /// Where a site of the code is.
-    fn place(&self, site: u32) -> Place {
-        let place = match &self.code {
-            Code::Compiled { code, .. } => code.sites.get(site as usize).map(compiled_site),
-            Code::Interpreted(code) => code.program.site(site).map(interpreted_site),
-        };
-        place.unwrap_or(Place::UNKNOWN)
-    }
-
-    /// The buffer that an access misses, in launches that check that.
-    fn buffer(&self, f: &visa_runtime::Fault, place: &Place) -> Option<Meant> {
-        let names = self.names.as_ref()?;
-        match place.surface {
-            true => {
-                let surface = self.arguments.surfaces.get(f.surface);
-                names.of_surface(surface, f.address, place.bytes)
-            }
-            false if place.space == DEVICE_MEMORY && f.kind.is_race() => {
-                names.at_address(f.address, place.bytes)
-            }
-            false if place.space == DEVICE_MEMORY => names.of_address(f.address, place.bytes),
-            false => None,
-        }
-    }
-
-    /// What something that is not initialised came from.
-    fn origin(&self, from: Uninit) -> Meant {
-        let plain = |words: String| Meant {
-            words,
-            argument: None,
-        };
-        if let Uninit::Memory(at) = from {
-            let private = self.own.private();
-            let offset = private.and_then(|b| at.checked_sub(b.address()).filter(|o| *o < b.len()));
-            let buffer = self
-                .names
-                .as_ref()
-                .and_then(|names| names.at_address(at, 1));
-            return match (offset, buffer) {
-                (Some(_), _) => plain("private memory".to_owned()),
-                (None, Some(buffer)) => Meant {
-                    words: format!("memory {}", buffer.words),
-                    ..buffer
-                },
-                (None, None) => plain(format!("{DEVICE_MEMORY} at {at:#x}")),
-            };
-        }
-        plain(match &self.code {
-            Code::Interpreted(code) => code.program.uninit(from),
-            Code::Compiled { .. } => space_of(from).to_owned(),
-        })
-    }
-
-    fn record(
-        &self,
-        f: &visa_runtime::Fault,
-        sites: &BTreeMap<(u32, FaultKind), u64>,
-    ) -> FaultRecord {
-        let place = self.place(f.site);
-        let line = |site| {
-            let line = self.place(site).line;
-            match self.code.source(&self.kernel, line) {
-                Some(source) => format!("line {line} ({source})"),
-                None => format!("line {line}"),
-            }
-        };
-        let surface = place.surface.then_some(f.surface);
-        let meant = match f.kind {
-            kind if kind.is_init() => f.uninit.map(|from| self.origin(from)),
-            kind if kind.is_barrier() => None,
-            _ => self.buffer(f, &place),
-        };
-        let (buffer, argument) = meant.map(|m| (m.words, m.argument)).unzip();
-        FaultRecord {
-            kernel: self.kernel.name().to_owned(),
-            line: place.line,
-            source: self.code.source(&self.kernel, place.line),
-            opcode: place.opcode,
-            access: place.access,
-            space: f.uninit.map_or(place.space, space_of),
-            surface,
-            address: if f.kind.is_barrier() { 0 } else { f.address },
-            bytes: place.bytes,
-            group: f.group,
-            local_id: f.local_id,
-            global_id: f.global_id,
-            thread: f.thread,
-            lane: f.lane,
-            kind: f.kind,
-            about: match f.kind {
-                kind if kind.is_init() => buffer.map(|from| init(kind, &from)),
-                kind if kind.is_barrier() => meeting(f, line),
-                kind if kind.is_race() => {
-                    let there = |site| {
-                        let other = self.place(site);
-                        format!("the `{}` {} in {}", other.opcode, other.access, line(site))
-                    };
-                    race(f, there, buffer)
-                }
-                _ => buffer,
-            },
-            argument: argument.flatten(),
-            site: f.site,
-            count: sites.get(&(f.site, f.kind)).copied(),
         }
     }
 }

@@ -140,6 +140,7 @@ fn parts(
         manifest: KernelManifest {
             plan: record.plan.clone(),
             barriers: meta.barriers(),
+            read_only: Vec::new(),
             key: KernelPart::new(platform, "", "", &PayloadPlan::default(), meta),
         },
         data: Arc::new(LoadedData {

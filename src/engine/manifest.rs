@@ -24,6 +24,8 @@ pub(crate) struct KernelManifest {
     pub plan: LaunchPlan,
     /// Barriers that the file declares.
     pub barriers: u32,
+    /// Buffers that it only reads, by the positions of arguments.
+    pub read_only: Vec<u32>,
 }
 
 /// A program without its instructions.

@@ -37,6 +37,8 @@ mod library;
 mod manifest;
 mod plan;
 mod program;
+mod ran;
+mod repeat;
 mod specialised;
 mod suppress;
 mod tools;
@@ -191,9 +193,9 @@ impl Engine {
         let check = options.strategy.tuning.check;
         options.passes.check_buffers |= check.contains(Check::Memory);
         options.passes.check_races |= check.contains(Check::Race);
+        options.passes.check_init |= check.contains(Check::Init);
         let mut host = options.strategy;
         if options.interpret.is_some() {
-            check.supported_on(INTERPRETER)?;
             host.tuning.check = Checks::NONE;
         }
         let backend = host.host()?;

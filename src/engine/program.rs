@@ -1,5 +1,6 @@
 //! Loaded files.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use visa_runtime::Buffer;
@@ -12,7 +13,10 @@ use super::key::{FileFormat, KernelPart};
 use super::manifest::{KernelManifest, LoadedData, ProgramManifest, info_meta, text_meta};
 use super::plan::{self, Variables};
 use super::variables::{self, function_names};
-use crate::container::{PayloadLayout, VisaText, Zebin, ZebinFunction, ZebinKernel, infer_device};
+use crate::container::{
+    AccessType, ArgType, KernelInfo, PayloadLayout, VisaText, Zebin, ZebinFunction, ZebinKernel,
+    infer_device,
+};
 use crate::front::text;
 use crate::isa::{Platform, Versions};
 use crate::module::link::{Function, references};
@@ -144,6 +148,7 @@ impl Program {
                     plan: plan::of_text(visa.valid.module(), &payload, visa.valid.simd()),
                     key: KernelPart::new(platform, &visa.text, "", &payload, meta),
                     barriers: 0,
+                    read_only: Vec::new(),
                 },
                 data: Arc::default(),
                 source: Source::Visa(Arc::new(visa)),
@@ -386,8 +391,23 @@ fn zebin_kernel(
         ),
         key: KernelPart::new(platform, &visa.text, &functions, &payload, meta),
         barriers: k.info.execution_env.barrier_count,
+        read_only: read_only(&k.info),
     };
     Ok((manifest, visa))
+}
+
+/// Arguments of which the compiler says that the kernel only reads what they point at.
+fn read_only(info: &KernelInfo) -> Vec<u32> {
+    let pointers = info.payload_arguments.iter();
+    let pointers = pointers.filter(|p| p.arg_type == ArgType::ByPointer);
+    let mut all: BTreeMap<u32, bool> = BTreeMap::new();
+    for p in pointers {
+        if let Some(index) = p.arg_index {
+            *all.entry(index).or_insert(true) &= p.access_type == Some(AccessType::ReadOnly);
+        }
+    }
+    all.retain(|_, reads| *reads);
+    all.into_keys().collect()
 }
 
 /// The kernels of a text with their names. A lone function is loaded like a kernel, so that it can be looked at.

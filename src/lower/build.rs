@@ -17,6 +17,8 @@ pub struct Builder {
     pub(super) variables: Variables,
     /// Set when the function outgrew [`MAX_SSA_VALUES`] or [`MAX_BLOCK_PARAMS`] and is no longer meaningful.
     pub too_large: bool,
+    /// Registers that were not written are told from zeros.
+    pub check_init: bool,
     /// Activations that recursive calls save.
     pub stack: super::recursion::CallStack,
 }
@@ -30,6 +32,7 @@ impl Builder {
             line: 0,
             variables: Variables::default(),
             too_large: false,
+            check_init: false,
             stack: super::recursion::CallStack::default(),
         };
         b.variables.track(Function::ENTRY);

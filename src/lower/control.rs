@@ -205,11 +205,20 @@ impl Lowerer<'_> {
                 self.b.lane(whole, (first_lane as u16).min(lanes - 1))
             }
         };
-        Ok(Some(if p.inverted {
+        let c = if p.inverted {
             self.b.un(UnOp::Not, c)
         } else {
             c
-        }))
+        };
+        self.decides(c);
+        Ok(Some(c))
+    }
+
+    /// For checks of initialisation, what a branch depends on.
+    fn decides(&mut self, condition: Value) {
+        if self.additions.check_init {
+            self.b.effect(Op::Decide, vec![condition]);
+        }
     }
 
     /// Lanes of the whole thread for which a lane-wise branch is taken.
@@ -220,7 +229,9 @@ impl Lowerer<'_> {
             .lanes(&mut self.b, inst.exec.lanes() as u16);
         let (first, n) = (inst.exec.mask.first_lane() as u16, inst.exec.lanes() as u16);
         if n == self.simd {
-            return Ok(self.b.bin(BinOp::And, taken, em));
+            let taken = self.b.bin(BinOp::And, taken, em);
+            self.decides(taken);
+            return Ok(taken);
         }
         let none = self.empty_mask();
         let indices = (0..self.simd).map(|l| {
@@ -231,7 +242,9 @@ impl Lowerer<'_> {
             }
         });
         let wide = self.b.shuffle2(none, taken, indices.collect());
-        Ok(self.b.bin(BinOp::And, wide, em))
+        let taken = self.b.bin(BinOp::And, wide, em);
+        self.decides(taken);
+        Ok(taken)
     }
 
     /// Emits the terminator of flow block `b`.

@@ -59,6 +59,8 @@ use crate::valid::ValidKernel;
 pub struct Additions {
     /// Checks of barriers ([`Op::CheckBarrier`]): only lowering knows which lanes are enabled there.
     pub check_barriers: bool,
+    /// Registers that were not written ([`Input::Unset`]) are told from zeros.
+    pub check_init: bool,
 }
 
 /// State of lowering one kernel.
@@ -129,17 +131,18 @@ impl<'k> Lowerer<'k> {
     ) -> Lowerer<'k> {
         let simd = kernel.simd() as u16;
         let mut b = Builder::new(name, simd);
+        b.check_init = additions.check_init;
         b.f.row = payload.local_ids.row();
         let vars = &kernel.module().vars;
         let preds = vars
             .predicate
             .iter()
-            .map(|p| b.var(Ty::mask(p.elements as u16)))
+            .map(|p| b.register(Ty::mask(p.elements as u16)))
             .collect();
         let addrs = vars
             .address
             .iter()
-            .map(|a| b.var(Ty::vector(Lane::I16, a.elements as u16)))
+            .map(|a| b.register(Ty::vector(Lane::I16, a.elements as u16)))
             .collect();
         let mut surfaces = state_vars(&vars.surface, &mut b);
         // After those of the kernel, `%bss`.

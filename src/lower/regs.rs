@@ -89,7 +89,16 @@ impl RegFile {
         }
         for (root, cells) in recorder.partition() {
             if !recorder.indirect.contains(&root) {
-                let cells = cells.into_iter().map(|c| (c, b.var(c.ty()))).collect();
+                let predefined = roots
+                    .get(root.0 as usize)
+                    .is_some_and(|r| r.var.is_predefined());
+                let declare = if predefined {
+                    Builder::var
+                } else {
+                    Builder::register
+                };
+                let cells = cells.into_iter().map(|c| (c, declare(b, c.ty())));
+                let cells = cells.collect();
                 storage.insert(root, Storage::Cells(cells));
             }
         }

@@ -8,10 +8,10 @@
 
 use std::collections::HashMap;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::build::Builder;
-use crate::ssa::{Block, Function, Op, Ty, Value, ValueDef};
+use crate::ssa::{Block, Function, Input, Op, Ty, Value, ValueDef};
 
 /// A mutable quantity that SSA construction tracks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -21,6 +21,8 @@ pub struct Var(pub u32);
 #[derive(Default)]
 pub(super) struct Variables {
     types: Vec<Ty>,
+    /// Variables that are registers of the kernel, which read as [`Input::Unset`] until they are written.
+    unset: FxHashSet<Var>,
     /// Values of each variable at the ends of blocks.
     defs: Vec<Defs>,
     /// Zeros of variables that are read before they are written.
@@ -145,6 +147,15 @@ impl Builder {
         self.variables.types.push(ty);
         self.variables.defs.push(Defs::default());
         Var(self.variables.types.len() as u32 - 1)
+    }
+
+    /// Declares a variable of which it is known where it was not written, if that is asked for.
+    pub fn register(&mut self, ty: Ty) -> Var {
+        let var = self.var(ty);
+        if self.check_init {
+            self.variables.unset.insert(var);
+        }
+        var
     }
 
     /// Type of a variable.
@@ -283,7 +294,9 @@ impl Builder {
             return v;
         }
         let ty = self.var_ty(var);
-        let op = if ty.is_scalar() {
+        let op = if self.variables.unset.contains(&var) {
+            Op::Input(Input::Unset)
+        } else if ty.is_scalar() {
             Op::Const(0)
         } else {
             Op::VecConst(vec![0; ty.lanes as usize].into())

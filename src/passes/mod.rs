@@ -7,6 +7,7 @@
 
 mod cfg;
 mod check_buffers;
+mod check_init;
 mod check_races;
 mod dce;
 mod division;

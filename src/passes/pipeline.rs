@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use super::merge_splits::{self, MergeSplits};
 use super::{
-    cfg, check_buffers, check_races, dce, division, fold, gvn, half_calls, if_convert, masks,
-    one_lane, row_split, shape, strip_mine, suspend, uniform, vector_combine,
+    cfg, check_buffers, check_init, check_races, dce, division, fold, gvn, half_calls, if_convert,
+    masks, one_lane, row_split, shape, strip_mine, suspend, uniform, vector_combine,
 };
 use crate::ssa::{Function, VerifyError, verify};
 
@@ -39,6 +39,7 @@ pub const MANDATORY: &[(&str, Pass)] = &[("suspend", |f, _| suspend::run(f))];
 /// Passes that run where they are asked for.
 pub const OPTIONAL: &[(&str, Pass)] = &[
     ("if-convert", |f, _| if_convert::run(f)),
+    ("check-init", |f, _| check_init::run(f)),
     ("check-buffers", |f, _| check_buffers::run(f)),
     ("check-races", |f, _| check_races::run(f)),
 ];
@@ -69,6 +70,8 @@ pub const ORDER: &[&str] = &[
     "cfg",
     "merge-splits",
     "split-rows",
+    // What it looks for, `suspend` saves across barriers.
+    "check-init",
     "suspend",
     "dce",
     "shape",
@@ -102,6 +105,8 @@ pub struct PassOptions {
     pub check_buffers: bool,
     /// Accesses to memory that other threads reach are checked against theirs. The pass `check-races` runs.
     pub check_races: bool,
+    /// Loads of what is not initialised are looked for. The pass `check-init` runs.
+    pub check_init: bool,
 }
 
 impl Default for PassOptions {
@@ -114,6 +119,7 @@ impl Default for PassOptions {
             merge_splits: MergeSplits::All,
             check_buffers: false,
             check_races: false,
+            check_init: false,
         }
     }
 }
@@ -180,6 +186,7 @@ fn run_wanted(
             "if-convert" => options.if_convert,
             "check-buffers" => options.check_buffers,
             "check-races" => options.check_races,
+            "check-init" => options.check_init,
             _ => true,
         };
         asked && !options.disabled.contains(name)

@@ -264,6 +264,8 @@ impl Eval<'_> {
             Op::CheckBuffer(_) => Vec::new(),
             // The thread is alone here, too.
             Op::CheckRace(_) | Op::CheckBarrier(_) => Vec::new(),
+            // And all is initialised.
+            Op::Decide | Op::Suspect | Op::Initialise(_) => Vec::new(),
             Op::Fence | Op::Poll | Op::Barrier | Op::Exchange => Vec::new(),
             // The thread is alone here, and does not wait.
             Op::NamedBarrier(_) => vec![vec![1]],
@@ -317,6 +319,7 @@ impl Eval<'_> {
             Input::HwId => vec![u64::from(self.inputs.hw_id)],
             Input::State => vec![u64::from(self.thread.state)],
             Input::Tsc => vec![0],
+            Input::Unset => vec![0; usize::from(ty.lanes)],
         }
     }
 
@@ -692,7 +695,12 @@ impl Bytes {
                 place.address.wrapping_sub(Self::FLAT_BASE) & Self::FLAT_BITS,
             ),
             Space::Args => (&mut self.args, place.address),
-            Space::Regs => return None,
+            Space::Regs
+            | Space::SurfaceMarks
+            | Space::SlmMarks
+            | Space::FlatMarks
+            | Space::ScratchMarks
+            | Space::RegsMarks => return None,
         };
         let end = at.checked_add(u64::from(bytes))?;
         memory.get_mut(usize::try_from(at).ok()?..usize::try_from(end).ok()?)

@@ -185,6 +185,11 @@ pub struct Function {
     pub shapes: BTreeMap<Inst, Shape>,
     /// Loads whose masked-off lanes nothing observes: a backend may leave anything there instead of zero.
     pub inactive_undef: BTreeSet<Inst>,
+    /// Of functions with checks of initialisation: they may find something that is not initialised in memory of the group or the thread, or in
+    /// registers.
+    pub suspects: bool,
+    /// Of such functions: they may reach device memory by addresses that come from memory.
+    pub follows_pointers: bool,
     /// What passes decided, and why.
     pub remarks: Vec<Remark>,
 }
@@ -208,6 +213,8 @@ impl Function {
             slm_bytes: 0,
             shapes: BTreeMap::new(),
             inactive_undef: BTreeSet::new(),
+            suspects: false,
+            follows_pointers: false,
             remarks: Vec::new(),
         };
         f.new_block();
@@ -416,12 +423,18 @@ impl Function {
             _ => None,
         };
         let bytes = u64::from(access.elem.bytes()) * u64::from(access.n);
-        if access.space != Space::Regs || constant(0)? != 1 {
+        if access.space.data() != Space::Regs || constant(0)? != 1 {
             return None;
         }
         let at = constant(1)?;
         let end = at.checked_add(bytes)?;
-        (end <= u64::from(self.regs_bytes)).then_some(at as u32)
+        // Marks lie behind the registers.
+        let first = if access.space.is_marks() {
+            self.regs_bytes
+        } else {
+            0
+        };
+        (end <= u64::from(self.regs_bytes)).then_some(first + at as u32)
     }
 
     /// Predecessor blocks of each block, in layout order, one entry an edge.

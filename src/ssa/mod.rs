@@ -23,6 +23,7 @@ pub mod print;
 pub mod remark;
 pub mod scalar;
 pub mod shape;
+mod space;
 pub mod types;
 mod typing;
 pub mod verify;

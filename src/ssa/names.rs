@@ -75,6 +75,7 @@ pub(super) const IMAGE: Table<ImageOp> = &[
 
 table!(SPACE: Space {
     Surface "surface" Slm "slm" Flat "flat" Scratch "scratch" Regs "regs" Args "args"
+    SurfaceMarks "surface-marks" SlmMarks "slm-marks" FlatMarks "flat-marks" ScratchMarks "scratch-marks" RegsMarks "regs-marks"
 });
 
 table!(LANE: Lane {

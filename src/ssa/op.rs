@@ -1,6 +1,7 @@
 //! Operations. Each variant's doc gives operand and result types; `N` is the lane count and lane
 //! counts of all operands agree unless said otherwise.
 
+pub use super::space::Space;
 use super::types::{Lane, Ty};
 use crate::isa::AtomicOp;
 
@@ -196,40 +197,6 @@ pub enum FpEnvOp {
     FToF,
     /// Identity apart from denormal flushing.
     Flush,
-}
-
-/// Memory that an access goes to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
-pub enum Space {
-    /// A bound surface: 32-bit byte offsets; the access has a scalar `i32` binding-table operand.
-    Surface,
-    /// Shared local memory of the work-group: 32-bit byte offsets, already masked with `0x0FFF_FFFF`.
-    Slm,
-    /// Device memory: 64-bit addresses of which bits 63:48 are ignored (generic pointers carry tags there):
-    /// the offset that is checked is `(addr - flat_base) mod 2^48`.
-    Flat,
-    /// Per-thread scratch: 32-bit byte offsets.
-    Scratch,
-    /// Storage of register variables that are reached indirectly: 32-bit byte offsets. Never faults:
-    /// out-of-range elements read zero and are not written.
-    Regs,
-    /// Indirect data of the launch: 32-bit byte offsets. There are only loads.
-    Args,
-}
-
-impl Space {
-    /// Lane type of addresses.
-    pub const fn addr(self) -> Lane {
-        match self {
-            Space::Flat => Lane::I64,
-            _ => Lane::I32,
-        }
-    }
-
-    /// True when accesses carry a surface operand.
-    pub const fn has_surface(self) -> bool {
-        matches!(self, Space::Surface)
-    }
 }
 
 /// Lane-wise memory access.
@@ -540,6 +507,9 @@ pub enum Input {
     Tsc,
     /// Scalar `i32`: which barrier or exchange the thread resumes from, 0 at the start.
     State,
+    /// Any type: zeros, which stand for a register that was not written. Only functions that are checked for it have this, and none after the pass
+    /// `unset-registers`, which looks for what depends on it.
+    Unset,
 }
 
 /// An operation.
@@ -607,6 +577,15 @@ pub enum Op {
     /// `(mask, addr[, surface], values…) -> ()`, as the access that follows; values of plain stores only. Records enabled lanes that have an
     /// element which an access of another thread reached before, if nothing orders the two.
     CheckRace(RaceCheck),
+    /// `(<N x i1> or i1) -> ()`: a branch of the kernel depends on this, whatever passes make of the branch. Only functions that are checked for
+    /// registers which were not written have this, and none after the pass `check-init`.
+    Decide,
+    /// `(T…) -> ()`: leaves the function if any bit of an operand is set: what is not initialised may be used from here on, which only the
+    /// interpreter can judge. Operands are marks, or one condition.
+    Suspect,
+    /// `(mask, addr[, surface], marks…) -> ()`: if any of the marks is set, which were loaded for the same lanes, the elements of all enabled
+    /// lanes are initialised now.
+    Initialise(RaceCheck),
     /// `(i32) -> ()`: the thread comes to a barrier with these lanes enabled, a bit each. Records lanes that there are and that are not
     /// among them, and threads that did not come to the barrier before. Stands before the barrier itself.
     CheckBarrier(BarrierCheck),
@@ -643,7 +622,7 @@ impl Op {
             Op::Load2d(m) | Op::Store2d(m) => Some(m.site),
             Op::Atomic(m) => Some(m.site),
             Op::CheckBuffer(m) => Some(m.site),
-            Op::CheckRace(m) => Some(m.site),
+            Op::CheckRace(m) | Op::Initialise(m) => Some(m.site),
             Op::CheckBarrier(m) => Some(m.site),
             Op::Image(m) => Some(m.site),
             _ => None,
@@ -693,6 +672,9 @@ impl Op {
                 | Op::Atomic(_)
                 | Op::CheckBuffer(_)
                 | Op::CheckRace(_)
+                | Op::Decide
+                | Op::Suspect
+                | Op::Initialise(_)
                 | Op::CheckBarrier(_)
                 | Op::Image(_)
                 | Op::Fence
@@ -763,7 +745,7 @@ impl Input {
             Input::LocalId { .. } => Some(Ty::scalar(Lane::I16)),
             Input::R0(_) | Input::Sr0(_) | Input::HwId | Input::State => Some(Ty::I32),
             Input::Tsc => Some(Ty::I64),
-            Input::LocalIds { .. } | Input::DispatchMask | Input::Payload(_) => None,
+            Input::LocalIds { .. } | Input::DispatchMask | Input::Payload(_) | Input::Unset => None,
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::names::{self, find};
 use super::op::{
     Access2d, AtomicAccess, BarrierCheck, BarrierStep, BlockAccess, BufferCheck, ImageAccess,
-    ImageOp, Input, MemAccess, Op, RaceCheck,
+    ImageOp, Input, MemAccess, Op, RaceAccess, RaceCheck,
 };
 use super::parse::{Cursor, ParseErrorKind, Parsed};
 use super::types::{Lane, Ty};
@@ -48,6 +48,8 @@ fn plain(name: &str) -> Option<Op> {
         "masktobits" => Some(Op::MaskToBits),
         "bitstomask" => Some(Op::BitsToMask),
         "fence" => Some(Op::Fence),
+        "decide" => Some(Op::Decide),
+        "suspect" => Some(Op::Suspect),
         "barrier" => Some(Op::Barrier),
         "exchange" => Some(Op::Exchange),
         "namedbarrier.signal" => Some(Op::NamedBarrier(BarrierStep::Signal)),
@@ -110,6 +112,7 @@ fn input(c: &mut Cursor, name: &str) -> Parsed<Option<Input>> {
         "hwid" => Input::HwId,
         "tsc" => Input::Tsc,
         "state" => Input::State,
+        "unset" => Input::Unset,
         _ => return Ok(None),
     }))
 }
@@ -206,6 +209,26 @@ fn memory(c: &mut Cursor, parts: &[&str]) -> Parsed<Option<Op>> {
             elem,
             count,
             access,
+            block,
+            site,
+        })));
+    }
+    if let ["init", space, shape] = parts {
+        let (shape, block) = match shape.strip_suffix('b') {
+            Some(shape) => (shape, true),
+            None => (*shape, false),
+        };
+        let parsed = shape.split_once('x');
+        let parsed = parsed.and_then(|(elem, n)| Some((find(names::LANE, elem)?, n.parse().ok()?)));
+        let (Some((elem, count)), Some(space)) = (parsed, find(names::SPACE, space)) else {
+            return Ok(None);
+        };
+        let site = index(c)?;
+        return Ok(Some(Op::Initialise(RaceCheck {
+            space,
+            elem,
+            count,
+            access: RaceAccess::Write,
             block,
             site,
         })));

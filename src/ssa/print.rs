@@ -284,6 +284,8 @@ impl fmt::Display for OpText<'_> {
             Op::FrameStore(at) => write!(f, "framestore[{at}]"),
             Op::FrameLoad(at) => write!(f, "frameload[{at}]"),
             Op::Poll => f.write_str("poll"),
+            Op::Decide => f.write_str("decide"),
+            Op::Suspect => f.write_str("suspect"),
             _ => memory(op, f),
         }
     }
@@ -324,6 +326,11 @@ fn memory(op: &Op, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 "check.{access}.{space}.{elem}x{count}{block}[{}]",
                 m.site
             )
+        }
+        Op::Initialise(m) => {
+            let block = if m.block { "b" } else { "" };
+            let (space, elem, count) = (space(&m.space), m.elem.name(), m.count);
+            write!(f, "init.{space}.{elem}x{count}{block}[{}]", m.site)
         }
         Op::CheckBarrier(m) => {
             let step = if m.waits { "barrier" } else { "signal" };
@@ -386,6 +393,7 @@ impl fmt::Display for Input {
             Input::HwId => f.write_str("hwid"),
             Input::Tsc => f.write_str("tsc"),
             Input::State => f.write_str("state"),
+            Input::Unset => f.write_str("unset"),
         }
     }
 }

@@ -33,6 +33,12 @@ pub(super) fn check(f: &Function, data: &InstData) -> Result<(), Broken> {
         Op::Load2d(m) | Op::Store2d(m) => shape.rectangle(f, *m),
         Op::CheckBuffer(m) => shape.check_buffer(f, *m),
         Op::CheckRace(m) => shape.check_race(f, *m),
+        Op::Suspect => shape.suspect(),
+        Op::Decide => {
+            let ([a], []) = shape.exactly()?;
+            shape.require(a.lane == Lane::I1, "needs a condition")
+        }
+        Op::Initialise(m) => shape.initialise(f, *m),
         Op::CheckBarrier(m) => shape.check_barrier(f, *m),
         Op::Image(m) => shape.image(f, *m),
         Op::FrameStore(at) => frame(f, *at, shape.exactly::<1, 0>()?.0[0]),
@@ -300,7 +306,7 @@ impl Shape<'_> {
             Input::State if f.states == 0 => {
                 return self.broken(Rule::Suspend, "state of a function without barriers");
             }
-            Input::State | Input::HwId | Input::Tsc => true,
+            Input::State | Input::HwId | Input::Tsc | Input::Unset => true,
         };
         if ok {
             return Ok(());
@@ -422,6 +428,30 @@ impl Shape<'_> {
         )
     }
 
+    fn suspect(&self) -> Result<(), Broken> {
+        let ints = |t: &Ty| is_int(t.lane) || *t == Ty::scalar(Lane::I1);
+        let ok = !self.args.is_empty() && self.args.iter().all(ints) && self.results.is_empty();
+        self.require(ok, "needs marks or a condition")
+    }
+
+    fn initialise(&self, f: &Function, m: RaceCheck) -> Result<(), Broken> {
+        if m.site as usize >= f.sites.len() {
+            let n = f.sites.len();
+            return self.broken(Rule::Sites, format!("site {} of {n}", m.site));
+        }
+        let fixed = if m.space.has_surface() { 3 } else { 2 };
+        let Some((&[mask, addr, ref surface @ ..], marks)) = self.args.split_at_checked(fixed)
+        else {
+            return self.broken(Rule::Memory, "operands are missing");
+        };
+        let lanes = mask.lane == Lane::I1 && mask.lanes <= MASK_LANES;
+        let place = addr == Ty::vector(m.space.addr(), mask.lanes) && m.space.marks().is_some();
+        let surface = surface.iter().all(|&s| s == Ty::I32);
+        let marks = !marks.is_empty() && marks.iter().all(|t| is_int(t.lane));
+        let ok = lanes && place && surface && marks && self.results.is_empty();
+        self.require(ok, "needs the operands of a store, and marks")
+    }
+
     fn memory(&self, f: &Function) -> Result<(), Broken> {
         let (space, elem, comps) = match self.op {
             Op::Load(m) | Op::Store(m) => (m.space, m.elem, u16::from(m.comps)),
@@ -431,7 +461,7 @@ impl Shape<'_> {
         };
         let site = self.op.site().unwrap_or(u32::MAX);
         // Register storage cannot fault, so its accesses need no site.
-        if space != Space::Regs && site as usize >= f.sites.len() {
+        if space.data() != Space::Regs && site as usize >= f.sites.len() {
             let n = f.sites.len();
             return self.broken(Rule::Sites, format!("site {site} of {n}"));
         }

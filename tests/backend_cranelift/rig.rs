@@ -243,7 +243,7 @@ impl Rig {
                 }
             }
             Space::Args => self.args_at = (base, size),
-            Space::Regs => {}
+            _ => {}
         }
     }
 
@@ -269,6 +269,7 @@ impl Rig {
             args: self.args_at.0,
             args_size: self.args_at.1,
             shadow: std::ptr::null(),
+            marks: 0,
         };
         let mut group = GroupCtx {
             launch: &raw const launch,
@@ -283,6 +284,8 @@ impl Rig {
             barriers: std::ptr::null_mut(),
             answer: 0,
             races: std::ptr::null_mut(),
+            slm_marks: 0,
+            scratch_marks: 0,
         };
         let count = self.threads.len() as u32;
         // SAFETY: the code was generated for this ABI and every pointer outlives the call.

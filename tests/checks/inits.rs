@@ -1,11 +1,11 @@
 //! `--check init`: kernels with one planted use of what is not initialised and the same kernels without it, on the interpreter, which
-//! defines what is reported. Code generators refuse the check by name.
+//! defines what is reported, and on compiled code.
 //!
 //! A launch has one group of 64 work-items.
 
-use super::{counted, engine, files, program_of, strategy};
+use super::{counted, engine, files, program_of};
 use visa_jit::backend::{Check, Checks, OobPolicy};
-use visa_jit::{Engine, EngineOptions, FaultRecord, Launch, Program, Report};
+use visa_jit::{Engine, FaultRecord, Launch, Program, Report};
 use visa_runtime::{FaultKind, LaunchStatus};
 
 /// A kernel of `init.cl`, with an error if its argument `far` is 1.
@@ -184,15 +184,15 @@ const WITH_BUFFER: [&str; 5] = [
     "block",
 ];
 
-/// The interpreter with kernels of a file.
+/// An engine with kernels of a file.
 struct On {
     engine: Engine,
     program: Program,
 }
 
 impl On {
-    fn new(checks: impl Into<Checks>, file: &str) -> On {
-        let engine = engine(checks, true);
+    fn new(checks: impl Into<Checks>, interpret: bool, file: &str) -> On {
+        let engine = engine(checks, interpret);
         let program = program_of(&engine, &format!("init-{file}"));
         On { engine, program }
     }
@@ -228,6 +228,9 @@ impl On {
         (report.unwrap(), o.to_vec())
     }
 }
+
+/// The interpreter, and compiled code.
+const ENGINES: [bool; 2] = [true, false];
 
 fn texts(report: &Report) -> Vec<String> {
     report.faults.iter().map(FaultRecord::to_string).collect()
@@ -269,21 +272,28 @@ fn judged(case: &Case, report: &Report) -> Option<&'static str> {
 fn planted_uses_are_found_and_nothing_else() {
     let mut failures = Vec::new();
     for file in files().iter().copied() {
-        let [checked, plain] = [Check::Init, Check::None].map(|check| On::new(check, file));
+        let plain = On::new(Check::None, false, file);
+        let checked = ENGINES.map(|interpret| On::new(Check::Init, interpret, file));
         for case in CASES {
             for far in [0, 1] {
-                let (report, bytes) = checked.run(case.kernel, far, OobPolicy::default());
                 let (without, same) = plain.run(case.kernel, far, OobPolicy::default());
-                assert_eq!(bytes, same, "{file} {}: results", case.kernel);
                 assert_eq!(without.fault_count, 0);
-                let wrong = match far {
-                    0 => (report.fault_count != 0).then_some("right kernel"),
-                    _ => judged(case, &report),
-                };
-                let (name, n) = (case.kernel, report.fault_count);
-                failures.extend(
-                    wrong.map(|w| format!("{file} {name}: {w}: {n}: {:#?}", texts(&report))),
-                );
+                let all = checked
+                    .each_ref()
+                    .map(|on| on.run(case.kernel, far, OobPolicy::default()));
+                let [texts_of_it, compiled] = all.each_ref().map(|(report, _)| texts(report));
+                assert_eq!(texts_of_it, compiled, "{file} {}: reports", case.kernel);
+                for (report, bytes) in &all {
+                    assert_eq!(*bytes, same, "{file} {}: results", case.kernel);
+                    let wrong = match far {
+                        0 => (report.fault_count != 0).then_some("right kernel"),
+                        _ => judged(case, report),
+                    };
+                    let (name, n) = (case.kernel, report.fault_count);
+                    failures.extend(
+                        wrong.map(|w| format!("{file} {name}: {w}: {n}: {:#?}", texts(report))),
+                    );
+                }
             }
         }
     }
@@ -293,71 +303,102 @@ fn planted_uses_are_found_and_nothing_else() {
 #[test]
 fn what_nothing_depends_on_is_not_reported() {
     for file in files().iter().copied() {
-        let on = On::new(Check::Init, file);
-        for far in [0, 1] {
-            let (report, _) = on.run("garbage", far, OobPolicy::default());
-            assert_eq!(report.fault_count, 0, "{file}: {:#?}", texts(&report));
+        for on in ENGINES.map(|interpret| On::new(Check::Init, interpret, file)) {
+            for far in [0, 1] {
+                let (report, _) = on.run("garbage", far, OobPolicy::default());
+                assert_eq!(report.fault_count, 0, "{file}: {:#?}", texts(&report));
+            }
         }
     }
 }
 
 #[test]
 fn a_trap_stops_at_the_first_use() {
-    let on = On::new(Check::Init, "pvc");
-    let (report, _) = on.run("buffer_index", 1, OobPolicy::Trap);
-    assert_eq!(report.status, LaunchStatus::Faulted);
-    assert_eq!(report.fault_count, 1);
+    for on in ENGINES.map(|interpret| On::new(Check::Init, interpret, "pvc")) {
+        let (report, _) = on.run("buffer_index", 1, OobPolicy::Trap);
+        assert_eq!(report.status, LaunchStatus::Faulted);
+        assert_eq!(report.fault_count, 1);
+    }
 }
 
 /// What a launch stores is initialised in the next one, and what the host writes.
 #[test]
 fn buffers_keep_what_was_written() {
-    let on = On::new(Check::Init, "pvc-26");
+    for on in ENGINES.map(|interpret| On::new(Check::Init, interpret, "pvc-26")) {
+        let memory = on.engine.memory();
+        let buffers = [0; 3].map(|_| memory.alloc(512).unwrap());
+        let [o, a, b] = &buffers;
+        let launch = |kernel: &str| {
+            let launch = Launch::new([64, 1, 1]).local([64, 1, 1]);
+            let launch = launch.arg(0, o).arg(1, a).arg(2, b).arg(3, 0);
+            let report = on.program.kernel(kernel).unwrap().launch(&launch);
+            report.unwrap().fault_count
+        };
+        b.mark_uninitialised();
+        assert_eq!(launch("buffer_index"), 64);
+        assert_eq!(launch("buffer_index"), 64);
+        b.write(4, &[0; 8]).unwrap();
+        assert_eq!(launch("buffer_index"), 62);
+        // The second half becomes what the first is.
+        assert_eq!(launch("buffer_copy"), 62);
+        b.fill(0);
+        assert_eq!(launch("buffer_copy"), 0);
+        // What a kernel stores first.
+        o.mark_uninitialised();
+        assert_eq!(launch("buffer_copy"), 0);
+        assert_eq!(memory.uninitialised(o.address(), 8), 0);
+    }
+}
+
+/// A prepared launch runs again after it was repeated, in other orders and on several threads of the host, with a buffer of some megabytes.
+#[test]
+fn launches_are_repeated_any_number_of_times() {
+    let on = On::new(Check::Init, false, "pvc-26");
     let memory = on.engine.memory();
-    let buffers = [0; 3].map(|_| memory.alloc(512).unwrap());
-    let [o, a, b] = &buffers;
-    let launch = |kernel: &str| {
-        let launch = Launch::new([64, 1, 1]).local([64, 1, 1]);
-        let launch = launch.arg(0, o).arg(1, a).arg(2, b).arg(3, 0);
-        let report = on.program.kernel(kernel).unwrap().launch(&launch);
-        report.unwrap().fault_count
+    let a = memory.alloc_from(&[0i32; 256]).unwrap();
+    let (o, b) = (
+        memory.alloc(8 << 20).unwrap(),
+        memory.alloc(8 << 20).unwrap(),
+    );
+    let kernel = on.program.kernel("buffer_index").unwrap();
+    let launch = |launch: Launch| {
+        let launch = launch.arg(0, &o).arg(1, &a).arg(2, &b).arg(3, 0);
+        kernel.prepare(&launch).unwrap()
     };
-    b.mark_uninitialised();
-    assert_eq!(launch("buffer_index"), 64);
-    assert_eq!(launch("buffer_index"), 64);
-    b.write(4, &[0; 8]).unwrap();
-    assert_eq!(launch("buffer_index"), 62);
-    // The second half becomes what the first is.
-    assert_eq!(launch("buffer_copy"), 62);
-    b.fill(0);
-    assert_eq!(launch("buffer_copy"), 0);
+    let plain = Launch::new([64, 1, 1]).local([64, 1, 1]);
+    for prepared in [
+        launch(plain.clone()),
+        launch(plain.clone().schedule(7)),
+        launch(plain.threads(2)),
+    ] {
+        for unset in [false, true, true, false, true] {
+            b.fill(0);
+            o.fill(9);
+            if unset {
+                b.mark_uninitialised();
+            }
+            let report = prepared.run().unwrap();
+            let wanted = if unset { 64 } else { 0 };
+            assert_eq!(report.fault_count, wanted, "{:?}", texts(&report));
+            let mut last = [0; 4];
+            o.read((8 << 20) - 4, &mut last).unwrap();
+            assert_eq!(last, [9; 4]);
+        }
+    }
 }
 
 #[test]
 fn checks_work_together() {
-    let both = Checks::parse("all,init").unwrap();
-    let on = On::new(both, "pvc");
-    for case in CASES {
-        let (report, _) = on.run(case.kernel, 0, OobPolicy::default());
-        assert_eq!(report.fault_count, 0, "{:?}", texts(&report));
+    for interpret in ENGINES {
+        let on = On::new(Checks::parse("all").unwrap(), interpret, "pvc");
+        for case in CASES {
+            let (report, _) = on.run(case.kernel, 0, OobPolicy::default());
+            assert_eq!(report.fault_count, 0, "{:?}", texts(&report));
+        }
+        let (report, _) = on.run("buffer_index", 1, OobPolicy::default());
+        assert!(report.faults.iter().all(|f| f.kind.is_init()));
+        assert_eq!(report.fault_count, 64);
     }
-    let (report, _) = on.run("buffer_index", 1, OobPolicy::default());
-    assert!(report.faults.iter().all(|f| f.kind.is_init()));
-    assert_eq!(report.fault_count, 64);
-}
-
-#[test]
-fn code_generators_refuse_it_by_name() {
-    let options = EngineOptions {
-        strategy: strategy(),
-        ..EngineOptions::default()
-    };
-    let refused = Engine::with_options(options.check(Check::Init));
-    let text = refused.err().map(|e| e.to_string()).unwrap_or_default();
-    assert!(
-        text.contains("--check init: add --backend interp"),
-        "{text}"
-    );
 }
 
 /// Kind of a record, work-items, and what it says.
@@ -365,7 +406,7 @@ type Wanted<'a> = (FaultKind, u64, &'a str);
 
 /// Reports of a vISA text on 16 lanes: kinds, lanes that are wrong, and what the first one says. `U` and the upper half of `W` are never
 /// written, nor is `P2`; lanes 4 to 15 of `N` are 4 to 15, all bits of `P1` are written.
-fn text_reports(body: &str) -> Vec<(FaultKind, u64, String)> {
+fn text_reports(body: &str, interpret: bool) -> Vec<(FaultKind, u64, String)> {
     const HEAD: &str = ".version 4.1
 .kernel \"k\"
 .kernel_attr SimdSize=16
@@ -385,7 +426,7 @@ fn text_reports(body: &str) -> Vec<(FaultKind, u64, String)> {
     mov (M1_NM, 8) W(0,0)<1> 0x1:ud
     cmp.lt (M1, 16) P1 N(0,0)<1;1,0> 0x4:ud
 ";
-    let engine = engine(Check::Init, true);
+    let engine = engine(Check::Init, interpret);
     let text = format!("{HEAD}{body}END:\n    ret (M1, 1)\n");
     let program = engine
         .program_from_text("k", &text, visa_jit::isa::Platform::Skl)
@@ -487,11 +528,14 @@ fn registers_are_known_lane_by_lane_and_bit_by_bit() {
         ),
     ];
     let mut failures = Vec::new();
-    for (body, wanted) in cases {
-        let found = text_reports(body);
+    let all = ENGINES
+        .iter()
+        .flat_map(|engine| cases.iter().map(move |case| (engine, case)));
+    for (interpret, (body, wanted)) in all {
+        let found = text_reports(body, *interpret);
         let found: Vec<_> = found.iter().map(|(k, n, s)| (*k, *n, s.as_str())).collect();
         if found != *wanted {
-            failures.push(format!("{body}: {found:?}"));
+            failures.push(format!("{interpret} {body}: {found:?}"));
         }
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));

@@ -278,18 +278,10 @@ fn a_page_shows_lines_of_the_programs_source() {
 }
 
 #[test]
-fn checks_that_there_are_not_are_refused() {
-    for (args, says) in [
-        (
-            &["--check=barrier,init"][..],
-            "--check init: add --backend interp",
-        ),
-        (&["--check=init", "--backend=llvm"], "llvm"),
-    ] {
-        let output = exec(&[args, &["--", "true"]].concat());
-        assert_ne!(output.code, 0, "{}", output.stderr);
-        assert!(output.stderr.contains(says), "{}", output.stderr);
+fn all_checks_are_there() {
+    for backend in ["interp", "cranelift"] {
+        let backend = format!("--backend={backend}");
+        let fine = exec(&["--check=barrier,init", &backend, "--", "true"]);
+        assert_eq!((fine.code, fine.stderr.as_str()), (0, ""));
     }
-    let fine = exec(&["--check=init", "--backend=interp", "--", "true"]);
-    assert_eq!((fine.code, fine.stderr.as_str()), (0, ""));
 }

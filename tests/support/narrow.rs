@@ -15,15 +15,13 @@ use visa_jit::{Engine, EngineOptions, Program};
 /// `interp` leaves out the comparison with the interpreter.
 /// `VISA_JIT_TEST_BACKEND=llvm` compiles with LLVM, in builds that have it; `library` compiles ahead of time, with one policy.
 /// `VISA_JIT_TEST_DISPATCH=group` takes groups through barriers in one call. `VISA_JIT_TEST_CHECK=memory` checks accesses,
-/// `barrier` barriers, `race` accesses that nothing orders; `init` is for the interpreter ([`interpreted`]).
+/// `barrier` barriers, `race` accesses that nothing orders, `init` uses of what was never written.
 pub(super) fn narrowed() -> EngineOptions {
     let mut options = EngineOptions::default();
     if std::env::var("VISA_JIT_TEST_BACKEND").as_deref() == Ok("llvm") {
         options.strategy = BackendKind::Llvm.into();
     }
-    if !checks_init()
-        && let Ok(name) = std::env::var("VISA_JIT_TEST_CHECK")
-    {
+    if let Ok(name) = std::env::var("VISA_JIT_TEST_CHECK") {
         options = options.check(Checks::parse(&name).unwrap());
     }
     if std::env::var("VISA_JIT_TEST_DISPATCH").as_deref() == Ok("group") {

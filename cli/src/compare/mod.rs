@@ -23,7 +23,7 @@ use super::spec::BufferId;
 use axes::{Axis, Choice};
 pub use machine::Machine;
 use table::{Row, Table};
-use visa_jit::backend::{Check, Checks};
+use visa_jit::backend::Checks;
 use visa_jit::engine::{Engine, EngineOptions, Launch, Prepared, Specialised};
 use visa_jit::interp::InterpOptions;
 use visa_runtime::{DeviceMemory, LaunchStatus};
@@ -90,10 +90,10 @@ pub fn compare(args: &CompareArgs, out: &mut dyn Write) -> Result<Exit, Failure>
     }
     let (choices, refused) = axes::choices(&args.sweep, &options)?;
     let baseline = baseline(&choices, args.baseline.as_deref())?;
-    // Of all checks, that of memory asks most of the memory that they share.
-    let mut checks = choices.iter().filter_map(|c| checking(&c.options));
-    let checked = checks.find(|checks| checks.contains(Check::Memory));
-    let session = Session::new(&args.run, checked.unwrap_or_default())?;
+    // They share memory, which has to suit all checks.
+    let checks = choices.iter().filter_map(|c| checking(&c.options));
+    let checks = checks.fold(Checks::NONE, Checks::and);
+    let session = Session::new(&args.run, checks)?;
 
     let rounds = args.run.rounds().unwrap_or(ROUNDS);
     let bar = bar(choices.len(), rounds);

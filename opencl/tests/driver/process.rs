@@ -351,8 +351,11 @@ fn checks_are_told() {
             assert!(lines.contains(part), "{check}: {part}: {lines}");
         }
     }
-    for (what, count) in [("init", 64), ("filled", 4)] {
-        let (fine, lines) = told_on("interp", what, "init");
+    let on = ["interp", "cranelift"].into_iter();
+    let cases = on.flat_map(|on| [(on, "init", 64), (on, "filled", 4)]);
+    for (on, what, count) in cases {
+        let check = if what == "init" { "init" } else { "all" };
+        let (fine, lines) = told_on(on, what, check);
         assert!(fine, "{lines}");
         let count = format!(r#""count":{count}"#);
         for part in [
@@ -364,15 +367,18 @@ fn checks_are_told() {
             assert!(lines.contains(part), "{what}: {part}: {lines}");
         }
     }
-    let (fine, lines) = told_on("interp", "usm", "init");
-    assert!(
-        fine && lines.matches(r#""count":32"#).count() == 1,
-        "{lines}"
-    );
-    assert!(
-        lines.contains("at byte 128 of `b` (256 bytes, argument 2), from clDeviceMemAllocINTEL"),
-        "{lines}"
-    );
+    for on in ["interp", "cranelift"] {
+        let (fine, lines) = told_on(on, "usm", "init");
+        assert!(
+            fine && lines.matches(r#""count":32"#).count() == 1,
+            "{lines}"
+        );
+        assert!(
+            lines
+                .contains("at byte 128 of `b` (256 bytes, argument 2), from clDeviceMemAllocINTEL"),
+            "{lines}"
+        );
+    }
     for (what, check) in [
         ("barrier", "memory"),
         ("beyond", "barrier"),
@@ -382,9 +388,7 @@ fn checks_are_told() {
         let (fine, lines) = told(what, check);
         assert!(fine && !lines.contains("faults"), "{what}: {lines}");
     }
-    for wrong in ["init", "nonsense"] {
-        let (fine, lines) = told("beyond", wrong);
-        assert!(!fine, "{lines}");
-        assert!(lines.contains(wrong), "{lines}");
-    }
+    let (fine, lines) = told("beyond", "nonsense");
+    assert!(!fine, "{lines}");
+    assert!(lines.contains("nonsense"), "{lines}");
 }

@@ -64,7 +64,9 @@ impl Access {
         let address_bytes = count << if flat { 3 } else { 2 };
         Access {
             // SAFETY: as promised.
-            region: unsafe { Region::new(group, thread, place, index) },
+            region: unsafe { Region::new(group, thread, place, index) }
+                // SAFETY: as promised.
+                .marks(shape, place, index, unsafe { &*group }),
             flat,
             all_or_none: shape & message::ALL_OR_NONE != 0,
             bytes_log2: shape & 3,
@@ -130,6 +132,22 @@ impl Access {
 }
 
 impl Region {
+    /// The marks of this place, if the shape of a message asks for them.
+    #[inline(always)]
+    fn marks(mut self, shape: u32, place: u32, index: u32, group: &GroupCtx) -> Region {
+        if shape & message::MARKS << 2 != 0 {
+            let distance = match place {
+                message::SLM => group.slm_marks,
+                message::SCRATCH => group.scratch_marks,
+                message::REGS => index.into(),
+                // SAFETY: a group has a launch.
+                _ => unsafe { (*group.launch).marks },
+            };
+            self.base = self.base.wrapping_add(distance as usize);
+        }
+        self
+    }
+
     /// # Safety
     /// As [`Access::new`].
     #[inline(always)]

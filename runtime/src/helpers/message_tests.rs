@@ -162,6 +162,7 @@ impl Case {
             args: base,
             args_size: size,
             shadow: std::ptr::null(),
+            marks: 0,
         };
         let mut group = GroupCtx {
             launch: &raw const launch,
@@ -176,6 +177,8 @@ impl Case {
             barriers: null_mut(),
             answer: 0,
             races: null_mut(),
+            slm_marks: 0,
+            scratch_marks: 0,
         };
         let thread = ThreadCtx {
             local_ids: null(),
@@ -358,6 +361,7 @@ fn an_unbound_surface_is_outside() {
         args: null(),
         args_size: 0,
         shadow: std::ptr::null(),
+        marks: 0,
     };
     let mut group = GroupCtx {
         launch: &raw const launch,
@@ -372,6 +376,8 @@ fn an_unbound_surface_is_outside() {
         barriers: null_mut(),
         answer: 0,
         races: null_mut(),
+        slm_marks: 0,
+        scratch_marks: 0,
     };
     for place in [message::SURFACE, message::SLM, message::FLAT] {
         case.place = place;

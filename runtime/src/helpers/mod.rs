@@ -9,6 +9,7 @@ mod check;
 mod fp_env;
 pub(crate) mod half;
 mod image;
+mod init;
 mod message;
 #[cfg(test)]
 mod message_tests;
@@ -51,6 +52,7 @@ static PORTABLE: Helpers = Helpers {
     arrive: arrive::arrive,
     race: race::race,
     race_even: race::race_even,
+    initialise: init::initialise,
 };
 
 /// The table for processors with AVX-512; the same results.

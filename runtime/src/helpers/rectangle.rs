@@ -6,7 +6,7 @@
 use super::message::FLAT_OFFSET;
 use super::race;
 use crate::abi::{GroupCtx, Rectangle, rectangle as code};
-use crate::fault::{FaultKind, report};
+use crate::fault::{FaultKind, FaultSink, report};
 use crate::group;
 use crate::memory::checks::{closed, first_closed};
 
@@ -90,6 +90,8 @@ struct Transfer {
     shadow: Option<*const u8>,
     /// The launch looks for races.
     races: bool,
+    /// Bytes from device memory to the marks of what is not initialised; 0 in launches that do not look for it.
+    marks: u64,
 }
 
 /// [`crate::abi::Helpers::rectangle`].
@@ -125,7 +127,11 @@ pub(crate) unsafe extern "C" fn rectangle(
             shadow: Some((*launch).shadow)
                 .filter(|&shadow| !shadow.is_null() && shadow != closed()),
             races: !(*group).races.is_null(),
+            marks: (*launch).marks,
         };
+        if transfer.marks != 0 {
+            transfer.look_at_marks(&r);
+        }
         if transfer.check(&r) {
             return 1;
         }
@@ -180,6 +186,40 @@ impl Transfer {
             }
         }
         false
+    }
+
+    /// What is loaded has to be initialised, what is stored is from now on.
+    ///
+    /// # Safety
+    /// The transfer must be of the group that runs, in a launch on tracked memory.
+    unsafe fn look_at_marks(&self, r: &Rectangle) {
+        let s = &self.shape;
+        for (block, y) in (0..s.blocks).flat_map(|block| (0..s.height).map(move |y| (block, y))) {
+            let Some(row) = self.row(r, block, y) else {
+                continue;
+            };
+            for x in row.columns.clone() {
+                let offset = self.offset(&row, x);
+                if s.bytes > self.size || offset > self.size - s.bytes {
+                    continue;
+                }
+                let mark = self.first.wrapping_add(offset).wrapping_add(self.marks) as *mut u8;
+                let bytes = s.bytes as u32;
+                // SAFETY: the element is in device memory, and its mark in that of tracked memory. The sink belongs to the worker that runs
+                // this group, and only this call uses it now.
+                unsafe {
+                    if group::load(mark, bytes) == 0 {
+                        continue;
+                    }
+                    if s.store {
+                        group::store(mark, bytes, 0);
+                    } else if let Some(sink) = (*self.group).faults.cast::<FaultSink>().as_mut() {
+                        sink.suspect = true;
+                        return;
+                    }
+                }
+            }
+        }
     }
 
     fn row(&self, r: &Rectangle, block: usize, y: usize) -> Option<Row> {

@@ -22,6 +22,7 @@ pub use schedule::Schedule;
 pub(crate) use shape::GroupShape;
 pub use shape::{Lanes, LaunchShape};
 
+use crate::abi::SURFACES;
 use crate::error::LaunchError;
 use crate::fault::{Fault, FaultKind, SiteCounts};
 use crate::interrupt::{Deadline, Interrupter, RUN, STOP_DEADLINE, STOP_FAULT, StopWord};
@@ -39,6 +40,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use worker::{Job, Worker};
+
+/// There is no room for a worker.
+fn no_room() -> LaunchError {
+    LaunchError::GroupMemory {
+        what: "memory",
+        wanted: u64::MAX,
+        limit: MAX_WORKER_BYTES,
+    }
+}
 
 /// A run on one thread that takes less is not worth waking another one for. Waking takes 20 to 60 µs.
 const SHORT: Duration = Duration::from_micros(40);
@@ -85,6 +95,8 @@ pub struct LaunchOptions<'a> {
     pub check_races: bool,
     /// For these checks, a write of the value that is there already is an access like others.
     pub race_same_value: bool,
+    /// Code with checks of initialisation keeps account of what it writes, and stops where something that is not initialised may be used.
+    pub check_init: bool,
     /// Another order of groups and threads than the usual one. Everything runs on the calling thread then, so that there is one order.
     /// Machine code has to return at barriers ([`crate::abi::Entry`]): code for whole groups keeps its own order of threads.
     pub schedule: Option<Schedule>,
@@ -100,6 +112,7 @@ impl Default for LaunchOptions<'_> {
             zero_scratch: true,
             check_races: false,
             race_same_value: false,
+            check_init: false,
             schedule: None,
         }
     }
@@ -134,6 +147,34 @@ pub struct LaunchReport {
     pub fault_count: u64,
     /// The same for each memory instruction and kind; of launches on checked memory, else of barriers and races only.
     pub fault_sites: BTreeMap<(u32, FaultKind), u64>,
+    /// Under [`LaunchOptions::check_init`], the launch may use what is not initialised. It was stopped, and all else that it did counts for nothing.
+    pub suspect: bool,
+}
+
+impl LaunchReport {
+    /// Of a launch of which nothing is known yet.
+    fn empty() -> LaunchReport {
+        LaunchReport {
+            status: LaunchStatus::Completed,
+            groups: 0,
+            threads: 0,
+            faults: Vec::new(),
+            fault_count: 0,
+            fault_sites: SiteCounts::new(),
+            suspect: false,
+        }
+    }
+}
+
+impl Arguments {
+    /// Whether all surfaces lie in memory that keeps account of what is not initialised.
+    pub fn are_tracked(&self) -> bool {
+        let memory = self.memory.as_ref();
+        memory.is_some_and(|memory| {
+            let mut bound = (0..SURFACES as u32).filter_map(|index| self.surfaces.get(index));
+            memory.is_tracked() && bound.all(|(at, len)| memory.has_marks(at, len))
+        })
+    }
 }
 
 /// What functions find in memory of the groups they run in ([`crate::linked::SlotSource::ImplicitArgs`]), which are all of one size.
@@ -271,13 +312,12 @@ impl PreparedLaunch {
     ) -> Result<LaunchReport, LaunchError> {
         let slm = self.check(arguments)?;
         if self.total == 0 {
+            return Ok(LaunchReport::empty());
+        }
+        if options.check_init && !arguments.are_tracked() {
             return Ok(LaunchReport {
-                status: LaunchStatus::Completed,
-                groups: 0,
-                threads: 0,
-                faults: Vec::new(),
-                fault_count: 0,
-                fault_sites: SiteCounts::new(),
+                suspect: true,
+                ..LaunchReport::empty()
             });
         }
         let partial = self.partial_payloads(&arguments.payload)?;
@@ -301,6 +341,11 @@ impl PreparedLaunch {
         let RunState { stop, workers } = &mut state;
         let job = Job::new(self, arguments, &partial, options, (stop, count as u64));
         let workers = &mut workers[..count];
+        if options.check_init {
+            for worker in workers.iter_mut() {
+                worker.reserve_marks(slm).ok_or_else(no_room)?;
+            }
+        }
         let start = Instant::now();
         workers.iter_mut().for_each(|worker| worker.reset(&job));
         if let Some(races) = &mut races {
@@ -404,11 +449,6 @@ impl PreparedLaunch {
 
     /// Makes sure of `count` workers with `slm` bytes of shared local memory each.
     fn grow(&self, state: &mut RunState, count: usize, slm: u32) -> Result<(), LaunchError> {
-        let no_room = || LaunchError::GroupMemory {
-            what: "memory",
-            wanted: u64::MAX,
-            limit: MAX_WORKER_BYTES,
-        };
         for worker in &mut state.workers {
             worker.reserve_slm(slm).ok_or_else(no_room)?;
         }
@@ -421,14 +461,15 @@ impl PreparedLaunch {
     }
 
     fn report(&self, state: &mut RunState, count: usize) -> Result<LaunchReport, LaunchError> {
-        let mut report = LaunchReport {
-            status: LaunchStatus::Completed,
-            groups: 0,
-            threads: 0,
-            faults: Vec::new(),
-            fault_count: 0,
-            fault_sites: SiteCounts::new(),
-        };
+        let mut report = LaunchReport::empty();
+        let workers = &mut state.workers[..count];
+        if workers.iter().any(|worker| worker.faults.suspect) {
+            workers
+                .iter_mut()
+                .for_each(|worker| worker.tally.error = None);
+            report.suspect = true;
+            return Ok(report);
+        }
         for worker in &mut state.workers[..count] {
             if let Some(error) = worker.tally.error.take() {
                 let kernel = self.kernel.meta().name.clone();

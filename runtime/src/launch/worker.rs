@@ -48,6 +48,7 @@ pub(super) struct Job<'a> {
     workers: u64,
     stop_on_fault: bool,
     zero_scratch: bool,
+    check_init: bool,
     schedule: Option<Schedule>,
     /// Memory that tells its buffers apart, or what was written.
     checked: Option<&'a DeviceMemory>,
@@ -73,6 +74,8 @@ impl<'a> Job<'a> {
         };
         let memory = arguments.memory.as_ref();
         let shadow = memory.map_or(checks::closed(), DeviceMemory::shadow);
+        let marks = memory.filter(|_| options.check_init);
+        let marks = marks.map_or(0, DeviceMemory::marks);
         let meta = launch.kernel.meta();
         let contexts = std::array::from_fn(|kind| {
             let payload = partial[kind].as_ref().unwrap_or(&arguments.payload);
@@ -88,6 +91,7 @@ impl<'a> Job<'a> {
                 args: payload.as_ptr().wrapping_add(meta.args_offset as usize),
                 args_size: meta.args_bytes.into(),
                 shadow,
+                marks,
             }
         });
         let total = launch.total;
@@ -104,6 +108,7 @@ impl<'a> Job<'a> {
             workers,
             stop_on_fault: options.on_fault == super::FaultAction::Stop,
             zero_scratch: options.zero_scratch,
+            check_init: options.check_init,
             schedule: options.schedule,
             checked: memory.filter(|memory| memory.is_checked() || memory.is_tracked()),
             private: arguments.private.clone(),
@@ -195,6 +200,8 @@ pub(super) struct Worker {
     _frames: AlignedBytes,
     scratch: AlignedBytes,
     slm: AlignedBytes,
+    /// Marks of local memory and after them of scratch, of a launch that keeps account of what is initialised.
+    marks: AlignedBytes,
     sink: AlignedBytes,
     barriers: NamedBarriers,
     /// Where code with a large frame runs.
@@ -248,6 +255,7 @@ impl Worker {
             _frames: frames,
             scratch,
             slm: AlignedBytes::zeroed(round_line(slm.into()))?,
+            marks: AlignedBytes::zeroed(0)?,
             sink: AlignedBytes::zeroed(SINK_BYTES as u64)?,
             barriers: NamedBarriers::new(threads),
             stack: stack.ok()?,
@@ -266,6 +274,7 @@ impl Worker {
                 rounds: Rounds::new(threads),
                 private: 0..0,
                 kept: None,
+                suspect: false,
             },
             tally: Tally::default(),
             races: None,
@@ -280,6 +289,15 @@ impl Worker {
         Some(())
     }
 
+    /// Makes room for marks of `slm` bytes of local memory, and of scratch. `None` when there is no such size.
+    pub(super) fn reserve_marks(&mut self, slm: u32) -> Option<()> {
+        let wanted = round_line(slm.into()).checked_add(self.scratch.len() as u64)?;
+        if (self.marks.len() as u64) < wanted {
+            self.marks = AlignedBytes::zeroed(wanted)?;
+        }
+        Some(())
+    }
+
     /// Forgets the launch before.
     pub(super) fn reset(&mut self, job: &Job<'_>) {
         self.tally = Tally::default();
@@ -290,6 +308,7 @@ impl Worker {
         self.faults.stop = job.stop_on_fault;
         self.faults.private = job.private.clone();
         self.faults.kept = None;
+        self.faults.suspect = false;
         self.faults.offset = job.shape.offset;
         self.faults.enqueued = job.shape.local;
     }
@@ -320,6 +339,8 @@ impl Worker {
             barriers: null_mut(),
             answer: 0,
             races: null_mut(),
+            slm_marks: distance(&self.slm, self.marks.as_ptr()),
+            scratch_marks: distance(&self.scratch, self.scratch_marks(slm_size)),
         };
         loop {
             let range = job.take(alone);
@@ -348,6 +369,12 @@ impl Worker {
                 turn += 1 + u64::from(group.following);
             }
         }
+    }
+
+    /// Marks of scratch, in a launch with so much local memory.
+    fn scratch_marks(&self, slm_size: u32) -> *mut u8 {
+        let first = self.marks.as_ptr();
+        first.wrapping_add(round_line(slm_size.into()) as usize)
     }
 
     /// Runs a group and those that follow it; false when the launch has to end.
@@ -396,6 +423,11 @@ impl Worker {
                         None => return false,
                     };
                 }
+                s if s == Status::Suspect as u32 => {
+                    self.faults.suspect = true;
+                    stop(job.stop, STOP_FAULT);
+                    return false;
+                }
                 s if s == Status::Fault as u32 => {
                     stop(job.stop, STOP_FAULT);
                     self.count(group, id, shape);
@@ -408,7 +440,7 @@ impl Worker {
                 other => return self.fail(job, other),
             }
         }
-        if self.faults.end_round(shape.threads) {
+        if self.faults.suspect || self.faults.end_round(shape.threads) {
             stop(job.stop, STOP_FAULT);
             return false;
         }
@@ -555,5 +587,23 @@ impl Worker {
             // SAFETY: `threads` strides were allocated, owned as above.
             unsafe { self.scratch.as_ptr().write_bytes(0, bytes) }
         }
+        if job.check_init {
+            let scratch = threads * meta.scratch_stride() as usize;
+            let slm = round_line(slm_size) as usize;
+            let bytes = if scratch == 0 {
+                slm_size as usize
+            } else {
+                slm + scratch
+            };
+            if bytes != 0 {
+                // SAFETY: `reserve_marks` made room for marks of the local memory and of all scratch of this launch, owned as above.
+                unsafe { self.marks.as_ptr().write_bytes(0xFF, bytes) }
+            }
+        }
     }
+}
+
+/// Bytes from memory to its marks.
+fn distance(memory: &AlignedBytes, marks: *mut u8) -> u64 {
+    (marks as u64).wrapping_sub(memory.as_ptr() as u64)
 }

@@ -33,6 +33,48 @@ impl Drop for Allocation {
 #[derive(Clone, Debug)]
 pub struct Buffer(Arc<Allocation>);
 
+/// What a part of device memory held.
+#[derive(Debug)]
+pub struct Saved {
+    memory: DeviceMemory,
+    /// Whose bytes these are, if they are one buffer's.
+    _buffer: Option<Buffer>,
+    start: *mut u8,
+    bytes: Vec<u8>,
+    marks: Option<Vec<u8>>,
+}
+
+impl Saved {
+    /// Of bytes that stay open.
+    pub(super) fn new(memory: &DeviceMemory, start: *mut u8, len: u64) -> Option<Saved> {
+        let len = usize::try_from(len).ok()?;
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(len).ok()?;
+        bytes.resize(len, 0);
+        // SAFETY: open for as long as the memory and the buffer live; no Rust reference covers device memory.
+        unsafe { copy::copy_out(&mut bytes, start) };
+        let unwritten = memory.0.unwritten.as_ref();
+        let offset = (start as u64).wrapping_sub(memory.0.base);
+        Some(Saved {
+            memory: memory.clone(),
+            _buffer: None,
+            start,
+            bytes,
+            marks: unwritten.and_then(|unwritten| unwritten.saved(offset, len as u64)),
+        })
+    }
+
+    /// Makes memory hold that again.
+    pub fn restore(&self) {
+        // SAFETY: as when it was saved.
+        unsafe { copy::copy_in(self.start, &self.bytes) };
+        if let Some(unwritten) = &self.memory.0.unwritten {
+            let offset = (self.start as u64).wrapping_sub(self.memory.0.base);
+            unwritten.restore(offset, self.bytes.len() as u64, self.marks.as_deref());
+        }
+    }
+}
+
 mod sealed {
     pub trait Sealed {}
 }
@@ -143,6 +185,23 @@ impl Buffer {
         if let Some(unwritten) = &memory.unwritten {
             unwritten.mark(self.address().wrapping_sub(memory.base), self.0.len);
         }
+    }
+
+    /// Whether a byte may be not initialised.
+    pub fn has_uninitialised(&self) -> bool {
+        let memory = &self.0.memory.0;
+        let unwritten = memory.unwritten.as_ref();
+        let offset = self.address().wrapping_sub(memory.base);
+        unwritten.is_some_and(|unwritten| unwritten.any(offset, self.0.len))
+    }
+
+    /// A copy of what it holds, and of what of it is not initialised; `None` if there is no room for one.
+    pub fn save(&self) -> Option<Saved> {
+        let saved = Saved::new(&self.0.memory, self.0.start, self.0.len)?;
+        Some(Saved {
+            _buffer: Some(self.clone()),
+            ..saved
+        })
     }
 
     /// Copies numbers from `offset` (in bytes, any alignment) to `to`.

@@ -20,7 +20,7 @@ pub(crate) mod map;
 mod ranges;
 mod unwritten;
 
-pub use buffer::{Buffer, Element};
+pub use buffer::{Buffer, Element, Saved};
 pub use checks::Neighbour;
 
 use crate::limits::{ADDRESS_END, DEFAULT_MEMORY_BYTES, GUARDED_BYTES, MAX_MEMORY_BYTES};
@@ -187,6 +187,29 @@ impl DeviceMemory {
     /// True for memory made by [`DeviceMemory::tracked`].
     pub fn is_tracked(&self) -> bool {
         self.0.unwritten.is_some()
+    }
+
+    /// Whether anything in it may be not initialised. Buffers know it more exactly.
+    pub fn has_uninitialised(&self) -> bool {
+        let unwritten = self.0.unwritten.as_ref();
+        unwritten.is_some_and(|unwritten| unwritten.any(0, self.size()))
+    }
+
+    /// A copy of all of it, and of what of it is not initialised; `None` if there is no room for one.
+    pub fn save(&self) -> Option<Saved> {
+        Saved::new(self, self.0.pointer(self.0.base), self.size())
+    }
+
+    /// Bytes from an address of a tracked memory to its mark; 0 of other memory.
+    pub(crate) fn marks(&self) -> u64 {
+        let first = self.0.unwritten.as_ref().map(|u| u.start() as u64);
+        first.map_or(0, |first| first.wrapping_sub(self.0.base))
+    }
+
+    /// Whether `len` bytes at an address have marks of their own: they lie in the flat range of tracked memory.
+    pub(crate) fn has_marks(&self, address: u64, len: u64) -> bool {
+        let offset = address.wrapping_sub(self.0.base);
+        self.is_tracked() && offset <= self.0.capacity && len <= self.0.capacity - offset
     }
 
     /// Bits of up to eight bytes at an address that are not initialised. Of memory that keeps no account, and outside of it, none.

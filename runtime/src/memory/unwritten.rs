@@ -3,10 +3,11 @@
 //! The shadow has a byte for each byte of the flat range, with a bit for each of its bits: 0 where it is initialised. Fresh pages read zero, so
 //! the shadow takes memory only where something was not initialised.
 
-use super::MemoryError;
 use super::map::{Mapping, page_size, round_page};
+use super::{MemoryError, copy};
 use crate::group::{load, store};
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Bytes of the shadow that are looked at together.
 const WORD: u64 = 8;
@@ -16,6 +17,8 @@ const WORD: u64 = 8;
 pub(super) struct Unwritten {
     shadow: Mapping,
     capacity: u64,
+    /// Something was not initialised once.
+    used: AtomicBool,
 }
 
 impl Unwritten {
@@ -28,7 +31,61 @@ impl Unwritten {
         let len = len.ok_or(io::Error::from(io::ErrorKind::OutOfMemory))?;
         let shadow = Mapping::reserve(len)?;
         shadow.open(0..len)?;
-        Ok(Unwritten { shadow, capacity })
+        Ok(Unwritten {
+            shadow,
+            capacity,
+            used: AtomicBool::new(false),
+        })
+    }
+
+    /// Mark of the first byte.
+    pub fn start(&self) -> *mut u8 {
+        self.shadow.start()
+    }
+
+    /// Whether a byte of a range may be not initialised.
+    pub fn any(&self, offset: u64, len: u64) -> bool {
+        if !self.used.load(Ordering::Relaxed) {
+            return false;
+        }
+        let (mut at, end) = self.clip(offset, len);
+        while at < end {
+            let step = match at.is_multiple_of(WORD) && end - at >= WORD {
+                true => WORD,
+                false => 1,
+            };
+            // SAFETY: inside of the shadow, which is open as a whole.
+            if unsafe { load(self.at(at), step as u32) } != 0 {
+                return true;
+            }
+            at += step;
+        }
+        false
+    }
+
+    /// The marks of a range; none where all of it is initialised.
+    pub fn saved(&self, offset: u64, len: u64) -> Option<Vec<u8>> {
+        if !self.any(offset, len) {
+            return None;
+        }
+        let (start, end) = self.clip(offset, len);
+        let mut marks = vec![0; (end - start) as usize];
+        // SAFETY: as above.
+        unsafe { copy::copy_out(&mut marks, self.at(start)) };
+        Some(marks)
+    }
+
+    /// Brings marks back that were saved of a range.
+    pub fn restore(&self, offset: u64, len: u64, marks: Option<&[u8]>) {
+        match marks {
+            Some(marks) => {
+                let (start, end) = self.clip(offset, marks.len() as u64);
+                let marks = marks.get(..(end - start) as usize).unwrap_or_default();
+                // SAFETY: as above.
+                unsafe { copy::copy_in(self.at(start), marks) };
+            }
+            None => self.clear(offset, len),
+        }
     }
 
     /// The part of a range that has a shadow.
@@ -54,6 +111,9 @@ impl Unwritten {
     /// Says which bits of up to eight bytes from an offset on are not initialised.
     pub fn set(&self, offset: u64, len: u32, bits: u64) {
         let (start, end) = self.clip(offset, len.min(8).into());
+        if bits != 0 {
+            self.used.store(true, Ordering::Relaxed);
+        }
         for at in start..end {
             // SAFETY: as above.
             unsafe {
@@ -68,8 +128,9 @@ impl Unwritten {
     /// A range is not initialised.
     pub fn mark(&self, offset: u64, len: u64) {
         let (start, end) = self.clip(offset, len);
+        self.used.store(true, Ordering::Relaxed);
         // SAFETY: as above.
-        (start..end).for_each(|at| unsafe { store(self.at(at), 1, 0xFF) });
+        unsafe { copy::fill(self.at(start), (end - start) as usize, 0xFF) };
     }
 
     /// A range is initialised.
@@ -86,7 +147,7 @@ impl Unwritten {
                     .any(|at| unsafe { load(self.at(at), 8) } != 0);
                 if used {
                     // SAFETY: as above.
-                    (at..at + page).for_each(|at| unsafe { store(self.at(at), 1, 0) });
+                    unsafe { copy::fill(self.at(at), page as usize, 0) };
                 }
                 at += page;
                 continue;

@@ -9,7 +9,7 @@ use visa_runtime::abi::{
 
 #[test]
 fn layout_of_this_version() {
-    assert_eq!(ABI_VERSION, 21);
+    assert_eq!(ABI_VERSION, 22);
     assert_eq!(
         (SURFACES, SINK_BYTES, LOCAL_ID_ROW, THREAD_DONE),
         (256, 256, 32, u32::MAX)
@@ -19,8 +19,9 @@ fn layout_of_this_version() {
         Status::Suspended,
         Status::Fault,
         Status::Interrupted,
+        Status::Suspect,
     ];
-    assert_eq!(status.map(|s| s as u32), [0, 1, 2, 3]);
+    assert_eq!(status.map(|s| s as u32), [0, 1, 2, 3, 4]);
     assert_eq!(
         (
             size_of::<Surface>(),
@@ -40,10 +41,11 @@ fn layout_of_this_version() {
         offset_of!(LaunchCtx, args),
         offset_of!(LaunchCtx, args_size),
         offset_of!(LaunchCtx, shadow),
+        offset_of!(LaunchCtx, marks),
     ];
     assert_eq!(
         (launch, size_of::<LaunchCtx>()),
-        ([0, 8, 16, 24, 32, 40, 48, 56, 64, 72], 80)
+        ([0, 8, 16, 24, 32, 40, 48, 56, 64, 72, 80], 88)
     );
     let group = [
         offset_of!(GroupCtx, launch),
@@ -58,10 +60,15 @@ fn layout_of_this_version() {
         offset_of!(GroupCtx, barriers),
         offset_of!(GroupCtx, answer),
         offset_of!(GroupCtx, races),
+        offset_of!(GroupCtx, slm_marks),
+        offset_of!(GroupCtx, scratch_marks),
     ];
     assert_eq!(
         (group, size_of::<GroupCtx>()),
-        ([0, 8, 16, 24, 32, 40, 48, 112, 116, 120, 128, 136], 144)
+        (
+            [0, 8, 16, 24, 32, 40, 48, 112, 116, 120, 128, 136, 144, 152],
+            160
+        )
     );
     let thread = [
         offset_of!(ThreadCtx, local_ids),
@@ -98,11 +105,12 @@ fn layout_of_this_version() {
         offset_of!(Helpers, arrive),
         offset_of!(Helpers, race),
         offset_of!(Helpers, race_even),
+        offset_of!(Helpers, initialise),
     ];
     assert_eq!(
         helpers,
         [
-            0, 8, 16, 24, 32, 40, 48, 56, 64, 72, 80, 88, 96, 104, 112, 120, 128, 136
+            0, 8, 16, 24, 32, 40, 48, 56, 64, 72, 80, 88, 96, 104, 112, 120, 128, 136, 144
         ]
     );
     let image = [
@@ -124,10 +132,11 @@ fn layout_of_this_version() {
             message::REGS,
             message::FLAT,
             message::ARGS,
+            message::MARKS,
             message::ALL_OR_NONE,
             message::ATOMIC_SHIFT,
             message::shape(message::FLAT, 8, 3, 16),
         ],
-        [0, 1, 2, 3, 4, 5, 32, 24, 0x3_1013]
+        [0, 1, 2, 3, 4, 5, 16, 32, 24, 0x3_1013]
     );
 }

@@ -101,7 +101,7 @@ impl<'a> Atomics<'a> {
             _ if access.op.is_float() || matches!(access.op, AtomicOp::Load) => None,
             Space::Slm | Space::Scratch | Space::Regs => Some(false),
             Space::Surface | Space::Flat if self.limits.unaligned_atomics => Some(true),
-            Space::Surface | Space::Flat | Space::Args => None,
+            _ => None,
         }
     }
 }

@@ -112,7 +112,7 @@ impl<'a> Finder<'a> {
             inside = surely_inside(f, access.space, affine, s);
             // Short versions leave out what is inside anyway.
             let left_out = limits.scope == Scope::Parts
-                && access.space == Space::Regs
+                && access.space.data() == Space::Regs
                 && consts::scalar(f, affine.base).is_some();
             if left_out || !self.fits(access, lanes, load, s.kind) {
                 return None;

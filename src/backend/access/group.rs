@@ -67,7 +67,7 @@ impl Reach {
     /// True if they surely have no byte in common.
     pub fn is_apart(&self, other: &Reach) -> bool {
         // Device memory does not tell addresses apart that only differ in the tag.
-        let tags = self.space == Space::Flat && !self.is_near(other);
+        let tags = self.space.is_flat() && !self.is_near(other);
         self.is_beside(other) && !tags && (self.to <= other.from || other.to <= self.from)
     }
 }

@@ -223,7 +223,7 @@ impl<'a> Decider<'a> {
             }
             By::Local(sum) => {
                 let known = sum.known(f.ty(f.inst(inst).args[1]).lane);
-                let known = known.filter(|_| space == Space::Regs && !sum.is_tested());
+                let known = known.filter(|_| space.data() == Space::Regs && !sum.is_tested());
                 known.is_some_and(|at| strided.lies_in(at, f.regs_bytes))
             }
             By::Speculation(_) => false,
@@ -257,7 +257,7 @@ impl<'a> Decider<'a> {
         } else if limits.goes_inline(access, lanes) {
             // That pays where other lanes are faults, which are rare; under masks, which then need not be mixed with the test; and in
             // device memory, where the exact test of a lane is longer.
-            let pays = access.space == Space::Flat
+            let pays = access.space.is_flat()
                 || limits.records_faults(access.space)
                 || !consts::is_full(f, data.args[0]);
             let once = limits.asks_once && limits.gather == Gather::Select && pays;
@@ -270,7 +270,7 @@ impl<'a> Decider<'a> {
     }
 
     fn is_inline_vec4(&self, access: MemAccess, lanes: u16) -> bool {
-        let short = is_vec4(access) && access.space != Space::Flat && matches!(lanes, 8 | 16);
+        let short = is_vec4(access) && !access.space.is_flat() && matches!(lanes, 8 | 16);
         let limits = self.limits;
         short && limits.vec4_inline && self.few_vec4 && limits.gather == Gather::Select
     }
@@ -293,7 +293,7 @@ impl<'a> Decider<'a> {
         }
         match limits.speculation {
             Speculation::Affine if !self.few_speculative || !lanes.is_multiple_of(WHOLE) => None,
-            Speculation::Affine if access.space == Space::Flat => {
+            Speculation::Affine if access.space.is_flat() => {
                 let scaled = Scaled::of(f, addresses, at_hand)?;
                 (1 << scaled.shift == bytes).then_some(Some(scaled))
             }
@@ -320,7 +320,7 @@ pub(super) const fn lane_wise(op: &Op) -> Option<(MemAccess, bool)> {
 /// True for addresses in register storage that are known while compiling, and inside.
 pub(super) fn surely_inside(f: &Function, space: Space, affine: Affine, strided: Strided) -> bool {
     let known = consts::scalar(f, affine.base);
-    let known = known.filter(|_| space == Space::Regs && affine.guard.is_none());
+    let known = known.filter(|_| space.data() == Space::Regs && affine.guard.is_none());
     known.is_some_and(|at| strided.lies_in(at, f.regs_bytes))
 }
 

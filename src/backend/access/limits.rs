@@ -91,7 +91,8 @@ pub(in crate::backend) struct Limits {
 impl Limits {
     /// True when an access of a space that faults must be reported.
     pub fn records_faults(&self, space: Space) -> bool {
-        self.oob != OobPolicy::ReadZeroSkipWrite && space != Space::Regs
+        let faults = space != Space::Regs && !space.is_marks();
+        self.oob != OobPolicy::ReadZeroSkipWrite && faults
     }
 
     /// True where a gather does a load.
@@ -138,7 +139,7 @@ impl Limits {
     /// True for accesses of which the version for when the test failed knows nothing, though no test was about them: all where
     /// versions are short. Those of register storage are known to be inside in most places.
     pub const fn forgets(&self, op: &Op) -> bool {
-        let access = matches!(op, Op::Load(access) | Op::Store(access) if !matches!(access.space, Space::Regs));
+        let access = matches!(op, Op::Load(access) | Op::Store(access) if !matches!(access.space.data(), Space::Regs));
         matches!(self.scope, Scope::Parts) && access
     }
 

@@ -23,9 +23,55 @@ pub(in crate::backend) enum Place {
     Flat,
     /// Indirect data of the launch.
     Args,
+    /// Marks of one of these: for each byte a byte, at the same offset.
+    Marks(Marked),
+}
+
+/// What has marks of what is not initialised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(in crate::backend) enum Marked {
+    /// Surface with this index.
+    Surface(u8),
+    /// Shared local memory.
+    Slm,
+    /// Scratch of the thread.
+    Scratch,
+    /// Register storage of the thread.
+    Regs,
+    /// Device memory.
+    Flat,
+}
+
+impl Marked {
+    /// The memory itself, which has the same size.
+    pub const fn data(self) -> Place {
+        match self {
+            Marked::Surface(index) => Place::Surface(index),
+            Marked::Slm => Place::Slm,
+            Marked::Scratch => Place::Scratch,
+            Marked::Regs => Place::Regs,
+            Marked::Flat => Place::Flat,
+        }
+    }
 }
 
 impl Place {
+    /// True for what each thread has by itself.
+    pub const fn is_of_thread(self) -> bool {
+        matches!(
+            self,
+            Place::Scratch | Place::Regs | Place::Marks(Marked::Scratch | Marked::Regs)
+        )
+    }
+
+    /// The memory itself, of marks too.
+    pub const fn data(self) -> Place {
+        match self {
+            Place::Marks(marked) => marked.data(),
+            other => other,
+        }
+    }
+
     /// The place of an access; `None` for a surface whose index is computed.
     pub fn of(f: &Function, space: Space, surface: Option<Value>) -> Option<Place> {
         Some(match space {
@@ -35,6 +81,13 @@ impl Place {
             Space::Regs => Place::Regs,
             Space::Flat => Place::Flat,
             Space::Args => Place::Args,
+            Space::SurfaceMarks => Place::Marks(Marked::Surface(
+                consts::scalar(f, surface?)? as u8, // as many as there are
+            )),
+            Space::SlmMarks => Place::Marks(Marked::Slm),
+            Space::ScratchMarks => Place::Marks(Marked::Scratch),
+            Space::RegsMarks => Place::Marks(Marked::Regs),
+            Space::FlatMarks => Place::Marks(Marked::Flat),
         })
     }
 }
@@ -85,5 +138,10 @@ pub(in crate::backend) const fn message_place(space: Space) -> u32 {
         Space::Regs => message::REGS,
         Space::Flat => message::FLAT,
         Space::Args => message::ARGS,
+        Space::SurfaceMarks => message::SURFACE | message::MARKS,
+        Space::SlmMarks => message::SLM | message::MARKS,
+        Space::ScratchMarks => message::SCRATCH | message::MARKS,
+        Space::RegsMarks => message::REGS | message::MARKS,
+        Space::FlatMarks => message::FLAT | message::MARKS,
     }
 }

@@ -4,16 +4,15 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value as V, types};
 
 use super::emit::Emit;
-use super::memory::{Place, Region};
 use crate::backend::access::AccessGroup;
-use crate::ssa::{Inst, Space};
+use crate::ssa::Inst;
 
 impl Emit<'_> {
     /// Whether all bytes of an access group are inside.
     pub fn group_inside(&mut self, s: &AccessGroup) -> V {
         let offset = self.group_offset(s);
         let bytes = s.bytes();
-        let limit = if s.all.space == Space::Flat {
+        let limit = if s.all.space.is_flat() {
             self.flat_limit(bytes)
         } else {
             let region = self.region(s.all.space, s.all.surface);
@@ -27,7 +26,7 @@ impl Emit<'_> {
         if s.all.from != 0 {
             start = self.ins().iadd_imm_s(start, s.all.from);
         }
-        if s.all.space == Space::Flat {
+        if s.all.space.is_flat() {
             self.flat_offset(start)
         } else {
             start
@@ -36,13 +35,9 @@ impl Emit<'_> {
 
     /// Pointers to lane 0 of the accesses of an access group that is inside.
     pub fn group_pointers(&mut self, s: &AccessGroup) -> Vec<(Inst, V)> {
-        let region = if s.all.space == Space::Flat {
-            Region::Known(Place::Flat)
-        } else {
-            self.region(s.all.space, s.all.surface)
-        };
+        let region = self.region(s.all.space, s.all.surface);
         let mut offset = self.group_offset(s);
-        if s.all.space != Space::Flat {
+        if !s.all.space.is_flat() {
             offset = self.ins().uextend(types::I64, offset);
         }
         let base = self.base(region);

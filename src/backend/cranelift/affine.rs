@@ -11,7 +11,7 @@ use cranelift_codegen::ir::{self, InstBuilder, Value as V, types};
 use visa_runtime::abi::Helpers;
 
 use super::emit::{DATA, Emit};
-use super::memory::{Lanes, Place, Region};
+use super::memory::{Lanes, Region};
 use super::value::{piece_count, piece_type, scalar_type};
 use crate::backend::access::{self, Access, AffineAccess, By, Kind, Stored, Strided};
 use crate::ssa::{Inst, Lane, MemAccess, Ty};
@@ -317,12 +317,7 @@ impl Emit<'_> {
     }
 
     fn run_pointer(&mut self, lanes: &Lanes, base: V) -> V {
-        let region = if lanes.flat {
-            Region::Known(Place::Flat)
-        } else {
-            lanes.region
-        };
-        let start = self.base(region);
+        let start = self.base(lanes.region);
         let offset = if lanes.flat {
             self.flat_offset(base)
         } else {

@@ -131,7 +131,10 @@ impl Emit<'_> {
         let scaled = self.scaled(lanes).filter(|_| lanes.flat);
         if !lanes.flat || scaled.is_some() {
             let (offsets, outside) = match scaled {
-                Some(scaled) => self.compare_scaled(elem.bytes(), &scaled, Compare::Roughly),
+                Some(scaled) => {
+                    let bytes = elem.bytes();
+                    self.compare_scaled(lanes.region, bytes, &scaled, Compare::Roughly)
+                }
                 None => self.compare_lanes(elem, lanes),
             };
             let any = self.pieces_test(&outside, false);
@@ -154,7 +157,12 @@ impl Emit<'_> {
         self.branch(all, fast, other);
         Offsets {
             pieces: lanes.addr.clone(),
-            start: Start::Nowhere,
+            start: match lanes.region {
+                Region::Known(Place::Marks(marked)) => {
+                    Start::Pointer(self.distance_of_marks(marked), 0)
+                }
+                _ => Start::Nowhere,
+            },
             lane: Lane::I64,
         }
     }

@@ -9,7 +9,7 @@ use visa_runtime::abi::message;
 use super::emit::{DATA, Emit};
 use super::memory::Region;
 use super::value::{piece_type, scalar_type};
-use crate::ssa::{BlockAccess, Lane, Space, Ty, Value};
+use crate::ssa::{BlockAccess, Lane, Ty, Value};
 
 /// Operands of a block access.
 struct Block {
@@ -143,7 +143,7 @@ impl Emit<'_> {
         let slow = self.new_cold_block();
         let base = self.base(block.region);
         let size = self.size(block.region);
-        let offset = if block.access.space == Space::Flat {
+        let offset = if block.access.space.is_flat() {
             self.flat_offset(block.addr)
         } else {
             self.ins().uextend(types::I64, block.addr)
@@ -223,7 +223,7 @@ impl Emit<'_> {
 
     /// Offset in the region, and address, of the element at a byte index.
     fn element_offset(&mut self, block: &Block, index: V) -> (V, V) {
-        if block.access.space == Space::Flat {
+        if block.access.space.is_flat() {
             let address = self.ins().iadd(block.addr, index);
             return (self.flat_offset(address), address);
         }

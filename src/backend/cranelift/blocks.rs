@@ -364,7 +364,8 @@ impl Emit<'_> {
         block
     }
 
-    fn leave_block(&mut self, status: Status) -> ir::Block {
+    /// Block that returns with a status.
+    pub fn leave_block(&mut self, status: Status) -> ir::Block {
         let block = self.new_cold_block();
         let here = std::mem::replace(&mut self.block, block);
         let v = self.iconst(types::I32, status as u64);

@@ -28,6 +28,8 @@ pub(super) struct Context {
     pub interrupted: Option<ir::Block>,
     /// Leaves with `Fault`.
     pub fault: Option<ir::Block>,
+    /// Leaves with `Suspect`.
+    pub suspect: Option<ir::Block>,
     /// The `GroupCtx`.
     pub group: Option<V>,
     /// Number of the thread.
@@ -68,6 +70,10 @@ pub(super) enum Key {
     SafeBase(super::memory::Place, u32),
     /// First offset that is out of bounds for an element of a given number of bytes.
     Limit(super::memory::Place, u32),
+    /// Base of marks.
+    MarksBase(super::memory::Place),
+    /// Distance of the marks of register storage.
+    RegsMarks,
     /// Test of local ids.
     EvenIds(crate::backend::access::Ids),
 }
@@ -81,6 +87,7 @@ impl Context {
             next: None,
             interrupted: None,
             fault: None,
+            suspect: None,
             group: None,
             index: None,
             thread: None,
@@ -214,6 +221,11 @@ impl Emit<'_> {
             Input::Sr0(0) => self.thread_field(offset_of!(ThreadCtx, sr0), types::I32),
             Input::R0(_) | Input::Sr0(_) => self.iconst(types::I32, 0),
             Input::HwId => self.thread_field(offset_of!(ThreadCtx, hw_id), types::I32),
+            // The pass `unset-registers` has made zeros of them.
+            Input::Unset => {
+                self.bug("a register that was not written");
+                self.iconst(types::I32, 0)
+            }
             Input::Tsc => self.call_tsc(),
             Input::State => match self.ctx.state {
                 Some(state) => state,

@@ -222,7 +222,7 @@ impl Emit<'_> {
     /// Offsets in the region, and masks of those that are not inside, whether enabled or not.
     pub fn compare_lanes(&mut self, elem: Lane, lanes: &Lanes) -> (Offsets, Vec<V>) {
         if let Some(scaled) = self.scaled(lanes).filter(|_| lanes.flat) {
-            return self.compare_scaled(elem.bytes(), &scaled, Compare::Exactly);
+            return self.compare_scaled(lanes.region, elem.bytes(), &scaled, Compare::Exactly);
         }
         let pieces = self.lane_offsets(lanes);
         let outside = self.outside_limit(elem.bytes(), lanes, &pieces);

@@ -13,8 +13,8 @@ use visa_runtime::abi::{GroupCtx, LaunchCtx, SURFACES, Surface, ThreadCtx};
 
 use super::context::Key;
 use super::emit::{Emit, READONLY};
-pub(super) use crate::backend::access::Place;
 use crate::backend::access::{self, FLAT_OFFSET};
+pub(super) use crate::backend::access::{Marked, Place};
 use crate::backend::records::Part;
 use crate::ssa::{Lane, MemAccess, Space, Value};
 
@@ -41,7 +41,7 @@ impl Emit<'_> {
             Some(s) => self.scalar(s),
             None => self.iconst(types::I32, 0),
         };
-        let flat = space == Space::Flat;
+        let flat = space.is_flat();
         let count = self.ty(args[1]).lanes;
         let place = access::message_place(space);
         Lanes {
@@ -91,11 +91,11 @@ impl Emit<'_> {
     pub fn region(&mut self, space: Space, surface: Option<Value>) -> Region {
         match Place::of(self.f, space, surface) {
             Some(place) => Region::Known(place),
-            None => self.computed_surface(surface),
+            None => self.computed_surface(space, surface),
         }
     }
 
-    fn computed_surface(&mut self, surface: Option<Value>) -> Region {
+    fn computed_surface(&mut self, space: Space, surface: Option<Value>) -> Region {
         let index = match surface {
             Some(s) => self.scalar(s),
             None => self.iconst(types::I32, 0),
@@ -108,6 +108,11 @@ impl Emit<'_> {
         let base = self.surface_field(entry, offset_of!(Surface, base));
         let size = self.surface_field(entry, offset_of!(Surface, size));
         let size = self.clamp_size(size);
+        if space.is_marks() {
+            let distance = self.distance_of_marks(Marked::Flat);
+            let base = self.ins().iadd(base, distance);
+            return Region::Computed(base, size);
+        }
         Region::Computed(base, size)
     }
 
@@ -141,6 +146,30 @@ impl Emit<'_> {
             Region::Known(Place::Args) => {
                 self.launch_field(offset_of!(LaunchCtx, args), types::I64)
             }
+            Region::Known(place @ Place::Marks(marked)) => {
+                let base = self.base(Region::Known(marked.data()));
+                let distance = self.distance_of_marks(marked);
+                self.placed(
+                    region,
+                    |_| Key::MarksBase(place),
+                    |e| e.ins().iadd(base, distance),
+                )
+            }
+        }
+    }
+
+    /// Bytes from a place in memory to its mark.
+    pub fn distance_of_marks(&mut self, marked: Marked) -> V {
+        match marked {
+            Marked::Surface(_) | Marked::Flat => {
+                self.launch_field(offset_of!(LaunchCtx, marks), types::I64)
+            }
+            Marked::Slm => self.group_field(offset_of!(GroupCtx, slm_marks), types::I64),
+            Marked::Scratch => self.group_field(offset_of!(GroupCtx, scratch_marks), types::I64),
+            Marked::Regs => {
+                let bytes = self.f.regs_bytes.into();
+                self.hoisted(Key::RegsMarks, |e| e.iconst(types::I64, bytes))
+            }
         }
     }
 
@@ -171,6 +200,7 @@ impl Emit<'_> {
             Region::Known(Place::Args) => {
                 self.launch_field(offset_of!(LaunchCtx, args_size), types::I64)
             }
+            Region::Known(Place::Marks(marked)) => self.size(Region::Known(marked.data())),
         }
     }
 
@@ -183,9 +213,7 @@ impl Emit<'_> {
     ) -> V {
         match region {
             Region::Computed(..) => make(self),
-            Region::Known(place @ (Place::Scratch | Place::Regs)) => {
-                self.per_thread(key(place), make)
-            }
+            Region::Known(place) if place.is_of_thread() => self.per_thread(key(place), make),
             Region::Known(place) => self.hoisted(key(place), make),
         }
     }
@@ -203,6 +231,10 @@ impl Emit<'_> {
 
     /// The limit for 32-bit offsets.
     pub fn limit(&mut self, region: Region, bytes: u32) -> V {
+        let region = match region {
+            Region::Known(place) => Region::Known(place.data()),
+            computed => computed,
+        };
         if let Region::Known(Place::Regs) = region {
             let limit = (self.f.regs_bytes + 1).saturating_sub(bytes);
             return self.iconst(types::I32, u64::from(limit));
@@ -220,7 +252,7 @@ impl Emit<'_> {
     /// Base that can be accessed at offset 0 with `bytes` bytes, whatever the size.
     pub fn safe_base(&mut self, region: Region, bytes: u32) -> V {
         let base = self.base(region);
-        if let Region::Known(Place::Regs) = region
+        if let Region::Known(Place::Regs | Place::Marks(Marked::Regs)) = region
             && bytes <= self.f.regs_bytes
         {
             return base;

@@ -152,7 +152,7 @@ impl Emit<'_> {
             }
         }
         let (place, count) = (lanes.place, u32::from(lanes.count));
-        let index = match place {
+        let index = match place & !message::MARKS {
             message::REGS => self.iconst(types::I32, u64::from(self.f.regs_bytes)),
             _ => lanes.surface,
         };

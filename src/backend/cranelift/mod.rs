@@ -27,6 +27,7 @@ mod float;
 mod half;
 mod helper;
 mod image;
+mod init;
 mod int;
 mod lanes;
 mod local_shape;

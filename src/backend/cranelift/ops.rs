@@ -30,6 +30,9 @@ impl Emit<'_> {
             Op::Poll => return self.poll(),
             Op::Image(access) => return self.image(*access, args, &data.results),
             Op::CheckRace(check) => return self.check_race(*check, args),
+            Op::Decide => return,
+            Op::Suspect => return self.suspect(args),
+            Op::Initialise(check) => return self.initialise(*check, args),
             Op::CheckBarrier(check) => return self.check_barrier(*check, args[0]),
             _ => {}
         }
@@ -73,6 +76,9 @@ impl Emit<'_> {
             | Op::Store2d(_)
             | Op::CheckBuffer(_)
             | Op::CheckRace(_)
+            | Op::Decide
+            | Op::Suspect
+            | Op::Initialise(_)
             | Op::CheckBarrier(_)
             | Op::Image(_)
             | Op::Fence

@@ -14,7 +14,7 @@ use crate::backend::records::Records;
 use crate::ssa::{Inst, Op, RaceCheck, Ty, Value};
 
 /// What the calls for a check have in common.
-struct Call {
+pub(super) struct Call {
     records: Records,
     shape: u32,
     lanes: Lanes,
@@ -28,7 +28,7 @@ impl Emit<'_> {
     /// A check.
     pub fn check_race(&mut self, check: RaceCheck, args: &[Value]) {
         if let Some(call) = self.race_call(check, args) {
-            self.race_of_lanes(&call, args);
+            self.race_of_lanes(&call, args, offset_of!(Helpers, race));
         }
     }
 
@@ -54,13 +54,14 @@ impl Emit<'_> {
             e.jump(done, &[]);
         });
         self.side(other, |e| {
-            e.race_of_lanes(&call, args);
+            e.race_of_lanes(&call, args, offset_of!(Helpers, race));
             e.jump(done, &[]);
         });
         self.block = done;
     }
 
-    fn race_call(&mut self, check: RaceCheck, args: &[Value]) -> Option<Call> {
+    /// Operands of the calls for an access.
+    pub fn race_call(&mut self, check: RaceCheck, args: &[Value]) -> Option<Call> {
         let lanes = self.lanes_of_run(check.space, args);
         let records = Records::new(self.f, check.site, lanes.count);
         let shape = race::shape(check, lanes.place, lanes.count, records.first_lane);
@@ -89,12 +90,12 @@ impl Emit<'_> {
     }
 
     /// Calls of the runtime with the address of each lane.
-    fn race_of_lanes(&mut self, call: &Call, args: &[Value]) {
+    pub fn race_of_lanes(&mut self, call: &Call, args: &[Value], helper: usize) {
         let to = self.slot_addr(call.block, 0);
         for (i, v) in self.parts(args[1]).into_iter().enumerate() {
             self.ins().store(DATA, v, to, 16 * i as i32);
         }
-        self.race_calls(call, offset_of!(Helpers, race), &[to]);
+        self.race_calls(call, helper, &[to]);
     }
 
     /// Calls of the runtime with the address of lane 0.

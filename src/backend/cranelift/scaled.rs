@@ -36,6 +36,7 @@ impl Emit<'_> {
     /// so nothing comes round from the other end.
     pub fn compare_scaled(
         &mut self,
+        region: Region,
         bytes: u32,
         scaled: &Scaled,
         how: Compare,
@@ -84,7 +85,8 @@ impl Emit<'_> {
         };
         let skipped = self.ins().ishl_imm_u(low, shift);
         let start = self.ins().iadd(from, skipped);
-        let start = self.ins().iadd(first, start);
+        let region = self.base(region);
+        let start = self.ins().iadd(region, start);
         let start = self.sink_unless(count, start);
         let offsets = Offsets {
             pieces,

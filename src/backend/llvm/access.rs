@@ -36,6 +36,10 @@ fn message_bytes(f: &Function) -> u32 {
             Op::Atomic(m) => (m.space, m.elem, m.op.sources() as u32 + 1),
             Op::Load2d(m) | Op::Store2d(m) => return rectangle_bytes(*m),
             Op::CheckRace(m) => return race::block_bytes(f, *m, &data.args),
+            Op::Initialise(m) => {
+                let lanes = data.args.get(1).map_or(1, |&v| f.ty(v).lanes);
+                return padded(Ty::vector(m.space.addr(), lanes));
+            }
             Op::Image(_) => return image_bytes(data.args.get(1).map_or(1, |&v| f.ty(v).lanes)),
             _ => return 0,
         };
@@ -311,7 +315,7 @@ impl<'c> Emit<'c, '_> {
         Ok(Call {
             helper,
             shape: message::shape(lanes.place, elem.bytes(), rows, count),
-            index: match lanes.place {
+            index: match lanes.place & !message::MARKS {
                 message::REGS => self.i32(self.f.regs_bytes).into(),
                 _ => lanes.surface,
             },

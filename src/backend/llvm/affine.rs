@@ -9,7 +9,7 @@ use inkwell::basic_block::BasicBlock;
 use inkwell::values::{InstructionOpcode as I, PointerValue};
 
 use super::emit::{Emit, EmitResult, V};
-use super::memory::{Lanes, Place, Region};
+use super::memory::Lanes;
 use super::types::padded_lanes;
 use crate::backend::access::{self, AffineAccess, Kind, Stored, Strided};
 use crate::ssa::{Inst, MemAccess, Ty, Value};
@@ -138,12 +138,12 @@ impl<'c> Emit<'c, '_> {
     }
 
     fn run_pointer(&mut self, lanes: &Lanes<'c>, base: V<'c>) -> EmitResult<PointerValue<'c>> {
-        let (region, offset) = if lanes.flat {
-            (Region::Known(Place::Flat), self.flat_offset(base)?)
+        let offset = if lanes.flat {
+            self.flat_offset(base)?
         } else {
-            (lanes.region, self.resize(base, 64)?)
+            self.resize(base, 64)?
         };
-        let start = self.base(region)?;
+        let start = self.base(lanes.region)?;
         self.offset(start, self.as_int(offset)?)
     }
 

@@ -8,7 +8,7 @@ use inkwell::values::{InstructionOpcode as I, PointerValue};
 use super::emit::{Emit, EmitResult, V};
 use super::memory::Region;
 use crate::backend::access::Place;
-use crate::ssa::{BlockAccess, Space, Ty, Value};
+use crate::ssa::{BlockAccess, Ty, Value};
 
 /// Operands of a block access.
 #[derive(Clone, Copy)]
@@ -26,7 +26,7 @@ impl Block<'_> {
     }
 
     fn flat(&self) -> bool {
-        self.access.space == Space::Flat
+        self.access.space.is_flat()
     }
 }
 

@@ -48,6 +48,8 @@ pub(super) enum Key {
     SurfaceSize(u8),
     /// A pointer that may be accessed, whatever the size.
     SafeBase(Place, u32),
+    /// Base of marks.
+    MarksBase(Place),
     /// What is 2 GiB after the base of a region.
     Middle(Place),
     /// First offset that is out of bounds for an element of a given number of bytes.
@@ -218,6 +220,8 @@ impl<'c> Emit<'c, '_> {
             Input::R0(_) | Input::Sr0(_) => self.i32(0).into(),
             Input::HwId => self.thread_field(offset_of!(ThreadCtx, hw_id), Field::I32)?,
             Input::Tsc => self.call_tsc()?,
+            // The pass `unset-registers` has made zeros of them.
+            Input::Unset => return Err("a register that was not written".into()),
             Input::State => self.threads()?.state.unwrap_or_else(|| self.i32(0).into()),
         })
     }

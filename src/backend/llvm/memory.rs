@@ -13,8 +13,8 @@ use visa_runtime::abi::{GroupCtx, LaunchCtx, SURFACES, Surface, ThreadCtx};
 
 use super::context::{Field, Key};
 use super::emit::{Emit, EmitResult, V};
-pub(super) use crate::backend::access::Place;
 use crate::backend::access::{self, FLAT_OFFSET};
+pub(super) use crate::backend::access::{Marked, Place};
 use crate::backend::records::Part;
 use crate::ssa::{Lane, Space, Ty, Value};
 
@@ -39,7 +39,7 @@ impl<'c> Emit<'c, '_> {
                 Some(s) => self.get(s)?,
                 None => self.i32(0).into(),
             },
-            flat: space == Space::Flat,
+            flat: space.is_flat(),
             place: access::message_place(space),
         })
     }
@@ -84,12 +84,12 @@ impl<'c> Emit<'c, '_> {
     pub fn region(&mut self, space: Space, surface: Option<Value>) -> EmitResult<Region<'c>> {
         match (Place::of(self.f, space, surface), surface) {
             (Some(place), _) => Ok(Region::Known(place)),
-            (None, Some(surface)) => self.computed_surface(surface),
+            (None, Some(surface)) => self.computed_surface(space, surface),
             (None, None) => Err("a surface access without its index".into()),
         }
     }
 
-    fn computed_surface(&mut self, surface: Value) -> EmitResult<Region<'c>> {
+    fn computed_surface(&mut self, space: Space, surface: Value) -> EmitResult<Region<'c>> {
         let index = self.get(surface)?;
         let index = self.op2(I::And, index, self.i32(SURFACES as u32 - 1))?;
         let wide = self.resize(index, 64)?;
@@ -101,6 +101,11 @@ impl<'c> Emit<'c, '_> {
         let size = offset_of!(Surface, size);
         let size = self.load_constant(self.int(64).into(), entry.into(), size)?;
         let size = self.clamp_size(size)?;
+        if space.is_marks() {
+            let distance = self.distance_of_marks(Marked::Flat)?;
+            let base = self.offset(self.as_ptr(base)?, self.as_int(distance)?)?;
+            return Ok(Region::Computed(base.into(), size));
+        }
         Ok(Region::Computed(base, size))
     }
 
@@ -144,8 +149,29 @@ impl<'c> Emit<'c, '_> {
             Region::Known(Place::Args) => {
                 self.launch_field(offset_of!(LaunchCtx, args), Field::Ptr)?
             }
+            Region::Known(place @ Place::Marks(marked)) => {
+                let base = self.base(Region::Known(marked.data()))?;
+                let distance = self.distance_of_marks(marked)?;
+                self.placed(
+                    region,
+                    |_| Key::MarksBase(place),
+                    |e| Ok(e.offset(base, e.as_int(distance)?)?.into()),
+                )?
+            }
         };
         self.as_ptr(v)
+    }
+
+    /// Bytes from a place in memory to its mark.
+    fn distance_of_marks(&mut self, marked: Marked) -> EmitResult<V<'c>> {
+        match marked {
+            Marked::Surface(_) | Marked::Flat => {
+                self.launch_field(offset_of!(LaunchCtx, marks), Field::I64)
+            }
+            Marked::Slm => self.group_field(offset_of!(GroupCtx, slm_marks), Field::I64),
+            Marked::Scratch => self.group_field(offset_of!(GroupCtx, scratch_marks), Field::I64),
+            Marked::Regs => Ok(self.i64(u64::from(self.f.regs_bytes)).into()),
+        }
     }
 
     /// Size of a region in bytes; at most `u32::MAX` except for device memory.
@@ -170,6 +196,7 @@ impl<'c> Emit<'c, '_> {
             Region::Known(Place::Args) => {
                 self.launch_field(offset_of!(LaunchCtx, args_size), Field::I64)
             }
+            Region::Known(Place::Marks(marked)) => self.size(Region::Known(marked.data())),
         }
     }
 
@@ -200,9 +227,7 @@ impl<'c> Emit<'c, '_> {
     ) -> EmitResult<V<'c>> {
         match region {
             Region::Computed(..) => make(self),
-            Region::Known(place @ (Place::Scratch | Place::Regs)) => {
-                self.per_thread(key(place), make)
-            }
+            Region::Known(place) if place.is_of_thread() => self.per_thread(key(place), make),
             Region::Known(place) => self.hoisted(key(place), make),
         }
     }
@@ -218,6 +243,10 @@ impl<'c> Emit<'c, '_> {
 
     /// The limit, in the width of the region's addresses.
     pub fn limit(&mut self, region: Region<'c>, bytes: u32) -> EmitResult<IntValue<'c>> {
+        let region = match region {
+            Region::Known(place) => Region::Known(place.data()),
+            computed => computed,
+        };
         let v = match region {
             Region::Known(Place::Regs) => {
                 let limit = (self.f.regs_bytes + 1).saturating_sub(bytes);
@@ -241,7 +270,7 @@ impl<'c> Emit<'c, '_> {
     /// Base that can be accessed at offset 0 with `bytes` bytes, whatever the size.
     pub fn safe_base(&mut self, region: Region<'c>, bytes: u32) -> EmitResult<PointerValue<'c>> {
         let base = self.base(region)?;
-        if let Region::Known(Place::Regs) = region
+        if let Region::Known(Place::Regs | Place::Marks(Marked::Regs)) = region
             && bytes <= self.f.regs_bytes
         {
             return Ok(base);

@@ -24,6 +24,7 @@ mod emit;
 mod fault;
 mod helper;
 mod image;
+mod init;
 mod insts;
 mod int;
 mod lines;

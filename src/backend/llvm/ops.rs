@@ -54,6 +54,9 @@ impl<'c> Emit<'c, '_> {
             Op::Load2d(access) => return self.load2d(*access, args, &data.results),
             Op::Store2d(access) => return self.store2d(*access, args),
             Op::CheckRace(check) => return self.check_race(*check, args),
+            Op::Decide => return Ok(()),
+            Op::Suspect => return self.suspect(args),
+            Op::Initialise(check) => return self.initialise(*check, args),
             Op::CheckBarrier(check) => return self.check_barrier(*check, args[0]),
             Op::Fence => {
                 let order = AtomicOrdering::SequentiallyConsistent;

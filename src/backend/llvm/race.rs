@@ -35,7 +35,7 @@ pub(super) fn block_bytes(f: &Function, check: RaceCheck, args: &[Value]) -> u32
 }
 
 /// What the calls for a check have in common.
-struct Call<'c> {
+pub(super) struct Call<'c> {
     records: Records,
     shape: u32,
     lanes: Lanes<'c>,
@@ -49,7 +49,7 @@ impl<'c> Emit<'c, '_> {
     /// A check.
     pub fn check_race(&mut self, check: RaceCheck, args: &[Value]) -> EmitResult<()> {
         let call = self.race_call(check, args)?;
-        self.race_of_lanes(check, &call, args)
+        self.race_of_lanes(check, &call, args, offset_of!(Helpers, race))
     }
 
     /// A check of lanes that are known to run evenly, maybe under a condition.
@@ -69,13 +69,14 @@ impl<'c> Emit<'c, '_> {
         self.race_of_run(&call, base, run.stride)?;
         self.jump(done)?;
         self.at(other);
-        self.race_of_lanes(check, &call, &data.args)?;
+        self.race_of_lanes(check, &call, &data.args, offset_of!(Helpers, race))?;
         self.jump(done)?;
         self.at(done);
         Ok(())
     }
 
-    fn race_call(&mut self, check: RaceCheck, args: &[Value]) -> EmitResult<Call<'c>> {
+    /// Operands of the calls for an access.
+    pub fn race_call(&mut self, check: RaceCheck, args: &[Value]) -> EmitResult<Call<'c>> {
         let lanes = self.lanes(check.space, args)?;
         let records = Records::new(self.f, check.site, lanes.count);
         let shape = race::shape(check, lanes.place, lanes.count, records.first_lane);
@@ -99,15 +100,16 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Calls of the runtime with the address of each lane.
-    fn race_of_lanes(
+    pub fn race_of_lanes(
         &mut self,
         check: RaceCheck,
         call: &Call<'c>,
         args: &[Value],
+        helper: usize,
     ) -> EmitResult<()> {
         let (addresses, _) = types(self.f, check, args);
         self.store_value(call.lanes.addr, addresses, call.block)?;
-        self.race_calls(call, offset_of!(Helpers, race), &[call.block.into()])
+        self.race_calls(call, helper, &[call.block.into()])
     }
 
     /// Calls of the runtime with the address of lane 0.

@@ -294,7 +294,8 @@ impl<'c> Emit<'c, '_> {
         self.exit(Status::Fault)
     }
 
-    fn exit(&mut self, status: Status) -> EmitResult<BasicBlock<'c>> {
+    /// Block that returns with a status.
+    pub fn exit(&mut self, status: Status) -> EmitResult<BasicBlock<'c>> {
         if let Some(&(_, block)) = self.exits.0.iter().find(|(of, _)| *of == status) {
             return Ok(block);
         }

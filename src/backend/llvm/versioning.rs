@@ -14,7 +14,7 @@ use inkwell::values::{InstructionOpcode as I, PhiValue, PointerValue};
 use super::emit::{Emit, EmitResult, V};
 use super::memory::Place;
 use crate::backend::access::{AccessGroup, CopyId, Segment, Step, Versions};
-use crate::ssa::{Block, Inst, Space, Value};
+use crate::ssa::{Block, Inst, Value};
 
 /// Where the bytes of an access are that is inside.
 #[derive(Clone, Copy)]
@@ -246,7 +246,7 @@ impl<'c> Emit<'c, '_> {
             start = self.op2(I::Add, start, by)?;
         }
         let space = all.space;
-        if space == Space::Flat {
+        if space.is_flat() {
             start = self.flat_offset(start)?;
         }
         let region = self.region(space, all.surface)?;

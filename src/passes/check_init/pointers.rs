@@ -1,0 +1,71 @@
+//! Whether a function may reach device memory by addresses that come from memory, and not by its arguments only.
+//!
+//! An index of 32 bits that is extended is no such address. Whatever else of an address comes from memory counts.
+
+use std::collections::HashSet;
+
+use crate::ssa::{Conv, Function, Inst, InstData, Op, Space, Value};
+
+/// Looks at a function in which no thread has been suspended yet.
+pub(super) fn follows_pointers(f: &Function) -> bool {
+    let insts: Vec<Inst> = f
+        .order
+        .iter()
+        .flat_map(|&b| f.block(b).insts.clone())
+        .collect();
+    let mut loaded: HashSet<Value> = HashSet::new();
+    loop {
+        let before = loaded.len();
+        for &i in &insts {
+            let data = f.inst(i);
+            if brings(data) || passes_on(f, data) && data.args.iter().any(|a| loaded.contains(a)) {
+                loaded.extend(&data.results);
+            }
+        }
+        for &b in &f.order {
+            for call in f.block(b).term.targets() {
+                for (&p, a) in f.block(call.block).params.iter().zip(&call.args) {
+                    if loaded.contains(a) {
+                        loaded.insert(p);
+                    }
+                }
+            }
+        }
+        if loaded.len() == before {
+            break;
+        }
+    }
+    insts.iter().any(|&i| {
+        let data = f.inst(i);
+        let flat = match data.op {
+            Op::Load2d(_) | Op::Store2d(_) => true,
+            ref op => matches!(op.elements(), Some((Space::Flat, ..))),
+        };
+        flat && data.args.get(1).is_some_and(|at| loaded.contains(at))
+    })
+}
+
+/// True for what gives values that come from memory.
+fn brings(data: &InstData) -> bool {
+    matches!(
+        data.op,
+        Op::Load(_)
+            | Op::BlockLoad(_)
+            | Op::Load2d(_)
+            | Op::Atomic(_)
+            | Op::Image(_)
+            | Op::Exchange
+    )
+}
+
+/// True for what may give a part of an address if an operand is one.
+fn passes_on(f: &Function, data: &InstData) -> bool {
+    let small = |v: &Value| f.ty(*v).lane.bits() <= 32;
+    match data.op {
+        Op::Convert(Conv::SExt | Conv::ZExt) => !data.args.iter().all(small),
+        Op::Convert(Conv::Trunc) | Op::Bitcast => true,
+        Op::ICmp(_) | Op::FCmp(_) | Op::Convert(_) | Op::FpEnv(_) => false,
+        Op::MaskAny | Op::MaskAll | Op::MaskToBits | Op::BitsToMask => false,
+        ref op => !op.has_effect(),
+    }
+}
