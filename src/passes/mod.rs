@@ -16,6 +16,7 @@ mod fold;
 mod gvn;
 mod half_calls;
 mod if_convert;
+mod join_stores;
 mod masks;
 mod merge_splits;
 mod one_lane;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::merge_splits::{self, MergeSplits};
 use super::{
     cfg, check_buffers, check_init, check_races, dce, division, fold, gvn, half_calls, if_convert,
-    masks, one_lane, row_split, shape, strip_mine, suspend, uniform, vector_combine,
+    join_stores, masks, one_lane, row_split, shape, strip_mine, suspend, uniform, vector_combine,
 };
 use crate::ssa::{Function, VerifyError, verify};
 
@@ -24,6 +24,7 @@ pub const PASSES: &[(&str, Pass)] = &[
     ("division", |f, _| division::run(f)),
     ("half-calls", |f, _| half_calls::run(f)),
     ("one-lane-stores", |f, _| one_lane::run(f)),
+    ("join-stores", |f, _| join_stores::run(f)),
     ("vector-combine", |f, _| vector_combine::run(f)),
     ("strip-mine", |f, _| strip_mine::run(f)),
     ("merge-splits", |f, options| {
@@ -65,6 +66,7 @@ pub const ORDER: &[&str] = &[
     "division",
     "half-calls",
     "one-lane-stores",
+    "join-stores",
     "vector-combine",
     "strip-mine",
     "cfg",
@@ -86,6 +88,7 @@ const FOLLOW_UPS: &[(&str, &[&str])] = &[
     ("division", &["fold", "gvn", "dce"]),
     ("half-calls", &["dce"]),
     ("one-lane-stores", &["fold", "gvn", "dce"]),
+    ("join-stores", &["fold", "gvn", "dce"]),
     ("vector-combine", &["fold", "gvn", "dce"]),
     ("split-rows", &["uniform", "fold", "gvn"]),
 ];

@@ -668,8 +668,13 @@ fn even_strides() {
             if !load && access.space == READ_ONLY {
                 return;
             }
-            let record = i64::from(access.elem.bytes()) * i64::from(access.comps);
-            for stride in [0, record, 2 * record, -record, 4 - record] {
+            let elem = i64::from(access.elem.bytes());
+            let record = elem * i64::from(access.comps);
+            let near = [elem, -elem, 3 * elem, -2 * elem];
+            for stride in [0, record, 2 * record, -record, 4 - record]
+                .into_iter()
+                .chain(near)
+            {
                 let shape = Access {
                     stride: Some(stride),
                     sources: shape.sources.clone(),

@@ -53,7 +53,7 @@ impl Access {
     pub const fn way(&self) -> Way {
         match self.kind {
             Kind::Same => Way::Broadcast,
-            Kind::Packed => Way::Vector,
+            Kind::Packed | Kind::Run => Way::Vector,
             Kind::Spread if self.vec4 => Way::Records(self.lanes),
             Kind::Spread => Way::Lanes(self.lanes),
         }
@@ -108,7 +108,10 @@ impl<'a> Finder<'a> {
         let vec4 = limits.is_vec4(access, lanes);
         let (mut strided, mut inside) = (None, false);
         let (address, bytes, kind) = if let Some(affine) = shape.addr {
-            let s = Strided::new(access, lanes, affine.stride, load && limits.whole_rows)?;
+            let mut s = Strided::new(access, lanes, affine.stride, load && limits.whole_rows)?;
+            if load {
+                s = s.as_run(access, lanes, limits.longest_run(access));
+            }
             inside = surely_inside(f, access.space, affine, s);
             // Short versions leave out what is inside anyway.
             let left_out = limits.scope == Scope::Parts
@@ -158,7 +161,7 @@ impl<'a> Finder<'a> {
         let vec4 = self.limits.is_vec4(access, lanes);
         match kind {
             Kind::Packed => true,
-            Kind::Same => load,
+            Kind::Same | Kind::Run => load,
             Kind::Spread => vec4 || !one_by_one || load && self.reads_lanes(access, lanes),
         }
     }

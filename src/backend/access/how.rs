@@ -41,6 +41,9 @@ pub(in crate::backend) enum Any {
     Scalar,
     /// The processor's gather or scatter.
     Gather,
+    /// A gather of two components of 4 bytes at a time: it takes as long as it has lanes, however wide these are. Where the end of
+    /// the region is between two of them, each is gathered by itself.
+    GatherPairs,
     /// Inline, lane by lane; `once` first asks whether all lanes are inside.
     Inline {
         /// See there.
@@ -58,7 +61,7 @@ impl Any {
     /// For remarks.
     pub const fn way(self, lanes: u16) -> (Way, Bounds) {
         match self {
-            Any::Gather => (Way::Gather, Bounds::Lanes),
+            Any::Gather | Any::GatherPairs => (Way::Gather, Bounds::Lanes),
             Any::Inline { once: false } => (Way::Lanes(lanes), Bounds::Lanes),
             Any::Inline { once: true } | Any::Vec4 => (Way::Lanes(lanes), Bounds::AllLanes),
             Any::Scalar | Any::Message | Any::RareMessage => remark::any_way(lanes),
@@ -149,13 +152,16 @@ impl<'a> Decider<'a> {
         let data = f.inst(inst);
         let (access, load) = lane_wise(&data.op)?;
         let lanes = f.ty(data.args[1]).lanes;
+        let by_itself = How::Any(in_pairs(any, access, load));
         if lanes == 1 {
-            return Some(How::Any(any));
+            return Some(by_itself);
         }
         let whole_rows = load && limits.whole_rows;
         let (strided, by, other) = match self.affine(inst, at_hand) {
             Some((stride, by)) => {
                 let strided = Strided::new(access, lanes, stride, whole_rows);
+                let run = |s: Strided| s.as_run(access, lanes, limits.longest_run(access));
+                let strided = strided.map(|s| if load { run(s) } else { s });
                 let strided = strided.filter(|s| self.fits(access, lanes, load, s.kind));
                 (strided, by, limits.other_way(any))
             }
@@ -165,11 +171,11 @@ impl<'a> Decider<'a> {
                     let strided = Strided::new(access, lanes, stride, whole_rows);
                     (strided, By::Speculation(scaled), any)
                 }
-                None => return Some(How::Any(any)),
+                None => return Some(by_itself),
             },
         };
         let Some(strided) = strided else {
-            return Some(How::Any(any));
+            return Some(by_itself);
         };
         let stored = match (&by, load || full) {
             (_, true) => Stored::All,
@@ -233,8 +239,8 @@ impl<'a> Decider<'a> {
     /// True where such an access is better done as one of affine addresses than as one of any.
     fn fits(&self, access: MemAccess, lanes: u16, load: bool, kind: Kind) -> bool {
         match (kind, load) {
-            (Kind::Packed, _) | (Kind::Same, true) => true,
-            (Kind::Same, false) => false,
+            (Kind::Packed, _) | (Kind::Same | Kind::Run, true) => true,
+            (Kind::Same | Kind::Run, false) => false,
             (Kind::Spread, true) => !self.limits.gathers(access, lanes),
             (Kind::Spread, false) => !self.limits.scatters(access, lanes),
         }
@@ -247,7 +253,7 @@ impl<'a> Decider<'a> {
         let (access, load) = lane_wise(&data.op)?;
         let lanes = f.ty(data.args[1]).lanes;
         let gathered = match load {
-            true => limits.gathers(access, lanes),
+            true => limits.gathers(access, lanes) || limits.gathers_narrow(access, lanes),
             false => limits.scatters(access, lanes),
         };
         Some(if lanes == 1 {
@@ -299,12 +305,20 @@ impl<'a> Decider<'a> {
             }
             Speculation::Affine => Some(None),
             Speculation::Masked => {
-                // Without it, elements of one or two bytes are a call.
+                // Without it, elements of one or two bytes are a call, or more than a gather.
                 let narrow = bytes < 4 && !limits.records_faults(access.space);
                 let pays = narrow || limits.gathers(access, lanes);
                 (limits.stores_masked(access, lanes) && pays).then_some(None)
             }
         }
+    }
+}
+
+/// Gathers of pairs where there are any. They are twice the code, which does not pay where another test failed.
+const fn in_pairs(any: Any, access: MemAccess, load: bool) -> Any {
+    match (any, access.comps) {
+        (Any::Gather, 2 | 4) if load && access.elem.bytes() == 4 => Any::GatherPairs,
+        _ => any,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::how::Any;
 use crate::backend::{Bounds, Gather, OobPolicy};
-use crate::ssa::{MemAccess, Op, Space};
+use crate::ssa::{Lane, MemAccess, Op, Space};
 
 /// Which part of a block exists in two versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +71,9 @@ pub(in crate::backend) struct Limits {
     /// Local ids whose layout only the launch knows are tested once a thread. It costs compile time for what a launch of
     /// another specialisation seldom needs, so a code generator that takes long leaves it out.
     pub tests_local_ids: bool,
+    /// Lanes of single elements are taken out of a run of vectors up to four elements from each other, whatever their size. Of 128
+    /// bits, so many vectors hold few elements that four loads of 4 bytes are as fast.
+    pub long_runs: bool,
     /// Loads of three words a lane read four, which are transposed; without it, the words are loaded by themselves.
     pub whole_rows: bool,
     /// Lanes of 16 bytes at any addresses are tested together in front of versions, and loaded and stored as a vector each.
@@ -100,6 +103,28 @@ impl Limits {
         let wide = access.elem.bytes() >= 4 && matches!(lanes, 8 | 16 | 32);
         let wanted = matches!(self.gather, Gather::Auto | Gather::Hardware);
         wanted && self.gathers && wide && !self.records_faults(access.space)
+    }
+
+    /// True where a gather does a load by gathering the words of 4 bytes around its elements.
+    pub fn gathers_narrow(&self, access: MemAccess, lanes: u16) -> bool {
+        let narrow = access.elem.bytes() < 4 && access.comps == 1;
+        let words = MemAccess {
+            elem: Lane::I32,
+            ..access
+        };
+        narrow && self.gathers(words, lanes)
+    }
+
+    /// Most elements from lane to lane for which a load of affine addresses is done as a run.
+    pub fn longest_run(&self, access: MemAccess) -> u32 {
+        match (access.comps, access.elem.bytes()) {
+            // Neighbours share elements.
+            (2.., _) => u32::from(access.comps) - 1,
+            (_, 1 | 2) => 4,
+            _ if self.long_runs => 4,
+            (_, 4) => 2,
+            _ => 1,
+        }
     }
 
     /// True where a scatter does a store: it writes the lanes in order, so that of lanes that overlap the highest wins. Of several

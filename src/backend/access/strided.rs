@@ -22,6 +22,9 @@ pub(in crate::backend) enum Kind {
     Same,
     /// The components of one lane after those of the other.
     Packed,
+    /// A few elements from lane to lane, also backwards: the bytes from the lowest to the highest are loaded as vectors, and the
+    /// lanes taken out of them. Components of neighbours may be the same bytes. Only loads are of this kind.
+    Run,
     /// With gaps, or backwards.
     Spread,
 }
@@ -63,11 +66,41 @@ impl Strided {
         })
     }
 
+    /// The same as a [`Kind::Run`], where its lanes are at most as many elements apart as given.
+    pub fn as_run(self, access: MemAccess, count: u16, most: u32) -> Strided {
+        let elem = access.elem.bytes();
+        let exact = u64::from(elem) * u64::from(access.comps);
+        let steps = self.stride.unsigned_abs() / u64::from(elem);
+        let near = self.stride % i64::from(elem) == 0 && steps <= u64::from(most);
+        // Vectors of as many elements as there are lanes, and of no fewer bytes than the shortest vector has.
+        let whole = count.is_power_of_two() && u32::from(count) * elem >= 16;
+        if self.kind != Kind::Spread || !near || !whole {
+            return self;
+        }
+        let distance = self.stride.unsigned_abs() * (u64::from(count) - 1);
+        Strided {
+            kind: Kind::Run,
+            bytes: distance + exact,
+            ..self
+        }
+    }
+
+    /// Of a [`Kind::Run`] with elements of so many bytes: which of them, from the lowest on, is a component of a lane.
+    pub fn element(&self, elem: u32, lane: u16, comp: u16) -> u16 {
+        let at = self.stride * i64::from(lane) - self.lowest;
+        (at / i64::from(elem)) as u16 + comp // few, as lanes are near each other
+    }
+
+    /// Elements of so many bytes from the lowest to the highest.
+    pub const fn elements(&self, elem: u32) -> u16 {
+        (self.bytes / elem as u64) as u16
+    }
+
     /// The code for it.
     pub const fn way(&self, lanes: u16) -> Way {
         match self.kind {
             Kind::Same => Way::Broadcast,
-            Kind::Packed => Way::Vector,
+            Kind::Packed | Kind::Run => Way::Vector,
             Kind::Spread => Way::Lanes(lanes),
         }
     }

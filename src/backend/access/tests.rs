@@ -34,6 +34,7 @@ const WHOLE: Limits = Limits {
     masked_stores: MaskedStores::Branch,
     speculation: Speculation::Affine,
     tests_local_ids: true,
+    long_runs: false,
     whole_rows: true,
     vec4_versions: false,
     vec4_inline: true,
@@ -52,6 +53,7 @@ const PARTS: Limits = Limits {
     masked_stores: MaskedStores::Instruction,
     speculation: Speculation::Masked,
     tests_local_ids: false,
+    long_runs: true,
     whole_rows: false,
     vec4_versions: true,
     vec4_inline: false,
@@ -178,12 +180,18 @@ fn lanes_at_any_addresses() {
     assert_eq!(any(VEC4, &call), How::Any(Any::Message));
     assert_eq!(any(LOAD, &PARTS), How::Any(Any::Gather));
     assert_eq!(any(STORE, &PARTS), How::Any(Any::Gather));
+    let two = "  %10: <16 x i32>, %11: <16 x i32> = load.slm.i32x2[0] %0, %3\n";
+    assert_eq!(any(two, &PARTS), How::Any(Any::GatherPairs));
     let reports = |limits: &Limits| with(limits, |l| l.oob = OobPolicy::Trap);
     assert_eq!(any(LOAD, &reports(&PARTS)), How::Any(Any::Message));
     let once = How::Any(Any::Inline { once: true });
     assert_eq!(any(LOAD, &reports(&WHOLE)), once);
     let bytes = "  %10: <16 x i8> = load.slm.i8x1[0] %0, %3\n";
-    assert_eq!(any(bytes, &PARTS), How::Any(Any::Message));
+    assert_eq!(any(bytes, &WHOLE), How::Any(Any::Inline { once: false }));
+    assert_eq!(any(bytes, &PARTS), How::Any(Any::Gather));
+    assert_eq!(any(bytes, &reports(&PARTS)), How::Any(Any::Message));
+    let stored = "  %10: <16 x i8> = trunc %3\n  store.slm.i8x1[0] %1, %3, %10\n";
+    assert_eq!(any(stored, &PARTS), How::Any(Any::Message));
     let scalar = "  %10: i1 = const 1\n  %11: i32 = load.slm.i32x1[0] %10, %2\n";
     assert_eq!(any(scalar, &WHOLE), How::Any(Any::Scalar));
 }
@@ -219,8 +227,8 @@ fn a_stride_decides_what_an_access_is() {
         assert_eq!(strided(of(0, limits)).strided.kind, Kind::Same);
         assert_eq!(strided(of(4, limits)).strided.kind, Kind::Packed);
     }
-    assert_eq!(strided(of(8, &WHOLE)).strided.kind, Kind::Spread);
-    assert_eq!(of(8, &PARTS), How::Any(Any::Gather));
+    assert_eq!(strided(of(12, &WHOLE)).strided.kind, Kind::Spread);
+    assert_eq!(of(20, &PARTS), How::Any(Any::Gather));
     // What one test cannot cover.
     assert_eq!(of(1 << 24, &WHOLE), How::Any(Any::Inline { once: false }));
     let packed = strided(of(4, &WHOLE));
@@ -230,6 +238,39 @@ fn a_stride_decides_what_an_access_is() {
     // Of lanes that store to one address, the last one wins: no vector store does that.
     let store = one(STORE, affine(2, 0), &WHOLE);
     assert_eq!(store, How::Any(Any::Inline { once: true }));
+}
+
+#[test]
+fn lanes_near_each_other_are_a_run() {
+    let kind = |body: &str, stride: i64, limits: &Limits| match one(body, affine(2, stride), limits)
+    {
+        How::Affine(alone) => Some(alone.strided.kind),
+        How::Any(_) => None,
+    };
+    let run = Some(Kind::Run);
+    for (stride, whole, parts) in [(8, run, run), (-4, run, run), (16, Some(Kind::Spread), run)] {
+        assert_eq!(kind(LOAD, stride, &WHOLE), whole, "{stride}");
+        assert_eq!(kind(LOAD, stride, &PARTS), parts, "{stride}");
+    }
+    // Where one element ends, no other begins; and a store with gaps would write these.
+    assert_eq!(kind(LOAD, 6, &PARTS), None);
+    assert_eq!(kind(STORE, 8, &WHOLE), Some(Kind::Spread));
+    // Of several components, neighbours have some in common.
+    let three = "  %10: <16 x i32>, %11: <16 x i32>, %12: <16 x i32> = load.slm.i32x3[0] %0, %3\n";
+    for limits in [&WHOLE, &PARTS] {
+        assert_eq!(kind(three, 4, limits), run);
+        assert_eq!(kind(three, 12, limits), Some(Kind::Packed));
+    }
+    assert_eq!(kind(three, 16, &WHOLE), Some(Kind::Spread));
+    let window = strided(one(three, affine(2, 4), &WHOLE)).strided;
+    assert_eq!(
+        (window.lowest, window.bytes, window.elements(4)),
+        (0, 72, 18)
+    );
+    assert_eq!(window.element(4, 15, 2), 17);
+    let down = strided(one(LOAD, affine(2, -8), &WHOLE)).strided;
+    assert_eq!((down.lowest, down.bytes, down.elements(4)), (-120, 124, 31));
+    assert_eq!([down.element(4, 0, 0), down.element(4, 15, 0)], [30, 0]);
 }
 
 #[test]

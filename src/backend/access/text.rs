@@ -267,6 +267,7 @@ fn any_reason(limits: &Limits, f: &Function, inst: Inst, any: Any) -> &'static s
         Any::Scalar => "one lane",
         Any::Gather if load => "any addresses: the processor's gathers take such elements",
         Any::Gather => "any addresses: the processor's scatters take such elements",
+        Any::GatherPairs => "any addresses: the processor's gathers take two such elements at once",
         Any::Inline { once: true } => {
             "any addresses: few such accesses; one test whether all lanes are inside"
         }

@@ -98,6 +98,7 @@ impl Emit<'_> {
         let parts = match strided.kind {
             Kind::Same => self.load_broadcast(access, lanes.count, pointer),
             Kind::Packed => self.load_packed(access, lanes.count, pointer),
+            Kind::Run => self.load_run(access, lanes.count, pointer, strided),
             Kind::Spread => {
                 let pointers = self.spread_pointers(lanes.count, pointer, strided.stride);
                 self.load_from(access.elem, access.comps, &pointers)
@@ -347,6 +348,46 @@ impl Emit<'_> {
             .map(|c| {
                 let indices: Vec<u16> = (0..count).map(|i| i * comps + c).collect();
                 self.take_lanes(ty, &parts, &indices)
+            })
+            .collect()
+    }
+
+    /// Lanes that are few elements from each other: vectors of all that lies between them, the last of which ends where they do.
+    fn load_run(
+        &mut self,
+        access: MemAccess,
+        count: u16,
+        pointer: V,
+        strided: Strided,
+    ) -> Vec<Vec<V>> {
+        let (elem, ty) = (access.elem, Ty::vector(access.elem, count));
+        let bytes = elem.bytes();
+        let comps = 0..u16::from(access.comps);
+        let offset = |element: u16| strided.lowest as i32 + i32::from(element) * bytes as i32;
+        if strided.stride == i64::from(bytes) {
+            let one = |c| self.load_value(pointer, offset(c), ty, DATA);
+            return comps.map(one).collect();
+        }
+        let per = super::value::per_piece(elem) as u16;
+        let elements = strided.elements(bytes);
+        let last = elements - per;
+        let starts = (0..last).step_by(usize::from(per)).chain([last]);
+        let pieces: Vec<V> = starts
+            .map(|at| self.ins().load(piece_type(elem), DATA, pointer, offset(at)))
+            .collect();
+        comps
+            .map(|c| {
+                let source = |i| {
+                    let at = strided.element(bytes, i, c);
+                    match at / per {
+                        n if usize::from(n) + 1 < pieces.len() => {
+                            (usize::from(n), (at % per) as u8)
+                        }
+                        _ => (pieces.len() - 1, (at - last) as u8),
+                    }
+                };
+                let sources: Vec<(usize, u8)> = (0..count).map(source).collect();
+                self.pieces_from(ty, &pieces, &sources)
             })
             .collect()
     }

@@ -65,6 +65,7 @@ fn limits(f: &Function, options: &CodegenOptions, target: Target) -> Limits {
         masked_stores: MaskedStores::Branch,
         speculation: Speculation::Affine,
         tests_local_ids: true,
+        long_runs: false,
         whole_rows: true,
         vec4_versions: false,
         vec4_inline: true,

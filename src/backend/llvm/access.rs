@@ -5,6 +5,7 @@
 
 use std::mem::offset_of;
 
+use inkwell::IntPredicate;
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::{InstructionOpcode as I, PointerValue};
 use visa_runtime::abi::{Helpers, message};
@@ -15,6 +16,7 @@ use super::image::image_bytes;
 use super::memory::{Lanes, Region};
 use super::race;
 use super::rectangle::rectangle_bytes;
+use super::types::{lanes_of, padded_lanes};
 use crate::backend::access::{Any, How};
 use crate::ssa::{Function, Inst, Lane, MemAccess, Op, Space, Ty, Value};
 
@@ -127,7 +129,11 @@ impl<'c> Emit<'c, '_> {
     ) -> EmitResult<Vec<V<'c>>> {
         match any {
             Any::Scalar => return self.load_scalar(access, lanes),
-            Any::Gather => return self.gather(access, lanes),
+            Any::Gather => {
+                let offsets = self.offsets(lanes)?;
+                return self.gather_each(access, lanes, offsets);
+            }
+            Any::GatherPairs => return self.gather_pairs(access, lanes),
             Any::Inline { .. } => return Ok(vec![self.load_inline(access, lanes)?]),
             Any::Vec4 | Any::Message | Any::RareMessage => {}
         }
@@ -228,9 +234,13 @@ impl<'c> Emit<'c, '_> {
         self.as_ptr(middle)
     }
 
-    /// Gathers components.
-    fn gather(&mut self, access: MemAccess, lanes: &Lanes<'c>) -> EmitResult<Vec<V<'c>>> {
-        let offsets = self.offsets(lanes)?;
+    /// Gathers components one after the other.
+    fn gather_each(
+        &mut self,
+        access: MemAccess,
+        lanes: &Lanes<'c>,
+        offsets: V<'c>,
+    ) -> EmitResult<Vec<V<'c>>> {
         (0..u32::from(access.comps))
             .map(|c| {
                 let (at, inside) = self.component_at(lanes, offsets, access.elem, c)?;
@@ -238,6 +248,53 @@ impl<'c> Emit<'c, '_> {
                 self.gather_lanes(access.elem, lanes, at, mask)
             })
             .collect()
+    }
+
+    /// Gathers components of 4 bytes, two at a time, but for when the end of the region is between two of them.
+    fn gather_pairs(&mut self, access: MemAccess, lanes: &Lanes<'c>) -> EmitResult<Vec<V<'c>>> {
+        let offsets = self.offsets(lanes)?;
+        let (mut places, mut cut): (Vec<(V<'c>, V<'c>)>, Option<V<'c>>) = (Vec::new(), None);
+        for c in (0..u32::from(access.comps)).step_by(2) {
+            let (at, first) = self.component_at(lanes, offsets, access.elem, c)?;
+            let (_, second) = self.component_at(lanes, offsets, access.elem, c + 1)?;
+            let both = self.op2(I::And, first, second)?;
+            places.push((at, self.guard(lanes, both)?));
+            let one = self.op2(I::Xor, first, second)?;
+            let one = self.guard(lanes, one)?;
+            cut = Some(match cut {
+                Some(cut) => self.op2(I::Or, cut, one)?,
+                None => one,
+            });
+        }
+        let cut = cut.ok_or("a gather of nothing")?;
+        let cut = self.mask_bits(cut, lanes.count)?;
+        let whole = self.icmp(IntPredicate::EQ, cut, self.i32(0))?;
+        let (fast, other, done) = self.two_ways(whole)?;
+        self.at(fast);
+        let mut a = Vec::new();
+        for (at, mask) in places {
+            let pairs = self.gather_one(Lane::I64, (lanes.region, lanes.count), at, mask)?;
+            let words = 2 * u32::from(padded_lanes(lanes.count));
+            let all = self.cast_bits(pairs, self.int(32).vec_type(words).into())?;
+            for half in 0..2 {
+                let of: Vec<_> = (half..words).step_by(2).map(Some).collect();
+                a.push(self.shuffle(all, None, &of)?);
+            }
+        }
+        let fast = self.here()?;
+        self.jump(done)?;
+        self.at(other);
+        let b = self.gather_each(access, lanes, offsets)?;
+        let other = self.here()?;
+        self.jump(done)?;
+        self.at(done);
+        let ways = a.into_iter().zip(b);
+        ways.map(|(a, b)| {
+            let phi = self.b.build_phi(a.get_type(), "\0")?;
+            phi.add_incoming(&[(&a, fast), (&b, other)]);
+            Ok(phi.as_basic_value())
+        })
+        .collect()
     }
 
     /// Gathers one component, in steps of the number of lanes that is fastest.
@@ -249,6 +306,9 @@ impl<'c> Emit<'c, '_> {
         mask: V<'c>,
     ) -> EmitResult<V<'c>> {
         let count = lanes.count;
+        if elem.bytes() < 4 {
+            return self.gather_narrow(elem, lanes, at, mask);
+        }
         if count <= GATHERED || elem.bytes() > 4 {
             return self.gather_one(elem, (lanes.region, count), at, mask);
         }
@@ -264,6 +324,53 @@ impl<'c> Emit<'c, '_> {
             parts.push(self.gather_one(elem, (lanes.region, GATHERED), at, mask)?);
         }
         self.end_to_end(parts, GATHERED)
+    }
+
+    /// Gathers elements of one or two bytes: words of 4 bytes that have them. A word that begins at a multiple of 4 can be read
+    /// wherever one of its bytes can, whatever region the others belong to, as no page ends inside of it. An element of two bytes may
+    /// belong to two words. The word that begins a byte before it ends inside of the second.
+    fn gather_narrow(
+        &mut self,
+        elem: Lane,
+        lanes: &Lanes<'c>,
+        at: V<'c>,
+        mask: V<'c>,
+    ) -> EmitResult<V<'c>> {
+        let count = lanes.count;
+        let base = self.base(lanes.region)?;
+        let base = self.cast(I::PtrToInt, base, self.int(64).into())?;
+        let base = self.splat(base, count)?;
+        let at = self.op2(I::Add, self.resize(at, 64)?, base)?;
+        let three = self.konst(Ty::vector(Lane::I64, count), 3)?;
+        let mut before = self.op2(I::And, at, three)?;
+        if elem.bytes() == 2 {
+            let split = self.icmp(IntPredicate::EQ, before, three)?;
+            let one = self.konst(Ty::vector(Lane::I64, count), 1)?;
+            before = self.select(split, one, before)?;
+        }
+        let from = self.op2(I::Sub, at, before)?;
+        let words = self.gather_words(count, from, mask)?;
+        let bits = self.op2(I::Shl, before, three)?;
+        let words = self.op2(I::LShr, words, self.resize(bits, 32)?)?;
+        self.resize(words, elem.bits())
+    }
+
+    /// Gathers words of 4 bytes from addresses of the process.
+    fn gather_words(&mut self, count: u16, from: V<'c>, mask: V<'c>) -> EmitResult<V<'c>> {
+        let step = GATHERED.min(count);
+        let ty = self.type_of(Ty::vector(Lane::I32, step));
+        let pointers = lanes_of(self.ptr_type(), step);
+        let mut parts = Vec::new();
+        for first in (0..count).step_by(usize::from(step)) {
+            let part: Vec<_> = (first..first + step).map(|i| Some(u32::from(i))).collect();
+            let from = self.shuffle(from, None, &part)?;
+            let from = self.cast(I::IntToPtr, from, pointers)?;
+            let mask = self.shuffle(mask, None, &part)?;
+            let callee = self.declare("llvm.masked.gather", &[ty, pointers])?;
+            let v = self.call_masked(callee, &[from], &[mask, ty.const_zero()])?;
+            parts.push(v.ok_or_else(|| InternalError::from("a gather without a result"))?);
+        }
+        self.end_to_end(parts, step)
     }
 
     fn gather_one(

@@ -160,6 +160,7 @@ impl<'c> Emit<'c, '_> {
         let mut parts = match strided.kind {
             Kind::Same => self.read_same(access, lanes.count, pointer)?,
             Kind::Packed => self.read_packed(access, lanes.count, pointer)?,
+            Kind::Run => self.read_run(access, lanes.count, pointer, strided)?,
             Kind::Spread => self.read_spread(access, lanes.count, pointer, strided.stride)?,
         };
         if !undef {
@@ -208,6 +209,71 @@ impl<'c> Emit<'c, '_> {
                 self.shuffle(all, None, &lanes.collect::<Vec<_>>())
             })
             .collect()
+    }
+
+    /// Lanes that are few elements from each other: vectors of all that lies between them, the last of which ends where they do.
+    pub fn read_run(
+        &mut self,
+        access: MemAccess,
+        count: u16,
+        pointer: PointerValue<'c>,
+        strided: Strided,
+    ) -> EmitResult<Vec<V<'c>>> {
+        let (bytes, ty) = (access.elem.bytes(), Ty::vector(access.elem, count));
+        let first = self.offset_const(pointer, strided.lowest)?;
+        let part = |e: &Self, element: u16| {
+            let at = e.offset_const(first, i64::from(element) * i64::from(bytes))?;
+            e.load_value(ty, at)
+        };
+        if strided.stride == i64::from(bytes) {
+            return (0..u16::from(access.comps))
+                .map(|c| part(self, c))
+                .collect();
+        }
+        let elements = strided.elements(bytes);
+        let last = elements - count;
+        let starts = (0..last).step_by(usize::from(count)).chain([last]);
+        let parts: Vec<V> = starts.map(|at| part(self, at)).collect::<EmitResult<_>>()?;
+        (0..u16::from(access.comps))
+            .map(|c| {
+                let place = |i| strided.element(bytes, i, c);
+                let places: Vec<u16> = (0..count).map(place).collect();
+                self.taken_out(&parts, count, last, &places)
+            })
+            .collect()
+    }
+
+    /// Elements at some places of vectors that follow each other, but for the last one, which starts at `last`.
+    fn taken_out(
+        &self,
+        parts: &[V<'c>],
+        count: u16,
+        last: u16,
+        places: &[u16],
+    ) -> EmitResult<V<'c>> {
+        let mut all = parts[0];
+        for (n, &part) in parts.iter().enumerate() {
+            let start = if n + 1 == parts.len() {
+                last
+            } else {
+                n as u16 * count
+            };
+            let lanes = places.iter().zip(0u16..).map(|(&place, i)| {
+                let here = place >= start && place - start < count;
+                match (here, n) {
+                    (true, 0) => u32::from(place),
+                    (true, _) => u32::from(count + (place - start)),
+                    // Taken before or later.
+                    (false, _) => u32::from(i),
+                }
+            });
+            let lanes: Vec<_> = lanes.map(Some).collect();
+            all = match n {
+                0 => self.shuffle(part, None, &lanes)?,
+                _ => self.shuffle(all, Some(part), &lanes)?,
+            };
+        }
+        Ok(all)
     }
 
     /// Records at even distances.

@@ -25,6 +25,10 @@ impl<'c, 'f> Emit<'c, 'f> {
         let mut parts = match (at, a.kind) {
             (At::Strided(from), Kind::Same) => self.read_same(a.access, a.lanes, from)?,
             (At::Strided(from), Kind::Packed) => self.read_packed(a.access, a.lanes, from)?,
+            (At::Strided(from), Kind::Run) => {
+                let strided = a.strided.ok_or("no distance between lanes")?;
+                self.read_run(a.access, a.lanes, from, strided)?
+            }
             _ if a.vec4 => self.read_vec4(a, at)?,
             (At::Strided(from), _) => {
                 self.read_spread(a.access, a.lanes, from, a.stride().unwrap_or(0))?

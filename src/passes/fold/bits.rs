@@ -3,7 +3,7 @@
 use super::super::edit::{
     Rewriter, binary as bin, const_lanes, lanes_op, unary as un, uniform_const,
 };
-use super::{Action, Subject, offsets, range};
+use super::{Action, Subject, fields, offsets, range};
 use crate::ssa::{BinOp, Conv, Function, ICond, Lane, Op, Ty, UnOp, Value};
 use Action::{Become, Same, Uniform};
 
@@ -29,6 +29,9 @@ pub(super) fn binary(r: &mut Rewriter, s: &Subject) -> Option<Action> {
             return action;
         }
     }
+    if let Some(action) = fields::binary(r, s, op) {
+        return Some(action);
+    }
     if op == BinOp::Or
         && let Some(x) = put_together(r.f, a, b).or_else(|| put_together(r.f, b, a))
     {
@@ -44,17 +47,9 @@ pub(super) fn binary(r: &mut Rewriter, s: &Subject) -> Option<Action> {
         BinOp::And | BinOp::Or => logic(r.f, s, op, a, b)
             .or_else(|| logic(r.f, s, op, b, a))
             .or_else(|| without(r, s, op, a, b))
-            .or_else(|| without(r, s, op, b, a)),
-        BinOp::Xor if complements(r.f, a, b) => Some(Uniform(s.ty.lane.mask())),
-        BinOp::Xor if s.ty.lane != Lane::I1 => {
-            let (x, y) = match (un(r.f, a, UnOp::Not), un(r.f, b, UnOp::Not)) {
-                (Some(x), _) => (x, b),
-                (_, Some(y)) => (a, y),
-                _ => return None,
-            };
-            let differ = r.emit(s.op.clone(), vec![x, y], s.ty);
-            Some(Become(Op::Unary(UnOp::Not), vec![differ]))
-        }
+            .or_else(|| without(r, s, op, b, a))
+            .or_else(|| chosen(r.f, op, a, b)),
+        BinOp::Xor => xor(r, s, a, b),
         BinOp::Add => bin(r.f, a, BinOp::Sub)
             .filter(|&(_, y)| y == b)
             .map(|(x, _)| Same(x)),
@@ -235,8 +230,88 @@ fn without(r: &mut Rewriter, s: &Subject, op: BinOp, a: Value, b: Value) -> Opti
     Some(Become(s.op.clone(), vec![a, not]))
 }
 
+/// Rules for `a ^ b`.
+fn xor(r: &mut Rewriter, s: &Subject, a: Value, b: Value) -> Option<Action> {
+    if complements(r.f, a, b) {
+        return Some(Uniform(s.ty.lane.mask()));
+    }
+    for (a, b) in [(a, b), (b, a)] {
+        // a ^ (a ^ y) = y
+        match bin(r.f, b, BinOp::Xor) {
+            Some((x, y)) if x == a => return Some(Same(y)),
+            Some((x, y)) if y == a => return Some(Same(x)),
+            _ if s.ty.lane == Lane::I1 => continue,
+            _ => {}
+        }
+        // a ^ (a & y) = a & !y
+        let other = match bin(r.f, b, BinOp::And) {
+            Some((x, y)) if x == a => y,
+            Some((x, y)) if y == a => x,
+            _ => continue,
+        };
+        let not = r.emit(Op::Unary(UnOp::Not), vec![other], s.ty);
+        return Some(Become(Op::Binary(BinOp::And), vec![a, not]));
+    }
+    if s.ty.lane == Lane::I1 {
+        return None;
+    }
+    // (a & y) ^ (a & !y) = a
+    if let (Some((x, y)), Some((p, q))) = (bin(r.f, a, BinOp::And), bin(r.f, b, BinOp::And)) {
+        for (x, y, p, q) in [(x, y, p, q), (x, y, q, p), (y, x, p, q), (y, x, q, p)] {
+            if x == p && complements(r.f, y, q) {
+                return Some(Same(x));
+            }
+        }
+    }
+    if let Some(action) = chosen(r.f, BinOp::Xor, a, b) {
+        return Some(action);
+    }
+    let (x, y) = match (un(r.f, a, UnOp::Not), un(r.f, b, UnOp::Not)) {
+        (Some(x), _) => (x, b),
+        (_, Some(y)) => (a, y),
+        _ => return None,
+    };
+    let differ = r.emit(s.op.clone(), vec![x, y], s.ty);
+    Some(Become(Op::Unary(UnOp::Not), vec![differ]))
+}
+
+/// `(m & x) | (!m & y)`, or with `^`, where all bits of a lane of `m` are the same, is a choice.
+fn chosen(f: &Function, op: BinOp, a: Value, b: Value) -> Option<Action> {
+    if !matches!(op, BinOp::Or | BinOp::Xor) {
+        return None;
+    }
+    let (a, b) = (bin(f, a, BinOp::And)?, bin(f, b, BinOp::And)?);
+    let orders = |(x, y): (Value, Value)| [(x, y), (y, x)];
+    for (m, x) in orders(a) {
+        for (n, y) in orders(b) {
+            if !complements(f, m, n) {
+                continue;
+            }
+            if let Some(mask) = lane_mask(f, m) {
+                return Some(Become(Op::Select, vec![mask, x, y]));
+            }
+            if let Some(mask) = lane_mask(f, n) {
+                return Some(Become(Op::Select, vec![mask, y, x]));
+            }
+        }
+    }
+    None
+}
+
+/// The mask whose lanes were extended to all bits of these.
+fn lane_mask(f: &Function, v: Value) -> Option<Value> {
+    let data = f.def_inst(v).filter(|d| d.op == Op::Convert(Conv::SExt))?;
+    let mask = *data.args.first()?;
+    (f.ty(mask).lane == Lane::I1).then_some(mask)
+}
+
 fn complements(f: &Function, a: Value, b: Value) -> bool {
-    un(f, a, UnOp::Not) == Some(b) || un(f, b, UnOp::Not) == Some(a)
+    let ones = f.ty(a).lane.mask();
+    let constants = || match (const_lanes(f, a), const_lanes(f, b)) {
+        (Some(a), Some(b)) => a.iter().zip(b).all(|(a, b)| a ^ b == ones),
+        _ => false,
+    };
+    un(f, a, UnOp::Not) == Some(b) || un(f, b, UnOp::Not) == Some(a) || constants()
 }
 
 pub(super) fn unary(r: &mut Rewriter, s: &Subject) -> Option<Action> {
@@ -374,6 +449,7 @@ pub(super) fn convert(r: &mut Rewriter, s: &Subject) -> Option<Action> {
             let low = r.constant(s.ty, low);
             Some(Become(Op::Binary(BinOp::And), vec![x, low]))
         }
+        (Conv::SExt, Op::Convert(Conv::Trunc)) => fields::extended(r, s),
         (Conv::Trunc, Op::Binary(BinOp::SMax)) => absolute(r, s),
         (Conv::Trunc, Op::Binary(op)) => narrowed(r, s, op),
         (Conv::FDemote, Op::Convert(Conv::FPromote)) => Some(Same(x)),
@@ -406,14 +482,17 @@ fn narrowed(r: &mut Rewriter, s: &Subject, op: BinOp) -> Option<Action> {
         return None;
     }
     let args = r.f.def_inst(s.args[0])?.args.clone();
-    let before = |f: &Function, v: Value| {
-        let data = f.def_inst(v)?;
+    let before = |r: &mut Rewriter, v: Value| {
+        let data = r.f.def_inst(v)?;
         let extends = matches!(data.op, Op::Convert(Conv::SExt | Conv::ZExt));
         let x = *data.args.first()?;
-        (extends && f.ty(x) == s.ty).then_some(x)
+        match extends && r.f.ty(x) == s.ty {
+            true => Some(x),
+            false => fields::cut_off(r, v, s.ty),
+        }
     };
     let (a, b) = (args[0], args[1]);
-    let x = before(r.f, a)?;
+    let x = before(r, a)?;
     let y = match op {
         Shl => {
             let by = uniform_const(r.f, b)? % u64::from(r.f.ty(a).lane.bits());
@@ -422,7 +501,7 @@ fn narrowed(r: &mut Rewriter, s: &Subject, op: BinOp) -> Option<Action> {
             }
             r.constant(s.ty, by)
         }
-        Add | Sub | Mul | And | Or | Xor => match before(r.f, b) {
+        Add | Sub | Mul | And | Or | Xor => match before(r, b) {
             Some(y) => y,
             None => {
                 let lanes = const_lanes(r.f, b)?;

@@ -7,6 +7,7 @@
 //! expressions (`gvn` does), though rules see that operands are the same value.
 
 mod bits;
+mod fields;
 mod float;
 mod lanes;
 mod masks;

@@ -221,6 +221,8 @@ fn binary(f: &Function, op: BinOp, data: &InstData, r: Value, known: &[Spacing])
             let count = c % u64::from(lane.bits());
             map(x, |s, g| even(lane, s.wrapping_shl(count as u32), g))
         }
+        // Bits that are the same in all lanes, as the distance is a multiple of what follows them.
+        (BinOp::And | BinOp::Or | BinOp::Xor, Some(c)) if same_bits(op, c, lane, x) => x,
         // Low bits: like an extension from that width.
         (BinOp::And, Some(c)) if c != 0 && (c & c.wrapping_add(1)) == 0 => {
             let lanes = f.ty(a).lanes;
@@ -234,6 +236,18 @@ fn binary(f: &Function, op: BinOp, data: &InstData, r: Value, known: &[Spacing])
             uniform_operands(f, b, (x, y), Spacing::Any(cause, r))
         }
     }
+}
+
+/// True if a bitwise operation with a constant changes only bits that are the same in all lanes, so that all lanes move by as much.
+pub(super) fn same_bits(op: BinOp, c: u64, lane: Lane, x: Spacing) -> bool {
+    let Spacing::Even { stride, .. } = x else {
+        return false;
+    };
+    let changed = match op {
+        BinOp::And => !c & lane.mask(),
+        _ => c,
+    };
+    stride != 0 && u64::BITS - changed.leading_zeros() <= stride.trailing_zeros()
 }
 
 /// What probably holds where lanes have one of two values: one that is the same in all lanes is a limit, which few lanes reach.

@@ -1,6 +1,6 @@
 //! Scalar bases, guards and "all lanes" conditions, made beside the vectors they belong to.
 
-use super::analysis::{Spacing, first_lane};
+use super::analysis::{Spacing, first_lane, same_bits};
 use crate::passes::edit::{Rewriter, uniform_const};
 use crate::ssa::shape::Affine;
 use crate::ssa::{
@@ -177,10 +177,15 @@ impl Emit<'_> {
             Op::Binary(BinOp::Add) => self.sum(r, args[0], args[1]),
             op => r.emit(op.clone(), args.clone(), ty),
         };
-        let limits = matches!(
-            data.op,
-            Op::Convert(Conv::SExt | Conv::ZExt) | Op::Binary(BinOp::And)
-        );
+        let limits = match data.op {
+            Op::Convert(Conv::SExt | Conv::ZExt) => true,
+            Op::Binary(op @ BinOp::And) => {
+                let x = self.spacing[data.args[0].0 as usize];
+                let c = uniform_const(r.f, data.args[1]);
+                !c.is_some_and(|c| same_bits(op, c, ty.lane, x))
+            }
+            _ => false,
+        };
         let from = data.args.first().copied();
         if let (true, Some(from)) = (limits, from)
             && self.stride(from) != 0

@@ -7,7 +7,7 @@
 //! - A shuffle that joins pieces made by the same lane-wise operation becomes that operation on joined operands, where these are
 //!   there already ([`whole`]).
 //! - The low and the high halves of 64-bit lanes that the same bitwise operation, select or comparison is applied to become one
-//!   operation on 64-bit lanes, and so do the pieces of a product ([`pairs`]).
+//!   operation on 64-bit lanes, and so do the pieces of a product, also of lanes that were extended with their sign ([`pairs`]).
 //!
 //! Not done: sums with carry, shifts across the halves, ordered comparisons; devices that lack these in 64 bits are old.
 

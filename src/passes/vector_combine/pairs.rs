@@ -75,7 +75,16 @@ enum Made {
     /// The same operation on whole lanes.
     Same(Op, Vec<Whole>),
     /// The product of a vector and a constant.
-    Product(Value, u64),
+    Product(Factor, u64),
+}
+
+/// A vector of 64-bit lanes that is multiplied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Factor {
+    /// One that is there.
+    Whole(Value),
+    /// Lanes of 32 bits, extended with their sign.
+    Signed(Value),
 }
 
 /// An operand of it.
@@ -112,13 +121,13 @@ pub(super) fn run(f: &mut Function) -> usize {
 /// Pairs of a block, each value in at most one, and operations on one half that `single` allows.
 fn find(f: &Function, b: Block, single: impl Fn(Value) -> bool) -> Vec<Pair> {
     let mut seen: HashMap<Key, Seen> = HashMap::new();
-    let mut products: HashMap<(Value, u64), Inst> = HashMap::new();
+    let mut products: HashMap<(Factor, u64), Inst> = HashMap::new();
     let mut pairs: Vec<Pair> = Vec::new();
     let mut halves = Halves::new();
     let position: HashMap<Inst, usize> = f.block(b).insts.iter().copied().zip(0..).collect();
     for &i in &f.block(b).insts {
-        if let Some((x, c)) = low_product(f, i) {
-            products.entry((x, c)).or_insert(i);
+        for product in low_products(f, i) {
+            products.entry(product).or_insert(i);
         }
     }
     for &i in &f.block(b).insts {
@@ -302,33 +311,54 @@ fn single_operands(op: &Op, args: &[Arg]) -> Option<(Vec<Whole>, Half)> {
     Some((operands, half))
 }
 
-/// The vector and the constant of a product of its low halves.
-fn low_product(f: &Function, i: Inst) -> Option<(Value, u64)> {
+/// The products of a vector and a constant that this may be of the low halves of.
+fn low_products(f: &Function, i: Inst) -> impl Iterator<Item = (Factor, u64)> + use<> {
     let data = f.inst(i);
-    (data.op == Op::Binary(BinOp::Mul)).then_some(())?;
-    half_times(f, (data.args[0], data.args[1]), false)
+    let args = (data.op == Op::Binary(BinOp::Mul)).then(|| (data.args[0], data.args[1]));
+    let whole = args.and_then(|args| half_times(f, args, false));
+    let words = args.and_then(|args| times(f, args));
+    let signed = words.filter(|&(x, _)| f.ty(x).lane == Lane::I32 && !f.ty(x).is_scalar());
+    let signed = signed.map(|(x, c)| (Factor::Signed(x), c));
+    whole.into_iter().chain(signed)
 }
 
-fn half_times(f: &Function, (a, b): (Value, Value), high: bool) -> Option<(Value, u64)> {
+/// A value and the constant that it is multiplied by.
+fn times(f: &Function, (a, b): (Value, Value)) -> Option<(Value, u64)> {
     let (a, b) = (f.resolve(a), f.resolve(b));
-    let (half, c) = match uniform_const(f, b) {
-        Some(c) => (a, c),
-        None => (b, uniform_const(f, a)?),
-    };
+    match uniform_const(f, b) {
+        Some(c) => Some((a, c)),
+        None => Some((b, uniform_const(f, a)?)),
+    }
+}
+
+fn half_times(f: &Function, args: (Value, Value), high: bool) -> Option<(Factor, u64)> {
+    let (half, c) = times(f, args)?;
     let (x, kind) = half_of(f, half)?;
-    (kind == high).then_some((x, c))
+    (kind == high).then_some((Factor::Whole(x), c))
+}
+
+/// The vector whose signs are multiplied: what its extension has in the high halves.
+fn signs_times(f: &Function, args: (Value, Value)) -> Option<(Factor, u64)> {
+    let (signs, c) = times(f, args)?;
+    let (x, count) = binary(f, signs, BinOp::AShr)?;
+    let whole = uniform_const(f, f.resolve(count)) == Some(31);
+    (whole && f.ty(x).lane == Lane::I32).then_some((Factor::Signed(f.resolve(x)), c))
 }
 
 /// The same of the high halves of the 64-bit product: what the low halves' product carries, and the product of the high ones.
-fn high_product(f: &Function, i: Inst) -> Option<(Value, u64)> {
+fn high_product(f: &Function, i: Inst) -> Option<(Factor, u64)> {
     let data = f.inst(i);
     (data.op == Op::Binary(BinOp::Add)).then_some(())?;
     let (a, b) = (f.resolve(data.args[0]), f.resolve(data.args[1]));
-    let carried = |v| half_times(f, binary(f, v, BinOp::MulHiU)?, false);
-    let product = |v| half_times(f, binary(f, v, BinOp::Mul)?, true);
     let of = |v, w| {
-        let (low, high) = (carried(v)?, product(w)?);
-        (low == high).then_some(low)
+        let (low, high) = (binary(f, v, BinOp::MulHiU)?, binary(f, w, BinOp::Mul)?);
+        let whole = half_times(f, low, false).filter(|&x| half_times(f, high, true) == Some(x));
+        let signed = || {
+            let (x, c) = times(f, low)?;
+            let of = (Factor::Signed(x), c);
+            (signs_times(f, high) == Some(of)).then_some(of)
+        };
+        whole.or_else(signed)
     };
     of(a, b).or_else(|| of(b, a))
 }
@@ -361,7 +391,11 @@ fn place(f: &mut Function, b: Block, pairs: &[Pair], needed: &[bool]) {
             let whole = match &pair.made {
                 Made::Product(x, c) => {
                     let c = emit(f, constant(*c), Vec::new(), wide);
-                    emit(f, Op::Binary(BinOp::Mul), vec![*x, c], wide)
+                    let x = match *x {
+                        Factor::Whole(x) => x,
+                        Factor::Signed(x) => emit(f, Op::Convert(Conv::SExt), vec![x], wide),
+                    };
+                    emit(f, Op::Binary(BinOp::Mul), vec![x, c], wide)
                 }
                 Made::Same(op, operands) => {
                     let args = operands.iter().map(|operand| match operand {

@@ -70,6 +70,9 @@ impl Joiner<'_, '_> {
         {
             return Some(self.r.emit(Op::Bitcast, vec![whole], ty));
         }
+        if let Some(whole) = low_changed(self.r, low, high) {
+            return Some(self.r.emit(Op::Bitcast, vec![whole], ty));
+        }
         let n = half.lanes;
         let indices: Box<[u16]> = (0..n).flat_map(|k| [k, n + k]).collect();
         let op = Op::Shuffle(indices);
@@ -236,6 +239,32 @@ fn with_halves(f: &Function, low: Value, high: Value) -> Option<Value> {
         return Some(low);
     }
     changes_only(high, low, !lower).then_some(high)
+}
+
+/// A 64-bit vector whose low halves were changed by a bitwise operation with a constant.
+fn low_changed(r: &mut Rewriter, low: Value, high: Value) -> Option<Value> {
+    let (x, true) = half_of(r.f, high)? else {
+        return None;
+    };
+    let data = r.f.def_inst(low)?;
+    let kept = match data.op {
+        Op::Binary(BinOp::And) => !u64::from(u32::MAX),
+        Op::Binary(BinOp::Or | BinOp::Xor) => 0,
+        _ => return None,
+    };
+    let (op, args) = (data.op.clone(), [data.args[0], data.args[1]]);
+    let [a, b] = args.map(|v| r.f.resolve(v));
+    let (half, c) = match const_lanes(r.f, b) {
+        Some(c) => (a, c),
+        None => (b, const_lanes(r.f, a)?),
+    };
+    let lanes: Vec<u64> = c.iter().map(|bits| bits | kept).collect();
+    if half_of(r.f, half) != Some((x, false)) {
+        return None;
+    }
+    let ty = r.f.ty(x);
+    let c = r.emit(lanes_op(lanes), Vec::new(), ty);
+    Some(r.emit(op, vec![x, c], ty))
 }
 
 /// The 64-bit vector that a value has the low (false) or high halves of.
