@@ -11,7 +11,7 @@ use super::error::Error;
 use super::fault::{FaultRecord, Names};
 use super::kernel::{Interpreted, Kernel};
 use super::ran::Ran;
-use super::repeat::{Before, Repeat};
+use super::repeat::{Before, REPEATED, Repeat};
 use crate::backend::{Check, Dispatch, OobPolicy};
 use crate::lines::SourceLine;
 use crate::lower::LocalIdShape;
@@ -185,7 +185,7 @@ pub struct Report {
     pub run: Duration,
     /// Code generator.
     pub backend: &'static str,
-    /// What the code generator did other than asked for, and why.
+    /// What the code generator did other than asked for, and why; or why the interpreter carried the launch out.
     pub note: Option<String>,
     /// What the kernel printed.
     pub printed: Vec<u8>,
@@ -645,9 +645,10 @@ impl Prepared {
                 Code::Compiled { code, .. } => code.object.backend,
                 Code::Interpreted(_) => super::INTERPRETER,
             },
-            note: match &self.code {
-                Code::Compiled { code, .. } => code.object.note.clone(),
-                Code::Interpreted(_) => None,
+            note: match (&self.code, code) {
+                (Code::Compiled { .. }, Code::Interpreted(_)) => Some(REPEATED.to_owned()),
+                (Code::Compiled { code, .. }, _) => code.object.note.clone(),
+                (Code::Interpreted(_), _) => None,
             },
             printed: printed.text,
             print_problem: printed.problem,

@@ -10,6 +10,10 @@ use crate::interp::InterpOptions;
 use visa_runtime::linked::ArgValue as Arg;
 use visa_runtime::{Buffer, PreparedLaunch, Saved};
 
+/// The note of a launch that the interpreter carried out.
+pub(super) const REPEATED: &str =
+    "the interpreter carried the launch out, which may read what is not initialised";
+
 /// What a launch may change, and how it is interpreted.
 pub(super) struct Repeat {
     /// Buffers that the kernel may read.
