@@ -68,6 +68,8 @@ pub struct KernelMeta {
     pub suspects: bool,
     /// Of such code: it may reach device memory by addresses that come from memory.
     pub follows_pointers: bool,
+    /// Of such code: where in the payload addresses have to be for that to be all.
+    pub bases: Vec<u32>,
 }
 
 impl Default for KernelMeta {
@@ -94,6 +96,7 @@ impl Default for KernelMeta {
             eu_threads: 0,
             suspects: false,
             follows_pointers: false,
+            bases: Vec::new(),
         }
     }
 }

@@ -385,6 +385,7 @@ impl Kernel {
             runs_following: f.states == 0,
             suspects: f.suspects,
             follows_pointers: f.follows_pointers,
+            bases: f.bases.iter().copied().collect(),
             ..self
                 .parts()
                 .manifest

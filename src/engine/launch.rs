@@ -572,8 +572,10 @@ impl Prepared {
             let all = self.attempt(&self.code, &self.launch, start)?;
             return Ok(self.report(&self.code, all, start));
         };
+        let memory = self.kernel.parts().engine.memory();
+        let _alone = memory.alone();
         let before = repeat.before(self);
-        if !matches!(before, Before::NoRoom) {
+        if !matches!(before, Before::Unknown) {
             let all = self.attempt(&self.code, &self.launch, start)?;
             if !all.0.suspect {
                 return Ok(self.report(&self.code, all, start));

@@ -20,7 +20,7 @@ pub(super) struct Repeat {
     read: Vec<Buffer>,
     /// Those among them that it may write.
     written: Vec<Buffer>,
-    /// Arguments may hold addresses of other memory.
+    /// Values among the arguments may hold addresses of other memory.
     anywhere: bool,
     interpreted: OnceLock<Result<(Code, PreparedLaunch), Error>>,
 }
@@ -31,8 +31,9 @@ pub(super) enum Before {
     Unneeded,
     /// That.
     Saved(Vec<Saved>),
-    /// There is no room for it, or not all memory keeps account of what is initialised: the launch has to be interpreted at once.
-    NoRoom,
+    /// The launch has to be interpreted at once: there is no room for it, not all memory keeps account of what is initialised, or it is not
+    /// known which memory the launch may change. What others do with the rest at the same time must stay.
+    Unknown,
 }
 
 impl Before {
@@ -83,11 +84,15 @@ impl Repeat {
     /// What memory holds before a run, as far as the run may change it and may be in vain.
     pub fn before(&self, launch: &Prepared) -> Before {
         if !launch.arguments.are_tracked() {
-            return Before::NoRoom;
+            return Before::Unknown;
         }
         let meta = launch.launch.kernel().meta();
         let memory = launch.kernel.parts().engine.memory();
-        let anywhere = self.anywhere || meta.follows_pointers;
+        let plan = launch.kernel.plan();
+        let mut bases = meta.bases.iter();
+        let anywhere = self.anywhere
+            || meta.follows_pointers
+            || !bases.all(|&offset| plan.has_address(offset));
         let private = launch.own.private();
         let found = meta.suspects
             || private.is_some()
@@ -98,16 +103,12 @@ impl Repeat {
         if !found {
             return Before::Unneeded;
         }
-        let saved: Option<Vec<Saved>> = match anywhere {
-            true => memory.save().map(|all| vec![all]),
-            false => self
-                .written
-                .iter()
-                .chain(private)
-                .map(Buffer::save)
-                .collect(),
-        };
-        saved.map_or(Before::NoRoom, Before::Saved)
+        if anywhere {
+            return Before::Unknown;
+        }
+        let written = self.written.iter().chain(private);
+        let saved: Option<Vec<Saved>> = written.map(Buffer::save).collect();
+        saved.map_or(Before::Unknown, Before::Saved)
     }
 
     /// The launch for the interpreter.

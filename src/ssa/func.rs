@@ -190,6 +190,8 @@ pub struct Function {
     pub suspects: bool,
     /// Of such functions: they may reach device memory by addresses that come from memory.
     pub follows_pointers: bool,
+    /// Of such functions: where in the payload addresses have to be for that to be all.
+    pub bases: BTreeSet<u32>,
     /// What passes decided, and why.
     pub remarks: Vec<Remark>,
 }
@@ -215,6 +217,7 @@ impl Function {
             inactive_undef: BTreeSet::new(),
             suspects: false,
             follows_pointers: false,
+            bases: BTreeSet::new(),
             remarks: Vec::new(),
         };
         f.new_block();

@@ -394,6 +394,30 @@ fn launches_are_repeated_any_number_of_times() {
     }
 }
 
+/// What a kernel changes by pointers that it finds in memory cannot be restored, so its launches are interpreted at once, but where all of
+/// memory is initialised.
+#[test]
+fn pointers_in_memory_are_followed_by_the_interpreter() {
+    let engine = engine(Check::Init, false);
+    let memory = engine.memory();
+    let (o, a) = (memory.alloc(256).unwrap(), memory.alloc(256).unwrap());
+    let pointers = memory.alloc_from(&[a.address()]).unwrap();
+    let launch = Launch::new([64, 1, 1]).arg(0, &o).arg(1, &pointers);
+    let launch = launch.arg(2, 0);
+    let program = program_of(&engine, "pvc");
+    let linked = program.kernel("linked").unwrap();
+    let note = || {
+        let report = linked.launch(&launch).unwrap();
+        assert_eq!(report.fault_count, 0, "{:#?}", texts(&report));
+        report.note
+    };
+    assert_eq!(note(), None);
+    memory.alloc(64).unwrap().mark_uninitialised();
+    let other = memory.alloc(64).unwrap();
+    other.mark_uninitialised();
+    assert!(note().is_some_and(|n| n.starts_with("the interpreter")));
+}
+
 #[test]
 fn checks_work_together() {
     for interpret in ENGINES {

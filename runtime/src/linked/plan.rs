@@ -204,6 +204,16 @@ impl LaunchPlan {
         self.wants(|source| *source == SlotSource::AssertBuffer)
     }
 
+    /// Whether the address of something that belongs to the launch begins at a byte of the payload.
+    pub fn has_address(&self, offset: u32) -> bool {
+        let address = |s: &Slot| {
+            use SlotSource::{Address, Data, PrivateBase};
+            let known = matches!(s.source, Address { .. } | PrivateBase | Data { .. });
+            known && s.offset == offset && s.size == 8
+        };
+        self.slots.iter().any(address)
+    }
+
     /// Whether a part of the payload is this.
     pub(super) fn wants(&self, wanted: impl Fn(&SlotSource) -> bool) -> bool {
         self.slots.iter().any(|slot| wanted(&slot.source))

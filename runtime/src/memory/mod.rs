@@ -195,9 +195,10 @@ impl DeviceMemory {
         unwritten.is_some_and(|unwritten| unwritten.any(0, self.size()))
     }
 
-    /// A copy of all of it, and of what of it is not initialised; `None` if there is no room for one.
-    pub fn save(&self) -> Option<Saved> {
-        Saved::new(self, self.0.pointer(self.0.base), self.size())
+    /// Waits until no other caller has what this returns. A launch that may restore what memory held has it for as long as it runs, so that
+    /// no other launch's results are lost. Memory that is not tracked has nothing to wait for.
+    pub fn alone(&self) -> Option<MutexGuard<'_, ()>> {
+        self.0.unwritten.as_ref().map(Unwritten::alone)
     }
 
     /// Bytes from an address of a tracked memory to its mark; 0 of other memory.

@@ -31,7 +31,9 @@ const FILLED: u32 = 64;
 /// Runs the pass.
 pub fn run(f: &mut Function) -> usize {
     let dependent = Dependent::new(f);
-    f.follows_pointers = pointers::follows_pointers(f);
+    let pointers = pointers::pointers(f);
+    f.follows_pointers = pointers.followed;
+    f.bases = pointers.bases;
     f.suspects = dependent.is_any() || has_own_memory(f);
     let taint = Taint::new(f, dependent);
     let order = reverse_post_order(f);

@@ -1,13 +1,22 @@
 //! Whether a function may reach device memory by addresses that come from memory, and not by its arguments only.
 //!
-//! An index of 32 bits that is extended is no such address. Whatever else of an address comes from memory counts.
+//! An index of 32 bits that is extended is no such address. Whatever else of an address comes from memory counts, unless it is a distance from
+//! an address in the payload.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
-use crate::ssa::{Conv, Function, Inst, InstData, Op, Space, Value};
+use crate::ssa::{BinOp, Conv, Function, Input, Inst, InstData, Lane, Op, Space, Value};
+
+/// What addresses that come from memory are.
+pub(super) struct Pointers {
+    /// Some are pointers, as far as is known.
+    pub followed: bool,
+    /// Where in the payload something of 64 bits is that others are distances from, if that is an address.
+    pub bases: BTreeSet<u32>,
+}
 
 /// Looks at a function in which no thread has been suspended yet.
-pub(super) fn follows_pointers(f: &Function) -> bool {
+pub(super) fn pointers(f: &Function) -> Pointers {
     let insts: Vec<Inst> = f
         .order
         .iter()
@@ -35,14 +44,35 @@ pub(super) fn follows_pointers(f: &Function) -> bool {
             break;
         }
     }
-    insts.iter().any(|&i| {
+    let mut found = Pointers {
+        followed: false,
+        bases: BTreeSet::new(),
+    };
+    for &i in &insts {
         let data = f.inst(i);
         let flat = match data.op {
             Op::Load2d(_) | Op::Store2d(_) => true,
             ref op => matches!(op.elements(), Some((Space::Flat, ..))),
         };
-        flat && data.args.get(1).is_some_and(|at| loaded.contains(at))
-    })
+        if let Some(&at) = data.args.get(1).filter(|at| flat && loaded.contains(*at)) {
+            match base(f, at) {
+                Some(offset) => drop(found.bases.insert(offset)),
+                None => found.followed = true,
+            }
+        }
+    }
+    found
+}
+
+/// Where in the payload a summand of an address is that has its size.
+fn base(f: &Function, v: Value) -> Option<u32> {
+    let data = f.def_inst(v)?;
+    match data.op {
+        Op::Input(Input::Payload(offset)) if f.ty(v).lane == Lane::I64 => Some(offset),
+        Op::Splat => base(f, data.args[0]),
+        Op::Binary(BinOp::Add) => base(f, data.args[0]).or_else(|| base(f, data.args[1])),
+        _ => None,
+    }
 }
 
 /// True for what gives values that come from memory.
