@@ -489,6 +489,15 @@ fn registers_are_known_lane_by_lane_and_bit_by_bit() {
             &[(K::UninitAddress, 12, "address depends on uninitialised variable `U` (byte 16)")],
         ),
         (loads(copy), &[]),
+        // Zeros, whatever it was.
+        (
+            loads("    add (M1, 16) U(0,0)<1> U(0,0)<1;1,0> (-)U(0,0)<1;1,0>\n"),
+            &[],
+        ),
+        (
+            loads("    mul (M1, 16) U(0,0)<1> U(0,0)<1;1,0> 0x0:ud\n"),
+            &[],
+        ),
         // The other way round, only lanes that are enabled use it.
         (
             format!("    (!P1) goto (M1, 16) END\n{}", loads(copy)),

@@ -9,7 +9,7 @@ use crate::interp::error::Halt;
 use crate::interp::lanes::{bit, bits, down, first, up};
 use crate::interp::machine::{Machine, Operand};
 use crate::interp::number::mask;
-use crate::isa::{Opcode, Type};
+use crate::isa::{Opcode, SrcModifier, Type};
 use crate::module::*;
 
 /// What an instruction leaves that is not initialised.
@@ -123,6 +123,27 @@ impl Machine<'_, '_, '_> {
             (Opcode::Xor, [x, y]) => x == y,
             (Opcode::Cmp, [x @ Src::General { origin, .. }, y]) => {
                 x == y && self.var_type(origin.var)?.is_int()
+            }
+            (
+                Opcode::Add,
+                [
+                    Src::General {
+                        origin: x,
+                        region: r,
+                        modifier: m,
+                    },
+                    Src::General {
+                        origin: y,
+                        region: s,
+                        modifier: n,
+                    },
+                ],
+            ) => {
+                let opposite = matches!(
+                    (m, n),
+                    (SrcModifier::None, SrcModifier::Neg) | (SrcModifier::Neg, SrcModifier::None)
+                );
+                (x, r) == (y, s) && opposite && self.var_type(x.var)?.is_int()
             }
             _ => false,
         })

@@ -1,7 +1,7 @@
 //! Which bits of a result depend on bits that are not initialised.
 //!
 //! A result does not depend on a bit if no value of that bit would change it. Moves, bitwise logic, shifts and comparisons of integers
-//! are judged in this way, bit by bit; of sums and products the bits from the lowest one on that is not initialised depend on it. Everything
+//! are judged in this way, bit by bit; of sums and products the bits from the lowest one on that is not initialised depend on it, but for products with zero. Everything
 //! else depends as a whole on all that it reads.
 
 use super::shadow::Unset;
@@ -55,6 +55,16 @@ impl Sources<'_> {
         Ok((unset, o.int(self.i)? as u64))
     }
 
+    /// Whether a factor is initialised, and zero.
+    fn is_times_zero(&self) -> Result<bool, Halt> {
+        for k in 0..self.operands.len() {
+            if self.integer(k)? == (0, 0) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     fn are_integers(&self) -> bool {
         self.operands.iter().all(|o| o.ty.is_int())
     }
@@ -80,6 +90,7 @@ impl Sources<'_> {
         let bits = match op {
             Opcode::Mov => self.moved(0, dst, sat)?,
             _ if sat || !self.are_integers() || !dst.is_int() => whole,
+            Opcode::Mul if self.is_times_zero()? => 0,
             Opcode::Add | Opcode::Mul | Opcode::Mad | Opcode::Add3 | Opcode::AddrAdd => {
                 let each = (0..self.operands.len()).map(|k| self.integer(k));
                 let each: Vec<_> = each.collect::<Result<_, _>>()?;
