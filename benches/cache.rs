@@ -7,9 +7,9 @@ use std::io::Read;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use divan::Bencher;
 use visa_jit::backend::OobPolicy;
 use visa_jit::{DiskCache, Engine, EngineOptions, Program};
+use visa_test_common::bench::{measure, measure_with};
 
 const SAXPY: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
@@ -17,11 +17,13 @@ const SAXPY: &str = concat!(
 );
 
 fn main() {
-    // Listing and testing benchmarks does not start processes.
+    // `cargo test --benches` only looks whether it starts.
     if std::env::args().any(|arg| arg == "--bench") {
         starts();
+        in_memory("in_memory");
+        from_disk("from_disk");
+        compiled("compiled");
     }
-    divan::main();
 }
 
 fn engine(disk: Option<DiskCache>) -> Engine {
@@ -38,17 +40,17 @@ fn program(engine: &Engine) -> Program {
 }
 
 /// A look-up of code that is in memory.
-#[divan::bench]
-fn in_memory(bencher: Bencher<'_, '_>) {
+fn in_memory(name: &str) {
     let engine = engine(None);
     let program = program(&engine);
     let kernel = program.kernel("saxpy").expect("saxpy");
-    bencher.bench_local(|| black_box(kernel.code(OobPolicy::default()).is_ok()));
+    measure(name, || {
+        black_box(kernel.code(OobPolicy::default()).is_ok())
+    });
 }
 
 /// Key, file, checks, installation, by an engine that has not seen the kernel.
-#[divan::bench]
-fn from_disk(bencher: Bencher<'_, '_>) {
+fn from_disk(name: &str) {
     let dir = tempfile::tempdir().expect("a directory");
     let cache = || Some(DiskCache::at(dir.path().join("cache")));
     let first = engine(cache());
@@ -56,34 +58,37 @@ fn from_disk(bencher: Bencher<'_, '_>) {
         .kernel("saxpy")
         .map(|k| k.code(OobPolicy::default()));
     assert!(code.is_ok_and(|code| code.is_ok()));
-    bencher
-        .with_inputs(|| {
+    measure_with(
+        name,
+        || {
             let engine = engine(cache());
             let program = program(&engine);
             (engine, program)
-        })
-        .bench_local_values(|(engine, program)| {
+        },
+        |(engine, program)| {
             let kernel = program.kernel("saxpy").expect("saxpy");
             let found = kernel.code(OobPolicy::default()).is_ok();
             assert_eq!(engine.cache_stats().disk_hits, 1);
             (found, engine, program)
-        });
+        },
+    );
 }
 
 /// The same without a cache.
-#[divan::bench]
-fn compiled(bencher: Bencher<'_, '_>) {
-    bencher
-        .with_inputs(|| {
+fn compiled(name: &str) {
+    measure_with(
+        name,
+        || {
             let engine = engine(None);
             let program = program(&engine);
             (engine, program)
-        })
-        .bench_local_values(|(engine, program)| {
+        },
+        |(engine, program)| {
             let kernel = program.kernel("saxpy").expect("saxpy");
             let found = kernel.code(OobPolicy::default()).is_ok();
             (found, engine, program)
-        });
+        },
+    );
 }
 
 /// Rounds of [`starts`]; each starts every kind of process once, so that all meet the same noise.

@@ -2,16 +2,50 @@
 //!
 //! `cargo bench -p visa-runtime`
 
-use divan::{Bencher, black_box};
+use std::hint::black_box;
 use std::time::{Duration, Instant};
 use visa_runtime::abi::{Entry, GroupCtx, Status, THREAD_DONE, fp_env};
 use visa_runtime::{
     Arguments, DeviceMemory, Interrupter, Kernel, KernelCode, KernelMeta, LaunchOptions,
     LaunchShape, PreparedLaunch, WorkerPool, helpers,
 };
+use visa_test_common::bench::measure;
 
 fn main() {
-    divan::main();
+    // `cargo test --benches` only looks whether it starts.
+    if !std::env::args().any(|arg| arg == "--bench") {
+        return;
+    }
+    one_empty_group("one_empty_group");
+    one_empty_group_interruptible("one_empty_group_interruptible");
+    one_group_with_memory("one_group_with_memory");
+    for workers in [1, 2] {
+        ten_thousand_groups(&format!("ten_thousand_groups, {workers} workers"), workers);
+        let name = format!("ten_thousand_busy_groups, {workers} workers");
+        ten_thousand_busy_groups(&name, workers);
+    }
+    two_groups_on_two_workers("two_groups_on_two_workers");
+    preparation("preparation");
+    #[cfg(feature = "jit")]
+    for bytes in [100, 10_000, 1_000_000] {
+        install_and_drop(&format!("install_and_drop, {bytes} bytes"), bytes);
+    }
+    device_memory("device_memory");
+    for bytes in [64, 65536, 1 << 20] {
+        buffer(&format!("buffer, {bytes} bytes"), bytes);
+    }
+    write_one_mib("write_one_mib");
+    for (what, operation) in [
+        ("add f32", [fp_env::ADD, 4, 4]),
+        ("fma f32", [fp_env::FMA, 4, 4]),
+        ("div f64", [fp_env::DIV, 8, 8]),
+        ("add f16", [fp_env::ADD, 2, 2]),
+        ("i32 to f32", [fp_env::SI_TO_F, 4, 4]),
+        ("u32 to f32", [fp_env::UI_TO_F, 4, 4]),
+        ("f32 to f16", [fp_env::F_TO_F, 4, 2]),
+    ] {
+        fp_env_16_lanes(&format!("fp_env_16_lanes, {what}"), operation);
+    }
 }
 
 /// Finishes all threads at once.
@@ -46,40 +80,39 @@ fn prepare_entry(entry: Entry, meta: KernelMeta, global: u32, local: u32) -> Pre
     }
 }
 
-fn launch(bencher: Bencher<'_, '_>, launch: &PreparedLaunch, options: LaunchOptions<'_>) {
+fn launch(name: &str, launch: &PreparedLaunch, options: LaunchOptions<'_>) {
     let memory = DeviceMemory::new().ok();
     let arguments = Arguments {
         memory,
         ..Arguments::default()
     };
-    bencher.bench(|| black_box(launch).run(black_box(&arguments), &options));
+    measure(name, || {
+        black_box(launch).run(black_box(&arguments), &options)
+    });
 }
 
 /// One group of one thread.
-#[divan::bench]
-fn one_empty_group(bencher: Bencher<'_, '_>) {
+fn one_empty_group(name: &str) {
     launch(
-        bencher,
+        name,
         &prepare(KernelMeta::default(), 16, 16),
         LaunchOptions::default(),
     );
 }
 
 /// The same with an interrupter and a deadline far away.
-#[divan::bench]
-fn one_empty_group_interruptible(bencher: Bencher<'_, '_>) {
+fn one_empty_group_interruptible(name: &str) {
     let interrupter = Interrupter::new();
     let options = LaunchOptions {
         interrupter: Some(&interrupter),
         deadline: Some(Instant::now() + Duration::from_secs(3600)),
         ..LaunchOptions::default()
     };
-    launch(bencher, &prepare(KernelMeta::default(), 16, 16), options);
+    launch(name, &prepare(KernelMeta::default(), 16, 16), options);
 }
 
 /// One group of 16 threads with 1 KiB of registers each, 8 KiB of scratch each, 32 KiB of local memory.
-#[divan::bench]
-fn one_group_with_memory(bencher: Bencher<'_, '_>) {
+fn one_group_with_memory(name: &str) {
     let meta = KernelMeta {
         frame_bytes: 2048,
         regs_bytes: 1024,
@@ -87,103 +120,90 @@ fn one_group_with_memory(bencher: Bencher<'_, '_>) {
         slm_bytes: 32768,
         ..KernelMeta::default()
     };
-    launch(bencher, &prepare(meta, 256, 256), LaunchOptions::default());
+    launch(name, &prepare(meta, 256, 256), LaunchOptions::default());
 }
 
 /// Ten thousand groups of 16 threads; divide by 10,000.
-#[divan::bench(args = [1, 2])]
-fn ten_thousand_groups(bencher: Bencher<'_, '_>, workers: usize) {
+fn ten_thousand_groups(name: &str, workers: usize) {
     let pool = WorkerPool::new(workers).ok();
     let options = LaunchOptions {
         pool: pool.as_ref(),
         ..LaunchOptions::default()
     };
     launch(
-        bencher,
+        name,
         &prepare(KernelMeta::default(), 2_560_000, 256),
         options,
     );
 }
 
 /// Ten thousand groups that compute: how well workers share them.
-#[divan::bench(args = [1, 2], sample_count = 10)]
-fn ten_thousand_busy_groups(bencher: Bencher<'_, '_>, workers: usize) {
+fn ten_thousand_busy_groups(name: &str, workers: usize) {
     let pool = WorkerPool::new(workers).ok();
     let options = LaunchOptions {
         pool: pool.as_ref(),
         ..LaunchOptions::default()
     };
     let prepared = prepare_entry(busy, KernelMeta::default(), 160_000, 16);
-    launch(bencher, &prepared, options);
+    launch(name, &prepared, options);
 }
 
 /// Two groups on two workers: what offering a group to a thread costs.
-#[divan::bench]
-fn two_groups_on_two_workers(bencher: Bencher<'_, '_>) {
+fn two_groups_on_two_workers(name: &str) {
     let pool = WorkerPool::new(2).ok();
     let options = LaunchOptions {
         pool: pool.as_ref(),
         ..LaunchOptions::default()
     };
-    launch(bencher, &prepare(KernelMeta::default(), 32, 16), options);
+    launch(name, &prepare(KernelMeta::default(), 32, 16), options);
 }
 
 /// Preparing a launch with groups of 256, 8 kinds of group at most.
-#[divan::bench]
-fn preparation(bencher: Bencher<'_, '_>) {
+fn preparation(name: &str) {
     let launch = prepare(KernelMeta::default(), 16, 16);
     let shape = LaunchShape::new([1000, 1, 1], [256, 1, 1]);
-    bencher.bench(|| PreparedLaunch::new(black_box(launch.kernel()), shape));
+    measure(name, || {
+        PreparedLaunch::new(black_box(launch.kernel()), shape)
+    });
 }
 
 /// Installing and dropping code of some bytes.
 #[cfg(feature = "jit")]
-#[divan::bench(args = [100, 10_000, 1_000_000])]
-fn install_and_drop(bencher: Bencher<'_, '_>, bytes: usize) {
+fn install_and_drop(name: &str, bytes: usize) {
     let code = vec![0xC3; bytes];
-    bencher.bench(|| visa_runtime::CodeHandle::install(black_box(&code), 16));
+    measure(name, || {
+        visa_runtime::CodeHandle::install(black_box(&code), 16)
+    });
 }
 
 /// Reserving device memory.
-#[divan::bench]
-fn device_memory() -> Option<DeviceMemory> {
-    DeviceMemory::new().ok()
+fn device_memory(name: &str) {
+    measure(name, || DeviceMemory::new().ok());
 }
 
 /// Allocating and freeing a buffer.
-#[divan::bench(args = [64, 65536, 1 << 20])]
-fn buffer(bencher: Bencher<'_, '_>, bytes: u64) {
+fn buffer(name: &str, bytes: u64) {
     if let Ok(memory) = DeviceMemory::new() {
-        bencher.bench(|| memory.alloc(black_box(bytes)));
+        measure(name, || memory.alloc(black_box(bytes)));
     }
 }
 
 /// Copying a MiB into a buffer.
-#[divan::bench]
-fn write_one_mib(bencher: Bencher<'_, '_>) {
+fn write_one_mib(name: &str) {
     let bytes = vec![1u8; 1 << 20];
     if let Some(buffer) = DeviceMemory::new().ok().and_then(|m| m.alloc(1 << 20).ok()) {
-        bencher.bench(|| buffer.write(0, black_box(&bytes)));
+        measure(name, || buffer.write(0, black_box(&bytes)));
     }
 }
 
 /// One call of `fp_env` on sixteen lanes, toward zero with denormals kept.
-#[divan::bench(args = [
-    ("add f32", fp_env::ADD, 4, 4),
-    ("fma f32", fp_env::FMA, 4, 4),
-    ("div f64", fp_env::DIV, 8, 8),
-    ("add f16", fp_env::ADD, 2, 2),
-    ("i32 to f32", fp_env::SI_TO_F, 4, 4),
-    ("u32 to f32", fp_env::UI_TO_F, 4, 4),
-    ("f32 to f16", fp_env::F_TO_F, 4, 2),
-])]
-fn fp_env_16_lanes(bencher: Bencher<'_, '_>, (_, op, source, result): (&str, u32, u32, u32)) {
+fn fp_env_16_lanes(name: &str, [op, source, result]: [u32; 3]) {
     let operand = [0x3F80_0000_3F80_0000u64; 16];
     let operands = [operand.as_ptr().cast::<u8>(); 3];
     let mut out = [0u64; 16];
     let packed = op | source << 8 | result << 16;
     let out = out.as_mut_ptr().cast::<u8>();
-    bencher.bench_local(|| {
+    measure(name, || {
         // SAFETY: operands and result have sixteen elements of up to eight bytes.
         unsafe { (helpers().fp_env)(black_box(packed), 0x4F0, 16, &raw const operands, out) }
     });

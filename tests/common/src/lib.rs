@@ -2,6 +2,7 @@
 //!
 //! It depends on no other package, so that unit tests of the compiler can use it too.
 
+pub mod bench;
 pub mod images;
 pub mod rng;
 
