@@ -59,7 +59,7 @@ use crate::valid::ValidKernel;
 pub struct Additions {
     /// Checks of barriers ([`Op::CheckBarrier`]): only lowering knows which lanes are enabled there.
     pub check_barriers: bool,
-    /// Registers that were not written ([`Input::Unset`]) are told from zeros.
+    /// Registers that were not written ([`crate::ssa::Input::Unset`]) are told from zeros.
     pub check_init: bool,
 }
 

@@ -508,7 +508,7 @@ pub enum Input {
     /// Scalar `i32`: which barrier or exchange the thread resumes from, 0 at the start.
     State,
     /// Any type: zeros, which stand for a register that was not written. Only functions that are checked for it have this, and none after the pass
-    /// `unset-registers`, which looks for what depends on it.
+    /// `check-init`, which looks for what depends on it.
     Unset,
 }
 

@@ -221,7 +221,7 @@ impl Emit<'_> {
             Input::Sr0(0) => self.thread_field(offset_of!(ThreadCtx, sr0), types::I32),
             Input::R0(_) | Input::Sr0(_) => self.iconst(types::I32, 0),
             Input::HwId => self.thread_field(offset_of!(ThreadCtx, hw_id), types::I32),
-            // The pass `unset-registers` has made zeros of them.
+            // The pass `check-init` has made zeros of them.
             Input::Unset => {
                 self.bug("a register that was not written");
                 self.iconst(types::I32, 0)

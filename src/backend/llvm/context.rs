@@ -220,7 +220,7 @@ impl<'c> Emit<'c, '_> {
             Input::R0(_) | Input::Sr0(_) => self.i32(0).into(),
             Input::HwId => self.thread_field(offset_of!(ThreadCtx, hw_id), Field::I32)?,
             Input::Tsc => self.call_tsc()?,
-            // The pass `unset-registers` has made zeros of them.
+            // The pass `check-init` has made zeros of them.
             Input::Unset => return Err("a register that was not written".into()),
             Input::State => self.threads()?.state.unwrap_or_else(|| self.i32(0).into()),
         })
