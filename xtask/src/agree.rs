@@ -10,7 +10,7 @@ use visa_fuzzing::files::{Bench, Source, Verdict};
 use visa_test_common::Rng;
 
 /// Launches of each kernel, of random shapes and on random arguments.
-const LAUNCHES: usize = 3;
+const LAUNCHES: usize = 2;
 /// Instructions that a hardware thread of the interpreter may execute.
 const FUEL: u64 = 1_000_000;
 /// A kernel that takes longer on all engines together is named.

@@ -12,7 +12,7 @@ use visa_fuzzing::files::{Bench, File, Mutants, Source, Verdict, checked_in};
 use visa_test_common::{Rng, full, share};
 
 /// Launches of each kernel in a full run.
-const LAUNCHES: u64 = 3;
+const LAUNCHES: u64 = 2;
 /// Damaged programs of a full run.
 const MUTANTS: u64 = 2_000;
 
@@ -40,7 +40,7 @@ fn all_kernels_in_random_shapes() {
 
 fn in_random_shapes(files: &[File]) {
     let next = AtomicUsize::new(0);
-    let launches = share(LAUNCHES, 3) as usize;
+    let launches = share(LAUNCHES, 2) as usize;
     let failures: Mutex<Vec<String>> = Mutex::default();
     let launched = AtomicUsize::new(0);
     std::thread::scope(|s| {
