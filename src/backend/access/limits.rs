@@ -72,7 +72,7 @@ pub(in crate::backend) struct Limits {
     /// another specialisation seldom needs, so a code generator that takes long leaves it out.
     pub tests_local_ids: bool,
     /// Lanes of single elements are taken out of a run of vectors up to four elements from each other, whatever their size. Of 128
-    /// bits, so many vectors hold few elements that four loads of 4 bytes are as fast.
+    /// bits, a vector holds so few elements that four loads of 4 bytes are as fast.
     pub long_runs: bool,
     /// Loads of three words a lane read four, which are transposed; without it, the words are loaded by themselves.
     pub whole_rows: bool,

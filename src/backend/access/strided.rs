@@ -85,13 +85,13 @@ impl Strided {
         }
     }
 
-    /// Of a [`Kind::Run`] with elements of so many bytes: which of them, from the lowest on, is a component of a lane.
+    /// Of a [`Kind::Run`] with elements of `elem` bytes: the number of the element, from the lowest on, that a component of a lane is.
     pub fn element(&self, elem: u32, lane: u16, comp: u16) -> u16 {
         let at = self.stride * i64::from(lane) - self.lowest;
         (at / i64::from(elem)) as u16 + comp // few, as lanes are near each other
     }
 
-    /// Elements of so many bytes from the lowest to the highest.
+    /// Number of elements of `elem` bytes from the lowest to the highest.
     pub const fn elements(&self, elem: u32) -> u16 {
         (self.bytes / elem as u64) as u16
     }

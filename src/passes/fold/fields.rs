@@ -144,7 +144,7 @@ fn is_zero(f: &Function, field: Field, depth: usize) -> bool {
     }
 }
 
-/// The vector that shuffles put into every so many lanes of another one, whose lanes together are words of type `ty`.
+/// The vector whose lanes shuffles spread over another one at a fixed stride. The other one's lanes together are words of type `ty`.
 fn shuffled(f: &Function, whole: Value, field: Field, ty: Ty) -> Option<Value> {
     let lane = f.ty(whole).lane;
     if lane.is_float() || lane.bits() != field.bits || !field.at.is_multiple_of(field.bits) {

@@ -1,4 +1,4 @@
-//! What the tests of several packages share: random numbers, the checked-in kernels, files with several images.
+//! What the tests of several packages share: random numbers, the checked-in kernels, files with several images, times of benchmarks.
 //!
 //! It depends on no other package, so that unit tests of the compiler can use it too.
 
