@@ -159,6 +159,16 @@ fn rectangle(elem: &str, block: &str, register: &str) -> Option<Access2d> {
     })
 }
 
+/// Elements of an access that is checked: their type, how many, and whether they are a block.
+fn elements(shape: &str) -> Option<(Lane, u16, bool)> {
+    let (each, block) = match shape.strip_suffix('b') {
+        Some(each) => (each, true),
+        None => (shape, false),
+    };
+    let (elem, n) = each.split_once('x')?;
+    Some((find(names::LANE, elem)?, n.parse().ok()?, block))
+}
+
 fn memory(c: &mut Cursor, parts: &[&str]) -> Parsed<Option<Op>> {
     if let ["atomic", space, op, elem] = parts {
         let (Some(space), Some(op), Some(elem)) = (
@@ -192,15 +202,11 @@ fn memory(c: &mut Cursor, parts: &[&str]) -> Parsed<Option<Op>> {
         return Ok(Some(Op::CheckBarrier(BarrierCheck { waits, site })));
     }
     if let ["check", access, space, shape] = parts {
-        let (shape, block) = match shape.strip_suffix('b') {
-            Some(shape) => (shape, true),
-            None => (*shape, false),
-        };
-        let parsed = shape.split_once('x');
-        let parsed = parsed.and_then(|(elem, n)| Some((find(names::LANE, elem)?, n.parse().ok()?)));
-        let (Some((elem, count)), Some(space), Some(access)) =
-            (parsed, find(names::SPACE, space), find(names::RACE, access))
-        else {
+        let (Some((elem, count, block)), Some(space), Some(access)) = (
+            elements(shape),
+            find(names::SPACE, space),
+            find(names::RACE, access),
+        ) else {
             return Ok(None);
         };
         let site = index(c)?;
@@ -214,13 +220,9 @@ fn memory(c: &mut Cursor, parts: &[&str]) -> Parsed<Option<Op>> {
         })));
     }
     if let ["init", space, shape] = parts {
-        let (shape, block) = match shape.strip_suffix('b') {
-            Some(shape) => (shape, true),
-            None => (*shape, false),
-        };
-        let parsed = shape.split_once('x');
-        let parsed = parsed.and_then(|(elem, n)| Some((find(names::LANE, elem)?, n.parse().ok()?)));
-        let (Some((elem, count)), Some(space)) = (parsed, find(names::SPACE, space)) else {
+        let (Some((elem, count, block)), Some(space)) =
+            (elements(shape), find(names::SPACE, space))
+        else {
             return Ok(None);
         };
         let site = index(c)?;

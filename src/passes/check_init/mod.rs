@@ -131,17 +131,10 @@ impl Pass<'_> {
         if !data.op.has_effect() {
             return;
         }
-        let masked = matches!(
-            data.op,
-            Op::Load(_)
-                | Op::Store(_)
-                | Op::BlockLoad(_)
-                | Op::BlockStore(_)
-                | Op::Load2d(_)
-                | Op::Store2d(_)
-                | Op::Atomic(_)
-                | Op::Image(_)
-        );
+        let masked = data
+            .args
+            .first()
+            .is_some_and(|&m| self.w.f.ty(m).lane == Lane::I1);
         // What is copied there is marked.
         let copied = match data.op {
             Op::Store(MemAccess { space, .. }) | Op::BlockStore(BlockAccess { space, .. }) => {
