@@ -8,7 +8,17 @@ use crate::rig::{NONE, Rig, SPEED, install, install_base};
 use visa_runtime::CodeHandle;
 
 /// Lane counts that tests go through.
-pub const LANES: [u16; 9] = [1, 2, 3, 4, 5, 8, 16, 24, 32];
+const LANES: [u16; 9] = [1, 2, 3, 4, 5, 8, 16, 24, 32];
+/// Those of a plain run: a scalar, less than a vector of the processor, one and several of these.
+const FEWER_LANES: [u16; 4] = [1, 3, 8, 24];
+
+/// Numbers of lanes.
+pub fn lane_counts() -> &'static [u16] {
+    match visa_test_common::full() {
+        true => &LANES,
+        false => &FEWER_LANES,
+    }
+}
 pub const INTS: [Lane; 4] = [Lane::I8, Lane::I16, Lane::I32, Lane::I64];
 pub const FLOATS: [Lane; 2] = [Lane::F32, Lane::F64];
 

@@ -2,14 +2,14 @@
 
 use visa_jit::ssa::{BinOp, Conv, FCond, FpEnvOp, ICond, Lane, Op, Ty, UnOp};
 
-use crate::cases::{Arg, Case, FLOATS, INTS, LANES};
+use crate::cases::{Arg, Case, FLOATS, INTS, lane_counts};
 use visa_test_common::Rng;
 
 const ROUNDS: usize = 12;
 
 fn each_ty(lanes: &[Lane], mut body: impl FnMut(Ty)) {
     for &lane in lanes {
-        for n in LANES {
+        for &n in lane_counts() {
             body(Ty::vector(lane, n));
         }
     }
@@ -171,7 +171,7 @@ fn masks() {
 fn conversions() {
     let mut rng = Rng::new(20);
     let mut check = |conv: Conv, from: Lane, to: Lane| {
-        for n in LANES {
+        for &n in lane_counts() {
             let (from, to) = (Ty::vector(from, n), Ty::vector(to, n));
             Case::new(Op::Convert(conv), &[from], to).check(&mut rng, 2 * ROUNDS);
         }
@@ -242,7 +242,7 @@ fn bitcasts() {
     let mut rng = Rng::new(22);
     let lanes = [INTS.as_slice(), &FLOATS].concat();
     for &from in &lanes {
-        for n in LANES {
+        for &n in lane_counts() {
             let bits = from.bits() * u32::from(n);
             for &to in &lanes {
                 if bits.is_multiple_of(to.bits()) {

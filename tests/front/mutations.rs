@@ -107,7 +107,7 @@ fn mutations_never_crash() {
     let mut accepted = 0;
     for source in &sources {
         let all = tokens(source);
-        for _ in 0..share(7_000, 7) {
+        for _ in 0..share(7_000, 14) {
             let text = mutate(source, &all, &mut random);
             let start = Instant::now();
             match parse("mutant", &text) {
@@ -123,7 +123,7 @@ fn mutations_never_crash() {
             assert!(start.elapsed() < Duration::from_secs(10), "{text}");
         }
     }
-    assert!(accepted > 100, "{accepted}");
+    assert!(accepted > 50, "{accepted}");
 }
 
 /// Inputs that a quadratic or recursive reader would choke on.

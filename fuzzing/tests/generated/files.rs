@@ -24,7 +24,7 @@ fn kernels_in_random_shapes() {
         let stem = file.name.rsplit('/').next().unwrap_or_default().to_owned();
         devices.entry(stem).or_default().push(file);
     }
-    let every = if full() { 1 } else { 8 };
+    let every = if full() { 1 } else { 16 };
     let kernels = devices.into_values().enumerate().step_by(every);
     let files: Vec<File> = kernels
         .map(|(n, mut files)| files.swap_remove(n % files.len()))
@@ -76,7 +76,7 @@ fn in_random_shapes(files: &[File]) {
 
 #[test]
 fn damaged_kernels() {
-    let seeds = visa_fuzzing::seeds().unwrap_or(0..share(MUTANTS, 100));
+    let seeds = visa_fuzzing::seeds().unwrap_or(0..share(MUTANTS, 200));
     let mutants = Mutants::new();
     let next = AtomicU64::new(seeds.start);
     let failures: Mutex<Vec<String>> = Mutex::default();

@@ -262,7 +262,7 @@ fn broken_input_is_a_typed_error() {
     let corpus = corpus(&engines.compiling);
     let (first, last) = match std::env::var("CASE").ok().and_then(|s| s.parse().ok()) {
         Some(n) => (n, n + 1),
-        None => (0, visa_test_common::share(CASES, 100)),
+        None => (0, visa_test_common::share(CASES, 200)),
     };
     let next = AtomicU64::new(first);
     let reached = [(); 4].map(|()| AtomicU64::new(0));
