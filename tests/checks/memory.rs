@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{On, counted, engine, files, kernel, program_of, strategy};
+use super::{On, counted, engine, files, has_turn, kernel, program_of, strategy};
 use visa_jit::backend::{AXES, Check};
 use visa_jit::{Engine, EngineOptions, FaultRecord, Launch, Report};
 use visa_runtime::{Buffer, FaultKind};
@@ -503,7 +503,7 @@ fn planted_errors_are_found_and_nothing_else() {
         let engines = [false, true].map(|interpret| {
             [Check::Memory, Check::None].map(|check| On::new(engine(check, interpret), file))
         });
-        for case in CASES {
+        for (_, case) in (0..).zip(CASES).filter(|(n, _)| has_turn(*n, file)) {
             let name = format!("{file} {} {}", case.kernel, case.far);
             let [compiled, interpreted] = engines.each_ref().map(|[checked, plain]| {
                 let right = run(checked, case, 0);

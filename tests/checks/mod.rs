@@ -26,6 +26,11 @@ fn files() -> &'static [&'static str] {
     }
 }
 
+/// Whether case `n` runs on a file: in a plain run the files take turns.
+fn has_turn(n: usize, file: &str) -> bool {
+    visa_test_common::full() || files()[n % files().len()] == file
+}
+
 /// All, or one in a plain run: for what hardly depends on the kernel's compiler.
 fn fewer_files() -> &'static [&'static str] {
     if visa_test_common::full() {

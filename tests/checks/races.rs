@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{counted, engine, engine_without, fewer_files, files, program_of, strategy};
+use super::{counted, engine, engine_without, fewer_files, files, has_turn, program_of, strategy};
 use visa_jit::backend::{Check, Checks, OobPolicy};
 use visa_jit::{Engine, EngineOptions, FaultRecord, Launch, Program, Report};
 use visa_runtime::{FaultKind, LaunchStatus};
@@ -184,7 +184,7 @@ fn planted_races_are_found_and_nothing_else() {
     {
         let [checked, plain] =
             [Check::Race, Check::None].map(|check| On::new(check, file, interpret));
-        for case in CASES {
+        for (_, case) in (0..).zip(CASES).filter(|(n, _)| has_turn(*n, file)) {
             let oob = OobPolicy::default();
             for far in [0, 1] {
                 let (report, bytes) = checked.run(case.kernel, far, oob);
