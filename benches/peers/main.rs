@@ -28,6 +28,8 @@ mod worker;
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
 
 use cases::{CASES, Case};
 use table::{Outcome, Row};
@@ -48,6 +50,8 @@ const REFERENCE: &str = "Cranelift";
 /// A measurement repeats launches until it takes about so long.
 const MICROSECONDS: f64 = 3000.0;
 const MAX_LAUNCHES: f64 = 1000.0;
+/// A contender that takes longer to answer is taken to hang.
+const PATIENCE: Duration = Duration::from_secs(300);
 
 struct Options {
     worker: Option<String>,
@@ -112,7 +116,7 @@ struct Peer {
     name: &'static str,
     column: &'static str,
     child: Child,
-    answers: BufReader<ChildStdout>,
+    answers: Receiver<String>,
 }
 
 impl Peer {
@@ -133,7 +137,7 @@ impl Peer {
             .stdout(Stdio::piped())
             .stderr(Stdio::null());
         let mut child = command.spawn().ok()?;
-        let answers = BufReader::new(child.stdout.take()?);
+        let answers = lines(child.stdout.take()?);
         Some(Peer {
             name,
             column,
@@ -143,16 +147,19 @@ impl Peer {
     }
 
     fn ask(&mut self, question: &str) -> Result<f64, String> {
-        let gone = |_| "its process ended".to_owned();
-        let input = self.child.stdin.as_mut().ok_or("its process ended")?;
-        writeln!(input, "{question}").map_err(gone)?;
+        const GONE: &str = "its process ended";
+        let input = self.child.stdin.as_mut().ok_or(GONE)?;
+        writeln!(input, "{question}").map_err(|_| GONE)?;
         loop {
-            let mut line = String::new();
-            let read = self.answers.read_line(&mut line).map_err(gone)?;
-            if read == 0 {
-                return Err("its process ended".to_owned());
-            }
-            match line.trim_end().split_once(' ') {
+            let line = match self.answers.recv_timeout(PATIENCE) {
+                Ok(line) => line,
+                Err(RecvTimeoutError::Disconnected) => return Err(GONE.to_owned()),
+                Err(RecvTimeoutError::Timeout) => {
+                    let _ = self.child.kill().and_then(|()| self.child.wait());
+                    return Err(format!("no answer in {} s", PATIENCE.as_secs()));
+                }
+            };
+            match line.split_once(' ') {
                 Some(("ok", time)) => return time.parse().map_err(|_| line.clone()),
                 Some(("no", why)) => return Err(why.chars().take(150).collect()),
                 // What compilers and libraries have to say.
@@ -160,6 +167,17 @@ impl Peer {
             }
         }
     }
+}
+
+/// Lines that a worker writes, read on a thread of their own, as a contender may hang.
+fn lines(output: ChildStdout) -> Receiver<String> {
+    let (sender, lines) = channel();
+    std::thread::spawn(move || {
+        let written = BufReader::new(output).lines().map_while(Result::ok);
+        // Fails once the contender has been given up.
+        let _ = written.map(|line| sender.send(line)).find(Result::is_err);
+    });
+    lines
 }
 
 impl Drop for Peer {
