@@ -55,12 +55,26 @@ fn order_operands(f: &mut Function, i: Inst) {
 }
 
 /// True when the operands may change places: by number, constants last as `fold` has them.
-fn commutes(op: &Op) -> bool {
-    use BinOp::{Add, And, FAdd, FMul, Mul, MulHiS, MulHiU, Or, SMax, SMin, UMax, UMin, Xor};
+pub(super) fn commutes(op: &Op) -> bool {
+    use BinOp::{
+        Add, And, FAdd, FMul, Mul, MulHiS, MulHiU, Or, SAddSat, SMax, SMin, UMax, UMin, Xor,
+    };
     match op {
         Op::Binary(op) => matches!(
             op,
-            Add | And | FAdd | FMul | Mul | MulHiS | MulHiU | Or | SMax | SMin | UMax | UMin | Xor
+            Add | And
+                | FAdd
+                | FMul
+                | Mul
+                | MulHiS
+                | MulHiU
+                | Or
+                | SAddSat
+                | SMax
+                | SMin
+                | UMax
+                | UMin
+                | Xor
         ),
         Op::ICmp(c) => matches!(c, ICond::Eq | ICond::Ne),
         Op::FCmp(c) => matches!(c, FCond::Eq | FCond::Ne),

@@ -84,6 +84,10 @@ pub enum BinOp {
     UMin,
     /// Unsigned maximum.
     UMax,
+    /// Signed sum, at most `MAX` and at least `MIN`.
+    SAddSat,
+    /// Signed difference, at most `MAX` and at least `MIN`.
+    SSubSat,
     /// Float add, nearest-even, denormals kept (as all plain float operations).
     FAdd,
     /// Float subtract.

@@ -53,12 +53,20 @@ pub fn binary(op: BinOp, lane: Lane, a: u64, b: u64) -> u64 {
         BinOp::SMax => sa.max(sb) as u64,
         BinOp::UMin => a.min(b),
         BinOp::UMax => a.max(b),
+        BinOp::SAddSat => saturate(lane, i128::from(sa) + i128::from(sb)),
+        BinOp::SSubSat => saturate(lane, i128::from(sa) - i128::from(sb)),
         BinOp::FAdd => float2(lane, a, b, |x, y| x + y, |x, y| x + y),
         BinOp::FSub => float2(lane, a, b, |x, y| x - y, |x, y| x - y),
         BinOp::FMul => float2(lane, a, b, |x, y| x * y, |x, y| x * y),
         BinOp::FDiv => float2(lane, a, b, |x, y| x / y, |x, y| x / y),
     };
     bits & mask
+}
+
+/// The nearest signed number that fits.
+fn saturate(lane: Lane, v: i128) -> u64 {
+    let most = i128::from(lane.mask() >> 1);
+    v.clamp(-most - 1, most) as u64
 }
 
 fn rotate(a: u64, width: u32, left: u32) -> u64 {

@@ -605,60 +605,63 @@ fn scaled_numbers() {
 /// Memory of 4 GiB, of which a few pages are touched: the count of numbers that are inside has 33 bits there.
 #[test]
 fn all_scaled_numbers_are_inside() {
+    for elem in [Lane::I8, Lane::I32] {
+        for from in [0, 1] {
+            numbers_are_inside(elem, Conv::ZExt, from);
+        }
+        for from in [-1, 0, 1] {
+            numbers_are_inside(elem, Conv::SExt, (1_u64 << 31).wrapping_add_signed(from));
+        }
+    }
+}
+
+/// Reads with the least and the largest numbers, and those around where they change their sign.
+fn numbers_are_inside(elem: Lane, conv: Conv, from: u64) {
+    let edges = [0..3, 0x7FFF_FFFE..0x8000_0002].into_iter().flatten();
+    let numbers: Vec<u32> = edges.chain(u32::MAX - 8..=u32::MAX).collect();
+    let low = [-1, u32::MAX.into()][usize::from(conv == Conv::ZExt)];
     let access = MemAccess {
         space: Space::Flat,
-        elem: Lane::I8,
+        elem,
         comps: 1,
         site: 0,
     };
-    let edges = [0, 1, 2, 0x7FFF_FFFE, 0x7FFF_FFFF, 0x8000_0000, 0x8000_0001];
-    let edges = edges.into_iter().chain(u32::MAX - 8..=u32::MAX);
-    let numbers: Vec<u32> = edges.collect();
-    for (conv, from) in [
-        (Conv::ZExt, 0),
-        (Conv::ZExt, 1),
-        (Conv::SExt, (1 << 31) - 1),
-        (Conv::SExt, 1 << 31),
-        (Conv::SExt, (1 << 31) + 1),
-    ] {
-        let case = Access {
-            op: Op::Load(access),
-            space: Space::Flat,
-            lanes: 16,
-            constant: true,
-            full: true,
-            stride: None,
-            scaled: Some((conv, 0)),
-            sources: vec![],
-            results: vec![Ty::vector(Lane::I8, 16)],
-        };
-        let f = case.function();
-        let code = install(&f, &SPEED);
-        for size in [(1usize << 32) - 1, 1 << 32, (1 << 32) + 1] {
-            let memory = Guarded::new(size);
-            let mut rig = Rig::new(1, f.frame_bytes as usize);
-            rig.place(Space::Flat, 0, &memory);
-            let base = (memory.base() as u64).wrapping_add(from);
-            let mut payload = vec![0; rig.payload.len()];
-            payload[BASE as usize..][..8].copy_from_slice(&base.to_le_bytes());
-            let mut want = [0; 16];
-            for (lane, &number) in numbers.iter().cycle().take(16).enumerate() {
-                payload[STRIDE as usize + 4 * lane..][..4].copy_from_slice(&number.to_le_bytes());
-                let wide = match conv {
-                    Conv::SExt => i64::from(number.cast_signed()),
-                    _ => i64::from(number),
-                };
-                let offset = from.cast_signed() + wide;
-                if (0..size as i64).contains(&offset) {
-                    memory.set(offset as usize, 7);
-                    want[lane] = 7;
-                }
+    let case = Access {
+        op: Op::Load(access),
+        space: Space::Flat,
+        lanes: 16,
+        constant: true,
+        full: true,
+        stride: None,
+        scaled: Some((conv, 0)),
+        sources: vec![],
+        results: vec![Ty::vector(elem, 16)],
+    };
+    let f = case.function();
+    let code = install(&f, &SPEED);
+    let bytes = elem.bytes() as usize;
+    for size in [(1usize << 32) - 1, 1 << 32, (1 << 32) + 1] {
+        let memory = Guarded::new(size);
+        let mut rig = Rig::new(1, f.frame_bytes as usize);
+        rig.place(Space::Flat, 0, &memory);
+        let base = (memory.base() as u64).wrapping_add(from);
+        let mut payload = vec![0; rig.payload.len()];
+        payload[BASE as usize..][..8].copy_from_slice(&base.to_le_bytes());
+        let mut want = vec![0; 16 * bytes];
+        for (lane, &number) in numbers.iter().enumerate() {
+            payload[STRIDE as usize + 4 * lane..][..4].copy_from_slice(&number.to_le_bytes());
+            let wide = i64::from(number.cast_signed()) & low;
+            // Elements overlap, and all of their bytes are the same.
+            let offset = from.cast_signed() + wide;
+            if (0..=(size - bytes) as i64).contains(&offset) {
+                (0..bytes).for_each(|n| memory.set(offset as usize + n, 7));
+                want[bytes * lane..][..bytes].fill(7);
             }
-            rig.payload.write(&payload);
-            assert_eq!(rig.run(code.entry()), 0);
-            let got = &rig.frames[0].read()[RESULTS as usize..][..16];
-            assert_eq!(got, want, "{conv:?} from {from:#x}, {size:#x} bytes");
         }
+        rig.payload.write(&payload);
+        assert_eq!(rig.run(code.entry()), 0);
+        let got = &rig.frames[0].read()[RESULTS as usize..][..want.len()];
+        assert_eq!(got, want, "{elem:?} {conv:?}, {from:#x} of {size:#x}");
     }
 }
 

@@ -39,11 +39,13 @@ fn float_unary() {
 
 #[test]
 fn integer_arithmetic() {
-    use BinOp::{Add, And, Mul, MulHiS, MulHiU, Or, SMax, SMin, Sub, UMax, UMin, Xor};
+    use BinOp::{
+        Add, And, Mul, MulHiS, MulHiU, Or, SAddSat, SMax, SMin, SSubSat, Sub, UMax, UMin, Xor,
+    };
     let mut rng = Rng::new(13);
     each_ty(&INTS, |ty| {
         for op in [
-            Add, Sub, Mul, MulHiS, MulHiU, And, Or, Xor, SMin, SMax, UMin, UMax,
+            Add, Sub, Mul, MulHiS, MulHiU, And, Or, Xor, SMin, SMax, UMin, UMax, SAddSat, SSubSat,
         ] {
             Case::new(Op::Binary(op), &[ty, ty], ty).check(&mut rng, ROUNDS);
         }

@@ -35,7 +35,7 @@ const ICONDS: [ICond; 10] = [
     ICond::Ugt,
     ICond::Uge,
 ];
-const INT_OPS: [BinOp; 21] = [
+const INT_OPS: [BinOp; 23] = [
     BinOp::Add,
     BinOp::Sub,
     BinOp::Mul,
@@ -57,6 +57,8 @@ const INT_OPS: [BinOp; 21] = [
     BinOp::SMax,
     BinOp::UMin,
     BinOp::UMax,
+    BinOp::SAddSat,
+    BinOp::SSubSat,
 ];
 
 /// A verified function.

@@ -158,11 +158,10 @@ unsafe fn all_lanes<const N: usize>(
         weight: [0.0; N],
     }; 3];
     for (k, steps) in steps.iter_mut().enumerate().take(sampled.axes) {
-        let mut x = [0.0; N];
-        for (lane, x) in x.iter_mut().enumerate().take(lanes) {
-            // SAFETY: a row of the block.
-            *x = f32::from_bits(unsafe { block.add(k * row + lane).read() });
-        }
+        let mut x = [0; N];
+        // SAFETY: a row of the block, and N is not less.
+        unsafe { std::ptr::copy_nonoverlapping(block.add(k * row), x.as_mut_ptr(), lanes) };
+        let x = x.map(f32::from_bits);
         let size = sampled.image.extent[k] as f32;
         *steps = along(&x, (sampler.normalized != 0).then_some(size), mixes);
     }
@@ -175,14 +174,19 @@ unsafe fn all_lanes<const N: usize>(
         }
     };
     for (c, component) in texels.iter().enumerate() {
-        for (lane, &value) in component.iter().enumerate().take(lanes) {
-            let on = sampled.enabled >> lane & 1 != 0;
-            // SAFETY: a row of the block.
-            unsafe {
-                block
-                    .add((3 + c) * row + lane)
-                    .write(if on { value } else { 0 })
-            };
+        let mut component: [u32; N] = *component;
+        if sampled.enabled != u32::MAX >> (32 - lanes.clamp(1, 32)) {
+            for (lane, value) in component.iter_mut().enumerate() {
+                *value = if sampled.enabled >> lane & 1 != 0 {
+                    *value
+                } else {
+                    0
+                };
+            }
+        }
+        // SAFETY: a row of the block, and N is not less.
+        unsafe {
+            std::ptr::copy_nonoverlapping(component.as_ptr(), block.add((3 + c) * row), lanes);
         }
     }
 }
@@ -257,42 +261,85 @@ impl Sampled<'_> {
     /// As [`sample`].
     #[inline(always)]
     unsafe fn texels<const N: usize>(&self, steps: &[Steps<N>; 3], corner: usize) -> Texels<N> {
-        let mut offset = [0u64; N];
+        let mut raw = [[0; N]; 4];
+        // Nothing is in an image of no texels, not even at its edges.
+        if (0..self.axes).any(|k| self.image.extent[k] == 0) {
+            return self.decoded(&raw, &[false; N]);
+        }
         let mut inside = [true; N];
+        let mut nearest = [[0; N]; 3];
         for (k, steps) in steps.iter().enumerate().take(self.axes) {
-            let size = self.image.extent[k] as i32;
-            let pitch = self.image.pitch[k];
+            let last = self.image.extent[k] as i32 - 1;
             for lane in 0..N {
                 let i = steps.at[corner >> k & 1][lane];
-                let nearest = i.min(size - 1).max(0);
-                inside[lane] &= self.clamped || nearest == i;
-                offset[lane] += nearest as u64 * pitch;
+                nearest[k][lane] = i.min(last).max(0).cast_unsigned();
+                inside[lane] &= self.clamped || nearest[k][lane].cast_signed() == i;
             }
         }
-        // Nothing is in an image of no texels, not even at its edges.
-        let empty = (0..self.axes).any(|k| self.image.extent[k] == 0);
-        for inside in &mut inside {
-            *inside &= !empty;
-        }
-        let mut raw = [[0u64; N]; 2];
-        // A constant number of bytes is one load.
-        // SAFETY: as promised.
+        // SAFETY: as promised; these are texels of the image.
         unsafe {
-            match self.format.texel_bytes() {
-                4 => self.load::<N, 4>(&offset, &inside, 0, &mut raw[0]),
-                8 => self.load::<N, 8>(&offset, &inside, 0, &mut raw[0]),
-                16 => {
-                    self.load::<N, 8>(&offset, &inside, 0, &mut raw[0]);
-                    self.load::<N, 8>(&offset, &inside, 8, &mut raw[1]);
-                }
-                2 => self.load::<N, 2>(&offset, &inside, 0, &mut raw[0]),
-                _ => self.load::<N, 1>(&offset, &inside, 0, &mut raw[0]),
+            match self.is_small() {
+                true => self.load_all::<N, true>(&nearest, &mut raw),
+                false => self.load_all::<N, false>(&nearest, &mut raw),
             }
         }
         self.decoded(&raw, &inside)
     }
 
-    /// Bytes of the texels of enabled lanes that are inside, from a byte of each on.
+    /// True if 32 bits are enough for the offsets of all texels.
+    fn is_small(&self) -> bool {
+        let last = (0..self.axes).try_fold(0u64, |sum, k| {
+            let span = u64::from(self.image.extent[k]).checked_mul(self.image.pitch[k])?;
+            sum.checked_add(span)
+        });
+        last.is_some_and(|last| last <= u64::from(u32::MAX))
+    }
+
+    /// Words of the texels at coordinates that are inside of an image. Lanes that are not enabled are read as well: nothing comes of it.
+    ///
+    /// # Safety
+    /// As [`sample`]. If the image is said to be small, it must be.
+    #[inline(always)]
+    unsafe fn load_all<const N: usize, const SMALL: bool>(
+        &self,
+        at: &[[u32; N]; 3],
+        raw: &mut [[u32; N]; 4],
+    ) {
+        let mut offset = [0u64; N];
+        if SMALL {
+            // Products of 32 bits are vector code.
+            let mut short = [0u32; N];
+            for (k, at) in at.iter().enumerate().take(self.axes) {
+                let pitch = self.image.pitch[k] as u32;
+                for lane in 0..N {
+                    short[lane] = short[lane].wrapping_add(at[lane].wrapping_mul(pitch));
+                }
+            }
+            offset = short.map(u64::from);
+        } else {
+            for (k, at) in at.iter().enumerate().take(self.axes) {
+                for lane in 0..N {
+                    offset[lane] += u64::from(at[lane]) * self.image.pitch[k];
+                }
+            }
+        }
+        // A constant number of bytes is one load.
+        // SAFETY: as promised.
+        unsafe {
+            match self.format.texel_bytes() {
+                1 => self.load::<N, 1>(&offset, 0, &mut raw[0]),
+                2 => self.load::<N, 2>(&offset, 0, &mut raw[0]),
+                bytes => {
+                    let words = raw.iter_mut().take(bytes as usize / 4);
+                    for (word, raw) in words.enumerate() {
+                        self.load::<N, 4>(&offset, 4 * word, raw);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Bytes of texels, from a byte of each on.
     ///
     /// # Safety
     /// As [`sample`]. Each offset must be that of a texel, which must have `first + BYTES` bytes at least.
@@ -300,28 +347,28 @@ impl Sampled<'_> {
     unsafe fn load<const N: usize, const BYTES: u32>(
         &self,
         offset: &[u64; N],
-        inside: &[bool; N],
         first: usize,
-        raw: &mut [u64; N],
+        raw: &mut [u32; N],
     ) {
         for lane in 0..N {
-            if self.enabled >> lane & 1 != 0 && inside[lane] {
-                let from = self.image.base.wrapping_add(offset[lane] as usize + first);
-                // SAFETY: in a texel of the image.
-                raw[lane] = unsafe { load(from, BYTES) };
-            }
+            let from = self.image.base.wrapping_add(offset[lane] as usize + first);
+            // SAFETY: in a texel of the image.
+            raw[lane] = unsafe { load(from, BYTES) } as u32;
         }
     }
 
     #[inline(always)]
-    fn decoded<const N: usize>(&self, raw: &[[u64; N]; 2], inside: &[bool; N]) -> Texels<N> {
+    fn decoded<const N: usize>(&self, raw: &[[u32; N]; 4], inside: &[bool; N]) -> Texels<N> {
         let bits = self.format.channel_bytes() * 8;
         let mut out: Texels<N> = missing(self.format).map(|value| [value; N]);
         for c in 0..self.format.channels() {
             let at = c * bits;
-            let half = &raw[(at / 64) as usize & 1];
+            let word = &raw[(at / 32) as usize & 3];
             let component = &mut out[self.format.order().component(c as usize) & 3];
-            channel(self.format, half, at % 64, component);
+            channel(self.format, word, at % 32, component);
+        }
+        if inside.iter().all(|&inside| inside) {
+            return out;
         }
         let outside: Texel = border(self.format);
         for (component, border) in out.iter_mut().zip(outside) {
@@ -355,10 +402,10 @@ fn mix<const N: usize>(first: &mut Texels<N>, second: &Texels<N>, weight: &[f32;
 
 /// The values of a channel, whose bits begin at a bit of the raw ones: what [`super::format::decode`] makes of them.
 #[inline(always)]
-fn channel<const N: usize>(format: ImageFormat, raw: &[u64; N], at: u32, out: &mut [u32; N]) {
+fn channel<const N: usize>(format: ImageFormat, raw: &[u32; N], at: u32, out: &mut [u32; N]) {
     let bits = format.channel_bytes() * 8;
     let most = u32::MAX >> (32 - bits);
-    let place = |raw: u64| (raw >> at) as u32 & most;
+    let place = |raw: u32| raw >> at & most;
     // At most 16 bits where it becomes a float.
     let signed = |raw: u32| (raw << (32 - bits)).cast_signed() >> (32 - bits);
     match format.channel() {

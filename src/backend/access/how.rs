@@ -44,6 +44,14 @@ pub(in crate::backend) enum Any {
     /// A gather of two components of 4 bytes at a time: it takes as long as it has lanes, however wide these are. Where the end of
     /// the region is between two of them, each is gathered by itself.
     GatherPairs,
+    /// One of these, in device memory, by a scaled 32-bit number for each lane: bounds are tested on the numbers, twice as many at a
+    /// time as addresses.
+    GatherScaled {
+        /// What addresses are made of.
+        scaled: Scaled,
+        /// As [`Any::GatherPairs`].
+        pairs: bool,
+    },
     /// Inline, lane by lane; `once` first asks whether all lanes are inside.
     Inline {
         /// See there.
@@ -61,7 +69,9 @@ impl Any {
     /// For remarks.
     pub const fn way(self, lanes: u16) -> (Way, Bounds) {
         match self {
-            Any::Gather | Any::GatherPairs => (Way::Gather, Bounds::Lanes),
+            Any::Gather | Any::GatherPairs | Any::GatherScaled { .. } => {
+                (Way::Gather, Bounds::Lanes)
+            }
             Any::Inline { once: false } => (Way::Lanes(lanes), Bounds::Lanes),
             Any::Inline { once: true } | Any::Vec4 => (Way::Lanes(lanes), Bounds::AllLanes),
             Any::Scalar | Any::Message | Any::RareMessage => remark::any_way(lanes),
@@ -152,7 +162,8 @@ impl<'a> Decider<'a> {
         let data = f.inst(inst);
         let (access, load) = lane_wise(&data.op)?;
         let lanes = f.ty(data.args[1]).lanes;
-        let by_itself = How::Any(in_pairs(any, access, load));
+        let by_itself = in_pairs(any, access, load);
+        let by_itself = How::Any(self.scaled(by_itself, (inst, access), at_hand));
         if lanes == 1 {
             return Some(by_itself);
         }
@@ -273,6 +284,21 @@ impl<'a> Decider<'a> {
         } else {
             Any::Message
         })
+    }
+
+    /// The same by scaled numbers, if addresses are made of such.
+    fn scaled(&self, any: Any, (inst, access): (Inst, MemAccess), at_hand: AtHand) -> Any {
+        let pairs = match any {
+            // Narrow elements are in words that begin elsewhere.
+            Any::Gather if access.elem.bytes() >= 4 => false,
+            Any::GatherPairs => true,
+            _ => return any,
+        };
+        if access.space != Space::Flat {
+            return any;
+        }
+        let scaled = Scaled::of(self.f, self.f.inst(inst).args[1], at_hand);
+        scaled.map_or(any, |scaled| Any::GatherScaled { scaled, pairs })
     }
 
     fn is_inline_vec4(&self, access: MemAccess, lanes: u16) -> bool {

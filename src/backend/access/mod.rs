@@ -31,7 +31,7 @@ mod versions;
 #[cfg(test)]
 mod tests;
 
-pub(super) use atomic::{AtomicHow, AtomicWay};
+pub(super) use atomic::{AtomicHow, AtomicWay, asks_first};
 pub(super) use candidate::Access;
 pub(super) use check::{CheckHow, CheckSpan, RaceRun, Run};
 #[cfg(feature = "llvm-codegen")]

@@ -197,6 +197,32 @@ fn lanes_at_any_addresses() {
 }
 
 #[test]
+fn scaled_numbers_in_device_memory_are_gathered_by_them() {
+    const NUMBERS: &str = "  %10: <16 x i64> = sext %3\n  %11: <16 x i64> = shl %10, %9\n  %12: <16 x i64> = splat %8\n  \
+                           %13: <16 x i64> = add %11, %12\n";
+    let of = |access: &str, limits: &Limits| {
+        let body = format!("  %9: i32 = const 2\n{NUMBERS}{access}");
+        one(&body, ANY, limits)
+    };
+    let scaled = Scaled {
+        base: Value(8),
+        index: Value(3),
+        shift: 2,
+        signed: true,
+    };
+    let by = |pairs| How::Any(Any::GatherScaled { scaled, pairs });
+    let load = "  %14: <16 x i32> = load.flat.i32x1[0] %1, %13\n";
+    assert_eq!(of(load, &PARTS), by(false));
+    assert_eq!(of("  store.flat.i32x1[0] %1, %13, %3\n", &PARTS), by(false));
+    let two = "  %14: <16 x i32>, %15: <16 x i32> = load.flat.i32x2[0] %1, %13\n";
+    assert_eq!(of(two, &PARTS), by(true));
+    // Bytes are gathered in words, which begin elsewhere.
+    let bytes = "  %14: <16 x i8> = load.flat.i8x1[0] %1, %13\n";
+    assert_eq!(of(bytes, &PARTS), How::Any(Any::Gather));
+    assert_eq!(of(load, &WHOLE), How::Any(Any::Inline { once: true }));
+}
+
+#[test]
 fn only_few_accesses_go_inline() {
     let loads = |n: u32, op: &str, results: u32| {
         let values = |n: u32| {

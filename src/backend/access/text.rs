@@ -268,6 +268,12 @@ fn any_reason(limits: &Limits, f: &Function, inst: Inst, any: Any) -> &'static s
         Any::Gather if load => "any addresses: the processor's gathers take such elements",
         Any::Gather => "any addresses: the processor's scatters take such elements",
         Any::GatherPairs => "any addresses: the processor's gathers take two such elements at once",
+        Any::GatherScaled { .. } if load => {
+            "scaled 32-bit numbers, which bounds are tested on: the processor's gathers take them"
+        }
+        Any::GatherScaled { .. } => {
+            "scaled 32-bit numbers, which bounds are tested on: the processor's scatters take them"
+        }
         Any::Inline { once: true } => {
             "any addresses: few such accesses; one test whether all lanes are inside"
         }

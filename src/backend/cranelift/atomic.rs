@@ -12,7 +12,7 @@ use visa_runtime::abi::{Helpers, message};
 use super::emit::{DATA, Emit};
 use super::memory::Lanes;
 use super::value::{piece_count, piece_type, scalar_type};
-use crate::backend::access::{AtomicHow, AtomicWay};
+use crate::backend::access::{AtomicHow, AtomicWay, asks_first};
 use crate::isa::AtomicOp;
 use crate::ssa::{AtomicAccess, Inst, Lane, Op, Ty, Value};
 
@@ -332,6 +332,9 @@ impl Emit<'_> {
     fn change(&mut self, element: &Element) -> V {
         let one = self.iconst(element.ty, 1);
         let a = element.operands[0].unwrap_or(one);
+        if element.locked && asks_first(element.op) {
+            return self.change_if_needed(element, a, one);
+        }
         if element.locked {
             return self.change_locked(element, a, one);
         }
@@ -368,6 +371,26 @@ impl Emit<'_> {
             AtomicOp::PreDec => new,
             _ => old,
         }
+    }
+
+    /// A minimum or maximum that is locked only if it changes the element.
+    fn change_if_needed(&mut self, element: &Element, a: V, one: V) -> V {
+        let seen = self.ins().atomic_load(element.ty, DATA, element.pointer);
+        let changes = match element.op {
+            AtomicOp::Umin => IntCC::UnsignedLessThan,
+            AtomicOp::Umax => IntCC::UnsignedGreaterThan,
+            AtomicOp::Smin => IntCC::SignedLessThan,
+            _ => IntCC::SignedGreaterThan,
+        };
+        let changes = self.ins().icmp(changes, a, seen);
+        let (locked, done) = (self.new_block(), self.new_block());
+        let old = self.func.dfg.append_block_param(done, element.ty);
+        self.ins().brif(changes, locked, &[], done, &[seen.into()]);
+        self.block = locked;
+        let changed = self.change_locked(element, a, one);
+        self.jump(done, &[changed]);
+        self.block = done;
+        old
     }
 
     fn change_locked(&mut self, element: &Element, a: V, one: V) -> V {

@@ -121,6 +121,36 @@ impl Emit<'_> {
         }
     }
 
+    /// Saturating sum or difference.
+    pub fn saturated(&mut self, op: BinOp, lane: Lane, vector: bool, a: V, b: V) -> V {
+        let add = op == BinOp::SAddSat;
+        if vector && matches!(lane, Lane::I8 | Lane::I16) {
+            return match add {
+                true => self.ins().sadd_sat(a, b),
+                false => self.ins().ssub_sat(a, b),
+            };
+        }
+        let sum = match add {
+            true => self.ins().iadd(a, b),
+            false => self.ins().isub(a, b),
+        };
+        // A sum has another sign than both operands where it wrapped, a difference another than the first, as has the second.
+        let differs = self.ins().bxor(a, sum);
+        let other = match add {
+            true => self.ins().bxor(b, sum),
+            false => self.ins().bxor(a, b),
+        };
+        let signs = self.ins().band(differs, other);
+        let sign = i64::from(lane.bits()) - 1;
+        let wrapped = self.ins().sshr_imm_u(signs, sign);
+        let below = self.ins().sshr_imm_u(a, sign);
+        let most = self.konst(lane, vector, lane.mask() >> 1);
+        let bound = self.ins().bxor(below, most);
+        let change = self.ins().bxor(sum, bound);
+        let change = self.ins().band(wrapped, change);
+        self.ins().bxor(sum, change)
+    }
+
     /// Minimum or maximum.
     pub fn min_max(&mut self, op: BinOp, lane: Lane, vector: bool, a: V, b: V) -> V {
         if vector && lane != Lane::I64 {

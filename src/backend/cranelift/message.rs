@@ -85,7 +85,11 @@ impl Emit<'_> {
             Any::Inline { once: true } => return vec![self.load_all_in_bounds(access, lanes)],
             Any::Inline { once: false } => return vec![self.load_each(access, lanes)],
             Any::Vec4 => return self.load_vec4(access, lanes),
-            Any::Gather | Any::GatherPairs | Any::Message | Any::RareMessage => {}
+            Any::Gather
+            | Any::GatherPairs
+            | Any::GatherScaled { .. }
+            | Any::Message
+            | Any::RareMessage => {}
         }
         let (elem, comps) = (access.elem, access.comps);
         let rows = usize::from(comps);

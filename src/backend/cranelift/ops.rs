@@ -158,6 +158,7 @@ impl Emit<'_> {
             BinOp::SMin | BinOp::SMax | BinOp::UMin | BinOp::UMax => {
                 self.min_max(op, lane, vector, a, b)
             }
+            BinOp::SAddSat | BinOp::SSubSat => self.saturated(op, lane, vector, a, b),
             BinOp::FAdd => self.ins().fadd(a, b),
             BinOp::FSub => self.ins().fsub(a, b),
             BinOp::FMul => self.ins().fmul(a, b),

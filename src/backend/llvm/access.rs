@@ -1,27 +1,21 @@
 //! Lane-wise loads, stores and atomics for addresses of any shape.
 //!
-//! Scalars are inline. Vectors of 4- and 8-byte elements are gathers and scatters with a mask where the processor has
-//! them and faults are not recorded; everything else, and all atomics, is one call of the runtime a message.
+//! Scalars are inline. Vectors of 4- and 8-byte elements are gathers and scatters where the processor has
+//! them and faults are not recorded (`gather.rs`); everything else, and all atomics, is one call of the runtime a message.
 
 use std::mem::offset_of;
 
-use inkwell::IntPredicate;
-use inkwell::types::BasicTypeEnum;
 use inkwell::values::{InstructionOpcode as I, PointerValue};
 use visa_runtime::abi::{Helpers, message};
 
 use super::context::Key;
 use super::emit::{Emit, EmitResult, InternalError, V};
 use super::image::image_bytes;
-use super::memory::{Lanes, Region};
+use super::memory::Lanes;
 use super::race;
 use super::rectangle::rectangle_bytes;
-use super::types::{lanes_of, padded_lanes};
 use crate::backend::access::{Any, How};
 use crate::ssa::{Function, Inst, Lane, MemAccess, Op, Space, Ty, Value};
-
-/// Lanes that are gathered at a time: twice as many take a little more than twice as long.
-const GATHERED: u16 = 8;
 
 /// Bytes of a vector in a message.
 pub(super) const fn padded(ty: Ty) -> u32 {
@@ -130,10 +124,20 @@ impl<'c> Emit<'c, '_> {
         match any {
             Any::Scalar => return self.load_scalar(access, lanes),
             Any::Gather => {
-                let offsets = self.offsets(lanes)?;
-                return self.gather_each(access, lanes, offsets);
+                let lead = self.lead(lanes, None)?;
+                return self.gather_each(access, lanes, lead);
             }
-            Any::GatherPairs => return self.gather_pairs(access, lanes),
+            Any::GatherPairs => {
+                let lead = self.lead(lanes, None)?;
+                return self.gather_pairs(access, lanes, lead);
+            }
+            Any::GatherScaled { scaled, pairs } => {
+                let lead = self.lead(lanes, Some(scaled))?;
+                return match pairs {
+                    true => self.gather_pairs(access, lanes, lead),
+                    false => self.gather_each(access, lanes, lead),
+                };
+            }
             Any::Inline { .. } => return Ok(vec![self.load_inline(access, lanes)?]),
             Any::Vec4 | Any::Message | Any::RareMessage => {}
         }
@@ -158,7 +162,14 @@ impl<'c> Emit<'c, '_> {
     ) -> EmitResult<()> {
         match (any, data) {
             (Any::Scalar, data) => return self.store_scalar(access, lanes, data),
-            (Any::Gather, &[v]) => return self.scatter(access, lanes, v),
+            (Any::Gather, &[v]) => {
+                let lead = self.lead(lanes, None)?;
+                return self.scatter(access, lanes, lead, v);
+            }
+            (Any::GatherScaled { scaled, .. }, &[v]) => {
+                let lead = self.lead(lanes, Some(scaled))?;
+                return self.scatter(access, lanes, lead, v);
+            }
             (Any::Inline { .. }, &[v]) => return self.store_inline(access, lanes, v),
             _ => {}
         }
@@ -205,196 +216,6 @@ impl<'c> Emit<'c, '_> {
             let to = self.as_ptr(to)?;
             self.store(self.lane(data, k)?, to)?;
         }
-        Ok(())
-    }
-
-    /// Pointers to offsets in a region. Those of 32 bits stay so wide, which is twice as many at a time: processors take them for
-    /// signed, so they count from the middle of what they reach.
-    fn pointers(&mut self, region: Region<'c>, offsets: V<'c>) -> EmitResult<V<'c>> {
-        let base = self.base(region)?;
-        let index = self.as_vector(offsets)?;
-        let lanes = index.get_type().get_size() as u16; // a power of two
-        if index.get_type() == self.int(64).vec_type(u32::from(lanes)) {
-            return Ok(self.offsets_from(base, index));
-        }
-        let middle = self.middle(region, base)?;
-        let half = self.splat(self.i32(1 << 31).into(), lanes)?;
-        let index = self.op2(I::Xor, index, half)?;
-        Ok(self.offsets_from(middle, self.as_vector(index)?))
-    }
-
-    /// What is 2 GiB after the base.
-    fn middle(
-        &mut self,
-        region: Region<'c>,
-        base: PointerValue<'c>,
-    ) -> EmitResult<PointerValue<'c>> {
-        let make = |e: &mut Self| e.offset_const(base, 1 << 31).map(V::from);
-        let middle = self.placed(region, Key::Middle, make)?;
-        self.as_ptr(middle)
-    }
-
-    /// Gathers components one after the other.
-    fn gather_each(
-        &mut self,
-        access: MemAccess,
-        lanes: &Lanes<'c>,
-        offsets: V<'c>,
-    ) -> EmitResult<Vec<V<'c>>> {
-        (0..u32::from(access.comps))
-            .map(|c| {
-                let (at, inside) = self.component_at(lanes, offsets, access.elem, c)?;
-                let mask = self.guard(lanes, inside)?;
-                self.gather_lanes(access.elem, lanes, at, mask)
-            })
-            .collect()
-    }
-
-    /// Gathers components of 4 bytes, two at a time, but for when the end of the region is between two of them.
-    fn gather_pairs(&mut self, access: MemAccess, lanes: &Lanes<'c>) -> EmitResult<Vec<V<'c>>> {
-        let offsets = self.offsets(lanes)?;
-        let (mut places, mut cut): (Vec<(V<'c>, V<'c>)>, Option<V<'c>>) = (Vec::new(), None);
-        for c in (0..u32::from(access.comps)).step_by(2) {
-            let (at, first) = self.component_at(lanes, offsets, access.elem, c)?;
-            let (_, second) = self.component_at(lanes, offsets, access.elem, c + 1)?;
-            let both = self.op2(I::And, first, second)?;
-            places.push((at, self.guard(lanes, both)?));
-            let one = self.op2(I::Xor, first, second)?;
-            let one = self.guard(lanes, one)?;
-            cut = Some(match cut {
-                Some(cut) => self.op2(I::Or, cut, one)?,
-                None => one,
-            });
-        }
-        let cut = cut.ok_or("a gather of nothing")?;
-        let cut = self.mask_bits(cut, lanes.count)?;
-        let whole = self.icmp(IntPredicate::EQ, cut, self.i32(0))?;
-        let (fast, other, done) = self.two_ways(whole)?;
-        self.at(fast);
-        let mut a = Vec::new();
-        for (at, mask) in places {
-            let pairs = self.gather_one(Lane::I64, (lanes.region, lanes.count), at, mask)?;
-            let words = 2 * u32::from(padded_lanes(lanes.count));
-            let all = self.cast_bits(pairs, self.int(32).vec_type(words).into())?;
-            for half in 0..2 {
-                let of: Vec<_> = (half..words).step_by(2).map(Some).collect();
-                a.push(self.shuffle(all, None, &of)?);
-            }
-        }
-        let fast = self.here()?;
-        self.jump(done)?;
-        self.at(other);
-        let b = self.gather_each(access, lanes, offsets)?;
-        let other = self.here()?;
-        self.jump(done)?;
-        self.at(done);
-        let ways = a.into_iter().zip(b);
-        ways.map(|(a, b)| {
-            let phi = self.b.build_phi(a.get_type(), "\0")?;
-            phi.add_incoming(&[(&a, fast), (&b, other)]);
-            Ok(phi.as_basic_value())
-        })
-        .collect()
-    }
-
-    /// Gathers one component, in steps of the number of lanes that is fastest.
-    pub fn gather_lanes(
-        &mut self,
-        elem: Lane,
-        lanes: &Lanes<'c>,
-        at: V<'c>,
-        mask: V<'c>,
-    ) -> EmitResult<V<'c>> {
-        let count = lanes.count;
-        if elem.bytes() < 4 {
-            return self.gather_narrow(elem, lanes, at, mask);
-        }
-        if count <= GATHERED || elem.bytes() > 4 {
-            return self.gather_one(elem, (lanes.region, count), at, mask);
-        }
-        let mut parts = Vec::new();
-        for first in (0..count).step_by(usize::from(GATHERED)) {
-            let part: Vec<_> = (first..first + GATHERED)
-                .map(|i| Some(u32::from(i)))
-                .collect();
-            let (at, mask) = (
-                self.shuffle(at, None, &part)?,
-                self.shuffle(mask, None, &part)?,
-            );
-            parts.push(self.gather_one(elem, (lanes.region, GATHERED), at, mask)?);
-        }
-        self.end_to_end(parts, GATHERED)
-    }
-
-    /// Gathers elements of one or two bytes: words of 4 bytes that have them. A word that begins at a multiple of 4 can be read
-    /// wherever one of its bytes can, whatever region the others belong to, as no page ends inside of it. An element of two bytes may
-    /// belong to two words. The word that begins a byte before it ends inside of the second.
-    fn gather_narrow(
-        &mut self,
-        elem: Lane,
-        lanes: &Lanes<'c>,
-        at: V<'c>,
-        mask: V<'c>,
-    ) -> EmitResult<V<'c>> {
-        let count = lanes.count;
-        let base = self.base(lanes.region)?;
-        let base = self.cast(I::PtrToInt, base, self.int(64).into())?;
-        let base = self.splat(base, count)?;
-        let at = self.op2(I::Add, self.resize(at, 64)?, base)?;
-        let three = self.konst(Ty::vector(Lane::I64, count), 3)?;
-        let mut before = self.op2(I::And, at, three)?;
-        if elem.bytes() == 2 {
-            let split = self.icmp(IntPredicate::EQ, before, three)?;
-            let one = self.konst(Ty::vector(Lane::I64, count), 1)?;
-            before = self.select(split, one, before)?;
-        }
-        let from = self.op2(I::Sub, at, before)?;
-        let words = self.gather_words(count, from, mask)?;
-        let bits = self.op2(I::Shl, before, three)?;
-        let words = self.op2(I::LShr, words, self.resize(bits, 32)?)?;
-        self.resize(words, elem.bits())
-    }
-
-    /// Gathers words of 4 bytes from addresses of the process.
-    fn gather_words(&mut self, count: u16, from: V<'c>, mask: V<'c>) -> EmitResult<V<'c>> {
-        let step = GATHERED.min(count);
-        let ty = self.type_of(Ty::vector(Lane::I32, step));
-        let pointers = lanes_of(self.ptr_type(), step);
-        let mut parts = Vec::new();
-        for first in (0..count).step_by(usize::from(step)) {
-            let part: Vec<_> = (first..first + step).map(|i| Some(u32::from(i))).collect();
-            let from = self.shuffle(from, None, &part)?;
-            let from = self.cast(I::IntToPtr, from, pointers)?;
-            let mask = self.shuffle(mask, None, &part)?;
-            let callee = self.declare("llvm.masked.gather", &[ty, pointers])?;
-            let v = self.call_masked(callee, &[from], &[mask, ty.const_zero()])?;
-            parts.push(v.ok_or_else(|| InternalError::from("a gather without a result"))?);
-        }
-        self.end_to_end(parts, step)
-    }
-
-    fn gather_one(
-        &mut self,
-        elem: Lane,
-        (region, lanes): (Region<'c>, u16),
-        at: V<'c>,
-        mask: V<'c>,
-    ) -> EmitResult<V<'c>> {
-        let ty = self.type_of(Ty::vector(elem, lanes));
-        let from = self.pointers(region, at)?;
-        let callee = self.declare("llvm.masked.gather", &[ty, from.get_type()])?;
-        let v = self.call_masked(callee, &[from], &[mask, ty.const_zero()])?;
-        v.ok_or_else(|| InternalError::from("a gather without a result"))
-    }
-
-    fn scatter(&mut self, access: MemAccess, lanes: &Lanes<'c>, data: V<'c>) -> EmitResult<()> {
-        let offsets = self.offsets(lanes)?;
-        let (at, inside) = self.component_at(lanes, offsets, access.elem, 0)?;
-        let mask = self.guard(lanes, inside)?;
-        let to = self.pointers(lanes.region, at)?;
-        let types: [BasicTypeEnum; 2] = [data.get_type(), to.get_type()];
-        let callee = self.declare("llvm.masked.scatter", &types)?;
-        self.call_masked(callee, &[data, to], &[mask])?;
         Ok(())
     }
 

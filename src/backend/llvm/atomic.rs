@@ -10,10 +10,10 @@ use inkwell::{AtomicOrdering, AtomicRMWBinOp, IntPredicate};
 use visa_runtime::abi::{Helpers, message};
 
 use super::access::padded;
-use super::emit::{Emit, EmitResult, V};
+use super::emit::{Emit, EmitResult, InternalError, V};
 use super::memory::Lanes;
 use super::vectors::low_bits;
-use crate::backend::access::{AtomicHow, AtomicWay};
+use crate::backend::access::{AtomicHow, AtomicWay, asks_first};
 use crate::isa::AtomicOp;
 use crate::ssa::{AtomicAccess, Inst, Lane, Op, Ty, Value};
 
@@ -326,6 +326,9 @@ impl<'c> Emit<'c, '_> {
         let one = self.int(change.elem.bits()).const_int(1, false);
         let a = change.operands[0].unwrap_or(one);
         let b = change.operands[1].unwrap_or(a);
+        if change.locked && asks_first(change.op) {
+            return self.change_if_needed(change, a);
+        }
         if change.locked {
             return self.change_locked(change, a, b);
         }
@@ -350,6 +353,36 @@ impl<'c> Emit<'c, '_> {
             AtomicOp::PreDec => new,
             _ => old,
         })
+    }
+
+    /// A minimum or maximum that is locked only if it changes the element.
+    fn change_if_needed(&self, change: &Change<'c>, a: IntValue<'c>) -> EmitResult<V<'c>> {
+        let seen = self
+            .b
+            .build_load(self.int(change.elem.bits()), change.pointer, "\0")?;
+        let load = seen
+            .as_instruction_value()
+            .ok_or("a load that is no instruction")?;
+        load.set_atomic_ordering(AtomicOrdering::Monotonic)
+            .map_err(|e| InternalError(e.to_string()))?;
+        let changes = match change.op {
+            AtomicOp::Umin => IntPredicate::ULT,
+            AtomicOp::Umax => IntPredicate::UGT,
+            AtomicOp::Smin => IntPredicate::SLT,
+            _ => IntPredicate::SGT,
+        };
+        let changes = self.icmp(changes, a, seen)?;
+        let (locked, done) = (self.new_block(), self.new_block());
+        let before = self.here()?;
+        self.branch_likely(changes, locked, done, false)?;
+        self.at(locked);
+        let old = self.change_locked(change, a, a)?;
+        let after = self.here()?;
+        self.jump(done)?;
+        self.at(done);
+        let result = self.b.build_phi(old.get_type(), "\0")?;
+        result.add_incoming(&[(&seen, before), (&old, after)]);
+        Ok(result.as_basic_value())
     }
 
     /// LLVM takes the element to be aligned, which it may not be; the instruction that it makes does not mind.

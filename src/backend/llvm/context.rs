@@ -56,6 +56,17 @@ pub(super) enum Key {
     Limit(Place, u32),
     /// Whether two regions have no byte in common.
     Apart(Place, Place),
+    /// Of scaled numbers, for which an element is inside.
+    Range {
+        /// What of the range.
+        part: u8,
+        /// What the numbers count from.
+        base: Value,
+        /// By how much they are shifted, and whether they are signed.
+        scale: (u8, bool),
+        /// Elements, and which of a lane.
+        component: (Lane, u32),
+    },
 }
 
 /// What is made once a call of the function, or once a thread, and stays to its end.

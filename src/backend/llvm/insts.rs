@@ -130,15 +130,15 @@ impl<'c> Emit<'c, '_> {
         Ok(moved?)
     }
 
-    /// A pointer moved by each lane's bytes, which are signed.
-    pub fn offsets_from(&self, ptr: PointerValue<'c>, bytes: VectorValue<'c>) -> V<'c> {
-        let mut index = bytes.as_value_ref();
-        let byte = self.cx.i8_type().as_type_ref();
+    /// A pointer moved by each lane's number of units of so many bytes; the numbers are signed.
+    pub fn units_from(&self, ptr: PointerValue<'c>, units: VectorValue<'c>, bytes: u32) -> V<'c> {
+        let mut index = units.as_value_ref();
+        let unit = self.int(8 * bytes).as_type_ref();
         // SAFETY: the builder is at the end of a block, and everything is of one context. The instruction does not claim to
         // stay inside an object, and its result is a vector, as the index is one.
         unsafe {
             let from = ptr.as_value_ref();
-            let moved = LLVMBuildGEP2(self.b.as_mut_ptr(), byte, from, &mut index, 1, c"".as_ptr());
+            let moved = LLVMBuildGEP2(self.b.as_mut_ptr(), unit, from, &mut index, 1, c"".as_ptr());
             VectorValue::new(moved).into()
         }
     }

@@ -22,6 +22,7 @@ mod convert;
 mod cpu;
 mod emit;
 mod fault;
+mod gather;
 mod helper;
 mod image;
 mod init;

@@ -222,6 +222,8 @@ impl<'c> Emit<'c, '_> {
             BinOp::SMax => self.intrinsic("llvm.smax", &[ty], &[x, y]),
             BinOp::UMin => self.intrinsic("llvm.umin", &[ty], &[x, y]),
             BinOp::UMax => self.intrinsic("llvm.umax", &[ty], &[x, y]),
+            BinOp::SAddSat => self.intrinsic("llvm.sadd.sat", &[ty], &[x, y]),
+            BinOp::SSubSat => self.intrinsic("llvm.ssub.sat", &[ty], &[x, y]),
             BinOp::MulHiS => self.multiply_high(ty, true, x, y),
             BinOp::MulHiU => self.multiply_high(ty, false, x, y),
             BinOp::SDiv | BinOp::UDiv | BinOp::SRem | BinOp::URem => self.divide(op, ty, x, y),

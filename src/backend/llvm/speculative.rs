@@ -10,6 +10,7 @@ use inkwell::basic_block::BasicBlock;
 use inkwell::values::{InstructionOpcode as I, PointerValue};
 
 use super::emit::{Emit, EmitResult, V};
+use super::gather::At;
 use super::memory::Lanes;
 use crate::backend::access::Any;
 use crate::ssa::{MemAccess, Ty};
@@ -146,7 +147,7 @@ impl<'c> Emit<'c, '_> {
             Ok(())
         })?;
         let v = match any {
-            Any::Gather => self.gather_lanes(access.elem, lanes, q.at, q.mask)?,
+            Any::Gather => self.gather_lanes(access.elem, lanes, At::Offsets(q.at), q.mask)?,
             any => self.load_any(access, lanes, any)?[0],
         };
         loaded.push((v, self.here()?));

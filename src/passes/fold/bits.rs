@@ -84,10 +84,10 @@ fn adds(f: &Function, s: &Subject) -> bool {
 }
 
 fn commutes(op: BinOp) -> bool {
-    use BinOp::{Add, And, Mul, MulHiS, MulHiU, Or, SMax, SMin, UMax, UMin, Xor};
+    use BinOp::{Add, And, Mul, MulHiS, MulHiU, Or, SAddSat, SMax, SMin, UMax, UMin, Xor};
     matches!(
         op,
-        Add | And | Mul | MulHiS | MulHiU | Or | SMax | SMin | UMax | UMin | Xor
+        Add | And | Mul | MulHiS | MulHiU | Or | SAddSat | SMax | SMin | UMax | UMin | Xor
     )
 }
 
@@ -271,7 +271,16 @@ fn xor(r: &mut Rewriter, s: &Subject, a: Value, b: Value) -> Option<Action> {
         (_, Some(y)) => (a, y),
         _ => return None,
     };
-    let differ = r.emit(s.op.clone(), vec![x, y], s.ty);
+    // What is made here is not looked at again.
+    let other = |a, b| match bin(r.f, b, BinOp::Xor) {
+        Some((p, q)) if p == a => Some(q),
+        Some((p, q)) if q == a => Some(p),
+        _ => None,
+    };
+    let differ = match other(x, y).or_else(|| other(y, x)) {
+        Some(differ) => differ,
+        None => r.emit(s.op.clone(), vec![x, y], s.ty),
+    };
     Some(Become(Op::Unary(UnOp::Not), vec![differ]))
 }
 

@@ -13,6 +13,7 @@ mod lanes;
 mod masks;
 mod offsets;
 mod range;
+mod saturated;
 
 use super::edit::{Rewriter, const_lanes, const_op, lanes_op};
 use crate::ssa::dom::reverse_post_order;
@@ -97,7 +98,7 @@ fn simplify(r: &mut Rewriter, i: Inst) -> Option<Action> {
         Op::ICmp(_) => bits::icmp(r, &s),
         Op::Convert(_) => bits::convert(r, &s),
         Op::FpEnv(_) => float::fp_env(r, &s),
-        Op::Select => masks::select(r, &s),
+        Op::Select => masks::select(r, &s).or_else(|| saturated::select(r.f, &s)),
         Op::MaskAny | Op::MaskAll | Op::MaskToBits | Op::BitsToMask => masks::reduce(r, &s),
         Op::Bitcast | Op::Splat | Op::ExtractLane(_) | Op::InsertLane(_) | Op::Shuffle(_) => {
             lanes::lanes(r, &s)

@@ -8,7 +8,10 @@ use std::collections::{HashMap, HashSet};
 use super::whole::half_of;
 use crate::passes::edit::{binary, const_lanes, lanes_op, uniform_const};
 use crate::ssa::dom::reverse_post_order;
-use crate::ssa::{BinOp, Block, Conv, Function, ICond, Inst, Lane, Op, Ty, Value};
+use crate::ssa::{BinOp, Block, Conv, Function, ICond, Inst, Lane, Op, Ty, Value, ValueDef};
+
+/// How deep it is looked for what low halves were computed from.
+const DEPTH: usize = 4;
 
 /// 64-bit lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -74,8 +77,8 @@ impl Pair {
 enum Made {
     /// The same operation on whole lanes.
     Same(Op, Vec<Whole>),
-    /// The product of a vector and a constant.
-    Product(Factor, u64),
+    /// The product of a vector and what is the same in all lanes.
+    Product(Factor, By),
 }
 
 /// A vector of 64-bit lanes that is multiplied.
@@ -85,6 +88,19 @@ enum Factor {
     Whole(Value),
     /// Lanes of 32 bits, extended with their sign.
     Signed(Value),
+}
+
+/// What all lanes are multiplied by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum By {
+    /// A constant.
+    Const(u64),
+    /// A scalar of 32 bits, extended with its sign.
+    Signed(Value),
+    /// A scalar of 32 bits, extended with zeros.
+    Unsigned(Value),
+    /// A scalar of 64 bits.
+    Wide(Value),
 }
 
 /// An operand of it.
@@ -121,19 +137,34 @@ pub(super) fn run(f: &mut Function) -> usize {
 /// Pairs of a block, each value in at most one, and operations on one half that `single` allows.
 fn find(f: &Function, b: Block, single: impl Fn(Value) -> bool) -> Vec<Pair> {
     let mut seen: HashMap<Key, Seen> = HashMap::new();
-    let mut products: HashMap<(Factor, u64), Inst> = HashMap::new();
+    let mut products: HashMap<(Factor, By), Inst> = HashMap::new();
     let mut pairs: Vec<Pair> = Vec::new();
     let mut halves = Halves::new();
     let position: HashMap<Inst, usize> = f.block(b).insts.iter().copied().zip(0..).collect();
+    // The same by the operands themselves: low halves may have been computed by themselves.
+    let mut words: HashMap<(Value, Value), Inst> = HashMap::new();
     for &i in &f.block(b).insts {
         for product in low_products(f, i) {
             products.entry(product).or_insert(i);
         }
+        if let Some(product) = word_product(f, i) {
+            words.entry(product).or_insert(i);
+        }
     }
     for &i in &f.block(b).insts {
-        if let Some((x, c)) = high_product(f, i)
-            && let Some(low) = products.remove(&(x, c))
+        if let Some((x, c, carried)) = high_product(f, i)
+            && let Some(&low) = carried
+                .and_then(|product| words.get(&product))
+                .or_else(|| products.get(&(x, c)))
+            && is_made_before(f, &position, x, low)
         {
+            // It is in no other pair.
+            for product in low_products(f, low) {
+                products.remove(&product);
+            }
+            if let Some(product) = word_product(f, low) {
+                words.remove(&product);
+            }
             let at = if position.get(&low) < position.get(&i) {
                 low
             } else {
@@ -195,6 +226,22 @@ fn find(f: &Function, b: Block, single: impl Fn(Value) -> bool) -> Vec<Pair> {
         });
     }
     pairs
+}
+
+/// False if the vector is made after the product of the low halves: these were computed by themselves then.
+fn is_made_before(
+    f: &Function,
+    position: &HashMap<Inst, usize>,
+    factor: Factor,
+    low: Inst,
+) -> bool {
+    let (Factor::Whole(x) | Factor::Signed(x)) = factor;
+    match f.def(x) {
+        ValueDef::Result(made, _) => position
+            .get(&made)
+            .is_none_or(|at| position.get(&low).is_some_and(|low| at < low)),
+        _ => true,
+    }
 }
 
 fn add(
@@ -311,15 +358,25 @@ fn single_operands(op: &Op, args: &[Arg]) -> Option<(Vec<Whole>, Half)> {
     Some((operands, half))
 }
 
-/// The products of a vector and a constant that this may be of the low halves of.
-fn low_products(f: &Function, i: Inst) -> impl Iterator<Item = (Factor, u64)> + use<> {
+/// The products that this may be of the low halves of.
+fn low_products(f: &Function, i: Inst) -> Vec<(Factor, By)> {
     let data = f.inst(i);
-    let args = (data.op == Op::Binary(BinOp::Mul)).then(|| (data.args[0], data.args[1]));
-    let whole = args.and_then(|args| half_times(f, args, false));
-    let words = args.and_then(|args| times(f, args));
+    if data.op != Op::Binary(BinOp::Mul) {
+        return Vec::new();
+    }
+    let args = (data.args[0], data.args[1]);
+    let whole = half_times(f, args, false).map(|(x, c)| (Factor::Whole(x), By::Const(c)));
+    let words = times(f, args);
     let signed = words.filter(|&(x, _)| f.ty(x).lane == Lane::I32 && !f.ty(x).is_scalar());
-    let signed = signed.map(|(x, c)| (Factor::Signed(x), c));
-    whole.into_iter().chain(signed)
+    let signed = signed.map(|(x, c)| (Factor::Signed(x), By::Const(c)));
+    let scalar = half_times_scalar(f, args, false).into_iter();
+    let scalar = scalar.flat_map(|(x, y)| {
+        let wide = scalar_half(f, y).filter(|&(_, high)| !high);
+        let by = [By::Signed(y), By::Unsigned(y)].into_iter();
+        let by = by.chain(wide.map(|(n, _)| By::Wide(n)));
+        by.map(move |by| (Factor::Whole(x), by))
+    });
+    whole.into_iter().chain(signed).chain(scalar).collect()
 }
 
 /// A value and the constant that it is multiplied by.
@@ -331,34 +388,138 @@ fn times(f: &Function, (a, b): (Value, Value)) -> Option<(Value, u64)> {
     }
 }
 
-fn half_times(f: &Function, args: (Value, Value), high: bool) -> Option<(Factor, u64)> {
+fn half_times(f: &Function, args: (Value, Value), high: bool) -> Option<(Value, u64)> {
     let (half, c) = times(f, args)?;
     let (x, kind) = half_of(f, half)?;
-    (kind == high).then_some((Factor::Whole(x), c))
+    (kind == high).then_some((x, c))
+}
+
+/// The same of a scalar that is not known.
+fn half_times_scalar(f: &Function, args: (Value, Value), high: bool) -> Option<(Value, Value)> {
+    let (half, scalar) = times_scalar(f, args)?;
+    let (x, kind) = half_of(f, half)?;
+    (kind == high).then_some((x, scalar))
+}
+
+/// A vector and the scalar that it is multiplied by.
+fn times_scalar(f: &Function, (a, b): (Value, Value)) -> Option<(Value, Value)> {
+    let of = |a: Value, b: Value| {
+        let splat = f.def_inst(f.resolve(b)).filter(|d| d.op == Op::Splat)?;
+        Some((f.resolve(a), f.resolve(splat.args[0])))
+    };
+    of(a, b).or_else(|| of(b, a))
+}
+
+/// True if the lanes of `v` are the low halves of those of `x`, which may have been computed by themselves, as deep as given.
+fn is_low_half(f: &Function, v: Value, x: Value, depth: usize) -> bool {
+    let (v, x) = (f.resolve(v), f.resolve(x));
+    if let (Some(low), Some(whole)) = (const_lanes(f, v), const_lanes(f, x)) {
+        let low_bits = f.ty(v).lane.mask();
+        return low.iter().zip(whole).all(|(l, w)| *l == w & low_bits);
+    }
+    let (Some(low), Some(whole)) = (f.def_inst(v), f.def_inst(x)) else {
+        return false;
+    };
+    match (&low.op, &whole.op) {
+        (Op::Convert(Conv::Trunc), _) if f.resolve(low.args[0]) == x => true,
+        (_, Op::Convert(Conv::ZExt | Conv::SExt)) if f.resolve(whole.args[0]) == v => true,
+        (Op::Convert(a @ (Conv::ZExt | Conv::SExt)), Op::Convert(b)) => {
+            a == b && f.resolve(low.args[0]) == f.resolve(whole.args[0])
+        }
+        // Low bits depend on low bits.
+        (Op::Splat | Op::Binary(BinOp::Add | BinOp::Sub | BinOp::Mul), op) if *op == low.op => {
+            let mut args = low.args.iter().zip(&whole.args);
+            depth > 0 && args.all(|(&v, &x)| is_low_half(f, v, x, depth - 1))
+        }
+        _ => false,
+    }
+}
+
+/// The scalar of 64 bits that this is a half of, and which.
+fn scalar_half(f: &Function, v: Value) -> Option<(Value, bool)> {
+    let cut = f.def_inst(v).filter(|d| d.op == Op::Convert(Conv::Trunc))?;
+    let n = f.resolve(cut.args[0]);
+    if f.ty(n) != Ty::scalar(Lane::I64) || f.ty(v).lane != Lane::I32 {
+        return None;
+    }
+    match binary(f, n, BinOp::LShr) {
+        Some((x, count)) if uniform_const(f, f.resolve(count)) == Some(32) => {
+            Some((f.resolve(x), true))
+        }
+        _ => Some((n, false)),
+    }
 }
 
 /// The vector whose signs are multiplied: what its extension has in the high halves.
-fn signs_times(f: &Function, args: (Value, Value)) -> Option<(Factor, u64)> {
+fn signs_times(f: &Function, args: (Value, Value)) -> Option<(Value, u64)> {
     let (signs, c) = times(f, args)?;
-    let (x, count) = binary(f, signs, BinOp::AShr)?;
-    let whole = uniform_const(f, f.resolve(count)) == Some(31);
-    (whole && f.ty(x).lane == Lane::I32).then_some((Factor::Signed(f.resolve(x)), c))
+    let x = signs_of(f, signs)?;
+    Some((x, c))
 }
 
-/// The same of the high halves of the 64-bit product: what the low halves' product carries, and the product of the high ones.
-fn high_product(f: &Function, i: Inst) -> Option<(Factor, u64)> {
+/// What a value has the signs of, of 32 bits.
+fn signs_of(f: &Function, signs: Value) -> Option<Value> {
+    let (x, count) = binary(f, signs, BinOp::AShr)?;
+    let whole = uniform_const(f, f.resolve(count)) == Some(31);
+    (whole && f.ty(x).lane == Lane::I32).then(|| f.resolve(x))
+}
+
+/// A product of a vector and a scalar.
+fn word_product(f: &Function, i: Inst) -> Option<(Value, Value)> {
+    let data = f.inst(i);
+    let multiplies = data.op == Op::Binary(BinOp::Mul);
+    multiplies.then(|| times_scalar(f, (data.args[0], data.args[1])))?
+}
+
+/// A 64-bit product, and of which words its low halves are the product if one is a scalar.
+type Product = (Factor, By, Option<(Value, Value)>);
+
+/// The 64-bit product that this is the high halves of: what the low halves' product carries, and the product of the high ones.
+fn high_product(f: &Function, i: Inst) -> Option<Product> {
     let data = f.inst(i);
     (data.op == Op::Binary(BinOp::Add)).then_some(())?;
     let (a, b) = (f.resolve(data.args[0]), f.resolve(data.args[1]));
     let of = |v, w| {
         let (low, high) = (binary(f, v, BinOp::MulHiU)?, binary(f, w, BinOp::Mul)?);
         let whole = half_times(f, low, false).filter(|&x| half_times(f, high, true) == Some(x));
+        let whole = whole.map(|(x, c)| (Factor::Whole(x), By::Const(c), None));
         let signed = || {
-            let (x, c) = times(f, low)?;
-            let of = (Factor::Signed(x), c);
-            (signs_times(f, high) == Some(of)).then_some(of)
+            let of = times(f, low)?;
+            let same = signs_times(f, high) == Some(of);
+            same.then_some((Factor::Signed(of.0), By::Const(of.1), None))
         };
-        whole.or_else(signed)
+        let scalar = || {
+            let (x, scalar) = half_times_scalar(f, high, true)?;
+            let (half, carried) = times_scalar(f, low)?;
+            let same = carried == scalar && is_low_half(f, half, x, DEPTH);
+            same.then_some((
+                Factor::Whole(x),
+                By::Unsigned(scalar),
+                Some((half, carried)),
+            ))
+        };
+        whole.or_else(signed).or_else(scalar)
+    };
+    let of = |v, w| of(v, w).or_else(|| high_product_of_scalar(f, v, w));
+    of(a, b).or_else(|| of(b, a))
+}
+
+/// The same where the scalar has a high half that counts: it multiplies the low halves.
+fn high_product_of_scalar(f: &Function, sum: Value, w: Value) -> Option<Product> {
+    let (x, scalar) = half_times_scalar(f, binary(f, w, BinOp::Mul)?, true)?;
+    let (a, b) = binary(f, sum, BinOp::Add)?;
+    let of = |a, b| {
+        let (half, carried) = times_scalar(f, binary(f, f.resolve(a), BinOp::MulHiU)?)?;
+        let (other, upper) = times_scalar(f, binary(f, f.resolve(b), BinOp::Mul)?)?;
+        if carried != scalar || ![half, other].iter().all(|&v| is_low_half(f, v, x, DEPTH)) {
+            return None;
+        }
+        if signs_of(f, upper) == Some(scalar) {
+            return Some((Factor::Whole(x), By::Signed(scalar), Some((half, carried))));
+        }
+        let (n, is_high) = scalar_half(f, scalar)?;
+        let halves = !is_high && scalar_half(f, upper) == Some((n, true));
+        halves.then_some((Factor::Whole(x), By::Wide(n), Some((half, carried))))
     };
     of(a, b).or_else(|| of(b, a))
 }
@@ -390,7 +551,17 @@ fn place(f: &mut Function, b: Block, pairs: &[Pair], needed: &[bool]) {
             let constant = |bits: u64| lanes_op(vec![bits; usize::from(lanes)]);
             let whole = match &pair.made {
                 Made::Product(x, c) => {
-                    let c = emit(f, constant(*c), Vec::new(), wide);
+                    let mut extended = |f: &mut Function, conv, s| {
+                        let n = emit(f, Op::Convert(conv), vec![s], Ty::scalar(Lane::I64));
+                        (Op::Splat, vec![n])
+                    };
+                    let (op, args) = match *c {
+                        By::Const(c) => (constant(c), Vec::new()),
+                        By::Signed(s) => extended(f, Conv::SExt, s),
+                        By::Unsigned(s) => extended(f, Conv::ZExt, s),
+                        By::Wide(n) => (Op::Splat, vec![n]),
+                    };
+                    let c = emit(f, op, args, wide);
                     let x = match *x {
                         Factor::Whole(x) => x,
                         Factor::Signed(x) => emit(f, Op::Convert(Conv::SExt), vec![x], wide),

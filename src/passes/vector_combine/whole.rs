@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use crate::passes::edit::{Rewriter, const_lanes, lanes_op, replace_by_block};
+use crate::passes::gvn::commutes;
 use crate::ssa::{BinOp, Conv, Function, Inst, Lane, Op, Ty, Value};
 
 /// A lane of a vector, or a scalar.
@@ -127,23 +128,42 @@ impl Joiner<'_, '_> {
         {
             return None;
         }
+        // Value numbering may have exchanged the operands of some.
+        let f = &*self.r.f;
+        let arg = |v: Value, n: usize| f.def_inst(v).map(|data| f.resolve(data.args[n]));
+        let exchanged = |v: Value| {
+            let first = pieces[0];
+            let crossed = |n: usize| arg(v, n) == arg(first, 1 - n);
+            let straight = |n: usize| arg(v, n) == arg(first, n);
+            commutes(&made.op) && (crossed(0) || crossed(1)) && !(straight(0) || straight(1))
+        };
+        let turned: Vec<bool> = pieces.iter().map(|&v| exchanged(v)).collect();
         let mut args = Vec::new();
         for n in 0..made.args.len() {
-            args.push(self.operand(&pieces, n, ty.lanes, depth - 1)?);
+            args.push(self.operand((&pieces, &turned), n, ty.lanes, depth - 1)?);
         }
         let whole = self.r.emit(made.op, args, ty);
         self.made.insert(pieces, whole);
         Some(whole)
     }
 
-    /// Operand `n` of all pieces as one vector, or as the scalar that they share.
-    fn operand(&mut self, pieces: &[Value], n: usize, lanes: u16, depth: usize) -> Option<Value> {
-        let arg = |f: &Function, v: Value| Some(f.resolve(*f.def_inst(v)?.args.get(n)?));
-        let first = arg(self.r.f, *pieces.first()?)?;
+    /// Operand `n` of all pieces as one vector, or as the scalar that they share. Those of pieces that are turned are exchanged.
+    fn operand(
+        &mut self,
+        (pieces, turned): (&[Value], &[bool]),
+        n: usize,
+        lanes: u16,
+        depth: usize,
+    ) -> Option<Value> {
+        let arg = |f: &Function, v: Value, turned: bool| {
+            let n = if turned { 1 - n } else { n };
+            Some(f.resolve(*f.def_inst(v)?.args.get(n)?))
+        };
+        let first = arg(self.r.f, *pieces.first()?, false)?;
         let ty = self.r.f.ty(first);
         let mut all = Vec::new();
-        for &piece in pieces {
-            let v = arg(self.r.f, piece)?;
+        for (&piece, &turned) in pieces.iter().zip(turned) {
+            let v = arg(self.r.f, piece, turned)?;
             let here = self.r.f.ty(v);
             if ty.is_scalar() != here.is_scalar() || here.lane != ty.lane {
                 return None;

@@ -1,0 +1,354 @@
+//! Gathers and scatters: lanes at any addresses, by instructions of the processor that have a mask.
+//!
+//! Where lanes are is an offset in the region for each, or in device memory a scaled number of 32 bits ([`At`]). Bounds of the offset
+//! are then bounds of the number, two scalars, so that nothing is computed in 64 bits for each lane.
+
+use inkwell::IntPredicate;
+use inkwell::types::BasicTypeEnum;
+use inkwell::values::{InstructionOpcode as I, PointerValue};
+
+use super::context::Key;
+use super::emit::{Emit, EmitResult, InternalError, V};
+use super::memory::{Lanes, Region};
+use super::types::{lanes_of, padded_lanes};
+use crate::backend::access::{FLAT_OFFSET, Place, Scaled};
+use crate::ssa::{Input, Lane, MemAccess, Op, Ty};
+
+/// Lanes that are gathered at a time: twice as many take a little more than twice as long.
+const GATHERED: u16 = 8;
+
+/// Where the lanes of an access are.
+#[derive(Clone, Copy)]
+pub(super) enum Lead<'c> {
+    /// At offsets in the region.
+    Offsets(V<'c>),
+    /// In device memory, at a base and scaled numbers; the numbers are signed here.
+    Scaled(Scaled, V<'c>),
+}
+
+/// Numbers for which an element is inside.
+struct Range<V> {
+    /// The least one, 32 bits, and signed.
+    first: V,
+    /// The largest; below the least if there is none.
+    last: V,
+    /// Where the element of number zero is, or would be.
+    start: V,
+}
+
+/// Where one component of all lanes is.
+#[derive(Clone, Copy)]
+pub(super) enum At<'c> {
+    /// At offsets in the region.
+    Offsets(V<'c>),
+    /// At a pointer and signed numbers of units of so many bytes.
+    Units(PointerValue<'c>, V<'c>, u32),
+}
+
+impl<'c> Emit<'c, '_> {
+    /// Where the lanes of an access are; `scaled` is what its addresses are made of, if they are made so.
+    pub fn lead(&mut self, lanes: &Lanes<'c>, scaled: Option<Scaled>) -> EmitResult<Lead<'c>> {
+        let Some(scaled) = scaled else {
+            return Ok(Lead::Offsets(self.offsets(lanes)?));
+        };
+        let mut index = self.get(scaled.index)?;
+        if !scaled.signed {
+            let half = self.konst(Ty::vector(Lane::I32, lanes.count), 1 << 31)?;
+            index = self.op2(I::Xor, index, half)?;
+        }
+        Ok(Lead::Scaled(scaled, index))
+    }
+
+    /// Where component `c` is, and for which lanes it is inside.
+    fn led(
+        &mut self,
+        lanes: &Lanes<'c>,
+        lead: Lead<'c>,
+        (elem, c): (Lane, u32),
+    ) -> EmitResult<(At<'c>, V<'c>)> {
+        let (scaled, index) = match lead {
+            Lead::Offsets(offsets) => {
+                let (at, inside) = self.component_at(lanes, offsets, elem, c)?;
+                return Ok((At::Offsets(at), inside));
+            }
+            Lead::Scaled(scaled, index) => (scaled, index),
+        };
+        let range = self.range_once(scaled, elem, c)?;
+        let first = self.splat(range.first, lanes.count)?;
+        let last = self.splat(range.last, lanes.count)?;
+        let above = self.icmp(IntPredicate::SGE, index, first)?;
+        let below = self.icmp(IntPredicate::SLE, index, last)?;
+        let inside = self.op2(I::And, above, below)?;
+        let start = self.as_ptr(range.start)?;
+        Ok((At::Units(start, index, 1 << scaled.shift), inside))
+    }
+
+    /// [`Emit::range`], made once a call where the base is an argument.
+    fn range_once(&mut self, scaled: Scaled, elem: Lane, c: u32) -> EmitResult<Range<V<'c>>> {
+        let given = self.f.def_inst(scaled.base).map(|data| &data.op);
+        if !matches!(given, Some(Op::Input(Input::Payload(_)))) {
+            return self.range(scaled, elem, c);
+        }
+        let key = |part| Key::Range {
+            part,
+            base: scaled.base,
+            scale: (scaled.shift, scaled.signed),
+            component: (elem, c),
+        };
+        Ok(Range {
+            first: self.hoisted(key(0), |e| Ok(e.range(scaled, elem, c)?.first))?,
+            last: self.hoisted(key(1), |e| Ok(e.range(scaled, elem, c)?.last))?,
+            start: self.hoisted(key(2), |e| Ok(e.range(scaled, elem, c)?.start))?,
+        })
+    }
+
+    /// For which numbers component `c` is inside. An element is inside if `0 <= from + (index << shift) < limit`, `from` being the signed
+    /// distance of the base from the start of memory in the bits of an address that count. Memory has at most 2^45 bytes and numbers
+    /// reach 2^35 bytes far, so nothing comes round from the other end.
+    fn range(&mut self, scaled: Scaled, elem: Lane, c: u32) -> EmitResult<Range<V<'c>>> {
+        let (shift, bytes) = (scaled.shift, elem.bytes());
+        let base = self.get(scaled.base)?;
+        let from = self.flat_offset(base)?;
+        let unused = self.i64(FLAT_OFFSET.leading_zeros().into());
+        let from = self.op2(I::Shl, from, unused)?;
+        let from = self.op2(I::AShr, from, unused)?;
+        let middle = if scaled.signed { 0 } else { 1 << (31 + shift) };
+        let from = self.add_const(self.as_int(from)?, middle + i64::from(c * bytes))?;
+        let limit = self.limit(Region::Known(Place::Flat), bytes)?;
+        let end = self.add_const(limit, -1)?;
+        let room = self.op2(I::Sub, end, from)?;
+        let by = self.i64(shift.into());
+        // From the quotient of `-from`, rounded up, to that of what is left, rounded down.
+        let first = self.op2(I::AShr, from, by)?;
+        let first = self.op2(I::Sub, self.i64(0), first)?;
+        let last = self.op2(I::AShr, room, by)?;
+        let wide = [Ty::scalar(Lane::I64)];
+        let least = self.i64(i64::from(i32::MIN).cast_unsigned()).into();
+        let most = self.i64(i64::from(i32::MAX).cast_unsigned()).into();
+        let first = self.intrinsic("llvm.smax", &wide, &[first, least])?;
+        let last = self.intrinsic("llvm.smin", &wide, &[last, most])?;
+        let some = self.icmp(IntPredicate::SLE, first, last)?;
+        let first = self.select(some, first, self.i64(1))?;
+        let last = self.select(some, last, self.i64(0))?;
+        let start = self.base(Region::Known(Place::Flat))?;
+        Ok(Range {
+            first: self.resize(first, 32)?,
+            last: self.resize(last, 32)?,
+            start: self.offset(start, from)?.into(),
+        })
+    }
+
+    /// Lanes of a vector of places.
+    fn some_of(&self, at: At<'c>, part: &[Option<u32>]) -> EmitResult<At<'c>> {
+        Ok(match at {
+            At::Offsets(v) => At::Offsets(self.shuffle(v, None, part)?),
+            At::Units(from, v, unit) => At::Units(from, self.shuffle(v, None, part)?, unit),
+        })
+    }
+
+    /// Pointers to lanes of a region. Offsets of 32 bits stay so wide, which is twice as many at a time: processors take them for
+    /// signed, so they count from the middle of what they reach.
+    fn pointers(&mut self, region: Region<'c>, at: At<'c>) -> EmitResult<V<'c>> {
+        let offsets = match at {
+            At::Offsets(offsets) => offsets,
+            At::Units(from, index, unit) => {
+                return Ok(self.units_from(from, self.as_vector(index)?, unit));
+            }
+        };
+        let base = self.base(region)?;
+        let index = self.as_vector(offsets)?;
+        let lanes = index.get_type().get_size() as u16; // a power of two
+        if index.get_type() == self.int(64).vec_type(u32::from(lanes)) {
+            return Ok(self.units_from(base, index, 1));
+        }
+        let middle = self.middle(region, base)?;
+        let half = self.splat(self.i32(1 << 31).into(), lanes)?;
+        let index = self.op2(I::Xor, index, half)?;
+        Ok(self.units_from(middle, self.as_vector(index)?, 1))
+    }
+
+    /// What is 2 GiB after the base.
+    fn middle(
+        &mut self,
+        region: Region<'c>,
+        base: PointerValue<'c>,
+    ) -> EmitResult<PointerValue<'c>> {
+        let make = |e: &mut Self| e.offset_const(base, 1 << 31).map(V::from);
+        let middle = self.placed(region, Key::Middle, make)?;
+        self.as_ptr(middle)
+    }
+
+    /// Gathers components one after the other.
+    pub fn gather_each(
+        &mut self,
+        access: MemAccess,
+        lanes: &Lanes<'c>,
+        lead: Lead<'c>,
+    ) -> EmitResult<Vec<V<'c>>> {
+        (0..u32::from(access.comps))
+            .map(|c| {
+                let (at, inside) = self.led(lanes, lead, (access.elem, c))?;
+                let mask = self.guard(lanes, inside)?;
+                self.gather_lanes(access.elem, lanes, at, mask)
+            })
+            .collect()
+    }
+
+    /// Gathers components of 4 bytes, two at a time, but for when the end of the region is between two of them.
+    pub fn gather_pairs(
+        &mut self,
+        access: MemAccess,
+        lanes: &Lanes<'c>,
+        lead: Lead<'c>,
+    ) -> EmitResult<Vec<V<'c>>> {
+        let (mut places, mut cut): (Vec<(At<'c>, V<'c>)>, Option<V<'c>>) = (Vec::new(), None);
+        for c in (0..u32::from(access.comps)).step_by(2) {
+            let (at, first) = self.led(lanes, lead, (access.elem, c))?;
+            let (_, second) = self.led(lanes, lead, (access.elem, c + 1))?;
+            let both = self.op2(I::And, first, second)?;
+            places.push((at, self.guard(lanes, both)?));
+            let one = self.op2(I::Xor, first, second)?;
+            let one = self.guard(lanes, one)?;
+            cut = Some(match cut {
+                Some(cut) => self.op2(I::Or, cut, one)?,
+                None => one,
+            });
+        }
+        let cut = cut.ok_or("a gather of nothing")?;
+        let cut = self.mask_bits(cut, lanes.count)?;
+        let whole = self.icmp(IntPredicate::EQ, cut, self.i32(0))?;
+        let (fast, other, done) = self.two_ways(whole)?;
+        self.at(fast);
+        let mut a = Vec::new();
+        for (at, mask) in places {
+            let pairs = self.gather_one(Lane::I64, (lanes.region, lanes.count), at, mask)?;
+            let words = 2 * u32::from(padded_lanes(lanes.count));
+            let all = self.cast_bits(pairs, self.int(32).vec_type(words).into())?;
+            for half in 0..2 {
+                let of: Vec<_> = (half..words).step_by(2).map(Some).collect();
+                a.push(self.shuffle(all, None, &of)?);
+            }
+        }
+        let fast = self.here()?;
+        self.jump(done)?;
+        self.at(other);
+        let b = self.gather_each(access, lanes, lead)?;
+        let other = self.here()?;
+        self.jump(done)?;
+        self.at(done);
+        let ways = a.into_iter().zip(b);
+        ways.map(|(a, b)| {
+            let phi = self.b.build_phi(a.get_type(), "\0")?;
+            phi.add_incoming(&[(&a, fast), (&b, other)]);
+            Ok(phi.as_basic_value())
+        })
+        .collect()
+    }
+
+    /// Gathers one component, in steps of the number of lanes that is fastest.
+    pub fn gather_lanes(
+        &mut self,
+        elem: Lane,
+        lanes: &Lanes<'c>,
+        at: At<'c>,
+        mask: V<'c>,
+    ) -> EmitResult<V<'c>> {
+        let count = lanes.count;
+        if elem.bytes() < 4 {
+            return match at {
+                At::Offsets(at) => self.gather_narrow(elem, lanes, at, mask),
+                At::Units(..) => Err("narrow elements at scaled numbers".into()),
+            };
+        }
+        if count <= GATHERED || elem.bytes() > 4 {
+            return self.gather_one(elem, (lanes.region, count), at, mask);
+        }
+        let mut parts = Vec::new();
+        for first in (0..count).step_by(usize::from(GATHERED)) {
+            let part: Vec<_> = (first..first + GATHERED)
+                .map(|i| Some(u32::from(i)))
+                .collect();
+            let (at, mask) = (self.some_of(at, &part)?, self.shuffle(mask, None, &part)?);
+            parts.push(self.gather_one(elem, (lanes.region, GATHERED), at, mask)?);
+        }
+        self.end_to_end(parts, GATHERED)
+    }
+
+    /// Gathers elements of one or two bytes: words of 4 bytes that have them. A word that begins at a multiple of 4 can be read
+    /// wherever one of its bytes can, whatever region the others belong to, as no page ends inside of it. An element of two bytes may
+    /// belong to two words. The word that begins a byte before it ends inside of the second.
+    fn gather_narrow(
+        &mut self,
+        elem: Lane,
+        lanes: &Lanes<'c>,
+        at: V<'c>,
+        mask: V<'c>,
+    ) -> EmitResult<V<'c>> {
+        let count = lanes.count;
+        let base = self.base(lanes.region)?;
+        let base = self.cast(I::PtrToInt, base, self.int(64).into())?;
+        let base = self.splat(base, count)?;
+        let at = self.op2(I::Add, self.resize(at, 64)?, base)?;
+        let three = self.konst(Ty::vector(Lane::I64, count), 3)?;
+        let mut before = self.op2(I::And, at, three)?;
+        if elem.bytes() == 2 {
+            let split = self.icmp(IntPredicate::EQ, before, three)?;
+            let one = self.konst(Ty::vector(Lane::I64, count), 1)?;
+            before = self.select(split, one, before)?;
+        }
+        let from = self.op2(I::Sub, at, before)?;
+        let words = self.gather_words(count, from, mask)?;
+        let bits = self.op2(I::Shl, before, three)?;
+        let words = self.op2(I::LShr, words, self.resize(bits, 32)?)?;
+        self.resize(words, elem.bits())
+    }
+
+    /// Gathers words of 4 bytes from addresses of the process.
+    fn gather_words(&mut self, count: u16, from: V<'c>, mask: V<'c>) -> EmitResult<V<'c>> {
+        let step = GATHERED.min(count);
+        let ty = self.type_of(Ty::vector(Lane::I32, step));
+        let pointers = lanes_of(self.ptr_type(), step);
+        let mut parts = Vec::new();
+        for first in (0..count).step_by(usize::from(step)) {
+            let part: Vec<_> = (first..first + step).map(|i| Some(u32::from(i))).collect();
+            let from = self.shuffle(from, None, &part)?;
+            let from = self.cast(I::IntToPtr, from, pointers)?;
+            let mask = self.shuffle(mask, None, &part)?;
+            let callee = self.declare("llvm.masked.gather", &[ty, pointers])?;
+            let v = self.call_masked(callee, &[from], &[mask, ty.const_zero()])?;
+            parts.push(v.ok_or_else(|| InternalError::from("a gather without a result"))?);
+        }
+        self.end_to_end(parts, step)
+    }
+
+    fn gather_one(
+        &mut self,
+        elem: Lane,
+        (region, lanes): (Region<'c>, u16),
+        at: At<'c>,
+        mask: V<'c>,
+    ) -> EmitResult<V<'c>> {
+        let ty = self.type_of(Ty::vector(elem, lanes));
+        let from = self.pointers(region, at)?;
+        let callee = self.declare("llvm.masked.gather", &[ty, from.get_type()])?;
+        let v = self.call_masked(callee, &[from], &[mask, ty.const_zero()])?;
+        v.ok_or_else(|| InternalError::from("a gather without a result"))
+    }
+
+    /// Writes enabled lanes, in order.
+    pub fn scatter(
+        &mut self,
+        access: MemAccess,
+        lanes: &Lanes<'c>,
+        lead: Lead<'c>,
+        data: V<'c>,
+    ) -> EmitResult<()> {
+        let (at, inside) = self.led(lanes, lead, (access.elem, 0))?;
+        let mask = self.guard(lanes, inside)?;
+        let to = self.pointers(lanes.region, at)?;
+        let types: [BasicTypeEnum; 2] = [data.get_type(), to.get_type()];
+        let callee = self.declare("llvm.masked.scatter", &types)?;
+        self.call_masked(callee, &[data, to], &[mask])?;
+        Ok(())
+    }
+}
