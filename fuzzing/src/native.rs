@@ -5,7 +5,8 @@ use std::time::Duration;
 #[cfg(feature = "llvm-codegen")]
 use visa_jit::backend::{BackendKind, OptLevel};
 use visa_jit::backend::{
-    Bounds, CodegenEffort, Dispatch, Gather, Masks, RegAlloc, SplitAccesses, Strategy, Tuning,
+    Bounds, CodegenEffort, Dispatch, Gather, Masks, Order, RegAlloc, SplitAccesses, Strategy,
+    Tuning,
 };
 use visa_jit::interp::InterpOptions;
 use visa_jit::isa::Platform;
@@ -41,11 +42,12 @@ fn tuned(tuning: Tuning) -> EngineOptions {
     }
 }
 
-/// Code under empty masks executed without effect, registers allocated in one pass, and whole groups a call.
+/// Code under empty masks executed without effect, all blocks put in order, registers allocated in one pass, and whole groups a call.
 pub fn if_converted() -> EngineOptions {
     let tuning = Tuning {
         masks: Masks::Select,
         dispatch: Dispatch::Group,
+        order: Order::Interleaved,
         regalloc: RegAlloc::Fast,
         ..Tuning::DEFAULT
     };
@@ -75,10 +77,11 @@ const MERGED: Tuning = Tuning {
     ..Tuning::DEFAULT
 };
 
-/// All passes, and tests in front of blocks that accesses do not share.
+/// All passes, tests in front of blocks that accesses do not share, and all blocks put in order.
 pub fn separate() -> EngineOptions {
     tuned(Tuning {
         bounds: Bounds::Separate,
+        order: Order::Interleaved,
         ..Tuning::DEFAULT
     })
 }

@@ -209,6 +209,11 @@ axes! {
             Fast = "fast": "one pass",
             Full = "full": "with backtracking",
         }
+        order: Order = Auto, "order", "WAY", "Order of instructions in straight-line code" {
+            Auto = "auto": "on cranelift, `interleaved` in blocks of many vector operations if codegen is `speed`; LLVM has an order of its own",
+            Given = "given": "as the optimiser leaves it (cranelift only)",
+            Interleaved = "interleaved": "dependence chains side by side, as many as there are registers for (cranelift only)",
+        }
         masks: Masks = Auto, "masks", "WAY", "What happens to code whose execution mask has no lane enabled" {
             Auto = "auto": "as branch",
             Select = "select": "it is executed without effect (if-conversion)",

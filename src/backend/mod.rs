@@ -22,7 +22,7 @@ mod uses;
 pub use access::{AccessPlan, PlanLine};
 pub use axes::{
     AXES, Axis, BackendKind, Bounds, Check, Choice, CodegenEffort, Cpu, Dispatch, Gather, Masks,
-    OptLevel, RegAlloc, SplitAccesses, Tuning, VectorWidth,
+    OptLevel, Order, RegAlloc, SplitAccesses, Tuning, VectorWidth,
 };
 pub use checks::Checks;
 pub use fallback::becomes_error;

@@ -1,6 +1,6 @@
 //! What of a tuning this machine and the code generators can honour.
 
-use super::axes::{BackendKind, CodegenEffort, Cpu, RegAlloc, Tuning, VectorWidth};
+use super::axes::{BackendKind, CodegenEffort, Cpu, Order, RegAlloc, Tuning, VectorWidth};
 
 impl Cpu {
     /// The first feature of the level that this machine does not have.
@@ -95,6 +95,11 @@ impl Tuning {
                 ));
             }
         }
+        if backend == BackendKind::Llvm && self.order != Order::Auto {
+            return Err(
+                "has an order of its own: use --order auto, or the backend cranelift".to_owned(),
+            );
+        }
         match (backend, self.regalloc, self.codegen) {
             (BackendKind::Llvm, RegAlloc::Fast, CodegenEffort::Speed) => Err(
                 "allocates registers fast with --codegen none only: use that, or --regalloc auto"
@@ -130,7 +135,13 @@ mod tests {
             regalloc,
             ..Tuning::default()
         };
+        let ordered = |order| Tuning {
+            order,
+            ..Tuning::default()
+        };
         for (backend, tuning, part) in [
+            (Llvm, ordered(Order::Given), "--order auto"),
+            (Llvm, ordered(Order::Interleaved), "cranelift"),
             (Cranelift, width(VectorWidth::Bits256), "128 bits"),
             (Cranelift, width(VectorWidth::Bits512), "llvm"),
             (Llvm, regalloc(Speed, RegAlloc::Fast), "--codegen none"),
@@ -142,6 +153,8 @@ mod tests {
         for (backend, tuning) in [
             (Cranelift, width(VectorWidth::Bits128)),
             (Llvm, width(VectorWidth::Bits128)),
+            (Cranelift, ordered(Order::Given)),
+            (Cranelift, ordered(Order::Interleaved)),
             (Cranelift, regalloc(Speed, RegAlloc::Fast)),
             (Cranelift, regalloc(None, RegAlloc::Full)),
             (Llvm, regalloc(None, RegAlloc::Fast)),

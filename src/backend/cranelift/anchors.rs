@@ -6,7 +6,8 @@
 //!
 //! A vector is several pieces. In front of the store at the end of a block, the whole dependence chain of the first piece comes before
 //! that of the second. If the chain is longer than a processor's reorder buffer, it waits for each operation of one piece. There the pieces
-//! are interleaved: anchors cut the chain into segments, and each segment is computed for all pieces ([`Segment`]).
+//! are interleaved: anchors cut the chain into segments, and each segment is computed for all pieces ([`Segment`]). Shorter chains, and blocks
+//! with many of them, are left to `schedule.rs`.
 
 use std::collections::{HashMap, HashSet};
 
@@ -25,8 +26,14 @@ const MIN_SEGMENTS: usize = 4;
 /// Operations on pieces in a segment for each piece that is live at its end, at least; an anchor stores what is live.
 const MIN_OPS_PER_LIVE: usize = 6;
 
-/// By number of an instruction, what to compute in front of it.
-pub(super) type Anchors = HashMap<usize, Vec<Value>>;
+/// What to compute where in a course of instructions.
+#[derive(Debug, Default)]
+pub(super) struct Anchors {
+    /// By number of an instruction, what to compute in front of it.
+    at: HashMap<usize, Vec<Value>>,
+    /// Whether chains are cut into segments. That is an order of its own, which `schedule.rs` leaves alone.
+    segments: bool,
+}
 
 /// Pieces of a value in registers of vectors; none for scalars and masks.
 fn pieces(f: &Function, v: Value) -> usize {
@@ -81,20 +88,23 @@ fn find(f: &Function, insts: &[Inst], leaves: impl Fn(Value) -> bool) -> Anchors
             course.last.insert(v, usize::MAX);
         }
     }
-    let mut anchors = Anchors::new();
+    let mut anchors = Anchors::default();
     let (mut segment, mut ends) = (Segment::default(), Vec::new());
+    let mut whole = Chain::default();
     for (n, &i) in insts.iter().enumerate() {
         let due = course.dead >= course.enough && f.inst(i).op.has_effect();
         if let Some(values) = due.then(|| course.anchor(n)).flatten() {
-            anchors.insert(n, values);
+            anchors.at.insert(n, values);
         }
         course.pass(n, i);
+        whole.pass(f, i);
         if let Some(values) = segment.pass(f, i, |v| course.last.get(&v).is_some_and(|&l| l > n)) {
             ends.push((n + 1, values));
         }
     }
-    if ends.len() >= MIN_SEGMENTS {
-        anchors.extend(ends);
+    if ends.len() >= MIN_SEGMENTS && whole.waits() {
+        anchors.segments = true;
+        anchors.at.extend(ends);
     }
     anchors
 }
@@ -109,11 +119,43 @@ fn latency(op: &Op) -> u32 {
     }
 }
 
+/// Operations on vectors of several pieces.
+#[derive(Default)]
+struct Chain {
+    /// Length of the longest dependence chain that ends in a result, in cycles of latency.
+    cycles: HashMap<Value, u32>,
+    longest: u32,
+    operations: u32,
+}
+
+impl Chain {
+    /// Goes past an instruction. The length of the chain that ends in its result.
+    fn pass(&mut self, f: &Function, i: Inst) -> Option<u32> {
+        let data = f.inst(i);
+        let &[result] = data.results.as_slice() else {
+            return None;
+        };
+        if data.op.has_effect() || pieces(f, result) < 2 {
+            return None;
+        }
+        let before = data.args.iter().filter_map(|v| self.cycles.get(v)).max();
+        let cycles = before.unwrap_or(&0) + latency(&data.op);
+        self.cycles.insert(result, cycles);
+        self.longest = self.longest.max(cycles);
+        self.operations += 1;
+        Some(cycles)
+    }
+
+    /// Limited by latency, not by the two operations that a processor starts each cycle.
+    fn waits(&self) -> bool {
+        3 * self.operations / 2 < 2 * self.longest
+    }
+}
+
 /// Operations on vectors of several pieces, since the last segment ended.
 #[derive(Default)]
 struct Segment {
-    /// Length of the longest dependence chain that ends in a result, in cycles of latency.
-    cycles: HashMap<Value, u32>,
+    chain: Chain,
     /// Results in order.
     made: Vec<Value>,
     /// Pieces of all of them.
@@ -128,27 +170,17 @@ impl Segment {
         i: Inst,
         needed: impl Fn(Value) -> bool,
     ) -> Option<Vec<Value>> {
-        let data = f.inst(i);
-        let &[result] = data.results.as_slice() else {
-            return None;
-        };
-        if data.op.has_effect() || pieces(f, result) < 2 {
-            return None;
-        }
-        let before = data.args.iter().filter_map(|v| self.cycles.get(v)).max();
-        let cycles = before.unwrap_or(&0) + latency(&data.op);
-        self.cycles.insert(result, cycles);
+        let cycles = self.chain.pass(f, i)?;
+        let result = f.inst(i).results[0];
         self.made.push(result);
         self.work += pieces(f, result);
         if cycles < SEGMENT_CYCLES {
             return None;
         }
-        let Segment { made, work, .. } = std::mem::take(self);
-        // Limited by latency, not by the two operations that a processor starts each cycle.
-        let waits = 3 * made.len() as u32 / 2 < 2 * cycles;
+        let Segment { chain, made, work } = std::mem::take(self);
         let live: Vec<Value> = made.into_iter().filter(|&v| needed(v)).collect();
         let kept: usize = live.iter().map(|&v| pieces(f, v)).sum();
-        (waits && MIN_OPS_PER_LIVE * kept <= work).then_some(live)
+        (chain.waits() && MIN_OPS_PER_LIVE * kept <= work).then_some(live)
     }
 }
 
@@ -220,16 +252,19 @@ impl Emit<'_> {
     pub fn anchors(&self, insts: &[Inst], leaves: impl Fn(Value) -> bool) -> Anchors {
         match self.options.tuning.codegen {
             // Nothing is moved there.
-            CodegenEffort::None => Anchors::new(),
+            CodegenEffort::None => Anchors::default(),
             CodegenEffort::Speed => find(self.f, insts, leaves),
         }
     }
 
     /// Computes what is to be computed in front of an instruction.
     pub fn anchor(&mut self, anchors: &Anchors, number: usize) {
-        let Some(values) = anchors.get(&number) else {
+        let Some(values) = anchors.at.get(&number) else {
             return;
         };
+        if anchors.segments {
+            self.segmented.insert(self.block);
+        }
         let vectors = values.iter().filter(|&&v| pieces(self.f, v) > 0);
         let parts: Vec<_> = vectors.copied().collect();
         let parts: Vec<_> = parts.into_iter().flat_map(|v| self.parts(v)).collect();
@@ -274,7 +309,7 @@ mod tests {
         let insts = &f.block(Function::ENTRY).insts;
         let anchors = find(&f, insts, |_| false);
         // Two products are 16 pieces, their sum four.
-        let mut places: Vec<_> = anchors.iter().collect();
+        let mut places: Vec<_> = anchors.at.iter().collect();
         places.sort();
         let names: Vec<Vec<u32>> = places
             .iter()
@@ -293,8 +328,12 @@ mod tests {
         let insts = &f.block(Function::ENTRY).insts;
         // All that is loaded is needed after the block.
         let loaded = |v: Value| matches!(f.def_inst(v).map(|d| &d.op), Some(Op::Load(_)));
-        assert!(find(&f, insts, loaded).is_empty());
-        assert!(find(&sums(1), &sums(1).block(Function::ENTRY).insts, |_| false).is_empty());
+        assert!(find(&f, insts, loaded).at.is_empty());
+        assert!(
+            find(&sums(1), &sums(1).block(Function::ENTRY).insts, |_| false)
+                .at
+                .is_empty()
+        );
     }
 
     /// Chains of products and sums, side by side, each of as many.
@@ -322,7 +361,7 @@ mod tests {
     fn pieces_of_long_chains_are_interleaved() {
         let ends_of = |f: &Function| {
             let anchors = find(f, &f.block(Function::ENTRY).insts, |_| false);
-            let mut ends: Vec<_> = anchors.into_iter().collect();
+            let mut ends: Vec<_> = anchors.at.into_iter().collect();
             ends.sort();
             ends
         };
@@ -338,5 +377,27 @@ mod tests {
         // A short chain; chains enough side by side to hide the latency.
         assert!(ends_of(&chains(1, 60)).is_empty());
         assert!(ends_of(&chains(8, 80)).is_empty());
+    }
+
+    #[test]
+    fn chains_one_after_the_other_are_left_to_the_scheduler() {
+        let in_turn = |number: usize| {
+            let mut text = String::from("function \"in_turn\" simd 32 frame 4096\n\nbb0:\n");
+            text.push_str("  %0: <32 x f32> = input.payload[0]\n");
+            for n in 0..80 * number {
+                let v = if n % 80 == 0 { 0 } else { n };
+                text.push_str(&format!("  %{}: <32 x f32> = fma %{v}, %{v}, %0\n", n + 1));
+            }
+            for n in 1..=number {
+                text.push_str(&format!("  framestore[{}] %{}\n", 128 * n, 80 * n));
+            }
+            text.push_str("  return\n");
+            let f = crate::ssa::parse(&text).unwrap();
+            find(&f, &f.block(Function::ENTRY).insts, |_| false)
+        };
+        let alone = in_turn(1);
+        assert!(alone.segments && !alone.at.is_empty());
+        let many = in_turn(6);
+        assert!(!many.segments && many.at.is_empty(), "{many:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! Constant vectors in the blocks that use them.
+//! Constant vectors near what uses them.
 //!
 //! Cranelift makes one of each, outside of all loops, and register allocation carries it from there to the uses, mostly on the
 //! stack. A reload is as dear as loading the constant itself: such long lives take time to allocate, leave fewer registers for
@@ -11,27 +11,35 @@ use cranelift_codegen::ir::{
     Constant, Function, Inst, InstBuilder, InstructionData, Opcode, Type, Value,
 };
 
-/// Makes constant vectors anew in each block, in front of the first use there. It runs after Cranelift's own passes, which would
-/// undo it.
+/// Instructions after a use that a constant is kept in its register for the next one.
+const NEAR: usize = 16;
+
+/// Makes constant vectors anew in each block, in front of the first use there, and of uses far behind the one before. It runs after
+/// Cranelift's own passes, which would undo it.
 pub(super) fn bring_near(func: &mut Function) {
     let mut pos = FuncCursor::new(func);
     while pos.next_block().is_some() {
-        let mut here: HashMap<Value, Value> = HashMap::new();
+        // What it is here, and where that was used last.
+        let mut here: HashMap<Value, (Value, usize)> = HashMap::new();
+        let mut at = 0;
         while let Some(inst) = pos.next_inst() {
+            at += 1;
             if constant(pos.func, inst).is_some() {
                 let made = pos.func.dfg.first_result(inst);
-                here.insert(made, made);
+                here.insert(made, (made, at));
                 continue;
             }
             let values = pos.func.dfg.inst_values(inst);
             let used = values.filter_map(|v| Some((v, vector(pos.func, v)?)));
             let used: Vec<(Value, (Constant, Type))> = used.collect();
             for &(value, (handle, ty)) in &used {
-                here.entry(value)
-                    .or_insert_with(|| pos.ins().vconst(ty, handle));
+                let near = here.get(&value).filter(|(_, last)| at - last <= NEAR);
+                let near = near.map(|&(near, _)| near);
+                let near = near.unwrap_or_else(|| pos.ins().vconst(ty, handle));
+                here.insert(value, (near, at));
             }
             if !used.is_empty() {
-                let near = |value| here.get(&value).copied().unwrap_or(value);
+                let near = |value| here.get(&value).map_or(value, |&(near, _)| near);
                 pos.func.dfg.map_inst_values(inst, near);
             }
         }
@@ -99,5 +107,27 @@ mod tests {
         assert_eq!((kept, block_of(other)), (third, Some(blocks[2])));
         let constants = [again, other].map(|v| vector(&func, v).map(|(c, _)| c));
         assert_eq!(constants, handle.map(Some));
+    }
+
+    #[test]
+    fn far_uses_have_their_own() {
+        let uses = |apart: usize| {
+            let mut func = Function::new();
+            let block = func.dfg.make_block();
+            let handle = func.dfg.constants.insert(ConstantData::from(&[1; 16][..]));
+            let mut pos = FuncCursor::new(&mut func);
+            pos.insert_block(block);
+            let constant = pos.ins().vconst(types::I32X4, handle);
+            let mut sum = pos.ins().iadd(constant, constant);
+            for _ in 1..apart {
+                sum = pos.ins().iadd(sum, sum);
+            }
+            let last = pos.ins().iadd(sum, constant);
+            pos.ins().return_(&[]);
+            bring_near(&mut func);
+            func.dfg.inst_args(func.dfg.value_def(last).unwrap_inst())[1] == constant
+        };
+        assert!(uses(1) && uses(NEAR));
+        assert!(!uses(NEAR + 1));
     }
 }

@@ -1,6 +1,6 @@
 //! State of one function's translation and the small tools every other file uses.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use cranelift_codegen::ir::{
     self, BlockArg, DataFlowGraph, Endianness, Inst as ClifInst, InstBuilder, InstBuilderBase,
@@ -49,7 +49,17 @@ pub(super) struct Emit<'a> {
     pub escapes: Vec<bool>,
     /// Rows that columns were made of: who wants them back needs no transposing.
     pub rows_of: HashMap<Vec<V>, Vec<V>>,
+    /// Blocks that anchors cut into segments.
+    pub segmented: HashSet<ir::Block>,
     bug: Option<String>,
+}
+
+/// What a function is translated to.
+pub(super) struct Built {
+    pub func: ir::Function,
+    pub plan: AccessPlan,
+    /// Blocks that are in an order of their own.
+    pub ordered: HashSet<ir::Block>,
 }
 
 /// What this code generator can do with accesses.
@@ -81,7 +91,7 @@ pub(super) fn build(
     f: &Function,
     target: Target,
     options: &CodegenOptions,
-) -> Result<(ir::Function, AccessPlan), BackendError> {
+) -> Result<Built, BackendError> {
     let order = crate::ssa::dom::reverse_post_order(f);
     let barrier_loop = barrier_loop::plan(super::NAME, f, &order, options.tuning)?;
     let access_plan = AccessPlan::new(f, limits(f, options, target), &order);
@@ -105,13 +115,19 @@ pub(super) fn build(
         version: Version::default(),
         escapes: uses::escapes(f),
         rows_of: HashMap::new(),
+        segmented: HashSet::new(),
         bug: None,
     };
     emit.program();
     if let Some(what) = emit.bug {
         return Err(internal(f, what));
     }
-    Ok((emit.func, access_plan))
+    let (func, ordered) = (emit.func, emit.segmented);
+    Ok(Built {
+        func,
+        plan: access_plan,
+        ordered,
+    })
 }
 
 /// Appends instructions to one block.

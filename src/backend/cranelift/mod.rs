@@ -38,6 +38,7 @@ mod message;
 mod ops;
 mod pressure;
 mod race;
+mod schedule;
 mod speculative;
 
 mod access_group;
@@ -53,13 +54,15 @@ mod versioning;
 use std::sync::Arc;
 
 use cranelift_codegen::isa::{self, OwnedTargetIsa, TargetIsa};
-use cranelift_codegen::settings::{self, Configurable};
+use cranelift_codegen::settings::{self, Configurable, OptLevel};
 use cranelift_codegen::{CodegenError, CodegenResult, CompiledCode, Context, ir};
 use target_lexicon::{Architecture, Triple};
 
+use self::emit::Built;
+use self::schedule::Schedule;
 use super::{
     Backend, BackendError, Bounds, CodeObject, CodegenEffort, CodegenOptions, Cpu, Explained,
-    Identity, RegAlloc, StackUse,
+    Identity, Order, RegAlloc, StackUse,
 };
 use crate::lines::LineTable;
 use crate::ssa::Function;
@@ -87,6 +90,8 @@ const MAX_INSTS: usize = 1_500_000;
 struct Target {
     /// x86-64, as opposed to AArch64 and RISC-V.
     x64: bool,
+    /// Registers for vectors.
+    registers: usize,
     /// Fused multiply-add is one instruction.
     fma: bool,
     /// Vectors can be stored under a mask, by [`visa_runtime::abi::Helpers::store_enabled`].
@@ -223,7 +228,8 @@ impl CraneliftBackend {
         options: &CodegenOptions,
     ) -> Result<String, BackendError> {
         guarded(function, || {
-            emit::build(function, self.target, options).map(|(f, ..)| f.display().to_string())
+            emit::build(function, self.target, options)
+                .map(|built| built.func.display().to_string())
         })
     }
 
@@ -268,7 +274,11 @@ impl CraneliftBackend {
         function: &Function,
         options: &CodegenOptions,
     ) -> Result<Explained, BackendError> {
-        let (mut func, plan) = emit::build(function, self.target, options)?;
+        let Built {
+            mut func,
+            plan,
+            ordered,
+        } = emit::build(function, self.target, options)?;
         let insts = func.dfg.num_insts();
         if insts > MAX_INSTS {
             let what = format!("{insts} Cranelift instructions, at most {MAX_INSTS}");
@@ -276,7 +286,13 @@ impl CraneliftBackend {
         }
         let (isa, note) = self.effort(&mut func, options);
         let isas = (isa.as_ref(), self.isas.none_fast.as_ref());
-        let (object, stack) = finish(function, func, isas, &self.triple)?;
+        let optimised = isa.flags().opt_level() != OptLevel::None;
+        let order = match options.tuning.order {
+            Order::Interleaved => Some(Schedule::all(self.target.registers)),
+            Order::Auto if optimised => Some(Schedule::large(self.target.registers, ordered)),
+            Order::Auto | Order::Given => None,
+        };
+        let (object, stack) = finish(function, func, isas, &self.triple, order.as_ref())?;
         let note = note.or_else(|| object.note.clone());
         Ok(Explained {
             object: CodeObject { note, ..object },
@@ -424,6 +440,7 @@ fn describe(isa: &dyn TargetIsa) -> Result<Target, BackendError> {
             }
             Ok(Target {
                 x64: true,
+                registers: 16,
                 fma: on("has_fma") && on("has_avx"),
                 masked_stores: on("has_avx512f") && on("has_avx512vl"),
                 call_conv,
@@ -434,6 +451,7 @@ fn describe(isa: &dyn TargetIsa) -> Result<Target, BackendError> {
         )),
         Architecture::Aarch64(_) | Architecture::Riscv64(_) => Ok(Target {
             x64: false,
+            registers: 32,
             fma: true,
             masked_stores: false,
             call_conv,
@@ -448,12 +466,15 @@ fn describe(isa: &dyn TargetIsa) -> Result<Target, BackendError> {
 /// by `quick` where `isa` would take too long, which is said.
 fn compiled(
     ctx: &mut Context,
-    isa: &dyn TargetIsa,
-    quick: &dyn TargetIsa,
+    (isa, quick): (&dyn TargetIsa, &dyn TargetIsa),
+    schedule: Option<&Schedule>,
 ) -> CodegenResult<(CompiledCode, Option<String>)> {
     let control = &mut Default::default();
     ctx.verify_if(isa)?;
     ctx.optimize(isa, control)?;
+    if let Some(schedule) = schedule {
+        schedule.run(&mut ctx.func);
+    }
     constants::bring_near(&mut ctx.func);
     ctx.verify_if(isa)?;
     let (func, domtree) = (&ctx.func, &ctx.domtree);
@@ -474,12 +495,13 @@ fn compiled(
 fn finish(
     function: &Function,
     func: ir::Function,
-    (isa, quick): (&dyn TargetIsa, &dyn TargetIsa),
+    isas: (&dyn TargetIsa, &dyn TargetIsa),
     triple: &Triple,
+    schedule: Option<&Schedule>,
 ) -> Result<(CodeObject, StackUse), BackendError> {
     let sizes: Vec<u32> = func.sized_stack_slots.values().map(|s| s.size).collect();
     let mut ctx = Context::for_function(func);
-    let (compiled, note) = compiled(&mut ctx, isa, quick).map_err(|e| match e {
+    let (compiled, note) = compiled(&mut ctx, isas, schedule).map_err(|e| match e {
         CodegenError::CodeTooLarge | CodegenError::ImplLimitExceeded => {
             too_large(function, e.to_string())
         }
