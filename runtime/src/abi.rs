@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicU32;
 pub use crate::limits::{MAX_HOST_STACK_BYTES, MAX_STACK_BYTES};
 
 /// Version of this layout.
-pub const ABI_VERSION: u32 = 22;
+pub const ABI_VERSION: u32 = 23;
 
 /// Entries of a surface table; an index is a byte, so a look-up needs no check.
 pub const SURFACES: usize = 256;
@@ -121,6 +121,19 @@ pub struct LaunchCtx {
     /// Bytes from a byte of device memory to its mark, which is not 0 where the byte is not initialised ([`crate::DeviceMemory::tracked`]). Only
     /// code with checks of initialisation reads it, which runs on such memory.
     pub marks: u64,
+    /// For each eight bytes of [`LaunchCtx::payload`]: the buffer of checked memory that they point into. Only code with checks of memory reads
+    /// it.
+    pub pointees: *const Pointee,
+}
+
+/// A buffer that an argument points into.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Pointee {
+    /// Address of its first byte.
+    pub start: u64,
+    /// Its bytes; 0 where there is no such buffer.
+    pub bytes: u64,
 }
 
 /// State of one work-group while it runs on one OS thread.

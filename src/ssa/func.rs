@@ -1,11 +1,11 @@
 //! Functions: arenas of blocks, instructions and values, with the few edits that passes need.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use super::op::{BlockAccess, Op, Site, Space};
+use super::op::{BinOp, BlockAccess, Input, Op, Site, Space};
 use super::remark::{Decision, Remark};
 use super::shape::Shape;
-use super::types::Ty;
+use super::types::{Lane, Ty};
 
 /// A value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -296,6 +296,25 @@ impl Function {
             ValueDef::Result(i, _) => Some(self.inst(i)),
             _ => None,
         }
+    }
+
+    /// Where in the payload a summand of an address stands that has its size, most likely a pointer.
+    pub fn pointer_in_payload(&self, address: Value) -> Option<u32> {
+        let mut seen = HashSet::new();
+        let mut left = vec![address];
+        while let Some(v) = left.pop() {
+            let Some(data) = self.def_inst(v).filter(|_| seen.insert(v)) else {
+                continue;
+            };
+            match data.op {
+                Op::Input(Input::Payload(offset)) if self.ty(v).lane == Lane::I64 => {
+                    return Some(offset);
+                }
+                Op::Splat | Op::Binary(BinOp::Add) => left.extend(data.args.iter().rev()),
+                _ => {}
+            }
+        }
+        None
     }
 
     /// Adds a parameter to a block. Callers fix the branches.

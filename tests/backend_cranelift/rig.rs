@@ -270,6 +270,7 @@ impl Rig {
             args_size: self.args_at.1,
             shadow: std::ptr::null(),
             marks: 0,
+            pointees: std::ptr::null(),
         };
         let mut group = GroupCtx {
             launch: &raw const launch,

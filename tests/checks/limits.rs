@@ -1,8 +1,9 @@
 //! What checks refuse, what they cost, and what they do with very many errors.
 
-use super::{counted, engine, files, kernel, strategy};
-use visa_jit::backend::{Check, OobPolicy};
-use visa_jit::{Engine, EngineOptions, Launch};
+use super::{counted, engine, fewer_files, files, kernel, strategy};
+use visa_jit::backend::{Check, Checks, CodeObject, OobPolicy};
+use visa_jit::engine::Suppressions;
+use visa_jit::{DiskCache, Engine, EngineOptions, Launch};
 use visa_runtime::{DeviceMemory, FaultKind, LaunchStatus};
 
 #[test]
@@ -65,26 +66,69 @@ fn memory_without_shadow_is_refused() {
     assert!(error.contains("DeviceMemory::tracked"), "{error}");
 }
 
+/// Kernels of each source, with barriers and without, and what begins the names of their files.
+const OF_EACH_SOURCE: [(&str, &str); 5] = [
+    ("", "store_int"),
+    ("", "gather"),
+    ("barrier-", "tree"),
+    ("race-", "local_read"),
+    ("init-", "private_array"),
+];
+
+/// The SSA and the machine code of kernels.
+fn made(engine: &Engine, file: &str) -> Vec<(String, CodeObject)> {
+    let made = OF_EACH_SOURCE.map(|(prefix, name)| {
+        let kernel = kernel(engine, &format!("{prefix}{file}"), name);
+        let code = kernel.code(OobPolicy::default()).unwrap();
+        (kernel.ssa(true).unwrap().to_string(), code.object().clone())
+    });
+    made.into()
+}
+
+/// Engines with checks that work in the same process, and with the same directory of compiled code, memory that they keep account in, and
+/// options that only they look at: code without checks is always the same, byte for byte, and theirs is always another.
 #[test]
 fn code_without_checks_is_what_it_was() {
-    let [plain, checked] = [Check::None, Check::Memory].map(|check| engine(check, false));
-    for file in files().iter().copied() {
-        let code = |engine: &Engine| {
-            let kernel = kernel(engine, file, "store_int");
-            let ssa = kernel.ssa(true).unwrap().to_string();
-            (
-                ssa,
-                kernel
-                    .code(OobPolicy::default())
-                    .unwrap()
-                    .object()
-                    .code
-                    .clone(),
-            )
-        };
-        let ((ssa, bytes), (with, more)) = (code(&plain), code(&checked));
-        assert!(!ssa.contains("check."), "{ssa}");
-        assert!(with.contains("check."), "{with}");
-        assert!(bytes.len() < more.len());
+    let dir = tempfile::tempdir().unwrap();
+    let options = || EngineOptions {
+        strategy: strategy(),
+        memory_bytes: 1 << 28,
+        disk: Some(DiskCache::at(dir.path())),
+        ..EngineOptions::default()
+    };
+    let before = engine(Check::None, false);
+    let checked = ["memory", "init", "race", "barrier", "all"].map(|checks| {
+        let options = options().check(Checks::parse(checks).unwrap());
+        (checks, Engine::with_options(options).unwrap())
+    });
+    let looked_at = EngineOptions {
+        race_same_value: true,
+        suppress: Suppressions::parse("all").unwrap(),
+        ..options()
+    };
+    let accounted = DeviceMemory::checked(1 << 28).unwrap().tracked().unwrap();
+    for file in fewer_files().iter().copied() {
+        let wanted = made(&before, file);
+        for (ssa, _) in &wanted {
+            assert!(!ssa.contains("check.") && !ssa.contains("suspect") && !ssa.contains("marks"));
+        }
+        for (checks, engine) in &checked {
+            for ((ssa, object), (with, more)) in wanted.iter().zip(made(engine, file)) {
+                // A check of barriers changes nothing where there are none.
+                let same = *checks == "barrier" && !ssa.contains("suspend");
+                assert_eq!(*ssa == with, same, "{file} {checks}: {with}");
+                assert_eq!(*object == more, same, "{file} {checks}");
+            }
+        }
+        for without in [
+            Engine::with_options(options()).unwrap(),
+            // Once more, from the directory.
+            Engine::with_options(options()).unwrap(),
+            Engine::with_options(looked_at.clone()).unwrap(),
+            Engine::with_memory(options(), accounted.clone()).unwrap(),
+        ] {
+            let made = made(&without, file);
+            assert!(made == wanted, "{file}: other code without checks");
+        }
     }
 }

@@ -21,7 +21,7 @@
 //! the files with a word in their path, and prints a table;
 //! `cargo run --release -p xtask -- planted` runs 2,000 random kernels with one planted error each under the check that finds it, on the
 //! interpreter and Cranelift, with `--features llvm` on LLVM too, prints a table, and fails where engines differ; a number, or numbers
-//! `FROM..TO`, say which of each kind;
+//! `FROM..TO`, say which of each kind, and names of checks which kinds;
 //! `cargo run -p xtask -- opencl-bindings` makes the OpenCL driver's bindings of Debian's `opencl-c-headers`, with `bindgen`.
 
 mod accuracy;
@@ -69,7 +69,7 @@ fn main() -> ExitCode {
         _ => {
             eprintln!(
                 "usage: cargo run -p xtask -- docs | accuracy [FUNCTION]... | agree DIR... | clients [--short] [--install] [NAME]... | compilers [OLD NEW] | current-kernels [DEVICE]... | current-ocloc | dpnp [--sample | WORD...] | mappings [ARGUMENT]... | \
-                 mutants [COUNT | FROM..TO] | opencl-bindings | planted [COUNT | FROM..TO]"
+                 mutants [COUNT | FROM..TO] | opencl-bindings | planted [COUNT | FROM..TO] [CHECK…]"
             );
             return ExitCode::from(2);
         }

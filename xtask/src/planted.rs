@@ -7,13 +7,17 @@ use visa_fuzzing::planted::{Bench, Counts, Error, Planted, Verdict};
 /// Kernels of each kind of error, if no other number is given.
 const COUNT: u64 = 500;
 
-/// Numbers `FROM..TO` of the kernels of each kind, or as many as a single number says.
+/// Numbers `FROM..TO` of the kernels of each kind, or as many as a single number says; of those kinds only that further words name.
 pub fn run(arguments: &[String]) -> Result<(), String> {
-    let seeds = crate::seeds(arguments, COUNT)?;
+    let is_name = |word: &String| Error::ALL.iter().any(|error| word == error.name());
+    let (names, numbers): (Vec<_>, Vec<_>) = arguments.iter().cloned().partition(is_name);
+    let seeds = crate::seeds(&numbers, COUNT)?;
+    let is_wanted =
+        |error: &Error| names.is_empty() || names.iter().any(|name| name == error.name());
     let start = Instant::now();
     let mut bench = Bench::new(true);
     let mut differ = 0;
-    for error in Error::ALL {
+    for error in Error::ALL.into_iter().filter(is_wanted) {
         let mut counts = Counts::default();
         for seed in seeds.clone() {
             let verdict = bench.run(&Planted::new(error, seed));

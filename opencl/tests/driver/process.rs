@@ -367,8 +367,12 @@ fn checks_are_told() {
             assert!(lines.contains(part), "{what}: {part}: {lines}");
         }
     }
-    for on in ["interp", "cranelift"] {
-        let (fine, lines) = told_on(on, "usm", "init");
+    for (on, check) in [
+        ("interp", "init"),
+        ("cranelift", "init"),
+        ("cranelift", "all"),
+    ] {
+        let (fine, lines) = told_on(on, "usm", check);
         assert!(
             fine && lines.matches(r#""count":32"#).count() == 1,
             "{lines}"

@@ -163,6 +163,7 @@ impl Case {
             args_size: size,
             shadow: std::ptr::null(),
             marks: 0,
+            pointees: std::ptr::null(),
         };
         let mut group = GroupCtx {
             launch: &raw const launch,
@@ -362,6 +363,7 @@ fn an_unbound_surface_is_outside() {
         args_size: 0,
         shadow: std::ptr::null(),
         marks: 0,
+        pointees: std::ptr::null(),
     };
     let mut group = GroupCtx {
         launch: &raw const launch,

@@ -5,7 +5,7 @@ use super::fused::{self, Next};
 use super::schedule::{GroupSchedule, Schedule};
 use super::shape::{GroupShape, KINDS};
 use super::{Arguments, LaunchOptions, LaunchShape};
-use crate::abi::{GroupCtx, LaunchCtx, SINK_BYTES, Status, THREAD_DONE, ThreadCtx};
+use crate::abi::{GroupCtx, LaunchCtx, Pointee, SINK_BYTES, Status, THREAD_DONE, ThreadCtx};
 use crate::bytes::{AlignedBytes, round_line};
 use crate::fault::{FaultSink, SiteCounts};
 use crate::group::{GroupView, ProgramError};
@@ -14,7 +14,7 @@ use crate::helpers::helpers;
 use crate::helpers::named_barrier::NamedBarriers;
 use crate::interrupt::{RUN, STOP_ERROR, STOP_FAULT, stop};
 use crate::kernel::KernelCode;
-use crate::limits::MAX_HOST_STACK_BYTES;
+use crate::limits::{MAX_HOST_STACK_BYTES, MAX_PAYLOAD_BYTES};
 use crate::memory::{DeviceMemory, checks};
 use crate::meta::KernelMeta;
 use crate::payload::Payload;
@@ -54,10 +54,16 @@ pub(super) struct Job<'a> {
     checked: Option<&'a DeviceMemory>,
     /// Memory of single threads.
     private: Range<u64>,
+    /// What [`LaunchCtx::pointees`] points to, if memory is checked.
+    _pointees: Vec<Pointee>,
 }
 
+/// [`LaunchCtx::pointees`] of memory that is not checked.
+static NOWHERE: [Pointee; MAX_PAYLOAD_BYTES / 8] =
+    [Pointee { start: 0, bytes: 0 }; MAX_PAYLOAD_BYTES / 8];
+
 // SAFETY: the pointers in the contexts are into the arguments, which the launch borrows for its
-// whole time; workers only read the contexts.
+// whole time, and into what the job owns; workers only read the contexts.
 unsafe impl Sync for Job<'_> {}
 
 impl<'a> Job<'a> {
@@ -76,6 +82,12 @@ impl<'a> Job<'a> {
         let shadow = memory.map_or(checks::closed(), DeviceMemory::shadow);
         let marks = memory.filter(|_| options.check_init);
         let marks = marks.map_or(0, DeviceMemory::marks);
+        // Pointers are the same in all payloads of a launch.
+        let pointees = memory.map_or(Vec::new(), |m| m.pointees(arguments.payload.as_slice()));
+        let all = match pointees.is_empty() {
+            true => NOWHERE.as_ptr(),
+            false => pointees.as_ptr(),
+        };
         let meta = launch.kernel.meta();
         let contexts = std::array::from_fn(|kind| {
             let payload = partial[kind].as_ref().unwrap_or(&arguments.payload);
@@ -92,6 +104,7 @@ impl<'a> Job<'a> {
                 args_size: meta.args_bytes.into(),
                 shadow,
                 marks,
+                pointees: all,
             }
         });
         let total = launch.total;
@@ -112,6 +125,7 @@ impl<'a> Job<'a> {
             schedule: options.schedule,
             checked: memory.filter(|memory| memory.is_checked() || memory.is_tracked()),
             private: arguments.private.clone(),
+            _pointees: pointees,
         }
     }
 

@@ -219,6 +219,16 @@ impl Checks {
             .collect()
     }
 
+    /// The live buffer that each of these offsets lies in, as offset and length, if there is one.
+    pub fn around(&self, offsets: impl Iterator<Item = u64>) -> Vec<Option<(u64, u64)>> {
+        let list = self.lock();
+        let around = |offset: u64| {
+            let (&start, block) = list.live.range(..=offset).next_back()?;
+            (offset - start < block.len).then_some((start, block.len))
+        };
+        offsets.map(around).collect()
+    }
+
     /// True when `len` bytes from an offset on lie in one live buffer.
     pub fn is_live(&self, offset: u64, len: u64) -> bool {
         let list = self.lock();
@@ -324,6 +334,18 @@ mod tests {
         compare("one freed");
         let found = memory.neighbour(gone + 3, 1).unwrap();
         assert_eq!((found.start, found.len, found.freed), (gone, 9, Some(0)));
+        // Pointers to the first byte, to the last, and beyond; what was freed; no pointer.
+        let last = buffers.last().unwrap();
+        assert!(last.is_empty());
+        let some = &buffers[2];
+        let ends = [0, some.len() - 1, some.len()].map(|by| some.address() + by);
+        let numbers = [ends[0], ends[1], ends[2], gone, last.address(), 7, 0];
+        let payload: Vec<u8> = numbers.iter().flat_map(|n| n.to_le_bytes()).collect();
+        let found = memory.pointees(&payload);
+        let found: Vec<_> = found.iter().map(|p| (p.start, p.bytes)).collect();
+        let wanted = (some.address(), some.len());
+        let none = (0, 0);
+        assert_eq!(found, [wanted, wanted, none, none, none, none, none]);
         let next = memory.alloc(9).unwrap();
         assert_ne!(next.address(), gone, "quarantine");
         compare("another");

@@ -23,6 +23,7 @@ mod unwritten;
 pub use buffer::{Buffer, Element, Saved};
 pub use checks::Neighbour;
 
+use crate::abi::Pointee;
 use crate::limits::{ADDRESS_END, DEFAULT_MEMORY_BYTES, GUARDED_BYTES, MAX_MEMORY_BYTES};
 use crate::race::Races;
 use checks::Checks;
@@ -284,6 +285,26 @@ impl DeviceMemory {
             Some(checks) => checks.is_live(offset, len),
             None => self.checked_range(offset, len).is_ok(),
         }
+    }
+
+    /// The buffers of a checked memory that the numbers of a payload point into; nothing of memory that is not checked.
+    pub(crate) fn pointees(&self, payload: &[u8]) -> Vec<Pointee> {
+        let Some(checks) = &self.0.checks else {
+            return Vec::new();
+        };
+        let numbers = payload.chunks(8).map(|bytes| {
+            let number = bytes.iter().rev();
+            number.fold(0, |number, &byte| number << 8 | u64::from(byte))
+        });
+        let found = checks.around(numbers.map(|number| number.wrapping_sub(self.0.base)));
+        let pointee = |found: Option<(u64, u64)>| match found {
+            Some((offset, bytes)) => Pointee {
+                start: self.0.base + offset,
+                bytes,
+            },
+            None => Pointee::default(),
+        };
+        found.into_iter().map(pointee).collect()
     }
 
     /// The buffer of a checked memory that an access of `bytes` bytes at an address misses: a freed one if it lay there, else the

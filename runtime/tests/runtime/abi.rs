@@ -9,7 +9,7 @@ use visa_runtime::abi::{
 
 #[test]
 fn layout_of_this_version() {
-    assert_eq!(ABI_VERSION, 22);
+    assert_eq!(ABI_VERSION, 23);
     assert_eq!(
         (SURFACES, SINK_BYTES, LOCAL_ID_ROW, THREAD_DONE),
         (256, 256, 32, u32::MAX)
@@ -42,10 +42,11 @@ fn layout_of_this_version() {
         offset_of!(LaunchCtx, args_size),
         offset_of!(LaunchCtx, shadow),
         offset_of!(LaunchCtx, marks),
+        offset_of!(LaunchCtx, pointees),
     ];
     assert_eq!(
         (launch, size_of::<LaunchCtx>()),
-        ([0, 8, 16, 24, 32, 40, 48, 56, 64, 72, 80], 88)
+        ([0, 8, 16, 24, 32, 40, 48, 56, 64, 72, 80, 88], 96)
     );
     let group = [
         offset_of!(GroupCtx, launch),

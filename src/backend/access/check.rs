@@ -69,6 +69,9 @@ impl CheckSpan {
 pub(in crate::backend) struct CheckHow {
     /// The test of all lanes, if there is one.
     pub span: Option<CheckSpan>,
+    /// Where in the payload the pointer stands that the lanes' addresses are computed from, if that is known where no certain test covers all of
+    /// them. The buffer that it points into most likely has them all.
+    pub pointer: Option<u32>,
     /// How the shadow of each lane is read where no certain test covers all of them; `None` where the runtime looks at once.
     pub each: Option<LaneShadow>,
 }
@@ -129,7 +132,13 @@ impl<'a> BufferChecks<'a> {
         };
         let any = !span.as_ref().is_some_and(CheckSpan::is_certain);
         let each = LaneShadow::new(check).filter(|_| any && self.few);
-        Some(CheckHow { span, each })
+        let pointer = self.f.pointer_in_payload(self.f.inst(inst).args[1]);
+        let pointer = pointer.filter(|at| any && self.few && at.is_multiple_of(8));
+        Some(CheckHow {
+            span,
+            pointer,
+            each,
+        })
     }
 }
 

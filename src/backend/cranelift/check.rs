@@ -2,16 +2,17 @@
 //!
 //! The usual path reads the shadow of all bytes that the lanes reach, enabled or not: zeros say that all are a buffer's. Anything
 //! else is a call of the runtime, which looks at enabled lanes exactly and records what is wrong; most often nothing is, as at the end
-//! of a buffer whose size is no multiple of eight. Lanes whose addresses run evenly are one test; others one for each, or the call.
+//! of a buffer whose size is no multiple of eight. Lanes whose addresses run evenly are one test. Others are compared with the bounds of the
+//! buffer that their pointer points into, if they have one among the arguments; where they are not in it, there is one test for each, or the call.
 
 use std::mem::offset_of;
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, InstBuilder, Type, Value as V, types};
-use visa_runtime::abi::{Helpers, LaunchCtx};
+use visa_runtime::abi::{Helpers, LaunchCtx, Pointee};
 
 use super::affine::Affine;
-use super::emit::{DATA, Emit};
+use super::emit::{DATA, Emit, READONLY};
 use super::memory::{Lanes, Place, Region};
 use crate::backend::access::{CheckHow, CheckSpan, Run};
 use crate::backend::records::Records;
@@ -41,6 +42,17 @@ impl Emit<'_> {
                 other
             }
             None => Some(self.block),
+        };
+        let one_by_one = match (one_by_one, how.pointer) {
+            (Some(here), Some(at)) => {
+                let other = self.new_block();
+                self.side(here, |e| {
+                    let within = e.are_within(check, &lanes, args, at);
+                    e.branch(within, go_on, other);
+                });
+                Some(other)
+            }
+            (here, _) => here,
         };
         if let Some(here) = one_by_one {
             self.side(here, |e| match how.each {
@@ -90,6 +102,50 @@ impl Emit<'_> {
         }
     }
 
+    /// Whether all enabled lanes are in the buffer that a pointer in the payload points into.
+    fn are_within(&mut self, check: BufferCheck, lanes: &Lanes, args: &[Value], pointer: u32) -> V {
+        let all = self.launch_field(offset_of!(LaunchCtx, pointees), types::I64);
+        let at = pointer as usize / 8 * size_of::<Pointee>();
+        let [start, bytes] = [offset_of!(Pointee, start), offset_of!(Pointee, bytes)]
+            .map(|of| self.ins().load(types::I64, READONLY, all, (at + of) as i32));
+        // The greatest distance, or -1 if there is none: no number less that it is taken from overflows.
+        let most = self.ins().iadd_imm_s(bytes, -(record(check) as i64));
+        let none = self.iconst(types::I64, u64::MAX);
+        let most = self.ins().smax(most, none);
+        let [start, most] = [start, most].map(|v| self.ins().splat(types::I64X2, v));
+        let mask = self.lane_masks(lanes);
+        let mut outside: Option<V> = None;
+        for (i, a) in self.parts(args[1]).into_iter().enumerate() {
+            // Both are signed, and one is negative if the lane is outside.
+            let distance = self.ins().isub(a, start);
+            let left = self.ins().isub(most, distance);
+            let mut odd = self.ins().bor(distance, left);
+            if let Some(mask) = &mask {
+                let enabled = self.cast(mask[i], types::I64X2);
+                odd = self.ins().band(odd, enabled);
+            }
+            outside = Some(match outside {
+                Some(any) => self.ins().bor(any, odd),
+                None => odd,
+            });
+        }
+        let Some(outside) = outside else {
+            return self.iconst(types::I8, 0);
+        };
+        let sign = self.vsplat(Lane::I64, 1 << 63);
+        let outside = self.ins().band(outside, sign);
+        let any = self.ins().vany_true(outside);
+        self.ins().icmp_imm_u(IntCC::Equal, any, 0)
+    }
+
+    /// Masks of the lanes' addresses, unless all lanes are enabled.
+    fn lane_masks(&mut self, lanes: &Lanes) -> Option<Vec<V>> {
+        match self.is_const_full(lanes.mask) || self.is_full(lanes.mask) {
+            true => None,
+            false => Some(self.mask_vec(lanes.mask, 8)),
+        }
+    }
+
     /// Branches to `clear` if the shadow of each enabled lane is zero, else to `other`.
     fn scattered(
         &mut self,
@@ -107,10 +163,7 @@ impl Emit<'_> {
             let moved = self.ins().iadd_imm_s(v, by);
             self.ins().splat(types::I64X2, moved)
         });
-        let mask = match self.is_const_full(lanes.mask) || self.is_full(lanes.mask) {
-            true => None,
-            false => Some(self.mask_vec(lanes.mask, 8)),
-        };
+        let mask = self.lane_masks(lanes);
         let mut places = Vec::with_capacity(addresses.len());
         for (i, &a) in addresses.iter().enumerate() {
             let distance = self.ins().isub(a, base);

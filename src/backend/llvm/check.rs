@@ -2,14 +2,15 @@
 //!
 //! The usual path reads the shadow of all bytes that the lanes reach: zeros say that all are a buffer's. Anything else is a call of the
 //! runtime, which looks at enabled lanes exactly and records what is wrong. Lanes at a constant distance are one test, whether they are
-//! enabled or not; others are one for each enabled lane, or the call alone where a function has many of them.
+//! enabled or not. Others are compared with the bounds of the buffer that their pointer points into, if they have one among the arguments; where
+//! they are not in it, there is one test for each enabled lane, or the call alone where a function has many of them.
 
 use std::mem::offset_of;
 
 use inkwell::IntPredicate;
 use inkwell::basic_block::BasicBlock;
 use inkwell::values::{InstructionOpcode as I, PointerValue};
-use visa_runtime::abi::{Helpers, LaunchCtx};
+use visa_runtime::abi::{Helpers, LaunchCtx, Pointee};
 
 use super::context::Field;
 use super::emit::{Emit, EmitResult, V};
@@ -31,6 +32,12 @@ impl<'c> Emit<'c, '_> {
         };
         let (cold, go_on) = (self.new_block(), self.new_block());
         let lanes = self.lanes(Space::Flat, &data.args)?;
+        if let Some(at) = how.pointer {
+            let other = self.new_block();
+            let within = self.are_within(check, &lanes, at)?;
+            self.branch_likely(within, go_on, other, true)?;
+            self.at(other);
+        }
         match (&how.span, how.each) {
             (Some(span), _) => {
                 let clear = self.span_is_clear(inst, span)?;
@@ -104,6 +111,37 @@ impl<'c> Emit<'c, '_> {
         let by = self.i64(u64::from(GRANULE.trailing_zeros()));
         let at = self.op2(I::LShr, offset, by)?;
         self.offset(shadow, self.as_int(at)?)
+    }
+
+    /// Whether all enabled lanes are in the buffer that a pointer in the payload points into.
+    fn are_within(
+        &mut self,
+        check: BufferCheck,
+        lanes: &Lanes<'c>,
+        pointer: u32,
+    ) -> EmitResult<V<'c>> {
+        let (n, mask) = (lanes.count, self.get(lanes.mask)?);
+        let [start, bytes] = self.pointee(pointer)?;
+        let most = self.i64(record(check) - 1);
+        let room = self.op2(I::Sub, bytes, most)?;
+        let fits = self.icmp(IntPredicate::UGT, bytes, most)?;
+        let room = self.select(fits, room, self.i64(0))?;
+        let distance = self.op2(I::Sub, lanes.addr, self.splat(start, n)?)?;
+        let outside = self.icmp(IntPredicate::UGE, distance, self.splat(room, n)?)?;
+        let outside = self.op2(I::And, outside, mask)?;
+        let outside = self.mask_bits(outside, n)?;
+        self.icmp(IntPredicate::EQ, outside, self.i32(0))
+    }
+
+    /// The buffer that a pointer in the payload points into: its first address, and its bytes.
+    fn pointee(&mut self, pointer: u32) -> EmitResult<[V<'c>; 2]> {
+        let all = self.launch_field(offset_of!(LaunchCtx, pointees), Field::Ptr)?;
+        let at = pointer as usize / 8 * size_of::<Pointee>();
+        let field = |of| self.load_constant(self.int(64).into(), all, at + of);
+        Ok([
+            field(offset_of!(Pointee, start))?,
+            field(offset_of!(Pointee, bytes))?,
+        ])
     }
 
     /// Branches to `clear` if all enabled lanes are surely in buffers, by the shadow of each, else to `other`.

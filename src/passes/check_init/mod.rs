@@ -2,17 +2,18 @@
 //! the interpreter says what.
 //!
 //! * In front of each load, block load and atomic, the marks of what it reads are loaded in the same way, and [`Op::Suspect`] leaves if one is
-//!   set. Lanes that are not enabled, or not inside, load no mark.
+//!   set. Lanes that are not enabled, or not inside, load no mark. Of loads that only copy ([`copies`]) the marks go with what is loaded.
 //! * A store to memory of the group or the thread stores marks in the same way: clear ones, but of what depends on registers that were not
 //!   written. To copy those is no error.
 //! * A store to device memory loads marks and clears them if one is set ([`Op::Initialise`]), so that marks take memory only where something was not
 //!   initialised.
-//! * Values that may depend on registers which were not written are few ([`unset`]). What of them does is computed beside them ([`taint`]), and
+//! * Values that may depend on registers which were not written, or on such loads, are few ([`unset`]). What of them does is computed beside them ([`taint`]), and
 //!   [`Op::Suspect`] leaves where they are used for anything but other values.
 //!
 //! Runs where [`super::PassOptions::check_init`] asks for it, when optimisations are done, so that these see no marks and code without checks is
 //! what it was. Rectangles ([`Op::Load2d`]) have none of this: the runtime looks at their marks itself. Images count as initialised.
 
+mod copies;
 mod pointers;
 mod taint;
 mod unset;
@@ -22,6 +23,7 @@ use crate::ssa::{
     BinOp, Block, BlockAccess, Function, Input, Inst, Lane, MemAccess, Op, RaceAccess, RaceCheck,
     Space, Ty, Value,
 };
+use copies::has_marks_of_stores;
 use taint::{Taint, Writer};
 use unset::Dependent;
 
@@ -60,7 +62,7 @@ pub fn run(f: &mut Function) -> usize {
 /// Whether a function accesses memory that is not initialised when its group or thread starts.
 fn has_own_memory(f: &Function) -> bool {
     let own = |&i: &Inst| match f.inst(i).op.elements() {
-        Some((space, ..)) => matches!(space, Space::Slm | Space::Scratch | Space::Regs),
+        Some((space, ..)) => has_marks_of_stores(space),
         None => false,
     };
     f.order.iter().flat_map(|&b| &f.block(b).insts).any(own)
@@ -138,7 +140,7 @@ impl Pass<'_> {
         // What is copied there is marked.
         let copied = match data.op {
             Op::Store(MemAccess { space, .. }) | Op::BlockStore(BlockAccess { space, .. }) => {
-                !matches!(space, Space::Flat | Space::Surface)
+                has_marks_of_stores(space)
             }
             _ => false,
         };
@@ -204,7 +206,7 @@ impl Pass<'_> {
         };
         let block = matches!(data.op, Op::BlockLoad(_) | Op::BlockStore(_));
         match data.op {
-            Op::Store(_) | Op::BlockStore(_) if !matches!(space, Space::Flat | Space::Surface) => {
+            Op::Store(_) | Op::BlockStore(_) if has_marks_of_stores(space) => {
                 self.store_marks(&place, (elem, count, block), values);
             }
             Op::Store(_) | Op::BlockStore(_) => {
@@ -227,7 +229,12 @@ impl Pass<'_> {
             }
             _ => {
                 let read = self.load_marks(&place, (elem, count, block));
-                self.w.emit(Op::Suspect, read, &[]);
+                if self.taint.dependent.follows(i) {
+                    let loaded = data.results.iter().zip(read);
+                    loaded.for_each(|(&v, bits)| self.taint.is_loaded(v, bits));
+                } else {
+                    self.w.emit(Op::Suspect, read, &[]);
+                }
             }
         }
     }

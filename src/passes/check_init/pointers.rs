@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use crate::ssa::{BinOp, Conv, Function, Input, Inst, InstData, Lane, Op, Space, Value};
+use crate::ssa::{Conv, Function, Inst, InstData, Op, Space, Value};
 
 /// What addresses that come from memory are.
 pub(super) struct Pointers {
@@ -55,24 +55,13 @@ pub(super) fn pointers(f: &Function) -> Pointers {
             ref op => matches!(op.elements(), Some((Space::Flat, ..))),
         };
         if let Some(&at) = data.args.get(1).filter(|at| flat && loaded.contains(*at)) {
-            match base(f, at) {
+            match f.pointer_in_payload(at) {
                 Some(offset) => drop(found.bases.insert(offset)),
                 None => found.followed = true,
             }
         }
     }
     found
-}
-
-/// Where in the payload a summand of an address is that has its size.
-fn base(f: &Function, v: Value) -> Option<u32> {
-    let data = f.def_inst(v)?;
-    match data.op {
-        Op::Input(Input::Payload(offset)) if f.ty(v).lane == Lane::I64 => Some(offset),
-        Op::Splat => base(f, data.args[0]),
-        Op::Binary(BinOp::Add) => base(f, data.args[0]).or_else(|| base(f, data.args[1])),
-        _ => None,
-    }
 }
 
 /// True for what gives values that come from memory.

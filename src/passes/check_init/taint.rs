@@ -1,6 +1,6 @@
-//! Bits of values that depend on registers which were not written, as values: where only a run can tell.
+//! Bits of values that depend on registers which were not written, or on what was loaded of such, as values: where only a run can tell.
 //!
-//! Of each value that may depend on such registers ([`super::unset`]) there is another one, of integers as wide, with the bits that do. It is known
+//! Of each value that may depend on them ([`super::unset`]) there is another one, of integers as wide, with the bits that do. It is known
 //! bit by bit where that is cheap, and else lane by lane; no bit is left out, but some may be too many.
 
 use std::collections::HashMap;
@@ -140,6 +140,11 @@ impl Taint {
                 w.same(ty, 0)
             }
         }
+    }
+
+    /// What depends of a value is known: it was loaded.
+    pub fn is_loaded(&mut self, v: Value, bits: Value) {
+        self.bits.insert(v, bits);
     }
 
     /// Finds out what depends of the result of an instruction that has just been written.

@@ -1,11 +1,12 @@
-//! Which values may depend on registers that were not written ([`Input::Unset`]), and which of their lanes.
+//! Which values may depend on registers that were not written ([`Input::Unset`]) or on loads that are followed ([`super::copies`]), and which
+//! of their lanes.
 //!
 //! A forward fixed point over the function, which knows lanes and not bits. The other side of a select counts too: whether a lane of it is
 //! enabled is known only when the code runs. Passes before have dropped selects of which nothing sees that side.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use crate::ssa::{Block, Function, Input, InstData, Op, Ty, Value};
+use crate::ssa::{Block, Function, Input, Inst, InstData, Op, Ty, Value};
 
 /// Words of a set of lanes.
 const WORDS: usize = Ty::MAX_LANES as usize / 64;
@@ -46,6 +47,7 @@ impl Lanes {
 /// What is known of a function.
 pub(super) struct Dependent {
     lanes: HashMap<Value, Lanes>,
+    followed: HashSet<Inst>,
 }
 
 impl Dependent {
@@ -53,8 +55,9 @@ impl Dependent {
     pub fn new(f: &Function) -> Dependent {
         let mut found = Dependent {
             lanes: HashMap::new(),
+            followed: super::copies::followed(f),
         };
-        if !has_unset(f) {
+        if found.followed.is_empty() && !has_unset(f) {
             return found;
         }
         loop {
@@ -71,6 +74,11 @@ impl Dependent {
     /// Lanes of a value that depend on registers which were not written.
     fn lanes(&self, v: Value) -> Lanes {
         self.lanes.get(&v).copied().unwrap_or_default()
+    }
+
+    /// Whether what depends of the results of a load is loaded with them.
+    pub fn follows(&self, load: Inst) -> bool {
+        self.followed.contains(&load)
     }
 
     /// Whether any value does.
@@ -96,6 +104,11 @@ impl Dependent {
         let mut changed = false;
         for &i in &f.block(b).insts {
             let data = f.inst(i);
+            if self.followed.contains(&i) {
+                for &result in &data.results {
+                    changed |= self.add(result, Lanes::all(f.ty(result)));
+                }
+            }
             if data.op.has_effect() {
                 continue;
             }
