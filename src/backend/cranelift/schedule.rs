@@ -20,6 +20,11 @@ use cranelift_codegen::ir::{Block, Function, Inst, InstructionData, Opcode, Type
 
 /// Blocks with fewer operations on vectors are left alone: all of such a block is in a processor's scheduler at once.
 const LEAST: usize = 24;
+/// Half cycles of an operation that others wait for.
+const SLOW: u32 = 8;
+/// Blocks in which fewer than one in so many operations is such a one are left alone: a processor finds other work there without help, and
+/// values that live longer are spilled.
+const SHARE: usize = 8;
 /// A value whose last use is so many instructions away, in the order of demand, is taken to be spilled.
 const FAR: u32 = 64;
 /// Instructions without unmet dependences that are looked at, in the order of demand.
@@ -54,6 +59,19 @@ impl Schedule {
         }
     }
 
+    /// Whether a block has enough operations on vectors, and chains of them wait.
+    fn pays(&self, func: &Function, body: &[Inst]) -> bool {
+        let vectors = body.iter().filter(|&&i| class(func, i) == Class::Vector);
+        let (mut all, mut slow) = (0, 0);
+        for &i in vectors {
+            let op = func.dfg.insts[i].opcode();
+            let ty = func.dfg.value_type(func.dfg.inst_results(i)[0]);
+            all += 1;
+            slow += usize::from(!op.can_load() && latency(op, ty) >= SLOW);
+        }
+        all >= self.least && (self.least == 0 || slow * SHARE >= all)
+    }
+
     /// Puts them in order.
     pub fn run(&self, func: &mut Function) {
         let mut number = SecondaryMap::with_default(u32::MAX);
@@ -63,8 +81,7 @@ impl Schedule {
             let Some((&last, body)) = insts.split_last() else {
                 continue;
             };
-            let vector = |&&i: &&Inst| class(func, i) == Class::Vector;
-            if body.iter().filter(vector).count() < self.least {
+            if !self.pays(func, body) {
                 continue;
             }
             let graph = Graph::new(func, body, last, &mut number);
