@@ -68,7 +68,8 @@ pub struct KernelMeta {
     pub suspects: bool,
     /// Of such code: it may reach device memory by addresses that come from memory.
     pub follows_pointers: bool,
-    /// Of such code: where in the payload addresses have to be for that to be all.
+    /// Of such code: offsets in the payload of 64-bit values that addresses are computed from. Unless all of them are addresses, it may reach any
+    /// device memory, too.
     pub bases: Vec<u32>,
 }
 

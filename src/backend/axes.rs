@@ -210,7 +210,7 @@ axes! {
             Full = "full": "with backtracking",
         }
         order: Order = Auto, "order", "WAY", "Order of instructions in straight-line code" {
-            Auto = "auto": "on cranelift, `interleaved` in blocks of many vector operations if codegen is `speed`; LLVM has an order of its own",
+            Auto = "auto": "on cranelift, `interleaved` in blocks with many vector operations, some of which take several cycles, if codegen is `speed`; LLVM has an order of its own",
             Given = "given": "as the optimiser leaves it (cranelift only)",
             Interleaved = "interleaved": "dependence chains side by side, as many as there are registers for (cranelift only)",
         }

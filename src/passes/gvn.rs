@@ -10,7 +10,7 @@ use std::hash::{Hash, Hasher};
 
 use super::edit::{Rewriter, const_lanes};
 use crate::ssa::dom::DomTree;
-use crate::ssa::{BinOp, Block, FCond, Function, ICond, Inst, Op};
+use crate::ssa::{Block, Function, Inst};
 
 /// Runs the pass.
 pub fn run(f: &mut Function) -> usize {
@@ -43,42 +43,15 @@ pub fn run(f: &mut Function) -> usize {
     changes
 }
 
+/// Puts operands that may change places in order: by number, constants last as `fold` has them.
 fn order_operands(f: &mut Function, i: Inst) {
     let data = f.inst(i);
     let rank = |v| (const_lanes(f, v).is_some(), v);
     if let [a, b] = data.args.as_slice()
         && rank(*a) > rank(*b)
-        && commutes(&data.op)
+        && data.op.commutes()
     {
         f.inst_mut(i).args.swap(0, 1);
-    }
-}
-
-/// True when the operands may change places: by number, constants last as `fold` has them.
-pub(super) fn commutes(op: &Op) -> bool {
-    use BinOp::{
-        Add, And, FAdd, FMul, Mul, MulHiS, MulHiU, Or, SAddSat, SMax, SMin, UMax, UMin, Xor,
-    };
-    match op {
-        Op::Binary(op) => matches!(
-            op,
-            Add | And
-                | FAdd
-                | FMul
-                | Mul
-                | MulHiS
-                | MulHiU
-                | Or
-                | SAddSat
-                | SMax
-                | SMin
-                | UMax
-                | UMin
-                | Xor
-        ),
-        Op::ICmp(c) => matches!(c, ICond::Eq | ICond::Ne),
-        Op::FCmp(c) => matches!(c, FCond::Eq | FCond::Ne),
-        _ => false,
     }
 }
 

@@ -190,7 +190,8 @@ pub struct Function {
     pub suspects: bool,
     /// Of such functions: they may reach device memory by addresses that come from memory.
     pub follows_pointers: bool,
-    /// Of such functions: where in the payload addresses have to be for that to be all.
+    /// Of such functions: offsets in the payload of 64-bit values that addresses are computed from. Unless all of them are addresses, it may reach any
+    /// device memory, too.
     pub bases: BTreeSet<u32>,
     /// What passes decided, and why.
     pub remarks: Vec<Remark>,

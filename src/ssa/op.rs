@@ -106,6 +106,16 @@ impl BinOp {
             BinOp::Shl | BinOp::LShr | BinOp::AShr | BinOp::Rotl | BinOp::Rotr
         )
     }
+
+    /// True when the operands may change places.
+    pub const fn commutes(self) -> bool {
+        use BinOp::{
+            Add, And, FAdd, FMul, Mul, MulHiS, MulHiU, Or, SAddSat, SMax, SMin, UMax, UMin, Xor,
+        };
+        let integers = matches!(self, Add | Mul | MulHiS | MulHiU | And | Or | Xor);
+        let bounds = matches!(self, SMin | SMax | UMin | UMax | SAddSat);
+        integers || bounds || matches!(self, FAdd | FMul)
+    }
 }
 
 /// Integer comparison.
@@ -618,6 +628,16 @@ pub enum Op {
 }
 
 impl Op {
+    /// True when the two operands may change places.
+    pub const fn commutes(&self) -> bool {
+        match self {
+            Op::Binary(op) => op.commutes(),
+            Op::ICmp(c) => matches!(c, ICond::Eq | ICond::Ne),
+            Op::FCmp(c) => matches!(c, FCond::Eq | FCond::Ne),
+            _ => false,
+        }
+    }
+
     /// Index of the memory instruction that the operation belongs to.
     pub const fn site(&self) -> Option<u32> {
         match self {

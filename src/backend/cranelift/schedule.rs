@@ -20,12 +20,12 @@ use cranelift_codegen::ir::{Block, Function, Inst, InstructionData, Opcode, Type
 
 /// Blocks with fewer operations on vectors are left alone: all of such a block is in a processor's scheduler at once.
 const LEAST: usize = 24;
-/// Half cycles of an operation that others wait for.
+/// Half cycles from which on an operation counts as slow.
 const SLOW: u32 = 8;
-/// Blocks in which fewer than one in so many operations is such a one are left alone: a processor finds other work there without help, and
-/// values that live longer are spilled.
+/// Blocks where fewer than one in `SHARE` operations is slow are left alone: the processor overlaps fast ones without help, and longer lives
+/// only cause spills.
 const SHARE: usize = 8;
-/// A value whose last use is so many instructions away, in the order of demand, is taken to be spilled.
+/// A value whose last use is at least `FAR` instructions away, in the order of demand, is assumed to be spilled.
 const FAR: u32 = 64;
 /// Instructions without unmet dependences that are looked at, in the order of demand.
 const WINDOW: usize = 24;
@@ -34,8 +34,8 @@ const WINDOW: usize = 24;
 pub(super) struct Schedule {
     /// Registers for vectors.
     registers: usize,
-    /// Fewest operations on vectors.
-    least: usize,
+    /// Whether only blocks that gain from it are put in order.
+    only_if_it_pays: bool,
     /// Blocks that are left alone.
     but: HashSet<Block>,
 }
@@ -45,31 +45,18 @@ impl Schedule {
     pub fn all(registers: usize) -> Schedule {
         Schedule {
             registers,
-            least: 0,
+            only_if_it_pays: false,
             but: HashSet::new(),
         }
     }
 
-    /// Blocks of many operations, but for some.
+    /// Blocks of many operations with enough slow ones among them, but for some.
     pub fn large(registers: usize, but: HashSet<Block>) -> Schedule {
         Schedule {
             registers,
-            least: LEAST,
+            only_if_it_pays: true,
             but,
         }
-    }
-
-    /// Whether a block has enough operations on vectors, and chains of them wait.
-    fn pays(&self, func: &Function, body: &[Inst]) -> bool {
-        let vectors = body.iter().filter(|&&i| class(func, i) == Class::Vector);
-        let (mut all, mut slow) = (0, 0);
-        for &i in vectors {
-            let op = func.dfg.insts[i].opcode();
-            let ty = func.dfg.value_type(func.dfg.inst_results(i)[0]);
-            all += 1;
-            slow += usize::from(!op.can_load() && latency(op, ty) >= SLOW);
-        }
-        all >= self.least && (self.least == 0 || slow * SHARE >= all)
     }
 
     /// Puts them in order.
@@ -81,7 +68,7 @@ impl Schedule {
             let Some((&last, body)) = insts.split_last() else {
                 continue;
             };
-            if !self.pays(func, body) {
+            if self.only_if_it_pays && !pays(func, body) {
                 continue;
             }
             let graph = Graph::new(func, body, last, &mut number);
@@ -93,6 +80,19 @@ impl Schedule {
             }
         }
     }
+}
+
+/// Whether a block has many operations on vectors, and enough slow ones among them.
+fn pays(func: &Function, body: &[Inst]) -> bool {
+    let vectors = body.iter().filter(|&&i| class(func, i) == Class::Vector);
+    let (mut all, mut slow) = (0, 0);
+    for &i in vectors {
+        let op = func.dfg.insts[i].opcode();
+        let ty = func.dfg.value_type(func.dfg.inst_results(i)[0]);
+        all += 1;
+        slow += usize::from(!op.can_load() && latency(op, ty) >= SLOW);
+    }
+    all >= LEAST && slow * SHARE >= all
 }
 
 /// What an instruction's result is kept in.

@@ -41,8 +41,10 @@ struct Range<V> {
 pub(super) enum At<'c> {
     /// At offsets in the region.
     Offsets(V<'c>),
-    /// At a pointer and signed numbers of units of so many bytes.
+    /// Each lane's signed index, in elements whose size in bytes is given, from a pointer.
     Units(PointerValue<'c>, V<'c>, u32),
+    /// At addresses of the process.
+    Addresses(V<'c>),
 }
 
 impl<'c> Emit<'c, '_> {
@@ -143,6 +145,7 @@ impl<'c> Emit<'c, '_> {
         Ok(match at {
             At::Offsets(v) => At::Offsets(self.shuffle(v, None, part)?),
             At::Units(from, v, unit) => At::Units(from, self.shuffle(v, None, part)?, unit),
+            At::Addresses(v) => At::Addresses(self.shuffle(v, None, part)?),
         })
     }
 
@@ -153,6 +156,10 @@ impl<'c> Emit<'c, '_> {
             At::Offsets(offsets) => offsets,
             At::Units(from, index, unit) => {
                 return Ok(self.units_from(from, self.as_vector(index)?, unit));
+            }
+            At::Addresses(addresses) => {
+                let lanes = self.as_vector(addresses)?.get_type().get_size() as u16; // a power of two
+                return self.cast(I::IntToPtr, addresses, lanes_of(self.ptr_type(), lanes));
             }
         };
         let base = self.base(region)?;
@@ -257,7 +264,7 @@ impl<'c> Emit<'c, '_> {
         if elem.bytes() < 4 {
             return match at {
                 At::Offsets(at) => self.gather_narrow(elem, lanes, at, mask),
-                At::Units(..) => Err("narrow elements at scaled numbers".into()),
+                At::Units(..) | At::Addresses(_) => Err("narrow elements at scaled numbers".into()),
             };
         }
         if count <= GATHERED || elem.bytes() > 4 {
@@ -297,28 +304,10 @@ impl<'c> Emit<'c, '_> {
             before = self.select(split, one, before)?;
         }
         let from = self.op2(I::Sub, at, before)?;
-        let words = self.gather_words(count, from, mask)?;
+        let words = self.gather_lanes(Lane::I32, lanes, At::Addresses(from), mask)?;
         let bits = self.op2(I::Shl, before, three)?;
         let words = self.op2(I::LShr, words, self.resize(bits, 32)?)?;
         self.resize(words, elem.bits())
-    }
-
-    /// Gathers words of 4 bytes from addresses of the process.
-    fn gather_words(&mut self, count: u16, from: V<'c>, mask: V<'c>) -> EmitResult<V<'c>> {
-        let step = GATHERED.min(count);
-        let ty = self.type_of(Ty::vector(Lane::I32, step));
-        let pointers = lanes_of(self.ptr_type(), step);
-        let mut parts = Vec::new();
-        for first in (0..count).step_by(usize::from(step)) {
-            let part: Vec<_> = (first..first + step).map(|i| Some(u32::from(i))).collect();
-            let from = self.shuffle(from, None, &part)?;
-            let from = self.cast(I::IntToPtr, from, pointers)?;
-            let mask = self.shuffle(mask, None, &part)?;
-            let callee = self.declare("llvm.masked.gather", &[ty, pointers])?;
-            let v = self.call_masked(callee, &[from], &[mask, ty.const_zero()])?;
-            parts.push(v.ok_or_else(|| InternalError::from("a gather without a result"))?);
-        }
-        self.end_to_end(parts, step)
     }
 
     fn gather_one(

@@ -130,7 +130,7 @@ impl<'c> Emit<'c, '_> {
         Ok(moved?)
     }
 
-    /// A pointer moved by each lane's number of units of so many bytes; the numbers are signed.
+    /// A pointer moved by each lane's signed index, in elements of `unit` bytes.
     pub fn units_from(&self, ptr: PointerValue<'c>, units: VectorValue<'c>, bytes: u32) -> V<'c> {
         let mut index = units.as_value_ref();
         let unit = self.int(8 * bytes).as_type_ref();

@@ -11,7 +11,8 @@ use crate::ssa::{Conv, Function, Inst, InstData, Op, Space, Value};
 pub(super) struct Pointers {
     /// Some are pointers, as far as is known.
     pub followed: bool,
-    /// Where in the payload something of 64 bits is that others are distances from, if that is an address.
+    /// Offsets in the payload of 64-bit values that other addresses are computed from. Where such a value is an address, what is added to it from
+    /// memory is a distance, and no pointer.
     pub bases: BTreeSet<u32>,
 }
 

@@ -15,7 +15,7 @@ pub(super) fn binary(r: &mut Rewriter, s: &Subject) -> Option<Action> {
         return None;
     }
     let (a, b) = (s.args[0], s.args[1]);
-    if commutes(op) && uniform_const(r.f, a).is_some() && uniform_const(r.f, b).is_none() {
+    if op.commutes() && uniform_const(r.f, a).is_some() && uniform_const(r.f, b).is_none() {
         return Some(Become(s.op.clone(), vec![b, a]));
     }
     if a == b
@@ -81,14 +81,6 @@ fn adds(f: &Function, s: &Subject) -> bool {
     };
     let zeros = range::low_zeros(f, s.args[0]);
     lanes.iter().all(|c| u64::BITS - c.leading_zeros() <= zeros)
-}
-
-fn commutes(op: BinOp) -> bool {
-    use BinOp::{Add, And, Mul, MulHiS, MulHiU, Or, SAddSat, SMax, SMin, UMax, UMin, Xor};
-    matches!(
-        op,
-        Add | And | Mul | MulHiS | MulHiU | Or | SAddSat | SMax | SMin | UMax | UMin | Xor
-    )
 }
 
 fn same_operands(op: BinOp, a: Value) -> Option<Action> {

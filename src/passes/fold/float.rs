@@ -32,8 +32,7 @@ pub(super) fn binary(r: &mut Rewriter, s: &Subject) -> Option<Action> {
         return None;
     }
     let (a, b) = (s.args[0], s.args[1]);
-    let commutes = matches!(op, BinOp::FAdd | BinOp::FMul);
-    if commutes && uniform_const(r.f, a).is_some() && uniform_const(r.f, b).is_none() {
+    if op.commutes() && uniform_const(r.f, a).is_some() && uniform_const(r.f, b).is_none() {
         return Some(Become(s.op.clone(), vec![b, a]));
     }
     let negated = |v| un(r.f, v, UnOp::FNeg);

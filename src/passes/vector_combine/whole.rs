@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 
 use crate::passes::edit::{Rewriter, const_lanes, lanes_op, replace_by_block};
-use crate::passes::gvn::commutes;
 use crate::ssa::{BinOp, Conv, Function, Inst, Lane, Op, Ty, Value};
 
 /// A lane of a vector, or a scalar.
@@ -135,7 +134,7 @@ impl Joiner<'_, '_> {
             let first = pieces[0];
             let crossed = |n: usize| arg(v, n) == arg(first, 1 - n);
             let straight = |n: usize| arg(v, n) == arg(first, n);
-            commutes(&made.op) && (crossed(0) || crossed(1)) && !(straight(0) || straight(1))
+            made.op.commutes() && (crossed(0) || crossed(1)) && !(straight(0) || straight(1))
         };
         let turned: Vec<bool> = pieces.iter().map(|&v| exchanged(v)).collect();
         let mut args = Vec::new();
