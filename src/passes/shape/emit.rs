@@ -228,9 +228,10 @@ impl Emit<'_> {
         base: Value,
         from: Value,
     ) -> Value {
-        let span = self
-            .stride(from)
-            .wrapping_mul(i64::from(r.f.ty(from).lanes - 1));
+        if let Op::Convert(extend @ (Conv::SExt | Conv::ZExt)) = op {
+            return self.ends_fit(r, args[0], from, *extend == Conv::SExt);
+        }
+        let span = self.span(r.f, from);
         let last = self.offset(r, args[0], span);
         let mut args = args.to_vec();
         args[0] = last;
@@ -239,6 +240,32 @@ impl Emit<'_> {
         let distance = r.emit(Op::Binary(BinOp::Sub), vec![last, base], ty);
         let expected = r.constant(ty, span as u64 & ty.lane.mask());
         r.emit(Op::ICmp(ICond::Eq), vec![distance, expected], Ty::BOOL)
+    }
+
+    /// Distance of the last lane from the first.
+    fn span(&self, f: &Function, v: Value) -> i64 {
+        self.stride(v)
+            .wrapping_mul(i64::from(f.ty(v).lanes.saturating_sub(1)))
+    }
+
+    /// Tests that no lane of `v`, the first of which is `first`, wraps at the end of signed or unsigned numbers. That is a
+    /// comparison of the first one with a constant: the last one has to fit too.
+    fn ends_fit(&self, r: &mut Rewriter, first: Value, v: Value, signed: bool) -> Value {
+        let span = i128::from(self.span(r.f, v));
+        let ty = r.f.ty(first);
+        let values = 1_i128 << ty.lane.bits();
+        let least = if signed { -values / 2 } else { 0 };
+        if span.abs() >= values {
+            return r.constant(Ty::BOOL, 0);
+        }
+        let (cond, end) = match (span > 0, signed) {
+            (true, true) => (ICond::Sle, least + values - 1 - span),
+            (true, false) => (ICond::Ule, least + values - 1 - span),
+            (false, true) => (ICond::Sge, least - span),
+            (false, false) => (ICond::Uge, least - span),
+        };
+        let end = r.constant(ty, end as u64 & ty.lane.mask());
+        r.emit(Op::ICmp(cond), vec![first, end], Ty::BOOL)
     }
 
     /// The condition under which all lanes of a mask are set; false when the instruction was placed here.
@@ -285,9 +312,7 @@ impl Emit<'_> {
             let holds = r.emit(Op::ICmp(cond), vec![last, b], Ty::BOOL);
             all = self.both(r, all, Some(holds));
             let signed = matches!(cond, ICond::Slt | ICond::Sle | ICond::Sgt | ICond::Sge);
-            let extend = Op::Convert(if signed { Conv::SExt } else { Conv::ZExt });
-            let wide = r.emit(extend.clone(), vec![a], Ty::I64);
-            let test = self.no_wrap(r, &extend, &[a], wide, args[0]);
+            let test = self.ends_fit(r, a, args[0], signed);
             all = self.both(r, all, Some(test));
         }
         all
