@@ -675,7 +675,7 @@ fn even_strides() {
             }
             let elem = i64::from(access.elem.bytes());
             let record = elem * i64::from(access.comps);
-            let near = [elem, -elem, 3 * elem, -2 * elem];
+            let near = [elem, -elem, 3 * elem, -2 * elem, elem / 2, elem / 4];
             for stride in [0, record, 2 * record, -record, 4 - record]
                 .into_iter()
                 .chain(near)

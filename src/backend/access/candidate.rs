@@ -53,7 +53,7 @@ impl Access {
     pub const fn way(&self) -> Way {
         match self.kind {
             Kind::Same => Way::Broadcast,
-            Kind::Packed | Kind::Run => Way::Vector,
+            Kind::Packed | Kind::Run | Kind::Overlap => Way::Vector,
             Kind::Spread if self.vec4 => Way::Records(self.lanes),
             Kind::Spread => Way::Lanes(self.lanes),
         }
@@ -110,7 +110,7 @@ impl<'a> Finder<'a> {
         let (address, bytes, kind) = if let Some(affine) = shape.addr {
             let mut s = Strided::new(access, lanes, affine.stride, load && limits.whole_rows)?;
             if load {
-                s = s.as_run(access, lanes, limits.longest_run(access));
+                s = limits.as_run(s, access, lanes);
             }
             inside = surely_inside(f, access.space, affine, s);
             // Short versions leave out what is inside anyway.
@@ -161,7 +161,7 @@ impl<'a> Finder<'a> {
         let vec4 = self.limits.is_vec4(access, lanes);
         match kind {
             Kind::Packed => true,
-            Kind::Same | Kind::Run => load,
+            Kind::Same | Kind::Run | Kind::Overlap => load,
             Kind::Spread => vec4 || !one_by_one || load && self.reads_lanes(access, lanes),
         }
     }

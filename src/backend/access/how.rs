@@ -171,7 +171,7 @@ impl<'a> Decider<'a> {
         let (strided, by, other) = match self.affine(inst, at_hand) {
             Some((stride, by)) => {
                 let strided = Strided::new(access, lanes, stride, whole_rows);
-                let run = |s: Strided| s.as_run(access, lanes, limits.longest_run(access));
+                let run = |s| limits.as_run(s, access, lanes);
                 let strided = strided.map(|s| if load { run(s) } else { s });
                 let strided = strided.filter(|s| self.fits(access, lanes, load, s.kind));
                 (strided, by, limits.other_way(any))
@@ -250,8 +250,8 @@ impl<'a> Decider<'a> {
     /// True where such an access is better done as one of affine addresses than as one of any.
     fn fits(&self, access: MemAccess, lanes: u16, load: bool, kind: Kind) -> bool {
         match (kind, load) {
-            (Kind::Packed, _) | (Kind::Same | Kind::Run, true) => true,
-            (Kind::Same | Kind::Run, false) => false,
+            (Kind::Packed, _) | (Kind::Same | Kind::Run | Kind::Overlap, true) => true,
+            (Kind::Same | Kind::Run | Kind::Overlap, false) => false,
             (Kind::Spread, true) => !self.limits.gathers(access, lanes),
             (Kind::Spread, false) => !self.limits.scatters(access, lanes),
         }

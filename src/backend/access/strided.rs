@@ -25,6 +25,9 @@ pub(in crate::backend) enum Kind {
     /// A few elements from lane to lane, also backwards: the bytes from the lowest to the highest are loaded as vectors, and the
     /// lanes taken out of them. Components of neighbours may be the same bytes. Only loads are of this kind.
     Run,
+    /// Less than an element from lane to lane, so that neighbours share bytes: a vector for each such part of the elements. Only loads of
+    /// single elements are of this kind.
+    Overlap,
     /// With gaps, or backwards.
     Spread,
 }
@@ -85,6 +88,20 @@ impl Strided {
         }
     }
 
+    /// The same as a [`Kind::Overlap`], where an element is two or four times as wide as its lanes are apart.
+    pub fn as_overlap(self, access: MemAccess, count: u16) -> Strided {
+        let elem = i64::from(access.elem.bytes());
+        let parts = self.stride > 0 && [2, 4].contains(&(elem / self.stride));
+        let whole = parts && elem % self.stride == 0 && access.comps == 1;
+        match self.kind == Kind::Spread && whole && count.is_power_of_two() {
+            true => Strided {
+                kind: Kind::Overlap,
+                ..self
+            },
+            false => self,
+        }
+    }
+
     /// Of a [`Kind::Run`] with elements of `elem` bytes: the number of the element, from the lowest on, that a component of a lane is.
     pub fn element(&self, elem: u32, lane: u16, comp: u16) -> u16 {
         let at = self.stride * i64::from(lane) - self.lowest;
@@ -100,7 +117,7 @@ impl Strided {
     pub const fn way(&self, lanes: u16) -> Way {
         match self.kind {
             Kind::Same => Way::Broadcast,
-            Kind::Packed | Kind::Run => Way::Vector,
+            Kind::Packed | Kind::Run | Kind::Overlap => Way::Vector,
             Kind::Spread => Way::Lanes(lanes),
         }
     }
@@ -149,6 +166,43 @@ mod tests {
         assert_eq!(strided(3, 12, true), Some((Kind::Packed, 0, 192)));
         assert_eq!(strided(1, 8, false), Some((Kind::Spread, 0, 124)));
         assert_eq!(strided(1, -4, false), Some((Kind::Spread, -60, 64)));
+    }
+
+    #[test]
+    fn neighbours_share_bytes() {
+        let kind = |lane, comps, stride| {
+            let access = access(lane, comps);
+            let strided = Strided::new(access, 16, stride, false).unwrap();
+            let overlap = strided.as_overlap(access, 16);
+            assert_eq!(
+                (overlap.lowest, overlap.bytes),
+                (strided.lowest, strided.bytes)
+            );
+            overlap.kind
+        };
+        for (lane, stride) in [
+            (Lane::I16, 1),
+            (Lane::I32, 1),
+            (Lane::F32, 2),
+            (Lane::I64, 4),
+        ] {
+            assert_eq!(kind(lane, 1, stride), Kind::Overlap, "{lane:?} by {stride}");
+        }
+        for (lane, comps, stride) in [
+            (Lane::I16, 1, -1),
+            (Lane::I16, 2, 1),
+            (Lane::I32, 1, 3),
+            (Lane::I64, 1, 1),
+            (Lane::I32, 1, 8),
+        ] {
+            assert_eq!(
+                kind(lane, comps, stride),
+                Kind::Spread,
+                "{lane:?} by {stride}"
+            );
+        }
+        assert_eq!(kind(Lane::I32, 1, 4), Kind::Packed);
+        assert_eq!(kind(Lane::I32, 1, 0), Kind::Same);
     }
 
     #[test]

@@ -99,7 +99,7 @@ impl Emit<'_> {
             Kind::Same => self.load_broadcast(access, lanes.count, pointer),
             Kind::Packed => self.load_packed(access, lanes.count, pointer),
             Kind::Run => self.load_run(access, lanes.count, pointer, strided),
-            Kind::Spread => {
+            Kind::Spread | Kind::Overlap => {
                 let pointers = self.spread_pointers(lanes.count, pointer, strided.stride);
                 self.load_from(access.elem, access.comps, &pointers)
             }

@@ -6,6 +6,7 @@
 
 use inkwell::IntPredicate;
 use inkwell::basic_block::BasicBlock;
+use inkwell::types::VectorType;
 use inkwell::values::{InstructionOpcode as I, PointerValue};
 
 use super::emit::{Emit, EmitResult, V};
@@ -161,6 +162,7 @@ impl<'c> Emit<'c, '_> {
             Kind::Same => self.read_same(access, lanes.count, pointer)?,
             Kind::Packed => self.read_packed(access, lanes.count, pointer)?,
             Kind::Run => self.read_run(access, lanes.count, pointer, strided)?,
+            Kind::Overlap => self.read_overlap(access, lanes.count, pointer, strided.stride)?,
             Kind::Spread => self.read_spread(access, lanes.count, pointer, strided.stride)?,
         };
         if !undef {
@@ -274,6 +276,32 @@ impl<'c> Emit<'c, '_> {
             };
         }
         Ok(all)
+    }
+
+    /// Elements that share bytes: a vector of the first part of each, one of the second, and so on, where parts are as wide as lanes
+    /// are apart.
+    pub fn read_overlap(
+        &mut self,
+        access: MemAccess,
+        count: u16,
+        pointer: PointerValue<'c>,
+        stride: i64,
+    ) -> EmitResult<Vec<V<'c>>> {
+        let (bits, lanes) = (8 * stride as u32, u32::from(count));
+        let whole = access.elem.bits();
+        let ty = self.int(whole).vec_type(lanes);
+        let mut all: V = ty.const_zero().into();
+        for k in 0..whole / bits {
+            let from = self.offset_const(pointer, i64::from(k) * stride)?;
+            let part = self.load(self.int(bits).vec_type(lanes).into(), from)?;
+            let wide = self.resize(part, whole)?;
+            let by = self.int(whole).const_int(u64::from(k * bits), false);
+            let by = VectorType::const_vector(&vec![by; usize::from(count)]);
+            let moved = self.op2(I::Shl, wide, by)?;
+            all = self.op2(I::Or, all, moved)?;
+        }
+        let to = self.type_of(Ty::vector(access.elem, count));
+        Ok(vec![self.cast_bits(all, to)?])
     }
 
     /// Records at even distances.

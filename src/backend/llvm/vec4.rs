@@ -29,6 +29,9 @@ impl<'c, 'f> Emit<'c, 'f> {
                 let strided = a.strided.ok_or("no distance between lanes")?;
                 self.read_run(a.access, a.lanes, from, strided)?
             }
+            (At::Strided(from), Kind::Overlap) => {
+                self.read_overlap(a.access, a.lanes, from, a.stride().unwrap_or(1))?
+            }
             _ if a.vec4 => self.read_vec4(a, at)?,
             (At::Strided(from), _) => {
                 self.read_spread(a.access, a.lanes, from, a.stride().unwrap_or(0))?
