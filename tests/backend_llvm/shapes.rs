@@ -4,7 +4,7 @@
 use visa_jit::backend::llvm::LlvmBackend;
 use visa_jit::backend::{Bounds, CodegenOptions, Gather};
 use visa_jit::passes::run_pass;
-use visa_jit::ssa::Space;
+use visa_jit::ssa::{Function, Space};
 
 use crate::generator::host;
 use crate::rig::{Guarded, Rig, SPEED, function, install};
@@ -443,4 +443,91 @@ fn copies_are_not_moved_over_stores_with_another_tag() {
         }
     }
     assert_eq!(memory.read(), words(&want));
+}
+
+/// Two loads that share a test, and a store to the first one's addresses in another block. What these addresses are made of is
+/// made between the loads.
+fn changed_in_place() -> Function {
+    let iota: Vec<_> = (0..16).map(|i| i.to_string()).collect();
+    let iota = iota.join(", ");
+    let body = [
+        FLAT,
+        "  %4: i32 = input.payload[8]\n  %5: <16 x i32> = splat %4\n",
+        &format!("  %6: <16 x i32> = vconst [{iota}]\n"),
+        "  %7: i64 = const 2\n",
+        &addresses(10, 64, 4),
+        "  %20: <16 x i32> = load.flat.i32x1[0] %0, %10\n",
+        "  %21: <16 x i32> = add %5, %6\n",
+        "  %22: <16 x i64> = sext %21\n  %23: <16 x i64> = shl %22, %7\n",
+        "  %24: <16 x i64> = add %2, %23\n",
+        "  %25: <16 x i32> = load.flat.i32x1[0] %0, %24\n",
+        "  %26: <16 x i32> = add %20, %25\n",
+        "  %27: <16 x i1> = icmp.slt %21, %3\n",
+        "  %28: i1 = maskany %27\n  branch %28, bb1, bb2\n",
+        "bb1:\n  store.flat.i32x1[0] %27, %24, %26\n  jump bb2\nbb2:\n  return\n",
+    ];
+    let mut f = function(&body.concat());
+    assert!(run_pass(&mut f, "shape"));
+    f
+}
+
+/// The usual path has no addresses of lanes.
+#[test]
+fn addresses_are_made_where_a_test_failed() {
+    let made = named("icelake-server").ir(&changed_in_place(), &SPEED);
+    let made = made.unwrap();
+    let (rare, usual): (Vec<&str>, Vec<&str>) = made
+        .split("\n\n")
+        .partition(|block| block.contains("@llvm.masked.gather") || block.contains("scatter"));
+    assert!(
+        rare.iter().any(|block| block.contains("sext <16 x i32>")),
+        "{made}"
+    );
+    for block in usual {
+        assert!(!block.contains("sext <16 x i32>"), "{block}\n{made}");
+    }
+}
+
+/// They are those that they would have been, whichever test fails.
+#[test]
+fn addresses_that_are_made_late_are_right() {
+    let f = changed_in_place();
+    let code = install(&f, &SPEED);
+    let words = |words: &[u32]| -> Vec<u8> { words.iter().flat_map(|w| w.to_le_bytes()).collect() };
+    // Both loads are inside, or parts of one, or the numbers wrap.
+    for (count, first, below) in [
+        (64, 8, 100),
+        (64, 8, 12),
+        (64, 8, 0),
+        (64, 56, 100),
+        (64, -5, 100),
+        (24, 3, 100),
+        (24, 16, 20),
+        (64, i32::MAX - 7, 100),
+    ] {
+        let before: Vec<u32> = (0..count).map(|i| 1000 + i).collect();
+        let memory = Guarded::of(&words(&before));
+        let mut rig = Rig::new(1, f.frame_bytes as usize);
+        rig.place(Space::Flat, 0, &memory);
+        let mut payload = (memory.base() as u64).to_le_bytes().to_vec();
+        payload.extend(first.to_le_bytes());
+        payload.resize(64, 0);
+        payload.extend(words(&[below as u32; 16]));
+        rig.payload.write(&payload);
+        assert_eq!(rig.run(code.entry()), 0);
+        let mut want = before.clone();
+        let word = |at: i64| usize::try_from(at).ok().and_then(|at| before.get(at));
+        for lane in 0..16 {
+            let at = first.wrapping_add(lane);
+            let sum = [word(i64::from(lane) + 16), word(at.into())];
+            let sum = sum
+                .iter()
+                .flatten()
+                .fold(0u32, |sum, &&w| sum.wrapping_add(w));
+            if at < below && word(at.into()).is_some() {
+                want[at as usize] = sum;
+            }
+        }
+        assert_eq!(memory.read(), words(&want), "{count} {first} {below}");
+    }
 }

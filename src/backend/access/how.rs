@@ -218,6 +218,12 @@ impl<'a> Decider<'a> {
         }
     }
 
+    /// True for accesses that read their addresses only where a test failed, whatever is known of them.
+    pub fn is_by_base(&self, inst: Inst) -> bool {
+        let how = self.how(inst, &|_| true, false);
+        matches!(how, Some(How::Affine(alone)) if matches!(alone.by, By::Table))
+    }
+
     /// How the addresses of an instruction run, and why.
     pub fn affine(&self, inst: Inst, at_hand: AtHand) -> Option<(i64, By)> {
         let f = self.f;

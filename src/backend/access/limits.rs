@@ -88,6 +88,8 @@ pub(in crate::backend) struct Limits {
     /// The other way of an access whose test failed is a message that costs the usual path no register. Without such calls it is
     /// done as at any addresses.
     pub rare_messages: bool,
+    /// Addresses that only rare paths read are made there: for code generators that leave pure operations where they are.
+    pub rare_addresses: bool,
     /// Inline accesses first ask whether all lanes are inside, where that pays.
     pub asks_once: bool,
     /// The processor's atomic instructions take any alignment: regions may start anywhere.

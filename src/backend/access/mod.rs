@@ -23,6 +23,7 @@ mod limits;
 mod local_shape;
 mod place;
 mod plan;
+mod rare;
 mod scaled;
 mod strided;
 mod text;

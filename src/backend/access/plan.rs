@@ -11,6 +11,7 @@ use super::group::{AccessGroup, access_groups};
 use super::how::{By, Decider, How, lane_wise};
 use super::limits::{Limits, Scope};
 use super::place::Place;
+use super::rare::Rare;
 use super::versions::{MIN_ACCESSES, Part};
 use crate::backend::uses;
 use crate::ssa::remark::{self, Bounds, Decision, Remark, Why};
@@ -23,6 +24,7 @@ pub struct AccessPlan {
     pub(in crate::backend) limits: Limits,
     blocks: Vec<(Block, Segment)>,
     copies: Vec<Copied>,
+    rare: Rare,
 }
 
 /// Instructions one after the other.
@@ -159,15 +161,21 @@ fn full_masks<'a>(f: &'a Function, accesses: &'a [Access]) -> impl Iterator<Item
 impl AccessPlan {
     /// Plans a function whose blocks are translated in this order.
     pub(in crate::backend) fn new(f: &Function, limits: Limits, order: &[Block]) -> AccessPlan {
+        let decider = Decider::new(f, &limits);
+        let rare = match limits.rare_addresses {
+            true => Rare::of(f, |i| decider.is_by_base(i)),
+            false => Rare::default(),
+        };
         let mut planner = Planner {
             f,
             finder: Finder::new(f, &limits),
-            decider: Decider::new(f, &limits),
+            decider,
             atomics: Atomics::new(f, &limits),
             checks: BufferChecks::new(f),
             limits: &limits,
             lost: vec![false; f.values.len()],
-            escapes: uses::escapes(f),
+            escapes: rare.escapes(f),
+            rare: &rare,
             uses: match limits.vec4_versions {
                 true => uses::counts(f),
                 false => Vec::new(),
@@ -179,6 +187,7 @@ impl AccessPlan {
         AccessPlan {
             blocks: segments.collect(),
             copies: planner.copies,
+            rare,
             limits,
         }
     }
@@ -191,6 +200,11 @@ impl AccessPlan {
     /// A copy from memory to memory.
     pub(in crate::backend) fn copy(&self, id: CopyId) -> Option<&Copied> {
         self.copies.get(id.0)
+    }
+
+    /// Values that are made where they are read, and their instructions nowhere else.
+    pub(in crate::backend) const fn rare(&self) -> &Rare {
+        &self.rare
     }
 
     /// What was decided about accesses. What is done where a test fails is not how an access is done.
@@ -315,6 +329,7 @@ pub(super) struct Planner<'a> {
     lost: Vec<bool>,
     /// Values that other blocks use than the one they are made in.
     pub escapes: Vec<bool>,
+    pub rare: &'a Rare,
     /// How often each value is read; empty for code generators without vec4 versions, the only use of it.
     pub uses: Vec<u32>,
     pub known: Known,

@@ -41,6 +41,7 @@ const WHOLE: Limits = Limits {
     vec4_inline: true,
     inline_faults: true,
     rare_messages: true,
+    rare_addresses: false,
     asks_once: true,
     unaligned_atomics: true,
 };
@@ -61,6 +62,7 @@ const PARTS: Limits = Limits {
     vec4_inline: false,
     inline_faults: false,
     rare_messages: false,
+    rare_addresses: true,
     asks_once: false,
     ..WHOLE
 };

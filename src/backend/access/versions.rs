@@ -217,15 +217,18 @@ impl Planner<'_> {
     /// Values of `rest` that are read after it.
     pub fn handed_on(&self, rest: &[Inst], after: &[Inst], end: &End) -> Vec<Value> {
         let f = self.f;
-        let mut used: HashSet<Value> = after.iter().flat_map(|&i| uses::read(f, i)).collect();
+        let after = after.iter().filter(|&&i| !self.rare.is_made_by(f, i));
+        let mut used: HashSet<Value> = after.flat_map(|&i| uses::read(f, i)).collect();
         match end {
             End::Block(block) => used.extend(uses::ending(f, *block)),
             End::Meet(values) => used.extend(values),
         }
+        self.rare.expand(f, &mut used);
         // Only a copy reads what it loads, and not as components.
         let read = rest.iter().filter(|i| !self.known.copies.contains_key(i));
         let made = read.flat_map(|&i| &f.inst(i).results);
         made.filter(|v| used.contains(v) || self.escapes[v.0 as usize])
+            .filter(|&&v| !self.rare.contains(v))
             .copied()
             .collect()
     }

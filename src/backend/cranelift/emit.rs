@@ -82,6 +82,7 @@ fn limits(f: &Function, options: &CodegenOptions, target: Target) -> Limits {
         vec4_inline: true,
         inline_faults: true,
         rare_messages: true,
+        rare_addresses: false,
         asks_once: true,
         unaligned_atomics: target.x64,
     }

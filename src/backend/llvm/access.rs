@@ -146,7 +146,7 @@ impl<'c> Emit<'c, '_> {
         let call = self.message(helper, lanes, elem, comps, &[])?;
         let faulting = self.send(call)?;
         if self.records_faults(access.space) {
-            let place = (lanes.addr, lanes.count, lanes.surface);
+            let place = (self.addresses(lanes)?, lanes.count, lanes.surface);
             self.report(place, faulting, access.site, |_| Ok(()))?;
         }
         (0..comps).map(|row| self.message_row(call, row)).collect()
@@ -232,7 +232,8 @@ impl<'c> Emit<'c, '_> {
         let addresses = Ty::vector(lanes.addr_lane(), lanes.count);
         let start = padded(addresses);
         let block = self.message_block()?;
-        self.store_value(lanes.addr, addresses, block)?;
+        let lane_addresses = self.addresses(lanes)?;
+        self.store_value(lane_addresses, addresses, block)?;
         for (i, &v) in data.iter().enumerate() {
             let at = start + padded(row) * i as u32;
             let at = self.offset_const(block, i64::from(at))?;
@@ -288,7 +289,7 @@ impl<'c> Emit<'c, '_> {
         call.shape |= message::ALL_OR_NONE;
         let faulting = self.send(call)?;
         call.shape &= !message::ALL_OR_NONE;
-        let place = (lanes.addr, lanes.count, lanes.surface);
+        let place = (self.addresses(lanes)?, lanes.count, lanes.surface);
         self.report(place, faulting, site, |e| e.send(call).map(|_| ()))
     }
 
@@ -357,7 +358,7 @@ impl<'c> Emit<'c, '_> {
         let enabled = self.get(lanes.mask)?;
         let faulting = self.op2(I::And, outside, enabled)?;
         let faulting = self.resize(faulting, 32)?;
-        let place = (lanes.addr, lanes.count, lanes.surface);
+        let place = (self.addresses(lanes)?, lanes.count, lanes.surface);
         self.report(place, faulting, access.site, |_| Ok(()))
     }
 }

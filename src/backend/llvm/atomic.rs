@@ -98,7 +98,7 @@ impl<'c> Emit<'c, '_> {
             let outside = self.icmp(IntPredicate::UGE, offsets, limit)?;
             let faulting = self.op2(I::And, mask, outside)?;
             let faulting = self.mask_bits(faulting, lanes.count)?;
-            let place = (lanes.addr, lanes.count, lanes.surface);
+            let place = (self.addresses(lanes)?, lanes.count, lanes.surface);
             self.report(place, faulting, access.site, |_| Ok(()))?;
         }
         Ok((offsets, self.guard(lanes, inside)?))

@@ -126,7 +126,8 @@ impl<'c> Emit<'c, '_> {
         let room = self.op2(I::Sub, bytes, most)?;
         let fits = self.icmp(IntPredicate::UGT, bytes, most)?;
         let room = self.select(fits, room, self.i64(0))?;
-        let distance = self.op2(I::Sub, lanes.addr, self.splat(start, n)?)?;
+        let each = self.addresses(lanes)?;
+        let distance = self.op2(I::Sub, each, self.splat(start, n)?)?;
         let outside = self.icmp(IntPredicate::UGE, distance, self.splat(room, n)?)?;
         let outside = self.op2(I::And, outside, mask)?;
         let outside = self.mask_bits(outside, n)?;
@@ -191,7 +192,8 @@ impl<'c> Emit<'c, '_> {
         let enabled = self.enabled_lanes(lanes)?;
         let wide = Ty::vector(Lane::I64, lanes.count);
         let slot = self.slot(wide.bytes())?;
-        self.store_value(lanes.addr, wide, slot)?;
+        let each = self.addresses(lanes)?;
+        self.store_value(each, wide, slot)?;
         let records = Records::new(self.f, check.site, lanes.count);
         let addresses = self.offset_const(slot, records.addresses())?;
         let shape = shape(check);

@@ -71,6 +71,7 @@ pub(super) fn limits(options: &CodegenOptions, cpu: &Cpu) -> Limits {
         vec4_inline: false,
         inline_faults: false,
         rare_messages: false,
+        rare_addresses: true,
         asks_once: false,
         unaligned_atomics: cpu.target.architecture == Architecture::X86_64,
     }

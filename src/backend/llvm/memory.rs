@@ -22,7 +22,16 @@ use crate::ssa::{Lane, Space, Ty, Value};
 pub(super) type Region<'c> = access::Region<V<'c>>;
 
 /// Operands of a lane-wise access.
-pub(super) type Lanes<'c> = access::Lanes<V<'c>, V<'c>>;
+pub(super) type Lanes<'c> = access::Lanes<Address<'c>, V<'c>>;
+
+/// Addresses of lanes.
+#[derive(Clone, Copy)]
+pub(super) enum Address<'c> {
+    /// As they are here.
+    Made(V<'c>),
+    /// Those of a value, which is made where they are read.
+    Rare(Value),
+}
 
 impl<'c> Emit<'c, '_> {
     /// Reads mask, address and surface operands.
@@ -33,7 +42,10 @@ impl<'c> Emit<'c, '_> {
             count: self.ty(args[1]).lanes,
             mask: args[0],
             addresses: Some(args[1]),
-            addr: self.get(args[1])?,
+            addr: match self.access_plan.rare().contains(args[1]) {
+                true => Address::Rare(args[1]),
+                false => Address::Made(self.get(args[1])?),
+            },
             region,
             surface: match surface {
                 Some(s) => self.get(s)?,
@@ -42,6 +54,14 @@ impl<'c> Emit<'c, '_> {
             flat: space.is_flat(),
             place: access::message_place(space),
         })
+    }
+
+    /// Addresses of the lanes.
+    pub fn addresses(&mut self, lanes: &Lanes<'c>) -> EmitResult<V<'c>> {
+        match lanes.addr {
+            Address::Made(v) => Ok(v),
+            Address::Rare(v) => self.get(v),
+        }
     }
 
     /// A bit for each enabled lane.
@@ -291,10 +311,10 @@ impl<'c> Emit<'c, '_> {
 
     /// Offsets in the region, in the width of its addresses.
     pub fn offsets(&mut self, lanes: &Lanes<'c>) -> EmitResult<V<'c>> {
-        if lanes.flat {
-            self.flat_offset(lanes.addr)
-        } else {
-            Ok(lanes.addr)
+        let addresses = self.addresses(lanes)?;
+        match lanes.flat {
+            true => self.flat_offset(addresses),
+            false => Ok(addresses),
         }
     }
 

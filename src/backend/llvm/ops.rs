@@ -77,7 +77,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// The result of an instruction that has one.
-    fn value(&mut self, data: &InstData, out: Value) -> EmitResult<V<'c>> {
+    pub fn value(&mut self, data: &InstData, out: Value) -> EmitResult<V<'c>> {
         let args = data.args.as_slice();
         let ty = self.ty(out);
         match &data.op {

@@ -108,7 +108,8 @@ impl<'c> Emit<'c, '_> {
         helper: usize,
     ) -> EmitResult<()> {
         let (addresses, _) = types(self.f, check, args);
-        self.store_value(call.lanes.addr, addresses, call.block)?;
+        let each = self.addresses(&call.lanes)?;
+        self.store_value(each, addresses, call.block)?;
         self.race_calls(call, helper, &[call.block.into()])
     }
 

@@ -1,31 +1,41 @@
 //! What values of the SSA became.
 
+use std::collections::HashMap;
+
+use inkwell::basic_block::BasicBlock;
 use inkwell::values::IntValue;
 
 use super::emit::{Emit, EmitResult, InternalError, V};
 use crate::ssa::{Function, Op, Value};
 
 /// Translation of every SSA value met so far. [`Emit::in_version`] takes out again what a version made.
-pub(super) struct Values<'c>(Vec<Option<V<'c>>>);
+pub(super) struct Values<'c> {
+    made: Vec<Option<V<'c>>>,
+    /// Of values that are made where they are read, the last one, and the block that has it.
+    rare: HashMap<Value, (BasicBlock<'c>, V<'c>)>,
+}
 
 impl<'c> Values<'c> {
     /// None yet of a function's.
     pub fn new(f: &Function) -> Values<'c> {
-        Values(vec![None; f.values.len()])
+        Values {
+            made: vec![None; f.values.len()],
+            rare: HashMap::new(),
+        }
     }
 
     fn known(&self, v: Value) -> Option<V<'c>> {
-        self.0.get(v.0 as usize).copied().flatten()
+        self.made.get(v.0 as usize).copied().flatten()
     }
 
     fn set(&mut self, v: Value, to: V<'c>) {
-        self.0[v.0 as usize] = Some(to);
+        self.made[v.0 as usize] = Some(to);
     }
 
     /// Takes values out.
     pub fn forget(&mut self, values: &[Value]) {
         for v in values {
-            self.0[v.0 as usize] = None;
+            self.made[v.0 as usize] = None;
         }
     }
 }
@@ -43,9 +53,24 @@ impl<'c> Emit<'c, '_> {
                 self.scalar_bits(self.ty(v).lane, lanes.first().copied().unwrap_or(0))?
             }
             Some(Op::VecConst(lanes)) => self.vector_bits(self.ty(v).lane, lanes)?,
+            _ if self.access_plan.rare().contains(v) => return self.make_here(v),
             _ => return Err(InternalError(format!("v{} is used before it is made", v.0))),
         };
         self.values.set(v, made);
+        Ok(made)
+    }
+
+    /// A value that is made where it is read. What comes later in a block can use what was made in it.
+    fn make_here(&mut self, v: Value) -> EmitResult<V<'c>> {
+        let here = self.here()?;
+        if let Some(&(block, made)) = self.values.rare.get(&v)
+            && block == here
+        {
+            return Ok(made);
+        }
+        let data = self.f.def_inst(v).ok_or("a parameter is no rare value")?;
+        let made = self.value(data, v)?;
+        self.values.rare.insert(v, (here, made));
         Ok(made)
     }
 

@@ -96,6 +96,7 @@ impl<'c> Emit<'c, '_> {
             self.set_line(f.inst(inst).line);
         }
         match step {
+            Step::Plain(inst) if self.access_plan.rare().is_made_by(f, *inst) => Ok(()),
             Step::Plain(inst) => self.instruction(*inst),
             Step::Access(inst, how) => self.access_alone(*inst, how),
             Step::Atomic(inst, how) => self.atomic(*inst, *how),
