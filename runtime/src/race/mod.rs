@@ -19,6 +19,8 @@ pub(crate) use cell::Now;
 use cell::{Cell, EPOCH, MAX_EPOCH};
 pub(crate) use shadow::{Part, Run, ones};
 use shadow::{Shadow, WORD};
+#[cfg(target_arch = "x86_64")]
+use std::arch::x86_64::{__m512i, _mm512_set1_epi64, _mm512_sub_epi64};
 use std::collections::HashMap;
 use std::io;
 use std::ops::Range;
@@ -260,6 +262,24 @@ impl Races {
         let (shadow, first) = self.shadow(memory);
         let offset = address.wrapping_sub(first);
         offset.is_multiple_of(WORD) && shadow.few(now, offset / WORD, words, lane)
+    }
+
+    /// The same for up to eight lanes, those whose bits are set, each of which accesses the word at its address, or the `whole` line there. False
+    /// also where not all of them are at such places.
+    #[cfg(target_arch = "x86_64")]
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512vl")]
+    pub fn eight(
+        &mut self,
+        memory: Memory,
+        now: &Now,
+        (addresses, lanes): (__m512i, __m512i),
+        of: u8,
+        whole: bool,
+    ) -> bool {
+        let (shadow, first) = self.shadow(memory);
+        let first = _mm512_set1_epi64(first.cast_signed());
+        shadow.eight(now, (_mm512_sub_epi64(addresses, first), lanes), of, whole)
     }
 
     /// The same for all of one word.
@@ -522,5 +542,70 @@ mod tests {
         if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vl") {
             lines_are_cells::<true>();
         }
+    }
+
+    /// Eight lanes at any places, some at the same one, are what they are one after the other, those of words and those of whole lines.
+    #[test]
+    #[cfg(target_arch = "x86_64")]
+    fn eight_lanes_are_entered_at_once() {
+        if !is_x86_feature_detected!("avx512f") || !is_x86_feature_detected!("avx512vl") {
+            return;
+        }
+        const LOCAL: u64 = 0x1000;
+        let memory = Memory::Local(LOCAL);
+        let mut rng = Rng::new(5);
+        let [mut eight, mut cells] = [(); 2].map(|()| Races::new(None).unwrap());
+        let (mut raced, mut clean) = ([0; 2], [0; 2]);
+        for _ in 0..20_000 {
+            match rng.below(20) {
+                0 => [&mut eight, &mut cells].map(|races| {
+                    races.start_launch([1; 3], 0..0);
+                    races.start_group();
+                    races.launch = races.group;
+                }),
+                1..6 => [&mut eight, &mut cells].map(Races::next_epoch),
+                _ => [(); 2],
+            };
+            let whole = rng.below(2) == 0;
+            let does = Does {
+                writes: rng.below(8) == 0,
+                atomic: !whole && rng.below(4) == 0,
+            };
+            let (thread, site) = (rng.below(3) as u32, rng.below(5) as u32);
+            let [now, wanted] = [&eight, &cells].map(|races| races.now(memory, thread, site, does));
+            let unit = if whole { 16 } else { 4 };
+            let around = 1 + rng.below(40);
+            let places: [u64; 8] =
+                std::array::from_fn(|_| LOCAL + unit * (rng.below(around) as u64));
+            let lanes: [u64; 8] = std::array::from_fn(|at| 3 * at as u64 + 2);
+            let of = rng.below(256) as u8;
+            // SAFETY: both are vectors, and the processor has them.
+            let entered = unsafe {
+                use std::arch::x86_64::_mm512_loadu_epi64;
+                let [at, by] = [&places, &lanes].map(|v| _mm512_loadu_epi64(v.as_ptr().cast()));
+                eight.eight(memory, &now, (at, by), of, whole)
+            };
+            let one_by_one = |races: &mut Races, now: &Now| -> Vec<_> {
+                let enabled = (0..8).filter(|lane| of >> lane & 1 != 0);
+                let words = enabled.flat_map(|lane| (0..unit / 4).map(move |k| (lane, k)));
+                let enter = |(lane, k): (usize, u64)| {
+                    let place = (places[lane] + 4 * k, 4);
+                    races.element(memory, now, place, lanes[lane] as u32)
+                };
+                words.map(enter).collect()
+            };
+            let found = one_by_one(&mut cells, &wanted);
+            if entered {
+                assert!(found.iter().all(Option::is_none));
+                clean[usize::from(whole)] += 1;
+            } else {
+                assert_eq!(one_by_one(&mut eight, &now), found);
+                raced[usize::from(whole)] += 1;
+            }
+        }
+        assert!(
+            clean.iter().chain(&raced).all(|&n| n > 1000),
+            "{clean:?} {raced:?}"
+        );
     }
 }

@@ -1,5 +1,7 @@
 //! Cells and lines of consecutive words, in reserved addresses.
 
+#[cfg(target_arch = "x86_64")]
+use std::arch::x86_64::*;
 use std::io;
 use std::ops::Range;
 
@@ -420,6 +422,56 @@ impl Shadow {
             cell::access(cell, now, lane, cell::WHOLE);
         }
         free
+    }
+
+    /// See [`super::Races::eight`].
+    #[cfg(target_arch = "x86_64")]
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512vl")]
+    pub fn eight(
+        &mut self,
+        now: &Now,
+        (offsets, lanes): (__m512i, __m512i),
+        of: u8,
+        whole: bool,
+    ) -> bool {
+        let unit = if whole { WORD * line::WORDS } else { WORD };
+        let low = _mm512_set1_epi64((unit - 1).cast_signed());
+        let words = _mm512_srli_epi64::<{ WORD.ilog2() }>(offsets);
+        let lines = _mm512_srli_epi64::<{ (WORD * line::WORDS).ilog2() }>(offsets);
+        // Lines have cells for all of their words.
+        let all = _mm512_set1_epi64((self.words as u64).cast_signed());
+        let there = _mm512_mask_cmplt_epu64_mask(of, words, all);
+        if _mm512_mask_testn_epi64_mask(there, offsets, low) != of {
+            return false;
+        }
+        let form = match whole {
+            true => u64::from(line::WORDS.ilog2()),
+            false => lane_bits(0),
+        };
+        let common = _mm512_set1_epi64((now.base | form).cast_signed());
+        let slots = _mm512_or_si512(common, _mm512_slli_epi64::<{ cell::LANE }>(lanes));
+        if whole {
+            let start = self.lines.start().cast::<Line>();
+            // SAFETY: each of the words has a line.
+            return unsafe { x86::eight_lines(start, now, lines, of, slots) };
+        }
+        let opened = self.opened.start().cast::<u32>();
+        let floor = cell::epoch(now.floor) as u32;
+        // SAFETY: each of the words has a line.
+        let mut closed = unsafe { x86::eight_below(opened, lines, of, floor) };
+        if closed != 0 {
+            let mut numbers = [0u64; 8];
+            // SAFETY: there is room for all of them.
+            unsafe { _mm512_storeu_epi64(numbers.as_mut_ptr().cast(), words) };
+            while closed != 0 {
+                self.open(now, numbers[closed.trailing_zeros() as usize]);
+                closed &= closed - 1;
+            }
+        }
+        let start = self.cells.start().cast::<Cell>();
+        // SAFETY: each of the words has a cell.
+        unsafe { x86::eight_cells(start, now, words, of, slots) }
     }
 
     /// Gives memory back that these bytes are known by. Nothing is known of them then, except at the ends.

@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use super::cell::{ATOMIC, Cell, EPOCH, Now, THREAD, THREADS};
+use super::cell::{self, ATOMIC, Cell, EPOCH, Now, THREAD, THREADS};
 use super::line::{self, Line};
 use super::shadow::Slots;
 
@@ -108,25 +108,58 @@ pub(super) unsafe fn lines(at: *mut Line, count: usize, now: &Now, first: u64, s
     let both = _mm512_set1_epi64((2 * step).cast_signed());
     let mut done = 0;
     while done < count {
-        let (lines, next): (u8, usize) = if count - done > 1 {
-            (0xFF, 2)
-        } else {
-            (0x0F, 1)
-        };
-        let place = at.wrapping_add(done).cast::<i64>();
+        let place = at.wrapping_add(done);
+        let two = count - done > 1;
         // SAFETY: as promised.
-        let past = unsafe { _mm512_maskz_loadu_epi64(lines, place) };
-        let in_cells = _mm512_mask_cmpge_epu64_mask(CELLS & lines, past, v.floor);
-        if v.unordered(past, lines & matters(now, &OF_LINE)) | in_cells != 0 {
+        let entered = unsafe {
+            match two {
+                true => some_lines::<true>(place, &v, now, slot),
+                false => some_lines::<false>(place, &v, now, slot),
+            }
+        };
+        if !entered {
             break;
         }
-        let new = entered::<LINE_READ_TO_OTHER>(past, &v, now, slot, (&OF_LINE, lines));
-        // SAFETY: as promised.
-        unsafe { _mm512_mask_storeu_epi64(place, lines, new) };
         slot = _mm512_add_epi64(slot, both);
-        done += next;
+        done += 1 + usize::from(two);
     }
     done
+}
+
+/// Enters an access to a line, or to `TWO`, if none races or has cells in use.
+///
+/// # Safety
+/// As [`lines`].
+#[inline]
+#[target_feature(enable = "avx512f")]
+unsafe fn some_lines<const TWO: bool>(
+    at: *mut Line,
+    v: &Vectors,
+    now: &Now,
+    slot: __m512i,
+) -> bool {
+    let lines = if TWO { 0xFF } else { 0x0F };
+    // Without masks, as the next access can read at once what a whole register has written.
+    // SAFETY: as promised.
+    let past = unsafe {
+        match TWO {
+            true => _mm512_loadu_si512(at.cast()),
+            false => _mm512_castsi256_si512(_mm256_loadu_si256(at.cast())),
+        }
+    };
+    let in_cells = _mm512_mask_cmpge_epu64_mask(CELLS & lines, past, v.floor);
+    if v.unordered(past, lines & matters(now, &OF_LINE)) | in_cells != 0 {
+        return false;
+    }
+    let new = entered::<LINE_READ_TO_OTHER>(past, v, now, slot, (&OF_LINE, lines));
+    // SAFETY: as promised.
+    unsafe {
+        match TWO {
+            true => _mm512_storeu_si512(at.cast(), new),
+            false => _mm256_storeu_si256(at.cast(), _mm512_castsi512_si256(new)),
+        }
+    }
+    true
 }
 
 /// Enters an access to the words of a line whose bits are set in `words`, if it races with none. False if there is a race: only words that do
@@ -263,4 +296,175 @@ unsafe fn two_cells(at: *mut Cell, v: &Vectors, now: &Now, slots: [u64; 2], of: 
         }
     }
     true
+}
+
+/// Slots of a line, or of a cell, by which eight of them are entered.
+struct Columns {
+    /// Those with which a read races, and the others with which a write races, too.
+    writes: &'static [usize],
+    reads: [usize; 2],
+    plain: usize,
+    /// Where there is none, no access is atomic.
+    atomics: usize,
+}
+
+const CELL_COLUMNS: Columns = Columns {
+    writes: &[cell::PLAIN, cell::ATOMICS],
+    reads: [cell::READ, cell::OTHER],
+    plain: cell::PLAIN,
+    atomics: cell::ATOMICS,
+};
+
+const LINE_COLUMNS: Columns = Columns {
+    writes: &[0],
+    reads: [1, 2],
+    plain: 0,
+    atomics: 0,
+};
+
+/// Where a line says which epoch its cells are in use from.
+const LINE_CELLS: usize = 3;
+
+/// Up to eight lines or cells, each by the number of its first slot.
+#[derive(Clone, Copy)]
+struct Eight {
+    at: *mut i64,
+    first: __m512i,
+    of: u8,
+}
+
+impl Eight {
+    /// # Safety
+    /// They are there. The processor has AVX-512.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn slots(&self, column: usize) -> __m512i {
+        let none = _mm512_setzero_si512();
+        let at = self.at.wrapping_add(column);
+        // SAFETY: as promised.
+        unsafe { _mm512_mask_i64gather_epi64::<8>(none, self.of, self.first, at) }
+    }
+
+    /// Of lanes that have one place the last one's slot stays.
+    ///
+    /// # Safety
+    /// As [`Eight::slots`].
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn set(&self, column: usize, of: u8, slots: __m512i) {
+        let at = self.at.wrapping_add(column);
+        // SAFETY: as promised.
+        unsafe { _mm512_mask_i64scatter_epi64::<8>(at, of, self.first, slots) }
+    }
+
+    /// Enters an access, if none of them races. False, and nothing is entered, if there is a race. As all lanes are of one thread, it does not
+    /// matter that none sees what another one enters.
+    ///
+    /// # Safety
+    /// As [`Eight::slots`].
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn enter(&self, now: &Now, slots: __m512i, columns: &Columns) -> bool {
+        let v = Vectors::new(now);
+        let atomic = _mm512_set1_epi64(ATOMIC.cast_signed());
+        let races = |past: __m512i| {
+            let of = match now.is_atomic() {
+                true => _mm512_mask_testn_epi64_mask(self.of, past, atomic),
+                false => self.of,
+            };
+            v.unordered(past, of)
+        };
+        // SAFETY: as promised.
+        unsafe {
+            let mut any = 0;
+            for &column in columns.writes {
+                any |= races(self.slots(column));
+            }
+            let [read, other] = columns.reads;
+            let last = self.slots(read);
+            if now.writes {
+                any |= races(last) | races(self.slots(other));
+            }
+            if any != 0 {
+                return false;
+            }
+            if now.writes {
+                let written = match now.is_atomic() {
+                    true => columns.atomics,
+                    false => columns.plain,
+                };
+                self.set(written, self.of, slots);
+                return true;
+            }
+            let moved = v.is_other(last, self.of);
+            if moved != 0 {
+                self.set(other, moved, last);
+            }
+            self.set(read, self.of, slots);
+            true
+        }
+    }
+}
+
+/// Enters accesses to up to eight words, of one lane each, if none races. False, and nothing is entered, if there is a race.
+///
+/// # Safety
+/// Words of which `of` has bits have cells. The processor has AVX-512.
+#[inline]
+#[target_feature(enable = "avx512f")]
+pub(super) unsafe fn eight_cells(
+    at: *mut Cell,
+    now: &Now,
+    words: __m512i,
+    of: u8,
+    slots: __m512i,
+) -> bool {
+    let cells = Eight {
+        at: at.cast(),
+        first: _mm512_slli_epi64::<2>(words),
+        of,
+    };
+    // SAFETY: as promised.
+    unsafe { cells.enter(now, slots, &CELL_COLUMNS) }
+}
+
+/// The same for an access, which is not atomic, to all words of up to eight lines. False, too, if cells of a line are in use.
+///
+/// # Safety
+/// Lines of which `of` has bits are there. The processor has AVX-512.
+#[inline]
+#[target_feature(enable = "avx512f")]
+pub(super) unsafe fn eight_lines(
+    at: *mut Line,
+    now: &Now,
+    lines: __m512i,
+    of: u8,
+    slots: __m512i,
+) -> bool {
+    let lines = Eight {
+        at: at.cast(),
+        first: _mm512_slli_epi64::<2>(lines),
+        of,
+    };
+    let floor = _mm512_set1_epi64(now.floor.cast_signed());
+    // SAFETY: as promised.
+    unsafe {
+        let cells = lines.slots(LINE_CELLS);
+        let in_cells = _mm512_mask_cmpge_epu64_mask(of, cells, floor);
+        in_cells == 0 && lines.enter(now, slots, &LINE_COLUMNS)
+    }
+}
+
+/// Of up to eight lines, those whose number of 32 bits is less than `floor`.
+///
+/// # Safety
+/// Lines of which `of` has bits have such numbers. The processor has AVX-512.
+#[inline]
+#[target_feature(enable = "avx512f,avx512vl")]
+pub(super) unsafe fn eight_below(at: *const u32, lines: __m512i, of: u8, floor: u32) -> u8 {
+    let none = _mm256_setzero_si256();
+    // SAFETY: as promised.
+    let numbers = unsafe { _mm512_mask_i64gather_epi32::<4>(none, of, lines, at.cast()) };
+    let floor = _mm256_set1_epi32(floor.cast_signed());
+    _mm256_mask_cmplt_epu32_mask(of, numbers, floor)
 }

@@ -1,6 +1,8 @@
 //! Checks of races with the vectors of AVX-512. The usual accesses take a short way: lanes side by side that access whole lines, and lanes that
 //! access a few whole words each. What is entered, and in which order, is what the way of every processor enters; all else goes there.
 
+use std::arch::x86_64::*;
+
 use super::{Access, Addresses, HALF, block_of, check, code, lanes_of};
 use crate::abi::{GroupCtx, message};
 use crate::helpers::message::{FLAT_OFFSET, Region};
@@ -60,14 +62,24 @@ pub(in crate::helpers) unsafe extern "C" fn race_even(
     let size = u64::from(shape >> 16 & 0x7FF) << (shape & 3);
     // SAFETY: as promised.
     unsafe {
-        if stride == 4 && call.is_packed(first) {
+        if call.is_packed(first, stride) {
             0
-        } else if lanes_of(shape) == 1 || (stride != size && stride != 0) {
+        } else if lanes_of(shape) == 1
+            || (stride != size && stride != 0)
+            || (size == 4 && stride == 4 && !is_row(enabled))
+            || (size == 16 && shape & (code::WRITES | code::BLOCK) == code::WRITES)
+        {
             call.by_lanes()
         } else {
             call.any()
         }
     }
+}
+
+/// Whether lanes are enabled one after the other, with none between them that is not.
+fn is_row(enabled: u32) -> bool {
+    let from_first = enabled >> (enabled.trailing_zeros() & 31);
+    from_first & from_first.wrapping_add(1) == 0
 }
 
 /// Operands of a call.
@@ -93,19 +105,25 @@ impl Call {
     }
 
     /// Enters an access whose lanes have a word each, side by side, if all are enabled, all words are those of whole lines, and a store
-    /// changes all or none. False where something has to be looked at.
+    /// changes all or none; or one of a single lane, or a read of one word by all enabled lanes, of which the last one stays known. False where
+    /// something has to be looked at.
     ///
     /// # Safety
     /// As [`race`].
     #[inline]
     #[target_feature(enable = "avx512f,avx512vl,bmi1")]
-    unsafe fn is_packed(&self, first: u64) -> bool {
+    unsafe fn is_packed(&self, first: u64, stride: u64) -> bool {
         const WORD: u32 = 2 | 1 << 16;
         const KIND: u32 = 3 | code::ATOMIC | code::BLOCK | 0x7FF << 16;
-        let lanes = lanes_of(self.shape);
-        if self.shape & KIND != WORD || self.of.1 != ones(lanes as u64) as u32 {
+        if self.shape & KIND != WORD {
             return false;
         }
+        let (writes, enabled) = (self.shape & code::WRITES != 0, self.of.1);
+        let (lanes, lane) = match (lanes_of(self.shape), stride) {
+            (lanes, 4) | (lanes @ 1, _) if enabled == ones(lanes as u64) as u32 => (lanes, 0),
+            (_, 0) if !writes && enabled != 0 => (1, 31 - enabled.leading_zeros()),
+            _ => return false,
+        };
         // SAFETY: valid by the caller's promise; only the worker that runs the group uses what is known of its launch.
         let Some(races) = (unsafe { (*self.group).races.cast::<Races>().as_mut() }) else {
             return true;
@@ -132,7 +150,6 @@ impl Call {
         if offset + bytes > region.size || races.touches_private(at..at.wrapping_add(bytes)) {
             return false;
         }
-        let writes = self.shape & code::WRITES != 0;
         if writes && !races.same_value {
             let values = self.at.1;
             // SAFETY: the words are inside of their region, and a store's block has their values.
@@ -146,7 +163,11 @@ impl Call {
             atomic: false,
         };
         let now = races.now(memory, self.by.0, self.by.1, does);
-        races.lines(memory, &now, at, lanes as u64, self.shape >> 27)
+        let lane = lane + (self.shape >> 27);
+        match lanes {
+            1 => races.one::<true>(memory, &now, at, lane),
+            _ => races.lines(memory, &now, at, lanes as u64, lane),
+        }
     }
 
     /// Checks lanes by their addresses; not 0 when the launch has to stop.
@@ -314,7 +335,21 @@ fn is_run_entered(
     races.part::<true>(access.memory, now, place, Part::all(run))
 }
 
-/// Checks lanes one after the other; true when the launch has to stop.
+/// How the places of lanes that are looked at by themselves are found.
+#[derive(Clone, Copy)]
+struct Places {
+    /// Of each lane.
+    words: usize,
+    bytes: u64,
+    /// Bits of an offset that do not count.
+    round: u64,
+    /// The greatest offset, and one more.
+    limit: u64,
+    /// A store is an access where it changes something.
+    compares: bool,
+}
+
+/// Checks lanes that may be anywhere; true when the launch has to stop.
 #[inline]
 #[target_feature(enable = "avx512f,avx512vl,bmi1")]
 fn each(
@@ -325,33 +360,176 @@ fn each(
     enabled: u32,
     words: usize,
 ) -> bool {
+    if enabled == 0 {
+        return false;
+    }
     let (bytes, region) = (4 * words as u64, access.region);
-    let round = match access.does.atomic {
-        true => bytes - 1,
-        false => 0,
+    let places = Places {
+        words,
+        bytes,
+        round: match access.does.atomic {
+            true => bytes - 1,
+            false => 0,
+        },
+        limit: (region.size + 1).saturating_sub(bytes),
+        compares: access.does.writes && !access.does.atomic && !access.same_value,
     };
-    let compares = access.does.writes && !access.does.atomic && !access.same_value;
-    // The greatest offset, and one more.
-    let limit = (region.size + 1).saturating_sub(bytes);
-    let has_private = races.has_private();
-    let mut left = enabled;
     if access.memory == Memory::Shared {
+        let mut left = enabled;
         while left != 0 {
             let lane = left.trailing_zeros() as usize;
             left &= left - 1;
             let place = region.base.wrapping_add(offsets[lane] as usize);
-            races.prefetch(access.memory, place, compares, words == 4);
+            races.prefetch(access.memory, place, places.compares, words == 4);
         }
-        left = enabled;
     }
+    let vectors = (words == 1 || words == 4) && access.bytes == 4 && !races.has_private();
+    let list = match vectors && enabled & (enabled - 1) != 0 {
+        true => listed(access, offsets, enabled, &places),
+        false => None,
+    };
+    match list {
+        Some(list) => list.eight_by_eight(access, races, now, offsets, &places),
+        None => one_by_one(access, races, now, (offsets, enabled), &places),
+    }
+}
+
+/// Lanes that access something, one after the other, with room for a vector after them.
+struct List {
+    offsets: [u64; LANES + 8],
+    lanes: [u64; LANES + 8],
+    count: usize,
+}
+
+/// Those of some lanes that access something, if all are inside of their region and each changes all of its elements or none.
+#[inline]
+#[target_feature(enable = "avx512f,avx512vl,bmi1")]
+fn listed(access: &Access, offsets: &[u64; LANES], enabled: u32, places: &Places) -> Option<List> {
+    let mut list = List {
+        offsets: [0; LANES + 8],
+        lanes: [0; LANES + 8],
+        count: 0,
+    };
+    let (round, limit) = (all(places.round), all(places.limit));
+    for first in (0..LANES).step_by(8) {
+        let of = (enabled >> first) as u8;
+        if of == 0 {
+            continue;
+        }
+        // SAFETY: there are eight offsets.
+        let offset = unsafe { _mm512_loadu_epi64(offsets.as_ptr().wrapping_add(first).cast()) };
+        let offset = _mm512_andnot_si512(round, offset);
+        if _mm512_mask_cmplt_epu64_mask(of, offset, limit) != of {
+            return None;
+        }
+        let changed = match places.compares {
+            // SAFETY: the elements are inside of their region.
+            true => unsafe { changed_of_eight(access, offset, (first, of)) }?,
+            false => of,
+        };
+        let lanes = _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7);
+        let lanes = _mm512_add_epi64(lanes, all(first as u64));
+        for (to, v) in [(&mut list.offsets, offset), (&mut list.lanes, lanes)] {
+            let v = _mm512_maskz_compress_epi64(changed, v);
+            // SAFETY: there is room for eight after those of all lanes before.
+            unsafe { _mm512_storeu_epi64(to.as_mut_ptr().wrapping_add(list.count).cast(), v) };
+        }
+        list.count += changed.count_ones() as usize;
+    }
+    Some(list)
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn all(v: u64) -> __m512i {
+    _mm512_set1_epi64(v.cast_signed())
+}
+
+/// Which of eight lanes from `first` on a store of words changes; `None` where one changes only some of its words.
+///
+/// # Safety
+/// The elements of lanes whose bits are set are inside of their region.
+#[inline]
+#[target_feature(enable = "avx512f,avx512vl")]
+unsafe fn changed_of_eight(
+    access: &Access,
+    offset: __m512i,
+    (first, of): (usize, u8),
+) -> Option<u8> {
+    let row = (access.count * 4).next_multiple_of(16);
+    let (mut any, mut each) = (0, of);
+    for k in 0..access.comps {
+        let place = access.region.base.wrapping_add(4 * k);
+        let values = access.data.wrapping_add(row * k + 4 * first);
+        // SAFETY: as promised, and a store's block has its values.
+        let differ = unsafe {
+            let none = _mm256_setzero_si256();
+            let old = _mm512_mask_i64gather_epi32::<1>(none, of, offset, place.cast());
+            let new = _mm256_maskz_loadu_epi32(of, values.cast());
+            _mm256_mask_cmpneq_epi32_mask(of, old, new)
+        };
+        any |= differ;
+        each &= differ;
+    }
+    (any == each).then_some(each)
+}
+
+impl List {
+    /// Enters the accesses of these lanes, and looks at them one by one where one of eight races; true when the launch has to stop.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512vl,bmi1")]
+    fn eight_by_eight(
+        &self,
+        access: &Access,
+        races: &mut Races,
+        now: &Now,
+        offsets: &[u64; LANES],
+        places: &Places,
+    ) -> bool {
+        for at in (0..self.count).step_by(8) {
+            let of = ones((self.count - at).min(8) as u64) as u8;
+            // SAFETY: there is room for a vector after the last lane.
+            let [offset, lanes] = unsafe {
+                [&self.offsets, &self.lanes]
+                    .map(|from| _mm512_loadu_epi64(from.as_ptr().wrapping_add(at).cast()))
+            };
+            let address = _mm512_add_epi64(offset, all(access.region.base as u64));
+            let number = _mm512_add_epi64(lanes, all(access.first_lane.into()));
+            if races.eight(access.memory, now, (address, number), of, places.words == 4) {
+                continue;
+            }
+            let some = &self.lanes[at..at + of.count_ones() as usize];
+            let enabled = some.iter().fold(0, |enabled, lane| enabled | 1 << lane);
+            if one_by_one(access, races, now, (offsets, enabled), places) {
+                return true;
+            }
+        }
+        false
+    }
+}
+
+/// Checks lanes one after the other; true when the launch has to stop.
+#[inline]
+#[target_feature(enable = "avx512f,avx512vl,bmi1")]
+fn one_by_one(
+    access: &Access,
+    races: &mut Races,
+    now: &Now,
+    (offsets, enabled): (&[u64; LANES], u32),
+    places: &Places,
+) -> bool {
+    let (words, bytes) = (places.words, places.bytes);
+    let has_private = races.has_private();
+    let mut left = enabled;
     while left != 0 {
         let lane = left.trailing_zeros() as usize;
         left &= left - 1;
-        let offset = offsets[lane] & !round;
-        let place = region.base.wrapping_add(offset as usize);
+        let offset = offsets[lane] & !places.round;
+        let place = access.region.base.wrapping_add(offset as usize);
         let at = place as u64;
-        let usual = offset < limit && !(has_private && races.touches_private(at..at + bytes)) && {
-            let changed = match compares {
+        let inside = offset < places.limit;
+        let usual = inside && !(has_private && races.touches_private(at..at + bytes)) && {
+            let changed = match places.compares {
                 true => changed(access, lane, place),
                 false => ones(words as u64),
             };
