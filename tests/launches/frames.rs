@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 
 use visa_jit::Launch;
+use visa_jit::backend::OobPolicy;
 use visa_jit::isa::Platform;
+use visa_runtime::abi::MAX_HOST_STACK_BYTES;
 
 use super::stop::engines;
 
@@ -41,11 +43,15 @@ fn kernel(adds: usize) -> String {
 
 #[test]
 fn large_frames_have_stacks_of_their_own() {
-    let text = kernel(7_000);
+    let text = kernel(4_500);
     let input: Vec<u32> = (0..VARIABLES as u32 * 32).collect();
     let mut expected: Option<Vec<u32>> = None;
     for (name, engine) in engines() {
         let program = engine.program_from_text("k", &text, Platform::Pvc).unwrap();
+        if name == "cranelift" {
+            let code = program.kernels()[0].code(OobPolicy::default()).unwrap();
+            assert!(code.object().stack_bytes > MAX_HOST_STACK_BYTES);
+        }
         let buffer = engine.memory().alloc_from(&input).unwrap();
         let launch = Launch::new([32, 1, 1])
             .local([32, 1, 1])

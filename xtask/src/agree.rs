@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use visa_fuzzing::files::{Bench, Source, Verdict};
 use visa_test_common::Rng;
 
-/// Launches of each kernel, of random shapes and on random arguments.
+/// Launches of each kernel, of random shapes and on random arguments, if `--launches` does not say another number.
 const LAUNCHES: usize = 2;
 /// Instructions that a hardware thread of the interpreter may execute.
 const FUEL: u64 = 1_000_000;
@@ -27,11 +27,17 @@ struct Tally {
     slow: Vec<String>,
 }
 
-/// Every kernel of every container below the folders.
+/// Every kernel of every container below the folders: `[--launches N] DIR...`.
 pub fn run(arguments: &[String]) -> Result<(), String> {
+    let (launches, folders) = match arguments {
+        [option, n, folders @ ..] if option == "--launches" => {
+            (n.parse().map_err(|e| format!("--launches {n}: {e}"))?, folders)
+        }
+        folders => (LAUNCHES, folders),
+    };
     let mut files = Vec::new();
-    for argument in arguments {
-        containers(PathBuf::from(argument), &mut files)?;
+    for folder in folders {
+        containers(PathBuf::from(folder), &mut files)?;
     }
     files.sort();
     if files.is_empty() {
@@ -46,7 +52,8 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
                 let mut bench = Bench::with_fuel(true, FUEL).with_addresses();
                 while let Some(file) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
                     if let Ok(bytes) = std::fs::read(file) {
-                        kernels(&mut bench, &file.display().to_string(), bytes, &tally);
+                        let name = file.display().to_string();
+                        kernels(&mut bench, &name, bytes, launches, &tally);
                     }
                 }
             });
@@ -72,13 +79,19 @@ fn containers(path: PathBuf, found: &mut Vec<PathBuf>) -> Result<(), String> {
     Ok(())
 }
 
-fn kernels(bench: &mut Bench, name: &str, bytes: Vec<u8>, tally: &Mutex<Tally>) {
+fn kernels(
+    bench: &mut Bench,
+    name: &str,
+    bytes: Vec<u8>,
+    launches: usize,
+    tally: &Mutex<Tally>,
+) {
     let source = Source::Container(bytes);
     for kernel in 0.. {
         let start = Instant::now();
         let mut rng = Rng::new(kernel as u64);
         let verdict = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            bench.compare(&source, kernel, LAUNCHES, &mut rng)
+            bench.compare(&source, kernel, launches, &mut rng)
         }));
         let verdict = verdict.unwrap_or_else(|_| Verdict::Differs("panic".to_owned()));
         let which = format!("{name} kernel {kernel}");

@@ -68,7 +68,7 @@ fn main() -> ExitCode {
         "traced" => mappings::traced(&arguments),
         _ => {
             eprintln!(
-                "usage: cargo run -p xtask -- docs | accuracy [FUNCTION]... | agree DIR... | clients [--short] [--install] [NAME]... | compilers [OLD NEW] | current-kernels [DEVICE]... | current-ocloc | dpnp [--sample | WORD...] | mappings [ARGUMENT]... | \
+                "usage: cargo run -p xtask -- docs | accuracy [FUNCTION]... | agree [--launches N] DIR... | clients [--short] [--install] [NAME]... | compilers [OLD NEW] | current-kernels [DEVICE]... | current-ocloc | dpnp [--sample | WORD...] | mappings [ARGUMENT]... | \
                  mutants [COUNT | FROM..TO] | opencl-bindings | planted [COUNT | FROM..TO] [CHECK…]"
             );
             return ExitCode::from(2);

@@ -11,10 +11,10 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use visa_fuzzing::files::{Bench, File, Mutants, Source, Verdict, checked_in};
 use visa_test_common::{Rng, full, share};
 
-/// Launches of each kernel in a full run.
+/// Launches of each kernel on one device in a full run.
 const LAUNCHES: u64 = 2;
 /// Damaged programs of a full run.
-const MUTANTS: u64 = 2_000;
+const MUTANTS: u64 = 1_200;
 
 /// Each kernel on one of its devices; in a plain run every eighth.
 #[test]
@@ -29,18 +29,17 @@ fn kernels_in_random_shapes() {
     let files: Vec<File> = kernels
         .map(|(n, mut files)| files.swap_remove(n % files.len()))
         .collect();
-    in_random_shapes(&files);
+    in_random_shapes(&files, share(LAUNCHES, 2) as usize);
 }
 
 #[test]
 #[ignore = "a minute or two: every kernel of every device"]
 fn all_kernels_in_random_shapes() {
-    in_random_shapes(&checked_in());
+    in_random_shapes(&checked_in(), 1);
 }
 
-fn in_random_shapes(files: &[File]) {
+fn in_random_shapes(files: &[File], launches: usize) {
     let next = AtomicUsize::new(0);
-    let launches = share(LAUNCHES, 2) as usize;
     let failures: Mutex<Vec<String>> = Mutex::default();
     let launched = AtomicUsize::new(0);
     std::thread::scope(|s| {
@@ -76,7 +75,7 @@ fn in_random_shapes(files: &[File]) {
 
 #[test]
 fn damaged_kernels() {
-    let seeds = visa_fuzzing::seeds().unwrap_or(0..share(MUTANTS, 200));
+    let seeds = visa_fuzzing::seeds().unwrap_or(0..share(MUTANTS, 120));
     let mutants = Mutants::new();
     let next = AtomicU64::new(seeds.start);
     let failures: Mutex<Vec<String>> = Mutex::default();

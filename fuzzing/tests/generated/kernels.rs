@@ -231,7 +231,7 @@ fn engines_agree_on_random_kernels() {
     if let Some(seeds) = visa_fuzzing::seeds() {
         return sweep(&every(), seeds, 8);
     }
-    let [plain, rows] = [400, 80].map(|all| share(all, 16));
+    let [plain, rows] = [250, 50].map(|all| share(all, 10));
     sweep(&named(&["interp", "cranelift"]), 0..plain, 4);
     sweep(&named(&["interp", "cranelift-rows"]), 400..400 + rows, 4);
 }

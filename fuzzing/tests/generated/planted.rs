@@ -5,14 +5,14 @@ use visa_fuzzing::seeds;
 use visa_test_common::share;
 
 /// Kernels of each kind of error; `cargo run --release -p xtask -- planted` runs more.
-const KERNELS: u64 = 80;
+const KERNELS: u64 = 40;
 
 #[test]
 fn planted_errors_are_found_or_harmless() {
     let mut bench = Bench::new(cfg!(feature = "llvm-codegen"));
     for error in Error::ALL {
         let mut counts = Counts::default();
-        let all = seeds().unwrap_or(0..share(KERNELS, 8));
+        let all = seeds().unwrap_or(0..share(KERNELS, 4));
         for seed in all.clone() {
             let verdict = bench.run(&Planted::new(error, seed));
             counts.add(&verdict);
@@ -22,7 +22,7 @@ fn planted_errors_are_found_or_harmless() {
             );
         }
         println!("{error:?}: {counts}");
-        if all.end - all.start >= share(KERNELS, 8) {
+        if all.end - all.start >= share(KERNELS, 4) {
             assert!(counts.found > 0 && counts.dead > 0, "{error:?}: {counts}");
         }
     }

@@ -23,7 +23,7 @@ use visa_test_common::Rng;
 use visa_test_common::images::{archive, host, offload};
 
 /// Damaged inputs of a full run.
-const CASES: u64 = 100_000;
+const CASES: u64 = 60_000;
 /// Longest time one case may take.
 const LIMIT: Duration = Duration::from_secs(1);
 /// One case in this many goes through the code generator as well.
@@ -262,7 +262,7 @@ fn broken_input_is_a_typed_error() {
     let corpus = corpus(&engines.compiling);
     let (first, last) = match std::env::var("CASE").ok().and_then(|s| s.parse().ok()) {
         Some(n) => (n, n + 1),
-        None => (0, visa_test_common::share(CASES, 200)),
+        None => (0, visa_test_common::share(CASES, 120)),
     };
     let next = AtomicU64::new(first);
     let reached = [(); 4].map(|()| AtomicU64::new(0));
