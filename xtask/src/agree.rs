@@ -30,9 +30,10 @@ struct Tally {
 /// Every kernel of every container below the folders: `[--launches N] DIR...`.
 pub fn run(arguments: &[String]) -> Result<(), String> {
     let (launches, folders) = match arguments {
-        [option, n, folders @ ..] if option == "--launches" => {
-            (n.parse().map_err(|e| format!("--launches {n}: {e}"))?, folders)
-        }
+        [option, n, folders @ ..] if option == "--launches" => (
+            n.parse().map_err(|e| format!("--launches {n}: {e}"))?,
+            folders,
+        ),
         folders => (LAUNCHES, folders),
     };
     let mut files = Vec::new();
@@ -79,13 +80,7 @@ fn containers(path: PathBuf, found: &mut Vec<PathBuf>) -> Result<(), String> {
     Ok(())
 }
 
-fn kernels(
-    bench: &mut Bench,
-    name: &str,
-    bytes: Vec<u8>,
-    launches: usize,
-    tally: &Mutex<Tally>,
-) {
+fn kernels(bench: &mut Bench, name: &str, bytes: Vec<u8>, launches: usize, tally: &Mutex<Tally>) {
     let source = Source::Container(bytes);
     for kernel in 0.. {
         let start = Instant::now();

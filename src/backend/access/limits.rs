@@ -75,8 +75,6 @@ pub(in crate::backend) struct Limits {
     /// Lanes of single elements are taken out of a run of vectors up to four elements from each other, whatever their size. Of 128
     /// bits, a vector holds so few elements that four loads of 4 bytes are as fast.
     pub long_runs: bool,
-    /// Lanes that are less than an element from each other are vectors of the parts that they share.
-    pub overlaps: bool,
     /// Loads of three words a lane read four, which are transposed; without it, the words are loaded by themselves.
     pub whole_rows: bool,
     /// Lanes of 16 bytes at any addresses are tested together in front of versions, and loaded and stored as a vector each.
@@ -134,11 +132,9 @@ impl Limits {
 
     /// Lanes of a load that are near each other as vectors of what lies between them.
     pub fn as_run(&self, strided: Strided, access: MemAccess, lanes: u16) -> Strided {
-        let run = strided.as_run(access, lanes, self.longest_run(access));
-        match self.overlaps {
-            true => run.as_overlap(access, lanes),
-            false => run,
-        }
+        strided
+            .as_run(access, lanes, self.longest_run(access))
+            .as_overlap(access, lanes)
     }
 
     /// True where a scatter does a store: it writes the lanes in order, so that of lanes that overlap the highest wins. Of several

@@ -203,6 +203,13 @@ impl AccessPlan {
     }
 
     /// Values that are made where they are read, and their instructions nowhere else.
+    #[cfg_attr(
+        not(feature = "llvm-codegen"),
+        allow(
+            dead_code,
+            reason = "Cranelift makes addresses where they are read by itself"
+        )
+    )]
     pub(in crate::backend) const fn rare(&self) -> &Rare {
         &self.rare
     }

@@ -93,7 +93,9 @@ impl Strided {
         let elem = i64::from(access.elem.bytes());
         let parts = self.stride > 0 && [2, 4].contains(&(elem / self.stride));
         let whole = parts && elem % self.stride == 0 && access.comps == 1;
-        match self.kind == Kind::Spread && whole && count.is_power_of_two() {
+        // Shorter vectors of parts are none that both code generators have.
+        let long = count.is_power_of_two() && i64::from(count) * self.stride >= 16;
+        match self.kind == Kind::Spread && whole && long {
             true => Strided {
                 kind: Kind::Overlap,
                 ..self

@@ -99,7 +99,11 @@ impl Emit<'_> {
             Kind::Same => self.load_broadcast(access, lanes.count, pointer),
             Kind::Packed => self.load_packed(access, lanes.count, pointer),
             Kind::Run => self.load_run(access, lanes.count, pointer, strided),
-            Kind::Spread | Kind::Overlap => {
+            Kind::Overlap => {
+                let step = strided.stride as u32; // less than an element
+                vec![self.load_overlapping((access.elem, lanes.count), pointer, 0, step)]
+            }
+            Kind::Spread => {
                 let pointers = self.spread_pointers(lanes.count, pointer, strided.stride);
                 self.load_from(access.elem, access.comps, &pointers)
             }
@@ -389,6 +393,36 @@ impl Emit<'_> {
                 let sources: Vec<(usize, u8)> = (0..count).map(source).collect();
                 self.pieces_from(ty, &pieces, &sources)
             })
+            .collect()
+    }
+
+    /// Elements that share bytes, `step` bytes from each other: vectors of their first halves and of their second halves, which then
+    /// alternate.
+    fn load_overlapping(
+        &mut self,
+        (elem, count): (Lane, u16),
+        pointer: V,
+        at: u32,
+        step: u32,
+    ) -> Vec<V> {
+        let bytes = elem.bytes();
+        if bytes <= step {
+            return self.load_value(pointer, at as i32, Ty::vector(elem, count), DATA);
+        }
+        let half = super::value::int_lane(bytes / 2);
+        let mut pieces = self.load_overlapping((half, count), pointer, at, step);
+        let second = pieces.len();
+        pieces.extend(self.load_overlapping((half, count), pointer, at + bytes / 2, step));
+        let per = super::value::per_piece(half);
+        let source = |n: usize| {
+            let (lane, part) = (n / 2, n % 2);
+            (part * second + lane / per, (lane % per) as u8)
+        };
+        let sources: Vec<(usize, u8)> = (0..2 * usize::from(count)).map(source).collect();
+        let halves = self.pieces_from(Ty::vector(half, 2 * count), &pieces, &sources);
+        halves
+            .into_iter()
+            .map(|v| self.cast_piece(v, elem))
             .collect()
     }
 

@@ -76,7 +76,6 @@ fn limits(f: &Function, options: &CodegenOptions, target: Target) -> Limits {
         speculation: Speculation::Affine,
         tests_local_ids: true,
         long_runs: false,
-        overlaps: false,
         whole_rows: true,
         vec4_versions: false,
         vec4_inline: true,

@@ -65,7 +65,6 @@ pub(super) fn limits(options: &CodegenOptions, cpu: &Cpu) -> Limits {
         speculation: Speculation::Masked,
         tests_local_ids: false,
         long_runs: true,
-        overlaps: true,
         whole_rows: false,
         vec4_versions: true,
         vec4_inline: false,
