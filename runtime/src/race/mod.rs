@@ -563,18 +563,19 @@ mod tests {
                     races.start_group();
                     races.launch = races.group;
                 }),
-                1..6 => [&mut eight, &mut cells].map(Races::next_epoch),
+                1..3 => [&mut eight, &mut cells].map(Races::next_epoch),
                 _ => [(); 2],
             };
             let whole = rng.below(2) == 0;
             let does = Does {
-                writes: rng.below(8) == 0,
+                writes: rng.below(4) == 0,
                 atomic: !whole && rng.below(4) == 0,
             };
             let (thread, site) = (rng.below(3) as u32, rng.below(5) as u32);
             let [now, wanted] = [&eight, &cells].map(|races| races.now(memory, thread, site, does));
             let unit = if whole { 16 } else { 4 };
-            let around = 1 + rng.below(40);
+            // Few places, so that several threads read and write each.
+            let around = 1 + rng.below(12);
             let places: [u64; 8] =
                 std::array::from_fn(|_| LOCAL + unit * (rng.below(around) as u64));
             let lanes: [u64; 8] = std::array::from_fn(|at| 3 * at as u64 + 2);
