@@ -16,7 +16,7 @@ use visa_jit::isa::send::{LSC_FENCE, cache_0, cache_1, function};
 use visa_jit::isa::{Form, OpcodeInfo};
 use visa_jit::module::{Body, RawSend, Src};
 use visa_jit::valid::{Target, validate};
-use visa_test_common::{full, share};
+use visa_test_common::full;
 
 /// Messages of a kernel.
 const BATCH: usize = 8;
@@ -301,7 +301,7 @@ fn every_message_by_its_descriptor_is_drawn() {
     let mut headed = BTreeSet::new();
     let sends = |r: &&OpcodeInfo| matches!(r.form, Form::RawSend | Form::RawSends);
     for row in message_rows().into_iter().filter(sends) {
-        for seed in 0..share(1_200, 2) {
+        for seed in 0..1_200 {
             let kernel = messages(seed, row, BATCH);
             let text = kernel.text();
             let module = parse("random", &text).unwrap_or_else(|e| panic!("{e}\n{text}"));
