@@ -721,7 +721,7 @@ fn images() {
                 // A plain run takes one of them in turn.
                 let lanes = [8, 16]
                     .into_iter()
-                    .filter(|l| full() || (n + l / 8) % 5 == 0);
+                    .filter(|l| full() || (n + l / 8) % 3 == 0);
                 for lanes in lanes {
                     let how = (lanes, end, policy);
                     cases += message_on(&engine, &outside, m, &shape, how, &mut rng);

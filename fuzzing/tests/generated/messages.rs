@@ -180,7 +180,7 @@ fn sweep(engines: &[Engine], count: usize, launches: u64) {
 
 #[test]
 fn engines_agree_on_every_message() {
-    let count = if full() { USUAL } else { USUAL / 6 };
+    let count = if full() { USUAL } else { USUAL / 4 };
     sweep(&named(&["interp", "cranelift"]), count, 4);
 }
 
