@@ -531,3 +531,20 @@ fn addresses_that_are_made_late_are_right() {
         assert_eq!(memory.read(), words(&want), "{count} {first} {below}");
     }
 }
+
+/// A long chain of operations that only an address needs is made without deep recursion.
+#[test]
+fn long_chains_are_made_where_they_are() {
+    let mut body = [FLAT, &addresses(10, 0, 4)].concat();
+    let last = 21_000;
+    for n in 1000..last {
+        let from = if n == 1000 { 10 } else { n - 1 };
+        let op = ["sub", "add"][n as usize % 2];
+        body += &format!("  %{n}: <16 x i64> = {op} %{from}, %110\n");
+    }
+    body += &format!("  %9: <16 x i32> = load.flat.i32x1[0] %0, %{}\n", last - 1);
+    body += "  store.flat.i32x1[0] %0, %10, %9\n  return\n";
+    let mut f = function(&body);
+    assert!(run_pass(&mut f, "shape"));
+    assert!(host().ir(&f, &SPEED).is_ok());
+}

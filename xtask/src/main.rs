@@ -7,7 +7,7 @@
 //! go to `cargo test --workspace`;
 //! `cargo run --release -p xtask -- mutants` runs 200,000 damaged kernels on the interpreter and Cranelift, with `--features llvm` a
 //! tenth of them on LLVM too, and fails where engines differ; a number, or numbers `FROM..TO`, say which;
-//! `cargo run --release -p xtask --features llvm -- agree DIR...` launches every kernel of the containers below folders at random
+//! `cargo run --release -p xtask --features llvm -- agree [--launches N] DIR...` launches every kernel of the containers below folders at random
 //! and compares the engines; for kernels that are not checked in;
 //! `cargo run --release -p xtask -- compilers OLD NEW` launches kernels of the same name, as two versions of the compiler made them, on
 //! the same arguments and compares what they compute; without folders those that are checked in for `acm-g10` and `pvc`;

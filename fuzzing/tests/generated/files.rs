@@ -16,7 +16,7 @@ const LAUNCHES: u64 = 2;
 /// Damaged programs of a full run.
 const MUTANTS: u64 = 1_200;
 
-/// Each kernel on one of its devices; in a plain run every eighth.
+/// Each kernel on one of its devices; in a plain run every sixteenth.
 #[test]
 fn kernels_in_random_shapes() {
     let mut devices: BTreeMap<String, Vec<File>> = BTreeMap::new();

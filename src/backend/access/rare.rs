@@ -1,15 +1,21 @@
 //! Addresses that only rare paths read.
 //!
 //! An access of affine addresses is done by its scalar base. The addresses of its lanes are read where a test failed, and nowhere
-//! else. A code generator that leaves instructions in the order of the IR would compute them for every access all the same, in vectors of 64 bits
-//! a lane. [`Rare`] says which values have no other use. They are made where they are read, anew each time.
+//! else. A code generator that leaves instructions in the order of the IR would compute them for every access all the same, in
+//! vectors of 64 bits a lane. [`Rare`] says which values have no other use. They are sunk into the rare paths: each block that
+//! reads one computes it anew (rematerialisation).
 //!
-//! Not of this kind: what takes part in a loop, and what another instruction reads, however cheap it is.
+//! Not of this kind: what takes part in a loop, what another instruction reads, however cheap it is, and the lower part of a long
+//! chain of operations.
 
 use std::collections::HashSet;
 
 use crate::backend::uses;
 use crate::ssa::{Block, Function, Input, Inst, Op, Value};
+
+/// Longest chain of operations that is made again where it is read. Code generators make its operands recursively, and each rare
+/// path has a copy.
+const MAX_CHAIN: u32 = 32;
 
 /// Values that are made where they are read.
 #[derive(Clone, Debug, Default)]
@@ -28,6 +34,7 @@ impl Rare {
         for v in f.order.iter().flat_map(|&b| uses::ending(f, b)) {
             rare[v.0 as usize] = false;
         }
+        cut_chains(f, &mut rare);
         let by_base: HashSet<Inst> = insts().copied().filter(|&i| by_base(i)).collect();
         loop {
             let mut changed = false;
@@ -100,6 +107,24 @@ impl Rare {
 fn is_rare(f: &Function, rare: &[bool], i: Inst) -> bool {
     let results = &f.inst(i).results;
     matches!(**results, [v] if rare[v.0 as usize])
+}
+
+/// Takes a value out of each chain of more than [`MAX_CHAIN`] operations.
+fn cut_chains(f: &Function, rare: &mut [bool]) {
+    let mut length = vec![0; rare.len()];
+    for &i in f.order.iter().flat_map(|&b| &f.block(b).insts) {
+        let data = f.inst(i);
+        if let [v] = *data.results.as_slice()
+            && rare[v.0 as usize]
+        {
+            let below = data.args.iter().map(|a| length[a.0 as usize]).max();
+            let chain = 1 + below.unwrap_or(0);
+            match chain > MAX_CHAIN {
+                true => rare[v.0 as usize] = false,
+                false => length[v.0 as usize] = chain,
+            }
+        }
+    }
 }
 
 /// Vectors that depend on nothing but operands, or on what stays as it is while a thread runs.

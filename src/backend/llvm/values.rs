@@ -60,7 +60,8 @@ impl<'c> Emit<'c, '_> {
         Ok(made)
     }
 
-    /// A value that is made where it is read. What comes later in a block can use what was made in it.
+    /// A value that is made where it is read. What comes later in a block can use what was made in it. Operands are made by recursion,
+    /// which ends soon: the access plan cuts long chains.
     fn make_here(&mut self, v: Value) -> EmitResult<V<'c>> {
         let here = self.here()?;
         if let Some(&(block, made)) = self.values.rare.get(&v)
