@@ -280,6 +280,8 @@ pub mod race {
     pub const ATOMIC: u32 = 1 << 6;
     /// Consecutive elements of one lane; values of a store lie one after the other.
     pub const BLOCK: u32 = 1 << 7;
+    /// Returns non-zero and records nothing where more than a few steps are needed, or the access races. It may be made again.
+    pub const ATTEMPT: u32 = 1 << 14;
     /// Most elements of a lane.
     pub const MAX_COUNT: u32 = (1 << 11) - 1;
 

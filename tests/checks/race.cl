@@ -335,6 +335,19 @@ kernel void vectors(global int *o, int far) {
         o[2 * (i ^ 64) + 1] = i + 3000; // (W)
 }
 
+// Rows of work-items that all read the same words of local memory, which others write.
+kernel void rows(global int *o, int far) {
+    local int part[256];
+    int x = get_local_id(0), y = get_local_id(1), l = get_local_size(0) * y + x;
+    part[l] = l + 1; // (W)
+    if (far == 0)
+        barrier(CLK_LOCAL_MEM_FENCE);
+    int sum = 0;
+    for (int k = 0; k < 8; k++)
+        sum += part[16 * k + x]; // (R)
+    o[128 * get_group_id(0) + l] = sum;
+}
+
 // An exchange among plain writes.
 kernel void exchanged(global int *o, int far) {
     int i = get_global_id(0), l = get_local_id(0);

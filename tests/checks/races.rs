@@ -61,6 +61,7 @@ const CASES: &[Case] = &[
     local("tree", ["write", "read"]),
     local("scan", ["read", "write"]),
     local("transpose_tile", ["write", "read"]),
+    local("rows", ["write", "read"]),
     local("rounds", ["write", "read"]),
     local("called", ["write", "read"]),
     local("masked", ["write", "read"]),
@@ -110,8 +111,12 @@ impl On {
 
     /// What a launch reports and leaves in its buffer.
     fn run(&self, kernel: &str, far: i32, oob: OobPolicy) -> (Report, Vec<u8>) {
+        let shape = Launch::new([256, 1, 1]).local([128, 1, 1]);
+        self.run_shape(shape.oob(oob), kernel, far)
+    }
+
+    fn run_shape(&self, launch: Launch, kernel: &str, far: i32) -> (Report, Vec<u8>) {
         let o = self.engine.memory().alloc(4 * 1024).unwrap();
-        let launch = Launch::new([256, 1, 1]).local([128, 1, 1]).oob(oob);
         let launch = launch.arg(0, &o).arg(1, far);
         let report = self.program.kernel(kernel).unwrap().launch(&launch);
         (report.unwrap(), o.to_vec())
@@ -204,6 +209,26 @@ fn planted_races_are_found_and_nothing_else() {
         }
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// Threads of several rows of local ids read the same words for each row. Where that races, it is reported for each lane of each row, as the
+/// interpreter does.
+#[test]
+fn rows_that_read_the_same_words() {
+    for file in files() {
+        for oob in [OobPolicy::Report, OobPolicy::Trap] {
+            let shape = || Launch::new([32, 8, 1]).local([16, 8, 1]).oob(oob);
+            let [wanted, found] = [true, false].map(|interpret| {
+                let on = On::new(Check::Race, file, interpret);
+                let right = on.run_shape(shape(), "rows", 0).0;
+                assert_eq!(right.fault_count, 0, "{file}: {:?}", texts(&right));
+                on.run_shape(shape(), "rows", 1).0
+            });
+            assert!(wanted.fault_count > 0);
+            assert_eq!(texts(&wanted), texts(&found), "{file} {oob:?}");
+            assert_eq!(wanted.fault_count, found.fault_count, "{file} {oob:?}");
+        }
+    }
 }
 
 /// Both lines of a race are reported. Rules leave out all findings of one of them, those of kernels, or all of a kind.

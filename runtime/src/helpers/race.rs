@@ -470,6 +470,12 @@ unsafe fn check<const WIDE: bool>(
         .as_ref()
         .is_some_and(|even| even.stride != 0 || even.first == even.last);
     let stores = access.does.writes && !access.does.atomic && !access.is_block;
+    if shape.0 & code::ATTEMPT != 0 {
+        let now = races.now(access.memory, access.thread, access.site, access.does);
+        let entered = (apart || !stores)
+            && even.is_some_and(|even| access.is_entered_at_once::<WIDE>(races, &now, &even));
+        return u32::from(!entered);
+    }
     let stop = stores && !apart && !access.are_apart() && access.lanes_differ(races);
     u32::from(stop || access.elements::<WIDE>(races, even.as_ref()))
 }

@@ -461,6 +461,11 @@ impl Shadow {
         // SAFETY: each of the words has a line.
         let mut closed = unsafe { x86::eight_below(opened, lines, of, floor) };
         if closed != 0 {
+            let start = self.lines.start().cast::<Line>();
+            // SAFETY: as before, also for the list.
+            closed = unsafe { x86::open_eight(start, opened, now, lines, closed) };
+        }
+        if closed != 0 {
             let mut numbers = [0u64; 8];
             // SAFETY: there is room for all of them.
             unsafe { _mm512_storeu_epi64(numbers.as_mut_ptr().cast(), words) };

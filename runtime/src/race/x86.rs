@@ -48,8 +48,6 @@ struct Vectors {
     /// Epochs of other groups, from `floor` on.
     others: __m512i,
     epoch: __m512i,
-    /// First slot of this thread and epoch.
-    ours: __m512i,
     base: __m512i,
 }
 
@@ -62,33 +60,43 @@ impl Vectors {
             floor: all(now.floor),
             others: all(now.group - now.floor),
             epoch: all(now.epoch),
-            ours: all(now.base >> THREAD << THREAD),
             base: all(now.base),
         }
     }
 
-    /// See [`Now::unordered`].
+    /// Accesses of other groups of the launch. There are none where `ALONE` says so.
     #[inline]
     #[target_feature(enable = "avx512f")]
-    fn unordered(&self, past: __m512i, of: u8) -> u8 {
+    fn elsewhere<const ALONE: bool>(&self, past: __m512i) -> u8 {
         let age = _mm512_sub_epi64(past, self.floor);
-        let elsewhere = _mm512_mask_cmplt_epu64_mask(of, age, self.others);
-        let current = _mm512_mask_cmpge_epu64_mask(of, past, self.epoch);
-        let distance = _mm512_sub_epi64(past, self.ours);
-        let one = _mm512_set1_epi64(1 << THREAD);
-        elsewhere | _mm512_mask_cmpge_epu64_mask(current, distance, one)
+        match ALONE {
+            true => 0,
+            false => _mm512_cmplt_epu64_mask(age, self.others),
+        }
+    }
+
+    /// Accesses of threads with another number.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn differs(&self, past: __m512i) -> u8 {
+        let threads = _mm512_set1_epi64((THREADS << THREAD).cast_signed());
+        _mm512_test_epi64_mask(_mm512_xor_si512(past, self.base), threads)
+    }
+
+    /// See [`Now::unordered`]. No epoch is later than the current one.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn unordered<const ALONE: bool>(&self, past: __m512i, of: u8) -> u8 {
+        let current = _mm512_cmpge_epu64_mask(past, self.epoch);
+        of & (self.elsewhere::<ALONE>(past) | (current & self.differs(past)))
     }
 
     /// See [`Now::is_other`].
     #[inline]
     #[target_feature(enable = "avx512f")]
-    fn is_other(&self, past: __m512i, of: u8) -> u8 {
-        let age = _mm512_sub_epi64(past, self.floor);
-        let elsewhere = _mm512_mask_cmplt_epu64_mask(of, age, self.others);
-        let new = _mm512_mask_cmpge_epu64_mask(of, past, self.floor);
-        let differs = _mm512_xor_si512(past, self.base);
-        let threads = _mm512_set1_epi64((THREADS << THREAD).cast_signed());
-        elsewhere | _mm512_mask_test_epi64_mask(new, differs, threads)
+    fn is_other<const ALONE: bool>(&self, past: __m512i, of: u8) -> u8 {
+        let new = _mm512_cmpge_epu64_mask(past, self.floor);
+        of & (self.elsewhere::<ALONE>(past) | (new & self.differs(past)))
     }
 }
 
@@ -102,6 +110,30 @@ const _: () = assert!(THREADS << THREAD < 1 << EPOCH);
 #[inline]
 #[target_feature(enable = "avx512f")]
 pub(super) unsafe fn lines(at: *mut Line, count: usize, now: &Now, first: u64, step: u64) -> usize {
+    // SAFETY: as promised.
+    unsafe {
+        match (now.writes, now.floor == now.group) {
+            (true, true) => lines_of::<true, true>(at, count, now, first, step),
+            (true, false) => lines_of::<true, false>(at, count, now, first, step),
+            (false, true) => lines_of::<false, true>(at, count, now, first, step),
+            (false, false) => lines_of::<false, false>(at, count, now, first, step),
+        }
+    }
+}
+
+/// The same where `WRITES` is [`Now::writes`], and `ALONE` says that no other group can have accessed the memory.
+///
+/// # Safety
+/// As [`lines`].
+#[inline]
+#[target_feature(enable = "avx512f")]
+unsafe fn lines_of<const WRITES: bool, const ALONE: bool>(
+    at: *mut Line,
+    count: usize,
+    now: &Now,
+    first: u64,
+    step: u64,
+) -> usize {
     let v = Vectors::new(now);
     let second = _mm512_set1_epi64(first.wrapping_add(step).cast_signed());
     let mut slot = _mm512_mask_set1_epi64(second, 0x0F, first.cast_signed());
@@ -113,8 +145,8 @@ pub(super) unsafe fn lines(at: *mut Line, count: usize, now: &Now, first: u64, s
         // SAFETY: as promised.
         let entered = unsafe {
             match two {
-                true => some_lines::<true>(place, &v, now, slot),
-                false => some_lines::<false>(place, &v, now, slot),
+                true => some_lines::<true, WRITES, ALONE>(place, &v, slot),
+                false => some_lines::<false, WRITES, ALONE>(place, &v, slot),
             }
         };
         if !entered {
@@ -132,10 +164,9 @@ pub(super) unsafe fn lines(at: *mut Line, count: usize, now: &Now, first: u64, s
 /// As [`lines`].
 #[inline]
 #[target_feature(enable = "avx512f")]
-unsafe fn some_lines<const TWO: bool>(
+unsafe fn some_lines<const TWO: bool, const WRITES: bool, const ALONE: bool>(
     at: *mut Line,
     v: &Vectors,
-    now: &Now,
     slot: __m512i,
 ) -> bool {
     let lines = if TWO { 0xFF } else { 0x0F };
@@ -147,11 +178,12 @@ unsafe fn some_lines<const TWO: bool>(
             false => _mm512_castsi256_si512(_mm256_loadu_si256(at.cast())),
         }
     };
-    let in_cells = _mm512_mask_cmpge_epu64_mask(CELLS & lines, past, v.floor);
-    if v.unordered(past, lines & matters(now, &OF_LINE)) | in_cells != 0 {
+    let in_cells = CELLS & lines & _mm512_cmpge_epu64_mask(past, v.floor);
+    if v.unordered::<ALONE>(past, lines & matters(WRITES, &OF_LINE)) | in_cells != 0 {
         return false;
     }
-    let new = entered::<LINE_READ_TO_OTHER>(past, v, now, slot, (&OF_LINE, lines));
+    let new =
+        entered::<LINE_READ_TO_OTHER, ALONE>(past, v, (WRITES, false), slot, (&OF_LINE, lines));
     // SAFETY: as promised.
     unsafe {
         match TWO {
@@ -222,15 +254,21 @@ pub(super) unsafe fn cell(at: *mut Cell, now: &Now, slot: u64) -> bool {
     // SAFETY: as promised.
     let past = unsafe { _mm256_loadu_epi64(at.cast()) };
     let past = _mm512_castsi256_si512(past);
-    let mut matters = 0x0F & matters(now, &OF_CELL);
+    let mut matters = 0x0F & matters(now.writes, &OF_CELL);
     if now.is_atomic() {
         matters &= _mm512_testn_epi64_mask(past, _mm512_set1_epi64(ATOMIC.cast_signed()));
     }
-    if v.unordered(past, matters) != 0 {
+    if v.unordered::<false>(past, matters) != 0 {
         return false;
     }
     let slot = _mm512_set1_epi64(slot.cast_signed());
-    let new = entered::<CELL_READ_TO_OTHER>(past, &v, now, slot, (&OF_CELL, 0x0F));
+    let new = entered::<CELL_READ_TO_OTHER, false>(
+        past,
+        &v,
+        (now.writes, now.is_atomic()),
+        slot,
+        (&OF_CELL, 0x0F),
+    );
     // SAFETY: as promised.
     unsafe { _mm256_storeu_epi64(at.cast(), _mm512_castsi512_si256(new)) };
     true
@@ -238,33 +276,25 @@ pub(super) unsafe fn cell(at: *mut Cell, now: &Now, slot: u64) -> bool {
 
 /// Slots that race with an access, if they are not ordered before it.
 #[inline]
-fn matters(now: &Now, places: &Places) -> u8 {
-    if now.writes {
-        places.writes
-    } else {
-        places.reads
-    }
+fn matters(writes: bool, places: &Places) -> u8 {
+    if writes { places.writes } else { places.reads }
 }
 
 /// What is known after an access to those lines or cells whose bits are set.
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn entered<const READ_TO_OTHER: i32>(
+fn entered<const READ_TO_OTHER: i32, const ALONE: bool>(
     past: __m512i,
     v: &Vectors,
-    now: &Now,
+    (writes, atomic): (bool, bool),
     slot: __m512i,
     (places, of): (&Places, u8),
 ) -> __m512i {
-    if now.writes {
-        let written = if now.is_atomic() {
-            places.atomics
-        } else {
-            places.plain
-        };
+    if writes {
+        let written = if atomic { places.atomics } else { places.plain };
         return _mm512_mask_mov_epi64(past, of & written, slot);
     }
-    let moved = v.is_other(past, of & places.read) << 1;
+    let moved = v.is_other::<ALONE>(past, of & places.read) << 1;
     let past = _mm512_mask_permutex_epi64::<READ_TO_OTHER>(past, moved, past);
     _mm512_mask_mov_epi64(past, of & places.read, slot)
 }
@@ -277,16 +307,22 @@ unsafe fn two_cells(at: *mut Cell, v: &Vectors, now: &Now, slots: [u64; 2], of: 
     let place = at.cast::<i64>();
     // SAFETY: as promised.
     let past = unsafe { _mm512_maskz_loadu_epi64(of, place) };
-    let mut matters = of & matters(now, &OF_CELL);
+    let mut matters = of & matters(now.writes, &OF_CELL);
     if now.is_atomic() {
         matters &= _mm512_testn_epi64_mask(past, _mm512_set1_epi64(ATOMIC.cast_signed()));
     }
-    if v.unordered(past, matters) != 0 {
+    if v.unordered::<false>(past, matters) != 0 {
         return false;
     }
     let second = _mm512_set1_epi64(slots[1].cast_signed());
     let slot = _mm512_mask_set1_epi64(second, 0x0F, slots[0].cast_signed());
-    let new = entered::<CELL_READ_TO_OTHER>(past, v, now, slot, (&OF_CELL, of));
+    let new = entered::<CELL_READ_TO_OTHER, false>(
+        past,
+        v,
+        (now.writes, now.is_atomic()),
+        slot,
+        (&OF_CELL, of),
+    );
     // SAFETY: as promised.
     unsafe {
         if of == 0xFF {
@@ -372,7 +408,7 @@ impl Eight {
                 true => _mm512_mask_testn_epi64_mask(self.of, past, atomic),
                 false => self.of,
             };
-            v.unordered(past, of)
+            v.unordered::<false>(past, of)
         };
         // SAFETY: as promised.
         unsafe {
@@ -396,7 +432,7 @@ impl Eight {
                 self.set(written, self.of, slots);
                 return true;
             }
-            let moved = v.is_other(last, self.of);
+            let moved = v.is_other::<false>(last, self.of);
             if moved != 0 {
                 self.set(other, moved, last);
             }
@@ -428,7 +464,43 @@ pub(super) unsafe fn eight_cells(
     unsafe { cells.enter(now, slots, &CELL_COLUMNS) }
 }
 
-/// The same for an access, which is not atomic, to all words of up to eight lines. False, too, if cells of a line are in use.
+/// Puts the cells of up to eight lines in use, of which those in `of`, but for lines of which something is known that matters: returns these.
+/// `opened` is [`Shadow`](super::shadow::Shadow)'s list of when cells came to be used.
+///
+/// # Safety
+/// As [`eight_lines`], and the list has each of these lines.
+#[inline]
+#[target_feature(enable = "avx512f")]
+pub(super) unsafe fn open_eight(
+    at: *mut Line,
+    opened: *mut u32,
+    now: &Now,
+    lines: __m512i,
+    of: u8,
+) -> u8 {
+    let eight = Eight {
+        at: at.cast(),
+        first: _mm512_slli_epi64::<2>(lines),
+        of,
+    };
+    let floor = _mm512_set1_epi64(now.floor.cast_signed());
+    let known = (0..LINE_CELLS).fold(0, |known, column| {
+        // SAFETY: as promised.
+        let slots = unsafe { eight.slots(column) };
+        known | _mm512_mask_cmpge_epu64_mask(of, slots, floor)
+    });
+    let free = of & !known;
+    let epoch = _mm256_set1_epi32((cell::epoch(now.epoch) as u32).cast_signed());
+    // What is older matters in no line that has cells in use, so that the slots may stay as they are.
+    // SAFETY: as promised.
+    unsafe {
+        eight.set(LINE_CELLS, free, _mm512_set1_epi64(now.epoch.cast_signed()));
+        _mm512_mask_i64scatter_epi32::<4>(opened.cast(), free, lines, epoch);
+    }
+    known
+}
+
+/// The same as [`eight_cells`] for an access, which is not atomic, to all words of up to eight lines. False, too, if cells of a line are in use.
 ///
 /// # Safety
 /// Lines of which `of` has bits are there. The processor has AVX-512.

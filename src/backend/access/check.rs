@@ -7,8 +7,9 @@ use super::AtHand;
 use super::how::{By, Decider};
 use super::local_shape::Sum;
 use super::scaled::Scaled;
+use crate::backend::records::Records;
 use crate::backend::shadow::{self, LaneShadow};
-use crate::ssa::{BufferCheck, Function, Inst, MemAccess, Op, Space};
+use crate::ssa::{BufferCheck, Function, Inst, MemAccess, Op, RaceAccess, RaceCheck, Space};
 
 /// How the lanes of a check run, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,6 +84,39 @@ pub(in crate::backend) struct RaceRun {
     pub run: Run,
     /// Bytes from lane to lane.
     pub stride: i64,
+    /// A check soon after it of a read by other lanes at the same addresses. Both are tried at once.
+    pub twin: Option<Inst>,
+}
+
+/// Instructions among which the twin of a check is looked for.
+const TWIN_DISTANCE: usize = 6;
+
+/// A check of the same read by other lanes of the thread at the same addresses, as rows of a group make them, with nothing
+/// between the two that other threads see.
+pub(super) fn race_twin(f: &Function, inst: Inst, after: &[Inst]) -> Option<Inst> {
+    let data = f.inst(inst);
+    let near = after.iter().copied().take(TWIN_DISTANCE);
+    let mut others = near.skip_while(|&other| match f.inst(other).op {
+        Op::Load(_) | Op::CheckBuffer(_) | Op::Suspect => true,
+        ref op => !op.has_effect(),
+    });
+    let twin = others.next()?;
+    let other = f.inst(twin);
+    let (Op::CheckRace(first), Op::CheckRace(second)) = (&data.op, &other.op) else {
+        return None;
+    };
+    let lanes = f.ty(data.args[1]).lanes;
+    let same = RaceCheck {
+        site: first.site,
+        ..*second
+    };
+    let alone = |check: &RaceCheck| Records::new(f, check.site, lanes).parts.len() == 1;
+    let fits = first.access == RaceAccess::Read
+        && same == *first
+        && data.args == other.args
+        && alone(first)
+        && alone(second);
+    fits.then_some(twin)
 }
 
 impl RaceRun {
@@ -99,11 +133,13 @@ impl RaceRun {
         };
         if f.ty(data.args[1]).lanes == 1 {
             let (run, stride) = (Run::One, 0);
-            return Some(RaceRun { run, stride });
+            let twin = None;
+            return Some(RaceRun { run, stride, twin });
         }
         let (stride, by) = decider.affine(inst, at_hand)?;
         let run = by.certain()?;
-        Some(RaceRun { run, stride })
+        let twin = None;
+        Some(RaceRun { run, stride, twin })
     }
 }
 

@@ -102,10 +102,10 @@ impl Limits {
     }
 
     /// True where a gather does a load.
-    pub fn gathers(&self, access: MemAccess, lanes: u16) -> bool {
+    pub const fn gathers(&self, access: MemAccess, lanes: u16) -> bool {
         let wide = access.elem.bytes() >= 4 && matches!(lanes, 8 | 16 | 32);
         let wanted = matches!(self.gather, Gather::Auto | Gather::Hardware);
-        wanted && self.gathers && wide && !self.records_faults(access.space)
+        wanted && self.gathers && wide
     }
 
     /// True where a gather does a load by gathering the words of 4 bytes around its elements.

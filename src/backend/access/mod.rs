@@ -30,6 +30,8 @@ mod text;
 mod versions;
 
 #[cfg(test)]
+mod check_tests;
+#[cfg(test)]
 mod tests;
 
 pub(super) use atomic::{AtomicHow, AtomicWay, asks_first};

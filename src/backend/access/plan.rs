@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::atomic::{AtomicHow, Atomics};
 use super::candidate::{Access, Finder};
-use super::check::{BufferChecks, CheckHow, CheckSpan, RaceRun};
+use super::check::{BufferChecks, CheckHow, CheckSpan, RaceRun, race_twin};
 use super::consts;
 use super::copies::{Copied, CopyId};
 use super::group::{AccessGroup, access_groups};
@@ -54,6 +54,8 @@ pub(in crate::backend) enum Step {
     Check(Inst, Box<CheckHow>),
     /// A check of races whose lanes run evenly.
     EvenRace(Inst, Box<RaceRun>),
+    /// A check that one before it has done as well.
+    Checked(Inst),
     /// An access in the version for when its test held.
     Inside(Box<Access>),
     /// An access of a copy that others do.
@@ -83,6 +85,7 @@ impl Step {
             | Step::Atomic(inst, _)
             | Step::Check(inst, _)
             | Step::EvenRace(inst, _)
+            | Step::Checked(inst)
             | Step::Copied(inst)
             | Step::LoadCopy(inst, _)
             | Step::StoreCopy { inst, .. } => Some(*inst),
@@ -294,6 +297,8 @@ pub(super) struct Known {
     pub inside: HashMap<Inst, Access>,
     /// Checks that were made in front.
     pub cleared: HashSet<Inst>,
+    /// Checks that others do as well.
+    pub checked: HashSet<Inst>,
     /// Masks with all lanes.
     pub full: HashSet<Value>,
     /// Copies from memory to memory, by their accesses.
@@ -361,9 +366,13 @@ impl Planner<'_> {
                 None
             };
             let Some(part) = part else {
-                let step = self.step(inst);
-                segment.steps.push(step);
                 at += 1;
+                let mut step = self.step(inst);
+                if let Step::EvenRace(_, run) = &mut step {
+                    run.twin = race_twin(self.f, inst, &insts[at..]);
+                    self.known.checked.extend(run.twin);
+                }
+                segment.steps.push(step);
                 continue;
             };
             at += part.len;
@@ -378,6 +387,9 @@ impl Planner<'_> {
     }
 
     fn step(&mut self, inst: Inst) -> Step {
+        if self.known.checked.contains(&inst) {
+            return Step::Checked(inst);
+        }
         if let Some(&access) = self.known.inside.get(&inst) {
             return self.step_inside(access);
         }

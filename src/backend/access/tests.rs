@@ -1,13 +1,12 @@
 //! Plans of small functions, for code generators of both kinds.
 
 use super::*;
-use crate::backend::shadow::LaneShadow;
 use crate::backend::{Bounds as Tests, Gather, OobPolicy};
 use crate::ssa::shape::{Affine as Addresses, Shape};
 use crate::ssa::{Function, Inst, Op, Value, parse};
 
 /// A full mask, any mask, a scalar, any addresses, another scalar and a condition.
-const HEAD: &str = r#"function "f" simd 16 regs 256 frame 64
+pub(super) const HEAD: &str = r#"function "f" simd 16 regs 256 frame 64
 site 0 = read slm 4 "gather4_scaled" line 1
 
 bb0:
@@ -23,7 +22,7 @@ bb0:
 "#;
 
 /// Vectors of 128 bits, versions of whole blocks, calls that cost little where a test fails.
-const WHOLE: Limits = Limits {
+pub(super) const WHOLE: Limits = Limits {
     oob: OobPolicy::ReadZeroSkipWrite,
     bounds: Tests::Hoisted,
     gather: Gather::Select,
@@ -46,7 +45,7 @@ const WHOLE: Limits = Limits {
 };
 
 /// Gathers and masked stores, versions of parts of blocks.
-const PARTS: Limits = Limits {
+pub(super) const PARTS: Limits = Limits {
     gather: Gather::Auto,
     scope: Scope::Parts,
     gathers: true,
@@ -66,7 +65,7 @@ const PARTS: Limits = Limits {
 };
 
 /// Affine addresses from `%base` on.
-fn affine(base: u32, stride: i64) -> Shape {
+pub(super) fn affine(base: u32, stride: i64) -> Shape {
     Shape {
         addr: Some(Addresses {
             base: Value(base),
@@ -77,21 +76,21 @@ fn affine(base: u32, stride: i64) -> Shape {
     }
 }
 
-fn speculative(stride: i64) -> Shape {
+pub(super) fn speculative(stride: i64) -> Shape {
     Shape {
         speculative: Some(stride),
         ..Shape::default()
     }
 }
 
-const ANY: Shape = Shape {
+pub(super) const ANY: Shape = Shape {
     addr: None,
     speculative: None,
     mask_all: None,
 };
 
 /// The function of a body and its plan; shapes are those of its lane-wise loads, stores and checks, in order.
-fn plan(body: &str, shapes: &[Shape], limits: &Limits) -> (Function, AccessPlan) {
+pub(super) fn plan(body: &str, shapes: &[Shape], limits: &Limits) -> (Function, AccessPlan) {
     let text = format!("{HEAD}{body}  return\n");
     plan_text(&text, shapes, limits)
 }
@@ -112,10 +111,10 @@ fn plan_text(text: &str, shapes: &[Shape], limits: &Limits) -> (Function, Access
 }
 
 const fn is_check(op: &Op) -> bool {
-    matches!(op, Op::CheckBuffer(_))
+    matches!(op, Op::CheckBuffer(_) | Op::CheckRace(_))
 }
 
-fn steps(plan: &AccessPlan) -> &[Step] {
+pub(super) fn steps(plan: &AccessPlan) -> &[Step] {
     &plan.blocks()[0].1.steps
 }
 
@@ -185,13 +184,13 @@ fn lanes_at_any_addresses() {
     let two = "  %10: <16 x i32>, %11: <16 x i32> = load.slm.i32x2[0] %0, %3\n";
     assert_eq!(any(two, &PARTS), How::Any(Any::GatherPairs));
     let reports = |limits: &Limits| with(limits, |l| l.oob = OobPolicy::Trap);
-    assert_eq!(any(LOAD, &reports(&PARTS)), How::Any(Any::Message));
+    assert_eq!(any(LOAD, &reports(&PARTS)), How::Any(Any::Gather));
     let once = How::Any(Any::Inline { once: true });
     assert_eq!(any(LOAD, &reports(&WHOLE)), once);
     let bytes = "  %10: <16 x i8> = load.slm.i8x1[0] %0, %3\n";
     assert_eq!(any(bytes, &WHOLE), How::Any(Any::Inline { once: false }));
     assert_eq!(any(bytes, &PARTS), How::Any(Any::Gather));
-    assert_eq!(any(bytes, &reports(&PARTS)), How::Any(Any::Message));
+    assert_eq!(any(bytes, &reports(&PARTS)), How::Any(Any::Gather));
     let stored = "  %10: <16 x i8> = trunc %3\n  store.slm.i8x1[0] %1, %3, %10\n";
     assert_eq!(any(stored, &PARTS), How::Any(Any::Message));
     let scalar = "  %10: i1 = const 1\n  %11: i32 = load.slm.i32x1[0] %10, %2\n";
@@ -700,62 +699,4 @@ fn a_plan_names_atomics() {
     let line = "line 3     atomic.slm.add.i32, 16 lanes: 16 scalars (threads of a group take turns; straight code where all lanes are \
                 enabled and inside)";
     assert_eq!(lines, [line]);
-}
-
-/// How the checks of a body are done.
-fn checks(body: &str, shapes: &[Shape], limits: &Limits) -> Vec<CheckHow> {
-    let (_, plan) = plan(body, shapes, limits);
-    let steps = steps(&plan).iter();
-    let how = |step: &Step| match step {
-        Step::Check(_, how) => Some((**how).clone()),
-        _ => None,
-    };
-    steps.filter_map(how).collect()
-}
-
-/// Addresses that are a scalar and scaled numbers, %13, and a check of them.
-const CHECK: &str = "  %9: <16 x i64> = splat %8\n  %10: <16 x i64> = zext %3\n  %11: <16 x i64> = vconst [2 ...]\n  \
-                     %12: <16 x i64> = shl %10, %11\n  %13: <16 x i64> = add %12, %9\n  check.i32x1[0] %1, %13\n";
-
-#[test]
-fn one_test_checks_all_lanes_where_it_is_known_how_they_run() {
-    let each = |bytes, low| Some(LaneShadow { bytes, low });
-    let how = |shape: Shape, limits: &Limits| checks(CHECK, &[shape], limits).remove(0);
-    let span = |run, lowest, bytes| Some(CheckSpan { run, lowest, bytes });
-    for limits in [&WHOLE, &PARTS] {
-        // What such a test finds odd is so, and the runtime looks at once.
-        let down = how(affine(8, -8), limits);
-        assert_eq!((down.span, down.each), (span(Run::Table, -120, 124), None));
-        let any = how(ANY, limits);
-        assert_eq!((any.span, any.each), (None, each(1, 3)));
-        let scalar = checks("  check.i32x4[0] %5, %8\n", &[ANY], limits).remove(0);
-        assert_eq!((scalar.span, scalar.each), (span(Run::One, 0, 16), None));
-        // Too far for one test.
-        let far = how(affine(8, 1 << 20), limits);
-        assert_eq!((far.span, far.each), (None, each(1, 3)));
-    }
-    let beside = how(speculative(4), &WHOLE);
-    let Some(Run::Beside(scaled)) = beside.span.as_ref().map(|span| &span.run) else {
-        panic!("{beside:?}");
-    };
-    assert_eq!((scaled.base, scaled.shift), (Value(8), 2));
-    assert!(
-        beside
-            .span
-            .is_some_and(|span| !span.is_certain() && span.bytes == 64)
-    );
-    assert_eq!(beside.each, each(1, 3));
-    assert_eq!(how(speculative(4), &PARTS).span, None);
-}
-
-#[test]
-fn many_checks_of_any_lanes_are_calls() {
-    let many = CHECK.to_owned() + &"  check.i32x1[0] %1, %13\n".repeat(48);
-    let all = checks(&many, &[ANY; 49], &WHOLE);
-    assert!(
-        all.iter()
-            .all(|how| how.each.is_none() && how.span.is_none())
-    );
-    let few = checks(&many, &[affine(8, 4); 49], &WHOLE);
-    assert!(few.iter().all(|how| how.span.is_some()));
 }

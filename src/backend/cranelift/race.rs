@@ -10,7 +10,7 @@ use super::memory::Lanes;
 use super::value::piece_count;
 use crate::backend::access::RaceRun;
 use crate::backend::race;
-use crate::backend::records::Records;
+use crate::backend::records::{Part, Records};
 use crate::ssa::{Inst, Op, RaceCheck, Ty, Value};
 
 /// What the calls for a check have in common.
@@ -43,18 +43,26 @@ impl Emit<'_> {
         let Some(call) = self.race_call(check, args) else {
             return;
         };
+        let twin = match run.twin.map(|twin| &self.f.inst(twin).op) {
+            Some(&Op::CheckRace(twin)) => self.race_call(twin, args),
+            _ => None,
+        };
+        let twin = twin.as_ref();
         let shape = self.run_of(inst, &run.run);
         let Some(guard) = shape.guard else {
-            return self.race_of_run(&call, shape.base, run.stride);
+            return self.race_of_runs(&call, twin, shape.base, run.stride);
         };
         let (even, other, done) = (self.new_block(), self.new_cold_block(), self.new_block());
         self.branch(guard, even, other);
         self.side(even, |e| {
-            e.race_of_run(&call, shape.base, run.stride);
+            e.race_of_runs(&call, twin, shape.base, run.stride);
             e.jump(done, &[]);
         });
         self.side(other, |e| {
             e.race_of_lanes(&call, args, offset_of!(Helpers, race));
+            if let Some(twin) = twin {
+                e.race_of_lanes(twin, args, offset_of!(Helpers, race));
+            }
             e.jump(done, &[]);
         });
         self.block = done;
@@ -98,31 +106,54 @@ impl Emit<'_> {
         self.race_calls(call, helper, &[to]);
     }
 
-    /// Calls of the runtime with the address of lane 0.
-    fn race_of_run(&mut self, call: &Call, first: V, stride: i64) {
+    /// Calls of the runtime with the address of lane 0. A read by other lanes at the same addresses is tried first: where that races with
+    /// nothing, this one does not, and what is known afterwards is what is known of the other one.
+    fn race_of_runs(&mut self, call: &Call, twin: Option<&Call>, first: V, stride: i64) {
         let first = self.resize(first, types::I64);
         let stride = self.iconst(types::I64, stride.cast_unsigned());
         let values = self.slot_addr(call.block, call.values);
-        self.race_calls(
-            call,
-            offset_of!(Helpers, race_even),
-            &[first, stride, values],
-        );
+        let last = [first, stride, values];
+        let helper = offset_of!(Helpers, race_even);
+        let (Some(twin), [part]) = (twin, twin.map_or(&[][..], |twin| &twin.records.parts)) else {
+            return self.race_calls(call, helper, &last);
+        };
+        let shape = twin.shape | visa_runtime::abi::race::ATTEMPT;
+        let Some(left) = self.race_part(twin, (*part, shape), helper, &last) else {
+            return;
+        };
+        let (each, done) = (self.new_cold_block(), self.new_block());
+        self.branch(left, each, done);
+        self.side(each, |e| {
+            e.race_calls(call, helper, &last);
+            e.race_calls(twin, helper, &last);
+            e.jump(done, &[]);
+        });
+        self.block = done;
     }
 
     fn race_calls(&mut self, call: &Call, helper: usize, last: &[V]) {
         for &part in &call.records.parts {
-            let mut args = vec![
-                self.group(),
-                self.thread_index(),
-                self.iconst(types::I32, u64::from(part.site)),
-                self.iconst(types::I32, u64::from(call.shape)),
-                call.lanes.surface,
-                self.lanes_of_part(call.enabled, part),
-            ];
-            args.extend(last);
-            let stop = self.call_helper(helper, Some(types::I32), &args);
+            let stop = self.race_part(call, (part, call.shape), helper, last);
             self.stop_on_fault(stop);
         }
+    }
+
+    fn race_part(
+        &mut self,
+        call: &Call,
+        (part, shape): (Part, u32),
+        helper: usize,
+        last: &[V],
+    ) -> Option<V> {
+        let mut args = vec![
+            self.group(),
+            self.thread_index(),
+            self.iconst(types::I32, u64::from(part.site)),
+            self.iconst(types::I32, u64::from(shape)),
+            call.lanes.surface,
+            self.lanes_of_part(call.enabled, part),
+        ];
+        args.extend(last);
+        self.call_helper(helper, Some(types::I32), &args)
     }
 }

@@ -44,6 +44,7 @@ impl Emit<'_> {
             Step::Atomic(inst, how) => self.atomic(*inst, *how),
             Step::Check(inst, how) => self.check_buffer(*inst, how),
             Step::EvenRace(inst, run) => self.check_even_race(*inst, run),
+            Step::Checked(_) => {}
             Step::Inside(access) => self.access_inside(access),
             Step::Copied(_) | Step::LoadCopy(..) | Step::StoreCopy { .. } | Step::Versions(_) => {
                 self.bug("a step for another code generator");

@@ -1,7 +1,7 @@
 //! Lane-wise loads, stores and atomics for addresses of any shape.
 //!
 //! Scalars are inline. Vectors of 4- and 8-byte elements are gathers and scatters where the processor has
-//! them and faults are not recorded (`gather.rs`); everything else, and all atomics, is one call of the runtime a message.
+//! them (`gather.rs`); everything else, and all atomics, is one call of the runtime a message.
 
 use std::mem::offset_of;
 
@@ -177,6 +177,22 @@ impl<'c> Emit<'c, '_> {
         let rows = data.len() as u32;
         let call = self.message(helper, lanes, access.elem, rows, data)?;
         self.send_or_report(call, lanes, access.space, access.site)
+    }
+
+    /// The same where lanes that are not inside have been reported, if they are recorded.
+    pub fn store_reported(
+        &mut self,
+        access: MemAccess,
+        lanes: &Lanes<'c>,
+        data: &[V<'c>],
+        any: Any,
+    ) -> EmitResult<()> {
+        if !self.records_faults(access.space) {
+            return self.store_any(access, lanes, data, any);
+        }
+        let helper = offset_of!(Helpers, store);
+        let call = self.message(helper, lanes, access.elem, data.len() as u32, data)?;
+        self.send(call).map(|_| ())
     }
 
     /// Reads each lane, those that are not inside from where that is harmless.

@@ -192,13 +192,57 @@ impl<'c> Emit<'c, '_> {
         lanes: &Lanes<'c>,
         lead: Lead<'c>,
     ) -> EmitResult<Vec<V<'c>>> {
-        (0..u32::from(access.comps))
-            .map(|c| {
-                let (at, inside) = self.led(lanes, lead, (access.elem, c))?;
-                let mask = self.guard(lanes, inside)?;
-                self.gather_lanes(access.elem, lanes, at, mask)
-            })
-            .collect()
+        let places = self.places(access, lanes, lead)?;
+        self.report_outside(access, lanes, places.iter().map(|place| place.1))?;
+        self.gather_places(access, lanes, &places)
+    }
+
+    /// Where each component is, and for which lanes it is inside.
+    fn places(
+        &mut self,
+        access: MemAccess,
+        lanes: &Lanes<'c>,
+        lead: Lead<'c>,
+    ) -> EmitResult<Vec<(At<'c>, V<'c>)>> {
+        let components = 0..u32::from(access.comps);
+        let mut place = |c| self.led(lanes, lead, (access.elem, c));
+        components.map(&mut place).collect()
+    }
+
+    fn gather_places(
+        &mut self,
+        access: MemAccess,
+        lanes: &Lanes<'c>,
+        places: &[(At<'c>, V<'c>)],
+    ) -> EmitResult<Vec<V<'c>>> {
+        let mut gather = |&(at, inside): &(At<'c>, V<'c>)| {
+            let mask = self.guard(lanes, inside)?;
+            self.gather_lanes(access.elem, lanes, at, mask)
+        };
+        places.iter().map(&mut gather).collect()
+    }
+
+    /// Where faults are recorded, reports enabled lanes of which some component is not inside; `inside` has the lanes of each component.
+    pub fn report_outside(
+        &mut self,
+        access: MemAccess,
+        lanes: &Lanes<'c>,
+        mut inside: impl Iterator<Item = V<'c>>,
+    ) -> EmitResult<()> {
+        if !self.records_faults(access.space) {
+            return Ok(());
+        }
+        let mut every = inside.next().ok_or("an access of nothing")?;
+        for component in inside {
+            every = self.op2(I::And, every, component)?;
+        }
+        let every = self.mask_bits(every, lanes.count)?;
+        let outside = self.op2(I::Xor, every, self.i32(u32::MAX))?;
+        let enabled = self.get(lanes.mask)?;
+        let enabled = self.mask_bits(enabled, lanes.count)?;
+        let faulting = self.op2(I::And, enabled, outside)?;
+        let place = (self.addresses(lanes)?, lanes.count, lanes.surface);
+        self.report(place, faulting, access.site, |_| Ok(()))
     }
 
     /// Gathers components of 4 bytes, two at a time, but for when the end of the region is between two of them.
@@ -209,9 +253,15 @@ impl<'c> Emit<'c, '_> {
         lead: Lead<'c>,
     ) -> EmitResult<Vec<V<'c>>> {
         let (mut places, mut cut): (Vec<(At<'c>, V<'c>)>, Option<V<'c>>) = (Vec::new(), None);
+        let mut pairs = Vec::new();
         for c in (0..u32::from(access.comps)).step_by(2) {
             let (at, first) = self.led(lanes, lead, (access.elem, c))?;
             let (_, second) = self.led(lanes, lead, (access.elem, c + 1))?;
+            pairs.push((at, first, second));
+        }
+        let inside = pairs.iter().flat_map(|&(_, first, second)| [first, second]);
+        self.report_outside(access, lanes, inside)?;
+        for (at, first, second) in pairs {
             let both = self.op2(I::And, first, second)?;
             places.push((at, self.guard(lanes, both)?));
             let one = self.op2(I::Xor, first, second)?;
@@ -239,7 +289,8 @@ impl<'c> Emit<'c, '_> {
         let fast = self.here()?;
         self.jump(done)?;
         self.at(other);
-        let b = self.gather_each(access, lanes, lead)?;
+        let b = self.places(access, lanes, lead)?;
+        let b = self.gather_places(access, lanes, &b)?;
         let other = self.here()?;
         self.jump(done)?;
         self.at(done);
@@ -333,7 +384,19 @@ impl<'c> Emit<'c, '_> {
         data: V<'c>,
     ) -> EmitResult<()> {
         let (at, inside) = self.led(lanes, lead, (access.elem, 0))?;
+        self.report_outside(access, lanes, [inside].into_iter())?;
         let mask = self.guard(lanes, inside)?;
+        self.scatter_lanes(lanes, at, mask, data)
+    }
+
+    /// Writes lanes of a mask, in order.
+    pub fn scatter_lanes(
+        &mut self,
+        lanes: &Lanes<'c>,
+        at: At<'c>,
+        mask: V<'c>,
+        data: V<'c>,
+    ) -> EmitResult<()> {
         let to = self.pointers(lanes.region, at)?;
         let types: [BasicTypeEnum; 2] = [data.get_type(), to.get_type()];
         let callee = self.declare("llvm.masked.scatter", &types)?;

@@ -2,6 +2,7 @@
 
 use std::mem::offset_of;
 
+use inkwell::IntPredicate;
 use inkwell::values::PointerValue;
 use visa_runtime::abi::Helpers;
 
@@ -10,7 +11,7 @@ use super::emit::{Emit, EmitResult, V};
 use super::memory::Lanes;
 use crate::backend::access::RaceRun;
 use crate::backend::race;
-use crate::backend::records::Records;
+use crate::backend::records::{Part, Records};
 use crate::ssa::{Function, Inst, Op, RaceCheck, Ty, Value};
 
 /// Types of a check's addresses and of each of its rows of data.
@@ -60,16 +61,23 @@ impl<'c> Emit<'c, '_> {
         };
         let (base, guard) = self.run_of(inst, &run.run)?;
         let call = self.race_call(check, &data.args)?;
+        let twin = match run.twin.map(|twin| &self.f.inst(twin).op) {
+            Some(&Op::CheckRace(twin)) => Some(self.race_call(twin, &data.args)?),
+            _ => None,
+        };
+        let twin = twin.as_ref();
         let Some(guard) = guard else {
-            return self.race_of_run(&call, base, run.stride);
+            return self.race_of_runs(&call, twin, base, run.stride);
         };
         let (even, other, done) = (self.new_block(), self.new_block(), self.new_block());
         self.branch_likely(guard, even, other, true)?;
         self.at(even);
-        self.race_of_run(&call, base, run.stride)?;
+        self.race_of_runs(&call, twin, base, run.stride)?;
         self.jump(done)?;
         self.at(other);
-        self.race_of_lanes(check, &call, &data.args, offset_of!(Helpers, race))?;
+        for call in [Some(&call), twin].into_iter().flatten() {
+            self.race_of_lanes(check, call, &data.args, offset_of!(Helpers, race))?;
+        }
         self.jump(done)?;
         self.at(done);
         Ok(())
@@ -113,32 +121,64 @@ impl<'c> Emit<'c, '_> {
         self.race_calls(call, helper, &[call.block.into()])
     }
 
-    /// Calls of the runtime with the address of lane 0.
-    fn race_of_run(&mut self, call: &Call<'c>, first: V<'c>, stride: i64) -> EmitResult<()> {
+    /// Calls of the runtime with the address of lane 0. A read by other lanes at the same addresses is tried first: where that races with
+    /// nothing, this one does not, and what is known afterwards is what is known of the other one.
+    fn race_of_runs(
+        &mut self,
+        call: &Call<'c>,
+        twin: Option<&Call<'c>>,
+        first: V<'c>,
+        stride: i64,
+    ) -> EmitResult<()> {
         let first = self.resize(first, 64)?;
         let last = [
             first,
             self.i64(stride.cast_unsigned()).into(),
             call.values.into(),
         ];
-        self.race_calls(call, offset_of!(Helpers, race_even), &last)
+        let helper = offset_of!(Helpers, race_even);
+        let (Some(twin), [part]) = (twin, twin.map_or(&[][..], |twin| &twin.records.parts)) else {
+            return self.race_calls(call, helper, &last);
+        };
+        let shape = twin.shape | visa_runtime::abi::race::ATTEMPT;
+        let left = self.race_part(twin, (*part, shape), helper, &last)?;
+        let left = self.icmp(IntPredicate::NE, left, self.i32(0))?;
+        let (each, done) = (self.new_block(), self.new_block());
+        self.branch_likely(left, each, done, false)?;
+        self.at(each);
+        self.race_calls(call, helper, &last)?;
+        self.race_calls(twin, helper, &last)?;
+        self.jump(done)?;
+        self.at(done);
+        Ok(())
     }
 
     fn race_calls(&mut self, call: &Call<'c>, helper: usize, last: &[V<'c>]) -> EmitResult<()> {
         for &part in &call.records.parts {
-            let ours = self.lanes_of_part(call.enabled, part)?;
-            let mut args = vec![
-                self.group().into(),
-                self.thread_index()?.into(),
-                self.i32(part.site).into(),
-                self.i32(call.shape).into(),
-                call.lanes.surface,
-                ours,
-            ];
-            args.extend(last);
-            let stop = self.call_helper(helper, Some(32), &args)?;
-            self.stop_on_fault(stop.ok_or("no answer to a check")?)?;
+            let stop = self.race_part(call, (part, call.shape), helper, last)?;
+            self.stop_on_fault(stop)?;
         }
         Ok(())
+    }
+
+    fn race_part(
+        &mut self,
+        call: &Call<'c>,
+        (part, shape): (Part, u32),
+        helper: usize,
+        last: &[V<'c>],
+    ) -> EmitResult<V<'c>> {
+        let ours = self.lanes_of_part(call.enabled, part)?;
+        let mut args = vec![
+            self.group().into(),
+            self.thread_index()?.into(),
+            self.i32(part.site).into(),
+            self.i32(shape).into(),
+            call.lanes.surface,
+            ours,
+        ];
+        args.extend(last);
+        let stop = self.call_helper(helper, Some(32), &args)?;
+        Ok(stop.ok_or("no answer to a check")?)
     }
 }

@@ -33,6 +33,7 @@ impl<'c> Emit<'c, '_> {
     fn question(&mut self, access: MemAccess, lanes: &Lanes<'c>) -> EmitResult<Question<'c>> {
         let offsets = self.offsets(lanes)?;
         let (at, inside) = self.component_at(lanes, offsets, access.elem, 0)?;
+        self.report_outside(access, lanes, [inside].into_iter())?;
         Ok(Question {
             at,
             mask: self.guard(lanes, inside)?,
@@ -148,6 +149,8 @@ impl<'c> Emit<'c, '_> {
         })?;
         let v = match any {
             Any::Gather => self.gather_lanes(access.elem, lanes, At::Offsets(q.at), q.mask)?,
+            // It would report what is reported already.
+            _ if self.records_faults(access.space) => return Err("a load that is no gather".into()),
             any => self.load_any(access, lanes, any)?[0],
         };
         loaded.push((v, self.here()?));
@@ -174,7 +177,10 @@ impl<'c> Emit<'c, '_> {
         let q = self.question(access, lanes)?;
         let done = self.new_block();
         self.side_by_side(lanes, q, done, |e, place| e.store_masked(q.mask, v, place))?;
-        self.store_any(access, lanes, data, any)?;
+        match any {
+            Any::Gather => self.scatter_lanes(lanes, At::Offsets(q.at), q.mask, v)?,
+            any => self.store_reported(access, lanes, data, any)?,
+        }
         self.jump(done)?;
         self.at(done);
         Ok(())

@@ -110,7 +110,7 @@ impl<'c> Emit<'c, '_> {
                     false => self.store_inside(access, at, &data.args),
                 }
             }
-            Step::Copied(_) => Ok(()),
+            Step::Copied(_) | Step::Checked(_) => Ok(()),
             Step::LoadCopy(_, copy) => self.load_copy(*copy),
             Step::StoreCopy { copy, late, .. } => self.store_copy(*copy, *late),
             Step::Versions(_) => Err("versions in front of versions".into()),

@@ -8,6 +8,9 @@ use crate::abi::{GroupCtx, message};
 use crate::helpers::message::{FLAT_OFFSET, Region};
 use crate::race::{Does, Memory, Now, Part, Races, Run, ones};
 
+/// Elements of a word, in a shape.
+const WORDS: u32 = 2;
+
 /// Most lanes of a call.
 const LANES: usize = 32;
 
@@ -64,6 +67,8 @@ pub(in crate::helpers) unsafe extern "C" fn race_even(
     unsafe {
         if call.is_packed(first, stride) {
             0
+        } else if shape & code::ATTEMPT != 0 {
+            call.any()
         } else if lanes_of(shape) == 1
             || (stride != size && stride != 0)
             || (size == 4 && stride == 4 && !is_row(enabled))
@@ -105,7 +110,7 @@ impl Call {
     }
 
     /// Enters an access whose lanes have a word each, side by side, if all are enabled, all words are those of whole lines, and a store
-    /// changes all or none; or one of a single lane, or a read of one word by all enabled lanes, of which the last one stays known. False where
+    /// changes all or none; or one of a single lane, or a read of one place by all enabled lanes, of which the last one stays known. False where
     /// something has to be looked at.
     ///
     /// # Safety
@@ -113,15 +118,15 @@ impl Call {
     #[inline]
     #[target_feature(enable = "avx512f,avx512vl,bmi1")]
     unsafe fn is_packed(&self, first: u64, stride: u64) -> bool {
-        const WORD: u32 = 2 | 1 << 16;
-        const KIND: u32 = 3 | code::ATOMIC | code::BLOCK | 0x7FF << 16;
-        if self.shape & KIND != WORD {
+        const KIND: u32 = 3 | code::ATOMIC | code::BLOCK;
+        if self.shape & KIND != WORDS {
             return false;
         }
         let (writes, enabled) = (self.shape & code::WRITES != 0, self.of.1);
-        let (lanes, lane) = match (lanes_of(self.shape), stride) {
-            (lanes, 4) | (lanes @ 1, _) if enabled == ones(lanes as u64) as u32 => (lanes, 0),
-            (_, 0) if !writes && enabled != 0 => (1, 31 - enabled.leading_zeros()),
+        let words = self.shape >> 16 & 0x7FF;
+        let (lanes, lane) = match (lanes_of(self.shape), words, stride) {
+            (lanes, 1, 4) | (lanes @ 1, 1, _) if enabled == ones(lanes as u64) as u32 => (lanes, 0),
+            (_, 1 | 2 | 4, 0) if !writes && enabled != 0 => (1, 31 - enabled.leading_zeros()),
             _ => return false,
         };
         // SAFETY: valid by the caller's promise; only the worker that runs the group uses what is known of its launch.
@@ -144,7 +149,7 @@ impl Call {
             message::FLAT => first.wrapping_sub(region.first) & FLAT_OFFSET,
             _ => u64::from(first as u32),
         };
-        let bytes = 4 * lanes as u64;
+        let bytes = u64::from(4 * words) * lanes as u64;
         let start = region.base.wrapping_add(offset as usize);
         let at = start as u64;
         if offset + bytes > region.size || races.touches_private(at..at.wrapping_add(bytes)) {
@@ -164,8 +169,9 @@ impl Call {
         };
         let now = races.now(memory, self.by.0, self.by.1, does);
         let lane = lane + (self.shape >> 27);
-        match lanes {
-            1 => races.one::<true>(memory, &now, at, lane),
+        match (lanes, words) {
+            (1, 1) => races.one::<true>(memory, &now, at, lane),
+            (1, _) => races.few(memory, &now, at, (words.into(), ones(words.into())), lane),
             _ => races.lines(memory, &now, at, lanes as u64, lane),
         }
     }
@@ -205,6 +211,11 @@ impl Call {
             return 1;
         }
         let now = races.now(access.memory, access.thread, access.site, access.does);
+        let mut list = List {
+            offsets: [0; LANES + 8],
+            lanes: [0; LANES + 8],
+            count: 0,
+        };
         let mut start = 0;
         while start < access.count {
             let len = (access.count - start).min(HALF);
@@ -225,7 +236,7 @@ impl Call {
                 Alike::Same if !access.does.writes => 1 << (start + len - 1),
                 _ => enabled,
             };
-            if each(&access, races, &now, &offsets, left, words) {
+            if each(&access, races, &now, &offsets, (left, words), &mut list) {
                 return 1;
             }
             start += HALF;
@@ -357,8 +368,8 @@ fn each(
     races: &mut Races,
     now: &Now,
     offsets: &[u64; LANES],
-    enabled: u32,
-    words: usize,
+    (enabled, words): (u32, usize),
+    list: &mut List,
 ) -> bool {
     if enabled == 0 {
         return false;
@@ -384,13 +395,12 @@ fn each(
         }
     }
     let vectors = (words == 1 || words == 4) && access.bytes == 4 && !races.has_private();
-    let list = match vectors && enabled & (enabled - 1) != 0 {
-        true => listed(access, offsets, enabled, &places),
-        false => None,
-    };
-    match list {
-        Some(list) => list.eight_by_eight(access, races, now, offsets, &places),
-        None => one_by_one(access, races, now, (offsets, enabled), &places),
+    match vectors
+        && enabled & (enabled - 1) != 0
+        && list.is_filled(access, offsets, enabled, &places)
+    {
+        true => list.eight_by_eight(access, races, now, offsets, &places),
+        false => one_by_one(access, races, now, (offsets, enabled), &places),
     }
 }
 
@@ -399,44 +409,6 @@ struct List {
     offsets: [u64; LANES + 8],
     lanes: [u64; LANES + 8],
     count: usize,
-}
-
-/// Those of some lanes that access something, if all are inside of their region and each changes all of its elements or none.
-#[inline]
-#[target_feature(enable = "avx512f,avx512vl,bmi1")]
-fn listed(access: &Access, offsets: &[u64; LANES], enabled: u32, places: &Places) -> Option<List> {
-    let mut list = List {
-        offsets: [0; LANES + 8],
-        lanes: [0; LANES + 8],
-        count: 0,
-    };
-    let (round, limit) = (all(places.round), all(places.limit));
-    for first in (0..LANES).step_by(8) {
-        let of = (enabled >> first) as u8;
-        if of == 0 {
-            continue;
-        }
-        // SAFETY: there are eight offsets.
-        let offset = unsafe { _mm512_loadu_epi64(offsets.as_ptr().wrapping_add(first).cast()) };
-        let offset = _mm512_andnot_si512(round, offset);
-        if _mm512_mask_cmplt_epu64_mask(of, offset, limit) != of {
-            return None;
-        }
-        let changed = match places.compares {
-            // SAFETY: the elements are inside of their region.
-            true => unsafe { changed_of_eight(access, offset, (first, of)) }?,
-            false => of,
-        };
-        let lanes = _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7);
-        let lanes = _mm512_add_epi64(lanes, all(first as u64));
-        for (to, v) in [(&mut list.offsets, offset), (&mut list.lanes, lanes)] {
-            let v = _mm512_maskz_compress_epi64(changed, v);
-            // SAFETY: there is room for eight after those of all lanes before.
-            unsafe { _mm512_storeu_epi64(to.as_mut_ptr().wrapping_add(list.count).cast(), v) };
-        }
-        list.count += changed.count_ones() as usize;
-    }
-    Some(list)
 }
 
 #[inline]
@@ -475,6 +447,50 @@ unsafe fn changed_of_eight(
 }
 
 impl List {
+    /// Takes those of some lanes that access something. False unless all are inside of their region and each changes all of its elements or
+    /// none.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512vl,bmi1")]
+    fn is_filled(
+        &mut self,
+        access: &Access,
+        offsets: &[u64; LANES],
+        enabled: u32,
+        places: &Places,
+    ) -> bool {
+        self.count = 0;
+        let (round, limit) = (all(places.round), all(places.limit));
+        for first in (0..LANES).step_by(8) {
+            let of = (enabled >> first) as u8;
+            if of == 0 {
+                continue;
+            }
+            // SAFETY: there are eight offsets.
+            let offset = unsafe { _mm512_loadu_epi64(offsets.as_ptr().wrapping_add(first).cast()) };
+            let offset = _mm512_andnot_si512(round, offset);
+            if _mm512_mask_cmplt_epu64_mask(of, offset, limit) != of {
+                return false;
+            }
+            let changed = match places.compares {
+                // SAFETY: the elements are inside of their region.
+                true => unsafe { changed_of_eight(access, offset, (first, of)) },
+                false => Some(of),
+            };
+            let Some(changed) = changed else {
+                return false;
+            };
+            let lanes = _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7);
+            let lanes = _mm512_add_epi64(lanes, all(first as u64));
+            for (to, v) in [(&mut self.offsets, offset), (&mut self.lanes, lanes)] {
+                let v = _mm512_maskz_compress_epi64(changed, v);
+                // SAFETY: there is room for eight after those of all lanes before.
+                unsafe { _mm512_storeu_epi64(to.as_mut_ptr().wrapping_add(self.count).cast(), v) };
+            }
+            self.count += changed.count_ones() as usize;
+        }
+        true
+    }
+
     /// Enters the accesses of these lanes, and looks at them one by one where one of eight races; true when the launch has to stop.
     #[inline]
     #[target_feature(enable = "avx512f,avx512vl,bmi1")]

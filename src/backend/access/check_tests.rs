@@ -1,0 +1,94 @@
+//! Plans of checks.
+
+use super::tests::{ANY, PARTS, WHOLE, affine, plan, speculative, steps};
+use super::*;
+use crate::backend::shadow::LaneShadow;
+use crate::ssa::Value;
+use crate::ssa::shape::Shape;
+
+/// How the checks of a body are done.
+fn checks(body: &str, shapes: &[Shape], limits: &Limits) -> Vec<CheckHow> {
+    let (_, plan) = plan(body, shapes, limits);
+    let steps = steps(&plan).iter();
+    let how = |step: &Step| match step {
+        Step::Check(_, how) => Some((**how).clone()),
+        _ => None,
+    };
+    steps.filter_map(how).collect()
+}
+
+/// Addresses that are a scalar and scaled numbers, %13, and a check of them.
+const CHECK: &str = "  %9: <16 x i64> = splat %8\n  %10: <16 x i64> = zext %3\n  %11: <16 x i64> = vconst [2 ...]\n  \
+                     %12: <16 x i64> = shl %10, %11\n  %13: <16 x i64> = add %12, %9\n  check.i32x1[0] %1, %13\n";
+
+#[test]
+fn one_test_checks_all_lanes_where_it_is_known_how_they_run() {
+    let each = |bytes, low| Some(LaneShadow { bytes, low });
+    let how = |shape: Shape, limits: &Limits| checks(CHECK, &[shape], limits).remove(0);
+    let span = |run, lowest, bytes| Some(CheckSpan { run, lowest, bytes });
+    for limits in [&WHOLE, &PARTS] {
+        // What such a test finds odd is so, and the runtime looks at once.
+        let down = how(affine(8, -8), limits);
+        assert_eq!((down.span, down.each), (span(Run::Table, -120, 124), None));
+        let any = how(ANY, limits);
+        assert_eq!((any.span, any.each), (None, each(1, 3)));
+        let scalar = checks("  check.i32x4[0] %5, %8\n", &[ANY], limits).remove(0);
+        assert_eq!((scalar.span, scalar.each), (span(Run::One, 0, 16), None));
+        // Too far for one test.
+        let far = how(affine(8, 1 << 20), limits);
+        assert_eq!((far.span, far.each), (None, each(1, 3)));
+    }
+    let beside = how(speculative(4), &WHOLE);
+    let Some(Run::Beside(scaled)) = beside.span.as_ref().map(|span| &span.run) else {
+        panic!("{beside:?}");
+    };
+    assert_eq!((scaled.base, scaled.shift), (Value(8), 2));
+    assert!(
+        beside
+            .span
+            .is_some_and(|span| !span.is_certain() && span.bytes == 64)
+    );
+    assert_eq!(beside.each, each(1, 3));
+    assert_eq!(how(speculative(4), &PARTS).span, None);
+}
+
+#[test]
+fn many_checks_of_any_lanes_are_calls() {
+    let many = CHECK.to_owned() + &"  check.i32x1[0] %1, %13\n".repeat(48);
+    let all = checks(&many, &[ANY; 49], &WHOLE);
+    assert!(
+        all.iter()
+            .all(|how| how.each.is_none() && how.span.is_none())
+    );
+    let few = checks(&many, &[affine(8, 4); 49], &WHOLE);
+    assert!(few.iter().all(|how| how.span.is_some()));
+}
+
+/// Checks of reads at the same addresses, with what may stand between them, and whether the second is done with the first.
+#[test]
+fn reads_at_the_same_addresses_are_checked_at_once() {
+    let first = "  check.read.slm.i32x1[0] %0, %3\n";
+    let load = "  %9: <16 x i32> = load.slm.i32x1[0] %0, %3\n  %10: i32 = add %2, %4\n";
+    let store = "  store.slm.i32x1[0] %0, %3, %3\n";
+    for (between, second, twins) in [
+        ("", first, true),
+        (load, first, true),
+        (store, first, false),
+        ("", "  check.read.slm.i32x1[0] %1, %3\n", false),
+        ("", "  check.aread.slm.i32x1[0] %0, %3\n", false),
+        ("", "  check.read.slm.i32x2[0] %0, %3\n", false),
+        ("", "  check.write.slm.i32x1[0] %0, %3, %3\n", false),
+    ] {
+        let body = format!("{first}{between}{second}");
+        let even = affine(2, 4);
+        let shapes = vec![even; 2 + usize::from(!between.is_empty())];
+        for limits in [&WHOLE, &PARTS] {
+            let (_, plan) = plan(&body, &shapes, limits);
+            // Versions have their own steps.
+            let text = format!("{:?}", steps(&plan));
+            let [even, done] = ["EvenRace", "Checked"].map(|step| text.matches(step).count());
+            assert_eq!(done > 0, twins, "{body}");
+            assert!(!twins || even == 1, "{body}");
+        }
+    }
+}
