@@ -285,7 +285,11 @@ fn any_reason(limits: &Limits, f: &Function, inst: Inst, any: Any) -> &'static s
         Any::Message if limits.gather == Gather::Call => {
             "any addresses: calls are asked for, or such accesses are many"
         }
-        Any::Message if !limits.inline_faults && limits.records_faults(access.space) => {
+        Any::Message
+            if matches!(limits.gather, Gather::Select | Gather::Branch)
+                && !limits.inline_faults
+                && limits.records_faults(access.space) =>
+        {
             "any addresses: faults are recorded"
         }
         Any::Message if access.comps > 1 => "any addresses: several components a lane",
