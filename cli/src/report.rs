@@ -64,7 +64,7 @@ struct JsonFault<'a> {
     global_id: [u64; 3],
     thread: u32,
     lane: u32,
-    /// `bounds`, `buffer` or `barrier`, and the buffer that is meant, of checked launches.
+    /// What is wrong, in a word, and the buffer that is meant, of checked launches.
     #[serde(skip_serializing_if = "Option::is_none")]
     kind: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -117,6 +117,8 @@ impl Faults {
             "barrier" => "error(s) at barriers",
             "race" => "race(s)",
             "init" => "use(s) of what was never written",
+            "read-only" => "write(s) to read-only memory",
+            "alignment" => "misaligned atomic(s)",
             _ => "access(es) out of bounds",
         });
         let first = whats.next().unwrap_or("access(es) out of bounds");
@@ -324,6 +326,9 @@ mod tests {
             (["race", "race"], "2 race(s) in"),
             (["init", "init"], "2 use(s) of what was never written in"),
             (["bounds", "buffer"], "2 access(es) out of bounds in"),
+            (["read-only"; 2], "2 write(s) to read-only memory in"),
+            (["alignment"; 2], "2 misaligned atomic(s) in"),
+            (["alignment", "buffer"], "2 error(s) in"),
             (["race", "barrier"], "2 error(s) in"),
         ] {
             let text = told(kinds);
