@@ -64,6 +64,10 @@ pub struct ExecArgs {
     check: Option<Checks>,
     #[command(flatten)]
     suppress: SuppressArgs,
+    /// Keep where the program allocates and frees memory, and tell it with accesses that miss the memory or are otherwise wrong there. Lines
+    /// are known of programs that are compiled with -g
+    #[arg(long)]
+    backtrace: bool,
     /// Threads to spread work-groups over [default: one for each processor]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     threads: Option<u32>,
@@ -206,6 +210,9 @@ impl ExecArgs {
         }
         if self.suppress.race_same_value {
             all.push(("VISA_JIT_RACE_SAME_VALUE", "1".into()));
+        }
+        if self.backtrace {
+            all.push(("VISA_JIT_BACKTRACE", "1".into()));
         }
         if let Some(threads) = self.threads {
             all.push(("VISA_JIT_THREADS", threads.to_string().into()));

@@ -80,6 +80,36 @@ impl Fault {
         kind.unwrap_or("bounds")
     }
 
+    /// Functions of the program, the innermost first, that allocated or freed what it is about.
+    fn trace(&self, what: &str) -> impl Iterator<Item = &str> {
+        let frames = self.parts.get(what).and_then(Value::as_array);
+        frames.into_iter().flatten().filter_map(Value::as_str)
+    }
+
+    /// What is wrong, and where the memory is from.
+    fn long_text(&self) -> String {
+        let mut text = self.text.clone();
+        for what in ["allocated", "freed"] {
+            let frames: Vec<&str> = self.trace(what).collect();
+            if !frames.is_empty() {
+                let _ = write!(text, "; {what} by {}", frames.join(", by "));
+            }
+        }
+        text
+    }
+
+    /// A line for each of them.
+    fn traces(&self) -> String {
+        let mut text = String::new();
+        for what in ["allocated", "freed"] {
+            let first = [what].into_iter().chain(std::iter::repeat(""));
+            for (what, frame) in first.zip(self.trace(what)) {
+                let _ = writeln!(text, "    {what:9} by {frame}");
+            }
+        }
+        text
+    }
+
     fn finding(&self, kernel: &str, sources: &BTreeMap<String, Text>) -> Finding {
         let number = |name: &str| self.parts.get(name).and_then(Value::as_u64);
         let source = self.parts.get("source").cloned();
@@ -90,7 +120,7 @@ impl Fault {
         Finding {
             kind: self.kind().to_owned(),
             kernel: kernel.to_owned(),
-            text: self.text.clone(),
+            text: self.long_text(),
             source_text: text,
             source,
             line: number("line").unwrap_or(0),
@@ -239,6 +269,7 @@ impl Happened {
             let mut shown = 0_u64;
             for fault in faults.first.iter().take(SHOWN) {
                 let _ = writeln!(text, "  {}", fault.text);
+                text.push_str(&fault.traces());
                 // A checked instruction's first record stands for others, as its text says.
                 let count = fault.parts.get("count").and_then(Value::as_u64);
                 shown = shown.saturating_add(count.unwrap_or(1));
@@ -352,6 +383,21 @@ mod tests {
             (there.source.is_none(), there.line, there.count),
             (true, 4, 1)
         );
+    }
+
+    #[test]
+    fn memory_has_the_functions_that_allocated_it() {
+        let all = of(concat!(
+            r#"{"kind":"faults","kernel":"k","count":1,"first":[{"text":"here","kind":"buffer","#,
+            r#""allocated":["make (a.c:3)","main (a.c:9)"],"freed":["main (a.c:12)"]}]}"#,
+        ));
+        let says = "  here\n    allocated by make (a.c:3)\n              by main (a.c:9)\n    freed     by main (a.c:12)\n";
+        assert!(all.text().ends_with(says), "{}", all.text());
+        let says = "here; allocated by make (a.c:3), by main (a.c:9); freed by main (a.c:12)";
+        assert_eq!(all.findings()[0].text, says);
+        let json: Value = serde_json::from_str(&all.json(&[], 1, None).unwrap()).unwrap();
+        let first = &json["faults"]["k"]["first"][0];
+        assert_eq!(first["freed"][0], "main (a.c:12)");
     }
 
     #[test]
