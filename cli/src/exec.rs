@@ -19,6 +19,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
 
+use crate::colour::Colours;
 use crate::exit::{Failure, tell};
 use crate::findings::FindingArgs;
 use crate::run::Oob;
@@ -165,7 +166,7 @@ pub fn exec(args: &ExecArgs, out: &mut dyn Write) -> Result<u8, Failure> {
         }
     };
     let happened = Happened::read(&told).map_err(|e| Failure::file("read", &told, e))?;
-    let text = happened.text();
+    let text = happened.text(Colours::of_errors());
     if !text.is_empty() {
         tell(&text);
     }

@@ -30,6 +30,7 @@ mod backend;
 mod batch;
 mod binary;
 mod cache;
+mod colour;
 mod compare;
 mod compile;
 mod content;

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::colour::Colours;
 use crate::exit::{Exit, Failure};
 use crate::findings::Finding;
 use visa_jit::lines::SourceLine;
@@ -239,7 +240,7 @@ impl Happened {
     }
 
     /// For people; empty if nothing happened.
-    pub fn text(&self) -> String {
+    pub fn text(&self, colours: Colours) -> String {
         let mut text = String::new();
         let times = |n: u64| match n {
             1 => String::new(),
@@ -259,16 +260,13 @@ impl Happened {
             let _ = writeln!(text, "visa-jit: kernel `{kernel}`: {why}{}", times(*n));
         }
         for (kernel, faults) in &self.faults {
-            let _ = writeln!(
-                text,
-                "visa-jit: kernel `{kernel}`: {} {} in {} launch(es)",
-                faults.count,
-                faults.what(),
-                faults.launches
-            );
+            let what = colours.wrong(&format!("{} {}", faults.count, faults.what()));
+            let who = colours.finding("", &format!("kernel `{kernel}`"));
+            let launches = faults.launches;
+            let _ = writeln!(text, "visa-jit: {who}: {what} in {launches} launch(es)");
             let mut shown = 0_u64;
             for fault in faults.first.iter().take(SHOWN) {
-                let _ = writeln!(text, "  {}", fault.text);
+                let _ = writeln!(text, "  {}", colours.finding(kernel, &fault.text));
                 text.push_str(&fault.traces());
                 // A checked instruction's first record stands for others, as its text says.
                 let count = fault.parts.get("count").and_then(Value::as_u64);
@@ -326,10 +324,13 @@ mod tests {
 
     #[test]
     fn nothing_is_said_of_nothing() {
-        assert_eq!(of("").text(), "");
-        assert_eq!(of(r#"{"kind":"loaded","devices":["skl"]}"#).text(), "");
+        assert_eq!(of("").text(Colours::NONE), "");
+        assert_eq!(
+            of(r#"{"kind":"loaded","devices":["skl"]}"#).text(Colours::NONE),
+            ""
+        );
         let missing = Happened::read(Path::new("/nowhere/report")).unwrap();
-        assert_eq!(missing.text(), "");
+        assert_eq!(missing.text(Colours::NONE), "");
     }
 
     #[test]
@@ -338,7 +339,7 @@ mod tests {
             r#"{"kind":"faults","kernel":"k","count":9,"first":["#,
             r#"{"text":"here; 5 more like it","kind":"barrier","count":6},{"text":"there","kind":"barrier","count":1}]}"#,
         ))
-        .text();
+        .text(Colours::NONE);
         let says = "kernel `k`: 9 error(s) at barriers in 1 launch(es)\n  here; 5 more like it\n  there\n  and 2 more\n";
         assert!(text.ends_with(says), "{text}");
     }
@@ -351,7 +352,7 @@ mod tests {
             of(&format!(
                 r#"{{"kind":"faults","kernel":"k","count":2,"first":[{first}]}}"#
             ))
-            .text()
+            .text(Colours::NONE)
         };
         for (kinds, says) in [
             (["race", "race"], "2 race(s) in"),
@@ -392,7 +393,11 @@ mod tests {
             r#""allocated":["make (a.c:3)","main (a.c:9)"],"freed":["main (a.c:12)"]}]}"#,
         ));
         let says = "  here\n    allocated by make (a.c:3)\n              by main (a.c:9)\n    freed     by main (a.c:12)\n";
-        assert!(all.text().ends_with(says), "{}", all.text());
+        assert!(
+            all.text(Colours::NONE).ends_with(says),
+            "{}",
+            all.text(Colours::NONE)
+        );
         let says = "here; allocated by make (a.c:3), by main (a.c:9); freed by main (a.c:12)";
         assert_eq!(all.findings()[0].text, says);
         let json: Value = serde_json::from_str(&all.json(&[], 1, None).unwrap()).unwrap();
@@ -404,7 +409,7 @@ mod tests {
     fn faults_are_counted_by_kernel() {
         let line = r#"{"kind":"faults","kernel":"k","count":9,"first":[{"text":"here","line":3}]}"#;
         let all = of(&format!("{line}\nhalf a l\n{line}\n"));
-        let text = all.text();
+        let text = all.text(Colours::NONE);
         assert!(text.contains("kernel `k`: 18 access(es) out of bounds in 2 launch(es)\n  here\n"));
         assert!(text.contains("and 17 more"), "{text}");
         let json: Value = serde_json::from_str(&all.json(&[], 3, None).unwrap()).unwrap();
@@ -416,7 +421,7 @@ mod tests {
     #[test]
     fn messages_are_said_once() {
         let line = r#"{"kind":"refused","kernel":"k","why":"`dpas` is unknown"}"#;
-        let text = of(&format!("{line}\n{line}\n")).text();
+        let text = of(&format!("{line}\n{line}\n")).text(Colours::NONE);
         let said = "visa-jit: kernel `k` was refused: `dpas` is unknown (2 times)\n";
         assert_eq!(text, said);
     }
