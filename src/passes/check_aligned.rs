@@ -1,9 +1,11 @@
-//! Checks of atomics: in front of each stands an operation that records lanes whose address is no multiple of the element.
+//! Checks of atomics: in front of each stands an operation that records lanes whose address is no multiple of the element, unless it is known that
+//! there are none.
 //!
 //! Runs where [`super::PassOptions::check_buffers`] asks for it, right before `check-buffers`, so that no optimisation sees these operations
 //! and code without them is what it was. Hardware needs such addresses; the atomic itself rounds them down.
 
 use super::edit::Rewriter;
+use super::fold::low_zeros;
 use crate::ssa::{AlignCheck, BinOp, Function, ICond, Inst, Lane, Op, Ty};
 
 /// Runs the pass.
@@ -30,6 +32,9 @@ fn check(r: &mut Rewriter, i: Inst) {
     let &[mask, addr, ..] = args.as_slice() else {
         return;
     };
+    if low_zeros(r.f, addr) >= access.elem.bytes().trailing_zeros() {
+        return;
+    }
     let ty = r.f.ty(addr);
     let bits = Ty::vector(Lane::I1, ty.lanes);
     let low = r.constant(ty, u64::from(access.elem.bytes()) - 1);
