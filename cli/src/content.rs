@@ -51,6 +51,8 @@ pub struct Content {
     bytes: Bytes,
     /// Element type, where the SPEC or the file tells.
     pub ty: Option<ElementType>,
+    /// Kernels only read it.
+    read_only: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -78,10 +80,20 @@ impl Content {
             Spec::Iota(ty, count) => Bytes::Iota(*ty, *count),
             Spec::Rand { ty, count, seed } => Bytes::Random(*ty, *count, *seed),
             Spec::Image(image) => Content::image_bytes(image)?,
+            Spec::ReadOnly(spec) => {
+                let content = Content::of(spec)?;
+                return Ok(content.map(|content| Content {
+                    read_only: true,
+                    ..content
+                }));
+            }
             Spec::Local(_) | Spec::Sampler(_) | Spec::Null => return Ok(None),
         };
-        let ty = spec.element_type();
-        Ok(Some(Content { bytes, ty }))
+        Ok(Some(Content {
+            bytes,
+            ty: spec.element_type(),
+            read_only: false,
+        }))
     }
 
     fn of_file(path: &Path) -> Result<Content, Failure> {
@@ -94,6 +106,7 @@ impl Content {
             return Ok(Content {
                 bytes: Bytes::Known(bytes),
                 ty: None,
+                read_only: false,
             });
         }
         let (ty, bytes) = npy::read(&bytes)
@@ -101,6 +114,7 @@ impl Content {
         Ok(Content {
             bytes: Bytes::Known(bytes),
             ty: Some(ty),
+            read_only: false,
         })
     }
 
@@ -142,6 +156,9 @@ impl Content {
         let buffer = memory.alloc(self.len())?;
         if !matches!(self.bytes, Bytes::Zero(_)) {
             self.fill(&buffer)?;
+        }
+        if self.read_only {
+            buffer.mark_read_only()?;
         }
         Ok(buffer)
     }

@@ -19,6 +19,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
 
+use crate::colour::Colours;
 use crate::exit::{Failure, tell};
 use crate::findings::FindingArgs;
 use crate::run::Oob;
@@ -64,6 +65,10 @@ pub struct ExecArgs {
     check: Option<Checks>,
     #[command(flatten)]
     suppress: SuppressArgs,
+    /// Keep where the program allocates and frees memory, and tell it with accesses that miss the memory or are otherwise wrong there. Lines
+    /// are known of programs that are compiled with -g
+    #[arg(long)]
+    backtrace: bool,
     /// Threads to spread work-groups over [default: one for each processor]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     threads: Option<u32>,
@@ -161,7 +166,7 @@ pub fn exec(args: &ExecArgs, out: &mut dyn Write) -> Result<u8, Failure> {
         }
     };
     let happened = Happened::read(&told).map_err(|e| Failure::file("read", &told, e))?;
-    let text = happened.text();
+    let text = happened.text(Colours::of_errors());
     if !text.is_empty() {
         tell(&text);
     }
@@ -206,6 +211,9 @@ impl ExecArgs {
         }
         if self.suppress.race_same_value {
             all.push(("VISA_JIT_RACE_SAME_VALUE", "1".into()));
+        }
+        if self.backtrace {
+            all.push(("VISA_JIT_BACKTRACE", "1".into()));
         }
         if let Some(threads) = self.threads {
             all.push(("VISA_JIT_THREADS", threads.to_string().into()));

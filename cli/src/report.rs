@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use crate::colour::Colours;
 use crate::findings::Finding;
 use visa_jit::engine::{FaultRecord, Origin, Report};
 use visa_jit::isa::Platform;
@@ -64,7 +65,7 @@ struct JsonFault<'a> {
     global_id: [u64; 3],
     thread: u32,
     lane: u32,
-    /// `bounds`, `buffer` or `barrier`, and the buffer that is meant, of checked launches.
+    /// What is wrong, in a word, and the buffer that is meant, of checked launches.
     #[serde(skip_serializing_if = "Option::is_none")]
     kind: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -171,25 +172,28 @@ impl Summary<'_> {
     }
 
     /// The faults for people; empty when there are none.
-    pub fn faults(&self) -> String {
+    pub fn faults(&self, colours: Colours) -> String {
         let checked = self.last.faults.iter().any(|fault| fault.count.is_some());
         if checked {
-            return self.checked_faults();
+            return self.checked_faults(colours);
         }
+        let word = colours.wrong("fault");
         let mut text = String::new();
         for fault in self.last.faults.iter().take(SHOWN_FAULTS) {
-            let _ = writeln!(text, "fault: {fault}");
+            let fault = colours.finding(&fault.kernel, &fault.to_string());
+            let _ = writeln!(text, "{word}: {fault}");
         }
         let listed = self.last.faults.len().min(SHOWN_FAULTS) as u64;
         let more = self.last.fault_count.saturating_sub(listed);
         if more > 0 {
-            let _ = writeln!(text, "fault: … and {more} more");
+            let _ = writeln!(text, "{word}: … and {more} more");
         }
         text
     }
 
     /// The first fault of each instruction and kind that are counted, with how many there are.
-    fn checked_faults(&self) -> String {
+    fn checked_faults(&self, colours: Colours) -> String {
+        let word = colours.wrong("fault");
         let mut text = String::new();
         let mut seen = BTreeSet::new();
         let (mut told, mut shown) = (0_u64, 0_usize);
@@ -204,7 +208,8 @@ impl Summary<'_> {
             shown = shown.saturating_add(1);
             let count = fault.count.unwrap_or(1);
             told = told.saturating_add(count);
-            let _ = write!(text, "fault: {fault}");
+            let fault = colours.finding(&fault.kernel, &fault.to_string());
+            let _ = write!(text, "{word}: {fault}");
             let _ = match count {
                 1 => writeln!(text),
                 n => writeln!(text, "; {} more like it", n.saturating_sub(1)),
@@ -212,7 +217,7 @@ impl Summary<'_> {
         }
         let more = self.last.fault_count.saturating_sub(told);
         if more > 0 {
-            let _ = writeln!(text, "fault: … and {more} more at other instructions");
+            let _ = writeln!(text, "{word}: … and {more} more at other instructions");
         }
         text
     }

@@ -10,6 +10,7 @@ use visa_runtime::{Buffer, DeviceMemory, ImageShape, LaunchStatus};
 use super::argument::{BUFFER_FORMS, Passed, described, example, name_and_nature, passed};
 use super::backend::BackendArgs;
 use super::cache::OptionalCache;
+use super::colour::Colours;
 use super::content::{Content, is_npy};
 use super::exit::{Exit, Failure, tell};
 use super::findings::{Finding, FindingArgs, on_disk};
@@ -190,7 +191,7 @@ pub fn run(all: &RunOneArgs, out: &mut dyn Write) -> Result<Exit, Failure> {
     if let Some(text) = &summary.last.failed_assertions {
         tell(&summary.assertions(text));
     }
-    let faults = summary.faults();
+    let faults = summary.faults(Colours::of_errors());
     if !faults.is_empty() {
         tell(&faults);
     }

@@ -8,6 +8,7 @@
 //!       | "fill:" TYPE ":" V ":" COUNT
 //!       | "iota:" TYPE ":" COUNT      0, 1, 2, …
 //!       | "rand:" TYPE ":" COUNT ":" SEED
+//!       | "read-only:" SPEC           one of these buffers, which --check memory lets kernels only read
 //!       | "local:" BYTES              local memory
 //!       | "image2d:" FORMAT ":" WxH [":" PATH]   and other images and samplers, see [`super::image`]
 //!       | "null"                      a null pointer
@@ -50,6 +51,8 @@ pub enum Spec {
         /// Seed of the sequence.
         seed: u64,
     },
+    /// A buffer that kernels only read.
+    ReadOnly(Box<Spec>),
     /// Bytes of local memory.
     Local(u32),
     /// An image.
@@ -67,6 +70,7 @@ impl Spec {
             Spec::Values(ty, _) | Spec::Iota(ty, _) | Spec::Rand { ty, .. } => Some(*ty),
             Spec::Fill(value, _) => Some(value.ty()),
             Spec::Image(image) => Some(element_type(image.shape.format)),
+            Spec::ReadOnly(spec) => spec.element_type(),
             Spec::File(_)
             | Spec::Zero(_)
             | Spec::Uninit(_)
@@ -119,6 +123,14 @@ impl FromStr for Spec {
                 let (count, seed) = (sized(ty, n)?, parse_count(seed)?);
                 Ok(Spec::Rand { ty, count, seed })
             }),
+            "read-only" => match rest.parse()? {
+                Spec::ReadOnly(_) => Err(format!("`{text}` says read-only twice")),
+                spec if spec.noun() == "a buffer" => Ok(Spec::ReadOnly(Box::new(spec))),
+                spec => Err(format!(
+                    "`{text}` is {}, and read-only: needs a buffer",
+                    spec.noun()
+                )),
+            },
             "local" => fields(rest, "local:BYTES").and_then(|[bytes]| {
                 let bytes = u32::try_from(count(bytes)?);
                 Ok(Spec::Local(bytes.map_err(|_| {
@@ -138,8 +150,8 @@ impl FromStr for Spec {
 fn unknown(text: &str) -> String {
     format!(
         "`{text}` is not a SPEC; write TYPE:VALUE (such as f32:2.5), file:PATH, zero:BYTES, \
-         uninit:BYTES, fill:TYPE:VALUE:COUNT, iota:TYPE:COUNT, rand:TYPE:COUNT:SEED, local:BYTES, image2d:FORMAT:WxH[:PATH], \
-         sampler:ADDRESS or null"
+         uninit:BYTES, fill:TYPE:VALUE:COUNT, iota:TYPE:COUNT, rand:TYPE:COUNT:SEED, read-only:SPEC, local:BYTES, \
+         image2d:FORMAT:WxH[:PATH], sampler:ADDRESS or null"
     )
 }
 
@@ -193,6 +205,7 @@ impl fmt::Display for Spec {
             Spec::Fill(value, count) => write!(f, "fill:{}:{value}:{count}", value.ty()),
             Spec::Iota(ty, count) => write!(f, "iota:{ty}:{count}"),
             Spec::Rand { ty, count, seed } => write!(f, "rand:{ty}:{count}:{seed}"),
+            Spec::ReadOnly(spec) => write!(f, "read-only:{spec}"),
             Spec::Local(bytes) => write!(f, "local:{bytes}"),
             Spec::Image(image) => write!(f, "{image}"),
             Spec::Sampler(state) => write!(f, "sampler:{}", sampler_text(*state)),
@@ -445,19 +458,34 @@ mod tests {
                 seed: 99
             }
         );
+        let kept = read("read-only:iota:f32:4");
+        assert_eq!(kept, Spec::ReadOnly(Box::new(Spec::Iota(f32, 4))));
+        assert_eq!((kept.element_type(), kept.noun()), (Some(f32), "a buffer"));
         assert_eq!(read("local:64"), Spec::Local(64));
         assert_eq!(read("null"), Spec::Null);
     }
 
     const NOT_A_SPEC: &str = "is not a SPEC; write TYPE:VALUE (such as f32:2.5), file:PATH, zero:BYTES, uninit:BYTES, \
-        fill:TYPE:VALUE:COUNT, iota:TYPE:COUNT, rand:TYPE:COUNT:SEED, local:BYTES, image2d:FORMAT:WxH[:PATH], \
-         sampler:ADDRESS or null";
+        fill:TYPE:VALUE:COUNT, iota:TYPE:COUNT, rand:TYPE:COUNT:SEED, read-only:SPEC, local:BYTES, \
+         image2d:FORMAT:WxH[:PATH], sampler:ADDRESS or null";
 
     #[test]
     fn every_error() {
         for text in ["", "7", "nul", "float:1", "f128:1", ":", "NULL"] {
             assert_eq!(error(text), format!("`{text}` {NOT_A_SPEC}"));
         }
+        for (text, what) in [
+            ("read-only:u8:1", "a value"),
+            ("read-only:local:4", "local memory"),
+            ("read-only:null", "a null pointer"),
+        ] {
+            let wanted = format!("`{text}` is {what}, and read-only: needs a buffer");
+            assert_eq!(error(text), wanted);
+        }
+        assert_eq!(
+            error("read-only:read-only:zero:4"),
+            "`read-only:read-only:zero:4` says read-only twice"
+        );
         assert_eq!(error("file:"), "file: needs a path: file:PATH");
         assert_eq!(error("f32:"), "`` is not a number of type f32");
         assert_eq!(

@@ -10,7 +10,7 @@ use visa_jit::engine::Suppressions;
 /// Findings that are left out of reports.
 #[derive(Args, Clone, Debug, Default)]
 pub struct SuppressArgs {
-    /// Leave findings out of the report and the exit code: KIND or KIND:WHERE, where KIND is bounds, buffer, barrier, race, init or all, and
+    /// Leave findings out of the report and the exit code: KIND or KIND:WHERE, where KIND is bounds, buffer, read-only, alignment, barrier, race, init or all, and
     /// WHERE a kernel, a source file, KERNEL:LINE or FILE:LINE, and @ARGUMENT may follow, by name or number; @FILE reads such rules from a file, one on a line. May be repeated
     #[arg(long, value_name = "RULE")]
     suppress: Vec<String>,

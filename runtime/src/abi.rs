@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicU32;
 pub use crate::limits::{MAX_HOST_STACK_BYTES, MAX_STACK_BYTES};
 
 /// Version of this layout.
-pub const ABI_VERSION: u32 = 23;
+pub const ABI_VERSION: u32 = 24;
 
 /// Entries of a surface table; an index is a byte, so a look-up needs no check.
 pub const SURFACES: usize = 256;
@@ -124,6 +124,11 @@ pub struct LaunchCtx {
     /// For each eight bytes of [`LaunchCtx::payload`]: the buffer of checked memory that they point into. Only code with checks of memory reads
     /// it.
     pub pointees: *const Pointee,
+    /// [`LaunchCtx::shadow`] of what may be written: bytes of buffers that kernels only read count as no buffer's
+    /// ([`crate::Buffer::mark_read_only`]). The same pointer where there are none.
+    pub write_shadow: *const u8,
+    /// [`LaunchCtx::pointees`] without the buffers that kernels only read.
+    pub write_pointees: *const Pointee,
 }
 
 /// A buffer that an argument points into.
@@ -260,6 +265,8 @@ pub struct Helpers {
     pub race_even: EvenRaceCheck,
     /// Clears the marks of what a store is about to write, with the operands of a [`RaceCheck`] without values. Returns 0.
     pub initialise: RaceCheck,
+    /// [`Helpers::fault`] of lanes whose atomics round their addresses down. Only code with checks of memory calls it.
+    pub misaligned: Fault,
 }
 
 /// A look at what is known of the memory of an access that is about to be made: `(group, thread, site, shape, surface, lanes, block)`; returns
@@ -302,13 +309,14 @@ pub mod check {
     pub const GRANULE: u64 = 8;
     /// Addresses are rounded down to multiples of the element first.
     pub const ALIGNED: u32 = 1 << 2;
+    /// The access writes.
+    pub const WRITES: u32 = 1 << 3;
     /// Position of the number of elements.
     pub const COUNT_SHIFT: u32 = 8;
 
-    /// `count` consecutive elements of `bytes` (1, 2, 4 or 8) bytes a lane.
-    pub const fn shape(bytes: u32, count: u32, aligned: bool) -> u32 {
-        let aligned = if aligned { ALIGNED } else { 0 };
-        bytes.trailing_zeros() | aligned | count << COUNT_SHIFT
+    /// `count` consecutive elements of `bytes` (1, 2, 4 or 8) bytes a lane; flags are to be added.
+    pub const fn shape(bytes: u32, count: u32) -> u32 {
+        bytes.trailing_zeros() | count << COUNT_SHIFT
     }
 }
 

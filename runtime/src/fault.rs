@@ -17,6 +17,10 @@ pub enum FaultKind {
     Bounds,
     /// It is in device memory, but not in a buffer that lives. Only launches on [`DeviceMemory::checked`] tell.
     Allocation,
+    /// It writes to a buffer that kernels only read ([`crate::Buffer::mark_read_only`]).
+    ReadOnly,
+    /// It is an atomic, at an address that is no multiple of its element. Only code with checks of memory tells.
+    Misaligned,
     /// It is a barrier, which other lanes of the thread reach without this one. Only code with checks of barriers tells of this and the
     /// next two.
     Barrier,
@@ -296,6 +300,23 @@ pub(crate) unsafe extern "C" fn fault(
             FaultKind::Bounds,
         )
     }
+}
+
+/// [`crate::abi::Helpers::misaligned`].
+///
+/// # Safety
+/// As [`fault`].
+pub(crate) unsafe extern "C" fn misaligned(
+    group: *mut GroupCtx,
+    thread: u32,
+    site: u32,
+    lanes: u32,
+    addresses: *const u64,
+    surface: u32,
+) -> u32 {
+    let kind = FaultKind::Misaligned;
+    // SAFETY: as promised.
+    unsafe { report(group, thread, site, lanes, addresses, surface, kind) }
 }
 
 /// Records faults of a kind.

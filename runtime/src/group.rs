@@ -318,17 +318,42 @@ impl<'a> GroupView<'a> {
         !inside || memory.is_live(address.wrapping_sub(low), bytes.into())
     }
 
-    /// As [`GroupView::fault`], of elements in device memory that are in no buffer.
-    pub fn fault_of_buffers(
+    /// True when a byte of an element is in a buffer of checked device memory that kernels only read. As in [`GroupView::is_live`], the
+    /// offset is rounded down if `aligned`.
+    pub fn is_read_only(&self, address: u64, bytes: u32, aligned: bool) -> bool {
+        let low = if aligned {
+            self.position(address) & u64::from(bytes.max(1) - 1)
+        } else {
+            0
+        };
+        let memory = self.checked_memory();
+        memory.is_some_and(|m| m.is_read_only(address.wrapping_sub(low), bytes.into()))
+    }
+
+    /// Whether the launch's memory tells its buffers apart.
+    pub fn checks_memory(&self) -> bool {
+        self.checked_memory().is_some()
+    }
+
+    fn checked_memory(&self) -> Option<&DeviceMemory> {
+        // SAFETY: the sink belongs to the worker that runs this group, on this thread.
+        let sink = unsafe { self.ctx().faults.cast::<FaultSink>().as_ref() };
+        let memory = sink.and_then(|sink| sink.memory.as_ref());
+        memory.filter(|memory| memory.is_checked())
+    }
+
+    /// As [`GroupView::fault`], of what checks of memory find wrong; `surface` is 0 but for surfaces.
+    pub fn fault_of_memory(
         &mut self,
-        thread: u32,
-        site: u32,
+        kind: FaultKind,
+        (thread, site): (u32, u32),
         lanes: u32,
         addresses: &[u64; 32],
+        surface: u32,
     ) -> bool {
-        let (addresses, kind) = (addresses.as_ptr(), FaultKind::Allocation);
+        let addresses = addresses.as_ptr();
         // SAFETY: the group is the one that runs; there is an address for each of 32 lanes.
-        unsafe { report(self.group, thread, site, lanes, addresses, 0, kind) != 0 }
+        unsafe { report(self.group, thread, site, lanes, addresses, surface, kind) != 0 }
     }
 
     /// As [`GroupView::fault`], of a barrier; `said` is what [`crate::Fault::address`] says of its kind.

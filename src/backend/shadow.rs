@@ -4,8 +4,10 @@
 //! ([`visa_runtime::abi::LaunchCtx::shadow`]). A test may read a few bytes more than an access has: it then finds something at the end of a buffer that
 //! is not wrong, and the runtime looks exactly.
 
-use visa_runtime::abi::check;
+use std::mem::offset_of;
+
 pub(super) use visa_runtime::abi::check::GRANULE;
+use visa_runtime::abi::{LaunchCtx, check};
 
 use crate::ssa::{BufferCheck, Function, Op};
 
@@ -33,7 +35,25 @@ pub(super) fn record(check: BufferCheck) -> u64 {
 
 /// What the helper that looks exactly is told of a check's lanes.
 pub(super) fn shape(of: BufferCheck) -> u32 {
-    check::shape(of.elem.bytes(), of.count.into(), of.aligned)
+    let aligned = if of.aligned { check::ALIGNED } else { 0 };
+    let writes = if of.writes { check::WRITES } else { 0 };
+    check::shape(of.elem.bytes(), of.count.into()) | aligned | writes
+}
+
+/// Where in [`LaunchCtx`] the shadow of a check's access is.
+pub(super) fn shadow(of: BufferCheck) -> usize {
+    match of.writes {
+        true => offset_of!(LaunchCtx, write_shadow),
+        false => offset_of!(LaunchCtx, shadow),
+    }
+}
+
+/// Where in [`LaunchCtx`] the buffers are that the payload points into and that a check's access may reach.
+pub(super) fn pointees(of: BufferCheck) -> usize {
+    match of.writes {
+        true => offset_of!(LaunchCtx, write_pointees),
+        false => offset_of!(LaunchCtx, pointees),
+    }
 }
 
 /// Distance of the lowest byte of lanes at a constant distance from lane 0's address, and bytes from there to the highest; `None` where
@@ -102,6 +122,7 @@ mod tests {
             elem,
             count,
             aligned,
+            writes: false,
             site: 0,
         })
     }

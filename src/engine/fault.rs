@@ -77,6 +77,8 @@ pub(super) const fn kind_name(kind: FaultKind) -> &'static str {
     match kind {
         FaultKind::Bounds => "bounds",
         FaultKind::Allocation => "buffer",
+        FaultKind::ReadOnly => "read-only",
+        FaultKind::Misaligned => "alignment",
         FaultKind::Barrier | FaultKind::MissedBarrier | FaultKind::OtherBarrier => "barrier",
         FaultKind::Race | FaultKind::LaneRace => "race",
         FaultKind::UninitAddress
@@ -87,7 +89,8 @@ pub(super) const fn kind_name(kind: FaultKind) -> &'static str {
 }
 
 impl FaultRecord {
-    /// What is wrong, in a word for reports: `bounds`, `buffer` for an access that misses its buffer, `barrier`, `race` or `init`.
+    /// What is wrong, in a word for reports: `bounds`, `buffer` for an access that misses its buffer, `read-only` for one that writes to what
+    /// kernels only read, `alignment` for an atomic at an address that is no multiple of its element, `barrier`, `race` or `init`.
     pub fn kind_name(&self) -> &'static str {
         kind_name(self.kind)
     }
@@ -178,6 +181,17 @@ impl std::fmt::Display for FaultRecord {
             (FaultKind::Bounds, Some(about)) => {
                 write!(f, " out of bounds, {about}: {}", self.space)?
             }
+            (FaultKind::ReadOnly, about) => {
+                let about = about.as_deref().unwrap_or("read-only memory");
+                write!(f, " to {about}: {}", self.space)?;
+            }
+            (FaultKind::Misaligned, about) => {
+                write!(f, " at an address that is no multiple of {bytes}")?;
+                if let Some(about) = about {
+                    write!(f, ", {about}")?;
+                }
+                write!(f, ": {}", self.space)?;
+            }
             (_, None) => write!(f, " in no buffer: {}", self.space)?,
             (_, Some(about)) => write!(f, ", {about}: {}", self.space)?,
         }
@@ -259,10 +273,14 @@ impl Kernel {
         let surfaces = launch.bound.surfaces.iter();
         let surfaces =
             surfaces.map(|(bti, b)| (b.address(), b.len(), plain(format!("surface {bti}"))));
-        let variables = self.parts().data.data.buffers();
-        let variables = variables.map(|b| {
-            let name = plain("program-scope variables".to_owned());
-            (b.address(), b.len(), name)
+        let loaded = &self.parts().data;
+        let variables = loaded.data.buffers().zip(&loaded.image.sections);
+        let variables = variables.map(|(b, section)| {
+            let name = match section.read_only {
+                true => "program-scope constants",
+                false => "program-scope variables",
+            };
+            (b.address(), b.len(), plain(name.to_owned()))
         });
         let all = arguments.chain(inputs).chain(surfaces).chain(variables);
         let named = all.map(|(start, len, called)| Named { start, len, called });
@@ -312,6 +330,20 @@ impl Names {
         let named = self.in_buffer(&found);
         let words = format!("{place} {}", Self::words(&found, named));
         Some(Meant::new(words, named))
+    }
+
+    /// The buffer that kernels only read and that an access to device memory is in.
+    pub fn of_read_only(&self, address: u64, bytes: u32) -> Option<Meant> {
+        let base = self.memory.base();
+        let address = base.wrapping_add(address.wrapping_sub(base) & ((1 << 48) - 1));
+        let found = self.memory.neighbour(address, bytes.into())?;
+        let named = self.in_buffer(&found);
+        let buffer = match named {
+            Some(named) if named.len == found.len => format!("read-only {}", named.words()),
+            _ => format!("{}, which is read-only", Self::words(&found, named)),
+        };
+        let at = address.wrapping_sub(found.start);
+        Some(Meant::new(format!("byte {at} of {buffer}"), named))
     }
 
     /// Where an access to device memory is in a buffer.

@@ -76,11 +76,14 @@ impl Ran<'_> {
                 let surface = self.launch.arguments.surfaces.get(f.surface);
                 names.of_surface(surface, f.address, place.bytes)
             }
-            false if place.space == DEVICE_MEMORY && f.kind.is_race() => {
-                names.at_address(f.address, place.bytes)
-            }
-            false if place.space == DEVICE_MEMORY => names.of_address(f.address, place.bytes),
-            false => None,
+            false if place.space != DEVICE_MEMORY => None,
+            false => match f.kind {
+                FaultKind::Race | FaultKind::LaneRace | FaultKind::Misaligned => {
+                    names.at_address(f.address, place.bytes)
+                }
+                FaultKind::ReadOnly => names.of_read_only(f.address, place.bytes),
+                _ => names.of_address(f.address, place.bytes),
+            },
         }
     }
 

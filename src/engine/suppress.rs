@@ -6,11 +6,20 @@ use super::fault::{FaultArgument, FaultRecord};
 use crate::lines::SourceLine;
 
 /// Kinds that a rule can name: those of [`FaultRecord::kind_name`], and `all`.
-const KINDS: [&str; 6] = ["bounds", "buffer", "barrier", "race", "init", "all"];
+const KINDS: [&str; 8] = [
+    "bounds",
+    "buffer",
+    "read-only",
+    "alignment",
+    "barrier",
+    "race",
+    "init",
+    "all",
+];
 
 /// Which findings are left out of a report, by kind, and by kernel, file or line, and by argument.
 ///
-/// A rule is `KIND` or `KIND:WHERE`, and may end with `@ARGUMENT`. KIND is `bounds`, `buffer`, `barrier`, `race`, `init` or `all`. WHERE is the name of a kernel, a source
+/// A rule is `KIND` or `KIND:WHERE`, and may end with `@ARGUMENT`. KIND is `bounds`, `buffer`, `read-only`, `alignment`, `barrier`, `race`, `init` or `all`. WHERE is the name of a kernel, a source
 /// file, or one of these with a line: `FILE:LINE` of the source, `KERNEL:LINE` of the vISA text. A file may be named by the end of its
 /// path. The findings of an instruction are left out if it is in that place; of a race, this is the later access. ARGUMENT is the name or the
 /// number of the argument that the program passed the buffer by.
@@ -121,7 +130,7 @@ impl Rule {
         };
         let kind = KINDS.into_iter().find(|k| *k == kind);
         let kind = kind.ok_or(
-            "a rule is KIND or KIND:WHERE, and KIND is bounds, buffer, barrier, race, init or all",
+            "a rule is KIND or KIND:WHERE, and KIND is bounds, buffer, read-only, alignment, barrier, race, init or all",
         )?;
         Ok(Rule {
             kind: (kind != "all").then_some(kind),

@@ -41,6 +41,7 @@ impl Layout {
             layout.sections.push(DataSection {
                 size: section.size,
                 bytes: section.bytes.clone(),
+                read_only: matches!(section.kind, DataKind::Const | DataKind::ConstString),
             });
         }
         layout

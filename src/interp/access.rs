@@ -7,6 +7,7 @@ use visa_runtime::Region;
 
 use super::error::Halt;
 use super::lanes::{Lanes, MAX, bits, up};
+use super::live::Way;
 use super::machine::Machine;
 use super::race::Does;
 use crate::isa::AtomicOp;
@@ -263,8 +264,9 @@ impl Machine<'_, '_, '_> {
         Ok(())
     }
 
-    fn check(&mut self, inst: &Inst, a: &Access, aligned: bool) -> Result<(), Halt> {
+    fn check(&mut self, inst: &Inst, a: &Access, does: Way) -> Result<(), Halt> {
         let region = self.region(a.memory);
+        let aligned = does.is_atomic();
         let mut outside = 0;
         for lane in bits(a.enabled) {
             let whole =
@@ -274,7 +276,10 @@ impl Machine<'_, '_, '_> {
             }
         }
         self.report(inst, a.memory, a.part, outside, &a.address)?;
-        self.check_buffers(inst, a, aligned)
+        if aligned {
+            self.check_aligned(inst, a)?;
+        }
+        self.check_buffers(inst, a, does)
     }
 
     /// Loads element `k` of the enabled lanes into slot `k`.
@@ -301,7 +306,7 @@ impl Machine<'_, '_, '_> {
 
     /// Loads `count` elements a lane; element `k` of all lanes is entry `k`.
     fn load(&mut self, inst: &Inst, a: &Access) -> Result<Vec<Lanes>, Halt> {
-        self.check(inst, a, false)?;
+        self.check(inst, a, Way::Read)?;
         self.check_races(inst, a, |_, _| Does::Read)?;
         let region = self.region(a.memory);
         let mut out = vec![Lanes::default(); a.count];
@@ -316,7 +321,7 @@ impl Machine<'_, '_, '_> {
 
     /// Stores; of lanes that overlap the highest wins.
     fn store_lanes(&mut self, inst: &Inst, a: &Access, values: &[Lanes]) -> Result<(), Halt> {
-        self.check(inst, a, false)?;
+        self.check(inst, a, Way::Write)?;
         let left = |lane, k: usize| values.get(k).map_or(0, |v: &Lanes| v.get(lane));
         self.check_lanes(inst, a, values)?;
         self.check_races(inst, a, |lane, k| Does::Write(left(lane, k)))?;
@@ -356,7 +361,7 @@ impl Machine<'_, '_, '_> {
         high: u32,
     ) -> Result<(), Halt> {
         let region = self.region(a.memory);
-        self.check_buffers(inst, &a.of_block(), false)?;
+        self.check_buffers(inst, &a.of_block(), Way::Read)?;
         self.check_races(inst, &a.of_block(), |_, _| Does::Read)?;
         let mut all = Vec::with_capacity(a.count);
         for k in 0..a.count {
@@ -392,7 +397,7 @@ impl Machine<'_, '_, '_> {
         if a.enabled == 0 {
             return Ok(());
         }
-        self.check_buffers(inst, &a.of_block(), false)?;
+        self.check_buffers(inst, &a.of_block(), Way::Write)?;
         let left = |k: usize| values.get(k).map_or(0, |v: &u64| v.wrapping_shr(high));
         self.check_races(inst, &a.of_block(), |_, k| Does::Write(left(k)))?;
         for (k, v) in values.into_iter().enumerate() {
@@ -425,11 +430,11 @@ impl Machine<'_, '_, '_> {
             first.set(lane, operand(self, atomic.first, lane)?);
             second.set(lane, operand(self, atomic.second, lane)?);
         }
-        self.check(inst, a, true)?;
-        let does = match atomic.op {
-            AtomicOp::Load => Does::AtomicRead,
-            _ => Does::AtomicWrite,
+        let (way, does) = match atomic.op {
+            AtomicOp::Load => (Way::AtomicRead, Does::AtomicRead),
+            _ => (Way::AtomicWrite, Does::AtomicWrite),
         };
+        self.check(inst, a, way)?;
         self.check_races(inst, a, |_, _| does)?;
         let unset = self.init_atomic(inst, a, atomic)?;
         let region = self.region(a.memory);

@@ -10,6 +10,7 @@
 use super::access::{Memory, Slot};
 use super::error::Halt;
 use super::lanes::Lanes;
+use super::live::Way;
 use super::machine::Machine;
 use super::message::one;
 use super::race::Does;
@@ -114,7 +115,11 @@ impl Machine<'_, '_, '_> {
                 *v = self.payload(b.data, 0, i, order.bytes)?;
             }
         }
-        let (mut dead, mut read) = (false, Vec::new());
+        let way = match inst.stores() {
+            true => Way::Write,
+            false => Way::Read,
+        };
+        let (mut wrong, mut read) = (false, Vec::new());
         for block in 0..usize::from(b.blocks) {
             for y in 0..usize::from(b.height) {
                 for x in 0..usize::from(b.width) {
@@ -123,9 +128,10 @@ impl Machine<'_, '_, '_> {
                         continue;
                     };
                     let bytes = order.bytes as u32;
-                    if !dead && !self.group.is_live(address, bytes, false) {
-                        dead = true;
-                        self.report_buffers(inst, 0, 1, &Lanes::all(address))?;
+                    if !wrong && let Some(kind) = self.wrong(address, bytes, way) {
+                        wrong = true;
+                        let at = (Memory::DEVICE, &Lanes::all(address));
+                        self.report_memory(inst, kind, 0, 1, at)?;
                     }
                     let i = order.position(block, y, x);
                     if let Some(v) = payload.get_mut(i) {

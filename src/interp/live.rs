@@ -3,8 +3,12 @@
 //! An element that an enabled lane reads or writes by a 64-bit address is an error unless all its bytes lie in one live buffer. An
 //! access is at most one error for each lane, at its first such element; a block message or a rectangle is at most one. Elements that
 //! are not even in device memory are out of bounds, whatever is checked; an access of a lane with one of those is that error and not this.
+//!
+//! An element that an enabled lane writes to a live buffer that kernels only read is such an error too, of a kind of its own.
+//!
+//! Apart from these, an enabled lane's atomic is an error if its address is no multiple of its element, whatever memory it goes to.
 
-use visa_runtime::Region;
+use visa_runtime::{FaultKind, Region};
 
 use super::access::{Access, Memory, Space, site};
 use super::error::Halt;
@@ -12,13 +16,37 @@ use super::lanes::{Lanes, MAX, bits, up};
 use super::machine::Machine;
 use crate::module::Inst;
 
+/// How an access reaches memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// A load.
+    Read,
+    /// A store.
+    Write,
+    /// An atomic that only loads.
+    AtomicRead,
+    /// Another atomic.
+    AtomicWrite,
+}
+
+impl Way {
+    pub const fn is_atomic(self) -> bool {
+        matches!(self, Way::AtomicRead | Way::AtomicWrite)
+    }
+
+    const fn writes(self) -> bool {
+        matches!(self, Way::Write | Way::AtomicWrite)
+    }
+}
+
 impl Machine<'_, '_, '_> {
-    /// Checks the enabled lanes of an access; `aligned` rounds addresses down to multiples of the element, as atomics do.
-    pub fn check_buffers(&mut self, inst: &Inst, a: &Access, aligned: bool) -> Result<(), Halt> {
+    /// Checks the enabled lanes of an access; addresses of atomics are rounded down to multiples of the element.
+    pub fn check_buffers(&mut self, inst: &Inst, a: &Access, does: Way) -> Result<(), Halt> {
         if a.memory.space != Space::Device {
             return Ok(());
         }
-        let (mut wrong, mut at) = (0, Lanes::default());
+        let aligned = does.is_atomic();
+        let (mut missed, mut kept, mut at) = (0, 0, Lanes::default());
         for lane in bits(a.enabled) {
             let element = |k: &usize| a.at(lane, *k);
             let outside = |k: usize| {
@@ -28,27 +56,58 @@ impl Machine<'_, '_, '_> {
             if (0..a.count).any(outside) {
                 continue;
             }
-            let dead = |k: &usize| !self.group.is_live(element(k), a.bytes, aligned);
-            if let Some(k) = (0..a.count).find(dead) {
+            let wrong = |k: usize| {
+                let kind = self.wrong(element(&k), a.bytes, does)?;
+                Some((k, kind))
+            };
+            if let Some((k, kind)) = (0..a.count).find_map(wrong) {
                 let address = element(&k);
                 let down = match aligned {
                     true => self.group.position(address) & u64::from(a.bytes.wrapping_sub(1)),
                     false => 0,
                 };
                 at.set(lane, address.wrapping_sub(down));
-                wrong |= up(1, lane as u32);
+                match kind {
+                    FaultKind::ReadOnly => kept |= up(1, lane as u32),
+                    _ => missed |= up(1, lane as u32),
+                }
             }
         }
-        self.report_buffers(inst, a.part, wrong, &at)
+        let at = (a.memory, &at);
+        self.report_memory(inst, FaultKind::Allocation, a.part, missed, at)?;
+        self.report_memory(inst, FaultKind::ReadOnly, a.part, kept, at)
     }
 
-    /// Records channels that miss their buffers, each at an address.
-    pub fn report_buffers(
+    /// What is wrong with an element in device memory, if anything.
+    pub fn wrong(&self, address: u64, bytes: u32, does: Way) -> Option<FaultKind> {
+        let aligned = does.is_atomic();
+        if !self.group.is_live(address, bytes, aligned) {
+            return Some(FaultKind::Allocation);
+        }
+        let kept = does.writes() && self.group.is_read_only(address, bytes, aligned);
+        kept.then_some(FaultKind::ReadOnly)
+    }
+
+    /// Checks that the enabled lanes of an atomic have addresses that are multiples of the element.
+    pub fn check_aligned(&mut self, inst: &Inst, a: &Access) -> Result<(), Halt> {
+        if !self.group.checks_memory() {
+            return Ok(());
+        }
+        let low = u64::from(a.bytes.wrapping_sub(1));
+        let odd = bits(a.enabled).filter(|&lane| a.at(lane, 0) & low != 0);
+        let odd = odd.fold(0, |all, lane| all | up(1, lane as u32));
+        let at = (a.memory, &a.address);
+        self.report_memory(inst, FaultKind::Misaligned, a.part, odd, at)
+    }
+
+    /// Records channels of which something is wrong, each at an address.
+    pub fn report_memory(
         &mut self,
         inst: &Inst,
+        kind: FaultKind,
         part: u32,
         channels: u32,
-        address: &Lanes,
+        (memory, address): (Memory, &Lanes),
     ) -> Result<(), Halt> {
         if channels == 0 {
             return Ok(());
@@ -59,11 +118,11 @@ impl Machine<'_, '_, '_> {
         for (lane, to) in addresses.iter_mut().enumerate() {
             *to = address.get(lane.saturating_sub(first as usize));
         }
-        let site = site(self.at, part, Memory::DEVICE.space);
+        let by = (self.number, site(self.at, part, memory.space));
         let lanes = up(channels, first);
         let stop = self
             .group
-            .fault_of_buffers(self.number, site, lanes, &addresses);
+            .fault_of_memory(kind, by, lanes, &addresses, memory.surface);
         if stop { Err(Halt::Fault) } else { Ok(()) }
     }
 }

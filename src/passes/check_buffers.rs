@@ -24,10 +24,15 @@ pub fn run(f: &mut Function) -> usize {
 fn check_of(op: &Op) -> Option<BufferCheck> {
     let (space, elem, count, site) = op.elements()?;
     let aligned = matches!(op, Op::Atomic(_));
+    let writes = match op {
+        Op::Atomic(m) => m.writes(),
+        _ => matches!(op, Op::Store(_) | Op::BlockStore(_)),
+    };
     (space == Space::Flat).then_some(BufferCheck {
         elem,
         count,
         aligned,
+        writes,
         site,
     })
 }

@@ -1,6 +1,6 @@
 //! Checks of races: in front of each access to memory that other threads reach stands an operation that compares it with earlier ones.
 //!
-//! Runs where [`super::PassOptions::check_races`] asks for it, after all passes but `check-buffers`, so that no optimisation sees these
+//! Runs where [`super::PassOptions::check_races`] asks for it, after all passes but `check-aligned` and `check-buffers`, so that no optimisation sees these
 //! operations and code without them is what it was. Rectangles ([`Op::Load2d`]) have none: the runtime carries them out and checks them itself.
 
 use super::edit::insert_before;

@@ -6,6 +6,7 @@
 //! that backends expect, always runs. All are near-linear in the size of the function.
 
 mod cfg;
+mod check_aligned;
 mod check_buffers;
 mod check_init;
 mod check_races;

@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 
 use super::merge_splits::{self, MergeSplits};
 use super::{
-    cfg, check_buffers, check_init, check_races, dce, division, fold, gvn, half_calls, if_convert,
-    join_stores, masks, one_lane, row_split, shape, strip_mine, suspend, uniform, vector_combine,
+    cfg, check_aligned, check_buffers, check_init, check_races, dce, division, fold, gvn,
+    half_calls, if_convert, join_stores, masks, one_lane, row_split, shape, strip_mine, suspend,
+    uniform, vector_combine,
 };
 use crate::ssa::{Function, VerifyError, verify};
 
@@ -41,6 +42,7 @@ pub const MANDATORY: &[(&str, Pass)] = &[("suspend", |f, _| suspend::run(f))];
 pub const OPTIONAL: &[(&str, Pass)] = &[
     ("if-convert", |f, _| if_convert::run(f)),
     ("check-init", |f, _| check_init::run(f)),
+    ("check-aligned", |f, _| check_aligned::run(f)),
     ("check-buffers", |f, _| check_buffers::run(f)),
     ("check-races", |f, _| check_races::run(f)),
 ];
@@ -79,6 +81,7 @@ pub const ORDER: &[&str] = &[
     "shape",
     // First, so that a check of buffers stands right before its access.
     "check-races",
+    "check-aligned",
     "check-buffers",
 ];
 
@@ -104,7 +107,8 @@ pub struct PassOptions {
     pub if_convert: bool,
     /// Which accesses the pass `merge-splits` merges; engines choose it by their strategies.
     pub merge_splits: MergeSplits,
-    /// Accesses to device memory are checked against its buffers. The pass `check-buffers` runs.
+    /// Accesses to device memory are checked against its buffers, and atomics for addresses that they round. The passes `check-aligned` and
+    /// `check-buffers` run.
     pub check_buffers: bool,
     /// Accesses to memory that other threads reach are checked against theirs. The pass `check-races` runs.
     pub check_races: bool,
@@ -187,7 +191,7 @@ fn run_wanted(
     let wanted = |name: &str| {
         let asked = match name {
             "if-convert" => options.if_convert,
-            "check-buffers" => options.check_buffers,
+            "check-aligned" | "check-buffers" => options.check_buffers,
             "check-races" => options.check_races,
             "check-init" => options.check_init,
             _ => true,

@@ -261,7 +261,7 @@ impl Eval<'_> {
             | Op::FrameLoad(_)
             | Op::FrameStore(_) => self.memory_op(data),
             // All memory is one buffer here.
-            Op::CheckBuffer(_) => Vec::new(),
+            Op::CheckBuffer(_) | Op::CheckAligned(_) => Vec::new(),
             // The thread is alone here, too.
             Op::CheckRace(_) | Op::CheckBarrier(_) => Vec::new(),
             // And all is initialised.

@@ -338,6 +338,17 @@ pub struct BufferCheck {
     pub count: u16,
     /// Addresses are rounded down to multiples of the element first, as those of atomics.
     pub aligned: bool,
+    /// The access writes, which buffers that kernels only read do not take.
+    pub writes: bool,
+    /// Index into [`super::Function::sites`].
+    pub site: u32,
+}
+
+/// Lanes whose atomics round their addresses down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct AlignCheck {
+    /// Kind of memory.
+    pub space: Space,
     /// Index into [`super::Function::sites`].
     pub site: u32,
 }
@@ -586,8 +597,11 @@ pub enum Op {
     /// `(mask, addr[, surface], sources…) -> <N x elem>`: old values; zero where masked off or out of bounds.
     Atomic(AtomicAccess),
     /// `(mask, addr) -> ()`, both with `N` lanes or scalars: records enabled lanes that have an element in device memory which does not
-    /// lie wholly in a buffer.
+    /// lie wholly in a buffer, or that must not be written.
     CheckBuffer(BufferCheck),
+    /// `(mask, addr[, surface]) -> ()`, as the atomic that follows, but the mask has those of its lanes whose address is no multiple of the
+    /// element. Records them.
+    CheckAligned(AlignCheck),
     /// `(mask, addr[, surface], values…) -> ()`, as the access that follows; values of plain stores only. Records enabled lanes that have an
     /// element which an access of another thread reached before, if nothing orders the two.
     CheckRace(RaceCheck),
@@ -646,6 +660,7 @@ impl Op {
             Op::Load2d(m) | Op::Store2d(m) => Some(m.site),
             Op::Atomic(m) => Some(m.site),
             Op::CheckBuffer(m) => Some(m.site),
+            Op::CheckAligned(m) => Some(m.site),
             Op::CheckRace(m) | Op::Initialise(m) => Some(m.site),
             Op::CheckBarrier(m) => Some(m.site),
             Op::Image(m) => Some(m.site),
@@ -695,6 +710,7 @@ impl Op {
                 | Op::Store2d(_)
                 | Op::Atomic(_)
                 | Op::CheckBuffer(_)
+                | Op::CheckAligned(_)
                 | Op::CheckRace(_)
                 | Op::Decide
                 | Op::Suspect

@@ -2,8 +2,8 @@
 
 use super::names::{self, find};
 use super::op::{
-    Access2d, AtomicAccess, BarrierCheck, BarrierStep, BlockAccess, BufferCheck, ImageAccess,
-    ImageOp, Input, MemAccess, Op, RaceAccess, RaceCheck,
+    Access2d, AlignCheck, AtomicAccess, BarrierCheck, BarrierStep, BlockAccess, BufferCheck,
+    ImageAccess, ImageOp, Input, MemAccess, Op, RaceAccess, RaceCheck,
 };
 use super::parse::{Cursor, ParseErrorKind, Parsed};
 use super::types::{Lane, Ty};
@@ -196,62 +196,8 @@ fn memory(c: &mut Cursor, parts: &[&str]) -> Parsed<Option<Op>> {
             _ => Op::Store2d(access),
         }));
     }
-    if let ["check", "barrier" | "signal"] = parts {
-        let waits = parts.last() == Some(&"barrier");
-        let site = index(c)?;
-        return Ok(Some(Op::CheckBarrier(BarrierCheck { waits, site })));
-    }
-    if let ["check", access, space, shape] = parts {
-        let (Some((elem, count, block)), Some(space), Some(access)) = (
-            elements(shape),
-            find(names::SPACE, space),
-            find(names::RACE, access),
-        ) else {
-            return Ok(None);
-        };
-        let site = index(c)?;
-        return Ok(Some(Op::CheckRace(RaceCheck {
-            space,
-            elem,
-            count,
-            access,
-            block,
-            site,
-        })));
-    }
-    if let ["init", space, shape] = parts {
-        let (Some((elem, count, block)), Some(space)) =
-            (elements(shape), find(names::SPACE, space))
-        else {
-            return Ok(None);
-        };
-        let site = index(c)?;
-        return Ok(Some(Op::Initialise(RaceCheck {
-            space,
-            elem,
-            count,
-            access: RaceAccess::Write,
-            block,
-            site,
-        })));
-    }
-    if let ["check", shape] = parts {
-        let (shape, aligned) = match shape.strip_suffix('a') {
-            Some(shape) => (shape, true),
-            None => (*shape, false),
-        };
-        let parsed = shape.split_once('x');
-        let parsed = parsed.and_then(|(elem, n)| Some((find(names::LANE, elem)?, n.parse().ok()?)));
-        let Some((elem, count)) = parsed else {
-            return Ok(None);
-        };
-        let site = index(c)?;
-        return Ok(Some(Op::CheckBuffer(BufferCheck {
-            elem,
-            count,
-            aligned,
-            site,
-        })));
+    if let ["check" | "init", ..] = parts {
+        return check(c, parts);
     }
     if let ["image", .., last] = parts {
         let Some((name, channels)) = last.rsplit_once('x') else {
@@ -304,4 +250,78 @@ fn memory(c: &mut Cursor, parts: &[&str]) -> Parsed<Option<Op>> {
         ("blockstore", _) => Some(Op::BlockStore(block)),
         _ => None,
     })
+}
+
+/// Operations of checks.
+fn check(c: &mut Cursor, parts: &[&str]) -> Parsed<Option<Op>> {
+    if let ["check", "barrier" | "signal"] = parts {
+        let waits = parts.last() == Some(&"barrier");
+        let site = index(c)?;
+        return Ok(Some(Op::CheckBarrier(BarrierCheck { waits, site })));
+    }
+    if let ["check", access, space, shape] = parts {
+        let (Some((elem, count, block)), Some(space), Some(access)) = (
+            elements(shape),
+            find(names::SPACE, space),
+            find(names::RACE, access),
+        ) else {
+            return Ok(None);
+        };
+        let site = index(c)?;
+        return Ok(Some(Op::CheckRace(RaceCheck {
+            space,
+            elem,
+            count,
+            access,
+            block,
+            site,
+        })));
+    }
+    if let ["init", space, shape] = parts {
+        let (Some((elem, count, block)), Some(space)) =
+            (elements(shape), find(names::SPACE, space))
+        else {
+            return Ok(None);
+        };
+        let site = index(c)?;
+        return Ok(Some(Op::Initialise(RaceCheck {
+            space,
+            elem,
+            count,
+            access: RaceAccess::Write,
+            block,
+            site,
+        })));
+    }
+    if let ["check", "aligned", at] = parts {
+        let Some(space) = find(names::SPACE, at) else {
+            return Ok(None);
+        };
+        let site = index(c)?;
+        return Ok(Some(Op::CheckAligned(AlignCheck { space, site })));
+    }
+    if let ["check", shape] = parts {
+        let (shape, writes) = match shape.strip_suffix('w') {
+            Some(shape) => (shape, true),
+            None => (*shape, false),
+        };
+        let (shape, aligned) = match shape.strip_suffix('a') {
+            Some(shape) => (shape, true),
+            None => (shape, false),
+        };
+        let parsed = shape.split_once('x');
+        let parsed = parsed.and_then(|(elem, n)| Some((find(names::LANE, elem)?, n.parse().ok()?)));
+        let Some((elem, count)) = parsed else {
+            return Ok(None);
+        };
+        let site = index(c)?;
+        return Ok(Some(Op::CheckBuffer(BufferCheck {
+            elem,
+            count,
+            aligned,
+            writes,
+            site,
+        })));
+    }
+    Ok(None)
 }

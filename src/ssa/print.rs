@@ -314,9 +314,11 @@ fn memory(op: &Op, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         }
         Op::CheckBuffer(m) => {
             let aligned = if m.aligned { "a" } else { "" };
+            let writes = if m.writes { "w" } else { "" };
             let (elem, count) = (m.elem.name(), m.count);
-            write!(f, "check.{elem}x{count}{aligned}[{}]", m.site)
+            write!(f, "check.{elem}x{count}{aligned}{writes}[{}]", m.site)
         }
+        Op::CheckAligned(m) => write!(f, "check.aligned.{}[{}]", space(&m.space), m.site),
         Op::CheckRace(m) => {
             let access = spell(names::RACE, &m.access);
             let block = if m.block { "b" } else { "" };

@@ -2,8 +2,8 @@
 
 use super::func::{Function, InstData, Value};
 use super::op::{
-    Access2d, BarrierCheck, BinOp, BufferCheck, Conv, FpEnvOp, ICond, ImageAccess, Input, Op,
-    RaceAccess, RaceCheck, Space, UnOp,
+    Access2d, AlignCheck, BarrierCheck, BinOp, BufferCheck, Conv, FpEnvOp, ICond, ImageAccess,
+    Input, Op, RaceAccess, RaceCheck, Space, UnOp,
 };
 use super::types::{Lane, Ty};
 use super::verify::Rule;
@@ -32,6 +32,7 @@ pub(super) fn check(f: &Function, data: &InstData) -> Result<(), Broken> {
         }
         Op::Load2d(m) | Op::Store2d(m) => shape.rectangle(f, *m),
         Op::CheckBuffer(m) => shape.check_buffer(f, *m),
+        Op::CheckAligned(m) => shape.check_aligned(f, *m),
         Op::CheckRace(m) => shape.check_race(f, *m),
         Op::Suspect => shape.suspect(),
         Op::Decide => {
@@ -390,6 +391,30 @@ impl Shape<'_> {
             return Ok(());
         }
         self.broken(Rule::Memory, "needs a mask and an address for each lane")
+    }
+
+    fn check_aligned(&self, f: &Function, m: AlignCheck) -> Result<(), Broken> {
+        if m.site as usize >= f.sites.len() {
+            let n = f.sites.len();
+            return self.broken(Rule::Sites, format!("site {} of {n}", m.site));
+        }
+        let fits = match self.args {
+            [mask, addr] => !m.space.has_surface() && self.is_lanes(*mask, *addr, m.space),
+            [mask, addr, surface] => {
+                m.space.has_surface() && *surface == Ty::I32 && self.is_lanes(*mask, *addr, m.space)
+            }
+            _ => false,
+        };
+        match fits && self.results.is_empty() {
+            true => Ok(()),
+            false => self.broken(Rule::Memory, "needs a mask and an address for each lane"),
+        }
+    }
+
+    /// Whether these are a mask and addresses of a space.
+    fn is_lanes(&self, mask: Ty, addr: Ty, space: Space) -> bool {
+        let masked = mask.lane == Lane::I1 && mask.lanes <= MASK_LANES;
+        masked && addr == Ty::vector(space.addr(), mask.lanes)
     }
 
     fn check_race(&self, f: &Function, m: RaceCheck) -> Result<(), Broken> {

@@ -271,6 +271,8 @@ impl Rig {
             shadow: std::ptr::null(),
             marks: 0,
             pointees: std::ptr::null(),
+            write_shadow: std::ptr::null(),
+            write_pointees: std::ptr::null(),
         };
         let mut group = GroupCtx {
             launch: &raw const launch,

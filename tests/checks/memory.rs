@@ -10,10 +10,10 @@ use visa_runtime::{Buffer, FaultKind};
 use visa_test_common::full;
 
 /// A launch of 64 work-items of a kernel of `memory.cl`.
-struct Case {
-    kernel: &'static str,
+pub(super) struct Case {
+    pub kernel: &'static str,
     /// Bytes of the buffers.
-    buffers: &'static [u64],
+    pub buffers: &'static [u64],
     /// The argument that is 0 in a correct launch.
     far: i32,
     /// Work-items that miss a buffer.
@@ -50,7 +50,7 @@ const fn case(
     }
 }
 
-const CASES: &[Case] = &[
+pub(super) const CASES: &[Case] = &[
     case(
         "store_int",
         &[256],
@@ -451,19 +451,19 @@ fn source_line(kernel: &str, part: &str) -> u32 {
 }
 
 /// What a launch reports and leaves.
-struct Ran {
-    report: Report,
+pub(super) struct Ran {
+    pub report: Report,
     buffers: Vec<Buffer>,
     base: u64,
 }
 
 impl Ran {
-    fn contents(&self) -> Vec<Vec<u8>> {
+    pub fn contents(&self) -> Vec<Vec<u8>> {
         self.buffers.iter().map(Buffer::to_vec).collect()
     }
 
     /// Reports with what both engines know, and how many each stands for.
-    fn set(&self) -> BTreeSet<String> {
+    pub fn set(&self) -> BTreeSet<String> {
         let of = |f: &FaultRecord| {
             let about = f.about.as_deref().unwrap_or_default();
             // Device memory of each engine lies elsewhere, and local memory begins at zero.
@@ -476,11 +476,20 @@ impl Ran {
 }
 
 fn run(on: &On, case: &Case, far: i32) -> Ran {
+    run_with(on, case, far, None)
+}
+
+/// The same, in which kernels only read one of the buffers.
+pub(super) fn run_with(on: &On, case: &Case, far: i32, read_only: Option<usize>) -> Ran {
     let fill = |i: usize| move |k: u64| (k as u8).wrapping_mul(7).wrapping_add(i as u8);
     let buffers: Vec<Buffer> = (case.buffers.iter().enumerate())
         .map(|(i, &len)| {
             let bytes: Vec<u8> = (0..len).map(fill(i)).collect();
-            on.engine.memory().alloc_from(&bytes).unwrap()
+            let buffer = on.engine.memory().alloc_from(&bytes).unwrap();
+            if read_only == Some(i) {
+                buffer.mark_read_only().unwrap();
+            }
+            buffer
         })
         .collect();
     let mut launch = Launch::new([64, 1, 1]).local([64, 1, 1]);

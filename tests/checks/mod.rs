@@ -3,6 +3,7 @@
 
 mod barriers;
 mod inits;
+mod kept;
 mod limits;
 mod memory;
 mod races;

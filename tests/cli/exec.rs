@@ -95,6 +95,7 @@ fn options_become_variables() {
         "--schedule=7",
         "--suppress=race:sum@bins",
         "--race-same-value",
+        "--backtrace",
         "--backend=interp",
         "--timeout=1.5",
     ];
@@ -111,6 +112,7 @@ fn options_become_variables() {
         "VISA_JIT_SCHEDULE=7".to_owned(),
         "VISA_JIT_SUPPRESS=race:sum@bins".to_owned(),
         "VISA_JIT_RACE_SAME_VALUE=1".to_owned(),
+        "VISA_JIT_BACKTRACE=1".to_owned(),
         "VISA_JIT_BACKEND=interp".to_owned(),
         "VISA_JIT_TIMEOUT=1.5".to_owned(),
         format!("VISA_JIT_COMMAND={}", me.display()),

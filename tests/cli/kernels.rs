@@ -182,6 +182,32 @@ fn uses_of_what_was_never_written_are_errors() {
     assert_eq!(fine.code, 0, "{}", fine.stderr);
 }
 
+#[test]
+fn writes_to_what_is_read_only_are_errors() {
+    let args = ["run", "tests/checks/pvc.zebin", "--kernel", "store_int"];
+    let given = ["--global", "64", "--arg", "i32:0", "--check", "memory"];
+    let run = |o: &str, rest: &[&str]| visa_jit(&[&args[..], &["--arg", o], &given, rest].concat());
+    let about = "byte 0 of read-only `o` (256 bytes, argument 0)";
+    let print = ["--print", "0=i32:3"];
+    for backend in ["cranelift", "interp"] {
+        let rest = [&print[..], &["--backend", backend]].concat();
+        let output = run("read-only:zero:256", &rest);
+        assert_eq!(output.code, 1, "{}", output.stderr);
+        let says = format!("`lsc_store` write of 4 bytes to {about}: device memory at ");
+        assert!(output.stderr.contains(&says), "{}", output.stderr);
+        // It is written all the same, and a second time.
+        let fine = run("zero:256", &rest);
+        assert_eq!((fine.code, &fine.stdout), (0, &output.stdout));
+    }
+    let output = run("read-only:iota:i32:64", &["--json", "--repeat", "2"]);
+    let json: Value = serde_json::from_str(&output.stdout).unwrap();
+    let fault = &json["faults"][0];
+    let wanted = (&about.into(), &64.into(), &"read-only".into());
+    assert_eq!((&fault["about"], &fault["count"], &fault["kind"]), wanted);
+    let output = run("read-only:zero:256", &["--suppress", "read-only"]);
+    assert_eq!(output.code, 0, "{}", output.stderr);
+}
+
 /// Version 22.43 does not know the function of assertions, and leaves a call of it through an address that the launcher would have to
 /// fill in. `assert_range` of tests/kernels/assert.cl by itself, for pvc.
 #[test]

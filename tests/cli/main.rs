@@ -15,6 +15,7 @@ mod binary;
 mod c_api;
 #[path = "../cache/mod.rs"]
 mod cache;
+mod colours;
 mod compare;
 mod exec;
 mod explain;

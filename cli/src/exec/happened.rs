@@ -11,6 +11,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::colour::Colours;
 use crate::exit::{Exit, Failure};
 use crate::findings::Finding;
 use visa_jit::lines::SourceLine;
@@ -80,6 +81,36 @@ impl Fault {
         kind.unwrap_or("bounds")
     }
 
+    /// Functions of the program, the innermost first, that allocated or freed what it is about.
+    fn trace(&self, what: &str) -> impl Iterator<Item = &str> {
+        let frames = self.parts.get(what).and_then(Value::as_array);
+        frames.into_iter().flatten().filter_map(Value::as_str)
+    }
+
+    /// What is wrong, and where the memory is from.
+    fn long_text(&self) -> String {
+        let mut text = self.text.clone();
+        for what in ["allocated", "freed"] {
+            let frames: Vec<&str> = self.trace(what).collect();
+            if !frames.is_empty() {
+                let _ = write!(text, "; {what} by {}", frames.join(", by "));
+            }
+        }
+        text
+    }
+
+    /// A line for each of them.
+    fn traces(&self) -> String {
+        let mut text = String::new();
+        for what in ["allocated", "freed"] {
+            let first = [what].into_iter().chain(std::iter::repeat(""));
+            for (what, frame) in first.zip(self.trace(what)) {
+                let _ = writeln!(text, "    {what:9} by {frame}");
+            }
+        }
+        text
+    }
+
     fn finding(&self, kernel: &str, sources: &BTreeMap<String, Text>) -> Finding {
         let number = |name: &str| self.parts.get(name).and_then(Value::as_u64);
         let source = self.parts.get("source").cloned();
@@ -90,7 +121,7 @@ impl Fault {
         Finding {
             kind: self.kind().to_owned(),
             kernel: kernel.to_owned(),
-            text: self.text.clone(),
+            text: self.long_text(),
             source_text: text,
             source,
             line: number("line").unwrap_or(0),
@@ -117,6 +148,8 @@ impl Faults {
             "barrier" => "error(s) at barriers",
             "race" => "race(s)",
             "init" => "use(s) of what was never written",
+            "read-only" => "write(s) to read-only memory",
+            "alignment" => "misaligned atomic(s)",
             _ => "access(es) out of bounds",
         });
         let first = whats.next().unwrap_or("access(es) out of bounds");
@@ -207,7 +240,7 @@ impl Happened {
     }
 
     /// For people; empty if nothing happened.
-    pub fn text(&self) -> String {
+    pub fn text(&self, colours: Colours) -> String {
         let mut text = String::new();
         let times = |n: u64| match n {
             1 => String::new(),
@@ -227,16 +260,14 @@ impl Happened {
             let _ = writeln!(text, "visa-jit: kernel `{kernel}`: {why}{}", times(*n));
         }
         for (kernel, faults) in &self.faults {
-            let _ = writeln!(
-                text,
-                "visa-jit: kernel `{kernel}`: {} {} in {} launch(es)",
-                faults.count,
-                faults.what(),
-                faults.launches
-            );
+            let what = colours.wrong(&format!("{} {}", faults.count, faults.what()));
+            let who = colours.finding("", &format!("kernel `{kernel}`"));
+            let launches = faults.launches;
+            let _ = writeln!(text, "visa-jit: {who}: {what} in {launches} launch(es)");
             let mut shown = 0_u64;
             for fault in faults.first.iter().take(SHOWN) {
-                let _ = writeln!(text, "  {}", fault.text);
+                let _ = writeln!(text, "  {}", colours.finding(kernel, &fault.text));
+                text.push_str(&fault.traces());
                 // A checked instruction's first record stands for others, as its text says.
                 let count = fault.parts.get("count").and_then(Value::as_u64);
                 shown = shown.saturating_add(count.unwrap_or(1));
@@ -293,10 +324,13 @@ mod tests {
 
     #[test]
     fn nothing_is_said_of_nothing() {
-        assert_eq!(of("").text(), "");
-        assert_eq!(of(r#"{"kind":"loaded","devices":["skl"]}"#).text(), "");
+        assert_eq!(of("").text(Colours::NONE), "");
+        assert_eq!(
+            of(r#"{"kind":"loaded","devices":["skl"]}"#).text(Colours::NONE),
+            ""
+        );
         let missing = Happened::read(Path::new("/nowhere/report")).unwrap();
-        assert_eq!(missing.text(), "");
+        assert_eq!(missing.text(Colours::NONE), "");
     }
 
     #[test]
@@ -305,7 +339,7 @@ mod tests {
             r#"{"kind":"faults","kernel":"k","count":9,"first":["#,
             r#"{"text":"here; 5 more like it","kind":"barrier","count":6},{"text":"there","kind":"barrier","count":1}]}"#,
         ))
-        .text();
+        .text(Colours::NONE);
         let says = "kernel `k`: 9 error(s) at barriers in 1 launch(es)\n  here; 5 more like it\n  there\n  and 2 more\n";
         assert!(text.ends_with(says), "{text}");
     }
@@ -318,12 +352,15 @@ mod tests {
             of(&format!(
                 r#"{{"kind":"faults","kernel":"k","count":2,"first":[{first}]}}"#
             ))
-            .text()
+            .text(Colours::NONE)
         };
         for (kinds, says) in [
             (["race", "race"], "2 race(s) in"),
             (["init", "init"], "2 use(s) of what was never written in"),
             (["bounds", "buffer"], "2 access(es) out of bounds in"),
+            (["read-only"; 2], "2 write(s) to read-only memory in"),
+            (["alignment"; 2], "2 misaligned atomic(s) in"),
+            (["alignment", "buffer"], "2 error(s) in"),
             (["race", "barrier"], "2 error(s) in"),
         ] {
             let text = told(kinds);
@@ -350,10 +387,29 @@ mod tests {
     }
 
     #[test]
+    fn memory_has_the_functions_that_allocated_it() {
+        let all = of(concat!(
+            r#"{"kind":"faults","kernel":"k","count":1,"first":[{"text":"here","kind":"buffer","#,
+            r#""allocated":["make (a.c:3)","main (a.c:9)"],"freed":["main (a.c:12)"]}]}"#,
+        ));
+        let says = "  here\n    allocated by make (a.c:3)\n              by main (a.c:9)\n    freed     by main (a.c:12)\n";
+        assert!(
+            all.text(Colours::NONE).ends_with(says),
+            "{}",
+            all.text(Colours::NONE)
+        );
+        let says = "here; allocated by make (a.c:3), by main (a.c:9); freed by main (a.c:12)";
+        assert_eq!(all.findings()[0].text, says);
+        let json: Value = serde_json::from_str(&all.json(&[], 1, None).unwrap()).unwrap();
+        let first = &json["faults"]["k"]["first"][0];
+        assert_eq!(first["freed"][0], "main (a.c:12)");
+    }
+
+    #[test]
     fn faults_are_counted_by_kernel() {
         let line = r#"{"kind":"faults","kernel":"k","count":9,"first":[{"text":"here","line":3}]}"#;
         let all = of(&format!("{line}\nhalf a l\n{line}\n"));
-        let text = all.text();
+        let text = all.text(Colours::NONE);
         assert!(text.contains("kernel `k`: 18 access(es) out of bounds in 2 launch(es)\n  here\n"));
         assert!(text.contains("and 17 more"), "{text}");
         let json: Value = serde_json::from_str(&all.json(&[], 3, None).unwrap()).unwrap();
@@ -365,7 +421,7 @@ mod tests {
     #[test]
     fn messages_are_said_once() {
         let line = r#"{"kind":"refused","kernel":"k","why":"`dpas` is unknown"}"#;
-        let text = of(&format!("{line}\n{line}\n")).text();
+        let text = of(&format!("{line}\n{line}\n")).text(Colours::NONE);
         let said = "visa-jit: kernel `k` was refused: `dpas` is unknown (2 times)\n";
         assert_eq!(text, said);
     }

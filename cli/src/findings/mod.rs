@@ -15,7 +15,7 @@ use visa_jit::lines::SourceLine;
 /// An error of a kernel, at one instruction.
 #[derive(Clone, Debug)]
 pub struct Finding {
-    /// `bounds`, `buffer`, `barrier`, `race` or `init`.
+    /// `bounds`, `buffer`, `read-only`, `alignment`, `barrier`, `race` or `init`.
     pub kind: String,
     /// Kernel.
     pub kernel: String,
@@ -32,9 +32,14 @@ pub struct Finding {
 }
 
 /// What is reported: identifier and short description.
-const RULES: [(&str, &str); 5] = [
+const RULES: [(&str, &str); 7] = [
     ("bounds", "An access out of bounds"),
     ("buffer", "An access that misses its buffer"),
+    ("read-only", "A write to what kernels only read"),
+    (
+        "alignment",
+        "An atomic at an address that is no multiple of its element",
+    ),
     (
         "barrier",
         "A barrier that not all work-items of a work-group reach",

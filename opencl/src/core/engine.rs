@@ -27,6 +27,8 @@ pub struct Settings {
     pub threads: usize,
     /// What the order of work-groups and their threads is drawn from; `None` for the usual order.
     pub schedule: Option<u64>,
+    /// Where the program allocates and frees memory is kept for reports.
+    pub backtrace: bool,
     /// How long a kernel may run.
     pub timeout: Option<Duration>,
     backend: String,
@@ -67,6 +69,7 @@ impl Settings {
                     .map_or(Ok(Checks::NONE), |names| Checks::parse(&names)),
                 threads: threads.filter(|n| *n > 0).unwrap_or(processors),
                 schedule: variable("VISA_JIT_SCHEDULE").and_then(|text| text.parse().ok()),
+                backtrace: variable("VISA_JIT_BACKTRACE").as_deref() == Some("1"),
                 timeout: seconds("VISA_JIT_TIMEOUT"),
                 backend: variable("VISA_JIT_BACKEND").unwrap_or_default(),
             }
@@ -90,6 +93,15 @@ pub fn store() -> Option<&'static Store> {
         .as_ref()
 }
 
+/// A variable that turns something on.
+fn switch(name: &str) -> Result<bool, String> {
+    match variable(name).as_deref() {
+        None | Some("0") => Ok(false),
+        Some("1") => Ok(true),
+        Some(other) => Err(format!("{name}: `{other}` is neither 0 nor 1")),
+    }
+}
+
 fn options() -> Result<EngineOptions, String> {
     let mut options = EngineOptions {
         disk: disk_cache(),
@@ -111,17 +123,8 @@ fn options() -> Result<EngineOptions, String> {
         let rules = Suppressions::parse(&text);
         options.suppress = rules.map_err(|error| format!("VISA_JIT_SUPPRESS: {error}"))?;
     }
-    if let Some(text) = variable("VISA_JIT_RACE_SAME_VALUE") {
-        options.race_same_value = match text.as_str() {
-            "1" => true,
-            "0" => false,
-            other => {
-                return Err(format!(
-                    "VISA_JIT_RACE_SAME_VALUE: `{other}` is neither 0 nor 1"
-                ));
-            }
-        };
-    }
+    options.race_same_value = switch("VISA_JIT_RACE_SAME_VALUE")?;
+    switch("VISA_JIT_BACKTRACE")?;
     let check = Settings::get().check.clone();
     let check = check.map_err(|error| format!("VISA_JIT_CHECK: {error}"))?;
     Ok(options.check(check))

@@ -15,8 +15,8 @@ use super::report;
 use crate::abi::host::{HostMemory, Place};
 use crate::abi::{
     CL_INVALID_BUFFER_SIZE, CL_INVALID_OPERATION, CL_INVALID_VALUE, CL_MAP_READ, CL_MAP_WRITE,
-    CL_MEM_OBJECT_ALLOCATION_FAILURE, cl_image_format, cl_map_flags, cl_mem_flags,
-    cl_mem_object_type,
+    CL_MEM_OBJECT_ALLOCATION_FAILURE, CL_MEM_READ_ONLY, cl_image_format, cl_map_flags,
+    cl_mem_flags, cl_mem_object_type,
 };
 
 /// Alignment of every buffer, in bytes: that of the largest type.
@@ -150,6 +150,20 @@ pub fn allocate(len: usize, alignment: u64, made_by: &'static str) -> Cl<(Buffer
     Ok((buffer, count))
 }
 
+/// Has kernels only read what the program wants them to.
+///
+/// # Errors
+/// `CL_MEM_OBJECT_ALLOCATION_FAILURE`, and the log says why.
+pub fn only_read(buffer: &Buffer, flags: cl_mem_flags) -> Cl<()> {
+    if flags & u64::from(CL_MEM_READ_ONLY) == 0 {
+        return Ok(());
+    }
+    buffer.mark_read_only().map_err(|error| {
+        report::problem("memory", &error.to_string());
+        ClError(CL_MEM_OBJECT_ALLOCATION_FAILURE)
+    })
+}
+
 /// What a new memory object is made of.
 pub struct New {
     /// Whose it will be.
@@ -168,7 +182,7 @@ impl Mem {
     /// An object with memory of its own.
     ///
     /// # Errors
-    /// `CL_INVALID_BUFFER_SIZE` for a size that no device has, else as [`allocate`].
+    /// `CL_INVALID_BUFFER_SIZE` for a size that no device has, else as [`allocate`] and [`only_read`].
     pub fn new(new: New, len: usize, host: Option<HostMemory>) -> Cl<Mem> {
         let fits = len != 0 && len as u64 <= max_alloc_bytes();
         ensure(fits, CL_INVALID_BUFFER_SIZE)?;
@@ -180,6 +194,9 @@ impl Mem {
         // What the program gives with the flags is copied there next. Images count as initialised.
         if new.image.is_none() && host.is_none() {
             buffer.mark_uninitialised();
+        }
+        if new.image.is_none() {
+            only_read(&buffer, new.flags)?;
         }
         Ok(Mem::of(new, buffer, host, None, Some(taken)))
     }

@@ -22,6 +22,7 @@ pub mod report;
 pub mod sampler;
 pub mod spirv;
 pub mod svm;
+pub mod trace;
 pub mod version;
 
 pub use error::{Cl, ClError, ensure, err};

@@ -8,6 +8,7 @@ use visa_jit::backend::Check;
 
 use super::engine::{Settings, engine};
 use super::object::lock;
+use super::trace::Trace;
 
 /// Bits of an address that count: those above may be a tag.
 const ADDRESS_BITS: u64 = (1 << 48) - 1;
@@ -34,11 +35,33 @@ impl Range {
     }
 }
 
+/// A range, and where the program was when it came and went, if that is kept.
+#[derive(Clone, Debug)]
+pub struct Allocated {
+    /// Its addresses.
+    pub range: Range,
+    /// Where it was allocated.
+    pub made_at: Option<Trace>,
+    /// Where it was freed.
+    pub freed_at: Option<Trace>,
+}
+
+impl From<Range> for Allocated {
+    /// Allocated here, by what the driver is called for.
+    fn from(range: Range) -> Allocated {
+        Allocated {
+            range,
+            made_at: Trace::here(),
+            freed_at: None,
+        }
+    }
+}
+
 #[derive(Default)]
 struct Ranges {
-    live: BTreeMap<u64, Range>,
+    live: BTreeMap<u64, Allocated>,
     /// The last ones, oldest first; none where accesses are not checked, since addresses are used again at once.
-    freed: VecDeque<Range>,
+    freed: VecDeque<Allocated>,
 }
 
 static RANGES: Mutex<Ranges> = Mutex::new(Ranges {
@@ -52,7 +75,8 @@ pub struct Known(u64);
 impl Known {
     /// Makes it known.
     pub fn new(range: Range) -> Known {
-        lock(&RANGES).live.insert(range.start, range);
+        let made = Allocated::from(range);
+        lock(&RANGES).live.insert(range.start, made);
         Known(range.start)
     }
 }
@@ -67,30 +91,32 @@ impl Drop for Known {
 
 impl Ranges {
     fn free(&mut self, start: u64, keeps: bool) {
-        let Some(range) = self.live.remove(&start).filter(|_| keeps) else {
+        let Some(mut allocated) = self.live.remove(&start).filter(|_| keeps) else {
             return;
         };
+        allocated.freed_at = Trace::here();
         if self.freed.len() >= MOST_FREED {
             self.freed.pop_front();
         }
-        self.freed.push_back(range);
+        self.freed.push_back(allocated);
     }
 
     /// The live range at the least distance.
-    fn nearest(&self, address: u64) -> Option<Range> {
+    fn nearest(&self, address: u64) -> Option<Allocated> {
         let below = self.live.range(..=address).next_back();
         let above = self.live.range(address.saturating_add(1)..).next();
-        let both = below.into_iter().chain(above).map(|(_, range)| *range);
-        both.min_by_key(|range| range.distance(address))
+        let both = below.into_iter().chain(above).map(|(_, found)| found);
+        both.min_by_key(|found| found.range.distance(address))
+            .cloned()
     }
 
     /// The range that begins at an address, or the last freed one.
-    fn beginning_at(&self, start: u64, freed: bool) -> Option<Range> {
+    fn beginning_at(&self, start: u64, freed: bool) -> Option<Allocated> {
         if freed {
             let mut last = self.freed.iter().rev();
-            return last.find(|range| range.start == start).copied();
+            return last.find(|found| found.range.start == start).cloned();
         }
-        self.live.get(&start).copied()
+        self.live.get(&start).cloned()
     }
 }
 
@@ -106,14 +132,14 @@ pub fn owned_by_device(address: u64, len: u64) -> Option<bool> {
     }
     let ranges = lock(&RANGES);
     let found = ranges.live.range(..=address).next_back();
-    Some(found.is_some_and(|(first, range)| {
-        let offset = address - first;
-        offset < range.len && len <= range.len - offset
+    Some(found.is_some_and(|(first, found)| {
+        let (offset, all) = (address - first, found.range.len);
+        offset < all && len <= all - offset
     }))
 }
 
 /// What an access of a kernel misses: where the engine checks its accesses, the range that it names, else the nearest one.
-pub fn missed(address: u64, bytes: u32) -> Option<Range> {
+pub fn missed(address: u64, bytes: u32) -> Option<Allocated> {
     let memory = engine().ok()?.memory();
     let base = memory.base();
     let address = base.wrapping_add(address.wrapping_sub(base) & ADDRESS_BITS);
@@ -141,9 +167,9 @@ mod tests {
     #[test]
     fn the_nearest_range_is_found_on_both_sides() {
         let mut all = Ranges::default();
-        assert_eq!(all.nearest(7), None);
+        assert!(all.nearest(7).is_none());
         for (start, len) in [(100, 10), (200, 50)] {
-            all.live.insert(start, range(start, len));
+            all.live.insert(start, range(start, len).into());
         }
         for (address, start) in [
             (0, 100),
@@ -155,7 +181,7 @@ mod tests {
             (249, 200),
             (u64::MAX, 200),
         ] {
-            let found = all.nearest(address).map(|range| range.start);
+            let found = all.nearest(address).map(|found| found.range.start);
             assert_eq!(found, Some(start), "{address}");
         }
     }
@@ -164,17 +190,17 @@ mod tests {
     fn freed_ranges_are_remembered_where_asked_for() {
         let mut all = Ranges::default();
         for (round, keeps) in [(0, false), (1, true), (2, true)] {
-            all.live.insert(64, range(64, 8 + round));
+            all.live.insert(64, range(64, 8 + round).into());
             all.free(64, keeps);
-            let found = all.beginning_at(64, true);
+            let found = all.beginning_at(64, true).map(|found| found.range);
             assert_eq!(found, keeps.then_some(range(64, 8 + round)));
-            assert_eq!(all.beginning_at(64, false), None);
+            assert!(all.beginning_at(64, false).is_none());
         }
         for start in 0..=MOST_FREED as u64 {
-            all.live.insert(start, range(start, 1));
+            all.live.insert(start, range(start, 1).into());
             all.free(start, true);
         }
         assert_eq!(all.freed.len(), MOST_FREED);
-        assert_eq!(all.beginning_at(0, true), None);
+        assert!(all.beginning_at(0, true).is_none());
     }
 }

@@ -15,6 +15,7 @@ use super::compiler::SOURCE_FILE;
 use super::engine::variable;
 use super::object::lock;
 use super::ranges::missed;
+use super::trace::Trace;
 
 /// Where lines of text go.
 pub const LOG_ENV: &str = "VISA_JIT_LOG";
@@ -100,14 +101,14 @@ pub fn faults(kernel: &str, done: &Report, source: Option<&[u8]>) {
     let mut first = |f: &&FaultRecord| f.count.is_none() || sites.insert((f.site, f.kind));
     let records = done.faults.iter().filter(|f| first(f)).take(shown);
     let records = records.cloned();
-    let records: Vec<FaultRecord> = records
+    let records: Vec<Told> = records
         .map(FaultRecord::without_compiler_folder)
-        .map(with_origin)
+        .map(Told::new)
         .collect();
-    for record in &records {
-        log(&text(record));
+    for told in &records {
+        log(&told.lines());
     }
-    let first: Vec<Value> = records.iter().map(fault).collect();
+    let first: Vec<Value> = records.iter().map(Told::json).collect();
     report(&json!({
         "kind": "faults",
         "kernel": kernel,
@@ -132,49 +133,81 @@ fn source_of_faults(text: &[u8]) -> String {
     id
 }
 
-/// The record of an access by address, with the function that the program has the memory from which it misses.
-fn with_origin(mut record: FaultRecord) -> FaultRecord {
-    if record.is_by_address()
-        && let Some(range) = missed(record.address, record.bytes)
-    {
-        let (len, made_by) = (range.len, range.made_by);
-        record.about = Some(match record.about {
-            Some(about) => format!("{about}, from {made_by}"),
-            None => {
-                let place = record.beside(range.start, len);
-                format!("{place} a buffer of {len} bytes from {made_by}")
+/// What is told of a fault.
+struct Told {
+    record: FaultRecord,
+    /// What happened to the memory that it names, and where the program was then, the innermost function first.
+    traces: Vec<(&'static str, Trace)>,
+}
+
+impl Told {
+    /// The record of an access by address gets the function that the program has the memory from which it misses.
+    fn new(mut record: FaultRecord) -> Told {
+        let mut traces = Vec::new();
+        if record.is_by_address()
+            && let Some(found) = missed(record.address, record.bytes)
+        {
+            let (start, len, made_by) = (found.range.start, found.range.len, found.range.made_by);
+            record.about = Some(match record.about {
+                Some(about) => format!("{about}, from {made_by}"),
+                None => {
+                    let place = record.beside(start, len);
+                    format!("{place} a buffer of {len} bytes from {made_by}")
+                }
+            });
+            traces.extend(found.made_at.map(|at| ("allocated", at)));
+            traces.extend(found.freed_at.map(|at| ("freed", at)));
+            traces.retain(|(_, at)| !at.frames().is_empty());
+        }
+        Told { record, traces }
+    }
+
+    /// For people, with the number of those that it stands for.
+    fn text(&self) -> String {
+        let record = &self.record;
+        match record.count {
+            None | Some(0 | 1) => record.to_string(),
+            Some(n) => format!("{record}; {} more like it", n - 1),
+        }
+    }
+
+    /// The same, and a line for each function.
+    fn lines(&self) -> String {
+        let mut lines = self.text();
+        for (what, trace) in &self.traces {
+            let mut what = *what;
+            for frame in trace.frames() {
+                lines.push_str(&format!("\n    {what:9} by {frame}"));
+                what = "";
             }
+        }
+        lines
+    }
+
+    fn json(&self) -> Value {
+        let record = &self.record;
+        let mut json = json!({
+            "text": self.text(),
+            "line": record.line,
+            "source": record.source,
+            "opcode": record.opcode,
+            "access": record.access,
+            "space": record.space,
+            "surface": record.surface,
+            "address": record.address,
+            "bytes": record.bytes,
+            "group": record.group,
+            "local_id": record.local_id,
+            "global_id": record.global_id,
+            "thread": record.thread,
+            "lane": record.lane,
+            "kind": record.kind_name(),
+            "about": record.about,
+            "count": record.count,
         });
+        for (what, trace) in &self.traces {
+            json[*what] = json!(trace.frames());
+        }
+        json
     }
-    record
-}
-
-/// A record for people, with the number of those that it stands for.
-fn text(record: &FaultRecord) -> String {
-    match record.count {
-        None | Some(0 | 1) => record.to_string(),
-        Some(n) => format!("{record}; {} more like it", n - 1),
-    }
-}
-
-fn fault(record: &FaultRecord) -> Value {
-    json!({
-        "text": text(record),
-        "line": record.line,
-        "source": record.source,
-        "opcode": record.opcode,
-        "access": record.access,
-        "space": record.space,
-        "surface": record.surface,
-        "address": record.address,
-        "bytes": record.bytes,
-        "group": record.group,
-        "local_id": record.local_id,
-        "global_id": record.global_id,
-        "thread": record.thread,
-        "lane": record.lane,
-        "kind": record.kind_name(),
-        "about": record.about,
-        "count": record.count,
-    })
 }

@@ -8,7 +8,7 @@ use visa_runtime::Buffer;
 
 use super::device::Device;
 use super::error::{Cl, ensure};
-use super::mem::{Taken, allocate};
+use super::mem::{Taken, allocate, only_read};
 use super::object::{Ref, lock};
 use super::ranges::owned_by_device;
 use crate::abi::{
@@ -78,13 +78,17 @@ impl Shared {
     /// Allocates; the address.
     ///
     /// # Errors
-    /// As [`allocate`].
+    /// As [`allocate`] and [`only_read`].
     pub fn allocate(&self, len: usize, alignment: u64, usage: Usage, flags: u64) -> Cl<u64> {
         let (buffer, taken) = allocate(len, alignment, usage.made_by())?;
         let address = buffer.address();
         // The program writes to the others as it likes, which nothing sees.
         if let Usage::Device(_) = usage {
             buffer.mark_uninitialised();
+        }
+        // The flags of the others say nothing of this.
+        if let Usage::Svm = usage {
+            only_read(&buffer, flags)?;
         }
         let allocation = Allocation {
             buffer,

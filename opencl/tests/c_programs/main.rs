@@ -82,6 +82,8 @@ fn finding(mut program: Command) -> Command {
     program.env("OCL_ICD_FILENAMES", driver());
     program.env("VISA_JIT_DEVICE", "skl");
     program.env("VISA_JIT_CACHE_DIR", "off");
+    // Cargo's has a folder in front in which an older driver may be.
+    program.env_remove("LD_LIBRARY_PATH");
     program
 }
 
@@ -296,6 +298,87 @@ fn libraries_may_be_unloaded() {
             let mut command = Command::new(&program);
             command.arg(library).arg(how);
             assert_eq!(run(finding(command), 0), "", "{library:?} {how}");
+        }
+    }
+}
+
+/// Line of `allocated.c` with a mark.
+fn line_of(mark: &str) -> usize {
+    let mut lines = include_str!("allocated.c").lines();
+    let found = lines.position(|line| line.contains(mark));
+    found.expect("a marked line") + 1
+}
+
+/// The report of a run of `allocated.c`: frames of each fault that name a function of it, as `what function line`.
+fn told_of_allocations(program: &Path, settings: &[(&str, &str)]) -> Vec<(String, Vec<String>)> {
+    let report = tempfile::NamedTempFile::new().expect("a file");
+    let zebin = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/checks/skl.zebin");
+    let mut command = Command::new(program);
+    command.arg(zebin);
+    let mut command = finding(command);
+    command.env("VISA_JIT_CHECK", "memory");
+    command.env("VISA_JIT_REPORT", report.path());
+    command.envs(settings.iter().copied());
+    run(command, 0);
+    let lines = std::fs::read_to_string(report.path()).expect("a report");
+    let all = lines
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"));
+    let faults = all.filter(|line: &serde_json::Value| line["kind"] == "faults");
+    let told = faults.map(|line| {
+        let first = &line["first"][0];
+        let of = |what: &'static str| {
+            let frames = first[what].as_array().into_iter().flatten();
+            frames.map(move |frame| format!("{what} {}", frame.as_str().expect("a text")))
+        };
+        let text = first["text"].as_str().expect("a text").to_owned();
+        (text, of("allocated").chain(of("freed")).collect())
+    });
+    told.collect()
+}
+
+#[test]
+fn findings_say_where_memory_is_from() {
+    for with in [With::Loader, With::Driver] {
+        let Some(program) = compile("allocated", with) else {
+            return;
+        };
+        let place = |function: &str, mark: &str| {
+            let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c_programs/allocated.c");
+            format!("{function} ({}:{})", source.display(), line_of(mark))
+        };
+        let told = told_of_allocations(&program, &[("VISA_JIT_BACKTRACE", "1")]);
+        let [kept, missed, freed] = told.as_slice() else {
+            panic!("{told:?}");
+        };
+        for (what, (text, frames)) in [("read-only", kept), ("past the end of", missed)] {
+            assert!(text.contains(what), "{text}");
+            let made = place("allocated make_buffer", "buffers are made here");
+            assert_eq!(frames[0], made, "{with:?}: {text}");
+            assert_eq!(frames.len(), 2, "{with:?}: {frames:?}");
+        }
+        let asked = place("allocated main", "the kept buffer is asked for here");
+        assert_eq!(kept.1[1], asked, "{with:?}");
+        assert!(
+            freed
+                .0
+                .contains("and freed after 2 launches, from clSVMAlloc"),
+            "{}",
+            freed.0
+        );
+        let made = place("allocated make_shared", "shared memory is made here");
+        let gone = place("freed give_back", "shared memory is freed here");
+        let main = |frame: &String| frame.contains(" main (");
+        let [first, second, third, fourth] = freed.1.as_slice() else {
+            panic!("{with:?}: {freed:?}");
+        };
+        assert_eq!((first, third), (&made, &gone), "{with:?}");
+        assert!(main(second) && main(fourth), "{with:?}: {freed:?}");
+        // Not unless it is asked for.
+        for settings in [&[][..], &[("VISA_JIT_BACKTRACE", "0")]] {
+            let told = told_of_allocations(&program, settings);
+            assert_eq!(told.len(), 3);
+            assert!(told.iter().all(|(_, frames)| frames.is_empty()), "{told:?}");
         }
     }
 }

@@ -3,7 +3,8 @@
 
 use std::process::Command;
 
-use visa_jit_opencl::api::{kernel, program, queue};
+use visa_jit_opencl::abi::*;
+use visa_jit_opencl::api::{enqueue, kernel, mem, program, queue, svm};
 
 use super::usm::{Kind, alloc, free, set};
 use super::{Rig, SUCCESS};
@@ -37,6 +38,68 @@ fn follow(rig: &Rig, wrong: u64) {
     }
 }
 
+/// Has 64 work-items write to what the program said that kernels only read, or to a part of what they may write, and looks at what is there
+/// then.
+fn keep(rig: &Rig, what: &str) {
+    let zebin = include_bytes!("../../../tests/checks/skl.zebin");
+    let program = rig.program_of("skl", zebin);
+    let kernel = rig.kernel(program, "store_int");
+    let flags = |flags: cl_mem_flags| match what {
+        "part" => u64::from(CL_MEM_READ_WRITE),
+        _ => flags,
+    };
+    let (read_only, mut code) = (u64::from(CL_MEM_READ_ONLY), 1);
+    let (null, host) = (std::ptr::null_mut(), [7_i32; 64]);
+    // SAFETY: sizes are those of the buffers, and objects this test's own.
+    unsafe {
+        let buffer = mem::clCreateBuffer(rig.context, flags(read_only), 256, null, &mut code);
+        assert_eq!(code, SUCCESS);
+        // The program may write it.
+        let wrote = enqueue::clEnqueueWriteBuffer(
+            rig.queue,
+            buffer,
+            CL_TRUE,
+            0,
+            256,
+            host.as_ptr().cast(),
+            0,
+            std::ptr::null(),
+            null.cast(),
+        );
+        assert_eq!(wrote, SUCCESS);
+        assert_eq!(rig.read::<i32>(buffer, 64), host);
+        let region = cl_buffer_region {
+            origin: 0,
+            size: 256,
+        };
+        let region: *const cl_buffer_region = &raw const region;
+        let kind = CL_BUFFER_CREATE_TYPE_REGION;
+        let part = mem::clCreateSubBuffer(buffer, read_only, kind, region.cast(), &mut code);
+        assert_eq!(code, SUCCESS);
+        let shared = svm::clSVMAlloc(rig.context, read_only, 256, 0);
+        assert!(!shared.is_null());
+        let given = match what {
+            "kept shared memory" => kernel::clSetKernelArgSVMPointer(kernel, 0, shared),
+            "part" => super::set(kernel, 0, &part),
+            _ => super::set(kernel, 0, &buffer),
+        };
+        assert_eq!((given, super::set(kernel, 1, &0_i32)), (SUCCESS, SUCCESS));
+        assert_eq!(rig.launch(kernel, 64, None), SUCCESS);
+        assert_eq!(queue::clFinish(rig.queue), SUCCESS);
+        let left = match what {
+            "kept shared memory" => shared.cast::<[i32; 64]>().read().to_vec(),
+            _ => rig.read::<i32>(buffer, 64),
+        };
+        assert_eq!(left, (0..64).collect::<Vec<_>>());
+        svm::clSVMFree(rig.context, shared);
+        for object in [part, buffer] {
+            assert_eq!(mem::clReleaseMemObject(object), SUCCESS);
+        }
+        assert_eq!(kernel::clReleaseKernel(kernel), SUCCESS);
+        assert_eq!(program::clReleaseProgram(program), SUCCESS);
+    }
+}
+
 /// Does what a child was started for. Nothing when the tests run as usual.
 #[test]
 fn child() {
@@ -44,6 +107,9 @@ fn child() {
         return;
     };
     let rig = Rig::new();
+    if matches!(what.as_str(), "kept" | "kept shared memory" | "part") {
+        return keep(&rig, &what);
+    }
     let after = |pointer: *mut u8, offset: i64| (pointer.addr() as u64).wrapping_add_signed(offset);
     let host = alloc(&rig, Kind::Host, 104);
     let shared = alloc(&rig, Kind::Shared, 48);
@@ -107,6 +173,23 @@ fn checked_accesses_name_what_they_miss() {
         let lines = told(what, ("VISA_JIT_CHECK", "memory"));
         assert!(lines.contains(words), "{what}: {lines}");
     }
+}
+
+#[test]
+fn what_kernels_only_read_is_named() {
+    let setting = ("VISA_JIT_CHECK", "memory");
+    let lines = told("kept", setting);
+    let says = "write of 4 bytes to byte 0 of read-only `o` (256 bytes, argument 0), from clCreateBuffer: device memory at 0x";
+    assert!(lines.contains(says), "{lines}");
+    for words in ["\"kind\":\"read-only\"", "\"count\":64"] {
+        assert!(lines.contains(words), "{words}: {lines}");
+    }
+    let lines = told("kept shared memory", setting);
+    let says = "to byte 0 of read-only `o` (256 bytes, argument 0), from clSVMAlloc";
+    assert!(lines.contains(says), "{lines}");
+    // Parts that are only read are not told from their buffer, which may be written.
+    let lines = told("part", setting);
+    assert!(!lines.contains("faults"), "{lines}");
 }
 
 /// Without checks, what lies outside of all device memory is seen.

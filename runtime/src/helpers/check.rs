@@ -1,7 +1,7 @@
 //! What generated code asks of the runtime where the shadow of an access is not all zeros: is it an error, and of which lanes?
 
 use super::message::FLAT_OFFSET;
-use crate::abi::{GroupCtx, check as code};
+use crate::abi::{GroupCtx, LaunchCtx, check as code};
 use crate::fault::{FaultKind, report};
 use crate::memory::checks::first_closed;
 
@@ -20,8 +20,12 @@ pub(crate) unsafe extern "C" fn check(
     let (bytes, count) = (1 << (shape & 3), u64::from(shape >> code::COUNT_SHIFT));
     // SAFETY: group and launch are valid by the caller's promise, and so is the shadow of all of device memory.
     let launch = unsafe { &*(*group).launch };
+    let shadow = match shape & code::WRITES {
+        0 => launch.shadow,
+        _ => launch.write_shadow,
+    };
     let mut wrong = [0; 32];
-    let mut found = 0;
+    let (mut missed, mut kept) = (0, 0);
     for lane in (0..32).filter(|lane| lanes >> lane & 1 != 0) {
         // SAFETY: as promised.
         let mut address = unsafe { addresses.wrapping_add(lane).read_unaligned() };
@@ -36,21 +40,33 @@ pub(crate) unsafe extern "C" fn check(
             continue;
         }
         // SAFETY: the bytes are in device memory, whose shadow is open.
-        if let Some(k) = unsafe { first_closed(launch.shadow, offset, bytes, count) } {
+        if let Some(k) = unsafe { first_closed(shadow, offset, bytes, count) } {
             wrong[lane] = address.wrapping_add(k * bytes);
-            found |= 1 << lane;
+            // SAFETY: as above.
+            match unsafe { kind_of(launch, offset + k * bytes, bytes) } {
+                FaultKind::ReadOnly => kept |= 1 << lane,
+                _ => missed |= 1 << lane,
+            }
         }
     }
-    // SAFETY: the group is the one that runs; there is an address for each lane.
-    unsafe {
-        report(
-            group,
-            thread,
-            site,
-            found,
-            wrong.as_ptr(),
-            0,
-            FaultKind::Allocation,
-        )
+    let kinds = [(missed, FaultKind::Allocation), (kept, FaultKind::ReadOnly)];
+    for (lanes, kind) in kinds {
+        // SAFETY: the group is the one that runs; there is an address for each lane.
+        if unsafe { report(group, thread, site, lanes, wrong.as_ptr(), 0, kind) } != 0 {
+            return 1;
+        }
+    }
+    0
+}
+
+/// What is wrong with an element that must not be accessed: it is in no buffer, or it may only be read.
+///
+/// # Safety
+/// The element must be in the device memory of the launch.
+pub(super) unsafe fn kind_of(launch: &LaunchCtx, offset: u64, bytes: u64) -> FaultKind {
+    // SAFETY: the shadow of all of device memory is open.
+    match unsafe { first_closed(launch.shadow, offset, bytes, 1) } {
+        Some(_) => FaultKind::Allocation,
+        None => FaultKind::ReadOnly,
     }
 }

@@ -164,6 +164,8 @@ impl Case {
             shadow: std::ptr::null(),
             marks: 0,
             pointees: std::ptr::null(),
+            write_shadow: std::ptr::null(),
+            write_pointees: std::ptr::null(),
         };
         let mut group = GroupCtx {
             launch: &raw const launch,
@@ -364,6 +366,8 @@ fn an_unbound_surface_is_outside() {
         shadow: std::ptr::null(),
         marks: 0,
         pointees: std::ptr::null(),
+        write_shadow: std::ptr::null(),
+        write_pointees: std::ptr::null(),
     };
     let mut group = GroupCtx {
         launch: &raw const launch,

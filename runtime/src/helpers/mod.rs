@@ -53,6 +53,7 @@ static PORTABLE: Helpers = Helpers {
     race: race::race,
     race_even: race::race_even,
     initialise: init::initialise,
+    misaligned: crate::fault::misaligned,
 };
 
 /// The table for processors with AVX-512; the same results.

@@ -4,7 +4,7 @@
 //! leaves device memory.
 
 use super::message::FLAT_OFFSET;
-use super::race;
+use super::{check, race};
 use crate::abi::{GroupCtx, Rectangle, rectangle as code};
 use crate::fault::{FaultKind, FaultSink, report};
 use crate::group;
@@ -86,7 +86,7 @@ struct Transfer {
     data: *mut u8,
     first: u64,
     size: u64,
-    /// Shadow of checked memory.
+    /// Shadow of checked memory, of what may be accessed so.
     shadow: Option<*const u8>,
     /// The launch looks for races.
     races: bool,
@@ -124,8 +124,11 @@ pub(crate) unsafe extern "C" fn rectangle(
             data,
             first: (*launch).flat_base,
             size: (*launch).flat_size,
-            shadow: Some((*launch).shadow)
-                .filter(|&shadow| !shadow.is_null() && shadow != closed()),
+            shadow: Some(match s.store {
+                true => (*launch).write_shadow,
+                false => (*launch).shadow,
+            })
+            .filter(|&shadow| !shadow.is_null() && shadow != closed()),
             races: !(*group).races.is_null(),
             marks: (*launch).marks,
         };
@@ -163,7 +166,8 @@ impl Transfer {
         0
     }
 
-    /// Records the first element that is in device memory but not in a buffer, where that is known; true when the launch has to stop.
+    /// Records the first element that is in device memory but not in a buffer, or that must not be written, where that is known; true when the
+    /// launch has to stop.
     ///
     /// # Safety
     /// The transfer must be of the group that runs.
@@ -182,7 +186,10 @@ impl Transfer {
                 s.bytes <= self.size && offset <= self.size - s.bytes && closed()
             };
             if let Some(x) = row.columns.clone().find(inside) {
-                return self.report(&row, x, FaultKind::Allocation);
+                let offset = self.offset(&row, x);
+                // SAFETY: the launch is valid, and the element is in its memory.
+                let kind = unsafe { check::kind_of(&*(*self.group).launch, offset, s.bytes) };
+                return self.report(&row, x, kind);
             }
         }
         false

@@ -54,8 +54,8 @@ pub(super) struct Job<'a> {
     checked: Option<&'a DeviceMemory>,
     /// Memory of single threads.
     private: Range<u64>,
-    /// What [`LaunchCtx::pointees`] points to, if memory is checked.
-    _pointees: Vec<Pointee>,
+    /// What [`LaunchCtx::pointees`] and [`LaunchCtx::write_pointees`] point to, if memory is checked.
+    _pointees: [Vec<Pointee>; 2],
 }
 
 /// [`LaunchCtx::pointees`] of memory that is not checked.
@@ -83,11 +83,13 @@ impl<'a> Job<'a> {
         let marks = memory.filter(|_| options.check_init);
         let marks = marks.map_or(0, DeviceMemory::marks);
         // Pointers are the same in all payloads of a launch.
-        let pointees = memory.map_or(Vec::new(), |m| m.pointees(arguments.payload.as_slice()));
-        let all = match pointees.is_empty() {
+        let payload = arguments.payload.as_slice();
+        let pointees =
+            [false, true].map(|writes| memory.map_or(Vec::new(), |m| m.pointees(payload, writes)));
+        let all = pointees.each_ref().map(|found| match found.is_empty() {
             true => NOWHERE.as_ptr(),
-            false => pointees.as_ptr(),
-        };
+            false => found.as_ptr(),
+        });
         let meta = launch.kernel.meta();
         let contexts = std::array::from_fn(|kind| {
             let payload = partial[kind].as_ref().unwrap_or(&arguments.payload);
@@ -104,7 +106,9 @@ impl<'a> Job<'a> {
                 args_size: meta.args_bytes.into(),
                 shadow,
                 marks,
-                pointees: all,
+                pointees: all[0],
+                write_shadow: memory.map_or(checks::closed(), DeviceMemory::write_shadow),
+                write_pointees: all[1],
             }
         });
         let total = launch.total;

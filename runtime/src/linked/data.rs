@@ -23,6 +23,8 @@ pub struct DataSection {
     pub size: u64,
     /// The first of them; the others are zero.
     pub bytes: Vec<u8>,
+    /// Kernels only read it.
+    pub read_only: bool,
 }
 
 /// An address among a section's bytes.
@@ -95,6 +97,10 @@ impl ProgramData {
             let section = section.ok_or(DataError::Section(patch.section))?;
             section.write(patch.offset, bytes)?;
         }
+        let kinds = image.sections.iter().zip(&data.sections);
+        for (_, buffer) in kinds.filter(|(section, _)| section.read_only) {
+            buffer.mark_read_only()?;
+        }
         Ok(data)
     }
 
@@ -157,10 +163,12 @@ mod tests {
                 DataSection {
                     size: 24,
                     bytes: vec![7; 4],
+                    read_only: true,
                 },
                 DataSection {
                     size: 8,
                     bytes: Vec::new(),
+                    read_only: false,
                 },
             ],
             patches: vec![
@@ -186,6 +194,14 @@ mod tests {
             "{bytes:?}"
         );
         assert_eq!((word(12), word(16), word(20)), (0, 0x1234, 0));
+    }
+
+    #[test]
+    fn kernels_only_read_constants() {
+        let memory = DeviceMemory::checked(1 << 20).unwrap();
+        let data = ProgramData::load(&image(), &memory).unwrap();
+        let kept = [0, 1].map(|section| memory.is_read_only(data.address(section, 0).unwrap(), 4));
+        assert_eq!(kept, [true, false]);
     }
 
     #[test]

@@ -187,6 +187,18 @@ impl Buffer {
         }
     }
 
+    /// Has kernels only read it: in memory that tells its buffers apart ([`DeviceMemory::checked`]), code with checks of memory reports what
+    /// writes there, and writes it all the same. The host may write as before. Of a part of a buffer nothing is marked.
+    ///
+    /// # Errors
+    /// [`MemoryError::System`] when there is no room for the marks.
+    pub fn mark_read_only(&self) -> Result<(), MemoryError> {
+        match (&self.0.memory.0.checks, self.0.origin, &self.0.whole) {
+            (Some(checks), Origin::Flat(offset, _), None) => checks.mark_read_only(offset),
+            _ => Ok(()),
+        }
+    }
+
     /// Whether a byte may be not initialised.
     pub fn has_uninitialised(&self) -> bool {
         let memory = &self.0.memory.0;

@@ -5,6 +5,9 @@
 //! its own, so that generated code finds a byte with a shift and an add, and it uses memory only where buffers end or ended:
 //! fresh pages read zero. The *list* has the buffers by their offsets; the interpreter and reports read it.
 //!
+//! Writes read a shadow of their own from the first buffer on that kernels only read: there, such buffers count as closed. Before, there
+//! is one shadow for both.
+//!
 //! Buffers are [`red_zone`] bytes apart, so that an access a little beyond one does not meet another. Freed ones wait in a
 //! quarantine before their addresses are given out again. An access far enough beyond a buffer to meet another live one is not found.
 
@@ -14,7 +17,7 @@ use crate::abi::check::GRANULE;
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Shadow of granules of which no byte may be accessed. Values from it up to 255 mean the same.
 const POISON: u8 = 0xFF;
@@ -64,6 +67,8 @@ struct Block {
     taken: u64,
     /// Launches that had begun before it was allocated.
     made: u64,
+    /// Kernels only read it.
+    read_only: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -90,6 +95,8 @@ struct List {
 #[derive(Debug)]
 pub(super) struct Checks {
     shadow: Mapping,
+    /// The shadow that writes read, if there was a buffer that kernels only read.
+    write_shadow: OnceLock<Mapping>,
     capacity: u64,
     list: Mutex<List>,
     launches: AtomicU64,
@@ -111,13 +118,10 @@ pub struct Neighbour {
 impl Checks {
     /// For a flat range of `capacity` bytes.
     pub fn new(capacity: u64) -> io::Result<Checks> {
-        let bytes = LEAD + capacity / GRANULE + SLACK + page_size() as u64;
-        let len = round_page(bytes).and_then(|b| usize::try_from(b).ok());
-        let shadow = Mapping::reserve(len.ok_or(io::ErrorKind::OutOfMemory)?)?;
         let open = round_page(LEAD + SLACK).unwrap_or(0);
-        shadow.open(0..open as usize)?;
         Ok(Checks {
-            shadow,
+            shadow: reserve(capacity, open)?,
+            write_shadow: OnceLock::new(),
             capacity,
             list: Mutex::new(List {
                 open,
@@ -130,6 +134,12 @@ impl Checks {
     /// Shadow of flat offset 0; readable up to the shadow of the open range and a little beyond.
     pub fn shadow(&self) -> *const u8 {
         self.shadow.start().wrapping_add(LEAD as usize)
+    }
+
+    /// The same for writes.
+    pub fn write_shadow(&self) -> *const u8 {
+        let shadow = self.write_shadow.get().unwrap_or(&self.shadow);
+        shadow.start().wrapping_add(LEAD as usize)
     }
 
     /// Bytes to take for a buffer of `len`.
@@ -158,7 +168,9 @@ impl Checks {
         let mut list = self.lock();
         let wanted = round_page(LEAD + end / GRANULE + SLACK).unwrap_or(u64::MAX);
         if wanted > list.open {
-            self.shadow.open(list.open as usize..wanted as usize)?;
+            for shadow in self.shadows() {
+                shadow.open(list.open as usize..wanted as usize)?;
+            }
             list.open = wanted;
         }
         Ok(())
@@ -171,19 +183,48 @@ impl Checks {
         if marked < offset {
             self.fill(marked, offset, POISON);
         }
-        let whole = offset + len / GRANULE * GRANULE;
+        let block = Block {
+            len,
+            taken,
+            made: self.launches.load(Ordering::Relaxed),
+            read_only: false,
+        };
         // What was never marked reads zero.
-        self.fill(offset, whole.min(marked).max(offset), 0);
-        let rest = len % GRANULE;
-        let mut red = whole;
-        if rest != 0 {
-            self.fill(whole, whole + GRANULE, rest as u8);
-            red += GRANULE;
+        self.fill(offset, whole(offset, len).min(marked).max(offset), 0);
+        for shadow in self.shadows() {
+            close_end(shadow, offset, block);
         }
-        self.fill(red, offset + taken, POISON);
         list.marked = marked.max(offset + taken);
-        let made = self.launches.load(Ordering::Relaxed);
-        list.live.insert(offset, Block { len, taken, made });
+        list.live.insert(offset, block);
+    }
+
+    /// Kernels only read a live buffer.
+    pub fn mark_read_only(&self, offset: u64) -> Result<(), MemoryError> {
+        let mut list = self.lock();
+        if self.write_shadow.get().is_none() {
+            let shadow = reserve(self.capacity, list.open)?;
+            let mut end = 0;
+            for (&start, &block) in &list.live {
+                fill(&shadow, end, start, POISON);
+                close_end(&shadow, start, block);
+                end = start + block.taken;
+            }
+            fill(&shadow, end, list.marked, POISON);
+            // The lock is held, so nobody else has set it.
+            let _ = self.write_shadow.set(shadow);
+        }
+        let (Some(block), Some(shadow)) = (list.live.get_mut(&offset), self.write_shadow.get())
+        else {
+            return Ok(());
+        };
+        block.read_only = true;
+        fill(shadow, offset, offset + block.taken, POISON);
+        Ok(())
+    }
+
+    /// The shadows that there are.
+    fn shadows(&self) -> impl Iterator<Item = &Mapping> {
+        [&self.shadow].into_iter().chain(self.write_shadow.get())
     }
 
     /// A buffer was freed. Returns ranges whose addresses may be given out again.
@@ -219,12 +260,18 @@ impl Checks {
             .collect()
     }
 
-    /// The live buffer that each of these offsets lies in, as offset and length, if there is one.
-    pub fn around(&self, offsets: impl Iterator<Item = u64>) -> Vec<Option<(u64, u64)>> {
+    /// The live buffer that each of these offsets lies in, as offset and length, if there is one; of those for writes, if kernels may
+    /// write it.
+    pub fn around(
+        &self,
+        offsets: impl Iterator<Item = u64>,
+        writes: bool,
+    ) -> Vec<Option<(u64, u64)>> {
         let list = self.lock();
         let around = |offset: u64| {
             let (&start, block) = list.live.range(..=offset).next_back()?;
-            (offset - start < block.len).then_some((start, block.len))
+            let found = offset - start < block.len && !(writes && block.read_only);
+            found.then_some((start, block.len))
         };
         offsets.map(around).collect()
     }
@@ -236,6 +283,15 @@ impl Checks {
         below.is_some_and(|(&start, block)| {
             let at = offset - start;
             at <= block.len && len <= block.len - at
+        })
+    }
+
+    /// True when one of `len` bytes from an offset on is in a live buffer that kernels only read.
+    pub fn is_read_only(&self, offset: u64, len: u64) -> bool {
+        let list = self.lock();
+        let mut from = list.live.range(..offset.saturating_add(len)).rev();
+        from.next().is_some_and(|(&start, block)| {
+            block.read_only && offset.saturating_sub(start) < block.len
         })
     }
 
@@ -269,14 +325,47 @@ impl Checks {
         nearest.map(|(_, start, block)| of(start, block, None))
     }
 
+    /// Fills every shadow.
     fn fill(&self, from: u64, to: u64, byte: u8) {
-        let (from, to) = ((from / GRANULE) as usize, (to / GRANULE) as usize);
-        if from < to {
-            let at = self.shadow.start().wrapping_add(LEAD as usize + from);
-            // SAFETY: `open_to` was called for all that is marked, and the mapping is at least as long; code that reads it at the same
-            // moment sees old or new bytes.
-            unsafe { copy::fill(at, to - from, byte) }
+        for shadow in self.shadows() {
+            fill(shadow, from, to, byte);
         }
+    }
+}
+
+/// A shadow of a flat range of `capacity` bytes, of which the first `open` bytes of shadow are open.
+fn reserve(capacity: u64, open: u64) -> io::Result<Mapping> {
+    let bytes = LEAD + capacity / GRANULE + SLACK + page_size() as u64;
+    let len = round_page(bytes).and_then(|b| usize::try_from(b).ok());
+    let shadow = Mapping::reserve(len.ok_or(io::ErrorKind::OutOfMemory)?)?;
+    shadow.open(0..open as usize)?;
+    Ok(shadow)
+}
+
+/// Where the last granule of a buffer ends of which all bytes are its own.
+fn whole(offset: u64, len: u64) -> u64 {
+    offset + len / GRANULE * GRANULE
+}
+
+/// Closes what lies beyond the bytes of a buffer.
+fn close_end(shadow: &Mapping, offset: u64, block: Block) {
+    let mut red = whole(offset, block.len);
+    let rest = block.len % GRANULE;
+    if rest != 0 {
+        fill(shadow, red, red + GRANULE, rest as u8);
+        red += GRANULE;
+    }
+    fill(shadow, red, offset + block.taken, POISON);
+}
+
+/// Fills the shadow of a range of offsets, which is open.
+fn fill(shadow: &Mapping, from: u64, to: u64, byte: u8) {
+    let (from, to) = ((from / GRANULE) as usize, (to / GRANULE) as usize);
+    if from < to {
+        let at = shadow.start().wrapping_add(LEAD as usize + from);
+        // SAFETY: all shadows are open as far as `open_to` was called, which it was for all that is marked; code that reads them at the
+        // same moment sees old or new bytes.
+        unsafe { copy::fill(at, to - from, byte) }
     }
 }
 
@@ -341,7 +430,7 @@ mod tests {
         let ends = [0, some.len() - 1, some.len()].map(|by| some.address() + by);
         let numbers = [ends[0], ends[1], ends[2], gone, last.address(), 7, 0];
         let payload: Vec<u8> = numbers.iter().flat_map(|n| n.to_le_bytes()).collect();
-        let found = memory.pointees(&payload);
+        let found = memory.pointees(&payload, false);
         let found: Vec<_> = found.iter().map(|p| (p.start, p.bytes)).collect();
         let wanted = (some.address(), some.len());
         let none = (0, 0);
@@ -349,6 +438,58 @@ mod tests {
         let next = memory.alloc(9).unwrap();
         assert_ne!(next.address(), gone, "quarantine");
         compare("another");
+    }
+
+    /// What the shadow of writes says of a byte.
+    fn writable(memory: &DeviceMemory, address: u64) -> bool {
+        let offset = address - memory.base();
+        // SAFETY: as above.
+        unsafe { super::first_closed(memory.write_shadow(), offset, 1, 1).is_none() }
+    }
+
+    #[test]
+    fn what_is_read_only_is_closed_to_writes() {
+        let memory = DeviceMemory::checked(1 << 24).unwrap();
+        let lens = [1u64, 7, 8, 9, 64, 100, 4096, 65_537];
+        let mut buffers: Vec<_> = lens.iter().map(|&l| memory.alloc(l).unwrap()).collect();
+        buffers.remove(2);
+        assert_eq!(memory.shadow(), memory.write_shadow());
+        let compare = |when: &str| {
+            for offset in 0..memory.size() {
+                let at = memory.base() + offset;
+                let wanted = memory.is_live(at, 1) && !memory.is_read_only(at, 1);
+                assert_eq!(writable(&memory, at), wanted, "{when} {offset}");
+                assert_eq!(open(&memory, at), memory.is_live(at, 1), "{when} {offset}");
+            }
+        };
+        buffers[1].mark_read_only().unwrap();
+        buffers[4].mark_read_only().unwrap();
+        // A part is not marked, nor is what has no place among the others.
+        buffers[3].part(8, 8).unwrap().mark_read_only().unwrap();
+        assert_ne!(memory.shadow(), memory.write_shadow());
+        compare("marked");
+        let (kept, free) = (&buffers[4], &buffers[3]);
+        assert!(memory.is_read_only(kept.address(), kept.len()));
+        assert!(memory.is_read_only(kept.address() - 3, 4));
+        assert!(!memory.is_read_only(kept.address() - 3, 3));
+        assert!(memory.is_read_only(kept.address() + kept.len() - 1, 4));
+        assert!(!memory.is_read_only(kept.address() + kept.len(), 4));
+        assert!(!memory.is_read_only(free.address(), free.len()));
+        let payload: Vec<u8> = [kept, free]
+            .iter()
+            .flat_map(|b| b.address().to_le_bytes())
+            .collect();
+        let found = [false, true].map(|writes| {
+            let found = memory.pointees(&payload, writes);
+            found.iter().map(|p| p.bytes).collect::<Vec<_>>()
+        });
+        assert_eq!(found, [[100, 64], [0, 64]]);
+        // Another buffer at the place of one that was read-only may be written.
+        drop(buffers.remove(4));
+        compare("freed");
+        let more = memory.alloc(3 << 20).unwrap();
+        compare("grown");
+        assert!(!memory.is_read_only(more.address(), more.len()));
     }
 
     #[test]

@@ -287,8 +287,16 @@ impl DeviceMemory {
         }
     }
 
-    /// The buffers of a checked memory that the numbers of a payload point into; nothing of memory that is not checked.
-    pub(crate) fn pointees(&self, payload: &[u8]) -> Vec<Pointee> {
+    /// True when one of `len` bytes at an address is in a live buffer that kernels only read, of checked memory. Bits 63:48 of the address
+    /// do not count.
+    pub fn is_read_only(&self, address: u64, len: u64) -> bool {
+        let checks = self.0.checks.as_ref();
+        checks.is_some_and(|checks| checks.is_read_only(self.position(address), len))
+    }
+
+    /// The buffers of a checked memory that the numbers of a payload point into, or those that kernels may write; nothing of memory that is not
+    /// checked.
+    pub(crate) fn pointees(&self, payload: &[u8], writes: bool) -> Vec<Pointee> {
         let Some(checks) = &self.0.checks else {
             return Vec::new();
         };
@@ -296,7 +304,8 @@ impl DeviceMemory {
             let number = bytes.iter().rev();
             number.fold(0, |number, &byte| number << 8 | u64::from(byte))
         });
-        let found = checks.around(numbers.map(|number| number.wrapping_sub(self.0.base)));
+        let numbers = numbers.map(|number| number.wrapping_sub(self.0.base));
+        let found = checks.around(numbers, writes);
         let pointee = |found: Option<(u64, u64)>| match found {
             Some((offset, bytes)) => Pointee {
                 start: self.0.base + offset,
@@ -327,6 +336,14 @@ impl DeviceMemory {
             .checks
             .as_ref()
             .map_or(checks::closed(), Checks::shadow)
+    }
+
+    /// As [`DeviceMemory::shadow`], of what kernels may write.
+    pub(crate) fn write_shadow(&self) -> *const u8 {
+        self.0
+            .checks
+            .as_ref()
+            .map_or(checks::closed(), Checks::write_shadow)
     }
 
     /// Offset of an address, of which bits 63:48 do not count.

@@ -9,7 +9,7 @@ use visa_runtime::abi::{
 
 #[test]
 fn layout_of_this_version() {
-    assert_eq!(ABI_VERSION, 23);
+    assert_eq!(ABI_VERSION, 24);
     assert_eq!(
         (SURFACES, SINK_BYTES, LOCAL_ID_ROW, THREAD_DONE),
         (256, 256, 32, u32::MAX)
@@ -43,10 +43,12 @@ fn layout_of_this_version() {
         offset_of!(LaunchCtx, shadow),
         offset_of!(LaunchCtx, marks),
         offset_of!(LaunchCtx, pointees),
+        offset_of!(LaunchCtx, write_shadow),
+        offset_of!(LaunchCtx, write_pointees),
     ];
     assert_eq!(
         (launch, size_of::<LaunchCtx>()),
-        ([0, 8, 16, 24, 32, 40, 48, 56, 64, 72, 80, 88], 96)
+        ([0, 8, 16, 24, 32, 40, 48, 56, 64, 72, 80, 88, 96, 104], 112)
     );
     let group = [
         offset_of!(GroupCtx, launch),
@@ -107,11 +109,12 @@ fn layout_of_this_version() {
         offset_of!(Helpers, race),
         offset_of!(Helpers, race_even),
         offset_of!(Helpers, initialise),
+        offset_of!(Helpers, misaligned),
     ];
     assert_eq!(
         helpers,
         [
-            0, 8, 16, 24, 32, 40, 48, 56, 64, 72, 80, 88, 96, 104, 112, 120, 128, 136, 144
+            0, 8, 16, 24, 32, 40, 48, 56, 64, 72, 80, 88, 96, 104, 112, 120, 128, 136, 144, 152
         ]
     );
     let image = [

@@ -9,14 +9,14 @@ use std::mem::offset_of;
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, InstBuilder, Type, Value as V, types};
-use visa_runtime::abi::{Helpers, LaunchCtx, Pointee};
+use visa_runtime::abi::{Helpers, Pointee};
 
 use super::affine::Affine;
 use super::emit::{DATA, Emit, READONLY};
 use super::memory::{Lanes, Place, Region};
 use crate::backend::access::{CheckHow, CheckSpan, Run};
 use crate::backend::records::Records;
-use crate::backend::shadow::{GRANULE, LEAD, LaneShadow, Pieces, record, shape};
+use crate::backend::shadow::{self, GRANULE, LEAD, LaneShadow, Pieces, record, shape};
 use crate::ssa::{BufferCheck, Inst, Lane, Op, Space, Value};
 
 /// Widest piece of the shadow that is read, in bytes.
@@ -36,7 +36,7 @@ impl Emit<'_> {
         let lanes = self.lanes_of_run(Space::Flat, args);
         let one_by_one = match &how.span {
             Some(span) => {
-                let clear = self.span_is_clear(inst, span);
+                let clear = self.span_is_clear(inst, check, span);
                 let other = (!span.is_certain()).then(|| self.new_block());
                 self.branch(clear, go_on, other.unwrap_or(cold));
                 other
@@ -68,13 +68,13 @@ impl Emit<'_> {
     }
 
     /// Whether all lanes of a check are surely in buffers, as one test.
-    pub fn span_is_clear(&mut self, inst: Inst, span: &CheckSpan) -> V {
+    pub fn span_is_clear(&mut self, inst: Inst, check: BufferCheck, span: &CheckSpan) -> V {
         let shape = self.run_of(inst, &span.run);
         let lowest = match span.lowest {
             0 => shape.base,
             below => self.ins().iadd_imm_s(shape.base, below),
         };
-        let clear = self.shadow_is_clear(lowest, span.bytes);
+        let clear = self.shadow_is_clear(check, lowest, span.bytes);
         match shape.guard {
             Some(guard) => self.ins().band(clear, guard),
             None => clear,
@@ -104,7 +104,7 @@ impl Emit<'_> {
 
     /// Whether all enabled lanes are in the buffer that a pointer in the payload points into.
     fn are_within(&mut self, check: BufferCheck, lanes: &Lanes, args: &[Value], pointer: u32) -> V {
-        let all = self.launch_field(offset_of!(LaunchCtx, pointees), types::I64);
+        let all = self.launch_field(shadow::pointees(check), types::I64);
         let at = pointer as usize / 8 * size_of::<Pointee>();
         let [start, bytes] = [offset_of!(Pointee, start), offset_of!(Pointee, bytes)]
             .map(|of| self.ins().load(types::I64, READONLY, all, (at + of) as i32));
@@ -191,7 +191,7 @@ impl Emit<'_> {
         let there = self.new_block();
         self.branch(good, there, other);
         self.side(there, |e| {
-            let shadow = e.launch_field(offset_of!(LaunchCtx, shadow), types::I64);
+            let shadow = e.launch_field(shadow::shadow(check), types::I64);
             let shadow = e.ins().iadd_imm_s(shadow, -LEAD / GRANULE as i64);
             let mut all: Option<V> = None;
             for lane in 0..lanes.count {
@@ -214,15 +214,15 @@ impl Emit<'_> {
     }
 
     /// Whether `bytes` bytes are in device memory and their shadow is zero.
-    fn shadow_is_clear(&mut self, address: V, bytes: u64) -> V {
+    fn shadow_is_clear(&mut self, check: BufferCheck, address: V, bytes: u64) -> V {
         let offset = self.flat_offset(address);
         let limit = self.flat_limit(bytes as u32);
         let inside = self.ins().icmp(IntCC::UnsignedLessThan, offset, limit);
         let zero = self.iconst(types::I64, 0);
         let offset = self.ins().select(inside, offset, zero);
         let last = self.ins().iadd_imm_u(offset, bytes as i64 - 1);
-        let first = self.shadow_of(offset);
-        let last = self.shadow_of(last);
+        let first = self.shadow_of(check, offset);
+        let last = self.shadow_of(check, last);
         let pieces = Pieces::new(bytes, WIDEST);
         let width = pieces.width;
         let ty = match width {
@@ -244,9 +244,9 @@ impl Emit<'_> {
         self.ins().band(clear, inside)
     }
 
-    /// Pointer to the shadow of an offset in device memory.
-    fn shadow_of(&mut self, offset: V) -> V {
-        let shadow = self.launch_field(offset_of!(LaunchCtx, shadow), types::I64);
+    /// Pointer to the shadow of an offset in device memory, for the access of a check.
+    fn shadow_of(&mut self, check: BufferCheck, offset: V) -> V {
+        let shadow = self.launch_field(shadow::shadow(check), types::I64);
         let at = self
             .ins()
             .ushr_imm_u(offset, i64::from(GRANULE.trailing_zeros()));

@@ -10,6 +10,7 @@ use super::emit::Emit;
 use super::memory::Lanes;
 use crate::backend::OobPolicy;
 use crate::backend::records::Records;
+use crate::ssa::{AlignCheck, Value};
 
 impl Emit<'_> {
     /// Calls the fault helper when any bit is set; under `Trap` leaves the function. When it goes on,
@@ -18,15 +19,39 @@ impl Emit<'_> {
         let cold = self.new_cold_block();
         let go_on = self.new_block();
         self.branch(faulting, cold, go_on);
+        let helpers = [
+            offset_of!(Helpers, fault),
+            offset_of!(Helpers, fault_preserve_all),
+        ];
         self.side(cold, |e| {
-            e.report_lanes(lanes, faulting, site);
+            e.report_lanes(lanes, faulting, site, helpers);
             then(e);
             e.jump(go_on, &[]);
         });
         self.block = go_on;
     }
 
-    fn report_lanes(&mut self, lanes: &Lanes, faulting: V, site: u32) {
+    /// Lanes of an atomic whose addresses are rounded down.
+    pub fn check_aligned(&mut self, check: AlignCheck, args: &[Value]) {
+        let lanes = self.lanes(check.space, args);
+        let odd = self.enabled_lanes(&lanes);
+        let (cold, go_on) = (self.new_cold_block(), self.new_block());
+        self.branch(odd, cold, go_on);
+        self.side(cold, |e| {
+            e.report_lanes(
+                &lanes,
+                odd,
+                check.site,
+                [offset_of!(Helpers, misaligned); 2],
+            );
+            e.jump(go_on, &[]);
+        });
+        self.block = go_on;
+    }
+
+    /// Calls a helper, or the one that keeps all registers where that is called.
+    fn report_lanes(&mut self, lanes: &Lanes, faulting: V, site: u32, helpers: [usize; 2]) {
+        let [plain, preserving] = helpers;
         let addresses = self.wide_addresses(lanes);
         let records = Records::new(self.f, site, lanes.count);
         let addresses = self.ins().iadd_imm_s(addresses, records.addresses());
@@ -41,11 +66,11 @@ impl Emit<'_> {
                 addresses,
                 lanes.surface,
             ];
-            stop = if self.keeps_registers() {
-                self.call_preserve_all(offset_of!(Helpers, fault_preserve_all), &args);
+            stop = if preserving != plain && self.keeps_registers() {
+                self.call_preserve_all(preserving, &args);
                 Some(self.answer())
             } else {
-                self.call_helper(offset_of!(Helpers, fault), Some(types::I32), &args)
+                self.call_helper(plain, Some(types::I32), &args)
             };
         }
         if let (OobPolicy::Trap, Some(stop)) = (self.options.oob, stop) {

@@ -137,7 +137,7 @@ fn vote(f: &Function, inst: Inst, ballots: &mut Vec<(Value, usize, u32)>) {
         }
         Op::Load(a) => ballots.extend(first.map(|m| (m, access_slot(a.space), 2))),
         Op::Store(a) => ballots.extend(first.map(|m| (m, access_slot(a.space), 2))),
-        Op::Atomic(_) | Op::Image(_) | Op::MaskToBits | Op::FrameStore(_) => {
+        Op::Atomic(_) | Op::CheckAligned(_) | Op::Image(_) | Op::MaskToBits | Op::FrameStore(_) => {
             ballots.extend(first.filter(|&v| is_mask(v)).map(|v| (v, 0, 1)));
         }
         Op::BitsToMask | Op::Input(_) | Op::FrameLoad(_) => {

@@ -29,6 +29,7 @@ impl Emit<'_> {
             Op::FrameStore(offset) => return self.frame_store(*offset, args[0]),
             Op::Poll => return self.poll(),
             Op::Image(access) => return self.image(*access, args, &data.results),
+            Op::CheckAligned(check) => return self.check_aligned(*check, args),
             Op::CheckRace(check) => return self.check_race(*check, args),
             Op::Decide => return,
             Op::Suspect => return self.suspect(args),
@@ -75,6 +76,7 @@ impl Emit<'_> {
             | Op::Load2d(_)
             | Op::Store2d(_)
             | Op::CheckBuffer(_)
+            | Op::CheckAligned(_)
             | Op::CheckRace(_)
             | Op::Decide
             | Op::Suspect

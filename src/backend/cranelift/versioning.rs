@@ -17,7 +17,7 @@ use super::mask::MaskRepr;
 use super::mask_plan::Form;
 use super::value::{Val, int_lane, piece_count, piece_type, scalar_type};
 use crate::backend::access::{Step, Versions};
-use crate::ssa::{Block, Inst, Lane, Ty, Value};
+use crate::ssa::{Block, Inst, Lane, Op, Ty, Value};
 
 /// What is known in the version of a block that is translated; nothing outside of versions.
 #[derive(Default)]
@@ -67,7 +67,10 @@ impl Emit<'_> {
             return self.end(block);
         };
         for (check, span) in &versions.checks {
-            let clear = self.span_is_clear(*check, span);
+            let clear = match self.f.inst(*check).op {
+                Op::CheckBuffer(of) => self.span_is_clear(*check, of, span),
+                _ => return self.bug("no check of a buffer"),
+            };
             ok = self.ins().band(ok, clear);
         }
         let (accesses, messages) = (self.new_block(), self.new_cold_block());

@@ -10,14 +10,14 @@ use std::mem::offset_of;
 use inkwell::IntPredicate;
 use inkwell::basic_block::BasicBlock;
 use inkwell::values::{InstructionOpcode as I, PointerValue};
-use visa_runtime::abi::{Helpers, LaunchCtx, Pointee};
+use visa_runtime::abi::{Helpers, Pointee};
 
 use super::context::Field;
 use super::emit::{Emit, EmitResult, V};
 use super::memory::{Lanes, Place, Region};
 use crate::backend::access::{CheckHow, CheckSpan, Run};
 use crate::backend::records::Records;
-use crate::backend::shadow::{GRANULE, LEAD, LaneShadow, Pieces, record, shape};
+use crate::backend::shadow::{self, GRANULE, LEAD, LaneShadow, Pieces, record, shape};
 use crate::ssa::{BufferCheck, Inst, Lane, Op, Space, Ty};
 
 /// Widest piece of the shadow that is read, in bytes.
@@ -40,7 +40,7 @@ impl<'c> Emit<'c, '_> {
         }
         match (&how.span, how.each) {
             (Some(span), _) => {
-                let clear = self.span_is_clear(inst, span)?;
+                let clear = self.span_is_clear(inst, check, span)?;
                 self.branch_likely(clear, go_on, cold, true)?;
             }
             (None, Some(each)) => self.scattered(check, &lanes, each, (go_on, cold))?,
@@ -54,10 +54,15 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Whether all lanes of a check are surely in buffers, as one test.
-    fn span_is_clear(&mut self, inst: Inst, span: &CheckSpan) -> EmitResult<V<'c>> {
+    fn span_is_clear(
+        &mut self,
+        inst: Inst,
+        check: BufferCheck,
+        span: &CheckSpan,
+    ) -> EmitResult<V<'c>> {
         let (base, guard) = self.run_of(inst, &span.run)?;
         let lowest = self.add_const(self.as_int(base)?, span.lowest)?;
-        let clear = self.shadow_is_clear(lowest.into(), span.bytes)?;
+        let clear = self.shadow_is_clear(check, lowest.into(), span.bytes)?;
         match guard {
             Some(guard) => self.op2(I::And, clear, guard),
             None => Ok(clear),
@@ -77,13 +82,18 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Whether `bytes` bytes are in device memory and their shadow is zero.
-    fn shadow_is_clear(&mut self, address: V<'c>, bytes: u64) -> EmitResult<V<'c>> {
+    fn shadow_is_clear(
+        &mut self,
+        check: BufferCheck,
+        address: V<'c>,
+        bytes: u64,
+    ) -> EmitResult<V<'c>> {
         let offset = self.flat_offset(address)?;
         let limit = self.limit(Region::Known(Place::Flat), bytes as u32)?;
         let inside = self.icmp(IntPredicate::ULT, offset, limit)?;
         let first = self.select(inside, offset, self.i64(0))?;
         let last = self.add_const(self.as_int(first)?, bytes as i64 - 1)?;
-        let shadow = self.shadow()?;
+        let shadow = self.shadow(check)?;
         let first = self.granule(shadow, first)?;
         let last = self.granule(shadow, last.into())?;
         let pieces = Pieces::new(bytes, WIDEST);
@@ -101,8 +111,8 @@ impl<'c> Emit<'c, '_> {
         self.op2(I::And, clear, inside)
     }
 
-    fn shadow(&mut self) -> EmitResult<PointerValue<'c>> {
-        let shadow = self.launch_field(offset_of!(LaunchCtx, shadow), Field::Ptr)?;
+    fn shadow(&mut self, check: BufferCheck) -> EmitResult<PointerValue<'c>> {
+        let shadow = self.launch_field(shadow::shadow(check), Field::Ptr)?;
         self.as_ptr(shadow)
     }
 
@@ -121,7 +131,7 @@ impl<'c> Emit<'c, '_> {
         pointer: u32,
     ) -> EmitResult<V<'c>> {
         let (n, mask) = (lanes.count, self.get(lanes.mask)?);
-        let [start, bytes] = self.pointee(pointer)?;
+        let [start, bytes] = self.pointee(check, pointer)?;
         let most = self.i64(record(check) - 1);
         let room = self.op2(I::Sub, bytes, most)?;
         let fits = self.icmp(IntPredicate::UGT, bytes, most)?;
@@ -135,8 +145,8 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// The buffer that a pointer in the payload points into: its first address, and its bytes.
-    fn pointee(&mut self, pointer: u32) -> EmitResult<[V<'c>; 2]> {
-        let all = self.launch_field(offset_of!(LaunchCtx, pointees), Field::Ptr)?;
+    fn pointee(&mut self, check: BufferCheck, pointer: u32) -> EmitResult<[V<'c>; 2]> {
+        let all = self.launch_field(shadow::pointees(check), Field::Ptr)?;
         let at = pointer as usize / 8 * size_of::<Pointee>();
         let field = |of| self.load_constant(self.int(64).into(), all, at + of);
         Ok([
@@ -174,7 +184,7 @@ impl<'c> Emit<'c, '_> {
         let ty = Ty::vector(Lane::I64, n);
         let moved = self.op2(I::Add, offsets, self.konst(ty, LEAD.cast_unsigned())?)?;
         let places = self.select(mask, moved, self.konst(ty, 0)?)?;
-        let shadow = self.shadow()?;
+        let shadow = self.shadow(check)?;
         let shadow = self.offset_const(shadow, -LEAD / GRANULE as i64)?;
         let piece = self.int(of_lane.bytes as u32 * 8);
         let mut all: V = piece.const_zero().into();

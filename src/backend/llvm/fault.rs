@@ -8,7 +8,7 @@ use visa_runtime::abi::Helpers;
 
 use super::emit::{Emit, EmitResult, InternalError, V};
 use crate::backend::records::Records;
-use crate::ssa::{Lane, Space, Ty};
+use crate::ssa::{AlignCheck, Lane, Space, Ty, Value};
 
 impl<'c> Emit<'c, '_> {
     /// True when an access of a space that faults must be reported.
@@ -20,6 +20,27 @@ impl<'c> Emit<'c, '_> {
     /// and the surface; under `Trap` leaves the function. When it goes on, `then` comes next.
     pub fn report(
         &mut self,
+        (addr, lanes, surface): (V<'c>, u16, V<'c>),
+        faulting: V<'c>,
+        site: u32,
+        then: impl FnOnce(&mut Self) -> EmitResult<()>,
+    ) -> EmitResult<()> {
+        let helper = offset_of!(Helpers, fault);
+        self.report_by(helper, (addr, lanes, surface), faulting, site, then)
+    }
+
+    /// Lanes of an atomic whose addresses are rounded down.
+    pub fn check_aligned(&mut self, check: AlignCheck, args: &[Value]) -> EmitResult<()> {
+        let lanes = self.lanes(check.space, args)?;
+        let odd = self.enabled_lanes(&lanes)?;
+        let at = (self.addresses(&lanes)?, lanes.count, lanes.surface);
+        let helper = offset_of!(Helpers, misaligned);
+        self.report_by(helper, at, odd, check.site, |_| Ok(()))
+    }
+
+    fn report_by(
+        &mut self,
+        helper: usize,
         (addr, lanes, surface): (V<'c>, u16, V<'c>),
         faulting: V<'c>,
         site: u32,
@@ -45,7 +66,7 @@ impl<'c> Emit<'c, '_> {
                 self.offset_const(slot, records.addresses())?.into(),
                 surface,
             ];
-            stop = self.call_helper(offset_of!(Helpers, fault), Some(32), &args)?;
+            stop = self.call_helper(helper, Some(32), &args)?;
         }
         let stop = stop.ok_or_else(|| InternalError::from("no answer to a fault"))?;
         self.stop_on_fault(stop)?;

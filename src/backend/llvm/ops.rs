@@ -53,6 +53,7 @@ impl<'c> Emit<'c, '_> {
             Op::Image(access) => return self.image(*access, args, &data.results),
             Op::Load2d(access) => return self.load2d(*access, args, &data.results),
             Op::Store2d(access) => return self.store2d(*access, args),
+            Op::CheckAligned(check) => return self.check_aligned(*check, args),
             Op::CheckRace(check) => return self.check_race(*check, args),
             Op::Decide => return Ok(()),
             Op::Suspect => return self.suspect(args),

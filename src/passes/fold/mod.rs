@@ -15,6 +15,8 @@ mod offsets;
 mod range;
 mod saturated;
 
+pub(super) use range::low_zeros;
+
 use super::edit::{Rewriter, const_lanes, const_op, lanes_op};
 use crate::ssa::dom::reverse_post_order;
 use crate::ssa::{Function, Inst, Op, Ty, Value, eval};

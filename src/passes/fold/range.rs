@@ -64,7 +64,7 @@ pub(super) fn ones(x: u64) -> u64 {
 }
 
 /// This many low bits of an integer are zero in every lane.
-pub(super) fn low_zeros(f: &Function, v: Value) -> u32 {
+pub(in crate::passes) fn low_zeros(f: &Function, v: Value) -> u32 {
     zeros(f, v, DEPTH)
 }
 
