@@ -65,8 +65,8 @@ pub struct ExecArgs {
     check: Option<Checks>,
     #[command(flatten)]
     suppress: SuppressArgs,
-    /// Keep where the program allocates and frees memory, and tell it with accesses that miss the memory or are otherwise wrong there. Lines
-    /// are known of programs that are compiled with -g
+    /// Report the functions of the program that allocated and freed the memory of a wrong access. Source lines need a program that was
+    /// compiled with -g
     #[arg(long)]
     backtrace: bool,
     /// Threads to spread work-groups over [default: one for each processor]

@@ -81,7 +81,7 @@ SPEC:
   fill:TYPE:VALUE:COUNT  a buffer of one value
   iota:TYPE:COUNT        a buffer of 0, 1, 2, …
   rand:TYPE:COUNT:SEED   a buffer of random numbers: integers of the whole range, floats in [0, 1)
-  read-only:SPEC         one of these buffers, which kernels only read: --check memory reports what writes to it
+  read-only:SPEC         any of these buffers, marked read-only: --check memory reports kernels that write to it
   local:BYTES            local memory
   image2d:FORMAT:WxH[:PATH]
                          an image, also image1d image1d_array image1d_buffer image2d_array image3d; FORMAT is r, rg or

@@ -458,9 +458,9 @@ mod tests {
                 seed: 99
             }
         );
-        let kept = read("read-only:iota:f32:4");
-        assert_eq!(kept, Spec::ReadOnly(Box::new(Spec::Iota(f32, 4))));
-        assert_eq!((kept.element_type(), kept.noun()), (Some(f32), "a buffer"));
+        let spec = read("read-only:iota:f32:4");
+        assert_eq!(spec, Spec::ReadOnly(Box::new(Spec::Iota(f32, 4))));
+        assert_eq!((spec.element_type(), spec.noun()), (Some(f32), "a buffer"));
         assert_eq!(read("local:64"), Spec::Local(64));
         assert_eq!(read("null"), Spec::Null);
     }

@@ -1,6 +1,7 @@
 //! What code generators share of checks of races: the runtime decides what is wrong.
 
 use visa_runtime::abi::race;
+pub(super) use visa_runtime::abi::race::ATTEMPT;
 
 use crate::ssa::{Function, Op, RaceAccess, RaceCheck};
 

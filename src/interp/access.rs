@@ -7,7 +7,7 @@ use visa_runtime::Region;
 
 use super::error::Halt;
 use super::lanes::{Lanes, MAX, bits, up};
-use super::live::Way;
+use super::live::AccessMode;
 use super::machine::Machine;
 use super::race::Does;
 use crate::isa::AtomicOp;
@@ -264,7 +264,7 @@ impl Machine<'_, '_, '_> {
         Ok(())
     }
 
-    fn check(&mut self, inst: &Inst, a: &Access, does: Way) -> Result<(), Halt> {
+    fn check(&mut self, inst: &Inst, a: &Access, does: AccessMode) -> Result<(), Halt> {
         let region = self.region(a.memory);
         let aligned = does.is_atomic();
         let mut outside = 0;
@@ -306,7 +306,7 @@ impl Machine<'_, '_, '_> {
 
     /// Loads `count` elements a lane; element `k` of all lanes is entry `k`.
     fn load(&mut self, inst: &Inst, a: &Access) -> Result<Vec<Lanes>, Halt> {
-        self.check(inst, a, Way::Read)?;
+        self.check(inst, a, AccessMode::Read)?;
         self.check_races(inst, a, |_, _| Does::Read)?;
         let region = self.region(a.memory);
         let mut out = vec![Lanes::default(); a.count];
@@ -321,7 +321,7 @@ impl Machine<'_, '_, '_> {
 
     /// Stores; of lanes that overlap the highest wins.
     fn store_lanes(&mut self, inst: &Inst, a: &Access, values: &[Lanes]) -> Result<(), Halt> {
-        self.check(inst, a, Way::Write)?;
+        self.check(inst, a, AccessMode::Write)?;
         let left = |lane, k: usize| values.get(k).map_or(0, |v: &Lanes| v.get(lane));
         self.check_lanes(inst, a, values)?;
         self.check_races(inst, a, |lane, k| Does::Write(left(lane, k)))?;
@@ -361,7 +361,7 @@ impl Machine<'_, '_, '_> {
         high: u32,
     ) -> Result<(), Halt> {
         let region = self.region(a.memory);
-        self.check_buffers(inst, &a.of_block(), Way::Read)?;
+        self.check_buffers(inst, &a.of_block(), AccessMode::Read)?;
         self.check_races(inst, &a.of_block(), |_, _| Does::Read)?;
         let mut all = Vec::with_capacity(a.count);
         for k in 0..a.count {
@@ -397,7 +397,7 @@ impl Machine<'_, '_, '_> {
         if a.enabled == 0 {
             return Ok(());
         }
-        self.check_buffers(inst, &a.of_block(), Way::Write)?;
+        self.check_buffers(inst, &a.of_block(), AccessMode::Write)?;
         let left = |k: usize| values.get(k).map_or(0, |v: &u64| v.wrapping_shr(high));
         self.check_races(inst, &a.of_block(), |_, k| Does::Write(left(k)))?;
         for (k, v) in values.into_iter().enumerate() {
@@ -431,8 +431,8 @@ impl Machine<'_, '_, '_> {
             second.set(lane, operand(self, atomic.second, lane)?);
         }
         let (way, does) = match atomic.op {
-            AtomicOp::Load => (Way::AtomicRead, Does::AtomicRead),
-            _ => (Way::AtomicWrite, Does::AtomicWrite),
+            AtomicOp::Load => (AccessMode::AtomicRead, Does::AtomicRead),
+            _ => (AccessMode::AtomicWrite, Does::AtomicWrite),
         };
         self.check(inst, a, way)?;
         self.check_races(inst, a, |_, _| does)?;

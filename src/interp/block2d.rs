@@ -10,7 +10,7 @@
 use super::access::{Memory, Slot};
 use super::error::Halt;
 use super::lanes::Lanes;
-use super::live::Way;
+use super::live::AccessMode;
 use super::machine::Machine;
 use super::message::one;
 use super::race::Does;
@@ -116,8 +116,8 @@ impl Machine<'_, '_, '_> {
             }
         }
         let way = match inst.stores() {
-            true => Way::Write,
-            false => Way::Read,
+            true => AccessMode::Write,
+            false => AccessMode::Read,
         };
         let (mut wrong, mut read) = (false, Vec::new());
         for block in 0..usize::from(b.blocks) {

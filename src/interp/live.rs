@@ -16,9 +16,9 @@ use super::lanes::{Lanes, MAX, bits, up};
 use super::machine::Machine;
 use crate::module::Inst;
 
-/// How an access reaches memory.
+/// What an access does to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum AccessMode {
     /// A load.
     Read,
     /// A store.
@@ -29,24 +29,24 @@ pub(super) enum Way {
     AtomicWrite,
 }
 
-impl Way {
+impl AccessMode {
     pub const fn is_atomic(self) -> bool {
-        matches!(self, Way::AtomicRead | Way::AtomicWrite)
+        matches!(self, AccessMode::AtomicRead | AccessMode::AtomicWrite)
     }
 
-    const fn writes(self) -> bool {
-        matches!(self, Way::Write | Way::AtomicWrite)
+    pub const fn writes(self) -> bool {
+        matches!(self, AccessMode::Write | AccessMode::AtomicWrite)
     }
 }
 
 impl Machine<'_, '_, '_> {
     /// Checks the enabled lanes of an access; addresses of atomics are rounded down to multiples of the element.
-    pub fn check_buffers(&mut self, inst: &Inst, a: &Access, does: Way) -> Result<(), Halt> {
+    pub fn check_buffers(&mut self, inst: &Inst, a: &Access, does: AccessMode) -> Result<(), Halt> {
         if a.memory.space != Space::Device {
             return Ok(());
         }
         let aligned = does.is_atomic();
-        let (mut missed, mut kept, mut at) = (0, 0, Lanes::default());
+        let (mut missed, mut read_only, mut at) = (0, 0, Lanes::default());
         for lane in bits(a.enabled) {
             let element = |k: &usize| a.at(lane, *k);
             let outside = |k: usize| {
@@ -68,24 +68,24 @@ impl Machine<'_, '_, '_> {
                 };
                 at.set(lane, address.wrapping_sub(down));
                 match kind {
-                    FaultKind::ReadOnly => kept |= up(1, lane as u32),
+                    FaultKind::ReadOnly => read_only |= up(1, lane as u32),
                     _ => missed |= up(1, lane as u32),
                 }
             }
         }
         let at = (a.memory, &at);
         self.report_memory(inst, FaultKind::Allocation, a.part, missed, at)?;
-        self.report_memory(inst, FaultKind::ReadOnly, a.part, kept, at)
+        self.report_memory(inst, FaultKind::ReadOnly, a.part, read_only, at)
     }
 
     /// What is wrong with an element in device memory, if anything.
-    pub fn wrong(&self, address: u64, bytes: u32, does: Way) -> Option<FaultKind> {
+    pub fn wrong(&self, address: u64, bytes: u32, does: AccessMode) -> Option<FaultKind> {
         let aligned = does.is_atomic();
         if !self.group.is_live(address, bytes, aligned) {
             return Some(FaultKind::Allocation);
         }
-        let kept = does.writes() && self.group.is_read_only(address, bytes, aligned);
-        kept.then_some(FaultKind::ReadOnly)
+        let read_only = does.writes() && self.group.is_read_only(address, bytes, aligned);
+        read_only.then_some(FaultKind::ReadOnly)
     }
 
     /// Checks that the enabled lanes of an atomic have addresses that are multiples of the element.

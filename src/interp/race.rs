@@ -28,6 +28,7 @@ use super::access::{Access, Memory, Space, site};
 use super::error::Halt;
 use super::init::Local;
 use super::lanes::{Lanes, bits};
+use super::live::AccessMode;
 use super::machine::Machine;
 use crate::module::Inst;
 
@@ -42,8 +43,13 @@ pub(super) enum Does {
 }
 
 impl Does {
-    fn is_atomic(self) -> bool {
-        matches!(self, Does::AtomicRead | Does::AtomicWrite)
+    const fn mode(self) -> AccessMode {
+        match self {
+            Does::Read => AccessMode::Read,
+            Does::AtomicRead => AccessMode::AtomicRead,
+            Does::Write(_) => AccessMode::Write,
+            Does::AtomicWrite => AccessMode::AtomicWrite,
+        }
     }
 }
 
@@ -186,19 +192,15 @@ impl Machine<'_, '_, '_> {
         let now = Past {
             by,
             epoch: known.epoch,
-            atomic: does.is_atomic(),
+            atomic: does.mode().is_atomic(),
         };
         let map = match a.memory.space {
             Space::Local => &mut known.local,
             _ => &mut known.shared,
         };
         for i in 0..a.bytes {
-            let writes = match does {
-                Does::Read | Does::AtomicRead => false,
-                Does::AtomicWrite | Does::Write(_) => true,
-            };
             let known = map.entry(place.wrapping_add(i.into())).or_default();
-            let found = known.access(now, writes);
+            let found = known.access(now, does.mode().writes());
             race = race.or(found);
         }
         match race {
@@ -250,7 +252,7 @@ impl Machine<'_, '_, '_> {
         };
         let place = self
             .group
-            .shared_place(region, address, a.bytes, does.is_atomic())?;
+            .shared_place(region, address, a.bytes, does.mode().is_atomic())?;
         Some((region, place))
     }
 

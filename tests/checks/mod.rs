@@ -3,10 +3,10 @@
 
 mod barriers;
 mod inits;
-mod kept;
 mod limits;
 mod memory;
 mod races;
+mod read_only;
 mod schedules;
 
 use std::collections::BTreeMap;

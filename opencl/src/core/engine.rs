@@ -28,7 +28,7 @@ pub struct Settings {
     /// What the order of work-groups and their threads is drawn from; `None` for the usual order.
     pub schedule: Option<u64>,
     /// Where the program allocates and frees memory is kept for reports.
-    pub backtrace: bool,
+    pub backtrace: Result<bool, String>,
     /// How long a kernel may run.
     pub timeout: Option<Duration>,
     backend: String,
@@ -69,7 +69,7 @@ impl Settings {
                     .map_or(Ok(Checks::NONE), |names| Checks::parse(&names)),
                 threads: threads.filter(|n| *n > 0).unwrap_or(processors),
                 schedule: variable("VISA_JIT_SCHEDULE").and_then(|text| text.parse().ok()),
-                backtrace: variable("VISA_JIT_BACKTRACE").as_deref() == Some("1"),
+                backtrace: switch("VISA_JIT_BACKTRACE"),
                 timeout: seconds("VISA_JIT_TIMEOUT"),
                 backend: variable("VISA_JIT_BACKEND").unwrap_or_default(),
             }
@@ -124,7 +124,7 @@ fn options() -> Result<EngineOptions, String> {
         options.suppress = rules.map_err(|error| format!("VISA_JIT_SUPPRESS: {error}"))?;
     }
     options.race_same_value = switch("VISA_JIT_RACE_SAME_VALUE")?;
-    switch("VISA_JIT_BACKTRACE")?;
+    Settings::get().backtrace.clone()?;
     let check = Settings::get().check.clone();
     let check = check.map_err(|error| format!("VISA_JIT_CHECK: {error}"))?;
     Ok(options.check(check))

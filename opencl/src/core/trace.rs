@@ -51,7 +51,7 @@ impl Trace {
     /// Where the program is, if that is asked for.
     pub fn here() -> Option<Trace> {
         let made = || Trace(Arc::new((Backtrace::force_capture(), OnceLock::new())));
-        Settings::get().backtrace.then(made)
+        (Settings::get().backtrace == Ok(true)).then(made)
     }
 
     /// The program's own frames, the innermost first: `function (file:line)`.

@@ -25,7 +25,7 @@ pub(crate) unsafe extern "C" fn check(
         _ => launch.write_shadow,
     };
     let mut wrong = [0; 32];
-    let (mut missed, mut kept) = (0, 0);
+    let (mut missed, mut read_only) = (0, 0);
     for lane in (0..32).filter(|lane| lanes >> lane & 1 != 0) {
         // SAFETY: as promised.
         let mut address = unsafe { addresses.wrapping_add(lane).read_unaligned() };
@@ -44,13 +44,15 @@ pub(crate) unsafe extern "C" fn check(
             wrong[lane] = address.wrapping_add(k * bytes);
             // SAFETY: as above.
             match unsafe { kind_of(launch, offset + k * bytes, bytes) } {
-                FaultKind::ReadOnly => kept |= 1 << lane,
+                FaultKind::ReadOnly => read_only |= 1 << lane,
                 _ => missed |= 1 << lane,
             }
         }
     }
-    let kinds = [(missed, FaultKind::Allocation), (kept, FaultKind::ReadOnly)];
-    for (lanes, kind) in kinds {
+    for (lanes, kind) in [
+        (missed, FaultKind::Allocation),
+        (read_only, FaultKind::ReadOnly),
+    ] {
         // SAFETY: the group is the one that runs; there is an address for each lane.
         if unsafe { report(group, thread, site, lanes, wrong.as_ptr(), 0, kind) } != 0 {
             return 1;

@@ -200,8 +200,9 @@ mod tests {
     fn kernels_only_read_constants() {
         let memory = DeviceMemory::checked(1 << 20).unwrap();
         let data = ProgramData::load(&image(), &memory).unwrap();
-        let kept = [0, 1].map(|section| memory.is_read_only(data.address(section, 0).unwrap(), 4));
-        assert_eq!(kept, [true, false]);
+        let read_only =
+            [0, 1].map(|section| memory.is_read_only(data.address(section, 0).unwrap(), 4));
+        assert_eq!(read_only, [true, false]);
     }
 
     #[test]

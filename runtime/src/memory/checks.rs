@@ -210,7 +210,7 @@ impl Checks {
                 end = start + block.taken;
             }
             fill(&shadow, end, list.marked, POISON);
-            // The lock is held, so nobody else has set it.
+            // Only a holder of the lock sets it, and it was not set above.
             let _ = self.write_shadow.set(shadow);
         }
         let (Some(block), Some(shadow)) = (list.live.get_mut(&offset), self.write_shadow.get())
@@ -468,14 +468,14 @@ mod tests {
         buffers[3].part(8, 8).unwrap().mark_read_only().unwrap();
         assert_ne!(memory.shadow(), memory.write_shadow());
         compare("marked");
-        let (kept, free) = (&buffers[4], &buffers[3]);
-        assert!(memory.is_read_only(kept.address(), kept.len()));
-        assert!(memory.is_read_only(kept.address() - 3, 4));
-        assert!(!memory.is_read_only(kept.address() - 3, 3));
-        assert!(memory.is_read_only(kept.address() + kept.len() - 1, 4));
-        assert!(!memory.is_read_only(kept.address() + kept.len(), 4));
+        let (marked, free) = (&buffers[4], &buffers[3]);
+        assert!(memory.is_read_only(marked.address(), marked.len()));
+        assert!(memory.is_read_only(marked.address() - 3, 4));
+        assert!(!memory.is_read_only(marked.address() - 3, 3));
+        assert!(memory.is_read_only(marked.address() + marked.len() - 1, 4));
+        assert!(!memory.is_read_only(marked.address() + marked.len(), 4));
         assert!(!memory.is_read_only(free.address(), free.len()));
-        let payload: Vec<u8> = [kept, free]
+        let payload: Vec<u8> = [marked, free]
             .iter()
             .flat_map(|b| b.address().to_le_bytes())
             .collect();

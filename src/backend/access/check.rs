@@ -84,8 +84,8 @@ pub(in crate::backend) struct RaceRun {
     pub run: Run,
     /// Bytes from lane to lane.
     pub stride: i64,
-    /// A check soon after it of a read by other lanes at the same addresses. Both are tried at once.
-    pub twin: Option<Inst>,
+    /// A check after it, of a read by other lanes at the same addresses, which is done with this one. It was not merged of several.
+    pub twin: Option<RaceCheck>,
 }
 
 /// Instructions among which the twin of a check is looked for.
@@ -93,7 +93,7 @@ const TWIN_DISTANCE: usize = 6;
 
 /// A check of the same read by other lanes of the thread at the same addresses, as rows of a group make them, with nothing
 /// between the two that other threads see.
-pub(super) fn race_twin(f: &Function, inst: Inst, after: &[Inst]) -> Option<Inst> {
+pub(super) fn race_twin(f: &Function, inst: Inst, after: &[Inst]) -> Option<(Inst, RaceCheck)> {
     let data = f.inst(inst);
     let near = after.iter().copied().take(TWIN_DISTANCE);
     let mut others = near.skip_while(|&other| match f.inst(other).op {
@@ -116,7 +116,7 @@ pub(super) fn race_twin(f: &Function, inst: Inst, after: &[Inst]) -> Option<Inst
         && data.args == other.args
         && alone(first)
         && alone(second);
-    fits.then_some(twin)
+    fits.then_some((twin, *second))
 }
 
 impl RaceRun {
@@ -131,15 +131,18 @@ impl RaceRun {
         let Op::CheckRace(_) = data.op else {
             return None;
         };
-        if f.ty(data.args[1]).lanes == 1 {
-            let (run, stride) = (Run::One, 0);
-            let twin = None;
-            return Some(RaceRun { run, stride, twin });
-        }
-        let (stride, by) = decider.affine(inst, at_hand)?;
-        let run = by.certain()?;
-        let twin = None;
-        Some(RaceRun { run, stride, twin })
+        let (stride, run) = match f.ty(data.args[1]).lanes {
+            1 => (0, Run::One),
+            _ => {
+                let (stride, by) = decider.affine(inst, at_hand)?;
+                (stride, by.certain()?)
+            }
+        };
+        Some(RaceRun {
+            run,
+            stride,
+            twin: None,
+        })
     }
 }
 

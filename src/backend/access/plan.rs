@@ -297,7 +297,7 @@ pub(super) struct Known {
     pub inside: HashMap<Inst, Access>,
     /// Checks that were made in front.
     pub cleared: HashSet<Inst>,
-    /// Checks that others do as well.
+    /// Checks of races that those before them do as well.
     pub checked: HashSet<Inst>,
     /// Masks with all lanes.
     pub full: HashSet<Value>,
@@ -369,8 +369,9 @@ impl Planner<'_> {
                 at += 1;
                 let mut step = self.step(inst);
                 if let Step::EvenRace(_, run) = &mut step {
-                    run.twin = race_twin(self.f, inst, &insts[at..]);
-                    self.known.checked.extend(run.twin);
+                    let twin = race_twin(self.f, inst, &insts[at..]);
+                    run.twin = twin.map(|(_, check)| check);
+                    self.known.checked.extend(twin.map(|(inst, _)| inst));
                 }
                 segment.steps.push(step);
                 continue;

@@ -43,10 +43,7 @@ impl Emit<'_> {
         let Some(call) = self.race_call(check, args) else {
             return;
         };
-        let twin = match run.twin.map(|twin| &self.f.inst(twin).op) {
-            Some(&Op::CheckRace(twin)) => self.race_call(twin, args),
-            _ => None,
-        };
+        let twin = run.twin.and_then(|twin| self.race_call(twin, args));
         let twin = twin.as_ref();
         let shape = self.run_of(inst, &run.run);
         let Some(guard) = shape.guard else {
@@ -114,11 +111,14 @@ impl Emit<'_> {
         let values = self.slot_addr(call.block, call.values);
         let last = [first, stride, values];
         let helper = offset_of!(Helpers, race_even);
-        let (Some(twin), [part]) = (twin, twin.map_or(&[][..], |twin| &twin.records.parts)) else {
+        let Some(twin) = twin else {
             return self.race_calls(call, helper, &last);
         };
-        let shape = twin.shape | visa_runtime::abi::race::ATTEMPT;
-        let Some(left) = self.race_part(twin, (*part, shape), helper, &last) else {
+        let &[part] = twin.records.parts.as_slice() else {
+            return self.bug("a check of a merged access as a twin");
+        };
+        let shape = twin.shape | race::ATTEMPT;
+        let Some(left) = self.race_part(twin, (part, shape), helper, &last) else {
             return;
         };
         let (each, done) = (self.new_cold_block(), self.new_block());

@@ -61,10 +61,8 @@ impl<'c> Emit<'c, '_> {
         };
         let (base, guard) = self.run_of(inst, &run.run)?;
         let call = self.race_call(check, &data.args)?;
-        let twin = match run.twin.map(|twin| &self.f.inst(twin).op) {
-            Some(&Op::CheckRace(twin)) => Some(self.race_call(twin, &data.args)?),
-            _ => None,
-        };
+        let twin = run.twin.map(|twin| self.race_call(twin, &data.args));
+        let twin = twin.transpose()?;
         let twin = twin.as_ref();
         let Some(guard) = guard else {
             return self.race_of_runs(&call, twin, base, run.stride);
@@ -137,11 +135,14 @@ impl<'c> Emit<'c, '_> {
             call.values.into(),
         ];
         let helper = offset_of!(Helpers, race_even);
-        let (Some(twin), [part]) = (twin, twin.map_or(&[][..], |twin| &twin.records.parts)) else {
+        let Some(twin) = twin else {
             return self.race_calls(call, helper, &last);
         };
-        let shape = twin.shape | visa_runtime::abi::race::ATTEMPT;
-        let left = self.race_part(twin, (*part, shape), helper, &last)?;
+        let &[part] = twin.records.parts.as_slice() else {
+            return Err("a check of a merged access as a twin".into());
+        };
+        let shape = twin.shape | race::ATTEMPT;
+        let left = self.race_part(twin, (part, shape), helper, &last)?;
         let left = self.icmp(IntPredicate::NE, left, self.i32(0))?;
         let (each, done) = (self.new_block(), self.new_block());
         self.branch_likely(left, each, done, false)?;

@@ -30,6 +30,7 @@ struct Question<'c> {
 type Answer<'c> = (V<'c>, PointerValue<'c>);
 
 impl<'c> Emit<'c, '_> {
+    /// Where lanes are, and which of them count. Those that are enabled and not inside are reported, if faults are recorded.
     fn question(&mut self, access: MemAccess, lanes: &Lanes<'c>) -> EmitResult<Question<'c>> {
         let offsets = self.offsets(lanes)?;
         let (at, inside) = self.component_at(lanes, offsets, access.elem, 0)?;

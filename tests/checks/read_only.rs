@@ -10,7 +10,7 @@ use visa_jit::isa::Platform;
 use visa_jit::{Engine, FaultRecord, Launch, Report};
 use visa_runtime::{Buffer, FaultKind, LaunchStatus};
 
-/// A launch of 64 work-items of a kernel of `kept.cl`, with buffers of 512 bytes.
+/// A launch of 64 work-items of a kernel of `read_only.cl`, with buffers of 512 bytes.
 struct Case {
     kernel: &'static str,
     /// Work-items that are wrong.
@@ -91,7 +91,7 @@ const PLANTED: &[Case] = &[
 
 /// Line of the source of a kernel's mark.
 fn marked_line(kernel: &str) -> u32 {
-    let lines = || (1..).zip(include_str!("kept.cl").lines());
+    let lines = || (1..).zip(include_str!("read_only.cl").lines());
     let head = format!(" {kernel}(");
     let (head, _) = lines().find(|(_, l)| l.contains(&head)).unwrap();
     let mut marks = lines().filter(|(n, l)| *n > head && l.ends_with("// (K)"));
@@ -137,7 +137,7 @@ fn run(on: &On, kernel: &str, far: i32) -> Ran {
 #[test]
 fn planted_errors_are_found_and_nothing_else() {
     for file in files() {
-        let file = format!("kept-{file}");
+        let file = format!("read_only-{file}");
         let engines = || {
             [false, true].map(|interpret| {
                 [Check::Memory, Check::None].map(|check| On::new(engine(check, interpret), &file))
@@ -252,7 +252,7 @@ fn blocks_of_sub_groups() {
 #[test]
 fn an_atomic_that_leaves_what_is_there_writes() {
     for interpret in [false, true] {
-        let on = On::new(engine(Check::Memory, interpret), "kept-pvc");
+        let on = On::new(engine(Check::Memory, interpret), "read_only-pvc");
         let [o, a] = [0, 1].map(|_| buffer(&on.engine));
         let launch = Launch::new([64, 1, 1]).arg(0, &o).arg(1, &a).arg(2, 0);
         let kernel = on.program.kernel("atomic_only_reads").unwrap();
@@ -277,7 +277,7 @@ fn a_trap_stops_before_the_write_and_rules_leave_findings_out() {
         let report = kernel.launch(&launch).unwrap();
         assert_eq!(report.status, LaunchStatus::Faulted);
         assert_eq!(o.to_vec(), before);
-        let on = On::new(engine(Check::Memory, interpret), "kept-pvc");
+        let on = On::new(engine(Check::Memory, interpret), "read_only-pvc");
         let o = buffer(&on.engine);
         let before = o.to_vec();
         let launch = Launch::new([64, 1, 1]).arg(0, &o).arg(1, 1);
@@ -290,7 +290,7 @@ fn a_trap_stops_before_the_write_and_rules_leave_findings_out() {
     }
     for (rule, file, name) in [
         ("read-only:store_int@o", "pvc", "store_int"),
-        ("alignment:half_long", "kept-pvc", "half_long"),
+        ("alignment:half_long", "read_only-pvc", "half_long"),
     ] {
         let engine = engine_without(Check::Memory, false, rule);
         let o = buffer(&engine);
