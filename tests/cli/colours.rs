@@ -42,7 +42,8 @@ fn on_terminal(mut command: Command, settings: &[(&str, &str)]) -> String {
     unlockpt(&ours).unwrap();
     let name = ptsname(&ours, Vec::new()).unwrap().into_string().unwrap();
     let theirs = File::options().read(true).write(true).open(name).unwrap();
-    for variable in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"] {
+    // `CI` counts too: logs of continuous integration show colours whatever `TERM` says.
+    for variable in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "CI"] {
         command.env_remove(variable);
     }
     command.env("TERM", "xterm").envs(settings.iter().copied());
