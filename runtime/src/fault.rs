@@ -19,7 +19,7 @@ pub enum FaultKind {
     Allocation,
     /// It writes to a buffer that kernels only read ([`crate::Buffer::mark_read_only`]).
     ReadOnly,
-    /// It is an atomic, at an address that is no multiple of its element. Only code with checks of memory tells.
+    /// It is at an address that is no multiple of what the hardware needs. Only code with checks of memory tells.
     Misaligned,
     /// It is a barrier, which other lanes of the thread reach without this one. Only code with checks of barriers tells of this and the
     /// next two.

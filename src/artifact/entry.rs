@@ -24,7 +24,7 @@ use crate::lines::LineTable;
 use crate::ssa::{AccessKind, Site, Space};
 
 /// Version of this layout and of the metadata's.
-pub const FORMAT: u32 = 4;
+pub const FORMAT: u32 = 5;
 const DIGEST_AT: usize = 40;
 const HEADER: usize = 72;
 
@@ -89,6 +89,7 @@ struct StoredSite {
     space: Space,
     kind: AccessKind,
     bytes: u32,
+    alignment: u32,
     first_lane: u8,
 }
 
@@ -100,6 +101,7 @@ impl From<&Site> for StoredSite {
             space: site.space,
             kind: site.kind,
             bytes: site.bytes,
+            alignment: site.alignment,
             first_lane: site.first_lane,
         }
     }
@@ -113,6 +115,7 @@ impl StoredSite {
             space: self.space,
             kind: self.kind,
             bytes: self.bytes,
+            alignment: self.alignment,
             first_lane: self.first_lane,
             // Records name sites of instructions only.
             parts: Vec::new(),

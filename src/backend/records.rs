@@ -61,6 +61,7 @@ mod tests {
             space: Space::Flat,
             kind: AccessKind::Read,
             bytes: 4,
+            alignment: 1,
             first_lane,
             parts,
         }

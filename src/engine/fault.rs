@@ -39,6 +39,8 @@ pub struct FaultRecord {
     pub address: u64,
     /// Bytes of the element.
     pub bytes: u32,
+    /// Bytes that the address has to be a multiple of.
+    pub alignment: u32,
     /// Work-group.
     pub group: [u32; 3],
     /// Local id of the lane.
@@ -90,7 +92,7 @@ pub(super) const fn kind_name(kind: FaultKind) -> &'static str {
 
 impl FaultRecord {
     /// What is wrong, in a word for reports: `bounds`, `buffer` for an access that misses its buffer, `read-only` for one that writes to what
-    /// kernels only read, `alignment` for an atomic at an address that is no multiple of its element, `barrier`, `race` or `init`.
+    /// kernels only read, `alignment` for an address that the hardware does not take, `barrier`, `race` or `init`.
     pub fn kind_name(&self) -> &'static str {
         kind_name(self.kind)
     }
@@ -186,7 +188,11 @@ impl std::fmt::Display for FaultRecord {
                 write!(f, " to {about}: {}", self.space)?;
             }
             (FaultKind::Misaligned, about) => {
-                write!(f, " at an address that is no multiple of {bytes}")?;
+                write!(
+                    f,
+                    " at an address that is no multiple of {}",
+                    self.alignment
+                )?;
                 if let Some(about) = about {
                     write!(f, ", {about}")?;
                 }
@@ -509,6 +515,7 @@ pub(super) struct Place {
     /// It goes to a surface.
     pub surface: bool,
     pub bytes: u32,
+    pub alignment: u32,
 }
 
 impl Place {
@@ -520,6 +527,7 @@ impl Place {
         space: "registers",
         surface: false,
         bytes: 0,
+        alignment: 1,
     };
 }
 
@@ -544,6 +552,7 @@ pub(super) fn compiled_site(s: &Site) -> Place {
         },
         surface: s.space == Space::Surface,
         bytes: s.bytes,
+        alignment: s.alignment,
     }
 }
 
@@ -562,6 +571,7 @@ pub(super) fn interpreted_site(s: interp::Site) -> Place {
         },
         surface: s.space == Some(interp::Space::Surface),
         bytes: s.bytes,
+        alignment: s.alignment,
     }
 }
 
@@ -601,6 +611,7 @@ mod tests {
             surface: None,
             address: 0,
             bytes: 4,
+            alignment: 1,
             group: [0; 3],
             local_id: [0; 3],
             global_id: [0; 3],

@@ -177,6 +177,8 @@ fn site(record: &SiteRecord) -> Site {
             _ => AccessKind::Atomic,
         },
         bytes: record.bytes,
+        // Code that was compiled ahead of time has no checks.
+        alignment: 1,
         first_lane: 0,
         parts: Vec::new(),
     }

@@ -146,6 +146,7 @@ impl Ran<'_> {
             surface,
             address: if f.kind.is_barrier() { 0 } else { f.address },
             bytes: place.bytes,
+            alignment: place.alignment,
             group: f.group,
             local_id: f.local_id,
             global_id: f.global_id,

@@ -276,9 +276,7 @@ impl Machine<'_, '_, '_> {
             }
         }
         self.report(inst, a.memory, a.part, outside, &a.address)?;
-        if aligned {
-            self.check_aligned(inst, a)?;
-        }
+        self.check_aligned(inst, a)?;
         self.check_buffers(inst, a, does)
     }
 
@@ -361,6 +359,7 @@ impl Machine<'_, '_, '_> {
         high: u32,
     ) -> Result<(), Halt> {
         let region = self.region(a.memory);
+        self.check_aligned(inst, &a.of_block())?;
         self.check_buffers(inst, &a.of_block(), AccessMode::Read)?;
         self.check_races(inst, &a.of_block(), |_, _| Does::Read)?;
         let mut all = Vec::with_capacity(a.count);
@@ -397,6 +396,7 @@ impl Machine<'_, '_, '_> {
         if a.enabled == 0 {
             return Ok(());
         }
+        self.check_aligned(inst, &a.of_block())?;
         self.check_buffers(inst, &a.of_block(), AccessMode::Write)?;
         let left = |k: usize| values.get(k).map_or(0, |v: &u64| v.wrapping_shr(high));
         self.check_races(inst, &a.of_block(), |_, k| Does::Write(left(k)))?;

@@ -108,6 +108,7 @@ impl Machine<'_, '_, '_> {
         if !enabled || prefetch {
             return Ok(());
         }
+        self.check_aligned(inst, &one(Memory::DEVICE, Lanes::all(surface.base), 1, 1))?;
         let size = order.pitch.saturating_mul(b.blocks.into());
         let mut payload = vec![0; size];
         if inst.stores() {

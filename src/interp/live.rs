@@ -6,7 +6,8 @@
 //!
 //! An element that an enabled lane writes to a live buffer that kernels only read is such an error too, of a kind of its own.
 //!
-//! Apart from these, an enabled lane's atomic is an error if its address is no multiple of its element, whatever memory it goes to.
+//! Apart from these, an access of an enabled lane is an error if its address is no multiple of what the hardware needs ([`Inst::alignment`]),
+//! whatever memory it goes to; a block message or a rectangle is at most one.
 
 use visa_runtime::{FaultKind, Region};
 
@@ -14,6 +15,7 @@ use super::access::{Access, Memory, Space, site};
 use super::error::Halt;
 use super::lanes::{Lanes, MAX, bits, up};
 use super::machine::Machine;
+use crate::isa::Effect;
 use crate::module::Inst;
 
 /// What an access does to memory.
@@ -88,12 +90,13 @@ impl Machine<'_, '_, '_> {
         read_only.then_some(FaultKind::ReadOnly)
     }
 
-    /// Checks that the enabled lanes of an atomic have addresses that are multiples of the element.
+    /// Checks that the enabled lanes have addresses that the hardware takes. Scratch and arguments are where the compiler puts them.
     pub fn check_aligned(&mut self, inst: &Inst, a: &Access) -> Result<(), Halt> {
-        if !self.group.checks_memory() {
+        let own = matches!(a.memory.space, Space::Scratch | Space::Args);
+        if !self.group.checks_memory() || own && inst.effect() != Effect::Atomic {
             return Ok(());
         }
-        let low = u64::from(a.bytes.wrapping_sub(1));
+        let low = u64::from(inst.alignment().wrapping_sub(1));
         let odd = bits(a.enabled).filter(|&lane| a.at(lane, 0) & low != 0);
         let odd = odd.fold(0, |all, lane| all | up(1, lane as u32));
         let at = (a.memory, &a.address);

@@ -172,6 +172,8 @@ pub struct Site {
     pub space: Option<Space>,
     /// Bytes of an element.
     pub bytes: u32,
+    /// Bytes that the address of an element has to be a multiple of.
+    pub alignment: u32,
 }
 
 impl Program {
@@ -219,25 +221,20 @@ impl Program {
             access,
             space,
             bytes,
+            alignment: inst.alignment(),
         })
     }
 }
 
 /// Kind and element bytes of a memory instruction, or a barrier.
 fn described(inst: &Inst) -> Option<(&'static str, u32)> {
-    use crate::module::AtomicWidth as W;
-    let width = |w: &W| match w {
-        W::W16 => 2,
-        W::W32 => 4,
-        W::W64 => 8,
-    };
     let bytes = match &inst.body {
         Body::Mem(m) => match &m.kind {
             MemKind::Gather { bytes, .. } | MemKind::GatherScaled { bytes, .. } => {
                 u32::from(*bytes)
             }
             MemKind::DwordAtomic { width: w, .. } | MemKind::TypedAtomic { width: w, .. } => {
-                width(w)
+                w.bytes()
             }
             MemKind::Qword { .. } => 8,
             MemKind::Typed { channels, .. } => channels.count().saturating_mul(4),
@@ -249,7 +246,7 @@ fn described(inst: &Inst) -> Option<(&'static str, u32)> {
                 bytes: 1, blocks, ..
             } => u32::from(*blocks),
             Svm::Gather { bytes, .. } => u32::from(*bytes),
-            Svm::Atomic { width: w, .. } => width(w),
+            Svm::Atomic { width: w, .. } => w.bytes(),
         },
         Body::Lsc(l) => l.data_size.memory_bytes(),
         Body::LscBlock2d(b) => b.data_size.memory_bytes(),

@@ -107,6 +107,7 @@ impl Lowerer<'_> {
             space,
             kind,
             bytes,
+            alignment: inst.alignment(),
             first_lane: inst.exec.mask.first_lane() as u8,
             parts: Vec::new(),
         });

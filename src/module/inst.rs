@@ -58,6 +58,29 @@ impl Inst {
     pub fn stores(&self) -> bool {
         self.effect() == Effect::Store
     }
+
+    /// Bytes that the address of each element has to be a multiple of; 1 if every address will do, also where the message itself makes
+    /// addresses out of numbers of elements (docs/visa.md, "Alignment").
+    pub fn alignment(&self) -> u32 {
+        match &self.body {
+            Body::Mem(m) => match &m.kind {
+                MemKind::Oword { .. } if self.op == Opcode::OwordLdUnaligned => 4,
+                MemKind::Gather4Scaled { .. } => 4,
+                MemKind::Qword { .. } => 8,
+                MemKind::DwordAtomic { width, .. } => width.bytes(),
+                _ => 1,
+            },
+            Body::Svm(s) => match s {
+                Svm::Block { .. } if self.stores() => 16,
+                Svm::Block { .. } | Svm::Gather4Scaled { .. } => 4,
+                Svm::Gather { bytes, .. } => u32::from(*bytes),
+                Svm::Atomic { width, .. } => width.bytes(),
+            },
+            Body::Lsc(l) => l.alignment(),
+            Body::LscBlock2d(_) => 64,
+            _ => 1,
+        }
+    }
 }
 
 /// What `nbarrier` does at its barrier.
@@ -245,6 +268,17 @@ pub enum AtomicWidth {
     W32,
     /// `.64`.
     W64,
+}
+
+impl AtomicWidth {
+    /// Bytes of the element.
+    pub const fn bytes(self) -> u32 {
+        match self {
+            AtomicWidth::W16 => 2,
+            AtomicWidth::W32 => 4,
+            AtomicWidth::W64 => 8,
+        }
+    }
 }
 
 /// Legacy memory message.
@@ -500,6 +534,19 @@ impl Lsc {
     /// A store or an atomic.
     pub fn writes(&self) -> bool {
         self.op.effect() != Effect::Load
+    }
+
+    /// See [`Inst::alignment`]: lanes with one element each may be anywhere.
+    fn alignment(&self) -> u32 {
+        match self.op {
+            LscOp::LoadStatus => 1,
+            LscOp::Load | LscOp::Store | LscOp::LoadStrided | LscOp::StoreStrided
+                if self.elems == 1 && !self.transposed =>
+            {
+                1
+            }
+            _ => self.data_size.memory_bytes(),
+        }
     }
 
     /// Bytes of a lane's elements in memory: the stride of strided forms that name none.

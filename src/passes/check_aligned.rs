@@ -1,12 +1,12 @@
-//! Checks of atomics: in front of each stands an operation that records lanes whose address is no multiple of the element, unless it is known that
-//! there are none.
+//! Checks of alignment: in front of an access stands an operation that records lanes whose address is no multiple of what the hardware needs
+//! ([`Site::alignment`](crate::ssa::Site::alignment)), unless it is known that there are none.
 //!
 //! Runs where [`super::PassOptions::check_buffers`] asks for it, right before `check-buffers`, so that no optimisation sees these operations
-//! and code without them is what it was. Hardware needs such addresses; the atomic itself rounds them down.
+//! and code without them is what it was. The accesses themselves take every address; atomics round it down.
 
 use super::edit::Rewriter;
 use super::fold::low_zeros;
-use crate::ssa::{AlignCheck, BinOp, Function, ICond, Inst, Lane, Op, Ty};
+use crate::ssa::{AlignCheck, BinOp, Function, ICond, Inst, Lane, Op, Space, Ty, Value};
 
 /// Runs the pass.
 pub fn run(f: &mut Function) -> usize {
@@ -21,28 +21,64 @@ pub fn run(f: &mut Function) -> usize {
     rewriter.changes
 }
 
-/// Puts a check in front of an instruction, if it is an atomic.
+/// What to look at before an operation.
+fn check_of(op: &Op) -> Option<AlignCheck> {
+    let (space, site) = match op {
+        Op::Atomic(m) => (m.space, m.site),
+        Op::Load(m) | Op::Store(m) => (m.space, m.site),
+        Op::BlockLoad(m) | Op::BlockStore(m) => (m.space, m.site),
+        Op::Load2d(m) | Op::Store2d(m) => (Space::Flat, m.site),
+        _ => return None,
+    };
+    // Scratch and arguments are where the compiler puts them.
+    let shared = matches!(space, Space::Surface | Space::Slm | Space::Flat);
+    (shared || matches!(op, Op::Atomic(_))).then_some(AlignCheck { space, site })
+}
+
+/// Puts a check in front of an instruction, if it is an access that needs one.
 fn check(r: &mut Rewriter, i: Inst) {
     let data = r.f.inst(i);
-    let Op::Atomic(access) = data.op else {
+    let Some(check) = check_of(&data.op) else {
         return;
     };
-    let count = 2 + usize::from(access.space.has_surface());
+    let alignment =
+        r.f.sites
+            .get(check.site as usize)
+            .map_or(1, |s| s.alignment);
+    let count = 2 + usize::from(check.space.has_surface());
     let mut args: Vec<_> = data.args.iter().take(count).copied().collect();
     let &[mask, addr, ..] = args.as_slice() else {
         return;
     };
-    if low_zeros(r.f, addr) >= access.elem.bytes().trailing_zeros() {
+    if alignment <= 1 || low_zeros(r.f, addr) >= alignment.trailing_zeros() {
         return;
     }
+    let bits = Ty::vector(Lane::I1, r.f.ty(addr).lanes);
+    let odd = match base(r.f, i, alignment) {
+        Some(base) => {
+            let odd = odd(r, base, alignment);
+            r.emit(Op::Splat, vec![odd], bits)
+        }
+        None => odd(r, addr, alignment),
+    };
+    args[0] = r.emit(Op::Binary(BinOp::And), vec![mask, odd], bits);
+    r.effect(Op::CheckAligned(check), args);
+    r.changes += 1;
+}
+
+/// The address of the first lane, if either all lanes are aligned as it is.
+fn base(f: &Function, i: Inst, alignment: u32) -> Option<Value> {
+    let affine = f.shapes.get(&i)?.addr?;
+    let step = affine.stride.unsigned_abs();
+    (affine.guard.is_none() && step.is_multiple_of(alignment.into())).then_some(affine.base)
+}
+
+/// Which addresses are no multiples.
+fn odd(r: &mut Rewriter, addr: Value, alignment: u32) -> Value {
     let ty = r.f.ty(addr);
-    let bits = Ty::vector(Lane::I1, ty.lanes);
-    let low = r.constant(ty, u64::from(access.elem.bytes()) - 1);
+    let low = r.constant(ty, u64::from(alignment) - 1);
     let low = r.emit(Op::Binary(BinOp::And), vec![addr, low], ty);
     let zero = r.constant(ty, 0);
-    let odd = r.emit(Op::ICmp(ICond::Ne), vec![low, zero], bits);
-    args[0] = r.emit(Op::Binary(BinOp::And), vec![mask, odd], bits);
-    let (space, site) = (access.space, access.site);
-    r.effect(Op::CheckAligned(AlignCheck { space, site }), args);
-    r.changes += 1;
+    let bits = Ty::vector(Lane::I1, ty.lanes);
+    r.emit(Op::ICmp(ICond::Ne), vec![low, zero], bits)
 }

@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use super::op::{BinOp, BlockAccess, Input, Op, Site, Space};
+use super::op::{BinOp, BlockAccess, Input, Op, Space};
 use super::remark::{Decision, Remark};
 use super::shape::Shape;
+use super::site::Site;
 use super::types::{Lane, Ty};
 
 /// A value.

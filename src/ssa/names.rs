@@ -1,6 +1,7 @@
 //! Spellings of operations in the text form, one row a variant, shared by the printer and the parser.
 
-use super::op::{AccessKind, BinOp, Conv, FCond, FpEnvOp, ICond, ImageOp, RaceAccess, Space, UnOp};
+use super::op::{BinOp, Conv, FCond, FpEnvOp, ICond, ImageOp, RaceAccess, Space, UnOp};
+use super::site::AccessKind;
 use super::types::Lane;
 use crate::isa::AtomicOp;
 

@@ -8,7 +8,7 @@
 use super::func::{Block, BlockCall, BlockData, Function, InstData, Term, Value, ValueData};
 use super::func::{Exchange, Inst, ValueDef};
 use super::names;
-use super::op::Site;
+use super::site::Site;
 use super::types::{Lane, Ty};
 use crate::isa::Opcode;
 
@@ -350,6 +350,15 @@ impl Parser<'_> {
         };
         self.cursor.need("line")?;
         let line = self.cursor.number()?;
+        let alignment = match self.cursor.eat("align") {
+            true => self.cursor.number()?,
+            false => Site::usual_alignment(kind, bytes),
+        };
+        if !u32::is_power_of_two(alignment) {
+            return self
+                .cursor
+                .error(ParseErrorKind::Expected("a power of two"));
+        }
         let first_lane = if self.cursor.eat("lane") {
             self.cursor.number()?
         } else {
@@ -366,6 +375,7 @@ impl Parser<'_> {
             space,
             kind,
             bytes,
+            alignment,
             first_lane,
             parts,
         });

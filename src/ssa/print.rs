@@ -24,6 +24,7 @@ use super::func::{Block, BlockCall, Function, Inst, InstData, Term, Value};
 use super::names::{self, spell};
 use super::op::{BarrierStep, ImageOp, Input, Op, Space};
 use super::shape::Shape;
+use super::site::Site;
 use super::types::{Lane, Ty};
 
 impl fmt::Display for Value {
@@ -188,6 +189,9 @@ fn header(func: &Function, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             "site {i} = {kind} {space} {} \"{}\" line {}",
             s.bytes, s.opcode, s.line
         )?;
+        if s.alignment != Site::usual_alignment(s.kind, s.bytes) {
+            write!(f, " align {}", s.alignment)?;
+        }
         if s.first_lane != 0 {
             write!(f, " lane {}", s.first_lane)?;
         }

@@ -5,13 +5,13 @@ use visa_jit::isa::AtomicOp;
 use visa_jit::ssa::eval::{self, Bytes, Inputs, Thread};
 use visa_jit::ssa::shape::Shape;
 use visa_jit::ssa::{
-    AccessKind, AtomicAccess, BinOp, BlockAccess, Conv, Function, Input, Lane, MemAccess, Op, Site,
-    Space, Term, Ty, Value, verify,
+    AtomicAccess, BinOp, BlockAccess, Conv, Function, Input, Lane, MemAccess, Op, Space, Term, Ty,
+    Value, verify,
 };
 use visa_runtime::CodeHandle;
 
 use crate::cases::{INTS, payload};
-use crate::rig::{Guarded, NONE, Rig, SPEED, install, install_base};
+use crate::rig::{Guarded, NONE, Rig, SPEED, gather, install, install_base};
 use visa_test_common::Rng;
 
 const SIZES: [usize; 9] = [0, 1, 3, 4, 7, 63, 64, 200, 4096];
@@ -54,15 +54,7 @@ impl Access {
         let mut f = Function::new("access", 32);
         f.regs_bytes = REGS;
         f.frame_bytes = RESULTS;
-        f.sites.push(Site {
-            line: 5,
-            opcode: "gather_scaled",
-            space: self.space,
-            kind: AccessKind::Read,
-            bytes: 4,
-            first_lane: 0,
-            parts: Vec::new(),
-        });
+        f.sites.push(gather(self.space));
         let entry = Function::ENTRY;
         let block = matches!(self.op, Op::BlockLoad(_) | Op::BlockStore(_));
         let lanes = if block { 1 } else { self.lanes };

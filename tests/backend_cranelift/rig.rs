@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicU32;
 use crate::generator;
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
 use visa_jit::backend::{Backend, CodeObject, CodegenEffort, CodegenOptions, OobPolicy, Tuning};
-use visa_jit::ssa::{Function, Space, verify};
+use visa_jit::ssa::{AccessKind, Function, Site, Space, verify};
 use visa_runtime::abi::{
     Entry, GroupCtx, Helpers, LaunchCtx, SINK_BYTES, SURFACES, Surface, ThreadCtx,
 };
@@ -26,6 +26,20 @@ pub const NONE: CodegenOptions = CodegenOptions {
         ..Tuning::DEFAULT
     },
 };
+
+/// The site of an access that some tests make, at line 5.
+pub fn gather(space: Space) -> Site {
+    Site {
+        line: 5,
+        opcode: "gather_scaled",
+        space,
+        kind: AccessKind::Read,
+        bytes: 4,
+        alignment: 1,
+        first_lane: 0,
+        parts: Vec::new(),
+    }
+}
 
 /// Parses and verifies text.
 pub fn function(text: &str) -> Function {

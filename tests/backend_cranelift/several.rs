@@ -3,12 +3,10 @@
 
 use visa_jit::backend::{Bounds, CodegenOptions, OobPolicy};
 use visa_jit::ssa::eval::{self, Bytes, Inputs, Thread};
-use visa_jit::ssa::{
-    AccessKind, BinOp, Function, Lane, MemAccess, Op, Site, Space, Term, Ty, Value, verify,
-};
+use visa_jit::ssa::{BinOp, Function, Lane, MemAccess, Op, Space, Term, Ty, Value, verify};
 
 use crate::cases::payload;
-use crate::rig::{Guarded, Rig, SPEED, function, install, install_base};
+use crate::rig::{Guarded, Rig, SPEED, function, gather, install, install_base};
 use visa_test_common::Rng;
 
 const INDEX: u32 = 3;
@@ -34,15 +32,7 @@ impl<'r> Block<'r> {
         let mut f = Function::new("several", 32);
         let space = [Space::Surface, Space::Slm, Space::Flat][rng.below(3)];
         let lanes = [8, 16, 16, 16][rng.below(4)];
-        f.sites.push(Site {
-            line: 5,
-            opcode: "gather_scaled",
-            space,
-            kind: AccessKind::Read,
-            bytes: 4,
-            first_lane: 0,
-            parts: Vec::new(),
-        });
+        f.sites.push(gather(space));
         let entry = Function::ENTRY;
         let surface = space
             .has_surface()

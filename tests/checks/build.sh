@@ -10,7 +10,7 @@ cd "$(dirname "$0")"
 OCLOC=${OCLOC:-ocloc}
 WORK=$(mktemp -d)
 trap 'rm -rf "$WORK"' EXIT
-for source in ${SOURCES:-memory barrier race init read_only}; do
+for source in ${SOURCES:-memory barrier race init read_only alignment}; do
     case $source in
     memory) prefix= ;;
     *) prefix=$source- ;;

@@ -1,6 +1,7 @@
 //! Checks: kernels with one planted error and the same kernels without it, on compiled code and on the interpreter, which defines what is
 //! found.
 
+mod alignment;
 mod barriers;
 mod inits;
 mod limits;

@@ -74,6 +74,7 @@ pub fn function(seed: u64) -> Function {
         space: Space::Surface,
         kind: AccessKind::Read,
         bytes: 4,
+        alignment: 1,
         first_lane: 0,
         parts: Vec::new(),
     });

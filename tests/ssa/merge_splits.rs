@@ -159,6 +159,7 @@ fn sites_of_lanes_follow_the_instructions() {
         space: Space::Surface,
         kind: AccessKind::Read,
         bytes: 4,
+        alignment: 1,
         first_lane,
         parts: parts.to_vec(),
     };

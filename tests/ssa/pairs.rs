@@ -41,6 +41,7 @@ pub fn pairs(seed: u64) -> Function {
             space: Space::Slm,
             kind,
             bytes: 4,
+            alignment: 1,
             first_lane: (part * lanes) as u8,
             parts: Vec::new(),
         }));

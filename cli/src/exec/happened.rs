@@ -149,7 +149,7 @@ impl Faults {
             "race" => "race(s)",
             "init" => "use(s) of what was never written",
             "read-only" => "write(s) to read-only memory",
-            "alignment" => "misaligned atomic(s)",
+            "alignment" => "misaligned access(es)",
             _ => "access(es) out of bounds",
         });
         let first = whats.next().unwrap_or("access(es) out of bounds");
@@ -359,7 +359,7 @@ mod tests {
             (["init", "init"], "2 use(s) of what was never written in"),
             (["bounds", "buffer"], "2 access(es) out of bounds in"),
             (["read-only"; 2], "2 write(s) to read-only memory in"),
-            (["alignment"; 2], "2 misaligned atomic(s) in"),
+            (["alignment"; 2], "2 misaligned access(es) in"),
             (["alignment", "buffer"], "2 error(s) in"),
             (["race", "barrier"], "2 error(s) in"),
         ] {

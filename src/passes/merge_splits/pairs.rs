@@ -6,7 +6,7 @@ use super::MergeSplits;
 use crate::passes::edit::{const_lanes, uniform_const};
 use crate::passes::shape;
 use crate::ssa::dom::use_counts;
-use crate::ssa::{Block, Function, Input, Inst, InstData, Op, Space, Value};
+use crate::ssa::{Block, Function, Input, Inst, InstData, Op, Site, Space, Value};
 
 /// Two accesses to be made one.
 #[derive(Clone, Copy, Debug)]
@@ -131,7 +131,8 @@ fn are_halves(f: &Function, low: Inst, high: Inst) -> bool {
     let lanes = f.ty(a.args[0]).lanes;
     let first = u16::from(s.first_lane);
     let beside = u16::from(t.first_lane) == first + lanes && first.is_multiple_of(2 * lanes);
-    let same_site = (s.opcode, s.kind, s.space, s.bytes) == (t.opcode, t.kind, t.space, t.bytes);
+    let facts = |s: &Site| (s.opcode, s.kind, s.space, s.bytes, s.alignment);
+    let same_site = facts(s) == facts(t);
     let same_types = a.args.len() == b.args.len()
         && a.args
             .iter()
