@@ -56,7 +56,7 @@ pub use launch::{
     Arguments, FaultAction, Lanes, LaunchOptions, LaunchReport, LaunchShape, LaunchStatus,
     LocalIdTable, PreparedLaunch, Schedule,
 };
-pub use memory::{Buffer, DeviceMemory, Element, MemoryError, Neighbour, Saved};
+pub use memory::{Buffer, DeviceMemory, Element, Entered, MemoryError, Neighbour, Saved};
 pub use meta::{Exchange, KernelMeta};
 pub use payload::{Payload, PayloadPatch};
 pub use pool::{PoolError, WorkerPool};

@@ -332,10 +332,33 @@ impl Names {
         let base = self.memory.base();
         let address = base.wrapping_add(address.wrapping_sub(base) & ((1 << 48) - 1));
         let found = self.memory.neighbour(address, bytes.into())?;
+        if let Some(meant) = self.beside_part(address, bytes, &found) {
+            return Some(meant);
+        }
         let place = distance(address, bytes, found.start, found.len);
         let named = self.in_buffer(&found);
         let words = format!("{place} {}", Self::words(&found, named));
         Some(Meant::new(words, named))
+    }
+
+    /// What an access misses in a buffer of which the launch only has parts: the nearest of them.
+    fn beside_part(&self, address: u64, bytes: u32, found: &Neighbour) -> Option<Meant> {
+        let end = found.start.saturating_add(found.len);
+        let inside = (found.start..end).contains(&address) && found.freed.is_none();
+        let parts = self.named.iter();
+        let parts = parts.filter(|n| inside && (found.start..end).contains(&n.start));
+        let away = |n: &&Named| match address.checked_sub(n.start) {
+            Some(at) => at.saturating_sub(n.len),
+            None => n.start - address,
+        };
+        let part = parts.min_by_key(away)?;
+        let at = distance(address, bytes, part.start, part.len);
+        let words = format!(
+            "{at} {}, part of a buffer of {} bytes",
+            part.words(),
+            found.len
+        );
+        Some(Meant::new(words, Some(part)))
     }
 
     /// The buffer that kernels only read and that an access to device memory is in.
@@ -393,6 +416,7 @@ impl Names {
                 launches(found.made),
                 launches(freed)
             ),
+            (None, None) if found.hidden => format!("a buffer of {len} bytes of another context"),
             (None, None) => format!("a buffer of {len} bytes that is no argument"),
         }
     }

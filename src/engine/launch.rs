@@ -11,6 +11,7 @@ use super::error::Error;
 use super::fault::{FaultRecord, Names};
 use super::kernel::{Interpreted, Kernel};
 use super::ran::Ran;
+use super::reach::Reach;
 use super::repeat::{Before, REPEATED, Repeat};
 use crate::backend::{Check, Dispatch, OobPolicy};
 use crate::lines::SourceLine;
@@ -37,6 +38,7 @@ pub struct Launch {
     interrupter: Option<Interrupter>,
     deadline: Option<Duration>,
     schedule: Option<Schedule>,
+    pub(super) context: Option<u64>,
 }
 
 impl Launch {
@@ -55,6 +57,7 @@ impl Launch {
             interrupter: None,
             deadline: None,
             schedule: None,
+            context: None,
         }
     }
 
@@ -139,6 +142,14 @@ impl Launch {
     /// What out-of-bounds accesses do.
     pub(super) fn policy(&self) -> OobPolicy {
         self.oob
+    }
+
+    /// The context that it belongs to, as OpenCL has them: engines that check memory report accesses to buffers of others
+    /// ([`Buffer::set_context`]). Without one, it may access all.
+    #[must_use]
+    pub fn context(mut self, context: u64) -> Launch {
+        self.context = Some(context);
+        self
     }
 
     /// Lets another thread stop the launch.
@@ -260,6 +271,8 @@ pub struct Prepared {
     pub(super) own: LaunchMemory,
     /// What buffers are called, where accesses are checked against them.
     pub(super) names: Option<Names>,
+    /// What it may access, where that is checked.
+    reach: Option<Reach>,
     /// How the interpreter carries the launch out where compiled code cannot judge it.
     repeat: Option<Repeat>,
 }
@@ -310,6 +323,7 @@ impl Kernel {
             schedule: launch.schedule,
             own,
             names: self.names(launch),
+            reach: engine.0.checks(Check::Memory).then(|| Reach::of(launch)),
             repeat,
         })
     }
@@ -562,6 +576,9 @@ impl Prepared {
     /// When memory for the workers cannot be had. Faults are part of the report.
     pub fn run(&self) -> Result<Report, Error> {
         let start = Instant::now();
+        let memory = self.kernel.parts().engine.memory();
+        let reach = self.reach.as_ref().map(|reach| reach.enter(memory));
+        let _entered = reach.transpose()?;
         if let Some(memory) = self.arguments.memory.as_ref() {
             memory.count_launch();
         }
@@ -572,7 +589,6 @@ impl Prepared {
             let all = self.attempt(&self.code, &self.launch, start)?;
             return Ok(self.report(&self.code, all, start));
         };
-        let memory = self.kernel.parts().engine.memory();
         let _alone = memory.alone();
         let before = repeat.before(self);
         if !matches!(before, Before::Unknown) {

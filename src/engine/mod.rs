@@ -38,6 +38,7 @@ mod manifest;
 mod plan;
 mod program;
 mod ran;
+mod reach;
 mod repeat;
 mod specialised;
 mod suppress;

@@ -87,7 +87,7 @@ impl Case {
 
 /// The report of a launch, and what it leaves.
 fn run(on: &On, case: &Case, far: i32, oob: OobPolicy) -> (Report, Vec<u8>) {
-    let bytes: Vec<u8> = (0..4096u32).map(|k| (k * 7 >> 3) as u8).collect();
+    let bytes: Vec<u8> = (0..4096u32).map(|k| ((k * 7) >> 3) as u8).collect();
     let [o, a] = [0, 1].map(|_| on.engine.memory().alloc_from(&bytes).unwrap());
     let launch = Launch::new([64, 1, 1]).local([64, 1, 1]).oob(oob);
     let launch = launch.arg(0, &o);

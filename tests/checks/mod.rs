@@ -9,6 +9,7 @@ mod memory;
 mod races;
 mod read_only;
 mod schedules;
+mod views;
 
 use std::collections::BTreeMap;
 

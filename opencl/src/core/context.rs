@@ -1,5 +1,6 @@
 //! Contexts.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
 use super::device::Device;
@@ -14,6 +15,8 @@ pub type Destructor = Box<dyn FnOnce() + Send>;
 
 /// A context: devices and what is shared between them.
 pub struct Context {
+    /// Tells it from other contexts.
+    pub number: u64,
     /// Its devices.
     pub devices: Vec<Ref<Device>>,
     /// The list of properties it was made with.
@@ -28,10 +31,13 @@ pub struct Context {
 impl Context {
     /// A context of these devices.
     pub fn new(devices: Vec<Ref<Device>>, given: Vec<isize>) -> Context {
+        static CONTEXTS: AtomicU64 = AtomicU64::new(0);
+        let number = CONTEXTS.fetch_add(1, Ordering::Relaxed);
         Context {
+            number,
             devices,
             given,
-            shared: Shared::default(),
+            shared: Shared::of_context(number),
             runners: Mutex::default(),
             destructors: Mutex::default(),
         }

@@ -257,6 +257,7 @@ impl Kernel {
             .offset(range.offset)
             .dimensions(range.dimensions)
             .threads(settings.threads)
+            .context(self.program.context.number)
             .oob(settings.oob);
         if let Some(seed) = settings.schedule {
             launch = launch.schedule(seed);

@@ -97,7 +97,7 @@ pub struct Mem {
     mappings: Mutex<Vec<Mapping>>,
     destructors: Mutex<Vec<Destructor>>,
     /// Bytes that count as taken while it is there.
-    _taken: Option<Taken>,
+    taken: Option<Taken>,
 }
 
 /// Bytes of device memory that programs have.
@@ -191,6 +191,7 @@ impl Mem {
             None => "clCreateBuffer",
         };
         let (buffer, taken) = allocate(len, ALIGNMENT, made_by)?;
+        buffer.set_context(new.context.number);
         // What the program gives with the flags is copied there next. Images count as initialised.
         if new.image.is_none() && host.is_none() {
             buffer.mark_uninitialised();
@@ -211,7 +212,14 @@ impl Mem {
     /// # Errors
     /// `CL_INVALID_VALUE` when a byte is outside.
     pub fn part(new: New, parent: &Ref<Mem>, offset: usize, len: usize) -> Cl<Mem> {
-        let buffer = parent.buffer.part(offset as u64, len as u64);
+        // Kernels may reach memory that is shared by address without being told.
+        let apart = new.image.is_none() && parent.taken.is_some();
+        let read_only = new.flags & u64::from(CL_MEM_READ_ONLY) != 0;
+        let (from, size) = (offset as u64, len as u64);
+        let buffer = match apart {
+            true => parent.buffer.sub_buffer(from, size, read_only),
+            false => parent.buffer.part(from, size),
+        };
         let buffer = buffer.map_err(|_| ClError(CL_INVALID_VALUE))?;
         if new.image.is_some() {
             // Kernels write texels, too, and images are not looked at.
@@ -240,7 +248,7 @@ impl Mem {
             image: new.image,
             mappings: Mutex::default(),
             destructors: Mutex::default(),
-            _taken: taken,
+            taken,
         }
     }
 

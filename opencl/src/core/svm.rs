@@ -71,10 +71,20 @@ pub struct Allocation {
 }
 
 /// Allocations of a context, by first address.
-#[derive(Default)]
-pub struct Shared(Mutex<BTreeMap<u64, (Allocation, Taken)>>);
+pub struct Shared {
+    context: u64,
+    all: Mutex<BTreeMap<u64, (Allocation, Taken)>>,
+}
 
 impl Shared {
+    /// Of the context with this number, which has none yet.
+    pub fn of_context(context: u64) -> Shared {
+        Shared {
+            context,
+            all: Mutex::default(),
+        }
+    }
+
     /// Allocates; the address.
     ///
     /// # Errors
@@ -82,6 +92,7 @@ impl Shared {
     pub fn allocate(&self, len: usize, alignment: u64, usage: Usage, flags: u64) -> Cl<u64> {
         let (buffer, taken) = allocate(len, alignment, usage.made_by())?;
         let address = buffer.address();
+        buffer.set_context(self.context);
         // The program writes to the others as it likes, which nothing sees.
         if let Usage::Device(_) = usage {
             buffer.mark_uninitialised();
@@ -95,13 +106,13 @@ impl Shared {
             usage,
             flags,
         };
-        lock(&self.0).insert(address, (allocation, taken));
+        lock(&self.all).insert(address, (allocation, taken));
         Ok(address)
     }
 
     /// Frees what begins at an address. False if no allocation for which `is` holds begins there.
     pub fn free(&self, address: u64, is: impl FnOnce(&Usage) -> bool) -> bool {
-        let mut all = lock(&self.0);
+        let mut all = lock(&self.all);
         let known = all.get(&address).is_some_and(|(a, _)| is(&a.usage));
         let freed = if known { all.remove(&address) } else { None };
         drop(all);
@@ -111,7 +122,7 @@ impl Shared {
 
     /// The allocation that has this address, and which byte of it that is. One past the last byte does not count.
     pub fn find(&self, address: u64) -> Option<(Allocation, u64)> {
-        let all = lock(&self.0);
+        let all = lock(&self.all);
         let (first, (allocation, _)) = all.range(..=address).next_back()?;
         let offset = address - first;
         (offset < allocation.buffer.len()).then(|| (allocation.clone(), offset))

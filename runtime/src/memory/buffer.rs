@@ -11,6 +11,8 @@ struct Allocation {
     origin: Origin,
     /// The buffer whose bytes these are, if they are part of one.
     whole: Option<Buffer>,
+    /// It is a sub-buffer, or a part of one, and whether kernels may write it.
+    sub_buffer: Option<bool>,
 }
 
 // SAFETY: the pointer is into memory that `memory` keeps mapped; all accesses are raw copies.
@@ -105,6 +107,7 @@ impl Buffer {
             len,
             origin,
             whole: None,
+            sub_buffer: None,
         }))
     }
 
@@ -121,7 +124,51 @@ impl Buffer {
             len,
             origin: self.0.origin,
             whole: Some(self.clone()),
+            sub_buffer: self.0.sub_buffer,
         })))
+    }
+
+    /// A [`Buffer::part`] through which a launch means to access nothing else of the buffer, as those of OpenCL: if a launch only has such parts
+    /// of a buffer, code with checks of memory reports accesses to the rest ([`DeviceMemory::enter`]). If it is `read_only`, writes are
+    /// reported, too. Every access is carried out.
+    ///
+    /// # Errors
+    /// [`MemoryError::OutOfRange`] when a byte is outside.
+    pub fn sub_buffer(
+        &self,
+        offset: u64,
+        len: u64,
+        read_only: bool,
+    ) -> Result<Buffer, MemoryError> {
+        let start = self.checked(offset, len)?;
+        Ok(Buffer(Arc::new(Allocation {
+            memory: self.0.memory.clone(),
+            start,
+            len,
+            origin: self.0.origin,
+            whole: Some(self.clone()),
+            sub_buffer: Some(!read_only),
+        })))
+    }
+
+    /// Whether kernels may write it, if it is a sub-buffer.
+    pub(super) fn of_sub_buffer(&self) -> Option<bool> {
+        self.0.sub_buffer
+    }
+
+    /// Where its bytes were taken from.
+    pub(super) fn origin(&self) -> Origin {
+        self.0.origin
+    }
+
+    /// Says whose launches may access it: in memory that tells its buffers apart, code with checks of memory reports accesses of launches of
+    /// other contexts. Of a part of a buffer this changes nothing.
+    pub fn set_context(&self, context: u64) {
+        if let (Some(checks), Origin::Flat(offset, _), None) =
+            (&self.0.memory.0.checks, self.0.origin, &self.0.whole)
+        {
+            checks.set_context(offset, context);
+        }
     }
 
     /// Address that kernels see.

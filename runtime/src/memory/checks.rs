@@ -12,10 +12,12 @@
 //! quarantine before their addresses are given out again. An access far enough beyond a buffer to meet another live one is not found.
 
 use super::map::{Mapping, page_size, round_page};
+use super::view::{Gate, View};
 use super::{MemoryError, copy};
 use crate::abi::check::GRANULE;
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -61,14 +63,16 @@ fn red_zone(len: u64) -> u64 {
 
 /// A buffer of the list.
 #[derive(Clone, Copy, Debug)]
-struct Block {
-    len: u64,
+pub(super) struct Block {
+    pub len: u64,
     /// With its red zone.
     taken: u64,
     /// Launches that had begun before it was allocated.
     made: u64,
     /// Kernels only read it.
-    read_only: bool,
+    pub read_only: bool,
+    /// Whose launches may access it; none where all may.
+    pub context: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -80,8 +84,10 @@ struct Freed {
 }
 
 #[derive(Debug, Default)]
-struct List {
-    live: BTreeMap<u64, Block>,
+pub(super) struct List {
+    pub live: BTreeMap<u64, Block>,
+    /// What launches may access.
+    pub view: View,
     freed: VecDeque<Freed>,
     /// Bytes of the freed ones, red zones included.
     freed_bytes: u64,
@@ -100,6 +106,7 @@ pub(super) struct Checks {
     capacity: u64,
     list: Mutex<List>,
     launches: AtomicU64,
+    pub gate: Gate,
 }
 
 /// Where an address lies beside the buffers of a checked memory.
@@ -113,6 +120,8 @@ pub struct Neighbour {
     pub made: u64,
     /// Launches that had begun before it was freed; none while it lives.
     pub freed: Option<u64>,
+    /// It belongs to another context than the launches that run.
+    pub hidden: bool,
 }
 
 impl Checks {
@@ -128,6 +137,7 @@ impl Checks {
                 ..List::default()
             }),
             launches: AtomicU64::new(0),
+            gate: Gate::default(),
         })
     }
 
@@ -159,7 +169,7 @@ impl Checks {
         self.launches.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn lock(&self) -> MutexGuard<'_, List> {
+    pub fn lock(&self) -> MutexGuard<'_, List> {
         self.list.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -188,6 +198,7 @@ impl Checks {
             taken,
             made: self.launches.load(Ordering::Relaxed),
             read_only: false,
+            context: None,
         };
         // What was never marked reads zero.
         self.fill(offset, whole(offset, len).min(marked).max(offset), 0);
@@ -201,25 +212,62 @@ impl Checks {
     /// Kernels only read a live buffer.
     pub fn mark_read_only(&self, offset: u64) -> Result<(), MemoryError> {
         let mut list = self.lock();
-        if self.write_shadow.get().is_none() {
-            let shadow = reserve(self.capacity, list.open)?;
-            let mut end = 0;
-            for (&start, &block) in &list.live {
-                fill(&shadow, end, start, POISON);
-                close_end(&shadow, start, block);
-                end = start + block.taken;
-            }
-            fill(&shadow, end, list.marked, POISON);
-            // Only a holder of the lock sets it, and it was not set above.
-            let _ = self.write_shadow.set(shadow);
-        }
-        let (Some(block), Some(shadow)) = (list.live.get_mut(&offset), self.write_shadow.get())
-        else {
-            return Ok(());
-        };
-        block.read_only = true;
-        fill(shadow, offset, offset + block.taken, POISON);
+        self.part_from_writes(&list)?;
+        self.change(&mut list, offset, |block| block.read_only = true);
         Ok(())
+    }
+
+    /// Only launches of a context may access a live buffer.
+    pub fn set_context(&self, offset: u64, context: u64) {
+        self.change(&mut self.lock(), offset, |block| {
+            block.context = Some(context)
+        });
+    }
+
+    fn change(&self, list: &mut List, offset: u64, change: impl FnOnce(&mut Block)) {
+        let Some(block) = list.live.get_mut(&offset) else {
+            return;
+        };
+        change(block);
+        let block = *block;
+        self.paint(list, offset, &block);
+    }
+
+    /// Sees to it that writes have a shadow of their own.
+    pub fn part_from_writes(&self, list: &List) -> Result<(), MemoryError> {
+        if self.write_shadow.get().is_some() {
+            return Ok(());
+        }
+        let shadow = reserve(self.capacity, list.open)?;
+        fill(&shadow, 0, list.marked, POISON);
+        for (&offset, block) in &list.live {
+            open(&shadow, &list.view.ranges(offset, block, true));
+        }
+        // Only a holder of the lock sets it, and it was not set above.
+        let _ = self.write_shadow.set(shadow);
+        Ok(())
+    }
+
+    /// Makes the shadows of a live buffer what the list says.
+    pub fn paint(&self, list: &List, offset: u64, block: &Block) {
+        for (writes, shadow) in [(false, Some(&self.shadow)), (true, self.write_shadow.get())] {
+            if let Some(shadow) = shadow {
+                // In this order, with what was open open all the time, a launch of the same view sees nothing of it.
+                let ranges = list.view.ranges(offset, block, writes);
+                let mut end = offset;
+                for range in &ranges {
+                    fill(shadow, end.next_multiple_of(GRANULE), range.start, POISON);
+                    end = range.end;
+                }
+                open(shadow, &ranges);
+                fill(
+                    shadow,
+                    end.next_multiple_of(GRANULE),
+                    offset + block.taken,
+                    POISON,
+                );
+            }
+        }
     }
 
     /// The shadows that there are.
@@ -233,6 +281,7 @@ impl Checks {
         let Some(block) = list.live.remove(&offset) else {
             return Vec::new();
         };
+        list.view.forget(offset);
         self.fill(offset, offset + block.taken, POISON);
         let at = self.launches.load(Ordering::Relaxed);
         list.freed.push_back(Freed { offset, block, at });
@@ -261,7 +310,7 @@ impl Checks {
     }
 
     /// The live buffer that each of these offsets lies in, as offset and length, if there is one; of those for writes, if kernels may
-    /// write it.
+    /// write it. Of a buffer of which launches have only parts it is the part.
     pub fn around(
         &self,
         offsets: impl Iterator<Item = u64>,
@@ -270,19 +319,29 @@ impl Checks {
         let list = self.lock();
         let around = |offset: u64| {
             let (&start, block) = list.live.range(..=offset).next_back()?;
-            let found = offset - start < block.len && !(writes && block.read_only);
-            found.then_some((start, block.len))
+            let found = list.view.around((start, block), writes, offset)?;
+            Some((found.start, found.end - found.start))
         };
         offsets.map(around).collect()
     }
 
-    /// True when `len` bytes from an offset on lie in one live buffer.
+    /// First byte of the live buffer that an offset lies in.
+    pub fn start_of(&self, offset: u64) -> Option<u64> {
+        let list = self.lock();
+        let (&start, block) = list.live.range(..=offset).next_back()?;
+        (offset - start < block.len).then_some(start)
+    }
+
+    /// True when `len` bytes from an offset on lie in one live buffer, or in the part of it that launches may access.
     pub fn is_live(&self, offset: u64, len: u64) -> bool {
         let list = self.lock();
         let below = list.live.range(..=offset).next_back();
-        below.is_some_and(|(&start, block)| {
-            let at = offset - start;
-            at <= block.len && len <= block.len - at
+        below.is_some_and(|(&start, block)| match len {
+            0 => offset - start <= block.len,
+            _ => {
+                let found = list.view.around((start, block), false, offset);
+                found.is_some_and(|range| len <= range.end - offset)
+            }
         })
     }
 
@@ -291,7 +350,9 @@ impl Checks {
         let list = self.lock();
         let mut from = list.live.range(..offset.saturating_add(len)).rev();
         from.next().is_some_and(|(&start, block)| {
-            block.read_only && offset.saturating_sub(start) < block.len
+            let seen = |at, writes| list.view.around((start, block), writes, at).is_some();
+            (offset.max(start)..offset.saturating_add(len))
+                .any(|at| seen(at, false) && !seen(at, true))
         })
     }
 
@@ -309,6 +370,7 @@ impl Checks {
             len: block.len,
             made: block.made,
             freed,
+            hidden: freed.is_none() && list.view.hides(block),
         };
         let (below, above) = (
             list.live.range(..=offset).next_back(),
@@ -349,13 +411,30 @@ fn whole(offset: u64, len: u64) -> u64 {
 
 /// Closes what lies beyond the bytes of a buffer.
 fn close_end(shadow: &Mapping, offset: u64, block: Block) {
-    let mut red = whole(offset, block.len);
-    let rest = block.len % GRANULE;
-    if rest != 0 {
-        fill(shadow, red, red + GRANULE, rest as u8);
-        red += GRANULE;
+    let end = offset + block.len;
+    fill_rest(shadow, end);
+    fill(
+        shadow,
+        end.next_multiple_of(GRANULE),
+        offset + block.taken,
+        POISON,
+    );
+}
+
+/// Opens ranges that begin where granules do.
+fn open(shadow: &Mapping, ranges: &[Range<u64>]) {
+    for range in ranges {
+        fill(shadow, range.start, range.end / GRANULE * GRANULE, 0);
+        fill_rest(shadow, range.end);
     }
-    fill(shadow, red, offset + block.taken, POISON);
+}
+
+/// Opens the first bytes of a granule, as many as there are before an offset.
+fn fill_rest(shadow: &Mapping, end: u64) {
+    let (granule, rest) = (end / GRANULE * GRANULE, end % GRANULE);
+    if rest != 0 {
+        fill(shadow, granule, granule + GRANULE, rest as u8);
+    }
 }
 
 /// Fills the shadow of a range of offsets, which is open.

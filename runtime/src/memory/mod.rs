@@ -19,9 +19,11 @@ mod copy;
 pub(crate) mod map;
 mod ranges;
 mod unwritten;
+mod view;
 
 pub use buffer::{Buffer, Element, Saved};
 pub use checks::Neighbour;
+pub use view::Entered;
 
 use crate::abi::Pointee;
 use crate::limits::{ADDRESS_END, DEFAULT_MEMORY_BYTES, GUARDED_BYTES, MAX_MEMORY_BYTES};
