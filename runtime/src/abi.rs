@@ -335,8 +335,11 @@ pub mod named_barrier {
     pub const PASS: u32 = 1;
     /// The barrier of all threads, in kernels that use others too.
     pub const GROUP: u32 = 32;
-    /// Role of a thread that signals and waits. Of roles the low two bits count.
+    /// Role of a thread that signals and waits. Of roles the low two bits count; above them is 0, or one more than the number of the
+    /// instruction, if the signal is checked.
     pub const BOTH: u32 = 0;
+    /// Position of that number.
+    pub const SITE_SHIFT: u32 = 2;
     /// Role of a thread that only signals.
     pub const PRODUCER: u32 = 1;
     /// Role of a thread that waits for producers.

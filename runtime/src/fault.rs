@@ -28,6 +28,10 @@ pub enum FaultKind {
     MissedBarrier,
     /// It is a barrier, at which the lane meets threads that are at another one.
     OtherBarrier,
+    /// It is a signal at a numbered barrier for other numbers of threads than the first signal there says.
+    BarrierCounts,
+    /// It is the last signal at a numbered barrier for more threads than came before the group ended.
+    BarrierLeft,
     /// Nothing orders it and an access of another thread to the same byte. Only code with checks of races tells of this and the next.
     Race,
     /// Another lane of the same instruction writes another value to the same byte.
@@ -61,7 +65,11 @@ impl FaultKind {
     pub const fn is_barrier(self) -> bool {
         matches!(
             self,
-            FaultKind::Barrier | FaultKind::MissedBarrier | FaultKind::OtherBarrier
+            FaultKind::Barrier
+                | FaultKind::MissedBarrier
+                | FaultKind::OtherBarrier
+                | FaultKind::BarrierCounts
+                | FaultKind::BarrierLeft
         )
     }
 }
@@ -114,8 +122,10 @@ pub struct Fault {
     pub global_id: [u64; 3],
     /// Byte offset in the surface, local or scratch memory, or flat address. Of [`FaultKind::Barrier`], lanes of the thread: in the low
     /// half those that reached the barrier, in the high half those that there are. Of [`FaultKind::OtherBarrier`], the site of the other
-    /// barrier in the low half. Of that and [`FaultKind::MissedBarrier`], a thread that is at the barrier in the high half. Of uses of what
-    /// is not initialised, where in memory that was read; 0 of registers.
+    /// barrier in the low half. Of that and [`FaultKind::MissedBarrier`], a thread that is at the barrier in the high half. Of
+    /// [`FaultKind::BarrierCounts`], the site of the first signal in the low half, and a byte each in the high half: producers and consumers of the
+    /// signal, and those of the first. Of [`FaultKind::BarrierLeft`], a word each: producers and consumers that came, and those that the
+    /// signal is for. Of uses of what is not initialised, where in memory that was read; 0 of registers.
     pub address: u64,
     /// Binding-table index; what it says for other memory is up to the compiler.
     pub surface: u32,
@@ -204,9 +214,16 @@ impl FaultSink {
         *count <= MAX_SITE_RECORDS as u64
     }
 
-    /// Records lanes of a thread that are wrong at a barrier; `said` is what [`Fault::address`] says of them.
-    pub fn barrier(&mut self, kind: FaultKind, (thread, site): (u32, u32), lanes: u32, said: u64) {
-        let base = Fault::of_thread(self.rounds.group, (thread, site), 0, kind);
+    /// Records lanes of a thread that are wrong at a barrier; `place` is the thread and the site, and `said` is what [`Fault::address`] says of them.
+    pub fn barrier(
+        &mut self,
+        kind: FaultKind,
+        group: [u32; 3],
+        place: (u32, u32),
+        lanes: u32,
+        said: u64,
+    ) {
+        let base = Fault::of_thread(group, place, 0, kind);
         self.record(&base, lanes, [said; 32].as_ptr());
     }
 

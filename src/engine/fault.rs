@@ -81,12 +81,12 @@ pub(super) const fn kind_name(kind: FaultKind) -> &'static str {
         FaultKind::Allocation => "buffer",
         FaultKind::ReadOnly => "read-only",
         FaultKind::Misaligned => "alignment",
-        FaultKind::Barrier | FaultKind::MissedBarrier | FaultKind::OtherBarrier => "barrier",
         FaultKind::Race | FaultKind::LaneRace => "race",
         FaultKind::UninitAddress
         | FaultKind::UninitBranch
         | FaultKind::UninitMask
         | FaultKind::UninitOperand => "init",
+        _ => "barrier",
     }
 }
 
@@ -126,7 +126,7 @@ impl FaultRecord {
             self.opcode, g[0], g[1], g[2]
         )?;
         write!(f, ": local id ({}, {}, {})", l[0], l[1], l[2])?;
-        if self.kind != FaultKind::OtherBarrier {
+        if matches!(self.kind, FaultKind::Barrier | FaultKind::MissedBarrier) {
             f.write_str(" is missing")?;
         }
         write!(f, ", lane {}", self.lane)
@@ -462,6 +462,14 @@ fn distance(address: u64, bytes: u32, start: u64, len: u64) -> String {
     }
 }
 
+/// Numbers of producers and consumers.
+fn counts(producers: u32, consumers: u32) -> String {
+    match producers == consumers {
+        true => format!("{producers} thread(s)"),
+        false => format!("{producers} producer(s) and {consumers} consumer(s)"),
+    }
+}
+
 /// Who reached a barrier and who did not, of a record by `thread`; `line` says where a site is.
 pub(super) fn meeting(fault: &Fault, line: impl FnOnce(u32) -> String) -> Option<String> {
     let (low, high) = (fault.address as u32, (fault.address >> 32) as u32);
@@ -480,6 +488,19 @@ pub(super) fn meeting(fault: &Fault, line: impl FnOnce(u32) -> String) -> Option
             "reached by thread {thread} while thread {high} is at the barrier in {}",
             line(low)
         )),
+        FaultKind::BarrierCounts => {
+            let [p, c, q, d] = high.to_le_bytes().map(u32::from);
+            let (ours, first) = (counts(p, c), counts(q, d));
+            let there = line(low);
+            Some(format!("signalled for {ours}, but for {first} in {there}"))
+        }
+        FaultKind::BarrierLeft => {
+            let words = |word: u32| counts(word & 0xFFFF, word >> 16);
+            let (came, wanted) = (words(low), words(high));
+            Some(format!(
+                "signalled for {wanted}, but {came} came before the group ended"
+            ))
+        }
         _ => None,
     }
 }

@@ -3,10 +3,12 @@
 //! A thread that signals leaves a note, which is read when all threads have come as far as they get; those that wait for
 //! what the notes complete go on. Of numbers the low five bits count, of counts the low eight, of roles the low two.
 
+use super::access::site_of_barrier;
 use super::error::Halt;
 use super::machine::Machine;
 use super::state::{Thread, Wait};
 use crate::module::*;
+use visa_runtime::FaultKind;
 
 /// The barrier of all threads of a group.
 pub(super) const GROUP: u8 = 32;
@@ -41,6 +43,14 @@ struct Signal {
     consumes: bool,
     producers: u64,
     consumers: u64,
+    /// The instruction.
+    at: usize,
+}
+
+impl Signal {
+    fn counts(&self) -> [u64; 2] {
+        [self.producers, self.consumers]
+    }
 }
 
 /// Who came to a numbered barrier in this round.
@@ -48,11 +58,28 @@ struct Signal {
 struct Round {
     producers: u64,
     consumers: u64,
+    /// The first signal, and the last with its thread.
+    first: Option<Signal>,
+    last: Option<(u32, Signal)>,
+}
+
+/// A signal that is wrong, or the last one at a barrier that is not complete.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Miscount {
+    pub kind: FaultKind,
+    pub thread: u32,
+    pub at: usize,
+    /// What [`visa_runtime::Fault::address`] says of it.
+    pub said: u64,
 }
 
 /// The numbered barriers of a group.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Named([Round; 32]);
+pub(super) struct Named {
+    rounds: [Round; 32],
+    /// What is wrong with signals that were looked at.
+    pub wrong: Vec<Miscount>,
+}
 
 impl Barriers {
     /// Comes to the barrier of all threads; again only after it went on.
@@ -110,9 +137,22 @@ impl Named {
     }
 
     fn signal(&mut self, threads: &mut [Thread], by: usize, s: Signal) {
-        let Some(round) = self.0.get_mut(usize::from(s.id)) else {
+        let Some(round) = self.rounds.get_mut(usize::from(s.id)) else {
             return;
         };
+        let thread = by as u32;
+        let first = *round.first.get_or_insert(s);
+        round.last = Some((thread, s));
+        if first.counts() != s.counts() {
+            let [p, c, q, d] = [s.producers, s.consumers, first.producers, first.consumers];
+            let counts = p | c << 8 | q << 16 | d << 24;
+            self.wrong.push(Miscount {
+                kind: FaultKind::BarrierCounts,
+                thread,
+                at: s.at,
+                said: u64::from(site_of_barrier(first.at)) | counts << 32,
+            });
+        }
         round.producers = round.producers.saturating_add(s.produces.into());
         round.consumers = round.consumers.saturating_add(s.consumes.into());
         let complete = round.producers >= s.producers && round.consumers >= s.consumers;
@@ -126,6 +166,24 @@ impl Named {
             *round = Round::default();
             threads.iter_mut().for_each(|t| t.barriers.open(s.id));
         }
+    }
+}
+
+impl Named {
+    /// Barriers that are not complete, at the end of a group.
+    pub fn left(&self) -> impl Iterator<Item = Miscount> {
+        let left = |round: &Round| {
+            let (thread, last) = round.last?;
+            let words = |[producers, consumers]: [u64; 2]| producers | consumers << 16;
+            let came = words([round.producers, round.consumers]);
+            Some(Miscount {
+                kind: FaultKind::BarrierLeft,
+                thread,
+                at: last.at,
+                said: came | words(last.counts()) << 32,
+            })
+        };
+        self.rounds.iter().filter_map(left)
     }
 }
 
@@ -160,6 +218,7 @@ impl Machine<'_, '_, '_> {
                     consumes: true,
                     producers: all,
                     consumers: all,
+                    at: self.at,
                 }
             }
             NamedBarrier::SignalAs {
@@ -174,6 +233,7 @@ impl Machine<'_, '_, '_> {
                     consumes: role != 1,
                     producers: self.scalar(producers)? & 0xFF,
                     consumers: self.scalar(consumers)? & 0xFF,
+                    at: self.at,
                 }
             }
         };

@@ -7,13 +7,16 @@
 //! * A thread has ended when all others meet. All its lanes are the error, at the barrier of the first thread that is there.
 //! * A thread meets others and has come by another instruction than the first of them. Its lanes are the error, there.
 //!
+//! At a numbered barrier, a signal for other numbers of threads than the first one of its round is an error, and the last signal of a barrier that is
+//! not complete when the group ends. Lane 0 of the thread stands for it.
+//!
 //! A thread comes to a meeting once. If it has signalled, its wait is no second time, but the lanes are looked at again.
 
 use visa_runtime::{FaultKind, GroupView};
 
 use super::Program;
 use super::access::site_of_barrier;
-use super::barrier::all_joined;
+use super::barrier::{Miscount, all_joined};
 use super::error::Halt;
 use super::machine::Machine;
 use super::state::Thread;
@@ -41,6 +44,20 @@ impl Machine<'_, '_, '_> {
 }
 
 impl Program {
+    /// Records what is wrong with signals at numbered barriers; true when the launch has to stop, which it does at the end of the group.
+    pub(super) fn check_counts(
+        &self,
+        group: &mut GroupView<'_>,
+        wrong: impl IntoIterator<Item = Miscount>,
+    ) -> bool {
+        let mut stop = false;
+        for m in wrong.into_iter().filter(|_| self.options.check_barriers) {
+            let place = (m.thread, site_of_barrier(m.at));
+            stop |= group.fault_of_barriers(m.kind, place, 1, m.said);
+        }
+        stop
+    }
+
     /// Checks a meeting of all threads that are not at their end, if it is one; true when the launch has to stop.
     pub(super) fn check_meeting(&self, group: &mut GroupView<'_>, threads: &[Thread]) -> bool {
         let mut stop = false;

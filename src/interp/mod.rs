@@ -256,7 +256,7 @@ fn described(inst: &Inst) -> Option<(&'static str, u32)> {
         // A call that is too deep writes its return address.
         Body::Branch(_) | Body::Fcall { .. } | Body::Ifcall { .. } => return Some(("write", 4)),
         Body::Nullary if inst.op == Opcode::Barrier => return Some(("barrier", 0)),
-        Body::Sbarrier(_) => return Some(("barrier", 0)),
+        Body::Sbarrier(_) | Body::Nbarrier { .. } => return Some(("barrier", 0)),
         _ => return None,
     };
     let kind = match inst.effect() {

@@ -38,6 +38,7 @@ impl Program {
     /// Runs each thread to its end or to a barrier, again and again until all are at their end.
     fn group(&self, group: &mut GroupView<'_>) -> Result<Status, InterpError> {
         let mut barriers = Named::default();
+        let mut stop = false;
         self.start_of_races(group);
         self.start_of_init(group);
         let mut threads: Vec<Thread> = (0..group.threads())
@@ -61,12 +62,14 @@ impl Program {
                 return Ok(Status::Fault);
             }
             let passed = barriers.meet(&mut threads);
+            stop |= self.check_counts(group, std::mem::take(&mut barriers.wrong));
             if passed {
                 self.barrier_of_races(group);
             }
             let met = self.meet(&mut threads, passed)?;
             if threads.iter().all(|t| t.done) {
-                return Ok(Status::Done);
+                stop |= self.check_counts(group, barriers.left());
+                return Ok(if stop { Status::Fault } else { Status::Done });
             }
             if group.interrupted() {
                 return Ok(Status::Interrupted);

@@ -17,7 +17,7 @@ use crate::isa::lsc::{Scope, Sfid};
 use crate::module::{Body, Inst, Module, NamedBarrier, Src};
 use crate::ssa::{
     AccessKind, BOTH_ROLES, BarrierCheck, BarrierStep, BinOp, Conv, GROUP_BARRIER, ICond, Lane, Op,
-    Space, Ty, Value,
+    SITE_SHIFT, Space, Ty, Value,
 };
 
 /// True for kernels with barriers for a part of the threads.
@@ -88,7 +88,12 @@ impl Lowerer<'_> {
     }
 
     /// `nbarrier`.
-    pub(super) fn nbarrier(&mut self, id: &Src, step: &NamedBarrier) -> Result<(), Fail> {
+    pub(super) fn nbarrier(
+        &mut self,
+        inst: &Inst,
+        id: &Src,
+        step: &NamedBarrier,
+    ) -> Result<(), Fail> {
         let id = self.low_bits(id, 31)?;
         let [role, producers, consumers] = match step {
             NamedBarrier::Wait => {
@@ -109,6 +114,14 @@ impl Lowerer<'_> {
                 let producers = self.low_bits(producers, 0xFF)?;
                 [role, producers, self.low_bits(consumers, 0xFF)?]
             }
+        };
+        let role = match self.additions.check_barriers {
+            true => {
+                let site = self.site(inst, Space::Regs, AccessKind::Barrier, 0);
+                let number = self.b.i32((site + 1) << SITE_SHIFT);
+                self.b.bin(BinOp::Or, role, number)
+            }
+            false => role,
         };
         self.barrier_step(BarrierStep::Signal, [id, role, producers, consumers]);
         Ok(())

@@ -286,7 +286,7 @@ impl<'k> Lowerer<'k> {
                 self.group_barrier(inst, !signal);
                 Ok(())
             }
-            Body::Nbarrier { id, step } => self.nbarrier(id, step),
+            Body::Nbarrier { id, step } => self.nbarrier(inst, id, step),
             // Waits for threads of another kind of launch, which none here depends on.
             Body::Wait(_) => Ok(()),
             Body::RawSend(r) => Fail::unsupported(r.refusal()),

@@ -60,7 +60,7 @@ impl Inst {
     }
 
     /// Bytes that the address of each element has to be a multiple of; 1 if every address will do, also where the message itself makes
-    /// addresses out of numbers of elements (docs/visa.md, "Alignment").
+    /// addresses out of numbers of elements (docs/visa.md, "Memory").
     pub fn alignment(&self) -> u32 {
         match &self.body {
             Body::Mem(m) => match &m.kind {

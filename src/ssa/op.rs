@@ -732,6 +732,9 @@ impl Op {
 /// Number of the barrier of all threads at [`Op::NamedBarrier`].
 pub const GROUP_BARRIER: u32 = 32;
 
+/// Where the role of a signal at [`Op::NamedBarrier`] has one more than the site, if it is checked.
+pub const SITE_SHIFT: u32 = 2;
+
 /// Role of a thread that signals and waits at [`Op::NamedBarrier`].
 pub const BOTH_ROLES: u32 = 0;
 

@@ -422,3 +422,82 @@ fn signals_without_waits() {
         assert_eq!(report.fault_count, wrong, "{changes:?}");
     }
 }
+
+/// Four threads of sixteen work-items signal at barrier 1, for as many threads as `COUNT` says.
+const SIGNALS: &str = ".version 4.1
+.kernel \"signals\"
+.kernel_attr SimdSize=16
+.decl N v_type=G type=ud num_elts=1 align=dword
+.decl COUNT v_type=G type=ub num_elts=1 align=dword
+.decl P1 v_type=P num_elts=1
+.function \"main\"
+    and (M1_NM, 1) N(0,0)<1> %r0(0,2)<0;1,0> 0xff:ud
+    mov (M1_NM, 1) COUNT(0,0)<1> 0x4:ub
+    cmp.eq (M1_NM, 1) P1 N(0,0)<0;1,0> 0x3:ud
+    (P1) mov (M1_NM, 1) COUNT(0,0)<1> LAST:ub
+    SIGNAL
+    ret (M1, 1)
+";
+
+#[test]
+fn numbers_of_threads_at_numbered_barriers() {
+    let both = "nbarrier.signal 0x1:ub COUNT(0,0)<0;1,0>\n    nbarrier.wait 0x1:ub";
+    // Producers that wait for nobody.
+    let producers = "nbarrier.signal 0x1:ub 0x1:uw COUNT(0,0)<0;1,0> 0x0:ub";
+    let (all, few) = (
+        "4 producer(s) and 0 consumer(s)",
+        "3 producer(s) and 0 consumer(s)",
+    );
+    for (signal, last, says) in [
+        (both, 4, vec![]),
+        (producers, 4, vec![]),
+        (
+            both,
+            3,
+            vec!["signalled for 3 thread(s), but for 4 thread(s) in line 12".to_owned()],
+        ),
+        (
+            producers,
+            3,
+            vec![format!("signalled for {few}, but for {all} in line 12")],
+        ),
+        (
+            producers,
+            5,
+            vec![
+                format!("signalled for 5 producer(s) and 0 consumer(s), but for {all} in line 12"),
+                format!(
+                    "signalled for 5 producer(s) and 0 consumer(s), but {all} came before the group ended"
+                ),
+            ],
+        ),
+    ] {
+        let text = SIGNALS.replace("LAST", &format!("{last:#x}"));
+        let text = text.replace("SIGNAL\n", &format!("{signal}\n"));
+        let reports = [false, true].map(|interpret| {
+            let engine = engine(Check::Barrier, interpret);
+            let program = engine
+                .program_from_text("signals", &text, Platform::Pvc)
+                .unwrap();
+            let kernel = program.kernel("signals").unwrap();
+            let launch = Launch::new([128, 1, 1]).local([64, 1, 1]);
+            let report = kernel.launch(&launch).unwrap();
+            let trapped = kernel.launch(&launch.oob(OobPolicy::Trap)).unwrap();
+            let stops = report.fault_count != 0;
+            assert_eq!(trapped.status == LaunchStatus::Faulted, stops, "{signal}");
+            report
+        });
+        assert_eq!(set(&reports[0]), set(&reports[1]), "{signal}");
+        let [report, _] = reports;
+        assert_eq!(report.fault_count, 2 * says.len() as u64, "{signal} {last}");
+        let first = report.faults.iter().filter(|f| f.group == [0; 3]);
+        let about: BTreeSet<_> = first.map(|f| f.about.clone().unwrap()).collect();
+        assert_eq!(about, says.into_iter().collect());
+        assert!(
+            report
+                .faults
+                .iter()
+                .all(|f| (f.thread, f.lane, f.line) == (3, 0, 12))
+        );
+    }
+}

@@ -103,7 +103,7 @@ impl FaultSink {
         }
         let before = self.count;
         let mut rounds = std::mem::take(&mut self.rounds);
-        self.rounds.group = rounds.group;
+        let group = rounds.group;
         let first = rounds.arrivals(count).find_map(|(n, a)| Some((n, a?)));
         if let Some((host, first)) = first {
             for (n, arrival) in rounds.arrivals(count) {
@@ -111,11 +111,17 @@ impl FaultSink {
                     None => {
                         let (lanes, place) = (self.lanes(n), (n, first.site));
                         let there = u64::from(host) << 32;
-                        self.barrier(FaultKind::MissedBarrier, place, lanes, there);
+                        self.barrier(FaultKind::MissedBarrier, group, place, lanes, there);
                     }
                     Some(at) if at.site != first.site => {
                         let other = u64::from(first.site) | u64::from(host) << 32;
-                        self.barrier(FaultKind::OtherBarrier, (n, at.site), at.lanes, other);
+                        self.barrier(
+                            FaultKind::OtherBarrier,
+                            group,
+                            (n, at.site),
+                            at.lanes,
+                            other,
+                        );
                     }
                     Some(_) => {}
                 }
@@ -133,7 +139,13 @@ impl FaultSink {
         let missing = all & !arrival.lanes;
         if missing != 0 && !stop {
             let said = u64::from(arrival.lanes) | u64::from(all) << 32;
-            self.barrier(FaultKind::Barrier, (thread, arrival.site), missing, said);
+            self.barrier(
+                FaultKind::Barrier,
+                self.rounds.group,
+                (thread, arrival.site),
+                missing,
+                said,
+            );
         }
         self.rounds.come(thread, arrival, waits);
         stop || (self.stop && missing != 0)

@@ -1,16 +1,33 @@
 //! Named barriers: counting the threads that come, letting go those that wait.
 
 use crate::abi::{GroupCtx, THREAD_DONE, named_barrier as abi};
+use crate::fault::{FaultKind, FaultSink, report};
 use crate::race::Races;
 
 /// Barriers with a number, and the group's.
 const BARRIERS: usize = 33;
 
 /// What came since the barrier started anew.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Come {
     producers: u32,
     consumers: u32,
+}
+
+/// A signal that is checked.
+#[derive(Clone, Copy, Debug)]
+struct Signal {
+    thread: u32,
+    site: u32,
+    /// The threads that it is for.
+    wanted: Come,
+}
+
+/// Signals since a barrier started anew.
+#[derive(Clone, Copy, Debug)]
+struct Signals {
+    first: Signal,
+    last: Signal,
 }
 
 /// Bits of barriers.
@@ -25,7 +42,13 @@ struct Thread {
 /// The named barriers of a group.
 #[derive(Debug)]
 pub(crate) struct NamedBarriers {
+    /// The group.
+    group: [u32; 3],
     come: [Come; BARRIERS],
+    /// Where signals are checked.
+    signals: [Option<Signals>; BARRIERS],
+    /// A signal of the group was for other threads than the first one there.
+    wrong: bool,
     threads: Box<[Thread]>,
     /// Signals, and threads that passed.
     steps: u64,
@@ -41,7 +64,10 @@ impl NamedBarriers {
     /// For groups of up to `threads` threads.
     pub fn new(threads: u32) -> NamedBarriers {
         NamedBarriers {
+            group: [0; 3],
             come: [Come::default(); BARRIERS],
+            signals: [None; BARRIERS],
+            wrong: false,
             threads: vec![Thread::default(); threads as usize].into(),
             steps: 0,
             refused: 0,
@@ -51,11 +77,29 @@ impl NamedBarriers {
     }
 
     /// Before a group.
-    pub fn reset(&mut self) {
+    pub fn reset(&mut self, group: [u32; 3]) {
+        self.group = group;
+        self.wrong = false;
         if std::mem::take(&mut self.used) {
-            self.come = [Come::default(); BARRIERS];
-            self.threads.fill(Thread::default());
-            (self.steps, self.refused) = (0, 0);
+            self.forget();
+        }
+    }
+
+    fn forget(&mut self) {
+        self.come = [Come::default(); BARRIERS];
+        self.signals = [None; BARRIERS];
+        self.threads.fill(Thread::default());
+        (self.steps, self.refused) = (0, 0);
+    }
+
+    /// A call of code that never waits runs several groups: the one before this has ended.
+    fn go_on(&mut self, group: [u32; 3], faults: Option<&mut FaultSink>) {
+        if group != self.group {
+            if let Some(faults) = faults {
+                self.end(faults);
+            }
+            self.forget();
+            self.group = group;
         }
     }
 
@@ -77,9 +121,44 @@ impl NamedBarriers {
         if role != abi::PRODUCER {
             t.waits |= 1 << id;
         }
-        if come.producers >= wanted.producers & 0xFF && come.consumers >= wanted.consumers & 0xFF {
+        if come.producers >= wanted.producers && come.consumers >= wanted.consumers {
             self.release(id);
         }
+    }
+
+    /// Notes where a signal is, before it counts. Returns what there is to say of it if the first one there is for other numbers of threads.
+    fn check(&mut self, id: usize, signal: Signal) -> Option<u64> {
+        let signals = self.signals.get_mut(id)?;
+        let first = signals.map_or(signal, |signals| signals.first);
+        *signals = Some(Signals {
+            first,
+            last: signal,
+        });
+        if first.wanted == signal.wanted {
+            return None;
+        }
+        self.wrong = true;
+        let counts = [signal.wanted, first.wanted];
+        let counts = counts.map(|c| c.producers & 0xFF | (c.consumers & 0xFF) << 8);
+        Some(u64::from(first.site) | u64::from(counts[0] | counts[1] << 16) << 32)
+    }
+
+    /// At the end of a group, records barriers that are not complete. True when the launch has to stop for these or earlier errors.
+    pub fn end(&mut self, faults: &mut FaultSink) -> bool {
+        if !self.used {
+            return false;
+        }
+        for (come, signals) in self.come.iter().zip(&self.signals) {
+            let Some(Signals { last, .. }) = signals else {
+                continue;
+            };
+            let words = |c: Come| c.producers & 0xFFFF | c.consumers << 16;
+            let said = u64::from(words(*come)) | u64::from(words(last.wanted)) << 32;
+            let place = (last.thread, last.site);
+            faults.barrier(FaultKind::BarrierLeft, self.group, place, 1, said);
+            self.wrong = true;
+        }
+        self.wrong && faults.stop
     }
 
     /// True when the group that runs has come to such a barrier.
@@ -90,6 +169,7 @@ impl NamedBarriers {
     fn release(&mut self, id: usize) {
         self.complete += 1;
         self.come[id] = Come::default();
+        self.signals[id] = None;
         for t in &mut self.threads {
             t.passes |= t.waits & 1 << id;
             t.waits &= !(1 << id);
@@ -144,6 +224,9 @@ pub(super) unsafe extern "C" fn step(
     let Some(barriers) = (unsafe { (*group).barriers.cast::<NamedBarriers>().as_mut() }) else {
         return 1;
     };
+    // SAFETY: valid by the caller's promise; the sink belongs to the worker that runs this group, and only this call uses it now.
+    let (r0, faults) = unsafe { ((*group).r0, (*group).faults.cast::<FaultSink>().as_mut()) };
+    barriers.go_on([r0[1], r0[6], r0[7]], faults);
     barriers.used = true;
     let complete = barriers.complete;
     let thread = thread as usize;
@@ -157,9 +240,25 @@ pub(super) unsafe extern "C" fn step(
         barriers.meet(|n| state(n) == THREAD_DONE, count);
     } else if step == abi::SIGNAL {
         let wanted = Come {
-            producers,
-            consumers,
+            producers: producers & 0xFF,
+            consumers: consumers & 0xFF,
         };
+        let checked = (role >> abi::SITE_SHIFT).checked_sub(1);
+        if let Some(site) = checked {
+            let number = thread as u32;
+            let signal = Signal {
+                thread: number,
+                site,
+                wanted,
+            };
+            if let Some(said) = barriers.check(id, signal) {
+                let said = [said; 32];
+                let kind = FaultKind::BarrierCounts;
+                // The launch stops at the end of the group, if it does.
+                // SAFETY: the group is the one that runs; there is a word for each of 32 lanes.
+                unsafe { report(group, number, site, 1, said.as_ptr(), 0, kind) };
+            }
+        }
         barriers.signal(thread, id, role, wanted);
     }
     // SAFETY: as of the barriers.
@@ -232,7 +331,7 @@ mod tests {
         assert!(!b.pass(0, 1) && !b.stuck(), "a signal was a step");
         assert!(!b.pass(0, 1) && b.stuck());
         b.used = true;
-        b.reset();
+        b.reset([0; 3]);
         assert!(!b.pass(0, 1));
         b.signal(1, 1, abi::BOTH, TWO);
         assert!(

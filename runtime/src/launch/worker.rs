@@ -412,7 +412,7 @@ impl Worker {
         // Derived anew each time: the kernel's pointers must not outlive a use of what they point at.
         group.threads = self.threads.as_mut_ptr();
         group.faults = (&raw mut self.faults).cast();
-        self.barriers.reset();
+        self.barriers.reset(id);
         group.barriers = (&raw mut self.barriers).cast();
         group.races = match &mut self.races {
             Some(races) => {
@@ -458,7 +458,8 @@ impl Worker {
                 other => return self.fail(job, other),
             }
         }
-        if self.faults.suspect || self.faults.end_round(shape.threads) {
+        let named = self.barriers.end(&mut self.faults);
+        if self.faults.suspect || self.faults.end_round(shape.threads) || named {
             stop(job.stop, STOP_FAULT);
             return false;
         }

@@ -299,6 +299,7 @@ mod tests {
         use visa_runtime::abi::named_barrier;
         assert_eq!(crate::ssa::GROUP_BARRIER, named_barrier::GROUP);
         assert_eq!(crate::ssa::BOTH_ROLES, named_barrier::BOTH);
+        assert_eq!(crate::ssa::SITE_SHIFT, named_barrier::SITE_SHIFT);
     }
 
     #[test]
