@@ -367,3 +367,15 @@ kernel void neighbours(global int *o, int far) {
     ((global char *)o)[i] = (char)(bytes[l] + shorts[127 - l]);
     o[512 + i] = ((global char *)o)[i];
 }
+
+// Two copies of a group whose destinations overlap.
+kernel void copies(global int *o, int far) {
+    local int part[128];
+    int l = get_local_id(0);
+    global int *to = o + 256 * get_group_id(0);
+    part[l] = l + 1;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    event_t e = async_work_group_copy(to, part, 128, 0); // (W)
+    e = async_work_group_copy(to + 128 - 64 * far, part, 128, e); // (W)
+    wait_group_events(1, &e);
+}

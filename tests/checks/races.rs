@@ -84,6 +84,7 @@ const CASES: &[Case] = &[
     global("counts", Between, ["write", "write"]),
     global("total", Between, ["read", "atomic"]),
     global("column", Between, ["write", "write"]),
+    global("copies", Inside, ["write", "write"]),
     // In its group the last atomic before the plain write is one of its own thread.
     global("plain_add", Between, ["write", "atomic"]),
 ];
