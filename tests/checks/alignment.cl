@@ -61,3 +61,17 @@ kernel void bytes_together(global int *o, global int *a, int far) {
     char8 w = vload8(0, (global char *)a + i + far);
     o[i] = v.x + v.w + w.s3;
 }
+
+// Addresses that run evenly over the lanes, from a base that is aligned or not, and with a step that is.
+kernel void even_base(global int *o, int far) {
+    size_t i = get_global_id(0);
+    *PAST(int4, o, i * 16 + far) = (int4)(1, 2, 3, 4);
+}
+
+kernel void even_step(global int *o, int far) {
+    size_t i = get_global_id(0);
+    if (far)
+        *PAST(int2, o, i * 2) = (int2)(5, 6);
+    else
+        *PAST(int2, o, i * 8) = (int2)(7, 8);
+}

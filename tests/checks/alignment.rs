@@ -73,6 +73,9 @@ const CASES: &[Case] = &[
     same("uniform_vector", (true, 1, 53), Some((2, 4))),
     same("uniform_vector", (true, 4, 53), None),
     same("bytes_together", (true, 3, 0), None),
+    same("even_base", (false, 2, 68), Some((64, 4))),
+    same("even_base", (false, 4, 68), None),
+    same("even_step", (false, 1, 74), Some((32, 4))),
 ];
 
 impl Case {
