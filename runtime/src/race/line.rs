@@ -5,18 +5,22 @@
 
 use super::cell::{Cell, LANE, Now, OTHER, PLAIN, READ, lane_bits, narrow_bits};
 
+/// Set in the last slot of a line whose words have cells in use, and in that of each of the cells, the first of which is in the line's
+/// place. No slot has this bit.
+pub(super) const IN_CELLS: u64 = 1 << 63;
+
 /// Words of a line.
 pub(super) const WORDS: u64 = 4;
 
-/// What is known of a line. It is in its slots, or in the cells of its words.
+/// What is known of a line. Where cells of its words are in use, it is another name of the first word's.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub(super) struct Line {
     plain: u64,
     read: u64,
     other: u64,
-    /// A slot's epoch at which the cells came to be used. They are in use until that is older than what matters.
-    cells: u64,
+    /// 0, or of a cell with [`IN_CELLS`].
+    last: u64,
 }
 
 /// What became of an access.
@@ -63,14 +67,15 @@ fn of_word(slot: u64, word: u64) -> u64 {
 
 impl Line {
     /// Whether the cells of the words say what is known.
-    pub fn is_in_cells(&self, now: &Now) -> bool {
-        self.cells >= now.floor
+    #[inline(always)]
+    pub fn is_in_cells(&self) -> bool {
+        self.last & IN_CELLS != 0
     }
 
     /// Enters an access, which is not atomic, to all words.
     #[inline(always)]
     pub fn enter(&mut self, now: &Now, lanes: Lanes) -> Entered {
-        if self.is_in_cells(now) {
+        if self.is_in_cells() {
             return Entered::InCells;
         }
         let reads = now.unordered(self.read) | now.unordered(self.other);
@@ -89,9 +94,9 @@ impl Line {
         Entered::Yes
     }
 
-    /// Moves what is known to the cells of the words.
-    #[cold]
-    pub fn open(&mut self, now: &Now, cells: &mut [Cell]) {
+    /// The cells of the words that know the same.
+    pub fn cells(&self, now: &Now) -> [Cell; WORDS as usize] {
+        let mut cells = [Cell::default(); WORDS as usize];
         for (slot, place) in [(self.plain, PLAIN), (self.read, READ), (self.other, OTHER)] {
             // What is older matters no more, in cells neither.
             if slot >= now.floor {
@@ -100,10 +105,7 @@ impl Line {
                 }
             }
         }
-        *self = Line {
-            cells: now.epoch,
-            ..Line::default()
-        };
+        cells
     }
 }
 

@@ -1,14 +1,18 @@
 //! Checks of races in compiled code: what is known of past accesses, beside the memory that was accessed (`docs/checking.md` has the rules).
 //!
 //! Each aligned word of device memory and of local memory has a [`Cell`] of four numbers, at reserved addresses: memory is used only for those
-//! that were written. Where messages access whole lines of words, one number of a [`line::Line`] stands for those of its words.
+//! that were written. Where messages access whole lines of words, one number of a [`line::Line`] stands for those of its words. All of it is
+//! eight bytes for each byte of memory, see [`shadow`].
 //!
 //! *Epochs* number the times between two barriers, over all groups and launches, so that nothing has to be cleared: a greater epoch than that at which a launch began belongs to it. The interpreter does not use this.
 
 mod cell;
 mod line;
 mod row;
+mod run;
 mod shadow;
+#[cfg(test)]
+mod tests;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
@@ -17,7 +21,7 @@ use crate::limits::MAX_SLM_BYTES;
 use crate::memory::DeviceMemory;
 pub(crate) use cell::Now;
 use cell::{Cell, EPOCH, MAX_EPOCH};
-pub(crate) use shadow::{Part, Run, ones};
+pub(crate) use run::{Part, Run, ones};
 use shadow::{Shadow, WORD};
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::{__m512i, _mm512_set1_epi64, _mm512_sub_epi64};
@@ -82,7 +86,7 @@ impl Races {
     /// Nothing is known yet.
     ///
     /// # Errors
-    /// When addresses cannot be reserved: eleven bytes for each byte of device memory.
+    /// When addresses cannot be reserved: eight bytes for each byte of device memory.
     pub fn new(memory: Option<&DeviceMemory>) -> io::Result<Races> {
         let (base, capacity) = memory.map_or((0, 0), |m| (m.base(), m.capacity()));
         Ok(Races {
@@ -362,251 +366,5 @@ impl Races {
             word += WORD;
         }
         race
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use visa_test_common::Rng;
-
-    /// One access of lanes to consecutive words.
-    struct Made {
-        thread: u32,
-        site: u32,
-        does: Does,
-        /// Of the first word.
-        address: u64,
-        run: Run,
-    }
-
-    impl Made {
-        fn new(rng: &mut Rng) -> Made {
-            let shift = [0, 0, 0, 1, 2, 3, 4, -1, -2][rng.below(9)];
-            let least = if shift < 0 { -shift } else { 0 } as usize;
-            let lanes: u32 = 1 << (least + rng.below(if shift < 3 { 6 - least } else { 4 }));
-            Made {
-                thread: rng.below(3) as u32,
-                // Of bytes that an instruction accesses again, one by one, not all stay known.
-                site: match shift {
-                    0.. => rng.below(5) as u32,
-                    _ => 5 + rng.below(4000) as u32,
-                },
-                does: Does {
-                    writes: rng.below(3) == 0,
-                    atomic: false,
-                },
-                // Mostly where lines begin.
-                address: 4 * [0, 8, 16, 32, rng.below(40) as u64][rng.below(5)],
-                run: Run {
-                    words: match shift {
-                        0.. => u64::from(lanes) << shift,
-                        _ => u64::from(lanes) >> -shift,
-                    },
-                    lane: rng.below(33 - lanes as usize) as u32,
-                    shift,
-                },
-            }
-        }
-
-        /// What each lane's elements race with, one after the other.
-        fn one_by_one(
-            &self,
-            races: &mut Races,
-            memory: Memory,
-            start: u64,
-        ) -> Vec<Option<(u64, u32)>> {
-            let now = races.now(memory, self.thread, self.site, self.does);
-            let bytes = if self.run.shift < 0 {
-                4 >> -self.run.shift
-            } else {
-                4
-            };
-            let elements = 0..self.run.words * 4 / bytes;
-            let element = |at: u64| {
-                let lane = self.run.lane + (at >> self.run.shift.max(0)) as u32;
-                let place = start + self.address + bytes * at;
-                races.element(memory, &now, (place, bytes as u32), lane)
-            };
-            elements.map(element).collect()
-        }
-
-        /// All of them at once; true if there is no race.
-        fn at_once<const WIDE: bool>(&self, races: &mut Races, memory: Memory, start: u64) -> bool {
-            let now = races.now(memory, self.thread, self.site, self.does);
-            let words = self.run.words;
-            (0..words).step_by(64).all(|at| {
-                let len = (words - at).min(64);
-                let part = Part {
-                    run: self.run,
-                    at,
-                    len,
-                    accessed: ones(len),
-                };
-                let address = start + self.address + 4 * at;
-                races.part::<WIDE>(memory, &now, address, part)
-            })
-        }
-    }
-
-    /// What was known of a buffer is given up with it, by words and by lines.
-    #[test]
-    fn freed_memory_is_forgotten() {
-        let memory = DeviceMemory::with_capacity(1 << 24).unwrap();
-        let mut races = Races::new(Some(&memory)).unwrap();
-        races.start_launch([1; 3], 0..0);
-        races.start_group();
-        let does = |writes| Does {
-            writes,
-            atomic: false,
-        };
-        let base = memory.base();
-        let now = races.now(Memory::Shared, 1, 2, does(true));
-        let run = Run {
-            words: 8,
-            lane: 0,
-            shift: 0,
-        };
-        let (kept, freed) = (base + 4096, base + (1 << 20));
-        for start in [kept, freed] {
-            assert!(races.part::<false>(Memory::Shared, &now, start, Part::all(run)));
-            let word = races.element(Memory::Shared, &now, (start + 64, 4), 3);
-            assert_eq!(word, None);
-        }
-        races.freed(1 << 18, 1 << 22);
-        let later = races.now(Memory::Shared, 2, 2, does(false));
-        let mut ask = |at| races.conflict(Memory::Shared, &later, (at, 4)).is_some();
-        assert_eq!(
-            [kept, kept + 64, freed, freed + 64].map(&mut ask),
-            [true, true, false, false]
-        );
-    }
-
-    /// Lines are a shorter way to know what cells know: a launch in local memory, whose words have cells and lines, against the same launch in
-    /// memory that has cells only.
-    fn lines_are_cells<const WIDE: bool>() {
-        const LOCAL: u64 = 0x1000;
-        let memory = Memory::Local(LOCAL);
-        let mut rng = Rng::new(11);
-        let [mut lines, mut cells] = [(); 2].map(|()| Races::new(None).unwrap());
-        let (mut raced, mut clean) = (0, 0);
-        for _ in 0..6000 {
-            match rng.below(12) {
-                // A launch of one group: what was before the group was before the launch.
-                0 => [&mut lines, &mut cells].map(|races| {
-                    races.start_launch([1; 3], 0..0);
-                    races.start_group();
-                    races.launch = races.group;
-                }),
-                1..4 => [&mut lines, &mut cells].map(Races::next_epoch),
-                _ => [(); 2],
-            };
-            let made = Made::new(&mut rng);
-            let narrow = made.run.shift < 0;
-            // To enter bytes one by one makes what was known of others forgotten, so that races are asked for first.
-            let free = !narrow || {
-                let now = cells.now(Memory::Shared, made.thread, made.site, made.does);
-                (0..made.run.words).all(|at| {
-                    let word = (LOCAL + made.address + 4 * at, 4);
-                    cells.conflict(Memory::Shared, &now, word).is_none()
-                })
-            };
-            if narrow && !free {
-                continue;
-            }
-            let wanted = made.one_by_one(&mut cells, Memory::Shared, LOCAL);
-            let whole = rng.below(6) != 0 && {
-                let entered = made.at_once::<WIDE>(&mut lines, memory, LOCAL);
-                assert_eq!(entered, wanted.iter().all(Option::is_none));
-                entered
-            };
-            match whole {
-                true => clean += 1,
-                false => {
-                    assert_eq!(made.one_by_one(&mut lines, memory, LOCAL), wanted);
-                    raced += 1;
-                }
-            }
-        }
-        assert!(clean > 1000 && raced > 1000, "{clean} {raced}");
-    }
-
-    #[test]
-    fn lines_are_cells_one_by_one() {
-        lines_are_cells::<false>();
-    }
-
-    #[test]
-    #[cfg(target_arch = "x86_64")]
-    fn lines_are_cells_by_vectors() {
-        if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vl") {
-            lines_are_cells::<true>();
-        }
-    }
-
-    /// Eight lanes at any places, some at the same one, are what they are one after the other, those of words and those of whole lines.
-    #[test]
-    #[cfg(target_arch = "x86_64")]
-    fn eight_lanes_are_entered_at_once() {
-        if !is_x86_feature_detected!("avx512f") || !is_x86_feature_detected!("avx512vl") {
-            return;
-        }
-        const LOCAL: u64 = 0x1000;
-        let memory = Memory::Local(LOCAL);
-        let mut rng = Rng::new(5);
-        let [mut eight, mut cells] = [(); 2].map(|()| Races::new(None).unwrap());
-        let (mut raced, mut clean) = ([0; 2], [0; 2]);
-        for _ in 0..20_000 {
-            match rng.below(20) {
-                0 => [&mut eight, &mut cells].map(|races| {
-                    races.start_launch([1; 3], 0..0);
-                    races.start_group();
-                    races.launch = races.group;
-                }),
-                1..3 => [&mut eight, &mut cells].map(Races::next_epoch),
-                _ => [(); 2],
-            };
-            let whole = rng.below(2) == 0;
-            let does = Does {
-                writes: rng.below(4) == 0,
-                atomic: !whole && rng.below(4) == 0,
-            };
-            let (thread, site) = (rng.below(3) as u32, rng.below(5) as u32);
-            let [now, wanted] = [&eight, &cells].map(|races| races.now(memory, thread, site, does));
-            let unit = if whole { 16 } else { 4 };
-            // Few places, so that several threads read and write each.
-            let around = 1 + rng.below(12);
-            let places: [u64; 8] =
-                std::array::from_fn(|_| LOCAL + unit * (rng.below(around) as u64));
-            let lanes: [u64; 8] = std::array::from_fn(|at| 3 * at as u64 + 2);
-            let of = rng.below(256) as u8;
-            // SAFETY: both are vectors, and the processor has them.
-            let entered = unsafe {
-                use std::arch::x86_64::_mm512_loadu_epi64;
-                let [at, by] = [&places, &lanes].map(|v| _mm512_loadu_epi64(v.as_ptr().cast()));
-                eight.eight(memory, &now, (at, by), of, whole)
-            };
-            let one_by_one = |races: &mut Races, now: &Now| -> Vec<_> {
-                let enabled = (0..8).filter(|lane| of >> lane & 1 != 0);
-                let words = enabled.flat_map(|lane| (0..unit / 4).map(move |k| (lane, k)));
-                let enter = |(lane, k): (usize, u64)| {
-                    let place = (places[lane] + 4 * k, 4);
-                    races.element(memory, now, place, lanes[lane] as u32)
-                };
-                words.map(enter).collect()
-            };
-            let found = one_by_one(&mut cells, &wanted);
-            if entered {
-                assert!(found.iter().all(Option::is_none));
-                clean[usize::from(whole)] += 1;
-            } else {
-                assert_eq!(one_by_one(&mut eight, &now), found);
-                raced[usize::from(whole)] += 1;
-            }
-        }
-        assert!(
-            clean.iter().chain(&raced).all(|&n| n > 1000),
-            "{clean:?} {raced:?}"
-        );
     }
 }

@@ -1,7 +1,7 @@
 //! Accesses to words of a line at once.
 
 use super::cell::{ATOMIC, ATOMICS, Cell, Now, OTHER, PLAIN, READ};
-use super::shadow::Slots;
+use super::run::Slots;
 
 /// Enters an access to the words whose bits are set, all of each, if it races with none. False, and nothing is entered, if there is a race.
 #[inline(always)]
@@ -42,12 +42,12 @@ pub(super) fn enter(cells: &mut [Cell], now: &Now, slots: Slots, words: u8) -> b
 #[cfg(test)]
 mod tests {
     use super::super::cell::{EPOCH, WHOLE, access, base, lane_bits};
-    use super::super::shadow::Run;
+    use super::super::run::Run;
     use super::*;
     use visa_test_common::Rng;
 
     /// Entering words at once is entering them one by one, from whatever is known before.
-    fn rows_are_cells(enter: impl Fn(&mut [Cell], &Now, Slots, u8) -> bool) {
+    fn rows_are_cells(enter: impl Fn(&mut [Cell], &Now, Run, u8) -> bool) {
         let mut rng = Rng::new(7);
         let (mut clean, mut raced) = (0, 0);
         for _ in 0..6000 {
@@ -91,7 +91,7 @@ mod tests {
                 }
             }
             let mut entered = cells.clone();
-            let free = enter(&mut entered, &now, Slots::new(&now, run, 0), words);
+            let free = enter(&mut entered, &now, run, words);
             assert_eq!(free, !race);
             if race {
                 // Words that do not race may be entered.
@@ -108,26 +108,44 @@ mod tests {
 
     #[test]
     fn rows_are_cells_one_by_one() {
-        rows_are_cells(enter);
+        rows_are_cells(|cells, now, run, words| enter(cells, now, Slots::new(now, run, 0), words));
     }
 
     #[test]
     #[cfg(target_arch = "x86_64")]
     fn rows_are_cells_by_vectors() {
-        use super::super::x86;
+        use super::super::{line::IN_CELLS, x86};
         if !is_x86_feature_detected!("avx512f") || !is_x86_feature_detected!("avx512vl") {
             return;
         }
-        // SAFETY: these are eight cells, and the processor has AVX-512.
-        rows_are_cells(|cells, now, slots, words| unsafe {
-            x86::cells(cells.as_mut_ptr(), now, slots, words)
+        // Cells are in use when these get them, and stay so.
+        let stored = |cells: &mut [Cell], enter: &dyn Fn([*mut Cell; 8]) -> bool| {
+            cells.iter_mut().for_each(|cell| cell[OTHER] |= IN_CELLS);
+            let at = cells.as_mut_ptr();
+            let free = enter(std::array::from_fn(|word| at.wrapping_add(word)));
+            for cell in cells {
+                assert!(cell[OTHER] & IN_CELLS != 0);
+                cell[OTHER] &= !IN_CELLS;
+            }
+            free
+        };
+        rows_are_cells(|cells, now, run, words| {
+            stored(cells, &|[a, b, c, d, e, f, g, h]| {
+                let lines = [[a, b, c, d], [e, f, g, h]];
+                let mut parts = lines.into_iter().zip([0, 4]);
+                parts.all(|(at, from)| {
+                    let slots = Slots::new(now, run, from);
+                    // SAFETY: these are four cells, and the processor has AVX-512.
+                    unsafe { x86::cells(at, now, slots, words >> from & 15) }
+                })
+            })
         });
-        rows_are_cells(|cells, now, slots, words| {
-            let mut words = (0..8).filter(|word| words >> word & 1 != 0);
-            words.all(|word| {
-                let at = &raw mut cells[word as usize];
+        rows_are_cells(|cells, now, run, words| {
+            stored(cells, &|at| {
+                let slots = Slots::new(now, run, 0);
+                let mut words = (0..8).filter(|word| words >> word & 1 != 0);
                 // SAFETY: as above.
-                unsafe { x86::cell(at, now, slots.of(word)) }
+                words.all(|word| unsafe { x86::cell(at[word as usize], now, slots.of(word)) })
             })
         });
     }

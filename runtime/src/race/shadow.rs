@@ -1,16 +1,23 @@
-//! Cells and lines of consecutive words, in reserved addresses.
+//! Cells and lines of consecutive words, in reserved addresses: eight bytes for each byte of memory.
+//!
+//! A [`Line`] for each four words comes first, and after all of these three [`Cell`]s for each line. While cells are in use, the line's place
+//! is the cell of its first word. So memory that is accessed by whole lines takes two bytes for each byte.
+//!
+//! [`IN_CELLS`] is set in all four cells of a line or in none, so that an access looks only at what it needs. It says nothing of
+//! when that was: an access to the whole line makes a line of cells that know only what is old.
 
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::*;
 use std::io;
 use std::ops::Range;
 
-use super::cell::{self, Cell, Now, lane_bits, narrow_bits};
-use super::line::{self, Entered, Line};
+use super::cell::{self, Cell, Now, OTHER, lane_bits};
+use super::line::{self, Entered, IN_CELLS, Line};
+use super::run::{Part, Slots, ones};
 #[cfg(target_arch = "x86_64")]
 use super::x86;
 use super::{prefetch, row};
-use crate::memory::map::{Mapping, page_size, round_page};
+use crate::memory::map::{Mapping, page_size};
 
 /// Bytes of a word.
 pub(super) const WORD: u64 = 4;
@@ -18,173 +25,128 @@ pub(super) const WORD: u64 = 4;
 /// A race: the slot of the other access, and the lowest byte of the word.
 type Race = Option<(u64, u32)>;
 
-/// Consecutive words, and how lanes access them.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Run {
-    pub words: u64,
-    /// Lane of the first word, or of its first bytes.
-    pub lane: u32,
-    /// Logarithm of the number of words of each lane, one lane after the other, at most 63. Negative where several lanes share a word: of
-    /// the number of them.
-    pub shift: i32,
-}
+/// Words of a line, to count them in memory.
+const LINE_WORDS: usize = line::WORDS as usize;
 
-impl Run {
-    /// All words are of one lane.
-    pub const ONE_LANE: i32 = 63;
+/// Numbers of 64 bits of a cell, and of a line.
+const SLOTS: u64 = (size_of::<Cell>() / size_of::<u64>()) as u64;
+const _: () = assert!(size_of::<Line>() == size_of::<Cell>() && SLOTS == line::WORDS);
 
-    /// What an access to a word, counted from the first, adds to the slot of an access.
-    #[inline(always)]
-    fn bits(&self, at: u64) -> u64 {
-        match u32::try_from(self.shift) {
-            Ok(shift) => lane_bits(self.lane.wrapping_add((at >> shift) as u32)),
-            Err(_) => {
-                let lanes = self.shift.unsigned_abs();
-                narrow_bits(self.lane.wrapping_add((at as u32) << lanes), lanes)
-            }
-        }
-    }
-
-    /// How lanes access the line that begins with a word, if they access it evenly. `at` counts the word from the first.
-    #[inline(always)]
-    fn line(&self, at: u64) -> Option<line::Lanes> {
-        let Ok(shift) = u32::try_from(self.shift) else {
-            let lanes = self.shift.unsigned_abs();
-            return Some(line::Lanes {
-                first: self.lane + ((at as u32) << lanes),
-                run: line::Lanes::NARROW + lanes,
-            });
-        };
-        let of_lane = 1 << shift;
-        let within = at & (of_lane - 1);
-        let run = match shift {
-            0..=1 if within == 0 => shift,
-            _ if within + line::WORDS <= of_lane => line::WORDS.ilog2(),
-            _ => return None,
-        };
-        Some(line::Lanes {
-            first: self.lane + (at >> shift) as u32,
-            run,
-        })
-    }
-
-    /// What the slot of a line has to be increased by for that of the next one.
-    #[cfg(target_arch = "x86_64")]
-    #[inline(always)]
-    fn step(&self) -> Option<u64> {
-        let lanes = match self.shift {
-            shift @ ..=2 => line::WORDS << 2 >> (shift + 2),
-            Run::ONE_LANE => 0,
-            _ => return None,
-        };
-        Some(lanes << cell::LANE)
-    }
-}
-
-/// Some words of a [`Run`], which are accessed if their bit is set.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Part {
-    pub run: Run,
-    /// The first of the words.
-    pub at: u64,
-    /// How many, up to 64.
-    pub len: u64,
-    pub accessed: u64,
-}
-
-impl Part {
-    /// All words of a run of at most 64.
-    pub fn all(run: Run) -> Part {
-        Part {
-            run,
-            at: 0,
-            len: run.words,
-            accessed: ones(run.words),
-        }
-    }
-}
-
-/// The lowest bits, up to 64.
+/// A cell as it is stored while it is in use.
 #[inline(always)]
-pub(crate) fn ones(count: u64) -> u64 {
-    match 64u64.checked_sub(count) {
-        Some(64) => 0,
-        Some(other) => u64::MAX >> other,
-        None => u64::MAX,
-    }
+fn in_use(mut cell: Cell) -> Cell {
+    cell[OTHER] |= IN_CELLS;
+    cell
 }
 
-/// Slots of words of a line.
-#[derive(Clone, Copy)]
-pub(super) struct Slots {
-    base: u64,
-    run: Run,
-    /// Which word of the run the first one of the line is. It may be in front of the run, then it is not accessed.
-    at: u64,
-}
-
-impl Slots {
-    /// Those of an access to a line that begins with a word of a run.
-    pub fn new(now: &Now, run: Run, at: u64) -> Slots {
-        let base = now.base;
-        Slots { base, run, at }
-    }
-
-    #[inline(always)]
-    pub fn of(&self, word: u32) -> u64 {
-        self.base | self.run.bits(self.at.wrapping_add(word.into()))
-    }
+/// What a stored cell knows.
+#[inline(always)]
+fn known(mut cell: Cell) -> Cell {
+    cell[OTHER] &= !IN_CELLS;
+    cell
 }
 
 /// Cells and lines of consecutive words.
 #[derive(Debug)]
 pub(super) struct Shadow {
-    /// A [`Cell`] for each word.
-    cells: Mapping,
+    /// Lines, then cells.
+    slots: Mapping,
     words: usize,
-    /// A [`Line`] for each four words.
-    lines: Mapping,
-    /// An epoch for each line, that of [`Line::cells`]: all that accesses to single words need of it.
-    opened: Mapping,
 }
 
 impl Shadow {
     /// For `bytes` bytes of memory.
     pub fn new(bytes: u64) -> io::Result<Shadow> {
-        let words = bytes.div_ceil(WORD).next_multiple_of(512);
-        let reserved = |count: u64, size: usize| {
-            let len = count.checked_mul(size as u64).and_then(round_page);
-            let len = len.and_then(|len| usize::try_from(len).ok());
-            let len = len.ok_or(io::ErrorKind::OutOfMemory)?;
-            let mapping = Mapping::reserve(len.max(1))?;
-            mapping.open(0..len)?;
-            // Lanes at arbitrary addresses are as far apart as these are wide.
-            mapping.large_pages(0..len);
-            io::Result::Ok(mapping)
-        };
+        let words = bytes.div_ceil(WORD).next_multiple_of(Shadow::unit() / WORD);
+        let len = words.checked_mul(size_of::<Cell>() as u64);
+        let len = len.and_then(|len| usize::try_from(len).ok());
+        let len = len.ok_or(io::ErrorKind::OutOfMemory)?;
+        let slots = Mapping::reserve(len.max(page_size()))?;
+        slots.open(0..len)?;
+        // Lanes at arbitrary addresses are as far apart as these are wide.
+        slots.large_pages(0..len);
         Ok(Shadow {
-            cells: reserved(words, size_of::<Cell>())?,
+            slots,
             words: words as usize,
-            lines: reserved(words / line::WORDS, size_of::<Line>())?,
-            opened: reserved(words / line::WORDS, size_of::<u32>())?,
         })
     }
 
-    /// The line of a word, if the word has a cell.
+    /// Bytes of memory whose lines fill a page. Their other cells fill pages, too.
+    fn unit() -> u64 {
+        page_size() as u64 / size_of::<Line>() as u64 * line::WORDS * WORD
+    }
+
+    /// Number of the first slot of a word's cell.
+    #[inline(always)]
+    fn place(&self, word: u64) -> usize {
+        let within = word % line::WORDS;
+        // 3 * (word - within) + 4 * (within - 1) of the others. Without branches, as words may come in any order.
+        let others = (self.words as u64).wrapping_add(2 * word + within);
+        let from_line = u64::from(within != 0).wrapping_neg() & others.wrapping_sub(SLOTS);
+        word.wrapping_add(from_line) as usize
+    }
+
+    /// The place of a word's cell. It is there if the word is.
+    #[inline(always)]
+    fn at(&self, word: u64) -> *mut Cell {
+        let start = self.slots.start().cast::<u64>();
+        start.wrapping_add(self.place(word)).cast()
+    }
+
+    /// The place of the line of a word. It is there if the word is.
+    #[inline(always)]
+    fn line_at(&self, word: u64) -> *mut Line {
+        let start = self.slots.start().cast::<Line>();
+        start.wrapping_add((word / line::WORDS) as usize)
+    }
+
+    /// The line of a word, if the word has one.
     #[inline(always)]
     fn line(&mut self, word: u64) -> Option<&mut Line> {
-        let start = self.lines.start().cast::<Line>();
-        let line = start.wrapping_add((word / line::WORDS) as usize);
-        // SAFETY: each eight words have a line; `self` is borrowed as long as it is.
+        let line = self.line_at(word);
+        // SAFETY: each word has a line; `self` is borrowed as long as it is.
         (word < self.words as u64).then(|| unsafe { &mut *line })
+    }
+
+    /// The cell of a word, as it is stored, if the word has one.
+    #[inline(always)]
+    fn cell(&mut self, word: u64) -> Option<&mut Cell> {
+        let cell = self.at(word);
+        // SAFETY: each word has a cell; `self` is borrowed as long as it is.
+        (word < self.words as u64).then(|| unsafe { &mut *cell })
+    }
+
+    /// The places of the cells of a line that begins with a word.
+    #[inline(always)]
+    fn all_at(&self, line: u64) -> [*mut Cell; LINE_WORDS] {
+        let start = self.slots.start().cast::<u64>();
+        let at = |place| start.wrapping_add(place as usize).cast();
+        let others = self.words as u64 + (line::WORDS - 1) * line;
+        [line, others, others + SLOTS, others + 2 * SLOTS].map(at)
+    }
+
+    /// What the cells of a line that begins with a word know, if the line is there.
+    #[inline(always)]
+    fn cells(&self, line: u64) -> Option<[Cell; LINE_WORDS]> {
+        let all = self.all_at(line);
+        // SAFETY: each line of words has cells.
+        (line < self.words as u64).then(|| all.map(|cell| known(unsafe { *cell })))
+    }
+
+    /// Makes this what the cells of a line know, which are in use from now on. The line is there.
+    #[inline(always)]
+    fn set_cells(&mut self, line: u64, cells: [Cell; LINE_WORDS]) {
+        for (to, cell) in self.all_at(line).into_iter().zip(cells) {
+            // SAFETY: as the caller says.
+            unsafe { *to = in_use(cell) };
+        }
     }
 
     /// Sees to it that the cells of the line of a word say what is known of them, if it has some.
     #[inline(always)]
     fn open(&mut self, now: &Now, word: u64) {
-        if self
-            .opened(word)
-            .is_some_and(|&mut epoch| u64::from(epoch) < cell::epoch(now.floor))
+        if let Some(cell) = self.cell(word)
+            && cell[OTHER] & IN_CELLS == 0
         {
             self.open_line(now, word / line::WORDS * line::WORDS);
         }
@@ -192,69 +154,69 @@ impl Shadow {
 
     #[cold]
     fn open_line(&mut self, now: &Now, first: u64) {
-        let Some(mut line) = self.line(first).map(|line| *line) else {
+        let Some(line) = self.line(first) else {
             return;
         };
-        if let Some(cells) = self.cells(first, line::WORDS as usize) {
-            line.open(now, cells);
-        }
-        if let Some(to) = self.line(first) {
-            *to = line;
-        }
-        if let Some(opened) = self.opened(first) {
-            *opened = cell::epoch(now.epoch) as u32;
+        let cells = match line.is_in_cells() {
+            false => Some(line.cells(now)),
+            // Memory of the others was given back, but not that of the first one.
+            true => self.cells(first),
+        };
+        if let Some(cells) = cells {
+            self.set_cells(first, cells);
         }
     }
 
-    /// When the cells of the line of a word came to be used.
+    /// Whether a line that begins with a word says what is known of its words. It does from now on if its cells know only what is old.
     #[inline(always)]
-    fn opened(&mut self, word: u64) -> Option<&mut u32> {
-        let start = self.opened.start().cast::<u32>();
-        let epoch = start.wrapping_add((word / line::WORDS) as usize);
-        // SAFETY: as in `line`.
-        (word < self.words as u64).then(|| unsafe { &mut *epoch })
+    fn is_line(&mut self, now: &Now, first: u64) -> bool {
+        match self.line(first) {
+            Some(line) => !line.is_in_cells() || self.is_closed(now, first),
+            None => false,
+        }
     }
 
-    /// The cells of consecutive words, if they have some.
-    #[inline(always)]
-    fn cells(&mut self, word: u64, words: usize) -> Option<&mut [Cell]> {
-        let end = word.checked_add(words as u64)?;
-        let start = self.cells.start().cast::<Cell>();
-        let there = end <= self.words as u64;
-        // SAFETY: the words have cells, which are open; `self` is borrowed as long as they are.
-        there.then(|| unsafe {
-            std::slice::from_raw_parts_mut(start.wrapping_add(word as usize), words)
-        })
+    /// Makes cells in use a line again if they know only what is old.
+    #[inline(never)]
+    fn is_closed(&mut self, now: &Now, first: u64) -> bool {
+        let is_old = |cell: &Cell| known(*cell).iter().all(|&slot| slot < now.floor);
+        // Mostly the first one knows something new, if any does.
+        let first_is_old = self.cell(first).is_some_and(|cell| is_old(cell));
+        let all = self.cells(first).filter(|_| first_is_old);
+        if !all.is_some_and(|cells| cells.iter().all(is_old)) {
+            return false;
+        }
+        for at in self.all_at(first) {
+            // SAFETY: the line is there, and so are its cells.
+            unsafe { *at = Cell::default() };
+        }
+        true
     }
 
     /// Fetches what is known of a word into the processor's caches; of its whole line, if that is accessed.
     #[inline(always)]
     pub fn prefetch(&self, word: u64, line: bool) {
-        let number = (word / line::WORDS) as usize;
-        if line {
-            return prefetch(self.lines.start().cast::<Line>().wrapping_add(number));
+        match line {
+            true => prefetch(self.line_at(word)),
+            false => prefetch(self.at(word)),
         }
-        let cells = self.cells.start().cast::<Cell>();
-        prefetch(cells.wrapping_add(word as usize));
-        prefetch(self.opened.start().cast::<u32>().wrapping_add(number));
     }
 
     /// Enters an access of a lane to bytes of a word, and says what it races with; `None` where the word has no cell.
     pub fn word(&mut self, now: &Now, word: u64, lane: u32, bytes: u64) -> Option<Race> {
         self.open(now, word);
-        let [cell] = self.cells(word, 1)? else {
-            return None;
-        };
-        Some(cell::access(cell, now, lane, bytes))
+        let stored = self.cell(word)?;
+        let mut cell = known(*stored);
+        let race = cell::access(&mut cell, now, lane, bytes);
+        *stored = in_use(cell);
+        Some(race)
     }
 
     /// What an access to bytes of a word would race with; `None` where the word has no cell.
     pub fn conflict(&mut self, now: &Now, word: u64, bytes: u64) -> Option<Race> {
         self.open(now, word);
-        let [cell] = self.cells(word, 1)? else {
-            return None;
-        };
-        Some(cell::conflict(cell, now, bytes))
+        let cell = known(*self.cell(word)?);
+        Some(cell::conflict(&cell, now, bytes))
     }
 
     /// See [`super::Races::part`].
@@ -304,12 +266,12 @@ impl Shadow {
         at: u64,
         lanes: line::Lanes,
     ) -> (Entered, u64) {
+        if !self.is_line(now, word) {
+            return (Entered::InCells, 0);
+        }
         let Some(line) = self.line(word) else {
             return (Entered::InCells, 0);
         };
-        if line.is_in_cells(now) {
-            return (Entered::InCells, 0);
-        }
         #[cfg(target_arch = "x86_64")]
         if WIDE && let Some(step) = part.run.step() {
             let all = (!(part.accessed >> at)).trailing_zeros();
@@ -335,16 +297,23 @@ impl Shadow {
         slots: Slots,
         words: u64,
     ) -> bool {
-        self.open(now, line);
-        let Some(cells) = self.cells(line, line::WORDS as usize) else {
+        if line >= self.words as u64 {
             return false;
-        };
+        }
+        self.open(now, line + u64::from(words.trailing_zeros()));
         #[cfg(target_arch = "x86_64")]
         if WIDE {
             // SAFETY: these are the cells of a line; wide code runs only on processors that have AVX-512.
-            return unsafe { x86::cells(cells.as_mut_ptr(), now, slots, words as u8) };
+            return unsafe { x86::cells(self.all_at(line), now, slots, words as u8) };
         }
-        row::enter(cells, now, slots, words as u8)
+        let Some(mut cells) = self.cells(line) else {
+            return false;
+        };
+        let free = row::enter(&mut cells, now, slots, words as u8);
+        if free {
+            self.set_cells(line, cells);
+        }
+        free
     }
 
     /// See [`super::Races::lines`].
@@ -356,29 +325,46 @@ impl Shadow {
         if !offset.is_multiple_of(WORD) || !whole || first + count > words {
             return false;
         }
-        let Some(line) = self.line(first) else {
-            return false;
-        };
         let slot = now.base | u64::from(lane) << cell::LANE;
+        let step = line::WORDS << cell::LANE;
         let lines = (count / line::WORDS) as usize;
-        // SAFETY: each line is that of a word that has one, and the caller says that the processor has AVX-512.
-        let done = unsafe { x86::lines(line, lines, now, slot, line::WORDS << cell::LANE) };
-        done == lines
+        self.are_entered(now, (first, lines), slot, step)
     }
 
-    /// Enters an access of a lane to a line, if the line's cells are not in use, and it races with nothing.
+    /// Enters an access to lines that are there, of which the first begins with a word, if no cells of them are in use, and none races. The slot of
+    /// the first line increased by `step` is that of the next one.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
-    fn is_line_entered(&mut self, now: &Now, word: u64, lane: u32) -> bool {
-        let lanes = line::Lanes {
-            first: lane,
-            run: line::WORDS.ilog2(),
-        };
-        let Some(line) = self.line(word) else {
+    fn are_entered(
+        &mut self,
+        now: &Now,
+        (word, lines): (u64, usize),
+        slot: u64,
+        step: u64,
+    ) -> bool {
+        let at = self.line_at(word);
+        // SAFETY: the caller says that the lines are there, and that the processor has AVX-512.
+        let entered = unsafe { x86::lines(at, lines, now, slot, step) };
+        entered == lines || self.are_entered_again(now, (word, lines), slot, step)
+    }
+
+    /// The same, with those that have cells in use which know only what is old.
+    #[cfg(target_arch = "x86_64")]
+    #[cold]
+    fn are_entered_again(
+        &mut self,
+        now: &Now,
+        (word, lines): (u64, usize),
+        slot: u64,
+        step: u64,
+    ) -> bool {
+        let at = self.line_at(word);
+        let mut words = (word..).step_by(LINE_WORDS).take(lines);
+        if !words.all(|word| self.is_line(now, word)) {
             return false;
-        };
-        // SAFETY: this is the line; the caller says that the processor has AVX-512.
-        unsafe { x86::lines(line, 1, now, now.base | lanes.bits(), 0) == 1 }
+        }
+        // SAFETY: as in `are_entered`.
+        unsafe { x86::lines(at, lines, now, slot, step) == lines }
     }
 
     /// See [`super::Races::few`].
@@ -390,36 +376,47 @@ impl Shadow {
         if at + count > line::WORDS || line + line::WORDS > self.words as u64 {
             return false;
         }
-        if words == ones(line::WORDS) && !now.is_atomic() && self.is_line_entered(now, word, lane) {
-            return true;
+        if words == ones(line::WORDS) && !now.is_atomic() {
+            let lanes = line::Lanes {
+                first: lane,
+                run: line::WORDS.ilog2(),
+            };
+            if self.are_entered(now, (word, 1), now.base | lanes.bits(), 0) {
+                return true;
+            }
         }
+        // SAFETY: the caller says that the processor has AVX-512.
+        unsafe { self.few_of_cells(now, word, words << at, now.base | lane_bits(lane)) }
+    }
+
+    /// The same by cells, for those words of the line whose bits are set, which `word` is one of.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(never)]
+    #[target_feature(enable = "avx512f")]
+    fn few_of_cells(&mut self, now: &Now, word: u64, words: u64, slot: u64) -> bool {
         self.open(now, word);
-        let Some(cells) = self.cells(line, line::WORDS as usize) else {
-            return false;
-        };
-        let slot = now.base | lane_bits(lane);
-        // SAFETY: these are the cells of a line, and the caller says that the processor has AVX-512.
-        unsafe { x86::cells_of_lane(cells.as_mut_ptr(), now, slot, (words << at) as u8) }
+        let line = word / line::WORDS * line::WORDS;
+        // SAFETY: these are the cells of a line.
+        unsafe { x86::cells_of_lane(self.all_at(line), now, slot, words as u8) }
     }
 
     /// See [`super::Races::one`].
     #[inline(always)]
     pub fn one<const WIDE: bool>(&mut self, now: &Now, word: u64, lane: u32) -> bool {
-        if word >= self.words as u64 {
-            return false;
-        }
         self.open(now, word);
-        let Some([cell]) = self.cells(word, 1) else {
+        let Some(stored) = self.cell(word) else {
             return false;
         };
         #[cfg(target_arch = "x86_64")]
         if WIDE {
             // SAFETY: this is the cell; wide code runs only on processors that have AVX-512.
-            return unsafe { x86::cell(cell, now, now.base | lane_bits(lane)) };
+            return unsafe { x86::cell(stored, now, now.base | lane_bits(lane)) };
         }
-        let free = cell::conflict(cell, now, cell::WHOLE).is_none();
+        let mut cell = known(*stored);
+        let free = cell::conflict(&cell, now, cell::WHOLE).is_none();
         if free {
-            cell::access(cell, now, lane, cell::WHOLE);
+            cell::access(&mut cell, now, lane, cell::WHOLE);
+            *stored = in_use(cell);
         }
         free
     }
@@ -438,7 +435,6 @@ impl Shadow {
         let unit = if whole { WORD * line::WORDS } else { WORD };
         let low = _mm512_set1_epi64((unit - 1).cast_signed());
         let words = _mm512_srli_epi64::<{ WORD.ilog2() }>(offsets);
-        let lines = _mm512_srli_epi64::<{ (WORD * line::WORDS).ilog2() }>(offsets);
         // Lines have cells for all of their words.
         let all = _mm512_set1_epi64((self.words as u64).cast_signed());
         let there = _mm512_mask_cmplt_epu64_mask(of, words, all);
@@ -451,58 +447,240 @@ impl Shadow {
         };
         let common = _mm512_set1_epi64((now.base | form).cast_signed());
         let slots = _mm512_or_si512(common, _mm512_slli_epi64::<{ cell::LANE }>(lanes));
+        let at = self.slots.start().cast::<i64>();
+        let all = self.words as u64;
+        let places = if whole {
+            words
+        } else {
+            x86::places(words, all)
+        };
+        // SAFETY: each of the words has a line and a cell.
+        let mut last = unsafe { x86::last(at, places, of) };
+        let closed = x86::closed(last, of);
         if whole {
-            let start = self.lines.start().cast::<Line>();
-            // SAFETY: each of the words has a line.
-            return unsafe { x86::eight_lines(start, now, lines, of, slots) };
-        }
-        let opened = self.opened.start().cast::<u32>();
-        let floor = cell::epoch(now.floor) as u32;
-        // SAFETY: each of the words has a line.
-        let mut closed = unsafe { x86::eight_below(opened, lines, of, floor) };
-        if closed != 0 {
-            let start = self.lines.start().cast::<Line>();
-            // SAFETY: as before, also for the list.
-            closed = unsafe { x86::open_eight(start, opened, now, lines, closed) };
+            // SAFETY: as before.
+            return (closed == of || self.are_lines(now, words, of & !closed))
+                && unsafe { x86::eight_lines(at, now, places, of, slots) };
         }
         if closed != 0 {
-            let mut numbers = [0u64; 8];
-            // SAFETY: there is room for all of them.
-            unsafe { _mm512_storeu_epi64(numbers.as_mut_ptr().cast(), words) };
-            while closed != 0 {
-                self.open(now, numbers[closed.trailing_zeros() as usize]);
-                closed &= closed - 1;
-            }
+            self.open_eight(now, words, closed);
+            // SAFETY: as before.
+            last = unsafe { x86::last(at, places, of) };
         }
-        let start = self.cells.start().cast::<Cell>();
-        // SAFETY: each of the words has a cell.
-        unsafe { x86::eight_cells(start, now, words, of, slots) }
+        // SAFETY: as before.
+        unsafe { x86::eight_cells(at, now, (places, last), of, slots) }
+    }
+
+    /// Whether all of up to eight lines that begin with words, those whose bits are set, say what is known of their words.
+    #[cfg(target_arch = "x86_64")]
+    #[cold]
+    #[target_feature(enable = "avx512f,avx512vl")]
+    fn are_lines(&mut self, now: &Now, words: __m512i, of: u8) -> bool {
+        each(words, of).all(|word| self.is_line(now, word))
+    }
+
+    /// Puts the cells of the lines of up to eight words in use, those whose bits are set.
+    #[cfg(target_arch = "x86_64")]
+    #[cold]
+    #[target_feature(enable = "avx512f,avx512vl")]
+    fn open_eight(&mut self, now: &Now, words: __m512i, of: u8) {
+        let at = self.slots.start().cast::<i64>();
+        // SAFETY: each of the words has a line, which has cells.
+        let closed = unsafe { x86::open_eight(at, self.words as u64, now, words, of) };
+        each(words, closed).for_each(|word| self.open(now, word));
     }
 
     /// Gives memory back that these bytes are known by. Nothing is known of them then, except at the ends.
     pub fn discard(&self, bytes: Range<u64>) {
-        let page = page_size();
-        let per_byte = [
-            (&self.cells, size_of::<Cell>() as u64 / WORD),
-            (&self.lines, size_of::<Line>() as u64 / (WORD * line::WORDS)),
-        ];
-        for (mapping, factor) in per_byte {
-            let [from, to] = [bytes.start, bytes.end].map(|at| {
-                let at = at.saturating_mul(factor);
-                usize::try_from(at).map_or(mapping.len(), |at| at.min(mapping.len()))
-            });
-            let (from, to) = (from.next_multiple_of(page), to - to % page);
-            if from < to {
-                // Only saves memory.
-                let _ = mapping.discard(from..to);
-            }
+        let unit = Shadow::unit();
+        let all = self.words as u64 * WORD;
+        let from = bytes.start.min(all).next_multiple_of(unit);
+        let to = bytes.end.min(all) / unit * unit;
+        if from >= to {
+            return;
         }
+        let lines = all / (line::WORDS * WORD) * size_of::<Line>() as u64;
+        let [line, others] = [1, line::WORDS - 1].map(|cells| {
+            let of = |at: u64| (at / (line::WORDS * WORD) * cells) as usize * size_of::<Cell>();
+            of(from)..of(to)
+        });
+        let lines = lines as usize;
+        // Only saves memory. Lines stay where this fails: those with cells in use say so, and that nothing is known of the others does no harm.
+        let others = self.slots.discard(lines + others.start..lines + others.end);
+        let _ = others.and_then(|()| self.slots.discard(line));
+    }
+
+    /// Which lines of some words have cells in use. All four cells of each say the same.
+    #[cfg(test)]
+    pub fn in_cells(&self, words: Range<u64>) -> Vec<bool> {
+        let line = |line| {
+            // SAFETY: tests ask for words that are there.
+            let marked = |at: *mut Cell| unsafe { (*at)[OTHER] } & IN_CELLS != 0;
+            let [first, others @ ..] = self.all_at(line).map(marked);
+            assert_eq!(others, [first; LINE_WORDS - 1]);
+            first
+        };
+        let from = words.start / line::WORDS * line::WORDS;
+        (from..words.end).step_by(LINE_WORDS).map(line).collect()
     }
 
     pub fn forget(&self) {
         // Epochs tell old from new where this fails, except after a whole round of them.
-        for mapping in [&self.cells, &self.lines, &self.opened] {
-            let _ = mapping.discard(0..mapping.len());
+        self.discard(0..u64::MAX);
+    }
+}
+
+/// Those of eight numbers whose bits are set.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn each(numbers: __m512i, of: u8) -> impl Iterator<Item = u64> {
+    let mut all = [0u64; 8];
+    // SAFETY: there is room for all of them.
+    unsafe { _mm512_storeu_epi64(all.as_mut_ptr().cast(), numbers) };
+    let of = move |&(lane, _): &(usize, u64)| of >> lane & 1 != 0;
+    all.into_iter()
+        .enumerate()
+        .filter(of)
+        .map(|(_, number)| number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::cell::{EPOCH, base};
+    use super::super::run::Run;
+    use super::*;
+    use visa_test_common::Rng;
+
+    fn now(epoch: u64) -> Now {
+        by(1, epoch)
+    }
+
+    fn by(thread: u32, epoch: u64) -> Now {
+        Now {
+            base: base(epoch, thread, 2, false),
+            floor: epoch << EPOCH,
+            group: epoch << EPOCH,
+            epoch: epoch << EPOCH,
+            writes: true,
         }
+    }
+
+    fn bytes(shadow: &Shadow, of: Range<usize>) -> &[u8] {
+        // SAFETY: all of it can be read, and nobody writes.
+        unsafe { std::slice::from_raw_parts(shadow.slots.start().add(of.start), of.len()) }
+    }
+
+    /// Each word has a place of its own, and all places are eight bytes for each byte of memory.
+    #[test]
+    fn eight_bytes_for_each_byte() {
+        for units in [0, 1, 5] {
+            let memory = units * Shadow::unit();
+            let shadow = Shadow::new(memory).unwrap();
+            let slots = 8 * memory / size_of::<u64>() as u64;
+            let mut used = vec![false; slots as usize];
+            for word in 0..memory / WORD {
+                let at = shadow.place(word);
+                for slot in &mut used[at..at + SLOTS as usize] {
+                    assert!(!std::mem::replace(slot, true));
+                }
+            }
+            assert!(used.iter().all(|&used| used));
+            assert_eq!(
+                shadow.slots.len() as u64,
+                (8 * memory).max(page_size() as u64)
+            );
+        }
+    }
+
+    /// Memory of which only lines are known takes two bytes for each byte.
+    #[test]
+    fn lines_take_two_bytes_for_each_byte() {
+        let memory = 16 * Shadow::unit();
+        let mut shadow = Shadow::new(memory).unwrap();
+        let words = memory / WORD;
+        for word in (0..words).step_by(64) {
+            let run = Run {
+                words: 64,
+                lane: 0,
+                shift: 1,
+            };
+            assert!(shadow.part::<false>(&now(5), word, Part::all(run)));
+        }
+        let lines = 2 * memory as usize;
+        assert!(
+            bytes(&shadow, 0..lines)
+                .chunks(32)
+                .all(|line| line.iter().any(|&b| b != 0))
+        );
+        let others = lines..8 * memory as usize;
+        assert!(bytes(&shadow, others).iter().all(|&byte| byte == 0));
+    }
+
+    /// A line whose cells were in use is a line again for a launch that accesses it as a whole, and not before.
+    #[test]
+    fn old_cells_become_lines() {
+        let mut shadow = Shadow::new(4096).unwrap();
+        let mut rng = Rng::new(1);
+        let whole = Part::all(Run {
+            words: 4,
+            lane: 0,
+            shift: 0,
+        });
+        for launch in (10..2000).step_by(2) {
+            let old = now(launch);
+            let word = 4 + rng.below(4) as u64;
+            assert_eq!(shadow.word(&old, word, 3, cell::WHOLE), Some(None));
+            assert!(shadow.part::<false>(&old, 4, whole));
+            assert_eq!(shadow.in_cells(0..12), [false, true, false]);
+            if rng.below(2) == 0 {
+                shadow.word(&now(launch + 1), word, 3, cell::WHOLE);
+                assert_eq!(shadow.in_cells(4..8), [true]);
+                continue;
+            }
+            assert!(shadow.part::<false>(&now(launch + 1), 4, whole));
+            assert_eq!(shadow.in_cells(4..8), [false]);
+        }
+    }
+
+    /// What is given back are whole lines, with their cells.
+    #[test]
+    fn given_back_lines_lose_their_cells() {
+        let unit = Shadow::unit();
+        let words = 4 * unit / WORD;
+        for (from, to, kept) in [
+            (0, u64::MAX, [false; 4]),
+            (1, 3 * unit - 1, [true, false, true, true]),
+            (unit, 2 * unit, [true, false, true, true]),
+            (unit + 4, 2 * unit + 4, [true; 4]),
+            (9 * unit, u64::MAX, [true; 4]),
+        ] {
+            let mut shadow = Shadow::new(4 * unit).unwrap();
+            for word in 0..words {
+                shadow.word(&now(5), word, 3, cell::WHOLE);
+            }
+            shadow.discard(from..to);
+            let wanted = kept
+                .iter()
+                .flat_map(|&kept| vec![kept; (unit / 16) as usize]);
+            assert_eq!(shadow.in_cells(0..words), wanted.collect::<Vec<_>>());
+        }
+    }
+
+    /// Where the system gives back memory of cells only, those of lines that have them in use know nothing.
+    #[test]
+    fn cells_come_back_into_use() {
+        let mut shadow = Shadow::new(4096).unwrap();
+        for word in 0..4 {
+            shadow.word(&now(5), word, 3, cell::WHOLE);
+        }
+        let lines = 2 * (shadow.words * 4);
+        shadow.slots.discard(lines..shadow.slots.len()).unwrap();
+        // Not that of the first word, which is in the line's place.
+        for word in [1, 2, 3, 0] {
+            let race = shadow.conflict(&by(2, 5), word, cell::WHOLE).unwrap();
+            assert_eq!(race.is_some(), word == 0);
+        }
+        assert_eq!(shadow.in_cells(0..4), [true]);
     }
 }

@@ -1,10 +1,11 @@
-//! Lines, and the cells of words, by vectors of AVX-512: two of them at a time. What is entered is what `line` and `row` enter.
+//! Lines, and the cells of words, by vectors of AVX-512: two of them at a time, or a slot of each of eight. What is entered is what `line` and
+//! `row` enter. Cells are in use: what is loaded and stored has [`IN_CELLS`].
 
 use std::arch::x86_64::*;
 
 use super::cell::{self, ATOMIC, Cell, EPOCH, Now, THREAD, THREADS};
-use super::line::{self, Line};
-use super::shadow::Slots;
+use super::line::{self, IN_CELLS, Line};
+use super::run::Slots;
 
 const _: () = assert!(size_of::<Cell>() == 32 && size_of::<Line>() == 32);
 
@@ -26,7 +27,7 @@ const OF_CELL: Places = Places {
     atomics: 0b0010_0010,
 };
 
-/// Of a line: the plain write, the read and the other read; where cells are in use, another number.
+/// Of a line: the plain write, the read and the other read.
 const OF_LINE: Places = Places {
     reads: 0b0001_0001,
     writes: 0b0111_0111,
@@ -35,8 +36,8 @@ const OF_LINE: Places = Places {
     atomics: 0,
 };
 
-/// Which lines have cells in use.
-const CELLS: u8 = 0b1000_1000;
+/// Slots that are greater than others where cells are in use.
+const LASTS: u8 = 0b1000_1000;
 
 /// Moves the last read of a line, or of a cell, to the place of the other one.
 const LINE_READ_TO_OTHER: i32 = 0b11_01_01_00;
@@ -178,7 +179,7 @@ unsafe fn some_lines<const TWO: bool, const WRITES: bool, const ALONE: bool>(
             false => _mm512_castsi256_si512(_mm256_loadu_si256(at.cast())),
         }
     };
-    let in_cells = CELLS & lines & _mm512_cmpge_epu64_mask(past, v.floor);
+    let in_cells = LASTS & lines & _mm512_cmpge_epu64_mask(past, v.floor);
     if v.unordered::<ALONE>(past, lines & matters(WRITES, &OF_LINE)) | in_cells != 0 {
         return false;
     }
@@ -198,10 +199,10 @@ unsafe fn some_lines<const TWO: bool, const WRITES: bool, const ALONE: bool>(
 /// not race may be entered then.
 ///
 /// # Safety
-/// The line has cells. The processor has AVX-512.
+/// These are the cells of a line. The processor has AVX-512.
 #[inline]
 #[target_feature(enable = "avx512f")]
-pub(super) unsafe fn cells(at: *mut Cell, now: &Now, slots: Slots, words: u8) -> bool {
+pub(super) unsafe fn cells(at: [*mut Cell; 4], now: &Now, slots: Slots, words: u8) -> bool {
     // SAFETY: as promised.
     unsafe { each_two(at, now, words, |word| [slots.of(word), slots.of(word + 1)]) }
 }
@@ -212,7 +213,7 @@ pub(super) unsafe fn cells(at: *mut Cell, now: &Now, slots: Slots, words: u8) ->
 /// As [`cells`].
 #[inline]
 #[target_feature(enable = "avx512f")]
-pub(super) unsafe fn cells_of_lane(at: *mut Cell, now: &Now, slot: u64, words: u8) -> bool {
+pub(super) unsafe fn cells_of_lane(at: [*mut Cell; 4], now: &Now, slot: u64, words: u8) -> bool {
     // SAFETY: as promised.
     unsafe { each_two(at, now, words, |_| [slot; 2]) }
 }
@@ -221,25 +222,20 @@ pub(super) unsafe fn cells_of_lane(at: *mut Cell, now: &Now, slot: u64, words: u
 /// As [`cells`].
 #[inline]
 #[target_feature(enable = "avx512f")]
-unsafe fn each_two(at: *mut Cell, now: &Now, words: u8, slots: impl Fn(u32) -> [u64; 2]) -> bool {
-    const _: () = assert!(line::WORDS <= 8);
+unsafe fn each_two(
+    at: [*mut Cell; 4],
+    now: &Now,
+    words: u8,
+    slots: impl Fn(u32) -> [u64; 2],
+) -> bool {
+    const _: () = assert!(line::WORDS == 4);
     let v = Vectors::new(now);
-    let mut left = words;
-    let mut word = 0;
-    while left != 0 {
-        let skip = left.trailing_zeros() & !1;
-        word += skip;
-        left >>= skip;
-        // Four bits for each of two words.
-        let of = ((left & 1) * 0x0F) | ((left >> 1 & 1) * 0xF0);
-        // SAFETY: as promised.
-        if !unsafe { two_cells(at.wrapping_add(word as usize), &v, now, slots(word), of) } {
-            return false;
-        }
-        word += 2;
-        left >>= 2;
+    let [first, second, third, fourth] = at;
+    // SAFETY: as promised.
+    unsafe {
+        (words & 3 == 0 || two_cells([first, second], &v, now, slots(0), words & 3))
+            && (words >> 2 == 0 || two_cells([third, fourth], &v, now, slots(2), words >> 2))
     }
-    true
 }
 
 /// Enters an access to a word, if it races with none; false if there is a race.
@@ -253,7 +249,7 @@ pub(super) unsafe fn cell(at: *mut Cell, now: &Now, slot: u64) -> bool {
     // Whole registers, so that the next lane can read what this one has written.
     // SAFETY: as promised.
     let past = unsafe { _mm256_loadu_epi64(at.cast()) };
-    let past = _mm512_castsi256_si512(past);
+    let past = _mm512_andnot_si512(in_cells(), _mm512_castsi256_si512(past));
     let mut matters = 0x0F & matters(now.writes, &OF_CELL);
     if now.is_atomic() {
         matters &= _mm512_testn_epi64_mask(past, _mm512_set1_epi64(ATOMIC.cast_signed()));
@@ -269,9 +265,17 @@ pub(super) unsafe fn cell(at: *mut Cell, now: &Now, slot: u64) -> bool {
         slot,
         (&OF_CELL, 0x0F),
     );
+    let new = _mm512_or_si512(in_cells(), new);
     // SAFETY: as promised.
     unsafe { _mm256_storeu_epi64(at.cast(), _mm512_castsi512_si256(new)) };
     true
+}
+
+/// What two cells in use have that no slot has.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn in_cells() -> __m512i {
+    _mm512_maskz_set1_epi64(LASTS, IN_CELLS.cast_signed())
 }
 
 /// Slots that race with an access, if they are not ordered before it.
@@ -300,13 +304,22 @@ fn entered<const READ_TO_OTHER: i32, const ALONE: bool>(
 }
 
 /// # Safety
-/// Cells of which `of` has bits are there. The processor has AVX-512.
+/// Both cells are there. The processor has AVX-512.
 #[inline]
 #[target_feature(enable = "avx512f")]
-unsafe fn two_cells(at: *mut Cell, v: &Vectors, now: &Now, slots: [u64; 2], of: u8) -> bool {
-    let place = at.cast::<i64>();
+unsafe fn two_cells(
+    at: [*mut Cell; 2],
+    v: &Vectors,
+    now: &Now,
+    slots: [u64; 2],
+    words: u8,
+) -> bool {
+    // Four bits for each of two words.
+    let of = ((words & 1) * 0x0F) | ((words >> 1) * 0xF0);
     // SAFETY: as promised.
-    let past = unsafe { _mm512_maskz_loadu_epi64(of, place) };
+    let [low, high] = at.map(|at| unsafe { _mm256_loadu_si256(at.cast()) });
+    let past = _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high);
+    let past = _mm512_andnot_si512(in_cells(), past);
     let mut matters = of & matters(now.writes, &OF_CELL);
     if now.is_atomic() {
         matters &= _mm512_testn_epi64_mask(past, _mm512_set1_epi64(ATOMIC.cast_signed()));
@@ -323,12 +336,15 @@ unsafe fn two_cells(at: *mut Cell, v: &Vectors, now: &Now, slots: [u64; 2], of: 
         slot,
         (&OF_CELL, of),
     );
+    let new = _mm512_or_si512(in_cells(), new);
+    // Whole registers, so that the next access can read what this one has written.
     // SAFETY: as promised.
     unsafe {
-        if of == 0xFF {
-            _mm512_storeu_epi64(place, new);
-        } else {
-            _mm512_mask_storeu_epi64(place, of, new);
+        if words & 1 != 0 {
+            _mm256_storeu_si256(at[0].cast(), _mm512_castsi512_si256(new));
+        }
+        if words & 2 != 0 {
+            _mm256_storeu_si256(at[1].cast(), _mm512_extracti64x4_epi64::<1>(new));
         }
     }
     true
@@ -342,6 +358,8 @@ struct Columns {
     plain: usize,
     /// Where there is none, no access is atomic.
     atomics: usize,
+    /// What a second read has that no slot has.
+    mark: u64,
 }
 
 const CELL_COLUMNS: Columns = Columns {
@@ -349,6 +367,7 @@ const CELL_COLUMNS: Columns = Columns {
     reads: [cell::READ, cell::OTHER],
     plain: cell::PLAIN,
     atomics: cell::ATOMICS,
+    mark: IN_CELLS,
 };
 
 const LINE_COLUMNS: Columns = Columns {
@@ -356,10 +375,12 @@ const LINE_COLUMNS: Columns = Columns {
     reads: [1, 2],
     plain: 0,
     atomics: 0,
+    mark: 0,
 };
 
-/// Where a line says which epoch its cells are in use from.
-const LINE_CELLS: usize = 3;
+/// The last slot of a line or a cell.
+const LAST: usize = 3;
+const _: () = assert!(cell::OTHER == LAST);
 
 /// Up to eight lines or cells, each by the number of its first slot.
 #[derive(Clone, Copy)]
@@ -394,13 +415,19 @@ impl Eight {
     }
 
     /// Enters an access, if none of them races. False, and nothing is entered, if there is a race. As all lanes are of one thread, it does not
-    /// matter that none sees what another one enters.
+    /// matter that none sees what another one enters. `others` are the second reads, where they are loaded.
     ///
     /// # Safety
     /// As [`Eight::slots`].
     #[inline]
     #[target_feature(enable = "avx512f")]
-    unsafe fn enter(&self, now: &Now, slots: __m512i, columns: &Columns) -> bool {
+    unsafe fn enter(
+        &self,
+        now: &Now,
+        slots: __m512i,
+        columns: &Columns,
+        others: Option<__m512i>,
+    ) -> bool {
         let v = Vectors::new(now);
         let atomic = _mm512_set1_epi64(ATOMIC.cast_signed());
         let races = |past: __m512i| {
@@ -419,7 +446,8 @@ impl Eight {
             let [read, other] = columns.reads;
             let last = self.slots(read);
             if now.writes {
-                any |= races(last) | races(self.slots(other));
+                let others = others.unwrap_or_else(|| self.slots(other));
+                any |= races(last) | races(others);
             }
             if any != 0 {
                 return false;
@@ -434,7 +462,8 @@ impl Eight {
             }
             let moved = v.is_other::<false>(last, self.of);
             if moved != 0 {
-                self.set(other, moved, last);
+                let mark = _mm512_set1_epi64(columns.mark.cast_signed());
+                self.set(other, moved, _mm512_or_si512(last, mark));
             }
             self.set(read, self.of, slots);
             true
@@ -442,101 +471,107 @@ impl Eight {
     }
 }
 
-/// Enters accesses to up to eight words, of one lane each, if none races. False, and nothing is entered, if there is a race.
+/// Numbers of the first slots of the cells of up to eight words, see [`Shadow`](super::shadow::Shadow), which has so many words.
+#[inline]
+#[target_feature(enable = "avx512f")]
+pub(super) fn places(words: __m512i, all: u64) -> __m512i {
+    let low = _mm512_set1_epi64((line::WORDS - 1).cast_signed());
+    let others = _mm512_set1_epi64(all.wrapping_sub(line::WORDS).cast_signed());
+    // Where a word has number w, and w % 4 = k is not 0: 3 * (w - k) + 4 * (k - 1) of the other cells.
+    let behind = _mm512_add_epi64(_mm512_slli_epi64::<1>(words), _mm512_and_si512(words, low));
+    let behind = _mm512_add_epi64(behind, others);
+    _mm512_mask_add_epi64(words, _mm512_test_epi64_mask(words, low), words, behind)
+}
+
+/// The last slots of up to eight cells or lines, by the numbers of their first ones.
 ///
 /// # Safety
-/// Words of which `of` has bits have cells. The processor has AVX-512.
+/// Those of which `of` has bits are there. The processor has AVX-512.
+#[inline]
+#[target_feature(enable = "avx512f")]
+pub(super) unsafe fn last(at: *mut i64, first: __m512i, of: u8) -> __m512i {
+    let eight = Eight { at, first, of };
+    // SAFETY: as promised.
+    unsafe { eight.slots(LAST) }
+}
+
+/// Of up to eight cells or lines, those of which the last slots say that no cells are in use.
+#[inline]
+#[target_feature(enable = "avx512f")]
+pub(super) fn closed(last: __m512i, of: u8) -> u8 {
+    _mm512_mask_testn_epi64_mask(of, last, _mm512_set1_epi64(IN_CELLS.cast_signed()))
+}
+
+/// Enters accesses to up to eight words, of one lane each, if none races. False, and nothing is entered, if there is a race. Words are given by
+/// the first and the last slots of their cells, see [`places`] and [`last`].
+///
+/// # Safety
+/// Cells of which `of` has bits are there. The processor has AVX-512.
 #[inline]
 #[target_feature(enable = "avx512f")]
 pub(super) unsafe fn eight_cells(
-    at: *mut Cell,
+    at: *mut i64,
     now: &Now,
-    words: __m512i,
+    (first, last): (__m512i, __m512i),
     of: u8,
     slots: __m512i,
 ) -> bool {
-    let cells = Eight {
-        at: at.cast(),
-        first: _mm512_slli_epi64::<2>(words),
-        of,
-    };
+    let cells = Eight { at, first, of };
+    let others = _mm512_andnot_si512(_mm512_set1_epi64(IN_CELLS.cast_signed()), last);
     // SAFETY: as promised.
-    unsafe { cells.enter(now, slots, &CELL_COLUMNS) }
+    unsafe { cells.enter(now, slots, &CELL_COLUMNS, Some(others)) }
 }
 
-/// Puts the cells of up to eight lines in use, of which those in `of`, but for lines of which something is known that matters: returns these.
-/// `opened` is [`Shadow`](super::shadow::Shadow)'s list of when cells came to be used.
+/// Puts the cells of the lines of up to eight words in use, but for lines of which something is known that matters: returns their words.
+/// There are `all` words.
 ///
 /// # Safety
-/// As [`eight_lines`], and the list has each of these lines.
+/// Words of which `of` has bits have lines, and these have cells. The processor has AVX-512.
 #[inline]
 #[target_feature(enable = "avx512f")]
-pub(super) unsafe fn open_eight(
-    at: *mut Line,
-    opened: *mut u32,
-    now: &Now,
-    lines: __m512i,
-    of: u8,
-) -> u8 {
-    let eight = Eight {
-        at: at.cast(),
-        first: _mm512_slli_epi64::<2>(lines),
-        of,
-    };
+pub(super) unsafe fn open_eight(at: *mut i64, all: u64, now: &Now, words: __m512i, of: u8) -> u8 {
+    let low = _mm512_set1_epi64((line::WORDS - 1).cast_signed());
+    let first = _mm512_andnot_si512(low, words);
+    let eight = Eight { at, first, of };
     let floor = _mm512_set1_epi64(now.floor.cast_signed());
-    let known = (0..LINE_CELLS).fold(0, |known, column| {
+    let known = (0..=LAST).fold(0, |known, column| {
         // SAFETY: as promised.
         let slots = unsafe { eight.slots(column) };
         known | _mm512_mask_cmpge_epu64_mask(of, slots, floor)
     });
     let free = of & !known;
-    let epoch = _mm256_set1_epi32((cell::epoch(now.epoch) as u32).cast_signed());
-    // What is older matters in no line that has cells in use, so that the slots may stay as they are.
+    let others = Eight {
+        at: at.wrapping_add(all as usize),
+        first: _mm512_add_epi64(first, _mm512_slli_epi64::<1>(first)),
+        of,
+    };
+    let mark = _mm512_set1_epi64(IN_CELLS.cast_signed());
+    // What is older matters in no cell, so that the other slots may stay as they are.
     // SAFETY: as promised.
     unsafe {
-        eight.set(LINE_CELLS, free, _mm512_set1_epi64(now.epoch.cast_signed()));
-        _mm512_mask_i64scatter_epi32::<4>(opened.cast(), free, lines, epoch);
+        eight.set(LAST, free, mark);
+        for cell in 0..line::WORDS as usize - 1 {
+            others.set(size_of::<Cell>() / 8 * cell + LAST, free, mark);
+        }
     }
     known
 }
 
-/// The same as [`eight_cells`] for an access, which is not atomic, to all words of up to eight lines. False, too, if cells of a line are in use.
+/// The same as [`eight_cells`] for an access, which is not atomic, to all words of up to eight lines that have no cells in use, by the numbers
+/// of their first slots.
 ///
 /// # Safety
 /// Lines of which `of` has bits are there. The processor has AVX-512.
 #[inline]
 #[target_feature(enable = "avx512f")]
 pub(super) unsafe fn eight_lines(
-    at: *mut Line,
+    at: *mut i64,
     now: &Now,
-    lines: __m512i,
+    first: __m512i,
     of: u8,
     slots: __m512i,
 ) -> bool {
-    let lines = Eight {
-        at: at.cast(),
-        first: _mm512_slli_epi64::<2>(lines),
-        of,
-    };
-    let floor = _mm512_set1_epi64(now.floor.cast_signed());
+    let lines = Eight { at, first, of };
     // SAFETY: as promised.
-    unsafe {
-        let cells = lines.slots(LINE_CELLS);
-        let in_cells = _mm512_mask_cmpge_epu64_mask(of, cells, floor);
-        in_cells == 0 && lines.enter(now, slots, &LINE_COLUMNS)
-    }
-}
-
-/// Of up to eight lines, those whose number of 32 bits is less than `floor`.
-///
-/// # Safety
-/// Lines of which `of` has bits have such numbers. The processor has AVX-512.
-#[inline]
-#[target_feature(enable = "avx512f,avx512vl")]
-pub(super) unsafe fn eight_below(at: *const u32, lines: __m512i, of: u8, floor: u32) -> u8 {
-    let none = _mm256_setzero_si256();
-    // SAFETY: as promised.
-    let numbers = unsafe { _mm512_mask_i64gather_epi32::<4>(none, of, lines, at.cast()) };
-    let floor = _mm256_set1_epi32(floor.cast_signed());
-    _mm256_mask_cmplt_epu32_mask(of, numbers, floor)
+    unsafe { lines.enter(now, slots, &LINE_COLUMNS, None) }
 }
