@@ -346,7 +346,8 @@ impl Names {
         let end = found.start.saturating_add(found.len);
         let inside = (found.start..end).contains(&address) && found.freed.is_none();
         let parts = self.named.iter();
-        let parts = parts.filter(|n| inside && (found.start..end).contains(&n.start));
+        let parts =
+            parts.filter(|n| inside && n.len < found.len && (found.start..end).contains(&n.start));
         let away = |n: &&Named| match address.checked_sub(n.start) {
             Some(at) => at.saturating_sub(n.len),
             None => n.start - address,

@@ -186,3 +186,17 @@ fn launches_at_the_same_time() {
         }
     });
 }
+
+/// An access that begins in a whole buffer and ends beyond it is not beside a part.
+#[test]
+fn whole_buffers_are_no_parts() {
+    for interpret in [false, true] {
+        let on = On::new(engine(Check::Memory, interpret), "pvc");
+        let o = on.engine.memory().alloc(254).unwrap();
+        let kernel = on.program.kernel("store_int").unwrap();
+        let report = kernel.launch(&launch(&[o], 0)).unwrap();
+        let about = report.faults[0].about.as_deref();
+        let says = "reaching 2 bytes past the end of `o` (254 bytes, argument 0)";
+        assert_eq!((about, report.fault_count), (Some(says), 1));
+    }
+}
