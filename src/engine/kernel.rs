@@ -44,6 +44,7 @@ pub(crate) struct Visa {
 }
 
 /// Where a kernel's program is.
+#[derive(Clone)]
 pub(crate) enum Source {
     /// Here.
     Visa(Arc<Visa>),

@@ -25,6 +25,7 @@ use visa_runtime::linked::{DataImage, LinkedKernel, LoadedPrograms, SiteRecord, 
 use visa_runtime::{KernelMeta, Lanes};
 
 /// A kernel that came with its code.
+#[derive(Clone)]
 pub(crate) struct Linked {
     kernel: LinkedKernel,
     /// In the order of the record's variants.

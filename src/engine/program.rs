@@ -218,6 +218,34 @@ impl Program {
         }
     }
 
+    /// The same program on another engine. The file is not read again, which is most of the time that a large one takes to load.
+    /// Program-scope variables have the values there that they begin with.
+    ///
+    /// # Errors
+    /// When the engine's memory has no room for the variables, and for kernels from a library, which are of one engine.
+    pub fn on(&self, engine: &Engine) -> Result<Program, Error> {
+        if let Some(k) = self.kernels.iter().find(|k| k.linked().is_some()) {
+            return Err(Error::Unsupported {
+                kernel: k.name().to_owned(),
+                what: "another engine for a library that is loaded".to_owned(),
+            });
+        }
+        let image = self.kernels.first().map(|k| k.parts().data.image.clone());
+        let data = Arc::new(LoadedData::new(image.unwrap_or_default(), engine.memory())?);
+        let kernels = self.kernels.iter().map(|k| {
+            Kernel::new(KernelParts {
+                engine: engine.clone(),
+                manifest: k.parts().manifest.clone(),
+                data: data.clone(),
+                source: k.parts().source.clone(),
+            })
+        });
+        Ok(Program {
+            kernels: Arc::new(kernels.collect()),
+            ..self.clone()
+        })
+    }
+
     /// Kernels that could not be loaded, and why.
     pub fn broken(&self) -> &[(String, Error)] {
         &self.broken
@@ -448,6 +476,25 @@ fn text_visas(
 mod tests {
     use super::*;
     use crate::engine::{DiskCache, EngineOptions, Launch, Origin};
+
+    #[test]
+    fn a_program_on_another_engine_has_its_own_variables() {
+        let zebin = include_bytes!("../../tests/kernels/bin/skl/global_state.zebin");
+        let engines = [(); 2].map(|()| Engine::new().unwrap());
+        let first = engines[0].program_from_zebin(zebin, None).unwrap();
+        let second = first.on(&engines[1]).unwrap();
+        assert_eq!(second.kernels().len(), first.kernels().len());
+        for (engine, program) in engines.iter().zip([&first, &second]) {
+            let input = engine.memory().alloc_from(&[2f32; 8]).unwrap();
+            let out = engine.memory().alloc(32).unwrap();
+            let launch = Launch::new([8, 1, 1]).arg(0, &out).arg(1, &input);
+            let kernel = program.kernel("global_count").unwrap();
+            assert_eq!(kernel.launch(&launch).unwrap().origin, Origin::Compiled);
+            assert_eq!(out.to_vec_of::<f32>(), [5f32; 8]);
+        }
+        let data = |program: &Program| program.kernels[0].parts().data.clone();
+        assert!(!Arc::ptr_eq(&data(&first), &data(&second)));
+    }
 
     /// A warm start reads neither `.ze_info` nor vISA before they are asked for.
     #[test]
