@@ -9,7 +9,7 @@ use visa_jit::ssa::eval::{Bytes, Inputs, Memory, Outcome as End, Place, Thread, 
 use visa_jit::ssa::{Function, Space, verify};
 
 use crate::engines::{Input, Launch, Loaded, Machine, Outcome, Stop, guarded};
-use crate::native::stop;
+use crate::native::{read, stop};
 
 /// IR instructions that a thread may execute.
 const FUEL: u64 = 4_000_000;
@@ -48,10 +48,7 @@ impl Machine for Evaluator {
 
 impl Evaluator {
     fn program(&mut self, text: &str, platform: Platform) -> Result<Box<dyn Loaded>, Stop> {
-        let program = self
-            .engine
-            .program_from_text("generated", text, platform)
-            .map_err(|e| stop(&e))?;
+        let program = read(&self.engine, text, platform).map_err(|e| stop(&e))?;
         let kernel = &program.kernels()[0];
         let function = kernel.ssa(self.optimised).map_err(|e| stop(&e))?;
         verify(&function).map_err(|e| Stop::Broken(format!("malformed IR: {}", e[0])))?;

@@ -363,11 +363,19 @@ impl Mutants {
     /// # Panics
     /// When one of them does not load.
     pub fn new() -> Mutants {
+        Mutants::of(checked_in())
+    }
+
+    /// Of some files.
+    ///
+    /// # Panics
+    /// When one of them does not load.
+    pub fn of(files: Vec<File>) -> Mutants {
         let mut mutants = Mutants {
             texts: Vec::new(),
             containers: Vec::new(),
         };
-        for file in checked_in() {
+        for file in files {
             let container = Zebin::parse(&file.bytes).expect("valid");
             let texts = container.kernels.into_iter().map(|k| k.visa.text);
             let small = texts.filter(|text| text.lines().count() < SMALL);

@@ -183,7 +183,7 @@ fn lanes_go_their_own_ways() {
     } else if let Some(seeds) = visa_fuzzing::seeds() {
         sweep(&always(ENGINES), seeds);
     } else {
-        let missing = sweep(&turns(), 0..visa_test_common::share(7_000, 42)).missing();
+        let missing = sweep(&turns(), 0..visa_test_common::share(7_000, 63)).missing();
         // A plain run has too few for what is rare.
         assert!(
             missing.is_empty() || !visa_test_common::full(),

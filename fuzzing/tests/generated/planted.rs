@@ -12,7 +12,7 @@ fn planted_errors_are_found_or_harmless() {
     let mut bench = Bench::new(cfg!(feature = "llvm-codegen"));
     for error in Error::ALL {
         let mut counts = Counts::default();
-        let all = seeds().unwrap_or(0..share(KERNELS, 4));
+        let all = seeds().unwrap_or(0..share(KERNELS, 8));
         for seed in all.clone() {
             let verdict = bench.run(&Planted::new(error, seed));
             counts.add(&verdict);
@@ -22,7 +22,7 @@ fn planted_errors_are_found_or_harmless() {
             );
         }
         println!("{error:?}: {counts}");
-        if all.end - all.start >= share(KERNELS, 4) {
+        if all.end - all.start >= share(KERNELS, 8) {
             assert!(counts.found > 0 && counts.dead > 0, "{error:?}: {counts}");
         }
     }
