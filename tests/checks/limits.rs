@@ -1,9 +1,9 @@
 //! What checks refuse, what they cost, and what they do with very many errors.
 
-use super::{counted, engine, fewer_files, files, kernel, strategy};
+use super::{bytes_of, counted, engine, fewer_files, files, kernel, program_of, strategy};
 use visa_jit::backend::{Check, Checks, CodeObject, OobPolicy};
 use visa_jit::engine::Suppressions;
-use visa_jit::{DiskCache, Engine, EngineOptions, Launch};
+use visa_jit::{DiskCache, Engine, EngineOptions, Launch, Program};
 use visa_runtime::{DeviceMemory, FaultKind, LaunchStatus};
 use visa_test_common::full;
 
@@ -76,11 +76,12 @@ const OF_EACH_SOURCE: [(&str, &str); 5] = [
     ("race-", "local_read"),
 ];
 
-/// The SSA and the machine code of kernels.
-fn made(engine: &Engine, file: &str) -> Vec<(String, CodeObject)> {
+/// The SSA and the machine code of kernels, of programs that are found by the names of their files.
+fn made(file: &str, program: impl Fn(&str) -> Program) -> Vec<(String, CodeObject)> {
     let kernels = &OF_EACH_SOURCE[..if full() { 5 } else { 3 }];
     let made = kernels.iter().map(|(prefix, name)| {
-        let kernel = kernel(engine, &format!("{prefix}{file}"), name);
+        let program = program(&format!("{prefix}{file}"));
+        let kernel = program.kernel(name).unwrap();
         let code = kernel.code(OobPolicy::default()).unwrap();
         (kernel.ssa(true).unwrap().to_string(), code.object().clone())
     });
@@ -110,12 +111,15 @@ fn code_without_checks_is_what_it_was() {
     };
     let accounted = DeviceMemory::checked(1 << 28).unwrap().tracked().unwrap();
     for file in fewer_files().iter().copied() {
-        let wanted = made(&before, file);
+        let wanted = made(file, |file| program_of(&before, file));
         for (ssa, _) in &wanted {
             assert!(!ssa.contains("check.") && !ssa.contains("suspect") && !ssa.contains("marks"));
         }
         for (checks, engine) in &checked {
-            for ((ssa, object), (with, more)) in wanted.iter().zip(made(engine, file)) {
+            for ((ssa, object), (with, more)) in wanted
+                .iter()
+                .zip(made(file, |file| program_of(engine, file)))
+            {
                 // A check of barriers changes nothing where there are none.
                 let same = *checks == "barrier" && !ssa.contains("suspend");
                 assert_eq!(*ssa == with, same, "{file} {checks}: {with}");
@@ -129,7 +133,8 @@ fn code_without_checks_is_what_it_was() {
             Engine::with_options(looked_at.clone()).unwrap(),
             Engine::with_memory(options(), accounted.clone()).unwrap(),
         ] {
-            let made = made(&without, file);
+            let read = |file: &str| without.program_from_zebin(&bytes_of(file), None);
+            let made = made(file, |file| read(file).unwrap());
             assert!(made == wanted, "{file}: other code without checks");
         }
     }

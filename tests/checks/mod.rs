@@ -12,6 +12,7 @@ mod schedules;
 mod views;
 
 use std::collections::BTreeMap;
+use std::sync::Mutex;
 
 use visa_jit::backend::{BackendKind, Checks, Strategy};
 use visa_jit::engine::Suppressions;
@@ -68,10 +69,25 @@ fn engine_without(check: impl Into<Checks>, interpret: bool, rules: &str) -> Eng
     Engine::with_options(options.check(check)).unwrap()
 }
 
-fn program_of(engine: &Engine, file: &str) -> Program {
+fn bytes_of(file: &str) -> Vec<u8> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/checks");
-    let bytes = std::fs::read(format!("{path}/{file}.zebin")).unwrap();
-    engine.program_from_zebin(&bytes, None).unwrap()
+    std::fs::read(format!("{path}/{file}.zebin")).unwrap()
+}
+
+/// Every test has several engines with the same few files, and to read one takes longer than most launches.
+fn program_of(engine: &Engine, file: &str) -> Program {
+    static READ: Mutex<BTreeMap<String, Program>> = Mutex::new(BTreeMap::new());
+    let mut read = READ.lock().unwrap();
+    let first = read.entry(file.to_owned()).or_insert_with(|| {
+        let memory_bytes = 1 << 20;
+        let options = EngineOptions {
+            memory_bytes,
+            ..EngineOptions::default()
+        };
+        let engine = Engine::with_options(options).unwrap();
+        engine.program_from_zebin(&bytes_of(file), None).unwrap()
+    });
+    first.on(engine).unwrap()
 }
 
 fn kernel(engine: &Engine, file: &str, name: &str) -> Kernel {
