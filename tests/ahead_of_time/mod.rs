@@ -197,10 +197,14 @@ fn reduction_runs(options: &[&str]) {
 
 /// Compiles a zebin of `skl` to a library.
 fn library(dir: &Path, name: &str) -> PathBuf {
+    library_of(dir, name, &[])
+}
+
+fn library_of(dir: &Path, name: &str, options: &[&str]) -> PathBuf {
     let library = dir.join(format!("{name}.so"));
     let zebin = format!("tests/kernels/bin/skl/{name}.zebin");
     let args = ["compile", &zebin, "-o", library.to_str().unwrap()];
-    let (code, _, errors) = output(command(&args));
+    let (code, _, errors) = output(command(&[&args, options].concat()));
     assert_eq!(code, 0, "{errors}");
     library
 }
@@ -271,7 +275,7 @@ fn libraries_print_and_draw() {
         ),
     ];
     for (name, args) in launches {
-        let library = library(dir.path(), name);
+        let library = library_of(dir.path(), name, &["--kernel", args[0]]);
         let zebin = format!("tests/kernels/bin/skl/{name}.zebin");
         let image = dir.path().join("pixels");
         fs::write(&image, [7, 80, 90, 200].repeat(8)).unwrap();

@@ -12,7 +12,7 @@ fn nested(more: &[&str]) -> Output {
         "--kernel",
         "nested",
         "--global",
-        "256",
+        "64",
         "--local",
         "32",
         "--arg",

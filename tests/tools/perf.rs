@@ -62,7 +62,7 @@ fn recorded(dir: &Path, backend: BackendKind, way: &str) -> String {
         "--threads",
         "1",
         "--repeat",
-        "40",
+        "15",
         "--no-cache",
     ]);
     args.extend(["--backend", backend.name(), &way, "--tools-dir", "."]);

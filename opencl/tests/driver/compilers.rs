@@ -91,7 +91,7 @@ impl Fake {
             .env(OCLOC_ENV, path("ocloc"))
             .env("VISA_JIT_CACHE_DIR", path("cache"))
             .env("VISA_JIT_DEVICE", "skl")
-            .env(TIMEOUT_ENV, if does == "hang" { "1" } else { "100" })
+            .env(TIMEOUT_ENV, if does == "hang" { "0.3" } else { "100" })
             .env(
                 "VISA_JIT_CHECK",
                 if does == "lines" { "memory" } else { "none" },
@@ -146,7 +146,7 @@ fn a_compiler_that_fails_is_a_build_that_fails() {
     for (does, part) in [
         ("refuse", "what is this?"),
         ("crash", "signal: 11"),
-        ("hang", "did not finish within 1s"),
+        ("hang", "did not finish within 300ms"),
     ] {
         fake.builds(does, CL_BUILD_PROGRAM_FAILURE, part);
     }
