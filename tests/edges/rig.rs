@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::time::Instant;
 
 use visa_jit::backend::{BackendKind, OobPolicy};
-use visa_jit::{Engine, EngineOptions, Launch, Prepared, Report};
+use visa_jit::{Engine, EngineOptions, Launch, Prepared, Program, Report};
 use visa_runtime::{Buffer, DeviceMemory, LaunchStatus};
 
 use super::cases::case;
 use super::kernel::{DATA_AT, SCRATCH_BYTES, SLM_BYTES, Shape};
 use super::machine::{Case, Fault, Machine, Space};
-use visa_test_common::Rng;
+use visa_test_common::{Rng, full};
 
 /// Sizes of surfaces.
 pub const SIZES: [u64; 8] = [0, 1, 3, 4, 63, 64, 4095, 4096];
@@ -65,6 +65,8 @@ pub struct Rig {
     dry: bool,
     failures: Vec<String>,
     start: Instant,
+    /// The program that was read last.
+    read: Option<(String, Program)>,
 }
 
 /// With `VISA_JIT_TEST_INTERP` set, everything runs on the interpreter, with `VISA_JIT_TEST_BACKEND=llvm` on LLVM's code:
@@ -124,6 +126,7 @@ impl Rig {
             dry: false,
             failures: Vec::new(),
             start: Instant::now(),
+            read: None,
         }
     }
 
@@ -158,7 +161,7 @@ impl Rig {
     pub fn run(&mut self, shape: &Shape, effort: Effort) {
         self.tally.shapes += 1;
         let new = self.opcodes.insert(shape.opcode.clone());
-        if self.dry || !(new || visa_test_common::full() || scattered(self.tally.shapes)) {
+        if self.dry || !(new || full() || scattered(self.tally.shapes)) {
             return;
         }
         if let Err(e) = self.shape(shape, effort) {
@@ -226,7 +229,14 @@ impl Rig {
                     } else {
                         &FLAT[1..2]
                     };
-                    for &(size, end) in sizes {
+                    // Each memory has an engine of its own, and each engine compiles: in a plain run shapes take turns.
+                    let turn = self.tally.shapes as usize;
+                    let every = if full() { 1 } else { 3 };
+                    let sizes = sizes
+                        .iter()
+                        .enumerate()
+                        .filter(|(n, _)| sizes.len() == 1 || (n + turn).is_multiple_of(every));
+                    for (_, &(size, end)) in sizes {
                         self.tally.compiled += 1;
                         let memory = if end {
                             DeviceMemory::exact(size)
@@ -248,6 +258,22 @@ impl Rig {
         Ok(())
     }
 
+    /// The program of a shape, which is read once for all its memories.
+    fn program(&mut self, shape: &Shape, engine: &Engine) -> Result<Program, String> {
+        let text = shape.kernel(SCRATCH_BYTES);
+        let error = |e: visa_jit::Error| e.to_string();
+        if let Some((last, program)) = &self.read
+            && *last == text
+            && program.platform() == shape.platform
+        {
+            return program.on(engine).map_err(error);
+        }
+        let program = engine.program_from_text("edge", &text, shape.platform);
+        let program = program.map_err(error)?;
+        self.read = Some((text, program.clone()));
+        Ok(program)
+    }
+
     fn memory(
         &mut self,
         shape: &Shape,
@@ -261,9 +287,7 @@ impl Rig {
             .alloc((DATA_AT + shape.data_size()) as u64)
             .unwrap();
         let results = self.outside.alloc(shape.data_size() as u64).unwrap();
-        let program = engine
-            .program_from_text("edge", &shape.kernel(SCRATCH_BYTES), shape.platform)
-            .map_err(|e| e.to_string())?;
+        let program = self.program(shape, engine)?;
         let mut launch = Launch::new([shape.simd, 1, 1])
             .local([shape.simd, 1, 1])
             .oob(policy)
