@@ -17,15 +17,19 @@ fn check(seed: u64, order: &[&'static str]) {
     verify(&f).unwrap_or_else(|e| panic!("seed {seed}: {e:?}\n{f}"));
     let before = [seed, seed + 1].map(|s| observe(&f, s));
     for name in order {
-        let text = f.to_string();
+        let old = f.clone();
         assert!(run_pass(&mut f, name));
+        // Most passes leave most functions alone.
+        if f == old {
+            continue;
+        }
         if let Err(e) = verify(&f) {
-            panic!("seed {seed}, {name}: {}\n{text}\n{f}", e[0]);
+            panic!("seed {seed}, {name}: {}\n{old}\n{f}", e[0]);
         }
         let after = [seed, seed + 1].map(|s| observe(&f, s));
         assert!(
             before == after,
-            "seed {seed}: {name} changes it\n{text}\n{f}"
+            "seed {seed}: {name} changes it\n{old}\n{f}"
         );
     }
 }
