@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 
 use visa_jit::Launch;
-use visa_jit::backend::OobPolicy;
 use visa_jit::isa::Platform;
 use visa_runtime::abi::MAX_HOST_STACK_BYTES;
 
@@ -48,16 +47,16 @@ fn large_frames_have_stacks_of_their_own() {
     let mut expected: Option<Vec<u32>> = None;
     for (name, engine) in engines() {
         let program = engine.program_from_text("k", &text, Platform::Pvc).unwrap();
-        if name == "cranelift" {
-            let code = program.kernels()[0].code(OobPolicy::default()).unwrap();
-            let stack = code.object().stack_bytes;
-            assert!(stack > MAX_HOST_STACK_BYTES, "{stack}");
-        }
         let buffer = engine.memory().alloc_from(&input).unwrap();
         let launch = Launch::new([32, 1, 1])
             .local([32, 1, 1])
             .surface(0, buffer.clone());
-        program.kernels()[0].launch(&launch).unwrap();
+        let prepared = program.kernels()[0].prepare(&launch).unwrap();
+        if name == "cranelift" {
+            let stack = prepared.code().unwrap().object().stack_bytes;
+            assert!(stack > MAX_HOST_STACK_BYTES, "{stack}");
+        }
+        prepared.run().unwrap();
         let found = buffer.to_vec_of::<u32>();
         assert_ne!(found, input);
         let expected = expected.get_or_insert_with(|| found.clone());
