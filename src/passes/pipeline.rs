@@ -101,7 +101,7 @@ const FOLLOW_UPS: &[(&str, &[&str])] = &[
 pub struct PassOptions {
     /// Names of passes that are left out.
     pub disabled: BTreeSet<&'static str>,
-    /// Verify after each pass.
+    /// Verify after each pass that changes something, and in the end.
     pub verify: bool,
     /// If-conversion: code under a mask is executed even if the mask is empty, instead of being jumped over. The pass `if-convert` runs.
     pub if_convert: bool,
@@ -178,6 +178,11 @@ pub fn optimize(f: &mut Function, options: &PassOptions) -> Result<Vec<PassStats
             }
         }
     }
+    // Once more, for a pass that changes what it does not count.
+    if let (true, Some(last)) = (options.verify, stats.last()) {
+        let pass = last.name;
+        verify(f).map_err(|errors| PassError { pass, errors })?;
+    }
     Ok(stats)
 }
 
@@ -207,7 +212,7 @@ fn run_wanted(
     if changes == 0 && MANDATORY.iter().any(|&(n, _)| n == name) {
         return Ok(false);
     }
-    if options.verify {
+    if options.verify && changes > 0 {
         verify(f).map_err(|errors| PassError { pass: name, errors })?;
     }
     stats.push(PassStats {

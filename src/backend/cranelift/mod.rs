@@ -380,12 +380,8 @@ fn shared_flags(opt: &str, regalloc: &str) -> settings::SetResult<settings::Flag
     flags.set("enable_probestack", "false")?;
     flags.set("preserve_frame_pointers", "false")?;
     flags.set("unwind_info", "false")?;
-    let verify = if cfg!(debug_assertions) {
-        "true"
-    } else {
-        "false"
-    };
-    flags.set("enable_verifier", verify)?;
+    // It would verify after each of Cranelift's passes: `compiled` has it done before and after all of them.
+    flags.set("enable_verifier", "false")?;
     Ok(settings::Flags::new(flags))
 }
 
@@ -470,13 +466,17 @@ fn compiled(
     schedule: Option<&Schedule>,
 ) -> CodegenResult<(CompiledCode, Option<String>)> {
     let control = &mut Default::default();
-    ctx.verify_if(isa)?;
+    if cfg!(debug_assertions) {
+        ctx.verify(isa)?;
+    }
     ctx.optimize(isa, control)?;
     if let Some(schedule) = schedule {
         schedule.run(&mut ctx.func);
     }
     constants::bring_near(&mut ctx.func);
-    ctx.verify_if(isa)?;
+    if cfg!(debug_assertions) {
+        ctx.verify(isa)?;
+    }
     let (func, domtree) = (&ctx.func, &ctx.domtree);
     let lengths = pressure::lengths(func);
     let long = lengths > BACKTRACKED_LENGTHS;
