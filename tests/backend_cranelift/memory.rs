@@ -201,11 +201,11 @@ impl Access {
         let mut rig = Rig::new(1, f.frame_bytes as usize);
         for round in 0..rounds {
             let size = SIZES[round % SIZES.len()];
-            let mut contents: Vec<u8> = (0..size).map(|_| rng.bits() as u8).collect();
+            let mut contents = rng.bytes(size);
             self.make_numbers(&mut contents, rng);
             let memory = Guarded::of(&contents);
             rig.place(self.space, INDEX as usize, &memory);
-            let regs: Vec<u8> = (0..REGS).map(|_| rng.bits() as u8).collect();
+            let regs = rng.bytes(REGS as usize);
             rig.frames[0].write(&vec![0; f.frame_bytes as usize]);
             rig.frames[0].write(&regs);
             let limit = if self.space == Space::Regs {
@@ -256,10 +256,7 @@ impl Access {
 
     /// Payload for the code and for the evaluator: addresses of device memory differ.
     fn operands(&self, rng: &mut Rng, limit: usize, base: u64) -> (Vec<u8>, Vec<u8>) {
-        let mut native = vec![0u8; 8192];
-        for b in &mut native {
-            *b = rng.bits() as u8;
-        }
+        let mut native = rng.bytes(8192);
         self.make_numbers(&mut native[3 * STRIDE as usize..], rng);
         if rng.below(4) == 0 {
             native[..4].copy_from_slice(&[0xFF; 4]);

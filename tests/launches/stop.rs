@@ -153,7 +153,7 @@ fn recursion_through_the_stack() {
 #[test]
 fn compilation() {
     let line = "    pow (M1, 16) V(0,0)<1> V(0,0)<1;1,0> V(0,0)<1;1,0>\n";
-    let text = kernel(&(line.repeat(1_500) + "    ret (M1, 1)\n")).replace("type=ud", "type=f");
+    let text = kernel(&(line.repeat(500) + "    ret (M1, 1)\n")).replace("type=ud", "type=f");
     for (name, engine) in engines() {
         if name == "interp" {
             continue;
