@@ -534,7 +534,9 @@ mod tests {
         buffers.remove(2);
         assert_eq!(memory.shadow(), memory.write_shadow());
         let compare = |when: &str| {
-            for offset in 0..memory.size() {
+            // Far from the first buffers, not each byte.
+            let near = 0..memory.size().min(1 << 18);
+            for offset in near.chain((1 << 18..memory.size()).step_by(997)) {
                 let at = memory.base() + offset;
                 let wanted = memory.is_live(at, 1) && !memory.is_read_only(at, 1);
                 assert_eq!(writable(&memory, at), wanted, "{when} {offset}");
