@@ -28,9 +28,9 @@ pub enum FaultKind {
     MissedBarrier,
     /// It is a barrier, at which the lane meets threads that are at another one.
     OtherBarrier,
-    /// It is a signal at a numbered barrier for other numbers of threads than the first signal there says.
+    /// It is a signal at a named barrier for other numbers of threads than the first signal there says.
     BarrierCounts,
-    /// It is the last signal at a numbered barrier for more threads than came before the group ended.
+    /// It is the last signal at a named barrier for more threads than came before the group ended.
     BarrierLeft,
     /// Nothing orders it and an access of another thread to the same byte. Only code with checks of races tells of this and the next.
     Race,

@@ -575,10 +575,11 @@ impl Prepared {
     /// # Errors
     /// When memory for the workers cannot be had. Faults are part of the report.
     pub fn run(&self) -> Result<Report, Error> {
-        let start = Instant::now();
         let memory = self.kernel.parts().engine.memory();
         let reach = self.reach.as_ref().map(|reach| reach.enter(memory));
         let _entered = reach.transpose()?;
+        // A launch that waits for others does not run yet.
+        let start = Instant::now();
         if let Some(memory) = self.arguments.memory.as_ref() {
             memory.count_launch();
         }

@@ -53,7 +53,7 @@ impl Signal {
     }
 }
 
-/// Who came to a numbered barrier in this round.
+/// Who came to a named barrier in this round.
 #[derive(Clone, Copy, Debug, Default)]
 struct Round {
     producers: u64,
@@ -73,7 +73,7 @@ pub(super) struct Miscount {
     pub said: u64,
 }
 
-/// The numbered barriers of a group.
+/// The named barriers of a group.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Named {
     rounds: [Round; 32],

@@ -7,7 +7,7 @@
 //! * A thread has ended when all others meet. All its lanes are the error, at the barrier of the first thread that is there.
 //! * A thread meets others and has come by another instruction than the first of them. Its lanes are the error, there.
 //!
-//! At a numbered barrier, a signal for other numbers of threads than the first one of its round is an error, and the last signal of a barrier that is
+//! At a named barrier, a signal for other numbers of threads than the first one of its round is an error, and the last signal of a barrier that is
 //! not complete when the group ends. Lane 0 of the thread stands for it.
 //!
 //! A thread comes to a meeting once. If it has signalled, its wait is no second time, but the lanes are looked at again.
@@ -44,7 +44,7 @@ impl Machine<'_, '_, '_> {
 }
 
 impl Program {
-    /// Records what is wrong with signals at numbered barriers; true when the launch has to stop, which it does at the end of the group.
+    /// Records what is wrong with signals at named barriers; true when the launch has to stop, which it does at the end of the group.
     pub(super) fn check_counts(
         &self,
         group: &mut GroupView<'_>,

@@ -440,9 +440,9 @@ const SIGNALS: &str = ".version 4.1
 ";
 
 #[test]
-fn numbers_of_threads_at_numbered_barriers() {
+fn numbers_of_threads_at_named_barriers() {
     let both = "nbarrier.signal 0x1:ub COUNT(0,0)<0;1,0>\n    nbarrier.wait 0x1:ub";
-    // Producers that wait for nobody.
+    // Producers do not wait.
     let producers = "nbarrier.signal 0x1:ub 0x1:uw COUNT(0,0)<0;1,0> 0x0:ub";
     let (all, few) = (
         "4 producer(s) and 0 consumer(s)",

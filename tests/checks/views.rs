@@ -1,11 +1,12 @@
 //! `--check memory`: sub-buffers, and buffers of other contexts. Accesses that stay in a live buffer, but not in what the launch has of it.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use super::{On, engine, files};
 use visa_jit::backend::Check;
 use visa_jit::{FaultRecord, Launch, Report};
-use visa_runtime::{Buffer, FaultKind};
+use visa_runtime::{Buffer, FaultKind, LaunchStatus};
 
 /// A launch of 64 work-items of a kernel of `memory.cl`, whose first buffer is a sub-buffer of 64 elements.
 struct Case {
@@ -199,4 +200,24 @@ fn whole_buffers_are_no_parts() {
         let says = "reaching 2 bytes past the end of `o` (254 bytes, argument 0)";
         assert_eq!((about, report.fault_count), (Some(says), 1));
     }
+}
+
+/// What a launch waits for others is no part of its time.
+#[test]
+fn waiting_is_not_running() {
+    let on = On::new(engine(Check::Memory, false), "pvc");
+    let memory = on.engine.memory();
+    let o = memory.alloc(256).unwrap();
+    let kernel = on.program.kernel("store_int").unwrap();
+    let limit = Duration::from_millis(300);
+    let ready = launch(&[o], 0).context(1).deadline(limit);
+    let ready = kernel.prepare(&ready).unwrap();
+    let other = memory.enter(Some(2), [].into_iter(), [].into_iter());
+    std::thread::scope(|scope| {
+        let run = scope.spawn(|| ready.run().unwrap());
+        std::thread::sleep(limit * 2);
+        assert!(!run.is_finished());
+        drop(other);
+        assert_eq!(run.join().unwrap().status, LaunchStatus::Completed);
+    });
 }

@@ -117,6 +117,15 @@ impl Buffer {
     /// # Errors
     /// [`MemoryError::OutOfRange`] when a byte is outside.
     pub fn part(&self, offset: u64, len: u64) -> Result<Buffer, MemoryError> {
+        self.slice(offset, len, self.0.sub_buffer)
+    }
+
+    fn slice(
+        &self,
+        offset: u64,
+        len: u64,
+        sub_buffer: Option<bool>,
+    ) -> Result<Buffer, MemoryError> {
         let start = self.checked(offset, len)?;
         Ok(Buffer(Arc::new(Allocation {
             memory: self.0.memory.clone(),
@@ -124,7 +133,7 @@ impl Buffer {
             len,
             origin: self.0.origin,
             whole: Some(self.clone()),
-            sub_buffer: self.0.sub_buffer,
+            sub_buffer,
         })))
     }
 
@@ -140,15 +149,7 @@ impl Buffer {
         len: u64,
         read_only: bool,
     ) -> Result<Buffer, MemoryError> {
-        let start = self.checked(offset, len)?;
-        Ok(Buffer(Arc::new(Allocation {
-            memory: self.0.memory.clone(),
-            start,
-            len,
-            origin: self.0.origin,
-            whole: Some(self.clone()),
-            sub_buffer: Some(!read_only),
-        })))
+        self.slice(offset, len, Some(!read_only))
     }
 
     /// Whether kernels may write it, if it is a sub-buffer.

@@ -212,7 +212,7 @@ impl Checks {
     /// Kernels only read a live buffer.
     pub fn mark_read_only(&self, offset: u64) -> Result<(), MemoryError> {
         let mut list = self.lock();
-        self.part_from_writes(&list)?;
+        self.separate_writes(&list)?;
         self.change(&mut list, offset, |block| block.read_only = true);
         Ok(())
     }
@@ -233,8 +233,8 @@ impl Checks {
         self.paint(list, offset, &block);
     }
 
-    /// Sees to it that writes have a shadow of their own.
-    pub fn part_from_writes(&self, list: &List) -> Result<(), MemoryError> {
+    /// Gives writes a shadow of their own, if they have none.
+    pub fn separate_writes(&self, list: &List) -> Result<(), MemoryError> {
         if self.write_shadow.get().is_some() {
             return Ok(());
         }
@@ -252,7 +252,7 @@ impl Checks {
     pub fn paint(&self, list: &List, offset: u64, block: &Block) {
         for (writes, shadow) in [(false, Some(&self.shadow)), (true, self.write_shadow.get())] {
             if let Some(shadow) = shadow {
-                // In this order, with what was open open all the time, a launch of the same view sees nothing of it.
+                // Never closes what stays open: launches of this view may run.
                 let ranges = list.view.ranges(offset, block, writes);
                 let mut end = offset;
                 for range in &ranges {

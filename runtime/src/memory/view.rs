@@ -149,7 +149,7 @@ impl Checks {
             return Ok(());
         }
         if view.protects() {
-            self.part_from_writes(&list)?;
+            self.separate_writes(&list)?;
         }
         let old = std::mem::replace(&mut list.view, view);
         let list: &List = &list;
@@ -166,12 +166,14 @@ impl Checks {
 }
 
 impl DeviceMemory {
-    /// Begins a launch that accesses these buffers, and what its arguments point to besides. What it returns has to live as long as the launch
-    /// runs. In memory that is [`DeviceMemory::checked`], its accesses are errors
+    /// Begins a launch whose arguments are these buffers and pointers. Keep what it returns until the launch has ended. In memory that is
+    /// [`DeviceMemory::checked`], these accesses of the launch are errors:
     ///
-    /// * to buffers of other contexts ([`Buffer::set_context`]), if it belongs to a context;
-    /// * to the rest of buffers of which it only has parts ([`Buffer::sub_buffer`]);
-    /// * if they write to parts that kernels only read, and to no others.
+    /// * to a buffer of another context ([`Buffer::set_context`]), if the launch belongs to a context;
+    /// * to a buffer of which the launch only has sub-buffers ([`Buffer::sub_buffer`]), outside of them;
+    /// * a write to a sub-buffer that kernels only read, unless another argument gives the same bytes to write.
+    ///
+    /// Waits until launches that may access other memory have ended.
     ///
     /// Other memory keeps no account of launches.
     ///

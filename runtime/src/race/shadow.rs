@@ -567,7 +567,7 @@ mod tests {
     }
 
     fn bytes(shadow: &Shadow, of: Range<usize>) -> &[u8] {
-        // SAFETY: all of it can be read, and nobody writes.
+        // SAFETY: all of it is open, and no other thread has it.
         unsafe { std::slice::from_raw_parts(shadow.slots.start().add(of.start), of.len()) }
     }
 

@@ -471,7 +471,7 @@ impl Eight {
     }
 }
 
-/// Numbers of the first slots of the cells of up to eight words, see [`Shadow`](super::shadow::Shadow), which has so many words.
+/// Where the cells of up to eight words begin in a [`Shadow`](super::shadow::Shadow) of `all` words, in slots from its start.
 #[inline]
 #[target_feature(enable = "avx512f")]
 pub(super) fn places(words: __m512i, all: u64) -> __m512i {
