@@ -78,6 +78,13 @@ pub(super) fn site(slot: u64) -> Option<u32> {
     (site != MAX_SITE).then_some(site)
 }
 
+/// Low bits of the number of a site, which other sites may share.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+pub(super) fn low_site(slot: u64) -> usize {
+    (slot >> SITE) as usize & MAX_SITE as usize
+}
+
 /// Lane that accessed a byte of the word.
 pub(super) fn lane(slot: u64, byte: u32) -> u32 {
     let form = FORMS.get((slot >> FORM & 7) as usize);

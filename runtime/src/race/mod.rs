@@ -51,6 +51,38 @@ pub(crate) struct Races {
     private: Range<u64>,
     /// A write of the value that is there already is an access like others.
     pub same_value: bool,
+    /// Where instructions access device memory, by the low bits of their sites.
+    #[cfg(target_arch = "x86_64")]
+    ahead: [Ahead; SITES],
+}
+
+/// Instructions of which it is foreseen where they access memory next.
+#[cfg(target_arch = "x86_64")]
+const SITES: usize = 256;
+
+/// Where an instruction accesses memory: last, as far from where it did before, and as far as it did twice in a row.
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy, Debug, Default)]
+struct Ahead {
+    last: u64,
+    distance: u64,
+    stride: u64,
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Ahead {
+    /// Where the next access is likely to be. A distance that occurs once, as from the last thread of a group to the first one, changes
+    /// nothing.
+    #[inline(always)]
+    fn next(&mut self, address: u64) -> u64 {
+        let distance = address.wrapping_sub(self.last);
+        if distance == self.distance {
+            self.stride = distance;
+        }
+        self.distance = distance;
+        self.last = address;
+        address.wrapping_add(self.stride)
+    }
 }
 
 /// Fetches memory into the processor's caches, if there is some.
@@ -102,6 +134,8 @@ impl Races {
             groups: [1; 3],
             private: 0..0,
             same_value: false,
+            #[cfg(target_arch = "x86_64")]
+            ahead: [Ahead::default(); SITES],
         })
     }
 
@@ -239,7 +273,7 @@ impl Races {
     /// where they are not. The processor has AVX-512.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
-    pub fn lines(
+    pub fn lines<const WRITES: bool>(
         &mut self,
         memory: Memory,
         now: &Now,
@@ -247,8 +281,21 @@ impl Races {
         count: u64,
         lane: u32,
     ) -> bool {
+        if memory == Memory::Shared {
+            self.fetch_next(now, address);
+        }
         let (shadow, first) = self.shadow(memory);
-        shadow.lines(now, address.wrapping_sub(first), count, lane)
+        shadow.lines::<WRITES>(now, address.wrapping_sub(first), count, lane)
+    }
+
+    /// Fetches what is known of where an instruction will likely access device memory next. Processors foresee that by the address of the
+    /// code, which is the same for all instructions of a program here.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn fetch_next(&mut self, now: &Now, address: u64) {
+        let next = self.ahead[cell::low_site(now.base) % SITES].next(address);
+        self.flat
+            .prefetch_lines(next.wrapping_sub(self.base) / WORD);
     }
 
     /// The same for those of a few words of one lane whose bits are set, if all are of one line. False also where they are not. The

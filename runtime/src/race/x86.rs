@@ -9,34 +9,20 @@ use super::run::Slots;
 
 const _: () = assert!(size_of::<Cell>() == 32 && size_of::<Line>() == 32);
 
-/// Slots of two lines or cells that are compared, changed, and moved: a bit for each.
-struct Places {
-    reads: u8,
-    writes: u8,
-    read: u8,
-    plain: u8,
-    atomics: u8,
-}
+/// Slots of two cells, a bit for each: the plain write, the write by an atomic, the read and the other read of each. Reads race with writes
+/// only.
+const CELL_READS: u8 = 0b0011_0011;
+const CELL_WRITES: u8 = 0b1111_1111;
+const CELL_READ: u8 = 0b0100_0100;
+const CELL_PLAIN: u8 = 0b0001_0001;
+const CELL_ATOMICS: u8 = 0b0010_0010;
 
-/// Of a cell: the plain write, the write by an atomic, the read and the other read.
-const OF_CELL: Places = Places {
-    reads: 0b0011_0011,
-    writes: 0b1111_1111,
-    read: 0b0100_0100,
-    plain: 0b0001_0001,
-    atomics: 0b0010_0010,
-};
+/// The same of two lines: the plain write, the read and the other read.
+const LINE_WRITES: u8 = 0b0111_0111;
+const LINE_READ: u8 = 0b0010_0010;
+const LINE_PLAIN: u8 = 0b0001_0001;
 
-/// Of a line: the plain write, the read and the other read.
-const OF_LINE: Places = Places {
-    reads: 0b0001_0001,
-    writes: 0b0111_0111,
-    read: 0b0010_0010,
-    plain: 0b0001_0001,
-    atomics: 0,
-};
-
-/// Slots that are greater than others where cells are in use.
+/// The last slots of two cells, which say whether they are in use.
 const LASTS: u8 = 0b1000_1000;
 
 /// Moves the last read of a line, or of a cell, to the place of the other one.
@@ -65,15 +51,12 @@ impl Vectors {
         }
     }
 
-    /// Accesses of other groups of the launch. There are none where `ALONE` says so.
+    /// Accesses of other groups of the launch.
     #[inline]
     #[target_feature(enable = "avx512f")]
-    fn elsewhere<const ALONE: bool>(&self, past: __m512i) -> u8 {
+    fn elsewhere(&self, past: __m512i) -> u8 {
         let age = _mm512_sub_epi64(past, self.floor);
-        match ALONE {
-            true => 0,
-            false => _mm512_cmplt_epu64_mask(age, self.others),
-        }
+        _mm512_cmplt_epu64_mask(age, self.others)
     }
 
     /// Accesses of threads with another number.
@@ -87,42 +70,107 @@ impl Vectors {
     /// See [`Now::unordered`]. No epoch is later than the current one.
     #[inline]
     #[target_feature(enable = "avx512f")]
-    fn unordered<const ALONE: bool>(&self, past: __m512i, of: u8) -> u8 {
+    fn unordered(&self, past: __m512i, of: u8) -> u8 {
         let current = _mm512_cmpge_epu64_mask(past, self.epoch);
-        of & (self.elsewhere::<ALONE>(past) | (current & self.differs(past)))
+        of & (self.elsewhere(past) | (current & self.differs(past)))
     }
 
     /// See [`Now::is_other`].
     #[inline]
     #[target_feature(enable = "avx512f")]
-    fn is_other<const ALONE: bool>(&self, past: __m512i, of: u8) -> u8 {
+    fn is_other(&self, past: __m512i, of: u8) -> u8 {
         let new = _mm512_cmpge_epu64_mask(past, self.floor);
-        of & (self.elsewhere::<ALONE>(past) | (new & self.differs(past)))
+        of & (self.elsewhere(past) | (new & self.differs(past)))
     }
 }
 
 const _: () = assert!(THREADS << THREAD < 1 << EPOCH);
 
 /// Enters an access to whole lines, which is not atomic, until one of two lines races or has cells in use. Returns how many lines were
-/// entered. `first` is the slot of the first line; those of the others follow by `step`.
+/// entered. `first` is the slot of the first line; those of the others follow by `step`. `WRITES` is [`Now::writes`].
 ///
 /// # Safety
 /// There are `count` lines. The processor has AVX-512.
 #[inline]
 #[target_feature(enable = "avx512f")]
-pub(super) unsafe fn lines(at: *mut Line, count: usize, now: &Now, first: u64, step: u64) -> usize {
+pub(super) unsafe fn lines<const WRITES: bool>(
+    at: *mut Line,
+    count: usize,
+    now: &Now,
+    first: u64,
+    step: u64,
+) -> usize {
     // SAFETY: as promised.
     unsafe {
-        match (now.writes, now.floor == now.group) {
-            (true, true) => lines_of::<true, true>(at, count, now, first, step),
-            (true, false) => lines_of::<true, false>(at, count, now, first, step),
-            (false, true) => lines_of::<false, true>(at, count, now, first, step),
-            (false, false) => lines_of::<false, false>(at, count, now, first, step),
+        match now.floor == now.group {
+            true => lines_of::<WRITES, true>(at, count, now, first, step),
+            false => lines_of::<WRITES, false>(at, count, now, first, step),
         }
     }
 }
 
-/// The same where `WRITES` is [`Now::writes`], and `ALONE` says that no other group can have accessed the memory.
+/// An access to lines that is being made, slot by slot, so that one comparison and one test find what races, what has cells in use, and what a
+/// read moves.
+struct LineVectors {
+    /// Slots from these on matter.
+    from: __m512i,
+    /// Whether a slot that matters is another thread's, or has cells in use: some of these bits differ from `base`.
+    base: __m512i,
+    bits: __m512i,
+    /// The first epoch of the launch, and those of other groups from there on.
+    floor: __m512i,
+    others: __m512i,
+}
+
+impl LineVectors {
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn new<const WRITES: bool>(now: &Now) -> LineVectors {
+        let slots = |of: u8, v: u64| _mm512_maskz_set1_epi64(of, v.cast_signed());
+        let in_cells = IN_CELLS.cast_signed();
+        let threads = (THREADS << THREAD).cast_signed();
+        let (from, bits) = match WRITES {
+            true => (
+                slots(LINE_WRITES, now.epoch),
+                [threads, threads, threads, in_cells],
+            ),
+            false => {
+                // Which read is moved does not depend on barriers, and the other read is not looked at.
+                let reads = slots(LINE_READ, now.floor);
+                let from = _mm512_mask_set1_epi64(reads, LINE_PLAIN, now.epoch.cast_signed());
+                (from, [threads, threads, 0, in_cells])
+            }
+        };
+        let [plain, read, other, last] = bits;
+        LineVectors {
+            from,
+            base: slots(!LASTS, now.base),
+            bits: _mm512_setr_epi64(plain, read, other, last, plain, read, other, last),
+            floor: _mm512_set1_epi64(now.floor.cast_signed()),
+            others: _mm512_set1_epi64((now.group - now.floor).cast_signed()),
+        }
+    }
+
+    /// Slots that race with the access or have cells in use, and the last read if it has to be moved.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn found<const WRITES: bool, const ALONE: bool>(&self, past: __m512i) -> u8 {
+        let matter = _mm512_cmpge_epu64_mask(past, self.from);
+        let differ = _mm512_xor_si512(past, self.base);
+        let found = _mm512_mask_test_epi64_mask(matter, differ, self.bits);
+        if ALONE {
+            return found;
+        }
+        let looked_at = match WRITES {
+            true => LINE_WRITES,
+            false => LINE_PLAIN | LINE_READ,
+        };
+        let age = _mm512_sub_epi64(past, self.floor);
+        found | _mm512_mask_cmplt_epu64_mask(looked_at, age, self.others)
+    }
+}
+
+/// The same where `ALONE` says that no other group can have accessed the memory.
 ///
 /// # Safety
 /// As [`lines`].
@@ -135,28 +183,23 @@ unsafe fn lines_of<const WRITES: bool, const ALONE: bool>(
     first: u64,
     step: u64,
 ) -> usize {
-    let v = Vectors::new(now);
+    let v = LineVectors::new::<WRITES>(now);
     let second = _mm512_set1_epi64(first.wrapping_add(step).cast_signed());
     let mut slot = _mm512_mask_set1_epi64(second, 0x0F, first.cast_signed());
     let both = _mm512_set1_epi64((2 * step).cast_signed());
     let mut done = 0;
-    while done < count {
-        let place = at.wrapping_add(done);
-        let two = count - done > 1;
+    while count - done > 1 {
         // SAFETY: as promised.
-        let entered = unsafe {
-            match two {
-                true => some_lines::<true, WRITES, ALONE>(place, &v, slot),
-                false => some_lines::<false, WRITES, ALONE>(place, &v, slot),
-            }
-        };
-        if !entered {
-            break;
+        if !unsafe { some_lines::<true, WRITES, ALONE>(at.wrapping_add(done), &v, slot) } {
+            return done;
         }
         slot = _mm512_add_epi64(slot, both);
-        done += 1 + usize::from(two);
+        done += 2;
     }
-    done
+    // SAFETY: as promised.
+    let last = done < count
+        && unsafe { some_lines::<false, WRITES, ALONE>(at.wrapping_add(done), &v, slot) };
+    done + usize::from(last)
 }
 
 /// Enters an access to a line, or to `TWO`, if none races or has cells in use.
@@ -167,10 +210,9 @@ unsafe fn lines_of<const WRITES: bool, const ALONE: bool>(
 #[target_feature(enable = "avx512f")]
 unsafe fn some_lines<const TWO: bool, const WRITES: bool, const ALONE: bool>(
     at: *mut Line,
-    v: &Vectors,
+    v: &LineVectors,
     slot: __m512i,
 ) -> bool {
-    let lines = if TWO { 0xFF } else { 0x0F };
     // Without masks, as the next access can read at once what a whole register has written.
     // SAFETY: as promised.
     let past = unsafe {
@@ -179,12 +221,18 @@ unsafe fn some_lines<const TWO: bool, const WRITES: bool, const ALONE: bool>(
             false => _mm512_castsi256_si512(_mm256_loadu_si256(at.cast())),
         }
     };
-    let in_cells = LASTS & lines & _mm512_cmpge_epu64_mask(past, v.floor);
-    if v.unordered::<ALONE>(past, lines & matters(WRITES, &OF_LINE)) | in_cells != 0 {
+    let found = v.found::<WRITES, ALONE>(past) & if TWO { 0xFF } else { 0x0F };
+    let moved = if WRITES { 0 } else { found & LINE_READ };
+    if found != moved {
         return false;
     }
-    let new =
-        entered::<LINE_READ_TO_OTHER, ALONE>(past, v, (WRITES, false), slot, (&OF_LINE, lines));
+    let new = match WRITES {
+        true => _mm512_mask_mov_epi64(past, LINE_PLAIN, slot),
+        false => {
+            let past = _mm512_mask_permutex_epi64::<LINE_READ_TO_OTHER>(past, moved << 1, past);
+            _mm512_mask_mov_epi64(past, LINE_READ, slot)
+        }
+    };
     // SAFETY: as promised.
     unsafe {
         match TWO {
@@ -250,21 +298,15 @@ pub(super) unsafe fn cell(at: *mut Cell, now: &Now, slot: u64) -> bool {
     // SAFETY: as promised.
     let past = unsafe { _mm256_loadu_epi64(at.cast()) };
     let past = _mm512_andnot_si512(in_cells(), _mm512_castsi256_si512(past));
-    let mut matters = 0x0F & matters(now.writes, &OF_CELL);
+    let mut matters = 0x0F & matters(now.writes);
     if now.is_atomic() {
         matters &= _mm512_testn_epi64_mask(past, _mm512_set1_epi64(ATOMIC.cast_signed()));
     }
-    if v.unordered::<false>(past, matters) != 0 {
+    if v.unordered(past, matters) != 0 {
         return false;
     }
     let slot = _mm512_set1_epi64(slot.cast_signed());
-    let new = entered::<CELL_READ_TO_OTHER, false>(
-        past,
-        &v,
-        (now.writes, now.is_atomic()),
-        slot,
-        (&OF_CELL, 0x0F),
-    );
+    let new = entered(past, &v, (now.writes, now.is_atomic()), slot, 0x0F);
     let new = _mm512_or_si512(in_cells(), new);
     // SAFETY: as promised.
     unsafe { _mm256_storeu_epi64(at.cast(), _mm512_castsi512_si256(new)) };
@@ -278,29 +320,29 @@ fn in_cells() -> __m512i {
     _mm512_maskz_set1_epi64(LASTS, IN_CELLS.cast_signed())
 }
 
-/// Slots that race with an access, if they are not ordered before it.
+/// Slots of cells that race with an access, if they are not ordered before it.
 #[inline]
-fn matters(writes: bool, places: &Places) -> u8 {
-    if writes { places.writes } else { places.reads }
+fn matters(writes: bool) -> u8 {
+    if writes { CELL_WRITES } else { CELL_READS }
 }
 
-/// What is known after an access to those lines or cells whose bits are set.
+/// What is known after an access to those cells whose bits are set.
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn entered<const READ_TO_OTHER: i32, const ALONE: bool>(
+fn entered(
     past: __m512i,
     v: &Vectors,
     (writes, atomic): (bool, bool),
     slot: __m512i,
-    (places, of): (&Places, u8),
+    of: u8,
 ) -> __m512i {
     if writes {
-        let written = if atomic { places.atomics } else { places.plain };
+        let written = if atomic { CELL_ATOMICS } else { CELL_PLAIN };
         return _mm512_mask_mov_epi64(past, of & written, slot);
     }
-    let moved = v.is_other::<ALONE>(past, of & places.read) << 1;
-    let past = _mm512_mask_permutex_epi64::<READ_TO_OTHER>(past, moved, past);
-    _mm512_mask_mov_epi64(past, of & places.read, slot)
+    let moved = v.is_other(past, of & CELL_READ) << 1;
+    let past = _mm512_mask_permutex_epi64::<CELL_READ_TO_OTHER>(past, moved, past);
+    _mm512_mask_mov_epi64(past, of & CELL_READ, slot)
 }
 
 /// # Safety
@@ -320,22 +362,16 @@ unsafe fn two_cells(
     let [low, high] = at.map(|at| unsafe { _mm256_loadu_si256(at.cast()) });
     let past = _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high);
     let past = _mm512_andnot_si512(in_cells(), past);
-    let mut matters = of & matters(now.writes, &OF_CELL);
+    let mut matters = of & matters(now.writes);
     if now.is_atomic() {
         matters &= _mm512_testn_epi64_mask(past, _mm512_set1_epi64(ATOMIC.cast_signed()));
     }
-    if v.unordered::<false>(past, matters) != 0 {
+    if v.unordered(past, matters) != 0 {
         return false;
     }
     let second = _mm512_set1_epi64(slots[1].cast_signed());
     let slot = _mm512_mask_set1_epi64(second, 0x0F, slots[0].cast_signed());
-    let new = entered::<CELL_READ_TO_OTHER, false>(
-        past,
-        v,
-        (now.writes, now.is_atomic()),
-        slot,
-        (&OF_CELL, of),
-    );
+    let new = entered(past, v, (now.writes, now.is_atomic()), slot, of);
     let new = _mm512_or_si512(in_cells(), new);
     // Whole registers, so that the next access can read what this one has written.
     // SAFETY: as promised.
@@ -435,7 +471,7 @@ impl Eight {
                 true => _mm512_mask_testn_epi64_mask(self.of, past, atomic),
                 false => self.of,
             };
-            v.unordered::<false>(past, of)
+            v.unordered(past, of)
         };
         // SAFETY: as promised.
         unsafe {
@@ -460,7 +496,7 @@ impl Eight {
                 self.set(written, self.of, slots);
                 return true;
             }
-            let moved = v.is_other::<false>(last, self.of);
+            let moved = v.is_other(last, self.of);
             if moved != 0 {
                 let mark = _mm512_set1_epi64(columns.mark.cast_signed());
                 self.set(other, moved, _mm512_or_si512(last, mark));

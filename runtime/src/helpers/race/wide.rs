@@ -152,7 +152,11 @@ impl Call {
         let bytes = u64::from(4 * words) * lanes as u64;
         let start = region.base.wrapping_add(offset as usize);
         let at = start as u64;
-        if offset + bytes > region.size || races.touches_private(at..at.wrapping_add(bytes)) {
+        // Local memory belongs to groups.
+        let shared = memory == Memory::Shared;
+        if offset + bytes > region.size
+            || (shared && races.touches_private(at..at.wrapping_add(bytes)))
+        {
             return false;
         }
         if writes && !races.same_value {
@@ -172,7 +176,8 @@ impl Call {
         match (lanes, words) {
             (1, 1) => races.one::<true>(memory, &now, at, lane),
             (1, _) => races.few(memory, &now, at, (words.into(), ones(words.into())), lane),
-            _ => races.lines(memory, &now, at, lanes as u64, lane),
+            _ if writes => races.lines::<true>(memory, &now, at, lanes as u64, lane),
+            _ => races.lines::<false>(memory, &now, at, lanes as u64, lane),
         }
     }
 
@@ -180,7 +185,7 @@ impl Call {
     ///
     /// # Safety
     /// As [`race`].
-    #[inline]
+    #[inline(never)]
     #[target_feature(enable = "avx512f,avx512vl,bmi1")]
     unsafe fn by_lanes(self) -> u32 {
         // SAFETY: as in `is_packed`.
@@ -335,7 +340,7 @@ fn is_run_entered(
         return false;
     }
     let lane = start as u32 + access.first_lane;
-    if words == 1 && races.lines(access.memory, now, place, count, lane) {
+    if words == 1 && races.lines::<false>(access.memory, now, place, count, lane) {
         return true;
     }
     let run = Run {
