@@ -13,8 +13,9 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
-use super::compile::{CompileArgs, Compiler, Emit, JsonForm};
+use super::compile::{CompileArgs, Compiler, Emit, JsonForm, KernelTime};
 use super::exit::{Exit, Failure};
+use super::steps::{self, Row};
 
 /// Endings of files that are looked for in directories.
 const ENDINGS: [&str; 6] = ["zebin", "cl", "spv", "visaasm", "asm", "bin"];
@@ -51,6 +52,9 @@ struct Outcome {
     times: Vec<Time>,
     #[serde(skip)]
     failed: Vec<Failed>,
+    /// The same times, for the table.
+    #[serde(skip)]
+    kernel_times: Vec<KernelTime>,
 }
 
 /// What a kernel took to be compiled.
@@ -58,6 +62,10 @@ struct Outcome {
 struct Time {
     kernel: String,
     ms: f64,
+    /// vISA instructions.
+    instructions: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    steps: Option<Vec<Row>>,
 }
 
 /// A line of `--json=lines`.
@@ -94,7 +102,7 @@ pub fn compile_one(
     if form == JsonForm::Lines {
         write_line(&outcome)?;
     }
-    report(&[outcome], Some(form), start.elapsed())
+    report(&[outcome], Some(form), (start.elapsed(), args.time_passes))
 }
 
 /// Compiles every file; the text is for standard output.
@@ -135,7 +143,7 @@ pub fn compile(args: &CompileArgs) -> Result<(String, Exit), Failure> {
     })?;
     bar.finish_and_clear();
     outcomes.sort_by(|a, b| a.file.cmp(&b.file));
-    report(&outcomes, args.json, start.elapsed())
+    report(&outcomes, args.json, (start.elapsed(), args.time_passes))
 }
 
 /// Writes what came of a file to standard output.
@@ -237,6 +245,7 @@ fn guarded(compiler: &Compiler, task: &Task) -> Outcome {
         ms: 0.0,
         times: Vec::new(),
         failed: Vec::new(),
+        kernel_times: Vec::new(),
     };
     let result = catch_unwind(AssertUnwindSafe(|| one(compiler, task, &mut outcome)));
     let failure = match result {
@@ -260,11 +269,13 @@ fn one(compiler: &Compiler, task: &Task, outcome: &mut Outcome) -> Result<(), Fa
     for (kernel, failure) in compiled.failed.drain(..) {
         outcome.failed.push(failed(&outcome.file, &kernel, failure));
     }
-    let times = compiled.times.drain(..);
-    outcome.times.extend(times.map(|(kernel, time)| Time {
-        kernel,
-        ms: time.as_secs_f64() * 1e3,
+    outcome.times.extend(compiled.times.iter().map(|time| Time {
+        kernel: time.kernel.clone(),
+        ms: time.time.as_secs_f64() * 1e3,
+        instructions: time.instructions,
+        steps: compiler.times_passes().then(|| steps::rows(&time.steps)),
     }));
+    outcome.kernel_times.append(&mut compiled.times);
     if compiled.is_empty() && !outcome.failed.is_empty() {
         return Ok(());
     }
@@ -290,7 +301,7 @@ fn failed(file: &str, kernel: &str, failure: Failure) -> Failed {
 fn report(
     outcomes: &[Outcome],
     form: Option<JsonForm>,
-    time: Duration,
+    (time, time_passes): (Duration, bool),
 ) -> Result<(String, Exit), Failure> {
     let failed: Vec<&Failed> = outcomes.iter().flat_map(|o| &o.failed).collect();
     let kernels = outcomes.iter().map(|o| o.kernels).sum();
@@ -328,6 +339,9 @@ fn report(
             "  {:width$}  {:names$}  {:>2}  {first}\n",
             f.file, f.kernel, f.code
         ));
+    }
+    if time_passes {
+        text.push_str(&steps::table(outcomes.iter().flat_map(|o| &o.kernel_times)));
     }
     Ok((text, exit))
 }

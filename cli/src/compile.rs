@@ -18,13 +18,14 @@ use super::images::{Choice, ReadArgs};
 use super::load::load;
 use super::run::{Oob, pick};
 use super::spec::Seconds;
-use super::{asm, batch};
+use super::{asm, batch, steps};
 use visa_jit::artifact::object::{self, ObjectError, ObjectKernel};
 use visa_jit::artifact::{c_header, closing};
 use visa_jit::backend::{CodeObject, CodegenOptions};
 use visa_jit::engine::{Engine, EngineOptions, Kernel};
 use visa_jit::isa::DeviceName;
 use visa_jit::lines::Text;
+use visa_jit::steps::{Steps, measured};
 
 /// The C compiler that links, if not the usual one.
 const CC_VARIABLE: &str = "CC";
@@ -79,6 +80,9 @@ pub struct CompileArgs {
     /// Seconds that compiling one kernel may take; a kernel that takes longer is reported, and the others are compiled
     #[arg(long, value_name = "SECONDS")]
     pub time_limit: Option<Seconds>,
+    /// Print the time of each step of compilation, over all kernels; with --json, of each kernel
+    #[arg(long)]
+    pub time_passes: bool,
     /// Print what happened, with the time of each kernel, as JSON: one object at the end, or a line for each file as it is done and
     /// one at the end
     #[arg(
@@ -172,6 +176,7 @@ struct Options {
     codegen: CodegenOptions,
     device: Option<DeviceName>,
     time_limit: Option<Duration>,
+    time_passes: bool,
 }
 
 /// What came of one file.
@@ -184,7 +189,19 @@ pub struct Compiled {
     /// Kernels that were not, and why.
     pub failed: Vec<(String, Failure)>,
     /// What each kernel took.
-    pub times: Vec<(String, Duration)>,
+    pub times: Vec<KernelTime>,
+}
+
+/// What a kernel took to be compiled; also one that failed.
+pub struct KernelTime {
+    /// Its name.
+    pub kernel: String,
+    /// All of it.
+    pub time: Duration,
+    /// vISA instructions, with those of functions that it calls.
+    pub instructions: usize,
+    /// The steps, if they were asked for.
+    pub steps: Steps,
 }
 
 /// Carries `compile` out; the text is for standard output.
@@ -210,9 +227,14 @@ pub fn compile(args: &CompileArgs) -> Result<(String, Exit), Failure> {
         }
         all.kernels.append(&mut one.kernels);
         all.text.push_str(&one.text);
+        all.times.append(&mut one.times);
     }
     compiler.write(&args.output, &all)?;
-    Ok((String::new(), Exit::Fine))
+    let text = match args.time_passes {
+        true => steps::table(&all.times),
+        false => String::new(),
+    };
+    Ok((text, Exit::Fine))
 }
 
 impl Compiled {
@@ -253,8 +275,14 @@ impl Compiler {
                 codegen,
                 device: args.device,
                 time_limit: args.time_limit.map(|Seconds(limit)| limit),
+                time_passes: args.time_passes,
             },
         })
+    }
+
+    /// Whether steps are measured.
+    pub fn times_passes(&self) -> bool {
+        self.args.time_passes
     }
 
     /// The kind of output.
@@ -285,16 +313,32 @@ impl Compiler {
         };
         for kernel in kernels {
             let start = Instant::now();
-            if let Err(failure) = self.kernel(kernel, &mut done) {
-                done.failed.push((kernel.name().to_owned(), failure));
+            let (compiled, mut steps) = self.timed(|| self.kernel(kernel, &mut done));
+            match compiled {
+                Ok(others) => steps.add(&others),
+                Err(failure) => done.failed.push((kernel.name().to_owned(), failure)),
             }
-            let time = (kernel.name().to_owned(), start.elapsed());
-            done.times.push(time);
+            let valid = kernel.valid();
+            done.times.push(KernelTime {
+                kernel: kernel.name().to_owned(),
+                time: start.elapsed(),
+                instructions: valid.map_or(0, |valid| valid.module().insts.len()),
+                steps,
+            });
         }
         Ok(done)
     }
 
-    fn kernel(&self, kernel: &Kernel, done: &mut Compiled) -> Result<(), Failure> {
+    /// Runs something, and measures its steps if that was asked for.
+    fn timed<T>(&self, run: impl FnOnce() -> T) -> (T, Steps) {
+        match self.args.time_passes {
+            true => measured(run),
+            false => (run(), Steps::default()),
+        }
+    }
+
+    /// Compiles a kernel. Returns the steps of another thread, if one had to do it.
+    fn kernel(&self, kernel: &Kernel, done: &mut Compiled) -> Result<Steps, Failure> {
         match self.emit {
             Emit::Visaasm if !done.text.is_empty() => {
                 return Err(Failure::usage(
@@ -310,31 +354,34 @@ impl Compiler {
                 done.text.push_str(&ir);
             }
             _ => {
-                let compiled = self.machine_code(kernel)?;
+                let (compiled, steps) = self.machine_code(kernel)?;
                 if self.emit == Emit::Asm {
                     self.listing(kernel, &compiled, &mut done.text)?;
                 }
                 done.kernels.push(compiled);
-                return Ok(());
+                return Ok(steps);
             }
         }
-        Ok(())
+        Ok(Steps::default())
     }
 
     /// Code of a kernel, unless it takes too long: what compiles it then goes on by itself until the program ends.
-    fn machine_code(&self, kernel: &Kernel) -> Result<ObjectKernel, Failure> {
+    fn machine_code(&self, kernel: &Kernel) -> Result<(ObjectKernel, Steps), Failure> {
         let oob = self.args.codegen.oob;
         let Some(limit) = self.args.time_limit else {
-            return Ok(kernel.ahead_of_time(self.generator.backend(), oob)?);
+            let made = kernel.ahead_of_time(self.generator.backend(), oob)?;
+            return Ok((made, Steps::default()));
         };
         let (sender, made) = mpsc::sync_channel(1);
         let (generator, compiled) = (self.generator.clone(), kernel.clone());
         thread::spawn(move || {
             // There is no receiver if it took too long.
-            let _ = sender.send(compiled.ahead_of_time(generator.backend(), oob));
+            let _ = sender.send(measured(|| {
+                compiled.ahead_of_time(generator.backend(), oob)
+            }));
         });
         match made.recv_timeout(limit) {
-            Ok(made) => Ok(made?),
+            Ok((made, steps)) => Ok((made?, steps)),
             Err(RecvTimeoutError::Timeout) => Err(Failure {
                 exit: Exit::Stopped,
                 message: format!("kernel `{}` took longer than --time-limit", kernel.name()),

@@ -49,6 +49,7 @@ mod ocloc;
 mod report;
 mod run;
 mod spec;
+mod steps;
 mod suppress;
 mod tools;
 mod tuning;

@@ -24,6 +24,7 @@ use crate::lower::{self, LocalIdShape};
 use crate::module::Inst;
 use crate::passes::{self, MergeSplits};
 use crate::ssa::{self, Space, verify};
+use crate::steps::step;
 use crate::valid::ValidKernel;
 use visa_runtime::KernelMeta;
 use visa_runtime::linked::{ArgKind, Argument, LaunchPlan};
@@ -222,7 +223,9 @@ impl Kernel {
         backend: &str,
         oob: OobPolicy,
     ) -> Result<ssa::Function, Error> {
+        let lowering = step("lowering", "lower");
         let mut f = self.lowered(shape)?;
+        drop(lowering);
         let internal = |what: String| Error::Internal {
             kernel: self.name().into(),
             what,

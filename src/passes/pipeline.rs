@@ -10,6 +10,7 @@ use super::{
     uniform, vector_combine,
 };
 use crate::ssa::{Function, VerifyError, verify};
+use crate::steps::step;
 
 /// A pass: changes the function and returns how many changes it made.
 pub type Pass = fn(&mut Function, &PassOptions) -> usize;
@@ -207,7 +208,10 @@ fn run_wanted(
         return Ok(false);
     };
     let start = Instant::now();
+    let mut step = step("passes", name);
     let changes = pass(f, options);
+    step.changed(changes);
+    drop(step);
     let time = start.elapsed();
     if changes == 0 && MANDATORY.iter().any(|&(n, _)| n == name) {
         return Ok(false);

@@ -152,6 +152,61 @@ fn the_corpus_at_once() {
     println!("two jobs -> {:.2} times one", seconds[0] / seconds[1]);
 }
 
+/// The steps of compilation, with their times: for all kernels as a table, for each one in JSON.
+#[test]
+fn steps_of_compilation() {
+    let dir = tempfile::tempdir().unwrap();
+    let object = dir.path().join("saxpy.o");
+    let args = [
+        "compile",
+        SAXPY,
+        "-o",
+        object.to_str().unwrap(),
+        "--time-passes",
+    ];
+    let (code, text, _) = output(command(&args));
+    assert_eq!(code, 0, "{text}");
+    let table: Vec<&str> = text.lines().collect();
+    assert!(
+        table[0].contains(" vISA instructions, ") && table[0].ends_with("for each instruction")
+    );
+    for step in [
+        "lowering: lower",
+        "passes: gvn",
+        "cranelift: Register allocation",
+    ] {
+        assert_eq!(
+            table.iter().filter(|row| row.ends_with(step)).count(),
+            1,
+            "{text}"
+        );
+    }
+
+    // With a time limit another thread compiles.
+    for more in [&["--json"][..], &["--json", "--time-limit", "60"]] {
+        let (code, text, _) = output(command(&[&args[..], more].concat()));
+        let json: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(code, 0, "{text}");
+        let times = json["files"][0]["times"].as_array().unwrap();
+        assert!(!times.is_empty());
+        for time in times {
+            assert!(time["instructions"].as_u64().unwrap() > 10, "{text}");
+            let steps = time["steps"].as_array().unwrap();
+            let named = |name: &str| steps.iter().find(|step| step["step"] == name);
+            // Three specialisations.
+            for name in ["lower", "build Cranelift IR", "Register allocation"] {
+                assert_eq!(named(name).unwrap()["runs"], 3, "{text}");
+            }
+            assert!(named("dce").unwrap()["changes"].as_u64().unwrap() > 0);
+            let sum: f64 = steps.iter().map(|step| step["ms"].as_f64().unwrap()).sum();
+            let all = time["ms"].as_f64().unwrap();
+            assert!(0.5 * all < sum && sum <= all, "{sum} of {all} ms");
+        }
+    }
+    let plain = ["compile", SAXPY, "-o", object.to_str().unwrap(), "--json"];
+    assert!(!output(command(&plain)).1.contains("steps"));
+}
+
 /// One file says what its kernels took, and many files what came of each as soon as it is known.
 #[test]
 fn times_and_lines() {

@@ -37,6 +37,7 @@ mod memory;
 mod message;
 mod ops;
 mod pressure;
+mod profile;
 mod race;
 mod schedule;
 mod speculative;
@@ -66,6 +67,7 @@ use super::{
 };
 use crate::lines::LineTable;
 use crate::ssa::Function;
+use crate::steps::step;
 use visa_runtime::abi::MAX_STACK_BYTES;
 
 /// Name of this backend.
@@ -274,11 +276,13 @@ impl CraneliftBackend {
         function: &Function,
         options: &CodegenOptions,
     ) -> Result<Explained, BackendError> {
+        let building = step(NAME, "build Cranelift IR");
         let Built {
             mut func,
             plan,
             ordered,
         } = emit::build(function, self.target, options)?;
+        drop(building);
         let insts = func.dfg.num_insts();
         if insts > MAX_INSTS {
             let what = format!("{insts} Cranelift instructions, at most {MAX_INSTS}");
@@ -466,11 +470,13 @@ fn compiled(
     schedule: Option<&Schedule>,
 ) -> CodegenResult<(CompiledCode, Option<String>)> {
     let control = &mut Default::default();
+    let _profile = profile::Steps::begin();
     if cfg!(debug_assertions) {
         ctx.verify(isa)?;
     }
     ctx.optimize(isa, control)?;
     if let Some(schedule) = schedule {
+        let _step = step(NAME, "schedule");
         schedule.run(&mut ctx.func);
     }
     constants::bring_near(&mut ctx.func);

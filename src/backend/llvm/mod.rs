@@ -68,6 +68,7 @@ use super::{
 };
 use crate::limits::{LLVM_FULL_BLOCK, LLVM_FULL_INSTS, LLVM_MAX_INSTS};
 use crate::ssa::{Function, Remark};
+use crate::steps::step;
 use cpu::Cpu;
 use emit::{CUT, Emit};
 use visa_runtime::abi::{MAX_HOST_STACK_BYTES, MAX_STACK_BYTES};
@@ -145,10 +146,12 @@ impl LlvmBackend {
         module.set_triple(&machine.get_triple());
         module.set_data_layout(&machine.get_target_data().get_data_layout());
         let func = declare(&cpu, &cx, &module);
+        let building = step(NAME, "build LLVM IR");
         let plan = AccessPlan::new(function, emit::limits(options, &cpu), &order);
         Emit::new(function, options, &cpu, &cx, (&module, func), &plan)
             .and_then(|mut emit| emit.program(barrier_loop))
             .map_err(|bug| internal(function, bug.0))?;
+        drop(building);
         let remarks = plan.remarks(function);
         if cfg!(debug_assertions) {
             module
@@ -164,7 +167,9 @@ impl LlvmBackend {
             CodegenEffort::None => machine,
             CodegenEffort::Speed => cpu.machine(OptimizationLevel::Default)?,
         };
+        let running = step(NAME, "LLVM passes");
         run_passes(function, &module, &machine, opt)?;
+        drop(running);
         let result = then(&module, &machine);
         let stack_bytes = said.judge(function)?;
         Ok(EmitResult {
@@ -190,12 +195,15 @@ impl LlvmBackend {
             };
             // Code generation changes the module.
             let copy = count.then(|| module.clone());
+            let generating = step(NAME, "instruction selection and register allocation");
             let object = write(module, FileType::Object)?;
+            drop(generating);
             machine.set_asm_verbosity(true);
             let text = copy.map(|copy| write(&copy, FileType::Assembly));
             Ok((object, text.transpose()?))
         })?;
         let (object, text) = made.value;
+        let linking = step(NAME, "link");
         let linked =
             object::link(object.as_slice(), ENTRY).map_err(|e| match options.tuning.opt {
                 _ if e == reloc::TOO_FAR => BackendError::TooLarge {
@@ -218,6 +226,7 @@ impl LlvmBackend {
                     ),
                 },
             })?;
+        drop(linking);
         let object = CodeObject {
             code: linked.code,
             align: linked.align,

@@ -1,0 +1,75 @@
+//! `compile --time-passes`: how long the steps of compilation take.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::compile::KernelTime;
+use visa_jit::steps::Steps;
+
+/// A step in JSON.
+#[derive(Serialize)]
+pub struct Row {
+    part: &'static str,
+    step: &'static str,
+    ms: f64,
+    runs: u32,
+    changes: usize,
+}
+
+fn ms(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}
+
+/// Steps for JSON.
+pub fn rows(steps: &Steps) -> Vec<Row> {
+    let row = |step: &visa_jit::steps::Step| Row {
+        part: step.part,
+        step: step.name,
+        ms: ms(step.time),
+        runs: step.runs,
+        changes: step.changes,
+    };
+    steps.iter().map(row).collect()
+}
+
+/// The steps of all kernels together. Times of kernels have more in them than their steps, such as reading the file's vISA.
+pub fn table<'a>(times: impl IntoIterator<Item = &'a KernelTime>) -> String {
+    let (mut steps, mut kernels, mut instructions) = (Steps::default(), 0, 0);
+    let mut all = Duration::ZERO;
+    for time in times {
+        steps.add(&time.steps);
+        kernels += 1;
+        instructions += time.instructions;
+        all += time.time;
+    }
+    let mut text = format!(
+        "{kernels} kernels, {instructions} vISA instructions, {:.1} ms",
+        ms(all)
+    );
+    if instructions > 0 {
+        let each = ms(all) * 1e3 / instructions as f64;
+        let _ = write!(text, ": {each:.1} µs for each instruction");
+    }
+    text.push('\n');
+    let total = steps.total().max(Duration::from_nanos(1));
+    let _ = writeln!(
+        text,
+        "{:>10}  {:>5}  {:>6}  {:>8}  step",
+        "ms", "%", "runs", "changes"
+    );
+    for step in steps.iter() {
+        let share = step.time.as_secs_f64() / total.as_secs_f64() * 100.0;
+        let _ = writeln!(
+            text,
+            "{:>10.2}  {share:>5.1}  {:>6}  {:>8}  {}: {}",
+            ms(step.time),
+            step.runs,
+            step.changes,
+            step.part,
+            step.name
+        );
+    }
+    text
+}
