@@ -187,6 +187,14 @@ pub trait Backend: Send + Sync {
     /// ([`visa_runtime::linked::missing_features`]); none where it may use others, and so can run only where it was made.
     fn needs(&self) -> Option<Vec<String>>;
 
+    /// Does what there is to do before a thread in the background compiles, so that the process may end or `fork` while it does.
+    ///
+    /// # Errors
+    /// [`BackendError::Environment`] when nothing can be compiled.
+    fn prepare(&self) -> Result<(), BackendError> {
+        Ok(())
+    }
+
     /// What to try instead of options that code could not be generated with, each with its name, the best first.
     fn plainer(&self, options: &CodegenOptions) -> Vec<(CodegenOptions, &'static str)>;
 

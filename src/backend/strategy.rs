@@ -57,6 +57,33 @@ impl Strategy {
         self
     }
 
+    /// The strategy of the code that launches take in the end where they are tiered: the same on LLVM.
+    ///
+    /// # Errors
+    /// [`BackendError::Strategy`] when this is LLVM's already, when this build does not have LLVM, and when LLVM cannot honour it.
+    pub fn upgraded(&self) -> Result<Strategy, BackendError> {
+        let refused = |what: String| BackendError::Strategy {
+            backend: BackendKind::Llvm.name(),
+            what,
+        };
+        if self.backend == BackendKind::Llvm {
+            return Err(refused(
+                "--tier begins with cranelift's code: use the backend cranelift, or leave out --tier".to_owned(),
+            ));
+        }
+        let better = Strategy {
+            backend: BackendKind::Llvm,
+            ..*self
+        };
+        let able = better.backend.available().and_then(|()| better.check());
+        able.map(|()| better).map_err(|error| match error {
+            BackendError::Strategy { what, .. } => {
+                refused(format!("{what}; --tier compiles with it"))
+            }
+            other => other,
+        })
+    }
+
     /// The code generator for the machine it runs on.
     ///
     /// # Errors
@@ -143,7 +170,7 @@ fn llvm(_: Cpu) -> Result<Box<dyn Backend>, BackendError> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::axes::{Choice, VectorWidth};
+    use super::super::axes::{Choice, Order, VectorWidth};
     use super::*;
 
     #[test]
@@ -207,6 +234,28 @@ mod tests {
             // What is not asked for is chosen by what there is.
             strategy.tuning.gather = Gather::Auto;
             assert!(strategy.check().is_ok());
+        }
+    }
+
+    #[test]
+    fn tiers_begin_with_cranelift() {
+        let refusal = |strategy: Strategy| {
+            let error = strategy.upgraded().err().map(|e| e.to_string());
+            error.inspect(|e| assert!(e.contains("--tier"), "{e}"))
+        };
+        let llvm = refusal(BackendKind::Llvm.into()).unwrap();
+        assert!(llvm.contains("backend cranelift"), "{llvm}");
+        let ordered = Strategy::default().tuned(|t| t.order = Order::Given);
+        let plain = refusal(Strategy::default());
+        if cfg!(feature = "llvm-codegen") {
+            assert_eq!(plain, None);
+            let better = Strategy::default().upgraded().unwrap();
+            assert_eq!(better, BackendKind::Llvm.into());
+            assert!(refusal(ordered).unwrap().contains("--order auto"));
+        } else {
+            for refused in [plain, refusal(ordered)] {
+                assert!(refused.unwrap().contains("--features llvm"));
+            }
         }
     }
 

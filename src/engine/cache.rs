@@ -112,13 +112,18 @@ impl CodeCache {
             };
             made
         });
+        self.count(origin);
+        (result.clone(), origin)
+    }
+
+    /// Counts a look-up.
+    pub fn count(&self, origin: Origin) {
         let counter = match origin {
             Origin::Memory | Origin::Library => &self.hits,
             Origin::Disk => &self.disk_hits,
             Origin::Compiled => &self.misses,
         };
         counter.fetch_add(1, Ordering::Relaxed);
-        (result.clone(), origin)
     }
 
     /// Whether [`CodeCache::get`] would return at once.
@@ -127,14 +132,15 @@ impl CodeCache {
         slots.get(key).is_some_and(|slot| slot.get().is_some())
     }
 
-    pub fn stats(&self, disk: Option<&Disk>) -> CacheStats {
+    /// `disks` are those that its engine looks at and writes to.
+    pub fn stats<'d>(&self, disks: impl Iterator<Item = &'d Disk> + Clone) -> CacheStats {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         CacheStats {
             hits: read(&self.hits),
             misses: read(&self.misses),
             disk_hits: read(&self.disk_hits),
-            disk_purged: disk.map_or(0, |d| read(&d.purged)),
-            disk_unwritten: disk.map_or(0, |d| read(&d.unwritten)),
+            disk_purged: disks.clone().map(|d| read(&d.purged)).sum(),
+            disk_unwritten: disks.map(|d| read(&d.unwritten)).sum(),
         }
     }
 }

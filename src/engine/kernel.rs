@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use super::Engine;
 use super::abi;
 use super::cache::{self, Compiled, Origin};
+use super::disk::Disk;
 use super::error::Error;
 use super::key::KeyParts;
 use super::library::Linked;
@@ -67,20 +68,25 @@ pub(crate) struct KernelParts {
     pub source: Source,
 }
 
-struct Inner {
+pub(super) struct Inner {
     parts: KernelParts,
     /// Of the key; made when it is first asked for.
     digest: OnceLock<[u8; 32]>,
+    /// The same on the engine with the better code generator, where launches are tiered; made when it is first needed.
+    pub(super) better: OnceLock<Kernel>,
 }
 
 /// A kernel of a program. Cloning gives another handle.
 #[derive(Clone)]
-pub struct Kernel(Arc<Inner>);
+pub struct Kernel(pub(super) Arc<Inner>);
 
 impl Kernel {
     pub(crate) fn new(parts: KernelParts) -> Kernel {
-        let digest = OnceLock::new();
-        Kernel(Arc::new(Inner { parts, digest }))
+        Kernel(Arc::new(Inner {
+            parts,
+            digest: OnceLock::new(),
+            better: OnceLock::new(),
+        }))
     }
 
     pub(crate) fn parts(&self) -> &KernelParts {
@@ -274,6 +280,15 @@ impl Kernel {
             self.unchecked("machine code of a library")?;
             return linked.code(shape, oob);
         }
+        self.tiered(shape, oob)
+    }
+
+    /// Code of a specialisation by the engine's own code generator, and where it was.
+    pub(super) fn own_code(
+        &self,
+        shape: LocalIdShape,
+        oob: OobPolicy,
+    ) -> Result<(Arc<Compiled>, Origin), Error> {
         let key = self.cache_key(shape, oob);
         let codegen = key.codegen.clone();
         let cache = &self.parts().engine.0.cache;
@@ -284,10 +299,12 @@ impl Kernel {
     /// True if the code of a specialisation is there, or known not to be had.
     pub(super) fn is_compiled(&self, shape: LocalIdShape, oob: OobPolicy) -> bool {
         let cache = &self.parts().engine.0.cache;
-        self.linked().is_some() || cache.has(&self.cache_key(shape, oob))
+        self.linked().is_some()
+            || cache.has(&self.cache_key(shape, oob))
+            || self.is_upgraded(shape, oob)
     }
 
-    fn cache_key(&self, shape: LocalIdShape, oob: OobPolicy) -> cache::Key {
+    pub(super) fn cache_key(&self, shape: LocalIdShape, oob: OobPolicy) -> cache::Key {
         let digest = || self.parts().manifest.key.digest();
         cache::Key {
             kernel: *self.0.digest.get_or_init(digest),
@@ -351,24 +368,47 @@ impl Kernel {
         }
     }
 
-    fn compile(&self, shape: LocalIdShape, codegen: &CodegenOptions) -> Result<Compiled, Error> {
+    /// Code of a specialisation from the disk, or made now.
+    pub(super) fn compile(
+        &self,
+        shape: LocalIdShape,
+        codegen: &CodegenOptions,
+    ) -> Result<Compiled, Error> {
         let start = Instant::now();
-        let engine = &self.parts().engine.0;
-        let place = engine
-            .disk
-            .as_ref()
-            .and_then(|disk| Some((disk, self.disk_key(shape, codegen.oob)?)));
-        if let Some((disk, key)) = &place
-            && let Some(found) = disk.load(key)
-            && let Ok(code) = self.installed(found, true, start)
-        {
-            return Ok(code);
+        let place = self.disk_place(shape, codegen.oob);
+        if let Some(found) = self.loaded(&place, start) {
+            return Ok(found);
         }
-        let artifact = self.generate(engine.backend.as_ref(), shape, codegen)?;
+        let backend = self.parts().engine.0.backend.as_ref();
+        let artifact = self.generate(backend, shape, codegen)?;
         if let Some((disk, key)) = &place {
             disk.save(key, &artifact);
         }
         self.installed(artifact, false, start)
+    }
+
+    /// Code of a specialisation that an earlier process left on the disk.
+    pub(super) fn from_disk(&self, shape: LocalIdShape, oob: OobPolicy) -> Option<Compiled> {
+        self.loaded(&self.disk_place(shape, oob), Instant::now())
+    }
+
+    /// Where the disk cache has a specialisation.
+    fn disk_place(
+        &self,
+        shape: LocalIdShape,
+        oob: OobPolicy,
+    ) -> Option<(&Disk, crate::artifact::Key)> {
+        let disk = self.parts().engine.0.disk.as_ref()?;
+        Some((disk, self.disk_key(shape, oob)?))
+    }
+
+    fn loaded(
+        &self,
+        place: &Option<(&Disk, crate::artifact::Key)>,
+        start: Instant,
+    ) -> Option<Compiled> {
+        let (disk, key) = place.as_ref()?;
+        self.installed(disk.load(key)?, true, start).ok()
     }
 
     /// Lowers and compiles.

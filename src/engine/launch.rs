@@ -1,26 +1,23 @@
-//! Launches: arguments into payload and surfaces, then run.
+//! Launches: code, and arguments into payload and surfaces.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use super::cache::{Compiled, Origin};
 use super::error::Error;
-use super::fault::{FaultRecord, Names};
-use super::kernel::{Interpreted, Kernel};
-use super::ran::Ran;
+use super::fault::FaultRecord;
+use super::kernel::Kernel;
+use super::prepared::{Code, Prepared, Ready};
 use super::reach::Reach;
-use super::repeat::{Before, REPEATED, Repeat};
+use super::repeat::Repeat;
 use crate::backend::{Check, Dispatch, OobPolicy};
-use crate::lines::SourceLine;
 use crate::lower::LocalIdShape;
 use visa_runtime::linked::{ArgKind, ArgValue as Arg, Bindings, LaunchMemory, PlanError};
-use visa_runtime::printf::{Output, PrintBuffer, Printing};
 use visa_runtime::{
-    Arguments, Buffer, FaultAction, ImageShape, Interrupter, LaunchOptions, LaunchReport,
-    LaunchShape, LaunchStatus, PreparedLaunch, SamplerState, Schedule, WorkerPool,
+    Arguments, Buffer, ImageShape, Interrupter, LaunchShape, LaunchStatus, SamplerState, Schedule,
 };
 
 /// What to run a kernel on.
@@ -230,53 +227,6 @@ impl Report {
 /// How often a launch that waits for its code looks whether it was interrupted.
 const ASKS_EVERY: Duration = Duration::from_millis(10);
 
-/// What runs.
-pub(super) enum Code {
-    Compiled { code: Arc<Compiled>, origin: Origin },
-    Interpreted(Interpreted),
-}
-
-impl Code {
-    pub fn kernel(&self) -> &visa_runtime::Kernel {
-        match self {
-            Code::Compiled { code, .. } => &code.kernel,
-            Code::Interpreted(code) => &code.kernel,
-        }
-    }
-
-    /// Line of the source that a line of vISA came from.
-    pub fn source(&self, kernel: &Kernel, line: u32) -> Option<SourceLine> {
-        match self {
-            Code::Compiled { code, .. } => code.object.lines.source().line_at(line),
-            Code::Interpreted(_) => kernel.valid()?.module().source_map().line_at(line),
-        }
-    }
-}
-
-/// What a run did, what it printed, and what its failed assertions say.
-type Attempt = (LaunchReport, Output, Option<Vec<u8>>);
-
-/// A launch with everything ready; may be run again and again, also from several threads.
-pub struct Prepared {
-    pub(super) kernel: Kernel,
-    code: Code,
-    pub(super) launch: PreparedLaunch,
-    pub(super) arguments: Arguments,
-    pool: Option<Arc<WorkerPool>>,
-    pub(super) oob: OobPolicy,
-    interrupter: Option<Interrupter>,
-    deadline: Option<Duration>,
-    schedule: Option<Schedule>,
-    /// What the arguments hold addresses of.
-    pub(super) own: LaunchMemory,
-    /// What buffers are called, where accesses are checked against them.
-    pub(super) names: Option<Names>,
-    /// What it may access, where that is checked.
-    reach: Option<Reach>,
-    /// How the interpreter carries the launch out where compiled code cannot judge it.
-    repeat: Option<Repeat>,
-}
-
 impl Kernel {
     /// Compiles (or finds) the code and lays out the arguments. The deadline holds for this, and again for each run.
     ///
@@ -287,34 +237,41 @@ impl Kernel {
         self.check_schedule(launch)?;
         self.parts().manifest.key.meta.check()?;
         let (local, ids) = self.groups_of(launch);
-        let code = match &self.parts().engine.0.options.interpret {
-            Some(options) => Code::Interpreted(self.interpreted(options, launch.oob)?),
-            None => {
-                let (code, origin) = self.compiled_in_time(ids, launch)?;
-                Code::Compiled { code, origin }
-            }
-        };
         let shape = LaunchShape {
             offset: launch.offset,
             dimensions: launch.dimensions,
             ..LaunchShape::new(launch.global, local)
         };
-        let prepared = PreparedLaunch::new(code.kernel(), shape)?;
+        let first = match &self.parts().engine.0.options.interpret {
+            Some(options) => Ready::new(
+                Code::Interpreted(self.interpreted(options, launch.oob)?),
+                shape,
+            )?,
+            None => self.ready(ids, launch, shape)?,
+        };
+        let upgrade = match self.is_own(&first.code) {
+            true => self.upgrade(ids, launch.oob),
+            false => None,
+        };
+        if let Some(upgrade) = &upgrade {
+            self.ask_for(upgrade, ids, launch.oob);
+        }
         let engine = &self.parts().engine;
         let memory = engine.memory();
         let prints = self.plan().prints();
         // What is printed has an order only if groups run one after the other, and so have accesses that may race.
         let alone = prints || engine.0.checks(Check::Race) || launch.schedule.is_some();
-        let most = if alone { 1 } else { prepared.groups() };
+        let most = if alone { 1 } else { first.launch.groups() };
         let pool = engine.pool(launch.threads, most)?;
-        let own = LaunchMemory::new(self.plan(), &prepared, memory, pool.as_deref())?;
+        let own = LaunchMemory::new(self.plan(), &first.launch, memory, pool.as_deref())?;
         let arguments = self.layout(launch, &shape, &own)?;
-        let repeat = matches!(code, Code::Compiled { .. }) && engine.0.checks(Check::Init);
+        let repeat = matches!(first.code, Code::Compiled { .. }) && engine.0.checks(Check::Init);
         let repeat = repeat.then(|| Repeat::new(self, launch));
         Ok(Prepared {
             kernel: self.clone(),
-            code,
-            launch: prepared,
+            first,
+            upgrade,
+            better: OnceLock::new(),
             arguments,
             pool,
             oob: launch.oob,
@@ -326,6 +283,35 @@ impl Kernel {
             reach: engine.0.checks(Check::Memory).then(|| Reach::of(launch)),
             repeat,
         })
+    }
+
+    /// The best code that there is, with room to run it. Where there is none for better code, the engine's own may do with less.
+    fn ready(
+        &self,
+        ids: LocalIdShape,
+        launch: &Launch,
+        shape: LaunchShape,
+    ) -> Result<Ready, Error> {
+        let (code, origin) = self.compiled_in_time(ids, launch)?;
+        let code = Code::Compiled { code, origin };
+        let is_own = self.is_own(&code);
+        match Ready::new(code, shape) {
+            Err(_) if !is_own => {
+                let (code, origin) = self.own_code(ids, launch.oob)?;
+                Ready::new(Code::Compiled { code, origin }, shape)
+            }
+            made => made,
+        }
+    }
+
+    /// Whether code is by the engine's own code generator, and there may be better.
+    fn is_own(&self, code: &Code) -> bool {
+        match code {
+            Code::Compiled { code, .. } => {
+                code.object.backend == self.parts().engine.0.identity.name
+            }
+            Code::Interpreted(_) => false,
+        }
     }
 
     /// Code for whole groups has an order of threads of its own.
@@ -359,6 +345,7 @@ impl Kernel {
             return self.compiled(ids, launch.oob);
         }
         let start = Instant::now();
+        self.parts().engine.0.backend.prepare()?;
         let (kernel, oob) = (self.clone(), launch.oob);
         let (sender, code) = mpsc::sync_channel(1);
         let compile = move || {
@@ -567,119 +554,4 @@ fn default_local(global: [u32; 3]) -> [u32; 3] {
         1,
         1,
     ]
-}
-
-impl Prepared {
-    /// Runs.
-    ///
-    /// # Errors
-    /// When memory for the workers cannot be had. Faults are part of the report.
-    pub fn run(&self) -> Result<Report, Error> {
-        let memory = self.kernel.parts().engine.memory();
-        let reach = self.reach.as_ref().map(|reach| reach.enter(memory));
-        let _entered = reach.transpose()?;
-        // A launch that waits for others does not run yet.
-        let start = Instant::now();
-        if let Some(memory) = self.arguments.memory.as_ref() {
-            memory.count_launch();
-        }
-        if let Some(private) = self.own.private() {
-            private.mark_uninitialised();
-        }
-        let Some(repeat) = &self.repeat else {
-            let all = self.attempt(&self.code, &self.launch, start)?;
-            return Ok(self.report(&self.code, all, start));
-        };
-        let _alone = memory.alone();
-        let before = repeat.before(self);
-        if !matches!(before, Before::Unknown) {
-            let all = self.attempt(&self.code, &self.launch, start)?;
-            if !all.0.suspect {
-                return Ok(self.report(&self.code, all, start));
-            }
-            before.restore();
-        }
-        let (code, launch) = repeat.interpreted(self)?;
-        let all = self.attempt(code, launch, start)?;
-        Ok(self.report(code, all, start))
-    }
-
-    /// Runs some code.
-    fn attempt(
-        &self,
-        code: &Code,
-        launch: &PreparedLaunch,
-        start: Instant,
-    ) -> Result<Attempt, Error> {
-        let engine = &self.kernel.parts().engine.0;
-        let options = LaunchOptions {
-            pool: self.pool.as_deref(),
-            interrupter: self.interrupter.as_ref(),
-            deadline: self.deadline.map(|d| start + d),
-            on_fault: if self.oob == OobPolicy::Trap {
-                FaultAction::Stop
-            } else {
-                FaultAction::Record
-            },
-            check_races: engine.checks(Check::Race),
-            race_same_value: engine.options.race_same_value,
-            check_init: self.repeat.is_some() && matches!(code, Code::Compiled { .. }),
-            schedule: self.schedule,
-            ..LaunchOptions::default()
-        };
-        let printing = self.own.printing().map(PrintBuffer::start).transpose()?;
-        let asserting = self.own.asserting().map(PrintBuffer::start).transpose()?;
-        let r = launch.run(&self.arguments, &options);
-        // Also after an error, so that the next launch finds the buffer empty.
-        let printed = match printing {
-            Some(printing) => printing.finish()?,
-            None => Output::default(),
-        };
-        let failed = asserting.map(Printing::failed).transpose()?.flatten();
-        Ok((r?, printed, failed))
-    }
-
-    /// What a run of some code did.
-    fn report(&self, code: &Code, (r, printed, failed): Attempt, start: Instant) -> Report {
-        let ran = Ran { launch: self, code };
-        Report {
-            status: match r.status {
-                LaunchStatus::Completed if failed.is_some() => LaunchStatus::Faulted,
-                status => status,
-            },
-            groups: r.groups,
-            threads: r.threads,
-            fault_count: r.fault_count.saturating_sub(ran.suppressed(&r)),
-            faults: ran.unsuppressed(&r).collect(),
-            compile: match &self.code {
-                Code::Compiled { code, .. } => code.time,
-                Code::Interpreted(code) => code.time,
-            },
-            origin: match self.code {
-                Code::Compiled { origin, .. } => origin,
-                Code::Interpreted(_) => Origin::Compiled,
-            },
-            run: start.elapsed(),
-            backend: match &self.code {
-                Code::Compiled { code, .. } => code.object.backend,
-                Code::Interpreted(_) => super::INTERPRETER,
-            },
-            note: match (&self.code, code) {
-                (Code::Compiled { .. }, Code::Interpreted(_)) => Some(REPEATED.to_owned()),
-                (Code::Compiled { code, .. }, _) => code.object.note.clone(),
-                (Code::Interpreted(_), _) => None,
-            },
-            printed: printed.text,
-            print_problem: printed.problem,
-            failed_assertions: failed,
-        }
-    }
-
-    /// The code that runs; `None` when the kernel is interpreted.
-    pub fn code(&self) -> Option<&Compiled> {
-        match &self.code {
-            Code::Compiled { code, .. } => Some(code),
-            Code::Interpreted(_) => None,
-        }
-    }
 }

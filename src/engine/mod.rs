@@ -36,12 +36,14 @@ mod launch;
 mod library;
 mod manifest;
 mod plan;
+mod prepared;
 mod program;
 mod ran;
 mod reach;
 mod repeat;
 mod specialised;
 mod suppress;
+mod tier;
 mod tools;
 mod variables;
 
@@ -52,7 +54,8 @@ pub use disk::DiskCache;
 pub use error::{Class, Error};
 pub use fault::{FaultArgument, FaultRecord};
 pub use kernel::Kernel;
-pub use launch::{Launch, Prepared, Report};
+pub use launch::{Launch, Report};
+pub use prepared::Prepared;
 pub use program::Program;
 pub use specialised::{Access, AddressShape, Specialised};
 pub use suppress::{SuppressionError, Suppressions};
@@ -61,6 +64,7 @@ pub use visa_runtime::linked::{ArgKind, ArgValue as Arg, Argument};
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use visa_runtime::{DeviceMemory, WorkerPool};
 
@@ -73,6 +77,7 @@ use cache::CodeCache;
 use disk::Disk;
 use key::{FileFormat, FileKey};
 use program::ProgramFile;
+use tier::Tier;
 use tools::Observers;
 
 /// Name of the interpreter where code generators have theirs.
@@ -90,6 +95,10 @@ pub struct EngineOptions {
     /// Kernels are not compiled but interpreted, in this way: slow, and the definition of what they mean. The
     /// policy for accesses out of bounds is the launch's.
     pub interpret: Option<InterpOptions>,
+    /// Launches run code of the strategy's code generator, Cranelift, at once. A thread in the background compiles LLVM's, which later
+    /// launches take, with the same results ([`Engine::wait_for_tier`]). For builds with the cargo feature `llvm`. Kernels from libraries
+    /// have the code that they came with.
+    pub tier: bool,
     /// Compiled code is kept there for the next process; `None` (the default) for none.
     pub disk: Option<DiskCache>,
     /// Profilers and debuggers that are told of compiled code.
@@ -118,6 +127,7 @@ impl Default for EngineOptions {
             strategy: Strategy::default(),
             passes: PassOptions::default(),
             interpret: None,
+            tier: false,
             disk: None,
             tools: Tools::default(),
             versions: Versions::default(),
@@ -135,6 +145,7 @@ pub(crate) struct Inner {
     pub observers: Option<Observers>,
     pub options: EngineOptions,
     pub cache: CodeCache,
+    pub tier: Option<Tier>,
     pools: Mutex<HashMap<usize, Arc<WorkerPool>>>,
 }
 
@@ -186,8 +197,9 @@ impl Engine {
     /// An engine on existing device memory.
     ///
     /// # Errors
-    /// When the machine cannot run generated code, and when files for profilers cannot be made.
+    /// When the machine cannot run generated code, when files for profilers cannot be made, and when launches cannot be tiered as asked for.
     pub fn with_memory(mut options: EngineOptions, memory: DeviceMemory) -> Result<Engine, Error> {
+        let given = options.clone();
         let unwanted = options.strategy.backend.unwanted_passes();
         options.passes.disabled.extend(unwanted);
         options.passes.if_convert |= options.strategy.tuning.masks == Masks::Select;
@@ -212,6 +224,7 @@ impl Engine {
                 check.name()
             )));
         }
+        let tier = given.tier.then(|| Tier::new(given, &memory)).transpose()?;
         Ok(Engine(Arc::new(Inner {
             memory,
             identity: backend.identity(),
@@ -220,6 +233,7 @@ impl Engine {
             observers: Observers::new(&options.tools)?,
             options,
             cache: CodeCache::default(),
+            tier,
             pools: Mutex::default(),
         })))
     }
@@ -237,9 +251,16 @@ impl Engine {
         }
     }
 
-    /// How often compiled code was found and made.
+    /// How often launches found compiled code, and made it. What the background compiles is not counted.
     pub fn cache_stats(&self) -> CacheStats {
-        self.0.cache.stats(self.0.disk.as_ref())
+        let better = self.0.tier.as_ref().and_then(Tier::disk);
+        self.0.cache.stats(self.0.disk.iter().chain(better))
+    }
+
+    /// Waits until the background has compiled all that it was asked to, or for `limit`. True if nothing is left to do, which is so
+    /// from the start where launches are not tiered ([`EngineOptions::tier`]).
+    pub fn wait_for_tier(&self, limit: Duration) -> bool {
+        self.0.tier.as_ref().is_none_or(|tier| tier.wait(limit))
     }
 
     /// Loads a zebin with vISA sections. `platform` overrides what the file says it was built for.

@@ -6,7 +6,7 @@ use super::fault::{
     DEVICE_MEMORY, FaultRecord, Meant, Place, compiled_site, init, interpreted_site, kind_name,
     meeting, race, space_of,
 };
-use super::launch::{Code, Prepared};
+use super::prepared::{Code, Prepared};
 use visa_runtime::{FaultKind, LaunchReport, Uninit};
 
 /// A run of a prepared launch, by the code that ran.

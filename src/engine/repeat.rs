@@ -5,10 +5,11 @@ use std::sync::OnceLock;
 
 use super::error::Error;
 use super::kernel::Kernel;
-use super::launch::{Code, Launch, Prepared};
+use super::launch::Launch;
+use super::prepared::{Code, Prepared, Ready};
 use crate::interp::InterpOptions;
 use visa_runtime::linked::ArgValue as Arg;
-use visa_runtime::{Buffer, PreparedLaunch, Saved};
+use visa_runtime::{Buffer, KernelMeta, Saved};
 
 /// The note of a launch that the interpreter carried out.
 pub(super) const REPEATED: &str =
@@ -22,7 +23,7 @@ pub(super) struct Repeat {
     written: Vec<Buffer>,
     /// Values among the arguments may hold addresses of other memory.
     anywhere: bool,
-    interpreted: OnceLock<Result<(Code, PreparedLaunch), Error>>,
+    interpreted: OnceLock<Result<Ready, Error>>,
 }
 
 /// What memory held before a launch.
@@ -81,12 +82,11 @@ impl Repeat {
         }
     }
 
-    /// What memory holds before a run, as far as the run may change it and may be in vain.
-    pub fn before(&self, launch: &Prepared) -> Before {
+    /// What memory holds before a run of code, as far as the run may change it and may be in vain.
+    pub fn before(&self, launch: &Prepared, meta: &KernelMeta) -> Before {
         if !launch.arguments.are_tracked() {
             return Before::Unknown;
         }
-        let meta = launch.launch.kernel().meta();
         let memory = launch.kernel.parts().engine.memory();
         let plan = launch.kernel.plan();
         let mut bases = meta.bases.iter();
@@ -112,18 +112,13 @@ impl Repeat {
     }
 
     /// The launch for the interpreter.
-    pub fn interpreted(&self, launch: &Prepared) -> Result<(&Code, &PreparedLaunch), Error> {
+    pub fn interpreted(&self, launch: &Prepared) -> Result<&Ready, Error> {
         let made = self.interpreted.get_or_init(|| {
-            let code = launch
-                .kernel
-                .interpreted(&InterpOptions::default(), launch.oob)?;
-            let prepared = PreparedLaunch::new(&code.kernel, launch.launch.shape())?;
-            Ok((Code::Interpreted(code), prepared))
+            let options = InterpOptions::default();
+            let code = launch.kernel.interpreted(&options, launch.oob)?;
+            Ready::new(Code::Interpreted(code), launch.shape())
         });
-        match made {
-            Ok((code, prepared)) => Ok((code, prepared)),
-            Err(error) => Err(error.clone()),
-        }
+        made.as_ref().map_err(Clone::clone)
     }
 }
 

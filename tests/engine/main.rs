@@ -21,3 +21,4 @@ mod lower_messages;
 #[path = "../reference/mod.rs"]
 mod reference;
 mod smoke;
+mod tier;

@@ -20,7 +20,7 @@ use visa_runtime::{Buffer, Element, FaultKind, ImageShape, LaunchStatus, Sampler
 use crate::reference::ulp::error_f32;
 use visa_test_common::full;
 
-use narrow::{checks, from_libraries, interpreted, left_out, library, narrowed};
+use narrow::{checks, from_libraries, interpreted, left_out, library, more_runs, narrowed};
 
 /// Files that a device has no zebin of: it has no double precision, no sampler, or no 2D blocks; or the compiler gives up, or does
 /// not know `assert`.
@@ -578,7 +578,7 @@ impl<'a> Job<'a> {
                 return None;
             }
         };
-        let mut runs = Vec::new();
+        let mut runs = more_runs(&self.target.engine, self.target.file);
         if self.threads {
             runs.push(("2 threads", OobPolicy::ReadZeroSkipWrite, 2));
         }

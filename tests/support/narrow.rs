@@ -2,18 +2,21 @@
 
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
-use visa_jit::backend::{BackendKind, Check, Checks, CodegenEffort, Dispatch};
+use visa_jit::backend::{BackendKind, Check, Checks, CodegenEffort, Dispatch, OobPolicy};
 use visa_jit::interp::InterpOptions;
 use visa_jit::passes::PassOptions;
 use visa_jit::passes::pipeline::PASSES;
 use visa_jit::{Engine, EngineOptions, Program};
 
+use super::STATEFUL;
+
 /// To find who is to blame for a mismatch, the environment may leave out parts of the compiler:
 /// `VISA_JIT_TEST_WITHOUT` is `all` or names passes, separated by commas; `opt` lowers the effort of the code generator.
 ///
 /// `interp` leaves out the comparison with the interpreter.
-/// `VISA_JIT_TEST_BACKEND=llvm` compiles with LLVM, in builds that have it; `library` compiles ahead of time, with one policy.
+/// `VISA_JIT_TEST_BACKEND=llvm` compiles with LLVM, in builds that have it; `tier` with Cranelift first and LLVM then; `library` compiles ahead of time, with one policy.
 /// `VISA_JIT_TEST_DISPATCH=group` takes groups through barriers in one call. `VISA_JIT_TEST_CHECK=memory` checks accesses,
 /// `barrier` barriers, `race` accesses that nothing orders, `init` uses of what was never written.
 pub(super) fn narrowed() -> EngineOptions {
@@ -21,6 +24,7 @@ pub(super) fn narrowed() -> EngineOptions {
     if std::env::var("VISA_JIT_TEST_BACKEND").as_deref() == Ok("llvm") {
         options.strategy = BackendKind::Llvm.into();
     }
+    options.tier = std::env::var("VISA_JIT_TEST_BACKEND").as_deref() == Ok("tier");
     if let Ok(name) = std::env::var("VISA_JIT_TEST_CHECK") {
         options = options.check(Checks::parse(&name).unwrap());
     }
@@ -38,6 +42,15 @@ pub(super) fn narrowed() -> EngineOptions {
         }
     }
     options
+}
+
+/// More runs of a launch: once more with the code of the better tier, where there is one. Kernels that keep state are not run again.
+pub(super) fn more_runs(engine: &Engine, file: &str) -> Vec<(&'static str, OobPolicy, usize)> {
+    if std::env::var("VISA_JIT_TEST_BACKEND").as_deref() != Ok("tier") || file == STATEFUL {
+        return Vec::new();
+    }
+    assert!(engine.wait_for_tier(Duration::from_secs(600)));
+    vec![("better tier", OobPolicy::ReadZeroSkipWrite, 1)]
 }
 
 /// How the interpreter runs beside compiled code.

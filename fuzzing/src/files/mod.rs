@@ -5,6 +5,7 @@ mod launch;
 mod pair;
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 #[cfg(feature = "llvm-codegen")]
 use visa_jit::backend::OptLevel;
@@ -22,6 +23,8 @@ use visa_test_common::Rng;
 
 /// Instructions that a hardware thread of the interpreter may execute.
 const FUEL: u64 = 200_000;
+/// The background of engines with tiers takes no longer.
+const BACKGROUND: Duration = Duration::from_secs(300);
 /// Programs after which engines are made anew: they keep the code of all they have seen.
 const FRESH_AFTER: usize = 50;
 
@@ -124,6 +127,7 @@ pub struct Bench {
     engines: Vec<Engine>,
     programs: usize,
     addresses: bool,
+    tiers: bool,
 }
 
 impl Bench {
@@ -166,7 +170,24 @@ impl Bench {
             engines: Vec::new(),
             programs: 0,
             addresses: false,
+            tiers: false,
         }
+    }
+
+    /// As [`Bench::new`], with an engine that takes LLVM's code in place of Cranelift's. Each launch is made with both.
+    ///
+    /// # Panics
+    /// When this computer cannot run generated code.
+    #[cfg(feature = "llvm-codegen")]
+    pub fn tiered() -> Bench {
+        let mut bench = Bench::new(false);
+        let options = EngineOptions {
+            tier: true,
+            ..native::optimised()
+        };
+        bench.options.push(("tiers", options));
+        bench.tiers = true;
+        bench
     }
 
     /// As it is, but structures among the arguments hold addresses of buffers.
@@ -237,7 +258,7 @@ impl Bench {
             Ok(buffers) => buffers,
             Err(_) => return Verdict::Skipped,
         };
-        match self.engines_agree(kernels, &recipe, &buffers, None) {
+        match self.on_all_tiers(kernels, &recipe, &buffers) {
             // Flat addresses reach what an engine left after the buffers: the same memory for all then.
             Verdict::Differs(what) => match self.snapshot() {
                 Some(memory) => self.engines_agree(kernels, &recipe, &buffers, Some(&memory)),
@@ -245,6 +266,19 @@ impl Bench {
             },
             verdict => verdict,
         }
+    }
+
+    /// Launches on each engine, and once more when there is better code.
+    fn on_all_tiers(&self, kernels: &[Kernel], recipe: &Recipe, buffers: &[Buffer]) -> Verdict {
+        let verdict = self.engines_agree(kernels, recipe, buffers, None);
+        if !self.tiers || !matches!(verdict, Verdict::Same { .. }) {
+            return verdict;
+        }
+        let mut engines = self.engines.iter();
+        if !engines.all(|engine| engine.wait_for_tier(BACKGROUND)) {
+            return Verdict::Differs("there is no code of the better tier".to_owned());
+        }
+        self.engines_agree(kernels, recipe, buffers, None)
     }
 
     /// All that kernels can reach.

@@ -29,23 +29,46 @@ fn kernels_in_random_shapes() {
     let files: Vec<File> = kernels
         .map(|(n, mut files)| files.swap_remove(n % files.len()))
         .collect();
-    in_random_shapes(&files, share(LAUNCHES, 2) as usize);
+    in_random_shapes(&files, share(LAUNCHES, 2) as usize, || Bench::new(true));
+}
+
+/// With barriers, local memory, images, calls and loops: whichever code a launch of an engine with tiers runs, it does the same.
+#[test]
+#[cfg(feature = "llvm-codegen")]
+fn tiers_in_random_shapes() {
+    let some = [
+        "reduction",
+        "histogram",
+        "image_filter",
+        "private",
+        "loops",
+        "subgroup",
+        "call_stack",
+        "printf",
+    ];
+    let named = |file: &File| {
+        let (device, name) = file.name.split_once('/').unwrap_or_default();
+        device == "bmg-26" && (full() || some.contains(&name))
+    };
+    let files: Vec<File> = checked_in().into_iter().filter(named).collect();
+    assert!(files.len() >= some.len());
+    in_random_shapes(&files, 1, Bench::tiered);
 }
 
 #[test]
 #[ignore = "a minute or two: every kernel of every device"]
 fn all_kernels_in_random_shapes() {
-    in_random_shapes(&checked_in(), 1);
+    in_random_shapes(&checked_in(), 1, || Bench::new(true));
 }
 
-fn in_random_shapes(files: &[File], launches: usize) {
+fn in_random_shapes(files: &[File], launches: usize, bench: fn() -> Bench) {
     let next = AtomicUsize::new(0);
     let failures: Mutex<Vec<String>> = Mutex::default();
     let launched = AtomicUsize::new(0);
     std::thread::scope(|s| {
         for _ in 0..2 {
             s.spawn(|| {
-                let mut bench = Bench::new(true);
+                let mut bench = bench();
                 while let Some(file) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let source = Source::Container(file.bytes.clone());
                     let mut kernel = 0;

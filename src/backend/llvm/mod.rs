@@ -21,6 +21,7 @@ mod context;
 mod convert;
 mod cpu;
 mod emit;
+mod ending;
 mod fault;
 mod gather;
 mod helper;
@@ -71,6 +72,7 @@ use crate::ssa::{Function, Remark};
 use crate::steps::step;
 use cpu::Cpu;
 use emit::{CUT, Emit};
+use ending::Inside;
 use visa_runtime::abi::{MAX_HOST_STACK_BYTES, MAX_STACK_BYTES};
 
 /// Name of this backend.
@@ -249,6 +251,7 @@ impl LlvmBackend {
         function: &Function,
         make: impl FnOnce() -> Result<T, BackendError>,
     ) -> Result<T, BackendError> {
+        let _inside = Inside::enter()?;
         super::guarded(make, |what| internal(function, what))
     }
 }
@@ -295,6 +298,10 @@ impl Backend for LlvmBackend {
 
     fn needs(&self) -> Option<Vec<String>> {
         self.cpu.needs.clone()
+    }
+
+    fn prepare(&self) -> Result<(), BackendError> {
+        ending::prepare(&self.cpu)
     }
 
     fn plainer(&self, options: &CodegenOptions) -> Vec<(CodegenOptions, &'static str)> {
