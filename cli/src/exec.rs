@@ -79,6 +79,9 @@ pub struct ExecArgs {
     /// What executes kernels
     #[arg(long, value_name = "NAME", value_parser = ["cranelift", "llvm", "interp"])]
     backend: Option<String>,
+    /// Run Cranelift's code at once, and LLVM's as soon as a thread in the background has compiled it
+    #[arg(long)]
+    tier: bool,
     /// Stop each launch after this time
     #[arg(long, value_name = "SECONDS")]
     timeout: Option<Seconds>,
@@ -223,6 +226,9 @@ impl ExecArgs {
         }
         if let Some(backend) = &self.backend {
             all.push(("VISA_JIT_BACKEND", backend.into()));
+        }
+        if self.tier {
+            all.push(("VISA_JIT_TIER", "1".into()));
         }
         if let Some(Seconds(time)) = self.timeout {
             all.push(("VISA_JIT_TIMEOUT", time.as_secs_f64().to_string().into()));

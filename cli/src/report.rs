@@ -28,6 +28,8 @@ pub struct Summary<'a> {
     pub last: Report,
     /// Run time of each repeat.
     pub runs: Vec<Duration>,
+    /// Code generator of each, where that may change from one to the next.
+    pub backends: Option<Vec<&'static str>>,
 }
 
 /// The object of `--json`. Scripts rely on its keys and their types.
@@ -42,6 +44,9 @@ struct Json<'a> {
     compile_ms: f64,
     cache: &'a str,
     run_ms: Vec<f64>,
+    /// Code generators, one for each of these times; absent without `--tier`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    run_backends: Option<&'a [&'static str]>,
     printf: &'a str,
     /// Of failed assertions; absent when none failed.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -114,6 +119,7 @@ impl Summary<'_> {
             compile_ms: milliseconds(self.last.compile),
             cache: self.cache(),
             run_ms: self.runs.iter().copied().map(milliseconds).collect(),
+            run_backends: self.backends.as_deref(),
             printf: &String::from_utf8_lossy(&self.last.printed),
             failed_assertions: failed.as_deref(),
             faults: self.last.faults.iter().map(JsonFault::from).collect(),
@@ -149,6 +155,9 @@ impl Summary<'_> {
                 shown(least),
                 shown(most)
             );
+        }
+        if let Some(backends) = &self.backends {
+            let _ = write!(text, "\ntiers: {}", tiers(backends));
         }
         if let Some(note) = &self.last.note {
             let _ = write!(text, "\nnote: {note}");
@@ -274,4 +283,11 @@ fn milliseconds(time: Duration) -> f64 {
 
 fn shown(time: Duration) -> String {
     format!("{:.3} ms", milliseconds(time))
+}
+
+/// How many runs one after the other had code of the same code generator: `cranelift 3, llvm 97`.
+fn tiers(backends: &[&str]) -> String {
+    let same = backends.chunk_by(|a, b| a == b);
+    let counted = same.map(|runs| format!("{} {}", runs.first().unwrap_or(&""), runs.len()));
+    counted.collect::<Vec<_>>().join(", ")
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use visa_runtime::{Buffer, DeviceMemory, ImageShape, LaunchStatus};
@@ -126,19 +127,28 @@ impl From<Oob> for OobPolicy {
 pub struct RunOneArgs {
     #[command(flatten)]
     run: RunArgs,
+    /// Run Cranelift's code at once, and LLVM's as soon as a thread in the background has compiled it: with --repeat, or in the next run,
+    /// which finds it in the cache. In builds with the cargo feature `llvm`
+    #[arg(long)]
+    tier: bool,
     #[command(flatten)]
     suppress: SuppressArgs,
     #[command(flatten)]
     findings: FindingArgs,
 }
 
+/// How long `--tier` keeps the command for LLVM's code, for which the next run looks in the cache. Results are out before.
+const TIER_WAIT: Duration = Duration::from_millis(500);
+
 /// Runs.
 pub fn run(all: &RunOneArgs, out: &mut dyn Write) -> Result<Exit, Failure> {
     let args = &all.run;
     let mut options = args.engine_options()?;
+    options.tier = all.tier;
     options.disk = args.cache.find();
     options.suppress = all.suppress.rules()?;
     options.race_same_value = all.suppress.race_same_value;
+    let caches = options.disk.is_some();
     args.tools.apply(&mut options)?;
     let file = load(&args.file, args.choice())?;
     let engine = Engine::with_options(options)?;
@@ -150,7 +160,7 @@ pub fn run(all: &RunOneArgs, out: &mut dyn Write) -> Result<Exit, Failure> {
     let mut binding = Binding::new(engine.memory());
     let launch = launch(args, kernel, &mut binding)?;
     binding.check_results(args)?;
-    let summary = execute(args, kernel, program.platform(), &launch, &binding)?;
+    let summary = execute(all, kernel, program.platform(), &launch, &binding)?;
     let faulted = summary.last.status == LaunchStatus::Faulted;
 
     let mut printed = String::new();
@@ -194,6 +204,10 @@ pub fn run(all: &RunOneArgs, out: &mut dyn Write) -> Result<Exit, Failure> {
     let faults = summary.faults(Colours::of_errors());
     if !faults.is_empty() {
         tell(&faults);
+    }
+    if caches && all.tier {
+        out.flush().map_err(Failure::output)?;
+        engine.wait_for_tier(TIER_WAIT);
     }
     let found = !args.backend.check().is_empty() && summary.last.fault_count != 0;
     Ok(match faulted || found {
@@ -335,7 +349,9 @@ fn found_in(file: &Path, mut findings: Vec<Finding>) -> Vec<Finding> {
 
 /// Launches the kernel as often as it was asked for.
 fn execute<'a>(
-    args: &RunArgs,
+    RunOneArgs {
+        run: args, tier, ..
+    }: &RunOneArgs,
     kernel: &'a Kernel,
     device: Platform,
     launch: &Launch,
@@ -343,7 +359,7 @@ fn execute<'a>(
 ) -> Result<Summary<'a>, Failure> {
     let prepared = kernel.prepare(launch)?;
     let mut last = prepared.run()?;
-    let mut runs = vec![last.run];
+    let (mut runs, mut backends) = (vec![last.run], vec![last.backend]);
     for _ in 1..args.repeat.unwrap_or(1) {
         if last.status != LaunchStatus::Completed {
             break;
@@ -351,6 +367,7 @@ fn execute<'a>(
         binding.refill()?;
         last = prepared.run()?;
         runs.push(last.run);
+        backends.push(last.backend);
     }
     let faults = last.faults.into_iter();
     last.faults = faults.map(FaultRecord::without_compiler_folder).collect();
@@ -360,6 +377,7 @@ fn execute<'a>(
         simd: kernel.simd(),
         last,
         runs,
+        backends: tier.then_some(backends),
     })
 }
 

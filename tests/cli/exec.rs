@@ -97,6 +97,7 @@ fn options_become_variables() {
         "--race-same-value",
         "--backtrace",
         "--backend=interp",
+        "--tier",
         "--timeout=1.5",
     ];
     let output = exec(&[&args[..], &["--", "env"]].concat());
@@ -114,6 +115,7 @@ fn options_become_variables() {
         "VISA_JIT_RACE_SAME_VALUE=1".to_owned(),
         "VISA_JIT_BACKTRACE=1".to_owned(),
         "VISA_JIT_BACKEND=interp".to_owned(),
+        "VISA_JIT_TIER=1".to_owned(),
         "VISA_JIT_TIMEOUT=1.5".to_owned(),
         format!("VISA_JIT_COMMAND={}", me.display()),
         format!("OCL_ICD_VENDORS={}", library.display()),

@@ -191,3 +191,62 @@ fn llvm_keeps_to_the_width() {
         assert_eq!(used, wanted, "{name}");
     }
 }
+
+/// `run --tier` refuses what it cannot do. What it does, it says: the code generator of each run, and in the next run the cache has LLVM's code.
+#[test]
+fn runs_are_tiered() {
+    for other in ["--backend=interp", "--backend=llvm"] {
+        let output = visa_jit(&saxpy(&["--tier", other]));
+        assert_eq!(output.code, 3, "{}", output.stderr);
+        let why = if other.ends_with("llvm") && !cfg!(feature = "llvm-codegen") {
+            "--features llvm"
+        } else {
+            "--tier begins with cranelift's code"
+        };
+        assert!(output.stderr.contains(why), "{}", output.stderr);
+    }
+    if !cfg!(feature = "llvm-codegen") {
+        let output = visa_jit(&saxpy(&["--tier"]));
+        assert_eq!(output.code, 3, "{}", output.stderr);
+        for part in ["llvm: ", "--features llvm", "; --tier compiles with it"] {
+            assert!(output.stderr.contains(part), "{}", output.stderr);
+        }
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let cached = |more: &[&str]| {
+        let mut command = command(&saxpy(&["--tier", "--print", "0=f32:8"]));
+        command.args(more).arg("--cache-dir").arg(dir.path());
+        let output = finish(command);
+        assert_eq!(output.code, 0, "{}", output.stderr);
+        output
+    };
+    // The command waits for the background for a while only.
+    let mut found = String::new();
+    for _ in 0..100 {
+        let output = cached(&["--json"]);
+        assert_eq!(output.stderr, SAXPY_RESULT);
+        let json: Value = serde_json::from_str(&output.stdout).unwrap();
+        assert_eq!(json["run_backends"][0], json["backend"]);
+        found = format!("{} {}", json["backend"], json["cache"]);
+        if found == "\"llvm\" \"disk\"" {
+            break;
+        }
+    }
+    assert_eq!(found, "\"llvm\" \"disk\"");
+    let output = cached(&["--repeat", "3"]);
+    assert_eq!(output.stdout, SAXPY_RESULT);
+    assert!(
+        output.stderr.contains("\ntiers: llvm 3\n"),
+        "{}",
+        output.stderr
+    );
+    // Without a cache the first run is Cranelift's, however fast the background is.
+    let output = ok(&saxpy(&["--tier", "--no-cache", "--repeat", "100000"]));
+    let tiers = output
+        .stderr
+        .lines()
+        .find(|line| line.starts_with("tiers: "));
+    let tiers = tiers.unwrap_or_else(|| panic!("{}", output.stderr));
+    assert!(tiers.contains(", llvm "), "{tiers}");
+}

@@ -29,6 +29,8 @@ pub struct Settings {
     pub schedule: Option<u64>,
     /// Where the program allocates and frees memory is kept for reports.
     pub backtrace: Result<bool, String>,
+    /// LLVM's code takes the place of Cranelift's when it is there.
+    pub tier: Result<bool, String>,
     /// How long a kernel may run.
     pub timeout: Option<Duration>,
     backend: String,
@@ -70,6 +72,7 @@ impl Settings {
                 threads: threads.filter(|n| *n > 0).unwrap_or(processors),
                 schedule: variable("VISA_JIT_SCHEDULE").and_then(|text| text.parse().ok()),
                 backtrace: switch("VISA_JIT_BACKTRACE"),
+                tier: switch("VISA_JIT_TIER"),
                 timeout: seconds("VISA_JIT_TIMEOUT"),
                 backend: variable("VISA_JIT_BACKEND").unwrap_or_default(),
             }
@@ -124,6 +127,7 @@ fn options() -> Result<EngineOptions, String> {
         options.suppress = rules.map_err(|error| format!("VISA_JIT_SUPPRESS: {error}"))?;
     }
     options.race_same_value = switch("VISA_JIT_RACE_SAME_VALUE")?;
+    options.tier = Settings::get().tier.clone()?;
     Settings::get().backtrace.clone()?;
     let check = Settings::get().check.clone();
     let check = check.map_err(|error| format!("VISA_JIT_CHECK: {error}"))?;

@@ -429,6 +429,9 @@ impl OneAtATime {
             report::launch_failed(name, &error.to_string());
             ClError(CL_OUT_OF_RESOURCES)
         })?;
+        if Settings::get().tier == Ok(true) {
+            report::tier(name, &done);
+        }
         if !done.printed.is_empty() {
             crate::api::print::standard_output(&done.printed);
         }

@@ -32,8 +32,8 @@ fn open(path: &str) -> Option<File> {
     File::options().append(true).create(true).open(path).ok()
 }
 
-/// Writes a line of text, if there is a log.
-pub fn log(text: &str) {
+/// Where lines of text go, if anywhere.
+fn log_file() -> Option<&'static Mutex<Box<dyn Write + Send>>> {
     static LOG: OnceLock<Option<Mutex<Box<dyn Write + Send>>>> = OnceLock::new();
     let log = LOG.get_or_init(|| {
         let path = variable(LOG_ENV)?;
@@ -43,7 +43,12 @@ pub fn log(text: &str) {
         };
         Some(Mutex::new(to))
     });
-    if let Some(log) = log {
+    log.as_ref()
+}
+
+/// Writes a line of text, if there is a log.
+pub fn log(text: &str) {
+    if let Some(log) = log_file() {
         // There is no place left to say that the log cannot be written.
         let _ = writeln!(lock(log), "visa-jit: {text}");
     }
@@ -82,6 +87,20 @@ pub fn launch_failed(kernel: &str, why: &str) {
 pub fn loaded<'a>(devices: impl Iterator<Item = &'a str>) {
     let devices: Vec<&str> = devices.collect();
     report(&json!({ "kind": "loaded", "pid": std::process::id(), "devices": devices }));
+}
+
+/// Whose code a kernel runs, when that changes, and why it does not.
+pub fn tier(kernel: &str, done: &Report) {
+    static TOLD: Mutex<BTreeMap<String, (&str, Option<String>)>> = Mutex::new(BTreeMap::new());
+    if log_file().is_none() {
+        return;
+    }
+    let now = (done.backend, done.note.clone());
+    let before = lock(&TOLD).insert(kernel.to_owned(), now.clone());
+    if before.as_ref() != Some(&now) {
+        let note = now.1.map(|note| format!(": {note}")).unwrap_or_default();
+        log(&format!("kernel `{kernel}` runs code by {}{note}", now.0));
+    }
 }
 
 /// Accesses out of bounds of a launch, and what checks found; `source` is the text of the program, if it was made from one.

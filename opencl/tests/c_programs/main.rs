@@ -240,6 +240,33 @@ fn processes_end_as_they_like() {
     }
 }
 
+/// The same while LLVM compiles in the background; a child that `fork` makes then has Cranelift's code.
+#[test]
+#[cfg(feature = "llvm")]
+fn processes_end_while_llvm_compiles() {
+    let Some(program) = compile("edges", With::Loader) else {
+        return;
+    };
+    for name in [
+        "keep",
+        "exit",
+        "quick_exit",
+        "fork-running",
+        "fork-anew",
+        "fork-running-anew",
+        "fork-running-wait",
+        "fork-running-poll",
+        "fork-flushed",
+    ] {
+        for _ in 0..3 {
+            let mut command = edge(&program, name);
+            command.env("VISA_JIT_TIER", "1");
+            let code = if name == "keep" { 0 } else { 3 };
+            assert_eq!(run(command, code), "", "{name}");
+        }
+    }
+}
+
 /// On whatever thread a kernel runs, an interrupt ends the process at once.
 #[test]
 fn interrupts_end_kernels() {

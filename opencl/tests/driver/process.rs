@@ -32,7 +32,7 @@ fn child() {
     };
     let rig = Rig::new();
     if ![
-        "barrier", "beyond", "filled", "init", "memory", "order", "race", "usm",
+        "barrier", "beyond", "filled", "init", "memory", "order", "race", "tier", "usm",
     ]
     .contains(&what.as_str())
     {
@@ -89,6 +89,7 @@ fn child() {
         }
         "init" => use_without_content(&rig, 0),
         "filled" => use_without_content(&rig, 240),
+        "tier" => run_until_llvms(&rig),
         "usm" => use_usm(&rig),
         "memory" => fill_memory(&rig),
         other => panic!("{other}"),
@@ -166,6 +167,31 @@ fn use_usm(rig: &Rig) {
     }
 }
 
+/// Runs a kernel until the log says that its code is LLVM's, and sees to it that results do not change.
+fn run_until_llvms(rig: &Rig) {
+    let log = std::env::var("VISA_JIT_LOG").unwrap();
+    let kernel = rig.kernel(rig.program("saxpy"), "saxpy");
+    let x = rig.buffer(&[1_f32; 64]);
+    assert_eq!(set(kernel, 1, &x), SUCCESS);
+    assert_eq!(set(kernel, 2, &2.0_f32), SUCCESS);
+    let begun = std::time::Instant::now();
+    loop {
+        let y = rig.buffer(&[0.5_f32; 64]);
+        assert_eq!(set(kernel, 0, &y), SUCCESS);
+        // The later ones are launches that are ready.
+        for runs in 1..=20 {
+            assert_eq!(rig.launch(kernel, 64, None), SUCCESS);
+            let wanted = 0.5 + 2.0 * runs as f32;
+            assert_eq!(rig.read::<f32>(y, 64), [wanted; 64]);
+        }
+        let said = std::fs::read_to_string(&log).unwrap_or_default();
+        if said.contains("runs code by llvm") {
+            return;
+        }
+        assert!(begun.elapsed().as_secs() < 300, "{said}");
+    }
+}
+
 /// Takes the largest buffers until there is no room; then there is room again.
 fn fill_memory(rig: &Rig) {
     let (mut held, mut code, mut most) = (Vec::new(), SUCCESS, 0_u64);
@@ -225,11 +251,21 @@ fn memory_that_is_full_is_told() {
 #[test]
 fn programs_end_as_they_like() {
     let me = std::env::current_exe().unwrap();
-    for what in ["exit", "flush", "main"] {
+    // With tiers, LLVM compiles in the background when they end.
+    let tiers: &[&str] = if cfg!(feature = "llvm") {
+        &["0", "1"]
+    } else {
+        &["0"]
+    };
+    for (what, tier) in ["exit", "flush", "main"]
+        .into_iter()
+        .flat_map(|what| tiers.iter().map(move |tier| (what, tier)))
+    {
         for _ in 0..10 {
             let output = Command::new(&me)
                 .args(["--exact", "process::child", "--quiet", "--nocapture"])
                 .env(CHILD, what)
+                .env("VISA_JIT_TIER", tier)
                 .output()
                 .unwrap();
             let said = String::from_utf8_lossy(&output.stderr);
@@ -241,6 +277,34 @@ fn programs_end_as_they_like() {
             assert_eq!(said, "", "{what}");
         }
     }
+}
+
+/// The driver takes LLVM's code when it is there, or refuses to in builds without LLVM.
+#[test]
+fn kernels_are_tiered() {
+    let run = |tier: &str| {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let output = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "process::child", "--quiet", "--nocapture"])
+            .envs([(CHILD, "tier"), ("VISA_JIT_TIER", tier)])
+            .env("VISA_JIT_LOG", file.path())
+            .output()
+            .unwrap();
+        let log = std::fs::read_to_string(file.path()).unwrap();
+        (output.status.success(), log)
+    };
+    let (fine, log) = run("1");
+    if cfg!(feature = "llvm") {
+        assert!(fine, "{log}");
+        // The background may be faster than the first launch.
+        let by = |name| format!("visa-jit: kernel `saxpy` runs code by {name}\n");
+        let (first, then) = (by("cranelift"), by("llvm"));
+        assert!([format!("{first}{then}"), then].contains(&log), "{log}");
+    } else {
+        assert!(!fine && log.contains("; --tier compiles with it"), "{log}");
+    }
+    let (fine, log) = run("perhaps");
+    assert!(!fine && log.contains("VISA_JIT_TIER: `perhaps`"), "{log}");
 }
 
 /// A kernel with a race leaves what the order of its threads says.
