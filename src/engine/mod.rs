@@ -96,8 +96,8 @@ pub struct EngineOptions {
     /// policy for accesses out of bounds is the launch's.
     pub interpret: Option<InterpOptions>,
     /// Launches run code of the strategy's code generator, Cranelift, at once. A thread in the background compiles LLVM's, which later
-    /// launches take, with the same results ([`Engine::wait_for_tier`]). For builds with the cargo feature `llvm`. Kernels from libraries
-    /// have the code that they came with.
+    /// launches take, with the same results but for bits of NaNs ([`Engine::wait_for_tier`]). For builds with the cargo feature `llvm`.
+    /// Kernels from libraries have the code that they came with.
     pub tier: bool,
     /// Compiled code is kept there for the next process; `None` (the default) for none.
     pub disk: Option<DiskCache>,

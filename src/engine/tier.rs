@@ -1,8 +1,9 @@
 //! Tiering: launches run Cranelift's code at once, and LLVM's as soon as a thread in the background has compiled it.
 //!
-//! An engine with tiers has a second one, on the same memory, whose code generator is LLVM. Each specialisation is asked of it once. What
-//! the disk has of LLVM's code is taken at once, and Cranelift is not asked then. A launch runs code of one of them from start to end. It
-//! takes all that belongs to code, such as sites of faults and sizes of frames, from the code that it runs.
+//! Both compute the same bits, but for those of NaNs. An engine with tiers has a second one, on the same memory, whose code generator is
+//! LLVM. Each specialisation is asked of it once. What the disk has of LLVM's code is taken at once, and Cranelift is not asked then. A
+//! launch runs code of one of them from start to end. It takes all that belongs to code, such as sites of faults and sizes of frames, from
+//! the code that it runs.
 //!
 //! LLVM's failures do no harm: Cranelift's code stays, and reports of launches have a note. The same holds for code that LLVM made with less
 //! effort than asked for, as it does for large kernels: that need not be faster.

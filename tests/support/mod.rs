@@ -20,7 +20,7 @@ use visa_runtime::{Buffer, Element, FaultKind, ImageShape, LaunchStatus, Sampler
 use crate::reference::ulp::error_f32;
 use visa_test_common::full;
 
-use narrow::{checks, from_libraries, interpreted, left_out, library, more_runs, narrowed};
+use narrow::{checks, first_change, from_libraries, interpreted, left_out, library, more_runs};
 
 /// Files that a device has no zebin of: it has no double precision, no sampler, or no 2D blocks; or the compiler gives up, or does
 /// not know `assert`.
@@ -171,7 +171,7 @@ pub fn run(device: &'static str, file: &'static str, body: impl Fn(&Target)) {
     let bytes = std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     let options = EngineOptions {
         memory_bytes: 1 << 30,
-        ..narrowed()
+        ..narrow::narrowed()
     };
     let engine = Engine::with_options(options).unwrap();
     let program = match from_libraries() {
@@ -604,7 +604,7 @@ impl<'a> Job<'a> {
                     for (i, pair) in again.buffers.iter().zip(&ran.buffers).enumerate() {
                         let (Some(a), Some(b)) = pair else { continue };
                         let (a, b) = (a.to_vec(), b.to_vec());
-                        if let Some(at) = first_difference(&a, &b) {
+                        if let Some(at) = first_change(&a, &b, &self.slots[i]) {
                             fail(format!(
                                 "{what}: argument {i} differs from the first run at byte {at}"
                             ));

@@ -10,7 +10,7 @@ use visa_jit::passes::PassOptions;
 use visa_jit::passes::pipeline::PASSES;
 use visa_jit::{Engine, EngineOptions, Program};
 
-use super::STATEFUL;
+use super::{STATEFUL, Slot, first_difference, is_nan};
 
 /// To find who is to blame for a mismatch, the environment may leave out parts of the compiler:
 /// `VISA_JIT_TEST_WITHOUT` is `all` or names passes, separated by commas; `opt` lowers the effort of the code generator.
@@ -24,7 +24,7 @@ pub(super) fn narrowed() -> EngineOptions {
     if std::env::var("VISA_JIT_TEST_BACKEND").as_deref() == Ok("llvm") {
         options.strategy = BackendKind::Llvm.into();
     }
-    options.tier = std::env::var("VISA_JIT_TEST_BACKEND").as_deref() == Ok("tier");
+    options.tier = tiered();
     if let Ok(name) = std::env::var("VISA_JIT_TEST_CHECK") {
         options = options.check(Checks::parse(&name).unwrap());
     }
@@ -44,13 +44,28 @@ pub(super) fn narrowed() -> EngineOptions {
     options
 }
 
+fn tiered() -> bool {
+    std::env::var("VISA_JIT_TEST_BACKEND").as_deref() == Ok("tier")
+}
+
 /// More runs of a launch: once more with the code of the better tier, where there is one. Kernels that keep state are not run again.
 pub(super) fn more_runs(engine: &Engine, file: &str) -> Vec<(&'static str, OobPolicy, usize)> {
-    if std::env::var("VISA_JIT_TEST_BACKEND").as_deref() != Ok("tier") || file == STATEFUL {
+    if !tiered() || [STATEFUL, "tables"].contains(&file) {
         return Vec::new();
     }
     assert!(engine.wait_for_tier(Duration::from_secs(600)));
     vec![("better tier", OobPolicy::ReadZeroSkipWrite, 1)]
+}
+
+/// The first byte that another run of a launch left otherwise. Code generators compute different NaNs.
+pub(super) fn first_change(a: &[u8], b: &[u8], slot: &Slot) -> Option<usize> {
+    let at = first_difference(a, b)?;
+    let Slot::Buffer { element, .. } = slot else {
+        return Some(at);
+    };
+    let mut pairs = a.chunks(*element).zip(b.chunks(*element));
+    let differ = |(a, b): (&[u8], &[u8])| a != b && !(tiered() && is_nan(a) && is_nan(b));
+    pairs.position(differ).map(|index| index * element)
 }
 
 /// How the interpreter runs beside compiled code.
