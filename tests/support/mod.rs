@@ -578,7 +578,7 @@ impl<'a> Job<'a> {
                 return None;
             }
         };
-        let mut runs = more_runs(&self.target.engine, self.target.file);
+        let mut runs = more_runs(self.target, self.workers);
         if self.threads {
             runs.push(("2 threads", OobPolicy::ReadZeroSkipWrite, 2));
         }

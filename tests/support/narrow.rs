@@ -10,7 +10,7 @@ use visa_jit::passes::PassOptions;
 use visa_jit::passes::pipeline::PASSES;
 use visa_jit::{Engine, EngineOptions, Program};
 
-use super::{STATEFUL, Slot, first_difference, is_nan};
+use super::{STATEFUL, Slot, Target, first_difference, is_nan};
 
 /// To find who is to blame for a mismatch, the environment may leave out parts of the compiler:
 /// `VISA_JIT_TEST_WITHOUT` is `all` or names passes, separated by commas; `opt` lowers the effort of the code generator.
@@ -48,12 +48,13 @@ fn tiered() -> bool {
     std::env::var("VISA_JIT_TEST_BACKEND").as_deref() == Ok("tier")
 }
 
-/// More runs of a launch: once more with the code of the better tier, where there is one. Kernels that keep state are not run again.
-pub(super) fn more_runs(engine: &Engine, file: &str) -> Vec<(&'static str, OobPolicy, usize)> {
-    if !tiered() || [STATEFUL, "tables"].contains(&file) {
+/// More runs of a launch: once more with the code of the better tier, where there is one. Kernels that keep state are not run again, nor
+/// those whose results depend on the order of several workers.
+pub(super) fn more_runs(t: &Target, workers: usize) -> Vec<(&'static str, OobPolicy, usize)> {
+    if !tiered() || [STATEFUL, "tables"].contains(&t.file) || workers != 1 {
         return Vec::new();
     }
-    assert!(engine.wait_for_tier(Duration::from_secs(600)));
+    assert!(t.engine.wait_for_tier(Duration::from_secs(600)));
     vec![("better tier", OobPolicy::ReadZeroSkipWrite, 1)]
 }
 
