@@ -3,7 +3,10 @@
 //! The first function that LLVM compiles makes most of that data: registries of targets and passes, and what it looks up. A process that
 //! ends destroys it again, the latest first. So a small function is compiled before any thread begins ([`prepare`]): nothing changes the
 //! data afterwards, and a child that `fork` makes has it whole. A handler that is registered then runs before the data is destroyed. It
-//! waits for threads that compile, but not for long.
+//! waits for the functions that are being compiled, but not for long.
+//!
+//! What is left: a process that ends on one thread while another is in the middle of [`prepare`], a few milliseconds of its life, may
+//! destroy data that was made since the handler was registered. So may one that ends while a function takes longer than it waits.
 
 use std::ffi::c_int;
 use std::sync::OnceLock;
@@ -48,6 +51,13 @@ extern "C" fn wait_for_threads() {
     }
 }
 
+/// The handler that is registered last runs first: before the destructors of all data that is there already.
+fn register() {
+    PROCESS.store(std::process::id(), SeqCst);
+    // SAFETY: the handler uses statics of this library only, and never unwinds. Without memory for it the end does not wait.
+    let _ = unsafe { atexit(wait_for_threads) };
+}
+
 /// Has LLVM make its data, once.
 ///
 /// # Errors
@@ -57,9 +67,12 @@ pub(super) fn prepare(cpu: &Cpu) -> Result<(), BackendError> {
     if DONE.get().is_some() {
         return Ok(());
     }
+    // This makes the registries, which what follows looks at: the process may end meanwhile.
+    let machine = cpu.machine(OptimizationLevel::Default)?;
+    register();
+    let inside = Inside::enter()?;
     let cx = Context::create();
     let module = cx.create_module("first");
-    let machine = cpu.machine(OptimizationLevel::Default)?;
     module.set_triple(&machine.get_triple());
     module.set_data_layout(&machine.get_target_data().get_data_layout());
     let word = cx.i32_type();
@@ -70,11 +83,8 @@ pub(super) fn prepare(cpu: &Cpu) -> Result<(), BackendError> {
     made.map_err(|e| environment(e.to_string()))?;
     let made = machine.write_to_memory_buffer(&module, FileType::Object);
     made.map_err(|e| environment(e.to_string()))?;
-    DONE.get_or_init(|| {
-        PROCESS.store(std::process::id(), SeqCst);
-        // SAFETY: the handler uses statics of this library only, and never unwinds. Without memory for it the end does not wait.
-        let _ = unsafe { atexit(wait_for_threads) };
-    });
+    DONE.get_or_init(register);
+    drop(inside);
     Ok(())
 }
 
