@@ -16,13 +16,19 @@ use crate::ssa::{BinOp, Block, Conv, Function, Inst, Lane, MemAccess, Op, Space,
 /// Fewest lanes that become one store.
 const FEWEST: usize = 8;
 
+/// Makes an instruction and gives its result.
+trait Emit: FnMut(&mut Function, Op, Vec<Value>, Ty) -> Value {}
+impl<E: FnMut(&mut Function, Op, Vec<Value>, Ty) -> Value> Emit for E {}
+
 /// A lane of a vector.
 type Source = (Value, u16);
 
-/// A number that differs from lane to lane: an element of a vector, maybe extended, plus a constant.
+/// A number that differs from lane to lane: an element of a vector plus a constant, maybe extended, plus another.
 #[derive(Clone, Copy)]
 struct Number {
     from: Source,
+    /// What is added to the element before it is extended, where sums wrap earlier.
+    narrow_plus: u64,
     extended: bool,
     plus: u64,
 }
@@ -151,24 +157,35 @@ fn element(f: &Function, v: Value) -> Option<Source> {
 
 /// An address of 32 bits.
 fn number(f: &Function, mut v: Value) -> Option<Number> {
-    let (mut plus, mut extended) = (0u64, false);
-    if let Some(sum) = f.def_inst(v)
-        && sum.op == Op::Binary(BinOp::Add)
-        && let Some(&[by]) = const_lanes(f, sum.args[1])
-    {
-        (v, plus) = (sum.args[0], by);
-    }
+    let (mut narrow_plus, mut extended) = (0, false);
+    let plus = added(f, &mut v);
     if let Some(wide) = f.def_inst(v)
         && wide.op == Op::Convert(Conv::ZExt)
     {
         (v, extended) = (wide.args[0], true);
+        narrow_plus = added(f, &mut v);
     }
     let from = element(f, v)?;
     Some(Number {
         from,
+        narrow_plus,
         extended,
         plus,
     })
+}
+
+/// Takes the constant off a sum.
+fn added(f: &Function, v: &mut Value) -> u64 {
+    match f.def_inst(*v) {
+        Some(sum) if sum.op == Op::Binary(BinOp::Add) => {
+            let Some(&[by]) = const_lanes(f, sum.args[1]) else {
+                return 0;
+            };
+            *v = sum.args[0];
+            by
+        }
+        _ => 0,
+    }
 }
 
 /// Puts a store of all lanes where the last of each group stands, and removes them.
@@ -202,11 +219,12 @@ fn store_all(f: &mut Function, last: Inst, group: &[(Inst, LaneStore)], out: &mu
     let mut addr = joined(f, &from, &mut emit);
     let wide = Ty::vector(Lane::I32, lanes);
     if first.addr.extended {
+        let distances = group.iter().map(|(_, s)| s.addr.narrow_plus).collect();
+        addr = plus(f, addr, distances, &mut emit);
         addr = emit(f, Op::Convert(Conv::ZExt), vec![addr], wide);
     }
     let distances = group.iter().map(|(_, s)| s.addr.plus).collect();
-    let distances = emit(f, lanes_op(distances), Vec::new(), wide);
-    let addr = emit(f, Op::Binary(BinOp::Add), vec![addr, distances], wide);
+    let addr = plus(f, addr, distances, &mut emit);
     let data = match first.data {
         Data::Scalar(v) => {
             let ty = f.ty(v).with_lanes(lanes);
@@ -224,12 +242,18 @@ fn store_all(f: &mut Function, last: Inst, group: &[(Inst, LaneStore)], out: &mu
     out.push(f.make(Op::Store(first.access), vec![mask, addr, data], &[], line));
 }
 
+/// A vector and a constant for each lane.
+fn plus(f: &mut Function, v: Value, distances: Vec<u64>, emit: &mut impl Emit) -> Value {
+    if distances.iter().all(|&by| by == 0) {
+        return v;
+    }
+    let ty = f.ty(v);
+    let distances = emit(f, lanes_op(distances), Vec::new(), ty);
+    emit(f, Op::Binary(BinOp::Add), vec![v, distances], ty)
+}
+
 /// A vector of lanes of at most two others.
-fn joined(
-    f: &mut Function,
-    lanes: &[Source],
-    emit: &mut impl FnMut(&mut Function, Op, Vec<Value>, Ty) -> Value,
-) -> Value {
+fn joined(f: &mut Function, lanes: &[Source], emit: &mut impl Emit) -> Value {
     let from = sources(lanes.iter().copied());
     let first = f.ty(from[0]).lanes;
     let index = |&(v, lane): &Source| if v == from[0] { lane } else { first + lane };

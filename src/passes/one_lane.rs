@@ -9,7 +9,7 @@
 
 use super::edit::{Rewriter, binary, const_lanes};
 use crate::ssa::dom::reverse_post_order;
-use crate::ssa::{BinOp, BlockAccess, Function, Inst, Op, Space, Ty, Value};
+use crate::ssa::{BinOp, BlockAccess, Conv, Function, Inst, Op, Space, Ty, Value};
 
 /// Depth to which the operands of masks and addresses are followed.
 const DEPTH: usize = 4;
@@ -87,6 +87,11 @@ fn pick(r: &mut Rewriter, v: Value, lane: u16, depth: usize) -> Value {
         Some((Op::Binary(op @ (BinOp::Add | BinOp::And)), args)) if depth > 0 => {
             let args = args.iter().map(|&a| pick(r, a, lane, depth - 1)).collect();
             r.emit(Op::Binary(op), args, scalar)
+        }
+        // They are added in 16 bits, where they wrap, and extended.
+        Some((Op::Convert(Conv::ZExt), args)) if depth > 0 => {
+            let narrow = pick(r, args[0], lane, depth - 1);
+            r.emit(Op::Convert(Conv::ZExt), vec![narrow], scalar)
         }
         _ => r.emit(Op::ExtractLane(lane), vec![v], scalar),
     }
