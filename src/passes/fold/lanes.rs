@@ -1,9 +1,12 @@
 //! Splats, lanes, shuffles and bitcasts.
 
-use super::super::edit::{Rewriter, const_op, uniform_const};
+use super::super::edit::{Rewriter, const_lanes, const_op, lanes_op, uniform_const};
 use super::{Action, Subject};
 use crate::ssa::{BinOp, Conv, Function, Input, Lane, Op, Ty, Value};
 use Action::{Become, Same, Uniform};
+
+/// Depth to which lanes are followed through shuffles.
+const DEPTH: usize = 8;
 
 pub(super) fn lanes(r: &mut Rewriter, s: &Subject) -> Option<Action> {
     let x = s.args[0];
@@ -89,6 +92,9 @@ fn shuffle(r: &mut Rewriter, s: &Subject, indices: &[u16]) -> Option<Action> {
         .iter()
         .map(|&i| source(r.f, &s.args, i))
         .collect::<Option<_>>()?;
+    if let Some(lanes) = direct.iter().map(|&at| known(r.f, at)).collect() {
+        return Some(Become(lanes_op(lanes), Vec::new()));
+    }
     if let Some(action) = half_mask(r, s, indices) {
         return Some(action);
     }
@@ -104,7 +110,68 @@ fn shuffle(r: &mut Rewriter, s: &Subject, indices: &[u16]) -> Option<Action> {
             return Some(Become(Op::Shuffle(new), args));
         }
     }
-    None
+    overwritten(r, s, &direct)
+}
+
+/// Lanes of up to four vectors that were put, one after the other, into one that nothing is left of. Compilers write 64-bit lanes in two
+/// halves, and each in two parts. The older vector, maybe one of the last round of a loop, is not needed then.
+fn overwritten(r: &mut Rewriter, s: &Subject, direct: &[(Value, u16)]) -> Option<Action> {
+    let (mut passed, mut operands) = (Vec::new(), s.args.clone());
+    let mut lanes = Vec::with_capacity(direct.len());
+    for &(mut at) in direct {
+        for _ in 0..DEPTH {
+            let Some(data) = r.f.def_inst(at.0) else {
+                break;
+            };
+            if !matches!(data.op, Op::Shuffle(_)) {
+                break;
+            }
+            if !passed.contains(&at.0) {
+                passed.push(at.0);
+                operands.extend(&data.args);
+            }
+            at = through(r.f, at);
+        }
+        lanes.push(at);
+    }
+    let needed = |v: &Value| passed.contains(v) || lanes.iter().any(|(w, _)| w == v);
+    if operands.iter().all(needed) {
+        return None;
+    }
+    let (args, indices) = match two_sources(r.f, &lanes) {
+        Some(found) => found,
+        None => {
+            let lanes = of_two(r, &lanes, s.ty)?;
+            two_sources(r.f, &lanes)?
+        }
+    };
+    Some(Become(Op::Shuffle(indices), args))
+}
+
+/// The same lanes from two vectors that are made of those at even and at odd places, or in the first and the second half.
+fn of_two(r: &mut Rewriter, lanes: &[(Value, u16)], ty: Ty) -> Option<Vec<(Value, u16)>> {
+    let half = lanes.len() / 2;
+    if half < 2 || !lanes.len().is_multiple_of(2) {
+        return None;
+    }
+    let splits: [fn(usize, usize) -> usize; 2] = [|n, _| n % 2, |n, half| usize::from(n >= half)];
+    let (side, sides) = splits.into_iter().find_map(|side| {
+        let of = |which: usize| -> Vec<(Value, u16)> {
+            let lanes = lanes.iter().enumerate();
+            let lanes = lanes.filter(|&(n, _)| side(n, half) == which);
+            lanes.map(|(_, &at)| at).collect()
+        };
+        Some((side, [two_sources(r.f, &of(0))?, two_sources(r.f, &of(1))?]))
+    })?;
+    let ty = ty.with_lanes(half as u16); // at most those of the shuffle
+    let sides = sides.map(|(args, indices)| r.emit(Op::Shuffle(indices), args, ty));
+    let mut next = [0, 0];
+    let lanes = (0..lanes.len()).map(|n| {
+        let which = side(n, half);
+        next[which] += 1;
+        (sides[which], next[which] - 1)
+    });
+    Some(lanes.collect())
 }
 
 /// Part of `a & b` where `a` or `b` was itself put together from parts: the parts are combined
@@ -139,6 +206,22 @@ fn through(f: &Function, (v, lane): (Value, u16)) -> (Value, u16) {
             .unwrap_or((v, lane)),
         _ => (v, lane),
     }
+}
+
+/// A lane that is a constant, whatever the other lanes of the shuffles are that it comes through. Compilers write the numbers of all lanes
+/// to registers part by part.
+fn known(f: &Function, mut at: (Value, u16)) -> Option<u64> {
+    for _ in 0..DEPTH {
+        if let Some(lanes) = const_lanes(f, at.0) {
+            return lanes.get(usize::from(at.1)).copied();
+        }
+        let from = through(f, at);
+        if from == at {
+            return None;
+        }
+        at = from;
+    }
+    None
 }
 
 /// Shuffles that are an operand, a splat, or narrower lanes of one.
