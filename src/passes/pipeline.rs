@@ -93,7 +93,8 @@ const FOLLOW_UPS: &[(&str, &[&str])] = &[
     ("half-calls", &["dce"]),
     ("one-lane-stores", &["fold", "gvn", "dce"]),
     ("join-stores", &["fold", "gvn", "dce"]),
-    ("vector-combine", &["fold", "gvn", "dce"]),
+    // What it finds to be constants may have been carried around loops.
+    ("vector-combine", &["fold", "gvn", "cfg", "fold", "dce"]),
     ("split-rows", &["uniform", "fold", "gvn"]),
 ];
 

@@ -8,10 +8,12 @@
 //!   there already ([`whole`]).
 //! - The low and the high halves of 64-bit lanes that the same bitwise operation, select or comparison is applied to become one
 //!   operation on 64-bit lanes, and so do the pieces of a product, also of lanes that were extended with their sign ([`pairs`]).
+//! - 64-bit lanes that are put together from both halves of products of 32-bit lanes become products of 64-bit lanes ([`products`]).
 //!
 //! Not done: sums with carry, shifts across the halves, ordered comparisons; devices that lack these in 64 bits are old.
 
 mod pairs;
+mod products;
 mod whole;
 
 use super::gvn;
@@ -35,5 +37,5 @@ pub fn run(f: &mut Function) -> usize {
         }
         changes += done;
     }
-    changes
+    changes + products::run(f)
 }
