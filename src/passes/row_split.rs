@@ -6,7 +6,8 @@
 //!
 //! Guarantees: every lane-wise operation on more lanes than a row is replaced by one for each row, in the order of the lanes.
 //! Operations that mix lanes stay, between vectors put together and cut up. Functions that know nothing of rows
-//! ([`Function::row`]), or in which no more addresses are evenly spaced then, are left alone: narrower vectors are more work.
+//! ([`Function::row`]), or in which no more addresses are evenly spaced then, are left alone: narrower vectors are more work. So are
+//! those where the work grows by far more than these addresses can save.
 //!
 //! Not done: views of a vector in other lanes (`bitcast` to narrower ones) are not followed.
 
@@ -16,6 +17,10 @@ use super::edit::{const_lanes, lanes_op};
 use super::shape;
 use crate::ssa::dom::{drop_unreachable, reverse_post_order};
 use crate::ssa::{BinOp, Block, BlockCall, Function, Input, Inst, InstData, Op, Term, Ty, Value};
+
+/// Most instructions that are added for each lane of which the address is evenly spaced then. Large functions that store little, such as
+/// loops that the kernel's compiler unrolled, would grow beyond what code generators optimise.
+const WORTH: usize = 64;
 
 /// A lane of a vector, or a scalar.
 type Source = (Value, u16);
@@ -27,11 +32,17 @@ pub fn run(f: &mut Function) -> usize {
     };
     let whole = f.clone();
     let cut = cut(f, row);
-    if cut == 0 || shape::even_lanes(f) <= shape::even_lanes(&whole) {
+    let gained = shape::even_lanes(f).saturating_sub(shape::even_lanes(&whole));
+    let added = size(f).saturating_sub(size(&whole));
+    if cut == 0 || gained == 0 || added > WORTH * gained {
         *f = whole;
         return 0;
     }
     cut
+}
+
+fn size(f: &Function) -> usize {
+    f.order.iter().map(|&b| f.block(b).insts.len()).sum()
 }
 
 /// Cuts all there is; how many instructions.
@@ -412,4 +423,41 @@ fn for_rows(rows: &mut Rows, v: Value, mut make: impl FnMut(&mut Rows, u16, Ty) 
     let ty = rows.part_ty(v);
     let parts = (0..rows.count(v)).map(|n| make(rows, n, ty)).collect();
     rows.parts.insert(v, parts);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::run;
+    use crate::ssa::{Function, parse};
+
+    /// A store to rows of a group, of what so many operations compute.
+    fn computing(operations: usize) -> Function {
+        let mut text = String::from(
+            "function \"f\" simd 16 row 8 frame 64\n\
+             site 0 = write surface 4 \"scatter4_scaled\" line 2\n\nbb0:\n\
+             %0: <16 x i1> = input.dispatchmask\n\
+             %1: <16 x i32> = vconst [0, 4, 8, 12, 16, 20, 24, 28, 0, 4, 8, 12, 16, 20, 24, 28]\n\
+             %2: <16 x i32> = input.payload[0]\n\
+             %3: i32 = const 0\n",
+        );
+        for n in 4..4 + operations {
+            text += &format!(
+                "%{n}: <16 x i32> = mul %{}, %2\n",
+                if n == 4 { 2 } else { n - 1 }
+            );
+        }
+        let last = 3 + operations;
+        text += &format!("store.surface.i32x1[0] %0, %1, %3, %{last}\nreturn\n");
+        parse(&text).unwrap_or_else(|e| panic!("{e}"))
+    }
+
+    #[test]
+    fn large_functions_that_store_little_are_left_alone() {
+        for (operations, cuts) in [(900, true), (1100, false)] {
+            let mut f = computing(operations);
+            let before = f.to_string();
+            assert_eq!(run(&mut f) > 0, cuts, "{operations}");
+            assert_eq!(f.to_string() != before, cuts, "{operations}");
+        }
+    }
 }
