@@ -489,10 +489,10 @@ impl Pass<'_> {
         self.raise(seen, d);
     }
 
-    /// True for execution masks: those that facts speak of, dispatched lanes, and parts of these.
+    /// True for execution masks: those that facts speak of, dispatched lanes, and parts of these, also where several ways meet.
     fn narrows(&self, v: Value, depth: usize) -> bool {
         let part = window(self.f, Part { mask: v, first: 0 }, self.f.ty(v).lanes);
-        if self.facts.known(part.mask) {
+        if self.facts.known(part.mask) || self.facts.dispatched(part).is_some() {
             return true;
         }
         self.f
