@@ -41,6 +41,7 @@ fn kernel(adds: usize) -> String {
 }
 
 #[test]
+#[ignore = "it is compiled for seconds"]
 fn large_frames_have_stacks_of_their_own() {
     let text = kernel(300);
     let input: Vec<u32> = (0..VARIABLES as u32 * 32).collect();

@@ -13,7 +13,7 @@ use crate::support::faults_as_text;
 use visa_jit::backend::{BackendKind, Bounds, Choice, OobPolicy, SplitAccesses, Strategy};
 use visa_jit::interp::InterpOptions;
 use visa_jit::{Engine, EngineOptions, Kernel, Launch, Origin, Program};
-use visa_test_common::Rng;
+use visa_test_common::{Rng, full};
 
 fn engine() -> Engine {
     let options = EngineOptions {
@@ -396,7 +396,8 @@ fn engines_by_halves() -> Vec<(Strategy, Engine)> {
 fn halves_made_one() {
     let definition = engine_of(None);
     let engines = engines_by_halves();
-    for device in ["skl", "tgllp", "acm-g10"] {
+    let devices = ["skl", "tgllp", "acm-g10"];
+    for device in devices.into_iter().take(if full() { 3 } else { 1 }) {
         let interpreted = program(&definition, device, "gather");
         let compiled = |(_, engine): &(Strategy, Engine)| program(engine, device, "gather");
         let compiled: Vec<Program> = engines.iter().map(compiled).collect();

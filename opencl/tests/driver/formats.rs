@@ -200,9 +200,26 @@ fn words(numbers: Numbers, texel: [f64; 4]) -> [u32; 4] {
     })
 }
 
-/// Reads each format that may be read, and writes each that may be written.
 #[test]
-fn advertised_formats_work() {
+fn formats_that_are_read() {
+    let (read, written) = advertised_formats_work(CL_MEM_READ_ONLY);
+    assert!(read > 40 && written == 0, "{read}, {written}");
+}
+
+#[test]
+fn formats_that_are_written() {
+    let (read, written) = advertised_formats_work(CL_MEM_WRITE_ONLY);
+    assert!(read == 0 && written > 35, "{read}, {written}");
+}
+
+#[test]
+fn formats_that_are_read_and_written() {
+    let (read, written) = advertised_formats_work(CL_MEM_READ_WRITE);
+    assert!(read > 35 && written == read, "{read}, {written}");
+}
+
+/// Reads each format of images with some flags that may be read, and writes each that may be written. Returns how many of both.
+fn advertised_formats_work(flags: u32) -> (usize, usize) {
     let rig = Rig::new();
     let places: Vec<[i32; 2]> = (0..TEXELS)
         .map(|t| [(t % ACROSS) as i32, (t / ACROSS) as i32])
@@ -210,67 +227,65 @@ fn advertised_formats_work() {
     let places = rig.buffer(&places);
     let program = rig.program("image_access");
     let (mut read, mut written) = (0, 0);
-    for flags in [CL_MEM_READ_ONLY, CL_MEM_WRITE_ONLY, CL_MEM_READ_WRITE] {
-        for format in advertised(&rig, flags) {
-            let ty = format.image_channel_data_type;
-            let Channel { bytes, numbers, .. } = channel(ty);
-            let channels = order(format.image_channel_order).len();
-            let all = (0..TEXELS * channels).map(|i| bits(ty, i).to_le_bytes());
-            let mut all: Vec<u8> = all.flat_map(|w| w.into_iter().take(bytes)).collect();
-            let expected = texels(format).into_iter();
-            let expected: Vec<[u32; 4]> = expected.map(|texel| words(numbers, texel)).collect();
-            let (load, store) = match numbers {
-                Numbers::Float => ("load_float", "store_float"),
-                Numbers::Int => ("load_int", "store_int"),
-                Numbers::Uint => ("load_uint", "store_uint"),
-            };
-            if flags != CL_MEM_WRITE_ONLY {
-                let image = image_of(&rig, &format, flags, &mut all);
-                let out = rig.buffer(&vec![[0_u32; 4]; TEXELS]);
-                let kernel = rig.kernel(program, load);
-                let codes = [
-                    set(kernel, 0, &out),
-                    set(kernel, 1, &image),
-                    set(kernel, 2, &places),
-                    rig.launch(kernel, TEXELS, None),
-                ];
-                assert_eq!(codes, [SUCCESS; 4], "{format:x?}");
-                let got: Vec<[u32; 4]> = rig.read(out, TEXELS);
-                // Colours that are not linear are rounded before and after they are made so.
-                let srgb = matches!(format.image_channel_order, CL_SRGBA | CL_SBGRA);
-                let unlike = if srgb { 4 } else { 0 };
-                for (got, expected) in got.iter().zip(&expected) {
-                    let near = |(a, b): (&u32, &u32)| match numbers {
-                        // Units in the last place.
-                        Numbers::Float => a.abs_diff(*b) <= unlike,
-                        _ => a == b,
-                    };
-                    let same = got.iter().zip(expected).all(near);
-                    assert!(same, "{format:x?}: {got:x?} instead of {expected:x?}");
-                }
-                release(kernel, &[image, out]);
-                read += 1;
+    for format in advertised(&rig, flags) {
+        let ty = format.image_channel_data_type;
+        let Channel { bytes, numbers, .. } = channel(ty);
+        let channels = order(format.image_channel_order).len();
+        let all = (0..TEXELS * channels).map(|i| bits(ty, i).to_le_bytes());
+        let mut all: Vec<u8> = all.flat_map(|w| w.into_iter().take(bytes)).collect();
+        let expected = texels(format).into_iter();
+        let expected: Vec<[u32; 4]> = expected.map(|texel| words(numbers, texel)).collect();
+        let (load, store) = match numbers {
+            Numbers::Float => ("load_float", "store_float"),
+            Numbers::Int => ("load_int", "store_int"),
+            Numbers::Uint => ("load_uint", "store_uint"),
+        };
+        if flags != CL_MEM_WRITE_ONLY {
+            let image = image_of(&rig, &format, flags, &mut all);
+            let out = rig.buffer(&vec![[0_u32; 4]; TEXELS]);
+            let kernel = rig.kernel(program, load);
+            let codes = [
+                set(kernel, 0, &out),
+                set(kernel, 1, &image),
+                set(kernel, 2, &places),
+                rig.launch(kernel, TEXELS, None),
+            ];
+            assert_eq!(codes, [SUCCESS; 4], "{format:x?}");
+            let got: Vec<[u32; 4]> = rig.read(out, TEXELS);
+            // Colours that are not linear are rounded before and after they are made so.
+            let srgb = matches!(format.image_channel_order, CL_SRGBA | CL_SBGRA);
+            let unlike = if srgb { 4 } else { 0 };
+            for (got, expected) in got.iter().zip(&expected) {
+                let near = |(a, b): (&u32, &u32)| match numbers {
+                    // Units in the last place.
+                    Numbers::Float => a.abs_diff(*b) <= unlike,
+                    _ => a == b,
+                };
+                let same = got.iter().zip(expected).all(near);
+                assert!(same, "{format:x?}: {got:x?} instead of {expected:x?}");
             }
-            if flags != CL_MEM_READ_ONLY {
-                let image = image_of(&rig, &format, flags, &mut vec![0; all.len()]);
-                let values = rig.buffer(&expected);
-                let kernel = rig.kernel(program, store);
-                let codes = [
-                    set(kernel, 0, &image),
-                    set(kernel, 1, &places),
-                    set(kernel, 2, &values),
-                    rig.launch(kernel, TEXELS, None),
-                ];
-                assert_eq!(codes, [SUCCESS; 4], "{format:x?}");
-                let got = bytes_of(&rig, image, all.len());
-                assert_eq!(
-                    same_numbers(ty, &got),
-                    same_numbers(ty, &all),
-                    "{format:x?}"
-                );
-                release(kernel, &[image, values]);
-                written += 1;
-            }
+            release(kernel, &[image, out]);
+            read += 1;
+        }
+        if flags != CL_MEM_READ_ONLY {
+            let image = image_of(&rig, &format, flags, &mut vec![0; all.len()]);
+            let values = rig.buffer(&expected);
+            let kernel = rig.kernel(program, store);
+            let codes = [
+                set(kernel, 0, &image),
+                set(kernel, 1, &places),
+                set(kernel, 2, &values),
+                rig.launch(kernel, TEXELS, None),
+            ];
+            assert_eq!(codes, [SUCCESS; 4], "{format:x?}");
+            let got = bytes_of(&rig, image, all.len());
+            assert_eq!(
+                same_numbers(ty, &got),
+                same_numbers(ty, &all),
+                "{format:x?}"
+            );
+            release(kernel, &[image, values]);
+            written += 1;
         }
     }
     println!("{read} formats read, {written} written");
@@ -279,7 +294,7 @@ fn advertised_formats_work() {
         assert_eq!(mem::clReleaseMemObject(places), SUCCESS);
         assert_eq!(program::clReleaseProgram(program), SUCCESS);
     }
-    assert!(read > 80 && written > 70, "{read}, {written}");
+    (read, written)
 }
 
 /// The bytes, but the two that stand for -1 are one.
