@@ -540,3 +540,17 @@ fn all_kinds_are_one_by_one_by_vectors() {
         all_kinds_are_one_by_one::<true>();
     }
 }
+
+/// A stride is what is seen twice in a row: one odd step between, as from the last thread to the first one, leaves it.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn strides_are_foreseen() {
+    let mut ahead = Ahead::default();
+    let foreseen = [100, 164, 228, 292, 40, 104, 168].map(|at| ahead.next(at));
+    assert_eq!(
+        foreseen[2..],
+        [228 + 64, 292 + 64, 40 + 64, 104 + 64, 168 + 64]
+    );
+    let backwards = [168 - 8, 168 - 16, 168 - 24].map(|at| ahead.next(at));
+    assert_eq!(backwards[2], 168 - 32);
+}
