@@ -288,6 +288,24 @@ impl Races {
         shadow.lines::<WRITES>(now, address.wrapping_sub(first), count, lane)
     }
 
+    /// The same for reads of the group's local memory, at an offset in it: of words of consecutive lanes from `lane` on, or, with `ONE_LANE`, of
+    /// that lane. The processor has AVX-512.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    pub fn local_lines<const LINES: usize, const ONE_LANE: bool>(
+        &mut self,
+        now: &Now,
+        offset: u64,
+        lane: u32,
+    ) -> bool {
+        let (run, step) = match ONE_LANE {
+            true => (line::WORDS.ilog2(), 0),
+            false => (0, line::WORDS << cell::LANE),
+        };
+        let slot = now.base | line::Lanes { first: lane, run }.bits();
+        self.local.are_read::<LINES>(now, offset, (slot, step))
+    }
+
     /// Fetches what is known of where an instruction will likely access device memory next. Processors foresee that by the address of the
     /// code, which is the same for all instructions of a program here.
     #[cfg(target_arch = "x86_64")]

@@ -387,6 +387,23 @@ impl Shadow {
         unsafe { x86::lines::<WRITES>(at, lines, now, slot, step) == lines }
     }
 
+    /// See [`super::Races::local_lines`].
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    pub fn are_read<const LINES: usize>(
+        &mut self,
+        now: &Now,
+        offset: u64,
+        slots: (u64, u64),
+    ) -> bool {
+        const BYTES: u64 = WORD * line::WORDS;
+        let there = offset.is_multiple_of(BYTES)
+            && offset / WORD + line::WORDS * LINES as u64 <= self.words as u64;
+        let at = self.line_at(offset / WORD);
+        // SAFETY: the lines are there then; the caller says that the processor has AVX-512.
+        there && unsafe { x86::are_read::<LINES>(at, now, slots.0, slots.1) }
+    }
+
     /// See [`super::Races::few`].
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]

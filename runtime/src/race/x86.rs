@@ -202,6 +202,38 @@ unsafe fn lines_of<const WRITES: bool, const ALONE: bool>(
     done + usize::from(last)
 }
 
+/// Enters a read of as many lines, one or an even number, that no other group can have accessed. False where one races or has cells in use:
+/// lines before it are entered then.
+///
+/// # Safety
+/// As [`lines`].
+#[inline]
+#[target_feature(enable = "avx512f")]
+pub(super) unsafe fn are_read<const LINES: usize>(
+    at: *mut Line,
+    now: &Now,
+    first: u64,
+    step: u64,
+) -> bool {
+    const { assert!(LINES == 1 || LINES.is_multiple_of(2)) };
+    let v = LineVectors::new::<false>(now);
+    if LINES == 1 {
+        let slot = _mm512_set1_epi64(first.cast_signed());
+        // SAFETY: as promised.
+        return unsafe { some_lines::<false, false, true>(at, &v, slot) };
+    }
+    let second = _mm512_set1_epi64(first.wrapping_add(step).cast_signed());
+    let mut slot = _mm512_mask_set1_epi64(second, 0x0F, first.cast_signed());
+    let both = _mm512_set1_epi64((2 * step).cast_signed());
+    let mut all = true;
+    for pair in (0..LINES).step_by(2) {
+        // SAFETY: as promised.
+        all &= unsafe { some_lines::<true, false, true>(at.wrapping_add(pair), &v, slot) };
+        slot = _mm512_add_epi64(slot, both);
+    }
+    all
+}
+
 /// Enters an access to a line, or to `TWO`, if none races or has cells in use.
 ///
 /// # Safety

@@ -65,7 +65,7 @@ pub(in crate::helpers) unsafe extern "C" fn race_even(
     let size = u64::from(shape >> 16 & 0x7FF) << (shape & 3);
     // SAFETY: as promised.
     unsafe {
-        if call.is_packed(first, stride) {
+        if call.is_of_tile(first, stride) || call.is_packed(first, stride) {
             0
         } else if shape & code::ATTEMPT != 0 {
             call.any()
@@ -107,6 +107,50 @@ impl Call {
     unsafe fn any(self) -> u32 {
         // SAFETY: as promised.
         unsafe { check::<true>(self.group, self.by, self.shape, self.of, self.at) }
+    }
+
+    /// Enters a read as kernels with tiles in local memory make them: sixteen words by as many lanes, or four words by all lanes that are
+    /// enabled, of which the last one stays known. False where it is another one, or something has to be looked at.
+    ///
+    /// # Safety
+    /// As [`race`].
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512vl,bmi1")]
+    unsafe fn is_of_tile(&self, first: u64, stride: u64) -> bool {
+        const LANES: u32 = 16;
+        const ROW: u32 = code::shape(message::SLM, 4, 1, LANES, 0);
+        const LINE: u32 = code::shape(message::SLM, 4, 4, LANES, 0);
+        let (kind, enabled) = (self.shape & !(code::ATTEMPT | 31 << 27), self.of.1);
+        let is_row = kind == ROW && stride == 4 && enabled == ones(LANES.into()) as u32;
+        let is_line = kind == LINE && stride == 0 && enabled != 0;
+        if !is_row && !is_line {
+            return false;
+        }
+        // SAFETY: as in `is_packed`.
+        let (races, local, size) = unsafe {
+            let group = &*self.group;
+            (
+                group.races.cast::<Races>().as_mut(),
+                group.slm,
+                group.slm_size,
+            )
+        };
+        let Some(races) = races else {
+            return true;
+        };
+        let reads = Does {
+            writes: false,
+            atomic: false,
+        };
+        let now = races.now(Memory::Local(local as u64), self.by.0, self.by.1, reads);
+        let (offset, lane) = (u64::from(first as u32), self.shape >> 27);
+        match is_row {
+            true => offset + 64 <= size && races.local_lines::<4, false>(&now, offset, lane),
+            false => {
+                let last = lane + 31 - enabled.leading_zeros();
+                offset + 16 <= size && races.local_lines::<1, true>(&now, offset, last)
+            }
+        }
     }
 
     /// Enters an access whose lanes have a word each, side by side, if all are enabled, all words are those of whole lines, and a store
