@@ -36,14 +36,14 @@ pub fn rows(steps: &Steps) -> Vec<Row> {
 
 /// The steps of all kernels together. Times of kernels have more in them than their steps, such as reading the file's vISA.
 pub fn table<'a>(times: impl IntoIterator<Item = &'a KernelTime>) -> String {
-    let (mut steps, mut kernels, mut instructions) = (Steps::default(), 0, 0);
-    let mut all = Duration::ZERO;
-    for time in times {
+    let times: Vec<_> = times.into_iter().collect();
+    let mut steps = Steps::default();
+    for time in &times {
         steps.add(&time.steps);
-        kernels += 1;
-        instructions += time.instructions;
-        all += time.time;
     }
+    let kernels = times.len();
+    let instructions: usize = times.iter().map(|time| time.instructions).sum();
+    let all: Duration = times.iter().map(|time| time.time).sum();
     let mut text = format!(
         "{kernels} kernels, {instructions} vISA instructions, {:.1} ms",
         ms(all)
