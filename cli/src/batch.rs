@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use super::compile::{CompileArgs, Compiler, Emit, JsonForm, KernelTime};
 use super::exit::{Exit, Failure};
-use super::steps::{self, Row};
+use super::steps;
 
 /// Endings of files that are looked for in directories.
 const ENDINGS: [&str; 6] = ["zebin", "cl", "spv", "visaasm", "asm", "bin"];
@@ -49,23 +49,9 @@ struct Outcome {
     bytes: u64,
     ms: f64,
     /// What each kernel took; also those that failed.
-    times: Vec<Time>,
+    times: Vec<KernelTime>,
     #[serde(skip)]
     failed: Vec<Failed>,
-    /// The same times, for the table.
-    #[serde(skip)]
-    kernel_times: Vec<KernelTime>,
-}
-
-/// What a kernel took to be compiled.
-#[derive(Serialize)]
-struct Time {
-    kernel: String,
-    ms: f64,
-    /// vISA instructions.
-    instructions: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    steps: Option<Vec<Row>>,
 }
 
 /// A line of `--json=lines`.
@@ -245,7 +231,6 @@ fn guarded(compiler: &Compiler, task: &Task) -> Outcome {
         ms: 0.0,
         times: Vec::new(),
         failed: Vec::new(),
-        kernel_times: Vec::new(),
     };
     let result = catch_unwind(AssertUnwindSafe(|| one(compiler, task, &mut outcome)));
     let failure = match result {
@@ -269,13 +254,7 @@ fn one(compiler: &Compiler, task: &Task, outcome: &mut Outcome) -> Result<(), Fa
     for (kernel, failure) in compiled.failed.drain(..) {
         outcome.failed.push(failed(&outcome.file, &kernel, failure));
     }
-    outcome.times.extend(compiled.times.iter().map(|time| Time {
-        kernel: time.kernel.clone(),
-        ms: time.time.as_secs_f64() * 1e3,
-        instructions: time.instructions,
-        steps: compiler.times_passes().then(|| steps::rows(&time.steps)),
-    }));
-    outcome.kernel_times.append(&mut compiled.times);
+    outcome.times.append(&mut compiled.times);
     if compiled.is_empty() && !outcome.failed.is_empty() {
         return Ok(());
     }
@@ -341,7 +320,7 @@ fn report(
         ));
     }
     if time_passes {
-        text.push_str(&steps::table(outcomes.iter().flat_map(|o| &o.kernel_times)));
+        text.push_str(&steps::table(outcomes.iter().flat_map(|o| &o.times)));
     }
     Ok((text, exit))
 }

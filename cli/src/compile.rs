@@ -10,6 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
+use serde::Serialize;
 use target_lexicon::{Architecture, BinaryFormat, OperatingSystem, Triple};
 
 use super::exit::{Exit, Failure};
@@ -193,15 +194,21 @@ pub struct Compiled {
 }
 
 /// What a kernel took to be compiled; also one that failed.
+#[derive(Serialize)]
 pub struct KernelTime {
     /// Its name.
     pub kernel: String,
     /// All of it.
+    #[serde(rename = "ms", serialize_with = "steps::in_ms")]
     pub time: Duration,
     /// vISA instructions, with those of functions that it calls.
     pub instructions: usize,
     /// The steps, if they were asked for.
-    pub steps: Steps,
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "steps::in_rows"
+    )]
+    pub steps: Option<Steps>,
 }
 
 /// Carries `compile` out; the text is for standard output.
@@ -280,11 +287,6 @@ impl Compiler {
         })
     }
 
-    /// Whether steps are measured.
-    pub fn times_passes(&self) -> bool {
-        self.args.time_passes
-    }
-
     /// The kind of output.
     pub fn emit(&self) -> Emit {
         self.emit
@@ -313,10 +315,18 @@ impl Compiler {
         };
         for kernel in kernels {
             let start = Instant::now();
-            let (compiled, mut steps) = self.timed(|| self.kernel(kernel, &mut done));
-            match compiled {
-                Ok(others) => steps.add(&others),
-                Err(failure) => done.failed.push((kernel.name().to_owned(), failure)),
+            let mut compile = || self.kernel(kernel, &mut done);
+            let (compiled, mut steps) = match self.args.time_passes {
+                true => {
+                    let (compiled, steps) = measured(compile);
+                    (compiled, Some(steps))
+                }
+                false => (compile(), None),
+            };
+            match (compiled, &mut steps) {
+                (Ok(others), Some(steps)) => steps.add(&others),
+                (Ok(_), None) => {}
+                (Err(failure), _) => done.failed.push((kernel.name().to_owned(), failure)),
             }
             let valid = kernel.valid();
             done.times.push(KernelTime {
@@ -327,14 +337,6 @@ impl Compiler {
             });
         }
         Ok(done)
-    }
-
-    /// Runs something, and measures its steps if that was asked for.
-    fn timed<T>(&self, run: impl FnOnce() -> T) -> (T, Steps) {
-        match self.args.time_passes {
-            true => measured(run),
-            false => (run(), Steps::default()),
-        }
     }
 
     /// Compiles a kernel. Returns the steps of another thread, if one had to do it.

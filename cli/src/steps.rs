@@ -3,14 +3,14 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::compile::KernelTime;
 use visa_jit::steps::Steps;
 
 /// A step in JSON.
 #[derive(Serialize)]
-pub struct Row {
+struct Row {
     part: &'static str,
     step: &'static str,
     ms: f64,
@@ -22,16 +22,20 @@ fn ms(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }
 
-/// Steps for JSON.
-pub fn rows(steps: &Steps) -> Vec<Row> {
-    let row = |step: &visa_jit::steps::Step| Row {
+/// A time in JSON: milliseconds.
+pub fn in_ms<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_f64(ms(*time))
+}
+
+/// Steps in JSON: a list of rows.
+pub fn in_rows<S: Serializer>(steps: &Option<Steps>, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(steps.iter().flat_map(Steps::iter).map(|step| Row {
         part: step.part,
         step: step.name,
         ms: ms(step.time),
         runs: step.runs,
         changes: step.changes,
-    };
-    steps.iter().map(row).collect()
+    }))
 }
 
 /// The steps of all kernels together. Times of kernels have more in them than their steps, such as reading the file's vISA.
@@ -39,7 +43,9 @@ pub fn table<'a>(times: impl IntoIterator<Item = &'a KernelTime>) -> String {
     let times: Vec<_> = times.into_iter().collect();
     let mut steps = Steps::default();
     for time in &times {
-        steps.add(&time.steps);
+        if let Some(of_kernel) = &time.steps {
+            steps.add(of_kernel);
+        }
     }
     let kernels = times.len();
     let instructions: usize = times.iter().map(|time| time.instructions).sum();

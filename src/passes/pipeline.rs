@@ -1,7 +1,6 @@
 //! The ordered list of passes and its driver.
 
 use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
 
 use super::merge_splits::{self, MergeSplits};
 use super::{
@@ -152,8 +151,6 @@ pub struct PassStats {
     pub changes: usize,
     /// Instructions in live blocks afterwards.
     pub insts: usize,
-    /// Time it took, without the verifier.
-    pub time: Duration,
 }
 
 /// A pass left an invalid function: a bug of ours.
@@ -208,12 +205,10 @@ fn run_wanted(
     let Some((name, pass)) = find(name).filter(|(n, _)| wanted(n)) else {
         return Ok(false);
     };
-    let start = Instant::now();
     let mut step = step("passes", name);
     let changes = pass(f, options);
     step.changed(changes);
     drop(step);
-    let time = start.elapsed();
     if changes == 0 && MANDATORY.iter().any(|&(n, _)| n == name) {
         return Ok(false);
     }
@@ -224,7 +219,6 @@ fn run_wanted(
         name,
         changes,
         insts: f.order.iter().map(|&b| f.block(b).insts.len()).sum(),
-        time,
     });
     Ok(changes > 0)
 }

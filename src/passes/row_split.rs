@@ -430,7 +430,7 @@ mod tests {
     use super::run;
     use crate::ssa::{Function, parse};
 
-    /// A store to rows of a group, of what so many operations compute.
+    /// A function with one store, whose data takes this many operations to compute.
     fn computing(operations: usize) -> Function {
         let mut text = String::from(
             "function \"f\" simd 16 row 8 frame 64\n\

@@ -196,11 +196,13 @@ fn steps_of_compilation() {
             // Three specialisations.
             for name in ["lower", "build Cranelift IR", "Register allocation"] {
                 assert_eq!(named(name).unwrap()["runs"], 3, "{text}");
+                assert!(named(name).unwrap()["ms"].as_f64().unwrap() > 0.0, "{text}");
             }
             assert!(named("dce").unwrap()["changes"].as_u64().unwrap() > 0);
             let sum: f64 = steps.iter().map(|step| step["ms"].as_f64().unwrap()).sum();
             let all = time["ms"].as_f64().unwrap();
-            assert!(0.5 * all < sum && sum <= all, "{sum} of {all} ms");
+            // How much more a kernel takes than its steps depends on what else runs.
+            assert!(sum <= all, "{sum} of {all} ms");
         }
     }
     let plain = ["compile", SAXPY, "-o", object.to_str().unwrap(), "--json"];

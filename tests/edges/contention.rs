@@ -3,6 +3,8 @@
 //! Every operation on words, dwords and quadwords (floats of those widths), in LSC spelling and in that of the messages before, on a
 //! surface, on local and on device memory. a full run has 32 times as many groups.
 
+use std::collections::BTreeSet;
+
 use half::f16;
 use visa_jit::isa::Platform;
 use visa_jit::{Engine, EngineOptions, Launch};
@@ -507,22 +509,28 @@ impl Arena {
 #[test]
 fn atomics_under_contention() {
     let arena = Arena::new();
-    // A plain run takes every third, so that each operation, place and width is among them.
+    // A plain run takes a third of each operation's, another one from operation to operation.
     let every = if visa_test_common::full() { 1 } else { 3 };
     let (mut runs, mut all) = (0, 0);
-    for c in &CONTESTS {
+    let (mut seen, mut there) = (BTreeSet::new(), BTreeSet::new());
+    for (n, c) in CONTESTS.iter().enumerate() {
         for place in [Place::Surface, Place::Flat, Place::Local] {
             for bytes in [2, 4, 8] {
                 let messages = [lsc(c, place, bytes), legacy(c, place, bytes)];
-                for atomic in messages.into_iter().flatten() {
+                for (of, atomic) in messages.into_iter().enumerate() {
+                    let Some(atomic) = atomic else { continue };
                     all += 1;
-                    if all % every == 0 {
+                    let form = (format!("{place:?}"), bytes, of);
+                    if (all + n) % every == 0 {
                         arena.run(c, place, bytes, &atomic);
                         runs += 1;
+                        seen.insert(form.clone());
                     }
+                    there.insert(form);
                 }
             }
         }
     }
+    assert_eq!(seen, there, "places, widths and spellings");
     println!("contention: {runs} atomics, {} items each", arena.ids.len());
 }

@@ -273,7 +273,7 @@ impl Races {
     /// where they are not. The processor has AVX-512.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
-    pub fn lines<const WRITES: bool>(
+    pub fn lines(
         &mut self,
         memory: Memory,
         now: &Now,
@@ -285,7 +285,7 @@ impl Races {
             self.fetch_next(now, address);
         }
         let (shadow, first) = self.shadow(memory);
-        shadow.lines::<WRITES>(now, address.wrapping_sub(first), count, lane)
+        shadow.lines(now, address.wrapping_sub(first), count, lane)
     }
 
     /// The same for reads of the group's local memory, at an offset in it: of words of consecutive lanes from `lane` on, or, with `ONE_LANE`, of

@@ -287,12 +287,7 @@ impl Shadow {
             let count = (end - word).min(all.into()) / line::WORDS;
             let slot = now.base | lanes.bits();
             // SAFETY: each line is that of a word that has one, and wide code runs only on processors that have AVX-512.
-            let done = unsafe {
-                match now.writes {
-                    true => x86::lines::<true>(line, count as usize, now, slot, step),
-                    false => x86::lines::<false>(line, count as usize, now, slot, step),
-                }
-            };
+            let done = unsafe { x86::lines(line, count as usize, now, slot, step) };
             if done != 0 {
                 return (Entered::Yes, done as u64);
             }
@@ -333,13 +328,7 @@ impl Shadow {
     /// See [`super::Races::lines`].
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
-    pub fn lines<const WRITES: bool>(
-        &mut self,
-        now: &Now,
-        offset: u64,
-        count: u64,
-        lane: u32,
-    ) -> bool {
+    pub fn lines(&mut self, now: &Now, offset: u64, count: u64, lane: u32) -> bool {
         let (first, words) = (offset / WORD, self.words as u64);
         let whole = (first | count).is_multiple_of(line::WORDS);
         if !offset.is_multiple_of(WORD) || !whole || first + count > words {
@@ -348,14 +337,14 @@ impl Shadow {
         let slot = now.base | u64::from(lane) << cell::LANE;
         let step = line::WORDS << cell::LANE;
         let lines = (count / line::WORDS) as usize;
-        self.are_entered::<WRITES>(now, (first, lines), slot, step)
+        self.are_entered(now, (first, lines), slot, step)
     }
 
     /// Enters an access to lines that are there, of which the first begins with a word, if no cells of them are in use, and none races. The slot of
     /// the first line increased by `step` is that of the next one.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
-    fn are_entered<const WRITES: bool>(
+    fn are_entered(
         &mut self,
         now: &Now,
         (word, lines): (u64, usize),
@@ -364,14 +353,14 @@ impl Shadow {
     ) -> bool {
         let at = self.line_at(word);
         // SAFETY: the caller says that the lines are there, and that the processor has AVX-512.
-        let entered = unsafe { x86::lines::<WRITES>(at, lines, now, slot, step) };
-        entered == lines || self.are_entered_again::<WRITES>(now, (word, lines), slot, step)
+        let entered = unsafe { x86::lines(at, lines, now, slot, step) };
+        entered == lines || self.are_entered_again(now, (word, lines), slot, step)
     }
 
     /// The same, with those that have cells in use which know only what is old.
     #[cfg(target_arch = "x86_64")]
     #[cold]
-    fn are_entered_again<const WRITES: bool>(
+    fn are_entered_again(
         &mut self,
         now: &Now,
         (word, lines): (u64, usize),
@@ -384,7 +373,7 @@ impl Shadow {
             return false;
         }
         // SAFETY: as in `are_entered`.
-        unsafe { x86::lines::<WRITES>(at, lines, now, slot, step) == lines }
+        unsafe { x86::lines(at, lines, now, slot, step) == lines }
     }
 
     /// See [`super::Races::local_lines`].
@@ -419,11 +408,7 @@ impl Shadow {
                 run: line::WORDS.ilog2(),
             };
             let slot = now.base | lanes.bits();
-            let entered = match now.writes {
-                true => self.are_entered::<true>(now, (word, 1), slot, 0),
-                false => self.are_entered::<false>(now, (word, 1), slot, 0),
-            };
-            if entered {
+            if self.are_entered(now, (word, 1), slot, 0) {
                 return true;
             }
         }

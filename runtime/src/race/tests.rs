@@ -444,10 +444,7 @@ impl Mixed {
             let elements: Vec<_> = (0..count)
                 .map(|word| (at + 4 * word, 4, lane + word as u32))
                 .collect();
-            let run = |races: &mut Races| match now.writes {
-                true => races.lines::<true>(memory, &now, at, count, lane),
-                false => races.lines::<false>(memory, &now, at, count, lane),
-            };
+            let run = |races: &mut Races| races.lines(memory, &now, at, count, lane);
             return self.access(kind, &now, &elements, run);
         }
         if let (6.., Memory::Local(first)) = (kind, memory) {

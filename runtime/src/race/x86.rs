@@ -87,24 +87,20 @@ impl Vectors {
 const _: () = assert!(THREADS << THREAD < 1 << EPOCH);
 
 /// Enters an access to whole lines, which is not atomic, until one of two lines races or has cells in use. Returns how many lines were
-/// entered. `first` is the slot of the first line; those of the others follow by `step`. `WRITES` is [`Now::writes`].
+/// entered. `first` is the slot of the first line; those of the others follow by `step`.
 ///
 /// # Safety
 /// There are `count` lines. The processor has AVX-512.
 #[inline]
 #[target_feature(enable = "avx512f")]
-pub(super) unsafe fn lines<const WRITES: bool>(
-    at: *mut Line,
-    count: usize,
-    now: &Now,
-    first: u64,
-    step: u64,
-) -> usize {
+pub(super) unsafe fn lines(at: *mut Line, count: usize, now: &Now, first: u64, step: u64) -> usize {
     // SAFETY: as promised.
     unsafe {
-        match now.floor == now.group {
-            true => lines_of::<WRITES, true>(at, count, now, first, step),
-            false => lines_of::<WRITES, false>(at, count, now, first, step),
+        match (now.writes, now.floor == now.group) {
+            (true, true) => lines_of::<true, true>(at, count, now, first, step),
+            (true, false) => lines_of::<true, false>(at, count, now, first, step),
+            (false, true) => lines_of::<false, true>(at, count, now, first, step),
+            (false, false) => lines_of::<false, false>(at, count, now, first, step),
         }
     }
 }
@@ -170,7 +166,16 @@ impl LineVectors {
     }
 }
 
-/// The same where `ALONE` says that no other group can have accessed the memory.
+/// Slots of two lines, of which the first has slot `first`, and what is added for the next two.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn of_two(first: u64, step: u64) -> (__m512i, __m512i) {
+    let second = _mm512_set1_epi64(first.wrapping_add(step).cast_signed());
+    let slots = _mm512_mask_set1_epi64(second, 0x0F, first.cast_signed());
+    (slots, _mm512_set1_epi64((2 * step).cast_signed()))
+}
+
+/// The same where `WRITES` is [`Now::writes`], and `ALONE` says that no other group can have accessed the memory.
 ///
 /// # Safety
 /// As [`lines`].
@@ -184,9 +189,7 @@ unsafe fn lines_of<const WRITES: bool, const ALONE: bool>(
     step: u64,
 ) -> usize {
     let v = LineVectors::new::<WRITES>(now);
-    let second = _mm512_set1_epi64(first.wrapping_add(step).cast_signed());
-    let mut slot = _mm512_mask_set1_epi64(second, 0x0F, first.cast_signed());
-    let both = _mm512_set1_epi64((2 * step).cast_signed());
+    let (mut slot, both) = of_two(first, step);
     let mut done = 0;
     while count - done > 1 {
         // SAFETY: as promised.
@@ -222,9 +225,7 @@ pub(super) unsafe fn are_read<const LINES: usize>(
         // SAFETY: as promised.
         return unsafe { some_lines::<false, false, true>(at, &v, slot) };
     }
-    let second = _mm512_set1_epi64(first.wrapping_add(step).cast_signed());
-    let mut slot = _mm512_mask_set1_epi64(second, 0x0F, first.cast_signed());
-    let both = _mm512_set1_epi64((2 * step).cast_signed());
+    let (mut slot, both) = of_two(first, step);
     let mut all = true;
     for pair in (0..LINES).step_by(2) {
         // SAFETY: as promised.

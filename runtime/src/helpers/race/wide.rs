@@ -220,8 +220,7 @@ impl Call {
         match (lanes, words) {
             (1, 1) => races.one::<true>(memory, &now, at, lane),
             (1, _) => races.few(memory, &now, at, (words.into(), ones(words.into())), lane),
-            _ if writes => races.lines::<true>(memory, &now, at, lanes as u64, lane),
-            _ => races.lines::<false>(memory, &now, at, lanes as u64, lane),
+            _ => races.lines(memory, &now, at, lanes as u64, lane),
         }
     }
 
@@ -384,7 +383,7 @@ fn is_run_entered(
         return false;
     }
     let lane = start as u32 + access.first_lane;
-    if words == 1 && races.lines::<false>(access.memory, now, place, count, lane) {
+    if words == 1 && races.lines(access.memory, now, place, count, lane) {
         return true;
     }
     let run = Run {
