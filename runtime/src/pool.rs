@@ -23,11 +23,16 @@ pub enum PoolError {
 
 /// Threads that stay alive between launches. The thread that launches works as well, so a pool of
 /// `n` workers has `n - 1` threads. Launches from several threads may share a pool.
+///
+/// A child that `fork` made has none of the threads, and locks that they held stay locked there: it neither offers them work
+/// nor ends them.
 #[derive(Debug)]
 pub struct WorkerPool {
     threads: Option<rayon::ThreadPool>,
     workers: usize,
     placement: Arc<Placement>,
+    /// The process that has the threads.
+    process: u32,
 }
 
 impl WorkerPool {
@@ -56,7 +61,14 @@ impl WorkerPool {
             threads,
             workers,
             placement: Arc::new(Placement::new(workers - 1)),
+            process: std::process::id(),
         })
+    }
+
+    /// The threads, in the process that has them.
+    fn threads(&self) -> Option<&rayon::ThreadPool> {
+        let threads = self.threads.as_ref()?;
+        (self.process == std::process::id()).then_some(threads)
     }
 
     /// Workers, the launching thread included.
@@ -74,7 +86,7 @@ impl WorkerPool {
         let Some((first, others)) = items.split_first_mut() else {
             return;
         };
-        let Some(threads) = &self.threads else {
+        let Some(threads) = self.threads() else {
             return work(first);
         };
         self.placement.spread();
@@ -94,6 +106,14 @@ impl WorkerPool {
             });
         }
         work(first);
+    }
+}
+
+impl Drop for WorkerPool {
+    fn drop(&mut self) {
+        if self.threads().is_none() {
+            std::mem::forget(self.threads.take());
+        }
     }
 }
 
@@ -191,5 +211,23 @@ impl Drop for Closed<'_> {
             let woken = self.0.ended.wait(state);
             state = woken.unwrap_or_else(PoisonError::into_inner);
         }
+    }
+}
+
+#[cfg(all(test, target_os = "linux", not(miri)))]
+mod tests {
+    use super::*;
+
+    /// What a child finds when a thread of its parent went to sleep as `fork` was called.
+    #[test]
+    fn other_processes_do_without_the_threads() {
+        let mut pool = WorkerPool::new(2).unwrap();
+        pool.process = pool.process.wrapping_add(1);
+        let placement = pool.placement.clone();
+        let _held = placement.held(0);
+        let mut done = [false; 2];
+        pool.share(&mut done, |item| *item = true);
+        assert_eq!(done, [true, false]);
+        drop(pool);
     }
 }

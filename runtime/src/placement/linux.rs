@@ -47,6 +47,12 @@ impl Placement {
         Some(state.unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// As a thread that takes note of its state holds it.
+    #[cfg(test)]
+    pub(crate) fn held(&self, thread: usize) -> Option<impl Sized> {
+        self.lock(thread)
+    }
+
     /// The calling thread, which has this number in the pool, works until what this returns is dropped.
     pub(crate) fn work(&self, thread: usize) -> Working<'_> {
         if let Some(mut state) = self.lock(thread)

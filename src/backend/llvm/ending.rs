@@ -3,7 +3,7 @@
 //! The first function that LLVM compiles makes most of that data: registries of targets and passes, and what it looks up. A process that
 //! ends destroys it again, the latest first. So a small function is compiled before any thread begins ([`prepare`]): nothing changes the
 //! data afterwards, and a child that `fork` makes has it whole. A handler that is registered then runs before the data is destroyed. It
-//! waits for the functions that are being compiled, but not for long.
+//! waits for the functions that are being compiled; no further ones are begun.
 //!
 //! What is left: a process that ends on one thread while another is in the middle of [`prepare`], a few milliseconds of its life, may
 //! destroy data that was made since the handler was registered. So may one that ends while a function takes longer than it waits.
@@ -21,8 +21,8 @@ use super::cpu::Cpu;
 use super::environment;
 use crate::backend::BackendError;
 
-/// How long the end of the process waits.
-const LONGEST: Duration = Duration::from_millis(500);
+/// How long the end of the process waits: longer than any function of a real kernel takes.
+const LONGEST: Duration = Duration::from_secs(10);
 
 /// How often it looks.
 const LOOKS_EVERY: Duration = Duration::from_millis(1);
