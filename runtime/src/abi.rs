@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicU32;
 pub use crate::limits::{MAX_HOST_STACK_BYTES, MAX_STACK_BYTES};
 
 /// Version of this layout.
-pub const ABI_VERSION: u32 = 24;
+pub const ABI_VERSION: u32 = 25;
 
 /// Entries of a surface table; an index is a byte, so a look-up needs no check.
 pub const SURFACES: usize = 256;
@@ -263,6 +263,8 @@ pub struct Helpers {
     pub race: RaceCheck,
     /// The same of lanes at even distances, see [`EvenRaceCheck`].
     pub race_even: EvenRaceCheck,
+    /// The same of several reads, which are entered if they are of the usual kinds and race with nothing, see [`RaceReads`].
+    pub race_reads: RaceReads,
     /// Clears the marks of what a store is about to write, with the operands of a [`RaceCheck`] without values. Returns 0.
     pub initialise: RaceCheck,
     /// [`Helpers::fault`] of lanes whose atomics round their addresses down. Only code with checks of memory calls it.
@@ -279,6 +281,12 @@ pub type RaceCheck = unsafe extern "C" fn(*mut GroupCtx, u32, u32, u32, u32, u32
 pub type EvenRaceCheck =
     unsafe extern "C" fn(*mut GroupCtx, u32, u32, u32, u32, u32, u64, u64, *const u8) -> u32;
 
+/// Several reads whose lanes run evenly, at even distances: `(group, thread, site, shape, surface, lanes, first, stride, reads)`. Operands are those
+/// of [`EvenRaceCheck`] for the first one; `reads` is made by [`race::reads`]. Returns non-zero where not all of them are entered, and records
+/// nothing. Each may be made again.
+pub type RaceReads =
+    unsafe extern "C" fn(*mut GroupCtx, u32, u32, u32, u32, u32, u64, u64, u64) -> u32;
+
 /// Operand `shape` of [`RaceCheck`].
 pub mod race {
     /// The access writes.
@@ -291,11 +299,42 @@ pub mod race {
     pub const ATTEMPT: u32 = 1 << 14;
     /// Most elements of a lane.
     pub const MAX_COUNT: u32 = (1 << 11) - 1;
+    /// Position of the number of the first lane.
+    pub const LANE_SHIFT: u32 = 27;
 
     /// `count` (up to [`MAX_COUNT`]) consecutive elements of `bytes` (1, 2, 4 or 8) bytes for each of `lanes` (up to 32) lanes, of which the
     /// first has number `first` in the thread. `place` is one of [`super::message`]; flags are to be added.
     pub const fn shape(place: u32, bytes: u32, count: u32, lanes: u32, first: u32) -> u32 {
-        bytes.trailing_zeros() | place << 2 | lanes << 8 | count << 16 | first << 27
+        bytes.trailing_zeros() | place << 2 | lanes << 8 | count << 16 | first << LANE_SHIFT
+    }
+
+    /// What a read of several is more than the one before it.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Step {
+        /// Number of the access.
+        pub site: i16,
+        /// Number in the thread of the first lane.
+        pub lane: i8,
+        /// Address of the first lane.
+        pub distance: i32,
+    }
+
+    /// Operand `reads` of [`super::RaceReads`].
+    pub const fn reads(count: u8, step: Step) -> u64 {
+        count as u64
+            | (step.lane.cast_unsigned() as u64) << 8
+            | (step.site.cast_unsigned() as u64) << 16
+            | (step.distance.cast_unsigned() as u64) << 32
+    }
+
+    /// What [`reads`] was made of.
+    pub const fn count_and_step(reads: u64) -> (u8, Step) {
+        let step = Step {
+            lane: (reads >> 8) as i8,
+            site: (reads >> 16) as i16,
+            distance: (reads >> 32) as i32,
+        };
+        (reads as u8, step)
     }
 }
 

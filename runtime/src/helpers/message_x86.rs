@@ -8,10 +8,11 @@ use super::message::{self, Access, FLAT_OFFSET};
 use crate::abi::{GroupCtx, ThreadCtx};
 use std::arch::x86_64::*;
 
-/// True when this processor can run [`load`] and [`store`].
+/// True when this processor can run [`load`] and [`store`], and the checks of races by vectors.
 pub(super) fn available() -> bool {
     std::is_x86_feature_detected!("avx512f")
         && std::is_x86_feature_detected!("avx512vl")
+        && std::is_x86_feature_detected!("avx512cd")
         && std::is_x86_feature_detected!("bmi1")
 }
 

@@ -52,6 +52,7 @@ static PORTABLE: Helpers = Helpers {
     arrive: arrive::arrive,
     race: race::race,
     race_even: race::race_even,
+    race_reads: race::race_reads,
     initialise: init::initialise,
     misaligned: crate::fault::misaligned,
 };
@@ -65,6 +66,7 @@ static WIDE: Helpers = Helpers {
     store_preserve_all: preserve_all::wide_store,
     race: race::wide::race,
     race_even: race::wide::race_even,
+    race_reads: race::wide::race_reads,
     ..PORTABLE
 };
 

@@ -89,7 +89,7 @@ impl Access {
             bytes: 1 << (shape & 3),
             count: lanes_of(shape),
             comps: (shape >> 16 & 0x7FF) as usize,
-            first_lane: shape >> 27,
+            first_lane: shape >> code::LANE_SHIFT,
             surface: if place == message::SURFACE {
                 surface
             } else {
@@ -99,6 +99,12 @@ impl Access {
             addresses,
             data,
         }
+    }
+
+    /// Whether lanes are known to be so near to each other that the processor foresees where the next ones are.
+    #[cfg(target_arch = "x86_64")]
+    fn is_dense(&self) -> bool {
+        matches!(self.addresses, Addresses::Even(_, stride) if stride.cast_signed().unsigned_abs() <= 16)
     }
 
     /// Address of a lane as the program gave it, and its offset in the region.
@@ -446,6 +452,52 @@ pub(super) unsafe extern "C" fn race_even(
     let at = (Addresses::Even(first, stride), values);
     // SAFETY: as promised.
     unsafe { check::<false>(group, (thread, site), shape, (surface, enabled), at) }
+}
+
+/// One of several reads.
+struct OfReads {
+    site: u32,
+    shape: u32,
+    first: u64,
+}
+
+impl OfReads {
+    /// All of them, from the operands of [`crate::abi::RaceReads`].
+    #[inline(always)]
+    fn all(site: u32, shape: u32, first: u64, reads: u64) -> impl Iterator<Item = OfReads> {
+        let (count, step) = code::count_and_step(reads);
+        let lane = i32::from(step.lane).cast_unsigned() << code::LANE_SHIFT;
+        (0..u32::from(count)).map(move |n| OfReads {
+            site: site.wrapping_add(n.wrapping_mul(i32::from(step.site).cast_unsigned())),
+            shape: shape.wrapping_add(n.wrapping_mul(lane)),
+            first: first.wrapping_add_signed(i64::from(step.distance).wrapping_mul(i64::from(n))),
+        })
+    }
+}
+
+/// [`crate::abi::Helpers::race_reads`].
+///
+/// # Safety
+/// `group` must be the group that runs.
+pub(super) unsafe extern "C" fn race_reads(
+    group: *mut GroupCtx,
+    thread: u32,
+    site: u32,
+    shape: u32,
+    surface: u32,
+    enabled: u32,
+    first: u64,
+    stride: u64,
+    reads: u64,
+) -> u32 {
+    let mut all = OfReads::all(site, shape | code::ATTEMPT, first, reads);
+    let entered = all.all(|read| {
+        let at = (Addresses::Even(read.first, stride), std::ptr::null());
+        let by = (thread, read.site);
+        // SAFETY: as promised; reads have no values.
+        unsafe { check::<false>(group, by, read.shape, (surface, enabled), at) == 0 }
+    });
+    u32::from(!entered)
 }
 
 /// # Safety

@@ -14,6 +14,8 @@
 //!
 //! As the epoch is the highest field, slots compare as their epochs do.
 
+use crate::abi::race::Step;
+
 /// Position of the lane.
 pub(super) const LANE: u32 = 7;
 const FORM: u32 = 4;
@@ -48,6 +50,18 @@ pub(super) fn base(epoch: u64, thread: u32, site: u32, atomic: bool) -> u64 {
     let atomic = if atomic { ATOMIC } else { 0 };
     let site = u64::from(site.min(MAX_SITE));
     epoch << EPOCH | (u64::from(thread) & THREADS) << THREAD | site << SITE | atomic
+}
+
+/// What is added to the slot of a read for the next one of several; `None` where a site has no number of its own. Lanes of all of them are those of
+/// a thread.
+#[inline(always)]
+pub(super) fn next(base: u64, step: Step, count: u8) -> Option<u64> {
+    let (first, site) = (low_site(base) as i64, i64::from(step.site));
+    let last = first + site * (i64::from(count) - 1);
+    let sites = 0..i64::from(MAX_SITE);
+    let known = sites.contains(&first) && sites.contains(&last);
+    let next = (site << SITE) + (i64::from(step.lane) << LANE);
+    known.then_some(next.cast_unsigned())
 }
 
 /// What an access of a lane to all bytes of a word adds to [`base`].

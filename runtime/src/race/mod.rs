@@ -16,6 +16,7 @@ mod tests;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
+use crate::abi::race::Step;
 use crate::fault::OtherAccess;
 use crate::limits::MAX_SLM_BYTES;
 use crate::memory::DeviceMemory;
@@ -60,28 +61,50 @@ pub(crate) struct Races {
 #[cfg(target_arch = "x86_64")]
 const SITES: usize = 256;
 
-/// Where an instruction accesses memory: last, as far from where it did before, and as far as it did twice in a row.
+/// Where an instruction accesses memory: last, as far from where it did before, and as far as it did twice in a row. As the threads of a group
+/// come one after the other, the same of the first one of each such series.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy, Debug, Default)]
 struct Ahead {
     last: u64,
     distance: u64,
     stride: u64,
+    first: u64,
+    between: u64,
+}
+
+/// Where an instruction is likely to access memory: after the next time, as the next one is sooner than memory answers, and, at the start of a
+/// series, at the first two places of the next one.
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Foreseen {
+    after_next: u64,
+    series: Option<[u64; 2]>,
 }
 
 #[cfg(target_arch = "x86_64")]
 impl Ahead {
-    /// Where the next access is likely to be. A distance that occurs once, as from the last thread of a group to the first one, changes
+    /// Where accesses are likely to be. A distance that occurs once, as from the last thread of a group to the first one, changes
     /// nothing.
     #[inline(always)]
-    fn next(&mut self, address: u64) -> u64 {
+    fn next(&mut self, address: u64) -> Foreseen {
         let distance = address.wrapping_sub(self.last);
+        let mut series = None;
         if distance == self.distance {
             self.stride = distance;
+        } else if distance != self.stride {
+            let between = address.wrapping_sub(self.first);
+            let next = address.wrapping_add(between);
+            series = (between == self.between).then(|| [next, next.wrapping_add(self.stride)]);
+            self.between = between;
+            self.first = address;
         }
         self.distance = distance;
         self.last = address;
-        address.wrapping_add(self.stride)
+        Foreseen {
+            after_next: address.wrapping_add(self.stride.wrapping_mul(2)),
+            series,
+        }
     }
 }
 
@@ -269,51 +292,82 @@ impl Races {
         offset.is_multiple_of(WORD) && shadow.part::<WIDE>(now, offset / WORD, part)
     }
 
-    /// The same for `count` words that are whole lines, of consecutive lanes from `lane` on, if none of the lines has cells in use. False also
-    /// where they are not. The processor has AVX-512.
+    /// The same for those of up to 32 words, one of each of consecutive lanes from `lane` on, whose bits are set. The access is not atomic. The
+    /// processor has AVX-512.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
-    pub fn lines(
+    pub fn words(
         &mut self,
         memory: Memory,
         now: &Now,
         address: u64,
-        count: u64,
+        (count, accessed): (u64, u64),
         lane: u32,
     ) -> bool {
         if memory == Memory::Shared {
-            self.fetch_next(now, address);
+            self.fetch_next(now, address, count);
         }
         let (shadow, first) = self.shadow(memory);
-        shadow.lines(now, address.wrapping_sub(first), count, lane)
+        let offset = address.wrapping_sub(first);
+        shadow.words_of_lanes(now, offset, (count, accessed), lane)
     }
 
-    /// The same for reads of the group's local memory, at an offset in it: of words of consecutive lanes from `lane` on, or, with `ONE_LANE`, of
-    /// that lane. The processor has AVX-512.
+    /// The same for lines of `count` lanes from `lane` on, each `stride` bytes from the one before, for those lanes whose bits are set. False also
+    /// where they are no lines, or one has cells in use. The access is not atomic. The processor has AVX-512.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
-    pub fn local_lines<const LINES: usize, const ONE_LANE: bool>(
+    pub fn lines_apart(
         &mut self,
+        memory: Memory,
         now: &Now,
-        offset: u64,
+        (address, stride, count): (u64, u64, u64),
+        of: u32,
         lane: u32,
     ) -> bool {
-        let (run, step) = match ONE_LANE {
+        if memory == Memory::Shared {
+            self.fetch_next(now, address, count * stride / WORD);
+        }
+        let (shadow, first) = self.shadow(memory);
+        let place = (address.wrapping_sub(first), stride, count);
+        shadow.lines_apart(now, place, of, lane)
+    }
+
+    /// The same for several reads of the group's local memory, the first at an offset in it: each of words of consecutive lanes from `lane` on, or,
+    /// with `ONE_LANE`, of that lane. The processor has AVX-512.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    pub fn local_reads<const LINES: usize, const ONE_LANE: bool>(
+        &mut self,
+        now: &Now,
+        (offset, lane): (u64, u32),
+        (count, step): (u8, Step),
+    ) -> bool {
+        let (run, line) = match ONE_LANE {
             true => (line::WORDS.ilog2(), 0),
             false => (0, line::WORDS << cell::LANE),
         };
+        let Some(next) = cell::next(now.base, step, count) else {
+            return false;
+        };
         let slot = now.base | line::Lanes { first: lane, run }.bits();
-        self.local.are_read::<LINES>(now, offset, (slot, step))
+        let place = (offset, step.distance);
+        self.local
+            .are_read::<LINES>(now, place, count, (slot, line, next))
     }
 
     /// Fetches what is known of where an instruction will likely access device memory next. Processors foresee that by the address of the
     /// code, which is the same for all instructions of a program here.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
-    fn fetch_next(&mut self, now: &Now, address: u64) {
-        let next = self.ahead[cell::low_site(now.base) % SITES].next(address);
-        self.flat
-            .prefetch_lines(next.wrapping_sub(self.base) / WORD);
+    fn fetch_next(&mut self, now: &Now, address: u64, count: u64) {
+        let foreseen = self.ahead[cell::low_site(now.base) % SITES].next(address);
+        let word = |address: u64| address.wrapping_sub(self.base) / WORD;
+        self.flat.prefetch_lines(word(foreseen.after_next), count);
+        if let Some(series) = foreseen.series {
+            for address in series {
+                self.flat.prefetch_lines(word(address), count);
+            }
+        }
     }
 
     /// The same for those of a few words of one lane whose bits are set, if all are of one line. False also where they are not. The

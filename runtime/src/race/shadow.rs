@@ -7,7 +7,8 @@
 //! when that was: an access to the whole line makes a line of cells that know only what is old.
 
 #[cfg(target_arch = "x86_64")]
-use std::arch::x86_64::*;
+mod wide;
+
 use std::io;
 use std::ops::Range;
 
@@ -202,13 +203,18 @@ impl Shadow {
         }
     }
 
-    /// Fetches the lines of sixteen words, from one on, into the processor's caches.
+    /// Fetches the lines of some words, up to 32, from one on, into the processor's caches.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
-    pub fn prefetch_lines(&self, word: u64) {
+    pub fn prefetch_lines(&self, word: u64, count: u64) {
+        const AT_ONCE: u64 = 2 * line::WORDS;
         let line = self.line_at(word);
         prefetch(line);
         prefetch(line.wrapping_add(2));
+        if count > 2 * AT_ONCE {
+            prefetch(line.wrapping_add(4));
+            prefetch(line.wrapping_add(6));
+        }
     }
 
     /// Enters an access of a lane to bytes of a word, and says what it races with; `None` where the word has no cell.
@@ -325,108 +331,6 @@ impl Shadow {
         free
     }
 
-    /// See [`super::Races::lines`].
-    #[cfg(target_arch = "x86_64")]
-    #[inline(always)]
-    pub fn lines(&mut self, now: &Now, offset: u64, count: u64, lane: u32) -> bool {
-        let (first, words) = (offset / WORD, self.words as u64);
-        let whole = (first | count).is_multiple_of(line::WORDS);
-        if !offset.is_multiple_of(WORD) || !whole || first + count > words {
-            return false;
-        }
-        let slot = now.base | u64::from(lane) << cell::LANE;
-        let step = line::WORDS << cell::LANE;
-        let lines = (count / line::WORDS) as usize;
-        self.are_entered(now, (first, lines), slot, step)
-    }
-
-    /// Enters an access to lines that are there, of which the first begins with a word, if no cells of them are in use, and none races. The slot of
-    /// the first line increased by `step` is that of the next one.
-    #[cfg(target_arch = "x86_64")]
-    #[inline(always)]
-    fn are_entered(
-        &mut self,
-        now: &Now,
-        (word, lines): (u64, usize),
-        slot: u64,
-        step: u64,
-    ) -> bool {
-        let at = self.line_at(word);
-        // SAFETY: the caller says that the lines are there, and that the processor has AVX-512.
-        let entered = unsafe { x86::lines(at, lines, now, slot, step) };
-        entered == lines || self.are_entered_again(now, (word, lines), slot, step)
-    }
-
-    /// The same, with those that have cells in use which know only what is old.
-    #[cfg(target_arch = "x86_64")]
-    #[cold]
-    fn are_entered_again(
-        &mut self,
-        now: &Now,
-        (word, lines): (u64, usize),
-        slot: u64,
-        step: u64,
-    ) -> bool {
-        let at = self.line_at(word);
-        let mut words = (word..).step_by(LINE_WORDS).take(lines);
-        if !words.all(|word| self.is_line(now, word)) {
-            return false;
-        }
-        // SAFETY: as in `are_entered`.
-        unsafe { x86::lines(at, lines, now, slot, step) == lines }
-    }
-
-    /// See [`super::Races::local_lines`].
-    #[cfg(target_arch = "x86_64")]
-    #[inline(always)]
-    pub fn are_read<const LINES: usize>(
-        &mut self,
-        now: &Now,
-        offset: u64,
-        slots: (u64, u64),
-    ) -> bool {
-        const BYTES: u64 = WORD * line::WORDS;
-        let there = offset.is_multiple_of(BYTES)
-            && offset / WORD + line::WORDS * LINES as u64 <= self.words as u64;
-        let at = self.line_at(offset / WORD);
-        // SAFETY: the lines are there then; the caller says that the processor has AVX-512.
-        there && unsafe { x86::are_read::<LINES>(at, now, slots.0, slots.1) }
-    }
-
-    /// See [`super::Races::few`].
-    #[cfg(target_arch = "x86_64")]
-    #[inline(always)]
-    pub fn few(&mut self, now: &Now, word: u64, (count, words): (u64, u64), lane: u32) -> bool {
-        let at = word % line::WORDS;
-        let line = word - at;
-        if at + count > line::WORDS || line + line::WORDS > self.words as u64 {
-            return false;
-        }
-        if words == ones(line::WORDS) && !now.is_atomic() {
-            let lanes = line::Lanes {
-                first: lane,
-                run: line::WORDS.ilog2(),
-            };
-            let slot = now.base | lanes.bits();
-            if self.are_entered(now, (word, 1), slot, 0) {
-                return true;
-            }
-        }
-        // SAFETY: the caller says that the processor has AVX-512.
-        unsafe { self.few_of_cells(now, word, words << at, now.base | lane_bits(lane)) }
-    }
-
-    /// The same by cells, for those words of the line whose bits are set, which `word` is one of.
-    #[cfg(target_arch = "x86_64")]
-    #[inline(never)]
-    #[target_feature(enable = "avx512f")]
-    fn few_of_cells(&mut self, now: &Now, word: u64, words: u64, slot: u64) -> bool {
-        self.open(now, word);
-        let line = word / line::WORDS * line::WORDS;
-        // SAFETY: these are the cells of a line.
-        unsafe { x86::cells_of_lane(self.all_at(line), now, slot, words as u8) }
-    }
-
     /// See [`super::Races::one`].
     #[inline(always)]
     pub fn one<const WIDE: bool>(&mut self, now: &Now, word: u64, lane: u32) -> bool {
@@ -446,75 +350,6 @@ impl Shadow {
             *stored = in_use(cell);
         }
         free
-    }
-
-    /// See [`super::Races::eight`].
-    #[cfg(target_arch = "x86_64")]
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512vl")]
-    pub fn eight(
-        &mut self,
-        now: &Now,
-        (offsets, lanes): (__m512i, __m512i),
-        of: u8,
-        whole: bool,
-    ) -> bool {
-        let unit = if whole { WORD * line::WORDS } else { WORD };
-        let low = _mm512_set1_epi64((unit - 1).cast_signed());
-        let words = _mm512_srli_epi64::<{ WORD.ilog2() }>(offsets);
-        // Lines have cells for all of their words.
-        let all = _mm512_set1_epi64((self.words as u64).cast_signed());
-        let there = _mm512_mask_cmplt_epu64_mask(of, words, all);
-        if _mm512_mask_testn_epi64_mask(there, offsets, low) != of {
-            return false;
-        }
-        let form = match whole {
-            true => u64::from(line::WORDS.ilog2()),
-            false => lane_bits(0),
-        };
-        let common = _mm512_set1_epi64((now.base | form).cast_signed());
-        let slots = _mm512_or_si512(common, _mm512_slli_epi64::<{ cell::LANE }>(lanes));
-        let at = self.slots.start().cast::<i64>();
-        let all = self.words as u64;
-        let places = if whole {
-            words
-        } else {
-            x86::places(words, all)
-        };
-        // SAFETY: each of the words has a line and a cell.
-        let mut last = unsafe { x86::last(at, places, of) };
-        let closed = x86::closed(last, of);
-        if whole {
-            // SAFETY: as before.
-            return (closed == of || self.are_lines(now, words, of & !closed))
-                && unsafe { x86::eight_lines(at, now, places, of, slots) };
-        }
-        if closed != 0 {
-            self.open_eight(now, words, closed);
-            // SAFETY: as before.
-            last = unsafe { x86::last(at, places, of) };
-        }
-        // SAFETY: as before.
-        unsafe { x86::eight_cells(at, now, (places, last), of, slots) }
-    }
-
-    /// Whether all of up to eight lines that begin with words, those whose bits are set, say what is known of their words.
-    #[cfg(target_arch = "x86_64")]
-    #[cold]
-    #[target_feature(enable = "avx512f,avx512vl")]
-    fn are_lines(&mut self, now: &Now, words: __m512i, of: u8) -> bool {
-        each(words, of).all(|word| self.is_line(now, word))
-    }
-
-    /// Puts the cells of the lines of up to eight words in use, those whose bits are set.
-    #[cfg(target_arch = "x86_64")]
-    #[cold]
-    #[target_feature(enable = "avx512f,avx512vl")]
-    fn open_eight(&mut self, now: &Now, words: __m512i, of: u8) {
-        let at = self.slots.start().cast::<i64>();
-        // SAFETY: each of the words has a line, which has cells.
-        let closed = unsafe { x86::open_eight(at, self.words as u64, now, words, of) };
-        each(words, closed).for_each(|word| self.open(now, word));
     }
 
     /// Gives memory back that these bytes are known by. Nothing is known of them then, except at the ends.
@@ -555,21 +390,6 @@ impl Shadow {
         // Epochs tell old from new where this fails, except after a whole round of them.
         self.discard(0..u64::MAX);
     }
-}
-
-/// Those of eight numbers whose bits are set.
-#[cfg(target_arch = "x86_64")]
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn each(numbers: __m512i, of: u8) -> impl Iterator<Item = u64> {
-    let mut all = [0u64; 8];
-    // SAFETY: there is room for all of them.
-    unsafe { _mm512_storeu_epi64(all.as_mut_ptr().cast(), numbers) };
-    let of = move |&(lane, _): &(usize, u64)| of >> lane & 1 != 0;
-    all.into_iter()
-        .enumerate()
-        .filter(of)
-        .map(|(_, number)| number)
 }
 
 #[cfg(test)]

@@ -254,7 +254,7 @@ struct Mixed {
 }
 
 /// Kinds of accesses: the last two are to local memory only, by vectors.
-const KINDS: usize = 8;
+const KINDS: usize = 9;
 
 const READS: Does = Does {
     writes: false,
@@ -427,7 +427,7 @@ impl Mixed {
     #[cfg(target_arch = "x86_64")]
     fn by_vectors(&mut self) {
         let of_tiles = if self.is_local() { 2 } else { 0 };
-        let kind = 3 + self.rng.below(3 + of_tiles);
+        let kind = 3 + self.rng.below(4 + of_tiles);
         let unit = if kind == 3 { 4 } else { 16 };
         let does = Does {
             writes: self.rng.below(4) == 0,
@@ -439,24 +439,57 @@ impl Mixed {
         let place = |rng: &mut Rng| (unit * rng.below(around)) as u64;
         let memory = self.memory;
         if kind == 5 {
-            let at = self.start + place(&mut self.rng);
-            let (count, lane) = (4 << self.rng.below(4), 3);
+            let (mut at, mut count) = (self.start + place(&mut self.rng), 4 << self.rng.below(4));
+            if self.rng.below(2) == 0 {
+                (at, count) = (
+                    at + 4 * self.rng.below(4) as u64,
+                    1 + self.rng.below(32) as u64,
+                );
+            }
+            let lane = self.rng.below(33 - count as usize) as u32;
+            let accessed = match self.rng.below(2) {
+                0 => ones(count),
+                _ => self.rng.bits() & ones(count),
+            };
             let elements: Vec<_> = (0..count)
+                .filter(|word| accessed >> word & 1 != 0)
                 .map(|word| (at + 4 * word, 4, lane + word as u32))
                 .collect();
-            let run = |races: &mut Races| races.lines(memory, &now, at, count, lane);
+            let run = |races: &mut Races| races.words(memory, &now, at, (count, accessed), lane);
             return self.access(kind, &now, &elements, run);
         }
-        if let (6.., Memory::Local(first)) = (kind, memory) {
+        if kind == 6 {
+            let at = self.start + place(&mut self.rng);
+            let (count, stride) = (1 + self.rng.below(4) as u64, 16 * self.rng.below(4) as u64);
+            let of = self.rng.bits() as u32 & ones(count) as u32;
+            let lanes = (0..count).filter(|lane| of >> lane & 1 != 0);
+            let each =
+                |lane: u64| (0..4).map(move |k| (at + stride * lane + 4 * k, 4, lane as u32 + 5));
+            let elements: Vec<_> = lanes.flat_map(each).collect();
+            return self.access(kind, &now, &elements, |races| {
+                races.lines_apart(memory, &now, (at, stride, count), of, 5)
+            });
+        }
+        if let (7.., Memory::Local(first)) = (kind, memory) {
             let now = self.now(thread, site, READS);
             let at = self.start + place(&mut self.rng);
-            let (words, step) = if kind == 6 { (16, 1) } else { (4, 0) };
-            let elements: Vec<_> = (0..words)
-                .map(|word| (at + 4 * word, 4, 9 + step * word as u32))
-                .collect();
+            let (words, by_word) = if kind == 7 { (16, 1) } else { (4, 0) };
+            let count = 1 + self.rng.below(3) as u8;
+            let step = Step {
+                site: 0,
+                lane: self.rng.below(3) as i8 - 1,
+                distance: 16 * self.rng.below(5) as i32 - 32,
+            };
+            let at = at + if step.distance < 0 { 64 } else { 0 };
+            let read = |n: i32| {
+                let at = at.wrapping_add_signed((step.distance * n).into());
+                let lane = (9 + i32::from(step.lane) * n).cast_unsigned();
+                (0..words).map(move |word| (at + 4 * word, 4, lane + by_word * word as u32))
+            };
+            let elements: Vec<_> = (0..count.into()).flat_map(read).collect();
             return self.access(kind, &now, &elements, |races| match kind {
-                6 => races.local_lines::<4, false>(&now, at - first, 9),
-                _ => races.local_lines::<1, true>(&now, at - first, 9),
+                7 => races.local_reads::<4, false>(&now, (at - first, 9), (count, step)),
+                _ => races.local_reads::<1, true>(&now, (at - first, 9), (count, step)),
             });
         }
         let places: [u64; 8] = std::array::from_fn(|_| self.start + place(&mut self.rng));
@@ -531,7 +564,7 @@ impl Mixed {
         let counts = self.entered.iter().zip(&self.left).take(kinds);
         for (kind, (entered, left)) in counts.enumerate() {
             // Rows of sixteen words have often a word with a cell of its own.
-            let least = if kind < 6 { 150 } else { 50 };
+            let least = if kind < 7 { 150 } else { 50 };
             assert!(*entered > least && *left > least, "{kind} {entered} {left}");
         }
         assert!(
@@ -567,16 +600,72 @@ fn all_kinds_are_one_by_one_by_vectors() {
     }
 }
 
+/// Each of several reads has its own site and lanes, and sites without a number of their own are left.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn reads_have_their_own_sites() {
+    if !(is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vl")) {
+        return;
+    }
+    let memory = Memory::Local(0);
+    let mut races = Races::new(None).unwrap();
+    races.start_launch([1; 3], 0..0);
+    races.start_group();
+    let step = Step {
+        site: -2,
+        lane: 16,
+        distance: 64,
+    };
+    let now = races.now(memory, 1, 9, READS);
+    assert!(races.local_reads::<4, false>(&now, (128, 0), (2, step)));
+    let writes = Does {
+        writes: true,
+        atomic: false,
+    };
+    let other = races.now(memory, 2, 1, writes);
+    for (at, site, lane) in [(128, 9, 0), (188, 9, 15), (192, 7, 16), (252, 7, 31)] {
+        let found = races.conflict(memory, &other, (at, 4)).unwrap();
+        let who = races.who(found, [0; 3]);
+        assert_eq!((who.thread, who.site, who.lane), (1, site, lane), "{at}");
+    }
+    for (site, step) in [(1, -1), (cell::MAX_SITE - 1, 1), (cell::MAX_SITE, 0)] {
+        let step = Step {
+            site: step,
+            lane: 0,
+            distance: 64,
+        };
+        let now = races.now(memory, 1, site, READS);
+        let place = (128, 0);
+        assert!(!races.local_reads::<4, false>(&now, place, (3, step)));
+    }
+}
+
 /// A stride is what is seen twice in a row: one odd step between, as from the last thread to the first one, leaves it.
 #[test]
 #[cfg(target_arch = "x86_64")]
 fn strides_are_foreseen() {
     let mut ahead = Ahead::default();
-    let foreseen = [100, 164, 228, 292, 40, 104, 168].map(|at| ahead.next(at));
+    let foreseen = [100, 164, 228, 292, 40, 104, 168].map(|at| ahead.next(at).after_next);
     assert_eq!(
         foreseen[2..],
-        [228 + 64, 292 + 64, 40 + 64, 104 + 64, 168 + 64]
+        [228 + 128, 292 + 128, 40 + 128, 104 + 128, 168 + 128]
     );
-    let backwards = [168 - 8, 168 - 16, 168 - 24].map(|at| ahead.next(at));
-    assert_eq!(backwards[2], 168 - 32);
+    let backwards = [168 - 8, 168 - 16, 168 - 24].map(|at| ahead.next(at).after_next);
+    assert_eq!(backwards[2], 168 - 40);
+}
+
+/// At the start of a series of even accesses the first two places of the next one are foreseen, once two were as far from each other.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn series_are_foreseen() {
+    let mut ahead = Ahead::default();
+    let of = |series: u64| (0..4).map(move |n| 10_000 + 1000 * series + 64 * n);
+    for series in 0..6 {
+        let found: Vec<_> = of(series).map(|at| ahead.next(at).series).collect();
+        assert_eq!(found[1..], [None; 3]);
+        if series == 5 {
+            let next = 10_000 + 1000 * 6;
+            assert_eq!(found[0], Some([next, next + 64]));
+        }
+    }
 }

@@ -1,11 +1,14 @@
 //! Lines, and the cells of words, by vectors of AVX-512: two of them at a time, or a slot of each of eight. What is entered is what `line` and
 //! `row` enter. Cells are in use: what is loaded and stored has [`IN_CELLS`].
 
+mod eight;
+
 use std::arch::x86_64::*;
 
 use super::cell::{self, ATOMIC, Cell, EPOCH, Now, THREAD, THREADS};
 use super::line::{self, IN_CELLS, Line};
 use super::run::Slots;
+pub(super) use eight::{closed, eight_cells, eight_lines, last, open_eight, places};
 
 const _: () = assert!(size_of::<Cell>() == 32 && size_of::<Line>() == 32);
 
@@ -147,6 +150,27 @@ impl LineVectors {
         }
     }
 
+    /// What is known of two lines, or of one of them, after the access; `None` where it races or one has cells in use.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn entered<const WRITES: bool, const ALONE: bool>(
+        &self,
+        past: __m512i,
+        slot: __m512i,
+        of: u8,
+    ) -> Option<__m512i> {
+        let found = self.found::<WRITES, ALONE>(past) & of;
+        let moved = if WRITES { 0 } else { found & LINE_READ };
+        if found != moved {
+            return None;
+        }
+        if WRITES {
+            return Some(_mm512_mask_mov_epi64(past, LINE_PLAIN, slot));
+        }
+        let past = _mm512_mask_permutex_epi64::<LINE_READ_TO_OTHER>(past, moved << 1, past);
+        Some(_mm512_mask_mov_epi64(past, LINE_READ, slot))
+    }
+
     /// Slots that race with the access or have cells in use, and the last read if it has to be moved.
     #[inline]
     #[target_feature(enable = "avx512f")]
@@ -164,6 +188,30 @@ impl LineVectors {
         let age = _mm512_sub_epi64(past, self.floor);
         found | _mm512_mask_cmplt_epu64_mask(looked_at, age, self.others)
     }
+}
+
+/// Enters an access to two lines, which may be one, if none races or has cells in use.
+///
+/// # Safety
+/// As [`lines`].
+#[inline]
+#[target_feature(enable = "avx512f")]
+unsafe fn two_lines<const WRITES: bool, const ALONE: bool>(
+    at: [*mut Line; 2],
+    v: &LineVectors,
+    slot: __m512i,
+) -> bool {
+    // SAFETY: as promised.
+    let past = unsafe { loaded(at) };
+    let Some(new) = v.entered::<WRITES, ALONE>(past, slot, 0xFF) else {
+        return false;
+    };
+    // SAFETY: as promised.
+    unsafe {
+        _mm256_storeu_si256(at[0].cast(), _mm512_castsi512_si256(new));
+        _mm256_storeu_si256(at[1].cast(), _mm512_extracti64x4_epi64::<1>(new));
+    }
+    true
 }
 
 /// Slots of two lines, of which the first has slot `first`, and what is added for the next two.
@@ -205,32 +253,57 @@ unsafe fn lines_of<const WRITES: bool, const ALONE: bool>(
     done + usize::from(last)
 }
 
-/// Enters a read of as many lines, one or an even number, that no other group can have accessed. False where one races or has cells in use:
-/// lines before it are entered then.
+/// Lines that several reads of a thread access, one line or an even number each.
+#[derive(Clone, Copy)]
+pub(super) struct Reads {
+    pub count: u8,
+    /// Lines from the first line of each to that of the next one.
+    pub lines: isize,
+    /// What is added to the slot of a line for the next one.
+    pub step: u64,
+    /// The same for the next read.
+    pub next: u64,
+}
+
+/// Enters reads of as many lines, which no other group can have accessed. `slot` is that of the first line. False where one races or has cells in
+/// use: lines before it are entered then.
 ///
 /// # Safety
-/// As [`lines`].
+/// As [`lines`]. Each line is there.
 #[inline]
 #[target_feature(enable = "avx512f")]
 pub(super) unsafe fn are_read<const LINES: usize>(
-    at: *mut Line,
+    first: *mut Line,
     now: &Now,
-    first: u64,
-    step: u64,
+    slot: u64,
+    reads: Reads,
 ) -> bool {
     const { assert!(LINES == 1 || LINES.is_multiple_of(2)) };
     let v = LineVectors::new::<false>(now);
-    if LINES == 1 {
-        let slot = _mm512_set1_epi64(first.cast_signed());
-        // SAFETY: as promised.
-        return unsafe { some_lines::<false, false, true>(at, &v, slot) };
-    }
-    let (mut slot, both) = of_two(first, step);
-    let mut all = true;
-    for pair in (0..LINES).step_by(2) {
-        // SAFETY: as promised.
-        all &= unsafe { some_lines::<true, false, true>(at.wrapping_add(pair), &v, slot) };
-        slot = _mm512_add_epi64(slot, both);
+    let (mut slots, both) = match LINES {
+        1 => (
+            _mm512_set1_epi64(slot.cast_signed()),
+            _mm512_setzero_si512(),
+        ),
+        _ => of_two(slot, reads.step),
+    };
+    let next = _mm512_set1_epi64(reads.next.cast_signed());
+    let (mut at, mut all) = (first, true);
+    for _ in 0..reads.count {
+        let mut slot = slots;
+        for pair in (0..LINES).step_by(2) {
+            let line = at.wrapping_add(pair);
+            // SAFETY: as promised.
+            all &= unsafe {
+                match LINES {
+                    1 => some_lines::<false, false, true>(line, &v, slot),
+                    _ => some_lines::<true, false, true>(line, &v, slot),
+                }
+            };
+            slot = _mm512_add_epi64(slot, both);
+        }
+        at = at.wrapping_offset(reads.lines);
+        slots = _mm512_add_epi64(slots, next);
     }
     all
 }
@@ -254,17 +327,9 @@ unsafe fn some_lines<const TWO: bool, const WRITES: bool, const ALONE: bool>(
             false => _mm512_castsi256_si512(_mm256_loadu_si256(at.cast())),
         }
     };
-    let found = v.found::<WRITES, ALONE>(past) & if TWO { 0xFF } else { 0x0F };
-    let moved = if WRITES { 0 } else { found & LINE_READ };
-    if found != moved {
+    let of = if TWO { 0xFF } else { 0x0F };
+    let Some(new) = v.entered::<WRITES, ALONE>(past, slot, of) else {
         return false;
-    }
-    let new = match WRITES {
-        true => _mm512_mask_mov_epi64(past, LINE_PLAIN, slot),
-        false => {
-            let past = _mm512_mask_permutex_epi64::<LINE_READ_TO_OTHER>(past, moved << 1, past);
-            _mm512_mask_mov_epi64(past, LINE_READ, slot)
-        }
     };
     // SAFETY: as promised.
     unsafe {
@@ -299,6 +364,96 @@ pub(super) unsafe fn cells_of_lane(at: [*mut Cell; 4], now: &Now, slot: u64, wor
     unsafe { each_two(at, now, words, |_| [slot; 2]) }
 }
 
+/// The same where words have consecutive lanes. `slot` is that of the first word, or would be.
+///
+/// # Safety
+/// As [`cells`].
+#[inline]
+#[target_feature(enable = "avx512f")]
+pub(super) unsafe fn cells_of_lanes(at: [*mut Cell; 4], now: &Now, slot: u64, words: u8) -> bool {
+    const _: () = assert!(line::WORDS == 4);
+    let v = Vectors::new(now);
+    let mut left = u32::from(words & 0xF);
+    while left != 0 {
+        let (low, high, two) = next_two(&mut left);
+        let cells = [at[low & 3], at[high & 3]];
+        let slots = [of_lane(slot, low), of_lane(slot, high)];
+        // SAFETY: as promised.
+        if !unsafe { two_cells::<false>(cells, &v, now, slots, two) } {
+            return false;
+        }
+    }
+    true
+}
+
+/// The slot of a lane, by that of the first one.
+#[inline(always)]
+fn of_lane(slot: u64, lane: usize) -> u64 {
+    slot.wrapping_add((lane as u64) << cell::LANE)
+}
+
+/// Takes the lowest two bits out of some. Where there is one, it is both, and the last number has one bit.
+#[inline(always)]
+fn next_two(left: &mut u32) -> (usize, usize, u8) {
+    let bits = *left;
+    let rest = bits & bits.wrapping_sub(1);
+    let low = bits.trailing_zeros() as usize;
+    let (high, two) = match rest {
+        0 => (low, 1),
+        _ => (rest.trailing_zeros() as usize, 3),
+    };
+    *left = rest & rest.wrapping_sub(1);
+    (low, high, two)
+}
+
+/// Enters an access, which is not atomic, of lanes to a line each, `apart` lines from one lane to the next, for those lanes whose bits are set.
+/// False where one races or has cells in use: others may be entered then.
+///
+/// # Safety
+/// The lines of all lanes up to the last of these are there. The processor has AVX-512.
+#[inline]
+#[target_feature(enable = "avx512f")]
+pub(super) unsafe fn lines_apart(
+    at: *mut Line,
+    apart: usize,
+    now: &Now,
+    slot: u64,
+    of: u32,
+) -> bool {
+    // SAFETY: as promised.
+    unsafe {
+        match now.writes {
+            true => lines_apart_of::<true>(at, apart, now, slot, of),
+            false => lines_apart_of::<false>(at, apart, now, slot, of),
+        }
+    }
+}
+
+/// # Safety
+/// As [`lines_apart`].
+#[inline]
+#[target_feature(enable = "avx512f")]
+unsafe fn lines_apart_of<const WRITES: bool>(
+    at: *mut Line,
+    apart: usize,
+    now: &Now,
+    slot: u64,
+    of: u32,
+) -> bool {
+    let v = LineVectors::new::<WRITES>(now);
+    let mut left = of;
+    while left != 0 {
+        let (low, high, _) = next_two(&mut left);
+        let lines = [at.wrapping_add(apart * low), at.wrapping_add(apart * high)];
+        let slots = both_slots([of_lane(slot, low), of_lane(slot, high)]);
+        // SAFETY: as promised.
+        if !unsafe { two_lines::<WRITES, false>(lines, &v, slots) } {
+            return false;
+        }
+    }
+    true
+}
+
 /// # Safety
 /// As [`cells`].
 #[inline]
@@ -314,8 +469,9 @@ unsafe fn each_two(
     let [first, second, third, fourth] = at;
     // SAFETY: as promised.
     unsafe {
-        (words & 3 == 0 || two_cells([first, second], &v, now, slots(0), words & 3))
-            && (words >> 2 == 0 || two_cells([third, fourth], &v, now, slots(2), words >> 2))
+        (words & 3 == 0 || two_cells::<false>([first, second], &v, now, slots(0), words & 3))
+            && (words >> 2 == 0
+                || two_cells::<false>([third, fourth], &v, now, slots(2), words >> 2))
     }
 }
 
@@ -378,11 +534,13 @@ fn entered(
     _mm512_mask_mov_epi64(past, of & CELL_READ, slot)
 }
 
+/// With `CLOSED`, a cell may not be in use, and then false.
+///
 /// # Safety
 /// Both cells are there. The processor has AVX-512.
 #[inline]
 #[target_feature(enable = "avx512f")]
-unsafe fn two_cells(
+unsafe fn two_cells<const CLOSED: bool>(
     at: [*mut Cell; 2],
     v: &Vectors,
     now: &Now,
@@ -392,9 +550,11 @@ unsafe fn two_cells(
     // Four bits for each of two words.
     let of = ((words & 1) * 0x0F) | ((words >> 1) * 0xF0);
     // SAFETY: as promised.
-    let [low, high] = at.map(|at| unsafe { _mm256_loadu_si256(at.cast()) });
-    let past = _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high);
-    let past = _mm512_andnot_si512(in_cells(), past);
+    let stored = unsafe { loaded(at) };
+    if CLOSED && _mm512_mask_testn_epi64_mask(LASTS, stored, in_cells()) != 0 {
+        return false;
+    }
+    let past = _mm512_andnot_si512(in_cells(), stored);
     let mut matters = of & matters(now.writes);
     if now.is_atomic() {
         matters &= _mm512_testn_epi64_mask(past, _mm512_set1_epi64(ATOMIC.cast_signed()));
@@ -402,9 +562,13 @@ unsafe fn two_cells(
     if v.unordered(past, matters) != 0 {
         return false;
     }
-    let second = _mm512_set1_epi64(slots[1].cast_signed());
-    let slot = _mm512_mask_set1_epi64(second, 0x0F, slots[0].cast_signed());
-    let new = entered(past, v, (now.writes, now.is_atomic()), slot, of);
+    let new = entered(
+        past,
+        v,
+        (now.writes, now.is_atomic()),
+        both_slots(slots),
+        of,
+    );
     let new = _mm512_or_si512(in_cells(), new);
     // Whole registers, so that the next access can read what this one has written.
     // SAFETY: as promised.
@@ -419,228 +583,30 @@ unsafe fn two_cells(
     true
 }
 
-/// Slots of a line, or of a cell, by which eight of them are entered.
-struct Columns {
-    /// Those with which a read races, and the others with which a write races, too.
-    writes: &'static [usize],
-    reads: [usize; 2],
-    plain: usize,
-    /// Where there is none, no access is atomic.
-    atomics: usize,
-    /// What a second read has that no slot has.
-    mark: u64,
-}
-
-const CELL_COLUMNS: Columns = Columns {
-    writes: &[cell::PLAIN, cell::ATOMICS],
-    reads: [cell::READ, cell::OTHER],
-    plain: cell::PLAIN,
-    atomics: cell::ATOMICS,
-    mark: IN_CELLS,
-};
-
-const LINE_COLUMNS: Columns = Columns {
-    writes: &[0],
-    reads: [1, 2],
-    plain: 0,
-    atomics: 0,
-    mark: 0,
-};
-
-/// The last slot of a line or a cell.
-const LAST: usize = 3;
-const _: () = assert!(cell::OTHER == LAST);
-
-/// Up to eight lines or cells, each by the number of its first slot.
-#[derive(Clone, Copy)]
-struct Eight {
-    at: *mut i64,
-    first: __m512i,
-    of: u8,
-}
-
-impl Eight {
-    /// # Safety
-    /// They are there. The processor has AVX-512.
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    unsafe fn slots(&self, column: usize) -> __m512i {
-        let none = _mm512_setzero_si512();
-        let at = self.at.wrapping_add(column);
-        // SAFETY: as promised.
-        unsafe { _mm512_mask_i64gather_epi64::<8>(none, self.of, self.first, at) }
-    }
-
-    /// Of lanes that have one place the last one's slot stays.
-    ///
-    /// # Safety
-    /// As [`Eight::slots`].
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    unsafe fn set(&self, column: usize, of: u8, slots: __m512i) {
-        let at = self.at.wrapping_add(column);
-        // SAFETY: as promised.
-        unsafe { _mm512_mask_i64scatter_epi64::<8>(at, of, self.first, slots) }
-    }
-
-    /// Enters an access, if none of them races. False, and nothing is entered, if there is a race. As all lanes are of one thread, it does not
-    /// matter that none sees what another one enters. `others` are the second reads, where they are loaded.
-    ///
-    /// # Safety
-    /// As [`Eight::slots`].
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    unsafe fn enter(
-        &self,
-        now: &Now,
-        slots: __m512i,
-        columns: &Columns,
-        others: Option<__m512i>,
-    ) -> bool {
-        let v = Vectors::new(now);
-        let atomic = _mm512_set1_epi64(ATOMIC.cast_signed());
-        let races = |past: __m512i| {
-            let of = match now.is_atomic() {
-                true => _mm512_mask_testn_epi64_mask(self.of, past, atomic),
-                false => self.of,
-            };
-            v.unordered(past, of)
-        };
-        // SAFETY: as promised.
-        unsafe {
-            let mut any = 0;
-            for &column in columns.writes {
-                any |= races(self.slots(column));
-            }
-            let [read, other] = columns.reads;
-            let last = self.slots(read);
-            if now.writes {
-                let others = others.unwrap_or_else(|| self.slots(other));
-                any |= races(last) | races(others);
-            }
-            if any != 0 {
-                return false;
-            }
-            if now.writes {
-                let written = match now.is_atomic() {
-                    true => columns.atomics,
-                    false => columns.plain,
-                };
-                self.set(written, self.of, slots);
-                return true;
-            }
-            let moved = v.is_other(last, self.of);
-            if moved != 0 {
-                let mark = _mm512_set1_epi64(columns.mark.cast_signed());
-                self.set(other, moved, _mm512_or_si512(last, mark));
-            }
-            self.set(read, self.of, slots);
-            true
-        }
-    }
-}
-
-/// Where the cells of up to eight words begin in a [`Shadow`](super::shadow::Shadow) of `all` words, in slots from its start.
-#[inline]
-#[target_feature(enable = "avx512f")]
-pub(super) fn places(words: __m512i, all: u64) -> __m512i {
-    let low = _mm512_set1_epi64((line::WORDS - 1).cast_signed());
-    let others = _mm512_set1_epi64(all.wrapping_sub(line::WORDS).cast_signed());
-    // Where a word has number w, and w % 4 = k is not 0: 3 * (w - k) + 4 * (k - 1) of the other cells.
-    let behind = _mm512_add_epi64(_mm512_slli_epi64::<1>(words), _mm512_and_si512(words, low));
-    let behind = _mm512_add_epi64(behind, others);
-    _mm512_mask_add_epi64(words, _mm512_test_epi64_mask(words, low), words, behind)
-}
-
-/// The last slots of up to eight cells or lines, by the numbers of their first ones.
+/// Two lines or cells.
 ///
 /// # Safety
-/// Those of which `of` has bits are there. The processor has AVX-512.
+/// Both are there. The processor has AVX-512.
 #[inline]
 #[target_feature(enable = "avx512f")]
-pub(super) unsafe fn last(at: *mut i64, first: __m512i, of: u8) -> __m512i {
-    let eight = Eight { at, first, of };
+unsafe fn loaded<T>(at: [*mut T; 2]) -> __m512i {
+    const { assert!(size_of::<T>() == 32) };
+    let [low, high] = at;
+    // Without closures, which would be calls.
     // SAFETY: as promised.
-    unsafe { eight.slots(LAST) }
-}
-
-/// Of up to eight cells or lines, those of which the last slots say that no cells are in use.
-#[inline]
-#[target_feature(enable = "avx512f")]
-pub(super) fn closed(last: __m512i, of: u8) -> u8 {
-    _mm512_mask_testn_epi64_mask(of, last, _mm512_set1_epi64(IN_CELLS.cast_signed()))
-}
-
-/// Enters accesses to up to eight words, of one lane each, if none races. False, and nothing is entered, if there is a race. Words are given by
-/// the first and the last slots of their cells, see [`places`] and [`last`].
-///
-/// # Safety
-/// Cells of which `of` has bits are there. The processor has AVX-512.
-#[inline]
-#[target_feature(enable = "avx512f")]
-pub(super) unsafe fn eight_cells(
-    at: *mut i64,
-    now: &Now,
-    (first, last): (__m512i, __m512i),
-    of: u8,
-    slots: __m512i,
-) -> bool {
-    let cells = Eight { at, first, of };
-    let others = _mm512_andnot_si512(_mm512_set1_epi64(IN_CELLS.cast_signed()), last);
-    // SAFETY: as promised.
-    unsafe { cells.enter(now, slots, &CELL_COLUMNS, Some(others)) }
-}
-
-/// Puts the cells of the lines of up to eight words in use, but for lines of which something is known that matters: returns their words.
-/// There are `all` words.
-///
-/// # Safety
-/// Words of which `of` has bits have lines, and these have cells. The processor has AVX-512.
-#[inline]
-#[target_feature(enable = "avx512f")]
-pub(super) unsafe fn open_eight(at: *mut i64, all: u64, now: &Now, words: __m512i, of: u8) -> u8 {
-    let low = _mm512_set1_epi64((line::WORDS - 1).cast_signed());
-    let first = _mm512_andnot_si512(low, words);
-    let eight = Eight { at, first, of };
-    let floor = _mm512_set1_epi64(now.floor.cast_signed());
-    let known = (0..=LAST).fold(0, |known, column| {
-        // SAFETY: as promised.
-        let slots = unsafe { eight.slots(column) };
-        known | _mm512_mask_cmpge_epu64_mask(of, slots, floor)
-    });
-    let free = of & !known;
-    let others = Eight {
-        at: at.wrapping_add(all as usize),
-        first: _mm512_add_epi64(first, _mm512_slli_epi64::<1>(first)),
-        of,
+    let (low, high) = unsafe {
+        (
+            _mm256_loadu_si256(low.cast()),
+            _mm256_loadu_si256(high.cast()),
+        )
     };
-    let mark = _mm512_set1_epi64(IN_CELLS.cast_signed());
-    // What is older matters in no cell, so that the other slots may stay as they are.
-    // SAFETY: as promised.
-    unsafe {
-        eight.set(LAST, free, mark);
-        for cell in 0..line::WORDS as usize - 1 {
-            others.set(size_of::<Cell>() / 8 * cell + LAST, free, mark);
-        }
-    }
-    known
+    _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high)
 }
 
-/// The same as [`eight_cells`] for an access, which is not atomic, to all words of up to eight lines that have no cells in use, by the numbers
-/// of their first slots.
-///
-/// # Safety
-/// Lines of which `of` has bits are there. The processor has AVX-512.
+/// Slots of two lines or cells, in all places of each.
 #[inline]
 #[target_feature(enable = "avx512f")]
-pub(super) unsafe fn eight_lines(
-    at: *mut i64,
-    now: &Now,
-    first: __m512i,
-    of: u8,
-    slots: __m512i,
-) -> bool {
-    let lines = Eight { at, first, of };
-    // SAFETY: as promised.
-    unsafe { lines.enter(now, slots, &LINE_COLUMNS, None) }
+fn both_slots([low, high]: [u64; 2]) -> __m512i {
+    let high = _mm512_set1_epi64(high.cast_signed());
+    _mm512_mask_set1_epi64(high, 0x0F, low.cast_signed())
 }

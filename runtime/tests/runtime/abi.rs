@@ -4,12 +4,31 @@
 use std::mem::{offset_of, size_of};
 use visa_runtime::abi::{
     ABI_VERSION, GroupCtx, Helpers, Image, ImageTable, LOCAL_ID_ROW, LaunchCtx, SINK_BYTES,
-    SURFACES, Sampler, Status, Surface, THREAD_DONE, ThreadCtx, message,
+    SURFACES, Sampler, Status, Surface, THREAD_DONE, ThreadCtx, message, race,
 };
 
 #[test]
+fn steps_of_reads_come_back() {
+    for (count, site, lane, distance) in [
+        (1, 0, 0, 0),
+        (4, 1, 0, 64),
+        (32, -300, 16, -1),
+        (255, i16::MIN, -16, i32::MIN),
+        (2, i16::MAX, i8::MAX, i32::MAX),
+    ] {
+        let step = race::Step {
+            site,
+            lane,
+            distance,
+        };
+        let reads = race::reads(count, step);
+        assert_eq!(race::count_and_step(reads), (count, step));
+    }
+}
+
+#[test]
 fn layout_of_this_version() {
-    assert_eq!(ABI_VERSION, 24);
+    assert_eq!(ABI_VERSION, 25);
     assert_eq!(
         (SURFACES, SINK_BYTES, LOCAL_ID_ROW, THREAD_DONE),
         (256, 256, 32, u32::MAX)
@@ -108,13 +127,15 @@ fn layout_of_this_version() {
         offset_of!(Helpers, arrive),
         offset_of!(Helpers, race),
         offset_of!(Helpers, race_even),
+        offset_of!(Helpers, race_reads),
         offset_of!(Helpers, initialise),
         offset_of!(Helpers, misaligned),
     ];
     assert_eq!(
         helpers,
         [
-            0, 8, 16, 24, 32, 40, 48, 56, 64, 72, 80, 88, 96, 104, 112, 120, 128, 136, 144, 152
+            0, 8, 16, 24, 32, 40, 48, 56, 64, 72, 80, 88, 96, 104, 112, 120, 128, 136, 144, 152,
+            160
         ]
     );
     let image = [

@@ -64,13 +64,13 @@ impl Access {
         let guard = self.affine.and_then(|a| a.guard);
         // Where a version goes to the end of its block, pointers are made of the addresses themselves.
         let base = self.affine.filter(|_| limits.scope == Scope::Block);
-        let base = base.map_or(self.reach.root, |a| a.base);
+        let base = base.map_or(self.reach.root.value(), |a| Some(a.base));
         let all = match limits.scope {
             Scope::Block => f.shapes.get(&self.inst).and_then(|s| s.mask_all),
             Scope::Parts => self.all,
         };
         let all = all.filter(|_| !self.load);
-        [Some(base), guard, all, self.reach.surface]
+        [base, guard, all, self.reach.surface]
             .into_iter()
             .flatten()
             .collect()

@@ -3,13 +3,15 @@
 //! The usual way reads the shadow of all bytes that the lanes reach ([`shadow`]), with one test where it is known how the lanes run,
 //! else lane by lane. What that finds odd, the runtime looks at exactly.
 
-use super::AtHand;
+use super::group::{self, Root};
 use super::how::{By, Decider};
 use super::local_shape::Sum;
 use super::scaled::Scaled;
-use crate::backend::records::Records;
+use super::{AtHand, consts};
+use crate::backend::records::{Records, first_lane};
 use crate::backend::shadow::{self, LaneShadow};
-use crate::ssa::{BufferCheck, Function, Inst, MemAccess, Op, RaceAccess, RaceCheck, Space};
+use crate::ssa::{BufferCheck, Function, Inst, MemAccess, Op, RaceAccess, RaceCheck, Space, Value};
+use visa_runtime::abi::race::{Step, reads};
 
 /// How the lanes of a check run, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,20 +88,54 @@ pub(in crate::backend) struct RaceRun {
     pub stride: i64,
     /// A check after it, of a read by other lanes at the same addresses, which is done with this one. It was not merged of several.
     pub twin: Option<RaceCheck>,
+    /// Checks after it, of reads at even distances, which are done with this one.
+    pub reads: Option<RaceReads>,
+}
+
+/// Reads by as many lanes, with the same stride and execution mask, at even distances.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::backend) struct RaceReads {
+    /// From each to the next, as the runtime is told of those that are entered: the twin where there is one.
+    pub step: Step,
+    /// Those after the first, each with its twin.
+    pub others: Vec<(RaceCheck, Option<RaceCheck>)>,
+}
+
+impl RaceReads {
+    /// Distance of the n-th read after the first from it.
+    pub fn distance(&self, n: i64) -> i64 {
+        i64::from(self.step.distance) * n
+    }
+
+    /// Operand `reads` of the runtime's helper.
+    pub fn operand(&self) -> u64 {
+        reads(self.others.len() as u8 + 1, self.step)
+    }
 }
 
 /// Instructions among which the twin of a check is looked for.
 const TWIN_DISTANCE: usize = 6;
+
+/// Instructions among which the next check at an even distance is looked for.
+const NEXT_DISTANCE: usize = 16;
+
+/// Most reads that are done with one call.
+const MOST_READS: usize = 32;
+
+/// Whether a check of a read may be done before an instruction that it comes after: nothing that other threads see happens there.
+fn may_be_early(f: &Function, inst: Inst) -> bool {
+    match f.inst(inst).op {
+        Op::Load(_) | Op::CheckBuffer(_) | Op::Suspect => true,
+        ref op => !op.has_effect(),
+    }
+}
 
 /// A check of the same read by other lanes of the thread at the same addresses, as rows of a group make them, with nothing
 /// between the two that other threads see.
 pub(super) fn race_twin(f: &Function, inst: Inst, after: &[Inst]) -> Option<(Inst, RaceCheck)> {
     let data = f.inst(inst);
     let near = after.iter().copied().take(TWIN_DISTANCE);
-    let mut others = near.skip_while(|&other| match f.inst(other).op {
-        Op::Load(_) | Op::CheckBuffer(_) | Op::Suspect => true,
-        ref op => !op.has_effect(),
-    });
+    let mut others = near.skip_while(|&other| may_be_early(f, other));
     let twin = others.next()?;
     let other = f.inst(twin);
     let (Op::CheckRace(first), Op::CheckRace(second)) = (&data.op, &other.op) else {
@@ -117,6 +153,110 @@ pub(super) fn race_twin(f: &Function, inst: Inst, after: &[Inst]) -> Option<(Ins
         && alone(first)
         && alone(second);
     fits.then_some((twin, *second))
+}
+
+/// A check of a read whose lanes surely run as the function's table says, and its twin.
+struct EvenRead {
+    check: RaceCheck,
+    twin: Option<(Inst, RaceCheck)>,
+    /// Lane 0's address, as a distance from something.
+    base: (Root, i64),
+    stride: i64,
+    /// Instructions up to the twin, or the check itself.
+    end: usize,
+}
+
+impl EvenRead {
+    /// The first one of some instructions.
+    fn first(f: &Function, insts: &[Inst], distance: usize) -> Option<(Inst, EvenRead)> {
+        let near = insts.iter().take(distance);
+        let at = near.clone().position(|&i| !may_be_early(f, i))?;
+        let (&inst, after) = insts.get(at..)?.split_first()?;
+        let data = f.inst(inst);
+        let Op::CheckRace(check) = data.op else {
+            return None;
+        };
+        let affine = f.shapes.get(&inst)?.addr?;
+        let size = i64::from(check.elem.bytes()) * i64::from(check.count);
+        let lanes = f.ty(data.args[1]).lanes;
+        let usual = check.access == RaceAccess::Read
+            && affine.guard.is_none()
+            && (affine.stride == 0 || affine.stride == size)
+            && Records::new(f, check.site, lanes).parts.len() == 1;
+        if !usual {
+            return None;
+        }
+        let twin = race_twin(f, inst, after);
+        let length = twin.and_then(|(twin, _)| after.iter().position(|&i| i == twin));
+        let read = EvenRead {
+            check,
+            twin,
+            base: group::root(f, affine.base, |_| true),
+            stride: affine.stride,
+            end: at + length.map_or(1, |length| length + 2),
+        };
+        Some((inst, read))
+    }
+
+    /// The check that is entered.
+    fn entered(&self) -> RaceCheck {
+        self.twin.map_or(self.check, |(_, twin)| twin)
+    }
+
+    /// What one read is more than another, if one call can do both.
+    fn step_from(&self, f: &Function, before: &EvenRead) -> Option<Step> {
+        let alike = RaceCheck {
+            site: before.check.site,
+            ..self.check
+        } == before.check
+            && self.twin.is_some() == before.twin.is_some()
+            && (self.stride, self.base.0) == (before.stride, before.base.0);
+        let [new, old] = [self, before].map(|read| read.entered().site);
+        let lane = |site| i64::from(first_lane(f, site));
+        let step = Step {
+            site: i16::try_from(i64::from(new) - i64::from(old)).ok()?,
+            lane: i8::try_from(lane(new) - lane(old)).ok()?,
+            distance: i32::try_from(self.base.1.checked_sub(before.base.1)?).ok()?,
+        };
+        alike.then_some(step)
+    }
+}
+
+/// Checks of reads after one, which one call of the runtime may enter with it, and their instructions with those of their twins.
+pub(super) fn race_reads(f: &Function, insts: &[Inst]) -> Option<(RaceReads, Vec<Inst>)> {
+    let (first, mut before) = EvenRead::first(f, insts, 1)?;
+    let args = |inst: Inst| {
+        let args = f.inst(inst).args.as_slice();
+        (mask_of(f, args[0]), args.get(2..))
+    };
+    let (mut reads, mut done): (Option<RaceReads>, _) = (None, Vec::new());
+    let mut rest = insts.get(before.end..)?;
+    while let Some((inst, read)) = EvenRead::first(f, rest, NEXT_DISTANCE)
+        && args(inst) == args(first)
+        && f.ty(f.inst(inst).args[1]) == f.ty(f.inst(first).args[1])
+        && let Some(step) = read.step_from(f, &before)
+    {
+        let reads = reads.get_or_insert(RaceReads {
+            step,
+            others: Vec::new(),
+        });
+        if step != reads.step || reads.others.len() + 1 == MOST_READS {
+            break;
+        }
+        reads
+            .others
+            .push((read.check, read.twin.map(|(_, twin)| twin)));
+        done.push(inst);
+        done.extend(read.twin.map(|(twin, _)| twin));
+        rest = rest.get(read.end..)?;
+        before = read;
+    }
+    Some((reads?, done))
+}
+
+/// A mask, or the bits of a constant one.
+fn mask_of(f: &Function, mask: Value) -> Result<u64, Value> {
+    consts::mask(f, mask).ok_or(mask)
 }
 
 impl RaceRun {
@@ -142,6 +282,7 @@ impl RaceRun {
             run,
             stride,
             twin: None,
+            reads: None,
         })
     }
 }

@@ -92,3 +92,66 @@ fn reads_at_the_same_addresses_are_checked_at_once() {
         }
     }
 }
+
+fn first_race(steps: &[Step]) -> Option<&RaceRun> {
+    steps.iter().find_map(|step| match step {
+        Step::EvenRace(_, run) => Some(&**run),
+        Step::Versions(two) => first_race(&two.first).or_else(|| first_race(&two.fast.steps)),
+        _ => None,
+    })
+}
+
+/// Checks of reads at even distances, with what may stand between them, and how many one call does.
+#[test]
+fn reads_at_even_distances_are_checked_at_once() {
+    let sums = "  %9: i32 = const 128\n  %10: i32 = add %2, %9\n  %11: i32 = const 192\n  %12: i32 = add %2, %11\n  \
+                %13: <16 x i32> = splat %2\n  %14: <16 x i32> = splat %7\n  %15: <16 x i32> = splat %10\n  \
+                %16: <16 x i32> = splat %12\n";
+    let read = "  check.read.slm.i32x1[0] %0, %A\n";
+    let twin = "  check.read.slm.i32x1[1] %0, %A\n";
+    let sum = "  %N: i32 = add %2, %4\n";
+    let store = "  store.slm.i32x1[0] %0, %A, %3\n";
+    let other = "  check.read.slm.i32x1[0] %1, %A\n";
+    let long = "  check.read.slm.i32x2[0] %0, %A\n";
+    // What each base is more than the first.
+    let bases = [2, 7, 10, 12];
+    for (parts, of, done, distance) in [
+        (&[read, read, read, read][..], &[0, 1, 2, 3][..], 4, 64),
+        (&[read, sum, read, sum, read], &[0, 0, 1, 1, 2], 3, 64),
+        (&[read, read, read], &[3, 2, 1], 3, -64),
+        (&[read, read, read], &[0, 2, 3], 2, 128),
+        (&[read, read, store, read], &[0, 1, 2, 2], 2, 64),
+        (&[read, store, read], &[0, 0, 1], 1, 0),
+        (&[read, other], &[0, 1], 1, 0),
+        (&[read, long], &[0, 1], 1, 0),
+        // Twins count with their reads, and the call enters them.
+        (&[read, twin, read, twin], &[0, 0, 1, 1], 2, 64),
+        (&[read, twin, read, read], &[0, 0, 1, 2], 1, 0),
+    ] {
+        let numbered = parts.iter().zip(of).enumerate();
+        let body = numbered.map(|(at, (part, &base))| {
+            let part = part.replace("%N", &format!("%{}", 17 + at));
+            part.replace("%A", &format!("%{}", 13 + base))
+        });
+        let body = sums.to_owned() + &body.collect::<String>();
+        let stride = |part: &str| if part == long { 8 } else { 4 };
+        let accesses = parts.iter().zip(of).filter(|(part, _)| **part != sum);
+        let shapes: Vec<_> = accesses
+            .map(|(part, &base)| affine(bases[base], stride(part)))
+            .collect();
+        let (_, plan) = plan(&body, &shapes, &WHOLE);
+        let reads = first_race(steps(&plan)).expect("a check").reads.clone();
+        assert_eq!(
+            reads.as_ref().map_or(1, |r| r.others.len() + 1),
+            done,
+            "{body}"
+        );
+        let Some(reads) = reads else { continue };
+        assert_eq!(i64::from(reads.step.distance), distance, "{body}");
+        let twins = parts[1] == twin;
+        assert!(
+            reads.others.iter().all(|(_, t)| t.is_some() == twins),
+            "{body}"
+        );
+    }
+}

@@ -69,7 +69,7 @@ impl Planner<'_> {
             .iter()
             .filter_map(|&i| self.copied(i, insts))
             .collect();
-        pairs.sort_by_key(|(load, _)| (load.reach.root.0, load.reach.at));
+        pairs.sort_by_key(|(load, _)| (load.reach.root, load.reach.at));
         let mut left = pairs.as_slice();
         while !left.is_empty() {
             let mut lengths = SIDE_BY_SIDE.into_iter();

@@ -8,7 +8,26 @@ use super::consts;
 use super::strided::MAX_SPAN;
 use crate::backend::Bounds as Tests;
 use crate::ssa::remark::Bounds;
-use crate::ssa::{BinOp, Function, Inst, Op, Space, Value};
+use crate::ssa::{BinOp, Function, Inst, Op, Space, Ty, Value};
+
+/// What addresses count from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::backend) enum Root {
+    /// The region: addresses are constants.
+    Zero,
+    /// A scalar, or a vector with a value for each lane.
+    Value(Value),
+}
+
+impl Root {
+    /// The value, if there is one.
+    pub const fn value(self) -> Option<Value> {
+        match self {
+            Root::Zero => None,
+            Root::Value(v) => Some(v),
+        }
+    }
+}
 
 /// The bytes of an access, counted from something that other addresses may count from too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,8 +36,8 @@ pub(in crate::backend) struct Reach {
     pub space: Space,
     /// Index of the surface, where there are several.
     pub surface: Option<Value>,
-    /// What addresses count from: a scalar, or a vector with a value for each lane.
-    pub root: Value,
+    /// What addresses count from.
+    pub root: Root,
     /// Distance of lane 0's address from the root, or of every lane's from its own.
     pub at: i64,
     /// Distance of the lowest byte.
@@ -41,7 +60,13 @@ impl Reach {
         let ends = at.checked_add(lowest);
         let ends = ends.and_then(|from| Some((from, from.checked_add_unsigned(bytes)?)));
         // Some bytes may be too far from the root, but never from the address.
-        let own = || (address, 0, (lowest, lowest.wrapping_add_unsigned(bytes)));
+        let own = || {
+            (
+                Root::Value(address),
+                0,
+                (lowest, lowest.wrapping_add_unsigned(bytes)),
+            )
+        };
         let (root, at, (from, to)) = ends.map_or_else(own, |ends| (root, at, ends));
         Reach {
             space,
@@ -51,6 +76,12 @@ impl Reach {
             from,
             to,
         }
+    }
+
+    /// Type of the offsets from the start of memory: scalar, or with a lane for each of the access.
+    pub fn ty(&self, f: &Function) -> Ty {
+        let address = Ty::scalar(self.space.addr());
+        self.root.value().map_or(address, |v| f.ty(v))
     }
 
     /// True if both count from the same.
@@ -73,7 +104,7 @@ impl Reach {
 }
 
 /// An address as something at hand and a constant distance from it.
-fn root(f: &Function, address: Value, at_hand: impl Fn(Value) -> bool) -> (Value, i64) {
+pub(super) fn root(f: &Function, address: Value, at_hand: impl Fn(Value) -> bool) -> (Root, i64) {
     let lane = f.ty(address).lane;
     let (mut root, mut distance) = (address, 0u64);
     while let Some(sum) = f.def_inst(root)
@@ -83,6 +114,13 @@ fn root(f: &Function, address: Value, at_hand: impl Fn(Value) -> bool) -> (Value
     {
         (root, distance) = (sum.args[0], distance.wrapping_add(by));
     }
+    let root = match consts::scalar(f, root) {
+        Some(at) => {
+            distance = distance.wrapping_add(at);
+            Root::Zero
+        }
+        None => Root::Value(root),
+    };
     (root, lane.sign_extend(distance & lane.mask()))
 }
 
@@ -144,7 +182,7 @@ pub(in crate::backend) fn access_groups(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ssa::{Lane, Ty};
+    use crate::ssa::Lane;
 
     /// Addresses of device memory: an argument, and constant distances from it, each from the one before.
     fn sums(distances: &[i64]) -> (Function, Vec<Value>) {
@@ -179,12 +217,35 @@ mod tests {
     fn addresses_count_from_the_first_that_is_at_hand() {
         let (f, v) = sums(&[100, -30, 8]);
         let reach = up(&f, v[3]);
-        assert_eq!((reach.root, reach.at), (v[0], 78));
+        assert_eq!((reach.root, reach.at), (Root::Value(v[0]), 78));
         assert_eq!((reach.from, reach.to), (78, 142));
         let lost = |hand: Value| hand != v[1];
         let reach = Reach::new(&f, (Space::Flat, None), v[3], (-60, 64), lost);
-        assert_eq!((reach.root, reach.at), (v[2], 8));
+        assert_eq!((reach.root, reach.at), (Root::Value(v[2]), 8));
         assert_eq!((reach.from, reach.to), (-52, 12));
+    }
+
+    #[test]
+    fn constants_count_from_the_start_of_memory() {
+        let mut f = Function::new("constants", 16);
+        let ty = Ty::scalar(Lane::I32);
+        let mut konst = |bits| f.push1(Function::ENTRY, Op::Const(bits), Vec::new(), ty, 0);
+        let (near, far, negative) = (konst(1024), konst(1088), konst(0xFFFF_FFF0));
+        let sum = f.push1(
+            Function::ENTRY,
+            Op::Binary(BinOp::Add),
+            vec![far, near],
+            ty,
+            0,
+        );
+        let reach = |v| Reach::new(&f, (Space::Slm, None), v, (0, 64), |_| true);
+        for (v, at) in [(near, 1024), (far, 1088), (negative, -16), (sum, 2112)] {
+            assert_eq!((reach(v).root, reach(v).at), (Root::Zero, at));
+        }
+        assert_eq!(reach(near).ty(&f), ty);
+        assert!(reach(near).is_near(&reach(sum)));
+        let flat = Reach::new(&f, (Space::Flat, None), near, (0, 64), |_| true);
+        assert!(!flat.is_beside(&reach(far)));
     }
 
     #[test]
@@ -192,11 +253,12 @@ mod tests {
         for (distance, lowest) in [(i64::MIN, -4), (i64::MIN + 59, -60), (i64::MAX - 63, 0)] {
             let (f, v) = sums(&[distance]);
             let reach = Reach::new(&f, (Space::Flat, None), v[1], (lowest, 64), |_| true);
-            assert_eq!((reach.root, reach.at), (v[1], 0), "{distance}");
+            let own = (Root::Value(v[1]), 0);
+            assert_eq!((reach.root, reach.at), own, "{distance}");
             assert_eq!((reach.from, reach.to), (lowest, lowest + 64));
         }
         let (f, v) = sums(&[i64::MAX - 64]);
-        assert_eq!(up(&f, v[1]).root, v[0]);
+        assert_eq!(up(&f, v[1]).root, Root::Value(v[0]));
     }
 
     #[test]

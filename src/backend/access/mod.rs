@@ -36,10 +36,10 @@ mod tests;
 
 pub(super) use atomic::{AtomicHow, AtomicWay, asks_first};
 pub(super) use candidate::Access;
-pub(super) use check::{CheckHow, CheckSpan, RaceRun, Run};
+pub(super) use check::{CheckHow, CheckSpan, RaceReads, RaceRun, Run};
 #[cfg(feature = "llvm-codegen")]
 pub(super) use copies::{Copied, CopyId, RECORD};
-pub(super) use group::AccessGroup;
+pub(super) use group::{AccessGroup, Root};
 pub(super) use how::{AffineAccess, Any, By, How, Stored, auto_gather};
 pub(super) use limits::{Limits, MaskedStores, Scope, Speculation};
 pub(super) use local_shape::{Ids, Sum};

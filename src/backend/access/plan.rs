@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::atomic::{AtomicHow, Atomics};
 use super::candidate::{Access, Finder};
-use super::check::{BufferChecks, CheckHow, CheckSpan, RaceRun, race_twin};
+use super::check::{BufferChecks, CheckHow, CheckSpan, RaceRun, Run, race_reads, race_twin};
 use super::consts;
 use super::copies::{Copied, CopyId};
 use super::group::{AccessGroup, access_groups};
@@ -372,6 +372,12 @@ impl Planner<'_> {
                     let twin = race_twin(self.f, inst, &insts[at..]);
                     run.twin = twin.map(|(_, check)| check);
                     self.known.checked.extend(twin.map(|(inst, _)| inst));
+                    if run.run == Run::Table
+                        && let Some((reads, done)) = race_reads(self.f, &insts[at - 1..])
+                    {
+                        run.reads = Some(reads);
+                        self.known.checked.extend(done);
+                    }
                 }
                 segment.steps.push(step);
                 continue;

@@ -4,7 +4,8 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value as V, types};
 
 use super::emit::Emit;
-use crate::backend::access::AccessGroup;
+use super::value::scalar_type;
+use crate::backend::access::{AccessGroup, Root};
 use crate::ssa::Inst;
 
 impl Emit<'_> {
@@ -22,10 +23,19 @@ impl Emit<'_> {
     }
 
     fn group_offset(&mut self, s: &AccessGroup) -> V {
-        let mut start = self.scalar(s.all.root);
-        if s.all.from != 0 {
-            start = self.ins().iadd_imm_s(start, s.all.from);
-        }
+        let start = match s.all.root {
+            Root::Zero => {
+                let lane = s.all.ty(self.f).lane;
+                self.iconst(scalar_type(lane), s.all.from.cast_unsigned() & lane.mask())
+            }
+            Root::Value(root) => {
+                let root = self.scalar(root);
+                match s.all.from {
+                    0 => root,
+                    from => self.ins().iadd_imm_s(root, from),
+                }
+            }
+        };
         if s.all.space.is_flat() {
             self.flat_offset(start)
         } else {

@@ -8,7 +8,7 @@ use visa_runtime::abi::Helpers;
 use super::emit::{DATA, Emit};
 use super::memory::Lanes;
 use super::value::piece_count;
-use crate::backend::access::RaceRun;
+use crate::backend::access::{RaceReads, RaceRun};
 use crate::backend::race;
 use crate::backend::records::{Part, Records};
 use crate::ssa::{Inst, Op, RaceCheck, Ty, Value};
@@ -40,25 +40,73 @@ impl Emit<'_> {
             return self.bug("no check of races");
         };
         let args = data.args.as_slice();
-        let Some(call) = self.race_call(check, args) else {
+        let Some(first) = self.race_read(check, run.twin, args) else {
             return;
         };
-        let twin = run.twin.and_then(|twin| self.race_call(twin, args));
-        let twin = twin.as_ref();
         let shape = self.run_of(inst, &run.run);
+        if let Some(reads) = &run.reads {
+            return self.race_of_reads(&first, reads, shape.base, (run.stride, args));
+        }
         let Some(guard) = shape.guard else {
-            return self.race_of_runs(&call, twin, shape.base, run.stride);
+            return self.race_of_runs(&first, shape.base, run.stride);
         };
         let (even, other, done) = (self.new_block(), self.new_cold_block(), self.new_block());
         self.branch(guard, even, other);
         self.side(even, |e| {
-            e.race_of_runs(&call, twin, shape.base, run.stride);
+            e.race_of_runs(&first, shape.base, run.stride);
             e.jump(done, &[]);
         });
         self.side(other, |e| {
-            e.race_of_lanes(&call, args, offset_of!(Helpers, race));
-            if let Some(twin) = twin {
-                e.race_of_lanes(twin, args, offset_of!(Helpers, race));
+            for call in [Some(&first.0), first.1.as_ref()].into_iter().flatten() {
+                e.race_of_lanes(call, args, offset_of!(Helpers, race));
+            }
+            e.jump(done, &[]);
+        });
+        self.block = done;
+    }
+
+    /// Operands of the calls for an access and its twin.
+    fn race_read(
+        &mut self,
+        check: RaceCheck,
+        twin: Option<RaceCheck>,
+        args: &[Value],
+    ) -> Option<(Call, Option<Call>)> {
+        let call = self.race_call(check, args)?;
+        Some((call, twin.and_then(|twin| self.race_call(twin, args))))
+    }
+
+    /// One call of the runtime for several reads, and calls for each where that leaves something to do.
+    fn race_of_reads(
+        &mut self,
+        first: &(Call, Option<Call>),
+        reads: &RaceReads,
+        base: V,
+        (stride, args): (i64, &[Value]),
+    ) {
+        let entered = first.1.as_ref().unwrap_or(&first.0);
+        let &[part] = entered.records.parts.as_slice() else {
+            return self.bug("a check of a merged access among several");
+        };
+        let base = self.resize(base, types::I64);
+        let operands = [
+            base,
+            self.iconst(types::I64, stride.cast_unsigned()),
+            self.iconst(types::I64, reads.operand()),
+        ];
+        let helper = offset_of!(Helpers, race_reads);
+        let Some(left) = self.race_part(entered, (part, entered.shape), helper, &operands) else {
+            return;
+        };
+        let (each, done) = (self.new_cold_block(), self.new_block());
+        self.branch(left, each, done);
+        self.side(each, |e| {
+            e.race_of_runs(first, base, stride);
+            for (&(check, twin), n) in reads.others.iter().zip(1..) {
+                let at = e.ins().iadd_imm_s(base, reads.distance(n));
+                if let Some(read) = e.race_read(check, twin, args) {
+                    e.race_of_runs(&read, at, stride);
+                }
             }
             e.jump(done, &[]);
         });
@@ -105,7 +153,7 @@ impl Emit<'_> {
 
     /// Calls of the runtime with the address of lane 0. A read by other lanes at the same addresses is tried first: where that races with
     /// nothing, this one does not, and what is known afterwards is what is known of the other one.
-    fn race_of_runs(&mut self, call: &Call, twin: Option<&Call>, first: V, stride: i64) {
+    fn race_of_runs(&mut self, (call, twin): &(Call, Option<Call>), first: V, stride: i64) {
         let first = self.resize(first, types::I64);
         let stride = self.iconst(types::I64, stride.cast_unsigned());
         let values = self.slot_addr(call.block, call.values);

@@ -9,7 +9,7 @@ use visa_runtime::abi::Helpers;
 use super::access::padded;
 use super::emit::{Emit, EmitResult, V};
 use super::memory::Lanes;
-use crate::backend::access::RaceRun;
+use crate::backend::access::{RaceReads, RaceRun};
 use crate::backend::race;
 use crate::backend::records::{Part, Records};
 use crate::ssa::{Function, Inst, Op, RaceCheck, Ty, Value};
@@ -60,21 +60,68 @@ impl<'c> Emit<'c, '_> {
             return Err("no check of races".into());
         };
         let (base, guard) = self.run_of(inst, &run.run)?;
-        let call = self.race_call(check, &data.args)?;
-        let twin = run.twin.map(|twin| self.race_call(twin, &data.args));
-        let twin = twin.transpose()?;
-        let twin = twin.as_ref();
+        let first = self.race_read(check, run.twin, &data.args)?;
+        if let Some(reads) = &run.reads {
+            return self.race_of_reads(&first, reads, base, (run.stride, &data.args));
+        }
         let Some(guard) = guard else {
-            return self.race_of_runs(&call, twin, base, run.stride);
+            return self.race_of_runs(&first, base, run.stride);
         };
         let (even, other, done) = (self.new_block(), self.new_block(), self.new_block());
         self.branch_likely(guard, even, other, true)?;
         self.at(even);
-        self.race_of_runs(&call, twin, base, run.stride)?;
+        self.race_of_runs(&first, base, run.stride)?;
         self.jump(done)?;
         self.at(other);
-        for call in [Some(&call), twin].into_iter().flatten() {
+        for call in [Some(&first.0), first.1.as_ref()].into_iter().flatten() {
             self.race_of_lanes(check, call, &data.args, offset_of!(Helpers, race))?;
+        }
+        self.jump(done)?;
+        self.at(done);
+        Ok(())
+    }
+
+    /// Operands of the calls for an access and its twin.
+    fn race_read(
+        &mut self,
+        check: RaceCheck,
+        twin: Option<RaceCheck>,
+        args: &[Value],
+    ) -> EmitResult<(Call<'c>, Option<Call<'c>>)> {
+        let call = self.race_call(check, args)?;
+        let twin = twin.map(|twin| self.race_call(twin, args));
+        Ok((call, twin.transpose()?))
+    }
+
+    /// One call of the runtime for several reads, and calls for each where that leaves something to do.
+    fn race_of_reads(
+        &mut self,
+        first: &(Call<'c>, Option<Call<'c>>),
+        reads: &RaceReads,
+        base: V<'c>,
+        (stride, args): (i64, &[Value]),
+    ) -> EmitResult<()> {
+        let entered = first.1.as_ref().unwrap_or(&first.0);
+        let &[part] = entered.records.parts.as_slice() else {
+            return Err("a check of a merged access among several".into());
+        };
+        let base = self.resize(base, 64)?;
+        let operands = [
+            base,
+            self.i64(stride.cast_unsigned()).into(),
+            self.i64(reads.operand()).into(),
+        ];
+        let helper = offset_of!(Helpers, race_reads);
+        let left = self.race_part(entered, (part, entered.shape), helper, &operands)?;
+        let left = self.icmp(IntPredicate::NE, left, self.i32(0))?;
+        let (each, done) = (self.new_block(), self.new_block());
+        self.branch_likely(left, each, done, false)?;
+        self.at(each);
+        self.race_of_runs(first, base, stride)?;
+        for (&(check, twin), n) in reads.others.iter().zip(1..) {
+            let read = self.race_read(check, twin, args)?;
+            let at = self.add_const(self.as_int(base)?, reads.distance(n))?;
+            self.race_of_runs(&read, at.into(), stride)?;
         }
         self.jump(done)?;
         self.at(done);
@@ -123,8 +170,7 @@ impl<'c> Emit<'c, '_> {
     /// nothing, this one does not, and what is known afterwards is what is known of the other one.
     fn race_of_runs(
         &mut self,
-        call: &Call<'c>,
-        twin: Option<&Call<'c>>,
+        (call, twin): &(Call<'c>, Option<Call<'c>>),
         first: V<'c>,
         stride: i64,
     ) -> EmitResult<()> {

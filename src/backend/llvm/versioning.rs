@@ -13,7 +13,7 @@ use inkwell::values::{InstructionOpcode as I, PhiValue, PointerValue};
 
 use super::emit::{Emit, EmitResult, V};
 use super::memory::Place;
-use crate::backend::access::{AccessGroup, CopyId, Segment, Step, Versions};
+use crate::backend::access::{AccessGroup, CopyId, Root, Segment, Step, Versions};
 use crate::ssa::{Block, Inst, Value};
 
 /// Where the bytes of an access are that is inside.
@@ -240,10 +240,13 @@ impl<'c> Emit<'c, '_> {
     /// Whether all bytes of a group are inside, and the offset of the lowest one in the region.
     fn group_inside(&mut self, s: &AccessGroup) -> EmitResult<(V<'c>, V<'c>)> {
         let all = s.all;
-        let ty = self.ty(all.root);
-        let mut start = self.get(all.root)?;
-        if all.from != 0 {
-            let by = self.konst(ty, all.from.cast_unsigned())?;
+        let ty = all.ty(self.f);
+        let by = self.konst(ty, all.from.cast_unsigned() & ty.lane.mask())?;
+        let mut start = match all.root {
+            Root::Zero => by,
+            Root::Value(root) => self.get(root)?,
+        };
+        if all.root != Root::Zero && all.from != 0 {
             start = self.op2(I::Add, start, by)?;
         }
         let space = all.space;
@@ -268,7 +271,7 @@ impl<'c> Emit<'c, '_> {
         for (s, &offset) in versions.groups.iter().zip(offsets) {
             let region = self.region(s.all.space, s.all.surface)?;
             let base = self.base(region)?;
-            let ty = self.ty(s.all.root);
+            let ty = s.all.ty(self.f);
             let start = if ty.is_scalar() {
                 let offset = self.resize(offset, 64)?;
                 At::Strided(self.offset(base, self.as_int(offset)?)?)

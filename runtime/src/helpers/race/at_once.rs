@@ -301,8 +301,8 @@ mod x86 {
             let some = (u32::MAX >> (32 - (count - at).min(16))) as u16;
             // SAFETY: as promised.
             let differ = unsafe {
-                let [old, new] =
-                    [old, new].map(|v| _mm512_maskz_loadu_epi32(some, v.wrapping_add(at).cast()));
+                let old = _mm512_maskz_loadu_epi32(some, old.wrapping_add(at).cast());
+                let new = _mm512_maskz_loadu_epi32(some, new.wrapping_add(at).cast());
                 _mm512_cmpneq_epi32_mask(old, new)
             };
             all |= u64::from(differ) << at;

@@ -1,15 +1,35 @@
 //! Checks of races with the vectors of AVX-512. The usual accesses take a short way: lanes side by side that access whole lines, and lanes that
 //! access a few whole words each. What is entered, and in which order, is what the way of every processor enters; all else goes there.
 
+mod changed;
+
 use std::arch::x86_64::*;
 
-use super::{Access, Addresses, HALF, block_of, check, code, lanes_of};
+use super::at_once;
+use super::{Access, Addresses, HALF, OfReads, block_of, check, code, lanes_of};
+use crate::abi::race::Step;
 use crate::abi::{GroupCtx, message};
 use crate::helpers::message::{FLAT_OFFSET, Region};
 use crate::race::{Does, Memory, Now, Part, Races, Run, ones};
+use changed::{changed_lines, changed_of_eight, words_changed};
 
 /// Elements of a word, in a shape.
 const WORDS: u32 = 2;
+
+/// One access, as operand `reads`.
+const ONE: u64 = code::reads(
+    1,
+    Step {
+        site: 0,
+        lane: 0,
+        distance: 0,
+    },
+);
+
+/// Lanes of a read of a tile, and the shapes of one of a row and of one of a line.
+const TILE_LANES: u32 = 16;
+const TILE_ROW: u32 = code::shape(message::SLM, 4, 1, TILE_LANES, 0);
+const TILE_LINE: u32 = code::shape(message::SLM, 4, 4, TILE_LANES, 0);
 
 /// Most lanes of a call.
 const LANES: usize = 32;
@@ -18,7 +38,7 @@ const LANES: usize = 32;
 ///
 /// # Safety
 /// As there, on a processor that has them.
-#[target_feature(enable = "avx512f,avx512vl,bmi1")]
+#[target_feature(enable = "avx512f,avx512vl,avx512cd,bmi1")]
 pub(in crate::helpers) unsafe extern "C" fn race(
     group: *mut GroupCtx,
     thread: u32,
@@ -43,7 +63,7 @@ pub(in crate::helpers) unsafe extern "C" fn race(
 ///
 /// # Safety
 /// As there, on a processor that has them.
-#[target_feature(enable = "avx512f,avx512vl,bmi1")]
+#[target_feature(enable = "avx512f,avx512vl,avx512cd,bmi1")]
 pub(in crate::helpers) unsafe extern "C" fn race_even(
     group: *mut GroupCtx,
     thread: u32,
@@ -65,7 +85,8 @@ pub(in crate::helpers) unsafe extern "C" fn race_even(
     let size = u64::from(shape >> 16 & 0x7FF) << (shape & 3);
     // SAFETY: as promised.
     unsafe {
-        if call.is_of_tile(first, stride) || call.is_packed(first, stride) {
+        if call.is_of_tile(stride) && call.are_of_tile(first, ONE) || call.is_packed(first, stride)
+        {
             0
         } else if shape & code::ATTEMPT != 0 {
             call.any()
@@ -78,6 +99,38 @@ pub(in crate::helpers) unsafe extern "C" fn race_even(
         } else {
             call.any()
         }
+    }
+}
+
+/// [`super::race_reads`] with these vectors.
+///
+/// # Safety
+/// As there, on a processor that has them.
+#[target_feature(enable = "avx512f,avx512vl,avx512cd,bmi1")]
+pub(in crate::helpers) unsafe extern "C" fn race_reads(
+    group: *mut GroupCtx,
+    thread: u32,
+    site: u32,
+    shape: u32,
+    surface: u32,
+    enabled: u32,
+    first: u64,
+    stride: u64,
+    reads: u64,
+) -> u32 {
+    let call = Call {
+        group,
+        by: (thread, site),
+        shape,
+        of: (surface, enabled),
+        at: (Addresses::Even(first, stride), std::ptr::null()),
+    };
+    // SAFETY: as promised; reads have no values.
+    unsafe {
+        if call.is_of_tile(stride) && call.are_of_tile(first, reads) {
+            return 0;
+        }
+        call.each_of_reads((first, stride), reads)
     }
 }
 
@@ -103,29 +156,59 @@ impl Call {
     /// # Safety
     /// As [`race`].
     #[inline(never)]
-    #[target_feature(enable = "avx512f,avx512vl,bmi1")]
+    #[target_feature(enable = "avx512f,avx512vl,avx512cd,bmi1")]
     unsafe fn any(self) -> u32 {
         // SAFETY: as promised.
         unsafe { check::<true>(self.group, self.by, self.shape, self.of, self.at) }
     }
 
-    /// Enters a read as kernels with tiles in local memory make them: sixteen words by as many lanes, or four words by all lanes that are
-    /// enabled, of which the last one stays known. False where it is another one, or something has to be looked at.
+    /// Several reads, each by itself; not 0 where one is not entered.
     ///
     /// # Safety
     /// As [`race`].
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512vl,bmi1")]
-    unsafe fn is_of_tile(&self, first: u64, stride: u64) -> bool {
-        const LANES: u32 = 16;
-        const ROW: u32 = code::shape(message::SLM, 4, 1, LANES, 0);
-        const LINE: u32 = code::shape(message::SLM, 4, 4, LANES, 0);
-        let (kind, enabled) = (self.shape & !(code::ATTEMPT | 31 << 27), self.of.1);
-        let is_row = kind == ROW && stride == 4 && enabled == ones(LANES.into()) as u32;
-        let is_line = kind == LINE && stride == 0 && enabled != 0;
-        if !is_row && !is_line {
-            return false;
+    #[inline(never)]
+    #[target_feature(enable = "avx512f,avx512vl,avx512cd,bmi1")]
+    unsafe fn each_of_reads(&self, (first, stride): (u64, u64), reads: u64) -> u32 {
+        let shape = self.shape | code::ATTEMPT;
+        for read in OfReads::all(self.by.1, shape, first, reads) {
+            let (by, of) = ((self.by.0, read.site), self.of);
+            let none = std::ptr::null();
+            // SAFETY: as promised.
+            let left = unsafe {
+                race_even(
+                    self.group, by.0, by.1, read.shape, of.0, of.1, read.first, stride, none,
+                )
+            };
+            if left != 0 {
+                return left;
+            }
         }
+        0
+    }
+
+    /// Whether it is a read as kernels with tiles in local memory make them: sixteen words by as many lanes, or four words by all lanes that are
+    /// enabled.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512vl,avx512cd,bmi1")]
+    fn is_of_tile(&self, stride: u64) -> bool {
+        let kind = self.shape & !(code::ATTEMPT | 31 << code::LANE_SHIFT);
+        let enabled = self.of.1;
+        kind == TILE_ROW && stride == 4 && enabled == ones(TILE_LANES.into()) as u32
+            || kind == TILE_LINE && stride == 0 && enabled != 0
+    }
+
+    /// Enters such reads, of which this is the first. Of the lanes that read one place the last one stays known. False where something has to be
+    /// looked at.
+    ///
+    /// # Safety
+    /// As [`race`].
+    #[inline(never)]
+    #[target_feature(enable = "avx512f,avx512vl,avx512cd,bmi1")]
+    unsafe fn are_of_tile(&self, first: u64, reads: u64) -> bool {
+        // In a register up to here: fields that were stored one by one would not be there yet when they are loaded as one word.
+        let (count, step) = code::count_and_step(reads);
+        let is_row = self.shape >> 16 & code::MAX_COUNT == 1;
+        let enabled = self.of.1;
         // SAFETY: as in `is_packed`.
         let (races, local, size) = unsafe {
             let group = &*self.group;
@@ -138,17 +221,23 @@ impl Call {
         let Some(races) = races else {
             return true;
         };
-        let reads = Does {
+        let does = Does {
             writes: false,
             atomic: false,
         };
-        let now = races.now(Memory::Local(local as u64), self.by.0, self.by.1, reads);
-        let (offset, lane) = (u64::from(first as u32), self.shape >> 27);
+        let now = races.now(Memory::Local(local as u64), self.by.0, self.by.1, does);
+        let (offset, lane) = (u64::from(first as u32), self.shape >> code::LANE_SHIFT);
+        let last = i64::from(step.distance) * (i64::from(count) - 1);
+        let highest = offset.saturating_add_signed(last.max(0));
         match is_row {
-            true => offset + 64 <= size && races.local_lines::<4, false>(&now, offset, lane),
+            true => {
+                highest + 64 <= size
+                    && races.local_reads::<4, false>(&now, (offset, lane), (count, step))
+            }
             false => {
                 let last = lane + 31 - enabled.leading_zeros();
-                offset + 16 <= size && races.local_lines::<1, true>(&now, offset, last)
+                highest + 16 <= size
+                    && races.local_reads::<1, true>(&now, (offset, last), (count, step))
             }
         }
     }
@@ -160,7 +249,7 @@ impl Call {
     /// # Safety
     /// As [`race`].
     #[inline]
-    #[target_feature(enable = "avx512f,avx512vl,bmi1")]
+    #[target_feature(enable = "avx512f,avx512vl,avx512cd,bmi1")]
     unsafe fn is_packed(&self, first: u64, stride: u64) -> bool {
         const KIND: u32 = 3 | code::ATOMIC | code::BLOCK;
         if self.shape & KIND != WORDS {
@@ -168,8 +257,16 @@ impl Call {
         }
         let (writes, enabled) = (self.shape & code::WRITES != 0, self.of.1);
         let words = self.shape >> 16 & 0x7FF;
-        let (lanes, lane) = match (lanes_of(self.shape), words, stride) {
-            (lanes, 1, 4) | (lanes @ 1, 1, _) if enabled == ones(lanes as u64) as u32 => (lanes, 0),
+        let count = lanes_of(self.shape);
+        let apart = words == 4 && stride.is_multiple_of(16) && (16..=256).contains(&stride);
+        let (lanes, lane) = match (count, words, stride) {
+            (2.., 1, 4) if enabled != 0 => (count, 0),
+            (1, 1, _) if enabled == 1 => (1, 0),
+            (4.., 4, _)
+                if apart && count.is_multiple_of(4) && enabled == ones(count as u64) as u32 =>
+            {
+                (count, 0)
+            }
             (_, 1 | 2 | 4, 0) if !writes && enabled != 0 => (1, 31 - enabled.leading_zeros()),
             _ => return false,
         };
@@ -193,7 +290,10 @@ impl Call {
             message::FLAT => first.wrapping_sub(region.first) & FLAT_OFFSET,
             _ => u64::from(first as u32),
         };
-        let bytes = u64::from(4 * words) * lanes as u64;
+        let bytes = match apart {
+            true => stride * (lanes as u64 - 1) + 16,
+            false => u64::from(4 * words) * lanes as u64,
+        };
         let start = region.base.wrapping_add(offset as usize);
         let at = start as u64;
         // Local memory belongs to groups.
@@ -203,12 +303,22 @@ impl Call {
         {
             return false;
         }
+        let mut accessed = enabled & ones(lanes as u64) as u32;
         if writes && !races.same_value {
             let values = self.at.1;
             // SAFETY: the words are inside of their region, and a store's block has their values.
-            let changed = unsafe { super::at_once::changed::<true>(start, values, 0..lanes) };
-            if changed != ones(lanes as u64) {
-                return changed == 0;
+            let changed = unsafe {
+                match apart {
+                    true => changed_lines(start, stride as usize, values, lanes),
+                    false => Some(at_once::changed::<true>(start, values, 0..lanes) as u32),
+                }
+            };
+            let Some(changed) = changed else {
+                return false;
+            };
+            accessed &= changed;
+            if accessed == 0 {
+                return true;
             }
         }
         let does = Does {
@@ -216,11 +326,13 @@ impl Call {
             atomic: false,
         };
         let now = races.now(memory, self.by.0, self.by.1, does);
-        let lane = lane + (self.shape >> 27);
+        let lane = lane + (self.shape >> code::LANE_SHIFT);
+        let count = lanes as u64;
         match (lanes, words) {
             (1, 1) => races.one::<true>(memory, &now, at, lane),
             (1, _) => races.few(memory, &now, at, (words.into(), ones(words.into())), lane),
-            _ => races.lines(memory, &now, at, lanes as u64, lane),
+            (_, 1) => races.words(memory, &now, at, (count, accessed.into()), lane),
+            _ => races.lines_apart(memory, &now, (at, stride, count), accessed, lane),
         }
     }
 
@@ -229,7 +341,7 @@ impl Call {
     /// # Safety
     /// As [`race`].
     #[inline(never)]
-    #[target_feature(enable = "avx512f,avx512vl,bmi1")]
+    #[target_feature(enable = "avx512f,avx512vl,avx512cd,bmi1")]
     unsafe fn by_lanes(self) -> u32 {
         // SAFETY: as in `is_packed`.
         let Some(races) = (unsafe { (*self.group).races.cast::<Races>().as_mut() }) else {
@@ -253,6 +365,7 @@ impl Call {
         if access.does.writes
             && !access.does.atomic
             && !ascend(&offsets, access.count, 4 * words as u64)
+            && !are_other_words(&access, &offsets)
             && !access.are_apart()
             && access.lanes_differ(races)
         {
@@ -367,6 +480,41 @@ fn ascend(offsets: &[u64; LANES], count: usize, size: u64) -> bool {
     !falls
 }
 
+/// Whether no two enabled lanes have the same word, if they have one each and lie in the first 16 GiB.
+#[inline]
+#[target_feature(enable = "avx512f,avx512cd")]
+fn are_other_words(access: &Access, offsets: &[u64; LANES]) -> bool {
+    if access.bytes != 4 || access.comps != 1 {
+        return false;
+    }
+    let mut numbers = [0; LANES];
+    let mut high = 0;
+    for (lane, (number, offset)) in numbers.iter_mut().zip(offsets).enumerate() {
+        let enabled = u64::from(access.enabled >> lane & 1).wrapping_neg();
+        high |= (offset & enabled) >> 33;
+        // Lanes that are not enabled have numbers that no other one has.
+        *number = ((offset >> 2) & enabled | !enabled & (u64::from(u32::MAX) - lane as u64)) as u32;
+    }
+    let (low, rest) = numbers.split_at(16);
+    // SAFETY: there are sixteen numbers each.
+    let (low, rest) = unsafe {
+        (
+            _mm512_loadu_epi32(low.as_ptr().cast()),
+            _mm512_loadu_epi32(rest.as_ptr().cast()),
+        )
+    };
+    let within = _mm512_or_si512(_mm512_conflict_epi32(low), _mm512_conflict_epi32(rest));
+    if high != 0 || _mm512_test_epi32_mask(within, within) != 0 {
+        return false;
+    }
+    let (mut turned, mut same) = (rest, 0);
+    for _ in 0..16 {
+        same |= _mm512_cmpeq_epi32_mask(low, turned);
+        turned = _mm512_alignr_epi32::<1>(turned, turned);
+    }
+    same == 0
+}
+
 /// Enters an access of lanes that lie side by side, from `start` on, if it races with none.
 #[inline]
 #[target_feature(enable = "avx512f,avx512vl")]
@@ -383,8 +531,8 @@ fn is_run_entered(
         return false;
     }
     let lane = start as u32 + access.first_lane;
-    if words == 1 && races.lines(access.memory, now, place, count, lane) {
-        return true;
+    if words == 1 {
+        return races.words(access.memory, now, place, (count, ones(count)), lane);
     }
     let run = Run {
         words: count,
@@ -410,7 +558,7 @@ struct Places {
 
 /// Checks lanes that may be anywhere; true when the launch has to stop.
 #[inline]
-#[target_feature(enable = "avx512f,avx512vl,bmi1")]
+#[target_feature(enable = "avx512f,avx512vl,avx512cd,bmi1")]
 fn each(
     access: &Access,
     races: &mut Races,
@@ -433,7 +581,7 @@ fn each(
         limit: (region.size + 1).saturating_sub(bytes),
         compares: access.does.writes && !access.does.atomic && !access.same_value,
     };
-    if access.memory == Memory::Shared {
+    if access.memory == Memory::Shared && !access.is_dense() {
         let mut left = enabled;
         while left != 0 {
             let lane = left.trailing_zeros() as usize;
@@ -465,40 +613,11 @@ fn all(v: u64) -> __m512i {
     _mm512_set1_epi64(v.cast_signed())
 }
 
-/// Which of eight lanes from `first` on a store of words changes; `None` where one changes only some of its words.
-///
-/// # Safety
-/// The elements of lanes whose bits are set are inside of their region.
-#[inline]
-#[target_feature(enable = "avx512f,avx512vl")]
-unsafe fn changed_of_eight(
-    access: &Access,
-    offset: __m512i,
-    (first, of): (usize, u8),
-) -> Option<u8> {
-    let row = (access.count * 4).next_multiple_of(16);
-    let (mut any, mut each) = (0, of);
-    for k in 0..access.comps {
-        let place = access.region.base.wrapping_add(4 * k);
-        let values = access.data.wrapping_add(row * k + 4 * first);
-        // SAFETY: as promised, and a store's block has its values.
-        let differ = unsafe {
-            let none = _mm256_setzero_si256();
-            let old = _mm512_mask_i64gather_epi32::<1>(none, of, offset, place.cast());
-            let new = _mm256_maskz_loadu_epi32(of, values.cast());
-            _mm256_mask_cmpneq_epi32_mask(of, old, new)
-        };
-        any |= differ;
-        each &= differ;
-    }
-    (any == each).then_some(each)
-}
-
 impl List {
     /// Takes those of some lanes that access something. False unless all are inside of their region and each changes all of its elements or
     /// none.
     #[inline]
-    #[target_feature(enable = "avx512f,avx512vl,bmi1")]
+    #[target_feature(enable = "avx512f,avx512vl,avx512cd,bmi1")]
     fn is_filled(
         &mut self,
         access: &Access,
@@ -541,7 +660,7 @@ impl List {
 
     /// Enters the accesses of these lanes, and looks at them one by one where one of eight races; true when the launch has to stop.
     #[inline]
-    #[target_feature(enable = "avx512f,avx512vl,bmi1")]
+    #[target_feature(enable = "avx512f,avx512vl,avx512cd,bmi1")]
     fn eight_by_eight(
         &self,
         access: &Access,
@@ -553,9 +672,11 @@ impl List {
         for at in (0..self.count).step_by(8) {
             let of = ones((self.count - at).min(8) as u64) as u8;
             // SAFETY: there is room for a vector after the last lane.
-            let [offset, lanes] = unsafe {
-                [&self.offsets, &self.lanes]
-                    .map(|from| _mm512_loadu_epi64(from.as_ptr().wrapping_add(at).cast()))
+            let (offset, lanes) = unsafe {
+                (
+                    _mm512_loadu_epi64(self.offsets.as_ptr().wrapping_add(at).cast()),
+                    _mm512_loadu_epi64(self.lanes.as_ptr().wrapping_add(at).cast()),
+                )
             };
             let address = _mm512_add_epi64(offset, all(access.region.base as u64));
             let number = _mm512_add_epi64(lanes, all(access.first_lane.into()));
@@ -574,7 +695,7 @@ impl List {
 
 /// Checks lanes one after the other; true when the launch has to stop.
 #[inline]
-#[target_feature(enable = "avx512f,avx512vl,bmi1")]
+#[target_feature(enable = "avx512f,avx512vl,avx512cd,bmi1")]
 fn one_by_one(
     access: &Access,
     races: &mut Races,
@@ -594,7 +715,7 @@ fn one_by_one(
         let inside = offset < places.limit;
         let usual = inside && !(has_private && races.touches_private(at..at + bytes)) && {
             let changed = match places.compares {
-                true => changed(access, lane, place),
+                true => words_changed(access, lane, place),
                 false => ones(words as u64),
             };
             let number = lane as u32 + access.first_lane;
@@ -609,29 +730,4 @@ fn one_by_one(
         }
     }
     false
-}
-
-/// Which words of a lane a store changes; all of an element, if any.
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn changed(access: &Access, lane: usize, place: *mut u8) -> u64 {
-    let row = (access.count * access.bytes as usize).next_multiple_of(16);
-    let value = access.data.wrapping_add(lane * access.bytes as usize);
-    let mut changed = 0;
-    for k in 0..access.comps {
-        let (old, new) = (
-            place.wrapping_add(k * access.bytes as usize),
-            value.wrapping_add(k * row),
-        );
-        // SAFETY: the element is inside of its region, and a store's block has its value.
-        let differs = unsafe {
-            match access.bytes {
-                4 => old.cast::<u32>().read_unaligned() != new.cast::<u32>().read_unaligned(),
-                _ => old.cast::<u64>().read_unaligned() != new.cast::<u64>().read_unaligned(),
-            }
-        };
-        let words = access.bytes as usize / 4;
-        changed |= (u64::from(differs) * ones(words as u64)) << (words * k);
-    }
-    changed
 }
