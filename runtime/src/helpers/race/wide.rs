@@ -480,7 +480,7 @@ fn ascend(offsets: &[u64; LANES], count: usize, size: u64) -> bool {
     !falls
 }
 
-/// Whether no two enabled lanes have the same word, if they have one each and lie in the first 16 GiB.
+/// Whether no two enabled lanes have the same word, if they have one each and lie in the first 8 GiB.
 #[inline]
 #[target_feature(enable = "avx512f,avx512cd")]
 fn are_other_words(access: &Access, offsets: &[u64; LANES]) -> bool {
