@@ -362,6 +362,9 @@ impl Call {
             // SAFETY: as promised.
             return unsafe { self.any() };
         }
+        if words == 1 && !access.does.atomic && is_row_entered(&access, races, &offsets) {
+            return 0;
+        }
         if access.does.writes
             && !access.does.atomic
             && !ascend(&offsets, access.count, 4 * words as u64)
@@ -513,6 +516,46 @@ fn are_other_words(access: &Access, offsets: &[u64; LANES]) -> bool {
         turned = _mm512_alignr_epi32::<1>(turned, turned);
     }
     same == 0
+}
+
+/// Enters an access of enabled lanes to a word each, as far from each other as they would be if all words lay side by side, if it races with none.
+/// False where they do not lie so.
+#[inline]
+#[target_feature(enable = "avx512f,avx512vl,avx512cd,bmi1")]
+fn is_row_entered(access: &Access, races: &mut Races, offsets: &[u64; LANES]) -> bool {
+    if access.bytes != 4 || access.enabled == 0 {
+        return false;
+    }
+    let first = access.enabled.trailing_zeros() as usize;
+    let count = (32 - access.enabled.leading_zeros()) as usize - first;
+    let start = offsets[first & (LANES - 1)];
+    let mut differ = 0;
+    for (lane, offset) in offsets.iter().enumerate() {
+        let distance = (lane as u64).wrapping_sub(first as u64).wrapping_mul(4);
+        let there = start.wrapping_add(distance);
+        differ |= (offset ^ there) & u64::from(access.enabled >> lane & 1).wrapping_neg();
+    }
+    let region = access.region;
+    let bytes = 4 * count as u64;
+    let place = region.base.wrapping_add(start as usize);
+    let at = place as u64;
+    let inside = start <= region.size && bytes <= region.size - start;
+    if differ != 0 || !inside || races.touches_private(at..at.wrapping_add(bytes)) {
+        return false;
+    }
+    let mut accessed = access.enabled >> first;
+    if access.does.writes && !access.same_value {
+        let values = access.data.wrapping_add(4 * first);
+        // SAFETY: the words are inside of their region, and a store's block has their values.
+        accessed &= unsafe { at_once::changed::<true>(place, values, 0..count) } as u32;
+        if accessed == 0 {
+            return true;
+        }
+    }
+    let now = races.now(access.memory, access.thread, access.site, access.does);
+    let lane = first as u32 + access.first_lane;
+    let words = (count as u64, accessed.into());
+    races.words(access.memory, &now, at, words, lane)
 }
 
 /// Enters an access of lanes that lie side by side, from `start` on, if it races with none.
