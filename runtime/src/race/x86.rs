@@ -1,5 +1,4 @@
-//! Lines, and the cells of words, by vectors of AVX-512: two of them at a time, or a slot of each of eight. What is entered is what `line` and
-//! `row` enter. Cells are in use: what is loaded and stored has [`IN_CELLS`].
+//! Lines, and the cells of words, by vectors of AVX-512: two of them at a time. What is entered is what `line` and `row` enter. Cells are in use: what is loaded and stored has [`IN_CELLS`].
 
 mod eight;
 

@@ -113,7 +113,7 @@ fn reads_at_even_distances_are_checked_at_once() {
     let store = "  store.slm.i32x1[0] %0, %A, %3\n";
     let other = "  check.read.slm.i32x1[0] %1, %A\n";
     let long = "  check.read.slm.i32x2[0] %0, %A\n";
-    // What each base is more than the first.
+    // Values that are 0, 64, 128 and 192 more than the first.
     let bases = [2, 7, 10, 12];
     for (parts, of, done, distance) in [
         (&[read, read, read, read][..], &[0, 1, 2, 3][..], 4, 64),

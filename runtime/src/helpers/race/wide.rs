@@ -1,5 +1,5 @@
-//! Checks of races with the vectors of AVX-512. The usual accesses take a short way: lanes side by side that access whole lines, and lanes that
-//! access a few whole words each. What is entered, and in which order, is what the way of every processor enters; all else goes there.
+//! Checks of races with the vectors of AVX-512. The usual accesses take a short way: lanes that access words side by side, or whole lines,
+//! and lanes that access a few whole words each. What is entered, and in which order, is what the way of every processor enters; all else goes there.
 
 mod changed;
 
@@ -92,7 +92,6 @@ pub(in crate::helpers) unsafe extern "C" fn race_even(
             call.any()
         } else if lanes_of(shape) == 1
             || (stride != size && stride != 0)
-            || (size == 4 && stride == 4 && !is_row(enabled))
             || (size == 16 && shape & (code::WRITES | code::BLOCK) == code::WRITES)
         {
             call.by_lanes()
@@ -132,12 +131,6 @@ pub(in crate::helpers) unsafe extern "C" fn race_reads(
         }
         call.each_of_reads((first, stride), reads)
     }
-}
-
-/// Whether lanes are enabled one after the other, with none between them that is not.
-fn is_row(enabled: u32) -> bool {
-    let from_first = enabled >> (enabled.trailing_zeros() & 31);
-    from_first & from_first.wrapping_add(1) == 0
 }
 
 /// Operands of a call.
@@ -242,9 +235,9 @@ impl Call {
         }
     }
 
-    /// Enters an access whose lanes have a word each, side by side, if all are enabled, all words are those of whole lines, and a store
-    /// changes all or none; or one of a single lane, or a read of one place by all enabled lanes, of which the last one stays known. False where
-    /// something has to be looked at.
+    /// Enters an access of enabled lanes to a word each, side by side; of all lanes to a line each, at even distances, if a store changes all or none of
+    /// each line; of a single lane to a word; or a read of one place by all enabled lanes, of which the last one stays known. False where it is
+    /// another one, or something has to be looked at.
     ///
     /// # Safety
     /// As [`race`].

@@ -99,7 +99,8 @@ impl Shadow {
         lane: u32,
     ) -> bool {
         const BYTES: u64 = WORD * line::WORDS;
-        let end = offset + stride * (count - 1) + BYTES;
+        let last = offset.saturating_add(stride.saturating_mul(count.saturating_sub(1)));
+        let end = last.saturating_add(BYTES);
         if !(offset | stride).is_multiple_of(BYTES) || end > WORD * self.words as u64 {
             return false;
         }
