@@ -7,7 +7,7 @@
 use std::mem::offset_of;
 
 pub(super) use visa_runtime::abi::check::GRANULE;
-use visa_runtime::abi::{LaunchCtx, check};
+use visa_runtime::abi::{LaunchCtx, Pointee, check};
 
 use crate::ssa::{BufferCheck, Function, Op};
 
@@ -49,10 +49,29 @@ pub(super) fn shadow(of: BufferCheck) -> usize {
 }
 
 /// Where in [`LaunchCtx`] the buffers are that the payload points into and that a check's access may reach.
-pub(super) fn pointees(of: BufferCheck) -> usize {
+fn pointees(of: BufferCheck) -> usize {
     match of.writes {
         true => offset_of!(LaunchCtx, write_pointees),
         false => offset_of!(LaunchCtx, pointees),
+    }
+}
+
+/// The buffer that a pointer in the payload points into, for accesses of a kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct PointeeOf {
+    /// Where in [`LaunchCtx`] the pointer to all of them is.
+    pub all: usize,
+    /// Where its [`Pointee`] is from there.
+    pub at: usize,
+}
+
+impl PointeeOf {
+    /// That of a check whose pointer is at an offset of the payload, a multiple of eight.
+    pub fn new(check: BufferCheck, pointer: u32) -> PointeeOf {
+        PointeeOf {
+            all: pointees(check),
+            at: pointer as usize / 8 * size_of::<Pointee>(),
+        }
     }
 }
 

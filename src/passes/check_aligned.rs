@@ -4,6 +4,8 @@
 //! Runs where [`super::PassOptions::check_buffers`] asks for it, right before `check-buffers`, so that no optimisation sees these operations
 //! and code without them is what it was. The accesses themselves take every address; atomics round it down.
 
+use std::collections::HashMap;
+
 use super::edit::Rewriter;
 use super::fold::low_zeros;
 use crate::ssa::{AlignCheck, BinOp, Function, ICond, Inst, Lane, Op, Space, Ty, Value};
@@ -13,12 +15,22 @@ pub fn run(f: &mut Function) -> usize {
     let order = f.order.clone();
     let mut rewriter = Rewriter::new(f);
     for b in order {
+        let mut made = Made::default();
         rewriter.block(b, |r, i| {
-            check(r, i);
+            check(r, &mut made, i);
             true
         });
     }
     rewriter.changes
+}
+
+/// What tests of a block are made of, for the next ones that need the same.
+#[derive(Default)]
+struct Made {
+    /// Which lanes are no multiples of an alignment, by what their low bits are those of.
+    odd: HashMap<(Value, u16, u32), Value>,
+    /// The same, of enabled lanes.
+    enabled: HashMap<(Value, Value), Value>,
 }
 
 /// What to look at before an operation.
@@ -36,7 +48,7 @@ fn check_of(op: &Op) -> Option<AlignCheck> {
 }
 
 /// Puts a check in front of an instruction, if it is an access that needs one.
-fn check(r: &mut Rewriter, i: Inst) {
+fn check(r: &mut Rewriter, made: &mut Made, i: Inst) {
     let data = r.f.inst(i);
     let Some(check) = check_of(&data.op) else {
         return;
@@ -53,17 +65,36 @@ fn check(r: &mut Rewriter, i: Inst) {
     if alignment <= 1 || low_zeros(r.f, addr) >= alignment.trailing_zeros() {
         return;
     }
-    let bits = Ty::vector(Lane::I1, r.f.ty(addr).lanes);
-    let odd = match base(r.f, i, alignment) {
-        Some(base) => {
-            let odd = odd(r, base, alignment);
-            r.emit(Op::Splat, vec![odd], bits)
-        }
-        None => odd(r, addr, alignment),
+    let lanes = r.f.ty(addr).lanes;
+    let rest = rest(r.f, addr, alignment);
+    let base = base(r.f, i, alignment).filter(|_| !r.f.ty(rest).is_scalar());
+    let low = base.unwrap_or(rest);
+    let odd = match made.odd.get(&(low, lanes, alignment)) {
+        Some(&odd) => odd,
+        None => odd(r, low, lanes, alignment),
     };
-    args[0] = r.emit(Op::Binary(BinOp::And), vec![mask, odd], bits);
+    made.odd.insert((low, lanes, alignment), odd);
+    args[0] = *made.enabled.entry((mask, odd)).or_insert_with(|| {
+        let bits = Ty::vector(Lane::I1, lanes);
+        r.emit(Op::Binary(BinOp::And), vec![mask, odd], bits)
+    });
     r.effect(Op::CheckAligned(check), args);
     r.changes += 1;
+}
+
+/// An address without summands that are multiples: as far from a multiple, and often a scalar.
+fn rest(f: &Function, addr: Value, alignment: u32) -> Value {
+    let multiple = |v: Value| low_zeros(f, v) >= alignment.trailing_zeros();
+    let mut rest = addr;
+    while let Some(data) = f.def_inst(rest) {
+        rest = match (&data.op, data.args.as_slice()) {
+            (Op::Binary(BinOp::Add | BinOp::Sub), &[a, b]) if multiple(b) => a,
+            (Op::Binary(BinOp::Add), &[a, b]) if multiple(a) => b,
+            (Op::Splat, &[a]) => a,
+            _ => break,
+        };
+    }
+    rest
 }
 
 /// The address of the first lane, if either all lanes are aligned as it is.
@@ -73,12 +104,16 @@ fn base(f: &Function, i: Inst, alignment: u32) -> Option<Value> {
     (affine.guard.is_none() && step.is_multiple_of(alignment.into())).then_some(affine.base)
 }
 
-/// Which addresses are no multiples.
-fn odd(r: &mut Rewriter, addr: Value, alignment: u32) -> Value {
-    let ty = r.f.ty(addr);
-    let low = r.constant(ty, u64::from(alignment) - 1);
-    let low = r.emit(Op::Binary(BinOp::And), vec![addr, low], ty);
+/// Which of some lanes' addresses are no multiples; `low` is as far from a multiple as each.
+fn odd(r: &mut Rewriter, low: Value, lanes: u16, alignment: u32) -> Value {
+    let ty = r.f.ty(low);
+    let mask = r.constant(ty, u64::from(alignment) - 1);
+    let low = r.emit(Op::Binary(BinOp::And), vec![low, mask], ty);
     let zero = r.constant(ty, 0);
     let bits = Ty::vector(Lane::I1, ty.lanes);
-    r.emit(Op::ICmp(ICond::Ne), vec![low, zero], bits)
+    let odd = r.emit(Op::ICmp(ICond::Ne), vec![low, zero], bits);
+    match ty.lanes == lanes {
+        true => odd,
+        false => r.emit(Op::Splat, vec![odd], Ty::vector(Lane::I1, lanes)),
+    }
 }

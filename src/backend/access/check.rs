@@ -10,7 +10,7 @@ use super::scaled::Scaled;
 use super::{AtHand, consts};
 use crate::backend::records::{Records, first_lane};
 use crate::backend::shadow::{self, LaneShadow};
-use crate::ssa::{BufferCheck, Function, Inst, MemAccess, Op, RaceAccess, RaceCheck, Space, Value};
+use crate::ssa::{BinOp, BufferCheck, Function, Inst, MemAccess, Op, RaceAccess, RaceCheck, Space, Value};
 use visa_runtime::abi::race::{Step, reads};
 
 /// How the lanes of a check run, and why.
@@ -46,24 +46,69 @@ pub(in crate::backend) struct CheckSpan {
     pub lowest: i64,
     /// Bytes from the lowest to the highest.
     pub bytes: u64,
+    /// Where in the payload the pointer stands that the addresses are computed from, if that is known. The buffer that it points into most
+    /// likely has all bytes.
+    pub pointer: Option<u32>,
 }
 
 impl CheckSpan {
     /// Lanes that run as the function's table says, if one test covers them.
     pub fn by_table(f: &Function, inst: Inst) -> Option<CheckSpan> {
         let affine = f.shapes.get(&inst)?.addr?;
-        let (check, count) = check_of(f, inst)?;
-        CheckSpan::new(check, count, affine.stride, Run::Table)
+        CheckSpan::new(f, inst, affine.stride, Run::Table)
     }
 
-    fn new(check: BufferCheck, count: u16, stride: i64, run: Run) -> Option<CheckSpan> {
+    fn new(f: &Function, inst: Inst, stride: i64, run: Run) -> Option<CheckSpan> {
+        let (check, count) = check_of(f, inst)?;
         let (lowest, bytes) = shadow::span(stride, count, shadow::record(check))?;
-        Some(CheckSpan { run, lowest, bytes })
+        Some(CheckSpan {
+            run,
+            lowest,
+            bytes,
+            pointer: pointer_of(f, inst),
+        })
     }
 
     /// False where the lanes are probably elsewhere if the test fails.
     pub const fn is_certain(&self) -> bool {
         !matches!(self.run, Run::Beside(_))
+    }
+}
+
+/// What a test in front of versions says of a check that the fast version then does without.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::backend) enum CheckInFront {
+    /// All bytes are in buffers.
+    Buffer(BufferCheck, CheckSpan),
+    /// A condition that no lane is aligned under does not hold.
+    Aligned(Value),
+}
+
+impl CheckInFront {
+    /// For a check whose lanes are affine, or are aligned as one is.
+    pub(super) fn of(f: &Function, inst: Inst) -> Option<CheckInFront> {
+        let data = f.inst(inst);
+        let definition = |v: Value, op: &Op| f.def_inst(v).filter(|data| data.op == *op);
+        match data.op {
+            Op::CheckBuffer(check) => {
+                let span = CheckSpan::by_table(f, inst)?;
+                Some(CheckInFront::Buffer(check, span))
+            }
+            Op::CheckAligned(_) => {
+                let odd = definition(data.args[0], &Op::Binary(BinOp::And))?;
+                let odd = definition(odd.args[1], &Op::Splat)?;
+                Some(CheckInFront::Aligned(odd.args[0]))
+            }
+            _ => None,
+        }
+    }
+
+    /// What the test reads that the access does not.
+    pub(super) const fn operand(&self) -> Option<Value> {
+        match self {
+            CheckInFront::Buffer(..) => None,
+            CheckInFront::Aligned(odd) => Some(*odd),
+        }
     }
 }
 
@@ -306,20 +351,52 @@ impl<'a> BufferChecks<'a> {
     pub fn how(&self, inst: Inst, decider: &Decider, at_hand: AtHand) -> Option<CheckHow> {
         let (check, count) = check_of(self.f, inst)?;
         let span = match count {
-            1 => CheckSpan::new(check, 1, 0, Run::One),
-            _ => affine(inst, (check, count), decider, at_hand)
-                .or_else(|| beside(inst, (check, count), decider, at_hand)),
+            1 => CheckSpan::new(self.f, inst, 0, Run::One),
+            _ => self
+                .affine(inst, decider, at_hand)
+                .or_else(|| self.beside(inst, check, decider, at_hand)),
         };
         let any = !span.as_ref().is_some_and(CheckSpan::is_certain);
         let each = LaneShadow::new(check).filter(|_| any && self.few);
-        let pointer = self.f.pointer_in_payload(self.f.inst(inst).args[1]);
-        let pointer = pointer.filter(|at| any && self.few && at.is_multiple_of(8));
+        let pointer = pointer_of(self.f, inst).filter(|_| any && self.few);
         Some(CheckHow {
             span,
             pointer,
             each,
         })
     }
+
+    /// Lanes that are affine.
+    fn affine(&self, inst: Inst, decider: &Decider, at_hand: AtHand) -> Option<CheckSpan> {
+        let (stride, by) = decider.affine(inst, at_hand)?;
+        CheckSpan::new(self.f, inst, stride, by.certain()?)
+    }
+
+    /// Lanes that are tested for being side by side, as the access after the check tests them.
+    fn beside(
+        &self,
+        inst: Inst,
+        check: BufferCheck,
+        decider: &Decider,
+        at_hand: AtHand,
+    ) -> Option<CheckSpan> {
+        let access = MemAccess {
+            space: Space::Flat,
+            elem: check.elem,
+            comps: u8::try_from(check.count).ok()?,
+            site: check.site,
+        };
+        let scaled = decider.speculation(inst, access, at_hand).flatten()?;
+        let stride = check.elem.bytes().into();
+        let span = CheckSpan::new(self.f, inst, stride, Run::Beside(scaled));
+        span.filter(|_| !check.aligned)
+    }
+}
+
+/// Where in the payload the pointer stands that the addresses of a check are computed from.
+fn pointer_of(f: &Function, inst: Inst) -> Option<u32> {
+    let pointer = f.pointer_in_payload(f.inst(inst).args[1]);
+    pointer.filter(|at| at.is_multiple_of(8))
 }
 
 /// What a check looks for, and its lanes.
@@ -329,34 +406,4 @@ fn check_of(f: &Function, inst: Inst) -> Option<(BufferCheck, u16)> {
         Op::CheckBuffer(check) => Some((check, f.ty(data.args[1]).lanes)),
         _ => None,
     }
-}
-
-/// Lanes that are affine.
-fn affine(
-    inst: Inst,
-    (check, count): (BufferCheck, u16),
-    decider: &Decider,
-    at_hand: AtHand,
-) -> Option<CheckSpan> {
-    let (stride, by) = decider.affine(inst, at_hand)?;
-    CheckSpan::new(check, count, stride, by.certain()?)
-}
-
-/// Lanes that are tested for being side by side, as the access after the check tests them.
-fn beside(
-    inst: Inst,
-    (check, count): (BufferCheck, u16),
-    decider: &Decider,
-    at_hand: AtHand,
-) -> Option<CheckSpan> {
-    let access = MemAccess {
-        space: Space::Flat,
-        elem: check.elem,
-        comps: u8::try_from(check.count).ok()?,
-        site: check.site,
-    };
-    let scaled = decider.speculation(inst, access, at_hand).flatten()?;
-    let stride = check.elem.bytes().into();
-    let span = CheckSpan::new(check, count, stride, Run::Beside(scaled));
-    span.filter(|_| !check.aligned)
 }

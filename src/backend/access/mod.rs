@@ -36,7 +36,7 @@ mod tests;
 
 pub(super) use atomic::{AtomicHow, AtomicWay, asks_first};
 pub(super) use candidate::Access;
-pub(super) use check::{CheckHow, CheckSpan, RaceReads, RaceRun, Run};
+pub(super) use check::{CheckHow, CheckInFront, CheckSpan, RaceReads, RaceRun, Run};
 #[cfg(feature = "llvm-codegen")]
 pub(super) use copies::{Copied, CopyId, RECORD};
 pub(super) use group::{AccessGroup, Root};

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::atomic::{AtomicHow, Atomics};
 use super::candidate::{Access, Finder};
-use super::check::{BufferChecks, CheckHow, CheckSpan, RaceRun, Run, race_reads, race_twin};
+use super::check::{BufferChecks, CheckHow, CheckInFront, RaceRun, Run, race_reads, race_twin};
 use super::consts;
 use super::copies::{Copied, CopyId};
 use super::group::{AccessGroup, access_groups};
@@ -118,7 +118,7 @@ pub(in crate::backend) struct Versions {
     /// What else must hold: scalars, and masks that must be full.
     pub conditions: Vec<Value>,
     /// Checks of these accesses that the test decides as well.
-    pub checks: Vec<(Inst, CheckSpan)>,
+    pub checks: Vec<(Inst, CheckInFront)>,
     /// Results that are not kept after each version.
     pub made: Vec<Value>,
     /// Values that are read after the versions.

@@ -8,7 +8,7 @@
 use std::collections::HashSet;
 
 use super::candidate::Access;
-use super::check::CheckSpan;
+use super::check::CheckInFront;
 use super::limits::Scope;
 use super::plan::{End, Planner, Reads};
 use crate::backend::{Bounds as Tests, uses};
@@ -36,7 +36,7 @@ pub(super) struct Part {
     /// Accesses that the test is about; part of `rest`.
     pub accesses: Vec<Access>,
     /// Checks of these accesses that the test decides as well; part of `rest`.
-    pub checks: Vec<(Inst, CheckSpan)>,
+    pub checks: Vec<(Inst, CheckInFront)>,
     /// Instructions that these are, from the first one on.
     pub len: usize,
 }
@@ -73,14 +73,14 @@ impl Planner<'_> {
             return None;
         }
         let checks: Vec<_> = match self.limits.bounds {
-            Tests::Hoisted => checks_of(f, insts, &accesses).collect(),
+            Tests::Hoisted => checks_of(f, insts, &accesses, &late).collect(),
             _ => Vec::new(),
         };
         let start = insts[..start]
             .iter()
             .position(|i| checks.iter().any(|(check, _)| check == i))
             .unwrap_or(start);
-        let (first, rest) = self.in_front(insts, start, &accesses);
+        let (first, rest) = self.in_front(insts, start, (&accesses, &checks));
         let part = Part {
             first,
             rest,
@@ -116,7 +116,7 @@ impl Planner<'_> {
         }
         // As many accesses as there may be with what is between them.
         while let Some(&(last, _)) = accesses.last() {
-            let (_, rest) = self.in_front(&insts[..=last], 0, accesses.iter().map(|(_, a)| a));
+            let (_, rest) = self.in_front(&insts[..=last], 0, (accesses.iter().map(|(_, a)| a), &[]));
             if rest.len() <= accesses.len() * (TWICE + 1) {
                 break;
             }
@@ -141,7 +141,7 @@ impl Planner<'_> {
         if insts.len() - len <= REST && insts[len..].iter().all(plain) {
             len = insts.len();
         }
-        let (first, rest) = self.in_front(&insts[..len], 0, accesses.iter().map(|(_, a)| a));
+        let (first, rest) = self.in_front(&insts[..len], 0, (accesses.iter().map(|(_, a)| a), &[]));
         Some(Part {
             first,
             rest,
@@ -160,10 +160,14 @@ impl Planner<'_> {
         &self,
         insts: &[Inst],
         start: usize,
-        accesses: impl IntoIterator<Item = &'a Access>,
+        (accesses, checks): (
+            impl IntoIterator<Item = &'a Access>,
+            &[(Inst, CheckInFront)],
+        ),
     ) -> (Vec<Inst>, Vec<Inst>) {
         let operands = accesses.into_iter().flat_map(|a| self.operands(a));
         let mut wanted: HashSet<Value> = operands.collect();
+        wanted.extend(checks.iter().filter_map(|(_, check)| check.operand()));
         let (mut first, mut rest) = (Vec::new(), Vec::new());
         for (n, &i) in insts.iter().enumerate().rev() {
             let data = self.f.inst(i);
@@ -265,13 +269,16 @@ fn checks_of<'a>(
     f: &'a Function,
     insts: &'a [Inst],
     accesses: &'a [Access],
-) -> impl Iterator<Item = (Inst, CheckSpan)> + 'a {
-    let checks = move |pair: &[Inst]| {
-        let access = accesses.iter().any(|a| a.inst == pair[1]);
-        let span = CheckSpan::by_table(f, pair[0]).filter(|_| access)?;
-        Some((pair[0], span))
-    };
-    insts.windows(2).filter_map(checks)
+    late: &'a HashSet<Value>,
+) -> impl Iterator<Item = (Inst, CheckInFront)> + 'a {
+    let is_access = |i: &Inst| accesses.iter().any(|a| a.inst == *i);
+    insts.iter().enumerate().filter_map(move |(n, &i)| {
+        let mut after = insts[n + 1..].iter();
+        let checks = |i: &&Inst| matches!(f.inst(**i).op, Op::CheckBuffer(_));
+        after.find(|i| !checks(i)).filter(|i| is_access(i))?;
+        let check = CheckInFront::of(f, i)?;
+        (!check.operand().is_some_and(|v| late.contains(&v))).then_some((i, check))
+    })
 }
 
 /// Results that depend on an effect of these instructions.

@@ -12,11 +12,12 @@ use cranelift_codegen::ir::{self, InstBuilder, Type, Value as V, types};
 use visa_runtime::abi::{Helpers, Pointee};
 
 use super::affine::Affine;
+use super::context::Key;
 use super::emit::{DATA, Emit, READONLY};
 use super::memory::{Lanes, Place, Region};
 use crate::backend::access::{CheckHow, CheckSpan, Run};
 use crate::backend::records::Records;
-use crate::backend::shadow::{self, GRANULE, LEAD, LaneShadow, Pieces, record, shape};
+use crate::backend::shadow::{self, GRANULE, LEAD, LaneShadow, Pieces, PointeeOf, record, shape};
 use crate::ssa::{BufferCheck, Inst, Lane, Op, Space, Value};
 
 /// Widest piece of the shadow that is read, in bytes.
@@ -36,9 +37,8 @@ impl Emit<'_> {
         let lanes = self.lanes_of_run(Space::Flat, args);
         let one_by_one = match &how.span {
             Some(span) => {
-                let clear = self.span_is_clear(inst, check, span);
                 let other = (!span.is_certain()).then(|| self.new_block());
-                self.branch(clear, go_on, other.unwrap_or(cold));
+                self.span(inst, check, span, (go_on, other.unwrap_or(cold)));
                 other
             }
             None => Some(self.block),
@@ -67,18 +67,55 @@ impl Emit<'_> {
         self.block = go_on;
     }
 
-    /// Whether all lanes of a check are surely in buffers, as one test.
-    pub fn span_is_clear(&mut self, inst: Inst, check: BufferCheck, span: &CheckSpan) -> V {
-        let shape = self.run_of(inst, &span.run);
-        let lowest = match span.lowest {
-            0 => shape.base,
-            below => self.ins().iadd_imm_s(shape.base, below),
+    /// Branches to `clear` if all lanes of a check are surely in buffers, else to `other`.
+    fn span(
+        &mut self,
+        inst: Inst,
+        check: BufferCheck,
+        span: &CheckSpan,
+        (clear, other): (ir::Block, ir::Block),
+    ) {
+        let (lowest, guard) = self.lowest(inst, span);
+        let branch = |e: &mut Self, mut ok: V, to| {
+            if let Some(guard) = guard {
+                ok = e.ins().band(ok, guard);
+            }
+            e.branch(ok, clear, to);
         };
-        let clear = self.shadow_is_clear(check, lowest, span.bytes);
-        match shape.guard {
+        let Some(pointer) = span.pointer else {
+            let ok = self.shadow_is_clear(check, lowest, span.bytes);
+            return branch(self, ok, other);
+        };
+        let by_shadow = self.new_cold_block();
+        let ok = self.is_within(check, (lowest, span.bytes), pointer);
+        branch(self, ok, by_shadow);
+        self.side(by_shadow, |e| {
+            let ok = e.shadow_is_clear(check, lowest, span.bytes);
+            branch(e, ok, other);
+        });
+    }
+
+    /// Whether all lanes of a check are surely in the buffer that their pointer points into, or in buffers at all if it is not known; one test.
+    pub fn span_is_clear(&mut self, inst: Inst, check: BufferCheck, span: &CheckSpan) -> V {
+        let (lowest, guard) = self.lowest(inst, span);
+        let clear = match span.pointer {
+            Some(pointer) => self.is_within(check, (lowest, span.bytes), pointer),
+            None => self.shadow_is_clear(check, lowest, span.bytes),
+        };
+        match guard {
             Some(guard) => self.ins().band(clear, guard),
             None => clear,
         }
+    }
+
+    /// Address of the lowest byte that a check's lanes reach, and the condition under which they run as planned.
+    fn lowest(&mut self, inst: Inst, span: &CheckSpan) -> (V, Option<V>) {
+        let Affine { base, guard } = self.run_of(inst, &span.run);
+        let lowest = match span.lowest {
+            0 => base,
+            below => self.ins().iadd_imm_s(base, below),
+        };
+        (lowest, guard)
     }
 
     /// Address of lane 0, and the condition under which the lanes run from there as planned.
@@ -102,16 +139,43 @@ impl Emit<'_> {
         }
     }
 
+    /// Whether bytes from an address on are in the buffer that a pointer in the payload points into.
+    fn is_within(&mut self, check: BufferCheck, (address, bytes): (V, u64), pointer: u32) -> V {
+        let pointee = PointeeOf::new(check, pointer);
+        let start = self.pointee_start(pointee);
+        let limit = self.hoisted(Key::PointeeLimit(pointee, bytes), |e| {
+            let most = e.pointee_most(pointee, bytes);
+            e.ins().iadd_imm_s(most, 1)
+        });
+        let distance = self.ins().isub(address, start);
+        self.ins().icmp(IntCC::UnsignedLessThan, distance, limit)
+    }
+
+    /// First address of the buffer that a pointer in the payload points into.
+    fn pointee_start(&mut self, pointee: PointeeOf) -> V {
+        let all = self.launch_field(pointee.all, types::I64);
+        let at = pointee.at + offset_of!(Pointee, start);
+        self.hoisted(Key::PointeeStart(pointee), |e| {
+            e.ins().load(types::I64, READONLY, all, at as i32)
+        })
+    }
+
+    /// The greatest distance from its start at which it has so many bytes, or -1 if there is none.
+    fn pointee_most(&mut self, pointee: PointeeOf, bytes: u64) -> V {
+        let all = self.launch_field(pointee.all, types::I64);
+        let at = pointee.at + offset_of!(Pointee, bytes);
+        let size = self.ins().load(types::I64, READONLY, all, at as i32);
+        let most = self.ins().iadd_imm_s(size, -(bytes as i64));
+        let none = self.iconst(types::I64, u64::MAX);
+        self.ins().smax(most, none)
+    }
+
     /// Whether all enabled lanes are in the buffer that a pointer in the payload points into.
     fn are_within(&mut self, check: BufferCheck, lanes: &Lanes, args: &[Value], pointer: u32) -> V {
-        let all = self.launch_field(shadow::pointees(check), types::I64);
-        let at = pointer as usize / 8 * size_of::<Pointee>();
-        let [start, bytes] = [offset_of!(Pointee, start), offset_of!(Pointee, bytes)]
-            .map(|of| self.ins().load(types::I64, READONLY, all, (at + of) as i32));
-        // The greatest distance, or -1 if there is none: no number less that it is taken from overflows.
-        let most = self.ins().iadd_imm_s(bytes, -(record(check) as i64));
-        let none = self.iconst(types::I64, u64::MAX);
-        let most = self.ins().smax(most, none);
+        let pointee = PointeeOf::new(check, pointer);
+        let start = self.pointee_start(pointee);
+        // Not negative, so that no number less that it is taken from overflows.
+        let most = self.pointee_most(pointee, record(check));
         let [start, most] = [start, most].map(|v| self.ins().splat(types::I64X2, v));
         let mask = self.lane_masks(lanes);
         let mut outside: Option<V> = None;

@@ -14,6 +14,7 @@ use super::emit::{DATA, Emit, READONLY};
 use super::mask::{MaskRepr, full};
 use super::value::{is_padded, piece_count, piece_type, scalar_type};
 use crate::backend::barrier_loop::BarrierLoop;
+use crate::backend::shadow::PointeeOf;
 use crate::ssa::{Input, Lane, Ty, Value};
 
 /// Blocks of the thread loop and what is known in them.
@@ -70,6 +71,10 @@ pub(super) enum Key {
     SafeBase(super::memory::Place, u32),
     /// First offset that is out of bounds for an element of a given number of bytes.
     Limit(super::memory::Place, u32),
+    /// First address of the buffer that a pointer in the payload points into.
+    PointeeStart(PointeeOf),
+    /// First distance from it at which the buffer does not have so many bytes.
+    PointeeLimit(PointeeOf, u64),
     /// Base of marks.
     MarksBase(super::memory::Place),
     /// Distance of the marks of register storage.

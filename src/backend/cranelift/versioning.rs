@@ -16,8 +16,8 @@ use super::emit::Emit;
 use super::mask::MaskRepr;
 use super::mask_plan::Form;
 use super::value::{Val, int_lane, piece_count, piece_type, scalar_type};
-use crate::backend::access::{Step, Versions};
-use crate::ssa::{Block, Inst, Lane, Op, Ty, Value};
+use crate::backend::access::{CheckInFront, Step, Versions};
+use crate::ssa::{Block, Inst, Lane, Ty, Value};
 
 /// What is known in the version of a block that is translated; nothing outside of versions.
 #[derive(Default)]
@@ -66,12 +66,17 @@ impl Emit<'_> {
             self.fast_version(versions);
             return self.end(block);
         };
-        for (check, span) in &versions.checks {
-            let clear = match self.f.inst(*check).op {
-                Op::CheckBuffer(of) => self.span_is_clear(*check, of, span),
-                _ => return self.bug("no check of a buffer"),
+        for (check, test) in &versions.checks {
+            ok = match test {
+                CheckInFront::Buffer(of, span) => {
+                    let clear = self.span_is_clear(*check, *of, span);
+                    self.ins().band(ok, clear)
+                }
+                CheckInFront::Aligned(odd) => {
+                    let odd = self.scalar(*odd);
+                    self.ins().band_not(ok, odd)
+                }
             };
-            ok = self.ins().band(ok, clear);
         }
         let (accesses, messages) = (self.new_block(), self.new_cold_block());
         let join = versions.meet.then(|| self.new_block());

@@ -12,12 +12,12 @@ use inkwell::basic_block::BasicBlock;
 use inkwell::values::{InstructionOpcode as I, PointerValue};
 use visa_runtime::abi::{Helpers, Pointee};
 
-use super::context::Field;
+use super::context::{Field, Key};
 use super::emit::{Emit, EmitResult, V};
 use super::memory::{Lanes, Place, Region};
 use crate::backend::access::{CheckHow, CheckSpan, Run};
 use crate::backend::records::Records;
-use crate::backend::shadow::{self, GRANULE, LEAD, LaneShadow, Pieces, record, shape};
+use crate::backend::shadow::{self, GRANULE, LEAD, LaneShadow, Pieces, PointeeOf, record, shape};
 use crate::ssa::{BufferCheck, Inst, Lane, Op, Space, Ty};
 
 /// Widest piece of the shadow that is read, in bytes.
@@ -39,10 +39,7 @@ impl<'c> Emit<'c, '_> {
             self.at(other);
         }
         match (&how.span, how.each) {
-            (Some(span), _) => {
-                let clear = self.span_is_clear(inst, check, span)?;
-                self.branch_likely(clear, go_on, cold, true)?;
-            }
+            (Some(span), _) => self.span(inst, check, span, (go_on, cold))?,
             (None, Some(each)) => self.scattered(check, &lanes, each, (go_on, cold))?,
             (None, None) => self.jump(cold)?,
         }
@@ -53,20 +50,31 @@ impl<'c> Emit<'c, '_> {
         Ok(())
     }
 
-    /// Whether all lanes of a check are surely in buffers, as one test.
-    fn span_is_clear(
+    /// Branches to `clear` if all lanes of a check are surely in buffers, else to `other`.
+    fn span(
         &mut self,
         inst: Inst,
         check: BufferCheck,
         span: &CheckSpan,
-    ) -> EmitResult<V<'c>> {
+        (clear, other): (BasicBlock<'c>, BasicBlock<'c>),
+    ) -> EmitResult<()> {
         let (base, guard) = self.run_of(inst, &span.run)?;
-        let lowest = self.add_const(self.as_int(base)?, span.lowest)?;
-        let clear = self.shadow_is_clear(check, lowest.into(), span.bytes)?;
-        match guard {
-            Some(guard) => self.op2(I::And, clear, guard),
-            None => Ok(clear),
+        let lowest = self.add_const(self.as_int(base)?, span.lowest)?.into();
+        let branch = |e: &mut Self, ok: V<'c>, to| {
+            let ok = match guard {
+                Some(guard) => e.op2(I::And, ok, guard)?,
+                None => ok,
+            };
+            e.branch_likely(ok, clear, to, true)
+        };
+        if let Some(pointer) = span.pointer {
+            let by_shadow = self.new_block();
+            let ok = self.is_within(check, (lowest, span.bytes), pointer)?;
+            branch(self, ok, by_shadow)?;
+            self.at(by_shadow);
         }
+        let ok = self.shadow_is_clear(check, lowest, span.bytes)?;
+        branch(self, ok, other)
     }
 
     /// Address of lane 0, and the condition under which the lanes run from there as planned.
@@ -123,6 +131,20 @@ impl<'c> Emit<'c, '_> {
         self.offset(shadow, self.as_int(at)?)
     }
 
+    /// Whether bytes from an address on are in the buffer that a pointer in the payload points into.
+    fn is_within(
+        &mut self,
+        check: BufferCheck,
+        (address, bytes): (V<'c>, u64),
+        pointer: u32,
+    ) -> EmitResult<V<'c>> {
+        let pointee = PointeeOf::new(check, pointer);
+        let start = self.pointee_start(pointee)?;
+        let limit = self.pointee_limit(pointee, bytes)?;
+        let distance = self.op2(I::Sub, address, start)?;
+        self.icmp(IntPredicate::ULT, distance, limit)
+    }
+
     /// Whether all enabled lanes are in the buffer that a pointer in the payload points into.
     fn are_within(
         &mut self,
@@ -131,28 +153,37 @@ impl<'c> Emit<'c, '_> {
         pointer: u32,
     ) -> EmitResult<V<'c>> {
         let (n, mask) = (lanes.count, self.get(lanes.mask)?);
-        let [start, bytes] = self.pointee(check, pointer)?;
-        let most = self.i64(record(check) - 1);
-        let room = self.op2(I::Sub, bytes, most)?;
-        let fits = self.icmp(IntPredicate::UGT, bytes, most)?;
-        let room = self.select(fits, room, self.i64(0))?;
+        let pointee = PointeeOf::new(check, pointer);
+        let start = self.pointee_start(pointee)?;
+        let limit = self.pointee_limit(pointee, record(check))?;
         let each = self.addresses(lanes)?;
         let distance = self.op2(I::Sub, each, self.splat(start, n)?)?;
-        let outside = self.icmp(IntPredicate::UGE, distance, self.splat(room, n)?)?;
+        let outside = self.icmp(IntPredicate::UGE, distance, self.splat(limit, n)?)?;
         let outside = self.op2(I::And, outside, mask)?;
         let outside = self.mask_bits(outside, n)?;
         self.icmp(IntPredicate::EQ, outside, self.i32(0))
     }
 
-    /// The buffer that a pointer in the payload points into: its first address, and its bytes.
-    fn pointee(&mut self, check: BufferCheck, pointer: u32) -> EmitResult<[V<'c>; 2]> {
-        let all = self.launch_field(shadow::pointees(check), Field::Ptr)?;
-        let at = pointer as usize / 8 * size_of::<Pointee>();
-        let field = |of| self.load_constant(self.int(64).into(), all, at + of);
-        Ok([
-            field(offset_of!(Pointee, start))?,
-            field(offset_of!(Pointee, bytes))?,
-        ])
+    /// First address of the buffer that a pointer in the payload points into.
+    fn pointee_start(&mut self, pointee: PointeeOf) -> EmitResult<V<'c>> {
+        let all = self.launch_field(pointee.all, Field::Ptr)?;
+        let at = pointee.at + offset_of!(Pointee, start);
+        self.hoisted(Key::PointeeStart(pointee), |e| {
+            e.load_constant(e.int(64).into(), all, at)
+        })
+    }
+
+    /// First distance from its start at which it does not have so many bytes.
+    fn pointee_limit(&mut self, pointee: PointeeOf, bytes: u64) -> EmitResult<V<'c>> {
+        let all = self.launch_field(pointee.all, Field::Ptr)?;
+        let at = pointee.at + offset_of!(Pointee, bytes);
+        self.hoisted(Key::PointeeLimit(pointee, bytes), |e| {
+            let size = e.load_constant(e.int(64).into(), all, at)?;
+            let most = e.i64(bytes - 1);
+            let limit = e.op2(I::Sub, size, most)?;
+            let fits = e.icmp(IntPredicate::UGT, size, most)?;
+            e.select(fits, limit, e.i64(0))
+        })
     }
 
     /// Branches to `clear` if all enabled lanes are surely in buffers, by the shadow of each, else to `other`.

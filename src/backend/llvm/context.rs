@@ -14,6 +14,7 @@ use visa_runtime::abi::{GroupCtx, LOCAL_ID_ROW, LaunchCtx, ThreadCtx};
 use super::emit::{Emit, EmitResult, InternalError, V};
 use super::memory::Place;
 use super::types::padded_lanes;
+use crate::backend::shadow::PointeeOf;
 use crate::ssa::{Input, Lane, Ty, Value};
 
 /// Type of a context field.
@@ -54,6 +55,10 @@ pub(super) enum Key {
     Middle(Place),
     /// First offset that is out of bounds for an element of a given number of bytes.
     Limit(Place, u32),
+    /// First address of the buffer that a pointer in the payload points into.
+    PointeeStart(PointeeOf),
+    /// First distance from it at which the buffer does not have so many bytes.
+    PointeeLimit(PointeeOf, u64),
     /// Whether two regions have no byte in common.
     Apart(Place, Place),
     /// Of scaled numbers, for which an element is inside.
