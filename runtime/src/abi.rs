@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicU32;
 pub use crate::limits::{MAX_HOST_STACK_BYTES, MAX_STACK_BYTES};
 
 /// Version of this layout.
-pub const ABI_VERSION: u32 = 25;
+pub const ABI_VERSION: u32 = 26;
 
 /// Entries of a surface table; an index is a byte, so a look-up needs no check.
 pub const SURFACES: usize = 256;
@@ -129,6 +129,12 @@ pub struct LaunchCtx {
     pub write_shadow: *const u8,
     /// [`LaunchCtx::pointees`] without the buffers that kernels only read.
     pub write_pointees: *const Pointee,
+    /// For each eight bytes of [`LaunchCtx::payload`]: the buffer that they point into, if the launch does not write it. Only code with checks of
+    /// races reads it, and does not record reads of these buffers.
+    pub invariant_pointees: *const Pointee,
+    /// The same of buffers that it may write, which its writes do not leave: such code leaves with [`Status::Suspect`] instead. Where there are no
+    /// [`LaunchCtx::invariant_pointees`], all addresses.
+    pub confined_pointees: *const Pointee,
 }
 
 /// A buffer that an argument points into.

@@ -53,8 +53,8 @@ pub use image::{
 pub use interrupt::Interrupter;
 pub use kernel::{Kernel, KernelCode};
 pub use launch::{
-    Arguments, FaultAction, Lanes, LaunchOptions, LaunchReport, LaunchShape, LaunchStatus,
-    LocalIdTable, PreparedLaunch, Schedule,
+    Arguments, FaultAction, Invariant, Lanes, LaunchOptions, LaunchReport, LaunchShape,
+    LaunchStatus, LocalIdTable, PreparedLaunch, Schedule,
 };
 pub use memory::{Buffer, DeviceMemory, Element, Entered, MemoryError, Neighbour, Saved};
 pub use meta::{Exchange, KernelMeta};

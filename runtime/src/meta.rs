@@ -71,6 +71,9 @@ pub struct KernelMeta {
     /// Of such code: offsets in the payload of 64-bit values that addresses are computed from. Unless all of them are addresses, it may reach any
     /// device memory, too.
     pub bases: Vec<u32>,
+    /// Of code with checks of races: offsets in the payload of the pointers that its writes to device memory go through, and which it does not leave
+    /// ([`crate::abi::LaunchCtx::confined_pointees`]). `None` of code that does not know them, or has nothing of it.
+    pub written: Option<Vec<u32>>,
 }
 
 impl Default for KernelMeta {
@@ -98,6 +101,7 @@ impl Default for KernelMeta {
             suspects: false,
             follows_pointers: false,
             bases: Vec::new(),
+            written: None,
         }
     }
 }

@@ -9,7 +9,7 @@ use std::mem::offset_of;
 pub(super) use visa_runtime::abi::check::GRANULE;
 use visa_runtime::abi::{LaunchCtx, Pointee, check};
 
-use crate::ssa::{BufferCheck, Function, Op};
+use crate::ssa::{BufferCheck, Function, Op, RaceAccess, RaceCheck};
 
 /// Longest range that one test covers, in bytes of memory; the shadow can be read as far from its start.
 const MAX_SPAN: u64 = 4096;
@@ -72,6 +72,17 @@ impl PointeeOf {
             all: pointees(check),
             at: pointer as usize / 8 * size_of::<Pointee>(),
         }
+    }
+
+    /// That which a check of races asks for: one that the launch does not write, of a read, else one that its writes do not leave. `None` where the
+    /// check does not say through which pointer the access goes.
+    pub fn of_race(check: RaceCheck) -> Option<PointeeOf> {
+        let all = match check.access {
+            RaceAccess::Read => offset_of!(LaunchCtx, invariant_pointees),
+            _ => offset_of!(LaunchCtx, confined_pointees),
+        };
+        let at = check.pointer? as usize / 8 * size_of::<Pointee>();
+        Some(PointeeOf { all, at })
     }
 }
 

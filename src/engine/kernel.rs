@@ -1,5 +1,6 @@
 //! Kernels: what they want, and their code.
 
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -74,6 +75,8 @@ pub(super) struct Inner {
     digest: OnceLock<[u8; 32]>,
     /// The same on the engine with the better code generator, where launches are tiered; made when it is first needed.
     pub(super) better: OnceLock<Kernel>,
+    /// A launch had a write outside of the buffer that its pointer points into, which was looked for.
+    pub(super) unconfined: AtomicBool,
 }
 
 /// A kernel of a program. Cloning gives another handle.
@@ -86,6 +89,7 @@ impl Kernel {
             parts,
             digest: OnceLock::new(),
             better: OnceLock::new(),
+            unconfined: AtomicBool::new(false),
         }))
     }
 
@@ -430,6 +434,7 @@ impl Kernel {
             suspects: f.suspects,
             follows_pointers: f.follows_pointers,
             bases: f.bases.iter().copied().collect(),
+            written: f.written.map(|all| all.into_iter().collect()),
             ..self
                 .parts()
                 .manifest

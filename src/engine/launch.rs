@@ -265,8 +265,10 @@ impl Kernel {
         let pool = engine.pool(launch.threads, most)?;
         let own = LaunchMemory::new(self.plan(), &first.launch, memory, pool.as_deref())?;
         let arguments = self.layout(launch, &shape, &own)?;
-        let repeat = matches!(first.code, Code::Compiled { .. }) && engine.0.checks(Check::Init);
-        let repeat = repeat.then(|| Repeat::new(self, launch));
+        let repeat = match first.code {
+            Code::Compiled { .. } => Repeat::new(self, launch),
+            Code::Interpreted(_) => None,
+        };
         Ok(Prepared {
             kernel: self.clone(),
             first,

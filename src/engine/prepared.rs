@@ -1,5 +1,6 @@
 //! Launches with everything ready, and their runs.
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -10,15 +11,15 @@ use super::kernel::{Interpreted, Kernel};
 use super::launch::Report;
 use super::ran::Ran;
 use super::reach::Reach;
-use super::repeat::{Before, REPEATED, Repeat};
+use super::repeat::{Before, Repeat};
 use super::tier::Upgrade;
 use crate::backend::{Check, OobPolicy};
 use crate::lines::SourceLine;
 use visa_runtime::linked::LaunchMemory;
 use visa_runtime::printf::{Output, PrintBuffer, Printing};
 use visa_runtime::{
-    Arguments, FaultAction, Interrupter, LaunchOptions, LaunchReport, LaunchShape, LaunchStatus,
-    PreparedLaunch, Schedule, WorkerPool,
+    Arguments, FaultAction, Interrupter, Invariant, LaunchOptions, LaunchReport, LaunchShape,
+    LaunchStatus, PreparedLaunch, Schedule, WorkerPool,
 };
 
 /// What runs.
@@ -130,26 +131,36 @@ impl Prepared {
         }
         let ready = self.ready();
         let Some(repeat) = &self.repeat else {
-            let all = self.attempt(ready, start)?;
+            let all = self.attempt(ready, None, start)?;
             return Ok(self.report(ready, &ready.code, all, start));
         };
         let _alone = memory.alone();
-        let before = repeat.before(self, ready.launch.kernel().meta());
+        let (before, invariant) = repeat.before(self, ready.launch.kernel().meta());
         if !matches!(before, Before::Unknown) {
-            let all = self.attempt(ready, start)?;
+            let all = self.attempt(ready, invariant.as_ref(), start)?;
             if !all.0.suspect {
                 return Ok(self.report(ready, &ready.code, all, start));
             }
             before.restore();
+            if invariant.is_some() {
+                self.kernel.0.unconfined.store(true, Ordering::Relaxed);
+            }
         }
         let interpreted = repeat.interpreted(self)?;
-        let all = self.attempt(interpreted, start)?;
+        let all = self.attempt(interpreted, None, start)?;
         Ok(self.report(ready, &interpreted.code, all, start))
     }
 
     /// Runs some code.
-    fn attempt(&self, ready: &Ready, start: Instant) -> Result<Attempt, Error> {
+    fn attempt(
+        &self,
+        ready: &Ready,
+        invariant: Option<&Invariant>,
+        start: Instant,
+    ) -> Result<Attempt, Error> {
         let engine = &self.kernel.parts().engine.0;
+        let init = self.repeat.as_ref();
+        let init = init.is_some_and(Repeat::looks_for_uninitialised);
         let options = LaunchOptions {
             pool: self.pool.as_deref(),
             interrupter: self.interrupter.as_ref(),
@@ -161,7 +172,8 @@ impl Prepared {
             },
             check_races: engine.checks(Check::Race),
             race_same_value: engine.options.race_same_value,
-            check_init: self.repeat.is_some() && matches!(ready.code, Code::Compiled { .. }),
+            invariant,
+            check_init: init && matches!(ready.code, Code::Compiled { .. }),
             schedule: self.schedule,
             ..LaunchOptions::default()
         };
@@ -209,7 +221,9 @@ impl Prepared {
                 Code::Interpreted(_) => super::INTERPRETER,
             },
             note: match (&ready.code, code) {
-                (Code::Compiled { .. }, Code::Interpreted(_)) => Some(REPEATED.to_owned()),
+                (Code::Compiled { .. }, Code::Interpreted(_)) => {
+                    self.repeat.as_ref().map(Repeat::note)
+                }
                 (Code::Compiled { code, .. }, _) => self.note(code),
                 (Code::Interpreted(_), _) => None,
             },

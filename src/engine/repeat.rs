@@ -1,22 +1,32 @@
-//! Launches of compiled code that is checked for uses of what is not initialised. The code only finds out whether something may be wrong. Then
-//! memory becomes what it was before the launch, and the interpreter carries the launch out.
+//! Launches of compiled code that is checked for uses of what is not initialised, or for races. The code only finds out whether something may be
+//! uninitialised, or whether a write leaves the buffer of its pointer, so that it may race with a read that was not recorded. Then memory becomes
+//! what it was before the launch, and the interpreter carries the launch out.
 
+use std::ops::Range;
 use std::sync::OnceLock;
+use std::sync::atomic::Ordering;
 
 use super::error::Error;
 use super::kernel::Kernel;
 use super::launch::Launch;
 use super::prepared::{Code, Prepared, Ready};
+use crate::backend::Check;
 use crate::interp::InterpOptions;
 use visa_runtime::linked::ArgValue as Arg;
-use visa_runtime::{Buffer, KernelMeta, Saved};
+use visa_runtime::{Buffer, Invariant, KernelMeta, Saved};
 
-/// The note of a launch that the interpreter carried out.
-pub(super) const REPEATED: &str =
-    "the interpreter carried the launch out, which may read what is not initialised";
+/// Why the interpreter carries launches out that are checked for uses of what is not initialised.
+const UNINITIALISED: &str = "may read what is not initialised";
+
+/// The same of launches that are checked for races.
+const UNCONFINED: &str = "has a write outside of the buffer that its pointer points into";
 
 /// What a launch may change, and how it is interpreted.
 pub(super) struct Repeat {
+    /// What is not initialised is looked for.
+    init: bool,
+    /// Races are.
+    races: bool,
     /// Buffers that the kernel may read.
     read: Vec<Buffer>,
     /// Those among them that it may write.
@@ -47,8 +57,14 @@ impl Before {
 }
 
 impl Repeat {
-    /// Of a launch.
-    pub fn new(kernel: &Kernel, launch: &Launch) -> Repeat {
+    /// Of a launch of an engine that checks for one of these.
+    pub fn new(kernel: &Kernel, launch: &Launch) -> Option<Repeat> {
+        let engine = &kernel.parts().engine.0;
+        let [init, races] = [Check::Init, Check::Race].map(|check| engine.checks(check));
+        (init || races).then(|| Repeat::of(kernel, launch, (init, races)))
+    }
+
+    fn of(kernel: &Kernel, launch: &Launch, (init, races): (bool, bool)) -> Repeat {
         let manifest = &kernel.parts().manifest;
         let memory = kernel.parts().engine.memory();
         let (mut read, mut written, mut anywhere) = (Vec::new(), Vec::new(), false);
@@ -75,6 +91,8 @@ impl Repeat {
             written.push(buffer.clone());
         }
         Repeat {
+            init,
+            races,
             read,
             written,
             anywhere,
@@ -82,8 +100,66 @@ impl Repeat {
         }
     }
 
-    /// What memory holds before a run of code, as far as the run may change it and may be in vain.
-    pub fn before(&self, launch: &Prepared, meta: &KernelMeta) -> Before {
+    /// Whether what is not initialised is looked for.
+    pub const fn looks_for_uninitialised(&self) -> bool {
+        self.init
+    }
+
+    /// The note of a launch that the interpreter carried out.
+    pub fn note(&self) -> String {
+        let why = [(self.init, UNINITIALISED), (self.races, UNCONFINED)];
+        let why = why.iter().filter(|(looked, _)| *looked);
+        let why: Vec<&str> = why.map(|&(_, why)| why).collect();
+        format!(
+            "the interpreter carried the launch out, which {}",
+            why.join(", or ")
+        )
+    }
+
+    /// What memory holds before a run of code, as far as the run may change it and may be in vain, and which buffers it does not write.
+    pub fn before(&self, launch: &Prepared, meta: &KernelMeta) -> (Before, Option<Invariant>) {
+        let found = match self.init {
+            true => self.before_uninitialised(launch, meta),
+            false => Before::Unneeded,
+        };
+        if matches!(found, Before::Unknown) {
+            return (found, None);
+        }
+        let Some(invariant) = self.invariant(launch, meta) else {
+            return (found, None);
+        };
+        let changed = |buffer: &&Buffer| {
+            let is_saved = matches!(found, Before::Saved(_)) && self.is_written(buffer);
+            !is_saved && invariant.may_write(&range(buffer))
+        };
+        let more: Option<Vec<Saved>> = self.read.iter().filter(changed).map(Buffer::save).collect();
+        match (found, more) {
+            // Without room for it, reads are recorded.
+            (found, None) => (found, None),
+            (Before::Saved(mut all), Some(more)) => {
+                all.extend(more);
+                (Before::Saved(all), Some(invariant))
+            }
+            (_, Some(all)) => (Before::Saved(all), Some(invariant)),
+        }
+    }
+
+    fn is_written(&self, buffer: &Buffer) -> bool {
+        self.written.iter().any(|of| range(of) == range(buffer))
+    }
+
+    /// The buffers that a launch of code with checks of races does not write, where that is known.
+    fn invariant(&self, launch: &Prepared, meta: &KernelMeta) -> Option<Invariant> {
+        let written = meta.written.as_ref().filter(|_| self.races)?;
+        // What was in vain once is not tried again.
+        if launch.kernel.0.unconfined.load(Ordering::Relaxed) {
+            return None;
+        }
+        let buffers: Vec<Range<u64>> = self.read.iter().map(range).collect();
+        Invariant::new(launch.arguments.payload.as_slice(), &buffers, written)
+    }
+
+    fn before_uninitialised(&self, launch: &Prepared, meta: &KernelMeta) -> Before {
         if !launch.arguments.are_tracked() {
             return Before::Unknown;
         }
@@ -120,6 +196,11 @@ impl Repeat {
         });
         made.as_ref().map_err(Clone::clone)
     }
+}
+
+/// Addresses of a buffer.
+fn range(buffer: &Buffer) -> Range<u64> {
+    buffer.address()..buffer.address() + buffer.len()
 }
 
 /// Whether bytes may hold an address of device memory.

@@ -2,16 +2,26 @@
 //!
 //! Runs where [`super::PassOptions::check_races`] asks for it, after all passes but `check-aligned` and `check-buffers`, so that no optimisation sees these
 //! operations and code without them is what it was. Rectangles ([`Op::Load2d`]) have none: the runtime carries them out and checks them itself.
+//!
+//! Most kernels read some buffers and write others. Nothing races with a read of a buffer that the launch does not write, so where all writes to
+//! device memory go through pointers among the arguments, checks say through which ([`RaceCheck::pointer`]), and the launch knows the buffers.
+
+use std::collections::BTreeSet;
 
 use super::edit::insert_before;
 use crate::ssa::shape::Shape;
-use crate::ssa::{Function, Op, RaceAccess, RaceCheck, Space};
+use crate::ssa::{Function, ImageOp, Inst, Op, RaceAccess, RaceCheck, Space};
 
 /// Runs the pass. How the addresses of an access run is known of its check's.
 pub fn run(f: &mut Function) -> usize {
+    f.written = written(f);
     insert_before(f, |f, i| {
         let data = f.inst(i);
         let (check, line) = (check_of(&data.op)?, data.line);
+        let check = RaceCheck {
+            pointer: told_pointer(f, i, check),
+            ..check
+        };
         // Values are those that a plain store leaves.
         let count = match check.access {
             RaceAccess::Write => data.args.len(),
@@ -47,5 +57,48 @@ fn check_of(op: &Op) -> Option<RaceCheck> {
         access,
         block: matches!(op, Op::BlockLoad(_) | Op::BlockStore(_)),
         site,
+        pointer: None,
     })
+}
+
+/// Where in the payload the pointer of an access to device memory stands.
+fn pointer(f: &Function, i: Inst) -> Option<u32> {
+    let pointer = f.pointer_in_payload(*f.inst(i).args.get(1)?);
+    pointer.filter(|at| at.is_multiple_of(8))
+}
+
+/// The pointer that a check says.
+fn told_pointer(f: &Function, i: Inst, check: RaceCheck) -> Option<u32> {
+    let written = f.written.as_ref().filter(|_| check.space.is_flat())?;
+    let reads = check.access == RaceAccess::Read;
+    pointer(f, i).filter(|at| reads != written.contains(at))
+}
+
+/// The pointers of all writes; `None` where one is not known, or no read goes through another one. Atomics count as writes.
+fn written(f: &Function) -> Option<BTreeSet<u32>> {
+    let (mut written, mut read) = (BTreeSet::new(), BTreeSet::new());
+    for &i in f.order.iter().flat_map(|&b| &f.block(b).insts) {
+        let op = &f.inst(i).op;
+        let elsewhere = match op {
+            Op::Store2d(_) => true,
+            Op::Image(m) => matches!(
+                m.op,
+                ImageOp::Write | ImageOp::BlockWrite | ImageOp::Atomic(_) | ImageOp::AtomicShort(_)
+            ),
+            _ => false,
+        };
+        if elsewhere {
+            return None;
+        }
+        let Some(check) = check_of(op).filter(|check| check.space != Space::Slm) else {
+            continue;
+        };
+        match (check.access, check.space.is_flat()) {
+            (RaceAccess::Read, true) => read.extend(pointer(f, i)),
+            (RaceAccess::Read, false) => {}
+            (_, true) => drop(written.insert(pointer(f, i)?)),
+            (_, false) => return None,
+        }
+    }
+    (!read.is_subset(&written)).then_some(written)
 }

@@ -194,6 +194,9 @@ pub struct Function {
     /// Of such functions: offsets in the payload of 64-bit values that addresses are computed from. Unless all of them are addresses, it may reach any
     /// device memory, too.
     pub bases: BTreeSet<u32>,
+    /// Of functions with checks of races: offsets in the payload of the pointers that all writes to device memory go through, if that is known and
+    /// some reads go through others.
+    pub written: Option<BTreeSet<u32>>,
     /// What passes decided, and why.
     pub remarks: Vec<Remark>,
 }
@@ -220,6 +223,7 @@ impl Function {
             suspects: false,
             follows_pointers: false,
             bases: BTreeSet::new(),
+            written: None,
             remarks: Vec::new(),
         };
         f.new_block();

@@ -381,6 +381,9 @@ pub struct RaceCheck {
     pub block: bool,
     /// Index into [`super::Function::sites`].
     pub site: u32,
+    /// Offset in the payload of the pointer that addresses are computed from. A read is not recorded where the launch does not write its buffer
+    /// ([`super::Function::written`]), and a write that leaves its buffer is left to the interpreter.
+    pub pointer: Option<u32>,
 }
 
 /// A barrier of the group that a thread is about to come to.

@@ -252,6 +252,18 @@ fn memory(c: &mut Cursor, parts: &[&str]) -> Parsed<Option<Op>> {
     })
 }
 
+/// Where the pointer of a check of races stands, if it says so.
+fn pointer_of(parts: &[&str]) -> Result<Option<u32>, ()> {
+    match parts {
+        [] => Ok(None),
+        [pointer] => {
+            let digits = pointer.strip_prefix('p').ok_or(())?;
+            digits.parse().map(Some).map_err(|_| ())
+        }
+        _ => Err(()),
+    }
+}
+
 /// Operations of checks.
 fn check(c: &mut Cursor, parts: &[&str]) -> Parsed<Option<Op>> {
     if let ["check", "barrier" | "signal"] = parts {
@@ -259,7 +271,9 @@ fn check(c: &mut Cursor, parts: &[&str]) -> Parsed<Option<Op>> {
         let site = index(c)?;
         return Ok(Some(Op::CheckBarrier(BarrierCheck { waits, site })));
     }
-    if let ["check", access, space, shape] = parts {
+    if let ["check", access, space, shape, pointer @ ..] = parts
+        && let Ok(pointer) = pointer_of(pointer)
+    {
         let (Some((elem, count, block)), Some(space), Some(access)) = (
             elements(shape),
             find(names::SPACE, space),
@@ -275,6 +289,7 @@ fn check(c: &mut Cursor, parts: &[&str]) -> Parsed<Option<Op>> {
             access,
             block,
             site,
+            pointer,
         })));
     }
     if let ["init", space, shape] = parts {
@@ -291,6 +306,7 @@ fn check(c: &mut Cursor, parts: &[&str]) -> Parsed<Option<Op>> {
             access: RaceAccess::Write,
             block,
             site,
+            pointer: None,
         })));
     }
     if let ["check", "aligned", at] = parts {

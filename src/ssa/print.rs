@@ -327,11 +327,11 @@ fn memory(op: &Op, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             let access = spell(names::RACE, &m.access);
             let block = if m.block { "b" } else { "" };
             let (space, elem, count) = (space(&m.space), m.elem.name(), m.count);
-            write!(
-                f,
-                "check.{access}.{space}.{elem}x{count}{block}[{}]",
-                m.site
-            )
+            write!(f, "check.{access}.{space}.{elem}x{count}{block}")?;
+            if let Some(pointer) = m.pointer {
+                write!(f, ".p{pointer}")?;
+            }
+            write!(f, "[{}]", m.site)
         }
         Op::Initialise(m) => {
             let block = if m.block { "b" } else { "" };

@@ -287,6 +287,8 @@ impl Rig {
             pointees: std::ptr::null(),
             write_shadow: std::ptr::null(),
             write_pointees: std::ptr::null(),
+            invariant_pointees: std::ptr::null(),
+            confined_pointees: std::ptr::null(),
         };
         let mut group = GroupCtx {
             launch: &raw const launch,

@@ -4,6 +4,7 @@
 mod alignment;
 mod barriers;
 mod inits;
+mod invariant;
 mod limits;
 mod memory;
 mod races;

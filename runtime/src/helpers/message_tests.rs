@@ -166,6 +166,8 @@ impl Case {
             pointees: std::ptr::null(),
             write_shadow: std::ptr::null(),
             write_pointees: std::ptr::null(),
+            invariant_pointees: std::ptr::null(),
+            confined_pointees: std::ptr::null(),
         };
         let mut group = GroupCtx {
             launch: &raw const launch,
@@ -368,6 +370,8 @@ fn an_unbound_surface_is_outside() {
         pointees: std::ptr::null(),
         write_shadow: std::ptr::null(),
         write_pointees: std::ptr::null(),
+        invariant_pointees: std::ptr::null(),
+        confined_pointees: std::ptr::null(),
     };
     let mut group = GroupCtx {
         launch: &raw const launch,

@@ -13,10 +13,12 @@
 
 mod float_mode;
 mod fused;
+mod invariant;
 mod schedule;
 mod shape;
 mod worker;
 
+pub use invariant::Invariant;
 pub(crate) use schedule::GroupSchedule;
 pub use schedule::Schedule;
 pub(crate) use shape::GroupShape;
@@ -95,6 +97,8 @@ pub struct LaunchOptions<'a> {
     pub check_races: bool,
     /// For these checks, a write of the value that is there already is an access like others.
     pub race_same_value: bool,
+    /// Which buffers such code does not write, and those that its writes have to stay in.
+    pub invariant: Option<&'a Invariant>,
     /// Code with checks of initialisation keeps account of what it writes, and stops where something that is not initialised may be used.
     pub check_init: bool,
     /// Another order of groups and threads than the usual one. Everything runs on the calling thread then, so that there is one order.
@@ -112,6 +116,7 @@ impl Default for LaunchOptions<'_> {
             zero_scratch: true,
             check_races: false,
             race_same_value: false,
+            invariant: None,
             check_init: false,
             schedule: None,
         }

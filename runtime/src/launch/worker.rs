@@ -62,6 +62,12 @@ pub(super) struct Job<'a> {
 static NOWHERE: [Pointee; MAX_PAYLOAD_BYTES / 8] =
     [Pointee { start: 0, bytes: 0 }; MAX_PAYLOAD_BYTES / 8];
 
+/// [`LaunchCtx::confined_pointees`] of writes that may go anywhere.
+static ANYWHERE: [Pointee; MAX_PAYLOAD_BYTES / 8] = [Pointee {
+    start: 0,
+    bytes: i64::MAX as u64,
+}; MAX_PAYLOAD_BYTES / 8];
+
 // SAFETY: the pointers in the contexts are into the arguments, which the launch borrows for its
 // whole time, and into what the job owns; workers only read the contexts.
 unsafe impl Sync for Job<'_> {}
@@ -90,6 +96,10 @@ impl<'a> Job<'a> {
             true => NOWHERE.as_ptr(),
             false => found.as_ptr(),
         });
+        let invariant = match options.invariant {
+            Some(invariant) => [&invariant.buffers, &invariant.confined].map(Vec::as_slice),
+            None => [&NOWHERE[..], &ANYWHERE],
+        };
         let meta = launch.kernel.meta();
         let contexts = std::array::from_fn(|kind| {
             let payload = partial[kind].as_ref().unwrap_or(&arguments.payload);
@@ -109,6 +119,8 @@ impl<'a> Job<'a> {
                 pointees: all[0],
                 write_shadow: memory.map_or(checks::closed(), DeviceMemory::write_shadow),
                 write_pointees: all[1],
+                invariant_pointees: invariant[0].as_ptr(),
+                confined_pointees: invariant[1].as_ptr(),
             }
         });
         let total = launch.total;

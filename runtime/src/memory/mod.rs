@@ -124,6 +124,8 @@ struct Inner {
     unwritten: Option<Unwritten>,
     /// For launches that look for races and do not run now.
     races: Mutex<Vec<Races>>,
+    /// Held by a launch that may restore what memory held.
+    alone: Mutex<()>,
 }
 
 /// A range of addresses that buffers are allocated from. Cloning gives another handle.
@@ -199,9 +201,9 @@ impl DeviceMemory {
     }
 
     /// Waits until no other caller has what this returns. A launch that may restore what memory held has it for as long as it runs, so that
-    /// no other launch's results are lost. Memory that is not tracked has nothing to wait for.
-    pub fn alone(&self) -> Option<MutexGuard<'_, ()>> {
-        self.0.unwritten.as_ref().map(Unwritten::alone)
+    /// no other launch's results are lost.
+    pub fn alone(&self) -> MutexGuard<'_, ()> {
+        self.0.alone.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Bytes from an address of a tracked memory to its mark; 0 of other memory.
@@ -420,6 +422,7 @@ impl DeviceMemory {
             checks: None,
             unwritten: None,
             races: Mutex::default(),
+            alone: Mutex::default(),
         })))
     }
 

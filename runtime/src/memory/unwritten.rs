@@ -8,7 +8,6 @@ use super::{MemoryError, copy};
 use crate::group::{load, store};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Bytes of the shadow that are looked at together.
 const WORD: u64 = 8;
@@ -20,8 +19,6 @@ pub(super) struct Unwritten {
     capacity: u64,
     /// Something was not initialised once.
     used: AtomicBool,
-    /// Held by a launch that may restore what memory held.
-    alone: Mutex<()>,
 }
 
 impl Unwritten {
@@ -38,13 +35,7 @@ impl Unwritten {
             shadow,
             capacity,
             used: AtomicBool::new(false),
-            alone: Mutex::new(()),
         })
-    }
-
-    /// [`super::DeviceMemory::alone`].
-    pub fn alone(&self) -> MutexGuard<'_, ()> {
-        self.alone.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Mark of the first byte.

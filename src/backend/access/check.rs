@@ -10,7 +10,9 @@ use super::scaled::Scaled;
 use super::{AtHand, consts};
 use crate::backend::records::{Records, first_lane};
 use crate::backend::shadow::{self, LaneShadow};
-use crate::ssa::{BinOp, BufferCheck, Function, Inst, MemAccess, Op, RaceAccess, RaceCheck, Space, Value};
+use crate::ssa::{
+    BinOp, BufferCheck, Function, Inst, MemAccess, Op, RaceAccess, RaceCheck, Space, Value,
+};
 use visa_runtime::abi::race::{Step, reads};
 
 /// How the lanes of a check run, and why.
@@ -305,6 +307,22 @@ fn mask_of(f: &Function, mask: Value) -> Result<u64, Value> {
 }
 
 impl RaceRun {
+    /// Distance of the lowest byte from lane 0's address, and bytes to the highest, of the lanes of the check and of all reads that are done with it.
+    pub fn span(&self, check: RaceCheck, lanes: u16) -> Option<(i64, u64)> {
+        let last = self.stride.checked_mul(i64::from(lanes) - 1)?;
+        let others = self.reads.iter();
+        let others = others.map(|reads| reads.distance(reads.others.len() as i64));
+        let ends = others.fold([last.min(0), last.max(0)], |[low, high], far| {
+            [
+                low.min(low.saturating_add(far)),
+                high.max(high.saturating_add(far)),
+            ]
+        });
+        let bytes = ends[1].checked_sub(ends[0])?.cast_unsigned();
+        let element = u64::from(check.elem.bytes()) * u64::from(check.count);
+        Some((ends[0], bytes.checked_add(element)?))
+    }
+
     /// That of an instruction, if it is a check of races and its lanes are known to be affine.
     pub(super) fn of(
         f: &Function,

@@ -3,8 +3,8 @@
 use super::tests::{ANY, PARTS, WHOLE, affine, plan, speculative, steps};
 use super::*;
 use crate::backend::shadow::LaneShadow;
-use crate::ssa::Value;
 use crate::ssa::shape::Shape;
+use crate::ssa::{Op, Value};
 
 /// How the checks of a body are done.
 fn checks(body: &str, shapes: &[Shape], limits: &Limits) -> Vec<CheckHow> {
@@ -25,7 +25,16 @@ const CHECK: &str = "  %9: <16 x i64> = splat %8\n  %10: <16 x i64> = zext %3\n 
 fn one_test_checks_all_lanes_where_it_is_known_how_they_run() {
     let each = |bytes, low| Some(LaneShadow { bytes, low });
     let how = |shape: Shape, limits: &Limits| checks(CHECK, &[shape], limits).remove(0);
-    let span = |run, lowest, bytes| Some(CheckSpan { run, lowest, bytes });
+    // Addresses are computed from %8, which is in the payload.
+    let pointer = Some(8);
+    let span = |run, lowest, bytes| {
+        Some(CheckSpan {
+            run,
+            lowest,
+            bytes,
+            pointer,
+        })
+    };
     for limits in [&WHOLE, &PARTS] {
         // What such a test finds odd is so, and the runtime looks at once.
         let down = how(affine(8, -8), limits);
@@ -154,4 +163,77 @@ fn reads_at_even_distances_are_checked_at_once() {
             "{body}"
         );
     }
+}
+
+/// What a test in front of two versions says, and how many checks are left in the version for when it holds.
+#[test]
+fn one_test_in_front_decides_checks_of_buffers_and_alignment() {
+    // Whether %8 is a multiple of four, of all lanes.
+    let odd = "  %14: i64 = const 3\n  %15: i64 = and %8, %14\n  %16: i64 = const 0\n  %17: i1 = icmp.ne %15, %16\n  \
+               %18: <16 x i1> = splat %17\n  %19: <16 x i1> = and %1, %18\n";
+    let checks = "  check.aligned.flat[0] %19, %13\n  check.i32x1[0] %1, %13\n";
+    let (_, address) = CHECK
+        .rsplit_once("  check")
+        .map_or(("", ""), |(a, _)| ("", a));
+    let body = |odd: &str| {
+        let load = "  %20: <16 x i32> = load.flat.i32x1[0] %1, %13\n";
+        let store = "  store.flat.i32x1[0] %1, %13, %20\n";
+        [address, odd, checks, load, checks, store].concat()
+    };
+    // The shapes of checks of buffers and of the accesses.
+    let shapes = [affine(8, 4); 4];
+    let (_, plan) = plan(&body(odd), &shapes, &WHOLE);
+    let Some(two) = steps(&plan).iter().find_map(|step| match step {
+        Step::Versions(two) => Some(two),
+        _ => None,
+    }) else {
+        panic!("{:?}", steps(&plan));
+    };
+    let aligned = CheckInFront::Aligned(Value(17));
+    let kinds: Vec<bool> = two
+        .checks
+        .iter()
+        .map(|(_, test)| *test == aligned)
+        .collect();
+    assert_eq!(kinds, [true, false, true, false]);
+    let text = format!("{:?}", two.fast.steps);
+    assert!(!text.contains("Check("), "{text}");
+    // Alignment by lanes is tested in each version.
+    let lanes = odd.replace(
+        "%17: i1 = icmp.ne %15, %16",
+        "%17: <16 x i1> = input.dispatchmask",
+    );
+    let lanes = lanes.replace(
+        "  %18: <16 x i1> = splat %17\n",
+        "  %18: <16 x i1> = and %17, %17\n",
+    );
+    let (_, plan) = super::tests::plan(&body(&lanes), &shapes, &WHOLE);
+    let text = format!("{:?}", steps(&plan));
+    assert!(!text.contains("Aligned("), "{text}");
+}
+
+#[test]
+fn a_run_spans_all_reads_that_are_done_with_it() {
+    let body = "  %9: i32 = const 128\n  %10: i32 = add %2, %9\n  %11: <16 x i32> = splat %2\n  %12: <16 x i32> = splat %7\n  \
+                %13: <16 x i32> = splat %10\n";
+    let check = |of: u32| format!("  check.read.slm.i32x1[0] %0, %{of}\n");
+    let span = |order: [u32; 3], stride: i64| {
+        let checks: String = order.iter().map(|of| check(*of)).collect();
+        let bases = order.map(|of| [2, 7, 10][of as usize - 11]);
+        let shapes = bases.map(|base| affine(base, stride));
+        let (f, plan) = plan(&(body.to_owned() + &checks), &shapes, &WHOLE);
+        let run = first_race(steps(&plan)).expect("a check").clone();
+        let insts = f.order.iter().flat_map(|&b| &f.block(b).insts);
+        let mut checks = insts.filter_map(|&i| match f.inst(i).op {
+            Op::CheckRace(check) => Some(check),
+            _ => None,
+        });
+        run.span(checks.next().expect("a check"), 16)
+    };
+    assert_eq!(span([11, 12, 13], 4), Some((0, 128 + 64)));
+    assert_eq!(span([13, 12, 11], 4), Some((-128, 128 + 64)));
+    assert_eq!(span([13, 12, 11], 0), Some((-128, 128 + 4)));
+    // These share no call.
+    assert_eq!(span([11, 13, 12], 0), Some((0, 128 + 4)));
+    assert_eq!(span([11, 12, 13], -8), Some((-120, 124)));
 }

@@ -116,7 +116,8 @@ impl Planner<'_> {
         }
         // As many accesses as there may be with what is between them.
         while let Some(&(last, _)) = accesses.last() {
-            let (_, rest) = self.in_front(&insts[..=last], 0, (accesses.iter().map(|(_, a)| a), &[]));
+            let (_, rest) =
+                self.in_front(&insts[..=last], 0, (accesses.iter().map(|(_, a)| a), &[]));
             if rest.len() <= accesses.len() * (TWICE + 1) {
                 break;
             }

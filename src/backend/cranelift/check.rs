@@ -47,7 +47,8 @@ impl Emit<'_> {
             (Some(here), Some(at)) => {
                 let other = self.new_block();
                 self.side(here, |e| {
-                    let within = e.are_within(check, &lanes, args, at);
+                    let pointee = PointeeOf::new(check, at);
+                    let within = e.are_within(pointee, record(check), &lanes, args);
                     e.branch(within, go_on, other);
                 });
                 Some(other)
@@ -87,7 +88,7 @@ impl Emit<'_> {
             return branch(self, ok, other);
         };
         let by_shadow = self.new_cold_block();
-        let ok = self.is_within(check, (lowest, span.bytes), pointer);
+        let ok = self.is_within(PointeeOf::new(check, pointer), (lowest, span.bytes));
         branch(self, ok, by_shadow);
         self.side(by_shadow, |e| {
             let ok = e.shadow_is_clear(check, lowest, span.bytes);
@@ -99,7 +100,7 @@ impl Emit<'_> {
     pub fn span_is_clear(&mut self, inst: Inst, check: BufferCheck, span: &CheckSpan) -> V {
         let (lowest, guard) = self.lowest(inst, span);
         let clear = match span.pointer {
-            Some(pointer) => self.is_within(check, (lowest, span.bytes), pointer),
+            Some(pointer) => self.is_within(PointeeOf::new(check, pointer), (lowest, span.bytes)),
             None => self.shadow_is_clear(check, lowest, span.bytes),
         };
         match guard {
@@ -140,8 +141,7 @@ impl Emit<'_> {
     }
 
     /// Whether bytes from an address on are in the buffer that a pointer in the payload points into.
-    fn is_within(&mut self, check: BufferCheck, (address, bytes): (V, u64), pointer: u32) -> V {
-        let pointee = PointeeOf::new(check, pointer);
+    pub fn is_within(&mut self, pointee: PointeeOf, (address, bytes): (V, u64)) -> V {
         let start = self.pointee_start(pointee);
         let limit = self.hoisted(Key::PointeeLimit(pointee, bytes), |e| {
             let most = e.pointee_most(pointee, bytes);
@@ -171,11 +171,16 @@ impl Emit<'_> {
     }
 
     /// Whether all enabled lanes are in the buffer that a pointer in the payload points into.
-    fn are_within(&mut self, check: BufferCheck, lanes: &Lanes, args: &[Value], pointer: u32) -> V {
-        let pointee = PointeeOf::new(check, pointer);
+    pub fn are_within(
+        &mut self,
+        pointee: PointeeOf,
+        bytes: u64,
+        lanes: &Lanes,
+        args: &[Value],
+    ) -> V {
         let start = self.pointee_start(pointee);
         // Not negative, so that no number less that it is taken from overflows.
-        let most = self.pointee_most(pointee, record(check));
+        let most = self.pointee_most(pointee, bytes);
         let [start, most] = [start, most].map(|v| self.ins().splat(types::I64X2, v));
         let mask = self.lane_masks(lanes);
         let mut outside: Option<V> = None;

@@ -3,7 +3,7 @@
 use std::mem::offset_of;
 
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{InstBuilder, Value as V, types};
+use cranelift_codegen::ir::{self, InstBuilder, Value as V, types};
 use visa_runtime::abi::{Helpers, Status};
 
 use super::emit::Emit;
@@ -14,17 +14,22 @@ impl Emit<'_> {
     /// Leaves the function if a mark is set, or a condition.
     pub fn suspect(&mut self, args: &[Value]) {
         let set = self.any_set(args);
-        let leave = match self.ctx.suspect {
+        let leave = self.suspect_block();
+        let go_on = self.new_block();
+        self.branch(set, leave, go_on);
+        self.block = go_on;
+    }
+
+    /// The block that leaves with [`Status::Suspect`].
+    pub fn suspect_block(&mut self) -> ir::Block {
+        match self.ctx.suspect {
             Some(block) => block,
             None => {
                 let block = self.leave_block(Status::Suspect);
                 self.ctx.suspect = Some(block);
                 block
             }
-        };
-        let go_on = self.new_block();
-        self.branch(set, leave, go_on);
-        self.block = go_on;
+        }
     }
 
     /// Clears the marks of the lanes of a store if any is set.

@@ -5,13 +5,15 @@ use std::mem::offset_of;
 use cranelift_codegen::ir::{InstBuilder, StackSlot, Value as V, types};
 use visa_runtime::abi::Helpers;
 
+use super::affine::Affine;
 use super::emit::{DATA, Emit};
 use super::memory::Lanes;
 use super::value::piece_count;
 use crate::backend::access::{RaceReads, RaceRun};
 use crate::backend::race;
 use crate::backend::records::{Part, Records};
-use crate::ssa::{Inst, Op, RaceCheck, Ty, Value};
+use crate::backend::shadow::PointeeOf;
+use crate::ssa::{Inst, Op, RaceAccess, RaceCheck, Ty, Value};
 
 /// What the calls for a check have in common.
 pub(super) struct Call {
@@ -27,9 +29,72 @@ pub(super) struct Call {
 impl Emit<'_> {
     /// A check.
     pub fn check_race(&mut self, check: RaceCheck, args: &[Value]) {
-        if let Some(call) = self.race_call(check, args) {
-            self.race_of_lanes(&call, args, offset_of!(Helpers, race));
+        self.unless_invariant(check, args, None, |e| {
+            if let Some(call) = e.race_call(check, args) {
+                e.race_of_lanes(&call, args, offset_of!(Helpers, race));
+            }
+        });
+    }
+
+    /// Does something about a check, but not about a read of a buffer that the launch does not write. Leaves before a write that leaves its
+    /// buffer. `lowest` and `bytes` are all that lanes reach, if they run evenly.
+    fn unless_invariant(
+        &mut self,
+        check: RaceCheck,
+        args: &[Value],
+        span: Option<(Affine, u64)>,
+        then: impl FnOnce(&mut Self),
+    ) {
+        let Some(pointee) = PointeeOf::of_race(check) else {
+            return then(self);
+        };
+        let within = span.map(|(lowest, bytes)| {
+            let within = self.is_within(pointee, (lowest.base, bytes));
+            match lowest.guard {
+                Some(guard) => self.ins().band(within, guard),
+                None => within,
+            }
+        });
+        let go_on = self.new_block();
+        if check.access == RaceAccess::Read {
+            let within = within.unwrap_or_else(|| self.lanes_are_within(pointee, check, args));
+            let look = self.new_block();
+            self.branch(within, go_on, look);
+            self.side(look, |e| {
+                then(e);
+                e.jump(go_on, &[]);
+            });
+            self.block = go_on;
+            return;
         }
+        let by_lanes = match within {
+            Some(within) => {
+                let by_lanes = self.new_cold_block();
+                self.branch(within, go_on, by_lanes);
+                by_lanes
+            }
+            None => self.block,
+        };
+        let leave = self.suspect_block();
+        self.side(by_lanes, |e| {
+            let within = e.lanes_are_within(pointee, check, args);
+            e.branch(within, go_on, leave);
+        });
+        self.block = go_on;
+        then(self);
+    }
+
+    /// Whether all enabled lanes of a check are in a buffer.
+    fn lanes_are_within(&mut self, pointee: PointeeOf, check: RaceCheck, args: &[Value]) -> V {
+        let bytes = u64::from(check.elem.bytes()) * u64::from(check.count);
+        if self.f.ty(args[1]).is_scalar() {
+            let address = self.scalar(args[1]);
+            let within = self.is_within(pointee, (address, bytes));
+            let enabled = self.scalar(args[0]);
+            return self.ins().bor_not(within, enabled);
+        }
+        let lanes = self.lanes(check.space, args);
+        self.are_within(pointee, bytes, &lanes, args)
     }
 
     /// A check of lanes that are known to run evenly, maybe under a condition.
@@ -40,10 +105,29 @@ impl Emit<'_> {
             return self.bug("no check of races");
         };
         let args = data.args.as_slice();
+        let shape = self.run_of(inst, &run.run);
+        let span = run.span(check, self.f.ty(args[1]).lanes);
+        let span = span.filter(|_| check.pointer.is_some());
+        let span = span.map(|(lowest, bytes)| {
+            let lowest = self.ins().iadd_imm_s(shape.base, lowest);
+            let guard = shape.guard;
+            (
+                Affine {
+                    base: lowest,
+                    guard,
+                },
+                bytes,
+            )
+        });
+        self.unless_invariant(check, args, span, |e| {
+            e.even_race((check, run), shape, args);
+        });
+    }
+
+    fn even_race(&mut self, (check, run): (RaceCheck, &RaceRun), shape: Affine, args: &[Value]) {
         let Some(first) = self.race_read(check, run.twin, args) else {
             return;
         };
-        let shape = self.run_of(inst, &run.run);
         if let Some(reads) = &run.reads {
             return self.race_of_reads(&first, reads, shape.base, (run.stride, args));
         }

@@ -34,7 +34,8 @@ impl<'c> Emit<'c, '_> {
         let lanes = self.lanes(Space::Flat, &data.args)?;
         if let Some(at) = how.pointer {
             let other = self.new_block();
-            let within = self.are_within(check, &lanes, at)?;
+            let pointee = PointeeOf::new(check, at);
+            let within = self.are_within(pointee, record(check), &lanes)?;
             self.branch_likely(within, go_on, other, true)?;
             self.at(other);
         }
@@ -69,7 +70,7 @@ impl<'c> Emit<'c, '_> {
         };
         if let Some(pointer) = span.pointer {
             let by_shadow = self.new_block();
-            let ok = self.is_within(check, (lowest, span.bytes), pointer)?;
+            let ok = self.is_within(PointeeOf::new(check, pointer), (lowest, span.bytes))?;
             branch(self, ok, by_shadow)?;
             self.at(by_shadow);
         }
@@ -132,13 +133,11 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Whether bytes from an address on are in the buffer that a pointer in the payload points into.
-    fn is_within(
+    pub fn is_within(
         &mut self,
-        check: BufferCheck,
+        pointee: PointeeOf,
         (address, bytes): (V<'c>, u64),
-        pointer: u32,
     ) -> EmitResult<V<'c>> {
-        let pointee = PointeeOf::new(check, pointer);
         let start = self.pointee_start(pointee)?;
         let limit = self.pointee_limit(pointee, bytes)?;
         let distance = self.op2(I::Sub, address, start)?;
@@ -146,16 +145,15 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Whether all enabled lanes are in the buffer that a pointer in the payload points into.
-    fn are_within(
+    pub fn are_within(
         &mut self,
-        check: BufferCheck,
+        pointee: PointeeOf,
+        bytes: u64,
         lanes: &Lanes<'c>,
-        pointer: u32,
     ) -> EmitResult<V<'c>> {
         let (n, mask) = (lanes.count, self.get(lanes.mask)?);
-        let pointee = PointeeOf::new(check, pointer);
         let start = self.pointee_start(pointee)?;
-        let limit = self.pointee_limit(pointee, record(check))?;
+        let limit = self.pointee_limit(pointee, bytes)?;
         let each = self.addresses(lanes)?;
         let distance = self.op2(I::Sub, each, self.splat(start, n)?)?;
         let outside = self.icmp(IntPredicate::UGE, distance, self.splat(limit, n)?)?;

@@ -3,8 +3,8 @@
 use std::mem::offset_of;
 
 use inkwell::IntPredicate;
-use inkwell::values::PointerValue;
-use visa_runtime::abi::Helpers;
+use inkwell::values::{InstructionOpcode as I, PointerValue};
+use visa_runtime::abi::{Helpers, Status};
 
 use super::access::padded;
 use super::emit::{Emit, EmitResult, V};
@@ -12,7 +12,8 @@ use super::memory::Lanes;
 use crate::backend::access::{RaceReads, RaceRun};
 use crate::backend::race;
 use crate::backend::records::{Part, Records};
-use crate::ssa::{Function, Inst, Op, RaceCheck, Ty, Value};
+use crate::backend::shadow::PointeeOf;
+use crate::ssa::{Function, Inst, Op, RaceAccess, RaceCheck, Ty, Value};
 
 /// Types of a check's addresses and of each of its rows of data.
 fn types(f: &Function, check: RaceCheck, args: &[Value]) -> (Ty, Ty) {
@@ -49,8 +50,78 @@ pub(super) struct Call<'c> {
 impl<'c> Emit<'c, '_> {
     /// A check.
     pub fn check_race(&mut self, check: RaceCheck, args: &[Value]) -> EmitResult<()> {
-        let call = self.race_call(check, args)?;
-        self.race_of_lanes(check, &call, args, offset_of!(Helpers, race))
+        self.unless_invariant(check, args, None, |e| {
+            let call = e.race_call(check, args)?;
+            e.race_of_lanes(check, &call, args, offset_of!(Helpers, race))
+        })
+    }
+
+    /// Does something about a check, but not about a read of a buffer that the launch does not write. Leaves before a write that leaves its
+    /// buffer. `span` is the lowest address and all bytes that lanes reach, and the condition under which they do.
+    fn unless_invariant(
+        &mut self,
+        check: RaceCheck,
+        args: &[Value],
+        span: Option<(V<'c>, u64, Option<V<'c>>)>,
+        then: impl FnOnce(&mut Self) -> EmitResult<()>,
+    ) -> EmitResult<()> {
+        let Some(pointee) = PointeeOf::of_race(check) else {
+            return then(self);
+        };
+        let within = match span {
+            Some((lowest, bytes, guard)) => {
+                let within = self.is_within(pointee, (lowest, bytes))?;
+                Some(match guard {
+                    Some(guard) => self.op2(I::And, within, guard)?,
+                    None => within,
+                })
+            }
+            None => None,
+        };
+        let go_on = self.new_block();
+        if check.access == RaceAccess::Read {
+            let within = match within {
+                Some(within) => within,
+                None => self.lanes_are_within(pointee, check, args)?,
+            };
+            let look = self.new_block();
+            self.branch_likely(within, go_on, look, true)?;
+            self.at(look);
+            then(self)?;
+            self.jump(go_on)?;
+            self.at(go_on);
+            return Ok(());
+        }
+        if let Some(within) = within {
+            let by_lanes = self.new_block();
+            self.branch_likely(within, go_on, by_lanes, true)?;
+            self.at(by_lanes);
+        }
+        let within = self.lanes_are_within(pointee, check, args)?;
+        let leave = self.exit(Status::Suspect)?;
+        self.branch_likely(within, go_on, leave, true)?;
+        self.at(go_on);
+        then(self)
+    }
+
+    /// Whether all enabled lanes of a check are in a buffer.
+    fn lanes_are_within(
+        &mut self,
+        pointee: PointeeOf,
+        check: RaceCheck,
+        args: &[Value],
+    ) -> EmitResult<V<'c>> {
+        let bytes = u64::from(check.elem.bytes()) * u64::from(check.count);
+        if self.f.ty(args[1]).is_scalar() {
+            let address = self.get(args[1])?;
+            let within = self.is_within(pointee, (address, bytes))?;
+            let all = self.cx.bool_type().const_all_ones();
+            let enabled = self.get(args[0])?;
+            let disabled = self.op2(I::Xor, enabled, all)?;
+            return self.op2(I::Or, within, disabled);
+        }
+        let lanes = self.lanes(check.space, args)?;
+        self.are_within(pointee, bytes, &lanes)
     }
 
     /// A check of lanes that are known to run evenly, maybe under a condition.
@@ -60,9 +131,28 @@ impl<'c> Emit<'c, '_> {
             return Err("no check of races".into());
         };
         let (base, guard) = self.run_of(inst, &run.run)?;
-        let first = self.race_read(check, run.twin, &data.args)?;
+        let span = run.span(check, self.f.ty(data.args[1]).lanes);
+        let span = match span.filter(|_| check.pointer.is_some()) {
+            Some((lowest, bytes)) => {
+                let lowest = self.add_const(self.as_int(base)?, lowest)?;
+                Some((lowest.into(), bytes, guard))
+            }
+            None => None,
+        };
+        self.unless_invariant(check, &data.args, span, |e| {
+            e.even_race((check, run), (base, guard), &data.args)
+        })
+    }
+
+    fn even_race(
+        &mut self,
+        (check, run): (RaceCheck, &RaceRun),
+        (base, guard): (V<'c>, Option<V<'c>>),
+        args: &[Value],
+    ) -> EmitResult<()> {
+        let first = self.race_read(check, run.twin, args)?;
         if let Some(reads) = &run.reads {
-            return self.race_of_reads(&first, reads, base, (run.stride, &data.args));
+            return self.race_of_reads(&first, reads, base, (run.stride, args));
         }
         let Some(guard) = guard else {
             return self.race_of_runs(&first, base, run.stride);
@@ -74,7 +164,7 @@ impl<'c> Emit<'c, '_> {
         self.jump(done)?;
         self.at(other);
         for call in [Some(&first.0), first.1.as_ref()].into_iter().flatten() {
-            self.race_of_lanes(check, call, &data.args, offset_of!(Helpers, race))?;
+            self.race_of_lanes(check, call, args, offset_of!(Helpers, race))?;
         }
         self.jump(done)?;
         self.at(done);

@@ -219,6 +219,7 @@ impl Pass<'_> {
                     access: RaceAccess::Write,
                     block,
                     site,
+                    pointer: None,
                 };
                 self.w.emit(Op::Initialise(access), args, &[]);
             }
