@@ -12,6 +12,8 @@ mod descriptors;
 mod fallback;
 mod install;
 mod library;
+#[cfg(any(test, feature = "llvm-codegen"))]
+mod prefetch;
 mod race;
 mod records;
 mod shadow;
@@ -22,7 +24,7 @@ mod uses;
 pub use access::{AccessPlan, PlanLine};
 pub use axes::{
     AXES, Axis, BackendKind, Bounds, Check, Choice, CodegenEffort, Cpu, Dispatch, Gather, Masks,
-    OptLevel, Order, RegAlloc, SplitAccesses, Tuning, VectorWidth,
+    OptLevel, Order, Prefetch, RegAlloc, SplitAccesses, Tuning, VectorWidth,
 };
 pub use checks::Checks;
 pub use fallback::becomes_error;

@@ -1,6 +1,8 @@
 //! What of a tuning this machine and the code generators can honour.
 
-use super::axes::{BackendKind, CodegenEffort, Cpu, Order, RegAlloc, Tuning, VectorWidth};
+use super::axes::{
+    BackendKind, CodegenEffort, Cpu, Order, Prefetch, RegAlloc, Tuning, VectorWidth,
+};
 
 impl Cpu {
     /// The first feature of the level that this machine does not have.
@@ -100,6 +102,12 @@ impl Tuning {
                 "has an order of its own: use --order auto, or the backend cranelift".to_owned(),
             );
         }
+        if backend == BackendKind::Cranelift && self.prefetch == Prefetch::Streams {
+            return Err(
+                "has no instruction that fetches ahead: use --prefetch auto, or the backend llvm"
+                    .to_owned(),
+            );
+        }
         match (backend, self.regalloc, self.codegen) {
             (BackendKind::Llvm, RegAlloc::Fast, CodegenEffort::Speed) => Err(
                 "allocates registers fast with --codegen none only: use that, or --regalloc auto"
@@ -139,9 +147,14 @@ mod tests {
             order,
             ..Tuning::default()
         };
+        let fetched = Tuning {
+            prefetch: Prefetch::Streams,
+            ..Tuning::default()
+        };
         for (backend, tuning, part) in [
             (Llvm, ordered(Order::Given), "--order auto"),
             (Llvm, ordered(Order::Interleaved), "cranelift"),
+            (Cranelift, fetched, "--prefetch auto"),
             (Cranelift, width(VectorWidth::Bits256), "128 bits"),
             (Cranelift, width(VectorWidth::Bits512), "llvm"),
             (Llvm, regalloc(Speed, RegAlloc::Fast), "--codegen none"),
@@ -152,6 +165,7 @@ mod tests {
         }
         for (backend, tuning) in [
             (Cranelift, width(VectorWidth::Bits128)),
+            (Llvm, fetched),
             (Llvm, width(VectorWidth::Bits128)),
             (Cranelift, ordered(Order::Given)),
             (Cranelift, ordered(Order::Interleaved)),

@@ -2,7 +2,7 @@
 //! (`several.rs`, `memory.rs`); these fail where it is not done.
 
 use visa_jit::backend::llvm::LlvmBackend;
-use visa_jit::backend::{Bounds, CodegenOptions, Gather};
+use visa_jit::backend::{Bounds, CodegenOptions, Gather, Prefetch};
 use visa_jit::passes::run_pass;
 use visa_jit::ssa::{Function, Space};
 
@@ -547,4 +547,25 @@ fn long_chains_are_made_where_they_are() {
     let mut f = function(&body);
     assert!(run_pass(&mut f, "shape"));
     assert!(host().ir(&f, &SPEED).is_ok());
+}
+
+/// A load of consecutive words before one at any addresses fetches ahead.
+#[test]
+fn loads_fetch_ahead_as_the_strategy_says() {
+    let load =
+        "  %6: <16 x i32> = vconst [0, 4, 8, 12, 16, 20, 24, 28, 32, 36, 40, 44, 48, 52, 56, 60]
+  %7: <16 x i32> = add %5, %6
+  %8: <16 x i32> = load.surface.i32x1[0] %0, %7, %1
+  framestore[0] %8
+";
+    let gather = "  %9: <16 x i32> = load.surface.i32x1[0] %0, %8, %2\n  framestore[64] %9\n";
+    let fetches = |body: &str, prefetch| {
+        let made = ir(body, &SPEED.tuned(|t| t.prefetch = prefetch));
+        count(&made, "call void @llvm.prefetch")
+    };
+    let both = load.to_owned() + gather;
+    for prefetch in [Prefetch::Auto, Prefetch::Streams] {
+        assert_eq!((fetches(&both, prefetch), fetches(load, prefetch)), (1, 0));
+    }
+    assert_eq!(fetches(&both, Prefetch::None), 0);
 }

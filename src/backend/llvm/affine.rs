@@ -13,7 +13,11 @@ use super::emit::{Emit, EmitResult, V};
 use super::memory::Lanes;
 use super::types::padded_lanes;
 use crate::backend::access::{self, AffineAccess, Kind, Stored, Strided};
+use crate::backend::prefetch;
 use crate::ssa::{Inst, MemAccess, Ty, Value};
+
+/// Distance of what is fetched ahead in bytes: a few threads, whose loads take about as long as memory does.
+const AHEAD: i64 = 512;
 
 /// Addresses of lanes as LLVM values.
 pub(super) type Affine<'c> = access::Affine<V<'c>>;
@@ -41,12 +45,12 @@ impl<'c> Emit<'c, '_> {
         let strided = alone.strided;
         let undef = self.f.inactive_undef.contains(&inst) || self.is_full(lanes.mask);
         if alone.is_certain() {
-            return self.read_strided(access, lanes, shape, strided, undef);
+            return self.read_strided((inst, access), lanes, shape, strided, undef);
         }
         let ok = self.strided_inside(lanes, shape, strided)?;
         let (fast, other, done) = self.two_ways(ok)?;
         self.at(fast);
-        let a = self.read_strided(access, lanes, shape, strided, undef)?;
+        let a = self.read_strided((inst, access), lanes, shape, strided, undef)?;
         let fast = self.here()?;
         self.jump(done)?;
         self.at(other);
@@ -151,7 +155,7 @@ impl<'c> Emit<'c, '_> {
     /// A load whose bytes are known to be inside.
     fn read_strided(
         &mut self,
-        access: MemAccess,
+        (inst, access): (Inst, MemAccess),
         lanes: &Lanes<'c>,
         shape: Affine<'c>,
         strided: Strided,
@@ -160,7 +164,7 @@ impl<'c> Emit<'c, '_> {
         let pointer = self.run_pointer(lanes, shape.base)?;
         let mut parts = match strided.kind {
             Kind::Same => self.read_same(access, lanes.count, pointer)?,
-            Kind::Packed => self.read_packed(access, lanes.count, pointer)?,
+            Kind::Packed => self.read_packed(inst, access, lanes.count, pointer)?,
             Kind::Run => self.read_run(access, lanes.count, pointer, strided)?,
             Kind::Overlap => self.read_overlap(access, lanes.count, pointer, strided.stride)?,
             Kind::Spread => self.read_spread(access, lanes.count, pointer, strided.stride)?,
@@ -194,12 +198,16 @@ impl<'c> Emit<'c, '_> {
     /// One record after the other.
     pub fn read_packed(
         &mut self,
+        inst: Inst,
         access: MemAccess,
         count: u16,
         pointer: PointerValue<'c>,
     ) -> EmitResult<Vec<V<'c>>> {
         let comps = u16::from(access.comps);
         let ty = Ty::vector(access.elem, count * comps);
+        if self.streams.contains(&inst) {
+            self.fetch_ahead(pointer, ty.bytes())?;
+        }
         if comps == 1 {
             return Ok(vec![self.load_value(ty, pointer)?]);
         }
@@ -211,6 +219,19 @@ impl<'c> Emit<'c, '_> {
                 self.shuffle(all, None, &lanes.collect::<Vec<_>>())
             })
             .collect()
+    }
+
+    /// Fetches what is as long and a few threads ahead. It is no access: nothing is tested.
+    fn fetch_ahead(&mut self, pointer: PointerValue<'c>, bytes: u32) -> EmitResult<()> {
+        /// Of data that is read, which all caches keep.
+        const HOW: [u32; 3] = [0, 3, 1];
+        let fetch = self.declare("llvm.prefetch", &[pointer.get_type().into()])?;
+        for line in (0..bytes).step_by(prefetch::LINE as usize) {
+            let at = self.offset_const(pointer, AHEAD + i64::from(line))?;
+            let [writes, locality, data] = HOW.map(|n| self.i32(n).into());
+            self.call(fetch, &[at.into(), writes, locality, data])?;
+        }
+        Ok(())
     }
 
     /// Lanes that are few elements from each other: vectors of all that lies between them, the last of which ends where they do.

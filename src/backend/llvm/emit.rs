@@ -1,6 +1,7 @@
 //! State of one function's translation, and where its instructions go.
 
 use std::cell::OnceCell;
+use std::collections::HashSet;
 
 use inkwell::basic_block::BasicBlock;
 use inkwell::builder::{Builder, BuilderError};
@@ -19,9 +20,9 @@ use super::lines::Lines;
 use super::thread::{Exits, ThreadLoop};
 use super::values::Values;
 use super::versioning::Version;
-use crate::backend::CodegenOptions;
 use crate::backend::access::{AccessPlan, Limits, MaskedStores, Scope, Speculation};
-use crate::ssa::Function;
+use crate::backend::{CodegenOptions, prefetch};
+use crate::ssa::{Function, Inst};
 
 /// Name of blocks that only go on with the one in front, see [`Emit::cut`].
 pub(super) const CUT: &str = "cut";
@@ -116,6 +117,8 @@ pub(super) struct Emit<'c, 'f> {
     pub version: Version<'c>,
     /// Intrinsics that code calls.
     pub intrinsics: Intrinsics<'c>,
+    /// Loads that fetch ahead.
+    pub streams: HashSet<Inst>,
 }
 
 impl<'c, 'f> Emit<'c, 'f> {
@@ -149,6 +152,7 @@ impl<'c, 'f> Emit<'c, 'f> {
             values: Values::new(f),
             version: Version::default(),
             intrinsics: Intrinsics::default(),
+            streams: prefetch::streams(f, options.tuning.prefetch),
         })
     }
 

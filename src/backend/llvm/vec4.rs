@@ -24,7 +24,9 @@ impl<'c, 'f> Emit<'c, 'f> {
     ) -> EmitResult<()> {
         let mut parts = match (at, a.kind) {
             (At::Strided(from), Kind::Same) => self.read_same(a.access, a.lanes, from)?,
-            (At::Strided(from), Kind::Packed) => self.read_packed(a.access, a.lanes, from)?,
+            (At::Strided(from), Kind::Packed) => {
+                self.read_packed(a.inst, a.access, a.lanes, from)?
+            }
             (At::Strided(from), Kind::Run) => {
                 let strided = a.strided.ok_or("no distance between lanes")?;
                 self.read_run(a.access, a.lanes, from, strided)?
