@@ -49,7 +49,7 @@ fn strategies_are_compared() {
     for (wrong, says) in [
         (
             &["--sweep", "width=1"][..],
-            "regalloc, order, masks, split-accesses, dispatch, check, no-pass",
+            "regalloc, order, prefetch, masks, split-accesses, dispatch, check, no-pass",
         ),
         (&["--sweep", "codegen=fast"], "none, speed"),
         (&["--baseline", "x"], "`cranelift speed`"),

@@ -226,7 +226,7 @@ mod tests {
         let no_axis = "width=3".parse::<Axis>().unwrap_err();
         assert!(
             no_axis.contains(
-                "opt, gather, bounds, vector-width, cpu, regalloc, order, masks, split-accesses, dispatch, check, no-pass"
+                "opt, gather, bounds, vector-width, cpu, regalloc, order, prefetch, masks, split-accesses, dispatch, check, no-pass"
             ),
             "{no_axis}"
         );
