@@ -11,6 +11,9 @@ pub use crate::limits::{MAX_HOST_STACK_BYTES, MAX_STACK_BYTES};
 /// Version of this layout.
 pub const ABI_VERSION: u32 = 26;
 
+/// Bits of a flat address, or of its distance from [`LaunchCtx::flat_base`], that count. Generic pointers have tags in the others.
+pub const FLAT_OFFSET: u64 = (1 << 48) - 1;
+
 /// Entries of a surface table; an index is a byte, so a look-up needs no check.
 pub const SURFACES: usize = 256;
 
@@ -130,7 +133,7 @@ pub struct LaunchCtx {
     /// [`LaunchCtx::pointees`] without the buffers that kernels only read.
     pub write_pointees: *const Pointee,
     /// For each eight bytes of [`LaunchCtx::payload`]: the buffer that they point into, if the launch does not write it. Only code with checks of
-    /// races reads it, and does not record reads of these buffers.
+    /// races reads it, and does not record reads of these buffers. Bits 63:48 of an address do not count for this and the next.
     pub invariant_pointees: *const Pointee,
     /// The same of buffers that it may write, which its writes do not leave: such code leaves with [`Status::Suspect`] instead. Where there are no
     /// [`LaunchCtx::invariant_pointees`], all addresses.

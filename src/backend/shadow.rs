@@ -63,6 +63,8 @@ pub(super) struct PointeeOf {
     pub all: usize,
     /// Where its [`Pointee`] is from there.
     pub at: usize,
+    /// Bits 63:48 of an address do not count, as for the access itself. Else an address that has some is in no buffer.
+    pub any_tag: bool,
 }
 
 impl PointeeOf {
@@ -71,6 +73,7 @@ impl PointeeOf {
         PointeeOf {
             all: pointees(check),
             at: pointer as usize / 8 * size_of::<Pointee>(),
+            any_tag: false,
         }
     }
 
@@ -82,7 +85,11 @@ impl PointeeOf {
             _ => offset_of!(LaunchCtx, confined_pointees),
         };
         let at = check.pointer? as usize / 8 * size_of::<Pointee>();
-        Some(PointeeOf { all, at })
+        Some(PointeeOf {
+            all,
+            at,
+            any_tag: true,
+        })
     }
 }
 

@@ -12,6 +12,7 @@ use super::launch::Launch;
 use super::prepared::{Code, Prepared, Ready};
 use crate::backend::Check;
 use crate::interp::InterpOptions;
+use visa_runtime::abi::FLAT_OFFSET;
 use visa_runtime::linked::ArgValue as Arg;
 use visa_runtime::{Buffer, Invariant, KernelMeta, Saved};
 
@@ -205,7 +206,7 @@ fn range(buffer: &Buffer) -> Range<u64> {
 
 /// Whether bytes may hold an address of device memory.
 fn holds_address(bytes: &[u8], memory: &visa_runtime::DeviceMemory) -> bool {
-    let address = |b: &[u8]| b.try_into().map_or(0, u64::from_le_bytes) & ((1 << 48) - 1);
+    let address = |b: &[u8]| b.try_into().map_or(0, u64::from_le_bytes) & FLAT_OFFSET;
     let inside = |at: u64| at.wrapping_sub(memory.base()) < memory.capacity();
     bytes.windows(8).any(|b| inside(address(b)))
 }

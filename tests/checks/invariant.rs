@@ -3,6 +3,7 @@
 
 use super::strategy;
 use visa_jit::backend::{Check, Checks};
+use visa_jit::isa::Platform;
 use visa_jit::{Engine, EngineOptions, FaultRecord, Launch, Program, Report};
 use visa_runtime::{Buffer, FaultKind};
 
@@ -169,4 +170,87 @@ fn buffers_that_another_argument_writes_are_recorded() {
         assert_eq!(wanted.fault_count, found.fault_count);
     }
     assert!(!was_repeated(&found[0]));
+}
+
+/// Each thread reads sixteen words of `A`. The first one adds to as many words at `O`, the second one stores sums at `O + D`.
+const TEXT: &str = r#".version 4.1
+.kernel "tagged"
+.kernel_attr SimdSize=16
+.decl A v_type=G type=uq num_elts=1 align=qword
+.decl O v_type=G type=uq num_elts=1 align=qword
+.decl D v_type=G type=q num_elts=1 align=qword
+.decl E v_type=G type=q num_elts=1 align=qword
+.decl N v_type=G type=d num_elts=1 align=dword
+.decl I v_type=G type=ud num_elts=16 align=wordx32
+.decl X v_type=G type=ud num_elts=16 align=wordx32
+.decl Y v_type=G type=ud num_elts=16 align=wordx32
+.decl Q v_type=G type=uq num_elts=16 align=wordx32
+.decl W v_type=G type=uq num_elts=16 align=wordx32
+.input A offset=64 size=8
+.input O offset=72 size=8
+.input D offset=80 size=8
+.function "main"
+    mov (M1_NM, 8) I(0,0)<1> 0x76543210:uv
+    add (M1_NM, 8) I(0,8)<1> I(0,0)<1;1,0> 0x8:ud
+    mov (M1_NM, 1) N(0,0)<1> %r0(0,1)<0;1,0>
+    add (M1_NM, 1) N(0,0)<1> (-)N(0,0)<0;1,0> 0x0:d
+    mov (M1_NM, 1) E(0,0)<1> N(0,0)<0;1,0>
+    and (M1_NM, 1) E(0,0)<1> E(0,0)<0;1,0> D(0,0)<0;1,0>
+    shl (M1, 16) X(0,0)<1> I(0,0)<1;1,0> 0x2:ud
+    mov (M1, 16) W(0,0)<1> X(0,0)<1;1,0>
+    add (M1, 16) Q(0,0)<1> W(0,0)<1;1,0> A(0,0)<0;1,0>
+    lsc_load.ugm (M1, 16) X:d32 flat[Q]:a64
+    add (M1, 16) Q(0,0)<1> W(0,0)<1;1,0> O(0,0)<0;1,0>
+    lsc_load.ugm (M1, 16) Y:d32 flat[Q]:a64
+    add (M1, 16) X(0,0)<1> X(0,0)<1;1,0> Y(0,0)<1;1,0>
+    add (M1, 16) X(0,0)<1> X(0,0)<1;1,0> I(0,0)<1;1,0>
+    add (M1, 16) Q(0,0)<1> Q(0,0)<1;1,0> E(0,0)<0;1,0>
+    lsc_store.ugm (M1, 16) flat[Q]:a64 X:d32
+    ret (M1, 1)
+"#;
+
+/// Bits 63:48 of an address do not count. Where a pointer is into no buffer, writes may go anywhere, with such bits too.
+#[test]
+fn pointers_with_tags() {
+    // A tag of the pointer, whether it is into a buffer, whether a write strays into the one that is read, and whether there is a race.
+    for (tag, known, strays, expected) in [
+        (0, true, true, true),
+        (1 << 62, true, true, true),
+        (1 << 63, true, true, true),
+        (1 << 63, true, false, true),
+        (1 << 63, false, false, false),
+        (u64::MAX << 48, false, true, true),
+    ] {
+        let [wanted, found] = [true, false].map(|interpret| {
+            let on = On::new(Check::Race, "pvc", interpret);
+            let memory = on.engine.memory();
+            let [a, o] = [1, 2].map(|byte| memory.alloc_from(&[byte; 64]).unwrap());
+            let program = on.engine.program_from_text("tagged", TEXT, Platform::Pvc);
+            // Far beyond all memory, from where a distance leads back.
+            let o_address = o.address() + if known { 0 } else { 1 << 46 };
+            let distance = match strays {
+                true => a.address().wrapping_sub(o_address),
+                false => 0,
+            };
+            let launch = Launch::new([32, 1, 1]).local([16, 1, 1]);
+            let launch = launch
+                .input("A", a.address().to_le_bytes().to_vec())
+                .input("O", (o_address | tag).to_le_bytes().to_vec())
+                .input("D", distance.to_le_bytes().to_vec())
+                .surface(0, a.clone())
+                .surface(1, o.clone());
+            let report = program.unwrap().kernel("tagged").unwrap().launch(&launch);
+            (report.unwrap(), [a.to_vec(), o.to_vec()])
+        });
+        let what = format!("{tag:#x} {known} {strays}");
+        assert_eq!(texts(&wanted.0), texts(&found.0), "{what}");
+        assert_eq!(wanted.1, found.1, "{what}");
+        assert_eq!(
+            races(&found.0) > 0,
+            expected,
+            "{what}: {:?}",
+            texts(&found.0)
+        );
+        assert_eq!(was_repeated(&found.0), known && strays, "{what}");
+    }
 }

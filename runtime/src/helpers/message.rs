@@ -6,8 +6,7 @@
 
 use crate::abi::{GroupCtx, ThreadCtx, message};
 
-/// Offsets in device memory have 48 bits.
-pub(super) const FLAT_OFFSET: u64 = (1 << 48) - 1;
+pub(super) use crate::abi::FLAT_OFFSET;
 
 /// Most components of a lane.
 const MAX_COMPS: usize = 64;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::abi::Pointee;
+use crate::abi::{FLAT_OFFSET, Pointee};
 
 /// The buffers that the pointers of a payload point into: those that the launch does not write, and those that it may write.
 #[derive(Clone, Debug)]
@@ -13,16 +13,13 @@ pub struct Invariant {
     pub(super) confined: Vec<Pointee>,
 }
 
-/// Bits 63:48 of an address do not count.
-const ADDRESS: u64 = (1 << 48) - 1;
-
 impl Invariant {
     /// Of a launch whose writes go through the pointers at some offsets of its payload. `buffers` are the addresses of those that its arguments name.
     /// `None` if one of these pointers is into none of them, or all buffers may be written.
     pub fn new(payload: &[u8], buffers: &[Range<u64>], written: &[u32]) -> Option<Invariant> {
         let numbers = payload.chunks_exact(8).map(|bytes| {
             let bytes = bytes.iter().rev();
-            bytes.fold(0, |number, &byte| number << 8 | u64::from(byte)) & ADDRESS
+            bytes.fold(0, |number, &byte| number << 8 | u64::from(byte)) & FLAT_OFFSET
         });
         // Of buffers that are parts of others, the whole.
         let around = |number| {

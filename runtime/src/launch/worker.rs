@@ -5,7 +5,9 @@ use super::fused::{self, Next};
 use super::schedule::{GroupSchedule, Schedule};
 use super::shape::{GroupShape, KINDS};
 use super::{Arguments, LaunchOptions, LaunchShape};
-use crate::abi::{GroupCtx, LaunchCtx, Pointee, SINK_BYTES, Status, THREAD_DONE, ThreadCtx};
+use crate::abi::{
+    FLAT_OFFSET, GroupCtx, LaunchCtx, Pointee, SINK_BYTES, Status, THREAD_DONE, ThreadCtx,
+};
 use crate::bytes::{AlignedBytes, round_line};
 use crate::fault::{FaultSink, SiteCounts};
 use crate::group::{GroupView, ProgramError};
@@ -62,10 +64,10 @@ pub(super) struct Job<'a> {
 static NOWHERE: [Pointee; MAX_PAYLOAD_BYTES / 8] =
     [Pointee { start: 0, bytes: 0 }; MAX_PAYLOAD_BYTES / 8];
 
-/// [`LaunchCtx::confined_pointees`] of writes that may go anywhere.
+/// [`LaunchCtx::confined_pointees`] of writes that may go anywhere: more than all addresses, as no access to the last one may leave it.
 static ANYWHERE: [Pointee; MAX_PAYLOAD_BYTES / 8] = [Pointee {
     start: 0,
-    bytes: i64::MAX as u64,
+    bytes: 2 * (FLAT_OFFSET + 1),
 }; MAX_PAYLOAD_BYTES / 8];
 
 // SAFETY: the pointers in the contexts are into the arguments, which the launch borrows for its

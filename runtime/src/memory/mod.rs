@@ -25,7 +25,7 @@ pub use buffer::{Buffer, Element, Saved};
 pub use checks::Neighbour;
 pub use view::Entered;
 
-use crate::abi::Pointee;
+use crate::abi::{FLAT_OFFSET, Pointee};
 use crate::limits::{ADDRESS_END, DEFAULT_MEMORY_BYTES, GUARDED_BYTES, MAX_MEMORY_BYTES};
 use crate::race::Races;
 use checks::Checks;
@@ -352,7 +352,7 @@ impl DeviceMemory {
 
     /// Offset of an address, of which bits 63:48 do not count.
     fn position(&self, address: u64) -> u64 {
-        address.wrapping_sub(self.0.base) & ((1 << 48) - 1)
+        address.wrapping_sub(self.0.base) & FLAT_OFFSET
     }
 
     /// A memory of exactly `bytes` bytes, all open at once: the last byte is flush against an

@@ -1,7 +1,8 @@
 //! How a check of lanes against the buffers of device memory is done, and what a check of races is told of its lanes.
 //!
-//! The usual way reads the shadow of all bytes that the lanes reach ([`shadow`]), with one test where it is known how the lanes run,
-//! else lane by lane. What that finds odd, the runtime looks at exactly.
+//! The usual way compares the lanes with the bounds of the buffer that their pointer points into. Where that is not known, or they are not in it, it
+//! reads the shadow of all bytes that they reach ([`shadow`]). Either is one test where it is known how the lanes run, else lane by lane. What that finds
+//! odd, the runtime looks at exactly.
 
 use super::group::{self, Root};
 use super::how::{By, Decider};
@@ -82,7 +83,7 @@ impl CheckSpan {
 pub(in crate::backend) enum CheckInFront {
     /// All bytes are in buffers.
     Buffer(BufferCheck, CheckSpan),
-    /// A condition that no lane is aligned under does not hold.
+    /// The lanes are aligned: this condition, under which none is, does not hold.
     Aligned(Value),
 }
 

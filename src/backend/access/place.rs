@@ -5,8 +5,7 @@ use visa_runtime::abi::message;
 use super::consts;
 use crate::ssa::{Function, Lane, Space, Value};
 
-/// Bits of a flat address that count.
-pub(in crate::backend) const FLAT_OFFSET: u64 = (1 << 48) - 1;
+pub(in crate::backend) use visa_runtime::abi::FLAT_OFFSET;
 
 /// A region of memory that is known while compiling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,9 +1,9 @@
 //! Checks of device memory against its buffers.
 //!
-//! The usual path reads the shadow of all bytes that the lanes reach, enabled or not: zeros say that all are a buffer's. Anything
-//! else is a call of the runtime, which looks at enabled lanes exactly and records what is wrong; most often nothing is, as at the end
-//! of a buffer whose size is no multiple of eight. Lanes whose addresses run evenly are one test. Others are compared with the bounds of the
-//! buffer that their pointer points into, if they have one among the arguments; where they are not in it, there is one test for each, or the call.
+//! The usual path compares lanes with the bounds of the buffer that their pointer points into, if they have one among the arguments. Else it reads the
+//! shadow of all bytes that they reach, enabled or not: zeros say that all are a buffer's. Lanes whose addresses run evenly are one test, others
+//! one for each. Anything else is a call of the runtime, which looks at enabled lanes exactly and records what is wrong; most often nothing is, as
+//! at the end of a buffer whose size is no multiple of eight.
 
 use std::mem::offset_of;
 
@@ -15,7 +15,7 @@ use super::affine::Affine;
 use super::context::Key;
 use super::emit::{DATA, Emit, READONLY};
 use super::memory::{Lanes, Place, Region};
-use crate::backend::access::{CheckHow, CheckSpan, Run};
+use crate::backend::access::{CheckHow, CheckSpan, FLAT_OFFSET, Run};
 use crate::backend::records::Records;
 use crate::backend::shadow::{self, GRANULE, LEAD, LaneShadow, Pieces, PointeeOf, record, shape};
 use crate::ssa::{BufferCheck, Inst, Lane, Op, Space, Value};
@@ -147,7 +147,10 @@ impl Emit<'_> {
             let most = e.pointee_most(pointee, bytes);
             e.ins().iadd_imm_s(most, 1)
         });
-        let distance = self.ins().isub(address, start);
+        let mut distance = self.ins().isub(address, start);
+        if pointee.any_tag {
+            distance = self.ins().band_imm_u(distance, FLAT_OFFSET.cast_signed());
+        }
         self.ins().icmp(IntCC::UnsignedLessThan, distance, limit)
     }
 
@@ -186,7 +189,11 @@ impl Emit<'_> {
         let mut outside: Option<V> = None;
         for (i, a) in self.parts(args[1]).into_iter().enumerate() {
             // Both are signed, and one is negative if the lane is outside.
-            let distance = self.ins().isub(a, start);
+            let mut distance = self.ins().isub(a, start);
+            if pointee.any_tag {
+                let low = self.vsplat(Lane::I64, FLAT_OFFSET);
+                distance = self.ins().band(distance, low);
+            }
             let left = self.ins().isub(most, distance);
             let mut odd = self.ins().bor(distance, left);
             if let Some(mask) = &mask {

@@ -37,7 +37,7 @@ impl Emit<'_> {
     }
 
     /// Does something about a check, but not about a read of a buffer that the launch does not write. Leaves before a write that leaves its
-    /// buffer. `lowest` and `bytes` are all that lanes reach, if they run evenly.
+    /// buffer. `span` is the lowest address with the condition under which lanes run evenly from there, and all bytes that they reach.
     fn unless_invariant(
         &mut self,
         check: RaceCheck,

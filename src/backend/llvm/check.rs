@@ -1,9 +1,9 @@
 //! Checks of device memory against its buffers; [`crate::backend::shadow`] has what code generators share of it.
 //!
-//! The usual path reads the shadow of all bytes that the lanes reach: zeros say that all are a buffer's. Anything else is a call of the
-//! runtime, which looks at enabled lanes exactly and records what is wrong. Lanes at a constant distance are one test, whether they are
-//! enabled or not. Others are compared with the bounds of the buffer that their pointer points into, if they have one among the arguments; where
-//! they are not in it, there is one test for each enabled lane, or the call alone where a function has many of them.
+//! The usual path compares lanes with the bounds of the buffer that their pointer points into, if they have one among the arguments. Else it reads the
+//! shadow of all bytes that they reach: zeros say that all are a buffer's. Lanes at a constant distance are one test, whether they are enabled or
+//! not. Others are one for each enabled lane, or none where a function has many of them. Anything else is a call of the runtime, which looks at enabled lanes
+//! exactly and records what is wrong.
 
 use std::mem::offset_of;
 
@@ -15,7 +15,7 @@ use visa_runtime::abi::{Helpers, Pointee};
 use super::context::{Field, Key};
 use super::emit::{Emit, EmitResult, V};
 use super::memory::{Lanes, Place, Region};
-use crate::backend::access::{CheckHow, CheckSpan, Run};
+use crate::backend::access::{CheckHow, CheckSpan, FLAT_OFFSET, Run};
 use crate::backend::records::Records;
 use crate::backend::shadow::{self, GRANULE, LEAD, LaneShadow, Pieces, PointeeOf, record, shape};
 use crate::ssa::{BufferCheck, Inst, Lane, Op, Space, Ty};
@@ -140,7 +140,7 @@ impl<'c> Emit<'c, '_> {
     ) -> EmitResult<V<'c>> {
         let start = self.pointee_start(pointee)?;
         let limit = self.pointee_limit(pointee, bytes)?;
-        let distance = self.op2(I::Sub, address, start)?;
+        let distance = self.distance(pointee, (address, 1), start)?;
         self.icmp(IntPredicate::ULT, distance, limit)
     }
 
@@ -155,11 +155,27 @@ impl<'c> Emit<'c, '_> {
         let start = self.pointee_start(pointee)?;
         let limit = self.pointee_limit(pointee, bytes)?;
         let each = self.addresses(lanes)?;
-        let distance = self.op2(I::Sub, each, self.splat(start, n)?)?;
+        let distance = self.distance(pointee, (each, n), start)?;
         let outside = self.icmp(IntPredicate::UGE, distance, self.splat(limit, n)?)?;
         let outside = self.op2(I::And, outside, mask)?;
         let outside = self.mask_bits(outside, n)?;
         self.icmp(IntPredicate::EQ, outside, self.i32(0))
+    }
+
+    /// Distance of addresses from the start of a buffer.
+    fn distance(
+        &mut self,
+        pointee: PointeeOf,
+        (addresses, lanes): (V<'c>, u16),
+        start: V<'c>,
+    ) -> EmitResult<V<'c>> {
+        let start = self.splat(start, lanes)?;
+        let distance = self.op2(I::Sub, addresses, start)?;
+        if !pointee.any_tag {
+            return Ok(distance);
+        }
+        let low = self.splat(self.i64(FLAT_OFFSET).into(), lanes)?;
+        self.op2(I::And, distance, low)
     }
 
     /// First address of the buffer that a pointer in the payload points into.
