@@ -8,6 +8,7 @@ mod generator;
 mod limits;
 mod memory;
 mod ops;
+mod races;
 mod random;
 mod rig;
 mod several;

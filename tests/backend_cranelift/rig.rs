@@ -8,7 +8,7 @@ use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, m
 use visa_jit::backend::{Backend, CodeObject, CodegenEffort, CodegenOptions, OobPolicy, Tuning};
 use visa_jit::ssa::{AccessKind, Function, Site, Space, verify};
 use visa_runtime::abi::{
-    Entry, GroupCtx, Helpers, LaunchCtx, SINK_BYTES, SURFACES, Surface, ThreadCtx,
+    Entry, GroupCtx, Helpers, LaunchCtx, Pointee, SINK_BYTES, SURFACES, Surface, ThreadCtx,
 };
 use visa_runtime::{CodeHandle, helpers};
 
@@ -189,6 +189,10 @@ pub struct Rig {
     pub helpers: Helpers,
     /// Argument of the fault helper.
     pub faults: *mut u8,
+    /// [`LaunchCtx::invariant_pointees`].
+    pub invariant: Vec<Pointee>,
+    /// [`LaunchCtx::confined_pointees`].
+    pub confined: Vec<Pointee>,
     local_ids: Vec<u16>,
     sink: Vec<u8>,
 }
@@ -231,6 +235,8 @@ impl Rig {
             threads,
             helpers: *helpers(),
             faults: ptr::null_mut(),
+            invariant: Vec::new(),
+            confined: Vec::new(),
             local_ids,
             sink: vec![0; SINK_BYTES],
         }
@@ -287,8 +293,8 @@ impl Rig {
             pointees: std::ptr::null(),
             write_shadow: std::ptr::null(),
             write_pointees: std::ptr::null(),
-            invariant_pointees: std::ptr::null(),
-            confined_pointees: std::ptr::null(),
+            invariant_pointees: self.invariant.as_ptr(),
+            confined_pointees: self.confined.as_ptr(),
         };
         let mut group = GroupCtx {
             launch: &raw const launch,

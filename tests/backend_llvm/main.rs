@@ -16,6 +16,8 @@ mod memory;
 mod objects;
 #[path = "../backend_cranelift/ops.rs"]
 mod ops;
+#[path = "../backend_cranelift/races.rs"]
+mod races;
 #[path = "../backend_cranelift/random.rs"]
 mod random;
 #[path = "../backend_cranelift/rig.rs"]

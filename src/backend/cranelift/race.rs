@@ -2,6 +2,7 @@
 
 use std::mem::offset_of;
 
+use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, StackSlot, Value as V, types};
 use visa_runtime::abi::Helpers;
 
@@ -91,7 +92,8 @@ impl Emit<'_> {
             let address = self.scalar(args[1]);
             let within = self.is_within(pointee, (address, bytes));
             let enabled = self.scalar(args[0]);
-            return self.ins().bor_not(within, enabled);
+            let disabled = self.ins().icmp_imm_u(IntCC::Equal, enabled, 0);
+            return self.ins().bor(within, disabled);
         }
         let lanes = self.lanes(check.space, args);
         self.are_within(pointee, bytes, &lanes, args)
