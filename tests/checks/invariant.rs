@@ -1,10 +1,10 @@
 //! `--check race` where reads of some buffers are not recorded, as the launch does not write them: what compiled code then reports is what the
 //! interpreter does, which records all reads.
 
-use super::strategy;
+use super::{engine, program_of};
 use visa_jit::backend::{Check, Checks};
 use visa_jit::isa::Platform;
-use visa_jit::{Engine, EngineOptions, FaultRecord, Launch, Program, Report};
+use visa_jit::{Engine, FaultRecord, Launch, Program, Report};
 use visa_runtime::{Buffer, FaultKind};
 
 const WORDS: u32 = 512;
@@ -37,16 +37,8 @@ struct Buffers {
 
 impl On {
     fn new(checks: impl Into<Checks>, device: &str, interpret: bool) -> On {
-        let options = EngineOptions {
-            interpret: interpret.then(Default::default),
-            strategy: strategy(),
-            memory_bytes: 1 << 30,
-            ..EngineOptions::default()
-        };
-        let engine = Engine::with_options(options.check(checks.into())).unwrap();
-        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
-        let file = std::fs::read(format!("{root}/tests/kernels/bin/{device}/gather.zebin"));
-        let program = engine.program_from_zebin(&file.unwrap(), None).unwrap();
+        let engine = engine(checks, interpret);
+        let program = program_of(&engine, &format!("../kernels/bin/{device}/gather"));
         On { engine, program }
     }
 
