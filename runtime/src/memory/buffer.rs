@@ -42,19 +42,29 @@ pub struct Saved {
     /// Whose bytes these are, if they are one buffer's.
     _buffer: Option<Buffer>,
     start: *mut u8,
+    /// What they held, and maybe more, which is left from another time.
     bytes: Vec<u8>,
+    len: usize,
     marks: Option<Vec<u8>>,
+}
+
+impl Drop for Saved {
+    fn drop(&mut self) {
+        self.memory.keep_spare(std::mem::take(&mut self.bytes));
+    }
 }
 
 impl Saved {
     /// Of bytes that stay open.
     pub(super) fn new(memory: &DeviceMemory, start: *mut u8, len: u64) -> Option<Saved> {
         let len = usize::try_from(len).ok()?;
-        let mut bytes = Vec::new();
-        bytes.try_reserve_exact(len).ok()?;
-        bytes.resize(len, 0);
+        let mut bytes = memory.take_spare(len);
+        bytes
+            .try_reserve_exact(len.saturating_sub(bytes.len()))
+            .ok()?;
+        bytes.resize(len.max(bytes.len()), 0);
         // SAFETY: open for as long as the memory and the buffer live; no Rust reference covers device memory.
-        unsafe { copy::copy_out(&mut bytes, start) };
+        unsafe { copy::copy_out(&mut bytes[..len], start) };
         let unwritten = memory.0.unwritten.as_ref();
         let offset = (start as u64).wrapping_sub(memory.0.base);
         Some(Saved {
@@ -62,6 +72,7 @@ impl Saved {
             _buffer: None,
             start,
             bytes,
+            len,
             marks: unwritten.and_then(|unwritten| unwritten.saved(offset, len as u64)),
         })
     }
@@ -69,10 +80,10 @@ impl Saved {
     /// Makes memory hold that again.
     pub fn restore(&self) {
         // SAFETY: as when it was saved.
-        unsafe { copy::copy_in(self.start, &self.bytes) };
+        unsafe { copy::copy_in(self.start, &self.bytes[..self.len]) };
         if let Some(unwritten) = &self.memory.0.unwritten {
             let offset = (self.start as u64).wrapping_sub(self.memory.0.base);
-            unwritten.restore(offset, self.bytes.len() as u64, self.marks.as_deref());
+            unwritten.restore(offset, self.len as u64, self.marks.as_deref());
         }
     }
 }
@@ -257,11 +268,9 @@ impl Buffer {
 
     /// A copy of what it holds, and of what of it is not initialised; `None` if there is no room for one.
     pub fn save(&self) -> Option<Saved> {
-        let saved = Saved::new(&self.0.memory, self.0.start, self.0.len)?;
-        Some(Saved {
-            _buffer: Some(self.clone()),
-            ..saved
-        })
+        let mut saved = Saved::new(&self.0.memory, self.0.start, self.0.len)?;
+        saved._buffer = Some(self.clone());
+        Some(saved)
     }
 
     /// Copies numbers from `offset` (in bytes, any alignment) to `to`.

@@ -106,6 +106,9 @@ struct Space {
     open: u64,
 }
 
+/// Most bytes that are kept to save others.
+const MAX_SPARE: usize = 256 << 20;
+
 #[derive(Debug)]
 struct Inner {
     mapping: Mapping,
@@ -126,6 +129,8 @@ struct Inner {
     races: Mutex<Vec<Races>>,
     /// Held by a launch that may restore what memory held.
     alone: Mutex<()>,
+    /// Where such launches save that: to get new pages of the system for each takes longer than to copy.
+    spare: Mutex<Vec<Vec<u8>>>,
 }
 
 /// A range of addresses that buffers are allocated from. Cloning gives another handle.
@@ -204,6 +209,26 @@ impl DeviceMemory {
     /// no other launch's results are lost.
     pub fn alone(&self) -> MutexGuard<'_, ()> {
         self.0.alone.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Bytes that were used to save others before: the fewest that are as many as wanted, or the most that there are; none if there are none.
+    fn take_spare(&self, wanted: usize) -> Vec<u8> {
+        let mut spare = self.0.spare.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = spare.partition_point(|bytes| bytes.len() < wanted);
+        match at.min(spare.len().saturating_sub(1)) {
+            at if at < spare.len() => spare.remove(at),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Keeps such bytes, if there are not too many already.
+    fn keep_spare(&self, bytes: Vec<u8>) {
+        let mut spare = self.0.spare.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept: usize = spare.iter().map(Vec::len).sum();
+        if !bytes.is_empty() && kept.saturating_add(bytes.len()) <= MAX_SPARE {
+            let at = spare.partition_point(|other| other.len() < bytes.len());
+            spare.insert(at, bytes);
+        }
     }
 
     /// Bytes from an address of a tracked memory to its mark; 0 of other memory.
@@ -423,6 +448,7 @@ impl DeviceMemory {
             unwritten: None,
             races: Mutex::default(),
             alone: Mutex::default(),
+            spare: Mutex::default(),
         })))
     }
 

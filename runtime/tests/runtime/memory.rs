@@ -309,3 +309,26 @@ fn parts_of_buffers() {
         "freed once, as a whole"
     );
 }
+
+/// Room that was used to save other buffers is used again, whatever their sizes were.
+#[test]
+fn saved_buffers_come_back() {
+    let memory = DeviceMemory::new().unwrap();
+    for (n, len) in [100u64, 3, 4096, 50, 5000, 100].into_iter().enumerate() {
+        let fill = |byte: u8| vec![byte; len as usize];
+        let (one, two) = (2 * n as u8 + 1, 2 * n as u8 + 2);
+        let buffers = [one, two].map(|byte| memory.alloc_from(&fill(byte)).unwrap());
+        let saved = [0, 1].map(|i| buffers[i].save().unwrap());
+        for buffer in &buffers {
+            buffer.write(0, &fill(0xFF)).unwrap();
+        }
+        saved[1].restore();
+        assert_eq!(buffers[0].to_vec(), fill(0xFF), "{len}");
+        saved[0].restore();
+        assert_eq!(
+            [0, 1].map(|i| buffers[i].to_vec()),
+            [one, two].map(fill),
+            "{len}"
+        );
+    }
+}
