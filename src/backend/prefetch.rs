@@ -1,8 +1,8 @@
-//! Which loads fetch what the next threads will load.
+//! Software prefetch: which loads fetch what the next threads will load.
 //!
-//! Threads of a group come one after the other, and where lanes are affine, the next thread's bytes are mostly right after this one's. A processor
-//! sees that by itself, unless loads or stores at any addresses are between: they take the place of what it had noted about pages. Then
-//! each thread waits for memory.
+//! Threads of a group run one after the other. Where lanes are affine, the next thread's bytes are mostly right after this one's. A processor's own
+//! prefetcher finds such streams, but not reliably between accesses to many other pages: a gather from 1 MiB waited for its indices
+//! in each thread.
 
 use std::collections::HashSet;
 

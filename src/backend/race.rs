@@ -23,6 +23,11 @@ pub(super) fn shape(check: RaceCheck, place: u32, lanes: u16, first: u32) -> Opt
     (count <= race::MAX_COUNT).then_some(shape | access | block)
 }
 
+/// Bytes that each lane of a check reaches.
+pub(super) fn record(check: RaceCheck) -> u64 {
+    u64::from(check.elem.bytes()) * u64::from(check.count)
+}
+
 /// Whether a function has checks of races. The runtime counts its barriers then.
 pub(super) fn is_checked(f: &Function) -> bool {
     let mut insts = f.order.iter().flat_map(|&b| &f.block(b).insts);

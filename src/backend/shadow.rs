@@ -7,7 +7,7 @@
 use std::mem::offset_of;
 
 pub(super) use visa_runtime::abi::check::GRANULE;
-use visa_runtime::abi::{LaunchCtx, Pointee, check};
+use visa_runtime::abi::{FLAT_OFFSET, LaunchCtx, Pointee, check};
 
 use crate::ssa::{BufferCheck, Function, Op, RaceAccess, RaceCheck};
 
@@ -64,7 +64,7 @@ pub(super) struct PointeeOf {
     /// Where its [`Pointee`] is from there.
     pub at: usize,
     /// Bits 63:48 of an address do not count, as for the access itself. Else an address that has some is in no buffer.
-    pub any_tag: bool,
+    pub ignores_tags: bool,
 }
 
 impl PointeeOf {
@@ -73,7 +73,7 @@ impl PointeeOf {
         PointeeOf {
             all: pointees(check),
             at: pointer as usize / 8 * size_of::<Pointee>(),
-            any_tag: false,
+            ignores_tags: false,
         }
     }
 
@@ -88,7 +88,7 @@ impl PointeeOf {
         Some(PointeeOf {
             all,
             at,
-            any_tag: true,
+            ignores_tags: true,
         })
     }
 }
@@ -96,9 +96,14 @@ impl PointeeOf {
 /// Distance of the lowest byte of lanes at a constant distance from lane 0's address, and bytes from there to the highest; `None` where
 /// one test does not cover them.
 pub(super) fn span(stride: i64, count: u16, record: u64) -> Option<(i64, u64)> {
+    reach(stride, count, record).filter(|&(_, bytes)| bytes <= MAX_SPAN)
+}
+
+/// The same of lanes that may be far apart; `None` where they are farther apart than addresses are.
+pub(super) fn reach(stride: i64, count: u16, record: u64) -> Option<(i64, u64)> {
     let distance = stride.checked_mul(i64::from(count) - 1)?;
     let bytes = distance.unsigned_abs().checked_add(record)?;
-    (bytes <= MAX_SPAN).then_some((distance.min(0), bytes))
+    (bytes <= FLAT_OFFSET).then_some((distance.min(0), bytes))
 }
 
 /// How the shadow of `bytes` consecutive bytes is read: pieces of `width` bytes from the first granule on, and one that ends with
@@ -214,5 +219,9 @@ mod tests {
         assert_eq!(span(0, 16, 8), Some((0, 8)));
         assert_eq!(span(4096, 2, 4), None);
         assert_eq!(span(i64::MAX, 32, 4), None);
+        assert_eq!(reach(-4096, 2, 4), Some((-4096, 4100)));
+        for far in [1 << 48, i64::MIN, i64::MAX] {
+            assert_eq!(reach(far, 2, 4), None);
+        }
     }
 }

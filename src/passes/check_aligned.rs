@@ -24,12 +24,12 @@ pub fn run(f: &mut Function) -> usize {
     rewriter.changes
 }
 
-/// What tests of a block are made of, for the next ones that need the same.
+/// Masks that were computed in a block, for later checks in it.
 #[derive(Default)]
 struct Made {
-    /// Which lanes are no multiples of an alignment, by what their low bits are those of.
+    /// Which lanes are misaligned: by the value that decides it (see [`rest`] and [`base`]), the number of lanes, and the alignment.
     odd: HashMap<(Value, u16, u32), Value>,
-    /// The same, of enabled lanes.
+    /// Which enabled lanes are misaligned: by the execution mask and one of those.
     enabled: HashMap<(Value, Value), Value>,
 }
 
@@ -69,11 +69,10 @@ fn check(r: &mut Rewriter, made: &mut Made, i: Inst) {
     let rest = rest(r.f, addr, alignment);
     let base = base(r.f, i, alignment).filter(|_| !r.f.ty(rest).is_scalar());
     let low = base.unwrap_or(rest);
-    let odd = match made.odd.get(&(low, lanes, alignment)) {
-        Some(&odd) => odd,
-        None => odd(r, low, lanes, alignment),
-    };
-    made.odd.insert((low, lanes, alignment), odd);
+    let odd = *made
+        .odd
+        .entry((low, lanes, alignment))
+        .or_insert_with(|| odd(r, low, lanes, alignment));
     args[0] = *made.enabled.entry((mask, odd)).or_insert_with(|| {
         let bits = Ty::vector(Lane::I1, lanes);
         r.emit(Op::Binary(BinOp::And), vec![mask, odd], bits)
@@ -82,7 +81,7 @@ fn check(r: &mut Rewriter, made: &mut Made, i: Inst) {
     r.changes += 1;
 }
 
-/// An address without summands that are multiples: as far from a multiple, and often a scalar.
+/// An address without those summands that are multiples of the alignment. It is aligned where the address is, and often a scalar.
 fn rest(f: &Function, addr: Value, alignment: u32) -> Value {
     let multiple = |v: Value| low_zeros(f, v) >= alignment.trailing_zeros();
     let mut rest = addr;
@@ -104,7 +103,7 @@ fn base(f: &Function, i: Inst, alignment: u32) -> Option<Value> {
     (affine.guard.is_none() && step.is_multiple_of(alignment.into())).then_some(affine.base)
 }
 
-/// Which of some lanes' addresses are no multiples; `low` is as far from a multiple as each.
+/// Which lanes are misaligned, by a value that is aligned where their addresses are: a lane for each, or a scalar for all.
 fn odd(r: &mut Rewriter, low: Value, lanes: u16, alignment: u32) -> Value {
     let ty = r.f.ty(low);
     let mask = r.constant(ty, u64::from(alignment) - 1);

@@ -60,7 +60,8 @@ const BUFFER: Pointee = Pointee {
     bytes: 64,
 };
 
-/// A check of lanes from so many bytes after the buffer's start on, of those in a mask. Returns the calls of the runtime, and the status.
+/// Runs a check of an access whose first lane is at an offset from the buffer's start, under an execution mask. Returns how often the runtime
+/// was called, and the status.
 fn checked(access: &str, lanes: Lanes, from: i64, mask: u32) -> (u32, u32) {
     let values = if access == "write" { ", %6" } else { "" };
     let check = match lanes {

@@ -42,7 +42,7 @@ pub struct Saved {
     /// Whose bytes these are, if they are one buffer's.
     _buffer: Option<Buffer>,
     start: *mut u8,
-    /// What they held, and maybe more, which is left from another time.
+    /// What the first `len` bytes of this hold; the rest is unused room.
     bytes: Vec<u8>,
     len: usize,
     marks: Option<Vec<u8>>,
@@ -59,10 +59,10 @@ impl Saved {
     pub(super) fn new(memory: &DeviceMemory, start: *mut u8, len: u64) -> Option<Saved> {
         let len = usize::try_from(len).ok()?;
         let mut bytes = memory.take_spare(len);
-        bytes
-            .try_reserve_exact(len.saturating_sub(bytes.len()))
-            .ok()?;
-        bytes.resize(len.max(bytes.len()), 0);
+        if bytes.is_empty() {
+            bytes.try_reserve_exact(len).ok()?;
+            bytes.resize(len, 0);
+        }
         // SAFETY: open for as long as the memory and the buffer live; no Rust reference covers device memory.
         unsafe { copy::copy_out(&mut bytes[..len], start) };
         let unwritten = memory.0.unwritten.as_ref();

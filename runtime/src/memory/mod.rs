@@ -106,7 +106,7 @@ struct Space {
     open: u64,
 }
 
-/// Most bytes that are kept to save others.
+/// Most bytes of room that is kept for launches that save memory.
 const MAX_SPARE: usize = 256 << 20;
 
 #[derive(Debug)]
@@ -129,7 +129,7 @@ struct Inner {
     races: Mutex<Vec<Races>>,
     /// Held by a launch that may restore what memory held.
     alone: Mutex<()>,
-    /// Where such launches save that: to get new pages of the system for each takes longer than to copy.
+    /// Room that such launches saved it in, by size: getting new pages from the system takes longer than copying.
     spare: Mutex<Vec<Vec<u8>>>,
 }
 
@@ -211,17 +211,17 @@ impl DeviceMemory {
         self.0.alone.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Bytes that were used to save others before: the fewest that are as many as wanted, or the most that there are; none if there are none.
+    /// Room for at least so many bytes that an earlier launch saved memory in, the smallest that there is; an empty one if there is none.
     fn take_spare(&self, wanted: usize) -> Vec<u8> {
         let mut spare = self.0.spare.lock().unwrap_or_else(PoisonError::into_inner);
         let at = spare.partition_point(|bytes| bytes.len() < wanted);
-        match at.min(spare.len().saturating_sub(1)) {
-            at if at < spare.len() => spare.remove(at),
-            _ => Vec::new(),
+        match at < spare.len() {
+            true => spare.remove(at),
+            false => Vec::new(),
         }
     }
 
-    /// Keeps such bytes, if there are not too many already.
+    /// Keeps such room for later launches, unless there is much already.
     fn keep_spare(&self, bytes: Vec<u8>) {
         let mut spare = self.0.spare.lock().unwrap_or_else(PoisonError::into_inner);
         let kept: usize = spare.iter().map(Vec::len).sum();

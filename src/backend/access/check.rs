@@ -9,6 +9,7 @@ use super::how::{By, Decider};
 use super::local_shape::Sum;
 use super::scaled::Scaled;
 use super::{AtHand, consts};
+use crate::backend::race;
 use crate::backend::records::{Records, first_lane};
 use crate::backend::shadow::{self, LaneShadow};
 use crate::ssa::{
@@ -83,7 +84,7 @@ impl CheckSpan {
 pub(in crate::backend) enum CheckInFront {
     /// All bytes are in buffers.
     Buffer(BufferCheck, CheckSpan),
-    /// The lanes are aligned: this condition, under which none is, does not hold.
+    /// All lanes are aligned: this scalar is false, without which none can be misaligned.
     Aligned(Value),
 }
 
@@ -308,20 +309,14 @@ fn mask_of(f: &Function, mask: Value) -> Result<u64, Value> {
 }
 
 impl RaceRun {
-    /// Distance of the lowest byte from lane 0's address, and bytes to the highest, of the lanes of the check and of all reads that are done with it.
-    pub fn span(&self, check: RaceCheck, lanes: u16) -> Option<(i64, u64)> {
-        let last = self.stride.checked_mul(i64::from(lanes) - 1)?;
-        let others = self.reads.iter();
-        let others = others.map(|reads| reads.distance(reads.others.len() as i64));
-        let ends = others.fold([last.min(0), last.max(0)], |[low, high], far| {
-            [
-                low.min(low.saturating_add(far)),
-                high.max(high.saturating_add(far)),
-            ]
-        });
-        let bytes = ends[1].checked_sub(ends[0])?.cast_unsigned();
-        let element = u64::from(check.elem.bytes()) * u64::from(check.count);
-        Some((ends[0], bytes.checked_add(element)?))
+    /// Distance of the lowest byte from lane 0's address, and bytes to the highest, of the lanes of the check and of all reads that are done with it;
+    /// `None` where lanes are farther apart than addresses are.
+    pub fn reach(&self, check: RaceCheck, lanes: u16) -> Option<(i64, u64)> {
+        let (lowest, bytes) = shadow::reach(self.stride, lanes, race::record(check))?;
+        let last = self.reads.as_ref();
+        let last = last.map_or(0, |reads| reads.distance(reads.others.len() as i64));
+        let lowest = lowest.checked_add(last.min(0))?;
+        Some((lowest, bytes.checked_add(last.unsigned_abs())?))
     }
 
     /// That of an instruction, if it is a check of races and its lanes are known to be affine.

@@ -297,9 +297,14 @@ impl Emit<'_> {
             (base, self.limit(region, bytes))
         };
         let inside = self.ins().icmp(IntCC::UnsignedLessThan, offset, limit);
-        match shape.guard {
-            Some(guard) => self.ins().band(inside, guard),
-            None => inside,
+        self.with_guard(inside, shape.guard)
+    }
+
+    /// A condition, and that under which addresses are affine, if there is one.
+    pub fn with_guard(&mut self, ok: V, guard: Option<V>) -> V {
+        match guard {
+            Some(guard) => self.ins().band(ok, guard),
+            None => ok,
         }
     }
 

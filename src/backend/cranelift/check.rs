@@ -38,7 +38,7 @@ impl Emit<'_> {
         let one_by_one = match &how.span {
             Some(span) => {
                 let other = (!span.is_certain()).then(|| self.new_block());
-                self.span(inst, check, span, (go_on, other.unwrap_or(cold)));
+                self.check_span(inst, check, span, (go_on, other.unwrap_or(cold)));
                 other
             }
             None => Some(self.block),
@@ -69,7 +69,7 @@ impl Emit<'_> {
     }
 
     /// Branches to `clear` if all lanes of a check are surely in buffers, else to `other`.
-    fn span(
+    fn check_span(
         &mut self,
         inst: Inst,
         check: BufferCheck,
@@ -77,10 +77,8 @@ impl Emit<'_> {
         (clear, other): (ir::Block, ir::Block),
     ) {
         let (lowest, guard) = self.lowest(inst, span);
-        let branch = |e: &mut Self, mut ok: V, to| {
-            if let Some(guard) = guard {
-                ok = e.ins().band(ok, guard);
-            }
+        let branch = |e: &mut Self, ok: V, to| {
+            let ok = e.with_guard(ok, guard);
             e.branch(ok, clear, to);
         };
         let Some(pointer) = span.pointer else {
@@ -103,10 +101,7 @@ impl Emit<'_> {
             Some(pointer) => self.is_within(PointeeOf::new(check, pointer), (lowest, span.bytes)),
             None => self.shadow_is_clear(check, lowest, span.bytes),
         };
-        match guard {
-            Some(guard) => self.ins().band(clear, guard),
-            None => clear,
-        }
+        self.with_guard(clear, guard)
     }
 
     /// Address of the lowest byte that a check's lanes reach, and the condition under which they run as planned.
@@ -148,7 +143,7 @@ impl Emit<'_> {
             e.ins().iadd_imm_s(most, 1)
         });
         let mut distance = self.ins().isub(address, start);
-        if pointee.any_tag {
+        if pointee.ignores_tags {
             distance = self.ins().band_imm_u(distance, FLAT_OFFSET.cast_signed());
         }
         self.ins().icmp(IntCC::UnsignedLessThan, distance, limit)
@@ -163,7 +158,7 @@ impl Emit<'_> {
         })
     }
 
-    /// The greatest distance from its start at which it has so many bytes, or -1 if there is none.
+    /// Largest offset in the buffer at which an access of some bytes is inside, or -1 if the buffer is smaller than the access.
     fn pointee_most(&mut self, pointee: PointeeOf, bytes: u64) -> V {
         let all = self.launch_field(pointee.all, types::I64);
         let at = pointee.at + offset_of!(Pointee, bytes);
@@ -190,7 +185,7 @@ impl Emit<'_> {
         for (i, a) in self.parts(args[1]).into_iter().enumerate() {
             // Both are signed, and one is negative if the lane is outside.
             let mut distance = self.ins().isub(a, start);
-            if pointee.any_tag {
+            if pointee.ignores_tags {
                 let low = self.vsplat(Lane::I64, FLAT_OFFSET);
                 distance = self.ins().band(distance, low);
             }

@@ -73,7 +73,7 @@ pub(super) enum Key {
     Limit(super::memory::Place, u32),
     /// First address of the buffer that a pointer in the payload points into.
     PointeeStart(PointeeOf),
-    /// First distance from it at which the buffer does not have so many bytes.
+    /// First offset in that buffer that is out of bounds for an access of a given number of bytes.
     PointeeLimit(PointeeOf, u64),
     /// Base of marks.
     MarksBase(super::memory::Place),

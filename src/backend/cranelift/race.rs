@@ -38,23 +38,20 @@ impl Emit<'_> {
     }
 
     /// Does something about a check, but not about a read of a buffer that the launch does not write. Leaves before a write that leaves its
-    /// buffer. `span` is the lowest address with the condition under which lanes run evenly from there, and all bytes that they reach.
+    /// buffer. `reach` is the lowest address, with the condition under which lanes are affine, and all bytes that they reach.
     fn unless_invariant(
         &mut self,
         check: RaceCheck,
         args: &[Value],
-        span: Option<(Affine, u64)>,
+        reach: Option<(Affine, u64)>,
         then: impl FnOnce(&mut Self),
     ) {
         let Some(pointee) = PointeeOf::of_race(check) else {
             return then(self);
         };
-        let within = span.map(|(lowest, bytes)| {
+        let within = reach.map(|(lowest, bytes)| {
             let within = self.is_within(pointee, (lowest.base, bytes));
-            match lowest.guard {
-                Some(guard) => self.ins().band(within, guard),
-                None => within,
-            }
+            self.with_guard(within, lowest.guard)
         });
         let go_on = self.new_block();
         if check.access == RaceAccess::Read {
@@ -87,7 +84,7 @@ impl Emit<'_> {
 
     /// Whether all enabled lanes of a check are in a buffer.
     fn lanes_are_within(&mut self, pointee: PointeeOf, check: RaceCheck, args: &[Value]) -> V {
-        let bytes = u64::from(check.elem.bytes()) * u64::from(check.count);
+        let bytes = race::record(check);
         if self.f.ty(args[1]).is_scalar() {
             let address = self.scalar(args[1]);
             let within = self.is_within(pointee, (address, bytes));
@@ -108,20 +105,16 @@ impl Emit<'_> {
         };
         let args = data.args.as_slice();
         let shape = self.run_of(inst, &run.run);
-        let span = run.span(check, self.f.ty(args[1]).lanes);
-        let span = span.filter(|_| check.pointer.is_some());
-        let span = span.map(|(lowest, bytes)| {
-            let lowest = self.ins().iadd_imm_s(shape.base, lowest);
-            let guard = shape.guard;
-            (
-                Affine {
-                    base: lowest,
-                    guard,
-                },
-                bytes,
-            )
+        let reach = run.reach(check, self.f.ty(args[1]).lanes);
+        // Lanes of the other reads are not at hand.
+        if check.pointer.is_none() || (reach.is_none() && run.reads.is_some()) {
+            return self.even_race((check, run), shape, args);
+        }
+        let reach = reach.map(|(lowest, bytes)| {
+            let base = self.ins().iadd_imm_s(shape.base, lowest);
+            (Affine { base, ..shape }, bytes)
         });
-        self.unless_invariant(check, args, span, |e| {
+        self.unless_invariant(check, args, reach, |e| {
             e.even_race((check, run), shape, args);
         });
     }

@@ -136,9 +136,14 @@ impl<'c> Emit<'c, '_> {
         };
         let limit = self.limit(lanes.region, strided.bytes as u32)?;
         let inside = self.icmp(IntPredicate::ULT, offset, limit)?;
-        match shape.guard {
-            Some(guard) => self.op2(I::And, inside, guard),
-            None => Ok(inside),
+        self.with_guard(inside, shape.guard)
+    }
+
+    /// A condition, and that under which addresses are affine, if there is one.
+    pub fn with_guard(&mut self, ok: V<'c>, guard: Option<V<'c>>) -> EmitResult<V<'c>> {
+        match guard {
+            Some(guard) => self.op2(I::And, ok, guard),
+            None => Ok(ok),
         }
     }
 

@@ -40,7 +40,7 @@ impl<'c> Emit<'c, '_> {
             self.at(other);
         }
         match (&how.span, how.each) {
-            (Some(span), _) => self.span(inst, check, span, (go_on, cold))?,
+            (Some(span), _) => self.check_span(inst, check, span, (go_on, cold))?,
             (None, Some(each)) => self.scattered(check, &lanes, each, (go_on, cold))?,
             (None, None) => self.jump(cold)?,
         }
@@ -52,7 +52,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Branches to `clear` if all lanes of a check are surely in buffers, else to `other`.
-    fn span(
+    fn check_span(
         &mut self,
         inst: Inst,
         check: BufferCheck,
@@ -62,10 +62,7 @@ impl<'c> Emit<'c, '_> {
         let (base, guard) = self.run_of(inst, &span.run)?;
         let lowest = self.add_const(self.as_int(base)?, span.lowest)?.into();
         let branch = |e: &mut Self, ok: V<'c>, to| {
-            let ok = match guard {
-                Some(guard) => e.op2(I::And, ok, guard)?,
-                None => ok,
-            };
+            let ok = e.with_guard(ok, guard)?;
             e.branch_likely(ok, clear, to, true)
         };
         if let Some(pointer) = span.pointer {
@@ -171,7 +168,7 @@ impl<'c> Emit<'c, '_> {
     ) -> EmitResult<V<'c>> {
         let start = self.splat(start, lanes)?;
         let distance = self.op2(I::Sub, addresses, start)?;
-        if !pointee.any_tag {
+        if !pointee.ignores_tags {
             return Ok(distance);
         }
         let low = self.splat(self.i64(FLAT_OFFSET).into(), lanes)?;
@@ -187,7 +184,7 @@ impl<'c> Emit<'c, '_> {
         })
     }
 
-    /// First distance from its start at which it does not have so many bytes.
+    /// First offset in the buffer that is out of bounds for an access of a given number of bytes; 0 if the buffer is smaller.
     fn pointee_limit(&mut self, pointee: PointeeOf, bytes: u64) -> EmitResult<V<'c>> {
         let all = self.launch_field(pointee.all, Field::Ptr)?;
         let at = pointee.at + offset_of!(Pointee, bytes);

@@ -57,7 +57,7 @@ pub(super) enum Key {
     Limit(Place, u32),
     /// First address of the buffer that a pointer in the payload points into.
     PointeeStart(PointeeOf),
-    /// First distance from it at which the buffer does not have so many bytes.
+    /// First offset in that buffer that is out of bounds for an access of a given number of bytes.
     PointeeLimit(PointeeOf, u64),
     /// Whether two regions have no byte in common.
     Apart(Place, Place),

@@ -57,24 +57,21 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Does something about a check, but not about a read of a buffer that the launch does not write. Leaves before a write that leaves its
-    /// buffer. `span` is the lowest address and all bytes that lanes reach, and the condition under which they do.
+    /// buffer. `reach` is the lowest address, all bytes that lanes reach from there, and the condition under which they are affine.
     fn unless_invariant(
         &mut self,
         check: RaceCheck,
         args: &[Value],
-        span: Option<(V<'c>, u64, Option<V<'c>>)>,
+        reach: Option<(V<'c>, u64, Option<V<'c>>)>,
         then: impl FnOnce(&mut Self) -> EmitResult<()>,
     ) -> EmitResult<()> {
         let Some(pointee) = PointeeOf::of_race(check) else {
             return then(self);
         };
-        let within = match span {
+        let within = match reach {
             Some((lowest, bytes, guard)) => {
                 let within = self.is_within(pointee, (lowest, bytes))?;
-                Some(match guard {
-                    Some(guard) => self.op2(I::And, within, guard)?,
-                    None => within,
-                })
+                Some(self.with_guard(within, guard)?)
             }
             None => None,
         };
@@ -111,7 +108,7 @@ impl<'c> Emit<'c, '_> {
         check: RaceCheck,
         args: &[Value],
     ) -> EmitResult<V<'c>> {
-        let bytes = u64::from(check.elem.bytes()) * u64::from(check.count);
+        let bytes = race::record(check);
         if self.f.ty(args[1]).is_scalar() {
             let address = self.get(args[1])?;
             let within = self.is_within(pointee, (address, bytes))?;
@@ -131,15 +128,19 @@ impl<'c> Emit<'c, '_> {
             return Err("no check of races".into());
         };
         let (base, guard) = self.run_of(inst, &run.run)?;
-        let span = run.span(check, self.f.ty(data.args[1]).lanes);
-        let span = match span.filter(|_| check.pointer.is_some()) {
+        let reach = run.reach(check, self.f.ty(data.args[1]).lanes);
+        // Lanes of the other reads are not at hand.
+        if check.pointer.is_none() || (reach.is_none() && run.reads.is_some()) {
+            return self.even_race((check, run), (base, guard), &data.args);
+        }
+        let reach = match reach {
             Some((lowest, bytes)) => {
                 let lowest = self.add_const(self.as_int(base)?, lowest)?;
                 Some((lowest.into(), bytes, guard))
             }
             None => None,
         };
-        self.unless_invariant(check, &data.args, span, |e| {
+        self.unless_invariant(check, &data.args, reach, |e| {
             e.even_race((check, run), (base, guard), &data.args)
         })
     }
