@@ -2,8 +2,11 @@
 //! most messages access memory, and takes a quarter of the memory of the words' cells.
 //!
 //! A slot of a line is one of `cell` with the lane of the first word, and, in place of the bytes of a word, how lanes run ([`Lanes::run`]).
+//!
+//! A line *in parts* stands for words that are accessed by different instructions, as the even and the odd ones often are. Each of its slots says which
+//! words it is not for ([`left_out`]). It has two plain writes and two reads, each for other words, and no other reads.
 
-use super::cell::{Cell, LANE, Now, OTHER, PLAIN, READ, lane_bits, narrow_bits};
+use super::cell::{Cell, LANE, Now, OTHER, PLAIN, READ, WHOLE, lane_bits, narrow_bits};
 
 /// Set in the last slot of a line whose words have cells in use, and in that of each of the cells, the first of which is in the line's
 /// place. No slot has this bit.
@@ -12,14 +15,32 @@ pub(super) const IN_CELLS: u64 = 1 << 63;
 /// Words of a line.
 pub(super) const WORDS: u64 = 4;
 
+/// The lane of a slot.
+pub(super) const LANES: u64 = 31 << LANE;
+
+/// Position of the words that a slot is not for.
+const LEFT_OUT: u32 = 3;
+const ALL_WORDS: u64 = (1 << WORDS) - 1;
+const _: () = assert!(LEFT_OUT + WORDS as u32 == LANE && Lanes::MASK < 1 << LEFT_OUT);
+
+/// What a slot has that is for some words only: bits of those that it is not for.
+#[inline(always)]
+pub(super) const fn left_out(words: u64) -> u64 {
+    (words & ALL_WORDS) << LEFT_OUT
+}
+
+/// A slot that is for no word.
+const NO_WORDS: u64 = left_out(ALL_WORDS);
+
 /// What is known of a line. Where cells of its words are in use, it is another name of the first word's.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub(super) struct Line {
     plain: u64,
     read: u64,
+    /// The other read, or a read of other words.
     other: u64,
-    /// 0, or of a cell with [`IN_CELLS`].
+    /// 0, or a plain write of other words, or of a cell with [`IN_CELLS`]. Of a line in parts it is not 0.
     last: u64,
 }
 
@@ -30,7 +51,7 @@ pub(super) enum Entered {
     Yes,
     /// It races with another one. Nothing is entered.
     Races,
-    /// The cells have to be asked.
+    /// The cells have to be asked, or the line's parts.
     InCells,
 }
 
@@ -60,7 +81,8 @@ fn of_word(slot: u64, word: u64) -> u64 {
     let (lane, run) = ((slot >> LANE & 31) as u32, (slot & Lanes::MASK) as u32);
     let bits = match run.checked_sub(Lanes::NARROW) {
         Some(lanes @ 1..) => narrow_bits(lane + ((word as u32) << lanes), lanes),
-        _ => lane_bits(lane + (word as u32 >> run)),
+        // The first word's lane may be below 0.
+        _ => lane_bits(lane + (word as u32 >> run)) & (LANES | WHOLE),
     };
     slot >> (LANE + 5) << (LANE + 5) | bits
 }
@@ -72,10 +94,41 @@ impl Line {
         self.last & IN_CELLS != 0
     }
 
+    /// Whether each slot is for all words.
+    #[inline(always)]
+    pub fn is_whole(&self) -> bool {
+        self.last == 0
+    }
+
+    /// Whether slots are for some words each.
+    #[cfg(any(target_arch = "x86_64", test))]
+    #[inline(always)]
+    pub fn is_in_parts(&self) -> bool {
+        self.last.cast_signed() > 0
+    }
+
+    /// Makes a line whose slots are for all words one in parts, unless it knows an other read. What slots are for stays.
+    #[cfg(any(target_arch = "x86_64", test))]
+    #[inline(always)]
+    pub fn is_parted(&mut self, now: &Now) -> bool {
+        let parted = self.is_whole() && self.other < now.floor;
+        if parted {
+            self.last = NO_WORDS;
+        }
+        parted
+    }
+
+    /// Whether it knows only what is old. Cells of its words are not in use.
+    #[inline(always)]
+    pub fn is_old(&self, now: &Now) -> bool {
+        let slots = [self.plain, self.read, self.other, self.last];
+        slots.iter().all(|&slot| slot < now.floor)
+    }
+
     /// Enters an access, which is not atomic, to all words.
     #[inline(always)]
     pub fn enter(&mut self, now: &Now, lanes: Lanes) -> Entered {
-        if self.is_in_cells() {
+        if !self.is_whole() {
             return Entered::InCells;
         }
         let reads = now.unordered(self.read) | now.unordered(self.other);
@@ -94,14 +147,23 @@ impl Line {
         Entered::Yes
     }
 
-    /// The cells of the words that know the same.
+    /// The cells of the words that know the same. Cells are not in use yet.
     pub fn cells(&self, now: &Now) -> [Cell; WORDS as usize] {
         let mut cells = [Cell::default(); WORDS as usize];
-        for (slot, place) in [(self.plain, PLAIN), (self.read, READ), (self.other, OTHER)] {
+        let other = if self.is_whole() { OTHER } else { READ };
+        let slots = [
+            (self.plain, PLAIN),
+            (self.read, READ),
+            (self.other, other),
+            (self.last, PLAIN),
+        ];
+        for (slot, place) in slots {
             // What is older matters no more, in cells neither.
             if slot >= now.floor {
                 for (word, cell) in (0..WORDS).zip(cells.iter_mut()) {
-                    cell[place] = of_word(slot, word);
+                    if slot & left_out(1 << word) == 0 {
+                        cell[place] = of_word(slot, word);
+                    }
                 }
             }
         }

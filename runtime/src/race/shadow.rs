@@ -3,6 +3,8 @@
 //! A [`Line`] for each four words comes first, and after all of these three [`Cell`]s for each line. While cells are in use, the line's place
 //! is the cell of its first word. So memory that is accessed by whole lines takes two bytes for each byte.
 //!
+//! A line may be in parts, see `line`, as long as no cells of its words are in use.
+//!
 //! [`IN_CELLS`] is set in all four cells of a line or in none, so that an access looks only at what it needs. It says nothing of
 //! when that was: an access to the whole line makes a line of cells that know only what is old.
 
@@ -168,18 +170,28 @@ impl Shadow {
         }
     }
 
-    /// Whether a line that begins with a word says what is known of its words. It does from now on if its cells know only what is old.
+    /// Whether a line that begins with a word says what is known of all of its words. It does from now on if its cells or its parts know only what is
+    /// old.
     #[inline(always)]
     fn is_line(&mut self, now: &Now, first: u64) -> bool {
         match self.line(first) {
-            Some(line) => !line.is_in_cells() || self.is_closed(now, first),
+            Some(line) => line.is_whole() || self.is_closed(now, first),
             None => false,
         }
     }
 
-    /// Makes cells in use a line again if they know only what is old.
+    /// Makes cells in use, or parts, a line again if they know only what is old.
     #[inline(never)]
     fn is_closed(&mut self, now: &Now, first: u64) -> bool {
+        if let Some(line) = self.line(first)
+            && !line.is_in_cells()
+        {
+            let is_old = line.is_old(now);
+            if is_old {
+                *line = Line::default();
+            }
+            return is_old;
+        }
         let is_old = |cell: &Cell| known(*cell).iter().all(|&slot| slot < now.floor);
         // Mostly the first one knows something new, if any does.
         let first_is_old = self.cell(first).is_some_and(|cell| is_old(cell));
@@ -384,6 +396,16 @@ impl Shadow {
         };
         let from = words.start / line::WORDS * line::WORDS;
         (from..words.end).step_by(LINE_WORDS).map(line).collect()
+    }
+
+    /// How many lines of some words are in parts.
+    #[cfg(test)]
+    pub fn in_parts(&self, words: Range<u64>) -> usize {
+        let from = words.start / line::WORDS * line::WORDS;
+        let lines = (from..words.end).step_by(LINE_WORDS);
+        // SAFETY: tests ask for words that are there.
+        let in_parts = |&line: &u64| unsafe { (*self.line_at(line)).is_in_parts() };
+        lines.filter(in_parts).count()
     }
 
     pub fn forget(&self) {

@@ -1,5 +1,8 @@
 //! What is entered at once, in lines and by vectors, is what is entered one by one.
 
+#[cfg(target_arch = "x86_64")]
+mod parts;
+
 use super::*;
 use visa_test_common::Rng;
 
@@ -251,6 +254,8 @@ struct Mixed {
     /// Lines that came to have cells in use, and the other way.
     opened: u32,
     closed: u32,
+    /// Lines in parts that were seen, after all accesses.
+    parted: usize,
 }
 
 /// Kinds of accesses: the last two are to local memory only, by vectors.
@@ -277,6 +282,7 @@ impl Mixed {
             left: [0; KINDS],
             opened: 0,
             closed: 0,
+            parted: 0,
         }
     }
 
@@ -447,9 +453,15 @@ impl Mixed {
                 );
             }
             let lane = self.rng.below(33 - count as usize) as u32;
-            let accessed = match self.rng.below(2) {
+            let accessed = match self.rng.below(4) {
                 0 => ones(count),
-                _ => self.rng.bits() & ones(count),
+                1 => self.rng.bits() & ones(count),
+                // What lines in parts are for: the same words of each line, or some of these.
+                _ => {
+                    let even = [0x5555_5555_5555_5555, 0x3333_3333_3333_3333][self.rng.below(2)];
+                    let some = [u64::MAX, self.rng.bits()][self.rng.below(2)];
+                    ones(count) & some & [even, !even][self.rng.below(2)]
+                }
             };
             let elements: Vec<_> = (0..count)
                 .filter(|word| accessed >> word & 1 != 0)
@@ -517,6 +529,13 @@ impl Mixed {
         shadow.in_cells(word..word + REACHED)
     }
 
+    /// How many lines are in parts.
+    fn in_parts(&mut self) -> usize {
+        let (shadow, first) = self.asked.shadow(self.memory);
+        let word = (self.start - first) / WORD;
+        shadow.in_parts(word..word + REACHED)
+    }
+
     /// All that is known of the words is what the model knows.
     fn look(&mut self) {
         let now = self.now(
@@ -545,6 +564,7 @@ impl Mixed {
                 1..3 if WIDE => self.by_vectors(),
                 _ => self.side_by_side::<WIDE>(),
             }
+            self.parted += self.in_parts();
             let after = self.in_cells();
             for (before, &after) in before.iter().zip(&after) {
                 self.opened += u32::from(!before & after);
@@ -573,6 +593,7 @@ impl Mixed {
             self.opened,
             self.closed
         );
+        assert_eq!(self.parted > 10_000, WIDE, "{}", self.parted);
     }
 }
 

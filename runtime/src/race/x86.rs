@@ -1,13 +1,15 @@
 //! Lines, and the cells of words, by vectors of AVX-512: two of them at a time. What is entered is what `line` and `row` enter. Cells are in use: what is loaded and stored has [`IN_CELLS`].
 
 mod eight;
+mod parts;
 
 use std::arch::x86_64::*;
 
 use super::cell::{self, ATOMIC, Cell, EPOCH, Now, THREAD, THREADS};
 use super::line::{self, IN_CELLS, Line};
 use super::run::Slots;
-pub(super) use eight::{closed, eight_cells, eight_lines, last, open_eight, places};
+pub(super) use eight::{closed, eight_cells, eight_lines, last, open_eight, places, whole};
+pub(super) use parts::parts;
 
 const _: () = assert!(size_of::<Cell>() == 32 && size_of::<Line>() == 32);
 
@@ -107,12 +109,12 @@ pub(super) unsafe fn lines(at: *mut Line, count: usize, now: &Now, first: u64, s
     }
 }
 
-/// An access to lines that is being made, slot by slot, so that one comparison and one test find what races, what has cells in use, and what a
-/// read moves.
+/// An access to lines that is being made, slot by slot, so that one comparison and one test find what races, what has cells in use or is in parts,
+/// and what a read moves.
 struct LineVectors {
     /// Slots from these on matter.
     from: __m512i,
-    /// Whether a slot that matters is another thread's, or has cells in use: some of these bits differ from `base`.
+    /// Whether a slot that matters is another thread's, or the line's slots are not for all words: some of these bits differ from `base`.
     base: __m512i,
     bits: __m512i,
     /// The first epoch of the launch, and those of other groups from there on.
@@ -125,18 +127,18 @@ impl LineVectors {
     #[target_feature(enable = "avx512f")]
     fn new<const WRITES: bool>(now: &Now) -> LineVectors {
         let slots = |of: u8, v: u64| _mm512_maskz_set1_epi64(of, v.cast_signed());
-        let in_cells = IN_CELLS.cast_signed();
+        let any = -1;
         let threads = (THREADS << THREAD).cast_signed();
         let (from, bits) = match WRITES {
             true => (
                 slots(LINE_WRITES, now.epoch),
-                [threads, threads, threads, in_cells],
+                [threads, threads, threads, any],
             ),
             false => {
                 // Which read is moved does not depend on barriers, and the other read is not looked at.
                 let reads = slots(LINE_READ, now.floor);
                 let from = _mm512_mask_set1_epi64(reads, LINE_PLAIN, now.epoch.cast_signed());
-                (from, [threads, threads, 0, in_cells])
+                (from, [threads, threads, 0, any])
             }
         };
         let [plain, read, other, last] = bits;

@@ -34,54 +34,100 @@ impl Shadow {
         done == count || self.words_left(now, (first, count), (done, accessed), slot)
     }
 
-    /// The same but for the first `done` of the words, with those of lines that are not accessed as a whole, or have cells in use.
+    /// The same but for the first `done` of the words, with those of lines that are not accessed as a whole, are in parts, or have cells in use.
     #[inline(never)]
     fn words_left(
         &mut self,
         now: &Now,
         (first, count): (u64, u64),
-        (mut done, accessed): (u64, u64),
+        (done, accessed): (u64, u64),
         slot: u64,
     ) -> bool {
-        while done < count {
-            let (word, left) = (first + done, accessed >> done);
-            let slot = slot + (done << cell::LANE);
-            let within = word % line::WORDS;
-            let next = (line::WORDS - within).min(count - done);
-            let words = left & ones(next);
+        // From where the first word's line begins.
+        let within = first % line::WORDS;
+        let (first, accessed) = (first - within, accessed << within);
+        let is_below = slot - now.base < within << cell::LANE;
+        let slot = slot.wrapping_sub(within << cell::LANE);
+        let lines = (within + count).div_ceil(line::WORDS);
+        let mut done = done / line::WORDS;
+        while done < lines {
+            let (word, left) = (first + done * line::WORDS, accessed >> (done * line::WORDS));
+            let slot = slot.wrapping_add((done * line::WORDS) << cell::LANE);
+            let words = left & ones(line::WORDS);
+            if words == 0 {
+                done += 1;
+                continue;
+            }
             if words == ones(line::WORDS) && self.is_line(now, word) {
-                let lines = u64::from((!left).trailing_zeros()) / line::WORDS;
-                let lines = lines.min((count - done) / line::WORDS);
-                match self.lines_from(now, word, lines as usize, slot) {
+                let whole = u64::from((!left).trailing_zeros()) / line::WORDS;
+                match self.lines_from(now, word, whole.min(lines - done) as usize, slot) {
                     0 => return false,
-                    lines => done += lines * line::WORDS,
+                    lines => done += lines,
                 }
                 continue;
             }
-            done += next;
-            if words == 0 {
-                continue;
+            if self.is_in_parts(now, word) {
+                // Words before the first one may have lanes below 0, which count modulo 32 in a line's slot.
+                let (slot, lines) = match done == 0 && is_below {
+                    true => (now.base | slot & line::LANES, 1),
+                    false => (slot, lines - done),
+                };
+                let entered = self.parts_from(now, word, (lines, left), slot);
+                done += entered;
+                if entered != 0 {
+                    continue;
+                }
             }
-            self.open(now, word);
+            done += 1;
+            self.open(now, word + u64::from(words.trailing_zeros()));
             // What the first word of the line would have, accessed or not.
-            let slot = slot.wrapping_sub(within << cell::LANE) | cell::WHOLE;
-            let (cells, words) = (self.all_at(word - within), (words << within) as u8);
+            let (cells, slot) = (self.all_at(word), slot | cell::WHOLE);
             // SAFETY: these are the cells of a line, and the processor has AVX-512.
-            if !unsafe { x86::cells_of_lanes(cells, now, slot, words) } {
+            if !unsafe { x86::cells_of_lanes(cells, now, slot, words as u8) } {
                 return false;
             }
         }
         true
     }
 
-    /// Enters an access to lines that are there until one races or has cells in use. How many were entered.
+    /// Whether a line that begins with a word is in parts. It is from now on if nothing is known of it that parts cannot say.
+    #[inline(always)]
+    fn is_in_parts(&mut self, now: &Now, word: u64) -> bool {
+        let Some(line) = self.line(word) else {
+            return false;
+        };
+        if line.is_in_parts() {
+            return true;
+        }
+        if line.is_in_cells() && !self.is_closed(now, word) {
+            return false;
+        }
+        self.line(word).is_some_and(|line| line.is_parted(now))
+    }
+
+    /// Enters an access to words of lines that are there, those whose bits are set, until one races or is not in parts. How many lines were entered.
+    #[inline(always)]
+    fn parts_from(&mut self, now: &Now, word: u64, (lines, words): (u64, u64), slot: u64) -> u64 {
+        let at = self.line_at(word);
+        // SAFETY: as promised, and the caller says that the processor has AVX-512.
+        let entered = unsafe {
+            match x86::parts(at, lines as usize, now, slot, words) {
+                // Of two lines the second one may not be in parts.
+                0 => x86::parts(at, 1, now, slot, words),
+                entered => entered,
+            }
+        };
+        entered as u64
+    }
+
+    /// Enters an access to lines that are there until one races or is in parts or cells. How many were entered.
     #[inline(always)]
     fn lines_from(&mut self, now: &Now, word: u64, lines: usize, slot: u64) -> u64 {
         let (at, step) = (self.line_at(word), line::WORDS << cell::LANE);
         // SAFETY: as promised, and the caller says that the processor has AVX-512.
         let entered = unsafe {
             match x86::lines(at, lines, now, slot, step) {
-                // Of two lines the second one may have cells in use.
+                // Of two lines the second one may be in parts or cells.
                 0 => x86::lines(at, 1, now, slot, step),
                 entered => entered,
             }
@@ -271,13 +317,15 @@ impl Shadow {
     ) -> bool {
         let at = self.slots.start().cast::<i64>();
         // SAFETY: each of the words has a line and a cell.
-        let closed = x86::closed(unsafe { x86::last(at, places, of) }, of);
+        let last = unsafe { x86::last(at, places, of) };
         if whole {
+            let lines = x86::whole(last, of);
             // SAFETY: as before.
-            return closed != of
-                && self.are_lines(now, words, of & !closed)
+            return lines != of
+                && self.are_lines(now, words, of & !lines)
                 && unsafe { x86::eight_lines(at, now, places, of, slots) };
         }
+        let closed = x86::closed(last, of);
         if closed == 0 {
             return false;
         }

@@ -74,6 +74,13 @@ pub(in crate::race) fn closed(last: __m512i, of: u8) -> u8 {
     _mm512_mask_testn_epi64_mask(of, last, _mm512_set1_epi64(IN_CELLS.cast_signed()))
 }
 
+/// Of up to eight lines, those of which the last slots say that all slots are for all words.
+#[inline]
+#[target_feature(enable = "avx512f")]
+pub(in crate::race) fn whole(last: __m512i, of: u8) -> u8 {
+    _mm512_mask_testn_epi64_mask(of, last, last)
+}
+
 /// Enters accesses to up to eight words, of one lane each, by the numbers of the first slots of their cells, see [`places`]. False where one races or
 /// has no cell in use: words before it are entered then. Of lanes that have one place the last one's slot stays.
 ///
