@@ -396,7 +396,7 @@ mod tests {
 
     #[test]
     fn compiles_for_every_device() {
-        let every = if visa_test_common::full() { 1 } else { 4 };
+        let every = if visa_test_common::full() { 1 } else { 9 };
         for device in DeviceName::all().step_by(every) {
             // No version knows all of them.
             let known = |log: &str| !log.contains("Cannot get HW Info");

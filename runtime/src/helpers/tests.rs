@@ -10,7 +10,7 @@ use visa_test_common::{Rng, share};
 const CASES: u64 = 100_000;
 
 fn cases() -> u64 {
-    share(CASES, 10)
+    share(CASES, 40)
 }
 /// Lanes of one call; no multiple of a vector.
 const LANES: usize = 31;

@@ -273,6 +273,8 @@ fn coordinates_of_every_size_stay_inside() {
         op::GATHER_COMPARE,
         op::LOD,
     ];
+    // A plain run has other samplers of the twenty at each place.
+    let every = if visa_test_common::full() { 1 } else { 5 };
     let mut count = 0;
     for (kind, name, extent) in shapes {
         let shape = ImageShape {
@@ -315,7 +317,9 @@ fn coordinates_of_every_size_stay_inside() {
                         unsafe { access(view, sampler, &lane) };
                         count += 1;
                     }
-                    for (bits, op) in (0..20).flat_map(|bits| sampling.map(|op| (bits, op))) {
+                    let samplers = ((i + k) % every..20).step_by(every);
+                    for (bits, op) in samplers.flat_map(|bits| sampling.map(|op| (bits as u32, op)))
+                    {
                         let (view, sampler) = bound(images, 0, bits);
                         let lane = Access {
                             op,
@@ -331,7 +335,7 @@ fn coordinates_of_every_size_stay_inside() {
             }
         }
     }
-    assert_eq!(count, 8 * 2 * 400 * (7 + 6 * 20));
+    assert_eq!(count, 8 * 2 * 400 * (7 + 6 * 20 / every));
 }
 
 #[test]

@@ -313,6 +313,7 @@ mod tests {
 
     fn compare(memory: &DeviceMemory, made: &Made, context: Option<u64>) {
         let first = made.whole.address();
+        let mut last = [0..0, 0..0];
         for at in 0..made.whole.len() + 16 {
             for bytes in [1, 4, 8] {
                 let address = first + at;
@@ -339,8 +340,12 @@ mod tests {
                     range.contains(&(first + at)),
                     made.allows(context, at, writes)
                 );
-                for inside in range {
-                    assert!(made.allows(context, inside - first, writes));
+                // Most bytes have the range of the byte before.
+                if range != last[usize::from(writes)] {
+                    for inside in range.clone() {
+                        assert!(made.allows(context, inside - first, writes));
+                    }
+                    last[usize::from(writes)] = range;
                 }
             }
         }
