@@ -78,7 +78,7 @@ fn the_vendors_assembler_reads_what_we_write() {
     let dir = std::env::temp_dir().join(format!("visa-binary-{}", std::process::id()));
     let (mut good, mut refused, mut wrong) = (0, 0, Vec::new());
     for (platform, path) in zebins() {
-        for (name, modules) in programs(&path) {
+        for (name, modules) in programs(&path, usize::MAX) {
             let Ok(bytes) = binary::write(&modules, Some(platform)) else {
                 refused += 1;
                 continue;
@@ -194,7 +194,7 @@ fn the_vendors_binaries_are_read() {
     let same = |a: &[Module], b: &[Module]| plain(a) == plain(b);
     let (mut good, mut not_assembled, mut wrong) = (0, 0, Vec::new());
     for (platform, path) in zebins() {
-        for (name, modules) in programs(&path) {
+        for (name, modules) in programs(&path, usize::MAX) {
             let modules = as_binary(&modules);
             // Of an instruction without operands, the predicate is still left away.
             let returns = |m: &Module| m.insts.iter().rev().skip(1).any(|i| i.body == Body::Ret);

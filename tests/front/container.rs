@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 use visa_test_common::{Rng, share};
 
 use visa_jit::container::{
@@ -34,14 +35,22 @@ fn corpus() -> Vec<(Device, PathBuf)> {
     found
 }
 
-/// All, or every sixth in a plain run.
-fn each_zebin(mut check: impl FnMut(Device, &str, Zebin)) {
+/// All, or every sixth in a plain run, read once for all tests.
+static ZEBINS: LazyLock<Vec<(Device, String, Zebin)>> = LazyLock::new(|| {
     let every = if visa_test_common::full() { 1 } else { 6 };
-    for (device, path) in corpus().into_iter().step_by(every) {
+    let chosen = corpus().into_iter().step_by(every);
+    let read = chosen.map(|(device, path)| {
         let bytes = fs::read(&path).expect("readable zebin");
         let zebin =
             Zebin::parse(&bytes).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        check(device, &path.display().to_string(), zebin);
+        (device, path.display().to_string(), zebin)
+    });
+    read.collect()
+});
+
+fn each_zebin(mut check: impl FnMut(Device, &str, &Zebin)) {
+    for (device, path, zebin) in ZEBINS.iter() {
+        check(*device, path, zebin);
     }
 }
 
@@ -57,7 +66,7 @@ fn number_of(line: &str, key: &str) -> Option<u32> {
 #[test]
 fn every_zebin_names_its_device() {
     each_zebin(|device, path, zebin| {
-        let inference = infer_device(&zebin);
+        let inference = infer_device(zebin);
         assert_eq!(
             inference.device,
             Some(device),
@@ -204,7 +213,7 @@ fn layouts_of_the_wrong_device_are_noticed_or_differ() {
 }
 
 /// The smallest zebins that together have kernels, data, relocations and functions.
-fn small_and_varied() -> Vec<Vec<u8>> {
+static SMALL_AND_VARIED: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
     let mut files: Vec<Vec<u8>> = corpus()
         .iter()
         .map(|(_, path)| fs::read(path).expect("readable zebin"))
@@ -224,7 +233,7 @@ fn small_and_varied() -> Vec<Vec<u8>> {
     .into_iter()
     .map(|found| found.expect("the corpus has one"))
     .collect()
-}
+});
 
 /// Reads damaged bytes to the end of everything this layer does with them.
 fn read_all(bytes: &[u8]) -> Result<(), ContainerError> {
@@ -254,7 +263,7 @@ fn assert_typed(result: Result<(), ContainerError>) -> bool {
 
 #[test]
 fn every_truncation_is_an_error() {
-    let bytes = &small_and_varied()[0];
+    let bytes = &SMALL_AND_VARIED[0];
     read_all(bytes).expect("the whole file");
     // The section headers and the string table stand at the end, so nothing that is cut reads.
     for end in 0..bytes.len() {
@@ -266,7 +275,7 @@ fn every_truncation_is_an_error() {
 fn bit_flips_never_panic() {
     let mut random = Rng::new(1);
     let mut refused = 0;
-    for bytes in small_and_varied() {
+    for bytes in SMALL_AND_VARIED.iter() {
         for _ in 0..share(2000, 16) {
             let mut damaged = bytes.clone();
             let at = random.below(damaged.len());
@@ -280,7 +289,7 @@ fn bit_flips_never_panic() {
 #[test]
 fn flips_in_headers_never_panic() {
     let mut random = Rng::new(2);
-    for bytes in small_and_varied() {
+    for bytes in SMALL_AND_VARIED.iter() {
         let table = usize::try_from(u64::from_le_bytes(
             bytes[40..48].try_into().expect("8 bytes"),
         ))

@@ -622,7 +622,9 @@ fn every_row_has_its_negatives() {
     );
     let mut totals = [0; 4];
     let mut none: BTreeMap<String, usize> = BTreeMap::new();
-    for &op in Opcode::ALL {
+    // A plain run has a third of the rows, and looks for their lines.
+    let all = visa_test_common::full() || std::env::var_os("BLESS").is_some();
+    for &op in Opcode::ALL.iter().step_by(if all { 1 } else { 3 }) {
         let row = op.info();
         let mut counts = [0; 4];
         if let Some(sample) = samples.get(&op) {
@@ -664,6 +666,19 @@ fn every_row_has_its_negatives() {
             *t += c;
         }
     }
+    let path = "tests/valid/negatives.txt";
+    if !all {
+        let rows = table.lines().filter(|line| !line.starts_with('#'));
+        let expected = std::fs::read_to_string(path).expect("the list");
+        for row in rows {
+            let found = expected.lines().any(|line| line == row);
+            assert!(
+                found,
+                "{path} has another line for {row}; BLESS=1 accepts it"
+            );
+        }
+        return;
+    }
     let [decoded, text, types, platforms] = totals;
     let _ = writeln!(
         table,
@@ -673,7 +688,7 @@ fn every_row_has_its_negatives() {
     for (why, n) in none {
         let _ = writeln!(table, "{n} rows without {why}.");
     }
-    bless_or_compare("tests/valid/negatives.txt", &table);
+    bless_or_compare(path, &table);
 }
 
 fn bless_or_compare(path: &str, actual: &str) {
