@@ -111,31 +111,38 @@ fn texts_of_one_name_are_apart() {
     assert!(names[0] != names[1] && names[0] == names[2], "{names:?}");
 }
 
-/// Runs a kernel under GDB; `None` where that cannot be done.
-fn debugged(backend: BackendKind, lines: &str, commands: &[&str]) -> Option<String> {
+/// Stops in the kernel `lines`, and not in functions of that name in the program's modules, which it has as well.
+const BREAK: &str = "break -qualified lines";
+
+/// Runs a kernel under GDB, with commands for a run that shows lines of the vISA, and for one that shows those of the source. GDB reads the
+/// program's symbols once for both. `None` where that cannot be done.
+fn debugged(backend: BackendKind, visa: &[&str], source: &[&str]) -> Option<String> {
     let dir = tempfile::tempdir().unwrap();
     let zebin = concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/..",
         "/tests/tools/lines.zebin"
     );
-    let mut command = Command::new("gdb");
-    command.args(["-q", "-nx", "-batch"]);
+    let mut run = vec!["run", zebin];
+    run.extend(["--global", "16", "--arg", "zero:64", "--arg", "zero:64"]);
+    run.extend(["--threads", "1", "--no-cache", "--gdb"]);
+    run.extend(["--backend", backend.name()]);
+    run.extend(["--tools-dir", dir.path().to_str().unwrap()]);
+    let arguments = format!("set args {} --lines source", run.join(" "));
     let before = [
         "set pagination off",
         "set breakpoint pending on",
         "set debuginfod enabled off",
         "set startup-with-shell off",
     ];
-    for each in before.iter().chain(commands) {
+    let between = ["kill", "delete 1", &arguments];
+    let mut command = Command::new("gdb");
+    command.args(["-q", "-nx", "-batch"]);
+    for each in [&before[..], visa, &between, source, &["kill"]].concat() {
         command.args(["-ex", each]);
     }
-    command.args(["--args", env!("CARGO_BIN_EXE_visa-jit"), "run", zebin]);
-    command.args(["--global", "16", "--arg", "zero:64", "--arg", "zero:64"]);
-    command.args(["--threads", "1", "--no-cache", "--gdb", "--lines", lines]);
-    command.args(["--backend", backend.name(), "--tools-dir"]);
-    let output = command.arg(dir.path()).output();
-    let Ok(output) = output else {
+    command.args(["--args", env!("CARGO_BIN_EXE_visa-jit")]);
+    let Ok(output) = command.args(run).output() else {
         eprintln!("skipped: gdb is not installed");
         return None;
     };
@@ -149,10 +156,11 @@ fn debugged(backend: BackendKind, lines: &str, commands: &[&str]) -> Option<Stri
 }
 
 #[test]
-fn gdb_stops_in_kernels() {
+fn gdb_stops_in_kernels_and_shows_lines() {
     for backend in backends() {
-        let commands = ["break lines", "run", "backtrace", "next", "kill"];
-        let Some(text) = debugged(backend, "visa", &commands) else {
+        let visa = [BREAK, "run", "backtrace", "next"];
+        let source = [BREAK, "run", "info source"];
+        let Some(text) = debugged(backend, &visa, &source) else {
             return;
         };
         assert!(
@@ -165,20 +173,9 @@ fn gdb_stops_in_kernels() {
             "{text}"
         );
         assert!(text.contains("#0  lines () at "), "{text}");
+        assert!(
+            text.contains("Breakpoint 2, lines () at /src/lines.cl:"),
+            "{text}"
+        );
     }
-}
-
-#[test]
-fn gdb_shows_lines_of_the_source() {
-    let Some(text) = debugged(
-        BackendKind::Cranelift,
-        "source",
-        &["break lines", "run", "info source", "kill"],
-    ) else {
-        return;
-    };
-    assert!(
-        text.contains("Breakpoint 1, lines () at /src/lines.cl:"),
-        "{text}"
-    );
 }
