@@ -114,12 +114,12 @@ fn the_least_recently_used_entries_go() {
         ..rig.cache()
     };
     let engine = engine(Some(small.clone()));
+    let path = store_of(&rig.engine(), &rig, 0);
     for n in 1..60 {
         run(&engine, n);
         // The first one is used all the time: as if it had been touched after every other.
-        let path = store_of(&rig.engine(), &rig, 0);
         let now = std::time::SystemTime::now() + std::time::Duration::from_secs(1);
-        let file = std::fs::File::options().write(true).open(path);
+        let file = std::fs::File::options().write(true).open(&path);
         file.unwrap().set_modified(now).unwrap();
     }
     let (bytes, count) = small.store().size();

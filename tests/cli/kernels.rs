@@ -135,8 +135,14 @@ fn a_schedule_is_another_order() {
         "--print",
         "0=i32:128",
     ];
+    // All but the first run find its code in a cache.
+    let cache = tempfile::tempdir().unwrap();
     let run = |far: &str, rest: &[&str]| {
-        let output = visa_jit(&[&args[..], &given, &["--arg", far], rest].concat());
+        let mut command = command(&[&args[..], &given, &["--arg", far], rest].concat());
+        let output = finish({
+            command.arg("--cache-dir").arg(cache.path());
+            command
+        });
         assert_eq!(output.code, 0, "{}", output.stderr);
         output.stdout
     };

@@ -393,7 +393,7 @@ fn list_of_every_file() {
         let files = fs::read_dir(repository("tests/kernels/bin").join(device)).unwrap();
         let mut files: Vec<PathBuf> = files.map(|entry| entry.unwrap().path()).collect();
         files.sort();
-        for path in files.iter().step_by(if full() { 1 } else { 4 }) {
+        for path in files.iter().step_by(if full() { 1 } else { 9 }) {
             let output = ok(&["list", path.to_str().unwrap()]);
             assert!(
                 output.stdout.contains(&format!(" for {device} (")),
