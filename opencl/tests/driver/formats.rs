@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::ffi::c_void;
-use std::ptr::{null, null_mut};
+use std::ptr::{null, null_mut, with_exposed_provenance_mut};
+use std::sync::LazyLock;
 
 use visa_jit_opencl::abi::*;
 use visa_jit_opencl::abi::{CL_sBGRA as CL_SBGRA, CL_sRGBA as CL_SRGBA};
-use visa_jit_opencl::api::{image, kernel, mem, program};
+use visa_jit_opencl::api::{image, kernel, mem};
 
 use super::{Rig, SUCCESS, set};
 
@@ -218,16 +219,23 @@ fn formats_that_are_read_and_written() {
     assert!(read > 35 && written == read, "{read}, {written}");
 }
 
+/// The program's kernels are compiled once for all tests.
+static SHARED: LazyLock<(Rig, usize)> = LazyLock::new(|| {
+    let rig = Rig::new();
+    let program = rig.program("image_access").expose_provenance();
+    (rig, program)
+});
+
 /// Reads each format of images with some flags that may be read, and writes each that may be written. Returns how many of both.
 fn advertised_formats_work(flags: u32) -> (usize, usize) {
-    let rig = Rig::new();
+    let (rig, program) = &*SHARED;
+    let program = with_exposed_provenance_mut(*program);
     let places: Vec<[i32; 2]> = (0..TEXELS)
         .map(|t| [(t % ACROSS) as i32, (t / ACROSS) as i32])
         .collect();
     let places = rig.buffer(&places);
-    let program = rig.program("image_access");
     let (mut read, mut written) = (0, 0);
-    for format in advertised(&rig, flags) {
+    for format in advertised(rig, flags) {
         let ty = format.image_channel_data_type;
         let Channel { bytes, numbers, .. } = channel(ty);
         let channels = order(format.image_channel_order).len();
@@ -241,7 +249,7 @@ fn advertised_formats_work(flags: u32) -> (usize, usize) {
             Numbers::Uint => ("load_uint", "store_uint"),
         };
         if flags != CL_MEM_WRITE_ONLY {
-            let image = image_of(&rig, &format, flags, &mut all);
+            let image = image_of(rig, &format, flags, &mut all);
             let out = rig.buffer(&vec![[0_u32; 4]; TEXELS]);
             let kernel = rig.kernel(program, load);
             let codes = [
@@ -268,7 +276,7 @@ fn advertised_formats_work(flags: u32) -> (usize, usize) {
             read += 1;
         }
         if flags != CL_MEM_READ_ONLY {
-            let image = image_of(&rig, &format, flags, &mut vec![0; all.len()]);
+            let image = image_of(rig, &format, flags, &mut vec![0; all.len()]);
             let values = rig.buffer(&expected);
             let kernel = rig.kernel(program, store);
             let codes = [
@@ -278,7 +286,7 @@ fn advertised_formats_work(flags: u32) -> (usize, usize) {
                 rig.launch(kernel, TEXELS, None),
             ];
             assert_eq!(codes, [SUCCESS; 4], "{format:x?}");
-            let got = bytes_of(&rig, image, all.len());
+            let got = bytes_of(rig, image, all.len());
             assert_eq!(
                 same_numbers(ty, &got),
                 same_numbers(ty, &all),
@@ -289,10 +297,9 @@ fn advertised_formats_work(flags: u32) -> (usize, usize) {
         }
     }
     println!("{read} formats read, {written} written");
-    // SAFETY: they were made here.
+    // SAFETY: it was made here.
     unsafe {
         assert_eq!(mem::clReleaseMemObject(places), SUCCESS);
-        assert_eq!(program::clReleaseProgram(program), SUCCESS);
     }
     (read, written)
 }

@@ -19,7 +19,7 @@ use visa_jit_opencl::core::engine::engine;
 use visa_jit_opencl::core::find;
 use visa_jit_opencl::core::mem::Mem;
 use visa_runtime::{Addressing, Buffer, ImageKind, ImageShape, LaunchStatus, SamplerState};
-use visa_test_common::Rng;
+use visa_test_common::{Rng, full};
 
 use super::{Rig, SUCCESS};
 
@@ -523,8 +523,9 @@ fn children(processes: usize, step: usize, times: usize, most: usize) -> usize {
 
 #[test]
 fn some_launches_do_as_the_engine_does() {
-    let same = children(1, 4, 2, SMALL);
-    assert!(same >= 10, "{same} launches");
+    let times = if full() { 2 } else { 1 };
+    let same = children(1, 4, times, SMALL);
+    assert!(same >= 5 * times, "{same} launches");
 }
 
 #[test]

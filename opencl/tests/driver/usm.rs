@@ -497,7 +497,7 @@ fn a_blocking_free_waits() {
 /// Allocations of 1 byte to 300 kilobytes are new, used by kernels and freed, by threads that share a context.
 #[test]
 fn threads_churn() {
-    churn_on_threads(&Rig::new(), 150);
+    churn_on_threads(&Rig::new(), visa_test_common::share(150, 3));
 }
 
 /// The same with 10,000 launches: memory that was in use once is used again.
