@@ -153,8 +153,13 @@ fn a_compiler_that_fails_is_a_build_that_fails() {
     // The one that hung is gone as well.
     let last = fake.calls().pop().unwrap();
     let process = Path::new("/proc").join(last.split(' ').next().unwrap());
+    // Whoever waits for orphans may be late: one that has ended is a zombie until then.
+    let runs = || {
+        let state = fs::read_to_string(process.join("stat"));
+        state.is_ok_and(|state| !state.contains(") Z "))
+    };
     let start = Instant::now();
-    while process.exists() {
+    while runs() {
         assert!(
             start.elapsed() < Duration::from_secs(10),
             "{last} still runs"

@@ -1,6 +1,6 @@
 //! Every format that is advertised, read and written by kernels, against what OpenCL's tables say of its bytes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::c_void;
 use std::ptr::{null, null_mut, with_exposed_provenance_mut};
 use std::sync::LazyLock;
@@ -234,6 +234,9 @@ fn advertised_formats_work(flags: u32) -> (usize, usize) {
         .map(|t| [(t % ACROSS) as i32, (t / ACROSS) as i32])
         .collect();
     let places = rig.buffer(&places);
+    // To make a kernel is to read the whole file.
+    let made = |name| rig.kernel(program, name);
+    let mut kernels = BTreeMap::new();
     let (mut read, mut written) = (0, 0);
     for format in advertised(rig, flags) {
         let ty = format.image_channel_data_type;
@@ -251,7 +254,7 @@ fn advertised_formats_work(flags: u32) -> (usize, usize) {
         if flags != CL_MEM_WRITE_ONLY {
             let image = image_of(rig, &format, flags, &mut all);
             let out = rig.buffer(&vec![[0_u32; 4]; TEXELS]);
-            let kernel = rig.kernel(program, load);
+            let kernel = *kernels.entry(load).or_insert_with(|| made(load));
             let codes = [
                 set(kernel, 0, &out),
                 set(kernel, 1, &image),
@@ -272,13 +275,13 @@ fn advertised_formats_work(flags: u32) -> (usize, usize) {
                 let same = got.iter().zip(expected).all(near);
                 assert!(same, "{format:x?}: {got:x?} instead of {expected:x?}");
             }
-            release(kernel, &[image, out]);
+            release(&[image, out]);
             read += 1;
         }
         if flags != CL_MEM_READ_ONLY {
             let image = image_of(rig, &format, flags, &mut vec![0; all.len()]);
             let values = rig.buffer(&expected);
-            let kernel = rig.kernel(program, store);
+            let kernel = *kernels.entry(store).or_insert_with(|| made(store));
             let codes = [
                 set(kernel, 0, &image),
                 set(kernel, 1, &places),
@@ -292,14 +295,15 @@ fn advertised_formats_work(flags: u32) -> (usize, usize) {
                 same_numbers(ty, &all),
                 "{format:x?}"
             );
-            release(kernel, &[image, values]);
+            release(&[image, values]);
             written += 1;
         }
     }
     println!("{read} formats read, {written} written");
-    // SAFETY: it was made here.
-    unsafe {
-        assert_eq!(mem::clReleaseMemObject(places), SUCCESS);
+    release(&[places]);
+    for kernel in kernels.into_values() {
+        // SAFETY: it was made here.
+        assert_eq!(unsafe { kernel::clReleaseKernel(kernel) }, SUCCESS);
     }
     (read, written)
 }
@@ -315,13 +319,10 @@ fn same_numbers(ty: u32, bytes: &[u8]) -> Vec<u8> {
     }
 }
 
-fn release(kernel: cl_kernel, mems: &[cl_mem]) {
-    // SAFETY: they were made by the caller.
-    unsafe {
-        assert_eq!(kernel::clReleaseKernel(kernel), SUCCESS);
-        for one in mems {
-            assert_eq!(mem::clReleaseMemObject(*one), SUCCESS);
-        }
+fn release(mems: &[cl_mem]) {
+    for one in mems {
+        // SAFETY: they were made by the caller.
+        assert_eq!(unsafe { mem::clReleaseMemObject(*one) }, SUCCESS);
     }
 }
 

@@ -3,6 +3,7 @@
 use std::ffi::c_void;
 use std::path::Path;
 use std::ptr::{null, null_mut};
+use std::sync::OnceLock;
 
 use visa_jit_opencl::abi::*;
 
@@ -306,12 +307,16 @@ impl World {
         w.far_source = w.source(w.far, c"kernel void nothing() {}");
         w.il =
             new!(w.clCreateProgramWithIL(w.context, MODULE.as_ptr().cast(), size_of_val(&MODULE)));
-        let built = w.source(
-            w.context,
-            c"kernel void something(global int *a) { *a = 1; }",
-        );
-        let code = go!(w.clBuildProgram(built, 0, null(), null(), None, null_mut()));
-        w.compiles = match code {
+        // Tried once for all tests.
+        static BUILT: OnceLock<cl_int> = OnceLock::new();
+        let code = BUILT.get_or_init(|| {
+            let built = w.source(
+                w.context,
+                c"kernel void something(global int *a) { *a = 1; }",
+            );
+            go!(w.clBuildProgram(built, 0, null(), null(), None, null_mut()))
+        });
+        w.compiles = match *code {
             SUCCESS => Some(true),
             CL_COMPILER_NOT_AVAILABLE => Some(false),
             _ => None,
