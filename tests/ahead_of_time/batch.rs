@@ -164,6 +164,7 @@ fn steps_of_compilation() {
         object.to_str().unwrap(),
         "--time-passes",
     ];
+    let args = [&args[..], if full() { &[] } else { ONE }].concat();
     let (code, text, _) = output(command(&args));
     assert_eq!(code, 0, "{text}");
     let table: Vec<&str> = text.lines().collect();

@@ -4,6 +4,13 @@ use visa_jit::module::ModuleKind;
 
 use super::*;
 
+/// With a cache of the test's own: all but the first run of a kernel find its code there.
+fn cached(cache: &TempDir, args: &[&str]) -> Output {
+    let mut command = command(args);
+    command.env("VISA_JIT_CACHE_DIR", cache.path());
+    finish(command)
+}
+
 #[test]
 fn kernels_print_to_standard_output() {
     let file = "tests/kernels/bin/skl/printf.zebin";
@@ -26,9 +33,10 @@ fn a_failed_assertion_is_a_fault() {
     let args = ["run", file, "--kernel", "assert_range", "--global", "7"];
     let buffers = ["--arg", "zero:28", "--arg", "iota:i32:7"];
     let text = "assert.cl:34: assert_range: global id: [6,0,0], local id: [6,0,0] Assertion `in[i] <= limit` failed.\n";
+    let cache = tempfile::tempdir().unwrap();
     for backend in ["cranelift", "interp"] {
         let engine = ["--backend", backend];
-        let run = |rest: &[&str]| visa_jit(&[&args[..], &buffers, &engine, rest].concat());
+        let run = |rest: &[&str]| cached(&cache, &[&args[..], &buffers, &engine, rest].concat());
         let output = run(&["--arg", "i32:5", "--print", "0=i32:7"]);
         assert_eq!(output.code, 1, "{}", output.stderr);
         // Results are shown all the same: they may tell why.
@@ -54,9 +62,10 @@ fn barriers_that_are_missed_are_errors() {
     let args = ["run", file, "--kernel", "early", "--global", "64"];
     let buffers = ["--local", "64", "--arg", "zero:256"];
     let missing = "`barrier` reached by 30 of 32 work-items of thread 0, group (0, 0, 0): local id (0, 0, 0) is missing, lane 0; 1 more like it\n";
+    let cache = tempfile::tempdir().unwrap();
     for backend in ["cranelift", "interp"] {
         let engine = ["--check", "barrier", "--backend", backend];
-        let run = |rest: &[&str]| visa_jit(&[&args[..], &buffers, &engine, rest].concat());
+        let run = |rest: &[&str]| cached(&cache, &[&args[..], &buffers, &engine, rest].concat());
         let output = run(&["--arg", "i32:2"]);
         assert_eq!(output.code, 1, "{}", output.stderr);
         assert!(output.stderr.ends_with(missing), "{}", output.stderr);
@@ -69,6 +78,10 @@ fn barriers_that_are_missed_are_errors() {
             assert_eq!(said, ["barrier", "barrier", "work-group"]);
             assert_eq!((&fault["lane"], &fault["count"]), (&lane.into(), &2.into()));
             assert_eq!(fault["about"], "reached by 30 of 32 work-items of thread 0");
+        }
+        // What is made of findings does not depend on the engine.
+        if !full() && backend == "interp" {
+            continue;
         }
         let folder = tempfile::tempdir().unwrap();
         let [sarif, page] = ["found.sarif", "found.html"].map(|name| folder.path().join(name));
@@ -135,14 +148,10 @@ fn a_schedule_is_another_order() {
         "--print",
         "0=i32:128",
     ];
-    // All but the first run find its code in a cache.
     let cache = tempfile::tempdir().unwrap();
     let run = |far: &str, rest: &[&str]| {
-        let mut command = command(&[&args[..], &given, &["--arg", far], rest].concat());
-        let output = finish({
-            command.arg("--cache-dir").arg(cache.path());
-            command
-        });
+        let args = [&args[..], &given, &["--arg", far], rest].concat();
+        let output = cached(&cache, &args);
         assert_eq!(output.code, 0, "{}", output.stderr);
         output.stdout
     };
@@ -192,7 +201,11 @@ fn uses_of_what_was_never_written_are_errors() {
 fn writes_to_what_is_read_only_are_errors() {
     let args = ["run", "tests/checks/pvc.zebin", "--kernel", "store_int"];
     let given = ["--global", "64", "--arg", "i32:0", "--check", "memory"];
-    let run = |o: &str, rest: &[&str]| visa_jit(&[&args[..], &["--arg", o], &given, rest].concat());
+    let cache = tempfile::tempdir().unwrap();
+    let run = |o: &str, rest: &[&str]| {
+        let args = [&args[..], &["--arg", o], &given, rest].concat();
+        cached(&cache, &args)
+    };
     let about = "byte 0 of read-only `o` (256 bytes, argument 0)";
     let print = ["--print", "0=i32:3"];
     for backend in ["cranelift", "interp"] {
