@@ -126,7 +126,7 @@ fn every_truncation_is_refused() {
 fn truncations(victim: &Victim) {
     let mut tally = Tally::of(victim.kind);
     // In a plain run all lengths of the header, and some of what comes after it.
-    let all = |length: &usize| full() || *length <= HEADER || length % 7 == 0;
+    let all = |length: &usize| full() || *length <= HEADER || length.is_multiple_of(7);
     for length in (0..victim.bytes.len()).filter(all) {
         let defect = victim.refused(&victim.bytes[..length]);
         assert_eq!(defect.kind(), "length", "{length}");
