@@ -61,7 +61,7 @@ fn survives(bytes: &[u8]) -> Result<(), BinaryError> {
 fn files_that_end_early_are_refused() {
     let every = if full() { 1 } else { 5 };
     for (first, file) in FILES.iter().take(4).enumerate() {
-        for end in (first..file.len()).step_by(every) {
+        for end in (first % every..file.len()).step_by(every) {
             // The vendor's files end with native code, which is not read.
             if let Ok(()) = survives(&file[..end]) {
                 assert_eq!(file[..], *include_bytes!("vendor/blocks.isa"), "{end}");
