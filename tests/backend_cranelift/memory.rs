@@ -12,7 +12,7 @@ use visa_runtime::CodeHandle;
 
 use crate::cases::{INTS, payload};
 use crate::rig::{Guarded, NONE, Rig, SPEED, gather, install, install_base};
-use visa_test_common::Rng;
+use visa_test_common::{Rng, full, share};
 
 const SIZES: [usize; 9] = [0, 1, 3, 4, 7, 63, 64, 200, 4096];
 const SPACES: [Space; 6] = [
@@ -122,7 +122,7 @@ impl Access {
         let silent = OobPolicy::ReadZeroSkipWrite;
         // A plain run leaves out code that is not optimised.
         let all = [NONE, SPEED];
-        for options in &all[usize::from(!visa_test_common::full())..] {
+        for options in &all[usize::from(!full())..] {
             for oob in [silent, OobPolicy::Report] {
                 let options = CodegenOptions {
                     oob,
@@ -481,9 +481,9 @@ fn model_contents(space: Space, bytes: &Bytes) -> Vec<u8> {
     }
 }
 
-/// Every seventh combination; in a plain run every 89th.
+/// Every seventh combination; in a plain run every 139th.
 fn each_access(mut body: impl FnMut(Access, MemAccess)) {
-    let every = if visa_test_common::full() { 7 } else { 89 };
+    let every = if full() { 7 } else { 139 };
     let mut number = 0;
     for space in SPACES {
         for elem in INTS {
@@ -585,7 +585,7 @@ fn scaled_numbers() {
                     sources: if load { vec![] } else { tys.clone() },
                     results: if load { tys } else { vec![] },
                 };
-                case.check(&mut rng, 90);
+                case.check(&mut rng, share(90, 5) as usize);
             }
         }
     }
@@ -705,7 +705,7 @@ fn blocks() {
         for elem in INTS {
             for n in [1, 2, 5, 16, 64, 128] {
                 let ty = Ty::vector(elem, n);
-                let rare = !visa_test_common::full() && [2, 64, 128].contains(&n);
+                let rare = !full() && [2, 5, 64, 128].contains(&n);
                 if rare || ty.bytes() > STRIDE {
                     continue;
                 }
@@ -749,7 +749,7 @@ fn atomics() {
         Smin, Sub, Umax, Umin, Xchg, Xor,
     };
     let mut rng = Rng::new(34);
-    // Of these a plain run takes every eleventh.
+    // Of these a plain run takes every 31st.
     let mut cases = 0;
     for space in [Space::Surface, Space::Slm, Space::Flat] {
         for elem in [Lane::I16, Lane::I32, Lane::I64] {
@@ -779,7 +779,7 @@ fn atomics() {
                         continue;
                     }
                     cases += 1;
-                    if visa_test_common::full() || cases % 11 == 0 {
+                    if visa_test_common::full() || cases % 31 == 0 {
                         case.check(&mut rng, if full { 18 } else { 9 });
                     }
                 }

@@ -1,6 +1,6 @@
 //! What checks refuse, what they cost, and what they do with very many errors.
 
-use super::{bytes_of, counted, engine, fewer_files, files, kernel, program_of, strategy};
+use super::{bytes_of, counted, engine, files, kernel, program_of, strategy};
 use visa_jit::backend::{Check, Checks, CodeObject, OobPolicy};
 use visa_jit::engine::Suppressions;
 use visa_jit::{DiskCache, Engine, EngineOptions, Launch, Program};
@@ -67,7 +67,7 @@ fn memory_without_shadow_is_refused() {
     assert!(error.contains("DeviceMemory::tracked"), "{error}");
 }
 
-/// Kernels of each source, with barriers and without, and what begins the names of their files. A plain run takes the first three.
+/// Kernels of each source, with barriers and without, and what begins the names of their files. A plain run takes the first two.
 const OF_EACH_SOURCE: [(&str, &str); 5] = [
     ("", "gather"),
     ("barrier-", "tree"),
@@ -78,7 +78,7 @@ const OF_EACH_SOURCE: [(&str, &str); 5] = [
 
 /// The SSA and the machine code of kernels, of programs that are found by the names of their files.
 fn made(file: &str, program: impl Fn(&str) -> Program) -> Vec<(String, CodeObject)> {
-    let kernels = &OF_EACH_SOURCE[..if full() { 5 } else { 3 }];
+    let kernels = &OF_EACH_SOURCE[..if full() { 5 } else { 2 }];
     let made = kernels.iter().map(|(prefix, name)| {
         let program = program(&format!("{prefix}{file}"));
         let kernel = program.kernel(name).unwrap();
@@ -114,7 +114,7 @@ fn code_without_checks_is_what_it_was() {
         ..options()
     };
     let accounted = DeviceMemory::checked(1 << 28).unwrap().tracked().unwrap();
-    for file in fewer_files().iter().copied() {
+    for file in files().iter().copied() {
         let wanted = made(file, |file| program_of(&before, file));
         for (ssa, _) in &wanted {
             assert!(!ssa.contains("check.") && !ssa.contains("suspect") && !ssa.contains("marks"));

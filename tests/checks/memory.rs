@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{On, counted, engine, files, has_turn, kernel, program_of, strategy};
+use super::{On, counted, engine, files, files_in_turn, has_turn, kernel, program_of, strategy};
 use visa_jit::backend::{AXES, Check};
 use visa_jit::{Engine, EngineOptions, FaultRecord, Launch, Report};
 use visa_runtime::{Buffer, FaultKind};
@@ -508,7 +508,7 @@ pub(super) fn run_with(on: &On, case: &Case, far: i32, read_only: Option<usize>)
 #[test]
 fn planted_errors_are_found_and_nothing_else() {
     let mut failures = Vec::new();
-    for file in files().iter().copied() {
+    for file in files_in_turn().iter().copied() {
         let engines = [false, true].map(|interpret| {
             [Check::Memory, Check::None].map(|check| On::new(engine(check, interpret), file))
         });

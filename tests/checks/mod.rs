@@ -22,8 +22,17 @@ use visa_jit::{Engine, EngineOptions, FaultRecord, Kernel, Program, Report};
 /// Devices that the sources are compiled for, and today's compiler (`-26`).
 const FILES: [&str; 5] = ["skl", "bmg-26", "acm-g10", "pvc", "pvc-26"];
 
-/// All, or one for each compiler in a plain run.
+/// All, or one in a plain run: what the OpenCL driver takes by itself.
 fn files() -> &'static [&'static str] {
+    if visa_test_common::full() {
+        &FILES
+    } else {
+        &FILES[1..2]
+    }
+}
+
+/// All, or one for each compiler in a plain run: for cases that [take turns](has_turn).
+fn files_in_turn() -> &'static [&'static str] {
     if visa_test_common::full() {
         &FILES
     } else {
@@ -31,18 +40,10 @@ fn files() -> &'static [&'static str] {
     }
 }
 
-/// Whether case `n` runs on a file: in a plain run the files take turns.
+/// Whether case `n` runs on a file: a plain run takes every third case, and the files take turns.
 fn has_turn(n: usize, file: &str) -> bool {
-    visa_test_common::full() || files()[n % files().len()] == file
-}
-
-/// All, or one in a plain run: for what hardly depends on the kernel's compiler.
-fn fewer_files() -> &'static [&'static str] {
-    if visa_test_common::full() {
-        &FILES
-    } else {
-        &FILES[1..2]
-    }
+    let turn = || n.is_multiple_of(3) && files_in_turn()[n / 3 % files_in_turn().len()] == file;
+    visa_test_common::full() || turn()
 }
 
 /// The code generator: `VISA_JIT_TEST_BACKEND=llvm` is LLVM, in builds that have it.

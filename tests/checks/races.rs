@@ -5,7 +5,9 @@
 
 use std::collections::BTreeSet;
 
-use super::{counted, engine, engine_without, fewer_files, files, has_turn, program_of, strategy};
+use super::{
+    counted, engine, engine_without, files, files_in_turn, has_turn, program_of, strategy,
+};
 use visa_jit::backend::{Check, Checks, OobPolicy};
 use visa_jit::{Engine, EngineOptions, FaultRecord, Launch, Program, Report};
 use visa_runtime::{FaultKind, LaunchStatus};
@@ -183,7 +185,7 @@ fn judged(case: &Case, fault: &FaultRecord) -> Option<&'static str> {
 #[test]
 fn planted_races_are_found_and_nothing_else() {
     let mut failures = Vec::new();
-    for (file, interpret) in files()
+    for (file, interpret) in files_in_turn()
         .iter()
         .copied()
         .flat_map(|f| [(f, true), (f, false)])
@@ -304,7 +306,7 @@ fn known_races_are_left_out_by_argument() {
 /// Lanes of one instruction that write different values to a byte are an error of their own.
 #[test]
 fn lanes_that_differ() {
-    for (file, interpret) in fewer_files()
+    for (file, interpret) in files()
         .iter()
         .copied()
         .flat_map(|f| [(f, true), (f, false)])
@@ -329,7 +331,7 @@ fn lanes_that_differ() {
 
 #[test]
 fn right_kernels_are_not_reported() {
-    for (file, interpret) in fewer_files()
+    for (file, interpret) in files()
         .iter()
         .copied()
         .flat_map(|f| [(f, true), (f, false)])
@@ -413,7 +415,7 @@ fn checks_work_together() {
 /// Compiled code makes the reports that the interpreter makes: each line, both work-items.
 #[test]
 fn engines_report_the_same() {
-    for file in fewer_files() {
+    for file in files() {
         let [wanted, found] = [true, false].map(|interpret| {
             let on = On::new(Check::Race, file, interpret);
             let base = on.engine.memory().base();

@@ -16,7 +16,7 @@ on_devices!(loops_kernels, "loops", run_loops);
 fn run_loops(t: &Target) {
     let mut rng = Rng::new(11);
     // Its work-items have nothing to do with each other, and it takes long to compile.
-    let sizes = sizes().filter(|size| full() || size.0 < 1000);
+    let sizes = sizes().filter(|_| full());
     for size in sizes.chain([SWEEP]) {
         let n = size.0 as usize;
         let starts: Vec<u32> = (0..n as u32)
@@ -241,7 +241,7 @@ on_devices!(private_kernels, "private", run_private);
 
 fn run_private(t: &Target) {
     let mut rng = Rng::new(14);
-    for size in sizes().chain([SWEEP]) {
+    for size in sizes().filter(|_| full()).chain([SWEEP]) {
         let n = size.0 as usize;
         let (values, index) = (ints(&mut rng, n, 1_000_000), ints(&mut rng, n, 1 << 30));
         if let Some(r) = t

@@ -49,7 +49,7 @@ fn accesses(f: &Function) -> usize {
 #[test]
 fn halves_made_one_keep_the_meaning() {
     let (mut before, mut after, mut changed) = (0, 0, 0);
-    let seeds = share(1000, 8);
+    let seeds = share(1000, 16);
     for seed in 0..seeds {
         let Some(f) = in_halves(seed) else {
             continue;
@@ -74,7 +74,7 @@ fn halves_made_one_keep_the_meaning() {
 
 #[test]
 fn functions_in_halves_are_optimised_right() {
-    for seed in 1000..1000 + share(300, 8) {
+    for seed in 1000..1000 + share(300, 16) {
         let Some(f) = in_halves(seed) else {
             continue;
         };
@@ -91,7 +91,7 @@ fn functions_in_halves_are_optimised_right() {
 #[test]
 fn merged_pairs_keep_the_meaning() {
     let (mut before, mut after) = (0, 0);
-    for seed in 0..share(600, 8) {
+    for seed in 0..share(600, 16) {
         let mut f = pairs(seed);
         scramble(&mut f, &mut Rng::new(seed));
         if let Err(e) = verify(&f) {

@@ -204,7 +204,7 @@ fn parsed(seed: u64) -> Function {
 
 #[test]
 fn loops_in_strips_keep_the_meaning() {
-    let (mut cut, seeds) = (0, visa_test_common::share(1500, 8));
+    let (mut cut, seeds) = (0, visa_test_common::share(1500, 16));
     for seed in 0..seeds {
         let before = parsed(seed);
         let mut after = before.clone();

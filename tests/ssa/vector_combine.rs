@@ -222,7 +222,7 @@ fn wide_operations(f: &Function) -> usize {
 
 #[test]
 fn combined_vectors_keep_the_meaning() {
-    let (mut raised, seeds) = (0, visa_test_common::share(800, 8) as usize);
+    let (mut raised, seeds) = (0, visa_test_common::share(800, 16) as usize);
     for seed in 0..seeds as u64 {
         let f = function(seed);
         verify(&f).unwrap_or_else(|e| panic!("seed {seed}: {}\n{f}", e[0]));

@@ -16,7 +16,7 @@ const LAUNCHES: u64 = 2;
 /// Damaged programs of a full run.
 const MUTANTS: u64 = 1_200;
 
-/// Each kernel on one of its devices; in a plain run one of twenty-four.
+/// Each kernel on one of its devices; in a plain run one of forty-eight.
 #[test]
 fn kernels_in_random_shapes() {
     let mut devices: BTreeMap<String, Vec<File>> = BTreeMap::new();
@@ -24,7 +24,7 @@ fn kernels_in_random_shapes() {
         let stem = file.name.rsplit('/').next().unwrap_or_default().to_owned();
         devices.entry(stem).or_default().push(file);
     }
-    let every = if full() { 1 } else { 24 };
+    let every = if full() { 1 } else { 48 };
     let kernels = devices.into_values().enumerate().step_by(every);
     let files: Vec<File> = kernels
         .map(|(n, mut files)| files.swap_remove(n % files.len()))

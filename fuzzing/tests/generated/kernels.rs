@@ -231,7 +231,7 @@ fn engines_agree_on_random_kernels() {
     if let Some(seeds) = visa_fuzzing::seeds() {
         return sweep(&every(), seeds, 8);
     }
-    let [plain, rows] = [250, 50].map(|all| share(all, 16));
+    let [plain, rows] = [250, 50].map(|all| share(all, 24));
     sweep(&named(&["interp", "cranelift"]), 0..plain, 4);
     sweep(&named(&["interp", "cranelift-rows"]), 400..400 + rows, 4);
 }
@@ -248,7 +248,7 @@ fn llvm_agrees_on_random_kernels() {
 #[test]
 fn shared_and_separate_tests_agree() {
     let engines = ["interp", "cranelift-separate", "cranelift-branch"];
-    sweep(&named(&engines), 400..400 + share(40, 14), 4);
+    sweep(&named(&engines), 400..400 + share(40, 20), 4);
 }
 
 #[test]

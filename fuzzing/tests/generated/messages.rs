@@ -182,7 +182,7 @@ fn sweep(engines: &[Engine], count: usize, launches: u64) {
 
 #[test]
 fn engines_agree_on_every_message() {
-    let count = if full() { USUAL } else { USUAL / 8 };
+    let count = if full() { USUAL } else { USUAL / 12 };
     sweep(&named(&["interp", "cranelift"]), count, 4);
 }
 
@@ -212,7 +212,7 @@ fn forms_of_new_compilers_are_drawn() {
     rows.retain(|r| forms.contains(&r.form));
     for seed in 0..200 {
         // A plain run ends when it has seen all, after a few of each row.
-        if missing.is_empty() && seed >= 20 && !full() {
+        if missing.is_empty() && seed >= 8 && !full() {
             break;
         }
         for row in &rows {
@@ -368,7 +368,7 @@ fn every_message_by_its_descriptor_is_drawn() {
     let mut rows = message_rows();
     rows.retain(|r| sends(r));
     for seed in 0..300 {
-        if !full() && seed % 25 == 0 && drawn.missing().is_empty() {
+        if !full() && seed % 10 == 0 && drawn.missing().is_empty() {
             break;
         }
         for row in &rows {

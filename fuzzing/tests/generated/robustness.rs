@@ -72,8 +72,8 @@ fn corpus(engine: &Engine) -> Corpus {
         collections: Vec::new(),
     };
     let mut least: BTreeMap<&'static str, Vec<u8>> = BTreeMap::new();
-    // Of the devices' files of a name a plain run has every fourth: to read all takes longer than its cases.
-    let every = if full() { 1 } else { 4 };
+    // Of the devices' files of a name a plain run has every eighth: to read all takes longer than its cases.
+    let every = if full() { 1 } else { 8 };
     let mut turn = 0;
     for file in visa_fuzzing::files::checked_in() {
         let name = file.name.rsplit('/').next().unwrap_or_default();
@@ -271,7 +271,7 @@ fn broken_input_is_a_typed_error() {
     let corpus = corpus(&engines.compiling);
     let (first, last) = match std::env::var("CASE").ok().and_then(|s| s.parse().ok()) {
         Some(n) => (n, n + 1),
-        None => (0, visa_test_common::share(CASES, 120)),
+        None => (0, visa_test_common::share(CASES, 240)),
     };
     let next = AtomicU64::new(first);
     let reached = [(); 4].map(|()| AtomicU64::new(0));

@@ -122,7 +122,7 @@ fn moves_into_address_registers_are_drawn() {
 fn engines_agree_on_every_instruction() {
     let forms = std::env::var("FORMS").ok().and_then(|n| n.parse().ok());
     let effort = Effort {
-        instructions: forms.unwrap_or(visa_test_common::share(128, 64) as usize),
+        instructions: forms.unwrap_or(visa_test_common::share(128, 128) as usize),
         launches: 8,
     };
     sweep(&named(&["interp", "cranelift"]), effort);
