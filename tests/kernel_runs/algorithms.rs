@@ -4,7 +4,7 @@ use crate::reference::fractal::{self, View};
 use crate::reference::options::{self, Market};
 use crate::reference::sort::sorted;
 use crate::reference::{gather, linear, nbody, sha256, sort, stencil};
-use crate::support::{LARGE, SWEEP, Target, sizes};
+use crate::support::{LARGE, Target, sizes, sweep};
 use visa_jit::Launch;
 use visa_test_common::{Rng, full};
 
@@ -12,7 +12,7 @@ on_devices!(saxpy_kernels, "saxpy", run_saxpy);
 
 fn run_saxpy(t: &Target) {
     let mut rng = Rng::new(1);
-    for size in sizes().chain([SWEEP, LARGE]) {
+    for size in sizes().chain([sweep(), LARGE]) {
         let n = size.0 as usize;
         let mut x = rng.floats(n, -100.0, 100.0);
         let y = rng.floats(n, -100.0, 100.0);
@@ -64,7 +64,7 @@ on_devices!(gather_kernels, "gather", run_gather);
 
 fn run_gather(t: &Target) {
     let mut rng = Rng::new(2);
-    for size in sizes().chain([SWEEP, LARGE]) {
+    for size in sizes().chain([sweep(), LARGE]) {
         let n = size.0 as usize;
         for entries in [1usize, 301] {
             let index: Vec<u32> = (0..n).map(|_| rng.word_below(entries as u32)).collect();
@@ -144,7 +144,7 @@ on_devices!(kept_kernels, "kept", run_kept);
 
 fn run_kept(t: &Target) {
     let mut rng = Rng::new(12);
-    for size in sizes().chain([SWEEP]) {
+    for size in sizes().chain([sweep()]) {
         let n = size.0 as usize;
         // Blocks of lanes that all stay, that all go, and mixed ones.
         let keep: Vec<u32> = (0..n)
@@ -371,7 +371,7 @@ on_devices!(black_scholes_kernels, "black_scholes", run_black_scholes);
 
 fn run_black_scholes(t: &Target) {
     let mut rng = Rng::new(5);
-    for size in sizes().chain([SWEEP]) {
+    for size in sizes().chain([sweep()]) {
         let n = size.0 as usize;
         let spot = rng.floats(n, 5.0, 30.0);
         let strike = rng.floats(n, 1.0, 100.0);
@@ -469,7 +469,7 @@ fn run_sha256(t: &Target) {
         ((1, 1), 40),
         ((7, 7), 2),
         ((33, 33), 3),
-        (SWEEP, 2),
+        (sweep(), 2),
     ];
     // It is long, and each size means that it is compiled for it.
     for (size, blocks) in sizes.into_iter().skip(if full() { 0 } else { 4 }) {

@@ -1,9 +1,9 @@
 //! Control flow, private memory, contiguous copies and program-scope state, on every device, against the references.
 
 use crate::reference::{call, copy, loops, private, sort, state, switch};
-use crate::support::{SWEEP, Target, sizes};
+use crate::support::{Target, sizes, sweep};
 use visa_jit::Launch;
-use visa_test_common::{Rng, full};
+use visa_test_common::Rng;
 
 fn ints(rng: &mut Rng, count: usize, bound: u32) -> Vec<i32> {
     (0..count)
@@ -15,9 +15,7 @@ on_devices!(loops_kernels, "loops", run_loops);
 
 fn run_loops(t: &Target) {
     let mut rng = Rng::new(11);
-    // Its work-items have nothing to do with each other, and it takes long to compile.
-    let sizes = sizes().filter(|_| full());
-    for size in sizes.chain([SWEEP]) {
+    for size in sizes().chain([sweep()]) {
         let n = size.0 as usize;
         let starts: Vec<u32> = (0..n as u32)
             .map(|i| {
@@ -106,7 +104,7 @@ on_devices!(switch_kernels, "switch", run_switch);
 
 fn run_switch(t: &Target) {
     let mut rng = Rng::new(12);
-    for size in sizes().chain([SWEEP]) {
+    for size in sizes().chain([sweep()]) {
         let n = size.0 as usize;
         let values = ints(&mut rng, n, 1 << 15);
         let dense = ints(&mut rng, n, 12);
@@ -158,7 +156,7 @@ on_devices!(stack_call_kernels, "call_stack", run_call);
 
 fn run_call(t: &Target) {
     let mut rng = Rng::new(13);
-    for size in sizes().chain([SWEEP]) {
+    for size in sizes().chain([sweep()]) {
         let n = size.0 as usize;
         let values = ints(&mut rng, n, 100_000);
         let job = t.job("call_simple", size).output::<i32>(n).input(&values);
@@ -241,7 +239,7 @@ on_devices!(private_kernels, "private", run_private);
 
 fn run_private(t: &Target) {
     let mut rng = Rng::new(14);
-    for size in sizes().filter(|_| full()).chain([SWEEP]) {
+    for size in sizes().chain([sweep()]) {
         let n = size.0 as usize;
         let (values, index) = (ints(&mut rng, n, 1_000_000), ints(&mut rng, n, 1 << 30));
         if let Some(r) = t
@@ -305,7 +303,7 @@ on_devices!(copy_kernels, "block_copy", run_copy);
 
 fn run_copy(t: &Target) {
     let mut rng = Rng::new(15);
-    for size in sizes().chain([SWEEP]) {
+    for size in sizes().chain([sweep()]) {
         let n = size.0 as usize;
         let plain = [
             ("copy16", 64),
@@ -382,7 +380,7 @@ fn run_state(t: &Target) {
     let mut rng = Rng::new(16);
     let mut counted = Vec::new();
     // State outlives a launch, so every launch of `global_count` counts.
-    for size in sizes().chain([SWEEP]) {
+    for size in sizes().chain([sweep()]) {
         let n = size.0 as usize;
         let values = rng.floats(n, -10.0, 10.0);
         let job = t.job("global_count", size).output::<f32>(n).input(&values);
@@ -390,7 +388,7 @@ fn run_state(t: &Target) {
         if let Some(r) = job.run() {
             r.exact(0, &state::global_count(&values));
         }
-        counted.extend(vec![n; if size == SWEEP { 4 } else { 1 }]);
+        counted.extend(vec![n; if size == sweep() { 4 } else { 1 }]);
         let job = t.job("global_read", size).output::<i32>(n);
         let job = job.policies();
         if let Some(r) = job.run() {

@@ -3,7 +3,7 @@
 
 use crate::reference::ndrange::Shape;
 use crate::reference::{atomics, half, histogram, ndrange, reduce, scan, subgroup};
-use crate::support::{LARGE, SWEEP, Same, Target, sizes};
+use crate::support::{LARGE, Same, Target, sizes, sweep};
 use visa_test_common::Rng;
 
 /// Whole groups of powers of two.
@@ -77,7 +77,7 @@ on_devices!(scan_kernels, "scan", run_scan);
 
 fn run_scan(t: &Target) {
     let mut rng = Rng::new(22);
-    for size @ (n, local) in sizes().chain([SWEEP, LARGE]) {
+    for size @ (n, local) in sizes().chain([sweep(), LARGE]) {
         let (items, group) = (n as usize, local as usize);
         let values = ints(&mut rng, items);
         t.job("scan_inclusive", size)
@@ -133,7 +133,7 @@ on_devices!(histogram_kernels, "histogram", run_histogram);
 
 fn run_histogram(t: &Target) {
     let mut rng = Rng::new(23);
-    for size @ (items, local) in sizes().chain([SWEEP, LARGE]) {
+    for size @ (items, local) in sizes().chain([sweep(), LARGE]) {
         for n in [0, items as usize / 2, items as usize] {
             let input = rng.bytes(n);
             let bins = rng.words(256).iter().map(|b| b >> 8).collect::<Vec<_>>();
@@ -375,7 +375,7 @@ fn run_ndrange(t: &Target) {
 on_devices!(empty_kernels, "empty", run_empty);
 
 fn run_empty(t: &Target) {
-    for size in sizes().chain([SWEEP]) {
+    for size in sizes().chain([sweep()]) {
         t.job("empty", size).policies().check(|_| {});
         let untouched = [0x1234_5678u32; 5];
         t.job("empty_with_arguments", size)
@@ -393,7 +393,7 @@ on_devices!(atomics_kernels, "atomics", run_atomics);
 
 fn run_atomics(t: &Target) {
     let mut rng = Rng::new(25);
-    for size @ (n, local) in sizes().chain([SWEEP, LARGE]) {
+    for size @ (n, local) in sizes().chain([sweep(), LARGE]) {
         let n = n as usize;
         let words = rng.words(n);
         let cells: [u32; 8] = rng.words(8).try_into().unwrap();
@@ -541,7 +541,7 @@ fn floats_meet<T: Same>(t: &Target, name: &str, from: fn(f64) -> T) {
     let narrow = |values: &[f64]| -> Vec<T> { values.iter().map(|&v| from(v)).collect() };
     let adds = t.program.kernel(&format!("add_own_{name}")).is_ok();
     let there = t.program.kernel(&format!("min_max_own_{name}")).is_ok();
-    for size @ (n, local) in sizes().chain([SWEEP]).filter(|_| there) {
+    for size @ (n, local) in sizes().chain([sweep()]).filter(|_| there) {
         let items = n as usize;
         let mut floats = |count: usize| -> Vec<f64> {
             let all = small_floats(&mut rng, count).into_iter();

@@ -1,7 +1,7 @@
 //! What belongs to a whole program: `printf`, `assert`, variables and tables at program scope, pointers of every kind.
 
 use crate::reference::{pointers, print, tables};
-use crate::support::{SWEEP, Target};
+use crate::support::{Target, sweep};
 use visa_jit::{Arg, Launch};
 use visa_runtime::LaunchStatus;
 use visa_test_common::Rng;
@@ -96,7 +96,7 @@ on_devices!(program_tables, "tables", run_tables);
 
 fn run_tables(t: &Target) {
     let mut rng = Rng::new(40);
-    for size in [(1, 1), (33, 33), SWEEP] {
+    for size in [(1, 1), (33, 33), sweep()] {
         let n = size.0 as usize;
         let values: Vec<u32> = (0..n).map(|_| rng.word()).collect();
         t.job("table_read", size)
@@ -130,7 +130,7 @@ on_devices!(memory_pointers, "pointers", run_pointers);
 
 fn run_pointers(t: &Target) {
     let mut rng = Rng::new(41);
-    for size in [(1, 1), (33, 33), (61, 20), SWEEP] {
+    for size in [(1, 1), (33, 33), (61, 20), sweep()] {
         let (n, local) = (size.0 as usize, size.1 as usize);
         let values: Vec<i32> = (0..n).map(|_| rng.word() as i32).collect();
         let (out, after) = pointers::generic_both(&values, local);

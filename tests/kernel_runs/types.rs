@@ -3,9 +3,9 @@
 use crate::reference::float::{DOUBLE, FLOAT, Format, HALF};
 use crate::reference::integer::Integer;
 use crate::reference::{arith, bits, convert, divide, linear};
-use crate::support::{SIZES, SWEEP, Same, Target};
+use crate::support::{SIZES, Same, Target, sweep};
 use visa_runtime::Element;
-use visa_test_common::Rng;
+use visa_test_common::{Rng, full};
 
 /// Edge values first, as many as fit, then random ones of all magnitudes.
 fn integers<T: Integer + Element>(rng: &mut Rng, count: usize) -> Vec<T> {
@@ -147,14 +147,17 @@ macro_rules! for_integers {
     };
 }
 
-/// Few sizes: these files have many kernels.
-const FEW: [(u32, u32); 5] = [SIZES[0], SIZES[1], SIZES[3], SIZES[6], SWEEP];
+/// Few sizes, as these files have many kernels; in a plain run only the last one.
+fn few_sizes() -> impl Iterator<Item = (u32, u32)> {
+    let all = [SIZES[0], SIZES[1], SIZES[3], SIZES[6], sweep()];
+    all.into_iter().skip(if full() { 0 } else { 4 })
+}
 
 on_devices!(convert_kernels, "convert", run_convert);
 
 fn run_convert(t: &Target) {
     let mut rng = Rng::new(21);
-    for size in FEW {
+    for size in few_sizes() {
         for_integers!(from_integer(t, &mut rng, size));
         let n = size.0 as usize;
         let bits = floats(&mut rng, FLOAT, n);
@@ -260,7 +263,7 @@ on_devices!(convert_double_kernels, "convert_double", run_convert_double);
 
 fn run_convert_double(t: &Target) {
     let mut rng = Rng::new(22);
-    for size in FEW {
+    for size in few_sizes() {
         let n = size.0 as usize;
         for_integers!(with_double(t, &mut rng, size));
         narrow::<f64, f32>(t, size, &floats(&mut rng, DOUBLE, n));
@@ -280,7 +283,7 @@ on_devices!(arith_kernels, "arith", run_arith);
 
 fn run_arith(t: &Target) {
     let mut rng = Rng::new(23);
-    for size in FEW {
+    for size in few_sizes() {
         for_integers!(arith_integer(t, &mut rng, size));
         let n = size.0 as usize;
         let [x, y, z] = [(); 3].map(|()| floats(&mut rng, FLOAT, n));
@@ -365,7 +368,7 @@ on_devices!(double_kernels, "double", run_double);
 
 fn run_double(t: &Target) {
     let mut rng = Rng::new(24);
-    for size in FEW {
+    for size in few_sizes() {
         let n = size.0 as usize;
         let [x, y, z] = [(); 3].map(|()| floats(&mut rng, DOUBLE, n));
         float_arith::<f64>(t, size, &x, &y, &z, arith::arith_double);
@@ -417,7 +420,7 @@ on_devices!(divide_kernels, "divide", run_divide);
 
 fn run_divide(t: &Target) {
     let mut rng = Rng::new(25);
-    for size in FEW {
+    for size in few_sizes() {
         for_integers!(divide_integer(t, &mut rng, size));
         by_constant::<i32>(t, &mut rng, size, "int");
         by_constant::<u32>(t, &mut rng, size, "uint");
@@ -486,7 +489,7 @@ on_devices!(bits_kernels, "bits", run_bits);
 
 fn run_bits(t: &Target) {
     let mut rng = Rng::new(26);
-    for size in FEW {
+    for size in few_sizes() {
         for_integers!(bits_integer(t, &mut rng, size));
         let n = size.0 as usize;
         let (x, y) = (integers::<u64>(&mut rng, n), integers::<u64>(&mut rng, n));
