@@ -671,7 +671,7 @@ fn strategies_find_the_same() {
         "codegen=none",
     ];
     // In a plain run each on one file, and fewer kernels.
-    let (every, step) = if full() { (1, 3) } else { (2, 8) };
+    let (every, step) = if full() { (1, 3) } else { (2, 14) };
     for (n, file) in ["pvc", "acm-g10"].into_iter().enumerate() {
         let usual = On::new(engine(Check::Memory, false), file);
         let wanted: Vec<_> = (CASES.iter().step_by(step))

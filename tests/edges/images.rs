@@ -718,10 +718,10 @@ fn images() {
                     true => OobPolicy::Report,
                     false => OobPolicy::ReadZeroSkipWrite,
                 };
-                // A plain run takes two of each sixteen, others of the next message.
+                // A plain run takes two of each 26, others of the next message.
                 let lanes = [8, 16]
                     .into_iter()
-                    .filter(|l| full() || (n + l / 8) % 8 == 0);
+                    .filter(|l| full() || (n + l / 8) % 13 == 0);
                 for lanes in lanes {
                     let how = (lanes, end, policy);
                     cases += message_on(&engine, &outside, m, &shape, how, &mut rng);
