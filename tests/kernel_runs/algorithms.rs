@@ -4,7 +4,7 @@ use crate::reference::fractal::{self, View};
 use crate::reference::options::{self, Market};
 use crate::reference::sort::sorted;
 use crate::reference::{gather, linear, nbody, sha256, sort, stencil};
-use crate::support::{LARGE, Target, sizes, sweep};
+use crate::support::{Target, large, sizes, sweep};
 use visa_jit::Launch;
 use visa_test_common::{Rng, full};
 
@@ -12,7 +12,7 @@ on_devices!(saxpy_kernels, "saxpy", run_saxpy);
 
 fn run_saxpy(t: &Target) {
     let mut rng = Rng::new(1);
-    for size in sizes().chain([sweep(), LARGE]) {
+    for size in sizes().chain([sweep(), large()]) {
         let n = size.0 as usize;
         let mut x = rng.floats(n, -100.0, 100.0);
         let y = rng.floats(n, -100.0, 100.0);
@@ -64,7 +64,7 @@ on_devices!(gather_kernels, "gather", run_gather);
 
 fn run_gather(t: &Target) {
     let mut rng = Rng::new(2);
-    for size in sizes().chain([sweep(), LARGE]) {
+    for size in sizes().chain([sweep(), large()]) {
         let n = size.0 as usize;
         for entries in [1usize, 301] {
             let index: Vec<u32> = (0..n).map(|_| rng.word_below(entries as u32)).collect();

@@ -3,7 +3,7 @@
 
 use crate::reference::ndrange::Shape;
 use crate::reference::{atomics, half, histogram, ndrange, reduce, scan, subgroup};
-use crate::support::{LARGE, Same, Target, sizes, sweep};
+use crate::support::{Same, Target, large, sizes, sweep};
 use visa_test_common::Rng;
 
 /// Whole groups of powers of two.
@@ -77,7 +77,7 @@ on_devices!(scan_kernels, "scan", run_scan);
 
 fn run_scan(t: &Target) {
     let mut rng = Rng::new(22);
-    for size @ (n, local) in sizes().chain([sweep(), LARGE]) {
+    for size @ (n, local) in sizes().chain([sweep(), large()]) {
         let (items, group) = (n as usize, local as usize);
         let values = ints(&mut rng, items);
         t.job("scan_inclusive", size)
@@ -133,7 +133,7 @@ on_devices!(histogram_kernels, "histogram", run_histogram);
 
 fn run_histogram(t: &Target) {
     let mut rng = Rng::new(23);
-    for size @ (items, local) in sizes().chain([sweep(), LARGE]) {
+    for size @ (items, local) in sizes().chain([sweep(), large()]) {
         for n in [0, items as usize / 2, items as usize] {
             let input = rng.bytes(n);
             let bins = rng.words(256).iter().map(|b| b >> 8).collect::<Vec<_>>();
@@ -393,7 +393,7 @@ on_devices!(atomics_kernels, "atomics", run_atomics);
 
 fn run_atomics(t: &Target) {
     let mut rng = Rng::new(25);
-    for size @ (n, local) in sizes().chain([sweep(), LARGE]) {
+    for size @ (n, local) in sizes().chain([sweep(), large()]) {
         let n = n as usize;
         let words = rng.words(n);
         let cells: [u32; 8] = rng.words(8).try_into().unwrap();

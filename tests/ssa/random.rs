@@ -9,7 +9,7 @@ use visa_jit::ssa::*;
 
 /// Functions of a test, about.
 fn seeds() -> u64 {
-    visa_test_common::share(1500, 25)
+    visa_test_common::share(1500, 40)
 }
 
 fn check(seed: u64, order: &[&'static str]) {

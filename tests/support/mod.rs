@@ -10,7 +10,7 @@
 mod narrow;
 mod sizes;
 
-pub use sizes::{LARGE, SIZES, sizes, sweep};
+pub use sizes::{SIZES, large, sizes, sweep};
 
 use std::cell::RefCell;
 use std::fmt::{Debug, Write as _};
@@ -213,7 +213,7 @@ impl Target {
             local,
             offset: [0; 3],
             slots: Vec::new(),
-            threads: [sweep(), LARGE].contains(&(global[0], local[0])) && global[1..] == [1, 1],
+            threads: [sweep(), large()].contains(&(global[0], local[0])) && global[1..] == [1, 1],
             policies: false,
             workers: 1,
         }
@@ -385,7 +385,7 @@ impl<'a> Job<'a> {
     }
 
     /// Whether to run again on two threads, which must give the same bytes. Not for kernels whose results depend on
-    /// the order of groups. Default: for jobs of size [`sweep`] or [`LARGE`].
+    /// the order of groups. Default: for jobs of size [`sweep`] or [`large`].
     #[must_use]
     pub fn threads(mut self, yes: bool) -> Self {
         self.threads = yes;

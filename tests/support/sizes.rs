@@ -21,7 +21,9 @@ pub fn sizes() -> impl Iterator<Item = (u32, u32)> {
 }
 
 /// For kernels that are cheap to compute: many groups, the last one partial.
-pub const LARGE: (u32, u32) = (100_003, 192);
+pub fn large() -> (u32, u32) {
+    if full() { (100_003, 192) } else { (5_003, 192) }
+}
 
 /// The size for sweeps: several groups, the last one partial. Every [`Job`](super::Job) of this size also runs on two threads,
 /// and with all policies if it says [`Job::policies`](super::Job::policies).
