@@ -355,7 +355,7 @@ fn depths_repeats_and_masks() {
             for depth in [[2, 4, 8][repeat as usize % 3]] {
                 let precisions = [["s8", "u8"], ["s4", "u2"], ["hf", "hf"]];
                 for (n, [p1, p2]) in precisions.into_iter().enumerate() {
-                    if !full() && (n + repeat as usize / 3) % 2 != 0 {
+                    if !full() && !(n + repeat as usize / 3).is_multiple_of(2) {
                         continue;
                     }
                     let float = p1 == "hf";
