@@ -25,7 +25,7 @@ pub fn zebins() -> Vec<(Platform, PathBuf)> {
     found
 }
 
-/// The first kernels of a zebin, at most so many, each with its functions, and what names it in messages.
+/// The first `most` kernels of a zebin, each with its functions, and what names it in messages.
 pub fn programs(path: &Path, most: usize) -> Vec<(String, Vec<Module>)> {
     let zebin = Zebin::parse(&std::fs::read(path).unwrap()).unwrap();
     let read = |name: &String, text: &String| text::parse(name, text).unwrap();
@@ -75,7 +75,7 @@ fn kernels_come_back() {
         let known = ["its address in one register", "a cache control of code 7"];
         assert!(known.iter().any(|k| why.contains(k)), "{why}");
     }
-    // Files have few kernels or many.
+    // Files have different numbers of kernels, so a plain run asks for half of its share.
     let least = visa_test_common::share(1951, 26) as usize;
     assert!(good >= least && refused.len() <= 11, "{good}");
 }

@@ -21,7 +21,7 @@ use visa_jit::{Arg, Engine, EngineOptions, FaultRecord, Kernel, Launch, Program}
 use visa_runtime::{Buffer, Element, FaultKind, ImageShape, LaunchStatus, SamplerState};
 
 use crate::reference::ulp::error_f32;
-use visa_test_common::full;
+use visa_test_common::{full, turn};
 
 use narrow::{checks, first_change, from_libraries, interpreted, left_out, library, more_runs};
 
@@ -542,8 +542,7 @@ impl<'a> Job<'a> {
 
     /// Whether a plain run does this variation of the job: kernels take turns by their names.
     fn has_turn(&self, variation: usize, of: usize) -> bool {
-        let letters: usize = self.kernel.bytes().map(usize::from).sum();
-        full() || letters % of == variation
+        full() || turn(&self.kernel) % of == variation
     }
 
     /// Runs, and once more for each variation asked for. `None` when a launch failed, which is noted.

@@ -111,7 +111,7 @@ fn texts_of_one_name_are_apart() {
     assert!(names[0] != names[1] && names[0] == names[2], "{names:?}");
 }
 
-/// Stops in the kernel `lines`, and not in functions of that name in the program's modules, which it has as well.
+/// Stops in the kernel `lines` only: modules of `visa-jit` and of the standard library have functions of that name.
 const BREAK: &str = "break -qualified lines";
 
 /// Runs a kernel under GDB, with commands for a run that shows lines of the vISA, and for one that shows those of the source. GDB reads the

@@ -266,7 +266,7 @@ const READS: Does = Does {
     atomic: false,
 };
 
-/// A plain run makes one in so many of the accesses.
+/// A plain run makes a sixth of the accesses.
 const PART: u64 = 6;
 
 /// Words that random accesses go to, and those that are looked at.

@@ -264,7 +264,7 @@ struct Expansion {
 }
 
 impl Expansion {
-    /// For operands of so many lanes.
+    /// Expands `op` for `count` operands, each a vector of `lanes` lanes; `None` if `op` has no expansion.
     fn new(op: Opcode, lane: Lane, count: usize, lanes: usize) -> Option<Expansion> {
         let mut b = Builder::new("test", 16);
         let start = b.block();

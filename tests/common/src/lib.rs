@@ -21,6 +21,11 @@ pub fn share(all: u64, part: u64) -> u64 {
     if full() { all } else { all.div_ceil(part) }
 }
 
+/// A number for a name. In a plain run, tests with names take turns by it: each does another part of what a full run does for all.
+pub fn turn(name: &str) -> usize {
+    name.bytes().map(usize::from).sum()
+}
+
 /// The repository.
 pub fn root() -> &'static Path {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));

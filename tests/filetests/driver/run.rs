@@ -8,7 +8,7 @@ use visa_jit::interp::InterpOptions;
 use visa_jit::isa::Platform;
 use visa_jit::{Engine, EngineOptions, Error, FaultRecord, Launch, Report};
 use visa_runtime::{Buffer, LaunchStatus};
-use visa_test_common::full;
+use visa_test_common::{full, turn};
 
 use super::spec::{Expect, Input, Spec};
 
@@ -64,11 +64,6 @@ fn platforms(name: &str, spec: &Spec) -> Vec<Platform> {
         return all.clone();
     }
     vec![all[turn(name) % all.len()]]
-}
-
-/// A number for a name, by which files take turns.
-fn turn(name: &str) -> usize {
-    name.bytes().map(usize::from).sum()
 }
 
 /// Whether a file runs under a policy: in a plain run under one of its policies, as each means that it is compiled.
