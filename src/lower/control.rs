@@ -5,12 +5,13 @@
 
 use super::error::Fail;
 use super::flow::{Decision, decision, leaves_lanes};
+use super::waiting::Waiting;
 use super::{Lowerer, variables::Var};
 use crate::isa::Opcode;
 use crate::module::link::ADDRESS_FORM;
 use crate::module::{Body, Inst, LabelId, PredControl, Predicate, Src};
 use crate::ssa::*;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// SSA side of the flow plan.
 #[derive(Default)]
@@ -18,7 +19,7 @@ pub struct Control {
     /// Where control arrives at each flow block.
     pub heads: Vec<Block>,
     /// Lanes waiting at each join.
-    wait: Vec<Option<Var>>,
+    pub(super) wait: Vec<Option<Waiting>>,
     /// Where each subroutine ends.
     exits: Vec<Block>,
     /// Lanes that have returned from each subroutine and wait for the rest.
@@ -38,12 +39,7 @@ impl Lowerer<'_> {
     pub fn plan_control(&mut self) {
         let mask = Ty::mask(self.simd);
         let heads = self.flow.blocks.iter().map(|_| self.b.block()).collect();
-        let wait = self
-            .flow
-            .blocks
-            .iter()
-            .map(|b| b.join.then(|| self.b.var(mask)))
-            .collect();
+        let wait = self.plan_waiting();
         let subs = self.flow.subs.len();
         let exits = (0..subs).map(|_| self.b.block()).collect();
         let exit_wait = (0..subs).map(|_| Some(self.b.var(mask))).collect();
@@ -78,9 +74,10 @@ impl Lowerer<'_> {
         let waits = self.ctl.wait[range.first..range.end].iter().flatten();
         let saved = self.ctl.saved.range(range.first..range.end).map(|(_, v)| v);
         let own = [self.ctl.exit_wait[sub], self.ctl.selector[sub]];
+        let waits: BTreeSet<Var> = waits.map(|waiting| waiting.var()).collect();
         waits
-            .chain(saved)
-            .copied()
+            .into_iter()
+            .chain(saved.copied())
             .chain(own.into_iter().flatten())
             .collect()
     }
@@ -92,13 +89,11 @@ impl Lowerer<'_> {
             self.b.seal(head);
         }
         self.b.switch_to(head);
-        if let Some(wait) = self.ctl.wait[b] {
+        if let Some(waiting) = self.waiting_at(b) {
             let em = self.b.read(self.em);
-            let waiting = self.b.read(wait);
             let em = self.b.bin(BinOp::Or, em, waiting);
             self.b.write(self.em, em);
-            let none = self.empty_mask();
-            self.b.write(wait, none);
+            self.go_on_from(b, waiting);
             if self.flow.blocks[b].check {
                 let any = self.b.any(em);
                 let body = self.b.block();
@@ -161,7 +156,7 @@ impl Lowerer<'_> {
         }
     }
 
-    fn empty_mask(&mut self) -> Value {
+    pub(super) fn empty_mask(&mut self) -> Value {
         self.b.vec_const(Lane::I1, vec![0; self.simd as usize])
     }
 
@@ -177,15 +172,6 @@ impl Lowerer<'_> {
         match self.flow.next(b) {
             Some(n) => self.ctl.heads[n],
             None => self.ctl.exits[self.flow.blocks[b].func],
-        }
-    }
-
-    /// Parks `lanes` at join `t`.
-    fn park(&mut self, t: usize, lanes: Value) {
-        if let Some(wait) = self.ctl.wait[t] {
-            let old = self.b.read(wait);
-            let new = self.b.bin(BinOp::Or, old, lanes);
-            self.b.write(wait, new);
         }
     }
 
@@ -493,11 +479,11 @@ impl Lowerer<'_> {
             self.b.write(self.em, em);
         }
         let fall = self.fall_target(b);
-        let (true, Some(wait)) = (self.flow.blocks[b].repeats, self.ctl.wait[b]) else {
+        let repeats = self.flow.blocks[b].repeats;
+        let Some(others) = repeats.then(|| self.waiting_at(b)).flatten() else {
             self.b.jump(fall);
             return;
         };
-        let others = self.b.read(wait);
         let any = self.b.any(others);
         let again = self.b.block();
         self.b.branch(any, again, fall);

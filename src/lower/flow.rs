@@ -4,7 +4,7 @@
 //! branches away waits at its target, and control continues at the textually earliest block where a
 //! lane waits. Such blocks are *joins*. The plan is static; masks are computed by `control`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::isa::Opcode;
 use crate::limits::MAX_BLOCKS;
@@ -352,6 +352,40 @@ impl Flow {
         let join = self.next_join(b);
         targets.retain(|&t| t > b && join.is_some_and(|j| j < t));
         targets
+    }
+
+    /// The most joins of a subroutine that lanes may wait at at once, if each branch goes the way that the text does. Loops may have
+    /// more, where lanes that have left them wait.
+    pub fn most_waited_at(&self, range: SubRange, insts: &[Inst]) -> usize {
+        let mut first_comer = BTreeMap::new();
+        for b in range.first..range.end {
+            let branch = match self.terminator(b, insts) {
+                Some(
+                    i @ Inst {
+                        body: Body::Branch(l),
+                        op: Opcode::Goto,
+                        ..
+                    },
+                ) if decision(i) == Decision::Lanes => Some(self.target(*l)),
+                _ => None,
+            };
+            for t in self.parks_at(b, insts).into_iter().chain(branch) {
+                if t > b {
+                    first_comer.entry(t).or_insert(b);
+                }
+            }
+        }
+        let mut ends: BTreeMap<usize, isize> = BTreeMap::new();
+        for (t, b) in first_comer {
+            *ends.entry(b).or_default() += 1;
+            *ends.entry(t).or_default() -= 1;
+        }
+        let mut now = 0;
+        let counts = ends.values().map(|change| {
+            now += change;
+            now
+        });
+        counts.max().unwrap_or(0).unsigned_abs()
     }
 
     /// A join is tested unless every arrival is known to bring or find a lane.

@@ -34,6 +34,7 @@ mod regs;
 mod small_float;
 mod svm;
 mod variables;
+mod waiting;
 mod wide;
 
 pub use error::LowerError;

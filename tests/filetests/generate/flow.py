@@ -119,6 +119,57 @@ def gotos():
             OUT#:
             {add(100)}""", row(lane)))
     write("goto/loops", "Loops that lanes leave at different times.", programs)
+    many_places()
+
+
+def many_places():
+    """Lanes leave a chain of tests to a place of each test. Some go through the chain again, others are done for good."""
+    exits, programs = 28, []
+    for k in range(13):
+        step = 2 * k + 1
+        last = k == 12
+
+        def lane(i):
+            v, key = 0, (i * step + k) % 32
+            for _ in range(3):
+                if (k % 3 == 2 or last) and key >= 30:
+                    return v  # Its lanes do not come to the end.
+                v += 100 * (key + 1) + 7 if key < exits else 1
+                key = (key * 5 + 3) % 32
+            return v + 50000
+        tests = "\n".join(f"""cmp.eq (M1, 16) P1 A(0,0)<1;1,0> {e:#x}:ud
+            (P1) goto (M1, 16) AT{e}_#""" for e in range(exits))
+        places = "\n".join(f"""AT{e}_#:
+            {add(100 * (e + 1))}
+            goto (M1, 16) SEEN#""" for e in range(exits))
+        gone = """cmp.ge (M1, 16) P2 A(0,0)<1;1,0> 0x1e:ud
+            (P2) goto (M1, 16) GONE#""" if k % 3 == 2 else ""
+        if last:
+            gone = """cmp.ge (M1, 16) P2 A(0,0)<1;1,0> 0x1e:ud
+            (P2) ret (M1, 16)"""
+        programs.append((f"""mul (M1, 16) A(0,0)<1> ID(0,0)<1;1,0> {step:#x}:ud
+            {add(k, "A")}
+            and (M1, 16) A(0,0)<1> A(0,0)<1;1,0> 0x1f:ud
+            mov (M1_NM, 1) C(0,0)<1> 0x3:ud
+            mov (M1_NM, 16) C(0,0)<1> C(0,0)<0;1,0>
+            LOOP#:
+            {gone}
+            {tests}
+            {add(1)}
+            goto (M1, 16) NEXT#
+            {places}
+            SEEN#:
+            {add(7)}
+            NEXT#:
+            mul (M1, 16) A(0,0)<1> A(0,0)<1;1,0> 0x5:ud
+            {add(3, "A")}
+            and (M1, 16) A(0,0)<1> A(0,0)<1;1,0> 0x1f:ud
+            {add(0xFFFFFFFF, "C")}
+            cmp.ne (M1, 16) P1 C(0,0)<1;1,0> 0x0:ud
+            (P1) goto (M1, 16) LOOP#
+            {add(50000)}
+            GONE#:""", row(lane)))
+    write("goto/many", "Lanes wait at many places at once.", programs)
 
 
 def jumps():
