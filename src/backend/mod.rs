@@ -39,6 +39,11 @@ use std::ops::Range;
 use crate::lines::LineTable;
 use crate::ssa::{Function, Remark};
 
+/// Added to the exponent of [`FScale`](crate::ssa::BinOp::FScale) by code generators without an instruction for it, it leaves the
+/// exponent and 254, twice the bias, in the low bits: half of that and the rest are the biased exponents of two factors, so that only
+/// the last product rounds.
+const SCALE_BIAS: f32 = 12_582_912.0 + 254.0;
+
 /// Bounds-check policy of memory accesses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize)]
 pub enum OobPolicy {

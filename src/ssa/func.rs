@@ -1,6 +1,7 @@
 //! Functions: arenas of blocks, instructions and values, with the few edits that passes need.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use rustc_hash::FxHashSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::op::{BinOp, BlockAccess, Input, Op, Space};
 use super::remark::{Decision, Remark};
@@ -306,7 +307,7 @@ impl Function {
 
     /// Where in the payload a summand of an address stands that has its size, most likely a pointer.
     pub fn pointer_in_payload(&self, address: Value) -> Option<u32> {
-        let mut seen = HashSet::new();
+        let mut seen = FxHashSet::default();
         let mut left = vec![address];
         while let Some(v) = left.pop() {
             let Some(data) = self.def_inst(v).filter(|_| seen.insert(v)) else {

@@ -96,6 +96,9 @@ pub enum BinOp {
     FMul,
     /// Correctly rounded float divide.
     FDiv,
+    /// `a * 2^b` of `f32`, rounded once. Any value unless `a` is of magnitude 1/2 to 2 and `b` an integer from -152 to 130; NaN where
+    /// `a` is, whatever `b`.
+    FScale,
 }
 
 impl BinOp {

@@ -59,8 +59,14 @@ pub fn binary(op: BinOp, lane: Lane, a: u64, b: u64) -> u64 {
         BinOp::FSub => float2(lane, a, b, |x, y| x - y, |x, y| x - y),
         BinOp::FMul => float2(lane, a, b, |x, y| x * y, |x, y| x * y),
         BinOp::FDiv => float2(lane, a, b, |x, y| x / y, |x, y| x / y),
+        BinOp::FScale => float2(lane, a, b, scale, |x, _| x),
     };
     bits & mask
+}
+
+/// `a * 2^n`. Doubles hold the product, so that it is rounded once.
+fn scale(a: f32, n: f32) -> f32 {
+    (f64::from(a) * f64::from(n.clamp(-300.0, 300.0)).exp2()) as f32
 }
 
 /// The nearest signed number that fits.

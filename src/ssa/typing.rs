@@ -182,6 +182,7 @@ impl Shape<'_> {
         let lane = match op {
             BinOp::And | BinOp::Or | BinOp::Xor => !a.lane.is_float(),
             BinOp::FAdd | BinOp::FSub | BinOp::FMul | BinOp::FDiv => a.lane.is_float(),
+            BinOp::FScale => a.lane == Lane::F32,
             _ => is_int(a.lane),
         };
         let same = a == b || op.is_shift() && b == Ty::scalar(a.lane);

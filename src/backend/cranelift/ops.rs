@@ -6,6 +6,7 @@ use cranelift_codegen::ir::{InstBuilder, Value as V, types};
 use super::emit::Emit;
 use super::mask::MaskRepr;
 use super::value::scalar_type;
+use crate::backend::SCALE_BIAS;
 use crate::ssa::{BinOp, FCond, Inst, Lane, Op, Ty, UnOp, Value};
 
 impl Emit<'_> {
@@ -165,11 +166,28 @@ impl Emit<'_> {
             BinOp::FSub => self.ins().fsub(a, b),
             BinOp::FMul => self.ins().fmul(a, b),
             BinOp::FDiv => self.ins().fdiv(a, b),
+            BinOp::FScale => self.scale(vector, a, b),
             _ => {
                 self.bug(format!("{op:?} is not a simple operation"));
                 a
             }
         }
+    }
+
+    /// `a * 2^b` by two factors, see [`SCALE_BIAS`].
+    fn scale(&mut self, vector: bool, a: V, b: V) -> V {
+        let bias = self.konst(Lane::F32, vector, u64::from(SCALE_BIAS.to_bits()));
+        let floats = self.type_of(a);
+        let ints = floats.as_int();
+        let sum = self.ins().fadd(b, bias);
+        let sum = self.cast(sum, ints);
+        let half = self.ins().ushr_imm_u(sum, 1);
+        let first = self.ins().ishl_imm_u(half, 23);
+        let both = self.ins().ishl_imm_u(sum, 23);
+        let second = self.ins().isub(both, first);
+        let (first, second) = (self.cast(first, floats), self.cast(second, floats));
+        let product = self.ins().fmul(a, first);
+        self.ins().fmul(product, second)
     }
 
     fn logic(&mut self, op: BinOp, out: Value, a: Value, b: Value) {

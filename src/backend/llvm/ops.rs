@@ -7,7 +7,8 @@ use inkwell::{AtomicOrdering, FloatPredicate, IntPredicate};
 use super::emit::{Emit, EmitResult, InternalError, V};
 use super::types::padded_lanes;
 use super::vectors::low_bits;
-use crate::ssa::{BinOp, FCond, FpEnvOp, ICond, Inst, InstData, Op, Ty, UnOp, Value};
+use crate::backend::SCALE_BIAS;
+use crate::ssa::{BinOp, FCond, FpEnvOp, ICond, Inst, InstData, Lane, Op, Ty, UnOp, Value};
 
 /// `%cr0` that means nearest-even and denormals kept for all three float widths.
 const CR0_PLAIN: u32 = 0x4C0;
@@ -219,6 +220,8 @@ impl<'c> Emit<'c, '_> {
             BinOp::FSub => self.op2(I::FSub, x, y),
             BinOp::FMul => self.op2(I::FMul, x, y),
             BinOp::FDiv => self.op2(I::FDiv, x, y),
+            BinOp::FScale if self.cpu.avx512 => self.scale(ty, x, y),
+            BinOp::FScale => self.scale_by_factors(ty, x, y),
             BinOp::SMin => self.intrinsic("llvm.smin", &[ty], &[x, y]),
             BinOp::SMax => self.intrinsic("llvm.smax", &[ty], &[x, y]),
             BinOp::UMin => self.intrinsic("llvm.umin", &[ty], &[x, y]),
@@ -232,6 +235,64 @@ impl<'c> Emit<'c, '_> {
                 Err("a shift among other operations".into())
             }
         }
+    }
+
+    /// `x * 2^y` by the instruction for it, on pieces of the processor's width.
+    fn scale(&mut self, ty: Ty, x: V<'c>, y: V<'c>) -> EmitResult<V<'c>> {
+        let lanes = padded_lanes(ty.lanes);
+        let piece = (self.cpu.vectors / 32).min(u32::from(lanes).max(4));
+        let (name, enabled) = match piece {
+            4 => ("llvm.x86.avx512.mask.scalef.ps.128", 8),
+            8 => ("llvm.x86.avx512.mask.scalef.ps.256", 8),
+            _ => ("llvm.x86.avx512.mask.scalef.ps.512", 16),
+        };
+        let width = lanes.max(4);
+        let (x, y) = (self.widen(x, lanes, width)?, self.widen(y, lanes, width)?);
+        let all = self.int(enabled).const_all_ones();
+        let mut pieces = Vec::new();
+        for start in (0..u32::from(width)).step_by(piece as usize) {
+            let of_piece: Vec<_> = (start..start + piece).map(Some).collect();
+            let a = self.shuffle(x, None, &of_piece)?;
+            let b = self.shuffle(y, None, &of_piece)?;
+            let mut args = vec![a, b, a, all.into()];
+            if piece == 16 {
+                args.push(self.i32(ROUNDING_OF_MXCSR).into());
+            }
+            pieces.push(self.intrinsic(name, &[], &args)?);
+        }
+        while pieces.len() > 1 {
+            let both = piece * (width as u32 / piece / pieces.len() as u32) * 2;
+            let ends: Vec<_> = (0..both).map(Some).collect();
+            let pairs = pieces.chunks(2);
+            let joined = pairs.map(|p| self.shuffle(p[0], Some(p[1]), &ends));
+            pieces = joined.collect::<EmitResult<_>>()?;
+        }
+        match lanes {
+            1 => self.lane(pieces[0], 0),
+            lanes => self.narrow(pieces[0], lanes),
+        }
+    }
+
+    /// The same by two factors, see [`SCALE_BIAS`].
+    fn scale_by_factors(&mut self, ty: Ty, x: V<'c>, y: V<'c>) -> EmitResult<V<'c>> {
+        let ints = Ty {
+            lane: Lane::I32,
+            ..ty
+        };
+        let (floats, words) = (self.type_of(ty), self.type_of(ints));
+        let bias = self.konst(ty, u64::from(SCALE_BIAS.to_bits()))?;
+        let [one, exponent] = [1, 23].map(|n| self.konst(ints, n));
+        let (one, exponent) = (one?, exponent?);
+        let sum = self.op2(I::FAdd, y, bias)?;
+        let sum = self.cast_bits(sum, words)?;
+        let half = self.op2(I::LShr, sum, one)?;
+        let first = self.op2(I::Shl, half, exponent)?;
+        let both = self.op2(I::Shl, sum, exponent)?;
+        let second = self.op2(I::Sub, both, first)?;
+        let first = self.cast_bits(first, floats)?;
+        let second = self.cast_bits(second, floats)?;
+        let product = self.op2(I::FMul, x, first)?;
+        self.op2(I::FMul, product, second)
     }
 
     /// Shifts by counts modulo the width; rotations take them so by themselves.
@@ -299,6 +360,9 @@ impl<'c> Emit<'c, '_> {
         self.shuffle(a, Some(b), &pad(picked))
     }
 }
+
+/// Operand of instructions of AVX-512: they round as is set in the control register.
+const ROUNDING_OF_MXCSR: u32 = 4;
 
 /// Indices of a shuffle, padded with the last one.
 fn pad(indices: impl ExactSizeIterator<Item = u32> + Clone) -> Vec<Option<u32>> {

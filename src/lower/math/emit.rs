@@ -122,11 +122,14 @@ impl Ops for Emit<'_> {
     fn shl(&mut self, a: Int, n: u32) -> Int {
         self.shift(BinOp::Shl, a, n)
     }
-    fn lshr(&mut self, a: Int, n: u32) -> Int {
-        self.shift(BinOp::LShr, a, n)
-    }
     fn ashr(&mut self, a: Int, n: u32) -> Int {
         self.shift(BinOp::AShr, a, n)
+    }
+    fn nearest(&mut self, a: Single) -> Single {
+        Single(self.0.un(UnOp::FNearest, a.0))
+    }
+    fn scale(&mut self, a: Single, n: Single) -> Single {
+        Single(self.0.bin(BinOp::FScale, a.0, n.0))
     }
     fn bits(&mut self, a: Single) -> Int {
         Int(self.0.recast(a.0, Lane::I32))

@@ -8,9 +8,6 @@ use super::ops::{Arith, Ops};
 /// `1.5 * 2^23`: added to a number below `2^22`, it leaves the nearest integer in the low bits.
 const ROUND: f64 = 12_582_912.0;
 
-/// [`ROUND`] plus twice the exponent bias, see [`scaled_exp2`].
-const ROUND_BIASED: f64 = ROUND + 254.0;
-
 /// `(2^r - 1) / r` on [-1/2, 1/2].
 const EXP2: [f64; 6] = [
     0.693147182,
@@ -82,33 +79,20 @@ fn clamp<T: Copy, O: Arith<T>>(o: &mut O, x: T, least: f64, most: f64) -> T {
     o.select(above, most, x)
 }
 
-/// `2^(n + r)` where `t` is `n + ROUND_BIASED`, -152 <= n <= 130.
-///
-/// The low bits of `t` are `n + 254`; half of that and the rest are the biased exponents of two
-/// factors, so that the only rounding is that of the last product, be it denormal or infinite.
-fn scaled_exp2<O: Ops>(o: &mut O, r: O::F, t: O::F) -> O::F {
+/// `2^(n + r)`, -152 <= n <= 130. The only rounding of the scaling is the last, be the result denormal or infinite.
+fn scaled_exp2<O: Ops>(o: &mut O, r: O::F, n: O::F) -> O::F {
     let q = poly(o, r, &EXP2);
     let one = o.num(1.0);
     let p = o.fma(q, r, one);
-    let sum = o.bits(t);
-    let half = o.lshr(sum, 1);
-    let first = o.shl(half, 23);
-    let both = o.shl(sum, 23);
-    let second = o.isub(both, first);
-    let first = o.of_bits(first);
-    let second = o.of_bits(second);
-    let p = o.mul(p, first);
-    o.mul(p, second)
+    o.scale(p, n)
 }
 
 /// `2^x`.
 pub(crate) fn exp2<O: Ops>(o: &mut O, x: O::F) -> O::F {
     let x = clamp(o, x, -152.0, 130.0);
-    let round = o.num(ROUND_BIASED);
-    let t = o.add(x, round);
-    let n = o.sub(t, round);
+    let n = o.nearest(x);
     let r = o.sub(x, n);
-    scaled_exp2(o, r, t)
+    scaled_exp2(o, r, n)
 }
 
 /// `(e, f)` with `x = 2^e * (1 + f)`, `1 + f` between the square roots of 1/2 and 2.
@@ -214,13 +198,11 @@ pub(crate) fn pow<O: Ops>(o: &mut O, x: O::F, y: O::F) -> O::F {
     let z = clamp(o, z, -152.0, 130.0);
 
     let short = o.demote(z);
-    let round = o.num(ROUND_BIASED);
-    let t = o.add(short, round);
-    let n = o.sub(t, round);
-    let n = o.promote(n);
-    let r = o.sub(z, n);
+    let n = o.nearest(short);
+    let wide = o.promote(n);
+    let r = o.sub(z, wide);
     let r = o.demote(r);
-    let power = scaled_exp2(o, r, t);
+    let power = scaled_exp2(o, r, n);
 
     let one = o.num(1.0);
     let zero = o.num(0.0);

@@ -54,10 +54,12 @@ pub(crate) trait Ops: Arith<<Self as Types>::F> + Arith<<Self as Types>::D> {
     fn ixor(&mut self, a: Self::I, b: Self::I) -> Self::I;
     /// Shift left.
     fn shl(&mut self, a: Self::I, n: u32) -> Self::I;
-    /// Logical shift right.
-    fn lshr(&mut self, a: Self::I, n: u32) -> Self::I;
     /// Arithmetic shift right.
     fn ashr(&mut self, a: Self::I, n: u32) -> Self::I;
+    /// The nearest integer, that of two which is even.
+    fn nearest(&mut self, a: Self::F) -> Self::F;
+    /// `a * 2^n`, rounded once; see [`BinOp::FScale`](crate::ssa::BinOp::FScale).
+    fn scale(&mut self, a: Self::F, n: Self::F) -> Self::F;
     /// Bits of a float.
     fn bits(&mut self, a: Self::F) -> Self::I;
     /// Float with these bits.

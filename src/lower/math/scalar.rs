@@ -79,11 +79,16 @@ impl Ops for Scalar {
     fn shl(&mut self, a: u32, n: u32) -> u32 {
         a << n
     }
-    fn lshr(&mut self, a: u32, n: u32) -> u32 {
-        a >> n
-    }
     fn ashr(&mut self, a: u32, n: u32) -> u32 {
         (a as i32 >> n) as u32
+    }
+    fn nearest(&mut self, a: f32) -> f32 {
+        a.round_ties_even()
+    }
+    fn scale(&mut self, a: f32, n: f32) -> f32 {
+        // Doubles hold the product, so that it is rounded once.
+        let exponent = (n as i64 + 1023) as u64;
+        (f64::from(a) * f64::from_bits(exponent << 52)) as f32
     }
     fn bits(&mut self, a: f32) -> u32 {
         a.to_bits()

@@ -12,6 +12,7 @@ mod float;
 mod lanes;
 mod masks;
 mod offsets;
+mod powers;
 mod range;
 mod saturated;
 
@@ -95,8 +96,12 @@ fn simplify(r: &mut Rewriter, i: Inst) -> Option<Action> {
         ty: r.f.ty(data.results[0]),
     };
     match &s.op {
-        Op::Binary(_) => bits::binary(r, &s).or_else(|| float::binary(r, &s)),
-        Op::Unary(_) => bits::unary(r, &s).or_else(|| float::unary(r, &s)),
+        Op::Binary(_) => bits::binary(r, &s)
+            .or_else(|| float::binary(r, &s))
+            .or_else(|| powers::scaled(r, &s)),
+        Op::Unary(_) => bits::unary(r, &s)
+            .or_else(|| float::unary(r, &s))
+            .or_else(|| powers::rounding(r, &s)),
         Op::ICmp(_) => bits::icmp(r, &s),
         Op::Convert(_) => bits::convert(r, &s),
         Op::FpEnv(_) => float::fp_env(r, &s),
