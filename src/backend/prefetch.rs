@@ -4,7 +4,7 @@
 //! prefetcher finds such streams, but not reliably between accesses to many other pages: a gather from 1 MiB waited for its indices
 //! in each thread.
 
-use std::collections::HashSet;
+use rustc_hash::FxHashSet;
 
 use super::axes::Prefetch;
 use crate::ssa::dom::DomTree;
@@ -14,8 +14,8 @@ use crate::ssa::{Block, Function, Inst, Op, Space};
 pub(super) const LINE: u32 = 64;
 
 /// The loads of a function that fetch ahead. Those in loops do not: what comes next there is mostly of the same thread.
-pub(super) fn streams(f: &Function, wanted: Prefetch) -> HashSet<Inst> {
-    let mut found = HashSet::new();
+pub(super) fn streams(f: &Function, wanted: Prefetch) -> FxHashSet<Inst> {
+    let mut found = FxHashSet::default();
     let blocks = || f.order.iter().map(|&b| (b, &f.block(b).insts));
     if wanted == Prefetch::None || !blocks().any(|(_, insts)| insts.iter().any(|&i| is_any(f, i))) {
         return found;

@@ -10,7 +10,7 @@
 //! calls them (docs/visa.md, "Control flow"), so that only masks and return sites are theirs. Variables that are reached by address
 //! have one place in storage for all activations: they are copied to the stack before the call, and back after it.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 use std::ops::Range;
 
 use super::Lowerer;
@@ -46,8 +46,8 @@ pub struct Restore {
 /// Stack of saved activations.
 #[derive(Debug, Default)]
 pub struct CallStack {
-    owners: HashMap<Var, Owner>,
-    restores: HashMap<Block, Restore>,
+    owners: FxHashMap<Var, Owner>,
+    restores: FxHashMap<Block, Restore>,
     /// Constants that are known at the end: bytes of an activation, and where the stack starts.
     sizes: Vec<Inst>,
     starts: Vec<Inst>,

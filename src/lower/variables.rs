@@ -6,8 +6,6 @@
 //! started from. A long kernel has thousands of joins with hundreds of variables that live across all of them, and few of
 //! these change between two joins.
 
-use std::collections::HashMap;
-
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::build::Builder;
@@ -26,7 +24,7 @@ pub(super) struct Variables {
     /// Values of each variable at the ends of blocks.
     defs: Vec<Defs>,
     /// Zeros of variables that are read before they are written.
-    initial: HashMap<Var, Value>,
+    initial: FxHashMap<Var, Value>,
     blocks: Vec<BlockVariables>,
     /// Parameters that were made. Those whose incoming values agreed are aliases.
     params: Vec<(Var, Block, Value)>,

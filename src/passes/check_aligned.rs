@@ -4,7 +4,7 @@
 //! Runs where [`super::PassOptions::check_buffers`] asks for it, right before `check-buffers`, so that no optimisation sees these operations
 //! and code without them is what it was. The accesses themselves take every address; atomics round it down.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use super::edit::Rewriter;
 use super::fold::low_zeros;
@@ -28,9 +28,9 @@ pub fn run(f: &mut Function) -> usize {
 #[derive(Default)]
 struct Made {
     /// Which lanes are misaligned: by the value that decides it (see [`rest`] and [`base`]), the number of lanes, and the alignment.
-    odd: HashMap<(Value, u16, u32), Value>,
+    odd: FxHashMap<(Value, u16, u32), Value>,
     /// Which enabled lanes are misaligned: by the execution mask and one of those.
-    enabled: HashMap<(Value, Value), Value>,
+    enabled: FxHashMap<(Value, Value), Value>,
 }
 
 /// What to look at before an operation.

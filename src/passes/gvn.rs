@@ -4,8 +4,7 @@
 //! Operands of commutative operations are put in order first. Does not look at memory, and does
 //! not move anything: an expression computed on two sides of a branch stays twice.
 
-use std::collections::HashMap;
-use std::collections::hash_map::DefaultHasher;
+use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::{Hash, Hasher};
 
 use super::edit::{Rewriter, const_lanes};
@@ -16,7 +15,7 @@ use crate::ssa::{Block, Function, Inst};
 pub fn run(f: &mut Function) -> usize {
     let dom = DomTree::new(f);
     // The last instruction of each hash; equality and dominance are tested on use.
-    let mut leaders: HashMap<u64, (Inst, Block)> = HashMap::new();
+    let mut leaders: FxHashMap<u64, (Inst, Block)> = FxHashMap::default();
     let mut rewriter = Rewriter::new(f);
     for b in dom.preorder() {
         rewriter.block(b, |r, i| {
@@ -57,7 +56,7 @@ fn order_operands(f: &mut Function, i: Inst) {
 
 fn hash(f: &Function, i: Inst) -> u64 {
     let data = f.inst(i);
-    let mut h = DefaultHasher::new();
+    let mut h = FxHasher::default();
     data.op.hash(&mut h);
     data.args.hash(&mut h);
     f.ty(data.results[0]).hash(&mut h);

@@ -8,7 +8,7 @@
 //!
 //! Not done: other memory than registers, where accesses out of bounds are reported one by one.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use super::edit::{const_lanes, lanes_op};
 use crate::ssa::{BinOp, Block, Conv, Function, Inst, Lane, MemAccess, Op, Space, Ty, Value};
@@ -65,9 +65,9 @@ pub fn run(f: &mut Function) -> usize {
 }
 
 /// Stores of a block that become one, by the last of them.
-fn groups(f: &Function, b: Block) -> HashMap<Inst, Vec<(Inst, LaneStore)>> {
+fn groups(f: &Function, b: Block) -> FxHashMap<Inst, Vec<(Inst, LaneStore)>> {
     let most = usize::from(f.simd);
-    let mut found = HashMap::new();
+    let mut found = FxHashMap::default();
     let mut run: Vec<(Inst, LaneStore)> = Vec::new();
     for &i in &f.block(b).insts {
         if !f.inst(i).op.has_effect() {
@@ -85,7 +85,7 @@ fn groups(f: &Function, b: Block) -> HashMap<Inst, Vec<(Inst, LaneStore)>> {
 }
 
 /// Ends a run of stores. Those that are too many for a power of two stay as they are.
-fn close(run: &mut Vec<(Inst, LaneStore)>, found: &mut HashMap<Inst, Vec<(Inst, LaneStore)>>) {
+fn close(run: &mut Vec<(Inst, LaneStore)>, found: &mut FxHashMap<Inst, Vec<(Inst, LaneStore)>>) {
     let mut group = std::mem::take(run);
     if group.len() < FEWEST {
         return;
@@ -189,7 +189,7 @@ fn added(f: &Function, v: &mut Value) -> u64 {
 }
 
 /// Puts a store of all lanes where the last of each group stands, and removes them.
-fn replace(f: &mut Function, b: Block, groups: HashMap<Inst, Vec<(Inst, LaneStore)>>) {
+fn replace(f: &mut Function, b: Block, groups: FxHashMap<Inst, Vec<(Inst, LaneStore)>>) {
     let gone: Vec<Inst> = groups.values().flatten().map(|&(i, _)| i).collect();
     let insts = std::mem::take(&mut f.block_mut(b).insts);
     let mut out = Vec::with_capacity(insts.len());

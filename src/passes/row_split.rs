@@ -11,7 +11,7 @@
 //!
 //! Not done: views of a vector in other lanes (`bitcast` to narrower ones) are not followed.
 
-use std::collections::{HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::edit::{const_lanes, lanes_op};
 use super::shape;
@@ -50,9 +50,9 @@ fn cut(f: &mut Function, row: u16) -> usize {
     let order = reverse_post_order(f);
     let mut rows = Rows {
         row,
-        parts: HashMap::new(),
-        kept: HashSet::new(),
-        first: HashMap::new(),
+        parts: FxHashMap::default(),
+        kept: FxHashSet::default(),
+        first: FxHashMap::default(),
         out: Vec::new(),
         line: 0,
         f,
@@ -78,11 +78,11 @@ struct Rows<'f> {
     /// Lanes of a row.
     row: u16,
     /// What wide values have become.
-    parts: HashMap<Value, Vec<Value>>,
+    parts: FxHashMap<Value, Vec<Value>>,
     /// Wide values that are still made.
-    kept: HashSet<Value>,
+    kept: FxHashSet<Value>,
     /// What stands in the place of an instruction, or the first of it.
-    first: HashMap<Inst, Inst>,
+    first: FxHashMap<Inst, Inst>,
     /// Instructions of the current block.
     out: Vec<Inst>,
     line: u32,

@@ -1,6 +1,6 @@
 //! Lanes of 16 bytes that are loaded and stored and nothing else: they stay as they were read, and those side by side are one copy.
 
-use std::collections::HashSet;
+use rustc_hash::FxHashSet;
 
 use super::candidate::Access;
 use super::consts;
@@ -128,7 +128,7 @@ impl Planner<'_> {
         if known.copies.is_empty() {
             return;
         }
-        let here: HashSet<Inst> = insts.iter().copied().collect();
+        let here: FxHashSet<Inst> = insts.iter().copied().collect();
         let (late, loaded) = (&known.late, &known.loaded);
         let parted = |id: CopyId| {
             let done = late.contains(&id) || loaded.contains(&id);

@@ -1,6 +1,6 @@
 //! What a code generator goes through: the steps of each block, and what is known at each.
 
-use std::collections::{HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::atomic::{AtomicHow, Atomics};
 use super::candidate::{Access, Finder};
@@ -292,21 +292,21 @@ pub(super) struct Known {
     /// Versions around.
     pub depth: usize,
     /// In the version for when a test failed, the accesses that it was about.
-    pub outside: Option<HashSet<Inst>>,
+    pub outside: Option<FxHashSet<Inst>>,
     /// Accesses that are inside.
-    pub inside: HashMap<Inst, Access>,
+    pub inside: FxHashMap<Inst, Access>,
     /// Checks that were made in front.
-    pub cleared: HashSet<Inst>,
+    pub cleared: FxHashSet<Inst>,
     /// Checks of races that those before them do as well.
-    pub checked: HashSet<Inst>,
+    pub checked: FxHashSet<Inst>,
     /// Masks with all lanes.
-    pub full: HashSet<Value>,
+    pub full: FxHashSet<Value>,
     /// Copies from memory to memory, by their accesses.
-    pub copies: HashMap<Inst, CopyId>,
+    pub copies: FxHashMap<Inst, CopyId>,
     /// Copies that have been loaded.
-    pub loaded: HashSet<CopyId>,
+    pub loaded: FxHashSet<CopyId>,
     /// Copies that are loaded where they are stored.
-    pub late: HashSet<CopyId>,
+    pub late: FxHashSet<CopyId>,
 }
 
 /// Where steps go on.

@@ -8,7 +8,7 @@
 //! Not of this kind: what takes part in a loop, what another instruction reads, however cheap it is, and the lower part of a long
 //! chain of operations.
 
-use std::collections::HashSet;
+use rustc_hash::FxHashSet;
 
 use crate::backend::uses;
 use crate::ssa::{Block, Function, Input, Inst, Op, Value};
@@ -35,7 +35,7 @@ impl Rare {
             rare[v.0 as usize] = false;
         }
         cut_chains(f, &mut rare);
-        let by_base: HashSet<Inst> = insts().copied().filter(|&i| by_base(i)).collect();
+        let by_base: FxHashSet<Inst> = insts().copied().filter(|&i| by_base(i)).collect();
         loop {
             let mut changed = false;
             for &b in f.order.iter().rev() {
@@ -67,7 +67,7 @@ impl Rare {
     }
 
     /// Adds to values that are read what they are made of.
-    pub fn expand(&self, f: &Function, read: &mut HashSet<Value>) {
+    pub fn expand(&self, f: &Function, read: &mut FxHashSet<Value>) {
         let mut work: Vec<Value> = read.iter().copied().filter(|&v| self.contains(v)).collect();
         while let Some(v) = work.pop() {
             let args = f.def_inst(v).into_iter().flat_map(|data| &data.args);

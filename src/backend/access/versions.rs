@@ -5,7 +5,7 @@
 //! small, as it sends its accesses to the runtime or to gathers and scatters. In the first version, accesses whose addresses are made
 //! from what it loads can be tested when it gets there, and the rest of it is there twice again ([`Scope::Parts`]).
 
-use std::collections::HashSet;
+use rustc_hash::FxHashSet;
 
 use super::candidate::Access;
 use super::check::CheckInFront;
@@ -98,7 +98,7 @@ impl Planner<'_> {
         let f = self.f;
         self.access(*insts.first()?)?;
         let insts = &insts[..insts.len().min(WINDOW)];
-        let mut late: HashSet<Value> = HashSet::new();
+        let mut late: FxHashSet<Value> = FxHashSet::default();
         let mut accesses = Vec::new();
         for (n, &i) in insts.iter().enumerate() {
             let data = f.inst(i);
@@ -167,7 +167,7 @@ impl Planner<'_> {
         ),
     ) -> (Vec<Inst>, Vec<Inst>) {
         let operands = accesses.into_iter().flat_map(|a| self.operands(a));
-        let mut wanted: HashSet<Value> = operands.collect();
+        let mut wanted: FxHashSet<Value> = operands.collect();
         wanted.extend(checks.iter().filter_map(|(_, check)| check.operand()));
         let (mut first, mut rest) = (Vec::new(), Vec::new());
         for (n, &i) in insts.iter().enumerate().rev() {
@@ -189,10 +189,10 @@ impl Planner<'_> {
     fn sinks(&self, part: &Part, end: &End) -> usize {
         let f = self.f;
         let operands = part.accesses.iter().flat_map(|a| self.operands(a));
-        let mut needed_here: HashSet<Value> = operands.collect();
-        let mut needed_after: HashSet<Value> = HashSet::new();
+        let mut needed_here: FxHashSet<Value> = operands.collect();
+        let mut needed_after: FxHashSet<Value> = FxHashSet::default();
         let out = self.handed_on(&part.rest, &[], end);
-        let accesses: HashSet<Inst> = part.accesses.iter().map(|a| a.inst).collect();
+        let accesses: FxHashSet<Inst> = part.accesses.iter().map(|a| a.inst).collect();
         let reads = |i: Inst| match accesses.contains(&i) {
             true => Reads::Data,
             false => Reads::Shape,
@@ -206,7 +206,7 @@ impl Planner<'_> {
         let mut sinks = 0;
         for &i in part.first.iter().rev() {
             let data = f.inst(i);
-            let is_in = |set: &HashSet<Value>| data.results.iter().any(|r| set.contains(r));
+            let is_in = |set: &FxHashSet<Value>| data.results.iter().any(|r| set.contains(r));
             if data.op.has_effect() || is_in(&needed_here) {
                 needed_here.extend(&data.args);
             } else if is_in(&needed_after) {
@@ -223,7 +223,7 @@ impl Planner<'_> {
     pub fn handed_on(&self, rest: &[Inst], after: &[Inst], end: &End) -> Vec<Value> {
         let f = self.f;
         let after = after.iter().filter(|&&i| !self.rare.is_made_by(f, i));
-        let mut used: HashSet<Value> = after.flat_map(|&i| uses::read(f, i)).collect();
+        let mut used: FxHashSet<Value> = after.flat_map(|&i| uses::read(f, i)).collect();
         match end {
             End::Block(block) => used.extend(uses::ending(f, *block)),
             End::Meet(values) => used.extend(values),
@@ -241,7 +241,7 @@ impl Planner<'_> {
     /// Instructions with an effect, or with a result that is read.
     pub fn needed(&self, rest: &[Inst], out: &[Value], reads: impl Fn(Inst) -> Reads) -> Vec<Inst> {
         let f = self.f;
-        let mut used: HashSet<Value> = out.iter().copied().collect();
+        let mut used: FxHashSet<Value> = out.iter().copied().collect();
         let mut needed = Vec::new();
         for &i in rest.iter().rev() {
             let (data, reads) = (f.inst(i), reads(i));
@@ -270,7 +270,7 @@ fn checks_of<'a>(
     f: &'a Function,
     insts: &'a [Inst],
     accesses: &'a [Access],
-    late: &'a HashSet<Value>,
+    late: &'a FxHashSet<Value>,
 ) -> impl Iterator<Item = (Inst, CheckInFront)> + 'a {
     let is_access = |i: &Inst| accesses.iter().any(|a| a.inst == *i);
     insts.iter().enumerate().filter_map(move |(n, &i)| {
@@ -283,8 +283,8 @@ fn checks_of<'a>(
 }
 
 /// Results that depend on an effect of these instructions.
-fn late_values(f: &Function, insts: &[Inst]) -> HashSet<Value> {
-    let mut late: HashSet<Value> = HashSet::new();
+fn late_values(f: &Function, insts: &[Inst]) -> FxHashSet<Value> {
+    let mut late: FxHashSet<Value> = FxHashSet::default();
     for &i in insts {
         let data = f.inst(i);
         if data.op.has_effect() || data.args.iter().any(|a| late.contains(a)) {

@@ -9,7 +9,7 @@
 //! are interleaved: anchors cut the chain into segments, and each segment is computed for all pieces ([`Segment`]). Shorter chains, and blocks
 //! with many of them, are left to `schedule.rs`.
 
-use std::collections::{HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::emit::Emit;
 use super::value::piece_count;
@@ -30,7 +30,7 @@ const MIN_OPS_PER_LIVE: usize = 6;
 #[derive(Debug, Default)]
 pub(super) struct Anchors {
     /// By number of an instruction, what to compute in front of it.
-    at: HashMap<usize, Vec<Value>>,
+    at: FxHashMap<usize, Vec<Value>>,
     /// Whether chains are cut into segments. That is an order of its own, which `schedule.rs` leaves alone.
     segments: bool,
 }
@@ -49,12 +49,12 @@ fn pieces(f: &Function, v: Value) -> usize {
 struct Course<'f> {
     f: &'f Function,
     /// Number of the instruction that uses a value last.
-    last: HashMap<Value, usize>,
+    last: FxHashMap<Value, usize>,
     /// Loaded since the last anchors, or the same bits as another type.
-    loaded: HashSet<Value>,
+    loaded: FxHashSet<Value>,
     /// Computed of these, in order, as far as it was needed when that was last asked; and all of it.
     made: Vec<Value>,
-    made_set: HashSet<Value>,
+    made_set: FxHashSet<Value>,
     /// Pieces of `loaded` whose last use an instruction is.
     dying: Vec<usize>,
     /// Pieces of `loaded` that have had their last use.
@@ -67,10 +67,10 @@ struct Course<'f> {
 fn find(f: &Function, insts: &[Inst], leaves: impl Fn(Value) -> bool) -> Anchors {
     let mut course = Course {
         f,
-        last: HashMap::new(),
-        loaded: HashSet::new(),
+        last: FxHashMap::default(),
+        loaded: FxHashSet::default(),
         made: Vec::new(),
-        made_set: HashSet::new(),
+        made_set: FxHashSet::default(),
         dying: vec![0; insts.len()],
         dead: 0,
         enough: HELD,
@@ -123,7 +123,7 @@ fn latency(op: &Op) -> u32 {
 #[derive(Default)]
 struct Chain {
     /// Length of the longest dependence chain that ends in a result, in cycles of latency.
-    cycles: HashMap<Value, u32>,
+    cycles: FxHashMap<Value, u32>,
     longest: u32,
     operations: u32,
 }

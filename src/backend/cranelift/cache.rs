@@ -1,6 +1,6 @@
 //! Values that later instructions of a block can take again.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use cranelift_codegen::ir::{self, Type, Value as V};
 
@@ -12,9 +12,9 @@ use crate::ssa::Value;
 pub(super) struct BlockCache {
     /// Nothing is kept: what is made now does not dominate what follows.
     off: bool,
-    consts: HashMap<(Type, u128), V>,
-    bits: HashMap<Value, V>,
-    vectors: HashMap<(Value, u32), Vec<V>>,
+    consts: FxHashMap<(Type, u128), V>,
+    bits: FxHashMap<Value, V>,
+    vectors: FxHashMap<(Value, u32), Vec<V>>,
 }
 
 impl BlockCache {

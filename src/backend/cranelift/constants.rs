@@ -4,7 +4,7 @@
 //! stack. A reload is as dear as loading the constant itself: such long lives take time to allocate, leave fewer registers for
 //! others, and gain nothing. Scalar constants are made in each block by Cranelift itself.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::ir::{
@@ -20,7 +20,7 @@ pub(super) fn bring_near(func: &mut Function) {
     let mut pos = FuncCursor::new(func);
     while pos.next_block().is_some() {
         // What it is here, and where that was used last.
-        let mut here: HashMap<Value, (Value, usize)> = HashMap::new();
+        let mut here: FxHashMap<Value, (Value, usize)> = FxHashMap::default();
         let mut at = 0;
         while let Some(inst) = pos.next_inst() {
             at += 1;

@@ -4,7 +4,7 @@
 //! of the thread once in a block that every thread passes; both grow on demand while the body is
 //! translated, and get their terminators at the end.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 use std::mem::offset_of;
 
 use cranelift_codegen::ir::{self, InstBuilder, Type, Value as V, types};
@@ -47,7 +47,7 @@ pub(super) struct Context {
     pub barrier_loop: BarrierLoop,
     /// Number of the group in x, where one call runs several.
     pub group_x: Option<V>,
-    cached: HashMap<Key, V>,
+    cached: FxHashMap<Key, V>,
 }
 
 /// A value made once, in the first block of the function or of the thread.
@@ -101,7 +101,7 @@ impl Context {
             message: None,
             barrier_loop,
             group_x: None,
-            cached: HashMap::new(),
+            cached: FxHashMap::default(),
         }
     }
 }

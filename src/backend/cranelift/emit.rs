@@ -1,6 +1,6 @@
 //! State of one function's translation and the small tools every other file uses.
 
-use std::collections::{HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use cranelift_codegen::ir::{
     self, BlockArg, DataFlowGraph, Endianness, Inst as ClifInst, InstBuilder, InstBuilderBase,
@@ -48,9 +48,9 @@ pub(super) struct Emit<'a> {
     /// Values that other blocks use than the one they are made in.
     pub escapes: Vec<bool>,
     /// Rows that columns were made of: who wants them back needs no transposing.
-    pub rows_of: HashMap<Vec<V>, Vec<V>>,
+    pub rows_of: FxHashMap<Vec<V>, Vec<V>>,
     /// Blocks that anchors cut into segments.
-    pub segmented: HashSet<ir::Block>,
+    pub segmented: FxHashSet<ir::Block>,
     bug: Option<String>,
 }
 
@@ -59,7 +59,7 @@ pub(super) struct Built {
     pub func: ir::Function,
     pub plan: AccessPlan,
     /// Blocks that are in an order of their own.
-    pub ordered: HashSet<ir::Block>,
+    pub ordered: FxHashSet<ir::Block>,
 }
 
 /// What this code generator can do with accesses.
@@ -115,8 +115,8 @@ pub(super) fn build(
         access_plan: &access_plan,
         version: Version::default(),
         escapes: uses::escapes(f),
-        rows_of: HashMap::new(),
-        segmented: HashSet::new(),
+        rows_of: FxHashMap::default(),
+        segmented: FxHashSet::default(),
         bug: None,
     };
     emit.program();

@@ -13,7 +13,8 @@
 //! Guarantees: an instruction stays in its block, behind what it depends on. What has an effect keeps its order; loads stay between the
 //! same stores.
 
-use std::collections::{BTreeSet, HashSet};
+use rustc_hash::FxHashSet;
+use std::collections::BTreeSet;
 
 use cranelift_codegen::entity::SecondaryMap;
 use cranelift_codegen::ir::{Block, Function, Inst, InstructionData, Opcode, Type, Value, types};
@@ -37,7 +38,7 @@ pub(super) struct Schedule {
     /// Whether only blocks that gain from it are put in order.
     only_if_it_pays: bool,
     /// Blocks that are left alone.
-    but: HashSet<Block>,
+    but: FxHashSet<Block>,
 }
 
 impl Schedule {
@@ -46,12 +47,12 @@ impl Schedule {
         Schedule {
             registers,
             only_if_it_pays: false,
-            but: HashSet::new(),
+            but: FxHashSet::default(),
         }
     }
 
     /// Blocks of many operations with enough slow ones among them, but for some.
-    pub fn large(registers: usize, but: HashSet<Block>) -> Schedule {
+    pub fn large(registers: usize, but: FxHashSet<Block>) -> Schedule {
         Schedule {
             registers,
             only_if_it_pays: true,
@@ -464,7 +465,7 @@ impl<'g> Issue<'g> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashMap;
+    use rustc_hash::FxHashMap;
 
     use super::*;
     use cranelift_codegen::cursor::{Cursor, FuncCursor};
@@ -514,7 +515,7 @@ mod tests {
     /// The most vectors that are live at a time.
     fn most_live(func: &Function) -> usize {
         let insts = insts(func);
-        let mut last: HashMap<Value, usize> = HashMap::new();
+        let mut last: FxHashMap<Value, usize> = FxHashMap::default();
         for (at, &inst) in insts.iter().enumerate() {
             last.extend(func.dfg.inst_values(inst).map(|v| (v, at)));
         }
@@ -598,14 +599,14 @@ mod tests {
     fn small_blocks_stay() {
         let mut func = chains(2, LEAST / 2 - 2);
         let before = insts(&func);
-        Schedule::large(16, HashSet::new()).run(&mut func);
+        Schedule::large(16, FxHashSet::default()).run(&mut func);
         assert_eq!(insts(&func), before);
         let mut func = chains(2, LEAST / 2 - 1);
         let before = insts(&func);
         let block = func.layout.entry_block().unwrap();
-        Schedule::large(16, HashSet::from([block])).run(&mut func);
+        Schedule::large(16, FxHashSet::from_iter([block])).run(&mut func);
         assert_eq!(insts(&func), before);
-        Schedule::large(16, HashSet::new()).run(&mut func);
+        Schedule::large(16, FxHashSet::default()).run(&mut func);
         assert_ne!(insts(&func), before);
     }
 }

@@ -8,7 +8,7 @@
 //!
 //! Where other blocks use a value that the versions make, both go on to one block that takes it.
 
-use std::collections::{HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use cranelift_codegen::ir::{self, BlockArg, InstBuilder, Value as V};
 
@@ -23,9 +23,9 @@ use crate::ssa::{Block, Inst, Lane, Ty, Value};
 #[derive(Default)]
 pub(super) struct Version {
     /// Pointers to lane 0 of accesses that share one.
-    lane0: HashMap<Inst, V>,
+    lane0: FxHashMap<Inst, V>,
     /// Masks that are full.
-    full: HashSet<Value>,
+    full: FxHashSet<Value>,
 }
 
 impl Version {

@@ -1,6 +1,6 @@
 //! Calls of functions that LLVM knows; `helper.rs` has those of the runtime.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use inkwell::intrinsics::Intrinsic;
 use inkwell::types::BasicTypeEnum;
@@ -11,7 +11,7 @@ use crate::ssa::Ty;
 
 /// Intrinsics that were declared, by their names and the types that they are overloaded by.
 #[derive(Default)]
-pub(super) struct Intrinsics<'c>(HashMap<(&'static str, Vec<Ty>), FunctionValue<'c>>);
+pub(super) struct Intrinsics<'c>(FxHashMap<(&'static str, Vec<Ty>), FunctionValue<'c>>);
 
 impl<'c> Emit<'c, '_> {
     /// Calls an LLVM intrinsic overloaded by `types`.

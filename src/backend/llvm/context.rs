@@ -3,7 +3,7 @@
 //! Fields that stay the same while the entry point runs are loaded once in its first block, fields of the thread
 //! once in a block that every thread passes; both grow on demand while the body is translated.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 use std::mem::offset_of;
 
 use inkwell::basic_block::BasicBlock;
@@ -80,7 +80,7 @@ pub(super) struct Context<'c> {
     pub entry: BasicBlock<'c>,
     /// The `GroupCtx`.
     group: PointerValue<'c>,
-    made: HashMap<Key, V<'c>>,
+    made: FxHashMap<Key, V<'c>>,
 }
 
 impl<'c> Context<'c> {
@@ -89,7 +89,7 @@ impl<'c> Context<'c> {
         Context {
             entry,
             group,
-            made: HashMap::new(),
+            made: FxHashMap::default(),
         }
     }
 }

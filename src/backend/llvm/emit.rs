@@ -1,7 +1,7 @@
 //! State of one function's translation, and where its instructions go.
 
+use rustc_hash::FxHashSet;
 use std::cell::OnceCell;
-use std::collections::HashSet;
 
 use inkwell::basic_block::BasicBlock;
 use inkwell::builder::{Builder, BuilderError};
@@ -118,7 +118,7 @@ pub(super) struct Emit<'c, 'f> {
     /// Intrinsics that code calls.
     pub intrinsics: Intrinsics<'c>,
     /// Loads that fetch ahead.
-    pub streams: HashSet<Inst>,
+    pub streams: FxHashSet<Inst>,
 }
 
 impl<'c, 'f> Emit<'c, 'f> {

@@ -1,6 +1,6 @@
 //! What values of the SSA became.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use inkwell::basic_block::BasicBlock;
 use inkwell::values::IntValue;
@@ -12,7 +12,7 @@ use crate::ssa::{Function, Op, Value};
 pub(super) struct Values<'c> {
     made: Vec<Option<V<'c>>>,
     /// Of values that are made where they are read, the last one, and the block that has it.
-    rare: HashMap<Value, (BasicBlock<'c>, V<'c>)>,
+    rare: FxHashMap<Value, (BasicBlock<'c>, V<'c>)>,
 }
 
 impl<'c> Values<'c> {
@@ -20,7 +20,7 @@ impl<'c> Values<'c> {
     pub fn new(f: &Function) -> Values<'c> {
         Values {
             made: vec![None; f.values.len()],
-            rare: HashMap::new(),
+            rare: FxHashMap::default(),
         }
     }
 

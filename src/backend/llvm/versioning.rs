@@ -5,7 +5,7 @@
 //!                                      └─► any addresses     ─┘
 //! ```
 
-use std::collections::{HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use inkwell::IntPredicate;
 use inkwell::basic_block::BasicBlock;
@@ -29,9 +29,9 @@ pub(super) enum At<'c> {
 /// back what was known around it.
 #[derive(Clone, Default)]
 pub(super) struct Version<'c> {
-    inside: HashMap<Inst, At<'c>>,
-    full: HashSet<Value>,
-    rows: HashMap<CopyId, Vec<V<'c>>>,
+    inside: FxHashMap<Inst, At<'c>>,
+    full: FxHashSet<Value>,
+    rows: FxHashMap<CopyId, Vec<V<'c>>>,
 }
 
 impl<'c> Version<'c> {

@@ -5,12 +5,12 @@
 //! stored as well. To follow a result that is computed with costs more than to ask once, and kernels that compute with what is not
 //! initialised are rarely right.
 
-use std::collections::HashSet;
+use rustc_hash::FxHashSet;
 
 use crate::ssa::{Conv, Function, Inst, Op, Space, Value};
 
 /// Looks at a function.
-pub(super) fn followed(f: &Function) -> HashSet<Inst> {
+pub(super) fn followed(f: &Function) -> FxHashSet<Inst> {
     let insts = f.order.iter().flat_map(|&b| &f.block(b).insts);
     let loads = insts.copied().filter_map(|i| match f.inst(i).op {
         Op::Load(m) => Some((i, m.space)),
@@ -20,7 +20,7 @@ pub(super) fn followed(f: &Function) -> HashSet<Inst> {
     let own = loads.filter(|(_, space)| has_marks_of_stores(*space));
     let own: Vec<(Inst, Space)> = own.collect();
     if own.is_empty() {
-        return HashSet::new();
+        return FxHashSet::default();
     }
     let used = used(f);
     let wanted = |&(i, space): &(Inst, Space)| {
@@ -35,8 +35,8 @@ pub(super) fn has_marks_of_stores(space: Space) -> bool {
 }
 
 /// Values of which more is done than to move them.
-fn used(f: &Function) -> HashSet<Value> {
-    let mut used = HashSet::new();
+fn used(f: &Function) -> FxHashSet<Value> {
+    let mut used = FxHashSet::default();
     loop {
         let before = used.len();
         for &b in f.order.iter().rev() {

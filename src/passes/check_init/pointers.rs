@@ -3,7 +3,8 @@
 //! An index of 32 bits that is extended is no such address. Whatever else of an address comes from memory counts, unless it is a distance from
 //! an address in the payload.
 
-use std::collections::{BTreeSet, HashSet};
+use rustc_hash::FxHashSet;
+use std::collections::BTreeSet;
 
 use crate::ssa::{Conv, Function, Inst, InstData, Op, Space, Value};
 
@@ -23,7 +24,7 @@ pub(super) fn pointers(f: &Function) -> Pointers {
         .iter()
         .flat_map(|&b| f.block(b).insts.clone())
         .collect();
-    let mut loaded: HashSet<Value> = HashSet::new();
+    let mut loaded: FxHashSet<Value> = FxHashSet::default();
     loop {
         let before = loaded.len();
         for &i in &insts {

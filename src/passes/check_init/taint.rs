@@ -3,7 +3,7 @@
 //! Of each value that may depend on them ([`super::unset`]) there is another one, of integers as wide, with the bits that do. It is known
 //! bit by bit where that is cheap, and else lane by lane; no bit is left out, but some may be too many.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use super::unset::Dependent;
 use crate::ssa::{BinOp, Conv, Function, ICond, Input, Inst, InstData, Lane, Op, Ty, UnOp, Value};
@@ -108,13 +108,13 @@ fn bits_of(ty: Ty) -> Ty {
 /// What depends of each value.
 pub(super) struct Taint {
     pub dependent: Dependent,
-    bits: HashMap<Value, Value>,
+    bits: FxHashMap<Value, Value>,
 }
 
 impl Taint {
     /// Nothing is known yet but of parameters, which get further parameters; the caller completes branches.
     pub fn new(f: &mut Function, dependent: Dependent) -> Taint {
-        let mut bits = HashMap::new();
+        let mut bits = FxHashMap::default();
         for b in f.order.clone() {
             for p in f.block(b).params.clone() {
                 if dependent.any(p) {

@@ -4,7 +4,7 @@
 //! A forward fixed point over the function, which knows lanes and not bits. The other side of a select counts too: whether a lane of it is
 //! enabled is known only when the code runs. Passes before have dropped selects of which nothing sees that side.
 
-use std::collections::{HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::ssa::{Block, Function, Input, Inst, InstData, Op, Ty, Value};
 
@@ -46,15 +46,15 @@ impl Lanes {
 
 /// What is known of a function.
 pub(super) struct Dependent {
-    lanes: HashMap<Value, Lanes>,
-    followed: HashSet<Inst>,
+    lanes: FxHashMap<Value, Lanes>,
+    followed: FxHashSet<Inst>,
 }
 
 impl Dependent {
     /// Looks at a function.
     pub fn new(f: &Function) -> Dependent {
         let mut found = Dependent {
-            lanes: HashMap::new(),
+            lanes: FxHashMap::default(),
             followed: super::copies::followed(f),
         };
         if found.followed.is_empty() && !has_unset(f) {

@@ -22,7 +22,7 @@
 //! case of the lane's bit of `m` and of the comparison, and compared with the above. Two halves of sixteen lanes, numbers
 //! as pairs of 32 bits, merges with masks and jumps around empty masks all come to the same expression.
 
-use std::collections::{HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::lanes::{Expr, Exprs, Facts, Node};
 use super::late_start::start_late;
@@ -90,9 +90,9 @@ enum Condition {
 /// One pass through a loop, from its header to its header.
 struct Pass {
     header: Block,
-    blocks: HashSet<Block>,
-    insts: HashSet<Inst>,
-    incoming: HashMap<Block, Incoming>,
+    blocks: FxHashSet<Block>,
+    insts: FxHashSet<Inst>,
+    incoming: FxHashMap<Block, Incoming>,
     conditions: Vec<Condition>,
     /// What the header's parameters receive at the end.
     back: Vec<Value>,
@@ -102,9 +102,9 @@ impl Pass {
     fn through(f: &Function, header: Block) -> Option<Pass> {
         let mut pass = Pass {
             header,
-            blocks: HashSet::new(),
-            insts: HashSet::new(),
-            incoming: HashMap::new(),
+            blocks: FxHashSet::default(),
+            insts: FxHashSet::default(),
+            incoming: FxHashMap::default(),
             conditions: Vec::new(),
             back: Vec::new(),
         };
@@ -218,7 +218,7 @@ struct Prover<'f> {
     pass: &'f Pass,
     counter: Value,
     exprs: Exprs,
-    known: HashMap<(Value, u16), Expr>,
+    known: FxHashMap<(Value, u16), Expr>,
 }
 
 impl<'f> Prover<'f> {
@@ -228,7 +228,7 @@ impl<'f> Prover<'f> {
             pass,
             counter: f.block(pass.header).params[counter],
             exprs: Exprs::default(),
-            known: HashMap::new(),
+            known: FxHashMap::default(),
         }
     }
 
@@ -468,7 +468,7 @@ impl<'f> Prover<'f> {
                 return false;
             }
             self.suppose(Some((lane.mask, true)), None);
-            let mut without = HashSet::new();
+            let mut without = FxHashSet::default();
             outputs.iter().all(|&v| {
                 (0..self.f.ty(v).lanes).all(|j| {
                     let e = self.eval(v, j);

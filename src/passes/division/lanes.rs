@@ -4,7 +4,7 @@
 //! in a vector of sixteen and in one of thirty-two. Two expressions with the same number compute the same; of others nothing is
 //! said.
 
-use std::collections::{HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::ssa::{BinOp, Conv, ICond, Op, UnOp, Value};
 
@@ -48,7 +48,7 @@ pub(super) struct Facts {
 #[derive(Default)]
 pub(super) struct Exprs {
     nodes: Vec<(Node, u32)>,
-    numbers: HashMap<(Node, u32), Expr>,
+    numbers: FxHashMap<(Node, u32), Expr>,
     /// What is taken to be true.
     pub facts: Facts,
     /// Comparisons of 64-bit numbers that were made.
@@ -117,7 +117,7 @@ impl Exprs {
     }
 
     /// True when an expression may depend on another. `without` are some that do not, and those that are found.
-    pub fn depends(&self, e: Expr, on: Expr, without: &mut HashSet<Expr>) -> bool {
+    pub fn depends(&self, e: Expr, on: Expr, without: &mut FxHashSet<Expr>) -> bool {
         if e == on {
             return true;
         }

@@ -11,7 +11,7 @@
 //! Afterwards `select(m, a, b)` whose demanded lanes all lie in `m` is `a`, and `x & m` as well is `x`; loads of which
 //! nothing observes disabled lanes are noted in [`Function::inactive_undef`].
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use super::facts::{Facts, Part, window};
 use crate::passes::edit::uniform_const;
@@ -145,7 +145,7 @@ struct Pass<'a> {
     /// Block and position of definitions.
     place: Vec<Option<(Block, u32)>>,
     /// Masks whose complement is computed, and that.
-    complement: HashMap<Value, Value>,
+    complement: FxHashMap<Value, Value>,
     /// Arguments of each parameter, with the whole argument list they come from.
     args: Vec<Vec<(Block, usize)>>,
     work: Vec<Value>,
@@ -167,8 +167,8 @@ fn places(f: &Function) -> Vec<Option<(Block, u32)>> {
 }
 
 /// Masks whose complement is computed, each with the first in the order of blocks.
-fn complements(f: &Function, dom: &DomTree) -> HashMap<Value, Value> {
-    let mut out = HashMap::new();
+fn complements(f: &Function, dom: &DomTree) -> FxHashMap<Value, Value> {
+    let mut out = FxHashMap::default();
     for &i in dom.rpo().iter().flat_map(|&b| &f.block(b).insts) {
         let data = f.inst(i);
         if data.op == Op::Unary(UnOp::Not) && f.ty(data.results[0]).lane == Lane::I1 {

@@ -5,7 +5,7 @@
 //! Facts about atoms (subsets, unions) restrict the rows that count. A claim that holds in every
 //! remaining row holds for every lane; one that does not is merely unknown.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use super::super::edit::{const_lanes, uniform_const};
 use crate::ssa::{BinOp, Function, Op, UnOp, Value};
@@ -93,9 +93,9 @@ impl Table {
 /// The known facts, by the values they are about.
 #[derive(Default)]
 pub(super) struct Facts {
-    about: HashMap<Value, Vec<Fact>>,
+    about: FxHashMap<Value, Vec<Fact>>,
     /// Answers to subset questions since the last new fact.
-    answers: HashMap<(Part, Part, u16), bool>,
+    answers: FxHashMap<(Part, Part, u16), bool>,
     /// The dispatch mask, and which values are masks with lanes of it only.
     dispatched: Option<(Value, Vec<bool>)>,
     /// Constants with all lanes that are there everywhere, of different widths.

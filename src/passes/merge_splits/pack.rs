@@ -2,7 +2,8 @@
 //!
 //! What is wanted is planned first, from the accesses back to where halves come from, then made where the later half is.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::pairs::{self, Pair, is_same};
 use crate::passes::edit::{const_lanes, lanes_op};
@@ -52,9 +53,9 @@ struct Packer<'f> {
     places: Vec<Place>,
     wholes: Vec<Whole>,
     /// Number of the whole of two halves.
-    of: HashMap<(Value, Value), usize>,
+    of: FxHashMap<(Value, Value), usize>,
     /// Results of the pairs.
-    accessed: HashSet<(Value, Value)>,
+    accessed: FxHashSet<(Value, Value)>,
     /// New instructions by their places.
     new: BTreeMap<Place, Vec<Inst>>,
 }
@@ -68,8 +69,8 @@ pub(super) fn run(f: &mut Function, pairs: &[Pair]) -> Vec<Inst> {
         dom,
         f,
         wholes: Vec::new(),
-        of: HashMap::new(),
-        accessed: HashSet::new(),
+        of: FxHashMap::default(),
+        accessed: FxHashSet::default(),
         new: BTreeMap::new(),
     };
     p.plan(pairs);
@@ -438,7 +439,7 @@ impl Packer<'_> {
         let users_of = self.users();
         let mut order: Vec<usize> = (0..self.wholes.len()).collect();
         order.sort_by_key(|&n| std::cmp::Reverse(self.wholes[n].place));
-        let mut gone: HashSet<Inst> = HashSet::new();
+        let mut gone: FxHashSet<Inst> = FxHashSet::default();
         for n in order {
             let Whole {
                 low,
@@ -498,10 +499,10 @@ impl Packer<'_> {
     }
 
     /// Users of halves of wholes by the halves; new instructions without a name.
-    fn users(&self) -> HashMap<Value, Vec<(Place, Option<Inst>)>> {
-        let mut users: HashMap<Value, Vec<(Place, Option<Inst>)>> = HashMap::new();
+    fn users(&self) -> FxHashMap<Value, Vec<(Place, Option<Inst>)>> {
+        let mut users: FxHashMap<Value, Vec<(Place, Option<Inst>)>> = FxHashMap::default();
         let halves = self.wholes.iter().flat_map(|w| [w.low, w.high]);
-        let halves: HashSet<Value> = halves.collect();
+        let halves: FxHashSet<Value> = halves.collect();
         for &b in self.dom.rpo() {
             for &i in &self.f.block(b).insts {
                 for a in &self.f.inst(i).args {
@@ -524,7 +525,7 @@ impl Packer<'_> {
 
     /// Puts new instructions into their blocks and takes the pairs out.
     fn settle(mut self, pairs: &[Pair]) {
-        let gone: HashSet<Inst> = pairs.iter().flat_map(|p| [p.low, p.high]).collect();
+        let gone: FxHashSet<Inst> = pairs.iter().flat_map(|p| [p.low, p.high]).collect();
         for &b in self.dom.rpo() {
             let position = self.dom.position(b);
             let mut out = self.new.remove(&(position, 0)).unwrap_or_default();

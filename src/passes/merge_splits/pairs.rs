@@ -1,6 +1,7 @@
 //! Which accesses are the halves of one split access.
 
-use std::collections::{BTreeSet, HashSet};
+use rustc_hash::FxHashSet;
+use std::collections::BTreeSet;
 
 use super::MergeSplits;
 use crate::passes::edit::{const_lanes, uniform_const};
@@ -97,7 +98,7 @@ fn needs(f: &Function, low: Inst, between: &[Inst], high: Inst) -> bool {
 }
 
 /// Values that depend on an instruction.
-struct Tainted(HashSet<Value>);
+struct Tainted(FxHashSet<Value>);
 
 impl Tainted {
     fn by(f: &Function, i: Inst) -> Tainted {

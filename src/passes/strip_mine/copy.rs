@@ -7,7 +7,7 @@
 //! The gate takes what the header's parameters were given. Each strip cuts its lanes out of that and of the
 //! vectors it reads; the last one puts the lanes of all strips together again.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use super::{Leaving, Loop, STRIP};
 use crate::passes::edit::{const_lanes, lanes_op};
@@ -89,8 +89,8 @@ struct Copy<'l> {
     line: u32,
     enter: Block,
     leave: Block,
-    blocks: HashMap<Block, Block>,
-    values: HashMap<Value, Value>,
+    blocks: FxHashMap<Block, Block>,
+    values: FxHashMap<Value, Value>,
 }
 
 impl<'l> Copy<'l> {
@@ -104,7 +104,7 @@ impl<'l> Copy<'l> {
             enter,
             leave: f.new_block(),
             blocks,
-            values: HashMap::new(),
+            values: FxHashMap::default(),
         }
     }
 

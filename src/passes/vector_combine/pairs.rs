@@ -3,7 +3,7 @@
 //! Compilers leave away the half that an operation does not change: `x | 1` is an operation on the low halves alone. It is made one on
 //! the whole lanes, with a constant that changes nothing in the other half, where a pair has its result as an operand.
 
-use std::collections::{HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::whole::half_of;
 use crate::passes::edit::{binary, const_lanes, lanes_op, uniform_const};
@@ -111,14 +111,14 @@ enum Whole {
 }
 
 /// Halves that pairs of a block make. A chain of operations is found in one go so.
-type Halves = HashMap<Value, Half>;
+type Halves = FxHashMap<Value, Half>;
 
 /// Replaces pairs.
 pub(super) fn run(f: &mut Function) -> usize {
     let mut changes = 0;
     for b in reverse_post_order(f) {
         // What is in a pair as it stands is not taken for an operation on one half.
-        let paired: HashSet<Value> = find(f, b, |_| false)
+        let paired: FxHashSet<Value> = find(f, b, |_| false)
             .iter()
             .flat_map(|pair| pair.low.into_iter().chain(pair.high))
             .collect();
@@ -136,13 +136,13 @@ pub(super) fn run(f: &mut Function) -> usize {
 
 /// Pairs of a block, each value in at most one, and operations on one half that `single` allows.
 fn find(f: &Function, b: Block, single: impl Fn(Value) -> bool) -> Vec<Pair> {
-    let mut seen: HashMap<Key, Seen> = HashMap::new();
-    let mut products: HashMap<(Factor, By), Inst> = HashMap::new();
+    let mut seen: FxHashMap<Key, Seen> = FxHashMap::default();
+    let mut products: FxHashMap<(Factor, By), Inst> = FxHashMap::default();
     let mut pairs: Vec<Pair> = Vec::new();
-    let mut halves = Halves::new();
-    let position: HashMap<Inst, usize> = f.block(b).insts.iter().copied().zip(0..).collect();
+    let mut halves = Halves::default();
+    let position: FxHashMap<Inst, usize> = f.block(b).insts.iter().copied().zip(0..).collect();
     // The same by the operands themselves: low halves may have been computed by themselves.
-    let mut words: HashMap<(Value, Value), Inst> = HashMap::new();
+    let mut words: FxHashMap<(Value, Value), Inst> = FxHashMap::default();
     for &i in &f.block(b).insts {
         for product in low_products(f, i) {
             products.entry(product).or_insert(i);
@@ -231,7 +231,7 @@ fn find(f: &Function, b: Block, single: impl Fn(Value) -> bool) -> Vec<Pair> {
 /// False if the vector is made after the product of the low halves: these were computed by themselves then.
 fn is_made_before(
     f: &Function,
-    position: &HashMap<Inst, usize>,
+    position: &FxHashMap<Inst, usize>,
     factor: Factor,
     low: Inst,
 ) -> bool {
@@ -528,12 +528,12 @@ fn high_product_of_scalar(f: &Function, sum: Value, w: Value) -> Option<Product>
 fn place(f: &mut Function, b: Block, pairs: &[Pair], needed: &[bool]) {
     let insts = std::mem::take(&mut f.block_mut(b).insts);
     let mut out = Vec::with_capacity(insts.len());
-    let mut here: HashMap<Inst, Vec<usize>> = HashMap::new();
+    let mut here: FxHashMap<Inst, Vec<usize>> = FxHashMap::default();
     for (number, pair) in pairs.iter().enumerate().filter(|&(n, _)| needed[n]) {
         here.entry(pair.at).or_default().push(number);
     }
     // A pair stands in front of its first half, which an operand's pair stands in front of.
-    let mut wholes: HashMap<usize, Value> = HashMap::new();
+    let mut wholes: FxHashMap<usize, Value> = FxHashMap::default();
     for i in insts {
         for &number in here.get(&i).into_iter().flatten() {
             let pair = &pairs[number];

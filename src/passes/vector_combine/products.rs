@@ -6,7 +6,7 @@
 //!
 //! Not done: products whose halves are used by themselves only.
 
-use std::collections::{HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::passes::edit::{Rewriter, binary, replace_by_block, uniform_const};
 use crate::ssa::{BinOp, Conv, Function, Inst, Lane, Op, Ty, Value};
@@ -21,9 +21,9 @@ type Factors = (Value, Value);
 #[derive(Default)]
 struct Known {
     /// Products that are there as 64-bit lanes.
-    wide: HashMap<Factors, Value>,
+    wide: FxHashMap<Factors, Value>,
     /// Factors of which there is a high half.
-    high: HashSet<Factors>,
+    high: FxHashSet<Factors>,
 }
 
 /// Replaces 64-bit lanes that were put together from halves.

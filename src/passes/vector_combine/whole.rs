@@ -1,6 +1,6 @@
 //! Joined pieces: the operation that made each of them, done once on joined operands.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use crate::passes::edit::{Rewriter, const_lanes, lanes_op, replace_by_block};
 use crate::ssa::{BinOp, Conv, Function, Inst, Lane, Op, Ty, Value};
@@ -27,7 +27,7 @@ struct Joiner<'r, 'f> {
     r: &'r mut Rewriter<'f>,
     /// Operations of the block on joined operands, by the pieces that they are instead of. A long chain of operations is joined link by
     /// link this way.
-    made: &'r mut HashMap<Vec<Value>, Value>,
+    made: &'r mut FxHashMap<Vec<Value>, Value>,
 }
 
 impl Joiner<'_, '_> {
