@@ -11,6 +11,7 @@ mod check_buffers;
 mod check_init;
 mod check_races;
 mod dce;
+mod decided;
 mod division;
 mod edit;
 mod fold;

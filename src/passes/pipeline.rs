@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::merge_splits::{self, MergeSplits};
 use super::{
-    cfg, check_aligned, check_buffers, check_init, check_races, dce, division, fold, gvn,
+    cfg, check_aligned, check_buffers, check_init, check_races, dce, decided, division, fold, gvn,
     half_calls, if_convert, join_stores, masks, one_lane, row_split, shape, strip_mine, suspend,
     uniform, vector_combine,
 };
@@ -20,6 +20,7 @@ pub const PASSES: &[(&str, Pass)] = &[
     ("cfg", |f, _| cfg::run(f)),
     ("gvn", |f, _| gvn::run(f)),
     ("uniform", |f, _| uniform::run(f)),
+    ("decided", |f, _| decided::run(f)),
     ("masks", |f, _| masks::run(f)),
     ("dce", |f, _| dce::run(f)),
     ("division", |f, _| division::run(f)),
@@ -59,6 +60,7 @@ pub const ORDER: &[&str] = &[
     "fold",
     "cfg",
     "gvn",
+    "decided",
     "if-convert",
     "masks",
     "fold",
@@ -88,6 +90,7 @@ pub const ORDER: &[&str] = &[
 /// What runs again after a pass that changed something. A value that differs between the lanes of a thread may be the same in
 /// all lanes of a row.
 const FOLLOW_UPS: &[(&str, &[&str])] = &[
+    ("decided", &["fold", "cfg", "gvn"]),
     ("division", &["fold", "gvn", "dce"]),
     ("half-calls", &["dce"]),
     ("one-lane-stores", &["fold", "gvn", "dce"]),
