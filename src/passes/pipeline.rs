@@ -66,6 +66,7 @@ pub const ORDER: &[&str] = &[
     "fold",
     "cfg",
     "gvn",
+    "decided",
     "dce",
     "division",
     "half-calls",
@@ -90,7 +91,8 @@ pub const ORDER: &[&str] = &[
 /// What runs again after a pass that changed something. A value that differs between the lanes of a thread may be the same in
 /// all lanes of a row.
 const FOLLOW_UPS: &[(&str, &[&str])] = &[
-    ("decided", &["fold", "cfg", "gvn"]),
+    // Under a mask that turns out to be full, more is the same in all lanes.
+    ("decided", &["cfg", "uniform", "fold", "cfg", "gvn"]),
     ("division", &["fold", "gvn", "dce"]),
     ("half-calls", &["dce"]),
     ("one-lane-stores", &["fold", "gvn", "dce"]),
@@ -99,6 +101,10 @@ const FOLLOW_UPS: &[(&str, &[&str])] = &[
     ("vector-combine", &["fold", "gvn", "cfg", "fold", "dce"]),
     ("split-rows", &["uniform", "fold", "gvn"]),
 ];
+
+/// Passes that run again, with what follows them, while they change something; and how often at most. Each test of a coordinate that is the
+/// same in all lanes decides the next one.
+const REPEATED: &[(&str, usize)] = &[("decided", 8)];
 
 /// What runs.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
@@ -173,7 +179,11 @@ pub struct PassError {
 pub fn optimize(f: &mut Function, options: &PassOptions) -> Result<Vec<PassStats>, PassError> {
     let mut stats = Vec::new();
     for name in ORDER {
-        if run_wanted(f, options, name, &mut stats)? {
+        let repeated = REPEATED.iter().find(|(again, _)| again == name);
+        for _ in 0..repeated.map_or(1, |&(_, most)| most) {
+            if !run_wanted(f, options, name, &mut stats)? {
+                break;
+            }
             let follow_ups = FOLLOW_UPS.iter().filter(|(after, _)| after == name);
             for again in follow_ups.flat_map(|(_, names)| *names) {
                 run_wanted(f, options, again, &mut stats)?;

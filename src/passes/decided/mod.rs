@@ -2,11 +2,15 @@
 //!
 //! In the blocks that one side of a branch leads to, and on that edge, its condition is known, and so is what follows from it: the parts of a
 //! conjunction that holds, a mask with that bit in each lane, a mask that has no lane. Operands that are known there become
-//! constants, a conjunction becomes its unknown part, and a select becomes its arm; `fold` and `cfg` do the rest. Branches on masks
-//! that contain each other are for `masks`. Does not look at integers or at what memory holds.
+//! constants, a conjunction becomes its unknown part, and a select becomes its arm. A parameter that gets a mask on one edge, and what that
+//! mask is known to be on the others, is the mask ([`arguments`]). `fold` and `cfg` do the rest. Branches on masks that contain each other are for
+//! `masks`. Does not look at integers or at what memory holds.
+
+mod arguments;
 
 use rustc_hash::FxHashMap;
 
+use self::arguments::Candidates;
 use super::edit::{const_op, uniform_const};
 use crate::ssa::dom::DomTree;
 use crate::ssa::{BinOp, Block, Function, Inst, Lane, Op, Term, Ty, UnOp, Value};
@@ -20,7 +24,10 @@ const LEARNED_DEPTH: u32 = 16;
 /// Runs the pass.
 pub fn run(f: &mut Function) -> usize {
     let dom = DomTree::new(f);
-    let mut pass = Pass::default();
+    let mut pass = Pass {
+        candidates: Candidates::new(f, &dom),
+        ..Pass::default()
+    };
     let mut steps = vec![Step::Enter(Function::ENTRY)];
     while let Some(step) = steps.pop() {
         match step {
@@ -35,6 +42,8 @@ pub fn run(f: &mut Function) -> usize {
             Step::Leave(known) => pass.forget(known),
         }
     }
+    pass.decide_arguments(f);
+    pass.changes += pass.candidates.pass(f, &dom);
     let constants = pass.constants.into_values().map(|(i, _)| i);
     f.block_mut(Function::ENTRY).insts.splice(0..0, constants);
     f.resolve_aliases();
@@ -65,6 +74,9 @@ struct Pass {
     order: Vec<Value>,
     /// Constants that were needed, which the entry gets.
     constants: FxHashMap<(Ty, bool), (Inst, Value)>,
+    candidates: Candidates,
+    /// Arguments that are what a parameter may be, with what is known of them: block, target, place, value.
+    undecided: Vec<(Block, usize, usize, Value)>,
     changes: usize,
 }
 
@@ -213,6 +225,18 @@ impl Pass {
         self.terminator(f, b);
     }
 
+    /// Gives parameters that are nothing which is there in their block what is known on single edges.
+    fn decide_arguments(&mut self, f: &mut Function) {
+        for (b, side, n, better) in std::mem::take(&mut self.undecided) {
+            let mut targets = f.block_mut(b).term.targets_mut();
+            let target = &mut targets[side];
+            if self.candidates.value((target.block, n)).is_none() {
+                target.args[n] = better;
+                self.changes += 1;
+            }
+        }
+    }
+
     fn terminator(&mut self, f: &mut Function, b: Block) {
         let mut term = std::mem::replace(&mut f.block_mut(b).term, Term::None);
         let decides = match &mut term {
@@ -222,13 +246,21 @@ impl Pass {
             }
             _ => None,
         };
-        for (n, target) in term.targets_mut().into_iter().enumerate() {
+        for (side, target) in term.targets_mut().into_iter().enumerate() {
             let known = self.order.len();
             if let Some(cond) = decides {
-                self.learn(f, cond, n == 0, LEARNED_DEPTH);
+                self.learn(f, cond, side == 0, LEARNED_DEPTH);
             }
-            for v in &mut target.args {
-                self.replace(f, v);
+            for (n, v) in target.args.iter_mut().enumerate() {
+                let param = (target.block, n);
+                let known = self.candidates.value(param);
+                let known = known.and_then(|candidate| self.bit(f, candidate, DEPTH));
+                self.candidates.test(f, param, *v, known);
+                if self.candidates.value(param) != Some(f.resolve(*v)) {
+                    self.replace(f, v);
+                } else if let Some(better) = self.better(f, *v) {
+                    self.undecided.push((b, side, n, better));
+                }
             }
             self.forget(known);
         }
