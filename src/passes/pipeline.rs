@@ -60,7 +60,6 @@ pub const ORDER: &[&str] = &[
     "fold",
     "cfg",
     "gvn",
-    "decided",
     "if-convert",
     "masks",
     "fold",

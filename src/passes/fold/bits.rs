@@ -136,6 +136,10 @@ fn chain(r: &mut Rewriter, s: &Subject, op: BinOp, c: u64) -> Option<Action> {
     let (x, d) = bin(r.f, s.args[0], op)?;
     let d = uniform_const(r.f, d)?;
     let (ones, width) = (s.ty.lane.mask(), u64::from(s.ty.lane.bits()));
+    // `vector-combine` looks for the high halves of what was shifted.
+    if op == BinOp::LShr && c % width == 32 && width == 64 && !s.ty.is_scalar() {
+        return None;
+    }
     let joined = match op {
         BinOp::Add => c.wrapping_add(d) & ones,
         BinOp::Mul => c.wrapping_mul(d) & ones,
