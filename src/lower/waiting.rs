@@ -30,9 +30,9 @@ impl Waiting {
 }
 
 impl Lowerer<'_> {
-    /// Variables for the lanes that wait at each block, in textual order.
+    /// Variables for the lanes that wait at each block.
     pub(super) fn plan_waiting(&mut self) -> Vec<Option<Waiting>> {
-        let mut waiting = Vec::with_capacity(self.flow.blocks.len());
+        let mut waiting = vec![None; self.flow.blocks.len()];
         for sub in 0..self.flow.subs.len() {
             let range = self.flow.subs[sub];
             let many = self.flow.most_waited_at(range, &self.kernel.module().insts) > MANY_JOINS;
@@ -44,12 +44,12 @@ impl Lowerer<'_> {
             };
             let numbers = (many && self.simd > 1).then(|| self.b.var(Ty::vector(lane, self.simd)));
             let mut number = 0;
-            for block in blocks {
-                number += u64::from(block.join);
-                waiting.push(block.join.then(|| match numbers {
+            for (b, block) in (range.first..).zip(blocks).filter(|(_, block)| block.join) {
+                number += 1;
+                waiting[b] = Some(match numbers {
                     Some(var) if !block.repeats => Waiting::Number(var, number),
                     _ => Waiting::Mask(self.b.var(Ty::mask(self.simd))),
-                }));
+                });
             }
         }
         waiting

@@ -261,7 +261,7 @@ impl<'c> Emit<'c, '_> {
             pieces.push(self.intrinsic(name, &[], &args)?);
         }
         while pieces.len() > 1 {
-            let both = piece * (width as u32 / piece / pieces.len() as u32) * 2;
+            let both = 2 * u32::from(width) / pieces.len() as u32;
             let ends: Vec<_> = (0..both).map(Some).collect();
             let pairs = pieces.chunks(2);
             let joined = pairs.map(|p| self.shuffle(p[0], Some(p[1]), &ends));
