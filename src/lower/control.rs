@@ -66,19 +66,26 @@ impl Lowerer<'_> {
         };
     }
 
-    /// Masks and return sites of a subroutine's activation.
+    /// Lanes that wait, and return sites, of a subroutine's activation.
     pub fn control_vars(&self, sub: usize) -> Vec<Var> {
+        let mut vars = self.waiting_vars(sub);
+        vars.extend(self.ctl.selector.get(sub).copied().flatten());
+        vars
+    }
+
+    /// What says which lanes of a subroutine's activation wait, and where. All zero, none does.
+    pub fn waiting_vars(&self, sub: usize) -> Vec<Var> {
         let Some(range) = self.flow.subs.get(sub) else {
             return Vec::new();
         };
         let waits = self.ctl.wait[range.first..range.end].iter().flatten();
-        let saved = self.ctl.saved.range(range.first..range.end).map(|(_, v)| v);
-        let own = [self.ctl.exit_wait[sub], self.ctl.selector[sub]];
+        // Joins may share a variable.
         let waits: BTreeSet<Var> = waits.map(|waiting| waiting.var()).collect();
+        let saved = self.ctl.saved.range(range.first..range.end).map(|(_, v)| v);
         waits
             .into_iter()
             .chain(saved.copied())
-            .chain(own.into_iter().flatten())
+            .chain(self.ctl.exit_wait[sub])
             .collect()
     }
 

@@ -338,11 +338,10 @@ impl Lowerer<'_> {
         let units: Vec<usize> = callees.iter().map(|&s| self.unit_of(s)).collect();
         for s in 0..self.flow.subs.len() {
             if circles.contains(&s) && units.contains(&self.unit_of(s)) {
-                for var in self.control_vars(s) {
-                    if self.b.var_ty(var) == Ty::mask(self.simd) {
-                        let none = self.b.vec_const(Lane::I1, vec![0; self.simd as usize]);
-                        self.b.write(var, none);
-                    }
+                for var in self.waiting_vars(s) {
+                    let ty = self.b.var_ty(var);
+                    let none = self.b.vec_const(ty.lane, vec![0; usize::from(ty.lanes)]);
+                    self.b.write(var, none);
                 }
             }
         }

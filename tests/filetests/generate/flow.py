@@ -309,6 +309,33 @@ def functions():
             mov (M1_NM, 16) V(0,0)<1> RET(0,0)<1;1,0>""", row(lambda i: second(x(i), k) if calls(i) else k)))
     write("fcall/functions", "Stack calls: predicated, nested, with early returns.", programs, subs)
     write("ifcall/pointers", "Calls by address: one for all lanes, one for each, and none that is a function.", pointers, subs)
+    many_joins_in_recursion(unit)
+
+
+def many_joins_in_recursion(unit):
+    """A function that calls itself while other lanes wait at many joins of the calling activation."""
+    exits, programs = 28, []
+    tests = "\n".join(f"""    cmp.eq (M1, 16) P1 OWN(0,0)<1;1,0> {e:#x}:ud
+    (P1) goto (M1, 16) AT{e}""" for e in range(exits))
+    joins = "\n".join(f"""AT{e}:
+    {add(100 * (e + 1), "R")}
+    goto (M1, 16) DONE""" for e in range(exits))
+    subs = unit("many", f"""    mov (M1, 16) OWN(0,0)<1> ARG(0,0)<1;1,0>
+{tests}
+    add (M1, 16) ARG(0,0)<1> OWN(0,0)<1;1,0> 0xfffffff7:ud
+    fcall (M1, 16) many 1 1
+    {add(7, "R")}
+    goto (M1, 16) DONE
+{joins}
+DONE:""")
+    many = lambda n: 100 * (n + 1) if n < exits else many(n - 9) + 7
+    for k in range(12):
+        programs.append((f"""mul (M1, 16) ARG(0,0)<1> ID(0,0)<1;1,0> {k:#x}:ud
+            and (M1, 16) ARG(0,0)<1> ARG(0,0)<1;1,0> 0x3f:ud
+            mov (M1_NM, 16) RET(0,0)<1> {k:#x}:ud
+            fcall (M1, 16) many 1 1
+            mov (M1_NM, 16) V(0,0)<1> RET(0,0)<1;1,0>""", row(lambda i: k + many(i * k & 63))))
+    write("fcall/many", "A function that calls itself while lanes of the caller wait at many joins.", programs, subs)
 
 
 def marks():
