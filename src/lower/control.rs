@@ -100,7 +100,7 @@ impl Lowerer<'_> {
             let em = self.b.read(self.em);
             let em = self.b.bin(BinOp::Or, em, waiting);
             self.b.write(self.em, em);
-            self.go_on_from(b, waiting);
+            self.release(b, waiting);
             if self.flow.blocks[b].check {
                 let any = self.b.any(em);
                 let body = self.b.block();

@@ -10,8 +10,9 @@
 //! calls them (docs/visa.md, "Control flow"), so that only masks and return sites are theirs. Variables that are reached by address
 //! have one place in storage for all activations: they are copied to the stack before the call, and back after it.
 
-use rustc_hash::FxHashMap;
 use std::ops::Range;
+
+use rustc_hash::FxHashMap;
 
 use super::Lowerer;
 use super::build::Builder;

@@ -1,8 +1,8 @@
 //! Lanes that wait at joins.
 //!
-//! A mask for each join is what passes reason about. Where lanes may wait at many joins at once, as in a loop that was unrolled with a
-//! place to go to from each iteration, every edge would carry all of these masks. There a number for each lane says at which join
-//! it waits: a lane waits at one only.
+//! Usually each join has a mask of the lanes that wait there, which passes can reason about. Where lanes may wait at many joins at once, every
+//! edge would carry all of these masks: so it is in a loop that the kernel's compiler unrolled, with an exit of its own in each
+//! iteration. There each lane has a number instead, that of the join at which it waits. A lane waits at one join at most.
 
 use super::Lowerer;
 use super::variables::Var;
@@ -69,7 +69,7 @@ impl Lowerer<'_> {
     }
 
     /// The lanes `waiting`, which are all that wait at join `t`, wait no longer.
-    pub(super) fn go_on_from(&mut self, t: usize, waiting: Value) {
+    pub(super) fn release(&mut self, t: usize, waiting: Value) {
         match self.ctl.wait[t] {
             None => {}
             Some(Waiting::Mask(var)) => {

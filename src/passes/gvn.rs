@@ -4,8 +4,9 @@
 //! Operands of commutative operations are put in order first. Does not look at memory, and does
 //! not move anything: an expression computed on two sides of a branch stays twice.
 
-use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::{Hash, Hasher};
+
+use rustc_hash::{FxHashMap, FxHasher};
 
 use super::edit::{Rewriter, const_lanes};
 use crate::ssa::dom::DomTree;

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use super::merge_splits::{self, MergeSplits};
 use super::{
-    cfg, check_aligned, check_buffers, check_init, check_races, dce, decided, division, fold, gvn,
-    half_calls, if_convert, join_stores, masks, one_lane, row_split, shape, strip_mine, suspend,
-    uniform, vector_combine,
+    cfg, check_aligned, check_buffers, check_init, check_races, correlated, dce, division, fold,
+    gvn, half_calls, if_convert, join_stores, masks, one_lane, row_split, shape, strip_mine,
+    suspend, uniform, vector_combine,
 };
 use crate::ssa::{Function, VerifyError, verify};
 use crate::steps::step;
@@ -20,7 +20,7 @@ pub const PASSES: &[(&str, Pass)] = &[
     ("cfg", |f, _| cfg::run(f)),
     ("gvn", |f, _| gvn::run(f)),
     ("uniform", |f, _| uniform::run(f)),
-    ("decided", |f, _| decided::run(f)),
+    ("correlated-values", |f, _| correlated::run(f)),
     ("masks", |f, _| masks::run(f)),
     ("dce", |f, _| dce::run(f)),
     ("division", |f, _| division::run(f)),
@@ -65,7 +65,7 @@ pub const ORDER: &[&str] = &[
     "fold",
     "cfg",
     "gvn",
-    "decided",
+    "correlated-values",
     "dce",
     "division",
     "half-calls",
@@ -91,7 +91,10 @@ pub const ORDER: &[&str] = &[
 /// all lanes of a row.
 const FOLLOW_UPS: &[(&str, &[&str])] = &[
     // Under a mask that turns out to be full, more is the same in all lanes.
-    ("decided", &["cfg", "uniform", "fold", "cfg", "gvn"]),
+    (
+        "correlated-values",
+        &["cfg", "uniform", "fold", "cfg", "gvn"],
+    ),
     ("division", &["fold", "gvn", "dce"]),
     ("half-calls", &["dce"]),
     ("one-lane-stores", &["fold", "gvn", "dce"]),
@@ -103,7 +106,7 @@ const FOLLOW_UPS: &[(&str, &[&str])] = &[
 
 /// Passes that run again, with what follows them, while they change something; and how often at most. Each test of a coordinate that is the
 /// same in all lanes decides the next one.
-const REPEATED: &[(&str, usize)] = &[("decided", 8)];
+const REPEATED: &[(&str, usize)] = &[("correlated-values", 8)];
 
 /// What runs.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]

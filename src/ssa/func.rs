@@ -1,7 +1,8 @@
 //! Functions: arenas of blocks, instructions and values, with the few edits that passes need.
 
-use rustc_hash::FxHashSet;
 use std::collections::{BTreeMap, BTreeSet};
+
+use rustc_hash::FxHashSet;
 
 use super::op::{BinOp, BlockAccess, Input, Op, Space};
 use super::remark::{Decision, Remark};

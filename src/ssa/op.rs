@@ -96,8 +96,8 @@ pub enum BinOp {
     FMul,
     /// Correctly rounded float divide.
     FDiv,
-    /// `a * 2^b` of `f32`, rounded once. Any value unless `a` is of magnitude 1/2 to 2 and `b` an integer from -152 to 130; NaN where
-    /// `a` is, whatever `b`.
+    /// `a * 2^b` of `f32`, rounded once, for `a` of magnitude 1/2 to 2 and integers `b` from -152 to 130. NaN where `a` is NaN. Any value for
+    /// other operands, which lowering does not make.
     FScale,
 }
 

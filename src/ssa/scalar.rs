@@ -64,9 +64,10 @@ pub fn binary(op: BinOp, lane: Lane, a: u64, b: u64) -> u64 {
     bits & mask
 }
 
-/// `a * 2^n`. Doubles hold the product, so that it is rounded once.
-fn scale(a: f32, n: f32) -> f32 {
-    (f64::from(a) * f64::from(n.clamp(-300.0, 300.0)).exp2()) as f32
+/// [`BinOp::FScale`] of one lane. A double holds the product, so that it is rounded once.
+pub(crate) fn scale(a: f32, n: f32) -> f32 {
+    let exponent = (n.clamp(-300.0, 300.0) as i64 + 1023) as u64;
+    (f64::from(a) * f64::from_bits(exponent << 52)) as f32
 }
 
 /// The nearest signed number that fits.

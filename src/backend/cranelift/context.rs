@@ -4,8 +4,9 @@
 //! of the thread once in a block that every thread passes; both grow on demand while the body is
 //! translated, and get their terminators at the end.
 
-use rustc_hash::FxHashMap;
 use std::mem::offset_of;
+
+use rustc_hash::FxHashMap;
 
 use cranelift_codegen::ir::{self, InstBuilder, Type, Value as V, types};
 use visa_runtime::abi::{GroupCtx, LOCAL_ID_ROW, LaunchCtx, ThreadCtx};

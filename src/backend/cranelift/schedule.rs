@@ -13,8 +13,9 @@
 //! Guarantees: an instruction stays in its block, behind what it depends on. What has an effect keeps its order; loads stay between the
 //! same stores.
 
-use rustc_hash::FxHashSet;
 use std::collections::BTreeSet;
+
+use rustc_hash::FxHashSet;
 
 use cranelift_codegen::entity::SecondaryMap;
 use cranelift_codegen::ir::{Block, Function, Inst, InstructionData, Opcode, Type, Value, types};

@@ -3,8 +3,9 @@
 //! Fields that stay the same while the entry point runs are loaded once in its first block, fields of the thread
 //! once in a block that every thread passes; both grow on demand while the body is translated.
 
-use rustc_hash::FxHashMap;
 use std::mem::offset_of;
+
+use rustc_hash::FxHashMap;
 
 use inkwell::basic_block::BasicBlock;
 use inkwell::types::BasicTypeEnum;

@@ -1,7 +1,8 @@
 //! State of one function's translation, and where its instructions go.
 
-use rustc_hash::FxHashSet;
 use std::cell::OnceCell;
+
+use rustc_hash::FxHashSet;
 
 use inkwell::basic_block::BasicBlock;
 use inkwell::builder::{Builder, BuilderError};

@@ -3,6 +3,7 @@
 use super::formula;
 use super::ops::{Arith, Ops, Types};
 use crate::isa::Opcode;
+use crate::ssa::scalar::scale;
 
 /// Carries operations out.
 pub(crate) struct Scalar;
@@ -86,9 +87,7 @@ impl Ops for Scalar {
         a.round_ties_even()
     }
     fn scale(&mut self, a: f32, n: f32) -> f32 {
-        // Doubles hold the product, so that it is rounded once.
-        let exponent = (n as i64 + 1023) as u64;
-        (f64::from(a) * f64::from_bits(exponent << 52)) as f32
+        scale(a, n)
     }
     fn bits(&mut self, a: f32) -> u32 {
         a.to_bits()

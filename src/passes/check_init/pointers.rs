@@ -3,8 +3,9 @@
 //! An index of 32 bits that is extended is no such address. Whatever else of an address comes from memory counts, unless it is a distance from
 //! an address in the payload.
 
-use rustc_hash::FxHashSet;
 use std::collections::BTreeSet;
+
+use rustc_hash::FxHashSet;
 
 use crate::ssa::{Conv, Function, Inst, InstData, Op, Space, Value};
 

@@ -2,8 +2,9 @@
 //!
 //! What is wanted is planned first, from the accesses back to where halves come from, then made where the later half is.
 
-use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, BTreeSet};
+
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::pairs::{self, Pair, is_same};
 use crate::passes::edit::{const_lanes, lanes_op};

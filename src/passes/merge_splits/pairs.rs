@@ -1,7 +1,8 @@
 //! Which accesses are the halves of one split access.
 
-use rustc_hash::FxHashSet;
 use std::collections::BTreeSet;
+
+use rustc_hash::FxHashSet;
 
 use super::MergeSplits;
 use crate::passes::edit::{const_lanes, uniform_const};

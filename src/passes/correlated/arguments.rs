@@ -1,5 +1,5 @@
-//! Parameters that are conditions or masks which are there in their block anyway: each edge gives the same, or the constant that it is
-//! known to be on that edge.
+//! Block parameters that equal a condition or mask which dominates their block: each edge passes that value, or the constant that it is
+//! known to be on the edge.
 
 use rustc_hash::FxHashMap;
 
@@ -10,18 +10,18 @@ use crate::ssa::{Block, Function, Lane, Op, Term, Ty, UnOp, Value};
 /// A parameter: its block, and its place there.
 type Param = (Block, usize);
 
-/// What parameters may be, so far on every edge.
+/// Values that parameters may be replaced by: those that equal the parameter on all edges seen so far.
 #[derive(Default)]
 pub(super) struct Candidates(FxHashMap<Param, Candidate>);
 
 #[derive(Clone, Copy)]
 struct Candidate {
     value: Value,
-    /// The block that branches on it, of a parameter that gets constants only.
+    /// For a parameter that gets constants only: the block that branches on the value.
     tested: Option<Block>,
-    /// Each edge so far gives the value.
+    /// Each edge so far passes the value.
     same: bool,
-    /// Each edge so far gives its complement.
+    /// Each edge so far passes its complement.
     opposite: bool,
 }
 
@@ -89,12 +89,12 @@ impl Candidates {
         Candidates(arguments.into_iter().filter_map(candidate).collect())
     }
 
-    /// What a parameter may be, or the complement of.
+    /// The value that a parameter, or its complement, may be.
     pub(super) fn value(&self, param: Param) -> Option<Value> {
         Some(self.0.get(&param)?.value)
     }
 
-    /// An edge gives `v` to a parameter. What the parameter may be is `known` there to have this bit in each lane.
+    /// An edge passes `v` to a parameter. `known` is the bit in each lane of the parameter's candidate on that edge, if that is known.
     pub(super) fn test(&mut self, f: &Function, param: Param, v: Value, known: Option<bool>) {
         let Some(candidate) = self.0.get_mut(&param) else {
             return;
@@ -108,7 +108,7 @@ impl Candidates {
         }
     }
 
-    /// Passes on all edges what parameters are; returns how many arguments changed.
+    /// Makes all edges pass the candidates that are left; returns how many arguments changed.
     pub(super) fn pass(&self, f: &mut Function, dom: &DomTree) -> usize {
         let mut values: FxHashMap<Param, Value> = FxHashMap::default();
         let mut changes = 0;

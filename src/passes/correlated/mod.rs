@@ -1,10 +1,11 @@
-//! Conditions that a branch has decided.
+//! Correlated value propagation: uses of conditions and masks that a dominating branch has decided.
 //!
-//! In the blocks that one side of a branch leads to, and on that edge, its condition is known, and so is what follows from it: the parts of a
-//! conjunction that holds, a mask with that bit in each lane, a mask that has no lane. Operands that are known there become
-//! constants, a conjunction becomes its unknown part, and a select becomes its arm. A parameter that gets a mask on one edge, and what that
-//! mask is known to be on the others, is the mask ([`arguments`]). `fold` and `cfg` do the rest. Branches on masks that contain each other are for
-//! `masks`. Does not look at integers or at what memory holds.
+//! Below one side of a branch its condition is known, and so is what follows from it: the parts of a conjunction that holds, a mask with that
+//! bit in each lane, a mask without lanes. Operands that are known become constants, a conjunction becomes its unknown part, and a
+//! select becomes its arm. A block parameter that equals a mask on each of its edges is replaced by the mask ([`arguments`]).
+//!
+//! Runs after `masks`: that pass compares masks with each other, and a constant on one edge would hide that two are equal. Does not
+//! look at integers or at memory.
 
 mod arguments;
 
@@ -19,7 +20,7 @@ use crate::ssa::{BinOp, Block, Function, Inst, Lane, Op, Term, Ty, UnOp, Value};
 const DEPTH: u32 = 3;
 
 /// Operations that are looked through from a condition.
-const LEARNED_DEPTH: u32 = 16;
+const LEARNED_DEPTH: u32 = 8;
 
 /// Runs the pass.
 pub fn run(f: &mut Function) -> usize {
@@ -42,7 +43,7 @@ pub fn run(f: &mut Function) -> usize {
             Step::Leave(known) => pass.forget(known),
         }
     }
-    pass.decide_arguments(f);
+    pass.pass_postponed(f);
     pass.changes += pass.candidates.pass(f, &dom);
     let constants = pass.constants.into_values().map(|(i, _)| i);
     f.block_mut(Function::ENTRY).insts.splice(0..0, constants);
@@ -74,9 +75,11 @@ struct Pass {
     order: Vec<Value>,
     /// Constants that were needed, which the entry gets.
     constants: FxHashMap<(Ty, bool), (Inst, Value)>,
+    /// What block parameters may be replaced by.
     candidates: Candidates,
-    /// Arguments that are what a parameter may be, with what is known of them: block, target, place, value.
-    undecided: Vec<(Block, usize, usize, Value)>,
+    /// Arguments that are their parameter's candidate, and the constant to pass if the candidate fails on another edge: the block of the
+    /// edge, its number there, the argument's number, the constant.
+    postponed: Vec<(Block, usize, usize, Value)>,
     changes: usize,
 }
 
@@ -147,7 +150,7 @@ impl Pass {
         }
     }
 
-    /// What an operand is known to be; `None` if it is what it is.
+    /// What is known of an operand, if anything.
     fn see(&self, f: &Function, v: Value, depth: u32) -> Option<Seen> {
         if let Some(&bit) = self.known.get(&v) {
             return Some(Seen::Bit(bit));
@@ -181,10 +184,9 @@ impl Pass {
 
     /// The bit in each lane of a mask or condition, if it is known or a constant.
     fn bit(&self, f: &Function, v: Value, depth: u32) -> Option<bool> {
-        match self.see(f, v, depth) {
-            Some(Seen::Bit(bit)) => Some(bit),
-            Some(Seen::Same(v)) => uniform_const(f, v).map(|bits| bits != 0),
-            None => uniform_const(f, v).map(|bits| bits != 0),
+        match self.see(f, v, depth).unwrap_or(Seen::Same(v)) {
+            Seen::Bit(bit) => Some(bit),
+            Seen::Same(v) => uniform_const(f, v).map(|bits| bits != 0),
         }
     }
 
@@ -225,9 +227,9 @@ impl Pass {
         self.terminator(f, b);
     }
 
-    /// Gives parameters that are nothing which is there in their block what is known on single edges.
-    fn decide_arguments(&mut self, f: &mut Function) {
-        for (b, side, n, better) in std::mem::take(&mut self.undecided) {
+    /// Passes constants where a parameter's candidate failed.
+    fn pass_postponed(&mut self, f: &mut Function) {
+        for (b, side, n, better) in std::mem::take(&mut self.postponed) {
             let mut targets = f.block_mut(b).term.targets_mut();
             let target = &mut targets[side];
             if self.candidates.value((target.block, n)).is_none() {
@@ -259,7 +261,7 @@ impl Pass {
                 if self.candidates.value(param) != Some(f.resolve(*v)) {
                     self.replace(f, v);
                 } else if let Some(better) = self.better(f, *v) {
-                    self.undecided.push((b, side, n, better));
+                    self.postponed.push((b, side, n, better));
                 }
             }
             self.forget(known);
