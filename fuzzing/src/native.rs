@@ -43,11 +43,11 @@ fn tuned(tuning: Tuning) -> EngineOptions {
     }
 }
 
-/// Code under empty masks executed without effect, all blocks put in order, registers allocated in one pass, and whole groups a call.
+/// Code under empty masks executed without effect, all blocks put in order, registers allocated in one pass, and one thread to its next barrier a call.
 pub fn if_converted() -> EngineOptions {
     let tuning = Tuning {
         masks: Masks::Select,
-        dispatch: Dispatch::Group,
+        dispatch: Dispatch::Thread,
         order: Order::Interleaved,
         regalloc: RegAlloc::Fast,
         ..Tuning::DEFAULT

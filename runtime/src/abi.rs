@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicU32;
 pub use crate::limits::{MAX_HOST_STACK_BYTES, MAX_STACK_BYTES};
 
 /// Version of this layout.
-pub const ABI_VERSION: u32 = 26;
+pub const ABI_VERSION: u32 = 27;
 
 /// Bits of a flat address, or of its distance from [`LaunchCtx::flat_base`], that count. Generic pointers have tags in the others.
 pub const FLAT_OFFSET: u64 = (1 << 48) - 1;
@@ -22,7 +22,8 @@ pub const SURFACES: usize = 256;
 ///
 /// In kernels whose threads wait, those whose [`ThreadCtx::state`] is [`THREAD_DONE`] are skipped. Kernels without any do not
 /// look at it; if their metadata says so, they run the [`GroupCtx::following`] groups as well, all of the same shape, before
-/// they return. Code may also let threads go on by itself that all wait at barriers; then it returns when they are finished.
+/// they return. Code that is called for all threads of a
+/// group may also let those go on by itself that wait at barriers, and return when all are finished.
 pub type Entry = unsafe extern "C" fn(group: *mut GroupCtx, first: u32, end: u32) -> u32;
 
 /// Result of [`Entry`].

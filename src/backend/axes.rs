@@ -230,7 +230,8 @@ axes! {
             Keep = "keep": "they stay split",
             Merge = "merge": "they are merged",
         }
-        dispatch: Dispatch = Thread, "dispatch", "UNIT", "What a call of the code runs, where threads wait at barriers" {
+        dispatch: Dispatch = Auto, "dispatch", "UNIT", "What a call of the code runs, where threads wait at barriers" {
+            Auto = "auto": "`group`, or `thread` where only the runtime knows which thread goes on: with named barriers, values that threads exchange, and checks of races",
             Thread = "thread": "one thread to its next barrier, where it returns",
             Group = "group": "the whole work-group to its end",
         }

@@ -11,7 +11,8 @@ pub(super) enum BarrierLoop {
     None,
     /// The runtime: the code returns at each barrier.
     Runtime,
-    /// The code itself: it loops over the threads until all are finished.
+    /// The code itself: it loops over the threads until all are finished, if it is called for all threads of a group. Called for
+    /// some of them, as in a launch with an order of its own, it returns at each barrier.
     Code,
 }
 
@@ -30,7 +31,7 @@ pub(super) fn plan(
     if !order.iter().any(suspends) {
         return Ok(BarrierLoop::None);
     }
-    if tuning.dispatch != Dispatch::Group {
+    if tuning.dispatch == Dispatch::Thread {
         return Ok(BarrierLoop::Runtime);
     }
     let mut insts = order.iter().flat_map(|&b| &f.block(b).insts);
@@ -41,6 +42,9 @@ pub(super) fn plan(
         (None, true) => "named barriers",
         (None, false) => return Ok(BarrierLoop::Code),
     };
+    if tuning.dispatch == Dispatch::Auto {
+        return Ok(BarrierLoop::Runtime);
+    }
     Err(BackendError::Strategy {
         backend,
         what: format!(

@@ -13,7 +13,7 @@ use super::kernel::Kernel;
 use super::prepared::{Code, Prepared, Ready};
 use super::reach::Reach;
 use super::repeat::Repeat;
-use crate::backend::{Check, Dispatch, OobPolicy};
+use crate::backend::{Check, OobPolicy};
 use crate::lower::LocalIdShape;
 use visa_runtime::linked::{ArgKind, ArgValue as Arg, Bindings, LaunchMemory, PlanError};
 use visa_runtime::{
@@ -234,7 +234,6 @@ impl Kernel {
     /// For arguments and shapes that do not fit, kernels that cannot be compiled, and [`Error::Stopped`].
     pub fn prepare(&self, launch: &Launch) -> Result<Prepared, Error> {
         self.check_arguments(launch)?;
-        self.check_schedule(launch)?;
         self.parts().manifest.key.meta.check()?;
         let (local, ids) = self.groups_of(launch);
         let shape = LaunchShape {
@@ -314,25 +313,6 @@ impl Kernel {
             }
             Code::Interpreted(_) => false,
         }
-    }
-
-    /// Code for whole groups has an order of threads of its own.
-    fn check_schedule(&self, launch: &Launch) -> Result<(), Error> {
-        let options = &self.parts().engine.0.options;
-        let whole_groups = options.strategy.tuning.dispatch == Dispatch::Group;
-        let what = if launch.schedule.is_none() || options.interpret.is_some() {
-            return Ok(());
-        } else if self.linked().is_some() {
-            "--schedule with machine code of a library, which may have its own order of threads"
-        } else if whole_groups {
-            "--schedule with --dispatch group, whose code has its own order of threads: use --dispatch thread"
-        } else {
-            return Ok(());
-        };
-        Err(Error::Unsupported {
-            kernel: self.name().to_owned(),
-            what: what.to_owned(),
-        })
     }
 
     /// Code of a specialisation, unless the launch is to end before it is there. It is compiled by a thread of its own then, which

@@ -352,13 +352,30 @@ fn libraries_have_one_policy() {
     );
     let (code, _, errors) = run(&library, &["--backend", "interp"]);
     assert_eq!(code, 3, "{errors}");
-    // Nothing says whether the code of a library has an order of threads of its own.
-    let (code, _, errors) = run(&library, &["--oob", "trap", "--schedule", "1"]);
-    assert_eq!(code, 3, "{errors}");
-    assert!(
-        errors.contains("--schedule with machine code of a library"),
-        "{errors}"
-    );
+}
+
+/// The code of a library keeps the order of a launch, as it is called for one thread at a time.
+#[test]
+fn libraries_take_schedules() {
+    let dir = tempfile::tempdir().unwrap();
+    let library = dir.path().join("race.so");
+    let file = "tests/checks/race-pvc.zebin";
+    let name = library.to_str().unwrap();
+    let (code, _, errors) = output(command(&["compile", file, "-o", name]));
+    assert_eq!(code, 0, "{errors}");
+    let shape = ["--global", "128", "--local", "128", "--arg", "zero:512"];
+    let left = |path: &str, seed: &str| {
+        let kernel = ["run", path, "--kernel", "local_read", "--schedule", seed];
+        let rest = ["--arg", "i32:1", "--print", "0=i32:128"];
+        let (code, text, errors) = output(command(&[&kernel[..], &shape, &rest].concat()));
+        assert_eq!(code, 0, "{errors}");
+        text
+    };
+    let results: Vec<String> = ["1", "2", "3", "4"].map(|seed| left(name, seed)).into();
+    for (seed, result) in ["1", "2", "3", "4"].into_iter().zip(&results) {
+        assert_eq!(left(file, seed), *result);
+    }
+    assert!(results.iter().any(|result| *result != results[0]));
 }
 
 #[test]

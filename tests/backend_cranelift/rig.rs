@@ -1,5 +1,6 @@
 //! Compiles SSA and runs it against hand-made contexts.
 
+use std::ops::Range;
 use std::ptr;
 use std::sync::atomic::AtomicU32;
 
@@ -277,6 +278,12 @@ impl Rig {
 
     /// Runs all threads once; returns the status.
     pub fn run(&mut self, entry: Entry) -> u32 {
+        let count = self.threads.len() as u32;
+        self.run_part(entry, 0..count)
+    }
+
+    /// Runs some threads of the group.
+    pub fn run_part(&mut self, entry: Entry, threads: Range<u32>) -> u32 {
         assert_eq!(self.local_ids.len(), 96);
         let launch = LaunchCtx {
             surfaces: self.surfaces.as_ptr(),
@@ -312,9 +319,8 @@ impl Rig {
             slm_marks: 0,
             scratch_marks: 0,
         };
-        let count = self.threads.len() as u32;
         // SAFETY: the code was generated for this ABI and every pointer outlives the call.
-        let status = unsafe { entry(&raw mut group, 0, count) };
+        let status = unsafe { entry(&raw mut group, threads.start, threads.end) };
         self.last_group = group.r0[1];
         status
     }

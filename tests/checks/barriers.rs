@@ -243,7 +243,7 @@ fn planted_errors_are_found_and_nothing_else() {
 
 #[test]
 fn strategies_find_the_same() {
-    let strategies = ["dispatch=group", "masks=select", "codegen=none"];
+    let strategies = ["dispatch=thread", "masks=select", "codegen=none"];
     for file in files().iter().copied() {
         let usual = on(engine(Check::Barrier, false), file);
         for setting in strategies {

@@ -162,14 +162,6 @@ fn a_schedule_is_another_order() {
     let raced = of("i32:1");
     assert!(raced.iter().any(|result| *result != raced[0]));
     assert_eq!(of("i32:1"), raced);
-    let group = ["--schedule", "1", "--dispatch", "group", "--arg", "i32:1"];
-    let output = visa_jit(&[&args[..], &given, &group].concat());
-    assert_eq!(output.code, 3, "{}", output.stderr);
-    assert!(
-        output.stderr.contains("use --dispatch thread"),
-        "{}",
-        output.stderr
-    );
 }
 
 #[test]

@@ -88,7 +88,7 @@ fn every_value_of_an_axis_runs_right_or_is_refused() {
 fn what_no_code_generator_honours_is_an_error() {
     for (wrong, code, says) in [
         (["--vector-width", "256"], 3, "vectors of 128 bits, not 256"),
-        (["--sweep", "dispatch=wave"], 2, "thread, group"),
+        (["--sweep", "dispatch=wave"], 2, "auto, thread, group"),
         (["--vector-width", "64"], 2, "auto, 128, 256, 512"),
         (
             ["--cpu", "pentium"],

@@ -17,7 +17,7 @@ use super::{STATEFUL, Slot, Target, first_difference, is_nan};
 ///
 /// `interp` leaves out the comparison with the interpreter.
 /// `VISA_JIT_TEST_BACKEND=llvm` compiles with LLVM, in builds that have it; `tier` with Cranelift first and LLVM then; `library` compiles ahead of time, with one policy.
-/// `VISA_JIT_TEST_DISPATCH=group` takes groups through barriers in one call. `VISA_JIT_TEST_CHECK=memory` checks accesses,
+/// `VISA_JIT_TEST_DISPATCH=thread` runs a thread to its next barrier a call. `VISA_JIT_TEST_CHECK=memory` checks accesses,
 /// `barrier` barriers, `race` accesses that nothing orders, `init` uses of what was never written.
 pub(super) fn narrowed() -> EngineOptions {
     let mut options = EngineOptions::default();
@@ -28,8 +28,8 @@ pub(super) fn narrowed() -> EngineOptions {
     if let Ok(name) = std::env::var("VISA_JIT_TEST_CHECK") {
         options = options.check(Checks::parse(&name).unwrap());
     }
-    if std::env::var("VISA_JIT_TEST_DISPATCH").as_deref() == Ok("group") {
-        options.strategy.tuning.dispatch = Dispatch::Group;
+    if std::env::var("VISA_JIT_TEST_DISPATCH").as_deref() == Ok("thread") {
+        options.strategy.tuning.dispatch = Dispatch::Thread;
     }
     let without = std::env::var("VISA_JIT_TEST_WITHOUT").unwrap_or_default();
     let names = without.split(',');

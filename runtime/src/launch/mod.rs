@@ -102,7 +102,7 @@ pub struct LaunchOptions<'a> {
     /// Code with checks of initialisation keeps account of what it writes, and stops where something that is not initialised may be used.
     pub check_init: bool,
     /// Another order of groups and threads than the usual one. Everything runs on the calling thread then, so that there is one order.
-    /// Machine code has to return at barriers ([`crate::abi::Entry`]): code for whole groups keeps its own order of threads.
+    /// Machine code is called for one thread at a time then.
     pub schedule: Option<Schedule>,
 }
 

@@ -28,7 +28,7 @@ fn steps_of_reads_come_back() {
 
 #[test]
 fn layout_of_this_version() {
-    assert_eq!(ABI_VERSION, 26);
+    assert_eq!(ABI_VERSION, 27);
     assert_eq!(
         (SURFACES, SINK_BYTES, LOCAL_ID_ROW, THREAD_DONE),
         (256, 256, 32, u32::MAX)

@@ -100,7 +100,7 @@ impl Emit<'_> {
                 self.jump(head, &[first]);
             }
             (_, _, Some(status)) if self.ctx.barrier_loop == BarrierLoop::Code => {
-                self.go_round(head, first, status);
+                self.go_round(head, (first, end), status);
             }
             (_, _, status) => {
                 let result = status.unwrap_or(group);
@@ -134,17 +134,21 @@ impl Emit<'_> {
         self.ctx.state = Some(state);
     }
 
-    /// Lets all threads go on if any of them waits; returns when they are finished.
-    fn go_round(&mut self, head: ir::Block, first: V, status: V) {
-        let (over, again) = (self.new_block(), self.new_block());
-        self.branch(status, again, over);
+    /// Lets all threads go on if any of them waits; returns when they are finished, or where the call is not for the whole group.
+    fn go_round(&mut self, head: ir::Block, (first, end): (V, V), status: V) {
+        let (wait, again, over) = (self.new_block(), self.new_block(), self.new_block());
+        self.branch(status, wait, over);
+        self.block = wait;
+        let threads = self.ins().isub(end, first);
+        let group = self.group_field(offset_of!(GroupCtx, thread_count), types::I32);
+        let all = self.ins().icmp(IntCC::Equal, threads, group);
+        self.branch(all, again, over);
         self.block = again;
         self.poll();
         let done = self.iconst(types::I32, Status::Done as u64);
         self.jump(head, &[first, done]);
         self.block = over;
-        let done = self.iconst(types::I32, Status::Done as u64);
-        self.ins().return_(&[done]);
+        self.ins().return_(&[status]);
     }
 
     /// Goes on with the next group, or returns after the last one.

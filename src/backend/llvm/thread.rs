@@ -163,17 +163,22 @@ impl<'c> Emit<'c, '_> {
         Ok(state)
     }
 
-    /// Lets all threads go on if any of them waits; returns when they are finished.
+    /// Lets all threads go on if any of them waits; returns when they are finished, or where the call is not for the whole group.
     fn go_round(
         &mut self,
         head: BasicBlock<'c>,
         index: PhiValue<'c>,
         so_far: PhiValue<'c>,
     ) -> EmitResult<()> {
-        let (over, again) = (self.new_block(), self.new_block());
+        let (wait, again, over) = (self.new_block(), self.new_block(), self.new_block());
         let done = self.i32(Status::Done as u32);
-        let over_now = self.icmp(IntPredicate::EQ, so_far.as_basic_value(), done)?;
-        self.branch(over_now, over, again)?;
+        let finished = self.icmp(IntPredicate::EQ, so_far.as_basic_value(), done)?;
+        self.branch(finished, over, wait)?;
+        self.at(wait);
+        let threads = self.op2(InstructionOpcode::Sub, self.param(2)?, self.param(1)?)?;
+        let group = self.group_field(offset_of!(GroupCtx, thread_count), Field::I32)?;
+        let all = self.icmp(IntPredicate::EQ, threads, self.as_int(group)?)?;
+        self.branch(all, again, over)?;
         self.at(again);
         self.poll()?;
         let (first, from) = (self.param(1)?, self.here()?);
@@ -181,7 +186,8 @@ impl<'c> Emit<'c, '_> {
         index.add_incoming(&[(&first, from)]);
         so_far.add_incoming(&[(&done, from)]);
         self.at(over);
-        self.leave(Status::Done)
+        self.b.build_return(Some(&so_far.as_basic_value()))?;
+        Ok(())
     }
 
     /// Goes on with the next group, or returns after the last one.
