@@ -261,7 +261,7 @@ impl Lowerer<'_> {
             (Body::Ret, Opcode::Ret | Opcode::Fret) => self.lower_ret(b, inst),
             (Body::SwitchJmp { index, targets }, _) => {
                 let index = self.scalar_int(index, Lane::I32)?;
-                let parks = self.flow.parks_at(b, &self.kernel.module().insts);
+                let parks = self.flow.parks_at(b).to_vec();
                 let targets: Vec<usize> = targets.iter().map(|&l| self.flow.target(l)).collect();
                 let waits: Vec<Option<Block>> = targets
                     .iter()
@@ -333,8 +333,7 @@ impl Lowerer<'_> {
     /// All active lanes go to block `t`, on a condition: at once, or to wait there where others wait on the way.
     fn branch_together(&mut self, b: usize, t: usize, cond: Option<Value>) {
         let fall = self.fall_target(b);
-        let parks = self.flow.parks_at(b, &self.kernel.module().insts);
-        if parks.contains(&t) {
+        if self.flow.parks_at(b).contains(&t) {
             if let Some(c) = cond {
                 let park = self.b.block();
                 self.b.branch(c, park, fall);

@@ -49,6 +49,8 @@ pub struct Flow {
     /// Subroutines, the kernel body first.
     pub subs: Vec<SubRange>,
     label_block: Vec<usize>,
+    /// For each block, see [`Flow::parks_at`].
+    parks: Vec<Vec<usize>>,
     /// Call sites: `(calling block, called subroutine)`.
     pub calls: Vec<(usize, usize)>,
     circles: BTreeSet<usize>,
@@ -174,6 +176,7 @@ impl Flow {
             s.end = blocks.len();
         }
         let mut flow = Flow {
+            parks: vec![Vec::new(); blocks.len()],
             blocks,
             subs,
             label_block,
@@ -262,96 +265,78 @@ impl Flow {
             .map(|&(_, s)| s)
     }
 
+    /// Finds where lanes wait, and which uniform branches have to let theirs wait.
     fn find_joins(&mut self, insts: &[Inst], simd: u32) {
-        for b in 0..self.blocks.len() {
-            match self.terminator(b, insts) {
-                Some(
-                    i @ Inst {
-                        body: Body::Branch(l),
-                        op: Opcode::Goto,
-                        ..
-                    },
-                ) => {
-                    let t = self.target(*l);
-                    if t <= b {
-                        self.blocks[t].late_preds = true;
-                    }
-                    if decision(i) == Decision::Lanes {
-                        if t > b {
-                            self.blocks[t].join = true;
-                        } else if let Some(n) = self.next(b) {
-                            self.blocks[n].join = true;
-                        }
-                    }
+        let count = self.blocks.len();
+        // Forward targets of the uniform branch at the end of each block, and the earliest block that it leads back to.
+        let mut ahead: Vec<Vec<usize>> = vec![Vec::new(); count];
+        let mut back: Vec<usize> = (0..count).collect();
+        // A block that lets lanes wait, and where.
+        let mut found = Vec::new();
+        for b in 0..count {
+            let Some(inst) = self.terminator(b, insts) else {
+                continue;
+            };
+            let targets: Vec<usize> = match &inst.body {
+                Body::Branch(l) if matches!(inst.op, Opcode::Goto | Opcode::Jmp) => {
+                    vec![self.target(*l)]
                 }
-                Some(Inst {
-                    body: Body::Branch(l),
-                    op: Opcode::Jmp,
-                    ..
-                }) => {
-                    let t = self.target(*l);
-                    if t <= b {
-                        self.blocks[t].late_preds = true;
-                    }
+                Body::SwitchJmp { targets, .. } => {
+                    targets.iter().map(|&l| self.target(l)).collect()
                 }
-                Some(Inst {
-                    body: Body::SwitchJmp { targets, .. },
-                    ..
-                }) => {
-                    for t in targets.iter().map(|&l| self.target(l)).collect::<Vec<_>>() {
-                        if t <= b {
-                            self.blocks[t].late_preds = true;
-                        }
-                    }
-                }
+                _ => Vec::new(),
+            };
+            for &t in targets.iter().filter(|&&t| t <= b) {
+                back[b] = back[b].min(t);
+                self.blocks[t].late_preds = true;
+            }
+            let next = self.next(b);
+            if inst.op == Opcode::Goto && decision(inst) == Decision::Lanes {
+                let forward = targets.first().copied().filter(|&t| t > b);
+                found.extend(forward.or(next).map(|j| (b, j)));
+            } else if leaves_lanes(inst, simd) || self.blocks[b].repeats {
                 // Lanes that do not make a call, or have made it before others, wait after it.
-                Some(i) if leaves_lanes(i, simd) || self.blocks[b].repeats => {
-                    if let Some(n) = self.next(b) {
-                        self.blocks[n].join = true;
-                    }
-                }
-                _ => {}
+                found.extend(next.map(|j| (b, j)));
+            } else {
+                ahead[b] = targets.into_iter().filter(|&t| t > b).collect();
             }
         }
-        // A uniform forward branch over a join parks its lanes, which makes its target a join.
-        loop {
-            let mut changed = false;
-            for b in 0..self.blocks.len() {
-                for t in self.parks_at(b, insts) {
-                    changed |= !std::mem::replace(&mut self.blocks[t].join, true);
-                }
+        self.find_parks(&ahead, &back, found);
+    }
+
+    /// Follows lanes from the blocks that let them wait. A uniform branch over a join at which lanes may wait lets its own wait, too,
+    /// so that those run first.
+    ///
+    /// While lanes wait at a join, control is between the block that let them wait and the join, or where branches back lead from there. So
+    /// a branch over a whole loop, in front of all that leave it, is a plain jump.
+    fn find_parks(&mut self, ahead: &[Vec<usize>], back: &[usize], mut found: Vec<(usize, usize)>) {
+        // The earliest block that control may be in while lanes wait at a join; the join where none do.
+        let mut since: Vec<usize> = (0..self.blocks.len()).collect();
+        while let Some((parker, join)) = found.pop() {
+            self.blocks[join].join = true;
+            let before = since[join];
+            let (mut from, mut seen) = (parker.min(before), before);
+            while from < seen {
+                let part = back[from..seen].iter().copied();
+                seen = from;
+                from = part.fold(from, usize::min);
             }
-            if !changed {
-                return;
+            since[join] = from;
+            for b in from..before {
+                for &t in ahead[b].iter().filter(|&&t| t > join) {
+                    if !self.parks[b].contains(&t) {
+                        self.parks[b].push(t);
+                        found.push((b, t));
+                    }
+                }
             }
         }
     }
 
-    /// Targets of a uniform forward branch at the end of `b` that have a join in between: lanes that go there wait,
+    /// Targets of a uniform forward branch at the end of `b` with joins in between at which lanes may wait: lanes that go there wait,
     /// so that those that wait on the way run first.
-    pub fn parks_at(&self, b: usize, insts: &[Inst]) -> Vec<usize> {
-        let mut targets: Vec<usize> = match self.terminator(b, insts) {
-            Some(
-                i @ Inst {
-                    body: Body::Branch(l),
-                    op: Opcode::Goto,
-                    ..
-                },
-            ) if decision(i) == Decision::Uniform => vec![self.target(*l)],
-            Some(Inst {
-                body: Body::Branch(l),
-                op: Opcode::Jmp,
-                ..
-            }) => vec![self.target(*l)],
-            Some(Inst {
-                body: Body::SwitchJmp { targets, .. },
-                ..
-            }) => targets.iter().map(|&l| self.target(l)).collect(),
-            _ => Vec::new(),
-        };
-        let join = self.next_join(b);
-        targets.retain(|&t| t > b && join.is_some_and(|j| j < t));
-        targets
+    pub fn parks_at(&self, b: usize) -> &[usize] {
+        &self.parks[b]
     }
 
     /// The most joins of a subroutine that lanes may wait at at once, if each branch goes the way that the text does. Loops may have
@@ -369,7 +354,7 @@ impl Flow {
                 ) if decision(i) == Decision::Lanes => Some(self.target(*l)),
                 _ => None,
             };
-            for t in self.parks_at(b, insts).into_iter().chain(branch) {
+            for t in self.parks_at(b).iter().copied().chain(branch) {
                 if t > b {
                     first_comer.entry(t).or_insert(b);
                 }
@@ -398,7 +383,7 @@ impl Flow {
             let target = match (&inst.body, inst.op) {
                 (Body::Branch(l), Opcode::Goto) => {
                     let t = self.target(*l);
-                    let parks = !self.parks_at(b, insts).is_empty();
+                    let parks = !self.parks_at(b).is_empty();
                     if decision(inst) == Decision::Lanes && t <= b {
                         // Control falls to the next block only with lanes waiting there.
                         None
@@ -410,7 +395,7 @@ impl Flow {
                 }
                 (Body::Ret, _) => Some(usize::MAX),
                 (Body::Branch(_), Opcode::Jmp) | (Body::SwitchJmp { .. }, _) => {
-                    self.parks_at(b, insts).first().copied()
+                    self.parks_at(b).first().copied()
                 }
                 _ => None,
             };
