@@ -8,12 +8,18 @@
 //! Shuffles that pick every n-th lane or interleave vectors, and views of a vector in other lanes, pass demand on: a lane of
 //! the mask then stands for several elements. Compilers of kernels treat 64-bit lanes as pairs of 32-bit ones so.
 //!
+//! Of the second side of a select, lanes outside its mask are observed: the demand leaves these masks out. So registers that
+//! both sides of a branch write are not carried past it. On an edge where the mask has no lane, nothing is observed
+//! ([`edges`]).
+//!
 //! Afterwards `select(m, a, b)` whose demanded lanes all lie in `m` is `a`, and `x & m` as well is `x`; loads of which
 //! nothing observes disabled lanes are noted in [`Function::inactive_undef`].
 
+mod edges;
+
 use rustc_hash::FxHashMap;
 
-use super::facts::{Facts, Part, window};
+use super::facts::{Facts, Part, Without, window};
 use crate::passes::edit::uniform_const;
 use crate::ssa::dom::DomTree;
 use crate::ssa::remark::Decision;
@@ -32,6 +38,8 @@ enum Demand {
 struct Seen {
     /// The lane of element 0, and those after it.
     part: Part,
+    /// The same lanes of masks whose lanes are not observed.
+    without: Without,
     /// Elements that a lane stands for: element `e` is that of lane `part.first + e / per`.
     per: u16,
 }
@@ -39,7 +47,19 @@ struct Seen {
 impl Seen {
     /// One element for each lane.
     fn lanes(part: Part) -> Seen {
-        Seen { part, per: 1 }
+        Seen {
+            part,
+            without: [None; 2],
+            per: 1,
+        }
+    }
+
+    /// The mask alone.
+    fn whole(self) -> Seen {
+        Seen {
+            without: [None; 2],
+            ..self
+        }
     }
 
     /// The mask, if each lane stands for one element.
@@ -51,6 +71,8 @@ impl Seen {
 /// Numbers of elements that a lane may stand for.
 const PER: [u16; 4] = [1, 2, 4, 8];
 
+/// Masks that contain another one, of those that are compared where two demands meet.
+const NEAREST: usize = 8;
 /// Times that the demand of a value may grow before it is taken to be all lanes.
 const GROWTH: u8 = 6;
 
@@ -71,19 +93,21 @@ pub(super) fn run(f: &mut Function, dom: &DomTree, facts: &mut Facts) -> usize {
     while let Some(v) = pass.work.pop() {
         match pass.f.def(v) {
             ValueDef::Result(i, _) => pass.operands(i, pass.demand[v.0 as usize]),
-            ValueDef::Param(b, _) => pass.edges(b, v),
+            ValueDef::Param(..) => pass.edges(v),
             ValueDef::Alias(to) => pass.raise(to, pass.demand[v.0 as usize]),
         }
     }
     let replacements = pass.replacements();
     let (undef, merged) = pass.undef_loads();
     let kept = pass.kept_selects(&replacements);
+    let unobserved = pass.unobserved_arguments();
     remark(f, &replacements, &kept, (&undef, &merged));
     f.inactive_undef.extend(undef);
     for &(from, to) in &replacements {
         f.replace(from, to);
     }
-    replacements.len()
+    unobserved.iter().for_each(|argument| argument.clear(f));
+    replacements.len() + unobserved.len()
 }
 
 /// Demand of a vector by that of a view of it in other lanes.
@@ -207,7 +231,10 @@ impl Pass<'_> {
         };
         let whole = self.facts.dispatched(seen.part);
         match whole.filter(|whole| self.above(*whole, seen.part)) {
-            Some(part) => Demand::Under(Seen { part, ..seen }),
+            Some(part) => Demand::Under(Seen {
+                part,
+                ..seen.whole()
+            }),
             None => Demand::All,
         }
     }
@@ -215,10 +242,17 @@ impl Pass<'_> {
     /// The same demand by the mask that it is a part of; everything, if the mask has no lane for some element.
     fn narrowed(&self, seen: Seen, elements: u16) -> Demand {
         let lanes = elements.div_ceil(seen.per);
-        let part = window(self.f, self.resolved(seen.part), lanes);
-        match part.first + lanes <= self.f.ty(part.mask).lanes {
-            true => Demand::Under(Seen { part, ..seen }),
-            false => Demand::All,
+        let known = |part: Part| {
+            let part = window(self.f, self.resolved(part), lanes);
+            (part.first + lanes <= self.f.ty(part.mask).lanes).then_some(part)
+        };
+        match known(seen.part) {
+            Some(part) => Demand::Under(Seen {
+                part,
+                without: seen.without.map(|but| but.and_then(known)),
+                ..seen
+            }),
+            None => Demand::All,
         }
     }
 
@@ -236,22 +270,53 @@ impl Pass<'_> {
             (Demand::Under(a), Demand::Under(b)) if a == b => Demand::Under(a),
             (Demand::Under(a), Demand::Under(b)) if a.per != b.per => Demand::All,
             (Demand::Under(seen), Demand::Under(other)) => {
-                let (a, b, lanes) = (seen.part, other.part, lanes.div_ceil(seen.per));
+                let lanes = lanes.div_ceil(seen.per);
+                for (wide, narrow) in [(seen, other), (other, seen)] {
+                    if self.covers(wide, narrow, lanes) {
+                        return Demand::Under(wide);
+                    }
+                }
+                let (a, b) = (seen.part, other.part);
                 // A common superset: one of the two, or a mask that one was made from.
                 let mut candidates = vec![a, b];
-                self.supersets(a, lanes, 3, &mut candidates);
-                self.supersets(b, lanes, 3, &mut candidates);
+                self.supersets(a, lanes, NEAREST, &mut candidates);
+                self.supersets(b, lanes, 2 * NEAREST, &mut candidates);
                 // After many joins the way to it is longer than what is looked at.
-                candidates.extend(self.facts.dispatched(a));
+                candidates.extend(self.facts.ceilings(a));
                 let found = candidates.into_iter().find(|&c| {
                     self.above(c, a)
                         && self.above(c, b)
                         && self.facts.subset(self.f, a, c, lanes)
                         && self.facts.subset(self.f, b, c, lanes)
                 });
-                found.map_or(Demand::All, |part| Demand::Under(Seen { part, ..seen }))
+                found.map_or(Demand::All, |part| {
+                    Demand::Under(Seen {
+                        part,
+                        ..seen.whole()
+                    })
+                })
             }
         }
+    }
+
+    /// True when all that the narrow demand observes is observed by the wide one, too, whose masks are defined at that moment.
+    fn covers(&mut self, wide: Seen, narrow: Seen, lanes: u16) -> bool {
+        let left_out = wide.without.into_iter().flatten();
+        let mut masks = left_out.chain([wide.part]);
+        masks.all(|mask| self.above(mask, narrow.part))
+            && self.is_within(narrow, wide.part, lanes)
+            && wide.without.into_iter().flatten().all(|but| {
+                let same = narrow.without.contains(&Some(but));
+                same || self.facts.disjoint(self.f, narrow.part, but, lanes)
+            })
+    }
+
+    /// True when all observed lanes are lanes of a mask.
+    fn is_within(&mut self, seen: Seen, mask: Part, lanes: u16) -> bool {
+        let (f, facts) = (self.f, &mut *self.facts);
+        facts.subset(f, seen.part, mask, lanes)
+            || seen.without != [None; 2]
+                && facts.subset_without(f, seen.part, seen.without, mask, lanes)
     }
 
     /// True when `a` is defined wherever `b` is, so that both speak of the same moment.
@@ -264,24 +329,25 @@ impl Pass<'_> {
         }
     }
 
-    /// Masks that contain `part`, nearest first.
-    fn supersets(&self, part: Part, lanes: u16, depth: usize, out: &mut Vec<Part>) {
-        if depth == 0 || out.len() > 12 {
-            return;
-        }
-        let mut next = Vec::new();
-        if let Some(data) = self.f.def_inst(part.mask)
-            && data.op == Op::Binary(BinOp::And)
-        {
-            next.extend(data.args.iter().map(|&a| self.f.resolve(a)));
-        }
-        next.extend(self.facts.supersets(part.mask));
-        for mask in next {
-            let wider = window(self.f, Part { mask, ..part }, lanes);
-            if !out.contains(&wider) {
-                out.push(wider);
-                self.supersets(wider, lanes, depth - 1, out);
+    /// Adds masks that contain `part`, nearest first, until there are so many.
+    fn supersets(&self, part: Part, lanes: u16, most: usize, out: &mut Vec<Part>) {
+        let (mut at, mut of) = (out.len(), part);
+        loop {
+            let both = self.f.def_inst(of.mask);
+            let both = both.filter(|data| data.op == Op::Binary(BinOp::And));
+            let both = both.into_iter().flat_map(|data| &data.args);
+            let wider = both.map(|&a| self.f.resolve(a));
+            for mask in wider.chain(self.facts.supersets(of.mask)) {
+                let wider = window(self.f, Part { mask, ..of }, lanes);
+                if !out.contains(&wider) {
+                    out.push(wider);
+                }
             }
+            match out.get(at) {
+                Some(&next) if out.len() < most => of = next,
+                _ => return,
+            }
+            at += 1;
         }
     }
 
@@ -386,6 +452,7 @@ impl Pass<'_> {
             let inside = first + elements.div_ceil(per) <= self.f.ty(seen.part.mask).lanes;
             (inside && picked.iter().all(same)).then_some(Seen {
                 part: Part { first, ..seen.part },
+                without: [None; 2],
                 per,
             })
         };
@@ -420,7 +487,10 @@ impl Pass<'_> {
             }
             _ => d,
         };
-        let hidden = seen.is_some_and(|seen| self.facts.subset(self.f, seen, mask, lanes));
+        let hidden = match d {
+            Demand::Under(seen) if seen.per == 1 => self.is_within(seen, mask, lanes),
+            _ => false,
+        };
         self.raise(a, first);
         let second = match hidden {
             true => Demand::Nothing,
@@ -441,20 +511,24 @@ impl Pass<'_> {
             (Some((x, n)), Some((y, m))) => x == y && n < m || x != y && self.dom.dominates(x, y),
             _ => false,
         };
-        let Some(rest) = rest.filter(before) else {
-            return d;
-        };
-        let within = match d {
+        let within = |pass: &mut Self, rest: Part| match d {
             Demand::All => true,
             Demand::Under(seen) => seen
                 .one_each()
-                .is_some_and(|seen| self.facts.subset(self.f, rest, seen, lanes)),
+                .is_some_and(|seen| pass.facts.subset(pass.f, rest, seen, lanes)),
             Demand::Nothing => false,
         };
-        if within {
-            Demand::Under(Seen::lanes(rest))
-        } else {
-            d
+        match (rest.filter(before), d) {
+            (Some(rest), _) if within(self, rest) => Demand::Under(Seen::lanes(rest)),
+            (_, Demand::Under(seen)) if seen.per == 1 => {
+                // The first ones are those that were left out last: where lanes come from, they are the nearest.
+                let without = match seen.without {
+                    [Some(but), _] if but == mask => seen.without,
+                    [first, _] => [Some(mask), first],
+                };
+                Demand::Under(Seen { without, ..seen })
+            }
+            _ => d,
         }
     }
 
@@ -479,11 +553,9 @@ impl Pass<'_> {
         // Lanes of both masks are seen; either contains them, and the nearer one goes on to say more.
         let d = match d {
             Demand::All => Demand::Under(Seen::lanes(part)),
-            Demand::Under(Seen { part: by, per: 1 })
-                if self.facts.subset(self.f, part, by, lanes) =>
-            {
-                Demand::Under(Seen::lanes(part))
-            }
+            Demand::Under(Seen {
+                part: by, per: 1, ..
+            }) if self.facts.subset(self.f, part, by, lanes) => Demand::Under(Seen::lanes(part)),
             other => other,
         };
         self.raise(seen, d);
@@ -505,45 +577,6 @@ impl Pass<'_> {
                     .any(|&a| self.narrows(self.f.resolve(a), depth - 1)),
                 _ => false,
             })
-    }
-
-    /// Passes the demand of a parameter on to its arguments.
-    fn edges(&mut self, b: Block, p: Value) {
-        let ValueDef::Param(_, index) = self.f.def(p) else {
-            return;
-        };
-        let d = self.demand[p.0 as usize];
-        let lanes = self.f.ty(p).lanes;
-        for (from, n) in self.args[p.0 as usize].clone() {
-            let call = self.f.block(from).term.targets()[n];
-            let arg = call.args[index as usize];
-            let d = match d {
-                Demand::Under(seen) => self.translate(seen, b, &call.args, lanes),
-                other => other,
-            };
-            self.raise(arg, d);
-        }
-    }
-
-    /// A demand at the start of `b` as one at the end of a predecessor.
-    fn translate(&self, seen: Seen, b: Block, args: &[Value], elements: u16) -> Demand {
-        let mut candidates = vec![seen.part];
-        self.supersets(seen.part, elements.div_ceil(seen.per), 4, &mut candidates);
-        for c in candidates {
-            match self.f.def(c.mask) {
-                ValueDef::Param(home, n) if home == b => {
-                    let mask = args[n as usize];
-                    let part = Part { mask, ..c };
-                    return Demand::Under(Seen { part, ..seen });
-                }
-                _ => {}
-            }
-            let home = self.place[c.mask.0 as usize];
-            if home.is_some_and(|(home, _)| home != b && self.dom.dominates(home, b)) {
-                return Demand::Under(Seen { part: c, ..seen });
-            }
-        }
-        Demand::All
     }
 
     /// Selects under execution masks that stay.
@@ -581,10 +614,8 @@ impl Pass<'_> {
                     .iter()
                     .all(|r| match self.demand[r.0 as usize] {
                         Demand::Nothing => true,
-                        Demand::Under(Seen { part, per: 1 }) => {
-                            self.facts.subset(self.f, part, mask, lanes)
-                        }
-                        Demand::Under(_) | Demand::All => false,
+                        Demand::Under(seen) => seen.per == 1 && self.is_within(seen, mask, lanes),
+                        Demand::All => false,
                     });
                 if undef && lanes > 1 {
                     out.push(i);
@@ -605,10 +636,12 @@ impl Pass<'_> {
                 let [result] = *data.results.as_slice() else {
                     continue;
                 };
-                let Demand::Under(Seen { part: seen, per: 1 }) = self.demand[result.0 as usize]
-                else {
+                let Demand::Under(seen) = self.demand[result.0 as usize] else {
                     continue;
                 };
+                if seen.per != 1 {
+                    continue;
+                }
                 let lanes = self.f.ty(result).lanes;
                 let part = |v| Part {
                     mask: self.f.resolve(v),
@@ -616,15 +649,15 @@ impl Pass<'_> {
                 };
                 match (&data.op, data.args.as_slice()) {
                     (Op::Select, &[m, a, other]) if !self.f.ty(m).is_scalar() => {
-                        if self.facts.subset(self.f, seen, part(m), lanes) {
+                        if self.is_within(seen, part(m), lanes) {
                             out.push((result, a));
-                        } else if self.facts.disjoint(self.f, seen, part(m), lanes) {
+                        } else if self.facts.disjoint(self.f, seen.part, part(m), lanes) {
                             out.push((result, other));
                         }
                     }
                     (Op::Binary(BinOp::And), &[x, y]) if self.f.ty(x).lane == Lane::I1 => {
                         for (keep, drop) in [(x, y), (y, x)] {
-                            if self.facts.subset(self.f, seen, part(drop), lanes) {
+                            if self.is_within(seen, part(drop), lanes) {
                                 out.push((result, keep));
                                 break;
                             }

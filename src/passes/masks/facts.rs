@@ -17,6 +17,9 @@ pub(super) struct Part {
     pub(super) first: u16,
 }
 
+/// Masks whose lanes do not count.
+pub(super) type Without = [Option<Part>; 2];
+
 /// A relation that holds lane by lane wherever its values are defined.
 #[derive(Clone, Debug)]
 pub(super) enum Fact {
@@ -95,9 +98,11 @@ impl Table {
 pub(super) struct Facts {
     about: FxHashMap<Value, Vec<Fact>>,
     /// Answers to subset questions since the last new fact.
-    answers: FxHashMap<(Part, Part, u16), bool>,
+    answers: FxHashMap<(Part, Without, Part, u16), bool>,
     /// The dispatch mask, and which values are masks with lanes of it only.
     dispatched: Option<(Value, Vec<bool>)>,
+    /// Masks, the dispatch mask first and inner loops last, and which values are masks with lanes of each only.
+    ceilings: Vec<(Value, Vec<bool>)>,
     /// Constants with all lanes that are there everywhere, of different widths.
     full: Vec<Value>,
 }
@@ -117,9 +122,14 @@ impl Facts {
         self.answers.clear();
     }
 
-    /// Keeps which values have only lanes of the dispatch mask: a question about these needs no proof.
+    /// Keeps which values have only lanes of the dispatch mask.
     pub(super) fn set_dispatched(&mut self, whole: Value, part: Vec<bool>) {
         self.dispatched = Some((whole, part));
+    }
+
+    /// Keeps which values have only lanes of a mask: a question about these needs no proof.
+    pub(super) fn add_ceiling(&mut self, whole: Value, part: Vec<bool>) {
+        self.ceilings.push((whole, part));
     }
 
     /// Keeps constants with all lanes, so that unions can be replaced by one.
@@ -129,12 +139,13 @@ impl Facts {
 
     /// The same lanes of the dispatch mask, if `part` is a part of it.
     pub(super) fn dispatched(&self, part: Part) -> Option<Part> {
-        let (whole, known) = self.dispatched.as_ref()?;
-        let is_part = known.get(part.mask.0 as usize).copied().unwrap_or(false);
-        is_part.then_some(Part {
-            mask: *whole,
-            ..part
-        })
+        below(self.dispatched.as_ref()?, part)
+    }
+
+    /// The same lanes of the masks that `part` is known to be a part of, those of inner loops first and the dispatch mask last.
+    pub(super) fn ceilings(&self, part: Part) -> impl Iterator<Item = Part> + '_ {
+        let ceilings = self.ceilings.iter().rev();
+        ceilings.filter_map(move |ceiling| below(ceiling, part))
     }
 
     /// Forgets the last fact added, which was about `values`.
@@ -170,15 +181,30 @@ impl Facts {
 
     /// Every lane of `a` is a lane of `b`, looking at `lanes` lanes.
     pub(super) fn subset(&mut self, f: &Function, a: Part, b: Part, lanes: u16) -> bool {
-        if a == b || self.dispatched(a) == Some(b) {
+        if a == b || self.ceilings(a).any(|ceiling| ceiling == b) {
             return true;
         }
-        let key = (a, b, lanes);
+        self.subset_without(f, a, [None; 2], b, lanes)
+    }
+
+    /// Every lane of `a` that is in none of the masks `without` is a lane of `b`.
+    pub(super) fn subset_without(
+        &mut self,
+        f: &Function,
+        a: Part,
+        without: Without,
+        b: Part,
+        lanes: u16,
+    ) -> bool {
+        let key = (a, without, b, lanes);
         if let Some(&known) = self.answers.get(&key) {
             return known;
         }
         let answer = self.never(f, lanes, |q| {
-            let (a, b) = (q.table(a, q.depth), q.table(b, q.depth));
+            let (mut a, b) = (q.table(a, q.depth), q.table(b, q.depth));
+            for but in without.into_iter().flatten() {
+                a = a.and(q.table(but, q.depth).not());
+            }
             a.and(b.not())
         });
         self.answers.insert(key, answer);
@@ -543,4 +569,13 @@ bb0:
             "{unions:?}"
         );
     }
+}
+
+/// The same lanes of a ceiling, if `part` is a part of it.
+fn below((whole, known): &(Value, Vec<bool>), part: Part) -> Option<Part> {
+    let is_part = known.get(part.mask.0 as usize).copied().unwrap_or(false);
+    is_part.then_some(Part {
+        mask: *whole,
+        ..part
+    })
 }

@@ -1,7 +1,8 @@
 //! Mask facts: what lanes can observe, and which masks rejoin to which.
 //!
 //! Guarantees, as far as [`facts`] can prove the relations between masks:
-//! - execution masks, however they are carried around, are lanes of the dispatch mask ([`dispatched`]);
+//! - execution masks, however they are carried around, are lanes of the dispatch mask, and in a loop of the mask that an iteration
+//!   began with ([`ceilings`]);
 //! - a select, or the mask of an `and`, that no reader can see the other side of is dropped ([`demand`]);
 //! - the union of the lanes that left a loop and those that stay is the mask the loop started with, and
 //!   likewise at joins of branches ([`partition`]);
@@ -10,8 +11,8 @@
 //! Relations that need arithmetic, and masks in integer registers, are not looked into.
 
 mod branches;
+mod ceilings;
 mod demand;
-mod dispatched;
 mod facts;
 mod partition;
 

@@ -20,7 +20,7 @@ const PARTS: usize = 6;
 
 /// Finds facts about block parameters, and replaces unions that are some other mask.
 pub(super) fn run(f: &mut Function, dom: &DomTree, facts: &mut Facts) -> usize {
-    super::dispatched::run(f, dom, facts);
+    super::ceilings::run(f, dom, facts);
     facts.set_full(full_masks(f));
     let headers: Vec<Loop> = loops(f, dom);
     // Inner loops first: what they guarantee is part of the proof for the outer ones.
