@@ -25,7 +25,7 @@ struct Evaluator {
 ///
 /// # Panics
 /// When this computer cannot generate code, though none is run.
-pub fn machine(optimised: bool) -> Box<dyn Machine> {
+pub(crate) fn machine(optimised: bool) -> Box<dyn Machine> {
     let options = EngineOptions {
         memory_bytes: 1 << 20,
         ..EngineOptions::default()

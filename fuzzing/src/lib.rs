@@ -11,6 +11,8 @@
 //! [`engines`] is the list of what can run a program. Everything is deterministic by seed, so that a failure
 //! is reproduced by its number. Tests are in `fuzzing/tests`.
 
+#![warn(unreachable_pub)]
+
 pub mod accuracy;
 pub mod engines;
 mod evaluator;

@@ -25,7 +25,7 @@ const DEADLINE: Duration = Duration::from_secs(30);
 const MEMORY: u64 = 1 << 26;
 
 /// All passes, and the code generator's optimiser.
-pub fn optimised() -> EngineOptions {
+pub(crate) fn optimised() -> EngineOptions {
     EngineOptions {
         memory_bytes: MEMORY,
         ..EngineOptions::default()
@@ -44,7 +44,7 @@ fn tuned(tuning: Tuning) -> EngineOptions {
 }
 
 /// Code under empty masks executed without effect, all blocks put in order, registers allocated in one pass, and one thread to its next barrier a call.
-pub fn if_converted() -> EngineOptions {
+pub(crate) fn if_converted() -> EngineOptions {
     let tuning = Tuning {
         masks: Masks::Select,
         dispatch: Dispatch::Thread,
@@ -56,7 +56,7 @@ pub fn if_converted() -> EngineOptions {
 }
 
 /// All passes, no optimiser.
-pub fn plain() -> EngineOptions {
+pub(crate) fn plain() -> EngineOptions {
     tuned(Tuning {
         codegen: CodegenEffort::None,
         ..Tuning::DEFAULT
@@ -64,7 +64,7 @@ pub fn plain() -> EngineOptions {
 }
 
 /// All passes, another way of accesses that are not affine, each access with a test of its own, and split accesses merged.
-pub fn gathering(gather: Gather) -> EngineOptions {
+pub(crate) fn gathering(gather: Gather) -> EngineOptions {
     tuned(Tuning {
         gather,
         bounds: Bounds::Inline,
@@ -79,7 +79,7 @@ const MERGED: Tuning = Tuning {
 };
 
 /// All passes, tests in front of blocks that accesses do not share, and all blocks put in order.
-pub fn separate() -> EngineOptions {
+pub(crate) fn separate() -> EngineOptions {
     tuned(Tuning {
         bounds: Bounds::Separate,
         order: Order::Interleaved,
@@ -88,7 +88,7 @@ pub fn separate() -> EngineOptions {
 }
 
 /// What lowering makes, as it is.
-pub fn unoptimised() -> EngineOptions {
+pub(crate) fn unoptimised() -> EngineOptions {
     EngineOptions {
         passes: PassOptions::none(),
         ..plain()
@@ -120,7 +120,7 @@ pub fn llvm_unoptimised() -> EngineOptions {
 }
 
 /// The reference interpreter.
-pub fn interpreted() -> EngineOptions {
+pub(crate) fn interpreted() -> EngineOptions {
     EngineOptions {
         interpret: Some(InterpOptions::default()),
         ..optimised()
@@ -143,7 +143,7 @@ struct Native {
 ///
 /// # Panics
 /// When this computer cannot run generated code.
-pub fn machine(options: EngineOptions) -> Box<dyn Machine> {
+pub(crate) fn machine(options: EngineOptions) -> Box<dyn Machine> {
     native(options, false)
 }
 
@@ -151,7 +151,7 @@ pub fn machine(options: EngineOptions) -> Box<dyn Machine> {
 ///
 /// # Panics
 /// When this computer cannot run generated code.
-pub fn in_rows() -> Box<dyn Machine> {
+pub(crate) fn in_rows() -> Box<dyn Machine> {
     native(optimised(), true)
 }
 
@@ -179,7 +179,7 @@ thread_local! {
 ///
 /// # Errors
 /// Those of the text.
-pub fn read(
+pub(crate) fn read(
     engine: &visa_jit::Engine,
     text: &str,
     platform: Platform,
@@ -198,7 +198,7 @@ pub fn read(
 }
 
 /// An error as a reason to stop.
-pub fn stop(e: &Error) -> Stop {
+pub(crate) fn stop(e: &Error) -> Stop {
     if e.exit_class() == Class::Internal {
         Stop::Broken(e.to_string())
     } else {

@@ -4,6 +4,8 @@
 //! [`abi`] has C's types, [`api`] the entry points, [`core`] the objects. Loaders find everything through the table
 //! [`api::DISPATCH`], to which the first word of each object points.
 
+#![warn(unreachable_pub)]
+
 pub mod abi;
 pub mod api;
 pub mod core;

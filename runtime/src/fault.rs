@@ -215,7 +215,7 @@ impl FaultSink {
     }
 
     /// Records lanes of a thread that are wrong at a barrier; `place` is the thread and the site, and `said` is what [`Fault::address`] says of them.
-    pub fn barrier(
+    pub(crate) fn barrier(
         &mut self,
         kind: FaultKind,
         group: [u32; 3],
@@ -228,7 +228,7 @@ impl FaultSink {
     }
 
     /// Records a race of one lane at an address, or an offset in a surface; true when the launch has to stop.
-    pub fn race(
+    pub(crate) fn race(
         &mut self,
         kind: FaultKind,
         by: OtherAccess,
@@ -245,7 +245,7 @@ impl FaultSink {
     }
 
     /// Records a use of what is not initialised by one lane; true when the launch has to stop.
-    pub fn init(&mut self, kind: FaultKind, by: OtherAccess, from: Uninit) -> bool {
+    pub(crate) fn init(&mut self, kind: FaultKind, by: OtherAccess, from: Uninit) -> bool {
         let base = Fault {
             uninit: Some(from),
             ..Fault::of_thread(by.group, (by.thread, by.site), 0, kind)
@@ -260,7 +260,7 @@ impl FaultSink {
     }
 
     /// Lanes of a thread of the group that runs.
-    pub fn lanes(&self, thread: u32) -> u32 {
+    pub(crate) fn lanes(&self, thread: u32) -> u32 {
         // SAFETY: the shape is set before a group runs and lives as long as the launch.
         unsafe { self.shape.as_ref() }.map_or(0, |shape| shape.mask(thread))
     }

@@ -13,6 +13,7 @@
 //! Nothing here panics on what a caller passes; sizes are checked against [`limits`].
 
 #![deny(unsafe_op_in_unsafe_fn)]
+#![warn(unreachable_pub)]
 
 pub mod abi;
 mod bytes;

@@ -24,7 +24,7 @@ use crate::lines::LineTable;
 use crate::ssa::{AccessKind, Site, Space};
 
 /// Version of this layout and of the metadata's.
-pub const FORMAT: u32 = 5;
+pub(super) const FORMAT: u32 = 5;
 const DIGEST_AT: usize = 40;
 const HEADER: usize = 72;
 

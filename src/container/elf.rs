@@ -36,7 +36,7 @@ pub(super) struct Elf<'d> {
 }
 
 impl<'d> Elf<'d> {
-    pub fn parse(bytes: &'d [u8]) -> Result<Self, ContainerError> {
+    pub(super) fn parse(bytes: &'d [u8]) -> Result<Self, ContainerError> {
         let (found, limit) = (bytes.len() as u64, limits::MAX_FILE_BYTES as u64);
         ContainerError::check_limit("zebin bytes", found, limit)?;
         recognise(bytes)?;
@@ -186,14 +186,14 @@ pub(super) struct CopyBudget {
 }
 
 impl CopyBudget {
-    pub fn new(file_bytes: usize) -> Self {
+    pub(super) fn new(file_bytes: usize) -> Self {
         Self {
             limit: limits::copy_budget(file_bytes),
             used: 0,
         }
     }
 
-    pub fn charge(&mut self, bytes: usize) -> Result<(), ContainerError> {
+    pub(super) fn charge(&mut self, bytes: usize) -> Result<(), ContainerError> {
         self.used = self.used.saturating_add(bytes as u64);
         ContainerError::check_limit(
             "bytes in overlapping sections or names",

@@ -94,7 +94,7 @@ pub(crate) struct CodeCache {
 
 impl CodeCache {
     /// The code for a key, made by `compile` if no cache has it, and where it was.
-    pub fn get(
+    pub(crate) fn get(
         &self,
         key: Key,
         compile: impl FnOnce() -> Result<Compiled, Error>,
@@ -117,7 +117,7 @@ impl CodeCache {
     }
 
     /// Counts a look-up.
-    pub fn count(&self, origin: Origin) {
+    pub(crate) fn count(&self, origin: Origin) {
         let counter = match origin {
             Origin::Memory | Origin::Library => &self.hits,
             Origin::Disk => &self.disk_hits,
@@ -127,13 +127,13 @@ impl CodeCache {
     }
 
     /// Whether [`CodeCache::get`] would return at once.
-    pub fn has(&self, key: &Key) -> bool {
+    pub(crate) fn has(&self, key: &Key) -> bool {
         let slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
         slots.get(key).is_some_and(|slot| slot.get().is_some())
     }
 
     /// `disks` are those that its engine looks at and writes to.
-    pub fn stats<'d>(&self, disks: impl Iterator<Item = &'d Disk> + Clone) -> CacheStats {
+    pub(crate) fn stats<'d>(&self, disks: impl Iterator<Item = &'d Disk> + Clone) -> CacheStats {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         CacheStats {
             hits: read(&self.hits),

@@ -49,7 +49,7 @@ pub(crate) struct Disk {
 }
 
 impl Disk {
-    pub fn new(cache: &DiskCache) -> Disk {
+    pub(crate) fn new(cache: &DiskCache) -> Disk {
         Disk {
             store: cache.store(),
             purged: AtomicU64::new(0),
@@ -57,7 +57,7 @@ impl Disk {
         }
     }
 
-    pub fn load(&self, key: &Key) -> Option<Artifact> {
+    pub(crate) fn load(&self, key: &Key) -> Option<Artifact> {
         let found = self.store.load(key);
         if found.as_ref().is_err_and(|e| *e != Defect::Absent) {
             self.purged.fetch_add(1, Ordering::Relaxed);
@@ -65,7 +65,7 @@ impl Disk {
         found.ok()
     }
 
-    pub fn load_manifest(&self, key: &Key) -> Option<ProgramManifest> {
+    pub(crate) fn load_manifest(&self, key: &Key) -> Option<ProgramManifest> {
         let found = self.store.load_manifest(key);
         if found.as_ref().is_err_and(|e| *e != Defect::Absent) {
             self.purged.fetch_add(1, Ordering::Relaxed);
@@ -73,14 +73,14 @@ impl Disk {
         found.ok()
     }
 
-    pub fn save_manifest(&self, key: &Key, manifest: &ProgramManifest) {
+    pub(crate) fn save_manifest(&self, key: &Key, manifest: &ProgramManifest) {
         if self.store.save_manifest(key, manifest).is_err() {
             self.unwritten.fetch_add(1, Ordering::Relaxed);
         }
     }
 
     /// Writes an entry if that is possible; a cache that cannot be written to is no failure.
-    pub fn save(&self, key: &Key, artifact: &Artifact) {
+    pub(crate) fn save(&self, key: &Key, artifact: &Artifact) {
         if self.store.save(key, artifact).is_err() {
             self.unwritten.fetch_add(1, Ordering::Relaxed);
         }

@@ -327,7 +327,7 @@ fn pointee(
 
 impl Names {
     /// What an access to device memory misses.
-    pub fn of_address(&self, address: u64, bytes: u32) -> Option<Meant> {
+    pub(super) fn of_address(&self, address: u64, bytes: u32) -> Option<Meant> {
         // Addresses may carry tags, which say nothing of where they are.
         let base = self.memory.base();
         let address = base.wrapping_add(address.wrapping_sub(base) & ((1 << 48) - 1));
@@ -363,7 +363,7 @@ impl Names {
     }
 
     /// The buffer that kernels only read and that an access to device memory is in.
-    pub fn of_read_only(&self, address: u64, bytes: u32) -> Option<Meant> {
+    pub(super) fn of_read_only(&self, address: u64, bytes: u32) -> Option<Meant> {
         let base = self.memory.base();
         let address = base.wrapping_add(address.wrapping_sub(base) & ((1 << 48) - 1));
         let found = self.memory.neighbour(address, bytes.into())?;
@@ -377,7 +377,7 @@ impl Names {
     }
 
     /// Where an access to device memory is in a buffer.
-    pub fn at_address(&self, address: u64, bytes: u32) -> Option<Meant> {
+    pub(super) fn at_address(&self, address: u64, bytes: u32) -> Option<Meant> {
         let inside = |n: &&Named| address.checked_sub(n.start).is_some_and(|at| at < n.len);
         let name = self.named.iter().find(inside)?;
         let at = distance(address, bytes, name.start, name.len);
@@ -385,7 +385,12 @@ impl Names {
     }
 
     /// What an access to a surface misses; its place is the surface's first address and length.
-    pub fn of_surface(&self, place: Option<(u64, u64)>, offset: u64, bytes: u32) -> Option<Meant> {
+    pub(super) fn of_surface(
+        &self,
+        place: Option<(u64, u64)>,
+        offset: u64,
+        bytes: u32,
+    ) -> Option<Meant> {
         let (start, len) = place?;
         let same = |n: &&Named| n.start <= start && start - n.start <= n.len;
         let name = self.named.iter().find(same)?;
@@ -566,7 +571,7 @@ pub(super) struct Place {
 
 impl Place {
     /// Of an access that is not known.
-    pub const UNKNOWN: Place = Place {
+    pub(super) const UNKNOWN: Place = Place {
         line: 0,
         opcode: "?",
         access: "access",

@@ -31,7 +31,7 @@ pub(crate) struct KernelPart {
 }
 
 impl KernelPart {
-    pub fn new(
+    pub(crate) fn new(
         device: Platform,
         text: &str,
         functions: &str,
@@ -49,7 +49,7 @@ impl KernelPart {
     }
 
     /// Digest of all of it.
-    pub fn digest(&self) -> [u8; 32] {
+    pub(crate) fn digest(&self) -> [u8; 32] {
         // No map in it has keys that are not strings.
         Key::new(self).map_or([0; 32], |key| *key.digest())
     }
@@ -128,7 +128,7 @@ struct FilePart {
 }
 
 impl FileKey {
-    pub fn new(
+    pub(super) fn new(
         format: FileFormat,
         digest: &[u8; 32],
         device: Option<Platform>,
@@ -147,7 +147,7 @@ impl FileKey {
     }
 
     /// The key; `None` would be a bug, and costs the cache, not the result.
-    pub fn key(&self) -> Option<Key> {
+    pub(super) fn key(&self) -> Option<Key> {
         Key::new(self).ok()
     }
 }
@@ -165,7 +165,7 @@ pub(crate) struct KeyParts<'a> {
 }
 
 impl<'a> KeyParts<'a> {
-    pub fn new(
+    pub(super) fn new(
         backend: &'a Identity,
         codegen: &'a CodegenOptions,
         passes: &'a PassOptions,
@@ -184,7 +184,7 @@ impl<'a> KeyParts<'a> {
     }
 
     /// The key; `None` would be a bug, and costs the cache, not the result.
-    pub fn key(&self) -> Option<Key> {
+    pub(super) fn key(&self) -> Option<Key> {
         Key::new(self).ok()
     }
 }

@@ -187,7 +187,7 @@ fn site(record: &SiteRecord) -> Site {
 
 impl Linked {
     /// Code for launches of a shape. There is one policy, which the library was compiled with.
-    pub fn code(
+    pub(crate) fn code(
         &self,
         shape: LocalIdShape,
         oob: OobPolicy,

@@ -49,7 +49,7 @@ pub(crate) struct LoadedData {
 }
 
 impl LoadedData {
-    pub fn new(image: DataImage, memory: &DeviceMemory) -> Result<LoadedData, Error> {
+    pub(crate) fn new(image: DataImage, memory: &DeviceMemory) -> Result<LoadedData, Error> {
         let data = ProgramData::load(&image, memory).map_err(|e| Error::Memory(e.to_string()))?;
         Ok(LoadedData {
             image,
@@ -61,7 +61,7 @@ impl LoadedData {
 impl KernelManifest {
     /// What the runtime has to know, apart from what code generation decides. Text does not say how much scratch memory it
     /// needs; it gets some if it uses `scratch`.
-    pub fn meta(&self, scratch: bool) -> KernelMeta {
+    pub(crate) fn meta(&self, scratch: bool) -> KernelMeta {
         let mut meta = self.key.meta.clone();
         if self.plan.binds_surfaces && !scratch {
             meta.scratch_bytes = 0;

@@ -151,7 +151,7 @@ pub(crate) struct Inner {
 
 impl Inner {
     /// What accesses out of bounds do in launches that ask for `oob`: checks of memory record them at least.
-    pub fn policy(&self, oob: OobPolicy) -> OobPolicy {
+    pub(crate) fn policy(&self, oob: OobPolicy) -> OobPolicy {
         match oob {
             OobPolicy::ReadZeroSkipWrite if self.checks(Check::Memory) => OobPolicy::Report,
             _ => oob,
@@ -159,7 +159,7 @@ impl Inner {
     }
 
     /// Whether kernels are checked for such errors.
-    pub fn checks(&self, check: Check) -> bool {
+    pub(crate) fn checks(&self, check: Check) -> bool {
         self.options.strategy.tuning.check.contains(check)
     }
 }

@@ -28,7 +28,7 @@ pub(super) struct Variables {
 
 impl Variables {
     /// The address of a byte, by the name of what is there.
-    pub fn named(&self, name: &str) -> Option<SlotSource> {
+    pub(super) fn named(&self, name: &str) -> Option<SlotSource> {
         let place = self.places.iter().find(|(n, _)| n == name);
         place.map(|(_, (section, offset))| SlotSource::Data {
             section: *section,

@@ -29,7 +29,7 @@ pub(super) enum Code {
 }
 
 impl Code {
-    pub fn kernel(&self) -> &visa_runtime::Kernel {
+    pub(super) fn kernel(&self) -> &visa_runtime::Kernel {
         match self {
             Code::Compiled { code, .. } => &code.kernel,
             Code::Interpreted(code) => &code.kernel,
@@ -37,7 +37,7 @@ impl Code {
     }
 
     /// Line of the source that a line of vISA came from.
-    pub fn source(&self, kernel: &Kernel, line: u32) -> Option<SourceLine> {
+    pub(super) fn source(&self, kernel: &Kernel, line: u32) -> Option<SourceLine> {
         match self {
             Code::Compiled { code, .. } => code.object.lines.source().line_at(line),
             Code::Interpreted(_) => kernel.valid()?.module().source_map().line_at(line),
@@ -79,7 +79,7 @@ pub struct Prepared {
 }
 
 impl Ready {
-    pub fn new(code: Code, shape: LaunchShape) -> Result<Ready, Error> {
+    pub(super) fn new(code: Code, shape: LaunchShape) -> Result<Ready, Error> {
         let launch = PreparedLaunch::new(code.kernel(), shape)?;
         Ok(Ready { code, launch })
     }

@@ -46,7 +46,7 @@ pub(crate) struct ProgramFile {
 
 impl ProgramFile {
     /// The vISA of a kernel. It was read before, from the same bytes, when the manifest was made.
-    pub fn visa(&self, index: usize) -> Result<Arc<Visa>, Error> {
+    pub(crate) fn visa(&self, index: usize) -> Result<Arc<Visa>, Error> {
         let missing = || Error::NoKernel {
             name: format!("number {index}"),
             known: Vec::new(),

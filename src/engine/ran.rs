@@ -18,14 +18,14 @@ pub(super) struct Ran<'a> {
 
 impl Ran<'_> {
     /// Records of faults that no rule leaves out.
-    pub fn unsuppressed(&self, r: &LaunchReport) -> impl Iterator<Item = FaultRecord> {
+    pub(super) fn unsuppressed(&self, r: &LaunchReport) -> impl Iterator<Item = FaultRecord> {
         let rules = &self.launch.kernel.parts().engine.0.options.suppress;
         let records = r.faults.iter().map(|f| self.record(f, &r.fault_sites));
         records.filter(|record| rules.is_empty() || !rules.cover(record))
     }
 
     /// How many faults rules leave out: all of an instruction where they are counted by instruction, else those of which there are records.
-    pub fn suppressed(&self, r: &LaunchReport) -> u64 {
+    pub(super) fn suppressed(&self, r: &LaunchReport) -> u64 {
         let rules = &self.launch.kernel.parts().engine.0.options.suppress;
         if rules.is_empty() {
             return 0;

@@ -14,7 +14,7 @@ pub(super) struct Reach {
 
 impl Reach {
     /// Of a launch.
-    pub fn of(launch: &Launch) -> Reach {
+    pub(super) fn of(launch: &Launch) -> Reach {
         let mut reach = Reach {
             context: launch.context,
             buffers: launch.bound.surfaces.values().cloned().collect(),
@@ -42,7 +42,7 @@ impl Reach {
     ///
     /// # Errors
     /// As that.
-    pub fn enter(&self, memory: &DeviceMemory) -> Result<Option<Entered>, Error> {
+    pub(super) fn enter(&self, memory: &DeviceMemory) -> Result<Option<Entered>, Error> {
         let numbers = self.numbers.iter().copied();
         let entered = memory.enter(self.context, self.buffers.iter(), numbers);
         entered.map_err(|error| Error::Memory(error.to_string()))

@@ -50,7 +50,7 @@ pub(super) enum Before {
 
 impl Before {
     /// Makes memory what it was.
-    pub fn restore(&self) {
+    pub(super) fn restore(&self) {
         if let Before::Saved(all) = self {
             all.iter().for_each(Saved::restore);
         }
@@ -59,7 +59,7 @@ impl Before {
 
 impl Repeat {
     /// Of a launch of an engine that checks for one of these.
-    pub fn new(kernel: &Kernel, launch: &Launch) -> Option<Repeat> {
+    pub(super) fn new(kernel: &Kernel, launch: &Launch) -> Option<Repeat> {
         let engine = &kernel.parts().engine.0;
         let [init, races] = [Check::Init, Check::Race].map(|check| engine.checks(check));
         (init || races).then(|| Repeat::of(kernel, launch, (init, races)))
@@ -102,12 +102,12 @@ impl Repeat {
     }
 
     /// Whether what is not initialised is looked for.
-    pub const fn looks_for_uninitialised(&self) -> bool {
+    pub(super) const fn looks_for_uninitialised(&self) -> bool {
         self.init
     }
 
     /// The note of a launch that the interpreter carried out.
-    pub fn note(&self) -> String {
+    pub(super) fn note(&self) -> String {
         let why = [(self.init, UNINITIALISED), (self.races, UNCONFINED)];
         let why = why.iter().filter(|(looked, _)| *looked);
         let why: Vec<&str> = why.map(|&(_, why)| why).collect();
@@ -118,7 +118,11 @@ impl Repeat {
     }
 
     /// What memory holds before a run of code, as far as the run may change it and may be in vain, and which buffers it does not write.
-    pub fn before(&self, launch: &Prepared, meta: &KernelMeta) -> (Before, Option<Invariant>) {
+    pub(super) fn before(
+        &self,
+        launch: &Prepared,
+        meta: &KernelMeta,
+    ) -> (Before, Option<Invariant>) {
         let found = match self.init {
             true => self.before_uninitialised(launch, meta),
             false => Before::Unneeded,
@@ -189,7 +193,7 @@ impl Repeat {
     }
 
     /// The launch for the interpreter.
-    pub fn interpreted(&self, launch: &Prepared) -> Result<&Ready, Error> {
+    pub(super) fn interpreted(&self, launch: &Prepared) -> Result<&Ready, Error> {
         let made = self.interpreted.get_or_init(|| {
             let options = InterpOptions::default();
             let code = launch.kernel.interpreted(&options, launch.oob)?;

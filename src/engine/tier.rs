@@ -78,7 +78,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Tier {
     /// The tier above an engine that has these options.
-    pub fn new(options: EngineOptions, memory: &DeviceMemory) -> Result<Tier, Error> {
+    pub(crate) fn new(options: EngineOptions, memory: &DeviceMemory) -> Result<Tier, Error> {
         if options.interpret.is_some() {
             let what = "--tier begins with cranelift's code: use the backend cranelift, or leave out --tier";
             return Err(Error::from(BackendError::Strategy {
@@ -100,7 +100,7 @@ impl Tier {
     }
 
     /// The disk cache, as the better code generator uses it.
-    pub fn disk(&self) -> Option<&Disk> {
+    pub(crate) fn disk(&self) -> Option<&Disk> {
         self.engine.0.disk.as_ref()
     }
 
@@ -110,7 +110,7 @@ impl Tier {
     }
 
     /// Waits for the background; true if it has nothing to do.
-    pub fn wait(&self, limit: Duration) -> bool {
+    pub(crate) fn wait(&self, limit: Duration) -> bool {
         if !self.is_here() {
             return true;
         }
@@ -139,12 +139,12 @@ impl Drop for Tier {
 
 impl Upgrade {
     /// The code, if it is there.
-    pub fn code(&self) -> Option<&Arc<Compiled>> {
+    pub(super) fn code(&self) -> Option<&Arc<Compiled>> {
         self.code.get()?.as_ref().ok()
     }
 
     /// Why there will be none.
-    pub fn failure(&self) -> Option<&str> {
+    pub(super) fn failure(&self) -> Option<&str> {
         self.code.get()?.as_ref().err().map(String::as_str)
     }
 

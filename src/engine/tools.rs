@@ -111,7 +111,7 @@ pub(crate) struct Announcement<'a> {
 
 impl Observers {
     /// Those that are asked for.
-    pub fn new(tools: &Tools) -> Result<Option<Observers>, Error> {
+    pub(crate) fn new(tools: &Tools) -> Result<Option<Observers>, Error> {
         if !tools.any() {
             return Ok(None);
         }
@@ -131,7 +131,7 @@ impl Observers {
     }
 
     /// Tells of a kernel; debuggers know it as long as the result lives.
-    pub fn announce(&self, kernel: &Announcement<'_>) -> Result<Option<DebugImage>, Error> {
+    pub(crate) fn announce(&self, kernel: &Announcement<'_>) -> Result<Option<DebugImage>, Error> {
         let shows = self.tools.jitdump || self.tools.gdb;
         let text = match shows {
             true => self.written(kernel).map_err(failed("vISA text"))?,

@@ -105,28 +105,28 @@ pub(super) struct Memory {
 
 impl Memory {
     /// Device memory.
-    pub const DEVICE: Memory = Memory {
+    pub(super) const DEVICE: Memory = Memory {
         space: Space::Device,
         surface: 0,
     };
     /// Shared local memory.
-    pub const LOCAL: Memory = Memory {
+    pub(super) const LOCAL: Memory = Memory {
         space: Space::Local,
         surface: 0,
     };
     /// Indirect data.
-    pub const ARGS: Memory = Memory {
+    pub(super) const ARGS: Memory = Memory {
         space: Space::Args,
         surface: 0,
     };
     /// Scratch.
-    pub const SCRATCH: Memory = Memory {
+    pub(super) const SCRATCH: Memory = Memory {
         space: Space::Scratch,
         surface: 0,
     };
 
     /// An address `bytes` further. Offsets have 32 bits: one beyond becomes the last, which is outside of any region.
-    pub fn beyond(self, address: u64, bytes: u64) -> u64 {
+    pub(super) fn beyond(self, address: u64, bytes: u64) -> u64 {
         let sum = address.wrapping_add(bytes);
         match self.space {
             Space::Device => sum,
@@ -135,7 +135,7 @@ impl Memory {
     }
 
     /// `index * scale`, limited likewise. Local memory wraps, as only the low bits of its offsets count.
-    pub fn scaled(self, index: u64, scale: u64) -> u64 {
+    pub(super) fn scaled(self, index: u64, scale: u64) -> u64 {
         let product = index.wrapping_mul(scale);
         match self.space {
             Space::Local => product & LOCAL_MASK,
@@ -144,7 +144,7 @@ impl Memory {
     }
 
     /// An address as it is looked up.
-    pub fn masked(self, address: u64) -> u64 {
+    pub(super) fn masked(self, address: u64) -> u64 {
         match self.space {
             Space::Local => address & LOCAL_MASK,
             _ => address,
@@ -214,7 +214,7 @@ pub(super) struct Atomic {
 
 impl Slot {
     /// Elements of a block, one after the other.
-    pub const fn block(data: Raw, register: usize, high: u32) -> Slot {
+    pub(super) const fn block(data: Raw, register: usize, high: u32) -> Slot {
         Slot {
             data,
             at: 0,
@@ -236,7 +236,7 @@ impl Machine<'_, '_, '_> {
     }
 
     /// Records faulting channels, if faults are recorded.
-    pub fn report(
+    pub(super) fn report(
         &mut self,
         inst: &Inst,
         memory: Memory,
@@ -281,7 +281,12 @@ impl Machine<'_, '_, '_> {
     }
 
     /// Loads element `k` of the enabled lanes into slot `k`.
-    pub fn load_into(&mut self, inst: &Inst, a: &Access, slots: &[Slot]) -> Result<(), Halt> {
+    pub(super) fn load_into(
+        &mut self,
+        inst: &Inst,
+        a: &Access,
+        slots: &[Slot],
+    ) -> Result<(), Halt> {
         for (k, (slot, v)) in slots.iter().zip(self.load(inst, a)?).enumerate() {
             let v = Lanes::each(|i| v.get(i).wrapping_shl(slot.high));
             self.set_payload_lanes(slot.data, slot.at, slot.register, &v, a.enabled)?;
@@ -291,7 +296,12 @@ impl Machine<'_, '_, '_> {
     }
 
     /// Stores element `k` of the enabled lanes from slot `k`.
-    pub fn store_from(&mut self, inst: &Inst, a: &Access, slots: &[Slot]) -> Result<(), Halt> {
+    pub(super) fn store_from(
+        &mut self,
+        inst: &Inst,
+        a: &Access,
+        slots: &[Slot],
+    ) -> Result<(), Halt> {
         let read = |slot: &Slot| {
             let lanes = inst.exec.lanes();
             let v = self.payload_lanes(slot.data, slot.at, lanes, slot.register)?;
@@ -336,7 +346,7 @@ impl Machine<'_, '_, '_> {
     }
 
     /// Notes a write for the trace.
-    pub fn note(&mut self, memory: Memory, at: u64, v: u64, bytes: u32) {
+    pub(super) fn note(&mut self, memory: Memory, at: u64, v: u64, bytes: u32) {
         if let Some(w) = &mut self.written {
             let v = v & super::number::mask(bytes);
             match memory.space {
@@ -350,7 +360,7 @@ impl Machine<'_, '_, '_> {
 
     /// Consecutive elements of channel 0 into a payload, each in `register` bytes, `high` bits up. Each element out of
     /// bounds is a fault of its own.
-    pub fn load_block(
+    pub(super) fn load_block(
         &mut self,
         inst: &Inst,
         a: &Access,
@@ -381,7 +391,7 @@ impl Machine<'_, '_, '_> {
     }
 
     /// A payload to consecutive elements from channel 0's address on.
-    pub fn store_block(
+    pub(super) fn store_block(
         &mut self,
         inst: &Inst,
         a: &Access,
@@ -413,7 +423,7 @@ impl Machine<'_, '_, '_> {
     }
 
     /// One atomic a lane, in ascending order. Offsets are rounded down to a multiple of the element.
-    pub fn atomic(&mut self, inst: &Inst, a: &Access, atomic: &Atomic) -> Result<(), Halt> {
+    pub(super) fn atomic(&mut self, inst: &Inst, a: &Access, atomic: &Atomic) -> Result<(), Halt> {
         let n = atomic.op.sources();
         if (n >= 1 && atomic.first.is_null()) || (n == 2 && atomic.second.is_null()) {
             return Halt::malformed("an atomic operand is missing");

@@ -29,7 +29,7 @@ pub(super) struct Channel<'a> {
 
 impl Channel<'_> {
     /// The result.
-    pub fn result(&self) -> Result<Number, Halt> {
+    pub(super) fn result(&self) -> Result<Number, Halt> {
         if self.s.iter().any(|o| o.ty.is_float()) {
             self.float()
         } else {

@@ -91,7 +91,7 @@ impl Barriers {
     }
 
     /// How it joined the round of the barrier of all threads, if it did.
-    pub fn arrival(&self) -> Option<Arrival> {
+    pub(super) fn arrival(&self) -> Option<Arrival> {
         self.joined.contains(&GROUP).then_some(self.arrival)
     }
 
@@ -111,7 +111,7 @@ pub(super) fn all_joined(threads: &[Thread]) -> bool {
 
 impl Named {
     /// Lets threads go on, once no thread can by itself; true when there are any.
-    pub fn meet(&mut self, threads: &mut [Thread]) -> bool {
+    pub(super) fn meet(&mut self, threads: &mut [Thread]) -> bool {
         for n in 0..threads.len() {
             let signals = threads
                 .get_mut(n)
@@ -171,7 +171,7 @@ impl Named {
 
 impl Named {
     /// Barriers that are not complete, at the end of a group.
-    pub fn left(&self) -> impl Iterator<Item = Miscount> {
+    pub(super) fn left(&self) -> impl Iterator<Item = Miscount> {
         let left = |round: &Round| {
             let (thread, last) = round.last?;
             let words = |[producers, consumers]: [u64; 2]| producers | consumers << 16;

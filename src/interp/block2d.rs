@@ -94,7 +94,7 @@ impl Order {
 
 impl Machine<'_, '_, '_> {
     /// A block message.
-    pub fn lsc_block2d(&mut self, inst: &Inst, b: &LscBlock2d) -> Result<(), Halt> {
+    pub(super) fn lsc_block2d(&mut self, inst: &Inst, b: &LscBlock2d) -> Result<(), Halt> {
         if !matches!(b.sfid, Sfid::Ugm | Sfid::Ugml) {
             return Halt::unsupported(format!("2D blocks of {}", b.sfid.name()));
         }

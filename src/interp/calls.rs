@@ -60,7 +60,7 @@ pub(super) struct Functions {
 
 impl Functions {
     /// Finds the functions of a kernel. `depth` is how deep recursion may go.
-    pub fn new(
+    pub(super) fn new(
         kernel: &ValidKernel,
         layout: &Layout,
         places: &Places,
@@ -131,7 +131,7 @@ impl Functions {
     }
 
     /// Where a function of this name starts.
-    pub fn named(&self, name: &str) -> Option<usize> {
+    pub(super) fn named(&self, name: &str) -> Option<usize> {
         let i = self.by_name.get(name)?;
         Some(self.list.get(*i)?.at)
     }
@@ -215,7 +215,7 @@ impl Kept {
     }
 
     /// Gives the activation its variables again.
-    pub fn restore(self, t: &mut Thread) {
+    pub(super) fn restore(self, t: &mut Thread) {
         for part in self.file {
             put_back(&mut t.file, part);
         }
@@ -231,7 +231,7 @@ impl Kept {
 
 impl Machine<'_, '_, '_> {
     /// `fcall`.
-    pub fn fcall(&mut self, inst: &Inst, name: &str) -> Result<(), Halt> {
+    pub(super) fn fcall(&mut self, inst: &Inst, name: &str) -> Result<(), Halt> {
         let Some(to) = self.program.functions.named(name) else {
             return Halt::unsupported(missing(name));
         };
@@ -243,7 +243,7 @@ impl Machine<'_, '_, '_> {
     }
 
     /// `ifcall`.
-    pub fn ifcall(&mut self, inst: &Inst, addr: &Src) -> Result<(), Halt> {
+    pub(super) fn ifcall(&mut self, inst: &Inst, addr: &Src) -> Result<(), Halt> {
         let lanes = self.callers(inst)?;
         let addresses = if inst.exec.lanes() == 1 {
             Lanes::all(self.scalar(addr)?)
@@ -275,7 +275,7 @@ impl Machine<'_, '_, '_> {
     }
 
     /// Lanes that make a stack call.
-    pub fn callers(&self, inst: &Inst) -> Result<u32, Halt> {
+    pub(super) fn callers(&self, inst: &Inst) -> Result<u32, Halt> {
         if inst.exec.lanes() == 1 {
             return self.taken(inst);
         }
@@ -284,7 +284,12 @@ impl Machine<'_, '_, '_> {
     }
 
     /// Whether a call of what starts at `to` is not too deep; reported if it is.
-    pub fn may_call(&mut self, inst: &Inst, to: usize, by_address: bool) -> Result<bool, Halt> {
+    pub(super) fn may_call(
+        &mut self,
+        inst: &Inst,
+        to: usize,
+        by_address: bool,
+    ) -> Result<bool, Halt> {
         let limit = self.program.options.max_call_depth as usize;
         if !self.circular(to, by_address) || self.t.control.depth() <= limit {
             return Ok(true);

@@ -74,7 +74,7 @@ pub(super) struct Control {
 
 impl Control {
     /// All lanes of `mask` at the first instruction.
-    pub fn new(mask: u32) -> Control {
+    pub(super) fn new(mask: u32) -> Control {
         Control {
             frames: vec![Frame::new(0, 0)],
             all: mask,
@@ -85,17 +85,17 @@ impl Control {
     }
 
     /// Calls inside each other now.
-    pub fn depth(&self) -> usize {
+    pub(super) fn depth(&self) -> usize {
         self.frames.len().saturating_sub(1)
     }
 
     /// The subroutine that the active lanes are in.
-    pub fn subroutine(&self) -> usize {
+    pub(super) fn subroutine(&self) -> usize {
         self.frames.last().map_or(0, |frame| frame.subroutine)
     }
 
     /// Makes active lanes wait at an instruction of the same subroutine.
-    pub fn send(&mut self, lanes: u32, to: usize) {
+    pub(super) fn send(&mut self, lanes: u32, to: usize) {
         let lanes = lanes & self.active;
         self.active &= !lanes;
         if lanes != 0
@@ -107,7 +107,7 @@ impl Control {
     }
 
     /// Active lanes return from their subroutine, or end.
-    pub fn leave(&mut self, lanes: u32) {
+    pub(super) fn leave(&mut self, lanes: u32) {
         let lanes = lanes & self.active;
         self.active &= !lanes;
         if let Some(frame) = self.frames.last_mut() {
@@ -117,7 +117,7 @@ impl Control {
 
     /// Active lanes call a subroutine, to go on at `back` when all of them have returned. The other
     /// active lanes wait at `back`.
-    pub fn call(&mut self, lanes: u32, entry: Entry, back: usize) {
+    pub(super) fn call(&mut self, lanes: u32, entry: Entry, back: usize) {
         let lanes = lanes & self.active;
         let rest = self.active & !lanes;
         self.send(rest, back);
@@ -133,7 +133,7 @@ impl Control {
     }
 
     /// After an instruction: makes the lanes at the earliest place the active ones. False when all lanes have ended.
-    pub fn settle(&mut self) -> bool {
+    pub(super) fn settle(&mut self) -> bool {
         loop {
             let Some(frame) = self.frames.last_mut() else {
                 return false;

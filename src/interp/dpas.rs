@@ -103,7 +103,7 @@ fn operations(a: Element, b: Element) -> Result<u32, Halt> {
 
 impl Machine<'_, '_, '_> {
     /// The instruction.
-    pub fn dpas(&mut self, inst: &Inst, d: &Dpas) -> Result<(), Halt> {
+    pub(super) fn dpas(&mut self, inst: &Inst, d: &Dpas) -> Result<(), Halt> {
         let n = inst.exec.lanes() as usize;
         if n.wrapping_mul(4) != self.grf() {
             return Halt::malformed(format!("the execution size is {} here", self.grf() / 4));
@@ -227,7 +227,7 @@ impl Machine<'_, '_, '_> {
     }
 
     /// What this thread has of the A of a `dpasw`.
-    pub fn half_of_rows(&self, d: &Dpas) -> Result<Vec<u8>, Halt> {
+    pub(super) fn half_of_rows(&self, d: &Dpas) -> Result<Vec<u8>, Halt> {
         let (b, a) = (Element::of(d.precision1)?, Element::of(d.precision2)?);
         let size = row_size(d, a, operations(a, b)?.wrapping_mul(d.depth.into()));
         let registers = size.div_ceil(self.grf());

@@ -69,17 +69,17 @@ pub(super) enum Halt {
 
 impl Halt {
     /// An unsupported form.
-    pub fn unsupported<T>(why: impl Into<String>) -> Result<T, Halt> {
+    pub(super) fn unsupported<T>(why: impl Into<String>) -> Result<T, Halt> {
         Err(Halt::Unsupported(why.into()))
     }
 
     /// A broken rule.
-    pub fn malformed<T>(why: impl Into<String>) -> Result<T, Halt> {
+    pub(super) fn malformed<T>(why: impl Into<String>) -> Result<T, Halt> {
         Err(Halt::Malformed(why.into()))
     }
 
     /// Adds where it happened; `None` for a fault, which is no error.
-    pub fn at(self, pos: Pos, opcode: &'static str) -> Option<InterpError> {
+    pub(super) fn at(self, pos: Pos, opcode: &'static str) -> Option<InterpError> {
         Some(match self {
             Halt::Unsupported(why) => InterpError::Unsupported { pos, opcode, why },
             Halt::Malformed(why) => InterpError::Malformed { pos, opcode, why },

@@ -27,7 +27,7 @@ pub(super) enum Format {
 
 impl Format {
     /// Format of a float type.
-    pub fn of(ty: Type) -> Option<Format> {
+    pub(super) fn of(ty: Type) -> Option<Format> {
         match ty {
             Type::Hf => Some(Format::Hf),
             Type::Bf => Some(Format::Bf),
@@ -38,7 +38,7 @@ impl Format {
     }
 
     /// Mask of the sign bit.
-    pub const fn sign(self) -> u64 {
+    pub(super) const fn sign(self) -> u64 {
         match self {
             Format::Hf | Format::Bf => 1 << 15,
             Format::F => 1 << 31,
@@ -56,7 +56,7 @@ impl Format {
     }
 
     /// The quiet NaN without payload.
-    pub const fn nan(self) -> u64 {
+    pub(super) const fn nan(self) -> u64 {
         match self {
             Format::Hf => 0x7E00,
             Format::Bf => 0x7FC0,
@@ -66,12 +66,12 @@ impl Format {
     }
 
     /// True for NaNs.
-    pub const fn is_nan(self, bits: u64) -> bool {
+    pub(super) const fn is_nan(self, bits: u64) -> bool {
         bits & (self.sign().wrapping_sub(1)) > self.exponent()
     }
 
     /// The number, exactly.
-    pub fn value(self, bits: u64) -> f64 {
+    pub(super) fn value(self, bits: u64) -> f64 {
         match self {
             Format::F => f64::from(f32::from_bits(bits as u32)),
             Format::Df => f64::from_bits(bits),
@@ -107,10 +107,10 @@ pub(super) struct Env(pub u32);
 
 impl Env {
     /// To nearest, all denormals kept.
-    pub const PLAIN: Env = Env(0x4C0);
+    pub(super) const PLAIN: Env = Env(0x4C0);
 
     /// Rounding mode.
-    pub fn round(self) -> Round {
+    pub(super) fn round(self) -> Round {
         match self.0.wrapping_shr(4) & 3 {
             0 => Round::NearestTiesToEven,
             1 => Round::TowardPositive,
@@ -134,7 +134,7 @@ impl Env {
     }
 
     /// A denormal replaced by zero of its sign, unless kept.
-    pub fn flush(self, format: Format, bits: u64) -> u64 {
+    pub(super) fn flush(self, format: Format, bits: u64) -> u64 {
         if bits & format.exponent() == 0 && !self.keeps(format) {
             bits & format.sign()
         } else {
@@ -143,7 +143,7 @@ impl Env {
     }
 
     /// Carries an operation out; unused operands are ignored.
-    pub fn compute(self, op: FloatOp, format: Format, args: [u64; 3]) -> u64 {
+    pub(super) fn compute(self, op: FloatOp, format: Format, args: [u64; 3]) -> u64 {
         match format {
             Format::F if self.is_plain(format) => {
                 let [a, b, c] = args.map(|x| f32::from_bits(x as u32));
@@ -201,7 +201,7 @@ impl Env {
 
     /// From one format to another. The same format is a copy. To `bf` it is to nearest, whatever the mode: that is the
     /// only rounding the hardware's conversion has (docs/visa.md, "Types and conversions").
-    pub fn convert(self, from: Format, to: Format, bits: u64) -> u64 {
+    pub(super) fn convert(self, from: Format, to: Format, bits: u64) -> u64 {
         if from == to {
             return bits;
         }
@@ -242,7 +242,7 @@ impl Env {
     }
 
     /// An integer as a float.
-    pub fn of_int(self, to: Format, value: i128) -> u64 {
+    pub(super) fn of_int(self, to: Format, value: i128) -> u64 {
         let round = self.round();
         let bits = match to {
             Format::Hf => Half::from_i128_r(value, round).value.to_bits(),

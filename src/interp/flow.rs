@@ -21,7 +21,7 @@ pub(super) struct Places {
 
 impl Places {
     /// Finds them.
-    pub fn new(module: &Module) -> Places {
+    pub(super) fn new(module: &Module) -> Places {
         let mut starts = vec![0];
         let end = module.insts.len();
         let label = |l: &Label| l.def.map_or(end, |at| at as usize);
@@ -42,17 +42,17 @@ impl Places {
     }
 
     /// Instruction of a label.
-    pub fn label(&self, l: LabelId) -> usize {
+    pub(super) fn label(&self, l: LabelId) -> usize {
         self.labels.get(l.0 as usize).copied().unwrap_or(self.end)
     }
 
     /// Number of subroutines, with the kernel's body.
-    pub fn count(&self) -> usize {
+    pub(super) fn count(&self) -> usize {
         self.starts.len()
     }
 
     /// Subroutine that an instruction belongs to; 0 is the kernel's body.
-    pub fn subroutine(&self, at: usize) -> usize {
+    pub(super) fn subroutine(&self, at: usize) -> usize {
         self.starts
             .partition_point(|&start| start <= at)
             .saturating_sub(1)
@@ -69,7 +69,7 @@ impl Places {
 impl Machine<'_, '_, '_> {
     /// Lanes of the thread for which a branch is taken. A branch decides lane by lane if it has several channels and
     /// a predicate that is not reduced, else for all active lanes together.
-    pub fn taken(&self, inst: &Inst) -> Result<u32, Halt> {
+    pub(super) fn taken(&self, inst: &Inst) -> Result<u32, Halt> {
         let active = self.t.control.active;
         let lane = inst.exec.mask.first_lane();
         match inst.pred {
@@ -105,7 +105,7 @@ impl Machine<'_, '_, '_> {
     }
 
     /// `goto`, `jmp` and `call`.
-    pub fn branch(&mut self, inst: &Inst, l: LabelId) -> Result<(), Halt> {
+    pub(super) fn branch(&mut self, inst: &Inst, l: LabelId) -> Result<(), Halt> {
         match inst.op {
             Opcode::Goto => {
                 let (to, taken) = (self.target(l)?, self.taken(inst)?);
@@ -143,14 +143,14 @@ impl Machine<'_, '_, '_> {
     }
 
     /// `ret` and `fret`.
-    pub fn ret(&mut self, inst: &Inst) -> Result<(), Halt> {
+    pub(super) fn ret(&mut self, inst: &Inst) -> Result<(), Halt> {
         let taken = self.taken(inst)?;
         self.t.control.leave(taken);
         Ok(())
     }
 
     /// `switchjmp`: an index that names no target takes the first one.
-    pub fn switch(&mut self, index: &Src, targets: &[LabelId]) -> Result<(), Halt> {
+    pub(super) fn switch(&mut self, index: &Src, targets: &[LabelId]) -> Result<(), Halt> {
         let index = self.scalar(index)? as u32;
         let target = targets.get(index as usize).or(targets.first());
         let Some(&l) = target else {

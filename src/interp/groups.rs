@@ -54,7 +54,7 @@ fn consecutive(s: &Src) -> Src {
 
 impl Machine<'_, '_, '_> {
     /// One of them.
-    pub fn group(&mut self, inst: &Inst, a: &Alu) -> Result<(), Halt> {
+    pub(super) fn group(&mut self, inst: &Inst, a: &Alu) -> Result<(), Halt> {
         let n = inst.exec.lanes();
         let enabled = self.enabled(inst)?;
         let ty = self.dst_type(&a.dst)?;

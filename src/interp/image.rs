@@ -36,7 +36,7 @@ impl Message {
 
 impl Machine<'_, '_, '_> {
     /// The memory of a surface variable that has texels.
-    pub fn image_memory(&mut self, s: SurfaceId) -> Result<Memory, Halt> {
+    pub(super) fn image_memory(&mut self, s: SurfaceId) -> Result<Memory, Halt> {
         let memory = self.surface(s)?;
         Self::with_texels(memory)
     }
@@ -145,7 +145,7 @@ impl Machine<'_, '_, '_> {
     }
 
     /// `gather4_typed`, `scatter4_typed`.
-    pub fn typed(
+    pub(super) fn typed(
         &mut self,
         inst: &Inst,
         surface: SurfaceId,
@@ -192,7 +192,7 @@ impl Machine<'_, '_, '_> {
     }
 
     /// Atomics on texels of `bytes` bytes, lane after lane.
-    pub fn texel_atomic(
+    pub(super) fn texel_atomic(
         &mut self,
         inst: &Inst,
         memory: Memory,
@@ -239,7 +239,7 @@ impl Machine<'_, '_, '_> {
     }
 
     /// `lsc_*.tgm`.
-    pub fn lsc_typed(&mut self, inst: &Inst, t: &LscTyped) -> Result<(), Halt> {
+    pub(super) fn lsc_typed(&mut self, inst: &Inst, t: &LscTyped) -> Result<(), Halt> {
         let index = match &t.surface {
             LscSurface::Imm(n) => *n as u32,
             LscSurface::Var(o) => self.scalar_at(*o)? as u32,
@@ -280,7 +280,7 @@ impl Machine<'_, '_, '_> {
 
     /// `media_ld`, `media_st`: rows of a block, each padded to a power of two of at least four bytes; no mask has a say. Rows of a
     /// field are counted as if there were no others.
-    pub fn media(&mut self, inst: &Inst, mem: &Mem) -> Result<(), Halt> {
+    pub(super) fn media(&mut self, inst: &Inst, mem: &Mem) -> Result<(), Halt> {
         let MemKind::Media {
             modifier,
             plane,

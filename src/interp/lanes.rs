@@ -9,12 +9,12 @@ pub(super) struct Lanes([u64; MAX]);
 
 impl Lanes {
     /// The same for every channel.
-    pub fn all(bits: u64) -> Lanes {
+    pub(super) fn all(bits: u64) -> Lanes {
         Lanes([bits; MAX])
     }
 
     /// Each channel's own.
-    pub fn each(mut f: impl FnMut(usize) -> u64) -> Lanes {
+    pub(super) fn each(mut f: impl FnMut(usize) -> u64) -> Lanes {
         let mut lanes = Lanes::default();
         for (i, lane) in lanes.0.iter_mut().enumerate() {
             *lane = f(i);
@@ -23,12 +23,12 @@ impl Lanes {
     }
 
     /// A channel.
-    pub fn get(&self, i: usize) -> u64 {
+    pub(super) fn get(&self, i: usize) -> u64 {
         self.0.get(i).copied().unwrap_or(0)
     }
 
     /// Changes a channel.
-    pub fn set(&mut self, i: usize, bits: u64) {
+    pub(super) fn set(&mut self, i: usize, bits: u64) {
         if let Some(lane) = self.0.get_mut(i) {
             *lane = bits;
         }

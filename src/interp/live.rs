@@ -32,18 +32,23 @@ pub(super) enum AccessMode {
 }
 
 impl AccessMode {
-    pub const fn is_atomic(self) -> bool {
+    pub(super) const fn is_atomic(self) -> bool {
         matches!(self, AccessMode::AtomicRead | AccessMode::AtomicWrite)
     }
 
-    pub const fn writes(self) -> bool {
+    pub(super) const fn writes(self) -> bool {
         matches!(self, AccessMode::Write | AccessMode::AtomicWrite)
     }
 }
 
 impl Machine<'_, '_, '_> {
     /// Checks the enabled lanes of an access; addresses of atomics are rounded down to multiples of the element.
-    pub fn check_buffers(&mut self, inst: &Inst, a: &Access, does: AccessMode) -> Result<(), Halt> {
+    pub(super) fn check_buffers(
+        &mut self,
+        inst: &Inst,
+        a: &Access,
+        does: AccessMode,
+    ) -> Result<(), Halt> {
         if a.memory.space != Space::Device {
             return Ok(());
         }
@@ -81,7 +86,7 @@ impl Machine<'_, '_, '_> {
     }
 
     /// What is wrong with an element in device memory, if anything.
-    pub fn wrong(&self, address: u64, bytes: u32, does: AccessMode) -> Option<FaultKind> {
+    pub(super) fn wrong(&self, address: u64, bytes: u32, does: AccessMode) -> Option<FaultKind> {
         let aligned = does.is_atomic();
         if !self.group.is_live(address, bytes, aligned) {
             return Some(FaultKind::Allocation);
@@ -91,7 +96,7 @@ impl Machine<'_, '_, '_> {
     }
 
     /// Checks that the enabled lanes have addresses that the hardware takes. Scratch and arguments are where the compiler puts them.
-    pub fn check_aligned(&mut self, inst: &Inst, a: &Access) -> Result<(), Halt> {
+    pub(super) fn check_aligned(&mut self, inst: &Inst, a: &Access) -> Result<(), Halt> {
         let own = matches!(a.memory.space, Space::Scratch | Space::Args);
         if !self.group.checks_memory() || own && inst.effect() != Effect::Atomic {
             return Ok(());
@@ -104,7 +109,7 @@ impl Machine<'_, '_, '_> {
     }
 
     /// Records channels of which something is wrong, each at an address.
-    pub fn report_memory(
+    pub(super) fn report_memory(
         &mut self,
         inst: &Inst,
         kind: FaultKind,

@@ -14,7 +14,7 @@ const RUN: usize = 8;
 
 impl Machine<'_, '_, '_> {
     /// An untyped message.
-    pub fn lsc(&mut self, inst: &Inst, l: &Lsc) -> Result<(), Halt> {
+    pub(super) fn lsc(&mut self, inst: &Inst, l: &Lsc) -> Result<(), Halt> {
         let enabled = self.enabled(inst)?;
         if l.op == LscOp::LoadStatus {
             return self.lsc_status(l, enabled);

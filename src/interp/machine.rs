@@ -37,7 +37,7 @@ impl Operand {
     }
 
     /// A channel as an integer, modifier applied.
-    pub fn int(&self, i: usize) -> Result<i128, Halt> {
+    pub(super) fn int(&self, i: usize) -> Result<i128, Halt> {
         if !self.ty.is_int() {
             return Halt::unsupported(format!("integer use of a `{}` operand", self.ty));
         }
@@ -45,7 +45,7 @@ impl Operand {
     }
 
     /// Format of a float operand.
-    pub fn format(&self) -> Result<Format, Halt> {
+    pub(super) fn format(&self) -> Result<Format, Halt> {
         match Format::of(self.ty) {
             Some(f) => Ok(f),
             None => Halt::unsupported(format!("float use of a `{}` operand", self.ty)),
@@ -53,7 +53,7 @@ impl Operand {
     }
 
     /// A channel's bits in its own format, modifier applied.
-    pub fn own_float(&self, i: usize) -> Result<(Format, u64), Halt> {
+    pub(super) fn own_float(&self, i: usize) -> Result<(Format, u64), Halt> {
         if self.modifier == SrcModifier::Not {
             return Halt::malformed("`(~)` on a float operand");
         }
@@ -63,7 +63,7 @@ impl Operand {
     }
 
     /// A channel in a format that holds it exactly.
-    pub fn float(&self, i: usize, env: Env, to: Format) -> Result<u64, Halt> {
+    pub(super) fn float(&self, i: usize, env: Env, to: Format) -> Result<u64, Halt> {
         let (own, bits) = self.own_float(i)?;
         Ok(env.convert(own, to, bits))
     }
@@ -96,12 +96,12 @@ pub(super) struct Machine<'p, 'g, 'v> {
 
 impl Machine<'_, '_, '_> {
     /// Bytes of a general register.
-    pub fn grf(&self) -> usize {
+    pub(super) fn grf(&self) -> usize {
         self.program.kernel.target().grf() as usize
     }
 
     /// Rounding and denormals.
-    pub fn env(&self) -> Env {
+    pub(super) fn env(&self) -> Env {
         let root = self.program.kernel.place(VarId::CR0);
         match self.program.layout.at(root.root, root.offset as usize, 4) {
             Ok(at) => Env(self.t.get(at, 4) as u32),
@@ -110,7 +110,7 @@ impl Machine<'_, '_, '_> {
     }
 
     /// Channels that the execution mask enables.
-    pub fn exec_mask(&self, inst: &Inst) -> u32 {
+    pub(super) fn exec_mask(&self, inst: &Inst) -> u32 {
         let all = first(inst.exec.lanes());
         if inst.exec.mask.no_mask {
             all
@@ -120,7 +120,7 @@ impl Machine<'_, '_, '_> {
     }
 
     /// Channels that execution mask and guard enable.
-    pub fn enabled(&self, inst: &Inst) -> Result<u32, Halt> {
+    pub(super) fn enabled(&self, inst: &Inst) -> Result<u32, Halt> {
         let exec = self.exec_mask(inst);
         match inst.pred {
             Some(p) => Ok(exec & self.guard(inst, p)?),
@@ -129,7 +129,7 @@ impl Machine<'_, '_, '_> {
     }
 
     /// A predicate as channels of the instruction.
-    pub fn guard(&self, inst: &Inst, p: Predicate) -> Result<u32, Halt> {
+    pub(super) fn guard(&self, inst: &Inst, p: Predicate) -> Result<u32, Halt> {
         let (value, width) = self.pred(p.var)?;
         let whole = first(width);
         let truth = |yes: bool| if yes { u32::MAX } else { 0 };
@@ -144,7 +144,7 @@ impl Machine<'_, '_, '_> {
     }
 
     /// Bits of a predicate variable, and how many it has.
-    pub fn pred(&self, p: PredId) -> Result<(u32, u32), Halt> {
+    pub(super) fn pred(&self, p: PredId) -> Result<(u32, u32), Halt> {
         let index = (p.0 as usize).wrapping_sub(1);
         let width = self.program.kernel.module().vars.pred_bits(p);
         match (self.t.preds.get(index), width) {
@@ -154,7 +154,7 @@ impl Machine<'_, '_, '_> {
     }
 
     /// Writes those bits of a predicate that `mask` has; bits past the variable do not exist.
-    pub fn set_pred(&mut self, p: PredId, value: u32, mask: u32) -> Result<(), Halt> {
+    pub(super) fn set_pred(&mut self, p: PredId, value: u32, mask: u32) -> Result<(), Halt> {
         let (old, width) = self.pred(p)?;
         let mask = mask & first(width);
         let new = (old & !mask) | (value & mask);
@@ -171,7 +171,7 @@ impl Machine<'_, '_, '_> {
     }
 
     /// Element type of a general variable.
-    pub fn var_type(&self, v: VarId) -> Result<Type, Halt> {
+    pub(super) fn var_type(&self, v: VarId) -> Result<Type, Halt> {
         match self.program.kernel.module().vars.ty(v) {
             Some(ty) => Ok(ty),
             None => Halt::malformed("unknown variable"),
@@ -189,13 +189,13 @@ impl Machine<'_, '_, '_> {
     }
 
     /// Position in the file of an element `element` elements past an origin.
-    pub fn element(&self, o: Origin, ty: Type, element: usize) -> Result<usize, Halt> {
+    pub(super) fn element(&self, o: Origin, ty: Type, element: usize) -> Result<usize, Halt> {
         let size = ty.bytes() as usize;
         self.bytes_past(o, ty, element.saturating_mul(size), size)
     }
 
     /// Position in the file of `size` bytes, `bytes` past an origin.
-    pub fn bytes_past(
+    pub(super) fn bytes_past(
         &self,
         o: Origin,
         ty: Type,
@@ -208,7 +208,7 @@ impl Machine<'_, '_, '_> {
     }
 
     /// Reads a source for `n` channels.
-    pub fn read(&mut self, s: &Src, n: u32) -> Result<Operand, Halt> {
+    pub(super) fn read(&mut self, s: &Src, n: u32) -> Result<Operand, Halt> {
         let n = n as usize;
         match s {
             Src::General {
@@ -305,7 +305,7 @@ impl Machine<'_, '_, '_> {
 
     /// Where an indirect access of one channel lies, if inside what addresses reach. Addresses have 16 bits, and so
     /// has every sum with them.
-    pub fn indirect_at(
+    pub(super) fn indirect_at(
         &self,
         i: &Indirect,
         k: usize,
@@ -332,7 +332,7 @@ impl Machine<'_, '_, '_> {
     }
 
     /// Element type of a destination that holds numbers.
-    pub fn dst_type(&self, d: &Dst) -> Result<Type, Halt> {
+    pub(super) fn dst_type(&self, d: &Dst) -> Result<Type, Halt> {
         match d {
             Dst::General { origin, .. } => self.var_type(origin.var),
             Dst::Indirect { indirect, .. } => Ok(indirect.ty),
@@ -343,7 +343,7 @@ impl Machine<'_, '_, '_> {
     }
 
     /// Writes the enabled channels, in ascending order, as bits of the destination's type.
-    pub fn write(&mut self, d: &Dst, values: &Lanes, enabled: u32) -> Result<(), Halt> {
+    pub(super) fn write(&mut self, d: &Dst, values: &Lanes, enabled: u32) -> Result<(), Halt> {
         for i in bits(enabled) {
             let v = values.get(i);
             match d {
@@ -383,12 +383,12 @@ impl Machine<'_, '_, '_> {
     }
 
     /// Stores one element in the file.
-    pub fn store(&mut self, at: usize, ty: Type, v: u64) {
+    pub(super) fn store(&mut self, at: usize, ty: Type, v: u64) {
         self.store_bytes(at, ty.bytes() as usize, v);
     }
 
     /// Stores up to 8 bytes in the file.
-    pub fn store_bytes(&mut self, at: usize, bytes: usize, v: u64) {
+    pub(super) fn store_bytes(&mut self, at: usize, bytes: usize, v: u64) {
         self.t.set(at, bytes, v);
         if let Some(init) = &mut self.t.init {
             init.clear(at, bytes);
@@ -399,12 +399,12 @@ impl Machine<'_, '_, '_> {
     }
 
     /// A scalar integer operand, as bits of 64.
-    pub fn scalar(&mut self, s: &Src) -> Result<u64, Halt> {
+    pub(super) fn scalar(&mut self, s: &Src) -> Result<u64, Halt> {
         Ok(self.read(s, 1)?.int(0)? as u64)
     }
 
     /// A scalar integer at an origin.
-    pub fn scalar_at(&mut self, o: Origin) -> Result<u64, Halt> {
+    pub(super) fn scalar_at(&mut self, o: Origin) -> Result<u64, Halt> {
         let ty = self.var_type(o.var)?;
         let bits = self.read_element(o, ty, 0)?;
         if !ty.is_int() {
@@ -414,7 +414,7 @@ impl Machine<'_, '_, '_> {
     }
 
     /// Element `i` of `bytes` bytes of a message payload; `%null` reads as zero.
-    pub fn payload(&self, raw: Raw, at: usize, i: usize, bytes: usize) -> Result<u64, Halt> {
+    pub(super) fn payload(&self, raw: Raw, at: usize, i: usize, bytes: usize) -> Result<u64, Halt> {
         if raw.is_null() {
             return Ok(0);
         }
@@ -423,7 +423,7 @@ impl Machine<'_, '_, '_> {
     }
 
     /// Position of element `i` of a payload component at byte `at`.
-    pub fn raw(&self, raw: Raw, at: usize, i: usize, bytes: usize) -> Result<usize, Halt> {
+    pub(super) fn raw(&self, raw: Raw, at: usize, i: usize, bytes: usize) -> Result<usize, Halt> {
         let place = self.program.kernel.place(raw.var);
         let offset = (place.offset as usize)
             .saturating_add(raw.offset as usize)
@@ -433,7 +433,7 @@ impl Machine<'_, '_, '_> {
     }
 
     /// Writes element `i` of a message payload; nothing for `%null`.
-    pub fn set_payload(
+    pub(super) fn set_payload(
         &mut self,
         raw: Raw,
         at: usize,
@@ -450,7 +450,7 @@ impl Machine<'_, '_, '_> {
     }
 
     /// Writes the enabled channels of a payload component at byte `at`.
-    pub fn set_payload_lanes(
+    pub(super) fn set_payload_lanes(
         &mut self,
         raw: Raw,
         at: usize,

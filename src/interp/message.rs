@@ -59,7 +59,7 @@ impl Machine<'_, '_, '_> {
     }
 
     /// What a surface variable stands for here.
-    pub fn surface(&mut self, s: SurfaceId) -> Result<Memory, Halt> {
+    pub(super) fn surface(&mut self, s: SurfaceId) -> Result<Memory, Halt> {
         if let Some(var) = s.as_word() {
             let (row, col) = (0, 0);
             let word = self.scalar_at(Origin { var, row, col })? as u32;
@@ -99,7 +99,7 @@ impl Machine<'_, '_, '_> {
     }
 
     /// Lanes of a payload.
-    pub fn payload_lanes(
+    pub(super) fn payload_lanes(
         &self,
         raw: Raw,
         at: usize,
@@ -114,7 +114,7 @@ impl Machine<'_, '_, '_> {
     }
 
     /// A legacy surface message.
-    pub fn mem(&mut self, inst: &Inst, mem: &Mem) -> Result<(), Halt> {
+    pub(super) fn mem(&mut self, inst: &Inst, mem: &Mem) -> Result<(), Halt> {
         let lanes = inst.exec.lanes();
         if let MemKind::Oword {
             owords,
@@ -322,7 +322,7 @@ impl Machine<'_, '_, '_> {
     }
 
     /// An `svm_*` message.
-    pub fn svm(&mut self, inst: &Inst, svm: &Svm) -> Result<(), Halt> {
+    pub(super) fn svm(&mut self, inst: &Inst, svm: &Svm) -> Result<(), Halt> {
         let lanes = inst.exec.lanes();
         match svm {
             Svm::Block {
@@ -403,7 +403,7 @@ impl Machine<'_, '_, '_> {
     }
 
     /// Consecutive elements a lane; component `c` is at byte `c * stride` of the payload.
-    pub fn components(
+    pub(super) fn components(
         &mut self,
         inst: &Inst,
         a: &Access,

@@ -37,7 +37,7 @@ impl Machine<'_, '_, '_> {
     }
 
     /// `mov`.
-    pub fn mov(&mut self, inst: &Inst, a: &Alu) -> Result<(), Halt> {
+    pub(super) fn mov(&mut self, inst: &Inst, a: &Alu) -> Result<(), Halt> {
         let [src] = a.srcs.as_slice() else {
             return Halt::malformed("mov takes one source");
         };
@@ -47,7 +47,7 @@ impl Machine<'_, '_, '_> {
     }
 
     /// `movs`: an element for each enabled lane. Predefined surfaces stand for their fixed indices.
-    pub fn movs(&mut self, inst: &Inst, a: &Alu) -> Result<(), Halt> {
+    pub(super) fn movs(&mut self, inst: &Inst, a: &Alu) -> Result<(), Halt> {
         let [src] = a.srcs.as_slice() else {
             return Halt::malformed("movs takes one source");
         };
@@ -103,7 +103,7 @@ impl Machine<'_, '_, '_> {
     }
 
     /// `sel`: the predicate selects, the execution mask enables.
-    pub fn sel(&mut self, inst: &Inst, a: &Alu) -> Result<(), Halt> {
+    pub(super) fn sel(&mut self, inst: &Inst, a: &Alu) -> Result<(), Halt> {
         let [x, y] = a.srcs.as_slice() else {
             return Halt::malformed("sel takes two sources");
         };
@@ -121,7 +121,7 @@ impl Machine<'_, '_, '_> {
 
     /// `min` and `max`: the first source where it is less (greater or equal), else the second; of one NaN and a
     /// number the number. The predicate is dropped, as the vendor's assembler does (docs/visa.md, "Text").
-    pub fn min_max(&mut self, inst: &Inst, a: &Alu) -> Result<(), Halt> {
+    pub(super) fn min_max(&mut self, inst: &Inst, a: &Alu) -> Result<(), Halt> {
         let [x, y] = a.srcs.as_slice() else {
             return Halt::malformed("min/max take two sources");
         };
@@ -168,7 +168,7 @@ impl Machine<'_, '_, '_> {
     }
 
     /// `cmp`: bits of a predicate, or all ones and zeros.
-    pub fn cmp(&mut self, inst: &Inst, a: &Alu) -> Result<(), Halt> {
+    pub(super) fn cmp(&mut self, inst: &Inst, a: &Alu) -> Result<(), Halt> {
         let ([x, y], Some(cond)) = (a.srcs.as_slice(), a.cond) else {
             return Halt::malformed("cmp takes a condition and two sources");
         };
@@ -192,7 +192,7 @@ impl Machine<'_, '_, '_> {
 
     /// `setp`: a scalar fills a whole 16-bit flag half (32 bits for 32 channels) whatever the mask; a vector gives the
     /// enabled channels their bit 0.
-    pub fn setp(&mut self, inst: &Inst, a: &Alu) -> Result<(), Halt> {
+    pub(super) fn setp(&mut self, inst: &Inst, a: &Alu) -> Result<(), Halt> {
         let ([src], Dst::Pred(p)) = (a.srcs.as_slice(), &a.dst) else {
             return Halt::malformed("setp takes a predicate and one source");
         };
@@ -217,7 +217,7 @@ impl Machine<'_, '_, '_> {
 
     /// `and or xor not` of predicates: a bit for each enabled lane. The others keep theirs, as the specification has
     /// it and the vendor's assembler arranges it.
-    pub fn pred_logic(&mut self, inst: &Inst, a: &Alu) -> Result<(), Halt> {
+    pub(super) fn pred_logic(&mut self, inst: &Inst, a: &Alu) -> Result<(), Halt> {
         let Dst::Pred(p) = a.dst else {
             return Halt::malformed("predicate destination expected");
         };
@@ -248,7 +248,7 @@ impl Machine<'_, '_, '_> {
     }
 
     /// `addr_add`: in 16 bits.
-    pub fn addr_add(&mut self, inst: &Inst, a: &Alu) -> Result<(), Halt> {
+    pub(super) fn addr_add(&mut self, inst: &Inst, a: &Alu) -> Result<(), Halt> {
         let [x, y] = a.srcs.as_slice() else {
             return Halt::malformed("addr_add takes two sources");
         };
@@ -264,7 +264,7 @@ impl Machine<'_, '_, '_> {
     }
 
     /// `addc` and `subb`: 32-bit result, then carry or borrow as a number.
-    pub fn carry(&mut self, inst: &Inst, a: &Alu) -> Result<(), Halt> {
+    pub(super) fn carry(&mut self, inst: &Inst, a: &Alu) -> Result<(), Halt> {
         let ([x, y], Some(second)) = (a.srcs.as_slice(), &a.dst2) else {
             return Halt::malformed("two destinations and two sources expected");
         };
@@ -289,7 +289,7 @@ impl Machine<'_, '_, '_> {
     }
 
     /// `madw`: low dwords of the 64-bit result, high dwords in the next whole registers.
-    pub fn madw(&mut self, inst: &Inst, a: &Alu) -> Result<(), Halt> {
+    pub(super) fn madw(&mut self, inst: &Inst, a: &Alu) -> Result<(), Halt> {
         let ([x, y, z], Dst::General { origin, region }) = (a.srcs.as_slice(), &a.dst) else {
             return Halt::malformed("madw takes three sources and a register");
         };
@@ -315,7 +315,7 @@ impl Machine<'_, '_, '_> {
     }
 
     /// `faddr`: the address of a function, or of a program-scope variable, which the launch puts after the arguments.
-    pub fn faddr(&mut self, name: &str, dst: &Dst) -> Result<(), Halt> {
+    pub(super) fn faddr(&mut self, name: &str, dst: &Dst) -> Result<(), Halt> {
         let function = function(self.program.kernel.module(), name);
         let address = match (function, self.program.inputs.symbols.get(name)) {
             (Some(f), _) => f.address.into(),
@@ -334,7 +334,7 @@ impl Machine<'_, '_, '_> {
     }
 
     /// Any instruction whose channels are independent.
-    pub fn lanewise(&mut self, inst: &Inst, a: &Alu) -> Result<(), Halt> {
+    pub(super) fn lanewise(&mut self, inst: &Inst, a: &Alu) -> Result<(), Halt> {
         let n = inst.exec.lanes();
         let enabled = self.enabled(inst)?;
         let srcs = a

@@ -13,7 +13,7 @@ const CUT: Env = Env(0x4F0);
 
 impl Machine<'_, '_, '_> {
     /// `fcvt`: formats that vISA has no types for are integers of their size. tf32 is in `ud`, bf8 in `ub`.
-    pub fn fcvt(&mut self, inst: &Inst, a: &Alu) -> Result<(), Halt> {
+    pub(super) fn fcvt(&mut self, inst: &Inst, a: &Alu) -> Result<(), Halt> {
         let [src] = a.srcs.as_slice() else {
             return Halt::malformed("fcvt takes one source");
         };
@@ -35,7 +35,7 @@ impl Machine<'_, '_, '_> {
     }
 
     /// `srnd`: random bits are added below the bits that are kept, then the rest is cut off.
-    pub fn srnd(&mut self, inst: &Inst, a: &Alu) -> Result<(), Halt> {
+    pub(super) fn srnd(&mut self, inst: &Inst, a: &Alu) -> Result<(), Halt> {
         let [x, random] = a.srcs.as_slice() else {
             return Halt::malformed("srnd takes two sources");
         };
@@ -63,7 +63,7 @@ impl Machine<'_, '_, '_> {
 
     /// `add3.o`: the predicate in front receives whether the exact sum is outside the destination's type; it guards
     /// nothing.
-    pub fn add3o(&mut self, inst: &Inst, a: &Alu) -> Result<(), Halt> {
+    pub(super) fn add3o(&mut self, inst: &Inst, a: &Alu) -> Result<(), Halt> {
         let n = inst.exec.lanes();
         let enabled = self.exec_mask(inst);
         let ty = self.dst_type(&a.dst)?;
@@ -98,7 +98,7 @@ impl Machine<'_, '_, '_> {
     /// `invm` and `rsqtm`. The specification asks for an approximation; here it is the correctly rounded quotient, and
     /// one over the correctly rounded root, to nearest with denormals kept whatever `%cr0` says. The predicate says
     /// where it is zero, infinite or NaN, and no iteration must follow.
-    pub fn seed(&mut self, inst: &Inst, a: &Alu) -> Result<(), Halt> {
+    pub(super) fn seed(&mut self, inst: &Inst, a: &Alu) -> Result<(), Halt> {
         let Some(Dst::Pred(p)) = a.dst2 else {
             return Halt::malformed("the second destination is a predicate");
         };

@@ -33,7 +33,7 @@ pub(super) struct Layout {
 
 impl Layout {
     /// Lays the roots of a kernel out.
-    pub fn new(kernel: &ValidKernel) -> Result<Layout, InterpError> {
+    pub(super) fn new(kernel: &ValidKernel) -> Result<Layout, InterpError> {
         let taken: BTreeSet<RootId> = kernel
             .module()
             .insts
@@ -85,7 +85,7 @@ impl Layout {
     }
 
     /// Positions of `bytes` bytes from byte `offset` of a root.
-    pub fn at(&self, root: RootId, offset: usize, bytes: usize) -> Result<usize, Halt> {
+    pub(super) fn at(&self, root: RootId, offset: usize, bytes: usize) -> Result<usize, Halt> {
         let id = root.0 as usize;
         let start = self.start.get(id).copied().unwrap_or(0);
         let room = self.end.get(id).copied().unwrap_or(0).saturating_sub(start);
@@ -99,7 +99,7 @@ impl Layout {
     }
 
     /// Name of the root that has a position, and the byte in it.
-    pub fn root_at(&self, at: usize) -> Option<(&str, usize)> {
+    pub(super) fn root_at(&self, at: usize) -> Option<(&str, usize)> {
         let spans = self.start.iter().zip(&self.end).zip(&self.names);
         let mut found = spans.filter(|((start, end), _)| (**start..**end).contains(&at));
         let ((start, _), name) = found.next()?;
@@ -107,14 +107,14 @@ impl Layout {
     }
 
     /// Positions that a root has in the file.
-    pub fn span(&self, root: RootId) -> std::ops::Range<usize> {
+    pub(super) fn span(&self, root: RootId) -> std::ops::Range<usize> {
         let id = root.0 as usize;
         let start = self.start.get(id).copied().unwrap_or(0);
         start..self.end.get(id).copied().unwrap_or(start)
     }
 
     /// Address of a root whose address is taken.
-    pub fn address(&self, root: RootId) -> usize {
+    pub(super) fn address(&self, root: RootId) -> usize {
         self.start.get(root.0 as usize).copied().unwrap_or(0)
     }
 }
@@ -184,7 +184,7 @@ pub(super) struct Thread {
 
 impl Thread {
     /// A thread at its start, all registers zero.
-    pub fn new(kernel: &ValidKernel, layout: &Layout, mask: u32) -> Thread {
+    pub(super) fn new(kernel: &ValidKernel, layout: &Layout, mask: u32) -> Thread {
         let vars = &kernel.module().vars;
         Thread {
             file: vec![0; layout.bytes],
@@ -209,7 +209,7 @@ impl Thread {
     }
 
     /// After an instruction: see [`Control::settle`]. Activations that are returned to have their variables again.
-    pub fn settle(&mut self) -> bool {
+    pub(super) fn settle(&mut self) -> bool {
         let more = self.control.settle();
         for kept in std::mem::take(&mut self.control.returned_to) {
             kept.restore(self);
@@ -218,7 +218,7 @@ impl Thread {
     }
 
     /// A little-endian number of up to 8 bytes; bytes past the file are zero.
-    pub fn get(&self, at: usize, bytes: usize) -> u64 {
+    pub(super) fn get(&self, at: usize, bytes: usize) -> u64 {
         let end = at.saturating_add(bytes);
         let part = self.file.get(at..end).unwrap_or(&[]);
         let mut all = [0; 8];
@@ -229,7 +229,7 @@ impl Thread {
     }
 
     /// Stores the low `bytes` bytes of a number.
-    pub fn set(&mut self, at: usize, bytes: usize, bits: u64) {
+    pub(super) fn set(&mut self, at: usize, bytes: usize, bits: u64) {
         let end = at.saturating_add(bytes);
         for (to, from) in self
             .file
@@ -243,7 +243,7 @@ impl Thread {
     }
 
     /// The binding-table index that messages through a declared surface variable use, or the word of `%bss`.
-    pub fn surface(&self, s: SurfaceId) -> Option<u32> {
+    pub(super) fn surface(&self, s: SurfaceId) -> Option<u32> {
         if s == SurfaceId::BSS {
             return self.surfaces.last()?.first().copied();
         }

@@ -48,7 +48,7 @@ impl Written {
     }
 
     /// Bytes of the register file.
-    pub fn register(&mut self, layout: &Layout, at: usize, bytes: usize, v: u64) {
+    pub(super) fn register(&mut self, layout: &Layout, at: usize, bytes: usize, v: u64) {
         match layout.root_at(at) {
             Some((root, offset)) => self.add(format_args!(
                 "{root}[{offset}]={v:#0width$x}",
@@ -59,28 +59,28 @@ impl Written {
     }
 
     /// Bits of a predicate.
-    pub fn pred(&mut self, p: PredId, v: u32, written: u32) {
+    pub(super) fn pred(&mut self, p: PredId, v: u32, written: u32) {
         self.add(format_args!("P{}={v:#x}&{written:#x}", p.0));
     }
 
     /// An address element.
-    pub fn address(&mut self, a: AddrId, k: usize, v: u16) {
+    pub(super) fn address(&mut self, a: AddrId, k: usize, v: u16) {
         self.add(format_args!("A{}[{k}]={v:#x}", a.0));
     }
 
     /// The first of some state elements.
-    pub fn state(&mut self, sampler: bool, v: u64) {
+    pub(super) fn state(&mut self, sampler: bool, v: u64) {
         let name = if sampler { "sampler" } else { "surface" };
         self.add(format_args!("{name}={v:#x}"));
     }
 
     /// An element of memory.
-    pub fn memory(&mut self, space: &str, address: u64, v: u64) {
+    pub(super) fn memory(&mut self, space: &str, address: u64, v: u64) {
         self.add(format_args!("{space}[{address:#x}]={v:#x}"));
     }
 
     /// The text.
-    pub fn text(&self) -> &str {
+    pub(super) fn text(&self) -> &str {
         &self.0
     }
 }

@@ -7,7 +7,7 @@ use crate::ssa::dom::{drop_unreachable, reverse_post_order};
 use crate::ssa::*;
 
 /// Appends operations to a function under construction.
-pub struct Builder {
+pub(crate) struct Builder {
     /// The function.
     pub f: Function,
     /// Block that operations go to.
@@ -25,7 +25,7 @@ pub struct Builder {
 
 impl Builder {
     /// Starts a function; the current block is the entry.
-    pub fn new(name: &str, simd: u16) -> Builder {
+    pub(crate) fn new(name: &str, simd: u16) -> Builder {
         let mut b = Builder {
             f: Function::new(name, simd),
             cur: Function::ENTRY,
@@ -41,14 +41,14 @@ impl Builder {
     }
 
     /// Adds an unsealed block.
-    pub fn block(&mut self) -> Block {
+    pub(crate) fn block(&mut self) -> Block {
         let b = self.f.new_block();
         self.variables.track(b);
         b
     }
 
     /// Says so if there are more values than there may be.
-    pub fn within_limits(&self) -> Result<(), super::LowerError> {
+    pub(crate) fn within_limits(&self) -> Result<(), super::LowerError> {
         match self.is_full() {
             true => Err(super::too_many_values()),
             false => Ok(()),
@@ -61,7 +61,7 @@ impl Builder {
     }
 
     /// Continues in `block`.
-    pub fn switch_to(&mut self, block: Block) {
+    pub(crate) fn switch_to(&mut self, block: Block) {
         self.cur = block;
     }
 
@@ -82,25 +82,25 @@ impl Builder {
     }
 
     /// True when the current block has its terminator.
-    pub fn ended(&self) -> bool {
+    pub(crate) fn ended(&self) -> bool {
         self.f.block(self.cur).term != Term::None
     }
 
     /// Ends the block with a jump.
-    pub fn jump(&mut self, to: Block) {
+    pub(crate) fn jump(&mut self, to: Block) {
         let c = self.edge(to);
         self.end(Term::Jump(c));
     }
 
     /// Ends the block with a branch on a scalar condition.
-    pub fn branch(&mut self, cond: Value, then: Block, other: Block) {
+    pub(crate) fn branch(&mut self, cond: Value, then: Block, other: Block) {
         let then = self.edge(then);
         let other = self.edge(other);
         self.end(Term::Branch { cond, then, other });
     }
 
     /// Ends the block with a switch.
-    pub fn switch(&mut self, index: Value, targets: &[Block], default: Block) {
+    pub(crate) fn switch(&mut self, index: Value, targets: &[Block], default: Block) {
         let targets = targets.iter().map(|&t| self.edge(t)).collect();
         let default = self.edge(default);
         self.end(Term::Switch {
@@ -111,13 +111,13 @@ impl Builder {
     }
 
     /// Ends the thread.
-    pub fn ret(&mut self) {
+    pub(crate) fn ret(&mut self) {
         self.end(Term::Return);
     }
 
     /// Finishes the function: seals what is open and ends the entry block with a jump to `start`.
     /// `None` when the function outgrew its limit.
-    pub fn finish(mut self, start: Block, regs_bytes: u32) -> Option<Function> {
+    pub(crate) fn finish(mut self, start: Block, regs_bytes: u32) -> Option<Function> {
         for b in 0..self.f.blocks.len() {
             self.seal(Block(b as u32));
         }
@@ -151,22 +151,22 @@ impl Builder {
     // ---- operations ----
 
     /// Type of a value.
-    pub fn ty(&self, v: Value) -> Ty {
+    pub(crate) fn ty(&self, v: Value) -> Ty {
         self.f.ty(v)
     }
 
     /// Appends an operation with one result.
-    pub fn op(&mut self, op: Op, args: Vec<Value>, ty: Ty) -> Value {
+    pub(crate) fn op(&mut self, op: Op, args: Vec<Value>, ty: Ty) -> Value {
         self.f.push1(self.cur, op, args, ty, self.line)
     }
 
     /// Appends an operation without results.
-    pub fn effect(&mut self, op: Op, args: Vec<Value>) {
+    pub(crate) fn effect(&mut self, op: Op, args: Vec<Value>) {
         self.f.push(self.cur, op, args, &[], self.line);
     }
 
     /// A scalar constant of any lane type, given its bits.
-    pub fn bits(&mut self, lane: Lane, bits: u64) -> Value {
+    pub(crate) fn bits(&mut self, lane: Lane, bits: u64) -> Value {
         let bits = if lane.bits() == 64 {
             bits
         } else {
@@ -176,33 +176,33 @@ impl Builder {
     }
 
     /// Scalar `i32`.
-    pub fn i32(&mut self, v: u32) -> Value {
+    pub(crate) fn i32(&mut self, v: u32) -> Value {
         self.bits(Lane::I32, u64::from(v))
     }
 
     /// Scalar condition.
-    pub fn bool(&mut self, v: bool) -> Value {
+    pub(crate) fn bool(&mut self, v: bool) -> Value {
         self.bits(Lane::I1, u64::from(v))
     }
 
     /// Scalar `f32`.
-    pub fn f32(&mut self, v: f32) -> Value {
+    pub(crate) fn f32(&mut self, v: f32) -> Value {
         self.bits(Lane::F32, u64::from(v.to_bits()))
     }
 
     /// Scalar `f64`.
-    pub fn f64(&mut self, v: f64) -> Value {
+    pub(crate) fn f64(&mut self, v: f64) -> Value {
         self.bits(Lane::F64, v.to_bits())
     }
 
     /// A scalar constant of the type of `like`'s lanes, from a small integer.
-    pub fn int_like(&mut self, like: Value, v: i64) -> Value {
+    pub(crate) fn int_like(&mut self, like: Value, v: i64) -> Value {
         let lane = self.ty(like).lane;
         self.bits(lane, v as u64)
     }
 
     /// A vector constant.
-    pub fn vec_const(&mut self, lane: Lane, bits: Vec<u64>) -> Value {
+    pub(crate) fn vec_const(&mut self, lane: Lane, bits: Vec<u64>) -> Value {
         if let [one] = bits.as_slice() {
             return self.bits(lane, *one);
         }
@@ -211,7 +211,7 @@ impl Builder {
     }
 
     /// Every lane equal to a scalar. A vector of that many lanes is returned as it is.
-    pub fn splat(&mut self, v: Value, lanes: u16) -> Value {
+    pub(crate) fn splat(&mut self, v: Value, lanes: u16) -> Value {
         let ty = self.ty(v);
         if ty.lanes == lanes {
             return v;
@@ -221,19 +221,19 @@ impl Builder {
     }
 
     /// Gives several values the same lane count by splatting the scalars among them.
-    pub fn level<const N: usize>(&mut self, vs: [Value; N]) -> [Value; N] {
+    pub(crate) fn level<const N: usize>(&mut self, vs: [Value; N]) -> [Value; N] {
         let lanes = vs.iter().map(|&v| self.ty(v).lanes).max().unwrap_or(1);
         vs.map(|v| self.splat(v, lanes))
     }
 
     /// One operand, same type.
-    pub fn un(&mut self, op: UnOp, a: Value) -> Value {
+    pub(crate) fn un(&mut self, op: UnOp, a: Value) -> Value {
         let ty = self.ty(a);
         self.op(Op::Unary(op), vec![a], ty)
     }
 
     /// Two operands; a scalar is splatted against a vector.
-    pub fn bin(&mut self, op: BinOp, a: Value, b: Value) -> Value {
+    pub(crate) fn bin(&mut self, op: BinOp, a: Value, b: Value) -> Value {
         let shift = matches!(
             op,
             BinOp::Shl | BinOp::LShr | BinOp::AShr | BinOp::Rotl | BinOp::Rotr
@@ -249,34 +249,34 @@ impl Builder {
     }
 
     /// Two operands, the second a small constant.
-    pub fn bin_imm(&mut self, op: BinOp, a: Value, imm: i64) -> Value {
+    pub(crate) fn bin_imm(&mut self, op: BinOp, a: Value, imm: i64) -> Value {
         let c = self.int_like(a, imm);
         self.bin(op, a, c)
     }
 
     /// Fused multiply-add.
-    pub fn fma(&mut self, a: Value, b: Value, c: Value) -> Value {
+    pub(crate) fn fma(&mut self, a: Value, b: Value, c: Value) -> Value {
         let [a, b, c] = self.level([a, b, c]);
         let ty = self.ty(a);
         self.op(Op::Fma, vec![a, b, c], ty)
     }
 
     /// Integer comparison.
-    pub fn icmp(&mut self, cc: ICond, a: Value, b: Value) -> Value {
+    pub(crate) fn icmp(&mut self, cc: ICond, a: Value, b: Value) -> Value {
         let [a, b] = self.level([a, b]);
         let ty = self.ty(a).with_lane(Lane::I1);
         self.op(Op::ICmp(cc), vec![a, b], ty)
     }
 
     /// Float comparison.
-    pub fn fcmp(&mut self, cc: FCond, a: Value, b: Value) -> Value {
+    pub(crate) fn fcmp(&mut self, cc: FCond, a: Value, b: Value) -> Value {
         let [a, b] = self.level([a, b]);
         let ty = self.ty(a).with_lane(Lane::I1);
         self.op(Op::FCmp(cc), vec![a, b], ty)
     }
 
     /// `mask ? a : b`; a scalar mask decides for all lanes.
-    pub fn select(&mut self, mask: Value, a: Value, b: Value) -> Value {
+    pub(crate) fn select(&mut self, mask: Value, a: Value, b: Value) -> Value {
         let mask_lanes = self.ty(mask).lanes;
         let [mut a, mut b] = self.level([a, b]);
         if mask_lanes > 1 {
@@ -288,7 +288,7 @@ impl Builder {
     }
 
     /// Conversion to another lane type; the identity when it is the same.
-    pub fn conv(&mut self, conv: Conv, a: Value, lane: Lane) -> Value {
+    pub(crate) fn conv(&mut self, conv: Conv, a: Value, lane: Lane) -> Value {
         let ty = self.ty(a);
         if ty.lane == lane {
             return a;
@@ -297,7 +297,7 @@ impl Builder {
     }
 
     /// Integer to another width, extended by its signedness.
-    pub fn resize(&mut self, a: Value, lane: Lane, signed: bool) -> Value {
+    pub(crate) fn resize(&mut self, a: Value, lane: Lane, signed: bool) -> Value {
         let from = self.ty(a).lane.bits();
         if lane.bits() < from {
             self.conv(Conv::Trunc, a, lane)
@@ -307,7 +307,7 @@ impl Builder {
     }
 
     /// Same bits, other type.
-    pub fn bitcast(&mut self, a: Value, ty: Ty) -> Value {
+    pub(crate) fn bitcast(&mut self, a: Value, ty: Ty) -> Value {
         if self.ty(a) == ty {
             return a;
         }
@@ -316,13 +316,13 @@ impl Builder {
     }
 
     /// Same lanes seen as another lane type of the same width.
-    pub fn recast(&mut self, a: Value, lane: Lane) -> Value {
+    pub(crate) fn recast(&mut self, a: Value, lane: Lane) -> Value {
         let ty = self.ty(a).with_lane(lane);
         self.bitcast(a, ty)
     }
 
     /// One lane of a vector (or the scalar itself).
-    pub fn lane(&mut self, a: Value, k: u16) -> Value {
+    pub(crate) fn lane(&mut self, a: Value, k: u16) -> Value {
         let ty = self.ty(a);
         if ty.is_scalar() {
             return a;
@@ -331,7 +331,7 @@ impl Builder {
     }
 
     /// Lanes `indices` of one value; the identity when that is all of them in order.
-    pub fn shuffle(&mut self, a: Value, indices: Vec<u16>) -> Value {
+    pub(crate) fn shuffle(&mut self, a: Value, indices: Vec<u16>) -> Value {
         let ty = self.ty(a);
         if indices.len() == ty.lanes as usize
             && indices.iter().enumerate().all(|(i, &k)| i as u16 == k)
@@ -346,24 +346,24 @@ impl Builder {
     }
 
     /// Lanes of two values put end to end.
-    pub fn shuffle2(&mut self, a: Value, b: Value, indices: Vec<u16>) -> Value {
+    pub(crate) fn shuffle2(&mut self, a: Value, b: Value, indices: Vec<u16>) -> Value {
         let out = self.ty(a).with_lanes(indices.len() as u16);
         self.op(Op::Shuffle(indices.into()), vec![a, b], out)
     }
 
     /// Lanes `start .. start + n`.
-    pub fn slice(&mut self, a: Value, start: u16, n: u16) -> Value {
+    pub(crate) fn slice(&mut self, a: Value, start: u16, n: u16) -> Value {
         self.shuffle(a, (start..start + n).collect())
     }
 
     /// Two values end to end.
-    pub fn concat(&mut self, a: Value, b: Value) -> Value {
+    pub(crate) fn concat(&mut self, a: Value, b: Value) -> Value {
         let n = self.ty(a).lanes + self.ty(b).lanes;
         self.shuffle2(a, b, (0..n).collect())
     }
 
     /// Any lane set (a scalar stands for itself).
-    pub fn any(&mut self, m: Value) -> Value {
+    pub(crate) fn any(&mut self, m: Value) -> Value {
         if self.ty(m).is_scalar() {
             m
         } else {
@@ -372,7 +372,7 @@ impl Builder {
     }
 
     /// Every lane set.
-    pub fn all(&mut self, m: Value) -> Value {
+    pub(crate) fn all(&mut self, m: Value) -> Value {
         if self.ty(m).is_scalar() {
             m
         } else {
@@ -381,7 +381,7 @@ impl Builder {
     }
 
     /// `a & !b` on masks.
-    pub fn and_not(&mut self, a: Value, b: Value) -> Value {
+    pub(crate) fn and_not(&mut self, a: Value, b: Value) -> Value {
         let nb = self.un(UnOp::Not, b);
         self.bin(BinOp::And, a, nb)
     }

@@ -14,7 +14,7 @@ const MAX_CELL_BYTES: u32 = 256;
 
 /// A run of bytes of one root with the lane type they are seen as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cell {
+pub(super) struct Cell {
     /// First byte in the root.
     pub lo: u32,
     /// One past the last byte.
@@ -25,7 +25,7 @@ pub struct Cell {
 
 impl Cell {
     /// Type of the SSA value.
-    pub fn ty(&self) -> Ty {
+    pub(super) fn ty(&self) -> Ty {
         Ty::vector(self.lane, ((self.hi - self.lo) / self.lane.bytes()) as u16)
     }
 }
@@ -42,7 +42,7 @@ struct Touch {
 
 /// Accesses seen in the first run.
 #[derive(Debug, Default)]
-pub struct Recorder {
+pub(super) struct Recorder {
     touches: BTreeMap<RootId, BTreeMap<Touch, u32>>,
     /// Roots whose address is taken: they live in memory.
     pub indirect: std::collections::BTreeSet<RootId>,
@@ -50,7 +50,15 @@ pub struct Recorder {
 
 impl Recorder {
     /// Notes an access to bytes `lo..hi`.
-    pub fn touch(&mut self, root: RootId, lo: u32, hi: u32, lane: Lane, lanes: u32, soft: bool) {
+    pub(super) fn touch(
+        &mut self,
+        root: RootId,
+        lo: u32,
+        hi: u32,
+        lane: Lane,
+        lanes: u32,
+        soft: bool,
+    ) {
         *self
             .touches
             .entry(root)
@@ -60,7 +68,7 @@ impl Recorder {
     }
 
     /// Cuts every touched root into cells, in ascending order and without overlap.
-    pub fn partition(&self) -> BTreeMap<RootId, Vec<Cell>> {
+    pub(super) fn partition(&self) -> BTreeMap<RootId, Vec<Cell>> {
         self.touches
             .iter()
             .map(|(&root, touches)| (root, partition(touches)))

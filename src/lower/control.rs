@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// SSA side of the flow plan.
 #[derive(Default)]
-pub struct Control {
+pub(super) struct Control {
     /// Where control arrives at each flow block.
     pub heads: Vec<Block>,
     /// Lanes waiting at each join.
@@ -36,7 +36,7 @@ pub struct Control {
 
 impl Lowerer<'_> {
     /// Creates the blocks and mask variables of the plan.
-    pub fn plan_control(&mut self) {
+    pub(crate) fn plan_control(&mut self) {
         let mask = Ty::mask(self.simd);
         let heads = self.flow.blocks.iter().map(|_| self.b.block()).collect();
         let wait = self.plan_waiting();
@@ -67,14 +67,14 @@ impl Lowerer<'_> {
     }
 
     /// Lanes that wait, and return sites, of a subroutine's activation.
-    pub fn control_vars(&self, sub: usize) -> Vec<Var> {
+    pub(crate) fn control_vars(&self, sub: usize) -> Vec<Var> {
         let mut vars = self.waiting_vars(sub);
         vars.extend(self.ctl.selector.get(sub).copied().flatten());
         vars
     }
 
     /// What says which lanes of a subroutine's activation wait, and where. All zero, none does.
-    pub fn waiting_vars(&self, sub: usize) -> Vec<Var> {
+    pub(crate) fn waiting_vars(&self, sub: usize) -> Vec<Var> {
         let Some(range) = self.flow.subs.get(sub) else {
             return Vec::new();
         };
@@ -90,7 +90,7 @@ impl Lowerer<'_> {
     }
 
     /// Starts emission of flow block `b`.
-    pub fn enter_block(&mut self, b: usize) {
+    pub(crate) fn enter_block(&mut self, b: usize) {
         let head = self.ctl.heads[b];
         if !self.flow.blocks[b].late_preds {
             self.b.seal(head);
@@ -113,7 +113,7 @@ impl Lowerer<'_> {
     }
 
     /// Falls out of block `b` at its textual end.
-    pub fn leave_block(&mut self, b: usize) {
+    pub(crate) fn leave_block(&mut self, b: usize) {
         if self.b.ended() {
             return;
         }
@@ -124,7 +124,7 @@ impl Lowerer<'_> {
     }
 
     /// Emits the ends of subroutines: the kernel's is the thread's end, others go back to their callers.
-    pub fn emit_exits(&mut self) {
+    pub(crate) fn emit_exits(&mut self) {
         for s in 0..self.flow.subs.len() {
             // Left open: a subroutine may end where its caller ends too, which comes later here.
             let exit = self.ctl.exits[s];
@@ -241,7 +241,7 @@ impl Lowerer<'_> {
     }
 
     /// Emits the terminator of flow block `b`.
-    pub fn lower_terminator(&mut self, b: usize, inst: &Inst) -> Result<(), Fail> {
+    pub(crate) fn lower_terminator(&mut self, b: usize, inst: &Inst) -> Result<(), Fail> {
         match (&inst.body, inst.op) {
             (Body::Branch(l), Opcode::Goto) => self.lower_goto(b, inst, *l),
             (Body::Branch(l), Opcode::Jmp) => self.lower_jmp(b, inst, *l),

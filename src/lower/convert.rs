@@ -9,7 +9,7 @@ use crate::ssa::*;
 
 /// What float operations are computed in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FloatKind {
+pub(crate) enum FloatKind {
     /// binary16, carried as bits.
     Hf,
     /// bfloat16, carried as bits.
@@ -22,7 +22,7 @@ pub enum FloatKind {
 
 impl FloatKind {
     /// Kind of a float type.
-    pub fn of(ty: Type) -> Option<FloatKind> {
+    pub(crate) fn of(ty: Type) -> Option<FloatKind> {
         match ty {
             Type::Hf => Some(FloatKind::Hf),
             Type::Bf => Some(FloatKind::Bf),
@@ -33,7 +33,7 @@ impl FloatKind {
     }
 
     /// The type.
-    pub fn ty(self) -> Type {
+    pub(crate) fn ty(self) -> Type {
         match self {
             FloatKind::Hf => Type::Hf,
             FloatKind::Bf => Type::Bf,
@@ -56,7 +56,7 @@ impl Lowerer<'_> {
     /// An integer operand in `lane`, extended by its own signedness, modifier applied.
     ///
     /// The modifier acts on the exact value; where `lane` is narrower the result is truncated (docs/visa.md, "Types and conversions").
-    pub fn int(&mut self, o: Operand, lane: Lane) -> Result<Value, Fail> {
+    pub(crate) fn int(&mut self, o: Operand, lane: Lane) -> Result<Value, Fail> {
         if !o.ty.is_int() {
             return Fail::unsupported(format!("integer use of a `{}` operand", o.ty));
         }
@@ -85,7 +85,7 @@ impl Lowerer<'_> {
     }
 
     /// Applies a modifier to a float operand in its own type.
-    pub fn modified_float(&mut self, o: Operand) -> Result<Value, Fail> {
+    pub(crate) fn modified_float(&mut self, o: Operand) -> Result<Value, Fail> {
         let half = matches!(o.ty, Type::Hf | Type::Bf);
         let v = o.value;
         Ok(match (o.modifier, half) {
@@ -104,7 +104,7 @@ impl Lowerer<'_> {
     }
 
     /// A float operand widened (exactly) to `kind`, modifier applied.
-    pub fn float(&mut self, o: Operand, kind: FloatKind) -> Result<Value, Fail> {
+    pub(crate) fn float(&mut self, o: Operand, kind: FloatKind) -> Result<Value, Fail> {
         if !o.ty.is_float() {
             return Fail::unsupported(format!("float use of a `{}` operand", o.ty));
         }
@@ -113,7 +113,7 @@ impl Lowerer<'_> {
     }
 
     /// Lowers something under another mode than the program's, which comes back after it.
-    pub fn under<T>(&mut self, mode: Cr0, lower: impl FnOnce(&mut Self) -> T) -> T {
+    pub(crate) fn under<T>(&mut self, mode: Cr0, lower: impl FnOnce(&mut Self) -> T) -> T {
         let around = std::mem::replace(&mut self.cr0, mode);
         let made = lower(self);
         self.cr0 = around;
@@ -121,7 +121,7 @@ impl Lowerer<'_> {
     }
 
     /// The control register as an operand for operations under a run-time mode.
-    pub fn cr0_value(&mut self) -> Result<Value, Fail> {
+    pub(crate) fn cr0_value(&mut self) -> Result<Value, Fail> {
         match self.cr0 {
             Cr0::Known(v) => Ok(self.b.i32(v)),
             Cr0::Unknown | Cr0::Mirrored => {
@@ -142,7 +142,12 @@ impl Lowerer<'_> {
     }
 
     /// An operation on floats (or from integers) under the control register.
-    pub fn fp_env(&mut self, op: FpEnvOp, args: &[Value], result: Lane) -> Result<Value, Fail> {
+    pub(crate) fn fp_env(
+        &mut self,
+        op: FpEnvOp,
+        args: &[Value],
+        result: Lane,
+    ) -> Result<Value, Fail> {
         let cr0 = self.cr0_value()?;
         let lanes = args.iter().map(|&a| self.b.ty(a).lanes).max().unwrap_or(1);
         let mut all = vec![cr0];
@@ -346,7 +351,13 @@ impl Lowerer<'_> {
     }
 
     /// Converts a result from `from` to `to`, saturating if asked (docs/visa.md, "Types and conversions").
-    pub fn convert(&mut self, v: Value, from: Type, to: Type, sat: bool) -> Result<Value, Fail> {
+    pub(crate) fn convert(
+        &mut self,
+        v: Value,
+        from: Type,
+        to: Type,
+        sat: bool,
+    ) -> Result<Value, Fail> {
         match (from.is_float(), to.is_float()) {
             (false, false) if sat => Ok(self.saturate_int(v, from, to)),
             (false, false) => Ok(self.b.resize(v, lane_of(to), from.is_signed())),

@@ -35,7 +35,7 @@ pub enum LowerError {
 
 /// What goes wrong inside one instruction; the driver adds position and opcode.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fail {
+pub(crate) enum Fail {
     /// See [`LowerError::Unsupported`].
     Unsupported(String),
     /// See [`LowerError::Malformed`].
@@ -44,17 +44,17 @@ pub enum Fail {
 
 impl Fail {
     /// An unsupported form.
-    pub fn unsupported<T>(why: impl Into<String>) -> Result<T, Fail> {
+    pub(crate) fn unsupported<T>(why: impl Into<String>) -> Result<T, Fail> {
         Err(Fail::Unsupported(why.into()))
     }
 
     /// A broken rule.
-    pub fn malformed<T>(why: impl Into<String>) -> Result<T, Fail> {
+    pub(crate) fn malformed<T>(why: impl Into<String>) -> Result<T, Fail> {
         Err(Fail::Malformed(why.into()))
     }
 
     /// Adds where it happened.
-    pub fn at(self, pos: Pos, opcode: &'static str) -> LowerError {
+    pub(crate) fn at(self, pos: Pos, opcode: &'static str) -> LowerError {
         match self {
             Fail::Unsupported(why) => LowerError::Unsupported { pos, opcode, why },
             Fail::Malformed(why) => LowerError::Malformed { pos, opcode, why },

@@ -15,7 +15,7 @@ use crate::valid::ValidKernel;
 
 /// A basic block of the vISA program.
 #[derive(Clone, Debug)]
-pub struct FlowBlock {
+pub(super) struct FlowBlock {
     /// First instruction.
     pub first: usize,
     /// One past the last instruction.
@@ -34,7 +34,7 @@ pub struct FlowBlock {
 
 /// A subroutine: a range of blocks.
 #[derive(Clone, Copy, Debug)]
-pub struct SubRange {
+pub(super) struct SubRange {
     /// First block.
     pub first: usize,
     /// One past the last block.
@@ -43,7 +43,7 @@ pub struct SubRange {
 
 /// The plan.
 #[derive(Debug)]
-pub struct Flow {
+pub(super) struct Flow {
     /// Blocks in textual order.
     pub blocks: Vec<FlowBlock>,
     /// Subroutines, the kernel body first.
@@ -58,7 +58,7 @@ pub struct Flow {
 
 /// How a branch decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Decision {
+pub(super) enum Decision {
     /// All active lanes together.
     Uniform,
     /// Lane by lane.
@@ -66,7 +66,7 @@ pub enum Decision {
 }
 
 /// How a `goto` decides: lane by lane only if it covers several channels under a lane predicate.
-pub fn decision(inst: &Inst) -> Decision {
+pub(super) fn decision(inst: &Inst) -> Decision {
     match inst.pred {
         Some(p) if inst.exec.lanes() > 1 && p.control == PredControl::Lanes => Decision::Lanes,
         _ => Decision::Uniform,
@@ -74,7 +74,7 @@ pub fn decision(inst: &Inst) -> Decision {
 }
 
 /// True for calls that some active lanes may not make: predicated ones, and stack calls of a part of the lanes.
-pub fn leaves_lanes(inst: &Inst, simd: u32) -> bool {
+pub(super) fn leaves_lanes(inst: &Inst, simd: u32) -> bool {
     let n = inst.exec.lanes();
     match inst.op {
         Opcode::Call => inst.pred.is_some(),
@@ -117,7 +117,7 @@ fn ends_block(inst: &Inst) -> bool {
 
 impl Flow {
     /// Plans a kernel; `None` when it has more than [`MAX_BLOCKS`] blocks.
-    pub fn new(kernel: &ValidKernel) -> Option<Flow> {
+    pub(super) fn new(kernel: &ValidKernel) -> Option<Flow> {
         let module = kernel.module();
         let insts = &module.insts;
         let mut blocks: Vec<FlowBlock> = Vec::new();
@@ -194,12 +194,12 @@ impl Flow {
     }
 
     /// Block of a label.
-    pub fn target(&self, l: LabelId) -> usize {
+    pub(super) fn target(&self, l: LabelId) -> usize {
         self.label_block.get(l.0 as usize).copied().unwrap_or(0)
     }
 
     /// Last instruction of a block, if it decides where control goes.
-    pub fn terminator<'a>(&self, b: usize, insts: &'a [Inst]) -> Option<&'a Inst> {
+    pub(super) fn terminator<'a>(&self, b: usize, insts: &'a [Inst]) -> Option<&'a Inst> {
         let block = &self.blocks[b];
         insts
             .get(block.first..block.end)?
@@ -208,18 +208,18 @@ impl Flow {
     }
 
     /// The next join after `b` in its subroutine.
-    pub fn next_join(&self, b: usize) -> Option<usize> {
+    pub(super) fn next_join(&self, b: usize) -> Option<usize> {
         let end = self.subs[self.blocks[b].func].end;
         (b + 1..end).find(|&j| self.blocks[j].join)
     }
 
     /// The textually next block in the same subroutine.
-    pub fn next(&self, b: usize) -> Option<usize> {
+    pub(super) fn next(&self, b: usize) -> Option<usize> {
         (b + 1 < self.subs[self.blocks[b].func].end).then_some(b + 1)
     }
 
     /// Subroutine that starts at a block.
-    pub fn sub_at(&self, block: usize) -> Option<usize> {
+    pub(super) fn sub_at(&self, block: usize) -> Option<usize> {
         self.subs.binary_search_by_key(&block, |s| s.first).ok()
     }
 
@@ -258,7 +258,7 @@ impl Flow {
     }
 
     /// Subroutines that the end of a block may call.
-    pub fn callees(&self, b: usize) -> impl Iterator<Item = usize> + '_ {
+    pub(super) fn callees(&self, b: usize) -> impl Iterator<Item = usize> + '_ {
         self.calls
             .iter()
             .filter(move |&&(c, _)| c == b)
@@ -335,13 +335,13 @@ impl Flow {
 
     /// Targets of a uniform forward branch at the end of `b` with joins in between at which lanes may wait: lanes that go there wait,
     /// so that those that wait on the way run first.
-    pub fn parks_at(&self, b: usize) -> &[usize] {
+    pub(super) fn parks_at(&self, b: usize) -> &[usize] {
         &self.parks[b]
     }
 
     /// The most joins of a subroutine that lanes may wait at at once, if each branch goes the way that the text does. Loops may have
     /// more, where lanes that have left them wait.
-    pub fn most_waited_at(&self, range: SubRange, insts: &[Inst]) -> usize {
+    pub(super) fn most_waited_at(&self, range: SubRange, insts: &[Inst]) -> usize {
         let mut first_comer = BTreeMap::new();
         for b in range.first..range.end {
             let branch = match self.terminator(b, insts) {
@@ -424,7 +424,7 @@ impl Flow {
     }
 
     /// Blocks that control may reach from the end of `b`.
-    pub fn successors(&self, b: usize, insts: &[Inst]) -> Vec<usize> {
+    pub(super) fn successors(&self, b: usize, insts: &[Inst]) -> Vec<usize> {
         let mut out: Vec<usize> = Vec::new();
         match self.terminator(b, insts) {
             None => out.extend(self.next(b)),
@@ -485,7 +485,7 @@ impl Flow {
     }
 
     /// See `find_circles`.
-    pub fn circles(&self) -> &BTreeSet<usize> {
+    pub(super) fn circles(&self) -> &BTreeSet<usize> {
         &self.circles
     }
 }

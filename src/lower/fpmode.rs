@@ -9,17 +9,17 @@ use crate::module::{Alu, Body, Dst, Inst, Src, VarId};
 use crate::valid::ValidKernel;
 
 /// Rounding bits 5:4.
-pub const ROUNDING: u32 = 0x30;
+pub(super) const ROUNDING: u32 = 0x30;
 /// Denormals of `df` kept.
-pub const KEEP_DF: u32 = 0x40;
+pub(super) const KEEP_DF: u32 = 0x40;
 /// Denormals of `f` kept.
-pub const KEEP_F: u32 = 0x80;
+pub(super) const KEEP_F: u32 = 0x80;
 /// Denormals of `hf` kept.
-pub const KEEP_HF: u32 = 0x400;
+pub(super) const KEEP_HF: u32 = 0x400;
 
 /// Knowledge about the register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cr0 {
+pub(crate) enum Cr0 {
     /// Always this value.
     Known(u32),
     /// Anything.
@@ -30,7 +30,7 @@ pub enum Cr0 {
 
 impl Cr0 {
     /// The mode that rounds a magnitude as this one rounds the negative number.
-    pub fn mirrored(self) -> Cr0 {
+    pub(crate) fn mirrored(self) -> Cr0 {
         match self {
             Cr0::Known(v) if matches!(v & ROUNDING, 0x10 | 0x20) => Cr0::Known(v ^ ROUNDING),
             Cr0::Unknown => Cr0::Mirrored,
@@ -39,7 +39,7 @@ impl Cr0 {
     }
 
     /// True when operations on these types round to nearest even and keep denormals.
-    pub fn plain(self, types: &[Type]) -> bool {
+    pub(crate) fn plain(self, types: &[Type]) -> bool {
         let Cr0::Known(v) = self else { return false };
         v & ROUNDING == 0
             && types.iter().all(|t| match t {
@@ -52,7 +52,7 @@ impl Cr0 {
 }
 
 /// Value after an instruction.
-pub fn step(kernel: &ValidKernel, state: Cr0, inst: &Inst) -> Cr0 {
+pub(super) fn step(kernel: &ValidKernel, state: Cr0, inst: &Inst) -> Cr0 {
     let Body::Alu(a) = &inst.body else {
         return state;
     };
@@ -97,7 +97,7 @@ fn operation(op: Opcode, a: &Alu, state: Cr0) -> Cr0 {
 }
 
 /// State on entry to each block; `None` for unreachable blocks.
-pub fn analyse(kernel: &ValidKernel, flow: &Flow) -> Vec<Option<Cr0>> {
+pub(super) fn analyse(kernel: &ValidKernel, flow: &Flow) -> Vec<Option<Cr0>> {
     let insts = &kernel.module().insts;
     let mut states: Vec<Option<Cr0>> = vec![None; flow.blocks.len()];
     let mut work = Vec::new();

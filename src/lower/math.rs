@@ -19,7 +19,7 @@ use emit::{Double, Emit, Single};
 /// Expands a math function on `F32` (or, for `inv` and `rsqrt`, `F64`) lanes; `None` for other lanes.
 ///
 /// `exp` and `log` have base 2, `sin` and `cos` take radians, `pow` is `|x|^y`.
-pub fn expand(b: &mut Builder, op: Opcode, v: &[Value]) -> Option<Value> {
+pub(super) fn expand(b: &mut Builder, op: Opcode, v: &[Value]) -> Option<Value> {
     let lane = b.ty(*v.first()?).lane;
     let o = &mut Emit(b);
     let single = match (lane, op, v) {

@@ -13,7 +13,7 @@ use crate::ssa::*;
 
 /// Which channels of an instruction are enabled.
 #[derive(Clone, Copy, Debug)]
-pub enum ChannelMask {
+pub(crate) enum ChannelMask {
     /// All.
     All,
     /// All or none, by a scalar condition.
@@ -24,7 +24,7 @@ pub enum ChannelMask {
 
 impl ChannelMask {
     /// As an optional mask for register writes.
-    pub fn value(self) -> Option<Value> {
+    pub(crate) fn value(self) -> Option<Value> {
         match self {
             ChannelMask::All => None,
             ChannelMask::Uniform(v) | ChannelMask::Lanes(v) => Some(v),
@@ -32,7 +32,7 @@ impl ChannelMask {
     }
 
     /// As a mask of `n` lanes.
-    pub fn lanes(self, b: &mut Builder, n: u16) -> Value {
+    pub(crate) fn lanes(self, b: &mut Builder, n: u16) -> Value {
         match self {
             ChannelMask::All if n == 1 => b.bool(true),
             ChannelMask::All => b.vec_const(Lane::I1, vec![1; n as usize]),
@@ -57,7 +57,7 @@ impl ChannelMask {
 
 /// A source as read: lanes (or a scalar for all lanes), its type and its modifier.
 #[derive(Clone, Copy, Debug)]
-pub struct Operand {
+pub(crate) struct Operand {
     /// Lanes of the type's lane.
     pub value: Value,
     /// Element type.
@@ -67,7 +67,7 @@ pub struct Operand {
 }
 
 /// Lane type that holds elements of a type; 16-bit floats are carried as bits.
-pub fn lane_of(ty: Type) -> Lane {
+pub(super) fn lane_of(ty: Type) -> Lane {
     match ty {
         Type::F | Type::Vf => Lane::F32,
         Type::Df => Lane::F64,
@@ -79,7 +79,7 @@ pub fn lane_of(ty: Type) -> Lane {
 }
 
 /// Decodes one 8-bit restricted float of a `:vf` immediate (sign, 3-bit exponent with bias 3, 4-bit mantissa).
-pub fn restricted_float(byte: u8) -> f32 {
+pub(super) fn restricted_float(byte: u8) -> f32 {
     let sign = if byte & 0x80 != 0 { -1.0 } else { 1.0 };
     if byte & 0x7f == 0 {
         return sign * 0.0;
@@ -91,7 +91,7 @@ pub fn restricted_float(byte: u8) -> f32 {
 
 impl Lowerer<'_> {
     /// Enabled channels of an instruction: execution mask and guard.
-    pub fn channel_mask(&mut self, inst: &Inst) -> Result<ChannelMask, Fail> {
+    pub(crate) fn channel_mask(&mut self, inst: &Inst) -> Result<ChannelMask, Fail> {
         let exec = self.exec_mask(inst);
         let guard = match inst.pred {
             Some(p) => self.guard(inst, p)?,
@@ -101,7 +101,7 @@ impl Lowerer<'_> {
     }
 
     /// The execution mask as the instruction sees it.
-    pub fn exec_mask(&mut self, inst: &Inst) -> ChannelMask {
+    pub(crate) fn exec_mask(&mut self, inst: &Inst) -> ChannelMask {
         if inst.exec.mask.no_mask {
             return ChannelMask::All;
         }
@@ -119,7 +119,7 @@ impl Lowerer<'_> {
     }
 
     /// A predicate as channels of the instruction.
-    pub fn guard(&mut self, inst: &Inst, p: Predicate) -> Result<ChannelMask, Fail> {
+    pub(crate) fn guard(&mut self, inst: &Inst, p: Predicate) -> Result<ChannelMask, Fail> {
         let whole = self.read_pred(p.var)?;
         let bits = self.b.ty(whole).lanes;
         let (first, n) = (inst.exec.mask.first_lane() as u16, inst.exec.lanes() as u16);
@@ -152,7 +152,7 @@ impl Lowerer<'_> {
     }
 
     /// Reads a source of `lanes` channels.
-    pub fn read(&mut self, s: &Src, lanes: u32) -> Result<Operand, Fail> {
+    pub(crate) fn read(&mut self, s: &Src, lanes: u32) -> Result<Operand, Fail> {
         match s {
             Src::General {
                 origin,
@@ -427,7 +427,7 @@ impl Lowerer<'_> {
     }
 
     /// Writes a value of the destination's own lane type under the channel mask.
-    pub fn write(
+    pub(crate) fn write(
         &mut self,
         d: &Dst,
         lanes: u32,
@@ -508,7 +508,7 @@ impl Lowerer<'_> {
     }
 
     /// Element type of a destination that holds numbers.
-    pub fn dst_type(&self, d: &Dst) -> Result<Type, Fail> {
+    pub(crate) fn dst_type(&self, d: &Dst) -> Result<Type, Fail> {
         match d {
             Dst::General { origin, .. } => match self.kernel.module().vars.ty(origin.var) {
                 Some(t) => Ok(t),
@@ -522,7 +522,7 @@ impl Lowerer<'_> {
     }
 
     /// Writes bits `first .. first + lanes` of a predicate.
-    pub fn write_pred(
+    pub(crate) fn write_pred(
         &mut self,
         p: PredId,
         lanes: u32,
@@ -557,7 +557,7 @@ impl Lowerer<'_> {
     }
 
     /// A scalar integer operand in a given width, modifier applied.
-    pub fn scalar_int(&mut self, s: &Src, lane: Lane) -> Result<Value, Fail> {
+    pub(crate) fn scalar_int(&mut self, s: &Src, lane: Lane) -> Result<Value, Fail> {
         let o = self.read(s, 1)?;
         self.int(o, lane)
     }
@@ -573,7 +573,7 @@ fn state_elements(var: Option<&Vec<Var>>, first: u8, lanes: u32) -> Result<Vec<V
 }
 
 /// `old` with lanes from `at` replaced.
-pub fn insert(b: &mut Builder, old: Value, value: Value, at: u16) -> Value {
+pub(super) fn insert(b: &mut Builder, old: Value, value: Value, at: u16) -> Value {
     let (total, n) = (b.ty(old).lanes, b.ty(value).lanes);
     if n == total {
         return value;

@@ -25,7 +25,7 @@ use crate::ssa::*;
 
 /// What a variable belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Owner {
+pub(crate) struct Owner {
     /// Number of the function, 0 for the kernel.
     pub unit: usize,
     /// Mask or return site, as opposed to a variable of the program.
@@ -34,7 +34,7 @@ pub struct Owner {
 
 /// A return point of a recursive call.
 #[derive(Debug)]
-pub struct Restore {
+pub(super) struct Restore {
     from: Block,
     /// Address of the saved values, before the call and after it.
     base: [Value; 2],
@@ -46,7 +46,7 @@ pub struct Restore {
 
 /// Stack of saved activations.
 #[derive(Debug, Default)]
-pub struct CallStack {
+pub(crate) struct CallStack {
     owners: FxHashMap<Var, Owner>,
     restores: FxHashMap<Block, Restore>,
     /// Constants that are known at the end: bytes of an activation, and where the stack starts.
@@ -56,7 +56,7 @@ pub struct CallStack {
 
 impl CallStack {
     /// Says whose a variable is.
-    pub fn own(&mut self, var: Var, owner: Owner) {
+    pub(crate) fn own(&mut self, var: Var, owner: Owner) {
         self.owners.insert(var, owner);
     }
 }
@@ -90,7 +90,7 @@ fn stack_access(ty: Ty) -> BlockAccess {
 
 impl Builder {
     /// The value of a variable after a return that restores it.
-    pub fn restored(&mut self, var: Var, block: Block) -> Option<Value> {
+    pub(crate) fn restored(&mut self, var: Var, block: Block) -> Option<Value> {
         let owner = *self.stack.owners.get(&var)?;
         let ty = self.var_ty(var);
         let r = self.stack.restores.get_mut(&block)?;
@@ -151,7 +151,7 @@ impl Builder {
 
     /// Saves before each recursive call what is read after it. A value saved at one call may itself have to be
     /// restored after another, so this runs to a fixpoint. Gives the bytes of the stack.
-    pub fn save_activations(&mut self, start: u32) -> u32 {
+    pub(crate) fn save_activations(&mut self, start: u32) -> u32 {
         let mut blocks: Vec<Block> = self.stack.restores.keys().copied().collect();
         blocks.sort_unstable();
         let mut done = vec![0; blocks.len()];

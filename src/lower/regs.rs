@@ -18,7 +18,7 @@ use crate::valid::{Root, RootId};
 
 /// Where lanes of an access lie: byte offset of each lane in the root.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pattern {
+pub(super) struct Pattern {
     /// Root.
     pub root: RootId,
     /// Byte offset of each lane, in lane order.
@@ -31,7 +31,7 @@ pub struct Pattern {
 
 impl Pattern {
     /// `n` lanes `stride` bytes apart.
-    pub fn strided(root: RootId, start: u32, n: u32, stride: u32, lane: Lane) -> Pattern {
+    pub(super) fn strided(root: RootId, start: u32, n: u32, stride: u32, lane: Lane) -> Pattern {
         Pattern {
             root,
             offsets: (0..n).map(|i| start + i * stride).collect(),
@@ -41,7 +41,7 @@ impl Pattern {
     }
 
     /// `n` consecutive lanes.
-    pub fn packed(root: RootId, start: u32, n: u32, lane: Lane) -> Pattern {
+    pub(super) fn packed(root: RootId, start: u32, n: u32, lane: Lane) -> Pattern {
         Pattern::strided(root, start, n, lane.bytes(), lane)
     }
 
@@ -59,7 +59,7 @@ enum Storage {
 }
 
 /// All storage roots of a kernel.
-pub struct RegFile {
+pub(super) struct RegFile {
     roots: Vec<Root>,
     storage: BTreeMap<RootId, Storage>,
     /// Set in the recording run.
@@ -69,7 +69,7 @@ pub struct RegFile {
 
 impl RegFile {
     /// For the recording run.
-    pub fn recording(roots: &[Root]) -> RegFile {
+    pub(super) fn recording(roots: &[Root]) -> RegFile {
         RegFile {
             roots: roots.to_vec(),
             storage: BTreeMap::new(),
@@ -79,7 +79,7 @@ impl RegFile {
     }
 
     /// For the real run: declares a variable for each cell.
-    pub fn new(roots: &[Root], recorder: &Recorder, b: &mut Builder) -> RegFile {
+    pub(super) fn new(roots: &[Root], recorder: &Recorder, b: &mut Builder) -> RegFile {
         let mut storage = BTreeMap::new();
         let mut memory_bytes = 0u32;
         for &root in &recorder.indirect {
@@ -111,12 +111,12 @@ impl RegFile {
     }
 
     /// Bytes of register storage in memory.
-    pub fn memory_bytes(&self) -> u32 {
+    pub(super) fn memory_bytes(&self) -> u32 {
         self.memory_bytes
     }
 
     /// Every cell with the variable at the origin of its root.
-    pub fn cells(&self) -> impl Iterator<Item = (VarId, Var)> + '_ {
+    pub(super) fn cells(&self) -> impl Iterator<Item = (VarId, Var)> + '_ {
         self.storage.iter().flat_map(move |(root, s)| {
             let var = self.roots.get(root.0 as usize).map(|r| r.var);
             let cells = match s {
@@ -130,7 +130,7 @@ impl RegFile {
     }
 
     /// Variables whose roots live in memory, and where.
-    pub fn memory_vars(&self) -> impl Iterator<Item = (VarId, Range<u32>)> + '_ {
+    pub(super) fn memory_vars(&self) -> impl Iterator<Item = (VarId, Range<u32>)> + '_ {
         self.storage.iter().filter_map(|(root, s)| match s {
             Storage::Memory(at) => {
                 let root = self.roots.get(root.0 as usize)?;
@@ -141,7 +141,7 @@ impl RegFile {
     }
 
     /// Position of a root in register storage, for address-of. Takes the address in the recording run.
-    pub fn address(&mut self, root: RootId) -> u32 {
+    pub(super) fn address(&mut self, root: RootId) -> u32 {
         if let Some(r) = &mut self.recorder {
             r.indirect.insert(root);
         }
@@ -166,7 +166,7 @@ impl RegFile {
     }
 
     /// Reads lanes. When all lanes read the same bytes the result is a scalar.
-    pub fn read(&mut self, b: &mut Builder, p: &Pattern) -> Result<Value, Fail> {
+    pub(super) fn read(&mut self, b: &mut Builder, p: &Pattern) -> Result<Value, Fail> {
         self.check(p)?;
         let uniform = p.offsets.iter().all(|&o| Some(&o) == p.offsets.first());
         let offsets = if uniform {
@@ -187,7 +187,7 @@ impl RegFile {
 
     /// Writes lanes: `value` has one lane for each offset, or is a scalar for all of them. Lanes whose mask
     /// bit is clear keep their bytes. When several lanes name the same bytes the last one wins.
-    pub fn write(
+    pub(super) fn write(
         &mut self,
         b: &mut Builder,
         p: &Pattern,
@@ -219,7 +219,7 @@ impl RegFile {
     }
 
     /// Defines bytes `lo..hi` of a root from the launch payload at `payload`, cell by cell.
-    pub fn define_input(
+    pub(super) fn define_input(
         &mut self,
         b: &mut Builder,
         root: RootId,

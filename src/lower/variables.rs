@@ -13,7 +13,7 @@ use crate::ssa::{Block, Function, Input, Op, Ty, Value, ValueDef};
 
 /// A mutable quantity that SSA construction tracks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Var(pub u32);
+pub(crate) struct Var(pub u32);
 
 /// What is known of the variables so far.
 #[derive(Default)]
@@ -141,14 +141,14 @@ impl Variables {
 
 impl Builder {
     /// Declares a variable that reads as zero until it is written.
-    pub fn var(&mut self, ty: Ty) -> Var {
+    pub(crate) fn var(&mut self, ty: Ty) -> Var {
         self.variables.types.push(ty);
         self.variables.defs.push(Defs::default());
         Var(self.variables.types.len() as u32 - 1)
     }
 
     /// Declares a variable of which it is known where it was not written, if that is asked for.
-    pub fn register(&mut self, ty: Ty) -> Var {
+    pub(crate) fn register(&mut self, ty: Ty) -> Var {
         let var = self.var(ty);
         if self.check_init {
             self.variables.unset.insert(var);
@@ -157,12 +157,12 @@ impl Builder {
     }
 
     /// Type of a variable.
-    pub fn var_ty(&self, v: Var) -> Ty {
+    pub(crate) fn var_ty(&self, v: Var) -> Ty {
         self.variables.types[v.0 as usize]
     }
 
     /// Sets a variable from here on.
-    pub fn write(&mut self, var: Var, value: Value) {
+    pub(crate) fn write(&mut self, var: Var, value: Value) {
         debug_assert_eq!(
             self.f.ty(value),
             self.var_ty(var),
@@ -172,13 +172,13 @@ impl Builder {
     }
 
     /// Current value of a variable.
-    pub fn read(&mut self, var: Var) -> Value {
+    pub(crate) fn read(&mut self, var: Var) -> Value {
         self.value_at_end(var, self.cur)
     }
 
     /// Value of a variable at the end of any block. The joins that it depends on are a list of their own, since chains of
     /// joins are as long as kernels are.
-    pub fn value_at_end(&mut self, var: Var, block: Block) -> Value {
+    pub(crate) fn value_at_end(&mut self, var: Var, block: Block) -> Value {
         let mut joins: Vec<Join> = Vec::new();
         let mut step = self.step(var, block, &mut joins);
         loop {
@@ -308,7 +308,7 @@ impl Builder {
     }
 
     /// Declares that no further predecessor will be added.
-    pub fn seal(&mut self, block: Block) {
+    pub(crate) fn seal(&mut self, block: Block) {
         let here = self.variables.at(block);
         if std::mem::replace(&mut here.sealed, true) {
             return;

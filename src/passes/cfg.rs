@@ -11,7 +11,7 @@ use crate::ssa::dom::{drop_unreachable, reverse_post_order};
 use crate::ssa::{Block, BlockCall, Function, Term, UnOp, Value, ValueDef};
 
 /// Runs the pass.
-pub fn run(f: &mut Function) -> usize {
+pub(super) fn run(f: &mut Function) -> usize {
     let mut changes = branches(f);
     changes += unreachable(f);
     let together = params::replace_redundant(f);

@@ -11,7 +11,7 @@ use super::fold::low_zeros;
 use crate::ssa::{AlignCheck, BinOp, Function, ICond, Inst, Lane, Op, Space, Ty, Value};
 
 /// Runs the pass.
-pub fn run(f: &mut Function) -> usize {
+pub(super) fn run(f: &mut Function) -> usize {
     let order = f.order.clone();
     let mut rewriter = Rewriter::new(f);
     for b in order {

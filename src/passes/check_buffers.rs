@@ -7,7 +7,7 @@ use super::edit::insert_before;
 use crate::ssa::{BufferCheck, Function, Op, Space};
 
 /// Runs the pass. What is known of an access's addresses is known of its check's.
-pub fn run(f: &mut Function) -> usize {
+pub(super) fn run(f: &mut Function) -> usize {
     insert_before(f, |f, i| {
         let data = f.inst(i);
         let (check, line) = (check_of(&data.op)?, data.line);

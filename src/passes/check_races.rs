@@ -13,7 +13,7 @@ use crate::ssa::shape::Shape;
 use crate::ssa::{Function, ImageOp, Inst, Op, RaceAccess, RaceCheck, Space};
 
 /// Runs the pass. How the addresses of an access run is known of its check's.
-pub fn run(f: &mut Function) -> usize {
+pub(super) fn run(f: &mut Function) -> usize {
     f.written = written(f);
     insert_before(f, |f, i| {
         let data = f.inst(i);

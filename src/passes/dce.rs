@@ -7,7 +7,7 @@
 use crate::ssa::{Function, Value, ValueDef};
 
 /// Runs the pass.
-pub fn run(f: &mut Function) -> usize {
+pub(super) fn run(f: &mut Function) -> usize {
     let live = live_values(f);
     let is_live = |v: &Value| live[v.0 as usize];
     let mut changes = 0;

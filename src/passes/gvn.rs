@@ -13,7 +13,7 @@ use crate::ssa::dom::DomTree;
 use crate::ssa::{Block, Function, Inst};
 
 /// Runs the pass.
-pub fn run(f: &mut Function) -> usize {
+pub(super) fn run(f: &mut Function) -> usize {
     let dom = DomTree::new(f);
     // The last instruction of each hash; equality and dominance are tested on use.
     let mut leaders: FxHashMap<u64, (Inst, Block)> = FxHashMap::default();

@@ -30,7 +30,7 @@ const SIGN: u64 = 0x8000;
 const DEPTH: usize = 4;
 
 /// Runs the pass.
-pub fn run(f: &mut Function) -> usize {
+pub(super) fn run(f: &mut Function) -> usize {
     replace_results(f, |r, i| {
         let data = r.f.inst(i);
         let Op::Convert(Conv::FToF16) = data.op else {

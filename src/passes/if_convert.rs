@@ -24,7 +24,7 @@ const DEPTH: usize = 8;
 const ROUNDS: usize = 8;
 
 /// Runs the pass.
-pub fn run(f: &mut Function) -> usize {
+pub(super) fn run(f: &mut Function) -> usize {
     let mut changes = 0;
     for _ in 0..ROUNDS {
         let converted = round(f);

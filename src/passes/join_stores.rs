@@ -52,7 +52,7 @@ struct LaneStore {
 }
 
 /// Runs the pass.
-pub fn run(f: &mut Function) -> usize {
+pub(super) fn run(f: &mut Function) -> usize {
     let mut changes = 0;
     for b in f.order.clone() {
         let groups = groups(f, b);

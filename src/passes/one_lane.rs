@@ -15,7 +15,7 @@ use crate::ssa::{BinOp, BlockAccess, Conv, Function, Inst, Op, Space, Ty, Value}
 const DEPTH: usize = 4;
 
 /// Runs the pass.
-pub fn run(f: &mut Function) -> usize {
+pub(super) fn run(f: &mut Function) -> usize {
     let order = reverse_post_order(f);
     let mut rewriter = Rewriter::new(f);
     for b in order {

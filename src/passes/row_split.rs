@@ -26,7 +26,7 @@ const WORTH: usize = 64;
 type Source = (Value, u16);
 
 /// Runs the pass.
-pub fn run(f: &mut Function) -> usize {
+pub(super) fn run(f: &mut Function) -> usize {
     let Some(row) = f.row.filter(|&row| row > 1 && row < f.simd) else {
         return 0;
     };

@@ -10,7 +10,7 @@ use crate::ssa::dom::{drop_unreachable, reverse_post_order};
 use crate::ssa::{BinOp, Block, Conv, Function, Inst, InstData, Op, Term, Ty, Value, ValueDef};
 
 /// Runs the pass.
-pub fn run(f: &mut Function) -> usize {
+pub(super) fn run(f: &mut Function) -> usize {
     let order = reverse_post_order(f);
     drop_unreachable(f, &order);
     let uniform = analyse(f, &order);

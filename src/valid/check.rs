@@ -13,7 +13,7 @@ fn error(errors: &mut Vec<ValidError>, pos: Pos, message: String) {
 }
 
 /// Dispatch width: the `SimdSize` attribute, 8, 16 or 32 (1 for scalar kernels).
-pub fn simd(module: &Module, errors: &mut Vec<ValidError>) -> u32 {
+pub(super) fn simd(module: &Module, errors: &mut Vec<ValidError>) -> u32 {
     match module.int_attr("SimdSize") {
         Some(n @ (1 | 8 | 16 | 32)) => n as u32,
         Some(n) => {
@@ -43,7 +43,7 @@ pub fn simd(module: &Module, errors: &mut Vec<ValidError>) -> u32 {
 }
 
 /// Every label that is used is defined, and refers to a label instruction.
-pub fn labels(module: &Module, errors: &mut Vec<ValidError>) {
+pub(super) fn labels(module: &Module, errors: &mut Vec<ValidError>) {
     for label in &module.labels {
         let ok = label
             .def
@@ -60,7 +60,7 @@ pub fn labels(module: &Module, errors: &mut Vec<ValidError>) {
 }
 
 /// Inputs name existing variables and fit them.
-pub fn inputs(module: &Module, places: &Places, errors: &mut Vec<ValidError>) {
+pub(super) fn inputs(module: &Module, places: &Places, errors: &mut Vec<ValidError>) {
     for input in &module.inputs {
         if let InputVar::General(v) = input.var {
             if !places.exists(v) {
@@ -126,7 +126,7 @@ struct Ctx<'a> {
 }
 
 /// Rules of one instruction.
-pub fn inst(
+pub(super) fn inst(
     module: &Module,
     places: &Places,
     target: Target,
@@ -153,7 +153,7 @@ pub fn inst(
 }
 
 /// Operands of an instruction that a hardware message was read as: they lie inside their variables.
-pub fn message(
+pub(super) fn message(
     module: &Module,
     places: &Places,
     target: Target,

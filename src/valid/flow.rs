@@ -5,7 +5,7 @@ use crate::isa::Opcode;
 use crate::module::{Body, Inst, LabelId, Module};
 
 /// Checks every branch and call by label.
-pub fn branches(module: &Module, errors: &mut Vec<ValidError>) {
+pub(super) fn branches(module: &Module, errors: &mut Vec<ValidError>) {
     let starts = module.subroutine_starts();
     // Subroutine number of an instruction.
     let around = |at: usize| starts.partition_point(|&start| start <= at);

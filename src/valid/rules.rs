@@ -7,7 +7,7 @@ use crate::isa::{Classes, Form, Modifiers, OpcodeInfo, PredKind, SrcModifier, Ty
 use crate::module::*;
 
 /// What the rules are asked about.
-pub struct Rules<'a> {
+pub(super) struct Rules<'a> {
     module: &'a Module,
     target: Target,
     inst: &'a Inst,
@@ -16,7 +16,7 @@ pub struct Rules<'a> {
 }
 
 /// Rules of the table that an instruction breaks, as messages.
-pub fn broken(module: &Module, target: Target, inst: &Inst) -> Vec<String> {
+pub(super) fn broken(module: &Module, target: Target, inst: &Inst) -> Vec<String> {
     let mut rules = Rules {
         module,
         target,

@@ -9,7 +9,7 @@ use crate::isa::{AtomicOp, Family, Opcode, Platform, Type};
 use crate::module::*;
 
 /// Rules that an instruction breaks.
-pub fn check(module: &Module, target: Target, inst: &Inst, errors: &mut Vec<ValidError>) {
+pub(super) fn check(module: &Module, target: Target, inst: &Inst, errors: &mut Vec<ValidError>) {
     let broken = match &inst.body {
         Body::Alu(a) => alu(module, inst, a),
         Body::SwitchJmp { targets, .. } if targets.is_empty() => Some("no targets".into()),

@@ -39,7 +39,7 @@ pub(super) fn sends(form: Form) -> bool {
 }
 
 /// Rows of messages that run on a platform, with images or without; those of forms without a generator are left out.
-pub fn rows(platform: Platform, images: bool) -> Vec<&'static OpcodeInfo> {
+pub(super) fn rows(platform: Platform, images: bool) -> Vec<&'static OpcodeInfo> {
     let runs = |row: &&OpcodeInfo| {
         row.platforms.contains(platform)
             && matches!(row.status, Status::Full | Status::Partial)

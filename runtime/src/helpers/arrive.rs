@@ -40,7 +40,7 @@ pub(crate) struct Rounds {
 
 impl Rounds {
     /// For groups of up to `threads` threads.
-    pub fn new(threads: u32) -> Rounds {
+    pub(crate) fn new(threads: u32) -> Rounds {
         Rounds {
             threads: vec![Default::default(); threads as usize].into(),
             ..Rounds::default()
@@ -48,7 +48,7 @@ impl Rounds {
     }
 
     /// Before a group.
-    pub fn reset(&mut self, group: [u32; 3]) {
+    pub(crate) fn reset(&mut self, group: [u32; 3]) {
         self.group = group;
         if std::mem::take(&mut self.used) {
             self.threads.fill(Default::default());
@@ -97,7 +97,7 @@ impl Rounds {
 impl FaultSink {
     /// Ends a round of a group of `count` threads: records threads that were not there, and those that were at another barrier than the
     /// first one of them. True when the launch has to stop.
-    pub fn end_round(&mut self, count: u32) -> bool {
+    pub(crate) fn end_round(&mut self, count: u32) -> bool {
         if !self.rounds.used {
             return false;
         }

@@ -49,7 +49,7 @@ impl Access {
     /// # Safety
     /// The arguments must be those of a [`crate::abi::Message`] from the group that runs.
     #[inline(always)]
-    pub unsafe fn new(
+    pub(super) unsafe fn new(
         group: *mut GroupCtx,
         thread: *const ThreadCtx,
         shape: u32,
@@ -82,7 +82,7 @@ impl Access {
     /// # Safety
     /// `lane` must be below the lane count.
     #[inline(always)]
-    pub unsafe fn offset<const FLAT: bool>(&self, lane: usize) -> u64 {
+    pub(super) unsafe fn offset<const FLAT: bool>(&self, lane: usize) -> u64 {
         // SAFETY: the block has an address for each lane, aligned as the block is.
         unsafe {
             if FLAT {
@@ -99,7 +99,7 @@ impl Access {
     /// # Safety
     /// The same.
     #[inline(always)]
-    pub unsafe fn any_offset(&self, lane: usize) -> u64 {
+    pub(super) unsafe fn any_offset(&self, lane: usize) -> u64 {
         // SAFETY: as promised.
         unsafe {
             if self.flat {
@@ -119,13 +119,13 @@ impl Access {
 
     /// Number of offsets at which `bytes` bytes are inside.
     #[inline(always)]
-    pub fn limit(&self, bytes: u64) -> u64 {
+    pub(super) fn limit(&self, bytes: u64) -> u64 {
         (self.region.size + 1).saturating_sub(bytes)
     }
 
     /// Bytes from component to component in the block.
     #[inline(always)]
-    pub fn row(&self, bytes: usize) -> usize {
+    pub(super) fn row(&self, bytes: usize) -> usize {
         (self.count * bytes).next_multiple_of(16)
     }
 }
@@ -150,7 +150,7 @@ impl Region {
     /// # Safety
     /// As [`Access::new`].
     #[inline(always)]
-    pub unsafe fn new(
+    pub(super) unsafe fn new(
         group: *mut GroupCtx,
         thread: *const ThreadCtx,
         place: u32,

@@ -62,7 +62,7 @@ pub(crate) struct NamedBarriers {
 
 impl NamedBarriers {
     /// For groups of up to `threads` threads.
-    pub fn new(threads: u32) -> NamedBarriers {
+    pub(crate) fn new(threads: u32) -> NamedBarriers {
         NamedBarriers {
             group: [0; 3],
             come: [Come::default(); BARRIERS],
@@ -77,7 +77,7 @@ impl NamedBarriers {
     }
 
     /// Before a group.
-    pub fn reset(&mut self, group: [u32; 3]) {
+    pub(crate) fn reset(&mut self, group: [u32; 3]) {
         self.group = group;
         self.wrong = false;
         if std::mem::take(&mut self.used) {
@@ -104,7 +104,7 @@ impl NamedBarriers {
     }
 
     /// True when threads were refused and nothing else happened since the last call: no thread is left that could release them.
-    pub fn stuck(&mut self) -> bool {
+    pub(crate) fn stuck(&mut self) -> bool {
         let (steps, refused) = (self.steps, self.refused);
         (self.steps, self.refused) = (0, 0);
         refused != 0 && steps == 0
@@ -144,7 +144,7 @@ impl NamedBarriers {
     }
 
     /// At the end of a group, records barriers that are not complete. True when the launch has to stop for these or earlier errors.
-    pub fn end(&mut self, faults: &mut FaultSink) -> bool {
+    pub(crate) fn end(&mut self, faults: &mut FaultSink) -> bool {
         if !self.used {
             return false;
         }
@@ -162,7 +162,7 @@ impl NamedBarriers {
     }
 
     /// True when the group that runs has come to such a barrier.
-    pub fn used(&self) -> bool {
+    pub(crate) fn used(&self) -> bool {
         self.used
     }
 

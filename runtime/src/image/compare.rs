@@ -20,7 +20,7 @@ pub(super) struct Test {
 impl Test {
     /// Compares with `reference`, rounded to the texel's format as a depth is that is written to one: Direct3D has it so for
     /// `sample_c`, the clamp of a normalised format included.
-    pub fn new(sampler: Sampler, format: ImageFormat, reference: u32) -> Test {
+    pub(super) fn new(sampler: Sampler, format: ImageFormat, reference: u32) -> Test {
         Test {
             comparison: sampler.comparison,
             reference: f32::from_bits(decode(format, encode(format, reference))),
@@ -29,7 +29,7 @@ impl Test {
     }
 
     /// 1 or 0 instead of the red channel; the others are those that a format of one channel lacks.
-    pub fn answer(self, texel: Texel) -> Texel {
+    pub(super) fn answer(self, texel: Texel) -> Texel {
         let [red, ..] = texel.map(f32::from_bits);
         let reference = self.reference;
         let known = Comparison::ALL.get(self.comparison as usize);

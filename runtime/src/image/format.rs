@@ -99,7 +99,7 @@ pub(crate) fn decode(format: ImageFormat, raw: u32) -> u32 {
 
 /// The bits of a channel's value, which is an integer for formats of integers, else a float. Integers are clamped, floats rounded to nearest, ties to even; NaN is 0 in a
 /// normalised format.
-pub fn encode(format: ImageFormat, value: u32) -> u32 {
+pub(crate) fn encode(format: ImageFormat, value: u32) -> u32 {
     let bits = format.channel_bytes() * 8;
     let scaled = |low: f64, most: u32| {
         let v = f64::from(f32::from_bits(value));

@@ -75,7 +75,7 @@ impl View<'_> {
     }
 
     /// The texel at integer coordinates; what is beyond the edges is not.
-    pub fn inside(&self, at: [u32; 3]) -> Option<*mut u8> {
+    pub(crate) fn inside(&self, at: [u32; 3]) -> Option<*mut u8> {
         self.texel(at.map(u64::from))
     }
 
@@ -145,7 +145,7 @@ impl View<'_> {
     }
 
     /// The cell that atomics change, if the format is one of a single channel of a given number of bytes.
-    pub fn cell(&self, at: [u32; 3], bytes: u32) -> Option<*mut u8> {
+    pub(crate) fn cell(&self, at: [u32; 3], bytes: u32) -> Option<*mut u8> {
         let single = self.format.texel_bytes() == bytes && self.format.channels() == 1;
         self.inside(at).filter(|_| single)
     }
@@ -298,7 +298,7 @@ impl View<'_> {
     ///
     /// # Safety
     /// The image must be bound as [`crate::abi`] says.
-    pub unsafe fn update(
+    pub(crate) unsafe fn update(
         &self,
         at: [u32; 3],
         bytes: u32,

@@ -62,7 +62,7 @@ pub(crate) struct GroupSchedule {
 
 impl GroupSchedule {
     /// The order in which `threads` threads run between two barriers.
-    pub fn threads(self, round: u32, threads: u32) -> Vec<u32> {
+    pub(crate) fn threads(self, round: u32, threads: u32) -> Vec<u32> {
         self.schedule.threads(self.group, round, threads)
     }
 }

@@ -126,7 +126,7 @@ pub struct Neighbour {
 
 impl Checks {
     /// For a flat range of `capacity` bytes.
-    pub fn new(capacity: u64) -> io::Result<Checks> {
+    pub(super) fn new(capacity: u64) -> io::Result<Checks> {
         let open = round_page(LEAD + SLACK).unwrap_or(0);
         Ok(Checks {
             shadow: reserve(capacity, open)?,
@@ -142,39 +142,39 @@ impl Checks {
     }
 
     /// Shadow of flat offset 0; readable up to the shadow of the open range and a little beyond.
-    pub fn shadow(&self) -> *const u8 {
+    pub(super) fn shadow(&self) -> *const u8 {
         self.shadow.start().wrapping_add(LEAD as usize)
     }
 
     /// The same for writes.
-    pub fn write_shadow(&self) -> *const u8 {
+    pub(super) fn write_shadow(&self) -> *const u8 {
         let shadow = self.write_shadow.get().unwrap_or(&self.shadow);
         shadow.start().wrapping_add(LEAD as usize)
     }
 
     /// Bytes to take for a buffer of `len`.
-    pub fn taken(len: u64) -> Option<u64> {
+    pub(super) fn taken(len: u64) -> Option<u64> {
         len.max(1)
             .checked_next_multiple_of(GRANULE)?
             .checked_add(red_zone(len))
     }
 
     /// Bytes at the start of the flat range that belong to no buffer.
-    pub const fn front() -> u64 {
+    pub(super) const fn front() -> u64 {
         RED_ZONE.0
     }
 
     /// Counts a launch.
-    pub fn launch(&self) {
+    pub(super) fn launch(&self) {
         self.launches.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub fn lock(&self) -> MutexGuard<'_, List> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, List> {
         self.list.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Makes the shadow of the first `end` bytes readable.
-    pub fn open_to(&self, end: u64) -> Result<(), MemoryError> {
+    pub(super) fn open_to(&self, end: u64) -> Result<(), MemoryError> {
         let mut list = self.lock();
         let wanted = round_page(LEAD + end / GRANULE + SLACK).unwrap_or(u64::MAX);
         if wanted > list.open {
@@ -187,7 +187,7 @@ impl Checks {
     }
 
     /// A buffer was placed; its shadow is open.
-    pub fn add(&self, offset: u64, len: u64, taken: u64) {
+    pub(super) fn add(&self, offset: u64, len: u64, taken: u64) {
         let mut list = self.lock();
         let marked = list.marked;
         if marked < offset {
@@ -210,7 +210,7 @@ impl Checks {
     }
 
     /// Kernels only read a live buffer.
-    pub fn mark_read_only(&self, offset: u64) -> Result<(), MemoryError> {
+    pub(super) fn mark_read_only(&self, offset: u64) -> Result<(), MemoryError> {
         let mut list = self.lock();
         self.separate_writes(&list)?;
         self.change(&mut list, offset, |block| block.read_only = true);
@@ -218,7 +218,7 @@ impl Checks {
     }
 
     /// Only launches of a context may access a live buffer.
-    pub fn set_context(&self, offset: u64, context: u64) {
+    pub(super) fn set_context(&self, offset: u64, context: u64) {
         self.change(&mut self.lock(), offset, |block| {
             block.context = Some(context)
         });
@@ -234,7 +234,7 @@ impl Checks {
     }
 
     /// Gives writes a shadow of their own, if they have none.
-    pub fn separate_writes(&self, list: &List) -> Result<(), MemoryError> {
+    pub(super) fn separate_writes(&self, list: &List) -> Result<(), MemoryError> {
         if self.write_shadow.get().is_some() {
             return Ok(());
         }
@@ -249,7 +249,7 @@ impl Checks {
     }
 
     /// Makes the shadows of a live buffer what the list says.
-    pub fn paint(&self, list: &List, offset: u64, block: &Block) {
+    pub(super) fn paint(&self, list: &List, offset: u64, block: &Block) {
         for (writes, shadow) in [(false, Some(&self.shadow)), (true, self.write_shadow.get())] {
             if let Some(shadow) = shadow {
                 // Never closes what stays open: launches of this view may run.
@@ -276,7 +276,7 @@ impl Checks {
     }
 
     /// A buffer was freed. Returns ranges whose addresses may be given out again.
-    pub fn remove(&self, offset: u64) -> Vec<(u64, u64)> {
+    pub(super) fn remove(&self, offset: u64) -> Vec<(u64, u64)> {
         let mut list = self.lock();
         let Some(block) = list.live.remove(&offset) else {
             return Vec::new();
@@ -300,7 +300,7 @@ impl Checks {
     }
 
     /// Empties the quarantine: there is no room otherwise.
-    pub fn give_all(&self) -> Vec<(u64, u64)> {
+    pub(super) fn give_all(&self) -> Vec<(u64, u64)> {
         let mut list = self.lock();
         list.freed_bytes = 0;
         list.freed
@@ -311,7 +311,7 @@ impl Checks {
 
     /// The live buffer that each of these offsets lies in, as offset and length, if there is one; of those for writes, if kernels may
     /// write it. Of a buffer of which launches have only parts it is the part.
-    pub fn around(
+    pub(super) fn around(
         &self,
         offsets: impl Iterator<Item = u64>,
         writes: bool,
@@ -326,14 +326,14 @@ impl Checks {
     }
 
     /// First byte of the live buffer that an offset lies in.
-    pub fn start_of(&self, offset: u64) -> Option<u64> {
+    pub(super) fn start_of(&self, offset: u64) -> Option<u64> {
         let list = self.lock();
         let (&start, block) = list.live.range(..=offset).next_back()?;
         (offset - start < block.len).then_some(start)
     }
 
     /// True when `len` bytes from an offset on lie in one live buffer, or in the part of it that launches may access.
-    pub fn is_live(&self, offset: u64, len: u64) -> bool {
+    pub(super) fn is_live(&self, offset: u64, len: u64) -> bool {
         let list = self.lock();
         let below = list.live.range(..=offset).next_back();
         below.is_some_and(|(&start, block)| match len {
@@ -346,7 +346,7 @@ impl Checks {
     }
 
     /// True when one of `len` bytes from an offset on is in a live buffer that kernels only read.
-    pub fn is_read_only(&self, offset: u64, len: u64) -> bool {
+    pub(super) fn is_read_only(&self, offset: u64, len: u64) -> bool {
         let list = self.lock();
         let mut from = list.live.range(..offset.saturating_add(len)).rev();
         from.next().is_some_and(|(&start, block)| {
@@ -358,7 +358,7 @@ impl Checks {
 
     /// The buffer that an access of `bytes` bytes at an offset misses, with offsets in place of addresses: a freed one that had the byte,
     /// else the live one at the least distance.
-    pub fn neighbour(&self, offset: u64, bytes: u64) -> Option<Neighbour> {
+    pub(super) fn neighbour(&self, offset: u64, bytes: u64) -> Option<Neighbour> {
         let list = self.lock();
         let overlaps = |start: u64, len: u64| {
             start < offset.saturating_add(bytes) && offset < start.saturating_add(len)

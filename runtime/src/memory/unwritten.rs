@@ -26,7 +26,7 @@ impl Unwritten {
     ///
     /// # Errors
     /// When the addresses cannot be reserved.
-    pub fn new(capacity: u64) -> Result<Unwritten, MemoryError> {
+    pub(super) fn new(capacity: u64) -> Result<Unwritten, MemoryError> {
         let len = round_page(capacity.max(1)).and_then(|b| usize::try_from(b).ok());
         let len = len.ok_or(io::Error::from(io::ErrorKind::OutOfMemory))?;
         let shadow = Mapping::reserve(len)?;
@@ -39,12 +39,12 @@ impl Unwritten {
     }
 
     /// Mark of the first byte.
-    pub fn start(&self) -> *mut u8 {
+    pub(super) fn start(&self) -> *mut u8 {
         self.shadow.start()
     }
 
     /// Whether a byte of a range may be not initialised.
-    pub fn any(&self, offset: u64, len: u64) -> bool {
+    pub(super) fn any(&self, offset: u64, len: u64) -> bool {
         if !self.used.load(Ordering::Relaxed) {
             return false;
         }
@@ -64,7 +64,7 @@ impl Unwritten {
     }
 
     /// The marks of a range; none where all of it is initialised.
-    pub fn saved(&self, offset: u64, len: u64) -> Option<Vec<u8>> {
+    pub(super) fn saved(&self, offset: u64, len: u64) -> Option<Vec<u8>> {
         if !self.any(offset, len) {
             return None;
         }
@@ -76,7 +76,7 @@ impl Unwritten {
     }
 
     /// Brings marks back that were saved of a range.
-    pub fn restore(&self, offset: u64, len: u64, marks: Option<&[u8]>) {
+    pub(super) fn restore(&self, offset: u64, len: u64, marks: Option<&[u8]>) {
         match marks {
             Some(marks) => {
                 let (start, end) = self.clip(offset, marks.len() as u64);
@@ -99,7 +99,7 @@ impl Unwritten {
     }
 
     /// Bits of up to eight bytes from an offset on that are not initialised.
-    pub fn get(&self, offset: u64, len: u32) -> u64 {
+    pub(super) fn get(&self, offset: u64, len: u32) -> u64 {
         let (start, end) = self.clip(offset, len.min(8).into());
         (start..end).fold(0, |bits, at| {
             // SAFETY: inside of the shadow, which is open as a whole.
@@ -109,7 +109,7 @@ impl Unwritten {
     }
 
     /// Says which bits of up to eight bytes from an offset on are not initialised.
-    pub fn set(&self, offset: u64, len: u32, bits: u64) {
+    pub(super) fn set(&self, offset: u64, len: u32, bits: u64) {
         let (start, end) = self.clip(offset, len.min(8).into());
         if bits != 0 {
             self.used.store(true, Ordering::Relaxed);
@@ -126,7 +126,7 @@ impl Unwritten {
     }
 
     /// A range is not initialised.
-    pub fn mark(&self, offset: u64, len: u64) {
+    pub(super) fn mark(&self, offset: u64, len: u64) {
         let (start, end) = self.clip(offset, len);
         self.used.store(true, Ordering::Relaxed);
         // SAFETY: as above.
@@ -134,7 +134,7 @@ impl Unwritten {
     }
 
     /// A range is initialised.
-    pub fn clear(&self, offset: u64, len: u64) {
+    pub(super) fn clear(&self, offset: u64, len: u64) {
         let (mut at, end) = self.clip(offset, len);
         let page = page_size() as u64;
         while at < end {
@@ -158,7 +158,7 @@ impl Unwritten {
     }
 
     /// Bytes were copied within the flat range.
-    pub fn copy(&self, to: u64, from: u64, len: u64) {
+    pub(super) fn copy(&self, to: u64, from: u64, len: u64) {
         let one = |k: u64| self.set(to + k, 1, self.get(from + k, 1));
         if to <= from {
             (0..len).for_each(one);

@@ -43,7 +43,7 @@ fn add(list: &mut Vec<Range<u64>>, range: Range<u64>) {
 
 impl View {
     /// What of a buffer may be accessed, or written.
-    pub fn ranges(&self, offset: u64, block: &Block, writes: bool) -> Vec<Range<u64>> {
+    pub(super) fn ranges(&self, offset: u64, block: &Block, writes: bool) -> Vec<Range<u64>> {
         let parts = self.parts.get(&offset);
         match parts {
             _ if self.hides(block) || writes && block.read_only => Vec::new(),
@@ -54,13 +54,13 @@ impl View {
     }
 
     /// Whether a buffer is one of another context.
-    pub fn hides(&self, block: &Block) -> bool {
+    pub(super) fn hides(&self, block: &Block) -> bool {
         let both = block.context.zip(self.context);
         both.is_some_and(|(whose, ours)| whose != ours)
     }
 
     /// The range of a buffer that a byte lies in and that may be accessed, or written.
-    pub fn around(
+    pub(super) fn around(
         &self,
         (offset, block): (u64, &Block),
         writes: bool,
@@ -78,7 +78,7 @@ impl View {
     }
 
     /// Forgets a buffer that was freed.
-    pub fn forget(&mut self, offset: u64) {
+    pub(super) fn forget(&mut self, offset: u64) {
         self.parts.remove(&offset);
     }
 

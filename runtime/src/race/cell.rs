@@ -123,13 +123,13 @@ pub(crate) struct Now {
 }
 
 impl Now {
-    pub fn is_atomic(&self) -> bool {
+    pub(crate) fn is_atomic(&self) -> bool {
         self.base & ATOMIC != 0
     }
 
     /// Whether nothing orders this access after one in the past.
     #[inline(always)]
-    pub fn unordered(&self, past: u64) -> bool {
+    pub(crate) fn unordered(&self, past: u64) -> bool {
         // Without branches, for vectors.
         (past >= self.floor)
             & ((past < self.group) | ((past >= self.epoch) & ((past ^ self.base) >> THREAD != 0)))
@@ -137,7 +137,7 @@ impl Now {
 
     /// Whether an access in the past is another thread's, of this launch.
     #[inline(always)]
-    pub fn is_other(&self, past: u64) -> bool {
+    pub(crate) fn is_other(&self, past: u64) -> bool {
         let thread = (past ^ self.base) >> THREAD & THREADS;
         (past >= self.floor) & ((past < self.group) | (thread != 0))
     }

@@ -66,12 +66,12 @@ pub(super) struct Lanes {
 
 impl Lanes {
     /// Several lanes share a word.
-    pub const NARROW: u32 = 3;
+    pub(super) const NARROW: u32 = 3;
     const MASK: u64 = 7;
 
     /// What this adds to a slot.
     #[inline(always)]
-    pub fn bits(self) -> u64 {
+    pub(super) fn bits(self) -> u64 {
         u64::from(self.first) << LANE | u64::from(self.run) & Lanes::MASK
     }
 }
@@ -90,27 +90,27 @@ fn of_word(slot: u64, word: u64) -> u64 {
 impl Line {
     /// Whether the cells of the words say what is known.
     #[inline(always)]
-    pub fn is_in_cells(&self) -> bool {
+    pub(super) fn is_in_cells(&self) -> bool {
         self.last & IN_CELLS != 0
     }
 
     /// Whether each slot is for all words.
     #[inline(always)]
-    pub fn is_whole(&self) -> bool {
+    pub(super) fn is_whole(&self) -> bool {
         self.last == 0
     }
 
     /// Whether slots are for some words each.
     #[cfg(any(target_arch = "x86_64", test))]
     #[inline(always)]
-    pub fn is_in_parts(&self) -> bool {
+    pub(super) fn is_in_parts(&self) -> bool {
         self.last.cast_signed() > 0
     }
 
     /// Makes a line whose slots are for all words one in parts, unless it knows an other read. What slots are for stays.
     #[cfg(any(target_arch = "x86_64", test))]
     #[inline(always)]
-    pub fn is_parted(&mut self, now: &Now) -> bool {
+    pub(super) fn is_parted(&mut self, now: &Now) -> bool {
         let parted = self.is_whole() && self.other < now.floor;
         if parted {
             self.last = NO_WORDS;
@@ -120,14 +120,14 @@ impl Line {
 
     /// Whether it knows only what is old. Cells of its words are not in use.
     #[inline(always)]
-    pub fn is_old(&self, now: &Now) -> bool {
+    pub(super) fn is_old(&self, now: &Now) -> bool {
         let slots = [self.plain, self.read, self.other, self.last];
         slots.iter().all(|&slot| slot < now.floor)
     }
 
     /// Enters an access, which is not atomic, to all words.
     #[inline(always)]
-    pub fn enter(&mut self, now: &Now, lanes: Lanes) -> Entered {
+    pub(super) fn enter(&mut self, now: &Now, lanes: Lanes) -> Entered {
         if !self.is_whole() {
             return Entered::InCells;
         }
@@ -148,7 +148,7 @@ impl Line {
     }
 
     /// The cells of the words that know the same. Cells are not in use yet.
-    pub fn cells(&self, now: &Now) -> [Cell; WORDS as usize] {
+    pub(super) fn cells(&self, now: &Now) -> [Cell; WORDS as usize] {
         let mut cells = [Cell::default(); WORDS as usize];
         let other = if self.is_whole() { OTHER } else { READ };
         let slots = [

@@ -142,7 +142,7 @@ impl Races {
     ///
     /// # Errors
     /// When addresses cannot be reserved: eight bytes for each byte of device memory.
-    pub fn new(memory: Option<&DeviceMemory>) -> io::Result<Races> {
+    pub(crate) fn new(memory: Option<&DeviceMemory>) -> io::Result<Races> {
         let (base, capacity) = memory.map_or((0, 0), |m| (m.base(), m.capacity()));
         Ok(Races {
             flat: Shadow::new(capacity)?,
@@ -163,7 +163,7 @@ impl Races {
     }
 
     /// Before a launch.
-    pub fn start_launch(&mut self, groups: [u32; 3], private: Range<u64>) {
+    pub(crate) fn start_launch(&mut self, groups: [u32; 3], private: Range<u64>) {
         self.starts.clear();
         self.first = 0;
         self.groups = groups;
@@ -174,19 +174,19 @@ impl Races {
     }
 
     /// The program has freed a buffer at an offset in device memory. No launch runs that uses this.
-    pub fn freed(&self, offset: u64, len: u64) {
+    pub(crate) fn freed(&self, offset: u64, len: u64) {
         self.flat.discard(offset..offset.saturating_add(len));
     }
 
     /// Before a group, which is the next one of the launch.
-    pub fn start_group(&mut self) {
+    pub(crate) fn start_group(&mut self) {
         self.next_epoch();
         self.group = self.epoch;
         self.starts.push(self.epoch as u32);
     }
 
     /// Threads of the group go on from a barrier.
-    pub fn next_epoch(&mut self) {
+    pub(crate) fn next_epoch(&mut self) {
         if self.epoch < MAX_EPOCH {
             self.epoch += 1;
             return;
@@ -202,7 +202,7 @@ impl Races {
     }
 
     /// An access that a thread makes now.
-    pub fn now(&self, memory: Memory, thread: u32, site: u32, does: Does) -> Now {
+    pub(crate) fn now(&self, memory: Memory, thread: u32, site: u32, does: Does) -> Now {
         let floor = match memory {
             Memory::Local(_) => self.group,
             Memory::Shared => self.launch,
@@ -217,7 +217,7 @@ impl Races {
     }
 
     /// Who made an access, at a byte of its word.
-    pub fn who(&self, (slot, byte): (u64, u32), group: [u32; 3]) -> OtherAccess {
+    pub(crate) fn who(&self, (slot, byte): (u64, u32), group: [u32; 3]) -> OtherAccess {
         let epoch = cell::epoch(slot);
         let group = if epoch >= self.group {
             group
@@ -236,17 +236,17 @@ impl Races {
     }
 
     /// True where memory belongs to one thread.
-    pub fn is_private(&self, address: u64) -> bool {
+    pub(crate) fn is_private(&self, address: u64) -> bool {
         self.private.contains(&address)
     }
 
     /// True if some memory belongs to one thread.
-    pub fn has_private(&self) -> bool {
+    pub(crate) fn has_private(&self) -> bool {
         !self.private.is_empty()
     }
 
     /// True where some of these addresses belong to one thread.
-    pub fn touches_private(&self, addresses: Range<u64>) -> bool {
+    pub(crate) fn touches_private(&self, addresses: Range<u64>) -> bool {
         self.private.start < addresses.end && addresses.start < self.private.end
     }
 
@@ -280,7 +280,7 @@ impl Races {
     /// of words that race, where [`Races::element`] has to look at it. To enter words again that were entered does no harm. `WIDE` code
     /// runs on processors that have AVX-512 only.
     #[inline(always)]
-    pub fn part<const WIDE: bool>(
+    pub(crate) fn part<const WIDE: bool>(
         &mut self,
         memory: Memory,
         now: &Now,
@@ -296,7 +296,7 @@ impl Races {
     /// processor has AVX-512.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
-    pub fn words(
+    pub(crate) fn words(
         &mut self,
         memory: Memory,
         now: &Now,
@@ -316,7 +316,7 @@ impl Races {
     /// where they are no lines, or one has cells in use. The access is not atomic. The processor has AVX-512.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
-    pub fn lines_apart(
+    pub(crate) fn lines_apart(
         &mut self,
         memory: Memory,
         now: &Now,
@@ -336,7 +336,7 @@ impl Races {
     /// with `ONE_LANE`, of that lane. The processor has AVX-512.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
-    pub fn local_reads<const LINES: usize, const ONE_LANE: bool>(
+    pub(crate) fn local_reads<const LINES: usize, const ONE_LANE: bool>(
         &mut self,
         now: &Now,
         (offset, lane): (u64, u32),
@@ -374,7 +374,7 @@ impl Races {
     /// processor has AVX-512.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
-    pub fn few(
+    pub(crate) fn few(
         &mut self,
         memory: Memory,
         now: &Now,
@@ -392,7 +392,7 @@ impl Races {
     #[cfg(target_arch = "x86_64")]
     #[inline]
     #[target_feature(enable = "avx512f,avx512vl")]
-    pub fn eight(
+    pub(crate) fn eight(
         &mut self,
         memory: Memory,
         now: &Now,
@@ -407,7 +407,7 @@ impl Races {
 
     /// The same for all of one word.
     #[inline(always)]
-    pub fn one<const WIDE: bool>(
+    pub(crate) fn one<const WIDE: bool>(
         &mut self,
         memory: Memory,
         now: &Now,
@@ -421,7 +421,7 @@ impl Races {
 
     /// Fetches what is known of a word into the processor's caches, or of its `line`; the word as well, if its `value` is needed.
     #[inline(always)]
-    pub fn prefetch(&self, memory: Memory, place: *const u8, value: bool, line: bool) {
+    pub(crate) fn prefetch(&self, memory: Memory, place: *const u8, value: bool, line: bool) {
         let (shadow, first) = match memory {
             Memory::Local(first) => (&self.local, first),
             Memory::Shared => (&self.flat, self.base),
@@ -433,7 +433,7 @@ impl Races {
     }
 
     /// Enters an access of a lane to an element in memory; what it races with, at its first such byte.
-    pub fn element(
+    pub(crate) fn element(
         &mut self,
         memory: Memory,
         now: &Now,
@@ -446,7 +446,7 @@ impl Races {
     }
 
     /// What an access to an element would race with. Nothing is entered.
-    pub fn conflict(
+    pub(crate) fn conflict(
         &mut self,
         memory: Memory,
         now: &Now,

@@ -18,7 +18,7 @@ pub(crate) struct Run {
 
 impl Run {
     /// All words are of one lane.
-    pub const ONE_LANE: i32 = 63;
+    pub(crate) const ONE_LANE: i32 = 63;
 
     /// What an access to a word, counted from the first, adds to the slot of an access.
     #[inline(always)]
@@ -81,7 +81,7 @@ pub(crate) struct Part {
 
 impl Part {
     /// All words of a run of at most 64.
-    pub fn all(run: Run) -> Part {
+    pub(crate) fn all(run: Run) -> Part {
         Part {
             run,
             at: 0,
@@ -112,13 +112,13 @@ pub(super) struct Slots {
 
 impl Slots {
     /// Those of an access to a line that begins with a word of a run.
-    pub fn new(now: &Now, run: Run, at: u64) -> Slots {
+    pub(super) fn new(now: &Now, run: Run, at: u64) -> Slots {
         let base = now.base;
         Slots { base, run, at }
     }
 
     #[inline(always)]
-    pub fn of(&self, word: u32) -> u64 {
+    pub(super) fn of(&self, word: u32) -> u64 {
         self.base | self.run.bits(self.at.wrapping_add(word.into()))
     }
 }

@@ -59,7 +59,7 @@ pub(super) struct Shadow {
 
 impl Shadow {
     /// For `bytes` bytes of memory.
-    pub fn new(bytes: u64) -> io::Result<Shadow> {
+    pub(super) fn new(bytes: u64) -> io::Result<Shadow> {
         let words = bytes.div_ceil(WORD).next_multiple_of(Shadow::unit() / WORD);
         let len = words.checked_mul(size_of::<Cell>() as u64);
         let len = len.and_then(|len| usize::try_from(len).ok());
@@ -208,7 +208,7 @@ impl Shadow {
 
     /// Fetches what is known of a word into the processor's caches; of its whole line, if that is accessed.
     #[inline(always)]
-    pub fn prefetch(&self, word: u64, line: bool) {
+    pub(super) fn prefetch(&self, word: u64, line: bool) {
         match line {
             true => prefetch(self.line_at(word)),
             false => prefetch(self.at(word)),
@@ -218,7 +218,7 @@ impl Shadow {
     /// Fetches the lines of some words, up to 32, from one on, into the processor's caches.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
-    pub fn prefetch_lines(&self, word: u64, count: u64) {
+    pub(super) fn prefetch_lines(&self, word: u64, count: u64) {
         const AT_ONCE: u64 = 2 * line::WORDS;
         let line = self.line_at(word);
         prefetch(line);
@@ -230,7 +230,7 @@ impl Shadow {
     }
 
     /// Enters an access of a lane to bytes of a word, and says what it races with; `None` where the word has no cell.
-    pub fn word(&mut self, now: &Now, word: u64, lane: u32, bytes: u64) -> Option<Race> {
+    pub(super) fn word(&mut self, now: &Now, word: u64, lane: u32, bytes: u64) -> Option<Race> {
         self.open(now, word);
         let stored = self.cell(word)?;
         let mut cell = known(*stored);
@@ -240,7 +240,7 @@ impl Shadow {
     }
 
     /// What an access to bytes of a word would race with; `None` where the word has no cell.
-    pub fn conflict(&mut self, now: &Now, word: u64, bytes: u64) -> Option<Race> {
+    pub(super) fn conflict(&mut self, now: &Now, word: u64, bytes: u64) -> Option<Race> {
         self.open(now, word);
         let cell = known(*self.cell(word)?);
         Some(cell::conflict(&cell, now, bytes))
@@ -248,7 +248,7 @@ impl Shadow {
 
     /// See [`super::Races::part`].
     #[inline(always)]
-    pub fn part<const WIDE: bool>(&mut self, now: &Now, first: u64, part: Part) -> bool {
+    pub(super) fn part<const WIDE: bool>(&mut self, now: &Now, first: u64, part: Part) -> bool {
         let end = first.saturating_add(part.len);
         if end > self.words as u64 {
             return false;
@@ -345,7 +345,7 @@ impl Shadow {
 
     /// See [`super::Races::one`].
     #[inline(always)]
-    pub fn one<const WIDE: bool>(&mut self, now: &Now, word: u64, lane: u32) -> bool {
+    pub(super) fn one<const WIDE: bool>(&mut self, now: &Now, word: u64, lane: u32) -> bool {
         self.open(now, word);
         let Some(stored) = self.cell(word) else {
             return false;
@@ -365,7 +365,7 @@ impl Shadow {
     }
 
     /// Gives memory back that these bytes are known by. Nothing is known of them then, except at the ends.
-    pub fn discard(&self, bytes: Range<u64>) {
+    pub(super) fn discard(&self, bytes: Range<u64>) {
         let unit = Shadow::unit();
         let all = self.words as u64 * WORD;
         let from = bytes.start.min(all).next_multiple_of(unit);
@@ -408,7 +408,7 @@ impl Shadow {
         lines.filter(in_parts).count()
     }
 
-    pub fn forget(&self) {
+    pub(super) fn forget(&self) {
         // Epochs tell old from new where this fails, except after a whole round of them.
         self.discard(0..u64::MAX);
     }

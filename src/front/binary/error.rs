@@ -52,35 +52,35 @@ pub(super) struct Problem {
 }
 
 impl Problem {
-    pub fn malformed(message: impl Into<String>) -> Problem {
+    pub(super) fn malformed(message: impl Into<String>) -> Problem {
         Problem {
             fault: Fault::Malformed,
             message: message.into(),
         }
     }
 
-    pub fn unsupported(message: impl Into<String>) -> Problem {
+    pub(super) fn unsupported(message: impl Into<String>) -> Problem {
         Problem {
             fault: Fault::Unsupported,
             message: message.into(),
         }
     }
 
-    pub fn limit(message: impl Into<String>) -> Problem {
+    pub(super) fn limit(message: impl Into<String>) -> Problem {
         Problem {
             fault: Fault::Limit,
             message: message.into(),
         }
     }
 
-    pub fn unwritable(message: impl Into<String>) -> Problem {
+    pub(super) fn unwritable(message: impl Into<String>) -> Problem {
         Problem {
             fault: Fault::Unwritable,
             message: message.into(),
         }
     }
 
-    pub fn at(self, offset: Option<usize>, place: impl Into<String>) -> BinaryError {
+    pub(super) fn at(self, offset: Option<usize>, place: impl Into<String>) -> BinaryError {
         BinaryError {
             fault: self.fault,
             offset,

@@ -31,14 +31,14 @@ pub(super) struct Names {
 }
 
 impl Names {
-    pub fn new() -> Names {
+    pub(super) fn new() -> Names {
         Names {
             taken: HashSet::new(),
         }
     }
 
     /// The name itself if text can have it and nothing else does, else one by class and number.
-    pub fn variable(&mut self, name: String, class: &str, number: u32) -> String {
+    pub(super) fn variable(&mut self, name: String, class: &str, number: u32) -> String {
         let fits = spelling::is_identifier(&name)
             && !spelling::is_reserved(&name)
             && !PREDEFINED_SURFACES.contains(&name.as_str())
@@ -48,7 +48,7 @@ impl Names {
     }
 
     /// The same of a label.
-    pub fn label(&mut self, name: String, subroutine: bool, number: u32) -> String {
+    pub(super) fn label(&mut self, name: String, subroutine: bool, number: u32) -> String {
         let fits = subroutine && !name.is_empty() || spelling::is_label(&name);
         let class = if subroutine { "sub" } else { "label" };
         self.unique(name, fits, class, number)

@@ -80,7 +80,7 @@ impl<'s> Lexer<'s> {
     }
 
     /// For text that starts at this line of its file.
-    pub fn at_line(src: &'s str, line: u32) -> Lexer<'s> {
+    pub(super) fn at_line(src: &'s str, line: u32) -> Lexer<'s> {
         Lexer {
             src,
             bytes: src.as_bytes(),
@@ -107,7 +107,7 @@ impl<'s> Lexer<'s> {
     }
 
     /// Reads the tokens of the next statement that has any; `None` at the end of the file.
-    pub fn statement(&mut self, tokens: &mut Vec<Token>) -> Option<Head> {
+    pub(super) fn statement(&mut self, tokens: &mut Vec<Token>) -> Option<Head> {
         while self.at < self.bytes.len() {
             tokens.clear();
             let head = Head {

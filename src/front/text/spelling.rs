@@ -2,11 +2,11 @@
 
 /// First version with today's layout of the text: sampler messages name a second, paired surface or null after the destination,
 /// and headers and comments are laid out as the compilers of IGC 2.x write them.
-pub const LAYOUT_4_2: (u32, u32) = (4, 2);
+pub(crate) const LAYOUT_4_2: (u32, u32) = (4, 2);
 
 /// Versions that are read, the first and the last. Of what was before 3.0, neither the specification nor the vendor's reader says
 /// what was different; 4.2 is what compilers write since 2023.
-pub const VERSIONS: [(u32, u32); 2] = [(3, 0), LAYOUT_4_2];
+pub(crate) const VERSIONS: [(u32, u32); 2] = [(3, 0), LAYOUT_4_2];
 
 /// Names of implicit inputs with a name of their own; others are `UNDEFINED_<n>`.
 pub(super) const IMPLICIT_KINDS: [(&str, u8); 4] = [

@@ -27,7 +27,7 @@ struct Operands {
 
 impl Machine<'_, '_, '_> {
     /// A message of the sampler.
-    pub fn sample(&mut self, inst: &Inst, s: &Sample) -> Result<(), Halt> {
+    pub(crate) fn sample(&mut self, inst: &Inst, s: &Sample) -> Result<(), Halt> {
         let words = match s.params.iter().find(|raw| !raw.is_null()) {
             Some(raw) => self.var_type(raw.var)?.bytes() == 2,
             None => false,

@@ -70,7 +70,7 @@ impl Sources<'_> {
     }
 
     /// Source `k` as the result of a move to a type.
-    pub fn moved(&self, k: usize, dst: Type, sat: bool) -> Result<u64, Halt> {
+    pub(super) fn moved(&self, k: usize, dst: Type, sat: bool) -> Result<u64, Halt> {
         let (Some(o), Some(unset)) = (self.operands.get(k), self.unset.get(k)) else {
             return Ok(0);
         };
@@ -84,7 +84,13 @@ impl Sources<'_> {
     }
 
     /// Bits of the result of an instruction whose channels are independent.
-    pub fn result(&self, op: Opcode, function: u8, dst: Type, sat: bool) -> Result<Unset, Halt> {
+    pub(super) fn result(
+        &self,
+        op: Opcode,
+        function: u8,
+        dst: Type,
+        sat: bool,
+    ) -> Result<Unset, Halt> {
         let all = self.together();
         let whole = if all.any() { u64::MAX } else { 0 };
         let bits = match op {
@@ -140,7 +146,7 @@ impl Sources<'_> {
     }
 
     /// Whether a comparison of integers depends on bits that are not initialised: whether it holds for some of their values only.
-    pub fn compares(&self, cond: CmpCond) -> Result<Unset, Halt> {
+    pub(super) fn compares(&self, cond: CmpCond) -> Result<Unset, Halt> {
         let all = self.together();
         if !all.any() || !self.are_integers() {
             return Ok(all.with(u64::from(all.any())));

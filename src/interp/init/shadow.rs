@@ -66,29 +66,29 @@ fn unpack(from: u64) -> Uninit {
 
 impl Unset {
     /// All is initialised.
-    pub const NONE: Unset = Unset { bits: 0, from: 0 };
+    pub(crate) const NONE: Unset = Unset { bits: 0, from: 0 };
 
     /// Bits that came from somewhere.
-    pub fn new(bits: u64, from: Uninit) -> Unset {
+    pub(crate) fn new(bits: u64, from: Uninit) -> Unset {
         let from = if bits == 0 { 0 } else { pack(from) };
         Unset { bits, from }
     }
 
     /// True when a bit is not initialised.
-    pub const fn any(&self) -> bool {
+    pub(crate) const fn any(&self) -> bool {
         self.bits != 0
     }
 
     /// Other bits of the same origin.
     #[must_use]
-    pub const fn with(self, bits: u64) -> Unset {
+    pub(crate) const fn with(self, bits: u64) -> Unset {
         let from = if bits == 0 { 0 } else { self.from };
         Unset { bits, from }
     }
 
     /// The bits of both; the origin of the first one that has any.
     #[must_use]
-    pub const fn or(self, other: Unset) -> Unset {
+    pub(crate) const fn or(self, other: Unset) -> Unset {
         let from = if self.bits != 0 {
             self.from
         } else {
@@ -101,7 +101,7 @@ impl Unset {
     }
 
     /// Where it came from, if not all is initialised.
-    pub fn origin(&self) -> Option<Uninit> {
+    pub(crate) fn origin(&self) -> Option<Uninit> {
         self.any().then(|| unpack(self.from))
     }
 }
@@ -112,24 +112,24 @@ pub(in crate::interp) struct Row([Unset; MAX]);
 
 impl Row {
     /// All initialised.
-    pub const NONE: Row = Row([Unset::NONE; MAX]);
+    pub(crate) const NONE: Row = Row([Unset::NONE; MAX]);
 
     /// The same for all channels.
-    pub const fn all(unset: Unset) -> Row {
+    pub(crate) const fn all(unset: Unset) -> Row {
         Row([unset; MAX])
     }
 
-    pub fn get(&self, i: usize) -> Unset {
+    pub(crate) fn get(&self, i: usize) -> Unset {
         self.0.get(i).copied().unwrap_or_default()
     }
 
-    pub fn set(&mut self, i: usize, unset: Unset) {
+    pub(crate) fn set(&mut self, i: usize, unset: Unset) {
         if let Some(to) = self.0.get_mut(i) {
             *to = unset;
         }
     }
 
-    pub fn any(&self) -> bool {
+    pub(crate) fn any(&self) -> bool {
         self.0.iter().any(Unset::any)
     }
 }
@@ -156,7 +156,7 @@ pub(in crate::interp) struct Registers {
 
 impl Registers {
     /// At the start of a thread, but for its inputs.
-    pub fn new(kernel: &ValidKernel, layout: &Layout) -> Registers {
+    pub(crate) fn new(kernel: &ValidKernel, layout: &Layout) -> Registers {
         let vars = &kernel.module().vars;
         let number = |flag: u32, n: usize| Uninit::Register(flag | n as u32);
         let addrs = vars.address.iter().enumerate().map(|(n, var)| {
@@ -186,13 +186,13 @@ impl Registers {
     }
 
     /// Bytes of the register file are initialised.
-    pub fn clear(&mut self, at: usize, bytes: usize) {
+    pub(crate) fn clear(&mut self, at: usize, bytes: usize) {
         let part = self.bits.get_mut(at..at.saturating_add(bytes));
         part.unwrap_or_default().fill(0);
     }
 
     /// Up to eight bytes of the register file; beyond its end all is.
-    pub fn get(&self, at: usize, bytes: usize) -> Unset {
+    pub(crate) fn get(&self, at: usize, bytes: usize) -> Unset {
         let end = at.saturating_add(bytes);
         let part = self.bits.get(at..end).unwrap_or_default();
         if part.iter().all(|&b| b == 0) {
@@ -214,7 +214,7 @@ impl Registers {
     }
 
     /// Says it of up to eight bytes of the register file.
-    pub fn set(&mut self, at: usize, bytes: usize, unset: Unset) {
+    pub(crate) fn set(&mut self, at: usize, bytes: usize, unset: Unset) {
         let end = at.saturating_add(bytes);
         let to = self.bits.get_mut(at..end).unwrap_or_default();
         for (to, b) in to.iter_mut().zip(unset.bits.to_le_bytes()) {
@@ -228,7 +228,7 @@ impl Registers {
     }
 
     /// Those bits of a predicate variable that `lanes` has.
-    pub fn pred(&self, p: PredId, lanes: u32) -> Unset {
+    pub(crate) fn pred(&self, p: PredId, lanes: u32) -> Unset {
         let Some(pred) = self.preds.get((p.0 as usize).wrapping_sub(1)) else {
             return Unset::NONE;
         };
@@ -241,7 +241,7 @@ impl Registers {
     }
 
     /// Says it of those bits of a predicate that `lanes` has.
-    pub fn set_pred(&mut self, p: PredId, unset: Unset, lanes: u32) {
+    pub(crate) fn set_pred(&mut self, p: PredId, unset: Unset, lanes: u32) {
         let Some(to) = self.preds.get_mut((p.0 as usize).wrapping_sub(1)) else {
             return;
         };
@@ -255,13 +255,13 @@ impl Registers {
     }
 
     /// An element of an address variable.
-    pub fn address(&self, a: AddrId, k: usize) -> Unset {
+    pub(crate) fn address(&self, a: AddrId, k: usize) -> Unset {
         let of = self.addrs.get(a.0 as usize);
         of.and_then(|a| a.get(k)).copied().unwrap_or_default()
     }
 
     /// Says it of an element of an address variable.
-    pub fn set_address(&mut self, a: AddrId, k: usize, unset: Unset) {
+    pub(crate) fn set_address(&mut self, a: AddrId, k: usize, unset: Unset) {
         let of = self.addrs.get_mut(a.0 as usize);
         if let Some(to) = of.and_then(|a| a.get_mut(k)) {
             *to = unset.with(unset.bits & mask(2));
@@ -279,7 +279,7 @@ pub(in crate::interp) struct Kept {
 
 impl Kept {
     /// Of these parts of the register file, address and predicate variables.
-    pub fn of(
+    pub(crate) fn of(
         r: &Registers,
         file: &[std::ops::Range<usize>],
         addrs: &std::ops::Range<usize>,
@@ -300,7 +300,7 @@ impl Kept {
     }
 
     /// The variables have their values again.
-    pub fn restore(self, r: &mut Registers) {
+    pub(crate) fn restore(self, r: &mut Registers) {
         fn put<T>(all: &mut [T], first: usize, values: Vec<T>) {
             let places = all.iter_mut().skip(first);
             places.zip(values).for_each(|(place, v)| *place = v);

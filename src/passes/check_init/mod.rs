@@ -31,7 +31,7 @@ use unset::Dependent;
 const FILLED: u32 = 64;
 
 /// Runs the pass.
-pub fn run(f: &mut Function) -> usize {
+pub(super) fn run(f: &mut Function) -> usize {
     let dependent = Dependent::new(f);
     let pointers = pointers::pointers(f);
     f.follows_pointers = pointers.followed;

@@ -17,19 +17,19 @@ pub(super) struct Writer<'f> {
 }
 
 impl Writer<'_> {
-    pub fn emit(&mut self, op: Op, args: Vec<Value>, results: &[Ty]) -> Vec<Value> {
+    pub(super) fn emit(&mut self, op: Op, args: Vec<Value>, results: &[Ty]) -> Vec<Value> {
         let inst = self.f.make(op, args, results, self.line);
         self.out.push(inst);
         self.made += 1;
         self.f.inst(inst).results.clone()
     }
 
-    pub fn one(&mut self, op: Op, args: &[Value], ty: Ty) -> Value {
+    pub(super) fn one(&mut self, op: Op, args: &[Value], ty: Ty) -> Value {
         self.emit(op, args.to_vec(), &[ty])[0]
     }
 
     /// A constant of the same bits in each lane.
-    pub fn same(&mut self, ty: Ty, bits: u64) -> Value {
+    pub(super) fn same(&mut self, ty: Ty, bits: u64) -> Value {
         self.one(
             super::super::edit::const_op(ty, bits & ty.lane.mask()),
             &[],
@@ -75,14 +75,14 @@ impl Writer<'_> {
     }
 
     /// Those bits that enabled lanes have.
-    pub fn enabled(&mut self, mask: Value, v: Value) -> Value {
+    pub(super) fn enabled(&mut self, mask: Value, v: Value) -> Value {
         let ty = self.f.ty(v);
         let zero = self.same(ty, 0);
         self.one(Op::Select, &[mask, v, zero], ty)
     }
 
     /// A mask as one condition; other values as they are.
-    pub fn condition(&mut self, v: Value) -> Value {
+    pub(super) fn condition(&mut self, v: Value) -> Value {
         let ty = self.f.ty(v);
         match ty.lane {
             Lane::I1 if !ty.is_scalar() => self.one(Op::MaskAny, &[v], Ty::BOOL),
@@ -113,7 +113,7 @@ pub(super) struct Taint {
 
 impl Taint {
     /// Nothing is known yet but of parameters, which get further parameters; the caller completes branches.
-    pub fn new(f: &mut Function, dependent: Dependent) -> Taint {
+    pub(super) fn new(f: &mut Function, dependent: Dependent) -> Taint {
         let mut bits = FxHashMap::default();
         for b in f.order.clone() {
             for p in f.block(b).params.clone() {
@@ -127,12 +127,12 @@ impl Taint {
     }
 
     /// What depends of a value, if any may.
-    pub fn of(&self, v: Value) -> Option<Value> {
+    pub(super) fn of(&self, v: Value) -> Option<Value> {
         self.bits.get(&v).copied()
     }
 
     /// The same, or zeros.
-    pub fn or_none(&self, w: &mut Writer<'_>, v: Value) -> Value {
+    pub(super) fn or_none(&self, w: &mut Writer<'_>, v: Value) -> Value {
         match self.of(v) {
             Some(bits) => bits,
             None => {
@@ -143,12 +143,12 @@ impl Taint {
     }
 
     /// What depends of a value is known: it was loaded.
-    pub fn is_loaded(&mut self, v: Value, bits: Value) {
+    pub(super) fn is_loaded(&mut self, v: Value, bits: Value) {
         self.bits.insert(v, bits);
     }
 
     /// Finds out what depends of the result of an instruction that has just been written.
-    pub fn note(&mut self, w: &mut Writer<'_>, i: Inst) {
+    pub(super) fn note(&mut self, w: &mut Writer<'_>, i: Inst) {
         let data = w.f.inst(i).clone();
         if data.op.has_effect() || data.results.len() != 1 {
             return;

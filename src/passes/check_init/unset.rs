@@ -52,7 +52,7 @@ pub(super) struct Dependent {
 
 impl Dependent {
     /// Looks at a function.
-    pub fn new(f: &Function) -> Dependent {
+    pub(super) fn new(f: &Function) -> Dependent {
         let mut found = Dependent {
             lanes: FxHashMap::default(),
             followed: super::copies::followed(f),
@@ -77,17 +77,17 @@ impl Dependent {
     }
 
     /// Whether what depends of the results of a load is loaded with them.
-    pub fn follows(&self, load: Inst) -> bool {
+    pub(super) fn follows(&self, load: Inst) -> bool {
         self.followed.contains(&load)
     }
 
     /// Whether any value does.
-    pub fn is_any(&self) -> bool {
+    pub(super) fn is_any(&self) -> bool {
         !self.lanes.is_empty()
     }
 
     /// Whether any lane of a value does.
-    pub fn any(&self, v: Value) -> bool {
+    pub(super) fn any(&self, v: Value) -> bool {
         self.lanes.contains_key(&v)
     }
 

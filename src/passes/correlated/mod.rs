@@ -23,7 +23,7 @@ const DEPTH: u32 = 3;
 const LEARNED_DEPTH: u32 = 8;
 
 /// Runs the pass.
-pub fn run(f: &mut Function) -> usize {
+pub(super) fn run(f: &mut Function) -> usize {
     let dom = DomTree::new(f);
     let mut pass = Pass {
         candidates: Candidates::new(f, &dom),

@@ -70,19 +70,19 @@ impl Exprs {
     }
 
     /// Number of expressions.
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.nodes.len()
     }
 
-    pub fn node(&self, e: Expr) -> &Node {
+    pub(super) fn node(&self, e: Expr) -> &Node {
         &self.nodes[e.0 as usize].0
     }
 
-    pub fn bits(&self, e: Expr) -> u32 {
+    pub(super) fn bits(&self, e: Expr) -> u32 {
         self.nodes[e.0 as usize].1
     }
 
-    pub fn constant(&mut self, bits: u32, value: u64) -> Expr {
+    pub(super) fn constant(&mut self, bits: u32, value: u64) -> Expr {
         self.make(Node::Const(value), bits)
     }
 
@@ -94,30 +94,30 @@ impl Exprs {
     }
 
     /// True for a constant with all bits set.
-    pub fn is_ones(&self, e: Expr) -> bool {
+    pub(super) fn is_ones(&self, e: Expr) -> bool {
         self.value(e) == Some(u64::MAX >> (64 - self.bits(e)))
     }
 
-    pub fn is_zero(&self, e: Expr) -> bool {
+    pub(super) fn is_zero(&self, e: Expr) -> bool {
         self.value(e) == Some(0)
     }
 
-    pub fn unknown(&mut self, bits: u32) -> Expr {
+    pub(super) fn unknown(&mut self, bits: u32) -> Expr {
         let new = self.nodes.len() as u32;
         self.make(Node::Unknown(new), bits)
     }
 
-    pub fn either(&mut self, mask: Value, a: Expr, b: Expr) -> Expr {
+    pub(super) fn either(&mut self, mask: Value, a: Expr, b: Expr) -> Expr {
         let bits = self.bits(a);
         self.make(Node::Either(mask, a, b), bits)
     }
 
-    pub fn opaque(&mut self, v: Value, lane: u16, of: Vec<Expr>, bits: u32) -> Expr {
+    pub(super) fn opaque(&mut self, v: Value, lane: u16, of: Vec<Expr>, bits: u32) -> Expr {
         self.make(Node::Opaque(v, lane, of), bits)
     }
 
     /// True when an expression may depend on another. `without` are some that do not, and those that are found.
-    pub fn depends(&self, e: Expr, on: Expr, without: &mut FxHashSet<Expr>) -> bool {
+    pub(super) fn depends(&self, e: Expr, on: Expr, without: &mut FxHashSet<Expr>) -> bool {
         if e == on {
             return true;
         }
@@ -134,7 +134,7 @@ impl Exprs {
         }
     }
 
-    pub fn leaf(&mut self, v: Value, lane: u16, bits: u32) -> Expr {
+    pub(super) fn leaf(&mut self, v: Value, lane: u16, bits: u32) -> Expr {
         if bits == 1 {
             if let Some((known, set)) = self.facts.mask
                 && known == (v, lane)
@@ -148,7 +148,7 @@ impl Exprs {
         self.make(Node::Leaf(v, lane), bits)
     }
 
-    pub fn low(&mut self, e: Expr) -> Expr {
+    pub(super) fn low(&mut self, e: Expr) -> Expr {
         match *self.node(e) {
             Node::Const(bits) => self.constant(32, bits & 0xffff_ffff),
             Node::Concat(low, _) => low,
@@ -156,7 +156,7 @@ impl Exprs {
         }
     }
 
-    pub fn high(&mut self, e: Expr) -> Expr {
+    pub(super) fn high(&mut self, e: Expr) -> Expr {
         match *self.node(e) {
             Node::Const(bits) => self.constant(32, bits >> 32),
             Node::Concat(_, high) => high,
@@ -164,7 +164,7 @@ impl Exprs {
         }
     }
 
-    pub fn concat(&mut self, low: Expr, high: Expr) -> Expr {
+    pub(super) fn concat(&mut self, low: Expr, high: Expr) -> Expr {
         match self.joined(low, high) {
             Some(whole) => whole,
             None => self.make(Node::Concat(low, high), 64),
@@ -208,7 +208,7 @@ impl Exprs {
     }
 
     /// `and`, `or`, `xor` of numbers of any width.
-    pub fn bitwise(&mut self, op: BinOp, a: Expr, b: Expr) -> Expr {
+    pub(super) fn bitwise(&mut self, op: BinOp, a: Expr, b: Expr) -> Expr {
         let bits = self.bits(a);
         // Constants stand on the right.
         let (a, b) = if (self.value(a).is_some(), a) > (self.value(b).is_some(), b) {
@@ -292,7 +292,7 @@ impl Exprs {
         }
     }
 
-    pub fn not(&mut self, e: Expr) -> Expr {
+    pub(super) fn not(&mut self, e: Expr) -> Expr {
         let bits = self.bits(e);
         match self.node(e) {
             Node::Const(value) => self.constant(bits, !value & (u64::MAX >> (64 - bits))),
@@ -301,7 +301,7 @@ impl Exprs {
         }
     }
 
-    pub fn neg(&mut self, e: Expr) -> Expr {
+    pub(super) fn neg(&mut self, e: Expr) -> Expr {
         let bits = self.bits(e);
         match self.node(e) {
             Node::Const(value) => {
@@ -311,7 +311,7 @@ impl Exprs {
         }
     }
 
-    pub fn add(&mut self, a: Expr, b: Expr) -> Expr {
+    pub(super) fn add(&mut self, a: Expr, b: Expr) -> Expr {
         if self.is_zero(a) {
             return b;
         }
@@ -323,7 +323,7 @@ impl Exprs {
     }
 
     /// A shift, whose count is taken modulo the width.
-    pub fn shift(&mut self, op: BinOp, a: Expr, count: Expr) -> Expr {
+    pub(super) fn shift(&mut self, op: BinOp, a: Expr, count: Expr) -> Expr {
         let bits = self.bits(a);
         if bits == 64 && self.value(count).is_some_and(|c| c % 64 == 32) {
             let zero = self.constant(32, 0);
@@ -342,7 +342,7 @@ impl Exprs {
         self.make(Node::Op(Op::Binary(op), vec![a, count]), bits)
     }
 
-    pub fn select(&mut self, mask: Expr, a: Expr, b: Expr) -> Expr {
+    pub(super) fn select(&mut self, mask: Expr, a: Expr, b: Expr) -> Expr {
         match self.value(mask) {
             Some(0) => b,
             Some(_) => a,
@@ -355,7 +355,7 @@ impl Exprs {
     }
 
     /// `a < b`, unsigned.
-    pub fn less(&mut self, a: Expr, b: Expr) -> Expr {
+    pub(super) fn less(&mut self, a: Expr, b: Expr) -> Expr {
         if self.bits(a) == 64 {
             if let Some((known, less)) = self.facts.less
                 && known == (a, b)
@@ -369,7 +369,7 @@ impl Exprs {
         self.make(Node::Op(Op::ICmp(ICond::Ult), vec![a, b]), 1)
     }
 
-    pub fn compare(&mut self, cond: ICond, a: Expr, b: Expr) -> Expr {
+    pub(super) fn compare(&mut self, cond: ICond, a: Expr, b: Expr) -> Expr {
         match cond {
             ICond::Ult => self.less(a, b),
             ICond::Ugt => self.less(b, a),
@@ -426,7 +426,7 @@ impl Exprs {
     }
 
     /// A lane-wise operation.
-    pub fn op(&mut self, op: &Op, args: &[Expr], bits: u32) -> Expr {
+    pub(super) fn op(&mut self, op: &Op, args: &[Expr], bits: u32) -> Expr {
         match (op, args) {
             (Op::Binary(op @ (BinOp::And | BinOp::Or | BinOp::Xor)), &[a, b]) => {
                 self.bitwise(*op, a, b)

@@ -24,7 +24,7 @@ use super::gvn;
 use crate::ssa::Function;
 
 /// Runs the pass.
-pub fn run(f: &mut Function) -> usize {
+pub(super) fn run(f: &mut Function) -> usize {
     let raised = bit_by_bit::run(f) + reciprocal::run(f);
     if raised != 0 {
         // Pairs are told by their operands: what was made twice has to be one value.

@@ -41,7 +41,7 @@ struct Subject {
 }
 
 /// Runs the pass.
-pub fn run(f: &mut Function) -> usize {
+pub(super) fn run(f: &mut Function) -> usize {
     let order = reverse_post_order(f);
     let mut rewriter = Rewriter::new(f);
     for b in order {

@@ -20,7 +20,7 @@ use crate::ssa::Function;
 use crate::ssa::dom::DomTree;
 
 /// Runs the pass.
-pub fn run(f: &mut Function) -> usize {
+pub(super) fn run(f: &mut Function) -> usize {
     let dom = DomTree::new(f);
     let mut facts = facts::Facts::default();
     let mut changes = partition::run(f, &dom, &mut facts);

@@ -45,7 +45,7 @@ pub enum MergeSplits {
 }
 
 /// Runs the pass.
-pub fn run(f: &mut Function, which: MergeSplits) -> usize {
+pub(super) fn run(f: &mut Function, which: MergeSplits) -> usize {
     let order = reverse_post_order(f);
     drop_unreachable(f, &order);
     let mut fused = 0;

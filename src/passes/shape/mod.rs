@@ -24,7 +24,7 @@ use analysis::{Find, Spacing};
 const MASK_DEPTH: usize = 6;
 
 /// Runs the pass.
-pub fn run(f: &mut Function) -> usize {
+pub(super) fn run(f: &mut Function) -> usize {
     f.shapes = BTreeMap::new();
     let order = reverse_post_order(f);
     drop_unreachable(f, &order);

@@ -52,7 +52,7 @@ enum Leaving {
 }
 
 /// Runs the pass.
-pub fn run(f: &mut Function) -> usize {
+pub(super) fn run(f: &mut Function) -> usize {
     let mut changes = 0;
     let dom = DomTree::new(f);
     for blocks in innermost(&dom) {

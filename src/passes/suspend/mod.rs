@@ -32,7 +32,7 @@ use crate::ssa::remark::Decision;
 use crate::ssa::{Function, Remark};
 
 /// Runs the pass; the result is the number of places where threads wait.
-pub fn run(f: &mut Function) -> usize {
+pub(super) fn run(f: &mut Function) -> usize {
     let order = reverse_post_order(f);
     if !split::waits(f, &order) {
         return 0;

@@ -295,7 +295,7 @@ mod x86 {
     /// See [`super::changed`].
     #[inline]
     #[target_feature(enable = "avx512f")]
-    pub unsafe fn changed(old: *const u32, new: *const u32, count: usize) -> u64 {
+    pub(super) unsafe fn changed(old: *const u32, new: *const u32, count: usize) -> u64 {
         let mut all = 0;
         for at in (0..count).step_by(16) {
             let some = (u32::MAX >> (32 - (count - at).min(16))) as u16;

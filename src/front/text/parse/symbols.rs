@@ -48,7 +48,7 @@ pub(super) struct Symbols<'s> {
 }
 
 impl<'s> Symbols<'s> {
-    pub fn new() -> Symbols<'s> {
+    pub(super) fn new() -> Symbols<'s> {
         let mut predefined: HashMap<&'s str, Sym> = HashMap::new();
         for p in &PREDEFINED {
             predefined.insert(p.name, Sym::General(p.id));
@@ -66,7 +66,7 @@ impl<'s> Symbols<'s> {
     }
 
     /// Number of open scopes, the file's own included.
-    pub fn depth(&self) -> usize {
+    pub(super) fn depth(&self) -> usize {
         self.scopes.len()
     }
 
