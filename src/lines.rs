@@ -60,12 +60,12 @@ impl LineTable {
             None => (0, line),
             Some(map) => map.mark(line).unwrap_or_default(),
         };
-        let mut rows: Vec<Place> = Vec::new();
+        let mut rows: Vec<PlaceRow> = Vec::new();
         for &(offset, line) in &self.rows {
             let (file, line) = place(line);
-            let same = |last: &Place| (last.file, last.line) == (file, line);
+            let same = |last: &PlaceRow| (last.file, last.line) == (file, line);
             if !rows.last().is_some_and(same) {
-                rows.push(Place { offset, file, line });
+                rows.push(PlaceRow { offset, file, line });
             }
         }
         let lines = self.rows.iter().filter(|row| place(row.1).1 != 0);
@@ -76,7 +76,7 @@ impl LineTable {
             Some(row) if row.offset == 0 => {}
             _ => rows.insert(
                 0,
-                Place {
+                PlaceRow {
                     offset: 0,
                     file,
                     line,
@@ -112,12 +112,12 @@ pub struct Places {
     /// Files.
     pub files: Vec<String>,
     /// Lines in ascending order of offset; each holds up to the next, the last one to the end.
-    pub rows: Vec<Place>,
+    pub rows: Vec<PlaceRow>,
 }
 
 /// One row of [`Places`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct PlaceRow {
     /// First byte of the code.
     pub offset: u32,
     /// Index into [`Places::files`].
@@ -231,7 +231,7 @@ mod tests {
         let table = LineTable::new([(0, 0), (3, 7), (5, 4), (8, 5), (9, 6), (12, 0)]);
         let table = table.with_source(map);
         let rows = |places: &Places| -> Vec<_> {
-            let row = |r: &Place| (r.offset, places.files[r.file as usize].clone(), r.line);
+            let row = |r: &PlaceRow| (r.offset, places.files[r.file as usize].clone(), r.line);
             places.rows.iter().map(row).collect()
         };
         let named = |rows: &[(u32, &str, u32)]| -> Vec<_> {

@@ -298,6 +298,29 @@ fn unsafe_code_is_fenced() {
     none(&found);
 }
 
+/// `SECURITY.md` names each file of the backends that has unsafe code.
+#[test]
+fn the_list_of_unsafe_code_is_complete() {
+    let security = concat!(env!("CARGO_MANIFEST_DIR"), "/SECURITY.md");
+    let security = fs::read_to_string(security).unwrap();
+    let row = security
+        .lines()
+        .find(|row| row.starts_with("| `src/backend`"));
+    let named: Vec<&str> = row
+        .unwrap()
+        .split('`')
+        .filter(|part| part.ends_with(".rs"))
+        .collect();
+    let mut found = Vec::new();
+    for file in sources(&["src/backend"]) {
+        if file.after("unsafe").next().is_some() {
+            found.push(file.path["src/backend/".len()..].to_owned());
+        }
+    }
+    found.sort();
+    assert_eq!(named, found);
+}
+
 #[test]
 fn files_are_small() {
     let mut problems = Vec::new();

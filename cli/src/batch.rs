@@ -1,4 +1,4 @@
-//! `compile` of many files: several at a time, and no failure keeps the others from being compiled.
+//! `compile` of many files: compiles several at a time. If one fails, the others are still compiled.
 
 use std::cmp::Reverse;
 use std::fs;
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
-use super::compile::{CompileArgs, Compiler, Emit, JsonForm, KernelTime};
+use super::compile::{CompileArgs, Compiler, JsonForm, KernelTime, OutputKind};
 use super::exit::{Exit, Failure};
 use super::steps;
 
@@ -79,7 +79,7 @@ pub fn compile_one(
     form: JsonForm,
 ) -> Result<(String, Exit), Failure> {
     let start = Instant::now();
-    let compiler = Compiler::new(args, Emit::of(&args.output))?;
+    let compiler = Compiler::new(args, OutputKind::of(&args.output))?;
     let task = Task {
         input: file.to_owned(),
         output: args.output.clone(),
@@ -94,7 +94,7 @@ pub fn compile_one(
 /// Compiles every file; the text is for standard output.
 pub fn compile(args: &CompileArgs) -> Result<(String, Exit), Failure> {
     let start = Instant::now();
-    let compiler = Compiler::new(args, Emit::Obj)?;
+    let compiler = Compiler::new(args, OutputKind::Obj)?;
     let mut tasks = tasks(args, compiler.emit())?;
     // The largest first: none is begun when the others are nearly done.
     tasks.sort_by_cached_key(|task| Reverse(fs::metadata(&task.input).map_or(0, |m| m.len())));
@@ -156,7 +156,7 @@ fn bar(files: usize) -> ProgressBar {
 }
 
 /// Input files with the outputs that go with them, in the order of their names.
-fn tasks(args: &CompileArgs, emit: Emit) -> Result<Vec<Task>, Failure> {
+fn tasks(args: &CompileArgs, emit: OutputKind) -> Result<Vec<Task>, Failure> {
     let mut tasks = Vec::new();
     for path in &args.files {
         if !path.is_dir() {

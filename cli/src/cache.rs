@@ -97,7 +97,7 @@ pub struct WhyArgs {
     /// One kernel of the file; all of them if left out
     #[arg(long, value_name = "NAME")]
     kernel: Option<String>,
-    /// As of `run`
+    /// What an access out of bounds does, as for `run`
     #[arg(long, value_enum, default_value = "zero")]
     oob: Oob,
     #[command(flatten)]

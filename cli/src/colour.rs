@@ -1,5 +1,4 @@
-//! Colours of what was found, where standard error is a terminal that has them and `NO_COLOR` does not say otherwise. The text itself is
-//! always the same.
+//! Colours of findings, if standard error is a terminal with colours and `NO_COLOR` is not set. The text itself is always the same.
 
 use anstyle::{AnsiColor, Style};
 

@@ -1,4 +1,4 @@
-//! `compile`: kernels to object files and libraries, and to the texts on the way there.
+//! `compile`: writes kernels as object files, libraries, or the texts of intermediate steps.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -44,7 +44,7 @@ pub struct CompileArgs {
     pub output: PathBuf,
     /// What to write; if left out, the ending of OUT decides
     #[arg(long, value_enum)]
-    pub emit: Option<Emit>,
+    pub emit: Option<OutputKind>,
     /// The kernel to compile; if left out, all kernels of the files
     #[arg(long, value_name = "NAME")]
     pub kernel: Option<String>,
@@ -108,7 +108,7 @@ pub enum JsonForm {
 
 /// `--emit`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Emit {
+pub enum OutputKind {
     /// Object file
     Obj,
     /// Shared library, linked with the system's C compiler
@@ -129,34 +129,34 @@ pub enum Emit {
     Header,
 }
 
-impl Emit {
+impl OutputKind {
     /// By the ending of the output's name.
-    pub fn of(path: &Path) -> Emit {
+    pub fn of(path: &Path) -> OutputKind {
         match path.extension().and_then(|e| e.to_str()) {
-            Some("so" | "dylib") => Emit::Shared,
-            Some("a") => Emit::Static,
-            Some("s" | "asm") => Emit::Asm,
-            Some("visaasm") => Emit::Visaasm,
-            Some("ssa") => Emit::Ssa,
-            Some("ll") => Emit::LlvmIr,
-            Some("clif") => Emit::Clif,
-            Some("h") => Emit::Header,
-            _ => Emit::Obj,
+            Some("so" | "dylib") => OutputKind::Shared,
+            Some("a") => OutputKind::Static,
+            Some("s" | "asm") => OutputKind::Asm,
+            Some("visaasm") => OutputKind::Visaasm,
+            Some("ssa") => OutputKind::Ssa,
+            Some("ll") => OutputKind::LlvmIr,
+            Some("clif") => OutputKind::Clif,
+            Some("h") => OutputKind::Header,
+            _ => OutputKind::Obj,
         }
     }
 
     /// The ending of files with it.
     pub const fn ending(self) -> &'static str {
         match self {
-            Emit::Obj => "o",
-            Emit::Shared => "so",
-            Emit::Static => "a",
-            Emit::Asm => "s",
-            Emit::Visaasm => "visaasm",
-            Emit::Ssa => "ssa",
-            Emit::LlvmIr => "ll",
-            Emit::Clif => "clif",
-            Emit::Header => "h",
+            OutputKind::Obj => "o",
+            OutputKind::Shared => "so",
+            OutputKind::Static => "a",
+            OutputKind::Asm => "s",
+            OutputKind::Visaasm => "visaasm",
+            OutputKind::Ssa => "ssa",
+            OutputKind::LlvmIr => "ll",
+            OutputKind::Clif => "clif",
+            OutputKind::Header => "h",
         }
     }
 }
@@ -166,7 +166,7 @@ pub struct Compiler {
     generator: Arc<Generator>,
     triple: Triple,
     engine: Engine,
-    emit: Emit,
+    emit: OutputKind,
     args: Options,
 }
 
@@ -225,7 +225,7 @@ pub fn compile(args: &CompileArgs) -> Result<(String, Exit), Failure> {
             )),
         };
     }
-    let compiler = Compiler::new(args, Emit::of(&args.output))?;
+    let compiler = Compiler::new(args, OutputKind::of(&args.output))?;
     let mut all = Compiled::default();
     for file in &args.files {
         let mut one = compiler.file(file)?;
@@ -253,7 +253,7 @@ impl Compiled {
 
 impl Compiler {
     /// `emit` is what is written if the arguments do not say.
-    pub fn new(args: &CompileArgs, emit: Emit) -> Result<Compiler, Failure> {
+    pub fn new(args: &CompileArgs, emit: OutputKind) -> Result<Compiler, Failure> {
         let emit = args.emit.unwrap_or(emit);
         let kind = generator::kind(args.backend.as_deref(), emit)?;
         let generator = Generator::new(kind, args.target.as_deref(), args.cpu.as_deref())?;
@@ -288,7 +288,7 @@ impl Compiler {
     }
 
     /// The kind of output.
-    pub fn emit(&self) -> Emit {
+    pub fn emit(&self) -> OutputKind {
         self.emit
     }
 
@@ -342,22 +342,22 @@ impl Compiler {
     /// Compiles a kernel. Returns the steps of another thread, if one had to do it.
     fn kernel(&self, kernel: &Kernel, done: &mut Compiled) -> Result<Steps, Failure> {
         match self.emit {
-            Emit::Visaasm if !done.text.is_empty() => {
+            OutputKind::Visaasm if !done.text.is_empty() => {
                 return Err(Failure::usage(
                     "lines would not be right in a file with the text of several kernels: choose one with --kernel",
                 ));
             }
-            Emit::Visaasm => done.text.push_str(kernel.text()),
-            Emit::Ssa => {
+            OutputKind::Visaasm => done.text.push_str(kernel.text()),
+            OutputKind::Ssa => {
                 let _ = writeln!(done.text, "{}", kernel.ssa(true)?);
             }
-            Emit::Clif | Emit::LlvmIr => {
+            OutputKind::Clif | OutputKind::LlvmIr => {
                 let ir = self.generator.ir(kernel, &self.args.codegen)?;
                 done.text.push_str(&ir);
             }
             _ => {
                 let (compiled, steps) = self.machine_code(kernel)?;
-                if self.emit == Emit::Asm {
+                if self.emit == OutputKind::Asm {
                     self.listing(kernel, &compiled, &mut done.text)?;
                 }
                 done.kernels.push(compiled);
@@ -425,12 +425,14 @@ impl Compiler {
             .file_stem()
             .map_or_else(String::new, |s| s.to_string_lossy().into_owned());
         let bytes = match self.emit {
-            Emit::Asm | Emit::Visaasm | Emit::Ssa | Emit::Clif | Emit::LlvmIr => {
-                done.text.clone().into_bytes()
-            }
-            Emit::Header => c_header(&stem, &records()).into_bytes(),
-            Emit::Obj => self.object(done)?,
-            Emit::Shared | Emit::Static => {
+            OutputKind::Asm
+            | OutputKind::Visaasm
+            | OutputKind::Ssa
+            | OutputKind::Clif
+            | OutputKind::LlvmIr => done.text.clone().into_bytes(),
+            OutputKind::Header => c_header(&stem, &records()).into_bytes(),
+            OutputKind::Obj => self.object(done)?,
+            OutputKind::Shared | OutputKind::Static => {
                 let object = self.object(done)?;
                 self.link(output, &stem, &object)?;
                 let size = fs::metadata(output).map_err(|e| Failure::file("write", output, e))?;
@@ -480,7 +482,7 @@ impl Compiler {
     /// Appends the digest of a library that `Program::open_library` can load: ELF, as bytes after a Mach-O file would not
     /// fit its signature.
     fn close(&self, library: &Path) -> Result<(), Failure> {
-        if self.emit != Emit::Shared || self.triple.binary_format != BinaryFormat::Elf {
+        if self.emit != OutputKind::Shared || self.triple.binary_format != BinaryFormat::Elf {
             return Ok(());
         }
         let failed = |error| Failure::file("write", library, error);
@@ -492,7 +494,7 @@ impl Compiler {
     /// What links, or makes an archive.
     fn tool(&self, stem: &str) -> Result<Command, Failure> {
         let object = format!("{stem}.o");
-        if self.emit == Emit::Static {
+        if self.emit == OutputKind::Static {
             let mut ar = Command::new("ar");
             // D: no times, no owners.
             ar.args(["rcsD", "out", &object]);

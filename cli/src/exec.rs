@@ -1,7 +1,7 @@
-//! `exec`: runs a program with the OpenCL driver, and says at the end what the driver had to say.
+//! `exec`: runs a program with the OpenCL driver, and prints at the end what the driver reported.
 //!
-//! The driver is a library that the program's OpenCL loader loads, so all that reaches it are variables of the environment.
-//! It tells what happened by lines in a file, which lies in a directory of this command's own.
+//! The driver is a library that the program's OpenCL loader loads, so it is controlled by environment variables. It writes what happened as
+//! lines to a file in a temporary directory of this command.
 
 mod happened;
 mod sycl;
@@ -56,11 +56,11 @@ pub struct ExecArgs {
     /// compiler does not know it]
     #[arg(long, value_name = "DEVICE[,…]", value_delimiter = ',')]
     device: Vec<DeviceName>,
-    /// What accesses out of bounds do. Under `report`, each is told at the end, by kernel and line
+    /// What accesses out of bounds do. With `report`, they are listed at the end, by kernel and line
     #[arg(long, value_enum, value_name = "POLICY")]
     oob: Option<Oob>,
-    /// Which errors of kernels to look for, one or several (`memory,barrier`); they are listed at the end. If one is found, a program that ends with 0 gives 1. See
-    /// docs/checking.md
+    /// Which errors of kernels to look for, one or several (`memory,barrier`); they are listed at the end. If one is found, the exit code is 1
+    /// instead of 0. See docs/checking.md
     #[arg(long, value_name = "WHAT", value_parser = check)]
     check: Option<Checks>,
     #[command(flatten)]

@@ -16,8 +16,8 @@ use super::exit::{Exit, Failure};
 use super::run::{self, Oob};
 use super::spec::Extent;
 use visa_jit::engine::{
-    Access, AddressShape, Bounds, Decision, Engine, Kernel, Launch, PlanLine, Remark, Specialised,
-    Way, Why,
+    AccessReport, AddressShape, Bounds, Decision, Engine, Kernel, Launch, PlanLine, Remark,
+    Specialised, Way, Why,
 };
 
 /// Which code of a kernel is looked at.
@@ -27,7 +27,7 @@ pub struct CodeArgs {
     kernel: KernelArgs,
     #[command(flatten)]
     backend: BackendArgs,
-    /// Show the code that such a launch runs; without it, the code for launches of any shape
+    /// Show the code that a launch of this size runs; without it, the code for launches of any shape
     #[arg(long, value_name = "X[,Y[,Z]]")]
     global: Option<Extent>,
     /// Work-items of a group of that launch; chosen to fit if left out
@@ -166,7 +166,7 @@ fn report(kernel: &str, backend: &'static str, made: &Specialised) -> Report {
     }
 }
 
-fn row(access: &Access) -> Row {
+fn row(access: &AccessReport) -> Row {
     let stride = match access.shape {
         AddressShape::Strided(stride) => Some(stride),
         _ => None,
@@ -234,7 +234,7 @@ fn split(remark: &Remark) -> Option<Split> {
     })
 }
 
-fn text(report: &Report, accesses: &[Access], source: &str) -> String {
+fn text(report: &Report, accesses: &[AccessReport], source: &str) -> String {
     let m = &report.machine;
     let mut out = format!(
         "{}: code of {} for {}: {} bytes, {} instructions, made from {} of the IR\n",
@@ -297,7 +297,7 @@ fn text(report: &Report, accesses: &[Access], source: &str) -> String {
     out
 }
 
-fn memory(out: &mut String, access: &Access, lines: &[&str]) {
+fn memory(out: &mut String, access: &AccessReport, lines: &[&str]) {
     let index = usize::try_from(access.line).unwrap_or(0).checked_sub(1);
     let source = index
         .and_then(|n| lines.get(n))

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use target_lexicon::Architecture;
 use target_lexicon::Triple;
 
-use super::compile::Emit;
+use super::compile::OutputKind;
 use super::exit::Failure;
 use visa_jit::backend::cranelift::CraneliftBackend;
 #[cfg(feature = "llvm-codegen")]
@@ -26,9 +26,9 @@ pub enum Generator {
 }
 
 /// `--backend`, as far as it goes with what is written.
-pub fn kind(backend: Option<&str>, emit: Emit) -> Result<BackendKind, Failure> {
+pub fn kind(backend: Option<&str>, emit: OutputKind) -> Result<BackendKind, Failure> {
     let kind = match backend {
-        None if emit == Emit::LlvmIr => BackendKind::Llvm,
+        None if emit == OutputKind::LlvmIr => BackendKind::Llvm,
         None => BackendKind::Cranelift,
         Some(name) => {
             let named = |kind: &BackendKind| kind.name() == name;
@@ -48,8 +48,8 @@ pub fn kind(backend: Option<&str>, emit: Emit) -> Result<BackendKind, Failure> {
         )))
     };
     match (emit, kind) {
-        (Emit::LlvmIr, BackendKind::Cranelift) => refused("llvm-ir", BackendKind::Llvm),
-        (Emit::Clif, BackendKind::Llvm) => refused("clif", BackendKind::Cranelift),
+        (OutputKind::LlvmIr, BackendKind::Cranelift) => refused("llvm-ir", BackendKind::Llvm),
+        (OutputKind::Clif, BackendKind::Llvm) => refused("clif", BackendKind::Cranelift),
         _ => Ok(kind),
     }
 }

@@ -50,7 +50,7 @@ pub struct Loaded {
 
 /// What a file is, before anything is compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum FileKind {
     Zebin,
     Text,
     Binary,
@@ -78,14 +78,14 @@ pub fn load_bytes(path: &Path, bytes: Vec<u8>, choice: Choice<'_>) -> Result<Loa
         )));
     }
     let (contents, device) = match detect(path, &bytes)? {
-        Kind::Zebin => (Contents::Zebin(bytes), device),
-        Kind::Library => (Contents::Library(path.to_owned(), bytes), device),
-        Kind::Text => (Contents::Text(text(&name, bytes)?), device),
-        Kind::Binary => (
+        FileKind::Zebin => (Contents::Zebin(bytes), device),
+        FileKind::Library => (Contents::Library(path.to_owned(), bytes), device),
+        FileKind::Text => (Contents::Text(text(&name, bytes)?), device),
+        FileKind::Binary => (
             Contents::Text(text_of(&name, &bytes, device, choice.versions)?),
             device,
         ),
-        Kind::Source => {
+        FileKind::Source => {
             let device = asked.unwrap_or_else(|| DEFAULT_DEVICE.into());
             (
                 Contents::Zebin(compile(path, &bytes, device, choice.lines)?),
@@ -212,26 +212,26 @@ pub fn read(path: &Path) -> Result<Vec<u8>, Failure> {
 }
 
 /// By its first bytes, else by the ending of its name.
-fn detect(path: &Path, bytes: &[u8]) -> Result<Kind, Failure> {
+fn detect(path: &Path, bytes: &[u8]) -> Result<FileKind, Failure> {
     // ELF, and Mach-O of 64 bits.
     let compiled = bytes.starts_with(b"\x7fELF") || bytes.starts_with(b"\xcf\xfa\xed\xfe");
     if compiled && object::holds_kernels(bytes) {
-        return Ok(Kind::Library);
+        return Ok(FileKind::Library);
     }
     if bytes.starts_with(b"\x7fELF") {
-        return Ok(Kind::Zebin);
+        return Ok(FileKind::Zebin);
     }
     if is_binary(bytes) {
-        return Ok(Kind::Binary);
+        return Ok(FileKind::Binary);
     }
     // Both byte orders.
     if bytes.starts_with(b"\x03\x02\x23\x07") || bytes.starts_with(b"\x07\x23\x02\x03") {
-        return Ok(Kind::Source);
+        return Ok(FileKind::Source);
     }
     let extension = path.extension().map(|ending| ending.to_ascii_lowercase());
     match extension.as_ref().and_then(|ending| ending.to_str()) {
-        Some("visaasm" | "asm") => return Ok(Kind::Text),
-        Some("cl") => return Ok(Kind::Source),
+        Some("visaasm" | "asm") => return Ok(FileKind::Text),
+        Some("cl") => return Ok(FileKind::Source),
         Some("spv") => {
             return Err(Failure::usage(format!(
                 "{}: not SPIR-V, whatever its name says: the file does not start with its magic number",
@@ -242,7 +242,7 @@ fn detect(path: &Path, bytes: &[u8]) -> Result<Kind, Failure> {
     }
     let start = bytes.trim_ascii_start();
     if start.starts_with(b".version") || start.starts_with(b".kernel") {
-        return Ok(Kind::Text);
+        return Ok(FileKind::Text);
     }
     // The container reader knows many other formats by sight, and what to do about them.
     let seen = match Zebin::parse(bytes) {
@@ -307,19 +307,19 @@ fn compile(
 mod tests {
     use super::*;
 
-    fn kind(name: &str, bytes: &[u8]) -> Result<Kind, String> {
+    fn kind(name: &str, bytes: &[u8]) -> Result<FileKind, String> {
         detect(Path::new(name), bytes).map_err(|failure| failure.message)
     }
 
     #[test]
     fn content_comes_before_the_name() {
-        assert_eq!(kind("a.cl", b"\x7fELF"), Ok(Kind::Zebin));
-        assert_eq!(kind("a.bin", b"\x03\x02\x23\x07"), Ok(Kind::Source));
-        assert_eq!(kind("a.VISAASM", b""), Ok(Kind::Text));
-        assert_eq!(kind("a.asm", b"x"), Ok(Kind::Text));
-        assert_eq!(kind("a.cl", b"kernel"), Ok(Kind::Source));
-        assert_eq!(kind("a", b"\n.version 4.1\n"), Ok(Kind::Text));
-        assert_eq!(kind("a.visaasm", b"CISA"), Ok(Kind::Binary));
+        assert_eq!(kind("a.cl", b"\x7fELF"), Ok(FileKind::Zebin));
+        assert_eq!(kind("a.bin", b"\x03\x02\x23\x07"), Ok(FileKind::Source));
+        assert_eq!(kind("a.VISAASM", b""), Ok(FileKind::Text));
+        assert_eq!(kind("a.asm", b"x"), Ok(FileKind::Text));
+        assert_eq!(kind("a.cl", b"kernel"), Ok(FileKind::Source));
+        assert_eq!(kind("a", b"\n.version 4.1\n"), Ok(FileKind::Text));
+        assert_eq!(kind("a.visaasm", b"CISA"), Ok(FileKind::Binary));
     }
 
     #[test]

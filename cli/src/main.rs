@@ -2,7 +2,7 @@
 //!
 //! Each subcommand is one module; this one holds their arguments, decides which runs, and turns what
 //! happened into an exit code. Results go to standard output, everything else to standard error.
-//! A reader of standard output that goes away is no error.
+//! It is no error if the reader of standard output closes it early.
 
 #![deny(
     unsafe_code,

@@ -5,7 +5,7 @@ use visa_jit::EngineOptions;
 use visa_jit::isa::Platform;
 use visa_jit::limits::TEXT_SCRATCH_BYTES;
 use visa_jit::module::InputVar;
-use visa_jit::ssa::eval::{Bytes, Inputs, Memory, Outcome as End, Place, Thread, run};
+use visa_jit::ssa::eval::{Bytes, ElementAddr, Inputs, Memory, Outcome as End, Thread, run};
 use visa_jit::ssa::{Function, Space, verify};
 
 use crate::engines::{Input, Launch, Loaded, Machine, Outcome, Stop, guarded};
@@ -131,7 +131,7 @@ struct World {
 }
 
 impl World {
-    fn element(&mut self, place: Place, bytes: u32) -> Option<&mut [u8]> {
+    fn element(&mut self, place: ElementAddr, bytes: u32) -> Option<&mut [u8]> {
         let (memory, at) = match place.space {
             Space::Surface => (
                 self.surfaces.get_mut(place.surface as usize)?,
@@ -155,11 +155,11 @@ impl World {
 }
 
 impl Memory for World {
-    fn load(&mut self, place: Place, bytes: u32) -> Option<u64> {
+    fn load(&mut self, place: ElementAddr, bytes: u32) -> Option<u64> {
         self.element(place, bytes).map(|b| crate::engines::bits(b))
     }
 
-    fn store(&mut self, place: Place, bytes: u32, bits: u64) {
+    fn store(&mut self, place: ElementAddr, bytes: u32, bits: u64) {
         if let Some(b) = self.element(place, bytes) {
             b.copy_from_slice(&bits.to_le_bytes()[..bytes as usize]);
         }

@@ -286,12 +286,12 @@ pub struct Helpers {
 /// stores only. Elements that are not wholly inside their memory are left to the access.
 pub type RaceCheck = unsafe extern "C" fn(*mut GroupCtx, u32, u32, u32, u32, u32, *const u8) -> u32;
 
-/// [`RaceCheck`] with addresses that run evenly over the lanes: `(group, thread, site, shape, surface, lanes, first, stride, values)`. Lane
+/// [`RaceCheck`] with affine addresses: `(group, thread, site, shape, surface, lanes, first, stride, values)`. Lane
 /// `i` has `first + i * stride`, in the width of addresses of its place. The values of plain stores are as in a block after its addresses.
 pub type EvenRaceCheck =
     unsafe extern "C" fn(*mut GroupCtx, u32, u32, u32, u32, u32, u64, u64, *const u8) -> u32;
 
-/// Several reads whose lanes run evenly, at even distances: `(group, thread, site, shape, surface, lanes, first, stride, reads)`. Operands are those
+/// Several reads with affine addresses, at equal distances from each other: `(group, thread, site, shape, surface, lanes, first, stride, reads)`. Operands are those
 /// of [`EvenRaceCheck`] for the first one; `reads` is made by [`race::reads`]. Returns non-zero where not all of them are entered, and records
 /// nothing. Each may be made again.
 pub type RaceReads =

@@ -1,4 +1,4 @@
-//! Kernels that are no machine code: what a program sees of the work-group that it runs.
+//! Kernels that are not machine code: what such a program sees of the work-group that it runs.
 //!
 //! A [`GroupProgram`] takes the place of an [`crate::abi::Entry`]; everything around it (groups, partial
 //! threads, fault records, interruption, workers) is the same. It reaches memory through a [`GroupView`],
@@ -8,7 +8,7 @@
 use crate::abi::{GroupCtx, LOCAL_ID_ROW, SURFACES, Sampler, Status, ThreadCtx};
 use crate::fault::{FaultKind, FaultSink, OtherAccess, Uninit, report};
 use crate::helpers::{self, helpers};
-pub use crate::image::sample::Access as ImageLane;
+pub use crate::image::sample::ImageLane;
 use crate::image::sample::{self, View, bound};
 use crate::launch::GroupSchedule;
 use crate::memory::DeviceMemory;
@@ -30,7 +30,7 @@ pub trait GroupProgram: Send + Sync + std::fmt::Debug {
 
 /// Memory that an access names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Region {
+pub enum MemoryRef {
     /// A bound surface; only the low 8 bits of the index count. Addresses are byte offsets.
     Surface(u32),
     /// Shared local memory. Addresses are byte offsets.
@@ -165,27 +165,27 @@ impl<'a> GroupView<'a> {
     }
 
     /// First byte and bytes of a region. Regions with 32-bit offsets count as at most `u32::MAX` bytes.
-    fn region(&self, region: Region) -> (*mut u8, u64) {
+    fn region(&self, region: MemoryRef) -> (*mut u8, u64) {
         let ctx = self.ctx();
         let most = u64::from(u32::MAX);
         match region {
-            Region::Surface(index) => {
+            MemoryRef::Surface(index) => {
                 let index = index as usize % SURFACES;
                 // SAFETY: the table has that many entries and outlives the launch.
                 let surface = unsafe { *(*ctx.launch).surfaces.add(index) };
                 (surface.base, surface.size.min(most))
             }
-            Region::Local => (ctx.slm, ctx.slm_size.min(most)),
-            Region::Scratch(thread) => match self.thread(thread) {
+            MemoryRef::Local => (ctx.slm, ctx.slm_size.min(most)),
+            MemoryRef::Scratch(thread) => match self.thread(thread) {
                 Some(t) => (t.scratch, t.scratch_size.min(most)),
                 None => (std::ptr::null_mut(), 0),
             },
-            Region::Device => {
+            MemoryRef::Device => {
                 // SAFETY: the launch outlives the group.
                 let launch = unsafe { &*ctx.launch };
                 (launch.flat_base as *mut u8, launch.flat_size)
             }
-            Region::Args => {
+            MemoryRef::Args => {
                 // SAFETY: the launch outlives the group.
                 let launch = unsafe { &*ctx.launch };
                 (launch.args.cast_mut(), launch.args_size)
@@ -194,10 +194,16 @@ impl<'a> GroupView<'a> {
     }
 
     /// Where an element is, if it is wholly inside its region. `aligned` rounds its offset down to its size first.
-    fn element(&self, region: Region, address: u64, bytes: u32, aligned: bool) -> Option<*mut u8> {
+    fn element(
+        &self,
+        region: MemoryRef,
+        address: u64,
+        bytes: u32,
+        aligned: bool,
+    ) -> Option<*mut u8> {
         let (base, size) = self.region(region);
         let mut offset = match region {
-            Region::Device => address.wrapping_sub(base as u64) & ADDRESS_BITS,
+            MemoryRef::Device => address.wrapping_sub(base as u64) & ADDRESS_BITS,
             _ => address,
         };
         if aligned {
@@ -209,21 +215,21 @@ impl<'a> GroupView<'a> {
 
     /// Offset in device memory of an address.
     pub fn position(&self, address: u64) -> u64 {
-        let (base, _) = self.region(Region::Device);
+        let (base, _) = self.region(MemoryRef::Device);
         address.wrapping_sub(base as u64) & ADDRESS_BITS
     }
 
     /// The element of 1, 2, 4 or 8 bytes at `address`, zero-extended; `None` unless it is wholly inside.
-    pub fn read(&self, region: Region, address: u64, bytes: u32) -> Option<u64> {
+    pub fn read(&self, region: MemoryRef, address: u64, bytes: u32) -> Option<u64> {
         let at = self.element(region, address, checked(bytes)?, false)?;
         // SAFETY: in bounds.
         Some(unsafe { load(at, bytes) })
     }
 
     /// Writes the low bytes of `bits`; false (and nothing is written) unless the element is wholly inside.
-    pub fn write(&mut self, region: Region, address: u64, bytes: u32, bits: u64) -> bool {
+    pub fn write(&mut self, region: MemoryRef, address: u64, bytes: u32, bits: u64) -> bool {
         let at = match region {
-            Region::Args => None,
+            MemoryRef::Args => None,
             _ => checked(bytes).and_then(|b| self.element(region, address, b, false)),
         };
         match at {
@@ -239,12 +245,12 @@ impl<'a> GroupView<'a> {
     /// `new` may be called several times.
     pub fn update(
         &mut self,
-        region: Region,
+        region: MemoryRef,
         address: u64,
         bytes: u32,
         mut new: impl FnMut(u64) -> u64,
     ) -> Option<u64> {
-        if !matches!(bytes, 2 | 4 | 8) || region == Region::Args {
+        if !matches!(bytes, 2 | 4 | 8) || region == MemoryRef::Args {
             return None;
         }
         let at = self.element(region, address, bytes, true)?;
@@ -296,7 +302,7 @@ impl<'a> GroupView<'a> {
     }
 
     /// True when an element is wholly inside its region, its offset rounded down to its size if `aligned`.
-    pub fn inside(&self, region: Region, address: u64, bytes: u32, aligned: bool) -> bool {
+    pub fn inside(&self, region: MemoryRef, address: u64, bytes: u32, aligned: bool) -> bool {
         self.element(region, address, bytes.max(1), aligned)
             .is_some()
     }
@@ -314,7 +320,7 @@ impl<'a> GroupView<'a> {
         } else {
             0
         };
-        let inside = self.inside(Region::Device, address, bytes, aligned);
+        let inside = self.inside(MemoryRef::Device, address, bytes, aligned);
         !inside || memory.is_live(address.wrapping_sub(low), bytes.into())
     }
 
@@ -390,7 +396,7 @@ impl<'a> GroupView<'a> {
     /// Memory that keeps account of what is not initialised, and an element's address there, if it is wholly inside its region.
     fn tracked(
         &self,
-        region: Region,
+        region: MemoryRef,
         address: u64,
         bytes: u32,
         aligned: bool,
@@ -406,7 +412,7 @@ impl<'a> GroupView<'a> {
     /// out of bounds. `aligned` rounds its offset down to its size first.
     pub fn uninitialised(
         &self,
-        region: Region,
+        region: MemoryRef,
         address: u64,
         bytes: u32,
         aligned: bool,
@@ -418,7 +424,7 @@ impl<'a> GroupView<'a> {
     /// Says which bits of an element are not initialised.
     pub fn set_uninitialised(
         &mut self,
-        region: Region,
+        region: MemoryRef,
         address: u64,
         (bytes, aligned): (u32, bool),
         bits: u64,
@@ -446,7 +452,7 @@ impl<'a> GroupView<'a> {
     /// its offset down to its size first.
     pub fn shared_place(
         &self,
-        region: Region,
+        region: MemoryRef,
         address: u64,
         bytes: u32,
         aligned: bool,

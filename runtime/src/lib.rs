@@ -45,7 +45,7 @@ pub mod tools;
 pub use code::{CodeError, CodeHandle};
 pub use error::LaunchError;
 pub use fault::{Fault, FaultKind, OtherAccess, Uninit};
-pub use group::{GroupProgram, GroupView, ImageLane, ProgramError, Region};
+pub use group::{GroupProgram, GroupView, ImageLane, MemoryRef, ProgramError};
 pub use helpers::helpers;
 pub use image::{
     Addressing, Channel, Comparison, FormatError, ImageFormat, ImageKind, ImageShape, Order,
@@ -54,8 +54,8 @@ pub use image::{
 pub use interrupt::Interrupter;
 pub use kernel::{Kernel, KernelCode};
 pub use launch::{
-    Arguments, FaultAction, Invariant, Lanes, LaunchOptions, LaunchReport, LaunchShape,
-    LaunchStatus, LocalIdTable, PreparedLaunch, Schedule,
+    Arguments, FaultAction, Invariant, LaunchOptions, LaunchReport, LaunchShape, LaunchStatus,
+    LocalIdLayout, LocalIdTable, PreparedLaunch, Schedule,
 };
 pub use memory::{Buffer, DeviceMemory, Element, Entered, MemoryError, Neighbour, Saved};
 pub use meta::{Exchange, KernelMeta};

@@ -29,7 +29,7 @@ pub enum Defect {
     #[error("format {0} instead of {current}", current = super::entry::FORMAT)]
     Format(u32),
     /// Header, key or code were changed.
-    #[error("the digest does not fit the contents")]
+    #[error("the digest does not match the contents")]
     Digest,
     /// It was made from something else than what is asked for.
     #[error("made for another key")]

@@ -7,7 +7,7 @@ use crate::artifact::object::{ObjectKernel, descriptor_symbol, identifier};
 use crate::backend::{Backend, CodegenOptions, OobPolicy};
 use crate::lower::LocalIdShape;
 use crate::ssa::Site;
-use visa_runtime::Lanes;
+use visa_runtime::LocalIdLayout;
 use visa_runtime::linked::{KernelRecord, SiteRecord, SlotSource, Variant, digest, encode_data};
 
 /// A policy's name in records and on the command line.
@@ -49,11 +49,11 @@ impl Kernel {
             oob,
             ..self.codegen(oob)
         };
-        let any = (LocalIdShape::General, Lanes::Any, "any");
+        let any = (LocalIdShape::General, LocalIdLayout::Any, "any");
         let shapes = if self.walks_rows() {
             vec![
-                (LocalIdShape::FullRow, Lanes::FullRows, "full_rows"),
-                (LocalIdShape::Row, Lanes::Rows, "rows"),
+                (LocalIdShape::FullRow, LocalIdLayout::FullRows, "full_rows"),
+                (LocalIdShape::Row, LocalIdLayout::Rows, "rows"),
                 any,
             ]
         } else {

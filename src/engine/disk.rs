@@ -1,4 +1,4 @@
-//! The disk cache, which is asked where the one in memory has no code.
+//! The disk cache: looked up if the cache in memory does not have the code.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};

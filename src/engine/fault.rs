@@ -1,4 +1,4 @@
-//! Fault records in words: where in a kernel an access stands, and which buffer it misses.
+//! Fault records as text: where in a kernel an access is, and which buffer it misses.
 
 use std::path::Path;
 
@@ -558,7 +558,7 @@ pub(super) const fn space_of(from: Uninit) -> &'static str {
 }
 
 /// Where in a kernel an access is, in the words of fault records.
-pub(super) struct Place {
+pub(super) struct AccessSite {
     pub line: u32,
     pub opcode: &'static str,
     pub access: &'static str,
@@ -569,9 +569,9 @@ pub(super) struct Place {
     pub alignment: u32,
 }
 
-impl Place {
+impl AccessSite {
     /// Of an access that is not known.
-    pub(super) const UNKNOWN: Place = Place {
+    pub(super) const UNKNOWN: AccessSite = AccessSite {
         line: 0,
         opcode: "?",
         access: "access",
@@ -582,8 +582,8 @@ impl Place {
     };
 }
 
-pub(super) fn compiled_site(s: &Site) -> Place {
-    Place {
+pub(super) fn compiled_site(s: &Site) -> AccessSite {
+    AccessSite {
         line: s.line,
         opcode: s.opcode,
         access: match s.kind {
@@ -607,8 +607,8 @@ pub(super) fn compiled_site(s: &Site) -> Place {
     }
 }
 
-pub(super) fn interpreted_site(s: interp::Site) -> Place {
-    Place {
+pub(super) fn interpreted_site(s: interp::Site) -> AccessSite {
+    AccessSite {
         line: s.line,
         opcode: s.opcode,
         access: s.access,

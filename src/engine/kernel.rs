@@ -1,4 +1,4 @@
-//! Kernels: what they want, and their code.
+//! Kernels: their arguments and requirements, and their code.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};

@@ -1,4 +1,4 @@
-//! Launches: code, and arguments into payload and surfaces.
+//! Launches: choose the code, and turn arguments into payload and surfaces.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -22,7 +22,7 @@ use crate::lines::LineTable;
 use crate::lower::LocalIdShape;
 use crate::ssa::{AccessKind, Site, Space};
 use visa_runtime::linked::{DataImage, LinkedKernel, LoadedPrograms, SiteRecord, Variant};
-use visa_runtime::{KernelMeta, Lanes};
+use visa_runtime::{KernelMeta, LocalIdLayout};
 
 /// A kernel that came with its code.
 #[derive(Clone)]
@@ -204,9 +204,9 @@ impl Linked {
             });
         }
         let lanes = match shape {
-            LocalIdShape::General | LocalIdShape::ShortRows(_) => Lanes::Any,
-            LocalIdShape::Row => Lanes::Rows,
-            LocalIdShape::FullRow => Lanes::FullRows,
+            LocalIdShape::General | LocalIdShape::ShortRows(_) => LocalIdLayout::Any,
+            LocalIdShape::Row => LocalIdLayout::Rows,
+            LocalIdShape::FullRow => LocalIdLayout::FullRows,
         };
         let fits = |v: &Variant| v.lanes <= lanes;
         let found = record.variants.iter().position(fits);

@@ -57,7 +57,7 @@ pub use kernel::Kernel;
 pub use launch::{Launch, Report};
 pub use prepared::Prepared;
 pub use program::Program;
-pub use specialised::{Access, AddressShape, Specialised};
+pub use specialised::{AccessReport, AddressShape, Specialised};
 pub use suppress::{SuppressionError, Suppressions};
 pub use tools::{DUMP_DIR_ENV, Tools};
 pub use visa_runtime::linked::{ArgKind, ArgValue as Arg, Argument};

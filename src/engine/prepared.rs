@@ -1,4 +1,4 @@
-//! Launches with everything ready, and their runs.
+//! Prepared launches, and their runs.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::fault::{
-    DEVICE_MEMORY, FaultRecord, Meant, Place, compiled_site, init, interpreted_site, kind_name,
-    meeting, race, space_of,
+    AccessSite, DEVICE_MEMORY, FaultRecord, Meant, compiled_site, init, interpreted_site,
+    kind_name, meeting, race, space_of,
 };
 use super::prepared::{Code, Prepared};
 use visa_runtime::{FaultKind, LaunchReport, Uninit};
@@ -60,16 +60,16 @@ impl Ran<'_> {
     }
 
     /// Where a site of the code is.
-    fn place(&self, site: u32) -> Place {
+    fn place(&self, site: u32) -> AccessSite {
         let place = match self.code {
             Code::Compiled { code, .. } => code.sites.get(site as usize).map(compiled_site),
             Code::Interpreted(code) => code.program.site(site).map(interpreted_site),
         };
-        place.unwrap_or(Place::UNKNOWN)
+        place.unwrap_or(AccessSite::UNKNOWN)
     }
 
     /// The buffer that an access misses, in launches that check that.
-    fn buffer(&self, f: &visa_runtime::Fault, place: &Place) -> Option<Meant> {
+    fn buffer(&self, f: &visa_runtime::Fault, place: &AccessSite) -> Option<Meant> {
         let names = self.launch.names.as_ref()?;
         match place.surface {
             true => {

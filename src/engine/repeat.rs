@@ -1,6 +1,8 @@
-//! Launches of compiled code that is checked for uses of what is not initialised, or for races. The code only finds out whether something may be
-//! uninitialised, or whether a write leaves the buffer of its pointer, so that it may race with a read that was not recorded. Then memory becomes
-//! what it was before the launch, and the interpreter carries the launch out.
+//! Launches of compiled code under `--check init` or `--check race` that may have to be repeated on the interpreter.
+//!
+//! With `init`, compiled code only finds out whether something may be uninitialised. With `race`, it does not record reads of buffers that the
+//! launch does not write; a write that leaves the buffer of its pointer may race with such a read. In both cases the code stops, memory is
+//! restored to what it was before the launch, and the interpreter runs the launch.
 
 use std::ops::Range;
 use std::sync::OnceLock;

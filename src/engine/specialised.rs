@@ -23,7 +23,7 @@ pub struct Specialised {
 
 /// A memory access of the IR, and how it is done.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Access {
+pub struct AccessReport {
     /// Line of vISA.
     pub line: u32,
     /// Lines of the upper lanes, where accesses of several instructions were made one.
@@ -148,7 +148,7 @@ impl Specialised {
     }
 
     /// Every memory access, in the order of the IR.
-    pub fn accesses(&self) -> Vec<Access> {
+    pub fn accesses(&self) -> Vec<AccessReport> {
         let insts = self
             .ssa
             .order
@@ -157,7 +157,7 @@ impl Specialised {
         insts.filter_map(|&i| self.access(i)).collect()
     }
 
-    fn access(&self, inst: Inst) -> Option<Access> {
+    fn access(&self, inst: Inst) -> Option<AccessReport> {
         let about = self.remarks().filter(|r| r.inst == Some(inst));
         let (mut done, mut found) = (None, None);
         for remark in about {
@@ -193,7 +193,7 @@ impl Specialised {
         let parts = data.op.site().map(sites).unwrap_or_default();
         let part = |&(part, _): &(u32, u32)| self.ssa.sites.get(part as usize);
         let mut lines = parts.iter().filter_map(part).map(|site| site.line);
-        Some(Access {
+        Some(AccessReport {
             line: lines.next().unwrap_or(data.line),
             upper_lines: lines.collect(),
             opcode: site.map_or("", |site| site.opcode),

@@ -1,15 +1,14 @@
 //! Tiering: launches run Cranelift's code at once, and LLVM's as soon as a thread in the background has compiled it.
 //!
-//! Both compute the same bits, but for those of NaNs. An engine with tiers has a second one, on the same memory, whose code generator is
-//! LLVM. Each specialisation is asked of it once. What the disk has of LLVM's code is taken at once, and Cranelift is not asked then. A
-//! launch runs code of one of them from start to end. It takes all that belongs to code, such as sites of faults and sizes of frames, from
-//! the code that it runs.
+//! Both compute the same bits, except those of NaNs. An engine with tiers has a second engine on the same memory, whose code generator is LLVM.
+//! It compiles each specialisation once. If the disk has LLVM's code, that is used at once, and Cranelift does not compile. A launch runs code of
+//! one of them from start to end. Everything that belongs to code, such as sites of faults and sizes of frames, comes from the code that runs.
 //!
-//! LLVM's failures do no harm: Cranelift's code stays, and reports of launches have a note. The same holds for code that LLVM made with less
-//! effort than asked for, as it does for large kernels: that need not be faster.
+//! If LLVM fails, Cranelift's code stays, and reports of launches have a note. The same holds if LLVM compiled with less effort than asked for,
+//! as it does for large kernels, because such code need not be faster.
 //!
-//! A child that `fork` made has no background thread, and the thread of its parent may have held locks when it was made. So in a child
-//! nothing here is waited for: launches that are prepared there run Cranelift's code, and those prepared before what they have.
+//! A child process that `fork` made has no background thread, and its parent's thread may have held locks at the fork. So a child waits for
+//! nothing here: launches prepared in the child run Cranelift's code, and launches prepared before the fork keep the code that they have.
 
 use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -123,7 +122,7 @@ impl Tier {
 }
 
 impl Drop for Tier {
-    /// The thread ends after the job that it does now. Nobody waits for that.
+    /// The thread ends after its present job. No thread waits for that.
     fn drop(&mut self) {
         if !self.is_here() {
             return;

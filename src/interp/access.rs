@@ -3,10 +3,10 @@
 //! Each element is checked by itself: one that is not wholly inside its region reads zero and is not written. A
 //! fault record is made for each lane of an access; a message may consist of several accesses (`part`).
 
-use visa_runtime::Region;
+use visa_runtime::MemoryRef;
 
 use super::error::Halt;
-use super::lanes::{Lanes, MAX, bits, up};
+use super::lanes::{ChannelBits, MAX, bits, up};
 use super::live::AccessMode;
 use super::machine::Machine;
 use super::race::Does;
@@ -154,11 +154,11 @@ impl Memory {
 
 /// A lane-wise access.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Access {
+pub(super) struct LaneAccess {
     /// Where to.
     pub memory: Memory,
     /// Address of each channel.
-    pub address: Lanes,
+    pub address: ChannelBits,
     /// Bytes of an element.
     pub bytes: u32,
     /// Consecutive elements of a lane.
@@ -169,10 +169,10 @@ pub(super) struct Access {
     pub part: u32,
 }
 
-impl Access {
+impl LaneAccess {
     /// The same of a block, which channel 0 alone does.
-    fn of_block(&self) -> Access {
-        Access {
+    fn of_block(&self) -> LaneAccess {
+        LaneAccess {
             enabled: u32::from(self.enabled != 0),
             ..*self
         }
@@ -225,13 +225,13 @@ impl Slot {
 }
 
 impl Machine<'_, '_, '_> {
-    pub(super) fn region(&self, memory: Memory) -> Region {
+    pub(super) fn region(&self, memory: Memory) -> MemoryRef {
         match memory.space {
-            Space::Surface => Region::Surface(memory.surface),
-            Space::Local => Region::Local,
-            Space::Scratch => Region::Scratch(self.number),
-            Space::Device => Region::Device,
-            Space::Args => Region::Args,
+            Space::Surface => MemoryRef::Surface(memory.surface),
+            Space::Local => MemoryRef::Local,
+            Space::Scratch => MemoryRef::Scratch(self.number),
+            Space::Device => MemoryRef::Device,
+            Space::Args => MemoryRef::Args,
         }
     }
 
@@ -242,7 +242,7 @@ impl Machine<'_, '_, '_> {
         memory: Memory,
         part: u32,
         channels: u32,
-        address: &Lanes,
+        address: &ChannelBits,
     ) -> Result<(), Halt> {
         if channels == 0 || !self.program.options.report {
             return Ok(());
@@ -264,7 +264,7 @@ impl Machine<'_, '_, '_> {
         Ok(())
     }
 
-    fn check(&mut self, inst: &Inst, a: &Access, does: AccessMode) -> Result<(), Halt> {
+    fn check(&mut self, inst: &Inst, a: &LaneAccess, does: AccessMode) -> Result<(), Halt> {
         let region = self.region(a.memory);
         let aligned = does.is_atomic();
         let mut outside = 0;
@@ -284,11 +284,11 @@ impl Machine<'_, '_, '_> {
     pub(super) fn load_into(
         &mut self,
         inst: &Inst,
-        a: &Access,
+        a: &LaneAccess,
         slots: &[Slot],
     ) -> Result<(), Halt> {
         for (k, (slot, v)) in slots.iter().zip(self.load(inst, a)?).enumerate() {
-            let v = Lanes::each(|i| v.get(i).wrapping_shl(slot.high));
+            let v = ChannelBits::each(|i| v.get(i).wrapping_shl(slot.high));
             self.set_payload_lanes(slot.data, slot.at, slot.register, &v, a.enabled)?;
             self.init_loaded(a, k, slot)?;
         }
@@ -299,13 +299,13 @@ impl Machine<'_, '_, '_> {
     pub(super) fn store_from(
         &mut self,
         inst: &Inst,
-        a: &Access,
+        a: &LaneAccess,
         slots: &[Slot],
     ) -> Result<(), Halt> {
         let read = |slot: &Slot| {
             let lanes = inst.exec.lanes();
             let v = self.payload_lanes(slot.data, slot.at, lanes, slot.register)?;
-            Ok(Lanes::each(|i| v.get(i).wrapping_shr(slot.high)))
+            Ok(ChannelBits::each(|i| v.get(i).wrapping_shr(slot.high)))
         };
         let values = slots.iter().map(read).collect::<Result<Vec<_>, _>>()?;
         self.store_lanes(inst, a, &values)?;
@@ -313,11 +313,11 @@ impl Machine<'_, '_, '_> {
     }
 
     /// Loads `count` elements a lane; element `k` of all lanes is entry `k`.
-    fn load(&mut self, inst: &Inst, a: &Access) -> Result<Vec<Lanes>, Halt> {
+    fn load(&mut self, inst: &Inst, a: &LaneAccess) -> Result<Vec<ChannelBits>, Halt> {
         self.check(inst, a, AccessMode::Read)?;
         self.check_races(inst, a, |_, _| Does::Read)?;
         let region = self.region(a.memory);
-        let mut out = vec![Lanes::default(); a.count];
+        let mut out = vec![ChannelBits::default(); a.count];
         for lane in bits(a.enabled) {
             for (k, values) in out.iter_mut().enumerate() {
                 let v = self.group.read(region, a.at(lane, k), a.bytes);
@@ -328,9 +328,14 @@ impl Machine<'_, '_, '_> {
     }
 
     /// Stores; of lanes that overlap the highest wins.
-    fn store_lanes(&mut self, inst: &Inst, a: &Access, values: &[Lanes]) -> Result<(), Halt> {
+    fn store_lanes(
+        &mut self,
+        inst: &Inst,
+        a: &LaneAccess,
+        values: &[ChannelBits],
+    ) -> Result<(), Halt> {
         self.check(inst, a, AccessMode::Write)?;
-        let left = |lane, k: usize| values.get(k).map_or(0, |v: &Lanes| v.get(lane));
+        let left = |lane, k: usize| values.get(k).map_or(0, |v: &ChannelBits| v.get(lane));
         self.check_lanes(inst, a, values)?;
         self.check_races(inst, a, |lane, k| Does::Write(left(lane, k)))?;
         let region = self.region(a.memory);
@@ -363,7 +368,7 @@ impl Machine<'_, '_, '_> {
     pub(super) fn load_block(
         &mut self,
         inst: &Inst,
-        a: &Access,
+        a: &LaneAccess,
         data: Raw,
         register: usize,
         high: u32,
@@ -377,7 +382,7 @@ impl Machine<'_, '_, '_> {
             let at = a.at(0, k);
             let v = self.group.read(region, at, a.bytes);
             if v.is_none() && a.enabled != 0 {
-                self.report(inst, a.memory, a.part, 1, &Lanes::all(at))?;
+                self.report(inst, a.memory, a.part, 1, &ChannelBits::all(at))?;
             }
             all.push(v.unwrap_or(0));
         }
@@ -394,7 +399,7 @@ impl Machine<'_, '_, '_> {
     pub(super) fn store_block(
         &mut self,
         inst: &Inst,
-        a: &Access,
+        a: &LaneAccess,
         data: Raw,
         register: usize,
         high: u32,
@@ -416,14 +421,19 @@ impl Machine<'_, '_, '_> {
                 self.note(a.memory, at, v, a.bytes);
                 self.init_block(a, (k, k), &Slot::block(data, register, high), true)?;
             } else {
-                self.report(inst, a.memory, a.part, 1, &Lanes::all(at))?;
+                self.report(inst, a.memory, a.part, 1, &ChannelBits::all(at))?;
             }
         }
         Ok(())
     }
 
     /// One atomic a lane, in ascending order. Offsets are rounded down to a multiple of the element.
-    pub(super) fn atomic(&mut self, inst: &Inst, a: &Access, atomic: &Atomic) -> Result<(), Halt> {
+    pub(super) fn atomic(
+        &mut self,
+        inst: &Inst,
+        a: &LaneAccess,
+        atomic: &Atomic,
+    ) -> Result<(), Halt> {
         let n = atomic.op.sources();
         if (n >= 1 && atomic.first.is_null()) || (n == 2 && atomic.second.is_null()) {
             return Halt::malformed("an atomic operand is missing");
@@ -435,7 +445,7 @@ impl Machine<'_, '_, '_> {
             let v = m.payload(raw, 0, lane, atomic.register)?;
             Ok(v & super::number::mask(a.bytes))
         };
-        let (mut first, mut second) = (Lanes::default(), Lanes::default());
+        let (mut first, mut second) = (ChannelBits::default(), ChannelBits::default());
         for lane in bits(a.enabled) {
             first.set(lane, operand(self, atomic.first, lane)?);
             second.set(lane, operand(self, atomic.second, lane)?);
@@ -448,7 +458,7 @@ impl Machine<'_, '_, '_> {
         self.check_races(inst, a, |_, _| does)?;
         let unset = self.init_atomic(inst, a, atomic)?;
         let region = self.region(a.memory);
-        let mut out = Lanes::default();
+        let mut out = ChannelBits::default();
         for lane in bits(a.enabled) {
             let (x, y) = (first.get(lane), second.get(lane));
             let new = |old| super::atomic::result(atomic.op, a.bytes, old, x, y);

@@ -1,7 +1,7 @@
-//! Barriers: that of all threads, and those with a number, which a part of them meets at.
+//! Barriers: the barrier of all threads, and named barriers, at which some of them meet.
 //!
-//! A thread that signals leaves a note, which is read when all threads have come as far as they get; those that wait for
-//! what the notes complete go on. Of numbers the low five bits count, of counts the low eight, of roles the low two.
+//! A thread that signals leaves a note. The notes are read when no thread can go on, and threads that wait for a barrier which the notes
+//! complete go on. Of a barrier's number the low five bits count, of a count the low eight, of a role the low two.
 
 use super::access::site_of_barrier;
 use super::error::Halt;

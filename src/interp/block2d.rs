@@ -9,14 +9,14 @@
 
 use super::access::{Memory, Slot};
 use super::error::Halt;
-use super::lanes::Lanes;
+use super::lanes::ChannelBits;
 use super::live::AccessMode;
 use super::machine::Machine;
 use super::message::one;
 use super::race::Does;
 use crate::isa::lsc::{DataSize, Sfid};
 use crate::module::*;
-use visa_runtime::Region;
+use visa_runtime::MemoryRef;
 
 /// Most registers of a payload.
 const MOST: usize = 32;
@@ -108,7 +108,10 @@ impl Machine<'_, '_, '_> {
         if !enabled || prefetch {
             return Ok(());
         }
-        self.check_aligned(inst, &one(Memory::DEVICE, Lanes::all(surface.base), 1, 1))?;
+        self.check_aligned(
+            inst,
+            &one(Memory::DEVICE, ChannelBits::all(surface.base), 1, 1),
+        )?;
         let size = order.pitch.saturating_mul(b.blocks.into());
         let mut payload = vec![0; size];
         if inst.stores() {
@@ -131,7 +134,7 @@ impl Machine<'_, '_, '_> {
                     let bytes = order.bytes as u32;
                     if !wrong && let Some(kind) = self.wrong(address, bytes, way) {
                         wrong = true;
-                        let at = (Memory::DEVICE, &Lanes::all(address));
+                        let at = (Memory::DEVICE, &ChannelBits::all(address));
                         self.report_memory(inst, kind, 0, 1, at)?;
                     }
                     let i = order.position(block, y, x);
@@ -149,7 +152,12 @@ impl Machine<'_, '_, '_> {
         }
         let slot = Slot::block(b.data, order.bytes, 0);
         for (i, address) in read {
-            let a = one(Memory::DEVICE, Lanes::all(address), order.bytes as u32, 1);
+            let a = one(
+                Memory::DEVICE,
+                ChannelBits::all(address),
+                order.bytes as u32,
+                1,
+            );
             self.init_block(&a, (0, i), &slot, inst.stores())?;
         }
         Ok(())
@@ -170,20 +178,20 @@ impl Machine<'_, '_, '_> {
         };
         self.check_texel(inst, address, bytes, does)?;
         let inside = if store {
-            let inside = self.group.write(Region::Device, address, bytes, *v);
+            let inside = self.group.write(MemoryRef::Device, address, bytes, *v);
             if inside {
                 self.note(Memory::DEVICE, address, *v, bytes);
             }
             inside
         } else {
-            let read = self.group.read(Region::Device, address, bytes);
+            let read = self.group.read(MemoryRef::Device, address, bytes);
             *v = read.unwrap_or(0);
             read.is_some()
         };
         if inside {
             return Ok(());
         }
-        self.report(inst, Memory::DEVICE, 0, 1, &Lanes::all(address))
+        self.report(inst, Memory::DEVICE, 0, 1, &ChannelBits::all(address))
     }
 
     fn surface_of(&mut self, b: &LscBlock2d) -> Result<Surface, Halt> {

@@ -23,7 +23,7 @@ use super::control::Entry;
 use super::error::{Halt, InterpError};
 use super::flow::Places;
 use super::init;
-use super::lanes::{Lanes, bits, up};
+use super::lanes::{ChannelBits, bits, up};
 use super::machine::Machine;
 use super::state::{Layout, Thread};
 use crate::isa::Opcode;
@@ -246,11 +246,11 @@ impl Machine<'_, '_, '_> {
     pub(super) fn ifcall(&mut self, inst: &Inst, addr: &Src) -> Result<(), Halt> {
         let lanes = self.callers(inst)?;
         let addresses = if inst.exec.lanes() == 1 {
-            Lanes::all(self.scalar(addr)?)
+            ChannelBits::all(self.scalar(addr)?)
         } else {
             let channels = self.read(addr, inst.exec.lanes())?;
             let first = inst.exec.mask.first_lane() as usize;
-            let mut addresses = Lanes::default();
+            let mut addresses = ChannelBits::default();
             for lane in bits(lanes) {
                 addresses.set(lane, channels.int(lane.saturating_sub(first))? as u64);
             }
@@ -294,7 +294,7 @@ impl Machine<'_, '_, '_> {
         if !self.circular(to, by_address) || self.t.control.depth() <= limit {
             return Ok(true);
         }
-        self.report(inst, Memory::DEVICE, 0, 1, &Lanes::all(0))?;
+        self.report(inst, Memory::DEVICE, 0, 1, &ChannelBits::all(0))?;
         Ok(false)
     }
 

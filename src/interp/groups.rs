@@ -6,7 +6,7 @@
 
 use super::error::Halt;
 use super::float::{Env, FloatOp, Format};
-use super::lanes::{Lanes, bits};
+use super::lanes::{ChannelBits, bits};
 use super::machine::{Machine, Operand};
 use super::number::{Number, convert};
 use crate::isa::{Opcode, SrcRegion, Type};
@@ -68,7 +68,7 @@ impl Machine<'_, '_, '_> {
             Opcode::Lrp => self.lrp(a, n)?,
             _ => self.dot(inst.op, a, n)?,
         };
-        let mut out = Lanes::default();
+        let mut out = ChannelBits::default();
         for i in bits(enabled) {
             let number = Number::Float(Format::F, results.get(i));
             out.set(i, convert(env, number, ty, a.sat));
@@ -77,12 +77,12 @@ impl Machine<'_, '_, '_> {
     }
 
     /// Binary32 bits of `n` elements of a source.
-    fn singles(&mut self, a: &Alu, source: usize, n: u32) -> Result<Lanes, Halt> {
+    fn singles(&mut self, a: &Alu, source: usize, n: u32) -> Result<ChannelBits, Halt> {
         let Some(src) = a.srcs.get(source) else {
             return Halt::malformed("wrong number of sources");
         };
         let (o, env): (Operand, Env) = (self.read(src, n)?, self.env());
-        let mut out = Lanes::default();
+        let mut out = ChannelBits::default();
         for i in 0..n as usize {
             out.set(i, o.float(i, env, Format::F)?);
         }
@@ -91,7 +91,7 @@ impl Machine<'_, '_, '_> {
 
     /// The sum of a group of four channels goes to each of them. A group that the execution size cuts short still
     /// reads its four elements. Of `dph` the fourth element of the first source counts as 1.
-    fn dot(&mut self, op: Opcode, a: &Alu, n: u32) -> Result<Lanes, Halt> {
+    fn dot(&mut self, op: Opcode, a: &Alu, n: u32) -> Result<ChannelBits, Halt> {
         let all = n.max(4);
         let (x, y) = (self.singles(a, 0, all)?, self.singles(a, 1, all)?);
         let s = Steps(self.env());
@@ -100,7 +100,7 @@ impl Machine<'_, '_, '_> {
             Opcode::Dp4 => 4,
             _ => 3,
         };
-        Ok(Lanes::each(|i| {
+        Ok(ChannelBits::each(|i| {
             let at = |k: usize| (i & !3).wrapping_add(k);
             let first = s.mul(x.get(at(0)), y.get(at(0)));
             let sum = (1..terms).fold(first, |sum, k| s.fma(x.get(at(k)), y.get(at(k)), sum));
@@ -113,15 +113,15 @@ impl Machine<'_, '_, '_> {
     }
 
     /// `s0[0] * s1 + s0[3]`, elements of the first source's region: a scalar stands for both.
-    fn line(&mut self, a: &Alu, n: u32) -> Result<Lanes, Halt> {
+    fn line(&mut self, a: &Alu, n: u32) -> Result<ChannelBits, Halt> {
         let (c, x) = (self.singles(a, 0, 4)?, self.singles(a, 1, n)?);
         let s = Steps(self.env());
-        Ok(Lanes::each(|i| s.fma(x.get(i), c.get(0), c.get(3))))
+        Ok(ChannelBits::each(|i| s.fma(x.get(i), c.get(0), c.get(3))))
     }
 
     /// `s0[0] * u + s0[1] * v + s0[3]`: for each eight channels the second source has eight `u`, then eight `v`. Both
     /// sources are read as consecutive elements: the specification ignores their regions.
-    fn plane(&mut self, a: &Alu, n: u32) -> Result<Lanes, Halt> {
+    fn plane(&mut self, a: &Alu, n: u32) -> Result<ChannelBits, Halt> {
         if n > 16 {
             return Halt::malformed("plane works on 8 or 16 channels");
         }
@@ -133,7 +133,7 @@ impl Machine<'_, '_, '_> {
         let c = self.singles(&packed, 0, 4)?;
         let uv = self.singles(&packed, 1, groups.wrapping_mul(16))?;
         let s = Steps(self.env());
-        Ok(Lanes::each(|i| {
+        Ok(ChannelBits::each(|i| {
             let u = (i & !7).wrapping_add(i);
             let t = s.fma(uv.get(u), c.get(0), c.get(3));
             s.fma(uv.get(u.wrapping_add(8)), c.get(1), t)
@@ -141,14 +141,14 @@ impl Machine<'_, '_, '_> {
     }
 
     /// `s0 * s1 + (1 - s0) * s2`: the second product is rounded, the first is fused with the sum.
-    fn lrp(&mut self, a: &Alu, n: u32) -> Result<Lanes, Halt> {
+    fn lrp(&mut self, a: &Alu, n: u32) -> Result<ChannelBits, Halt> {
         let (x, y, z) = (
             self.singles(a, 0, n)?,
             self.singles(a, 1, n)?,
             self.singles(a, 2, n)?,
         );
         let (s, one) = (Steps(self.env()), u64::from(1f32.to_bits()));
-        Ok(Lanes::each(|i| {
+        Ok(ChannelBits::each(|i| {
             let rest = s.add(x.get(i) ^ Format::F.sign(), one);
             s.fma(x.get(i), y.get(i), s.mul(rest, z.get(i)))
         }))
@@ -169,7 +169,7 @@ impl Machine<'_, '_, '_> {
         };
         let even = enabled & 0x5555_5555;
         let env = self.env();
-        let mut out = Lanes::default();
+        let mut out = ChannelBits::default();
         for i in bits(even) {
             let mut sum = match &z {
                 Some(z) => z.int(i)?,

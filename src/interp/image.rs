@@ -8,7 +8,7 @@ use visa_runtime::abi::image as code;
 
 use super::access::{Atomic, Memory, Space};
 use super::error::Halt;
-use super::lanes::{Lanes, bits, up};
+use super::lanes::{ChannelBits, bits, up};
 use super::lsc::bindless;
 use super::machine::Machine;
 use super::message::surface_index;
@@ -24,7 +24,7 @@ struct Message {
     memory: Memory,
     sampler: u32,
     enabled: u32,
-    at: [Lanes; 3],
+    at: [ChannelBits; 3],
 }
 
 impl Message {
@@ -56,12 +56,12 @@ impl Machine<'_, '_, '_> {
     }
 
     /// There is one level: coordinates of lanes that ask for another are outside, further than an offset reaches.
-    fn at_level(u: Lanes, level: Lanes) -> Lanes {
+    fn at_level(u: ChannelBits, level: ChannelBits) -> ChannelBits {
         let nowhere = u64::from(u32::MAX.wrapping_sub(8));
-        Lanes::each(|i| if level.get(i) == 0 { u.get(i) } else { nowhere })
+        ChannelBits::each(|i| if level.get(i) == 0 { u.get(i) } else { nowhere })
     }
 
-    fn coordinate(&self, raw: Raw, lanes: u32) -> Result<Lanes, Halt> {
+    fn coordinate(&self, raw: Raw, lanes: u32) -> Result<ChannelBits, Halt> {
         self.full_width(raw)?;
         self.payload_lanes(raw, 0, lanes, 4)
     }
@@ -79,8 +79,8 @@ impl Machine<'_, '_, '_> {
     }
 
     /// Reads and writes; four channels a lane.
-    fn texels(&mut self, m: &Message, data: &[Lanes; 4]) -> [Lanes; 4] {
-        let mut out = [Lanes::default(); 4];
+    fn texels(&mut self, m: &Message, data: &[ChannelBits; 4]) -> [ChannelBits; 4] {
+        let mut out = [ChannelBits::default(); 4];
         for lane in bits(m.enabled) {
             let asked = ImageLane {
                 op: m.op,
@@ -107,7 +107,7 @@ impl Machine<'_, '_, '_> {
         inst: &Inst,
         m: &Message,
         dst: Raw,
-        values: &[Lanes; 4],
+        values: &[ChannelBits; 4],
     ) -> Result<(), Halt> {
         self.full_width(dst)?;
         let stride = self.channel_stride(inst);
@@ -171,7 +171,7 @@ impl Machine<'_, '_, '_> {
         if channels.count() == 0 {
             return Halt::malformed("no channel is enabled");
         }
-        let mut values = [Lanes::default(); 4];
+        let mut values = [ChannelBits::default(); 4];
         if store {
             self.full_width(data)?;
             let stride = self.channel_stride(inst);
@@ -207,18 +207,18 @@ impl Machine<'_, '_, '_> {
         };
         let m = self.typed_message(inst, memory, message, Channels(1), coords)?;
         let lanes = inst.exec.lanes();
-        let mut operands = [Lanes::default(); 2];
+        let mut operands = [ChannelBits::default(); 2];
         let sources = [atomic.first, atomic.second];
         for (to, raw) in operands.iter_mut().zip(sources).take(op.sources()) {
             if raw.is_null() {
                 return Halt::malformed("an atomic operand is missing");
             }
             let v = self.coordinate(raw, lanes)?;
-            *to = Lanes::each(|i| v.get(i) & mask(bytes));
+            *to = ChannelBits::each(|i| v.get(i) & mask(bytes));
         }
         self.check_image(inst, &m)?;
         let [first, second] = operands;
-        let mut out = [Lanes::default(); 4];
+        let mut out = [ChannelBits::default(); 4];
         for lane in bits(m.enabled) {
             let (x, y) = (first.get(lane), second.get(lane));
             let new = |old: u64| super::atomic::result(op, bytes, old, x, y);

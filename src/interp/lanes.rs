@@ -5,17 +5,17 @@ pub(super) const MAX: usize = 32;
 
 /// Bits of up to 32 channels, each zero-extended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Lanes([u64; MAX]);
+pub(super) struct ChannelBits([u64; MAX]);
 
-impl Lanes {
+impl ChannelBits {
     /// The same for every channel.
-    pub(super) fn all(bits: u64) -> Lanes {
-        Lanes([bits; MAX])
+    pub(super) fn all(bits: u64) -> ChannelBits {
+        ChannelBits([bits; MAX])
     }
 
     /// Each channel's own.
-    pub(super) fn each(mut f: impl FnMut(usize) -> u64) -> Lanes {
-        let mut lanes = Lanes::default();
+    pub(super) fn each(mut f: impl FnMut(usize) -> u64) -> ChannelBits {
+        let mut lanes = ChannelBits::default();
         for (i, lane) in lanes.0.iter_mut().enumerate() {
             *lane = f(i);
         }

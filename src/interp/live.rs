@@ -9,11 +9,11 @@
 //! Apart from these, an access of an enabled lane is an error if its address is no multiple of what the hardware needs ([`Inst::alignment`]),
 //! whatever memory it goes to; a block message or a rectangle is at most one.
 
-use visa_runtime::{FaultKind, Region};
+use visa_runtime::{FaultKind, MemoryRef};
 
-use super::access::{Access, Memory, Space, site};
+use super::access::{LaneAccess, Memory, Space, site};
 use super::error::Halt;
-use super::lanes::{Lanes, MAX, bits, up};
+use super::lanes::{ChannelBits, MAX, bits, up};
 use super::machine::Machine;
 use crate::isa::Effect;
 use crate::module::Inst;
@@ -46,19 +46,21 @@ impl Machine<'_, '_, '_> {
     pub(super) fn check_buffers(
         &mut self,
         inst: &Inst,
-        a: &Access,
+        a: &LaneAccess,
         does: AccessMode,
     ) -> Result<(), Halt> {
         if a.memory.space != Space::Device {
             return Ok(());
         }
         let aligned = does.is_atomic();
-        let (mut missed, mut read_only, mut at) = (0, 0, Lanes::default());
+        let (mut missed, mut read_only, mut at) = (0, 0, ChannelBits::default());
         for lane in bits(a.enabled) {
             let element = |k: &usize| a.at(lane, *k);
             let outside = |k: usize| {
                 let address = element(&k);
-                !self.group.inside(Region::Device, address, a.bytes, aligned)
+                !self
+                    .group
+                    .inside(MemoryRef::Device, address, a.bytes, aligned)
             };
             if (0..a.count).any(outside) {
                 continue;
@@ -96,7 +98,7 @@ impl Machine<'_, '_, '_> {
     }
 
     /// Checks that the enabled lanes have addresses that the hardware takes. Scratch and arguments are where the compiler puts them.
-    pub(super) fn check_aligned(&mut self, inst: &Inst, a: &Access) -> Result<(), Halt> {
+    pub(super) fn check_aligned(&mut self, inst: &Inst, a: &LaneAccess) -> Result<(), Halt> {
         let own = matches!(a.memory.space, Space::Scratch | Space::Args);
         if !self.group.checks_memory() || own && inst.effect() != Effect::Atomic {
             return Ok(());
@@ -115,7 +117,7 @@ impl Machine<'_, '_, '_> {
         kind: FaultKind,
         part: u32,
         channels: u32,
-        (memory, address): (Memory, &Lanes),
+        (memory, address): (Memory, &ChannelBits),
     ) -> Result<(), Halt> {
         if channels == 0 {
             return Ok(());

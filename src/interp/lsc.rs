@@ -1,8 +1,8 @@
 //! Untyped LSC loads, stores and atomics (docs/visa.md, "Memory").
 
-use super::access::{Access, Atomic, Memory, Slot};
+use super::access::{Atomic, LaneAccess, Memory, Slot};
 use super::error::Halt;
-use super::lanes::Lanes;
+use super::lanes::ChannelBits;
 use super::machine::Machine;
 use super::message::{one, surface_index};
 use super::number::mask;
@@ -92,7 +92,7 @@ impl Machine<'_, '_, '_> {
         }
     }
 
-    fn lsc_addresses(&mut self, inst: &Inst, l: &Lsc, memory: Memory) -> Result<Lanes, Halt> {
+    fn lsc_addresses(&mut self, inst: &Inst, l: &Lsc, memory: Memory) -> Result<ChannelBits, Halt> {
         let strided = matches!(l.op, LscOp::LoadStrided | LscOp::StoreStrided);
         let bytes = match l.addr_size {
             AddrSize::A16 => 2,
@@ -112,7 +112,7 @@ impl Machine<'_, '_, '_> {
             Some(LscScalar::Var(o)) => self.scalar_at(*o)?,
         };
         let single = strided || l.transposed;
-        let mut out = Lanes::default();
+        let mut out = ChannelBits::default();
         for i in 0..inst.exec.lanes() as usize {
             let from = if single { 0 } else { i };
             let address = self
@@ -126,11 +126,11 @@ impl Machine<'_, '_, '_> {
     }
 
     /// Transposed: one address, elements one after the other.
-    fn lsc_block(&mut self, inst: &Inst, l: &Lsc, a: &Access, store: bool) -> Result<(), Halt> {
+    fn lsc_block(&mut self, inst: &Inst, l: &Lsc, a: &LaneAccess, store: bool) -> Result<(), Halt> {
         if inst.exec.lanes() != 1 {
             return Halt::malformed("a transposed message has execution size 1");
         }
-        let a = Access {
+        let a = LaneAccess {
             count: usize::from(l.elems),
             ..*a
         };
@@ -150,7 +150,13 @@ impl Machine<'_, '_, '_> {
             .max(self.grf())
     }
 
-    fn lsc_vector(&mut self, inst: &Inst, l: &Lsc, a: &Access, store: bool) -> Result<(), Halt> {
+    fn lsc_vector(
+        &mut self,
+        inst: &Inst,
+        l: &Lsc,
+        a: &LaneAccess,
+        store: bool,
+    ) -> Result<(), Halt> {
         let lanes = inst.exec.lanes();
         let stride = self.component_stride(l, lanes);
         let register = l.data_size.register_bytes() as usize;
@@ -159,8 +165,8 @@ impl Machine<'_, '_, '_> {
             let distance = (part as u64)
                 .wrapping_mul(RUN as u64)
                 .wrapping_mul(a.bytes.into());
-            let access = Access {
-                address: Lanes::each(|i| a.memory.beyond(a.address.get(i), distance)),
+            let access = LaneAccess {
+                address: ChannelBits::each(|i| a.memory.beyond(a.address.get(i), distance)),
                 count: components.len(),
                 part: part as u32,
                 ..*a
@@ -181,14 +187,14 @@ impl Machine<'_, '_, '_> {
     }
 
     /// Channels as in the legacy messages, with LSC padding; each is an access of its own.
-    fn lsc_quad(&mut self, inst: &Inst, l: &Lsc, a: &Access, store: bool) -> Result<(), Halt> {
+    fn lsc_quad(&mut self, inst: &Inst, l: &Lsc, a: &LaneAccess, store: bool) -> Result<(), Halt> {
         let lanes = inst.exec.lanes();
         let stride = self.component_stride(l, lanes);
         let register = l.data_size.register_bytes() as usize;
         for (position, c) in l.channels.iter().enumerate() {
             let distance = u64::from(c).wrapping_mul(a.bytes.into());
-            let part = Access {
-                address: Lanes::each(|i| a.memory.beyond(a.address.get(i), distance)),
+            let part = LaneAccess {
+                address: ChannelBits::each(|i| a.memory.beyond(a.address.get(i), distance)),
                 part: position as u32,
                 ..*a
             };

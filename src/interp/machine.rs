@@ -6,7 +6,7 @@ use super::Program;
 use super::error::Halt;
 use super::float::{Env, Format};
 use super::init::Unset;
-use super::lanes::{Lanes, bit, bits, down, first, up};
+use super::lanes::{ChannelBits, bit, bits, down, first, up};
 use super::number;
 use super::state::Thread;
 use super::trace::Written;
@@ -17,7 +17,7 @@ use crate::module::*;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Operand {
     /// Bits.
-    pub lanes: Lanes,
+    pub lanes: ChannelBits,
     /// Type of the bits.
     pub ty: Type,
     /// Not applied yet.
@@ -27,7 +27,7 @@ pub(super) struct Operand {
 }
 
 impl Operand {
-    fn plain(lanes: Lanes, ty: Type, scalar: bool) -> Operand {
+    fn plain(lanes: ChannelBits, ty: Type, scalar: bool) -> Operand {
         Operand {
             lanes,
             ty,
@@ -217,7 +217,7 @@ impl Machine<'_, '_, '_> {
                 modifier,
             } => {
                 let ty = self.var_type(origin.var)?;
-                let mut lanes = Lanes::default();
+                let mut lanes = ChannelBits::default();
                 for i in 0..n {
                     let element = region.element(i as u32) as usize;
                     lanes.set(i, self.read_element(*origin, ty, element)?);
@@ -235,7 +235,7 @@ impl Machine<'_, '_, '_> {
                 region,
                 modifier,
             } => {
-                let mut lanes = Lanes::default();
+                let mut lanes = ChannelBits::default();
                 for i in 0..n {
                     lanes.set(i, self.read_indirect(indirect, *region, i)?);
                 }
@@ -251,10 +251,14 @@ impl Machine<'_, '_, '_> {
             Src::Imm { bits, ty } => Ok(immediate(*bits, *ty)),
             Src::Pred(p) => {
                 let (value, _) = self.pred(*p)?;
-                Ok(Operand::plain(Lanes::all(value.into()), Type::Ud, true))
+                Ok(Operand::plain(
+                    ChannelBits::all(value.into()),
+                    Type::Ud,
+                    true,
+                ))
             }
             Src::Address { addr, index, .. } => {
-                let mut lanes = Lanes::default();
+                let mut lanes = ChannelBits::default();
                 for i in 0..n {
                     let k = usize::from(*index).saturating_add(i);
                     lanes.set(i, u64::from(self.address(*addr, k)?));
@@ -270,7 +274,7 @@ impl Machine<'_, '_, '_> {
                     .wrapping_add(place.offset as usize)
                     .wrapping_add(*offset as usize);
                 Ok(Operand::plain(
-                    Lanes::all(u64::from(at as u16)),
+                    ChannelBits::all(u64::from(at as u16)),
                     Type::Uw,
                     true,
                 ))
@@ -343,7 +347,12 @@ impl Machine<'_, '_, '_> {
     }
 
     /// Writes the enabled channels, in ascending order, as bits of the destination's type.
-    pub(super) fn write(&mut self, d: &Dst, values: &Lanes, enabled: u32) -> Result<(), Halt> {
+    pub(super) fn write(
+        &mut self,
+        d: &Dst,
+        values: &ChannelBits,
+        enabled: u32,
+    ) -> Result<(), Halt> {
         for i in bits(enabled) {
             let v = values.get(i);
             match d {
@@ -455,7 +464,7 @@ impl Machine<'_, '_, '_> {
         raw: Raw,
         at: usize,
         bytes: usize,
-        values: &Lanes,
+        values: &ChannelBits,
         enabled: u32,
     ) -> Result<(), Halt> {
         for i in bits(enabled) {
@@ -478,7 +487,7 @@ fn immediate(bits: u64, ty: Type) -> Operand {
     };
     match ty {
         Type::V => {
-            let lanes = Lanes::each(|i| {
+            let lanes = ChannelBits::each(|i| {
                 let nibble = part(i, 4, 8) & 15;
                 if bit(nibble as u32, 3) {
                     nibble | 0xFFF0
@@ -488,12 +497,12 @@ fn immediate(bits: u64, ty: Type) -> Operand {
             });
             Operand::plain(lanes, Type::W, false)
         }
-        Type::Uv => Operand::plain(Lanes::each(|i| part(i, 4, 8) & 15), Type::Uw, false),
+        Type::Uv => Operand::plain(ChannelBits::each(|i| part(i, 4, 8) & 15), Type::Uw, false),
         Type::Vf => {
             let lane = |i| u64::from(restricted_float(part(i, 8, 4) as u8).to_bits());
-            Operand::plain(Lanes::each(lane), Type::F, false)
+            Operand::plain(ChannelBits::each(lane), Type::F, false)
         }
-        _ => Operand::plain(Lanes::all(bits & number::mask(ty.bytes())), ty, true),
+        _ => Operand::plain(ChannelBits::all(bits & number::mask(ty.bytes())), ty, true),
     }
 }
 

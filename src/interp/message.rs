@@ -1,8 +1,8 @@
 //! Legacy surface messages and `svm_*`: addresses, and how payloads lie in registers (docs/visa.md, "Memory").
 
-use super::access::{Access, Atomic, Memory, Slot};
+use super::access::{Atomic, LaneAccess, Memory, Slot};
 use super::error::Halt;
-use super::lanes::Lanes;
+use super::lanes::ChannelBits;
 use super::machine::Machine;
 use super::number::mask;
 use crate::isa::{AtomicOp, Opcode};
@@ -88,9 +88,9 @@ impl Machine<'_, '_, '_> {
         offsets: Raw,
         lanes: u32,
         scale: u64,
-    ) -> Result<Lanes, Halt> {
+    ) -> Result<ChannelBits, Halt> {
         let global = self.scalar(global)?;
-        let mut out = Lanes::default();
+        let mut out = ChannelBits::default();
         for i in 0..lanes as usize {
             let sum = self.payload(offsets, 0, i, 4)?.wrapping_add(global) & mask(4);
             out.set(i, memory.masked(memory.scaled(sum, scale)));
@@ -105,8 +105,8 @@ impl Machine<'_, '_, '_> {
         at: usize,
         lanes: u32,
         bytes: usize,
-    ) -> Result<Lanes, Halt> {
-        let mut out = Lanes::default();
+    ) -> Result<ChannelBits, Halt> {
+        let mut out = ChannelBits::default();
         for i in 0..lanes as usize {
             out.set(i, self.payload(raw, at, i, bytes)?);
         }
@@ -197,7 +197,7 @@ impl Machine<'_, '_, '_> {
                 dst,
             } => {
                 let address = self.payload_lanes(*offsets, 0, lanes, 4)?;
-                let address = Lanes::each(|i| memory.masked(address.get(i)));
+                let address = ChannelBits::each(|i| memory.masked(address.get(i)));
                 let (bytes, register) = atomic_bytes(*width);
                 let atomic = legacy_atomic(*op, *src0, *src1, *dst, register);
                 self.atomic(inst, &one(memory, address, bytes, enabled), &atomic)
@@ -208,8 +208,8 @@ impl Machine<'_, '_, '_> {
                 data,
             } => {
                 let address = self.payload_lanes(*offsets, 0, lanes, 4)?;
-                let address = Lanes::each(|i| memory.masked(address.get(i)));
-                let a = Access {
+                let address = ChannelBits::each(|i| memory.masked(address.get(i)));
+                let a = LaneAccess {
                     count: usize::from(*blocks),
                     ..one(memory, address, 8, enabled)
                 };
@@ -240,9 +240,9 @@ impl Machine<'_, '_, '_> {
             16
         };
         let address = memory.masked(memory.scaled(offset, scale));
-        let a = Access {
+        let a = LaneAccess {
             count: usize::from(owords).saturating_mul(4),
-            ..one(memory, Lanes::all(address), 4, 1)
+            ..one(memory, ChannelBits::all(address), 4, 1)
         };
         if inst.stores() {
             self.store_block(inst, &a, data, 4, 0)
@@ -252,7 +252,7 @@ impl Machine<'_, '_, '_> {
     }
 
     /// One element and one dword of registers a lane; what a narrow load leaves above its bits is zero here.
-    fn dwords(&mut self, inst: &Inst, a: &Access, data: Raw, store: bool) -> Result<(), Halt> {
+    fn dwords(&mut self, inst: &Inst, a: &LaneAccess, data: Raw, store: bool) -> Result<(), Halt> {
         self.packed(inst, a, data, 4, store)
     }
 
@@ -260,7 +260,7 @@ impl Machine<'_, '_, '_> {
     fn packed(
         &mut self,
         inst: &Inst,
-        a: &Access,
+        a: &LaneAccess,
         data: Raw,
         register: usize,
         store: bool,
@@ -277,7 +277,7 @@ impl Machine<'_, '_, '_> {
     fn channels(
         &mut self,
         inst: &Inst,
-        a: &Access,
+        a: &LaneAccess,
         channels: Channels,
         data: Raw,
         store: bool,
@@ -299,8 +299,8 @@ impl Machine<'_, '_, '_> {
         let mut position = 0usize;
         for (part, (first, n)) in runs.into_iter().enumerate() {
             let distance = u64::from(first).wrapping_mul(4);
-            let part = Access {
-                address: Lanes::each(|i| a.memory.beyond(a.address.get(i), distance)),
+            let part = LaneAccess {
+                address: ChannelBits::each(|i| a.memory.beyond(a.address.get(i), distance)),
                 count: n,
                 part: part as u32,
                 ..*a
@@ -329,9 +329,9 @@ impl Machine<'_, '_, '_> {
                 owords, addr, data, ..
             } => {
                 let address = self.scalar(addr)?;
-                let a = Access {
+                let a = LaneAccess {
                     count: usize::from(*owords).saturating_mul(4),
-                    ..one(Memory::DEVICE, Lanes::all(address), 4, 1)
+                    ..one(Memory::DEVICE, ChannelBits::all(address), 4, 1)
                 };
                 if inst.stores() {
                     self.store_block(inst, &a, *data, 4, 0)
@@ -359,7 +359,7 @@ impl Machine<'_, '_, '_> {
                         inst.stores(),
                     );
                 }
-                let a = Access {
+                let a = LaneAccess {
                     count: usize::from(*blocks),
                     ..one(Memory::DEVICE, address, u32::from(*bytes), enabled)
                 };
@@ -380,7 +380,7 @@ impl Machine<'_, '_, '_> {
                 let wide = self.var_type(offsets.var)?.bytes() == 8;
                 let bytes = if wide { 8 } else { 4 };
                 let offsets = self.payload_lanes(*offsets, 0, lanes, bytes)?;
-                let address = Lanes::each(|i| offsets.get(i).wrapping_add(base));
+                let address = ChannelBits::each(|i| offsets.get(i).wrapping_add(base));
                 let enabled = self.enabled(inst)?;
                 let a = one(Memory::DEVICE, address, 4, enabled);
                 self.channels(inst, &a, *channels, *data, inst.stores())
@@ -406,7 +406,7 @@ impl Machine<'_, '_, '_> {
     pub(super) fn components(
         &mut self,
         inst: &Inst,
-        a: &Access,
+        a: &LaneAccess,
         data: Raw,
         register: usize,
         stride: usize,
@@ -429,8 +429,8 @@ impl Machine<'_, '_, '_> {
 }
 
 /// An access of one element a lane.
-pub(super) fn one(memory: Memory, address: Lanes, bytes: u32, enabled: u32) -> Access {
-    Access {
+pub(super) fn one(memory: Memory, address: ChannelBits, bytes: u32, enabled: u32) -> LaneAccess {
+    LaneAccess {
         memory,
         address,
         bytes,

@@ -3,7 +3,7 @@
 use super::check::{function, unknown};
 use super::error::Halt;
 use super::float::Format;
-use super::lanes::{Lanes, bit, down, first, up};
+use super::lanes::{ChannelBits, bit, down, first, up};
 use super::machine::{Machine, Operand};
 use super::number::{Number, convert, mask};
 use crate::isa::{CmpCond, Opcode};
@@ -28,7 +28,7 @@ impl Machine<'_, '_, '_> {
         mut value: impl FnMut(&Self, usize) -> Result<Number, Halt>,
     ) -> Result<(), Halt> {
         let (env, ty) = (self.env(), self.dst_type(&a.dst)?);
-        let mut out = Lanes::default();
+        let mut out = ChannelBits::default();
         for i in super::lanes::bits(enabled) {
             let number = value(self, i)?;
             out.set(i, convert(env, number, ty, a.sat));
@@ -53,12 +53,14 @@ impl Machine<'_, '_, '_> {
         };
         let (n, enabled) = (inst.exec.lanes(), self.exec_mask(inst));
         let v = match src {
-            Src::Surface(s, _) if s.0 < SurfaceId::FIRST_USER => Lanes::all(u64::from(match *s {
-                SurfaceId::SLM => 254,
-                SurfaceId::BSS => 252,
-                SurfaceId::SCRATCH => 255,
-                other => other.0,
-            })),
+            Src::Surface(s, _) if s.0 < SurfaceId::FIRST_USER => {
+                ChannelBits::all(u64::from(match *s {
+                    SurfaceId::SLM => 254,
+                    SurfaceId::BSS => 252,
+                    SurfaceId::SCRATCH => 255,
+                    other => other.0,
+                }))
+            }
             Src::Surface(s, first) => {
                 let index = s.0.wrapping_sub(SurfaceId::FIRST_USER);
                 state(self.t.surfaces.get(index as usize), *first, n)?
@@ -67,7 +69,7 @@ impl Machine<'_, '_, '_> {
             other => {
                 // Shorter numbers become as long as a handle, as in any move.
                 let o = self.read(other, n)?;
-                let mut v = Lanes::default();
+                let mut v = ChannelBits::default();
                 for i in 0..n as usize {
                     v.set(i, o.int(i)? as u64 & mask(4));
                 }
@@ -186,7 +188,7 @@ impl Machine<'_, '_, '_> {
             return self.set_pred(p, up(truth, lane), up(enabled, lane));
         }
         let ones = mask(self.dst_type(&a.dst)?.bytes());
-        let out = Lanes::each(|i| if bit(truth, i) { ones } else { 0 });
+        let out = ChannelBits::each(|i| if bit(truth, i) { ones } else { 0 });
         self.write(&a.dst, &out, enabled)
     }
 
@@ -255,7 +257,7 @@ impl Machine<'_, '_, '_> {
         let n = inst.exec.lanes();
         let (x, y) = (self.read(x, n)?, self.read(y, n)?);
         let enabled = self.exec_mask(inst);
-        let mut out = Lanes::default();
+        let mut out = ChannelBits::default();
         for i in 0..n as usize {
             let sum = x.int(i)?.wrapping_add(y.int(i)?);
             out.set(i, sum as u64 & mask(2));
@@ -273,7 +275,7 @@ impl Machine<'_, '_, '_> {
         let enabled = self.enabled(inst)?;
         let env = self.env();
         let (t, u) = (self.dst_type(&a.dst)?, self.dst_type(second)?);
-        let (mut out, mut carries) = (Lanes::default(), Lanes::default());
+        let (mut out, mut carries) = (ChannelBits::default(), ChannelBits::default());
         for i in super::lanes::bits(enabled) {
             let (x, y) = (x.int(i)? as u32, y.int(i)? as u32);
             let (v, c) = if inst.op == Opcode::Addc {
@@ -296,7 +298,7 @@ impl Machine<'_, '_, '_> {
         let n = inst.exec.lanes();
         let (x, y, z) = (self.read(x, n)?, self.read(y, n)?, self.read(z, n)?);
         let enabled = self.enabled(inst)?;
-        let (mut low, mut high) = (Lanes::default(), Lanes::default());
+        let (mut low, mut high) = (ChannelBits::default(), ChannelBits::default());
         for i in super::lanes::bits(enabled) {
             let v = x.int(i)?.wrapping_mul(y.int(i)?).wrapping_add(z.int(i)?) as u64;
             low.set(i, v & mask(4));
@@ -330,7 +332,7 @@ impl Machine<'_, '_, '_> {
         };
         let number = Number::Int(address.into());
         let v = convert(self.env(), number, self.dst_type(dst)?, false);
-        self.write(dst, &Lanes::all(v), 1)
+        self.write(dst, &ChannelBits::all(v), 1)
     }
 
     /// Any instruction whose channels are independent.
@@ -364,10 +366,12 @@ impl Machine<'_, '_, '_> {
 const TOO_MANY: &str = "more elements than the state variable has";
 
 /// Elements of a surface or sampler variable.
-fn state(variable: Option<&Vec<u32>>, first: u8, n: u32) -> Result<Lanes, Halt> {
+fn state(variable: Option<&Vec<u32>>, first: u8, n: u32) -> Result<ChannelBits, Halt> {
     let first = usize::from(first);
     match variable.and_then(|v| v.get(first..first.saturating_add(n as usize))) {
-        Some(part) => Ok(Lanes::each(|i| part.get(i).copied().unwrap_or(0).into())),
+        Some(part) => Ok(ChannelBits::each(|i| {
+            part.get(i).copied().unwrap_or(0).into()
+        })),
         None => Halt::malformed(TOO_MANY),
     }
 }

@@ -21,13 +21,13 @@
 
 use std::collections::HashMap;
 
-use visa_runtime::{FaultKind, GroupView, OtherAccess, Region};
+use visa_runtime::{FaultKind, GroupView, MemoryRef, OtherAccess};
 
 use super::Program;
-use super::access::{Access, Memory, Space, site};
+use super::access::{LaneAccess, Memory, Space, site};
 use super::error::Halt;
 use super::init::Local;
-use super::lanes::{Lanes, bits};
+use super::lanes::{ChannelBits, bits};
 use super::live::AccessMode;
 use super::machine::Machine;
 use crate::module::Inst;
@@ -152,7 +152,7 @@ impl Machine<'_, '_, '_> {
     pub(super) fn check_races(
         &mut self,
         inst: &Inst,
-        a: &Access,
+        a: &LaneAccess,
         does: impl Fn(usize, usize) -> Does,
     ) -> Result<(), Halt> {
         if !self.program.options.check_races {
@@ -170,7 +170,7 @@ impl Machine<'_, '_, '_> {
     fn check_element(
         &mut self,
         inst: &Inst,
-        a: &Access,
+        a: &LaneAccess,
         (lane, address): (usize, u64),
         does: Does,
     ) -> Result<(), Halt> {
@@ -213,8 +213,8 @@ impl Machine<'_, '_, '_> {
     pub(super) fn check_lanes(
         &mut self,
         inst: &Inst,
-        a: &Access,
-        values: &[Lanes],
+        a: &LaneAccess,
+        values: &[ChannelBits],
     ) -> Result<(), Halt> {
         if !self.program.options.check_races {
             return Ok(());
@@ -243,11 +243,11 @@ impl Machine<'_, '_, '_> {
     }
 
     /// Where an element is that other threads can reach, if it is in bounds.
-    fn shared(&self, a: &Access, address: u64, does: Does) -> Option<(Region, u64)> {
+    fn shared(&self, a: &LaneAccess, address: u64, does: Does) -> Option<(MemoryRef, u64)> {
         let region = match a.memory.space {
-            Space::Surface => Region::Surface(a.memory.surface),
-            Space::Local => Region::Local,
-            Space::Device => Region::Device,
+            Space::Surface => MemoryRef::Surface(a.memory.surface),
+            Space::Local => MemoryRef::Local,
+            Space::Device => MemoryRef::Device,
             Space::Scratch | Space::Args => return None,
         };
         let place = self
@@ -257,7 +257,7 @@ impl Machine<'_, '_, '_> {
     }
 
     /// An access of a lane of this thread.
-    fn accessing(&self, inst: &Inst, a: &Access, lane: usize) -> OtherAccess {
+    fn accessing(&self, inst: &Inst, a: &LaneAccess, lane: usize) -> OtherAccess {
         OtherAccess {
             group: self.group.id(),
             thread: self.number,
@@ -269,7 +269,7 @@ impl Machine<'_, '_, '_> {
     fn report_race(
         &mut self,
         kind: FaultKind,
-        a: &Access,
+        a: &LaneAccess,
         (by, address): (OtherAccess, u64),
         other: OtherAccess,
     ) -> Result<(), Halt> {
@@ -288,7 +288,7 @@ impl Machine<'_, '_, '_> {
         bytes: u32,
         does: Does,
     ) -> Result<(), Halt> {
-        let a = super::message::one(Memory::DEVICE, Lanes::all(address), bytes, 1);
+        let a = super::message::one(Memory::DEVICE, ChannelBits::all(address), bytes, 1);
         self.check_races(inst, &a, |_, _| does)
     }
 }

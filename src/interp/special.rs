@@ -2,7 +2,7 @@
 
 use super::error::Halt;
 use super::float::{Env, FloatOp, Format};
-use super::lanes::{Lanes, bits, up};
+use super::lanes::{ChannelBits, bits, up};
 use super::machine::Machine;
 use super::number::{Number, convert, range};
 use crate::isa::{Opcode, Type};
@@ -30,7 +30,7 @@ impl Machine<'_, '_, '_> {
             }
             (to, from) => return Halt::malformed(format!("conversion of `{from}` to `{to}`")),
         };
-        let out = Lanes::each(|i| step(o.lanes.get(i)));
+        let out = ChannelBits::each(|i| step(o.lanes.get(i)));
         self.write(&a.dst, &out, enabled)
     }
 
@@ -50,7 +50,7 @@ impl Machine<'_, '_, '_> {
             }
             (to, from) => return Halt::malformed(format!("rounding of `{from}` to `{to}`")),
         };
-        let out = Lanes::each(|i| {
+        let out = ChannelBits::each(|i| {
             let (x, r) = (x.lanes.get(i), random.lanes.get(i));
             if to_half {
                 random_half(x, r & 0x1FFF)
@@ -76,7 +76,7 @@ impl Machine<'_, '_, '_> {
             .map(|s| self.read(s, n))
             .collect::<Result<Vec<_>, _>>()?;
         let (least, most) = range(ty);
-        let (mut out, mut overflow) = (Lanes::default(), 0);
+        let (mut out, mut overflow) = (ChannelBits::default(), 0);
         for i in bits(enabled) {
             let mut sum = 0i128;
             for s in &srcs {
@@ -113,7 +113,7 @@ impl Machine<'_, '_, '_> {
         let format = if double { Format::Df } else { Format::F };
         let ty = self.dst_type(&a.dst)?;
         let one = Env::PLAIN.of_int(format, 1);
-        let (mut out, mut special) = (Lanes::default(), 0);
+        let (mut out, mut special) = (ChannelBits::default(), 0);
         for i in bits(enabled) {
             let v = srcs
                 .iter()

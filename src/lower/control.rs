@@ -261,11 +261,11 @@ impl Lowerer<'_> {
             (Body::Ret, Opcode::Ret | Opcode::Fret) => self.lower_ret(b, inst),
             (Body::SwitchJmp { index, targets }, _) => {
                 let index = self.scalar_int(index, Lane::I32)?;
-                let parks = self.flow.parks_at(b).to_vec();
+                let waits = self.flow.waits_at(b).to_vec();
                 let targets: Vec<usize> = targets.iter().map(|&l| self.flow.target(l)).collect();
                 let waits: Vec<Option<Block>> = targets
                     .iter()
-                    .map(|t| parks.contains(t).then(|| self.b.block()))
+                    .map(|t| waits.contains(t).then(|| self.b.block()))
                     .collect();
                 let blocks: Vec<Block> = waits
                     .iter()
@@ -307,14 +307,14 @@ impl Lowerer<'_> {
             let em = self.b.read(self.em);
             let rest = self.b.and_not(em, taken);
             if t > b {
-                self.park(t, taken);
+                self.add_waiting(t, taken);
                 self.b.write(self.em, rest);
                 let any = self.b.any(rest);
                 let (fall, skip) = (self.fall_target(b), self.skip_target(b));
                 self.b.branch(any, fall, skip);
             } else {
                 match self.flow.next(b) {
-                    Some(n) => self.park(n, rest),
+                    Some(n) => self.add_waiting(n, rest),
                     None => self.finish_lanes(b, rest),
                 }
                 self.b.write(self.em, taken);
@@ -333,12 +333,12 @@ impl Lowerer<'_> {
     /// All active lanes go to block `t`, on a condition: at once, or to wait there where others wait on the way.
     fn branch_together(&mut self, b: usize, t: usize, cond: Option<Value>) {
         let fall = self.fall_target(b);
-        if self.flow.parks_at(b).contains(&t) {
+        if self.flow.waits_at(b).contains(&t) {
             if let Some(c) = cond {
-                let park = self.b.block();
-                self.b.branch(c, park, fall);
-                self.b.seal(park);
-                self.b.switch_to(park);
+                let wait = self.b.block();
+                self.b.branch(c, wait, fall);
+                self.b.seal(wait);
+                self.b.switch_to(wait);
             }
             self.wait_at(b, t);
             return;
@@ -356,7 +356,7 @@ impl Lowerer<'_> {
     /// The active lanes wait at join `t`; control goes from block `b` to the next join.
     fn wait_at(&mut self, b: usize, t: usize) {
         let em = self.b.read(self.em);
-        self.park(t, em);
+        self.add_waiting(t, em);
         let none = self.empty_mask();
         self.b.write(self.em, none);
         let skip = self.skip_target(b);
@@ -465,7 +465,7 @@ impl Lowerer<'_> {
         let same = self.b.icmp(ICond::Eq, addresses, address);
         let go = self.b.bin(BinOp::And, em, same);
         let stay = self.b.and_not(em, same);
-        self.park(b, stay);
+        self.add_waiting(b, stay);
         self.b.write(self.em, go);
         Ok(address)
     }
@@ -497,7 +497,7 @@ impl Lowerer<'_> {
         self.b.switch_to(again);
         let em = self.b.read(self.em);
         match self.flow.next(b) {
-            Some(n) => self.park(n, em),
+            Some(n) => self.add_waiting(n, em),
             None => self.finish_lanes(b, em),
         }
         let none = self.empty_mask();
@@ -523,7 +523,7 @@ impl Lowerer<'_> {
         let em = self.b.read(self.em);
         let rest = self.b.and_not(em, taken);
         match self.flow.next(b) {
-            Some(n) => self.park(n, rest),
+            Some(n) => self.add_waiting(n, rest),
             None => self.finish_lanes(b, rest),
         }
         self.b.write(self.em, taken);

@@ -49,8 +49,8 @@ pub(super) struct Flow {
     /// Subroutines, the kernel body first.
     pub subs: Vec<SubRange>,
     label_block: Vec<usize>,
-    /// For each block, see [`Flow::parks_at`].
-    parks: Vec<Vec<usize>>,
+    /// For each block, see [`Flow::waits_at`].
+    waits: Vec<Vec<usize>>,
     /// Call sites: `(calling block, called subroutine)`.
     pub calls: Vec<(usize, usize)>,
     circles: BTreeSet<usize>,
@@ -176,7 +176,7 @@ impl Flow {
             s.end = blocks.len();
         }
         let mut flow = Flow {
-            parks: vec![Vec::new(); blocks.len()],
+            waits: vec![Vec::new(); blocks.len()],
             blocks,
             subs,
             label_block,
@@ -301,7 +301,7 @@ impl Flow {
                 ahead[b] = targets.into_iter().filter(|&t| t > b).collect();
             }
         }
-        self.find_parks(&ahead, &back, found);
+        self.find_waits(&ahead, &back, found);
     }
 
     /// Follows lanes from the blocks that let them wait. A uniform branch over a join at which lanes may wait lets its own wait, too,
@@ -309,13 +309,13 @@ impl Flow {
     ///
     /// While lanes wait at a join, control is between the block that let them wait and the join, or where branches back lead from there. So
     /// a branch over a whole loop, in front of all that leave it, is a plain jump.
-    fn find_parks(&mut self, ahead: &[Vec<usize>], back: &[usize], mut found: Vec<(usize, usize)>) {
+    fn find_waits(&mut self, ahead: &[Vec<usize>], back: &[usize], mut found: Vec<(usize, usize)>) {
         // The earliest block that control may be in while lanes wait at a join; the join where none do.
         let mut since: Vec<usize> = (0..self.blocks.len()).collect();
-        while let Some((parker, join)) = found.pop() {
+        while let Some((waiter, join)) = found.pop() {
             self.blocks[join].join = true;
             let before = since[join];
-            let (mut from, mut seen) = (parker.min(before), before);
+            let (mut from, mut seen) = (waiter.min(before), before);
             while from < seen {
                 let part = back[from..seen].iter().copied();
                 seen = from;
@@ -324,8 +324,8 @@ impl Flow {
             since[join] = from;
             for b in from..before {
                 for &t in ahead[b].iter().filter(|&&t| t > join) {
-                    if !self.parks[b].contains(&t) {
-                        self.parks[b].push(t);
+                    if !self.waits[b].contains(&t) {
+                        self.waits[b].push(t);
                         found.push((b, t));
                     }
                 }
@@ -335,8 +335,8 @@ impl Flow {
 
     /// Targets of a uniform forward branch at the end of `b` with joins in between at which lanes may wait: lanes that go there wait,
     /// so that those that wait on the way run first.
-    pub(super) fn parks_at(&self, b: usize) -> &[usize] {
-        &self.parks[b]
+    pub(super) fn waits_at(&self, b: usize) -> &[usize] {
+        &self.waits[b]
     }
 
     /// The most joins of a subroutine that lanes may wait at at once, if each branch goes the way that the text does. Loops may have
@@ -354,7 +354,7 @@ impl Flow {
                 ) if decision(i) == Decision::Lanes => Some(self.target(*l)),
                 _ => None,
             };
-            for t in self.parks_at(b).iter().copied().chain(branch) {
+            for t in self.waits_at(b).iter().copied().chain(branch) {
                 if t > b {
                     first_comer.entry(t).or_insert(b);
                 }
@@ -383,11 +383,11 @@ impl Flow {
             let target = match (&inst.body, inst.op) {
                 (Body::Branch(l), Opcode::Goto) => {
                     let t = self.target(*l);
-                    let parks = !self.parks_at(b).is_empty();
+                    let waits = !self.waits_at(b).is_empty();
                     if decision(inst) == Decision::Lanes && t <= b {
                         // Control falls to the next block only with lanes waiting there.
                         None
-                    } else if parks || decision(inst) == Decision::Lanes {
+                    } else if waits || decision(inst) == Decision::Lanes {
                         Some(t)
                     } else {
                         None
@@ -395,7 +395,7 @@ impl Flow {
                 }
                 (Body::Ret, _) => Some(usize::MAX),
                 (Body::Branch(_), Opcode::Jmp) | (Body::SwitchJmp { .. }, _) => {
-                    self.parks_at(b).first().copied()
+                    self.waits_at(b).first().copied()
                 }
                 _ => None,
             };

@@ -14,14 +14,14 @@ mod tests;
 use super::build::Builder;
 use crate::isa::Opcode;
 use crate::ssa::*;
-use emit::{Double, Emit, Single};
+use emit::{BuilderOps, Double, Single};
 
 /// Expands a math function on `F32` (or, for `inv` and `rsqrt`, `F64`) lanes; `None` for other lanes.
 ///
 /// `exp` and `log` have base 2, `sin` and `cos` take radians, `pow` is `|x|^y`.
 pub(super) fn expand(b: &mut Builder, op: Opcode, v: &[Value]) -> Option<Value> {
     let lane = b.ty(*v.first()?).lane;
-    let o = &mut Emit(b);
+    let o = &mut BuilderOps(b);
     let single = match (lane, op, v) {
         (Lane::F32, Opcode::Exp, &[x]) => formula::exp2(o, Single(x)),
         (Lane::F32, Opcode::Log, &[x]) => formula::log2(o, Single(x)),

@@ -1,17 +1,17 @@
 //! Lanes that wait at joins.
 //!
 //! Usually each join has a mask of the lanes that wait there, which passes can reason about. Where lanes may wait at many joins at once, every
-//! edge would carry all of these masks: so it is in a loop that the kernel's compiler unrolled, with an exit of its own in each
-//! iteration. There each lane has a number instead, that of the join at which it waits. A lane waits at one join at most.
+//! edge would carry all of these masks. An example is a loop that the kernel's compiler unrolled, with an exit in each iteration. There each
+//! lane has a number instead, that of the join at which it waits. A lane waits at one join at most.
 
 use super::Lowerer;
 use super::variables::Var;
 use crate::ssa::*;
 
-/// Joins that lanes may wait at at once, above which a subroutine's lanes have numbers.
+/// Where lanes of a subroutine may wait at more joins than this at once, they have numbers.
 const MANY_JOINS: usize = 24;
 
-/// Who waits at a join.
+/// Which lanes wait at a join.
 #[derive(Clone, Copy)]
 pub(super) enum Waiting {
     /// A mask of its own.
@@ -68,7 +68,7 @@ impl Lowerer<'_> {
         })
     }
 
-    /// The lanes `waiting`, which are all that wait at join `t`, wait no longer.
+    /// The lanes `waiting`, all that wait at join `t`, wait no longer.
     pub(super) fn release(&mut self, t: usize, waiting: Value) {
         match self.ctl.wait[t] {
             None => {}
@@ -80,8 +80,8 @@ impl Lowerer<'_> {
         }
     }
 
-    /// `lanes`, which are active, wait at join `t`.
-    pub(super) fn park(&mut self, t: usize, lanes: Value) {
+    /// `lanes`, which are active, wait at join `t` from now on.
+    pub(super) fn add_waiting(&mut self, t: usize, lanes: Value) {
         match self.ctl.wait[t] {
             None => {}
             Some(Waiting::Mask(var)) => {

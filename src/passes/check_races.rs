@@ -1,10 +1,10 @@
-//! Checks of races: in front of each access to memory that other threads reach stands an operation that compares it with earlier ones.
+//! Checks of races: puts an operation before each access to memory that other threads reach, which compares it with earlier accesses.
 //!
-//! Runs where [`super::PassOptions::check_races`] asks for it, after all passes but `check-aligned` and `check-buffers`, so that no optimisation sees these
-//! operations and code without them is what it was. Rectangles ([`Op::Load2d`]) have none: the runtime carries them out and checks them itself.
+//! Runs where [`super::PassOptions::check_races`] asks for it. Only `check-aligned` and `check-buffers` run later, so no optimisation sees these
+//! operations, and the other code is what it is without them. Rectangles ([`Op::Load2d`]) have none: the runtime accesses and checks them itself.
 //!
-//! Most kernels read some buffers and write others. Nothing races with a read of a buffer that the launch does not write, so where all writes to
-//! device memory go through pointers among the arguments, checks say through which ([`RaceCheck::pointer`]), and the launch knows the buffers.
+//! Most kernels read some buffers and write others. Nothing races with a read of a buffer that the launch does not write. So if all writes to
+//! device memory go through pointers among the arguments, each check names its pointer ([`RaceCheck::pointer`]), and the launch knows the buffers.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use super::edit::insert_before;
 use crate::ssa::shape::Shape;
 use crate::ssa::{Function, ImageOp, Inst, Op, RaceAccess, RaceCheck, Space};
 
-/// Runs the pass. How the addresses of an access run is known of its check's.
+/// Runs the pass. A check gets the address shape of its access.
 pub(super) fn run(f: &mut Function) -> usize {
     f.written = written(f);
     insert_before(f, |f, i| {
@@ -61,20 +61,20 @@ fn check_of(op: &Op) -> Option<RaceCheck> {
     })
 }
 
-/// Where in the payload the pointer of an access to device memory stands.
+/// Offset in the payload of the pointer that an access to device memory goes through.
 fn pointer(f: &Function, i: Inst) -> Option<u32> {
     let pointer = f.pointer_in_payload(*f.inst(i).args.get(1)?);
     pointer.filter(|at| at.is_multiple_of(8))
 }
 
-/// The pointer that a check says.
+/// The pointer that a check names.
 fn told_pointer(f: &Function, i: Inst, check: RaceCheck) -> Option<u32> {
     let written = f.written.as_ref().filter(|_| check.space.is_flat())?;
     let reads = check.access == RaceAccess::Read;
     pointer(f, i).filter(|at| reads != written.contains(at))
 }
 
-/// The pointers of all writes; `None` where one is not known, or no read goes through another one. Atomics count as writes.
+/// The pointers of all writes; `None` if one is not known, or if no read goes through another pointer. Atomics count as writes.
 fn written(f: &Function) -> Option<BTreeSet<u32>> {
     let (mut written, mut read) = (BTreeSet::new(), BTreeSet::new());
     for &i in f.order.iter().flat_map(|&b| &f.block(b).insts) {

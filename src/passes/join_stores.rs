@@ -17,8 +17,8 @@ use crate::ssa::{BinOp, Block, Conv, Function, Inst, Lane, MemAccess, Op, Space,
 const FEWEST: usize = 8;
 
 /// Makes an instruction and gives its result.
-trait Emit: FnMut(&mut Function, Op, Vec<Value>, Ty) -> Value {}
-impl<E: FnMut(&mut Function, Op, Vec<Value>, Ty) -> Value> Emit for E {}
+trait MakeInst: FnMut(&mut Function, Op, Vec<Value>, Ty) -> Value {}
+impl<E: FnMut(&mut Function, Op, Vec<Value>, Ty) -> Value> MakeInst for E {}
 
 /// A lane of a vector.
 type Source = (Value, u16);
@@ -243,7 +243,7 @@ fn store_all(f: &mut Function, last: Inst, group: &[(Inst, LaneStore)], out: &mu
 }
 
 /// A vector and a constant for each lane.
-fn plus(f: &mut Function, v: Value, distances: Vec<u64>, emit: &mut impl Emit) -> Value {
+fn plus(f: &mut Function, v: Value, distances: Vec<u64>, emit: &mut impl MakeInst) -> Value {
     if distances.iter().all(|&by| by == 0) {
         return v;
     }
@@ -253,7 +253,7 @@ fn plus(f: &mut Function, v: Value, distances: Vec<u64>, emit: &mut impl Emit) -
 }
 
 /// A vector of lanes of at most two others.
-fn joined(f: &mut Function, lanes: &[Source], emit: &mut impl Emit) -> Value {
+fn joined(f: &mut Function, lanes: &[Source], emit: &mut impl MakeInst) -> Value {
     let from = sources(lanes.iter().copied());
     let first = f.ty(from[0]).lanes;
     let index = |&(v, lane): &Source| if v == from[0] { lane } else { first + lane };

@@ -81,7 +81,7 @@ pub const ORDER: &[&str] = &[
     "suspend",
     "dce",
     "shape",
-    // First, so that a check of buffers stands right before its access.
+    // Before the others, so that a check of buffers stands right before its access.
     "check-races",
     "check-aligned",
     "check-buffers",
@@ -119,8 +119,8 @@ pub struct PassOptions {
     pub if_convert: bool,
     /// Which accesses the pass `merge-splits` merges; engines choose it by their strategies.
     pub merge_splits: MergeSplits,
-    /// Accesses to device memory are checked against its buffers, and atomics for addresses that they round. The passes `check-aligned` and
-    /// `check-buffers` run.
+    /// Accesses to device memory are checked against its buffers, and addresses for the alignment that the hardware needs. The passes
+    /// `check-aligned` and `check-buffers` run.
     pub check_buffers: bool,
     /// Accesses to memory that other threads reach are checked against theirs. The pass `check-races` runs.
     pub check_races: bool,

@@ -13,7 +13,7 @@ use crate::isa::AtomicOp;
 
 /// Where an element is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Place {
+pub struct ElementAddr {
     /// Memory; never [`Space::Regs`], which lies in the thread's frame.
     pub space: Space,
     /// Binding-table index; 0 for other memories.
@@ -25,15 +25,15 @@ pub struct Place {
 /// Memory outside the thread. Elements are 1, 2, 4 or 8 bytes, little endian.
 pub trait Memory {
     /// Reads an element; `None` when it is not wholly inside memory.
-    fn load(&mut self, place: Place, bytes: u32) -> Option<u64>;
+    fn load(&mut self, place: ElementAddr, bytes: u32) -> Option<u64>;
 
     /// Writes an element unless it is not wholly inside memory.
-    fn store(&mut self, place: Place, bytes: u32, bits: u64);
+    fn store(&mut self, place: ElementAddr, bytes: u32, bits: u64);
 
     /// Replaces an element by `change` of it and returns what it was.
     fn atomic(
         &mut self,
-        place: Place,
+        place: ElementAddr,
         bytes: u32,
         change: &mut dyn FnMut(u64) -> u64,
     ) -> Option<u64> {
@@ -329,7 +329,7 @@ impl Eval<'_> {
                 let at = self.accesses(data, m.space);
                 let comps = 0..u64::from(m.comps);
                 let lanes = |eval: &mut Self, c: u64| -> Vec<u64> {
-                    let load = |place: &Option<Place>| eval.load(*place, c, m.elem);
+                    let load = |place: &Option<ElementAddr>| eval.load(*place, c, m.elem);
                     at.iter().map(load).collect()
                 };
                 comps.map(|c| lanes(self, c)).collect()
@@ -388,7 +388,7 @@ impl Eval<'_> {
     }
 
     /// Elements of a rectangle that are in its surface: position in the payload, and place.
-    fn rectangle(&self, data: &InstData, m: Access2d) -> Vec<(u32, Place)> {
+    fn rectangle(&self, data: &InstData, m: Access2d) -> Vec<(u32, ElementAddr)> {
         let arg = |n: usize| self.get(data.args[n])[0];
         if arg(0) == 0 {
             return Vec::new();
@@ -405,7 +405,7 @@ impl Eval<'_> {
                     let inside = column >= 0 && (column + 1) * size <= width;
                     if inside && (0..height).contains(&row) {
                         let offset = (row as u64).wrapping_mul(pitch) + (column * size) as u64;
-                        let place = Place {
+                        let place = ElementAddr {
                             space: Space::Flat,
                             surface: 0,
                             address: arg(1).wrapping_add(offset),
@@ -419,7 +419,7 @@ impl Eval<'_> {
     }
 
     /// Place of the first element of each lane; none where the mask is clear.
-    fn accesses(&self, data: &InstData, space: Space) -> Vec<Option<Place>> {
+    fn accesses(&self, data: &InstData, space: Space) -> Vec<Option<ElementAddr>> {
         let (mask, addr) = (self.get(data.args[0]), self.get(data.args[1]));
         let surface = if space.has_surface() {
             self.get(data.args[2])[0] as u32
@@ -427,7 +427,7 @@ impl Eval<'_> {
             0
         };
         let place = |(&m, &address): (&u64, &u64)| {
-            (m != 0).then_some(Place {
+            (m != 0).then_some(ElementAddr {
                 space,
                 surface,
                 address,
@@ -436,7 +436,7 @@ impl Eval<'_> {
         mask.iter().zip(addr).map(place).collect()
     }
 
-    fn load(&mut self, place: Option<Place>, index: u64, elem: Lane) -> u64 {
+    fn load(&mut self, place: Option<ElementAddr>, index: u64, elem: Lane) -> u64 {
         let Some(place) = place.map(|p| p.element(index, elem)) else {
             return 0;
         };
@@ -447,7 +447,7 @@ impl Eval<'_> {
         self.memory.load(place, elem.bytes()).unwrap_or(0)
     }
 
-    fn store(&mut self, place: Option<Place>, index: u64, elem: Lane, bits: u64) {
+    fn store(&mut self, place: Option<ElementAddr>, index: u64, elem: Lane, bits: u64) {
         let Some(place) = place.map(|p| p.element(index, elem)) else {
             return;
         };
@@ -516,13 +516,13 @@ impl Eval<'_> {
     }
 }
 
-impl Place {
+impl ElementAddr {
     /// The element `index` after this one; 32-bit offsets do not wrap.
-    fn element(self, index: u64, elem: Lane) -> Place {
+    fn element(self, index: u64, elem: Lane) -> ElementAddr {
         let address = self
             .address
             .wrapping_add(index.wrapping_mul(u64::from(elem.bytes())));
-        Place { address, ..self }
+        ElementAddr { address, ..self }
     }
 }
 
@@ -682,7 +682,7 @@ impl Bytes {
     /// Bits of an address of device memory that count: the upper 16 are a tag.
     pub const FLAT_BITS: u64 = (1 << 48) - 1;
 
-    fn element(&mut self, place: Place, bytes: u32) -> Option<&mut [u8]> {
+    fn element(&mut self, place: ElementAddr, bytes: u32) -> Option<&mut [u8]> {
         let (memory, at) = match place.space {
             Space::Surface => (
                 self.surfaces.get_mut(place.surface as usize)?,
@@ -708,12 +708,12 @@ impl Bytes {
 }
 
 impl Memory for Bytes {
-    fn load(&mut self, place: Place, bytes: u32) -> Option<u64> {
+    fn load(&mut self, place: ElementAddr, bytes: u32) -> Option<u64> {
         let bytes = self.element(place, bytes)?;
         Some(le(bytes.iter().copied()))
     }
 
-    fn store(&mut self, place: Place, bytes: u32, bits: u64) {
+    fn store(&mut self, place: ElementAddr, bytes: u32, bits: u64) {
         if let Some(to) = self.element(place, bytes) {
             to.copy_from_slice(&bits.to_le_bytes()[..bytes as usize]);
         }

@@ -6,7 +6,7 @@
 
 use super::func::Value;
 
-/// Addresses that run evenly over the lanes: lane `i` has `base + i * stride`, in the width of the address.
+/// Affine addresses: lane `i` has `base + i * stride`, in the width of the address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Affine {
     /// Scalar of the address's lane type: lane 0.

@@ -21,7 +21,7 @@ pub(super) fn check(f: &Function, data: &InstData) -> Result<(), Broken> {
     if let Some(t) = args.iter().chain(&results).find(|t| !lanes_ok(**t)) {
         return Err((Rule::Lanes, format!("{t} has an impossible lane count")));
     }
-    let shape = Shape {
+    let shape = OpTypes {
         op: &data.op,
         args: &args,
         results: &results,
@@ -76,7 +76,7 @@ fn frame(f: &Function, at: u32, ty: Ty) -> Result<(), Broken> {
     ))
 }
 
-struct Shape<'a> {
+struct OpTypes<'a> {
     op: &'a Op,
     args: &'a [Ty],
     results: &'a [Ty],
@@ -86,7 +86,7 @@ const fn is_int(lane: Lane) -> bool {
     !lane.is_float() && !matches!(lane, Lane::I1)
 }
 
-impl Shape<'_> {
+impl OpTypes<'_> {
     fn broken<T>(&self, rule: Rule, what: impl Into<String>) -> Result<T, Broken> {
         Err((rule, what.into()))
     }

@@ -12,7 +12,7 @@ pub mod place;
 mod rules;
 mod shapes;
 
-pub use place::{Place, Root, RootId};
+pub use place::{Root, RootId, RootOffset};
 
 use crate::isa::Platform;
 use crate::module::{Body, Module, Pos, VarId};
@@ -79,7 +79,7 @@ impl ValidKernel {
     }
 
     /// Where a general variable's first byte is stored.
-    pub fn place(&self, var: VarId) -> Place {
+    pub fn place(&self, var: VarId) -> RootOffset {
         self.places.place(var)
     }
 

@@ -9,7 +9,7 @@ pub struct RootId(pub u32);
 
 /// A byte position in a root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct RootOffset {
     /// Root.
     pub root: RootId,
     /// Byte offset.
@@ -35,7 +35,7 @@ const MAX_ROOT_BYTES: u32 = 1 << 20;
 pub struct Places {
     roots: Vec<Root>,
     /// Indexed by variable id.
-    places: Vec<Place>,
+    places: Vec<RootOffset>,
 }
 
 impl Places {
@@ -49,8 +49,8 @@ impl Places {
                 bytes: (p.elements * p.ty.bytes()).next_multiple_of(grf),
             })
             .collect();
-        let mut places: Vec<Place> = (0..VarId::FIRST_USER)
-            .map(|i| Place {
+        let mut places: Vec<RootOffset> = (0..VarId::FIRST_USER)
+            .map(|i| RootOffset {
                 root: RootId(i.min(PREDEFINED.len() as u32 - 1)),
                 offset: 0,
             })
@@ -71,7 +71,7 @@ impl Places {
                     pos: module.vars.general[i].pos,
                     message,
                 });
-                Place {
+                RootOffset {
                     root: RootId(0),
                     offset: 0,
                 }
@@ -99,11 +99,14 @@ impl Places {
     }
 
     /// Where a variable starts; unknown ids give `%null` (validation has refused them).
-    pub fn place(&self, var: VarId) -> Place {
-        self.places.get(var.0 as usize).copied().unwrap_or(Place {
-            root: RootId(0),
-            offset: 0,
-        })
+    pub fn place(&self, var: VarId) -> RootOffset {
+        self.places
+            .get(var.0 as usize)
+            .copied()
+            .unwrap_or(RootOffset {
+                root: RootId(0),
+                offset: 0,
+            })
     }
 
     /// True when the id names a variable.
@@ -126,7 +129,7 @@ impl Places {
 
 /// What is wrong with a name for part of another variable: no register operand begins between elements, and predefined variables
 /// are as large as they are.
-fn misplaced(v: &GeneralVar, place: Place, end: u64, roots: &[Root]) -> Option<String> {
+fn misplaced(v: &GeneralVar, place: RootOffset, end: u64, roots: &[Root]) -> Option<String> {
     let root = roots.get(place.root.0 as usize)?;
     let of = PREDEFINED.get(place.root.0 as usize).map(|p| p.name);
     let (name, element) = (&v.name, v.ty.bytes());
@@ -144,7 +147,7 @@ fn misplaced(v: &GeneralVar, place: Place, end: u64, roots: &[Root]) -> Option<S
     })
 }
 
-fn follow(module: &Module, root_of: &[Option<RootId>], start: usize) -> Result<Place, String> {
+fn follow(module: &Module, root_of: &[Option<RootId>], start: usize) -> Result<RootOffset, String> {
     let mut at = start;
     let mut offset: u64 = 0;
     for _ in 0..MAX_ALIAS_DEPTH {
@@ -153,7 +156,7 @@ fn follow(module: &Module, root_of: &[Option<RootId>], start: usize) -> Result<P
             let root = root_of[at].unwrap_or(RootId(0));
             let offset = u32::try_from(offset)
                 .map_err(|_| format!("alias offset of `{}` overflows", v.name))?;
-            return Ok(Place { root, offset });
+            return Ok(RootOffset { root, offset });
         };
         offset += u64::from(bytes);
         if parent.is_predefined() {
@@ -165,7 +168,7 @@ fn follow(module: &Module, root_of: &[Option<RootId>], start: usize) -> Result<P
             }
             let offset = u32::try_from(offset)
                 .map_err(|_| format!("alias offset of `{}` overflows", v.name))?;
-            return Ok(Place {
+            return Ok(RootOffset {
                 root: RootId(parent.0),
                 offset,
             });

@@ -563,8 +563,8 @@ fn wrong_libraries_are_refused() {
     let record_at = at(b"VISAJITr");
     let descriptor_at = at(b"VISAJITd");
     for (kind, place, says) in [
-        ("code", code_at + 5, "the code does not fit its digest"),
-        ("record", record_at + 100, "the digest does not fit"),
+        ("code", code_at + 5, "the code does not match its digest"),
+        ("record", record_at + 100, "the digest does not match"),
         ("record's format", record_at + 8, "format"),
         ("record's ABI", record_at + 12, "ABI"),
         ("record's magic", record_at, "no kernel record"),

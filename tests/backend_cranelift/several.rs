@@ -65,7 +65,7 @@ impl<'r> Block<'r> {
         Ty::vector(self.space.addr(), self.lanes)
     }
 
-    /// Addresses that run evenly, that a mask chooses, or that are any.
+    /// Addresses: affine, chosen by a mask, or arbitrary.
     fn root(&mut self, n: u32) -> Value {
         let ty = self.address();
         if self.rng.below(3) == 0 {

@@ -283,7 +283,7 @@ fn the_command_shows_the_cache() {
     std::fs::write(&entry, bytes).unwrap();
     let (code, text) = command(&["cache", "verify"]);
     assert!(
-        code == 1 && text.contains("the digest does not fit"),
+        code == 1 && text.contains("the digest does not match"),
         "{code} {text}"
     );
     let (code, text) = command(&["cache", "verify"]);

@@ -54,7 +54,7 @@ const CASES: &[Case] = &[
     case("early", 1, 1, "barrier(", "local id (0, 0, 0) is missing"),
     case("early", 32, 32, "barrier(", " has ended, group"),
     case("early", 33, 33, "barrier(", " has ended, group"),
-    // Nobody comes.
+    // No thread arrives.
     case("early", 64, 0, "", ""),
     // Work-item `l` goes round 2 + (l & 3) times and has two barriers each time.
     case("trips", 3, 2 * (16 + 32 + 48), "barrier(", "is missing"),

@@ -1,4 +1,4 @@
-//! Offsets that run evenly over the lanes, as compilers know them for most accesses of real kernels: such
+//! Offsets that are affine in the lane, as compilers know them for most accesses of real kernels: such
 //! accesses take other code than arbitrary offsets, with one test for all lanes.
 
 use visa_jit::Engine;

@@ -257,7 +257,7 @@ impl Shape {
         k
     }
 
-    /// Offsets that run evenly from a scalar.
+    /// Offsets at equal distances, from a scalar on.
     fn even_offsets(&self, stride: i64) -> String {
         let start = if self.offset_bytes == 8 {
             "WIDE(0,1)"

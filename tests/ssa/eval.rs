@@ -1,7 +1,7 @@
 //! The evaluator on memory, barriers and fuel; lane-wise meaning is tested next to its definition.
 
 use visa_jit::passes::run_pass;
-use visa_jit::ssa::eval::{Bytes, Inputs, Memory, Outcome, Place, Thread, exchange, run};
+use visa_jit::ssa::eval::{Bytes, ElementAddr, Inputs, Memory, Outcome, Thread, exchange, run};
 use visa_jit::ssa::{Function, Space, parse, verify};
 
 fn function(header: &str, body: &str) -> Function {
@@ -253,7 +253,7 @@ fn device_memory_starts_at_its_base() {
         ..Bytes::default()
     };
     let mut at = |address| {
-        let place = Place {
+        let place = ElementAddr {
             space: Space::Flat,
             surface: 0,
             address,

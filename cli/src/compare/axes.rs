@@ -10,7 +10,7 @@ use visa_jit::passes::pipeline::PASSES;
 
 /// What `--sweep` can vary.
 #[derive(Clone, Copy, Debug)]
-enum Kind {
+enum SweepAxis {
     /// A choice of the code generator.
     Strategy(&'static backend::Axis),
     /// Passes to leave out.
@@ -34,24 +34,24 @@ pub fn help() -> String {
     help + " no-pass=none,NAME (passes of visa-jit to leave out)"
 }
 
-impl Kind {
-    fn named(name: &str) -> Option<Kind> {
-        let found = backend::Axis::named(name).map(Kind::Strategy);
-        found.or((name == "no-pass").then_some(Kind::NoPass))
+impl SweepAxis {
+    fn named(name: &str) -> Option<SweepAxis> {
+        let found = backend::Axis::named(name).map(SweepAxis::Strategy);
+        found.or((name == "no-pass").then_some(SweepAxis::NoPass))
     }
 
     fn name(self) -> &'static str {
         match self {
-            Kind::Strategy(axis) => axis.name,
-            Kind::NoPass => "no-pass",
+            SweepAxis::Strategy(axis) => axis.name,
+            SweepAxis::NoPass => "no-pass",
         }
     }
 
     /// Values it can have.
     fn legal(self) -> Vec<&'static str> {
         match self {
-            Kind::Strategy(axis) => axis.values.iter().map(|(name, _)| *name).collect(),
-            Kind::NoPass => std::iter::once("none")
+            SweepAxis::Strategy(axis) => axis.values.iter().map(|(name, _)| *name).collect(),
+            SweepAxis::NoPass => std::iter::once("none")
                 .chain(PASSES.iter().map(|(name, _)| *name))
                 .collect(),
         }
@@ -60,8 +60,8 @@ impl Kind {
     /// Sets it in the options of an engine, to a value that is legal.
     fn set(self, options: &mut EngineOptions, value: &str) {
         match self {
-            Kind::Strategy(axis) => drop(axis.set(&mut options.strategy, value)),
-            Kind::NoPass => {
+            SweepAxis::Strategy(axis) => drop(axis.set(&mut options.strategy, value)),
+            SweepAxis::NoPass => {
                 let pass = PASSES.iter().find(|(name, _)| *name == value);
                 options.passes.disabled.extend(pass.map(|(name, _)| *name));
             }
@@ -72,7 +72,7 @@ impl Kind {
 /// `AXIS=VALUE[,VALUE…]` of `--sweep`.
 #[derive(Clone, Debug)]
 pub struct Axis {
-    kind: Kind,
+    kind: SweepAxis,
     values: Vec<&'static str>,
 }
 
@@ -81,7 +81,7 @@ impl FromStr for Axis {
 
     fn from_str(text: &str) -> Result<Axis, String> {
         let (name, values) = text.split_once('=').unwrap_or((text, ""));
-        let Some(kind) = Kind::named(name) else {
+        let Some(kind) = SweepAxis::named(name) else {
             let known = names().collect::<Vec<_>>().join(", ");
             return Err(format!("there is no axis `{name}`; there is {known}"));
         };
@@ -89,7 +89,7 @@ impl FromStr for Axis {
         let value = |value: &str| {
             let found = match kind {
                 // Commas part the values, so the members of a set have plus signs between them.
-                Kind::Strategy(axis) if axis.several => {
+                SweepAxis::Strategy(axis) if axis.several => {
                     let mut strategy = backend::Strategy::default();
                     let set = axis.set(&mut strategy, value);
                     set.ok().map(|()| axis.value(&strategy))

@@ -1,4 +1,4 @@
-//! What the driver told: lines of JSON, one for each thing that happened, from all processes of a run.
+//! What the driver reported: lines of JSON, one for each event, from all processes of a run.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

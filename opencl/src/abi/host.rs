@@ -16,7 +16,7 @@ pub struct HostMemory {
 
 /// One of the two sides of a copy: memory of the program or of the device, and the bytes that may be used.
 #[derive(Clone, Debug)]
-pub enum Place {
+pub enum CopySide {
     /// The program's.
     Host(HostMemory),
     /// A buffer's.
@@ -50,18 +50,18 @@ impl HostMemory {
     }
 }
 
-impl Place {
+impl CopySide {
     fn address(&self) -> usize {
         match self {
-            Place::Host(memory) => memory.address,
-            Place::Device(buffer) => buffer.address() as usize,
+            CopySide::Host(memory) => memory.address,
+            CopySide::Device(buffer) => buffer.address() as usize,
         }
     }
 
     fn len(&self) -> usize {
         match self {
-            Place::Host(memory) => memory.len,
-            Place::Device(buffer) => buffer.len() as usize,
+            CopySide::Host(memory) => memory.len,
+            CopySide::Device(buffer) => buffer.len() as usize,
         }
     }
 
@@ -69,8 +69,8 @@ impl Place {
     ///
     /// # Errors
     /// `CL_INVALID_VALUE` when a byte is outside; nothing is copied then.
-    pub fn copy_from(&self, offset: usize, from: &Place, at: usize, len: usize) -> Cl<()> {
-        let inside = |place: &Place, start: usize| {
+    pub fn copy_from(&self, offset: usize, from: &CopySide, at: usize, len: usize) -> Cl<()> {
+        let inside = |place: &CopySide, start: usize| {
             start.checked_add(len).is_some_and(|end| end <= place.len())
         };
         ensure(inside(self, offset) && inside(from, at), CL_INVALID_VALUE)?;
@@ -103,7 +103,7 @@ impl Place {
         while at < len {
             let part = block.len().min(len - at);
             // SAFETY: the block outlives the copy.
-            let from = Place::Host(unsafe { HostMemory::new(block.as_ptr(), part) });
+            let from = CopySide::Host(unsafe { HostMemory::new(block.as_ptr(), part) });
             self.copy_from(offset + at, &from, 0, part)?;
             at += part;
         }

@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use super::entry::entries;
 use super::event::wait_list;
 use super::given::{Ptr, objects};
-use crate::abi::host::Place;
+use crate::abi::host::CopySide;
 use crate::abi::*;
 use crate::core::event::Event;
 use crate::core::kernel::{Kernel, Range, check_local};
@@ -266,7 +266,7 @@ entries! {
         inside(&mem, offset, size)?;
         ensure(!to.is_null(), CL_INVALID_VALUE)?;
         host_may(&mem, CL_MEM_HOST_WRITE_ONLY)?;
-        let to = Place::Host(to.host(size));
+        let to = CopySide::Host(to.host(size));
         let work = move || to.copy_from(0, &mem.place(), offset, size);
         command.send_and_wait(CL_COMMAND_READ_BUFFER, blocking, Box::new(work))
     }
@@ -287,7 +287,7 @@ entries! {
         inside(&mem, offset, size)?;
         ensure(!from.is_null(), CL_INVALID_VALUE)?;
         host_may(&mem, CL_MEM_HOST_READ_ONLY)?;
-        let from = Place::Host(from.host(size));
+        let from = CopySide::Host(from.host(size));
         let work = move || mem.place().copy_from(offset, &from, 0, size);
         command.send_and_wait(CL_COMMAND_WRITE_BUFFER, blocking, Box::new(work))
     }

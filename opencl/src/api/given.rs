@@ -7,7 +7,7 @@ use std::ffi::{CStr, c_char, c_void};
 
 use crate::abi::cl_int;
 use crate::abi::host::HostMemory;
-use crate::core::object::Kind;
+use crate::core::object::HandleKind;
 use crate::core::{Cl, Ref, ensure, err, find};
 
 /// A pointer of the caller, to nothing or to what the specification says.
@@ -194,7 +194,7 @@ impl<T> Ptr<T> {
     ///
     /// # Errors
     /// The kind's code if it is none.
-    pub fn object<K: Kind<Raw = T>>(self) -> Cl<Ref<K>> {
+    pub fn object<K: HandleKind<Raw = T>>(self) -> Cl<Ref<K>> {
         find(self.0)
     }
 
@@ -202,7 +202,7 @@ impl<T> Ptr<T> {
     ///
     /// # Errors
     /// The kind's code if it is neither.
-    pub fn optional<K: Kind<Raw = T>>(self) -> Cl<Option<Ref<K>>> {
+    pub fn optional<K: HandleKind<Raw = T>>(self) -> Cl<Option<Ref<K>>> {
         if self.is_null() {
             return Ok(None);
         }
@@ -220,7 +220,7 @@ pub fn distinct_names<T: PartialEq>(list: &[T]) -> bool {
 ///
 /// # Errors
 /// `code` if one and only one of list and count is nothing; the kind's code for what is no handle.
-pub fn objects<K: Kind>(list: Ptr<*mut K::Raw>, n: u32, code: cl_int) -> Cl<Vec<Ref<K>>> {
+pub fn objects<K: HandleKind>(list: Ptr<*mut K::Raw>, n: u32, code: cl_int) -> Cl<Vec<Ref<K>>> {
     ensure(list.is_null() == (n == 0), code)?;
     list.slice(n as usize)
         .iter()

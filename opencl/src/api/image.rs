@@ -9,7 +9,7 @@ use super::entry::{entries, queries};
 use super::given::{Ptr, answer, distinct_names};
 use super::mem::{check_flags, check_host, no_properties, part_flags};
 use super::rectangle::three;
-use crate::abi::host::Place;
+use crate::abi::host::CopySide;
 use crate::abi::*;
 use crate::core::context::Context;
 use crate::core::copy::{Layout, fill, rectangle};
@@ -93,7 +93,7 @@ fn create(
         code => ClError(code),
     })?;
     if !host.is_null() {
-        rectangle(&mem.place(), tight, &Place::Host(memory), layout, region)?;
+        rectangle(&mem.place(), tight, &CopySide::Host(memory), layout, region)?;
     }
     Ok(Object::create(mem))
 }
@@ -324,7 +324,7 @@ entries! {
         let there = host_layout(image, region, row, slice)?;
         host_may(&mem, CL_MEM_HOST_WRITE_ONLY)?;
         let end = there.end(region).ok_or(ClError(CL_INVALID_VALUE))?;
-        let to = Place::Host(to.host(end));
+        let to = CopySide::Host(to.host(end));
         let work = move || rectangle(&to, there, &mem.place(), here, region);
         command.send_and_wait(CL_COMMAND_READ_IMAGE, blocking, Box::new(work))
     }
@@ -350,7 +350,7 @@ entries! {
         let here = host_layout(image, region, row, slice)?;
         host_may(&mem, CL_MEM_HOST_READ_ONLY)?;
         let end = here.end(region).ok_or(ClError(CL_INVALID_VALUE))?;
-        let from = Place::Host(from.host(end));
+        let from = CopySide::Host(from.host(end));
         let work = move || rectangle(&mem.place(), there, &from, here, region);
         command.send_and_wait(CL_COMMAND_WRITE_IMAGE, blocking, Box::new(work))
     }

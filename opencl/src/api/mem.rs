@@ -4,7 +4,7 @@ use std::ffi::c_void;
 
 use super::entry::{entries, queries};
 use super::given::{Ptr, answer};
-use crate::abi::host::Place;
+use crate::abi::host::CopySide;
 use crate::abi::*;
 use crate::core::context::Context;
 use crate::core::mem::{Mem, New};
@@ -100,7 +100,7 @@ fn create_buffer(
     }
     let mem = Mem::new(new, size, (flags & USE_HOST != 0).then_some(memory))?;
     if !host.is_null() {
-        mem.place().copy_from(0, &Place::Host(memory), 0, size)?;
+        mem.place().copy_from(0, &CopySide::Host(memory), 0, size)?;
     }
     Ok(Object::create(mem))
 }

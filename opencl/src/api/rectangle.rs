@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use super::enqueue::{Command, host_may};
 use super::entry::entries;
 use super::given::Ptr;
-use crate::abi::host::Place;
+use crate::abi::host::CopySide;
 use crate::abi::*;
 use crate::core::copy::{Layout, overlap, rectangle};
 use crate::core::mem::Mem;
@@ -80,7 +80,7 @@ entries! {
         inside(here, region, mem.size())?;
         host_may(&mem, CL_MEM_HOST_WRITE_ONLY)?;
         let end = there.end(region).ok_or(ClError(CL_INVALID_VALUE))?;
-        let to = Place::Host(to.host(end));
+        let to = CopySide::Host(to.host(end));
         let work = move || rectangle(&to, there, &mem.place(), here, region);
         command.send_and_wait(CL_COMMAND_READ_BUFFER_RECT, blocking, Box::new(work))
     }
@@ -110,7 +110,7 @@ entries! {
         inside(there, region, mem.size())?;
         host_may(&mem, CL_MEM_HOST_READ_ONLY)?;
         let end = here.end(region).ok_or(ClError(CL_INVALID_VALUE))?;
-        let from = Place::Host(from.host(end));
+        let from = CopySide::Host(from.host(end));
         let work = move || rectangle(&mem.place(), there, &from, here, region);
         command.send_and_wait(CL_COMMAND_WRITE_BUFFER_RECT, blocking, Box::new(work))
     }

@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use super::enqueue::{Command, fill_pattern, known_map_flags};
 use super::entry::{entries, guard};
 use super::given::{Given, Ptr};
-use crate::abi::host::Place;
+use crate::abi::host::CopySide;
 use crate::abi::*;
 use crate::core::context::Context;
 use crate::core::queue::Order;
@@ -129,7 +129,7 @@ entries! {
         let (a, b) = (to.addr(), from.addr());
         let apart = a.abs_diff(b) >= size;
         ensure(apart, CL_MEM_COPY_OVERLAP)?;
-        let (to, from) = (Place::Host(to.host(size)), Place::Host(from.host(size)));
+        let (to, from) = (CopySide::Host(to.host(size)), CopySide::Host(from.host(size)));
         let work = move || to.copy_from(0, &from, 0, size);
         command.send_and_wait(CL_COMMAND_SVM_MEMCPY, blocking, Box::new(work))
     }
@@ -148,7 +148,7 @@ entries! {
         let pattern = fill_pattern(pattern, pattern_size)?;
         let aligned = to.addr().is_multiple_of(pattern_size) && size.is_multiple_of(pattern_size);
         ensure(!to.is_null() && aligned, CL_INVALID_VALUE)?;
-        let to = Place::Host(to.host(size));
+        let to = CopySide::Host(to.host(size));
         let work = move || to.fill(0, size, &pattern);
         command.send(CL_COMMAND_SVM_MEMFILL, Order::Usual, Box::new(work));
         Ok(())

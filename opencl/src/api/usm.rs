@@ -6,7 +6,7 @@ use std::ffi::c_void;
 use super::enqueue::{Command, fill_pattern};
 use super::entry::{Answer, entries};
 use super::given::{Ptr, answer};
-use crate::abi::host::Place;
+use crate::abi::host::CopySide;
 use crate::abi::*;
 use crate::core::context::Context;
 use crate::core::device::{Device, max_alloc_bytes};
@@ -111,7 +111,7 @@ fn filled(command: Command, to: Ptr<c_void>, pattern: Vec<u8>, size: usize) -> C
     let aligned = to.addr().is_multiple_of(pattern.len()) && size.is_multiple_of(pattern.len());
     ensure(!to.is_null() && aligned, CL_INVALID_VALUE)?;
     command.queue.context.shared.check(to.addr(), size)?;
-    let to = Place::Host(to.host(size));
+    let to = CopySide::Host(to.host(size));
     let work = move || to.fill(0, size, &pattern);
     command.send(CL_COMMAND_MEMFILL_INTEL, Order::Usual, Box::new(work));
     Ok(())
@@ -225,7 +225,7 @@ entries! {
         let shared = &command.queue.context.shared;
         shared.check(to.addr(), size)?;
         shared.check(from.addr(), size)?;
-        let (to, from) = (Place::Host(to.host(size)), Place::Host(from.host(size)));
+        let (to, from) = (CopySide::Host(to.host(size)), CopySide::Host(from.host(size)));
         let work = move || to.copy_from(0, &from, 0, size);
         command.send_and_wait(CL_COMMAND_MEMCPY_INTEL, blocking, Box::new(work))
     }

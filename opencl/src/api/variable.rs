@@ -8,7 +8,7 @@ use visa_runtime::Buffer;
 use super::enqueue::Command;
 use super::entry::entries;
 use super::given::Ptr;
-use crate::abi::host::Place;
+use crate::abi::host::CopySide;
 use crate::abi::*;
 use crate::core::device::Device;
 use crate::core::program::Program;
@@ -70,8 +70,8 @@ entries! {
         let command = Command::new(queue, n, list, event)?;
         let from = variable(&command, program, name, (offset, size))?;
         ensure(!to.is_null(), CL_INVALID_VALUE)?;
-        let to = Place::Host(to.host(size));
-        let work = move || to.copy_from(0, &Place::Device(from), offset, size);
+        let to = CopySide::Host(to.host(size));
+        let work = move || to.copy_from(0, &CopySide::Device(from), offset, size);
         command.send_and_wait(CL_COMMAND_READ_GLOBAL_VARIABLE_INTEL, blocking, Box::new(work))
     }
 
@@ -90,8 +90,8 @@ entries! {
         let command = Command::new(queue, n, list, event)?;
         let to = variable(&command, program, name, (offset, size))?;
         ensure(!from.is_null(), CL_INVALID_VALUE)?;
-        let from = Place::Host(from.host(size));
-        let work = move || Place::Device(to).copy_from(offset, &from, 0, size);
+        let from = CopySide::Host(from.host(size));
+        let work = move || CopySide::Device(to).copy_from(offset, &from, 0, size);
         command.send_and_wait(CL_COMMAND_WRITE_GLOBAL_VARIABLE_INTEL, blocking, Box::new(work))
     }
 }

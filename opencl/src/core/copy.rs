@@ -1,7 +1,7 @@
 //! Copies of rectangles.
 
 use super::error::Cl;
-use crate::abi::host::Place;
+use crate::abi::host::CopySide;
 
 /// How a rectangle lies in memory, in bytes.
 #[derive(Clone, Copy, Debug)]
@@ -58,9 +58,9 @@ pub fn overlap(a: Layout, b: Layout, region: [usize; 3]) -> bool {
 /// # Errors
 /// `CL_INVALID_VALUE` when a byte is outside.
 pub fn rectangle(
-    to: &Place,
+    to: &CopySide,
     there: Layout,
-    from: &Place,
+    from: &CopySide,
     here: Layout,
     region: [usize; 3],
 ) -> Cl<()> {
@@ -85,7 +85,7 @@ pub fn rectangle(
 ///
 /// # Errors
 /// As [`rectangle`].
-pub fn fill(to: &Place, there: Layout, region: [usize; 3], pattern: &[u8]) -> Cl<()> {
+pub fn fill(to: &CopySide, there: Layout, region: [usize; 3], pattern: &[u8]) -> Cl<()> {
     let [width, rows, slices] = region;
     for slice in 0..slices {
         for row in 0..rows {

@@ -60,28 +60,28 @@ const LAST_TYPE: u32 = 0x10E1;
 
 /// What kernels may do with images of an order and type; none if it is not there. Formats are those of Intel's driver, which has
 /// these on all devices, but for those of video.
-fn access(order: u32, ty: u32) -> Option<Access> {
+fn access(order: u32, ty: u32) -> Option<AccessQualifier> {
     let all = TYPES.iter().any(|(known, ..)| *known == ty);
     match order {
-        CL_R | CL_RG | CL_RGBA if all => Some(Access::Any),
-        CL_BGRA if ty == CL_UNORM_INT8 => Some(Access::Any),
-        CL_A if ty == CL_UNORM_INT8 => Some(Access::Any),
-        CL_DEPTH if matches!(ty, CL_UNORM_INT16 | CL_FLOAT) => Some(Access::Any),
-        CL_SRGBA | CL_SBGRA if ty == CL_UNORM_INT8 => Some(Access::Read),
+        CL_R | CL_RG | CL_RGBA if all => Some(AccessQualifier::Any),
+        CL_BGRA if ty == CL_UNORM_INT8 => Some(AccessQualifier::Any),
+        CL_A if ty == CL_UNORM_INT8 => Some(AccessQualifier::Any),
+        CL_DEPTH if matches!(ty, CL_UNORM_INT16 | CL_FLOAT) => Some(AccessQualifier::Any),
+        CL_SRGBA | CL_SBGRA if ty == CL_UNORM_INT8 => Some(AccessQualifier::Read),
         CL_A | CL_LUMINANCE | CL_INTENSITY
             if matches!(
                 ty,
                 CL_UNORM_INT8 | CL_UNORM_INT16 | CL_HALF_FLOAT | CL_FLOAT
             ) =>
         {
-            Some(Access::Read)
+            Some(AccessQualifier::Read)
         }
         _ => None,
     }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Access {
+enum AccessQualifier {
     Read,
     Any,
 }
@@ -130,7 +130,8 @@ fn may_be(format: cl_image_format, flags: u64, kind: cl_mem_object_type) -> bool
     let only_read = flags & u64::from(CL_MEM_READ_ONLY) != 0;
     let flat = matches!(kind, CL_MEM_OBJECT_IMAGE2D | CL_MEM_OBJECT_IMAGE2D_ARRAY);
     let access = access(order, ty);
-    (flat || order != CL_DEPTH) && access.is_some_and(|access| access == Access::Any || only_read)
+    (flat || order != CL_DEPTH)
+        && access.is_some_and(|access| access == AccessQualifier::Any || only_read)
 }
 
 /// A format for kernels.

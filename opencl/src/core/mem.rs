@@ -12,7 +12,7 @@ use super::error::{Cl, ClError, ensure, err};
 use super::object::{Ref, lock};
 use super::ranges::{Known, Range};
 use super::report;
-use crate::abi::host::{HostMemory, Place};
+use crate::abi::host::{CopySide, HostMemory};
 use crate::abi::{
     CL_INVALID_BUFFER_SIZE, CL_INVALID_OPERATION, CL_INVALID_VALUE, CL_MAP_READ, CL_MAP_WRITE,
     CL_MEM_OBJECT_ALLOCATION_FAILURE, CL_MEM_READ_ONLY, cl_image_format, cl_map_flags,
@@ -258,8 +258,8 @@ impl Mem {
     }
 
     /// The bytes, for copies.
-    pub fn place(&self) -> Place {
-        Place::Device(self.buffer.clone())
+    pub fn place(&self) -> CopySide {
+        CopySide::Device(self.buffer.clone())
     }
 
     /// Has a function called at the end.
@@ -309,7 +309,9 @@ impl Mem {
     pub fn show(&self, offset: usize, len: usize, flags: cl_map_flags) -> Cl<()> {
         let reads = flags & u64::from(CL_MAP_READ | CL_MAP_WRITE) != 0;
         match self.host {
-            Some(host) if reads => Place::Host(host).copy_from(offset, &self.place(), offset, len),
+            Some(host) if reads => {
+                CopySide::Host(host).copy_from(offset, &self.place(), offset, len)
+            }
             _ => Ok(()),
         }
     }
@@ -351,7 +353,7 @@ impl Mem {
             Some(host) if mapping.writes => {
                 let (offset, len) = (mapping.offset, mapping.len);
                 self.place()
-                    .copy_from(offset, &Place::Host(host), offset, len)
+                    .copy_from(offset, &CopySide::Host(host), offset, len)
             }
             _ => Ok(()),
         }

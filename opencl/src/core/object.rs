@@ -20,7 +20,7 @@ use crate::abi::{cl_int, cl_uint};
 use crate::api::{DISPATCH, Table as Dispatch};
 
 /// A kind of object.
-pub trait Kind: Sized + Send + Sync + 'static {
+pub trait HandleKind: Sized + Send + Sync + 'static {
     /// Tells kinds apart, in a debugger: handles are checked by type.
     const TAG: u32;
     /// What a handle that is none of this kind gives.
@@ -31,7 +31,7 @@ pub trait Kind: Sized + Send + Sync + 'static {
 
 /// An object with its place in the world of C.
 #[repr(C)]
-pub struct Object<T: Kind> {
+pub struct Object<T: HandleKind> {
     /// What loaders call through; the first word.
     dispatch: &'static Dispatch,
     tag: u32,
@@ -60,7 +60,7 @@ pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl<T: Kind> Deref for Object<T> {
+impl<T: HandleKind> Deref for Object<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -68,7 +68,7 @@ impl<T: Kind> Deref for Object<T> {
     }
 }
 
-impl<T: Kind> Drop for Object<T> {
+impl<T: HandleKind> Drop for Object<T> {
     fn drop(&mut self) {
         let address = std::ptr::from_ref(self).addr();
         let mut live = table(address)
@@ -80,7 +80,7 @@ impl<T: Kind> Drop for Object<T> {
     }
 }
 
-impl<T: Kind> Object<T> {
+impl<T: HandleKind> Object<T> {
     /// An object that the program knows nothing of yet.
     pub fn hidden(value: T) -> Ref<T> {
         Arc::new(Object {
@@ -157,7 +157,7 @@ impl<T: Kind> Object<T> {
 ///
 /// # Errors
 /// The kind's code for what is no handle of a live object of this kind.
-pub fn find<T: Kind>(handle: *mut T::Raw) -> Cl<Ref<T>> {
+pub fn find<T: HandleKind>(handle: *mut T::Raw) -> Cl<Ref<T>> {
     let address = handle.addr();
     let live = table(address)
         .read()
@@ -171,7 +171,7 @@ pub fn find<T: Kind>(handle: *mut T::Raw) -> Cl<Ref<T>> {
 /// Declares what kinds of objects there are.
 macro_rules! kinds {
     ($($kind:ty, $raw:ident, $invalid:ident, $tag:literal;)*) => { $(
-        impl Kind for $kind {
+        impl HandleKind for $kind {
             const TAG: u32 = u32::from_le_bytes(*$tag);
             const INVALID: cl_int = crate::abi::$invalid;
             type Raw = crate::abi::$raw;

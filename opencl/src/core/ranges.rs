@@ -1,5 +1,5 @@
-//! Which device memory programs have, and from which function: what commands may use by address, and what wrong accesses of
-//! kernels are near to.
+//! Which device memory programs have allocated, and with which function. Commands may use it by address, and reports of wrong accesses name
+//! the nearest allocation.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Mutex;

@@ -1,4 +1,4 @@
-//! What the program is not told by error codes: faults and refusals, for people and for `visa-jit exec`.
+//! Reports of what error codes do not tell the program: faults and refusals, for people and for `visa-jit exec`.
 //!
 //! Nothing is printed unless it was asked for: `VISA_JIT_LOG` names a file (`-` for standard error) for lines of text,
 //! `VISA_JIT_REPORT` one for lines of JSON. Each line is written at once, so that a crash loses none.

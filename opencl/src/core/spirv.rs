@@ -16,7 +16,7 @@ const SPEC_ID: u32 = 1;
 
 /// Where a constant is, and how large its value is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Place {
+struct ConstantPlace {
     /// Of the instruction, in words.
     at: usize,
     /// Bytes that programs pass.
@@ -33,7 +33,7 @@ fn words(module: &[u8]) -> Option<Vec<u32>> {
 }
 
 /// The constants by the number that programs know them by; empty if the module cannot be read.
-fn constants(words: &[u32]) -> BTreeMap<u32, Place> {
+fn constants(words: &[u32]) -> BTreeMap<u32, ConstantPlace> {
     let (mut ids, mut widths, mut places) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
     let mut at = HEADER;
     while let Some(&first) = words.get(at) {
@@ -50,11 +50,11 @@ fn constants(words: &[u32]) -> BTreeMap<u32, Place> {
             }
             (OP_SPEC_CONSTANT_TRUE | OP_SPEC_CONSTANT_FALSE, &[_, _, result]) => {
                 let (bytes, boolean) = (1, true);
-                places.insert(result, Place { at, bytes, boolean });
+                places.insert(result, ConstantPlace { at, bytes, boolean });
             }
             (OP_SPEC_CONSTANT, &[_, ty, result, _, ..]) => {
                 let (bytes, boolean) = (widths.get(&ty).copied().unwrap_or(0), false);
-                places.insert(result, Place { at, bytes, boolean });
+                places.insert(result, ConstantPlace { at, bytes, boolean });
             }
             _ => {}
         }

@@ -1,5 +1,6 @@
 //! Memory that the program has the address of: shared virtual memory, and the unified shared memory of
-//! `cl_intel_unified_shared_memory`. Kernels see the same addresses, and reach them whether they are told or not.
+//! `cl_intel_unified_shared_memory`. Kernels see the same addresses, and reach
+//! them whether or not the program announces it.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;

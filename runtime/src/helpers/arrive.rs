@@ -1,8 +1,8 @@
-//! Checks of barriers: which lanes of a thread come, and whether the threads of a group meet.
+//! Checks of barriers: which lanes of a thread arrive, and whether the threads of a group meet.
 //!
-//! A *round* is one meeting of all threads that are not finished. No thread comes to the next one before all others have come to
-//! this one, so a round is over when a thread comes again, or at the end of the group. Then those that have not come are finished.
-//! The interpreter does not use this; it looks at its threads when they stop.
+//! All threads that are not finished meet at each barrier, and no thread arrives at the next one before all others have arrived at this one.
+//! So a meeting is over when a thread arrives again, or at the end of the group. Threads that have not arrived by then are finished. The
+//! interpreter does not use this; it looks at its threads when they stop.
 
 use crate::abi::GroupCtx;
 use crate::fault::{FaultKind, FaultSink};

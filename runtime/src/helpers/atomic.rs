@@ -1,7 +1,7 @@
 //! Lane-wise atomics. What no processor has is a compare-and-swap loop.
 
 use super::fp_env::{Call, Env};
-use super::message::Access;
+use super::message::MessageCall;
 use super::soft;
 use crate::abi::{GroupCtx, ThreadCtx, atomic as code, fp_env as op, message};
 use std::ptr::{null, null_mut};
@@ -20,7 +20,7 @@ pub(crate) unsafe extern "C" fn atomic(
     block: *mut u8,
 ) -> u32 {
     // SAFETY: as promised.
-    let a = unsafe { Access::new(group, thread, shape, index, enabled, block) };
+    let a = unsafe { MessageCall::new(group, thread, shape, index, enabled, block) };
     let bytes = 1 << a.bytes_log2;
     let limit = a.limit(bytes);
     // SAFETY: the lane exists.
@@ -65,7 +65,7 @@ pub(crate) unsafe extern "C" fn atomic(
 /// # Safety
 /// The same.
 #[inline(never)]
-unsafe fn any<const OWN: bool>(a: &Access, lanes: u32, operation: (u32, u32)) {
+unsafe fn any<const OWN: bool>(a: &MessageCall, lanes: u32, operation: (u32, u32)) {
     // SAFETY: as promised.
     unsafe { each::<OWN>(a, lanes, operation) }
 }
@@ -75,7 +75,7 @@ unsafe fn any<const OWN: bool>(a: &Access, lanes: u32, operation: (u32, u32)) {
 /// # Safety
 /// The elements must be inside. Where `OWN` is set, nothing else may reach them meanwhile. The block must have the operands.
 #[inline(always)]
-unsafe fn each<const OWN: bool>(a: &Access, lanes: u32, (op, bytes_log2): (u32, u32)) {
+unsafe fn each<const OWN: bool>(a: &MessageCall, lanes: u32, (op, bytes_log2): (u32, u32)) {
     let bytes = 1usize << bytes_log2;
     let row = a.row(bytes);
     for lane in 0..a.count {

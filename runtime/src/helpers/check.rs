@@ -1,4 +1,4 @@
-//! What generated code asks of the runtime where the shadow of an access is not all zeros: is it an error, and of which lanes?
+//! Called by generated code where the shadow of an access is not all zeros: decides whether it is an error, and of which lanes.
 
 use super::message::FLAT_OFFSET;
 use crate::abi::{GroupCtx, LaunchCtx, check as code};

@@ -3,7 +3,7 @@
 use super::atomic::one;
 use crate::abi::{GroupCtx, ImageTable, image as code};
 use crate::image::lanes::sample as in_lanes;
-use crate::image::sample::{Access, access, bound, outside};
+use crate::image::sample::{ImageLane, access, bound, outside};
 
 /// Lanes of a message, at most.
 const LANES: usize = 32;
@@ -62,7 +62,7 @@ pub(crate) unsafe extern "C" fn image(
                 result[0] = old as u32;
             }
         } else {
-            let access_of_lane = Access {
+            let access_of_lane = ImageLane {
                 op,
                 channels: shape >> code::CHANNEL_SHIFT & 0xF,
                 at,

@@ -1,6 +1,6 @@
 //! What code with checks of initialisation calls in front of a store of which a mark is set.
 
-use super::message::{FLAT_OFFSET, Region};
+use super::message::{FLAT_OFFSET, MemorySpan};
 use crate::abi::{GroupCtx, message};
 use crate::group;
 
@@ -24,7 +24,7 @@ pub(super) unsafe extern "C" fn initialise(
     // SAFETY: as promised; no place is a thread's.
     let (region, marks) = unsafe {
         (
-            Region::new(group, std::ptr::null(), place, surface),
+            MemorySpan::new(group, std::ptr::null(), place, surface),
             (*(*group).launch).marks,
         )
     };

@@ -1,4 +1,4 @@
-//! Lane-wise loads and stores, one call a message: the way for addresses of any shape.
+//! Lane-wise loads and stores with arbitrary addresses, one call for each message.
 //!
 //! Generated code writes the operands in pieces of 16 bytes and reads the results in such pieces.
 //! A processor forwards what was just stored to a load that lies within one store, so operands are
@@ -19,7 +19,7 @@ static ZEROS: [u64; MAX_COMPS] = [0; MAX_COMPS];
 
 /// The memory that an access goes to.
 #[derive(Clone, Copy)]
-pub(super) struct Region {
+pub(super) struct MemorySpan {
     pub base: *mut u8,
     /// Bytes.
     pub size: u64,
@@ -29,8 +29,8 @@ pub(super) struct Region {
 
 /// Operands of one call, decoded.
 #[derive(Clone, Copy)]
-pub(super) struct Access {
-    pub region: Region,
+pub(super) struct MessageCall {
+    pub region: MemorySpan,
     /// 64-bit addresses.
     pub flat: bool,
     pub all_or_none: bool,
@@ -45,7 +45,7 @@ pub(super) struct Access {
     pub data: *mut u8,
 }
 
-impl Access {
+impl MessageCall {
     /// # Safety
     /// The arguments must be those of a [`crate::abi::Message`] from the group that runs.
     #[inline(always)]
@@ -56,14 +56,14 @@ impl Access {
         index: u32,
         enabled: u32,
         block: *mut u8,
-    ) -> Access {
+    ) -> MessageCall {
         let place = shape >> 2 & 7;
         let count = (shape >> 8 & 63) as usize;
         let flat = place == message::FLAT;
         let address_bytes = count << if flat { 3 } else { 2 };
-        Access {
+        MessageCall {
             // SAFETY: as promised.
-            region: unsafe { Region::new(group, thread, place, index) }
+            region: unsafe { MemorySpan::new(group, thread, place, index) }
                 // SAFETY: as promised.
                 .marks(shape, place, index, unsafe { &*group }),
             flat,
@@ -94,7 +94,7 @@ impl Access {
         }
     }
 
-    /// [`Access::offset`] where the kind of address is not known while compiling.
+    /// [`MessageCall::offset`] where the kind of address is not known while compiling.
     ///
     /// # Safety
     /// The same.
@@ -130,10 +130,10 @@ impl Access {
     }
 }
 
-impl Region {
+impl MemorySpan {
     /// The marks of this place, if the shape of a message asks for them.
     #[inline(always)]
-    fn marks(mut self, shape: u32, place: u32, index: u32, group: &GroupCtx) -> Region {
+    fn marks(mut self, shape: u32, place: u32, index: u32, group: &GroupCtx) -> MemorySpan {
         if shape & message::MARKS << 2 != 0 {
             let distance = match place {
                 message::SLM => group.slm_marks,
@@ -148,14 +148,14 @@ impl Region {
     }
 
     /// # Safety
-    /// As [`Access::new`].
+    /// As [`MessageCall::new`].
     #[inline(always)]
     pub(super) unsafe fn new(
         group: *mut GroupCtx,
         thread: *const ThreadCtx,
         place: u32,
         index: u32,
-    ) -> Region {
+    ) -> MemorySpan {
         // SAFETY: group, thread, launch and the whole surface table are valid by the caller's promise.
         let (base, size) = unsafe {
             match place {
@@ -174,7 +174,7 @@ impl Region {
                 _ => {
                     let launch = (*group).launch;
                     let first = (*launch).flat_base;
-                    return Region {
+                    return MemorySpan {
                         base: first as *mut u8,
                         size: (*launch).flat_size,
                         first,
@@ -182,7 +182,7 @@ impl Region {
                 }
             }
         };
-        Region {
+        MemorySpan {
             base,
             size: size.min(u32::MAX.into()),
             first: 0,
@@ -247,14 +247,18 @@ pub(crate) unsafe extern "C" fn load(
     block: *mut u8,
 ) -> u32 {
     // SAFETY: as promised.
-    unsafe { load_access(&Access::new(group, thread, shape, index, enabled, block)) }
+    unsafe {
+        load_access(&MessageCall::new(
+            group, thread, shape, index, enabled, block,
+        ))
+    }
 }
 
 /// Loads of every shape.
 ///
 /// # Safety
 /// The access must be of the group that runs.
-pub(super) unsafe fn load_access(a: &Access) -> u32 {
+pub(super) unsafe fn load_access(a: &MessageCall) -> u32 {
     let whole = a.limit(a.comps as u64 * (1 << a.bytes_log2));
     // SAFETY: as promised.
     unsafe {
@@ -270,7 +274,7 @@ pub(super) unsafe fn load_access(a: &Access) -> u32 {
 ///
 /// # Safety
 /// The access must be of the group that runs, and the lanes right.
-pub(super) unsafe fn load_known(a: &Access, outside: u32) -> u32 {
+pub(super) unsafe fn load_known(a: &MessageCall, outside: u32) -> u32 {
     // SAFETY: as promised.
     unsafe {
         match (a.bytes_log2, a.flat) {
@@ -289,7 +293,7 @@ pub(super) unsafe fn load_known(a: &Access, outside: u32) -> u32 {
 
 /// # Safety
 /// As [`load_known`], with elements of type `T`; `FLAT` as the access says.
-unsafe fn load_lanes<T: Element, const FLAT: bool>(a: &Access, outside: u32) {
+unsafe fn load_lanes<T: Element, const FLAT: bool>(a: &MessageCall, outside: u32) {
     let inside = a.enabled & !outside;
     let every = inside == u32::MAX >> (MAX_LANES - a.count as u32);
     let mut first = 0;
@@ -320,7 +324,7 @@ unsafe fn load_lanes<T: Element, const FLAT: bool>(a: &Access, outside: u32) {
 /// As [`load_lanes`].
 #[inline(always)]
 unsafe fn load_piece<T: Element, const FLAT: bool, const EVERY: bool>(
-    a: &Access,
+    a: &MessageCall,
     inside: u32,
     first: usize,
     lanes: usize,
@@ -351,7 +355,7 @@ unsafe fn load_piece<T: Element, const FLAT: bool, const EVERY: bool>(
 /// # Safety
 /// As [`load_lanes`], for enabled lanes.
 #[cold]
-unsafe fn load_elements<T: Element>(a: &Access, lanes: u32) {
+unsafe fn load_elements<T: Element>(a: &MessageCall, lanes: u32) {
     let bytes = size_of::<T>();
     let limit = a.limit(bytes as u64);
     for lane in (0..a.count).filter(|lane| lanes >> lane & 1 != 0) {
@@ -386,14 +390,18 @@ pub(crate) unsafe extern "C" fn store(
     block: *mut u8,
 ) -> u32 {
     // SAFETY: as promised.
-    unsafe { store_access(&Access::new(group, thread, shape, index, enabled, block)) }
+    unsafe {
+        store_access(&MessageCall::new(
+            group, thread, shape, index, enabled, block,
+        ))
+    }
 }
 
 /// Stores of every shape.
 ///
 /// # Safety
 /// The access must be of the group that runs.
-pub(super) unsafe fn store_access(a: &Access) -> u32 {
+pub(super) unsafe fn store_access(a: &MessageCall) -> u32 {
     // SAFETY: as promised.
     unsafe {
         match (a.bytes_log2, a.flat) {
@@ -411,7 +419,7 @@ pub(super) unsafe fn store_access(a: &Access) -> u32 {
 
 /// # Safety
 /// As [`store_access`], with elements of type `T`; `FLAT` as the access says.
-unsafe fn store_lanes<T: Element, const FLAT: bool>(a: &Access) -> u32 {
+unsafe fn store_lanes<T: Element, const FLAT: bool>(a: &MessageCall) -> u32 {
     let bytes = size_of::<T>();
     let whole = a.limit((bytes * a.comps) as u64);
     let row = a.row(bytes);
@@ -453,7 +461,7 @@ unsafe fn store_lanes<T: Element, const FLAT: bool>(a: &Access) -> u32 {
 /// # Safety
 /// The access must be of the group that runs.
 #[inline(always)]
-pub(super) unsafe fn outside<const FLAT: bool>(a: &Access, limit: u64) -> u32 {
+pub(super) unsafe fn outside<const FLAT: bool>(a: &MessageCall, limit: u64) -> u32 {
     let bits = (0..a.count).fold(0, |bits, lane| {
         // SAFETY: the lane exists.
         let outside = unsafe { a.offset::<FLAT>(lane) } >= limit;
@@ -467,7 +475,7 @@ pub(super) unsafe fn outside<const FLAT: bool>(a: &Access, limit: u64) -> u32 {
 /// # Safety
 /// As [`store_lanes`]; `from` points at the lane's first component.
 #[cold]
-unsafe fn store_elements<T: Element>(a: &Access, offset: u64, from: *const u8) {
+unsafe fn store_elements<T: Element>(a: &MessageCall, offset: u64, from: *const u8) {
     let bytes = size_of::<T>();
     let limit = a.limit(bytes as u64);
     for c in 0..a.comps {

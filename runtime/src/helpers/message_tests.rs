@@ -97,7 +97,7 @@ impl Case {
         &self,
         [load, store]: [Message; 2],
         preserve_all: bool,
-        memory: &Place,
+        memory: &GuardedMemory,
         contents: &[u8],
     ) {
         let (base, size) = (memory.base(), contents.len());
@@ -142,7 +142,7 @@ impl Case {
         &self,
         function: Message,
         preserve_all: bool,
-        memory: &Place,
+        memory: &GuardedMemory,
         block: &mut Block,
     ) -> u32 {
         let (base, size) = (memory.base() as *mut u8, memory.0.size());
@@ -221,16 +221,16 @@ impl Case {
 }
 
 /// Memory next to an unreadable page.
-struct Place(DeviceMemory);
+struct GuardedMemory(DeviceMemory);
 
-impl Place {
-    fn new(size: usize, end: bool) -> Place {
+impl GuardedMemory {
+    fn new(size: usize, end: bool) -> GuardedMemory {
         let memory = if end {
             DeviceMemory::exact(size as u64)
         } else {
             DeviceMemory::exact_start(size as u64)
         };
-        Place(memory.expect("memory"))
+        GuardedMemory(memory.expect("memory"))
     }
 
     fn base(&self) -> u64 {
@@ -283,9 +283,14 @@ fn sweep(functions: [Message; 2], preserve_all: bool) {
     // Not a factor of any number of values below, so that all of each are met.
     let every = if full() { 1 } else { 7 };
     let mut count = 0;
-    let places: Vec<Place> = [1usize, 3, 64, 200, 4096, 4099]
+    let places: Vec<GuardedMemory> = [1usize, 3, 64, 200, 4096, 4099]
         .into_iter()
-        .flat_map(|size| [Place::new(size, true), Place::new(size, false)])
+        .flat_map(|size| {
+            [
+                GuardedMemory::new(size, true),
+                GuardedMemory::new(size, false),
+            ]
+        })
         .collect();
     for place in PLACES {
         for bytes in [1, 2, 4, 8] {
@@ -343,7 +348,7 @@ fn accesses_of_this_processor_agree_with_the_model() {
 
 #[test]
 fn an_unbound_surface_is_outside() {
-    let memory = Place::new(64, true);
+    let memory = GuardedMemory::new(64, true);
     let mut case = Case {
         place: message::SURFACE,
         bytes: 4,

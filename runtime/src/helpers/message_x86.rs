@@ -1,10 +1,10 @@
 //! Lane-wise accesses of single 4- and 8-byte elements with AVX-512, sixteen lanes at a time.
 //!
-//! Lanes that lie one after the other, all or some of them enabled, are one masked access, which
-//! touches nothing of the other lanes. Of the others, sixteen that are all inside go one by one, which is no slower than
-//! hardware gathers and scatters; under a mask those save the tests of single lanes.
+//! If lanes are contiguous, and all or some of them are enabled, they are one masked access, which touches nothing of the disabled lanes.
+//! Otherwise, if sixteen lanes are enabled and inside, they are accessed one by one, which is no slower than hardware gathers and scatters.
+//! Under a mask, gathers and scatters save the tests of single lanes.
 
-use super::message::{self, Access, FLAT_OFFSET};
+use super::message::{self, FLAT_OFFSET, MessageCall};
 use crate::abi::{GroupCtx, ThreadCtx};
 use std::arch::x86_64::*;
 
@@ -28,13 +28,13 @@ struct Chunk {
 
 /// True for accesses whose offsets this file can compare.
 #[inline(always)]
-fn compares(a: &Access) -> bool {
+fn compares(a: &MessageCall) -> bool {
     a.count.is_multiple_of(8) && a.region.size <= u32::MAX.into()
 }
 
 /// True for accesses that this file has code for.
 #[inline(always)]
-fn handles(a: &Access) -> bool {
+fn handles(a: &MessageCall) -> bool {
     a.comps == 1 && a.bytes_log2 >= 2 && compares(a)
 }
 
@@ -53,7 +53,7 @@ pub(super) unsafe extern "C" fn load(
 ) -> u32 {
     // SAFETY: as promised.
     unsafe {
-        let a = Access::new(group, thread, shape, index, enabled, block);
+        let a = MessageCall::new(group, thread, shape, index, enabled, block);
         if !handles(&a) {
             if compares(&a) {
                 return message::load_known(&a, outside(&a));
@@ -84,7 +84,7 @@ pub(super) unsafe extern "C" fn store(
 ) -> u32 {
     // SAFETY: as promised.
     unsafe {
-        let a = Access::new(group, thread, shape, index, enabled, block);
+        let a = MessageCall::new(group, thread, shape, index, enabled, block);
         if !handles(&a) {
             return message::store_access(&a);
         }
@@ -159,7 +159,7 @@ unsafe fn write(to: *mut u8, half: bool, v: __m512i) {
 /// `from` must be readable for 64 bytes.
 #[target_feature(enable = "avx512f,avx512vl,bmi1")]
 #[inline]
-unsafe fn flat_offsets(a: &Access, from: *const u8) -> __m512i {
+unsafe fn flat_offsets(a: &MessageCall, from: *const u8) -> __m512i {
     // SAFETY: as promised.
     let addresses = unsafe { four_pieces(from, false) };
     let first = _mm512_set1_epi64(a.region.first as i64);
@@ -173,7 +173,12 @@ impl Chunk {
     /// Those with offsets below `limit` are inside.
     #[target_feature(enable = "avx512f,avx512vl,bmi1")]
     #[inline]
-    unsafe fn new<const FLAT: bool>(a: &Access, limit: u64, first: usize, half: bool) -> Chunk {
+    unsafe fn new<const FLAT: bool>(
+        a: &MessageCall,
+        limit: u64,
+        first: usize,
+        half: bool,
+    ) -> Chunk {
         let enabled = (a.enabled >> first) as __mmask16;
         // SAFETY: the block has an address for each lane.
         let (offsets, inside) = unsafe {
@@ -231,7 +236,7 @@ impl Chunk {
 /// # Safety
 /// The access must be of the group that runs, one that [`compares`] accepts.
 #[target_feature(enable = "avx512f,avx512vl,bmi1")]
-unsafe fn outside(a: &Access) -> u32 {
+unsafe fn outside(a: &MessageCall) -> u32 {
     let limit = a.limit(a.comps as u64 * (1 << a.bytes_log2));
     (0..a.count).step_by(16).fold(0, |bits, first| {
         let half = first + 16 > a.count;
@@ -251,7 +256,7 @@ unsafe fn outside(a: &Access) -> u32 {
 /// # Safety
 /// The lane must exist.
 #[inline(always)]
-unsafe fn at<const FLAT: bool>(a: &Access, lane: usize) -> *mut u8 {
+unsafe fn at<const FLAT: bool>(a: &MessageCall, lane: usize) -> *mut u8 {
     // SAFETY: as promised.
     let offset = unsafe { a.offset::<FLAT>(lane) };
     a.region.base.wrapping_add(offset as usize)
@@ -260,7 +265,7 @@ unsafe fn at<const FLAT: bool>(a: &Access, lane: usize) -> *mut u8 {
 /// # Safety
 /// The access must be of the group that runs, with offsets and elements as the parameters say.
 #[target_feature(enable = "avx512f,avx512vl,bmi1")]
-unsafe fn load_lanes<const FLAT: bool, const BYTES: u64>(a: &Access) -> u32 {
+unsafe fn load_lanes<const FLAT: bool, const BYTES: u64>(a: &MessageCall) -> u32 {
     let mut faulting = 0;
     let limit = a.limit(BYTES);
     for first in (0..a.count).step_by(16) {
@@ -301,7 +306,11 @@ unsafe fn load_lanes<const FLAT: bool, const BYTES: u64>(a: &Access) -> u32 {
 /// They must be inside, `to` writable for as many elements.
 #[target_feature(enable = "avx512f,avx512vl,bmi1")]
 #[inline]
-unsafe fn load_sixteen<const FLAT: bool, const BYTES: u64>(a: &Access, first: usize, to: *mut u8) {
+unsafe fn load_sixteen<const FLAT: bool, const BYTES: u64>(
+    a: &MessageCall,
+    first: usize,
+    to: *mut u8,
+) {
     let to = to.cast::<__m128i>();
     // SAFETY: as promised.
     unsafe {
@@ -363,7 +372,7 @@ fn wide(offsets: __m512i) -> [__m512i; 2] {
 /// # Safety
 /// As [`load_lanes`].
 #[target_feature(enable = "avx512f,avx512vl,bmi1")]
-unsafe fn store_lanes<const FLAT: bool, const BYTES: u64>(a: &Access) -> u32 {
+unsafe fn store_lanes<const FLAT: bool, const BYTES: u64>(a: &MessageCall) -> u32 {
     let mut faulting = 0;
     let limit = a.limit(BYTES);
     for first in (0..a.count).step_by(16) {

@@ -1,4 +1,4 @@
-//! Named barriers: counting the threads that come, letting go those that wait.
+//! Named barriers: count the threads that arrive, and release those that wait.
 
 use crate::abi::{GroupCtx, THREAD_DONE, named_barrier as abi};
 use crate::fault::{FaultKind, FaultSink, report};

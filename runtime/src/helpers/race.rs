@@ -4,7 +4,7 @@ mod at_once;
 #[cfg(target_arch = "x86_64")]
 pub(super) mod wide;
 
-use super::message::{FLAT_OFFSET, Region};
+use super::message::{FLAT_OFFSET, MemorySpan};
 use crate::abi::{GroupCtx, message, race as code};
 use crate::fault::{FaultKind, FaultSink, OtherAccess};
 use crate::group;
@@ -13,7 +13,7 @@ use at_once::Even;
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// Lanes that are looked at together where those of all do not lie evenly: rows of a tile are often as long.
+/// Lanes that are looked at together where addresses are not affine over all lanes: rows of a tile often have this length.
 const HALF: usize = 16;
 
 /// Where the lanes' addresses are.
@@ -21,15 +21,15 @@ const HALF: usize = 16;
 enum Addresses {
     /// There.
     Block(*const u8),
-    /// At even distances from that of lane 0.
+    /// At equal distances, from that of lane 0 on.
     Even(u64, u64),
 }
 
 /// Operands of a call, decoded.
 #[derive(Clone, Copy)]
-pub(super) struct Access {
+pub(super) struct RaceCall {
     group: *mut GroupCtx,
-    region: Region,
+    region: MemorySpan,
     memory: Memory,
     flat: bool,
     thread: u32,
@@ -50,7 +50,7 @@ pub(super) struct Access {
     data: *const u8,
 }
 
-impl Access {
+impl RaceCall {
     /// # Safety
     /// As [`race`].
     #[inline(always)]
@@ -60,17 +60,17 @@ impl Access {
         (shape, same_value): (u32, bool),
         (surface, enabled): (u32, u32),
         (addresses, data): (Addresses, *const u8),
-    ) -> Access {
+    ) -> RaceCall {
         let place = shape >> 2 & 7;
         let flat = place == message::FLAT;
         // SAFETY: as promised; only scratch memory and register storage are a thread's.
         let (region, local) = unsafe {
             (
-                Region::new(group, std::ptr::null(), place, surface),
+                MemorySpan::new(group, std::ptr::null(), place, surface),
                 (*group).slm,
             )
         };
-        Access {
+        RaceCall {
             group,
             region,
             memory: match place {
@@ -101,7 +101,7 @@ impl Access {
         }
     }
 
-    /// Whether lanes are known to be so near to each other that the processor foresees where the next ones are.
+    /// Whether lanes are known to be so near to each other that the processor prefetches the next ones.
     #[cfg(target_arch = "x86_64")]
     fn is_dense(&self) -> bool {
         matches!(self.addresses, Addresses::Even(_, stride) if stride.cast_signed().unsigned_abs() <= 16)
@@ -516,7 +516,7 @@ unsafe fn check<const WIDE: bool>(
     };
     let shape = (shape, races.same_value);
     // SAFETY: as promised.
-    let access = unsafe { Access::new(group, by, shape, of, at) };
+    let access = unsafe { RaceCall::new(group, by, shape, of, at) };
     let even = access.even(0..access.count);
     let apart = even
         .as_ref()

@@ -1,7 +1,7 @@
 //! Rectangles of elements: what two-dimensional block messages read and write.
 //!
-//! Which bytes of a row are there is decided once for the row; elements are looked at one by one only where a row
-//! leaves device memory.
+//! Which bytes of a row lie in the matrix is decided once for the row. Elements are tested one by one only where a row leaves device
+//! memory.
 
 use super::message::FLAT_OFFSET;
 use super::{check, race};
@@ -12,7 +12,7 @@ use crate::memory::checks::{closed, first_closed};
 
 /// Shape of a block, decoded.
 #[derive(Clone, Copy)]
-struct Shape {
+struct RectangleShape {
     bytes: u64,
     store: bool,
     transpose: bool,
@@ -29,8 +29,8 @@ struct Shape {
     pitch: usize,
 }
 
-impl Shape {
-    fn new(shape: u32) -> Shape {
+impl RectangleShape {
+    fn new(shape: u32) -> RectangleShape {
         let log2 = shape & 3;
         let (width, height) = ((shape >> 10 & 255) as usize, (shape >> 18 & 255) as usize);
         let transpose = shape & code::TRANSPOSE != 0;
@@ -41,7 +41,7 @@ impl Shape {
         };
         let register = if shape & code::WIDE != 0 { 64 } else { 32 };
         let run = length.next_power_of_two();
-        Shape {
+        RectangleShape {
             bytes: 1 << log2,
             store: shape & code::STORE != 0,
             transpose,
@@ -79,7 +79,7 @@ struct Row {
 
 /// One call.
 struct Transfer {
-    shape: Shape,
+    shape: RectangleShape,
     group: *mut GroupCtx,
     thread: u32,
     site: u32,
@@ -104,7 +104,7 @@ pub(crate) unsafe extern "C" fn rectangle(
     shape: u32,
     block: *mut u8,
 ) -> u32 {
-    let s = Shape::new(shape);
+    let s = RectangleShape::new(shape);
     let data = block.wrapping_add(code::DATA as usize);
     // SAFETY: the block starts with the operands; group and launch are valid; the payload has room for all blocks.
     unsafe {
@@ -329,7 +329,8 @@ mod tests {
 
     #[test]
     fn positions_are_those_of_the_documented_layouts() {
-        let at = |flags: u32, bytes, w, h| Shape::new(code::shape(bytes, 2, w, h, 0) | flags);
+        let at =
+            |flags: u32, bytes, w, h| RectangleShape::new(code::shape(bytes, 2, w, h, 0) | flags);
         // Rows are padded to a power of two, blocks to registers.
         let rows = at(code::WIDE, 2, 12, 3);
         assert_eq!(rows.position(0, 1, 2), 16 + 2);

@@ -21,7 +21,7 @@ pub(crate) struct View<'a> {
 
 /// What one lane asks of an image.
 #[derive(Clone, Copy, Debug)]
-pub struct Access {
+pub struct ImageLane {
     /// One of [`crate::abi::image`].
     pub op: u32,
     /// Channels that are written, a bit each.
@@ -321,7 +321,7 @@ impl View<'_> {
     ///
     /// # Safety
     /// As [`View::update`].
-    unsafe fn block(&self, access: &Access) -> Texel {
+    unsafe fn block(&self, access: &ImageLane) -> Texel {
         let texel = i64::from(self.format.texel_bytes());
         let width = i64::from(self.image.extent[0]) * texel;
         let height = match self.axes() {
@@ -385,7 +385,7 @@ pub(crate) fn outside(view: Option<View<'_>>, op: u32, at: [u32; 3]) -> bool {
 ///
 /// # Safety
 /// The image must be bound as [`crate::abi`] says.
-pub(crate) unsafe fn access(view: Option<View<'_>>, sampler: Sampler, access: &Access) -> Texel {
+pub(crate) unsafe fn access(view: Option<View<'_>>, sampler: Sampler, access: &ImageLane) -> Texel {
     let Some(view) = view else {
         return [0; 4];
     };

@@ -227,7 +227,7 @@ fn bind_samplers(table: &mut SurfaceTable) {
 /// Images flush against unreadable pages on either side, at coordinates of every size: what is outside is never touched.
 #[test]
 fn coordinates_of_every_size_stay_inside() {
-    use super::sample::{Access, access, bound};
+    use super::sample::{ImageLane, access, bound};
     use crate::abi::image as op;
     let memory = DeviceMemory::with_capacity(1 << 20).unwrap();
     let shapes = [
@@ -307,7 +307,7 @@ fn coordinates_of_every_size_stay_inside() {
                         op::BLOCK_WRITE,
                     ] {
                         let (view, sampler) = bound(images, 0, 0);
-                        let lane = Access {
+                        let lane = ImageLane {
                             op,
                             channels: 15,
                             at,
@@ -321,7 +321,7 @@ fn coordinates_of_every_size_stay_inside() {
                     for (bits, op) in samplers.flat_map(|bits| sampling.map(|op| (bits as u32, op)))
                     {
                         let (view, sampler) = bound(images, 0, bits);
-                        let lane = Access {
+                        let lane = ImageLane {
                             op,
                             channels: 8,
                             at,
@@ -406,7 +406,7 @@ impl Random {
 
 /// Samples with each sampler for all lanes at once, and compares with each lane by itself. How often that was done, and not.
 fn compare_lanes(images: &crate::abi::ImageTable, what: &str, random: &mut Random) -> [u32; 2] {
-    use super::sample::{Access, access, bound};
+    use super::sample::{ImageLane, access, bound};
     let mut counts = [0; 2];
     for (bits, lanes) in (0..20).flat_map(|bits| [8, 16, 32].map(|lanes| (bits, lanes))) {
         let (view, sampler) = bound(images, 0, bits);
@@ -426,7 +426,7 @@ fn compare_lanes(images: &crate::abi::ImageTable, what: &str, random: &mut Rando
                 continue;
             }
             for lane in 0..lanes {
-                let one = Access {
+                let one = ImageLane {
                     op: crate::abi::image::SAMPLE,
                     channels: 15,
                     at: [0, 1, 2].map(|k| before[k * lanes + lane]),

@@ -1,4 +1,4 @@
-//! Buffers that a launch does not write. Checks of races do without a record of reads of them, as long as no write leaves its own buffer.
+//! Buffers that a launch does not write. Checks of races need not record reads of them, as long as no write leaves the buffer of its pointer.
 
 use std::ops::Range;
 
@@ -14,14 +14,14 @@ pub struct Invariant {
 }
 
 impl Invariant {
-    /// Of a launch whose writes go through the pointers at some offsets of its payload. `buffers` are the addresses of those that its arguments name.
-    /// `None` if one of these pointers is into none of them, or all buffers may be written.
+    /// For a launch that only writes through the pointers at the offsets `written` of its payload. `buffers` are the addresses of the buffers among
+    /// its arguments. `None` if one of these pointers points into none of them, or if all buffers may be written.
     pub fn new(payload: &[u8], buffers: &[Range<u64>], written: &[u32]) -> Option<Invariant> {
         let numbers = payload.chunks_exact(8).map(|bytes| {
             let bytes = bytes.iter().rev();
             bytes.fold(0, |number, &byte| number << 8 | u64::from(byte)) & FLAT_OFFSET
         });
-        // Of buffers that are parts of others, the whole.
+        // Of a buffer that is part of another one, the larger one.
         let around = |number| {
             let all = buffers.iter().filter(|range| range.contains(&number));
             let whole = all.max_by_key(|range| range.end - range.start);
@@ -83,7 +83,7 @@ mod tests {
         assert!(found.may_write(&(1099..1200)) && !found.may_write(&(1100..1200)));
         let nothing = all(&[]).unwrap();
         assert_eq!(starts(&nothing.buffers), [0, 1000, 2000, 3000, 0]);
-        // All are written, or a pointer is into no buffer, or beyond the payload.
+        // All are written; a pointer points into no buffer; one lies beyond the payload.
         assert!(all(&[8, 16, 24]).is_none());
         assert!([0, 32, 40].iter().all(|&at| all(&[8, at]).is_none()));
     }
@@ -95,7 +95,7 @@ mod tests {
         let found = Invariant::new(&payload, &buffers, &[8]).unwrap();
         assert_eq!(starts(&found.buffers), [0, 0, 2000]);
         assert_eq!(found.confined[1].bytes, 100);
-        // Pieces that are no one's parts.
+        // Neighbours that are not parts of one buffer.
         let found = Invariant::new(&payload, &buffers[1..], &[8]).unwrap();
         assert_eq!(starts(&found.buffers), [1000, 0, 2000]);
     }

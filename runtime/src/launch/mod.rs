@@ -22,7 +22,7 @@ pub use invariant::Invariant;
 pub(crate) use schedule::GroupSchedule;
 pub use schedule::Schedule;
 pub(crate) use shape::GroupShape;
-pub use shape::{Lanes, LaunchShape};
+pub use shape::{LaunchShape, LocalIdLayout};
 
 use crate::abi::SURFACES;
 use crate::error::LaunchError;

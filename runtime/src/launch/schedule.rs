@@ -1,4 +1,4 @@
-//! The order of groups and of their threads, where another one than the usual is asked for.
+//! The order of groups and of their threads, where a launch asks for another one than usual.
 //!
 //! A GPU promises no order. A kernel whose result depends on one is wrong, but the usual order (groups by number, threads of a group by
 //! number up to their next barrier) may never show it.

@@ -10,7 +10,7 @@ use crate::meta::KernelMeta;
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
 )]
-pub enum Lanes {
+pub enum LocalIdLayout {
     /// Nothing.
     Any,
     /// They have consecutive x and equal y and z.
@@ -56,18 +56,18 @@ impl LaunchShape {
     }
 
     /// How the lanes of every hardware thread of `simd` lanes lie.
-    pub fn lanes(&self, simd: u32, walk_order: [u8; 3]) -> Lanes {
+    pub fn lanes(&self, simd: u32, walk_order: [u8; 3]) -> LocalIdLayout {
         let [x, y, z] = self.local;
         if walk_order != [0, 1, 2] {
-            return Lanes::Any;
+            return LocalIdLayout::Any;
         }
         // Partial groups keep one dimension, but in several they may break rows that whole groups keep.
         let whole =
             x != 0 && simd != 0 && x.is_multiple_of(simd) && self.global[0].is_multiple_of(x);
         match (whole, y == 1 && z == 1) {
-            (true, _) => Lanes::FullRows,
-            (false, true) => Lanes::Rows,
-            (false, false) => Lanes::Any,
+            (true, _) => LocalIdLayout::FullRows,
+            (false, true) => LocalIdLayout::Rows,
+            (false, false) => LocalIdLayout::Any,
         }
     }
 

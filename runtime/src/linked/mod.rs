@@ -27,7 +27,7 @@ pub use record::{KernelRecord, RecordError, Records, SiteRecord, Variant, digest
 use crate::abi::{ABI_VERSION, Entry};
 use crate::error::LaunchError;
 use crate::kernel::{Kernel, KernelCode};
-use crate::launch::{Lanes, LaunchShape};
+use crate::launch::{LaunchShape, LocalIdLayout};
 use std::sync::Arc;
 
 /// First word of a descriptor.
@@ -82,13 +82,13 @@ pub enum LinkError {
     #[error(transparent)]
     Record(#[from] RecordError),
     /// The code is not what was compiled.
-    #[error("kernel `{kernel}`: the code does not fit its digest")]
+    #[error("kernel `{kernel}`: the code does not match its digest")]
     Code {
         /// Kernel.
         kernel: String,
     },
     /// The program's variables are not what was compiled.
-    #[error("kernel `{kernel}`: the program's variables do not fit their digest")]
+    #[error("kernel `{kernel}`: the program's variables do not match their digest")]
     Data {
         /// Kernel.
         kernel: String,
@@ -166,7 +166,7 @@ impl LinkedKernel {
         let any = record
             .variants
             .last()
-            .is_some_and(|v| v.lanes == Lanes::Any);
+            .is_some_and(|v| v.lanes == LocalIdLayout::Any);
         if !any || kernels.len() != record.variants.len() {
             return Err(LinkError::NotAKernel);
         }

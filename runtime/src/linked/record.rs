@@ -4,7 +4,7 @@
 //! at a multiple of eight bytes, as linkers join sections.
 
 use crate::abi::ABI_VERSION;
-use crate::launch::Lanes;
+use crate::launch::LocalIdLayout;
 use crate::linked::{LaunchPlan, LinkError, missing_features};
 use crate::meta::KernelMeta;
 use serde::{Deserialize, Serialize};
@@ -35,7 +35,7 @@ pub struct SiteRecord {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Variant {
     /// For launches whose lanes lie so, or better ([`crate::LaunchShape::lanes`]).
-    pub lanes: Lanes,
+    pub lanes: LocalIdLayout,
     /// Symbol of the code.
     pub symbol: String,
     /// What the runtime has to know.
@@ -87,8 +87,8 @@ pub enum RecordError {
         "compiled for version {0} of the runtime's ABI; this runtime has version {ABI_VERSION}"
     )]
     Abi(u32),
-    /// The digest does not fit.
-    #[error("damaged kernel record: the digest does not fit")]
+    /// The digest does not match.
+    #[error("damaged kernel record: the digest does not match")]
     Digest,
     /// The contents cannot be decoded.
     #[error("malformed kernel record")]

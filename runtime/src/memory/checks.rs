@@ -1,12 +1,12 @@
 //! Checked device memory: which bytes belong to a live buffer, and where freed ones were.
 //!
-//! The facts are kept twice, as two readers need them. The *shadow* has a byte for each [`GRANULE`] bytes of the flat range:
+//! The facts are kept in two forms, for two readers. The *shadow* has a byte for each [`GRANULE`] bytes of the flat range:
 //! 0 where all of them may be accessed, 1 to 7 where only that many of the first ones may, else [`POISON`] or more. It lies in a reserved range of
 //! its own, so that generated code finds a byte with a shift and an add, and it uses memory only where buffers end or ended:
 //! fresh pages read zero. The *list* has the buffers by their offsets; the interpreter and reports read it.
 //!
-//! Writes read a shadow of their own from the first buffer on that kernels only read: there, such buffers count as closed. Before, there
-//! is one shadow for both.
+//! As soon as there is a buffer that kernels may only read, writes have a shadow of their own, in which such buffers are closed. Until then,
+//! one shadow serves both.
 //!
 //! Buffers are [`red_zone`] bytes apart, so that an access a little beyond one does not meet another. Freed ones wait in a
 //! quarantine before their addresses are given out again. An access far enough beyond a buffer to meet another live one is not found.

@@ -211,7 +211,7 @@ impl DeviceMemory {
         self.0.alone.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Room for at least so many bytes that an earlier launch saved memory in, the smallest that there is; an empty one if there is none.
+    /// Room for at least `bytes` bytes in which an earlier launch saved memory: the smallest that is large enough. Empty if there is none.
     fn take_spare(&self, wanted: usize) -> Vec<u8> {
         let mut spare = self.0.spare.lock().unwrap_or_else(PoisonError::into_inner);
         let at = spare.partition_point(|bytes| bytes.len() < wanted);

@@ -1,7 +1,7 @@
 //! Views of checked memory: which buffers, and which parts of them, the launches that run may access.
 //!
 //! A launch enters checked memory with its view. Launches with equal views run together; one with another view waits until those that run have
-//! left, and then the shadows change. Launches get in in the order in which they asked, so none waits for ever.
+//! left, and then the shadows change. Launches enter in the order in which they asked, so none waits forever.
 
 use super::checks::{Block, Checks, List};
 use super::{Buffer, DeviceMemory, MemoryError, Origin};

@@ -8,27 +8,27 @@ use crate::memory::{Buffer, DeviceMemory, MemoryError};
 
 /// What is printed, which decides what stands before the records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum BufferKind {
     /// By `printf`: the number of bytes in use, that the kernel counts up.
     Text,
     /// By `assert`: the bytes of the buffer, why the kernel failed, and the number of bytes in use.
     Assertions,
 }
 
-impl Kind {
+impl BufferKind {
     /// Bytes of the buffer.
     fn bytes(self) -> u64 {
         match self {
-            Kind::Text => PRINTF_BUFFER_BYTES,
-            Kind::Assertions => ASSERT_BUFFER_BYTES,
+            BufferKind::Text => PRINTF_BUFFER_BYTES,
+            BufferKind::Assertions => ASSERT_BUFFER_BYTES,
         }
     }
 
     /// What stands there before a launch. The last word counts the bytes in use, itself included.
     fn header(self) -> Vec<u8> {
         match self {
-            Kind::Text => 4_u32.to_le_bytes().to_vec(),
-            Kind::Assertions => {
+            BufferKind::Text => 4_u32.to_le_bytes().to_vec(),
+            BufferKind::Assertions => {
                 let words = [ASSERT_BUFFER_BYTES as u32, 0, 12];
                 words.map(u32::to_le_bytes).as_flattened().to_vec()
             }
@@ -44,14 +44,14 @@ const STEP: usize = 64;
 /// A printing kernel's buffer. One launch at a time has it.
 #[derive(Debug)]
 pub struct PrintBuffer {
-    kind: Kind,
+    kind: BufferKind,
     address: u64,
     buffer: Mutex<Buffer>,
 }
 
 /// The buffer during a launch.
 #[derive(Debug)]
-pub struct Printing<'a>(Kind, MutexGuard<'a, Buffer>);
+pub struct Printing<'a>(BufferKind, MutexGuard<'a, Buffer>);
 
 impl PrintBuffer {
     /// An empty one for `printf`.
@@ -59,7 +59,7 @@ impl PrintBuffer {
     /// # Errors
     /// When there is no room.
     pub fn new(memory: &DeviceMemory) -> Result<PrintBuffer, MemoryError> {
-        PrintBuffer::of(Kind::Text, memory)
+        PrintBuffer::of(BufferKind::Text, memory)
     }
 
     /// An empty one for assertions.
@@ -67,10 +67,10 @@ impl PrintBuffer {
     /// # Errors
     /// When there is no room.
     pub fn for_assertions(memory: &DeviceMemory) -> Result<PrintBuffer, MemoryError> {
-        PrintBuffer::of(Kind::Assertions, memory)
+        PrintBuffer::of(BufferKind::Assertions, memory)
     }
 
-    fn of(kind: Kind, memory: &DeviceMemory) -> Result<PrintBuffer, MemoryError> {
+    fn of(kind: BufferKind, memory: &DeviceMemory) -> Result<PrintBuffer, MemoryError> {
         let buffer = memory.alloc(kind.bytes())?;
         Ok(PrintBuffer {
             kind,

@@ -1,18 +1,18 @@
 //! What is known of the accesses to an aligned word of four bytes, packed into numbers of 64 bits.
 //!
-//! A *slot* is one access in the past. Zero is none: a launch counts its epochs from 1. Fields, from bit 0 on:
+//! A *slot* is one past access. Zero means none, as a launch counts its epochs from 1. Fields, from bit 0 on:
 //!
 //! | bits | field | meaning |
 //! |---|---|---|
 //! | 4 | bytes | of the word, those that were accessed |
-//! | 3 | form | how lanes run from byte to byte, see [`FORMS`] |
+//! | 3 | form | which lane accessed which byte, see [`FORMS`] |
 //! | 5 | lane | of the lowest of the bytes, as the thread numbers it |
 //! | 1 | atomic | |
 //! | 12 | site | [`MAX_SITE`] stands for all greater numbers |
 //! | 10 | thread | of its group |
 //! | 28 | epoch | runs on from group to group and from launch to launch |
 //!
-//! As the epoch is the highest field, slots compare as their epochs do.
+//! The epoch is the highest field, so slots compare as their epochs do.
 
 use crate::abi::race::Step;
 
@@ -36,7 +36,7 @@ pub(super) const WHOLE: u64 = 15;
 pub(super) const THREADS: u64 = (1 << (EPOCH - THREAD)) - 1;
 const _: () = assert!(crate::limits::MAX_GROUP_LANES as u64 <= THREADS + 1);
 
-/// How lanes run: to the next one after each `1 << .0` bytes, by `.1`. The first form is one lane.
+/// Which lane accessed which byte: the lane changes by `.1` after each `1 << .0` bytes. The first form is one lane.
 const FORMS: [(u32, i32); 5] = [(2, 0), (0, 1), (0, -1), (1, 1), (1, -1)];
 
 /// Lane of byte `byte` of a word in which `lane` accessed byte `lowest`.
@@ -108,7 +108,7 @@ pub(super) fn lane(slot: u64, byte: u32) -> u32 {
     of_byte.unwrap_or(lane)
 }
 
-/// An access that is being made, and what is old for it.
+/// An access that is being made, and which slots count as old for it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Now {
     /// Slot without lane and bytes.
@@ -186,8 +186,8 @@ pub(super) fn conflict(cell: &Cell, now: &Now, bytes: u64) -> Option<(u64, u32)>
     first
 }
 
-/// What a slot becomes by a later access to the word. Bytes that only the earlier one has stay known if both are of one instruction, and
-/// lanes run evenly.
+/// What a slot becomes after a later access to the word. Bytes that only the earlier access has stay known if both are of one instruction, and
+/// the lanes fit one of the [`FORMS`].
 fn joined(now: &Now, past: u64, slot: u64) -> u64 {
     let (old, new) = (past & WHOLE, slot & WHOLE);
     let same = past >> (LANE + 5) == slot >> (LANE + 5);
@@ -320,7 +320,7 @@ mod tests {
         }
     }
 
-    /// Of lanes that do not run evenly the last one is known; nothing is made up.
+    /// Of lanes that fit no form, only the last one is known.
     #[test]
     fn uneven_lanes_are_forgotten() {
         let mut cell = Cell::default();

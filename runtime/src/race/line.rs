@@ -1,10 +1,11 @@
-//! What is known of a line of four consecutive words: one slot for all of them where each access was one to the whole line. That is how
+//! What is known of a line of four consecutive words. If each access was to the whole line, one slot stands for all four words. That is how
 //! most messages access memory, and takes a quarter of the memory of the words' cells.
 //!
-//! A slot of a line is one of `cell` with the lane of the first word, and, in place of the bytes of a word, how lanes run ([`Lanes::run`]).
+//! A slot of a line is like one of `cell`, with two differences: its lane is that of the first word, and in place of the bytes of a word it says
+//! which lane accessed which word ([`LineLanes::run`]).
 //!
-//! A line *in parts* stands for words that are accessed by different instructions, as the even and the odd ones often are. Each of its slots says which
-//! words it is not for ([`left_out`]). It has two plain writes and two reads, each for other words, and no other reads.
+//! A line *in parts* is for words that different instructions access, as is often so with the even and the odd ones. Each of its slots says which
+//! words it is not for ([`left_out`]). It has two plain writes and two reads, for different words, and no reads by another thread.
 
 use super::cell::{Cell, LANE, Now, OTHER, PLAIN, READ, WHOLE, lane_bits, narrow_bits};
 
@@ -21,7 +22,7 @@ pub(super) const LANES: u64 = 31 << LANE;
 /// Position of the words that a slot is not for.
 const LEFT_OUT: u32 = 3;
 const ALL_WORDS: u64 = (1 << WORDS) - 1;
-const _: () = assert!(LEFT_OUT + WORDS as u32 == LANE && Lanes::MASK < 1 << LEFT_OUT);
+const _: () = assert!(LEFT_OUT + WORDS as u32 == LANE && LineLanes::MASK < 1 << LEFT_OUT);
 
 /// What a slot has that is for some words only: bits of those that it is not for.
 #[inline(always)]
@@ -44,27 +45,27 @@ pub(super) struct Line {
     last: u64,
 }
 
-/// What became of an access.
+/// What entering an access gave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Entered {
     /// It is known now.
     Yes,
     /// It races with another one. Nothing is entered.
     Races,
-    /// The cells have to be asked, or the line's parts.
+    /// The caller has to look at the cells, or at the line's parts.
     InCells,
 }
 
 /// How the words of a line are accessed by lanes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Lanes {
+pub(super) struct LineLanes {
     /// Lane of the first word, or of its first bytes.
     pub first: u32,
-    /// The logarithm of the number of words of each lane, or [`Lanes::NARROW`] and the logarithm of the number of lanes of each word.
+    /// The logarithm of the number of words of each lane, or [`LineLanes::NARROW`] and the logarithm of the number of lanes of each word.
     pub run: u32,
 }
 
-impl Lanes {
+impl LineLanes {
     /// Several lanes share a word.
     pub(super) const NARROW: u32 = 3;
     const MASK: u64 = 7;
@@ -72,14 +73,14 @@ impl Lanes {
     /// What this adds to a slot.
     #[inline(always)]
     pub(super) fn bits(self) -> u64 {
-        u64::from(self.first) << LANE | u64::from(self.run) & Lanes::MASK
+        u64::from(self.first) << LANE | u64::from(self.run) & LineLanes::MASK
     }
 }
 
 /// The slot of a word.
 fn of_word(slot: u64, word: u64) -> u64 {
-    let (lane, run) = ((slot >> LANE & 31) as u32, (slot & Lanes::MASK) as u32);
-    let bits = match run.checked_sub(Lanes::NARROW) {
+    let (lane, run) = ((slot >> LANE & 31) as u32, (slot & LineLanes::MASK) as u32);
+    let bits = match run.checked_sub(LineLanes::NARROW) {
         Some(lanes @ 1..) => narrow_bits(lane + ((word as u32) << lanes), lanes),
         // The first word's lane may be below 0.
         _ => lane_bits(lane + (word as u32 >> run)) & (LANES | WHOLE),
@@ -127,7 +128,7 @@ impl Line {
 
     /// Enters an access, which is not atomic, to all words.
     #[inline(always)]
-    pub(super) fn enter(&mut self, now: &Now, lanes: Lanes) -> Entered {
+    pub(super) fn enter(&mut self, now: &Now, lanes: LineLanes) -> Entered {
         if !self.is_whole() {
             return Entered::InCells;
         }
@@ -158,7 +159,7 @@ impl Line {
             (self.last, PLAIN),
         ];
         for (slot, place) in slots {
-            // What is older matters no more, in cells neither.
+            // What is older matters no more, and neither does it in cells.
             if slot >= now.floor {
                 for (word, cell) in (0..WORDS).zip(cells.iter_mut()) {
                     if slot & left_out(1 << word) == 0 {

@@ -1,10 +1,11 @@
-//! Checks of races in compiled code: what is known of past accesses, beside the memory that was accessed (`docs/checking.md` has the rules).
+//! Checks of races in compiled code: a shadow of memory that records past accesses (`docs/checking.md` has the rules).
 //!
-//! Each aligned word of device memory and of local memory has a [`Cell`] of four numbers, at reserved addresses: memory is used only for those
-//! that were written. Where messages access whole lines of words, one number of a [`line::Line`] stands for those of its words. All of it is
-//! eight bytes for each byte of memory, see [`shadow`].
+//! Each aligned word of device memory and of local memory has a [`Cell`] of four numbers. Where messages access whole lines of four words, a
+//! [`line::Line`] of four numbers stands for the cells of its words. The [`shadow`] takes eight bytes of reserved addresses for each byte of
+//! memory; pages that were never written take no memory.
 //!
-//! *Epochs* number the times between two barriers, over all groups and launches, so that nothing has to be cleared: a greater epoch than that at which a launch began belongs to it. The interpreter does not use this.
+//! An *epoch* is the time between two barriers. Epochs are numbered over all groups and launches, so that nothing has to be cleared: an epoch
+//! belongs to a launch if its number is at least that of the launch's first epoch. The interpreter does not use this module.
 
 mod cell;
 mod line;
@@ -57,12 +58,12 @@ pub(crate) struct Races {
     ahead: [Ahead; SITES],
 }
 
-/// Instructions of which it is foreseen where they access memory next.
+/// Instructions whose next access is predicted.
 #[cfg(target_arch = "x86_64")]
 const SITES: usize = 256;
 
-/// Where an instruction accesses memory: last, as far from where it did before, and as far as it did twice in a row. As the threads of a group
-/// come one after the other, the same of the first one of each such series.
+/// Where an instruction accessed memory last, the distance from the access before, and the distance that occurred twice in a row. The threads of
+/// a group run one after the other, so the same is kept of the first access of each such series.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy, Debug, Default)]
 struct Ahead {
@@ -73,8 +74,8 @@ struct Ahead {
     between: u64,
 }
 
-/// Where an instruction is likely to access memory: after the next time, as the next one is sooner than memory answers, and, at the start of a
-/// series, at the first two places of the next one.
+/// Where an instruction is likely to access memory. In a series this is the access after the next one, because the next one comes before memory
+/// could answer. At the start of a series it is the first two accesses of the next series.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Foreseen {
@@ -108,7 +109,7 @@ impl Ahead {
     }
 }
 
-/// Fetches memory into the processor's caches, if there is some.
+/// Prefetches memory into the processor's caches, if there is an address.
 #[inline(always)]
 fn prefetch<T>(at: *const T) {
     #[cfg(target_arch = "x86_64")]
@@ -185,13 +186,13 @@ impl Races {
         self.starts.push(self.epoch as u32);
     }
 
-    /// Threads of the group go on from a barrier.
+    /// Threads of the group continue after a barrier.
     pub(crate) fn next_epoch(&mut self) {
         if self.epoch < MAX_EPOCH {
             self.epoch += 1;
             return;
         }
-        // What groups did before is forgotten, so that their numbers are free.
+        // What earlier groups did is forgotten, so their numbers may be used again.
         self.flat.forget();
         self.local.forget();
         self.far.clear();
@@ -276,9 +277,9 @@ impl Races {
         }
     }
 
-    /// Enters an access to consecutive whole words, the first of which is at `address`, if it races with none. False, and nothing is entered
-    /// of words that race, where [`Races::element`] has to look at it. To enter words again that were entered does no harm. `WIDE` code
-    /// runs on processors that have AVX-512 only.
+    /// Enters an access to consecutive whole words, the first of which is at `address`, if it races with none. Otherwise returns false, and the
+    /// caller has to use [`Races::element`]; words that race were not entered. Entering a word twice does no harm. `WIDE` code only runs on
+    /// processors that have AVX-512.
     #[inline(always)]
     pub(crate) fn part<const WIDE: bool>(
         &mut self,
@@ -349,14 +350,14 @@ impl Races {
         let Some(next) = cell::next(now.base, step, count) else {
             return false;
         };
-        let slot = now.base | line::Lanes { first: lane, run }.bits();
+        let slot = now.base | line::LineLanes { first: lane, run }.bits();
         let place = (offset, step.distance);
         self.local
             .are_read::<LINES>(now, place, count, (slot, line, next))
     }
 
-    /// Fetches what is known of where an instruction will likely access device memory next. Processors foresee that by the address of the
-    /// code, which is the same for all instructions of a program here.
+    /// Prefetches the shadow of where an instruction will likely access device memory next. Processors predict that by the address of the
+    /// code, but here one function accesses the shadow for all instructions of a program.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     fn fetch_next(&mut self, now: &Now, address: u64, count: u64) {

@@ -1,4 +1,4 @@
-//! Accesses to words of a line at once.
+//! Enters an access to several words of a line together.
 
 use super::cell::{ATOMIC, ATOMICS, Cell, Now, OTHER, PLAIN, READ};
 use super::run::Slots;

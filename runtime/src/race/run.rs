@@ -34,12 +34,12 @@ impl Run {
 
     /// How lanes access the line that begins with a word, if they access it evenly. `at` counts the word from the first.
     #[inline(always)]
-    pub(super) fn line(&self, at: u64) -> Option<line::Lanes> {
+    pub(super) fn line(&self, at: u64) -> Option<line::LineLanes> {
         let Ok(shift) = u32::try_from(self.shift) else {
             let lanes = self.shift.unsigned_abs();
-            return Some(line::Lanes {
+            return Some(line::LineLanes {
                 first: self.lane + ((at as u32) << lanes),
-                run: line::Lanes::NARROW + lanes,
+                run: line::LineLanes::NARROW + lanes,
             });
         };
         let of_lane = 1 << shift;
@@ -49,7 +49,7 @@ impl Run {
             _ if within + line::WORDS <= of_lane => line::WORDS.ilog2(),
             _ => return None,
         };
-        Some(line::Lanes {
+        Some(line::LineLanes {
             first: self.lane + (at >> shift) as u32,
             run,
         })

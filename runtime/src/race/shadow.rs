@@ -1,12 +1,12 @@
 //! Cells and lines of consecutive words, in reserved addresses: eight bytes for each byte of memory.
 //!
-//! A [`Line`] for each four words comes first, and after all of these three [`Cell`]s for each line. While cells are in use, the line's place
-//! is the cell of its first word. So memory that is accessed by whole lines takes two bytes for each byte.
+//! First come the [`Line`]s, one for each four words, and after them three [`Cell`]s for each line. While the cells of a line are in use, the
+//! line itself is the cell of its first word. So memory that is only accessed by whole lines takes two bytes for each byte.
 //!
 //! A line may be in parts, see `line`, as long as no cells of its words are in use.
 //!
-//! [`IN_CELLS`] is set in all four cells of a line or in none, so that an access looks only at what it needs. It says nothing of
-//! when that was: an access to the whole line makes a line of cells that know only what is old.
+//! [`IN_CELLS`] is set in all four cells of a line or in none, so that an access looks only at what it needs. It stays set when the launch ends:
+//! if the cells hold only old accesses, the next access to the whole line makes them a line again.
 
 #[cfg(target_arch = "x86_64")]
 mod wide;
@@ -145,7 +145,7 @@ impl Shadow {
         }
     }
 
-    /// Sees to it that the cells of the line of a word say what is known of them, if it has some.
+    /// Makes sure that what is known of the line of a word is in its cells, if it has some.
     #[inline(always)]
     fn open(&mut self, now: &Now, word: u64) {
         if let Some(cell) = self.cell(word)
@@ -291,7 +291,7 @@ impl Shadow {
         (word, end): (u64, u64),
         part: &Part,
         at: u64,
-        lanes: line::Lanes,
+        lanes: line::LineLanes,
     ) -> (Entered, u64) {
         if !self.is_line(now, word) {
             return (Entered::InCells, 0);
@@ -364,7 +364,7 @@ impl Shadow {
         free
     }
 
-    /// Gives memory back that these bytes are known by. Nothing is known of them then, except at the ends.
+    /// Gives back the memory of the shadow of these bytes. Nothing is known of them then, except at the ends.
     pub(super) fn discard(&self, bytes: Range<u64>) {
         let unit = Shadow::unit();
         let all = self.words as u64 * WORD;

@@ -1,4 +1,4 @@
-//! Names and numbers: a binary's strings may be no names that text can have, or the same twice.
+//! Names for a binary's strings: these may not be valid names in text, or may occur twice.
 
 use super::super::text::spelling;
 use super::error::{Problem, Walk};

@@ -163,7 +163,7 @@ impl<'s> Lexer<'s> {
         }
     }
 
-    /// Reads one token or a stretch of white space. False at the end of the statement.
+    /// Reads one token, or white space up to the next one. False at the end of the statement.
     fn token(&mut self, tokens: &mut Vec<Token>) -> bool {
         if self.at >= self.bytes.len() {
             return false;

@@ -5,7 +5,7 @@ use visa_runtime::abi::image as code;
 use super::Message;
 use crate::interp::error::Halt;
 use crate::interp::float::{Env, Format};
-use crate::interp::lanes::{Lanes, up};
+use crate::interp::lanes::{ChannelBits, up};
 use crate::interp::machine::Machine;
 use crate::interp::number::mask;
 use crate::isa::sampler::{
@@ -18,11 +18,11 @@ use crate::module::*;
 /// Payloads of a message after they were read.
 struct Operands {
     /// u, v, r.
-    at: [Lanes; 3],
+    at: [ChannelBits; 3],
     /// Texels to move along them, or their other gradient.
-    offsets: Option<[Lanes; 3]>,
+    offsets: Option<[ChannelBits; 3]>,
     /// What texels are compared with.
-    reference: Option<Lanes>,
+    reference: Option<ChannelBits>,
 }
 
 impl Machine<'_, '_, '_> {
@@ -58,7 +58,7 @@ impl Machine<'_, '_, '_> {
         let reference = operands.reference.unwrap_or_default();
         // Without samples there is no data that says where they are.
         let texels = match (inst.op, s.variant) {
-            (Opcode::Load3d, LOAD_MCS) => [Lanes::default(); 4],
+            (Opcode::Load3d, LOAD_MCS) => [ChannelBits::default(); 4],
             _ => self.texels(&m, &[u, v, r, reference]),
         };
         if gathers {
@@ -131,9 +131,9 @@ impl Machine<'_, '_, '_> {
     }
 
     /// How far the lane of such a rank in each four is from their first one, for all four. Lanes count that no mask enables.
-    fn gradient(c: &Lanes, rank: usize) -> Lanes {
+    fn gradient(c: &ChannelBits, rank: usize) -> ChannelBits {
         let float = |i: usize| f32::from_bits(c.get(i) as u32);
-        Lanes::each(|i| {
+        ChannelBits::each(|i| {
             let first = i & !(QUAD as usize).wrapping_sub(1);
             (float(first.wrapping_add(rank)) - float(first))
                 .to_bits()
@@ -142,15 +142,15 @@ impl Machine<'_, '_, '_> {
     }
 
     /// A parameter of a sampler message: dwords, half floats, or words of fetches.
-    fn parameter(&self, op: Opcode, raw: Raw, lanes: u32) -> Result<Lanes, Halt> {
+    fn parameter(&self, op: Opcode, raw: Raw, lanes: u32) -> Result<ChannelBits, Halt> {
         if raw.is_null() {
-            return Ok(Lanes::default());
+            return Ok(ChannelBits::default());
         }
         match (self.var_type(raw.var)?, op) {
             (Type::Hf, Opcode::Sample3d | Opcode::Gather43d) => {
                 let half = self.payload_lanes(raw, 0, lanes, 2)?;
                 let float = |i: usize| Env::PLAIN.convert(Format::Hf, Format::F, half.get(i));
-                Ok(Lanes::each(float))
+                Ok(ChannelBits::each(float))
             }
             (Type::Uw | Type::W, Opcode::Load3d) => self.payload_lanes(raw, 0, lanes, 2),
             _ => self.coordinate(raw, lanes),
@@ -163,7 +163,7 @@ impl Machine<'_, '_, '_> {
         inst: &Inst,
         m: &Message,
         dst: Raw,
-        values: &[Lanes; 4],
+        values: &[ChannelBits; 4],
     ) -> Result<usize, Halt> {
         let ty = match dst.is_null() {
             true => Type::Ud,
@@ -181,7 +181,7 @@ impl Machine<'_, '_, '_> {
             let Some(v) = values.get(channel as usize) else {
                 return Halt::malformed("more than four channels");
             };
-            let v = Lanes::each(|i| match ty {
+            let v = ChannelBits::each(|i| match ty {
                 Type::Hf => Env::PLAIN.convert(Format::F, Format::Hf, v.get(i)),
                 _ => v.get(i) & mask(2),
             });
@@ -196,7 +196,7 @@ impl Machine<'_, '_, '_> {
         s: &Sample,
         each: Option<[Raw; 2]>,
         lanes: u32,
-    ) -> Result<Option<[Lanes; 3]>, Halt> {
+    ) -> Result<Option<[ChannelBits; 3]>, Halt> {
         let all = match &s.aoffimmi {
             Some(src) => self.scalar(src)? & 0xFFF,
             None => 0,
@@ -212,12 +212,12 @@ impl Machine<'_, '_, '_> {
                 } else {
                     four.wrapping_sub(16) & mask(4)
                 };
-                Lanes::all(offset)
+                ChannelBits::all(offset)
             }))),
             Some([u, v]) if immediate => Ok(Some([
                 self.coordinate(u, lanes)?,
                 self.coordinate(v, lanes)?,
-                Lanes::default(),
+                ChannelBits::default(),
             ])),
             Some(_) => Halt::malformed("texel offsets of both kinds"),
         }

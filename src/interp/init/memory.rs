@@ -1,11 +1,11 @@
 //! What is initialised in memory, and how it comes to registers and back.
 
-use visa_runtime::{FaultKind, GroupView, Region, Uninit};
+use visa_runtime::{FaultKind, GroupView, MemoryRef, Uninit};
 
 use super::Unset;
 use super::shadow::Row;
 use crate::interp::Program;
-use crate::interp::access::{Access, Atomic, Slot, Space};
+use crate::interp::access::{Atomic, LaneAccess, Slot, Space};
 use crate::interp::error::Halt;
 use crate::interp::lanes::{bits, up};
 use crate::interp::machine::Machine;
@@ -51,7 +51,7 @@ impl Program {
 
 impl Machine<'_, '_, '_> {
     /// An element of memory, at an address that is rounded down to its size if `aligned`.
-    fn unset_memory(&mut self, a: &Access, address: u64, aligned: bool) -> Unset {
+    fn unset_memory(&mut self, a: &LaneAccess, address: u64, aligned: bool) -> Unset {
         let region = self.region(a.memory);
         let down = match (aligned, a.memory.space) {
             (true, Space::Local | Space::Scratch) => address & u64::from(a.bytes.wrapping_sub(1)),
@@ -62,27 +62,27 @@ impl Machine<'_, '_, '_> {
             return Unset::NONE;
         }
         match region {
-            Region::Local => {
+            MemoryRef::Local => {
                 let kept = self.group.kept::<Kept>();
                 let bits = kept.map_or(0, |kept| get(&kept.local_unset, at, a.bytes));
                 Unset::new(bits, Uninit::Local(at))
             }
-            Region::Scratch(_) => {
+            MemoryRef::Scratch(_) => {
                 let init = self.t.init.as_ref();
                 let bits = init.map_or(0, |init| get(&init.scratch, at, a.bytes));
                 Unset::new(bits, Uninit::Scratch(at))
             }
-            Region::Surface(_) | Region::Device => {
+            MemoryRef::Surface(_) | MemoryRef::Device => {
                 let found = self.group.uninitialised(region, at, a.bytes, aligned);
                 let (bits, place) = found.unwrap_or_default();
                 Unset::new(bits, Uninit::Memory(place))
             }
-            Region::Args => Unset::NONE,
+            MemoryRef::Args => Unset::NONE,
         }
     }
 
     /// Says which bits of an element of memory are not initialised.
-    fn set_unset_memory(&mut self, a: &Access, address: u64, aligned: bool, unset: Unset) {
+    fn set_unset_memory(&mut self, a: &LaneAccess, address: u64, aligned: bool, unset: Unset) {
         let region = self.region(a.memory);
         let down = match (aligned, a.memory.space) {
             (true, Space::Local | Space::Scratch) => address & u64::from(a.bytes.wrapping_sub(1)),
@@ -93,21 +93,21 @@ impl Machine<'_, '_, '_> {
             return;
         }
         match region {
-            Region::Local => {
+            MemoryRef::Local => {
                 if let Some(kept) = self.group.kept::<Kept>() {
                     set(&mut kept.local_unset, at, a.bytes, unset);
                 }
             }
-            Region::Scratch(_) => {
+            MemoryRef::Scratch(_) => {
                 if let Some(init) = &mut self.t.init {
                     set(&mut init.scratch, at, a.bytes, unset);
                 }
             }
-            Region::Surface(_) | Region::Device => {
+            MemoryRef::Surface(_) | MemoryRef::Device => {
                 let how = (a.bytes, aligned);
                 self.group.set_uninitialised(region, at, how, unset);
             }
-            Region::Args => {}
+            MemoryRef::Args => {}
         }
     }
 
@@ -181,7 +181,7 @@ impl Machine<'_, '_, '_> {
     /// Element `k` of each lane was loaded into a slot.
     pub(in crate::interp) fn init_loaded(
         &mut self,
-        a: &Access,
+        a: &LaneAccess,
         k: usize,
         slot: &Slot,
     ) -> Result<(), Halt> {
@@ -201,7 +201,7 @@ impl Machine<'_, '_, '_> {
     /// Elements of all lanes were stored from slots.
     pub(in crate::interp) fn init_stored(
         &mut self,
-        a: &Access,
+        a: &LaneAccess,
         slots: &[Slot],
     ) -> Result<(), Halt> {
         if self.t.init.is_none() {
@@ -220,7 +220,7 @@ impl Machine<'_, '_, '_> {
     /// Element `k` of a block went between memory and element `i` of a payload.
     pub(in crate::interp) fn init_block(
         &mut self,
-        a: &Access,
+        a: &LaneAccess,
         (k, i): (usize, usize),
         slot: &Slot,
         store: bool,
@@ -247,7 +247,7 @@ impl Machine<'_, '_, '_> {
     pub(in crate::interp) fn init_atomic(
         &mut self,
         inst: &Inst,
-        a: &Access,
+        a: &LaneAccess,
         atomic: &Atomic,
     ) -> Result<Row, Halt> {
         let mut out = Row::NONE;
@@ -284,7 +284,7 @@ impl Machine<'_, '_, '_> {
     /// What the lanes of an atomic got.
     pub(in crate::interp) fn init_got(
         &mut self,
-        a: &Access,
+        a: &LaneAccess,
         atomic: &Atomic,
         got: &Row,
     ) -> Result<(), Halt> {

@@ -236,13 +236,13 @@ fn field(width: u64, offset: u64, unset: u64, signed: bool) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::interp::lanes::Lanes;
+    use crate::interp::lanes::ChannelBits;
     use visa_runtime::Uninit;
     use visa_test_common::Rng;
 
     fn operand(ty: Type, v: u64) -> Operand {
         Operand {
-            lanes: Lanes::all(v),
+            lanes: ChannelBits::all(v),
             ty,
             modifier: SrcModifier::None,
             scalar: false,

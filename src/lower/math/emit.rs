@@ -49,16 +49,16 @@ pub(super) struct Int(Value);
 pub(super) struct Mask(Value);
 
 /// Appends operations to the block under construction.
-pub(super) struct Emit<'b>(pub &'b mut Builder);
+pub(super) struct BuilderOps<'b>(pub &'b mut Builder);
 
-impl Types for Emit<'_> {
+impl Types for BuilderOps<'_> {
     type Mask = Mask;
     type F = Single;
     type D = Double;
     type I = Int;
 }
 
-impl<T: Typed> Arith<T> for Emit<'_> {
+impl<T: Typed> Arith<T> for BuilderOps<'_> {
     fn num(&mut self, v: f64) -> T {
         T::new(self.0.bits(T::LANE, T::constant(v)))
     }
@@ -94,13 +94,13 @@ impl<T: Typed> Arith<T> for Emit<'_> {
     }
 }
 
-impl Emit<'_> {
+impl BuilderOps<'_> {
     fn shift(&mut self, op: BinOp, a: Int, n: u32) -> Int {
         Int(self.0.bin_imm(op, a.0, i64::from(n)))
     }
 }
 
-impl Ops for Emit<'_> {
+impl Ops for BuilderOps<'_> {
     fn or(&mut self, a: Mask, b: Mask) -> Mask {
         Mask(self.0.bin(BinOp::Or, a.0, b.0))
     }

@@ -19,7 +19,7 @@ use crate::module::{
 const CACHING: Caching = Caching { l1: 0, l3: 0 };
 
 /// How the elements of a message lie.
-struct Shape {
+struct ElementShape {
     addr_size: AddrSize,
     data_size: DataSize,
     elems: u8,
@@ -92,7 +92,7 @@ impl Sent<'_> {
         Ok(LscSurface::Var(Origin { var, row, col }))
     }
 
-    fn lsc_shape(&self, op: LscOp) -> Result<Shape, Refusal> {
+    fn lsc_shape(&self, op: LscOp) -> Result<ElementShape, Refusal> {
         let addr_size =
             AddrSize::from_code(self.bits(8, 7) as u8).ok_or("addresses of no known width")?;
         let code = self.bits(11, 9) as u8;
@@ -114,7 +114,7 @@ impl Sent<'_> {
         if transposed && self.inst.exec.lanes() != 1 {
             return Err("it is transposed, and of several lanes");
         }
-        Ok(Shape {
+        Ok(ElementShape {
             addr_size,
             data_size,
             elems,

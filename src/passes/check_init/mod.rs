@@ -74,7 +74,7 @@ struct Pass<'f> {
 }
 
 /// Where an access goes: its mask, addresses, and surface.
-struct Place {
+struct MarkAddress {
     operands: Vec<Value>,
     marks: Space,
     site: u32,
@@ -199,7 +199,7 @@ impl Pass<'_> {
         };
         let head = 2 + usize::from(space.has_surface());
         let (operands, values) = data.args.split_at(head.min(data.args.len()));
-        let place = Place {
+        let place = MarkAddress {
             operands: operands.to_vec(),
             marks,
             site,
@@ -241,7 +241,7 @@ impl Pass<'_> {
     }
 
     /// Addresses as atomics take them.
-    fn rounded_down(&mut self, mut place: Place, elem: Lane) -> Place {
+    fn rounded_down(&mut self, mut place: MarkAddress, elem: Lane) -> MarkAddress {
         let ty = self.w.f.ty(place.operands[1]);
         let keep = self.w.same(ty, u64::from(elem.bytes()).wrapping_neg());
         let args = vec![place.operands[1], keep];
@@ -249,7 +249,11 @@ impl Pass<'_> {
         place
     }
 
-    fn load_marks(&mut self, place: &Place, (elem, count, block): (Lane, u16, bool)) -> Vec<Value> {
+    fn load_marks(
+        &mut self,
+        place: &MarkAddress,
+        (elem, count, block): (Lane, u16, bool),
+    ) -> Vec<Value> {
         let args = place.operands.clone();
         let (space, site) = (place.marks, place.site);
         if block {
@@ -277,7 +281,7 @@ impl Pass<'_> {
 
     fn store_marks(
         &mut self,
-        place: &Place,
+        place: &MarkAddress,
         (elem, count, block): (Lane, u16, bool),
         values: &[Value],
     ) {

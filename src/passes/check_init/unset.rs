@@ -13,21 +13,21 @@ const WORDS: usize = Ty::MAX_LANES as usize / 64;
 
 /// Lanes of a value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Lanes([u64; WORDS]);
+struct LaneSet([u64; WORDS]);
 
-impl Lanes {
-    const NONE: Lanes = Lanes([0; WORDS]);
+impl LaneSet {
+    const NONE: LaneSet = LaneSet([0; WORDS]);
 
-    fn of(lanes: impl Iterator<Item = usize>) -> Lanes {
-        let mut all = Lanes::NONE;
+    fn of(lanes: impl Iterator<Item = usize>) -> LaneSet {
+        let mut all = LaneSet::NONE;
         for lane in lanes {
             all.0[lane / 64 % WORDS] |= 1 << (lane % 64);
         }
         all
     }
 
-    fn all(ty: Ty) -> Lanes {
-        Lanes::of(0..usize::from(ty.lanes))
+    fn all(ty: Ty) -> LaneSet {
+        LaneSet::of(0..usize::from(ty.lanes))
     }
 
     fn has(&self, lane: usize) -> bool {
@@ -35,10 +35,10 @@ impl Lanes {
     }
 
     fn any(&self) -> bool {
-        *self != Lanes::NONE
+        *self != LaneSet::NONE
     }
 
-    fn or(mut self, other: Lanes) -> Lanes {
+    fn or(mut self, other: LaneSet) -> LaneSet {
         self.0.iter_mut().zip(other.0).for_each(|(a, b)| *a |= b);
         self
     }
@@ -46,7 +46,7 @@ impl Lanes {
 
 /// What is known of a function.
 pub(super) struct Dependent {
-    lanes: FxHashMap<Value, Lanes>,
+    lanes: FxHashMap<Value, LaneSet>,
     followed: FxHashSet<Inst>,
 }
 
@@ -72,7 +72,7 @@ impl Dependent {
     }
 
     /// Lanes of a value that depend on registers which were not written.
-    fn lanes(&self, v: Value) -> Lanes {
+    fn lanes(&self, v: Value) -> LaneSet {
         self.lanes.get(&v).copied().unwrap_or_default()
     }
 
@@ -91,7 +91,7 @@ impl Dependent {
         self.lanes.contains_key(&v)
     }
 
-    fn add(&mut self, v: Value, lanes: Lanes) -> bool {
+    fn add(&mut self, v: Value, lanes: LaneSet) -> bool {
         if !lanes.any() {
             return false;
         }
@@ -106,7 +106,7 @@ impl Dependent {
             let data = f.inst(i);
             if self.followed.contains(&i) {
                 for &result in &data.results {
-                    changed |= self.add(result, Lanes::all(f.ty(result)));
+                    changed |= self.add(result, LaneSet::all(f.ty(result)));
                 }
             }
             if data.op.has_effect() {
@@ -128,22 +128,22 @@ impl Dependent {
     }
 
     /// Lanes of the result of an operation without effect.
-    fn result(&self, f: &Function, data: &InstData, ty: Ty) -> Lanes {
+    fn result(&self, f: &Function, data: &InstData, ty: Ty) -> LaneSet {
         let of = |n: usize| self.lanes(data.args[n]);
         // A scalar operand serves all lanes.
         let spread = |n: usize| match f.ty(data.args[n]).lanes {
-            1 if ty.lanes > 1 && of(n).any() => Lanes::all(ty),
+            1 if ty.lanes > 1 && of(n).any() => LaneSet::all(ty),
             _ => of(n),
         };
         match &data.op {
-            Op::Input(_) => Lanes::all(ty),
+            Op::Input(_) => LaneSet::all(ty),
             op if op.is_lane_wise() => {
-                (0..data.args.len()).fold(Lanes::NONE, |all, n| all.or(spread(n)))
+                (0..data.args.len()).fold(LaneSet::NONE, |all, n| all.or(spread(n)))
             }
-            Op::ExtractLane(k) => Lanes::of((0..1).filter(|_| of(0).has((*k).into()))),
+            Op::ExtractLane(k) => LaneSet::of((0..1).filter(|_| of(0).has((*k).into()))),
             Op::InsertLane(k) => {
                 let lanes = 0..usize::from(ty.lanes);
-                Lanes::of(lanes.filter(|&lane| match lane == usize::from(*k) {
+                LaneSet::of(lanes.filter(|&lane| match lane == usize::from(*k) {
                     true => of(1).any(),
                     false => of(0).has(lane),
                 }))
@@ -152,7 +152,7 @@ impl Dependent {
                 let first = usize::from(f.ty(data.args[0]).lanes);
                 let (a, b) = (of(0), data.args.get(1).map(|v| self.lanes(*v)));
                 let picked = indices.iter().map(|&i| usize::from(i)).enumerate();
-                Lanes::of(picked.filter_map(|(lane, i)| {
+                LaneSet::of(picked.filter_map(|(lane, i)| {
                     let unset = match i.checked_sub(first) {
                         None => a.has(i),
                         Some(i) => b.is_some_and(|b| b.has(i)),
@@ -164,13 +164,13 @@ impl Dependent {
                 let from = f.ty(data.args[0]);
                 let [from_bits, to_bits] = [from, ty].map(|t| t.lane.bits() as usize);
                 let lanes = 0..usize::from(ty.lanes);
-                Lanes::of(lanes.filter(|&lane| {
+                LaneSet::of(lanes.filter(|&lane| {
                     let first = lane * to_bits / from_bits;
                     let last = (lane * to_bits + to_bits - 1) / from_bits;
                     (first..=last).any(|l| of(0).has(l))
                 }))
             }
-            _ => Lanes::all(ty),
+            _ => LaneSet::all(ty),
         }
     }
 }

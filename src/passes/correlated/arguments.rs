@@ -1,5 +1,5 @@
-//! Block parameters that equal a condition or mask which dominates their block: each edge passes that value, or the constant that it is
-//! known to be on the edge.
+//! Block parameters that equal a condition or mask which dominates their block: each edge passes that value, or a constant that the value is
+//! known to have on that edge.
 
 use rustc_hash::FxHashMap;
 
@@ -94,7 +94,7 @@ impl Candidates {
         Some(self.0.get(&param)?.value)
     }
 
-    /// An edge passes `v` to a parameter. `known` is the bit in each lane of the parameter's candidate on that edge, if that is known.
+    /// An edge passes `v` to a parameter. `known` is the bit that each lane of the parameter's candidate has on that edge, if it is known.
     pub(super) fn test(&mut self, f: &Function, param: Param, v: Value, known: Option<bool>) {
         let Some(candidate) = self.0.get_mut(&param) else {
             return;

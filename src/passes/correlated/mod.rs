@@ -1,11 +1,12 @@
 //! Correlated value propagation: uses of conditions and masks that a dominating branch has decided.
 //!
-//! Below one side of a branch its condition is known, and so is what follows from it: the parts of a conjunction that holds, a mask with that
-//! bit in each lane, a mask without lanes. Operands that are known become constants, a conjunction becomes its unknown part, and a
-//! select becomes its arm. A block parameter that equals a mask on each of its edges is replaced by the mask ([`arguments`]).
+//! In the blocks that one side of a branch dominates, the branch's condition is known, and so is what follows from it: both parts of a
+//! conjunction that holds, each lane of a mask that has this bit in all lanes, and that a mask is empty. Known operands become constants, a
+//! conjunction with one known part becomes the other part, and a select becomes one of its arms. A block parameter that equals a mask on each
+//! of its edges is replaced by the mask ([`arguments`]).
 //!
-//! Runs after `masks`: that pass compares masks with each other, and a constant on one edge would hide that two are equal. Does not
-//! look at integers or at memory.
+//! Runs after `masks`: that pass compares masks with each other, and a constant on one edge would hide that two are equal. Not done: facts
+//! about integers or memory.
 
 mod arguments;
 
@@ -16,10 +17,10 @@ use super::edit::{const_op, uniform_const};
 use crate::ssa::dom::DomTree;
 use crate::ssa::{BinOp, Block, Function, Inst, Lane, Op, Term, Ty, UnOp, Value};
 
-/// Operations that are looked through from an operand.
+/// How many operations to look through, from an operand.
 const DEPTH: u32 = 3;
 
-/// Operations that are looked through from a condition.
+/// How many operations to look through, from a condition.
 const LEARNED_DEPTH: u32 = 8;
 
 /// Runs the pass.
@@ -54,7 +55,7 @@ pub(super) fn run(f: &mut Function) -> usize {
 /// A step of the walk over the dominator tree.
 enum Step {
     Enter(Block),
-    /// Only this many of the known conditions are known outside.
+    /// Back to the first conditions of this number, which are known outside.
     Leave(usize),
 }
 
@@ -122,7 +123,7 @@ impl Pass {
         }
     }
 
-    /// Of two operands, whose conjunction (`all` true) or disjunction is `bit`.
+    /// Learns of two operands whose conjunction (`all`) or disjunction (not `all`) is `bit`.
     fn learn_parts(&mut self, f: &Function, parts: [Value; 2], bit: bool, all: bool, depth: u32) {
         let [a, b] = parts;
         if bit == all {
@@ -135,7 +136,7 @@ impl Pass {
         }
     }
 
-    /// The mask `m` has a lane, so that conditions which all of its lanes share hold.
+    /// Some lane of the mask `m` is set, so conditions that all of its lanes share hold.
     fn learn_some(&mut self, f: &Function, m: Value, depth: u32) {
         let Some(data) = f.def_inst(f.resolve(m)).filter(|_| depth > 0) else {
             return;

@@ -13,11 +13,11 @@ use crate::ssa::{Block, Function, Input, Inst, InstData, Op, Site, Term, Ty, Val
 
 /// Where a value is made: a block by its place in reverse post order, and 0 for its start or one more than the place of the
 /// instruction after which it is.
-type Place = (u32, u32);
+type Position = (u32, u32);
 
 /// How a whole is made of its halves.
 #[derive(Clone, Debug)]
-enum Way {
+enum MergedFrom {
     /// By an operation that takes no halves.
     Alone(Op, Vec<Value>),
     /// It is a value that exists.
@@ -35,15 +35,15 @@ enum Way {
 struct Whole {
     low: Value,
     high: Value,
-    way: Way,
-    place: Place,
+    way: MergedFrom,
+    place: Position,
     value: Option<Value>,
 }
 
 impl Whole {
     /// True for halves that are put together.
     fn is_join(&self) -> bool {
-        matches!(&self.way, Way::Alone(Op::Shuffle(_), args) if args.as_slice() == [self.low, self.high])
+        matches!(&self.way, MergedFrom::Alone(Op::Shuffle(_), args) if args.as_slice() == [self.low, self.high])
     }
 }
 
@@ -51,14 +51,14 @@ struct Packer<'f> {
     f: &'f mut Function,
     dom: DomTree,
     /// Where each instruction is.
-    places: Vec<Place>,
+    places: Vec<Position>,
     wholes: Vec<Whole>,
     /// Number of the whole of two halves.
     of: FxHashMap<(Value, Value), usize>,
     /// Results of the pairs.
     accessed: FxHashSet<(Value, Value)>,
     /// New instructions by their places.
-    new: BTreeMap<Place, Vec<Inst>>,
+    new: BTreeMap<Position, Vec<Inst>>,
 }
 
 /// Makes each pair one access; the new ones, in the order of the pairs.
@@ -80,7 +80,7 @@ pub(super) fn run(f: &mut Function, pairs: &[Pair]) -> Vec<Inst> {
 }
 
 /// Where each instruction is.
-fn places(f: &Function, dom: &DomTree) -> Vec<Place> {
+fn places(f: &Function, dom: &DomTree) -> Vec<Position> {
     let mut places = vec![(0, 0); f.insts.len()];
     for &b in dom.rpo() {
         for (n, i) in f.block(b).insts.iter().enumerate() {
@@ -114,14 +114,14 @@ impl Packer<'_> {
             }
             let way = self.way(low, high);
             match &way {
-                Way::Same => {
+                MergedFrom::Same => {
                     if let (ValueDef::Result(a, _), ValueDef::Result(b, _)) =
                         (self.f.def(low), self.f.def(high))
                     {
                         wanted.extend(self.operands(a, b));
                     }
                 }
-                Way::Param(block) => wanted.extend(self.arguments(*block, low, high)),
+                MergedFrom::Param(block) => wanted.extend(self.arguments(*block, low, high)),
                 _ => {}
             }
             self.of.insert((low, high), self.wholes.len());
@@ -169,7 +169,7 @@ impl Packer<'_> {
         }
     }
 
-    fn place(&self, v: Value) -> Place {
+    fn place(&self, v: Value) -> Position {
         match self.f.def(v) {
             ValueDef::Result(i, _) => self.places[i.0 as usize],
             ValueDef::Param(b, _) => (self.dom.position(b), 0),
@@ -177,9 +177,9 @@ impl Packer<'_> {
         }
     }
 
-    fn way(&self, low: Value, high: Value) -> Way {
+    fn way(&self, low: Value, high: Value) -> MergedFrom {
         if self.accessed.contains(&(low, high)) {
-            return Way::Accessed;
+            return MergedFrom::Accessed;
         }
         let few = self.wholes.len() < self.f.insts.len();
         if let (ValueDef::Param(b, _), ValueDef::Param(c, _)) = (self.f.def(low), self.f.def(high))
@@ -187,35 +187,35 @@ impl Packer<'_> {
             && low != high
             && few
         {
-            return Way::Param(b);
+            return MergedFrom::Param(b);
         }
         if let (Some(a), Some(b)) = (const_lanes(self.f, low), const_lanes(self.f, high)) {
-            return Way::Alone(lanes_op([a, b].concat()), Vec::new());
+            return MergedFrom::Alone(lanes_op([a, b].concat()), Vec::new());
         }
         let found = match (self.f.def_inst(low), self.f.def_inst(high)) {
             (Some(a), Some(b)) => self
                 .way_of(a, b)
-                .filter(|way| low != high && few || !matches!(way, Way::Same)),
+                .filter(|way| low != high && few || !matches!(way, MergedFrom::Same)),
             _ => None,
         };
         found.unwrap_or_else(|| {
             let lanes = self.f.ty(low).lanes;
-            Way::Alone(Op::Shuffle((0..2 * lanes).collect()), vec![low, high])
+            MergedFrom::Alone(Op::Shuffle((0..2 * lanes).collect()), vec![low, high])
         })
     }
 
     /// The way for results of two instructions, if it is better than to put them together.
-    fn way_of(&self, a: &InstData, b: &InstData) -> Option<Way> {
+    fn way_of(&self, a: &InstData, b: &InstData) -> Option<MergedFrom> {
         match (&a.op, &b.op) {
             (Op::Splat, Op::Splat) if is_same(self.f, a.args[0], b.args[0]) => {
-                Some(Way::Alone(Op::Splat, vec![a.args[0]]))
+                Some(MergedFrom::Alone(Op::Splat, vec![a.args[0]]))
             }
             (Op::Shuffle(low), Op::Shuffle(high)) if a.args == b.args => {
                 let indices: Vec<u16> = low.iter().chain(high.iter()).copied().collect();
                 let from = self.f.ty(a.args[0]).lanes;
                 Some(match a.args.as_slice() {
-                    &[whole] if indices.iter().copied().eq(0..from) => Way::Is(whole),
-                    _ => Way::Alone(Op::Shuffle(indices.into()), a.args.clone()),
+                    &[whole] if indices.iter().copied().eq(0..from) => MergedFrom::Is(whole),
+                    _ => MergedFrom::Alone(Op::Shuffle(indices.into()), a.args.clone()),
                 })
             }
             (
@@ -223,9 +223,9 @@ impl Packer<'_> {
                 &Op::Input(Input::LocalIds { dim: d, first: f }),
             ) if dim == d && u16::from(f) == u16::from(first) + self.f.ty(a.results[0]).lanes => {
                 let input = Input::LocalIds { dim, first };
-                Some(Way::Alone(Op::Input(input), Vec::new()))
+                Some(MergedFrom::Alone(Op::Input(input), Vec::new()))
             }
-            (x, y) if x == y && self.is_lane_wise(a, b) => Some(Way::Same),
+            (x, y) if x == y && self.is_lane_wise(a, b) => Some(MergedFrom::Same),
             _ => None,
         }
     }
@@ -250,7 +250,7 @@ impl Packer<'_> {
         for n in 0..self.wholes.len() {
             let Whole {
                 low,
-                way: Way::Param(b),
+                way: MergedFrom::Param(b),
                 ..
             } = self.wholes[n]
             else {
@@ -299,10 +299,10 @@ impl Packer<'_> {
             value,
         } = self.wholes[n].clone();
         let made = match way {
-            Way::Param(_) | Way::Accessed => value,
-            Way::Is(v) => Some(v),
-            Way::Alone(op, args) => Some(self.emit(place, op, args, low)),
-            Way::Same => {
+            MergedFrom::Param(_) | MergedFrom::Accessed => value,
+            MergedFrom::Is(v) => Some(v),
+            MergedFrom::Alone(op, args) => Some(self.emit(place, op, args, low)),
+            MergedFrom::Same => {
                 let (ValueDef::Result(a, _), ValueDef::Result(b, _)) =
                     (self.f.def(low), self.f.def(high))
                 else {
@@ -330,7 +330,7 @@ impl Packer<'_> {
     }
 
     /// Adds an instruction in the line and with twice the lanes of the one that makes `low`.
-    fn emit(&mut self, place: Place, op: Op, args: Vec<Value>, low: Value) -> Value {
+    fn emit(&mut self, place: Position, op: Op, args: Vec<Value>, low: Value) -> Value {
         let line = self
             .f
             .def_inst(self.f.resolve(low))
@@ -413,7 +413,7 @@ impl Packer<'_> {
             let Whole {
                 low,
                 high,
-                way: Way::Param(block),
+                way: MergedFrom::Param(block),
                 ..
             } = self.wholes[n]
             else {
@@ -452,9 +452,9 @@ impl Packer<'_> {
             else {
                 continue;
             };
-            let computed = matches!(way, Way::Same | Way::Param(_));
+            let computed = matches!(way, MergedFrom::Same | MergedFrom::Param(_));
             let is_there = |v: Value| !matches!(self.f.def(v), ValueDef::Alias(_));
-            let counts = |&(at, i): &(Place, Option<Inst>)| {
+            let counts = |&(at, i): &(Position, Option<Inst>)| {
                 let before = match i {
                     Some(i) => at <= place && !gone.contains(&i),
                     // Halves are put together after what is made at one place.
@@ -500,8 +500,8 @@ impl Packer<'_> {
     }
 
     /// Users of halves of wholes by the halves; new instructions without a name.
-    fn users(&self) -> FxHashMap<Value, Vec<(Place, Option<Inst>)>> {
-        let mut users: FxHashMap<Value, Vec<(Place, Option<Inst>)>> = FxHashMap::default();
+    fn users(&self) -> FxHashMap<Value, Vec<(Position, Option<Inst>)>> {
+        let mut users: FxHashMap<Value, Vec<(Position, Option<Inst>)>> = FxHashMap::default();
         let halves = self.wholes.iter().flat_map(|w| [w.low, w.high]);
         let halves: FxHashSet<Value> = halves.collect();
         for &b in self.dom.rpo() {
@@ -568,7 +568,7 @@ impl Packer<'_> {
             let result = data.results[0];
             let all = indices.iter().copied().eq(0..self.f.ty(result).lanes);
             if all
-                && !matches!(way, Way::Alone(Op::Shuffle(_), _))
+                && !matches!(way, MergedFrom::Alone(Op::Shuffle(_), _))
                 && self.f.ty(*v) == self.f.ty(result)
             {
                 let v = *v;

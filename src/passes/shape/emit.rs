@@ -42,7 +42,7 @@ pub(super) fn run(
     masks: &[bool],
 ) -> Made {
     let n = f.values.len();
-    let mut emit = Emit {
+    let mut emit = AddressEmitter {
         spacing,
         made: Made {
             base: vec![None; n],
@@ -100,12 +100,12 @@ pub(super) fn compares_ends(
     b == 0 && (a == 0 || ordered && ty.lane != Lane::I64 && span < 1 << ty.lane.bits())
 }
 
-struct Emit<'a> {
+struct AddressEmitter<'a> {
     spacing: &'a [Spacing],
     made: Made,
 }
 
-impl Emit<'_> {
+impl AddressEmitter<'_> {
     fn stride(&self, v: Value) -> i64 {
         match self.spacing[v.0 as usize] {
             Spacing::Even { stride, .. } => stride,

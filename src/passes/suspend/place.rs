@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::plan::{Plan, Way};
+use super::plan::{Carried, Plan};
 use super::regions::Regions;
 use super::slots::Frame;
 use crate::ssa::{Block, Function, Inst, Op, Term, Value};
@@ -55,7 +55,7 @@ impl Places {
         while let Some(((_, v, head), b)) = pending.pop_last() {
             let at = regions.outside_loops(b);
             order.push((v, head, at));
-            let again = plan.way(v) == Some(Way::Again);
+            let again = plan.way(v) == Some(Carried::Again);
             for &arg in f.def_inst(v).filter(|_| again).map_or(&[][..], |d| &d.args) {
                 far_use(regions, &mut uses, arg, at);
             }
@@ -71,7 +71,7 @@ impl Places {
     /// Blocks where saved values are loaded.
     pub(super) fn loads<'a>(&'a self, plan: &'a Plan) -> impl Iterator<Item = (Value, Block)> + 'a {
         let saved = |(v, _, at): &(Value, Block, Block)| {
-            (plan.way(*v) == Some(Way::Frame)).then_some((*v, *at))
+            (plan.way(*v) == Some(Carried::Frame)).then_some((*v, *at))
         };
         self.order.iter().filter_map(saved)
     }
@@ -90,7 +90,7 @@ pub(super) fn rewrite(
     let mut heads: BTreeMap<Block, Vec<Inst>> = BTreeMap::new();
     for &(v, head, at) in &places.order {
         let i = match (plan.way(v), f.def_inst(v)) {
-            (Some(Way::Again), Some(data)) => {
+            (Some(Carried::Again), Some(data)) => {
                 let (op, line) = (data.op.clone(), data.line);
                 let arg = |&a: &Value| made.get(&(a, head)).copied().unwrap_or(a);
                 let near = |a: &Value| if regions.reaches(*a, at) { *a } else { arg(a) };

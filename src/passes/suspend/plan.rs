@@ -19,7 +19,7 @@ const NODES: usize = 64;
 
 /// How a value gets across barriers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum Carried {
     /// Computed again.
     Again,
     /// Saved in the frame.
@@ -28,7 +28,7 @@ pub(super) enum Way {
 
 /// The decisions.
 pub(super) struct Plan {
-    ways: Vec<Option<Way>>,
+    ways: Vec<Option<Carried>>,
 }
 
 /// The expression over what is there already.
@@ -53,7 +53,7 @@ impl Plan {
         // Values that can only be saved come first: others may be made from them.
         for &v in &values {
             if f.def_inst(v).and_then(|d| cost::of(f, d)).is_none() {
-                plan.ways[v.0 as usize] = Some(Way::Frame);
+                plan.ways[v.0 as usize] = Some(Carried::Frame);
             }
         }
         for &v in &values {
@@ -64,12 +64,12 @@ impl Plan {
 
     /// Values that are saved.
     pub(super) fn saved(&self) -> u32 {
-        let saved = self.ways.iter().filter(|way| **way == Some(Way::Frame));
+        let saved = self.ways.iter().filter(|way| **way == Some(Carried::Frame));
         saved.count() as u32
     }
 
     /// How `v` is brought across, if it is.
-    pub(super) fn way(&self, v: Value) -> Option<Way> {
+    pub(super) fn way(&self, v: Value) -> Option<Carried> {
         self.ways[v.0 as usize]
     }
 
@@ -79,20 +79,20 @@ impl Plan {
         }
         let wide = pieces(f.ty(v));
         let near = self.tree(f, v, STEP * wide, |way| way.is_some());
-        let all = self.tree(f, v, TOTAL * wide, |way| way == Some(Way::Frame));
+        let all = self.tree(f, v, TOTAL * wide, |way| way == Some(Carried::Frame));
         let cheap = near.filter(|tree| {
             let bytes = tree.leaves.iter().map(|&l| frame_bytes(f.ty(l)));
             all.is_some() && bytes.sum::<u32>() < frame_bytes(f.ty(v))
         });
         let Some(tree) = cheap else {
-            self.ways[v.0 as usize] = Some(Way::Frame);
+            self.ways[v.0 as usize] = Some(Carried::Frame);
             return;
         };
         for &w in &tree.new {
-            self.ways[w.0 as usize] = Some(Way::Again);
+            self.ways[w.0 as usize] = Some(Carried::Again);
         }
         for &w in &tree.leaves {
-            self.ways[w.0 as usize] = Some(Way::Frame);
+            self.ways[w.0 as usize] = Some(Carried::Frame);
         }
     }
 
@@ -102,7 +102,7 @@ impl Plan {
         f: &Function,
         v: Value,
         limit: u32,
-        stop: impl Fn(Option<Way>) -> bool,
+        stop: impl Fn(Option<Carried>) -> bool,
     ) -> Option<Tree> {
         let mut tree = Tree::default();
         let mut work = vec![v];

@@ -1,7 +1,7 @@
 //! Accesses that are entered in a few steps: those of lanes side by side, and those of a lane to whole words. What races is left to
 //! `Access::lane_alone`, which reports it.
 
-use super::{Access, Addresses};
+use super::{Addresses, RaceCall};
 use crate::group;
 use crate::race::{Now, Part, Races, Run, ones};
 use std::ops::Range;
@@ -18,7 +18,7 @@ pub(super) struct Even {
     pub last: usize,
 }
 
-impl Access {
+impl RaceCall {
     /// How the elements of some lanes lie, where those of all enabled ones lie one after the other, or all at one place.
     #[inline(always)]
     pub(super) fn even(&self, of: Range<usize>) -> Option<Even> {

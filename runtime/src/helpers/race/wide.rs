@@ -6,10 +6,10 @@ mod changed;
 use std::arch::x86_64::*;
 
 use super::at_once;
-use super::{Access, Addresses, HALF, OfReads, block_of, check, code, lanes_of};
+use super::{Addresses, HALF, OfReads, RaceCall, block_of, check, code, lanes_of};
 use crate::abi::race::Step;
 use crate::abi::{GroupCtx, message};
-use crate::helpers::message::{FLAT_OFFSET, Region};
+use crate::helpers::message::{FLAT_OFFSET, MemorySpan};
 use crate::race::{Does, Memory, Now, Part, Races, Run, ones};
 use changed::{changed_lines, changed_of_eight, words_changed};
 
@@ -271,7 +271,7 @@ impl Call {
         // SAFETY: as promised; only scratch memory and register storage are a thread's.
         let (region, local) = unsafe {
             (
-                Region::new(self.group, std::ptr::null(), place, self.of.0),
+                MemorySpan::new(self.group, std::ptr::null(), place, self.of.0),
                 (*self.group).slm as u64,
             )
         };
@@ -342,7 +342,7 @@ impl Call {
         };
         let shape = (self.shape, races.same_value);
         // SAFETY: as promised.
-        let access = unsafe { Access::new(self.group, self.by, shape, self.of, self.at) };
+        let access = unsafe { RaceCall::new(self.group, self.by, shape, self.of, self.at) };
         let words = access.comps * access.bytes as usize / 4;
         let simple = access.bytes >= 4 && !access.is_block && matches!(words, 1 | 2 | 4);
         if !simple || access.count > LANES || (access.does.atomic && access.comps != 1) {
@@ -434,7 +434,7 @@ impl Alike {
 /// Offsets of all lanes in the region.
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn offsets_of(access: &Access, offsets: &mut [u64; LANES]) {
+fn offsets_of(access: &RaceCall, offsets: &mut [u64; LANES]) {
     let lanes = offsets.iter_mut().take(access.count).enumerate();
     match (access.flat, access.addresses) {
         (true, Addresses::Block(block)) => {
@@ -479,7 +479,7 @@ fn ascend(offsets: &[u64; LANES], count: usize, size: u64) -> bool {
 /// Whether no two enabled lanes have the same word, if they have one each and lie in the first 8 GiB.
 #[inline]
 #[target_feature(enable = "avx512f,avx512cd")]
-fn are_other_words(access: &Access, offsets: &[u64; LANES]) -> bool {
+fn are_other_words(access: &RaceCall, offsets: &[u64; LANES]) -> bool {
     if access.bytes != 4 || access.comps != 1 {
         return false;
     }
@@ -515,7 +515,7 @@ fn are_other_words(access: &Access, offsets: &[u64; LANES]) -> bool {
 /// False where they do not lie so.
 #[inline]
 #[target_feature(enable = "avx512f,avx512vl,avx512cd,bmi1")]
-fn is_row_entered(access: &Access, races: &mut Races, offsets: &[u64; LANES]) -> bool {
+fn is_row_entered(access: &RaceCall, races: &mut Races, offsets: &[u64; LANES]) -> bool {
     if access.bytes != 4 || access.enabled == 0 {
         return false;
     }
@@ -555,7 +555,7 @@ fn is_row_entered(access: &Access, races: &mut Races, offsets: &[u64; LANES]) ->
 #[inline]
 #[target_feature(enable = "avx512f,avx512vl")]
 fn is_run_entered(
-    access: &Access,
+    access: &RaceCall,
     races: &mut Races,
     now: &Now,
     offset: u64,
@@ -596,7 +596,7 @@ struct Places {
 #[inline]
 #[target_feature(enable = "avx512f,avx512vl,avx512cd,bmi1")]
 fn each(
-    access: &Access,
+    access: &RaceCall,
     races: &mut Races,
     now: &Now,
     offsets: &[u64; LANES],
@@ -656,7 +656,7 @@ impl List {
     #[target_feature(enable = "avx512f,avx512vl,avx512cd,bmi1")]
     fn is_filled(
         &mut self,
-        access: &Access,
+        access: &RaceCall,
         offsets: &[u64; LANES],
         enabled: u32,
         places: &Places,
@@ -699,7 +699,7 @@ impl List {
     #[target_feature(enable = "avx512f,avx512vl,avx512cd,bmi1")]
     fn eight_by_eight(
         &self,
-        access: &Access,
+        access: &RaceCall,
         races: &mut Races,
         now: &Now,
         offsets: &[u64; LANES],
@@ -733,7 +733,7 @@ impl List {
 #[inline]
 #[target_feature(enable = "avx512f,avx512vl,avx512cd,bmi1")]
 fn one_by_one(
-    access: &Access,
+    access: &RaceCall,
     races: &mut Races,
     now: &Now,
     (offsets, enabled): (&[u64; LANES], u32),

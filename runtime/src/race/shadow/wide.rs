@@ -150,7 +150,7 @@ impl Shadow {
         if !(offset | stride).is_multiple_of(BYTES) || end > WORD * self.words as u64 {
             return false;
         }
-        let lanes = line::Lanes {
+        let lanes = line::LineLanes {
             first: lane,
             run: line::WORDS.ilog2(),
         };
@@ -239,7 +239,7 @@ impl Shadow {
             return false;
         }
         if words == ones(line::WORDS) && !now.is_atomic() {
-            let lanes = line::Lanes {
+            let lanes = line::LineLanes {
                 first: lane,
                 run: line::WORDS.ilog2(),
             };

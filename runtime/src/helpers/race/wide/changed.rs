@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use super::Access;
+use super::RaceCall;
 use crate::race::ones;
 
 /// Which of eight lanes from `first` on a store of words changes; `None` where one changes only some of its words.
@@ -12,7 +12,7 @@ use crate::race::ones;
 #[inline]
 #[target_feature(enable = "avx512f,avx512vl")]
 pub(super) unsafe fn changed_of_eight(
-    access: &Access,
+    access: &RaceCall,
     offset: __m512i,
     (first, of): (usize, u8),
 ) -> Option<u8> {
@@ -91,7 +91,7 @@ pub(super) unsafe fn changed_lines(
 /// Which words of a lane a store changes; all of an element, if any.
 #[inline]
 #[target_feature(enable = "avx512f")]
-pub(super) fn words_changed(access: &Access, lane: usize, place: *mut u8) -> u64 {
+pub(super) fn words_changed(access: &RaceCall, lane: usize, place: *mut u8) -> u64 {
     let row = (access.count * access.bytes as usize).next_multiple_of(16);
     let value = access.data.wrapping_add(lane * access.bytes as usize);
     let mut changed = 0;
