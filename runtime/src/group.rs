@@ -5,7 +5,7 @@
 //! whose methods check every access against the region that it names: nothing here is unsafe to call.
 //! Elements of 1, 2, 4 and 8 bytes that are aligned are read and written in one piece.
 
-use crate::abi::{GroupCtx, LOCAL_ID_ROW, SURFACES, Sampler, Status, ThreadCtx};
+use crate::abi::{FLAT_OFFSET, GroupCtx, LOCAL_ID_ROW, SURFACES, Sampler, Status, ThreadCtx};
 use crate::fault::{FaultKind, FaultSink, OtherAccess, Uninit, report};
 use crate::helpers::{self, helpers};
 pub use crate::image::sample::ImageLane;
@@ -42,9 +42,6 @@ pub enum MemoryRef {
     /// Indirect data of the launch: read, never written. Addresses are byte offsets.
     Args,
 }
-
-/// Bits of a flat address that count.
-const ADDRESS_BITS: u64 = (1 << 48) - 1;
 
 /// A work-group while it runs.
 #[derive(Debug)]
@@ -203,7 +200,7 @@ impl<'a> GroupView<'a> {
     ) -> Option<*mut u8> {
         let (base, size) = self.region(region);
         let mut offset = match region {
-            MemoryRef::Device => address.wrapping_sub(base as u64) & ADDRESS_BITS,
+            MemoryRef::Device => address.wrapping_sub(base as u64) & FLAT_OFFSET,
             _ => address,
         };
         if aligned {
@@ -216,7 +213,7 @@ impl<'a> GroupView<'a> {
     /// Offset in device memory of an address.
     pub fn position(&self, address: u64) -> u64 {
         let (base, _) = self.region(MemoryRef::Device);
-        address.wrapping_sub(base as u64) & ADDRESS_BITS
+        address.wrapping_sub(base as u64) & FLAT_OFFSET
     }
 
     /// The element of 1, 2, 4 or 8 bytes at `address`, zero-extended; `None` unless it is wholly inside.

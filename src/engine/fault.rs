@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use visa_runtime::abi::FLAT_OFFSET;
 use visa_runtime::linked::ArgValue as Arg;
 use visa_runtime::{DeviceMemory, Fault, FaultKind, Neighbour, OtherAccess, Uninit};
 
@@ -330,7 +331,7 @@ impl Names {
     pub(super) fn of_address(&self, address: u64, bytes: u32) -> Option<Meant> {
         // Addresses may carry tags, which say nothing of where they are.
         let base = self.memory.base();
-        let address = base.wrapping_add(address.wrapping_sub(base) & ((1 << 48) - 1));
+        let address = base.wrapping_add(address.wrapping_sub(base) & FLAT_OFFSET);
         let found = self.memory.neighbour(address, bytes.into())?;
         if let Some(meant) = self.beside_part(address, bytes, &found) {
             return Some(meant);
@@ -365,7 +366,7 @@ impl Names {
     /// The buffer that kernels only read and that an access to device memory is in.
     pub(super) fn of_read_only(&self, address: u64, bytes: u32) -> Option<Meant> {
         let base = self.memory.base();
-        let address = base.wrapping_add(address.wrapping_sub(base) & ((1 << 48) - 1));
+        let address = base.wrapping_add(address.wrapping_sub(base) & FLAT_OFFSET);
         let found = self.memory.neighbour(address, bytes.into())?;
         let named = self.in_buffer(&found);
         let buffer = match named {

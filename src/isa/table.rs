@@ -1,6 +1,6 @@
 //! THE opcode table: one row an opcode.
 //!
-//! Every consumer (parsers, printer, encoder, validator, documentation, fuzz generator, coverage) reads
+//! Every consumer (parser, printer, reader and writer of binaries, validation, documentation, generators of tests) reads
 //! these rows; nothing else in the project lists opcodes, or says which of them load and store. The vocabulary of the columns is in
 //! [`super::columns`]. Columns, in order:
 //!

@@ -5,13 +5,11 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Mutex;
 
 use visa_jit::backend::Check;
+use visa_runtime::abi::FLAT_OFFSET;
 
 use super::engine::{Settings, engine};
 use super::object::lock;
 use super::trace::Trace;
-
-/// Bits of an address that count: those above may be a tag.
-const ADDRESS_BITS: u64 = (1 << 48) - 1;
 
 /// Freed ranges that are remembered, where accesses are checked: as many as the engine keeps from being used again.
 const MOST_FREED: usize = 4096;
@@ -142,7 +140,7 @@ pub fn owned_by_device(address: u64, len: u64) -> Option<bool> {
 pub fn missed(address: u64, bytes: u32) -> Option<Allocated> {
     let memory = engine().ok()?.memory();
     let base = memory.base();
-    let address = base.wrapping_add(address.wrapping_sub(base) & ADDRESS_BITS);
+    let address = base.wrapping_add(address.wrapping_sub(base) & FLAT_OFFSET);
     let found = memory.neighbour(address, bytes.into());
     let ranges = lock(&RANGES);
     match found {

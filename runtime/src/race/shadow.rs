@@ -386,7 +386,7 @@ impl Shadow {
 
     /// Which lines of some words have cells in use. All four cells of each say the same.
     #[cfg(test)]
-    pub fn in_cells(&self, words: Range<u64>) -> Vec<bool> {
+    pub(super) fn in_cells(&self, words: Range<u64>) -> Vec<bool> {
         let line = |line| {
             // SAFETY: tests ask for words that are there.
             let marked = |at: *mut Cell| unsafe { (*at)[OTHER] } & IN_CELLS != 0;
@@ -400,7 +400,7 @@ impl Shadow {
 
     /// How many lines of some words are in parts.
     #[cfg(test)]
-    pub fn in_parts(&self, words: Range<u64>) -> usize {
+    pub(super) fn in_parts(&self, words: Range<u64>) -> usize {
         let from = words.start / line::WORDS * line::WORDS;
         let lines = (from..words.end).step_by(LINE_WORDS);
         // SAFETY: tests ask for words that are there.

@@ -75,7 +75,7 @@ fn is_word(b: u8) -> bool {
 
 impl<'s> Lexer<'s> {
     #[cfg(test)]
-    pub fn new(src: &'s str) -> Lexer<'s> {
+    pub(super) fn new(src: &'s str) -> Lexer<'s> {
         Lexer::at_line(src, 1)
     }
 

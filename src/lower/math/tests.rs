@@ -1,6 +1,10 @@
 //! Accuracy of the expansions against `f64` functions, and their SSA against plain numbers.
 
-#[allow(dead_code)]
+#[allow(
+    dead_code,
+    unreachable_pub,
+    reason = "shared with the integration tests, used in part"
+)]
 #[path = "../../../tests/reference/ulp.rs"]
 mod ulp;
 
