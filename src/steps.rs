@@ -1,7 +1,7 @@
 //! How long the steps of compilation take, for `compile --time-passes`.
 //!
-//! [`measured`] makes the current thread keep the times of what [`step`] surrounds while it runs; at all other times a step costs a look at a
-//! variable of the thread. Steps may lie in each other: the time of a step is without that of the steps in it, so that times add up.
+//! While [`measured`] runs, the current thread keeps the times of what [`step`] surrounds. At all other times a step only reads a thread-local
+//! variable. Steps may be nested: the time of a step does not include that of the steps inside it, so that times add up.
 
 use std::cell::RefCell;
 use std::time::{Duration, Instant};

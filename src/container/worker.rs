@@ -1,6 +1,6 @@
 //! Runs `libocloc` in a process of its own.
 //!
-//! Needed because the library is not safe to call in one's own process on input one does not trust: it calls
+//! The library is not safe to call in one's own process on untrusted input: it calls
 //! `exit` on SPIR-V it cannot read, may crash or hang, prints on standard output whatever it is told, and
 //! leaves files `kernel.visaasm`, `kernel_f0.visaasm`, … in the working directory while it emits vISA.
 //! The worker's working directory is one where no file can be created, which the library tolerates; or, where there is none, a new one

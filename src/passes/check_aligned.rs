@@ -1,8 +1,8 @@
-//! Checks of alignment: in front of an access stands an operation that records lanes whose address is no multiple of what the hardware needs
+//! Checks of alignment: puts an operation before an access, which records lanes whose address is not aligned as the hardware needs
 //! ([`Site::alignment`](crate::ssa::Site::alignment)), unless it is known that there are none.
 //!
-//! Runs where [`super::PassOptions::check_buffers`] asks for it, right before `check-buffers`, so that no optimisation sees these operations
-//! and code without them is what it was. The accesses themselves take every address; atomics round it down.
+//! Runs where [`super::PassOptions::check_buffers`] asks for it, right before `check-buffers`, so that no optimisation sees these operations,
+//! and the other code is what it is without them. The accesses themselves take every address; atomics round it down.
 
 use rustc_hash::FxHashMap;
 

@@ -1,7 +1,7 @@
-//! Checks of device memory: in front of each access to it stands an operation that records lanes which miss their buffers.
+//! Checks of device memory: puts an operation before each access to it, which records lanes that miss their buffers.
 //!
-//! Runs where [`super::PassOptions::check_buffers`] asks for it, and last, so that no other pass sees these operations and code without
-//! them is what it was. Rectangles ([`Op::Load2d`]) have none: the runtime carries them out and checks them itself.
+//! Runs where [`super::PassOptions::check_buffers`] asks for it, and last, so that no other pass sees these operations, and the other
+//! code is what it is without them. Rectangles ([`Op::Load2d`]) have none: the runtime accesses and checks them itself.
 
 use super::edit::insert_before;
 use crate::ssa::{BufferCheck, Function, Op, Space};

@@ -1,7 +1,7 @@
-//! Scalar stores of one lane after the other become a store of all lanes.
+//! Scalar stores, one for each lane, become one store of all lanes.
 //!
-//! The kernel's compiler writes an array in registers lane by lane, at an index that differs from lane to lane, which the pass
-//! `one-lane-stores` makes scalar stores of.
+//! The kernel's compiler writes an array in registers lane by lane, at an index that differs from lane to lane. The pass
+//! `one-lane-stores` makes these scalar stores.
 //!
 //! Guarantees: the same lanes are written under the same conditions; where two are the same place, the later one stays, as lanes are
 //! stored in order. Nothing else happens in memory between the first and the last of them.

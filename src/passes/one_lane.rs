@@ -1,4 +1,4 @@
-//! A store of one lane at most becomes a scalar store.
+//! A store that enables at most one lane becomes a scalar store.
 //!
 //! The kernel's compiler writes an array in registers lane by lane: `(P) mov (M1, 16) r[A0(k),0]<1> V(k)<0;1,0>`, where `P` is a
 //! constant with bit `k` alone. Each is a masked store of 16 lanes, 15 of which are never enabled.

@@ -1,9 +1,9 @@
-//! Loads whose results are followed on their way, instead of asked about at once: to copy what is not initialised is no error, and compilers
-//! copy whole arrays of which a part was written.
+//! Loads whose marks are tracked through copies, instead of being tested at the load: copying uninitialised values is no error, and compilers copy
+//! whole arrays of which only a part was written.
 //!
-//! Those are all loads from storage of registers, and loads from local memory and scratch whose results are only moved and stored where marks are
-//! stored as well. To follow a result that is computed with costs more than to ask once, and kernels that compute with what is not
-//! initialised are rarely right.
+//! These are all loads from storage of registers. They are also loads from local memory and scratch whose results are only moved, and only stored
+//! where marks are stored as well. Tracking marks through arithmetic costs more than one test, and kernels that compute with uninitialised
+//! values are rarely correct.
 
 use rustc_hash::FxHashSet;
 

@@ -1,17 +1,18 @@
-//! Checks of initialisation: compiled code finds out whether a launch uses what is not initialised at all. Only then can anything be wrong, and
-//! the interpreter says what.
+//! Checks of initialisation: compiled code finds out whether a launch uses anything that is not initialised. Only then can there be an error, and
+//! the interpreter finds it.
 //!
-//! * In front of each load, block load and atomic, the marks of what it reads are loaded in the same way, and [`Op::Suspect`] leaves if one is
-//!   set. Lanes that are not enabled, or not inside, load no mark. Of loads that only copy ([`copies`]) the marks go with what is loaded.
-//! * A store to memory of the group or the thread stores marks in the same way: clear ones, but of what depends on registers that were not
-//!   written. To copy those is no error.
+//! * Before each load, block load and atomic, the marks of what it reads are loaded in the same way, and [`Op::Suspect`] leaves the function if
+//!   one is set. Lanes that are not enabled, or not inside, load no mark. For loads that only copy ([`copies`]), the marks are copied with the
+//!   data.
+//! * A store to memory of the group or the thread stores marks in the same way. They are clear, except those of values that depend on registers
+//!   that were not written: copying these is no error.
 //! * A store to device memory loads marks and clears them if one is set ([`Op::Initialise`]), so that marks take memory only where something was not
 //!   initialised.
-//! * Values that may depend on registers which were not written, or on such loads, are few ([`unset`]). What of them does is computed beside them ([`taint`]), and
-//!   [`Op::Suspect`] leaves where they are used for anything but other values.
+//! * Few values may depend on registers which were not written, or on such loads ([`unset`]). Which of their bits do is computed beside them
+//!   ([`taint`]), and [`Op::Suspect`] leaves the function where such bits are used for anything but other values.
 //!
-//! Runs where [`super::PassOptions::check_init`] asks for it, when optimisations are done, so that these see no marks and code without checks is
-//! what it was. Rectangles ([`Op::Load2d`]) have none of this: the runtime looks at their marks itself. Images count as initialised.
+//! Runs where [`super::PassOptions::check_init`] asks for it, after the optimisations, so that these see no marks, and code without checks is not
+//! changed. Rectangles ([`Op::Load2d`]) have none of this: the runtime looks at their marks itself. Images count as initialised.
 
 mod copies;
 mod pointers;

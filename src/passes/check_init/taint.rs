@@ -1,7 +1,7 @@
-//! Bits of values that depend on registers which were not written, or on what was loaded of such, as values: where only a run can tell.
+//! Computes at run time which bits of values depend on registers that were not written, or on uninitialised memory that was loaded.
 //!
-//! Of each value that may depend on them ([`super::unset`]) there is another one, of integers as wide, with the bits that do. It is known
-//! bit by bit where that is cheap, and else lane by lane; no bit is left out, but some may be too many.
+//! Each value that may depend on them ([`super::unset`]) gets a shadow value: integers of the same width, with the dependent bits set. The
+//! shadow is exact to the bit where that is cheap, and else to the lane. It never misses a bit, but may have too many.
 
 use rustc_hash::FxHashMap;
 

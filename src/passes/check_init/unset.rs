@@ -2,7 +2,7 @@
 //! of their lanes.
 //!
 //! A forward fixed point over the function, which knows lanes and not bits. The other side of a select counts too: whether a lane of it is
-//! enabled is known only when the code runs. Passes before have dropped selects of which nothing sees that side.
+//! enabled is known only when the code runs. Earlier passes have dropped selects whose other side is never used.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 

@@ -1,4 +1,4 @@
-//! Integer division: what a kernel's compiler wrote instead of one is a division again, and one division serves a quotient and its
+//! Integer division: turns what a kernel's compiler wrote instead of one back into a division, and makes one division serve a quotient and its
 //! remainder.
 //!
 //! GPUs have no instruction for it, so their compiler writes a loop over the bits of 64-bit numbers ([`bit_by_bit`]), or

@@ -1,7 +1,7 @@
 //! Fields of words: bytes and shorts that were put together to a word, by shifts or by a shuffle, and are taken out again.
 //!
-//! Compilers do that for the sake of instructions that take words apart, such as sums of products of four bytes. What is taken out
-//! is then read where it was before it was put there.
+//! Compilers do that for instructions that work on the parts of words, such as sums of products of four bytes. A field that is extracted is
+//! replaced by the value that was put there.
 
 use super::super::edit::{Rewriter, binary as bin, uniform_const};
 use super::{Action, Subject};

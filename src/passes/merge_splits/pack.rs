@@ -1,6 +1,6 @@
-//! Whole vectors for pairs of halves.
+//! Makes whole vectors of pairs of halves.
 //!
-//! What is wanted is planned first, from the accesses back to where halves come from, then made where the later half is.
+//! First plans which vectors are needed, from the accesses back to where the halves come from. Then makes each where the later half is.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -3,8 +3,8 @@
 //! Guarantees: [`crate::ssa::Function::shapes`] has an entry for each lane-wise load, store and atomic of which
 //! something is known. Where a fact depends on an extension not wrapping between the first and the last lane,
 //! a scalar guard tests that at run time. The scalars are new instructions (and block parameters, for
-//! addresses carried around loops) beside the vector ones; nothing else changes. Runs last: other
-//! passes take the scalars for dead.
+//! addresses carried around loops) beside the vector ones; nothing else changes. Runs after all
+//! optimisations: these would remove the scalars as dead code.
 //!
 //! Not done: addresses put together from halves, lanes that repeat (`0 0 1 1`), local ids of unknown layout.
 
