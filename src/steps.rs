@@ -39,14 +39,14 @@ impl Steps {
     /// Adds the times of others.
     pub fn add(&mut self, others: &Steps) {
         for other in &others.0 {
-            let step = self.of(other.part, other.name);
+            let step = self.step_mut(other.part, other.name);
             step.runs += other.runs;
             step.time += other.time;
             step.changes += other.changes;
         }
     }
 
-    fn of(&mut self, part: &'static str, name: &'static str) -> &mut Step {
+    fn step_mut(&mut self, part: &'static str, name: &'static str) -> &mut Step {
         let found = self.0.iter().position(|s| (s.part, s.name) == (part, name));
         let at = found.unwrap_or_else(|| {
             self.0.push(Step {
@@ -103,7 +103,7 @@ impl Drop for Running {
             if let Some((.., outer)) = kept.running.last_mut() {
                 *outer += all;
             }
-            let step = kept.steps.of(part, name);
+            let step = kept.steps.step_mut(part, name);
             step.runs += 1;
             step.time += all.saturating_sub(within);
             step.changes += self.changes;
@@ -116,7 +116,7 @@ pub fn step(part: &'static str, name: &'static str) -> Running {
     let measured = KEPT.with_borrow_mut(|kept| {
         let Some(kept) = kept else { return false };
         // Enters it, so that an outer step stands before those in it.
-        kept.steps.of(part, name);
+        kept.steps.step_mut(part, name);
         let now = Instant::now();
         kept.running.push((part, name, now, Duration::ZERO));
         true

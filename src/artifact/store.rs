@@ -93,10 +93,10 @@ impl Store {
 
     /// Where the code of a key is.
     pub fn path(&self, key: &Key) -> PathBuf {
-        self.place(EntryKind::Code, key)
+        self.entry_path(EntryKind::Code, key)
     }
 
-    fn place(&self, kind: EntryKind, key: &Key) -> PathBuf {
+    fn entry_path(&self, kind: EntryKind, key: &Key) -> PathBuf {
         let hex = key.hex();
         let (first, rest) = hex.split_at(2);
         let name = format!("{rest}{}", kind.suffix());
@@ -132,7 +132,7 @@ impl Store {
             }
             other => Defect::Unreadable(other.to_string()),
         })?;
-        let path = self.place(kind, key);
+        let path = self.entry_path(kind, key);
         let found = read(&path).and_then(|(bytes, file, found)| {
             let contents = open(&bytes)?;
             mark_used(&file, &found);
@@ -173,7 +173,7 @@ impl Store {
         key: &Key,
         sealed: Result<Vec<u8>, Defect>,
     ) -> Result<(), StoreError> {
-        let path = self.place(kind, key);
+        let path = self.entry_path(kind, key);
         let bytes = sealed.map_err(|defect| StoreError::Io {
             verb: "encode",
             path: path.clone(),
@@ -252,7 +252,7 @@ impl Store {
         let contents = read(&slot.path)
             .and_then(|(bytes, ..)| entry::inspect(slot.kind, &bytes))
             .and_then(|(key, code)| {
-                let named = self.place(slot.kind, &key) == slot.path;
+                let named = self.entry_path(slot.kind, &key) == slot.path;
                 named.then_some((key, code)).ok_or(Defect::Key)
             });
         EntryInfo {

@@ -53,14 +53,14 @@ impl Ran<'_> {
     /// Whether rules leave out all findings of a kind of an instruction of which there is no record.
     fn rules_cover(&self, (site, kind): (u32, FaultKind)) -> bool {
         let rules = &self.launch.kernel.parts().engine.0.options.suppress;
-        let line = self.place(site).line;
+        let line = self.access_site(site).line;
         let source = self.code.source(&self.launch.kernel, line);
         let what = (kind_name(kind), self.launch.kernel.name());
         rules.covers(what, (line, source.as_ref()), None)
     }
 
     /// Where a site of the code is.
-    fn place(&self, site: u32) -> AccessSite {
+    fn access_site(&self, site: u32) -> AccessSite {
         let place = match self.code {
             Code::Compiled { code, .. } => code.sites.get(site as usize).map(compiled_site),
             Code::Interpreted(code) => code.program.site(site).map(interpreted_site),
@@ -121,9 +121,9 @@ impl Ran<'_> {
         f: &visa_runtime::Fault,
         sites: &BTreeMap<(u32, FaultKind), u64>,
     ) -> FaultRecord {
-        let place = self.place(f.site);
+        let place = self.access_site(f.site);
         let line = |site| {
-            let line = self.place(site).line;
+            let line = self.access_site(site).line;
             match self.code.source(&self.launch.kernel, line) {
                 Some(source) => format!("line {line} ({source})"),
                 None => format!("line {line}"),
@@ -158,7 +158,7 @@ impl Ran<'_> {
                 kind if kind.is_barrier() => meeting(f, line),
                 kind if kind.is_race() => {
                     let there = |site| {
-                        let other = self.place(site);
+                        let other = self.access_site(site);
                         format!("the `{}` {} in {}", other.opcode, other.access, line(site))
                     };
                     race(f, there, buffer)

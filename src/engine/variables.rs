@@ -48,7 +48,7 @@ impl Layout {
     }
 
     /// Where a byte of a section of the file lies.
-    fn place(&self, section: usize, byte: u64) -> Option<(u32, u64)> {
+    fn section_offset(&self, section: usize, byte: u64) -> Option<(u32, u64)> {
         let (index, offset) = self.places.get(section)?;
         Some((*index, offset.wrapping_add(byte)))
     }
@@ -66,7 +66,7 @@ impl Layout {
 pub(super) fn places(zebin: &Zebin) -> Variables {
     let layout = Layout::new(zebin);
     let place = zebin.symbols.iter().filter_map(|s| match s.place {
-        SymbolPlace::Data(i) => Some((s.name.clone(), layout.place(i, s.value)?)),
+        SymbolPlace::Data(i) => Some((s.name.clone(), layout.section_offset(i, s.value)?)),
         _ => None,
     });
     Variables {
@@ -83,7 +83,10 @@ pub(super) fn for_host(zebin: &Zebin, name: &str) -> Option<((u32, u64), u64)> {
     let name = told.map_or(name, |access| access.device_name.as_str());
     let symbol = zebin.symbols.iter().find(|s| s.name == name)?;
     match symbol.place {
-        SymbolPlace::Data(i) => Some((Layout::new(zebin).place(i, symbol.value)?, symbol.size)),
+        SymbolPlace::Data(i) => Some((
+            Layout::new(zebin).section_offset(i, symbol.value)?,
+            symbol.size,
+        )),
         _ => None,
     }
 }
@@ -133,7 +136,7 @@ fn patch(
     let symbol = r.symbol.and_then(|s| zebin.symbols.get(s));
     let target = symbol.and_then(|s| match s.place {
         SymbolPlace::Data(d) if d < zebin.data.len() => {
-            let (section, byte) = layout.place(d, s.value)?;
+            let (section, byte) = layout.section_offset(d, s.value)?;
             Some((Some(section), byte))
         }
         _ => functions
@@ -166,7 +169,7 @@ fn patch(
         |addend| addend as u64,
     );
     let (section, offset) = layout
-        .place(section, r.offset)
+        .section_offset(section, r.offset)
         .ok_or_else(|| unsupported("a section that does not exist".to_owned()))?;
     Ok(DataPatch {
         section,

@@ -178,7 +178,7 @@ impl LaneAccess {
         }
     }
 
-    pub(super) fn at(&self, lane: usize, element: usize) -> u64 {
+    pub(super) fn element_address(&self, lane: usize, element: usize) -> u64 {
         let distance = (element as u64).wrapping_mul(self.bytes.into());
         self.address.get(lane).wrapping_add(distance)
     }
@@ -269,8 +269,10 @@ impl Machine<'_, '_, '_> {
         let aligned = does.is_atomic();
         let mut outside = 0;
         for lane in bits(a.enabled) {
-            let whole =
-                (0..a.count).all(|k| self.group.inside(region, a.at(lane, k), a.bytes, aligned));
+            let whole = (0..a.count).all(|k| {
+                self.group
+                    .inside(region, a.element_address(lane, k), a.bytes, aligned)
+            });
             if !whole {
                 outside |= up(1, lane as u32);
             }
@@ -320,7 +322,7 @@ impl Machine<'_, '_, '_> {
         let mut out = vec![ChannelBits::default(); a.count];
         for lane in bits(a.enabled) {
             for (k, values) in out.iter_mut().enumerate() {
-                let v = self.group.read(region, a.at(lane, k), a.bytes);
+                let v = self.group.read(region, a.element_address(lane, k), a.bytes);
                 values.set(lane, v.unwrap_or(0));
             }
         }
@@ -341,7 +343,7 @@ impl Machine<'_, '_, '_> {
         let region = self.region(a.memory);
         for lane in bits(a.enabled) {
             for (k, v) in values.iter().enumerate() {
-                let (at, v) = (a.at(lane, k), v.get(lane));
+                let (at, v) = (a.element_address(lane, k), v.get(lane));
                 if self.group.write(region, at, a.bytes, v) {
                     self.note(a.memory, at, v, a.bytes);
                 }
@@ -379,7 +381,7 @@ impl Machine<'_, '_, '_> {
         self.check_races(inst, &a.of_block(), |_, _| Does::Read)?;
         let mut all = Vec::with_capacity(a.count);
         for k in 0..a.count {
-            let at = a.at(0, k);
+            let at = a.element_address(0, k);
             let v = self.group.read(region, at, a.bytes);
             if v.is_none() && a.enabled != 0 {
                 self.report(inst, a.memory, a.part, 1, &ChannelBits::all(at))?;
@@ -416,7 +418,7 @@ impl Machine<'_, '_, '_> {
         let left = |k: usize| values.get(k).map_or(0, |v: &u64| v.wrapping_shr(high));
         self.check_races(inst, &a.of_block(), |_, k| Does::Write(left(k)))?;
         for (k, v) in values.into_iter().enumerate() {
-            let (at, v) = (a.at(0, k), v.wrapping_shr(high));
+            let (at, v) = (a.element_address(0, k), v.wrapping_shr(high));
             if self.group.write(region, at, a.bytes, v) {
                 self.note(a.memory, at, v, a.bytes);
                 self.init_block(a, (k, k), &Slot::block(data, register, high), true)?;

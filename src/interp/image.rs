@@ -28,7 +28,7 @@ struct Message {
 }
 
 impl Message {
-    fn at(&self, lane: usize) -> [u32; 3] {
+    fn coordinates(&self, lane: usize) -> [u32; 3] {
         let [u, v, r] = &self.at;
         [u, v, r].map(|c| c.get(lane) as u32)
     }
@@ -70,7 +70,10 @@ impl Machine<'_, '_, '_> {
     fn check_image(&mut self, inst: &Inst, m: &Message) -> Result<(), Halt> {
         let mut outside = 0;
         for lane in bits(m.enabled) {
-            if self.group.image_outside(m.op, m.memory.surface, m.at(lane)) {
+            if self
+                .group
+                .image_outside(m.op, m.memory.surface, m.coordinates(lane))
+            {
                 outside |= up(1, lane as u32);
             }
         }
@@ -85,7 +88,7 @@ impl Machine<'_, '_, '_> {
             let asked = ImageLane {
                 op: m.op,
                 channels: u32::from(m.channels.0),
-                at: m.at(lane),
+                at: m.coordinates(lane),
                 data: data.map(|d| d.get(lane) as u32),
             };
             let texel = self.group.image(m.memory.surface, m.sampler, &asked);
@@ -225,7 +228,7 @@ impl Machine<'_, '_, '_> {
             let change = |old: u32| new(old.into()) as u32;
             let old = self
                 .group
-                .image_update(m.memory.surface, m.at(lane), bytes, change);
+                .image_update(m.memory.surface, m.coordinates(lane), bytes, change);
             if let (Some(old), Some(to)) = (old, out.first_mut()) {
                 let back = if op == AtomicOp::PreDec {
                     change(old)

@@ -336,10 +336,12 @@ impl Program {
             let mut registers = Registers::new(&self.kernel, &self.layout);
             for input in &self.kernel.module().inputs {
                 if let InputVar::General(var) = input.var {
-                    let place = self.kernel.place(var);
-                    let at = self
-                        .layout
-                        .at(place.root, place.offset as usize, input.size as usize);
+                    let place = self.kernel.root_offset(var);
+                    let at = self.layout.byte_offset(
+                        place.root,
+                        place.offset as usize,
+                        input.size as usize,
+                    );
                     if let Ok(at) = at {
                         registers.clear(at, input.size as usize);
                     }

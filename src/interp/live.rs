@@ -55,7 +55,7 @@ impl Machine<'_, '_, '_> {
         let aligned = does.is_atomic();
         let (mut missed, mut read_only, mut at) = (0, 0, ChannelBits::default());
         for lane in bits(a.enabled) {
-            let element = |k: &usize| a.at(lane, *k);
+            let element = |k: &usize| a.element_address(lane, *k);
             let outside = |k: usize| {
                 let address = element(&k);
                 !self
@@ -104,7 +104,7 @@ impl Machine<'_, '_, '_> {
             return Ok(());
         }
         let low = u64::from(inst.alignment().wrapping_sub(1));
-        let odd = bits(a.enabled).filter(|&lane| a.at(lane, 0) & low != 0);
+        let odd = bits(a.enabled).filter(|&lane| a.element_address(lane, 0) & low != 0);
         let odd = odd.fold(0, |all, lane| all | up(1, lane as u32));
         let at = (a.memory, &a.address);
         self.report_memory(inst, FaultKind::Misaligned, a.part, odd, at)

@@ -102,8 +102,12 @@ impl Machine<'_, '_, '_> {
 
     /// Rounding and denormals.
     pub(super) fn env(&self) -> Env {
-        let root = self.program.kernel.place(VarId::CR0);
-        match self.program.layout.at(root.root, root.offset as usize, 4) {
+        let root = self.program.kernel.root_offset(VarId::CR0);
+        match self
+            .program
+            .layout
+            .byte_offset(root.root, root.offset as usize, 4)
+        {
             Ok(at) => Env(self.t.get(at, 4) as u32),
             Err(_) => Env(0),
         }
@@ -180,7 +184,7 @@ impl Machine<'_, '_, '_> {
 
     /// Byte of a variable's root at which an origin lies.
     fn start(&self, o: Origin, ty: Type) -> usize {
-        let place = self.program.kernel.place(o.var);
+        let place = self.program.kernel.root_offset(o.var);
         let row = usize::from(o.row).saturating_mul(self.grf());
         let col = usize::from(o.col).saturating_mul(ty.bytes() as usize);
         (place.offset as usize)
@@ -203,8 +207,8 @@ impl Machine<'_, '_, '_> {
         size: usize,
     ) -> Result<usize, Halt> {
         let at = self.start(o, ty).saturating_add(bytes);
-        let root = self.program.kernel.place(o.var).root;
-        self.program.layout.at(root, at, size)
+        let root = self.program.kernel.root_offset(o.var).root;
+        self.program.layout.byte_offset(root, at, size)
     }
 
     /// Reads a source for `n` channels.
@@ -266,7 +270,7 @@ impl Machine<'_, '_, '_> {
                 Ok(Operand::plain(lanes, Type::Uw, n == 1))
             }
             Src::AddressOf { var, offset } => {
-                let place = self.program.kernel.place(*var);
+                let place = self.program.kernel.root_offset(*var);
                 let at = self
                     .program
                     .layout
@@ -330,7 +334,7 @@ impl Machine<'_, '_, '_> {
         region: IndirectRegion,
         i: usize,
     ) -> Result<u64, Halt> {
-        let (k, elements) = region.place(i);
+        let (k, elements) = region.address_and_element(i);
         let at = self.indirect_at(indirect, k, elements)?;
         Ok(at.map_or(0, |at| self.t.get(at, indirect.ty.bytes() as usize)))
     }
@@ -433,12 +437,12 @@ impl Machine<'_, '_, '_> {
 
     /// Position of element `i` of a payload component at byte `at`.
     pub(super) fn raw(&self, raw: Raw, at: usize, i: usize, bytes: usize) -> Result<usize, Halt> {
-        let place = self.program.kernel.place(raw.var);
+        let place = self.program.kernel.root_offset(raw.var);
         let offset = (place.offset as usize)
             .saturating_add(raw.offset as usize)
             .saturating_add(at)
             .saturating_add(i.saturating_mul(bytes));
-        self.program.layout.at(place.root, offset, bytes)
+        self.program.layout.byte_offset(place.root, offset, bytes)
     }
 
     /// Writes element `i` of a message payload; nothing for `%null`.
@@ -508,7 +512,7 @@ fn immediate(bits: u64, ty: Type) -> Operand {
 
 impl IndirectRegion {
     /// Which address element a channel uses, counted from the first, and how many elements beyond it.
-    pub(super) fn place(self, i: usize) -> (usize, usize) {
+    pub(super) fn address_and_element(self, i: usize) -> (usize, usize) {
         match self {
             IndirectRegion::Single(r) => (0, r.element(i as u32) as usize),
             IndirectRegion::VxH { width, hstride } => {

@@ -160,7 +160,7 @@ impl Machine<'_, '_, '_> {
         }
         for lane in bits(a.enabled) {
             for k in 0..a.count {
-                self.check_element(inst, a, (lane, a.at(lane, k)), does(lane, k))?;
+                self.check_element(inst, a, (lane, a.element_address(lane, k)), does(lane, k))?;
             }
         }
         Ok(())
@@ -222,7 +222,7 @@ impl Machine<'_, '_, '_> {
         let mut left: HashMap<u64, (usize, u8)> = HashMap::new();
         for lane in bits(a.enabled) {
             for (k, v) in values.iter().enumerate() {
-                let (address, v) = (a.at(lane, k), v.get(lane));
+                let (address, v) = (a.element_address(lane, k), v.get(lane));
                 let Some((_, place)) = self.shared(a, address, Does::Write(v)) else {
                     continue;
                 };

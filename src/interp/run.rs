@@ -121,10 +121,10 @@ impl Program {
         let r0 = group.r0(number);
         let word = |k: usize| r0.get(k).copied().unwrap_or(0);
         let mut dwords = |var: VarId, words: &[u32]| {
-            let place = self.kernel.place(var);
+            let place = self.kernel.root_offset(var);
             for (k, &w) in words.iter().enumerate() {
                 let offset = (place.offset as usize).saturating_add(k.saturating_mul(4));
-                if let Ok(at) = self.layout.at(place.root, offset, 4) {
+                if let Ok(at) = self.layout.byte_offset(place.root, offset, 4) {
                     t.set(at, 4, w.into());
                 }
             }
@@ -143,11 +143,11 @@ impl Program {
             let InputVar::General(var) = input.var else {
                 continue;
             };
-            let place = self.kernel.place(var);
+            let place = self.kernel.root_offset(var);
             for k in 0..input.size {
                 let byte = input_byte(group, number, &r0, source, k);
                 let offset = (place.offset as usize).saturating_add(k as usize);
-                if let Ok(at) = self.layout.at(place.root, offset, 1) {
+                if let Ok(at) = self.layout.byte_offset(place.root, offset, 1) {
                     t.set(at, 1, byte.into());
                 }
             }

@@ -40,7 +40,7 @@ impl Layout {
             .iter()
             .filter_map(addressed)
             .flatten()
-            .map(|var| kernel.place(var).root)
+            .map(|var| kernel.root_offset(var).root)
             .collect();
         let roots = kernel.roots();
         let mut layout = Layout {
@@ -85,7 +85,12 @@ impl Layout {
     }
 
     /// Positions of `bytes` bytes from byte `offset` of a root.
-    pub(super) fn at(&self, root: RootId, offset: usize, bytes: usize) -> Result<usize, Halt> {
+    pub(super) fn byte_offset(
+        &self,
+        root: RootId,
+        offset: usize,
+        bytes: usize,
+    ) -> Result<usize, Halt> {
         let id = root.0 as usize;
         let start = self.start.get(id).copied().unwrap_or(0);
         let room = self.end.get(id).copied().unwrap_or(0).saturating_sub(start);

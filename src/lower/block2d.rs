@@ -43,7 +43,7 @@ impl Lowerer<'_> {
         access.site = self.site(inst, Space::Flat, kind, access.elem.bytes());
         if inst.stores() {
             for r in 0..access.registers() {
-                let data = at(b.data, r * self.grf);
+                let data = raw_at(b.data, r * self.grf);
                 args.push(self.block_payload(data, access.lanes(), access.elem)?);
             }
             self.b.effect(Op::Store2d(access), args);
@@ -81,7 +81,7 @@ impl Lowerer<'_> {
                 let base = self.block_payload(*payload, 1, Lane::I64)?;
                 args.push(self.b.lane(base, 0));
                 for (dword, more) in [(2, 0), (3, 0), (4, 0), (5, *x), (6, *y)] {
-                    let v = self.block_payload(at(*payload, 4 * dword), 1, Lane::I32)?;
+                    let v = self.block_payload(raw_at(*payload, 4 * dword), 1, Lane::I32)?;
                     let v = self.b.lane(v, 0);
                     args.push(match more {
                         0 => v,
@@ -121,7 +121,7 @@ impl Lowerer<'_> {
 }
 
 /// A payload `bytes` further.
-fn at(raw: Raw, bytes: u32) -> Raw {
+fn raw_at(raw: Raw, bytes: u32) -> Raw {
     Raw {
         offset: raw.offset + bytes,
         ..raw

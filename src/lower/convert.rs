@@ -125,7 +125,7 @@ impl Lowerer<'_> {
         match self.cr0 {
             Cr0::Known(v) => Ok(self.b.i32(v)),
             Cr0::Unknown | Cr0::Mirrored => {
-                let root = self.kernel.place(crate::module::VarId::CR0).root;
+                let root = self.kernel.root_offset(crate::module::VarId::CR0).root;
                 let p = super::regs::Pattern::packed(root, 0, 1, Lane::I32);
                 let live = self.regs.read(&mut self.b, &p)?;
                 if self.cr0 == Cr0::Unknown {

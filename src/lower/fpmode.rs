@@ -59,7 +59,7 @@ pub(super) fn step(kernel: &ValidKernel, state: Cr0, inst: &Inst) -> Cr0 {
     let Dst::General { origin, .. } = &a.dst else {
         return state;
     };
-    let place = kernel.place(origin.var);
+    let place = kernel.root_offset(origin.var);
     if kernel.roots().get(place.root.0 as usize).map(|r| r.var) != Some(VarId::CR0) {
         return state;
     }

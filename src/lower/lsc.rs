@@ -251,11 +251,11 @@ impl Lowerer<'_> {
 
     /// True when everything that computes the variable makes it so: where control flow meets, its value says nothing.
     fn holds_scratch_base(&self, var: VarId) -> bool {
-        let root = self.kernel.place(var).root;
+        let root = self.kernel.root_offset(var).root;
         let is_r0_5 = |s: &Src| match s {
             Src::General { origin, .. } => {
-                let place = self.kernel.place(origin.var);
-                let r0 = self.kernel.place(VarId::R0);
+                let place = self.kernel.root_offset(origin.var);
+                let r0 = self.kernel.root_offset(VarId::R0);
                 let at = u32::from(origin.row) * self.grf + u32::from(origin.col) * 4;
                 place.root == r0.root && place.offset + at == 20
             }
@@ -267,7 +267,7 @@ impl Lowerer<'_> {
             let Dst::General { origin, .. } = &alu.dst else {
                 continue;
             };
-            if self.kernel.place(origin.var).root != root {
+            if self.kernel.root_offset(origin.var).root != root {
                 continue;
             }
             let op = match inst.op {

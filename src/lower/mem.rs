@@ -59,7 +59,7 @@ impl Lowerer<'_> {
             let zero = self.b.bits(lane, 0);
             return Ok(self.b.splat(zero, n as u16));
         }
-        let place = self.kernel.place(raw.var);
+        let place = self.kernel.root_offset(raw.var);
         let p = Pattern::packed(place.root, place.offset + raw.offset + at, n, lane);
         let v = self.regs.read(&mut self.b, &p)?;
         Ok(self.b.splat(v, n as u16))
@@ -77,7 +77,7 @@ impl Lowerer<'_> {
         if raw.is_null() {
             return Ok(());
         }
-        let place = self.kernel.place(raw.var);
+        let place = self.kernel.root_offset(raw.var);
         let ty = self.b.ty(value);
         let mut p = Pattern::packed(
             place.root,
@@ -91,7 +91,7 @@ impl Lowerer<'_> {
 
     /// Reads a block payload.
     pub(super) fn block_payload(&mut self, raw: Raw, n: u32, lane: Lane) -> Result<Value, Fail> {
-        let place = self.kernel.place(raw.var);
+        let place = self.kernel.root_offset(raw.var);
         let mut p = Pattern::packed(place.root, place.offset + raw.offset, n, lane);
         p.soft = true;
         let v = self.regs.read(&mut self.b, &p)?;

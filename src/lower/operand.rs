@@ -146,7 +146,7 @@ impl Lowerer<'_> {
         let Some(ty) = self.kernel.module().vars.ty(o.var) else {
             return Fail::malformed("unknown variable");
         };
-        let place = self.kernel.place(o.var);
+        let place = self.kernel.root_offset(o.var);
         let at = place.offset + u32::from(o.row) * self.grf + u32::from(o.col) * ty.bytes();
         Ok((place.root, at, ty))
     }
@@ -225,7 +225,7 @@ impl Lowerer<'_> {
                 })
             }
             Src::AddressOf { var, offset } => {
-                let place = self.kernel.place(*var);
+                let place = self.kernel.root_offset(*var);
                 let at = self.regs.address(place.root) + place.offset + offset;
                 let value = self.b.bits(Lane::I16, u64::from(at));
                 Ok(Operand {

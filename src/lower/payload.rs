@@ -106,7 +106,7 @@ impl Lowerer<'_> {
                 .get(i)
                 .copied()
                 .unwrap_or(InputSource::Zero);
-            let place = self.kernel.place(var);
+            let place = self.kernel.root_offset(var);
             let (lo, hi) = (place.offset, place.offset + input.size);
             let (shape, simd) = (self.payload.local_ids, self.simd);
             match source {
@@ -145,7 +145,7 @@ impl Lowerer<'_> {
         let bytes = |l: &Self, v: VarId| l.kernel.roots().get(v.0 as usize).map_or(0, |r| r.bytes);
         let define =
             |l: &mut Self, v: VarId, f: &dyn Fn(&mut super::build::Builder, u32, Ty) -> Value| {
-                let (root, n) = (l.kernel.place(v).root, bytes(l, v));
+                let (root, n) = (l.kernel.root_offset(v).root, bytes(l, v));
                 l.regs.define_input(&mut l.b, root, 0, n, f)
             };
         define(self, VarId::R0, &r0)?;

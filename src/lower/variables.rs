@@ -122,12 +122,12 @@ impl Variables {
 
     /// Adds an edge to an unsealed block.
     pub(super) fn edge(&mut self, from: Block, to: Block) {
-        let to = self.at(to);
+        let to = self.block_mut(to);
         debug_assert!(!to.sealed, "edge into a sealed block");
         to.preds.push(from);
     }
 
-    fn at(&mut self, b: Block) -> &mut BlockVariables {
+    fn block_mut(&mut self, b: Block) -> &mut BlockVariables {
         &mut self.blocks[b.0 as usize]
     }
 
@@ -188,7 +188,7 @@ impl Builder {
                     join.incoming.add(&self.f, value, join.param);
                 }
                 (Step::Join(join), _) => {
-                    self.variables.at(join.block).visited = joins.len() + 1;
+                    self.variables.block_mut(join.block).visited = joins.len() + 1;
                     joins.push(join);
                 }
             }
@@ -199,7 +199,7 @@ impl Builder {
     /// Asks the next predecessor of the last join; takes the join off the list when all have been asked.
     fn ask_next(&mut self, var: Var, joins: &mut Vec<Join>) -> Step {
         if let Some(join) = joins.last_mut()
-            && let Some(&pred) = self.variables.at(join.block).preds.get(join.asked)
+            && let Some(&pred) = self.variables.block_mut(join.block).preds.get(join.asked)
         {
             join.asked += 1;
             return self.step(var, pred, joins);
@@ -207,7 +207,7 @@ impl Builder {
         let Some(join) = joins.pop() else {
             return Step::Known(self.initial_value(var));
         };
-        self.variables.at(join.block).visited = 0;
+        self.variables.block_mut(join.block).visited = 0;
         let value = self.agree(var, join.block, join.incoming, join.param);
         self.variables.define(var, value, &[join.block]);
         self.variables.define(var, value, &join.below);
@@ -246,10 +246,10 @@ impl Builder {
                 break self.initial_value(var);
             }
             let blocks = self.variables.blocks.len();
-            let here = self.variables.at(at);
+            let here = self.variables.block_mut(at);
             if !here.sealed {
                 let p = self.add_param(at, var);
-                self.variables.at(at).incomplete.push((var, p));
+                self.variables.block_mut(at).incomplete.push((var, p));
                 break p;
             }
             let visited = here.visited.checked_sub(1);
@@ -309,7 +309,7 @@ impl Builder {
 
     /// Declares that no further predecessor will be added.
     pub(crate) fn seal(&mut self, block: Block) {
-        let here = self.variables.at(block);
+        let here = self.variables.block_mut(block);
         if std::mem::replace(&mut here.sealed, true) {
             return;
         }
@@ -318,7 +318,7 @@ impl Builder {
         for (var, param) in std::mem::take(&mut here.incomplete) {
             let mut incoming = Incoming::Nothing;
             let mut asked = 0;
-            while let Some(&pred) = self.variables.at(block).preds.get(asked) {
+            while let Some(&pred) = self.variables.block_mut(block).preds.get(asked) {
                 let value = self.value_at_end(var, pred);
                 incoming.add(&self.f, value, Some(param));
                 asked += 1;
@@ -338,7 +338,7 @@ impl Builder {
             }
             self.f.place_param(block, param);
             let mut asked = 0;
-            while let Some(&pred) = self.variables.at(block).preds.get(asked) {
+            while let Some(&pred) = self.variables.block_mut(block).preds.get(asked) {
                 let value = self.value_at_end(var, pred);
                 for call in self.f.block_mut(pred).term.targets_mut() {
                     if call.block == block {

@@ -79,8 +79,8 @@ impl ValidKernel {
     }
 
     /// Where a general variable's first byte is stored.
-    pub fn place(&self, var: VarId) -> RootOffset {
-        self.places.place(var)
+    pub fn root_offset(&self, var: VarId) -> RootOffset {
+        self.places.root_offset(var)
     }
 
     /// Storage roots.

@@ -99,7 +99,7 @@ impl Places {
     }
 
     /// Where a variable starts; unknown ids give `%null` (validation has refused them).
-    pub fn place(&self, var: VarId) -> RootOffset {
+    pub fn root_offset(&self, var: VarId) -> RootOffset {
         self.places
             .get(var.0 as usize)
             .copied()
@@ -122,7 +122,7 @@ impl Places {
 
     /// Bytes from the start of `var` to the end of its root.
     pub fn room(&self, var: VarId) -> u32 {
-        let p = self.place(var);
+        let p = self.root_offset(var);
         self.roots[p.root.0 as usize].bytes.saturating_sub(p.offset)
     }
 }

@@ -82,7 +82,7 @@ fn number(text: &str, behind: &str) -> Option<(u32, usize)> {
 fn operands(k: &ValidKernel) -> String {
     let inst = inst(k);
     let place = |var: u32, byte: u32| {
-        let p = k.place(VarId(var));
+        let p = k.root_offset(VarId(var));
         format!("@{}+{}", p.root.0, p.offset + byte)
     };
     let mut text = format!(

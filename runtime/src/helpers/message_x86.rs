@@ -256,7 +256,7 @@ unsafe fn outside(a: &MessageCall) -> u32 {
 /// # Safety
 /// The lane must exist.
 #[inline(always)]
-unsafe fn at<const FLAT: bool>(a: &MessageCall, lane: usize) -> *mut u8 {
+unsafe fn lane_pointer<const FLAT: bool>(a: &MessageCall, lane: usize) -> *mut u8 {
     // SAFETY: as promised.
     let offset = unsafe { a.offset::<FLAT>(lane) };
     a.region.base.wrapping_add(offset as usize)
@@ -314,7 +314,7 @@ unsafe fn load_sixteen<const FLAT: bool, const BYTES: u64>(
     let to = to.cast::<__m128i>();
     // SAFETY: as promised.
     unsafe {
-        let at = |lane: usize| at::<FLAT>(a, first + lane);
+        let at = |lane: usize| lane_pointer::<FLAT>(a, first + lane);
         if BYTES == 4 {
             let one = |lane| at(lane).cast::<i32>().read_unaligned();
             for q in 0..4 {
@@ -399,7 +399,7 @@ unsafe fn store_lanes<const FLAT: bool, const BYTES: u64>(a: &MessageCall) -> u3
                 continue;
             }
             let one = |lane: usize| {
-                let to = at::<FLAT>(a, first + lane);
+                let to = lane_pointer::<FLAT>(a, first + lane);
                 if BYTES == 4 {
                     let v = from.cast::<u32>().add(lane).read();
                     to.cast::<u32>().write_unaligned(v);

@@ -109,7 +109,7 @@ impl RaceCall {
 
     /// Address of a lane as the program gave it, and its offset in the region.
     #[inline(always)]
-    fn at(&self, lane: usize) -> (u64, u64) {
+    fn lane_address(&self, lane: usize) -> (u64, u64) {
         if self.flat {
             return self.flat_at(lane);
         }
@@ -143,7 +143,7 @@ impl RaceCall {
     /// Where an element is in the host's memory, if it is inside of its region, and the address for records.
     fn element(&self, lane: usize, k: usize) -> Option<(*mut u8, u64)> {
         let distance = k as u64 * u64::from(self.bytes);
-        let (address, offset) = self.at(lane);
+        let (address, offset) = self.lane_address(lane);
         let mut offset = offset + distance;
         if self.flat {
             offset &= FLAT_OFFSET;
@@ -241,7 +241,10 @@ impl RaceCall {
     ) -> bool {
         // Lanes at arbitrary addresses wait for memory together.
         for lane in self.lanes_in(lanes.clone()) {
-            let place = self.region.base.wrapping_add(self.at(lane).1 as usize);
+            let place = self
+                .region
+                .base
+                .wrapping_add(self.lane_address(lane).1 as usize);
             races.prefetch(self.memory, place, self.does.writes, false);
         }
         for lane in self.lanes_in(lanes) {
@@ -288,7 +291,7 @@ impl RaceCall {
         // Without branches, for vectors.
         let low = (0..self.count).fold(0, |low, lane| {
             let enabled = u64::from(self.enabled >> lane & 1).wrapping_neg();
-            low | self.at(lane).1 & enabled
+            low | self.lane_address(lane).1 & enabled
         });
         self.bytes < 4 || !low.is_multiple_of(4)
     }
@@ -335,7 +338,7 @@ impl RaceCall {
             let (mut low, mut high) = (0, 0);
             for (lane, number) in numbers.iter_mut().enumerate().take(self.count) {
                 let enabled = u64::from(self.enabled >> lane & 1).wrapping_neg();
-                let offset = self.at(lane).1;
+                let offset = self.lane_address(lane).1;
                 low |= offset & enabled & (size - 1);
                 high |= (offset & enabled) >> shift >> 31;
                 // Lanes that are not enabled have numbers that no other one has.
@@ -348,7 +351,7 @@ impl RaceCall {
         }
         let mut ends = None;
         let ascends = self.lanes().all(|lane| {
-            let (_, offset) = self.at(lane);
+            let (_, offset) = self.lane_address(lane);
             let after = ends.is_none_or(|end| offset >= end);
             ends = Some(offset + size);
             after
@@ -357,7 +360,12 @@ impl RaceCall {
             let others = |lane| self.lanes().filter(move |&l| l < lane);
             let mut lanes = self.lanes();
             lanes.all(|lane| {
-                others(lane).all(|other| self.at(lane).1.abs_diff(self.at(other).1) >= size)
+                others(lane).all(|other| {
+                    self.lane_address(lane)
+                        .1
+                        .abs_diff(self.lane_address(other).1)
+                        >= size
+                })
             })
         }
     }

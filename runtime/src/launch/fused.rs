@@ -19,7 +19,7 @@ pub(super) enum Next {
 }
 
 /// Number of the exchange that a thread waits at.
-fn place(e: &Exchange, states: u32, state: u32) -> Option<usize> {
+fn exchange_index(e: &Exchange, states: u32, state: u32) -> Option<usize> {
     let barriers = states.checked_sub(e.lines.len() as u32)?;
     let waits = state != THREAD_DONE && state > barriers && state <= states;
     waits.then(|| (state - barriers - 1) as usize)
@@ -37,7 +37,7 @@ pub(super) unsafe fn meet(
 ) -> Next {
     // SAFETY: the table has an entry for each thread.
     let threads = unsafe { std::slice::from_raw_parts((*group).threads, threads as usize) };
-    let at = |t: &ThreadCtx| place(e, meta.states, t.state);
+    let at = |t: &ThreadCtx| exchange_index(e, meta.states, t.state);
     let alone = |place: usize| Next::Alone(e.lines.get(place).copied().unwrap_or(0));
     let mut pairs = Vec::new();
     for (k, pair) in (0..).zip(threads.chunks_exact(2)) {

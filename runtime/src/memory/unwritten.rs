@@ -55,7 +55,7 @@ impl Unwritten {
                 false => 1,
             };
             // SAFETY: inside of the shadow, which is open as a whole.
-            if unsafe { load(self.at(at), step as u32) } != 0 {
+            if unsafe { load(self.shadow_at(at), step as u32) } != 0 {
                 return true;
             }
             at += step;
@@ -71,7 +71,7 @@ impl Unwritten {
         let (start, end) = self.clip(offset, len);
         let mut marks = vec![0; (end - start) as usize];
         // SAFETY: as above.
-        unsafe { copy::copy_out(&mut marks, self.at(start)) };
+        unsafe { copy::copy_out(&mut marks, self.shadow_at(start)) };
         Some(marks)
     }
 
@@ -82,7 +82,7 @@ impl Unwritten {
                 let (start, end) = self.clip(offset, marks.len() as u64);
                 let marks = marks.get(..(end - start) as usize).unwrap_or_default();
                 // SAFETY: as above.
-                unsafe { copy::copy_in(self.at(start), marks) };
+                unsafe { copy::copy_in(self.shadow_at(start), marks) };
             }
             None => self.clear(offset, len),
         }
@@ -94,7 +94,7 @@ impl Unwritten {
         (start, offset.saturating_add(len).min(self.capacity))
     }
 
-    fn at(&self, offset: u64) -> *mut u8 {
+    fn shadow_at(&self, offset: u64) -> *mut u8 {
         self.shadow.start().wrapping_add(offset as usize)
     }
 
@@ -103,7 +103,7 @@ impl Unwritten {
         let (start, end) = self.clip(offset, len.min(8).into());
         (start..end).fold(0, |bits, at| {
             // SAFETY: inside of the shadow, which is open as a whole.
-            let byte = unsafe { load(self.at(at), 1) };
+            let byte = unsafe { load(self.shadow_at(at), 1) };
             bits | byte << (8 * (at - start))
         })
     }
@@ -117,7 +117,7 @@ impl Unwritten {
         for at in start..end {
             // SAFETY: as above.
             unsafe {
-                let (to, new) = (self.at(at), bits >> (8 * (at - start)) & 0xFF);
+                let (to, new) = (self.shadow_at(at), bits >> (8 * (at - start)) & 0xFF);
                 if load(to, 1) != new {
                     store(to, 1, new);
                 }
@@ -130,7 +130,7 @@ impl Unwritten {
         let (start, end) = self.clip(offset, len);
         self.used.store(true, Ordering::Relaxed);
         // SAFETY: as above.
-        unsafe { copy::fill(self.at(start), (end - start) as usize, 0xFF) };
+        unsafe { copy::fill(self.shadow_at(start), (end - start) as usize, 0xFF) };
     }
 
     /// A range is initialised.
@@ -144,10 +144,10 @@ impl Unwritten {
                 // SAFETY: as above.
                 let used = words
                     .into_iter()
-                    .any(|at| unsafe { load(self.at(at), 8) } != 0);
+                    .any(|at| unsafe { load(self.shadow_at(at), 8) } != 0);
                 if used {
                     // SAFETY: as above.
-                    unsafe { copy::fill(self.at(at), page as usize, 0) };
+                    unsafe { copy::fill(self.shadow_at(at), page as usize, 0) };
                 }
                 at += page;
                 continue;

@@ -25,7 +25,7 @@ pub(super) fn enter(cells: &mut [Cell], now: &Now, slots: Slots, words: u8) -> b
         if !accessed(word) {
             continue;
         }
-        let slot = slots.of(word as u32);
+        let slot = slots.slot_of(word as u32);
         if now.writes {
             let at = if now.is_atomic() { ATOMICS } else { PLAIN };
             cell[at] = slot;
@@ -145,7 +145,7 @@ mod tests {
                 let slots = Slots::new(now, run, 0);
                 let mut words = (0..8).filter(|word| words >> word & 1 != 0);
                 // SAFETY: as above.
-                words.all(|word| unsafe { x86::cell(at[word as usize], now, slots.of(word)) })
+                words.all(|word| unsafe { x86::cell(at[word as usize], now, slots.slot_of(word)) })
             })
         });
     }

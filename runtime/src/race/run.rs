@@ -118,7 +118,7 @@ impl Slots {
     }
 
     #[inline(always)]
-    pub(super) fn of(&self, word: u32) -> u64 {
+    pub(super) fn slot_of(&self, word: u32) -> u64 {
         self.base | self.run.bits(self.at.wrapping_add(word.into()))
     }
 }

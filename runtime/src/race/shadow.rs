@@ -81,7 +81,7 @@ impl Shadow {
 
     /// Number of the first slot of a word's cell.
     #[inline(always)]
-    fn place(&self, word: u64) -> usize {
+    fn slot_index(&self, word: u64) -> usize {
         let within = word % line::WORDS;
         // 3 * (word - within) + 4 * (within - 1) of the others. Without branches, as words may come in any order.
         let others = (self.words as u64).wrapping_add(2 * word + within);
@@ -91,9 +91,9 @@ impl Shadow {
 
     /// The place of a word's cell. It is there if the word is.
     #[inline(always)]
-    fn at(&self, word: u64) -> *mut Cell {
+    fn cell_at(&self, word: u64) -> *mut Cell {
         let start = self.slots.start().cast::<u64>();
-        start.wrapping_add(self.place(word)).cast()
+        start.wrapping_add(self.slot_index(word)).cast()
     }
 
     /// The place of the line of a word. It is there if the word is.
@@ -114,7 +114,7 @@ impl Shadow {
     /// The cell of a word, as it is stored, if the word has one.
     #[inline(always)]
     fn cell(&mut self, word: u64) -> Option<&mut Cell> {
-        let cell = self.at(word);
+        let cell = self.cell_at(word);
         // SAFETY: each word has a cell; `self` is borrowed as long as it is.
         (word < self.words as u64).then(|| unsafe { &mut *cell })
     }
@@ -211,7 +211,7 @@ impl Shadow {
     pub(super) fn prefetch(&self, word: u64, line: bool) {
         match line {
             true => prefetch(self.line_at(word)),
-            false => prefetch(self.at(word)),
+            false => prefetch(self.cell_at(word)),
         }
     }
 
@@ -449,7 +449,7 @@ mod tests {
             let slots = 8 * memory / size_of::<u64>() as u64;
             let mut used = vec![false; slots as usize];
             for word in 0..memory / WORD {
-                let at = shadow.place(word);
+                let at = shadow.slot_index(word);
                 for slot in &mut used[at..at + SLOTS as usize] {
                     assert!(!std::mem::replace(slot, true));
                 }

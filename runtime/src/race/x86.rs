@@ -351,7 +351,11 @@ unsafe fn some_lines<const TWO: bool, const WRITES: bool, const ALONE: bool>(
 #[target_feature(enable = "avx512f")]
 pub(super) unsafe fn cells(at: [*mut Cell; 4], now: &Now, slots: Slots, words: u8) -> bool {
     // SAFETY: as promised.
-    unsafe { each_two(at, now, words, |word| [slots.of(word), slots.of(word + 1)]) }
+    unsafe {
+        each_two(at, now, words, |word| {
+            [slots.slot_of(word), slots.slot_of(word + 1)]
+        })
+    }
 }
 
 /// The same where all words have one slot.

@@ -82,7 +82,7 @@ pub(super) fn src<C: Codec>(io: &mut C, src: &mut Src) -> Walk {
     }
     match src {
         Src::General { origin, region, .. } => {
-            place(io, origin)?;
+            register_and_column(io, origin)?;
             src_region(io, region)
         }
         Src::Indirect {
@@ -208,7 +208,7 @@ pub(super) fn dst<C: Codec>(io: &mut C, dst: &mut Dst, sat: &mut bool) -> Walk {
     }
     match dst {
         Dst::General { origin, region } => {
-            place(io, origin)?;
+            register_and_column(io, origin)?;
             dst_region(io, region)
         }
         Dst::Indirect { indirect, region } => {
@@ -255,7 +255,7 @@ fn blank_dst(tag: Tag) -> Walk<Dst> {
 }
 
 /// Variable, row and column.
-fn place<C: Codec>(io: &mut C, origin: &mut Origin) -> Walk {
+fn register_and_column<C: Codec>(io: &mut C, origin: &mut Origin) -> Walk {
     io.general(&mut origin.var)?;
     for (what, value) in [("a row", &mut origin.row), ("a column", &mut origin.col)] {
         let mut number = u32::from(*value);

@@ -59,7 +59,7 @@ impl Machine<'_, '_, '_> {
             } => {
                 let bytes = indirect.ty.bytes();
                 for i in 0..n as usize {
-                    let (k, elements) = region.place(i);
+                    let (k, elements) = region.address_and_element(i);
                     let index = usize::from(indirect.index).saturating_add(k);
                     let address = init.address(indirect.addr, index);
                     // Which element it is depends on the address.

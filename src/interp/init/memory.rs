@@ -189,7 +189,7 @@ impl Machine<'_, '_, '_> {
             return Ok(());
         }
         for lane in bits(a.enabled) {
-            let unset = self.unset_memory(a, a.at(lane, k), false);
+            let unset = self.unset_memory(a, a.element_address(lane, k), false);
             if unset.any() {
                 let unset = unset.with(unset.bits.wrapping_shl(slot.high));
                 self.set_unset_payload(slot.data, slot.at, (lane, slot.register), unset)?;
@@ -211,7 +211,7 @@ impl Machine<'_, '_, '_> {
             for (k, slot) in slots.iter().enumerate() {
                 let unset = self.unset_payload(slot.data, slot.at, lane, slot.register)?;
                 let unset = unset.with(unset.bits.wrapping_shr(slot.high));
-                self.set_unset_memory(a, a.at(lane, k), false, unset);
+                self.set_unset_memory(a, a.element_address(lane, k), false, unset);
             }
         }
         Ok(())
@@ -232,10 +232,10 @@ impl Machine<'_, '_, '_> {
         if store {
             let unset = self.unset_payload(data, slot.at, i, register)?;
             let unset = unset.with(unset.bits.wrapping_shr(slot.high));
-            self.set_unset_memory(a, a.at(0, k), false, unset);
+            self.set_unset_memory(a, a.element_address(0, k), false, unset);
             return Ok(());
         }
-        let unset = self.unset_memory(a, a.at(0, k), false);
+        let unset = self.unset_memory(a, a.element_address(0, k), false);
         if unset.any() {
             let unset = unset.with(unset.bits.wrapping_shl(slot.high));
             self.set_unset_payload(data, slot.at, (i, register), unset)?;
@@ -262,7 +262,7 @@ impl Machine<'_, '_, '_> {
                 let unset = self.unset_payload(raw, 0, i, atomic.register)?;
                 operands = operands.or(unset.with(unset.bits & mask(a.bytes)));
             }
-            let address = a.at(i, 0);
+            let address = a.element_address(i, 0);
             let old = self.unset_memory(a, address, true);
             match atomic.op {
                 AtomicOp::Load => out.set(i, old),

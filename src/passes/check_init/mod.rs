@@ -98,7 +98,7 @@ impl Pass<'_> {
             self.taint.note(&mut self.w, i);
         }
         let term = &self.w.f.block(b).term;
-        if let Some(bits) = term.condition().and_then(|v| self.taint.of(v)) {
+        if let Some(bits) = term.condition().and_then(|v| self.taint.taint_of(v)) {
             self.w.line = self.w.f.block(b).term_line;
             self.w.emit(Op::Suspect, vec![bits], &[]);
         }
@@ -112,7 +112,7 @@ impl Pass<'_> {
         for (n, call) in self.w.f.block(b).term.targets().into_iter().enumerate() {
             let params = &self.w.f.block(call.block).params;
             let pairs = params.iter().zip(&call.args);
-            let wanted = pairs.filter(|(p, _)| self.taint.of(**p).is_some());
+            let wanted = pairs.filter(|(p, _)| self.taint.taint_of(**p).is_some());
             further.push((n, wanted.map(|(_, a)| *a).collect::<Vec<_>>()));
         }
         for (n, args) in further {
@@ -148,7 +148,7 @@ impl Pass<'_> {
         let used = if copied { 2 } else { data.args.len() };
         let mut found = Vec::new();
         for (n, &v) in data.args.iter().take(used).enumerate() {
-            let Some(mut bits) = self.taint.of(v) else {
+            let Some(mut bits) = self.taint.taint_of(v) else {
                 continue;
             };
             let mask = data.args[0];

@@ -127,13 +127,13 @@ impl Taint {
     }
 
     /// What depends of a value, if any may.
-    pub(super) fn of(&self, v: Value) -> Option<Value> {
+    pub(super) fn taint_of(&self, v: Value) -> Option<Value> {
         self.bits.get(&v).copied()
     }
 
     /// The same, or zeros.
     pub(super) fn or_none(&self, w: &mut Writer<'_>, v: Value) -> Value {
-        match self.of(v) {
+        match self.taint_of(v) {
             Some(bits) => bits,
             None => {
                 let ty = bits_of(w.f.ty(v));
@@ -164,7 +164,7 @@ impl Taint {
 
     fn result(&self, w: &mut Writer<'_>, data: &InstData, ty: Ty) -> Value {
         let args = data.args.as_slice();
-        let of = |n: usize| args.get(n).and_then(|v| self.of(*v));
+        let of = |n: usize| args.get(n).and_then(|v| self.taint_of(*v));
         match &data.op {
             Op::Input(Input::Unset) => w.same(ty, u64::MAX),
             Op::Unary(UnOp::Not) => self.or_none(w, args[0]),
@@ -223,12 +223,12 @@ impl Taint {
     /// A bit that is known may decide.
     fn logic(&self, w: &mut Writer<'_>, op: BinOp, args: &[Value]) -> Value {
         let (a, b) = (args[0], args[1]);
-        let mut all = match (self.of(a), self.of(b)) {
+        let mut all = match (self.taint_of(a), self.taint_of(b)) {
             (Some(x), Some(y)) => Some(w.binary(BinOp::And, x, y)),
             _ => None,
         };
         for (unset, other) in [(a, b), (b, a)] {
-            let Some(bits) = self.of(unset) else {
+            let Some(bits) = self.taint_of(unset) else {
                 continue;
             };
             let open = match op {
@@ -245,7 +245,7 @@ impl Taint {
     fn select(&self, w: &mut Writer<'_>, args: &[Value], ty: Ty) -> Value {
         let [x, y] = [args[1], args[2]].map(|v| self.or_none(w, v));
         let chosen = w.one(Op::Select, &[args[0], x, y], ty);
-        let Some(condition) = self.of(args[0]) else {
+        let Some(condition) = self.taint_of(args[0]) else {
             return chosen;
         };
         let lanes = match w.f.ty(condition).lanes {
@@ -262,7 +262,7 @@ impl Taint {
     /// All bits of lanes of which an operand depends.
     fn any_of_lane(&self, w: &mut Writer<'_>, args: &[Value], ty: Ty) -> Value {
         let mut all = None;
-        for bits in args.iter().filter_map(|v| self.of(*v)) {
+        for bits in args.iter().filter_map(|v| self.taint_of(*v)) {
             let mut lanes = w.lanes(bits);
             if w.f.ty(lanes).lanes == 1 && ty.lanes > 1 {
                 let mask = ty_of_lane(ty, Lane::I1);

@@ -35,7 +35,7 @@ pub(super) fn run(f: &mut Function) -> usize {
         if members.len() < 2 || members.len() == quotients && alone(&dom, &members) {
             continue;
         }
-        if let Some(place) = place(f, &dom, key, &members) {
+        if let Some(place) = block_for(f, &dom, key, &members) {
             join(f, key, &members, place);
             changes += members.len();
         }
@@ -67,7 +67,7 @@ fn alone(dom: &DomTree, members: &Members) -> bool {
 }
 
 /// The block in which one division serves all.
-fn place(f: &Function, dom: &DomTree, (_, a, b): Key, members: &Members) -> Option<Block> {
+fn block_for(f: &Function, dom: &DomTree, (_, a, b): Key, members: &Members) -> Option<Block> {
     let mut at = members[0].0;
     while !members.iter().all(|&(m, _)| dom.dominates(at, m)) {
         at = dom.idom(at)?;

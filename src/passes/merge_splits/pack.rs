@@ -129,7 +129,7 @@ impl Packer<'_> {
                 low,
                 high,
                 way,
-                place: self.place(low).max(self.place(high)),
+                place: self.position(low).max(self.position(high)),
                 value: None,
             });
         }
@@ -169,11 +169,11 @@ impl Packer<'_> {
         }
     }
 
-    fn place(&self, v: Value) -> Position {
+    fn position(&self, v: Value) -> Position {
         match self.f.def(v) {
             ValueDef::Result(i, _) => self.places[i.0 as usize],
             ValueDef::Param(b, _) => (self.dom.position(b), 0),
-            ValueDef::Alias(to) => self.place(to),
+            ValueDef::Alias(to) => self.position(to),
         }
     }
 
@@ -469,7 +469,7 @@ impl Packer<'_> {
             if !computed || !is_there(low) || !is_there(high) || read {
                 continue;
             }
-            if self.place(low).0 != self.place(high).0 {
+            if self.position(low).0 != self.position(high).0 {
                 continue;
             }
             for half in [low, high] {

@@ -25,7 +25,7 @@ pub(super) fn is_free(op: &Op) -> bool {
 }
 
 /// Cost of an operation that may be computed again; none for those that must not or had better not.
-pub(super) fn of(f: &Function, data: &InstData) -> Option<u32> {
+pub(super) fn inst_cost(f: &Function, data: &InstData) -> Option<u32> {
     let [result] = *data.results.as_slice() else {
         return None;
     };

@@ -48,7 +48,7 @@ pub(super) struct Places {
 impl Places {
     pub(super) fn new(f: &Function, regions: &Regions, plan: &Plan, mut uses: Uses) -> Places {
         // From the last value to the first, so that all uses of a value are placed before itself.
-        let key = |&(v, head): &(Value, Block)| (regions.place(v), v, head);
+        let key = |&(v, head): &(Value, Block)| (regions.order_of(v), v, head);
         let mut pending: BTreeMap<_, Block> = uses.iter().map(|(k, &b)| (key(k), b)).collect();
         uses.clear();
         let mut order = Vec::new();

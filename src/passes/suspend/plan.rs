@@ -48,11 +48,11 @@ impl Plan {
             ways: vec![None; f.values.len()],
         };
         let mut values: Vec<Value> = uses.keys().map(|&(v, _)| v).collect();
-        values.sort_unstable_by_key(|&v| (regions.place(v), v));
+        values.sort_unstable_by_key(|&v| (regions.order_of(v), v));
         values.dedup();
         // Values that can only be saved come first: others may be made from them.
         for &v in &values {
-            if f.def_inst(v).and_then(|d| cost::of(f, d)).is_none() {
+            if f.def_inst(v).and_then(|d| cost::inst_cost(f, d)).is_none() {
                 plan.ways[v.0 as usize] = Some(Carried::Frame);
             }
         }
@@ -111,7 +111,7 @@ impl Plan {
                 continue;
             }
             let data = f.def_inst(v);
-            let cost = data.and_then(|d| cost::of(f, d));
+            let cost = data.and_then(|d| cost::inst_cost(f, d));
             let (Some(data), Some(cost)) = (data, cost) else {
                 tree.leaves.push(v);
                 continue;

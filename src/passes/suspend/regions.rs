@@ -53,7 +53,7 @@ impl Regions {
     }
 
     /// Sorts definitions before uses.
-    pub(super) fn place(&self, v: Value) -> Option<(u32, u32)> {
+    pub(super) fn order_of(&self, v: Value) -> Option<(u32, u32)> {
         self.place[v.0 as usize]
     }
 

@@ -38,9 +38,10 @@ impl RaceCall {
                 last,
             });
         }
-        let start = self.at(first).1;
+        let start = self.lane_address(first).1;
         let rest = enabled & (enabled - 1);
-        let stride = match rest != 0 && self.at(rest.trailing_zeros() as usize).1 == start {
+        let stride = match rest != 0 && self.lane_address(rest.trailing_zeros() as usize).1 == start
+        {
             true => 0,
             false => size,
         };
@@ -87,7 +88,7 @@ impl RaceCall {
         } else {
             first..last + 1
         };
-        let (_, offset) = self.at(lanes.start);
+        let (_, offset) = self.lane_address(lanes.start);
         let bytes = size * lanes.len();
         let inside = offset.checked_add(bytes as u64);
         if inside.is_none_or(|end| end > self.region.size) {
@@ -210,7 +211,7 @@ impl RaceCall {
         if self.bytes < 4 || words > ROW || (self.does.atomic && self.comps != 1) {
             return false;
         }
-        let (_, mut offset) = self.at(lane);
+        let (_, mut offset) = self.lane_address(lane);
         if self.does.atomic {
             offset &= !(u64::from(self.bytes) - 1);
         }

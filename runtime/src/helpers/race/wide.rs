@@ -450,7 +450,7 @@ fn offsets_of(access: &RaceCall, offsets: &mut [u64; LANES]) {
                 *offset = unsafe { block.cast::<u32>().add(lane).read() }.into();
             }
         }
-        _ => lanes.for_each(|(lane, offset)| *offset = access.at(lane).1),
+        _ => lanes.for_each(|(lane, offset)| *offset = access.lane_address(lane).1),
     }
 }
 
