@@ -97,7 +97,7 @@ pub(crate) fn unoptimised() -> EngineOptions {
 
 /// All passes, split accesses merged, and LLVM with passes of its own.
 #[cfg(feature = "llvm-codegen")]
-pub fn llvm(opt: OptLevel) -> EngineOptions {
+pub(crate) fn llvm(opt: OptLevel) -> EngineOptions {
     EngineOptions {
         strategy: Strategy {
             backend: BackendKind::Llvm,
@@ -109,7 +109,7 @@ pub fn llvm(opt: OptLevel) -> EngineOptions {
 
 /// What lowering makes, through LLVM with the least effort.
 #[cfg(feature = "llvm-codegen")]
-pub fn llvm_unoptimised() -> EngineOptions {
+pub(crate) fn llvm_unoptimised() -> EngineOptions {
     EngineOptions {
         strategy: Strategy {
             backend: BackendKind::Llvm,
