@@ -134,10 +134,10 @@ impl Access {
             }
         }
         self.check_ways(&f, rng, rounds);
-        if let Some(guess) = self.guessed(&f) {
+        if let Some(speculated) = self.speculated(&f) {
             for oob in [silent, OobPolicy::Report] {
                 let options = CodegenOptions { oob, ..SPEED };
-                self.check_with(&guess, &options, rng, 2 * rounds);
+                self.check_with(&speculated, &options, rng, 2 * rounds);
             }
         }
         if self.stride.is_some() {
@@ -155,7 +155,7 @@ impl Access {
     }
 
     /// The function when lanes are thought to lie side by side.
-    fn guessed(&self, f: &Function) -> Option<Function> {
+    fn speculated(&self, f: &Function) -> Option<Function> {
         let insts = &f.block(Function::ENTRY).insts;
         let access = insts.iter().find(|&&i| match f.inst(i).op {
             Op::Load(m) | Op::Store(m) => m.comps == 1,
