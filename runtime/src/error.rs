@@ -1,8 +1,11 @@
 //! Errors of preparing and starting a launch.
 
-use crate::group::ProgramError;
 use crate::limits::MAX_GROUP_LANES;
 use crate::memory::MemoryError;
+use std::sync::Arc;
+
+/// Why a program gave up; whoever made the program knows the type.
+pub type ProgramError = Arc<dyn std::error::Error + Send + Sync>;
 
 /// Why a launch could not be prepared or started. What happens while it runs is in the report.
 #[derive(Debug, thiserror::Error)]

@@ -1,8 +1,8 @@
 //! Fault records: accesses that compiled code found to be out of bounds and reported, and barriers that lanes miss.
 
 use crate::abi::GroupCtx;
-use crate::helpers::arrive::Rounds;
-use crate::launch::GroupShape;
+use crate::helpers::arrive::Meetings;
+use crate::launch::shape::GroupShape;
 use crate::limits::{MAX_FAULT_RECORDS, MAX_FAULT_SITES, MAX_SITE_RECORDS};
 use crate::memory::DeviceMemory;
 use std::any::Any;
@@ -185,7 +185,7 @@ pub(crate) struct FaultSink {
     /// Local size of a full group.
     pub enqueued: [u32; 3],
     /// Who came to the barriers of the group that runs.
-    pub rounds: Rounds,
+    pub meetings: Meetings,
     /// Addresses of memory that belongs to single threads.
     pub private: Range<u64>,
     /// What a program that is no machine code keeps from group to group of a launch.

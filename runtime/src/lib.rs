@@ -19,6 +19,7 @@ pub mod abi;
 mod bytes;
 #[cfg(feature = "jit")]
 mod code;
+mod element;
 mod error;
 mod fault;
 mod group;
@@ -43,9 +44,9 @@ pub mod tools;
 
 #[cfg(feature = "jit")]
 pub use code::{CodeError, CodeHandle};
-pub use error::LaunchError;
+pub use error::{LaunchError, ProgramError};
 pub use fault::{Fault, FaultKind, OtherAccess, Uninit};
-pub use group::{GroupProgram, GroupView, ImageLane, MemoryRef, ProgramError};
+pub use group::{GroupProgram, GroupView, ImageLane, MemoryRef};
 pub use helpers::helpers;
 pub use image::{
     Addressing, Channel, Comparison, FormatError, ImageFormat, ImageKind, ImageShape, Order,

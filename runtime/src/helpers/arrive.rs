@@ -7,21 +7,21 @@
 use crate::abi::GroupCtx;
 use crate::fault::{FaultKind, FaultSink};
 
-/// A thread between rounds.
+/// A thread between meetings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum State {
-    /// It has not come to the round.
+    /// It has not arrived at the meeting.
     #[default]
     Free,
     /// It has signalled, and does not wait yet.
     Signalled,
     /// It waits, or has gone on.
     Waits,
-    /// The round that it signalled for is over, and it has not waited.
+    /// The meeting that it signalled for is over, and it has not waited.
     Open,
 }
 
-/// Where a thread came to a round.
+/// Where a thread arrived at a meeting.
 #[derive(Clone, Copy, Debug, Default)]
 struct Arrival {
     site: u32,
@@ -30,7 +30,7 @@ struct Arrival {
 
 /// Who came to the barriers of a group.
 #[derive(Debug, Default)]
-pub(crate) struct Rounds {
+pub(crate) struct Meetings {
     /// The group.
     pub group: [u32; 3],
     threads: Box<[(State, Arrival)]>,
@@ -38,12 +38,12 @@ pub(crate) struct Rounds {
     used: bool,
 }
 
-impl Rounds {
+impl Meetings {
     /// For groups of up to `threads` threads.
-    pub(crate) fn new(threads: u32) -> Rounds {
-        Rounds {
+    pub(crate) fn new(threads: u32) -> Meetings {
+        Meetings {
             threads: vec![Default::default(); threads as usize].into(),
-            ..Rounds::default()
+            ..Meetings::default()
         }
     }
 
@@ -55,7 +55,7 @@ impl Rounds {
         }
     }
 
-    /// True when a thread that comes now has been to the round, so that it is over.
+    /// True when a thread that comes now has been to the meeting, so that it is over.
     fn is_over(&self, thread: u32) -> bool {
         let known = self.threads.get(thread as usize);
         known.is_some_and(|&(state, _)| state == State::Waits)
@@ -77,7 +77,7 @@ impl Rounds {
         };
     }
 
-    /// What each thread did in the round, those of a group only.
+    /// What each thread did in the meeting, those of a group only.
     fn arrivals(&self, count: u32) -> impl Iterator<Item = (u32, Option<Arrival>)> + '_ {
         let come = |state| matches!(state, State::Signalled | State::Waits);
         let threads = (0..count).zip(&self.threads);
@@ -95,18 +95,18 @@ impl Rounds {
 }
 
 impl FaultSink {
-    /// Ends a round of a group of `count` threads: records threads that were not there, and those that were at another barrier than the
+    /// Ends a meeting of a group of `count` threads: records threads that were not there, and those that were at another barrier than the
     /// first one of them. True when the launch has to stop.
-    pub(crate) fn end_round(&mut self, count: u32) -> bool {
-        if !self.rounds.used {
+    pub(crate) fn end_meeting(&mut self, count: u32) -> bool {
+        if !self.meetings.used {
             return false;
         }
         let before = self.count;
-        let mut rounds = std::mem::take(&mut self.rounds);
-        let group = rounds.group;
-        let first = rounds.arrivals(count).find_map(|(n, a)| Some((n, a?)));
+        let mut meetings = std::mem::take(&mut self.meetings);
+        let group = meetings.group;
+        let first = meetings.arrivals(count).find_map(|(n, a)| Some((n, a?)));
         if let Some((host, first)) = first {
-            for (n, arrival) in rounds.arrivals(count) {
+            for (n, arrival) in meetings.arrivals(count) {
                 match arrival {
                     None => {
                         let (lanes, place) = (self.lanes(n), (n, first.site));
@@ -127,27 +127,27 @@ impl FaultSink {
                 }
             }
         }
-        rounds.next();
-        self.rounds = rounds;
+        meetings.next();
+        self.meetings = meetings;
         self.stop && self.count != before
     }
 
     /// A thread of the group comes to a barrier; true when the launch has to stop.
     fn arrive(&mut self, thread: u32, count: u32, arrival: Arrival, waits: bool) -> bool {
-        let stop = self.rounds.is_over(thread) && self.end_round(count);
+        let stop = self.meetings.is_over(thread) && self.end_meeting(count);
         let all = self.lanes(thread);
         let missing = all & !arrival.lanes;
         if missing != 0 && !stop {
             let said = u64::from(arrival.lanes) | u64::from(all) << 32;
             self.barrier(
                 FaultKind::Barrier,
-                self.rounds.group,
+                self.meetings.group,
                 (thread, arrival.site),
                 missing,
                 said,
             );
         }
-        self.rounds.come(thread, arrival, waits);
+        self.meetings.come(thread, arrival, waits);
         stop || (self.stop && missing != 0)
     }
 }
@@ -171,11 +171,11 @@ pub(super) unsafe extern "C" fn arrive(
     };
     // A call of code that never waits runs several groups.
     let id = [r0[1], r0[6], r0[7]];
-    if id != sink.rounds.group {
-        if sink.end_round(count) {
+    if id != sink.meetings.group {
+        if sink.end_meeting(count) {
             return 1;
         }
-        sink.rounds.reset(id);
+        sink.meetings.reset(id);
     }
     sink.arrive(thread, count, Arrival { site, lanes }, waits != 0)
         .into()

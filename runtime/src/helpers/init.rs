@@ -2,7 +2,7 @@
 
 use super::message::{FLAT_OFFSET, MemorySpan};
 use crate::abi::{GroupCtx, message};
-use crate::group;
+use crate::element;
 
 /// [`crate::abi::Helpers::initialise`].
 ///
@@ -48,7 +48,7 @@ pub(super) unsafe extern "C" fn initialise(
             if at < limit {
                 let mark = region.base.wrapping_add(at.wrapping_add(marks) as usize);
                 // SAFETY: the element is inside of its region, and so are its marks.
-                unsafe { group::store(mark, bytes, 0) }
+                unsafe { element::store(mark, bytes, 0) }
             }
         }
     }

@@ -6,8 +6,8 @@ pub(super) mod wide;
 
 use super::message::{FLAT_OFFSET, MemorySpan};
 use crate::abi::{GroupCtx, message, race as code};
+use crate::element;
 use crate::fault::{FaultKind, FaultSink, OtherAccess};
-use crate::group;
 use crate::race::{Does, Memory, Now, Races};
 use at_once::Even;
 use std::collections::HashMap;
@@ -171,7 +171,7 @@ impl RaceCall {
             k * (self.count * bytes).next_multiple_of(16) + lane * bytes
         };
         // SAFETY: a store's block has its values there.
-        unsafe { group::load(self.data.wrapping_add(at).cast_mut(), self.bytes) }
+        unsafe { element::load(self.data.wrapping_add(at).cast_mut(), self.bytes) }
     }
 
     fn lanes(&self) -> impl Iterator<Item = usize> + use<> {
@@ -319,7 +319,7 @@ impl RaceCall {
         let (place, address) = self.shared_element(races, lane, k)?;
         if self.does.writes && !self.does.atomic && !self.same_value {
             // SAFETY: the element is inside of its region.
-            let old = unsafe { group::load(place, self.bytes) };
+            let old = unsafe { element::load(place, self.bytes) };
             if old == self.left(lane, k) {
                 return None;
             }
@@ -562,7 +562,7 @@ pub(super) unsafe fn texel(
         return false;
     };
     // SAFETY: as promised.
-    let old = unsafe { group::load(place, bytes) };
+    let old = unsafe { element::load(place, bytes) };
     if races.is_private(place as u64) || (left == Some(old) && !races.same_value) {
         return false;
     }

@@ -6,8 +6,8 @@
 use super::message::FLAT_OFFSET;
 use super::{check, race};
 use crate::abi::{GroupCtx, Rectangle, rectangle as code};
+use crate::element;
 use crate::fault::{FaultKind, FaultSink, report};
-use crate::group;
 use crate::memory::checks::{closed, first_closed};
 
 /// Shape of a block, decoded.
@@ -215,11 +215,11 @@ impl Transfer {
                 // SAFETY: the element is in device memory, and its mark in that of tracked memory. The sink belongs to the worker that runs
                 // this group, and only this call uses it now.
                 unsafe {
-                    if group::load(mark, bytes) == 0 {
+                    if element::load(mark, bytes) == 0 {
                         continue;
                     }
                     if s.store {
-                        group::store(mark, bytes, 0);
+                        element::store(mark, bytes, 0);
                     } else if let Some(sink) = (*self.group).faults.cast::<FaultSink>().as_mut() {
                         sink.suspect = true;
                         return;
@@ -297,7 +297,7 @@ impl Transfer {
         let s = &self.shape;
         let bytes = s.bytes as u32;
         // SAFETY: the register is one of the payload.
-        let left = s.store.then(|| unsafe { group::load(register, bytes) });
+        let left = s.store.then(|| unsafe { element::load(register, bytes) });
         let by = (self.thread, self.site, s.lane);
         // SAFETY: the group is the one that runs; the caller looked at the bounds.
         unsafe { race::texel(self.group, by, (at, bytes), left) }

@@ -8,7 +8,7 @@ use super::format::{Texel, border, missing};
 use super::sample::View;
 use super::{Addressing, Channel, ImageFormat, Order};
 use crate::abi::{Image, Sampler};
-use crate::group::load;
+use crate::element::load;
 
 /// Components of the texels of a number of lanes.
 type Texels<const N: usize> = [[u32; N]; 4];

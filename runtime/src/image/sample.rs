@@ -7,7 +7,7 @@ use super::format::{Texel, border, decode, encode, missing, ordered};
 use super::lod::level;
 use super::{Addressing, ImageFormat};
 use crate::abi::{Image, ImageTable, SURFACES, Sampler, image as op};
-use crate::group::{load, store};
+use crate::element::{load, store};
 use crate::helpers::swap;
 
 /// A bound image.

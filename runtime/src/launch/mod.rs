@@ -14,12 +14,11 @@
 mod float_mode;
 mod fused;
 mod invariant;
-mod schedule;
-mod shape;
+pub(crate) mod schedule;
+pub(crate) mod shape;
 mod worker;
 
 pub use invariant::Invariant;
-pub(crate) use schedule::GroupSchedule;
 pub use schedule::Schedule;
 pub(crate) use shape::GroupShape;
 pub use shape::{LaunchShape, LocalIdLayout};

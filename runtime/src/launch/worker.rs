@@ -9,9 +9,10 @@ use crate::abi::{
     FLAT_OFFSET, GroupCtx, LaunchCtx, Pointee, SINK_BYTES, Status, THREAD_DONE, ThreadCtx,
 };
 use crate::bytes::{AlignedBytes, round_line};
+use crate::error::ProgramError;
 use crate::fault::{FaultSink, SiteCounts};
-use crate::group::{GroupView, ProgramError};
-use crate::helpers::arrive::Rounds;
+use crate::group::GroupView;
+use crate::helpers::arrive::Meetings;
 use crate::helpers::helpers;
 use crate::helpers::named_barrier::NamedBarriers;
 use crate::interrupt::{RUN, STOP_ERROR, STOP_FAULT, stop};
@@ -303,7 +304,7 @@ impl Worker {
                 shape: null(),
                 offset: [0; 3],
                 enqueued: [1; 3],
-                rounds: Rounds::new(threads),
+                meetings: Meetings::new(threads),
                 private: 0..0,
                 kept: None,
                 suspect: false,
@@ -422,7 +423,7 @@ impl Worker {
         group.thread_count = shape.threads;
         [group.r0[1], group.r0[6], group.r0[7]] = id;
         self.faults.shape = shape;
-        self.faults.rounds.reset(id);
+        self.faults.meetings.reset(id);
         // Derived anew each time: the kernel's pointers must not outlive a use of what they point at.
         group.threads = self.threads.as_mut_ptr();
         group.faults = (&raw mut self.faults).cast();
@@ -473,7 +474,7 @@ impl Worker {
             }
         }
         let named = self.barriers.end(&mut self.faults);
-        if self.faults.suspect || self.faults.end_round(shape.threads) || named {
+        if self.faults.suspect || self.faults.end_meeting(shape.threads) || named {
             stop(job.stop, STOP_FAULT);
             return false;
         }

@@ -5,7 +5,7 @@
 
 use super::map::{Mapping, page_size, round_page};
 use super::{MemoryError, copy};
-use crate::group::{load, store};
+use crate::element::{load, store};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -2,7 +2,7 @@
 //! `Access::lane_alone`, which reports it.
 
 use super::{Addresses, RaceCall};
-use crate::group;
+use crate::element;
 use crate::race::{Now, Part, Races, Run, ones};
 use std::ops::Range;
 
@@ -153,7 +153,7 @@ impl RaceCall {
         let changes = |lane: usize| {
             let place = start.wrapping_add((lane - lanes.start) * size);
             // SAFETY: the element is inside of its region.
-            unsafe { group::load(place, self.bytes) != self.left(lane, 0) }
+            unsafe { element::load(place, self.bytes) != self.left(lane, 0) }
         };
         self.same_value || lanes.clone().all(changes)
     }
@@ -249,7 +249,7 @@ impl RaceCall {
         let k = word * 4 / bytes;
         let place = place.wrapping_sub(word * 4 % bytes);
         // SAFETY: the element is inside of its region.
-        self.same_value || unsafe { group::load(place, self.bytes) != self.left(lane, k) }
+        self.same_value || unsafe { element::load(place, self.bytes) != self.left(lane, k) }
     }
 }
 
