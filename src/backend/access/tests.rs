@@ -694,6 +694,8 @@ fn atomics_are_straight_where_they_are_few_and_not_locked() {
     let nine = numbered(&[LOCAL; 9]);
     assert_eq!(atomics(&eight, &WHOLE)[0].way, AtomicWay::Straight);
     assert_eq!(atomics(&nine, &WHOLE)[0].way, AtomicWay::Loop);
+    let wide = "  %9: <32 x i1> = vconst [1 ...]\n  %10: <32 x i32> = vconst [0 ...]\n  %11: <32 x i32> = atomic.slm.add.i32[0] %9, %10, %10\n";
+    assert_eq!(atomics(wide, &WHOLE)[0].way, AtomicWay::Straight);
 }
 
 #[test]
