@@ -112,12 +112,14 @@ impl BinOp {
 
     /// True when the operands may change places.
     pub const fn commutes(self) -> bool {
-        use BinOp::{
-            Add, And, FAdd, FMul, Mul, MulHiS, MulHiU, Or, SAddSat, SMax, SMin, UMax, UMin, Xor,
-        };
+        use BinOp::{Add, And, FAdd, FMul, Mul, MulHiS, MulHiU, Or, SAddSat, Xor};
         let integers = matches!(self, Add | Mul | MulHiS | MulHiU | And | Or | Xor);
-        let bounds = matches!(self, SMin | SMax | UMin | UMax | SAddSat);
-        integers || bounds || matches!(self, FAdd | FMul)
+        integers || self.is_bound() || matches!(self, SAddSat | FAdd | FMul)
+    }
+
+    /// True for the smaller or the larger of two integers.
+    pub const fn is_bound(self) -> bool {
+        matches!(self, BinOp::SMin | BinOp::SMax | BinOp::UMin | BinOp::UMax)
     }
 }
 

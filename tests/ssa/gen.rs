@@ -265,7 +265,13 @@ impl Generator {
         let ty = self.shape(lane);
         let (a, b) = (self.value(ty), self.value(ty));
         let cond = *self.rng.pick(&ICONDS);
-        self.push(Op::ICmp(cond), vec![a, b], ty.with_lane(Lane::I1));
+        let mask = self.push(Op::ICmp(cond), vec![a, b], ty.with_lane(Lane::I1));
+        // Minima and maxima are written so.
+        match self.rng.below(4) {
+            0 => self.push(Op::Select, vec![mask, a, b], ty),
+            1 => self.push(Op::Select, vec![mask, b, a], ty),
+            _ => mask,
+        };
     }
 
     fn select(&mut self) {

@@ -89,6 +89,7 @@ fn magnitude(f: &Function, v: Value, depth: usize) -> Option<u64> {
             (c <= MOST).then_some(c)
         }
         Op::Unary(UnOp::Neg) => arg(0),
+        Op::Binary(op) if op.is_bound() => Some(arg(0)?.max(arg(1)?)),
         Op::Select => Some(arg(1)?.max(arg(2)?)),
         Op::Splat | Op::Shuffle(_) if data.args.len() == 1 => arg(0),
         _ => None,
@@ -107,6 +108,8 @@ fn positive(f: &Function, v: Value, depth: usize) -> bool {
     match data.op {
         Op::Convert(Conv::ZExt) => true,
         Op::Binary(BinOp::And) => positive(f, data.args[1], depth),
+        Op::Binary(BinOp::SMax | BinOp::UMin) => data.args.iter().any(|&a| positive(f, a, depth)),
+        Op::Binary(BinOp::SMin | BinOp::UMax) => data.args.iter().all(|&a| positive(f, a, depth)),
         Op::Select => positive(f, data.args[1], depth) && positive(f, data.args[2], depth),
         Op::Splat | Op::Shuffle(_) if data.args.len() == 1 => positive(f, data.args[0], depth),
         _ => false,

@@ -87,7 +87,7 @@ fn same_operands(op: BinOp, a: Value) -> Option<Action> {
     match op {
         BinOp::Sub | BinOp::Xor => Some(Uniform(0)),
         BinOp::And | BinOp::Or => Some(Same(a)),
-        BinOp::SMin | BinOp::SMax | BinOp::UMin | BinOp::UMax => Some(Same(a)),
+        _ if op.is_bound() => Some(Same(a)),
         _ => None,
     }
 }

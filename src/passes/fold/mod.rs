@@ -11,6 +11,7 @@ mod fields;
 mod float;
 mod lanes;
 mod masks;
+mod min_max;
 mod offsets;
 mod powers;
 mod range;
@@ -105,7 +106,9 @@ fn simplify(r: &mut Rewriter, i: Inst) -> Option<Action> {
         Op::ICmp(_) => bits::icmp(r, &s),
         Op::Convert(_) => bits::convert(r, &s),
         Op::FpEnv(_) => float::fp_env(r, &s),
-        Op::Select => masks::select(r, &s).or_else(|| saturated::select(r.f, &s)),
+        Op::Select => masks::select(r, &s)
+            .or_else(|| min_max::select(r.f, &s))
+            .or_else(|| saturated::select(r.f, &s)),
         Op::MaskAny | Op::MaskAll | Op::MaskToBits | Op::BitsToMask => masks::reduce(r, &s),
         Op::Bitcast | Op::Splat | Op::ExtractLane(_) | Op::InsertLane(_) | Op::Shuffle(_) => {
             lanes::lanes(r, &s)

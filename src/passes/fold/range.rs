@@ -30,7 +30,8 @@ fn below(f: &Function, v: Value, depth: usize) -> u64 {
                 (BinOp::Mul, _) => arg(0).checked_mul(arg(1)),
                 (BinOp::And | BinOp::UMin, _) => Some(arg(0).min(arg(1))),
                 (BinOp::Or | BinOp::Xor, _) => Some(ones(either())),
-                (BinOp::UMax, _) => Some(either()),
+                // One of the operands.
+                (BinOp::UMax | BinOp::SMin | BinOp::SMax, _) => Some(either()),
                 (BinOp::Shl, Some(c)) => shifted(arg(0), c % u64::from(lane.bits())),
                 (BinOp::LShr, Some(c)) => Some(arg(0) >> (c % u64::from(lane.bits()))),
                 (BinOp::UDiv, Some(c)) if c > 0 => Some(arg(0) / c),
@@ -80,6 +81,7 @@ fn zeros(f: &Function, v: Value, depth: usize) -> u32 {
     let arg = |n: usize| zeros(f, data.args[n], depth);
     match &data.op {
         Op::Binary(BinOp::Add | BinOp::Sub | BinOp::Or | BinOp::Xor) => arg(0).min(arg(1)),
+        Op::Binary(op) if op.is_bound() => arg(0).min(arg(1)),
         Op::Binary(BinOp::And) => arg(0).max(arg(1)),
         Op::Binary(BinOp::Mul) => arg(0) + arg(1),
         Op::Binary(BinOp::Shl) => {

@@ -271,7 +271,7 @@ fn likely(
 ) -> Option<Spacing> {
     let [a, b] = [0, 1].map(|n| data.args[n]);
     let [x, y] = [a, b].map(|v| known[v.0 as usize]);
-    if matches!(op, BinOp::SMin | BinOp::SMax | BinOp::UMin | BinOp::UMax) {
+    if op.is_bound() {
         return Some(beside_limit(x, y, r));
     }
     let commutes = matches!(op, BinOp::And | BinOp::Or | BinOp::Xor);
