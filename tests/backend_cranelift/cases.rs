@@ -1,7 +1,7 @@
 //! Builds one-operation functions and compares what the code and the SSA evaluator make of them.
 
 use visa_jit::ssa::eval::{self, Bytes, Inputs, Thread};
-use visa_jit::ssa::{Conv, Function, Input, Lane, Op, Term, Ty, Value, verify};
+use visa_jit::ssa::{Conv, Function, ICond, Input, Lane, Op, Term, Ty, Value, verify};
 use visa_test_common::Rng;
 
 use crate::rig::{NONE, Rig, SPEED, install, install_base};
@@ -133,9 +133,13 @@ pub enum Arg {
     Const(Ty, Vec<u64>),
     /// Splat of a scalar that differs in every run.
     Splat(Ty),
+    /// The mask of a comparison of two values that differ in every run.
+    Compared(ICond, Ty),
 }
 
 const STRIDE: u32 = 512;
+/// From one of two values that are compared to the other.
+const OTHER: u32 = STRIDE / 2;
 
 impl Case {
     /// All operands vary.
@@ -167,6 +171,10 @@ impl Case {
                 Arg::Splat(ty) => {
                     let scalar = payload(&mut f, at, Ty::scalar(ty.lane));
                     f.push1(entry, Op::Splat, vec![scalar], *ty, 0)
+                }
+                Arg::Compared(cond, ty) => {
+                    let both = vec![payload(&mut f, at, *ty), payload(&mut f, at + OTHER, *ty)];
+                    f.push1(entry, Op::ICmp(*cond), both, ty.with_lane(Lane::I1), 0)
                 }
             });
         }
@@ -209,8 +217,12 @@ impl Case {
         for _ in 0..rounds {
             let mut bytes = vec![0; 8192];
             for (i, arg) in self.args.iter().enumerate() {
-                if let Arg::Input(ty) | Arg::Splat(ty) = arg {
-                    fill(&mut bytes[i * STRIDE as usize..], *ty, rng);
+                let at = i * STRIDE as usize;
+                if let Arg::Input(ty) | Arg::Splat(ty) | Arg::Compared(_, ty) = arg {
+                    fill(&mut bytes[at..], *ty, rng);
+                }
+                if let Arg::Compared(_, ty) = arg {
+                    fill(&mut bytes[at + OTHER as usize..], *ty, rng);
                 }
             }
             rig.payload.write(&bytes);
@@ -239,7 +251,7 @@ impl Case {
     fn show(&self, bytes: &[u8]) -> String {
         let mut text = String::new();
         for (i, arg) in self.args.iter().enumerate() {
-            if let Arg::Input(ty) | Arg::Splat(ty) = arg {
+            if let Arg::Input(ty) | Arg::Splat(ty) | Arg::Compared(_, ty) = arg {
                 let at = i * STRIDE as usize;
                 text += &format!("operand {i}: {:x?}\n", lanes(&bytes[at..], *ty));
             }

@@ -153,6 +153,22 @@ fn selects() {
     });
 }
 
+/// The comparison may be made the other way round for the choice.
+#[test]
+fn selects_by_comparisons() {
+    let mut rng = Rng::new(28);
+    each_ty(&INTS, |ty| {
+        for cond in ICONDS {
+            let case = Case {
+                op: Op::Select,
+                args: vec![Arg::Compared(cond, ty), Arg::Input(ty), Arg::Input(ty)],
+                results: vec![ty],
+            };
+            case.check(&mut rng, ROUNDS);
+        }
+    });
+}
+
 #[test]
 fn masks() {
     let mut rng = Rng::new(19);

@@ -95,3 +95,30 @@ fn scattered_records_are_loaded_inline() {
     assert_eq!(loads(&some(4)) - loads(""), 4 * (16 + 4 * 4));
     assert_eq!(loads(&some(5)) - loads(""), 5 * 4 * 4);
 }
+
+/// Where x86 has only the opposite comparison, a choice takes its operands the other way round and needs no complement; a store of the
+/// mask does.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn choices_take_the_opposite_comparison() {
+    let complements_read = |cond: &str, read: &str| {
+        let body = format!("  %8: <16 x i1> = icmp.{cond} %3, %7\n{read}");
+        let mut f = function(&format!("{HEAD}{body}  return\n"));
+        assert!(run_pass(&mut f, "shape"));
+        let clif = CraneliftBackend::host().unwrap().clif(&f, &SPEED).unwrap();
+        let made = clif.lines().filter_map(|l| l.split_once(" = bnot "));
+        let made: Vec<&str> = made.map(|(name, _)| name.trim()).collect();
+        let words = || clif.split(|c: char| !c.is_alphanumeric());
+        let read = |name: &&&str| words().filter(|w| w == *name).count() > 1;
+        (made.len(), made.iter().filter(read).count())
+    };
+    let choice = "  %9: <16 x i32> = select %8, %5, %6\n  framestore[0] %9\n";
+    let store = "  framestore[0] %8\n";
+    for cond in ["ult", "ugt", "ne"] {
+        assert_eq!(complements_read(cond, choice), (4, 0), "{cond}");
+        assert_eq!(complements_read(cond, store), (4, 4), "{cond}");
+    }
+    for cond in ["slt", "sle", "uge", "eq"] {
+        assert_eq!(complements_read(cond, choice), (0, 0), "{cond}");
+    }
+}

@@ -1,6 +1,6 @@
 //! Integer arithmetic and comparisons.
 
-use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::condcodes::{CondCode, IntCC};
 use cranelift_codegen::ir::{InstBuilder, Value as V, types};
 
 use super::emit::Emit;
@@ -33,11 +33,37 @@ impl Emit<'_> {
         }
         let cc = int_cc(cond);
         let operands = [self.parts(a), self.parts(b)];
-        let parts = self.lanewise(&operands, |e, v| e.ins().icmp(cc, v[0], v[1]));
-        if ty.is_scalar() {
+        let vector = !ty.is_scalar();
+        let parts = self.lanewise(&operands, |e, v| {
+            if vector && e.has_only_opposite(cc, ty.lane) {
+                let opposite = e.ins().icmp(cc.complement(), v[0], v[1]);
+                e.ins().bnot(opposite)
+            } else {
+                e.ins().icmp(cc, v[0], v[1])
+            }
+        });
+        if !vector {
             return self.bind(out, parts);
         }
         self.bind_mask(out, MaskRepr::Vec(ty.lane.bytes(), parts));
+    }
+
+    /// True where x86 compares pieces the other way round and complements the result. Written as a complement, choices and `and` take
+    /// what is complemented as it is.
+    fn has_only_opposite(&self, cc: IntCC, lane: Lane) -> bool {
+        use IntCC::{
+            NotEqual, SignedGreaterThanOrEqual, SignedLessThanOrEqual, UnsignedGreaterThan,
+            UnsignedGreaterThanOrEqual, UnsignedLessThan, UnsignedLessThanOrEqual,
+        };
+        let opposite = match cc {
+            NotEqual => true,
+            // By a minimum or maximum that equals one of the operands, which 64-bit lanes have none of.
+            UnsignedLessThan | UnsignedGreaterThan => lane != Lane::I64,
+            SignedLessThanOrEqual | SignedGreaterThanOrEqual => lane == Lane::I64,
+            UnsignedLessThanOrEqual | UnsignedGreaterThanOrEqual => lane == Lane::I64,
+            _ => false,
+        };
+        self.target.x64 && opposite
     }
 
     /// Equality of conditions.

@@ -4,7 +4,7 @@
 //! `w`-byte lanes, all ones or all zeros; lanes beyond the mask's are unspecified.
 
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{InstBuilder, Type, Value as V, types};
+use cranelift_codegen::ir::{InstBuilder, Opcode, Type, Value as V, types};
 
 use super::emit::Emit;
 use super::mask_plan::Form;
@@ -368,6 +368,10 @@ impl Emit<'_> {
     /// Piece-wise choice: `a` where `mask` (lanes of ones or zeros, any width) is set, else `b`.
     pub fn blend(&mut self, mask: V, a: V, b: V) -> V {
         let ty = self.type_of(a);
+        let (mask, a, b) = match self.complemented(mask) {
+            Some(opposite) => (opposite, b, a),
+            None => (mask, a, b),
+        };
         if !self.target.x64 {
             let m = self.cast(mask, ty);
             return self.ins().bitselect(m, a, b);
@@ -384,6 +388,13 @@ impl Emit<'_> {
         );
         let v = self.ins().blendv(m, x, y);
         self.cast(v, ty)
+    }
+
+    /// What a piece is the complement of.
+    fn complemented(&self, v: V) -> Option<V> {
+        let inst = self.func.dfg.value_def(v).inst()?;
+        let dfg = &self.func.dfg;
+        (dfg.insts[inst].opcode() == Opcode::Bnot).then(|| dfg.inst_args(inst)[0])
     }
 
     /// Choice of whole vectors by an `i8` condition.
