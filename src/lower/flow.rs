@@ -322,8 +322,8 @@ impl Flow {
                 from = part.fold(from, usize::min);
             }
             since[join] = from;
-            for b in from..before {
-                for &t in ahead[b].iter().filter(|&&t| t > join) {
+            for (b, targets) in (from..before).zip(&ahead[from..before]) {
+                for &t in targets.iter().filter(|&&t| t > join) {
                     if !self.waits[b].contains(&t) {
                         self.waits[b].push(t);
                         found.push((b, t));

@@ -494,6 +494,15 @@ pub(super) fn window(f: &Function, mut part: Part, lanes: u16) -> Part {
     part
 }
 
+/// The same lanes of a ceiling, if `part` is a part of it.
+fn below((whole, known): &(Value, Vec<bool>), part: Part) -> Option<Part> {
+    let is_part = known.get(part.mask.0 as usize).copied().unwrap_or(false);
+    is_part.then_some(Part {
+        mask: *whole,
+        ..part
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -569,13 +578,4 @@ bb0:
             "{unions:?}"
         );
     }
-}
-
-/// The same lanes of a ceiling, if `part` is a part of it.
-fn below((whole, known): &(Value, Vec<bool>), part: Part) -> Option<Part> {
-    let is_part = known.get(part.mask.0 as usize).copied().unwrap_or(false);
-    is_part.then_some(Part {
-        mask: *whole,
-        ..part
-    })
 }
