@@ -7,6 +7,7 @@ mod cases;
 mod generator;
 mod limits;
 mod memory;
+mod narrow;
 mod ops;
 mod races;
 mod random;

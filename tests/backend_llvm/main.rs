@@ -13,6 +13,8 @@ mod generator;
 mod limits;
 #[path = "../backend_cranelift/memory.rs"]
 mod memory;
+#[path = "../backend_cranelift/narrow.rs"]
+mod narrow;
 mod objects;
 #[path = "../backend_cranelift/ops.rs"]
 mod ops;

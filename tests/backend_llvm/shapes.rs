@@ -569,3 +569,21 @@ fn loads_fetch_ahead_as_the_strategy_says() {
     }
     assert_eq!(fetches(&both, Prefetch::None), 0);
 }
+
+#[test]
+fn bytes_are_gathered_by_numbers_of_32_bits() {
+    let numbers = "  %6: i64 = input.payload[8]
+  %7: <16 x i64> = zext %3
+  %8: <16 x i64> = splat %6
+  %9: <16 x i64> = add %7, %8
+  %10: <16 x i8> = load.flat.i8x1[0] %0, %9
+  framestore[0] %10
+";
+    let offsets = "  %6: <16 x i8> = load.surface.i8x1[0] %0, %3, %1\n  framestore[0] %6\n";
+    for body in [numbers, offsets] {
+        let made = ir_for(&named("sapphirerapids"), body, &SPEED);
+        assert_eq!(count(&made, "@llvm.masked.gather.v8i32"), 2 + 1, "{made}");
+        // By no addresses.
+        assert_eq!(count(&made, "inttoptr"), 0, "{made}");
+    }
+}

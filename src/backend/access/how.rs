@@ -57,6 +57,8 @@ pub(in crate::backend) enum Any {
         /// See there.
         once: bool,
     },
+    /// A store, inline, in a loop over the lanes that are enabled and inside; by what addresses are made of, as [`Any::GatherScaled`].
+    Loop(Option<Scaled>),
     /// Inline, a vector for each lane, once all are known to be inside.
     Vec4,
     /// A call of the runtime.
@@ -72,7 +74,7 @@ impl Any {
             Any::Gather | Any::GatherPairs | Any::GatherScaled { .. } => {
                 (Way::Gather, Bounds::Lanes)
             }
-            Any::Inline { once: false } => (Way::Lanes(lanes), Bounds::Lanes),
+            Any::Inline { once: false } | Any::Loop(_) => (Way::Lanes(lanes), Bounds::Lanes),
             Any::Inline { once: true } | Any::Vec4 => (Way::Lanes(lanes), Bounds::AllLanes),
             Any::Scalar | Any::Message | Any::RareMessage => remark::any_way(lanes),
         }
@@ -285,6 +287,8 @@ impl<'a> Decider<'a> {
                 || !consts::is_full(f, data.args[0]);
             let once = limits.asks_once && limits.gather == Gather::Select && pays;
             Any::Inline { once }
+        } else if !load && limits.loops_over_stores(access, lanes) {
+            Any::Loop(None)
         } else if load && self.is_inline_vec4(access, lanes) {
             Any::Vec4
         } else {
@@ -295,16 +299,20 @@ impl<'a> Decider<'a> {
     /// The same by scaled numbers, if addresses are made of such.
     fn scaled(&self, any: Any, (inst, access): (Inst, MemAccess), at_hand: AtHand) -> Any {
         let pairs = match any {
-            // Narrow elements are in words that begin elsewhere.
-            Any::Gather if access.elem.bytes() >= 4 => false,
+            Any::Gather => false,
             Any::GatherPairs => true,
+            Any::Loop(_) => false,
             _ => return any,
         };
         if access.space != Space::Flat {
             return any;
         }
         let scaled = Scaled::of(self.f, self.f.inst(inst).args[1], at_hand);
-        scaled.map_or(any, |scaled| Any::GatherScaled { scaled, pairs })
+        match (any, scaled) {
+            (_, None) => any,
+            (Any::Loop(_), scaled) => Any::Loop(scaled),
+            (_, Some(scaled)) => Any::GatherScaled { scaled, pairs },
+        }
     }
 
     fn is_inline_vec4(&self, access: MemAccess, lanes: u16) -> bool {
@@ -322,10 +330,13 @@ impl<'a> Decider<'a> {
         at_hand: AtHand,
     ) -> Option<Option<Scaled>> {
         let (f, limits) = (self.f, self.limits);
-        let stride = f.shapes.get(&inst)?.speculative?;
         let addresses = f.inst(inst).args[1];
         let lanes = f.ty(addresses).lanes;
         let bytes = access.elem.bytes();
+        let probable = f.shapes.get(&inst).and_then(|s| s.speculative);
+        // Next to a loop over lanes a comparison costs nothing.
+        let loops = bytes < 4 && matches!(self.any(inst), Some(Any::Loop(_)));
+        let stride = probable.or_else(|| loops.then_some(bytes.into()))?;
         if stride != i64::from(bytes) || access.comps != 1 {
             return None;
         }

@@ -81,6 +81,9 @@ pub(in crate::backend) struct Limits {
     pub vec4_versions: bool,
     /// Such loads outside of versions are inline where they are few: for code generators without [`Limits::vec4_versions`].
     pub vec4_inline: bool,
+    /// Where lanes at any addresses are not scattered, stores of single elements are a loop over lanes. Compilers that take as long for a
+    /// loop as for anything else leave it to the runtime.
+    pub store_loops: bool,
     /// Inline accesses of lanes at any addresses can report faults.
     pub inline_faults: bool,
     /// The other way of an access whose test failed is a message that costs the usual path no register. Without such calls it is
@@ -141,6 +144,12 @@ impl Limits {
     /// components, later ones of one lane would win over earlier ones of the next.
     pub fn scatters(&self, access: MemAccess, lanes: u16) -> bool {
         self.scatters && access.comps == 1 && self.gathers(access, lanes)
+    }
+
+    /// True where a loop over lanes does a store that no scatter does.
+    pub fn loops_over_stores(&self, access: MemAccess, lanes: u16) -> bool {
+        let wanted = matches!(self.gather, Gather::Auto | Gather::Hardware);
+        wanted && self.store_loops && access.comps == 1 && lanes > 1
     }
 
     /// True where an instruction stores the enabled lanes of a packed access.

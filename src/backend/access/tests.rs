@@ -37,6 +37,7 @@ pub(super) const WHOLE: Limits = Limits {
     whole_rows: true,
     vec4_versions: false,
     vec4_inline: true,
+    store_loops: false,
     inline_faults: true,
     rare_messages: true,
     rare_addresses: false,
@@ -57,6 +58,7 @@ pub(super) const PARTS: Limits = Limits {
     whole_rows: false,
     vec4_versions: true,
     vec4_inline: false,
+    store_loops: true,
     inline_faults: false,
     rare_messages: false,
     rare_addresses: true,
@@ -192,7 +194,19 @@ fn lanes_at_any_addresses() {
     assert_eq!(any(bytes, &PARTS), How::Any(Any::Gather));
     assert_eq!(any(bytes, &reports(&PARTS)), How::Any(Any::Gather));
     let stored = "  %10: <16 x i8> = trunc %3\n  store.slm.i8x1[0] %1, %3, %10\n";
-    assert_eq!(any(stored, &PARTS), How::Any(Any::Message));
+    let none = with(&PARTS, |l| l.masked_stores = MaskedStores::None);
+    assert_eq!(any(stored, &none), How::Any(Any::Loop(None)));
+    // Before a loop, lanes are compared: they may be side by side.
+    let compared = strided(any(stored, &PARTS));
+    assert_eq!(compared.by, By::Speculation(None));
+    assert_eq!(
+        (compared.stored, compared.other),
+        (Stored::Enabled, Any::Loop(None))
+    );
+    let call = with(&PARTS, |l| l.gather = Gather::Call);
+    assert_eq!(any(stored, &call), How::Any(Any::Message));
+    let none = with(&none, |l| l.scatters = false);
+    assert_eq!(any(STORE, &none), How::Any(Any::Loop(None)));
     let scalar = "  %10: i1 = const 1\n  %11: i32 = load.slm.i32x1[0] %10, %2\n";
     assert_eq!(any(scalar, &WHOLE), How::Any(Any::Scalar));
 }
@@ -217,9 +231,16 @@ fn scaled_numbers_in_device_memory_are_gathered_by_them() {
     assert_eq!(of("  store.flat.i32x1[0] %1, %13, %3\n", &PARTS), by(false));
     let two = "  %14: <16 x i32>, %15: <16 x i32> = load.flat.i32x2[0] %1, %13\n";
     assert_eq!(of(two, &PARTS), by(true));
-    // Bytes are gathered in words, which begin elsewhere.
-    let bytes = "  %14: <16 x i8> = load.flat.i8x1[0] %1, %13\n";
-    assert_eq!(of(bytes, &PARTS), How::Any(Any::Gather));
+    // Elements of one or two bytes are gathered in words, by the same numbers.
+    for lane in ["i8", "i16"] {
+        let narrow = format!("  %14: <16 x {lane}> = load.flat.{lane}x1[0] %1, %13\n");
+        assert_eq!(of(&narrow, &PARTS), by(false), "{lane}");
+        let call = with(&PARTS, |l| l.gather = Gather::Call);
+        assert_eq!(of(&narrow, &call), How::Any(Any::Message), "{lane}");
+    }
+    let stored = "  %14: <16 x i8> = trunc %3\n  store.flat.i8x1[0] %1, %13, %14\n";
+    let none = with(&PARTS, |l| l.masked_stores = MaskedStores::None);
+    assert_eq!(of(stored, &none), How::Any(Any::Loop(Some(scaled))));
     assert_eq!(of(load, &WHOLE), How::Any(Any::Inline { once: true }));
 }
 
@@ -636,6 +657,31 @@ line 4     load.slm.i32x1, 16 lanes: one scalar for all lanes (one address; a bo
 line 5     store.slm.i32x1, 16 lanes: 16 scalars (any addresses: few such accesses; one test whether all lanes are inside)
 ";
     assert_eq!(text(&alone), inline);
+}
+
+#[test]
+fn a_plan_says_how_narrow_elements_are_accessed() {
+    let body = "  %10: <16 x i64> = zext %3\n  %11: <16 x i64> = splat %8\n  %12: <16 x i64> = add %10, %11\n  \
+                %13: <16 x i8> = load.flat.i8x1[0] %0, %12  ; line 3\n  %14: <16 x i8> = load.slm.i8x1[0] %0, %3  ; line 4\n  \
+                store.flat.i8x1[0] %1, %12, %13  ; line 5\n";
+    let text = |limits: &Limits| {
+        let (f, plan) = plan(body, &[ANY, ANY, ANY], limits);
+        let lines = plan.lines(&f);
+        lines.iter().map(|l| format!("{l}\n")).collect::<String>()
+    };
+    let loads = "\
+line 3     load.flat.i8x1, 16 lanes: gather or scatter (scaled 32-bit numbers, which bounds are tested on: gathers of the words of 4 bytes from there on)
+line 4     load.slm.i8x1, 16 lanes: gather or scatter (any addresses: gathers of the words of 4 bytes around the elements)
+";
+    let store = "\
+line 5     store.flat.i8x1, 16 lanes: whole vectors (affine, 1 bytes from lane to lane, where a comparison of the lanes finds that; a bounds test for each lane; stores enabled lanes; else 16 scalars)
+";
+    assert_eq!(text(&PARTS), format!("{loads}{store}"));
+    let store = "\
+line 5     store.flat.i8x1, 16 lanes: 16 scalars (scaled 32-bit numbers, which bounds are tested on: a loop over the lanes that are enabled and inside)
+";
+    let none = with(&PARTS, |l| l.masked_stores = MaskedStores::None);
+    assert_eq!(text(&none), format!("{loads}{store}"));
 }
 
 #[test]

@@ -265,14 +265,24 @@ fn any_reason(limits: &Limits, f: &Function, inst: Inst, any: Any) -> &'static s
     };
     match any {
         Any::Scalar => "one lane",
+        Any::Gather if load && access.elem.bytes() < 4 => {
+            "any addresses: gathers of the words of 4 bytes around the elements"
+        }
         Any::Gather if load => "any addresses: the processor's gathers take such elements",
         Any::Gather => "any addresses: the processor's scatters take such elements",
         Any::GatherPairs => "any addresses: the processor's gathers take two such elements at once",
+        Any::GatherScaled { .. } if load && access.elem.bytes() < 4 => {
+            "scaled 32-bit numbers, which bounds are tested on: gathers of the words of 4 bytes from there on"
+        }
         Any::GatherScaled { .. } if load => {
             "scaled 32-bit numbers, which bounds are tested on: the processor's gathers take them"
         }
         Any::GatherScaled { .. } => {
             "scaled 32-bit numbers, which bounds are tested on: the processor's scatters take them"
+        }
+        Any::Loop(None) => "any addresses: a loop over the lanes that are enabled and inside",
+        Any::Loop(Some(_)) => {
+            "scaled 32-bit numbers, which bounds are tested on: a loop over the lanes that are enabled and inside"
         }
         Any::Inline { once: true } => {
             "any addresses: few such accesses; one test whether all lanes are inside"

@@ -79,6 +79,7 @@ fn limits(f: &Function, options: &CodegenOptions, target: Target) -> Limits {
         whole_rows: true,
         vec4_versions: false,
         vec4_inline: true,
+        store_loops: false,
         inline_faults: true,
         rare_messages: true,
         rare_addresses: false,

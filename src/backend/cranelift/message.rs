@@ -88,6 +88,7 @@ impl Emit<'_> {
             Any::Gather
             | Any::GatherPairs
             | Any::GatherScaled { .. }
+            | Any::Loop(_)
             | Any::Message
             | Any::RareMessage => {}
         }

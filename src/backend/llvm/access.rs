@@ -1,7 +1,7 @@
 //! Lane-wise loads, stores and atomics for addresses of any shape.
 //!
-//! Scalars are inline. Vectors of 4- and 8-byte elements are gathers and scatters where the processor has
-//! them (`gather.rs`); everything else, and all atomics, is one call of the runtime a message.
+//! Scalars are inline. Vectors are gathers and scatters where the processor has them (`gather.rs`, `narrow.rs`), and other stores of
+//! single elements are loops (`each.rs`); everything else is one call of the runtime a message.
 
 use std::mem::offset_of;
 
@@ -139,7 +139,7 @@ impl<'c> Emit<'c, '_> {
                 };
             }
             Any::Inline { .. } => return Ok(vec![self.load_inline(access, lanes)?]),
-            Any::Vec4 | Any::Message | Any::RareMessage => {}
+            Any::Loop(_) | Any::Vec4 | Any::Message | Any::RareMessage => {}
         }
         let (elem, comps) = (access.elem, u32::from(access.comps));
         let helper = offset_of!(Helpers, load);
@@ -171,6 +171,13 @@ impl<'c> Emit<'c, '_> {
                 return self.scatter(access, lanes, lead, v);
             }
             (Any::Inline { .. }, &[v]) => return self.store_inline(access, lanes, v),
+            (Any::Loop(scaled), &[v]) => {
+                let lead = self.lead(lanes, scaled)?;
+                let (at, inside) = self.led(lanes, lead, (access.elem, 0))?;
+                self.report_outside(access, lanes, [inside].into_iter())?;
+                let mask = self.guard(lanes, inside)?;
+                return self.store_each(access.elem, lanes, (at, mask), v);
+            }
             _ => {}
         }
         let helper = offset_of!(Helpers, store);

@@ -311,7 +311,7 @@ impl<'c> Emit<'c, '_> {
         self.offset(row, self.as_int(distance)?)
     }
 
-    fn load_element(
+    pub fn load_element(
         &self,
         elem: Lane,
         row: PointerValue<'c>,

@@ -62,9 +62,11 @@ pub(super) enum Key {
     PointeeLimit(PointeeOf, u64),
     /// Whether two regions have no byte in common.
     Apart(Place, Place),
-    /// Of scaled numbers, for which an element is inside.
+    /// Where words are that have elements of a number of bytes; one of the values that say it.
+    Window(Place, u32, u8),
+    /// Of scaled numbers, for which an element is inside, or where words are that have elements.
     Range {
-        /// What of the range.
+        /// Which of the values that say it.
         part: u8,
         /// What the numbers count from.
         base: Value,

@@ -70,6 +70,7 @@ pub(super) fn limits(options: &CodegenOptions, cpu: &Cpu) -> Limits {
         whole_rows: false,
         vec4_versions: true,
         vec4_inline: false,
+        store_loops: true,
         inline_faults: false,
         rare_messages: false,
         rare_addresses: true,

@@ -5,17 +5,21 @@
 
 use inkwell::IntPredicate;
 use inkwell::types::BasicTypeEnum;
-use inkwell::values::{InstructionOpcode as I, PointerValue};
+use inkwell::values::{InstructionOpcode as I, IntValue, PointerValue};
 
 use super::context::Key;
 use super::emit::{Emit, EmitResult, InternalError, V};
 use super::memory::{Lanes, Region};
+use super::narrow::{Units, Window, Words};
 use super::types::{lanes_of, padded_lanes};
 use crate::backend::access::{FLAT_OFFSET, Place, Scaled};
 use crate::ssa::{Input, Lane, MemAccess, Op, Ty};
 
 /// Lanes that are gathered at a time: twice as many take a little more than twice as long.
 const GATHERED: u16 = 8;
+
+/// Values of a [`Range`].
+const RANGE_PARTS: u8 = 3;
 
 /// Where the lanes of an access are.
 #[derive(Clone, Copy)]
@@ -45,6 +49,8 @@ pub(super) enum At<'c> {
     Units(PointerValue<'c>, V<'c>, u32),
     /// At addresses of the process.
     Addresses(V<'c>),
+    /// In words of 4 bytes.
+    Words(Words<'c>),
 }
 
 impl<'c> Emit<'c, '_> {
@@ -62,7 +68,7 @@ impl<'c> Emit<'c, '_> {
     }
 
     /// Where component `c` is, and for which lanes it is inside.
-    fn led(
+    pub fn led(
         &mut self,
         lanes: &Lanes<'c>,
         lead: Lead<'c>,
@@ -85,10 +91,37 @@ impl<'c> Emit<'c, '_> {
         Ok((At::Units(start, index, 1 << scaled.shift), inside))
     }
 
+    /// True where what is made of scaled numbers' base can be made once a call.
+    fn is_given(&self, scaled: Scaled) -> bool {
+        let given = self.f.def_inst(scaled.base).map(|data| &data.op);
+        matches!(given, Some(Op::Input(Input::Payload(_))))
+    }
+
+    /// Where words of component `c` are, made once a call where the base is an argument.
+    fn window_once(&mut self, scaled: Scaled, elem: Lane, c: u32) -> EmitResult<Window<'c>> {
+        let units = Units::new(scaled.shift, elem);
+        let make = |e: &mut Self| {
+            let from = e.from(scaled, elem, c)?;
+            e.window(Region::Known(Place::Flat), from, units)
+        };
+        if !self.is_given(scaled) {
+            return make(self);
+        }
+        let mut part = |n| {
+            let key = Key::Range {
+                part: RANGE_PARTS + n,
+                base: scaled.base,
+                scale: (scaled.shift, scaled.signed),
+                component: (elem, c),
+            };
+            self.hoisted(key, |e| Ok(make(e)?.part(n)))
+        };
+        Window::of_parts([part(0)?, part(1)?, part(2)?])
+    }
+
     /// [`Emit::range`], made once a call where the base is an argument.
     fn range_once(&mut self, scaled: Scaled, elem: Lane, c: u32) -> EmitResult<Range<V<'c>>> {
-        let given = self.f.def_inst(scaled.base).map(|data| &data.op);
-        if !matches!(given, Some(Op::Input(Input::Payload(_)))) {
+        if !self.is_given(scaled) {
             return self.range(scaled, elem, c);
         }
         let key = |part| Key::Range {
@@ -104,10 +137,8 @@ impl<'c> Emit<'c, '_> {
         })
     }
 
-    /// For which numbers component `c` is inside. An element is inside if `0 <= from + (index << shift) < limit`, `from` being the signed
-    /// distance of the base from the start of memory in the bits of an address that count. Memory has at most 2^45 bytes and numbers
-    /// reach 2^35 bytes far, so nothing comes round from the other end.
-    fn range(&mut self, scaled: Scaled, elem: Lane, c: u32) -> EmitResult<Range<V<'c>>> {
+    /// Bytes from the start of memory to component `c` of the element of number zero; numbers are signed here.
+    fn from(&mut self, scaled: Scaled, elem: Lane, c: u32) -> EmitResult<IntValue<'c>> {
         let (shift, bytes) = (scaled.shift, elem.bytes());
         let base = self.get(scaled.base)?;
         let from = self.flat_offset(base)?;
@@ -115,7 +146,15 @@ impl<'c> Emit<'c, '_> {
         let from = self.op2(I::Shl, from, unused)?;
         let from = self.op2(I::AShr, from, unused)?;
         let middle = if scaled.signed { 0 } else { 1 << (31 + shift) };
-        let from = self.add_const(self.as_int(from)?, middle + i64::from(c * bytes))?;
+        self.add_const(self.as_int(from)?, middle + i64::from(c * bytes))
+    }
+
+    /// For which numbers component `c` is inside. An element is inside if `0 <= from + (index << shift) < limit`, `from` being the signed
+    /// distance of the base from the start of memory in the bits of an address that count. Memory has at most 2^45 bytes and numbers
+    /// reach 2^35 bytes far, so nothing comes round from the other end.
+    fn range(&mut self, scaled: Scaled, elem: Lane, c: u32) -> EmitResult<Range<V<'c>>> {
+        let (shift, bytes) = (scaled.shift, elem.bytes());
+        let from = self.from(scaled, elem, c)?;
         let limit = self.limit(Region::Known(Place::Flat), bytes)?;
         let end = self.add_const(limit, -1)?;
         let room = self.op2(I::Sub, end, from)?;
@@ -146,6 +185,7 @@ impl<'c> Emit<'c, '_> {
             At::Offsets(v) => At::Offsets(self.shuffle(v, None, part)?),
             At::Units(from, v, unit) => At::Units(from, self.shuffle(v, None, part)?, unit),
             At::Addresses(v) => At::Addresses(self.shuffle(v, None, part)?),
+            At::Words(_) => return Err("words are gathered by their numbers".into()),
         })
     }
 
@@ -161,6 +201,7 @@ impl<'c> Emit<'c, '_> {
                 let lanes = self.as_vector(addresses)?.get_type().get_size() as u16; // a power of two
                 return self.cast(I::IntToPtr, addresses, lanes_of(self.ptr_type(), lanes));
             }
+            At::Words(_) => return Err("words are gathered by their numbers".into()),
         };
         let base = self.base(region)?;
         let index = self.as_vector(offsets)?;
@@ -205,7 +246,19 @@ impl<'c> Emit<'c, '_> {
         lead: Lead<'c>,
     ) -> EmitResult<Vec<(At<'c>, V<'c>)>> {
         let components = 0..u32::from(access.comps);
-        let mut place = |c| self.led(lanes, lead, (access.elem, c));
+        let elem = access.elem;
+        let mut place = |c| {
+            let (at, inside) = self.led(lanes, lead, (elem, c))?;
+            let at = match lead {
+                Lead::Scaled(scaled, index) if elem.bytes() < 4 => {
+                    let window = self.window_once(scaled, elem, c)?;
+                    let units = Units::new(scaled.shift, elem);
+                    At::Words(self.words(window, index, lanes.count, units)?)
+                }
+                _ => at,
+            };
+            Ok((at, inside))
+        };
         components.map(&mut place).collect()
     }
 
@@ -313,10 +366,7 @@ impl<'c> Emit<'c, '_> {
     ) -> EmitResult<V<'c>> {
         let count = lanes.count;
         if elem.bytes() < 4 {
-            return match at {
-                At::Offsets(at) => self.gather_narrow(elem, lanes, at, mask),
-                At::Units(..) | At::Addresses(_) => Err("narrow elements at scaled numbers".into()),
-            };
+            return self.gather_narrow(elem, lanes, at, mask);
         }
         if count <= GATHERED || elem.bytes() > 4 {
             return self.gather_one(elem, (lanes.region, count), at, mask);
@@ -330,35 +380,6 @@ impl<'c> Emit<'c, '_> {
             parts.push(self.gather_one(elem, (lanes.region, GATHERED), at, mask)?);
         }
         self.end_to_end(parts, GATHERED)
-    }
-
-    /// Gathers elements of one or two bytes: words of 4 bytes that have them. A word that begins at a multiple of 4 can be read
-    /// wherever one of its bytes can, whatever region the others belong to, as no page ends inside of it. An element of two bytes may
-    /// belong to two words. The word that begins a byte before it ends inside of the second.
-    fn gather_narrow(
-        &mut self,
-        elem: Lane,
-        lanes: &Lanes<'c>,
-        at: V<'c>,
-        mask: V<'c>,
-    ) -> EmitResult<V<'c>> {
-        let count = lanes.count;
-        let base = self.base(lanes.region)?;
-        let base = self.cast(I::PtrToInt, base, self.int(64).into())?;
-        let base = self.splat(base, count)?;
-        let at = self.op2(I::Add, self.resize(at, 64)?, base)?;
-        let three = self.konst(Ty::vector(Lane::I64, count), 3)?;
-        let mut before = self.op2(I::And, at, three)?;
-        if elem.bytes() == 2 {
-            let split = self.icmp(IntPredicate::EQ, before, three)?;
-            let one = self.konst(Ty::vector(Lane::I64, count), 1)?;
-            before = self.select(split, one, before)?;
-        }
-        let from = self.op2(I::Sub, at, before)?;
-        let words = self.gather_lanes(Lane::I32, lanes, At::Addresses(from), mask)?;
-        let bits = self.op2(I::Shl, before, three)?;
-        let words = self.op2(I::LShr, words, self.resize(bits, 32)?)?;
-        self.resize(words, elem.bits())
     }
 
     fn gather_one(

@@ -180,6 +180,10 @@ impl<'c> Emit<'c, '_> {
         self.side_by_side(lanes, q, done, |e, place| e.store_masked(q.mask, v, place))?;
         match any {
             Any::Gather => self.scatter_lanes(lanes, At::Offsets(q.at), q.mask, v)?,
+            Any::Loop(_) => {
+                let at = At::Offsets(q.at);
+                self.store_each(access.elem, lanes, (at, q.mask), v)?;
+            }
             any => self.store_reported(access, lanes, data, any)?,
         }
         self.jump(done)?;

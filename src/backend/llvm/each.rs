@@ -1,0 +1,69 @@
+//! Stores of lanes at any addresses, in a loop over those that are enabled and inside. It is short, and where no scatter takes the
+//! elements, about as fast as anything else: the processor writes one lane at a time.
+//!
+//! Addresses and data are put into the slot for messages, from where the loop reads them by the lane's number.
+
+use inkwell::IntPredicate;
+use inkwell::values::InstructionOpcode as I;
+
+use super::access::padded;
+use super::emit::{Emit, EmitResult, V};
+use super::gather::At;
+use super::memory::Lanes;
+use crate::ssa::{Lane, Ty};
+
+impl<'c> Emit<'c, '_> {
+    /// Writes lanes of a mask, in order.
+    pub fn store_each(
+        &mut self,
+        elem: Lane,
+        lanes: &Lanes<'c>,
+        (at, mask): (At<'c>, V<'c>),
+        data: V<'c>,
+    ) -> EmitResult<()> {
+        let (base, index, wide, unit) = match at {
+            At::Offsets(offsets) => (self.base(lanes.region)?, offsets, lanes.addr_lane(), None),
+            At::Units(start, index, unit) => (start, index, Lane::I32, Some(unit)),
+            At::Addresses(_) | At::Words(_) => return Err("a store at no offsets".into()),
+        };
+        let (places, row) = (Ty::vector(wide, lanes.count), Ty::vector(elem, lanes.count));
+        let block = self.message_block()?;
+        let values = self.offset_const(block, i64::from(padded(places)))?;
+        let bits = self.mask_bits(mask, lanes.count)?;
+        let none = self.i32(0);
+        let any = self.icmp(IntPredicate::NE, bits, none)?;
+        let (first, each, done) = (self.new_block(), self.new_block(), self.new_block());
+        self.branch(any, first, done)?;
+        self.at(first);
+        self.store_value(index, places, block)?;
+        self.store_value(data, row, values)?;
+        let before = self.here()?;
+        self.jump(each)?;
+        self.at(each);
+        let left = self.b.build_phi(self.int(32), "\0")?;
+        let now = left.as_basic_value();
+        // No bit is never asked for.
+        let poison = self.cx.bool_type().const_all_ones().into();
+        let lane = self.intrinsic("llvm.cttz", &[Ty::I32], &[now, poison])?;
+        let lane = self.as_int(self.resize(lane, 64)?)?;
+        let place = self.load_element(wide, block, lane)?;
+        let place = match unit {
+            None => self.resize(place, 64)?,
+            Some(unit) => {
+                let place = self.cast(I::SExt, place, self.int(64).into())?;
+                self.op2(I::Mul, place, self.i64(unit.into()))?
+            }
+        };
+        let to = self.offset(base, self.as_int(place)?)?;
+        let v = self.load_element(elem, values, lane)?;
+        self.store(v, to)?;
+        let less = self.add_const(self.as_int(now)?, -1)?;
+        let rest = self.op2(I::And, now, less)?;
+        let more = self.icmp(IntPredicate::NE, rest, none)?;
+        let after = self.here()?;
+        left.add_incoming(&[(&bits, before), (&rest, after)]);
+        self.branch(more, each, done)?;
+        self.at(done);
+        Ok(())
+    }
+}
