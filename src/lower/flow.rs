@@ -24,6 +24,8 @@ pub(super) struct FlowBlock {
     pub func: usize,
     /// Lanes may wait here.
     pub join: bool,
+    /// The earliest block that control may be in while lanes wait here; the block itself where none do.
+    pub(super) waits_since: usize,
     /// Arrivals may find no lane here, so that the mask must be tested.
     pub check: bool,
     /// Predecessors may be met later in the text.
@@ -157,6 +159,7 @@ impl Flow {
                     end: insts.len(),
                     func: subs.len() - 1,
                     join: repeats,
+                    waits_since: blocks.len(),
                     check: false,
                     late_preds: opens_sub || repeats,
                     repeats,
@@ -207,10 +210,10 @@ impl Flow {
             .filter(|i| ends_block(i))
     }
 
-    /// The next join after `b` in its subroutine.
+    /// First join after a block in its subroutine at which lanes may wait while control is in the block, or from its end on.
     pub(super) fn next_join(&self, b: usize) -> Option<usize> {
         let end = self.subs[self.blocks[b].func].end;
-        (b + 1..end).find(|&j| self.blocks[j].join)
+        (b + 1..end).find(|&j| self.blocks[j].waits_since <= b)
     }
 
     /// The textually next block in the same subroutine.
@@ -310,18 +313,16 @@ impl Flow {
     /// While lanes wait at a join, control is between the block that let them wait and the join, or where branches back lead from there. So
     /// a branch over a whole loop, in front of all that leave it, is a plain jump.
     fn find_waits(&mut self, ahead: &[Vec<usize>], back: &[usize], mut found: Vec<(usize, usize)>) {
-        // The earliest block that control may be in while lanes wait at a join; the join where none do.
-        let mut since: Vec<usize> = (0..self.blocks.len()).collect();
         while let Some((waiter, join)) = found.pop() {
             self.blocks[join].join = true;
-            let before = since[join];
+            let before = self.blocks[join].waits_since;
             let (mut from, mut seen) = (waiter.min(before), before);
             while from < seen {
                 let part = back[from..seen].iter().copied();
                 seen = from;
                 from = part.fold(from, usize::min);
             }
-            since[join] = from;
+            self.blocks[join].waits_since = from;
             for (b, targets) in (from..before).zip(&ahead[from..before]) {
                 for &t in targets.iter().filter(|&&t| t > join) {
                     if !self.waits[b].contains(&t) {
