@@ -481,6 +481,7 @@ impl Pass<'_> {
             _ => None,
         };
         let first = match (d, seen) {
+            (Demand::Under(seen), Some(_)) if self.leaves_out(seen, mask, lanes) => Demand::Nothing,
             (Demand::All, _) => Demand::Under(Seen::lanes(mask)),
             (_, Some(seen)) if self.facts.subset(self.f, mask, seen, lanes) => {
                 Demand::Under(Seen::lanes(mask))
@@ -497,6 +498,12 @@ impl Pass<'_> {
             false => self.outside(mask, (i, lanes), d),
         };
         self.raise(b, second);
+    }
+
+    /// True when no lane of a mask is observed.
+    fn leaves_out(&mut self, seen: Seen, mask: Part, lanes: u16) -> bool {
+        let mut masks = seen.without.into_iter().flatten();
+        masks.any(|but| self.facts.subset(self.f, mask, but, lanes))
     }
 
     /// Demand of the second side of a select: lanes outside its mask, where the complement is known by a name.
@@ -651,7 +658,9 @@ impl Pass<'_> {
                     (Op::Select, &[m, a, other]) if !self.f.ty(m).is_scalar() => {
                         if self.is_within(seen, part(m), lanes) {
                             out.push((result, a));
-                        } else if self.facts.disjoint(self.f, seen.part, part(m), lanes) {
+                        } else if self.leaves_out(seen, part(m), lanes)
+                            || self.facts.disjoint(self.f, seen.part, part(m), lanes)
+                        {
                             out.push((result, other));
                         }
                     }
