@@ -3,12 +3,13 @@
 //! In the blocks that one side of a branch dominates, the branch's condition is known, and so is what follows from it: both parts of a
 //! conjunction that holds, each lane of a mask that has this bit in all lanes, and that a mask is empty. Known operands become constants, a
 //! conjunction with one known part becomes the other part, and a select becomes one of its arms. A block parameter that equals a mask on each
-//! of its edges is replaced by the mask ([`arguments`]).
+//! of its edges is replaced by the mask ([`arguments`]), and so is the union of two parameters that equals it ([`unions`]).
 //!
 //! Runs after `masks`: that pass compares masks with each other, and a constant on one edge would hide that two are equal. Not done: facts
 //! about integers or memory.
 
 mod arguments;
+mod unions;
 
 use rustc_hash::FxHashMap;
 
@@ -26,10 +27,9 @@ const LEARNED_DEPTH: u32 = 8;
 /// Runs the pass.
 pub(super) fn run(f: &mut Function) -> usize {
     let dom = DomTree::new(f);
-    let mut pass = Pass {
-        candidates: Candidates::new(f, &dom),
-        ..Pass::default()
-    };
+    let mut pass = Pass::default();
+    pass.unions(f, &dom);
+    pass.candidates = Candidates::new(f, &dom);
     let mut steps = vec![Step::Enter(Function::ENTRY)];
     while let Some(step) = steps.pop() {
         match step {
@@ -60,7 +60,7 @@ enum Step {
 }
 
 /// What an operand is.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 enum Seen {
     /// This bit, in each lane.
     Bit(bool),
@@ -196,15 +196,17 @@ impl Pass {
         let v = f.resolve(v);
         match self.see(f, v, DEPTH)? {
             Seen::Same(other) => Some(other),
-            Seen::Bit(bit) => {
-                let ty = f.ty(v);
-                let constant = self.constants.entry((ty, bit)).or_insert_with(|| {
-                    let i = f.make(const_op(ty, bit.into()), Vec::new(), &[ty], 0);
-                    (i, f.inst(i).results[0])
-                });
-                Some(constant.1)
-            }
+            Seen::Bit(bit) => Some(self.constant(f, f.ty(v), bit)),
         }
+    }
+
+    /// A constant that the entry gets.
+    fn constant(&mut self, f: &mut Function, ty: Ty, bit: bool) -> Value {
+        let constant = self.constants.entry((ty, bit)).or_insert_with(|| {
+            let i = f.make(const_op(ty, bit.into()), Vec::new(), &[ty], 0);
+            (i, f.inst(i).results[0])
+        });
+        constant.1
     }
 
     fn replace(&mut self, f: &mut Function, v: &mut Value) {

@@ -475,22 +475,25 @@ impl Pass<'_> {
             },
             lanes,
         );
-        // Of the first side, lanes of both masks; either contains them.
         let seen = match d {
             Demand::Under(seen) => seen.one_each(),
             _ => None,
         };
-        let first = match (d, seen) {
-            (Demand::Under(seen), Some(_)) if self.leaves_out(seen, mask, lanes) => Demand::Nothing,
-            (Demand::All, _) => Demand::Under(Seen::lanes(mask)),
-            (_, Some(seen)) if self.facts.subset(self.f, mask, seen, lanes) => {
-                Demand::Under(Seen::lanes(mask))
-            }
-            _ => d,
-        };
         let hidden = match d {
             Demand::Under(seen) if seen.per == 1 => self.is_within(seen, mask, lanes),
             _ => false,
+        };
+        // Of the first side, lanes of both masks; either contains them. An execution mask says more of what it was computed from.
+        let first = match (d, seen) {
+            (Demand::All, _) => Demand::Under(Seen::lanes(mask)),
+            (Demand::Under(all), Some(_)) if self.leaves_out(all, mask, lanes) => Demand::Nothing,
+            (_, Some(seen)) if self.facts.subset(self.f, mask, seen, lanes) => {
+                Demand::Under(Seen::lanes(mask))
+            }
+            (_, Some(_)) if !hidden && self.narrows(mask.mask, 4) => {
+                Demand::Under(Seen::lanes(mask))
+            }
+            _ => d,
         };
         self.raise(a, first);
         let second = match hidden {
