@@ -64,18 +64,6 @@ fn same_on_edges(f: &Function, dom: &DomTree, b: Block, params: [usize; 2]) -> O
             found = Some(here);
         }
     }
-    match found? {
-        Seen::Same(v) if !is_above(f, dom, v, b) => None,
-        same => Some(same),
-    }
-}
-
-/// True when a value is made in another block that dominates this one.
-fn is_above(f: &Function, dom: &DomTree, v: Value, b: Block) -> bool {
-    let mut above = std::iter::successors(dom.idom(b), |&b| dom.idom(b));
-    above.any(|home| match f.def(v) {
-        ValueDef::Param(of, _) => of == home,
-        ValueDef::Result(i, _) => f.block(home).insts.contains(&i),
-        ValueDef::Alias(_) => false,
-    })
+    // What all edges pass is made in a block that dominates them all, so also this one.
+    found
 }
