@@ -106,6 +106,11 @@ fn long_division_is_division() {
         150,
     );
     agrees("long division of halves, by halves", 64, 150);
+    agrees(
+        "long division whose idle lanes take the bits of the dividend",
+        64,
+        150,
+    );
 }
 
 #[test]

@@ -7,6 +7,8 @@
 //!                                  else      { r = s - y; q |= 1 << k }
 //! ```
 //!
+//! Lanes that are not of `m` keep `r` and `q`. Or nothing reads them, and they take the bits of `x` without a comparison: `r = s`.
+//!
 //! The loop is left as it is, but for what enters it: where `m` has a lane, it starts at `k = 0`, with `r` and `q` as 63 steps leave
 //! them. All that is computed in the last step is computed as before, so that nothing outside sees a difference. Where `m` has
 //! none, what enters is as before.
@@ -16,7 +18,7 @@
 //! most 2^63, then `r` is below 2^63. If it is larger, `r` is `x >> k + 1` at every step, since that is below 2^63, and below
 //! 2^63 too. So before the step of 0, `r = (x >> 1) mod y` and `q = (x >> 1) / y << 1`. With a zero divisor no `s` is below
 //! `y`, so that `r` is all of `x >> 1` and all bits of `q` are set but the lowest; the same formulas say so, with this IR's
-//! division by zero.
+//! division by zero. Lanes that are not of `m` and take the bits have `r = x >> 1` and `q = 0` then.
 //!
 //! That a loop is of this kind is proven lane by lane: what one pass through it computes is written down as [`Exprs`], once for each
 //! case of the lane's bit of `m` and of the comparison, and compared with the above. Two halves of sixteen lanes, numbers
@@ -199,6 +201,9 @@ pub(super) struct LongDivision {
     pub(super) dividend: Expr,
     pub(super) divisor: Expr,
     pub(super) mask: (Value, u16),
+    /// Where the mask has no lane, the remainder takes the bits, too, and nothing is subtracted: it becomes the upper bits of the dividend.
+    /// Otherwise it stays as it is.
+    pub(super) idle_shifts: bool,
 }
 
 /// What a parameter of the header is.
@@ -323,14 +328,19 @@ impl<'f> Prover<'f> {
             let x = self.shifted_in(s, old)?;
             (self.invariant(x) && self.invariant(y)).then_some((x, y))
         })?;
-        masks.into_iter().find_map(|mask| {
-            let lane = LongDivision {
-                dividend,
-                divisor,
-                mask,
-            };
-            self.is_remainder(back, k, old, lane).then_some(lane)
-        })
+        let shifts = masks
+            .into_iter()
+            .flat_map(|mask| [(mask, false), (mask, true)]);
+        let lanes = shifts.map(|(mask, idle_shifts)| LongDivision {
+            dividend,
+            divisor,
+            mask,
+            idle_shifts,
+        });
+        let lanes: Vec<LongDivision> = lanes.collect();
+        lanes
+            .into_iter()
+            .find(|&lane| self.is_remainder(back, k, old, lane))
     }
 
     /// `r << 1 | x >> k & 1`.
@@ -385,12 +395,14 @@ impl<'f> Prover<'f> {
             dividend: x,
             divisor: y,
             mask,
+            idle_shifts,
         } = lane;
+        let s = self.step(old, x);
         self.suppose(Some((mask, false)), None);
-        if self.element(back, k) != old || !self.keeps_mask(mask, false) {
+        let idle = if idle_shifts { s } else { old };
+        if self.element(back, k) != idle || !self.keeps_mask(mask, false) {
             return false;
         }
-        let s = self.step(old, x);
         let minus = self.exprs.neg(y);
         let rest = self.exprs.add(s, minus);
         for (less, expected) in [(true, s), (false, rest)] {

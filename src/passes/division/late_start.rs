@@ -32,12 +32,14 @@ pub(super) fn start_late(
     };
     let mut args = call.args.clone();
     let mut any: Option<Value> = None;
+    let mut shifting = Vec::new();
     for (at, role) in &found.roles {
         let Some((value, mask)) = builder.before_last(call.args[*at], role) else {
             return false;
         };
         args[*at] = value;
-        if matches!(role, Role::Remainder(_)) {
+        if let Role::Remainder(lanes) = role {
+            shifting.extend(lanes.iter().any(|l| l.idle_shifts).then_some(*at));
             let set = builder.emit(Op::MaskAny, vec![mask], Ty::BOOL);
             any = Some(match any {
                 Some(other) => builder.emit(Op::Binary(BinOp::Or), vec![other, set], Ty::BOOL),
@@ -48,6 +50,10 @@ pub(super) fn start_late(
     let Some(any) = any else {
         return false;
     };
+    for at in shifting {
+        let late = vec![any, args[at], call.args[at]];
+        args[at] = builder.emit(Op::Select, late, builder.f.ty(call.args[at]));
+    }
     let last = builder.emit(Op::Const(0), Vec::new(), Ty::I32);
     args[counter] = builder.emit(Op::Select, vec![any, last, call.args[counter]], Ty::I32);
     if let Some(target) = f.block_mut(from).term.targets_mut().into_iter().nth(n) {
@@ -91,8 +97,15 @@ impl Builder<'_> {
         if op == BinOp::UDiv {
             value = self.emit(Op::Binary(BinOp::Shl), vec![value, one], ty);
         }
-        let zero = self.constant(ty, 0);
-        value = self.emit(Op::Select, vec![mask, value, zero], ty);
+        let shifts = lanes.iter().all(|l| l.idle_shifts);
+        if !shifts && lanes.iter().any(|l| l.idle_shifts) {
+            return None;
+        }
+        let idle = match role {
+            Role::Remainder(_) if shifts => upper,
+            _ => self.constant(ty, 0),
+        };
+        value = self.emit(Op::Select, vec![mask, value, idle], ty);
         let wanted = self.f.ty(first);
         if wanted != ty {
             value = self.emit(Op::Bitcast, vec![value], wanted);
