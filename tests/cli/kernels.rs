@@ -333,3 +333,20 @@ fn disassembly_of_functions_is_one_file() {
     let last = modules.last().unwrap().insts.last().unwrap().pos.line as usize;
     assert!(text.lines().count() - last < 5, "{last}");
 }
+
+/// What compiler 22.43 makes of 64-bit divisions is found among all that passes do before: a loop over bits for a quotient and one for a remainder.
+#[test]
+fn long_divisions_of_kernels_are_found() {
+    for device in ["skl", "pvc"] {
+        let file = format!("tests/kernels/bin/{device}/divide.zebin");
+        for kernel in ["divide_long", "divide_ulong"] {
+            let ssa = ok(&["ssa", &file, "--kernel", kernel]).stdout;
+            for op in ["udiv", "urem"] {
+                let wide = ssa
+                    .lines()
+                    .filter(|line| line.contains(&format!("i64> = {op} ")));
+                assert_eq!(wide.count(), 1, "{device}: {kernel}, {op}");
+            }
+        }
+    }
+}

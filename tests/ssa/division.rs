@@ -106,6 +106,7 @@ fn long_division_is_division() {
         150,
     );
     agrees("long division of halves, by halves", 64, 150);
+    agrees("long division of all lanes, without a mask", 64, 150);
     agrees(
         "long division whose idle lanes take the bits of the dividend",
         64,

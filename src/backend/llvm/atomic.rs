@@ -239,47 +239,35 @@ impl<'c> Emit<'c, '_> {
             self.store_value(zero, ty, results)?;
         }
         let base = self.base(lanes.region)?;
-        let (each, done) = (self.new_block(), self.new_block());
-        let before = self.here()?;
-        let none = self.i32(0);
-        let any = self.icmp(IntPredicate::NE, bits, none)?;
-        self.branch(any, each, done)?;
-        self.at(each);
-        let left = self.b.build_phi(self.int(32), "\0")?;
-        let now = left.as_basic_value();
-        // No bit is never asked for.
-        let poison = self.cx.bool_type().const_all_ones().into();
-        let lane = self.intrinsic("llvm.cttz", &[Ty::I32], &[now, poison])?;
-        let lane = self.as_int(self.resize(lane, 64)?)?;
-        let offset = self.load_element(lanes.addr_lane(), block, lane)?;
-        let wide = self.as_int(self.resize(offset, 64)?)?;
-        let mut values = [None; 2];
-        for (value, operand) in values.iter_mut().zip(operands) {
-            let v = match operand {
-                None => continue,
-                Some(Operand::Uniform(v)) => v,
-                Some(Operand::Row(row)) => self.load_element(access.elem, row, lane)?,
-            };
-            *value = Some(self.as_int(v)?);
-        }
-        let old = self.change(&Change {
-            op: access.op,
-            locked,
-            elem: access.elem,
-            pointer: self.offset(base, wide)?,
-            operands: values,
-        })?;
-        if read {
-            let to = self.element_at(access.elem, results, lane)?;
-            self.store(old, to)?;
-        }
-        let less = self.add_const(self.as_int(now)?, -1)?;
-        let rest = self.op2(I::And, now, less)?;
-        let more = self.icmp(IntPredicate::NE, rest, none)?;
-        let after = self.here()?;
-        left.add_incoming(&[(&bits, before), (&rest, after)]);
-        self.branch(more, each, done)?;
-        self.at(done);
+        self.each_lane(
+            bits,
+            |_| Ok(()),
+            |e, lane| {
+                let offset = e.load_element(lanes.addr_lane(), block, lane)?;
+                let wide = e.as_int(e.resize(offset, 64)?)?;
+                let mut values = [None; 2];
+                for (value, operand) in values.iter_mut().zip(operands) {
+                    let v = match operand {
+                        None => continue,
+                        Some(Operand::Uniform(v)) => v,
+                        Some(Operand::Row(row)) => e.load_element(access.elem, row, lane)?,
+                    };
+                    *value = Some(e.as_int(v)?);
+                }
+                let old = e.change(&Change {
+                    op: access.op,
+                    locked,
+                    elem: access.elem,
+                    pointer: e.offset(base, wide)?,
+                    operands: values,
+                })?;
+                if read {
+                    let to = e.element_at(access.elem, results, lane)?;
+                    e.store(old, to)?;
+                }
+                Ok(())
+            },
+        )?;
         match read {
             true => self.load_value(ty, results),
             false => Ok(zero),

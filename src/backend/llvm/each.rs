@@ -4,7 +4,7 @@
 //! Addresses and data are put into the slot for messages, from where the loop reads them by the lane's number.
 
 use inkwell::IntPredicate;
-use inkwell::values::InstructionOpcode as I;
+use inkwell::values::{InstructionOpcode as I, IntValue};
 
 use super::access::padded;
 use super::emit::{Emit, EmitResult, V};
@@ -30,13 +30,38 @@ impl<'c> Emit<'c, '_> {
         let block = self.message_block()?;
         let values = self.offset_const(block, i64::from(padded(places)))?;
         let bits = self.mask_bits(mask, lanes.count)?;
+        let fill = |e: &mut Self| {
+            e.store_value(index, places, block)?;
+            e.store_value(data, row, values)
+        };
+        self.each_lane(bits, fill, |e, lane| {
+            let place = e.load_element(wide, block, lane)?;
+            let place = match unit {
+                None => e.resize(place, 64)?,
+                Some(unit) => {
+                    let place = e.cast(I::SExt, place, e.int(64).into())?;
+                    e.op2(I::Mul, place, e.i64(unit.into()))?
+                }
+            };
+            let to = e.offset(base, e.as_int(place)?)?;
+            let v = e.load_element(elem, values, lane)?;
+            e.store(v, to)
+        })
+    }
+
+    /// Does something for each lane of a mask of bits, in order, with the lane's number in 64 bits. If there is a lane, `first` comes before.
+    pub fn each_lane(
+        &mut self,
+        bits: V<'c>,
+        first: impl FnOnce(&mut Self) -> EmitResult<()>,
+        body: impl FnOnce(&mut Self, IntValue<'c>) -> EmitResult<()>,
+    ) -> EmitResult<()> {
         let none = self.i32(0);
         let any = self.icmp(IntPredicate::NE, bits, none)?;
-        let (first, each, done) = (self.new_block(), self.new_block(), self.new_block());
-        self.branch(any, first, done)?;
-        self.at(first);
-        self.store_value(index, places, block)?;
-        self.store_value(data, row, values)?;
+        let (some, each, done) = (self.new_block(), self.new_block(), self.new_block());
+        self.branch(any, some, done)?;
+        self.at(some);
+        first(self)?;
         let before = self.here()?;
         self.jump(each)?;
         self.at(each);
@@ -46,17 +71,7 @@ impl<'c> Emit<'c, '_> {
         let poison = self.cx.bool_type().const_all_ones().into();
         let lane = self.intrinsic("llvm.cttz", &[Ty::I32], &[now, poison])?;
         let lane = self.as_int(self.resize(lane, 64)?)?;
-        let place = self.load_element(wide, block, lane)?;
-        let place = match unit {
-            None => self.resize(place, 64)?,
-            Some(unit) => {
-                let place = self.cast(I::SExt, place, self.int(64).into())?;
-                self.op2(I::Mul, place, self.i64(unit.into()))?
-            }
-        };
-        let to = self.offset(base, self.as_int(place)?)?;
-        let v = self.load_element(elem, values, lane)?;
-        self.store(v, to)?;
+        body(self, lane)?;
         let less = self.add_const(self.as_int(now)?, -1)?;
         let rest = self.op2(I::And, now, less)?;
         let more = self.icmp(IntPredicate::NE, rest, none)?;

@@ -7,7 +7,8 @@
 //!                                  else      { r = s - y; q |= 1 << k }
 //! ```
 //!
-//! Lanes that are not of `m` keep `r` and `q`. Or nothing reads them, and they take the bits of `x` without a comparison: `r = s`.
+//! Lanes that are not of `m` keep `r` and `q`. Or nothing reads them, and they take the bits of `x` without a comparison: `r = s`. Where all
+//! lanes are of `m`, there may be no mask.
 //!
 //! The loop is left as it is, but for what enters it: where `m` has a lane, it starts at `k = 0`, with `r` and `q` as 63 steps leave
 //! them. All that is computed in the last step is computed as before, so that nothing outside sees a difference. Where `m` has
@@ -195,15 +196,40 @@ impl Pass {
     }
 }
 
-/// A lane of the loop: its numbers, and the lane of the mask under which it takes part.
+/// A lane of the loop: its numbers, and when it takes part.
 #[derive(Clone, Copy)]
 pub(super) struct LongDivision {
     pub(super) dividend: Expr,
     pub(super) divisor: Expr,
-    pub(super) mask: (Value, u16),
-    /// Where the mask has no lane, the remainder takes the bits, too, and nothing is subtracted: it becomes the upper bits of the dividend.
-    /// Otherwise it stays as it is.
-    pub(super) idle_shifts: bool,
+    /// Its number in a mask, or among the remainders where there is none.
+    lane: u16,
+    pub(super) part: Part,
+}
+
+/// When a lane takes part in the loop.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Part {
+    Always,
+    /// Where its lane of a mask is set; else its remainder stays as it is.
+    Under(Value),
+    /// Where its lane of a mask is set. Else its remainder takes the bits, too, and nothing is subtracted: it becomes the upper bits of the
+    /// dividend.
+    OrShifts(Value),
+}
+
+impl LongDivision {
+    /// The lane of a mask under which it takes part.
+    pub(super) fn mask(&self) -> Option<(Value, u16)> {
+        match self.part {
+            Part::Always => None,
+            Part::Under(mask) | Part::OrShifts(mask) => Some((mask, self.lane)),
+        }
+    }
+
+    /// Takes part: what is to be supposed for that.
+    fn active(&self) -> Option<((Value, u16), bool)> {
+        Some((self.mask()?, true))
+    }
 }
 
 /// What a parameter of the header is.
@@ -328,16 +354,16 @@ impl<'f> Prover<'f> {
             let x = self.shifted_in(s, old)?;
             (self.invariant(x) && self.invariant(y)).then_some((x, y))
         })?;
-        let shifts = masks
-            .into_iter()
-            .flat_map(|mask| [(mask, false), (mask, true)]);
-        let lanes = shifts.map(|(mask, idle_shifts)| LongDivision {
+        let under = masks.into_iter().flat_map(|(mask, lane)| {
+            [Part::Under(mask), Part::OrShifts(mask)].map(|part| (part, lane))
+        });
+        let parts: Vec<(Part, u16)> = under.chain([(Part::Always, k)]).collect();
+        let lanes = parts.into_iter().map(|(part, lane)| LongDivision {
             dividend,
             divisor,
-            mask,
-            idle_shifts,
+            lane,
+            part,
         });
-        let lanes: Vec<LongDivision> = lanes.collect();
         lanes
             .into_iter()
             .find(|&lane| self.is_remainder(back, k, old, lane))
@@ -391,24 +417,24 @@ impl<'f> Prover<'f> {
     }
 
     fn is_remainder(&mut self, back: Value, k: u16, old: Expr, lane: LongDivision) -> bool {
-        let LongDivision {
-            dividend: x,
-            divisor: y,
-            mask,
-            idle_shifts,
-        } = lane;
+        let (x, y) = (lane.dividend, lane.divisor);
         let s = self.step(old, x);
-        self.suppose(Some((mask, false)), None);
-        let idle = if idle_shifts { s } else { old };
-        if self.element(back, k) != idle || !self.keeps_mask(mask, false) {
-            return false;
+        if let Some(mask) = lane.mask() {
+            self.suppose(Some((mask, false)), None);
+            let idle = match lane.part {
+                Part::OrShifts(_) => s,
+                _ => old,
+            };
+            if self.element(back, k) != idle || !self.keeps_mask(mask, false) {
+                return false;
+            }
         }
         let minus = self.exprs.neg(y);
         let rest = self.exprs.add(s, minus);
         for (less, expected) in [(true, s), (false, rest)] {
-            self.suppose(Some((mask, true)), Some(((s, y), less)));
-            let goes_on = self.goes_on(mask.1) && self.keeps_mask(mask, true);
-            if !goes_on || self.element(back, k) != expected {
+            self.suppose(lane.active(), Some(((s, y), less)));
+            let kept = lane.mask().is_none_or(|mask| self.keeps_mask(mask, true));
+            if !kept || !self.goes_on(lane.lane) || self.element(back, k) != expected {
                 return false;
             }
         }
@@ -456,7 +482,7 @@ impl<'f> Prover<'f> {
         self.suppose(None, None);
         (0..ty.lanes).all(|k| {
             // Proven with the remainders.
-            lanes.iter().any(|l| l.mask == (p, k)) || self.eval(back, k) == self.eval(p, k)
+            lanes.iter().any(|l| l.mask() == Some((p, k))) || self.eval(back, k) == self.eval(p, k)
         })
     }
 
@@ -472,14 +498,16 @@ impl<'f> Prover<'f> {
         (0..ty.lanes).all(|k| {
             self.suppose(None, None);
             let before = self.eval(p, k);
-            let Some(lane) = lanes.iter().find(|l| l.mask.1 == k) else {
+            let Some(lane) = lanes.iter().find(|l| l.lane == k) else {
                 return self.eval(back, k) == before;
             };
-            self.suppose(Some((lane.mask, false)), None);
-            if self.eval(back, k) != before {
-                return false;
+            if let Some(mask) = lane.mask() {
+                self.suppose(Some((mask, false)), None);
+                if self.eval(back, k) != before {
+                    return false;
+                }
             }
-            self.suppose(Some((lane.mask, true)), None);
+            self.suppose(lane.active(), None);
             let mut without = FxHashSet::default();
             outputs.iter().all(|&v| {
                 (0..self.f.ty(v).lanes).all(|j| {
@@ -518,16 +546,16 @@ impl<'f> Prover<'f> {
         let Some(r) = self.remainder_of(lane) else {
             return false;
         };
-        self.suppose(Some((lane.mask, false)), None);
+        self.suppose(lane.mask().map(|mask| (mask, false)), None);
         let old = self.element(p, k);
-        if self.element(back, k) != old {
+        if lane.mask().is_some() && self.element(back, k) != old {
             return false;
         }
         let (one, count) = (self.exprs.constant(64, 1), self.count());
         let bit = self.exprs.shift(BinOp::Shl, one, count);
         let with_bit = self.exprs.bitwise(BinOp::Or, old, bit);
         for (less, expected) in [(true, old), (false, with_bit)] {
-            self.suppose(Some((lane.mask, true)), Some(((r, lane.divisor), less)));
+            self.suppose(lane.active(), Some(((r, lane.divisor), less)));
             if self.element(back, k) != expected {
                 return false;
             }
@@ -544,14 +572,14 @@ impl<'f> Prover<'f> {
                 s.element(p, k),
             );
             let step = s.step(old, lane.dividend);
-            s.suppose(Some((lane.mask, true)), Some(((step, lane.divisor), true)));
+            s.suppose(lane.active(), Some(((step, lane.divisor), true)));
             (s.element(back, k) == step).then_some(step)
         };
         let candidates = params.iter().filter(|&&p| self.f.ty(p).lane == Lane::I64);
         let candidates: Vec<Value> = candidates.copied().collect();
         candidates.into_iter().find_map(|p| {
             let count = self.elements(p);
-            let k = lane.mask.1 % count.max(1);
+            let k = lane.lane % count.max(1);
             steps(self, p, k)
         })
     }

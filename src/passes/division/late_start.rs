@@ -1,6 +1,6 @@
 //! The other way into a loop of long division: at its last step.
 
-use super::bit_by_bit::{Found, Role};
+use super::bit_by_bit::{Found, LongDivision, Part, Role};
 use super::lanes::{Expr, Exprs, Node};
 use crate::passes::edit::{const_op, uniform_const};
 use crate::ssa::{BinOp, Block, BlockCall, Conv, Function, Lane, Op, Ty, Value, ValueDef};
@@ -39,7 +39,8 @@ pub(super) fn start_late(
         };
         args[*at] = value;
         if let Role::Remainder(lanes) = role {
-            shifting.extend(lanes.iter().any(|l| l.idle_shifts).then_some(*at));
+            let shifts = |l: &LongDivision| matches!(l.part, Part::OrShifts(_));
+            shifting.extend(lanes.iter().any(shifts).then_some(*at));
             let set = builder.emit(Op::MaskAny, vec![mask], Ty::BOOL);
             any = Some(match any {
                 Some(other) => builder.emit(Op::Binary(BinOp::Or), vec![other, set], Ty::BOOL),
@@ -90,20 +91,23 @@ impl Builder<'_> {
         let ty = Ty::vector(Lane::I64, u16::try_from(lanes.len()).ok()?);
         let x = self.vector(&lanes.iter().map(|l| l.dividend).collect::<Vec<_>>())?;
         let y = self.vector(&lanes.iter().map(|l| l.divisor).collect::<Vec<_>>())?;
-        let mask = self.mask(&lanes.iter().map(|l| l.mask).collect::<Vec<_>>())?;
+        let masks: Vec<(Value, u16)> = lanes.iter().filter_map(LongDivision::mask).collect();
+        let mask = match masks.len() {
+            0 => self.constant(Ty::mask(ty.lanes), 1),
+            n if n == lanes.len() => self.mask(&masks)?,
+            _ => return None,
+        };
         let one = self.constant(ty, 1);
         let upper = self.emit(Op::Binary(BinOp::LShr), vec![x, one], ty);
         let mut value = self.emit(Op::Binary(op), vec![upper, y], ty);
         if op == BinOp::UDiv {
             value = self.emit(Op::Binary(BinOp::Shl), vec![value, one], ty);
         }
-        let shifts = lanes.iter().all(|l| l.idle_shifts);
-        if !shifts && lanes.iter().any(|l| l.idle_shifts) {
-            return None;
-        }
-        let idle = match role {
-            Role::Remainder(_) if shifts => upper,
-            _ => self.constant(ty, 0),
+        let shifts = |l: &&LongDivision| matches!(l.part, Part::OrShifts(_));
+        let idle = match (role, lanes.iter().filter(shifts).count()) {
+            (Role::Quotient(_), _) | (_, 0) => self.constant(ty, 0),
+            (Role::Remainder(_), n) if n == lanes.len() => upper,
+            _ => return None,
         };
         value = self.emit(Op::Select, vec![mask, value, idle], ty);
         let wanted = self.f.ty(first);

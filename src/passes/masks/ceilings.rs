@@ -32,8 +32,8 @@ pub(super) fn run(f: &Function, dom: &DomTree, facts: &mut Facts) {
         .take(LOOP_MASKS)
         .collect();
     if let (Some(whole), Some(part)) = (input, dispatched) {
-        add(f, dom, facts, (whole, part.clone()));
-        facts.set_dispatched(whole, part);
+        add(f, dom, facts, (whole, part));
+        facts.set_dispatched(whole);
     }
     for (mask, header) in loops {
         let part = parts(f, dom, mask, header);

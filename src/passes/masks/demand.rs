@@ -329,7 +329,7 @@ impl Pass<'_> {
         }
     }
 
-    /// Adds masks that contain `part`, nearest first, until there are so many.
+    /// Adds masks that contain `part`, nearest first, until `out` has about `most`.
     fn supersets(&self, part: Part, lanes: u16, most: usize, out: &mut Vec<Part>) {
         let (mut at, mut of) = (out.len(), part);
         loop {

@@ -99,8 +99,8 @@ pub(super) struct Facts {
     about: FxHashMap<Value, Vec<Fact>>,
     /// Answers to subset questions since the last new fact.
     answers: FxHashMap<(Part, Without, Part, u16), bool>,
-    /// The dispatch mask, and which values are masks with lanes of it only.
-    dispatched: Option<(Value, Vec<bool>)>,
+    /// The dispatch mask, if something reads it.
+    dispatched: Option<Value>,
     /// Masks, the dispatch mask first and inner loops last, and which values are masks with lanes of each only.
     ceilings: Vec<(Value, Vec<bool>)>,
     /// Constants with all lanes that are there everywhere, of different widths.
@@ -122,9 +122,9 @@ impl Facts {
         self.answers.clear();
     }
 
-    /// Keeps which values have only lanes of the dispatch mask.
-    pub(super) fn set_dispatched(&mut self, whole: Value, part: Vec<bool>) {
-        self.dispatched = Some((whole, part));
+    /// Keeps which of the ceilings is the dispatch mask.
+    pub(super) fn set_dispatched(&mut self, whole: Value) {
+        self.dispatched = Some(whole);
     }
 
     /// Keeps which values have only lanes of a mask: a question about these needs no proof.
@@ -139,7 +139,11 @@ impl Facts {
 
     /// The same lanes of the dispatch mask, if `part` is a part of it.
     pub(super) fn dispatched(&self, part: Part) -> Option<Part> {
-        below(self.dispatched.as_ref()?, part)
+        let first = self.ceilings.first();
+        below(
+            first.filter(|(mask, _)| Some(*mask) == self.dispatched)?,
+            part,
+        )
     }
 
     /// The same lanes of the masks that `part` is known to be a part of, those of inner loops first and the dispatch mask last.
