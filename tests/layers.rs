@@ -4,6 +4,7 @@
 //! The rules and their reasons are in `ARCHITECTURE.md`. Comments do not count; everything else of
 //! a file does, its unit tests too.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -105,6 +106,17 @@ const LONG: &[&str] = &[
     "opencl/src/abi/bindings.rs",
 ];
 
+/// Folders, and of how many files a circle of imports in them may be. Where one file is the head of a folder, others may import from it
+/// what they have in common; the head of `src/engine` has nothing of its own.
+const CIRCLES: &[(&str, usize)] = &[
+    ("src/container", 2),
+    ("src/engine", 1),
+    ("src/lower", 3),
+    ("src/passes", 3),
+    ("src/ssa", 3),
+    ("runtime/src", 5),
+];
+
 struct Source {
     /// Path from the root of the repository.
     path: String,
@@ -183,6 +195,110 @@ fn next_name(rest: &str) -> Option<&str> {
     let rest = rest.strip_prefix("::")?;
     let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_');
     Some(&rest[..end.unwrap_or(rest.len())])
+}
+
+/// The paths that a text names, `use a::{b, c}` as two.
+fn paths(code: &str) -> Vec<Vec<&str>> {
+    let starts = ["crate", "self", "super"].into_iter().flat_map(|word| {
+        let alone = move |(at, _): &(usize, &str)| {
+            let ends = code[at + word.len()..].starts_with("::");
+            let within = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
+            ends && !code[..*at].ends_with(within)
+        };
+        code.match_indices(word).filter(alone).map(|(at, _)| at)
+    });
+    let mut found = Vec::new();
+    for at in starts {
+        expand(&code[at..], &[], &mut found);
+    }
+    found
+}
+
+/// Adds the paths that a text begins with, and returns what follows.
+fn expand<'a>(mut rest: &'a str, before: &[&'a str], found: &mut Vec<Vec<&'a str>>) -> &'a str {
+    let mut path = before.to_vec();
+    loop {
+        let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_');
+        let (name, after) = rest.split_at(end.unwrap_or(rest.len()));
+        if !name.is_empty() {
+            path.push(name);
+        }
+        let Some(inner) = after.strip_prefix("::") else {
+            found.push(path);
+            return after;
+        };
+        let Some(mut inner) = inner.strip_prefix('{') else {
+            rest = inner;
+            continue;
+        };
+        loop {
+            inner = expand(inner.trim_start(), &path, found).trim_start();
+            let item = inner.find([',', '}']).unwrap_or(inner.len());
+            let last = inner[item..].starts_with('}') || item == inner.len();
+            inner = inner.get(item + 1..).unwrap_or_default();
+            if last {
+                return inner;
+            }
+        }
+    }
+}
+
+/// The module of a file, and for each file of a crate the modules that it names. Unit tests do not count, nor does what a head of a folder
+/// names below it.
+fn imports(root: &str) -> BTreeMap<Vec<String>, BTreeSet<Vec<String>>> {
+    let files = sources(&[root]);
+    let module = |file: &Source| {
+        let inside = file.path.strip_prefix(root).unwrap().trim_matches('/');
+        let mut names: Vec<String> = inside.split('/').map(str::to_owned).collect();
+        let last = names.pop().unwrap();
+        names.extend(match last.trim_end_matches(".rs") {
+            "mod" | "lib" | "main" => None,
+            name => Some(name.to_owned()),
+        });
+        names
+    };
+    let known: BTreeSet<Vec<String>> = files.iter().map(&module).collect();
+    let of_file = |file: &Source| {
+        let own = module(file);
+        let code = file.code.split("#[cfg(test)]\nmod tests").next().unwrap();
+        let named = paths(code).into_iter().map(|path| {
+            let mut at = if path[0] == "crate" {
+                Vec::new()
+            } else {
+                own.clone()
+            };
+            for name in path
+                .iter()
+                .filter(|name| !matches!(**name, "crate" | "self"))
+            {
+                match *name {
+                    "super" => drop(at.pop()),
+                    name => at.push(name.to_owned()),
+                }
+            }
+            while !known.contains(&at) {
+                at.pop();
+            }
+            at
+        });
+        let named = named.filter(|to| !to.is_empty() && *to != own).collect();
+        (own, named)
+    };
+    files.iter().map(of_file).collect()
+}
+
+/// The modules below `inside` that a module reaches through imports.
+fn reached<'a>(
+    all: &'a BTreeMap<Vec<String>, BTreeSet<Vec<String>>>,
+    from: &'a Vec<String>,
+    inside: &[String],
+) -> BTreeSet<&'a Vec<String>> {
+    let (mut seen, mut work) = (BTreeSet::new(), vec![from]);
+    while let Some(module) = work.pop() {
+        let next = all.get(module).into_iter().flatten();
+        work.extend(next.filter(|to| to.starts_with(inside) && seen.insert(*to)));
+    }
+    seen
 }
 
 #[track_caller]
@@ -319,6 +435,53 @@ fn the_list_of_unsafe_code_is_complete() {
     }
     found.sort();
     assert_eq!(named, found);
+}
+
+#[test]
+fn paths_in_braces_are_paths() {
+    let found = paths("use super::{a::{self, B}, c::D as E};\nfn f(x: crate::g::H) {}");
+    let joined: BTreeSet<String> = found.iter().map(|path| path.join("::")).collect();
+    let all = [
+        "crate::g::H",
+        "super::a::B",
+        "super::a::self",
+        "super::c::D",
+    ];
+    assert_eq!(joined.iter().collect::<Vec<_>>(), all);
+}
+
+#[test]
+fn files_import_each_other_in_small_circles() {
+    let mut problems = Vec::new();
+    for &(folder, most) in CIRCLES {
+        let (root, inside) = match folder.strip_prefix("src/") {
+            Some(inside) => ("src", vec![inside.to_owned()]),
+            None => (folder, Vec::new()),
+        };
+        let all = imports(root);
+        let files: Vec<&Vec<String>> = all.keys().filter(|m| m.starts_with(&inside)).collect();
+        assert!(files.len() > 5, "{folder}");
+        let reach: BTreeMap<_, _> = files
+            .iter()
+            .map(|file| (*file, reached(&all, file, &inside)))
+            .collect();
+        for file in &files {
+            let circle = reach[file].iter().filter(|to| reach[**to].contains(file));
+            let circle: Vec<String> = circle.map(|module| module.join("::")).collect();
+            if circle.len() > most {
+                problems.push(format!(
+                    "{}: in a circle of {}",
+                    file.join("::"),
+                    circle.join(", ")
+                ));
+            }
+        }
+        if folder == "src/engine" {
+            let head = files.iter().filter(|file| all[**file].contains(&inside));
+            problems.extend(head.map(|f| format!("{}: imports from mod.rs", f.join("::"))));
+        }
+    }
+    none(&problems);
 }
 
 #[test]

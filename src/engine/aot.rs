@@ -3,21 +3,13 @@
 use super::error::Error;
 use super::fault::compiled_site;
 use super::kernel::Kernel;
+use super::linked::policy_name;
 use crate::artifact::object::{ObjectKernel, descriptor_symbol, identifier};
 use crate::backend::{Backend, CodegenOptions, OobPolicy};
 use crate::lower::LocalIdShape;
 use crate::ssa::Site;
 use visa_runtime::LocalIdLayout;
 use visa_runtime::linked::{KernelRecord, SiteRecord, SlotSource, Variant, digest, encode_data};
-
-/// A policy's name in records and on the command line.
-pub(crate) const fn policy_name(oob: OobPolicy) -> &'static str {
-    match oob {
-        OobPolicy::ReadZeroSkipWrite => "zero",
-        OobPolicy::Trap => "trap",
-        OobPolicy::Report => "report",
-    }
-}
 
 impl Kernel {
     /// Compiles for an object file, for any target of the code generator: for any launch, and again for launches whose lanes lie in rows.

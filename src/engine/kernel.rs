@@ -4,15 +4,15 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use super::Engine;
 use super::abi;
 use super::cache::{self, Compiled, Origin};
 use super::disk::Disk;
 use super::error::Error;
 use super::key::KeyParts;
-use super::library::Linked;
+use super::linked::Linked;
 use super::manifest::{KernelManifest, LoadedData};
-use super::program::ProgramFile;
+use super::source::{ProgramFile, Visa};
+use super::state::Engine;
 use super::tools::Announcement;
 use crate::artifact::Artifact;
 use crate::backend::{
@@ -36,14 +36,6 @@ pub(crate) struct Interpreted {
     pub program: Arc<interp::Program>,
     pub kernel: visa_runtime::Kernel,
     pub time: Duration,
-}
-
-/// A kernel's vISA.
-pub(crate) struct Visa {
-    /// As it is in the file.
-    pub text: String,
-    /// Decoded and checked.
-    pub valid: Arc<ValidKernel>,
 }
 
 /// Where a kernel's program is.
@@ -266,27 +258,6 @@ impl Kernel {
         }
     }
 
-    /// Code of the general specialisation.
-    ///
-    /// # Errors
-    /// When the kernel cannot be lowered or compiled.
-    pub fn code(&self, oob: OobPolicy) -> Result<Arc<Compiled>, Error> {
-        self.compiled(LocalIdShape::General, oob).map(|(c, _)| c)
-    }
-
-    /// Code of a specialisation, and where it was.
-    pub(crate) fn compiled(
-        &self,
-        shape: LocalIdShape,
-        oob: OobPolicy,
-    ) -> Result<(Arc<Compiled>, Origin), Error> {
-        if let Some(linked) = self.linked() {
-            self.unchecked("machine code of a library")?;
-            return linked.code(shape, oob);
-        }
-        self.tiered(shape, oob)
-    }
-
     /// Code of a specialisation by the engine's own code generator, and where it was.
     pub(super) fn own_code(
         &self,
@@ -298,14 +269,6 @@ impl Kernel {
         let cache = &self.parts().engine.0.cache;
         let (code, origin) = cache.get(key, || self.compile(shape, &codegen));
         Ok((code?, origin))
-    }
-
-    /// True if the code of a specialisation is there, or known not to be had.
-    pub(super) fn is_compiled(&self, shape: LocalIdShape, oob: OobPolicy) -> bool {
-        let cache = &self.parts().engine.0.cache;
-        self.linked().is_some()
-            || cache.has(&self.cache_key(shape, oob))
-            || self.is_upgraded(shape, oob)
     }
 
     pub(super) fn cache_key(&self, shape: LocalIdShape, oob: OobPolicy) -> cache::Key {
@@ -338,23 +301,6 @@ impl Kernel {
         let passes = &engine.options.passes;
         let kernel = &self.parts().manifest.key;
         KeyParts::new(&engine.identity, &codegen, passes, kernel, shape).key()
-    }
-
-    /// Keys in the disk cache of all specialisations under a policy, each with words for the launches it is for. Specialisations
-    /// without a key are left out.
-    pub fn cache_keys(&self, oob: OobPolicy) -> Vec<(&'static str, crate::artifact::Key)> {
-        let general = (LocalIdShape::General, LocalIdShape::General.launches());
-        let mut shapes = vec![general];
-        if self.walks_rows() {
-            let short = self.short_rows(oob).map(LocalIdShape::ShortRows);
-            let shapes_of_rows = [LocalIdShape::FullRow, LocalIdShape::Row]
-                .into_iter()
-                .chain(short);
-            shapes = shapes_of_rows.map(|s| (s, s.launches())).collect();
-            shapes.push(general);
-        }
-        let key = |(shape, name)| Some((name, self.disk_key(shape, oob)?));
-        shapes.into_iter().filter_map(key).collect()
     }
 
     fn checks_barriers(&self) -> bool {

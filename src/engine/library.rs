@@ -5,32 +5,23 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::Engine;
 use super::abi::PayloadPlan;
-use super::aot::policy_name;
-use super::cache::{Compiled, Origin};
+use super::cache::Compiled;
 use super::error::Error;
 use super::kernel::{Kernel, KernelParts, Source};
 use super::key::KernelPart;
+use super::linked::Linked;
 use super::manifest::{KernelManifest, LoadedData};
 use super::program::Program;
+use super::state::Engine;
 use crate::artifact::{closing, object};
-use crate::backend::{CodeObject, LibraryError, OobPolicy, load_library};
+use crate::backend::{CodeObject, LibraryError, load_library};
 use crate::container::limits::MAX_FILE_BYTES;
 use crate::isa::{Platform, known_opcode};
 use crate::lines::LineTable;
-use crate::lower::LocalIdShape;
 use crate::ssa::{AccessKind, Site, Space};
-use visa_runtime::linked::{DataImage, LinkedKernel, LoadedPrograms, SiteRecord, Variant};
-use visa_runtime::{KernelMeta, LocalIdLayout};
-
-/// A kernel that came with its code.
-#[derive(Clone)]
-pub(crate) struct Linked {
-    kernel: LinkedKernel,
-    /// In the order of the record's variants.
-    codes: Vec<Arc<Compiled>>,
-}
+use visa_runtime::KernelMeta;
+use visa_runtime::linked::{DataImage, LinkedKernel, LoadedPrograms, SiteRecord};
 
 impl Program {
     /// Loads a shared library that `visa-jit compile` made. The file's records, the runtime's ABI, the processor's features
@@ -182,39 +173,5 @@ fn site(record: &SiteRecord) -> Site {
         alignment: 1,
         first_lane: 0,
         parts: Vec::new(),
-    }
-}
-
-impl Linked {
-    /// Code for launches of a shape. There is one policy, which the library was compiled with.
-    pub(crate) fn code(
-        &self,
-        shape: LocalIdShape,
-        oob: OobPolicy,
-    ) -> Result<(Arc<Compiled>, Origin), Error> {
-        let record = self.kernel.record();
-        if record.oob != policy_name(oob) {
-            return Err(Error::Unsupported {
-                kernel: record.name.clone(),
-                what: format!(
-                    "accesses out of bounds handled as `{}`: the library was compiled for `{}`",
-                    policy_name(oob),
-                    record.oob
-                ),
-            });
-        }
-        let lanes = match shape {
-            LocalIdShape::General | LocalIdShape::ShortRows(_) => LocalIdLayout::Any,
-            LocalIdShape::Row => LocalIdLayout::Rows,
-            LocalIdShape::FullRow => LocalIdLayout::FullRows,
-        };
-        let fits = |v: &Variant| v.lanes <= lanes;
-        let found = record.variants.iter().position(fits);
-        let code = found.and_then(|i| self.codes.get(i));
-        code.map(|code| (code.clone(), Origin::Library))
-            .ok_or_else(|| Error::Internal {
-                kernel: record.name.clone(),
-                what: "no code for this launch in the library".to_owned(),
-            })
     }
 }

@@ -6,83 +6,39 @@ use std::time::{Duration, Instant};
 
 use super::cache::{Compiled, Origin};
 use super::error::Error;
-use super::fault::Names;
-use super::kernel::{Interpreted, Kernel};
-use super::launch::Report;
+use super::options::INTERPRETER;
 use super::ran::Ran;
 use super::reach::Reach;
 use super::repeat::{Before, Repeat};
-use super::tier::Upgrade;
+use super::report::Report;
+use super::setup::{Code, Ready, Setup};
+use super::upgrade::Upgrade;
 use crate::backend::{Check, OobPolicy};
-use crate::lines::SourceLine;
-use visa_runtime::linked::LaunchMemory;
 use visa_runtime::printf::{Output, PrintBuffer, Printing};
 use visa_runtime::{
-    Arguments, FaultAction, Interrupter, Invariant, LaunchOptions, LaunchReport, LaunchShape,
-    LaunchStatus, PreparedLaunch, Schedule, WorkerPool,
+    FaultAction, Interrupter, Invariant, LaunchOptions, LaunchReport, LaunchStatus, Schedule,
+    WorkerPool,
 };
-
-/// What runs.
-pub(super) enum Code {
-    Compiled { code: Arc<Compiled>, origin: Origin },
-    Interpreted(Interpreted),
-}
-
-impl Code {
-    pub(super) fn kernel(&self) -> &visa_runtime::Kernel {
-        match self {
-            Code::Compiled { code, .. } => &code.kernel,
-            Code::Interpreted(code) => &code.kernel,
-        }
-    }
-
-    /// Line of the source that a line of vISA came from.
-    pub(super) fn source(&self, kernel: &Kernel, line: u32) -> Option<SourceLine> {
-        match self {
-            Code::Compiled { code, .. } => code.object.lines.source().line_at(line),
-            Code::Interpreted(_) => kernel.valid()?.module().source_map().line_at(line),
-        }
-    }
-}
-
-/// Code with what depends on it and on the launch's shape.
-pub(super) struct Ready {
-    pub code: Code,
-    pub launch: PreparedLaunch,
-}
 
 /// What a run did, what it printed, and what its failed assertions say.
 type Attempt = (LaunchReport, Output, Option<Vec<u8>>);
 
 /// A launch with everything ready; may be run again and again, also from several threads.
 pub struct Prepared {
-    pub(super) kernel: Kernel,
+    pub(super) setup: Setup,
     pub(super) first: Ready,
     /// What tells when there is better code than the first, where launches are tiered and that was not there yet.
     pub(super) upgrade: Option<Arc<Upgrade>>,
     /// The better code.
     pub(super) better: OnceLock<Ready>,
-    pub(super) arguments: Arguments,
     pub(super) pool: Option<Arc<WorkerPool>>,
-    pub(super) oob: OobPolicy,
     pub(super) interrupter: Option<Interrupter>,
     pub(super) deadline: Option<Duration>,
     pub(super) schedule: Option<Schedule>,
-    /// What the arguments hold addresses of.
-    pub(super) own: LaunchMemory,
-    /// What buffers are called, where accesses are checked against them.
-    pub(super) names: Option<Names>,
     /// What it may access, where that is checked.
     pub(super) reach: Option<Reach>,
     /// How the interpreter carries the launch out where compiled code cannot judge it.
     pub(super) repeat: Option<Repeat>,
-}
-
-impl Ready {
-    pub(super) fn new(code: Code, shape: LaunchShape) -> Result<Ready, Error> {
-        let launch = PreparedLaunch::new(code.kernel(), shape)?;
-        Ok(Ready { code, launch })
-    }
 }
 
 impl Prepared {
@@ -102,15 +58,11 @@ impl Prepared {
             origin: Origin::Memory,
         };
         // Without room for it, the first goes on.
-        if let Ok(ready) = Ready::new(code, self.shape()) {
+        if let Ok(ready) = Ready::new(code, self.setup.shape) {
             // Another thread may have been here before.
             let _ = self.better.set(ready);
         }
         self.better.get().unwrap_or(&self.first)
-    }
-
-    pub(super) fn shape(&self) -> LaunchShape {
-        self.first.launch.shape()
     }
 
     /// Runs.
@@ -118,15 +70,15 @@ impl Prepared {
     /// # Errors
     /// When memory for the workers cannot be had. Faults are part of the report.
     pub fn run(&self) -> Result<Report, Error> {
-        let memory = self.kernel.parts().engine.memory();
+        let memory = self.setup.kernel.parts().engine.memory();
         let reach = self.reach.as_ref().map(|reach| reach.enter(memory));
         let _entered = reach.transpose()?;
         // A launch that waits for others does not run yet.
         let start = Instant::now();
-        if let Some(memory) = self.arguments.memory.as_ref() {
+        if let Some(memory) = self.setup.arguments.memory.as_ref() {
             memory.count_launch();
         }
-        if let Some(private) = self.own.private() {
+        if let Some(private) = self.setup.own.private() {
             private.mark_uninitialised();
         }
         let ready = self.ready();
@@ -135,7 +87,7 @@ impl Prepared {
             return Ok(self.report(ready, &ready.code, all, start));
         };
         let _alone = memory.alone();
-        let (before, invariant) = repeat.before(self, ready.launch.kernel().meta());
+        let (before, invariant) = repeat.before(&self.setup, ready.launch.kernel().meta());
         if !matches!(before, Before::Unknown) {
             let all = self.attempt(ready, invariant.as_ref(), start)?;
             if !all.0.suspect {
@@ -143,10 +95,14 @@ impl Prepared {
             }
             before.restore();
             if invariant.is_some() {
-                self.kernel.0.unconfined.store(true, Ordering::Relaxed);
+                self.setup
+                    .kernel
+                    .0
+                    .unconfined
+                    .store(true, Ordering::Relaxed);
             }
         }
-        let interpreted = repeat.interpreted(self)?;
+        let interpreted = repeat.interpreted(&self.setup)?;
         let all = self.attempt(interpreted, None, start)?;
         Ok(self.report(ready, &interpreted.code, all, start))
     }
@@ -158,14 +114,14 @@ impl Prepared {
         invariant: Option<&Invariant>,
         start: Instant,
     ) -> Result<Attempt, Error> {
-        let engine = &self.kernel.parts().engine.0;
+        let engine = &self.setup.kernel.parts().engine.0;
         let init = self.repeat.as_ref();
         let init = init.is_some_and(Repeat::looks_for_uninitialised);
         let options = LaunchOptions {
             pool: self.pool.as_deref(),
             interrupter: self.interrupter.as_ref(),
             deadline: self.deadline.map(|d| start + d),
-            on_fault: if self.oob == OobPolicy::Trap {
+            on_fault: if self.setup.oob == OobPolicy::Trap {
                 FaultAction::Stop
             } else {
                 FaultAction::Record
@@ -177,9 +133,19 @@ impl Prepared {
             schedule: self.schedule,
             ..LaunchOptions::default()
         };
-        let printing = self.own.printing().map(PrintBuffer::start).transpose()?;
-        let asserting = self.own.asserting().map(PrintBuffer::start).transpose()?;
-        let r = ready.launch.run(&self.arguments, &options);
+        let printing = self
+            .setup
+            .own
+            .printing()
+            .map(PrintBuffer::start)
+            .transpose()?;
+        let asserting = self
+            .setup
+            .own
+            .asserting()
+            .map(PrintBuffer::start)
+            .transpose()?;
+        let r = ready.launch.run(&self.setup.arguments, &options);
         // Also after an error, so that the next launch finds the buffer empty.
         let printed = match printing {
             Some(printing) => printing.finish()?,
@@ -197,7 +163,10 @@ impl Prepared {
         (r, printed, failed): Attempt,
         start: Instant,
     ) -> Report {
-        let ran = Ran { launch: self, code };
+        let ran = Ran {
+            launch: &self.setup,
+            code,
+        };
         Report {
             status: match r.status {
                 LaunchStatus::Completed if failed.is_some() => LaunchStatus::Faulted,
@@ -218,7 +187,7 @@ impl Prepared {
             run: start.elapsed(),
             backend: match &ready.code {
                 Code::Compiled { code, .. } => code.object.backend,
-                Code::Interpreted(_) => super::INTERPRETER,
+                Code::Interpreted(_) => INTERPRETER,
             },
             note: match (&ready.code, code) {
                 (Code::Compiled { .. }, Code::Interpreted(_)) => {

@@ -3,16 +3,17 @@
 use std::collections::BTreeMap;
 
 use super::fault::{
-    AccessSite, DEVICE_MEMORY, FaultRecord, Meant, compiled_site, init, interpreted_site,
-    kind_name, meeting, race, space_of,
+    AccessSite, DEVICE_MEMORY, FaultRecord, compiled_site, init, interpreted_site, kind_name,
+    meeting, race, space_of,
 };
-use super::prepared::{Code, Prepared};
+use super::names::Meant;
+use super::setup::{Code, Setup};
 use visa_runtime::{FaultKind, LaunchReport, Uninit};
 
 /// A run of a prepared launch, by the code that ran.
 #[derive(Clone, Copy)]
 pub(super) struct Ran<'a> {
-    pub launch: &'a Prepared,
+    pub launch: &'a Setup,
     pub code: &'a Code,
 }
 

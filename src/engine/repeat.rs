@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 use super::error::Error;
 use super::kernel::Kernel;
 use super::launch::Launch;
-use super::prepared::{Code, Prepared, Ready};
+use super::setup::{Code, Ready, Setup};
 use crate::backend::Check;
 use crate::interp::InterpOptions;
 use visa_runtime::abi::FLAT_OFFSET;
@@ -120,11 +120,7 @@ impl Repeat {
     }
 
     /// What memory holds before a run of code, as far as the run may change it and may be in vain, and which buffers it does not write.
-    pub(super) fn before(
-        &self,
-        launch: &Prepared,
-        meta: &KernelMeta,
-    ) -> (Before, Option<Invariant>) {
+    pub(super) fn before(&self, launch: &Setup, meta: &KernelMeta) -> (Before, Option<Invariant>) {
         let found = match self.init {
             true => self.before_uninitialised(launch, meta),
             false => Before::Unneeded,
@@ -156,7 +152,7 @@ impl Repeat {
     }
 
     /// The buffers that a launch of code with checks of races does not write, where that is known.
-    fn invariant(&self, launch: &Prepared, meta: &KernelMeta) -> Option<Invariant> {
+    fn invariant(&self, launch: &Setup, meta: &KernelMeta) -> Option<Invariant> {
         let written = meta.written.as_ref().filter(|_| self.races)?;
         // What was in vain once is not tried again.
         if launch.kernel.0.unconfined.load(Ordering::Relaxed) {
@@ -166,7 +162,7 @@ impl Repeat {
         Invariant::new(launch.arguments.payload.as_slice(), &buffers, written)
     }
 
-    fn before_uninitialised(&self, launch: &Prepared, meta: &KernelMeta) -> Before {
+    fn before_uninitialised(&self, launch: &Setup, meta: &KernelMeta) -> Before {
         if !launch.arguments.are_tracked() {
             return Before::Unknown;
         }
@@ -195,11 +191,11 @@ impl Repeat {
     }
 
     /// The launch for the interpreter.
-    pub(super) fn interpreted(&self, launch: &Prepared) -> Result<&Ready, Error> {
+    pub(super) fn interpreted(&self, launch: &Setup) -> Result<&Ready, Error> {
         let made = self.interpreted.get_or_init(|| {
             let options = InterpOptions::default();
             let code = launch.kernel.interpreted(&options, launch.oob)?;
-            Ready::new(Code::Interpreted(code), launch.shape())
+            Ready::new(Code::Interpreted(code), launch.shape)
         });
         made.as_ref().map_err(Clone::clone)
     }

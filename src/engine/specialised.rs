@@ -83,7 +83,7 @@ impl Kernel {
     /// When the kernel cannot be lowered or compiled.
     pub fn specialised(&self, launch: Option<&Launch>) -> Result<Specialised, Error> {
         let shape = launch.map_or(LocalIdShape::General, |launch| self.groups_of(launch).1);
-        let oob = launch.map_or(OobPolicy::default(), Launch::policy);
+        let oob = launch.map_or(OobPolicy::default(), |launch| launch.oob);
         let ssa = self.optimised(shape, self.parts().engine.0.identity.name, oob)?;
         let codegen = self.codegen(oob);
         let backend = self.parts().engine.0.backend.as_ref();
